@@ -1,7 +1,4 @@
-//! `tapster-fuzz TARGET… [--seconds N | --executions N | --fixed] [--seed S] [--replay FILE] [--json FILE] [--ledger FILE]`;
-//! `all` stands for all targets, and without arguments the targets are listed. `tapster-fuzz determinism` compares a
-//! thousand builds, `tapster-fuzz table FILE` prints a ledger, and `tapster-fuzz corpus TARGET FOLDER` writes the seeds of
-//! a target, for fuzzers that choose inputs by coverage.
+//! The command line of the fuzz driver; [`HELP`] says what it can do.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
@@ -20,6 +17,33 @@ const SEED: u64 = 17;
 /// The stack of the thread that runs targets: that of threads of Rust programs.
 const STACK: usize = 2 << 20;
 
+const HELP: &str = "\
+Gives mutated inputs to the doors of Tapster, and looks for panics, for ways that disagree, and for what takes too much time or memory.
+
+Usage:
+  tapster-fuzz                                   lists the targets
+  tapster-fuzz TARGET… [OPTIONS]                 a campaign for each target; `all` stands for all of them
+  tapster-fuzz TARGET --replay FILE              gives one input to the door again
+  tapster-fuzz determinism                       compares a thousand builds under different surroundings
+  tapster-fuzz table FILE                        prints a ledger as a table
+  tapster-fuzz corpus TARGET FOLDER              writes the seeds of a target, for fuzzers that choose inputs by coverage
+
+Options:
+  --seconds N      ends each campaign after N seconds (10 without this, `--executions` and `--fixed`)
+  --executions N   ends each campaign after N inputs
+  --fixed          as many inputs as CI gives to the target
+  --seed N         the seed of the random numbers (17)
+  --out FOLDER     where findings are written (target/fuzz)
+  --json FILE      writes the counts as JSON
+  --ledger FILE    adds the counts to a ledger
+
+Exit codes: 0 nothing was found, 1 something was found, 2 the arguments are wrong or a file cannot be used.
+
+Examples:
+  cargo run --release -p tapster-fuzz -- pattern --seconds 600
+  cargo run --release -p tapster-fuzz -- all --fixed
+";
+
 #[derive(Default)]
 struct Args {
     targets: Vec<&'static Target>,
@@ -36,6 +60,10 @@ struct Args {
 
 fn main() -> ExitCode {
     match std::env::args().nth(1).as_deref() {
+        Some("--help" | "-h" | "help") => {
+            print!("{HELP}");
+            return ExitCode::SUCCESS;
+        }
         Some("determinism") => return deterministic(),
         Some("digest") => {
             println!("digest {}", determinism::digest());
@@ -80,10 +108,16 @@ fn read(mut given: impl Iterator<Item = String>) -> Result<Args, String> {
             "--json" => args.json = Some(value()?.into()),
             "--ledger" => args.ledger = Some(value()?.into()),
             "all" | "--all" => args.targets.extend(TARGETS),
-            name => args.targets.push(find(name).ok_or_else(|| format!("there is no target `{name}`; without arguments they are listed"))?),
+            option if option.starts_with('-') => return Err(format!("there is no option `{option}`; `--help` lists them")),
+            name => args.targets.push(named(name)?),
         }
     }
     Ok(args)
+}
+
+fn named(name: &str) -> Result<&'static Target, String> {
+    find(name)
+        .ok_or_else(|| format!("there is no target `{name}`; without arguments they are listed, and `--help` says what else there is"))
 }
 
 fn go(args: &Args) -> Result<ExitCode, String> {
@@ -146,7 +180,7 @@ fn table(file: &Path) -> ExitCode {
 /// Writes the seeds of a target into a folder, a file each.
 fn corpus(given: &[String]) -> Result<ExitCode, String> {
     let [name, folder] = given else { return Err("`corpus` needs a target and a folder".to_owned()) };
-    let target = find(name).ok_or_else(|| format!("there is no target `{name}`; without arguments they are listed"))?;
+    let target = named(name)?;
     let told = |error: std::io::Error| format!("{folder}: {error}");
     std::fs::create_dir_all(folder).map_err(told)?;
     let all = seeds::of(target);

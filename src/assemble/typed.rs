@@ -58,6 +58,9 @@ pub(crate) fn misfits(rules: &Ruleset, data: &Value) -> Vec<Misfit> {
         }
         search.items(&list.rows, from, elements, 0);
     }
+    // two lists of a pack may be filled from one path
+    let mut told = FxHashSet::default();
+    search.found.retain(|misfit| told.insert((misfit.path.clone(), misfit.message.clone())));
     search.found.truncate(MOST);
     search.found
 }

@@ -127,7 +127,7 @@ fn changed(plan: &Plan, a: &Block, b: &Block, base: Difference) -> Difference {
     let at = common(&is, &was);
     let from = source(plan, &is);
     // a text that equals a value of the build was not written by the passes that shaped it since
-    let pass = if from.is_some() { a.history.first().map(|e| e.pass.clone()) } else { wrote(a) };
+    let pass = if from.is_some() { a.history.first().map(|e| e.pass.to_string()) } else { wrote(a) };
     let at_end = at == is.len() && at == was.len();
     let mut out = Difference { what: "changed", at: (!at_end).then_some(at), pass, from, ..base };
     if let Some(trace) = &plan.trace {
@@ -188,7 +188,7 @@ fn wrote(block: &Block) -> Option<String> {
 }
 
 fn event(block: &Block, did: &[&str]) -> Option<String> {
-    block.history.iter().rfind(|e| did.contains(&e.did)).map(|e| e.pass.clone())
+    block.history.iter().rfind(|e| did.contains(&e.did)).map(|e| e.pass.to_string())
 }
 
 /// The pass that trimmed a block. An unread stretch stands for every message that has no record of its own.

@@ -135,6 +135,7 @@ codes! {
     FileOutside = "file.outside", Error, Load, "a path leads out of the pack's own folder";
     FileTooDeep = "file.too_deep", Error, Load, "values are nested deeper than the limit";
     FileBom = "file.bom", Warning, Load, "a file begins with a byte order mark, which is ignored";
+    FileStray = "file.stray", Warning, Load, "nothing reads a file of a pack's folder, because of where it lies or how its name ends";
     SyntaxToml = "syntax.toml", Error, Load, "a file is not valid TOML";
     SyntaxJson = "syntax.json", Error, Load, "a file is not valid JSON";
     SyntaxDuplicate = "syntax.duplicate", Error, Load, "a key is written twice in one table";

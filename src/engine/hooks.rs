@@ -74,6 +74,8 @@ fn script(function: &str, list: usize, st: &mut State) -> Result<(), Halt> {
     let answer = rules.scripts.call(function, &[Argument::Items(name.clone(), items.clone()), st.scene_argument()])?;
     let failed = |message: String| Fault::failed(message).at(rules.scripts.place(function));
     let answer = Answer::read(answer).map_err(failed)?;
+    // a misspelt name is told before it is asked whether it may be written
+    answer.set.iter().try_for_each(|(path, _)| no_slip(path, st)).map_err(failed)?;
     let answer = within_rights(answer, function, &name, items.elements(), st)?;
     let by = By { giver: Giver::Function(function), hook: None };
     for (path, value) in answer.set {
@@ -121,6 +123,12 @@ fn within_rights(answer: Answer, function: &str, list: &str, before: &[Value], s
     Ok(answer)
 }
 
+/// Refuses a path that is a declared one with a slip; a table may be open to other names.
+fn no_slip(path: &str, st: &State) -> Result<(), String> {
+    let near = st.rules.names.near_sibling(path);
+    near.map_or(Ok(()), |near| Err(format!("there is no scene path `{path}`; did you mean `{near}`?")))
+}
+
 fn declared(path: &str, st: &State) -> Result<(), String> {
     if st.rules.names.knows_path(path) {
         return Ok(());
@@ -136,6 +144,7 @@ fn input(path: &str, st: &State) -> Result<(), String> {
     if own && !st.rules.names.knows_path(path) {
         return Err(format!("`{path}` is a list that the build makes, no input of the scene; a pass can change it"));
     }
+    no_slip(path, st)?;
     declared(path, st)
 }
 
@@ -160,7 +169,9 @@ fn of_pack(event: &str, failing: Failing, list: usize, held: &mut Held, st: &mut
             let blocks = view.given();
             let answer = rules.scripts.call(&function, &[Argument::Items(name.clone(), blocks.clone()), Argument::Scene(view.whole())])?;
             let failed = |message: String| Fault::failed(message).at(rules.scripts.place(&function));
-            let answer = within_rights(Answer::read(answer).map_err(failed)?, &function, &name, blocks.elements(), st)?;
+            let answer = Answer::read(answer).map_err(failed)?;
+            answer.set.iter().try_for_each(|(path, _)| no_slip(path, st)).map_err(failed)?;
+            let answer = within_rights(answer, &function, &name, blocks.elements(), st)?;
             answered(view, answer).map_err(failed)
         });
         match done {

@@ -53,8 +53,15 @@ impl By<'_> {
     /// the function need not be what made it; `odd` remembers these fields.
     fn checks_item(self, list: usize, given: &[Value], is: &Value, odd: &mut FxHashMap<Arc<str>, bool>, st: &State) {
         let Some(rows) = st.rules.lists.get(list).map(|list| &list.rows).filter(|rows| !rows.is_empty()) else { return };
+        let names = &st.rules.names;
         for (field, value) in is.as_map().into_iter().flat_map(Map::iter) {
-            let Some(kind) = st.rules.names.field_type(Some(rows), field).filter(|kind| !kind.holds(value)) else { continue };
+            if names.field_type(Some(rows), field).is_none()
+                && !*odd.entry(field.clone()).or_insert_with(|| given.iter().any(|item| item.get(field).is_some()))
+                && let Some(near) = names.near_field(rows, field)
+            {
+                st.misnamed(self.giver, field, near);
+            }
+            let Some(kind) = names.field_type(Some(rows), field).filter(|kind| !kind.holds(value)) else { continue };
             let fits = |item: &Value| item.get(field).is_none_or(|value| value.is_null() || kind.holds(value));
             if !*odd.entry(field.clone()).or_insert_with(|| !given.iter().all(fits)) {
                 st.check_given(self.giver, field, kind, value);

@@ -41,8 +41,10 @@ pub(crate) struct Histories(FxHashMap<u32, Vec<Event>>);
 impl Histories {
     pub(crate) fn new(st: &State) -> Self {
         let mut all: FxHashMap<u32, Vec<Event>> = FxHashMap::default();
-        for event in st.trail.iter().flat_map(|trail| trail.borrow().clone()).filter(|event| event.item != 0) {
-            all.entry(event.item).or_default().push(told(&event));
+        if let Some(trail) = &st.trail {
+            for event in trail.borrow().iter().filter(|event| event.item != 0) {
+                all.entry(event.item).or_default().push(told(event));
+            }
         }
         Self(all)
     }
@@ -54,7 +56,7 @@ impl Histories {
 }
 
 fn told(event: &crate::terms::trail::Event) -> Event {
-    Event { pass: event.pass.to_string(), did: event.did }
+    Event { pass: event.pass.clone(), did: event.did }
 }
 
 /// The items of a build that are not in its list of blocks.
@@ -109,8 +111,32 @@ pub(crate) fn reasons(st: &State) -> Vec<Reason> {
     reasons.collect()
 }
 
-/// The enabled items of the running program's list, as far as they have been read.
-pub(crate) fn live(st: &State) -> Vec<Value> {
-    let list = st.list(st.current.get());
-    list.items.iter().filter(|i| i.enabled()).map(|i| st.table(i)).collect()
+/// The items after each stage. A stage leaves most of them as they were, and these have one table for all stages.
+#[derive(Default)]
+pub(crate) struct Stages {
+    ended: Vec<(String, Vec<Value>)>,
+    /// The last table of each item, by the item's number.
+    last: FxHashMap<u32, Value>,
+}
+
+impl Stages {
+    /// Records the enabled items of the running program's list, as far as they have been read.
+    pub(crate) fn end(&mut self, stage: &str, st: &State) {
+        let list = st.list(st.current.get());
+        let tables = list.items.iter().filter(|item| item.enabled()).map(|item| {
+            let table = st.table(item);
+            let last = self.last.entry(item.seq).or_default();
+            if !last.is_same(&table) {
+                *last = table;
+            }
+            last.clone()
+        });
+        let tables = tables.collect();
+        self.ended.push((stage.to_owned(), tables));
+    }
+
+    /// The stages in the order in which they ended.
+    pub(crate) fn ended(self) -> Vec<(String, Vec<Value>)> {
+        self.ended
+    }
 }

@@ -18,8 +18,8 @@ use crate::text::Limits;
 use crate::text::macros::stack::Braces;
 use crate::text::macros::{Found, Grammar, Reading, Syntax, Tree};
 
-/// Most texts that are remembered as they are read.
-const MOST_READ: usize = 256;
+/// Most texts that are remembered as they are read, and the most bytes of them and of what was read.
+const MOST_READ: (usize, usize) = (256, 16 << 20);
 
 /// The macros of a pack.
 #[derive(Default)]
@@ -29,9 +29,9 @@ pub struct Table {
     before: Rewrites,
     after: Rewrites,
     /// Texts that have been read.
-    read: Mutex<FxHashMap<Arc<str>, Arc<Reading>>>,
+    read: Mutex<Kept<Arc<Reading>>>,
     /// The braces of texts that have been expanded with a stack, after the rewriting before reading.
-    braces: Mutex<FxHashMap<Arc<str>, Marked>>,
+    braces: Mutex<Kept<Marked>>,
     /// Rows that are known by how a macro begins, by these texts; the longest first.
     starts: Vec<(Arc<str>, u32)>,
     /// How macros are written and read.
@@ -44,6 +44,36 @@ pub struct Table {
 
 /// A text as it is read with a stack: rewritten, if that changed it, and its braces.
 pub(super) type Marked = (Option<Arc<str>>, Arc<Braces>);
+
+/// What was read of texts. It is emptied when it would hold too many texts or too many bytes.
+struct Kept<T> {
+    made: FxHashMap<Arc<str>, T>,
+    bytes: usize,
+}
+
+impl<T> Default for Kept<T> {
+    fn default() -> Self {
+        Self { made: FxHashMap::default(), bytes: 0 }
+    }
+}
+
+impl<T> Kept<T> {
+    /// Keeps what was read of a text and takes so many bytes, unless that alone is too much.
+    fn keep(&mut self, text: &Arc<str>, made: T, bytes: usize) {
+        let (most, most_bytes) = MOST_READ;
+        let bytes = bytes.saturating_add(text.len());
+        if bytes > most_bytes {
+            return;
+        }
+        if self.made.len() >= most || self.bytes.saturating_add(bytes) > most_bytes {
+            self.made.clear();
+            self.bytes = 0;
+        }
+        if self.made.insert(text.clone(), made).is_none() {
+            self.bytes = self.bytes.saturating_add(bytes);
+        }
+    }
+}
 
 impl Table {
     /// Compiles the rows of tables `macro` and `rewrite`; reports those that are wrong.
@@ -132,33 +162,32 @@ impl Table {
 
     /// A text as it is read with a stack, remembered.
     pub(super) fn braces(&self, text: &Arc<str>) -> Marked {
-        if let Some(known) = self.braces.lock().unwrap_or_else(PoisonError::into_inner).get(text) {
+        if let Some(known) = self.braces.lock().unwrap_or_else(PoisonError::into_inner).made.get(text) {
             return known.clone();
         }
         let marked: Option<Arc<str>> = self.before(text).map(Arc::from);
         let made = (marked.clone(), Arc::new(Braces::of(marked.as_ref().unwrap_or(text), self.engine.syntax.inline)));
-        let mut known = self.braces.lock().unwrap_or_else(PoisonError::into_inner);
-        if known.len() >= MOST_READ {
-            known.clear();
-        }
-        known.insert(text.clone(), made.clone());
+        let bytes = made.1.bytes().saturating_add(made.0.as_ref().map_or(0, |marked| marked.len()));
+        self.braces.lock().unwrap_or_else(PoisonError::into_inner).keep(text, made.clone(), bytes);
         made
     }
 
-    /// A text as it is read, remembered.
+    /// A text as it is read, remembered, unless it was not read to its end. It costs the same each time.
     pub fn reading(&self, text: &Arc<str>, limits: &Limits) -> Arc<Reading> {
         // a poisoned lock only means that another build panicked while reading; the map is complete
-        if let Some(known) = self.read.lock().unwrap_or_else(PoisonError::into_inner).get(text) {
-            return known.clone();
+        let known = self.read.lock().unwrap_or_else(PoisonError::into_inner).made.get(text).cloned();
+        if let Some(known) = known {
+            // if that is too much, the walk ends at its first macro
+            let _ = known.tree.tally.pay();
+            return known;
         }
         let marked: Option<Arc<str>> = self.before(text).map(Arc::from);
-        let tree = Tree::parse(marked.as_ref().unwrap_or(text), self, limits.depth);
+        let tree = Tree::parse(marked.as_ref().unwrap_or(text), self, limits);
         let made = Arc::new(Reading { marked, tree });
-        let mut read = self.read.lock().unwrap_or_else(PoisonError::into_inner);
-        if read.len() >= MOST_READ {
-            read.clear();
+        if !made.tree.tally.is_refused() {
+            let bytes = made.tree.tally.bytes().saturating_add(made.marked.as_ref().map_or(0, |marked| marked.len()));
+            self.read.lock().unwrap_or_else(PoisonError::into_inner).keep(text, made.clone(), bytes);
         }
-        read.insert(text.clone(), made.clone());
         made
     }
 

@@ -1,5 +1,7 @@
 //! The result of a build: ordered blocks, what was trimmed and why, warnings, and state for the caller to store.
 
+use std::sync::Arc;
+
 use super::{Map, Scene, Value};
 use crate::diag::Diagnostic;
 
@@ -73,7 +75,7 @@ pub struct TrimmedAccount {
 #[derive(Debug, Clone, PartialEq, serde::Serialize)]
 pub struct Event {
     /// The pass, as `program/pass`.
-    pub pass: String,
+    pub pass: Arc<str>,
     /// What it did: `made`, `set`, `shaped`, `placed`, `split`, `merged`, `dropped`, `admitted` or `evicted`.
     pub did: &'static str,
 }

@@ -13,7 +13,7 @@ use super::layer::Merged;
 use super::validate::OWN_TABLE;
 
 /// Names that mean something else behind `$table.`, or where rows stand.
-const RESERVED: &[&str] = &["overlaid", "options", "limits", "entry_points"];
+const RESERVED: &[&str] = &["overlaid", "options", "limits"];
 /// The most diagnostics about the rows of tables that a pack declares.
 const MAX_COMPLAINTS: usize = 200;
 

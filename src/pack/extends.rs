@@ -9,6 +9,7 @@ use super::library::{self, Library};
 use super::read::{self, Document};
 use super::schemas::Schemas;
 use super::scripts;
+use super::stray;
 use super::unread::Unread;
 use crate::diag::{Code, Diagnostic, Node, Report, Severity, SourceId, Sources, Span, memory, suggest};
 
@@ -127,18 +128,46 @@ impl<'a> Resolver<'a> {
                     self.report.push(complaint.help("a pack is one folder with one `pack.toml`; move the inner pack beside it"));
                 }
                 // rule tests are read by the code that runs them
-                "case" => {}
+                "case" => self.report.push(stray::outside_of_cases(file, &doc)),
+                "overlay" => {
+                    self.check_written_for(&doc, file, &name, &pack.files);
+                    docs.push(doc);
+                }
                 _ => docs.push(doc),
             }
         }
         let mut assets = Vec::new();
         for (path, file) in &pack.assets {
             match read::decode(file, &name, self.sources, self.report) {
-                Some((id, _)) => assets.push((path.clone(), id)),
+                Some((id, _)) => {
+                    let complaint = stray::outside_of_scripts(file, Span::new(id, 0, 0), &docs, &pack.cases);
+                    complaint.into_iter().for_each(|complaint| self.report.push(complaint));
+                    assets.push((path.clone(), id));
+                }
                 None => self.complete = false,
             }
         }
+        let left = docs.first().map(|manifest| stray::left(&pack.strays, &pack.cases, manifest));
+        left.into_iter().flatten().for_each(|complaint| self.report.push(complaint));
         LayerDocs { name, release, overlay: false, folder: pack.folder, extends: None, docs, assets }
+    }
+
+    /// Warns of an overlay in the folder of a pack, of which it is a part as every other rule file, that says it is written
+    /// for something which is not below it. `name` is that of the pack, and `files` are its rule files.
+    fn check_written_for(&mut self, doc: &Document, own: &RuleFile, name: &str, files: &[RuleFile]) {
+        let Some((wanted, span)) = doc.root.get("extends").and_then(|node| Some((node.as_text()?, node.span))) else { return };
+        let is_overlay = |file: &RuleFile| read::peek(file, "kind").as_deref() == Some("overlay") && overlay_name(file) == wanted;
+        let is_beside = |file: &RuleFile| file.path_in_pack != own.path_in_pack && is_overlay(file);
+        if wanted == name || self.done.iter().any(|layer| layer.name == wanted) || files.iter().any(is_beside) {
+            return;
+        }
+        let message = format!("the overlay is written for pack `{wanted}`, which pack `{name}` does not extend");
+        let mut complaint = Diagnostic::new(Code::PackMissing, message);
+        complaint.severity = Severity::Warning;
+        let near = suggest::nearest(wanted, self.done.iter().map(|layer| layer.name.as_str()).chain([name]));
+        let near = near.map(|near| format!("did you mean `{near}`? "));
+        let help = "every file in the folder of a pack is a part of it; move this one out, and lay it over that pack with `--overlay`";
+        self.report.push(complaint.at(span).help(near.unwrap_or_default() + help));
     }
 
     /// Reads one overlay: a single file of rows. `of_case` says that it may be a case file, of which the rows count.

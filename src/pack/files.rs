@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 
 use indexmap::IndexMap;
 
+use super::endings;
 use crate::diag::{Code, Diagnostic, Report, memory};
 
 /// Largest single file, in bytes (4 MiB).
@@ -52,6 +53,8 @@ pub struct PackFiles {
     pub cases: Vec<RuleFile>,
     /// Scripts (`*.rhai`), and files under `templates/` that are not rule files, by path inside the pack.
     pub assets: IndexMap<String, RuleFile>,
+    /// Files that nothing reads although their names say that they were meant as rules or scripts, without their contents.
+    pub(super) strays: Vec<RuleFile>,
 }
 
 impl PackFiles {
@@ -76,7 +79,14 @@ impl PackFiles {
             Role::Asset => {
                 self.assets.insert(file.path_in_pack.clone(), file);
             }
-            Role::Other => {}
+            Role::Other => self.stray(file.name, file.path_in_pack),
+        }
+    }
+
+    /// Remembers a file that is left out, if it was probably not meant to be.
+    fn stray(&mut self, name: String, path_in_pack: String) {
+        if endings::is_meant(&path_in_pack) {
+            self.strays.push(RuleFile { name, path_in_pack, bytes: Vec::new() });
         }
     }
 
@@ -84,6 +94,7 @@ impl PackFiles {
         self.files.sort_by(|a, b| in_order(&a.path_in_pack).cmp(&in_order(&b.path_in_pack)));
         self.cases.sort_by(|a, b| in_order(&a.path_in_pack).cmp(&in_order(&b.path_in_pack)));
         self.assets.sort_keys();
+        self.strays.sort_by(|a, b| in_order(&a.path_in_pack).cmp(&in_order(&b.path_in_pack)));
     }
 }
 
@@ -321,6 +332,8 @@ impl Walk<'_> {
     /// Reads one file of the pack; `false` if the whole pack has become too large to continue.
     fn file(&mut self, inner: String) -> bool {
         if matches!(role(&inner), Role::Other) {
+            let name = shown(&self.base.join(&inner));
+            self.pack.stray(name, inner);
             return true;
         }
         if self.files >= MAX_FILES {

@@ -2,7 +2,7 @@
 
 /// Every kind, with a description of its files. A file's schema is `schemas/<kind>.v<version>.json`.
 pub const KINDS: &[(&str, &str)] = &[
-    ("pack", "name, release, engine range, licence, authors, what it extends, entry points, limits"),
+    ("pack", "name, release, engine range, licence, authors, what it extends, limits"),
     ("pipeline", "the stages of a build, in order"),
     ("slots", "the slots of a prompt: source, role, budget group, whether trimming may take them"),
     ("injection", "injections: positions and their aliases, depths, merging, order of roles, notes, the persona"),

@@ -1,19 +1,25 @@
-//! Extra columns: keys of rows beside those that the schema of their table knows, each declared by a row `[[column]]`.
+//! What rows declare of values: extra columns, which are keys of rows beside those that the schema of their table knows, each
+//! declared by a row `[[column]]`, and the defaults of columns, of paths and of fields of items.
 
 use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
-use crate::diag::{Code, Data, Node, suggest};
+use crate::diag::{Code, Node, suggest};
 use crate::model::Value;
 use crate::model::pack::Row;
 use crate::syntax::CompileContext;
-use crate::terms::names::{self, TABLES, is_form};
+use crate::terms::names::{self, TABLES, Type};
 
 use super::cells;
+use super::functions::origin;
 
 /// The most columns of one table.
 const MAX_COLUMNS: usize = 100;
+/// The tables whose rows declare values.
+const COLUMN: &str = "column";
+const PATH: &str = "path";
+const FIELD: &str = "field";
 /// The most characters of a text that a message shows.
 const MAX_SHOWN: usize = 60;
 
@@ -51,7 +57,7 @@ pub(super) fn check(cx: &mut CompileContext<'_>, engine_tables: &[&str]) {
             continue;
         }
         if let Some(default) = column.fields.get("default") {
-            value(cx, column, "the default", &default.node);
+            value(cx, COLUMN, column, "the default", &default.node);
         }
         if engine_tables.contains(&table) {
             let message = format!("no pass can read a column of table `{table}`, which the engine reads itself");
@@ -72,44 +78,74 @@ pub(super) fn check(cx: &mut CompileContext<'_>, engine_tables: &[&str]) {
 
 fn cell(cx: &mut CompileContext<'_>, column: &Row, row: &Row, key: &str) {
     if let Some(field) = row.fields.get(key) {
-        value(cx, column, &format!("`{key}` of `{}`", row.name), &field.node);
+        value(cx, COLUMN, column, &format!("`{key}` of `{}`", row.name), &field.node);
     }
 }
 
-/// Checks that a literal is of the type of a column, and one of its words if it has some.
-fn value(cx: &mut CompileContext<'_>, column: &Row, what: &str, node: &Node) {
-    let wanted = column.fields.get("type").and_then(|field| field.node.as_text()).unwrap_or("any");
-    if !fits(&node.data, wanted) {
+/// Checks that the defaults of paths and of fields of items are what their rows declare.
+pub(super) fn check_defaults(cx: &mut CompileContext<'_>) {
+    let pack = cx.pack;
+    for table in [PATH, FIELD] {
+        for row in pack.tables.get(table).into_iter().flat_map(|rows| rows.values()) {
+            let Some(default) = row.fields.get("default") else { continue };
+            cx.rule = origin(cx, table, row);
+            value(cx, table, row, "the default", &default.node);
+        }
+    }
+}
+
+/// Checks that a literal is of the type that a row of `table` declares, and one of its words if it has some.
+fn value(cx: &mut CompileContext<'_>, table: &str, row: &Row, what: &str, node: &Node) {
+    let wanted = row.fields.get("type").and_then(|field| field.node.as_text()).unwrap_or("any");
+    let kind = Type::parse(wanted);
+    // the text of a message may be a list of parts, a cell may not
+    let is_parts = table == COLUMN && kind == Type::Text && node.as_list().is_some();
+    if is_parts || !kind.accepts(&node.data) {
         let message = format!("{what} must be of type `{wanted}`, but is {}", node.kind());
-        let help = format!("change the value, or the type of column `{}`", column.name);
+        let help = format!("change the value, or the type of {table} `{}`", row.name);
         cx.fail(Code::SchemaType, node.span, message, Some(help));
         return;
     }
-    let words = column.fields.get("values").and_then(|field| field.node.as_list()).unwrap_or(&[]);
-    let words: Vec<&str> = words.iter().filter_map(Node::as_text).collect();
-    let Some(word) = node.as_text().filter(|word| !words.is_empty() && !words.contains(word)) else { return };
-    if !refers(word) && cx.may_look(words.len(), node.span) {
-        let shown: String = word.chars().take(MAX_SHOWN).collect();
-        let help =
-            suggest::help(word, words.iter().copied()).or_else(|| Some(format!("use one of the `values` of column `{}`", column.name)));
-        cx.fail(Code::SchemaValue, node.span, format!("{what} cannot be `{shown}`"), help);
+    let Some(values) = row.fields.get("values").map(|field| &field.node) else { return };
+    let Some(word) = node.as_text().filter(|word| !refers(word)) else { return };
+    match table {
+        COLUMN => {
+            let words: Vec<&str> = values.as_list().unwrap_or(&[]).iter().filter_map(Node::as_text).collect();
+            one_of(cx, (table, row), what, &words, node, word);
+        }
+        // an item may have other words in a field than the usual ones, so that only a slip is told
+        FIELD => {
+            if let Some((_, field)) = row.name.split_once('/') {
+                cx.check_words(field, node);
+            }
+        }
+        // an empty text says that nobody has given a word
+        _ if word.is_empty() => {}
+        _ => {
+            let known = cx.names.words.get(&row.name).cloned().unwrap_or_default();
+            let words: Vec<&str> = known.iter().map(AsRef::as_ref).collect();
+            // a layer may have taken the row away that a default names
+            let may_lack = |node: &Node| node.as_text().is_some_and(|text| text.starts_with("$table."));
+            let open = may_lack(values) || values.as_list().unwrap_or(&[]).iter().any(may_lack);
+            if !open || (cx.may_look(words.len(), node.span) && cx.names.near_path_word(&row.name, word).is_some()) {
+                one_of(cx, (table, row), what, &words, node, word);
+            }
+        }
     }
+}
+
+/// Checks that a text is one of the words that a row of a table declares, if it declares some.
+fn one_of(cx: &mut CompileContext<'_>, (table, row): (&str, &Row), what: &str, words: &[&str], node: &Node, word: &str) {
+    if words.is_empty() || words.contains(&word) || !cx.may_look(words.len(), node.span) {
+        return;
+    }
+    let shown: String = word.chars().take(MAX_SHOWN).collect();
+    let help = suggest::help(word, words.iter().copied());
+    let help = help.unwrap_or_else(|| format!("use one of the `values` of {table} `{}`", row.name));
+    cx.fail(Code::SchemaValue, node.span, format!("{what} cannot be `{shown}`"), Some(help));
 }
 
 /// Whether a text is evaluated, so that it may be of any type.
 fn refers(text: &str) -> bool {
     text.starts_with(['$', '@']) || text.contains("{{")
-}
-
-/// Whether a cell may be of a type: a reference, and a value that is evaluated, may be of any.
-fn fits(data: &Data, wanted: &str) -> bool {
-    match data {
-        Data::Text(text) => matches!(wanted, "text" | "any") || refers(text),
-        Data::Int(_) => matches!(wanted, "integer" | "number" | "any"),
-        Data::Float(_) => matches!(wanted, "number" | "any"),
-        Data::Bool(_) => matches!(wanted, "boolean" | "any"),
-        Data::List(_) => matches!(wanted, "list" | "any"),
-        Data::Table(table) => matches!(wanted, "table" | "any") || is_form(table),
-        Data::Null => true,
-    }
 }

@@ -17,6 +17,7 @@ use crate::terms::{Expr, Rules};
 use crate::text::script::ScriptLimits;
 use crate::verbs::Pass;
 
+use super::declared::{ANYTHING, check_lists, check_over};
 use super::functions::{check_functions, origin};
 use super::{Program, Programs, cells};
 
@@ -77,6 +78,8 @@ pub fn compile(pack: &Pack, conditions: &[Apart]) -> (Programs, Report) {
     check_cycles(&mut cx, &list);
     check_rounds(&mut cx);
     super::columns::check(&mut cx, ENGINE_TABLES);
+    super::columns::check_defaults(&mut cx);
+    check_lists(&mut cx);
     let formats = super::foreign::compile(&mut cx);
     let defaults = defaults(&mut cx);
     let mut report = std::mem::take(&mut cx.report);
@@ -320,19 +323,6 @@ fn check_values(cx: &mut CompileContext<'_>) {
         let any = row.fields.get("over").is_some_and(|f| f.node.as_text() == Some(ANYTHING));
         let scope = if any { Scope::Any } else { over.map_or(Scope::Open, |over| Scope::Rows(vec![over.into()])) };
         cx.within(Scope::Any, |cx| cx.within(scope, |cx| cx.named_value(&row.name, &value, row.span)));
-    }
-}
-
-/// What `over` says of a name that is about any value, such as a part of a foreign document.
-const ANYTHING: &str = "any";
-
-/// `over` names a row type, or is `any`.
-fn check_over(cx: &mut CompileContext<'_>, row: &Row) {
-    let Some(over) = row.fields.get("over").map(|f| &f.node) else { return };
-    let name = over.as_text().unwrap_or("");
-    if name != ANYTHING && !cx.names.fields.contains_key(name) {
-        let known: Vec<Arc<str>> = cx.names.fields.keys().cloned().collect();
-        cx.unknown("row type", name, over.span, known.iter().map(AsRef::as_ref));
     }
 }
 

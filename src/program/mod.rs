@@ -6,6 +6,7 @@
 pub mod cells;
 mod columns;
 pub mod compile;
+mod declared;
 pub mod foreign;
 mod functions;
 pub mod machine;

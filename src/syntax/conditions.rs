@@ -199,8 +199,32 @@ impl CompileContext<'_> {
             _ => None,
         };
         self.check_subject_words(&subject, node);
+        let declared = match &subject {
+            // the values of options are checked as such
+            Expr::Path(path) if !path.text.starts_with("option.") => self.names.paths.get(&*path.text).map(|declared| declared.kind),
+            // what a document of another program holds is not what the pack declares
+            _ => kind.filter(|_| self.types().is_some_and(|types| !types.is_empty())),
+        };
+        if let Some(declared) = declared {
+            self.check_comparable(node, declared);
+        }
         let test = self.test(node, kind);
         Cond::test(subject, test, condition)
+    }
+
+    /// Warns of literals of which none equals a value of the declared type. A truth value is compared with the truth of any.
+    /// Where one fits, the others are for values that are stored otherwise.
+    fn check_comparable(&mut self, node: &Node, declared: Type) {
+        let mut literals = Vec::new();
+        collect_literals(node, &mut literals);
+        if literals.iter().any(|node| matches!(node.data, Data::Bool(_)) || declared.accepts(&node.data)) {
+            return;
+        }
+        for node in literals {
+            let message = format!("{} never equals what is declared as `{}`", node.kind(), declared.word());
+            let help = format!("write a value of type `{}`, or change the declaration", declared.word());
+            self.warn(Diagnostic::warning(Code::ConditionType, message).at(node.span).help(help));
+        }
     }
 
     /// Warns of literals that are nearly one of the words of the path or the field that they are compared with.
@@ -427,6 +451,17 @@ impl CompileContext<'_> {
             word => self.test_word(word, op.node.span, &value, None),
         };
         Cond::Test { subject, test, condition }
+    }
+}
+
+/// The values that a subject is compared with, if they are written there.
+fn collect_literals<'n>(node: &'n Node, into: &mut Vec<&'n Node>) {
+    match &node.data {
+        Data::List(list) => list.iter().for_each(|node| collect_literals(node, into)),
+        Data::Table(table) if !names::is_form(table) => {
+            ["ne", "in"].iter().filter_map(|test| table.get(*test)).for_each(|field| collect_literals(&field.node, into));
+        }
+        _ => into.push(node),
     }
 }
 

@@ -47,13 +47,11 @@ pub fn compile(cx: &mut CompileContext<'_>, limits: ScriptLimits) -> Library {
     });
     let mut scripts = FxHashMap::default();
     for script in &found {
-        let compiled = plain.compile_file(&script.file, &script.text).map_err(|error| {
-            if importing {
-                cx.script_bad(script, &error);
-            }
-        });
+        // without its imports no script is used, and all of them together may be too large to be compiled
+        let compiled = importing.then(|| plain.compile_file(&script.file, &script.text));
+        let compiled = compiled.and_then(|compiled| compiled.map_err(|error| cx.script_bad(script, &error)).ok());
         let rights = cx.pack.rights.get(&script.layer).cloned();
-        scripts.insert(Arc::from(script.name), compiled.ok().filter(|_| importing).map(|compiled| compiled.within(rights)));
+        scripts.insert(Arc::from(script.name), compiled.map(|compiled| compiled.within(rights)));
     }
     Library::new(scripts)
 }

@@ -217,12 +217,12 @@ pub fn ruler_cost(env: &Env<'_>, ruler: usize) -> Result<f64, Fault> {
         sum += count;
     } else {
         let counter = counter(env, &ruler.estimator)?;
-        sum += tokens(&counter, &text.shown());
+        sum += tokens(&counter, &text.shown())?;
         if ruler.role {
-            sum += tokens(&counter, &role);
+            sum += tokens(&counter, &role)?;
         }
         if let (Some(named), false) = (&ruler.named, name.is_empty()) {
-            sum += tokens(&counter, &name) + env.eval(named)?.as_f64().unwrap_or(0.0);
+            sum += tokens(&counter, &name)? + env.eval(named)?.as_f64().unwrap_or(0.0);
         }
     }
     Ok(sum.max(0.0))
@@ -233,8 +233,8 @@ fn text_of(value: &Value, key: &str) -> String {
 }
 
 #[allow(clippy::cast_precision_loss)]
-fn tokens(counter: &Counter, text: &str) -> f64 {
-    counter.count(text) as f64
+fn tokens(counter: &Counter, text: &str) -> Result<f64, Fault> {
+    Ok(counter.counted(text)? as f64)
 }
 
 /// The token counter of an account: the estimator of its ruler.

@@ -26,6 +26,9 @@ pub struct List {
     pub items: Vec<Item>,
     /// An unread stretch.
     pub lazy: Option<Lazy>,
+    /// Items that were read after one another, the newest in the chat first. They belong to `items[gap]`, but are put there
+    /// together, because each would move all that were read before it. Whoever looks at `items` does not see this.
+    pub(super) fresh: Vec<Item>,
     /// The index of the item that was read last.
     pub gap: usize,
     /// The list has been filled from its scene path and is used instead of that path from now on.
@@ -85,6 +88,15 @@ impl List {
         match &self.lazy {
             None => Seq::Items(&self.items),
             Some(lazy) => Seq::Partly(&self.items, lazy.at, lazy.remaining),
+        }
+    }
+
+    /// Puts the items that were read into their place.
+    pub(super) fn settle(&mut self) {
+        if !self.fresh.is_empty() {
+            let at = self.gap.min(self.items.len());
+            let fresh = std::mem::take(&mut self.fresh);
+            self.items.splice(at..at, fresh.into_iter().rev());
         }
     }
 

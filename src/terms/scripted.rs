@@ -114,6 +114,11 @@ impl<'a> Giver<'a> {
             Giver::Function(name) | Giver::Host(name) => name,
         }
     }
+
+    /// What it is, in front of its name.
+    fn kind(self) -> &'static str {
+        if matches!(self, Giver::Host(_)) { "the hook " } else { "" }
+    }
 }
 
 impl State {
@@ -128,9 +133,19 @@ impl State {
         if !self.misfits.borrow_mut().insert((by.into(), name.into())) {
             return;
         }
-        let who = if matches!(giver, Giver::Host(_)) { "the hook " } else { "" };
+        let who = giver.kind();
         let message = format!("{who}`{by}` gives {} for `{name}`, which is declared as `{}`", described(value), kind.word());
         let warning = self.warning(Code::ScriptType, message, Some(wanted(kind).into()), None);
+        self.warn_in_script(warning, self.place_of(giver).as_ref());
+    }
+
+    /// Warns of a field of an item that is a declared one with a slip, once in a build for each giver and name.
+    pub fn misnamed(&self, giver: Giver<'_>, field: &str, near: &str) {
+        if !self.misfits.borrow_mut().insert((giver.name().into(), field.into())) {
+            return;
+        }
+        let message = format!("{}`{}` sets `{field}`, which no rule reads", giver.kind(), giver.name());
+        let warning = self.warning(Code::NameNearly, message, Some(format!("did you mean `{near}`?")), None);
         self.warn_in_script(warning, self.place_of(giver).as_ref());
     }
 

@@ -210,7 +210,13 @@ impl State {
     pub fn list(&self, id: usize) -> Ref<'_, List> {
         self.load(id);
         match self.lists.get(id) {
-            Some(list) => list.borrow(),
+            Some(list) => {
+                // nothing is read while somebody looks at the list, so then there is nothing to do
+                if let Ok(mut list) = list.try_borrow_mut() {
+                    list.settle();
+                }
+                list.borrow()
+            }
             // the compiler assigns the ids and creates as many lists, so the fallback to the first list is never used
             None => self.spare(),
         }
@@ -226,11 +232,13 @@ impl State {
         self.load(id);
         let id = if id < self.lists.len() { id } else { 0 };
         #[expect(clippy::indexing_slicing, reason = "just clamped; Rules::lists is never empty")]
-        self.lists[id].get_mut()
+        let list = self.lists[id].get_mut();
+        list.settle();
+        list
     }
 
     /// Fills a list from its scene path, once.
-    fn load(&self, id: usize) {
+    pub(super) fn load(&self, id: usize) {
         let Some(info) = self.rules.lists.get(id) else { return };
         let Some(path) = &info.from else { return };
         let Some(cell) = self.lists.get(id) else { return };

@@ -200,7 +200,8 @@ impl State {
         let most = out.len() + MOST_ITEMS;
         for (n, list) in self.lists.iter().enumerate().filter(|(n, _)| *n != but) {
             // a list that is not loaded is not read for a trace
-            let Ok(list) = list.try_borrow() else { continue };
+            let Ok(mut list) = list.try_borrow_mut() else { continue };
+            list.settle();
             let room = most.saturating_sub(out.len());
             out.extend(list.items.iter().filter(|item| item.seq != 0).take(room).map(|item| (name(n), item.clone(), None)));
         }

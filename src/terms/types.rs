@@ -35,7 +35,8 @@ pub enum Type {
 }
 
 impl Type {
-    pub(super) fn parse(word: &str) -> Self {
+    /// The type that a word of a rule file names; any type for another word.
+    pub(crate) fn parse(word: &str) -> Self {
         match word {
             "text" => Type::Text,
             "number" => Type::Number,

@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use super::Cond;
 use super::eval::{Current, Env, Fault};
-use super::lists::Local;
+use super::lists::{List, Local};
 use super::memo::Memo;
 use super::state::{BYTES_PER_ITEM, State};
 use crate::model::{FieldId, Item, Value};
@@ -17,7 +17,7 @@ type Steps = Vec<(Rc<dyn Local>, Rc<Memo>)>;
 impl State {
     /// Whether an unread item may meet a condition.
     pub fn lazy_may_meet(&self, id: usize, cond: &Cond, env: &Env<'_>) -> Result<bool, Fault> {
-        let shape = self.list(id).lazy.as_ref().map(|l| l.shape.clone());
+        let shape = self.peek(id, |list| list.lazy.as_ref().map(|l| l.shape.clone())).flatten();
         match shape {
             Some(shape) => Ok(shape.judge(cond, env)? != Some(false)),
             None => Ok(false),
@@ -30,11 +30,32 @@ impl State {
         let Some(item) = self.run_steps(id, &value, place, &steps)? else { return Ok(false) };
         if let Some(mut list) = self.lists.get(id).and_then(|l| l.try_borrow_mut().ok()) {
             let at = list.lazy_at().unwrap_or(0).min(list.items.len());
-            list.items.insert(at, item);
+            if list.gap != at {
+                list.settle();
+            }
+            list.fresh.push(item);
             list.gap = at;
             list.lazy = list.lazy.take().filter(|lazy| lazy.remaining > 0);
         }
         Ok(true)
+    }
+
+    /// Looks at a list without putting what was read into its place.
+    fn peek<T>(&self, id: usize, look: impl FnOnce(&List) -> T) -> Option<T> {
+        self.load(id);
+        self.lists.get(id).and_then(|list| list.try_borrow().ok()).map(|list| look(&list))
+    }
+
+    /// Whether a part of a list has not been read.
+    #[must_use]
+    pub fn has_unread(&self, id: usize) -> bool {
+        self.peek(id, |list| list.lazy.is_some()).unwrap_or(false)
+    }
+
+    /// The item of a list that was read last.
+    #[must_use]
+    pub fn newest_item(&self, id: usize) -> Option<Item> {
+        self.peek(id, |list| list.fresh.last().or_else(|| list.items.get(list.gap)).cloned()).flatten()
     }
 
     fn take_unread(&self, id: usize) -> Option<(Value, usize, Steps)> {
@@ -118,6 +139,7 @@ impl State {
         let Some(mut list) = self.lists.get(id).and_then(|l| l.try_borrow_mut().ok()) else {
             return Err(Fault::bound("a list was read whole while it was being looked at"));
         };
+        list.settle();
         let at = at.min(list.items.len());
         list.items.splice(at..at, made);
         match (fault, &mut list.lazy) {

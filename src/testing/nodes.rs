@@ -4,6 +4,19 @@ use std::collections::BTreeSet;
 
 use crate::diag::{Data, Field, Node, Span};
 
+use super::case::{Case, Turn};
+use super::files::CaseFile;
+
+/// The error that a turn expects.
+pub(super) fn wanted_error(turn: &Turn) -> Option<&str> {
+    turn.expect.as_ref()?.get("error")?.as_text()
+}
+
+/// A key as it counts for a turn: its own, that of its case, or that of the file.
+pub(super) fn written<'c>(file: &'c CaseFile, case: &'c Case, turn: &'c Turn, key: &str) -> Option<&'c Field> {
+    [Some(&turn.node), Some(&case.node), file.given()].into_iter().flatten().find_map(|node| node.as_table()?.get(key))
+}
+
 /// All keys of tables in a value.
 pub(super) fn keys_of<'c>(node: &'c Node, out: &mut BTreeSet<&'c str>) {
     match &node.data {
@@ -44,6 +57,15 @@ pub(super) fn says(node: &Node, word: &str) -> bool {
         Data::List(list) => list.iter().any(|one| says(one, word)),
         Data::Table(table) => table.values().any(|field| says(&field.node, word)),
         _ => false,
+    }
+}
+
+/// Whether a single value stands somewhere in a value.
+pub(super) fn holds(node: &Node, single: &Node) -> bool {
+    match &node.data {
+        Data::List(list) => list.iter().any(|one| holds(one, single)),
+        Data::Table(table) => table.values().any(|field| holds(&field.node, single)),
+        _ => node.to_json() == single.to_json(),
     }
 }
 

@@ -68,7 +68,7 @@ pub struct Tested {
     pub cases: Vec<Ran>,
     /// Why it could not be used, so that none of its cases was run: its report, or that of its rules.
     pub unreadable: Option<(Report, Sources)>,
-    /// Warnings about what its cases give to a scene and no rule reads.
+    /// Warnings about what its cases give: what no rule reads, and what does not fit.
     pub remarks: (Report, Sources),
     /// The text that `--update` writes; `None` if nothing changes.
     pub updated: Option<String>,

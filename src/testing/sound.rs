@@ -1,14 +1,16 @@
 //! Whether what a case names is there: files, programs, lists, fields, paths, options, accounts, codes, and the words and
 //! patterns of tests. Otherwise an expectation about something that does not exist would hold.
 //!
+//! Other files look at what a case gives (`given`), at expectations that can never fail (`idle`), and at the values of fields
+//! (`literals`).
+//!
 //! What is found has a place in the case file. `tapster test` counts a case with an error as failed, and does not run it.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
-use crate::assemble::{misfits, unread};
 use crate::diag::{Code, Data, Diagnostic, Field, Node, Report, Span, suggest};
-use crate::model::options::TABLE;
-use crate::model::{Map, Value};
+use crate::model::Value;
 use crate::pack::Ruleset;
 use crate::terms::names::Names;
 use crate::terms::rules::Rules;
@@ -17,8 +19,9 @@ use crate::text::pattern::Pattern;
 use super::case::{Action, Case, Turn};
 use super::files::{CaseFile, missing_overlays};
 use super::matchers::{MATCHERS, near_test};
-use super::nodes::{fields, key_at, keys_of, one_or_list, says, texts_of};
+use super::nodes::{fields, holds, keys_of, one_or_list, says, texts_of, wanted_error, written};
 use super::play::{self, NO_LISTS};
+use super::{given, idle, literals};
 
 /// The tests of a list whose argument is rows of the list.
 const OF_ROWS: [&str; 5] = ["contains", "includes", "excludes", "any_order", "exactly"];
@@ -33,8 +36,6 @@ const OF_IMPORT: [&str; 4] = ["format", "scene", "rest", "warnings"];
 /// The keys of the report of trimming.
 const OF_TRIM: [&str; 8] =
     ["strategy", "account", "budget_tokens", "initial_tokens", "final_tokens", "eviction_count", "records", "accounts"];
-/// What a case says beside its scene, and a scene file beside its own.
-const BESIDE_SCENE: [&str; 3] = ["seed", "draws", "strict"];
 
 /// The files that a case names and that are not there.
 #[must_use]
@@ -54,14 +55,12 @@ pub fn missing_files(file: &CaseFile, case: &Case) -> Report {
     found
 }
 
-/// What else a case names and its rules do not have. Warnings are about values of its scene that no rule reads.
+/// What else a case names and its rules do not have, and what of its expectation can never fail. Warnings are about what it
+/// gives: what no rule reads, and what does not fit.
 #[must_use]
 pub fn faults(file: &CaseFile, case: &Case, rules: &Ruleset) -> Report {
     let mut search = Search::new(file, case, rules);
-    let nodes = case.turns.iter().map(|turn| &turn.node).chain([&case.node]).chain(file.given());
-    for node in nodes.flat_map(|node| [node.get("scene"), node.get("lists")]).flatten() {
-        keys_of(node, &mut search.own);
-    }
+    given_by(file, case).for_each(|node| keys_of(node, &mut search.own));
     search.accounts();
     search.lines();
     for turn in &case.turns {
@@ -70,7 +69,7 @@ pub fn faults(file: &CaseFile, case: &Case, rules: &Ruleset) -> Report {
             search.lists(turn);
         }
         search.expect(turn);
-        search.scene(turn);
+        search.found.extend(given::faults(file, case, rules, turn));
     }
     search.found.sort();
     search.found
@@ -84,14 +83,10 @@ pub fn unknown_accounts(file: &CaseFile, case: &Case, rules: &Ruleset) -> Report
     search.found
 }
 
-/// The error that a turn expects.
-fn wanted_error(turn: &Turn) -> Option<&str> {
-    turn.expect.as_ref()?.get("error")?.as_text()
-}
-
-/// A key as it counts for a turn: its own, that of its case, or that of the file.
-fn written<'c>(file: &'c CaseFile, case: &'c Case, turn: &'c Turn, key: &str) -> Option<&'c Field> {
-    [Some(&turn.node), Some(&case.node), file.given()].into_iter().flatten().find_map(|node| node.as_table()?.get(key))
+/// The scenes and lists that a case gives.
+fn given_by<'c>(file: &'c CaseFile, case: &'c Case) -> impl Iterator<Item = &'c Node> {
+    let nodes = case.turns.iter().map(|turn| &turn.node).chain([&case.node]).chain(file.given());
+    nodes.flat_map(|node| [node.get("scene"), node.get("lists")]).flatten()
 }
 
 struct Search<'c> {
@@ -164,17 +159,48 @@ impl<'c> Search<'c> {
 
     /// Tells of a field that items of a list do not have.
     fn field(&mut self, list: &str, name: &str, span: Span) {
-        let rows = self.compiled.list_id(list).and_then(|id| self.compiled.lists.get(id)).map(|list| list.rows.as_slice());
-        let types = rows.filter(|rows| !rows.is_empty());
-        // what a scene file or a document brings along is not known here
-        let open = |turn: &Turn| turn.given.scene_file.is_some() || matches!(turn.action, Action::Import { .. });
+        let types = Some(self.types(list)).filter(|types| !types.is_empty());
         // rules copy fields from items of one type to items of another
-        if self.names.knows_field(None, name) || self.own.contains(name) || self.case.turns.iter().any(open) {
+        if self.names.knows_field(None, name) || self.own.contains(name) || self.is_open() {
             return;
         }
         let near = suggest::help(name, self.names.field_names(types).chain(MATCHERS));
         let of = types.map_or_else(|| format!("items of `{list}`"), |types| format!("`{}` items", types.join("` or `")));
         self.unknown(span, format!("{of} have no field `{name}`"), near, "`[[field]]` declares one");
+    }
+
+    /// Tells of a value that a field of items cannot have.
+    fn literal(&mut self, list: &str, field: &str, node: &Node) {
+        if self.is_open() {
+            return;
+        }
+        let given = || given_by(self.file, self.case);
+        let stands = |word: &str| self.stands(word) || given().any(|node| says(node, word));
+        let is_given = |single: &Node| given().any(|node| holds(node, single));
+        let fault = literals::fault(self.rules, self.types(list), field, node, stands, is_given);
+        fault.into_iter().for_each(|fault| self.found.push(fault));
+    }
+
+    /// The row types of a list; none if there is no such list.
+    fn types(&self, list: &str) -> &'c [Arc<str>] {
+        let known = self.compiled.list_id(list).and_then(|id| self.compiled.lists.get(id));
+        known.map_or(&[], |list| list.rows.as_slice())
+    }
+
+    /// Whether the case has data that is not known here: what a scene file or a document brings along.
+    fn is_open(&self) -> bool {
+        let open = |turn: &Turn| turn.given.scene_file.is_some() || matches!(turn.action, Action::Import { .. });
+        self.case.turns.iter().any(open)
+    }
+
+    /// Whether a text stands anywhere in the rules: a rule may read it from any row.
+    fn stands(&self, word: &str) -> bool {
+        let pack = self.rules.pack();
+        let mut rows = pack.tables.values().flat_map(|rows| rows.values());
+        let in_scripts = || pack.assets.values().any(|id| pack.sources.get(*id).is_some_and(|source| source.text.contains(word)));
+        rows.any(|row| &*row.name == word || row.fields.values().any(|field| says(&field.node, word)))
+            || pack.values.values().any(|field| says(&field.node, word))
+            || in_scripts()
     }
 
     /// The programs and passes that run.
@@ -210,6 +236,7 @@ impl<'c> Search<'c> {
     fn expect(&mut self, turn: &'c Turn) {
         let Some(expect) = turn.expect.as_ref() else { return };
         self.patterns(expect);
+        self.found.extend(idle::parts(turn, &self.own, self.names));
         for (key, field) in fields(Some(expect)) {
             let node = &field.node;
             if OF_VALUES.contains(&key) {
@@ -307,6 +334,7 @@ impl<'c> Search<'c> {
         }
         for (name, field) in table {
             self.field(list, name, field.key);
+            self.literal(list, name, &field.node);
             self.test(&field.node);
             self.alone(&field.node);
         }
@@ -366,18 +394,15 @@ impl<'c> Search<'c> {
         }
     }
 
-    /// A code of the program, or one that stands anywhere in the rules: a rule may read it from any row.
+    /// A code of the program, or one that stands anywhere in the rules.
     fn code(&mut self, node: &Node) {
         let Some(code) = node.as_text().filter(|code| Code::of(code).is_none()) else { return };
-        let pack = self.rules.pack();
-        let rows = || pack.tables.values().flat_map(|rows| rows.values());
-        let in_rows = || rows().any(|row| &*row.name == code || row.fields.values().any(|field| says(&field.node, code)));
-        let in_scripts = || pack.assets.values().any(|id| pack.sources.get(*id).is_some_and(|source| source.text.contains(code)));
-        if in_rows() || pack.values.values().any(|field| says(&field.node, code)) || in_scripts() {
+        if self.stands(code) {
             return;
         }
+        let rows = self.rules.pack().tables.values().flat_map(|rows| rows.values());
         let mut known: BTreeSet<&str> = Code::ALL.iter().map(|code| code.as_str()).collect();
-        for field in rows().flat_map(|row| row.fields.iter()) {
+        for field in rows.flat_map(|row| row.fields.iter()) {
             known.extend(field.1.node.as_text().filter(|_| matches!(&**field.0, "error" | "code" | "because" | "warn")));
             texts_of(&field.1.node, &["error", "code", "because"], &mut known);
         }
@@ -401,53 +426,5 @@ impl<'c> Search<'c> {
             }
             _ => {}
         }
-    }
-
-    /// What the scene of the case itself says and no rule reads, unless the case expects to be told of it.
-    fn scene(&mut self, turn: &'c Turn) {
-        let data = Value::from(&turn.given.scene);
-        let mut told: Vec<(String, Diagnostic)> = Vec::new();
-        self.now(turn).into_iter().for_each(|wrong| told.push(("now".to_owned(), wrong)));
-        for fault in self.rules.options().faults(data.get(TABLE).unwrap_or(&Value::Null)) {
-            let path = if fault.option.is_empty() { TABLE.to_owned() } else { format!("{TABLE}.{}", fault.option) };
-            told.push((path, Diagnostic::new(fault.code, fault.message).help(fault.help)));
-        }
-        for (path, message) in unread(self.rules, &data) {
-            let warning = Diagnostic::new(Code::SceneField, message);
-            let help = match path.as_str() {
-                "message" => Some("a scene file has a `message`; a case writes it into `history`, as its last row".to_owned()),
-                path if BESIDE_SCENE.contains(&path) => Some(format!("write `{path}` beside `scene`")),
-                _ => None,
-            };
-            told.push((path, if let Some(help) = help { warning.help(help) } else { warning }));
-        }
-        // values of another type and words that the pack does not know are given on purpose: the build warns of them
-        let error = wanted_error(turn);
-        for (path, diagnostic) in told {
-            let code = diagnostic.code.as_str();
-            let is_expected = turn.expect.as_ref().and_then(|expect| expect.get("warnings")).is_some_and(|node| says(node, code));
-            let ends = error.is_some_and(|error| error == code || error == Code::StrictMode.as_str());
-            if !is_expected && !ends && !self.rules.allows(&diagnostic) {
-                let span = self.place(turn, &path);
-                self.found.push(diagnostic.at(span));
-            }
-        }
-    }
-
-    /// What is wrong with the time of a turn, as for the flag `--now` and a scene file.
-    fn now(&self, turn: &Turn) -> Option<Diagnostic> {
-        let data: Map = [("now".into(), Value::text(turn.given.now.as_deref()?))].into_iter().collect();
-        let wrong = misfits(self.rules, &Value::map(data)).into_iter().find(|misfit| misfit.is_type && misfit.path == "now")?;
-        Some(Diagnostic::error(Code::SceneType, wrong.message).help(wrong.help))
-    }
-
-    /// Where a path of the scene is written.
-    fn place(&self, turn: &Turn, path: &str) -> Span {
-        if let Some(now) = written(self.file, self.case, turn, "now").filter(|_| path == "now") {
-            return now.node.span;
-        }
-        let nodes = [Some(&turn.node), Some(&self.case.node), self.file.given()].into_iter().flatten();
-        let found = nodes.filter_map(|node| node.get("scene")).find_map(|scene| key_at(scene, path));
-        found.unwrap_or_else(|| written(self.file, self.case, turn, "scene").map_or(turn.node.span, |field| field.key))
     }
 }

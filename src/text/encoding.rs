@@ -2,7 +2,7 @@
 //! each piece the pair of neighbours with the lowest rank is merged until no pair is a token.
 //!
 //! The tables are compressed and are read on first use. A piece costs its length times the logarithm of it, whatever it
-//! holds.
+//! holds, and memory beside it; both are paid before a long piece is counted.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -13,10 +13,23 @@ use base64::engine::general_purpose::STANDARD;
 use regex::Regex;
 use rustc_hash::FxHashMap;
 
+use super::meter::Meter;
+use super::work::Exceeded;
+
 /// The length of a table that is read, in bytes.
 const MAX_TABLE: u64 = 16 << 20;
 /// The rank of a pair that is not a token.
 const NONE: u32 = u32::MAX;
+
+/// Words and the sentences of most languages that are written without blanks are no longer. What they cost is in the step
+/// for each byte of a text.
+const SHORT: usize = 128;
+/// The lists of a piece of this length fit into the processor's caches; those of a longer one do not.
+const LONG: usize = 8 << 10;
+/// The steps of each byte beyond [`SHORT`], and of each byte beyond [`LONG`].
+const STEPS: (u64, u64) = (24, 96);
+/// The memory of each byte of a piece while it is counted: two places, and up to two pairs of neighbours.
+const HELD: usize = 32;
 
 /// A table of tokens and the pattern of pieces.
 pub(crate) struct Encoding {
@@ -24,6 +37,8 @@ pub(crate) struct Encoding {
     pieces: Regex,
     /// Blank space that ends in a line break is one piece; other blank space leaves its last character to the next piece.
     lines: bool,
+    /// The length of the longest token, in bytes.
+    longest: usize,
 }
 
 impl Encoding {
@@ -34,22 +49,39 @@ impl Encoding {
         flate2::read::GzDecoder::new(table).take(MAX_TABLE).read_to_string(&mut text).ok()?;
         let mut ranks = FxHashMap::default();
         ranks.reserve(text.len() / 16);
+        let mut longest = 1;
         for (n, line) in text.lines().enumerate() {
             let (token, rank) = line.split_once(' ').map_or((line, None), |(token, rank)| (token, Some(rank)));
             let rank = rank.map_or_else(|| u32::try_from(n).ok(), |rank| rank.parse().ok())?;
-            ranks.insert(STANDARD.decode(token).ok()?, rank);
+            let token = STANDARD.decode(token).ok()?;
+            longest = longest.max(token.len());
+            ranks.insert(token, rank);
         }
-        Some(Self { ranks, pieces: Regex::new(pieces).ok()?, lines })
+        Some(Self { ranks, pieces: Regex::new(pieces).ok()?, lines, longest })
     }
 
-    /// The number of tokens of a text.
-    pub(crate) fn count(&self, text: &str) -> usize {
-        self.pieces(text).map(|piece| self.tokens(piece.as_bytes())).sum()
+    /// The length of the longest token, in bytes.
+    pub(crate) fn longest(&self) -> usize {
+        self.longest
     }
 
-    /// The number of tokens, if it is at most `limit`.
-    pub(crate) fn count_within(&self, text: &str, limit: usize) -> Option<usize> {
-        self.pieces(text).try_fold(0usize, |sum, piece| Some(sum + self.tokens(piece.as_bytes())).filter(|sum| *sum <= limit))
+    /// The number of tokens of a text, if it is at most `limit`. Counting ends as soon as it is known to be more.
+    ///
+    /// # Errors
+    /// A piece costs more than may still be spent.
+    pub(crate) fn count_within(&self, text: &str, limit: usize, meter: &mut Meter) -> Result<Option<usize>, Exceeded> {
+        let mut sum = 0usize;
+        for piece in self.pieces(text) {
+            // a long piece has at least so many tokens, which is known before it is counted
+            if sum.saturating_add(piece.len() / self.longest) > limit {
+                return Ok(None);
+            }
+            sum = sum.saturating_add(self.tokens(piece.as_bytes(), meter)?);
+            if sum > limit {
+                return Ok(None);
+            }
+        }
+        Ok(Some(sum))
     }
 
     fn pieces<'t>(&'t self, text: &'t str) -> impl Iterator<Item = &'t str> {
@@ -79,47 +111,67 @@ impl Encoding {
     }
 
     /// The number of tokens of one piece.
-    fn tokens(&self, piece: &[u8]) -> usize {
-        if piece.len() < 2 || self.ranks.contains_key(piece) {
-            return piece.len().min(1);
+    fn tokens(&self, piece: &[u8], meter: &mut Meter) -> Result<usize, Exceeded> {
+        if piece.len() < 2 || piece.len() <= self.longest && self.ranks.contains_key(piece) {
+            return Ok(piece.len().min(1));
         }
+        if piece.len() > SHORT {
+            // the lists of a shorter piece are too small to count
+            let held = if piece.len() > LONG { piece.len().saturating_mul(HELD) } else { 0 };
+            meter.pay(steps_of(piece.len()), held)?;
+        }
+        // no text is so long; without its pairs every byte would count
+        let Ok(length) = u32::try_from(piece.len()) else { return Ok(piece.len()) };
         // of the part that begins at an index: where it ends (0 if no part begins there), and where the part before begins
-        let mut ends: Vec<usize> = (1..=piece.len()).collect();
-        let mut before: Vec<usize> = (0..=piece.len()).map(|n| n.saturating_sub(1)).collect();
-        let mut pairs: BinaryHeap<Reverse<(u32, usize, usize, usize)>> = BinaryHeap::with_capacity(piece.len());
-        let offer = |pairs: &mut BinaryHeap<_>, start: usize, middle: usize, end: usize| {
-            let rank = self.rank(piece.get(start..end));
+        let mut ends: Vec<u32> = (1..=length).collect();
+        let mut before: Vec<u32> = (0..=length).map(|n| n.saturating_sub(1)).collect();
+        // equal pairs have one rank and one length, so that a pair needs no middle to have its place in the order
+        let mut pairs: BinaryHeap<Reverse<(u32, u32, u32)>> = BinaryHeap::with_capacity(piece.len());
+        let offer = |pairs: &mut BinaryHeap<Reverse<(u32, u32, u32)>>, start: u32, end: u32| {
+            let rank = self.rank(piece.get(start as usize..end as usize));
             if rank != NONE {
-                pairs.push(Reverse((rank, start, middle, end)));
+                pairs.push(Reverse((rank, start, end)));
             }
         };
-        for start in 0..piece.len() - 1 {
-            offer(&mut pairs, start, start + 1, start + 2);
+        for start in 0..length - 1 {
+            offer(&mut pairs, start, start + 2);
         }
         let mut count = piece.len();
-        while let Some(Reverse((_, start, middle, end))) = pairs.pop() {
-            // one of the two may have become part of another token
-            if ends.get(start) != Some(&middle) || ends.get(middle) != Some(&end) {
+        while let Some(Reverse((_, start, end))) = pairs.pop() {
+            // one of the two may have become part of another token, or both may be one token already
+            let Some(middle) = at(&ends, start).filter(|middle| start < *middle && *middle < end) else { continue };
+            if at(&ends, middle) != Some(end) {
                 continue;
             }
             count -= 1;
             set(&mut ends, start, end);
             set(&mut ends, middle, 0);
             set(&mut before, end, start);
-            if let Some(next) = ends.get(end).copied() {
-                offer(&mut pairs, start, end, next);
+            if let Some(next) = at(&ends, end) {
+                offer(&mut pairs, start, next);
             }
             if start > 0 {
-                let first = before.get(start).copied().unwrap_or(0);
-                offer(&mut pairs, first, start, end);
+                let first = at(&before, start).unwrap_or(0);
+                offer(&mut pairs, first, end);
             }
         }
-        count
+        Ok(count)
     }
 }
 
-fn set(list: &mut [usize], at: usize, value: usize) {
-    if let Some(slot) = list.get_mut(at) {
+/// The steps of a piece of this length, besides the one for each of its bytes.
+fn steps_of(length: usize) -> u64 {
+    let (short, long) = STEPS;
+    let beyond = |bound: usize| length.saturating_sub(bound) as u64;
+    beyond(SHORT).saturating_mul(short).saturating_add(beyond(LONG).saturating_mul(long.saturating_sub(short)))
+}
+
+fn at(list: &[u32], at: u32) -> Option<u32> {
+    list.get(at as usize).copied()
+}
+
+fn set(list: &mut [u32], at: u32, value: u32) {
+    if let Some(slot) = list.get_mut(at as usize) {
         *slot = value;
     }
 }

@@ -33,6 +33,7 @@ mod lists;
 pub(crate) mod loose_name;
 pub mod macros;
 mod merge_patch;
+mod meter;
 pub mod moment;
 #[cfg(feature = "tokens")]
 mod openai_tokens;

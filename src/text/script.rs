@@ -7,18 +7,22 @@
 
 mod callbacks;
 mod calls;
+mod compiling;
 mod error;
 mod letters;
 mod literals;
 mod moved;
+mod natives;
 mod paid;
 mod payments;
 mod place;
 mod printing;
 mod shown;
 mod sorting;
+mod tokens;
 mod values;
 mod view;
+mod words;
 mod written;
 
 use std::cell::RefCell;
@@ -34,12 +38,13 @@ pub use crate::model::rights::Rights;
 use crate::model::{Map, Value};
 use crate::text::work::{self, Door};
 use calls::{Found, LEVELS, Mentions};
+use compiling::compiled;
 use error::Texts;
 pub use error::{ScriptError, ScriptPlace};
 use paid::Running;
 use shown::{Guard, View};
 use values::{from_dynamic, to_dynamic};
-use written::{Unreadable, Written};
+use written::Written;
 
 /// The limits of a script. All are counted by the interpreter; none depends on a clock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -108,14 +113,14 @@ impl Scripts {
     /// The name of the module that does not compile or run, and why.
     pub fn with_sources(limits: ScriptLimits, modules: &[Source<'_>]) -> Result<Self, (String, ScriptError)> {
         let mut engine = harden(limits);
-        let mut texts = Texts::default();
+        let (mut texts, mut tokens) = (Texts::default(), 0);
         let mut resolver = rhai::module_resolvers::StaticModuleResolver::new();
         // the statements of a module are not run from inside of a call
         engine.set_max_call_levels(limits.calls);
         for Source { name, file, text } in modules {
             let named = |error: ScriptError| ((*name).to_string(), error);
             let file: Arc<str> = Arc::from(*file);
-            let (ast, written) = compiled(&engine, text, &file).map_err(named)?;
+            let (ast, written) = compiled(&engine, text, &file, &mut tokens).map_err(named)?;
             view::register_fields(&mut engine, Mentions::of(&ast).fields);
             let module = {
                 let _door = Door::join();
@@ -145,7 +150,7 @@ impl Scripts {
     /// What cannot be read, with its line and column.
     pub fn compile_file(&self, file: &str, source: &str) -> Result<Script, ScriptError> {
         let file: Arc<str> = file.into();
-        let (ast, written) = compiled(&self.engine, source, &file)?;
+        let (ast, written) = compiled(&self.engine, source, &file, &mut 0)?;
         let (engine, found) = (self.engine.clone(), Found::new(&ast));
         Ok(Script {
             engine,
@@ -159,40 +164,6 @@ impl Scripts {
             origin: None,
         })
     }
-}
-
-/// Compiles a script with its payments.
-fn compiled(engine: &Engine, source: &str, file: &Arc<str>) -> Result<(AST, Written), ScriptError> {
-    let compile = |text: &str| {
-        let failed = |e: rhai::ParseError| ScriptError::new(e.err_type().to_string(), e.position()).within(file);
-        engine.compile(text).map_err(failed)
-    };
-    let written = match Written::new(source) {
-        Ok(written) => written,
-        Err((Unreadable::Copying(at), _)) => {
-            let before = source.get(..at).unwrap_or_default();
-            let line = before.matches('\n').count() + 1;
-            let column = before.rsplit('\n').next().unwrap_or_default().chars().count() + 1;
-            let short = |n: usize| u16::try_from(n).unwrap_or(u16::MAX);
-            let message = "`curry` and `is_shared` are reserved words; a closure such as `|x| f(a, x)` holds values";
-            return Err(ScriptError::new(message, Position::new(short(line), short(column))).within(file));
-        }
-        Err((why, plain)) => {
-            // the interpreter says what is wrong, and where
-            compile(source).map_err(|error| error.of(&plain))?;
-            let message = match why {
-                Unreadable::Name => "names that begin with `__` belong to the engine",
-                Unreadable::Deep => "brackets are nested too deeply",
-                Unreadable::Syntax | Unreadable::Copying(_) => "a text, a comment or a bracket is not closed",
-            };
-            return Err(ScriptError::new(message, Position::NONE).within(file));
-        }
-    };
-    let mut ast = compile(&written.text).map_err(|error| error.of(&written))?;
-    if !file.is_empty() {
-        ast.set_source(&**file);
-    }
-    Ok((ast, written))
 }
 
 impl Default for Scripts {
@@ -472,7 +443,7 @@ fn bare(limits: ScriptLimits) -> Engine {
     MoreStringPackage::new().register_into_engine(&mut engine);
     view::register(&mut engine);
     engine.disable_symbol("eval");
-    written::RESERVED.iter().for_each(|word| {
+    words::RESERVED.iter().for_each(|word| {
         engine.disable_symbol(*word);
     });
     // the core package has `sleep`, which no limit on steps stops

@@ -1,13 +1,16 @@
 //! Token counts: the length of a text for a model, exact or estimated, and counted once for each content.
 //!
 //! An [`Estimator`] is named in a rule file; a [`Counter`] is an estimator with a cache, shared by all threads of a
-//! build.
+//! build. What a counter does is paid before it is done, because a long text without blanks costs much more than its
+//! length.
 
 use std::sync::{Mutex, PoisonError};
 
 use rustc_hash::FxHashMap;
 
-use super::{js, work};
+use super::js;
+use super::meter::{Cost, Meter};
+use super::work::Exceeded;
 
 /// The estimators a rule file may name.
 pub const KNOWN: &str = "`cl100k`, `o200k`, `claude`, `words`, `chars/N`, `bytes/N`, `estimate/N/W`";
@@ -64,16 +67,23 @@ impl Estimator {
         }
     }
 
-    /// The size of `text` in this estimator's tokens.
+    /// The size of `text` in this estimator's tokens. It is counted to its end without being paid; a [`Counter`] pays.
     #[must_use]
     pub fn count(self, text: &str) -> usize {
-        match self {
-            Estimator::Cl100k | Estimator::O200k | Estimator::Claude => encoded(self, text),
+        // what is not paid has no bound
+        self.within(text, usize::MAX, &mut Meter::unpaid()).ok().flatten().unwrap_or(text.len())
+    }
+
+    /// The size of `text`, if it is at most `limit`.
+    fn within(self, text: &str, limit: usize, meter: &mut Meter) -> Result<Option<usize>, Exceeded> {
+        let count = match self {
+            Estimator::Cl100k | Estimator::O200k | Estimator::Claude => return encoded(self, text, limit, meter),
             Estimator::CharsPer(n) => divided(js::length(text), n),
             Estimator::BytesPer(n) => divided(text.len(), n),
             Estimator::Words => text.split(js::is_space).filter(|w| !w.is_empty()).count(),
             Estimator::Estimate { narrow, wide } => estimated(text, narrow, wide),
-        }
+        };
+        Ok(Some(count).filter(|count| *count <= limit))
     }
 
     /// Whether counting uses a large table, so that caching a count is worthwhile.
@@ -134,43 +144,37 @@ fn encoding(estimator: Estimator) -> Option<&'static super::encoding::Encoding> 
 }
 
 #[cfg(feature = "tokens")]
-fn encoded(estimator: Estimator, text: &str) -> usize {
+fn encoded(estimator: Estimator, text: &str, limit: usize, meter: &mut Meter) -> Result<Option<usize>, Exceeded> {
     if estimator == Estimator::Claude {
-        return super::claude_tokens::count(text);
+        return super::claude_tokens::count_within(text, limit, meter);
     }
-    // without its table every byte would count
-    encoding(estimator).map_or(text.len(), |encoding| encoding.count(text))
+    match encoding(estimator) {
+        Some(encoding) => encoding.count_within(text, limit, meter),
+        // without its table every byte would count
+        None => Ok(Some(text.len()).filter(|count| *count <= limit)),
+    }
 }
 
 #[cfg(not(feature = "tokens"))]
-fn encoded(_estimator: Estimator, text: &str) -> usize {
+#[expect(clippy::unnecessary_wraps, reason = "with the feature it fails")]
+fn encoded(_estimator: Estimator, text: &str, limit: usize, _meter: &mut Meter) -> Result<Option<usize>, Exceeded> {
     // only reached by a program that constructs the variant itself
-    divided(text.len(), 4.0)
-}
-
-#[cfg(feature = "tokens")]
-fn encoded_within(estimator: Estimator, text: &str, limit: usize) -> Option<usize> {
-    if estimator == Estimator::Claude {
-        return Some(encoded(estimator, text)).filter(|n| *n <= limit);
-    }
-    encoding(estimator).map_or(Some(text.len()).filter(|n| *n <= limit), |encoding| encoding.count_within(text, limit))
-}
-
-#[cfg(not(feature = "tokens"))]
-fn encoded_within(estimator: Estimator, text: &str, limit: usize) -> Option<usize> {
-    Some(encoded(estimator, text)).filter(|n| *n <= limit)
+    Ok(Some(divided(text.len(), 4.0)).filter(|count| *count <= limit))
 }
 
 /// Texts shorter than this are counted faster than they are looked up.
 const SHORT: usize = 32;
 /// The most counts in the cache; when it is full, it is emptied.
 const MOST: usize = 1 << 17;
+/// The most tokens for a byte of a text: for Claude, a character of three bytes may count as one of 33.
+const MOST_FOR_A_BYTE: usize = 11;
 
 /// An estimator that caches its counts by content.
 #[derive(Debug)]
 pub struct Counter {
     estimator: Estimator,
-    known: Mutex<FxHashMap<[u8; 16], usize>>,
+    /// The counts of texts and what they cost, by the hash of the text.
+    known: Mutex<FxHashMap<[u8; 16], (usize, Cost)>>,
 }
 
 impl Counter {
@@ -186,61 +190,63 @@ impl Counter {
         self.estimator
     }
 
-    /// The size of `text`.
+    /// The size of `text`; the largest size that a text of its length may have, if counting it would exceed a bound of the
+    /// work. Then the next step of the call fails too. Whoever can fail uses [`Counter::counted`].
     #[must_use]
     pub fn count(&self, text: &str) -> usize {
-        self.pay(text.len());
-        if !self.remembers(text) {
-            return self.estimator.count(text);
-        }
-        let key = key_of(text);
-        if let Some(count) = self.recall(&key) {
-            return count;
-        }
-        let count = self.estimator.count(text);
-        self.remember(key, count);
-        count
+        self.counted(text).unwrap_or_else(|_| text.len().saturating_mul(MOST_FOR_A_BYTE))
     }
 
-    /// Whether the size of `text` is `limit` or less; stops counting a long text early.
+    /// The size of `text`. It costs the same whether it is known from an earlier time or not.
+    ///
+    /// # Errors
+    /// A bound of the work is reached. The text is not counted to its end.
+    pub fn counted(&self, text: &str) -> Result<usize, Exceeded> {
+        let key = self.remembers(text).then(|| key_of(text));
+        if let Some((count, cost)) = key.as_ref().and_then(|key| self.recall(key)) {
+            cost.pay()?;
+            return Ok(count);
+        }
+        let mut meter = self.begun(text)?;
+        // the limit is one that no text exceeds
+        let count = self.estimator.within(text, usize::MAX, &mut meter)?.unwrap_or(usize::MAX);
+        if let Some(key) = key {
+            self.remember(key, count, meter.cost);
+        }
+        Ok(count)
+    }
+
+    /// Whether the size of `text` is `limit` or less. Counting ends as soon as it is known to be more, and is paid up to
+    /// there; what is known from an earlier time is not asked for, so that this always costs the same. A text that costs
+    /// more than may still be spent does not fit, and the next step of the call fails.
     #[must_use]
     pub fn fits(&self, text: &str, limit: usize) -> bool {
-        self.pay(text.len());
-        if !self.remembers(text) {
-            return self.estimator.count(text) <= limit;
-        }
-        let key = key_of(text);
-        if let Some(count) = self.recall(&key) {
-            return count <= limit;
-        }
-        let count = encoded_within(self.estimator, text, limit);
-        if let Some(count) = count {
-            self.remember(key, count);
-        }
-        count.is_some()
+        let count = self.begun(text).and_then(|mut meter| self.estimator.within(text, limit, &mut meter));
+        matches!(count, Ok(Some(_)))
     }
 
-    /// Pays for counting a text, whether its count is known or not: what a build costs does not depend on earlier ones.
-    fn pay(&self, bytes: usize) {
-        let units = if self.estimator.is_exact() { bytes } else { bytes / 8 };
-        // nothing can fail here: the next step fails, if this is too much
-        let _ = work::spend(units as u64);
+    /// Pays for the bytes of a text. Its long pieces are paid when they are reached.
+    fn begun(&self, text: &str) -> Result<Meter, Exceeded> {
+        let units = if self.estimator.is_exact() { text.len() } else { text.len() / 8 };
+        let mut meter = Meter::paid();
+        meter.pay(units as u64, 0)?;
+        Ok(meter)
     }
 
     fn remembers(&self, text: &str) -> bool {
         text.len() >= SHORT && self.estimator.is_exact()
     }
 
-    fn recall(&self, key: &[u8; 16]) -> Option<usize> {
+    fn recall(&self, key: &[u8; 16]) -> Option<(usize, Cost)> {
         self.known.lock().unwrap_or_else(PoisonError::into_inner).get(key).copied()
     }
 
-    fn remember(&self, key: [u8; 16], count: usize) {
+    fn remember(&self, key: [u8; 16], count: usize, cost: Cost) {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         if known.len() >= MOST {
             known.clear();
         }
-        known.insert(key, count);
+        known.insert(key, (count, cost));
     }
 }
 

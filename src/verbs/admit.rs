@@ -131,16 +131,14 @@ impl Admit {
         }
         let of_bundles = self.unit == Unit::Bundle;
         let mut bundle = if of_bundles { oldest_read_bundle(st, list).unwrap_or_default() } else { Value::Null };
-        while st.list(list).lazy.is_some() {
+        while st.has_unread(list) {
             if left < 0.0 && bundle.is_empty() {
                 break;
             }
             if !st.read_one(list)? {
                 continue;
             }
-            let items = st.list(list);
-            let Some(item) = items.items.get(items.gap).cloned() else { break };
-            drop(items);
+            let Some(item) = st.newest_item(list) else { break };
             let same = item.get(core::BUNDLE).is_some_and(|b| !b.is_empty() && *b == bundle);
             if left < 0.0 && !same {
                 break;

@@ -122,7 +122,7 @@ impl Evict {
         }
         while known <= size {
             if !st.read_one(list)? {
-                if st.list(list).lazy.is_none() {
+                if !st.has_unread(list) {
                     return Ok(());
                 }
                 continue;
@@ -142,7 +142,7 @@ impl Evict {
                 total += ledger::cost(&env, self.account, item)?;
             }
         }
-        while total <= size && st.list(list).lazy.is_some() {
+        while total <= size && st.has_unread(list) {
             if st.read_one(list)? {
                 total += newest_read(st, list, self.account, memo)?;
             }
@@ -241,7 +241,7 @@ impl Verb for Evict {
 /// The item that was read last did not fit: its whole bundle is evicted with it, so the bundle is read to its end.
 fn read_bundle_to_its_end(st: &State, list: usize) -> Result<(), Fault> {
     let Some(bundle) = oldest_read_bundle(st, list) else { return Ok(()) };
-    while st.list(list).lazy.is_some() {
+    while st.has_unread(list) {
         if st.read_one(list)? && bundle_of_newest_read(st, list).as_ref() != Some(&bundle) {
             break;
         }
@@ -258,15 +258,13 @@ pub(super) fn oldest_read_bundle(st: &State, list: usize) -> Option<Value> {
 }
 
 fn bundle_of_newest_read(st: &State, list: usize) -> Option<Value> {
-    let list = st.list(list);
-    list.items.get(list.gap)?.get(core::BUNDLE).cloned()
+    st.newest_item(list)?.get(core::BUNDLE).cloned()
 }
 
 /// What the item costs that has been read last.
 pub(super) fn newest_read(st: &State, list: usize, account: usize, memo: &Memo) -> Result<f64, Fault> {
-    let items = st.list(list);
-    match items.items.get(items.gap) {
-        Some(item) if item.enabled() => ledger::cost(&pass_env(st, memo), account, item),
+    match st.newest_item(list) {
+        Some(item) if item.enabled() => ledger::cost(&pass_env(st, memo), account, &item),
         _ => Ok(0.0),
     }
 }

@@ -8,7 +8,7 @@ use tapster_fuzz::{TARGETS, Verdict, seeds};
 /// Inputs that end with an error; all others are taken.
 const REFUSED: &[&str] = &["build/name-that-quotes-itself.json", "script/key-that-holds-its-table.rhai", "script/nested-callbacks.rhai"];
 /// The steps that an input may take: what took hours or gigabytes ends far below the bound of one call.
-const MOST_STEPS: u64 = 20_000_000;
+const MOST_STEPS: u64 = 25_000_000;
 /// A debug build needs a larger stack than the driver's.
 const STACK: usize = 16 << 20;
 

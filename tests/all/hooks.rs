@@ -246,7 +246,7 @@ fn items_that_a_script_changes_keep_their_history() {
     scene.trace = true;
     let plan = tapster::build(&pack(script, pass), &scene).unwrap();
     let first = |block: &tapster::model::Block| block.history.first().map(|event| (event.pass.clone(), event.did));
-    let mut told: Vec<_> = plan.blocks.iter().map(|b| (b.text("text"), b.history.iter().any(|e| e.pass == "build/turned"))).collect();
+    let mut told: Vec<_> = plan.blocks.iter().map(|b| (b.text("text"), b.history.iter().any(|e| &*e.pass == "build/turned"))).collect();
     told.sort();
     assert_eq!(told, [("a".to_owned(), false), ("b!".to_owned(), true), ("c".to_owned(), false)]);
     assert_eq!(plan.blocks.iter().map(first).collect::<std::collections::HashSet<_>>().len(), 1, "{:#?}", plan.blocks);

@@ -99,6 +99,21 @@ fn passed(manifest: &str, body: &str) -> Result<Vec<Json>, String> {
     ran(&rules).map(|out| out.list("blocks").iter().map(|b| b.to_json()).collect()).map_err(|e| e.message)
 }
 
+/// A misspelt name is told, whether or not the table is open to other names, and before it is asked for rights.
+#[test]
+fn misspelt_names_that_a_script_sets_are_told() {
+    for manifest in ["", "[rhai]\nreads = [\"scene.card\", \"blocks\"]\nwrites = [\"scene.card.name\", \"blocks.text\"]\n"] {
+        let script = "fn f(items, scene) { #{ set: #{ \"card.descripton\": \"A tower.\" } } }";
+        let error = ran(&pack(manifest, script, PASS)).err().unwrap().message;
+        assert!(error.contains("there is no scene path `card.descripton`; did you mean `card.description`?"), "{error}");
+    }
+    let script = "fn f(items, scene) { items[0].txet = \"z\"; items[1].banana = 3; items }";
+    let out = ran(&pack("", script, PASS)).unwrap();
+    let warnings = out.warnings();
+    let told: Vec<&str> = warnings.iter().map(|warning| warning.message.as_str()).collect();
+    assert!(told.len() == 1 && told[0].contains("`mine.rhai::f` sets `txet`, which no rule reads"), "{told:?}");
+}
+
 /// What the old tables could do, views can.
 #[test]
 fn views_behave_like_tables() {

@@ -216,6 +216,29 @@ mod tokens {
     }
 
     #[test]
+    fn long_pieces_are_counted_as_tiktoken_counts_them() {
+        let cl100k = tiktoken_rs::cl100k_base().unwrap();
+        let o200k = tiktoken_rs::o200k_base().unwrap();
+        let mut letter = 1_u32;
+        let mut letters = |count: usize| -> String {
+            let next = |_| {
+                letter = letter * 31 % 7_919;
+                char::from(b"etaoinshrdlucmfwypvbgkjqxz"[letter as usize % 26])
+            };
+            (0..count).map(next).collect()
+        };
+        for text in
+            ["a".repeat(1_500), letters(300), letters(1_500), " ".repeat(700), "\n".repeat(700), "你好世界".repeat(100), "=-".repeat(500)]
+        {
+            assert_eq!(Estimator::Cl100k.count(&text), cl100k.encode_ordinary(&text).len(), "{text:?}");
+            assert_eq!(Estimator::O200k.count(&text), o200k.encode_ordinary(&text).len(), "{text:?}");
+            let fresh = Counter::new(Estimator::Cl100k);
+            let count = Estimator::Cl100k.count(&text);
+            assert!(fresh.fits(&text, count) && !fresh.fits(&text, count - 1), "{text:?}");
+        }
+    }
+
+    #[test]
     fn a_counter_says_the_same_each_time_and_fits_agrees() {
         let counter = Counter::new(Estimator::Cl100k);
         for text in mixed_texts(300) {

@@ -90,6 +90,7 @@ impl Fmt {
             return Ok(());
         }
         if is_json {
+            bytes_of(path, show)?;
             let message = format!("`{name}` is JSON, which is not laid out");
             tally.report.push(Diagnostic::new(Code::FormatSkipped, message).help("name TOML files, or use a formatter of JSON"));
             return Ok(());

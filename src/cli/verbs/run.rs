@@ -63,6 +63,11 @@ impl Run {
         let (rules, scene) = self.scene.0.open(show)?;
         self.check(&rules)?;
         let given = self.list.iter().map(|text| lists::given(text, &rules, show)).collect::<Result<Vec<_>, _>>()?;
+        let mut once = IndexSet::new();
+        if let Some((name, _)) = given.iter().find(|(name, _)| !once.insert(name.as_str())) {
+            let help = "give all items of a list in one `--list`, for example from a file";
+            return Err(Stop::could_not(Code::SceneField, format!("list `{name}` is given items twice"), help));
+        }
         let named = self.dump.iter().map(String::as_str).filter(|name| !name.starts_with('$'));
         let shown: IndexSet<&str> = if self.dump.is_empty() {
             self.programs.iter().filter_map(|name| list_of(&rules, name)).chain(given.iter().map(|(name, _)| &**name)).collect()

@@ -63,6 +63,8 @@ const MOST_FINDS: usize = 64;
 const FINDS_PER_STEP: u64 = 4;
 /// The bytes that a byte of a key takes in an automaton, about.
 const BYTES_PER_BYTE: usize = 16;
+/// The work of compiling keys, in steps for each byte of a key: 100,000 keys take half a second.
+const STEPS_PER_BYTE: u64 = 30;
 /// The most compiled sets that are kept.
 const MOST_SETS: usize = 64;
 
@@ -335,7 +337,7 @@ impl Lookup {
         }
         // also if another build has compiled them before, so that every build takes the same work
         let bytes: usize = new.iter().map(|key| key.text.len().saturating_add(BYTES_PER_BYTE)).sum();
-        work::make(bytes.saturating_mul(BYTES_PER_BYTE))?;
+        work::make(bytes.saturating_mul(BYTES_PER_BYTE)).and_then(|()| work::spend((bytes as u64).saturating_mul(STEPS_PER_BYTE)))?;
         let set = (u32::try_from(self.compiled).unwrap_or(u32::MAX), sets.get(new)?);
         self.compiled = self.keys.len();
         self.anywhere.resize(self.compiled, false);

@@ -1,14 +1,15 @@
 //! From text to a tree: finds matching braces, names, arguments, and the macros that form a block.
 //!
 //! Every text has a tree. Braces that do not form a macro are text. A macro without an end is text too, but complete
-//! macros inside it count. Parsing is one walk over the text, without recursion.
+//! macros inside it count. Parsing is one walk over the text, without recursion; it ends where the text holds too much.
 
 use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
 use super::Syntax;
-use crate::text::js;
+use super::tally::Tally;
+use crate::text::{Limits, js};
 
 /// The arguments that a macro takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -112,14 +113,18 @@ pub struct Tree {
     pub(super) whole: Part,
     /// Some macros were nested too deeply and are text.
     pub too_deep: bool,
+    /// What it holds and what it cost.
+    pub(crate) tally: Tally,
 }
 
 impl Tree {
-    /// Reads a text. Macros nested deeper than `depth` are text.
+    /// Reads a text. Macros nested deeper than `limits.depth` are text. A text with more than `limits.steps` macros is not
+    /// read to its end, and its tree holds no macro.
     #[must_use]
-    pub fn parse(text: &str, grammar: &dyn Grammar, depth: usize) -> Self {
+    pub fn parse(text: &str, grammar: &dyn Grammar, limits: &Limits) -> Self {
         let splits = grammar.syntax().separators.iter().filter_map(|sep| sep.bytes().next()).collect();
-        MacroReader { text, grammar, depth, splits, frames: Vec::new(), nodes: Vec::new(), ignored: 0, too_deep: false }.run()
+        let (frames, nodes, tally) = (Vec::new(), Vec::new(), Tally::of(limits.steps));
+        MacroReader { text, grammar, depth: limits.depth, splits, frames, nodes, ignored: 0, too_deep: false, tally }.run()
     }
 }
 
@@ -156,13 +161,14 @@ struct MacroReader<'a> {
     /// Macros that are open but too deep.
     ignored: usize,
     too_deep: bool,
+    tally: Tally,
 }
 
 impl MacroReader<'_> {
     fn run(mut self) -> Tree {
         let bytes = self.text.as_bytes();
         let mut at = 0;
-        loop {
+        while !self.tally.is_refused() {
             if self.frames.is_empty() {
                 // outside of macros only an opening counts
                 match opening(bytes, at) {
@@ -180,6 +186,10 @@ impl MacroReader<'_> {
             };
         }
         let mut nodes = self.nodes;
+        if self.tally.is_refused() {
+            nodes = Vec::new();
+            self.frames = Vec::new();
+        }
         for mut frame in self.frames {
             frame.node.args.push(frame.part);
             nodes.extend(frame.node.args.into_iter().flat_map(|part| part.nodes));
@@ -187,7 +197,7 @@ impl MacroReader<'_> {
         if self.grammar.has_blocks() {
             pair(&mut nodes);
         }
-        Tree { whole: Part { from: 0, to: self.text.len(), nodes }, too_deep: self.too_deep }
+        Tree { whole: Part { from: 0, to: self.text.len(), nodes }, too_deep: self.too_deep, tally: self.tally }
     }
 
     /// Opens a macro. The last two of a run of braces open it.
@@ -199,6 +209,7 @@ impl MacroReader<'_> {
             self.ignored += 1;
             return start + 2;
         }
+        self.tally.begin();
         let (node, mode, at) = header(self.text, start, self.grammar);
         self.frames.push(Frame { node, mode, part: Part { from: at, to: at, nodes: Vec::new() } });
         at
@@ -212,10 +223,15 @@ impl MacroReader<'_> {
         let Some(mut frame) = self.frames.pop() else { return at + 1 };
         frame.part.to = at;
         match frame.mode {
-            Mode::List(_) | Mode::Rest => frame.end_part(at, 0, self.grammar),
+            Mode::List(_) | Mode::Rest => {
+                self.tally.argument();
+                frame.end_part(at, 0, self.grammar);
+            }
             Mode::None | Mode::Skip => {}
         }
         frame.node.end = at + 2;
+        let first = self.frames.last().is_some_and(|parent| parent.part.nodes.is_empty());
+        self.tally.end(frame.node.closes, first);
         let nodes = self.frames.last_mut().map_or(&mut self.nodes, |parent| &mut parent.part.nodes);
         nodes.push(frame.node);
         at + 2
@@ -226,6 +242,7 @@ impl MacroReader<'_> {
         let Mode::List(n) = frame.mode else { return at + 1 };
         match self.grammar.syntax().separators.get(n) {
             Some(sep) if self.text.get(at..).is_some_and(|rest| rest.starts_with(sep.as_ref())) => {
+                self.tally.argument();
                 frame.end_part(at, sep.len(), self.grammar);
                 at + sep.len()
             }

@@ -9,6 +9,7 @@ pub mod macro_parser;
 pub mod passes;
 pub mod stack;
 pub mod syntax;
+pub(crate) mod tally;
 pub mod walk;
 
 use std::hash::BuildHasher;
@@ -65,7 +66,7 @@ pub trait MacroHost: Grammar {
         Self: Sized,
     {
         let marked: Option<Arc<str>> = self.before(text).map(Arc::from);
-        let tree = Tree::parse(marked.as_ref().unwrap_or(text), self, limits.depth);
+        let tree = Tree::parse(marked.as_ref().unwrap_or(text), self, limits);
         Arc::new(Reading { marked, tree })
     }
 }
@@ -106,9 +107,15 @@ fn work<H: MacroHost>(text: &Arc<str>, host: &H, limits: &Limits, warnings: &mut
     if reading.tree.too_deep {
         warnings.push(format!("macros nested deeper than {} are left as text", limits.depth));
     }
-    let walk = Walk::new(host, *limits);
-    let done = walk.whole(source, &reading.tree);
-    warnings.append(&mut walk.warnings.take());
+    let done = if let Some(refused) = reading.tree.tally.told(limits) {
+        warnings.push(refused);
+        None
+    } else {
+        let walk = Walk::new(host, *limits);
+        let done = walk.whole(source, &reading.tree);
+        warnings.append(&mut walk.warnings.take());
+        done
+    };
     let done = host.ended().map(|whole| whole.to_string()).or(done)?;
     Some(host.after(&done).unwrap_or(done))
 }

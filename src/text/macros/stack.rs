@@ -55,6 +55,12 @@ impl Braces {
         });
         Self(runs.collect())
     }
+
+    /// What they take in memory, in bytes.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        self.0.len().saturating_mul(size_of::<Run>())
+    }
 }
 
 /// The tag with which a block begins.

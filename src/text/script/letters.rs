@@ -1,12 +1,12 @@
 //! Letters of texts by their places: an interpreter walks a text to the place, which takes long in a long text, and writes it
-//! anew if the letter is changed. So both are paid by the length of the text.
+//! anew if the letter is changed, or if a text is taken out of it. So all of that is paid by the length of the text.
 
 use std::ops::{Range, RangeInclusive};
 use std::sync::Arc;
 
 use rhai::{Dynamic, Engine, EvalAltResult, INT, ImmutableString, NativeCallContext, Position};
 
-use super::paid::{longest, steps_of_walk, terminated};
+use super::paid::{LETTERS_PER_STEP, longest, steps_of_letters, steps_of_walk, terminated, text_of};
 use crate::text::work;
 
 type Outcome<T> = Result<T, Box<EvalAltResult>>;
@@ -25,6 +25,30 @@ pub(super) fn indexed(variable: Option<&Dynamic>, at: Position) -> Outcome<()> {
     work::spend(steps).map_err(|_| terminated(at))
 }
 
+/// Bytes of a text that are searched, and written without what is found, within a step of the work of a build.
+const SEARCHED_PER_STEP: usize = 8;
+
+/// The bytes of the text in a variable; `None`: of any text that the script has.
+fn length(variable: Option<&Dynamic>) -> usize {
+    variable.map_or_else(longest, text_of)
+}
+
+/// Pays for a value that is put in the place of a letter, whose text is written anew.
+pub(super) fn lettered(variable: Option<&Dynamic>, value: &Dynamic, at: Position) -> Outcome<()> {
+    if !value.is_char() {
+        return Ok(());
+    }
+    work::spend(steps_of_letters(length(variable))).map_err(|_| terminated(at))
+}
+
+/// Pays for a value that is taken out of a text by `-=`.
+pub(super) fn lessened(variable: Option<&Dynamic>, value: &Dynamic, at: Position) -> Outcome<()> {
+    if !(value.is_char() || value.is_string()) {
+        return Ok(());
+    }
+    work::spend((length(variable) / SEARCHED_PER_STEP) as u64).map_err(|_| terminated(at))
+}
+
 /// Registers the functions that walk over a text and change nothing. They take a copy of the text, so that the interpreter
 /// does not write the text back to the field that it was read from.
 pub(super) fn register(engine: &mut Engine, plain: &Arc<Engine>) {
@@ -32,7 +56,8 @@ pub(super) fn register(engine: &mut Engine, plain: &Arc<Engine>) {
         let plain = plain.clone();
         move |ctx: &NativeCallContext<'_>, text: ImmutableString, rest: Vec<Dynamic>| -> Outcome<Dynamic> {
             let at = ctx.call_position();
-            work::spend(steps_of_walk(text.len())).map_err(|_| terminated(at))?;
+            let steps = if name == "get" { steps_of_walk(text.len()) } else { (text.len() / LETTERS_PER_STEP) as u64 };
+            work::spend(steps).map_err(|_| terminated(at))?;
             let inner: NativeCallContext<'_> = (&*plain, name, None, ctx.global_runtime_state(), at).into();
             let mut args: Vec<Dynamic> = std::iter::once(text.into()).chain(rest).collect();
             let mut args: Vec<&mut Dynamic> = args.iter_mut().collect();

@@ -2,16 +2,16 @@
 
 use std::any::TypeId;
 use std::cell::{Cell, RefCell};
-use std::ops::{Range, RangeInclusive};
 use std::sync::Arc;
 
 use rhai::{Array, Blob, Dynamic, Engine, EvalAltResult, FnPtr, INT, ImmutableString, Map, NativeCallContext, Position};
 
 use super::ScriptLimits;
+use super::natives::{Kind, natives};
 use super::place::{self, Place};
 use super::printing;
 use super::shown::View;
-use super::written::CAUGHT;
+use super::words::CAUGHT;
 use crate::model::{Value, Written};
 use crate::text::{work, written};
 
@@ -134,11 +134,15 @@ pub(super) fn register(engine: &mut Engine, plain: &Arc<Engine>, limits: ScriptL
     engine.on_progress(|_| (!count()).then_some(Dynamic::UNIT));
     engine.register_raw_fn(CAUGHT, [TypeId::of::<Dynamic>()], |ctx, args| {
         free();
-        let race = args
-            .first()
-            .and_then(|error| error.read_lock::<Map>())
-            .is_some_and(|error| error.get("error").is_some_and(|name| name.to_string() == "ErrorDataRace"));
-        if race { Err(raced(ctx.call_position())) } else { Ok(Dynamic::UNIT) }
+        let at = ctx.call_position();
+        let Some(error) = args.first() else { return Ok(Dynamic::UNIT) };
+        caught(error, at)?;
+        let race = error.read_lock::<Map>().is_some_and(|error| error.get("error").is_some_and(|name| name.to_string() == "ErrorDataRace"));
+        if race { Err(raced(at)) } else { Ok(Dynamic::UNIT) }
+    });
+    engine.register_fn("parse_json", |ctx: NativeCallContext<'_>, json: ImmutableString| -> Outcome<Dynamic> {
+        parsing(&json).map_err(|_| terminated(ctx.call_position()))?;
+        ctx.engine().parse_json(json.as_str(), true).map(Dynamic::from_map)
     });
     // what filters ask of most items is not looked up again in the packages
     // it takes a copy of the text, so that the interpreter does not write the text back to the field that it was read from
@@ -157,7 +161,19 @@ pub(super) fn register(engine: &mut Engine, plain: &Arc<Engine>, limits: ScriptL
                         walked(args.first().map(|value| &**value), at)?;
                         checked(args.first().map(|value| &**value), at)?;
                     }
+                    Kind::Rewrites => {
+                        let length = args.first().map_or(0, |value| length_of(value));
+                        work::spend(steps_of_letters(length)).map_err(|_| terminated(at))?;
+                    }
                     Kind::Reads | Kind::Repeats | Kind::Prints => args.iter().try_for_each(|value| pay(value, &limits, at))?,
+                    Kind::Sorts => {
+                        args.iter().try_for_each(|value| pay(value, &limits, at))?;
+                        sorted(args.first().map(|value| &**value), at)?;
+                    }
+                    Kind::Spells(steps) => {
+                        args.iter().try_for_each(|value| pay(value, &limits, at))?;
+                        spelled(args.first().map(|value| &**value), steps, at)?;
+                    }
                     Kind::Grows => checked(args.first().map(|value| &**value), at)?,
                 }
                 if kind == Kind::Prints
@@ -173,10 +189,42 @@ pub(super) fn register(engine: &mut Engine, plain: &Arc<Engine>, limits: ScriptL
                     replacing(args, limits.text, at)?;
                 }
                 let inner: NativeCallContext<'_> = (&*plain, *name, None, ctx.global_runtime_state(), at).into();
-                inner.call_native_fn_raw(name, true, args)
+                let result = inner.call_native_fn_raw(name, true, args);
+                // a text inside of a table or list is not read when it grows, and its letters are paid by its length
+                met(args.first().map_or(0, |value| text_of(value)));
+                result
             });
         }
     }
+}
+
+/// The work of an error that a script catches, in steps: the interpreter describes it in a table.
+const STEPS_PER_CAUGHT: u64 = 200;
+
+/// Bytes of the texts of an error that are written within a step of the work of a build.
+const CAUGHT_BYTES_PER_STEP: usize = 4;
+
+/// Pays for an error that a script catches.
+fn caught(error: &Dynamic, at: Position) -> Outcome<()> {
+    let mut weight = Weight::default();
+    weight.add(error, 0);
+    let texts = (weight.text / CAUGHT_BYTES_PER_STEP) as u64;
+    let steps = STEPS_PER_CAUGHT.saturating_add(weight.nodes() as u64).saturating_add(texts);
+    work::spend(steps).and_then(|()| work::make(weight.text)).map_err(|_| terminated(at))
+}
+
+/// Steps for each byte of a JSON text that a script reads.
+const STEPS_PER_BYTE_OF_JSON: u64 = 8;
+
+/// Pairs of fields of a JSON text that are compared within a step of the work of a build: the interpreter compares the name of
+/// each field with those before it.
+const PAIRS_PER_STEP: u64 = 2;
+
+/// Pays for a JSON text that a script reads. It counts colons, of which each field has one.
+fn parsing(json: &str) -> Result<(), work::Exceeded> {
+    let fields = json.bytes().filter(|byte| *byte == b':').count() as u64;
+    let bytes = (json.len() as u64).saturating_mul(STEPS_PER_BYTE_OF_JSON);
+    work::spend(bytes.saturating_add(fields.saturating_mul(fields) / PAIRS_PER_STEP))
 }
 
 /// The work of waiting for a value that is being changed: the interpreter waits 50 ms and more before it gives up.
@@ -193,32 +241,76 @@ pub(super) fn wait() {
     let _ = work::spend(STEPS_PER_RACE);
 }
 
-/// Pays for a walk over a text or list.
-fn walked(value: Option<&Dynamic>, at: Position) -> Outcome<()> {
-    let text = || value.and_then(|value| value.read_lock::<ImmutableString>()).map(|text| text.len());
-    let list = || value.and_then(|value| value.read_lock::<Array>()).map(|list| list.len());
-    let bytes = || value.and_then(|value| value.read_lock::<Blob>()).map(|bytes| bytes.len());
-    let length = text().or_else(list).or_else(bytes).unwrap_or(0);
-    work::spend(steps_of_walk(length)).map_err(|_| terminated(at))
+/// The bytes of a text or of bytes, or the elements of a list; 0 of anything else.
+fn length_of(value: &Dynamic) -> usize {
+    let list = || value.read_lock::<Array>().map(|list| list.len());
+    let bytes = || value.read_lock::<Blob>().map(|bytes| bytes.len());
+    value.read_lock::<ImmutableString>().map(|text| text.len()).or_else(list).or_else(bytes).unwrap_or(0)
 }
 
-/// Pays for the look whether a list or table that was changed is within the limits: it walks over everything inside.
+/// The bytes of a text; 0 of anything else.
+pub(super) fn text_of(value: &Dynamic) -> usize {
+    value.read_lock::<ImmutableString>().map_or(0, |text| text.len())
+}
+
+/// Pays for a walk over a text, list or bytes.
+fn walked(value: Option<&Dynamic>, at: Position) -> Outcome<()> {
+    let Some(value) = value else { return Ok(()) };
+    let others = if value.is_array() { ELEMENTS_PER_STEP } else { BYTES_PER_STEP };
+    let per_step = if value.is_string() { LETTERS_PER_STEP } else { others };
+    work::spend((length_of(value) / per_step) as u64).map_err(|_| terminated(at))
+}
+
+/// Pays for the comparisons of the elements of a list that is sorted.
+fn sorted(value: Option<&Dynamic>, at: Position) -> Outcome<()> {
+    let length = value.map_or(0, length_of) as u64;
+    let levels = u64::from(length.checked_ilog2().unwrap_or(0)).saturating_add(1);
+    work::spend(length.saturating_mul(levels).saturating_mul(STEPS_PER_COMPARISON)).map_err(|_| terminated(at))
+}
+
+/// Pays for texts, names and bytes that are written with their escapes, so many steps for each byte.
+fn spelled(value: Option<&Dynamic>, steps: u64, at: Position) -> Outcome<()> {
+    let mut weight = Weight::default();
+    if let Some(value) = value {
+        weight.add(value, 0);
+    }
+    let bytes = weight.text.saturating_add(weight.names).saturating_add(weight.lists);
+    work::spend((bytes as u64).saturating_mul(steps)).map_err(|_| terminated(at))
+}
+
+/// Pays for the look whether a list or table that was changed is within the limits: it walks over everything inside, here and
+/// once more in the interpreter.
 fn checked(value: Option<&Dynamic>, at: Position) -> Outcome<()> {
     let Some(value) = value.filter(|value| value.is_array() || value.is_map()) else { return Ok(()) };
     let mut weight = Weight::default();
     weight.add(value, 0);
-    work::spend(weight.nodes() as u64 / NODES_PER_STEP).map_err(|_| terminated(at))
+    let nodes = weight.nodes() as u64;
+    work::spend(nodes.saturating_add(nodes / 2)).map_err(|_| terminated(at))
 }
 
-/// Parts of a list or table that are looked at within a step of the work of a build.
-const NODES_PER_STEP: u64 = 2;
+/// Steps of the work of a build for an element and each level of a list that is sorted.
+const STEPS_PER_COMPARISON: u64 = 4;
 
-/// Bytes of a text that are walked, and perhaps written, within a step of the work of a build.
+/// Elements of a list that are moved or dropped within a step of the work of a build.
+const ELEMENTS_PER_STEP: usize = 2;
+
+/// Bytes of a text whose letters are counted or copied within a step of the work of a build.
+pub(super) const LETTERS_PER_STEP: usize = 4;
+
+/// Steps for each byte of a text that is written anew letter by letter.
+const STEPS_PER_LETTER: u64 = 2;
+
+/// Bytes that are walked within a step of the work of a build.
 const BYTES_PER_STEP: usize = 16;
 
-/// The steps of a walk over so many bytes of a text, or elements of a list.
+/// The steps of a walk over so many bytes of a text.
 pub(super) fn steps_of_walk(length: usize) -> u64 {
     (length / BYTES_PER_STEP) as u64
+}
+
+/// The steps of writing a text of so many bytes anew, letter by letter.
+pub(super) fn steps_of_letters(length: usize) -> u64 {
+    (length as u64).saturating_mul(STEPS_PER_LETTER)
 }
 
 /// Notes a text of so many bytes that the running script has.
@@ -246,88 +338,8 @@ pub(super) fn operation() -> Outcome<()> {
 }
 
 /// What the engine has put into the script is no operation of it.
-fn free() {
+pub(super) fn free() {
     OPERATIONS.set(OPERATIONS.get().map(|left| left.saturating_add(1)));
-}
-
-/// How a function of the packages is paid.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
-    /// It reads all that it is given, and makes a text or list of about that size.
-    Reads,
-    /// It makes a list or text longer, up to the limit; what is added has been paid.
-    Grows,
-    /// It reads all that it is given, and copies its last value again and again.
-    Repeats,
-    /// It writes all that it is given as a text, which may be longer.
-    Prints,
-    /// It walks over the text or list that it is given, or moves what is in it, and copies nothing but its result, which is
-    /// paid where it is used.
-    Walks,
-}
-
-/// Functions that read or make large values without calling back, by the types of their arguments. They run with the
-/// limits of sizes.
-fn natives() -> Vec<(&'static [&'static str], Vec<TypeId>, Kind)> {
-    use Kind::{Grows, Prints, Reads, Repeats, Walks};
-    let (list, text, table) = (TypeId::of::<Array>(), TypeId::of::<ImmutableString>(), TypeId::of::<Map>());
-    let (bytes, any, int, letter) = (TypeId::of::<Blob>(), TypeId::of::<Dynamic>(), TypeId::of::<INT>(), TypeId::of::<char>());
-    let (range, inclusive) = (TypeId::of::<Range<INT>>(), TypeId::of::<RangeInclusive<INT>>());
-    vec![
-        (&["index_of", "contains"], vec![list, any], Repeats),
-        (&["index_of"], vec![list, any, int], Repeats),
-        // the text may name a function, which is given the elements
-        (&["index_of"], vec![list, text], Reads),
-        (&["index_of"], vec![list, text, int], Reads),
-        (&["extract"], vec![list, int], Reads),
-        (&["extract"], vec![list, int, int], Reads),
-        (&["extract"], vec![list, range], Reads),
-        (&["extract"], vec![list, inclusive], Reads),
-        (&["shift"], vec![list], Walks),
-        (&["remove", "chop", "split"], vec![list, int], Walks),
-        (&["drain", "retain"], vec![list, int, int], Walks),
-        (&["drain", "retain"], vec![list, range], Walks),
-        (&["drain", "retain"], vec![list, inclusive], Walks),
-        (&["splice"], vec![list, range, list], Walks),
-        (&["splice"], vec![list, inclusive, list], Walks),
-        (&["splice"], vec![list, int, int, list], Walks),
-        (&["shift"], vec![bytes], Walks),
-        (&["remove", "chop", "split"], vec![bytes, int], Walks),
-        (&["dedup", "sort", "sort_desc", "order", "order_desc", "reverse"], vec![list], Reads),
-        (&["print", "debug", "to_string", "to_debug"], vec![list], Prints),
-        (&["==", "!="], vec![list, list], Reads),
-        (&["pad"], vec![list, int, any], Repeats),
-        (&["push"], vec![list, any], Grows),
-        (&["append"], vec![list, list], Grows),
-        (&["insert"], vec![list, int, any], Walks),
-        (&["keys", "values", "to_json"], vec![table], Reads),
-        (&["print", "debug", "to_string", "to_debug"], vec![table], Prints),
-        (&["==", "!="], vec![table, table], Reads),
-        (&["mixin", "fill_with"], vec![table, table], Grows),
-        (&["blob"], vec![int], Grows),
-        (&["blob"], vec![int, int], Grows),
-        (&["contains"], vec![bytes, int], Reads),
-        (&["pad"], vec![bytes, int, int], Reads),
-        (&["to_array", "reverse", "as_string"], vec![bytes], Reads),
-        (&["index_of", "contains", "starts_with", "ends_with", "split", "split_rev", "remove"], vec![text, text], Reads),
-        (&["index_of", "contains", "split", "split_rev", "remove"], vec![text, letter], Reads),
-        (&["index_of"], vec![text, text, int], Reads),
-        (&["index_of"], vec![text, letter, int], Reads),
-        // those that change nothing are in `letters.rs`
-        (&["crop", "pop", "truncate"], vec![text, int], Walks),
-        (&["crop"], vec![text, int, int], Walks),
-        (&["crop"], vec![text, range], Walks),
-        (&["crop"], vec![text, inclusive], Walks),
-        (&["set"], vec![text, int, letter], Walks),
-        (&["pop"], vec![text], Walks),
-        (&["make_upper", "make_lower", "to_upper", "to_lower", "to_chars", "chars", "split", "trim", "to_blob"], vec![text], Reads),
-        (&["pad"], vec![text, int, letter], Reads),
-        (&["pad"], vec![text, int, text], Reads),
-        (&["replace"], vec![text, text, text], Reads),
-        (&["replace"], vec![text, text, letter], Reads),
-        (&["replace"], vec![text, letter, text], Reads),
-        (&["replace"], vec![text, letter, letter], Reads),
-    ]
 }
 
 /// Pays for the copies that a function makes of one value: as many as a list that is padded gets, or one for each element that

@@ -6,11 +6,11 @@
 use rhai::{Dynamic, Engine, EvalAltResult, EvalContext, Expr, Expression, INT, Position, Scope};
 
 use super::ScriptLimits;
-use super::letters::indexed;
-use super::paid::{operation, pay};
+use super::letters::{indexed, lessened, lettered};
+use super::paid::{free, operation, pay};
 use super::place;
 use super::shown::View;
-use super::written::{COPY, LENGTH, MADE, PLACE};
+use super::words::{COPY, LENGTH, LESSENED, LETTER, MADE, PLACE};
 
 type Outcome<T> = Result<T, Box<EvalAltResult>>;
 type Context<'a, 's, 'ps, 'g, 'c, 't> = EvalContext<'a, 's, 'ps, 'g, 'c, 't>;
@@ -59,18 +59,41 @@ pub(super) fn register(engine: &mut Engine, limits: ScriptLimits) {
             pay(&value, &limits, index.start_position())?;
             return Ok(value);
         }
-        let variable = match &**root {
-            Expr::ThisPtr(..) => context.this_ptr().map(|value| value as &Dynamic),
-            _ => root.get_string_value().and_then(|name| context.scope().get(name)),
-        };
-        indexed(variable, index.start_position())?;
+        indexed(variable(root, context), index.start_position())?;
         Ok(value)
     };
+    let letter = |context: &mut Context<'_, '_, '_, '_, '_, '_>, inputs: &[Expression<'_>]| put(context, inputs, lettered);
+    let less = |context: &mut Context<'_, '_, '_, '_, '_, '_>, inputs: &[Expression<'_>]| put(context, inputs, lessened);
     // if one of these could not be registered, no script would compile
     let _ = engine.register_custom_syntax([COPY, "(", "$expr$", ")"], false, copied);
     let _ = engine.register_custom_syntax([MADE, "(", "$expr$", ")"], false, made);
     let _ = engine.register_custom_syntax([LENGTH, "(", "$expr$", ")"], false, long);
     let _ = engine.register_custom_syntax([PLACE, "(", "$expr$", ",", "$expr$", ")"], false, place);
+    // these stand in front of all that is assigned, which ends where the assignment ends
+    let _ = engine.register_custom_syntax([LETTER, "(", "$expr$", ")", "$expr$"], false, letter);
+    let _ = engine.register_custom_syntax([LESSENED, "(", "$expr$", ")", "$expr$"], false, less);
+}
+
+/// The variable that a part of a script names; `None`: it names none.
+fn variable<'c>(named: &Expression<'_>, context: &'c Context<'_, '_, '_, '_, '_, '_>) -> Option<&'c Dynamic> {
+    match &**named {
+        Expr::ThisPtr(..) => context.this_ptr(),
+        _ => named.get_string_value().and_then(|name| context.scope().get(name)),
+    }
+}
+
+/// Evaluates what is assigned to a text or to a place of it, and pays for the text.
+fn put(
+    context: &mut Context<'_, '_, '_, '_, '_, '_>,
+    inputs: &[Expression<'_>],
+    pays: fn(Option<&Dynamic>, &Dynamic, Position) -> Outcome<()>,
+) -> Outcome<Dynamic> {
+    free();
+    let [target, value] = inputs else { return Ok(Dynamic::UNIT) };
+    let at = value.start_position();
+    let value = value.eval_with_context(context)?.flatten();
+    pays(variable(target, context), &value, at)?;
+    Ok(value)
 }
 
 /// Evaluates a part of a script, and pays for its value.

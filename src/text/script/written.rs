@@ -7,61 +7,17 @@
 //! argument of a native function, which may change it in place. No line moves; the columns of errors are moved back
 //! (`moved.rs`).
 
-use std::ops::Range;
-
-use super::literals::{comment, number, quoted, raw};
 use super::moved::Moved;
-
-/// What pays for the copy of a variable.
-pub(super) const COPY: &str = "__copied";
-/// What pays for any other value.
-pub(super) const MADE: &str = "__made";
-/// What pays for `a.b.len()`.
-pub(super) const LENGTH: &str = "__length";
-/// What pays for the place `i` of `a[i]`, which may be that of a letter: a text is walked to it, and written anew if the
-/// letter is changed.
-pub(super) const PLACE: &str = "__place";
-
-/// The function that looks at an error that a script catches.
-pub(super) const CAUGHT: &str = "__caught";
-
-/// The deepest nesting of brackets and of expressions in texts.
-const DEEPEST: usize = 256;
+use super::tokens::{Kind, Lexer, Token, Unreadable};
 
 /// A script with its payments, and where these stand.
 #[derive(Debug, Default)]
 pub(super) struct Written {
     /// The text to compile.
     pub(super) text: String,
+    /// The number of its tokens.
+    pub(super) tokens: usize,
     moved: Moved,
-}
-
-/// Why a script cannot be changed: the interpreter is given it as it is, and refuses it too.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Unreadable {
-    /// A text, a comment or a bracket is not closed; the interpreter says where.
-    Syntax,
-    /// It uses a name of the engine.
-    Name,
-    /// It uses a word that copies a value in each call. Where the word begins.
-    Copying(usize),
-    /// Brackets are nested too deeply.
-    Deep,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
-    /// A name or a keyword.
-    Word,
-    /// A number, a character or a text.
-    Literal,
-    /// An operator or a bracket; the bracket that closes it, if it opens one.
-    Mark(Option<usize>),
-}
-
-struct Token {
-    kind: Kind,
-    at: Range<usize>,
 }
 
 /// Words after which a name is declared or is no value.
@@ -71,9 +27,6 @@ const KEYWORDS: &[&str] = &[
     "true", "false", "let", "const", "if", "else", "switch", "do", "while", "until", "loop", "for", "in", "continue", "break", "return",
     "throw", "try", "catch", "import", "export", "as", "fn", "private", "global", "_",
 ];
-/// Words of the language that no script may use: a curried value is copied in each call, and `is_shared` copies what it is
-/// given. A closure shares what it holds.
-pub(super) const RESERVED: &[&str] = &["curry", "is_shared"];
 /// Functions of the language itself that copy their arguments.
 const COPYING: &[&str] = &["is_def_var", "is_def_fn", "Fn", "call"];
 /// Functions of the language itself that make a text of their argument.
@@ -85,21 +38,20 @@ impl Written {
     /// # Errors
     /// Why it cannot be changed, and the script as it is.
     pub(super) fn new(source: &str) -> Result<Self, (Unreadable, Self)> {
-        let mut lexer = Lexer { source, tokens: Vec::new(), open: Vec::new(), breaks: Vec::new() };
-        let read = lexer.code(0, source.len(), 0);
-        let read = read.and(if lexer.open.is_empty() { Ok(()) } else { Err(Unreadable::Syntax) });
+        let mut lexer = Lexer::new(source);
+        let read = lexer.all();
         let reader = Reader { source, tokens: &lexer.tokens, functions: Vec::new() };
         match read.and_then(|()| reader.insertions()) {
-            Ok(insertions) => Ok(Self::with(source, insertions, &lexer.breaks)),
-            Err(why) => Err((why, Self::with(source, Vec::new(), &lexer.breaks))),
+            Ok(insertions) => Ok(Self::with(source, insertions, &lexer)),
+            Err(why) => Err((why, Self::with(source, Vec::new(), &lexer))),
         }
     }
 
-    fn with(source: &str, mut insertions: Vec<(usize, usize, &str)>, breaks: &[usize]) -> Self {
+    fn with(source: &str, mut insertions: Vec<(usize, usize, &str)>, lexer: &Lexer<'_>) -> Self {
         // at one place, what closes comes before what opens, and inner calls close first
         insertions.sort_by_key(|(at, order, _)| (*at, *order));
-        let (text, moved) = Moved::new(source, insertions.into_iter().map(|(at, _, what)| (at, what)), breaks);
-        Self { text, moved }
+        let (text, moved) = Moved::new(source, insertions.into_iter().map(|(at, _, what)| (at, what)), &lexer.breaks);
+        Self { text, tokens: lexer.tokens.len(), moved }
     }
 
     /// The line and column of the script as it was written.
@@ -108,151 +60,10 @@ impl Written {
     }
 }
 
-struct Lexer<'a> {
-    source: &'a str,
-    tokens: Vec<Token>,
-    /// The numbers of the brackets that are open.
-    open: Vec<usize>,
-    /// Where a carriage return ends a line for the interpreter.
-    breaks: Vec<usize>,
-}
-
-const MARKS: &[&str] = &[
-    "**=", "<<=", ">>=", "..=", "...", "===", "!==", "::", "=>", "==", "!=", "<=", ">=", "&&", "||", "??", "?.", "?[", "+=", "-=", "*=",
-    "/=", "%=", "&=", "|=", "^=", "<<", ">>", "**", "..", "#{", "++", "--", "->", "|>", "<|", "!in", ":=", "<-",
-];
-
-impl Lexer<'_> {
-    fn rest(&self, at: usize, end: usize) -> &str {
-        self.source.get(at..end).unwrap_or_default()
-    }
-
-    /// Notes a place at which the interpreter takes a carriage return for the end of a line.
-    fn ends_line(&mut self, at: usize) {
-        if self.source.get(at..).is_some_and(|rest| rest.starts_with('\r') && !rest.starts_with("\r\n")) {
-            self.breaks.push(at);
-        }
-    }
-
-    fn push(&mut self, kind: Kind, at: Range<usize>) {
-        self.tokens.push(Token { kind, at });
-    }
-
-    fn open(&mut self, at: Range<usize>) -> Result<(), Unreadable> {
-        if self.open.len() > DEEPEST {
-            return Err(Unreadable::Deep);
-        }
-        self.open.push(self.tokens.len());
-        self.push(Kind::Mark(None), at);
-        Ok(())
-    }
-
-    fn close(&mut self, at: Range<usize>) -> Result<(), Unreadable> {
-        let open = self.open.pop().ok_or(Unreadable::Syntax)?;
-        let closing = self.tokens.len();
-        if let Some(token) = self.tokens.get_mut(open) {
-            token.kind = Kind::Mark(Some(closing));
-        }
-        self.push(Kind::Mark(None), at);
-        Ok(())
-    }
-
-    /// Reads code up to `end`, or up to the brace that closes an expression inside of a text. Returns where it ends.
-    fn code(&mut self, start: usize, end: usize, depth: usize) -> Result<usize, Unreadable> {
-        if depth > DEEPEST / 8 {
-            return Err(Unreadable::Deep);
-        }
-        let floor = self.open.len();
-        let mut at = start;
-        if start == 0 && self.rest(0, end).starts_with("#!") {
-            at = self.rest(0, end).find('\n').unwrap_or(end);
-        }
-        while let Some(c) = self.rest(at, end).chars().next() {
-            let rest = self.rest(at, end);
-            let width = c.len_utf8();
-            if c.is_whitespace() {
-                at += width;
-            } else if rest.starts_with("//") {
-                // a carriage return ends it, too
-                at += rest.find(['\r', '\n']).unwrap_or(rest.len());
-                self.ends_line(at);
-            } else if rest.starts_with("/*") {
-                at = comment(rest).map(|length| at + length).ok_or(Unreadable::Syntax)?;
-            } else if c.is_alphabetic() || c == '_' {
-                let length = rest.find(|c: char| !(c.is_alphanumeric() || c == '_')).unwrap_or(rest.len());
-                if rest.get(..length).is_some_and(|word| [COPY, MADE, LENGTH, PLACE, CAUGHT, ERROR].contains(&word)) {
-                    return Err(Unreadable::Name);
-                }
-                if rest.get(..length).is_some_and(|word| RESERVED.contains(&word)) {
-                    return Err(Unreadable::Copying(at));
-                }
-                self.push(Kind::Word, at..at + length);
-                at += length;
-            } else if c.is_ascii_digit() {
-                let length = number(rest);
-                self.push(Kind::Literal, at..at + length);
-                at += length;
-            } else if c == '"' || c == '\'' {
-                let length = quoted(rest, c).ok_or(Unreadable::Syntax)?;
-                self.push(Kind::Literal, at..at + length);
-                at += length;
-            } else if c == '#' && rest.trim_start_matches('#').starts_with('"') {
-                let length = raw(rest).ok_or(Unreadable::Syntax)?;
-                self.push(Kind::Literal, at..at + length);
-                at += length;
-            } else if c == '`' {
-                at = self.interpolated(at, end, depth)?;
-            } else if c == '}' && self.open.len() == floor && depth > 0 {
-                return Ok(at);
-            } else {
-                let mark = MARKS.iter().find(|mark| rest.starts_with(**mark)).map_or(width, |mark| mark.len());
-                let place = at..at + mark;
-                match rest.get(..mark).unwrap_or_default() {
-                    "(" | "[" | "{" | "#{" | "?[" => self.open(place)?,
-                    ")" | "]" | "}" => self.close(place)?,
-                    _ => self.push(Kind::Mark(None), place),
-                }
-                at += mark;
-            }
-        }
-        if depth > 0 { Err(Unreadable::Syntax) } else { Ok(at) }
-    }
-
-    /// Reads a text that holds expressions: the whole is one literal, with the tokens of the expressions before it.
-    fn interpolated(&mut self, start: usize, end: usize, depth: usize) -> Result<usize, Unreadable> {
-        let mut at = start + 1;
-        self.ends_line(at);
-        // the expressions are in brackets of their own, so that nothing of them joins what stands around the text
-        self.open(start..start)?;
-        loop {
-            let rest = self.rest(at, end);
-            let c = rest.chars().next().ok_or(Unreadable::Syntax)?;
-            if rest.starts_with("``") {
-                at += 2;
-            } else if c == '`' {
-                at += 1;
-                break;
-            } else if rest.starts_with("\\${") {
-                // the only use of a backslash here
-                at += 3;
-            } else if rest.starts_with("${") {
-                self.open(at..at + 2)?;
-                at = self.code(at + 2, end, depth + 1)?;
-                self.close(at..at + 1)?;
-                at += 1;
-            } else {
-                at += c.len_utf8();
-            }
-        }
-        self.close(at..at)?;
-        Ok(at)
-    }
-}
-
 struct Reader<'a> {
     source: &'a str,
     tokens: &'a [Token],
-    /// Names of functions that the script defines, which copy their arguments.
+    /// Names of functions that the script defines, which copy their arguments, sorted.
     functions: Vec<&'a str>,
 }
 
@@ -269,6 +80,11 @@ impl<'a> Reader<'a> {
         self.tokens.get(n).is_some_and(|token| token.kind == Kind::Word) && !KEYWORDS.contains(&self.word(n))
     }
 
+    /// Whether the script defines a function with this name.
+    fn defines(&self, name: &str) -> bool {
+        self.functions.binary_search(&name).is_ok()
+    }
+
     /// The token behind the bracket that begins at `n`.
     fn behind(&self, n: usize) -> Option<usize> {
         match self.tokens.get(n)?.kind {
@@ -281,6 +97,7 @@ impl<'a> Reader<'a> {
         // `fn name(…)`, or `fn type.name(…)`
         let name = |n: usize| self.word(if self.word(n + 2) == "." { n + 3 } else { n + 1 });
         self.functions = (0..self.tokens.len()).filter(|n| self.word(*n) == "fn").map(name).collect();
+        self.functions.sort_unstable();
         let mut out = Vec::new();
         let mut n = 0;
         // brackets of tables, in which a name before a colon is a key
@@ -338,6 +155,27 @@ impl<'a> Reader<'a> {
         open.and_then(|open| self.behind(open)).unwrap_or(self.tokens.len())
     }
 
+    fn is_number(&self, n: usize) -> bool {
+        self.word(n).starts_with(|c: char| c.is_ascii_digit())
+    }
+
+    /// Pays for what is put in the place of a letter, or taken out of a text, by the operator at `n` behind the chain at `start`.
+    fn assigned(&self, start: usize, brackets: &[(usize, usize)], n: usize, out: &mut Vec<(usize, usize, &'a str)>) {
+        let ends = |n: usize| matches!(self.word(n), ";" | "}" | ")" | "]" | "," | "");
+        let (opening, variable) = match self.word(n) {
+            // a number is taken out of numbers only
+            "-=" if !(self.is_number(n + 1) && ends(n + 2)) => (LESSENED_OPEN, n == start + 1),
+            "=" if brackets.last().is_some_and(|(_, close)| close + 1 == n) => {
+                (LETTER_OPEN, brackets.first().is_some_and(|(open, close)| *open == start + 1 && close + 1 == n))
+            }
+            _ => return,
+        };
+        let Some(operator) = self.tokens.get(n) else { return };
+        let variable = if variable { self.word(start) } else { NO_VARIABLE };
+        // before what opens the value
+        out.extend([(0, opening), (1, variable), (2, ") ")].map(|(order, what)| (operator.at.end, order, what)));
+    }
+
     /// Whether a value begins at a token, and no operator stands there.
     fn begins_value(&self, n: usize) -> bool {
         let Some(before) = n.checked_sub(1).and_then(|n| self.tokens.get(n)) else { return true };
@@ -380,6 +218,7 @@ impl<'a> Reader<'a> {
         }
         self.places(start, &places, out);
         let next = self.word(n);
+        self.assigned(start, &places, n, out);
         let assigned = matches!(next, "=" | "+=" | "-=" | "*=" | "/=" | "%=" | "**=" | "<<=" | ">>=" | "&=" | "|=" | "^=");
         if assigned || (n == start + 1 && self.is_receiver(start)) {
             return;
@@ -410,7 +249,7 @@ impl<'a> Reader<'a> {
     fn is_length(&self, start: usize) -> bool {
         let words = [".", "len", "(", ")"];
         let is_called = words.iter().zip(start + 3..).all(|(word, n)| self.word(n) == *word);
-        self.word(start + 1) == "." && is_called && !self.functions.contains(&"len")
+        self.word(start + 1) == "." && is_called && !self.defines("len")
     }
 
     /// Whether a name is the first argument of a native function, which may change the variable in place.
@@ -423,12 +262,10 @@ impl<'a> Reader<'a> {
         };
         let (name, before) = (self.word(called), self.before(called));
         let is_call = self.is_name(called) && !matches!(before, "." | "?." | "::");
-        is_call && !self.functions.contains(&name) && !PRINTING.contains(&name) && !COPYING.contains(&name)
+        is_call && !self.defines(name) && !PRINTING.contains(&name) && !COPYING.contains(&name)
     }
 }
 
-/// The name of an error that the script gives no name to.
-const ERROR: &str = "__error";
 const LOOK_NAMED: &str = "(__error) ";
 const LOOK_UNNAMED: &str = " __caught(__error); ";
 const LOOK: &str = " __caught(";
@@ -437,6 +274,8 @@ const COPY_OPEN: &str = "__copied(";
 const MADE_OPEN: &str = "__made(";
 const LENGTH_OPEN: &str = "__length(";
 const PLACE_OPEN: &str = "__place(";
+const LETTER_OPEN: &str = " __letter(";
+const LESSENED_OPEN: &str = " __lessened(";
 /// Stands for a variable where there is none.
 const NO_VARIABLE: &str = "()";
 
@@ -476,7 +315,15 @@ mod tests {
             ("`\\$${a}`", "`\\$${C(a)}`"),
             ("// b\r a", "// b\r C(a)"),
             ("is_empty(a) + Fn(a) + is_def_var(a) + type_of(a)", "M(is_empty(a)) + M(Fn(C(a))) + M(is_def_var(C(a))) + M(type_of(a))"),
-            ("a[b[c]][0] = d[1..e]; this[f]", "a[P(M(b[P(C(c), b)]), a)][P(0, ())] = M(d[P(1..C(e), d)]); M(this[P(C(f), this)])"),
+            (
+                "a[b[c]][0] = d[1..e]; this[f]",
+                "a[P(M(b[P(C(c), b)]), a)][P(0, ())] = __letter(())  M(d[P(1..C(e), d)]); M(this[P(C(f), this)])",
+            ),
+            ("a[0] = b; a.c[0]='d'; a[0].b = c", "a[P(0, a)] = __letter(a)  C(b); a.c[P(0, ())]= __letter(()) 'd'; a[P(0, a)].b = C(c)"),
+            (
+                "a -= b; a.b-='c'; a -= 1; a -= 1 + b",
+                "a -= __lessened(a)  C(b); a.b-= __lessened(()) 'c'; a -= 1; a -= __lessened(a)  1 + C(b)",
+            ),
             // a native function takes its first argument as it stands; one of the script is given a copy
             ("f(a)[b]", "M(f(a)[P(C(b), ())])"),
             ("fn f(a) { } f(a)[b]", "fn f(a) { } M(f(C(a))[P(C(b), ())])"),

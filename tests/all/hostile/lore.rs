@@ -98,3 +98,16 @@ fn overlong_words_are_cut_where_they_are_told() {
     assert!(all.iter().all(|message| message.chars().count() < 1000));
     assert!(plan.warnings[0].message.contains("a `(` has no `)`"), "the reason stands at the end: {}", plan.warnings[0].message);
 }
+
+/// Their automaton takes time and memory, however short the text is in which they are looked for.
+#[test]
+fn plain_keys_are_paid_by_their_length() {
+    let steps = |keys: usize| {
+        let keys: Vec<String> = (0..keys).map(|n| format!("key{n:05}")).collect();
+        let door = tapster::text::work::Door::join();
+        built(&[book(&[entry(1, &json!({ "key": keys }))])]);
+        door.spent().0
+    };
+    let (few, many) = (steps(10), steps(2_010));
+    assert!(many - few > 2_000 * 8 * 30, "2,000 keys more take {} steps more", many - few);
+}

@@ -152,6 +152,45 @@ fn mistakes_of_declarations_are_told() {
 }
 
 #[test]
+fn defaults_of_paths_and_fields_are_of_their_type_and_words() {
+    let path = |more: &str| format!("[[path]]\nname = \"mood\"\ndoc = \"How it is.\"\n{more}\n");
+    let field = |more: &str| format!("[[field]]\nname = \"message/mood\"\ndoc = \"How it is.\"\n{more}\n");
+    for (rules, message) in [
+        (path("type = \"integer\"\ndefault = \"high\""), "the default must be of type `integer`, but is a text"),
+        (path("type = \"text\"\ndefault = 3"), "change the value, or the type of path `mood`"),
+        (path("type = \"text\"\nvalues = [\"glad\", \"sad\"]\ndefault = \"gald\""), "the default cannot be `gald` (did you mean `glad`?)"),
+        (path("values = [\"glad\", \"sad\"]\ndefault = \"fine\""), "the default cannot be `fine` (known here: `glad`, `sad`)"),
+        (path("values = \"$table.mode\"\ndefault = \"stritc\""), "the default cannot be `stritc` (did you mean `strict`?)"),
+        (field("type = \"integer\"\ndefault = \"heavy\""), "the default must be of type `integer`, but is a text"),
+        (field("type = \"boolean\"\ndefault = 1"), "change the value, or the type of field `message/mood`"),
+        (field("values = [\"grateful\", \"gloomy\"]\ndefault = \"gratefull\""), "did you mean `grateful`?"),
+    ] {
+        let told = told(vec![pack("p", "\"base\"", &rules)], &[]);
+        assert!(told.iter().any(|told| told.contains(message)), "{rules}\n{told:#?}");
+    }
+    for rules in [
+        path("type = \"integer\"\ndefault = 3"),
+        path("type = \"number\"\ndefault = 3"),
+        path("type = \"integer\"\ndefault = \"$dialect\""),
+        path("type = \"text\"\nvalues = [\"glad\"]\ndefault = \"{{$dialect}}\""),
+        path("type = \"text\"\nvalues = [\"glad\"]\ndefault = \"\""),
+        // another layer may have the row
+        path("values = \"$table.mode\"\ndefault = \"elsewhere\""),
+        field("type = \"condition\"\ndefault = true"),
+        field("values = [\"grateful\", \"gloomy\"]\ndefault = \"fine\""),
+    ] {
+        assert_eq!(told(vec![pack("p", "\"base\"", &rules)], &[]), Vec::<String>::new(), "{rules}");
+    }
+}
+
+#[test]
+fn a_manifest_has_no_key_without_effect() {
+    let manifest = "kind = \"pack\"\nversion = 1\nname = \"p\"\nrelease = \"1.0.0\"\n[entry_points]\nbuild = \"mine\"\n";
+    let found = told(vec![PackFiles::of("p", [("pack.toml".to_owned(), manifest.into())])], &[]);
+    assert!(found.iter().any(|told| told.contains("unknown key `entry_points`")), "{found:?}");
+}
+
+#[test]
 fn two_layers_may_not_give_a_column_two_types() {
     let low = pack("low", "\"base\"", "[[table]]\nname = \"song\"\n[[column]]\nname = \"song/a\"\ntype = \"text\"\n");
     let top = |more: &str| pack("top", "\"low\"", &format!("[[column]]\nname = \"song/a\"\ntype = \"number\"\n{more}"));

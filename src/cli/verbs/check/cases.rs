@@ -5,9 +5,9 @@ use std::path::Path;
 
 use super::{Found, Read};
 use crate::cli::inputs::files::shown;
-use crate::diag::{Code, Diagnostic, Report, Severity, Sources};
+use crate::diag::{Code, Data, Diagnostic, Node, Report, Severity, Sources, Span};
 use crate::pack::error::PackError;
-use crate::pack::{Library, Overlay, RuleFile, Ruleset, Schemas, Start, case_files, load_read};
+use crate::pack::{Document, Library, Overlay, RuleFile, Ruleset, Schemas, Start, case_files, load_read};
 use crate::testing::dialects::unknown;
 use crate::testing::files::{holds_cases, read, read_path};
 use crate::testing::runner::sound_rules;
@@ -44,19 +44,56 @@ pub(super) fn all<'p>(paths: impl Iterator<Item = &'p Path>, library: &dyn Libra
 /// would repeat.
 pub(super) fn of_pack(start: &Start, is_sound: bool, library: &dyn Library) -> Vec<Found> {
     let mut cases = Cases { library, known: HashMap::new() };
-    let check = |file: RuleFile| {
-        let (doc, report, sources) = load_read(&file, Schemas::shipped());
+    let files = case_files(start, library);
+    let check = |file: &RuleFile| {
+        let (doc, mut report, sources) = load_read(file, Schemas::shipped());
         match doc {
             // a document or payload of a case
             Some(doc) if doc.kind.is_empty() && file.path_in_pack.ends_with(".json") => Vec::new(),
-            Some(doc) if !holds_cases(&doc) => vec![Found { report, sources }],
-            _ => match read(&file, Path::new(&file.name)) {
+            Some(doc) if !holds_cases(&doc) => {
+                if !doc.kind.is_empty() && !is_used(file, &files) {
+                    report.push(unused(file, &doc));
+                }
+                vec![Found { report, sources }]
+            }
+            _ => match read(file, Path::new(&file.name)) {
                 Ok(_) if !is_sound => vec![Found { report, sources }],
                 read => cases.file(read),
             },
         }
     };
-    case_files(start, library).into_iter().flat_map(check).collect()
+    files.iter().flat_map(check).collect()
+}
+
+/// The warning about a rule file in the folder `cases` that is laid over nothing: it is no part of the pack there.
+fn unused(file: &RuleFile, doc: &Document) -> Diagnostic {
+    let message = format!("nothing reads `{}`: it lies in the folder `cases`, and no case names it", file.name);
+    let help = "name it in `overlays` of a case, or move it out of `cases/`, where it is a part of the pack";
+    Diagnostic::new(Code::FileStray, message).at(Span::new(doc.root.span.source, 0, 0)).help(help)
+}
+
+/// Whether a case names a file that lies among the cases, or the file is one of a pack that lies there.
+fn is_used(file: &RuleFile, files: &[RuleFile]) -> bool {
+    let name = file.path_in_pack.rsplit('/').next().unwrap_or_default();
+    let is_manifest = |path: &str| matches!(path.rsplit('/').next(), Some("pack.toml" | "pack.json"));
+    let is_beside = |other: &RuleFile| {
+        let folder = other.path_in_pack.rsplit_once('/').map_or("", |(folder, _)| folder);
+        is_manifest(&other.path_in_pack) && file.path_in_pack.strip_prefix(folder).is_some_and(|rest| rest.starts_with('/'))
+    };
+    // a file is only read again if its text has the name
+    let has_name = |other: &RuleFile| String::from_utf8_lossy(&other.bytes).contains(name);
+    let names = |other: &RuleFile| load_read(other, Schemas::shipped()).0.is_some_and(|doc| holds_cases(&doc) && mentions(&doc.root, name));
+    files.iter().any(|other| is_beside(other) || has_name(other) && names(other))
+}
+
+/// Whether a text in a file is this name, or a path to it. A file nests no deeper than its reader allows.
+fn mentions(node: &Node, name: &str) -> bool {
+    match &node.data {
+        Data::Text(text) => text.rsplit('/').next() == Some(name),
+        Data::List(list) => list.iter().any(|node| mentions(node, name)),
+        Data::Table(table) => table.values().any(|field| mentions(&field.node, name)),
+        _ => false,
+    }
 }
 
 /// Case files that are checked together.

@@ -1,7 +1,7 @@
 //! What differs between two prompts: block by block, with the rules that are responsible, and then the payload and the
 //! warnings.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use serde_json::{Value as Json, json};
 
@@ -154,7 +154,7 @@ fn blocks(was: &[&Block], is: &[&Block], (a, b): (&Built, &Built), rules: &RuleD
     let (old, new): (Vec<String>, Vec<String>) = (was.iter().map(message).collect(), is.iter().map(message).collect());
     let steps = steps(&old, &new);
     let pairs = paired(&steps, (was, &old), (is, &new));
-    let taken: Vec<usize> = pairs.values().map(|(old, _)| *old).collect();
+    let taken: BTreeSet<usize> = pairs.values().map(|(old, _)| *old).collect();
     let mut out = Vec::new();
     for step in steps {
         match step {
@@ -196,26 +196,46 @@ fn paired(steps: &[Step], (was, old): (&[&Block], &[String]), (is, new): (&[&Blo
         }
     }
     let mut pairs = BTreeMap::new();
-    let same = |a: usize, b: usize| old.get(a) == new.get(b);
-    let alike = |a: usize, b: usize| {
-        let (Some(before), Some(after)) = (was.get(a), is.get(b)) else { return false };
-        !before.text("id").is_empty() && key(before) == key(after)
+    let mut found = |(a, gap_a): Placed, (b, gap_b): Placed| {
+        pairs.insert(b, (a, gap_a != gap_b || old.get(a) == new.get(b)));
     };
-    let of_slot = |a: usize, b: usize| {
-        let (Some(before), Some(after)) = (was.get(a), is.get(b)) else { return false };
-        key(before) == key(after) && before.text("role") == after.text("role")
-    };
-    type Alike<'a> = &'a dyn Fn(usize, usize) -> bool;
-    let rounds: [(Alike<'_>, bool); 3] = [(&same, false), (&alike, false), (&of_slot, true)];
-    for (fits, in_gap) in rounds {
-        come.retain(|(b, gap_b)| {
-            let found = gone.iter().position(|(a, gap_a)| (!in_gap || gap_a == gap_b) && fits(*a, *b));
-            let Some((a, gap_a)) = found.map(|at| gone.remove(at)) else { return true };
-            pairs.insert(*b, (a, gap_a != *gap_b || same(a, *b)));
-            false
-        });
-    }
+    take(&mut gone, &mut come, |(n, _)| old.get(n), |(n, _)| new.get(n), &mut found);
+    let named = |block: &&Block| Some(key(block)).filter(|(_, id)| !id.is_empty());
+    take(&mut gone, &mut come, |(n, _)| was.get(n).and_then(named), |(n, _)| is.get(n).and_then(named), &mut found);
+    let in_gap = |block: &&Block, gap: usize| (gap, key(block), block.text("role"));
+    let (was_there, is_there) = (|(n, gap): Placed| Some(in_gap(was.get(n)?, gap)), |(n, gap): Placed| Some(in_gap(is.get(n)?, gap)));
+    take(&mut gone, &mut come, was_there, is_there, &mut found);
     pairs
+}
+
+/// The number of a block, and the number of equal blocks in front of it.
+type Placed = (usize, usize);
+
+/// Pairs each new block with the first one that is gone and looks the same, and takes both out of their lists. Each is looked up
+/// once, because a prompt may have many thousands of blocks.
+fn take<K: Ord>(
+    gone: &mut Vec<Placed>,
+    come: &mut Vec<Placed>,
+    was: impl Fn(Placed) -> Option<K>,
+    is: impl Fn(Placed) -> Option<K>,
+    found: &mut impl FnMut(Placed, Placed),
+) {
+    let mut alike: BTreeMap<K, VecDeque<usize>> = BTreeMap::new();
+    for (at, block) in gone.iter().enumerate() {
+        if let Some(look) = was(*block) {
+            alike.entry(look).or_default().push_back(at);
+        }
+    }
+    let mut paired = BTreeSet::new();
+    come.retain(|block| {
+        let at = is(*block).and_then(|look| alike.get_mut(&look)?.pop_front());
+        let Some((at, before)) = at.and_then(|at| Some((at, *gone.get(at)?))) else { return true };
+        found(before, *block);
+        paired.insert(at);
+        false
+    });
+    let mut at = 0..gone.len();
+    gone.retain(|_| at.next().is_none_or(|at| !paired.contains(&at)));
 }
 
 /// The rules responsible for a block that is new, changed or moved.
@@ -294,7 +314,7 @@ fn gone(block: &Block, (a, b): (&Built, &Built), rules: &RuleDiff) -> Vec<Culpri
     let mut out = Vec::new();
     if let Some(off) = off {
         let event = off.history.iter().rfind(|e| matches!(e.did, "evicted" | "dropped" | "set"));
-        let pass = record.map(|r| r.pass.as_str()).or(event.map(|e| e.pass.as_str()));
+        let pass = record.map(|r| r.pass.as_str()).or(event.map(|e| &*e.pass));
         out.extend(pass.map(|pass| by(pass, "removed it", &b.rules)));
     } else if let Some((_, pass)) = b.plan.lost.iter().find(|(id, _)| *id == block.text("id") && !id.is_empty()) {
         out.push(by(pass, "lost its place", &b.rules));
@@ -320,7 +340,7 @@ fn dropped<'p>(block: &Block, plan: &'p Plan) -> Option<&'p str> {
     };
     let found = items.clone().rfind(|item| has(item, "id", &id));
     let found = found.or_else(|| items.rfind(|item| has(item, "text", &text)));
-    found.and_then(|item| item.gone.as_ref()).map(|event| event.pass.as_str())
+    found.and_then(|item| item.gone.as_ref()).map(|event| &*event.pass)
 }
 
 /// The pass that placed a block.
@@ -386,5 +406,38 @@ fn pointers(was: &Json, is: &Json, at: String, depth: usize, out: &mut Vec<(Stri
         // with blocks that differ, the text that they became is told already
         (a, b) if depth == 0 && (a.is_array() || a.is_object() || b.is_array() || b.is_object()) => {}
         _ => out.push((at, Some(was.clone()), Some(is.clone()))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+
+    use super::{Placed, take};
+
+    #[test]
+    fn the_first_block_that_looks_the_same_is_taken() {
+        let (mut gone, mut come) = (vec![(0, 0), (1, 0), (2, 5), (3, 5)], vec![(4, 0), (6, 5), (8, 5), (9, 5)]);
+        let mut pairs = Vec::new();
+        // even numbers look the same where as many blocks stand in front of them, and odd ones look like nothing
+        let look = |(n, gap): Placed| (n % 2 == 0).then_some(gap);
+        take(&mut gone, &mut come, look, look, &mut |was: Placed, is: Placed| pairs.push((was.0, is.0)));
+        assert_eq!(pairs, [(0, 4), (2, 6)]);
+        assert_eq!((gone, come), (vec![(1, 0), (3, 5)], vec![(8, 5), (9, 5)]));
+    }
+
+    #[test]
+    fn each_block_is_looked_at_once() {
+        let looks = Cell::new(0);
+        let look = |(n, _): Placed| {
+            looks.set(looks.get() + 1);
+            Some(n / 2)
+        };
+        let (mut gone, mut come): (Vec<Placed>, Vec<Placed>) =
+            ((0..5_000).map(|n| (n, 0)).collect(), (0..5_000).rev().map(|n| (n, 0)).collect());
+        let mut pairs = Vec::new();
+        take(&mut gone, &mut come, look, look, &mut |was: Placed, is: Placed| pairs.push((was.0, is.0)));
+        assert_eq!((looks.get(), pairs.len(), pairs.first()), (10_000, 5_000, Some(&(4_998, 4_999))));
+        assert!(gone.is_empty() && come.is_empty());
     }
 }

@@ -268,7 +268,7 @@ fn part(out: &mut String, title: &str, rows: Vec<Vec<String>>) {
 
 fn row(index: usize, block: &Block, counted: bool, rules: &Ruleset) -> Vec<String> {
     let event = placed(block);
-    let pass = event.map(|e| e.pass.clone()).unwrap_or_default();
+    let pass = event.map(|e| e.pass.to_string()).unwrap_or_default();
     let rule = event.and_then(|e| place_of(rules, &e.pass)).unwrap_or_default();
     let on = if block.enabled() { "on" } else { "off" };
     let slot = if block.text("slot").is_empty() { block.text("id") } else { block.text("slot") };

@@ -61,7 +61,7 @@ pub(super) fn items(plan: &Plan, rules: &Ruleset, fits: &dyn Fn(&[&str]) -> bool
     let mut out: Vec<Json> = changed.collect();
     let chosen = choosing(rules);
     let mut tell = |list: &str, fields: &Value, event: &Event| {
-        let Some(functions) = chosen.get(event.pass.as_str()) else { return };
+        let Some(functions) = chosen.get(&*event.pass) else { return };
         let (id, text) = (field(fields, "id"), field(fields, "text"));
         if fits(&[&id, &text, list, functions, &event.pass]) {
             out.push(json!({

@@ -99,8 +99,7 @@ pub(super) fn block_of(plan: &Plan, entry: &Entry<'_>, written: &str) -> Option<
 /// The macros that passes of the block's history evaluated and whose results stand in its text.
 fn macros(block: &Block, item: Option<&Tracked>, probe: &Probe<'_>) -> Vec<Json> {
     let text = block.text("text");
-    let passes: Vec<&str> =
-        block.history.iter().chain(item.iter().flat_map(|item| &item.history)).map(|event| event.pass.as_str()).collect();
+    let passes: Vec<&str> = block.history.iter().chain(item.iter().flat_map(|item| &item.history)).map(|event| &*event.pass).collect();
     let all = probe.plan.trace.iter().flat_map(|trace| &trace.macros);
     let here = all.filter(|m| {
         passes.contains(&m.pass.as_str()) && m.result.as_deref().is_some_and(|result| !result.is_empty() && text.contains(result))

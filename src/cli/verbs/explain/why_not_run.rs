@@ -42,7 +42,7 @@ impl Asked<'_> {
         let trace = self.probe.plan.trace.as_ref();
         let ran = |plan: &Plan| plan.trace.iter().flat_map(|trace| &trace.passes).any(|pass| pass.pass == name);
         let times = trace.iter().flat_map(|trace| &trace.passes).filter(|pass| pass.pass == name).count();
-        let item = trace.iter().flat_map(|trace| &trace.elsewhere).find(|item| item.gone.as_ref().is_some_and(|gone| gone.pass == name));
+        let item = trace.iter().flat_map(|trace| &trace.elsewhere).find(|item| item.gone.as_ref().is_some_and(|gone| &*gone.pass == name));
         let pass = self.probe.pass(name, item.map(|item| &item.fields), Known::Nothing);
         if times > 0 {
             let says = format!("it ran {times} time{}", if times == 1 { "" } else { "s" });

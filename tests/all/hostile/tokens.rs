@@ -1,0 +1,205 @@
+//! What counting tokens and reading macros costs: a piece without blanks and a tree of macros take far more than their text,
+//! which is paid before it is done. The tests count steps and bytes.
+
+use std::sync::Arc;
+
+use serde_json::json;
+use tapster::macros::Table;
+use tapster::text::Limits;
+use tapster::text::tokens::{Counter, Estimator};
+use tapster::text::work::{self, Door};
+use tapster::{ErrorKind, Scene, Texts, Value, WorkLimits, build, expand_texts};
+
+use crate::shipped::EXACT;
+
+const WIDE: WorkLimits = WorkLimits { steps: 4_000_000_000, bytes: 1 << 32 };
+const EXACTLY: [Estimator; 3] = [Estimator::Cl100k, Estimator::O200k, Estimator::Claude];
+
+/// The steps of counting a text that no counter knows.
+fn steps(estimator: Estimator, text: &str) -> u64 {
+    let door = Door::open(WIDE);
+    Counter::new(estimator).counted(text).unwrap_or_else(|e| panic!("{e}"));
+    door.spent().0
+}
+
+/// Letters in no order, of which no long piece is a token.
+fn letters(count: usize) -> String {
+    let mut state: u64 = 5;
+    let letter = |_| {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        char::from(b'a' + u8::try_from((state >> 33) % 26).unwrap())
+    };
+    (0..count).map(letter).collect()
+}
+
+#[test]
+fn a_long_piece_is_paid_by_what_it_costs() {
+    const LONG: usize = 60_000;
+    for estimator in EXACTLY {
+        for (what, text) in
+            [("one letter", "a".repeat(LONG)), ("letters", letters(LONG)), ("blanks", " ".repeat(LONG)), ("lines", "\n".repeat(LONG))]
+        {
+            let steps = steps(estimator, &text);
+            assert!(steps > 70 * LONG as u64, "{estimator:?}, {what}: {steps} steps for {LONG} bytes");
+        }
+        let thousand = format!("{} ", letters(1_000)).repeat(10);
+        let steps = steps(estimator, &thousand);
+        assert!(steps > 15 * thousand.len() as u64, "{estimator:?}, words of 1,000 letters: {steps} steps");
+    }
+}
+
+#[test]
+fn usual_texts_cost_their_length() {
+    let english = "The lantern by the river went out again, and nobody had seen who did it. ".repeat(500);
+    let long_words = format!("{} ", letters(100)).repeat(100);
+    let chinese = "黄昏时分、码头上没有一个人。".repeat(300);
+    for estimator in EXACTLY {
+        for text in [&english, &long_words, &chinese] {
+            assert_eq!(steps(estimator, text), text.len() as u64, "{estimator:?}: {}", text.chars().take(20).collect::<String>());
+        }
+    }
+}
+
+#[test]
+fn a_count_costs_the_same_whether_it_is_known_or_not() {
+    for estimator in EXACTLY {
+        let text = format!("{} words … and {}", letters(20_000), "ab".repeat(10_000));
+        let counter = Counter::new(estimator);
+        let once = || {
+            let door = Door::open(WIDE);
+            (counter.counted(&text).unwrap(), door.spent())
+        };
+        let first = once();
+        assert_eq!(once(), first, "{estimator:?}");
+        assert_eq!(first.0, estimator.count(&text), "{estimator:?}");
+        assert_eq!(first.1.1, 0, "the memory is free again");
+    }
+}
+
+#[test]
+fn a_text_that_costs_too_much_is_not_counted() {
+    let long = "a".repeat(100_000);
+    for estimator in EXACTLY {
+        for (limits, told) in [
+            (WorkLimits { steps: 1_000_000, ..WIDE }, "takes more than 1000000 steps"),
+            (WorkLimits { bytes: 1 << 20, ..WIDE }, "makes more than 1048576 bytes"),
+        ] {
+            let _door = Door::open(limits);
+            let counter = Counter::new(estimator);
+            let error = counter.counted(&long).unwrap_err().to_string();
+            assert!(error.contains(told), "{estimator:?}: {error}");
+            assert!(work::check().is_err(), "the next step fails too");
+            assert!(counter.count(&long) >= long.len(), "no count is too small");
+            assert!(!counter.fits(&long, usize::MAX));
+        }
+    }
+}
+
+#[test]
+fn what_compatibility_characters_become_is_paid() {
+    let text = "㌖".repeat(10_000);
+    let (bytes, becomes) = (text.len() as u64, 6 * text.len() as u64);
+    let paid = steps(Estimator::Claude, &text);
+    assert!(paid > 70 * becomes, "{paid} steps for {bytes} bytes that become {becomes}");
+    // each becomes several short words
+    let text = "ﷺ".repeat(10_000);
+    let paid = steps(Estimator::Claude, &text);
+    assert!(paid > 20 * text.len() as u64, "{paid} steps for {} bytes", text.len());
+
+    let _door = Door::open(WorkLimits { steps: 1_500_000, ..WIDE });
+    let told = Counter::new(Estimator::Claude).counted(&"㌖".repeat(100_000)).unwrap_err().to_string();
+    assert!(told.contains("takes more than 1500000 steps"), "{told}");
+}
+
+#[test]
+fn a_text_that_does_not_fit_is_not_counted_to_its_end() {
+    for estimator in EXACTLY {
+        for text in ["a".repeat(200_000), "a b ".repeat(50_000), "㌖ ".repeat(50_000), letters(200_000)] {
+            let door = Door::open(WIDE);
+            assert!(!Counter::new(estimator).fits(&text, 100), "{estimator:?}");
+            let (steps, _) = door.spent();
+            assert!(steps < 2 * text.len() as u64, "{estimator:?}: {steps} steps for {} bytes", text.len());
+        }
+    }
+}
+
+#[test]
+fn a_chat_of_texts_without_blanks_ends_with_the_bound() {
+    let scene = |text: String| {
+        let history: Vec<_> = (0..15).map(|n| json!({ "id": format!("m{n}"), "role": "user", "name": "Ann", "text": text })).collect();
+        let scene = Scene::new(&json!({
+            "type": "normal", "names": { "user": "Ann", "char": "Vex" },
+            "card": { "name": "Vex", "description": "A thief." },
+            "context": { "window": 100_000_000, "reserve": 500, "tokenizer": "cl100k" },
+            "chat": { "length": 15 }, "history": history,
+        }));
+        Scene { work: WorkLimits { steps: 40_000_000, ..WorkLimits::default() }, ..scene }
+    };
+    if let Err(error) = build(&EXACT, &scene("lantern ".repeat(7_500))) {
+        panic!("{error}");
+    }
+    let error = build(&EXACT, &scene("a".repeat(60_000))).err().unwrap();
+    assert_eq!(*error.kind(), ErrorKind::Bound, "{error}");
+}
+
+/// What texts become, and the steps and bytes of that.
+fn expanded(texts: &[String], work: WorkLimits) -> (Result<Texts, tapster::BuildError>, u64, u64) {
+    let scene = Scene { work, ..Scene::new(&json!({})) };
+    let given: Vec<(&str, Value)> = texts.iter().map(|text| (text.as_str(), Value::Null)).collect();
+    let door = Door::open(WIDE);
+    let made = expand_texts(&EXACT, &scene, &given);
+    let (steps, bytes) = door.spent();
+    (made, steps, bytes)
+}
+
+#[test]
+fn a_text_of_too_many_macros_is_not_read_to_its_end() {
+    let bytes_of = |text: String, told: &str| {
+        let (made, _, bytes) = expanded(&[text.clone()], WorkLimits::default());
+        let made = made.unwrap_or_else(|e| panic!("{e}"));
+        assert!(*made.texts[0] == *text, "the text stays as it was");
+        assert!(made.warnings.iter().any(|d| d.message.contains(told)), "{:?}", made.warnings);
+        bytes
+    };
+    let macros = "the text holds more than 100000 macros and is left as it was";
+    let few = bytes_of("{{a}}".repeat(100_001), macros);
+    let many = bytes_of("{{a}}".repeat(400_000), macros);
+    assert!(many < few + (16 << 20), "{few} bytes for 100,001 macros, {many} for 400,000");
+    let nested = bytes_of(format!("{{{{a::{}}}}}", "{{b}}::".repeat(400_000)), macros);
+    assert!(nested < 160 << 20, "{nested} bytes");
+    bytes_of(format!("{{{{a{}}}}}", "::".repeat(1_100_000)), "more than 1000000 arguments and ends of blocks");
+}
+
+#[test]
+fn macros_are_paid_when_they_are_read() {
+    let text = |macros: usize| (0..macros).map(|n| format!("{{{{a{n}}}}}")).collect::<String>();
+    let (made, _, first) = expanded(&[text(20_000)], WorkLimits::default());
+    assert!(made.is_ok(), "{:?}", made.err());
+    assert!(first >= 20_000 * 256, "{first} bytes");
+    let (_, _, again) = expanded(&[text(20_000)], WorkLimits::default());
+    assert_eq!(again, first, "what an earlier call has read costs the same");
+
+    let (made, ..) = expanded(&[text(60_000)], WorkLimits { bytes: 8 << 20, ..WorkLimits::default() });
+    assert_eq!(*made.err().unwrap().kind(), ErrorKind::Bound);
+    let chat: Vec<String> = (0..4).map(|n| format!("{n} {}", text(150_000))).collect();
+    let (made, ..) = expanded(&chat, WorkLimits { bytes: 64 << 20, ..WorkLimits::default() });
+    assert_eq!(*made.err().unwrap().kind(), ErrorKind::Bound);
+}
+
+#[test]
+fn trees_are_kept_by_their_bytes() {
+    let table = Table::default();
+    let kept = |text: &Arc<str>| Arc::ptr_eq(&table.reading(text, &Limits::MACROS), &table.reading(text, &Limits::MACROS));
+    let text = |n: usize, macros: usize| -> Arc<str> { format!("{n} {}", "{{a}}".repeat(macros)).into() };
+    assert!(kept(&text(0, 10)), "a usual text is kept");
+    assert!(!kept(&text(1, 100_000)), "this tree alone is more than is kept");
+    assert!(!kept(&text(2, 100_001)), "a text that is not read to its end is not kept");
+    // each of these has a tree of 5 MB
+    let texts: Vec<Arc<str>> = (0..8).map(|n| text(n, 20_000)).collect();
+    let first = table.reading(&texts[0], &Limits::MACROS);
+    assert!(Arc::ptr_eq(&first, &table.reading(&texts[0], &Limits::MACROS)));
+    for text in &texts {
+        table.reading(text, &Limits::MACROS);
+    }
+    assert!(!Arc::ptr_eq(&first, &table.reading(&texts[0], &Limits::MACROS)), "it has made room for the others");
+}
