@@ -155,7 +155,7 @@ fn expanded(texts: &[String], work: WorkLimits) -> (Result<Texts, tapster::Build
 #[test]
 fn a_text_of_too_many_macros_is_not_read_to_its_end() {
     let bytes_of = |text: String, told: &str| {
-        let (made, _, bytes) = expanded(&[text.clone()], WorkLimits::default());
+        let (made, _, bytes) = expanded(std::slice::from_ref(&text), WorkLimits::default());
         let made = made.unwrap_or_else(|e| panic!("{e}"));
         assert!(*made.texts[0] == *text, "the text stays as it was");
         assert!(made.warnings.iter().any(|d| d.message.contains(told)), "{:?}", made.warnings);
