@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::diag::suggest;
+use crate::diag::{Code, suggest};
 use crate::model::options::TABLE;
 use crate::model::{Map, Value};
 use crate::pack::Ruleset;
@@ -35,6 +35,19 @@ pub(crate) struct Misfit {
     pub(crate) help: String,
     /// It is of another type; otherwise it is a word that the pack does not know.
     pub(crate) is_type: bool,
+    /// It is a known name or word with a slip.
+    pub(crate) is_slip: bool,
+}
+
+impl Misfit {
+    /// The code under which it is told.
+    pub(crate) fn code(&self) -> Code {
+        if self.is_type { Code::SceneType } else { Code::SceneField }
+    }
+
+    fn slip(path: String, message: String, near: &str) -> Self {
+        Self { path, message, help: format!("did you mean `{near}`?"), is_type: false, is_slip: true }
+    }
 }
 
 /// The values of a scene that do not fit.
@@ -144,13 +157,11 @@ impl<'r> Search<'r> {
                 if let Some(kind) = known.kind.filter(|kind| !value.is_null() && !kind.holds(value)) {
                     self.found.push(wrong_type(&path(), kind, value));
                 } else if let Some(near) = known.near {
-                    let message = format!("no rule reads `{}`", path());
-                    self.found.push(Misfit { path: path(), message, help: format!("did you mean `{near}`?"), is_type: false });
+                    self.found.push(Misfit::slip(path(), format!("no rule reads `{}`", path()), near));
                 } else if let Some((word, near)) =
                     value.as_str().filter(|_| known.has_words).and_then(|word| Some((word, names.near_word(field, word)?)))
                 {
-                    let message = format!("`{}` is seldom `{word}`", path());
-                    self.found.push(Misfit { path: path(), message, help: format!("did you mean `{near}`?"), is_type: false });
+                    self.found.push(Misfit::slip(path(), format!("`{}` is seldom `{word}`", path()), near));
                 } else if let Some(inner) = value.as_list().filter(|_| depth < MOST_DEPTH) {
                     let below = rows.iter().find_map(|row| names.element_rows.get(&(row.clone(), field.clone())));
                     self.items(below.map_or(&[], Vec::as_slice), &path(), inner, depth + 1);
@@ -194,12 +205,13 @@ fn wrong_type(path: &str, kind: Type, value: &Value) -> Misfit {
         Type::Language => "write a language tag such as `de` or `pt-BR`".to_owned(),
         _ => format!("write a value of type `{}`", kind.word()),
     };
-    Misfit { path: path.to_owned(), message, help, is_type: true }
+    Misfit { path: path.to_owned(), message, help, is_type: true, is_slip: false }
 }
 
 fn unknown_word(path: &str, word: &str, words: &[Arc<str>]) -> Misfit {
     let shown: String = word.chars().take(60).collect();
     let help = suggest::help(word, words.iter().map(AsRef::as_ref));
+    let is_slip = help.is_some();
     let help = help.unwrap_or_else(|| "`tapster ops --scene` says what the value means".to_owned());
-    Misfit { path: path.to_owned(), message: format!("the pack knows no `{path}` that is `{shown}`"), help, is_type: false }
+    Misfit { path: path.to_owned(), message: format!("the pack knows no `{path}` that is `{shown}`"), help, is_type: false, is_slip }
 }

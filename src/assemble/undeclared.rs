@@ -25,8 +25,7 @@ pub(super) fn warn(rules: &Ruleset, scene: &Scene, st: &State) {
         st.warn_with(fault.code, fault.message, Some(fault.help), None);
     }
     for misfit in misfits(rules, &scene.data) {
-        let code = if misfit.is_type { Code::SceneType } else { Code::SceneField };
-        st.warn_with(code, misfit.message, Some(misfit.help), None);
+        st.warn_with(misfit.code(), misfit.message, Some(misfit.help), None);
     }
 }
 

@@ -38,7 +38,7 @@ pub use codes::{Code, DiagnosticCode, Raised};
 pub use source::{Data, Field, Node, Place, Source, SourceId, Sources, Span, Table};
 
 /// How a remedy begins to name the word that was probably meant.
-pub(crate) const MEANT: &str = "did you mean `";
+const MEANT: &str = "did you mean `";
 
 /// How bad a diagnostic is, in ascending order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize)]

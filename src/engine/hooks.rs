@@ -72,11 +72,8 @@ fn script(function: &str, list: usize, st: &mut State) -> Result<(), Halt> {
     let items = Value::list(st.values(list));
     let name = rules.lists.get(list).map(|l| l.name.clone()).unwrap_or_default();
     let answer = rules.scripts.call(function, &[Argument::Items(name.clone(), items.clone()), st.scene_argument()])?;
+    let answer = accepted(answer, function, &name, items.elements(), st)?;
     let failed = |message: String| Fault::failed(message).at(rules.scripts.place(function));
-    let answer = Answer::read(answer).map_err(failed)?;
-    // a misspelt name is told before it is asked whether it may be written
-    answer.set.iter().try_for_each(|(path, _)| no_slip(path, st)).map_err(failed)?;
-    let answer = within_rights(answer, function, &name, items.elements(), st)?;
     let by = By { giver: Giver::Function(function), hook: None };
     for (path, value) in answer.set {
         declared(&path, st).map_err(failed)?;
@@ -90,6 +87,16 @@ fn script(function: &str, list: usize, st: &mut State) -> Result<(), Halt> {
         Some(answered) => replace(list, answered.into_iter().map(|v| (None, v)).collect(), items.elements(), by, st),
         None => Ok(()),
     }
+}
+
+/// What a function answered. A misspelt name is told before it is asked whether it may be written.
+fn accepted(answer: Value, function: &str, list: &str, before: &[Value], st: &State) -> Result<Answer, Fault> {
+    let answer = Answer::read(answer).and_then(|answer| {
+        answer.set.iter().try_for_each(|(path, _)| no_slip(path, st))?;
+        Ok(answer)
+    });
+    let answer = answer.map_err(|message| Fault::failed(message).at(st.rules.scripts.place(function)))?;
+    within_rights(answer, function, list, before, st)
 }
 
 /// The answer, unless it changes what the pack does not declare that its scripts write.
@@ -168,11 +175,8 @@ fn of_pack(event: &str, failing: Failing, list: usize, held: &mut Held, st: &mut
         let done = with_view(by, event, list, held, st, |view, st| {
             let blocks = view.given();
             let answer = rules.scripts.call(&function, &[Argument::Items(name.clone(), blocks.clone()), Argument::Scene(view.whole())])?;
-            let failed = |message: String| Fault::failed(message).at(rules.scripts.place(&function));
-            let answer = Answer::read(answer).map_err(failed)?;
-            answer.set.iter().try_for_each(|(path, _)| no_slip(path, st)).map_err(failed)?;
-            let answer = within_rights(answer, &function, &name, blocks.elements(), st)?;
-            answered(view, answer).map_err(failed)
+            let answer = accepted(answer, &function, &name, blocks.elements(), st)?;
+            answered(view, answer).map_err(|message| Fault::failed(message).at(rules.scripts.place(&function)))
         });
         match done {
             Err(Halt::Host(fault)) if own != Failing::Error => st.warn_failed(fault.message.clone(), &fault),

@@ -33,16 +33,16 @@ pub(crate) type Stages = Vec<(String, Vec<Value>)>;
 
 /// Runs a top-level program with the hooks of a scene, and records the blocks after each of its stages.
 pub(crate) fn watched(rules: &Ruleset, program: usize, scene: &Scene, st: &mut State) -> Result<Stages, (Halt, std::sync::Arc<str>)> {
-    let stages = std::cell::RefCell::new(trace::Stages::default());
+    let ended = std::cell::RefCell::new(trace::Ended::default());
     let watch = |pass: &str, st: &mut State| {
         if scene.trace {
-            stages.borrow_mut().end(short(pass), st);
+            ended.borrow_mut().end(short(pass), st);
         }
     };
     let hooks = |ask: &Ask<'_>, list: usize, st: &mut State| hooks::run(&scene.hooks, ask, list, st);
     let machine = Machine::new(rules.programs()).with_hooks(&hooks).with_watch(&watch);
     machine.run(program, st)?;
-    Ok(stages.into_inner().ended())
+    Ok(ended.into_inner().stages())
 }
 
 /// Opens the counter of all work that a scene may take with these rules; inside of another call, it counts on there.

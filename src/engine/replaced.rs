@@ -49,22 +49,28 @@ impl By<'_> {
         }
     }
 
-    /// Warns of fields of an item that are not of their type. Where an item of those that were `given` has such a value too,
-    /// the function need not be what made it; `odd` remembers these fields.
+    /// Warns of fields of an item that are not of their type, or that are declared ones with a slip. Where an item of those that
+    /// were `given` has such a value or field too, the function need not be what made it; `odd` remembers these fields.
     fn checks_item(self, list: usize, given: &[Value], is: &Value, odd: &mut FxHashMap<Arc<str>, bool>, st: &State) {
         let Some(rows) = st.rules.lists.get(list).map(|list| &list.rows).filter(|rows| !rows.is_empty()) else { return };
         let names = &st.rules.names;
         for (field, value) in is.as_map().into_iter().flat_map(Map::iter) {
-            if names.field_type(Some(rows), field).is_none()
-                && !*odd.entry(field.clone()).or_insert_with(|| given.iter().any(|item| item.get(field).is_some()))
-                && let Some(near) = names.near_field(rows, field)
-            {
-                st.misnamed(self.giver, field, near);
-            }
-            let Some(kind) = names.field_type(Some(rows), field).filter(|kind| !kind.holds(value)) else { continue };
-            let fits = |item: &Value| item.get(field).is_none_or(|value| value.is_null() || kind.holds(value));
-            if !*odd.entry(field.clone()).or_insert_with(|| !given.iter().all(fits)) {
-                st.check_given(self.giver, field, kind, value);
+            match names.field_type(Some(rows), field) {
+                None => {
+                    let has = |item: &Value| item.get(field).is_some();
+                    if !*odd.entry(field.clone()).or_insert_with(|| given.iter().any(has))
+                        && let Some(near) = names.near_field(rows, field)
+                    {
+                        st.misnamed(self.giver, field, near);
+                    }
+                }
+                Some(kind) if !kind.holds(value) => {
+                    let fits = |item: &Value| item.get(field).is_none_or(|value| value.is_null() || kind.holds(value));
+                    if !*odd.entry(field.clone()).or_insert_with(|| !given.iter().all(fits)) {
+                        st.check_given(self.giver, field, kind, value);
+                    }
+                }
+                Some(_) => {}
             }
         }
     }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
+use super::Stages;
 use crate::model::Value;
 use crate::model::plan::{Event, PassStat, Reason, Stat, Trace, Tracked, TrimReport};
 use crate::terms::State;
@@ -113,13 +114,13 @@ pub(crate) fn reasons(st: &State) -> Vec<Reason> {
 
 /// The items after each stage. A stage leaves most of them as they were, and these have one table for all stages.
 #[derive(Default)]
-pub(crate) struct Stages {
-    ended: Vec<(String, Vec<Value>)>,
+pub(crate) struct Ended {
+    stages: Stages,
     /// The last table of each item, by the item's number.
     last: FxHashMap<u32, Value>,
 }
 
-impl Stages {
+impl Ended {
     /// Records the enabled items of the running program's list, as far as they have been read.
     pub(crate) fn end(&mut self, stage: &str, st: &State) {
         let list = st.list(st.current.get());
@@ -132,11 +133,11 @@ impl Stages {
             last.clone()
         });
         let tables = tables.collect();
-        self.ended.push((stage.to_owned(), tables));
+        self.stages.push((stage.to_owned(), tables));
     }
 
     /// The stages in the order in which they ended.
-    pub(crate) fn ended(self) -> Vec<(String, Vec<Value>)> {
-        self.ended
+    pub(crate) fn stages(self) -> Stages {
+        self.stages
     }
 }

@@ -222,6 +222,12 @@ impl Rules {
         self.lists.iter().position(|l| l.name.as_ref() == name)
     }
 
+    /// The path of the scene from which a list is filled.
+    #[must_use]
+    pub fn source_of<'n>(&'n self, list: &'n str) -> &'n str {
+        self.lists.iter().find(|known| *known.name == *list).and_then(|known| known.from.as_deref()).unwrap_or(list)
+    }
+
     /// The current item in a form: keys with an empty value are omitted unless they must stay. A form may hold other forms,
     /// and itself where the data nests.
     pub fn form(&self, n: usize, env: &Env<'_>) -> Result<Value, Fault> {

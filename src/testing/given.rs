@@ -2,7 +2,7 @@
 //! not of the type that the pack declares; options that the pack does not have; and the time.
 
 use crate::assemble::{misfits, unread};
-use crate::diag::{Code, Diagnostic, MEANT, Report, Span};
+use crate::diag::{Code, Diagnostic, Report, Span};
 use crate::model::options::TABLE;
 use crate::model::{Map, Scene, Value};
 use crate::pack::Ruleset;
@@ -63,11 +63,10 @@ impl Look<'_> {
         for misfit in misfits(self.rules, &self.filled(data)) {
             // a word that is like none of those that the pack knows is given on purpose, and `dialects` tells of that of a payload
             let is_dialect = misfit.path == "dialect" && matches!(self.turn.action, Action::Payload(_));
-            if !misfit.is_type && (is_dialect || !misfit.help.starts_with(MEANT)) {
+            if !misfit.is_type && (is_dialect || !misfit.is_slip) {
                 continue;
             }
-            let code = if misfit.is_type { Code::SceneType } else { Code::SceneField };
-            told.push((misfit.path, Diagnostic::warning(code, misfit.message).help(misfit.help)));
+            told.push((misfit.path.clone(), Diagnostic::warning(misfit.code(), misfit.message).help(misfit.help)));
         }
         told
     }
@@ -77,7 +76,7 @@ impl Look<'_> {
         let mut scene = Scene { data, ..Scene::default() };
         if matches!(self.turn.action, Action::Run(_)) {
             for (name, rows) in &self.turn.given.lists {
-                scene.set(path_of(self.rules, name), Value::from(rows));
+                scene.set(self.rules.programs().rules.source_of(name), Value::from(rows));
             }
         }
         scene.data
@@ -98,7 +97,7 @@ impl Look<'_> {
         let nodes = || [Some(&self.turn.node), Some(&self.case.node), self.file.given()].into_iter().flatten();
         let lists = self.turn.given.lists.iter().filter(|_| matches!(self.turn.action, Action::Run(_)));
         let mut in_lists = lists.filter_map(|(name, _)| {
-            let rest = path.strip_prefix(path_of(self.rules, name))?.strip_prefix('.')?;
+            let rest = path.strip_prefix(self.rules.programs().rules.source_of(name))?.strip_prefix('.')?;
             // the nearest table of lists that has it counts
             key_at(nodes().find_map(|node| node.get("lists")?.get(name))?, rest)
         });
@@ -106,10 +105,4 @@ impl Look<'_> {
         let beside = || written(self.file, self.case, self.turn, "scene").map_or(self.turn.node.span, |field| field.key);
         in_lists.next().or_else(in_scene).unwrap_or_else(beside)
     }
-}
-
-/// The path of the scene that a list is filled from.
-fn path_of<'n>(rules: &'n Ruleset, list: &'n str) -> &'n str {
-    let lists = &rules.programs().rules.lists;
-    lists.iter().find(|known| *known.name == *list).and_then(|known| known.from.as_deref()).unwrap_or(list)
 }

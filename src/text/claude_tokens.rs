@@ -17,9 +17,6 @@ const PIECES: &str = r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N
 /// Texts that are one token each, wherever they stand. None begins with another one.
 const SPECIAL: &[&str] = &["<EOT>", "<META>", "<META_START>", "<META_END>", "<SOS>"];
 
-/// The length of the longest of them.
-const LONGEST_SPECIAL: usize = 12;
-
 /// The memory for each byte of a text while its compatibility characters are replaced: up to four times as much text, in a
 /// buffer that doubles, and marks behind a letter, which are put in order.
 const HELD: usize = 16;
@@ -32,45 +29,36 @@ const PAID_AT_ONCE: usize = 64;
 
 static ENCODING: LazyLock<Option<Encoding>> = LazyLock::new(|| Encoding::read(RANKS, PIECES, false));
 
-/// The number of tokens of a text, if it is at most `limit`. Counting ends as soon as it is known to be more.
+/// The number of tokens of a text.
 ///
 /// # Errors
 /// The text costs more than may still be spent.
-pub(crate) fn count_within(text: &str, limit: usize, meter: &mut Meter) -> Result<Option<usize>, Exceeded> {
+pub(crate) fn count(text: &str, meter: &mut Meter) -> Result<usize, Exceeded> {
     // the table is part of the program and a test counts with it; without it every byte would count
-    let Some(encoding) = ENCODING.as_ref() else { return Ok(Some(text.len()).filter(|count| *count <= limit)) };
-    let most = limit.saturating_mul(encoding.longest().max(LONGEST_SPECIAL));
-    let Some(text) = composed(text, most, meter)? else { return Ok(None) };
+    let Some(encoding) = ENCODING.as_ref() else { return Ok(text.len()) };
+    let text = composed(text, meter)?;
     let (mut total, mut rest) = (0usize, &*text);
     while let Some((at, special)) = next(rest) {
         let (before, after) = rest.split_at(at);
-        let Some(count) = encoding.count_within(before, limit.saturating_sub(total), meter)? else { return Ok(None) };
-        total = total.saturating_add(count).saturating_add(1);
-        if total > limit {
-            return Ok(None);
-        }
+        total = total.saturating_add(encoding.count(before, meter)?).saturating_add(1);
         rest = after.strip_prefix(special).unwrap_or("");
     }
-    let count = encoding.count_within(rest, limit.saturating_sub(total), meter)?;
-    Ok(count.map(|count| total.saturating_add(count)))
+    Ok(total.saturating_add(encoding.count(rest, meter)?))
 }
 
-/// The text with its compatibility characters replaced (NFKC), as which it is counted; nothing if that is more than `most`
-/// bytes. A short text can become a long one: `㌖` has three bytes and becomes 18. What is added is paid as it is added.
+/// The text with its compatibility characters replaced (NFKC), as which it is counted. A short text can become a long one: `㌖`
+/// has three bytes and becomes 18. What is added is paid as it is added.
 ///
 /// # Errors
 /// The text becomes so long that it costs more than may still be spent.
-fn composed<'t>(text: &'t str, most: usize, meter: &mut Meter) -> Result<Option<Cow<'t, str>>, Exceeded> {
+fn composed<'t>(text: &'t str, meter: &mut Meter) -> Result<Cow<'t, str>, Exceeded> {
     if is_nfkc_quick(text.chars()) == IsNormalized::Yes {
-        return Ok(Some(Cow::Borrowed(text)));
+        return Ok(Cow::Borrowed(text));
     }
     meter.pay(0, text.len().saturating_mul(HELD))?;
     let mut made = String::with_capacity(text.len());
     let (mut paid, mut grows) = (text.len(), false);
     for c in text.nfkc() {
-        if made.len() > most {
-            return Ok(None);
-        }
         if made.len() > paid {
             meter.pay(STEPS.saturating_mul(PAID_AT_ONCE as u64), 0)?;
             paid = paid.saturating_add(PAID_AT_ONCE);
@@ -81,7 +69,7 @@ fn composed<'t>(text: &'t str, most: usize, meter: &mut Meter) -> Result<Option<
         }
         made.push(c);
     }
-    Ok(Some(Cow::Owned(made)))
+    Ok(Cow::Owned(made))
 }
 
 /// The first special token of a text, and where it stands. All of them begin with `<`, so that nothing after the token

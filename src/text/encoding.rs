@@ -60,28 +60,12 @@ impl Encoding {
         Some(Self { ranks, pieces: Regex::new(pieces).ok()?, lines, longest })
     }
 
-    /// The length of the longest token, in bytes.
-    pub(crate) fn longest(&self) -> usize {
-        self.longest
-    }
-
-    /// The number of tokens of a text, if it is at most `limit`. Counting ends as soon as it is known to be more.
+    /// The number of tokens of a text.
     ///
     /// # Errors
     /// A piece costs more than may still be spent.
-    pub(crate) fn count_within(&self, text: &str, limit: usize, meter: &mut Meter) -> Result<Option<usize>, Exceeded> {
-        let mut sum = 0usize;
-        for piece in self.pieces(text) {
-            // a long piece has at least so many tokens, which is known before it is counted
-            if sum.saturating_add(piece.len() / self.longest) > limit {
-                return Ok(None);
-            }
-            sum = sum.saturating_add(self.tokens(piece.as_bytes(), meter)?);
-            if sum > limit {
-                return Ok(None);
-            }
-        }
-        Ok(Some(sum))
+    pub(crate) fn count(&self, text: &str, meter: &mut Meter) -> Result<usize, Exceeded> {
+        self.pieces(text).try_fold(0_usize, |sum, piece| Ok(sum.saturating_add(self.tokens(piece.as_bytes(), meter)?)))
     }
 
     fn pieces<'t>(&'t self, text: &'t str) -> impl Iterator<Item = &'t str> {

@@ -71,19 +71,18 @@ impl Estimator {
     #[must_use]
     pub fn count(self, text: &str) -> usize {
         // what is not paid has no bound
-        self.within(text, usize::MAX, &mut Meter::unpaid()).ok().flatten().unwrap_or(text.len())
+        self.metered(text, &mut Meter::unpaid()).unwrap_or(text.len())
     }
 
-    /// The size of `text`, if it is at most `limit`.
-    fn within(self, text: &str, limit: usize, meter: &mut Meter) -> Result<Option<usize>, Exceeded> {
-        let count = match self {
-            Estimator::Cl100k | Estimator::O200k | Estimator::Claude => return encoded(self, text, limit, meter),
+    /// The size of `text`, paid as it is counted.
+    fn metered(self, text: &str, meter: &mut Meter) -> Result<usize, Exceeded> {
+        Ok(match self {
+            Estimator::Cl100k | Estimator::O200k | Estimator::Claude => encoded(self, text, meter)?,
             Estimator::CharsPer(n) => divided(js::length(text), n),
             Estimator::BytesPer(n) => divided(text.len(), n),
             Estimator::Words => text.split(js::is_space).filter(|w| !w.is_empty()).count(),
             Estimator::Estimate { narrow, wide } => estimated(text, narrow, wide),
-        };
-        Ok(Some(count).filter(|count| *count <= limit))
+        })
     }
 
     /// Whether counting uses a large table, so that caching a count is worthwhile.
@@ -144,22 +143,19 @@ fn encoding(estimator: Estimator) -> Option<&'static super::encoding::Encoding> 
 }
 
 #[cfg(feature = "tokens")]
-fn encoded(estimator: Estimator, text: &str, limit: usize, meter: &mut Meter) -> Result<Option<usize>, Exceeded> {
+fn encoded(estimator: Estimator, text: &str, meter: &mut Meter) -> Result<usize, Exceeded> {
     if estimator == Estimator::Claude {
-        return super::claude_tokens::count_within(text, limit, meter);
+        return super::claude_tokens::count(text, meter);
     }
-    match encoding(estimator) {
-        Some(encoding) => encoding.count_within(text, limit, meter),
-        // without its table every byte would count
-        None => Ok(Some(text.len()).filter(|count| *count <= limit)),
-    }
+    // without its table every byte would count
+    encoding(estimator).map_or(Ok(text.len()), |encoding| encoding.count(text, meter))
 }
 
 #[cfg(not(feature = "tokens"))]
 #[expect(clippy::unnecessary_wraps, reason = "with the feature it fails")]
-fn encoded(_estimator: Estimator, text: &str, limit: usize, _meter: &mut Meter) -> Result<Option<usize>, Exceeded> {
+fn encoded(_estimator: Estimator, text: &str, _meter: &mut Meter) -> Result<usize, Exceeded> {
     // only reached by a program that constructs the variant itself
-    Ok(Some(divided(text.len(), 4.0)).filter(|count| *count <= limit))
+    Ok(divided(text.len(), 4.0))
 }
 
 /// Texts shorter than this are counted faster than they are looked up.
@@ -208,21 +204,11 @@ impl Counter {
             return Ok(count);
         }
         let mut meter = self.begun(text)?;
-        // the limit is one that no text exceeds
-        let count = self.estimator.within(text, usize::MAX, &mut meter)?.unwrap_or(usize::MAX);
+        let count = self.estimator.metered(text, &mut meter)?;
         if let Some(key) = key {
             self.remember(key, count, meter.cost);
         }
         Ok(count)
-    }
-
-    /// Whether the size of `text` is `limit` or less. Counting ends as soon as it is known to be more, and is paid up to
-    /// there; what is known from an earlier time is not asked for, so that this always costs the same. A text that costs
-    /// more than may still be spent does not fit, and the next step of the call fails.
-    #[must_use]
-    pub fn fits(&self, text: &str, limit: usize) -> bool {
-        let count = self.begun(text).and_then(|mut meter| self.estimator.within(text, limit, &mut meter));
-        matches!(count, Ok(Some(_)))
     }
 
     /// Pays for the bytes of a text. Its long pieces are paid when they are reached.

@@ -232,21 +232,15 @@ mod tokens {
         {
             assert_eq!(Estimator::Cl100k.count(&text), cl100k.encode_ordinary(&text).len(), "{text:?}");
             assert_eq!(Estimator::O200k.count(&text), o200k.encode_ordinary(&text).len(), "{text:?}");
-            let fresh = Counter::new(Estimator::Cl100k);
-            let count = Estimator::Cl100k.count(&text);
-            assert!(fresh.fits(&text, count) && !fresh.fits(&text, count - 1), "{text:?}");
         }
     }
 
     #[test]
-    fn a_counter_says_the_same_each_time_and_fits_agrees() {
+    fn a_counter_says_the_same_each_time() {
         let counter = Counter::new(Estimator::Cl100k);
         for text in mixed_texts(300) {
             let count = Estimator::Cl100k.count(&text);
-            let fresh = Counter::new(Estimator::Cl100k);
-            assert!(fresh.fits(&text, count) && !fresh.fits(&text, count - 1), "{text:?}");
             assert_eq!([counter.count(&text), counter.count(&text)], [count, count]);
-            assert!(counter.fits(&text, count) && !counter.fits(&text, count - 1), "{text:?}");
         }
     }
 

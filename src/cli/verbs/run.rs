@@ -173,14 +173,11 @@ impl Run {
 fn doubts(rules: &Ruleset, scene: &Scene, given: &[(String, Json)]) -> Vec<Diagnostic> {
     let mut filled = scene.clone();
     for (name, items) in given {
-        let list = rules.programs().rules.lists.iter().find(|list| *list.name == **name);
-        filled.set(list.and_then(|list| list.from.as_deref()).unwrap_or(name), Value::from(items));
+        filled.set(rules.programs().rules.source_of(name), Value::from(items));
     }
     let unread = unread(rules, &scene.data).into_iter().map(|(_, message)| Diagnostic::warning(Code::SceneField, message));
-    let misfits = misfits(rules, &filled.data).into_iter().map(|misfit| {
-        let code = if misfit.is_type { Code::SceneType } else { Code::SceneField };
-        Diagnostic::warning(code, misfit.message).help(misfit.help)
-    });
+    let misfits = misfits(rules, &filled.data).into_iter();
+    let misfits = misfits.map(|misfit| Diagnostic::warning(misfit.code(), misfit.message).help(misfit.help));
     unread.chain(misfits).collect()
 }
 

@@ -22,10 +22,7 @@ pub(super) fn register(engine: &mut Engine, limits: ScriptLimits) {
         let at = input.position();
         place::note(at, context.source());
         // a variable is paid before it is copied
-        let named = match &**input {
-            Expr::ThisPtr(..) => context.this_ptr(),
-            _ => input.get_string_value().and_then(|name| context.scope().get(name)),
-        };
+        let named = variable(input, context);
         let Some(value) = named.filter(|value| !value.is_shared()) else { return evaluated(input, at, context, &limits) };
         pay(value, &limits, at)?;
         Ok(value.clone())
