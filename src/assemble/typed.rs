@@ -211,7 +211,7 @@ fn wrong_type(path: &str, kind: Type, value: &Value) -> Misfit {
 fn unknown_word(path: &str, word: &str, words: &[Arc<str>]) -> Misfit {
     let shown: String = word.chars().take(60).collect();
     let help = suggest::help(word, words.iter().map(AsRef::as_ref));
-    let is_slip = help.is_some();
+    let is_slip = suggest::nearest(word, words.iter().map(AsRef::as_ref)).is_some();
     let help = help.unwrap_or_else(|| "`tapster ops --scene` says what the value means".to_owned());
     Misfit { path: path.to_owned(), message: format!("the pack knows no `{path}` that is `{shown}`"), help, is_type: false, is_slip }
 }
