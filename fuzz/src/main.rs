@@ -1,5 +1,6 @@
 //! The command line of the fuzz driver; [`HELP`] says what it can do.
 
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
@@ -59,11 +60,11 @@ struct Args {
 }
 
 fn main() -> ExitCode {
+    if asks_for_help(std::env::args_os().skip(1)) {
+        print!("{HELP}");
+        return ExitCode::SUCCESS;
+    }
     match std::env::args().nth(1).as_deref() {
-        Some("--help" | "-h" | "help") => {
-            print!("{HELP}");
-            return ExitCode::SUCCESS;
-        }
         Some("determinism") => return deterministic(),
         Some("digest") => {
             println!("digest {}", determinism::digest());
@@ -90,6 +91,11 @@ fn main() -> ExitCode {
         eprintln!("tapster-fuzz: {why}");
         ExitCode::from(2)
     })
+}
+
+/// Whether the arguments ask for help: `help` as the first one, or an option of that meaning anywhere.
+fn asks_for_help(given: impl Iterator<Item = OsString>) -> bool {
+    given.enumerate().any(|(n, word)| word == "--help" || word == "-h" || n == 0 && word == "help")
 }
 
 fn read(mut given: impl Iterator<Item = String>) -> Result<Args, String> {
@@ -257,4 +263,20 @@ fn replay(target: &'static Target, file: &Path) -> Result<ExitCode, String> {
     let work = std::thread::Builder::new().stack_size(STACK).spawn(work).map_err(|e| e.to_string())?;
     let sound = work.join().map_err(|_| "the driver panicked".to_owned())?;
     Ok(if sound { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::asks_for_help;
+
+    #[test]
+    fn help_is_given_wherever_it_is_asked_for() {
+        let asks = |line: &str| asks_for_help(line.split(' ').map(Into::into));
+        for line in ["--help", "-h", "help", "pattern --help", "pattern --seconds 5 -h", "table --help"] {
+            assert!(asks(line), "{line}");
+        }
+        for line in ["", "pattern", "pattern help", "pattern --seconds 5"] {
+            assert!(!asks(line), "{line}");
+        }
+    }
 }

@@ -1,16 +1,19 @@
-//! Values of a scene that are not of the type that the pack declares, or not among the words that it knows.
+//! Values of a scene that are not of the type that the pack declares, or not among the words that it knows; keys of items that
+//! nothing reads; and items that lack what they need.
 //!
 //! The tables of the scene are walked as far as the pack declares paths in them, and the items of lists that the scene
 //! fills as far as they are few, so the cost is small compared to a build.
 
+use std::cell::OnceCell;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::diag::{Code, suggest};
+use crate::diag::{Code, Node, suggest};
 use crate::model::options::TABLE;
 use crate::model::{Map, Value};
-use crate::pack::Ruleset;
+use crate::pack::{Ruleset, names_in};
 use crate::terms::names::{Names, Type};
 
 /// The most misfits that one scene is told of.
@@ -23,6 +26,12 @@ const MOST_KEYS: usize = 1_000;
 const MOST_COMPARED: usize = 300;
 /// How deep lists inside of items are looked into.
 const MOST_DEPTH: usize = 2;
+/// The most fields or keys that a remedy lists.
+const FEW: usize = 8;
+/// The most letters of a path that a message shows.
+const MOST_SHOWN: usize = 200;
+/// The fewest letters of a key that may be a field with a slip.
+const SHORTEST: usize = 3;
 
 /// One value that does not fit.
 #[derive(Debug, Clone)]
@@ -37,6 +46,8 @@ pub(crate) struct Misfit {
     pub(crate) is_type: bool,
     /// It is a known name or word with a slip.
     pub(crate) is_slip: bool,
+    /// It is a key of an item that nothing reads and that is like no field, or an item that lacks what it needs.
+    pub(crate) is_item: bool,
 }
 
 impl Misfit {
@@ -46,36 +57,81 @@ impl Misfit {
     }
 
     fn slip(path: String, message: String, near: &str) -> Self {
-        Self { path, message, help: format!("did you mean `{near}`?"), is_type: false, is_slip: true }
+        Self { path, message, help: format!("did you mean `{near}`?"), is_type: false, is_slip: true, is_item: false }
+    }
+
+    fn item(path: String, message: String, help: String) -> Self {
+        Self { path, message, help, is_type: false, is_slip: false, is_item: true }
     }
 }
 
 /// The values of a scene that do not fit.
 pub(crate) fn misfits(rules: &Ruleset, data: &Value) -> Vec<Misfit> {
-    let rules = &rules.programs().rules;
-    let names = &rules.names;
-    let mut search = Search { names, found: Vec::new(), near: FxHashMap::default(), compared: 0 };
-    let filled: FxHashSet<&str> = rules.lists.iter().map(|list| &**list.from.as_ref().unwrap_or(&list.name)).collect();
+    let compiled = &rules.programs().rules;
+    let mut search = Search::new(rules, data);
+    let filled: FxHashSet<&str> = compiled.lists.iter().map(|list| &**list.from.as_ref().unwrap_or(&list.name)).collect();
     if let Some(map) = data.as_map() {
         search.paths("", map, &filled);
     }
     search.found.sort_by(|a, b| a.path.cmp(&b.path));
-    for list in &rules.lists {
+    // two lists of a pack may be filled from one path
+    let mut known = FxHashSet::default();
+    for list in &compiled.lists {
         let from = list.from.as_ref().unwrap_or(&list.name);
         let Some(value) = data.at(from) else { continue };
         let elements = value.elements();
-        if !list.rows.is_empty() {
-            let path = |n: usize| if value.as_list().is_some() { format!("{from}.{n}") } else { from.to_string() };
-            let odd = elements.iter().enumerate().take(MOST_ELEMENTS).filter(|(_, element)| is_single(element));
-            search.found.extend(odd.map(|(n, element)| wrong_type(&path(n), Type::Table, element)));
+        if known.insert((from, &list.rows)) {
+            if !list.rows.is_empty() {
+                let path = |n: usize| if value.as_list().is_some() { format!("{from}.{n}") } else { from.to_string() };
+                let odd = elements.iter().enumerate().take(MOST_ELEMENTS).filter(|(_, element)| is_single(element));
+                search.found.extend(odd.map(|(n, element)| wrong_type(&path(n), Type::Table, element)));
+            }
+            let before = search.found.len();
+            // a table beside others may have the name of a list
+            let is_closed = value.as_list().is_some() && search.declares(&list.rows);
+            search.items(Items { rows: &list.rows, at: from, depth: 0, is_closed }, elements);
+            search.count_unread(before);
         }
-        search.items(&list.rows, from, elements, 0);
+        search.lacking(&needs(rules, &list.name), from, elements);
     }
-    // two lists of a pack may be filled from one path
     let mut told = FxHashSet::default();
     search.found.retain(|misfit| told.insert((misfit.path.clone(), misfit.message.clone())));
     search.found.truncate(MOST);
     search.found
+}
+
+/// The fields of which each item that a scene gives to a list needs one.
+fn needs<'r>(rules: &'r Ruleset, list: &str) -> Vec<&'r str> {
+    let row = rules.pack().tables.get("list").and_then(|rows| rows.get(list));
+    let needs = row.and_then(|row| row.fields.get("needs")).and_then(|field| field.node.as_list());
+    needs.unwrap_or_default().iter().filter_map(Node::as_text).collect()
+}
+
+/// The elements of a list that are looked into: of long ones the end counts, where the newest messages are.
+fn newest(elements: &[Value]) -> impl Iterator<Item = (usize, &Value)> {
+    elements.iter().enumerate().skip(elements.len().saturating_sub(MOST_ELEMENTS))
+}
+
+/// The names that texts of a scene read from items, in tags of their own.
+fn said(data: &Value) -> FxHashSet<&str> {
+    let mut names = FxHashSet::default();
+    let mut open = vec![data];
+    while let Some(value) = open.pop() {
+        match value {
+            Value::Text(text) => names_in(text, |name| {
+                names.insert(name);
+            }),
+            Value::List(list) => open.extend(list.iter()),
+            Value::Map(map) => open.extend(map.values()),
+            _ => {}
+        }
+    }
+    names
+}
+
+/// Words as a message lists them.
+fn quoted<'w>(words: impl IntoIterator<Item = &'w str>) -> String {
+    words.into_iter().map(|word| format!("`{word}`")).collect::<Vec<_>>().join(", ")
 }
 
 /// Whether a value is neither missing, a list nor a table.
@@ -89,8 +145,23 @@ struct Known<'r> {
     kind: Option<Type>,
     /// The field that the key is with a slip.
     near: Option<&'r str>,
+    /// It is read, or may be; otherwise it is told.
+    is_read: bool,
     /// The field has usual words.
     has_words: bool,
+}
+
+/// The items of a list.
+#[derive(Clone, Copy)]
+struct Items<'a> {
+    /// The row types that they may have.
+    rows: &'a [Arc<str>],
+    /// Where the list is in the scene.
+    at: &'a str,
+    /// How many lists it stands in.
+    depth: usize,
+    /// Their fields are declared, so that a key that nothing reads is told.
+    is_closed: bool,
 }
 
 /// Row types, and the key of an item.
@@ -98,15 +169,34 @@ type Key = (Vec<Arc<str>>, Arc<str>);
 
 /// A look through the values of a scene.
 struct Search<'r> {
+    rules: &'r Ruleset,
     names: &'r Names,
+    data: &'r Value,
     found: Vec<Misfit>,
     /// By row types and key, the field that the key is with a slip: items of one list mostly have the same keys.
     near: FxHashMap<Key, Option<&'r str>>,
     /// How many keys have been compared with the fields of the pack.
     compared: usize,
+    /// What texts of the scene read from items.
+    said: OnceCell<FxHashSet<&'r str>>,
+    /// Keys of the list at hand that nothing reads: where each is first, and how many other items have it.
+    unread: FxHashMap<String, (String, usize)>,
 }
 
 impl<'r> Search<'r> {
+    fn new(rules: &'r Ruleset, data: &'r Value) -> Self {
+        Self {
+            rules,
+            names: &rules.programs().rules.names,
+            data,
+            found: Vec::new(),
+            near: FxHashMap::default(),
+            compared: 0,
+            said: OnceCell::new(),
+            unread: FxHashMap::default(),
+        }
+    }
+
     /// Declared paths, tables that declared paths are below, and lists that rules read without a list of the pack. The
     /// scene is walked and not the declarations, because a scene has few of the paths that a pack declares.
     fn paths(&mut self, above: &str, map: &Map, filled: &FxHashSet<&str>) {
@@ -127,7 +217,7 @@ impl<'r> Search<'r> {
                     self.found.push(unknown_word(path, word, words));
                 }
                 if let Some(elements) = value.as_list().filter(|_| !filled.contains(&**path)) {
-                    self.items(&[], path, elements, 1);
+                    self.items(Items { rows: &[], at: path, depth: 1, is_closed: false }, elements);
                 }
             } else if has_paths_below && is_single(value) {
                 self.found.push(wrong_type(&path, Type::Table, value));
@@ -141,42 +231,132 @@ impl<'r> Search<'r> {
         }
     }
 
-    /// Fields of items that are of another type, and keys that are a field with a slip. Lists inside of items are looked
-    /// into for keys only, unless the pack declares the row types of their elements.
-    fn items(&mut self, rows: &[Arc<str>], at: &str, elements: &[Value], depth: usize) {
+    /// Fields of items that are of another type, keys that are a field with a slip, and keys that nothing reads. Lists inside
+    /// of items are looked into for slips only, unless the pack declares the row types of their elements.
+    fn items(&mut self, of: Items<'_>, elements: &[Value]) {
         let names = self.names;
         let mut known: FxHashMap<&Arc<str>, Known> = FxHashMap::default();
-        // of long lists the end counts, where the newest messages are
-        for (n, element) in elements.iter().enumerate().skip(elements.len().saturating_sub(MOST_ELEMENTS)) {
+        for (n, element) in newest(elements) {
             for (field, value) in element.as_map().into_iter().flat_map(|fields| fields.iter()) {
                 if self.found.len() >= MOST {
                     return;
                 }
-                let known = *known.entry(field).or_insert_with(|| self.known(rows, field));
-                let path = || format!("{at}.{n}.{field}");
+                let known = *known.entry(field).or_insert_with(|| self.known(of, field));
+                let path = || format!("{}.{n}.{field}", of.at);
                 if let Some(kind) = known.kind.filter(|kind| !value.is_null() && !kind.holds(value)) {
                     self.found.push(wrong_type(&path(), kind, value));
                 } else if let Some(near) = known.near {
                     self.found.push(Misfit::slip(path(), format!("no rule reads `{}`", path()), near));
+                } else if !known.is_read {
+                    if !value.is_null() {
+                        self.unread(of, path(), field);
+                    }
                 } else if let Some((word, near)) =
                     value.as_str().filter(|_| known.has_words).and_then(|word| Some((word, names.near_word(field, word)?)))
                 {
                     self.found.push(Misfit::slip(path(), format!("`{}` is seldom `{word}`", path()), near));
-                } else if let Some(inner) = value.as_list().filter(|_| depth < MOST_DEPTH) {
-                    let below = rows.iter().find_map(|row| names.element_rows.get(&(row.clone(), field.clone())));
-                    self.items(below.map_or(&[], Vec::as_slice), &path(), inner, depth + 1);
+                } else if let Some(inner) = value.as_list().filter(|_| of.depth < MOST_DEPTH) {
+                    let below = of.rows.iter().find_map(|row| names.element_rows.get(&(row.clone(), field.clone())));
+                    let rows: &[Arc<str>] = below.map_or(&[], Vec::as_slice);
+                    let is_closed = of.is_closed && self.declares(rows);
+                    self.items(Items { rows, at: &path(), depth: of.depth + 1, is_closed }, inner);
                 }
             }
         }
     }
 
-    fn known(&mut self, rows: &[Arc<str>], field: &Arc<str>) -> Known<'r> {
+    /// Whether the pack declares fields of one of these row types.
+    fn declares(&self, rows: &[Arc<str>]) -> bool {
+        rows.iter().any(|row| self.names.fields.contains_key(row))
+    }
+
+    fn known(&mut self, of: Items<'_>, field: &Arc<str>) -> Known<'r> {
         let kind = match &**field {
             "enabled" => Some(Type::Boolean),
-            _ if !rows.is_empty() => self.names.field_type(Some(rows), field),
+            _ if !of.rows.is_empty() => self.names.field_type(Some(of.rows), field),
             _ => None,
         };
-        Known { kind, near: self.near_field(rows, field), has_words: self.names.field_words.contains_key(field) }
+        let is_known = self.names.knows_field(None, field) || self.rules.mentions(field);
+        let near = if is_known { None } else { self.near_field(of.rows, field) };
+        // where a key is told anyway, only a field of such items is what was meant
+        let near = near.filter(|near| !of.is_closed || self.names.knows_field(Some(of.rows), near));
+        let is_odd = !is_known && (near.is_some() || of.is_closed) && !self.is_said(field);
+        Known { kind, near: near.filter(|_| is_odd), is_read: !is_odd, has_words: self.names.field_words.contains_key(field) }
+    }
+
+    /// Whether a text of the scene itself may read a field of items.
+    fn is_said(&self, field: &str) -> bool {
+        self.said.get_or_init(|| said(self.data)).contains(field)
+    }
+
+    /// Tells of a key that nothing reads, once for the items of a list, which mostly have the same keys.
+    fn unread(&mut self, of: Items<'_>, path: String, field: &str) {
+        let list: Vec<&str> = of.at.split('.').filter(|part| part.parse::<usize>().is_err()).collect();
+        let key = format!("{}.{field}", list.join("."));
+        if let Some((_, more)) = self.unread.get_mut(&key) {
+            *more += 1;
+            return;
+        }
+        self.unread.insert(key, (path.clone(), 0));
+        let shown: String = path.chars().take(MOST_SHOWN).collect();
+        let message = format!("no rule reads `{shown}`");
+        let help = self.help(of.rows, field);
+        self.found.push(Misfit::item(path, message, help));
+    }
+
+    /// Says how many other items have the keys of the list at hand that nothing reads; `before` it, so much was found.
+    fn count_unread(&mut self, before: usize) {
+        for (path, more) in std::mem::take(&mut self.unread).into_values() {
+            let also = match more {
+                0 => continue,
+                1 => "; another item has it too".to_owned(),
+                _ => format!("; {more} other items have it too"),
+            };
+            let told = self.found.iter_mut().skip(before).filter(|misfit| misfit.is_item && misfit.path == path);
+            told.for_each(|misfit| misfit.message.push_str(&also));
+        }
+    }
+
+    /// What items of these row types may have instead of a key that nothing reads.
+    fn help(&self, rows: &[Arc<str>], key: &str) -> String {
+        let fields: BTreeSet<&str> = self.names.field_names(Some(rows)).filter(|field| !field.contains('.')).collect();
+        let is_long = key.chars().count() >= SHORTEST;
+        if let Some(near) = fields.iter().find(|field| is_long && suggest::is_one_off(key, field)) {
+            return format!("did you mean `{near}`?");
+        }
+        if fields.len() <= FEW {
+            return format!("known here: {}", quoted(fields));
+        }
+        format!("`tapster ops --rows --pack {}` lists the fields of `{}` items", self.rules.pack().name, rows.join("` and `"))
+    }
+
+    /// Tells of items that have none of the fields of which they need one, with the number of those that are as the first.
+    fn lacking(&mut self, needs: &[&str], at: &str, elements: &[Value]) {
+        let Some((first, others)) = needs.split_first() else { return };
+        let lacks = |element: &Value| element.as_map().is_some_and(|fields| needs.iter().all(|need| !fields.contains_key(*need)));
+        // a misspelt field is told already
+        let is_told = |n: usize| {
+            let inside = format!("{at}.{n}.");
+            self.found.iter().any(|misfit| misfit.is_slip && misfit.path.starts_with(&inside))
+        };
+        let mut lacking = newest(elements).filter(|&(n, element)| lacks(element) && !is_told(n));
+        let Some((n, element)) = lacking.next() else { return };
+        let also = match lacking.count() {
+            0 => String::new(),
+            1 => "; another item has none either".to_owned(),
+            more => format!("; {more} other items have none either"),
+        };
+        let instead = if others.is_empty() { String::new() } else { format!(", and none of {} instead", quoted(others.iter().copied())) };
+        let path = format!("{at}.{n}");
+        let message = format!("`{path}` has no `{first}`{instead}{also}");
+        let keys = element.as_map().into_iter().flat_map(|fields| fields.keys()).take(FEW);
+        let keys = quoted(keys.map(|key| &**key));
+        let help = if keys.is_empty() {
+            format!("give it `{first}`, or take it out")
+        } else {
+            format!("it has {keys}; write what it says as `{first}`")
+        };
+        self.found.push(Misfit::item(path, message, help));
     }
 
     fn near_field(&mut self, rows: &[Arc<str>], field: &Arc<str>) -> Option<&'r str> {
@@ -205,7 +385,7 @@ fn wrong_type(path: &str, kind: Type, value: &Value) -> Misfit {
         Type::Language => "write a language tag such as `de` or `pt-BR`".to_owned(),
         _ => format!("write a value of type `{}`", kind.word()),
     };
-    Misfit { path: path.to_owned(), message, help, is_type: true, is_slip: false }
+    Misfit { path: path.to_owned(), message, help, is_type: true, is_slip: false, is_item: false }
 }
 
 fn unknown_word(path: &str, word: &str, words: &[Arc<str>]) -> Misfit {
@@ -213,5 +393,12 @@ fn unknown_word(path: &str, word: &str, words: &[Arc<str>]) -> Misfit {
     let help = suggest::help(word, words.iter().map(AsRef::as_ref));
     let is_slip = suggest::nearest(word, words.iter().map(AsRef::as_ref)).is_some();
     let help = help.unwrap_or_else(|| "`tapster ops --scene` says what the value means".to_owned());
-    Misfit { path: path.to_owned(), message: format!("the pack knows no `{path}` that is `{shown}`"), help, is_type: false, is_slip }
+    Misfit {
+        path: path.to_owned(),
+        message: format!("the pack knows no `{path}` that is `{shown}`"),
+        help,
+        is_type: false,
+        is_slip,
+        is_item: false,
+    }
 }

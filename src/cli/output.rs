@@ -81,6 +81,14 @@ pub(super) fn colored(flag: Color, io: &Io<'_>) -> bool {
     }
 }
 
+/// What a build may warn of, by the message of the warning, with the places where a file says it.
+#[derive(Debug, Clone)]
+pub(super) struct Placed {
+    pub(super) told: Vec<(String, Span)>,
+    /// The text of the file.
+    pub(super) sources: Sources,
+}
+
 /// The streams with the requested formats.
 pub(super) struct Show<'a, 'io> {
     pub(super) io: &'a mut Io<'io>,
@@ -92,8 +100,8 @@ pub(super) struct Show<'a, 'io> {
     failed: Option<std::io::Error>,
     /// Folders in which packs are searched too: those of the scene and of the pack that were named.
     pub(super) near: Vec<PathBuf>,
-    /// Where the scene file says what a build may warn of, by the message of the warning; with the file.
-    pub(super) places: Option<(Vec<(String, Span)>, Sources)>,
+    /// Where files say what a build may warn of; the last one counts.
+    pub(super) places: Vec<Placed>,
     /// Diagnostics that are kept instead of written, for a verb that counts them.
     kept: Option<Vec<(Report, Sources)>>,
     /// The diagnostics of a document that is written at the end.
@@ -110,7 +118,7 @@ impl<'a, 'io> Show<'a, 'io> {
             paints_results: globals.color == Color::Always,
             failed: None,
             near: Vec::new(),
-            places: None,
+            places: Vec::new(),
             kept: None,
             gathered: Vec::new(),
         }
@@ -213,19 +221,27 @@ impl<'a, 'io> Show<'a, 'io> {
             let message = if times > 1 { format!("{} ({times} times)", warning.message) } else { warning.message.clone() };
             Diagnostic { message, ..warning.clone() }
         });
-        let (placed, others): (Vec<Diagnostic>, Vec<Diagnostic>) = shown.partition(|warning| self.place_of(warning).is_some());
-        self.report(&others.into_iter().collect(), sources);
-        if let Some((_, sources)) = self.places.clone() {
-            let at = |warning: Diagnostic| Diagnostic { span: self.place_of(&warning), ..warning };
-            let placed: Report = placed.into_iter().map(at).collect();
-            self.report(&placed, &sources);
+        let mut others = Report::default();
+        let mut placed: Vec<Report> = self.places.iter().map(|_| Report::default()).collect();
+        for warning in shown {
+            let place = self.place_of(&warning);
+            match place.and_then(|(n, _)| placed.get_mut(n)) {
+                Some(report) => report.push(Diagnostic { span: place.map(|(_, span)| span), ..warning }),
+                None => others.push(warning),
+            }
         }
+        self.report(&others, sources);
+        let files: Vec<Sources> = self.places.iter().map(|placed| placed.sources.clone()).collect();
+        placed.iter().zip(&files).for_each(|(report, sources)| self.report(report, sources));
     }
 
-    /// Where the scene file says what a warning without a place is about.
-    fn place_of(&self, warning: &Diagnostic) -> Option<Span> {
-        let (places, _) = self.places.as_ref().filter(|_| warning.span.is_none())?;
-        places.iter().find(|(message, _)| *message == warning.message).map(|(_, span)| *span)
+    /// Where a file says what a warning without a place is about, with the number of the file.
+    fn place_of(&self, warning: &Diagnostic) -> Option<(usize, Span)> {
+        if warning.span.is_some() {
+            return None;
+        }
+        let within = |placed: &Placed| placed.told.iter().find(|(message, _)| *message == warning.message).map(|(_, span)| *span);
+        self.places.iter().enumerate().rev().find_map(|(n, placed)| Some((n, within(placed)?)))
     }
 
     /// Writes information that has no place.

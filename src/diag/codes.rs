@@ -151,7 +151,7 @@ codes! {
     // schemas
     SchemaKind = "schema.kind", Error, Load, "a file has no known `kind`";
     SchemaVersion = "schema.version", Error, Load, "a file's schema version is not supported";
-    SchemaUpgraded = "schema.upgraded", Warning, Load, "a file of an older schema version was upgraded in memory";
+    SchemaUpgraded = "schema.upgraded", Warning, Load, "a file of an older schema version was upgraded in memory, or has a key that has no effect any more";
     SchemaUnknownKey = "schema.unknown_key", Error, Load, "a key is not one that the schema knows";
     SchemaMissingKey = "schema.missing_key", Error, Load, "a required key is missing";
     SchemaType = "schema.type", Error, Load, "a value has the wrong type";

@@ -100,7 +100,8 @@ pub fn is_slip(written: &str, known: &str) -> bool {
 }
 
 /// Whether a word is another one with one letter lost, doubled, changed, or in the place of its neighbour. The last
-/// letter must be the same, because words end differently on purpose; nor may they differ in letter case or `_` alone.
+/// letter must be the same, because words end differently on purpose, unless it was lost; nor may they differ
+/// in letter case or `_` alone.
 #[must_use]
 pub fn is_slip_of_one(written: &str, known: &str) -> bool {
     if !may_be_near(written, known, 1) {
@@ -120,7 +121,21 @@ pub fn is_slip_of_one(written: &str, known: &str) -> bool {
         && !written.starts_with(known)
         && !known.starts_with(written);
     let long = written.chars().count() >= SHORTEST;
-    distance(written, known) == 1 && bare(written) != bare(known) && (swapped || (ends && (!same_length || long)))
+    let slipped = swapped || (ends && (!same_length || long)) || lost_last(written, known);
+    distance(written, known) == 1 && bare(written) != bare(known) && slipped
+}
+
+/// Whether a word of five letters or more is another one without its last letter, and is not likely a word of its own, as
+/// those are to which a letter was added: `place` and `places`, `placed`, `placer`; `show` and `shown`; `local` and `locale`.
+fn lost_last(written: &str, known: &str) -> bool {
+    let mut rest = known.strip_prefix(written).unwrap_or_default().chars();
+    let (Some(last), None) = (rest.next(), rest.next()) else { return false };
+    let is_added = match last {
+        'd' | 'n' | 'r' => written.ends_with(['e', 'w']),
+        'e' => written.ends_with("al"),
+        _ => matches!(last, 's' | 'y') || !last.is_lowercase(),
+    };
+    !is_added && written.chars().count() >= SHORTEST - 1
 }
 
 /// As [`is_slip`] says for long names, or [`is_slip_of_one`] for those of three letters and more.
@@ -222,7 +237,7 @@ fn distance(a: &str, b: &str) -> usize {
 #[cfg(all(test, feature = "cli"))]
 mod tests {
     use super::super::certain::{named, recorded};
-    use super::{help, nearest};
+    use super::{help, is_slip_of_one, nearest};
 
     #[test]
     fn a_word_is_certain_if_no_other_is_near() {
@@ -240,5 +255,16 @@ mod tests {
         assert_eq!(told.as_deref().and_then(named), seen.sole("dpeth"));
         assert_eq!(seen.sole("dpeth"), Some("depth"));
         assert_eq!(named("one of `a`, `b`"), None);
+    }
+
+    #[test]
+    fn a_last_letter_is_lost_where_no_other_word_is_likely() {
+        for (written, known) in [("conten", "content"), ("messag", "message"), ("descriptio", "description")] {
+            assert!(is_slip_of_one(written, known), "{written}");
+        }
+        for (written, known) in [("slot", "slots"), ("place", "placed"), ("throw", "thrown"), ("local", "locale"), ("rol", "role")] {
+            assert!(!is_slip_of_one(written, known), "{written}");
+        }
+        assert!(!is_slip_of_one("content", "conten"), "the longer one is no slip");
     }
 }

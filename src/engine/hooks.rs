@@ -92,7 +92,9 @@ fn script(function: &str, list: usize, st: &mut State) -> Result<(), Halt> {
 /// What a function answered. A misspelt name is told before it is asked whether it may be written.
 fn accepted(answer: Value, function: &str, list: &str, before: &[Value], st: &State) -> Result<Answer, Fault> {
     let answer = Answer::read(answer).and_then(|answer| {
-        answer.set.iter().try_for_each(|(path, _)| no_slip(path, st))?;
+        let rights = st.rules.scripts.rights(function);
+        let may_write = |path: &str| rights.is_none_or(|rights| rights.write(&format!("scene.{path}")).is_ok());
+        answer.set.iter().try_for_each(|(path, _)| no_slip(path, may_write(path), Giver::Function(function), st))?;
         Ok(answer)
     });
     let answer = answer.map_err(|message| Fault::failed(message).at(st.rules.scripts.place(function)))?;
@@ -130,10 +132,16 @@ fn within_rights(answer: Answer, function: &str, list: &str, before: &[Value], s
     Ok(answer)
 }
 
-/// Refuses a path that is a declared one with a slip; a table may be open to other names.
-fn no_slip(path: &str, st: &State) -> Result<(), String> {
-    let near = st.rules.names.near_sibling(path);
-    near.map_or(Ok(()), |near| Err(format!("there is no scene path `{path}`; did you mean `{near}`?")))
+/// Refuses a path that is a declared one with a slip. Of one that may be written in a table that is open to other names, it warns:
+/// it may be such a name.
+fn no_slip(path: &str, may_write: bool, giver: Giver<'_>, st: &State) -> Result<(), String> {
+    let names = &st.rules.names;
+    match names.near_sibling(path) {
+        Some(near) if may_write && names.knows_path(path) => st.misnamed(giver, path, near),
+        Some(near) => return Err(format!("there is no scene path `{path}`; did you mean `{near}`?")),
+        None => {}
+    }
+    Ok(())
 }
 
 fn declared(path: &str, st: &State) -> Result<(), String> {
@@ -145,13 +153,13 @@ fn declared(path: &str, st: &State) -> Result<(), String> {
 }
 
 /// Whether a hook before a build may set a path: it must be an input of the scene and not a list that the build makes.
-fn input(path: &str, st: &State) -> Result<(), String> {
+fn input(path: &str, giver: Giver<'_>, st: &State) -> Result<(), String> {
     let first = path.split('.').next().unwrap_or(path);
     let own = st.rules.lists.iter().any(|l| l.from.is_none() && (l.name.as_ref() == first || l.name.as_ref() == path));
     if own && !st.rules.names.knows_path(path) {
         return Err(format!("`{path}` is a list that the build makes, no input of the scene; a pass can change it"));
     }
-    no_slip(path, st)?;
+    no_slip(path, true, giver, st)?;
     declared(path, st)
 }
 
@@ -223,7 +231,7 @@ fn with_view(
     st.step(|| Step::Hook(id.to_owned()));
     let given: Held = event.starts_with("after_").then(|| held.take().unwrap_or_else(|| Value::list(st.values(list))));
     let (result, changes) = {
-        let settable = |path: &str| input(path, st);
+        let settable = |path: &str| input(path, by.giver, st);
         let Argument::Scene(scene) = st.scene_argument() else { return Ok(()) };
         let mut view = HookView::new(scene, &settable, given.clone(), st.trail.is_some());
         let result = call(&mut view, st);

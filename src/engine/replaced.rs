@@ -15,6 +15,8 @@ use crate::verbs::Halt;
 
 /// The field whose changes are told as rewritten texts.
 const TEXT: &str = "text";
+/// How many different fields of items are compared in one build with all that the pack declares.
+const MOST_COMPARED: usize = 300;
 
 /// An item of the list, while others are put in its place.
 enum Was {
@@ -31,6 +33,15 @@ pub(super) struct By<'a> {
     pub(super) giver: Giver<'a>,
     /// The hook that it runs as; `None` for a pass.
     pub(super) hook: Option<&'a str>,
+}
+
+/// What has been found out of the fields of items that one call of a function gives back.
+#[derive(Default)]
+struct Odd {
+    /// Whether an item that was given has a value of another type in the field.
+    misfit: FxHashMap<Arc<str>, bool>,
+    /// The declared field that an undeclared one is with a slip, unless an item that was given has it too.
+    near: FxHashMap<Arc<str>, Option<Arc<str>>>,
 }
 
 /// Where an item comes from that a function gave back.
@@ -51,22 +62,20 @@ impl By<'_> {
 
     /// Warns of fields of an item that are not of their type, or that are declared ones with a slip. Where an item of those that
     /// were `given` has such a value or field too, the function need not be what made it; `odd` remembers these fields.
-    fn checks_item(self, list: usize, given: &[Value], is: &Value, odd: &mut FxHashMap<Arc<str>, bool>, st: &State) {
+    fn checks_item(self, list: usize, given: &[Value], is: &Value, odd: &mut Odd, st: &State) {
         let Some(rows) = st.rules.lists.get(list).map(|list| &list.rows).filter(|rows| !rows.is_empty()) else { return };
-        let names = &st.rules.names;
         for (field, value) in is.as_map().into_iter().flat_map(Map::iter) {
-            match names.field_type(Some(rows), field) {
+            match st.rules.names.field_type(Some(rows), field) {
                 None => {
                     let has = |item: &Value| item.get(field).is_some();
-                    if !*odd.entry(field.clone()).or_insert_with(|| given.iter().any(has))
-                        && let Some(near) = names.near_field(rows, field)
-                    {
+                    let near = || near_field(list, rows, field, st).filter(|_| !given.iter().any(has));
+                    if let Some(near) = odd.near.entry(field.clone()).or_insert_with(near) {
                         st.misnamed(self.giver, field, near);
                     }
                 }
                 Some(kind) if !kind.holds(value) => {
                     let fits = |item: &Value| item.get(field).is_none_or(|value| value.is_null() || kind.holds(value));
-                    if !*odd.entry(field.clone()).or_insert_with(|| !given.iter().all(fits)) {
+                    if !*odd.misfit.entry(field.clone()).or_insert_with(|| !given.iter().all(fits)) {
                         st.check_given(self.giver, field, kind, value);
                     }
                 }
@@ -118,6 +127,26 @@ impl By<'_> {
     }
 }
 
+/// The declared field that an undeclared one of a list's items is with a slip. Each is compared once in a build, because a pack
+/// declares many; those beyond [`MOST_COMPARED`] are not.
+fn near_field(list: usize, rows: &[Arc<str>], field: &Arc<str>, st: &State) -> Option<Arc<str>> {
+    let names = &st.rules.names;
+    if names.knows_field(None, field) {
+        return None;
+    }
+    let mut compared = st.compared.borrow_mut();
+    let key = (list, field.clone());
+    if let Some(known) = compared.get(&key) {
+        return known.clone();
+    }
+    if compared.len() >= MOST_COMPARED {
+        return None;
+    }
+    let near = names.near_field(rows, field).map(Arc::from);
+    compared.insert(key, near.clone());
+    near
+}
+
 /// The fields in which two items differ; one that is null is not there.
 pub(super) fn differing<'m>(new: &'m Map, old: &'m Map) -> impl Iterator<Item = &'m Arc<str>> {
     let there = |map: &'m Map, key: &str| map.get(key).filter(|value| !value.is_null());
@@ -146,7 +175,7 @@ pub(super) fn replace(list: usize, items: Vec<(Option<usize>, Value)>, given: &[
     let address = |value: &Value| value.as_map().map(std::ptr::from_ref);
     let places: FxHashMap<_, usize> = given.iter().enumerate().filter_map(|(n, value)| Some((address(value)?, n))).collect();
     let mut made: Vec<Item> = Vec::with_capacity(items.len());
-    let (mut origins, mut odd) = (Vec::new(), FxHashMap::default());
+    let (mut origins, mut odd) = (Vec::new(), Odd::default());
     for (n, (was, value)) in items.into_iter().enumerate() {
         let at = address(&value);
         // several items may have one table: it is first looked for where it was

@@ -1,5 +1,6 @@
 //! Determines the packs of a build, lowest first: reads manifests and follows `extends`, each pack once.
 
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 use semver::{Version, VersionReq};
@@ -9,7 +10,7 @@ use super::library::{self, Library};
 use super::read::{self, Document};
 use super::schemas::Schemas;
 use super::scripts;
-use super::stray;
+use super::stray::{self, Spoken};
 use super::unread::Unread;
 use crate::diag::{Code, Diagnostic, Node, Report, Severity, SourceId, Sources, Span, memory, suggest};
 
@@ -70,6 +71,21 @@ struct Extends {
     span: Span,
 }
 
+/// An overlay that lies in the folder of a pack.
+struct Inner {
+    name: String,
+    /// What it says that it is written for, and where.
+    wanted: Option<(String, Span)>,
+}
+
+impl Inner {
+    fn of(doc: &Document, file: &RuleFile) -> Self {
+        let name = doc.root.get("name").and_then(Node::as_text).map(str::to_owned);
+        let wanted = doc.root.get("extends").and_then(|node| Some((node.as_text()?.to_owned(), node.span)));
+        Inner { name: named_or_stem(name, file), wanted }
+    }
+}
+
 impl<'a> Resolver<'a> {
     pub(super) fn new(library: &'a dyn Library, schemas: &'a Schemas, sources: &'a mut Sources, report: &'a mut Report) -> Self {
         Resolver {
@@ -119,7 +135,7 @@ impl<'a> Resolver<'a> {
 
     /// Reads the rest of a pack after the packs that it extends.
     fn layer(&mut self, pack: PackFiles, name: String, release: Version, manifest: Document) -> LayerDocs {
-        let mut docs = vec![manifest];
+        let (mut docs, mut overlays) = (vec![manifest], Vec::new());
         for file in pack.files.iter().filter(|f| !is_manifest(&f.path_in_pack)) {
             let Some(doc) = self.read(file, &name) else { continue };
             match &*doc.kind {
@@ -130,44 +146,51 @@ impl<'a> Resolver<'a> {
                 // rule tests are read by the code that runs them
                 "case" => self.report.push(stray::outside_of_cases(file, &doc)),
                 "overlay" => {
-                    self.check_written_for(&doc, file, &name, &pack.files);
+                    overlays.push(Inner::of(&doc, file));
                     docs.push(doc);
                 }
                 _ => docs.push(doc),
             }
         }
+        self.check_written_for(&overlays, &name);
+        let spoken = Spoken::of(&pack, &docs);
         let mut assets = Vec::new();
         for (path, file) in &pack.assets {
             match read::decode(file, &name, self.sources, self.report) {
                 Some((id, _)) => {
-                    let complaint = stray::outside_of_scripts(file, Span::new(id, 0, 0), &docs, &pack.cases);
+                    let complaint = stray::outside_of_scripts(file, Span::new(id, 0, 0), &spoken);
                     complaint.into_iter().for_each(|complaint| self.report.push(complaint));
                     assets.push((path.clone(), id));
                 }
                 None => self.complete = false,
             }
         }
-        let left = docs.first().map(|manifest| stray::left(&pack.strays, &pack.cases, manifest));
+        let left = docs.first().map(|manifest| stray::left(&pack.strays, &pack.cases, manifest, &spoken));
         left.into_iter().flatten().for_each(|complaint| self.report.push(complaint));
         LayerDocs { name, release, overlay: false, folder: pack.folder, extends: None, docs, assets }
     }
 
-    /// Warns of an overlay in the folder of a pack, of which it is a part as every other rule file, that says it is written
-    /// for something which is not below it. `name` is that of the pack, and `files` are its rule files.
-    fn check_written_for(&mut self, doc: &Document, own: &RuleFile, name: &str, files: &[RuleFile]) {
-        let Some((wanted, span)) = doc.root.get("extends").and_then(|node| Some((node.as_text()?, node.span))) else { return };
-        let is_overlay = |file: &RuleFile| read::peek(file, "kind").as_deref() == Some("overlay") && overlay_name(file) == wanted;
-        let is_beside = |file: &RuleFile| file.path_in_pack != own.path_in_pack && is_overlay(file);
-        if wanted == name || self.done.iter().any(|layer| layer.name == wanted) || files.iter().any(is_beside) {
-            return;
+    /// Warns of overlays in the folder of a pack, of which they are parts as every other rule file, that say they are written
+    /// for something which is not below them. `name` is that of the pack.
+    fn check_written_for(&mut self, overlays: &[Inner], name: &str) {
+        let mut times: HashMap<&str, usize> = HashMap::new();
+        for overlay in overlays {
+            *times.entry(&overlay.name).or_default() += 1;
         }
-        let message = format!("the overlay is written for pack `{wanted}`, which pack `{name}` does not extend");
-        let mut complaint = Diagnostic::new(Code::PackMissing, message);
-        complaint.severity = Severity::Warning;
-        let near = suggest::nearest(wanted, self.done.iter().map(|layer| layer.name.as_str()).chain([name]));
-        let near = near.map(|near| format!("did you mean `{near}`? "));
-        let help = "every file in the folder of a pack is a part of it; move this one out, and lay it over that pack with `--overlay`";
-        self.report.push(complaint.at(span).help(near.unwrap_or_default() + help));
+        for overlay in overlays {
+            let Some((wanted, span)) = &overlay.wanted else { continue };
+            let wanted = wanted.as_str();
+            let own = usize::from(overlay.name == wanted);
+            let is_beside = times.get(wanted).is_some_and(|times| *times > own);
+            if wanted == name || is_beside || self.done.iter().any(|layer| layer.name == wanted) {
+                continue;
+            }
+            let message = format!("the overlay is written for pack `{wanted}`, which pack `{name}` does not extend");
+            let near = suggest::nearest(wanted, self.done.iter().map(|layer| layer.name.as_str()).chain([name]));
+            let near = near.map(|near| format!("did you mean `{near}`? "));
+            let help = "every file in the folder of a pack is a part of it; move this one out, and lay it over that pack with `--overlay`";
+            self.report.push(Diagnostic::warning(Code::PackMissing, message).at(*span).help(near.unwrap_or_default() + help));
+        }
     }
 
     /// Reads one overlay: a single file of rows. `of_case` says that it may be a case file, of which the rows count.
@@ -428,8 +451,12 @@ impl<'a> Resolver<'a> {
 
 /// What an overlay is called: its `name`, or else the name of its file without the ending.
 pub(super) fn overlay_name(file: &RuleFile) -> String {
+    named_or_stem(read::peek(file, "name"), file)
+}
+
+fn named_or_stem(name: Option<String>, file: &RuleFile) -> String {
     let stem = || file.path_in_pack.rsplit('/').next().and_then(|n| n.rsplit_once('.')).map(|(stem, _)| stem.to_owned());
-    read::peek(file, "name").or_else(stem).unwrap_or_else(|| file.name.clone())
+    name.or_else(stem).unwrap_or_else(|| file.name.clone())
 }
 
 /// Whether two packs were read from one folder. Packs that are not on disk come from the program itself.

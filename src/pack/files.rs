@@ -79,13 +79,13 @@ impl PackFiles {
             Role::Asset => {
                 self.assets.insert(file.path_in_pack.clone(), file);
             }
-            Role::Other => self.stray(file.name, file.path_in_pack),
+            Role::Other => self.stray(file.name, file.path_in_pack, || file.bytes),
         }
     }
 
-    /// Remembers a file that is left out, if it was probably not meant to be.
-    fn stray(&mut self, name: String, path_in_pack: String) {
-        if endings::is_meant(&path_in_pack) {
+    /// Remembers a file that is left out, if it was probably not meant to be. `bytes` gives what it holds, or how it begins.
+    fn stray(&mut self, name: String, path_in_pack: String, bytes: impl FnOnce() -> Vec<u8>) {
+        if endings::is_meant(&path_in_pack, bytes) {
             self.strays.push(RuleFile { name, path_in_pack, bytes: Vec::new() });
         }
     }
@@ -332,8 +332,8 @@ impl Walk<'_> {
     /// Reads one file of the pack; `false` if the whole pack has become too large to continue.
     fn file(&mut self, inner: String) -> bool {
         if matches!(role(&inner), Role::Other) {
-            let name = shown(&self.base.join(&inner));
-            self.pack.stray(name, inner);
+            let path = self.base.join(&inner);
+            self.pack.stray(shown(&path), inner, || head(&path));
             return true;
         }
         if self.files >= MAX_FILES {
@@ -392,6 +392,13 @@ fn read_bounded(path: &Path, shown: &str, limit: u64, report: &mut Report) -> Op
             None
         }
     }
+}
+
+/// How a file begins; nothing of one that cannot be read, because it is no part of the pack.
+fn head(path: &Path) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    let read = File::open(path).and_then(|file| file.take(endings::HEAD as u64).read_to_end(&mut bytes));
+    if read.is_ok() { bytes } else { Vec::new() }
 }
 
 fn missing(shown: &str, error: &std::io::Error, report: &mut Report) {

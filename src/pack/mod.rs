@@ -25,6 +25,7 @@ mod edits;
 mod endings;
 mod extends;
 mod layer;
+mod mentioned;
 mod operations;
 mod options;
 mod order;
@@ -52,6 +53,7 @@ use crate::template;
 use extends::{LayerDocs, Resolver};
 
 pub(crate) use allow::Allow;
+pub(crate) use mentioned::names_in;
 
 pub use error::PackError;
 pub use files::{PackFiles, RuleFile};

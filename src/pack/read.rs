@@ -37,6 +37,7 @@ pub fn read(file: &RuleFile, layer: &str, sources: &mut Sources, schemas: &Schem
     };
     if let Some(kind) = kind.filter(|kind| *kind != template::KIND) {
         versioned(&mut root, kind, layer, schemas, report);
+        upgrade::without_idle(&mut root, kind, sources, report);
     }
     Some(Document { kind: Arc::from(kind.unwrap_or("")), root })
 }

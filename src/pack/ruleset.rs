@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use crate::artifact::Declarations;
 use crate::diag::{Code, Diagnostic, DiagnosticCode, Report, Severity, Sources, Span, suggest};
@@ -14,6 +14,7 @@ use crate::template::task::Tasks;
 use crate::template::{self, Revisions, Templates, Written};
 
 use super::error::PackError;
+use super::mentioned::Mentioned;
 use super::{Allow, Library, Loaded, Overlay, RuleFile, Schemas, Shelf, Start, templates};
 use super::{causes, slips, unused};
 
@@ -35,6 +36,7 @@ struct Inner {
     /// Those of them that accept a suspicion, or nothing.
     unsettled: Vec<Allow>,
     warnings: Report,
+    mentioned: OnceLock<Mentioned>,
 }
 
 /// The most errors that a load reports, and the most other diagnostics.
@@ -105,7 +107,7 @@ impl Ruleset {
         let revisions = Revisions::of(&pack, &mut found);
         let written = template::conditions(&pack, &revisions).into_iter();
         let apart: Vec<Apart> = written.map(|Written { node, names, rule }| Apart { node, names, rule }).collect();
-        let (programs, wrong) = compile(&pack, &apart);
+        let (programs, wrong) = compile(&pack, &apart, Schemas::shipped().row_keys());
         found.extend(wrong);
         let (macros, wrong) = Table::compile(&programs.rules, &pack);
         found.extend(wrong);
@@ -151,6 +153,7 @@ impl Ruleset {
             allowed,
             unsettled,
             warnings: report,
+            mentioned: OnceLock::new(),
         })))
     }
 
@@ -254,6 +257,12 @@ impl Ruleset {
     /// Whether a rule file accepts this warning of a build with `[[allow]]`.
     pub(crate) fn allows(&self, warning: &Diagnostic) -> bool {
         self.0.allowed.iter().any(|allow| allow.accepts(warning, &self.0.pack))
+    }
+
+    /// Whether a rule, a script or a template of the pack may read a field of this name, or give it to an item, although
+    /// nothing declares it. The names are collected when the first one is asked for.
+    pub(crate) fn mentions(&self, field: &str) -> bool {
+        self.0.mentioned.get_or_init(|| Mentioned::of(&self.0.pack)).holds(field)
     }
 
     /// The blake3 hash of the merged rules, in hex. Equal rules have equal fingerprints.

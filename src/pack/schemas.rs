@@ -2,7 +2,7 @@
 //!
 //! They live in `schemas/<kind>.v<version>.json` and may refer to each other; nothing is ever fetched.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 #[cfg(not(rules_on_disk))]
@@ -12,6 +12,8 @@ use jsonschema::{Draft, PatternOptions, Retrieve, Uri, Validator};
 use serde_json::Value;
 
 use super::kinds::KINDS;
+use crate::model::pack::LAYERING;
+use crate::terms::names::RowKeys;
 
 #[cfg(not(rules_on_disk))]
 static SHIPPED: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/schemas");
@@ -28,6 +30,7 @@ const MOST_REFERENCES: usize = 16;
 pub struct Schemas {
     files: Files,
     ready: Mutex<HashMap<String, Arc<Validator>>>,
+    row_keys: OnceLock<RowKeys>,
 }
 
 type Files = Arc<IndexMap<String, Value>>;
@@ -64,7 +67,7 @@ impl Schemas {
             files.insert(name.to_owned(), schema);
         }
         files.sort_keys();
-        Schemas { files: Arc::new(files), ready: Mutex::new(HashMap::new()) }
+        Schemas { files: Arc::new(files), ready: Mutex::new(HashMap::new()), row_keys: OnceLock::new() }
     }
 
     /// The schema of a file, by its name: `lore.v1.json`.
@@ -109,6 +112,32 @@ impl Schemas {
             row.get("properties")?.get(key)
         };
         self.files.values().any(|root| known(root).is_some())
+    }
+
+    /// By table, the keys of its rows that passes can read. Tables whose rows may have any key are left out.
+    pub(super) fn row_keys(&self) -> &RowKeys {
+        self.row_keys.get_or_init(|| {
+            let (mut keys, mut open) = (RowKeys::new(), HashSet::new());
+            for root in self.files.values() {
+                for (table, rows) in root.get("properties").and_then(Value::as_object).into_iter().flatten() {
+                    let Some(row) = self.row_of(root, rows) else { continue };
+                    if row.get("additionalProperties") != Some(&Value::Bool(false)) {
+                        open.insert(table.as_str());
+                    }
+                    let known = row.get("properties").and_then(Value::as_object).into_iter().flat_map(|known| known.keys());
+                    keys.entry(table.clone()).or_default().extend(known.filter(|key| !LAYERING.contains(&key.as_str())).cloned());
+                }
+            }
+            keys.retain(|table, _| !open.contains(table.as_str()));
+            keys
+        })
+    }
+
+    /// The schema of a row, if this is the schema of the rows of a table.
+    fn row_of<'s>(&'s self, root: &'s Value, rows: &'s Value) -> Option<&'s Value> {
+        let (root, rows) = self.target(root, rows)?;
+        let (_, row) = self.target(root, rows.get("items")?)?;
+        row.get("properties").map(|_| row)
     }
 
     /// The kinds of files whose rows or tables have this key at the top, `type` as JSON Schema calls it. Kinds that hold what

@@ -1,14 +1,50 @@
 //! Older schema versions: each step upgrades a document by one version in memory and keeps every place.
 
+use std::ops::Range;
 use std::sync::Arc;
 
-use crate::diag::{Code, Data, Diagnostic, Field, Node, Report, Span, Table};
+use crate::diag::{Code, Data, Diagnostic, Field, Node, Report, Sources, Span, Table};
 
 /// One step: the kind, the version that it starts from, and what it does.
 type Step = (&'static str, i64, fn(&mut Node, &mut Report));
 
 /// All steps. A kind whose newest schema is version n has one for each of 1..n.
 const STEPS: &[Step] = &[("case", 1, case_1)];
+
+/// Keys at the top of the newest version that have no effect any more, by kind. Their schemas still know them.
+const IDLE: &[(&str, &str)] = &[("pack", "entry_points")];
+
+/// Takes out and tells the keys that have no effect any more.
+pub(super) fn without_idle(root: &mut Node, kind: &str, sources: &Sources, report: &mut Report) {
+    let Data::Table(table) = &mut root.data else { return };
+    for (_, key) in IDLE.iter().filter(|(of, _)| *of == kind) {
+        let Some(field) = table.shift_remove(*key) else { continue };
+        let told = Diagnostic::new(Code::SchemaUpgraded, format!("`{key}` has no effect")).at(field.key);
+        let told = told.help("remove it, with everything below it");
+        let source = field.key.source;
+        report.push(match sources.get(source).and_then(|file| lines_of(&file.text, key, &field)) {
+            Some(lines) => told.fix(Span::new(source, lines.start, lines.end), ""),
+            None => told,
+        });
+    }
+}
+
+/// The lines of a key of a file of TOML and of everything below it, if the file says all else without them.
+fn lines_of(text: &str, key: &str, field: &Field) -> Option<Range<usize>> {
+    let (first, last) = (field.key.start as usize, end_of(field) as usize);
+    let start = text.get(..first)?.rfind('\n').map_or(0, |at| at + 1);
+    let end = text.get(last..)?.find('\n').map_or(text.len(), |at| last + at + 1);
+    let rest = format!("{}{}", text.get(..start)?, text.get(end..)?);
+    let mut whole = text.parse::<::toml::Table>().ok()?;
+    whole.remove(key)?;
+    (rest.parse::<::toml::Table>().ok()? == whole).then_some(start..end)
+}
+
+/// Where a field ends, with everything below it. A file nests no deeper than its reader allows.
+fn end_of(field: &Field) -> u32 {
+    let below = field.node.as_table().and_then(|table| table.values().map(end_of).max());
+    field.key.end.max(field.node.span.end).max(below.unwrap_or(0))
+}
 
 /// Upgrades a document from version `from` to `to`. `false` when a step is missing: the version is too old.
 pub(super) fn upgrade(root: &mut Node, kind: &str, from: i64, to: i64, report: &mut Report) -> bool {

@@ -27,9 +27,10 @@ const ARGUMENTS: &[(&str, &str)] = &[("macro", "with"), ("macro_pass", "with")];
 pub fn row(cx: &mut CompileContext<'_>, table: &str, fields: &Table) -> Map {
     let made = |(key, field): (&std::sync::Arc<str>, &Field)| {
         let data = DATA.contains(&(table, key.as_ref()));
-        if cx.names.fields.get(table).is_some_and(|fields| fields.contains_key(key)) {
+        if let Some(kind) = cx.names.fields.get(table).and_then(|fields| fields.get(key)).map(|declared| declared.kind) {
             // the rows become items with this field
             cx.check_words(key, &field.node);
+            cx.check_constant(&field.node, Some(kind));
         }
         let made = if data {
             Value::from(&field.node)

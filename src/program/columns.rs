@@ -100,7 +100,9 @@ fn value(cx: &mut CompileContext<'_>, table: &str, row: &Row, what: &str, node: 
     let kind = Type::parse(wanted);
     // the text of a message may be a list of parts, a cell may not
     let is_parts = table == COLUMN && kind == Type::Text && node.as_list().is_some();
-    if is_parts || !kind.accepts(&node.data) {
+    // a single value of a scene counts as a list of one
+    let is_single = table != COLUMN && kind == Type::List;
+    if is_parts || !(is_single || kind.accepts(&node.data)) {
         let message = format!("{what} must be of type `{wanted}`, but is {}", node.kind());
         let help = format!("change the value, or the type of {table} `{}`", row.name);
         cx.fail(Code::SchemaType, node.span, message, Some(help));

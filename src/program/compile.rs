@@ -12,12 +12,13 @@ use crate::syntax::conditions::Mode;
 use crate::syntax::context::Scope;
 use crate::syntax::{CompileContext, rights, scripts};
 use crate::terms::ledger::{Account, Ruler};
+use crate::terms::names::RowKeys;
 use crate::terms::rules::{Form, Limits, TableRows};
 use crate::terms::{Expr, Rules};
 use crate::text::script::ScriptLimits;
 use crate::verbs::Pass;
 
-use super::declared::{ANYTHING, check_lists, check_over};
+use super::declared::{ANYTHING, check_lists, check_over, check_words};
 use super::functions::{check_functions, origin};
 use super::{Program, Programs, cells};
 
@@ -58,10 +59,13 @@ pub struct Apart {
     pub rule: String,
 }
 
-/// Compiles a pack, with conditions that stand apart from its rules. The programs may be run only if there are no errors; otherwise they are used to find more errors.
+/// Compiles a pack, with conditions that stand apart from its rules. `row_keys` are the keys that rows may have by their
+/// schemas. The programs may be run only if there are no errors; otherwise they are used to find more errors.
 #[must_use]
-pub fn compile(pack: &Pack, conditions: &[Apart]) -> (Programs, Report) {
+pub fn compile(pack: &Pack, conditions: &[Apart], row_keys: &RowKeys) -> (Programs, Report) {
     let mut cx = CompileContext::new(pack);
+    cx.row_keys = Some(row_keys);
+    cx.engine_tables = ENGINE_TABLES;
     let limits = limits(pack);
     cx.scripts = scripts::compile(&mut cx, limits.scripts);
     rights::check(&mut cx);
@@ -80,6 +84,8 @@ pub fn compile(pack: &Pack, conditions: &[Apart]) -> (Programs, Report) {
     super::columns::check(&mut cx, ENGINE_TABLES);
     super::columns::check_defaults(&mut cx);
     check_lists(&mut cx);
+    check_words(&mut cx);
+    super::slots::check(&mut cx);
     let formats = super::foreign::compile(&mut cx);
     let defaults = defaults(&mut cx);
     let mut report = std::mem::take(&mut cx.report);

@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
-use crate::diag::{Code, Diagnostic, Span, suggest};
+use crate::diag::{Code, Diagnostic, Node, Span, suggest};
 use crate::model::pack::Row;
 use crate::syntax::CompileContext;
+use crate::terms::names;
 
 use super::functions::origin;
 
@@ -22,7 +23,8 @@ pub(super) fn check_over(cx: &mut CompileContext<'_>, row: &Row) {
 }
 
 /// Warns of a row type that nobody declares and that is a declared one with a slip, and of such a path that fills a list.
-/// Other names may be meant: items need no declared fields, and a scene may hold more than a pack declares.
+/// Other names may be meant: items need no declared fields, and a scene may hold more than a pack declares. Reports fields that
+/// items of a list need and no row declares.
 pub(super) fn check_lists(cx: &mut CompileContext<'_>) {
     let pack = cx.pack;
     for table in ["list", "field"] {
@@ -41,6 +43,39 @@ pub(super) fn check_lists(cx: &mut CompileContext<'_>) {
             {
                 let near = suggest::misspelt_key(path, cx.names.path_names()).map(str::to_owned);
                 nearly(cx, (table, row), ("path", "[[path]]"), path, near, at);
+            }
+            let needs = row.fields.get("needs").filter(|_| table == "list").and_then(|field| field.node.as_list());
+            let types: Vec<Arc<str>> = rows.iter().filter_map(Node::as_text).map(Arc::from).collect();
+            let types = Some(types.as_slice()).filter(|types| !types.is_empty());
+            for (name, at) in needs.unwrap_or_default().iter().filter_map(|node| Some((node.as_text()?, node.span))) {
+                if !cx.names.knows_field(types, name) {
+                    cx.rule = origin(cx, table, row);
+                    let known: Vec<String> = cx.names.field_names(types).map(str::to_owned).collect();
+                    let help = suggest::help(name, known.iter().map(String::as_str));
+                    let help = help.or_else(|| Some("declare it as a [[field]] row".into()));
+                    cx.fail_for(name, Code::NameUnknown, at, format!("items of list `{}` have no field `{name}`", row.name), help);
+                }
+            }
+        }
+    }
+}
+
+/// Reports words of a path or a field that are to be the names of the rows of a table (`$table.NAME`), if there is no such
+/// table: then there are no words, and none is checked.
+pub(super) fn check_words(cx: &mut CompileContext<'_>) {
+    let pack = cx.pack;
+    for table in ["path", "field"] {
+        for row in pack.tables.get(table).into_iter().flat_map(|rows| rows.values()) {
+            let Some(values) = row.fields.get("values").map(|field| &field.node) else { continue };
+            for node in values.as_list().unwrap_or(std::slice::from_ref(values)) {
+                let named = node.as_text().and_then(|word| word.strip_prefix("$table."));
+                let Some(name) = named.map(|name| name.split('.').next().unwrap_or(name)) else { continue };
+                // a layer may have taken the rows of a table away that the language has
+                let is_language = cx.row_keys.is_some_and(|tables| tables.contains_key(name)) || cx.engine_tables.contains(&name);
+                if !is_language && !names::is_table(pack, name) {
+                    cx.rule = origin(cx, table, row);
+                    cx.unknown("table", name, node.span, pack.tables.keys().map(AsRef::as_ref).chain(names::own_tables(pack)));
+                }
             }
         }
     }

@@ -10,6 +10,7 @@ mod declared;
 pub mod foreign;
 mod functions;
 pub mod machine;
+mod slots;
 
 use std::sync::Arc;
 

@@ -138,7 +138,7 @@ impl CompileContext<'_> {
 
     fn rhai(&mut self, node: &Node) -> Cond {
         let source = node.as_text().unwrap_or("");
-        match Script::compile(source) {
+        match Script::compile_among(source, &mut self.script_tokens) {
             Ok(script) => {
                 let place = self.pack.sources.place(inside::place_in_text(&self.pack.sources, node, 0));
                 let origin = place.map(|place| ScriptPlace { file: place.file, line: place.line, column: place.column });
@@ -213,8 +213,11 @@ impl CompileContext<'_> {
     }
 
     /// Warns of literals of which none equals a value of the declared type. A truth value is compared with the truth of any.
-    /// Where one fits, the others are for values that are stored otherwise.
+    /// Where one fits, the others are for values that are stored otherwise. A scene may hold any single value as a list of one.
     fn check_comparable(&mut self, node: &Node, declared: Type) {
+        if matches!(declared, Type::List | Type::Condition) {
+            return;
+        }
         let mut literals = Vec::new();
         collect_literals(node, &mut literals);
         if literals.iter().any(|node| matches!(node.data, Data::Bool(_)) || declared.accepts(&node.data)) {
@@ -240,12 +243,17 @@ impl CompileContext<'_> {
                     cx.check_choice(&path.text, word, at);
                     return;
                 }
-                let words = cx.names.words.get(&*path.text).map_or(0, Vec::len);
-                let near = if cx.may_look(words, at) { cx.names.near_path_word(&path.text, word).map(str::to_owned) } else { None };
-                cx.seldom(&path.text, word, near, "path", at);
+                cx.check_path_word(&path.text, word, at);
             }),
             _ => {}
         }
+    }
+
+    /// Warns of a text that is nearly one of the words of a path.
+    pub(super) fn check_path_word(&mut self, path: &str, word: &str, at: Span) {
+        let words = self.names.words.get(path).map_or(0, Vec::len);
+        let near = if self.may_look(words, at) { self.names.near_path_word(path, word).map(str::to_owned) } else { None };
+        self.seldom(path, word, near, "path", at);
     }
 
     /// Warns of a literal that is nearly one of the usual words of a field.

@@ -12,7 +12,7 @@ use crate::text::pattern::Pattern;
 
 use crate::terms::cells::Cell;
 use crate::terms::expr::{Expr, FieldRef, Path, Root, Seg};
-use crate::terms::names::{self as declared, Names};
+use crate::terms::names::{Names, RowKeys};
 use crate::terms::rules::ListInfo;
 use crate::terms::{Cond, Library, Select};
 
@@ -26,6 +26,8 @@ pub enum Scope {
     None,
     /// An item of one of these row types.
     Rows(Vec<Arc<str>>),
+    /// A row of this table.
+    Table(Arc<str>),
     /// An item of a list value, whose fields are not declared by a row type.
     Open,
     /// A foreign document, which may have any field.
@@ -59,6 +61,10 @@ pub struct CompileContext<'p> {
     pub fields: Fields,
     /// Declared names.
     pub names: Names,
+    /// The keys that rows of the language's tables may have; `None` where nobody says.
+    pub row_keys: Option<&'p RowKeys>,
+    /// The tables that the engine reads itself, and no pass.
+    pub engine_tables: &'static [&'static str],
     /// Which values and rows depend on the current item.
     pub dependencies: Dependencies,
     /// The lists.
@@ -69,6 +75,8 @@ pub struct CompileContext<'p> {
     pub values: IndexMap<Arc<str>, Named>,
     /// The pack's scripts.
     pub scripts: Library,
+    /// The tokens of all scripts so far, with those inside of rules.
+    pub(super) script_tokens: usize,
     /// The current rule, for messages: `pass lore/print, from layer base`.
     pub rule: String,
     /// What `@`, `@outer` … mean; the last element is `@`.
@@ -120,11 +128,14 @@ impl<'p> CompileContext<'p> {
             report: Report::default(),
             fields,
             names,
+            row_keys: None,
+            engine_tables: &[],
             dependencies: Dependencies::of(pack),
             lists: lists(pack),
             facts: named::rows(pack, "fact"),
             values: named::rows(pack, "value"),
             scripts: Library::default(),
+            script_tokens: 0,
             rule: String::new(),
             scopes: Vec::new(),
             memo: None,
@@ -222,11 +233,7 @@ impl<'p> CompileContext<'p> {
         let second = names.get(1).map_or("", AsRef::as_ref);
         let (root, used) = match first {
             "table" => {
-                if !declared::is_table(self.pack, second) {
-                    let known: Vec<Arc<str>> =
-                        self.pack.tables.keys().cloned().chain(declared::own_tables(self.pack).map(Arc::from)).collect();
-                    self.unknown("table", second, span, known.iter().map(AsRef::as_ref));
-                }
+                self.check_table_path(second, names.get(2..).unwrap_or(&[]), span);
                 (Root::Table(second.into()), 2)
             }
             "code" => {
@@ -304,6 +311,13 @@ impl<'p> CompileContext<'p> {
         self.scopes.iter().rev().nth(usize::from(up)).filter(|s| !matches!(s, Scope::None))
     }
 
+    /// Whether a meaning of `@` is that of the place which uses the fact or value that is being compiled. A fact may look at
+    /// fields that only some of the items have that it is used for.
+    fn is_around_name(&self, up: u8) -> bool {
+        let at = self.scopes.len().checked_sub(usize::from(up) + 1);
+        at.is_some_and(|at| self.naming.is_around(at))
+    }
+
     /// Whether there is an item that `@` can refer to.
     #[must_use]
     pub fn has_item(&self) -> bool {
@@ -320,6 +334,14 @@ impl<'p> CompileContext<'p> {
                 return;
             }
             Some(Scope::Any) => return,
+            Some(Scope::Table(table)) if self.knows_columns(table) && !self.is_around_name(up) => {
+                let table = table.clone();
+                // what every item has
+                if !self.names.knows_field(Some(&[]), name) {
+                    self.check_column(&table, name, span);
+                }
+                return;
+            }
             Some(Scope::Args(names)) => {
                 let names = names.clone();
                 self.check_argument(&names, name, span);

@@ -8,6 +8,7 @@ pub mod conditions;
 pub mod context;
 pub mod dependencies;
 pub mod languages;
+mod literals;
 pub mod named;
 mod reporting;
 pub mod rights;
@@ -15,6 +16,7 @@ pub mod scripts;
 mod sealing;
 pub mod selections;
 pub mod steps;
+mod tables;
 pub mod values;
 
 pub use context::CompileContext;

@@ -55,6 +55,8 @@ pub(super) enum OpenName {
 pub(super) struct Naming {
     /// Those that are being compiled, each inside the previous one.
     open: Vec<OpenName>,
+    /// For each of these, how many meanings of `@` there are at the place that uses it.
+    floors: Vec<usize>,
     /// How many values and conditions were compiled inside facts and named values.
     spent: usize,
     /// How many the current one has that are written out.
@@ -91,6 +93,11 @@ impl Naming {
     /// Whether a fact or value is being compiled.
     pub(super) fn is_inside(&self) -> bool {
         !self.open.is_empty()
+    }
+
+    /// Whether a meaning of `@`, by its number from the outermost, is one of the place that uses the innermost name.
+    pub(super) fn is_around(&self, scope: usize) -> bool {
+        self.floors.last().is_some_and(|floor| scope < *floor)
     }
 }
 
@@ -197,7 +204,9 @@ impl CompileContext<'_> {
         let (index, deepest, size) = (std::mem::take(&mut self.reads_index), self.deepest, self.naming.size);
         self.deepest = self.depth;
         self.naming.open.push(name.clone());
+        self.naming.floors.push(self.scopes.len());
         let mut made = compile(self);
+        self.naming.floors.pop();
         self.naming.open.pop();
         let mut own = self.naming.size - size;
         if own > SHARED_FROM {

@@ -37,7 +37,7 @@ struct Written<'p> {
 pub fn compile(cx: &mut CompileContext<'_>, limits: ScriptLimits) -> Library {
     let found = written(cx);
     let sources: Vec<Source<'_>> = found.iter().map(|s| Source { name: s.name, file: &s.file, text: &s.text }).collect();
-    let engine = Scripts::with_sources(limits, &sources);
+    let engine = Scripts::with_sources(limits, &sources, &mut cx.script_tokens);
     let importing = engine.is_ok();
     let plain = engine.unwrap_or_else(|(name, error)| {
         if let Some(script) = found.iter().find(|script| script.name == name) {
@@ -47,7 +47,8 @@ pub fn compile(cx: &mut CompileContext<'_>, limits: ScriptLimits) -> Library {
     });
     let mut scripts = FxHashMap::default();
     for script in &found {
-        // without its imports no script is used, and all of them together may be too large to be compiled
+        // without its imports no script is used, and all of them together may be too large to be compiled. Their tokens have been
+        // counted
         let compiled = importing.then(|| plain.compile_file(&script.file, &script.text));
         let compiled = compiled.and_then(|compiled| compiled.map_err(|error| cx.script_bad(script, &error)).ok());
         let rights = cx.pack.rights.get(&script.layer).cloned();

@@ -185,11 +185,11 @@ impl CompileContext<'_> {
             },
             "table" => {
                 let name = own.as_text().unwrap_or("").to_owned();
-                if !self.pack.tables.contains_key(name.as_str()) {
-                    let known: Vec<Arc<str>> = self.pack.tables.keys().cloned().collect();
-                    self.unknown("table", &name, own.span, known.iter().map(AsRef::as_ref));
+                let said = table.get("value").and_then(|f| Some((f.node.as_text()?, f.node.span)));
+                let (cell, at) = said.unwrap_or(("value", own.span));
+                if self.check_table(&name, own.span) {
+                    self.check_column(&name, cell, at);
                 }
-                let cell = table.get("value").and_then(|f| f.node.as_text()).unwrap_or("value");
                 let depends = self.dependencies.table(&name);
                 Expr::Cells(name.into(), cell.into(), depends)
             }
@@ -272,7 +272,9 @@ impl CompileContext<'_> {
         let word = |k: &str| table.get(k).and_then(|f| f.node.as_text()).map(Arc::from);
         let (by, get) = (word("by").unwrap_or_else(|| "name".into()), word("get"));
         let default = table.get("else").map(|f| self.expr(&f.node));
-        Expr::Lookup(Box::new(Lookup { key: self.expr(key), table: self.expr(&source.node), by, get, default }))
+        let (key, rows) = (self.expr(key), self.expr(&source.node));
+        self.check_lookup(&rows, table);
+        Expr::Lookup(Box::new(Lookup { key, table: rows, by, get, default }))
     }
 
     /// A `calc` text.
@@ -347,7 +349,8 @@ impl CompileContext<'_> {
     /// Warns of a word that is the same for every item, although the items have a field of this name.
     fn check_bare_field(&mut self, get: Option<&Node>) {
         let Some((name, span)) = get.and_then(|node| Some((node.as_text()?, node.span))) else { return };
-        if !names::is_reference(name) && self.types().is_some_and(|types| self.names.knows_field(Some(&types), name)) {
+        let is_field = self.is_column(name) || self.types().is_some_and(|types| self.names.knows_field(Some(&types), name));
+        if !names::is_reference(name) && is_field {
             let complaint = Diagnostic::new(Code::NameNearly, format!("this gives the word `{name}` for each item, and not its field"));
             self.warn(complaint.at(span).help(format!("write `get = \"@{name}\"` for the field")));
         }
@@ -419,11 +422,11 @@ impl CompileContext<'_> {
                             }
                             self.rows_of(id)
                         }
-                        _ => Scope::Open,
+                        _ => self.elements_of(&expr),
                     },
                     // everything inside a foreign document is foreign too
                     _ if matches!(self.scopes.last(), Some(Scope::Any)) => Scope::Any,
-                    _ => Scope::Open,
+                    _ => self.elements_of(&expr),
                 };
                 (Source::Value(expr), scope)
             }

@@ -9,6 +9,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use crate::model::{FieldId, Item, Value, item::core};
+use crate::text::work;
 
 use super::Cond;
 use super::eval::{Current, Env, Fault};
@@ -91,11 +92,26 @@ impl List {
         }
     }
 
-    /// Puts the items that were read into their place.
+    /// How many items have been read or made, with those that are not in their place yet.
+    pub(super) fn length(&self) -> usize {
+        self.items.len() + self.fresh.len()
+    }
+
+    /// The nth item from the end (1: the last one), if it is not in its place yet.
+    pub(super) fn fresh_from_end(&self, n: usize) -> Option<&Item> {
+        let behind = self.items.len().saturating_sub(self.gap);
+        self.fresh.get(n.checked_sub(behind + 1)?)
+    }
+
+    /// Puts the items that were read into their place. Items that this moves cost a step each, but for as many as are put
+    /// there: who reads a long chat and has each message put into its place by itself pays for it.
     pub(super) fn settle(&mut self) {
         if !self.fresh.is_empty() {
             let at = self.gap.min(self.items.len());
             let fresh = std::mem::take(&mut self.fresh);
+            let moved = (self.items.len() - at).saturating_sub(fresh.len());
+            // nothing can fail here: the next step fails, if this is too much
+            let _ = work::spend(moved as u64);
             self.items.splice(at..at, fresh.into_iter().rev());
         }
     }

@@ -87,6 +87,9 @@ pub struct Declared {
 /// A row type and one of its fields.
 type FieldOfRow = (Arc<str>, Arc<str>);
 
+/// By table, the keys that the schemas of rule files know for its rows. A table whose rows may have any key is not in it.
+pub type RowKeys = BTreeMap<String, BTreeSet<String>>;
+
 /// All names of a pack.
 #[derive(Debug, Default)]
 pub struct Names {
@@ -311,6 +314,17 @@ impl Names {
     #[must_use]
     pub fn near_word(&self, field: &str, word: &str) -> Option<&str> {
         near_in(self.field_words.get(field)?, word)
+    }
+
+    /// Whether a row of a table has a key, or a row `[[column]]` declares it.
+    #[must_use]
+    pub fn has_column(&self, table: &str, key: &str) -> bool {
+        self.columns.get(table).is_some_and(|columns| columns.contains(key))
+    }
+
+    /// The keys that rows of a table have, and those that rows `[[column]]` declare, for suggestions.
+    pub fn columns_of(&self, table: &str) -> impl Iterator<Item = &str> {
+        self.columns.get(table).into_iter().flatten().map(AsRef::as_ref)
     }
 
     /// Whether declared paths are below a path, as `names.char` is below `names`.

@@ -4,7 +4,7 @@
 //! when the pass began, unless the pass says `against = "now"`.
 
 use super::Cond;
-use super::eval::{Env, Fault};
+use super::eval::{Current, Env, Fault};
 use super::expr::Expr;
 use super::select::{Seq, count};
 
@@ -143,30 +143,38 @@ fn nth_first(id: usize, cond: &Cond, wanted: usize, env: &Env<'_>) -> Result<Opt
 }
 
 /// The nth item from the end that meets a condition, or the deepest one that does.
+///
+/// Items are counted from the end, which reading more of a history does not change. So nothing that is read need be put into
+/// its place before the end, which would move all messages that were read before it.
 fn nth_last(id: usize, cond: &Cond, wanted: usize, env: &Env<'_>) -> Result<Option<usize>, Fault> {
-    let mut n = env.st.list(id).items.len();
-    let (mut met, mut best) = (0, None);
+    let length = || env.st.peek(id, |list| list.length()).unwrap_or(0);
+    let (mut checked, mut met, mut best) = (0, 0, None);
     loop {
-        let at = env.st.list(id).lazy_at();
-        if at == Some(n) && env.st.lazy_may_meet(id, cond, env)? {
-            // every item after the unread part has been checked: read one more message
-            if env.st.read_one(id)? {
-                best = best.map(|k: usize| k + 1);
-                n += 1;
-            } else {
-                continue;
-            }
+        // if every item after the unread part has been checked, one more message is read
+        let is_next = env.st.behind_unread(id) == Some(checked) && env.st.lazy_may_meet(id, cond, env)?;
+        if is_next && !env.st.read_one(id)? {
+            continue;
         }
-        if n == 0 {
-            return Ok(best);
+        if checked >= length() {
+            break;
         }
-        n -= 1;
-        if meets(id, n, cond, env)? {
+        checked += 1;
+        if meets_from_end(id, checked, length().saturating_sub(checked), cond, env)? {
             met += 1;
-            best = Some(n);
+            best = Some(checked);
             if met >= wanted {
-                return Ok(best);
+                break;
             }
         }
+    }
+    Ok(best.map(|n| length().saturating_sub(n)))
+}
+
+/// Whether the item at this index, which is the nth from the end, meets a condition.
+fn meets_from_end(id: usize, n: usize, index: usize, cond: &Cond, env: &Env<'_>) -> Result<bool, Fault> {
+    // a copy, because the condition may look at the list
+    match env.st.peek(id, |list| list.fresh_from_end(n).cloned()).flatten() {
+        Some(item) => env.inner(Current::Item(&item, index)).holds(cond),
+        None => meets(id, index, cond, env),
     }
 }

@@ -38,6 +38,9 @@ use super::trees::{decides, is_place};
 /// The bytes that an item takes as a value, without its texts, which are shared.
 pub(crate) const BYTES_PER_ITEM: usize = 512;
 
+/// By list and undeclared field, the declared field that it is with a slip.
+type Compared = rustc_hash::FxHashMap<(usize, Arc<str>), Option<Arc<str>>>;
+
 /// Whether a warning is accepted.
 pub type Accepts = Rc<dyn Fn(&Diagnostic) -> bool>;
 
@@ -111,6 +114,8 @@ pub struct State {
     tables: RefCell<Tables>,
     /// Who gave a value of another type than is declared, and for what.
     pub(super) misfits: RefCell<rustc_hash::FxHashSet<(Arc<str>, Arc<str>)>>,
+    /// The fields of items that were compared with all declared ones.
+    pub(crate) compared: RefCell<Compared>,
     /// What of the rules was exercised, where this is recorded.
     pub seen: Option<Rc<super::seen::Seen>>,
     renderer: Option<Renderer>,
@@ -161,6 +166,7 @@ impl State {
             scripted: RefCell::default(),
             tables: RefCell::default(),
             misfits: RefCell::default(),
+            compared: RefCell::default(),
             seen: super::seen::sink(),
             renderer: None,
         }
@@ -330,16 +336,21 @@ impl State {
         if !held || !walk(&self.set.borrow(), &names).is_null() {
             return Ok(None);
         }
-        loop {
-            // a separate binding ends the borrow, so that the list can be read further
-            let Some(at) = self.list(id).lazy_at() else { return Ok(None) };
-            if self.list(id).items.iter().skip(at).filter(|i| i.enabled()).count() >= wanted {
-                let list = self.list(id);
-                let newest = list.items.iter().skip(at).filter(|i| i.enabled());
-                return Ok(Some(newest.map(|i| self.table(i)).collect()));
+        let Some(at) = self.list(id).lazy_at() else { return Ok(None) };
+        let mut count = self.list(id).items.iter().skip(at).filter(|i| i.enabled()).count();
+        while count < wanted {
+            // counted where it is: putting each message into its place would move all that were read before it
+            if self.read_one(id)? && self.peek(id, |list| list.fresh.last().is_some_and(Item::enabled)).unwrap_or(false) {
+                count += 1;
             }
-            self.read_one(id)?;
+            if !self.has_unread(id) {
+                return Ok(None);
+            }
         }
+        let list = self.list(id);
+        let Some(at) = list.lazy_at() else { return Ok(None) };
+        let newest = list.items.iter().skip(at).filter(|i| i.enabled());
+        Ok(Some(newest.map(|i| self.table(i)).collect()))
     }
 
     /// A copy of a list's items, to be restored later.
@@ -358,13 +369,17 @@ impl State {
         self.tables.borrow_mut().of(item, &self.rules.fields)
     }
 
-    /// A list's items as tables.
+    /// A list's items as tables. An item remembers its table until it changes.
     #[must_use]
-    pub fn values(&self, id: usize) -> Vec<Value> {
+    pub fn values(&mut self, id: usize) -> Vec<Value> {
         let _ = self.force(id);
-        let list = self.list(id);
-        let _ = work::make(list.items.len().saturating_mul(BYTES_PER_ITEM));
-        list.items.iter().map(|item| self.table(item)).collect()
+        let rules = self.rules.clone();
+        let mut tables = self.tables.take();
+        let items = &mut self.list_mut(id).items;
+        let _ = work::make(items.len().saturating_mul(BYTES_PER_ITEM));
+        let values = items.iter_mut().map(|item| tables.kept(item, &rules.fields)).collect();
+        self.tables.replace(tables);
+        values
     }
 
     /// Takes a list's items, which are to be replaced.

@@ -41,7 +41,7 @@ impl State {
     }
 
     /// Looks at a list without putting what was read into its place.
-    fn peek<T>(&self, id: usize, look: impl FnOnce(&List) -> T) -> Option<T> {
+    pub(super) fn peek<T>(&self, id: usize, look: impl FnOnce(&List) -> T) -> Option<T> {
         self.load(id);
         self.lists.get(id).and_then(|list| list.try_borrow().ok()).map(|list| look(&list))
     }
@@ -50,6 +50,11 @@ impl State {
     #[must_use]
     pub fn has_unread(&self, id: usize) -> bool {
         self.peek(id, |list| list.lazy.is_some()).unwrap_or(false)
+    }
+
+    /// How many items of a list are behind its unread part; `None` if all of it has been read.
+    pub(super) fn behind_unread(&self, id: usize) -> Option<usize> {
+        self.peek(id, |list| list.lazy_at().map(|at| list.length().saturating_sub(at))).flatten()
     }
 
     /// The item of a list that was read last.

@@ -4,7 +4,7 @@ use std::path::{Component, Path, PathBuf};
 
 use serde_json::{Value as Json, json};
 
-use crate::diag::{Code, Diagnostic, Node, Report, Sources};
+use crate::diag::{Code, Diagnostic, Node, Report, Sources, suggest};
 use crate::pack::error::PackError;
 use crate::pack::files::{MAX_ENTRIES, MAX_FOLDERS, is_pack, read_file};
 use crate::pack::read::Document;
@@ -168,13 +168,24 @@ pub fn packs_from(folder: &Path) -> Vec<PathBuf> {
 pub fn is_case_file(path: &Path) -> bool {
     let mut report = Report::default();
     let Some(file) = read_file(path, &mut report) else { return true };
-    load_read(&file, Schemas::shipped()).0.is_none_or(|doc| holds_cases(&doc))
+    let is_toml = path.extension().is_some_and(|extension| extension == "toml");
+    load_read(&file, Schemas::shipped()).0.is_none_or(|doc| holds_cases(&doc) || nearly_holds_cases(&doc, is_toml))
 }
 
 /// Whether what is read of a file says that it holds cases.
 #[must_use]
 pub fn holds_cases(doc: &Document) -> bool {
     &*doc.kind == KIND || doc.root.get(FOLDER).is_some() || doc.root.get(KIND).is_some()
+}
+
+/// Whether a file of no known kind was certainly meant to hold cases: its kind, or in TOML the name of its rows, is that of
+/// cases with a slip. It is told as a case file that cannot be used; in JSON, the document of a case has such names too.
+#[must_use]
+pub fn nearly_holds_cases(doc: &Document, is_toml: bool) -> bool {
+    let near = |word: &str| suggest::nearest(word, [KIND, FOLDER]).is_some();
+    let are_rows = |node: &Node| node.as_list().is_some_and(|rows| rows.iter().any(|row| row.as_table().is_some()));
+    let rows = || doc.root.as_table().into_iter().flatten().any(|(name, field)| near(name) && are_rows(&field.node));
+    doc.kind.is_empty() && (doc.root.get("kind").and_then(Node::as_text).is_some_and(near) || is_toml && rows())
 }
 
 /// Reads a case file from a disk.

@@ -59,11 +59,14 @@ impl Look<'_> {
             };
             told.push((path, if let Some(help) = help { warning.help(help) } else { warning }));
         }
+        // what nothing reads here may be for the rules of another case of the file
+        let has_other_rules = self.file.cases.iter().any(|case| !case.overlays.is_empty());
         // a build warns of the same; what programs are given is looked at here alone
         for misfit in misfits(self.rules, &self.filled(data)) {
             // a word that is like none of those that the pack knows is given on purpose, and `dialects` tells of that of a payload
             let is_dialect = misfit.path == "dialect" && matches!(self.turn.action, Action::Payload(_));
-            if !misfit.is_type && (is_dialect || !misfit.is_slip) {
+            let is_meant = if misfit.is_item { has_other_rules } else { !misfit.is_slip };
+            if !misfit.is_type && (is_dialect || is_meant) {
                 continue;
             }
             told.push((misfit.path.clone(), Diagnostic::warning(misfit.code(), misfit.message).help(misfit.help)));

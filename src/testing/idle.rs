@@ -20,6 +20,10 @@ const OF_PAYLOAD: &[&str] =
 const OF_EXPAND: &[&str] = &["texts", "patch", "warnings", "draws_left"];
 /// What comes of a document of another program.
 const OF_IMPORT: &[&str] = &["imported"];
+/// The parts of what a document gives that are tables.
+const TABLES: [&str; 2] = ["scene", "rest"];
+/// What to write instead of an empty table.
+const EXACTLY: &str = "write `{ exactly = {} }` if it is to be empty, or take it out";
 /// Tests that hold of every list if they name no element.
 const HOLD_OF_ALL: [&str; 3] = ["contains", "includes", "excludes"];
 
@@ -43,6 +47,13 @@ pub(super) fn parts(turn: &Turn, own: &BTreeSet<&str>, names: &Names) -> Report 
         }
         if let Some(help) = needed(key).filter(|_| is_empty_table(&field.node)) {
             found.push(wrong(format!("an empty table expects nothing of `{key}`"), help.to_owned()).at(field.key));
+        }
+        if key == "imported" {
+            let parts = fields(Some(&field.node)).filter(|(part, field)| TABLES.contains(part) && is_empty_table(&field.node));
+            for (part, field) in parts {
+                let message = format!("an empty table expects nothing of `imported.{part}`, which is a table");
+                found.push(wrong(message, EXACTLY.to_owned()).at(field.key));
+            }
         }
         let mut search = Tests { own, names, found: &mut found };
         match key {
@@ -88,7 +99,7 @@ fn needed(key: &str) -> Option<&'static str> {
         "lists" => Some("name a list and what it holds, such as `lists.blocks = []`, or take it out"),
         "shown" => Some("name a list and its lines, such as `shown.blocks = []`, or take it out"),
         "set" => Some("name a path and its value, or take it out"),
-        "payload" | "imported" => Some("write `{ exactly = {} }` if it is to be empty, or take it out"),
+        "payload" | "imported" => Some(EXACTLY),
         _ => None,
     }
 }

@@ -1,8 +1,9 @@
-//! Values that an expectation about a list names and that no item can have in this field: with a slot that is misspelt,
-//! `{ excludes = [{ slot = "chat_histroy" }] }` holds whatever the rules do.
+//! Values that an expectation names and that no item can have in this field, or no path of the scene: with a slot that is
+//! misspelt, `{ excludes = [{ slot = "chat_histroy" }] }` holds whatever the rules do.
 //!
-//! A rule may copy any value into a field, so only that is told which is certain: a value that every row type with such a
-//! field declares otherwise, or a word that is a known one with a slip and stands neither in the rules nor in the case.
+//! A rule may copy any value into a field, so only that is told which is likely: a value that every row type with such a
+//! field declares otherwise, which is a warning, because a script or a sum may still give it; or a word that is a known one with
+//! a slip and stands neither in the rules nor in the case.
 
 use std::sync::Arc;
 
@@ -31,8 +32,9 @@ pub(super) fn fault(
     let fits = |kind: Type| kind.accepts(&node.data) || kind.holds(&Value::from(node));
     let mut kinds = names.fields.values().filter_map(|fields| fields.get(field)).map(|declared| declared.kind);
     if let Some(kind) = own.filter(|_| !kinds.any(fits)) {
-        let message = format!("`{field}` is declared as `{}`, so it is never {}", kind.word(), node.kind());
-        let complaint = Diagnostic::error(Code::TermType, message).at(node.span);
+        let message = format!("`{field}` is declared as `{}`, but is expected to be {}", kind.word(), node.kind());
+        // a pass or a script may still give it a value of another type
+        let complaint = Diagnostic::warning(Code::TermType, message).at(node.span);
         return (!is_given(node)).then(|| complaint.help(format!("write a value of type `{}`", kind.word())));
     }
     let word = node.as_text().filter(|word| !word.is_empty())?;
@@ -43,14 +45,43 @@ pub(super) fn fault(
         }
         Some(Type::Group) => (slipped(word, names.groups.keys())?, format!("no budget group is called `{word}`")),
         // a field may also hold other words than the usual ones
-        _ => (names.near_word(field, word)?, format!("no rule gives `{field}` the word `{word}`")),
+        _ => (slipped(word, names.field_words.get(field)?.iter())?, format!("no rule gives `{field}` the word `{word}`")),
     };
     let complaint = Diagnostic::error(Code::NameUnknown, message).at(node.span);
     (!stands(word)).then(|| complaint.help(format!("did you mean `{near}`?")))
 }
 
+/// What is wrong with a value that a path is expected to have: it is declared as another type, or it is one of the words that
+/// the pack knows for the path, with a slip. An empty text stands for no value.
+pub(super) fn of_path(
+    rules: &Ruleset,
+    path: &str,
+    node: &Node,
+    stands: impl Fn(&str) -> bool,
+    is_given: impl Fn(&Node) -> bool,
+) -> Option<Diagnostic> {
+    let names = &rules.programs().rules.names;
+    let word = node.as_text();
+    let kind = names.paths.get(path).map_or(Type::Any, |declared| declared.kind);
+    let (code, message, help) = if !kind.accepts(&node.data) && !kind.holds(&Value::from(node)) {
+        let message = format!("`${path}` is declared as `{}`, but is expected to be {}", kind.word(), node.kind());
+        (Code::TermType, message, format!("write a value of type `{}`", kind.word()))
+    } else {
+        let near = slipped(word?, names.words.get(path)?.iter())?;
+        (Code::NameUnknown, format!("the pack knows no `${path}` that is `{}`", word?), format!("did you mean `{near}`?"))
+    };
+    // rules may have words of their own
+    let may_be = word.is_some_and(|word| word.is_empty() || stands(word)) || is_given(node);
+    let complaint = if code == Code::TermType { Diagnostic::warning(code, message) } else { Diagnostic::error(code, message) };
+    (!may_be).then(|| complaint.at(node.span).help(help))
+}
+
 /// The known name that a word, which is none of them, is with a slip.
-fn slipped<'n>(word: &str, known: impl Iterator<Item = &'n Arc<str>> + Clone) -> Option<&'n str> {
-    let is_known = known.clone().any(|known| **known == *word);
-    known.map(|known| &**known).find(|known| !is_known && suggest::is_misspelt_key(word, known))
+pub(super) fn slipped<'n>(word: &str, known: impl Iterator<Item = &'n Arc<str>> + Clone) -> Option<&'n str> {
+    let known = known.map(|known| &**known);
+    if known.clone().any(|known| known == word) {
+        return None;
+    }
+    let near = suggest::nearest(word, known.clone()).filter(|near| suggest::is_misspelt_key(word, near));
+    near.or_else(|| suggest::misspelt_key(word, known))
 }

@@ -1,8 +1,9 @@
 //! Rule tests: the rows `[[case]]` of case files are run, and what comes out is held against what they expect.
 //!
 //! [`files`] finds and reads case files, [`case`] reads their rows, and [`sound`] (with `nodes`) and [`dialects`] say whether
-//! what they name is there: `given` looks at what a case gives, `idle` for expectations that can never fail, and `literals` at
-//! the values of fields that are expected. [`play`] runs one turn and [`turns`] all of them.
+//! what they name is there: `given` looks at what a case gives, `effect` for what of it has no effect, `idle` for expectations
+//! that can never fail, `literals` at the values that are expected, and `spelling` at the keys and words inside of them.
+//! [`play`] runs one turn and [`turns`] all of them.
 //! [`compare`] finds the differences: `matchers` knows the words of tests, `fitting` carries them out, and `plain` looks up
 //! plain values; [`blame`] finds the rule behind each. [`runner`] does this for many files at once.
 //! [`snapshot`] writes what came out into the file, [`coverage`] says what no case exercised, and [`mutate`] breaks each pass
@@ -13,6 +14,7 @@ pub mod case;
 pub mod compare;
 pub mod coverage;
 pub mod dialects;
+mod effect;
 pub mod files;
 mod fitting;
 mod given;
@@ -27,6 +29,7 @@ pub mod report;
 pub mod runner;
 pub mod snapshot;
 pub mod sound;
+mod spelling;
 pub mod toml_text;
 pub mod turns;
 

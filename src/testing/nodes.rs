@@ -7,6 +7,9 @@ use crate::diag::{Data, Field, Node, Span};
 use super::case::{Case, Turn};
 use super::files::CaseFile;
 
+/// The tests whose argument is values of a list.
+const OF_SINGLES: [&str; 4] = ["includes", "excludes", "any_order", "exactly"];
+
 /// The error that a turn expects.
 pub(super) fn wanted_error(turn: &Turn) -> Option<&str> {
     turn.expect.as_ref()?.get("error")?.as_text()
@@ -58,6 +61,44 @@ pub(super) fn says(node: &Node, word: &str) -> bool {
         Data::Table(table) => table.values().any(|field| says(&field.node, word)),
         _ => false,
     }
+}
+
+/// Whether a word stands in a value: as a key, or as a word of a text.
+pub(super) fn mentions(node: &Node, word: &str) -> bool {
+    match &node.data {
+        Data::Text(text) => has_word(text, word),
+        Data::List(list) => list.iter().any(|one| mentions(one, word)),
+        Data::Table(table) => table.iter().any(|(key, field)| has_word(key, word) || mentions(&field.node, word)),
+        _ => false,
+    }
+}
+
+/// Whether a text has a word that is not a part of a longer one.
+pub(super) fn has_word(text: &str, word: &str) -> bool {
+    let goes_on = |letter: Option<char>| letter.is_some_and(|letter| letter.is_alphanumeric() || letter == '_');
+    let is_whole = |at: usize| {
+        let before = text.get(..at).and_then(|before| before.chars().next_back());
+        let behind = text.get(at + word.len()..).and_then(|behind| behind.chars().next());
+        !goes_on(before) && !goes_on(behind)
+    };
+    !word.is_empty() && text.match_indices(word).any(|(at, _)| is_whole(at))
+}
+
+/// The single values that are expected: the value itself, the elements of a list, and those that a test names.
+pub(super) fn singles(node: &Node) -> Vec<&Node> {
+    let mut found = Vec::new();
+    let mut open = vec![node];
+    while let Some(node) = open.pop() {
+        match &node.data {
+            Data::List(list) => open.extend(list),
+            Data::Table(table) => {
+                let test = table.iter().next().filter(|(word, _)| table.len() == 1 && OF_SINGLES.contains(&&***word));
+                open.extend(test.map(|(_, field)| &field.node));
+            }
+            _ => found.push(node),
+        }
+    }
+    found
 }
 
 /// Whether a single value stands somewhere in a value.

@@ -19,9 +19,9 @@ use crate::text::pattern::Pattern;
 use super::case::{Action, Case, Turn};
 use super::files::{CaseFile, missing_overlays};
 use super::matchers::{MATCHERS, near_test};
-use super::nodes::{fields, holds, keys_of, one_or_list, says, texts_of, wanted_error, written};
+use super::nodes::{fields, has_word, holds, keys_of, mentions, one_or_list, says, singles, texts_of, wanted_error, written};
 use super::play::{self, NO_LISTS};
-use super::{given, idle, literals};
+use super::{effect, given, idle, literals, spelling};
 
 /// The tests of a list whose argument is rows of the list.
 const OF_ROWS: [&str; 5] = ["contains", "includes", "excludes", "any_order", "exactly"];
@@ -59,6 +59,7 @@ pub fn missing_files(file: &CaseFile, case: &Case) -> Report {
 /// gives: what no rule reads, and what does not fit.
 #[must_use]
 pub fn faults(file: &CaseFile, case: &Case, rules: &Ruleset) -> Report {
+    let _bounded = suggest::bounded();
     let mut search = Search::new(file, case, rules);
     given_by(file, case).for_each(|node| keys_of(node, &mut search.own));
     search.accounts();
@@ -70,6 +71,7 @@ pub fn faults(file: &CaseFile, case: &Case, rules: &Ruleset) -> Report {
         }
         search.expect(turn);
         search.found.extend(given::faults(file, case, rules, turn));
+        search.found.extend(effect::faults(file, case, rules, turn));
     }
     search.found.sort();
     search.found
@@ -233,6 +235,25 @@ impl<'c> Search<'c> {
         }
     }
 
+    /// Tells of keys and words with a slip inside of a value. What files bring along is not known here.
+    fn spelt(&mut self, key: Option<&str>, node: &Node) {
+        let of_file = |turn: &Turn| turn.given.scene_file.is_some() || matches!(turn.action, Action::Import { file: Some(_), .. });
+        if !self.case.turns.iter().any(of_file) {
+            let found = spelling::faults(self.rules, key, node, &|word| self.is_written(word));
+            self.found.extend(found);
+        }
+    }
+
+    /// Whether a word stands in the rules, or in what the case gives: anywhere but in what cases expect.
+    fn is_written(&self, word: &str) -> bool {
+        let sources = &self.rules.pack().sources;
+        let mut others = sources.ids().filter_map(|id| sources.get(id)).filter(|source| *source.name != *self.file.shown);
+        let rows = fields(Some(&self.file.root)).filter(|(key, _)| *key != "case").map(|(_, field)| &field.node);
+        let nodes = self.case.turns.iter().map(|turn| &turn.node).chain([&self.case.node]);
+        let given = nodes.flat_map(|node| ["scene", "lists", "import", "expand"].map(|key| node.get(key))).flatten();
+        others.any(|source| has_word(&source.text, word)) || rows.chain(given).any(|node| mentions(node, word))
+    }
+
     fn expect(&mut self, turn: &'c Turn) {
         let Some(expect) = turn.expect.as_ref() else { return };
         self.patterns(expect);
@@ -261,13 +282,23 @@ impl<'c> Search<'c> {
                         }
                     }
                 }
-                "set" => fields(Some(node)).for_each(|(path, field)| self.path(path, field, turn)),
-                "patch" => self.patch(node),
+                "set" => fields(Some(node)).for_each(|(path, field)| {
+                    self.path(path, field, turn);
+                    self.value(path, &field.node);
+                }),
+                "patch" => {
+                    self.patch(node);
+                    fields(Some(node)).for_each(|(_, state)| self.spelt(None, &state.node));
+                }
+                "payload" | "request" => self.spelt(None, node),
                 "warnings" => self.codes(node, "code", &OF_WARNING),
                 "reasons" => self.codes(node, "because", &OF_REASON),
                 "error" => self.code(node),
                 "texts" => drop(self.elements(node)),
-                "imported" => self.columns(node, &OF_IMPORT, "what a document gives"),
+                "imported" => {
+                    self.columns(node, &OF_IMPORT, "what a document gives");
+                    [node.get("scene"), node.get("rest")].into_iter().flatten().for_each(|part| self.spelt(None, part));
+                }
                 "trim" => self.columns(node, &OF_TRIM, "the report of trimming"),
                 _ => {}
             }
@@ -337,6 +368,7 @@ impl<'c> Search<'c> {
             self.literal(list, name, &field.node);
             self.test(&field.node);
             self.alone(&field.node);
+            self.inside(name, &field.node);
         }
     }
 
@@ -361,6 +393,24 @@ impl<'c> Search<'c> {
         if !is_list && !self.names.knows_path(path) && !is_given() {
             let help = suggest::help(path, self.names.path_names());
             self.unknown(field.key, format!("no rule of pack `{}` sets or reads `${path}`", self.pack()), help, "`[[path]]` declares one");
+        }
+    }
+
+    /// The value that a path is expected to have.
+    fn value(&mut self, path: &str, node: &Node) {
+        let singles = if self.is_open() { Vec::new() } else { singles(node) };
+        for single in singles {
+            let is_given = |single: &Node| given_by(self.file, self.case).any(|node| holds(node, single));
+            let fault = literals::of_path(self.rules, path, single, |word| self.is_written(word), is_given);
+            fault.into_iter().for_each(|fault| self.found.push(fault));
+        }
+        self.inside(path.rsplit('.').next().unwrap_or(path), node);
+    }
+
+    /// Tells of slips inside of a value that has been looked at itself.
+    fn inside(&mut self, key: &str, node: &Node) {
+        if matches!(node.data, Data::List(_) | Data::Table(_)) {
+            self.spelt(Some(key), node);
         }
     }
 

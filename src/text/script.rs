@@ -9,6 +9,9 @@ mod callbacks;
 mod calls;
 mod compiling;
 mod error;
+mod growing;
+mod json;
+mod large;
 mod letters;
 mod literals;
 mod moved;
@@ -104,23 +107,24 @@ impl Scripts {
     #[cfg(any(test, feature = "unstable_machinery"))]
     pub fn with_modules(limits: ScriptLimits, modules: &[(&str, &str)]) -> Result<Self, (String, ScriptError)> {
         let modules: Vec<Source<'_>> = modules.iter().map(|(name, text)| Source { name, file: name, text }).collect();
-        Self::with_sources(limits, &modules)
+        Self::with_sources(limits, &modules, &mut 0)
     }
 
-    /// An engine whose scripts may `import` these modules by name; a module may import those before it.
+    /// An engine whose scripts may `import` these modules by name; a module may import those before it. Their tokens are added
+    /// to those of all scripts so far.
     ///
     /// # Errors
     /// The name of the module that does not compile or run, and why.
-    pub fn with_sources(limits: ScriptLimits, modules: &[Source<'_>]) -> Result<Self, (String, ScriptError)> {
+    pub fn with_sources(limits: ScriptLimits, modules: &[Source<'_>], tokens: &mut usize) -> Result<Self, (String, ScriptError)> {
         let mut engine = harden(limits);
-        let (mut texts, mut tokens) = (Texts::default(), 0);
+        let mut texts = Texts::default();
         let mut resolver = rhai::module_resolvers::StaticModuleResolver::new();
         // the statements of a module are not run from inside of a call
         engine.set_max_call_levels(limits.calls);
         for Source { name, file, text } in modules {
             let named = |error: ScriptError| ((*name).to_string(), error);
             let file: Arc<str> = Arc::from(*file);
-            let (ast, written) = compiled(&engine, text, &file, &mut tokens).map_err(named)?;
+            let (ast, written) = compiled(&engine, text, &file, tokens).map_err(named)?;
             view::register_fields(&mut engine, Mentions::of(&ast).fields);
             let module = {
                 let _door = Door::join();
@@ -149,8 +153,13 @@ impl Scripts {
     /// # Errors
     /// What cannot be read, with its line and column.
     pub fn compile_file(&self, file: &str, source: &str) -> Result<Script, ScriptError> {
+        self.compile_among(file, source, &mut 0)
+    }
+
+    /// [`Scripts::compile_file`] of one of many scripts, whose tokens are added to those of all scripts so far.
+    fn compile_among(&self, file: &str, source: &str, tokens: &mut usize) -> Result<Script, ScriptError> {
         let file: Arc<str> = file.into();
-        let (ast, written) = compiled(&self.engine, source, &file, &mut 0)?;
+        let (ast, written) = compiled(&self.engine, source, &file, tokens)?;
         let (engine, found) = (self.engine.clone(), Found::new(&ast));
         Ok(Script {
             engine,
@@ -244,6 +253,14 @@ impl Script {
     /// What cannot be read, with its line and column.
     pub fn compile(source: &str) -> Result<Self, ScriptError> {
         Scripts::default().compile(source)
+    }
+
+    /// [`Script::compile`] of one of the scripts of a pack, whose tokens are added to those of all of them so far.
+    ///
+    /// # Errors
+    /// As there, and too many tokens of all scripts together.
+    pub fn compile_among(source: &str, tokens: &mut usize) -> Result<Self, ScriptError> {
+        Scripts::default().compile_among("", source, tokens)
     }
 
     /// The same script, which may read and write only what its pack declares.
@@ -424,6 +441,7 @@ fn harden(limits: ScriptLimits) -> Engine {
     let plain = Arc::new(bare(limits));
     paid::register(&mut engine, &plain, limits);
     letters::register(&mut engine, &plain);
+    growing::register(&mut engine);
     payments::register(&mut engine, limits);
     sorting::register(&mut engine, limits);
     callbacks::register(&mut engine, limits);

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::misuse::selection;
 use super::pass::{Caller, Halt, Info, Pass, Reach, Verb};
-use crate::diag::{Code, Node, Span, Table};
+use crate::diag::{Code, Field, Node, Span, Table};
 use crate::model::{Map, Value};
 use crate::syntax::CompileContext;
 use crate::syntax::conditions::Mode;
@@ -118,7 +118,13 @@ fn values(cx: &mut CompileContext<'_>, node: &Node) -> Vec<(Arc<str>, Expr)> {
         cx.fail(Code::TermType, node.span, format!("`set` takes a table, not {}", node.kind()), None);
         return Vec::new();
     };
-    table.iter().map(|(k, f)| (k.clone(), cx.within(Scope::None, |cx| cx.expr(&f.node)))).collect()
+    let value = |(key, field): (&Arc<str>, &Field)| {
+        if let Some(path) = key.strip_prefix('$') {
+            cx.check_path_value(path, &field.node);
+        }
+        (key.clone(), cx.within(Scope::None, |cx| cx.expr(&field.node)))
+    };
+    table.iter().map(value).collect()
 }
 
 /// A fresh `$round` for a new repeat.

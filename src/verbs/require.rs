@@ -56,6 +56,9 @@ impl Require {
             cx.fail(Code::TermMissing, span, "`require` needs `that`", Some("add `that = { path = test }`".into()));
             return None;
         };
+        if let Some(row) = fields.get("row") {
+            cx.check_row(&row.node);
+        }
         let per_item = crate::syntax::selections::WORDS.iter().any(|w| fields.contains_key(*w));
         let scope = if per_item { scope.clone() } else { Scope::None };
         let (that, [message, help, row]) = cx.within(scope, |cx| {

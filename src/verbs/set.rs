@@ -117,6 +117,7 @@ impl Set {
     fn key(&mut self, cx: &mut CompileContext<'_>, key: &str, span: Span, value: &Node) {
         match key.strip_prefix('$') {
             Some(path) => {
+                cx.check_path_value(path, value);
                 let kind = cx.names.paths.get(path).map(|declared| declared.kind);
                 let read = |cx: &mut CompileContext<'_>| (steps(cx, path, value), cx.expr(value).meant_for(key, kind));
                 // without `per` the key is set once for all items, so that none of them is `@`

@@ -6,6 +6,7 @@
 use proptest::prelude::*;
 use serde_json::{Value as Json, json};
 use std::sync::LazyLock;
+use tapster::text::work::Door;
 use tapster::{Plan, Ruleset, Scene, build, emit};
 
 use crate::shipped::{EXACT, SILLYTAVERN};
@@ -309,5 +310,41 @@ fn a_long_chat_is_not_read() {
         assert!(trace.read_whole.iter().all(|(_, n)| *n < 500), "{kind}: {:?}", trace.read_whole);
         let unread: usize = plan.evicted().iter().filter_map(|r| r.unread).sum();
         assert!(unread > 4500, "{kind}: only {unread} are unread");
+    }
+}
+
+/// What is read of a chat is put into its place at once. Message by message, each would move all that were read before it, and
+/// would pay for them.
+#[test]
+fn each_message_that_is_read_far_back_costs_the_same() {
+    let message = |n: usize| {
+        let role = if n.is_multiple_of(2) { "user" } else { "assistant" };
+        json!({"id": format!("h{n}"), "role": role, "name": if role == "user" { "Alex" } else { "Vex" }, "text": "abc"})
+    };
+    let data = json!({
+        "history": (0..20_500).map(message).collect::<Vec<Json>>(), "preset": {"main": "M"}, "names": {"user": "Alex", "char": "Vex"},
+        "input": "And then?", "card": {"description": "A thief."}, "speaker": {"file": "vex", "tags": []},
+        "context": {"window": 300, "reserve": 100, "tokenizer": "words"},
+    });
+    let whole = Scene::new(&data);
+    let steps = |path: &str, asks: &Json| {
+        let mut scene = whole.clone();
+        scene.set(path, tapster::Value::from(asks));
+        scene.trace = true;
+        let door = Door::join();
+        let plan = build(&LAZY[1], &scene).unwrap_or_else(|e| panic!("{path}: {e}"));
+        let (steps, _) = door.spent();
+        let trace = plan.trace.as_ref().unwrap_or_else(|| panic!("{path}: no trace"));
+        assert!(trace.read_whole.iter().all(|(_, n)| *n < 20_000), "{path}: {:?}", trace.read_whole);
+        steps
+    };
+    let note = |depth: usize| json!([{"id": "a", "content": "note", "position": "in_chat", "depth": depth}]);
+    let entry = |depth: usize| json!({"id": "e", "keys": ["zzz"], "text": "L", "scan_depth": depth});
+    let book = |depth: usize| json!([{"id": "b", "role": "character", "entries": [entry(depth)]}]);
+    let nothing = steps("injections", &json!([]));
+    for (path, near, far) in [("injections", note(2_500), note(10_000)), ("books", book(2_500), book(10_000))] {
+        let (near, far) = (steps(path, &near).saturating_sub(nothing), steps(path, &far).saturating_sub(nothing));
+        assert!(far > near * 2, "{path}: nothing is read that far back: {near} and {far} steps");
+        assert!(far < near * 6, "{path}: {near} and {far} steps");
     }
 }

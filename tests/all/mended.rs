@@ -102,6 +102,54 @@ fn what_is_not_certain_is_left_alone() {
     }
 }
 
+/// A word that is a part of what is underlined, keys of scenes and items, and a name that a case expects.
+#[test]
+fn names_inside_of_texts_and_keys_of_scenes_are_mended() {
+    let folder = Folder::new("inside");
+    let files = |[name, card, user, slot, depth]: [&str; 5]| {
+        let value = format!("[[value]]\nname = \"speaker_name\"\nover = \"message\"\nis = \"@{name}\"\n");
+        let pass = "[[pass]]\nname = \"assemble/mine\"\ndo = \"set\"\nlist = \"blocks\"\nset = { name = { value = \"speaker_name\" } }\n";
+        let hook = format!("[[hook]]\nname = \"watch_card\"\nevent = \"before_build\"\nrun = \"watch.rhai::{card}\"\n");
+        let given =
+            format!("scene = {{ names = {{ {user} = \"Ada\" }} }}\nlists = {{ members = [{{ id = \"ada\", {name} = \"Ada\" }}] }}\n");
+        let expect =
+            format!("expect = {{ lists = {{ blocks = {{ excludes = [{{ slot = \"{slot}\" }}] }}, chosen = {{ count = 1 }} }} }}\n");
+        let scene = format!("[scene]\nnames.{user} = \"Ada\"\ninjections = [{{ id = \"n\", text = \"x\", \"{depth}\" = 1 }}]\n");
+        [
+            ("mine/rules.toml", format!("kind = \"pipeline\"\nversion = 1\n{value}{pass}")),
+            ("mine/hooks.toml", format!("kind = \"hooks\"\nversion = 1\n{hook}")),
+            ("mine/cases/c.toml", format!("kind = \"case\"\nversion = 2\n[[case]]\nname = \"a\"\nrun = \"schedule\"\n{given}{expect}")),
+            ("scene.toml", format!("pack = \"base\"\nmessage = \"Hi.\"\n{scene}")),
+        ]
+    };
+    folder.write("mine/pack.toml", MANIFEST);
+    folder.write("mine/scripts/watch.rhai", "fn card(blocks, scene) {\n    #{}\n}\n");
+    files(["nmae", "cart", "usr", "chat_histroy", "dpeth"]).iter().for_each(|(name, text)| folder.write(name, text));
+    let (exit, out, err) = folder.run(&["check", &folder.at("mine"), &folder.at("scene.toml"), "--fix"]);
+    assert_eq!((exit, err.as_str()), (0, ""), "{out}");
+    assert!(out.ends_with("7 changes made\n0 errors, 0 warnings\n"), "{out}");
+    for (name, text) in files(["name", "card", "user", "chat_history", "depth"]) {
+        assert_eq!(folder.read(name), text, "{name}");
+    }
+}
+
+/// A key whose value would not fit the known one, one that is there already, and a word that is only usual.
+#[test]
+fn keys_of_a_scene_that_are_not_certain_are_left_alone() {
+    let folder = Folder::new("unsure");
+    for (name, scene) in [
+        ("type", "lore.dpeth = \"deep\"\n"),
+        ("there", "names = { user = \"Ada\", usr = \"Bo\" }\n"),
+        ("word", "injections = [{ id = \"n\", text = \"x\", role = \"asistant\" }]\n"),
+    ] {
+        let (file, text) = (format!("{name}.toml"), format!("pack = \"base\"\nmessage = \"Hi.\"\n[scene]\n{scene}"));
+        folder.write(&file, &text);
+        let (_, out, err) = folder.run(&["check", &folder.at(&file), "--fix"]);
+        assert!(out.starts_with("nothing here has a remedy that is certain\n") && err.contains("scene.field"), "{name}: {out}{err}");
+        assert_eq!(folder.read(&file), text, "{name}");
+    }
+}
+
 #[test]
 fn an_old_number_is_raised_where_nothing_else_is_old() {
     let folder = Folder::new("old");

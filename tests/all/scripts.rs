@@ -99,19 +99,59 @@ fn passed(manifest: &str, body: &str) -> Result<Vec<Json>, String> {
     ran(&rules).map(|out| out.list("blocks").iter().map(|b| b.to_json()).collect()).map_err(|e| e.message)
 }
 
-/// A misspelt name is told, whether or not the table is open to other names, and before it is asked for rights.
+/// A misspelt name is told: as a warning in a table that is open to other names, and as an error before it is asked for rights.
 #[test]
 fn misspelt_names_that_a_script_sets_are_told() {
-    for manifest in ["", "[rhai]\nreads = [\"scene.card\", \"blocks\"]\nwrites = [\"scene.card.name\", \"blocks.text\"]\n"] {
-        let script = "fn f(items, scene) { #{ set: #{ \"card.descripton\": \"A tower.\" } } }";
-        let error = ran(&pack(manifest, script, PASS)).err().unwrap().message;
-        assert!(error.contains("there is no scene path `card.descripton`; did you mean `card.description`?"), "{error}");
-    }
+    let script = "fn f(items, scene) { #{ set: #{ \"card.descripton\": \"A tower.\" } } }";
+    let out = ran(&pack("", script, PASS)).unwrap();
+    let warnings = out.warnings();
+    let told: Vec<_> = warnings.iter().map(|warning| (warning.message.as_str(), warning.help.as_deref())).collect();
+    assert_eq!(told, [("`mine.rhai::f` sets `card.descripton`, which no rule reads", Some("did you mean `card.description`?"))]);
+    let manifest = "[rhai]\nreads = [\"scene.card\", \"blocks\"]\nwrites = [\"scene.card.name\", \"blocks.text\"]\n";
+    let error = ran(&pack(manifest, script, PASS)).err().unwrap().message;
+    assert!(error.contains("there is no scene path `card.descripton`; did you mean `card.description`?"), "{error}");
     let script = "fn f(items, scene) { items[0].txet = \"z\"; items[1].banana = 3; items }";
     let out = ran(&pack("", script, PASS)).unwrap();
     let warnings = out.warnings();
     let told: Vec<&str> = warnings.iter().map(|warning| warning.message.as_str()).collect();
     assert!(told.len() == 1 && told[0].contains("`mine.rhai::f` sets `txet`, which no rule reads"), "{told:?}");
+}
+
+/// A table that is open to other names takes one that is nearly one of its own, which is told once for all passes.
+#[test]
+fn a_name_in_an_open_table_that_is_nearly_a_declared_one_is_set_and_told() {
+    let scene = "kind = \"scene\"\nversion = 1\n[[path]]\nname = \"own\"\ntype = \"table\"\ndoc = \"Open to other names.\"\n\
+                 [[path]]\nname = \"own.last_user\"\ntype = \"text\"\ndoc = \"Who wrote last.\"\n";
+    let again = PASS.replace("own/x", "own/y");
+    let hooks = format!("kind = \"hooks\"\nversion = 1\n[[program]]\nname = \"own\"\nover = \"blocks\"\n{PASS}{again}");
+    let near = ("`mine.rhai::f` sets `own.last_used`, which no rule reads", Some("did you mean `own.last_user`?"));
+    for (path, told) in [("own.last_used", vec![near]), ("own.banana", vec![])] {
+        let script = format!("fn f(items, scene) {{ #{{ set: #{{ \"{path}\": \"z\" }} }} }}");
+        let files = [("scripts/mine.rhai", script.as_str()), ("hooks.toml", hooks.as_str()), ("scene.toml", scene)];
+        let out = ran(&own::pack("", &files).unwrap_or_else(|e| panic!("{e}"))).unwrap();
+        assert_eq!(out.get(path).to_json(), json!("z"), "{path}");
+        let warnings = out.warnings();
+        let said: Vec<_> = warnings.iter().map(|warning| (warning.message.as_str(), warning.help.as_deref())).collect();
+        assert_eq!(said, told, "{path}");
+    }
+}
+
+/// Each own field of items is compared with the declared ones once, whatever the number of items that have it; and of very many
+/// different ones only the first are.
+#[test]
+fn own_fields_of_items_are_compared_once_and_not_without_end() {
+    for (own, told) in [("zzqx", 1), ("zzqx_${n}", 0)] {
+        let script = format!(
+            "fn f(items, scene) {{
+                for n in 0..400 {{ let item = #{{ id: `n${{n}}` }}; item[`{own}`] = n; items.push(item); }}
+                items.push(#{{ id: \"z\", txet: \"z\" }});
+                items
+            }}"
+        );
+        let out = ran(&pack("", &script, PASS)).unwrap();
+        let slips = out.warnings().iter().filter(|warning| warning.message.contains("`txet`")).count();
+        assert_eq!(slips, told, "{own}");
+    }
 }
 
 /// What the old tables could do, views can.

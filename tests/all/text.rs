@@ -339,7 +339,7 @@ mod scripts {
         assert!(failure("fn f(n) { f(n + 1) } f(0)").contains("too deeply"));
         assert!(failure("let s = \"x\"; loop { s += s; }").contains("Length of string"));
         assert!(failure("let a = []; loop { a.push(1); }").contains("Size of array"));
-        assert!(failure(&format!("{}1{}", "(".repeat(500), ")".repeat(500))).contains("complex"));
+        assert!(failure(&format!("{}1{}", "(".repeat(500), ")".repeat(500))).contains("nested too deeply"));
         assert!(failure("let m = #{}; for n in 0..1000000 { m[n.to_string()] = n; }").contains("too many steps"));
         let tight = Scripts::new(ScriptLimits { operations: 50, ..ScriptLimits::default() });
         assert!(tight.compile("let sum = 0; for n in 0..100 { sum += n; }").unwrap().eval(&Map::default()).is_err());
@@ -391,6 +391,17 @@ mod scripts {
         let log = take_log();
         assert!(log[0] == "one" && log[1].ends_with('2'), "{log:?}");
         assert!(take_log().is_empty());
+    }
+
+    #[test]
+    fn texts_and_bytes_are_printed() {
+        let _ = take_log();
+        let source = "let b = blob(2, 65); debug(\"a\\n\"); print(b); debug(b); print(\"text\"); [b.to_string(), b.to_debug()]";
+        let given = Script::compile(source).unwrap().eval(&Map::default()).unwrap().to_json();
+        let log = take_log();
+        assert!(log.len() == 4 && log[0].ends_with(": \"a\\n\"") && log[3] == "text", "{log:?}");
+        assert_eq!(given[0], log[1]);
+        assert!(log[2].ends_with(given[1].as_str().unwrap()), "{log:?}");
     }
 
     #[test]

@@ -47,7 +47,7 @@ pub(in crate::cli) fn given(text: &str, rules: &Ruleset, show: &mut Show<'_, '_>
 }
 
 /// The tables of a list that a document is, or holds under a key.
-pub(in crate::cli) fn tables(mut document: Json, key: &str) -> Result<Vec<Json>, String> {
+fn tables(mut document: Json, key: &str) -> Result<Vec<Json>, String> {
     if let Some(inner) = document.get_mut(key) {
         document = inner.take();
     }
@@ -59,7 +59,7 @@ pub(in crate::cli) fn tables(mut document: Json, key: &str) -> Result<Vec<Json>,
 }
 
 /// The document of a file: of JSON, or of TOML where its name says so. The inner error says why it is none.
-pub(in crate::cli) fn document(file: &Path, show: &mut Show<'_, '_>) -> Result<Result<Json, String>, Stop> {
+fn document(file: &Path, show: &mut Show<'_, '_>) -> Result<Result<Json, String>, Stop> {
     let bytes = values_of(file, show)?;
     if file.extension().is_some_and(|extension| extension == "toml") {
         let text = std::str::from_utf8(&bytes).map_err(|error| error.to_string());

@@ -205,6 +205,42 @@ impl Inputs {
         ))
     }
 
+    /// The flags that are given and say something about a prompt, and nothing about the rules that it is built with.
+    fn given_for_a_prompt(&self) -> Vec<&'static str> {
+        let own = [
+            ("--character", self.character.is_some()),
+            ("--preset", !self.preset.is_empty()),
+            ("--chat", self.chat.is_some()),
+            ("--lorebook", !self.lorebook.is_empty()),
+            ("--persona", self.persona.is_some()),
+            ("--persona-file", self.persona_file.is_some()),
+            ("--message", self.message.is_some()),
+            ("--dialect", self.dialect.is_some()),
+            ("--type", self.kind.is_some()),
+            ("--seed", self.seed.is_some()),
+            ("--now", self.now.is_some()),
+            ("--set", !self.set.is_empty()),
+            ("--choose", !self.choose.is_empty()),
+            ("--tokenizer", self.tokenizer.is_some()),
+            ("--model", self.model.is_some()),
+            ("--strict", self.strict),
+        ];
+        let of_template = self.templated.given_for_a_prompt(self.pack.is_some());
+        own.into_iter().chain(of_template).filter(|(_, given)| *given).map(|(flag, _)| flag).collect()
+    }
+
+    /// Refuses flags that say something about a prompt where only rules are shown: `by` is what shows them.
+    pub(in crate::cli) fn refuse_prompt(&self, by: &str) -> Result<(), Stop> {
+        let given = self.given_for_a_prompt();
+        if given.is_empty() {
+            return Ok(());
+        }
+        let (have, them) = if given.len() == 1 { ("has", "it") } else { ("have", "them") };
+        let message = format!("`{}` {have} no effect with `{by}`: it shows rules, and builds no prompt", given.join("`, `"));
+        let help = format!("leave {them} out; the rules are those of the scene, of `--pack`, and of `--overlay`");
+        Err(Stop::could_not(Code::SceneField, message, help))
+    }
+
     /// Whether the flags say what is generated.
     pub(in crate::cli) fn has_type(&self) -> bool {
         self.kind.is_some()

@@ -2,15 +2,14 @@
 
 use std::path::Path;
 
-use serde_json::{Map as Object, Value as Json};
-
-use crate::diag::{Code, Diagnostic, suggest};
+use crate::diag::{Code, Diagnostic, Field, Node, Report, Sources, suggest};
 use crate::model::{Map, Scene, Value};
+use crate::pack::{Ruleset, json, toml};
 
-use crate::cli::inputs::files::shown;
-use crate::cli::inputs::lists::{document, tables};
+use crate::cli::inputs::files::{shown, utf8, values_of};
+use crate::cli::inputs::scene::{field_at, places};
 use crate::cli::layout::head;
-use crate::cli::output::Show;
+use crate::cli::output::{Placed, Show};
 use crate::cli::stop::{Exit, Stop};
 
 /// The most turns of one run.
@@ -18,6 +17,8 @@ pub(super) const MAX_TURNS: u16 = 1000;
 
 /// The list of a file of turns, as in a case.
 const LIST: &str = "turns";
+/// The keys that a file may have beside the list.
+const BESIDE: [&str; 2] = ["about", "$schema"];
 /// The keys of a turn.
 const KEYS: [&str; 3] = ["message", "reply", "scene"];
 /// Where the scene has what the user has typed.
@@ -33,15 +34,28 @@ pub(in crate::cli) struct Said {
     message: Option<String>,
     /// What the model answers, which the next turn finds in the chat.
     reply: Option<String>,
-    /// Values of the scene for this turn alone.
-    scene: Value,
+    /// Values of the scene for this turn alone, as they are written.
+    scene: Option<Node>,
+    /// The text of the file.
+    sources: Sources,
 }
 
 impl Said {
     /// Puts the turn into its scene.
     pub(in crate::cli) fn enter(&self, scene: &mut Scene) {
-        scene.merge(self.scene.clone());
+        scene.merge(self.scene());
         scene.set(INPUT, Value::text(self.message.as_deref().unwrap_or_default()));
+    }
+
+    /// Values of the scene for this turn alone.
+    pub(in crate::cli) fn scene(&self) -> Value {
+        self.scene.as_ref().map(Value::from).unwrap_or_default()
+    }
+
+    /// Where the file says what the turn may be warned of.
+    pub(in crate::cli) fn places(&self, rules: &Ruleset) -> Option<Placed> {
+        let scene = self.scene.as_ref()?;
+        Some(Placed { told: places(rules, &Value::from(scene), |path| field_at(scene, path)), sources: self.sources.clone() })
     }
 
     /// Adds to the chat what was said.
@@ -74,36 +88,98 @@ pub(super) fn read(file: &Path, scene: &Scene, show: &mut Show<'_, '_>) -> Resul
         let message = "the scene has a message, and the turns have theirs";
         return Err(Stop::could_not(Code::SceneField, message, "leave out the message of the scene, and write it into the first turn"));
     }
-    let wrong = |reason: String| {
-        let complaint = Diagnostic::error(Code::SceneField, format!("`{}` holds no turns: {reason}", shown(file)));
-        let help = format!("write a list `{LIST}` of tables with `{}`, each of which may be left out", KEYS.join("`, `"));
-        Stop::new(Exit::No, complaint.help(help))
-    };
-    let turns = document(file, show)?.and_then(|found| tables(found, LIST)).map_err(wrong)?;
-    if turns.is_empty() || turns.len() > MAX_TURNS.into() {
-        return Err(wrong(format!("it has {}, and from 1 to {MAX_TURNS} are played", turns.len())));
+    let text = utf8(file, values_of(file, show)?)?;
+    let text = text.strip_prefix('\u{FEFF}').unwrap_or(&text);
+    let mut reader = TurnsReader { shown: shown(file), sources: Sources::default(), report: Report::default() };
+    let source = reader.sources.add(&reader.shown, "", text);
+    let is_toml = file.extension().is_some_and(|extension| extension == "toml");
+    let root = if is_toml { toml::parse(source, text, &mut reader.report) } else { json::parse(source, text, &mut reader.report) };
+    let turns = root.map(|root| reader.turns(&root)).unwrap_or_default();
+    if reader.report.has_errors() {
+        reader.report.sort();
+        return Err(Stop::report(Exit::No, reader.report, reader.sources));
     }
-    let turns = turns.iter().enumerate();
-    turns.map(|(n, turn)| one(turn.as_object().unwrap_or(&Object::new())).map_err(|why| wrong(format!("turn {}: {why}", n + 1)))).collect()
+    show.report(&reader.report, &reader.sources);
+    Ok(turns)
 }
 
-/// One turn, or why it is none.
-fn one(turn: &Object<String, Json>) -> Result<Said, String> {
-    let mut out = Said::default();
-    for (key, value) in turn {
-        match (key.as_str(), value) {
-            ("message", Json::String(text)) => out.message = Some(text.clone()),
-            ("reply", Json::String(text)) => out.reply = Some(text.clone()),
-            ("scene", Json::Object(_)) => out.scene = Value::from(value),
-            (known, _) if KEYS.contains(&known) => {
-                let kind = if known == "scene" { "table" } else { "text" };
-                return Err(format!("`{known}` is {}, and must be a {kind}", head(&value.to_string(), 40)));
-            }
-            _ => {
-                let near = suggest::help(key, KEYS).map(|help| format!("; {help}")).unwrap_or_default();
-                return Err(format!("unknown key `{}`{near}", head(key, 40)));
+/// Reads a file of turns, and collects everything that is wrong with it.
+struct TurnsReader {
+    /// The name of the file in messages.
+    shown: String,
+    sources: Sources,
+    report: Report,
+}
+
+impl TurnsReader {
+    /// That the whole file holds no turns.
+    fn none(&mut self, node: &Node, reason: &str) {
+        let help = format!("write a list `{LIST}` of tables with `{}`, each of which may be left out", KEYS.join("`, `"));
+        let message = format!("`{}` holds no turns: {reason}", self.shown);
+        self.report.push(Diagnostic::error(Code::SceneField, message).at(node.span).help(help));
+    }
+
+    fn turns(&mut self, root: &Node) -> Vec<Said> {
+        for (key, field) in root.as_table().into_iter().flatten() {
+            let key: &str = key;
+            if key != LIST && !BESIDE.contains(&key) {
+                let known = suggest::nearest(key, [LIST].into_iter().chain(BESIDE));
+                let help = known.map_or_else(
+                    || format!("take it out: the file is a list `{LIST}`, and each turn has its own `{}`", KEYS.join("`, `")),
+                    |near| format!("did you mean `{near}`?"),
+                );
+                let complaint = Diagnostic::new(Code::SchemaUnknownKey, format!("a file of turns has no key `{}`", head(key, 40)));
+                self.report.push(complaint.at(field.key).help(help));
             }
         }
+        let Some(list) = root.get(LIST).unwrap_or(root).as_list() else {
+            self.none(root.get(LIST).unwrap_or(root), "it is neither a list nor a table with this key");
+            return Vec::new();
+        };
+        if list.is_empty() || list.len() > MAX_TURNS.into() {
+            self.none(root, &format!("it has {}, and from 1 to {MAX_TURNS} are played", list.len()));
+            return Vec::new();
+        }
+        list.iter().enumerate().map(|(n, turn)| self.turn(n + 1, turn)).collect()
     }
-    Ok(out)
+
+    /// One turn, by its number from 1.
+    fn turn(&mut self, number: usize, turn: &Node) -> Said {
+        let mut out = Said { sources: self.sources.clone(), ..Said::default() };
+        let Some(table) = turn.as_table() else {
+            let complaint = Diagnostic::new(Code::SchemaType, format!("turn {number} must be a table, but it is {}", turn.kind()));
+            let help = format!("write a table with `{}`, each of which may be left out", KEYS.join("`, `"));
+            self.report.push(complaint.at(turn.span).help(help));
+            return out;
+        };
+        for (key, field) in table {
+            match &**key {
+                "message" => out.message = self.text(number, key, &field.node),
+                "reply" => out.reply = self.text(number, key, &field.node),
+                "scene" if field.node.as_table().is_some() => out.scene = Some(field.node.clone()),
+                "scene" => self.other(number, key, &field.node, "a table"),
+                _ => self.unknown(number, key, field),
+            }
+        }
+        out
+    }
+
+    fn text(&mut self, number: usize, key: &str, node: &Node) -> Option<String> {
+        let text = node.as_text().map(str::to_owned);
+        if text.is_none() {
+            self.other(number, key, node, "a text");
+        }
+        text
+    }
+
+    fn other(&mut self, number: usize, key: &str, node: &Node, wanted: &str) {
+        let message = format!("turn {number}: `{key}` must be {wanted}, but it is {}", node.kind());
+        self.report.push(Diagnostic::new(Code::SchemaType, message).at(node.span).help(format!("write {wanted}, or take it out")));
+    }
+
+    fn unknown(&mut self, number: usize, key: &str, field: &Field) {
+        let help = suggest::help(key, KEYS).unwrap_or_default();
+        let message = format!("turn {number}: a turn has no key `{}`", head(key, 40));
+        self.report.push(Diagnostic::new(Code::SchemaUnknownKey, message).at(field.key).help(help));
+    }
 }

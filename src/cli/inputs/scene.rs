@@ -6,7 +6,7 @@
 use std::path::Path;
 
 use crate::assemble::{AssembledScene, ScenePart, assemble_scene, import_document, misfits, unread};
-use crate::diag::{Code, Diagnostic, Node, Report, Severity, Sources};
+use crate::diag::{Code, Data, Diagnostic, Node, Report, Severity, Sources, Span};
 use crate::engine::ErrorKind;
 use crate::import::{self, Container, Contents};
 use crate::model::options::TABLE;
@@ -20,7 +20,7 @@ use crate::cli::inputs::library;
 use crate::cli::inputs::options;
 use crate::cli::inputs::parts::Parts;
 use crate::cli::inputs::role::Role;
-use crate::cli::output::Show;
+use crate::cli::output::{Placed, Show};
 use crate::cli::stop::Exit;
 use crate::cli::stop::Stop;
 
@@ -85,13 +85,12 @@ pub(in crate::cli) fn of(parts: &Parts, rules: &Ruleset, show: &mut Show<'_, '_>
 fn check(parts: &Parts, rules: &Ruleset, scene: &Scene, show: &mut Show<'_, '_>) -> Result<(), Stop> {
     let mut report = Report::default();
     let mut found = misfits(rules, &scene.data);
-    show.places = parts.top.as_ref().map(|(root, sources)| {
-        let words = found.iter().filter(|misfit| !misfit.is_type).map(|misfit| (misfit.path.clone(), misfit.message.clone()));
+    let placed = parts.top.iter().map(|(root, sources)| {
         // beside `scene`, a scene file has some of its paths as keys of its own
-        let node = |path: &str| root.get("scene").and_then(|scene| node_at(scene, path)).or_else(|| root.get(path));
-        let at = |(path, message): (String, String)| Some((message, node(&path)?.span));
-        (words.chain(unread(rules, &scene.data)).filter_map(at).collect(), sources.clone())
+        let at = |path: &str| root.get("scene").and_then(|scene| field_at(scene, path)).or_else(|| field_at(root, path));
+        Placed { told: places(rules, &scene.data, at), sources: sources.clone() }
     });
+    show.places = placed.collect();
     // a value of the file that is no table gives way to the tables of other parts
     found.extend(misfits(rules, &parts.scene));
     let mut told: Vec<String> = Vec::new();
@@ -100,7 +99,7 @@ fn check(parts: &Parts, rules: &Ruleset, scene: &Scene, show: &mut Show<'_, '_>)
             continue;
         }
         told.push(misfit.path.clone());
-        let written = parts.written.as_ref().and_then(|(node, _)| node_at(node, &misfit.path));
+        let written = parts.written.as_ref().and_then(|(node, _)| field_at(node, &misfit.path)).map(|(_, node)| node);
         let by_set = parts.set.iter().any(|(path, _)| *path == misfit.path);
         let by_now = misfit.path == "now" && parts.now.is_some();
         let complaint = Diagnostic::error(Code::SceneType, misfit.message).help(misfit.help);
@@ -118,11 +117,25 @@ fn check(parts: &Parts, rules: &Ruleset, scene: &Scene, show: &mut Show<'_, '_>)
     Err(Stop::report(Exit::No, report, sources))
 }
 
-/// The value at a path of a file, such as `context.window` or `injections.0.depth`.
-fn node_at<'n>(root: &'n Node, path: &str) -> Option<&'n Node> {
-    path.split('.').try_fold(root, |node, name| match node.as_list() {
-        Some(list) => list.get(name.parse::<usize>().ok()?),
-        None => node.get(name),
+/// What a build warns of in the data of a scene, with the places: the key that no rule reads, else the value that does not
+/// fit. `at` finds the key and the value at a path in the file; what another part of the inputs says has no place in it.
+pub(in crate::cli) fn places<'n>(rules: &Ruleset, data: &Value, at: impl Fn(&str) -> Option<(Span, &'n Node)>) -> Vec<(String, Span)> {
+    let unread = unread(rules, data).into_iter().filter_map(|(path, message)| Some((message, at(&path)?.0)));
+    let odd = misfits(rules, data).into_iter().filter_map(|misfit| {
+        let (key, value) = at(&misfit.path)?;
+        let of_key = misfit.message.starts_with(&format!("no rule reads `{}`", misfit.path));
+        Some((misfit.message, if of_key { key } else { value.span }))
+    });
+    odd.chain(unread).collect()
+}
+
+/// The key and the value at a path of a file, such as `context.window` or `injections.0.depth`. An element of a list has no
+/// key, and stands for it.
+pub(in crate::cli) fn field_at<'n>(root: &'n Node, path: &str) -> Option<(Span, &'n Node)> {
+    path.split('.').try_fold((root.span, root), |(_, node), name| match &node.data {
+        Data::List(list) => list.get(name.parse::<usize>().ok()?).map(|element| (element.span, element)),
+        Data::Table(table) => table.get(name).map(|field| (field.key, &field.node)),
+        _ => None,
     })
 }
 

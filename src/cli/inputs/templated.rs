@@ -64,6 +64,19 @@ impl Templated {
         self.template.is_some() || self.given.task.is_some()
     }
 
+    /// The flags that say nothing about the rules that are loaded, and whether they are given. Without `--pack` (`has_pack`),
+    /// a template or its task says which pack is loaded, and a template of a file is laid over it.
+    pub(in crate::cli) fn given_for_a_prompt(&self, has_pack: bool) -> [(&'static str, bool); 4] {
+        let is_file = self.template.as_deref().is_some_and(|text| matches!(Named::typed(text, Path::new("")), Named::File(_)));
+        let named = has_pack && !is_file;
+        [
+            ("--template", named && self.template.is_some()),
+            ("--task", named && self.given.task.is_some()),
+            ("--data", self.given.data.is_some()),
+            ("--max-tokens", self.given.max_tokens.is_some()),
+        ]
+    }
+
     /// Lays the flags over the parts.
     pub(in crate::cli) fn over(&self, parts: &mut Parts) {
         if let Some(template) = &self.template {

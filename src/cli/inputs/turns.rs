@@ -11,7 +11,7 @@ use crate::pack::Ruleset;
 use crate::testing::turns::Chat;
 
 use crate::cli::inputs::files::{shown, utf8, values_of, write_file};
-use crate::cli::inputs::said::{self, MAX_TURNS};
+use crate::cli::inputs::said::{self, MAX_TURNS, Said};
 use crate::cli::layout::head;
 use crate::cli::output::Show;
 use crate::cli::stop::{Exit, Stop};
@@ -77,13 +77,13 @@ impl Turns {
         }
     }
 
-    /// Plays the turns, and returns what each shows.
+    /// Plays the turns, and returns what each shows. `turn` is given the scene of a turn, and what a file says of it.
     pub(in crate::cli) fn play(
         &self,
         rules: &Ruleset,
         scene: &Scene,
         show: &mut Show<'_, '_>,
-        mut turn: impl FnMut(Scene, &mut Show<'_, '_>) -> Result<Left, Stop>,
+        mut turn: impl FnMut(Scene, Option<&Said>, &mut Show<'_, '_>) -> Result<Left, Stop>,
     ) -> Result<Vec<Json>, Stop> {
         let mut chat = match &self.state {
             Some(file) => stored(file, show)?.map_or_else(Chat::default, Chat::with),
@@ -102,6 +102,7 @@ impl Turns {
         };
         let mut all = Vec::new();
         let mut grown = scene.clone();
+        let placed = show.places.len();
         for (n, said) in (0_i64..).zip(&said) {
             let mut own = Scene { draws: draws.clone(), ..grown.clone() };
             if let Some(counted) = counted.filter(|_| n > 0) {
@@ -112,9 +113,11 @@ impl Turns {
             if let Some(said) = said {
                 said.enter(&mut own);
                 said.leave(&mut grown);
+                show.places.extend(said.places(rules));
             }
             let began = own.clone();
-            let left = turn(own, show)?;
+            let left = turn(own, said.as_ref(), show)?;
+            show.places.truncate(placed);
             chat.leave(&began, &left.patch);
             if let Some(draws) = &mut draws {
                 draws.drain(..draws.len().saturating_sub(left.draws));

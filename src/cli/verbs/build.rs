@@ -71,7 +71,7 @@ impl Build {
         scene.trace = matches!(self.dump, Link::Draft(_));
         let previous = self.inputs.previous(show)?;
         self.turns.warn_of_same_chat(show);
-        let all = self.turns.play(&rules, &scene, show, |scene, show| self.once(&rules, &scene, previous.as_ref(), show))?;
+        let all = self.turns.play(&rules, &scene, show, |scene, _, show| self.once(&rules, &scene, previous.as_ref(), show))?;
         show.json(&self.turns.joined(all));
         Ok(Exit::Done)
     }

@@ -10,6 +10,10 @@ use crate::cli::output::Show;
 use crate::import::Contents;
 use crate::program::foreign::{Fate, FieldReport, Imported};
 
+/// The most characters that the table shows of a field, and of what is said about it.
+const FIELD: usize = 80;
+const NOTE: usize = 200;
+
 /// Shows what became of each field of a file.
 pub(in crate::cli) fn report(brought: &Imported, contents: &Contents, file: &Path, show: &mut Show<'_, '_>) {
     let skipped = contents.skipped;
@@ -22,8 +26,11 @@ pub(in crate::cli) fn report(brought: &Imported, contents: &Contents, file: &Pat
         show.json(&out);
         return;
     }
-    let rows: Vec<Vec<String>> =
-        brought.fields.iter().map(|f| vec![fate(f.fate).to_owned(), head(&counted(f), 44), head(&f.to, 40), head(&f.note, 80)]).collect();
+    let rows: Vec<Vec<String>> = brought
+        .fields
+        .iter()
+        .map(|f| vec![fate(f.fate).to_owned(), head(&counted(f), FIELD), head(&f.to, FIELD), head(&f.note, NOTE)])
+        .collect();
     let lines = if skipped > 0 { format!("; {} lines kept, {skipped} skipped", contents.kept) } else { String::new() };
     show.result(&format!("format {}\n{}{}{lines}\n", brought.format, table(&rows), counts(brought)));
 }

@@ -13,6 +13,7 @@ mod explain;
 mod fields;
 mod fmt;
 mod import;
+mod lost;
 mod new;
 mod ops;
 mod options;

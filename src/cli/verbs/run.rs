@@ -75,13 +75,15 @@ impl Run {
             named.collect()
         };
         shown.iter().try_for_each(|name| lists::known(&rules, name))?;
-        let told = doubts(&rules, &scene, &given);
-        if scene.strict && !told.is_empty() {
-            let errors: Report = told.into_iter().map(|told| Diagnostic { severity: Severity::Error, ..told }).collect();
-            return Err(Stop::report(Exit::No, errors, rules.sources().clone()));
-        }
-        show.warnings(&told, rules.sources());
-        let all = self.turns.play(&rules, &scene, show, |scene, show| self.once(&rules, &scene, &given, &shown, show))?;
+        tell(doubts(&rules, &scene, &given), scene.strict, &rules, show)?;
+        let all = self.turns.play(&rules, &scene, show, |scene, said, show| {
+            if let Some(said) = said {
+                // what the turn alone says of the scene
+                let own = Scene { data: said.scene(), ..Scene::default() };
+                tell(doubts(&rules, &own, &[]), scene.strict, &rules, show)?;
+            }
+            self.once(&rules, &scene, &given, &shown, show)
+        })?;
         if show.is_json() {
             show.json(&self.turns.joined(all));
             return Ok(Exit::Done);
@@ -167,6 +169,16 @@ impl Run {
         }
         Ok(Left { result, patch, draws: outcome.draws_left() })
     }
+}
+
+/// Warns of what is doubtful; of a strict scene it is an error.
+fn tell(told: Vec<Diagnostic>, strict: bool, rules: &Ruleset, show: &mut Show<'_, '_>) -> Result<(), Stop> {
+    if !strict || told.is_empty() {
+        show.warnings(&told, rules.sources());
+        return Ok(());
+    }
+    let errors: Report = told.into_iter().map(|told| Diagnostic { severity: Severity::Error, ..told }).collect();
+    Err(Stop::report(Exit::No, errors, rules.sources().clone()))
 }
 
 /// What a build would say of the scene, and the same of the items of `--list`.

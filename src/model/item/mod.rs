@@ -121,6 +121,8 @@ pub struct Item {
     rest: Option<Arc<Map>>,
     /// Fields that the source set to null. They count as missing; [`Item::as_said`] returns them again.
     nulls: Option<Box<[FieldId]>>,
+    /// The item as a table, if it was made one to be given to functions and has not changed since.
+    table: Option<Value>,
 }
 
 impl Item {
@@ -165,7 +167,9 @@ impl Item {
         self.nulls.as_ref().is_some_and(|nulls| nulls.contains(&id))
     }
 
+    /// Notes that a field changes.
     fn mark(&mut self, id: FieldId, value: &Value) {
+        self.table = None;
         self.there.put(id, !value.is_null());
         self.on.put(id, value.truthy());
     }

@@ -27,8 +27,8 @@ struct Kept {
 impl Tables {
     /// [`Item::to_value`], which costs half as much if an item with the same fields was made a table before.
     pub(crate) fn of(&mut self, item: &Item, names: &Fields) -> Value {
-        if let Some(own) = item.own() {
-            return own.clone();
+        if let Some(known) = item.table.as_ref().or_else(|| item.own()) {
+            return known.clone();
         }
         let Some(kept) = self.kept.iter_mut().find(|kept| kept.ids == item.ids) else {
             self.keep(&item.ids);
@@ -45,6 +45,13 @@ impl Tables {
         }
         item.add_rest(&mut table);
         Value::map(table)
+    }
+
+    /// [`Tables::of`], which the item remembers until it changes.
+    pub(crate) fn kept(&mut self, item: &mut Item, names: &Fields) -> Value {
+        let table = self.of(item, names);
+        item.table = Some(table.clone());
+        table
     }
 
     fn keep(&mut self, ids: &[FieldId]) {

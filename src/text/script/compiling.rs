@@ -5,7 +5,8 @@ use std::sync::Arc;
 use rhai::{AST, Engine, Position};
 
 use super::error::ScriptError;
-use super::tokens::{self, Large, Unreadable};
+use super::large::{Large, is_small};
+use super::tokens::Unreadable;
 use super::written::Written;
 
 /// Compiles a script with its payments. `tokens` are those of all scripts so far.
@@ -14,30 +15,27 @@ pub(super) fn compiled(engine: &Engine, source: &str, file: &Arc<str>, tokens: &
         let failed = |e: rhai::ParseError| ScriptError::new(e.err_type().to_string(), e.position()).within(file);
         engine.compile(text).map_err(failed)
     };
-    let refused = |message: &str, at: Position| Err(ScriptError::new(message, at).within(file));
+    let refused = |message: &str, at: usize| Err(ScriptError::new(message, position(source, at)).within(file));
     let written = match Written::new(source) {
         Ok(written) => written,
+        Err((Unreadable::Name(at), _)) => return refused("names that begin with `__` belong to the engine", at),
         Err((Unreadable::Copying(at), _)) => {
             let message = "`curry` and `is_shared` are reserved words; a closure such as `|x| f(a, x)` holds values";
-            return refused(message, position(source, at));
+            return refused(message, at);
         }
-        Err((Unreadable::Large(at, what), _)) => return refused(&what.message(), position(source, at)),
-        Err((why, plain)) => {
-            if tokens::is_small(source) {
-                // the interpreter says what is wrong, and where
+        Err((Unreadable::Large(at, what), _)) => return refused(&what.message(), at),
+        Err((Unreadable::Deep(at), _)) => return refused("brackets are nested too deeply", at),
+        Err((Unreadable::Syntax(at), plain)) => {
+            if is_small(source) {
+                // the interpreter says more exactly what is wrong
                 compile(source).map_err(|error| error.of(&plain))?;
             }
-            let message = match why {
-                Unreadable::Name => "names that begin with `__` belong to the engine",
-                Unreadable::Deep => "brackets are nested too deeply",
-                _ => "a text, a comment or a bracket is not closed",
-            };
-            return refused(message, Position::NONE);
+            return refused("a text, a comment or a bracket is not closed, or it closes nothing", at);
         }
     };
     *tokens = tokens.saturating_add(written.tokens);
-    if *tokens > tokens::MOST_TOKENS_OF_ALL {
-        return refused(&Large::message_of_all(), position(source, 0));
+    if Large::TokensOfAll.is_over(*tokens) {
+        return refused(&Large::TokensOfAll.message(), 0);
     }
     let mut ast = compile(&written.text).map_err(|error| error.of(&written))?;
     if !file.is_empty() {

@@ -6,12 +6,12 @@ use std::sync::Arc;
 
 use rhai::{Array, Blob, Dynamic, Engine, EvalAltResult, FnPtr, INT, ImmutableString, Map, NativeCallContext, Position};
 
-use super::ScriptLimits;
 use super::natives::{Kind, natives};
 use super::place::{self, Place};
 use super::printing;
 use super::shown::View;
 use super::words::CAUGHT;
+use super::{ScriptLimits, json};
 use crate::model::{Value, Written};
 use crate::text::{work, written};
 
@@ -44,6 +44,8 @@ struct Given {
     weight: Option<Weight>,
     /// The bytes of the longest text that the script has: that became one of it, that it made, or that stands in it.
     longest: usize,
+    /// The bytes that were added to texts of which it is not known how long they are.
+    appended: usize,
 }
 
 /// A call of a script, as long as its operations are counted.
@@ -140,9 +142,9 @@ pub(super) fn register(engine: &mut Engine, plain: &Arc<Engine>, limits: ScriptL
         let race = error.read_lock::<Map>().is_some_and(|error| error.get("error").is_some_and(|name| name.to_string() == "ErrorDataRace"));
         if race { Err(raced(at)) } else { Ok(Dynamic::UNIT) }
     });
-    engine.register_fn("parse_json", |ctx: NativeCallContext<'_>, json: ImmutableString| -> Outcome<Dynamic> {
-        parsing(&json).map_err(|_| terminated(ctx.call_position()))?;
-        ctx.engine().parse_json(json.as_str(), true).map(Dynamic::from_map)
+    engine.register_fn("parse_json", |ctx: NativeCallContext<'_>, text: ImmutableString| -> Outcome<Dynamic> {
+        json::parsing(&text).map_err(|_| terminated(ctx.call_position()))?;
+        ctx.engine().parse_json(text.as_str(), true).map(Dynamic::from_map)
     });
     // what filters ask of most items is not looked up again in the packages
     // it takes a copy of the text, so that the interpreter does not write the text back to the field that it was read from
@@ -188,8 +190,14 @@ pub(super) fn register(engine: &mut Engine, plain: &Arc<Engine>, limits: ScriptL
                 if *name == "replace" {
                     replacing(args, limits.text, at)?;
                 }
-                let inner: NativeCallContext<'_> = (&*plain, *name, None, ctx.global_runtime_state(), at).into();
-                let result = inner.call_native_fn_raw(name, true, args);
+                // the interpreter itself prints what these two give
+                let called = match *name {
+                    "print" => "to_string",
+                    "debug" => "to_debug",
+                    other => other,
+                };
+                let inner: NativeCallContext<'_> = (&*plain, called, None, ctx.global_runtime_state(), at).into();
+                let result = inner.call_native_fn_raw(called, true, args);
                 // a text inside of a table or list is not read when it grows, and its letters are paid by its length
                 met(args.first().map_or(0, |value| text_of(value)));
                 result
@@ -211,20 +219,6 @@ fn caught(error: &Dynamic, at: Position) -> Outcome<()> {
     let texts = (weight.text / CAUGHT_BYTES_PER_STEP) as u64;
     let steps = STEPS_PER_CAUGHT.saturating_add(weight.nodes() as u64).saturating_add(texts);
     work::spend(steps).and_then(|()| work::make(weight.text)).map_err(|_| terminated(at))
-}
-
-/// Steps for each byte of a JSON text that a script reads.
-const STEPS_PER_BYTE_OF_JSON: u64 = 8;
-
-/// Pairs of fields of a JSON text that are compared within a step of the work of a build: the interpreter compares the name of
-/// each field with those before it.
-const PAIRS_PER_STEP: u64 = 2;
-
-/// Pays for a JSON text that a script reads. It counts colons, of which each field has one.
-fn parsing(json: &str) -> Result<(), work::Exceeded> {
-    let fields = json.bytes().filter(|byte| *byte == b':').count() as u64;
-    let bytes = (json.len() as u64).saturating_mul(STEPS_PER_BYTE_OF_JSON);
-    work::spend(bytes.saturating_add(fields.saturating_mul(fields) / PAIRS_PER_STEP))
 }
 
 /// The work of waiting for a value that is being changed: the interpreter waits 50 ms and more before it gives up.
@@ -318,9 +312,14 @@ pub(super) fn met(length: usize) {
     GIVEN.with_borrow_mut(|given| given.longest = given.longest.max(length));
 }
 
-/// The bytes of the longest text that the running script has.
+/// Notes that so many bytes were added to a text somewhere.
+pub(super) fn appended(length: usize) {
+    GIVEN.with_borrow_mut(|given| given.appended = given.appended.saturating_add(length));
+}
+
+/// The bytes of the longest text that the running script may have.
 pub(super) fn longest() -> usize {
-    GIVEN.with_borrow(|given| given.longest)
+    GIVEN.with_borrow(|given| given.longest.saturating_add(given.appended))
 }
 
 /// Counts and pays one operation; false if the call may do no more.

@@ -6,11 +6,12 @@
 use rhai::{Dynamic, Engine, EvalAltResult, EvalContext, Expr, Expression, INT, Position, Scope};
 
 use super::ScriptLimits;
+use super::growing::grown;
 use super::letters::{indexed, lessened, lettered};
 use super::paid::{free, operation, pay};
 use super::place;
 use super::shown::View;
-use super::words::{COPY, LENGTH, LESSENED, LETTER, MADE, PLACE};
+use super::words::{COPY, GROWN, LENGTH, LESSENED, LETTER, MADE, PLACE, WRITTEN};
 
 type Outcome<T> = Result<T, Box<EvalAltResult>>;
 type Context<'a, 's, 'ps, 'g, 'c, 't> = EvalContext<'a, 's, 'ps, 'g, 'c, 't>;
@@ -61,6 +62,19 @@ pub(super) fn register(engine: &mut Engine, limits: ScriptLimits) {
     };
     let letter = |context: &mut Context<'_, '_, '_, '_, '_, '_>, inputs: &[Expression<'_>]| put(context, inputs, lettered);
     let less = |context: &mut Context<'_, '_, '_, '_, '_, '_>, inputs: &[Expression<'_>]| put(context, inputs, lessened);
+    // what stands in a script may be larger than what it may make
+    let unlimited = ScriptLimits { text: 0, list: 0, map: 0, ..limits };
+    let written = move |context: &mut Context<'_, '_, '_, '_, '_, '_>, inputs: &[Expression<'_>]| {
+        let Some(input) = inputs.first() else { return Ok(Dynamic::UNIT) };
+        evaluated(input, input.start_position(), context, &unlimited)
+    };
+    let grows = |context: &mut Context<'_, '_, '_, '_, '_, '_>, inputs: &[Expression<'_>]| {
+        free();
+        let [target, value] = inputs else { return Ok(Dynamic::UNIT) };
+        let value = value.eval_with_context(context)?.flatten();
+        grown(target, &value, context);
+        Ok(value)
+    };
     // if one of these could not be registered, no script would compile
     let _ = engine.register_custom_syntax([COPY, "(", "$expr$", ")"], false, copied);
     let _ = engine.register_custom_syntax([MADE, "(", "$expr$", ")"], false, made);
@@ -69,6 +83,8 @@ pub(super) fn register(engine: &mut Engine, limits: ScriptLimits) {
     // these stand in front of all that is assigned, which ends where the assignment ends
     let _ = engine.register_custom_syntax([LETTER, "(", "$expr$", ")", "$expr$"], false, letter);
     let _ = engine.register_custom_syntax([LESSENED, "(", "$expr$", ")", "$expr$"], false, less);
+    let _ = engine.register_custom_syntax([WRITTEN, "(", "$expr$", ")"], false, written);
+    let _ = engine.register_custom_syntax([GROWN, "(", "$expr$", ")", "$expr$"], false, grows);
 }
 
 /// The variable that a part of a script names; `None`: it names none.

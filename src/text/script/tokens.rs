@@ -1,80 +1,27 @@
-//! The tokens of a script, and how many of them a script may have.
-//!
-//! The parser and the optimizer of the interpreter take the square of the number of cases, fields, parameters and constants,
-//! and a list of a script takes a hundred times the memory of its text. So a script that has too many is not given to them.
+//! The tokens of a script, and how many of everything it has.
 
 use std::ops::Range;
 
+use super::large::{Counts, Large};
 use super::literals::{comment, number, quoted, raw};
 use super::words::{OWN, RESERVED};
 
 /// The deepest nesting of brackets and of expressions in texts.
 const DEEPEST: usize = 256;
 
-/// The most commas inside of one pair of brackets, and the most cases of one `switch`.
-const MOST_COMMAS: usize = 2_000;
-
-/// The most constants of a script.
-const MOST_CONSTANTS: usize = 2_000;
-
-/// The most tokens of a script.
-const MOST_TOKENS: usize = 200_000;
-
-/// The most tokens of all scripts of a pack.
-pub(super) const MOST_TOKENS_OF_ALL: usize = 500_000;
-
-/// The most bytes of a script that cannot be read, and that the interpreter is given all the same, to say what is wrong.
-const MOST_UNREAD: usize = 1 << 20;
-
-/// Why a script cannot be changed: the interpreter is given it as it is, and refuses it too.
+/// Why a script cannot be changed, and where that is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Unreadable {
-    /// A text, a comment or a bracket is not closed; the interpreter says where.
-    Syntax,
+    /// A text, a comment or a bracket is not closed, or a mark means nothing. The interpreter refuses it too.
+    Syntax(usize),
     /// It uses a name of the engine.
-    Name,
-    /// It uses a word that copies a value in each call. Where the word begins.
+    Name(usize),
+    /// It uses a word that copies a value in each call.
     Copying(usize),
     /// Brackets are nested too deeply.
-    Deep,
-    /// It has more of something than compiling it may take. Where that is, and what.
+    Deep(usize),
+    /// It has more of something than compiling it may take.
     Large(usize, Large),
-}
-
-/// What a script has too many of.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Large {
-    Commas,
-    Cases,
-    Constants,
-    Tokens,
-}
-
-impl Large {
-    /// What is wrong, and what to do.
-    pub(super) fn message(self) -> String {
-        let rows = "keep a large table as rows of a table of the pack, or split it";
-        match self {
-            Self::Commas => format!("more than {MOST_COMMAS} elements, fields or parameters stand in one pair of brackets; {rows}"),
-            Self::Cases => format!("more than {MOST_COMMAS} cases stand in one pair of brackets; {rows}"),
-            Self::Constants => format!("the script has more than {MOST_CONSTANTS} constants; {rows}"),
-            Self::Tokens => format!("the script has more than {MOST_TOKENS} words, numbers, texts and marks; split the script, or {rows}"),
-        }
-    }
-
-    /// The same for all scripts of a pack together.
-    pub(super) fn message_of_all() -> String {
-        format!(
-            "the scripts up to this one have more than {MOST_TOKENS_OF_ALL} words, numbers, texts and marks together; \
-             keep large tables as rows of tables of the pack, or leave scripts out"
-        )
-    }
-}
-
-/// Whether the interpreter may read a script whose tokens are not known: it has few of everything, wherever that stands.
-pub(super) fn is_small(source: &str) -> bool {
-    let few = |what: &str, most: usize| source.matches(what).nth(most).is_none();
-    source.len() <= MOST_UNREAD && few(",", MOST_COMMAS) && few("=>", MOST_COMMAS) && few("const", MOST_CONSTANTS)
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -97,9 +44,11 @@ pub(super) struct Lexer<'a> {
     pub(super) tokens: Vec<Token>,
     /// The numbers of the brackets that are open.
     open: Vec<usize>,
-    /// The commas and the cases outside of all brackets, and inside of each that is open.
-    counts: Vec<(usize, usize)>,
+    /// What stands outside of all brackets, and inside of each that is open.
+    counts: Vec<Counts>,
     constants: usize,
+    /// The next brace begins the body of a function.
+    declares: bool,
     /// Where a carriage return ends a line for the interpreter.
     pub(super) breaks: Vec<usize>,
 }
@@ -111,13 +60,22 @@ const MARKS: &[&str] = &[
 
 impl<'a> Lexer<'a> {
     pub(super) fn new(source: &'a str) -> Self {
-        Self { source, tokens: Vec::new(), open: Vec::new(), counts: vec![(0, 0)], constants: 0, breaks: Vec::new() }
+        Self {
+            source,
+            tokens: Vec::new(),
+            open: Vec::new(),
+            counts: vec![Counts::default()],
+            constants: 0,
+            declares: false,
+            breaks: Vec::new(),
+        }
     }
 
     /// Reads the whole script.
     pub(super) fn all(&mut self) -> Result<(), Unreadable> {
         self.code(0, self.source.len(), 0)?;
-        if self.open.is_empty() { Ok(()) } else { Err(Unreadable::Syntax) }
+        let open = self.open.last().and_then(|open| self.tokens.get(*open));
+        open.map_or(Ok(()), |open| Err(Unreadable::Syntax(open.at.start)))
     }
 
     fn rest(&self, at: usize, end: usize) -> &str {
@@ -132,38 +90,52 @@ impl<'a> Lexer<'a> {
     }
 
     fn push(&mut self, kind: Kind, at: Range<usize>) -> Result<(), Unreadable> {
-        if self.tokens.len() >= MOST_TOKENS {
+        if Large::Tokens.is_over(self.tokens.len() + 1) {
             return Err(Unreadable::Large(at.start, Large::Tokens));
         }
         self.tokens.push(Token { kind, at });
         Ok(())
     }
 
-    /// Counts a comma or a case of the bracket that is open.
+    /// Counts something inside of the brackets that are open.
     fn count(&mut self, what: Large, at: usize) -> Result<(), Unreadable> {
-        let Some((commas, cases)) = self.counts.last_mut() else { return Ok(()) };
-        let count = if what == Large::Cases { cases } else { commas };
-        *count += 1;
-        if *count > MOST_COMMAS { Err(Unreadable::Large(at, what)) } else { Ok(()) }
+        let counted = self.counts.last_mut().is_none_or(|counts| counts.add(what));
+        if counted { Ok(()) } else { Err(Unreadable::Large(at, what)) }
     }
 
     fn constant(&mut self, at: usize) -> Result<(), Unreadable> {
         self.constants += 1;
-        if self.constants > MOST_CONSTANTS { Err(Unreadable::Large(at, Large::Constants)) } else { Ok(()) }
+        if Large::Constants.is_over(self.constants) { Err(Unreadable::Large(at, Large::Constants)) } else { Ok(()) }
     }
 
     fn open(&mut self, at: Range<usize>) -> Result<(), Unreadable> {
         if self.open.len() > DEEPEST {
-            return Err(Unreadable::Deep);
+            return Err(Unreadable::Deep(at.start));
         }
         self.open.push(self.tokens.len());
-        self.counts.push((0, 0));
+        self.counts.push(Counts::default());
         self.push(Kind::Mark(None), at)
     }
 
+    /// The brace of a block.
+    fn block(&mut self, at: Range<usize>) -> Result<(), Unreadable> {
+        let start = at.start;
+        let declares = std::mem::take(&mut self.declares);
+        if !declares {
+            self.count(Large::Blocks, start)?;
+        }
+        self.open(at)?;
+        if declares && let Some(counts) = self.counts.last_mut() {
+            *counts = Counts::of_function();
+        }
+        Ok(())
+    }
+
     fn close(&mut self, at: Range<usize>) -> Result<(), Unreadable> {
-        let open = self.open.pop().ok_or(Unreadable::Syntax)?;
-        self.counts.pop();
+        let open = self.open.pop().ok_or(Unreadable::Syntax(at.start))?;
+        if let (Some(inner), Some(outer)) = (self.counts.pop(), self.counts.last_mut()) {
+            outer.join(&inner).map_err(|what| Unreadable::Large(at.start, what))?;
+        }
         let closing = self.tokens.len();
         if let Some(token) = self.tokens.get_mut(open) {
             token.kind = Kind::Mark(Some(closing));
@@ -171,10 +143,25 @@ impl<'a> Lexer<'a> {
         self.push(Kind::Mark(None), at)
     }
 
+    /// Looks at a word that has a meaning of its own.
+    fn word(&mut self, word: &str, at: usize) -> Result<(), Unreadable> {
+        match word {
+            "const" => self.constant(at),
+            "let" => self.count(Large::Variables, at),
+            "fn" => {
+                self.declares = true;
+                Ok(())
+            }
+            word if OWN.contains(&word) => Err(Unreadable::Name(at)),
+            word if RESERVED.contains(&word) => Err(Unreadable::Copying(at)),
+            _ => Ok(()),
+        }
+    }
+
     /// Reads code up to `end`, or up to the brace that closes an expression inside of a text. Returns where it ends.
     fn code(&mut self, start: usize, end: usize, depth: usize) -> Result<usize, Unreadable> {
         if depth > DEEPEST / 8 {
-            return Err(Unreadable::Deep);
+            return Err(Unreadable::Deep(start));
         }
         let floor = self.open.len();
         let mut at = start;
@@ -191,18 +178,11 @@ impl<'a> Lexer<'a> {
                 at += rest.find(['\r', '\n']).unwrap_or(rest.len());
                 self.ends_line(at);
             } else if rest.starts_with("/*") {
-                at = comment(rest).map(|length| at + length).ok_or(Unreadable::Syntax)?;
+                at = comment(rest).map(|length| at + length).ok_or(Unreadable::Syntax(at))?;
             } else if c.is_alphabetic() || c == '_' {
                 let length = rest.find(|c: char| !(c.is_alphanumeric() || c == '_')).unwrap_or(rest.len());
-                if rest.get(..length).is_some_and(|word| OWN.contains(&word)) {
-                    return Err(Unreadable::Name);
-                }
-                if rest.get(..length).is_some_and(|word| RESERVED.contains(&word)) {
-                    return Err(Unreadable::Copying(at));
-                }
-                if rest.get(..length) == Some("const") {
-                    self.constant(at)?;
-                }
+                let word = self.source.get(at..at + length).unwrap_or_default();
+                self.word(word, at)?;
                 self.push(Kind::Word, at..at + length)?;
                 at += length;
             } else if c.is_ascii_digit() {
@@ -210,15 +190,15 @@ impl<'a> Lexer<'a> {
                 self.push(Kind::Literal, at..at + length)?;
                 at += length;
             } else if c == '"' || c == '\'' {
-                let length = quoted(rest, c).ok_or(Unreadable::Syntax)?;
+                let length = quoted(rest, c).ok_or(Unreadable::Syntax(at))?;
                 self.push(Kind::Literal, at..at + length)?;
                 at += length;
             } else if c == '#' && !rest.starts_with("#{") {
                 if !rest.trim_start_matches('#').starts_with('"') {
                     // such a mark means nothing
-                    return Err(Unreadable::Syntax);
+                    return Err(Unreadable::Syntax(at));
                 }
-                let length = raw(rest).ok_or(Unreadable::Syntax)?;
+                let length = raw(rest).ok_or(Unreadable::Syntax(at))?;
                 self.push(Kind::Literal, at..at + length)?;
                 at += length;
             } else if c == '`' {
@@ -229,7 +209,8 @@ impl<'a> Lexer<'a> {
                 let mark = MARKS.iter().find(|mark| rest.starts_with(**mark)).map_or(width, |mark| mark.len());
                 let place = at..at + mark;
                 match rest.get(..mark).unwrap_or_default() {
-                    "(" | "[" | "{" | "#{" | "?[" => self.open(place)?,
+                    "{" => self.block(place)?,
+                    "(" | "[" | "#{" | "?[" => self.open(place)?,
                     ")" | "]" | "}" => self.close(place)?,
                     "," => {
                         self.count(Large::Commas, at)?;
@@ -239,12 +220,16 @@ impl<'a> Lexer<'a> {
                         self.count(Large::Cases, at)?;
                         self.push(Kind::Mark(None), place)?;
                     }
+                    ";" => {
+                        self.count(Large::Statements, at)?;
+                        self.push(Kind::Mark(None), place)?;
+                    }
                     _ => self.push(Kind::Mark(None), place)?,
                 }
                 at += mark;
             }
         }
-        if depth > 0 { Err(Unreadable::Syntax) } else { Ok(at) }
+        if depth > 0 { Err(Unreadable::Syntax(start)) } else { Ok(at) }
     }
 
     /// Reads a text that holds expressions: the whole is one literal, with the tokens of the expressions before it.
@@ -255,7 +240,7 @@ impl<'a> Lexer<'a> {
         self.open(start..start)?;
         loop {
             let rest = self.rest(at, end);
-            let c = rest.chars().next().ok_or(Unreadable::Syntax)?;
+            let c = rest.chars().next().ok_or(Unreadable::Syntax(start))?;
             if rest.starts_with("``") {
                 at += 2;
             } else if c == '`' {

@@ -14,6 +14,10 @@ pub(super) const PLACE: &str = "__place";
 pub(super) const LETTER: &str = "__letter";
 /// What pays for what `-=` takes out of a text.
 pub(super) const LESSENED: &str = "__lessened";
+/// What pays for a long value that stands in the script.
+pub(super) const WRITTEN: &str = "__written";
+/// What notes how long a text inside of a table or list becomes by `+=`.
+pub(super) const GROWN: &str = "__grown";
 
 /// The function that looks at an error that a script catches.
 pub(super) const CAUGHT: &str = "__caught";
@@ -22,7 +26,7 @@ pub(super) const CAUGHT: &str = "__caught";
 pub(super) const ERROR: &str = "__error";
 
 /// The names of the engine, which no script may use.
-pub(super) const OWN: &[&str] = &[COPY, MADE, LENGTH, PLACE, LETTER, LESSENED, CAUGHT, ERROR];
+pub(super) const OWN: &[&str] = &[COPY, MADE, LENGTH, PLACE, LETTER, LESSENED, WRITTEN, GROWN, CAUGHT, ERROR];
 
 /// Words of the language that no script may use: a curried value is copied in each call, and `is_shared` copies what it is
 /// given. A closure shares what it holds.

@@ -29,6 +29,8 @@ const KEYWORDS: &[&str] = &[
 ];
 /// Functions of the language itself that copy their arguments.
 const COPYING: &[&str] = &["is_def_var", "is_def_fn", "Fn", "call"];
+/// The bytes of a text of the script that are paid with an operation.
+const LONG: usize = 64;
 /// Functions of the language itself that make a text of their argument.
 const PRINTING: &[&str] = &["print", "debug"];
 
@@ -100,9 +102,13 @@ impl<'a> Reader<'a> {
         self.functions.sort_unstable();
         let mut out = Vec::new();
         let mut n = 0;
-        // brackets of tables, in which a name before a colon is a key
+        // where the brackets end that are open, and whether they are those of a list or table
+        let mut open: Vec<(usize, bool)> = Vec::new();
         while let Some(token) = self.tokens.get(n) {
             let word = self.word(n);
+            while open.last().is_some_and(|(close, _)| *close <= n) {
+                open.pop();
+            }
             if word == "fn" {
                 // the parameters
                 n = self.skip_to_bracket(n);
@@ -110,7 +116,7 @@ impl<'a> Reader<'a> {
             }
             if word == "catch" {
                 // what is caught is looked at first
-                let body = if self.word(n + 1) == "(" { self.behind(n + 1).ok_or(Unreadable::Syntax)? } else { n + 1 };
+                let body = if self.word(n + 1) == "(" { self.behind(n + 1).ok_or(Unreadable::Syntax(token.at.start))? } else { n + 1 };
                 if let Some(brace) = self.tokens.get(body).filter(|_| self.word(body) == "{") {
                     let named = body > n + 1;
                     out.push((if named { brace.at.end } else { brace.at.start }, 0, if named { LOOK } else { LOOK_NAMED }));
@@ -143,6 +149,11 @@ impl<'a> Reader<'a> {
             }
             if token.kind == Kind::Word && self.begins_chain(n) {
                 self.chain(n, &mut out);
+            } else {
+                self.long(n, &open, &mut out);
+            }
+            if let Kind::Mark(Some(close)) = token.kind {
+                open.push((close, self.begins_list(n)));
             }
             n += 1;
         }
@@ -159,12 +170,55 @@ impl<'a> Reader<'a> {
         self.word(n).starts_with(|c: char| c.is_ascii_digit())
     }
 
-    /// Pays for what is put in the place of a letter, or taken out of a text, by the operator at `n` behind the chain at `start`.
+    /// Whether a bracket begins a list or table, and no place of one.
+    fn begins_list(&self, n: usize) -> bool {
+        self.word(n) == "#{" || (self.word(n) == "[" && self.begins_value(n))
+    }
+
+    /// Wraps a long text, list or table that stands in the script, which the interpreter may copy each time. A short one is paid
+    /// with the operation, and a part of a list or table with the whole.
+    fn long(&self, n: usize, open: &[(usize, bool)], out: &mut Vec<(usize, usize, &'a str)>) {
+        let is_list = self.begins_list(n);
+        // a text with expressions is in brackets of no width
+        let last = match self.tokens.get(n) {
+            Some(token) if token.kind == Kind::Literal => n,
+            Some(Token { kind: Kind::Mark(Some(close)), at }) if at.is_empty() || is_list => *close,
+            _ => return,
+        };
+        let (Some(first), Some(end)) = (self.tokens.get(n), self.tokens.get(last)) else { return };
+        let is_long = end.at.end.saturating_sub(first.at.start) > LONG;
+        let is_part = is_list && open.last().is_some_and(|(_, is_list)| *is_list);
+        // the key of a table, and a case
+        let stands = !matches!(self.word(last + 1), ":" | "=>" | "|" | "if") && !matches!(self.before(n), "import" | "|");
+        // a text of a constant is not copied, and a constant outside of all functions is made once in a call
+        let is_constant = self.before(n) == "="
+            && self.word(last + 1) == ";"
+            && n.checked_sub(3).is_some_and(|n| self.word(n) == "const")
+            && (!is_list || open.is_empty());
+        if is_long && !is_part && stands && !is_constant {
+            out.push((first.at.start, usize::MAX, WRITTEN_OPEN));
+            out.push((end.at.end, usize::MAX / 2 - n, ")"));
+        }
+    }
+
+    /// Pays for what is put in the place of a letter, or taken out of a text, by the operator at `n` behind the chain at `start`,
+    /// and notes what is added to a text.
     fn assigned(&self, start: usize, brackets: &[(usize, usize)], n: usize, out: &mut Vec<(usize, usize, &'a str)>) {
         let ends = |n: usize| matches!(self.word(n), ";" | "}" | ")" | "]" | "," | "");
         let (opening, variable) = match self.word(n) {
             // a number is taken out of numbers only
             "-=" if !(self.is_number(n + 1) && ends(n + 2)) => (LESSENED_OPEN, n == start + 1),
+            // a number that is added to a text is paid by a function, and so is the length of a variable where it is used
+            "+=" if !(self.is_number(n + 1) && ends(n + 2)) && (n > start + 1 || self.word(start) == "this") => {
+                let Some(operator) = self.tokens.get(n) else { return };
+                let opened = match self.place(start, n) {
+                    Some(place) => [GROWN_OPEN, place, ") "],
+                    None if matches!(self.word(start + 1), "." | "?." | "[" | "?[") => [GROWN_INSIDE, self.word(start), "]) "],
+                    None => [GROWN_OPEN, NO_VARIABLE, ") "],
+                };
+                out.extend((0..).zip(opened).map(|(order, what)| (operator.at.end, order, what)));
+                return;
+            }
             "=" if brackets.last().is_some_and(|(_, close)| close + 1 == n) => {
                 (LETTER_OPEN, brackets.first().is_some_and(|(open, close)| *open == start + 1 && close + 1 == n))
             }
@@ -174,6 +228,24 @@ impl<'a> Reader<'a> {
         let variable = if variable { self.word(start) } else { NO_VARIABLE };
         // before what opens the value
         out.extend([(0, opening), (1, variable), (2, ") ")].map(|(order, what)| (operator.at.end, order, what)));
+    }
+
+    /// A chain of names and simple places up to the token `end`, as it is written; `None`: to find what it means takes more
+    /// than a look.
+    fn place(&self, start: usize, end: usize) -> Option<&'a str> {
+        let mut n = start + 1;
+        while n < end {
+            match self.word(n) {
+                "." => n += 2,
+                "[" if self.behind(n) == Some(n + 3) => n += 3,
+                _ => return None,
+            }
+        }
+        let (first, last) = (self.tokens.get(start)?, self.tokens.get(end.checked_sub(1)?)?);
+        let place = self.source.get(first.at.start..last.at.end)?;
+        // no line and no column moves
+        let is_short = place.len() <= LONG && place.bytes().all(|byte| byte.is_ascii_graphic() || byte == b' ');
+        (n == end && is_short).then_some(place)
     }
 
     /// Whether a value begins at a token, and no operator stands there.
@@ -276,6 +348,10 @@ const LENGTH_OPEN: &str = "__length(";
 const PLACE_OPEN: &str = "__place(";
 const LETTER_OPEN: &str = " __letter(";
 const LESSENED_OPEN: &str = " __lessened(";
+const WRITTEN_OPEN: &str = "__written(";
+const GROWN_OPEN: &str = " __grown(";
+/// Stands in front of the variable in which the text is somewhere.
+const GROWN_INSIDE: &str = " __grown([";
 /// Stands for a variable where there is none.
 const NO_VARIABLE: &str = "()";
 
@@ -293,7 +369,13 @@ mod tests {
     fn values_are_wrapped_and_places_are_not() {
         for (source, expected) in [
             ("let a = b;", "let a = C(b);"),
-            ("a = b; a.x[i] += c.d;", "a = C(b); a.x[P(C(i), ())] += M(c.d);"),
+            ("a = b; a.x[i] += c.d;", "a = C(b); a.x[P(C(i), ())] += __grown(a.x[i])  M(c.d);"),
+            ("a += b; this += b; a.b+=c; a.b += 1", "a += C(b); this += __grown(this)  C(b); a.b+= __grown(a.b) C(c); a.b += 1"),
+            (
+                "a[0].b[c] += d; a[b + 1].c += d; a?.b += 'c'; f(a).b += 1 + c",
+                "a[P(0, a)].b[P(C(c), ())] += __grown(a[0].b[c])  C(d); a[P(C(b) + 1, a)].c += __grown([a])  C(d); \
+                 a?.b += __grown([a])  'c'; f(a).b += __grown(())  1 + C(c)",
+            ),
             ("a.push(b); push(a, b); mine(a); fn mine(a) { a }", "M(a.push(C(b))); M(push(a, C(b))); M(mine(C(a))); fn mine(a) { C(a) }"),
             ("a.map(|x, y| x + y) || b", "M(a.map(|x, y| C(x) + C(y))) || C(b)"),
             ("for (x, i) in a { i }", "for (x, i) in C(a) { C(i) }"),
@@ -330,6 +412,23 @@ mod tests {
             ("fn len() { this } a.b.len()", "fn len() { C(this) } M(a.b.len())"),
         ] {
             assert_eq!(changed(source), expected, "{source}");
+        }
+    }
+
+    #[test]
+    fn long_values_are_wrapped_where_they_stand() {
+        let long = "x".repeat(70);
+        for (source, expected) in [
+            ("a([\"L\"]); [[1, `L`], b][0]", "M(a(W([W(\"L\")]))); W([[1, W(`L`)], C(b)])[0]"),
+            ("const A = [\"L\"]; { const A = #{ a: \"L\" }; }", "const A = [W(\"L\")]; { const A = W(#{ a: W(\"L\") }); }"),
+            ("let a = \"L\" + `L`;", "let a = W(\"L\") + W(`L`);"),
+            ("f(`L${a}`, \"short\")", "M(f(W(`L${C(a)}`), \"short\"))"),
+            ("const A = \"L\"; #{ \"L\": 1 }", "const A = \"L\"; W(#{ \"L\": 1 })"),
+            ("switch a { \"L\" | \"L\" => \"L\", \"L\" if b => 1 }", "switch C(a) { \"L\" | \"L\" => W(\"L\"), \"L\" if C(b) => 1 }"),
+            ("\"L\".len(); a[\"L\"]+=`L`;", "W(\"L\").len(); a[P(W(\"L\"), a)]+= __grown([a]) W(`L`);"),
+        ] {
+            let text = changed(&source.replace('L', &long)).replace("__written", "W");
+            assert_eq!(text.replace(&long, "L"), expected, "{source}");
         }
     }
 

@@ -82,11 +82,11 @@ impl Add {
         let each = fields.get("each").map(|f| cx.expr(&f.node));
         let scope = match &each {
             None => Scope::None,
-            Some(Expr::Query(q)) => match (&q.of, &q.get) {
+            Some(each @ Expr::Query(q)) => match (&q.of, &q.get) {
                 (crate::terms::expr::Source::List(n), None) if q.steps.is_empty() => cx.rows_of(*n),
-                _ => Scope::Open,
+                _ => cx.elements_of(each),
             },
-            Some(_) => Scope::Open,
+            Some(each) => cx.elements_of(each),
         };
         let target = to.map(|n| cx.rows_of(n));
         let before = std::mem::take(&mut cx.reads_index);

@@ -24,6 +24,20 @@ const LIST: &str = "let a = []; a.pad(100_000, 0);";
 const BYTES: &str = "let b = blob(100_000, 1);";
 const TABLE: &str = "let s = \"\"; s.pad(100_000, 'x'); let m = #{ s: s };";
 
+const GROWN: &str = "let k = \"\"; k.pad(1_000, 'x'); let m = #{ s: \"\" }; for i in 0..100 { m.s += k; }";
+const GROWN_ELEMENT: &str = "let k = \"\"; k.pad(1_000, 'x'); let m = [\"\"]; for i in 0..100 { m[0] += k; }";
+const GROWN_SOMEWHERE: &str = "let k = \"\"; k.pad(1_000, 'x'); let m = #{ a: [0, #{ s: \"\" }] }; for i in 0..100 { m.a[0 + 1].s += k; }";
+const GROWN_BY_THIS: &str =
+    "fn grow(k) { this += k; } let k = \"\"; k.pad(1_000, 'x'); let m = #{ s: \"\" }; for i in 0..100 { m.s.grow(k); }";
+const GROWN_BY_APPENDING: &str = "let k = \"\"; k.pad(1_000, 'x'); let m = #{ s: \"\" }; for i in 0..100 { m.s.append(k); }";
+const GROWN_BY_NUMBERS: &str = "let m = #{ s: \"\" }; for i in 0..10_000 { m.s += 1_234_567_890; }";
+
+/// A script with a text of 100,000 letters for `LONG`, and a list of 19,000 numbers in lists for `LIST`.
+fn with_long(source: &str) -> String {
+    let list = format!("[{}]", format!("[{}],", "1,".repeat(1_900)).repeat(10));
+    source.replace("LONG", &"x".repeat(100_000)).replace("LIST", &list)
+}
+
 /// What is done again and again with a text, list or bytes of 100,000, and the steps that each time costs at least.
 const LOOPS: &[(&str, &str, u64)] = &[
     // taking out of a text
@@ -39,6 +53,24 @@ const LOOPS: &[(&str, &str, u64)] = &[
     (TEXT, "s[99_999] = 'c';", 190_000),
     (TEXT, "m.s[99_999] = 'c';", 190_000),
     ("let m = #{ s: \"\" }; m.s.pad(100_000, 'x');", "m.s[99_999] = 'c';", 190_000),
+    // a text inside of a table or list that has grown there, and that nothing has read
+    (GROWN, "m.s[99_999] = 'c';", 190_000),
+    (GROWN, "m.s[99_999];", 6_000),
+    (GROWN, "m.s -= \"zz\";", 12_000),
+    (GROWN_ELEMENT, "m[0][99_999] = 'c';", 190_000),
+    (GROWN_ELEMENT, "m[0] -= \"zz\";", 12_000),
+    (GROWN_SOMEWHERE, "m.a[1].s[99_999] = 'c';", 190_000),
+    (GROWN_BY_THIS, "m.s[99_999] = 'c';", 190_000),
+    (GROWN_BY_APPENDING, "m.s[99_999] = 'c';", 190_000),
+    (GROWN_BY_NUMBERS, "m.s[99_999] = 'c';", 190_000),
+    // a long text that stands in the script, however it is used
+    ("", "\"LONG\" + 1;", 3_000),
+    ("", "`LONG${1}`;", 3_000),
+    ("let s = \"\";", "s = \"LONG\"; s += \"LONG\";", 6_000),
+    ("", "\"LONG\".append(1);", 9_000),
+    // so does a list
+    ("", "LIST.len();", 50_000),
+    ("", "let a = LIST; a = 1;", 50_000),
     (TEXT, "s.truncate(100_000);", 24_000),
     (TEXT, "s.sub_string(90_000..=90_001);", 24_000),
     (TEXT, "s.sub_string(90_000, 1);", 24_000),
@@ -80,8 +112,8 @@ const LOOPS: &[(&str, &str, u64)] = &[
 fn each_time_is_paid_by_the_length() {
     const TIMES: u64 = 4;
     for (setup, body, least) in LOOPS {
-        let made = spent(&format!("{setup} for i in 0..0 {{ {body} }}"));
-        let steps = spent(&format!("{setup} for i in 0..{TIMES} {{ {body} }}")).saturating_sub(made);
+        let made = spent(&with_long(&format!("{setup} for i in 0..0 {{ {body} }}")));
+        let steps = spent(&with_long(&format!("{setup} for i in 0..{TIMES} {{ {body} }}"))).saturating_sub(made);
         assert!(steps >= TIMES * least, "{body} {TIMES} times: {steps} steps");
     }
 }
@@ -89,10 +121,10 @@ fn each_time_is_paid_by_the_length() {
 #[test]
 fn each_of_them_ends_with_the_bound() {
     for (setup, body, _) in LOOPS {
-        let source = format!("{setup} loop {{ {body} }}");
+        let source = with_long(&format!("{setup} loop {{ {body} }}"));
         let script = Scripts::new(limits()).compile(&source).unwrap_or_else(|e| panic!("{e}: {source}"));
         let door = Door::open(WorkLimits { steps: 5_000_000, ..WorkLimits::default() });
-        let error = script.eval(&Map::default()).err().unwrap_or_else(|| panic!("it ends: {source}"));
+        let error = script.eval(&Map::default()).err().unwrap_or_else(|| panic!("it ends: {body}"));
         let told = ["takes more than", "makes more than"];
         assert!(told.iter().any(|words| error.message.contains(words)), "{body}: {error}");
         assert!(door.spent().0 <= 5_000_000, "{body}");
@@ -107,6 +139,25 @@ fn reading_json_is_paid_by_the_square_of_its_fields() {
     let (few, many) = (spent(&read(100)), spent(&read(2_000)));
     assert!(few < 50_000, "100 fields take {few} steps");
     assert!(many >= 2_000_000, "2,000 fields take {many} steps");
+    // only those of one table are compared with each other, and a colon inside of a text is none
+    let tables = |count: usize| {
+        let tables = (0..count).map(|n| format!("{{\"a\":{n},\"b\":\":::{{::\\\\\\\":\"}}")).collect::<Vec<_>>().join(",");
+        spent(&format!("let s = `{{\"l\":[{tables}]}}`; parse_json(s).l.len()"))
+    };
+    let (half, whole) = (tables(1_000), tables(2_000));
+    assert!(whole < half * 2 + 100_000, "1,000 tables take {half} steps and 2,000 {whole}");
+    // what the interpreter takes for a letter or comment hides nothing
+    let hidden = |odd: &str| {
+        let source = format!("let s = `{{\"o\":1{odd},{}}}`; parse_json(s)", fields(2_000));
+        let script = Scripts::new(limits()).compile(&source).unwrap_or_else(|e| panic!("{e}: {odd}"));
+        let door = Door::open(WorkLimits { steps: 1 << 40, bytes: 1 << 40 });
+        // whether the interpreter can read it is its own affair
+        drop(script.eval(&Map::default()));
+        door.spent().0
+    };
+    for odd in [" /* \" */", " // \"\n", " #\"", " '\"'"] {
+        assert!(hidden(odd) >= 2_000_000, "{odd}");
+    }
     let value =
         Scripts::new(limits()).compile("parse_json(`{\"a\": [1, null], \"b\": {\"c\": \"d\"}}`)").and_then(|s| s.eval(&Map::default()));
     assert_eq!(value.unwrap().to_json(), serde_json::json!({ "a": [1, null], "b": { "c": "d" } }));
@@ -130,6 +181,16 @@ fn operators_mean_what_they_mean() {
         ("let m = #{}; m[\"k\"] = 'c'; m[\"l\"] = if true { 2 } else { 3 }; m", serde_json::json!({ "k": "c", "l": 2 })),
         ("switch 2 { 1 => 0, 2 => { let a = 7; a - 2 - 1 } }", serde_json::json!(4)),
         ("let x = 3; `${x - 1}` + `a${x}` - 'a'", serde_json::json!("23")),
+        (
+            "let s = \"a\"; s += 1; s += 2.5; s += (); s += true; s += [1, \"b\"]; s += #{ c: 'd' }; s",
+            serde_json::json!("a12.5true[1, \"b\"]#{\"c\": d}"),
+        ),
+        ("let s = \"a\"; s.append(\"b\"); s.append('c'); append(s, 1); s += \"é\".to_blob(); s", serde_json::json!("abc1é")),
+        (
+            "let m = #{ s: \"a\", l: [[1], 'x'] }; m.s += \"b\"; m.l[0] += 2; m.l[1] += 'y'; m[\"s\"] += m.s; m",
+            serde_json::json!({ "s": "abab", "l": [[1, 2], "xy"] }),
+        ),
+        ("fn more(k) { this += k; } let m = #{ n: 1, s: \"a\" }; m.n.more(2); m.s.more('b'); m", serde_json::json!({ "n": 3, "s": "ab" })),
         ("const S = \"abcd\"; let t = \"\"; for c in S.chars(1, 2) { t += c; } t + S.len", serde_json::json!("bc4")),
     ] {
         let script = Scripts::new(ScriptLimits::default()).compile(source).unwrap_or_else(|e| panic!("{e}: {source}"));

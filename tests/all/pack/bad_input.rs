@@ -230,6 +230,27 @@ fn links_that_lead_out_are_refused_and_circles_end() {
 }
 
 #[test]
+fn rules_in_yaml_are_told_and_other_files_of_its_format_are_not() {
+    let dir = Folder::new();
+    dir.pack("p", "", "").file("p/mkdocs.yml", "site_name: Mine\n").file("p/data/names.yaml", b"kind: \xff\n");
+    dir.file("p/late.yml", format!("{}\nkind: slots\n", "#".repeat(5_000))).file("p/more/slots.yaml", "version: 1\r\nkind: slots\r\n");
+    let loaded = dir.load("p");
+    let told = one(&loaded, Code::FileStray);
+    assert!(told.message.contains("more/slots.yaml"), "{}", told.message);
+}
+
+#[test]
+fn overlays_in_the_folder_of_a_pack_are_written_for_each_other() {
+    let dir = Folder::new();
+    let overlay = |name: &str, extends: &str| format!("kind = \"overlay\"\nversion = 1\n{name}extends = \"{extends}\"\n");
+    // one is named by its file, two have the same name, and one is written for itself
+    dir.pack("p", "", "").file("p/a.toml", overlay("", "twin")).file("p/b.toml", overlay("name = \"twin\"\n", "twin"));
+    dir.file("p/c.toml", overlay("name = \"twin\"\n", "a")).file("p/self.toml", overlay("", "self"));
+    let loaded = dir.load("p");
+    assert!(one(&loaded, Code::PackMissing).message.contains("`self`"));
+}
+
+#[test]
 fn bytes_that_are_not_utf8_are_placed() {
     let dir = Folder::new();
     dir.pack("p", "", "").file("p/x.toml", b"kind = \"task\"\nabout = \"caf\xe9\"\n");

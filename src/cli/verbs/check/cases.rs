@@ -1,15 +1,15 @@
 //! Case files are read and held against their rules, so that what cannot run is told; their cases are run by another verb.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::path::Path;
 
-use super::{Found, Read};
+use super::{Found, Read, fix};
 use crate::cli::inputs::files::shown;
 use crate::diag::{Code, Data, Diagnostic, Node, Report, Severity, Sources, Span};
 use crate::pack::error::PackError;
 use crate::pack::{Document, Library, Overlay, RuleFile, Ruleset, Schemas, Start, case_files, load_read};
 use crate::testing::dialects::unknown;
-use crate::testing::files::{holds_cases, read, read_path};
+use crate::testing::files::{holds_cases, nearly_holds_cases, read, read_path};
 use crate::testing::runner::sound_rules;
 use crate::testing::{CaseFile, Unreadable};
 
@@ -45,14 +45,23 @@ pub(super) fn all<'p>(paths: impl Iterator<Item = &'p Path>, library: &dyn Libra
 pub(super) fn of_pack(start: &Start, is_sound: bool, library: &dyn Library) -> Vec<Found> {
     let mut cases = Cases { library, known: HashMap::new() };
     let files = case_files(start, library);
-    let check = |file: &RuleFile| {
-        let (doc, mut report, sources) = load_read(file, Schemas::shipped());
-        match doc {
+    let mut used = Used::new(&files);
+    // rule files are unused until all cases have been read
+    let mut doubtful: Vec<(usize, &RuleFile, Diagnostic)> = Vec::new();
+    let mut all: Vec<Found> = Vec::new();
+    for file in &files {
+        let (doc, report, sources) = load_read(file, Schemas::shipped());
+        let is_json = file.path_in_pack.ends_with(".json");
+        if let Some(doc) = doc.as_ref().filter(|doc| holds_cases(doc)) {
+            used.add(&doc.root);
+        }
+        let found = match doc {
+            Some(doc) if nearly_holds_cases(&doc, !is_json) => vec![Found { report, sources }],
             // a document or payload of a case
-            Some(doc) if doc.kind.is_empty() && file.path_in_pack.ends_with(".json") => Vec::new(),
+            Some(doc) if doc.kind.is_empty() && is_json => Vec::new(),
             Some(doc) if !holds_cases(&doc) => {
-                if !doc.kind.is_empty() && !is_used(file, &files) {
-                    report.push(unused(file, &doc));
+                if !doc.kind.is_empty() {
+                    doubtful.push((all.len(), file, unused(file, &doc)));
                 }
                 vec![Found { report, sources }]
             }
@@ -60,9 +69,15 @@ pub(super) fn of_pack(start: &Start, is_sound: bool, library: &dyn Library) -> V
                 Ok(_) if !is_sound => vec![Found { report, sources }],
                 read => cases.file(read),
             },
+        };
+        all.extend(found);
+    }
+    for (at, file, complaint) in doubtful {
+        if let Some(found) = all.get_mut(at).filter(|_| !used.has(file)) {
+            found.report.push(complaint);
         }
-    };
-    files.iter().flat_map(check).collect()
+    }
+    all
 }
 
 /// The warning about a rule file in the folder `cases` that is laid over nothing: it is no part of the pack there.
@@ -72,27 +87,45 @@ fn unused(file: &RuleFile, doc: &Document) -> Diagnostic {
     Diagnostic::new(Code::FileStray, message).at(Span::new(doc.root.span.source, 0, 0)).help(help)
 }
 
-/// Whether a case names a file that lies among the cases, or the file is one of a pack that lies there.
-fn is_used(file: &RuleFile, files: &[RuleFile]) -> bool {
-    let name = file.path_in_pack.rsplit('/').next().unwrap_or_default();
-    let is_manifest = |path: &str| matches!(path.rsplit('/').next(), Some("pack.toml" | "pack.json"));
-    let is_beside = |other: &RuleFile| {
-        let folder = other.path_in_pack.rsplit_once('/').map_or("", |(folder, _)| folder);
-        is_manifest(&other.path_in_pack) && file.path_in_pack.strip_prefix(folder).is_some_and(|rest| rest.starts_with('/'))
-    };
-    // a file is only read again if its text has the name
-    let has_name = |other: &RuleFile| String::from_utf8_lossy(&other.bytes).contains(name);
-    let names = |other: &RuleFile| load_read(other, Schemas::shipped()).0.is_some_and(|doc| holds_cases(&doc) && mentions(&doc.root, name));
-    files.iter().any(|other| is_beside(other) || has_name(other) && names(other))
+/// Which of the files among the cases something uses, gathered while the cases are read.
+struct Used<'f> {
+    /// The names of all files.
+    names: HashSet<&'f str>,
+    /// Those of them that a text in a case is, or is a path to.
+    named: HashSet<&'f str>,
+    /// The folders of packs that lie among the cases.
+    packs: Vec<&'f str>,
 }
 
-/// Whether a text in a file is this name, or a path to it. A file nests no deeper than its reader allows.
-fn mentions(node: &Node, name: &str) -> bool {
-    match &node.data {
-        Data::Text(text) => text.rsplit('/').next() == Some(name),
-        Data::List(list) => list.iter().any(|node| mentions(node, name)),
-        Data::Table(table) => table.values().any(|field| mentions(&field.node, name)),
-        _ => false,
+impl<'f> Used<'f> {
+    fn new(files: &'f [RuleFile]) -> Self {
+        let mut used = Used { names: HashSet::new(), named: HashSet::new(), packs: Vec::new() };
+        for file in files {
+            let path = file.path_in_pack.as_str();
+            let (folder, name) = path.rsplit_once('/').unwrap_or(("", path));
+            used.names.insert(name);
+            if matches!(name, "pack.toml" | "pack.json") {
+                used.packs.push(folder);
+            }
+        }
+        used
+    }
+
+    /// Adds what the texts of a case file name. A file nests no deeper than its reader allows.
+    fn add(&mut self, node: &Node) {
+        match &node.data {
+            Data::Text(text) => self.named.extend(text.rsplit('/').next().and_then(|last| self.names.get(last)).copied()),
+            Data::List(list) => list.iter().for_each(|node| self.add(node)),
+            Data::Table(table) => table.values().for_each(|field| self.add(&field.node)),
+            _ => {}
+        }
+    }
+
+    /// Whether a case names a file, or the file is one of a pack that lies among the cases.
+    fn has(&self, file: &RuleFile) -> bool {
+        let path = &*file.path_in_pack;
+        let is_named = path.rsplit('/').next().is_some_and(|name| self.named.contains(name));
+        is_named || self.packs.iter().any(|folder| path.strip_prefix(*folder).is_some_and(|rest| rest.starts_with('/')))
     }
 }
 
@@ -116,12 +149,16 @@ impl Cases<'_> {
         let mut own = Report::default();
         let mut found = Vec::new();
         for case in &file.cases {
-            let (of_case, wrong) = sound_rules(&file, case, &rules, self.library);
-            own.extend(wrong);
+            let (of_case, mut wrong) = sound_rules(&file, case, &rules, self.library);
             match of_case {
-                Ok(of_case) => own.extend(unknown(&file, case, of_case.as_ref().unwrap_or(&rules))),
+                Ok(of_case) => {
+                    let rules = of_case.as_ref().unwrap_or(&rules);
+                    fix::keys(&mut wrong, &file.sources, rules);
+                    wrong.extend(unknown(&file, case, rules));
+                }
                 Err(rejected) => found.push(of_error(rejected)),
             }
+            own.extend(wrong);
         }
         own.sort();
         found.insert(0, Found { report: own, sources: file.sources });

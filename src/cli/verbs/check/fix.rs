@@ -3,13 +3,16 @@
 //! Files are checked again after each round of changes. A change that does not remove its diagnostic, or after which the file
 //! cannot be read, is taken back.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value as Json, json};
 
 use crate::diag::certain::{Seen, named};
-use crate::diag::{Code, Diagnostic, Fix, Place, Report, Sources, Span};
+use crate::diag::{Code, Data, Diagnostic, Fix, Node, Place, Report, SourceId, Sources, Span, Table, suggest};
+use crate::model::Value;
+use crate::pack::Ruleset;
+use crate::terms::names::Names;
 
 use crate::cli::inputs::files::write_file;
 use crate::cli::output::Show;
@@ -24,6 +27,8 @@ const MAX_ROUNDS: usize = 50;
 /// The most lines of a difference that are shown for one file.
 const MAX_LINES: usize = 400;
 const BOM: &str = "\u{FEFF}";
+/// How a remedy names what else may have been meant.
+const OTHERWISE: &str = "otherwise";
 
 /// Gives diagnostics that name the one near word the change that writes it.
 pub(super) fn fill(report: &mut Report, sources: &Sources, seen: &Seen) {
@@ -34,27 +39,117 @@ pub(super) fn fill(report: &mut Report, sources: &Sources, seen: &Seen) {
     });
 }
 
-/// The change to the word that was certainly meant: the place is the word alone, and only one known word is near it.
+/// The change to the word that was certainly meant: only one known word is near it, and it stands alone at the place, or once
+/// in what is written there.
 fn meant(d: &Diagnostic, sources: &Sources, seen: &Seen) -> Option<Fix> {
-    let near = named(d.help.as_deref()?)?;
+    let help = d.help.as_deref()?;
+    let near = named(help)?;
     let span = d.span?;
     let text = sources.snippet(span);
     // the place of a text has its quotes, that of a reference its sign
-    let word = text.trim_start_matches(['"', '\'']).trim_end_matches(['"', '\'']);
-    let word = word.strip_prefix('$').unwrap_or(word);
+    let whole = text.trim_start_matches(['"', '\'']).trim_end_matches(['"', '\'']);
+    let whole = whole.strip_prefix('$').unwrap_or(whole);
+    if seen.sole(whole) == Some(near) {
+        return written(span, text, text.find(whole)?, whole, near);
+    }
+    // a name that something else may declare too is no certain slip
+    if help.contains(OTHERWISE) {
+        return None;
+    }
+    let word = quoted(&d.message).find(|word| seen.sole(word) == Some(near))?;
+    let mut found = text.match_indices(word).map(|(at, _)| at).filter(|at| is_whole(text, *at, word.len()));
+    let at = found.next().filter(|_| found.next().is_none())?;
+    written(span, text, at, word, near)
+}
+
+/// The change that writes `near` in the place of a word of `text`, which stands at `span`, if it can be written there as it is.
+fn written(span: Span, text: &str, at: usize, word: &str, near: &str) -> Option<Fix> {
     let plain = |word: &str| !word.is_empty() && !word.contains(|c: char| c.is_control() || matches!(c, '"' | '\'' | '\\'));
-    if !plain(word) || !plain(near) || seen.sole(word) != Some(near) {
-        return None;
-    }
     let is_bare = |word: &str| word.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-'));
-    let is_quoted = text.starts_with(['"', '\'']);
-    if !is_quoted && is_bare(word) != is_bare(near) {
-        // it would need quotes
+    // without quotes, it would need some
+    let fits = text.starts_with(['"', '\'']) || is_bare(word) == is_bare(near);
+    let start = span.start as usize + at;
+    (plain(word) && plain(near) && fits).then(|| Fix { span: Span::new(span.source, start, start + word.len()), text: near.to_owned() })
+}
+
+/// The words that a message shows.
+fn quoted(message: &str) -> impl Iterator<Item = &str> {
+    message.split('`').skip(1).step_by(2)
+}
+
+/// Whether what stands at a place of a text is not a part of a longer word.
+fn is_whole(text: &str, at: usize, length: usize) -> bool {
+    let goes_on = |letter: Option<char>| letter.is_some_and(|letter| letter.is_alphanumeric() || matches!(letter, '_' | '-'));
+    let before = text.get(..at).and_then(|before| before.chars().next_back());
+    let behind = text.get(at + length..).and_then(|behind| behind.chars().next());
+    !goes_on(before) && !goes_on(behind)
+}
+
+/// Gives warnings about keys that no rule reads, of a scene or of an item, the change that writes the one known key that is
+/// near, if that key is not there already and may have such a value.
+pub(super) fn keys(report: &mut Report, sources: &Sources, rules: &Ruleset) {
+    let mut roots: BTreeMap<SourceId, Option<Node>> = BTreeMap::new();
+    report.each(|d| {
+        let Some(span) = d.span.filter(|_| d.fix.is_none() && d.code == Code::SceneField) else { return };
+        let root = roots.entry(span.source).or_insert_with(|| tree(span.source, sources));
+        d.fix = root.as_ref().and_then(|root| known_key(d, span, root, sources, &rules.programs().rules.names));
+    });
+}
+
+/// The values of a file of TOML or JSON.
+fn tree(id: SourceId, sources: &Sources) -> Option<Node> {
+    let source = sources.get(id)?;
+    let is_json = source.name.ends_with(".json") || source.text.trim_start().starts_with('{');
+    let mut said = Report::default();
+    if is_json { crate::pack::json::parse(id, &source.text, &mut said) } else { crate::pack::toml::parse(id, &source.text, &mut said) }
+}
+
+/// The change of the key at a place to the name that the diagnostic says is near: of a path, which the message itself says,
+/// the last name.
+fn known_key(d: &Diagnostic, span: Span, root: &Node, sources: &Sources, names: &Names) -> Option<Fix> {
+    let (table, key, value) = at_key(root, span)?;
+    let value = Value::from(value);
+    let is_slip = |known: &&str| suggest::is_misspelt_key(key, known);
+    // a path is declared once, a field for several row types
+    let (near, others, fits): (&str, BTreeSet<&str>, bool) = if let Some(path) = named(&d.message) {
+        let (above, near) = path.rsplit_once('.').unwrap_or(("", path));
+        let is_beside = quoted(&d.message).any(|said| below(said, above) == Some(key));
+        let beside = names.path_names().filter_map(|path| below(path, above)?.split('.').next());
+        let holds = names.paths.get(path).is_some_and(|declared| declared.kind.holds(&value));
+        (near, beside.filter(is_slip).collect(), is_beside && holds)
+    } else {
+        let near = named(d.help.as_deref()?)?;
+        let mut kinds = names.fields.values().filter_map(|fields| fields.get(near)).map(|declared| declared.kind);
+        (near, names.field_names(None).filter(is_slip).collect(), kinds.all(|kind| kind.holds(&value)))
+    };
+    if !fits || table.contains_key(near) || !is_slip(&near) || others.iter().any(|other| *other != near) {
         return None;
     }
-    let start = text.find(word)?;
-    let start = span.start as usize + start;
-    Some(Fix { span: Span::new(span.source, start, start + word.len()), text: near.to_owned() })
+    let text = sources.snippet(span);
+    written(span, text, text.find(key)?, key, near)
+}
+
+/// The rest of a path that is below another one.
+fn below<'p>(path: &'p str, above: &str) -> Option<&'p str> {
+    if above.is_empty() { Some(path) } else { path.strip_prefix(above)?.strip_prefix('.') }
+}
+
+/// The table that has a key at a place, the key, and its value.
+fn at_key(root: &Node, place: Span) -> Option<(&Table, &str, &Node)> {
+    let mut open = vec![root];
+    while let Some(node) = open.pop() {
+        match &node.data {
+            Data::List(list) => open.extend(list),
+            Data::Table(table) => {
+                if let Some((key, field)) = table.iter().find(|(_, field)| field.key == place) {
+                    return Some((table, &**key, &field.node));
+                }
+                open.extend(table.values().map(|field| &field.node));
+            }
+            _ => {}
+        }
+    }
+    None
 }
 
 /// One change that was made, or would be.

@@ -9,9 +9,9 @@ use crate::cli::stop::Stop;
 use crate::cli::verbs::build::{dialect, planned};
 use crate::diag::{Report, SourceId};
 use crate::pack::files::{is_pack, read_file};
-use crate::pack::{json, toml};
+use crate::pack::{Ruleset, json, toml};
 
-use super::Found;
+use super::{Found, fix};
 
 /// The scene file that a path means: a folder with a `scene.toml` that is no pack, or a file that reads like a scene.
 pub(in crate::cli) fn of(path: &Path, folder: bool) -> Option<PathBuf> {
@@ -40,19 +40,25 @@ fn is_scene(path: &Path) -> bool {
 
 /// Builds a scene and returns what was told about it.
 pub(super) fn check(path: &Path, locked: bool, show: &mut Show<'_, '_>) -> Vec<Found> {
-    let (result, mut kept) = show.keeping(|show| built(path, locked, show));
+    let mut rules = None;
+    let (result, mut kept) = show.keeping(|show| built(path, locked, &mut rules, show));
     if let Err(stop) = result {
         kept.push((stop.report, stop.sources));
+    }
+    if let Some(rules) = &rules {
+        kept.iter_mut().for_each(|(report, sources)| fix::keys(report, sources, rules));
     }
     Found::kept(kept)
 }
 
-fn built(path: &Path, locked: bool, show: &mut Show<'_, '_>) -> Result<(), Stop> {
+/// Builds a scene, and keeps its rules.
+fn built(path: &Path, locked: bool, kept: &mut Option<Ruleset>, show: &mut Show<'_, '_>) -> Result<(), Stop> {
     let inputs = Inputs::of_scene(path).locked(locked);
     let (rules, scene) = inputs.open(show)?;
-    let plan = planned(&rules, &scene)?;
+    let rules: &Ruleset = kept.insert(rules);
+    let plan = planned(rules, &scene)?;
     show.warnings(&plan.warnings, rules.sources());
-    let emitted = crate::emit(&rules, &plan, &dialect(&rules, &scene)).map_err(|error| Stop::build(&error, &rules))?;
+    let emitted = crate::emit(rules, &plan, &dialect(rules, &scene)).map_err(|error| Stop::build(&error, rules))?;
     show.warnings(&emitted.warnings, rules.sources());
     Ok(())
 }

@@ -108,6 +108,7 @@ impl Explain {
             self.inputs.refuse_previous()?;
         }
         if let Some(name) = &self.rules {
+            self.inputs.refuse_prompt("--rules")?;
             let rules = self.inputs.open_rules(show)?;
             return rules::show(&rules, name.as_deref(), show);
         }
