@@ -364,10 +364,15 @@ fn cut(text: &Arc<str>) -> String {
 
 impl Macros<'_> {
     /// Records a macro call in the trace, if there is one.
+    #[inline]
     fn tell(&self, name: &str, args: &[Arc<str>], at: Offset, result: &MacroResult) {
-        if self.st.trail.is_none() {
-            return;
+        if self.st.trail.is_some() {
+            self.record(name, args, at, result);
         }
+    }
+
+    #[cold]
+    fn record(&self, name: &str, args: &[Arc<str>], at: Offset, result: &MacroResult) {
         let mut told = self.st.macros.borrow_mut();
         if told.len() < MOST_TOLD {
             told.push(Expansion {

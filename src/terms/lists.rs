@@ -25,8 +25,8 @@ pub struct List {
     pub id: u16,
     /// The items that have been made, oldest first.
     pub items: Vec<Item>,
-    /// An unread stretch.
-    pub lazy: Option<Lazy>,
+    /// An unread stretch; most lists have none.
+    pub lazy: Option<Box<Lazy>>,
     /// Items that were read after one another, the newest in the chat first. They belong to `items[gap]`, but are put there
     /// together, because each would move all that were read before it. Whoever looks at `items` does not see this.
     pub(super) fresh: Vec<Item>,

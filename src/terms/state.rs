@@ -265,7 +265,7 @@ impl State {
         let steps: Vec<(Rc<dyn super::lists::Local>, Rc<Memo>)> = vec![(Rc::new(Load), Rc::default())];
         let shape = Shape { open: true, ..Shape::default() };
         let remaining = source.len();
-        list.lazy = Some(Lazy { at: 0, source, remaining, steps, shape, effects: std::cell::OnceCell::new() });
+        list.lazy = Some(Box::new(Lazy { at: 0, source, remaining, steps, shape, effects: std::cell::OnceCell::new() }));
         drop(list);
         if remaining < LAZY_FROM || !shortcuts::are_on() {
             // unchanged elements cannot fail to load

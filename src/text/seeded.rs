@@ -8,6 +8,8 @@ use crate::model::Value;
 
 /// The largest modulus of the count of skipped numbers.
 const MOST_SKIPPED: i64 = 100_000;
+/// The longest word whose hash stays a whole number below 2^53: each unit adds less than 2^32, four times over.
+const MOST_EXACT_BYTES: usize = 1 << 18;
 /// What the four hashes of a byte take, in steps of the work of a call.
 const STEPS_PER_BYTE: u64 = 16;
 /// How many numbers a step computes.
@@ -29,10 +31,19 @@ impl Sfc32 {
     pub fn new(word: &str, start: f64) -> Self {
         // if too little work is left, nothing is hashed, and the next step fails
         let word = if work::spend((word.len() as u64).saturating_mul(STEPS_PER_BYTE)).is_ok() { word } else { "" };
+        // the hash itself is a number without a bound; only the shift works on 32 bits
+        if let Some(mut hash) = exact(start).filter(|_| word.len() <= MOST_EXACT_BYTES) {
+            let mut seed = || {
+                for unit in word.encode_utf16() {
+                    hash = i64::from(low_32(hash) << 5).saturating_add(hash).saturating_add(unit.into());
+                }
+                low_32(hash)
+            };
+            return Self { a: seed(), b: seed(), c: seed(), d: seed() };
+        }
         let mut hash = start;
         let mut seed = || {
             for unit in word.encode_utf16() {
-                // the hash itself is a number without a bound; only the shift works on 32 bits
                 hash = f64::from(low_bits(hash) << 5) + hash + f64::from(unit);
             }
             low_bits(hash)
@@ -100,6 +111,17 @@ impl Numbers {
     pub fn computed(&self) -> usize {
         self.known.len()
     }
+}
+
+/// The number as an integer, if all hashes that begin with it are exact in both.
+fn exact(start: f64) -> Option<i64> {
+    #[expect(clippy::cast_possible_truncation, reason = "a whole number below 2^32")]
+    (start.fract() == 0.0 && start.abs() < 4_294_967_296.0).then_some(start as i64)
+}
+
+#[expect(clippy::cast_possible_truncation, reason = "the low bits are wanted")]
+fn low_32(hash: i64) -> i32 {
+    hash as i32
 }
 
 /// `number | 0`: the number modulo 2^32, as a signed number.

@@ -18,6 +18,9 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use crate::model::value::MAX_DEPTH;
 use crate::model::{DEEPEST_WRITTEN, MOST_WRITTEN, Value, WorkLimits};
 
+/// So many rules of a call, and texts that it paid as a whole, do not give their room back.
+const MOST_KEPT: usize = 64;
+
 /// Bytes of text that are read or written within one step.
 const BYTES_PER_STEP: usize = 32;
 
@@ -121,6 +124,24 @@ impl Ledger {
         self.mark = now;
     }
 
+    /// Forgets the call, and keeps the room of a short list of rules for the next one, because a call may be a single text.
+    fn clear(&mut self) {
+        if self.rules.len() > MOST_KEPT || self.paid.len() > MOST_KEPT {
+            *self = Self::default();
+            return;
+        }
+        let Self { limits, rules, numbers, current, mark, largest, over, asked, given, parts, remedy, paid } = self;
+        if !rules.is_empty() {
+            rules.clear();
+            numbers.clear();
+        }
+        if !paid.is_empty() {
+            paid.clear();
+        }
+        (*limits, *current, *mark, *over, *asked) = (WorkLimits::default(), None, Spent::default(), None, (0, None));
+        (*largest, *given, *parts, *remedy) = (None, None, None, None);
+    }
+
     fn number(&mut self, name: &Arc<str>) -> usize {
         let rules = &mut self.rules;
         *self.numbers.entry(Arc::as_ptr(name).cast::<u8>().addr()).or_insert_with(|| {
@@ -153,7 +174,8 @@ impl Door {
         let inside = DOORS.replace(DOORS.get().saturating_add(1)) > 0;
         LEDGER.with_borrow_mut(|ledger| {
             if !inside {
-                *ledger = Ledger { limits, mark: own, ..Ledger::default() };
+                // the door before it has cleared the rest
+                (ledger.limits, ledger.mark) = (limits, own);
                 LARGEST.set(0);
                 leave(own);
                 return Self { outer: None, opened: own, limits, extended: false, here: PhantomData };
@@ -219,14 +241,13 @@ impl Door {
 impl Drop for Door {
     fn drop(&mut self) {
         DOORS.set(DOORS.get().saturating_sub(1));
+        let Some((before, limits)) = self.outer else {
+            leave(Spent::default());
+            return LEDGER.with_borrow_mut(Ledger::clear);
+        };
         let (steps, bytes) = self.spent();
         LEDGER.with_borrow_mut(|ledger| {
             ledger.settle();
-            let Some((before, limits)) = self.outer else {
-                leave(Spent::default());
-                *ledger = Ledger::default();
-                return;
-            };
             let more = self.added(ledger, limits);
             let rest = |before: u64, more: u64, spent: u64| before.saturating_add(more).saturating_sub(spent);
             let rest = Spent { steps: rest(before.steps, more.steps, steps), bytes: rest(before.bytes, more.bytes, bytes) };

@@ -2,7 +2,6 @@
 
 use crate::syntax::CompileContext;
 use crate::syntax::context::Tail;
-use crate::terms::lists::Lazy;
 use crate::terms::select::{End, Take, count, pass_env};
 use crate::terms::{Current, Fault, Memo, Select, State};
 
@@ -41,7 +40,7 @@ impl Reads {
         }
         let memo = Memo::default();
         for Tail { list, select, index } in &self.tails {
-            if *index && st.list(*list).lazy.as_ref().is_some_and(Lazy::leaves_out) {
+            if *index && st.list(*list).lazy.as_ref().is_some_and(|lazy| lazy.leaves_out()) {
                 st.force(*list)?;
             }
             read_tail(select, st, *list, &memo)?;

@@ -8,6 +8,9 @@ use crate::text::truth::handlebars as truthy;
 use crate::text::written::Shown as _;
 use crate::text::{Limits, Mistake, work};
 
+/// The most bytes that a text gets room for before anything is printed.
+const MOST_ROOM: usize = 4096;
+
 /// The values of `@key` and similar names in an iteration of `each`.
 #[derive(Clone, Default)]
 struct Round {
@@ -36,7 +39,9 @@ type Rendered<T> = Result<T, Mistake>;
 
 impl<'r> Render<'r> {
     pub(super) fn new(root: &Value, source: &'r str, unknown: &'r mut dyn FnMut(&str) -> Arc<str>, limits: Limits) -> Self {
-        Self { contexts: vec![root.clone()], rounds: Vec::new(), source, unknown, limits, out: String::new(), depth: 0, steps: 0 }
+        // most texts are about as long as their templates
+        let out = String::with_capacity(source.len().min(MOST_ROOM));
+        Self { contexts: vec![root.clone()], rounds: Vec::new(), source, unknown, limits, out, depth: 0, steps: 0 }
     }
 
     pub(super) fn run(mut self, nodes: &[Node]) -> Rendered<String> {
@@ -83,22 +88,31 @@ impl<'r> Render<'r> {
     }
 
     /// Counts a step. Nested loops can do much work without output, so work and output are both bounded.
+    #[inline]
     fn step(&mut self, offset: usize) -> Rendered<()> {
         self.steps += 1;
-        work::spend(work::STEPS_PER_TAG).map_err(|exceeded| Mistake::bound(offset, exceeded.to_string()))?;
-        let steps = self.limits.steps;
-        if self.steps > steps {
-            return Err(Mistake::bound(offset, format!("the template takes more than {steps} steps; are loops nested in it?")));
+        if work::spend(work::STEPS_PER_TAG).is_err() || self.steps > self.limits.steps {
+            return Err(self.stopped(offset));
         }
         self.room(offset)
     }
 
+    #[inline]
     fn room(&self, offset: usize) -> Rendered<()> {
-        let output = self.limits.output;
-        if self.out.len() > output {
-            return Err(Mistake::bound(offset, format!("the rendered text is longer than {output} bytes")));
-        }
-        Ok(())
+        if self.out.len() > self.limits.output { Err(self.too_long(offset)) } else { Ok(()) }
+    }
+
+    #[cold]
+    fn stopped(&self, offset: usize) -> Mistake {
+        let steps = self.limits.steps;
+        let why =
+            if work::is_over() { work::told() } else { format!("the template takes more than {steps} steps; are loops nested in it?") };
+        Mistake::bound(offset, why)
+    }
+
+    #[cold]
+    fn too_long(&self, offset: usize) -> Mistake {
+        Mistake::bound(offset, format!("the rendered text is longer than {} bytes", self.limits.output))
     }
 
     fn put(&mut self, value: &Value) {

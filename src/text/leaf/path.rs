@@ -86,6 +86,7 @@ impl Path {
 
     /// The value at the path below a value; the value itself if the path has no steps.
     #[must_use]
+    #[inline]
     pub fn below<'v>(&self, value: &'v Value) -> Option<Cow<'v, Value>> {
         walk(&self.steps, value)
     }
@@ -100,6 +101,7 @@ impl<'v> Scope<'v> {
     }
 }
 
+#[inline]
 fn walk<'v>(steps: &[PathStep], from: &'v Value) -> Option<Cow<'v, Value>> {
     let mut at = from;
     for (n, step) in steps.iter().enumerate() {

@@ -192,6 +192,22 @@ impl<'a> Walk<'a> {
         Stop
     }
 
+    #[cold]
+    fn too_long(&self) -> Stop {
+        self.stop(format!("macros would add more than {} bytes; the text is left as it was", self.limits.output))
+    }
+
+    #[cold]
+    fn too_much(&self) -> Stop {
+        let most = self.limits.steps;
+        self.stop(if work::is_over() { work::told() } else { format!("the text holds more than {most} macros and is left as it was") })
+    }
+
+    #[cold]
+    fn warn_of_depth(&self) {
+        self.warn(format!("macros nested deeper than {} are left as text", self.limits.depth));
+    }
+
     fn warn(&self, why: String) {
         let mut warnings = self.warnings.borrow_mut();
         if warnings.len() < MOST_WARNINGS {
@@ -202,7 +218,7 @@ impl<'a> Walk<'a> {
     fn add(&self, text: &str, out: &mut String) -> Result<(), Stop> {
         match self.left.get().checked_sub(text.len()) {
             Some(left) => self.left.set(left),
-            None => return Err(self.stop(format!("macros would add more than {} bytes; the text is left as it was", self.limits.output))),
+            None => return Err(self.too_long()),
         }
         out.push_str(text);
         Ok(())
@@ -243,14 +259,11 @@ impl<'a> Walk<'a> {
         if self.stopped.get() {
             return Err(Stop);
         }
-        if work::spend(work::STEPS_PER_MACRO).is_err() {
-            return Err(self.stop(work::told()));
-        }
-        if self.steps.get() > self.limits.steps {
-            return Err(self.stop(format!("the text holds more than {} macros and is left as it was", self.limits.steps)));
+        if work::spend(work::STEPS_PER_MACRO).is_err() || self.steps.get() > self.limits.steps {
+            return Err(self.too_much());
         }
         if self.depth.get() > self.limits.depth {
-            self.warn(format!("macros nested deeper than {} are left as text", self.limits.depth));
+            self.warn_of_depth();
             let end = body.map_or(node.end, |b| b.to);
             return self.add(source.get(node.start..end).unwrap_or_default(), out);
         }

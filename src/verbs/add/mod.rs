@@ -188,7 +188,7 @@ impl Add {
         let at = at.at.min(list.items.len());
         let gap = Gap { at, early: false };
         list.insert(made.into_iter().map(|i| (gap, i)).collect());
-        list.lazy = Some(Lazy { at, source, remaining, steps, shape, effects: std::cell::OnceCell::new() });
+        list.lazy = Some(Box::new(Lazy { at, source, remaining, steps, shape, effects: std::cell::OnceCell::new() }));
         Ok(true)
     }
 }
