@@ -14,7 +14,7 @@ use crate::diag::{Code, Node, suggest};
 use crate::model::options::TABLE;
 use crate::model::{Map, Value};
 use crate::pack::{Ruleset, names_in};
-use crate::terms::names::{Names, Type};
+use crate::terms::names::{MOST_COMPARED, Names, Type};
 
 /// The most misfits that one scene is told of.
 const MOST: usize = 20;
@@ -22,8 +22,6 @@ const MOST: usize = 20;
 const MOST_ELEMENTS: usize = 64;
 /// How many keys of one table are looked at.
 const MOST_KEYS: usize = 1_000;
-/// How many different keys are compared with all fields of the pack.
-const MOST_COMPARED: usize = 300;
 /// How deep lists inside of items are looked into.
 const MOST_DEPTH: usize = 2;
 /// The most fields or keys that a remedy lists.
@@ -48,6 +46,8 @@ pub(crate) struct Misfit {
     pub(crate) is_slip: bool,
     /// It is a key of an item that nothing reads and that is like no field, or an item that lacks what it needs.
     pub(crate) is_item: bool,
+    /// It is the key that is wrong, and not its value.
+    pub(crate) is_key: bool,
 }
 
 impl Misfit {
@@ -57,11 +57,16 @@ impl Misfit {
     }
 
     fn slip(path: String, message: String, near: &str) -> Self {
-        Self { path, message, help: format!("did you mean `{near}`?"), is_type: false, is_slip: true, is_item: false }
+        Self { path, message, help: format!("did you mean `{near}`?"), is_type: false, is_slip: true, is_item: false, is_key: false }
     }
 
     fn item(path: String, message: String, help: String) -> Self {
-        Self { path, message, help, is_type: false, is_slip: false, is_item: true }
+        Self { path, message, help, is_type: false, is_slip: false, is_item: true, is_key: false }
+    }
+
+    /// The same, told of the key at the path.
+    fn of_key(self) -> Self {
+        Self { is_key: true, ..self }
     }
 }
 
@@ -246,7 +251,7 @@ impl<'r> Search<'r> {
                 if let Some(kind) = known.kind.filter(|kind| !value.is_null() && !kind.holds(value)) {
                     self.found.push(wrong_type(&path(), kind, value));
                 } else if let Some(near) = known.near {
-                    self.found.push(Misfit::slip(path(), format!("no rule reads `{}`", path()), near));
+                    self.found.push(Misfit::slip(path(), format!("no rule reads `{}`", path()), near).of_key());
                 } else if !known.is_read {
                     if !value.is_null() {
                         self.unread(of, path(), field);
@@ -301,7 +306,7 @@ impl<'r> Search<'r> {
         let shown: String = path.chars().take(MOST_SHOWN).collect();
         let message = format!("no rule reads `{shown}`");
         let help = self.help(of.rows, field);
-        self.found.push(Misfit::item(path, message, help));
+        self.found.push(Misfit::item(path, message, help).of_key());
     }
 
     /// Says how many other items have the keys of the list at hand that nothing reads; `before` it, so much was found.
@@ -385,7 +390,7 @@ fn wrong_type(path: &str, kind: Type, value: &Value) -> Misfit {
         Type::Language => "write a language tag such as `de` or `pt-BR`".to_owned(),
         _ => format!("write a value of type `{}`", kind.word()),
     };
-    Misfit { path: path.to_owned(), message, help, is_type: true, is_slip: false, is_item: false }
+    Misfit { path: path.to_owned(), message, help, is_type: true, is_slip: false, is_item: false, is_key: false }
 }
 
 fn unknown_word(path: &str, word: &str, words: &[Arc<str>]) -> Misfit {
@@ -400,5 +405,6 @@ fn unknown_word(path: &str, word: &str, words: &[Arc<str>]) -> Misfit {
         is_type: false,
         is_slip,
         is_item: false,
+        is_key: false,
     }
 }

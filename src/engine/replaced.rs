@@ -8,6 +8,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use crate::model::item::core::ID;
 use crate::model::plan::Change;
 use crate::model::{Item, Map, Value};
+use crate::terms::names::MOST_COMPARED;
 use crate::terms::scripted::Giver;
 use crate::terms::{Fault, State};
 use crate::text::written::Shown as _;
@@ -15,8 +16,6 @@ use crate::verbs::Halt;
 
 /// The field whose changes are told as rewritten texts.
 const TEXT: &str = "text";
-/// How many different fields of items are compared in one build with all that the pack declares.
-const MOST_COMPARED: usize = 300;
 
 /// An item of the list, while others are put in its place.
 enum Was {

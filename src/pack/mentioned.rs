@@ -9,15 +9,15 @@ use rustc_hash::FxHashSet;
 use crate::diag::{Data, Node, Table};
 use crate::model::Pack;
 use crate::model::rights::TABLE as SCRIPTS;
+use crate::terms::names::QUERY_KEYS;
 
 /// The tables whose rows say how documents of other programs are read and written.
 const FORMATS: &str = "format";
 const MAPS: &str = "map";
 /// The tables whose rows are templates, or say what templates read.
 const TEMPLATES: [&str; 3] = ["template", "task", "source"];
-/// The key of a pass that says what it matches, and the keys of a query there.
+/// The key of a pass that says what it matches.
 const QUERIES: &str = "queries";
-const OF_QUERY: [&str; 3] = ["keys", "all", "absent"];
 /// Keys whose texts are prose.
 const PROSE: [&str; 2] = ["doc", "about"];
 /// Keys whose values are conditions on the scene.
@@ -74,7 +74,7 @@ impl Mentioned {
         for (table, rows) in &pack.tables {
             for row in rows.values() {
                 if row.fields.contains_key(QUERIES) {
-                    found.names.extend(OF_QUERY.map(Box::from));
+                    found.names.extend(QUERY_KEYS.map(Box::from));
                 }
                 let is_open = row.fields.get("over").and_then(|field| field.node.as_text()) == Some("any");
                 match &**table {

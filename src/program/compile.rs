@@ -85,7 +85,7 @@ pub fn compile(pack: &Pack, conditions: &[Apart], row_keys: &RowKeys) -> (Progra
     super::columns::check_defaults(&mut cx);
     check_lists(&mut cx);
     check_words(&mut cx);
-    super::slots::check(&mut cx);
+    super::fields::check(&mut cx);
     let formats = super::foreign::compile(&mut cx);
     let defaults = defaults(&mut cx);
     let mut report = std::mem::take(&mut cx.report);

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::diag::{Code, Diagnostic, Node, Span, suggest};
 use crate::model::pack::Row;
 use crate::syntax::CompileContext;
-use crate::terms::names;
+use crate::terms::names::{self, MOST_WORDS};
 
 use super::functions::origin;
 
@@ -60,16 +60,31 @@ pub(super) fn check_lists(cx: &mut CompileContext<'_>) {
     }
 }
 
-/// Reports words of a path or a field that are to be the names of the rows of a table (`$table.NAME`), if there is no such
-/// table: then there are no words, and none is checked.
+/// Reports words of a path or a field that are to be the names of the rows of a table (`$table.NAME`) or the words of a path
+/// (`$PATH`), if there is no such table, or no such path that has words: then there are none to check.
 pub(super) fn check_words(cx: &mut CompileContext<'_>) {
     let pack = cx.pack;
+    if let Some(at) = cx.names.too_many {
+        cx.rule = "values".to_owned();
+        let message = format!("the `values` of all paths and fields come to more than {MOST_WORDS} words");
+        cx.fail(Code::BoundExceeded, at, message, Some("list fewer words, or let fewer rows name a large table".into()));
+    }
     for table in ["path", "field"] {
         for row in pack.tables.get(table).into_iter().flat_map(|rows| rows.values()) {
             let Some(values) = row.fields.get("values").map(|field| &field.node) else { continue };
             for node in values.as_list().unwrap_or(std::slice::from_ref(values)) {
-                let named = node.as_text().and_then(|word| word.strip_prefix("$table."));
-                let Some(name) = named.map(|name| name.split('.').next().unwrap_or(name)) else { continue };
+                let Some(path) = node.as_text().and_then(|word| word.strip_prefix('$')) else { continue };
+                let Some(name) = path.strip_prefix("table.").map(|name| name.split('.').next().unwrap_or(name)) else {
+                    if names::values_of_path(pack, path).is_none() {
+                        cx.rule = origin(cx, table, row);
+                        let known: Vec<Arc<str>> = cx.names.words.keys().cloned().collect();
+                        let help = suggest::help(path, known.iter().map(AsRef::as_ref));
+                        let help = help.or_else(|| Some(format!("give the [[path]] row `{path}` its `values`")));
+                        let message = format!("no path `{path}` has words");
+                        cx.fail_for_row((&["path"], path), Code::NameUnknown, node.span, message, help);
+                    }
+                    continue;
+                };
                 // a layer may have taken the rows of a table away that the language has
                 let is_language = cx.row_keys.is_some_and(|tables| tables.contains_key(name)) || cx.engine_tables.contains(&name);
                 if !is_language && !names::is_table(pack, name) {

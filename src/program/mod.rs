@@ -7,10 +7,10 @@ pub mod cells;
 mod columns;
 pub mod compile;
 mod declared;
+mod fields;
 pub mod foreign;
 mod functions;
 pub mod machine;
-mod slots;
 
 use std::sync::Arc;
 

@@ -8,7 +8,8 @@ use std::sync::Arc;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::diag::{Data, Node, Table, suggest};
+use crate::diag::{Data, Node, Span, Table, suggest};
+use crate::model::pack::Row;
 use crate::model::{OptionType, Pack, options};
 
 pub use super::types::{Type, is_form, is_script};
@@ -63,6 +64,15 @@ pub const TABLES: &[&str] = &[
     "time_stamp",
 ];
 
+/// The keys of one query of `match`: what is searched for, whether all of it must be found, and whether none of it may be.
+pub const QUERY_KEYS: [&str; 3] = ["keys", "all", "absent"];
+
+/// The most words that the `values` of all paths and fields may come to.
+pub const MOST_WORDS: usize = 500_000;
+
+/// How many undeclared names of one scene, or of one build, are compared with all fields of the pack ([`Names::near_field`]).
+pub const MOST_COMPARED: usize = 300;
+
 /// The tables that a pack declares with `[[table]]` rows.
 pub fn own_tables(pack: &Pack) -> impl Iterator<Item = &str> {
     pack.tables.get("table").into_iter().flat_map(|rows| rows.keys()).map(AsRef::as_ref)
@@ -99,6 +109,10 @@ pub struct Names {
     pub words: BTreeMap<Arc<str>, Vec<Arc<str>>>,
     /// By the name of a field, the words that its value usually is.
     pub field_words: BTreeMap<Arc<str>, Vec<Arc<str>>>,
+    /// By the name of a `[[field]]` row, the words beside which nothing is meant.
+    pub only: FxHashMap<Arc<str>, FxHashSet<Arc<str>>>,
+    /// The `values` from which on words were left out, because there were more than [`MOST_WORDS`].
+    pub too_many: Option<Span>,
     prefixes: FxHashSet<String>,
     /// By the path above them, the last parts of the paths that have a description.
     described: FxHashMap<String, BTreeSet<Box<str>>>,
@@ -120,6 +134,7 @@ impl Names {
     #[must_use]
     pub fn of(pack: &Pack) -> Self {
         let mut names = Self::default();
+        let mut left = MOST_WORDS;
         let doc = |fields: &Table| -> Arc<str> { fields.get("doc").and_then(|f| f.node.as_text()).unwrap_or("").into() };
         for (table, rows) in &pack.tables {
             let columns = names.columns.entry(table.clone()).or_default();
@@ -130,7 +145,7 @@ impl Names {
                 match table.as_ref() {
                     "path" => {
                         names.path(&row.name, kind, doc(&row.fields));
-                        if let Some(words) = row.fields.get("values").map(|f| words(pack, &f.node)) {
+                        if let Some(words) = names.listed(pack, row, &mut left) {
                             names.words.insert(row.name.clone(), words);
                         }
                     }
@@ -150,7 +165,10 @@ impl Names {
                                 let rows = rows.iter().filter_map(Node::as_text).map(Arc::from).collect();
                                 names.element_rows.insert((row_type.into(), field.into()), rows);
                             }
-                            if let Some(usual) = row.fields.get("values").map(|f| words(pack, &f.node)) {
+                            if let Some(usual) = names.listed(pack, row, &mut left) {
+                                if row.fields.get("only").and_then(|f| f.node.as_bool()) == Some(true) {
+                                    names.only.insert(row.name.clone(), usual.iter().cloned().collect());
+                                }
                                 names.field_words.entry(field.into()).or_default().extend(usual);
                             }
                         }
@@ -201,6 +219,17 @@ impl Names {
         if option.kind == OptionType::Enum {
             self.words.insert(path.into(), option.choices.iter().map(|choice| choice.value.clone()).collect());
         }
+    }
+
+    /// The words that a row lists as `values`.
+    fn listed(&mut self, pack: &Pack, row: &Row, left: &mut usize) -> Option<Vec<Arc<str>>> {
+        let values = &row.fields.get("values")?.node;
+        let mut all = Vec::new();
+        add_words(pack, values, &mut FxHashSet::default(), left, &mut all);
+        if *left == 0 && self.too_many.is_none() {
+            self.too_many = Some(values.span);
+        }
+        Some(all)
     }
 
     fn path(&mut self, path: &str, kind: Type, doc: Arc<str>) {
@@ -378,21 +407,35 @@ fn near_in<'w>(words: &'w [Arc<str>], word: &str) -> Option<&'w str> {
     words.iter().map(AsRef::as_ref).find(|usual| !known && suggest::is_misspelt_key(word, usual))
 }
 
-/// The words that a path may be: a list of them, or the names of the rows of a table, as `$table.NAME`. With an ending, as
-/// in `$table.form./payload`, the names that end so, without it.
-fn words(pack: &Pack, node: &Node) -> Vec<Arc<str>> {
-    let of_table = |text: &str| {
-        let (table, ending) = text.strip_prefix("$table.")?.split_once('.').unwrap_or((text.strip_prefix("$table.")?, ""));
-        let names = pack.tables.get(table).into_iter().flat_map(|rows| rows.keys());
-        Some(names.filter_map(|name| name.strip_suffix(ending).map(Arc::from)).collect::<Vec<Arc<str>>>())
-    };
-    match node.as_text() {
-        Some(text) => of_table(text).unwrap_or_else(|| vec![text.into()]),
-        None => {
-            let words = node.as_list().unwrap_or(&[]).iter().filter_map(Node::as_text);
-            words.flat_map(|word| of_table(word).unwrap_or_else(|| vec![word.into()])).collect()
+/// Adds the words that `values` list: words, the names of the rows of a table (`$table.NAME`; with an ending, as in
+/// `$table.form./payload`, the names that end so, without it), and the words of a path (`$PATH`). What is referred to is added
+/// once, so that no list refers to itself. Of all words, no more than `left` are added.
+fn add_words<'p>(pack: &'p Pack, node: &'p Node, seen: &mut FxHashSet<&'p str>, left: &mut usize, all: &mut Vec<Arc<str>>) {
+    for word in node.as_list().unwrap_or(std::slice::from_ref(node)).iter().filter_map(Node::as_text) {
+        let before = all.len();
+        let Some(path) = word.strip_prefix('$') else {
+            all.extend((*left > 0).then(|| word.into()));
+            *left -= all.len() - before;
+            continue;
+        };
+        if !seen.insert(word) {
+            continue;
+        }
+        if let Some(table) = path.strip_prefix("table.") {
+            let (table, ending) = table.split_once('.').unwrap_or((table, ""));
+            let names = pack.tables.get(table).into_iter().flat_map(|rows| rows.keys());
+            all.extend(names.filter_map(|name| name.strip_suffix(ending).map(Arc::from)).take(*left));
+            *left -= all.len() - before;
+        } else if let Some(values) = values_of_path(pack, path) {
+            add_words(pack, values, seen, left, all);
         }
     }
+}
+
+/// The words that a path declares.
+#[must_use]
+pub fn values_of_path<'p>(pack: &'p Pack, path: &str) -> Option<&'p Node> {
+    Some(&pack.tables.get("path")?.get(path)?.fields.get("values")?.node)
 }
 
 /// Whether a whole text is one reference: `$` or `@` and a name, or `@` alone.

@@ -123,8 +123,7 @@ pub(in crate::cli) fn places<'n>(rules: &Ruleset, data: &Value, at: impl Fn(&str
     let unread = unread(rules, data).into_iter().filter_map(|(path, message)| Some((message, at(&path)?.0)));
     let odd = misfits(rules, data).into_iter().filter_map(|misfit| {
         let (key, value) = at(&misfit.path)?;
-        let of_key = misfit.message.starts_with(&format!("no rule reads `{}`", misfit.path));
-        Some((misfit.message, if of_key { key } else { value.span }))
+        Some((misfit.message, if misfit.is_key { key } else { value.span }))
     });
     odd.chain(unread).collect()
 }

@@ -126,3 +126,25 @@ fn packs_that_extend_the_same_packs_are_read_once() {
     let told = Ruleset::load(&Start::Name("a0".into()), &[], &Diamonds(60)).err().map(|e| e.to_string()).unwrap_or_default();
     assert!(told.contains("more than 64 packs stand on each other"), "{told}");
 }
+
+#[test]
+fn words_that_many_rows_take_from_one_table_are_bounded() {
+    let rows = |table: &str, from: usize, to: usize, more: &str| -> String {
+        (from..to).fold(String::new(), |mut out, n| {
+            let _ = write!(out, "[[{table}]]\nname = \"{}\"\n{more}", if table == "field" { format!("big/f{n}") } else { format!("r{n}") });
+            out
+        })
+    };
+    let scene = |fields: usize| {
+        let big = rows("big", 0, 6_000, "");
+        format!("kind = \"scene\"\nversion = 1\n[[table]]\nname = \"big\"\n{big}{}", rows("field", 0, fields, "values = \"$table.big\"\n"))
+    };
+    assert!(own::pack("", &[("scene.toml", &scene(80))]).is_ok());
+    // 54 million words took 20 seconds and 3 GB
+    let told = |scene: &str| own::pack("", &[("scene.toml", scene)]).err().map(|e| e.to_string()).unwrap_or_default();
+    let many = told(&scene(9_000));
+    assert!(many.contains("come to more than 500000 words"), "{many}");
+    let required = format!("{}{}", scene(0), rows("field", 0, 101, "required = true\n"));
+    let required = told(&required);
+    assert!(required.contains("need more than 100 fields"), "{required}");
+}

@@ -7,6 +7,7 @@ use rustc_hash::FxHashMap;
 use crate::diag::Code;
 use crate::model::{Item, Value};
 use crate::terms::expr::Root;
+use crate::terms::names::QUERY_KEYS;
 use crate::terms::select::{Seq, count};
 use crate::terms::steps::text_through as through;
 use crate::terms::{Cond, Env, Expr, Fault};
@@ -175,14 +176,14 @@ impl<'a> Scan<'a> {
         let Value::Map(fields) = query else {
             return Err(Fault::failed("a query of `match` is a table `{ keys = […], all = …, absent = … }`"));
         };
-        let written = Value::list(fields.get("keys").map(Value::elements).unwrap_or_default().to_vec());
-        let written = match fields.get("keys") {
+        let [keys, all, absent] = QUERY_KEYS.map(|key| fields.get(key));
+        let written = match keys {
             Some(list @ Value::List(_)) => list.clone(),
-            _ => written,
+            single => Value::list(single.map(Value::elements).unwrap_or_default().to_vec()),
         };
-        let flag = |key: &str| fields.get(key).is_some_and(Value::truthy);
+        let flag = |said: Option<&Value>| said.is_some_and(Value::truthy);
         let keys = self.keys(&written, item, env, stays)?;
-        Ok(Query { written, keys, all: flag("all"), absent: flag("absent") })
+        Ok(Query { written, keys, all: flag(all), absent: flag(absent) })
     }
 
     /// What an item has asked for in an earlier run, if it would ask for the same again. This does not compute the

@@ -1,0 +1,157 @@
+//! Rows and values that have the fields of a row type.
+//!
+//! A row of a table becomes an item with the fields that rows `[[field]]` declare for the row type of the same name. A value of
+//! the pack does so too if its row `[[path]]` names that row type (`fields`), as the defaults of such rows do. Their cells are
+//! checked as fields: for their types, for the words beside which nothing is meant (`only`), and for fields that every row
+//! needs (`required`). A cell that is computed is not judged.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use crate::diag::{Code, Diagnostic, Node, Table, suggest};
+use crate::syntax::CompileContext;
+use crate::terms::names::{self, is_reference};
+
+use super::functions::origin;
+
+/// The most fields that rows of a table may need, each of which is checked in all its rows.
+const MOST_REQUIRED: usize = 100;
+
+/// What the fields of a row type say of the rows of the table of the same name.
+#[derive(Default)]
+struct Wanted<'p> {
+    required: Vec<&'p str>,
+    has_only: bool,
+}
+
+/// Checks the rows of all tables that are called like a row type, and all values with the fields of one.
+pub(super) fn check(cx: &mut CompileContext<'_>) {
+    let pack = cx.pack;
+    for (table, wanted) in wanted(cx) {
+        for row in pack.tables.get(table).into_iter().flat_map(|rows| rows.values()) {
+            for key in wanted.required.iter().filter(|key| !row.fields.contains_key(**key)) {
+                cx.rule = origin(cx, table, row);
+                let message = format!("{table} `{}` has no effect: it has no `{key}`", row.name);
+                let help = format!("add `{key} = …`, or take the row away");
+                cx.warn(Diagnostic::warning(Code::TermMissing, message).at(row.name_span).help(help));
+            }
+            for (key, cell) in row.fields.iter().filter(|_| wanted.has_only) {
+                if cx.names.only.contains_key(format!("{table}/{key}").as_str()) {
+                    cx.rule = origin(cx, table, row);
+                    check_only(cx, table, key, &cell.node);
+                }
+            }
+        }
+    }
+    check_values(cx);
+}
+
+/// By row type, what its fields say. Warns of `only` and `required` that no row is checked for.
+fn wanted<'p>(cx: &mut CompileContext<'p>) -> BTreeMap<&'p str, Wanted<'p>> {
+    let pack = cx.pack;
+    let mut all: BTreeMap<&str, Wanted<'_>> = BTreeMap::new();
+    for field in pack.tables.get("field").into_iter().flat_map(|rows| rows.values()) {
+        let Some((table, key)) = field.name.split_once('/') else { continue };
+        let said = |key: &str| field.fields.get(key).filter(|said| said.node.as_bool() == Some(true));
+        for (word, said) in ["only", "required"].into_iter().filter_map(|word| Some((word, said(word)?))) {
+            cx.rule = origin(cx, "field", field);
+            if !names::is_table(pack, table) {
+                let message = format!("`{word}` has no effect: there is no table `{table}`");
+                let help = format!("take it out, or declare the table: `[[table]]` with `name = \"{table}\"`");
+                cx.warn(Diagnostic::warning(Code::TermMissing, message).at(said.key).help(help));
+                continue;
+            }
+            let wanted = all.entry(table).or_default();
+            if word == "only" {
+                wanted.has_only = true;
+                if !field.fields.contains_key("values") {
+                    let complaint = Diagnostic::warning(Code::TermMissing, "`only` has no effect: the row has no `values`");
+                    cx.warn(complaint.at(said.key).help("add `values = […]`, or take `only` out"));
+                }
+            } else if wanted.required.len() < MOST_REQUIRED {
+                wanted.required.push(key);
+            } else {
+                let message = format!("rows of table `{table}` need more than {MOST_REQUIRED} fields");
+                cx.fail(Code::BoundExceeded, said.key, message, Some("take `required` out of some of them".into()));
+            }
+        }
+    }
+    all
+}
+
+/// Checks the values whose paths have the fields of a row type.
+fn check_values(cx: &mut CompileContext<'_>) {
+    let pack = cx.pack;
+    for path in pack.tables.get("path").into_iter().flat_map(|rows| rows.values()) {
+        let Some((row_type, at)) = path.fields.get("fields").and_then(|f| Some((f.node.as_text()?, f.node.span))) else { continue };
+        if !cx.names.fields.contains_key(row_type) {
+            cx.rule = origin(cx, "path", path);
+            let known: Vec<Arc<str>> = cx.names.fields.keys().cloned().collect();
+            cx.unknown("row type", row_type, at, known.iter().map(AsRef::as_ref));
+            continue;
+        }
+        let Some(value) = value_at(&pack.values, &path.name) else { continue };
+        for (key, cell) in value.as_table().into_iter().flatten() {
+            cx.rule = format!("value {}.{key}", path.name);
+            let kind = cx.names.fields.get(row_type).and_then(|fields| fields.get(key)).map(|declared| declared.kind);
+            cx.check_literal(&cell.node, kind, key);
+            cx.check_constant(&cell.node, kind);
+            if cx.names.only.contains_key(format!("{row_type}/{key}").as_str()) {
+                check_only(cx, row_type, key, &cell.node);
+            } else {
+                cx.check_words(key, &cell.node);
+            }
+        }
+    }
+}
+
+/// The value of the pack at a path.
+fn value_at<'p>(values: &'p Table, path: &str) -> Option<&'p Node> {
+    let (first, rest) = path.split_once('.').map_or((path, None), |(first, rest)| (first, Some(rest)));
+    let node = &values.get(first)?.node;
+    rest.map_or(Some(node), |rest| value_at(node.as_table()?, rest))
+}
+
+/// Warns of a literal that is none of the words beside which nothing is meant; of a list, each element is one.
+fn check_only(cx: &mut CompileContext<'_>, row_type: &str, key: &str, node: &Node) {
+    let field = format!("{row_type}/{key}");
+    for node in node.as_list().unwrap_or(std::slice::from_ref(node)) {
+        let Some(word) = node.as_text().filter(|word| is_literal(word)) else { continue };
+        let Some(words) = cx.names.only.get(field.as_str()).filter(|words| !words.contains(word)) else { continue };
+        let count = words.len();
+        if !cx.may_look(count, node.span) {
+            continue;
+        }
+        let near = cx.names.only.get(field.as_str()).and_then(|words| suggest::help(word, words.iter().map(AsRef::as_ref)));
+        let near = near.map_or(String::new(), |near| if near.ends_with('?') { near + " " } else { near + "; " });
+        let (elsewhere, tables) = elsewhere(cx, &field);
+        let message = format!("`{word}` is none of the words that `{key}` may be");
+        let complaint = Diagnostic::warning(Code::NameUnknown, message).at(node.span).missing_row(&tables, word);
+        cx.warn(complaint.help(format!("{near}otherwise declare it with {elsewhere}")));
+    }
+}
+
+/// Where a word of a field can be added, as a remedy says it, and the tables whose rows are such words.
+fn elsewhere(cx: &CompileContext<'_>, field: &str) -> (String, Vec<&'static str>) {
+    let values = cx.pack.tables.get("field").and_then(|rows| rows.get(field)).and_then(|row| row.fields.get("values"));
+    let (mut places, mut tables) = (Vec::new(), Vec::new());
+    let listed = values.map(|values| values.node.as_list().unwrap_or(std::slice::from_ref(&values.node)));
+    for word in listed.unwrap_or_default().iter().filter_map(Node::as_text) {
+        match (word.strip_prefix("$table."), word.strip_prefix('$')) {
+            (Some(table), _) => {
+                tables.extend(names::TABLES.iter().find(|known| **known == table));
+                places.push(format!("a row of table `{table}`"));
+            }
+            (None, Some(path)) => places.push(format!("`values` of the [[path]] row `{path}`")),
+            (None, None) => {}
+        }
+    }
+    places.push(format!("`values` of the [[field]] row `{field}`"));
+    places.dedup();
+    (places.join(" or "), tables)
+}
+
+/// Whether a text is what it says, and not evaluated.
+fn is_literal(word: &str) -> bool {
+    !word.is_empty() && !is_reference(word) && !word.contains("{{")
+}
