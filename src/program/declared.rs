@@ -75,13 +75,22 @@ pub(super) fn check_words(cx: &mut CompileContext<'_>) {
             for node in values.as_list().unwrap_or(std::slice::from_ref(values)) {
                 let Some(path) = node.as_text().and_then(|word| word.strip_prefix('$')) else { continue };
                 let Some(name) = path.strip_prefix("table.").map(|name| name.split('.').next().unwrap_or(name)) else {
-                    if names::values_of_path(pack, path).is_none() {
-                        cx.rule = origin(cx, table, row);
+                    let values = names::values_of_path(pack, path);
+                    cx.rule = origin(cx, table, row);
+                    if values.is_none() {
                         let known: Vec<Arc<str>> = cx.names.words.keys().cloned().collect();
                         let help = suggest::help(path, known.iter().map(AsRef::as_ref));
                         let help = help.or_else(|| Some(format!("give the [[path]] row `{path}` its `values`")));
                         let message = format!("no path `{path}` has words");
                         cx.fail_for_row((&["path"], path), Code::NameUnknown, node.span, message, help);
+                    } else if let Some(other) = values.and_then(|values| names::listed(values).find(|word| names::is_of_path(word))) {
+                        let message = format!("path `{path}` takes words from another one itself");
+                        cx.fail(
+                            Code::ReferenceBad,
+                            node.span,
+                            message,
+                            Some(format!("list the words of `{path}` here, and `{other}` beside them")),
+                        );
                     }
                     continue;
                 };

@@ -135,8 +135,7 @@ fn check_only(cx: &mut CompileContext<'_>, row_type: &str, key: &str, node: &Nod
 fn elsewhere(cx: &CompileContext<'_>, field: &str) -> (String, Vec<&'static str>) {
     let values = cx.pack.tables.get("field").and_then(|rows| rows.get(field)).and_then(|row| row.fields.get("values"));
     let (mut places, mut tables) = (Vec::new(), Vec::new());
-    let listed = values.map(|values| values.node.as_list().unwrap_or(std::slice::from_ref(&values.node)));
-    for word in listed.unwrap_or_default().iter().filter_map(Node::as_text) {
+    for word in values.into_iter().flat_map(|values| names::listed(&values.node)) {
         match (word.strip_prefix("$table."), word.strip_prefix('$')) {
             (Some(table), _) => {
                 tables.extend(names::TABLES.iter().find(|known| **known == table));

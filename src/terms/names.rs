@@ -225,7 +225,7 @@ impl Names {
     fn listed(&mut self, pack: &Pack, row: &Row, left: &mut usize) -> Option<Vec<Arc<str>>> {
         let values = &row.fields.get("values")?.node;
         let mut all = Vec::new();
-        add_words(pack, values, &mut FxHashSet::default(), left, &mut all);
+        add_words(pack, values, false, &mut FxHashSet::default(), left, &mut all);
         if *left == 0 && self.too_many.is_none() {
             self.too_many = Some(values.span);
         }
@@ -408,10 +408,10 @@ fn near_in<'w>(words: &'w [Arc<str>], word: &str) -> Option<&'w str> {
 }
 
 /// Adds the words that `values` list: words, the names of the rows of a table (`$table.NAME`; with an ending, as in
-/// `$table.form./payload`, the names that end so, without it), and the words of a path (`$PATH`). What is referred to is added
-/// once, so that no list refers to itself. Of all words, no more than `left` are added.
-fn add_words<'p>(pack: &'p Pack, node: &'p Node, seen: &mut FxHashSet<&'p str>, left: &mut usize, all: &mut Vec<Arc<str>>) {
-    for word in node.as_list().unwrap_or(std::slice::from_ref(node)).iter().filter_map(Node::as_text) {
+/// `$table.form./payload`, the names that end so, without it), and the words that a path lists itself (`$PATH`). What is
+/// referred to is added once. Of all words, no more than `left` are added.
+fn add_words<'p>(pack: &'p Pack, node: &'p Node, inside: bool, seen: &mut FxHashSet<&'p str>, left: &mut usize, all: &mut Vec<Arc<str>>) {
+    for word in listed(node) {
         let before = all.len();
         let Some(path) = word.strip_prefix('$') else {
             all.extend((*left > 0).then(|| word.into()));
@@ -426,10 +426,21 @@ fn add_words<'p>(pack: &'p Pack, node: &'p Node, seen: &mut FxHashSet<&'p str>, 
             let names = pack.tables.get(table).into_iter().flat_map(|rows| rows.keys());
             all.extend(names.filter_map(|name| name.strip_suffix(ending).map(Arc::from)).take(*left));
             *left -= all.len() - before;
-        } else if let Some(values) = values_of_path(pack, path) {
-            add_words(pack, values, seen, left, all);
+        } else if let Some(values) = values_of_path(pack, path).filter(|_| !inside) {
+            add_words(pack, values, true, seen, left, all);
         }
     }
+}
+
+/// The texts of `values`: a list, or one by itself.
+pub fn listed(values: &Node) -> impl Iterator<Item = &str> {
+    values.as_list().unwrap_or(std::slice::from_ref(values)).iter().filter_map(Node::as_text)
+}
+
+/// Whether a text of `values` names the words of a path.
+#[must_use]
+pub fn is_of_path(word: &str) -> bool {
+    word.starts_with('$') && !word.starts_with("$table.")
 }
 
 /// The words that a path declares.

@@ -178,7 +178,10 @@ impl Door {
         let inside = DOORS.replace(DOORS.get().saturating_add(1)) > 0;
         LEDGER.with_borrow_mut(|ledger| {
             if !inside {
-                // the door before it has cleared the rest
+                // the door before it has cleared the rest; a rule may have run outside of every door
+                if !ledger.rules.is_empty() {
+                    ledger.clear();
+                }
                 (ledger.limits, ledger.mark) = (limits, own);
                 LARGEST.set(0);
                 leave(own);
