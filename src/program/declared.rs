@@ -68,6 +68,7 @@ pub(super) fn check_words(cx: &mut CompileContext<'_>) {
         cx.rule = "values".to_owned();
         let message = format!("the `values` of all paths and fields come to more than {MOST_WORDS} words");
         cx.fail(Code::BoundExceeded, at, message, Some("list fewer words, or let fewer rows name a large table".into()));
+        return;
     }
     for table in ["path", "field"] {
         for row in pack.tables.get(table).into_iter().flat_map(|rows| rows.values()) {
@@ -83,7 +84,7 @@ pub(super) fn check_words(cx: &mut CompileContext<'_>) {
                         let help = help.or_else(|| Some(format!("give the [[path]] row `{path}` its `values`")));
                         let message = format!("no path `{path}` has words");
                         cx.fail_for_row((&["path"], path), Code::NameUnknown, node.span, message, help);
-                    } else if let Some(other) = values.and_then(|values| names::listed(values).find(|word| names::is_of_path(word))) {
+                    } else if let Some(other) = values.and_then(|values| names::texts_of(values).find(|word| names::is_of_path(word))) {
                         let message = format!("path `{path}` takes words from another one itself");
                         cx.fail(
                             Code::ReferenceBad,

@@ -17,6 +17,9 @@ use super::functions::origin;
 /// The most fields that rows of a table may need, each of which is checked in all its rows.
 const MOST_REQUIRED: usize = 100;
 
+/// The most places that a remedy names.
+const MOST_PLACES: usize = 3;
+
 /// What the fields of a row type say of the rows of the table of the same name.
 #[derive(Default)]
 struct Wanted<'p> {
@@ -26,6 +29,10 @@ struct Wanted<'p> {
 
 /// Checks the rows of all tables that are called like a row type, and all values with the fields of one.
 pub(super) fn check(cx: &mut CompileContext<'_>) {
+    // words that were left out would seem to be wrong
+    if cx.names.too_many.is_some() {
+        return;
+    }
     let pack = cx.pack;
     for (table, wanted) in wanted(cx) {
         for row in pack.tables.get(table).into_iter().flat_map(|rows| rows.values()) {
@@ -36,7 +43,10 @@ pub(super) fn check(cx: &mut CompileContext<'_>) {
                 cx.warn(Diagnostic::warning(Code::TermMissing, message).at(row.name_span).help(help));
             }
             for (key, cell) in row.fields.iter().filter(|_| wanted.has_only) {
-                if cx.names.only.contains_key(format!("{table}/{key}").as_str()) {
+                let field = format!("{table}/{key}");
+                // a column with words of its own has been checked
+                let of_column = || pack.tables.get("column")?.get(field.as_str())?.fields.get("values");
+                if cx.names.only.contains_key(field.as_str()) && of_column().is_none() {
                     cx.rule = origin(cx, table, row);
                     check_only(cx, table, key, &cell.node);
                 }
@@ -68,6 +78,9 @@ fn wanted<'p>(cx: &mut CompileContext<'p>) -> BTreeMap<&'p str, Wanted<'p>> {
                     let complaint = Diagnostic::warning(Code::TermMissing, "`only` has no effect: the row has no `values`");
                     cx.warn(complaint.at(said.key).help("add `values = […]`, or take `only` out"));
                 }
+            } else if field.fields.contains_key("default") {
+                let complaint = Diagnostic::warning(Code::TermMissing, "`required` has no effect: the field has a `default`");
+                cx.warn(complaint.at(said.key).help("take one of them out"));
             } else if wanted.required.len() < MOST_REQUIRED {
                 wanted.required.push(key);
             } else {
@@ -123,11 +136,15 @@ fn check_only(cx: &mut CompileContext<'_>, row_type: &str, key: &str, node: &Nod
             continue;
         }
         let near = cx.names.only.get(field.as_str()).and_then(|words| suggest::help(word, words.iter().map(AsRef::as_ref)));
-        let near = near.map_or(String::new(), |near| if near.ends_with('?') { near + " " } else { near + "; " });
         let (elsewhere, tables) = elsewhere(cx, &field);
+        let help = match near {
+            Some(near) if near.ends_with('?') => format!("{near} otherwise add it to {elsewhere}"),
+            Some(known) => format!("{known}; otherwise add it to {elsewhere}"),
+            None => format!("add it to {elsewhere}"),
+        };
         let message = format!("`{word}` is none of the words that `{key}` may be");
         let complaint = Diagnostic::warning(Code::NameUnknown, message).at(node.span).missing_row(&tables, word);
-        cx.warn(complaint.help(format!("{near}otherwise declare it with {elsewhere}")));
+        cx.warn(complaint.help(help));
     }
 }
 
@@ -135,18 +152,22 @@ fn check_only(cx: &mut CompileContext<'_>, row_type: &str, key: &str, node: &Nod
 fn elsewhere(cx: &CompileContext<'_>, field: &str) -> (String, Vec<&'static str>) {
     let values = cx.pack.tables.get("field").and_then(|rows| rows.get(field)).and_then(|row| row.fields.get("values"));
     let (mut places, mut tables) = (Vec::new(), Vec::new());
-    for word in values.into_iter().flat_map(|values| names::listed(&values.node)) {
-        match (word.strip_prefix("$table."), word.strip_prefix('$')) {
+    for word in values.into_iter().flat_map(|values| names::texts_of(&values.node)) {
+        let place = match (word.strip_prefix("$table."), word.strip_prefix('$')) {
             (Some(table), _) => {
+                let (table, ending) = table.split_once('.').unwrap_or((table, ""));
                 tables.extend(names::TABLES.iter().find(|known| **known == table));
-                places.push(format!("a row of table `{table}`"));
+                let ending = if ending.is_empty() { String::new() } else { format!(" whose names end in `{ending}`") };
+                format!("the rows of table `{table}`{ending}")
             }
-            (None, Some(path)) => places.push(format!("`values` of the [[path]] row `{path}`")),
-            (None, None) => {}
+            (None, Some(path)) => format!("`values` of the [[path]] row `{path}`"),
+            (None, None) => continue,
+        };
+        if places.len() < MOST_PLACES && !places.contains(&place) {
+            places.push(place);
         }
     }
-    places.push(format!("`values` of the [[field]] row `{field}`"));
-    places.dedup();
+    places.push(format!("`values` of the [[field]] row `{field}` (`edit.values = {{ insert = … }}` keeps those of lower layers)"));
     (places.join(" or "), tables)
 }
 

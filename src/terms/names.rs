@@ -67,7 +67,8 @@ pub const TABLES: &[&str] = &[
 /// The keys of one query of `match`: what is searched for, whether all of it must be found, and whether none of it may be.
 pub const QUERY_KEYS: [&str; 3] = ["keys", "all", "absent"];
 
-/// The most words that the `values` of all paths and fields may come to.
+/// The most words that the `values` of all paths and fields may come to, with the references and the names of rows that are
+/// looked at to find them.
 pub const MOST_WORDS: usize = 500_000;
 
 /// How many undeclared names of one scene, or of one build, are compared with all fields of the pack ([`Names::near_field`]).
@@ -166,10 +167,12 @@ impl Names {
                                 names.element_rows.insert((row_type.into(), field.into()), rows);
                             }
                             if let Some(usual) = names.listed(pack, row, &mut left) {
+                                // the fields of other row types may have the same name, and other words
                                 if row.fields.get("only").and_then(|f| f.node.as_bool()) == Some(true) {
-                                    names.only.insert(row.name.clone(), usual.iter().cloned().collect());
+                                    names.only.insert(row.name.clone(), usual.into_iter().collect());
+                                } else {
+                                    names.field_words.entry(field.into()).or_default().extend(usual);
                                 }
-                                names.field_words.entry(field.into()).or_default().extend(usual);
                             }
                         }
                     }
@@ -409,13 +412,14 @@ fn near_in<'w>(words: &'w [Arc<str>], word: &str) -> Option<&'w str> {
 
 /// Adds the words that `values` list: words, the names of the rows of a table (`$table.NAME`; with an ending, as in
 /// `$table.form./payload`, the names that end so, without it), and the words that a path lists itself (`$PATH`). What is
-/// referred to is added once. Of all words, no more than `left` are added.
+/// referred to is added once. No more than `left` words, references and names of rows are looked at.
 fn add_words<'p>(pack: &'p Pack, node: &'p Node, inside: bool, seen: &mut FxHashSet<&'p str>, left: &mut usize, all: &mut Vec<Arc<str>>) {
-    for word in listed(node) {
-        let before = all.len();
+    for word in texts_of(node) {
+        if !pay(left) {
+            return;
+        }
         let Some(path) = word.strip_prefix('$') else {
-            all.extend((*left > 0).then(|| word.into()));
-            *left -= all.len() - before;
+            all.push(word.into());
             continue;
         };
         if !seen.insert(word) {
@@ -423,17 +427,27 @@ fn add_words<'p>(pack: &'p Pack, node: &'p Node, inside: bool, seen: &mut FxHash
         }
         if let Some(table) = path.strip_prefix("table.") {
             let (table, ending) = table.split_once('.').unwrap_or((table, ""));
-            let names = pack.tables.get(table).into_iter().flat_map(|rows| rows.keys());
-            all.extend(names.filter_map(|name| name.strip_suffix(ending).map(Arc::from)).take(*left));
-            *left -= all.len() - before;
+            for name in pack.tables.get(table).into_iter().flat_map(|rows| rows.keys()) {
+                if !pay(left) {
+                    return;
+                }
+                all.extend(name.strip_suffix(ending).map(Arc::from));
+            }
         } else if let Some(values) = values_of_path(pack, path).filter(|_| !inside) {
             add_words(pack, values, true, seen, left, all);
         }
     }
 }
 
+/// Pays for one word or reference that is looked at; whether there was room for it.
+fn pay(left: &mut usize) -> bool {
+    let rest = left.checked_sub(1);
+    *left = rest.unwrap_or(0);
+    rest.is_some()
+}
+
 /// The texts of `values`: a list, or one by itself.
-pub fn listed(values: &Node) -> impl Iterator<Item = &str> {
+pub fn texts_of(values: &Node) -> impl Iterator<Item = &str> {
     values.as_list().unwrap_or(std::slice::from_ref(values)).iter().filter_map(Node::as_text)
 }
 

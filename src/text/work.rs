@@ -182,7 +182,7 @@ impl Door {
                 if !ledger.rules.is_empty() {
                     ledger.clear();
                 }
-                (ledger.limits, ledger.mark) = (limits, own);
+                (ledger.limits, ledger.mark, ledger.current) = (limits, own, None);
                 LARGEST.set(0);
                 leave(own);
                 return Self { outer: None, opened: own, limits, extended: false, here: PhantomData };

@@ -139,21 +139,22 @@ fn backrefs_certain(node: &Node, done: &mut Vec<usize>) -> bool {
 /// The longest texts for patterns whose time grows with the length of the text, with its square and with its cube.
 const LINEAR: usize = 1 << 20;
 const SQUARE: usize = 8_000;
-const CUBE: usize = 400;
+const CUBE: usize = 250;
 
 /// What a search may take in the engine without any bound of its own, in steps of the work of a build: a part of the
-/// worst case, which few texts come near to. `limit` is what [`bounded_length`] gave.
+/// worst case, which few texts come near to, and all of it where that grows with the third power, because one of two nested
+/// look-behinds comes near to it. `limit` is what [`bounded_length`] gave.
 pub(super) fn steps(length: usize, limit: usize) -> u64 {
     let length = length as u64;
     match limit {
         LINEAR => length / 8,
         SQUARE => length.saturating_mul(length) / 8,
-        _ => length.saturating_mul(length).saturating_mul(length) / 8,
+        _ => length.saturating_mul(length).saturating_mul(length),
     }
 }
 
 /// How many characters of text the pattern may be given in an engine without any bound of its own, so that a
-/// search stays below about 10^8 steps; or why it may be given none.
+/// search stays below about 10^8 steps, and below about 2·10^7 where it grows with the third power; or why it may be given none.
 pub(super) fn bounded_length(tree: &Tree) -> Result<usize, &'static str> {
     if nested(&tree.root, false) {
         return Err("a repeated part can itself match in several ways");
