@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use rustc_hash::FxHashSet;
+
 use crate::diag::{Code, Diagnostic, Node, Span, suggest};
 use crate::model::pack::Row;
 use crate::syntax::CompileContext;
@@ -73,7 +75,12 @@ pub(super) fn check_words(cx: &mut CompileContext<'_>) {
     for table in ["path", "field"] {
         for row in pack.tables.get(table).into_iter().flat_map(|rows| rows.values()) {
             let Some(values) = row.fields.get("values").map(|field| &field.node) else { continue };
+            // a reference is looked at once, as it is paid once
+            let mut seen = FxHashSet::default();
             for node in values.as_list().unwrap_or(std::slice::from_ref(values)) {
+                if !node.as_text().is_some_and(|word| seen.insert(word)) {
+                    continue;
+                }
                 let Some(path) = node.as_text().and_then(|word| word.strip_prefix('$')) else { continue };
                 let Some(name) = path.strip_prefix("table.").map(|name| name.split('.').next().unwrap_or(name)) else {
                     let values = names::values_of_path(pack, path);

@@ -17,6 +17,8 @@ use super::functions::origin;
 /// The most fields that rows of a table may need, each of which is checked in all its rows.
 const MOST_REQUIRED: usize = 100;
 
+/// So many of a field's words are searched for the places that a remedy names.
+const MOST_SEARCHED: usize = 50;
 /// The most places that a remedy names.
 const MOST_PLACES: usize = 3;
 
@@ -152,7 +154,7 @@ fn check_only(cx: &mut CompileContext<'_>, row_type: &str, key: &str, node: &Nod
 fn elsewhere(cx: &CompileContext<'_>, field: &str) -> (String, Vec<&'static str>) {
     let values = cx.pack.tables.get("field").and_then(|rows| rows.get(field)).and_then(|row| row.fields.get("values"));
     let (mut places, mut tables) = (Vec::new(), Vec::new());
-    for word in values.into_iter().flat_map(|values| names::texts_of(&values.node)) {
+    for word in values.into_iter().flat_map(|values| names::texts_of(&values.node)).take(MOST_SEARCHED) {
         let place = match (word.strip_prefix("$table."), word.strip_prefix('$')) {
             (Some(table), _) => {
                 let (table, ending) = table.split_once('.').unwrap_or((table, ""));
