@@ -228,8 +228,7 @@ impl Names {
     fn listed(&mut self, pack: &Pack, row: &Row, left: &mut usize) -> Option<Vec<Arc<str>>> {
         let values = &row.fields.get("values")?.node;
         let mut all = Vec::new();
-        add_words(pack, values, false, &mut FxHashSet::default(), left, &mut all);
-        if *left == 0 && self.too_many.is_none() {
+        if !add_words(pack, values, false, &mut FxHashSet::default(), left, &mut all) && self.too_many.is_none() {
             self.too_many = Some(values.span);
         }
         Some(all)
@@ -412,11 +411,18 @@ fn near_in<'w>(words: &'w [Arc<str>], word: &str) -> Option<&'w str> {
 
 /// Adds the words that `values` list: words, the names of the rows of a table (`$table.NAME`; with an ending, as in
 /// `$table.form./payload`, the names that end so, without it), and the words that a path lists itself (`$PATH`). What is
-/// referred to is added once. No more than `left` words, references and names of rows are looked at.
-fn add_words<'p>(pack: &'p Pack, node: &'p Node, inside: bool, seen: &mut FxHashSet<&'p str>, left: &mut usize, all: &mut Vec<Arc<str>>) {
+/// referred to is added once. No more than `left` words, references and names of rows are looked at; whether these were all.
+fn add_words<'p>(
+    pack: &'p Pack,
+    node: &'p Node,
+    inside: bool,
+    seen: &mut FxHashSet<&'p str>,
+    left: &mut usize,
+    all: &mut Vec<Arc<str>>,
+) -> bool {
     for word in texts_of(node) {
         if !pay(left) {
-            return;
+            return false;
         }
         let Some(path) = word.strip_prefix('$') else {
             all.push(word.into());
@@ -429,14 +435,17 @@ fn add_words<'p>(pack: &'p Pack, node: &'p Node, inside: bool, seen: &mut FxHash
             let (table, ending) = table.split_once('.').unwrap_or((table, ""));
             for name in pack.tables.get(table).into_iter().flat_map(|rows| rows.keys()) {
                 if !pay(left) {
-                    return;
+                    return false;
                 }
                 all.extend(name.strip_suffix(ending).map(Arc::from));
             }
         } else if let Some(values) = values_of_path(pack, path).filter(|_| !inside) {
-            add_words(pack, values, true, seen, left, all);
+            if !add_words(pack, values, true, seen, left, all) {
+                return false;
+            }
         }
     }
+    true
 }
 
 /// Pays for one word or reference that is looked at; whether there was room for it.
