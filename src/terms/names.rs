@@ -439,10 +439,10 @@ fn add_words<'p>(
                 }
                 all.extend(name.strip_suffix(ending).map(Arc::from));
             }
-        } else if let Some(values) = values_of_path(pack, path).filter(|_| !inside) {
-            if !add_words(pack, values, true, seen, left, all) {
-                return false;
-            }
+        } else if let Some(values) = values_of_path(pack, path).filter(|_| !inside)
+            && !add_words(pack, values, true, seen, left, all)
+        {
+            return false;
         }
     }
     true
