@@ -14,7 +14,7 @@ mod beaten;
 mod undeclared;
 
 #[cfg(feature = "cli")]
-pub(crate) use typed::misfits;
+pub(crate) use typed::{Mismatch, misfits};
 #[cfg(feature = "cli")]
 pub(crate) use undeclared::unread;
 

@@ -31,6 +31,19 @@ const MOST_SHOWN: usize = 200;
 /// The fewest letters of a key that may be a field with a slip.
 const SHORTEST: usize = 3;
 
+/// How a value does not fit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Mismatch {
+    /// It is of another type.
+    Type,
+    /// It is a word that the pack does not know, and like none that it knows.
+    Word,
+    /// It is a known name or word with a slip.
+    Slip,
+    /// It is a key of an item that nothing reads and that is like no field, or an item that lacks what it needs.
+    Item,
+}
+
 /// One value that does not fit.
 #[derive(Debug, Clone)]
 pub(crate) struct Misfit {
@@ -40,12 +53,8 @@ pub(crate) struct Misfit {
     pub(crate) message: String,
     /// What to do about it.
     pub(crate) help: String,
-    /// It is of another type; otherwise it is a word that the pack does not know.
-    pub(crate) is_type: bool,
-    /// It is a known name or word with a slip.
-    pub(crate) is_slip: bool,
-    /// It is a key of an item that nothing reads and that is like no field, or an item that lacks what it needs.
-    pub(crate) is_item: bool,
+    /// What kind of misfit it is.
+    pub(crate) kind: Mismatch,
     /// It is the key that is wrong, and not its value.
     pub(crate) is_key: bool,
 }
@@ -53,15 +62,15 @@ pub(crate) struct Misfit {
 impl Misfit {
     /// The code under which it is told.
     pub(crate) fn code(&self) -> Code {
-        if self.is_type { Code::SceneType } else { Code::SceneField }
+        if self.kind == Mismatch::Type { Code::SceneType } else { Code::SceneField }
     }
 
     fn slip(path: String, message: String, near: &str) -> Self {
-        Self { path, message, help: format!("did you mean `{near}`?"), is_type: false, is_slip: true, is_item: false, is_key: false }
+        Self { path, message, help: format!("did you mean `{near}`?"), kind: Mismatch::Slip, is_key: false }
     }
 
     fn item(path: String, message: String, help: String) -> Self {
-        Self { path, message, help, is_type: false, is_slip: false, is_item: true, is_key: false }
+        Self { path, message, help, kind: Mismatch::Item, is_key: false }
     }
 
     /// The same, told of the key at the path.
@@ -317,7 +326,7 @@ impl<'r> Search<'r> {
                 1 => "; another item has it too".to_owned(),
                 _ => format!("; {more} other items have it too"),
             };
-            let told = self.found.iter_mut().skip(before).filter(|misfit| misfit.is_item && misfit.path == path);
+            let told = self.found.iter_mut().skip(before).filter(|misfit| misfit.kind == Mismatch::Item && misfit.path == path);
             told.for_each(|misfit| misfit.message.push_str(&also));
         }
     }
@@ -342,7 +351,7 @@ impl<'r> Search<'r> {
         // a misspelt field is told already
         let is_told = |n: usize| {
             let inside = format!("{at}.{n}.");
-            self.found.iter().any(|misfit| misfit.is_slip && misfit.path.starts_with(&inside))
+            self.found.iter().any(|misfit| misfit.kind == Mismatch::Slip && misfit.path.starts_with(&inside))
         };
         let mut lacking = newest(elements).filter(|&(n, element)| lacks(element) && !is_told(n));
         let Some((n, element)) = lacking.next() else { return };
@@ -390,21 +399,13 @@ fn wrong_type(path: &str, kind: Type, value: &Value) -> Misfit {
         Type::Language => "write a language tag such as `de` or `pt-BR`".to_owned(),
         _ => format!("write a value of type `{}`", kind.word()),
     };
-    Misfit { path: path.to_owned(), message, help, is_type: true, is_slip: false, is_item: false, is_key: false }
+    Misfit { path: path.to_owned(), message, help, kind: Mismatch::Type, is_key: false }
 }
 
 fn unknown_word(path: &str, word: &str, words: &[Arc<str>]) -> Misfit {
     let shown: String = word.chars().take(60).collect();
     let help = suggest::help(word, words.iter().map(AsRef::as_ref));
-    let is_slip = suggest::nearest(word, words.iter().map(AsRef::as_ref)).is_some();
+    let kind = if suggest::nearest(word, words.iter().map(AsRef::as_ref)).is_some() { Mismatch::Slip } else { Mismatch::Word };
     let help = help.unwrap_or_else(|| "`tapster ops --scene` says what the value means".to_owned());
-    Misfit {
-        path: path.to_owned(),
-        message: format!("the pack knows no `{path}` that is `{shown}`"),
-        help,
-        is_type: false,
-        is_slip,
-        is_item: false,
-        is_key: false,
-    }
+    Misfit { path: path.to_owned(), message: format!("the pack knows no `{path}` that is `{shown}`"), help, kind, is_key: false }
 }

@@ -1,5 +1,7 @@
 //! `[macro_engine]`: how a pack's macros are written and read, as values.
 
+use std::sync::Arc;
+
 use crate::diag::{Code, Diagnostic, Report};
 use crate::model::{Pack, Value};
 use crate::text::macros::Syntax;
@@ -55,7 +57,7 @@ impl Mode {
 }
 
 /// The values of `[macro_engine]`.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Engine {
     pub(super) syntax: Syntax,
     pub(super) flavour: Flavour,
@@ -63,7 +65,17 @@ pub(super) struct Engine {
     /// An unknown macro is empty instead of staying as written.
     pub(super) empties: bool,
     /// Stores of variables that last for one text.
-    pub(super) passing: Vec<std::sync::Arc<str>>,
+    pub(super) passing: Vec<Arc<str>>,
+    /// Where a scene says the flavour and the mode.
+    pub(super) flavour_path: [Arc<str>; 1],
+    pub(super) mode_path: [Arc<str>; 1],
+}
+
+impl Default for Engine {
+    fn default() -> Self {
+        let (syntax, flavour, mode, empties, passing) = Default::default();
+        Self { syntax, flavour, mode, empties, passing, flavour_path: ["macro_flavour".into()], mode_path: ["macro_mode".into()] }
+    }
 }
 
 impl Engine {

@@ -30,6 +30,8 @@ pub struct Macros<'a> {
     pub(super) given: Arc<str>,
     /// There are macros of the application.
     pub(super) own: bool,
+    /// Rows of the table are all that a macro of this text may mean.
+    rows_only: bool,
     /// What every value goes through.
     through: Option<&'static Function>,
     /// The flavour of the macros, if the caller says it.
@@ -63,8 +65,10 @@ impl<'a> Macros<'a> {
     pub fn new(st: &'a State, table: &'a Table, with: &'a Value, given: &Arc<str>) -> Self {
         let own = st.scene.get("macros").is_some() || st.set.borrow().get("macros").is_some();
         let own = own || st.rules.values.get("macros").is_some();
+        let rows_only = !own && with.as_map().is_none_or(Map::is_empty);
         let (known, texts, used, hash, ended) = Default::default();
-        Self { st, table, with, given: given.clone(), own, through: None, flavour: None, known, texts, used, hash, mode: None, ended }
+        let (given, through, flavour, mode) = (given.clone(), None, None, None);
+        Self { st, table, with, given, own, rows_only, through, flavour, known, texts, used, hash, mode, ended }
     }
 
     /// Sets the function of the library that is applied to every value before it is inserted.
@@ -99,7 +103,7 @@ impl<'a> Macros<'a> {
 
     /// What macros that write do in this text.
     fn mode(&self) -> Mode {
-        let of_scene = || self.st.lookup(&["macro_mode".into()], None).as_str().and_then(Mode::named);
+        let of_scene = || self.st.lookup(&self.table.engine.mode_path, None).as_str().and_then(Mode::named);
         self.mode.or_else(of_scene).unwrap_or(self.table.engine.mode)
     }
 
@@ -130,6 +134,16 @@ impl<'a> Macros<'a> {
         let (Some(function), MacroResult::Text(text)) = (self.through, &result) else { return result };
         let args: Map = [(Arc::from("of"), Value::Text(text.clone()))].into_iter().collect();
         function.call(&args).map_or_else(|refused| MacroResult::Failed(refused.why().to_owned()), |value| MacroResult::Text(value.shown()))
+    }
+
+    /// What a row gives that does nothing but read one place of the scene, if it was read and nothing was set since.
+    fn known_text(&self, called: &Called<'_>) -> Option<Arc<str>> {
+        let row = self.table.row(called.id?).filter(|row| row.only_reads && self.rows_only && called.args.is_empty())?;
+        let texts = self.texts.borrow();
+        if texts.at != self.st.writes() || self.through.is_some() {
+            return None;
+        }
+        texts.rows.get(row.id as usize)?.clone()?
     }
 
     /// The text of a cell that only reads places of the scene, if texts or the like stand there: a text names many a row
@@ -407,7 +421,10 @@ impl MacroHost for Macros<'_> {
         if self.is_spent() {
             return MacroResult::Unknown;
         }
-        let result = self.changed(self.answer(called));
+        let result = match self.known_text(called) {
+            Some(text) => MacroResult::Text(text),
+            None => self.changed(self.answer(called)),
+        };
         self.tell(called.name, called.args, called.at, &result);
         result
     }

@@ -28,6 +28,7 @@ mod stores;
 use std::sync::Arc;
 
 use crate::diag::{Code, short};
+use crate::model::Value;
 use crate::terms::nesting::Begun;
 use crate::text::Limits;
 use crate::text::macros::expand;
@@ -47,7 +48,7 @@ impl Macros<'_> {
             begun => begun == Begun::Inside,
         };
         let limits = Limits::MACROS.with_output(self.st.rules.limits.text_bytes);
-        let of_scene = self.st.lookup(&["macro_flavour".into()], None);
+        let of_scene = if self.flavour.is_none() { self.st.lookup(&self.table.engine.flavour_path, None) } else { Value::Null };
         let flavour = self.flavour.or(of_scene.as_str()).and_then(Flavour::named);
         let outside = self.begin_stores();
         let done = match flavour.unwrap_or(self.table.engine.flavour) {

@@ -67,10 +67,13 @@ pub(super) fn row(cells: &Value, id: u32) -> Result<Row, Wrong> {
     if let Gives::Function(function) = &gives {
         with.into_iter().flat_map(|with| with.keys()).try_for_each(|key| taken(function, key))?;
     }
+    let takes_nothing = args.is_empty() && cells.get("written").is_none();
+    let is_bare = ["when", "uses", "writes", "ends", "expand"].iter().all(|cell| cells.get(cell).is_none());
     Ok(Row {
         name,
         id,
         shape,
+        only_reads: matches!(gives, Gives::Read(_)) && takes_nothing && is_bare,
         gives,
         args: args.iter().map(|a| arg(a)).collect(),
         with: with.into_iter().flat_map(|m| m.iter()).map(|(k, v)| (k.clone(), v.clone())).collect(),

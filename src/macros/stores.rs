@@ -37,7 +37,7 @@ impl Macros<'_> {
         if let Some(local) = outside.local {
             self.exchange(&[LOCAL.into()], local);
         }
-        if !inside {
+        if !inside && self.st.set.borrow().get(KEPT).is_some() {
             self.exchange(&[KEPT.into()], Value::Null);
         }
     }

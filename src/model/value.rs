@@ -189,7 +189,7 @@ impl Value {
     pub fn to_text(&self) -> Arc<str> {
         match self {
             Value::Text(t) => t.clone(),
-            Value::Null | Value::Rule(_) => Arc::from(""),
+            Value::Null | Value::Rule(_) => Arc::default(),
             Value::Bool(b) => truth_text(*b),
             Value::Int(n) => Arc::from(n.to_string()),
             Value::Num(n) => Arc::from(number_text(*n)),

@@ -312,7 +312,7 @@ impl<'a> Merger<'a> {
                 over(&mut self.merged.values, key, field, &mut hidden, &mut leaves, key);
                 self.merged.shadowed.append(&mut hidden);
                 for (path, leaf) in leaves {
-                    self.decide([Arc::from(""), Arc::from(""), Arc::from(path)], leaf);
+                    self.decide([Arc::default(), Arc::default(), Arc::from(path)], leaf);
                 }
             }
         }

@@ -18,7 +18,7 @@ use crate::terms::{Expr, Rules};
 use crate::text::script::ScriptLimits;
 use crate::verbs::Pass;
 
-use super::declared::{ANYTHING, check_lists, check_over, check_words};
+use super::declared::{ANYTHING, check_lists, check_over, check_references};
 use super::functions::{check_functions, origin};
 use super::{Program, Programs, cells};
 
@@ -84,7 +84,7 @@ pub fn compile(pack: &Pack, conditions: &[Apart], row_keys: &RowKeys) -> (Progra
     super::columns::check(&mut cx, ENGINE_TABLES);
     super::columns::check_defaults(&mut cx);
     check_lists(&mut cx);
-    check_words(&mut cx);
+    check_references(&mut cx);
     super::fields::check(&mut cx);
     let formats = super::foreign::compile(&mut cx);
     let defaults = defaults(&mut cx);

@@ -7,7 +7,7 @@ use rustc_hash::FxHashSet;
 use crate::diag::{Code, Diagnostic, Node, Span, suggest};
 use crate::model::pack::Row;
 use crate::syntax::CompileContext;
-use crate::terms::names::{self, MOST_WORDS};
+use crate::terms::names::{self, MOST_WORDS, Word};
 
 use super::functions::origin;
 
@@ -64,7 +64,7 @@ pub(super) fn check_lists(cx: &mut CompileContext<'_>) {
 
 /// Reports words of a path or a field that are to be the names of the rows of a table (`$table.NAME`) or the words of a path
 /// (`$PATH`), if there is no such table, or no such path that has words: then there are none to check.
-pub(super) fn check_words(cx: &mut CompileContext<'_>) {
+pub(super) fn check_references(cx: &mut CompileContext<'_>) {
     let pack = cx.pack;
     if let Some(at) = cx.names.too_many {
         cx.rule = "values".to_owned();
@@ -78,38 +78,38 @@ pub(super) fn check_words(cx: &mut CompileContext<'_>) {
             // a reference is looked at once, as it is paid once
             let mut seen = FxHashSet::default();
             for node in values.as_list().unwrap_or(std::slice::from_ref(values)) {
-                if !node.as_text().is_some_and(|word| seen.insert(word)) {
-                    continue;
-                }
-                let Some(path) = node.as_text().and_then(|word| word.strip_prefix('$')) else { continue };
-                let Some(name) = path.strip_prefix("table.").map(|name| name.split('.').next().unwrap_or(name)) else {
-                    let values = names::values_of_path(pack, path);
-                    cx.rule = origin(cx, table, row);
-                    if values.is_none() {
-                        let known: Vec<Arc<str>> = cx.names.words.keys().cloned().collect();
-                        let help = suggest::help(path, known.iter().map(AsRef::as_ref));
-                        let help = help.or_else(|| Some(format!("give the [[path]] row `{path}` its `values`")));
-                        let message = format!("no path `{path}` has words");
-                        cx.fail_for_row((&["path"], path), Code::NameUnknown, node.span, message, help);
-                    } else if let Some(other) = values.and_then(|values| names::texts_of(values).find(|word| names::is_of_path(word))) {
-                        let message = format!("path `{path}` takes words from another one itself");
-                        cx.fail(
-                            Code::ReferenceBad,
-                            node.span,
-                            message,
-                            Some(format!("list the words of `{path}` here, and `{other}` beside them")),
-                        );
+                let Some(word) = node.as_text().filter(|word| seen.insert(*word)) else { continue };
+                match Word::of(word) {
+                    Word::Itself => {}
+                    Word::Rows { table: of, .. } => {
+                        // a layer may have taken the rows of a table away that the language has
+                        let is_language = cx.row_keys.is_some_and(|tables| tables.contains_key(of)) || cx.engine_tables.contains(&of);
+                        if !is_language && !names::is_table(pack, of) {
+                            cx.rule = origin(cx, table, row);
+                            cx.unknown("table", of, node.span, pack.tables.keys().map(AsRef::as_ref).chain(names::own_tables(pack)));
+                        }
                     }
-                    continue;
-                };
-                // a layer may have taken the rows of a table away that the language has
-                let is_language = cx.row_keys.is_some_and(|tables| tables.contains_key(name)) || cx.engine_tables.contains(&name);
-                if !is_language && !names::is_table(pack, name) {
-                    cx.rule = origin(cx, table, row);
-                    cx.unknown("table", name, node.span, pack.tables.keys().map(AsRef::as_ref).chain(names::own_tables(pack)));
+                    Word::Path(path) => {
+                        cx.rule = origin(cx, table, row);
+                        check_words_of_path(cx, path, node.span);
+                    }
                 }
             }
         }
+    }
+}
+
+/// Reports a path that has no words, or that takes some from another path.
+fn check_words_of_path(cx: &mut CompileContext<'_>, path: &str, at: Span) {
+    let Some(values) = names::values_of_path(cx.pack, path) else {
+        let may_look = cx.may_look(cx.names.words.len(), at);
+        let near = may_look.then(|| suggest::help(path, cx.names.words.keys().map(AsRef::as_ref))).flatten();
+        let help = near.or_else(|| Some(format!("give the [[path]] row `{path}` its `values`")));
+        return cx.fail_for_row((&["path"], path), Code::NameUnknown, at, format!("no path `{path}` has words"), help);
+    };
+    if let Some(other) = names::texts_of(values).find(|word| matches!(Word::of(word), Word::Path(_))) {
+        let message = format!("path `{path}` takes words from another one itself");
+        cx.fail(Code::ReferenceBad, at, message, Some(format!("list the words of `{path}` here, and `{other}` beside them")));
     }
 }
 

@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use crate::diag::{Code, Diagnostic, Node, Table, suggest};
 use crate::syntax::CompileContext;
-use crate::terms::names::{self, is_reference};
+use crate::terms::names::{self, Word, is_reference};
 
 use super::functions::origin;
 
@@ -105,17 +105,40 @@ fn check_values(cx: &mut CompileContext<'_>) {
             cx.unknown("row type", row_type, at, known.iter().map(AsRef::as_ref));
             continue;
         }
-        let Some(value) = value_at(&pack.values, &path.name) else { continue };
-        for (key, cell) in value.as_table().into_iter().flatten() {
-            cx.rule = format!("value {}.{key}", path.name);
-            let kind = cx.names.fields.get(row_type).and_then(|fields| fields.get(key)).map(|declared| declared.kind);
-            cx.check_literal(&cell.node, kind, key);
-            cx.check_constant(&cell.node, kind);
-            if cx.names.only.contains_key(format!("{row_type}/{key}").as_str()) {
-                check_only(cx, row_type, key, &cell.node);
-            } else {
-                cx.check_words(key, &cell.node);
+        if path.name.ends_with(".*") {
+            cx.rule = origin(cx, "path", path);
+            let complaint =
+                Diagnostic::warning(Code::TermMissing, "`fields` has no effect: the name ends in `.*`, so it is no single value");
+            cx.warn(complaint.at(at).help("take it out, or declare the path of one value"));
+            continue;
+        }
+        let default = path.fields.get("default").map(|field| &field.node);
+        for value in value_at(&pack.values, &path.name).into_iter().chain(default) {
+            check_value(cx, row_type, &path.name, value);
+        }
+    }
+}
+
+/// Checks the cells of one value with the fields of a row type.
+fn check_value(cx: &mut CompileContext<'_>, row_type: &str, path: &str, value: &Node) {
+    for (key, cell) in value.as_table().into_iter().flatten() {
+        cx.rule = format!("value {path}.{key}");
+        let fields = cx.names.fields.get(row_type);
+        let kind = fields.and_then(|fields| fields.get(key)).map(|declared| declared.kind);
+        let count = fields.map_or(0, BTreeMap::len);
+        if kind.is_none() && cx.may_look(count, cell.key) {
+            let known = cx.names.fields.get(row_type).into_iter().flat_map(|fields| fields.keys());
+            if let Some(near) = suggest::misspelt_key(key, known.map(AsRef::as_ref)) {
+                let help = format!("did you mean `{near}`? otherwise declare it: `[[field]]` with `name = \"{row_type}/{key}\"`");
+                cx.warn(Diagnostic::new(Code::NameNearly, format!("{row_type} rows have no field `{key}`")).at(cell.key).help(help));
             }
+        }
+        cx.check_literal(&cell.node, kind, key);
+        cx.check_constant(&cell.node, kind);
+        if cx.names.only.contains_key(format!("{row_type}/{key}").as_str()) {
+            check_only(cx, row_type, key, &cell.node);
+        } else {
+            cx.check_words(key, &cell.node);
         }
     }
 }
@@ -155,15 +178,14 @@ fn elsewhere(cx: &CompileContext<'_>, field: &str) -> (String, Vec<&'static str>
     let values = cx.pack.tables.get("field").and_then(|rows| rows.get(field)).and_then(|row| row.fields.get("values"));
     let (mut places, mut tables) = (Vec::new(), Vec::new());
     for word in values.into_iter().flat_map(|values| names::texts_of(&values.node)).take(MOST_SEARCHED) {
-        let place = match (word.strip_prefix("$table."), word.strip_prefix('$')) {
-            (Some(table), _) => {
-                let (table, ending) = table.split_once('.').unwrap_or((table, ""));
+        let place = match Word::of(word) {
+            Word::Rows { table, ending } => {
                 tables.extend(names::TABLES.iter().find(|known| **known == table));
                 let ending = if ending.is_empty() { String::new() } else { format!(" whose names end in `{ending}`") };
                 format!("the rows of table `{table}`{ending}")
             }
-            (None, Some(path)) => format!("`values` of the [[path]] row `{path}`"),
-            (None, None) => continue,
+            Word::Path(path) => format!("`values` of the [[path]] row `{path}`"),
+            Word::Itself => continue,
         };
         if places.len() < MOST_PLACES && !places.contains(&place) {
             places.push(place);

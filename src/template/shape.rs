@@ -72,7 +72,7 @@ impl Known<'_> {
         if self.revision.knows_anchors || node.get("kind").and_then(Node::as_text) != Some("anchor") {
             return;
         }
-        let node_of_key = Node { span: node.span, data: Data::Text(Arc::from("")) };
+        let node_of_key = Node { span: node.span, data: Data::Text(Arc::default()) };
         if let Data::Table(table) = &mut node.data {
             table.insert(Arc::from("key"), Field { key: node.span, node: node_of_key });
         }

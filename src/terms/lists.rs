@@ -5,6 +5,7 @@
 //! messages have in common (`Shape`) answers most conditions without reading any.
 //! INVARIANT: reading one message changes no other item of the list.
 
+use std::cell::{OnceCell, RefCell};
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -36,6 +37,50 @@ pub struct List {
     pub loaded: bool,
 }
 
+/// The lists of a build by their numbers. Each is made when it is first used, because a pack has many and a small program uses
+/// few.
+pub(super) struct Lists(Vec<OnceCell<Box<RefCell<List>>>>);
+
+impl Lists {
+    /// So many lists, of which none is made.
+    pub(super) fn of(count: usize) -> Self {
+        Self((0..count.max(1)).map(|_| OnceCell::new()).collect())
+    }
+
+    /// A list by its number; `None` if there are not so many.
+    pub(super) fn get(&self, id: usize) -> Option<&RefCell<List>> {
+        self.0.get(id).map(|cell| made(cell, id))
+    }
+
+    /// The first list.
+    #[expect(clippy::indexing_slicing, reason = "there is at least one")]
+    pub(super) fn first(&self) -> &RefCell<List> {
+        made(&self.0[0], 0)
+    }
+
+    /// A list by its number, to be changed; the first one if there are not so many.
+    #[expect(clippy::indexing_slicing, clippy::expect_used, reason = "just clamped, and there is at least one; just made")]
+    pub(super) fn get_mut(&mut self, id: usize) -> &mut List {
+        let id = if id < self.0.len() { id } else { 0 };
+        made(&self.0[id], id);
+        self.0[id].get_mut().expect("just made").get_mut()
+    }
+
+    /// The lists that have been made, with their numbers.
+    pub(super) fn used(&self) -> impl Iterator<Item = (usize, &RefCell<List>)> {
+        self.0.iter().enumerate().filter_map(|(id, cell)| Some((id, cell.get()?.as_ref())))
+    }
+
+    /// The same, to be changed.
+    pub(super) fn used_mut(&mut self) -> impl Iterator<Item = (usize, &mut List)> {
+        self.0.iter_mut().enumerate().filter_map(|(id, cell)| Some((id, cell.get_mut()?.get_mut())))
+    }
+}
+
+fn made(cell: &OnceCell<Box<RefCell<List>>>, id: usize) -> &RefCell<List> {
+    cell.get_or_init(|| Box::new(RefCell::new(List { id: u16::try_from(id).unwrap_or(u16::MAX), ..List::default() })))
+}
+
 /// An unread stretch of a long source, in front of `items[at]`.
 #[derive(Clone)]
 pub struct Lazy {
@@ -50,15 +95,18 @@ pub struct Lazy {
     /// What all unread items have in common.
     pub shape: Shape,
     /// Whether any unread text contains a macro that writes or draws; computed when it is first needed.
-    pub effects: std::cell::OnceCell<bool>,
+    pub effects: OnceCell<bool>,
+    /// The first element that is disabled, or the number of elements; computed when it is first needed.
+    pub first_off: OnceCell<usize>,
 }
 
 impl Lazy {
     /// Whether unread elements may yield no item, so that the indices of later items change.
     #[must_use]
     pub fn leaves_out(&self) -> bool {
-        let unread = self.source.get(..self.remaining).unwrap_or(&[]);
-        self.steps.iter().any(|(step, _)| step.leaves_out()) || unread.iter().any(|e| e.get("enabled") == Some(&Value::Bool(false)))
+        let is_off = |e: &Value| e.get("enabled") == Some(&Value::Bool(false));
+        let first_off = || *self.first_off.get_or_init(|| self.source.iter().position(is_off).unwrap_or(self.source.len()));
+        self.steps.iter().any(|(step, _)| step.leaves_out()) || first_off() < self.remaining
     }
 }
 

@@ -409,9 +409,7 @@ fn near_in<'w>(words: &'w [Arc<str>], word: &str) -> Option<&'w str> {
     words.iter().map(AsRef::as_ref).find(|usual| !known && suggest::is_misspelt_key(word, usual))
 }
 
-/// Adds the words that `values` list: words, the names of the rows of a table (`$table.NAME`; with an ending, as in
-/// `$table.form./payload`, the names that end so, without it), and the words that a path lists itself (`$PATH`). What is
-/// referred to is added once. No more than `left` words, references and names of rows are looked at; whether these were all.
+/// Adds the words that `values` list ([`Word`]). What is referred to is added once. No more than `left` words, references and names of rows are looked at; whether these were all.
 fn add_words<'p>(
     pack: &'p Pack,
     node: &'p Node,
@@ -424,25 +422,26 @@ fn add_words<'p>(
         if !pay(left) {
             return false;
         }
-        let Some(path) = word.strip_prefix('$') else {
-            all.push(word.into());
-            continue;
-        };
-        if !seen.insert(word) {
+        let of = Word::of(word);
+        if !matches!(of, Word::Itself) && !seen.insert(word) {
             continue;
         }
-        if let Some(table) = path.strip_prefix("table.") {
-            let (table, ending) = table.split_once('.').unwrap_or((table, ""));
-            for name in pack.tables.get(table).into_iter().flat_map(|rows| rows.keys()) {
-                if !pay(left) {
+        match of {
+            Word::Itself => all.push(word.into()),
+            Word::Rows { table, ending } => {
+                for name in pack.tables.get(table).into_iter().flat_map(|rows| rows.keys()) {
+                    if !pay(left) {
+                        return false;
+                    }
+                    all.extend(name.strip_suffix(ending).map(Arc::from));
+                }
+            }
+            Word::Path(path) => {
+                let values = values_of_path(pack, path).filter(|_| !inside);
+                if values.is_some_and(|values| !add_words(pack, values, true, seen, left, all)) {
                     return false;
                 }
-                all.extend(name.strip_suffix(ending).map(Arc::from));
             }
-        } else if let Some(values) = values_of_path(pack, path).filter(|_| !inside)
-            && !add_words(pack, values, true, seen, left, all)
-        {
-            return false;
         }
     }
     true
@@ -460,10 +459,31 @@ pub fn texts_of(values: &Node) -> impl Iterator<Item = &str> {
     values.as_list().unwrap_or(std::slice::from_ref(values)).iter().filter_map(Node::as_text)
 }
 
-/// Whether a text of `values` names the words of a path.
-#[must_use]
-pub fn is_of_path(word: &str) -> bool {
-    word.starts_with('$') && !word.starts_with("$table.")
+/// What one text of `values` stands for.
+#[derive(Debug, Clone, Copy)]
+pub enum Word<'w> {
+    /// The word that it is.
+    Itself,
+    /// `$table.NAME`: the names of the rows of a table; `$table.NAME.ENDING`: of those that end so, without the ending.
+    Rows {
+        /// The table.
+        table: &'w str,
+        /// What the names end in; may be empty.
+        ending: &'w str,
+    },
+    /// `$PATH`: the words that a path lists itself.
+    Path(&'w str),
+}
+
+impl<'w> Word<'w> {
+    /// Reads one text of `values`.
+    #[must_use]
+    pub fn of(text: &'w str) -> Self {
+        let Some(path) = text.strip_prefix('$') else { return Self::Itself };
+        let Some(table) = path.strip_prefix("table.") else { return Self::Path(path) };
+        let (table, ending) = table.split_once('.').unwrap_or((table, ""));
+        Self::Rows { table, ending }
+    }
 }
 
 /// The words that a path declares.

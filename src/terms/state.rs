@@ -6,7 +6,7 @@
 
 use std::cell::{Cell, Ref, RefCell};
 use std::rc::Rc;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use crate::diag::{Code, Diagnostic, DiagnosticCode, short};
 use crate::model::item::Tables;
@@ -18,7 +18,7 @@ use crate::text::{shortcuts, work};
 use super::draws::Draws;
 use super::eval::Fault;
 use super::ledger::Ledger;
-use super::lists::{Lazy, List, Load, Shape};
+use super::lists::{Lazy, List, Lists, Load, Shape};
 use super::memo::Memo;
 use super::patterns::Patterns;
 use super::{Renderer, Rendering, Rules, trees};
@@ -41,6 +41,9 @@ pub(crate) const BYTES_PER_ITEM: usize = 512;
 /// By list and undeclared field, the declared field that it is with a slip.
 type Compared = rustc_hash::FxHashMap<(usize, Arc<str>), Option<Arc<str>>>;
 
+/// What a build begins with; most programs set nothing.
+static NOTHING: LazyLock<Value> = LazyLock::new(|| Value::map(Map::default()));
+
 /// Whether a warning is accepted.
 pub type Accepts = Rc<dyn Fn(&Diagnostic) -> bool>;
 
@@ -52,7 +55,7 @@ pub struct State {
     pub scene: Value,
     /// Values that passes and macros have set.
     pub set: RefCell<Value>,
-    pub(super) lists: Vec<RefCell<List>>,
+    pub(super) lists: Lists,
     /// Random draws.
     pub draws: RefCell<Draws>,
     /// Accounts and counters.
@@ -125,23 +128,22 @@ impl State {
     /// A new state over a scene.
     #[must_use]
     pub fn new(rules: Arc<Rules>, scene: Value, draws: Draws) -> Self {
-        let list = |n: usize| List { id: u16::try_from(n).unwrap_or(u16::MAX), ..List::default() };
-        let lists = (0..rules.lists.len()).map(|n| RefCell::new(list(n))).collect();
+        let lists = Lists::of(rules.lists.len());
         let ledger = RefCell::new(Ledger::new(&rules));
         Self {
             rules,
             scene,
-            set: RefCell::new(Value::map(Map::default())),
+            set: RefCell::new(NOTHING.clone()),
             lists,
             draws: RefCell::new(draws),
             ledger,
             warnings: RefCell::default(),
             current: Cell::new(0),
-            pass: RefCell::new(Arc::from("")),
+            pass: RefCell::new(Arc::default()),
             sparing: Cell::new(false),
             strict: false,
             accepts: None,
-            stage: RefCell::new(Arc::from("")),
+            stage: RefCell::new(Arc::default()),
             steps: RefCell::default(),
             notes: RefCell::default(),
             host: rustc_hash::FxHashMap::default(),
@@ -215,30 +217,19 @@ impl State {
     /// A list for reading.
     pub fn list(&self, id: usize) -> Ref<'_, List> {
         self.load(id);
-        match self.lists.get(id) {
-            Some(list) => {
-                // nothing is read while somebody looks at the list, so then there is nothing to do
-                if let Ok(mut list) = list.try_borrow_mut() {
-                    list.settle();
-                }
-                list.borrow()
-            }
-            // the compiler assigns the ids and creates as many lists, so the fallback to the first list is never used
-            None => self.spare(),
+        // the compiler assigns the ids and creates as many lists, so the fallback to the first list is never used
+        let list = self.lists.get(id).unwrap_or_else(|| self.lists.first());
+        // nothing is read while somebody looks at the list, so then there is nothing to do
+        if let Ok(mut list) = list.try_borrow_mut() {
+            list.settle();
         }
-    }
-
-    #[expect(clippy::indexing_slicing, reason = "Rules::lists is never empty: compiling always declares one")]
-    fn spare(&self) -> Ref<'_, List> {
-        self.lists[0].borrow()
+        list.borrow()
     }
 
     /// A list for changing.
     pub fn list_mut(&mut self, id: usize) -> &mut List {
         self.load(id);
-        let id = if id < self.lists.len() { id } else { 0 };
-        #[expect(clippy::indexing_slicing, reason = "just clamped; Rules::lists is never empty")]
-        let list = self.lists[id].get_mut();
+        let list = self.lists.get_mut(id);
         list.settle();
         list
     }
@@ -265,7 +256,8 @@ impl State {
         let steps: Vec<(Rc<dyn super::lists::Local>, Rc<Memo>)> = vec![(Rc::new(Load), Rc::default())];
         let shape = Shape { open: true, ..Shape::default() };
         let remaining = source.len();
-        list.lazy = Some(Box::new(Lazy { at: 0, source, remaining, steps, shape, effects: std::cell::OnceCell::new() }));
+        let (effects, first_off) = Default::default();
+        list.lazy = Some(Box::new(Lazy { at: 0, source, remaining, steps, shape, effects, first_off }));
         drop(list);
         if remaining < LAZY_FROM || !shortcuts::are_on() {
             // unchanged elements cannot fail to load

@@ -401,7 +401,7 @@ fn inline(old: &Value, joint: &str, st: &State) -> Result<Value, Fault> {
                 marks.push((mark.clone(), part.clone()));
                 pieces.push(mark);
             }
-            None => pieces.push(if let Value::Text(text) = part { text.clone() } else { Arc::from("") }),
+            None => pieces.push(if let Value::Text(text) = part { text.clone() } else { Arc::default() }),
         }
     }
     // parts may share one long text

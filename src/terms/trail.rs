@@ -193,12 +193,12 @@ impl State {
     /// the event, then those of all other lists as far as these have been read.
     #[must_use]
     pub fn elsewhere(&self, but: usize) -> Vec<(Arc<str>, Item, Option<Event>)> {
-        let name = |list: usize| self.rules.lists.get(list).map_or_else(|| Arc::from(""), |l| l.name.clone());
+        let name = |list: usize| self.rules.lists.get(list).map_or_else(Arc::default, |l| l.name.clone());
         let removed = self.facts.removed.borrow();
         let mut out: Vec<_> =
             removed.iter().map(|(item, event)| (name(usize::from(item.list)), item.clone(), Some(event.clone()))).collect();
         let most = out.len() + MOST_ITEMS;
-        for (n, list) in self.lists.iter().enumerate().filter(|(n, _)| *n != but) {
+        for (n, list) in self.lists.used().filter(|(n, _)| *n != but) {
             // a list that is not loaded is not read for a trace
             let Ok(mut list) = list.try_borrow_mut() else { continue };
             list.settle();
@@ -235,7 +235,7 @@ impl State {
         let Some(because) = self.because.borrow().clone() else { return };
         let detail = self.detail(item, &because, detail);
         let code = because.code.clone();
-        let list = self.rules.lists.get(usize::from(item.list)).map_or_else(|| Arc::from(""), |l| l.name.clone());
+        let list = self.rules.lists.get(usize::from(item.list)).map_or_else(Arc::default, |l| l.name.clone());
         let id = item.get(crate::model::item::core::ID).map(Value::to_text).unwrap_or_default();
         let book = self.rules.fields.id("book").and_then(|f| item.get(f)).map(Value::to_text).unwrap_or_default();
         let reason = Reason { item: item.seq, list, id, book, pass: self.pass.borrow().clone(), because: code, detail };

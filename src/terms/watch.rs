@@ -54,10 +54,9 @@ impl State {
         }
         put(&mut self.scene, &names, value);
         let touched = |from: &str| from == path || from.starts_with(&format!("{path}.")) || path.starts_with(&format!("{from}."));
-        for (n, list) in self.lists.iter_mut().enumerate() {
+        for (n, list) in self.lists.used_mut() {
             if self.rules.lists.get(n).and_then(|l| l.from.as_deref()).is_some_and(touched) {
-                let id = list.get_mut().id;
-                *list.get_mut() = List { id, ..List::default() };
+                *list = List { id: list.id, ..List::default() };
             }
         }
     }

@@ -1,7 +1,7 @@
 //! What a case gives to a turn: values of its scene and items of its lists that no rule reads, that are misspelt, or that are
 //! not of the type that the pack declares; options that the pack does not have; and the time.
 
-use crate::assemble::{misfits, unread};
+use crate::assemble::{Mismatch, misfits, unread};
 use crate::diag::{Code, Diagnostic, Report, Span};
 use crate::model::options::TABLE;
 use crate::model::{Map, Scene, Value};
@@ -65,8 +65,12 @@ impl Look<'_> {
         for misfit in misfits(self.rules, &self.filled(data)) {
             // a word that is like none of those that the pack knows is given on purpose, and `dialects` tells of that of a payload
             let is_dialect = misfit.path == "dialect" && matches!(self.turn.action, Action::Payload(_));
-            let is_meant = if misfit.is_item { has_other_rules } else { !misfit.is_slip };
-            if !misfit.is_type && (is_dialect || is_meant) {
+            let is_meant = match misfit.kind {
+                Mismatch::Item => has_other_rules,
+                Mismatch::Word => true,
+                Mismatch::Slip | Mismatch::Type => false,
+            };
+            if misfit.kind != Mismatch::Type && (is_dialect || is_meant) {
                 continue;
             }
             told.push((misfit.path.clone(), Diagnostic::warning(misfit.code(), misfit.message).help(misfit.help)));
@@ -88,7 +92,8 @@ impl Look<'_> {
     /// What is wrong with the time of a turn, as for the flag `--now` and a scene file.
     fn now(&self) -> Option<Diagnostic> {
         let data: Map = [("now".into(), Value::text(self.turn.given.now.as_deref()?))].into_iter().collect();
-        let wrong = misfits(self.rules, &Value::map(data)).into_iter().find(|misfit| misfit.is_type && misfit.path == "now")?;
+        let wrong =
+            misfits(self.rules, &Value::map(data)).into_iter().find(|misfit| misfit.kind == Mismatch::Type && misfit.path == "now")?;
         Some(Diagnostic::error(Code::SceneType, wrong.message).help(wrong.help))
     }
 

@@ -191,7 +191,7 @@ pub(super) fn text(args: &Args) -> Arc<str> {
 }
 
 pub(super) fn named(args: &Args, name: &str) -> Arc<str> {
-    args.get(name).map_or_else(|| Arc::from(""), Value::shown)
+    args.get(name).map_or_else(Arc::default, Value::shown)
 }
 
 pub(super) fn times(args: &Args) -> Result<Option<usize>, String> {

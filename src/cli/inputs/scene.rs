@@ -5,7 +5,7 @@
 
 use std::path::Path;
 
-use crate::assemble::{AssembledScene, ScenePart, assemble_scene, import_document, misfits, unread};
+use crate::assemble::{AssembledScene, Mismatch, ScenePart, assemble_scene, import_document, misfits, unread};
 use crate::diag::{Code, Data, Diagnostic, Node, Report, Severity, Sources, Span};
 use crate::engine::ErrorKind;
 use crate::import::{self, Container, Contents};
@@ -94,7 +94,7 @@ fn check(parts: &Parts, rules: &Ruleset, scene: &Scene, show: &mut Show<'_, '_>)
     // a value of the file that is no table gives way to the tables of other parts
     found.extend(misfits(rules, &parts.scene));
     let mut told: Vec<String> = Vec::new();
-    for misfit in found.into_iter().filter(|misfit| misfit.is_type) {
+    for misfit in found.into_iter().filter(|misfit| misfit.kind == Mismatch::Type) {
         if told.contains(&misfit.path) {
             continue;
         }

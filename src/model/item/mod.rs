@@ -98,7 +98,7 @@ impl Fields {
     /// The name of a number; empty for an unknown number.
     #[must_use]
     pub fn name(&self, id: FieldId) -> Arc<str> {
-        self.names.get(usize::from(id.0)).cloned().unwrap_or_else(|| Arc::from(""))
+        self.names.get(usize::from(id.0)).cloned().unwrap_or_default()
     }
 }
 
@@ -209,7 +209,7 @@ impl Item {
     /// The field `text` as text; empty if it is missing.
     #[must_use]
     pub fn text(&self) -> Arc<str> {
-        self.get(core::TEXT).map_or_else(|| Arc::from(""), Value::to_text)
+        self.get(core::TEXT).map_or_else(Arc::default, Value::to_text)
     }
 
     /// The text of a field; `None` if it is missing or not a text.

@@ -135,7 +135,7 @@ pub fn offered<'a>(pack: &'a Pack, kind: &str, revision: &str) -> Option<Vec<(&'
 
 /// A row's name split as `TASK/NAME`.
 fn halves(row: &Row) -> (Arc<str>, Arc<str>) {
-    row.name.rsplit_once('/').map_or_else(|| (Arc::from(""), row.name.clone()), |(task, name)| (task.into(), name.into()))
+    row.name.rsplit_once('/').map_or_else(|| (Arc::default(), row.name.clone()), |(task, name)| (task.into(), name.into()))
 }
 
 /// The rows of a table that belong to a task: its own, and those that its cell `sources` or `lanes` names.

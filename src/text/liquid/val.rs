@@ -81,7 +81,7 @@ impl Val {
                 print(value, &mut out);
                 out.into()
             }
-            _ => Arc::from(""),
+            _ => Arc::default(),
         }
     }
 

@@ -11,6 +11,9 @@ use super::Syntax;
 use super::tally::Tally;
 use crate::text::{Limits, js};
 
+/// So many names of a text are looked up once; a search among more would take longer than looking them up.
+const MOST_NAMES: usize = 16;
+
 /// The arguments that a macro takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Shape {
@@ -123,8 +126,8 @@ impl Tree {
     #[must_use]
     pub fn parse(text: &str, grammar: &dyn Grammar, limits: &Limits) -> Self {
         let splits = grammar.syntax().separators.iter().filter_map(|sep| sep.bytes().next()).collect();
-        let (frames, nodes, tally) = (Vec::new(), Vec::new(), Tally::of(limits.steps));
-        MacroReader { text, grammar, depth: limits.depth, splits, frames, nodes, ignored: 0, too_deep: false, tally }.run()
+        let (frames, nodes, tally, names) = (Vec::new(), Vec::new(), Tally::of(limits.steps), Names::default());
+        MacroReader { text, grammar, depth: limits.depth, splits, names, frames, nodes, ignored: 0, too_deep: false, tally }.run()
     }
 }
 
@@ -149,12 +152,31 @@ struct Frame {
     part: Part,
 }
 
+/// Names that a text repeats, as they are written, with what the grammar knows of them; the first few of a text are
+/// remembered.
+#[derive(Default)]
+struct Names(Vec<(Arc<str>, Option<Found>)>);
+
+impl Names {
+    fn of(&mut self, name: &str, grammar: &dyn Grammar) -> (Arc<str>, Option<Found>) {
+        if let Some(known) = self.0.iter().find(|(known, _)| **known == *name) {
+            return known.clone();
+        }
+        let made = (Arc::from(name), grammar.find(name));
+        if self.0.len() < MOST_NAMES {
+            self.0.push(made.clone());
+        }
+        made
+    }
+}
+
 struct MacroReader<'a> {
     text: &'a str,
     grammar: &'a dyn Grammar,
     depth: usize,
     /// The first bytes of separators.
     splits: Vec<u8>,
+    names: Names,
     frames: Vec<Frame>,
     /// Macros of the text itself.
     nodes: Vec<Node>,
@@ -210,7 +232,7 @@ impl MacroReader<'_> {
             return start + 2;
         }
         self.tally.begin();
-        let (node, mode, at) = header(self.text, start, self.grammar);
+        let (node, mode, at) = header(self.text, start, self.grammar, &mut self.names);
         self.frames.push(Frame { node, mode, part: Part { from: at, to: at, nodes: Vec::new() } });
         at
     }
@@ -288,11 +310,11 @@ pub(super) fn name_of(text: &str) -> &str {
 }
 
 /// Reads what follows the braces at `start`: the macro so far, the separator of its arguments, and where they begin.
-fn header(text: &str, start: usize, grammar: &dyn Grammar) -> (Node, Mode, usize) {
+fn header(text: &str, start: usize, grammar: &dyn Grammar, names: &mut Names) -> (Node, Mode, usize) {
     let mut node = Node {
         start,
         end: start,
-        name: "".into(),
+        name: Arc::default(),
         found: None,
         closes: false,
         keeps: false,
@@ -327,8 +349,7 @@ fn header(text: &str, start: usize, grammar: &dyn Grammar) -> (Node, Mode, usize
         // not a macro, but it has its own end
         return (node, Mode::Rest, start + 2);
     }
-    node.name = name.into();
-    node.found = grammar.find(name);
+    (node.name, node.found) = names.of(name, grammar);
     let mut after = at + name.len();
     if name != "//" {
         // text directly after a name, without white space or a colon, is ignored
@@ -359,7 +380,7 @@ fn variable(text: &str, at: usize, syntax: &Syntax) -> Option<([Arc<str>; 2], Mo
     let behind = js::trim_start(after);
     let place = text.len() - behind.len();
     if behind.starts_with("}}") || behind.is_empty() {
-        return Some(([name.into(), "".into()], Mode::None, place));
+        return Some(([name.into(), Arc::default()], Mode::None, place));
     }
     if name.is_empty() {
         return None;
@@ -370,7 +391,7 @@ fn variable(text: &str, at: usize, syntax: &Syntax) -> Option<([Arc<str>; 2], Mo
     }
     // a second word is ignored
     let word = behind.len() < after.len() && behind.starts_with(|c: char| c.is_ascii_alphabetic());
-    word.then(|| ([name.into(), "".into()], Mode::Skip, place))
+    word.then(|| ([name.into(), Arc::default()], Mode::Skip, place))
 }
 
 /// For each name: the blocks that are open, and beside each the macros that could not take a body.

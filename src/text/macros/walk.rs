@@ -402,6 +402,6 @@ impl<'a> Given<'a> {
     fn raw(&mut self, branch: Branch<'a>, place: usize) {
         self.branches.resize(place, branch);
         self.branches.push(branch);
-        self.args.push("".into());
+        self.args.push(Arc::default());
     }
 }

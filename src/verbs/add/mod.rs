@@ -3,6 +3,7 @@
 //! A long history becomes a cursor instead of items: the template is kept as a queued step, and what all its messages
 //! have in common is kept as the shape that conditions are checked against first.
 
+use std::cell::OnceCell;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -133,7 +134,7 @@ impl Add {
         };
         let mut steps: Vec<(Rc<dyn Local>, Rc<Memo>)> = Vec::new();
         let mut tail = Vec::new();
-        let (source, remaining) = match &path.root {
+        let (source, remaining, first_off) = match &path.root {
             Root::Scene { list: Some((id, used)) }
                 if path.segs.len() == *used && st.rules.lists.get(*id).is_some_and(|l| l.from.is_some()) =>
             {
@@ -147,12 +148,12 @@ impl Add {
                 }
                 steps.extend(lazy.steps.iter().cloned());
                 tail.extend(held.items.iter().cloned());
-                (lazy.source.clone(), lazy.remaining)
+                (lazy.source.clone(), lazy.remaining, lazy.first_off.clone())
             }
             Root::Scene { list: None } => match pass_env(st, memo).path(path)? {
                 Value::List(source) if State::worth_reading_lazily(&source) => {
                     let n = source.len();
-                    (source, n)
+                    (source, n, OnceCell::new())
                 }
                 _ => return Ok(false),
             },
@@ -188,7 +189,7 @@ impl Add {
         let at = at.at.min(list.items.len());
         let gap = Gap { at, early: false };
         list.insert(made.into_iter().map(|i| (gap, i)).collect());
-        list.lazy = Some(Box::new(Lazy { at, source, remaining, steps, shape, effects: std::cell::OnceCell::new() }));
+        list.lazy = Some(Box::new(Lazy { at, source, remaining, steps, shape, effects: OnceCell::new(), first_off }));
         Ok(true)
     }
 }
