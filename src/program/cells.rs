@@ -28,7 +28,7 @@ pub fn row(cx: &mut CompileContext<'_>, table: &str, fields: &Table) -> Map {
     let made = |(key, field): (&std::sync::Arc<str>, &Field)| {
         let data = DATA.contains(&(table, key.as_ref()));
         if let Some(kind) = cx.names.fields.get(table).and_then(|fields| fields.get(key)).map(|declared| declared.kind) {
-            // the rows become items with this field; the words beside which nothing is meant are checked by `fields`
+            // the rows become items with this field; the `only` words of a field are checked by `fields`
             if !cx.names.only.contains_key(format!("{table}/{key}").as_str()) {
                 cx.check_words(key, &field.node);
             }

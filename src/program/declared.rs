@@ -7,7 +7,8 @@ use rustc_hash::FxHashSet;
 use crate::diag::{Code, Diagnostic, Node, Span, suggest};
 use crate::model::pack::Row;
 use crate::syntax::CompileContext;
-use crate::terms::names::{self, MOST_WORDS, Word};
+use crate::terms::names;
+use crate::terms::words::{self, MOST_WORDS, Word};
 
 use super::functions::origin;
 
@@ -101,13 +102,13 @@ pub(super) fn check_references(cx: &mut CompileContext<'_>) {
 
 /// Reports a path that has no words, or that takes some from another path.
 fn check_words_of_path(cx: &mut CompileContext<'_>, path: &str, at: Span) {
-    let Some(values) = names::values_of_path(cx.pack, path) else {
+    let Some(values) = words::values_of_path(cx.pack, path) else {
         let may_look = cx.may_look(cx.names.words.len(), at);
         let near = may_look.then(|| suggest::help(path, cx.names.words.keys().map(AsRef::as_ref))).flatten();
         let help = near.or_else(|| Some(format!("give the [[path]] row `{path}` its `values`")));
         return cx.fail_for_row((&["path"], path), Code::NameUnknown, at, format!("no path `{path}` has words"), help);
     };
-    if let Some(other) = names::texts_of(values).find(|word| matches!(Word::of(word), Word::Path(_))) {
+    if let Some(other) = words::texts_of(values).find(|word| matches!(Word::of(word), Word::Path(_))) {
         let message = format!("path `{path}` takes words from another one itself");
         cx.fail(Code::ReferenceBad, at, message, Some(format!("list the words of `{path}` here, and `{other}` beside them")));
     }

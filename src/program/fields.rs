@@ -2,7 +2,7 @@
 //!
 //! A row of a table becomes an item with the fields that rows `[[field]]` declare for the row type of the same name. A value of
 //! the pack does so too if its row `[[path]]` names that row type (`fields`), as the defaults of such rows do. Their cells are
-//! checked as fields: for their types, for the words beside which nothing is meant (`only`), and for fields that every row
+//! checked as fields: for their types, for the only words that they may have (`only`), and for fields that every row
 //! needs (`required`). A cell that is computed is not judged.
 
 use std::collections::BTreeMap;
@@ -10,7 +10,8 @@ use std::sync::Arc;
 
 use crate::diag::{Code, Diagnostic, Node, Table, suggest};
 use crate::syntax::CompileContext;
-use crate::terms::names::{self, Word, is_reference};
+use crate::terms::names::{self, is_reference};
+use crate::terms::words::{self, Word};
 
 use super::functions::origin;
 
@@ -150,7 +151,7 @@ fn value_at<'p>(values: &'p Table, path: &str) -> Option<&'p Node> {
     rest.map_or(Some(node), |rest| value_at(node.as_table()?, rest))
 }
 
-/// Warns of a literal that is none of the words beside which nothing is meant; of a list, each element is one.
+/// Warns of a literal that is none of the only words that the field may have; of a list, each element is a word.
 fn check_only(cx: &mut CompileContext<'_>, row_type: &str, key: &str, node: &Node) {
     let field = format!("{row_type}/{key}");
     for node in node.as_list().unwrap_or(std::slice::from_ref(node)) {
@@ -177,7 +178,7 @@ fn check_only(cx: &mut CompileContext<'_>, row_type: &str, key: &str, node: &Nod
 fn elsewhere(cx: &CompileContext<'_>, field: &str) -> (String, Vec<&'static str>) {
     let values = cx.pack.tables.get("field").and_then(|rows| rows.get(field)).and_then(|row| row.fields.get("values"));
     let (mut places, mut tables) = (Vec::new(), Vec::new());
-    for word in values.into_iter().flat_map(|values| names::texts_of(&values.node)).take(MOST_SEARCHED) {
+    for word in values.into_iter().flat_map(|values| words::texts_of(&values.node)).take(MOST_SEARCHED) {
         let place = match Word::of(word) {
             Word::Rows { table, ending } => {
                 tables.extend(names::TABLES.iter().find(|known| **known == table));

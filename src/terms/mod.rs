@@ -42,6 +42,7 @@ pub mod trees;
 mod types;
 mod unread;
 pub mod watch;
+pub mod words;
 
 pub use cond::{Cond, Test};
 pub use eval::{Current, Env, Fault, FaultKind};

@@ -13,6 +13,7 @@ use crate::model::pack::Row;
 use crate::model::{OptionType, Pack, options};
 
 pub use super::types::{Type, is_form, is_script};
+use super::words::{MOST_WORDS, add_words};
 
 /// The cells of `$table.overlaid`, which the program fills.
 const OVERLAID: &[(&str, &str)] = &[
@@ -67,10 +68,6 @@ pub const TABLES: &[&str] = &[
 /// The keys of one query of `match`: what is searched for, whether all of it must be found, and whether none of it may be.
 pub const QUERY_KEYS: [&str; 3] = ["keys", "all", "absent"];
 
-/// The most words that the `values` of all paths and fields may come to, with the references and the names of rows that are
-/// looked at to find them.
-pub const MOST_WORDS: usize = 500_000;
-
 /// How many undeclared names of one scene, or of one build, are compared with all fields of the pack ([`Names::near_field`]).
 pub const MOST_COMPARED: usize = 300;
 
@@ -110,7 +107,7 @@ pub struct Names {
     pub words: BTreeMap<Arc<str>, Vec<Arc<str>>>,
     /// By the name of a field, the words that its value usually is.
     pub field_words: BTreeMap<Arc<str>, Vec<Arc<str>>>,
-    /// By the name of a `[[field]]` row, the words beside which nothing is meant.
+    /// By the name of a `[[field]]` row, the only words that the field may have.
     pub only: FxHashMap<Arc<str>, FxHashSet<Arc<str>>>,
     /// The `values` from which on words were left out, because there were more than [`MOST_WORDS`].
     pub too_many: Option<Span>,
@@ -407,89 +404,6 @@ fn agreed(mut kinds: impl Iterator<Item = Type>) -> Option<Type> {
 fn near_in<'w>(words: &'w [Arc<str>], word: &str) -> Option<&'w str> {
     let known = words.iter().any(|known| **known == *word);
     words.iter().map(AsRef::as_ref).find(|usual| !known && suggest::is_misspelt_key(word, usual))
-}
-
-/// Adds the words that `values` list ([`Word`]). What is referred to is added once. No more than `left` words, references and names of rows are looked at; whether these were all.
-fn add_words<'p>(
-    pack: &'p Pack,
-    node: &'p Node,
-    inside: bool,
-    seen: &mut FxHashSet<&'p str>,
-    left: &mut usize,
-    all: &mut Vec<Arc<str>>,
-) -> bool {
-    for word in texts_of(node) {
-        if !pay(left) {
-            return false;
-        }
-        let of = Word::of(word);
-        if !matches!(of, Word::Itself) && !seen.insert(word) {
-            continue;
-        }
-        match of {
-            Word::Itself => all.push(word.into()),
-            Word::Rows { table, ending } => {
-                for name in pack.tables.get(table).into_iter().flat_map(|rows| rows.keys()) {
-                    if !pay(left) {
-                        return false;
-                    }
-                    all.extend(name.strip_suffix(ending).map(Arc::from));
-                }
-            }
-            Word::Path(path) => {
-                let values = values_of_path(pack, path).filter(|_| !inside);
-                if values.is_some_and(|values| !add_words(pack, values, true, seen, left, all)) {
-                    return false;
-                }
-            }
-        }
-    }
-    true
-}
-
-/// Pays for one word or reference that is looked at; whether there was room for it.
-fn pay(left: &mut usize) -> bool {
-    let rest = left.checked_sub(1);
-    *left = rest.unwrap_or(0);
-    rest.is_some()
-}
-
-/// The texts of `values`: a list, or one by itself.
-pub fn texts_of(values: &Node) -> impl Iterator<Item = &str> {
-    values.as_list().unwrap_or(std::slice::from_ref(values)).iter().filter_map(Node::as_text)
-}
-
-/// What one text of `values` stands for.
-#[derive(Debug, Clone, Copy)]
-pub enum Word<'w> {
-    /// The word that it is.
-    Itself,
-    /// `$table.NAME`: the names of the rows of a table; `$table.NAME.ENDING`: of those that end so, without the ending.
-    Rows {
-        /// The table.
-        table: &'w str,
-        /// What the names end in; may be empty.
-        ending: &'w str,
-    },
-    /// `$PATH`: the words that a path lists itself.
-    Path(&'w str),
-}
-
-impl<'w> Word<'w> {
-    /// Reads one text of `values`.
-    #[must_use]
-    pub fn of(text: &'w str) -> Self {
-        let Some(path) = text.strip_prefix('$') else { return Self::Itself };
-        let Some(table) = path.strip_prefix("table.") else { return Self::Path(path) };
-        let (table, ending) = table.split_once('.').unwrap_or((table, ""));
-        Self::Rows { table, ending }
-    }
-}
-
-/// The words that a path declares.
-#[must_use]
-pub fn values_of_path<'p>(pack: &'p Pack, path: &str) -> Option<&'p Node> {
-    Some(&pack.tables.get("path")?.get(path)?.fields.get("values")?.node)
 }
 
 /// Whether a whole text is one reference: `$` or `@` and a name, or `@` alone.

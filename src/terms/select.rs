@@ -211,20 +211,21 @@ impl Select {
         // taken at once, so that queries inside this selection give no reasons
         let telling = outer.st.telling.take();
         let candidates = self.candidates(seq, outer)?;
-        let mut parts = self.split(seq, &candidates, outer)?;
+        let all = if self.others { candidates.clone() } else { Vec::new() };
+        let mut parts = self.split(seq, candidates, outer)?;
         for part in &mut parts {
-            let all = if telling { part.clone() } else { Vec::new() };
+            let before = if telling { part.clone() } else { Vec::new() };
             self.pick(seq, part, outer, telling)?;
             // each item is decided independently by its own draw, so no item wins over another
             if telling && !matches!(self.draw, Some(Draw::Roll { .. })) {
-                outer.st.tell_losers(seq, &all, part);
+                outer.st.tell_losers(seq, &before, part);
             }
         }
         if !self.others {
             return Ok(parts);
         }
         let chosen: rustc_hash::FxHashSet<usize> = parts.into_iter().flatten().collect();
-        Ok(vec![candidates.into_iter().filter(|n| !chosen.contains(n)).collect()])
+        Ok(vec![all.into_iter().filter(|n| !chosen.contains(n)).collect()])
     }
 
     fn candidates(&self, seq: Seq<'_>, outer: &Env<'_>) -> Result<Vec<usize>, Fault> {
@@ -234,8 +235,11 @@ impl Select {
             (Some(prefilter), Current::Item(item, _)) => prefilter.may_be_met_by(item),
             _ => true,
         };
-        let mut list: Vec<usize> = (0..seq.len()).filter(|n| may(*n) && (self.off || seq.enabled(*n))).collect();
-        let all = if outer.st.seen.is_some() { (0..seq.len()).filter(|n| self.off || seq.enabled(*n)).count() } else { 0 };
+        let open = (0..seq.len()).filter(|n| may(*n) && (self.off || seq.enabled(*n)));
+        if self.since.is_none() && self.run.is_none() {
+            return self.filtered(open, seq, outer);
+        }
+        let mut list: Vec<usize> = open.collect();
         if let Some(since) = &self.since {
             for (k, n) in list.iter().enumerate().rev() {
                 if outer.inner(seq.cur(*n)).holds(since)? {
@@ -260,22 +264,26 @@ impl Select {
                 list.drain(..list.len() - length);
             }
         }
-        if let Some(filter) = &self.filter {
-            let mut kept = Vec::with_capacity(list.len());
-            for n in list {
-                let env = outer.inner(seq.cur(n));
-                match env.holds(filter) {
-                    Ok(true) => kept.push(n),
-                    Ok(false) => {}
-                    Err(fault) => env.forgive(fault)?,
-                }
-            }
-            list = kept;
-            if let Some(seen) = &outer.st.seen {
-                seen.judged(self, !list.is_empty(), list.len() < all);
+        self.filtered(list.into_iter(), seq, outer)
+    }
+
+    /// The elements that `where` lets pass.
+    fn filtered(&self, of: impl Iterator<Item = usize>, seq: Seq<'_>, outer: &Env<'_>) -> Result<Vec<usize>, Fault> {
+        let Some(filter) = &self.filter else { return Ok(of.collect()) };
+        let mut kept = Vec::new();
+        for n in of {
+            let env = outer.inner(seq.cur(n));
+            match env.holds(filter) {
+                Ok(true) => kept.push(n),
+                Ok(false) => {}
+                Err(fault) => env.forgive(fault)?,
             }
         }
-        Ok(list)
+        if let Some(seen) = &outer.st.seen {
+            let all = (0..seq.len()).filter(|n| self.off || seq.enabled(*n)).count();
+            seen.judged(self, !kept.is_empty(), kept.len() < all);
+        }
+        Ok(kept)
     }
 
     /// What items must have to pass `where`, if the list is long enough for a prefilter to pay off.
@@ -285,12 +293,12 @@ impl Select {
         (alone && seq.len() >= LONG && shortcuts::are_on()).then(|| Prefilter::of(filter, first.list, &outer.st.rules))
     }
 
-    fn split(&self, seq: Seq<'_>, candidates: &[usize], outer: &Env<'_>) -> Result<Vec<Vec<usize>>, Fault> {
-        let Some(per) = &self.per else { return Ok(vec![candidates.to_vec()]) };
+    fn split(&self, seq: Seq<'_>, candidates: Vec<usize>, outer: &Env<'_>) -> Result<Vec<Vec<usize>>, Fault> {
+        let Some(per) = &self.per else { return Ok(vec![candidates]) };
         let mut parts: indexmap::IndexMap<String, Vec<usize>> = indexmap::IndexMap::new();
         for n in candidates {
-            let key = outer.inner(seq.cur(*n)).eval(per)?;
-            parts.entry(super::keys::kept(&key)?).or_default().push(*n);
+            let key = outer.inner(seq.cur(n)).eval(per)?;
+            parts.entry(super::keys::kept(&key)?).or_default().push(n);
         }
         Ok(parts.into_values().collect())
     }

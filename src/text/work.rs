@@ -9,21 +9,20 @@
 //! The counter also knows which rule spent how much ([`rule`]) and what the largest piece of work was ([`piece`]), so
 //! that the error can name them. Outside of every door, each single piece of work is compared with the default bounds.
 
+mod ledger;
 mod told;
 
 use std::cell::{Cell, RefCell};
 use std::marker::PhantomData;
 use std::sync::Arc;
 
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashSet;
 
 use crate::model::value::MAX_DEPTH;
 use crate::model::{Value, WorkLimits};
 
+use ledger::{Ledger, Over, Spent};
 pub use told::told;
-
-/// So many rules of a call, and texts that it paid as a whole, do not give their room back.
-const MOST_KEPT: usize = 64;
 
 /// Bytes of text that are read or written within one step.
 const BYTES_PER_STEP: usize = 32;
@@ -61,53 +60,6 @@ thread_local! {
     static LEDGER: RefCell<Ledger> = RefCell::default();
 }
 
-/// Which bound was reached.
-#[derive(Debug, Clone, Copy)]
-enum Over {
-    Steps,
-    Bytes,
-    /// One list or table is larger than what is written out at all.
-    Size,
-}
-
-/// Who spent what.
-#[derive(Debug, Default)]
-struct Ledger {
-    limits: WorkLimits,
-    rules: Vec<(Arc<str>, Spent)>,
-    /// The number of a rule in `rules` by the address of its name, which `rules` keeps alive.
-    numbers: FxHashMap<usize, usize>,
-    /// The number of the running rule.
-    current: Option<usize>,
-    /// What was left when the running rule was last charged.
-    mark: Spent,
-    /// The largest piece of work, in words.
-    largest: Option<String>,
-    over: Option<Over>,
-    /// What was asked for when the bound was reached, and the rule that asked.
-    asked: (u64, Option<usize>),
-    /// The data that the call was given, until its size has been added to the bounds.
-    given: Option<Value>,
-    /// The parts of that data, once they have been added.
-    parts: Option<usize>,
-    /// What to do about a bound that is reached, if the caller cannot set it.
-    remedy: Option<&'static str>,
-    /// What was paid as a whole, and is used again.
-    paid: FxHashSet<Box<str>>,
-}
-
-#[derive(Debug, Clone, Copy, Default)]
-struct Spent {
-    steps: u64,
-    bytes: u64,
-}
-
-impl Spent {
-    fn of(self, steps: bool) -> u64 {
-        if steps { self.steps } else { self.bytes }
-    }
-}
-
 fn left() -> Spent {
     Spent { steps: STEPS.get(), bytes: BYTES.get() }
 }
@@ -115,44 +67,6 @@ fn left() -> Spent {
 fn leave(left: Spent) {
     STEPS.set(left.steps);
     BYTES.set(left.bytes);
-}
-
-impl Ledger {
-    /// Charges the running rule for what was spent since the last time.
-    fn settle(&mut self) {
-        let now = left();
-        if let Some((_, spent)) = self.current.and_then(|n| self.rules.get_mut(n)) {
-            spent.steps = spent.steps.saturating_add(self.mark.steps.saturating_sub(now.steps));
-            spent.bytes = spent.bytes.saturating_add(self.mark.bytes.saturating_sub(now.bytes));
-        }
-        self.mark = now;
-    }
-
-    /// Forgets the call, and keeps the room of a short list of rules for the next one, because a call may be a single text.
-    fn clear(&mut self) {
-        if self.rules.len() > MOST_KEPT || self.paid.len() > MOST_KEPT {
-            *self = Self::default();
-            return;
-        }
-        let Self { limits, rules, numbers, current, mark, largest, over, asked, given, parts, remedy, paid } = self;
-        if !rules.is_empty() {
-            rules.clear();
-            numbers.clear();
-        }
-        if !paid.is_empty() {
-            paid.clear();
-        }
-        (*limits, *current, *mark, *over, *asked) = (WorkLimits::default(), None, Spent::default(), None, (0, None));
-        (*largest, *given, *parts, *remedy) = (None, None, None, None);
-    }
-
-    fn number(&mut self, name: &Arc<str>) -> usize {
-        let rules = &mut self.rules;
-        *self.numbers.entry(Arc::as_ptr(name).cast::<u8>().addr()).or_insert_with(|| {
-            rules.push((name.clone(), Spent::default()));
-            rules.len() - 1
-        })
-    }
 }
 
 /// An entrance of the library. Work is counted until it is dropped.

@@ -19,7 +19,7 @@ impl Pass {
     pub fn run(self: &Arc<Self>, st: &mut State, list: usize, caller: &dyn Caller) -> Result<(), Halt> {
         let _rule = work::rule(&self.id);
         work::spend(STEPS_PER_PASS)?;
-        *st.pass.borrow_mut() = self.id.clone();
+        self.is_running(st);
         let memo = Memo::default();
         if let Some(when) = &self.when {
             self.gate_reads.ready(st)?;
@@ -41,7 +41,7 @@ impl Pass {
         let result = self.work(st, list, caller);
         *st.because.borrow_mut() = None;
         st.sparing.set(false);
-        *st.pass.borrow_mut() = self.id.clone();
+        self.is_running(st);
         // whatever the pass and its caller do about a failure, nothing goes on when the work is spent
         work::check()?;
         if st.refuses() {
@@ -67,6 +67,15 @@ impl Pass {
         }
         result?;
         if self.stop { Err(Halt::Stop) } else { Ok(()) }
+    }
+
+    /// Notes that the pass runs.
+    #[inline]
+    fn is_running(&self, st: &State) {
+        let mut running = st.pass.borrow_mut();
+        if !Arc::ptr_eq(&running, &self.id) {
+            *running = self.id.clone();
+        }
     }
 
     fn work(self: &Arc<Self>, st: &mut State, list: usize, caller: &dyn Caller) -> Result<(), Halt> {
