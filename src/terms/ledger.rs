@@ -4,6 +4,7 @@
 //! and `named` if there is a name. An item without text costs `empty`. Costs are never negative, which trimming
 //! relies on.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use crate::model::{Item, Map, Value, item::core};
@@ -204,9 +205,9 @@ pub fn cost(env: &Env<'_>, account: usize, item: &Item) -> Result<f64, Fault> {
 pub fn ruler_cost(env: &Env<'_>, ruler: usize) -> Result<f64, Fault> {
     let Some(ruler) = env.st.rules.rulers.get(ruler) else { return Ok(0.0) };
     let (role, name) = match env.cur {
-        Current::Item(item, _) => (item.str(core::ROLE).unwrap_or("").to_owned(), item.str(core::NAME).unwrap_or("").to_owned()),
-        Current::Value(v, _) => (text_of(v, "role"), text_of(v, "name")),
-        Current::None => (String::new(), String::new()),
+        Current::Item(item, _) => [core::ROLE, core::NAME].map(|field| Cow::Borrowed(item.str(field).unwrap_or(""))).into(),
+        Current::Value(v, _) => (Cow::Owned(text_of(v, "role")), Cow::Owned(text_of(v, "name"))),
+        Current::None => (Cow::default(), Cow::default()),
     };
     let text = env.eval(&ruler.tokens)?;
     if let (true, true, Some(empty)) = (text.is_empty(), name.is_empty(), ruler.empty) {
@@ -217,7 +218,7 @@ pub fn ruler_cost(env: &Env<'_>, ruler: usize) -> Result<f64, Fault> {
         sum += count;
     } else {
         let counter = counter(env, &ruler.estimator)?;
-        sum += tokens(&counter, &text.shown())?;
+        sum += as_number(counter.counted_again(&text.shown(), &env.st.counts)?);
         if ruler.role {
             sum += tokens(&counter, &role)?;
         }
@@ -232,9 +233,13 @@ fn text_of(value: &Value, key: &str) -> String {
     value.get(key).map(|v| v.shown().to_string()).unwrap_or_default()
 }
 
-#[allow(clippy::cast_precision_loss)]
 fn tokens(counter: &Counter, text: &str) -> Result<f64, Fault> {
-    Ok(counter.counted(text)? as f64)
+    Ok(as_number(counter.counted(text)?))
+}
+
+#[allow(clippy::cast_precision_loss)]
+fn as_number(count: usize) -> f64 {
+    count as f64
 }
 
 /// The token counter of an account: the estimator of its ruler.

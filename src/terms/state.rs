@@ -13,6 +13,7 @@ use crate::model::item::Tables;
 use crate::model::plan::{Expansion, Rewrite, Stat as Note, Step};
 use crate::model::scene::HostFn;
 use crate::model::{Item, Map, Value};
+use crate::text::tokens::Counts;
 use crate::text::{shortcuts, work};
 
 use super::draws::Draws;
@@ -103,6 +104,8 @@ pub struct State {
     pub rewrites: RefCell<Vec<Rewrite>>,
     /// Data that passes keep for their next run in this build, by pass.
     pub kept: RefCell<rustc_hash::FxHashMap<Arc<str>, Box<dyn std::any::Any>>>,
+    /// Counts of the texts of this build.
+    pub(super) counts: Counts,
     /// Patterns that come from data.
     pub(super) patterns: RefCell<Patterns>,
     /// How many times a value was set.
@@ -159,6 +162,7 @@ impl State {
             reasons: RefCell::default(),
             rewrites: RefCell::default(),
             kept: RefCell::default(),
+            counts: Counts::default(),
             patterns: RefCell::default(),
             writes: Cell::new(0),
             visits: Cell::new(0),

@@ -4,7 +4,9 @@
 //! build. What a counter does is paid before it is done, because a long text without blanks costs much more than its
 //! length.
 
-use std::sync::{Mutex, PoisonError};
+use std::cell::RefCell;
+use std::mem::Discriminant;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use rustc_hash::FxHashMap;
 
@@ -162,8 +164,18 @@ fn encoded(_estimator: Estimator, text: &str, _meter: &mut Meter) -> Result<usiz
 const SHORT: usize = 32;
 /// The most counts in the cache; when it is full, it is emptied.
 const MOST: usize = 1 << 17;
+/// The most counts that one build keeps by the places of their texts.
+const MOST_OF_BUILD: usize = 1 << 12;
 /// The most tokens for a byte of a text: for Claude, a character of three bytes may count as one of 33.
 const MOST_FOR_A_BYTE: usize = 11;
+
+/// The place of a text in memory, and which table counted it.
+type Place = (usize, Discriminant<Estimator>);
+
+/// Counts of one build by the places of their texts, which are kept so that no other text takes their place: several passes
+/// ask for the cost of the same message.
+#[derive(Debug, Default)]
+pub struct Counts(RefCell<FxHashMap<Place, (Arc<str>, usize, Cost)>>);
 
 /// An estimator that caches its counts by content.
 #[derive(Debug)]
@@ -198,17 +210,44 @@ impl Counter {
     /// # Errors
     /// A bound of the work is reached. The text is not counted to its end.
     pub fn counted(&self, text: &str) -> Result<usize, Exceeded> {
+        self.measured(text).map(|(count, _)| count)
+    }
+
+    /// The same for a text that a build may ask for again, which is not even hashed then.
+    ///
+    /// # Errors
+    /// As for [`Counter::counted`].
+    pub fn counted_again(&self, text: &Arc<str>, counts: &Counts) -> Result<usize, Exceeded> {
+        if !self.remembers(text) {
+            return self.counted(text);
+        }
+        let place = (Arc::as_ptr(text).cast::<u8>().addr(), std::mem::discriminant(&self.estimator));
+        if let Some((_, count, cost)) = counts.0.borrow().get(&place) {
+            cost.pay()?;
+            return Ok(*count);
+        }
+        let (count, cost) = self.measured(text)?;
+        let mut known = counts.0.borrow_mut();
+        if known.len() >= MOST_OF_BUILD {
+            known.clear();
+        }
+        known.insert(place, (text.clone(), count, cost));
+        Ok(count)
+    }
+
+    /// The size of a text, and what counting it costs.
+    fn measured(&self, text: &str) -> Result<(usize, Cost), Exceeded> {
         let key = self.remembers(text).then(|| key_of(text));
         if let Some((count, cost)) = key.as_ref().and_then(|key| self.recall(key)) {
             cost.pay()?;
-            return Ok(count);
+            return Ok((count, cost));
         }
         let mut meter = self.begun(text)?;
         let count = self.estimator.metered(text, &mut meter)?;
         if let Some(key) = key {
             self.remember(key, count, meter.cost);
         }
-        Ok(count)
+        Ok((count, meter.cost))
     }
 
     /// Pays for the bytes of a text. Its long pieces are paid when they are reached.

@@ -93,7 +93,7 @@ impl Door {
         LEDGER.with_borrow_mut(|ledger| {
             if !inside {
                 // the door before it has cleared the rest; a rule may have run outside of every door
-                if !ledger.rules.is_empty() {
+                if !ledger.spenders.is_empty() {
                     ledger.clear();
                 }
                 (ledger.limits, ledger.mark, ledger.current) = (limits, own, None);

@@ -7,8 +7,10 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::left;
 use crate::model::{Value, WorkLimits};
 
-/// So many rules of a call, and texts that it paid as a whole, do not give their room back.
-const MOST_KEPT: usize = 64;
+/// So many rules that ran on a thread keep their numbers for later calls.
+const MOST_RULES: usize = 4096;
+/// So many texts that a call paid as a whole do not give their room back.
+const MOST_PAID: usize = 64;
 
 /// The numbers of 2,048 rules may be found without a search: a place among them has 64 bits less these.
 const NEAR_SHIFT: u32 = 53;
@@ -26,11 +28,14 @@ pub(super) enum Over {
 #[derive(Debug, Default)]
 pub(super) struct Ledger {
     pub(super) limits: WorkLimits,
+    /// The rules that ran on the thread, and what they spent in this call.
     pub(super) rules: Vec<(Arc<str>, Spent)>,
+    /// The numbers of those that spent something in this call, in the order in which they began to.
+    pub(super) spenders: Vec<usize>,
     /// The number of a rule in `rules` by the address of its name, which `rules` keeps alive.
     numbers: FxHashMap<usize, usize>,
-    /// The numbers that were found last, by a part of the address: a build runs the same passes for many items. They may be
-    /// those of an earlier call, so `rules` has the last word.
+    /// The numbers that were found last, by a part of the address: a build runs the same passes for many items. `rules` has
+    /// the last word.
     near: Vec<u32>,
     /// The number of the running rule.
     pub(super) current: Option<usize>,
@@ -58,6 +63,10 @@ pub(super) struct Spent {
 }
 
 impl Spent {
+    fn is_nothing(self) -> bool {
+        self.steps == 0 && self.bytes == 0
+    }
+
     pub(super) fn of(self, steps: bool) -> u64 {
         if steps { self.steps } else { self.bytes }
     }
@@ -67,29 +76,40 @@ impl Ledger {
     /// Charges the running rule for what was spent since the last time.
     pub(super) fn settle(&mut self) {
         let now = left();
-        if let Some((_, spent)) = self.current.and_then(|n| self.rules.get_mut(n)) {
-            spent.steps = spent.steps.saturating_add(self.mark.steps.saturating_sub(now.steps));
-            spent.bytes = spent.bytes.saturating_add(self.mark.bytes.saturating_sub(now.bytes));
+        if let Some((number, (_, spent))) = self.current.and_then(|n| Some((n, self.rules.get_mut(n)?))) {
+            let more = Spent { steps: self.mark.steps.saturating_sub(now.steps), bytes: self.mark.bytes.saturating_sub(now.bytes) };
+            if !more.is_nothing() && spent.is_nothing() {
+                self.spenders.push(number);
+            }
+            spent.steps = spent.steps.saturating_add(more.steps);
+            spent.bytes = spent.bytes.saturating_add(more.bytes);
         }
         self.mark = now;
     }
 
-    /// Forgets the call, and keeps the room of a short list of rules for the next one, because a call may be a single text.
+    /// Forgets the call. The rules keep their numbers, because the next call usually runs the same ones.
     pub(super) fn clear(&mut self) {
-        if self.rules.len() > MOST_KEPT || self.paid.len() > MOST_KEPT {
+        if self.rules.len() > MOST_RULES || self.paid.len() > MOST_PAID {
             *self = Self { near: std::mem::take(&mut self.near), ..Self::default() };
             return;
         }
-        let Self { limits, rules, numbers, near: _, current, mark, largest, over, asked, given, parts, remedy, paid } = self;
-        if !rules.is_empty() {
-            rules.clear();
-            numbers.clear();
+        let Self { limits, rules, spenders, numbers: _, near: _, current, mark, largest, over, asked, given, parts, remedy, paid } = self;
+        for number in spenders.drain(..) {
+            if let Some((_, spent)) = rules.get_mut(number) {
+                *spent = Spent::default();
+            }
         }
         if !paid.is_empty() {
             paid.clear();
         }
         (*limits, *current, *mark, *over, *asked) = (WorkLimits::default(), None, Spent::default(), None, (0, None));
         (*largest, *given, *parts, *remedy) = (None, None, None, None);
+    }
+
+    /// The rules that spent something in this call, and the one that asked for more than there was.
+    pub(super) fn spent(&self) -> impl Iterator<Item = (usize, &(Arc<str>, Spent))> {
+        let asker = self.asked.1.filter(|asker| !self.spenders.contains(asker));
+        self.spenders.iter().copied().chain(asker).filter_map(|n| Some((n, self.rules.get(n)?)))
     }
 
     /// The number of a rule, which it gets when it runs for the first time.

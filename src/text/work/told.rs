@@ -28,7 +28,7 @@ pub fn told() -> String {
         let (asked, by) = ledger.asked;
         // what was refused was not spent, but the rule that asked for it may be the one to change
         let amount = |n: usize, spent: &Spent| if by == Some(n) { asked } else { 0 }.saturating_add(spent.of(of_steps));
-        let most = ledger.rules.iter().enumerate().max_by_key(|(n, (_, spent))| amount(*n, spent));
+        let most = ledger.spent().max_by_key(|(n, (_, spent))| amount(*n, spent));
         let most = most.filter(|(n, (_, spent))| amount(*n, spent) > 0);
         let asked = (asked > limit / WORTH_TELLING).then(|| format!(" asked for {asked} more at once"));
         let most = match most {
