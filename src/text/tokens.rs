@@ -171,11 +171,13 @@ const MOST_FOR_A_BYTE: usize = 11;
 
 /// The place of a text in memory, and which table counted it.
 type Place = (usize, Discriminant<Estimator>);
+/// A text, its size, and what counting it costs.
+type Counted = (Arc<str>, usize, Cost);
 
 /// Counts of one build by the places of their texts, which are kept so that no other text takes their place: several passes
 /// ask for the cost of the same message.
 #[derive(Debug, Default)]
-pub struct Counts(RefCell<FxHashMap<Place, (Arc<str>, usize, Cost)>>);
+pub struct Counts(RefCell<FxHashMap<Place, Counted>>);
 
 /// An estimator that caches its counts by content.
 #[derive(Debug)]
