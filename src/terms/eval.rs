@@ -5,12 +5,11 @@
 
 use std::sync::Arc;
 
-use rustc_hash::FxHashSet;
-
 use crate::model::{Item, Map, RuleRef, Value, item::core};
 use crate::text::written::{self, Shown as _};
 use crate::text::{functions, js, work};
 
+use super::among::Among;
 use super::expr::{Expr, FieldRef, Function, Path, Query, Root, Seg, Source};
 use super::fault::tried;
 pub use super::fault::{Fault, FaultKind};
@@ -251,13 +250,12 @@ impl<'a> Env<'a> {
                 None => {
                     let value = inner.eval(self)?;
                     work::make(value.elements().len().saturating_mul(BYTES_PER_FIELD))?;
-                    let made = value.elements().iter().map(super::keys::kept).collect::<Result<FxHashSet<String>, _>>()?;
-                    let made = Arc::new(made);
+                    let made = Arc::new(Among::of(value.elements())?);
                     super::memo::put(&self.memo.sets, *slot, made.clone());
                     made
                 }
             };
-            return Ok(!set.is_empty() && set.contains(&super::keys::canonical(subject)?));
+            return Ok(set.has(subject)?);
         }
         Ok(match list.eval(self)? {
             Value::List(l) => written::holds(&l, subject)?,

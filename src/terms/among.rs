@@ -1,0 +1,53 @@
+//! A list that values are looked for in, as `in` does: hashed once, and asked for each item of a pass.
+
+use std::sync::Arc;
+
+use rustc_hash::FxHashSet;
+
+use crate::model::Value;
+use crate::text::work::{self, Exceeded};
+
+use super::keys::{canonical, kept};
+
+/// Values to look for others among. A text is looked up as it is, because a long list is asked for each of its items.
+#[derive(Debug, Default)]
+pub struct Among {
+    texts: FxHashSet<Arc<str>>,
+    /// The others, as [`canonical`] writes them.
+    others: FxHashSet<String>,
+}
+
+impl Among {
+    /// The values of a list.
+    ///
+    /// # Errors
+    /// As for [`canonical`].
+    pub fn of(values: &[Value]) -> Result<Self, Exceeded> {
+        let mut made = Self::default();
+        for value in values {
+            if let Value::Text(text) = value {
+                work::hold(text.len())?;
+                work::make(text.len() + 1)?;
+                made.texts.insert(text.clone());
+            } else {
+                made.others.insert(kept(value)?);
+            }
+        }
+        Ok(made)
+    }
+
+    /// Whether a value is one of them.
+    ///
+    /// # Errors
+    /// As for [`canonical`].
+    pub fn has(&self, value: &Value) -> Result<bool, Exceeded> {
+        if self.texts.is_empty() && self.others.is_empty() {
+            return Ok(false);
+        }
+        if let Value::Text(text) = value {
+            work::hold(text.len())?;
+            return Ok(self.texts.contains(text));
+        }
+        Ok(self.others.contains(&canonical(value)?))
+    }
+}
