@@ -89,8 +89,8 @@ pub struct Row {
     pub writes: bool,
     /// Its result is the value of the whole text, which ends there.
     pub ends: bool,
-    /// It gives a value of the pack, takes nothing, is always there, and does nothing else.
-    pub only_reads: bool,
+    /// Nothing but its `read` decides what it gives.
+    pub is_bare: bool,
     /// The name of the argument that is the macro as it is written.
     pub written: Option<Arc<str>>,
     /// Its result is expanded as a text of its own.

@@ -30,7 +30,7 @@ pub struct Macros<'a> {
     pub(super) given: Arc<str>,
     /// There are macros of the application.
     pub(super) own: bool,
-    /// Rows of the table are all that a macro of this text may mean.
+    /// Rows of the table are all that a macro of this text may mean: tables and lists beside it are none.
     rows_only: bool,
     /// What every value goes through.
     through: Option<&'static Function>,
@@ -65,7 +65,8 @@ impl<'a> Macros<'a> {
     pub fn new(st: &'a State, table: &'a Table, with: &'a Value, given: &Arc<str>) -> Self {
         let own = st.scene.get("macros").is_some() || st.set.borrow().get("macros").is_some();
         let own = own || st.rules.values.get("macros").is_some();
-        let rows_only = !own && with.as_map().is_none_or(Map::is_empty);
+        let is_none = |value: &Value| matches!(value, Value::Null | Value::Map(_) | Value::List(_));
+        let rows_only = !own && with.as_map().is_none_or(|with| with.values().all(is_none));
         let (known, texts, used, hash, ended) = Default::default();
         let (given, through, flavour, mode) = (given.clone(), None, None, None);
         Self { st, table, with, given, own, rows_only, through, flavour, known, texts, used, hash, mode, ended }
@@ -91,9 +92,7 @@ impl<'a> Macros<'a> {
 
     /// Whether there are no macros besides the rows of the pack, and no trace tells of unknown ones.
     pub(super) fn knows_rows_only(&self) -> bool {
-        !self.own
-            && self.st.trail.is_none()
-            && self.with.as_map().is_none_or(|with| with.values().all(|v| matches!(v, Value::Map(_) | Value::List(_))))
+        self.rows_only && self.st.trail.is_none()
     }
 
     /// Whether a macro has given the value of the whole text.
@@ -136,9 +135,9 @@ impl<'a> Macros<'a> {
         function.call(&args).map_or_else(|refused| MacroResult::Failed(refused.why().to_owned()), |value| MacroResult::Text(value.shown()))
     }
 
-    /// What a row gives that does nothing but read one place of the scene, if it was read and nothing was set since.
+    /// What a row gives that does nothing but read places of the scene, if it was read and nothing was set since.
     fn known_text(&self, called: &Called<'_>) -> Option<Arc<str>> {
-        let row = self.table.row(called.id?).filter(|row| row.only_reads && self.rows_only && called.args.is_empty())?;
+        let row = self.table.row(called.id?).filter(|row| row.is_bare && self.rows_only && called.args.is_empty())?;
         let texts = self.texts.borrow();
         if texts.at != self.st.writes() || self.through.is_some() {
             return None;

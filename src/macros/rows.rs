@@ -4,7 +4,7 @@ use rustc_hash::FxHashSet;
 
 use crate::diag::short::listed;
 use crate::diag::{Code, Diagnostic, suggest};
-use crate::model::{Pack, Value};
+use crate::model::{Map, Pack, Value};
 use crate::text::macros::Shape;
 
 use super::call::{Arg, Expands, Gives, Kind, MacroFunction, Row};
@@ -67,13 +67,12 @@ pub(super) fn row(cells: &Value, id: u32) -> Result<Row, Wrong> {
     if let Gives::Function(function) = &gives {
         with.into_iter().flat_map(|with| with.keys()).try_for_each(|key| taken(function, key))?;
     }
-    let takes_nothing = args.is_empty() && cells.get("written").is_none();
-    let is_bare = ["when", "uses", "writes", "ends", "expand"].iter().all(|cell| cells.get(cell).is_none());
+    let is_alone = |cells: &Map| cells.keys().all(|cell| BARE.contains(&cell.as_ref()));
     Ok(Row {
         name,
         id,
         shape,
-        only_reads: matches!(gives, Gives::Read(_)) && takes_nothing && is_bare,
+        is_bare: matches!(gives, Gives::Read(_)) && cells.as_map().is_some_and(is_alone),
         gives,
         args: args.iter().map(|a| arg(a)).collect(),
         with: with.into_iter().flat_map(|m| m.iter()).map(|(k, v)| (k.clone(), v.clone())).collect(),
@@ -89,6 +88,9 @@ pub(super) fn row(cells: &Value, id: u32) -> Result<Row, Wrong> {
         cells: cells.clone(),
     })
 }
+
+/// The cells of a row whose `read` alone decides what it gives.
+const BARE: [&str; 6] = ["about", "aliases", "name", "once", "read", "starts"];
 
 /// The cells that say what a macro gives.
 const MEANINGS: [&str; 4] = ["read", "text", "script", "fn"];

@@ -113,21 +113,28 @@ fn check_values(cx: &mut CompileContext<'_>) {
             cx.warn(complaint.at(at).help("take it out, or declare the path of one value"));
             continue;
         }
-        let default = path.fields.get("default").map(|field| &field.node);
-        for value in value_at(&pack.values, &path.name).into_iter().chain(default) {
-            check_value(cx, row_type, &path.name, value);
+        if let Some(value) = value_at(&pack.values, &path.name) {
+            check_value(cx, row_type, &path.name, value, None);
+        }
+        if let Some(default) = path.fields.get("default") {
+            let row = origin(cx, "path", path);
+            check_value(cx, row_type, &path.name, &default.node, Some(&row));
         }
     }
 }
 
-/// Checks the cells of one value with the fields of a row type.
-fn check_value(cx: &mut CompileContext<'_>, row_type: &str, path: &str, value: &Node) {
+/// Checks the cells of one value with the fields of a row type; `row` is the row that holds it, if that is not the pack itself.
+fn check_value(cx: &mut CompileContext<'_>, row_type: &str, path: &str, value: &Node, row: Option<&str>) {
+    let types = [Arc::from(row_type)];
     for (key, cell) in value.as_table().into_iter().flatten() {
-        cx.rule = format!("value {path}.{key}");
+        cx.rule = row.map_or_else(|| format!("value {path}.{key}"), str::to_owned);
         let fields = cx.names.fields.get(row_type);
         let kind = fields.and_then(|fields| fields.get(key)).map(|declared| declared.kind);
         let count = fields.map_or(0, BTreeMap::len);
-        if kind.is_none() && cx.may_look(count, cell.key) {
+        // every item has some fields, and the key may be a path of its own
+        let declares = |path: &str| cx.pack.tables.get("path").is_some_and(|rows| rows.contains_key(path));
+        let is_known = cx.names.knows_field(Some(&types), key) || declares(&format!("{path}.{key}"));
+        if !is_known && cx.may_look(count, cell.key) {
             let known = cx.names.fields.get(row_type).into_iter().flat_map(|fields| fields.keys());
             if let Some(near) = suggest::misspelt_key(key, known.map(AsRef::as_ref)) {
                 let help = format!("did you mean `{near}`? otherwise declare it: `[[field]]` with `name = \"{row_type}/{key}\"`");

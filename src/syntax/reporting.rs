@@ -48,7 +48,7 @@ impl CompileContext<'_> {
         self.looked = before.saturating_add(words);
         if before <= MAX_LOOKED && self.looked > MAX_LOOKED {
             let message = "the rules compare so many words with so many declared ones that slips are not looked for from here on";
-            self.warn(Diagnostic::warning(Code::BoundExceeded, message).at(at).help("declare fewer `values`"));
+            self.warn(Diagnostic::warning(Code::BoundExceeded, message).at(at).help("declare fewer `values` or fields"));
         }
         self.looked <= MAX_LOOKED
     }

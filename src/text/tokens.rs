@@ -230,10 +230,10 @@ impl Counter {
         }
         let (count, cost) = self.measured(text)?;
         let mut known = counts.0.borrow_mut();
-        if known.len() >= MOST_OF_BUILD {
-            known.clear();
+        // passes walk the same list in the same order: emptied, it would never hold the text that is asked for next
+        if known.len() < MOST_OF_BUILD {
+            known.insert(place, (text.clone(), count, cost));
         }
-        known.insert(place, (text.clone(), count, cost));
         Ok(count)
     }
 

@@ -38,9 +38,6 @@ impl Reads {
         if self.account {
             st.force(st.current.get())?;
         }
-        if self.tails.is_empty() {
-            return Ok(());
-        }
         let memo = Memo::default();
         for Tail { list, select, index } in &self.tails {
             if *index && st.list(*list).lazy.as_ref().is_some_and(|lazy| lazy.leaves_out()) {

@@ -12,7 +12,7 @@ const MOST_RULES: usize = 4096;
 /// So many texts that a call paid as a whole do not give their room back.
 const MOST_PAID: usize = 64;
 
-/// The numbers of 2,048 rules may be found without a search: a place among them has 64 bits less these.
+/// The upper 11 bits of a product are a place among 2,048 numbers of rules that are found without a search.
 const NEAR_SHIFT: u32 = 53;
 
 /// Which bound was reached.
@@ -89,7 +89,7 @@ impl Ledger {
 
     /// Forgets the call. The rules keep their numbers, because the next call usually runs the same ones.
     pub(super) fn clear(&mut self) {
-        if self.rules.len() > MOST_RULES || self.paid.len() > MOST_PAID {
+        if self.rules.len() > MOST_RULES {
             *self = Self { near: std::mem::take(&mut self.near), ..Self::default() };
             return;
         }
@@ -99,7 +99,9 @@ impl Ledger {
                 *spent = Spent::default();
             }
         }
-        if !paid.is_empty() {
+        if paid.len() > MOST_PAID {
+            *paid = FxHashSet::default();
+        } else if !paid.is_empty() {
             paid.clear();
         }
         (*limits, *current, *mark, *over, *asked) = (WorkLimits::default(), None, Spent::default(), None, (0, None));
