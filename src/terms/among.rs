@@ -11,7 +11,7 @@ use super::keys::{canonical, kept};
 
 /// Values to look for others among. A text is looked up as it is, because a long list is asked for each of its items.
 #[derive(Debug, Default)]
-pub struct Among {
+pub(super) struct Among {
     texts: FxHashSet<Arc<str>>,
     /// The others, as [`canonical`] writes them.
     others: FxHashSet<String>,
@@ -22,7 +22,7 @@ impl Among {
     ///
     /// # Errors
     /// As for [`canonical`].
-    pub fn of(values: &[Value]) -> Result<Self, Exceeded> {
+    pub(super) fn of(values: &[Value]) -> Result<Self, Exceeded> {
         let mut made = Self::default();
         for value in values {
             if let Value::Text(text) = value {
@@ -40,7 +40,7 @@ impl Among {
     ///
     /// # Errors
     /// As for [`canonical`].
-    pub fn has(&self, value: &Value) -> Result<bool, Exceeded> {
+    pub(super) fn has(&self, value: &Value) -> Result<bool, Exceeded> {
         if self.texts.is_empty() && self.others.is_empty() {
             return Ok(false);
         }
