@@ -1,4 +1,5 @@
-//! A list that values are looked for in, as `in` does: hashed once, and asked for each item of a pass.
+//! Values as keys that are equal for equal values, and a list that values are looked for in, as `in` does: hashed once, and
+//! asked for each item of a pass.
 
 use std::sync::Arc;
 
@@ -6,8 +7,7 @@ use rustc_hash::FxHashSet;
 
 use crate::model::Value;
 use crate::text::work::{self, Exceeded};
-
-use super::keys::{canonical, kept};
+use crate::text::written;
 
 /// Values to look for others among. A text is looked up as it is, because a long list is asked for each of its items.
 #[derive(Debug, Default)]
@@ -50,4 +50,33 @@ impl Among {
         }
         Ok(self.others.contains(&canonical(value)?))
     }
+}
+
+/// A text that is equal for equal values, for a comparison with such texts.
+///
+/// # Errors
+/// The work of the build is spent.
+fn canonical(value: &Value) -> Result<String, Exceeded> {
+    Ok(match value {
+        Value::Text(t) => {
+            work::hold(t.len())?;
+            format!("t{t}")
+        }
+        Value::Null => String::new(),
+        Value::Bool(b) => format!("b{b}"),
+        other => match other.as_f64() {
+            Some(n) => format!("n{n}"),
+            None => format!("j{}", written::json(other)?),
+        },
+    })
+}
+
+/// The same as a key of parts or of a set, which is kept.
+///
+/// # Errors
+/// As there.
+pub fn kept(value: &Value) -> Result<String, Exceeded> {
+    let key = canonical(value)?;
+    work::make(key.len())?;
+    Ok(key)
 }

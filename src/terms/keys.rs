@@ -176,32 +176,3 @@ pub fn sort(part: &mut Vec<usize>, keys: &[Key], seq: Seq<'_>, outer: &Env<'_>) 
     *part = rows.into_iter().map(|(_, n)| n).collect();
     Ok(())
 }
-
-/// A text that is equal for equal values, for a comparison with such texts.
-///
-/// # Errors
-/// The work of the build is spent.
-pub fn canonical(value: &Value) -> Result<String, Exceeded> {
-    Ok(match value {
-        Value::Text(t) => {
-            work::hold(t.len())?;
-            format!("t{t}")
-        }
-        Value::Null => String::new(),
-        Value::Bool(b) => format!("b{b}"),
-        other => match other.as_f64() {
-            Some(n) => format!("n{n}"),
-            None => format!("j{}", written::json(other)?),
-        },
-    })
-}
-
-/// The same as a key of parts or of a set, which is kept.
-///
-/// # Errors
-/// As there.
-pub fn kept(value: &Value) -> Result<String, Exceeded> {
-    let key = canonical(value)?;
-    work::make(key.len())?;
-    Ok(key)
-}

@@ -5,7 +5,7 @@
 //! evaluation only reads what a build holds ([`state`]). Nothing here knows verbs, stages or products.
 
 mod absent;
-mod among;
+pub mod among;
 pub mod calc;
 pub mod cells;
 pub mod cond;

@@ -3,7 +3,7 @@
 use rustc_hash::FxHashSet;
 
 use crate::model::{Item, Value, item::core};
-use crate::terms::keys::kept;
+use crate::terms::among::kept;
 
 /// What is admitted or evicted at a time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

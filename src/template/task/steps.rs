@@ -11,7 +11,7 @@ use crate::diag::{Code, Diagnostic, Node, Report, Table, short, suggest};
 use crate::model::pack::Row;
 use crate::model::{Map, Value};
 use crate::terms::Fault;
-use crate::terms::keys::kept;
+use crate::terms::among::kept;
 
 use super::window::Window;
 
