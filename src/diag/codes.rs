@@ -244,6 +244,7 @@ codes! {
     OperationFailed = "operation.failed", Warning, Build, "an operation of a turn failed, or what was recorded for it was not used";
     OperationWaiting = "operation.waiting", Warning, Build, "an operation waits for a model, so the prompt is not what a turn would send";
     ArtifactConflict = "artifact_conflict", Error, Elsewhere, "an artifact was written by somebody else since it was read";
+    FeatureMissing = "feature.missing", Error, Elsewhere, "what is asked for was left out when the program was compiled";
     // storing templates and sessions
     StoreName = "store.name", Error, Elsewhere, "a name that cannot be used for storing, or that differs from the name of what is stored there";
     StoreTaken = "store.taken", Error, Elsewhere, "something with this name is stored already";

@@ -31,6 +31,7 @@ const ELSEWHERE: &[(&str, &str)] = &[
     ("dialect.unsent", "tests/cli/cases.toml: it takes a payload"),
     ("import.role", "tests/cli/cases.toml: the caller makes the mistake, not a pack"),
     ("call", "tests/all/tasks.rs: the caller makes the mistake, not a pack"),
+    ("feature.missing", ".ci/run: it takes a program that was built without features"),
     ("file.missing", "tests/all/pack/bad_input.rs: it takes a folder on disk"),
     ("file.outside", "tests/all/pack/bad_input.rs: it takes a link on disk"),
     ("file.too_large", "tests/all/pack/bad_input.rs and tests/all/import: it takes a large file"),

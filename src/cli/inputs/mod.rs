@@ -1,5 +1,6 @@
 //! The flags that `build` and `explain` share. They take precedence over the keys of a `scene.toml`.
 
+#[cfg(feature = "full")]
 pub(in crate::cli) mod endpoint;
 pub(in crate::cli) mod files;
 pub(in crate::cli) mod foreign;
@@ -14,10 +15,12 @@ pub(in crate::cli) mod previous;
 pub(in crate::cli) mod role;
 pub(in crate::cli) mod said;
 pub(in crate::cli) mod scene;
+#[cfg(feature = "full")]
 pub(in crate::cli) mod session;
 pub(in crate::cli) mod shared;
 pub(in crate::cli) mod store;
 pub(in crate::cli) mod templated;
+#[cfg(feature = "full")]
 pub(in crate::cli) mod tools;
 pub(in crate::cli) mod turns;
 

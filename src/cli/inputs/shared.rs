@@ -6,12 +6,10 @@ use std::path::{Path, PathBuf};
 
 use crate::diag::{Code, Diagnostic};
 use crate::pack::files::is_schema;
-use crate::run::fetch;
 use crate::share::archive::{MAX_FILE, MAX_FILES};
 use crate::share::{self, Fault, Member, names};
 
 use crate::cli::stop::{Exit, Stop};
-use crate::cli::waiting::wait;
 
 /// Most entries of a folder that are looked at.
 const MAX_ENTRIES: usize = 20_000;
@@ -185,7 +183,7 @@ impl Place {
     /// What a person or a lock wrote.
     pub(in crate::cli) fn typed(text: &str) -> Self {
         if text.starts_with("file:") {
-            return fetch::file_of(text).map_or_else(|| Place::Path(text.into()), Place::Path);
+            return Place::Path(file_of(text).unwrap_or_else(|| text.into()));
         }
         if is_url(text) { Place::Url(text.to_owned()) } else { Place::Path(text.into()) }
     }
@@ -219,11 +217,7 @@ impl Place {
         match self {
             Place::Path(path) if !path.exists() => Ok(None),
             Place::Path(path) => bounded(path, limit).map(Some),
-            Place::Url(url) => wait(fetch::fetch(url, limit, fetch::timeouts())).map_err(|error| {
-                let help = "check the address and the connection; nothing was changed";
-                let message = format!("`{}` cannot be fetched: {}", share::shown(url), share::shown(&error.message));
-                refused(Diagnostic::new(Code::ShareUnreachable, message).help(help).into())
-            }),
+            Place::Url(url) => fetch(url, limit),
         }
     }
 
@@ -234,6 +228,34 @@ impl Place {
             refused(Diagnostic::new(Code::ShareUnreachable, message).help("check the path or the address").into())
         })
     }
+}
+
+/// The file of a `file:` address.
+#[cfg(feature = "full")]
+fn file_of(address: &str) -> Option<PathBuf> {
+    crate::run::fetch::file_of(address)
+}
+
+#[cfg(not(feature = "full"))]
+fn file_of(address: &str) -> Option<PathBuf> {
+    address.strip_prefix("file://").map(PathBuf::from)
+}
+
+/// The bytes at an address, at most `limit`.
+#[cfg(feature = "full")]
+fn fetch(url: &str, limit: usize) -> Result<Option<Vec<u8>>, Stop> {
+    use crate::run::fetch::{fetch, timeouts};
+    crate::cli::waiting::wait(fetch(url, limit, timeouts())).map_err(|error| {
+        let help = "check the address and the connection; nothing was changed";
+        let message = format!("`{}` cannot be fetched: {}", share::shown(url), share::shown(&error.message));
+        refused(Diagnostic::new(Code::ShareUnreachable, message).help(help).into())
+    })
+}
+
+#[cfg(not(feature = "full"))]
+fn fetch(url: &str, _: usize) -> Result<Option<Vec<u8>>, Stop> {
+    let message = format!("`{}` cannot be fetched: this program was built without a client for HTTP", share::shown(url));
+    Err(Stop::could_not(Code::FeatureMissing, message, format!("get the file, and name it; or {}", crate::cli::verbs::missing::HELP)))
 }
 
 /// Whether a text is an address of the web.

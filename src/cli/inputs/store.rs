@@ -32,10 +32,10 @@ pub(in crate::cli) fn from_env(name: &str, show: &Show<'_, '_>) -> Option<OsStri
     (show.io.env)(name).filter(|value| !value.is_empty())
 }
 
-#[cfg(feature = "store")]
+#[cfg(feature = "full")]
 pub(in crate::cli) use database::{StoreArgs, open};
 
-#[cfg(feature = "store")]
+#[cfg(feature = "full")]
 mod database {
     //! Opening of databases, which takes the feature `store`.
 

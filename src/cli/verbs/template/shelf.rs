@@ -54,16 +54,17 @@ impl Place {
     }
 }
 
-#[cfg(feature = "store")]
+#[cfg(feature = "full")]
 fn database(address: &str) -> Result<Shelf, Stop> {
     let store = crate::cli::inputs::store::open(address)?;
     Ok(Shelf { name: store.name().to_owned(), store: Box::new(store) })
 }
 
-#[cfg(not(feature = "store"))]
+#[cfg(not(feature = "full"))]
 fn database(_: &str) -> Result<Shelf, Stop> {
     let message = "this program was built without databases, and `--store` names one";
-    Err(Stop::could_not(Code::StoreUrl, message, "name a folder, or build it with the feature `store`"))
+    let help = format!("name a folder, or {}", crate::cli::verbs::missing::HELP);
+    Err(Stop::could_not(Code::FeatureMissing, message, help))
 }
 
 impl Shelf {
