@@ -12,6 +12,7 @@ mod facts;
 mod generate;
 mod limits;
 mod pages;
+mod picture;
 mod programs;
 
 use std::path::Path;
