@@ -67,8 +67,8 @@ fn drawn(colors: &Colors) -> String {
     let Colors { ink, quiet, page, groups } = colors;
 
     let mut svg = format!(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} 236\" font-family=\"system-ui, sans-serif\" font-size=\"13\">\n\
-         <rect width=\"{WIDTH}\" height=\"236\" fill=\"{page}\"/>\n\
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} 246\" font-family=\"system-ui, sans-serif\" font-size=\"13\">\n\
+         <rect width=\"{WIDTH}\" height=\"246\" fill=\"{page}\"/>\n\
          <text x=\"20\" y=\"28\" fill=\"{ink}\" font-weight=\"600\">examples/hello in a window for {budget} tokens: {kept} are sent, {} are not</text>\n",
         total - kept
     );
@@ -130,14 +130,15 @@ fn drawn(colors: &Colors) -> String {
         let _ = writeln!(svg, "<path d=\"M{at:.1} 100 V{}\" stroke=\"{quiet}\" fill=\"none\"/>", y - 14);
         let _ = writeln!(svg, "<text x=\"{start}\" y=\"{y}\" fill=\"{ink}\" text-anchor=\"{anchor}\">{}</text>", escaped(text));
     }
-    let why = format!("Not there: {}", answer["name"].as_str().unwrap());
-    let says = format!("{}; it would be if {}", answer["says"].as_str().unwrap(), answer["remedies"][0]["change"].as_str().unwrap());
-    let _ = writeln!(
-        svg,
-        "<text x=\"20\" y=\"196\" fill=\"{ink}\">{}</text>\n<text x=\"20\" y=\"216\" fill=\"{quiet}\">{}</text>",
-        escaped(&why),
-        escaped(&says)
-    );
+    let remedy = format!("It would be sent if {}.", answer["remedies"][0]["change"].as_str().unwrap());
+    let absent = [
+        (196, ink, format!("Not there: {}", answer["name"].as_str().unwrap())),
+        (214, quiet, answer["says"].as_str().unwrap().to_owned()),
+        (232, quiet, remedy),
+    ];
+    for (y, color, text) in &absent {
+        let _ = writeln!(svg, "<text x=\"20\" y=\"{y}\" fill=\"{color}\">{}</text>", escaped(text));
+    }
     svg + "</svg>\n"
 }
 
