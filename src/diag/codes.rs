@@ -147,6 +147,7 @@ codes! {
     PackMissing = "pack.missing", Error, Load, "a pack that is named is not found";
     PackManifest = "pack.manifest", Error, Load, "a pack has no usable pack.toml or pack.json";
     PackVersion = "pack.version", Error, Load, "a release or engine requirement is not met";
+    PackShadow = "pack.shadow", Warning, Elsewhere, "a pack of a folder that nobody named stands in the place of a shipped one";
     CyclePack = "cycle.pack", Error, Load, "packs extend each other in a circle";
     // schemas
     SchemaKind = "schema.kind", Error, Load, "a file has no known `kind`";
@@ -263,6 +264,8 @@ codes! {
     ShareDigest = "share.digest", Error, Elsewhere, "a pack is not the one that a lock or an index names";
     ShareSignature = "share.signature", Error, Elsewhere, "a signature or a key is missing, cannot be read, or does not fit";
     ShareTaken = "share.taken", Error, Elsewhere, "a pack of this name is there already, or is still needed by another one";
+    ShareOtherIndex = "share.other_index", Warning, Elsewhere, "a newer release is not taken, because the pack belongs to another index";
+    ShareBusy = "share.busy", Note, Elsewhere, "another process changes the folder of installed packs, and this one waits";
     ShareUnmet = "share.unmet", Error, Elsewhere, "a pack that is asked for cannot be found";
     ShareUnreachable = "share.unreachable", Error, Elsewhere, "an index, an archive or a signature cannot be fetched";
     ShareIndex = "share.index", Error, Elsewhere, "an index of packs, a lock or a file of trusted keys cannot be used";

@@ -1,10 +1,11 @@
 //! Reads and writes the files that are named on the command line.
 
 use std::io::Read;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use crate::diag::{Code, Diagnostic, memory};
 use crate::import;
+use crate::store::disk::{self, Readers};
 
 use crate::cli::output::Show;
 use crate::cli::stop::{Exit, Stop};
@@ -88,15 +89,41 @@ pub(in crate::cli) fn folder_of(path: &Path) -> Result<(), Stop> {
     })
 }
 
-/// Writes a file atomically: completely or not at all.
+/// Writes a file completely or not at all. The permissions of one that is there are kept.
 pub(in crate::cli) fn write_file(path: &Path, text: impl AsRef<[u8]>) -> Result<(), Stop> {
-    // the whole name, so that files that differ in their extension do not share it
-    let mut beside = path.as_os_str().to_owned();
-    beside.push(".tmp~");
-    let beside = std::path::PathBuf::from(beside);
-    let written = std::fs::write(&beside, text).and_then(|()| std::fs::rename(&beside, path));
-    written.map_err(|error| {
+    write(path, text.as_ref(), Readers::Usual)
+}
+
+/// [`write_file`] for what is nobody else's business, such as chats: a new file can be read by its owner alone.
+pub(in crate::cli) fn write_private(path: &Path, text: impl AsRef<[u8]>) -> Result<(), Stop> {
+    write(path, text.as_ref(), Readers::Owner)
+}
+
+fn write(path: &Path, bytes: &[u8], readers: Readers) -> Result<(), Stop> {
+    no_link(path)?;
+    disk::replace(path, bytes, readers).map_err(|error| {
         let message = format!("`{}` cannot be written: {error}", path.display());
         Stop::could_not(Code::FileMissing, message, "check the folder and its permissions")
     })
+}
+
+/// Refuses a link in the place of a file that is to be written: a folder may come from anyone, and its links lead anywhere.
+pub(in crate::cli) fn no_link(path: &Path) -> Result<(), Stop> {
+    if !path.is_symlink() {
+        return Ok(());
+    }
+    let message = format!("`{}` is a link, and nothing is written through links", path.display());
+    Err(Stop::could_not(Code::FileOutside, message, "name the file that it leads to, or remove the link"))
+}
+
+/// The file that a name stands for, if it may be changed: where the name is a link, the file that it leads to, which must
+/// lie in the folder of the link.
+pub(in crate::cli) fn own_file(path: &Path) -> Result<PathBuf, Stop> {
+    let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    let file = real(path);
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    if path.is_symlink() && !file.starts_with(real(folder)) {
+        no_link(path)?;
+    }
+    Ok(file)
 }

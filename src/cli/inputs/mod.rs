@@ -7,6 +7,7 @@ pub(in crate::cli) mod foreign;
 pub(in crate::cli) mod library;
 pub(in crate::cli) mod lines;
 pub(in crate::cli) mod lists;
+pub(in crate::cli) mod lock;
 pub(in crate::cli) mod locked;
 pub(in crate::cli) mod options;
 pub(in crate::cli) mod parts;

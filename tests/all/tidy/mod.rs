@@ -182,6 +182,7 @@ fn files_clocks_and_the_environment_stay_at_the_doors() {
         // behind the feature `cli`: reads case files and their snapshots, and runs cases in threads
         "src/testing/",
         "src/pack/files.rs",
+        "src/store/disk.rs",
         "src/store/folder.rs",
         "src/store/sql/file.rs",
         "src/run/keys.rs",

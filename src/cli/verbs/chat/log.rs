@@ -8,7 +8,8 @@ use std::path::{Path, PathBuf};
 use serde_json::{Map, Value as Json, json};
 
 use crate::assemble::import_document;
-use crate::cli::inputs::files::{bytes_of, shown, write_file};
+use crate::cli::inputs::files::{bytes_of, shown, write_private};
+use crate::cli::inputs::lock::FileLock;
 use crate::cli::inputs::scene::clock;
 use crate::cli::output::Show;
 use crate::cli::stop::{Exit, Stop};
@@ -16,8 +17,6 @@ use crate::diag::{Code, Sources};
 use crate::import::{self, Container};
 use crate::model::{Scene, Value};
 use crate::pack::Ruleset;
-
-use super::lock::Lock;
 
 /// A chat, and the file that it is kept in.
 pub(super) struct Log {
@@ -27,7 +26,7 @@ pub(super) struct Log {
     /// What the file held when it was last read or written; `None` if there was no file.
     known: Option<Vec<u8>>,
     /// No other chat has the file as long as this one has it.
-    _lock: Option<Lock>,
+    _lock: Option<FileLock>,
 }
 
 impl Log {
@@ -35,7 +34,7 @@ impl Log {
     pub(super) fn open(file: Option<&Path>, user: &str, character: &str, show: &mut Show<'_, '_>) -> Result<Self, Stop> {
         let header = json!({ "user_name": user, "character_name": character, "create_date": clock(), "chat_metadata": {} });
         let header = header.as_object().cloned().unwrap_or_default();
-        let lock = file.map(Lock::of).transpose()?;
+        let lock = file.map(lock_of).transpose()?;
         let mut log = Self { file: file.map(Path::to_owned), header, messages: Vec::new(), known: None, _lock: lock };
         let Some(file) = file.filter(|file| file.exists()) else { return Ok(log) };
         let bytes = bytes_of(file, show)?;
@@ -253,9 +252,26 @@ impl Log {
             text.push_str(&Json::Object(line.clone()).to_string());
             text.push('\n');
         }
-        write_file(file, &text)?;
+        write_private(file, &text)?;
         self.known = Some(text.into_bytes());
         Ok(())
+    }
+}
+
+/// The lock of the file of a chat, which need not exist: one chat at a time has it.
+fn lock_of(chat: &Path) -> Result<FileLock, Stop> {
+    let mut path = chat.as_os_str().to_owned();
+    path.push(".lock~");
+    match FileLock::try_take(Path::new(&path)) {
+        Ok(Some(lock)) => Ok(lock),
+        Ok(None) => {
+            let message = format!("`{}` belongs to another chat that is still open", shown(chat));
+            Err(Stop::could_not(Code::FileMissing, message, "end that chat first, or name another file with `--log`"))
+        }
+        Err(error) => {
+            let message = format!("`{}` cannot be locked for this chat: {error}", shown(chat));
+            Err(Stop::could_not(Code::FileMissing, message, "check the folder and its permissions"))
+        }
     }
 }
 

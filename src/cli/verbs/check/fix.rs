@@ -14,7 +14,7 @@ use crate::model::Value;
 use crate::pack::Ruleset;
 use crate::terms::names::Names;
 
-use crate::cli::inputs::files::write_file;
+use crate::cli::inputs::files::{own_file, write_file};
 use crate::cli::output::Show;
 use crate::cli::stop::Stop;
 use crate::cli::verbs::diff::paint::Paint;
@@ -200,7 +200,13 @@ impl Check {
             let message = "standard input cannot be changed";
             return Err(Stop::could_not(Code::FileMissing, message, "name a file, or leave out `--fix`"));
         }
-        let roots: Vec<PathBuf> = self.paths.iter().filter_map(|path| Path::new(path).canonicalize().ok()).collect();
+        let (folders, files): (Vec<&Path>, Vec<&Path>) =
+            self.paths.iter().map(Path::new).filter(|path| path.exists()).partition(|path| path.is_dir());
+        // a folder that is named is one's own, also by a link
+        let mut roots: Vec<PathBuf> = folders.iter().filter_map(|folder| folder.canonicalize().ok()).collect();
+        for file in files {
+            roots.push(own_file(file)?);
+        }
         let mut fixed = Fixed::default();
         let mut found = self.all(show)?;
         let (mut refused, mut careful) = (HashSet::new(), HashSet::new());

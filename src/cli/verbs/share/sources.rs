@@ -49,7 +49,7 @@ pub(in crate::cli) struct Taking {
 
 impl Taking {
     /// The folder of installed packs, and the keys that are trusted.
-    pub(super) fn open(&self, show: &Show<'_, '_>) -> Result<(Home, Policy), Stop> {
+    pub(super) fn open(&self, show: &mut Show<'_, '_>) -> Result<(Home, Policy), Stop> {
         Ok((self.to.open(show)?, self.sources.policy(show)?))
     }
 }
