@@ -318,7 +318,9 @@ impl<'a> Resolver<'a> {
         let (own, above) = near.split_at(usize::from(has_own).min(near.len()));
         let beside = own.iter().find_map(|folder| library::find_in(folder, name, self.report));
         let found = beside.or_else(|| if library::is_name(name) { self.library.find(name, self.report) } else { None });
-        found.or_else(|| above.iter().find_map(|folder| library::find_in(folder, name, self.report)))
+        let found = found.or_else(|| above.iter().find_map(|folder| library::find_in(folder, name, self.report)))?;
+        self.report.extend(library::shadow(&found, self.library).into_iter().collect());
+        Some(found)
     }
 
     /// The pack in the folder that an entry names, such as `../x`, with the name that its manifest gives it.

@@ -11,7 +11,7 @@ use std::sync::OnceLock;
 use include_dir::{Dir, include_dir};
 
 use super::files::{self, PackFiles, RuleFile};
-use crate::diag::Report;
+use crate::diag::{Code, Diagnostic, Report};
 use crate::reading::KeyPlace;
 
 #[cfg(not(rules_on_disk))]
@@ -59,6 +59,12 @@ pub trait Library {
 
     /// The names of all packs of the library, for "did you mean".
     fn names(&self) -> Vec<String>;
+
+    /// Whether somebody has named a folder of packs. In any other one, a pack that has the name of a shipped pack and other
+    /// rules is warned of.
+    fn is_named(&self, _folder: &Path) -> bool {
+        true
+    }
 }
 
 /// The usual library: folders that hold packs by name, searched in order, then the shipped packs.
@@ -66,6 +72,8 @@ pub trait Library {
 pub struct Shelf {
     /// Folders that hold pack folders.
     pub folders: Vec<PathBuf>,
+    /// Those of the folders that nobody has named: they are searched because of where they lie.
+    pub near: Vec<PathBuf>,
     /// Whether the shipped packs are left out.
     pub bare: bool,
 }
@@ -85,6 +93,35 @@ impl Library for Shelf {
         names.dedup();
         names
     }
+
+    fn is_named(&self, folder: &Path) -> bool {
+        let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
+        let mut named = self.folders.iter().filter(|known| !self.near.contains(known));
+        self.near.is_empty() || named.any(|known| real(known) == real(folder))
+    }
+}
+
+/// The warning about a pack that stands in the place of a shipped one with other rules, in a folder that nobody has named.
+pub(super) fn shadow(pack: &PackFiles, library: &dyn Library) -> Option<Diagnostic> {
+    let folder = pack.folder.as_ref()?;
+    let around = files::parent(folder)?;
+    let around = if around.as_os_str().is_empty() { Path::new(".") } else { &around };
+    if library.is_named(around) || is_shipped(pack, &shipped(&pack.name)?) {
+        return None;
+    }
+    let shown = folder.display().to_string().replace('\\', "/");
+    let message = format!("`{shown}` stands in the place of the shipped pack `{}`", pack.name);
+    let around = around.display().to_string().replace('\\', "/");
+    let help = format!("if that is not meant, remove `{shown}`; if it is, name its folder in the environment: `TAPSTER_PACKS={around}`");
+    Some(Diagnostic::new(Code::PackShadow, message).help(help))
+}
+
+/// Whether a pack holds the same rules, scripts and templates as a shipped one.
+pub(crate) fn is_shipped(pack: &PackFiles, shipped: &PackFiles) -> bool {
+    let parts = |pack: &'_ PackFiles| -> Vec<(String, Vec<u8>)> {
+        pack.files.iter().chain(pack.assets.values()).map(|file| (file.path_in_pack.clone(), file.bytes.clone())).collect()
+    };
+    parts(pack) == parts(shipped)
 }
 
 /// The pack `name` inside `folder`. A name is one word, so it cannot lead to another folder.

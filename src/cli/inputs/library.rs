@@ -45,12 +45,17 @@ pub(in crate::cli) fn readers(document: &Value, format: Option<&str>, show: &Sho
 pub(in crate::cli) fn shelf(show: &Show<'_, '_>) -> Shelf {
     let named = (show.io.env)("TAPSTER_PACKS").unwrap_or_default();
     let mut folders: Vec<PathBuf> = std::env::split_paths(&named).filter(|p| !p.as_os_str().is_empty()).collect();
+    let mut near = Vec::new();
     for folder in show.near.iter().map(PathBuf::as_path).chain([Path::new("rules")]) {
-        if !folders.iter().any(|known| known == folder) && !packs_in(folder).is_empty() {
+        if folders.iter().any(|known| known == folder) {
+            continue;
+        }
+        near.push(folder.to_owned());
+        if !packs_in(folder).is_empty() {
             folders.push(folder.to_owned());
         }
     }
-    Shelf { folders, bare: false }
+    Shelf { folders, near, bare: false }
 }
 
 /// Where the rule tests of a shipped pack are: the program does not hold them, to stay small.

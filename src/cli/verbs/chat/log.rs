@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use serde_json::{Map, Value as Json, json};
 
 use crate::assemble::import_document;
-use crate::cli::inputs::files::{bytes_of, shown, write_private};
+use crate::cli::inputs::files::{bytes_of, no_link, shown, write_private};
 use crate::cli::inputs::lock::FileLock;
 use crate::cli::inputs::scene::clock;
 use crate::cli::output::Show;
@@ -34,6 +34,7 @@ impl Log {
     pub(super) fn open(file: Option<&Path>, user: &str, character: &str, show: &mut Show<'_, '_>) -> Result<Self, Stop> {
         let header = json!({ "user_name": user, "character_name": character, "create_date": clock(), "chat_metadata": {} });
         let header = header.as_object().cloned().unwrap_or_default();
+        file.map(no_link).transpose()?;
         let lock = file.map(lock_of).transpose()?;
         let mut log = Self { file: file.map(Path::to_owned), header, messages: Vec::new(), known: None, _lock: lock };
         let Some(file) = file.filter(|file| file.exists()) else { return Ok(log) };

@@ -18,7 +18,7 @@ use super::sources::Brought;
 
 /// Refuses packs whose names are taken, unless they are to replace what is there; removes those that are there already
 /// from the list.
-pub(super) fn free(home: &Home, packs: &mut Vec<Brought>, replace: bool) -> Result<Vec<String>, Stop> {
+pub(super) fn free(home: &Home, packs: &mut Vec<Brought>, replaces: &dyn Fn(&str) -> bool) -> Result<Vec<String>, Stop> {
     let (mut there, mut fault) = (Vec::new(), None);
     packs.retain(|pack| {
         let name = &pack.manifest.name;
@@ -27,7 +27,7 @@ pub(super) fn free(home: &Home, packs: &mut Vec<Brought>, replace: bool) -> Resu
             there.push(format!("{name} {}", pack.manifest.release));
             return false;
         }
-        if !replace && fault.is_none() {
+        if !replaces(name) && fault.is_none() {
             fault = taken(home, name);
         }
         true
