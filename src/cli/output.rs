@@ -102,6 +102,10 @@ pub(super) struct Show<'a, 'io> {
     pub(super) near: Vec<PathBuf>,
     /// Where files say what a build may warn of; the last one counts.
     pub(super) places: Vec<Placed>,
+    /// The arguments of the process, if the program has one of its own: it can start itself again.
+    pub(super) arguments: Option<Vec<OsString>>,
+    /// The streams among the arguments of the program, which are read although they are no files.
+    pub(super) streams: Vec<PathBuf>,
     /// Diagnostics that are kept instead of written, for a verb that counts them.
     kept: Option<Vec<(Report, Sources)>>,
     /// The diagnostics of a document that is written at the end.
@@ -119,6 +123,8 @@ impl<'a, 'io> Show<'a, 'io> {
             failed: None,
             near: Vec::new(),
             places: Vec::new(),
+            arguments: None,
+            streams: Vec::new(),
             kept: None,
             gathered: Vec::new(),
         }

@@ -8,6 +8,7 @@
 pub(crate) mod certain;
 pub mod codes;
 pub(crate) mod depth;
+pub(crate) mod file;
 #[cfg(feature = "unstable_machinery")]
 #[doc(hidden)]
 pub mod inside;

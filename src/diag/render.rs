@@ -5,6 +5,7 @@
 
 use std::fmt::Write;
 
+use super::short::is_unseen;
 use super::{Diagnostic, Report, Severity, Source, Sources, Span};
 
 /// The widest part of a source line that is shown, in columns; a longer line is cut around the span.
@@ -262,8 +263,7 @@ fn push_tame(out: &mut String, c: char) {
     match c {
         '\t' => out.push_str(TAB),
         '\n' => out.push('⏎'),
-        // control characters, and those that change the direction of writing
-        c if c.is_control() || matches!(c, '\u{202A}'..='\u{202E}' | '\u{2066}'..='\u{2069}') => out.push('\u{FFFD}'),
+        c if is_unseen(c) => out.push('\u{FFFD}'),
         c => out.push(c),
     }
 }

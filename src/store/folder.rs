@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use super::disk::{self, Readers};
 use super::{Listing, Pending, Refused, Stored, TemplateStore};
-use crate::diag::{Code, Diagnostic};
+use crate::diag::{Code, Diagnostic, file};
 
 /// The largest template, in bytes (4 MiB).
 pub const MAX_TEMPLATE: u64 = 4 << 20;
@@ -96,9 +96,7 @@ impl FolderStore {
         if size > MAX_TEMPLATE {
             return Err(too_large(&path));
         }
-        let mut bytes = Vec::new();
-        let read = File::open(&path).and_then(|file| file.take(MAX_TEMPLATE + 1).read_to_end(&mut bytes));
-        read.map_err(|error| failed("read", &path, &error))?;
+        let bytes = file::read(&path, MAX_TEMPLATE).map_err(|error| failed("read", &path, &error))?;
         if bytes.len() as u64 > MAX_TEMPLATE { Err(too_large(&path)) } else { Ok(Some(Stored { name: path.display().to_string(), bytes })) }
     }
 

@@ -43,8 +43,7 @@ pub(in crate::cli) fn readers(document: &Value, format: Option<&str>, show: &Sho
 /// The library: the folders of `TAPSTER_PACKS`, then those beside the scene and the pack, then `./rules`, then the
 /// shipped packs. A folder without packs is left out.
 pub(in crate::cli) fn shelf(show: &Show<'_, '_>) -> Shelf {
-    let named = (show.io.env)("TAPSTER_PACKS").unwrap_or_default();
-    let mut folders: Vec<PathBuf> = std::env::split_paths(&named).filter(|p| !p.as_os_str().is_empty()).collect();
+    let mut folders = named(show);
     let mut near = Vec::new();
     for folder in show.near.iter().map(PathBuf::as_path).chain([Path::new("rules")]) {
         if folders.iter().any(|known| known == folder) {
@@ -56,6 +55,12 @@ pub(in crate::cli) fn shelf(show: &Show<'_, '_>) -> Shelf {
         }
     }
     Shelf { folders, near, bare: false }
+}
+
+/// The folders of `TAPSTER_PACKS`.
+pub(in crate::cli) fn named(show: &Show<'_, '_>) -> Vec<PathBuf> {
+    let named = (show.io.env)("TAPSTER_PACKS").unwrap_or_default();
+    std::env::split_paths(&named).filter(|path| !path.as_os_str().is_empty()).collect()
 }
 
 /// Where the rule tests of a shipped pack are: the program does not hold them, to stay small.

@@ -1,10 +1,9 @@
 //! Files of packs that are shared: those of a folder, of an archive, and those at an address.
 
 use std::fs::{DirEntry, FileType};
-use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use crate::diag::{Code, Diagnostic};
+use crate::diag::{Code, Diagnostic, file};
 use crate::pack::files::is_schema;
 use crate::share::archive::{MAX_FILE, MAX_FILES};
 use crate::share::{self, Fault, Member, names};
@@ -146,21 +145,19 @@ pub(in crate::cli) fn digest_of(folder: &Path) -> Result<Option<String>, Stop> {
 
 /// The bytes of a file, at most `limit`.
 pub(in crate::cli) fn bounded(path: &Path, limit: usize) -> Result<Vec<u8>, Stop> {
-    let mut bytes = Vec::new();
-    let read = std::fs::File::open(path).and_then(|file| file.take(limit as u64 + 1).read_to_end(&mut bytes));
-    match read {
+    match file::read(path, limit as u64) {
         Err(error) => Err(unreadable(path, &error)),
-        Ok(_) if bytes.len() > limit => {
+        Ok(bytes) if bytes.len() > limit => {
             let message = format!("`{}` is larger than {limit} bytes", path.display());
             Err(Stop::could_not(Code::FileTooLarge, message, "name another file, or split it"))
         }
-        Ok(_) => Ok(bytes),
+        Ok(bytes) => Ok(bytes),
     }
 }
 
 fn unreadable(path: &Path, error: &std::io::Error) -> Stop {
-    let why = if error.kind() == std::io::ErrorKind::NotFound { "there is no such file or folder".to_owned() } else { error.to_string() };
-    Stop::could_not(Code::FileMissing, format!("`{}` cannot be read: {why}", path.display()), "check the path and its permissions")
+    let message = format!("`{}` cannot be read: {}", path.display(), file::reason(error));
+    Stop::could_not(Code::FileMissing, message, "check the path and its permissions")
 }
 
 /// Where a file lies.

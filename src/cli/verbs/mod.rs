@@ -115,6 +115,11 @@ pub(in crate::cli) enum Verb {
 }
 
 impl Verb {
+    /// Whether the verb runs for as long as somebody asks, so that its processor time has no limit.
+    pub(in crate::cli) fn runs_on(&self) -> bool {
+        matches!(self, Verb::Chat(_) | Verb::Eval(_) | Verb::Serve(_) | Verb::Test(_) | Verb::Watch(_))
+    }
+
     /// Runs the verb. `command` is the declaration of the whole program.
     pub(in crate::cli) fn run(self, command: Command, show: &mut Show<'_, '_>) -> Result<Exit, Stop> {
         match self {

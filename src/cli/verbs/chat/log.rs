@@ -13,7 +13,7 @@ use crate::cli::inputs::lock::FileLock;
 use crate::cli::inputs::scene::clock;
 use crate::cli::output::Show;
 use crate::cli::stop::{Exit, Stop};
-use crate::diag::{Code, Sources};
+use crate::diag::{Code, Sources, file};
 use crate::import::{self, Container};
 use crate::model::{Scene, Value};
 use crate::pack::Ruleset;
@@ -234,11 +234,11 @@ impl Log {
     /// Writes the file, unless another program has changed it since it was last read or written.
     pub(super) fn save(&mut self) -> Result<(), Stop> {
         let Some(file) = &self.file else { return Ok(()) };
-        let held = match std::fs::read(file) {
+        let held = match file::read(file, import::MAX_FILE as u64) {
             Ok(held) => Some(held),
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => None,
             Err(error) => {
-                let message = format!("`{}` cannot be read: {error}", shown(file));
+                let message = format!("`{}` cannot be read: {}", shown(file), file::reason(&error));
                 return Err(Stop::could_not(Code::FileMissing, message, "check the file and its permissions"));
             }
         };

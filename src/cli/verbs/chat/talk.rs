@@ -8,6 +8,7 @@ use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use crate::cli::inputs::endpoint::Endpoint;
 use crate::cli::inputs::scene::clock;
 use crate::cli::inputs::session::milliseconds;
+use crate::cli::layout::visible;
 use crate::cli::output::Show;
 use crate::cli::stop::{Exit, Stop};
 use crate::cli::verbs::artifact::stop;
@@ -25,7 +26,7 @@ use crate::store::{Home, Moment, Refused, SessionStore, SqlStore};
 use super::interrupts::Interrupts;
 use super::log::Log;
 use super::reply::{Event, Said};
-use super::trouble::{code, named, nothing, told, visible};
+use super::trouble::{code, named, nothing, told};
 
 /// What a chat begins with.
 pub(super) struct Start {
@@ -105,7 +106,7 @@ impl<'s> Talk<'s> {
         let session = Session::new(store, start.rules.clone(), home.clone());
         let played = wait(store.info(&home)).map_err(refused)?.map_or(0, |info| info.turns);
         let runner = PromptRunner::new(transport);
-        let interrupts = Interrupts::listen();
+        let interrupts = Interrupts::listen(store.clone());
         Ok(Self {
             start,
             config,

@@ -9,9 +9,10 @@ use std::path::{Path, PathBuf};
 use serde_json::{Value as Json, json};
 
 use crate::diag::certain::{Seen, named};
-use crate::diag::{Code, Data, Diagnostic, Fix, Node, Place, Report, SourceId, Sources, Span, Table, suggest};
+use crate::diag::{Code, Data, Diagnostic, Fix, Node, Place, Report, SourceId, Sources, Span, Table, file, suggest};
 use crate::model::Value;
 use crate::pack::Ruleset;
+use crate::pack::files::MAX_FILE;
 use crate::terms::names::Names;
 
 use crate::cli::inputs::files::{own_file, write_file};
@@ -294,7 +295,7 @@ fn bom(d: &Diagnostic) -> Option<Fix> {
 
 /// The text of a file on disk, if it is the one that was checked.
 fn unchanged(path: &Path, span: Span, found: &[Found]) -> Option<String> {
-    let text = std::fs::read_to_string(path).ok()?;
+    let text = String::from_utf8(file::read(path, MAX_FILE).ok()?).ok()?;
     let checked = |f: &Found| {
         let source = f.sources.get(span.source)?;
         (*source.text == *text.strip_prefix(BOM).unwrap_or(&text)).then_some(())

@@ -1,8 +1,13 @@
 //! `tapster serve --stdio`: prompts for a program that runs `tapster` once and asks many times. Each line of standard input
 //! is a scene as JSON, and each is answered by one line of JSON.
 
+mod folders;
+mod worker;
+
 use std::io::{BufRead, BufReader, Read};
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
 
 use clap::Args;
 use indexmap::IndexMap;
@@ -11,11 +16,15 @@ use serde_json::{Map, Value as Json, json};
 use crate::diag::{Code, Diagnostic, Report, Sources, render};
 use crate::pack::Ruleset;
 
+use crate::cli::inputs::endpoint::seconds;
 use crate::cli::inputs::files::too_costly;
 use crate::cli::inputs::parts::{Named, Parts};
 use crate::cli::inputs::{library, rules_of, scene, scene_file, templated};
 use crate::cli::output::Show;
 use crate::cli::stop::{Exit, Stop};
+
+use folders::Folders;
+use worker::Worker;
 
 /// The most packs that are kept ready.
 const MAX_READY: usize = 32;
@@ -37,6 +46,15 @@ pub(in crate::cli) struct Serve {
     /// Read lines from standard input and write lines to standard output.
     #[arg(long, required = true)]
     stdio: bool,
+    /// A folder below which lines may name files, besides the working folder; can be repeated.
+    #[arg(long, value_name = "FOLDER")]
+    allow: Vec<PathBuf>,
+    /// How long an answer may take, in seconds; after that the line is answered with an error.
+    #[arg(long, value_name = "SECONDS", default_value = "10", value_parser = seconds)]
+    deadline: f64,
+    /// Answers the lines of another process, which ends this one at the deadline.
+    #[arg(long, hide = true)]
+    worker: bool,
 }
 
 /// Packs with their overlays, ready for builds.
@@ -44,14 +62,24 @@ type Ready = IndexMap<String, Ruleset>;
 
 impl Serve {
     pub(in crate::cli) fn run(&self, show: &mut Show<'_, '_>) -> Result<Exit, Stop> {
+        let folders = Folders::new(&self.allow, show)?;
         let mut ready = Ready::default();
+        let mut watched = None;
+        if self.worker {
+            worker::end_with_parent();
+        }
         while let Some(line) = next_line(show)? {
             if line.iter().all(u8::is_ascii_whitespace) {
                 continue;
             }
             let refused = if line.len() > MAX_LINE { Some(too_long()) } else { too_costly("the line", &line) };
-            let answer = refused.map_or_else(|| answer(&line, &mut ready, show), refusal);
-            show.result(&format!("{answer}\n"));
+            let text = match refused {
+                Some(complaint) => format!("{}\n", refusal(Json::Null, complaint)),
+                // a run inside of another program has no process that it could start again
+                None if self.worker || show.arguments.is_none() => format!("{}\n", answer(&line, &mut ready, &folders, show)),
+                None => self.watch(&line.into(), &mut watched, show)?,
+            };
+            show.result(&text);
             show.flush();
             if show.is_closed() {
                 break;
@@ -59,6 +87,31 @@ impl Serve {
         }
         Ok(Exit::Done)
     }
+
+    /// The answer of a process that is ended at the deadline.
+    fn watch(&self, line: &Arc<[u8]>, watched: &mut Option<Worker>, show: &Show<'_, '_>) -> Result<String, Stop> {
+        let mut worker = match watched.take() {
+            Some(worker) => worker,
+            None => Worker::start(show)?,
+        };
+        Ok(match worker.ask(line, Duration::from_secs_f64(self.deadline)) {
+            Ok(answer) => {
+                *watched = Some(worker);
+                String::from_utf8_lossy(&answer).into_owned()
+            }
+            Err(complaint) => format!("{}\n", refusal(id_of(line), complaint)),
+        })
+    }
+}
+
+/// The `id` of a line; null if it has none.
+fn id_of(line: &[u8]) -> Json {
+    #[derive(serde::Deserialize)]
+    struct Id {
+        #[serde(default)]
+        id: Json,
+    }
+    serde_json::from_slice::<Id>(line).map_or(Json::Null, |line| line.id)
 }
 
 /// The next line of standard input; `None` at its end. Of a line that is longer than [`MAX_LINE`], the rest is skipped.
@@ -80,15 +133,15 @@ fn too_long() -> Diagnostic {
     Diagnostic::error(Code::FileTooLarge, message).help("name large files by their paths")
 }
 
-/// The answer to a line that is not read.
-fn refusal(complaint: Diagnostic) -> Json {
+/// The answer to a line that nothing is built for.
+fn refusal(id: Json, complaint: Diagnostic) -> Json {
     let mut report = Report::default();
     report.push(complaint);
-    json!({ "id": null, "ok": false, "diagnostics": render::json(&report, &Sources::default()) })
+    json!({ "id": id, "ok": false, "diagnostics": render::json(&report, &Sources::default()) })
 }
 
 /// The answer to one line.
-fn answer(line: &[u8], ready: &mut Ready, show: &mut Show<'_, '_>) -> Json {
+fn answer(line: &[u8], ready: &mut Ready, folders: &Folders, show: &mut Show<'_, '_>) -> Json {
     let (asked, id) = match serde_json::from_slice::<Json>(line) {
         Ok(Json::Object(mut asked)) => {
             let id = asked.shift_remove("id").unwrap_or(Json::Null);
@@ -100,7 +153,7 @@ fn answer(line: &[u8], ready: &mut Ready, show: &mut Show<'_, '_>) -> Json {
     };
     let near = show.near.len();
     let (result, mut kept) = show.keeping(|show| match asked {
-        Ok(asked) => prompt(line, &asked, ready, show),
+        Ok(asked) => prompt(line, &asked, ready, folders, show),
         Err(message) => Err(Stop::new(Exit::No, Diagnostic::new(Code::SyntaxJson, message).help("write one object on each line"))),
     });
     show.near.truncate(near);
@@ -119,7 +172,7 @@ fn answer(line: &[u8], ready: &mut Ready, show: &mut Show<'_, '_>) -> Json {
 }
 
 /// Builds what a line asks for; `own` has the keys that are not those of a scene file.
-fn prompt(line: &[u8], own: &Map<String, Json>, ready: &mut Ready, show: &mut Show<'_, '_>) -> Result<Json, Stop> {
+fn prompt(line: &[u8], own: &Map<String, Json>, ready: &mut Ready, folders: &Folders, show: &mut Show<'_, '_>) -> Result<Json, Stop> {
     let flag = |key: &str| match own.get(key) {
         None => Ok(false),
         Some(Json::Bool(flag)) => Ok(*flag),
@@ -134,7 +187,10 @@ fn prompt(line: &[u8], own: &Map<String, Json>, ready: &mut Ready, show: &mut Sh
     }
     let mut parts = scene_file::parse_beside("standard input", line, Path::new(""), OWN, show)?;
     own_input(&parts)?;
+    folders.check(&parts, show)?;
     templated::read_in(&mut parts, show)?;
+    // the pack around a template
+    folders.check(&parts, show)?;
     let rules = rules(&parts, ready, show)?;
     let mut scene = scene::of(&parts, &rules, show)?;
     scene.trace = trace;
