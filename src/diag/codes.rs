@@ -132,7 +132,7 @@ codes! {
     FileMissing = "file.missing", Error, Load, "a file or folder that is named does not exist or cannot be read";
     FileTooLarge = "file.too_large", Error, Load, "a file is larger than the limit for its kind";
     FileEncoding = "file.encoding", Error, Load, "a text file is not valid UTF-8";
-    FileOutside = "file.outside", Error, Load, "a path leads out of the pack's own folder";
+    FileOutside = "file.outside", Error, Load, "a path leads out of the folder that it must stay in";
     FileTooDeep = "file.too_deep", Error, Load, "values are nested deeper than the limit";
     FileBom = "file.bom", Warning, Load, "a file begins with a byte order mark, which is ignored";
     FileStray = "file.stray", Warning, Load, "nothing reads a file of a pack's folder, because of where it lies or how its name ends";

@@ -5,7 +5,7 @@
 //! file system that ignores case.
 
 use std::fs::{self, File};
-use std::io::{ErrorKind, Read};
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use super::disk::{self, Readers};

@@ -5,10 +5,14 @@
 mod chat;
 mod console;
 mod eval;
+mod folder;
 mod here;
 mod living_world;
 #[path = "../../../tests/all/docs/pages.rs"]
 mod pages;
+mod pipes;
+mod serve;
+mod store;
 mod watch;
 
 use std::io::Read;

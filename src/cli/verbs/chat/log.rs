@@ -3,17 +3,20 @@
 //! The form is the one that chat programs exchange: `mes`, `is_user`, `name`, `send_date`, and for replies `swipes`
 //! and `swipe_id`. Fields that are not known here are kept as they are.
 
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use serde_json::{Map, Value as Json, json};
 
 use crate::assemble::import_document;
 use crate::cli::inputs::files::{bytes_of, no_link, shown, write_private};
 use crate::cli::inputs::lock::FileLock;
-use crate::cli::inputs::scene::clock;
+use crate::cli::inputs::scene::{SMALLER, clock};
 use crate::cli::output::Show;
 use crate::cli::stop::{Exit, Stop};
-use crate::diag::{Code, Sources, file};
+use crate::diag::{Code, Diagnostic, Sources, file};
+use crate::engine::ErrorKind;
 use crate::import::{self, Container};
 use crate::model::{Scene, Value};
 use crate::pack::Ruleset;
@@ -102,16 +105,25 @@ impl Log {
     }
 
     /// Puts the messages into a scene: by a format of the pack if one reads such chats, and otherwise by role and text.
-    /// Messages from `until` on are left out.
-    pub(super) fn fill(&self, rules: &Ruleset, scene: &mut Scene, until: usize) {
+    /// Messages from `until` on are left out. A chat that is read by a format and takes more work than it may is refused, as
+    /// in a build.
+    pub(super) fn fill(&self, rules: &Ruleset, scene: &mut Scene, until: usize) -> Result<(), Stop> {
         let kept = self.messages.get(..until.min(self.messages.len())).unwrap_or_default();
-        let header = Json::Object(self.header.clone());
-        let lines: Vec<Json> = std::iter::once(header).chain(kept.iter().cloned().map(Json::Object)).collect();
-        if !kept.is_empty()
-            && let Ok(brought) = import_document(rules, None, &json!({ "lines": lines }))
-        {
-            scene.merge(brought.scene);
-            return;
+        // the name of a field is the same text in all lines, of which there may be very many
+        let mut names: HashMap<&str, Arc<str>> = HashMap::new();
+        let lines = std::iter::once(&self.header).chain(kept).map(|line| table_of(line, &mut names)).collect();
+        let document = Value::map([("lines".into(), Value::list(lines))].into_iter().collect());
+        match import_document(rules, None, document) {
+            _ if kept.is_empty() => {}
+            Ok(brought) => {
+                scene.merge(brought.scene);
+                return Ok(());
+            }
+            Err(error) if *error.kind() == ErrorKind::Bound => {
+                return Err(Stop::new(Exit::No, Diagnostic::error(Code::BoundExceeded, error.message).help(SMALLER)));
+            }
+            // no format of the pack reads such chats
+            Err(_) => {}
         }
         let message = |line: &Map<String, Json>| {
             let text = |key: &str| line.get(key).and_then(Json::as_str).unwrap_or_default();
@@ -128,6 +140,7 @@ impl Log {
         };
         let shown = kept.iter().filter(|line| line.get("is_system") != Some(&json!(true)));
         scene.set("history", Value::list(shown.map(message).collect()));
+        Ok(())
     }
 
     /// Adds a message of the user.
@@ -318,6 +331,13 @@ fn line_of(message: &Json) -> Map<String, Json> {
         line.insert("original_avatar".to_owned(), member.clone());
     }
     line
+}
+
+/// A line as a value; `names` are those of its fields, as lines before it have them.
+fn table_of<'l>(line: &'l Map<String, Json>, names: &mut HashMap<&'l str, Arc<str>>) -> Value {
+    let name = |key: &'l String| names.entry(key).or_insert_with(|| key.as_str().into()).clone();
+    let names: Vec<Arc<str>> = line.keys().map(name).collect();
+    Value::map(names.into_iter().zip(line.values().map(Value::from)).collect())
 }
 
 fn by_user(line: &Map<String, Json>) -> bool {

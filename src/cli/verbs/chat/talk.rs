@@ -239,8 +239,9 @@ impl<'s> Talk<'s> {
     fn ask(&mut self, log: &Log, until: usize, said: &str, kind: &str, show: &mut Show<'_, '_>) -> Result<(Turn, Option<Said>), Stop> {
         let rules = self.start.rules.clone();
         let mut scene = self.start.scene.clone();
-        log.fill(&rules, &mut scene, until);
-        scene.trace = true;
+        log.fill(&rules, &mut scene, until)?;
+        // `/explain` and `/why` show it; it keeps what happened to every message
+        scene.trace = !self.start.once;
         for (path, value) in [
             ("input", Value::text(if kind == "normal" { said } else { "" })),
             ("type", Value::text(kind)),
@@ -262,9 +263,9 @@ impl<'s> Talk<'s> {
         let turn = turn.map_err(|error| stop(error, &rules))?;
         show.warnings(&turn.plan.warnings, rules.sources());
         let plan = in_language(&self.config, &turn.plan).map_err(|e| told(&e, &rules, self.start.once))?;
-        self.plan = Some(plan.clone());
-        let said = self.send(&plan, show)?;
-        Ok((turn, said))
+        let said = self.send(&plan, show);
+        self.plan = Some(plan);
+        Ok((turn, said?))
     }
 
     /// Asks another model from now on.

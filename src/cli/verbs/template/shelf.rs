@@ -6,7 +6,7 @@ use clap::Args;
 
 use crate::diag::{Code, Diagnostic, suggest};
 use crate::pack::{Opened, RuleFile, Start};
-#[cfg(feature = "store")]
+#[cfg(feature = "full")]
 use crate::store::SqlStore;
 use crate::store::{FolderStore, Stored, TemplateStore};
 use crate::template::Asked;
@@ -40,7 +40,7 @@ pub(in crate::cli) struct Shelf {
     pub(super) store: Box<dyn TemplateStore>,
     name: String,
     /// The database, which is closed behind the last request.
-    #[cfg(feature = "store")]
+    #[cfg(feature = "full")]
     _open: Option<crate::cli::inputs::store::OpenStore>,
 }
 
@@ -56,7 +56,7 @@ impl Place {
             Named::Folder(folder) => Ok(Shelf {
                 store: Box::new(FolderStore::new(&folder)),
                 name: folder.display().to_string(),
-                #[cfg(feature = "store")]
+                #[cfg(feature = "full")]
                 _open: None,
             }),
             Named::Database(address) => database(&address),
