@@ -8,6 +8,7 @@ mod eval;
 mod folder;
 mod here;
 mod living_world;
+mod long_chat;
 #[path = "../../../tests/all/docs/pages.rs"]
 mod pages;
 mod pipes;

@@ -181,6 +181,7 @@ fn files_clocks_and_the_environment_stay_at_the_doors() {
         "src/cli/",
         // behind the feature `cli`: reads case files and their snapshots, and runs cases in threads
         "src/testing/",
+        "src/diag/file.rs",
         "src/pack/files.rs",
         "src/store/disk.rs",
         "src/store/folder.rs",
