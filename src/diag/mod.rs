@@ -34,6 +34,7 @@ pub mod suggest;
 pub(crate) mod suggest;
 
 use std::collections::HashSet;
+use std::hash::{BuildHasher, RandomState};
 
 pub use codes::{Code, DiagnosticCode, Raised};
 pub use source::{Data, Field, Node, Place, Source, SourceId, Sources, Span, Table};
@@ -247,16 +248,26 @@ impl std::error::Error for Diagnostic {}
 #[derive(Debug, Clone, Default)]
 pub struct Report {
     list: Vec<Diagnostic>,
-    /// Code and place of every diagnostic, so that a long list is not searched for every new one.
-    said: HashSet<(DiagnosticCode, Option<Span>)>,
+    /// The hash of every diagnostic, so that a long list is not searched for every new one.
+    said: HashSet<u64>,
+    hasher: RandomState,
 }
+
+/// The most errors of one run that are shown, and the most others; nobody would read more.
+const MOST_SHOWN: usize = 300;
 
 impl Report {
     /// Adds a diagnostic unless the report holds the same one for the same place.
     pub fn push(&mut self, diagnostic: Diagnostic) {
-        if self.said.insert((diagnostic.code.clone(), diagnostic.span)) || !self.list.contains(&diagnostic) {
+        if self.said.insert(self.hash(&diagnostic)) {
             self.list.push(diagnostic);
         }
+    }
+
+    /// The hash of all that a reader sees.
+    fn hash(&self, diagnostic: &Diagnostic) -> u64 {
+        let Diagnostic { severity, code, message, span, label, rule, help, related, missing, pass, row, script, .. } = diagnostic;
+        self.hasher.hash_one((severity, code, message, span, label, (rule, help, related, missing, pass, row, script)))
     }
 
     /// Moves all diagnostics of another report into this one.
@@ -269,6 +280,28 @@ impl Report {
     /// Keeps only the diagnostics for which `wanted` returns true.
     pub fn retain(&mut self, wanted: impl FnMut(&Diagnostic) -> bool) {
         self.list.retain(wanted);
+        self.said = self.list.iter().map(|kept| self.hash(kept)).collect();
+    }
+
+    /// Keeps the first 300 errors and the first 300 others, and says how many more there are: a hostile file has a mistake
+    /// for every few bytes.
+    pub(crate) fn shorten(&mut self) {
+        let (errors, all) = (self.counts().0, self.list.len());
+        let (mut kept_errors, mut kept_others) = (0, 0);
+        if all > MOST_SHOWN {
+            self.retain(|d| {
+                let kept = if d.severity == Severity::Error { &mut kept_errors } else { &mut kept_others };
+                *kept += 1;
+                *kept <= MOST_SHOWN
+            });
+        }
+        for (count, what, severity) in [(errors, "errors", Severity::Error), (all - errors, "warnings", Severity::Warning)] {
+            if count > MOST_SHOWN {
+                let message = format!("{} more {what} are not shown", count - MOST_SHOWN);
+                let more = Diagnostic::with(severity, Code::BoundExceeded.into(), message);
+                self.push(more.help("correct the others first"));
+            }
+        }
     }
 
     /// Changes each diagnostic in a way that leaves its code and place.

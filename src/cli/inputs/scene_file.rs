@@ -70,8 +70,10 @@ pub(in crate::cli) fn parse_beside(
     show: &mut Show<'_, '_>,
 ) -> Result<Parts, Stop> {
     let (sources, report) = (Sources::default(), Report::default());
+    let _bounded = suggest::bounded();
     let mut reader = SceneReader { base: base.to_owned(), sources, report, parts: Parts::default(), beside };
     reader.document(shown, bytes);
+    reader.report.shorten();
     if reader.report.has_errors() {
         return Err(Stop::report(Exit::No, reader.report, reader.sources));
     }
