@@ -192,12 +192,15 @@ impl<'a, 'io> Show<'a, 'io> {
         (result, kept.unwrap_or_default())
     }
 
-    /// Writes diagnostics of the library.
+    /// Writes diagnostics of the library; of very many the first ones, and how many more there are.
     pub(super) fn report(&mut self, report: &Report, sources: &Sources) {
         if let Some(kept) = &mut self.kept {
             kept.push((report.clone(), sources.clone()));
             return;
         }
+        let mut report = report.clone();
+        report.shorten();
+        let report = &report;
         let text = match self.errors {
             ErrorFormat::Human => render::human(report, sources, self.paint),
             ErrorFormat::Plain => render::plain(report, sources),

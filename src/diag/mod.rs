@@ -284,30 +284,29 @@ impl Report {
     }
 
     /// Keeps the first 300 errors and the first 300 others, and says how many more there are: a hostile file has a mistake
-    /// for every few bytes.
+    /// for every few bytes. A report that was shortened stays as it is.
     pub(crate) fn shorten(&mut self) {
-        let (errors, all) = (self.counts().0, self.list.len());
-        let (mut kept_errors, mut kept_others) = (0, 0);
-        if all > MOST_SHOWN {
-            self.retain(|d| {
-                let kept = if d.severity == Severity::Error { &mut kept_errors } else { &mut kept_others };
-                *kept += 1;
-                *kept <= MOST_SHOWN
-            });
+        let errors = self.counts().0;
+        let others = self.list.len() - errors;
+        // one more says how many were left out
+        let is_long = |count: usize| count > MOST_SHOWN + 1;
+        if !is_long(errors) && !is_long(others) {
+            return;
         }
-        for (count, what, severity) in [(errors, "errors", Severity::Error), (all - errors, "warnings", Severity::Warning)] {
-            if count > MOST_SHOWN {
+        let mut kept = [0; 2];
+        self.retain(|d| {
+            let [kept_errors, kept_others] = &mut kept;
+            let (kept, count) = if d.severity == Severity::Error { (kept_errors, errors) } else { (kept_others, others) };
+            *kept += 1;
+            !is_long(count) || *kept <= MOST_SHOWN
+        });
+        for (count, what, severity) in [(errors, "errors", Severity::Error), (others, "warnings", Severity::Warning)] {
+            if is_long(count) {
                 let message = format!("{} more {what} are not shown", count - MOST_SHOWN);
                 let more = Diagnostic::with(severity, Code::BoundExceeded.into(), message);
                 self.push(more.help("correct the others first"));
             }
         }
-    }
-
-    /// Changes each diagnostic in a way that leaves its code and place.
-    #[cfg(feature = "cli")]
-    pub(crate) fn each(&mut self, change: impl FnMut(&mut Diagnostic)) {
-        self.list.iter_mut().for_each(change);
     }
 
     /// Whether any diagnostic is an error.

@@ -73,7 +73,6 @@ pub(in crate::cli) fn parse_beside(
     let _bounded = suggest::bounded();
     let mut reader = SceneReader { base: base.to_owned(), sources, report, parts: Parts::default(), beside };
     reader.document(shown, bytes);
-    reader.report.shorten();
     if reader.report.has_errors() {
         return Err(Stop::report(Exit::No, reader.report, reader.sources));
     }
