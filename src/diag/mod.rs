@@ -309,6 +309,12 @@ impl Report {
         }
     }
 
+    /// Changes each diagnostic in a way that leaves its code and place.
+    #[cfg(feature = "cli")]
+    pub(crate) fn each(&mut self, change: impl FnMut(&mut Diagnostic)) {
+        self.list.iter_mut().for_each(change);
+    }
+
     /// Whether any diagnostic is an error.
     #[must_use]
     pub fn has_errors(&self) -> bool {

@@ -43,10 +43,10 @@ pub(super) fn add(made: &mut Imported, document: &Value, rules: &Ruleset, again:
     let format = format.and_then(|format| format.makes.as_deref()).unwrap_or(&made.format).to_owned();
     let door = Door::open(WorkLimits { steps: u64::MAX, bytes: u64::MAX });
     let tried = Tried::new(&few, &usual, again, &door);
-    let open: Vec<&str> = all.keys().map(String::as_str).filter(|path| !is_told(path)).collect();
+    let open = all.keys().map(String::as_str).filter(|path| !is_told(path) && !tried.is_there(path));
     let mut lost = HashSet::new();
-    tried.same(&open, &mut lost);
-    lost.retain(|path| !tried.is_kept(path));
+    tried.same(&open.collect::<Vec<_>>(), &mut lost);
+    lost.retain(|path| !tried.is_copied(path));
     let texts = tried.texts_of_lists(&lost);
     for (path, values) in all.iter().filter(|(path, _)| lost.contains(path.as_str())) {
         let note = why(path, &format, values, &texts);
@@ -80,9 +80,10 @@ struct Tried<'t> {
     few: &'t Value,
     usual: &'t Imported,
     again: &'t dyn Fn(Value) -> Option<Imported>,
-    /// The single values of the document, and of what it becomes.
+    /// The single values of the document.
     own: Leaves<'t>,
-    result: Leaves<'t>,
+    /// Those of what it becomes, as [`known`] gives them.
+    result: HashSet<(String, Arc<str>)>,
     /// Whether another value in a table or list is copied, by its path.
     copied: RefCell<HashMap<String, bool>>,
     door: &'t Door,
@@ -96,6 +97,7 @@ impl<'t> Tried<'t> {
         let (mut own, mut result) = (Leaves::new(), Leaves::new());
         leaves(few, "", &mut own);
         leaves(&usual.scene, "", &mut result);
+        let result = result.iter().flat_map(|(at, found)| found.iter().map(|value| known(at, value))).collect();
         let (copied, conversions, untried) = Default::default();
         Self { few, usual, again, own, result, copied, door, conversions, untried }
     }
@@ -133,17 +135,14 @@ impl<'t> Tried<'t> {
         }
     }
 
-    /// Whether the result holds the values at a path, or would hold another one beside them.
-    fn is_kept(&self, path: &str) -> bool {
-        let has = |value: &Value| {
-            let is_there =
-                |(at, found): (&String, &Vec<&Value>)| (value.as_str().is_some() || last(at) == last(path)) && found.contains(&value);
-            self.result.iter().any(is_there)
-        };
-        if self.own.get(path).is_some_and(|values| values.iter().all(|value| has(value))) {
-            return true;
-        }
-        // a table that is copied as a whole: another value stands above this one
+    /// Whether the result holds the values at a path: texts anywhere, and others under the same name.
+    fn is_there(&self, path: &str) -> bool {
+        let has = |value: &&Value| self.result.contains(&known(path, value));
+        self.own.get(path).is_some_and(|values| values.iter().all(has))
+    }
+
+    /// Whether a table or list is copied as a whole, so that another value would stand above this one.
+    fn is_copied(&self, path: &str) -> bool {
         let above = above(path);
         if let Some(known) = self.copied.borrow().get(above) {
             return *known;
@@ -171,6 +170,12 @@ impl<'t> Tried<'t> {
         let listed = || with(self.few, "", &|path| lost.contains(path), &|value| Value::list(vec![value.clone()]));
         if lost.is_empty() { HashSet::new() } else { self.texts(listed()) }
     }
+}
+
+/// By what a value is found again: a text by itself, another one with its name.
+fn known(path: &str, value: &Value) -> (String, Arc<str>) {
+    let name = if value.as_str().is_some() { String::new() } else { format!("{}:", last(path)) };
+    (name, value.to_text())
 }
 
 /// Why the values at a path are lost, and what to do. `texts` are those that would be taken from a list.
