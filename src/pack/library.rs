@@ -154,26 +154,33 @@ pub fn shipped_names() -> Vec<String> {
     names
 }
 
-/// The names of the shipped packs that say how files of other programs are read, those with most formats first; packs
-/// that extend them can read the same files.
+/// The names of the shipped packs that are recommended for files of other programs, those for most formats first.
 #[must_use]
 pub fn shipped_readers() -> &'static [String] {
     // the help of every verb names them, and is made each time the program starts
     static READERS: OnceLock<Vec<String>> = OnceLock::new();
-    // a format that makes another one is a conversion, and reads nothing into a scene
-    let formats = |name: &str| -> usize {
-        let count = |bytes: &[u8]| {
-            let lines = |start: &str| bytes.split(|byte| *byte == b'\n').filter(|line| line.starts_with(start.as_bytes())).count();
-            lines("[[format]]").saturating_sub(lines("makes ="))
-        };
-        files_of_shipped(name).filter(|(path, _)| path.ends_with(".toml")).map(|(_, bytes)| count(bytes)).sum()
-    };
     READERS.get_or_init(|| {
+        let formats = |name: &str| recommended_formats(files_of_shipped(name)).len();
         let mut readers: Vec<(usize, String)> = shipped_names().into_iter().map(|name| (formats(&name), name)).collect();
         readers.retain(|(count, _)| *count > 0);
         readers.sort_by(|(a, _), (b, _)| b.cmp(a));
         readers.into_iter().map(|(_, name)| name).collect()
     })
+}
+
+/// The formats for whose files a pack is recommended, by the manifest among its files.
+pub fn recommended_formats<'f>(files: impl IntoIterator<Item = (&'f str, &'f [u8])>) -> Vec<String> {
+    #[derive(Default, serde::Deserialize)]
+    struct Manifest {
+        #[serde(default)]
+        recommended: Vec<String>,
+    }
+    let read = |(path, bytes): (&str, &[u8])| match path {
+        "pack.toml" => toml::from_slice::<Manifest>(bytes).ok(),
+        "pack.json" => serde_json::from_slice(bytes).ok(),
+        _ => None,
+    };
+    files.into_iter().find_map(read).unwrap_or_default().recommended
 }
 
 /// Whether a shipped pack says this of where the key of a dialect goes. A pack of the library may have the name of a

@@ -2,10 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::diag::Code;
+use crate::diag::{Code, Report};
 use crate::model::Value;
 use crate::pack::files::packs_in;
-use crate::pack::library::shipped_readers;
+use crate::pack::library::{recommended_formats, shipped_readers};
 use crate::pack::{Library, Overlay, Ruleset, Shelf, Start};
 
 use crate::cli::output::Show;
@@ -29,15 +29,21 @@ pub(in crate::cli) fn examples(text: &str) -> String {
     text.replace("READER", shipped_readers().first().map_or("PACK", String::as_str))
 }
 
-/// The packs of the library that recognise a document, each with the format that it recognises, sorted by name.
+/// The packs of the library that recognise a document, each with the format that it recognises: those that are recommended
+/// for it, or all if none is. Sorted by name.
 pub(in crate::cli) fn readers(document: &Value, format: Option<&str>, show: &Show<'_, '_>) -> Vec<(Ruleset, String)> {
     let shelf = shelf(show);
     let read = |name: String| {
+        let files = shelf.find(&name, &mut Report::default())?.files;
+        let recommended = recommended_formats(files.iter().map(|file| (&*file.path_in_pack, &*file.bytes)));
         let rules = Ruleset::load(&Start::Name(name), &[], &shelf).ok()?;
         let brought = crate::import_document(&rules, format, document.clone()).ok()?;
-        Some((rules, brought.format))
+        let is_recommended = recommended.contains(&brought.format);
+        Some((is_recommended, (rules, brought.format)))
     };
-    shelf.names().into_iter().filter_map(read).collect()
+    let (recommended, others): (Vec<_>, Vec<_>) = shelf.names().into_iter().filter_map(read).partition(|(is_recommended, _)| *is_recommended);
+    let best = if recommended.is_empty() { others } else { recommended };
+    best.into_iter().map(|(_, reader)| reader).collect()
 }
 
 /// The library: the folders of `TAPSTER_PACKS`, then those beside the scene and the pack, then `./rules`, then the

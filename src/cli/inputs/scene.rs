@@ -84,6 +84,13 @@ pub(in crate::cli) fn of(parts: &Parts, rules: &Ruleset, show: &mut Show<'_, '_>
 /// of, by the build.
 fn check(parts: &Parts, rules: &Ruleset, scene: &Scene, show: &mut Show<'_, '_>) -> Result<(), Stop> {
     let mut report = Report::default();
+    for path in ["template", "task", "data"] {
+        if parts.set.iter().any(|(given, _)| given == path) && !rules.programs().rules.names.knows_path(path) {
+            let message = format!("pack `{}` has nothing that reads a `{path}`, so `--{path}` would have no effect", rules.pack().name);
+            let help = "name a pack that renders templates; without `--pack` it is the one that has the template's task";
+            report.push(Diagnostic::error(Code::SceneField, message).help(help));
+        }
+    }
     let mut found = misfits(rules, &scene.data);
     let placed = parts.top.iter().map(|(root, sources)| {
         // beside `scene`, a scene file has some of its paths as keys of its own
