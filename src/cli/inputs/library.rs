@@ -89,7 +89,7 @@ pub(in crate::cli) fn open(start: &Start, overlays: &[Overlay], show: &mut Show<
     let rules = Ruleset::load(start, overlays, &shelf(show)).map_err(Stop::rejected)?;
     // advice to authors of templates and overlays is only shown by `check`
     let mut warnings = rules.warnings().clone();
-    let is_advice = |code| matches!(code, Code::TemplateUnused | Code::TemplateBudget | Code::TemplateDoubtful | Code::LayerPatches);
+    let is_advice = |code| matches!(code, Code::TemplateUnused | Code::TemplateBudget | Code::TemplateDoubtful | Code::LayerPatches | Code::LayerDrops);
     warnings.retain(|d| !d.code.known().is_some_and(is_advice));
     show.report(&warnings, &rules.pack().sources);
     Ok(rules)
