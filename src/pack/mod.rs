@@ -164,7 +164,10 @@ pub fn load_cases(start: &Start, library: &dyn Library, schemas: &Schemas) -> (R
     let files = open(start, library, &mut Report::default()).unwrap_or_default();
     for file in &files.cases {
         // they are only checked here, not run
-        let _ = read::read(file, &files.name, &mut sources, schemas, &mut report);
+        let mut own = Report::default();
+        if read::read(file, &files.name, &mut sources, schemas, &mut own).is_none_or(|doc| !doc.is_data()) {
+            report.extend(own);
+        }
     }
     report.sort();
     (report, sources)

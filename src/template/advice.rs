@@ -166,7 +166,9 @@ impl Advice<'_> {
             let tag = short::word(rest.split_inclusive('}').next().unwrap_or(rest).trim_end_matches('}').trim_end());
             let (sent, help) = match self.revision.leaf {
                 Syntax::Paths => ("is sent with its braces: it is no tag", "write `{{path}}`"),
-                Syntax::Expressions => ("cannot be read, and the whole text is sent with its braces", "write `{{ expression }}`, or close its block"),
+                Syntax::Expressions => {
+                    ("cannot be read, and the whole text is sent with its braces", "write `{{ expression }}`, or close its block")
+                }
             };
             self.say(Code::TemplateDoubtful, content.span, format!("`{tag}` in `{path}` {sent}"), help.to_owned());
         }

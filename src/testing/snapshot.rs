@@ -84,7 +84,11 @@ pub fn new_expect(case: &Node, expect: &Map<String, Json>, sources: &Sources, so
         let end = case.span.end.saturating_sub(1) as usize;
         let before = text.get(..end).unwrap_or_default().trim_end();
         let comma = if before.ends_with('{') || before.ends_with(',') { " " } else { ", " };
-        return Ok(Edit { start: before.len(), end, text: format!("{comma}expect = {written}{} ", if is_marked { "" } else { ", snapshot = true" }) });
+        return Ok(Edit {
+            start: before.len(),
+            end,
+            text: format!("{comma}expect = {written}{} ", if is_marked { "" } else { ", snapshot = true" }),
+        });
     }
     let fields = case.as_table().into_iter().flatten();
     let line_of = |at: u32| text.get(..at as usize).and_then(|before| before.rfind('\n')).map_or(0, |n| n + 1);

@@ -41,7 +41,8 @@ pub(in crate::cli) fn readers(document: &Value, format: Option<&str>, show: &Sho
         let is_recommended = recommended.contains(&brought.format);
         Some((is_recommended, (rules, brought.format)))
     };
-    let (recommended, others): (Vec<_>, Vec<_>) = shelf.names().into_iter().filter_map(read).partition(|(is_recommended, _)| *is_recommended);
+    let (recommended, others): (Vec<_>, Vec<_>) =
+        shelf.names().into_iter().filter_map(read).partition(|(is_recommended, _)| *is_recommended);
     let best = if recommended.is_empty() { others } else { recommended };
     best.into_iter().map(|(_, reader)| reader).collect()
 }
@@ -89,7 +90,8 @@ pub(in crate::cli) fn open(start: &Start, overlays: &[Overlay], show: &mut Show<
     let rules = Ruleset::load(start, overlays, &shelf(show)).map_err(Stop::rejected)?;
     // advice to authors of templates and overlays is only shown by `check`
     let mut warnings = rules.warnings().clone();
-    let is_advice = |code| matches!(code, Code::TemplateUnused | Code::TemplateBudget | Code::TemplateDoubtful | Code::LayerPatches | Code::LayerDrops);
+    let is_advice =
+        |code| matches!(code, Code::TemplateUnused | Code::TemplateBudget | Code::TemplateDoubtful | Code::LayerPatches | Code::LayerDrops);
     warnings.retain(|d| !d.code.known().is_some_and(is_advice));
     show.report(&warnings, &rules.pack().sources);
     Ok(rules)

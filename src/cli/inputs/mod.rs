@@ -150,6 +150,20 @@ impl Inputs {
         Self { scene: Some(scene.to_owned()), ..Self::default() }
     }
 
+    /// The inputs of one file of another program, which a flag of a build takes.
+    pub(in crate::cli) fn of_file(flag: &str, file: &Path, pack: &str) -> Self {
+        let mut inputs = Self { pack: Some(pack.to_owned()), message: Some("Hello.".to_owned()), ..Self::default() };
+        let file = file.to_owned();
+        match flag {
+            "--character" => inputs.character = Some(file),
+            "--chat" => inputs.chat = Some(file),
+            "--lorebook" => inputs.lorebook = vec![file],
+            "--persona-file" => inputs.persona_file = Some(file),
+            _ => inputs.preset = vec![file],
+        }
+        inputs
+    }
+
     /// Reads all files that the flags name.
     pub(in crate::cli) fn open(&self, show: &mut Show<'_, '_>) -> Result<(Ruleset, Scene), Stop> {
         let parts = self.parts(show)?;

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
+use super::super::fingerprint;
 use super::super::rows::Incoming;
 use super::stale::changed_verb;
 use super::{MAX_COMPLAINTS, Merger};
-use super::super::fingerprint;
 use crate::diag::{Code, Data, Diagnostic, Field, Node, Span, Table, short, suggest};
 use crate::model::pack::Row;
 use crate::template;
@@ -78,7 +78,8 @@ impl Merger<'_> {
             if gone.is_empty() {
                 return None;
             }
-            let message = format!("`{term}` of {} takes the place of the one below, whose {} no longer counts", new.title(), short::listed(gone));
+            let message =
+                format!("`{term}` of {} takes the place of the one below, whose {} no longer counts", new.title(), short::listed(gone));
             let seen: String = fingerprint::of_row(&old.name, &old.fields).chars().take(12).collect();
             let complaint = Diagnostic::new(Code::LayerDrops, message).at(field.key).related(below.key, "the condition below");
             let complaint = complaint.rule(self.rule(&new.table, &new.name));
