@@ -301,7 +301,13 @@ impl Check {
         }
         // it is compiled without a pack, so missing names are not reported
         let mut found = compiled(&Start::Name(String::from("nothing")), &overlay, &Nothing, self.locked).of_file(path).unwrap_or(alone);
+        let count = found.report.items().len();
         found.report.retain(|d| d.missing.is_none());
+        if found.report.items().len() < count {
+            let message = format!("`{}` was checked without a pack, so names that a pack may define were not", shown(path));
+            let note = Diagnostic::note(Code::NameUnknown, message);
+            found.report.push(note.help("name the pack with `--pack`, or write `extends` into the overlay"));
+        }
         found
     }
 }
