@@ -5,6 +5,7 @@ mod artifact_store;
 mod cards;
 mod chat_completion;
 mod chat_request;
+mod command;
 mod dialect;
 mod directives;
 mod group;
@@ -126,6 +127,8 @@ const ADAPTERS: &[Adapter] = &[
     adapter("risuai-prompt", "", risuai::prompt::recorded),
     adapter("risuai-regex", "", risuai::regex::recorded),
     adapter("storyforge", "", template::recorded),
+    adapter("front-door", "", command::recorded),
+    adapter("check", "", command::recorded),
     adapter("liquid", "", talespinner_liquid::recorded),
     adapter("talespinner", "", talespinner::recorded),
 ];

@@ -1,0 +1,50 @@
+//! Faults that users of the product found, with what the other programs answer: `faults/others.json` beside the folder of
+//! recordings. Its cases say the same as recordings in a shorter form, and some are command lines.
+
+use std::path::{Path, PathBuf};
+
+use serde_json::{Map, Value as Json, json};
+
+use crate::case::Case;
+use crate::suites::Suite;
+
+/// Fields of a message list or a request body that tell what is sent, and not with which settings.
+const SENT: &[&str] = &["model", "messages", "system", "contents", "systemInstruction", "message", "chat_history", "preamble"];
+
+/// The suite of faults beside a folder of recordings, or nothing, with a notice.
+pub(crate) fn suite(recordings: &Path) -> Option<Suite> {
+    let file = file(recordings);
+    let cases = cases(&file);
+    if cases.is_none() {
+        println!("{} is not there: its cases do not run", file.display());
+    }
+    Some(Suite { name: "faults/others".to_owned(), cases: cases?, file })
+}
+
+fn file(recordings: &Path) -> PathBuf {
+    recordings.parent().unwrap_or(recordings).join("faults/others.json")
+}
+
+/// The cases of such a file as recordings. Those without a command line or an input are in words: `tests/all` has them.
+pub(crate) fn cases(file: &Path) -> Option<Vec<Case>> {
+    let faults: Vec<Map<String, Json>> = serde_json::from_slice(&std::fs::read(file).ok()?).ok()?;
+    let cases: Vec<Case> = faults.iter().filter_map(case).collect();
+    (!cases.is_empty()).then_some(cases)
+}
+
+fn case(fault: &Map<String, Json>) -> Option<Case> {
+    let field = |key: &str| fault.get(key).cloned().unwrap_or_default();
+    let kind = field("kind").as_str()?.to_owned();
+    let (input, expected) = match kind.as_str() {
+        "risuai-cbs" => (field("input"), json!({ "output": field("expected") })),
+        "risuai-prompt" => {
+            let mut input = field("input");
+            input["bodyPick"] = json!(SENT);
+            (input, json!({ "body": field("expected") }))
+        }
+        _ if field("command").is_array() => (json!({ "command": field("command"), "files": field("files") }), json!({ "sent": field("expected") })),
+        _ => return None,
+    };
+    let name = format!("{} {}", field("id").as_str()?, field("cause").as_str()?);
+    Some(Case { name, kind, input, pins: field("pins"), expected, accept: None })
+}
