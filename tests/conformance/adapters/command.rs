@@ -52,7 +52,8 @@ fn answer(folder: &Path, command: &Json) -> Result<Json, String> {
     if exit.code() != 0 {
         return Err(String::from_utf8_lossy(&err).into_owned());
     }
-    Ok(serde_json::from_slice(&out).unwrap_or_else(|_| json!(String::from_utf8_lossy(&out))))
+    let printed: Json = serde_json::from_slice(&out).unwrap_or_else(|_| json!(String::from_utf8_lossy(&out)));
+    Ok(if printed["messages"].is_array() { printed["messages"].clone() } else { printed })
 }
 
 /// The bytes of a text in base64; none for what is no base64.
