@@ -32,11 +32,21 @@ pub(crate) fn cases(file: &Path) -> Option<Vec<Case>> {
     (!cases.is_empty()).then_some(cases)
 }
 
+/// The input with ids of messages where RisuAI itself puts them: in front.
+fn numbered(mut input: Json) -> Json {
+    for (n, message) in input["chat"]["message"].as_array_mut().into_iter().flatten().enumerate() {
+        let mut fields = Map::from_iter([("chatId".to_owned(), json!(format!("m{n}")))]);
+        fields.extend(message.as_object().cloned().unwrap_or_default());
+        *message = Json::Object(fields);
+    }
+    input
+}
+
 fn case(fault: &Map<String, Json>) -> Option<Case> {
     let field = |key: &str| fault.get(key).cloned().unwrap_or_default();
     let kind = field("kind").as_str()?.to_owned();
     let (input, expected) = match kind.as_str() {
-        "risuai-cbs" => (field("input"), json!({ "output": field("expected") })),
+        "risuai-cbs" => (numbered(field("input")), json!({ "output": field("expected") })),
         "risuai-prompt" => {
             let mut input = field("input");
             input["bodyPick"] = json!(SENT);
