@@ -144,7 +144,7 @@ impl CompileContext<'_> {
 
     fn rhai(&mut self, node: &Node) -> Cond {
         let source = node.as_text().unwrap_or("");
-        match Script::compile_among(source, &mut self.script_tokens) {
+        match Script::compile_among(source, &mut self.script_bytes) {
             Ok(script) => {
                 let place = self.pack.sources.place(inside::place_in_text(&self.pack.sources, node, 0));
                 let origin = place.map(|place| ScriptPlace { file: place.file, line: place.line, column: place.column });
