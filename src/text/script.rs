@@ -55,8 +55,9 @@ impl Default for ScriptLimits {
 pub struct Scripts {
     engine: Arc<Engine>,
     limits: ScriptLimits,
-    /// The parts of what modules export.
+    /// The parts of what modules export, and whether a module puts something into places.
     constants: u64,
+    places: bool,
 }
 
 /// The text of a script, and what it is called.
@@ -74,7 +75,7 @@ impl Scripts {
     /// An engine with these limits, without modules.
     #[must_use]
     pub fn new(limits: ScriptLimits) -> Self {
-        Self { engine: Arc::new(harden(limits)), limits, constants: 0 }
+        Self { engine: Arc::new(harden(limits)), limits, constants: 0, places: false }
     }
 
     /// [`Scripts::with_sources`] of texts that are no files.
@@ -94,7 +95,7 @@ impl Scripts {
     /// The name of the module that does not compile or run, and why.
     pub fn with_sources(limits: ScriptLimits, modules: &[Source<'_>], bytes: &mut usize) -> Result<Self, (String, ScriptError)> {
         let mut engine = harden(limits);
-        let mut constants = 0_u64;
+        let (mut constants, mut places) = (0_u64, false);
         let mut resolver = rhai::module_resolvers::StaticModuleResolver::new();
         // the statements of a module are not run from inside of a call
         engine.set_max_call_levels(limits.calls);
@@ -102,9 +103,10 @@ impl Scripts {
             let named = |error: ScriptError| ((*name).to_string(), error);
             let file: Arc<str> = Arc::from(*file);
             let (ast, mentions) = compiled(&engine, text, &file, bytes).map_err(named)?;
-            view::register_fields(&mut engine, mentions.fields);
+            view::register_fields(&mut engine, mentions.fields.clone());
             let _door = Door::join();
-            let _running = Running::begin(limits.operations, text.len() as u64);
+            let _running = Running::begin(limits.operations, text.len() as u64, mentions.places);
+            places |= mentions.places;
             let module = rhai::Module::eval_ast_as_new(Scope::new(), &ast, &engine);
             let held = module.and_then(|module| Ok((calls::parts(module.iter_var().map(|(_, value)| value))?, module)));
             let (parts, module) = held.map_err(|error| named(ScriptError::ran(*error, &file)))?;
@@ -113,7 +115,7 @@ impl Scripts {
             engine.set_module_resolver(resolver.clone());
         }
         engine.set_max_call_levels(limits.calls.saturating_add(LEVELS));
-        Ok(Self { engine: Arc::new(engine), limits, constants })
+        Ok(Self { engine: Arc::new(engine), limits, constants, places })
     }
 
     /// Compiles a script or an expression.
@@ -136,9 +138,9 @@ impl Scripts {
     fn compile_among(&self, file: &str, source: &str, bytes: &mut usize) -> Result<Script, ScriptError> {
         let file: Arc<str> = file.into();
         let (ast, mentions) = compiled(&self.engine, source, &file, bytes)?;
-        let found = Found::new(&ast, &mentions);
+        let (found, places) = (Found::new(&ast, &mentions), mentions.places || self.places);
         let (scripts, source) = (self.clone(), source.into());
-        Ok(Script { scripts, ast, found, source, file, rights: None, origin: None })
+        Ok(Script { scripts, ast, found, places, source, file, rights: None, origin: None })
     }
 }
 
@@ -154,6 +156,7 @@ pub struct Script {
     scripts: Scripts,
     ast: AST,
     found: Found,
+    places: bool,
     source: Box<str>,
     file: Arc<str>,
     rights: Option<Arc<Rights>>,
@@ -293,7 +296,7 @@ impl Script {
     }
 
     fn running(&self) -> Running {
-        let running = Running::begin(self.scripts.limits.operations, self.source.len() as u64);
+        let running = Running::begin(self.scripts.limits.operations, self.source.len() as u64, self.places);
         fuel::hold_constants(self.scripts.constants);
         running
     }
@@ -345,7 +348,7 @@ impl Script {
         let result = given.and_then(|mut given| self.found.call(&self.scripts.engine, &self.ast, function, &mut given));
         let back = self.given_back(result, args.iter().any(|argument| matches!(argument, Argument::Items(..))));
         // an error without a place has the line of the function
-        back.map_err(|error| if error.line > 0 { error } else { ScriptError { line: self.line_of(function), ..error } })
+        back.map_err(|error| if error.line > 0 { error } else { ScriptError { line: self.line_of(function), column: 1, ..error } })
     }
 
     fn given_back(&self, result: Outcome<Dynamic>, items: bool) -> Result<Value, ScriptError> {

@@ -55,6 +55,8 @@ pub(super) struct Mentions {
     /// The names behind dots, sorted.
     pub(super) fields: BTreeSet<ImmutableString>,
     imports: bool,
+    /// It puts something into a place that stands in brackets.
+    pub(super) places: bool,
     /// A call with too many arguments.
     long_call: Option<Position>,
 }
@@ -73,11 +75,20 @@ impl Mentions {
                     found.long_call = Some(*at);
                 }
                 Some(ASTNode::Stmt(Stmt::Import(..))) => found.imports = true,
+                Some(ASTNode::Stmt(Stmt::Assignment(assigned, _))) => found.places |= ends_with_place(&assigned.1.lhs),
                 _ => {}
             }
             true
         });
         found
+    }
+}
+
+fn ends_with_place(chain: &Expr) -> bool {
+    match chain {
+        Expr::Index(parts, ..) => !matches!(parts.rhs, Expr::Dot(..)) || ends_with_place(&parts.rhs),
+        Expr::Dot(parts, ..) => ends_with_place(&parts.rhs),
+        _ => false,
     }
 }
 

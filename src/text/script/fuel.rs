@@ -17,6 +17,8 @@ const STEPS_PER_OPERATION: u64 = 16;
 const STEPS_PER_PART: u64 = 2;
 /// Bytes of a text that are read or written within one step.
 const BYTES_PER_STEP: usize = 8;
+/// Steps of a byte of a text that is written anew letter by letter.
+pub(super) const STEPS_PER_LETTER: u64 = 2;
 /// The memory of a part of a value.
 pub(super) const BYTES_PER_PART: usize = 16;
 /// About every so many looks at variables, all variables of the function are measured, and pay for the other looks.
@@ -45,6 +47,8 @@ struct State {
     level: usize,
     /// The largest value that the call was given: it may be as large.
     given: Size,
+    /// The script puts something into a place of a list, table or text: the interpreter writes a text anew for each letter.
+    places: bool,
     raced: bool,
 }
 
@@ -66,10 +70,10 @@ pub(super) struct Running(Option<u64>, State);
 
 impl Running {
     /// Begins to count, or counts on if a script calls a script. `draw` is a number of the script's own.
-    pub(super) fn begin(operations: u64, draw: u64) -> Self {
+    pub(super) fn begin(operations: u64, draw: u64, places: bool) -> Self {
         let before = OPERATIONS.get();
         OPERATIONS.set(Some(before.map_or(operations, |left| left.min(operations))));
-        Self(before, STATE.replace(State { price: STEPS_PER_OPERATION, draw: draw | 1, ..State::default() }))
+        Self(before, STATE.replace(State { price: STEPS_PER_OPERATION, draw: draw | 1, places, ..State::default() }))
     }
 }
 
@@ -146,7 +150,8 @@ fn look(context: &EvalContext<'_, '_, '_, '_, '_, '_>, limits: &ScriptLimits) ->
         let size = Size::of(value)?;
         size.check(limits)?;
         read += size.parts() as u64;
-        copied = copied.max(size.steps());
+        let rewritten = if state.places { (size.text as u64).saturating_mul(STEPS_PER_LETTER) } else { 0 };
+        copied = copied.max(size.steps().saturating_add(rewritten));
         let parts = size.parts().saturating_sub(size.views + FREE_PARTS).saturating_mul(BYTES_PER_PART * 16);
         made = made.max(parts.saturating_add(size.text.saturating_sub(FREE_BYTES)));
     }

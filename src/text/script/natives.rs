@@ -14,7 +14,7 @@ use rhai::{
 };
 
 use super::ScriptLimits;
-use super::fuel::{Outcome, Size, charge, raced};
+use super::fuel::{Outcome, STEPS_PER_LETTER, Size, charge, raced};
 
 /// All packages but those with the clock and with bytes.
 pub(super) fn packages(engine: &mut Engine) {
@@ -106,6 +106,9 @@ pub(super) fn register(engine: &mut Engine, limits: ScriptLimits) {
                 && let Some(first) = args.first()
             {
                 measure(first, &limits)?;
+                if native.name.starts_with(char::is_alphabetic) && native.name != "append" {
+                    charge((Size::of(first)?.text as u64).saturating_mul(STEPS_PER_LETTER), 0)?;
+                }
             }
             Ok(result)
         });
@@ -191,9 +194,8 @@ fn pad(text: &mut ImmutableString, length: INT, with: &str, limits: &ScriptLimit
         return Ok(());
     }
     let made = text.len().saturating_add(missing.saturating_mul(with.len()).div_ceil(letters));
-    let size = Size { text: made, ..Size::default() };
-    size.check(limits)?;
-    charge(size.steps(), size.bytes())?;
+    Size { text: made, ..Size::default() }.check(limits)?;
+    charge((made as u64).saturating_mul(STEPS_PER_LETTER), made)?;
     let padding: String = with.chars().cycle().take(missing).collect();
     *text += padding;
     Ok(())
