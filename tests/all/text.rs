@@ -396,7 +396,7 @@ mod scripts {
     #[test]
     fn texts_and_bytes_are_printed() {
         let _ = take_log();
-        let source = "let b = "AA".to_blob(); debug(\"a\\n\"); print(b); debug(b); print(\"text\"); [b.to_string(), b.to_debug()]";
+        let source = "let b = \"AA\".to_blob(); debug(\"a\\n\"); print(b); debug(b); print(\"text\"); [b.to_string(), b.to_debug()]";
         let given = Script::compile(source).unwrap().eval(&Map::default()).unwrap().to_json();
         let log = take_log();
         assert!(log.len() == 4 && log[0].ends_with(": \"a\\n\"") && log[3] == "text", "{log:?}");

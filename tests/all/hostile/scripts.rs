@@ -27,8 +27,19 @@ fn all_limits() -> [ScriptLimits; 2] {
 
 /// Why such a script may end: it takes or makes too much, or uses what scripts have not (`this`, `curry`, bytes).
 const ENDS: &[&str] = &[
-    "too many steps", "too deeply", "deeper than", "takes more than", "makes more than", "too large", "holds more than", "reserved",
-    "Function not found", "out of bounds", "not found", "overflow", "being changed",
+    "too many steps",
+    "too deeply",
+    "deeper than",
+    "takes more than",
+    "makes more than",
+    "too large",
+    "holds more than",
+    "reserved",
+    "Function not found",
+    "out of bounds",
+    "not found",
+    "overflow",
+    "being changed",
 ];
 
 /// Loops, copies, texts and functions of every kind. Each ends within the work of one build, with the limits of every pack.
