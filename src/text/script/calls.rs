@@ -15,9 +15,9 @@ use super::error::ScriptError;
 use super::fuel::{Outcome, Size, hold_constants};
 
 /// The most bytes of one script: the interpreter compares the variables, fields and cases of a script with each other.
-const MOST_BYTES: usize = 256 << 10;
+const MOST_BYTES: usize = 64 << 10;
 /// The most bytes of all scripts of a pack.
-const MOST_BYTES_OF_ALL: usize = 1 << 20;
+const MOST_BYTES_OF_ALL: usize = 192 << 10;
 /// The most arguments of a call: the interpreter looks for a function by each choice of their types.
 const MOST_ARGUMENTS: usize = 8;
 /// How much deeper the interpreter counts calls that begin here than a script sees them.
@@ -75,7 +75,7 @@ impl Mentions {
                     found.long_call = Some(*at);
                 }
                 Some(ASTNode::Stmt(Stmt::Import(..))) => found.imports = true,
-                Some(ASTNode::Stmt(Stmt::Assignment(assigned, _))) => found.places |= ends_with_place(&assigned.1.lhs),
+                Some(ASTNode::Stmt(Stmt::Assignment(assigned))) => found.places |= ends_with_place(&assigned.1.lhs),
                 _ => {}
             }
             true
