@@ -1,28 +1,27 @@
-//! Faults that users of the product found, with what the other programs answer: `faults/others.json` beside the folder of
-//! recordings. Its cases say the same as recordings in a shorter form, and some are command lines.
+//! Faults that users of the product found, with what the other programs answer: the folder `faults` beside that of
+//! recordings. The cases of `others.json` say the same as recordings in a shorter form, and some are command lines.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use serde_json::{Map, Value as Json, json};
 
 use crate::case::Case;
-use crate::suites::Suite;
+use crate::suites::{self, Suite};
 
 /// Fields of a message list or a request body that tell what is sent, and not with which settings.
 const SENT: &[&str] = &["model", "messages", "system", "contents", "systemInstruction", "message", "chat_history", "preamble"];
 
-/// The suite of faults beside a folder of recordings, or nothing, with a notice.
-pub(crate) fn suite(recordings: &Path) -> Option<Suite> {
-    let file = file(recordings);
-    let cases = cases(&file);
-    if cases.is_none() {
-        println!("{} is not there: its cases do not run", file.display());
-    }
-    Some(Suite { name: "faults/others".to_owned(), cases: cases?, file })
-}
-
-fn file(recordings: &Path) -> PathBuf {
-    recordings.parent().unwrap_or(recordings).join("faults/others.json")
+/// The suites of faults beside a folder of recordings, with a notice for each that is not there.
+pub(crate) fn suites(recordings: &Path) -> impl Iterator<Item = Suite> {
+    let folder = recordings.parent().unwrap_or(recordings).join("faults");
+    ["others", "sillytavern"].into_iter().filter_map(move |name| {
+        let file = folder.join(format!("{name}.json"));
+        let suite = suites::read(&file, format!("faults/{name}"));
+        if suite.is_none() {
+            println!("{} is not there: its cases do not run", file.display());
+        }
+        suite
+    })
 }
 
 /// The cases of such a file as recordings. Those without a command line or an input are in words: `tests/all` has them.

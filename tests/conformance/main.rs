@@ -46,7 +46,7 @@ fn main() -> ExitCode {
         println!("the cases recorded from other programs are not part of this repository: only those of tests/recorded run");
         println!("(TAPSTER_CONFORMANCE names a folder of further cases; {} does not exist)", folder.display());
     }
-    let all = suites::find(&folder, "").into_iter().chain(own).chain(faults::suite(&folder));
+    let all = suites::find(&folder, "").into_iter().chain(own).chain(faults::suites(&folder));
     let chosen = all.filter(|s| options.selects(&s.name)).collect::<Vec<_>>();
     let unread = fields::unread(&chosen);
     // it stops when it goes out of scope

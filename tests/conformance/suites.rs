@@ -44,15 +44,18 @@ pub(crate) fn find(folder: &Path, prefix: &str) -> Vec<Suite> {
             let path = entry.path();
             if path.is_dir() {
                 folders.push(path);
-            } else if path.extension().is_some_and(|e| e == "json")
-                && let Some(cases) = cases(&path)
-            {
-                found.push(Suite { name: format!("{prefix}{}", name(folder, &path)), file: path, cases });
+            } else if path.extension().is_some_and(|e| e == "json") {
+                found.extend(read(&path, format!("{prefix}{}", name(folder, &path))));
             }
         }
     }
     found.sort_by(|a, b| a.name.cmp(&b.name));
     found
+}
+
+/// The suite of a case file.
+pub(crate) fn read(file: &Path, name: String) -> Option<Suite> {
+    Some(Suite { name, cases: cases(file)?, file: file.to_owned() })
 }
 
 /// The cases of a file, if it is a list of cases. A case that names a file which is not there cannot run and is left out.

@@ -6,6 +6,7 @@ mod cards;
 mod chat_completion;
 mod chat_request;
 mod command;
+mod cli_build;
 mod dialect;
 mod directives;
 mod group;
@@ -114,6 +115,7 @@ const ADAPTERS: &[Adapter] = &[
     adapter("dialect", "body-ai21", wire_turns::body),
     adapter("dialect", "body-xai", wire_turns::body),
     Adapter { kind: "sillytavern-chat-completion", op: "", levels: &["", "tokens"], run: chat_completion::recorded },
+    adapter("sillytavern-cli-build", "", cli_build::recorded),
     adapter("sillytavern-chat-request", "", chat_request::recorded),
     adapter("sillytavern-group-activation", "", st_group::activation),
     adapter("sillytavern-group-cards", "", st_group::cards),
