@@ -51,7 +51,9 @@ fn case(fault: &Map<String, Json>) -> Option<Case> {
             input["bodyPick"] = json!(SENT);
             (input, json!({ "body": field("expected") }))
         }
-        _ if field("command").is_array() => (json!({ "command": field("command"), "files": field("files") }), json!({ "sent": field("expected") })),
+        _ if field("command").is_array() => {
+            (json!({ "command": field("command"), "files": field("files") }), json!({ "sent": field("expected") }))
+        }
         _ => return None,
     };
     let name = format!("{} {}", field("id").as_str()?, field("cause").as_str()?);
