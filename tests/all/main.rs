@@ -60,3 +60,4 @@ mod tidy;
 mod told;
 mod tools;
 mod wire;
+mod wishes;
