@@ -4,7 +4,7 @@
 //! `%` and two hex digits. No id can therefore leave the folder, become a hidden file, or collide with another one on a
 //! file system that ignores case.
 
-use std::fs::{self, File};
+use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
