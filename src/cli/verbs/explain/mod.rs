@@ -135,10 +135,11 @@ impl Explain {
             let Some(found) = found.map_err(|e| Stop::build(&e, &rules))?.flatten() else {
                 return Err(Stop::could_not(Code::ImportFormat, "`--cache` compares plans, but this is a payload", PLAN));
             };
+            let provider = cache::Provider::of(&plan, &rules, &dialect(&rules, &scene));
             if show.is_json() {
-                show.json(&cache::as_json(&found, &plan, &rules));
+                show.json(&cache::as_json(&found, provider.as_ref(), &plan, &rules));
             } else {
-                show.result(&cache::as_text(&found, &plan, &rules));
+                show.result(&cache::as_text(&found, provider.as_ref(), &plan, &rules));
             }
         } else if self.lore && show.is_json() {
             show.json(&lore::as_json(&plan, &rules, self.filter.as_deref()));
