@@ -35,6 +35,7 @@ pub(crate) mod suggest;
 
 use std::collections::HashSet;
 use std::hash::{BuildHasher, RandomState};
+use std::sync::LazyLock;
 
 pub use codes::{Code, DiagnosticCode, Raised};
 pub use source::{Data, Field, Node, Place, Source, SourceId, Sources, Span, Table};
@@ -250,8 +251,10 @@ pub struct Report {
     list: Vec<Diagnostic>,
     /// The hash of every diagnostic, so that a long list is not searched for every new one.
     said: HashSet<u64>,
-    hasher: RandomState,
 }
+
+/// Hashes diagnostics; no file can choose its hashes.
+static HASHER: LazyLock<RandomState> = LazyLock::new(RandomState::new);
 
 /// The most errors of one run that are shown, and the most others; nobody would read more.
 const MOST_SHOWN: usize = 300;
@@ -259,15 +262,15 @@ const MOST_SHOWN: usize = 300;
 impl Report {
     /// Adds a diagnostic unless the report holds the same one for the same place.
     pub fn push(&mut self, diagnostic: Diagnostic) {
-        if self.said.insert(self.hash(&diagnostic)) {
+        if self.said.insert(Self::hash(&diagnostic)) {
             self.list.push(diagnostic);
         }
     }
 
     /// The hash of all that a reader sees.
-    fn hash(&self, diagnostic: &Diagnostic) -> u64 {
+    fn hash(diagnostic: &Diagnostic) -> u64 {
         let Diagnostic { severity, code, message, span, label, rule, help, related, missing, pass, row, script, .. } = diagnostic;
-        self.hasher.hash_one((severity, code, message, span, label, (rule, help, related, missing, pass, row, script)))
+        HASHER.hash_one((severity, code, message, span, label, (rule, help, related, missing, pass, row, script)))
     }
 
     /// Moves all diagnostics of another report into this one.
@@ -280,7 +283,7 @@ impl Report {
     /// Keeps only the diagnostics for which `wanted` returns true.
     pub fn retain(&mut self, wanted: impl FnMut(&Diagnostic) -> bool) {
         self.list.retain(wanted);
-        self.said = self.list.iter().map(|kept| self.hash(kept)).collect();
+        self.said = self.list.iter().map(Self::hash).collect();
     }
 
     /// Keeps the first 300 errors and the first 300 others, and says how many more there are: a hostile file has a mistake

@@ -313,7 +313,7 @@ impl Expr {
                 Value::text(out)
             }
             Expr::List(list) => {
-                work::make_list(list.len())?;
+                work::make(list.len().saturating_mul(size_of::<Value>()))?;
                 Value::list(list.iter().map(|e| e.eval(env)).collect::<Result<_, _>>()?)
             }
             Expr::Table(table) => {
@@ -398,7 +398,7 @@ fn over(list: &[Expr], env: &Env<'_>) -> Result<Value, Fault> {
     let mut out = Map::default();
     for e in list {
         if let Value::Map(map) = e.eval(env)? {
-            work::make_table(map.len())?;
+            work::make(map.len().saturating_mul(BYTES_PER_FIELD))?;
             // exactly: there may be a hundred thousand tables with a few of their many fields
             out.reserve(map.values().filter(|value| !value.is_null()).count());
             for (key, value) in map.iter() {
@@ -446,7 +446,7 @@ impl Query {
             Some(e) => Some(e.eval(env)?).filter(|value| !value.is_empty()).map(|value| value.elements().to_vec()).unwrap_or_default(),
             None => Vec::new(),
         };
-        work::make_list(out.len().saturating_add(chosen.len()))?;
+        work::make(out.len().saturating_add(chosen.len()).saturating_mul(size_of::<Value>()))?;
         for n in chosen {
             let inner = env.inner(seq.cur(n));
             let one = match (&self.get, self.form) {

@@ -239,14 +239,6 @@ pub fn make_table(fields: usize) -> Result<(), Exceeded> {
     make(fields.saturating_mul(memory::FIELD).saturating_add(BYTES_PER_TABLE))
 }
 
-/// The same for a list of so many elements.
-///
-/// # Errors
-/// The bound of bytes or of steps is reached.
-pub fn make_list(elements: usize) -> Result<(), Exceeded> {
-    make(elements.saturating_mul(size_of::<Value>()).saturating_add(memory::LIST))
-}
-
 /// Pays for reading so many bytes that are made and are free again at once.
 ///
 /// # Errors
