@@ -23,7 +23,7 @@ use crate::model::{Map, Value};
 use crate::text::work::{self, Door};
 use calls::{Found, LEVELS, compiled};
 pub use error::{ScriptError, ScriptPlace};
-use fuel::{Outcome, Running};
+use fuel::{Outcome, Running, Size};
 use values::{from_dynamic, to_dynamic};
 use view::{Guard, View};
 
@@ -58,6 +58,8 @@ pub struct Scripts {
     /// The parts of what modules export, and whether a module puts something into places.
     constants: u64,
     places: bool,
+    /// Closures of modules hold variables.
+    shares: bool,
 }
 
 /// The text of a script, and what it is called.
@@ -75,7 +77,7 @@ impl Scripts {
     /// An engine with these limits, without modules.
     #[must_use]
     pub fn new(limits: ScriptLimits) -> Self {
-        Self { engine: Arc::new(harden(limits)), limits, constants: 0, places: false }
+        Self { engine: Arc::new(harden(limits)), limits, constants: 0, places: false, shares: false }
     }
 
     /// [`Scripts::with_sources`] of texts that are no files.
@@ -95,18 +97,19 @@ impl Scripts {
     /// The name of the module that does not compile or run, and why.
     pub fn with_sources(limits: ScriptLimits, modules: &[Source<'_>], bytes: &mut usize) -> Result<Self, (String, ScriptError)> {
         let mut engine = harden(limits);
-        let (mut constants, mut places) = (0_u64, false);
+        let (mut constants, mut places, mut shares) = (0_u64, false, false);
         let mut resolver = rhai::module_resolvers::StaticModuleResolver::new();
         // the statements of a module are not run from inside of a call
         engine.set_max_call_levels(limits.calls);
         for Source { name, file, text } in modules {
             let named = |error: ScriptError| ((*name).to_string(), error);
             let file: Arc<str> = Arc::from(*file);
-            let (ast, mentions) = compiled(&engine, text, &file, bytes).map_err(named)?;
+            let (ast, mentions) = compiled(&engine, text, &file, bytes, shares).map_err(named)?;
             view::register_fields(&mut engine, mentions.fields.clone());
             let _door = Door::join();
             let _running = Running::begin(limits.operations, text.len() as u64, mentions.places);
             places |= mentions.places;
+            shares |= mentions.shares;
             let module = rhai::Module::eval_ast_as_new(Scope::new(), &ast, &engine);
             let held = module.and_then(|module| Ok((calls::parts(module.iter_var().map(|(_, value)| value))?, module)));
             let (parts, module) = held.map_err(|error| named(ScriptError::ran(*error, &file)))?;
@@ -115,7 +118,7 @@ impl Scripts {
             engine.set_module_resolver(resolver.clone());
         }
         engine.set_max_call_levels(limits.calls.saturating_add(LEVELS));
-        Ok(Self { engine: Arc::new(engine), limits, constants, places })
+        Ok(Self { engine: Arc::new(engine), limits, constants, places, shares })
     }
 
     /// Compiles a script or an expression.
@@ -137,7 +140,7 @@ impl Scripts {
     /// [`Scripts::compile_file`] of one of many scripts, whose bytes are added to those of all scripts so far.
     fn compile_among(&self, file: &str, source: &str, bytes: &mut usize) -> Result<Script, ScriptError> {
         let file: Arc<str> = file.into();
-        let (ast, mentions) = compiled(&self.engine, source, &file, bytes)?;
+        let (ast, mentions) = compiled(&self.engine, source, &file, bytes, self.shares)?;
         let (found, places) = (Found::new(&ast, &mentions), mentions.places || self.places);
         let (scripts, source) = (self.clone(), source.into());
         Ok(Script { scripts, ast, found, places, source, file, rights: None, origin: None })
@@ -352,7 +355,8 @@ impl Script {
     }
 
     fn given_back(&self, result: Outcome<Dynamic>, items: bool) -> Result<Value, ScriptError> {
-        let value = result.map_err(|error| ScriptError::ran(*error, &self.file))?;
+        let measured = result.and_then(|value| Size::of(&value)?.check(&self.scripts.limits).map(|()| value));
+        let value = measured.map_err(|error| ScriptError::ran(*error, &self.file))?;
         from_dynamic(value, 0, items).map_err(|message| ScriptError::new(message, Position::NONE).within(&self.file))
     }
 }

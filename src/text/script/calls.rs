@@ -25,8 +25,14 @@ pub(super) const LEVELS: usize = 2;
 /// The most finds that are kept.
 const MOST_FOUND: usize = 1_000;
 
-/// Compiles a script. `bytes` are those of all scripts so far.
-pub(super) fn compiled(engine: &Engine, source: &str, file: &Arc<str>, bytes: &mut usize) -> Result<(AST, Mentions), ScriptError> {
+/// Compiles a script. `bytes` are those of all scripts so far; `shares`: closures of its modules hold variables.
+pub(super) fn compiled(
+    engine: &Engine,
+    source: &str,
+    file: &Arc<str>,
+    bytes: &mut usize,
+    shares: bool,
+) -> Result<(AST, Mentions), ScriptError> {
     let refused = |message: String, at: Position| Err(ScriptError::new(message, at).within(file));
     let start = Position::new(1, 1);
     if source.len() > MOST_BYTES {
@@ -43,6 +49,11 @@ pub(super) fn compiled(engine: &Engine, source: &str, file: &Arc<str>, bytes: &m
     if let Some(at) = mentions.long_call {
         return refused(format!("a call has more than {MOST_ARGUMENTS} arguments; give it one table"), at);
     }
+    // the interpreter sleeps before it tells of a variable that a closure reads while it is changed, and no step counts that
+    if mentions.catches && (shares || mentions.shares) {
+        let message = "a script that catches errors, or what it imports, has no closures that use variables from around them";
+        return refused(format!("{message}; take `try` away, or loop with `for`"), start);
+    }
     if !file.is_empty() {
         ast.set_source(&**file);
     }
@@ -57,6 +68,9 @@ pub(super) struct Mentions {
     imports: bool,
     /// It puts something into a place that stands in brackets.
     pub(super) places: bool,
+    /// It catches errors, and its closures hold variables.
+    pub(super) catches: bool,
+    pub(super) shares: bool,
     /// A call with too many arguments.
     long_call: Option<Position>,
 }
@@ -75,6 +89,8 @@ impl Mentions {
                     found.long_call = Some(*at);
                 }
                 Some(ASTNode::Stmt(Stmt::Import(..))) => found.imports = true,
+                Some(ASTNode::Stmt(Stmt::TryCatch(..))) => found.catches = true,
+                Some(ASTNode::Stmt(Stmt::Share(..))) => found.shares = true,
                 Some(ASTNode::Stmt(Stmt::Assignment(assigned))) => found.places |= ends_with_place(&assigned.1.lhs),
                 _ => {}
             }
