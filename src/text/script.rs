@@ -9,6 +9,7 @@ mod calls;
 mod error;
 mod fuel;
 mod natives;
+mod shown;
 mod sorting;
 mod values;
 mod view;
@@ -25,7 +26,7 @@ use calls::{Found, LEVELS, compiled};
 pub use error::{ScriptError, ScriptPlace};
 use fuel::{Outcome, Running, Size};
 use values::{from_dynamic, to_dynamic};
-use view::{Guard, View};
+use shown::{Guard, View};
 
 /// The limits of a script. All are counted by the interpreter; none depends on a clock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

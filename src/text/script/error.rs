@@ -6,7 +6,7 @@ use rhai::{Array, Dynamic, EvalAltResult, Map, Position};
 
 use super::fuel;
 use super::values::from_dynamic;
-use super::view::View;
+use super::shown::View;
 
 /// Why a script does not compile or stopped.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

@@ -7,7 +7,7 @@ use std::cell::Cell;
 use rhai::{Array, Blob, Dynamic, Engine, EvalAltResult, EvalContext, FnPtr, ImmutableString, Map, Position};
 
 use super::ScriptLimits;
-use super::view::View;
+use super::shown::{self, View};
 use crate::model::Value;
 use crate::text::work;
 
@@ -56,7 +56,6 @@ thread_local! {
     /// What is left of the operations of the call; `None`: none is running.
     static OPERATIONS: Cell<Option<u64>> = const { Cell::new(None) };
     static STATE: Cell<State> = Cell::default();
-    static VIEWS: Cell<u64> = const { Cell::new(0) };
 }
 
 fn change(change: impl FnOnce(&mut State)) {
@@ -109,7 +108,7 @@ pub(super) fn stopped() -> String {
     if STATE.get().raced {
         return "a variable is used while it is being changed".into();
     }
-    if VIEWS.get() > MOST_VIEWS {
+    if shown::held() > MOST_VIEWS {
         return format!("the script holds more than {MOST_VIEWS} items and tables");
     }
     if OPERATIONS.get() == Some(0) { "the script takes too many steps".into() } else { work::told() }
@@ -120,7 +119,7 @@ pub(super) fn register(engine: &mut Engine, limits: ScriptLimits) {
     engine.on_progress(|_| {
         let left = OPERATIONS.get();
         OPERATIONS.set(left.map(|left| left.saturating_sub(1)));
-        let ends = left == Some(0) || VIEWS.get() > MOST_VIEWS || charge(STATE.get().price, 0).is_err();
+        let ends = left == Some(0) || shown::held() > MOST_VIEWS || charge(STATE.get().price, 0).is_err();
         ends.then_some(Dynamic::UNIT)
     });
     #[expect(deprecated, reason = "the interpreter calls it volatile; its version is fixed")]
@@ -267,31 +266,6 @@ pub(super) fn note_list(length: usize) -> Outcome<()> {
 /// Makes operations dearer by the size of constants, which the interpreter copies without a look at a variable.
 pub(super) fn hold_constants(parts: u64) {
     change(|state| state.price = state.price.saturating_add(parts * STEPS_PER_PART));
-}
-
-/// A table of the build that a script holds: each copy is counted and paid, and one that is dropped is counted no more.
-#[derive(Debug)]
-pub(super) struct Held;
-
-impl Held {
-    pub(super) fn new() -> Self {
-        VIEWS.set(VIEWS.get() + 1);
-        Self
-    }
-}
-
-impl Clone for Held {
-    fn clone(&self) -> Self {
-        // the next operation ends the script, if this was too much
-        let _ = work::spend(STEPS_PER_PART);
-        Self::new()
-    }
-}
-
-impl Drop for Held {
-    fn drop(&mut self) {
-        VIEWS.set(VIEWS.get().saturating_sub(1));
-    }
 }
 
 /// Pays for a value of the build that is read as a whole.

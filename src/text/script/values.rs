@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use rhai::Dynamic;
 
-use super::view::View;
+use super::shown::View;
 use crate::model::{Map, Value};
 
 /// The deepest nesting of a value that a script returns.

@@ -7,7 +7,8 @@ use std::sync::{Arc, LazyLock};
 
 use rhai::{Array, Dynamic, Engine, EvalAltResult, ImmutableString, Position};
 
-use super::fuel::{BYTES_PER_PART, Held, Outcome, charge, hand, note_list, reading, terminated};
+use super::fuel::{BYTES_PER_PART, Outcome, charge, hand, note_list, reading, terminated};
+use super::shown::{Guard, Held, View};
 use super::values::{from_dynamic, to_dynamic};
 use crate::model::item::core;
 use crate::model::rights::Rights;
@@ -19,26 +20,6 @@ const MOST_PARTS: usize = 1_000_000;
 /// The work of reading one field, in steps.
 const STEPS_PER_READ: u64 = 4;
 
-/// What a script may read and write of a table, and the path of the table.
-#[derive(Debug, Clone)]
-pub(super) struct Guard {
-    pub(super) rights: Arc<Rights>,
-    pub(super) path: Arc<str>,
-    /// The table is an item that is given back, so changes of it are writes.
-    pub(super) item: bool,
-}
-
-/// A table that is read lazily.
-#[derive(Debug, Clone)]
-pub(super) struct View {
-    value: Value,
-    /// `None`: all of it may be read and changed.
-    guard: Option<Guard>,
-    /// It is the scene, which no script changes in place.
-    scene: bool,
-    _held: Held,
-}
-
 fn failed(message: impl Into<String>) -> Box<EvalAltResult> {
     EvalAltResult::ErrorRuntime(message.into().into(), Position::NONE).into()
 }
@@ -49,7 +30,7 @@ fn in_place(key: &str) -> Box<EvalAltResult> {
 
 impl View {
     fn new(value: Value, guard: Option<Guard>, scene: bool) -> Self {
-        Self { value, guard, scene, _held: Held::new() }
+        Self { value, guard, scene, held: Held::new() }
     }
 
     /// A value as a script sees it: tables become views, and everything else is converted.
