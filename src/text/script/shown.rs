@@ -36,7 +36,7 @@ pub(super) struct View {
     pub(super) guard: Option<Guard>,
     /// It is the scene, which no script changes in place.
     pub(super) scene: bool,
-    pub(super) held: Held,
+    pub(super) _held: Held,
 }
 
 /// A table of the build that a script holds: each copy is counted and paid, and one that is dropped is counted no more.

@@ -30,7 +30,7 @@ fn in_place(key: &str) -> Box<EvalAltResult> {
 
 impl View {
     fn new(value: Value, guard: Option<Guard>, scene: bool) -> Self {
-        Self { value, guard, scene, held: Held::new() }
+        Self { value, guard, scene, _held: Held::new() }
     }
 
     /// A value as a script sees it: tables become views, and everything else is converted.
