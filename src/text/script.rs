@@ -25,8 +25,8 @@ use crate::text::work::{self, Door};
 use calls::{Found, LEVELS, compiled};
 pub use error::{ScriptError, ScriptPlace};
 use fuel::{Outcome, Running, Size};
-use values::{from_dynamic, to_dynamic};
 use shown::{Guard, View};
+use values::{from_dynamic, to_dynamic};
 
 /// The limits of a script. All are counted by the interpreter; none depends on a clock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

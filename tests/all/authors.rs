@@ -70,8 +70,9 @@ fn a_dot_in_a_key_of_a_scene_is_a_step() {
     let file = folder.write("scene.json", json);
     assert_eq!(tapster(&["build", &file, "--now", "2026-01-31T20:15:00Z"]), plain);
     // keys of data are names
-    let (_, out, _) =
-        built("names.char = \"Ines\"\n\"names.user\" = \"Mara\"\ncard.description = \"{{getvar::a.b}}\"\nvars = { \"a.b\" = \"kept\" }");
+    let (_, out, _) = built(
+        "names.char = \"Ines\"\n\"names.user\" = \"Mara\"\ncard.description = \"{{getvar::a.b}}\"\nvars.local = { \"a.b\" = \"kept\" }",
+    );
     assert!(out.contains("kept"), "{out}");
     let (exit, _, err) = built("names.char = \"Ines\"\n\"names.char\" = \"Bo\"");
     assert!(exit == 1 && err.contains("syntax.duplicate") && err.contains("scene.toml:5"), "{err}");
@@ -230,11 +231,11 @@ fn a_patch_that_drops_a_condition_is_told() {
         let file = folder.write("own.toml", &format!("{head}{patch}\n"));
         tapster(&["check", &file])
     };
-    let (exit, _, err) = overlay("where = { no_regex = false }");
+    let (exit, _, err) = overlay("where = { constant = false }");
     assert!(exit == 0 && err.contains("layer.drops") && err.contains("`text` no longer counts") && err.contains("own.toml:6"), "{err}");
     let expects = err.split("`expects = \"").nth(1).unwrap().split('"').next().unwrap();
-    assert!(!overlay(&format!("where = {{ no_regex = false }}\nexpects = \"{expects}\"")).2.contains("layer.drops"));
-    assert!(!overlay("where = { no_regex = false, text = { nonempty = true } }").2.contains("layer.drops"));
+    assert!(!overlay(&format!("where = {{ constant = false }}\nexpects = \"{expects}\"")).2.contains("layer.drops"));
+    assert!(!overlay("where = { constant = false, text = { nonempty = true } }").2.contains("layer.drops"));
 }
 
 #[test]

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use rhai::{Array, Dynamic, EvalAltResult, Map, Position};
 
 use super::fuel;
-use super::values::from_dynamic;
 use super::shown::View;
+use super::values::from_dynamic;
 
 /// Why a script does not compile or stopped.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
