@@ -41,6 +41,7 @@ const ELSEWHERE: &[(&str, &str)] = &[
     ("format.skipped", "tests/cli/cases.toml: it takes `fmt`"),
     ("pipeline", "tests/all/hooks.rs: it takes a hook or a function that fails"),
     ("strict_mode", "tests/all/hooks.rs: it takes a strict scene"),
+    ("layer.drops", "tests/all/authors.rs: it takes an overlay over a shipped pack"),
     ("pack.shadow", "cli/tests/program/strangers.rs: it takes a folder of packs"),
     ("store.name", "tests/all/store/folder.rs: it takes a folder on disk"),
     ("store.taken", "tests/all/store/folder.rs: it takes a folder on disk"),
