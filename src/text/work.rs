@@ -28,8 +28,8 @@ pub use told::told;
 /// Bytes of text that are read or written within one step.
 const BYTES_PER_STEP: usize = 32;
 
-/// What a table takes in memory beside its fields: the least that it reserves.
-const BYTES_PER_TABLE: usize = 256;
+/// What a table takes in memory that has a field: it reserves room for three.
+const LEAST_TABLE: usize = 320;
 
 /// The work of one macro, in steps.
 pub const STEPS_PER_MACRO: u64 = 16;
@@ -236,7 +236,7 @@ pub fn make(bytes: usize) -> Result<(), Exceeded> {
 /// # Errors
 /// The bound of bytes or of steps is reached.
 pub fn make_table(fields: usize) -> Result<(), Exceeded> {
-    make(fields.saturating_mul(memory::FIELD).saturating_add(BYTES_PER_TABLE))
+    make(fields.saturating_mul(memory::FIELD).max(if fields > 0 { LEAST_TABLE } else { 0 }))
 }
 
 /// Pays for reading so many bytes that are made and are free again at once.
