@@ -39,6 +39,12 @@ impl<'a> Keys<'a> {
         self.written(key).or_else(|| self.short?.fields.get(key)?.node.as_text())
     }
 
+    /// What is done: what is written, what `place` says where it stands for that, else an insert.
+    fn operation(&self) -> &'a str {
+        let by_place = || self.written("place").filter(|place| matches!(*place, "replace" | "wrap"));
+        self.word("operation").or_else(by_place).unwrap_or("insert")
+    }
+
     fn has_anchor(&self) -> bool {
         self.node.get("anchor").is_some() || self.short.is_some_and(|row| row.fields.contains_key("anchor"))
     }
@@ -68,14 +74,13 @@ pub(super) fn check(row: &Row, words: Words<'_>) -> Vec<Diagnostic> {
     let short = node.get("mode").and_then(Node::as_text).and_then(|mode| words.modes.get(mode));
     let keys = Keys { node, short };
     let mut found = unknown(&keys, words);
-    match keys.word("operation").unwrap_or("insert") {
+    match keys.operation() {
         "insert" => insert(&keys, &mut found),
         operation @ ("replace" | "wrap" | "merge_section") => change(&keys, operation, row, &mut found),
         // the schema has refused it
         _ => return found,
     }
-    let system =
-        keys.word("target") == Some("system") || (keys.word("operation") == Some("merge_section") && keys.word("target").is_none());
+    let system = keys.word("target") == Some("system") || (keys.operation() == "merge_section" && keys.word("target").is_none());
     if system && node.get("anchor").is_some() {
         let help = "remove the anchor, or write `target = \"timeline\"` (an insert) or `\"message_ref\"`";
         found.push(keys.wrong("anchor", "an anchor picks a message, and the target is the system text".to_owned(), help));
@@ -96,8 +101,7 @@ pub(super) fn unused(row: &Row, words: Words<'_>) -> Vec<Diagnostic> {
         let others = node.as_table().into_iter().flatten().filter(|(key, _)| &***key != "mode");
         return others.map(|(key, field)| keys.idle(key, field.node.span, "its mode is `none`", "remove it, or the mode")).collect();
     }
-    let inserts = keys.word("operation").is_none_or(|word| word == "insert");
-    if inserts && keys.word("target").is_none_or(|word| word == "timeline") {
+    if keys.operation() == "insert" && keys.word("target").is_none_or(|word| word == "timeline") {
         return Vec::new();
     }
     let policy = node.get("depth_policy").into_iter();

@@ -86,14 +86,20 @@ pub fn run(rules: &Ruleset, name: &str, scene: &Scene, lists: &[(&str, serde_jso
 /// # Errors
 /// As [`run`].
 pub fn run_all(rules: &Ruleset, names: &[&str], scene: &Scene, lists: &[(&str, serde_json::Value)]) -> Result<Outcome, BuildError> {
+    let values = |rows: &serde_json::Value| rows.as_array().into_iter().flatten().map(Value::from).collect();
+    let lists: Vec<(&str, Vec<Value>)> = lists.iter().map(|(list, rows)| (*list, values(rows))).collect();
+    run_values(rules, names, scene, &lists)
+}
+
+/// [`run_all`] over items that are values already.
+pub(crate) fn run_values(rules: &Ruleset, names: &[&str], scene: &Scene, lists: &[(&str, Vec<Value>)]) -> Result<Outcome, BuildError> {
     let _door = door(rules, scene);
     let mut st = state(rules, scene);
     for (list, rows) in lists {
         let Some(id) = st.rules.list_id(list) else {
             return Err(BuildError::call(format!("pack `{}` has no list `{list}`", rules.pack().name)));
         };
-        let items = rows.as_array().into_iter().flatten().map(|row| crate::model::Item::from_value(&Value::from(row), &st.rules.fields));
-        let items = items.collect();
+        let items = rows.iter().map(|row| crate::model::Item::from_value(row, &st.rules.fields)).collect();
         st.restore(id, items);
         st.list_mut(id).loaded = true;
     }

@@ -1,6 +1,7 @@
 //! The layout of texts for a terminal: tables, texts on one line, and beginnings of texts.
 
 use crate::diag::Span;
+use crate::diag::short::is_unseen;
 use crate::pack::Ruleset;
 
 /// Aligns rows in columns; the width of the last column is not limited.
@@ -20,14 +21,18 @@ pub(super) fn table(rows: &[Vec<String>]) -> String {
     out
 }
 
-/// A text on one line, without control characters.
+/// A text for a terminal. What the terminal would obey, and what nobody would see, is shown by its number: `\u{202e}`.
+pub(super) fn visible(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        if is_unseen(c) && !matches!(c, '\n' | '\t') { out.extend(c.escape_unicode()) } else { out.push(c) }
+    }
+    out
+}
+
+/// The same on one line.
 pub(super) fn one_line(text: &str) -> String {
-    let tame = |c: char| match c {
-        '\n' => '⏎',
-        c if c.is_control() || matches!(c, '\u{202A}'..='\u{202E}' | '\u{2066}'..='\u{2069}') => ' ',
-        c => c,
-    };
-    text.chars().map(tame).collect()
+    visible(text).replace('\n', "⏎").replace('\t', " ")
 }
 
 /// The first `most` characters of a text, on one line.

@@ -5,6 +5,7 @@
 mod bar;
 mod inputs;
 mod layout;
+mod limits;
 mod output;
 mod stop;
 mod verbs;
@@ -48,18 +49,26 @@ pub fn main_with_args(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     let mut out = std::io::BufWriter::new(std::io::stdout().lock());
     let mut io =
         Io { input: &mut std::io::stdin().lock(), out: &mut out, err: &mut stderr.lock(), terminal, env: &|name| std::env::var_os(name) };
-    ExitCode::from(run_on(args, &mut io, std::io::stdout().is_terminal()).code())
+    let process = Process { arguments: args.into_iter().collect(), to_terminal: std::io::stdout().is_terminal() };
+    ExitCode::from(run_on(process.arguments.clone(), &mut io, Some(process)).code())
 }
 
 /// Runs the program with the given streams.
 pub fn run(args: impl IntoIterator<Item = OsString>, io: &mut Io<'_>) -> Exit {
-    run_on(args, io, false)
+    run_on(args.into_iter().collect(), io, None)
 }
 
-/// Runs the program; `to_terminal` says whether results go to a terminal too.
-fn run_on(args: impl IntoIterator<Item = OsString>, io: &mut Io<'_>, to_terminal: bool) -> Exit {
+/// The process, if the program has one of its own.
+struct Process {
+    arguments: Vec<OsString>,
+    /// Whether results go to a terminal too.
+    to_terminal: bool,
+}
+
+fn run_on(args: Vec<OsString>, io: &mut Io<'_>, process: Option<Process>) -> Exit {
     let no_color = !colored(Color::Auto, io);
     let command = Cli::command().color(if no_color { ColorChoice::Never } else { ColorChoice::Auto });
+    let streams = inputs::files::streams(&args);
     let parsed = command.try_get_matches_from(args).and_then(|m| Cli::from_arg_matches(&m));
     let cli = match parsed {
         Ok(cli) => cli,
@@ -67,8 +76,13 @@ fn run_on(args: impl IntoIterator<Item = OsString>, io: &mut Io<'_>, to_terminal
     };
     let paint = colored(cli.globals.color, io);
     let mut show = Show::new(io, &cli.globals, paint);
-    if to_terminal {
-        show.paint_results();
+    show.streams = streams;
+    if let Some(process) = process {
+        if process.to_terminal {
+            show.paint_results();
+        }
+        limits::set(cli.verb.runs_on(), show.io);
+        show.arguments = Some(process.arguments);
     }
     let exit = match cli.verb.run(Cli::command(), &mut show) {
         Ok(exit) => exit,

@@ -102,6 +102,10 @@ pub(super) struct Show<'a, 'io> {
     pub(super) near: Vec<PathBuf>,
     /// Where files say what a build may warn of; the last one counts.
     pub(super) places: Vec<Placed>,
+    /// The arguments of the process, if the program has one of its own: it can start itself again.
+    pub(super) arguments: Option<Vec<OsString>>,
+    /// The streams among the arguments of the program, which are read although they are no files.
+    pub(super) streams: Vec<PathBuf>,
     /// Diagnostics that are kept instead of written, for a verb that counts them.
     kept: Option<Vec<(Report, Sources)>>,
     /// The diagnostics of a document that is written at the end.
@@ -119,6 +123,8 @@ impl<'a, 'io> Show<'a, 'io> {
             failed: None,
             near: Vec::new(),
             places: Vec::new(),
+            arguments: None,
+            streams: Vec::new(),
             kept: None,
             gathered: Vec::new(),
         }
@@ -186,12 +192,15 @@ impl<'a, 'io> Show<'a, 'io> {
         (result, kept.unwrap_or_default())
     }
 
-    /// Writes diagnostics of the library.
+    /// Writes diagnostics of the library; of very many the first ones, and how many more there are.
     pub(super) fn report(&mut self, report: &Report, sources: &Sources) {
         if let Some(kept) = &mut self.kept {
             kept.push((report.clone(), sources.clone()));
             return;
         }
+        let mut report = report.clone();
+        report.shorten();
+        let report = &report;
         let text = match self.errors {
             ErrorFormat::Human => render::human(report, sources, self.paint),
             ErrorFormat::Plain => render::plain(report, sources),

@@ -1,11 +1,11 @@
 //! Waiting for a store. The command line does one thing at a time.
 
 /// Runs a future to its end.
-#[cfg(feature = "store")]
+#[cfg(feature = "full")]
 pub(in crate::cli) use crate::store::block_on as wait;
 
 /// Runs a future to its end. Without databases nothing waits for a clock or a socket, so no runtime is needed.
-#[cfg(not(feature = "store"))]
+#[cfg(not(feature = "full"))]
 pub(in crate::cli) fn wait<F: Future>(future: F) -> F::Output {
     use std::sync::Arc;
     use std::task::{Context, Poll, Wake, Waker};

@@ -132,7 +132,7 @@ codes! {
     FileMissing = "file.missing", Error, Load, "a file or folder that is named does not exist or cannot be read";
     FileTooLarge = "file.too_large", Error, Load, "a file is larger than the limit for its kind";
     FileEncoding = "file.encoding", Error, Load, "a text file is not valid UTF-8";
-    FileOutside = "file.outside", Error, Load, "a path leads out of the pack's own folder";
+    FileOutside = "file.outside", Error, Load, "a path leads out of the folder that it must stay in";
     FileTooDeep = "file.too_deep", Error, Load, "values are nested deeper than the limit";
     FileBom = "file.bom", Warning, Load, "a file begins with a byte order mark, which is ignored";
     FileStray = "file.stray", Warning, Load, "nothing reads a file of a pack's folder, because of where it lies or how its name ends";
@@ -147,6 +147,7 @@ codes! {
     PackMissing = "pack.missing", Error, Load, "a pack that is named is not found";
     PackManifest = "pack.manifest", Error, Load, "a pack has no usable pack.toml or pack.json";
     PackVersion = "pack.version", Error, Load, "a release or engine requirement is not met";
+    PackShadow = "pack.shadow", Warning, Elsewhere, "a pack of a folder that nobody named stands in the place of a shipped one";
     CyclePack = "cycle.pack", Error, Load, "packs extend each other in a circle";
     // schemas
     SchemaKind = "schema.kind", Error, Load, "a file has no known `kind`";
@@ -164,6 +165,7 @@ codes! {
     LayerNearly = "layer.nearly", Warning, Load, "a new row has nearly the name of a row of a lower layer";
     LayerPatches = "layer.patches", Warning, Load, "a row that looks new patches a row of a lower layer that has its name";
     LayerUnchanged = "layer.unchanged", Warning, Load, "a patch of an overlay changes nothing";
+    LayerDrops = "layer.drops", Warning, Load, "a condition of an overlay takes the place of the one below, and leaves a part of it out";
     LayerBeaten = "layer.beaten", Warning, Build, "an overlay sets a value that the scene has too; the scene's wins";
     LayerTaken = "layer.taken", Error, Load, "a row that is said to be new has the name of a row of a lower layer";
     PassUnused = "pass.unused", Warning, Load, "an overlay changes a program that builds of the pack do not run";
@@ -226,6 +228,8 @@ codes! {
     DialectUnknown = "unknown_dialect", Error, Build, "the pack has no dialect of this name";
     CallUnknown = "call", Error, Build, "a program, list, format, task or template is requested that the pack does not have";
     CacheUnchanged = "cache.unchanged", Note, Build, "how much of the request is unchanged since the previous one";
+    MacroUnknown = "macro.unknown", Warning, Build, "`check` of a scene, a preset or a card: a macro in a text that no rule knows, and that is sent as it is written";
+    CacheUnstable = "cache.unstable", Note, Build, "`check` of a scene, a preset or a card: a macro whose text differs from one request to the next, with more behind it";
     MacroFailed = "macro.failed", Warning, Build, "a macro could not be evaluated and was kept";
     SceneField = "scene.field", Warning, Build, "a value of the scene is not used as given";
     SceneType = "scene.type", Warning, Build, "a value of the scene is not of the type that the pack declares";
@@ -244,6 +248,7 @@ codes! {
     OperationFailed = "operation.failed", Warning, Build, "an operation of a turn failed, or what was recorded for it was not used";
     OperationWaiting = "operation.waiting", Warning, Build, "an operation waits for a model, so the prompt is not what a turn would send";
     ArtifactConflict = "artifact_conflict", Error, Elsewhere, "an artifact was written by somebody else since it was read";
+    FeatureMissing = "feature.missing", Error, Elsewhere, "what is asked for was left out when the program was compiled";
     // storing templates and sessions
     StoreName = "store.name", Error, Elsewhere, "a name that cannot be used for storing, or that differs from the name of what is stored there";
     StoreTaken = "store.taken", Error, Elsewhere, "something with this name is stored already";
@@ -262,6 +267,8 @@ codes! {
     ShareDigest = "share.digest", Error, Elsewhere, "a pack is not the one that a lock or an index names";
     ShareSignature = "share.signature", Error, Elsewhere, "a signature or a key is missing, cannot be read, or does not fit";
     ShareTaken = "share.taken", Error, Elsewhere, "a pack of this name is there already, or is still needed by another one";
+    ShareOtherIndex = "share.other_index", Warning, Elsewhere, "a newer release is not taken, because the pack belongs to another index";
+    ShareBusy = "share.busy", Note, Elsewhere, "another process changes the folder of installed packs, and this one waits";
     ShareUnmet = "share.unmet", Error, Elsewhere, "a pack that is asked for cannot be found";
     ShareUnreachable = "share.unreachable", Error, Elsewhere, "an index, an archive or a signature cannot be fetched";
     ShareIndex = "share.index", Error, Elsewhere, "an index of packs, a lock or a file of trusted keys cannot be used";

@@ -8,6 +8,7 @@
 pub(crate) mod certain;
 pub mod codes;
 pub(crate) mod depth;
+pub(crate) mod file;
 #[cfg(feature = "unstable_machinery")]
 #[doc(hidden)]
 pub mod inside;
@@ -33,6 +34,8 @@ pub mod suggest;
 pub(crate) mod suggest;
 
 use std::collections::HashSet;
+use std::hash::{BuildHasher, RandomState};
+use std::sync::LazyLock;
 
 pub use codes::{Code, DiagnosticCode, Raised};
 pub use source::{Data, Field, Node, Place, Source, SourceId, Sources, Span, Table};
@@ -246,16 +249,28 @@ impl std::error::Error for Diagnostic {}
 #[derive(Debug, Clone, Default)]
 pub struct Report {
     list: Vec<Diagnostic>,
-    /// Code and place of every diagnostic, so that a long list is not searched for every new one.
-    said: HashSet<(DiagnosticCode, Option<Span>)>,
+    /// The hash of every diagnostic, so that a long list is not searched for every new one.
+    said: HashSet<u64>,
 }
+
+/// Hashes diagnostics; no file can choose its hashes.
+static HASHER: LazyLock<RandomState> = LazyLock::new(RandomState::new);
+
+/// The most errors of one run that are shown, and the most others; nobody would read more.
+const MOST_SHOWN: usize = 300;
 
 impl Report {
     /// Adds a diagnostic unless the report holds the same one for the same place.
     pub fn push(&mut self, diagnostic: Diagnostic) {
-        if self.said.insert((diagnostic.code.clone(), diagnostic.span)) || !self.list.contains(&diagnostic) {
+        if self.said.insert(Self::hash(&diagnostic)) {
             self.list.push(diagnostic);
         }
+    }
+
+    /// The hash of all that a reader sees.
+    fn hash(diagnostic: &Diagnostic) -> u64 {
+        let Diagnostic { severity, code, message, span, label, rule, help, related, missing, pass, row, script, .. } = diagnostic;
+        HASHER.hash_one((severity, code, message, span, label, (rule, help, related, missing, pass, row, script)))
     }
 
     /// Moves all diagnostics of another report into this one.
@@ -268,6 +283,33 @@ impl Report {
     /// Keeps only the diagnostics for which `wanted` returns true.
     pub fn retain(&mut self, wanted: impl FnMut(&Diagnostic) -> bool) {
         self.list.retain(wanted);
+        self.said = self.list.iter().map(Self::hash).collect();
+    }
+
+    /// Keeps the first 300 errors and the first 300 others, and says how many more there are: a hostile file has a mistake
+    /// for every few bytes. A report that was shortened stays as it is.
+    pub(crate) fn shorten(&mut self) {
+        let errors = self.counts().0;
+        let others = self.list.len() - errors;
+        // one more says how many were left out
+        let is_long = |count: usize| count > MOST_SHOWN + 1;
+        if !is_long(errors) && !is_long(others) {
+            return;
+        }
+        let mut kept = [0; 2];
+        self.retain(|d| {
+            let [kept_errors, kept_others] = &mut kept;
+            let (kept, count) = if d.severity == Severity::Error { (kept_errors, errors) } else { (kept_others, others) };
+            *kept += 1;
+            !is_long(count) || *kept <= MOST_SHOWN
+        });
+        for (count, what, severity) in [(errors, "errors", Severity::Error), (others, "warnings", Severity::Warning)] {
+            if is_long(count) {
+                let message = format!("{} more {what} are not shown", count - MOST_SHOWN);
+                let more = Diagnostic::with(severity, Code::BoundExceeded.into(), message);
+                self.push(more.help("correct the others first"));
+            }
+        }
     }
 
     /// Changes each diagnostic in a way that leaves its code and place.

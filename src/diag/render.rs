@@ -5,6 +5,7 @@
 
 use std::fmt::Write;
 
+use super::short::is_unseen;
 use super::{Diagnostic, Report, Severity, Source, Sources, Span};
 
 /// The widest part of a source line that is shown, in columns; a longer line is cut around the span.
@@ -199,21 +200,22 @@ struct Shown {
 }
 
 impl Shown {
+    /// What stands far from the span is not looked at: a line may be as long as a file, and each of its words wrong.
     fn cut(line: &str, from: usize, to: usize) -> Self {
-        let before: usize = columns(line.get(..from).unwrap_or(""));
-        let skip = if columns(line) > WINDOW { before.saturating_sub(LEAD) } else { 0 };
+        let mut used = 0;
+        let is_wide = line.chars().any(|c| {
+            used += width(c);
+            used > WINDOW
+        });
+        let begin = if is_wide { lead(line.get(..from).unwrap_or("")) } else { 0 };
         let mut shown = Shown { text: String::new(), indent: 0, width: 0 };
-        if skip > 0 {
+        if begin > 0 {
             shown.text.push('…');
             shown.indent = 1;
         }
-        let (mut column, mut used) = (0, 0);
-        for (at, c) in line.char_indices() {
-            let wide = width(c);
-            column += wide;
-            if column <= skip {
-                continue;
-            }
+        used = 0;
+        for (at, c) in line.get(begin..).unwrap_or("").char_indices() {
+            let (at, wide) = (begin + at, width(c));
             if used + wide > WINDOW {
                 shown.text.push('…');
                 break;
@@ -230,8 +232,15 @@ impl Shown {
     }
 }
 
-fn columns(text: &str) -> usize {
-    text.chars().map(width).sum()
+/// Where the last columns of a text begin that are kept before a span.
+fn lead(before: &str) -> usize {
+    let mut kept = 0;
+    let starts = before.char_indices().rev().take_while(|(_, c)| {
+        let is_kept = kept < LEAD;
+        kept += width(*c);
+        is_kept
+    });
+    starts.last().map_or(before.len(), |(at, _)| at)
 }
 
 /// How many columns a character takes, precise enough for carets: East Asian characters and emoji 2, combining marks 0.
@@ -262,8 +271,7 @@ fn push_tame(out: &mut String, c: char) {
     match c {
         '\t' => out.push_str(TAB),
         '\n' => out.push('⏎'),
-        // control characters, and those that change the direction of writing
-        c if c.is_control() || matches!(c, '\u{202A}'..='\u{202E}' | '\u{2066}'..='\u{2069}') => out.push('\u{FFFD}'),
+        c if is_unseen(c) => out.push('\u{FFFD}'),
         c => out.push(c),
     }
 }

@@ -9,6 +9,15 @@ const MOST_OF_WORD: usize = 60;
 /// The most words of a list.
 const FEW: usize = 8;
 
+/// Whether a terminal would obey a character, or a reader would not see it: control characters, marks that reorder a text,
+/// characters without a width, and tags. The joiners of emojis and of Arabic letters are none of these.
+#[must_use]
+pub fn is_unseen(c: char) -> bool {
+    let hidden =
+        matches!(c, '\u{AD}' | '\u{61C}' | '\u{200B}' | '\u{200E}'..='\u{200F}' | '\u{2028}'..='\u{202E}' | '\u{2060}'..='\u{206F}');
+    hidden || c.is_control() || matches!(c, '\u{FEFF}' | '\u{FFF9}'..='\u{FFFB}' | '\u{E0000}'..='\u{E007F}')
+}
+
 /// The text; if it is longer than 800 characters, its beginning and its end with `…` between them.
 #[must_use]
 pub fn cut(text: impl Into<String>) -> String {

@@ -186,6 +186,22 @@ impl Node {
         if let Data::Table(t) = &self.data { Some(t) } else { None }
     }
 
+    /// What stands at a path below this node (`preset.entries.0.name`), and the place of its key; a key with dots counts as
+    /// several steps.
+    #[must_use]
+    pub fn at(&self, path: &str) -> Option<(Span, &Node)> {
+        let Data::Table(table) = &self.data else {
+            let (first, rest) = path.split_once('.').map_or((path, None), |(first, rest)| (first, Some(rest)));
+            let element = self.as_list()?.get(first.parse::<usize>().ok()?)?;
+            return rest.map_or(Some((element.span, element)), |rest| element.at(rest));
+        };
+        let ends = path.match_indices('.').map(|(end, _)| end).chain([path.len()]);
+        ends.into_iter().find_map(|end| {
+            let field = table.get(path.get(..end)?)?;
+            path.get(end + 1..).map_or(Some((field.key, &field.node)), |rest| field.node.at(rest))
+        })
+    }
+
     /// The list; `None` if the node is not a list.
     #[must_use]
     pub fn as_list(&self) -> Option<&[Node]> {

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use crate::diag::{Code, Diagnostic, DiagnosticCode};
+use crate::diag::{Code, Diagnostic, DiagnosticCode, Span};
 use crate::model::Value;
 use crate::pack::Ruleset;
 use crate::terms::{Fault, FaultKind, State};
@@ -236,6 +236,7 @@ impl BuildError {
         let script = self.at.as_ref().and_then(|at| at.script.as_ref());
         if let Some(span) = script.and_then(|place| rules.sources().span_at(&place.file, place.line, place.column)) {
             out.move_into_script(span);
+            out.help = self.missing_operand(rules, span);
         }
         if let Some(estimated) = self.estimated_tokens {
             let window = self.max_tokens.map(|n| format!("; the context window holds {n}")).unwrap_or_default();
@@ -246,6 +247,21 @@ impl BuildError {
             out.details = fields;
         }
         out
+    }
+
+    /// What to do about a function or an operator of a script that is given a value which is not there, `()`.
+    fn missing_operand(&self, rules: &Ruleset, span: Span) -> Option<String> {
+        let (_, values) = self.message.split_once("Function not found: ")?;
+        if !values.contains("()") {
+            return None;
+        }
+        let text = &rules.sources().get(span.source)?.text;
+        let is_path = |c: char| c.is_alphanumeric() || matches!(c, '_' | '.');
+        let before = text.get(..span.start as usize)?.trim_end().trim_end_matches('.');
+        let path = before.rsplit(|c| !is_path(c)).next()?;
+        let path = path.trim_start_matches('.');
+        let path = if path.contains('.') { format!("`{path}`") } else { "a value that it is given".to_owned() };
+        Some(format!("{path} is not there, which a script sees as `()`: write `item.text ?? \"\"`, or test `item.text != ()` first"))
     }
 
     /// The error as a JSON object: `kind`, `message`, and the other fields that are present.

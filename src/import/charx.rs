@@ -1,6 +1,6 @@
-//! CHARX archives: a ZIP file with `card.json` at its root and pictures beside it.
+//! CHARX archives: a ZIP file with `card.json` at its root, perhaps a module, and pictures beside it.
 //!
-//! Only the card is decompressed, with a hard limit: the sizes that an archive declares may be wrong.
+//! Only card and module are decompressed, with a hard limit: the sizes that an archive declares may be wrong.
 
 use std::io::{Cursor, Read};
 
@@ -14,6 +14,8 @@ use crate::diag::{Code, Diagnostic, Report};
 
 /// The member that holds the card.
 const CARD: &str = "card.json";
+/// The member that holds scripts and lore of the card, where its program keeps them there.
+pub(super) const MODULE: &str = "module.risum";
 /// The most members.
 const MAX_ENTRIES: usize = 10_000;
 /// The largest declared size of one member, in bytes (256 MiB).
@@ -35,13 +37,18 @@ pub(super) fn read(name: &str, bytes: &[u8]) -> Result<Contents, Report> {
         let unpacked = unpack(name, &mut archive, card)?;
         let text = json::utf8(&format!("{} of {name}", card.name), &unpacked, &mut report)?;
         let json = json::document(name, &format!("{} of {name}", card.name), text, &mut JsonScanner::default(), &mut report)?;
-        let index = card.index;
-        let assets = members.into_iter().filter(|m| m.index != index).map(|m| Asset { name: m.name, bytes_len: m.size });
-        Ok((Document::new(CARD, json), assets.collect()))
+        let mut documents = vec![Document::new(CARD, json)];
+        let mut read = vec![card.index];
+        if let Some(member) = members.iter().find(|m| m.name == MODULE) {
+            documents.extend(module(name, &mut archive, member, &mut report)?);
+            read.push(member.index);
+        }
+        let assets = members.into_iter().filter(|m| !read.contains(&m.index)).map(|m| Asset { name: m.name, bytes_len: m.size });
+        Ok((documents, assets.collect()))
     });
     match result {
-        Ok((document, assets)) => {
-            let mut imported = Contents::new(Container::Charx, vec![document], report);
+        Ok((documents, assets)) => {
+            let mut imported = Contents::new(Container::Charx, documents, report);
             imported.assets = assets;
             Ok(imported)
         }
@@ -50,6 +57,20 @@ pub(super) fn read(name: &str, bytes: &[u8]) -> Result<Contents, Report> {
             Err(report)
         }
     }
+}
+
+/// The module beside a card. One that cannot be read is told, and the card is read without it.
+fn module(name: &str, archive: &mut Archive<'_>, member: &Member, report: &mut Report) -> Result<Option<Document>, Fault> {
+    let bytes = unpack(name, archive, member)?;
+    let told = match super::risu::read_module(&format!("{MODULE} of {name}"), &bytes) {
+        Ok(mut contents) => {
+            contents.report.items().iter().for_each(|told| report.push(told.clone()));
+            return Ok(contents.documents.pop().map(|read| Document::new(MODULE, read.value)));
+        }
+        Err(told) => told,
+    };
+    told.items().iter().for_each(|fault| report.push(tolerated(fault.clone())));
+    Ok(None)
 }
 
 struct Member {

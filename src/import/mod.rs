@@ -50,7 +50,7 @@ pub enum Container {
 /// One JSON document found in a container.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Document {
-    /// Where it was found: `ccv3`, `chara`, `card.json`, `json`, `line 3`, `module`, `preset` or `text`.
+    /// Where it was found: `ccv3`, `chara`, `card.json`, `module.risum`, `json`, `line 3`, `module`, `preset` or `text`.
     pub label: String,
     /// The document as written; for plain text, one text.
     pub value: Value,
@@ -111,14 +111,24 @@ impl Contents {
         labelled(chunks::CCV3).or_else(|| labelled(chunks::CHARA)).or_else(|| self.documents.first())
     }
 
-    /// The document of the whole file: of a chat `{ lines }`, of other files the [`main_of`](Self::main_of).
+    /// The document of the whole file: of a chat `{ lines }`, of other files the [`main_of`](Self::main_of); in a card of an
+    /// archive, `module` is the module that lies beside it.
     #[must_use]
     pub fn whole<'a>(&self, chunks: impl IntoIterator<Item = &'a str>) -> Value {
         if self.container == Container::Jsonl {
             let lines = self.documents.iter().map(|document| document.value.clone()).collect();
             return Value::map([("lines".into(), Value::list(lines))].into_iter().collect());
         }
-        self.main_of(chunks).map(|document| document.value.clone()).unwrap_or_default()
+        let main = self.main_of(chunks).map(|document| document.value.clone()).unwrap_or_default();
+        let module = self.documents.iter().find(|document| document.label == charx::MODULE);
+        match (module, main.as_map()) {
+            (Some(module), Some(card)) if !card.contains_key("module") => {
+                let mut card = card.clone();
+                card.insert("module".into(), module.value.clone());
+                Value::map(card)
+            }
+            _ => main,
+        }
     }
 
     /// The main document where a picture may hold a card more than once: the first of these chunks that it has, such as

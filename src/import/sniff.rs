@@ -35,6 +35,7 @@ pub(super) fn container(name: &str, bytes: &[u8]) -> Result<Container, Fault> {
     let body = bytes.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(bytes).trim_ascii_start();
     match body.first() {
         None => Err(unknown(name, "is empty", "export the file again; nothing was written to it")),
+        Some(b'{' | b'[') if is_text(name, body) => text_or_unknown(name, bytes),
         Some(b'{') if is_jsonl(name, body) => Ok(Container::Jsonl),
         Some(b'{' | b'[') => Ok(Container::Json),
         Some(_) => text_or_unknown(name, bytes),
@@ -66,6 +67,24 @@ fn is_text_but_for_a_few_bytes(bytes: &[u8]) -> bool {
     let head = bytes.get(..4096).unwrap_or(bytes);
     let odd = head.iter().filter(|b| !b.is_ascii() || (b.is_ascii_control() && !b.is_ascii_whitespace())).count();
     !head.contains(&0) && odd * 10 < head.len()
+}
+
+/// Whether `body`, which begins with `{` or `[`, is a text and no JSON, because nothing in JSON goes on like that:
+/// `{{user}} is …`, `[A note]`. A file that is named as JSON is meant to be JSON.
+fn is_text(name: &str, body: &[u8]) -> bool {
+    let lower = name.to_ascii_lowercase();
+    if lower.ends_with(".json") || named_jsonl(name) {
+        return false;
+    }
+    let (open, rest) = body.split_first().map_or((0, body), |(open, rest)| (*open, rest.trim_ascii_start()));
+    let literal = ["true", "false", "null"].iter().any(|word| rest.starts_with(word.as_bytes()));
+    match rest.first() {
+        None => false,
+        Some(b'"') => false,
+        Some(b'}') => open != b'{',
+        Some(b'{' | b'[' | b']' | b'-' | b'0'..=b'9') => open != b'[',
+        Some(_) => open == b'{' || !literal,
+    }
 }
 
 /// Whether `body`, which begins with `{`, has one object per line. The first line decides; if it is broken, the

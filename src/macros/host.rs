@@ -371,7 +371,7 @@ impl Grammar for Macros<'_> {
 const MOST_TOLD: usize = 10_000;
 
 /// The maximum length of a text in such a record.
-fn cut(text: &Arc<str>) -> String {
+fn cut(text: &str) -> String {
     text.chars().take(1000).collect()
 }
 
@@ -389,8 +389,8 @@ impl Macros<'_> {
         let mut told = self.st.macros.borrow_mut();
         if told.len() < MOST_TOLD {
             told.push(Expansion {
-                name: name.to_owned(),
-                args: args.iter().map(cut).collect(),
+                name: cut(name),
+                args: args.iter().map(|text| cut(text)).collect(),
                 result: if let MacroResult::Text(text) = result { Some(cut(text)) } else { None },
                 at,
                 pass: self.st.pass.borrow().to_string(),

@@ -14,6 +14,10 @@ use crate::text::macros::stack::{Closed, Opened, StackHost, expand};
 use crate::text::macros::{Called, Expanded, Grammar, MacroHost, MacroResult, Offset};
 use crate::text::written::Shown as _;
 
+/// The longest name that is looked up, in bytes, with what does not count in it: a frame that closes nothing known may hold
+/// all of the text behind its opening.
+const LONGEST_NAME: usize = 1_000;
+
 /// Expands the text of `macros` with a stack.
 pub(super) fn run(macros: &Macros<'_>, limits: Limits) -> Expanded {
     let given = &macros.given;
@@ -55,8 +59,10 @@ impl Macros<'_> {
     }
 
     /// The words of a head: what stands between its blanks, without what belongs to the name.
-    fn words(head: &str) -> Vec<Value> {
-        head.split(' ').skip(1).map(Value::text).collect()
+    fn words(&self, head: &str) -> Vec<Value> {
+        let words: Vec<Value> = head.split(' ').skip(1).map(Value::text).collect();
+        self.st.nesting.work(words.len());
+        words
     }
 
     fn head(&self, open: &Open) -> Map {
@@ -64,7 +70,7 @@ impl Macros<'_> {
         let args: Vec<Value> = separated.map_or_else(Vec::new, |sep| open.head.split(sep).skip(1).map(Value::text).collect());
         let cells = [
             ("head", Value::Text(open.head.clone())),
-            ("words", Value::list(Self::words(&open.head))),
+            ("words", Value::list(self.words(&open.head))),
             ("args", Value::list(args)),
             ("value", open.value.clone()),
             ("holds", Value::Bool(open.holds)),
@@ -117,7 +123,7 @@ impl Macros<'_> {
         let head: Arc<str> = tag.get(name.len()..).unwrap_or_default().into();
         let mut open = Open { block, head, value: Value::Null, holds: true };
         let Some(row) = self.table.blocks.get(block) else { return Ok(None) };
-        let words = Self::words(&open.head);
+        let words = self.words(&open.head);
         if words.len() < row.words || !self.condition(row.when.as_ref())? {
             return Ok(None);
         }
@@ -244,7 +250,7 @@ impl StackHost for Macros<'_> {
         }
         let separator = syntax.first_separator(tag);
         let name = separator.map_or(tag, |(end, _)| tag.get(..end).unwrap_or_default());
-        let found = self.table.find(name);
+        let found = if name.len() > LONGEST_NAME { None } else { self.table.find(name) };
         if found.is_none() && !self.table.engine.empties && self.knows_rows_only() {
             return MacroResult::Unknown;
         }
@@ -254,6 +260,7 @@ impl StackHost for Macros<'_> {
             // arguments that the macro does not take are left out
             args.split(sep).take(most).map(own).collect()
         });
+        self.st.nesting.work(args.len());
         self.asked(name, found.map(|found| found.id), &args, tag, at)
     }
 

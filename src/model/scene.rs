@@ -9,6 +9,9 @@ use rustc_hash::FxHashMap;
 
 use super::{Hook, HookView, Map, Value, WorkLimits};
 
+/// The most steps of a path that a key of a scene is.
+const MAX_STEPS: usize = 32;
+
 /// A function of the embedding program that conditions and scripts call: it takes the current item (a table) and
 /// returns a value, or a message that becomes an error of the build.
 pub type HostFn = Arc<dyn Fn(&Value) -> Result<Value, String> + Send + Sync>;
@@ -40,7 +43,28 @@ impl Scene {
     /// A scene over JSON data, everything else as in the default. Data that is not an object counts as an empty scene.
     #[must_use]
     pub fn new(data: &serde_json::Value) -> Self {
-        Self { data: Value::from(data), ..Self::default() }
+        Self { data: Self::of_written(Value::from(data)).0, ..Self::default() }
+    }
+
+    /// The data of a scene as files and programs write it: a key with dots (`"names.char"`) is a path, as it is in TOML
+    /// without quotes. Keys of tables inside are names of data and stay as they are. Also the first such key whose value
+    /// another key gives too; the later of them counts.
+    pub(crate) fn of_written(written: Value) -> (Value, Option<Arc<str>>) {
+        let Some(map) = written.as_map().filter(|map| map.keys().any(|key| key.contains('.'))) else { return (written, None) };
+        let (mut data, mut twice) = (Value::map(Map::default()), None);
+        for (key, value) in map {
+            let mut names: Vec<&str> = key.split('.').collect();
+            if names.len() > MAX_STEPS || names.contains(&"") {
+                names = vec![key];
+            }
+            let mut own = Value::Null;
+            put(&mut own, &names, value.clone());
+            if twice.is_none() && clash(&own, &data) {
+                twice = Some(key.clone());
+            }
+            data = own.over(data);
+        }
+        (data, twice)
     }
 
     /// Adds a function that conditions call as `{ host = "name" }`; it replaces a function of the same name.
@@ -82,6 +106,14 @@ impl Scene {
     pub fn merge(&mut self, over: Value) {
         let below = std::mem::take(&mut self.data);
         self.data = over.over(below);
+    }
+}
+
+/// Whether two trees give one value, each its own.
+fn clash(one: &Value, other: &Value) -> bool {
+    match (one, other) {
+        (Value::Map(one), Value::Map(other)) => one.iter().any(|(key, value)| other.get(key).is_some_and(|other| clash(value, other))),
+        (one, other) => !one.is_null() && !other.is_null(),
     }
 }
 

@@ -49,7 +49,9 @@ pub(super) fn collect(layers: &[LayerDocs], report: &mut Report) -> Vec<Allow> {
 impl Allow {
     /// Whether it accepts a diagnostic.
     pub(crate) fn accepts(&self, found: &Diagnostic, pack: &Pack) -> bool {
+        // a stranger's pack must not keep quiet what is not about its rules
         found.severity != Severity::Error
+            && found.code.known().is_none_or(|code| code.raised() != Raised::Elsewhere)
             && found.code == *self.code
             && self.within.as_deref().is_none_or(|name| concerns(found, name, pack))
     }

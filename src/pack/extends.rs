@@ -300,9 +300,10 @@ impl<'a> Resolver<'a> {
                 self.fail(complaint.at(entry.span).help("extend fewer packs"));
                 return;
             }
-            let before = self.report.counts().0;
+            let before = self.report.items().len();
             let found = found.or_else(|| self.by_name(&entry.name));
-            self.complete &= self.report.counts().0 == before;
+            let new = self.report.items().iter().skip(before);
+            self.complete &= new.filter(|d| d.severity == Severity::Error).count() == 0;
             match found {
                 Some(pack) => self.visit(pack),
                 None => self.missing(entry),
@@ -318,7 +319,9 @@ impl<'a> Resolver<'a> {
         let (own, above) = near.split_at(usize::from(has_own).min(near.len()));
         let beside = own.iter().find_map(|folder| library::find_in(folder, name, self.report));
         let found = beside.or_else(|| if library::is_name(name) { self.library.find(name, self.report) } else { None });
-        found.or_else(|| above.iter().find_map(|folder| library::find_in(folder, name, self.report)))
+        let found = found.or_else(|| above.iter().find_map(|folder| library::find_in(folder, name, self.report)))?;
+        self.report.extend(library::shadow(&found, self.library).into_iter().collect());
+        Some(found)
     }
 
     /// The pack in the folder that an entry names, such as `../x`, with the name that its manifest gives it.
@@ -437,8 +440,16 @@ impl<'a> Resolver<'a> {
 
     fn extends_of(&mut self, root: &Node) -> Vec<Extends> {
         let list = root.get("extends").and_then(Node::as_list).unwrap_or(&[]);
+        if let Some(first) = list.get(MAX_PACKS) {
+            let message = format!("more than {MAX_PACKS} packs stand on each other: `extends` has {} entries", list.len());
+            self.fail(
+                Diagnostic::new(Code::PackMissing, message)
+                    .at(first.span)
+                    .help("extend fewer packs; the entries from here on are not read"),
+            );
+        }
         let mut out = Vec::new();
-        for item in list {
+        for item in list.iter().take(MAX_PACKS) {
             // a name alone means any release of the pack
             let named = item.as_text().map(|t| (t, item.span)).or_else(|| item.get("name").and_then(|n| Some((n.as_text()?, n.span))));
             let Some((name, span)) = named else { continue };

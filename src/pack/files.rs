@@ -4,14 +4,13 @@
 //! opened, and links that lead out of the pack's own folder are not followed.
 
 use std::collections::HashSet;
-use std::fs::{self, File};
-use std::io::Read;
+use std::fs;
 use std::path::{Path, PathBuf};
 
 use indexmap::IndexMap;
 
 use super::endings;
-use crate::diag::{Code, Diagnostic, Report, memory};
+use crate::diag::{Code, Diagnostic, Report, file, memory};
 
 /// Largest single file, in bytes (4 MiB).
 pub const MAX_FILE: u64 = 4 << 20;
@@ -361,32 +360,15 @@ impl Walk<'_> {
     }
 }
 
-/// Reads a file of at most `limit` bytes; its size is checked before it is opened, and again while reading.
+/// Reads a file of at most `limit` bytes.
 fn read_bounded(path: &Path, shown: &str, limit: u64, report: &mut Report) -> Option<Vec<u8>> {
-    let size = match fs::metadata(path) {
-        Ok(data) if data.is_file() => data.len(),
-        Ok(_) => {
-            report.push(Diagnostic::new(Code::FileMissing, format!("`{shown}` is not a file")).help("name a file"));
-            return None;
+    match file::read(path, limit) {
+        Ok(bytes) if bytes.len() as u64 > limit => {
+            let message = format!("`{shown}` is larger than {} MiB", limit >> 20);
+            report.push(Diagnostic::new(Code::FileTooLarge, message).help("split it into several files"));
+            None
         }
-        Err(error) => {
-            missing(shown, &error, report);
-            return None;
-        }
-    };
-    let too_large = |report: &mut Report| {
-        let message = format!("`{shown}` is larger than {} MiB", limit >> 20);
-        report.push(Diagnostic::new(Code::FileTooLarge, message).help("split it into several files"));
-        None
-    };
-    if size > limit {
-        return too_large(report);
-    }
-    let mut bytes = Vec::new();
-    let read = File::open(path).and_then(|file| file.take(limit + 1).read_to_end(&mut bytes));
-    match read {
-        Ok(_) if bytes.len() as u64 > limit => too_large(report),
-        Ok(_) => Some(bytes),
+        Ok(bytes) => Some(bytes),
         Err(error) => {
             missing(shown, &error, report);
             None
@@ -396,23 +378,12 @@ fn read_bounded(path: &Path, shown: &str, limit: u64, report: &mut Report) -> Op
 
 /// How a file begins; nothing of one that cannot be read, because it is no part of the pack.
 fn head(path: &Path) -> Vec<u8> {
-    let mut bytes = Vec::new();
-    let read = File::open(path).and_then(|file| file.take(endings::HEAD as u64).read_to_end(&mut bytes));
-    if read.is_ok() { bytes } else { Vec::new() }
+    file::read(path, endings::HEAD as u64).unwrap_or_default()
 }
 
 fn missing(shown: &str, error: &std::io::Error, report: &mut Report) {
-    let message = format!("`{shown}` cannot be read: {}", reason(error));
+    let message = format!("`{shown}` cannot be read: {}", file::reason(error));
     report.push(Diagnostic::new(Code::FileMissing, message).help("check the path and its permissions"));
-}
-
-/// The system's reason without its number, in lower case.
-fn reason(error: &std::io::Error) -> String {
-    match error.kind() {
-        std::io::ErrorKind::NotFound => "there is no such file or folder".to_owned(),
-        std::io::ErrorKind::PermissionDenied => "permission denied".to_owned(),
-        kind => kind.to_string(),
-    }
 }
 
 /// A path as the user would type it, with `/`.

@@ -186,10 +186,11 @@ impl<'a> Merger<'a> {
         let verb = changed_verb(&new, old);
         let taken = self.taken(&new, old);
         let unchanged = self.unchanged(&new, old).filter(|_| stale.is_none() && verb.is_none() && taken.is_none());
+        let dropped = self.dropped(&new, old);
         let old_span = old.span;
         // a pass keeps its verb, so that its terms are not reported too
         let keeps_verb = verb.is_some();
-        stale.into_iter().chain(verb).chain(taken).chain(unchanged).for_each(|complaint| self.complain(complaint));
+        stale.into_iter().chain(verb).chain(taken).chain(unchanged).chain(dropped).for_each(|complaint| self.complain(complaint));
         self.conflicts(&new);
         self.check_edit(&new);
         let Some(row) = self.merged.tables.get_mut(&new.table).and_then(|rows| rows.get_mut(&new.name)) else { return };

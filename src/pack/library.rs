@@ -11,7 +11,7 @@ use std::sync::OnceLock;
 use include_dir::{Dir, include_dir};
 
 use super::files::{self, PackFiles, RuleFile};
-use crate::diag::Report;
+use crate::diag::{Code, Diagnostic, Report};
 use crate::reading::KeyPlace;
 
 #[cfg(not(rules_on_disk))]
@@ -59,6 +59,12 @@ pub trait Library {
 
     /// The names of all packs of the library, for "did you mean".
     fn names(&self) -> Vec<String>;
+
+    /// Whether somebody has named a folder of packs. In any other one, a pack that has the name of a shipped pack and other
+    /// rules is warned of.
+    fn is_named(&self, _folder: &Path) -> bool {
+        true
+    }
 }
 
 /// The usual library: folders that hold packs by name, searched in order, then the shipped packs.
@@ -66,6 +72,8 @@ pub trait Library {
 pub struct Shelf {
     /// Folders that hold pack folders.
     pub folders: Vec<PathBuf>,
+    /// Those of the folders that nobody has named: they are searched because of where they lie.
+    pub near: Vec<PathBuf>,
     /// Whether the shipped packs are left out.
     pub bare: bool,
 }
@@ -85,6 +93,35 @@ impl Library for Shelf {
         names.dedup();
         names
     }
+
+    fn is_named(&self, folder: &Path) -> bool {
+        let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
+        let mut named = self.folders.iter().filter(|known| !self.near.contains(known));
+        self.near.is_empty() || named.any(|known| real(known) == real(folder))
+    }
+}
+
+/// The warning about a pack that stands in the place of a shipped one with other rules, in a folder that nobody has named.
+pub(super) fn shadow(pack: &PackFiles, library: &dyn Library) -> Option<Diagnostic> {
+    let folder = pack.folder.as_ref()?;
+    let around = files::parent(folder)?;
+    let around = if around.as_os_str().is_empty() { Path::new(".") } else { &around };
+    if library.is_named(around) || is_shipped(pack, &shipped(&pack.name)?) {
+        return None;
+    }
+    let shown = folder.display().to_string().replace('\\', "/");
+    let message = format!("`{shown}` stands in the place of the shipped pack `{}`", pack.name);
+    let around = around.display().to_string().replace('\\', "/");
+    let help = format!("if that is not meant, remove `{shown}`; if it is, name its folder in the environment: `TAPSTER_PACKS={around}`");
+    Some(Diagnostic::new(Code::PackShadow, message).help(help))
+}
+
+/// Whether a pack holds the same rules, scripts and templates as a shipped one.
+pub(crate) fn is_shipped(pack: &PackFiles, shipped: &PackFiles) -> bool {
+    let parts = |pack: &'_ PackFiles| -> Vec<(String, Vec<u8>)> {
+        pack.files.iter().chain(pack.assets.values()).map(|file| (file.path_in_pack.clone(), file.bytes.clone())).collect()
+    };
+    parts(pack) == parts(shipped)
 }
 
 /// The pack `name` inside `folder`. A name is one word, so it cannot lead to another folder.
@@ -117,26 +154,33 @@ pub fn shipped_names() -> Vec<String> {
     names
 }
 
-/// The names of the shipped packs that say how files of other programs are read, those with most formats first; packs
-/// that extend them can read the same files.
+/// The names of the shipped packs that are recommended for files of other programs, those for most formats first.
 #[must_use]
 pub fn shipped_readers() -> &'static [String] {
     // the help of every verb names them, and is made each time the program starts
     static READERS: OnceLock<Vec<String>> = OnceLock::new();
-    // a format that makes another one is a conversion, and reads nothing into a scene
-    let formats = |name: &str| -> usize {
-        let count = |bytes: &[u8]| {
-            let lines = |start: &str| bytes.split(|byte| *byte == b'\n').filter(|line| line.starts_with(start.as_bytes())).count();
-            lines("[[format]]").saturating_sub(lines("makes ="))
-        };
-        files_of_shipped(name).filter(|(path, _)| path.ends_with(".toml")).map(|(_, bytes)| count(bytes)).sum()
-    };
     READERS.get_or_init(|| {
+        let formats = |name: &str| recommended_formats(files_of_shipped(name)).len();
         let mut readers: Vec<(usize, String)> = shipped_names().into_iter().map(|name| (formats(&name), name)).collect();
         readers.retain(|(count, _)| *count > 0);
         readers.sort_by(|(a, _), (b, _)| b.cmp(a));
         readers.into_iter().map(|(_, name)| name).collect()
     })
+}
+
+/// The formats for whose files a pack is recommended, by the manifest among its files.
+pub fn recommended_formats<'f>(files: impl IntoIterator<Item = (&'f str, &'f [u8])>) -> Vec<String> {
+    #[derive(Default, serde::Deserialize)]
+    struct Manifest {
+        #[serde(default)]
+        recommended: Vec<String>,
+    }
+    let read = |(path, bytes): (&str, &[u8])| match path {
+        "pack.toml" => toml::from_slice::<Manifest>(bytes).ok(),
+        "pack.json" => serde_json::from_slice(bytes).ok(),
+        _ => None,
+    };
+    files.into_iter().find_map(read).unwrap_or_default().recommended
 }
 
 /// Whether a shipped pack says this of where the key of a dialect goes. A pack of the library may have the name of a

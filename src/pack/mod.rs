@@ -164,7 +164,10 @@ pub fn load_cases(start: &Start, library: &dyn Library, schemas: &Schemas) -> (R
     let files = open(start, library, &mut Report::default()).unwrap_or_default();
     for file in &files.cases {
         // they are only checked here, not run
-        let _ = read::read(file, &files.name, &mut sources, schemas, &mut report);
+        let mut own = Report::default();
+        if read::read(file, &files.name, &mut sources, schemas, &mut own).is_none_or(|doc| !doc.is_data()) {
+            report.extend(own);
+        }
     }
     report.sort();
     (report, sources)
@@ -203,10 +206,17 @@ pub fn load_read(file: &RuleFile, schemas: &Schemas) -> (Option<Document>, Repor
 
 fn open(start: &Start, library: &dyn Library, report: &mut Report) -> Option<PackFiles> {
     let name = match start {
-        Start::Folder(folder) => return files::read_folder(folder, report),
+        Start::Folder(folder) => {
+            let pack = files::read_folder(folder, report)?;
+            // a single word may have been meant as the name of the shipped pack
+            let is_word = folder.file_name() == Some(folder.as_os_str());
+            report.extend(Some(&pack).filter(|_| is_word).and_then(|pack| library::shadow(pack, library)).into_iter().collect());
+            return Some(pack);
+        }
         Start::Name(name) => name,
     };
     let found = if library::is_name(name) { library.find(name, report) } else { None };
+    report.extend(found.as_ref().and_then(|pack| library::shadow(pack, library)).into_iter().collect());
     if found.is_none() {
         let names = library.names();
         let help = suggest::help(name, names.iter().map(String::as_str));

@@ -20,6 +20,13 @@ pub struct Document {
 }
 
 impl Document {
+    /// Whether it says nothing of rules or rule tests: among the cases of a pack it is a scene, a preset, a card or other data
+    /// that they are run with.
+    pub(crate) fn is_data(&self) -> bool {
+        let is_of_rules = |key: &str| matches!(key, "kind" | "case") || suggest::is_misspelt_key(key, "kind");
+        self.kind.is_empty() && self.table().is_some_and(|table| !table.keys().any(|key| is_of_rules(key)))
+    }
+
     /// The top-level fields.
     pub(super) fn table(&self) -> Option<&Table> {
         self.root.as_table()

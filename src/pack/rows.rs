@@ -10,7 +10,7 @@ use crate::template;
 /// Top-level keys of every file that are neither rows nor values.
 const META: &[&str] = &["kind", "version", "about", "arrange", "allow"];
 /// The same, in a pack's manifest.
-const META_PACK: &[&str] = &["name", "release", "engine", "licence", "authors", "extends", "homepage", "repository"];
+const META_PACK: &[&str] = &["name", "release", "engine", "licence", "authors", "extends", "homepage", "repository", "recommended"];
 /// The same, in an overlay.
 const META_OVERLAY: &[&str] = &["name", "release", "extends", "direction", "licence", "authors"];
 /// The same, in a case file: what runs, and on which rules.

@@ -39,28 +39,6 @@ struct Inner {
     mentioned: OnceLock<Mentioned>,
 }
 
-/// The most errors that a load reports, and the most other diagnostics.
-const MAX_REPORTED: usize = 300;
-
-/// Keeps the first errors and the first other diagnostics of a sorted report, and says how many more there are.
-fn bound(report: &mut Report) {
-    let (errors, others) = report.counts();
-    let (mut kept_errors, mut kept_others) = (0, 0);
-    report.retain(|d| {
-        let kept = if d.severity == Severity::Error { &mut kept_errors } else { &mut kept_others };
-        *kept += 1;
-        *kept <= MAX_REPORTED
-    });
-    for (count, what, severity) in [(errors, "errors", Severity::Error), (others, "warnings", Severity::Warning)] {
-        if count > MAX_REPORTED {
-            let message = format!("{} more {what} are not shown", count - MAX_REPORTED);
-            let mut more = Diagnostic::new(Code::BoundExceeded, message).help("correct the others first");
-            more.severity = severity;
-            report.push(more);
-        }
-    }
-}
-
 /// Whether a code is about the shape of a single value, as a schema checks it.
 fn is_shape(code: &DiagnosticCode) -> bool {
     matches!(code.known(), Some(Code::SchemaUnknownKey | Code::SchemaType | Code::SchemaValue))
@@ -100,6 +78,7 @@ impl Ruleset {
         let _compiling = suggest::bounded();
         let Some(pack) = pack else {
             causes::wrong_pack(&mut report);
+            report.shorten();
             return Err(PackError { report, sources });
         };
         // the compiler's diagnostics are added to those of loading, so that one run shows every mistake
@@ -137,10 +116,10 @@ impl Ruleset {
         let unsettled = super::allow::apply(&allowed, &pack, &mut report);
         if report.has_errors() {
             report.sort();
-            bound(&mut report);
+            report.shorten();
             return Err(PackError { report, sources: pack.sources });
         }
-        bound(&mut report);
+        report.shorten();
         Ok(Self(Arc::new(Inner {
             pack,
             programs,

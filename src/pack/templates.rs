@@ -35,7 +35,7 @@ pub struct Opened {
 /// `asked` says what the template must fit.
 ///
 /// # Errors
-/// All mistakes of the first step that finds any: syntax, schema and task, sources, structure.
+/// All mistakes: of the syntax alone, or of schema, task, sources and structure.
 pub fn open_template(file: &RuleFile, asked: &Asked<'_>) -> Result<Opened, PackError> {
     let (mut sources, mut report) = (Sources::default(), Report::default());
     let template = compile_file(file, asked, &mut sources, &mut report);

@@ -4,10 +4,12 @@
 //! Only the text of an answer is changed. Calls of tools, their results and directives pass untouched, because they
 //! are data and not prose.
 
-use serde_json::{Map, Value as Json, json};
+use std::collections::HashSet;
+
+use serde_json::{Value as Json, json};
 
 use super::{Reply, RunError, RunnerConfig};
-use crate::assemble::run;
+use crate::assemble::{run, run_values};
 use crate::model::plan::Block;
 use crate::model::{Plan, Scene, Value};
 
@@ -51,13 +53,13 @@ pub fn reply(config: &RunnerConfig, plan: &Plan, reply: &Reply) -> Result<Reply,
 /// # Errors
 /// [`RunError::Build`] if the program fails.
 pub fn in_language(config: &RunnerConfig, plan: &Plan) -> Result<Plan, RunError> {
-    let blocks: Json = plan.blocks.iter().map(|block| block.fields.to_json()).collect();
-    let known: Vec<String> = plan.blocks.iter().map(|block| block.text("id")).collect();
-    let ran = run(&config.rules, LANGUAGE, &scene(config, plan, None), &[("blocks", blocks)])?;
+    let blocks: Vec<Value> = plan.blocks.iter().map(|block| block.fields.clone()).collect();
+    let known: HashSet<String> = plan.blocks.iter().map(|block| block.text("id")).collect();
+    let ran = run_values(&config.rules, &[LANGUAGE], &scene(config, plan, None), &[("blocks", blocks)])?;
     let mut plan = plan.clone();
     for (at, fields) in ran.list("blocks").into_iter().enumerate() {
         let id = fields.get("id").map(Value::to_text).unwrap_or_default();
-        if !known.iter().any(|known| **known == *id) {
+        if !known.contains(&*id) {
             plan.blocks.insert(at.min(plan.blocks.len()), Block { fields, tokens: 0, history: Vec::new() });
         }
     }
@@ -66,13 +68,16 @@ pub fn in_language(config: &RunnerConfig, plan: &Plan) -> Result<Plan, RunError>
 
 /// The scene of the plan with what the configuration says laid over it.
 fn scene(config: &RunnerConfig, plan: &Plan, reply: Option<Json>) -> Scene {
-    let mut data = plan.scene.to_json().as_object().cloned().unwrap_or_default();
+    // the chat of the plan may be very long, so nothing of it is copied
+    let mut scene = Scene { data: plan.scene.clone(), ..plan.given.clone() };
     for key in READ {
-        let given = config.values.get(key).and_then(Json::as_object).cloned().unwrap_or_default();
-        let mut own: Map<String, Json> = data.get(key).and_then(Json::as_object).cloned().unwrap_or_default();
-        own.extend(given);
-        data.insert(key.to_owned(), Json::Object(own));
+        let mut own = scene.get(key).as_map().cloned().unwrap_or_default();
+        let given = config.values.get(key).and_then(Json::as_object).into_iter().flatten();
+        own.extend(given.map(|(name, value)| (name.as_str().into(), Value::from(value))));
+        scene.set(key, Value::map(own));
     }
-    data.extend(reply.map(|reply| ("reply".to_owned(), reply)));
-    Scene { data: Value::from(&Json::Object(data)), ..plan.given.clone() }
+    if let Some(reply) = reply {
+        scene.set("reply", Value::from(&reply));
+    }
+    scene
 }

@@ -9,6 +9,8 @@ use std::sync::Arc;
 
 use base64::Engine;
 
+use crate::diag::file;
+
 /// The secret of an account at a provider.
 #[derive(Clone)]
 pub struct Key(Arc<Secret>);
@@ -65,13 +67,15 @@ impl Key {
     /// # Errors
     /// The file cannot be read, or what it holds can be no key.
     pub fn from_file(path: &Path) -> Result<Self, KeyError> {
-        use std::io::Read;
         let shown = path.display();
-        let unreadable = |e: std::io::Error| KeyError(format!("the file `{shown}` cannot be read: {e}"));
-        let mut text = Vec::new();
-        let file = std::fs::File::open(path).map_err(unreadable)?;
-        file.take(LONGEST as u64 + 3).read_to_end(&mut text).map_err(unreadable)?;
-        Self::parse(&String::from_utf8_lossy(&text)).map_err(|why| KeyError(format!("the file `{shown}` {why}")))
+        let text = file::read(path, LONGEST as u64 + 2)
+            .map_err(|error| KeyError(format!("the file `{shown}` cannot be read: {}", file::reason(&error))))?;
+        Self::from_bytes(&text, path)
+    }
+
+    /// The key that was read from a file.
+    pub(crate) fn from_bytes(text: &[u8], path: &Path) -> Result<Self, KeyError> {
+        Self::parse(&String::from_utf8_lossy(text)).map_err(|why| KeyError(format!("the file `{}` {why}", path.display())))
     }
 
     fn parse(text: &str) -> Result<Self, String> {

@@ -18,6 +18,7 @@ pub mod fetch;
 pub mod http;
 pub mod keys;
 mod left;
+pub(crate) mod markup;
 #[cfg(feature = "run")]
 mod pace;
 mod receive;

@@ -89,9 +89,12 @@ impl Lock {
         Ok(lock)
     }
 
-    /// The text of the lock.
+    /// The text of the lock; empty if no pack is locked, because then there is no such file.
     #[must_use]
     pub fn write(&self) -> String {
+        if self.packs.is_empty() {
+            return String::new();
+        }
         let mut lock = self.clone();
         lock.version = 1;
         lock.packs.sort_by(|a, b| a.name.cmp(&b.name));

@@ -4,13 +4,13 @@
 //! `%` and two hex digits. No id can therefore leave the folder, become a hidden file, or collide with another one on a
 //! file system that ignores case.
 
-use std::fs::{self, File};
-use std::io::{ErrorKind, Read, Write};
+use std::fs;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
 
+use super::disk::{self, Readers};
 use super::{Listing, Pending, Refused, Stored, TemplateStore};
-use crate::diag::{Code, Diagnostic};
+use crate::diag::{Code, Diagnostic, file};
 
 /// The largest template, in bytes (4 MiB).
 pub const MAX_TEMPLATE: u64 = 4 << 20;
@@ -64,28 +64,6 @@ impl FolderStore {
         }
     }
 
-    /// Writes a file next to the intended one, under a name that no template has.
-    fn write_beside(&self, bytes: &[u8]) -> std::io::Result<PathBuf> {
-        static NEXT: AtomicU64 = AtomicU64::new(0);
-        loop {
-            let number = NEXT.fetch_add(1, Ordering::Relaxed);
-            let path = self.folder.join(format!(".{}-{number}.tmp", std::process::id()));
-            let mut file = match File::options().write(true).create_new(true).open(&path) {
-                // left behind by a stopped process that had the same process id
-                Err(error) if error.kind() == ErrorKind::AlreadyExists => continue,
-                opened => opened?,
-            };
-            return match file.write_all(bytes).and_then(|()| file.sync_all()) {
-                Ok(()) => Ok(path),
-                Err(error) => {
-                    drop(file);
-                    discard(&path);
-                    Err(error)
-                }
-            };
-        }
-    }
-
     fn listed(&self) -> Result<Listing, Refused> {
         let entries = match fs::read_dir(&self.folder) {
             Ok(entries) => entries,
@@ -118,9 +96,7 @@ impl FolderStore {
         if size > MAX_TEMPLATE {
             return Err(too_large(&path));
         }
-        let mut bytes = Vec::new();
-        let read = File::open(&path).and_then(|file| file.take(MAX_TEMPLATE + 1).read_to_end(&mut bytes));
-        read.map_err(|error| failed("read", &path, &error))?;
+        let bytes = file::read(&path, MAX_TEMPLATE).map_err(|error| failed("read", &path, &error))?;
         if bytes.len() as u64 > MAX_TEMPLATE { Err(too_large(&path)) } else { Ok(Some(Stored { name: path.display().to_string(), bytes })) }
     }
 
@@ -133,12 +109,9 @@ impl FolderStore {
             return Err(taken(id, &path));
         }
         fs::create_dir_all(&self.folder).map_err(|error| failed("made", &self.folder, &error))?;
-        let beside = self.write_beside(bytes).map_err(|error| failed("written", &path, &error))?;
-        let placed = if replace { fs::rename(&beside, &path) } else { place_new(&beside, &path) };
-        placed.map_err(|error| {
-            discard(&beside);
-            if error.kind() == ErrorKind::AlreadyExists { taken(id, &path) } else { failed("written", &path, &error) }
-        })?;
+        let written = if replace { disk::replace } else { disk::create };
+        written(&path, bytes, Readers::Owner)
+            .map_err(|error| if error.kind() == ErrorKind::AlreadyExists { taken(id, &path) } else { failed("written", &path, &error) })?;
         Ok(path.display().to_string())
     }
 
@@ -169,24 +142,6 @@ impl TemplateStore for FolderStore {
     fn remove<'a>(&'a self, id: &'a str) -> Pending<'a, bool> {
         Box::pin(async move { self.delete(id) })
     }
-}
-
-/// Gives a file its final name unless a file has that name, even one that was created in the meantime. A file system
-/// without links is trusted to have none.
-fn place_new(beside: &Path, path: &Path) -> std::io::Result<()> {
-    match fs::hard_link(beside, path) {
-        Ok(()) => {
-            discard(beside);
-            Ok(())
-        }
-        Err(error) if error.kind() == ErrorKind::AlreadyExists => Err(error),
-        Err(_) => fs::rename(beside, path),
-    }
-}
-
-/// Removes a temporary file; one that is left behind does no harm, because no template has its name.
-fn discard(path: &Path) {
-    let _ = fs::remove_file(path);
 }
 
 /// The file name for an id, without the extension.

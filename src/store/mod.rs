@@ -8,6 +8,7 @@
 //!
 //! The futures of the interfaces do not depend on a runtime, those of `SqlStore` on `tokio`.
 
+pub(crate) mod disk;
 mod folder;
 mod sessions;
 #[cfg(feature = "store")]

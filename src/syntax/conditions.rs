@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use crate::diag::{Code, Data, Diagnostic, Node, Span, Table, inside, suggest};
+use crate::diag::{Code, Data, Diagnostic, Node, Span, Table, inside, short, suggest};
+use crate::text::pattern::Pattern;
 use crate::text::script::{Script, ScriptPlace};
 
 use crate::model::Value;
@@ -61,8 +62,13 @@ impl CompileContext<'_> {
         if table.contains_key("of") {
             let is = table.get("is").map(|f| f.node.clone());
             let query = self.query(table);
-            if let (Some(is), Some(query)) = (&is, &query) {
-                self.check_presence(is, query);
+            match (&is, &query) {
+                (Some(is), Some(query)) => self.check_presence(is, query),
+                (None, Some(query)) if query.count => {
+                    let help = "write `is = { gt = 0 }`, or leave out `count`: a query without `is` holds if it finds something";
+                    self.fail(Code::ConditionType, node.span, "a number is never empty, so that this always holds", Some(help.into()));
+                }
+                _ => {}
             }
             let test = is.map_or(Test::Nonempty(true), |n| self.test(&n, None));
             return query.map_or(Cond::Const(false), |q| Cond::Query(Box::new(q), test));
@@ -138,7 +144,7 @@ impl CompileContext<'_> {
 
     fn rhai(&mut self, node: &Node) -> Cond {
         let source = node.as_text().unwrap_or("");
-        match Script::compile_among(source, &mut self.script_tokens) {
+        match Script::compile_among(source, &mut self.script_bytes) {
             Ok(script) => {
                 let place = self.pack.sources.place(inside::place_in_text(&self.pack.sources, node, 0));
                 let origin = place.map(|place| ScriptPlace { file: place.file, line: place.line, column: place.column });
@@ -173,11 +179,16 @@ impl CompileContext<'_> {
     fn path_test(&mut self, key: &str, key_span: Span, node: &Node, mode: Mode) -> Cond {
         if let Some(table) = node.as_table() {
             // an unquoted dotted key in TOML, `a.b = x`, is the path `a.b`
-            let deeper: Vec<_> = table.iter().filter(|(k, _)| !TESTS.contains(&k.as_ref())).collect();
+            let (tests, deeper): (Vec<_>, Vec<_>) = table.iter().partition(|(k, _)| TESTS.contains(&k.as_ref()));
             if !deeper.is_empty() && !names::is_form(table) {
                 let known = self.plausible(&deeper, key, mode);
                 if known {
-                    let all: Vec<Cond> = deeper.iter().map(|(k, f)| self.cond_key(&format!("{key}.{k}"), f.key, &f.node, mode)).collect();
+                    let mut all: Vec<Cond> =
+                        deeper.iter().map(|(k, f)| self.cond_key(&format!("{key}.{k}"), f.key, &f.node, mode)).collect();
+                    if !tests.is_empty() {
+                        let own = tests.into_iter().map(|(word, field)| (word.clone(), field.clone())).collect();
+                        all.push(self.path_test(key, key_span, &Node { span: node.span, data: Data::Table(own) }, mode));
+                    }
                     return Cond::All(all.into());
                 }
                 for (word, field) in deeper {
@@ -308,7 +319,18 @@ impl CompileContext<'_> {
         if deeper.iter().any(|(word, _)| is_test(word)) {
             return false;
         }
-        deeper.iter().all(|(word, _)| if scene { self.names.knows_path(&format!("{bare}.{word}")) } else { bare.starts_with("meta") })
+        if scene {
+            return deeper.iter().all(|(word, _)| self.names.knows_path(&format!("{bare}.{word}")));
+        }
+        // what is below a field of items is not declared; a text or a number has nothing below it
+        let (field, is_below) = bare.split_once('.').map_or((bare, false), |(field, _)| (field, true));
+        match self.types().and_then(|types| self.names.field_type(Some(&types), field)) {
+            None | Some(Type::Table | Type::Any) => true,
+            Some(Type::List) => {
+                is_below || deeper.iter().all(|(word, _)| ["count", "last"].contains(&&***word) || word.parse::<usize>().is_ok())
+            }
+            _ => false,
+        }
     }
 
     /// A test; `kind` is the declared type of the subject.
@@ -413,7 +435,7 @@ impl CompileContext<'_> {
                 None => Box::new([self.expr(node)]),
             }),
             "matches" if node.as_text().is_some_and(names::is_reference) => Test::MatchesOf(self.expr(node)),
-            "matches" => Test::Matches(self.pattern(node)),
+            "matches" => Test::Matches(self.test_pattern(node)),
             "exists" => Test::Exists(flag(self)),
             "nonempty" => Test::Nonempty(flag(self)),
             "given" => Test::Given(flag(self)),
@@ -425,6 +447,19 @@ impl CompileContext<'_> {
                 Test::And(Box::new([]))
             }
         }
+    }
+
+    /// The pattern of `matches`, which is not a plain text: that would be found as it is, `^` and all.
+    fn test_pattern(&mut self, node: &Node) -> Arc<Pattern> {
+        let text = node.as_text();
+        if text.is_none_or(|text| Pattern::split(text).is_none()) {
+            let found = text.map_or_else(|| node.kind().to_owned(), |text| format!("`{}`", short::word(text)));
+            let source = text.filter(|text| !text.is_empty()).map_or("…".to_owned(), |text| short::word(&text.replace('/', "\\/")));
+            let help = format!("write `matches = '/{source}/'`; a piece of a text is found by `contains`, and its beginning by `starts`");
+            self.fail(Code::RegexBad, node.span, format!("`matches` takes a pattern `/…/flags`, not {found}"), Some(help));
+            return Arc::new(Pattern::literal(text.unwrap_or_default()));
+        }
+        self.pattern(node)
     }
 
     /// `between = [low, high]`: a bound that is missing or not written is open.

@@ -76,7 +76,7 @@ pub struct CompileContext<'p> {
     /// The pack's scripts.
     pub scripts: Library,
     /// The tokens of all scripts so far, with those inside of rules.
-    pub(super) script_tokens: usize,
+    pub(super) script_bytes: usize,
     /// The current rule, for messages: `pass lore/print, from layer base`.
     pub rule: String,
     /// What `@`, `@outer` … mean; the last element is `@`.
@@ -135,7 +135,7 @@ impl<'p> CompileContext<'p> {
             facts: named::rows(pack, "fact"),
             values: named::rows(pack, "value"),
             scripts: Library::default(),
-            script_tokens: 0,
+            script_bytes: 0,
             rule: String::new(),
             scopes: Vec::new(),
             memo: None,

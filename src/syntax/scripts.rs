@@ -37,7 +37,7 @@ struct Written<'p> {
 pub fn compile(cx: &mut CompileContext<'_>, limits: ScriptLimits) -> Library {
     let found = written(cx);
     let sources: Vec<Source<'_>> = found.iter().map(|s| Source { name: s.name, file: &s.file, text: &s.text }).collect();
-    let engine = Scripts::with_sources(limits, &sources, &mut cx.script_tokens);
+    let engine = Scripts::with_sources(limits, &sources, &mut cx.script_bytes);
     let importing = engine.is_ok();
     let plain = engine.unwrap_or_else(|(name, error)| {
         if let Some(script) = found.iter().find(|script| script.name == name) {

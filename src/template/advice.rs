@@ -134,8 +134,8 @@ impl Advice<'_> {
             let message = format!("`{}` gives no message: it has neither text nor `from`", at.path);
             self.say(Code::TemplateUnused, node.span, message, "write `content` or `from`, or take it away".to_owned());
         }
-        if let Some(field) = node.as_table().and_then(|table| table.get("content")).filter(|_| !from) {
-            self.literal(&field.node, at);
+        if let Some(content) = node.get("content").filter(|_| !from) {
+            self.literal(content, &at.key("content"));
         }
         if !self.revision.knows_flags {
             return;
@@ -154,25 +154,30 @@ impl Advice<'_> {
     }
 
     /// A text that seems to have tags but is sent with its braces, or one with block tags where there are none.
-    fn literal(&mut self, content: &Node, at: &At) {
+    fn literal(&mut self, content: &Node, path: &str) {
         let text = content.as_text().filter(|text| text.contains("{{")).unwrap_or("");
-        let path = at.key("content");
         if text.contains("{{#") && self.revision.leaf == Syntax::Paths {
             let message = format!("`{path}` has a block, `{{{{#…}}}}`, which revision `{}` reads as a path", self.revision.name);
             let other = self.revisions.all().find(|other| other.leaf == Syntax::Expressions);
             let help = other.map(|other| format!("say `revision = \"{}\"`, or use a node of kind `if`", other.name));
             self.say(Code::TemplateDoubtful, content.span, message, help.unwrap_or_else(|| "use a node of kind `if`".to_owned()));
-        } else if text.contains("}}") && !parts::leaf(text, self.revision).has_tags() {
-            let message = format!("`{path}` is sent with its braces: no tag of it can be read");
-            let help = match self.revision.leaf {
-                Syntax::Paths => "write `{{path}}`",
-                Syntax::Expressions => "correct the tags: one mistake makes the whole text literal",
+        } else if let Some(place) = parts::leaf(text, self.revision).broken() {
+            let rest = text.get(place..).unwrap_or_default();
+            let tag = short::word(rest.split_inclusive('}').next().unwrap_or(rest).trim_end_matches('}').trim_end());
+            let (sent, help) = match self.revision.leaf {
+                Syntax::Paths => ("is sent with its braces: it is no tag", "write `{{path}}`"),
+                Syntax::Expressions => {
+                    ("cannot be read, and the whole text is sent with its braces", "write `{{ expression }}`, or close its block")
+                }
             };
-            self.say(Code::TemplateDoubtful, content.span, message, help.to_owned());
+            self.say(Code::TemplateDoubtful, content.span, format!("`{tag}` in `{path}` {sent}"), help.to_owned());
         }
     }
 
     fn each(&mut self, node: &Node, at: &At) {
+        if let Some(text) = node.get("interleave").and_then(|between| between.get("text")) {
+            self.literal(text, &at.key("interleave.text"));
+        }
         if self.revision.knows_flags
             && let Some(between) = node.get("interleave")
             && between.get("text").and_then(Node::as_text).is_none_or(str::is_empty)
@@ -261,7 +266,8 @@ impl Advice<'_> {
 
     /// Slots that no node of the layout places.
     fn unplaced(&mut self, root: &Node) {
-        let layout = root.get("layout").and_then(Node::as_list).unwrap_or(&[]);
+        // a layout that is no list is a mistake of its own
+        let Some(layout) = root.get("layout").and_then(Node::as_list) else { return };
         let slot = |node: &&Node| node.get("kind").and_then(Node::as_text) == Some("slot");
         let placed: HashSet<&str> = layout.iter().filter(slot).filter_map(|node| node.get("name")?.as_text()).collect();
         for (name, field) in root.get("slots").and_then(Node::as_table).into_iter().flatten() {

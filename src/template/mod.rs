@@ -67,26 +67,26 @@ pub struct Asked<'a> {
     pub revisions: Option<&'a Revisions>,
 }
 
-/// Compiles a file of a revision that has passed its schema. Task, sources, structure and texts are checked in this order, and each
-/// check only runs if the previous ones found nothing.
+/// Compiles a file of a revision that has passed its schema.
 ///
 /// # Errors
-/// `schema.value` if the file is written for another task; `template.source` for all unknown sources together;
-/// `template.structure` for the first contradiction of slots, layout and prefixes; `schema.*` for a file that has not
-/// passed its schema.
+/// All mistakes, in this order: `schema.value` if the file is written for another task; `template.source` for all unknown
+/// sources together; `template.structure` for each contradiction of slots, layout and prefixes. `schema.*` for a file that has
+/// not passed its schema.
 pub fn compile(root: &Node, revision: &Arc<Revision>, asked: &Asked<'_>) -> Result<Template, Report> {
-    let wrong = asked.task.and_then(|task| task_differs(root, task));
-    let wrong = wrong.or_else(|| asked.sources.and_then(|sources| lint::check(root, revision, sources)));
-    let wrong = wrong.or_else(|| structure::check(root, revision));
-    let read = match wrong {
-        Some(complaint) => Err(Box::new(complaint)),
-        None => read::template(root, revision),
-    };
-    read.map_err(|complaint| {
-        let mut report = Report::default();
-        report.push(*complaint);
-        report
-    })
+    let mut report = Report::default();
+    asked.task.and_then(|task| task_differs(root, task)).into_iter().for_each(|complaint| report.push(complaint));
+    contradictions(root, revision, asked).into_iter().for_each(|complaint| report.push(complaint));
+    if !report.is_empty() {
+        return Err(report);
+    }
+    read::template(root, revision).map_err(|complaint| Report::from(*complaint))
+}
+
+/// The sources that the task does not offer, and the contradictions of the structure.
+pub(crate) fn contradictions(root: &Node, revision: &Revision, asked: &Asked<'_>) -> Vec<Diagnostic> {
+    let sources = asked.sources.and_then(|sources| lint::check(root, revision, sources));
+    sources.into_iter().chain(structure::check(root, revision)).collect()
 }
 
 /// The diagnostic about a template that is written for another task than the requested one.

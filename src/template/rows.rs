@@ -70,10 +70,12 @@ pub(crate) fn checked(
     asked.task.and_then(|task| super::task_differs(root, task)).into_iter().for_each(|complaint| found.push(complaint));
     let wrong = found.has_errors();
     report.extend(found);
+    report.extend(super::advice(root, revision, revisions, offers));
     if wrong {
+        // the rest is told too, so that one run tells all
+        super::contradictions(root, revision, asked).into_iter().for_each(|complaint| report.push(complaint));
         return None;
     }
-    report.extend(super::advice(root, revision, revisions, offers));
     super::compile(root, revision, asked).map_err(|complaints| report.extend(complaints)).ok()
 }
 

@@ -44,10 +44,26 @@ fn table(map: &Map, rules: &Rules, depth: usize) -> Result<Cond, String> {
             "not" => Cond::Not(Box::new(part(value, rules, depth + 1)?)),
             "rhai" => Cond::Rhai(Arc::new(Script::compile(value.as_str().unwrap_or("")).map_err(|e| e.message)?)),
             "host" => Cond::Host(value.to_text()),
-            path => Cond::test(subject(path, rules), test(value)?, false),
+            path => path_test(path, value, rules, depth + 1)?,
         });
     }
     Ok(Cond::All(all.into()))
+}
+
+/// `path = test`, where a table may hold longer paths: `a.b = test` is `a = { b = test }`.
+fn path_test(path: &str, value: &Value, rules: &Rules, depth: usize) -> Result<Cond, String> {
+    if depth > 32 {
+        return Err("the condition is nested too deeply".into());
+    }
+    let longer = |word: &str| Some(format!("{path}.{word}")).filter(|longer| rules.names.knows_path(longer.trim_start_matches('$')));
+    let Some(map) = value.as_map().filter(|map| map.keys().any(|word| longer(word).is_some())) else {
+        return Ok(Cond::test(subject(path, rules), test(value)?, false));
+    };
+    let one = |(word, value): (&Arc<str>, &Value)| match longer(word) {
+        Some(longer) => path_test(&longer, value, rules, depth + 1),
+        None => Ok(Cond::test(subject(path, rules), word_test(word, value)?, false)),
+    };
+    Ok(Cond::All(map.iter().map(one).collect::<Result<_, _>>()?))
 }
 
 fn subject(path: &str, rules: &Rules) -> Expr {
@@ -89,7 +105,10 @@ fn word_test(word: &str, value: &Value) -> Result<Test, String> {
         "contains" => Test::Contains(own),
         "meets" => Test::Meets(own),
         "starts" => Test::Starts(many()),
-        "matches" => Test::Matches(Arc::new(Pattern::parse(value.as_str().unwrap_or("")).map_err(|e| e.reason)?)),
+        "matches" => match value.as_str().filter(|text| Pattern::split(text).is_some()) {
+            Some(text) => Test::Matches(Arc::new(Pattern::parse(text).map_err(|e| e.reason)?)),
+            None => return Err("`matches` takes a pattern `/…/flags`".into()),
+        },
         "exists" => Test::Exists(value.truthy()),
         "nonempty" => Test::Nonempty(value.truthy()),
         "given" => Test::Given(value.truthy()),

@@ -317,7 +317,7 @@ impl Expr {
                 Value::list(list.iter().map(|e| e.eval(env)).collect::<Result<_, _>>()?)
             }
             Expr::Table(table) => {
-                work::make(table.len().saturating_mul(BYTES_PER_FIELD))?;
+                work::make_table(table.len())?;
                 let mut map = Map::default();
                 for (key, e) in table {
                     map.insert(key.clone(), e.eval(env)?);

@@ -223,7 +223,10 @@ pub fn ruler_cost(env: &Env<'_>, ruler: usize) -> Result<f64, Fault> {
             sum += tokens(&counter, &role)?;
         }
         if let (Some(named), false) = (&ruler.named, name.is_empty()) {
-            sum += tokens(&counter, &name)? + env.eval(named)?.as_f64().unwrap_or(0.0);
+            let added = env.eval(named)?;
+            if !added.is_null() {
+                sum += tokens(&counter, &name)? + added.as_f64().unwrap_or(0.0);
+            }
         }
     }
     Ok(sum.max(0.0))

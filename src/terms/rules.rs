@@ -20,9 +20,6 @@ use super::expr::Expr;
 use super::ledger::{Account, Ruler};
 use super::names::Names;
 
-/// The bytes that a key of a form takes besides its value.
-const BYTES_PER_KEY: usize = 64;
-
 /// Compiled tables and values.
 #[derive(Debug, Default)]
 pub struct Rules {
@@ -243,7 +240,7 @@ impl Rules {
 
 impl Form {
     fn of_item(&self, env: &Env<'_>) -> Result<Value, Fault> {
-        work::make(self.keys.len().saturating_mul(BYTES_PER_KEY)).map_err(|e| Fault::bound(e.to_string()))?;
+        work::make_table(self.keys.len()).map_err(|e| Fault::bound(e.to_string()))?;
         let mut out = Map::default();
         for (key, value) in &self.keys {
             let (value, given) = if self.given.contains(key) {

@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
-use crate::diag::{Code, Diagnostic};
+use crate::diag::{Code, Diagnostic, short};
 use crate::model::Value;
+use crate::model::item::core;
 use crate::text::script::{Argument, Script, ScriptPlace};
 use crate::text::written::Shown as _;
 
@@ -19,7 +20,7 @@ impl Scripted {
             Some(args) => args.iter().map(|arg| Ok(Argument::Value(env.eval(arg)?))).collect::<Result<Vec<_>, Fault>>()?,
             None => vec![env.item(), env.st.scene_argument()],
         };
-        let value = env.st.rules.scripts.call(&self.function, &args)?;
+        let value = env.st.rules.scripts.call(&self.function, &args).map_err(|fault| env.of_item(fault))?;
         if let Some((name, kind)) = &self.sets {
             env.st.check_given(Giver::Function(&self.function), name, *kind, &value);
         }
@@ -65,7 +66,17 @@ impl Env<'_> {
     /// A Rhai condition over the item and the scene.
     pub fn script(&self, script: &Script) -> Result<bool, Fault> {
         let scope = [("item", self.item()), ("scene", Argument::Scene(self.st.scene.clone()))];
-        script.holds(&scope).map_err(|error| Fault::script("", &error))
+        script.holds(&scope).map_err(|error| self.of_item(Fault::script("", &error)))
+    }
+
+    /// The failure of a script that was given the current item, with the name of that item: the same script may hold for
+    /// the others.
+    fn of_item(&self, fault: Fault) -> Fault {
+        let Current::Item(item, place) = self.cur else { return fault };
+        let list = self.st.rules.lists.get(usize::from(item.list)).map_or("item", |list| &list.name);
+        let id = item.str(core::ID).filter(|id| !id.is_empty()).map(short::word);
+        let what = id.map_or_else(|| format!("number {place}"), |id| format!("`{id}`"));
+        Fault { message: format!("{}; given {what} of `{list}`", fault.message), ..fault }
     }
 }
 

@@ -5,7 +5,7 @@
 use serde_json::{Map, Value as Json};
 
 use crate::diag::{Field, Node};
-use crate::model::Value;
+use crate::model::{Scene, Value};
 
 /// What a case runs.
 #[derive(Debug, Clone, PartialEq)]
@@ -185,7 +185,7 @@ fn given(node: &Node, base: &Given) -> Given {
     let json = json_of(node);
     let mut scene = Value::from(&base.scene);
     if let Some(own) = json.get("scene") {
-        scene = Value::from(own).over(scene);
+        scene = Scene::of_written(Value::from(own)).0.over(scene);
     }
     let mut lists = base.lists.clone();
     for (name, rows) in json.get("lists").and_then(Json::as_object).into_iter().flatten() {

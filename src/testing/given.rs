@@ -9,7 +9,7 @@ use crate::pack::Ruleset;
 
 use super::case::{Action, Case, Turn};
 use super::files::CaseFile;
-use super::nodes::{key_at, says, wanted_error, written};
+use super::nodes::{says, wanted_error, written};
 
 /// What a case says beside its scene, and a scene file beside its own.
 const BESIDE_SCENE: [&str; 3] = ["seed", "draws", "strict"];
@@ -107,10 +107,10 @@ impl Look<'_> {
         let mut in_lists = lists.filter_map(|(name, _)| {
             let rest = path.strip_prefix(self.rules.programs().rules.source_of(name))?.strip_prefix('.')?;
             // the nearest table of lists that has it counts
-            key_at(nodes().find_map(|node| node.get("lists")?.get(name))?, rest)
+            nodes().find_map(|node| node.get("lists")?.get(name))?.at(rest)
         });
-        let in_scene = || nodes().filter_map(|node| node.get("scene")).find_map(|scene| key_at(scene, path));
+        let in_scene = || nodes().filter_map(|node| node.get("scene")).find_map(|scene| scene.at(path));
         let beside = || written(self.file, self.case, self.turn, "scene").map_or(self.turn.node.span, |field| field.key);
-        in_lists.next().or_else(in_scene).unwrap_or_else(beside)
+        in_lists.next().or_else(in_scene).map_or_else(beside, |(key, _)| key)
     }
 }

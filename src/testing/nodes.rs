@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::diag::{Data, Field, Node, Span};
+use crate::diag::{Data, Field, Node};
 
 use super::case::{Case, Turn};
 use super::files::CaseFile;
@@ -40,17 +40,6 @@ pub(super) fn one_or_list(node: &Node) -> &[Node] {
 /// The fields of a table; none of anything else.
 pub(super) fn fields(node: Option<&Node>) -> impl Iterator<Item = (&str, &Field)> {
     node.and_then(Node::as_table).into_iter().flatten().map(|(key, field)| (&**key, field))
-}
-
-/// The key at a path below a value: `preset.entries.0.name`.
-pub(super) fn key_at(node: &Node, path: &str) -> Option<Span> {
-    let (name, rest) = path.split_once('.').map_or((path, None), |(name, rest)| (name, Some(rest)));
-    let (span, below) = match &node.data {
-        Data::Table(table) => table.get(name).map(|field| (field.key, &field.node))?,
-        Data::List(list) => name.parse::<usize>().ok().and_then(|n| list.get(n)).map(|one| (one.span, one))?,
-        _ => return None,
-    };
-    rest.map_or(Some(span), |rest| key_at(below, rest))
 }
 
 /// Whether a text stands somewhere in a value.

@@ -78,12 +78,17 @@ pub fn new_expect(case: &Node, expect: &Map<String, Json>, sources: &Sources, so
         let lines = expect.iter().map(|(name, value)| format!("\n{} = {}", toml_text::key(name), toml_text::value(value)));
         return Ok(Edit { start: at, end: at, text: lines.collect() });
     }
+    let is_marked = case.get("snapshot").is_some();
     if text.get(case.span.start as usize..).is_some_and(|at| at.starts_with('{')) {
         // an inline table: the turn of a list
         let end = case.span.end.saturating_sub(1) as usize;
         let before = text.get(..end).unwrap_or_default().trim_end();
         let comma = if before.ends_with('{') || before.ends_with(',') { " " } else { ", " };
-        return Ok(Edit { start: before.len(), end, text: format!("{comma}expect = {written}, snapshot = true ") });
+        return Ok(Edit {
+            start: before.len(),
+            end,
+            text: format!("{comma}expect = {written}{} ", if is_marked { "" } else { ", snapshot = true" }),
+        });
     }
     let fields = case.as_table().into_iter().flatten();
     let line_of = |at: u32| text.get(..at as usize).and_then(|before| before.rfind('\n')).map_or(0, |n| n + 1);
@@ -91,7 +96,7 @@ pub fn new_expect(case: &Node, expect: &Map<String, Json>, sources: &Sources, so
     let last = fields.filter(|(_, field)| is_simple(field.key)).map(|(_, field)| field.node.span.end).max();
     let Some(end) = last else { return Err("the case has no key in a line of its own".to_owned()) };
     let at = text.get(end as usize..).and_then(|rest| rest.find('\n')).map_or(text.len(), |n| end as usize + n);
-    Ok(Edit { start: at, end: at, text: format!("\nexpect = {written}\nsnapshot = true") })
+    Ok(Edit { start: at, end: at, text: format!("\nexpect = {written}{}", if is_marked { "" } else { "\nsnapshot = true" }) })
 }
 
 /// Lays replacements over a text. Of two that overlap, the first is taken. `None` if the result is not TOML.

@@ -7,11 +7,13 @@
 //! What is found has a place in the case file. `tapster test` counts a case with an error as failed, and does not run it.
 
 use std::collections::BTreeSet;
+use std::path::Path;
 use std::sync::Arc;
 
-use crate::diag::{Code, Data, Diagnostic, Field, Node, Report, Span, suggest};
+use crate::diag::{Code, Data, Diagnostic, Field, Node, Report, Span, short, suggest};
 use crate::model::Value;
 use crate::pack::Ruleset;
+use crate::pack::files::is_pack;
 use crate::terms::names::Names;
 use crate::terms::rules::Rules;
 use crate::text::pattern::Pattern;
@@ -55,6 +57,29 @@ pub fn missing_files(file: &CaseFile, case: &Case) -> Report {
     found
 }
 
+/// The files that a case among those of a pack names outside of the pack: whoever installs the pack does not have them.
+fn outside(file: &CaseFile, case: &Case) -> Report {
+    let mut found = Report::default();
+    let real = |path: &Path| path.canonicalize().ok();
+    let is_cases = |folder: &&Path| folder.file_name().is_some_and(|name| name == "cases");
+    let Some(base) = real(&file.base) else { return found };
+    let Some(pack) = base.ancestors().find(is_cases).and_then(Path::parent).filter(|folder| is_pack(folder)) else { return found };
+    let overlays = case.node.get("overlays").map(one_or_list).unwrap_or_default().iter().collect::<Vec<_>>();
+    let scenes = case.turns.iter().filter_map(|turn| written(file, case, turn, "scene_file")).map(|field| &field.node);
+    let documents = case.turns.iter().filter_map(|turn| written(file, case, turn, "import")?.node.get("file"));
+    let mut told: Vec<&str> = Vec::new();
+    for node in overlays.into_iter().chain(scenes).chain(documents) {
+        let Some(path) = node.as_text().filter(|path| !told.contains(path)) else { continue };
+        if real(&file.base.join(path)).is_some_and(|path| !path.starts_with(pack)) {
+            told.push(path);
+            let message = format!("`{}` lies outside of the pack, and is not there where the pack is installed", short::word(path));
+            let help = "copy it below `cases/`, with the files that it names; a pack may hold scenes, presets, cards and chats there";
+            found.push(Diagnostic::warning(Code::FileOutside, message).at(node.span).help(help));
+        }
+    }
+    found
+}
+
 /// What else a case names and its rules do not have, and what of its expectation can never fail. Warnings are about what it
 /// gives: what no rule reads, and what does not fit.
 #[must_use]
@@ -73,6 +98,7 @@ pub fn faults(file: &CaseFile, case: &Case, rules: &Ruleset) -> Report {
         search.found.extend(given::faults(file, case, rules, turn));
         search.found.extend(effect::faults(file, case, rules, turn));
     }
+    search.found.extend(outside(file, case));
     search.found.sort();
     search.found
 }

@@ -96,25 +96,33 @@ fn line(text: &str, names: &Value) -> Result<Option<f64>, String> {
         match pair.as_rule() {
             Rule::operand => operand = Some(pair.as_str()),
             Rule::operator => {
-                put(operand.replace("0"), &mut values);
-                while let Some(other) = operators.pop_if(|other| binds(other) > binds(pair.as_str()) - u8::from(pair.as_str() != "!")) {
-                    apply(other, &mut values);
-                }
-                operators.push(pair.as_str());
+                put(operand.replace("0"), &mut values, &mut operators);
+                operate(pair.as_str(), &mut values, &mut operators);
             }
             _ => {}
         }
     }
-    put(operand, &mut values);
+    put(operand, &mut values, &mut operators);
     while let Some(operator) = operators.pop() {
         apply(operator, &mut values);
     }
     Ok(values.pop().unwrap_or(Some(0.0)))
 }
 
-/// An operand counts if it begins with a number other than zero, or is `0`.
-fn put(operand: Option<&str>, values: &mut Vec<Option<f64>>) {
+/// Puts an operator, after those that bind more have been applied.
+fn operate<'t>(operator: &'t str, values: &mut Vec<Option<f64>>, operators: &mut Vec<&'t str>) {
+    while let Some(other) = operators.pop_if(|other| binds(other) > binds(operator) - u8::from(operator != "!")) {
+        apply(other, values);
+    }
+    operators.push(operator);
+}
+
+/// An operand counts if it begins with a number other than zero, or is `0`. A sign alone is an operator.
+fn put<'t>(operand: Option<&'t str>, values: &mut Vec<Option<f64>>, operators: &mut Vec<&'t str>) {
     let Some(operand) = operand else { return };
+    if operand == "-" {
+        return operate(operand, values, operators);
+    }
     let number = leading_number(operand);
     if operand == "0" || (number != 0.0 && !number.is_nan()) {
         values.push(Some(number));

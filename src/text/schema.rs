@@ -8,8 +8,8 @@ use jsonschema::PatternOptions;
 use serde_json::Value as Json;
 
 use super::language_tag::LanguageTag;
-use super::schema_cost::{self, Cost};
-use super::work::{self, Door, Exceeded};
+use super::schema_cost::{self, Cost, Refused};
+use super::work::{self, Door};
 use crate::diag::short;
 use crate::model::{Map, Value, value::MAX_DEPTH};
 
@@ -20,7 +20,7 @@ const DEFINITIONS: &str = "$defs";
 /// Keys by which a schema leads to another place.
 const REFERENCES: [&str; 3] = ["$ref", "$dynamicRef", "$recursiveRef"];
 /// The most backtracking steps of a pattern of a schema.
-const BACKTRACK: usize = 100_000;
+const BACKTRACK: usize = 10_000;
 /// The format of texts that must be language tags (RFC 5646).
 const LANGUAGE_TAG: &str = "language-tag";
 /// The most mistakes that are told.
@@ -65,8 +65,8 @@ impl Paid {
     /// The mistakes of a value, which are all found at once.
     ///
     /// # Errors
-    /// The work of the call is spent.
-    pub(super) fn errors<'v>(&'v self, value: &'v Json) -> Result<jsonschema::ErrorIterator<'v>, Exceeded> {
+    /// The work of the call is spent, or a text is too long for a pattern that backtracks.
+    pub(super) fn errors<'v>(&'v self, value: &'v Json) -> Result<jsonschema::ErrorIterator<'v>, Refused> {
         let cost = Cost { patterns: &self.patterns, attempts: BACKTRACK as u64 };
         let most = cost.applied(&self.schema, value)?;
         // most values have no mistake, and then there is nothing to keep
@@ -84,15 +84,15 @@ impl Checker {
         Ok(Self(Arc::new(validator(schema)?)))
     }
 
-    /// What is wrong with a value: one sentence for each mistake, with its JSON Pointer; or that checking it takes too much work.
+    /// What is wrong with a value: one sentence for each mistake, with its JSON Pointer; or why it is not checked.
     pub(crate) fn mistakes(&self, value: &Json) -> Vec<String> {
         let _door = Door::unless_open();
-        self.try_mistakes(value).unwrap_or_else(|exceeded| vec![exceeded.to_string()])
+        self.try_mistakes(value).unwrap_or_else(|refused| vec![refused.to_string()])
     }
 
     /// # Errors
-    /// Checking it takes more work than is left.
-    fn try_mistakes(&self, value: &Json) -> Result<Vec<String>, Exceeded> {
+    /// As for [`Paid::errors`].
+    fn try_mistakes(&self, value: &Json) -> Result<Vec<String>, Refused> {
         let mut told = Vec::new();
         for error in self.0.errors(value)?.take(MOST_MISTAKES) {
             // the value stands in the sentence, and is cut only then

@@ -9,6 +9,7 @@ use serde_json::Value as Json;
 use super::pattern::{self, Foreign};
 use super::work::{self, Exceeded};
 use super::written;
+use crate::diag::short;
 use crate::model::{Map, Value};
 
 /// What compiling one value of a schema takes, in steps of the work of a call.
@@ -24,6 +25,11 @@ const STEPS_PER_SCHEMA: u64 = 6;
 const PLACES_PER_STEP: u64 = 4;
 /// What one attempt of a backtracking pattern takes.
 const STEPS_PER_ATTEMPT: u64 = 3;
+/// So many bytes of a text an attempt reads within a step.
+const BYTES_PER_STEP: u64 = 4;
+/// The longest text that a backtracking pattern is looked for in, in bytes: the library bounds the attempts, and not what
+/// each of them reads.
+const LONGEST_BACKTRACKED: usize = 1_000;
 /// The memory of one mistake.
 const BYTES_PER_MISTAKE: usize = 320;
 
@@ -61,6 +67,31 @@ pub(super) fn compiled(schema: &Value) -> Result<Patterns, String> {
     Ok(patterns)
 }
 
+/// Why a value is not checked.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum Refused {
+    /// The work of the call is spent.
+    #[error(transparent)]
+    Work(#[from] Exceeded),
+    /// A text is too long for a pattern that backtracks.
+    #[error(
+        "the `pattern` `{pattern}` of the JSON Schema has look-arounds or back references, so it is looked for in texts of \
+         {LONGEST_BACKTRACKED} bytes at most, and this one has {length}; write it without them, or bound the text with `maxLength`"
+    )]
+    Text {
+        /// The pattern.
+        pattern: String,
+        /// The bytes of the text.
+        length: usize,
+    },
+}
+
+impl From<Refused> for String {
+    fn from(refused: Refused) -> Self {
+        refused.to_string()
+    }
+}
+
 /// A schema that is applied to values.
 pub(super) struct Cost<'a> {
     pub(super) patterns: &'a Patterns,
@@ -72,8 +103,8 @@ impl Cost<'_> {
     /// Pays for applying a schema to a value, and gives the number of mistakes that this may find at most.
     ///
     /// # Errors
-    /// The work of the call is spent.
-    pub(super) fn applied(&self, schema: &Value, value: &Json) -> Result<u64, Exceeded> {
+    /// The work of the call is spent, or a text is too long for a pattern that backtracks.
+    pub(super) fn applied(&self, schema: &Value, value: &Json) -> Result<u64, Refused> {
         work::spend(STEPS_PER_SCHEMA)?;
         let Value::Map(map) = schema else { return Ok(1) };
         work::spend(map.len() as u64)?;
@@ -90,12 +121,12 @@ impl Cost<'_> {
         Ok(most)
     }
 
-    fn keyword(&self, keyword: &str, below: &Value, value: &Json) -> Result<u64, Exceeded> {
+    fn keyword(&self, keyword: &str, below: &Value, value: &Json) -> Result<u64, Refused> {
         match (keyword, value) {
             ("allOf" | "anyOf" | "oneOf", _) => self.all(below.as_list().unwrap_or_default().iter().map(|schema| (schema, value))),
             ("not" | "if" | "then" | "else", _) => self.applied(below, value),
-            ("enum" | "const", Json::Array(_) | Json::Object(_)) => written::read(below).map(|_| 1),
-            ("enum" | "required", _) => work::spend(below.elements().len() as u64).map(|()| below.elements().len() as u64),
+            ("enum" | "const", Json::Array(_) | Json::Object(_)) => Ok(written::read(below).map(|_| 1)?),
+            ("enum" | "required", _) => Ok(work::spend(below.elements().len() as u64).map(|()| below.elements().len() as u64)?),
             (_, Json::Object(fields)) => self.of_object(keyword, below, value, fields),
             (_, Json::Array(list)) => self.of_list(keyword, below, list),
             (_, Json::String(text)) => self.of_text(keyword, below, text).map(|()| 1),
@@ -103,7 +134,7 @@ impl Cost<'_> {
         }
     }
 
-    fn of_object(&self, keyword: &str, below: &Value, value: &Json, fields: &serde_json::Map<String, Json>) -> Result<u64, Exceeded> {
+    fn of_object(&self, keyword: &str, below: &Value, value: &Json, fields: &serde_json::Map<String, Json>) -> Result<u64, Refused> {
         let schemas = || below.as_map().into_iter().flatten();
         work::spend(if matches!(below, Value::Map(_)) { schemas().count() as u64 } else { 0 })?;
         match keyword {
@@ -135,28 +166,28 @@ impl Cost<'_> {
         }
     }
 
-    fn of_list(&self, keyword: &str, below: &Value, list: &[Json]) -> Result<u64, Exceeded> {
+    fn of_list(&self, keyword: &str, below: &Value, list: &[Json]) -> Result<u64, Refused> {
         match keyword {
             "items" | "prefixItems" if below.as_list().is_some() => self.all(below.elements().iter().zip(list)),
             "items" | "additionalItems" | "unevaluatedItems" | "contains" => self.all(list.iter().map(|element| (below, element))),
             "uniqueItems" => {
                 let parts = list.iter().map(parts).fold(1, u64::saturating_add);
-                work::spend(parts.saturating_mul(STEPS_PER_SCHEMA).saturating_mul(2)).map(|()| 1)
+                Ok(work::spend(parts.saturating_mul(STEPS_PER_SCHEMA).saturating_mul(2)).map(|()| 1)?)
             }
             _ => Ok(1),
         }
     }
 
-    fn of_text(&self, keyword: &str, below: &Value, text: &str) -> Result<(), Exceeded> {
+    fn of_text(&self, keyword: &str, below: &Value, text: &str) -> Result<(), Refused> {
         match keyword {
             "pattern" => self.matched(below.as_str().unwrap_or_default(), text),
-            "format" | "contentEncoding" | "contentMediaType" => work::spend(text.len() as u64 + 1),
-            "minLength" | "maxLength" => work::read(text.len()),
+            "format" | "contentEncoding" | "contentMediaType" => Ok(work::spend(text.len() as u64 + 1)?),
+            "minLength" | "maxLength" => Ok(work::read(text.len())?),
             _ => Ok(()),
         }
     }
 
-    fn all<'v>(&self, pairs: impl Iterator<Item = (&'v Value, &'v Json)>) -> Result<u64, Exceeded> {
+    fn all<'v>(&self, pairs: impl Iterator<Item = (&'v Value, &'v Json)>) -> Result<u64, Refused> {
         let mut most = 1;
         for (schema, value) in pairs {
             most += self.applied(schema, value)?;
@@ -165,11 +196,16 @@ impl Cost<'_> {
     }
 
     /// Pays for a search of a pattern in a text.
-    fn matched(&self, source: &str, text: &str) -> Result<(), Exceeded> {
+    fn matched(&self, source: &str, text: &str) -> Result<(), Refused> {
         let Some(measured) = self.patterns.get(source) else { return Ok(()) };
         work::spend(measured.places.saturating_mul(text.len() as u64) / PLACES_PER_STEP)?;
+        if !measured.is_automaton && text.len() > LONGEST_BACKTRACKED {
+            return Err(Refused::Text { pattern: short::word(source), length: text.len() });
+        }
         let attempts = measured.attempts(text.len()).min(self.attempts);
-        work::spend(attempts.saturating_mul(STEPS_PER_ATTEMPT))
+        // an attempt may look as far as the text goes
+        let each = STEPS_PER_ATTEMPT.saturating_add(text.len() as u64 / BYTES_PER_STEP);
+        Ok(work::spend(attempts.saturating_mul(each))?)
     }
 }
 

@@ -1,53 +1,32 @@
 //! Untrusted scripts: one Rhai engine without access to the outside, and with a limit on everything that grows.
 //!
-//! One call of a script has a bound of operations, callbacks included, and everything that it copies or makes is paid
-//! from the work of the build (`script/paid.rs`). No file, no clock, no randomness, no `eval`, no waiting; `import` finds only the modules that the engine was given.
-//! A script that exceeds a limit or throws gives an error with its line; its output is written to a log. Tables come
-//! back with their keys sorted, since that is how Rhai keeps them.
+//! One call of a script has a bound of operations, callbacks included; operations, and the sizes of what is copied and made,
+//! are paid from the work of the build (`script/fuel.rs`, `script/natives.rs`). No file, no clock, no randomness, no `eval`, no
+//! waiting; `import` finds only the modules that the engine was given. A script that exceeds a limit or throws gives an error
+//! with its line; its output is written to a log. Tables come back with their keys sorted, since that is how Rhai keeps them.
 
-mod callbacks;
 mod calls;
-mod compiling;
 mod error;
-mod growing;
-mod json;
-mod large;
-mod letters;
-mod literals;
-mod moved;
+mod fuel;
 mod natives;
-mod paid;
-mod payments;
-mod place;
-mod printing;
 mod shown;
 mod sorting;
-mod tokens;
 mod values;
 mod view;
-mod words;
-mod written;
 
 use std::cell::RefCell;
 use std::sync::{Arc, LazyLock};
 
-use rhai::packages::{
-    BasicArrayPackage, BasicBlobPackage, BasicMapPackage, BasicMathPackage, BitFieldPackage, CorePackage, LogicPackage, MoreStringPackage,
-    Package,
-};
-use rhai::{AST, Dynamic, Engine, EvalAltResult, Position, Scope};
+use rhai::{AST, Dynamic, Engine, OptimizationLevel, Position, Scope};
 
 pub use crate::model::rights::Rights;
 use crate::model::{Map, Value};
 use crate::text::work::{self, Door};
-use calls::{Found, LEVELS, Mentions};
-use compiling::compiled;
-use error::Texts;
+use calls::{Found, LEVELS, compiled};
 pub use error::{ScriptError, ScriptPlace};
-use paid::Running;
+use fuel::{Outcome, Running, Size};
 use shown::{Guard, View};
 use values::{from_dynamic, to_dynamic};
-use written::Written;
 
 /// The limits of a script. All are counted by the interpreter; none depends on a clock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -67,7 +46,6 @@ pub struct ScriptLimits {
 }
 
 impl Default for ScriptLimits {
-    // the product of operations and text bounds the memory, because Rhai does not check every way to fill a table
     fn default() -> Self {
         Self { operations: 100_000, calls: 32, depth: 64, text: 16 << 10, list: 1_000, map: 1_000 }
     }
@@ -78,8 +56,11 @@ impl Default for ScriptLimits {
 pub struct Scripts {
     engine: Arc<Engine>,
     limits: ScriptLimits,
-    /// The texts of the modules.
-    texts: Arc<Texts>,
+    /// The parts of what modules export, and whether a module puts something into places.
+    constants: u64,
+    places: bool,
+    /// Closures of modules hold variables.
+    shares: bool,
 }
 
 /// The text of a script, and what it is called.
@@ -97,7 +78,7 @@ impl Scripts {
     /// An engine with these limits, without modules.
     #[must_use]
     pub fn new(limits: ScriptLimits) -> Self {
-        Self { engine: Arc::new(harden(limits)), limits, texts: Arc::default() }
+        Self { engine: Arc::new(harden(limits)), limits, constants: 0, places: false, shares: false }
     }
 
     /// [`Scripts::with_sources`] of texts that are no files.
@@ -110,34 +91,35 @@ impl Scripts {
         Self::with_sources(limits, &modules, &mut 0)
     }
 
-    /// An engine whose scripts may `import` these modules by name; a module may import those before it. Their tokens are added
+    /// An engine whose scripts may `import` these modules by name; a module may import those before it. Their bytes are added
     /// to those of all scripts so far.
     ///
     /// # Errors
     /// The name of the module that does not compile or run, and why.
-    pub fn with_sources(limits: ScriptLimits, modules: &[Source<'_>], tokens: &mut usize) -> Result<Self, (String, ScriptError)> {
+    pub fn with_sources(limits: ScriptLimits, modules: &[Source<'_>], bytes: &mut usize) -> Result<Self, (String, ScriptError)> {
         let mut engine = harden(limits);
-        let mut texts = Texts::default();
+        let (mut constants, mut places, mut shares) = (0_u64, false, false);
         let mut resolver = rhai::module_resolvers::StaticModuleResolver::new();
         // the statements of a module are not run from inside of a call
         engine.set_max_call_levels(limits.calls);
         for Source { name, file, text } in modules {
             let named = |error: ScriptError| ((*name).to_string(), error);
             let file: Arc<str> = Arc::from(*file);
-            let (ast, written) = compiled(&engine, text, &file, tokens).map_err(named)?;
-            view::register_fields(&mut engine, Mentions::of(&ast).fields);
-            let module = {
-                let _door = Door::join();
-                let _running = Running::begin(limits.operations, 0);
-                let module = rhai::Module::eval_ast_as_new(Scope::new(), &ast, &engine);
-                module.map_err(|error| named(ScriptError::ran(*error, &file, &written, &texts)))?
-            };
-            texts.insert(file, Arc::new(written));
+            let (ast, mentions) = compiled(&engine, text, &file, bytes, shares).map_err(named)?;
+            view::register_fields(&mut engine, mentions.fields.clone());
+            let _door = Door::join();
+            let _running = Running::begin(limits.operations, text.len() as u64, mentions.places);
+            places |= mentions.places;
+            shares |= mentions.shares;
+            let module = rhai::Module::eval_ast_as_new(Scope::new(), &ast, &engine);
+            let held = module.and_then(|module| Ok((calls::parts(module.iter_var().map(|(_, value)| value))?, module)));
+            let (parts, module) = held.map_err(|error| named(ScriptError::ran(*error, &file)))?;
+            constants = constants.saturating_add(parts);
             resolver.insert(*name, module);
             engine.set_module_resolver(resolver.clone());
         }
         engine.set_max_call_levels(limits.calls.saturating_add(LEVELS));
-        Ok(Self { engine: Arc::new(engine), limits, texts: Arc::new(texts) })
+        Ok(Self { engine: Arc::new(engine), limits, constants, places, shares })
     }
 
     /// Compiles a script or an expression.
@@ -156,22 +138,13 @@ impl Scripts {
         self.compile_among(file, source, &mut 0)
     }
 
-    /// [`Scripts::compile_file`] of one of many scripts, whose tokens are added to those of all scripts so far.
-    fn compile_among(&self, file: &str, source: &str, tokens: &mut usize) -> Result<Script, ScriptError> {
+    /// [`Scripts::compile_file`] of one of many scripts, whose bytes are added to those of all scripts so far.
+    fn compile_among(&self, file: &str, source: &str, bytes: &mut usize) -> Result<Script, ScriptError> {
         let file: Arc<str> = file.into();
-        let (ast, written) = compiled(&self.engine, source, &file, tokens)?;
-        let (engine, found) = (self.engine.clone(), Found::new(&ast));
-        Ok(Script {
-            engine,
-            operations: self.limits.operations,
-            ast,
-            found,
-            written,
-            file,
-            texts: self.texts.clone(),
-            rights: None,
-            origin: None,
-        })
+        let (ast, mentions) = compiled(&self.engine, source, &file, bytes, self.shares)?;
+        let (found, places) = (Found::new(&ast, &mentions), mentions.places || self.places);
+        let (scripts, source) = (self.clone(), source.into());
+        Ok(Script { scripts, ast, found, places, source, file, rights: None, origin: None })
     }
 }
 
@@ -184,13 +157,12 @@ impl Default for Scripts {
 
 /// A compiled script, immutable.
 pub struct Script {
-    engine: Arc<Engine>,
-    operations: u64,
+    scripts: Scripts,
     ast: AST,
     found: Found,
-    written: Written,
+    places: bool,
+    source: Box<str>,
     file: Arc<str>,
-    texts: Arc<Texts>,
     rights: Option<Arc<Rights>>,
     /// Where an expression begins that stands in a file of rules.
     origin: Option<ScriptPlace>,
@@ -217,31 +189,26 @@ pub enum Argument {
 }
 
 impl Argument {
-    fn dynamic(&self, rights: Option<&Arc<Rights>>) -> Result<Dynamic, Box<EvalAltResult>> {
+    fn dynamic(&self, rights: Option<&Arc<Rights>>) -> Outcome<Dynamic> {
         let guard = |list: &Arc<str>, item: bool| {
             let rights = rights.filter(|_| !list.is_empty())?;
             Some(Guard { rights: rights.clone(), path: list.clone(), item })
         };
         match self {
             Self::Value(value) => {
-                paid::handed(value).map_err(|_| paid::terminated(Position::NONE))?;
-                Ok(to_dynamic(value))
+                fuel::reading(value)?;
+                let value = to_dynamic(value);
+                fuel::hand(&value)?;
+                Ok(value)
             }
             Self::Scene(value) => Ok(View::scene(value, rights)),
             Self::Item(list, value) => View::of(value, guard(list, false)),
             Self::Items(list, values) => {
                 let values = values.elements();
-                let paid = work::spend((values.len() as u64).saturating_mul(paid::STEPS_PER_VALUE));
-                paid.map_err(|_| paid::terminated(Position::NONE))?;
+                fuel::note_list(values.len())?;
                 let guard = guard(list, true).and_then(Guard::needed);
                 values.iter().map(|value| View::of(value, guard.clone())).collect::<Result<Vec<_>, _>>().map(Dynamic::from_array)
             }
-        }
-    }
-
-    fn give(&self) {
-        match self {
-            Self::Value(value) | Self::Scene(value) | Self::Item(_, value) | Self::Items(_, value) => paid::give(value),
         }
     }
 }
@@ -255,12 +222,12 @@ impl Script {
         Scripts::default().compile(source)
     }
 
-    /// [`Script::compile`] of one of the scripts of a pack, whose tokens are added to those of all of them so far.
+    /// [`Script::compile`] of one of the scripts of a pack, whose bytes are added to those of all of them so far.
     ///
     /// # Errors
-    /// As there, and too many tokens of all scripts together.
-    pub fn compile_among(source: &str, tokens: &mut usize) -> Result<Self, ScriptError> {
-        Scripts::default().compile_among("", source, tokens)
+    /// As there, and too many bytes of all scripts together.
+    pub fn compile_among(source: &str, bytes: &mut usize) -> Result<Self, ScriptError> {
+        Scripts::default().compile_among("", source, bytes)
     }
 
     /// The same script, which may read and write only what its pack declares.
@@ -304,7 +271,7 @@ impl Script {
             let name = line.strip_prefix("fn ").map(str::trim_start);
             name.and_then(|name| name.strip_prefix(function)).is_some_and(|rest| rest.trim_start().starts_with('('))
         };
-        self.written.text.lines().position(begins).map_or(0, |n| n + 1)
+        self.source.lines().position(begins).map_or(0, |n| n + 1)
     }
 
     /// Runs the script as an expression over the names in `scope`.
@@ -322,17 +289,20 @@ impl Script {
     /// As there.
     pub fn eval_over(&self, scope: &[(&str, Argument)]) -> Result<Value, ScriptError> {
         let _door = Door::join();
+        let _running = self.running();
         let mut names = Scope::new();
-        let _running = Running::begin(self.operations, self.written.text.len());
-        for (name, argument) in scope {
-            argument.give();
-            names.push_dynamic(
-                *name,
-                argument.dynamic(self.rights.as_ref()).map_err(|error| self.error(*error).from(self.origin.as_ref()))?,
-            );
-        }
-        let result = self.found.eval(&self.engine, &self.ast, &mut names);
+        let given = scope.iter().try_for_each(|(name, argument)| {
+            names.push_dynamic(*name, argument.dynamic(self.rights.as_ref())?);
+            Ok(())
+        });
+        let result = given.and_then(|()| self.found.eval(&self.scripts.engine, &self.ast, &mut names));
         self.given_back(result, false).map_err(|error| error.from(self.origin.as_ref()))
+    }
+
+    fn running(&self) -> Running {
+        let running = Running::begin(self.scripts.limits.operations, self.source.len() as u64, self.places);
+        fuel::hold_constants(self.scripts.constants);
+        running
     }
 
     /// [`Script::eval`] for a condition.
@@ -377,23 +347,18 @@ impl Script {
     pub fn call_with(&self, function: &str, args: &[Argument]) -> Result<Value, ScriptError> {
         let _door = Door::join();
         let _piece = work::piece("script function", function);
-        let _running = Running::begin(self.operations, self.written.text.len());
-        args.iter().for_each(Argument::give);
-        let given = args.iter().map(|argument| argument.dynamic(self.rights.as_ref())).collect::<Result<Vec<_>, _>>();
-        let mut given = given.map_err(|error| self.error(*error))?;
-        let result = self.found.call(&self.engine, &self.ast, function, &mut given);
+        let _running = self.running();
+        let given = args.iter().map(|argument| argument.dynamic(self.rights.as_ref())).collect::<Outcome<Vec<_>>>();
+        let result = given.and_then(|mut given| self.found.call(&self.scripts.engine, &self.ast, function, &mut given));
         let back = self.given_back(result, args.iter().any(|argument| matches!(argument, Argument::Items(..))));
         // an error without a place has the line of the function
-        back.map_err(|error| if error.line > 0 { error } else { ScriptError { line: self.line_of(function), ..error } })
+        back.map_err(|error| if error.line > 0 { error } else { ScriptError { line: self.line_of(function), column: 1, ..error } })
     }
 
-    fn given_back(&self, result: Result<Dynamic, Box<EvalAltResult>>, items: bool) -> Result<Value, ScriptError> {
-        let value = result.map_err(|error| self.error(*error))?;
+    fn given_back(&self, result: Outcome<Dynamic>, items: bool) -> Result<Value, ScriptError> {
+        let measured = result.and_then(|value| Size::of(&value)?.check(&self.scripts.limits).map(|()| value));
+        let value = measured.map_err(|error| ScriptError::ran(*error, &self.file))?;
         from_dynamic(value, 0, items).map_err(|message| ScriptError::new(message, Position::NONE).within(&self.file))
-    }
-
-    fn error(&self, error: EvalAltResult) -> ScriptError {
-        ScriptError::ran(error, &self.file, &self.written, &self.texts)
     }
 }
 
@@ -436,51 +401,37 @@ fn log(line: &str) {
     });
 }
 
-fn harden(limits: ScriptLimits) -> Engine {
-    let mut engine = bare(limits);
-    let plain = Arc::new(bare(limits));
-    paid::register(&mut engine, &plain, limits);
-    letters::register(&mut engine, &plain);
-    growing::register(&mut engine);
-    payments::register(&mut engine, limits);
-    sorting::register(&mut engine, limits);
-    callbacks::register(&mut engine, limits);
-    engine
-}
+/// The largest values that the interpreter makes before they are measured against the limits of the script, to which the sizes
+/// are added of what it is given.
+const LARGEST_TEXT: usize = 16 << 20;
+const MOST_PARTS: usize = 1_000_000;
 
-fn bare(limits: ScriptLimits) -> Engine {
-    // a raw engine cannot import; all packages but the one with the clock
+fn harden(limits: ScriptLimits) -> Engine {
+    // a raw engine cannot import
     let mut engine = Engine::new_raw();
-    CorePackage::new().register_into_engine(&mut engine);
-    BitFieldPackage::new().register_into_engine(&mut engine);
-    LogicPackage::new().register_into_engine(&mut engine);
-    BasicMathPackage::new().register_into_engine(&mut engine);
-    BasicArrayPackage::new().register_into_engine(&mut engine);
-    BasicBlobPackage::new().register_into_engine(&mut engine);
-    BasicMapPackage::new().register_into_engine(&mut engine);
-    MoreStringPackage::new().register_into_engine(&mut engine);
+    natives::packages(&mut engine);
+    natives::register(&mut engine, limits);
+    natives::replace(&mut engine);
     view::register(&mut engine);
-    engine.disable_symbol("eval");
-    words::RESERVED.iter().for_each(|word| {
-        engine.disable_symbol(*word);
-    });
-    // the core package has `sleep`, which no limit on steps stops
-    engine.register_fn("sleep", |_: i64| no_waiting());
-    engine.register_fn("sleep", |_: f64| no_waiting());
+    sorting::register(&mut engine);
+    fuel::register(&mut engine, limits);
+    // operators are functions with scales, too
+    engine.set_fast_operators(false);
+    // the optimizer moves all statements for each one that it removes
+    engine.set_optimization_level(OptimizationLevel::None);
+    // `this` is no variable that is looked at, and what `curry` holds is copied in each call
+    for word in ["eval", "this", "curry"] {
+        engine.disable_symbol(word);
+    }
     engine.on_print(log);
     engine.on_debug(|text, _, at| log(&if at.is_none() { text.to_owned() } else { format!("{at:?}: {text}") }));
     engine.set_max_call_levels(limits.calls.saturating_add(LEVELS));
-    // the calls that pay nest, too
-    engine.set_max_expr_depths(limits.depth * 3, limits.depth * 3 / 2);
-    engine.set_max_string_size(limits.text);
-    engine.set_max_array_size(limits.list);
-    engine.set_max_map_size(limits.map);
+    engine.set_max_expr_depths(limits.depth, limits.depth / 2);
+    engine.set_max_string_size(LARGEST_TEXT);
+    engine.set_max_array_size(MOST_PARTS);
+    engine.set_max_map_size(MOST_PARTS);
     engine.set_max_functions(256);
     engine.set_max_modules(32);
     engine.set_max_variables(256);
     engine
-}
-
-fn no_waiting() -> Result<(), Box<EvalAltResult>> {
-    Err("scripts may not wait".into())
 }

@@ -18,6 +18,7 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashSet;
 
+use crate::model::memory;
 use crate::model::value::MAX_DEPTH;
 use crate::model::{Value, WorkLimits};
 
@@ -26,6 +27,9 @@ pub use told::told;
 
 /// Bytes of text that are read or written within one step.
 const BYTES_PER_STEP: usize = 32;
+
+/// What a table takes in memory that has a field: it reserves room for three.
+const LEAST_TABLE: usize = 320;
 
 /// The work of one macro, in steps.
 pub const STEPS_PER_MACRO: u64 = 16;
@@ -225,6 +229,14 @@ pub fn make(bytes: usize) -> Result<(), Exceeded> {
         }
         None => spent_out(0, bytes as u64),
     }
+}
+
+/// Pays for making a table of so many fields, without their values: what it takes in memory, not what is in use of it.
+///
+/// # Errors
+/// The bound of bytes or of steps is reached.
+pub fn make_table(fields: usize) -> Result<(), Exceeded> {
+    make(fields.saturating_mul(memory::FIELD).max(if fields > 0 { LEAST_TABLE } else { 0 }))
 }
 
 /// Pays for reading so many bytes that are made and are free again at once.

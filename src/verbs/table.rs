@@ -101,6 +101,11 @@ fn check_terms(cx: &mut CompileContext<'_>, info: &Info, fields: &Table) {
         });
         let terms = if info.terms.is_empty() { "no terms of its own".to_owned() } else { info.terms.join(", ") };
         let help = help.or_else(|| Some(format!("`{}` takes {terms}, and what every pass may have: {}", info.name, SHARED.join(", "))));
-        cx.fail(Code::TwoMeanings, field.key, format!("`{key}` is no term of `{}`", info.name), help);
+        // a key of no verb is told as the schema tells it
+        if owners.is_empty() {
+            cx.fail(Code::SchemaUnknownKey, field.key, format!("unknown key `{key}` in a pass of `{}`", info.name), help);
+        } else {
+            cx.fail(Code::TwoMeanings, field.key, format!("`{key}` is no term of `{}`", info.name), help);
+        }
     }
 }

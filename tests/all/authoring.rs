@@ -131,7 +131,7 @@ fn what_is_only_odd_is_let_pass_and_remarked_on() {
 }
 
 #[test]
-fn each_phase_comes_after_the_one_before() {
+fn all_mistakes_are_told_in_one_round() {
     let refused = |changes: &[(&str, Json)]| {
         let mut template = sound();
         changes.iter().for_each(|(path, value)| change(&mut template, path, value));
@@ -143,11 +143,12 @@ fn each_phase_comes_after_the_one_before() {
     let version = ("version", json!(2));
     let task = ("task", json!("other"));
     let all = refused(&[source.clone(), slot.clone(), prefix.clone(), version, task]);
-    assert!(all.contains("`version`") && all.contains("`task` is `other`") && !all.contains("template."), "{all}");
+    let said = ["`version`", "`task` is `other`", "non-existent slot, `b`", "`prefix` is for role", "unknown source: `wether`"];
+    assert!(said.iter().all(|said| all.contains(said)), "{all}");
     let all = refused(&[source, slot.clone(), prefix.clone()]);
-    assert!(all.contains("template.source unknown source: `wether`") && !all.contains("template.structure"), "{all}");
+    assert!(all.contains("template.source unknown source: `wether`") && all.contains("template.structure"), "{all}");
     let all = refused(&[slot, prefix.clone()]);
-    assert!(all.contains("non-existent slot, `b`") && !all.contains("prefix"), "{all}");
+    assert!(all.contains("non-existent slot, `b`") && all.contains("prefix"), "{all}");
     assert!(refused(&[prefix]).contains("role `system` at `layout[0]`"));
 }
 
@@ -268,7 +269,8 @@ release = "1.0.0"
     let slots = "kind = \"overlay\"\nversion = 1\n[[template]]\nname = \"t\"\nslots = { b = { priority = -1, plan = [] } }\n";
     let overlay = Overlay::File(RuleFile { name: "o.toml".into(), path_in_pack: "o.toml".into(), bytes: slots.into() });
     let refused = Ruleset::load(&Start::Name("low".into()), &[overlay], &Packs(vec![low.clone()])).err().unwrap();
-    assert_eq!(told(refused.report.items()), ["schema.value `slots.b.priority` must be at least 0"]);
+    let said = told(refused.report.items());
+    assert!(said.contains(&"schema.value `slots.b.priority` must be at least 0".to_owned()), "{said:?}");
     assert!(refused.to_string().contains("o.toml:5:"), "{refused}");
 
     let gone = of("o.toml", "kind = \"template\"\nid = \"t\"\nremove = true\n").unwrap();
@@ -277,7 +279,7 @@ release = "1.0.0"
     // a file alone must be whole but for its title, and its sources are those of its task
     let lone = of("templates/u.toml", "kind = \"template\"\nid = \"u\"\ntask = \"demo\"\n").err().unwrap();
     let missing = ["`version` is missing", "`layout` is missing", "`slots` is missing"];
-    assert_eq!(told(lone.report.items()), missing.map(|m| format!("schema.missing_key {m}")));
+    assert_eq!(told(lone.report.items()).get(..3), Some(missing.map(|m| format!("schema.missing_key {m}")).as_slice()));
     let lint = of(
         "templates/t.toml",
         "kind = \"template\"\nid = \"t\"\nlayout = [{ kind = \"message\", role = \"user\", from = { source = \"wether\" } }]\n",

@@ -19,6 +19,14 @@ fn read(name: &str) -> String {
     std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/cache-friendly").join(name)).unwrap()
 }
 
+/// The rules with the example's overlay, and with that of the wish that lore stays where it was first called up.
+fn frozen() -> Ruleset {
+    let freeze = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/wishes/SillyTavern-5852/overlay.toml");
+    let freeze = std::fs::read_to_string(freeze).unwrap();
+    Ruleset::open_with("sillytavern-exact", &[("cache.toml", &read("cache.toml")), ("overlay.toml", &freeze)])
+        .unwrap_or_else(|e| panic!("{e}"))
+}
+
 fn rules(overlay: bool) -> &'static Ruleset {
     static FRIENDLY: LazyLock<Ruleset> =
         LazyLock::new(|| Ruleset::open_with("sillytavern-exact", &[("cache.toml", &read("cache.toml"))]).unwrap_or_else(|e| panic!("{e}")));
@@ -27,13 +35,23 @@ fn rules(overlay: bool) -> &'static Ruleset {
 
 /// The example's scene, with all of its chat.
 fn scene(rules: &Ruleset) -> Scene {
-    let file: toml::Table = toml::from_str(&read("scene.toml")).unwrap();
+    scene_with(rules, 3_000, 1)
+}
+
+/// The same with another window, and with the text of each entry of lore so many times.
+fn scene_with(rules: &Ruleset, window: i64, times: usize) -> Scene {
+    let mut file: toml::Table = toml::from_str(&read("scene.toml")).unwrap();
+    file["scene"]["context"]["window"] = window.into();
     let mut scene = Scene { seed: "0".into(), ..Scene::default() };
     let lines: Vec<Json> = read("chat.jsonl").lines().map(|l| serde_json::from_str(l).unwrap()).collect();
     let brought = |json: &Json| import_document(rules, None, json).unwrap().scene;
     scene.merge(brought(&serde_json::from_str(&read("card.json")).unwrap()));
     scene.merge(brought(&json!({ "lines": lines })));
-    let lore = brought(&serde_json::from_str(&read("lore.json")).unwrap());
+    let mut lore: Json = serde_json::from_str(&read("lore.json")).unwrap();
+    for entry in lore["entries"].as_object_mut().unwrap().values_mut() {
+        entry["content"] = json!(entry["content"].as_str().unwrap().repeat(times));
+    }
+    let lore = brought(&lore);
     let mut books = lore.get("books").and_then(Value::as_list).map(<[Value]>::to_vec).unwrap_or_default();
     books.extend(lore.get("book").cloned());
     assert_eq!(books.len(), 1);
@@ -57,12 +75,11 @@ fn turn(whole: &Scene, n: usize, state: &Value) -> Scene {
 }
 
 /// Builds all turns, and shows each plan with its turn.
-fn play(rules: &Ruleset, mut see: impl FnMut(usize, &Plan)) {
-    let whole = scene(rules);
+fn play(rules: &Ruleset, whole: &Scene, mut see: impl FnMut(usize, &Plan)) {
     assert_eq!(whole.get("history").as_list().unwrap().len(), 2 * TURNS - 1);
     let mut state = Value::map(tapster::model::Map::default());
     for n in 0..TURNS {
-        let plan = build(rules, &turn(&whole, n, &state)).unwrap_or_else(|e| panic!("turn {n}: {e}"));
+        let plan = build(rules, &turn(whole, n, &state)).unwrap_or_else(|e| panic!("turn {n}: {e}"));
         assert_eq!(plan.warnings, [], "turn {n}");
         state = plan.patch.clone().over(state);
         see(n, &plan);
@@ -84,10 +101,10 @@ impl Shares {
     }
 }
 
-fn shares(rules: &Ruleset) -> Shares {
+fn shares(rules: &Ruleset, whole: &Scene) -> Shares {
     let mut shares = Shares::default();
     let mut last: Option<(Plan, Json)> = None;
-    play(rules, |_, plan| {
+    play(rules, whole, |_, plan| {
         let payload = emit(rules, plan, "openai").unwrap().payload;
         let (previous, sent) = last.take().unwrap_or_default();
         let (a, b) =
@@ -100,19 +117,35 @@ fn shares(rules: &Ruleset) -> Shares {
     shares
 }
 
+fn shown(name: &str, shares: &Shares) {
+    println!(
+        "{name}: {} % of all request tokens are an unchanged beginning (of the payloads' texts {} %); {} of {TURNS} requests keep less than half; {} tokens per request",
+        Shares::percent(shares.plans),
+        Shares::percent(shares.payloads),
+        shares.broken,
+        shares.plans.1 / 200
+    );
+}
+
 #[test]
 fn most_of_each_request_is_as_it_was() {
-    let (default, friendly) = (shares(rules(false)), shares(rules(true)));
-    for (name, s) in [("sillytavern-exact", &default), ("with cache.toml", &friendly)] {
-        let (plans, payloads) = (Shares::percent(s.plans), Shares::percent(s.payloads));
-        println!(
-            "{name}: {plans} % of all request tokens are an unchanged beginning (of the payloads' texts {payloads} %); {} of {TURNS} requests keep less than half; {} tokens per request",
-            s.broken,
-            s.plans.1 / 200
-        );
-    }
+    let (default, friendly) = (shares(rules(false), &scene(rules(false))), shares(rules(true), &scene(rules(true))));
+    shown("sillytavern-exact", &default);
+    shown("with cache.toml", &friendly);
     assert!(Shares::percent(friendly.plans) >= 80 && Shares::percent(friendly.payloads) >= 80);
     assert!(Shares::percent(default.plans) < 5, "the default has become friendly too: say so in the example");
+}
+
+/// The same chat in a window of 8,000 tokens, with entries of lore of 300 tokens: where they stand below the chat, they are paid
+/// for each turn. With the wish that lore stays where it was first called up, they are paid for once.
+#[test]
+fn lore_that_stays_is_paid_for_once() {
+    let frozen = frozen();
+    let (below, stays) = (shares(rules(true), &scene_with(rules(true), 8_000, 10)), shares(&frozen, &scene_with(&frozen, 8_000, 10)));
+    shown("with cache.toml", &below);
+    shown("and lore that stays", &stays);
+    assert!(Shares::percent(stays.plans) >= 95 && Shares::percent(stays.payloads) >= 95);
+    assert!(Shares::percent(below.plans) < Shares::percent(stays.plans));
 }
 
 /// Lore that a line wakes, the note and the line itself are sent each turn, and the prompt fits.
@@ -124,22 +157,24 @@ fn nothing_is_kept_from_the_model() {
         let entry = entries.values().find(|e| e["comment"] == key).unwrap();
         (key, entry["content"].as_str().unwrap().to_owned())
     });
-    let mut woken = [0; 5];
-    play(rules(true), |n, plan| {
-        let sent: Vec<String> = plan.blocks.iter().filter(|b| b.enabled()).map(|b| b.text("text")).collect();
-        let line = plan.blocks.iter().rfind(|b| b.text("role") == "user").unwrap().text("text");
-        assert!(sent.contains(&line), "turn {n}");
-        assert!(sent.iter().any(|t| t.contains("It is winter; everyone is cold")), "turn {n}: the note");
-        for ((key, text), count) in lore.iter().zip(&mut woken) {
-            if line.contains(key) {
-                assert!(sent.iter().any(|t| t.contains(text.as_str())), "turn {n}: lore of `{key}`");
-                *count += 1;
+    for rules in [rules(true), &frozen()] {
+        let mut woken = [0; 5];
+        play(rules, &scene(rules), |n, plan| {
+            let sent: Vec<String> = plan.blocks.iter().filter(|b| b.enabled()).map(|b| b.text("text")).collect();
+            let line = plan.blocks.iter().rfind(|b| b.text("role") == "user").unwrap().text("text");
+            assert!(sent.contains(&line), "turn {n}");
+            assert!(sent.iter().any(|t| t.contains("It is winter; everyone is cold")), "turn {n}: the note");
+            for ((key, text), count) in lore.iter().zip(&mut woken) {
+                if line.contains(key) {
+                    assert!(sent.iter().any(|t| t.contains(text.as_str())), "turn {n}: lore of `{key}`");
+                    *count += 1;
+                }
             }
-        }
-        let report = plan.trim_report.as_ref().unwrap();
-        assert!(report.final_tokens <= report.budget_tokens, "turn {n}");
-    });
-    assert!(woken.iter().all(|n| *n >= 20), "{woken:?}");
+            let report = plan.trim_report.as_ref().unwrap();
+            assert!(report.final_tokens <= report.budget_tokens, "turn {n}");
+        });
+        assert!(woken.iter().all(|n| *n >= 20), "{woken:?}");
+    }
 }
 
 /// A plan of some turn with a trace, and the blocks of the turn before.

@@ -4,6 +4,7 @@
 
 mod artifact;
 mod chat;
+mod large;
 mod watch;
 
 use std::ffi::OsString;

@@ -8,6 +8,8 @@ use std::path::{Path, PathBuf};
 use serde_json::Value as Json;
 use tapster::cli::{Io, run};
 
+use crate::wishes::Wish;
+
 /// Exit code, standard output, standard error.
 fn tapster(args: Vec<OsString>) -> (u8, String, String) {
     let (mut input, mut out, mut err) = (&b""[..], Vec::new(), Vec::new());
@@ -22,7 +24,13 @@ fn built(folder: &Path) -> Result<String, String> {
 }
 
 fn folders() -> Vec<PathBuf> {
-    let mut all: Vec<PathBuf> = std::fs::read_dir("examples").unwrap().map(|e| e.unwrap().path()).filter(|p| p.is_dir()).collect();
+    let mut all = folders_in(Path::new("examples"));
+    all.retain(|folder| !folder.ends_with("wishes"));
+    all
+}
+
+fn folders_in(folder: &Path) -> Vec<PathBuf> {
+    let mut all: Vec<PathBuf> = std::fs::read_dir(folder).unwrap().map(|e| e.unwrap().path()).filter(|p| p.is_dir()).collect();
     all.sort();
     all
 }
@@ -53,6 +61,28 @@ fn the_rule_tests_of_examples_hold() {
         assert!(exit == 0 && err.is_empty(), "{name}: exit {exit}\n{out}\n{err}");
         let (exit, out, err) = tapster(vec!["check".into(), pack.into()]);
         assert!(exit == 0 && err.is_empty(), "{name}: exit {exit}\n{out}\n{err}");
+    }
+}
+
+/// Each wish is a scene, and two cases that differ by the overlay alone and expect different prompts: so the overlay is what
+/// grants it. The overlay has no warning, and its scene builds without one.
+#[test]
+fn every_wish_is_granted_by_its_overlay() {
+    let wishes = folders_in(Path::new("examples/wishes"));
+    assert!(wishes.len() >= 20, "{} wishes", wishes.len());
+    let (exit, out, err) = tapster(vec!["test".into(), "examples/wishes".into()]);
+    assert!(exit == 0 && err.is_empty(), "exit {exit}\n{out}\n{err}");
+    assert!(out.ends_with(&format!("{} passed, 0 failed\n", 2 * wishes.len())), "{out}");
+    for folder in wishes {
+        let shown = folder.display();
+        built(&folder).unwrap_or_else(|e| panic!("{shown}: {e}"));
+        let (exit, out, err) = tapster(vec!["check".into(), folder.join("overlay.toml").into()]);
+        assert!(exit == 0 && err.is_empty() && out.contains("0 warnings"), "{shown}: {out}\n{err}");
+        let wish = Wish::read(&folder);
+        assert_eq!(wish.before.inputs, wish.granted.inputs, "{shown}");
+        assert_ne!(wish.before.prompts, wish.granted.prompts, "{shown}");
+        assert_eq!((wish.before.overlays, wish.granted.overlays), (None, Some(toml::Value::from(vec!["overlay.toml"]))), "{shown}");
+        assert_eq!(wish.readme.lines().count(), 5, "{shown}: the README has five lines");
     }
 }
 

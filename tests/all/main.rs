@@ -4,6 +4,7 @@
 mod alone;
 mod authoring;
 mod authoring_new;
+mod authors;
 mod cache;
 mod cases;
 mod clauses;
@@ -59,3 +60,4 @@ mod tidy;
 mod told;
 mod tools;
 mod wire;
+mod wishes;

@@ -207,6 +207,20 @@ fn open_blocks_leave_their_marks_in_order() {
     assert_eq!(*run(&exact(), &text).texts[0], *format!("a{}b", "<c".repeat(400)));
 }
 
+#[test]
+fn what_is_opened_many_times_inside_itself_counts_as_often_as_it_is_read() {
+    let pack = exact();
+    for (open, close) in [("{{// ", "}}"), ("{{a", "}}"), ("{{a::", "}}"), ("{{", "}}"), ("{{#b ", "}}")] {
+        let text = format!("{}{}", open.repeat(400_000), close.repeat(400_000));
+        let done = run(&pack, &text);
+        assert_eq!(*done.texts[0], *text, "{open}");
+        assert!(!done.warnings.is_empty(), "{open}: it is told");
+    }
+    // one that is long, and closed once, is a macro as any other
+    let long = "b".repeat(1_000_000);
+    assert_eq!(*run(&pack, &format!("a{{{{// {long}}}}}c")).texts[0], *format!("a{{{{// {long}}}}}c"));
+}
+
 /// The exact pack of the product whose flavour this is.
 fn exact() -> Ruleset {
     Ruleset::open("risuai-exact", &[]).unwrap()

@@ -15,6 +15,7 @@ mod adapters;
 mod case;
 mod compare;
 mod engine;
+mod faults;
 mod fields;
 mod floors;
 mod options;
@@ -45,13 +46,7 @@ fn main() -> ExitCode {
         println!("the cases recorded from other programs are not part of this repository: only those of tests/recorded run");
         println!("(TAPSTER_CONFORMANCE names a folder of further cases; {} does not exist)", folder.display());
     }
-    // faults that users of the same programs met, with those programs' answers
-    let faults = folder.join("../faults/sillytavern.json");
-    if !faults.is_file() {
-        println!("the faults that users met are not part of this repository: {} does not exist", faults.display());
-    }
-    let faults = suites::read(&faults, "faults/sillytavern".to_owned());
-    let all = suites::find(&folder, "").into_iter().chain(own).chain(faults);
+    let all = suites::find(&folder, "").into_iter().chain(own).chain(faults::suites(&folder));
     let chosen = all.filter(|s| options.selects(&s.name)).collect::<Vec<_>>();
     let unread = fields::unread(&chosen);
     // it stops when it goes out of scope

@@ -9,10 +9,10 @@ use std::sync::Mutex;
 
 use serde_json::Value as Json;
 
-use crate::adapters;
 use crate::case::{Case, Check};
 use crate::options::Options;
 use crate::worker::Worker;
+use crate::{adapters, faults};
 
 /// A case file.
 pub(crate) struct Suite {
@@ -61,7 +61,7 @@ pub(crate) fn read(file: &Path, name: String) -> Option<Suite> {
 /// The cases of a file, if it is a list of cases. A case that names a file which is not there cannot run and is left out.
 pub(crate) fn cases(file: &Path) -> Option<Vec<Case>> {
     let bytes = std::fs::read(file).ok()?;
-    let mut cases: Vec<Case> = serde_json::from_slice(&bytes).ok()?;
+    let Ok(mut cases) = serde_json::from_slice::<Vec<Case>>(&bytes) else { return faults::cases(file) };
     let folder = file.parent().unwrap_or(Path::new(""));
     cases.retain_mut(|case| resolve(&mut case.input, folder).is_some());
     (!cases.is_empty()).then_some(cases)

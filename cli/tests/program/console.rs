@@ -12,6 +12,9 @@ use super::pages::{pages, read, root, updating};
 /// Commands that a page may show without having them run: they are not ours.
 const FOREIGN: &[&str] = &["cargo new", "cargo add", "cargo run", "cargo test", "cargo install", "mkdir", "cd"];
 
+/// What runs a saved script, which finds the program in `PATH`. A machine without it runs no such script.
+const PYTHON: &str = "python3 ";
+
 /// A fenced block of a page.
 struct Block<'a> {
     /// The comment on the line in front of it.
@@ -81,6 +84,7 @@ fn steps(page: &str, text: &str) -> Vec<Step> {
                 if let Some(typed) = line.strip_prefix("$ ") {
                     // the README runs the program through cargo
                     let ours = typed.strip_prefix("cargo run --release -- ").or_else(|| typed.strip_prefix("tapster "));
+                    let ours = ours.or_else(|| Some(typed).filter(|typed| typed.starts_with(PYTHON)));
                     open = ours.is_some();
                     assert!(open || FOREIGN.iter().any(|c| typed.starts_with(c)), "{page}: nobody runs `{typed}`");
                     all.extend(ours.map(|typed| Step::Run { typed: typed.to_owned(), lines: Vec::new() }));
@@ -116,8 +120,13 @@ fn words(typed: &str) -> Vec<String> {
 /// What a command prints: standard error, then standard output. `> FILE` at its end saves the latter.
 fn printed(typed: &str, folder: &Path, store: Option<&Path>) -> String {
     let (typed, target) = typed.split_once(" > ").map_or((typed, None), |(typed, file)| (typed, Some(file)));
-    let mut command = Command::new(env!("CARGO_BIN_EXE_tapster"));
-    command.args(words(typed)).current_dir(folder).stdin(Stdio::null());
+    let program = Path::new(env!("CARGO_BIN_EXE_tapster"));
+    let script = typed.strip_prefix(PYTHON);
+    let mut command = Command::new(if script.is_some() { Path::new(PYTHON.trim()) } else { program });
+    command.args(words(script.unwrap_or(typed))).current_dir(folder).stdin(Stdio::null());
+    let found = std::env::var_os("PATH").unwrap_or_default();
+    let beside = program.parent().map(Path::to_path_buf).into_iter().chain(std::env::split_paths(&found));
+    command.env("PATH", std::env::join_paths(beside).unwrap());
     command.env_remove("TAPSTER_PACKS").env_remove("TAPSTER_TEMPLATES").env("NO_COLOR", "1");
     match store {
         Some(store) => command.env("TAPSTER_STORE", store),
@@ -166,6 +175,9 @@ fn run(page: &str) -> Vec<String> {
                 let path = folder.join(name);
                 std::fs::create_dir_all(path.parent().unwrap()).unwrap();
                 std::fs::write(path, body).unwrap();
+            }
+            Step::Run { typed, .. } if typed.starts_with(PYTHON) && Command::new(PYTHON.trim()).arg("-V").output().is_err() => {
+                println!("notice: {page}: `{typed}` is not run, because this machine has no Python");
             }
             Step::Run { typed, lines } => {
                 let printed = printed(&typed, folder, store.as_deref());

@@ -5,10 +5,15 @@
 mod chat;
 mod console;
 mod eval;
+mod folder;
 mod here;
 mod living_world;
+mod long_chat;
 #[path = "../../../tests/all/docs/pages.rs"]
 mod pages;
+mod pipes;
+mod serve;
+mod store;
 mod watch;
 
 use std::io::Read;

@@ -81,12 +81,12 @@ impl Endpoint {
     /// variable is read if a shipped pack names it, and goes to the provider's own address alone: where a request goes
     /// is said by packs and scenes, and they must not choose what is read and sent. `addressed` means that the scene
     /// names an address.
-    fn key(&self, rules: &Ruleset, dialect: &str, addressed: bool, show: &Show<'_, '_>) -> Result<(Option<Key>, Vec<String>), Stop> {
+    fn key(&self, rules: &Ruleset, dialect: &str, addressed: bool, show: &mut Show<'_, '_>) -> Result<(Option<Key>, Vec<String>), Stop> {
         let named = |key: Key| (Some(key), Vec::new());
         let help = "name the variable with `--key-env NAME`, or the file with `--key-file FILE`";
         let refused = |error: crate::run::KeyError| Stop::could_not(Code::FileMissing, error.to_string(), help);
         if let Some(file) = &self.key_file {
-            return Key::from_file(file).map(named).map_err(refused);
+            return bytes_of(file, show).and_then(|text| Key::from_bytes(&text, file).map(named).map_err(refused));
         }
         if let Some(name) = &self.key_env {
             return Key::from_variable(name, show.io.env).map(named).map_err(refused);
@@ -192,7 +192,7 @@ fn new_record(file: &Path) -> Result<File, Stop> {
 }
 
 /// A time in seconds that is more than nothing.
-fn seconds(text: &str) -> Result<f64, String> {
+pub(in crate::cli) fn seconds(text: &str) -> Result<f64, String> {
     let number = text.parse::<f64>().ok().filter(|n| *n > 0.0 && *n <= MAX_TIMEOUT);
     number.ok_or_else(|| format!("a number of seconds above 0 and up to {MAX_TIMEOUT}"))
 }

@@ -1,37 +1,50 @@
 //! Reads and writes the files that are named on the command line.
 
-use std::io::Read;
-use std::path::Path;
+use std::ffi::OsString;
+use std::fs::File;
+use std::io::{ErrorKind, Read};
+use std::path::{Path, PathBuf};
 
-use crate::diag::{Code, Diagnostic, memory};
+use crate::diag::{Code, Diagnostic, file, memory};
 use crate::import;
+use crate::store::disk::{self, Readers};
 
 use crate::cli::output::Show;
 use crate::cli::stop::{Exit, Stop};
 
-/// The bytes of a file; `-` is standard input. The size is limited as for every foreign file.
-pub(in crate::cli) fn bytes_of(path: &Path, show: &mut Show<'_, '_>) -> Result<Vec<u8>, Stop> {
-    let mut bytes = Vec::new();
-    let most = import::MAX_FILE as u64 + 1;
-    let read = if path == Path::new("-") {
-        (&mut *show.io.input).take(most).read_to_end(&mut bytes)
-    } else {
-        std::fs::File::open(path).and_then(|file| file.take(most).read_to_end(&mut bytes))
+/// The streams among the arguments of the program, such as `/dev/fd/63`, which a shell writes for `<(command)`. Only what
+/// stands there itself is read as a stream: a path inside of a file leads to a regular file.
+pub(in crate::cli) fn streams(arguments: &[OsString]) -> Vec<PathBuf> {
+    let path = |argument: &OsString| {
+        let text = argument.to_str()?;
+        let path = Path::new(if text.starts_with("--") { text.split_once('=')?.1 } else { text });
+        let number = path.file_name()?.to_str()?.bytes().all(|byte| byte.is_ascii_digit());
+        let opened = number && ["/dev/fd", "/proc/self/fd"].map(Path::new).contains(&path.parent()?);
+        (opened || ["/dev/stdin", "/dev/null"].map(Path::new).contains(&path)).then(|| path.to_owned())
     };
-    match read {
-        Ok(_) => Ok(bytes),
-        Err(error) => {
-            let reason = match error.kind() {
-                std::io::ErrorKind::NotFound => "there is no such file".to_owned(),
-                kind => kind.to_string(),
-            };
-            Err(Stop::could_not(
-                Code::FileMissing,
-                format!("`{}` cannot be read: {reason}", shown(path)),
-                "check the path and its permissions",
-            ))
-        }
-    }
+    arguments.iter().filter_map(path).collect()
+}
+
+/// The bytes of a regular file, or of a stream that the command line names; `-` is standard input. The size is limited as
+/// for every foreign file.
+pub(in crate::cli) fn bytes_of(path: &Path, show: &mut Show<'_, '_>) -> Result<Vec<u8>, Stop> {
+    let most = import::MAX_FILE as u64;
+    let mut bytes = Vec::new();
+    let mut stream = |from: &mut dyn Read| from.take(most + 1).read_to_end(&mut bytes).map(|_| std::mem::take(&mut bytes));
+    let read = if path == Path::new("-") {
+        stream(&mut *show.io.input)
+    } else if show.streams.iter().any(|named| named == path) {
+        File::open(path).and_then(|mut file| stream(&mut file))
+    } else {
+        file::read(path, most)
+    };
+    read.map_err(|error| {
+        let help = match error.kind() {
+            ErrorKind::InvalidInput => "name a file, or `-` for standard input where that is taken",
+            _ => "check the path and its permissions",
+        };
+        Stop::could_not(Code::FileMissing, format!("`{}` cannot be read: {}", shown(path), file::reason(&error)), help)
+    })
 }
 
 /// The most memory that the values of one input may take, in bytes (128 MiB), as [`crate::diag::memory`] estimates it: of a
@@ -88,15 +101,41 @@ pub(in crate::cli) fn folder_of(path: &Path) -> Result<(), Stop> {
     })
 }
 
-/// Writes a file atomically: completely or not at all.
+/// Writes a file completely or not at all. The permissions of one that is there are kept.
 pub(in crate::cli) fn write_file(path: &Path, text: impl AsRef<[u8]>) -> Result<(), Stop> {
-    // the whole name, so that files that differ in their extension do not share it
-    let mut beside = path.as_os_str().to_owned();
-    beside.push(".tmp~");
-    let beside = std::path::PathBuf::from(beside);
-    let written = std::fs::write(&beside, text).and_then(|()| std::fs::rename(&beside, path));
-    written.map_err(|error| {
+    write(path, text.as_ref(), Readers::Usual)
+}
+
+/// [`write_file`] for what is nobody else's business, such as chats: a new file can be read by its owner alone.
+pub(in crate::cli) fn write_private(path: &Path, text: impl AsRef<[u8]>) -> Result<(), Stop> {
+    write(path, text.as_ref(), Readers::Owner)
+}
+
+fn write(path: &Path, bytes: &[u8], readers: Readers) -> Result<(), Stop> {
+    no_link(path)?;
+    disk::replace(path, bytes, readers).map_err(|error| {
         let message = format!("`{}` cannot be written: {error}", path.display());
         Stop::could_not(Code::FileMissing, message, "check the folder and its permissions")
     })
+}
+
+/// Refuses a link in the place of a file that is to be written: a folder may come from anyone, and its links lead anywhere.
+pub(in crate::cli) fn no_link(path: &Path) -> Result<(), Stop> {
+    if !path.is_symlink() {
+        return Ok(());
+    }
+    let message = format!("`{}` is a link, and nothing is written through links", path.display());
+    Err(Stop::could_not(Code::FileOutside, message, "name the file that it leads to, or remove the link"))
+}
+
+/// The file that a name stands for, if it may be changed: where the name is a link, the file that it leads to, which must
+/// lie in the folder of the link.
+pub(in crate::cli) fn own_file(path: &Path) -> Result<PathBuf, Stop> {
+    let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    let file = real(path);
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    if path.is_symlink() && !file.starts_with(real(folder)) {
+        no_link(path)?;
+    }
+    Ok(file)
 }

@@ -10,9 +10,30 @@ use crate::cli::output::Show;
 use crate::diag::{Code, Diagnostic};
 use crate::import;
 
+/// A file of another program, as a pack reads it.
+pub(in crate::cli) struct Read {
+    /// The pack that is recommended for it.
+    pub(in crate::cli) pack: String,
+    /// The format that the pack recognises.
+    pub(in crate::cli) format: String,
+    /// The flag of a build that takes such a file.
+    pub(in crate::cli) flag: &'static str,
+}
+
 /// The diagnostic about a file of another program where `wanted` was expected; `None` for a file that may be a rule file or
 /// a scene file, and for one that does not exist.
 pub(in crate::cli) fn of(path: &Path, wanted: &str, show: &mut Show<'_, '_>) -> Option<Diagnostic> {
+    let Read { pack, format, flag } = read(path, show)?;
+    let file = shown(path);
+    let message = format!("`{file}` is not {wanted}: it is a `{format}`, which pack `{pack}` reads");
+    let help = format!(
+        "`tapster import {file} --report` says what becomes of its fields, and `tapster build --pack {pack} {flag} {file}` builds with it"
+    );
+    Some(Diagnostic::new(Code::SchemaKind, message).help(help))
+}
+
+/// Reads a file of another program; `None` as for [`of`].
+pub(in crate::cli) fn read(path: &Path, show: &mut Show<'_, '_>) -> Option<Read> {
     let ending = path.extension().map(|e| e.to_string_lossy().to_ascii_lowercase()).unwrap_or_default();
     if ending == "toml" || !path.is_file() {
         return None;
@@ -27,11 +48,6 @@ pub(in crate::cli) fn of(path: &Path, wanted: &str, show: &mut Show<'_, '_>) -> 
     let found = readers(&document, None, show);
     let (rules, format) = found.first()?;
     let brought = crate::import_document(rules, Some(format), document).ok()?;
-    let (file, pack) = (shown(path), &rules.pack().name);
-    let build = Role::of(&brought.scene).map_or("--preset", Role::flag);
-    let message = format!("`{file}` is not {wanted}: it is a `{format}`, which pack `{pack}` reads");
-    let help = format!(
-        "`tapster import {file} --report` says what becomes of its fields, and `tapster build --pack {pack} {build} {file}` builds with it"
-    );
-    Some(Diagnostic::new(Code::SchemaKind, message).help(help))
+    let flag = Role::of(&brought.scene).map_or("--preset", Role::flag);
+    Some(Read { pack: rules.pack().name.to_string(), format: format.clone(), flag })
 }

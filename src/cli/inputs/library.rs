@@ -2,10 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::diag::Code;
+use crate::diag::{Code, Report};
 use crate::model::Value;
 use crate::pack::files::packs_in;
-use crate::pack::library::shipped_readers;
+use crate::pack::library::{recommended_formats, shipped_readers};
 use crate::pack::{Library, Overlay, Ruleset, Shelf, Start};
 
 use crate::cli::output::Show;
@@ -29,28 +29,45 @@ pub(in crate::cli) fn examples(text: &str) -> String {
     text.replace("READER", shipped_readers().first().map_or("PACK", String::as_str))
 }
 
-/// The packs of the library that recognise a document, each with the format that it recognises, sorted by name.
+/// The packs of the library that recognise a document, each with the format that it recognises: those that are recommended
+/// for it, or all if none is. Sorted by name.
 pub(in crate::cli) fn readers(document: &Value, format: Option<&str>, show: &Show<'_, '_>) -> Vec<(Ruleset, String)> {
     let shelf = shelf(show);
     let read = |name: String| {
+        let files = shelf.find(&name, &mut Report::default())?.files;
+        let recommended = recommended_formats(files.iter().map(|file| (&*file.path_in_pack, &*file.bytes)));
         let rules = Ruleset::load(&Start::Name(name), &[], &shelf).ok()?;
         let brought = crate::import_document(&rules, format, document.clone()).ok()?;
-        Some((rules, brought.format))
+        let is_recommended = recommended.contains(&brought.format);
+        Some((is_recommended, (rules, brought.format)))
     };
-    shelf.names().into_iter().filter_map(read).collect()
+    let (recommended, others): (Vec<_>, Vec<_>) =
+        shelf.names().into_iter().filter_map(read).partition(|(is_recommended, _)| *is_recommended);
+    let best = if recommended.is_empty() { others } else { recommended };
+    best.into_iter().map(|(_, reader)| reader).collect()
 }
 
 /// The library: the folders of `TAPSTER_PACKS`, then those beside the scene and the pack, then `./rules`, then the
 /// shipped packs. A folder without packs is left out.
 pub(in crate::cli) fn shelf(show: &Show<'_, '_>) -> Shelf {
-    let named = (show.io.env)("TAPSTER_PACKS").unwrap_or_default();
-    let mut folders: Vec<PathBuf> = std::env::split_paths(&named).filter(|p| !p.as_os_str().is_empty()).collect();
+    let mut folders = named(show);
+    let mut near = Vec::new();
     for folder in show.near.iter().map(PathBuf::as_path).chain([Path::new("rules")]) {
-        if !folders.iter().any(|known| known == folder) && !packs_in(folder).is_empty() {
+        if folders.iter().any(|known| known == folder) {
+            continue;
+        }
+        near.push(folder.to_owned());
+        if !packs_in(folder).is_empty() {
             folders.push(folder.to_owned());
         }
     }
-    Shelf { folders, bare: false }
+    Shelf { folders, near, bare: false }
+}
+
+/// The folders of `TAPSTER_PACKS`.
+pub(in crate::cli) fn named(show: &Show<'_, '_>) -> Vec<PathBuf> {
+    let named = (show.io.env)("TAPSTER_PACKS").unwrap_or_default();
+    std::env::split_paths(&named).filter(|path| !path.as_os_str().is_empty()).collect()
 }
 
 /// Where the rule tests of a shipped pack are: the program does not hold them, to stay small.
@@ -73,7 +90,8 @@ pub(in crate::cli) fn open(start: &Start, overlays: &[Overlay], show: &mut Show<
     let rules = Ruleset::load(start, overlays, &shelf(show)).map_err(Stop::rejected)?;
     // advice to authors of templates and overlays is only shown by `check`
     let mut warnings = rules.warnings().clone();
-    let is_advice = |code| matches!(code, Code::TemplateUnused | Code::TemplateBudget | Code::TemplateDoubtful | Code::LayerPatches);
+    let is_advice =
+        |code| matches!(code, Code::TemplateUnused | Code::TemplateBudget | Code::TemplateDoubtful | Code::LayerPatches | Code::LayerDrops);
     warnings.retain(|d| !d.code.known().is_some_and(is_advice));
     show.report(&warnings, &rules.pack().sources);
     Ok(rules)

@@ -10,7 +10,7 @@ use crate::diag::{Code, Diagnostic, Report};
 use crate::model::Pack;
 use crate::pack::Start;
 use crate::pack::files::{parent, read_folder};
-use crate::pack::library::shipped;
+use crate::pack::library::{self, shipped};
 use crate::share::lock::{self, MAX_LOCK};
 use crate::share::{Fault, Lock};
 
@@ -71,10 +71,5 @@ fn complaint(file: &Path, folder: &Path, name: &str, digest: Option<&str>, is_ow
 /// Whether a folder holds just the pack that comes with the program.
 pub(in crate::cli) fn is_shipped(folder: &Path, name: &str) -> bool {
     let Some(own) = shipped(name) else { return false };
-    let Some(found) = read_folder(folder, &mut Report::default()) else { return false };
-    let same = |a: &[crate::pack::RuleFile], b: &[crate::pack::RuleFile]| {
-        a.len() == b.len() && a.iter().zip(b).all(|(a, b)| a.path_in_pack == b.path_in_pack && a.bytes == b.bytes)
-    };
-    let assets = |files: &crate::pack::PackFiles| files.assets.values().cloned().collect::<Vec<_>>();
-    same(&own.files, &found.files) && same(&assets(&own), &assets(&found))
+    read_folder(folder, &mut Report::default()).is_some_and(|found| library::is_shipped(&found, &own))
 }

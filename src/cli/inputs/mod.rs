@@ -1,11 +1,13 @@
 //! The flags that `build` and `explain` share. They take precedence over the keys of a `scene.toml`.
 
+#[cfg(feature = "full")]
 pub(in crate::cli) mod endpoint;
 pub(in crate::cli) mod files;
 pub(in crate::cli) mod foreign;
 pub(in crate::cli) mod library;
 pub(in crate::cli) mod lines;
 pub(in crate::cli) mod lists;
+pub(in crate::cli) mod lock;
 pub(in crate::cli) mod locked;
 pub(in crate::cli) mod options;
 pub(in crate::cli) mod parts;
@@ -14,10 +16,12 @@ pub(in crate::cli) mod previous;
 pub(in crate::cli) mod role;
 pub(in crate::cli) mod said;
 pub(in crate::cli) mod scene;
+#[cfg(feature = "full")]
 pub(in crate::cli) mod session;
 pub(in crate::cli) mod shared;
 pub(in crate::cli) mod store;
 pub(in crate::cli) mod templated;
+#[cfg(feature = "full")]
 pub(in crate::cli) mod tools;
 pub(in crate::cli) mod turns;
 
@@ -144,6 +148,20 @@ impl Inputs {
     /// The inputs of a scene file without further flags.
     pub(in crate::cli) fn of_scene(scene: &Path) -> Self {
         Self { scene: Some(scene.to_owned()), ..Self::default() }
+    }
+
+    /// The inputs of one file of another program, which a flag of a build takes.
+    pub(in crate::cli) fn of_file(flag: &str, file: &Path, pack: &str) -> Self {
+        let mut inputs = Self { pack: Some(pack.to_owned()), message: Some("Hello.".to_owned()), ..Self::default() };
+        let file = file.to_owned();
+        match flag {
+            "--character" => inputs.character = Some(file),
+            "--chat" => inputs.chat = Some(file),
+            "--lorebook" => inputs.lorebook = vec![file],
+            "--persona-file" => inputs.persona_file = Some(file),
+            _ => inputs.preset = vec![file],
+        }
+        inputs
     }
 
     /// Reads all files that the flags name.

@@ -7,7 +7,7 @@ use crate::model::{Map, Scene, Value};
 use crate::pack::{Ruleset, json, toml};
 
 use crate::cli::inputs::files::{shown, utf8, values_of};
-use crate::cli::inputs::scene::{field_at, places};
+use crate::cli::inputs::scene::places;
 use crate::cli::layout::head;
 use crate::cli::output::{Placed, Show};
 use crate::cli::stop::{Exit, Stop};
@@ -49,13 +49,13 @@ impl Said {
 
     /// Values of the scene for this turn alone.
     pub(in crate::cli) fn scene(&self) -> Value {
-        self.scene.as_ref().map(Value::from).unwrap_or_default()
+        self.scene.as_ref().map(|scene| Scene::of_written(Value::from(scene)).0).unwrap_or_default()
     }
 
     /// Where the file says what the turn may be warned of.
     pub(in crate::cli) fn places(&self, rules: &Ruleset) -> Option<Placed> {
         let scene = self.scene.as_ref()?;
-        Some(Placed { told: places(rules, &Value::from(scene), |path| field_at(scene, path)), sources: self.sources.clone() })
+        Some(Placed { told: places(rules, &self.scene(), |path| scene.at(path)), sources: self.sources.clone() })
     }
 
     /// Adds to the chat what was said.

@@ -6,7 +6,7 @@
 use std::path::Path;
 
 use crate::assemble::{AssembledScene, Mismatch, ScenePart, assemble_scene, import_document, misfits, unread};
-use crate::diag::{Code, Data, Diagnostic, Node, Report, Severity, Sources, Span};
+use crate::diag::{Code, Diagnostic, Node, Report, Severity, Sources, Span};
 use crate::engine::ErrorKind;
 use crate::import::{self, Container, Contents};
 use crate::model::options::TABLE;
@@ -84,10 +84,17 @@ pub(in crate::cli) fn of(parts: &Parts, rules: &Ruleset, show: &mut Show<'_, '_>
 /// of, by the build.
 fn check(parts: &Parts, rules: &Ruleset, scene: &Scene, show: &mut Show<'_, '_>) -> Result<(), Stop> {
     let mut report = Report::default();
+    for path in ["template", "task", "data"] {
+        if parts.set.iter().any(|(given, _)| given == path) && !rules.programs().rules.names.knows_path(path) {
+            let message = format!("pack `{}` has nothing that reads a `{path}`, so `--{path}` would have no effect", rules.pack().name);
+            let help = "name a pack that renders templates; without `--pack` it is the one that has the template's task";
+            report.push(Diagnostic::error(Code::SceneField, message).help(help));
+        }
+    }
     let mut found = misfits(rules, &scene.data);
     let placed = parts.top.iter().map(|(root, sources)| {
         // beside `scene`, a scene file has some of its paths as keys of its own
-        let at = |path: &str| root.get("scene").and_then(|scene| field_at(scene, path)).or_else(|| field_at(root, path));
+        let at = |path: &str| root.get("scene").and_then(|scene| scene.at(path)).or_else(|| root.at(path));
         Placed { told: places(rules, &scene.data, at), sources: sources.clone() }
     });
     show.places = placed.collect();
@@ -99,7 +106,7 @@ fn check(parts: &Parts, rules: &Ruleset, scene: &Scene, show: &mut Show<'_, '_>)
             continue;
         }
         told.push(misfit.path.clone());
-        let written = parts.written.as_ref().and_then(|(node, _)| field_at(node, &misfit.path)).map(|(_, node)| node);
+        let written = parts.written.as_ref().and_then(|(node, _)| node.at(&misfit.path)).map(|(_, node)| node);
         let by_set = parts.set.iter().any(|(path, _)| *path == misfit.path);
         let by_now = misfit.path == "now" && parts.now.is_some();
         let complaint = Diagnostic::error(Code::SceneType, misfit.message).help(misfit.help);
@@ -126,16 +133,6 @@ pub(in crate::cli) fn places<'n>(rules: &Ruleset, data: &Value, at: impl Fn(&str
         Some((misfit.message, if misfit.is_key { key } else { value.span }))
     });
     odd.chain(unread).collect()
-}
-
-/// The key and the value at a path of a file, such as `context.window` or `injections.0.depth`. An element of a list has no
-/// key, and stands for it.
-pub(in crate::cli) fn field_at<'n>(root: &'n Node, path: &str) -> Option<(Span, &'n Node)> {
-    path.split('.').try_fold((root.span, root), |(_, node), name| match &node.data {
-        Data::List(list) => list.get(name.parse::<usize>().ok()?).map(|element| (element.span, element)),
-        Data::Table(table) => table.get(name).map(|field| (field.key, &field.node)),
-        _ => None,
-    })
 }
 
 /// What the keys of the scene file beside `scene`, and the flags, give to the scene.

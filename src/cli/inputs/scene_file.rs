@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use crate::diag::{Code, Data, Diagnostic, Field, Node, Report, Sources, suggest};
-use crate::model::Value;
+use crate::model::{Scene, Value};
 use crate::pack::files::is_folder;
 use crate::pack::{Overlay, Start, json, toml};
 
@@ -70,6 +70,7 @@ pub(in crate::cli) fn parse_beside(
     show: &mut Show<'_, '_>,
 ) -> Result<Parts, Stop> {
     let (sources, report) = (Sources::default(), Report::default());
+    let _bounded = suggest::bounded();
     let mut reader = SceneReader { base: base.to_owned(), sources, report, parts: Parts::default(), beside };
     reader.document(shown, bytes);
     if reader.report.has_errors() {
@@ -146,7 +147,12 @@ impl SceneReader {
             "task" => self.parts.task = self.text(node),
             "data" => self.parts.data = self.file(node),
             "scene" if node.as_table().is_some() => {
-                self.parts.scene = Value::from(node);
+                let (scene, twice) = Scene::of_written(Value::from(node));
+                self.parts.scene = scene;
+                if let Some((key, span)) = twice.and_then(|key| node.as_table()?.get(&key).map(|field| (key.clone(), field.key))) {
+                    let complaint = Diagnostic::new(Code::SyntaxDuplicate, format!("`{key}` gives a value that another key gives too"));
+                    self.report.push(complaint.at(span).help("keep one of them: `\"a.b\"` and `a.b` are the same path"));
+                }
                 self.parts.written = Some((node.clone(), self.sources.clone()));
             }
             "option" if node.as_table().is_some() => self.parts.option = Some(node.clone()),

@@ -5,10 +5,10 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 
 use crate::diag::Code;
-use crate::store::{Home, Moment, SqlStore};
+use crate::store::{Home, Moment};
 
 use crate::cli::inputs::scene::clock;
-use crate::cli::inputs::store::{self, StoreArgs};
+use crate::cli::inputs::store::{self, OpenStore, StoreArgs};
 use crate::cli::output::Show;
 use crate::cli::stop::Stop;
 
@@ -29,12 +29,12 @@ pub(in crate::cli) struct Place {
 
 impl Place {
     /// Opens the store, and creates it if it does not exist.
-    pub(in crate::cli) fn open(&self, show: &Show<'_, '_>) -> Result<SqlStore, Stop> {
+    pub(in crate::cli) fn open(&self, show: &Show<'_, '_>) -> Result<OpenStore, Stop> {
         self.store.open(show)
     }
 
     /// Opens a store that exists.
-    pub(in crate::cli) fn open_existing(&self, show: &Show<'_, '_>) -> Result<SqlStore, Stop> {
+    pub(in crate::cli) fn open_existing(&self, show: &Show<'_, '_>) -> Result<OpenStore, Stop> {
         self.store.open_existing(show)
     }
 
@@ -80,7 +80,7 @@ impl Scratch {
     }
 
     /// Opens the store.
-    pub(in crate::cli) fn open(&self) -> Result<SqlStore, Stop> {
+    pub(in crate::cli) fn open(&self) -> Result<OpenStore, Stop> {
         store::open(&format!("sqlite:{}", self.0.join("chat.db").display()))
     }
 }

@@ -1,17 +1,14 @@
 //! Files of packs that are shared: those of a folder, of an archive, and those at an address.
 
 use std::fs::{DirEntry, FileType};
-use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use crate::diag::{Code, Diagnostic};
+use crate::diag::{Code, Diagnostic, file};
 use crate::pack::files::is_schema;
-use crate::run::fetch;
 use crate::share::archive::{MAX_FILE, MAX_FILES};
 use crate::share::{self, Fault, Member, names};
 
 use crate::cli::stop::{Exit, Stop};
-use crate::cli::waiting::wait;
 
 /// Most entries of a folder that are looked at.
 const MAX_ENTRIES: usize = 20_000;
@@ -148,21 +145,19 @@ pub(in crate::cli) fn digest_of(folder: &Path) -> Result<Option<String>, Stop> {
 
 /// The bytes of a file, at most `limit`.
 pub(in crate::cli) fn bounded(path: &Path, limit: usize) -> Result<Vec<u8>, Stop> {
-    let mut bytes = Vec::new();
-    let read = std::fs::File::open(path).and_then(|file| file.take(limit as u64 + 1).read_to_end(&mut bytes));
-    match read {
+    match file::read(path, limit as u64) {
         Err(error) => Err(unreadable(path, &error)),
-        Ok(_) if bytes.len() > limit => {
+        Ok(bytes) if bytes.len() > limit => {
             let message = format!("`{}` is larger than {limit} bytes", path.display());
             Err(Stop::could_not(Code::FileTooLarge, message, "name another file, or split it"))
         }
-        Ok(_) => Ok(bytes),
+        Ok(bytes) => Ok(bytes),
     }
 }
 
 fn unreadable(path: &Path, error: &std::io::Error) -> Stop {
-    let why = if error.kind() == std::io::ErrorKind::NotFound { "there is no such file or folder".to_owned() } else { error.to_string() };
-    Stop::could_not(Code::FileMissing, format!("`{}` cannot be read: {why}", path.display()), "check the path and its permissions")
+    let message = format!("`{}` cannot be read: {}", path.display(), file::reason(error));
+    Stop::could_not(Code::FileMissing, message, "check the path and its permissions")
 }
 
 /// Where a file lies.
@@ -185,7 +180,7 @@ impl Place {
     /// What a person or a lock wrote.
     pub(in crate::cli) fn typed(text: &str) -> Self {
         if text.starts_with("file:") {
-            return fetch::file_of(text).map_or_else(|| Place::Path(text.into()), Place::Path);
+            return Place::Path(file_of(text).unwrap_or_else(|| text.into()));
         }
         if is_url(text) { Place::Url(text.to_owned()) } else { Place::Path(text.into()) }
     }
@@ -219,11 +214,7 @@ impl Place {
         match self {
             Place::Path(path) if !path.exists() => Ok(None),
             Place::Path(path) => bounded(path, limit).map(Some),
-            Place::Url(url) => wait(fetch::fetch(url, limit, fetch::timeouts())).map_err(|error| {
-                let help = "check the address and the connection; nothing was changed";
-                let message = format!("`{}` cannot be fetched: {}", share::shown(url), share::shown(&error.message));
-                refused(Diagnostic::new(Code::ShareUnreachable, message).help(help).into())
-            }),
+            Place::Url(url) => fetch(url, limit),
         }
     }
 
@@ -234,6 +225,34 @@ impl Place {
             refused(Diagnostic::new(Code::ShareUnreachable, message).help("check the path or the address").into())
         })
     }
+}
+
+/// The file of a `file:` address.
+#[cfg(feature = "full")]
+fn file_of(address: &str) -> Option<PathBuf> {
+    crate::run::fetch::file_of(address)
+}
+
+#[cfg(not(feature = "full"))]
+fn file_of(address: &str) -> Option<PathBuf> {
+    address.strip_prefix("file://").map(PathBuf::from)
+}
+
+/// The bytes at an address, at most `limit`.
+#[cfg(feature = "full")]
+fn fetch(url: &str, limit: usize) -> Result<Option<Vec<u8>>, Stop> {
+    use crate::run::fetch::{fetch, timeouts};
+    crate::cli::waiting::wait(fetch(url, limit, timeouts())).map_err(|error| {
+        let help = "check the address and the connection; nothing was changed";
+        let message = format!("`{}` cannot be fetched: {}", share::shown(url), share::shown(&error.message));
+        refused(Diagnostic::new(Code::ShareUnreachable, message).help(help).into())
+    })
+}
+
+#[cfg(not(feature = "full"))]
+fn fetch(url: &str, _: usize) -> Result<Option<Vec<u8>>, Stop> {
+    let message = format!("`{}` cannot be fetched: this program was built without a client for HTTP", share::shown(url));
+    Err(Stop::could_not(Code::FeatureMissing, message, format!("get the file, and name it; or {}", crate::cli::verbs::missing::HELP)))
 }
 
 /// Whether a text is an address of the web.

@@ -32,10 +32,10 @@ pub(in crate::cli) fn from_env(name: &str, show: &Show<'_, '_>) -> Option<OsStri
     (show.io.env)(name).filter(|value| !value.is_empty())
 }
 
-#[cfg(feature = "store")]
-pub(in crate::cli) use database::{StoreArgs, open};
+#[cfg(feature = "full")]
+pub(in crate::cli) use database::{OpenStore, StoreArgs, open};
 
-#[cfg(feature = "store")]
+#[cfg(feature = "full")]
 mod database {
     //! Opening of databases, which takes the feature `store`.
 
@@ -52,6 +52,24 @@ mod database {
     use crate::diag::Code;
     use crate::store::{Refused, SqlStore};
 
+    /// A store that is closed when it is dropped, however its verb ends: what was written then stands in the file itself,
+    /// and a copy of it is whole.
+    pub(in crate::cli) struct OpenStore(SqlStore);
+
+    impl std::ops::Deref for OpenStore {
+        type Target = SqlStore;
+
+        fn deref(&self) -> &SqlStore {
+            &self.0
+        }
+    }
+
+    impl Drop for OpenStore {
+        fn drop(&mut self) {
+            wait(self.0.close());
+        }
+    }
+
     /// The database of sessions if none is named.
     const DEFAULT_STORE: &str = "tapster.db";
 
@@ -65,7 +83,7 @@ mod database {
     }
     impl StoreArgs {
         /// Opens the store; a file that does not exist is created.
-        pub(in crate::cli) fn open(&self, show: &Show<'_, '_>) -> Result<SqlStore, Stop> {
+        pub(in crate::cli) fn open(&self, show: &Show<'_, '_>) -> Result<OpenStore, Stop> {
             open(&self.address(show)?)
         }
 
@@ -75,7 +93,7 @@ mod database {
         }
 
         /// Opens a store that exists.
-        pub(in crate::cli) fn open_existing(&self, show: &Show<'_, '_>) -> Result<SqlStore, Stop> {
+        pub(in crate::cli) fn open_existing(&self, show: &Show<'_, '_>) -> Result<OpenStore, Stop> {
             told(wait(SqlStore::open_existing(&self.address(show)?)))
         }
 
@@ -99,11 +117,11 @@ mod database {
     }
 
     /// Opens a database.
-    pub(in crate::cli) fn open(address: &str) -> Result<SqlStore, Stop> {
+    pub(in crate::cli) fn open(address: &str) -> Result<OpenStore, Stop> {
         told(wait(SqlStore::open(address)))
     }
 
-    fn told(opened: Result<SqlStore, Refused>) -> Result<SqlStore, Stop> {
-        opened.map_err(|complaint| Stop::new(Exit::CouldNot, *complaint))
+    fn told(opened: Result<SqlStore, Refused>) -> Result<OpenStore, Stop> {
+        opened.map(OpenStore).map_err(|complaint| Stop::new(Exit::CouldNot, *complaint))
     }
 }

@@ -10,7 +10,7 @@ use crate::model::{Scene, Value};
 use crate::pack::Ruleset;
 use crate::testing::turns::Chat;
 
-use crate::cli::inputs::files::{shown, utf8, values_of, write_file};
+use crate::cli::inputs::files::{shown, utf8, values_of, write_private};
 use crate::cli::inputs::said::{self, MAX_TURNS, Said};
 use crate::cli::layout::head;
 use crate::cli::output::Show;
@@ -131,7 +131,7 @@ impl Turns {
         }
         if let (Some(file), Some(kept)) = (&self.state, chat.kept()) {
             let text = serde_json::to_string_pretty(kept).unwrap_or_default();
-            write_file(file, text + "\n")?;
+            write_private(file, text + "\n")?;
         }
         Ok(all)
     }

@@ -9,7 +9,7 @@ use crate::diag::{Code, Diagnostic, Report, Sources, Span};
 use crate::format::{Layout, Refusal, format};
 use crate::pack::files::MAX_FILE;
 
-use crate::cli::inputs::files::{bytes_of, shown, write_file};
+use crate::cli::inputs::files::{bytes_of, own_file, shown, write_file};
 use crate::cli::output::Show;
 use crate::cli::stop::{Exit, Stop};
 
@@ -115,9 +115,7 @@ impl Fmt {
                     tally.unchanged += 1;
                 } else {
                     if !self.check {
-                        // the file itself, not a link to it
-                        let real = path.canonicalize().unwrap_or_else(|_| path.to_owned());
-                        write_file(&real, &formatted.text)?;
+                        write_file(&own_file(path)?, &formatted.text)?;
                     }
                     tally.changed.push(name);
                 }

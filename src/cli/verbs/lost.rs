@@ -1,19 +1,24 @@
 //! Fields that a conversion loses without a word: rules read them, and nothing of the result depends on them.
 //!
-//! The rules say what they read, and not what they do with it. So each field is given another value, and the document is
-//! converted once more: if the result stays the same, the field is lost. This is tried on a few elements of each list,
-//! which have all fields of the others.
+//! The rules say what they read, and not what they do with it. So fields are given other values, and the document is
+//! converted once more: if the result stays the same, they are lost. All fields are tried together, and halves of those that
+//! make a difference, so that a document of very many lost fields takes a few conversions. This is tried on a few elements of
+//! each list, which have all fields of the others.
 
+use std::cell::{Cell, RefCell};
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use indexmap::{IndexMap, IndexSet};
 
-use crate::model::{Map, Value};
+use crate::model::{Map, Value, WorkLimits};
 use crate::pack::Ruleset;
 use crate::program::foreign::{Fate, FieldReport, Imported};
+use crate::text::work::Door;
 
-/// The most fields of a document that are tried out.
-const MOST: usize = 500;
+/// The most conversions of a document that are tried, and the most work of all of them, in steps.
+const MOST: usize = 1_000;
+const MOST_STEPS: u64 = 150_000_000;
 /// How many elements of a list are looked at, beside those with fields that the others do not have.
 const FIRST: usize = 2;
 /// A key and a value that no document has.
@@ -36,17 +41,20 @@ pub(super) fn add(made: &mut Imported, document: &Value, rules: &Ruleset, again:
     let is_told = |path: &str| told.iter().any(|field| is_within(path, field)) || excused.iter().any(|read| is_last(path, read));
     let format = rules.programs().formats.iter().find(|format| *format.name == *made.format);
     let format = format.and_then(|format| format.makes.as_deref()).unwrap_or(&made.format).to_owned();
-    let tried = Tried { few: &few, usual: &usual, again };
-    let mut open = 0_usize;
-    for (path, values) in all.iter().filter(|(path, _)| !is_told(path)) {
-        open += 1;
-        if open <= MOST && !tried.counts(path) {
-            let note = tried.why(path, &format, values);
-            made.fields.push(FieldReport { field: path.clone(), fate: Fate::Dropped, to: String::new(), note, times: values.len() });
-        }
+    let door = Door::open(WorkLimits { steps: u64::MAX, bytes: u64::MAX });
+    let tried = Tried::new(&few, &usual, again, &door);
+    let open = all.keys().map(String::as_str).filter(|path| !is_told(path) && !tried.is_there(path));
+    let mut lost = HashSet::new();
+    tried.same(&open.collect::<Vec<_>>(), &mut lost);
+    lost.retain(|path| !tried.is_copied(path));
+    let texts = tried.texts_of_lists(&lost);
+    for (path, values) in all.iter().filter(|(path, _)| lost.contains(path.as_str())) {
+        let note = why(path, &format, values, &texts);
+        made.fields.push(FieldReport { field: path.clone(), fate: Fate::Dropped, to: String::new(), note, times: values.len() });
     }
-    if open > MOST {
-        made.warnings.push(format!("{} fields were not tried out, so they may be lost without being named", open - MOST));
+    if tried.untried.get() > 0 {
+        let untried = tried.untried.get();
+        made.warnings.push(format!("{untried} fields were not tried out, so they may be lost without being named"));
     }
 }
 
@@ -72,52 +80,116 @@ struct Tried<'t> {
     few: &'t Value,
     usual: &'t Imported,
     again: &'t dyn Fn(Value) -> Option<Imported>,
+    /// The single values of the document.
+    own: Leaves<'t>,
+    /// Those of what it becomes, as [`known`] gives them.
+    result: HashSet<(String, Arc<str>)>,
+    /// Whether another value in a table or list is copied, by its path.
+    copied: RefCell<HashMap<String, bool>>,
+    door: &'t Door,
+    conversions: Cell<usize>,
+    /// Fields that were not tried out.
+    untried: Cell<usize>,
 }
 
-impl Tried<'_> {
-    /// Whether the result depends on the values at a path, or holds them.
-    fn counts(&self, path: &str) -> bool {
-        let differs = |document: Value| (self.again)(document).is_none_or(|made| !is_same(&made, self.usual));
-        if (0..2).any(|n| differs(with(self.few, "", path, &|value| other(value, n)))) {
-            return true;
-        }
+impl<'t> Tried<'t> {
+    fn new(few: &'t Value, usual: &'t Imported, again: &'t dyn Fn(Value) -> Option<Imported>, door: &'t Door) -> Self {
         let (mut own, mut result) = (Leaves::new(), Leaves::new());
-        leaves(self.few, "", &mut own);
-        leaves(&self.usual.scene, "", &mut result);
-        let has = |value: &Value| {
-            let is_there =
-                |(at, found): (&String, &Vec<&Value>)| (value.as_str().is_some() || last(at) == last(path)) && found.contains(&value);
-            result.iter().any(is_there)
-        };
-        if own.get(path).is_some_and(|values| values.iter().all(|value| has(value))) {
-            return true;
-        }
-        // a table that is copied as a whole: another value stands above this one
-        self.says(beside(self.few, "", above(path)), OTHER)
+        leaves(few, "", &mut own);
+        leaves(&usual.scene, "", &mut result);
+        let result = result.iter().flat_map(|(at, found)| found.iter().map(|value| known(at, value))).collect();
+        let (copied, conversions, untried) = Default::default();
+        Self { few, usual, again, own, result, copied, door, conversions, untried }
     }
 
-    /// Whether a document becomes one with a text.
-    fn says(&self, document: Value, text: &str) -> bool {
-        let Some(made) = (self.again)(document) else { return false };
+    /// Whether no more conversions may be tried.
+    fn is_spent(&self) -> bool {
+        self.conversions.get() >= MOST || self.door.spent().0 > MOST_STEPS
+    }
+
+    fn convert(&self, document: Value) -> Option<Imported> {
+        self.conversions.set(self.conversions.get() + 1);
+        (self.again)(document)
+    }
+
+    /// Adds those of the paths on whose values the result does not depend.
+    fn same<'p>(&self, paths: &[&'p str], same: &mut HashSet<&'p str>) {
+        if paths.is_empty() {
+            return;
+        }
+        if self.is_spent() {
+            return self.untried.set(self.untried.get() + paths.len());
+        }
+        let meant: HashSet<&str> = paths.iter().copied().collect();
+        let differs = |n: usize| {
+            let changed = with(self.few, "", &|path| meant.contains(path), &|value| other(value, n));
+            self.convert(changed).is_none_or(|made| !is_same(&made, self.usual))
+        };
+        if !(0..2).any(differs) {
+            same.extend(paths);
+        } else if let (first, second @ [_, ..]) = paths.split_at(paths.len() / 2)
+            && !first.is_empty()
+        {
+            self.same(first, same);
+            self.same(second, same);
+        }
+    }
+
+    /// Whether the result holds the values at a path: texts anywhere, and others under the same name.
+    fn is_there(&self, path: &str) -> bool {
+        let has = |value: &&Value| self.result.contains(&known(path, value));
+        self.own.get(path).is_some_and(|values| values.iter().all(has))
+    }
+
+    /// Whether a table or list is copied as a whole, so that another value would stand above this one.
+    fn is_copied(&self, path: &str) -> bool {
+        let above = above(path);
+        if let Some(known) = self.copied.borrow().get(above) {
+            return *known;
+        }
+        if self.is_spent() {
+            self.untried.set(self.untried.get() + 1);
+            return true;
+        }
+        let copied = self.texts(beside(self.few, "", above)).contains(OTHER);
+        self.copied.borrow_mut().insert(above.to_owned(), copied);
+        copied
+    }
+
+    /// The texts of what a document becomes.
+    fn texts(&self, document: Value) -> HashSet<Arc<str>> {
+        let Some(made) = self.convert(document) else { return HashSet::new() };
         let mut result = Leaves::new();
         leaves(&made.scene, "", &mut result);
-        result.values().flatten().any(|value| value.as_str() == Some(text))
+        let texts = result.values().flatten().filter_map(|value| value.as_str());
+        texts.map(Arc::from).collect()
     }
 
-    /// Why the values at a path are lost, and what to do.
-    fn why(&self, path: &str, format: &str, values: &[&Value]) -> String {
-        let kind = match values.first() {
-            Some(Value::Text(_)) => "text",
-            Some(Value::Bool(_)) => "truth value",
-            _ => "number",
-        };
-        let why = format!("`{format}` takes nothing from this {kind}");
-        let listed = || with(self.few, "", path, &|value| Value::list(vec![value.clone()]));
-        let mut texts = values.iter().filter_map(|value| value.as_str()).filter(|_| !path.ends_with("[]"));
-        match texts.next() {
-            Some(text) if self.says(listed(), text) => format!("{why}, but it does from a list: write `[…]` around the text"),
-            _ => why,
-        }
+    /// The texts that the result holds if each of the lost ones stands in a list.
+    fn texts_of_lists(&self, lost: &HashSet<&str>) -> HashSet<Arc<str>> {
+        let listed = || with(self.few, "", &|path| lost.contains(path), &|value| Value::list(vec![value.clone()]));
+        if lost.is_empty() { HashSet::new() } else { self.texts(listed()) }
+    }
+}
+
+/// By what a value is found again: a text by itself, another one with its name.
+fn known(path: &str, value: &Value) -> (String, Arc<str>) {
+    let name = if value.as_str().is_some() { String::new() } else { format!("{}:", last(path)) };
+    (name, value.to_text())
+}
+
+/// Why the values at a path are lost, and what to do. `texts` are those that would be taken from a list.
+fn why(path: &str, format: &str, values: &[&Value], texts: &HashSet<Arc<str>>) -> String {
+    let kind = match values.first() {
+        Some(Value::Text(_)) => "text",
+        Some(Value::Bool(_)) => "truth value",
+        _ => "number",
+    };
+    let why = format!("`{format}` takes nothing from this {kind}");
+    let mut own = values.iter().filter_map(|value| value.as_str()).filter(|_| !path.ends_with("[]"));
+    match own.next() {
+        Some(text) if texts.contains(text) => format!("{why}, but it does from a list: write `[…]` around the text"),
+        _ => why,
     }
 }
 
@@ -215,14 +287,13 @@ fn sample(value: &Value, at: &str) -> Value {
     }
 }
 
-/// A document with other single values at a path.
-fn with(value: &Value, at: &str, path: &str, change: &dyn Fn(&Value) -> Value) -> Value {
-    let inner = |(below, one): (String, &Value)| with(one, &below, path, change);
+/// A document with other single values at the paths that are meant.
+fn with(value: &Value, at: &str, is_meant: &dyn Fn(&str) -> bool, change: &dyn Fn(&Value) -> Value) -> Value {
+    let inner = |(below, one): (String, &Value)| with(one, &below, is_meant, change);
     match value {
-        Value::List(_) | Value::Map(_) if !path.starts_with(at) => value.clone(),
         Value::List(_) => Value::list(parts(value, at).into_iter().map(inner).collect()),
         Value::Map(map) => Value::map(map.keys().cloned().zip(parts(value, at).into_iter().map(inner)).collect()),
-        one if at == path && !one.is_empty() => change(one),
+        one if !one.is_empty() && is_meant(at) => change(one),
         one => one.clone(),
     }
 }

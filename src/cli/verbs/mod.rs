@@ -1,19 +1,24 @@
 //! The verbs. Each file declares the flags of one verb and runs it.
 
+#[cfg(feature = "full")]
 mod artifact;
 mod audit;
 mod build;
+#[cfg(feature = "full")]
 mod chat;
 mod check;
 mod completions;
 mod convert;
 mod diff;
+#[cfg(feature = "full")]
 mod eval;
 mod explain;
 mod fields;
 mod fmt;
 mod import;
 mod lost;
+#[cfg(not(feature = "full"))]
+pub(in crate::cli) mod missing;
 mod new;
 mod ops;
 mod options;
@@ -25,6 +30,7 @@ mod serve;
 mod share;
 mod template;
 mod test;
+#[cfg(feature = "full")]
 mod turn;
 mod watch;
 
@@ -32,6 +38,10 @@ use clap::{Command, Subcommand};
 
 use super::output::Show;
 use super::stop::{Exit, Stop};
+#[cfg(feature = "full")]
+use {artifact::Artifacts, chat::Chat, eval::Eval, turn::Turn};
+#[cfg(not(feature = "full"))]
+use {missing::MissingVerb as Artifacts, missing::MissingVerb as Chat, missing::MissingVerb as Eval, missing::MissingVerb as Turn};
 
 #[derive(Debug, Subcommand)]
 pub(in crate::cli) enum Verb {
@@ -67,13 +77,13 @@ pub(in crate::cli) enum Verb {
     /// Store templates, check them, and render them.
     Template(template::Templates),
     /// Show, compare, write and move the artifacts of a session.
-    Artifact(artifact::Artifacts),
+    Artifact(Artifacts),
     /// Talk to a model in the terminal, with any pack.
-    Chat(Box<chat::Chat>),
+    Chat(Box<Chat>),
     /// Play turns of a chat over a store, with recorded replies.
-    Turn(turn::Turn),
+    Turn(Turn),
     /// Ask models what scenario files say, judge the replies, and count.
-    Eval(eval::Eval),
+    Eval(Eval),
     /// Answer scenes with prompts, line by line, for a program that asks many times.
     Serve(serve::Serve),
     /// List the packs that can be named.
@@ -105,6 +115,11 @@ pub(in crate::cli) enum Verb {
 }
 
 impl Verb {
+    /// Whether the verb runs for as long as somebody asks, so that its processor time has no limit.
+    pub(in crate::cli) fn runs_on(&self) -> bool {
+        matches!(self, Verb::Chat(_) | Verb::Eval(_) | Verb::Serve(_) | Verb::Test(_) | Verb::Watch(_))
+    }
+
     /// Runs the verb. `command` is the declaration of the whole program.
     pub(in crate::cli) fn run(self, command: Command, show: &mut Show<'_, '_>) -> Result<Exit, Stop> {
         match self {

@@ -93,7 +93,7 @@ impl Turn {
         }
         let (store, home) = (self.place.open(show)?, self.place.home());
         let played = wait(store.info(&home)).map_err(stopped)?.map_or(0, |info| info.turns);
-        let session = Session::new(&store, rules.clone(), home);
+        let session = Session::new(&*store, rules.clone(), home);
         let rewritten = wait(rewritten(&session)).map_err(stopped)?;
         let mut turn = scene.get("turn_count").as_f64().unwrap_or_default() as i64;
         let mut lines = Lines::open(&self.replies, show)?;

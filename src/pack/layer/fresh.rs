@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
+use super::super::fingerprint;
 use super::super::rows::Incoming;
 use super::stale::changed_verb;
 use super::{MAX_COMPLAINTS, Merger};
-use crate::diag::{Code, Data, Diagnostic, Field, Node, Span, Table, suggest};
+use crate::diag::{Code, Data, Diagnostic, Field, Node, Span, Table, short, suggest};
 use crate::model::pack::Row;
 use crate::template;
 
@@ -62,6 +63,29 @@ impl Merger<'_> {
         let complaint = Diagnostic::new(Code::LayerUnchanged, format!("{} changes nothing: {why}", new.title()));
         let complaint = complaint.at(new.name_span).related(old.name_span, "the row below").rule(self.rule(&new.table, &new.name));
         Some(complaint.help("write what is to change, or take the row away"))
+    }
+
+    /// A patch of an overlay whose condition takes the place of the one below, and leaves a part of it out.
+    pub(super) fn dropped(&self, new: &Incoming, old: &Row) -> Vec<Diagnostic> {
+        // who says what the row was has looked at it
+        if self.overlay.is_none() || new.replace || new.expects.is_some() {
+            return Vec::new();
+        }
+        let one = |term: &str| {
+            let (field, below) = (new.fields.get(term)?, old.fields.get(term)?);
+            let (own, tests) = (field.node.as_table()?, below.node.as_table()?);
+            let gone: Vec<&str> = tests.keys().filter(|key| !own.contains_key(*key)).map(AsRef::as_ref).collect();
+            if gone.is_empty() {
+                return None;
+            }
+            let message =
+                format!("`{term}` of {} takes the place of the one below, whose {} no longer counts", new.title(), short::listed(gone));
+            let seen: String = fingerprint::of_row(&old.name, &old.fields).chars().take(12).collect();
+            let complaint = Diagnostic::new(Code::LayerDrops, message).at(field.key).related(below.key, "the condition below");
+            let complaint = complaint.rule(self.rule(&new.table, &new.name));
+            Some(complaint.help(format!("write it too, or say that it is to go: `expects = \"{seen}\"`")))
+        };
+        ["where", "when", "that", "since", "while", "spare"].into_iter().filter_map(one).collect()
     }
 
     /// Remembers a new row of an overlay whose name is nearly that of a row of a lower layer.

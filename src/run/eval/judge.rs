@@ -1,6 +1,5 @@
 //! What a reply must be like, and whether it is.
 
-use fancy_regex::Regex;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value as Json};
 
@@ -13,7 +12,8 @@ pub struct Check {
     /// The text contains this.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub contains: Option<String>,
-    /// The text matches this regular expression.
+    /// The text matches this regular expression. One with look-arounds or back references matches no text of more than
+    /// 10,000 bytes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub matches: Option<String>,
     /// The text is JSON, and this JSON Pointer leads to something in it.
@@ -80,10 +80,35 @@ pub(super) struct Judged<'a> {
     pub(super) output_tokens: Option<u64>,
 }
 
+/// The longest reply that a pattern with look-arounds or back references is looked for in, in bytes: the engine bounds its
+/// attempts, and not what each of them reads.
+const LONGEST_BACKTRACKED: usize = 10_000;
+
+/// A pattern, by the engine that reads a text once where that can match it.
+enum Pattern {
+    Linear(regex::Regex),
+    Backtracking(fancy_regex::Regex),
+}
+
+impl Pattern {
+    fn of(source: &str) -> Result<Self, String> {
+        let backtracking = || fancy_regex::RegexBuilder::new(source).backtrack_limit(10_000).build().map(Self::Backtracking);
+        let made = regex::Regex::new(source).map(Self::Linear).or_else(|_| backtracking());
+        made.map_err(|e| format!("`matches` is no regular expression: {e}"))
+    }
+
+    fn is_match(&self, text: &str) -> bool {
+        match self {
+            Self::Linear(regex) => regex.is_match(text),
+            Self::Backtracking(regex) => text.len() <= LONGEST_BACKTRACKED && regex.is_match(text).unwrap_or(false),
+        }
+    }
+}
+
 /// A check that can be made.
 pub(super) struct Compiled {
     check: Check,
-    pattern: Option<Regex>,
+    pattern: Option<Pattern>,
 }
 
 impl Compiled {
@@ -117,7 +142,7 @@ impl Compiled {
         if json.as_ref().is_some_and(|pointer| !pointer.is_empty() && !pointer.starts_with('/')) {
             return Err("`json` is a JSON Pointer, which begins with `/`".to_owned());
         }
-        let pattern = matches.as_deref().map(Regex::new).transpose().map_err(|e| format!("`matches` is no regular expression: {e}"))?;
+        let pattern = matches.as_deref().map(Pattern::of).transpose()?;
         Ok(Self { check: check.clone(), pattern })
     }
 
@@ -151,7 +176,7 @@ impl Compiled {
         let check = &self.check;
         let holds = match check {
             Check { contains: Some(text), .. } => reply.text.contains(text.as_str()),
-            Check { matches: Some(_), .. } => self.pattern.as_ref().is_some_and(|p| p.is_match(reply.text).unwrap_or(false)),
+            Check { matches: Some(_), .. } => self.pattern.as_ref().is_some_and(|p| p.is_match(reply.text)),
             Check { json: Some(pointer), equals, .. } => {
                 let json: Option<Json> = serde_json::from_str(unfenced(reply.text)).ok();
                 let found = json.as_ref().and_then(|json| json.pointer(pointer));

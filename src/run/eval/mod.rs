@@ -7,7 +7,6 @@
 
 mod cell;
 mod judge;
-pub(crate) mod markup;
 mod mode;
 mod page;
 mod plot;

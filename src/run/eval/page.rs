@@ -2,11 +2,11 @@
 
 use std::fmt::Write as _;
 
-use super::markup::escaped;
 use super::plot::{costs, failures, latencies, name_of, rates};
 use super::record::Outcome;
 use super::report::{Group, Report};
 use super::table::{money, percent, time};
+use crate::run::markup::escaped;
 
 /// The most failed cells that are shown with their replies.
 const MOST_FAILED: usize = 200;

@@ -5,9 +5,9 @@
 
 use std::fmt::Write as _;
 
-use super::markup::escaped;
 use super::report::Group;
 use super::table::{money, percent, time};
+use crate::run::markup::escaped;
 
 /// Sizes in units of the drawing.
 const WIDTH: f64 = 760.0;

@@ -30,6 +30,10 @@ impl Address {
     /// Reads `sqlite:PATH`, `postgres://…`, or a path.
     pub(super) fn read(text: &str) -> Result<Self, Refused> {
         if text.starts_with("postgres:") || text.starts_with("postgresql:") {
+            if cfg!(not(feature = "postgres")) {
+                let help = "build it with the feature `postgres`, or name a file, which is a database of SQLite";
+                return Err(refused(Code::FeatureMissing, "this program was built without PostgreSQL".to_owned(), help));
+            }
             return Self::postgres(text);
         }
         let path = match text.strip_prefix("sqlite:") {

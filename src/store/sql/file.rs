@@ -2,10 +2,11 @@
 //! over it.
 
 use std::fs::{self, File};
-use std::io::{ErrorKind, Read};
+use std::io::ErrorKind;
+use std::path::Path;
 
 use super::fault::refused;
-use crate::diag::Code;
+use crate::diag::{Code, file};
 use crate::store::Refused;
 
 /// The first bytes of every database.
@@ -36,14 +37,22 @@ pub(super) fn check(path: &str, may_be_made: bool) -> Result<(), Refused> {
     if data.len() == 0 {
         return Ok(());
     }
-    let mut start = Vec::new();
-    let read = File::open(path).and_then(|file| file.take(MAGIC.len() as u64).read_to_end(&mut start));
-    read.map_err(|error| failed(&error))?;
-    if start != MAGIC || data.len() < HEADER {
+    let start = file::read(Path::new(path), HEADER).map_err(|error| failed(&error))?;
+    if !start.starts_with(MAGIC) || data.len() < HEADER {
         let message = format!("`{path}` is not a database");
         return Err(refused(Code::StoreDamaged, message, "name another file; this one is left as it is"));
     }
     Ok(())
+}
+
+/// Makes an empty file where there is none, which only its owner may read; the files beside it get the same mode from
+/// SQLite. What cannot be made is told when it is opened.
+pub(super) fn make(path: &str) {
+    let mut options = File::options();
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    let _ = options.open(path);
 }
 
 /// Whether there are changes beside a database that are not yet in its own file.

@@ -79,7 +79,7 @@ impl std::fmt::Debug for SqlStore {
 
 impl SqlStore {
     /// Opens a store: `sqlite:PATH` or a path, or `postgres://USER:PASSWORD@HOST:PORT/DATABASE`. A file that does not
-    /// exist is created, and so are the tables; tables of earlier releases are brought up to date.
+    /// exist is created, readable by its owner alone, and so are the tables; tables of earlier releases are brought up to date.
     ///
     /// # Errors
     /// `store.url` for an address that cannot be read, `store.newer` for tables of a later release, `store.damaged` for
@@ -88,9 +88,12 @@ impl SqlStore {
     /// # Panics
     /// If the program has called `sqlx::any::install_drivers` with a selection of its own; the default drivers are needed.
     pub async fn open(address: &str) -> Result<Self, Refused> {
-        let address = Address::read(address)?;
+        let mut address = Address::read(address)?;
         if let Some(path) = &address.path {
             file::check(path, true)?;
+            file::make(path);
+            // SQLite itself makes none: its file would be readable by everybody
+            address = address.existing();
         }
         Self::opened(address, true).await.map_err(|(refused, _)| refused)
     }
@@ -154,7 +157,8 @@ impl SqlStore {
         &self.0.address.shown
     }
 
-    /// Ends all connections. Requests after it fail. A store that is dropped ends them as well, without waiting.
+    /// Ends all connections. Requests after it fail. A file of SQLite is whole after that, unless another program has it
+    /// open; what was written last may stand beside it before. A store that is dropped ends them as well, without waiting.
     pub async fn close(&self) {
         self.0.pool.close().await;
     }

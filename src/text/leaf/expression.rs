@@ -1,7 +1,6 @@
 //! Parses tags that hold expressions or blocks, with a stack of waiting operators and a stack of open blocks. The
-//! tokens are defined by `grammar/leaf.pest`.
-
-use pest::Parser;
+//! tokens of a tag are read by hand, because a template may hold a tag for every ten bytes: a tag is `{{`, texts in quotes,
+//! numbers, words and signs with white space between them, and `}}`. Anything else in it is a mistake.
 
 use crate::model::Value;
 use crate::text::{Limits, js};
@@ -9,9 +8,8 @@ use crate::text::{Limits, js};
 use super::code::{Binary, Code, Step, find};
 use super::path::Path;
 
-#[derive(pest_derive::Parser)]
-#[grammar = "grammar/leaf.pest"]
-struct Grammar;
+/// All signs, the longer ones first.
+const SIGNS: [&str; 15] = ["||", "&&", "==", "!=", "<=", ">=", "<", ">", "!", "(", ")", "[", "]", ".", "#"];
 
 /// A token of a tag.
 #[derive(Clone, Copy, PartialEq)]
@@ -55,15 +53,53 @@ pub(super) fn read(text: &str) -> Option<Code> {
 fn tokens(text: &str) -> Option<(Vec<Token<'_>>, usize)> {
     // a longer tag counts as a mistake
     let text = text.get(..text.floor_char_boundary(Limits::LEAF.length)).unwrap_or(text);
-    let tag = Grammar::parse(Rule::tag, text).ok()?.next()?;
-    let length = tag.as_str().len();
-    let tokens = tag.into_inner().map(|pair| match pair.as_rule() {
-        Rule::string => Token::Text(pair.as_str()),
-        Rule::number => Token::Number(pair.as_str()),
-        Rule::word => Token::Word(pair.as_str()),
-        _ => Token::Sign(pair.as_str()),
-    });
-    Some((tokens.collect(), length))
+    let mut rest = text.strip_prefix("{{")?;
+    let mut tokens = Vec::new();
+    loop {
+        rest = js::trim_start(rest);
+        if let Some(behind) = rest.strip_prefix("}}") {
+            return Some((tokens, text.len() - behind.len()));
+        }
+        let (token, behind) = token(rest)?;
+        tokens.push(token);
+        rest = behind;
+    }
+}
+
+/// The token at the start of a text, and what follows.
+fn token<'t>(text: &'t str) -> Option<(Token<'t>, &'t str)> {
+    let (made, length): (fn(&'t str) -> Token<'t>, _) = match text.chars().next()? {
+        quote @ ('"' | '\'') => (Token::Text, quoted(text, quote)?),
+        '-' | '0'..='9' => (Token::Number, number(text)?),
+        'a'..='z' | 'A'..='Z' | '_' | '$' => {
+            let end = text.find(|c: char| !c.is_ascii_alphanumeric() && !matches!(c, '_' | '$'));
+            (Token::Word, end.unwrap_or(text.len()))
+        }
+        _ => (Token::Sign, SIGNS.iter().find(|sign| text.starts_with(**sign))?.len()),
+    };
+    text.split_at_checked(length).map(|(token, behind)| (made(token), behind))
+}
+
+/// How long a text in quotes is that may hold escapes.
+fn quoted(text: &str, quote: char) -> Option<usize> {
+    let mut chars = text.char_indices().skip(1);
+    while let Some((at, c)) = chars.next() {
+        match c {
+            '\\' => drop(chars.next()),
+            c if c == quote => return Some(at + 1),
+            _ => {}
+        }
+    }
+    None
+}
+
+/// How long a number is: `-1`, `2.5`.
+fn number(text: &str) -> Option<usize> {
+    let digits = |text: &str| text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+    let unsigned = text.strip_prefix('-').unwrap_or(text);
+    let whole = Some(digits(unsigned)).filter(|length| *length > 0)?;
+    let fraction = unsigned.get(whole..)?.strip_prefix('.').map(digits).filter(|length| *length > 0);
+    Some(text.len() - unsigned.len() + whole + fraction.map_or(0, |length| length + 1))
 }
 
 fn tag(tokens: &[Token<'_>], code: &mut Code, open: &mut Vec<Block>) -> Option<()> {

@@ -98,6 +98,16 @@ impl Leaf {
         !self.code.steps.is_empty()
     }
 
+    /// The place of the first `{{` that begins no tag, in bytes: it is printed as it is written.
+    #[must_use]
+    pub fn broken(&self) -> Option<usize> {
+        let literal = |part: &std::ops::Range<usize>| Some(part.start + self.written.get(part.clone())?.find("{{")?);
+        if self.code.steps.is_empty() {
+            return literal(&(0..self.written.len()));
+        }
+        self.code.steps.iter().find_map(|step| if let Step::Text(part) = step { literal(part) } else { None })
+    }
+
     /// All paths that it may look up, in the order written.
     #[must_use]
     pub fn paths(&self) -> &[Path] {

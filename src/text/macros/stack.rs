@@ -8,21 +8,15 @@
 
 use std::sync::Arc;
 
-use pest::Parser;
-
 use super::{Expanded, MacroResult, Offset};
 use crate::text::{Limits, work};
 
 /// Most warnings about one text.
 const MOST_WARNINGS: usize = 20;
-/// So many bytes that a macro or a block gives count as one more step.
+/// So many bytes that a macro or a block holds or gives count as one more step.
 const BYTES_OF_STEP: usize = 64;
 /// Most frames that are open at one time.
 const MOST_FRAMES: usize = 510;
-
-#[derive(pest_derive::Parser)]
-#[grammar = "grammar/stack.pest"]
-struct Grammar;
 
 /// A run of braces.
 #[derive(Debug, Clone, Copy)]
@@ -41,19 +35,18 @@ impl Braces {
     pub fn of(text: &str, mark: Option<u8>) -> Self {
         let bytes = text.as_bytes();
         let marked = |at: Option<usize>| mark.is_some() && at.and_then(|at| bytes.get(at)).copied() == mark;
-        // every text matches the grammar
-        let pairs = Grammar::parse(Rule::text, text).ok().and_then(|mut all| all.next());
-        let runs = pairs.into_iter().flat_map(pest::iterators::Pair::into_inner).filter_map(|pair| {
-            let (rule, span) = (pair.as_rule(), pair.as_span());
-            let (from, to) = (span.start(), span.end());
-            let acts = match rule {
-                Rule::open => to - from > 1 || marked(Some(to)),
-                Rule::close => to - from > 1 || marked(from.checked_sub(1)),
-                _ => false,
-            };
-            acts.then_some(Run { from, to })
-        });
-        Self(runs.collect())
+        let (mut runs, mut at) = (Vec::new(), 0);
+        while let Some(found) = bytes.get(at..).and_then(|rest| memchr::memchr2(b'{', b'}', rest)) {
+            let from = at + found;
+            let brace = bytes.get(from).copied();
+            let to = from + bytes.iter().skip(from).take_while(|byte| Some(**byte) == brace).count();
+            let beside = if brace == Some(b'{') { Some(to) } else { from.checked_sub(1) };
+            if to - from > 1 || marked(beside) {
+                runs.push(Run { from, to });
+            }
+            at = to;
+        }
+        Self(runs)
     }
 
     /// What they take in memory, in bytes.
@@ -306,6 +299,16 @@ impl<H: StackHost> Stack<'_, H> {
     /// Counts a macro, and what it gave: so many bytes, and the work of its functions.
     fn step(&mut self, gave: usize) -> Result<(), Stop> {
         let steps = self.host.worked().saturating_add(gave / BYTES_OF_STEP).saturating_add(1);
+        self.count(steps)
+    }
+
+    /// Counts the bytes of a tag before it is read. A macro that is unknown stays, and each frame around it reads it again.
+    fn read(&mut self, from: usize) -> Result<(), Stop> {
+        let steps = self.out.len().saturating_sub(from) / BYTES_OF_STEP;
+        if steps > 0 { self.count(steps) } else { Ok(()) }
+    }
+
+    fn count(&mut self, steps: usize) -> Result<(), Stop> {
         self.steps = self.steps.saturating_add(steps);
         if work::spend((steps as u64).saturating_mul(work::STEPS_PER_MACRO)).is_err() {
             return Err(self.stop(work::told()));
@@ -313,7 +316,7 @@ impl<H: StackHost> Stack<'_, H> {
         if self.steps > self.limits.steps {
             let most = self.limits.steps;
             return Err(self.stop(format!(
-                "the macros of the text take more than {most} steps (a step is a macro, or {BYTES_OF_STEP} bytes that one gives); \
+                "the macros of the text take more than {most} steps (a step is a macro, or {BYTES_OF_STEP} bytes that one holds or gives); \
                  the text is left as it was"
             )));
         }
@@ -323,6 +326,7 @@ impl<H: StackHost> Stack<'_, H> {
     /// `#}`: a block in one tag.
     fn end_inline(&mut self) -> Result<(), Stop> {
         let Some(frame) = self.frames.pop() else { return Ok(()) };
+        self.read(frame.from)?;
         let closed = self.host.inline(self.out.get(frame.from..).unwrap_or_default());
         let from = frame.from.saturating_sub(2);
         self.step(closed.as_ref().map_or(0, Closed::bytes))?;
@@ -352,6 +356,7 @@ impl<H: StackHost> Stack<'_, H> {
     /// `}}`: a macro, or the beginning or the end of a block.
     fn end_tag(&mut self) -> Result<(), Stop> {
         let Some(frame) = self.frames.pop() else { return Ok(()) };
+        self.read(frame.from)?;
         let (from, tag) = (frame.from.saturating_sub(2), self.out.get(frame.from..).unwrap_or_default());
         if tag.chars().next().is_some_and(|first| self.host.opens(first)) {
             self.begin_block(frame.from, from);

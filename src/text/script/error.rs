@@ -3,12 +3,10 @@
 use std::sync::Arc;
 
 use rhai::{Array, Dynamic, EvalAltResult, Map, Position};
-use rustc_hash::FxHashMap;
 
+use super::fuel;
 use super::shown::View;
 use super::values::from_dynamic;
-use super::written::Written;
-use super::{paid, place};
 
 /// Why a script does not compile or stopped.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -44,9 +42,6 @@ fn place(file: &str, line: usize, column: usize) -> String {
     }
 }
 
-/// The changed texts of scripts by their files, for the columns of errors.
-pub(super) type Texts = FxHashMap<Arc<str>, Arc<Written>>;
-
 impl ScriptError {
     pub(super) fn new(message: impl Into<String>, at: Position) -> Self {
         Self { message: message.into(), file: "".into(), line: at.line().unwrap_or(0), column: at.position().unwrap_or(0) }
@@ -72,38 +67,18 @@ impl ScriptError {
         Self { file: origin.file.clone(), line: origin.line + line - 1, column, ..self }
     }
 
-    /// The same error at its place in the script as it was written.
-    pub(super) fn of(self, written: &Written) -> Self {
-        let (line, column) = written.place(self.line, self.column);
-        Self { line, column, ..self }
-    }
-
     /// What the interpreter says about a run of the script in `file`.
-    pub(super) fn ran(error: EvalAltResult, file: &Arc<str>, own: &Written, texts: &Texts) -> Self {
-        let (mut inner, mut at, mut found) = innermost(error, file);
-        // the interpreter replaces the place of such an error by that of the outermost call
-        if let Some(last) = place::last().filter(|_| inner.is_system_exception()) {
-            (at, found) = (last.at, last.file.unwrap_or_else(|| file.clone()));
-        }
+    pub(super) fn ran(error: EvalAltResult, file: &Arc<str>) -> Self {
+        let (mut inner, at, file) = innermost(error, file);
         inner.clear_position();
         let message = match inner {
             EvalAltResult::ErrorRuntime(value, _) => thrown(value),
-            EvalAltResult::ErrorTerminated(..) => paid::stopped(),
-            EvalAltResult::ErrorDataRace(..) => {
-                paid::wait();
-                "a variable is used while it is being changed".into()
-            }
+            EvalAltResult::ErrorTerminated(..) => fuel::stopped(),
+            EvalAltResult::ErrorDataRace(..) => "a variable is used while it is being changed".into(),
             EvalAltResult::ErrorStackOverflow(_) => "functions call each other too deeply".into(),
             other => other.to_string(),
         };
-        let error = Self { file: found.clone(), ..Self::new(message, at) };
-        if found == *file {
-            return error.of(own);
-        }
-        match texts.get(&found) {
-            Some(written) => error.of(written),
-            None => error,
-        }
+        Self { file, ..Self::new(message, at) }
     }
 }
 
@@ -115,7 +90,7 @@ fn thrown(value: Dynamic) -> String {
     if !(value.is::<View>() || value.is::<Map>() || value.is::<Array>()) {
         return value.to_string();
     }
-    let text = from_dynamic(value, 0, false).and_then(|value| match paid::reading(&value) {
+    let text = from_dynamic(value, 0, false).and_then(|value| match fuel::reading(&value) {
         Ok(()) => Ok(value.to_text().to_string()),
         Err(_) => Err(crate::text::work::told()),
     });

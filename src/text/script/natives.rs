@@ -1,145 +1,220 @@
-//! The functions of the packages whose cost grows with what they are given, and how each is paid.
+//! The functions of the interpreter's packages, each with a scale in front: what it is given and what it makes is measured and
+//! paid. Three that may make much more than they are given are bounded before they run.
 
 use std::any::TypeId;
 use std::ops::{Range, RangeInclusive};
+use std::sync::LazyLock;
 
-use rhai::{Array, Blob, Dynamic, INT, ImmutableString, Map};
+use rhai::packages::{
+    BasicArrayPackage, BasicMapPackage, BasicMathPackage, BitFieldPackage, CorePackage, LogicPackage, MoreStringPackage, Package,
+};
+use rhai::plugin::RhaiFunc;
+use rhai::{
+    Array, Blob, Caches, Dynamic, Engine, EvalAltResult, EvalContext, FnPtr, INT, ImmutableString, Map, NativeCallContext, Position, Scope,
+};
 
-/// How a function of the packages is paid.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
-    /// It reads all that it is given, and makes a text or list of about that size.
-    Reads,
-    /// It makes a list or text longer, up to the limit; what is added has been paid.
-    Grows,
-    /// It reads all that it is given, and copies its last value again and again.
-    Repeats,
-    /// It writes all that it is given as a text, which may be longer.
-    Prints,
-    /// It writes all bytes that it is given as a text, so many steps for each of them.
-    Spells(u64),
-    /// It walks over the text or list that it is given, or moves what is in it, and copies nothing but its result, which is
-    /// paid where it is used.
-    Walks,
-    /// It writes the text that it is given anew, letter by letter.
-    Rewrites,
-    /// It compares the elements of its list with each other until they are in order.
-    Sorts,
+use super::ScriptLimits;
+use super::fuel::{Outcome, STEPS_PER_LETTER, Size, charge, raced};
+
+/// All packages but those with the clock and with bytes.
+pub(super) fn packages(engine: &mut Engine) {
+    CorePackage::new().register_into_engine(engine);
+    BitFieldPackage::new().register_into_engine(engine);
+    LogicPackage::new().register_into_engine(engine);
+    BasicMathPackage::new().register_into_engine(engine);
+    BasicArrayPackage::new().register_into_engine(engine);
+    BasicMapPackage::new().register_into_engine(engine);
+    MoreStringPackage::new().register_into_engine(engine);
 }
 
-/// Steps for each byte of a text that the interpreter writes with escapes, and for each byte of bytes that it writes as numbers.
-const SPELLED: u64 = 6;
-/// The same where it writes JSON.
-const JSON: u64 = 1;
-
-/// A function's names, the types of its arguments, and how it is paid.
-type Native = (&'static [&'static str], Vec<TypeId>, Kind);
-
-/// Functions that read or make large values without calling back, by the types of their arguments. They run with the
-/// limits of sizes.
-pub(super) fn natives() -> Vec<Native> {
-    [of_lists(), of_tables(), of_bytes(), of_texts()].concat()
+/// A function, its name, and the types of its parameters.
+struct Native {
+    name: String,
+    types: Vec<TypeId>,
+    run: RhaiFunc,
 }
 
-fn of_lists() -> Vec<Native> {
-    use Kind::{Grows, Prints, Reads, Repeats, Sorts, Walks};
-    let (list, text) = (TypeId::of::<Array>(), TypeId::of::<ImmutableString>());
-    let (any, int) = (TypeId::of::<Dynamic>(), TypeId::of::<INT>());
-    let (range, inclusive) = (TypeId::of::<Range<INT>>(), TypeId::of::<RangeInclusive<INT>>());
-    vec![
-        (&["index_of", "contains"], vec![list, any], Repeats),
-        (&["index_of"], vec![list, any, int], Repeats),
-        // the text may name a function, which is given the elements
-        (&["index_of"], vec![list, text], Reads),
-        (&["index_of"], vec![list, text, int], Reads),
-        (&["extract"], vec![list, int], Reads),
-        (&["extract"], vec![list, int, int], Reads),
-        (&["extract"], vec![list, range], Reads),
-        (&["extract"], vec![list, inclusive], Reads),
-        (&["shift"], vec![list], Walks),
-        (&["remove", "chop", "split"], vec![list, int], Walks),
-        (&["drain", "retain"], vec![list, int, int], Walks),
-        (&["drain", "retain"], vec![list, range], Walks),
-        (&["drain", "retain"], vec![list, inclusive], Walks),
-        (&["splice"], vec![list, range, list], Walks),
-        (&["splice"], vec![list, inclusive, list], Walks),
-        (&["splice"], vec![list, int, int, list], Walks),
-        (&["dedup", "reverse"], vec![list], Reads),
-        (&["sort", "sort_desc", "order", "order_desc"], vec![list], Sorts),
-        (&["print", "debug", "to_string", "to_debug"], vec![list], Prints),
-        (&["==", "!="], vec![list, list], Reads),
-        (&["pad"], vec![list, int, any], Repeats),
-        (&["push"], vec![list, any], Grows),
-        (&["append"], vec![list, list], Grows),
-        (&["insert"], vec![list, int, any], Walks),
-    ]
+/// The functions of the packages that take anything but numbers and the like.
+static NATIVES: LazyLock<Vec<Native>> = LazyLock::new(|| {
+    let mut engine = Engine::new_raw();
+    packages(&mut engine);
+    let named = engine.collect_fn_metadata(None, |f| Some((f.metadata.name.to_string(), f.metadata.param_types.to_vec())), true);
+    named.into_iter().filter_map(|(name, types)| Some(Native { run: found(&engine, &name, &types)?, name, types })).collect()
+});
+
+/// A value of no type that a function names, so that it is taken for one of any type.
+#[derive(Clone)]
+struct Any;
+
+/// A value of a type that a script can have; `None`: a number or the like, which costs nothing to read.
+fn sample(kind: TypeId) -> Option<Dynamic> {
+    Some(match kind {
+        t if t == TypeId::of::<Array>() => Array::new().into(),
+        t if t == TypeId::of::<Map>() => Map::new().into(),
+        t if t == TypeId::of::<Blob>() => Dynamic::from_blob(Blob::new()),
+        t if t == TypeId::of::<ImmutableString>() || t == TypeId::of::<&str>() || t == TypeId::of::<String>() => "".into(),
+        t if t == TypeId::of::<FnPtr>() => FnPtr::new("f").ok()?.into(),
+        t if t == TypeId::of::<Dynamic>() => Dynamic::from(Any),
+        _ => return None,
+    })
 }
 
-fn of_tables() -> Vec<Native> {
-    use Kind::{Grows, Prints, Reads, Spells};
-    let table = TypeId::of::<Map>();
-    vec![
-        (&["keys", "values"], vec![table], Reads),
-        (&["to_json"], vec![table], Spells(JSON)),
-        (&["print", "debug", "to_string", "to_debug"], vec![table], Prints),
-        (&["==", "!="], vec![table, table], Reads),
-        (&["mixin", "fill_with"], vec![table, table], Grows),
-    ]
+fn scalar(kind: TypeId) -> Option<Dynamic> {
+    Some(match kind {
+        t if t == TypeId::of::<INT>() => Dynamic::from_int(0),
+        t if t == TypeId::of::<f64>() => Dynamic::from_float(0.0),
+        t if t == TypeId::of::<bool>() => Dynamic::FALSE,
+        t if t == TypeId::of::<char>() => Dynamic::from_char('a'),
+        t if t == TypeId::of::<()>() => Dynamic::UNIT,
+        t if t == TypeId::of::<Range<INT>>() => Dynamic::from(0..0 as INT),
+        t if t == TypeId::of::<RangeInclusive<INT>>() => Dynamic::from(0..=0 as INT),
+        _ => return None,
+    })
 }
 
-fn of_bytes() -> Vec<Native> {
-    use Kind::{Grows, Reads, Spells, Walks};
-    let (bytes, int) = (TypeId::of::<Blob>(), TypeId::of::<INT>());
-    let (range, inclusive) = (TypeId::of::<Range<INT>>(), TypeId::of::<RangeInclusive<INT>>());
-    vec![
-        (&["blob"], vec![int], Grows),
-        (&["blob"], vec![int, int], Grows),
-        (&["shift"], vec![bytes], Walks),
-        (&["remove", "chop", "split", "extract"], vec![bytes, int], Walks),
-        (&["insert", "drain", "retain", "extract"], vec![bytes, int, int], Walks),
-        (&["drain", "retain", "extract"], vec![bytes, range], Walks),
-        (&["drain", "retain", "extract"], vec![bytes, inclusive], Walks),
-        (&["splice"], vec![bytes, range, bytes], Walks),
-        (&["splice"], vec![bytes, inclusive, bytes], Walks),
-        (&["splice"], vec![bytes, int, int, bytes], Walks),
-        (&["contains"], vec![bytes, int], Reads),
-        (&["pad"], vec![bytes, int, int], Reads),
-        (&["to_array", "reverse", "as_string"], vec![bytes], Reads),
-        (&["print", "debug", "to_string", "to_debug"], vec![bytes], Spells(SPELLED)),
-    ]
+/// The function itself, which the interpreter keeps once it has looked it up twice; nothing if it takes nothing that is large.
+fn found(engine: &Engine, name: &str, types: &[TypeId]) -> Option<RhaiFunc> {
+    let _large = types.iter().find_map(|kind| sample(*kind))?;
+    let args: Vec<Dynamic> = types.iter().map(|kind| sample(*kind).or_else(|| scalar(*kind))).collect::<Option<_>>()?;
+    let (mut global, mut caches, mut scope) = (engine.new_global_runtime_state(), Caches::new(), Scope::new());
+    let mut context = EvalContext::new(engine, &mut global, &mut caches, &mut scope, None);
+    for _ in 0..2 {
+        let mut args = args.clone();
+        let mut args: Vec<&mut Dynamic> = args.iter_mut().collect();
+        // what it answers does not matter
+        let _ = context.call_native_fn_raw(name, true, &mut args);
+    }
+    let kept = std::mem::take(&mut caches.fn_resolution_cache_mut().dict);
+    kept.into_values().flatten().map(|found| found.func).find(RhaiFunc::is_native)
 }
 
-fn of_texts() -> Vec<Native> {
-    use Kind::{Reads, Rewrites, Spells, Walks};
-    let (text, letter, int) = (TypeId::of::<ImmutableString>(), TypeId::of::<char>(), TypeId::of::<INT>());
-    let (range, inclusive) = (TypeId::of::<Range<INT>>(), TypeId::of::<RangeInclusive<INT>>());
-    vec![
-        (&["index_of", "contains", "starts_with", "ends_with", "split", "split_rev", "remove"], vec![text, text], Reads),
-        (&["index_of", "contains", "split", "split_rev", "remove"], vec![text, letter], Reads),
-        (&["index_of", "split", "split_rev"], vec![text, text, int], Reads),
-        (&["index_of", "split", "split_rev"], vec![text, letter, int], Reads),
-        (&["split", "chars"], vec![text, int], Reads),
-        (&["chars"], vec![text, int, int], Reads),
-        (&["chars"], vec![text, range], Reads),
-        (&["chars"], vec![text, inclusive], Reads),
-        // those that change nothing are in `letters.rs`
-        (&["pop", "truncate"], vec![text, int], Walks),
-        (&["pop"], vec![text], Walks),
-        (&["crop"], vec![text, int], Rewrites),
-        (&["crop"], vec![text, int, int], Rewrites),
-        (&["crop"], vec![text, range], Rewrites),
-        (&["crop"], vec![text, inclusive], Rewrites),
-        (&["set"], vec![text, int, letter], Rewrites),
-        // `get$` is how the interpreter names what reads a property, here `text.len` and `text.chars`
-        (&["get$len"], vec![text], Walks),
-        (&["get$chars"], vec![text], Reads),
-        (&["debug", "to_debug"], vec![text], Spells(SPELLED)),
-        (&["make_upper", "make_lower", "to_upper", "to_lower", "to_chars", "chars", "split", "trim", "to_blob"], vec![text], Reads),
-        (&["pad"], vec![text, int, letter], Reads),
-        (&["pad"], vec![text, int, text], Reads),
-        (&["replace"], vec![text, text, text], Reads),
-        (&["replace"], vec![text, text, letter], Reads),
-        (&["replace"], vec![text, letter, text], Reads),
-        (&["replace"], vec![text, letter, letter], Reads),
-    ]
+/// Registers the functions with their scales.
+pub(super) fn register(engine: &mut Engine, limits: ScriptLimits) {
+    for native in NATIVES.iter() {
+        let (name, run) = (native.name.as_str(), native.run.clone());
+        engine.register_raw_fn(name, &native.types, move |context: NativeCallContext<'_>, args: &mut [&mut Dynamic]| {
+            weigh(&native.name, args, &limits)?;
+            if !run.is_pure() && args.first().is_some_and(|first| first.is_read_only()) {
+                let at = context.call_position();
+                return Err(EvalAltResult::ErrorNonPureMethodCallOnConstant(native.name.clone(), at).into());
+            }
+            let result = if run.is_method() { call(&run, context, args) } else { call_with_copy(&run, context, args) };
+            let result = result.map_err(|error| if is_race(&error) { raced() } else { error })?;
+            measure(&result, &limits)?;
+            if run.is_method()
+                && !run.is_pure()
+                && let Some(first) = args.first()
+            {
+                measure(first, &limits)?;
+                if native.name.starts_with(char::is_alphabetic) && native.name != "append" {
+                    charge((Size::of(first)?.text as u64).saturating_mul(STEPS_PER_LETTER), 0)?;
+                }
+            }
+            Ok(result)
+        });
+    }
+    engine.register_fn("pad", move |text: &mut ImmutableString, length: INT, with: ImmutableString| pad(text, length, &with, &limits));
+    engine.register_fn("pad", move |text: &mut ImmutableString, length: INT, with: char| pad(text, length, &with.to_string(), &limits));
+}
+
+/// Pays for what a function is given, and refuses what it would make far too large.
+fn weigh(name: &str, args: &[&mut Dynamic], limits: &ScriptLimits) -> Outcome<()> {
+    let mut sizes = [Size::default(); 2];
+    for (n, arg) in args.iter().enumerate() {
+        let size = Size::of(arg)?;
+        charge(size.steps().saturating_add(size.parts() as u64), 0)?;
+        if let Some(kept) = sizes.get_mut(n) {
+            *kept = size;
+        }
+    }
+    let [of, with] = sizes;
+    let text = |n: usize| args.get(n).map(|value| value.to_string()).unwrap_or_default();
+    match name {
+        // the value is copied for each element
+        "index_of" | "contains" if args.first().is_some_and(|list| list.is_array()) => {
+            charge(with.steps().saturating_mul(of.parts() as u64), 0)
+        }
+        "split" | "split_rev" | "to_chars" if of.text > limits.list => {
+            let text_of = text(0);
+            let pieces = match args.get(1).filter(|by| by.is_string() || by.is_char()) {
+                Some(by) => text_of.matches(by.to_string().as_str()).count() + 1,
+                None if name == "to_chars" => text_of.len(),
+                None => text_of.split_whitespace().count(),
+            };
+            Size { lists: pieces, ..Size::default() }.check(limits)
+        }
+        "replace" => {
+            let (of, old, new) = (text(0), text(1), text(2));
+            let times = of.matches(old.as_str()).count();
+            let length = of.len().saturating_add(times.saturating_mul(new.len()));
+            charge((length / 8) as u64, 0)?;
+            Size { text: length.saturating_sub(times.saturating_mul(old.len())), ..Size::default() }.check(limits)
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Pays for a value that was made or changed, unless it is too large.
+fn measure(value: &Dynamic, limits: &ScriptLimits) -> Outcome<()> {
+    let size = Size::of(value)?;
+    charge(size.steps(), size.bytes())?;
+    size.check(limits)
+}
+
+fn call(run: &RhaiFunc, context: NativeCallContext<'_>, args: &mut [&mut Dynamic]) -> Outcome<Dynamic> {
+    match run {
+        RhaiFunc::Plugin { func } => func.call(Some(context), args),
+        RhaiFunc::StaticPlugin { func } => func.call(Some(context), args),
+        RhaiFunc::Pure { func, .. } | RhaiFunc::Method { func, .. } => func(Some(context), args),
+        _ => Ok(Dynamic::UNIT),
+    }
+}
+
+/// The function takes its first argument for good, which may be a variable.
+fn call_with_copy(run: &RhaiFunc, context: NativeCallContext<'_>, args: &mut [&mut Dynamic]) -> Outcome<Dynamic> {
+    let mut copy = args.first().map(|first| (**first).clone()).unwrap_or_default();
+    let rest = args.iter_mut().skip(1).map(|arg| &mut **arg);
+    let mut args: Vec<&mut Dynamic> = std::iter::once(&mut copy).chain(rest).collect();
+    call(run, context, &mut args)
+}
+
+/// Whether a value was used while it was being changed, for which the interpreter waits each time.
+fn is_race(error: &EvalAltResult) -> bool {
+    match error {
+        EvalAltResult::ErrorInFunctionCall(_, _, inner, _) => is_race(inner),
+        other => matches!(other, EvalAltResult::ErrorDataRace(..)),
+    }
+}
+
+/// The interpreter's own does not end for a padding without letters.
+fn pad(text: &mut ImmutableString, length: INT, with: &str, limits: &ScriptLimits) -> Outcome<()> {
+    let missing = usize::try_from(length).unwrap_or(0).saturating_sub(text.chars().count());
+    let letters = with.chars().count();
+    if missing == 0 || letters == 0 {
+        return Ok(());
+    }
+    let made = text.len().saturating_add(missing.saturating_mul(with.len()).div_ceil(letters));
+    Size { text: made, ..Size::default() }.check(limits)?;
+    charge((made as u64).saturating_mul(STEPS_PER_LETTER), made)?;
+    let padding: String = with.chars().cycle().take(missing).collect();
+    *text += padding;
+    Ok(())
+}
+
+/// Functions that have no place in a script, or that the interpreter has not in this form.
+pub(super) fn replace(engine: &mut Engine) {
+    fn no_waiting() -> Outcome<()> {
+        Err(EvalAltResult::ErrorRuntime("scripts may not wait".into(), Position::NONE).into())
+    }
+    engine.register_fn("sleep", |_: INT| no_waiting());
+    engine.register_fn("sleep", |_: f64| no_waiting());
+    // the interpreter compares the name of each field with all before it
+    engine.register_fn("parse_json", |json: ImmutableString| -> Outcome<Dynamic> {
+        charge((json.len() / 4) as u64, json.len())?;
+        let read = serde_json::from_str::<serde_json::Value>(&json);
+        let value = read.map_err(|error| EvalAltResult::ErrorRuntime(format!("this is no JSON: {error}").into(), Position::NONE))?;
+        let value = super::values::to_dynamic(&crate::model::Value::from(&value));
+        charge(Size::of(&value)?.steps(), Size::of(&value)?.bytes())?;
+        Ok(value)
+    });
 }

@@ -1,9 +1,23 @@
 //! What a view is made of; `view.rs` says what it does.
 
+use std::cell::Cell;
 use std::sync::Arc;
 
 use crate::model::Value;
 use crate::model::rights::Rights;
+use crate::text::work;
+
+/// Steps of the work of a build that a copy of a view takes.
+const STEPS_PER_COPY: u64 = 2;
+
+thread_local! {
+    static VIEWS: Cell<u64> = const { Cell::new(0) };
+}
+
+/// The views that scripts of this thread hold.
+pub(super) fn held() -> u64 {
+    VIEWS.get()
+}
 
 /// What a script may read and write of a table, and the path of the table.
 #[derive(Debug, Clone)]
@@ -22,4 +36,30 @@ pub(super) struct View {
     pub(super) guard: Option<Guard>,
     /// It is the scene, which no script changes in place.
     pub(super) scene: bool,
+    pub(super) _held: Held,
+}
+
+/// A table of the build that a script holds: each copy is counted and paid, and one that is dropped is counted no more.
+#[derive(Debug)]
+pub(super) struct Held;
+
+impl Held {
+    pub(super) fn new() -> Self {
+        VIEWS.set(VIEWS.get().saturating_add(1));
+        Self
+    }
+}
+
+impl Clone for Held {
+    fn clone(&self) -> Self {
+        // the next operation ends the script, if this was too much
+        let _ = work::spend(STEPS_PER_COPY);
+        Self::new()
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        VIEWS.set(VIEWS.get().saturating_sub(1));
+    }
 }

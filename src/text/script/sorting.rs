@@ -5,20 +5,17 @@ use std::any::TypeId;
 
 use rhai::{Array, Dynamic, Engine, EvalAltResult, FnPtr, ImmutableString, NativeCallContext};
 
-use super::callbacks::called;
-use super::{ScriptLimits, paid};
-
-type Outcome<T> = Result<T, Box<EvalAltResult>>;
+use super::fuel::{Outcome, Size, charge};
 
 /// Registers `sort`, for closures and for functions by their names, and `order`, which makes a list.
-pub(super) fn register(engine: &mut Engine, limits: ScriptLimits) {
+pub(super) fn register(engine: &mut Engine) {
     for name in ["order", "order_by"] {
         engine.register_raw_fn(name, [TypeId::of::<Array>(), TypeId::of::<FnPtr>()], move |ctx, args| {
             let by = called(args.get(1))?;
             let Some(list) = args.first() else { return Ok(Dynamic::UNIT) };
-            paid::pay(list, &limits, ctx.call_position())?;
+            charge(Size::of(list)?.steps(), Size::of(list)?.bytes())?;
             let items = list.read_lock::<Array>().map(|list| list.clone()).unwrap_or_default();
-            let order = sorted(&items, &mut |a, b| goes_behind(&by, &ctx, a, b, &limits))?;
+            let order = sorted(&items, &mut |a, b| goes_behind(&by, &ctx, a, b))?;
             Ok(Dynamic::from_array(in_order(items, &order)))
         });
     }
@@ -29,7 +26,7 @@ pub(super) fn register(engine: &mut Engine, limits: ScriptLimits) {
                 // the list is not locked while the function runs, which may read it
                 let taken = args.first_mut().and_then(|list| list.write_lock::<Array>().map(|mut list| std::mem::take(&mut *list)));
                 let Some(items) = taken else { return Ok(Dynamic::UNIT) };
-                let order = sorted(&items, &mut |a, b| goes_behind(&by, &ctx, a, b, &limits));
+                let order = sorted(&items, &mut |a, b| goes_behind(&by, &ctx, a, b));
                 let (items, order) = match order {
                     Ok(order) => (in_order(items, &order), Ok(Dynamic::UNIT)),
                     Err(error) => (items, Err(error)),
@@ -44,15 +41,22 @@ pub(super) fn register(engine: &mut Engine, limits: ScriptLimits) {
 }
 
 /// Whether the function puts `a` behind `b`: it gives a number above 0, or `false` for "`a` is before `b`".
-fn goes_behind(by: &FnPtr, ctx: &NativeCallContext<'_>, a: &Dynamic, b: &Dynamic, limits: &ScriptLimits) -> Outcome<bool> {
+fn goes_behind(by: &FnPtr, ctx: &NativeCallContext<'_>, a: &Dynamic, b: &Dynamic) -> Outcome<bool> {
     let at = ctx.call_position();
-    paid::pay(a, limits, at)?;
-    paid::pay(b, limits, at)?;
+    charge(Size::of(a)?.steps().saturating_add(Size::of(b)?.steps()), 0)?;
     let answer: Dynamic = by.call_within_context(ctx, (a.clone(), b.clone()))?;
     match (answer.as_int(), answer.as_bool()) {
         (Ok(number), _) => Ok(number > 0),
         (_, Ok(before)) => Ok(!before),
         _ => Err(EvalAltResult::ErrorRuntime("a function that sorts gives a number, or true or false".into(), at).into()),
+    }
+}
+
+/// The function of the script that an argument is, or names.
+fn called(by: Option<&&mut Dynamic>) -> Outcome<FnPtr> {
+    match by.map(|by| (**by).clone()) {
+        Some(by) if by.is_string() => FnPtr::new(by.to_string()),
+        by => by.and_then(Dynamic::try_cast::<FnPtr>).map_or_else(|| FnPtr::new("callback"), Ok),
     }
 }
 

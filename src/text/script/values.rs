@@ -17,10 +17,7 @@ pub(super) fn to_dynamic(value: &Value) -> Dynamic {
         Value::Bool(b) => Dynamic::from(*b),
         Value::Int(n) => Dynamic::from(*n),
         Value::Num(n) => Dynamic::from(*n),
-        Value::Text(t) => {
-            super::paid::met(t.len());
-            Dynamic::from(rhai::ImmutableString::from(&**t))
-        }
+        Value::Text(t) => Dynamic::from(rhai::ImmutableString::from(&**t)),
         Value::List(list) => Dynamic::from_array(list.iter().map(to_dynamic).collect()),
         Value::Map(map) => Dynamic::from_map(map.iter().map(|(k, v)| ((&**k).into(), to_dynamic(v))).collect()),
     }

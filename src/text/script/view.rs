@@ -7,20 +7,18 @@ use std::sync::{Arc, LazyLock};
 
 use rhai::{Array, Dynamic, Engine, EvalAltResult, ImmutableString, Position};
 
-use super::paid;
-use super::shown::{Guard, View};
+use super::fuel::{BYTES_PER_PART, Outcome, charge, hand, note_list, reading, terminated};
+use super::shown::{Guard, Held, View};
 use super::values::{from_dynamic, to_dynamic};
 use crate::model::item::core;
 use crate::model::rights::Rights;
 use crate::model::{Map, Value, value::MAX_DEPTH};
-use crate::text::{work, written};
+use crate::text::written;
 
 /// The most parts of a value that a script puts into a view.
 const MOST_PARTS: usize = 1_000_000;
 /// The work of reading one field, in steps.
 const STEPS_PER_READ: u64 = 4;
-
-type Outcome<T> = Result<T, Box<EvalAltResult>>;
 
 fn failed(message: impl Into<String>) -> Box<EvalAltResult> {
     EvalAltResult::ErrorRuntime(message.into().into(), Position::NONE).into()
@@ -30,25 +28,25 @@ fn in_place(key: &str) -> Box<EvalAltResult> {
     failed(format!("`scene.{key}` cannot be changed in place; return `#{{ set: #{{ \"{key}\": … }} }}`"))
 }
 
-fn spent(paid: Result<(), work::Exceeded>) -> Outcome<()> {
-    paid.map_err(|_| paid::terminated(Position::NONE))
-}
-
 impl View {
+    fn new(value: Value, guard: Option<Guard>, scene: bool) -> Self {
+        Self { value, guard, scene, _held: Held::new() }
+    }
+
     /// A value as a script sees it: tables become views, and everything else is converted.
     pub(super) fn of(value: &Value, guard: Option<Guard>) -> Outcome<Dynamic> {
         Ok(match value {
-            Value::Map(_) => Dynamic::from(Self { value: value.clone(), guard: guard.and_then(Guard::needed), scene: false }),
+            Value::Map(_) => Dynamic::from(Self::new(value.clone(), guard.and_then(Guard::needed), false)),
             Value::List(list) => {
-                spent(work::make(list.len().saturating_mul(paid::BYTES_PER_NODE)).and_then(|()| work::spend(list.len() as u64)))?;
+                note_list(list.len())?;
                 let guard = guard.and_then(Guard::needed);
                 Dynamic::from_array(list.iter().map(|value| Self::of(value, guard.clone())).collect::<Outcome<Array>>()?)
             }
-            Value::Text(text) => {
-                spent(work::read(text.len()).and_then(|()| work::make(text.len())))?;
-                to_dynamic(value)
+            other => {
+                let value = to_dynamic(other);
+                hand(&value)?;
+                value
             }
-            scalar => to_dynamic(scalar),
         })
     }
 
@@ -56,7 +54,7 @@ impl View {
     pub(super) fn scene(value: &Value, rights: Option<&Arc<Rights>>) -> Dynamic {
         static PATH: LazyLock<Arc<str>> = LazyLock::new(|| "scene".into());
         let guard = rights.map(|rights| Guard { rights: rights.clone(), path: PATH.clone(), item: false });
-        Dynamic::from(Self { value: value.clone(), guard: guard.and_then(Guard::needed), scene: true })
+        Dynamic::from(Self::new(value.clone(), guard.and_then(Guard::needed), true))
     }
 
     /// The value, when the script gives it back; `unread`: it need not be one that the script may read.
@@ -90,18 +88,9 @@ impl View {
     }
 
     pub(super) fn get(&self, key: &str) -> Outcome<Dynamic> {
-        spent(work::spend(STEPS_PER_READ))?;
+        charge(STEPS_PER_READ, 0)?;
         let guard = self.below(key)?;
         self.fields().get(key).map_or(Ok(Dynamic::UNIT), |value| Self::of(value, guard))
-    }
-
-    /// The number of characters of a field that is a text; `None`: it is none.
-    pub(super) fn length(&self, key: &str) -> Outcome<Option<i64>> {
-        let Some(text) = self.fields().get(key).and_then(Value::as_str) else { return Ok(None) };
-        self.below(key)?;
-        // a field that is read, and a text that is read once more
-        spent(work::spend(STEPS_PER_READ + 1).and_then(|()| work::read(text.len())).and_then(|()| work::make(text.len())))?;
-        Ok(Some(i64::try_from(text.chars().count()).unwrap_or(i64::MAX)))
     }
 
     /// The value at a path; numbers are indexes of lists, and negative ones count from the end.
@@ -109,7 +98,7 @@ impl View {
         let mut found = self.clone();
         let mut keys = path.split('.').filter(|key| !key.is_empty());
         while let Some(key) = keys.next() {
-            spent(work::spend(STEPS_PER_READ))?;
+            charge(STEPS_PER_READ, 0)?;
             let guard = found.below(key)?;
             let Some(mut value) = found.fields().get(key).cloned() else { return Ok(None) };
             while let Value::List(list) = &value {
@@ -121,7 +110,7 @@ impl View {
                 let Some(element) = index.and_then(|n| list.get(n)).cloned() else { return Ok(None) };
                 value = element;
             }
-            found = Self { value, guard, scene: false };
+            found = Self::new(value, guard, false);
         }
         Ok(Some((found.value, found.guard)))
     }
@@ -140,11 +129,11 @@ impl View {
         let new = from_dynamic(value, 0, false).map_err(failed)?;
         let Some(parts) = new.nodes_within(MAX_DEPTH - 1, MOST_PARTS) else {
             // a script may catch the error, and try again
-            spent(work::spend(MOST_PARTS as u64))?;
+            charge(MOST_PARTS as u64, 0)?;
             return Err(failed("a value is too large or nested too deeply"));
         };
         let fields = self.fields().len();
-        spent(work::spend(parts as u64).and_then(|()| work::make(new.as_str().map_or(0, str::len))))?;
+        charge(parts as u64, new.as_str().map_or(0, str::len))?;
         if self.fields().get(key).map_or(new.is_null(), |old| old.is_same(&new)) {
             return Ok(());
         }
@@ -156,7 +145,7 @@ impl View {
         }
         let Value::Map(map) = &mut self.value else { return Ok(()) };
         if Arc::get_mut(map).is_none() {
-            spent(work::make(fields.saturating_mul(paid::BYTES_PER_NODE)).and_then(|()| work::spend(fields as u64)))?;
+            charge(fields as u64, fields.saturating_mul(4 * BYTES_PER_PART))?;
         }
         let map = Arc::make_mut(map);
         if new.is_null() {
@@ -176,8 +165,10 @@ impl View {
     /// All of it as a table of the language.
     fn table(&self) -> Outcome<Dynamic> {
         self.whole().map_err(failed)?;
-        spent(paid::reading(&self.value))?;
-        Ok(to_dynamic(&self.value))
+        reading(&self.value)?;
+        let value = to_dynamic(&self.value);
+        hand(&value)?;
+        Ok(value)
     }
 
     fn mixin(&mut self, other: &Map) -> Outcome<()> {
@@ -186,7 +177,7 @@ impl View {
 
     fn text(&self) -> Outcome<String> {
         self.whole().map_err(failed)?;
-        spent(paid::reading(&self.value))?;
+        reading(&self.value)?;
         Ok(self.value.to_text().to_string())
     }
 
@@ -198,7 +189,7 @@ impl View {
 
     fn keys(&self) -> Outcome<Vec<Arc<str>>> {
         self.whole().map_err(failed)?;
-        spent(work::make(self.fields().len().saturating_mul(paid::BYTES_PER_NODE)))?;
+        note_list(self.fields().len())?;
         let mut keys: Vec<Arc<str>> = self.fields().keys().cloned().collect();
         // as those of the tables of the language
         keys.sort_unstable();
@@ -272,19 +263,19 @@ pub(super) fn register(engine: &mut Engine) {
 }
 
 /// Registers fields that scripts are likely to read. Any other field is found by the index function too, after a search
-/// that costs many times as much; both ways are paid alike.
+/// that costs many times as much.
 pub(super) fn register_fields(engine: &mut Engine, names: impl IntoIterator<Item = ImmutableString>) {
     for name in names {
         let (read, written) = (name.clone(), name.clone());
-        engine.register_get(&name, move |view: &mut View| paid::operation().and_then(|()| view.get(&read)));
-        engine.register_set(&name, move |view: &mut View, value: Dynamic| paid::operation().and_then(|()| view.set(&written, value)));
+        engine.register_get(&name, move |view: &mut View| view.get(&read));
+        engine.register_set(&name, move |view: &mut View, value: Dynamic| view.set(&written, value));
     }
 }
 
 fn register_equality(engine: &mut Engine) {
     fn equal(a: Dynamic, b: Dynamic) -> Outcome<bool> {
         let (a, b) = (from_dynamic(a, 0, false).map_err(failed)?, from_dynamic(b, 0, false).map_err(failed)?);
-        written::same(&a, &b).map_err(|_| paid::terminated(Position::NONE))
+        written::same(&a, &b).map_err(|_| terminated())
     }
     engine.register_fn("==", |a: View, b: View| equal(Dynamic::from(a), Dynamic::from(b)));
     engine.register_fn("==", |a: View, b: rhai::Map| equal(Dynamic::from(a), Dynamic::from_map(b)));

@@ -287,11 +287,11 @@ fn a_reply_is_written_once_even_if_it_is_cleaned_up() {
 }
 
 #[test]
-fn what_a_model_sends_moves_no_cursor() {
-    let desk = Desk::new("escape", vec![streamed(&["a\u{1b}[2Jb\u{7}"])]);
+fn what_a_model_sends_moves_no_cursor_and_hides_nothing() {
+    let desk = Desk::new("escape", vec![streamed(&["a\u{1b}[2Jb\u{7}", "\u{202e}c\u{200d}é\u{200b}"])]);
     let ran = desk.run(&["--once", "Hi."], "", 0);
-    assert_eq!(ran.out, "a\u{fffd}[2Jb\u{fffd}\n");
-    assert_eq!(desk.lines()[2]["mes"], "a\u{1b}[2Jb\u{7}", "the file keeps it as it came");
+    assert_eq!(ran.out, "a\\u{1b}[2Jb\\u{7}\\u{202e}c\u{200d}é\\u{200b}\n");
+    assert_eq!(desk.lines()[2]["mes"], "a\u{1b}[2Jb\u{7}\u{202e}c\u{200d}é\u{200b}", "the file keeps it as it came");
 }
 
 #[test]

@@ -39,6 +39,7 @@ const COMMON: &[&str] = &["$schema", "kind", "version", "about", "program", "pas
 pub(crate) fn block(what: &str) -> String {
     match what.split_once(' ').unwrap_or((what, "")) {
         ("programs", pack) => super::programs::block(pack),
+        ("wishes", _) => super::wishes::block(),
         ("verbs", _) => verbs(),
         ("tests", _) => tests(),
         ("steps", _) => table(["step", "does"], steps::STEPS.iter().map(|(name, doc)| [code(name), (*doc).to_owned()])),

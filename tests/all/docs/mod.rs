@@ -12,7 +12,9 @@ mod facts;
 mod generate;
 mod limits;
 mod pages;
+mod picture;
 mod programs;
+mod wishes;
 
 use std::path::Path;
 

@@ -255,3 +255,23 @@ fn a_build_with_functions_that_cost_much_ends_with_the_bound() {
     let error = build(&rules, &Scene::new(&json!({ "dialect": "openai" }))).err().unwrap();
     assert_eq!(*error.kind(), ErrorKind::Bound, "{error}");
 }
+
+#[test]
+fn forms_are_paid_by_the_memory_that_they_take() {
+    let forms: String = (0..14)
+        .map(|n| format!("[[form]]\nname = \"f{n}\"\nkeys = {{ a = {{ form = \"f{}\" }}, b = {{ form = \"f{}\" }} }}\n", n + 1, n + 1))
+        .collect();
+    let rules = format!(
+        "kind = \"overlay\"\nversion = 1\n{forms}[[form]]\nname = \"f14\"\nkeys = {{ a = 1 }}\n\
+         [[pass]]\nname = \"build/forms\"\nbefore = \"hooks\"\ndo = \"set\"\n[pass.set]\n\"$x\" = {{ form = \"f0\" }}\n\
+         [[path]]\nname = \"x\"\ntype = \"any\"\n"
+    );
+    let rules = crate::own::pack("", &[("o.toml", &rules)]).unwrap_or_else(|e| panic!("{e}"));
+    let built = |bytes: u64| {
+        let work = tapster::WorkLimits { bytes, ..Default::default() };
+        tapster::build(&rules, &tapster::Scene { work, ..tapster::Scene::new(&serde_json::json!({ "dialect": "openai" })) })
+    };
+    // 32,767 tables of up to three fields take 320 bytes each
+    assert!(built(16 << 20).is_ok());
+    assert_eq!(*built(10 << 20).err().unwrap().kind(), tapster::ErrorKind::Bound);
+}

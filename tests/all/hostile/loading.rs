@@ -148,3 +148,12 @@ fn words_that_many_rows_take_from_one_table_are_bounded() {
     let required = told(&required);
     assert!(required.contains("need more than 100 fields"), "{required}");
 }
+
+#[test]
+fn rows_without_a_needed_key_are_counted() {
+    let rows: String = (0..8_000).map(|n| format!("[[template]]\nname = \"t{n}\"\n")).collect();
+    let told = told(&[("o.toml", &format!("kind = \"overlay\"\nversion = 1\n{rows}"))]);
+    assert!(told.contains("has no `task`") || told.contains("`task` is missing"), "{told}");
+    assert!(told.contains("more errors are not shown"), "{told}");
+    assert!(told.matches("error[").count() <= 301);
+}

@@ -15,8 +15,6 @@ mod lore;
 mod patterns;
 mod pieces;
 mod presets;
-mod script_prices;
-mod script_sizes;
 mod scripts;
 mod sharing;
 mod tokens;

@@ -193,3 +193,21 @@ fn nested_look_behinds_pay_for_the_cube_of_the_text() {
     assert!(steps >= 240 * 240 * 240, "{steps} steps");
     assert!(matches!(pattern.is_match(&"c($)".repeat(80)), Err(Bound::Text { limit: 250, .. })));
 }
+
+#[test]
+fn a_pattern_of_a_schema_that_backtracks_is_given_short_texts_only() {
+    let built = |pattern: &str, times: usize| {
+        let rules = format!(
+            "kind = \"pipeline\"\nversion = 1\n[[pass]]\nname = \"build/schema\"\nbefore = \"hooks\"\ndo = \"set\"\n[pass.set]\n\
+             \"$own.x\" = {{ fn = \"schema_mistakes\", of = {{ fn = \"repeat\", of = \"a\", times = {times} }}, schema = {{ pattern = '{pattern}' }} }}\n"
+        );
+        let scene = "kind = \"scene\"\nversion = 1\n[[path]]\nname = \"own.x\"\ntype = \"any\"\n";
+        let rules = crate::own::pack("", &[("pipeline.toml", &rules), ("scene.toml", scene)]).unwrap_or_else(|e| panic!("{e}"));
+        tapster::build(&rules, &tapster::Scene::new(&serde_json::json!({ "dialect": "openai" }))).map(drop).map_err(|e| e.message)
+    };
+    let refused = built("(?=(a+)+b)(a|aa)+$", 100_000).unwrap_err();
+    assert!(refused.contains("has look-arounds or back references"), "{refused}");
+    assert!(built("(?=(a+)+b)(a|aa)+$", 1_000).is_ok());
+    // one that is read once has no such bound
+    assert!(built("^(a|aa)+b?$", 100_000).is_ok());
+}

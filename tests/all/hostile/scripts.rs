@@ -8,74 +8,132 @@ use tapster::{ErrorKind, Scene, Value, WorkLimits, build};
 
 use crate::own;
 
-/// A call of `run()` of a script with limits that only a large pack would ask for: the error, and the steps and bytes
-/// that were paid.
-fn refused(source: &str, limits: ScriptLimits) -> (String, u64) {
-    let script = Scripts::new(limits).compile(source).unwrap_or_else(|e| panic!("{e}: {source}"));
+/// A call of `run()`, or of the whole script: the error if there is one, and the steps and bytes that were paid.
+fn ran(source: &str, limits: ScriptLimits) -> (Option<String>, (u64, u64)) {
     let door = Door::join();
-    let error = script.call("run", &[]).err().map(|e| e.to_string()).unwrap_or_else(|| panic!("it ends: {source}"));
-    (error, door.spent().0)
+    let script = match Scripts::new(limits).compile(source) {
+        Ok(script) => script,
+        Err(error) => return (Some(error.to_string()), door.spent()),
+    };
+    let result = if source.contains("fn run()") { script.call("run", &[]) } else { script.eval(&Map::default()) };
+    (result.err().map(|error| error.to_string()), door.spent())
 }
 
-/// Loops, copies and texts of every kind, each of which ends with an error.
-const ENDLESS: &[(&str, &str)] = &[
-    ("callbacks inside callbacks", "fn l(n) { let a = []; a.pad(900, 0); if n > 0 { a.map(|x| l(n - 1)); } 0 } fn run() { l(7) }"),
-    ("filters inside filters", "fn l(n) { let a = []; a.pad(900, 0); a.filter(|x| { if n > 0 { l(n - 1); } true }); 0 } fn run() { l(9) }"),
-    ("a text in back-ticks that ends with a backslash", "fn run() { let s = `\\`; let t = \"xxxxxxxx\"; loop { t += t; } // `\n }"),
-    ("a comment that ends with a carriage return", "fn run() { //\r let t = \"xxxxxxxx\"; loop { t += t; }\n }"),
-    ("closures that hold closures", "fn run() { let f = || 0; loop { let g = f; f = || g.call(); } }"),
-    (
-        "lists of lists",
-        "fn run() { let a = []; a.pad(900, 0); let b = []; b.pad(900, 0); for i in 0..900 { b[i] = a; } let c = []; loop { c.push(b); } }",
-    ),
-    ("tables that are written by index", "fn run() { let m = #{}; let n = 0; loop { m[`k${n}`] = m; n += 1; } }"),
-    ("tables that are written by name", "fn run() { let m = #{}; loop { m.a = m; m.b = m; } }"),
-    (
-        "copies of a list",
-        "fn run() { let a = []; a.pad(900, 0); let b = []; b.pad(900, 0); for i in 0..900 { b[i] = a; } loop { let c = b; } }",
-    ),
-    ("lists that are compared", "fn run() { let a = []; a.pad(900, 0); loop { a == a; } }"),
-    ("lists that are searched", "fn run() { let a = []; a.pad(900, 0); loop { a.index_of(1); a.contains(1); a.sort(); a.dedup(); } }"),
-    ("texts that are searched", "fn run() { let s = \"a\"; s.pad(16000, 'a'); loop { s.contains(\"b\"); s.index_of('b'); } }"),
-    ("texts that are joined", "fn run() { let s = \"a\"; loop { s += s; } }"),
-    (
-        "many long texts",
-        "fn run() { let s = \"\"; s.pad(16000, 'a'); let a = []; a.pad(900, 0); let m = #{}; loop { for i in 0..900 { a[i] = s + i; } m[s.len().to_string() + a.len()] = a; } }",
-    ),
-    ("replacements", "fn run() { let s = \"\"; s.pad(16000, 'a'); loop { let t = s; try { t.replace(\"a\", s); } catch { } } }"),
-    ("texts that are taken apart", "fn run() { let s = \"\"; s.pad(900, 'a'); loop { s.split(\"\"); s.chars(); s.to_chars(); } }"),
-    (
-        "frames full of lists",
-        "fn f(n) { let a = []; a.pad(900, 0); let b = a; let c = b; let d = c; if n > 0 { f(n - 1); f(n - 1); } a } fn run() { f(30) }",
-    ),
-    ("texts of values", "fn run() { let a = []; a.pad(900, 0); loop { try { a.to_string(); } catch { } try { print(a); } catch { } } }"),
-    ("errors that are caught", "fn run() { loop { try { throw [1, 2, 3]; } catch (e) { let x = e; } } }"),
+/// The default limits, and the largest that a pack may set.
+fn all_limits() -> [ScriptLimits; 2] {
+    let default = ScriptLimits::default();
+    [default, ScriptLimits { operations: 2_000_000, calls: 256, text: 160 << 10, list: 10_000, map: 10_000, ..default }]
+}
+
+/// Why such a script may end: it takes or makes too much, or uses what scripts have not (`this`, `curry`, bytes).
+const ENDS: &[&str] = &[
+    "too many steps",
+    "too deeply",
+    "deeper than",
+    "takes more than",
+    "makes more than",
+    "too large",
+    "holds more than",
+    "reserved",
+    "catches errors",
+    "Function not found",
+    "out of bounds",
+    "not found",
+    "overflow",
+    "being changed",
 ];
 
+/// Loops, copies, texts and functions of every kind. Each ends within the work of one build, with the limits of every pack.
 #[test]
-fn what_a_script_does_is_paid_whatever_it_calls() {
-    for (what, source) in ENDLESS {
-        for operations in [ScriptLimits::default().operations, 2_000_000] {
-            let (error, _) = refused(source, ScriptLimits { operations, ..ScriptLimits::default() });
-            let told = ["too many steps", "too deeply", "deeper than", "takes more than", "makes more than", "too large", "Length", "Size"];
-            assert!(told.iter().any(|words| error.contains(words)), "{what}: {error}");
+fn endless_scripts_end_within_the_work_of_a_build() {
+    let most = WorkLimits::default();
+    let mut wrong = String::new();
+    let rows: Vec<&str> = include_str!("endless/scripts.txt").lines().collect();
+    assert_eq!(rows.len(), 73);
+    for (row, limits) in rows.iter().flat_map(|row| all_limits().map(|limits| (row, limits))) {
+        let (what, source) = row.split_once('\t').unwrap();
+        let (error, (steps, bytes)) = ran(source, limits);
+        // a few of them end by themselves
+        let ended = error.as_ref().is_none_or(|error| ENDS.iter().any(|words| error.contains(words)));
+        if !ended || steps > most.steps || bytes > most.bytes {
+            wrong += &format!("{what}: {error:?}, {steps} steps, {bytes} bytes\n");
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong}");
+}
+
+/// Scripts that functions of the interpreter made endless: padding with long texts or with none, functions that are not there,
+/// many variables.
+#[test]
+fn functions_that_make_much_of_little_are_paid() {
+    for source in [
+        include_str!("endless/r_fnptr16_default/scripts/evil.rhai"),
+        include_str!("endless/r_g_many_vars_read/scripts/evil.rhai"),
+        include_str!("endless/r_pad_default/scripts/evil.rhai"),
+        include_str!("endless/r_padchar/scripts/evil.rhai"),
+        include_str!("endless/r_s87/scripts/evil.rhai"),
+        "fn evil(items, scene) { loop { let s = \"\"; s.pad(10, \"\"); } }",
+        "fn evil(items, scene) { let i = 0; loop { i += 1; try { Fn(\"z\" + i).call(i, i, i, i, i, i, i) } catch { } } }",
+        "fn evil(items, scene) { let s = \"\"; s.pad(16_000, 'x'); loop { s.split(\"\").len(); s.split('x').len(); s.to_chars(); } }",
+        "const A = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10]; fn evil(items, scene) { loop { let a = global::A; } }",
+    ] {
+        for limits in all_limits() {
+            let (error, (steps, bytes)) = ran(&format!("{source}\nfn run() {{ evil([], #{{}}) }}"), limits);
+            let error = error.unwrap_or_else(|| panic!("{source}: it ends"));
+            assert!(ENDS.iter().any(|words| error.contains(words)) || error.contains("more than 8 arguments"), "{source}: {error}");
+            let most = WorkLimits::default();
+            assert!(steps <= most.steps && bytes <= most.bytes, "{source}: {steps} steps, {bytes} bytes");
         }
     }
 }
 
+/// Values of closures never stand inside of lists, which the interpreter cannot measure.
 #[test]
-fn operations_are_counted_across_callbacks() {
-    let (_, source) = ENDLESS[0];
-    let (error, steps) = refused(source, ScriptLimits::default());
-    assert!(error.contains("the script takes too many steps (line 1"), "{error}");
-    assert!(steps < 5_000_000, "100,000 operations take {steps} steps");
+fn values_of_closures_are_copied_into_lists() {
+    for source in [
+        "let x = [1]; let f = || x; let a = [0, 0].map(|n| f.call()); a.push(x); a += [x]; a.len()",
+        "let x = [1]; let f = || x; let a = [0, 0]; a[0] = x; a[1] = f.call(); a.push(#{ y: x, z: f.call() }); a.push(1); a.len()",
+        "let x = [1]; let f = |n| x; let a = [1].map(f) + [1].filter(|n| x.len() > 0); a.push([x, f.call(1)]); a.reduce(|s, n| x); a.len()",
+        "let x = #{ a: [1] }; let f = || x; x.b = x; x.a.push(f.call()); let l = [x.a, x]; l.insert(0, x); l.len()",
+        "let x = 1; let f = || { x += 1; x }; let a = []; a.pad(3, x); for n in 0..3 { a[n] = x; f.call(); a.push(x); } a.len()",
+    ] {
+        let result = Script::compile(source).unwrap_or_else(|e| panic!("{e}: {source}")).eval(&Map::default());
+        assert!(result.is_ok(), "{source}: {result:?}");
+    }
+}
+
+/// The interpreter sleeps before it gives up a value that is being changed, which no step counts: the script ends at once, and
+/// cannot catch it.
+#[test]
+fn a_script_that_waits_for_its_own_values_ends() {
+    for source in ["let a = [1, 2]; a.map(|x| a.len())", "let a = [1, 2]; let f = || a.len(); a.map(|x| f.call())"] {
+        let error = Script::compile(source).unwrap().eval(&Map::default()).err().unwrap();
+        assert!(error.message.contains("while it is being changed"), "{source}: {error}");
+    }
+    let caught = "let a = [1, 2]; loop { try { a.map(|x| a.len()); } catch { } }";
+    assert!(Script::compile(caught).err().unwrap().message.contains("catches errors"));
+    let modules =
+        [("a", "fn wait() { let a = [1, 2]; a.map(|x| a.len()) }"), ("b", "import \"a\" as a; fn f() { try { a::wait() } catch { } }")];
+    assert!(Scripts::with_modules(ScriptLimits::default(), &modules).err().unwrap().1.message.contains("catches errors"));
+}
+
+/// Loading a script takes the square of some of its parts, so its length is bounded.
+#[test]
+fn scripts_that_are_too_long_are_refused() {
+    let error = Script::compile(&"let a = 1;\n".repeat(10_000)).err().unwrap();
+    assert!(error.message.contains("more than 65536 bytes"), "{error}");
+    let mut bytes = 192 << 10;
+    let error = Script::compile_among("1", &mut bytes).err().unwrap();
+    assert!(error.message.contains("rows of the pack"), "{error}");
+    let error = Script::compile("f(1, 2, 3, 4, 5, 6, 7, 8, 9)").err().unwrap();
+    assert!(error.message.contains("more than 8 arguments") && error.line == 1, "{error}");
 }
 
 #[test]
-fn recursion_through_callbacks_ends_with_the_place() {
+fn recursion_through_callbacks_ends() {
     let source = "fn f(n) {\n  [1].map(|x| f(n + 1))\n}\nfn run() { f(0) }";
-    let (error, _) = refused(source, ScriptLimits::default());
-    assert!(error.contains("functions call each other too deeply (line 2"), "{error}");
+    let error = ran(source, ScriptLimits::default()).0.unwrap();
+    assert!(error.contains("functions call each other too deeply"), "{error}");
 }
 
 /// What scripts with payments give: the same as without.
@@ -102,7 +160,6 @@ fn scripts_mean_what_they_mean() {
         ("let a = []; a.pad(3, \"x\"); a.index_of(\"x\") + a.len()", json!(3)),
         ("fn f(n) { if n == 0 { return 0; } n + f(n - 1) } f(10)", json!(55)),
         ("let a = [[1, 2], [3]]; a[0][1] = 7; a[1] += 4; a", json!([[1, 7], [3, 4]])),
-        ("fn inc() { this.n += 1; this.n } let m = #{ n: 1 }; m.inc(); m.n", json!(2)),
         ("let r = \"\"; try { throw 7; } catch (e) { r = `caught ${e}`; } try { missing } catch { r += \"!\"; } r", json!("caught 7!")),
         ("let x = if true { let y = 2; y } else { 3 }; x", json!(2)),
         ("type_of([1]) + is_def_var(\"q\") + type_of(1)", json!("arrayfalsei64")),
@@ -113,47 +170,6 @@ fn scripts_mean_what_they_mean() {
         let value = script.eval(&Map::default()).unwrap_or_else(|e| panic!("{e}: {source}"));
         assert_eq!(value.to_json(), expected, "{source}");
     }
-}
-
-/// The interpreter waits for a lock before it gives up, which no limit on operations would end.
-#[test]
-fn waiting_for_a_value_that_is_being_changed_is_paid() {
-    let source = "let a = [1, 2]; loop { try { a.for_each(|| { a[0] }); } catch { } }";
-    let door = Door::join();
-    let error = Script::compile(source).unwrap().eval(&Map::default()).err().unwrap();
-    assert!(error.message.contains("while it is being changed"), "{error}");
-    assert!(door.spent().0 >= 10_000_000, "{:?}", door.spent());
-}
-
-/// The interpreter ends a line with a carriage return that ends a comment or begins a text in back-ticks; a script does not.
-#[test]
-fn places_behind_a_carriage_return_are_those_of_the_script() {
-    for source in [
-        "let a = 1; // one\r let b = a; b + oops;\n 1",
-        "let a = 1; // one\r let b = a; // two\r b + oops",
-        "let a = `\r`; let b = a; b + oops",
-        "let a = `x${1 // one\r + oops}`;",
-        "// one\r\nlet a = `\r\n`; let b = a;\r b + oops",
-        "/* one\r */ let a = \"\r\"; a + oops",
-        "let a = 1;\n// one\r let b = (a + oops oops;",
-        "let a = 1;\n// one\r let b = ((a + ] oops;",
-    ] {
-        let error = match Script::compile(source) {
-            Ok(script) => script.eval(&Map::default()).err().unwrap_or_else(|| panic!("{source:?}: it fails")),
-            Err(error) => error,
-        };
-        let at = source.find("oops oops").map(|at| at + 5).or_else(|| source.find("] oops")).or_else(|| source.find("oops")).unwrap();
-        let before = source.get(..at).unwrap();
-        let line = before.matches('\n').count() + 1;
-        let column = before.rsplit('\n').next().unwrap().chars().count() + 1;
-        assert_eq!((error.line, error.column), (line, column), "{source:?}: {error}");
-    }
-}
-
-#[test]
-fn the_names_of_the_engine_are_its_own() {
-    let error = Script::compile("fn __copied(x) { x } 1").err().unwrap();
-    assert!(error.message.contains("belong to the engine"), "{error}");
 }
 
 /// A build with a hook that runs a script of the pack.
@@ -167,7 +183,7 @@ fn hooked(script: &str, limits: &str) -> Result<tapster::Plan, tapster::BuildErr
 #[test]
 fn a_build_ends_when_its_scripts_have_spent_everything() {
     let script = "fn run(items, scene) { let a = []; a.pad(900, 0); loop { let c = a; } }";
-    let error = hooked(script, "[limits]\nscript_operations = 10_000_000\n").err().unwrap();
+    let error = hooked(script, "[limits]\nscript_operations = 2_000_000\n").err().unwrap();
     assert_eq!(*error.kind(), ErrorKind::Bound, "{error}");
     assert!(error.message.contains("script function `run`"), "{error}");
 }
@@ -184,65 +200,15 @@ fn a_pack_can_lower_the_bound_and_not_raise_it() {
     assert!(refused.contains("work_steps") && refused.contains("schema.value"), "{refused}");
 }
 
-/// A native function is given its first argument as it is, but for a constant and a variable of closures, which are copied.
-#[test]
-fn arguments_that_a_native_function_copies_are_paid() {
-    let spent = |body: &str| {
-        let source = format!("fn run() {{ let a = []; a.pad(900, 0); {body} 0 }}");
-        let script = Script::compile(&source).unwrap_or_else(|e| panic!("{e}: {body}"));
-        let door = Door::join();
-        let result = script.call("run", &[]).map(|value| value.to_json()).map_err(|e| e.to_string());
-        assert_eq!(result, Ok(json!(0)), "{body}");
-        door.spent().0
-    };
-    let seen = spent("for i in 0..100 { is_empty(a); type_of(a); }");
-    assert!(seen < 90_000, "nothing is copied: {seen}");
-    for body in [
-        "const B = a; for i in 0..100 { is_empty(B); }",
-        "const B = a; for i in 0..100 { len(B).to_string(); }",
-        "let k = || a; for i in 0..100 { is_empty(a); }",
-        "for i in 0..100 { try { Fn(a); } catch { } }",
-        "for i in 0..100 { try { is_def_var(a); } catch { } }",
-    ] {
-        let copied = spent(body);
-        assert!(copied > 90_000, "{body}: {copied}");
-    }
-}
-
-/// Elements that are copied for a callback are paid, and those that it sees as `this` are not: a hundred calls with a list of
-/// 900 numbers took some 10,000 steps before, whichever copies they made.
-#[test]
-fn elements_that_are_copied_for_callbacks_are_paid() {
-    let spent = |body: &str| {
-        let source = format!("fn run() {{ let a = []; a.pad(900, 0); let a = [a]; {body} 0 }}");
-        let script = Script::compile(&source).unwrap_or_else(|e| panic!("{e}: {body}"));
-        let door = Door::join();
-        let result = script.call("run", &[]).map(|value| value.to_json()).map_err(|e| e.to_string());
-        assert_eq!(result, Ok(json!(0)), "{body}");
-        door.spent().0
-    };
-    for body in ["a.map(|| 1)", "a.for_each(|| this.len())", "a.for_each(|n| n)", "let k = 1; a.for_each(|| k)", "a.some(|| true)"] {
-        let seen = spent(&format!("for i in 0..100 {{ {body}; }}"));
-        assert!(seen < 50_000, "{body}: nothing is copied: {seen}");
-    }
-    for body in ["a.map(|x| 1)", "a.map(|x, n| 1)", "let k = 1; a.map(|x| k)", "a.reduce(|sum, x| 1, 0)", "a.find(|x| false)"] {
-        let copied = spent(&format!("for i in 0..100 {{ {body}; }}"));
-        assert!((250_000..350_000).contains(&copied), "{body}: each element is copied once: {copied}");
-    }
-}
-
 /// What functions with callbacks give, which the engine has for itself.
 #[test]
 fn functions_with_callbacks_mean_what_they_mean() {
     for (source, expected) in [
         ("[1, 2, 3].map(|x, n| x * n)", json!([0, 2, 6])),
-        ("[1, 2, 3].map(|| this + 1)", json!([2, 3, 4])),
         ("let k = 2; [1, 2].map(|x| x * k)", json!([2, 4])),
         ("let k = 2; [1, 2].map(|x, n| x * k + n)", json!([2, 5])),
         ("fn twice(x) { x * 2 } [1, 2].map(Fn(\"twice\")) + [1].map(\"twice\")", json!([2, 4, 2])),
-        ("fn twice() { this * 2 } [1, 2].map(Fn(\"twice\"))", json!([2, 4])),
         ("[-1, 2].map(Fn(\"abs\"))", json!([1, 2])),
-        ("let a = [1, 2]; a.for_each(|| this += 1); a.for_each(|n| this += n); a", json!([2, 4])),
         ("[1, 2, 3, 4].filter(|x| x % 2 == 0)", json!([2, 4])),
         ("[[1, 2].some(|x| x > 1), [1, 2].all(|x| x > 1), [].some(|x| true), [].all(|x| false)]", json!([true, false, false, true])),
         ("[5, 6, 7].index_of(|x| x > 5)", json!(1)),
@@ -262,9 +228,7 @@ fn functions_with_callbacks_mean_what_they_mean() {
         ("#{ a: 1, b: 2 }.map(|key, x| `${key}${x}`)", json!({ "a": "a1", "b": "b2" })),
         ("#{ a: 1, b: 2 }.filter(|key, x| x > 1)", json!({ "b": 2 })),
         ("let m = #{ a: 1, b: 2 }; let n = m.drain(|key, x| key == \"a\"); [m, n]", json!([{ "b": 2 }, { "a": 1 }])),
-        ("let m = #{ a: 1, b: 2 }; let n = m.retain(|key| this == 1); [m, n]", json!([{ "a": 1 }, { "b": 2 }])),
         ("const A = [1, 2]; A.map(|x| x + 1)", json!([2, 3])),
-        ("let a = [1, 2, 3]; try { a.drain(|x| if x > 2 { throw 1 } else { true }); } catch { } a", json!([1, 2, 3])),
         ("[\"x\", #{ a: 1 }].index_of(#{ a: 1 }) + [\"x\", \"y\"].index_of(\"y\")", json!(2)),
         ("[1, 2, 3].extract(1) + [1, 2, 3].extract(0..1) + [1, 2, 3].extract(0..=1)", json!([2, 3, 1, 1, 2])),
     ] {
@@ -275,7 +239,6 @@ fn functions_with_callbacks_mean_what_they_mean() {
     for (source, told) in [
         ("const A = [1]; A.drain(|x| true)", "onstant"),
         ("[1].map(|x| throw \"odd\")", "odd"),
-        ("[1, 2].dedup(|x, y| throw \"odd\")", "odd"),
         ("[1].map(\"no such\")", "no such"),
         ("fn f(a, b, c, d) { 1 } [1].map(Fn(\"f\"))", "not found"),
     ] {
@@ -283,46 +246,6 @@ fn functions_with_callbacks_mean_what_they_mean() {
         let error = error.unwrap_or_else(|| panic!("{source}: nothing refuses it"));
         assert!(error.message.contains(told), "{source}: {error}");
     }
-}
-
-/// What is refused has been looked at first, and a script may catch the error and try again.
-#[test]
-fn values_that_are_refused_are_paid() {
-    let deep = "let w = []; w.pad(900, 0); let m = []; for i in 0..128 { m = [m]; } let d = [w, m];";
-    let spent = |rest: &str| {
-        let script = Script::compile(&format!("fn run() {{ {deep} let n = 0; {rest} n }}")).unwrap();
-        let door = Door::join();
-        let result = script.call("run", &[]).map(|value| value.to_json()).map_err(|e| e.to_string());
-        (result, door.spent().0)
-    };
-    let (_, made) = spent("");
-    let (refused, steps) = spent("for i in 0..100 { try { let x = d; } catch { n += 1; } }");
-    assert_eq!(refused, Ok(json!(100)));
-    assert!(steps > made + 90_000, "they took 20,000 steps before: {}", steps - made);
-}
-
-/// Whether a list is within its limits is looked up by walking over all that is in it, after each change; and a copy of a table
-/// holds the names of its fields.
-#[test]
-fn what_a_change_walks_over_and_a_copy_holds_is_paid() {
-    let spent = |setup: &str, rest: &str| {
-        let limits = ScriptLimits { list: 1_000_000, ..ScriptLimits::default() };
-        let scripts = Scripts::with_modules(limits, &[]).unwrap_or_else(|_| panic!("no modules"));
-        let script = scripts.compile(&format!("fn run() {{ {setup} {rest} 0 }}")).unwrap_or_else(|e| panic!("{e}: {setup} {rest}"));
-        let door = Door::open(WorkLimits { steps: 1 << 40, bytes: 1 << 40 });
-        script.call("run", &[]).unwrap_or_else(|e| panic!("{setup} {rest}: {e}"));
-        door.spent()
-    };
-    let long = "let a = []; a.pad(100_000, 0);";
-    for (setup, change) in [(long, "a.push(0);"), (&format!("{long} let b = [a];"), "b.insert(0, 1);"), (long, "a.append([1]);")] {
-        let (made, _) = spent(setup, "");
-        let (steps, _) = spent(setup, &change.repeat(10));
-        assert!(steps > made + 10 * 50_000, "{change} ten times: {} steps", steps - made);
-    }
-    let named = "let k = \"k\"; k.pad(10_000, 'k'); let m = #{}; m[k] = 1;";
-    let (_, made) = spent(named, "");
-    let (_, bytes) = spent(named, &"let c = m;".repeat(10));
-    assert!(bytes > made + 10 * 10_000, "ten copies: {} bytes", bytes - made);
 }
 
 /// A script is given a large scene: what it copies of it is paid, and reading single fields is cheap.
@@ -333,14 +256,14 @@ fn copies_of_what_a_script_is_given_are_paid() {
     let steps = |source: &str| {
         let script = Script::compile(source).unwrap();
         let door = Door::join();
-        let result = script.call("run", std::slice::from_ref(&scene));
+        let result = script.call_with("run", &[Argument::Scene(scene.clone())]);
         (result.is_ok(), door.spent().0)
     };
     let (_, given) = steps("fn run(scene) { 0 }");
-    let (read, reading) = steps("fn run(scene) { let n = 0; for i in 0..100 { n += scene.history[i].text.len(); } n }");
-    assert!(read && reading < given + 20_000, "reading fields is cheap: {reading}");
+    let (read, reading) = steps("fn run(scene) { let n = 0; for i in 0..100 { n += scene.at(`history.${i}.text`).len(); } n }");
+    assert!(read && reading < given + 40_000, "reading fields is cheap: {reading}");
     let (_, copying) = steps("fn run(scene) { for i in 0..100 { let h = scene.history; } 0 }");
-    assert!(copying > given + 100 * 10_000, "copies are paid: {copying}");
+    assert!(copying > given + 100 * 5_000, "copies are paid: {copying}");
 }
 
 /// Attempts to reach anything but what a call is given.
@@ -366,7 +289,7 @@ fn a_script_reaches_nothing_outside() {
         let error = hooked(&format!("fn run(items, scene) {{ {body} }}"), "").err().unwrap_or_else(|| panic!("{body}: nothing refuses it"));
         assert!(error.message.contains(told) && error.message.contains("p/scripts/mine.rhai"), "{body}: {}", error.message);
     }
-    for body in ["eval(\"1\")", "let __copied = 1;", "__made(1)", "__caught(1)", "let __error = 1;"] {
+    for body in ["eval(\"1\")", "this.x", "Fn(\"f\").curry(1)"] {
         assert!(Script::compile(&format!("fn run(items, scene) {{ {body} }}")).is_err(), "{body}");
     }
 }
@@ -386,8 +309,8 @@ fn sorting_hides_no_errors() {
     assert_eq!(any.to_json(), json!(300));
     assert!(door.spent().0 < 1_000_000, "{:?}", door.spent());
     drop(door);
-    let lists = eval("let a = []; a.pad(900, 0); let b = [a, a, a, a]; loop { b.sort(|x, y| 1); }").err().unwrap();
-    assert!(lists.message.contains("makes more than"), "what the function is given is paid: {lists}");
+    let lists = eval("let a = []; a.pad(200, 0); let b = [a, a, a, a]; loop { b.sort(|x, y| 1); }").err().unwrap();
+    assert!(ENDS.iter().any(|words| lists.message.contains(words)), "what the function is given is paid: {lists}");
     let stable = eval("let a = [[2, 'a'], [1, 'b'], [2, 'c'], [1, 'd']]; a.sort(|x, y| x[0] - y[0]); a.map(|x| x[1])").unwrap();
     assert_eq!(stable.to_json(), json!(["b", "d", "a", "c"]));
 }
@@ -465,23 +388,6 @@ fn a_call_does_not_depend_on_earlier_calls() {
     }
 }
 
-/// Reading and changing a field costs the same whether or not the engine knows its name beforehand.
-#[test]
-fn fields_with_known_names_are_paid_like_others() {
-    let item = Value::from(&json!({ "text": "t", "zqzq": "t" }));
-    let spent = |body: &str, field: &str| {
-        let source = format!("fn run(item) {{ {} }}", body.replace("FIELD", field));
-        let script = Script::compile(&source).unwrap();
-        let door = Door::join();
-        let result = script.call_with("run", &[Argument::Item("blocks".into(), item.clone())]);
-        (result.map(|value| value.to_json()).map_err(|e| e.message), door.spent())
-    };
-    for body in ["item.FIELD", "item.FIELD.len()", "item.FIELD = 1; item.FIELD", "item.FIELD += \"x\"; item.FIELD", "loop { item.FIELD; }"]
-    {
-        assert_eq!(spent(body, "text"), spent(body, "zqzq"), "{body}");
-    }
-}
-
 /// The limit of nested calls is the same however a script is run.
 #[test]
 fn calls_nest_as_deeply_as_the_limit_says() {
@@ -497,4 +403,38 @@ fn calls_nest_as_deeply_as_the_limit_says() {
     let evaluated = |n: i64| Scripts::new(limits).compile(&format!("{down} down({n})")).unwrap().eval(&Map::default());
     assert!(evaluated(7).is_ok());
     assert!(evaluated(8).err().unwrap().message.contains("too deeply"));
+}
+
+/// The scales in front of functions change nothing of their meaning.
+#[test]
+fn operators_mean_what_they_mean() {
+    for (source, expected) in [
+        ("let n = 9; let m = 4; n - m - 1", json!(4)),
+        ("let n = 9; let m = 4; n - m * 2 - -m", json!(5)),
+        ("let n = 2; 1 + n * 3 - n - 1.5", json!(3.5)),
+        ("let n = 5; let f = |x| -x - n; f.call(1)", json!(-6)),
+        ("let n = 5; if n > 1 { n -= 2; } -n", json!(-3)),
+        ("let n = 5; n -= { let a = 1; a + 1 }; n", json!(3)),
+        ("let n = 5; n -= n - 1; n", json!(1)),
+        ("let s = \"abcb\"; s -= \"b\"; s - 'c'", json!("a")),
+        ("let m = #{ s: \"abc\", n: 3 }; m.s -= 'a'; m.n -= m.n; m.s + m.n", json!("bc0")),
+        ("let s = \"abc\"; s[1] = 'x'; let a = [s]; a[0][2] = 'y'; s + a[0]", json!("axcaxy")),
+        ("let a = [1, 2]; a[0] = a[1] - a[0]; a[-1] = [a[0]]; a", json!([1, [1]])),
+        ("let m = #{}; m[\"k\"] = 'c'; m[\"l\"] = if true { 2 } else { 3 }; m", json!({ "k": "c", "l": 2 })),
+        ("switch 2 { 1 => 0, 2 => { let a = 7; a - 2 - 1 } }", json!(4)),
+        ("let x = 3; `${x - 1}` + `a${x}` - 'a'", json!("23")),
+        (
+            "let s = \"a\"; s += 1; s += 2.5; s += (); s += true; s += [1, \"b\"]; s += #{ c: 'd' }; s",
+            json!("a12.5true[1, \"b\"]#{\"c\": d}"),
+        ),
+        (
+            "let m = #{ s: \"a\", l: [[1], 'x'] }; m.s += \"b\"; m.l[0] += 2; m.l[1] += 'y'; m[\"s\"] += m.s; m",
+            json!({ "s": "abab", "l": [[1, 2], "xy"] }),
+        ),
+        ("const S = \"abcd\"; let t = \"\"; for c in S.chars(1, 2) { t += c; } t + S.len", json!("bc4")),
+    ] {
+        let script = Scripts::new(ScriptLimits::default()).compile(source).unwrap_or_else(|e| panic!("{e}: {source}"));
+        let value = script.eval(&Map::default()).unwrap_or_else(|e| panic!("{e}: {source}"));
+        assert_eq!(value.to_json(), expected, "{source}");
+    }
 }

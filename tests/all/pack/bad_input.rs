@@ -121,7 +121,12 @@ fn a_missing_pack_names_the_nearest() {
     let missing = one(&loaded, Code::PackMissing);
     assert_eq!(at(&loaded, missing).1, "\"neutrall\"");
     assert_eq!(missing.help.as_deref(), Some("did you mean `neutral`?"));
-    let loaded = load_with(&Start::Name("nowhere".to_owned()), &[], &Shelf { folders: vec![dir.0.clone()], bare: true }, &schemas());
+    let loaded = load_with(
+        &Start::Name("nowhere".to_owned()),
+        &[],
+        &Shelf { folders: vec![dir.0.clone()], bare: true, ..Shelf::default() },
+        &schemas(),
+    );
     assert_eq!(one(&loaded, Code::PackMissing).help.as_deref(), Some("known here: `neutral`, `p`"));
 }
 

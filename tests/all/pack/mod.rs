@@ -83,7 +83,7 @@ fn overlay(number: usize, text: &str) -> Overlay {
 
 /// A library without the shipped packs.
 fn bare() -> Shelf {
-    Shelf { folders: Vec::new(), bare: true }
+    Shelf { bare: true, ..Shelf::default() }
 }
 
 const ROW: &str = r#"{

@@ -6,6 +6,7 @@ mod cards;
 mod chat_completion;
 mod chat_request;
 mod cli_build;
+mod command;
 mod dialect;
 mod directives;
 mod group;
@@ -128,6 +129,8 @@ const ADAPTERS: &[Adapter] = &[
     adapter("risuai-prompt", "", risuai::prompt::recorded),
     adapter("risuai-regex", "", risuai::regex::recorded),
     adapter("storyforge", "", template::recorded),
+    adapter("front-door", "", command::recorded),
+    adapter("check", "", command::recorded),
     adapter("liquid", "", talespinner_liquid::recorded),
     adapter("talespinner", "", talespinner::recorded),
 ];

@@ -143,7 +143,7 @@ impl ShowOne {
         let Some(tag) = &self.tag else {
             let rules = self.declared.needed(show)?;
             let last = known(&store, &home)?.at;
-            let session = Session::new(&store, rules, home);
+            let session = Session::new(&*store, rules, home);
             let shown = wait(session.projections(self.time.moment(Some(last))?)).map_err(refused)?;
             show.json(&json!(shown));
             return Ok(Exit::Done);

@@ -79,7 +79,7 @@ impl Put {
         let (store, home) = (self.place.open(show)?, self.place.home());
         let last = wait(store.info(&home)).map_err(refused)?.map(|info| info.at);
         let at = self.time.moment(last)?;
-        let session = Session::new(&store, rules.clone(), home);
+        let session = Session::new(&*store, rules.clone(), home);
         let version = wait(session.write(&writer, &self.tag, self.based_on.0, value, at)).map_err(|error| stop(error, &rules))?;
         if show.is_json() {
             show.json(&json!({ "tag": self.tag, "version": version }));
@@ -156,7 +156,7 @@ impl Prune {
         let rules = self.declared.needed(show)?;
         let (store, home) = (self.place.open_existing(show)?, self.place.home());
         let last = known(&store, &home)?.at;
-        let session = Session::new(&store, rules, home);
+        let session = Session::new(&*store, rules, home);
         let pruned = wait(session.prune(self.time.moment(Some(last))?)).map_err(refused)?;
         if show.is_json() {
             show.json(&json!(pruned));

@@ -3,6 +3,7 @@
 use serde_json::json;
 
 use crate::cli::inputs::assignment;
+use crate::cli::layout::visible;
 use crate::cli::output::Show;
 use crate::cli::stop::Stop;
 use crate::cli::verbs::explain;
@@ -10,7 +11,7 @@ use crate::diag::suggest;
 
 use super::log::Log;
 use super::talk::{Heard, Talk};
-use super::trouble::{nothing, visible};
+use super::trouble::nothing;
 
 /// Every command: its name, what it takes, what it does.
 const COMMANDS: &[(&str, &str, &str)] = &[

@@ -7,11 +7,16 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use tokio::sync::Notify;
 
+use crate::store::SqlStore;
+
 /// The exit code of a program that Ctrl-C has ended.
 const INTERRUPTED: i32 = 130;
+/// How long a store may take to be closed then.
+const CLOSING: Duration = Duration::from_secs(1);
 
 #[derive(Default)]
 struct State {
@@ -39,8 +44,8 @@ impl Drop for Waiting<'_> {
 }
 
 impl Interrupts {
-    /// Listens from now on. Without a listener, which the system may refuse, Ctrl-C ends the program.
-    pub(super) fn listen() -> Self {
+    /// Listens from now on; when Ctrl-C ends the program, the store is closed before. Without a listener, which the system may refuse, Ctrl-C ends the program.
+    pub(super) fn listen(store: SqlStore) -> Self {
         let state = Arc::new(State::default());
         let Ok(runtime) = tokio::runtime::Builder::new_current_thread().enable_all().build() else { return Self(state) };
         let presses = {
@@ -56,7 +61,12 @@ impl Interrupts {
                         biased;
                         () = shared.over.notified() => return,
                         pressed = presses.recv() => match pressed {
-                            Some(()) => shared.hear(),
+                            Some(()) if shared.hears() => {}
+                            Some(()) => {
+                                // the chat is written after every message, so nothing is lost
+                                let _ = tokio::time::timeout(CLOSING, store.close()).await;
+                                std::process::exit(INTERRUPTED);
+                            }
                             None => return,
                         },
                     }
@@ -110,16 +120,17 @@ fn presses() -> std::io::Result<tokio::signal::windows::CtrlC> {
 }
 
 impl State {
-    fn hear(&self) {
+    /// Tells who waits; false if nobody does, so that the program is to end.
+    fn hears(&self) -> bool {
         if self.waiting.load(Ordering::SeqCst) {
             self.pressed.store(true, Ordering::SeqCst);
             self.told.notify_one();
         } else if self.terminal.load(Ordering::SeqCst) {
             self.between.store(true, Ordering::SeqCst);
         } else {
-            // the chat is written after every message, so nothing is lost
-            std::process::exit(INTERRUPTED);
+            return false;
         }
+        true
     }
 }
 

@@ -3,21 +3,23 @@
 //! The form is the one that chat programs exchange: `mes`, `is_user`, `name`, `send_date`, and for replies `swipes`
 //! and `swipe_id`. Fields that are not known here are kept as they are.
 
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use serde_json::{Map, Value as Json, json};
 
 use crate::assemble::import_document;
-use crate::cli::inputs::files::{bytes_of, shown, write_file};
-use crate::cli::inputs::scene::clock;
+use crate::cli::inputs::files::{bytes_of, no_link, shown, write_private};
+use crate::cli::inputs::lock::FileLock;
+use crate::cli::inputs::scene::{SMALLER, clock};
 use crate::cli::output::Show;
 use crate::cli::stop::{Exit, Stop};
-use crate::diag::{Code, Sources};
+use crate::diag::{Code, Diagnostic, Sources, file};
+use crate::engine::ErrorKind;
 use crate::import::{self, Container};
 use crate::model::{Scene, Value};
 use crate::pack::Ruleset;
-
-use super::lock::Lock;
 
 /// A chat, and the file that it is kept in.
 pub(super) struct Log {
@@ -27,7 +29,7 @@ pub(super) struct Log {
     /// What the file held when it was last read or written; `None` if there was no file.
     known: Option<Vec<u8>>,
     /// No other chat has the file as long as this one has it.
-    _lock: Option<Lock>,
+    _lock: Option<FileLock>,
 }
 
 impl Log {
@@ -35,7 +37,8 @@ impl Log {
     pub(super) fn open(file: Option<&Path>, user: &str, character: &str, show: &mut Show<'_, '_>) -> Result<Self, Stop> {
         let header = json!({ "user_name": user, "character_name": character, "create_date": clock(), "chat_metadata": {} });
         let header = header.as_object().cloned().unwrap_or_default();
-        let lock = file.map(Lock::of).transpose()?;
+        file.map(no_link).transpose()?;
+        let lock = file.map(lock_of).transpose()?;
         let mut log = Self { file: file.map(Path::to_owned), header, messages: Vec::new(), known: None, _lock: lock };
         let Some(file) = file.filter(|file| file.exists()) else { return Ok(log) };
         let bytes = bytes_of(file, show)?;
@@ -102,16 +105,25 @@ impl Log {
     }
 
     /// Puts the messages into a scene: by a format of the pack if one reads such chats, and otherwise by role and text.
-    /// Messages from `until` on are left out.
-    pub(super) fn fill(&self, rules: &Ruleset, scene: &mut Scene, until: usize) {
+    /// Messages from `until` on are left out. A chat that is read by a format and takes more work than it may is refused, as
+    /// in a build.
+    pub(super) fn fill(&self, rules: &Ruleset, scene: &mut Scene, until: usize) -> Result<(), Stop> {
         let kept = self.messages.get(..until.min(self.messages.len())).unwrap_or_default();
-        let header = Json::Object(self.header.clone());
-        let lines: Vec<Json> = std::iter::once(header).chain(kept.iter().cloned().map(Json::Object)).collect();
-        if !kept.is_empty()
-            && let Ok(brought) = import_document(rules, None, &json!({ "lines": lines }))
-        {
-            scene.merge(brought.scene);
-            return;
+        // the name of a field is the same text in all lines, of which there may be very many
+        let mut names: HashMap<&str, Arc<str>> = HashMap::new();
+        let lines = std::iter::once(&self.header).chain(kept).map(|line| table_of(line, &mut names)).collect();
+        let document = Value::map([("lines".into(), Value::list(lines))].into_iter().collect());
+        match import_document(rules, None, document) {
+            _ if kept.is_empty() => {}
+            Ok(brought) => {
+                scene.merge(brought.scene);
+                return Ok(());
+            }
+            Err(error) if *error.kind() == ErrorKind::Bound => {
+                return Err(Stop::new(Exit::No, Diagnostic::error(Code::BoundExceeded, error.message).help(SMALLER)));
+            }
+            // no format of the pack reads such chats
+            Err(_) => {}
         }
         let message = |line: &Map<String, Json>| {
             let text = |key: &str| line.get(key).and_then(Json::as_str).unwrap_or_default();
@@ -128,6 +140,7 @@ impl Log {
         };
         let shown = kept.iter().filter(|line| line.get("is_system") != Some(&json!(true)));
         scene.set("history", Value::list(shown.map(message).collect()));
+        Ok(())
     }
 
     /// Adds a message of the user.
@@ -234,11 +247,11 @@ impl Log {
     /// Writes the file, unless another program has changed it since it was last read or written.
     pub(super) fn save(&mut self) -> Result<(), Stop> {
         let Some(file) = &self.file else { return Ok(()) };
-        let held = match std::fs::read(file) {
+        let held = match file::read(file, import::MAX_FILE as u64) {
             Ok(held) => Some(held),
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => None,
             Err(error) => {
-                let message = format!("`{}` cannot be read: {error}", shown(file));
+                let message = format!("`{}` cannot be read: {}", shown(file), file::reason(&error));
                 return Err(Stop::could_not(Code::FileMissing, message, "check the file and its permissions"));
             }
         };
@@ -253,9 +266,26 @@ impl Log {
             text.push_str(&Json::Object(line.clone()).to_string());
             text.push('\n');
         }
-        write_file(file, &text)?;
+        write_private(file, &text)?;
         self.known = Some(text.into_bytes());
         Ok(())
+    }
+}
+
+/// The lock of the file of a chat, which need not exist: one chat at a time has it.
+fn lock_of(chat: &Path) -> Result<FileLock, Stop> {
+    let mut path = chat.as_os_str().to_owned();
+    path.push(".lock~");
+    match FileLock::try_take(Path::new(&path)) {
+        Ok(Some(lock)) => Ok(lock),
+        Ok(None) => {
+            let message = format!("`{}` belongs to another chat that is still open", shown(chat));
+            Err(Stop::could_not(Code::FileMissing, message, "end that chat first, or name another file with `--log`"))
+        }
+        Err(error) => {
+            let message = format!("`{}` cannot be locked for this chat: {error}", shown(chat));
+            Err(Stop::could_not(Code::FileMissing, message, "check the folder and its permissions"))
+        }
     }
 }
 
@@ -301,6 +331,13 @@ fn line_of(message: &Json) -> Map<String, Json> {
         line.insert("original_avatar".to_owned(), member.clone());
     }
     line
+}
+
+/// A line as a value; `names` are those of its fields, as lines before it have them.
+fn table_of<'l>(line: &'l Map<String, Json>, names: &mut HashMap<&'l str, Arc<str>>) -> Value {
+    let name = |key: &'l String| names.entry(key).or_insert_with(|| key.as_str().into()).clone();
+    let names: Vec<Arc<str>> = line.keys().map(name).collect();
+    Value::map(names.into_iter().zip(line.values().map(Value::from)).collect())
 }
 
 fn by_user(line: &Map<String, Json>) -> bool {

@@ -6,7 +6,6 @@
 mod commands;
 mod input;
 mod interrupts;
-mod lock;
 mod log;
 mod reply;
 mod sending;

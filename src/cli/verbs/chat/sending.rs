@@ -6,7 +6,7 @@ use std::io::IsTerminal;
 use serde_json::json;
 use tokio::sync::mpsc::UnboundedSender;
 
-use crate::cli::layout::head;
+use crate::cli::layout::{head, visible};
 use crate::cli::output::Show;
 use crate::cli::stop::Stop;
 use crate::cli::waiting::wait;
@@ -18,7 +18,7 @@ use crate::run::{Change, Delta, Doing, PromptRunner, ProviderError, Reply, RunEr
 
 use super::reply::{Event, Said};
 use super::talk::Talk;
-use super::trouble::{named, told, visible};
+use super::trouble::{named, told};
 
 /// The most characters of a name that a model has made up.
 const MOST_NAME: usize = 64;

@@ -8,6 +8,7 @@ use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use crate::cli::inputs::endpoint::Endpoint;
 use crate::cli::inputs::scene::clock;
 use crate::cli::inputs::session::milliseconds;
+use crate::cli::layout::visible;
 use crate::cli::output::Show;
 use crate::cli::stop::{Exit, Stop};
 use crate::cli::verbs::artifact::stop;
@@ -25,7 +26,7 @@ use crate::store::{Home, Moment, Refused, SessionStore, SqlStore};
 use super::interrupts::Interrupts;
 use super::log::Log;
 use super::reply::{Event, Said};
-use super::trouble::{code, named, nothing, told, visible};
+use super::trouble::{code, named, nothing, told};
 
 /// What a chat begins with.
 pub(super) struct Start {
@@ -105,7 +106,7 @@ impl<'s> Talk<'s> {
         let session = Session::new(store, start.rules.clone(), home.clone());
         let played = wait(store.info(&home)).map_err(refused)?.map_or(0, |info| info.turns);
         let runner = PromptRunner::new(transport);
-        let interrupts = Interrupts::listen();
+        let interrupts = Interrupts::listen(store.clone());
         Ok(Self {
             start,
             config,
@@ -238,8 +239,9 @@ impl<'s> Talk<'s> {
     fn ask(&mut self, log: &Log, until: usize, said: &str, kind: &str, show: &mut Show<'_, '_>) -> Result<(Turn, Option<Said>), Stop> {
         let rules = self.start.rules.clone();
         let mut scene = self.start.scene.clone();
-        log.fill(&rules, &mut scene, until);
-        scene.trace = true;
+        log.fill(&rules, &mut scene, until)?;
+        // `/explain` and `/why` show it; it keeps what happened to every message
+        scene.trace = !self.start.once;
         for (path, value) in [
             ("input", Value::text(if kind == "normal" { said } else { "" })),
             ("type", Value::text(kind)),
@@ -261,9 +263,9 @@ impl<'s> Talk<'s> {
         let turn = turn.map_err(|error| stop(error, &rules))?;
         show.warnings(&turn.plan.warnings, rules.sources());
         let plan = in_language(&self.config, &turn.plan).map_err(|e| told(&e, &rules, self.start.once))?;
-        self.plan = Some(plan.clone());
-        let said = self.send(&plan, show)?;
-        Ok((turn, said))
+        let said = self.send(&plan, show);
+        self.plan = Some(plan);
+        Ok((turn, said?))
     }
 
     /// Asks another model from now on.

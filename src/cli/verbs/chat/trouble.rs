@@ -1,14 +1,10 @@
 //! What a chat tells when something cannot be done.
 
+use crate::cli::layout::visible;
 use crate::cli::stop::{Exit, Stop};
 use crate::diag::{Diagnostic, DiagnosticCode};
 use crate::pack::Ruleset;
 use crate::run::{Problem, ProviderError, RunError};
-
-/// Text of a model for a terminal: what would move the cursor or change colours is made visible.
-pub(super) fn visible(text: &str) -> String {
-    text.chars().map(|c| if c.is_control() && !matches!(c, '\n' | '\t') { '\u{fffd}' } else { c }).collect()
-}
 
 /// The code of an error, without a status.
 pub(super) fn code(error: &RunError) -> String {

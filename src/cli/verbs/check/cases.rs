@@ -47,7 +47,7 @@ pub(super) fn of_pack(start: &Start, is_sound: bool, library: &dyn Library) -> V
     let files = case_files(start, library);
     let mut used = Used::new(&files);
     // rule files are unused until all cases have been read
-    let mut doubtful: Vec<(usize, &RuleFile, Diagnostic)> = Vec::new();
+    let mut doubtful: Vec<(usize, &RuleFile, Report)> = Vec::new();
     let mut all: Vec<Found> = Vec::new();
     for file in &files {
         let (doc, report, sources) = load_read(file, Schemas::shipped());
@@ -60,10 +60,17 @@ pub(super) fn of_pack(start: &Start, is_sound: bool, library: &dyn Library) -> V
             // a document or payload of a case
             Some(doc) if doc.kind.is_empty() && is_json => Vec::new(),
             Some(doc) if !holds_cases(&doc) => {
-                if !doc.kind.is_empty() {
-                    doubtful.push((all.len(), file, unused(file, &doc)));
-                }
-                vec![Found { report, sources }]
+                // data that cases are run with needs no kind
+                let own = if doc.is_data() {
+                    doubtful.push((all.len(), file, report));
+                    Report::default()
+                } else {
+                    if !doc.kind.is_empty() {
+                        doubtful.push((all.len(), file, unused(file, &doc).into()));
+                    }
+                    report
+                };
+                vec![Found { report: own, sources }]
             }
             _ => match read(file, Path::new(&file.name)) {
                 Ok(_) if !is_sound => vec![Found { report, sources }],
@@ -72,9 +79,9 @@ pub(super) fn of_pack(start: &Start, is_sound: bool, library: &dyn Library) -> V
         };
         all.extend(found);
     }
-    for (at, file, complaint) in doubtful {
+    for (at, file, complaints) in doubtful {
         if let Some(found) = all.get_mut(at).filter(|_| !used.has(file)) {
-            found.report.push(complaint);
+            found.report.extend(complaints);
         }
     }
     all

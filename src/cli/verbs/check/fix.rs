@@ -9,12 +9,13 @@ use std::path::{Path, PathBuf};
 use serde_json::{Value as Json, json};
 
 use crate::diag::certain::{Seen, named};
-use crate::diag::{Code, Data, Diagnostic, Fix, Node, Place, Report, SourceId, Sources, Span, Table, suggest};
+use crate::diag::{Code, Data, Diagnostic, Fix, Node, Place, Report, SourceId, Sources, Span, Table, file, suggest};
 use crate::model::Value;
 use crate::pack::Ruleset;
+use crate::pack::files::MAX_FILE;
 use crate::terms::names::Names;
 
-use crate::cli::inputs::files::write_file;
+use crate::cli::inputs::files::{own_file, write_file};
 use crate::cli::output::Show;
 use crate::cli::stop::Stop;
 use crate::cli::verbs::diff::paint::Paint;
@@ -200,7 +201,13 @@ impl Check {
             let message = "standard input cannot be changed";
             return Err(Stop::could_not(Code::FileMissing, message, "name a file, or leave out `--fix`"));
         }
-        let roots: Vec<PathBuf> = self.paths.iter().filter_map(|path| Path::new(path).canonicalize().ok()).collect();
+        let (folders, files): (Vec<&Path>, Vec<&Path>) =
+            self.paths.iter().map(Path::new).filter(|path| path.exists()).partition(|path| path.is_dir());
+        // a folder that is named is one's own, also by a link
+        let mut roots: Vec<PathBuf> = folders.iter().filter_map(|folder| folder.canonicalize().ok()).collect();
+        for file in files {
+            roots.push(own_file(file)?);
+        }
         let mut fixed = Fixed::default();
         let mut found = self.all(show)?;
         let (mut refused, mut careful) = (HashSet::new(), HashSet::new());
@@ -288,7 +295,7 @@ fn bom(d: &Diagnostic) -> Option<Fix> {
 
 /// The text of a file on disk, if it is the one that was checked.
 fn unchanged(path: &Path, span: Span, found: &[Found]) -> Option<String> {
-    let text = std::fs::read_to_string(path).ok()?;
+    let text = String::from_utf8(file::read(path, MAX_FILE).ok()?).ok()?;
     let checked = |f: &Found| {
         let source = f.sources.get(span.source)?;
         (*source.text == *text.strip_prefix(BOM).unwrap_or(&text)).then_some(())

@@ -2,6 +2,7 @@
 
 mod cases;
 mod fix;
+mod macros;
 pub(in crate::cli) mod scene;
 
 use std::path::{Path, PathBuf};
@@ -16,6 +17,7 @@ use crate::pack::{Document, Library, Overlay, PackFiles, RuleFile, Ruleset, Sche
 use crate::template::KIND;
 use crate::testing::files::{in_folder, is_case_file};
 
+use crate::cli::inputs::Inputs;
 use crate::cli::inputs::files::{bytes_of, shown};
 use crate::cli::inputs::foreign;
 use crate::cli::inputs::library::{beside_scene, shelf};
@@ -151,7 +153,7 @@ impl Check {
                 || !is_folder(file)
                     && is_rule_file(file)
                     && scene::of(file, false).is_none()
-                    && foreign::of(file, "a rule file", show).is_none()
+                    && foreign::read(file, show).is_none()
                     // what cannot be read is reported with the others
                     && load_file(file, Schemas::shipped()).0.is_none_or(|doc| !matches!(&*doc.kind, "pack" | "case"));
             if is_rules && !laid.contains(&path) {
@@ -187,9 +189,9 @@ impl Check {
             let read = typed(file, show)?;
             self.files(file, &Overlay::File(read), show)
         } else if let Some(scene) = scene::of(file, folder) {
-            scene::check(&scene, self.locked, show)
-        } else if !folder && let Some(said) = foreign::of(file, "a rule file", show) {
-            vec![Found { report: Report::from(said), sources: Sources::default() }]
+            scene::check(&Inputs::of_scene(&scene).locked(self.locked), show)
+        } else if !folder && let Some(read) = foreign::read(file, show) {
+            self.foreign(file, &read, show)
         } else if !folder && is_rule_file(file) {
             show.near.extend(file.parent().map(beside_scene).into_iter().flatten());
             self.files(file, &Overlay::Path(file.to_owned()), show)
@@ -210,9 +212,20 @@ impl Check {
         Ok(found)
     }
 
+    /// Checks a preset, a card or another file of another program: it is built with, alone.
+    fn foreign(&self, file: &Path, read: &foreign::Read, show: &mut Show<'_, '_>) -> Vec<Found> {
+        let pack = self.pack.as_deref().unwrap_or(&read.pack);
+        let message = format!("`{}` is a `{}`, and is checked as pack `{}` reads it", shown(file), read.format, short::word(pack));
+        let help = format!("`tapster build --pack {pack} {} {}` builds with it", read.flag, shown(file));
+        let said = Diagnostic::note(Code::SchemaKind, message).help(help);
+        let mut found = vec![Found { report: Report::from(said), sources: Sources::default() }];
+        found.extend(scene::check(&Inputs::of_file(read.flag, file, pack).locked(self.locked), show));
+        found
+    }
+
     /// Refuses `--pack` where nothing is laid over it: only packs are checked.
     fn refuse_pack(&self, path: &str, library: &dyn Library) -> Result<(), Stop> {
-        let is_laid = |path: &String| path == "-" || is_rule_file(Path::new(path));
+        let is_laid = |path: &String| path == "-" || Path::new(path).is_file();
         let Some(pack) = self.pack.as_deref().filter(|_| !self.paths.iter().any(is_laid)) else { return Ok(()) };
         let file = Path::new(path);
         if !is_pack(file) && library.find(path, &mut Report::default()).is_none() {
@@ -288,7 +301,13 @@ impl Check {
         }
         // it is compiled without a pack, so missing names are not reported
         let mut found = compiled(&Start::Name(String::from("nothing")), &overlay, &Nothing, self.locked).of_file(path).unwrap_or(alone);
+        let count = found.report.items().len();
         found.report.retain(|d| d.missing.is_none());
+        if found.report.items().len() < count {
+            let message = format!("`{}` was checked without a pack, so names that a pack may define were not", shown(path));
+            let note = Diagnostic::note(Code::NameUnknown, message);
+            found.report.push(note.help("name the pack with `--pack`, or write `extends` into the overlay"));
+        }
         found
     }
 }

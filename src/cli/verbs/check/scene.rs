@@ -11,7 +11,7 @@ use crate::diag::{Report, SourceId};
 use crate::pack::files::{is_pack, read_file};
 use crate::pack::{Ruleset, json, toml};
 
-use super::{Found, fix};
+use super::{Found, fix, macros};
 
 /// The scene file that a path means: a folder with a `scene.toml` that is no pack, or a file that reads like a scene.
 pub(in crate::cli) fn of(path: &Path, folder: bool) -> Option<PathBuf> {
@@ -39,9 +39,9 @@ fn is_scene(path: &Path) -> bool {
 }
 
 /// Builds a scene and returns what was told about it.
-pub(super) fn check(path: &Path, locked: bool, show: &mut Show<'_, '_>) -> Vec<Found> {
+pub(super) fn check(inputs: &Inputs, show: &mut Show<'_, '_>) -> Vec<Found> {
     let mut rules = None;
-    let (result, mut kept) = show.keeping(|show| built(path, locked, &mut rules, show));
+    let (result, mut kept) = show.keeping(|show| built(inputs, &mut rules, show));
     if let Err(stop) = result {
         kept.push((stop.report, stop.sources));
     }
@@ -52,12 +52,15 @@ pub(super) fn check(path: &Path, locked: bool, show: &mut Show<'_, '_>) -> Vec<F
 }
 
 /// Builds a scene, and keeps its rules.
-fn built(path: &Path, locked: bool, kept: &mut Option<Ruleset>, show: &mut Show<'_, '_>) -> Result<(), Stop> {
-    let inputs = Inputs::of_scene(path).locked(locked);
-    let (rules, scene) = inputs.open(show)?;
+fn built(inputs: &Inputs, kept: &mut Option<Ruleset>, show: &mut Show<'_, '_>) -> Result<(), Stop> {
+    let (rules, mut scene) = inputs.open(show)?;
     let rules: &Ruleset = kept.insert(rules);
+    // a trace says which macros there are
+    scene.trace = true;
     let plan = planned(rules, &scene)?;
     show.warnings(&plan.warnings, rules.sources());
+    show.report(&macros::unknown(rules, &scene), rules.sources());
+    show.report(&macros::unstable(rules, &scene, &plan), rules.sources());
     let emitted = crate::emit(rules, &plan, &dialect(rules, &scene)).map_err(|error| Stop::build(&error, rules))?;
     show.warnings(&emitted.warnings, rules.sources());
     Ok(())

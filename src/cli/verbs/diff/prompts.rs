@@ -16,6 +16,7 @@ use crate::model::{Block, Plan};
 use crate::pack::Ruleset;
 
 use crate::cli::layout::place_of;
+use crate::cli::verbs::explain::slot_item;
 use crate::cli::verbs::reads;
 
 /// The most differences of a payload that are collected.
@@ -243,7 +244,9 @@ fn changed(was: Option<&Block>, is: Option<&Block>, (a, b): (&Built, &Built), ru
     let mut out = Vec::new();
     for (block, built) in [(was, a), (is, b)] {
         let Some(block) = block else { continue };
-        for event in &block.history {
+        // what was done to the slot comes before what was done to the block that was made of it
+        let of_slot = slot_item(&built.plan, &block.text("slot")).map_or(&[][..], |slot| &slot.history);
+        for event in of_slot.iter().chain(&block.history) {
             push(&mut out, "pass", &event.pass, rules);
         }
         for name in [block.text("slot"), block.text("id")] {
@@ -258,9 +261,18 @@ fn changed(was: Option<&Block>, is: Option<&Block>, (a, b): (&Built, &Built), ru
     }
     out.truncate(MOST_RULES);
     if out.is_empty() {
+        // no trail leads to a pass that works on something else, and yet one of those that differ and ran must be it
+        let passes = rules.rows.iter().filter(|row| row.table == "pass" && [a, b].into_iter().any(|built| ran(&row.name, &built.plan)));
+        passes.take(MOST_RULES).for_each(|row| push(&mut out, "pass", &row.name, rules));
+    }
+    if out.is_empty() {
         out.extend(is.or(was).and_then(|block| placed(block, if is.is_some() { &b.rules } else { &a.rules })));
     }
     out
+}
+
+fn ran(pass: &str, plan: &Plan) -> bool {
+    plan.trace.iter().flat_map(|trace| &trace.passes).any(|stat| stat.pass == pass)
 }
 
 /// Macros and rewriting scripts that differ, and whose result stands in the block.

@@ -6,7 +6,7 @@ use std::io::Write;
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 
-use crate::cli::inputs::files::{bytes_of, shown};
+use crate::cli::inputs::files::{bytes_of, no_link, shown};
 use crate::cli::output::Show;
 use crate::cli::stop::Stop;
 use crate::diag::{Code, Diagnostic};
@@ -27,6 +27,7 @@ impl Results {
         let mut results = Self { finished: BTreeMap::new(), file: Mutex::default(), failed: Mutex::default(), name: String::new() };
         let Some(path) = path else { return Ok(results) };
         results.name = shown(path);
+        no_link(path)?;
         let mut torn = false;
         if path.exists() {
             let text = String::from_utf8_lossy(&bytes_of(path, show)?).into_owned();

@@ -3,8 +3,8 @@
 
 use serde_json::{Value as Json, json};
 
-use crate::model::Plan;
 use crate::model::plan::{Difference, Unchanged};
+use crate::model::{Plan, Scene, Value};
 use crate::pack::Ruleset;
 
 use crate::cli::layout::head;
@@ -21,8 +21,29 @@ pub(in crate::cli) fn line(found: &Unchanged) -> String {
     format!("{} of {} tokens are an unchanged beginning ({share} %)", found.tokens, found.total)
 }
 
-pub(in crate::cli) fn as_json(found: &Unchanged, plan: &Plan, rules: &Ruleset) -> Json {
+/// What the provider caches, and the row of `capability` that says so.
+pub(in crate::cli) struct Provider {
+    caching: String,
+    row: String,
+}
+
+impl Provider {
+    /// By the pack's program `capability`; `None` if it has none, or no row says it.
+    pub(in crate::cli) fn of(plan: &Plan, rules: &Ruleset, dialect: &str) -> Option<Self> {
+        let mut scene = Scene { data: plan.scene.clone(), ..plan.given.clone() };
+        scene.trace = false;
+        scene.set("dialect", Value::text(dialect));
+        let done = crate::assemble::run(rules, "capability", &scene, &[]).ok()?;
+        let text = |path: &str| done.get(path).as_str().map(str::to_owned);
+        Some(Self { caching: text("capability.caching")?, row: text("capability.by.caching")? })
+    }
+}
+
+pub(in crate::cli) fn as_json(found: &Unchanged, provider: Option<&Provider>, plan: &Plan, rules: &Ruleset) -> Json {
     let mut out = serde_json::to_value(found).unwrap_or_default();
+    if let (Some(provider), Some(json)) = (provider, out.as_object_mut()) {
+        json.insert("provider".to_owned(), json!({ "caching": provider.caching, "capability": provider.row }));
+    }
     if let (Some(differs), Some(json)) = (&found.differs, out.get_mut("differs").and_then(Json::as_object_mut)) {
         json.insert("rule".to_owned(), json!(differs.pass.as_deref().and_then(|p| place_of(rules, p))));
         if let Some(setter) = differs.from.as_deref().and_then(|path| setter(plan, rules, path)) {
@@ -33,8 +54,11 @@ pub(in crate::cli) fn as_json(found: &Unchanged, plan: &Plan, rules: &Ruleset) -
     out
 }
 
-pub(in crate::cli) fn as_text(found: &Unchanged, plan: &Plan, rules: &Ruleset) -> String {
+pub(in crate::cli) fn as_text(found: &Unchanged, provider: Option<&Provider>, plan: &Plan, rules: &Ruleset) -> String {
     let mut out = format!("{}, {} blocks whole\n", line(found), found.blocks);
+    if let Some(provider) = provider {
+        out.push_str(&format!("the provider caches {} (capability `{}`)\n", head(&provider.caching, 200), provider.row));
+    }
     let Some(d) = &found.differs else { return out };
     let at = d.at.map(|n| format!(" from byte {n} on")).unwrap_or_default();
     out.push_str(&format!("block {} `{}` is the first that differs: {}{at}\n", d.index, head(&d.id, 60), d.what));

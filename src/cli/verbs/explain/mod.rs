@@ -27,6 +27,7 @@ use crate::model::{Block, Plan, Scene};
 use crate::pack::Ruleset;
 
 use self::gate::Probe;
+pub(in crate::cli) use self::why::slot_item;
 
 use crate::cli::inputs::Inputs;
 use crate::cli::inputs::files::write_file;
@@ -134,10 +135,11 @@ impl Explain {
             let Some(found) = found.map_err(|e| Stop::build(&e, &rules))?.flatten() else {
                 return Err(Stop::could_not(Code::ImportFormat, "`--cache` compares plans, but this is a payload", PLAN));
             };
+            let provider = cache::Provider::of(&plan, &rules, &dialect(&rules, &scene));
             if show.is_json() {
-                show.json(&cache::as_json(&found, &plan, &rules));
+                show.json(&cache::as_json(&found, provider.as_ref(), &plan, &rules));
             } else {
-                show.result(&cache::as_text(&found, &plan, &rules));
+                show.result(&cache::as_text(&found, provider.as_ref(), &plan, &rules));
             }
         } else if self.lore && show.is_json() {
             show.json(&lore::as_json(&plan, &rules, self.filter.as_deref()));
@@ -212,6 +214,18 @@ fn placed(block: &Block) -> Option<&Event> {
     block.history.iter().rfind(|e| matches!(e.did, "made" | "placed" | "split"))
 }
 
+/// The place of the rule that decided about a block: the row of its slot, if the block is that slot itself, and else the
+/// pass that placed it.
+fn decided(block: &Block, rules: &Ruleset) -> Option<String> {
+    let slot = block.text("slot");
+    let row = rules.pack().tables.get("slot").and_then(|rows| rows.get(slot.as_str())).filter(|_| block.text("id") == slot);
+    let of_row = row.and_then(|row| {
+        let (source, line) = rules.sources().line(*row.patched.last().unwrap_or(&row.span))?;
+        Some(format!("{}:{line}", source.name))
+    });
+    of_row.or_else(|| placed(block).and_then(|event| place_of(rules, &event.pass)))
+}
+
 /// Every event of a block with the file and line of its pass.
 pub(in crate::cli) fn events(block: &Block, rules: &Ruleset) -> Vec<Json> {
     block.history.iter().map(|e| json!({ "pass": e.pass, "did": e.did, "rule": place_of(rules, &e.pass) })).collect()
@@ -223,7 +237,7 @@ fn as_json(plan: &Plan, rules: &Ruleset) -> Json {
         json!({
             "index": index, "id": b.text("id"), "slot": b.text("slot"), "role": b.text("role"), "group": b.text("group"),
             "tokens": b.tokens, "enabled": b.enabled(), "pass": event.map(|e| &e.pass),
-            "rule": event.and_then(|e| place_of(rules, &e.pass)), "text": b.text("text"), "history": events(b, rules),
+            "rule": decided(b, rules), "text": b.text("text"), "history": events(b, rules),
         })
     };
     let lost = |(id, pass): &(String, String)| json!({ "id": id, "pass": pass, "rule": place_of(rules, pass) });
@@ -270,7 +284,7 @@ fn part(out: &mut String, title: &str, rows: Vec<Vec<String>>) {
 fn row(index: usize, block: &Block, counted: bool, rules: &Ruleset) -> Vec<String> {
     let event = placed(block);
     let pass = event.map(|e| e.pass.to_string()).unwrap_or_default();
-    let rule = event.and_then(|e| place_of(rules, &e.pass)).unwrap_or_default();
+    let rule = decided(block, rules).unwrap_or_default();
     let on = if block.enabled() { "on" } else { "off" };
     let slot = if block.text("slot").is_empty() { block.text("id") } else { block.text("slot") };
     vec![

@@ -38,6 +38,6 @@ pub(super) fn of(plan: &Plan, rules: &Ruleset, unchanged: Option<&Unchanged>) ->
     add("gone", gone.take(GONE).collect());
     add("lore", lore::as_json(plan, rules, None).get("entries").cloned().unwrap_or_default());
     add("changes", changes::as_json(plan, rules, None));
-    add("unchanged", unchanged.map(|found| cache::as_json(found, plan, rules)).unwrap_or_default());
+    add("unchanged", unchanged.map(|found| cache::as_json(found, None, plan, rules)).unwrap_or_default());
     report
 }

@@ -37,7 +37,7 @@ pub(super) fn blocks(plan: &Plan, wanted: &str) -> Vec<usize> {
 }
 
 /// The item of the list `slots` that a block was made from.
-pub(super) fn slot_item<'p>(plan: &'p Plan, slot: &str) -> Option<&'p Tracked> {
+pub(in crate::cli) fn slot_item<'p>(plan: &'p Plan, slot: &str) -> Option<&'p Tracked> {
     let items = plan.trace.iter().flat_map(|trace| &trace.elsewhere);
     items
         .filter(|item| item.list == "slots")

@@ -1,5 +1,6 @@
 //! `tapster index` writes the index of a folder of archives, `tapster search` reads one.
 
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
@@ -132,14 +133,17 @@ pub(in crate::cli) struct Search {
 impl Search {
     pub(in crate::cli) fn run(&self, show: &mut Show<'_, '_>) -> Result<Exit, Stop> {
         let listings = self.indexes.read(show)?;
-        if listings.is_empty() {
+        if listings.all.is_empty() {
             let help = "name one with `--index URL`, or in the environment: `TAPSTER_INDEX`";
             return Err(Stop::could_not(Code::ShareUnmet, "there is no index to search", help));
         }
         let words: Vec<String> = self.words.iter().map(|word| word.to_lowercase()).collect();
         let mut found: Vec<(&Entry, String)> = Vec::new();
-        for listing in &listings {
-            for entry in listing.index.packs.iter().filter(|entry| entry.has(&words)) {
+        let mut owners: HashMap<&str, usize> = HashMap::new();
+        for (n, listing) in listings.all.iter().enumerate() {
+            // a pack belongs to the first index that has it, and `install` takes no release of another one
+            let mut own = listing.index.packs.iter().filter(|entry| *owners.entry(&entry.name).or_insert(n) == n);
+            for entry in own.by_ref().filter(|entry| entry.has(&words)) {
                 // the newest release of a pack comes first
                 if self.all || !found.iter().any(|(other, _)| other.name == entry.name) {
                     found.push((entry, listing.place.to_string()));
@@ -155,7 +159,7 @@ impl Search {
             if found.is_empty() {
                 let what =
                     if words.is_empty() { "no pack".to_owned() } else { format!("no pack with `{}`", one_line(&self.words.join(" "))) };
-                let places: Vec<String> = listings.iter().map(|listing| format!("`{}`", listing.place)).collect();
+                let places: Vec<String> = listings.all.iter().map(|listing| format!("`{}`", listing.place)).collect();
                 show.result(&format!("{what} in {}\n", places.join(", ")));
             }
         }

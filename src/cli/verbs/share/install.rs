@@ -1,12 +1,13 @@
 //! `tapster install`: packs from archives, folders, addresses and indexes, with all that they extend.
 
+use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use clap::Args;
 use semver::{Version, VersionReq};
 
-use crate::diag::{Code, Diagnostic};
+use crate::diag::{Code, Diagnostic, Report, Sources};
 use crate::pack::files::is_pack;
 use crate::share::manifest::{Need, name_complaint};
 use crate::share::resolve::{Asked, Candidate, Chosen, resolve};
@@ -18,7 +19,7 @@ use crate::cli::stop::{Exit, Stop};
 
 use super::place::{free, line, put, same_signer};
 use super::shelf::{Home, State, shipped};
-use super::sources::{Brought, Listing, Policy, Taking};
+use super::sources::{Brought, Listings, Policy, Taking};
 
 /// Install packs into `./rules`, where `--pack` and `extends` find them. What they extend is installed with them, and
 /// `tapster.lock` in the folder says what was installed.
@@ -39,7 +40,7 @@ pub(in crate::cli) struct Install {
     packs: Vec<String>,
     #[command(flatten)]
     taking: Taking,
-    /// Replace packs of the same names, or stand in the place of shipped ones. With `NAME@RANGE` a release of the index is
+    /// Replace packs of the names that are given, or stand in the place of shipped ones. With `NAME@RANGE` a release of the index is
     /// taken, also an older one, unless the one that is installed is in the range.
     #[arg(long)]
     replace: bool,
@@ -89,20 +90,24 @@ impl Install {
                 }
             }
         }
-        let listings = self.taking.sources.indexes.read(show)?;
+        let indexes = self.taking.sources.indexes.named(show);
+        let listings = self.taking.listings(&indexes, indexes.len())?;
         let names: Vec<String> = self.packs.iter().map(|text| text.split('@').next().unwrap_or(text).to_owned()).collect();
-        let changing = given.keys().chain(names.iter().filter(|_| self.replace));
-        asked.extend(standing(&home, &changing.map(String::as_str).collect::<Vec<_>>()));
+        let changing: Vec<String> = given.keys().chain(names.iter().filter(|_| self.replace)).cloned().collect();
+        asked.extend(standing(&home, &changing.iter().map(String::as_str).collect::<Vec<_>>()));
         let keeping = if self.replace { Kept::Unless(&names) } else { Kept::All };
         let chosen = choose(asked, &home, &given, &listings, keeping)?;
         let (mut packs, kept) = fetched(&chosen, given, &listings, &policy)?;
-        let mut there = free(&home, &mut packs, self.replace)?;
+        let replaces = |name: &str| self.replace && changing.iter().any(|asked| asked == name);
+        let mut there = free(&home, &mut packs, &replaces)?;
         if !self.allow_other_signer {
             packs.iter().try_for_each(|pack| same_signer(&home, pack))?;
         }
         there.extend(kept.into_iter().filter(|name| names.contains(name)));
         let lines: Vec<String> = packs.iter().map(|pack| line("installed", pack, &home)).collect();
-        put(&mut home, packs, &|_| self.replace, show)?;
+        let others = others(&chosen, &home, &listings);
+        put(&mut home, packs, &replaces, show)?;
+        show.report(&others, &Sources::default());
         show.result(&lines.concat());
         there.iter().for_each(|name| show.result(&format!("{name} is there already; `tapster update` takes newer releases\n")));
         Ok(Exit::Done)
@@ -174,7 +179,7 @@ pub(super) fn choose(
     asked: Vec<Asked>,
     home: &Home,
     given: &BTreeMap<String, Brought>,
-    listings: &[Listing],
+    listings: &Listings,
     kept: Kept<'_>,
 ) -> Result<Chosen<From>, Stop> {
     let candidates = |name: &str| {
@@ -197,23 +202,19 @@ pub(super) fn choose(
         }
         let mut listed: Vec<Candidate<From>> = Vec::new();
         let mut known: BTreeSet<&Version> = BTreeSet::new();
-        // a pack that came from one of these indexes is not taken from another one
-        let own = home.lock.get(name).and_then(|row| row.index.as_deref()).filter(|own| listings.iter().any(|l| l.named == *own));
-        for (number, listing) in listings.iter().enumerate().filter(|(_, listing)| own.is_none_or(|own| listing.named == own)) {
-            for entry in listing.index.packs.iter().filter(|entry| entry.name == name) {
-                // releases for trial are not taken in passing, unless one of them is installed
-                let fits =
-                    |here: &Candidate<From>| entry.release > here.release && (entry.release.pre.is_empty() || !here.release.pre.is_empty());
-                let is_newer = here.as_ref().is_none_or(|here| !wants_newer || fits(here));
-                // the first index that has a release counts
-                if is_newer && known.insert(&entry.release) {
-                    listed.push(Candidate {
-                        release: entry.release.clone(),
-                        extends: entry.extends.clone(),
-                        engine: entry.engine.clone(),
-                        source: From::Listed(number, Box::new(entry.clone())),
-                    });
-                }
+        for (number, entry) in listings.releases(name, home.lock.get(name)).0 {
+            // releases for trial are not taken in passing, unless one of them is installed
+            let fits =
+                |here: &Candidate<From>| entry.release > here.release && (entry.release.pre.is_empty() || !here.release.pre.is_empty());
+            let is_newer = here.as_ref().is_none_or(|here| !wants_newer || fits(here));
+            // the first index that has a release counts
+            if is_newer && known.insert(&entry.release) {
+                listed.push(Candidate {
+                    release: entry.release.clone(),
+                    extends: entry.extends.clone(),
+                    engine: entry.engine.clone(),
+                    source: From::Listed(number, Box::new(entry.clone())),
+                });
             }
         }
         // releases for trial come last
@@ -221,14 +222,29 @@ pub(super) fn choose(
         if wants_newer { listed.into_iter().chain(here).collect() } else { here.into_iter().chain(listed).collect() }
     };
     let engine = Version::parse(env!("CARGO_PKG_VERSION")).unwrap_or_else(|_| Version::new(0, 0, 0));
-    resolve(asked, &engine, &candidates).map_err(refused)
+    let looked = RefCell::new(BTreeSet::new());
+    let candidates = |name: &str| {
+        looked.borrow_mut().insert(name.to_owned());
+        candidates(name)
+    };
+    resolve(asked, &engine, &candidates).map_err(|fault| {
+        let mut stop = refused(fault);
+        // what was looked for may be in an index to which it does not belong
+        stop.report.extend(looked.take().iter().filter_map(|name| listings.other(name, home.lock.get(name), None)).collect());
+        stop
+    })
+}
+
+/// The newer releases of chosen packs in indexes to which these do not belong.
+pub(super) fn others(chosen: &Chosen<From>, home: &Home, listings: &Listings) -> Report {
+    chosen.iter().filter_map(|(name, candidate)| listings.other(name, home.lock.get(name), Some(&candidate.release))).collect()
 }
 
 /// Gets what was chosen; the second list has those that are here already.
 pub(super) fn fetched(
     chosen: &Chosen<From>,
     mut given: BTreeMap<String, Brought>,
-    listings: &[Listing],
+    listings: &Listings,
     policy: &Policy,
 ) -> Result<(Vec<Brought>, Vec<String>), Stop> {
     let (mut packs, mut kept) = (Vec::new(), Vec::new());
@@ -237,7 +253,7 @@ pub(super) fn fetched(
             From::Here => kept.push(name.clone()),
             From::Given => packs.extend(given.remove(name)),
             From::Listed(number, entry) => {
-                let Some(listing) = listings.get(*number) else { continue };
+                let Some(listing) = listings.all.get(*number) else { continue };
                 packs.push(policy.listed(listing, entry)?);
             }
         }

@@ -29,7 +29,7 @@ pub(in crate::cli) struct List {
 
 impl List {
     pub(in crate::cli) fn run(&self, show: &mut Show<'_, '_>) -> Result<Exit, Stop> {
-        let home = self.to.open(show)?;
+        let home = self.to.look(show)?;
         let (mut rows, mut all, mut report) = (Vec::new(), Vec::new(), Report::default());
         let file = home.folder.join(lock::FILE).display().to_string();
         for name in home.names() {

@@ -2,6 +2,7 @@
 
 pub(in crate::cli) mod index;
 pub(in crate::cli) mod install;
+mod journal;
 pub(in crate::cli) mod keys;
 pub(in crate::cli) mod list;
 pub(in crate::cli) mod pack;

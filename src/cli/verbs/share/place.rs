@@ -1,54 +1,24 @@
 //! Putting packs into their folder: all of them or none, and never half of one.
 //!
-//! Everything is written to a hidden folder beside, checked there, and then renamed into its place.
+//! Everything is written to a hidden folder inside, checked there, and then moved into its place (`journal`).
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use crate::diag::{Code, Diagnostic, Sources};
 use crate::pack::{Ruleset, Start};
-use crate::share::{self, signature};
+use crate::share::{self, Member, signature};
 
 use crate::cli::inputs::library::shelf;
 use crate::cli::output::Show;
 use crate::cli::stop::{Exit, Stop};
 
+use super::journal::failed;
 use super::shelf::{Home, State, shipped};
 use super::sources::Brought;
 
-/// A hidden folder that goes away with its owner, with the folders that were made for it and have stayed empty.
-struct Beside {
-    folder: PathBuf,
-    /// The folders above it that did not exist, the innermost first.
-    made: Vec<PathBuf>,
-}
-
-impl Beside {
-    fn of(home: &Home) -> Self {
-        let above = home.folder.ancestors().take_while(|folder| !folder.as_os_str().is_empty() && !folder.exists());
-        let made = above.map(Path::to_owned).collect();
-        Self { folder: home.folder.join(format!(".tapster-{}", std::process::id())), made }
-    }
-}
-
-impl Drop for Beside {
-    fn drop(&mut self) {
-        // what cannot be removed is hidden, and no pack is read from it
-        let _ = std::fs::remove_dir_all(&self.folder);
-        for folder in &self.made {
-            // this removes empty folders only: one with a pack in it stays
-            let _ = std::fs::remove_dir(folder);
-        }
-    }
-}
-
-fn failed(path: &Path, error: &std::io::Error) -> Stop {
-    let message = format!("`{}` cannot be written: {error}", path.display());
-    Stop::could_not(Code::FileMissing, message, "check the folder and its permissions")
-}
-
 /// Refuses packs whose names are taken, unless they are to replace what is there; removes those that are there already
 /// from the list.
-pub(super) fn free(home: &Home, packs: &mut Vec<Brought>, replace: bool) -> Result<Vec<String>, Stop> {
+pub(super) fn free(home: &Home, packs: &mut Vec<Brought>, replaces: &dyn Fn(&str) -> bool) -> Result<Vec<String>, Stop> {
     let (mut there, mut fault) = (Vec::new(), None);
     packs.retain(|pack| {
         let name = &pack.manifest.name;
@@ -57,7 +27,7 @@ pub(super) fn free(home: &Home, packs: &mut Vec<Brought>, replace: bool) -> Resu
             there.push(format!("{name} {}", pack.manifest.release));
             return false;
         }
-        if !replace && fault.is_none() {
+        if !replaces(name) && fault.is_none() {
             fault = taken(home, name);
         }
         true
@@ -112,21 +82,10 @@ pub(super) fn put(home: &mut Home, packs: Vec<Brought>, replaces: &dyn Fn(&str) 
     if packs.is_empty() {
         return Ok(());
     }
-    let beside = Beside::of(home);
-    let (new, old) = (beside.folder.join("new"), beside.folder.join("old"));
-    // what a run that was killed has left
-    let _ = std::fs::remove_dir_all(&beside.folder);
-    for folder in [&new, &old] {
-        std::fs::create_dir_all(folder).map_err(|error| failed(folder, &error))?;
-    }
+    let stage = home.stage()?;
+    let new = stage.new_packs();
     for pack in &packs {
-        let folder = new.join(&pack.manifest.name);
-        for (path, bytes) in &pack.files {
-            let path = folder.join(path);
-            let parent = path.parent().unwrap_or(&folder);
-            std::fs::create_dir_all(parent).map_err(|error| failed(parent, &error))?;
-            std::fs::write(&path, bytes).map_err(|error| failed(&path, &error))?;
-        }
+        write_new(&new.join(&pack.manifest.name), &pack.files)?;
     }
     let mut library = shelf(show);
     library.folders.insert(0, home.folder.clone());
@@ -140,32 +99,20 @@ pub(super) fn put(home: &mut Home, packs: Vec<Brought>, replaces: &dyn Fn(&str) 
             return Err(stop);
         }
     }
-    let mut done: Vec<(PathBuf, Option<PathBuf>)> = Vec::new();
+    let (mut lock, mut put, mut gone) = (home.lock.clone(), Vec::new(), Vec::new());
     for pack in &packs {
         let name = &pack.manifest.name;
-        let there = home.taken(name);
-        let place = home.folder.join(name);
-        let moved = match &there {
-            Some(there) => std::fs::rename(there, old.join(name)).map(|()| Some(there.clone())),
-            None => Ok(None),
-        };
-        let result = moved.and_then(|moved| {
-            let placed = std::fs::rename(new.join(name), &place);
-            done.push((place.clone(), moved));
-            placed
-        });
-        if let Err(error) = result {
-            back(&done, &old);
-            return Err(failed(&place, &error));
+        // what lies there may have the name in other letters
+        let there = home.taken(name).and_then(|there| Some(there.file_name()?.to_string_lossy().into_owned()));
+        if let Some(other) = there.filter(|there| there != name) {
+            lock.remove(&other);
+            gone.push(other);
         }
+        lock.put(pack.locked.clone());
+        put.push(name.clone());
     }
-    let before = home.lock.clone();
-    packs.iter().for_each(|pack| home.lock.put(pack.locked.clone()));
-    if let Err(stop) = home.write_lock() {
-        home.lock = before;
-        back(&done, &old);
-        return Err(stop);
-    }
+    stage.commit(put, gone, lock.write())?;
+    home.lock = lock;
     for pack in &packs {
         let remarks = pack.remark.clone().into_iter().collect();
         show.report(&remarks, &Sources::default());
@@ -173,30 +120,24 @@ pub(super) fn put(home: &mut Home, packs: Vec<Brought>, replaces: &dyn Fn(&str) 
     Ok(())
 }
 
-/// Puts back what was there. Errors are of no use to anyone: the first one is told.
-fn back(done: &[(PathBuf, Option<PathBuf>)], old: &Path) {
-    for (place, moved) in done.iter().rev() {
-        let _ = std::fs::remove_dir_all(place);
-        if let (Some(there), Some(name)) = (moved, place.file_name()) {
-            let _ = std::fs::rename(old.join(name), there);
-        }
+/// Writes the files of a pack into a new folder.
+fn write_new(folder: &Path, files: &[Member]) -> Result<(), Stop> {
+    for (path, bytes) in files {
+        let path = folder.join(path);
+        let parent = path.parent().unwrap_or(folder);
+        std::fs::create_dir_all(parent).map_err(|error| failed(parent, &error))?;
+        std::fs::write(&path, bytes).map_err(|error| failed(&path, &error))?;
     }
+    Ok(())
 }
 
-/// Removes the folder of a pack: it is renamed first, so that it is never there by half.
-pub(super) fn discard(home: &Home, name: &str) -> Result<(), Stop> {
-    let folder = home.folder.join(name);
-    let kind = std::fs::symlink_metadata(&folder);
-    if kind.as_ref().is_ok_and(std::fs::Metadata::is_symlink) {
-        // the link goes, and what it leads to stays
-        return std::fs::remove_file(&folder).map_err(|error| failed(&folder, &error));
-    }
-    if kind.is_err() {
-        return Ok(());
-    }
-    let beside = Beside::of(home);
-    std::fs::create_dir_all(&beside.folder).map_err(|error| failed(&beside.folder, &error))?;
-    std::fs::rename(&folder, beside.folder.join(name)).map_err(|error| failed(&folder, &error))
+/// Removes packs, or the links in their places, and their rows of the lock.
+pub(super) fn discard(home: &mut Home, names: &[String]) -> Result<(), Stop> {
+    let mut lock = home.lock.clone();
+    names.iter().for_each(|name| lock.remove(name));
+    home.stage()?.commit(Vec::new(), names.to_vec(), lock.write())?;
+    home.lock = lock;
+    Ok(())
 }
 
 /// What is said of a pack that was installed.

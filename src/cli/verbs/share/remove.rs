@@ -54,12 +54,8 @@ impl Remove {
                 return no(message, "keep its files elsewhere; `--force` removes them".to_owned());
             }
         }
-        for name in &self.packs {
-            discard(&home, name)?;
-            home.lock.remove(name);
-            home.write_lock()?;
-            show.result(&format!("removed {name}\n"));
-        }
+        discard(&mut home, &self.packs)?;
+        self.packs.iter().for_each(|name| show.result(&format!("removed {name}\n")));
         Ok(Exit::Done)
     }
 }

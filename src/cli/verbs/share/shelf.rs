@@ -10,10 +10,11 @@ use crate::pack::library::{files_of_shipped, shipped_names};
 use crate::share::lock::{self, MAX_LOCK};
 use crate::share::{self, Lock, Manifest, Member, names};
 
-use crate::cli::inputs::files::write_file;
 use crate::cli::inputs::shared::{bounded, digest_of, files_of, refused};
 use crate::cli::output::Show;
 use crate::cli::stop::Stop;
+
+use super::journal::{Hold, Stage};
 
 /// Where packs are installed.
 #[derive(Debug, Clone, Default, Args)]
@@ -35,6 +36,7 @@ pub(super) struct Home {
     pub(super) lock: Lock,
     /// Those that can be read, by the names of their folders.
     pub(super) packs: Vec<Installed>,
+    hold: Hold,
 }
 
 /// How an installed pack stands to the lock.
@@ -62,8 +64,21 @@ impl State {
 }
 
 impl To {
-    /// The folder, as it is now; it need not exist.
-    pub(super) fn open(&self, show: &Show<'_, '_>) -> Result<Home, Stop> {
+    /// The folder, to change it; it need not exist.
+    pub(super) fn open(&self, show: &mut Show<'_, '_>) -> Result<Home, Stop> {
+        let folder = self.folder(show)?;
+        let hold = Hold::to_change(&folder, show)?;
+        Home::of(folder, hold)
+    }
+
+    /// The folder as it is now, to look at it; it need not exist.
+    pub(super) fn look(&self, show: &mut Show<'_, '_>) -> Result<Home, Stop> {
+        let folder = self.folder(show)?;
+        let hold = Hold::to_read(&folder, show)?;
+        Home::of(folder, hold)
+    }
+
+    fn folder(&self, show: &Show<'_, '_>) -> Result<PathBuf, Stop> {
         let named = (show.io.env)("TAPSTER_PACKS").unwrap_or_default();
         let first = std::env::split_paths(&named).find(|path| !path.as_os_str().is_empty());
         let folder = self.to.clone().or(first).unwrap_or_else(|| PathBuf::from("rules"));
@@ -71,6 +86,12 @@ impl To {
             let message = format!("`{}` is not a folder", folder.display());
             return Err(Stop::could_not(Code::FileMissing, message, "name a folder with `--to DIR`"));
         }
+        Ok(folder)
+    }
+}
+
+impl Home {
+    fn of(folder: PathBuf, hold: Hold) -> Result<Self, Stop> {
         let file = folder.join(lock::FILE);
         let mut held = Lock::default();
         if file.exists() {
@@ -91,11 +112,14 @@ impl To {
                 packs.push(Installed { folder: at, manifest });
             }
         }
-        Ok(Home { folder, lock: held, packs })
+        Ok(Self { folder, lock: held, packs, hold })
     }
-}
 
-impl Home {
+    /// Begins a change of the folder.
+    pub(super) fn stage(&self) -> Result<Stage<'_>, Stop> {
+        self.hold.stage()
+    }
+
     /// The folder of a pack of this name, also where only the case of its letters differs.
     pub(super) fn taken(&self, name: &str) -> Option<PathBuf> {
         let wanted = names::folded(name);
@@ -131,21 +155,6 @@ impl Home {
     /// The installed packs that extend this one.
     pub(super) fn above(&self, name: &str) -> Vec<&Installed> {
         self.packs.iter().filter(|pack| pack.manifest.extends.iter().any(|need| need.name == name)).collect()
-    }
-
-    /// Writes the lock, or removes it if nothing is locked.
-    pub(super) fn write_lock(&self) -> Result<(), Stop> {
-        let file = self.folder.join(lock::FILE);
-        if self.lock.packs.is_empty() {
-            return match std::fs::remove_file(&file) {
-                Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-                    let message = format!("`{}` cannot be removed: {error}", file.display());
-                    Err(Stop::could_not(Code::FileMissing, message, "check its permissions"))
-                }
-                _ => Ok(()),
-            };
-        }
-        write_file(&file, self.lock.write())
     }
 }
 

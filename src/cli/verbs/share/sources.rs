@@ -1,6 +1,7 @@
 //! Where packs come from: indexes, archives, signatures, and what is done about those who are not trusted.
 
 use clap::Args;
+use semver::Version;
 
 use crate::diag::{Code, Diagnostic};
 use crate::share::archive::MAX_ARCHIVE;
@@ -45,12 +46,77 @@ pub(in crate::cli) struct Taking {
     to: To,
     #[command(flatten)]
     pub(super) sources: Sources,
+    /// Take releases also from other indexes than the one to which a pack belongs: the one from which it was installed, or
+    /// else the first one that has it.
+    #[arg(long)]
+    allow_other_index: bool,
 }
 
 impl Taking {
     /// The folder of installed packs, and the keys that are trusted.
-    pub(super) fn open(&self, show: &Show<'_, '_>) -> Result<(Home, Policy), Stop> {
+    pub(super) fn open(&self, show: &mut Show<'_, '_>) -> Result<(Home, Policy), Stop> {
         Ok((self.to.open(show)?, self.sources.policy(show)?))
+    }
+
+    /// Whether a pack may be taken from any of the indexes that are named.
+    pub(super) fn takes_any(&self) -> bool {
+        self.allow_other_index && !self.sources.indexes.index.is_empty()
+    }
+
+    /// Reads these indexes; the user chose the order of the first ones, `ordered` in all.
+    pub(super) fn listings(&self, named: &[String], ordered: usize) -> Result<Listings, Stop> {
+        let all = named.iter().map(|named| listing(named)).collect::<Result<_, _>>()?;
+        Ok(Listings { all, ordered, any: self.allow_other_index })
+    }
+}
+
+/// The indexes of a command.
+pub(super) struct Listings {
+    pub(super) all: Vec<Listing>,
+    ordered: usize,
+    /// Whether every pack belongs to all of them.
+    any: bool,
+}
+
+/// A release that an index has, with the number of the index.
+pub(super) type Listed<'l> = (usize, &'l Entry);
+
+impl Listings {
+    /// The number of the index to which a pack belongs: the one that its row of the lock names, or else the first one that
+    /// has it. Where several have it and nobody chose their order, it belongs to none.
+    fn owner(&self, name: &str, row: Option<&Locked>) -> Option<usize> {
+        if let Some(row) = row {
+            let index = row.index.as_deref()?;
+            return self.all.iter().position(|listing| listing.is(index));
+        }
+        let mut having = self.all.iter().enumerate().filter(|(_, listing)| listing.index.packs.iter().any(|entry| entry.name == name));
+        let (first, _) = having.next()?;
+        (first < self.ordered || having.next().is_none()).then_some(first)
+    }
+
+    /// The releases of a pack that may be taken, and those of other indexes than the one to which it belongs.
+    pub(super) fn releases(&self, name: &str, row: Option<&Locked>) -> (Vec<Listed<'_>>, Vec<Listed<'_>>) {
+        let owner = self.owner(name, row);
+        let all = self.all.iter().enumerate().flat_map(|(n, listing)| listing.index.packs.iter().map(move |entry| (n, entry)));
+        all.filter(|(_, entry)| entry.name == name).partition(|(n, _)| self.any || owner == Some(*n))
+    }
+
+    /// What is said of the newest release of a pack that is not taken, because it is in another index and newer than `than`.
+    pub(super) fn other(&self, name: &str, row: Option<&Locked>, than: Option<&Version>) -> Option<Diagnostic> {
+        let (_, others) = self.releases(name, row);
+        let newest =
+            others.into_iter().filter(|(_, entry)| than.is_none_or(|than| entry.release > *than)).max_by_key(|(_, entry)| &entry.release);
+        let (n, entry) = newest?;
+        let owner = self.owner(name, row).and_then(|n| self.all.get(n)).map(|listing| listing.named.as_str());
+        let owner = owner.or(row.map(|row| row.index.as_deref().unwrap_or(&row.source)));
+        let belongs = owner.map_or_else(
+            || "several indexes have the pack, in no order that you chose".to_owned(),
+            |owner| format!("the pack belongs to `{}`", one_line(owner)),
+        );
+        let other = self.all.get(n).map(|listing| one_line(&listing.named)).unwrap_or_default();
+        let message = format!("`{name}` {} of the index `{other}` is not taken: {belongs}", entry.release);
+        let help = format!("if it is the same pack, take it with `--index {other} --allow-other-index`");
+        Some(Diagnostic::new(Code::ShareOtherIndex, message).help(help))
     }
 }
 
@@ -105,23 +171,37 @@ impl Indexes {
         named.to_string_lossy().split_whitespace().map(str::to_owned).collect()
     }
 
-    /// Reads the indexes.
-    pub(super) fn read(&self, show: &Show<'_, '_>) -> Result<Vec<Listing>, Stop> {
-        self.named(show).iter().map(|named| listing(named)).collect()
+    /// Reads the indexes, of which the first one that has a pack counts.
+    pub(super) fn read(&self, show: &Show<'_, '_>) -> Result<Listings, Stop> {
+        let all: Vec<Listing> = self.named(show).iter().map(|named| listing(named)).collect::<Result<_, _>>()?;
+        Ok(Listings { ordered: all.len(), all, any: false })
     }
 }
 
-/// Reads an index: a file that ends in `.json`, or the folder of an `index.json`.
-pub(super) fn listing(named: &str) -> Result<Listing, Stop> {
-    let place = Place::typed(named);
-    let place = if named.ends_with(".json") {
-        place
-    } else {
-        match place {
-            Place::Path(folder) => Place::Path(folder.join(index::FILE)),
-            Place::Url(url) => Place::Url(format!("{}/{}", url.trim_end_matches('/'), index::FILE)),
+impl Listing {
+    /// Whether it is the index of this name, also where that is written in another way.
+    fn is(&self, named: &str) -> bool {
+        match (&self.place, &index_file(named)) {
+            (Place::Path(own), Place::Path(other)) => {
+                own == other || own.canonicalize().is_ok_and(|own| other.canonicalize().is_ok_and(|other| own == other))
+            }
+            (own, other) => own == other,
         }
-    };
+    }
+}
+
+/// The file of an index: one that ends in `.json`, or the `index.json` of a folder.
+fn index_file(named: &str) -> Place {
+    match Place::typed(named) {
+        place if named.ends_with(".json") => place,
+        Place::Path(folder) => Place::Path(folder.join(index::FILE)),
+        Place::Url(url) => Place::Url(format!("{}/{}", url.trim_end_matches('/'), index::FILE)),
+    }
+}
+
+/// Reads an index.
+fn listing(named: &str) -> Result<Listing, Stop> {
+    let place = index_file(named);
     let bytes = place.need(MAX_INDEX)?;
     let index = Index::read(&place.to_string(), &bytes).map_err(refused)?;
     Ok(Listing { named: named.to_owned(), place, index })

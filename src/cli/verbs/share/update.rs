@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use clap::Args;
 use semver::Version;
 
-use crate::diag::{Code, Diagnostic};
+use crate::diag::{Code, Diagnostic, Sources};
 use crate::share::Locked;
 use crate::share::manifest::Need;
 use crate::share::resolve::Asked;
@@ -14,12 +14,12 @@ use crate::cli::inputs::shared::Place;
 use crate::cli::output::Show;
 use crate::cli::stop::{Exit, Stop};
 
-use super::install::{Kept, choose, exactly, fetched, standing};
+use super::install::{Kept, choose, exactly, fetched, others, standing};
 use super::place::{line, put, same_signer};
 use super::shelf::{Home, State};
-use super::sources::{Brought, Listing, Policy, Taking, listing};
+use super::sources::{Brought, Listings, Policy, Taking};
 
-/// Take newer releases of installed packs: from the index by which they were installed, or those that `--index` names; a
+/// Take newer releases of installed packs: from the index by which they were installed, also where `--index` names others; a
 /// pack that came from a file, a folder or an address is got from there again. Older releases are never taken.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
@@ -45,6 +45,7 @@ impl Update {
         let names: Vec<String> =
             if self.packs.is_empty() { home.lock.packs.iter().map(|pack| pack.name.clone()).collect() } else { self.packs.clone() };
         let mut indexes = sources.indexes.named(show);
+        let ordered = indexes.len();
         let mut given = BTreeMap::new();
         for name in &names {
             let Some(row) = home.lock.get(name) else {
@@ -59,7 +60,7 @@ impl Update {
             match &row.index {
                 Some(index) if !indexes.contains(index) && sources.indexes.index.is_empty() => indexes.push(index.clone()),
                 Some(_) => {}
-                None if !sources.indexes.index.is_empty() => {}
+                None if self.taking.takes_any() => {}
                 None => {
                     if let Some(brought) = again(&home, name, &Place::typed(&row.source), &policy)? {
                         given.insert(name.clone(), brought);
@@ -67,7 +68,7 @@ impl Update {
                 }
             }
         }
-        let listings = indexes.iter().map(|named| listing(named)).collect::<Result<Vec<_>, _>>()?;
+        let listings = self.taking.listings(&indexes, ordered)?;
         let asked = names.iter().map(|name| match given.get(name) {
             Some(brought) => Asked { need: exactly(name, &brought.manifest.release), by: "you".to_owned() },
             None => Asked { need: Need { name: name.clone(), release: None }, by: "you".to_owned() },
@@ -78,8 +79,10 @@ impl Update {
         let (packs, kept) = fetched(&chosen, given, &listings, &policy)?;
         packs.iter().try_for_each(|pack| same_signer(&home, pack))?;
         let lines: Vec<String> = packs.iter().map(|pack| changed(pack, &home)).collect();
+        let others = others(&chosen, &home, &listings);
         put(&mut home, packs, &|name| self.replace && names.iter().any(|asked| asked == name), show)?;
         show.result(&lines.concat());
+        show.report(&others, &Sources::default());
         for name in kept.iter().filter(|name| names.contains(name)) {
             let release = home.lock.get(name).map(|row| row.release.to_string()).unwrap_or_default();
             let newer = home.lock.get(name).and_then(|row| newer(row, &listings));
@@ -98,11 +101,10 @@ impl Update {
 }
 
 /// The newest release of an installed pack in its index, if it is newer than what is installed; not one for trial.
-fn newer(row: &Locked, listings: &[Listing]) -> Option<Version> {
-    let own = row.index.as_deref().filter(|own| listings.iter().any(|listing| listing.named == *own));
-    let of = listings.iter().filter(|listing| own.is_none_or(|own| listing.named == own));
-    let entries = of.flat_map(|listing| &listing.index.packs).filter(|entry| entry.name == row.name && entry.release.pre.is_empty());
-    entries.map(|entry| entry.release.clone()).max().filter(|newest| *newest > row.release)
+fn newer(row: &Locked, listings: &Listings) -> Option<Version> {
+    let (entries, _) = listings.releases(&row.name, Some(row));
+    let entries = entries.into_iter().filter(|(_, entry)| entry.release.pre.is_empty());
+    entries.map(|(_, entry)| entry.release.clone()).max().filter(|newest| *newest > row.release)
 }
 
 fn changed(pack: &Brought, home: &Home) -> String {

@@ -6,6 +6,8 @@ use clap::Args;
 
 use crate::diag::{Code, Diagnostic, suggest};
 use crate::pack::{Opened, RuleFile, Start};
+#[cfg(feature = "full")]
+use crate::store::SqlStore;
 use crate::store::{FolderStore, Stored, TemplateStore};
 use crate::template::Asked;
 
@@ -37,6 +39,9 @@ pub(in crate::cli) struct Place {
 pub(in crate::cli) struct Shelf {
     pub(super) store: Box<dyn TemplateStore>,
     name: String,
+    /// The database, which is closed behind the last request.
+    #[cfg(feature = "full")]
+    _open: Option<crate::cli::inputs::store::OpenStore>,
 }
 
 impl Place {
@@ -48,22 +53,28 @@ impl Place {
         let named = self.store.clone();
         let named = named.or_else(|| from_env("TAPSTER_TEMPLATES", show)).or_else(|| from_env("TAPSTER_STORE", show));
         match Named::of(named.unwrap_or_else(|| DEFAULT_STORE.into())) {
-            Named::Folder(folder) => Ok(Shelf { store: Box::new(FolderStore::new(&folder)), name: folder.display().to_string() }),
+            Named::Folder(folder) => Ok(Shelf {
+                store: Box::new(FolderStore::new(&folder)),
+                name: folder.display().to_string(),
+                #[cfg(feature = "full")]
+                _open: None,
+            }),
             Named::Database(address) => database(&address),
         }
     }
 }
 
-#[cfg(feature = "store")]
+#[cfg(feature = "full")]
 fn database(address: &str) -> Result<Shelf, Stop> {
     let store = crate::cli::inputs::store::open(address)?;
-    Ok(Shelf { name: store.name().to_owned(), store: Box::new(store) })
+    Ok(Shelf { name: store.name().to_owned(), store: Box::new(SqlStore::clone(&store)), _open: Some(store) })
 }
 
-#[cfg(not(feature = "store"))]
+#[cfg(not(feature = "full"))]
 fn database(_: &str) -> Result<Shelf, Stop> {
     let message = "this program was built without databases, and `--store` names one";
-    Err(Stop::could_not(Code::StoreUrl, message, "name a folder, or build it with the feature `store`"))
+    let help = format!("name a folder, or {}", crate::cli::verbs::missing::HELP);
+    Err(Stop::could_not(Code::FeatureMissing, message, help))
 }
 
 impl Shelf {

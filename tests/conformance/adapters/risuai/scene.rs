@@ -48,6 +48,9 @@ pub(crate) fn scene(case: &Case, family: &str) -> Result<Scene, Json> {
     }
     parts::lay(&mut data, engine::import(PACK, "risu_session", &given)?);
     parts::put(&mut data, "now", case.pins["now"].clone());
+    if case.input["continue"] == json!(true) {
+        parts::put(&mut data, "type", json!("continue"));
+    }
     parts::put(&mut data, "context.tokenizer", tokenizer(&case.pins["tokenizer"]));
     Ok(Scene { draws: draws(&case.pins["random"]), ..Scene::new(data) })
 }

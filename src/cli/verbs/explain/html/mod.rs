@@ -10,7 +10,8 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::Value as Json;
 use sha2::{Digest, Sha256};
 
-use crate::run::eval::markup::escaped;
+use crate::diag::short::is_unseen;
+use crate::run::markup::escaped;
 
 const STYLE: &str = include_str!("page.css");
 const SCRIPT: &str = include_str!("page.js");
@@ -22,18 +23,14 @@ const COLOURS: usize = 10;
 pub(super) fn escape(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
     for c in text.chars() {
-        if is_hidden(c) || (c.is_control() && !matches!(c, '\n' | '\t')) {
+        let joins = matches!(c, '\u{200C}' | '\u{200D}');
+        if joins || is_unseen(c) && !matches!(c, '\n' | '\t') {
             shown.push_str(&format!("⟨U+{:04X}⟩", u32::from(c)));
         } else {
             shown.push(c);
         }
     }
     escaped(&shown)
-}
-
-/// Marks that reorder text, characters without a width, and tags.
-fn is_hidden(c: char) -> bool {
-    matches!(c, '\u{61C}' | '\u{200B}'..='\u{200F}' | '\u{2028}'..='\u{202E}' | '\u{2060}'..='\u{206F}' | '\u{FEFF}' | '\u{E0000}'..='\u{E007F}')
 }
 
 /// The text of a JSON value, escaped; empty for null.

@@ -1,0 +1,275 @@
+//! What scripts may use up. Each operation of the interpreter counts, and pays the work of the build; what is copied or made is
+//! paid by its size. Two places measure sizes: a look at variables (`on_var`), and the functions of the packages
+//! (`natives.rs`). Both pay through [`charge`].
+
+use std::cell::Cell;
+
+use rhai::{Array, Blob, Dynamic, Engine, EvalAltResult, EvalContext, FnPtr, ImmutableString, Map, Position};
+
+use super::ScriptLimits;
+use super::shown::{self, View};
+use crate::model::Value;
+use crate::text::work;
+
+/// Steps of the work of a build that one operation takes.
+const STEPS_PER_OPERATION: u64 = 16;
+/// Steps of a part of a value that is copied, or that a function of the packages reads.
+const STEPS_PER_PART: u64 = 2;
+/// Bytes of a text that are read or written within one step.
+const BYTES_PER_STEP: usize = 8;
+/// Steps of a byte of a text that is written anew letter by letter.
+pub(super) const STEPS_PER_LETTER: u64 = 2;
+/// The memory of a part of a value.
+pub(super) const BYTES_PER_PART: usize = 16;
+/// About every so many looks at variables, all variables of the function are measured, and pay for the other looks.
+const LOOKS: u64 = 16;
+/// Parts of a value, and bytes of a text, whose copies take no memory that is worth to be counted.
+const FREE_PARTS: usize = 1_000;
+const FREE_BYTES: usize = 1 << 20;
+/// The deepest nesting of a value: the interpreter copies and drops values by recursion.
+const DEEPEST: usize = 64;
+/// The most items and tables of the build that a script holds at once, copies included.
+const MOST_VIEWS: u64 = 2_000_000;
+/// A wait for a value that is being changed: the interpreter sleeps for 50 ms before it gives up.
+const STEPS_PER_RACE: u64 = 10_000_000;
+
+pub(super) type Outcome<T> = Result<T, Box<EvalAltResult>>;
+
+/// The state of the call that is running.
+#[derive(Debug, Clone, Copy, Default)]
+struct State {
+    /// Steps that an operation takes: more if the script has large constants, of which each operation may make a copy.
+    price: u64,
+    /// Looks until the variables are measured, and the numbers from which the next wait is drawn.
+    looks: u64,
+    draw: u64,
+    /// The depth of calls at which variables were measured last.
+    level: usize,
+    /// The largest value that the call was given: it may be as large.
+    given: Size,
+    /// The script puts something into a place of a list, table or text: the interpreter writes a text anew for each letter.
+    places: bool,
+    raced: bool,
+}
+
+thread_local! {
+    /// What is left of the operations of the call; `None`: none is running.
+    static OPERATIONS: Cell<Option<u64>> = const { Cell::new(None) };
+    static STATE: Cell<State> = Cell::default();
+}
+
+fn change(change: impl FnOnce(&mut State)) {
+    let mut state = STATE.get();
+    change(&mut state);
+    STATE.set(state);
+}
+
+/// A call of a script, as long as its operations are counted.
+pub(super) struct Running(Option<u64>, State);
+
+impl Running {
+    /// Begins to count, or counts on if a script calls a script. `draw` is a number of the script's own.
+    pub(super) fn begin(operations: u64, draw: u64, places: bool) -> Self {
+        let before = OPERATIONS.get();
+        OPERATIONS.set(Some(before.map_or(operations, |left| left.min(operations))));
+        Self(before, STATE.replace(State { price: STEPS_PER_OPERATION, draw: draw | 1, places, ..State::default() }))
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        // what the inner call has used up is gone
+        let left = OPERATIONS.get();
+        OPERATIONS.set(self.0.map(|before| before.min(left.unwrap_or(before))));
+        STATE.set(self.1);
+    }
+}
+
+/// Pays steps, and bytes that are made: all that scripts do is paid here.
+pub(super) fn charge(steps: u64, bytes: usize) -> Outcome<()> {
+    let made = if bytes > 0 { work::make(bytes) } else { Ok(()) };
+    made.and_then(|()| work::spend(steps)).map_err(|_| terminated())
+}
+
+pub(super) fn terminated() -> Box<EvalAltResult> {
+    EvalAltResult::ErrorTerminated(Dynamic::UNIT, Position::NONE).into()
+}
+
+/// Ends a script that waits for its own values.
+pub(super) fn raced() -> Box<EvalAltResult> {
+    change(|state| state.raced = true);
+    // it ends all the same
+    let _ = charge(STEPS_PER_RACE, 0);
+    terminated()
+}
+
+/// Why the interpreter was told to stop.
+pub(super) fn stopped() -> String {
+    if STATE.get().raced {
+        return "a variable is used while it is being changed".into();
+    }
+    if shown::held() > MOST_VIEWS {
+        return format!("the script holds more than {MOST_VIEWS} items and tables");
+    }
+    if OPERATIONS.get() == Some(0) { "the script takes too many steps".into() } else { work::told() }
+}
+
+/// Counts operations, and measures variables.
+pub(super) fn register(engine: &mut Engine, limits: ScriptLimits) {
+    engine.on_progress(|_| {
+        let left = OPERATIONS.get();
+        OPERATIONS.set(left.map(|left| left.saturating_sub(1)));
+        let ends = left == Some(0) || shown::held() > MOST_VIEWS || charge(STATE.get().price, 0).is_err();
+        ends.then_some(Dynamic::UNIT)
+    });
+    #[expect(deprecated, reason = "the interpreter calls it volatile; its version is fixed")]
+    engine.on_var(move |_, _, context| look(&context, &limits).map(|()| None));
+}
+
+/// One look at a variable. The interpreter may copy it, and checks no size where something is put into a place of it, so the
+/// variables are measured now and then, at looks that no script can foresee. A function that calls others is measured when it
+/// goes on, if they were.
+fn look(context: &EvalContext<'_, '_, '_, '_, '_, '_>, limits: &ScriptLimits) -> Outcome<()> {
+    let (mut state, level) = (STATE.get(), context.call_level());
+    let is_due = state.looks == 0;
+    if !is_due && level >= state.level {
+        change(|state| state.looks -= 1);
+        return Ok(());
+    }
+    if is_due {
+        // xorshift
+        state.draw ^= state.draw << 13;
+        state.draw ^= state.draw >> 7;
+        state.draw ^= state.draw << 17;
+        state.looks = state.draw % (2 * LOOKS - 1);
+    }
+    STATE.set(State { level, ..state });
+    let (mut read, mut copied, mut made) = (0, 0, 0_usize);
+    for (.., value) in context.scope().iter_raw() {
+        let size = Size::of(value)?;
+        size.check(limits)?;
+        read += size.parts() as u64;
+        let rewritten = if state.places { (size.text as u64).saturating_mul(STEPS_PER_LETTER) } else { 0 };
+        copied = copied.max(size.steps().saturating_add(rewritten));
+        let parts = size.parts().saturating_sub(size.views + FREE_PARTS).saturating_mul(BYTES_PER_PART * 16);
+        made = made.max(parts.saturating_add(size.text.saturating_sub(FREE_BYTES)));
+    }
+    charge(read.saturating_add(LOOKS * copied), made)
+}
+
+/// The size of a value, with everything inside of it.
+#[derive(Debug, Default, Clone, Copy)]
+pub(super) struct Size {
+    /// Elements of lists, and bytes of bytes.
+    pub(super) lists: usize,
+    pub(super) fields: usize,
+    /// Bytes of texts and of the names of fields.
+    pub(super) text: usize,
+    /// Items and tables of the build, which pay for their copies themselves.
+    pub(super) views: usize,
+}
+
+impl Size {
+    /// Measures a value; an error if it nests too deeply, or is being changed.
+    pub(super) fn of(value: &Dynamic) -> Outcome<Self> {
+        let mut size = Self::default();
+        size.add(value, 0)?;
+        Ok(size)
+    }
+
+    fn add(&mut self, value: &Dynamic, depth: usize) -> Outcome<()> {
+        if depth > DEEPEST {
+            // a script may catch the error, and try again
+            charge(self.steps(), 0)?;
+            let message = format!("a value is nested deeper than {DEEPEST}");
+            return Err(EvalAltResult::ErrorRuntime(message.into(), Position::NONE).into());
+        }
+        if value.is_int() || value.is_unit() || value.is_bool() {
+            return Ok(());
+        }
+        if value.is_shared() && value.is_locked() {
+            return Err(raced());
+        }
+        if let Some(text) = value.read_lock::<ImmutableString>() {
+            self.text = self.text.saturating_add(text.len());
+        } else if value.is::<View>() {
+            self.views += 1;
+        } else if let Some(list) = value.read_lock::<Array>() {
+            self.lists = self.lists.saturating_add(list.len());
+            return list.iter().try_for_each(|value| self.add(value, depth + 1));
+        } else if let Some(table) = value.read_lock::<Map>() {
+            self.fields = self.fields.saturating_add(table.len());
+            self.text = table.keys().fold(self.text, |sum, name| sum.saturating_add(name.len()));
+            return table.values().try_for_each(|value| self.add(value, depth + 1));
+        } else if let Some(bytes) = value.read_lock::<Blob>() {
+            self.lists = self.lists.saturating_add(bytes.len());
+        } else if let Some(function) = value.read_lock::<FnPtr>() {
+            self.fields = self.fields.saturating_add(function.curry().len());
+            return function.iter_curry().try_for_each(|value| self.add(value, depth + 1));
+        }
+        Ok(())
+    }
+
+    /// The largest of everything of both.
+    fn or(self, other: Self) -> Self {
+        Self {
+            lists: self.lists.max(other.lists),
+            fields: self.fields.max(other.fields),
+            text: self.text.max(other.text),
+            views: self.views.max(other.views),
+        }
+    }
+
+    pub(super) fn parts(&self) -> usize {
+        self.lists.saturating_add(self.fields).saturating_add(1)
+    }
+
+    /// The work of copying it, or of reading it once.
+    pub(super) fn steps(&self) -> u64 {
+        let parts = self.parts().saturating_sub(self.views) as u64;
+        parts.saturating_mul(STEPS_PER_PART).saturating_add((self.text / BYTES_PER_STEP) as u64)
+    }
+
+    /// The memory of a copy.
+    pub(super) fn bytes(&self) -> usize {
+        self.parts().saturating_mul(BYTES_PER_PART).saturating_add(self.text)
+    }
+
+    /// Refuses a value that is larger than what a script may make, and than all that it was given.
+    pub(super) fn check(&self, limits: &ScriptLimits) -> Outcome<()> {
+        let given = STATE.get().given;
+        let over = |what: &str, own: usize, limit: usize, given: usize| {
+            if own <= limit.saturating_add(given) {
+                return Ok(());
+            }
+            Err(EvalAltResult::ErrorDataTooLarge(what.into(), Position::NONE).into())
+        };
+        over("Length of string", self.text, limits.text, given.text)?;
+        over("Size of array/BLOB", self.lists, limits.list, given.lists)?;
+        over("Size of object map", self.fields, limits.map, given.fields)
+    }
+}
+
+/// Notes and pays for a value that a script is given as a whole.
+pub(super) fn hand(value: &Dynamic) -> Outcome<()> {
+    let size = Size::of(value)?;
+    change(|state| state.given = state.given.or(size));
+    charge(size.steps(), size.bytes())
+}
+
+/// Notes and pays for a list of so many parts that a script is given.
+pub(super) fn note_list(length: usize) -> Outcome<()> {
+    change(|state| state.given.lists = state.given.lists.max(length));
+    charge(length as u64, length.saturating_mul(4 * BYTES_PER_PART))
+}
+
+/// Makes operations dearer by the size of constants, which the interpreter copies without a look at a variable.
+pub(super) fn hold_constants(parts: u64) {
+    change(|state| state.price = state.price.saturating_add(parts * STEPS_PER_PART));
+}
+
+/// Pays for a value of the build that is read as a whole.
+pub(super) fn reading(value: &Value) -> Outcome<()> {
+    let read = crate::text::written::read(value).map_err(|_| terminated())?;
+    charge(0, read.values.saturating_mul(4 * BYTES_PER_PART).saturating_add(read.bytes))
+}
