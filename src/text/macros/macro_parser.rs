@@ -383,7 +383,7 @@ fn variable(text: &str, at: usize, syntax: &Syntax) -> Option<([Arc<str>; 2], Mo
         return Some(([name.into(), Arc::default()], Mode::None, place));
     }
     if name.is_empty() {
-        return None;
+        return nameless(text, place, syntax);
     }
     if let Some(operator) = syntax.operators.iter().find(|o| behind.starts_with(o.as_ref())) {
         let mode = if syntax.steps.contains(operator) { Mode::Skip } else { Mode::Rest };
@@ -392,6 +392,24 @@ fn variable(text: &str, at: usize, syntax: &Syntax) -> Option<([Arc<str>; 2], Mo
     // a second word is ignored
     let word = behind.len() < after.len() && behind.starts_with(|c: char| c.is_ascii_alphabetic());
     word.then(|| ([name.into(), Arc::default()], Mode::Skip, place))
+}
+
+/// A variable shorthand whose mark no name follows but other marks and flags, like `{{...}}`: one mark too many is passed
+/// over, and otherwise all up to the end is a variable without a name. With anything else behind the mark it is none.
+fn nameless(text: &str, at: usize, syntax: &Syntax) -> Option<([Arc<str>; 2], Mode, usize)> {
+    let behind = text.get(at..)?;
+    let is_mark = |c: char| syntax.marks.contains(c);
+    let is_noise = |c: char| is_mark(c) || syntax.flags.contains(c) || js::is_space(c);
+    let named = |text: &str| text.starts_with(|c: char| c.is_ascii_alphabetic());
+    let second = behind.strip_prefix(is_mark).map(js::trim_start).filter(|rest| named(rest));
+    if let Some(rest) = second {
+        return variable(text, text.len() - rest.len(), syntax);
+    }
+    let rest = behind.trim_start_matches(is_noise);
+    let after = rest.trim_start_matches(|c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-'));
+    let ends = after.is_empty() || after.starts_with("}}") || named(rest) && after.starts_with(is_noise);
+    let found = rest.len() < behind.len() && (rest.len() == after.len() || named(rest)) && ends;
+    found.then(|| (<[Arc<str>; 2]>::default(), Mode::Skip, text.len() - rest.len()))
 }
 
 /// For each name: the blocks that are open, and beside each the macros that could not take a body.

@@ -32,6 +32,8 @@ pub struct Syntax {
     pub operators: Vec<Box<str>>,
     /// Operators that nothing follows.
     pub steps: Vec<Box<str>>,
+    /// The end of a body that no macro takes is written as its braces alone.
+    pub short_ends: bool,
     /// Texts that count as false, in lower case, besides the empty text.
     pub falsy: Vec<Box<str>>,
     /// Characters that begin the tag of a block.
@@ -62,6 +64,7 @@ impl Default for Syntax {
             marks: ".$".into(),
             operators: words(&["||=", "??=", "++", "--", "+=", "-=", "||", "??", "==", "!=", ">=", "<=", ">", "<", "="]),
             steps: words(&["++", "--"]),
+            short_ends: false,
             falsy: words(&["false", "off", "0"]),
             openers: "#:".into(),
             unclosed: None,
@@ -110,6 +113,7 @@ impl Syntax {
         if let Some(Value::Bool(trim)) = values.get("trim_arguments") {
             made.trim = *trim;
         }
+        made.short_ends = matches!(values.get("short_ends"), Some(Value::Bool(true)));
         made.exact = text("case") == Some("exact");
         made
     }

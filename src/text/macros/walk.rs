@@ -82,7 +82,7 @@ pub struct Called<'a> {
     pub name: &'a str,
     /// The number that the host assigned; `None` for a macro that its grammar does not know.
     pub id: Option<u32>,
-    /// The arguments, expanded and trimmed; those that are passed unevaluated are empty.
+    /// The arguments, expanded, without the white space written around them; those that are passed unevaluated are empty.
     pub args: &'a [Arc<str>],
     /// What stands between its braces, as far as that is known: with what was expanded in it, where it is read with a stack.
     pub written: &'a str,
@@ -282,7 +282,7 @@ impl<'a> Walk<'a> {
         let mut given = Given::default();
         for (n, part) in node.args.iter().enumerate() {
             let raw = fits && self.is_raw(node, n);
-            self.argument(Branch::part(source, part), raw, &mut given)?;
+            self.argument(Branch::part(source, part), node, raw, &mut given)?;
         }
         if let Some(body) = body {
             if fits && self.is_raw(node, node.args.len()) {
@@ -290,8 +290,8 @@ impl<'a> Walk<'a> {
             } else {
                 let mut text = String::new();
                 self.list(body, &mut text)?;
-                let text = if node.keeps { text } else { dedent(&text) };
-                given.args.push(text.into());
+                given.args.push(if node.keeps { text.as_str().into() } else { dedent(&text).into() });
+                given.body = text;
             }
         }
         let result = match (node.found, &node.variable) {
@@ -318,21 +318,27 @@ impl<'a> Walk<'a> {
         node.found.is_some_and(|f| f.shape.is_raw(n))
     }
 
-    fn argument<'b>(&self, part: Branch<'b>, raw: bool, given: &mut Given<'b>) -> Result<(), Stop> {
+    /// Evaluates an argument, or keeps it as a branch. White space at its ends as written does not belong to it; what inner
+    /// macros give there does, except in the value of a variable shorthand.
+    fn argument<'b>(&self, part: Branch<'b>, node: &Node, raw: bool, given: &mut Given<'b>) -> Result<(), Stop> {
         let trims = self.host.syntax().trim;
-        let own = |text: &str| if trims { js::trim(text).into() } else { text.into() };
         if raw {
             given.raw(if trims { part.trimmed() } else { part }, given.args.len());
             return Ok(());
         }
+        let written = part.text();
+        let own = if trims { js::trim(written) } else { written };
         if part.nodes.is_empty() {
-            given.args.push(own(part.text()));
+            given.args.push(own.into());
             return Ok(());
         }
         let mut text = String::new();
         self.list(part, &mut text)?;
+        // what is written outside of its macros is in the text as it is
+        let lead = if trims { written.len() - js::trim_start(written).len() } else { 0 };
+        let kept = text.get(lead..text.len().saturating_sub(written.len() - own.len() - lead)).unwrap_or_default();
         given.written.resize(given.args.len(), None);
-        given.args.push(own(&text));
+        given.args.push(if node.variable.is_some() && trims { js::trim(kept) } else { kept }.into());
         given.written.push(Some(text));
         Ok(())
     }
@@ -360,8 +366,7 @@ impl<'a> Walk<'a> {
         self.host.call(&Called { name: &node.name, id, args, written, branches, block, keeps, at, origin, source, walk: Some(self) })
     }
 
-    /// The macro as written, with the macros inside it expanded. The end of an unused body is written in its short
-    /// form.
+    /// The macro as written, with the macros inside it expanded, and with the body that it has not taken.
     fn as_written(
         &self,
         source: &Arc<str>,
@@ -380,11 +385,16 @@ impl<'a> Walk<'a> {
             at = part.to;
         }
         out.push_str(source.get(at..node.end).unwrap_or_default());
-        if body.is_some() {
-            let raw = given.branches.get(node.args.len()).map(Branch::text);
+        let Some(body) = body else { return Ok(()) };
+        let raw = given.branches.get(node.args.len()).map(Branch::text);
+        if self.host.syntax().short_ends {
             self.add(raw.unwrap_or(given.args.last().map_or("", AsRef::as_ref)), out)?;
-            out.push_str("}}");
+            out.push_str(if body.from < body.to { "}}" } else { "" });
+            return Ok(());
         }
+        self.add(raw.unwrap_or(&given.body), out)?;
+        let end = body.nodes.get(body.end).map_or(body.to, |closer| closer.end);
+        out.push_str(source.get(body.to..end).unwrap_or_default());
         Ok(())
     }
 }
@@ -394,6 +404,8 @@ impl<'a> Walk<'a> {
 struct Given<'a> {
     args: Vec<Arc<str>>,
     branches: Vec<Branch<'a>>,
+    /// The expanded body, with its white space.
+    body: String,
     /// The expanded text of each argument in which something was expanded, with its white space.
     written: Vec<Option<String>>,
 }
