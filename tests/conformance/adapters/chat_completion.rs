@@ -72,7 +72,7 @@ fn messages(case: &Case, built: &Built) -> Check {
     for (key, tools) in [("anthropic", false), ("anthropic_with_tools", true)] {
         if let Some(converted) = case.expected.get(key) {
             parts::set(&mut expected, key, converted.clone());
-            let payload = built.emit_in("claude", &[("provider.tools_offered", json!(tools))]);
+            let payload = built.emit_in("claude", &[("provider.tools", wire_claude::tools(tools))]);
             let (messages, system) = wire_claude::apart(&payload.unwrap_or_else(|error| error));
             parts::set(&mut actual, key, json!({ "messages": messages, "system": system }));
         }

@@ -11,7 +11,6 @@ use crate::engine::{self, CONTRACT, EXACT, Scene};
 const PATHS: &[(&str, &str)] = &[
     ("/provider/useSysPrompt", "provider.system_prompt"),
     ("/provider/use_sysprompt", "provider.system_prompt"),
-    ("/provider/useTools", "provider.tools_offered"),
     ("/provider/enable_web_search", "provider.web_search"),
     ("/provider/stop", "plan.stops"),
     ("/provider/maxTokens", "context.reserve"),
@@ -30,7 +29,16 @@ fn scene(case: &Case) -> Json {
             parts::put(&mut scene, to, value);
         }
     }
+    if scene["provider"]["tools"].is_null() {
+        let offered = scene["provider"]["useTools"] == json!(true);
+        parts::put(&mut scene, "provider.tools", tools(offered));
+    }
     scene
+}
+
+/// Tools of a request: what was recorded without them says only whether there are any.
+pub(crate) fn tools(offered: bool) -> Json {
+    if offered { json!([{ "type": "function", "function": { "name": "any", "parameters": { "type": "object" } } }]) } else { json!([]) }
 }
 
 /// The converter alone: the request round it asks for no thinking.
