@@ -62,8 +62,7 @@ fn messages(case: &Case, built: &Built) -> Check {
     let (mut expected, mut actual) = (json!({}), json!({}));
     if let Some(messages) = case.expected.get("messages") {
         parts::set(&mut expected, "messages", messages.clone());
-        let payload = built.emit_in("openai", &[("post.mode", json!(""))]);
-        parts::set(&mut actual, "messages", payload.map_or_else(|error| error, |payload| payload["messages"].clone()));
+        parts::set(&mut actual, "messages", unprocessed(built));
     }
     if let Some(sent) = case.expected.get("sent_messages") {
         parts::set(&mut expected, "sent_messages", sent.clone());
@@ -78,6 +77,12 @@ fn messages(case: &Case, built: &Built) -> Check {
         }
     }
     Check { level: String::new(), passed: same(&expected, &actual), expected, actual }
+}
+
+/// The messages before post-processing, which recorded `messages` and `prompts` are.
+pub(crate) fn unprocessed(built: &Built) -> Json {
+    let payload = built.emit_in("openai", &[("post.mode", json!(""))]);
+    payload.map_or_else(|error| error, |payload| payload["messages"].clone())
 }
 
 fn fresh_install(key: &str) -> Json {

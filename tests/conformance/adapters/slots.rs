@@ -73,7 +73,7 @@ fn prompts_of(case: &Case, data: &Json, built: &Built) -> Json {
     let squashed = case.input["preset"]["squash_system_messages"] == json!(true);
     let names = names(&blocks, &lines(&case.input, data), prefill);
     // what a message says is what the dialect writes of it
-    let sent = built.sent("openai");
+    let sent = chat::unprocessed(built);
     let sent = sent.as_array().map_or(&[][..], Vec::as_slice);
     let live = blocks.iter().zip(&names).filter(|(block, _)| is_live(block));
     live.enumerate()
