@@ -165,7 +165,7 @@ codes! {
     LayerNearly = "layer.nearly", Warning, Load, "a new row has nearly the name of a row of a lower layer";
     LayerPatches = "layer.patches", Warning, Load, "a row that looks new patches a row of a lower layer that has its name";
     LayerUnchanged = "layer.unchanged", Warning, Load, "a patch of an overlay changes nothing";
-    LayerDrops = "layer.drops", Warning, Load, "a condition of an overlay takes the place of the one below, and leaves a part of it out";
+    LayerDrops = "layer.drops", Note, Load, "a condition of an overlay takes the place of the one below, and leaves a part of it out";
     LayerBeaten = "layer.beaten", Warning, Build, "an overlay sets a value that the scene has too; the scene's wins";
     LayerTaken = "layer.taken", Error, Load, "a row that is said to be new has the name of a row of a lower layer";
     PassUnused = "pass.unused", Warning, Load, "an overlay changes a program that builds of the pack do not run";

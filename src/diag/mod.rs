@@ -343,6 +343,12 @@ impl Report {
         (of(Severity::Error), of(Severity::Warning))
     }
 
+    /// Sorts by the phase of each code, and those of one phase by file and place.
+    pub fn sort_by_phase(&mut self, phase: impl Fn(&str) -> u8) {
+        self.sort();
+        self.list.sort_by_key(|d| phase(d.code.as_str()));
+    }
+
     /// Sorts by file and place, so that a report reads from top to bottom; diagnostics without a place come last.
     pub fn sort(&mut self) {
         self.list.sort_by_key(|d| d.span.unwrap_or(Span { source: SourceId(u32::MAX), start: 0, end: 0 }));

@@ -39,7 +39,12 @@ pub struct Opened {
 pub fn open_template(file: &RuleFile, asked: &Asked<'_>) -> Result<Opened, PackError> {
     let (mut sources, mut report) = (Sources::default(), Report::default());
     let template = compile_file(file, asked, &mut sources, &mut report);
-    report.sort();
+    // in the order in which `template::compile` finds them
+    report.sort_by_phase(|code| match code {
+        "template.source" => 1,
+        code if code.starts_with("template.") => 2,
+        _ => 0,
+    });
     match template.filter(|_| !report.has_errors()) {
         Some(template) => Ok(Opened { template, warnings: report, sources }),
         None => Err(PackError { report, sources }),

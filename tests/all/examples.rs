@@ -57,10 +57,13 @@ fn every_example_gives_what_it_says() {
 fn the_rule_tests_of_examples_hold() {
     for name in ["hooks", "liquid", "options", "template-in-pack"] {
         let pack = Path::new("examples").join(name).join("pack");
+        // the scene of an example stands beside its pack
+        let is_quiet =
+            |err: &str| err.matches("warning[").count() == err.matches("warning[file.outside]").count() && !err.contains("error[");
         let (exit, out, err) = tapster(vec!["test".into(), pack.clone().into()]);
-        assert!(exit == 0 && err.is_empty(), "{name}: exit {exit}\n{out}\n{err}");
+        assert!(exit == 0 && is_quiet(&err), "{name}: exit {exit}\n{out}\n{err}");
         let (exit, out, err) = tapster(vec!["check".into(), pack.into()]);
-        assert!(exit == 0 && err.is_empty(), "{name}: exit {exit}\n{out}\n{err}");
+        assert!(exit == 0 && is_quiet(&err), "{name}: exit {exit}\n{out}\n{err}");
     }
 }
 

@@ -30,7 +30,7 @@ pub(in crate::cli) fn examples(text: &str) -> String {
 }
 
 /// The packs of the library that recognise a document, each with the format that it recognises: those that are recommended
-/// for it, or all if none is. Sorted by name.
+/// for it, those for most formats first, or all if none is, by name.
 pub(in crate::cli) fn readers(document: &Value, format: Option<&str>, show: &Show<'_, '_>) -> Vec<(Ruleset, String)> {
     let shelf = shelf(show);
     let read = |name: String| {
@@ -38,13 +38,15 @@ pub(in crate::cli) fn readers(document: &Value, format: Option<&str>, show: &Sho
         let recommended = recommended_formats(files.iter().map(|file| (&*file.path_in_pack, &*file.bytes)));
         let rules = Ruleset::load(&Start::Name(name), &[], &shelf).ok()?;
         let brought = crate::import_document(&rules, format, document.clone()).ok()?;
-        let is_recommended = recommended.contains(&brought.format);
-        Some((is_recommended, (rules, brought.format)))
+        let rank = if recommended.contains(&brought.format) { recommended.len() } else { 0 };
+        Some((rank, (rules, brought.format)))
     };
-    let (recommended, others): (Vec<_>, Vec<_>) =
-        shelf.names().into_iter().filter_map(read).partition(|(is_recommended, _)| *is_recommended);
-    let best = if recommended.is_empty() { others } else { recommended };
-    best.into_iter().map(|(_, reader)| reader).collect()
+    let mut all: Vec<_> = shelf.names().into_iter().filter_map(read).collect();
+    if all.iter().any(|(rank, _)| *rank > 0) {
+        all.retain(|(rank, _)| *rank > 0);
+    }
+    all.sort_by_key(|(rank, _)| std::cmp::Reverse(*rank));
+    all.into_iter().map(|(_, reader)| reader).collect()
 }
 
 /// The library: the folders of `TAPSTER_PACKS`, then those beside the scene and the pack, then `./rules`, then the

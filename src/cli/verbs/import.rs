@@ -18,6 +18,7 @@ use crate::cli::output::Show;
 use crate::cli::stop::Exit;
 use crate::cli::stop::Stop;
 use crate::cli::verbs::fields;
+use crate::pack::library::shipped_readers;
 
 /// Turn a card, preset, lorebook or chat of another program into JSON: `format`, `scene`, and `rest`, the fields that
 /// no rule reads. Importing that JSON again gives the same result.
@@ -73,12 +74,15 @@ impl Import {
         self.overlay.iter().cloned().map(Overlay::Path).collect()
     }
 
-    /// The first pack of the library that recognises the document, among those that read any format. If none does with the
+    /// The first pack of the library that recognises the document, those for most formats first. If none does with the
     /// overlays, the one that does without them says what is wrong with them.
     fn reader(&self, contents: &Contents, show: &mut Show<'_, '_>) -> Result<Option<Ruleset>, Stop> {
         let shelf = shelf(show);
         let first = |overlays: &[Overlay]| {
-            shelf.names().into_iter().find(|name| {
+            let rank = |name: &String| shipped_readers().iter().position(|reader| reader == name).unwrap_or(usize::MAX);
+            let mut names = shelf.names();
+            names.sort_by_key(rank);
+            names.into_iter().find(|name| {
                 let rules = Ruleset::load(&Start::Name(name.clone()), overlays, &shelf).ok();
                 let rules = rules.filter(|rules| !rules.programs().formats.is_empty());
                 // a document that takes too much work is recognised too

@@ -74,7 +74,7 @@ fn what_is_odd_about_entries_is_told() {
     {
         assert!(says(&warnings, &words), "{words:?} in {warnings:?}");
     }
-    assert_eq!(told(&book(&[entry(1, &json!({})), entry(2, &json!({ "order": -7, "position": "1", "role": null }))])), [""; 0]);
+    assert_eq!(told(&book(&[entry(1, &json!({})), entry(2, &json!({ "order": -7, "position": 1, "role": null }))])), [""; 0]);
 }
 
 #[test]

@@ -107,7 +107,7 @@ fn at_most_fifty_broken_lines_are_listed() {
 
 #[test]
 fn a_chat_without_one_good_line_is_an_error() {
-    let report = refused("x", b"{broken}\n{broken}\n{broken}\n");
+    let report = refused("x.jsonl", b"{broken}\n{broken}\n{broken}\n");
     assert_eq!(report.items().last().unwrap().code, Code::ImportFormat);
 }
 

@@ -56,7 +56,7 @@ fn a_pack_stays_with_its_index() {
     let ran = folder.run_with(&["update"], &env).done();
     assert!(ran.out.contains("1.0.0 is the newest"), "{}", ran.out);
     // unless somebody says so
-    let ran = folder.run(&["update", "--index", &folder.at("site")]).done();
+    let ran = folder.run(&["update", "--index", &folder.at("site"), "--allow-other-index"]).done();
     assert!(ran.out.contains("from 1.0.0 to 1.1.0"), "{}", ran.out);
 }
 

@@ -126,6 +126,8 @@ fn a_store_in_a_folder_that_cannot_be_written_is_read() {
     let [closed, journal, programs] = [Folder::new(), Folder::new(), Folder::new()];
     let addresses = [kept(&closed), kept(&journal)];
     std::fs::write(journal.0.join("store.db-wal"), [1; 100]).unwrap();
+    // a new store is its owner's alone
+    [&closed, &journal].into_iter().for_each(|folder| mode(&folder.0.join("store.db"), 0o644));
     [&closed, &journal].into_iter().for_each(|folder| mode(&folder.0, 0o555));
     let program = programs.0.join("reader");
     std::fs::copy(std::env::current_exe().unwrap(), &program).unwrap();

@@ -43,7 +43,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("testing", &["diag", "model", "text", "terms", "verbs", "pack", "engine", "assemble", "emit", "import"]),
 ];
 
-/// Files over 500 lines, and why they stay whole.
+/// Files over 800 lines, and why they stay whole.
 const LONG: &[(&str, &str)] = &[("tests/all/text.rs", "one table of cases a text language")];
 
 fn root() -> &'static Path {
@@ -152,7 +152,7 @@ fn every_file_says_its_idea_and_keeps_its_size() {
             wrong.push(format!("{name}: does not begin with `//!`"));
         }
         let lines = text.lines().count();
-        if lines > 500 && !LONG.iter().any(|(long, why)| *long == name && !why.is_empty()) {
+        if lines > 800 && !LONG.iter().any(|(long, why)| *long == name && !why.is_empty()) {
             wrong.push(format!("{name}: {lines} lines"));
         }
         if name.ends_with("/utils.rs") {

@@ -16,7 +16,7 @@ use crate::model::{Block, Plan};
 use crate::pack::Ruleset;
 
 use crate::cli::layout::place_of;
-use crate::cli::verbs::explain::slot_item;
+use crate::cli::verbs::explain::why::slot_item;
 use crate::cli::verbs::reads;
 
 /// The most differences of a payload that are collected.

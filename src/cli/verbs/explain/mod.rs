@@ -11,7 +11,7 @@ mod report;
 mod rules;
 mod scripted;
 mod value;
-mod why;
+pub(in crate::cli) mod why;
 mod why_not;
 mod why_not_run;
 mod why_not_text;
@@ -27,7 +27,6 @@ use crate::model::{Block, Plan, Scene};
 use crate::pack::Ruleset;
 
 use self::gate::Probe;
-pub(in crate::cli) use self::why::slot_item;
 
 use crate::cli::inputs::Inputs;
 use crate::cli::inputs::files::write_file;

@@ -41,7 +41,7 @@ impl Folders {
         };
         let is_below =
             |path: &Path, folders: &[PathBuf]| real(path).is_some_and(|real| folders.iter().any(|folder| real.starts_with(folder)));
-        let lost = |path: &&PathBuf| !is_below(path, &self.all) && !(packs.contains(path) && is_below(path, &self.packs));
+        let lost = |path: &&PathBuf| !(is_below(path, &self.all) || packs.contains(path) && is_below(path, &self.packs));
         let files = parts.paths();
         let Some(path) = files.iter().chain(&packs).find(lost) else { return Ok(()) };
         let message = format!("`{}` does not lie below a folder that lines may read", path.display());

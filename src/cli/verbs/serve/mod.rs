@@ -99,7 +99,7 @@ impl Serve {
                 *watched = Some(worker);
                 String::from_utf8_lossy(&answer).into_owned()
             }
-            Err(complaint) => format!("{}\n", refusal(id_of(line), complaint)),
+            Err(complaint) => format!("{}\n", refusal(id_of(line), *complaint)),
         })
     }
 }

@@ -53,20 +53,22 @@ impl Worker {
     }
 
     /// The answer to a line; an error if there is none, after which another worker is needed.
-    pub(super) fn ask(&mut self, line: &Arc<[u8]>, deadline: Duration) -> Result<Vec<u8>, Diagnostic> {
+    pub(super) fn ask(&mut self, line: &Arc<[u8]>, deadline: Duration) -> Result<Vec<u8>, Box<Diagnostic>> {
         // whether it can be sent shows in the answer
         let _ = self.lines.send(Arc::clone(line));
-        self.answers.recv_timeout(deadline).map_err(|error| match error {
-            RecvTimeoutError::Timeout => {
-                let message = format!("the answer took longer than {} s", deadline.as_secs_f64());
-                Diagnostic::error(Code::BoundExceeded, message)
-                    .help("ask for less, or start `tapster serve` with a longer `--deadline SECONDS`")
-            }
-            RecvTimeoutError::Disconnected => {
-                let how = self.child.wait().map_or_else(|error| error.to_string(), |status| status.to_string());
-                Diagnostic::error(Code::BoundExceeded, format!("the process that built the answer has ended ({how})"))
-                    .help("it may have reached the memory that `TAPSTER_MEMORY` gives it: ask for less, or raise that")
-            }
+        self.answers.recv_timeout(deadline).map_err(|error| {
+            Box::new(match error {
+                RecvTimeoutError::Timeout => {
+                    let message = format!("the answer took longer than {} s", deadline.as_secs_f64());
+                    Diagnostic::error(Code::BoundExceeded, message)
+                        .help("ask for less, or start `tapster serve` with a longer `--deadline SECONDS`")
+                }
+                RecvTimeoutError::Disconnected => {
+                    let how = self.child.wait().map_or_else(|error| error.to_string(), |status| status.to_string());
+                    Diagnostic::error(Code::BoundExceeded, format!("the process that built the answer has ended ({how})"))
+                        .help("it may have reached the memory that `TAPSTER_MEMORY` gives it: ask for less, or raise that")
+                }
+            })
         })
     }
 }
