@@ -85,11 +85,6 @@ pub(crate) fn unprocessed(built: &Built) -> Json {
     payload.map_or_else(|error| error, |payload| payload["messages"].clone())
 }
 
-fn fresh_install(key: &str) -> Json {
-    let defaults: Json = serde_json::from_str(include_str!("fresh_install.json")).unwrap_or_default();
-    defaults[key].clone()
-}
-
 /// The names of a scene; in a group, those of its members.
 pub(crate) fn names(input: &Json) -> Json {
     let user = input["persona"]["name"].as_str().unwrap_or("User");
@@ -127,7 +122,7 @@ pub(crate) fn file_of(card: &Json) -> Json {
 
 /// The scene of a recorded input.
 pub(crate) fn scene(input: &Json) -> Result<Json, Json> {
-    let mut preset = fresh_install("preset");
+    let mut preset: Json = serde_json::from_str(include_str!("fresh_install.json")).unwrap_or_default();
     let given = input["preset"].as_object().into_iter().flatten().chain(input["oai_settings"].as_object().into_iter().flatten());
     given.for_each(|(key, value)| parts::set(&mut preset, key, value.clone()));
     parts::set(&mut preset, "chat_completion_source", input.get("chat_completion_source").cloned().unwrap_or_else(|| json!("custom")));
@@ -209,8 +204,7 @@ pub(crate) fn settings(input: &Json, data: &mut Json) {
     let metadata =
         [("scenario", "overrides.scenario"), ("mes_example", "overrides.mes_example"), ("system_prompt", "overrides.system_prompt")];
     parts::copy(&input["chat_metadata"], data, &metadata);
-    let mut user = fresh_install("power_user");
-    parts::lay(&mut user, Some(&input["power_user"]).filter(|p| p.is_object()).cloned().unwrap_or_else(|| json!({})));
+    let user = &input["power_user"];
     let names = [
         ("pin_examples", "preset.pin_examples"),
         ("strip_examples", "preset.strip_examples"),
@@ -219,9 +213,11 @@ pub(crate) fn settings(input: &Json, data: &mut Json) {
         ("collapse_newlines", "preset.collapse_newlines"),
         ("user_prompt_bias", "preset.bias_text"),
     ];
-    parts::copy(&user, data, &names);
-    let mut reasoning = user["reasoning"].clone();
-    parts::lay(&mut reasoning, Some(&input["reasoning"]).filter(|r| r.is_object()).cloned().unwrap_or_else(|| json!({})));
+    parts::copy(user, data, &names);
+    let mut reasoning = json!({});
+    for given in [&user["reasoning"], &input["reasoning"]].into_iter().filter(|given| given.is_object()) {
+        parts::lay(&mut reasoning, given.clone());
+    }
     parts::put(data, "reasoning", reasoning);
     let names = [
         ("world_info_depth", "lore.depth"),
