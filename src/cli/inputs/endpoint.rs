@@ -11,6 +11,7 @@ use std::time::Duration;
 use clap::Args;
 
 use crate::cli::inputs::files::{bytes_of, shown};
+use crate::cli::inputs::parts::seconds;
 use crate::cli::output::Show;
 use crate::cli::stop::Stop;
 use crate::diag::{Code, Diagnostic, DiagnosticCode};
@@ -18,9 +19,6 @@ use crate::pack::Ruleset;
 use crate::pack::library::is_shipped_key;
 use crate::run::retry::{Attempt, Pace, Policy, Retrying};
 use crate::run::{Clock, Doing, Http, HttpOptions, Key, Recorder, Replay, Timeouts, Transport, is_variable};
-
-/// The longest time that may be set, in seconds.
-const MAX_TIMEOUT: f64 = 86_400.0;
 
 /// Where requests are sent.
 #[derive(Debug, Clone, Default, Args)]
@@ -189,10 +187,4 @@ fn new_record(file: &Path) -> Result<File, Stop> {
         let message = format!("`{}` cannot be written: {error}", shown(file));
         Stop::could_not(Code::FileMissing, message, "name a new file; a record that exists is not overwritten")
     })
-}
-
-/// A time in seconds that is more than nothing.
-pub(in crate::cli) fn seconds(text: &str) -> Result<f64, String> {
-    let number = text.parse::<f64>().ok().filter(|n| *n > 0.0 && *n <= MAX_TIMEOUT);
-    number.ok_or_else(|| format!("a number of seconds above 0 and up to {MAX_TIMEOUT}"))
 }

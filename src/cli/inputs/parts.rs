@@ -81,3 +81,12 @@ impl Parts {
         all
     }
 }
+
+/// The longest time that may be set, in seconds.
+const MAX_TIMEOUT: f64 = 86_400.0;
+
+/// A time in seconds that is more than nothing.
+pub(in crate::cli) fn seconds(text: &str) -> Result<f64, String> {
+    let number = text.parse::<f64>().ok().filter(|n| *n > 0.0 && *n <= MAX_TIMEOUT);
+    number.ok_or_else(|| format!("a number of seconds above 0 and up to {MAX_TIMEOUT}"))
+}

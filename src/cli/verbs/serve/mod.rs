@@ -16,9 +16,8 @@ use serde_json::{Map, Value as Json, json};
 use crate::diag::{Code, Diagnostic, Report, Sources, render};
 use crate::pack::Ruleset;
 
-use crate::cli::inputs::endpoint::seconds;
 use crate::cli::inputs::files::too_costly;
-use crate::cli::inputs::parts::{Named, Parts};
+use crate::cli::inputs::parts::{Named, Parts, seconds};
 use crate::cli::inputs::{library, rules_of, scene, scene_file, templated};
 use crate::cli::output::Show;
 use crate::cli::stop::{Exit, Stop};
