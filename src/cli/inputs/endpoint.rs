@@ -55,6 +55,12 @@ pub(in crate::cli) struct Endpoint {
 }
 
 impl Endpoint {
+    /// A flag that says where requests go or where replies come from, if one is given.
+    pub(in crate::cli) fn names_provider(&self) -> Option<&'static str> {
+        let flags = [("--url", self.url.is_some()), ("--provider", self.provider.is_some()), ("--replay", self.replay.is_some())];
+        flags.into_iter().find(|(_, given)| *given).map(|(flag, _)| flag)
+    }
+
     /// Checks what the flags say about each other and about addresses.
     pub(in crate::cli) fn check(&self) -> Result<(), Stop> {
         for (flag, address) in [("--url", &self.url), ("--proxy", &self.proxy)] {

@@ -264,6 +264,11 @@ impl Inputs {
         self.kind.is_some()
     }
 
+    /// Whether a flag names the model.
+    pub(in crate::cli) fn names_model(&self) -> bool {
+        self.model.is_some()
+    }
+
     /// The chat that the flags name.
     pub(in crate::cli) fn chat(&self) -> Option<&Path> {
         self.chat.as_deref()

@@ -20,6 +20,8 @@ mod lost;
 #[cfg(not(feature = "full"))]
 pub(in crate::cli) mod missing;
 mod new;
+#[cfg(feature = "full")]
+mod operations;
 mod ops;
 mod options;
 mod packs;

@@ -13,17 +13,18 @@ use serde_json::{Value as Json, json};
 use crate::artifact::Refusal;
 use crate::diag::{Code, Diagnostic};
 use crate::model::{Scene, Value};
-use crate::pack::Ruleset;
 use crate::session::{Finished, Model, ModelError, Request, Session};
 use crate::store::{Moment, Page, Refused, SessionStore};
 
 use crate::cli::inputs::Inputs;
+use crate::cli::inputs::endpoint::Endpoint;
 use crate::cli::inputs::lines::Lines;
 use crate::cli::inputs::said::said;
 use crate::cli::inputs::session::{Place, milliseconds};
 use crate::cli::output::Show;
 use crate::cli::stop::{Exit, Stop};
 use crate::cli::verbs::artifact::stop;
+use crate::cli::verbs::operations::{OperationModel, failures};
 use crate::cli::waiting::wait;
 
 /// How many records of the log are read at once.
@@ -34,17 +35,20 @@ const LOG_PART: u32 = 1000;
 #[command(after_help = "Examples:
   tapster turn examples/living-world --replies examples/living-world/turns.jsonl
   tapster turn my-scene --store postgres://db/tapster --session tavern --replies - < turns.jsonl
+  tapster turn my-scene --replies turns.jsonl --model gpt-4o-mini
 
 Each line of the replies is one turn, in JSON:
   {\"message\": \"I open the door.\", \"reply\": \"It creaks.\", \"operations\": {\"keeper\": \"{\\\"hour\\\": 9}\"}}
 `message` is what the user writes, `reply` the model's answer, and `operations` what the model answers to operations;
-an operation that asks again asks for `NAME:2`. A turn that the session has played already is only taken into the chat,
+an operation that asks again asks for `NAME:2`. With `--model`, operations without a recorded reply ask that model. A turn that the session has played already is only taken into the chat,
 so an interrupted run goes on where it ended. For each turn that is played, one line of JSON is printed.
 
 Exit code 1: an operation that a turn needs did not end as `done`; the turn is committed all the same.")]
 pub(in crate::cli) struct Turn {
     #[command(flatten)]
     inputs: Inputs,
+    #[command(flatten)]
+    endpoint: Endpoint,
     /// The recorded turns, one JSON object a line; `-` reads them from standard input as they arrive.
     #[arg(long, value_name = "FILE")]
     replies: PathBuf,
@@ -62,20 +66,24 @@ struct Recorded {
     operations: IndexMap<String, String>,
 }
 
-/// A model that answers with what is recorded, and remembers what it was asked.
+/// A model that answers with what is recorded, or asks a real one, and remembers what it was asked.
 struct Replies<'r> {
     recorded: &'r Recorded,
+    live: Option<&'r OperationModel>,
     asked: Mutex<Vec<String>>,
 }
 
 impl Model for Replies<'_> {
     fn ask<'a>(&'a self, request: &'a Request) -> Pin<Box<dyn Future<Output = Result<String, ModelError>> + Send + 'a>> {
         self.asked.lock().unwrap_or_else(PoisonError::into_inner).push(request.operation.clone());
-        let reply = self.recorded.operations.get(&request.operation).cloned().ok_or_else(|| ModelError {
-            code: "no_reply".to_owned(),
-            message: format!("no reply to operation `{}` is recorded", request.operation),
-        });
-        Box::pin(std::future::ready(reply))
+        let recorded = self.recorded.operations.get(&request.operation).cloned();
+        match (recorded, self.live) {
+            (None, Some(live)) => live.ask(request),
+            (recorded, _) => Box::pin(std::future::ready(recorded.ok_or_else(|| ModelError {
+                code: "no_reply".to_owned(),
+                message: format!("no reply to operation `{}` is recorded; with `--model NAME` the model is asked", request.operation),
+            }))),
+        }
     }
 }
 
@@ -85,7 +93,12 @@ impl Turn {
             let message = format!("`{flag}` has no effect here");
             return Err(Stop::could_not(Code::SceneField, message, "each line of the replies holds the message of its turn"));
         }
+        if let (Some(flag), false) = (self.endpoint.names_provider(), self.inputs.names_model()) {
+            let message = format!("`{flag}` has no effect without `--model`: no operation asks a model");
+            return Err(Stop::could_not(Code::SceneField, message, "name the model with `--model NAME`"));
+        }
         let (rules, mut scene) = self.inputs.open(show)?;
+        let live = if self.inputs.names_model() { Some(OperationModel::open(&self.endpoint, &rules, &scene, show)?) } else { None };
         let kind = scene.get("type").to_text().to_string();
         if !matches!(kind.as_str(), "" | "normal") {
             let message = format!("a turn of type `{kind}` cannot be played from recorded replies");
@@ -106,7 +119,7 @@ impl Turn {
             turn += 1;
             let (user, reply) = if turn > played {
                 let at = Moment { now: milliseconds(&scene.get("now").to_text())?, turn };
-                let done = play(&session, &scene, at, &recorded, show, &rules)?;
+                let done = play(&session, &scene, at, &Replies { recorded: &recorded, live: live.as_ref(), asked: Mutex::default() }, show)?;
                 exit = if done.run.get("status").is_some_and(|status| status == "failed") { Exit::No } else { exit };
                 (done.user_text, Some(done.reply))
             } else {
@@ -144,23 +157,23 @@ fn play(
     session: &Session<'_>,
     scene: &Scene,
     at: Moment,
-    recorded: &Recorded,
+    replies: &Replies<'_>,
     show: &mut Show<'_, '_>,
-    rules: &Ruleset,
 ) -> Result<Finished, Stop> {
+    let (recorded, rules) = (replies.recorded, session.rules());
     let mut scene = scene.clone();
     scene.set("input", Value::text(recorded.message.as_str()));
     scene.set("turn.is_user_input", Value::Bool(true));
     scene.set("turn.activation_text", Value::text(recorded.message.as_str()));
     scene.set("turn_count", Value::Int(at.turn));
-    let replies = Replies { recorded, asked: Mutex::default() };
-    let begun = wait(session.begin(&scene, at, &replies)).map_err(|error| stop(error, rules))?;
+    let begun = wait(session.begin(&scene, at, replies)).map_err(|error| stop(error, rules))?;
     show.warnings(&begun.plan.warnings, rules.sources());
     let messages: Vec<Json> = begun.plan.messages().iter().map(Value::to_json).collect();
     let before = begun.plan.reported("run").to_json();
-    let done = wait(session.finish(begun, &recorded.reply, &replies)).map_err(|error| stop(error, rules))?;
+    let done = wait(session.finish(begun, &recorded.reply, replies)).map_err(|error| stop(error, rules))?;
     show.warnings(&done.warnings, rules.sources());
-    let asked = replies.asked.into_inner().unwrap_or_else(PoisonError::into_inner);
+    replies.live.map(OperationModel::notes).into_iter().flatten().for_each(|note| show.note(note));
+    let asked = std::mem::take(&mut *replies.asked.lock().unwrap_or_else(PoisonError::into_inner));
     warn(at, recorded, &asked, [&before, &done.run], show);
     let ui = wait(session.projections(at)).map_err(stopped)?;
     let written: Vec<Json> = done.written.iter().map(|(tag, version)| json!({ "tag": tag, "version": version })).collect();
@@ -178,16 +191,7 @@ fn play(
 fn warn(at: Moment, recorded: &Recorded, asked: &[String], runs: [&Json; 2], show: &mut Show<'_, '_>) {
     let mut warnings = Vec::new();
     for run in runs {
-        for operation in run["operations"].as_array().into_iter().flatten().filter(|o| o["status"] == "error") {
-            let text = |key: &str| operation.get("error").and_then(|error| error.get(key)?.as_str()).unwrap_or_default();
-            let name = operation["operation"].as_str().unwrap_or_default();
-            let message = format!("turn {}: operation `{name}` failed: {} ({})", at.turn, text("message"), text("code"));
-            warnings.push(Diagnostic::warning(Code::OperationFailed, message).help("the run log of the turn says more"));
-        }
-        if run["status"] == "failed" {
-            let message = format!("turn {}: an operation that the turn needs did not end as `done`", at.turn);
-            warnings.push(Diagnostic::warning(Code::OperationFailed, message).help("`not_done` of the run log names it"));
-        }
+        warnings.extend(failures(run, at.turn));
     }
     for name in recorded.operations.keys().filter(|name| !asked.contains(name)) {
         let near = crate::diag::suggest::help(name, asked.iter().map(String::as_str));

@@ -24,6 +24,7 @@ use crate::cli::inputs::tools::ToolArgs;
 use crate::cli::inputs::{Inputs, assignment};
 use crate::cli::output::Show;
 use crate::cli::stop::{Exit, Stop};
+use crate::cli::verbs::operations::complete;
 use crate::diag::{Code, Diagnostic, DiagnosticCode};
 use crate::model::{Scene, Value};
 use crate::pack::Ruleset;
@@ -163,23 +164,7 @@ impl Chat {
                 read
             }
         };
-        let mut put = |key: &str, value: Option<String>| {
-            if let Some(value) = value.filter(|value| !value.is_empty()) {
-                context.insert(key.to_owned(), Json::String(value));
-            }
-        };
-        let text = |path: &str| Some(scene.get(path).to_text().to_string());
-        put("dialect", text("dialect"));
-        put("model", text("provider.model"));
-        put("provider", text("provider.source"));
-        put("provider", self.endpoint.provider.clone());
-        if !context.contains_key("provider") {
-            let dialect = context.get("dialect").cloned().unwrap_or_else(|| Json::String(crate::emit::prompt::dialect_of(rules, scene)));
-            context.insert("provider".to_owned(), dialect);
-        }
-        if context.get("model").and_then(Json::as_str).is_none_or(|model| model.trim().is_empty()) {
-            return Err(Stop::could_not(Code::SceneField, "no model is named", "name it with `--model NAME`"));
-        }
+        complete(&mut context, &self.endpoint, rules, scene)?;
         Ok(context)
     }
 

@@ -12,21 +12,21 @@ use crate::cli::layout::visible;
 use crate::cli::output::Show;
 use crate::cli::stop::{Exit, Stop};
 use crate::cli::verbs::artifact::stop;
+use crate::cli::verbs::operations::{OperationModel, failures};
 use crate::cli::waiting::wait;
 use crate::diag::Diagnostic;
-use crate::model::plan::Block;
 use crate::model::{Plan, Scene, Value};
 use crate::pack::Ruleset;
 use crate::run::retry::Attempt;
 use crate::run::tools::FilteredToolRegistry;
-use crate::run::{Delta, Doing, PromptRunner, RunError, RunnerConfig, in_language};
-use crate::session::{Model, ModelError, Request, Session, Turn};
+use crate::run::{PromptRunner, RunnerConfig, in_language};
+use crate::session::{Session, Turn};
 use crate::store::{Home, Moment, Refused, SessionStore, SqlStore};
 
 use super::interrupts::Interrupts;
 use super::log::Log;
 use super::reply::{Event, Said};
-use super::trouble::{code, named, nothing, told};
+use super::trouble::{named, nothing, told};
 
 /// What a chat begins with.
 pub(super) struct Start {
@@ -214,9 +214,11 @@ impl<'s> Talk<'s> {
             self.pending = Some(Pending { turn, reply });
             return Err(interrupted("interrupted before the state of the last turn was committed"));
         };
+        asker.notes().into_iter().for_each(|note| show.note(note));
         let done = done.map_err(|error| stop(error, &self.start.rules))?;
         self.played += 1;
         show.warnings(&done.warnings, self.start.rules.sources());
+        failures(&done.run, self.played).into_iter().for_each(|warning| show.note(warning));
         if done.reply != reply {
             log.edit(log.len().saturating_sub(1), &done.reply);
             if !show.is_json() {
@@ -230,8 +232,9 @@ impl<'s> Talk<'s> {
     }
 
     /// Who answers operations of the pack that ask a model.
-    fn asker(&self) -> Asker {
-        Asker { runner: self.runner.clone(), config: self.config.clone() }
+    fn asker(&self) -> OperationModel {
+        let Start { rules, context, scene, .. } = &self.start;
+        OperationModel::new(rules.clone(), self.runner.clone(), context.clone(), scene.clone())
     }
 
     /// Builds the prompt behind the first `until` messages, and sends it. `said` is what the user has said: it is a new
@@ -260,8 +263,10 @@ impl<'s> Talk<'s> {
         let Some(turn) = wait(self.interrupts.during(self.session.begin(&scene, at, &asker))) else {
             return Err(interrupted("interrupted before the prompt was complete"));
         };
+        asker.notes().into_iter().for_each(|note| show.note(note));
         let turn = turn.map_err(|error| stop(error, &rules))?;
         show.warnings(&turn.plan.warnings, rules.sources());
+        failures(&turn.plan.reported("run").to_json(), at.turn).into_iter().for_each(|warning| show.note(warning));
         let plan = in_language(&self.config, &turn.plan).map_err(|e| told(&e, &rules, self.start.once))?;
         let said = self.send(&plan, show);
         self.plan = Some(plan);
@@ -288,29 +293,6 @@ impl<'s> Talk<'s> {
         let artifacts: Map<String, Json> = artifacts.into_iter().map(|artifact| (artifact.tag, artifact.value)).collect();
         let coming = self.pending.as_ref().map(|pending| pending.turn.plan.patch.to_json());
         Ok(json!({ "turns": self.played, "state": state, "artifacts": artifacts, "next": coming }))
-    }
-}
-
-/// Answers operations of a pack with the model of the chat.
-struct Asker {
-    runner: PromptRunner,
-    config: RunnerConfig,
-}
-
-impl Model for Asker {
-    fn ask<'a>(&'a self, request: &'a Request) -> Doing<'a, Result<String, ModelError>> {
-        Box::pin(async move {
-            let failed = |error: &RunError| ModelError { code: code(error), message: error.to_string() };
-            let block = |message: &Json| {
-                let fields = json!({ "role": message["role"], "text": message["content"], "expanded": true });
-                Block { fields: Value::from(&fields), tokens: 0, history: Vec::new() }
-            };
-            let blocks = request.messages.as_array().into_iter().flatten().map(block).collect();
-            let plan = Plan { blocks, ..Plan::default() };
-            let prepared = PromptRunner::prepare(&self.config, &plan, &[], &Map::new(), false).map_err(|e| failed(&e))?;
-            let reply = self.runner.send(&self.config, &prepared, &mut |_: &Delta| {}).await.map_err(|e| failed(&e))?;
-            Ok(reply.text())
-        })
     }
 }
 

@@ -2,19 +2,10 @@
 
 use crate::cli::layout::visible;
 use crate::cli::stop::{Exit, Stop};
+use crate::cli::verbs::operations::code;
 use crate::diag::{Diagnostic, DiagnosticCode};
 use crate::pack::Ruleset;
 use crate::run::{Problem, ProviderError, RunError};
-
-/// The code of an error, without a status.
-pub(super) fn code(error: &RunError) -> String {
-    match error {
-        RunError::Config(_) => "config".to_owned(),
-        RunError::Preflight(_) => "preflight".to_owned(),
-        RunError::Provider(error) => error.code.clone(),
-        _ => "build".to_owned(),
-    }
-}
 
 /// Why there is no reply, for the terminal. With `once` there is no chat in which it could be asked for again.
 pub(super) fn told(error: &RunError, rules: &Ruleset, once: bool) -> Stop {
