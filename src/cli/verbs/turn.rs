@@ -174,21 +174,26 @@ fn play(
     Ok(done)
 }
 
-/// Warns about operations that failed, phases that failed, and recorded replies that nobody asked for.
-fn warn(at: Moment, recorded: &Recorded, asked: &[String], runs: [&Json; 2], show: &mut Show<'_, '_>) {
+/// What failed in one half of a turn, by its run log: operations, and the phase if it needs one of them.
+pub(in crate::cli) fn failures(turn: i64, run: &Json) -> Vec<Diagnostic> {
     let mut warnings = Vec::new();
-    for run in runs {
-        for operation in run["operations"].as_array().into_iter().flatten().filter(|o| o["status"] == "error") {
-            let text = |key: &str| operation.get("error").and_then(|error| error.get(key)?.as_str()).unwrap_or_default();
-            let name = operation["operation"].as_str().unwrap_or_default();
-            let message = format!("turn {}: operation `{name}` failed: {} ({})", at.turn, text("message"), text("code"));
-            warnings.push(Diagnostic::warning(Code::OperationFailed, message).help("the run log of the turn says more"));
-        }
-        if run["status"] == "failed" {
-            let message = format!("turn {}: an operation that the turn needs did not end as `done`", at.turn);
-            warnings.push(Diagnostic::warning(Code::OperationFailed, message).help("`not_done` of the run log names it"));
-        }
+    let failed = |message: String, help: &str| Diagnostic::warning(Code::OperationFailed, message).help(help);
+    for operation in run["operations"].as_array().into_iter().flatten().filter(|o| o["status"] == "error") {
+        let text = |key: &str| operation.get("error").and_then(|error| error.get(key)?.as_str()).unwrap_or_default();
+        let name = operation["operation"].as_str().unwrap_or_default();
+        let message = format!("turn {turn}: operation `{name}` failed: {} ({})", text("message"), text("code"));
+        warnings.push(failed(message, "the run log of the turn says more"));
     }
+    if run["status"] == "failed" {
+        let message = format!("turn {turn}: an operation that the turn needs did not end as `done`");
+        warnings.push(failed(message, "`not_done` of the run log names it"));
+    }
+    warnings
+}
+
+/// Warns about what failed, and about recorded replies that nobody asked for.
+fn warn(at: Moment, recorded: &Recorded, asked: &[String], runs: [&Json; 2], show: &mut Show<'_, '_>) {
+    let mut warnings: Vec<Diagnostic> = runs.into_iter().flat_map(|run| failures(at.turn, run)).collect();
     for name in recorded.operations.keys().filter(|name| !asked.contains(name)) {
         let near = crate::diag::suggest::help(name, asked.iter().map(String::as_str));
         let message = format!("turn {}: no operation asked for the recorded reply `{name}`", at.turn);

@@ -12,6 +12,11 @@ pub(super) enum Event {
     Part(Delta),
     Again(Attempt),
     Loop(LoopEvent),
+    /// An operation of the pack asks a model.
+    Asked {
+        operation: String,
+        model: String,
+    },
     Warnings(Vec<Diagnostic>),
 }
 

@@ -57,11 +57,19 @@ struct Screen<'a> {
     started: BTreeSet<String>,
 }
 
-impl Screen<'_> {
+impl<'a> Screen<'a> {
+    fn new(rules: &'a Ruleset, live: bool) -> Self {
+        Self { rules, live, arrived: String::new(), written: 0, started: BTreeSet::new() }
+    }
+
     fn hear(&mut self, event: Event, show: &mut Show<'_, '_>) {
         match event {
             Event::Part(Delta::Text(text)) => self.more(&text, show),
             Event::Part(_) => {}
+            Event::Asked { operation, model } => {
+                let message = format!("operation `{}` asks `{}`", visible(&operation), visible(&model));
+                show.note(Diagnostic::note(named("chat.operation"), message));
+            }
             Event::Again(attempt) => {
                 let pause = attempt.pause.as_secs_f64();
                 let message = format!("attempt {} failed ({}); the next one follows in {pause:.1} s", attempt.number, attempt.failed);
@@ -116,6 +124,14 @@ impl Screen<'_> {
 }
 
 impl Talk<'_> {
+    /// Tells what operations of the pack have asked, and which of these requests were repeated.
+    pub(super) fn tell_of_requests(&mut self, show: &mut Show<'_, '_>) {
+        let mut screen = Screen::new(&self.start.rules, false);
+        while let Ok(event) = self.events.try_recv() {
+            screen.hear(event, show);
+        }
+    }
+
     /// Whether the model is offered tools. If it takes none, that is told once.
     fn offers_tools(&mut self, show: &mut Show<'_, '_>) -> bool {
         if self.tools.visible().next().is_none() {
@@ -144,7 +160,7 @@ impl Talk<'_> {
             request = Some(prepared);
         }
         let live = streams && show.io.terminal && std::io::stdout().is_terminal() && !show.is_json();
-        let mut screen = Screen { rules: &rules, live, arrived: String::new(), written: 0, started: BTreeSet::new() };
+        let mut screen = Screen::new(&rules, live);
         let (tell, events) = (self.tell.clone(), &mut self.events);
         let (runner, config, tools, options) = (&self.runner, &self.config, &self.tools, &self.start.options);
         let tool_loop = ToolLoopRunner::new(runner.clone());

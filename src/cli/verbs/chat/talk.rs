@@ -12,6 +12,7 @@ use crate::cli::layout::visible;
 use crate::cli::output::Show;
 use crate::cli::stop::{Exit, Stop};
 use crate::cli::verbs::artifact::stop;
+use crate::cli::verbs::turn::failures;
 use crate::cli::waiting::wait;
 use crate::diag::Diagnostic;
 use crate::model::plan::Block;
@@ -209,7 +210,9 @@ impl<'s> Talk<'s> {
     pub(super) fn commit(&mut self, log: &mut Log, show: &mut Show<'_, '_>) -> Result<(), Stop> {
         let Some(Pending { turn, reply }) = self.pending.take() else { return Ok(()) };
         let asker = self.asker();
-        let Some(done) = wait(self.interrupts.during(self.session.finish(turn.clone(), &reply, &asker))) else {
+        let done = wait(self.interrupts.during(self.session.finish(turn.clone(), &reply, &asker)));
+        self.tell_of_requests(show);
+        let Some(done) = done else {
             // the turn can still be committed
             self.pending = Some(Pending { turn, reply });
             return Err(interrupted("interrupted before the state of the last turn was committed"));
@@ -217,6 +220,7 @@ impl<'s> Talk<'s> {
         let done = done.map_err(|error| stop(error, &self.start.rules))?;
         self.played += 1;
         show.warnings(&done.warnings, self.start.rules.sources());
+        failures(self.played, &done.run).into_iter().for_each(|warning| show.note(warning));
         if done.reply != reply {
             log.edit(log.len().saturating_sub(1), &done.reply);
             if !show.is_json() {
@@ -231,7 +235,19 @@ impl<'s> Talk<'s> {
 
     /// Who answers operations of the pack that ask a model.
     fn asker(&self) -> Asker {
-        Asker { runner: self.runner.clone(), config: self.config.clone() }
+        let given = self.config.scene(&self.start.scene);
+        let mut scene = Scene::default();
+        // where and how requests are sent; what else the scene says is about the chat
+        for path in ["provider", "dialect", "capability", "context"] {
+            scene.set(path, given.get(path));
+        }
+        Asker {
+            runner: self.runner.clone(),
+            config: self.config.clone(),
+            context: self.start.context.clone(),
+            scene,
+            tell: self.tell.clone(),
+        }
     }
 
     /// Builds the prompt behind the first `until` messages, and sends it. `said` is what the user has said: it is a new
@@ -257,11 +273,14 @@ impl<'s> Talk<'s> {
         let scene = self.config.scene(&scene);
         let at = Moment { now: milliseconds(&scene.get("now").to_text())?, turn: self.played + 1 };
         let asker = self.asker();
-        let Some(turn) = wait(self.interrupts.during(self.session.begin(&scene, at, &asker))) else {
+        let turn = wait(self.interrupts.during(self.session.begin(&scene, at, &asker)));
+        self.tell_of_requests(show);
+        let Some(turn) = turn else {
             return Err(interrupted("interrupted before the prompt was complete"));
         };
         let turn = turn.map_err(|error| stop(error, &rules))?;
         show.warnings(&turn.plan.warnings, rules.sources());
+        failures(at.turn, &turn.plan.reported("run").to_json()).into_iter().for_each(|warning| show.note(warning));
         let plan = in_language(&self.config, &turn.plan).map_err(|e| told(&e, &rules, self.start.once))?;
         let said = self.send(&plan, show);
         self.plan = Some(plan);
@@ -291,26 +310,45 @@ impl<'s> Talk<'s> {
     }
 }
 
-/// Answers operations of a pack with the model of the chat.
+/// Answers operations of a pack: with the model that an operation names in its `params`, or with that of the chat.
 struct Asker {
     runner: PromptRunner,
     config: RunnerConfig,
+    /// What the configuration was parsed from.
+    context: Map<String, Json>,
+    /// What the scene says of the provider.
+    scene: Scene,
+    tell: UnboundedSender<Event>,
+}
+
+impl Asker {
+    async fn reply(&self, request: &Request) -> Result<String, RunError> {
+        let mut options = request.params.as_object().cloned().unwrap_or_default();
+        // it says how the pack reads the reply
+        options.remove("output_mode");
+        options.retain(|_, value| !value.is_null());
+        let mut config = self.config.clone();
+        if let Some(model) = options.remove("model") {
+            let mut context = self.context.clone();
+            context.insert("model".to_owned(), model);
+            config = RunnerConfig::parse(&self.config.rules, &Json::Object(context))?;
+        }
+        // nobody hears of it when the chat is over
+        drop(self.tell.send(Event::Asked { operation: request.operation.clone(), model: config.model.clone() }));
+        let block = |message: &Json| {
+            let fields = json!({ "role": message["role"], "text": message["content"], "expanded": true });
+            Block { fields: Value::from(&fields), tokens: 0, history: Vec::new() }
+        };
+        let blocks = request.messages.as_array().into_iter().flatten().map(block).collect();
+        let plan = Plan { blocks, scene: self.scene.data.clone(), ..Plan::default() };
+        let prepared = PromptRunner::prepare(&config, &plan, &[], &options, false)?;
+        Ok(self.runner.send(&config, &prepared, &mut |_: &Delta| {}).await?.text())
+    }
 }
 
 impl Model for Asker {
     fn ask<'a>(&'a self, request: &'a Request) -> Doing<'a, Result<String, ModelError>> {
-        Box::pin(async move {
-            let failed = |error: &RunError| ModelError { code: code(error), message: error.to_string() };
-            let block = |message: &Json| {
-                let fields = json!({ "role": message["role"], "text": message["content"], "expanded": true });
-                Block { fields: Value::from(&fields), tokens: 0, history: Vec::new() }
-            };
-            let blocks = request.messages.as_array().into_iter().flatten().map(block).collect();
-            let plan = Plan { blocks, ..Plan::default() };
-            let prepared = PromptRunner::prepare(&self.config, &plan, &[], &Map::new(), false).map_err(|e| failed(&e))?;
-            let reply = self.runner.send(&self.config, &prepared, &mut |_: &Delta| {}).await.map_err(|e| failed(&e))?;
-            Ok(reply.text())
-        })
+        Box::pin(async move { self.reply(request).await.map_err(|error| ModelError { code: code(&error), message: error.to_string() }) })
     }
 }
 
