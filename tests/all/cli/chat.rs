@@ -369,5 +369,8 @@ fn an_operation_asks_the_model_that_it_names() {
     assert!(ran.err.contains("operation `keep_world` asks `small`"), "{}", ran.err);
     assert!(ran.err.contains("turn 2: operation `keep_world` failed: ") && ran.err.contains("no such thing"), "{}", ran.err);
     assert!(ran.out.contains("\"hour\": 21"), "{}", ran.out);
-    assert_eq!(desk.peer.requests().len(), 4);
+    let asked: Vec<Json> = desk.peer.asked().iter().map(|asked| asked.json()).collect();
+    assert_eq!(asked.len(), 4);
+    assert_eq!((&asked[1]["model"], &asked[1]["max_tokens"]), (&json!("small"), &json!(50)));
+    assert_eq!(asked[2]["model"], "m");
 }
