@@ -25,7 +25,7 @@ pub(super) struct OperationModel {
     runner: PromptRunner,
     /// The configuration of the runner as it was given; an operation may name another model.
     context: Map<String, Json>,
-    /// The scene of every build, which says where requests go.
+    /// What the scene says of the provider.
     scene: Scene,
     /// One line for each request.
     asked: Mutex<Vec<String>>,
@@ -42,10 +42,15 @@ impl OperationModel {
         let dialect = crate::emit::prompt::dialect_of(rules, &scene);
         let addressed = !scene.get("provider.url").is_null();
         let transport = endpoint.transport(rules, &dialect, addressed, Arc::new(|_: &Attempt| {}), show)?;
-        Ok(Self::new(rules.clone(), PromptRunner::new(transport), context, scene))
+        Ok(Self::new(rules.clone(), PromptRunner::new(transport), context, &scene))
     }
 
-    pub(super) fn new(rules: Ruleset, runner: PromptRunner, context: Map<String, Json>, scene: Scene) -> Self {
+    pub(super) fn new(rules: Ruleset, runner: PromptRunner, context: Map<String, Json>, given: &Scene) -> Self {
+        let mut scene = Scene::default();
+        // where and how requests are sent; what else the scene says is about the chat
+        for path in ["provider", "dialect", "capability", "context"] {
+            scene.set(path, given.get(path));
+        }
         Self { rules, runner, context, scene, asked: Mutex::default() }
     }
 

@@ -342,3 +342,35 @@ fn mistakes_in_flags_are_told_before_anything_is_sent() {
     let ran = desk.run(&["--once", "x", "--option", "stream=true"], "", 2);
     assert!(ran.err.contains("reserved_key"), "{}", ran.err);
 }
+
+#[test]
+fn an_operation_asks_the_model_that_it_names() {
+    let world = r#"{"hour": 21, "place": "gallery", "weather": "fog", "lamp": false}"#;
+    let failed = whole("400 Bad Request", &[JSON], br#"{"error": {"message": "no such thing"}}"#);
+    let desk = Desk::new("operation", vec![replied("A bell."), replied(world), replied("It is dark."), failed]);
+    desk.folder.write("small.toml", "kind = \"overlay\"\nversion = 1\nname = \"small\"\n[[operation]]\nname = \"keep_world\"\nparams = { model = \"small\", max_tokens = 50 }\n");
+    let (store, url, overlay) = (desk.path("store.db"), desk.peer.url(), desk.path("small.toml"));
+    let args = [
+        "chat",
+        "examples/living-world",
+        "--overlay",
+        &overlay,
+        "--model",
+        "m",
+        "--url",
+        &url,
+        "--store",
+        &store,
+        "--retries",
+        "0",
+        "--no-stream",
+    ];
+    let ran = tapster(&args.map(str::to_owned), "Hello.\nWhat now?\n/state\n", &std::collections::BTreeMap::new(), false);
+    assert!(ran.err.contains("operation `keep_world` asked `small`"), "{}", ran.err);
+    assert!(ran.err.contains("turn 2: operation `keep_world` failed: ") && ran.err.contains("no such thing"), "{}", ran.err);
+    assert!(ran.out.contains("\"hour\": 21"), "{}", ran.out);
+    let asked: Vec<Json> = desk.peer.asked().iter().map(crate::peers::Asked::json).collect();
+    assert_eq!(asked.len(), 4);
+    assert_eq!((&asked[1]["model"], &asked[1]["max_tokens"]), (&json!("small"), &json!(50)));
+    assert_eq!(asked[2]["model"], "m");
+}

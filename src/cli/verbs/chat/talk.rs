@@ -234,7 +234,7 @@ impl<'s> Talk<'s> {
     /// Who answers operations of the pack that ask a model.
     fn asker(&self) -> OperationModel {
         let Start { rules, context, scene, .. } = &self.start;
-        OperationModel::new(rules.clone(), self.runner.clone(), context.clone(), scene.clone())
+        OperationModel::new(rules.clone(), self.runner.clone(), context.clone(), &self.config.scene(scene))
     }
 
     /// Builds the prompt behind the first `until` messages, and sends it. `said` is what the user has said: it is a new
