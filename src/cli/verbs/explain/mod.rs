@@ -54,7 +54,9 @@ const PLAN: &str = "write a plan with `tapster build … --dump plan`";
   tapster explain --rules --pack base                   the programs of a pack
   tapster explain --rules inject --pack base            one program, each value with the line that decided it
   tapster explain --rules slot/main_prompt --pack base  one row of a table
+  tapster explain --rules form/cost --pack base         a form; `fact/NAME` is a fact
   tapster explain examples/hello --rules lore           the rules that an example is built with
+  tapster explain my-pack/cases/lore.toml#cold --lore   the prompt of a rule test, by its file and name
   tapster explain examples/hello --lore                 why each lore entry is in the prompt, or is not
   tapster explain examples/hello --lore --format json   the same with every reason, its rule and its details
   tapster explain examples/hello --lore --filter ledger   only what holds this text
@@ -68,8 +70,8 @@ const PLAN: &str = "write a plan with `tapster build … --dump plan`";
 pub(in crate::cli) struct Explain {
     #[command(flatten)]
     inputs: Inputs,
-    /// Show the merged rules instead: a program, a table, `table/row` or a section of values; without a name, all
-    /// programs.
+    /// Show the merged rules instead: a program, a table, a row (`form/NAME`, `fact/NAME`, `slot/NAME` …; a name alone is
+    /// looked for in all tables) or a section of values; without a name, all programs. One row is shown whole.
     #[arg(long, value_name = "NAME", num_args = 0..=1)]
     #[allow(clippy::option_option, reason = "clap's way of saying: flag, with or without a value")]
     rules: Option<Option<String>>,

@@ -62,7 +62,7 @@ pub(super) fn missing(report: &Json) -> String {
 pub(super) fn lore(report: &Json) -> String {
     let rows = list(&report["lore"]).iter().map(|entry| {
         let code = entry["code"].as_str().unwrap_or("-");
-        let sent = code == "active";
+        let sent = entry["active"] == true;
         let last = list(&entry["reasons"]).last();
         let found = list(at(entry, "/searched/found")).iter().map(|key| format!("primary key {} was found, the secondary keys decided against it; ", cell(key))).collect::<String>();
         let keys: Vec<String> = list(at(entry, "/searched/keys")).iter().map(cell).collect();
