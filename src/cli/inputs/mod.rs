@@ -224,6 +224,17 @@ impl Inputs {
         ))
     }
 
+    /// How the scene is named: its file, or the files of the flags.
+    pub(in crate::cli) fn named_scene(&self) -> String {
+        let here = self.scene_here();
+        let paths = match self.scene.as_ref().or(here.as_ref()) {
+            Some(path) if path == Path::new("-") => return "standard input".to_owned(),
+            Some(path) => vec![path.clone()],
+            None => self.flags().paths(),
+        };
+        paths.iter().map(|path| path.display().to_string()).collect::<Vec<_>>().join(", ")
+    }
+
     /// The flags that are given and say something about a prompt, and nothing about the rules that it is built with.
     fn given_for_a_prompt(&self) -> Vec<&'static str> {
         let own = [

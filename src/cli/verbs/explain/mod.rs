@@ -118,11 +118,11 @@ impl Explain {
         let (rules, mut scene) = self.inputs.open(show)?;
         scene.trace = true;
         let mut plan = planned(&rules, &scene)?;
-        self.tell(&mut plan, &rules, &dialect(&rules, &scene), show);
+        let payload = self.tell(&mut plan, &rules, &dialect(&rules, &scene), show);
         if let Some(file) = &self.html {
             let found = self.inputs.previous(show)?.map(|previous| previous.plan(&rules, &plan)).transpose();
             let found = found.map_err(|e| Stop::build(&e, &rules))?.flatten();
-            let page = html::page(&report::of(&plan, &rules, found.as_ref()));
+            let page = html::page(&report::of(&plan, &rules, &self.inputs.named_scene(), payload.as_ref(), found.as_ref()));
             if file.as_os_str() == "-" {
                 show.result(&page);
             } else {
@@ -194,19 +194,26 @@ impl Explain {
     }
 
     /// Adds what the dialect warns of to the warnings of the plan, so that `explain` tells what `build` tells. The reports
-    /// that have no part for warnings get them as diagnostics.
-    fn tell(&self, plan: &mut Plan, rules: &Ruleset, dialect: &str, show: &mut Show<'_, '_>) {
-        match crate::emit(rules, plan, dialect) {
-            Ok(emitted) => plan.warnings.extend(emitted.warnings),
+    /// that have no part for warnings get them as diagnostics. Gives back the payload.
+    fn tell(&self, plan: &mut Plan, rules: &Ruleset, dialect: &str, show: &mut Show<'_, '_>) -> Option<Json> {
+        let payload = match crate::emit(rules, plan, dialect) {
+            Ok(emitted) => {
+                plan.warnings.extend(emitted.warnings);
+                Some(emitted.payload)
+            }
             // a pack may have programs and lists alone
-            Err(_) if crate::emit::dialects(rules).is_empty() => {}
-            Err(error) => show.report(&error.diagnostic(rules).into(), rules.sources()),
-        }
+            Err(_) if crate::emit::dialects(rules).is_empty() => None,
+            Err(error) => {
+                show.report(&error.diagnostic(rules).into(), rules.sources());
+                None
+            }
+        };
         waiting(plan, show);
         let is_asked = self.why.is_some() || self.why_not.is_some() || self.changes || self.value.is_some();
         if self.cache || self.lore || is_asked {
             show.warnings(&plan.warnings, rules.sources());
         }
+        payload
     }
 }
 
