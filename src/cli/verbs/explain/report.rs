@@ -31,7 +31,7 @@ pub(super) fn of(plan: &Plan, rules: &Ruleset, scene: &str, payload: Option<&Jso
     add("evicted", evicted.take(GONE).collect());
     let text = |item: &Tracked, field: &str| item.fields.get(field).map(|v| v.to_text().to_string()).unwrap_or_default();
     let elsewhere = plan.trace.iter().flat_map(|trace| &trace.elsewhere);
-    let gone = elsewhere.filter(|item| item.list != "entries" && !is_empty(item)).filter_map(|item| {
+    let gone = elsewhere.filter(|item| item.list != "entries" && !is_empty(item, plan)).filter_map(|item| {
         let gone = item.gone.as_ref()?;
         let id = [text(item, "id"), text(item, "name")].into_iter().find(|id| !id.is_empty()).unwrap_or_default();
         let text = head(&text(item, "text"), TEXT);
@@ -39,7 +39,7 @@ pub(super) fn of(plan: &Plan, rules: &Ruleset, scene: &str, payload: Option<&Jso
     });
     add("gone", gone.take(GONE).collect());
     add("lore", lore::as_json(plan, rules, None).get("entries").cloned().unwrap_or_default());
-    let read = |path: &str| plan.set.at(path).or_else(|| plan.scene.at(path)).map(|v| v.to_text().to_string()).unwrap_or_default();
+    let read = |path: &str| read(plan, path).map(|value| value.to_text().to_string()).unwrap_or_default();
     let overlays: Vec<&str> = rules.pack().layers.iter().filter(|layer| layer.overlay).map(|layer| &*layer.name).collect();
     let said = [
         ("Scene", scene.to_owned()),
@@ -55,10 +55,19 @@ pub(super) fn of(plan: &Plan, rules: &Ruleset, scene: &str, payload: Option<&Jso
     report
 }
 
-/// Whether an item has nothing to send, such as the anchor of a slot that nothing came to: neither a text nor parts of a
-/// message.
-fn is_empty(item: &Tracked) -> bool {
+/// A value at the end of the build.
+fn read<'p>(plan: &'p Plan, path: &str) -> Option<&'p Value> {
+    plan.set.at(path).or_else(|| plan.scene.at(path))
+}
+
+/// Whether an item has nothing to send, such as the anchor of a slot that nothing came to: no text, no parts of a message,
+/// and no field that names a value with something in it.
+fn is_empty(item: &Tracked, plan: &Plan) -> bool {
     let has_parts = |value: &Value| value.as_list().is_some_and(|list| list.iter().any(|part| part.as_map().is_some()));
     let has_text = item.fields.get("text").is_some_and(|text| !text.to_text().trim().is_empty());
-    !has_text && !item.fields.as_map().is_some_and(|fields| fields.values().any(has_parts))
+    let has_source = |value: &Value| {
+        let path = value.as_str().and_then(|text| text.strip_prefix('$'));
+        path.and_then(|path| read(plan, path)).is_some_and(|value| !value.is_empty())
+    };
+    !has_text && !item.fields.as_map().is_some_and(|fields| fields.values().any(|value| has_parts(value) || has_source(value)))
 }
