@@ -127,7 +127,8 @@ fn a_dropped_prompt_is_missing_although_its_text_was_not_read_yet() {
 
 #[test]
 fn a_small_share_is_not_nothing() {
-    let page = page(&json!({ "pack": "base", "scene": { "context": { "window": 1_000_000 }, "history": [{ "role": "user", "text": "Hi." }] } }));
+    let page =
+        page(&json!({ "pack": "base", "scene": { "context": { "window": 1_000_000 }, "history": [{ "role": "user", "text": "Hi." }] } }));
     assert!(section(&page, "budget").contains("&lt; 1 %") && !section(&page, "budget").contains(">0 %"));
 }
 

@@ -46,7 +46,11 @@ pub(in crate::cli) fn read(path: &Path, name: Option<&str>, show: &mut Show<'_, 
         Action::Expand(_) => return Err(no_prompt(case, "it expands texts", "`tapster test` runs it")),
         Action::Import { .. } => return Err(no_prompt(case, "it reads a document", "`tapster test` runs it")),
         Action::Run(_) if !turn.given.lists.is_empty() => {
-            return Err(no_prompt(case, "it gives items of lists to programs, which a build fills from the scene", "`tapster test` runs it"));
+            return Err(no_prompt(
+                case,
+                "it gives items of lists to programs, which a build fills from the scene",
+                "`tapster test` runs it",
+            ));
         }
         Action::Run(_) | Action::Build | Action::Payload(_) => {}
     }

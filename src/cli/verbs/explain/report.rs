@@ -2,8 +2,8 @@
 
 use serde_json::{Value as Json, json};
 
-use crate::model::{Plan, Scene, Value};
 use crate::model::plan::{Tracked, Unchanged};
+use crate::model::{Plan, Scene, Value};
 use crate::pack::Ruleset;
 
 use crate::cli::layout::{head, place_of};
@@ -31,7 +31,7 @@ pub(super) fn of(plan: &Plan, rules: &Ruleset, scene: &str, payload: Option<&Jso
     add("evicted", evicted.take(GONE).collect());
     let text = |item: &Tracked, field: &str| item.fields.get(field).map(|v| v.to_text().to_string()).unwrap_or_default();
     let elsewhere = plan.trace.iter().flat_map(|trace| &trace.elsewhere);
-    let gone = elsewhere.filter(|item| item.list != "entries" && !is_empty(item, plan)).filter_map(|item| {
+    let gone = elsewhere.filter(|item| item.list != "entries" && !is_empty(item, plan, rules)).filter_map(|item| {
         let gone = item.gone.as_ref()?;
         let id = [text(item, "id"), text(item, "name")].into_iter().find(|id| !id.is_empty()).unwrap_or_default();
         let text = head(&text(item, "text"), TEXT);
@@ -48,7 +48,13 @@ pub(super) fn of(plan: &Plan, rules: &Ruleset, scene: &str, payload: Option<&Jso
         ("Model", read("provider.model")),
         ("Dialect", super::dialect(rules, &Scene { data: plan.scene.clone(), ..plan.given.clone() })),
     ];
-    add("inputs", said.into_iter().filter(|(_, text)| !text.is_empty()).map(|(name, text)| json!({ "name": name, "is": head(&text, TEXT) })).collect());
+    add(
+        "inputs",
+        said.into_iter()
+            .filter(|(_, text)| !text.is_empty())
+            .map(|(name, text)| json!({ "name": name, "is": head(&text, TEXT) }))
+            .collect(),
+    );
     add("payload", payload.cloned().unwrap_or_default());
     add("changes", changes::as_json(plan, rules, None));
     add("unchanged", unchanged.map(|found| cache::as_json(found, None, plan, rules)).unwrap_or_default());
@@ -61,13 +67,14 @@ fn read<'p>(plan: &'p Plan, path: &str) -> Option<&'p Value> {
 }
 
 /// Whether an item has nothing to send, such as the anchor of a slot that nothing came to: no text, no parts of a message,
-/// and no field that names a value with something in it.
-fn is_empty(item: &Tracked, plan: &Plan) -> bool {
+/// and no value that it would have been read from.
+fn is_empty(item: &Tracked, plan: &Plan, rules: &Ruleset) -> bool {
     let has_parts = |value: &Value| value.as_list().is_some_and(|list| list.iter().any(|part| part.as_map().is_some()));
     let has_text = item.fields.get("text").is_some_and(|text| !text.to_text().trim().is_empty());
-    let has_source = |value: &Value| {
-        let path = value.as_str().and_then(|text| text.strip_prefix('$'));
-        path.and_then(|path| read(plan, path)).is_some_and(|value| !value.is_empty())
-    };
-    !has_text && !item.fields.as_map().is_some_and(|fields| fields.values().any(|value| has_parts(value) || has_source(value)))
+    // the text of a slot is read later than some passes drop it
+    let name = item.fields.get("name").map(|name| name.to_text().to_string()).unwrap_or_default();
+    let row = rules.pack().tables.get("slot").and_then(|rows| rows.get(name.as_str())).filter(|_| item.list == "slots");
+    let source = row.and_then(|row| row.fields.get("source")?.node.as_text()?.strip_prefix('$'));
+    let has_source = source.and_then(|path| read(plan, path)).is_some_and(|value| !value.is_empty());
+    !has_text && !has_source && !item.fields.as_map().is_some_and(|fields| fields.values().any(has_parts))
 }

@@ -40,7 +40,12 @@ pub(in crate::cli) fn show(rules: &Ruleset, name: Option<&str>, show: &mut Show<
     let mut is_cut = false;
     for (kind, row) in rows {
         let lines: Vec<_> = row.fields.iter().flat_map(|(key, field)| field_lines(pack, key, &field.node)).collect();
-        page.push_str(&format!("[[{kind}]] {}    {}\n{}\n", row.name, deciders(pack, row).join(", "), lines_text(lines, most, &mut is_cut)));
+        page.push_str(&format!(
+            "[[{kind}]] {}    {}\n{}\n",
+            row.name,
+            deciders(pack, row).join(", "),
+            lines_text(lines, most, &mut is_cut)
+        ));
     }
     if let Some(node) = values {
         let lines: Vec<_> = leaves(name, node).iter().flat_map(|(path, node)| field_lines(pack, path, node)).collect();

@@ -101,7 +101,10 @@ pub(super) fn page(report: &Json) -> String {
         <script>{SCRIPT}</script>\n</body>\n</html>\n",
         pack = text(&report["pack"]),
         head = blocks::summary(report),
-        inputs = list(&report["inputs"]).iter().map(|input| format!("<dt>{}</dt><dd>{}</dd>", text(&input["name"]), text(&input["is"]))).collect::<String>(),
+        inputs = list(&report["inputs"])
+            .iter()
+            .map(|input| format!("<dt>{}</dt><dd>{}</dd>", text(&input["name"]), text(&input["is"])))
+            .collect::<String>(),
         print = text(&report["fingerprint"]),
     )
 }
