@@ -105,7 +105,7 @@ fn the_page_names_its_inputs_and_lists_what_was_over_budget() {
             { "id": "2", "keys": ["boat"], "position": "before", "text": "Wood." },
         ] }],
     } }));
-    for piece in ["<dt>Scene</dt><dd>standard input</dd>", "<dt>Character</dt><dd>Ines⟨U+202E⟩</dd>", "<dt>Model</dt><dd>gpt-4o</dd>"] {
+    for piece in ["<dt>Scene</dt><dd>standard input</dd>", "<dt>Character</dt><dd>Ines\\u{202e}</dd>", "<dt>Model</dt><dd>gpt-4o</dd>"] {
         assert!(page.contains(piece), "{piece}");
     }
     let missing = section(&page, "missing");
