@@ -88,3 +88,54 @@ fn a_chat_of_ten_thousand_messages_gives_a_bounded_page() {
     assert!(page.len() < 6_000_000, "{} bytes", page.len());
     assert!(page.contains("Message 9999.") && page.contains("blocks are left out here"));
 }
+
+/// The part of a page with this id.
+fn section<'p>(page: &'p str, id: &str) -> &'p str {
+    page.split_once(&format!("id=\"{id}\">")).unwrap().1.split_once("</section>").unwrap().0
+}
+
+#[test]
+fn the_page_names_its_inputs_and_lists_what_was_over_budget() {
+    let long = "word ".repeat(60);
+    let page = page(&json!({ "pack": "sillytavern-exact", "scene": {
+        "context": { "window": 400, "reserve": 50 }, "lore": { "percent": 5 }, "provider": { "model": "gpt-4o" },
+        "names": { "char": "Ines\u{202E}" }, "history": [{ "role": "user", "text": "A lamp." }],
+        "books": [{ "id": "a", "role": "global", "entries": [
+            { "id": "1", "name": "Lamp", "keys": ["lamp"], "position": "before", "text": long },
+            { "id": "2", "keys": ["boat"], "position": "before", "text": "Wood." },
+        ] }],
+    } }));
+    for piece in ["<dt>Scene</dt><dd>standard input</dd>", "<dt>Character</dt><dd>Ines\\u{202e}</dd>", "<dt>Model</dt><dd>gpt-4o</dd>"] {
+        assert!(page.contains(piece), "{piece}");
+    }
+    let missing = section(&page, "missing");
+    assert!(missing.contains("lore entry Lamp (1) of a") && !missing.contains("world_info_after") && !missing.contains("of list blocks"));
+    let lore = section(&page, "lore");
+    assert!(lore.contains("found <code>lamp</code> in chat") && lore.contains("needs ") && !lore.contains("{&quot;"));
+    // what is copied is the payload, with escapes for what would not be seen
+    let json = section(&page, "payload").split_once("<pre id=\"json\">").unwrap().1.split_once("</pre>").unwrap().0;
+    assert!(json.contains("&quot;messages&quot;") && json.contains("Ines\\u202e"));
+}
+
+#[test]
+fn a_dropped_prompt_is_missing_although_its_text_was_not_read_yet() {
+    let page = page(&json!({ "pack": "sillytavern-exact", "scene": { "names": { "char": "Ines" }, "card": { "scenario": "A gale." },
+        "preset": { "prompt_order": [{ "slot": "scenario", "enabled": false }] }, "history": [{ "role": "user", "text": "Hi." }],
+    } }));
+    assert!(section(&page, "missing").contains("scenario of list slots"), "{}", section(&page, "missing"));
+}
+
+#[test]
+fn a_small_share_is_not_nothing() {
+    let page =
+        page(&json!({ "pack": "base", "scene": { "context": { "window": 1_000_000 }, "history": [{ "role": "user", "text": "Hi." }] } }));
+    assert!(section(&page, "budget").contains("&lt; 1 %") && !section(&page, "budget").contains(">0 %"));
+}
+
+#[test]
+fn lore_that_is_sent_is_painted_as_sent() {
+    let page = page(&json!({ "pack": "risuai-exact", "scene": { "history": [{ "role": "user", "text": "A lamp." }], "books": [
+        { "id": "a", "role": "character", "entries": [{ "id": "1", "keys": ["lamp"], "text": "Whale fat." }] },
+    ] } }));
+    assert!(section(&page, "lore").contains("data-row=\"sent\"") && section(&page, "lore").contains("class=\"good\">active, <a href=\"#b"));
+}

@@ -1,5 +1,6 @@
 //! The flags that `build` and `explain` share. They take precedence over the keys of a `scene.toml`.
 
+pub(in crate::cli) mod case;
 #[cfg(feature = "full")]
 pub(in crate::cli) mod endpoint;
 pub(in crate::cli) mod files;
@@ -52,8 +53,8 @@ const MAX_PATH: usize = 32;
 /// The flags of a build.
 #[derive(Debug, Clone, Default, Args)]
 pub(in crate::cli) struct Inputs {
-    /// A folder with a `scene.toml`, such a file (TOML or JSON), or `-` for standard input [default: `./scene.toml`, if
-    /// it exists and no flag names a pack, a template or a file of a scene].
+    /// A folder with a `scene.toml`, such a file (TOML or JSON), a case of a rule test (`FILE` or `FILE#NAME`), or `-` for
+    /// standard input [default: `./scene.toml`, if it exists and no flag names a pack, a template or a file of a scene].
     #[arg(value_name = "SCENE")]
     scene: Option<PathBuf>,
     #[arg(long, help = library::pack_help())]
@@ -223,6 +224,17 @@ impl Inputs {
         ))
     }
 
+    /// How the scene is named: its file, or the files of the flags.
+    pub(in crate::cli) fn named_scene(&self) -> String {
+        let here = self.scene_here();
+        let paths = match self.scene.as_ref().or(here.as_ref()) {
+            Some(path) if path == Path::new("-") => return "standard input".to_owned(),
+            Some(path) => vec![path.clone()],
+            None => self.flags().paths(),
+        };
+        paths.iter().map(|path| path.display().to_string()).collect::<Vec<_>>().join(", ")
+    }
+
     /// The flags that are given and say something about a prompt, and nothing about the rules that it is built with.
     fn given_for_a_prompt(&self) -> Vec<&'static str> {
         let own = [
@@ -333,8 +345,9 @@ impl Inputs {
         let here = self.scene_here();
         let mut all = self.flags().paths();
         if let Some(scene) = self.scene.as_deref().or(here.as_deref()) {
-            all.push(if scene.is_dir() { scene.join(scene_file::NAME) } else { scene.to_owned() });
-            let (parts, _) = show.keeping(|show| scene_file::read(scene, show));
+            let case = case::named(scene).map(|(file, _)| file);
+            all.push(case.unwrap_or_else(|| if scene.is_dir() { scene.join(scene_file::NAME) } else { scene.to_owned() }));
+            let (parts, _) = show.keeping(|show| read_scene(scene, show));
             all.extend(parts.map(|parts| parts.paths()).unwrap_or_default());
         }
         all
@@ -360,7 +373,7 @@ impl Inputs {
     pub(in crate::cli) fn parts(&self, show: &mut Show<'_, '_>) -> Result<Parts, Stop> {
         let here = self.scene_here();
         let mut parts = match self.scene.as_deref().or(here.as_deref()) {
-            Some(path) => scene_file::read(path, show)?,
+            Some(path) => read_scene(path, show)?,
             None => Parts::default(),
         };
         self.over(&mut parts, show)?;
@@ -417,6 +430,14 @@ impl Inputs {
             Stop::could_not(Code::FileEncoding, message, "save it as UTF-8")
         })?;
         Ok(text.strip_suffix('\n').unwrap_or(&text).to_owned())
+    }
+}
+
+/// Reads a scene file, or a case that stands in its place.
+fn read_scene(path: &Path, show: &mut Show<'_, '_>) -> Result<Parts, Stop> {
+    match case::named(path) {
+        Some((file, name)) => case::read(&file, name, show),
+        None => scene_file::read(path, show),
     }
 }
 

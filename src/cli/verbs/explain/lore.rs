@@ -14,10 +14,12 @@ use crate::cli::layout::one_line;
 use crate::cli::layout::place_of;
 use crate::cli::layout::table;
 
+use super::why;
+
 /// The most characters of the details that the table shows.
 const DETAIL: usize = 200;
-/// The code of an entry that is in the prompt.
-pub(super) const ACTIVE: &str = "active";
+/// The code of an entry that became active.
+const ACTIVE: &str = "active";
 
 /// One entry and all reasons about it, in order.
 pub(super) struct Entry<'a> {
@@ -31,6 +33,10 @@ pub(super) struct Entry<'a> {
     /// knows.
     pub(super) place: Option<(usize, usize)>,
     pub(super) reasons: Vec<&'a Reason>,
+    /// Whether it is active: its last code says so, or the pack reports it under `$lore.active`.
+    pub(super) active: bool,
+    /// The first block that is sent and holds its text.
+    pub(super) block: Option<usize>,
 }
 
 /// The reasons of the entries of one book and id, one queue element for each entry, in the order in which they were made.
@@ -115,20 +121,53 @@ fn entries<'a>(plan: &'a Plan, filter: Option<&str>) -> (Vec<Entry<'a>>, Names) 
                 None => told.get_mut(&(name.clone(), id.clone())).and_then(VecDeque::pop_front).unwrap_or_default(),
             };
             let title = Some(text(entry, "name")).filter(|name| !name.is_empty()).unwrap_or_else(|| text(entry, "title"));
-            all.push(Entry { book: name.clone(), id, title, searched: None, place: Some((b, e)), reasons });
+            all.push(Entry { book: name.clone(), id, title, searched: None, place: Some((b, e)), reasons, active: false, block: None });
         }
     }
     for ((book, id), items) in told {
-        let of = |reasons| Entry { book: book.clone(), id: id.clone(), title: String::new(), searched: None, place: None, reasons };
+        let of = |reasons| Entry {
+            book: book.clone(),
+            id: id.clone(),
+            title: String::new(),
+            searched: None,
+            place: None,
+            reasons,
+            active: false,
+            block: None,
+        };
         all.extend(items.into_iter().map(of));
     }
+    mark_active(&mut all, plan);
     let searched: HashMap<u32, &Searched> = plan.trace.iter().flat_map(|t| &t.searched).map(|s| (s.item, s)).collect();
-    for entry in all.iter_mut().filter(|entry| entry.code() != Some(ACTIVE)) {
+    for entry in all.iter_mut().filter(|entry| !entry.active) {
         entry.searched = entry.reasons.last().and_then(|reason| searched.get(&reason.item)).copied();
     }
     let names = all.iter().map(|e| ((e.book.clone(), e.id.clone()), e.name())).collect();
     all.retain(|entry| filter.is_none_or(|filter| entry.fits(filter)));
     (all, names)
+}
+
+/// Says which entries are active, and in which block each stands. A pack need not give a code to what it lets in, so what it
+/// reports counts too; of a pack that reports nothing, what is sent. Of several entries with one id, as many are active as
+/// are reported.
+fn mark_active(all: &mut [Entry<'_>], plan: &Plan) {
+    let reported = why::active(plan);
+    let mut left: HashMap<(String, String), usize> = HashMap::new();
+    // what has no text is reported by some packs, but never sent
+    for entry in reported.into_iter().flatten().filter(|entry| !text(entry, "text").is_empty()) {
+        *left.entry((text(entry, "book"), text(entry, "id"))).or_default() += 1;
+    }
+    for by_code in [true, false] {
+        for entry in all.iter_mut().filter(|entry| (entry.code() == Some(ACTIVE)) == by_code) {
+            let left = left.get_mut(&(entry.book.clone(), entry.id.clone())).filter(|left| **left > 0);
+            entry.active = by_code || left.is_some();
+            left.into_iter().for_each(|left| *left -= 1);
+            if entry.active || reported.is_none() {
+                entry.block = why::block_of(plan, entry);
+                entry.active |= entry.block.is_some();
+            }
+        }
+    }
 }
 
 /// All entries of a build.
@@ -147,6 +186,7 @@ pub(in crate::cli) fn as_json(plan: &Plan, rules: &Ruleset, filter: Option<&str>
     let entry = |e: &Entry<'_>| {
         json!({
             "book": e.book, "id": e.id, "title": e.title, "book_index": e.place.map(|p| p.0), "index": e.place.map(|p| p.1), "code": e.code(),
+            "active": e.active, "block": e.block,
             "reasons": e.reasons.iter().map(reason).collect::<Vec<_>>(),
             "searched": e.searched.map(|s| json!({ "keys": s.keys, "sources": s.sources, "found": s.found, "pass": s.pass })),
         })
@@ -157,9 +197,9 @@ pub(in crate::cli) fn as_json(plan: &Plan, rules: &Ruleset, filter: Option<&str>
 /// The report for people: one row per entry.
 pub(in crate::cli) fn as_text(plan: &Plan, rules: &Ruleset, filter: Option<&str>) -> String {
     let (all, names) = entries(plan, filter);
-    let mut rows = vec![["book", "#", "entry", "code", "by way of", "rule", "detail"].map(str::to_owned).to_vec()];
+    let mut rows = vec![["book", "#", "entry", "code", "block", "by way of", "rule", "detail"].map(str::to_owned).to_vec()];
     rows.extend(all.iter().map(|e| row(e, &names, rules)));
-    let active = all.iter().filter(|e| e.code() == Some(ACTIVE)).count();
+    let active = all.iter().filter(|e| e.active).count();
     let shown = if filter.is_some() { format!("the {} entries that are shown", all.len()) } else { format!("{} entries", all.len()) };
     format!("{}\n{active} of {shown} are active\n", table(&rows))
 }
@@ -174,6 +214,7 @@ fn row(entry: &Entry<'_>, names: &Names, rules: &Ruleset) -> Vec<String> {
         entry.place.map(|p| p.1.to_string()).unwrap_or_default(),
         one_line(&entry.name()),
         one_line(entry.code().unwrap_or("-")),
+        entry.block.map(|n| n.to_string()).unwrap_or_default(),
         one_line(&way.join(", ")),
         rule,
         head(&details.join("; "), DETAIL),

@@ -54,7 +54,9 @@ const PLAN: &str = "write a plan with `tapster build … --dump plan`";
   tapster explain --rules --pack base                   the programs of a pack
   tapster explain --rules inject --pack base            one program, each value with the line that decided it
   tapster explain --rules slot/main_prompt --pack base  one row of a table
+  tapster explain --rules form/cost --pack base         a form; `fact/NAME` is a fact
   tapster explain examples/hello --rules lore           the rules that an example is built with
+  tapster explain my-pack/cases/lore.toml#cold --lore   the prompt of a rule test, by its file and name
   tapster explain examples/hello --lore                 why each lore entry is in the prompt, or is not
   tapster explain examples/hello --lore --format json   the same with every reason, its rule and its details
   tapster explain examples/hello --lore --filter ledger   only what holds this text
@@ -68,8 +70,8 @@ const PLAN: &str = "write a plan with `tapster build … --dump plan`";
 pub(in crate::cli) struct Explain {
     #[command(flatten)]
     inputs: Inputs,
-    /// Show the merged rules instead: a program, a table, `table/row` or a section of values; without a name, all
-    /// programs.
+    /// Show the merged rules instead: a program, a table, a row (`form/NAME`, `fact/NAME`, `slot/NAME` …; a name alone is
+    /// looked for in all tables) or a section of values; without a name, all programs. One row is shown whole.
     #[arg(long, value_name = "NAME", num_args = 0..=1)]
     #[allow(clippy::option_option, reason = "clap's way of saying: flag, with or without a value")]
     rules: Option<Option<String>>,
@@ -116,11 +118,11 @@ impl Explain {
         let (rules, mut scene) = self.inputs.open(show)?;
         scene.trace = true;
         let mut plan = planned(&rules, &scene)?;
-        self.tell(&mut plan, &rules, &dialect(&rules, &scene), show);
+        let payload = self.tell(&mut plan, &rules, &dialect(&rules, &scene), show);
         if let Some(file) = &self.html {
             let found = self.inputs.previous(show)?.map(|previous| previous.plan(&rules, &plan)).transpose();
             let found = found.map_err(|e| Stop::build(&e, &rules))?.flatten();
-            let page = html::page(&report::of(&plan, &rules, found.as_ref()));
+            let page = html::page(&report::of(&plan, &rules, &self.inputs.named_scene(), payload.as_ref(), found.as_ref()));
             if file.as_os_str() == "-" {
                 show.result(&page);
             } else {
@@ -192,19 +194,26 @@ impl Explain {
     }
 
     /// Adds what the dialect warns of to the warnings of the plan, so that `explain` tells what `build` tells. The reports
-    /// that have no part for warnings get them as diagnostics.
-    fn tell(&self, plan: &mut Plan, rules: &Ruleset, dialect: &str, show: &mut Show<'_, '_>) {
-        match crate::emit(rules, plan, dialect) {
-            Ok(emitted) => plan.warnings.extend(emitted.warnings),
+    /// that have no part for warnings get them as diagnostics. Gives back the payload.
+    fn tell(&self, plan: &mut Plan, rules: &Ruleset, dialect: &str, show: &mut Show<'_, '_>) -> Option<Json> {
+        let payload = match crate::emit(rules, plan, dialect) {
+            Ok(emitted) => {
+                plan.warnings.extend(emitted.warnings);
+                Some(emitted.payload)
+            }
             // a pack may have programs and lists alone
-            Err(_) if crate::emit::dialects(rules).is_empty() => {}
-            Err(error) => show.report(&error.diagnostic(rules).into(), rules.sources()),
-        }
+            Err(_) if crate::emit::dialects(rules).is_empty() => None,
+            Err(error) => {
+                show.report(&error.diagnostic(rules).into(), rules.sources());
+                None
+            }
+        };
         waiting(plan, show);
         let is_asked = self.why.is_some() || self.why_not.is_some() || self.changes || self.value.is_some();
         if self.cache || self.lore || is_asked {
             show.warnings(&plan.warnings, rules.sources());
         }
+        payload
     }
 }
 

@@ -14,7 +14,7 @@ use crate::cli::output::Show;
 use crate::cli::stop::Exit;
 use crate::cli::stop::Stop;
 
-/// The most characters that a page shows of a value; JSON shows all of it.
+/// The most characters that a page of several rows shows of a value; one row and JSON show all of it.
 const VALUE: usize = 400;
 
 /// Shows the page of `name`, or the list of programs.
@@ -36,16 +36,26 @@ pub(in crate::cli) fn show(rules: &Ruleset, name: Option<&str>, show: &mut Show<
         return Ok(Exit::Done);
     }
     let mut page = String::new();
+    let most = if rows.len() == 1 || rows.is_empty() { usize::MAX } else { VALUE };
+    let mut is_cut = false;
     for (kind, row) in rows {
-        row_text(pack, kind, row, &mut page);
+        let lines: Vec<_> = row.fields.iter().flat_map(|(key, field)| field_lines(pack, key, &field.node)).collect();
+        page.push_str(&format!(
+            "[[{kind}]] {}    {}\n{}\n",
+            row.name,
+            deciders(pack, row).join(", "),
+            lines_text(lines, most, &mut is_cut)
+        ));
     }
     if let Some(node) = values {
-        page.push_str(&format!("[{name}]\n"));
         let lines: Vec<_> = leaves(name, node).iter().flat_map(|(path, node)| field_lines(pack, path, node)).collect();
-        page.push_str(&table(&lines));
+        page.push_str(&format!("[{name}]\n{}", lines_text(lines, most, &mut is_cut)));
     }
     show.result(page.trim_end());
     show.result("\n");
+    if is_cut {
+        show.result("\nvalues that end in … are shown whole by `--rules TABLE/ROW`, and for all rows by `--format json`\n");
+    }
     Ok(Exit::Done)
 }
 
@@ -76,27 +86,36 @@ fn row_of<'p>(pack: &'p Pack, table: &str, name: &str) -> Option<&'p Row> {
     pack.tables.get(table)?.get(name)
 }
 
-/// The rows that a name refers to: a program with its passes and rounds, a pass, a table, or `table/row`.
+/// The rows that a name refers to: a program with its passes and rounds, a table, a pass, `table/row`, and else the rows
+/// of this name in all tables.
 fn rows_of<'p>(pack: &'p Pack, name: &str) -> Vec<(&'p str, &'p Row)> {
-    let below = format!("{name}/");
+    let (below, mut out) = (format!("{name}/"), Vec::new());
     if row_of(pack, "program", name).is_some() {
         let of = |kind: &'static str, keep: &dyn Fn(&str) -> bool| -> Vec<(&'p str, &'p Row)> {
             let rows: Option<&Rows> = pack.tables.get(kind);
             rows.into_iter().flatten().filter(|(n, _)| keep(n)).map(|(_, r)| (kind, r)).collect()
         };
-        let mut out = of("program", &|n| n == name);
+        out.extend(of("program", &|n| n == name));
         out.extend(of("pass", &|n| n.starts_with(&below)));
         out.extend(of("round", &|n| n.starts_with(&below)));
-        return out;
     }
     if let Some((kind, rows)) = pack.tables.get_key_value(name) {
-        return rows.values().map(|r| (&**kind, r)).collect();
+        out.extend(rows.values().map(|r| (&**kind, r)));
+    }
+    if !out.is_empty() || pack.values.contains_key(name) {
+        return out;
     }
     if let Some(row) = row_of(pack, "pass", name) {
         return vec![("pass", row)];
     }
-    let Some((kind, row)) = name.split_once('/') else { return Vec::new() };
-    pack.tables.get_key_value(kind).and_then(|(kind, rows)| Some((&**kind, rows.get(row)?))).into_iter().collect()
+    let of_table = name.split_once('/').and_then(|(kind, row)| {
+        let (kind, rows) = pack.tables.get_key_value(kind)?;
+        Some((&**kind, rows.get(row)?))
+    });
+    match of_table {
+        Some(row) => vec![row],
+        None => pack.tables.iter().filter_map(|(kind, rows)| Some((&**kind, rows.get(name)?))).collect(),
+    }
 }
 
 /// The files and lines that wrote or patched a row, lowest first.
@@ -127,20 +146,22 @@ fn shadowed(pack: &Pack, span: Span) -> Vec<(String, String, bool)> {
     out
 }
 
-fn row_text(pack: &Pack, kind: &str, row: &Row, page: &mut String) {
-    page.push_str(&format!("[[{kind}]] {}    {}\n", row.name, deciders(pack, row).join(", ")));
-    let lines: Vec<_> = row.fields.iter().flat_map(|(key, field)| field_lines(pack, key, &field.node)).collect();
-    page.push_str(&table(&lines));
-    page.push('\n');
+/// Lines below each other, with at most so many characters of each value; `is_cut` becomes true where that leaves some out.
+fn lines_text(mut lines: Vec<Vec<String>>, most: usize, is_cut: &mut bool) -> String {
+    for value in lines.iter_mut().filter_map(|line| line.last_mut()) {
+        let whole = one_line(value);
+        *value = head(&whole, most);
+        *is_cut |= *value != whole;
+    }
+    table(&lines)
 }
 
 /// A value and, below it, the values that it replaces.
 fn field_lines(pack: &Pack, key: &str, node: &Node) -> Vec<Vec<String>> {
-    let value = head(&node.to_json().to_string(), VALUE);
-    let mut lines = vec![vec![key.to_owned(), place(pack, node.span).unwrap_or_default(), value]];
+    let mut lines = vec![vec![key.to_owned(), place(pack, node.span).unwrap_or_default(), node.to_json().to_string()]];
     let hidden = shadowed(pack, node.span).into_iter();
     let word = |edited: bool| if edited { "edited" } else { "hidden" };
-    lines.extend(hidden.map(|(text, place, edited)| vec![String::new(), place, format!("({}) {}", word(edited), head(&text, VALUE))]));
+    lines.extend(hidden.map(|(text, place, edited)| vec![String::new(), place, format!("({}) {text}", word(edited))]));
     lines
 }
 
@@ -175,10 +196,11 @@ fn below<'n>(path: &str, table: &'n Table) -> Vec<(String, &'n Node)> {
 fn unknown(pack: &Pack, name: &str) -> Stop {
     let programs = pack.tables.get("program").into_iter().flat_map(|r| r.keys());
     let passes = pack.tables.get("pass").into_iter().flat_map(|r| r.keys());
-    let known = programs.chain(passes).chain(pack.tables.keys()).chain(pack.values.keys()).map(AsRef::as_ref);
+    let rows = pack.tables.values().flat_map(|rows| rows.keys());
+    let known = programs.chain(passes).chain(pack.tables.keys()).chain(pack.values.keys()).chain(rows).map(AsRef::as_ref);
     let help = match suggest::nearest(name, known) {
         Some(near) => format!("did you mean `{near}`?"),
-        None => "`tapster explain --rules` lists the programs".to_owned(),
+        None => "`tapster explain --rules` lists the programs; a row is named `form/NAME`, `fact/NAME`, `slot/NAME` …".to_owned(),
     };
     Stop::could_not(Code::NameUnknown, format!("pack `{}` has no program, table or row `{name}`", pack.name), help)
 }

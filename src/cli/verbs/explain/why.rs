@@ -13,7 +13,8 @@ use crate::cli::layout::{head, one_line, place_of, table};
 use super::gate::{self, Known, Probe, field};
 use super::lore::Entry;
 use super::rules::deciders;
-use super::{at, placed, value};
+use super::why_not::entry_steps;
+use super::{at, placed, remedy, value};
 
 /// The most blocks that are explained at once.
 const BLOCKS: usize = 10;
@@ -21,6 +22,8 @@ const BLOCKS: usize = 10;
 const TEXT: usize = 200;
 /// The most lore entries, macros and scripts that are named for a block.
 const NAMED: usize = 50;
+/// The least bytes beside its macros by which a text is known again in a block.
+const WRITTEN: usize = 4;
 
 /// The indexes of the blocks that a text names: by number, by id or slot, or by a part of the text.
 pub(super) fn blocks(plan: &Plan, wanted: &str) -> Vec<usize> {
@@ -73,26 +76,43 @@ pub(super) fn block(index: usize, probe: &Probe<'_>, parts: &[ScenePart]) -> Jso
     })
 }
 
-/// The active lore entries, with their texts as they were placed.
-fn active(plan: &Plan) -> &[Value] {
-    plan.set.at("lore.active").and_then(|v| v.as_list()).unwrap_or_default()
+/// The lore entries that the pack reports as active, with their texts as they were placed; `None` if it reports none.
+pub(super) fn active(plan: &Plan) -> Option<&[Value]> {
+    plan.set.at("lore.active").and_then(|v| v.as_list())
 }
 
-/// Whether a block's text holds that of an entry.
+/// Whether a block's text holds that of an entry; where that has macros, what stands between them, in order.
 fn holds(text: &str, own: &str) -> bool {
-    !own.trim().is_empty() && text.contains(own.trim())
+    let own = own.trim();
+    if own.is_empty() || text.contains(own) {
+        return !own.is_empty();
+    }
+    let (mut rest, mut depth, mut written) = (text, 0_usize, 0);
+    for (n, part) in own.split("{{").enumerate() {
+        depth += usize::from(n > 0);
+        for (n, part) in part.split("}}").enumerate() {
+            depth = depth.saturating_sub(usize::from(n > 0));
+            if depth == 0 && !part.trim().is_empty() {
+                let Some((_, behind)) = rest.split_once(part.trim()) else { return false };
+                (rest, written) = (behind, written + part.trim().len());
+            }
+        }
+    }
+    written >= WRITTEN
 }
 
 /// The active lore entries whose text stands in a text.
 fn lore(plan: &Plan, text: &str) -> Vec<Json> {
-    let stand = active(plan).iter().filter(|entry| holds(text, &field(entry, "text")));
+    let stand = active(plan).into_iter().flatten().filter(|entry| holds(text, &field(entry, "text")));
     stand.take(NAMED).map(|entry| json!({ "book": field(entry, "book"), "id": field(entry, "id") })).collect()
 }
 
-/// The first block that is sent and holds an active lore entry, as it was placed or else as it is `written`.
-pub(super) fn block_of(plan: &Plan, entry: &Entry<'_>, written: &str) -> Option<usize> {
-    let placed = active(plan).iter().filter(|own| field(own, "book") == entry.book && field(own, "id") == entry.id);
-    let texts: Vec<String> = placed.map(|own| field(own, "text")).chain([written.to_owned()]).collect();
+/// The first block that is sent and holds a lore entry, as it was placed or else as it is written.
+pub(super) fn block_of(plan: &Plan, entry: &Entry<'_>) -> Option<usize> {
+    let is_own = |own: &&Value| entry.active && field(own, "book") == entry.book && field(own, "id") == entry.id;
+    let placed = active(plan).into_iter().flatten().filter(is_own);
+    let written = entry.place.and_then(|place| remedy::at(&plan.scene, &entry_steps(place)));
+    let texts: Vec<String> = placed.chain(written).map(|own| field(own, "text")).collect();
     texts.iter().find_map(|own| plan.blocks.iter().position(|block| block.enabled() && holds(&block.text("text"), own)))
 }
 

@@ -126,8 +126,8 @@ impl Asked<'_> {
         let plan = self.probe.plan;
         let (code, steps) = (entry.code().unwrap_or("-").to_owned(), entry.place.map(entry_steps));
         let own = steps.as_ref().and_then(|steps| at(&self.scene.data, steps)).cloned().unwrap_or_default();
-        if code == lore::ACTIVE {
-            let says = match why::block_of(plan, entry, &field(&own, "text")) {
+        if entry.active {
+            let says = match entry.block {
                 Some(n) => format!("it is active, and its text stands in block {n}; `--why {n}` says why"),
                 None => format!(
                     "it is active, but no block holds its text as it was placed: its position is `{}`; `--lore` and `--changes` say more",
@@ -137,7 +137,7 @@ impl Asked<'_> {
             return json!({ "kind": "lore entry", "name": entry.name(), "sent": true, "says": says, "remedies": [], "builds": 0 });
         }
         let last = entry.reasons.last();
-        let sent = |plan: &Plan| lore::all(plan).iter().any(|e| e.place == entry.place && e.code() == Some(lore::ACTIVE));
+        let sent = |plan: &Plan| lore::all(plan).iter().any(|e| e.place == entry.place && e.active);
         let mut trials = Trials::new(self.probe.rules, self.scene, &sent, self.budget);
         if let Some(steps) = &steps {
             self.try_keys(entry, &own, &mut trials);
@@ -158,7 +158,9 @@ impl Asked<'_> {
         trials.paths(&paths, &|path| self.probe.read(path));
         let detail = last.filter(|r| !r.detail.is_null()).map(|r| lore::detail_text(r, plan));
         let detail = [detail, entry.searched.map(lore::searched)].into_iter().flatten().collect::<Vec<_>>().join("; ");
-        let says = if detail.is_empty() { format!("its code is `{code}`") } else { format!("its code is `{code}`: {detail}") };
+        let stands = why::block_of(plan, entry).map(|n| format!("its text stands in block {n} (`--why {n}`), but not by this entry: "));
+        let detail = if detail.is_empty() { detail } else { format!(": {detail}") };
+        let says = format!("{}its code is `{code}`{detail}", stands.unwrap_or_default());
         let tracked =
             plan.trace.iter().flat_map(|trace| &trace.elsewhere).find(|item| last.is_some_and(|r| r.item != 0 && r.item == item.item));
         let fields = tracked.map_or(&own, |item| &item.fields);
@@ -456,6 +458,6 @@ impl Asked<'_> {
     }
 }
 
-fn entry_steps((book, entry): (usize, usize)) -> Vec<Step> {
+pub(super) fn entry_steps((book, entry): (usize, usize)) -> Vec<Step> {
     vec![Step::Name("books".to_owned()), Step::Index(book), Step::Name("entries".to_owned()), Step::Index(entry)]
 }

@@ -17,15 +17,13 @@ use crate::testing::files::{FOLDER, in_folder, is_case_file, packs_from, read, r
 use crate::testing::report;
 use crate::testing::{CaseFile, Runner, Unreadable, Update};
 
+use crate::cli::inputs::case::NOW;
 use crate::cli::inputs::files::{folder_of, write_file};
 use crate::cli::inputs::library::{beside_scene, shelf, shipped_cases};
 use crate::cli::inputs::scene_file;
 use crate::cli::output::{Globals, Io, Show};
 use crate::cli::stop::{Exit, Stop};
 use crate::cli::watching::{How, Places, changes};
-
-/// The time of a case that says none: a case never reads the clock.
-pub(in crate::cli) const NOW: &str = "2026-01-01T12:00:00Z";
 
 /// What to do where cases fail that `--mutate` needs.
 const NO_MUTANTS: &str = "mend them, or choose others with `--filter`, before passes are broken";

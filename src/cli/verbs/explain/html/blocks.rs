@@ -95,7 +95,10 @@ pub(super) fn budget(report: &Json, colours: &Colours) -> String {
     let rows: Vec<String> = slots
         .iter()
         .map(|(name, (used, count, first, off))| {
-            let share = *used * 100 / whole;
+            let share = match *used * 100 / whole {
+                0 if *used > 0 => "&lt; 1".to_owned(),
+                share => share.to_string(),
+            };
             let off = if *off > 0 { format!("{off} tokens") } else { String::new() };
             format!(
                 "<tr data-row=\"other\"><td><span class=\"key {}\"></span> <a href=\"#b{first}\">{}</a></td><td class=\"n\">{count}</td><td class=\"n\">{used}</td><td class=\"n\">{share} %</td><td class=\"n\">{off}</td></tr>\n",
@@ -186,7 +189,7 @@ fn one(index: usize, block: &Json, colours: &Colours, room: &mut usize) -> Strin
     let history = if history.is_empty() { String::new() } else { format!("<h3>What was done to it</h3><ul>{history}</ul>") };
     let id = block["id"].as_str().filter(|id| *id != slot && !id.is_empty()).map(|id| format!(" · {}", escape(id))).unwrap_or_default();
     format!(
-        "<li id=\"b{index}\" class=\"block {}{}\" data-row=\"{}\"><details><summary><span class=\"slot\">{index} · {}</span>{id} · {} · {} tokens · {state}\
+        "<li id=\"b{index}\" class=\"block {}{}\" data-row=\"{}\"><details><summary><span class=\"slot\">{index} · {}</span>{id} · <span class=\"role\">{}</span> · {} tokens · {state}\
         <span class=\"rule\">Placed by {}</span><span class=\"text\">{}</span></summary><div class=\"more\"><pre>{}</pre>{history}</div></details></li>\n",
         colours.class(slot),
         if sent { "" } else { " off" },

@@ -83,6 +83,7 @@ pub(super) fn page(report: &Json) -> String {
         ("lore", "Lore", parts::lore(report)),
         ("changes", "Macros and scripts", parts::changes(report)),
         ("warnings", "Warnings", parts::warnings(report)),
+        ("payload", "Payload", parts::payload(report)),
     ];
     let links: String = sections.iter().map(|(id, title, _)| format!("<li><a href=\"#{id}\">{title}</a></li>")).collect();
     let main: String = sections.iter().map(|(id, title, body)| section(id, title, body)).collect();
@@ -95,11 +96,15 @@ pub(super) fn page(report: &Json) -> String {
         "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta http-equiv=\"Content-Security-Policy\" content=\"{policy}\">\n\
         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<meta name=\"referrer\" content=\"no-referrer\">\n\
         <title>Prompt report: {pack}</title>\n<style>{STYLE}</style>\n</head>\n<body>\n<a class=\"skip\" href=\"#blocks\">Skip to the blocks</a>\n\
-        <header>\n<h1>Prompt report</h1>\n<p>{head}</p>\n</header>\n<nav aria-label=\"Parts of the report\"><ul>{links}</ul></nav>\n\
+        <header>\n<h1>Prompt report</h1>\n<p>{head}</p>\n<dl>{inputs}</dl>\n</header>\n<nav aria-label=\"Parts of the report\"><ul>{links}</ul></nav>\n\
         <main>\n{filter}\n{main}</main>\n<footer class=\"dim\"><p>Written by <code>tapster explain --html</code>. Rules: <code>{print}</code></p></footer>\n\
         <script>{SCRIPT}</script>\n</body>\n</html>\n",
         pack = text(&report["pack"]),
         head = blocks::summary(report),
+        inputs = list(&report["inputs"])
+            .iter()
+            .map(|input| format!("<dt>{}</dt><dd>{}</dd>", text(&input["name"]), text(&input["is"])))
+            .collect::<String>(),
         print = text(&report["fingerprint"]),
     )
 }

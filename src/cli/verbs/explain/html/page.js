@@ -15,6 +15,14 @@
     }
     count.textContent = shown + " of " + rows.length + " rows are shown";
   };
+  const copy = document.getElementById("copy");
+  copy?.removeAttribute("hidden");
+  copy?.addEventListener("click", () => {
+    const payload = document.getElementById("json");
+    payload.parentElement.open = true;
+    getSelection().selectAllChildren(payload);
+    document.getElementById("copied").textContent = document.execCommand("copy") ? "Copied." : "It is selected now.";
+  });
   form.hidden = false;
   form.addEventListener("submit", (event) => event.preventDefault());
   find.addEventListener("input", apply);

@@ -2,11 +2,15 @@
 
 use serde_json::Value as Json;
 
+use crate::diag::short::is_unseen;
+
 use super::super::at;
 use super::{by, escape, list, table, text};
 
 /// The most rows of each table.
 const ROWS: usize = 1_000;
+/// The most bytes of a payload.
+const PAYLOAD: usize = 1_000_000;
 /// The most characters of a cell.
 const CELL: usize = 600;
 
@@ -54,23 +58,76 @@ pub(super) fn missing(report: &Json) -> String {
         let id = if r["id"] == "" { "an item without an id".to_owned() } else { cell(&r["id"]) };
         row(format!("{id} of list {}", cell(&r["list"])), &Json::Null, &text(&r["did"]), by(r), cell(&r["text"]))
     });
-    let rows: Vec<String> = trimmed.chain(lost).chain(gone).collect();
+    // what nothing asked for is not missed: a way led to these, and then something stopped them
+    let lore = list(&report["lore"]).iter().filter(|entry| entry["active"] != true && entry["searched"].is_null());
+    let lore = lore.filter(|entry| list(&entry["reasons"]).len() > 1).map(|entry| {
+        let last = list(&entry["reasons"]).last().unwrap_or(&Json::Null);
+        let what = format!("lore entry {} of {}", title(entry), cell(&entry["book"]));
+        row(what, &last["detail"]["needs"], &text(&entry["code"]), by(last), facts(last))
+    });
+    let rows: Vec<String> = trimmed.chain(lost).chain(lore).chain(gone).collect();
     rows_or("Not in the prompt", &["what", "tokens", "why", "rule", "text"], rows, "Nothing was trimmed, dropped or lost.")
+}
+
+/// The title and the id of an entry.
+fn title(entry: &Json) -> String {
+    match entry["title"].as_str().filter(|title| !title.is_empty() && entry["id"] != *title) {
+        Some(title) => format!("{} ({})", escape(title), cell(&entry["id"])),
+        None => cell(&entry["id"]),
+    }
+}
+
+/// A reason in words: the key and the source in which it was found, or the values by their names.
+fn facts(reason: &Json) -> String {
+    let detail = &reason["detail"];
+    if let (Some(_), Some(source)) = (detail["key"].as_str(), detail["source"].as_str()) {
+        let index = detail["index"].as_u64().map(|n| format!(", text {n}")).unwrap_or_default();
+        return format!("found <code>{}</code> in {}{index}", cell(&detail["key"]), escape(source));
+    }
+    let named = |value: &Json| if value["id"].is_string() { cell(&value["id"]) } else { cell(value) };
+    let all = detail.as_object().into_iter().flatten().map(|(name, value)| format!("{} {}", escape(name), named(value)));
+    all.collect::<Vec<_>>().join(", ")
+}
+
+/// The payload as JSON that can be copied: characters that would not be seen are written as escapes of JSON.
+pub(super) fn payload(report: &Json) -> String {
+    if report["payload"].is_null() {
+        return "<p>The build gives no payload.</p>\n".to_owned();
+    }
+    let json = serde_json::to_string_pretty(&report["payload"]).unwrap_or_default();
+    if json.len() > PAYLOAD {
+        return "<p>It is too long for this page; <code>tapster build</code> prints it.</p>\n".to_owned();
+    }
+    let mut shown = String::with_capacity(json.len());
+    for c in json.chars() {
+        if c != '\n' && (matches!(c, '\u{200C}' | '\u{200D}') || is_unseen(c)) {
+            c.encode_utf16(&mut [0; 2]).iter().for_each(|unit| shown.push_str(&format!("\\u{unit:04x}")));
+        } else {
+            shown.push(c);
+        }
+    }
+    format!(
+        "<p><button id=\"copy\" type=\"button\" hidden>Copy</button> <span id=\"copied\" role=\"status\"></span></p>\n\
+        <details><summary>The request as it is sent</summary><pre id=\"json\">{}</pre></details>\n",
+        escape(&shown)
+    )
 }
 
 /// Every lore entry with what became of it.
 pub(super) fn lore(report: &Json) -> String {
     let rows = list(&report["lore"]).iter().map(|entry| {
         let code = entry["code"].as_str().unwrap_or("-");
-        let sent = code == "active";
+        let sent = entry["active"] == true;
         let last = list(&entry["reasons"]).last();
         let found = list(at(entry, "/searched/found")).iter().map(|key| format!("primary key {} was found, the secondary keys decided against it; ", cell(key))).collect::<String>();
         let keys: Vec<String> = list(at(entry, "/searched/keys")).iter().map(cell).collect();
         let searched = if keys.is_empty() { String::new() } else { format!("searched for {}", keys.join(", ")) };
-        let detail = last.map(|r| cell(&r["detail"])).unwrap_or_default();
-        let title = entry["title"].as_str().filter(|title| !title.is_empty()).map_or_else(|| cell(&entry["id"]), |title| format!("{} ({})", escape(title), cell(&entry["id"])));
+        let told = list(&entry["reasons"]).iter().filter(|reason| !reason["detail"].is_null());
+        let detail: String = told.map(|reason| format!("<p>{}</p>", facts(reason))).collect();
+        let block = entry["block"].as_u64().map(|n| format!(", <a href=\"#b{n}\">block {n}</a>")).unwrap_or_default();
+        let title = title(entry);
         format!(
-            "<tr data-row=\"{}\"><td>{title}</td><td>{}</td><td class=\"{}\">{}</td><td class=\"wide\">{found}{searched}{detail}</td><td class=\"wide\">{}</td></tr>\n",
+            "<tr data-row=\"{}\"><td>{title}</td><td>{}</td><td class=\"{}\">{}{block}</td><td class=\"wide\">{found}{searched}{detail}</td><td class=\"wide\">{}</td></tr>\n",
             if sent { "sent" } else { "gone" },
             cell(&entry["book"]),
             if sent { "good" } else { "bad" },
