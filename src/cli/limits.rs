@@ -4,24 +4,36 @@
 use rustix::process::{Resource, getrlimit, setrlimit};
 
 use super::output::Io;
+use super::stop::Stop;
+use crate::diag::Code;
 
 /// The most memory, in MiB, if `TAPSTER_MEMORY` does not say it.
 const MEMORY: u64 = 4096;
 /// The most processor time, in seconds, if `TAPSTER_PROCESSOR` does not say it.
 const PROCESSOR: u64 = 600;
 
-/// Sets the limits. A verb that `runs_on` for as long as somebody asks has none of processor time.
+/// Sets the limits. A number that cannot be read is told, and nothing is run without the limit that was meant. A verb that `runs_on` for as long as somebody asks has none of processor time.
 #[cfg(unix)]
-pub(super) fn set(runs_on: bool, io: &Io<'_>) {
-    let number = |name: &str, usual| (io.env)(name).and_then(|text| text.to_str()?.parse().ok()).unwrap_or(usual);
-    lower(Resource::Data, number("TAPSTER_MEMORY", MEMORY).saturating_mul(1 << 20));
+pub(super) fn set(runs_on: bool, io: &Io<'_>) -> Result<(), Stop> {
+    let number = |name: &str, usual| match (io.env)(name).filter(|text| !text.is_empty()) {
+        None => Ok(usual),
+        Some(text) => text.to_str().and_then(|text| text.parse().ok()).ok_or_else(|| {
+            let message = format!("`{name}` is `{}`, which is no whole number", text.display());
+            Stop::could_not(Code::SceneField, message, "write a number of MiB, or of seconds, without a unit; 0 sets no limit")
+        }),
+    };
+    lower(Resource::Data, number("TAPSTER_MEMORY", MEMORY)?.saturating_mul(1 << 20));
+    let seconds = number("TAPSTER_PROCESSOR", PROCESSOR)?;
     if !runs_on {
-        lower(Resource::Cpu, number("TAPSTER_PROCESSOR", PROCESSOR));
+        lower(Resource::Cpu, seconds);
     }
+    Ok(())
 }
 
 #[cfg(not(unix))]
-pub(super) fn set(_: bool, _: &Io<'_>) {}
+pub(super) fn set(_: bool, _: &Io<'_>) -> Result<(), Stop> {
+    Ok(())
+}
 
 /// Lowers a limit, so that it can be raised again by programs that are started. 0 leaves it as it is.
 #[cfg(unix)]

@@ -81,7 +81,10 @@ fn run_on(args: Vec<OsString>, io: &mut Io<'_>, process: Option<Process>) -> Exi
         if process.to_terminal {
             show.paint_results();
         }
-        limits::set(cli.verb.runs_on(), show.io);
+        if let Err(stop) = limits::set(cli.verb.runs_on(), show.io) {
+            let exit = show.stop(stop);
+            return show.finish(exit);
+        }
         show.arguments = Some(process.arguments);
     }
     let exit = match cli.verb.run(Cli::command(), &mut show) {

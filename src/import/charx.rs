@@ -61,7 +61,13 @@ pub(super) fn read(name: &str, bytes: &[u8]) -> Result<Contents, Report> {
 
 /// The module beside a card. One that cannot be read is told, and the card is read without it.
 fn module(name: &str, archive: &mut Archive<'_>, member: &Member, report: &mut Report) -> Result<Option<Document>, Fault> {
-    let bytes = unpack(name, archive, member)?;
+    let bytes = match unpack(name, archive, member) {
+        Ok(bytes) => bytes,
+        Err(fault) => {
+            report.push(tolerated(*fault));
+            return Ok(None);
+        }
+    };
     let told = match super::risu::read_module(&format!("{MODULE} of {name}"), &bytes) {
         Ok(mut contents) => {
             contents.report.items().iter().for_each(|told| report.push(told.clone()));

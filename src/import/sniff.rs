@@ -76,6 +76,10 @@ fn is_text(name: &str, body: &[u8]) -> bool {
     if lower.ends_with(".json") || named_jsonl(name) {
         return false;
     }
+    // a file that is named as a text is JSON only if it can be read as that
+    if [".txt", ".md"].iter().any(|end| lower.ends_with(end)) && serde_json::from_slice::<serde::de::IgnoredAny>(body).is_err() {
+        return !is_jsonl(name, body);
+    }
     let (open, rest) = body.split_first().map_or((0, body), |(open, rest)| (*open, rest.trim_ascii_start()));
     let literal = ["true", "false", "null"].iter().any(|word| rest.starts_with(word.as_bytes()));
     match rest.first() {

@@ -8,6 +8,8 @@ use tempfile::{Builder, NamedTempFile};
 
 /// How the files begin that have not got their names yet: they are hidden, and left behind only by a process that was killed.
 pub(crate) const UNFINISHED: &str = ".tapster-";
+/// So many letters follow it.
+pub(crate) const LETTERS: usize = 6;
 
 /// Who may read a file that did not exist before. The permissions of one that did are kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -45,7 +47,7 @@ fn unnamed(path: &Path, bytes: &[u8], readers: Readers) -> Result<NamedTempFile>
     let folder = path.parent().ok_or(ErrorKind::InvalidFilename)?;
     let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
     let mut builder = Builder::new();
-    builder.prefix(UNFINISHED);
+    builder.prefix(UNFINISHED).rand_bytes(LETTERS);
     // until it is finished, a file that takes the place of another one is private
     #[cfg(unix)]
     if readers == Readers::Usual && there.is_none() {

@@ -17,7 +17,7 @@ impl FileLock {
     /// Takes the lock of this file; `None` if another process has it.
     ///
     /// # Errors
-    /// The file cannot be made, is a link, or the file system has no locks.
+    /// The file cannot be made, something else is in its place, or the file system has no locks.
     pub(in crate::cli) fn try_take(path: &Path) -> Result<Option<Self>> {
         Self::take_by(path, |file| match file.try_lock() {
             Ok(()) => Ok(true),
@@ -35,8 +35,9 @@ impl FileLock {
     }
 
     fn take_by(path: &Path, lock: impl Fn(&File) -> Result<bool>) -> Result<Option<Self>> {
-        if path.is_symlink() {
-            return Err(Error::other(format!("`{}` is a link", path.display())));
+        // a link leads elsewhere, and a pipe waits for ever
+        if path.symlink_metadata().is_ok_and(|about| !about.is_file()) {
+            return Err(Error::other(format!("`{}` is no file: remove it", path.display())));
         }
         for _ in 0..TRIES {
             let file = File::options().write(true).create(true).truncate(false).open(path)?;

@@ -16,6 +16,8 @@ pub use preset::write_preset;
 use serde_json::{Value as Json, json};
 
 use super::{Asset, Container, Contents, Document, Fault, container, failed, json as text, too_large};
+#[cfg(not(feature = "packed"))]
+use crate::diag::{Code, Diagnostic};
 use crate::diag::Report;
 use crate::model::Value;
 
@@ -106,7 +108,9 @@ pub(super) fn read_preset(name: &str, bytes: &[u8]) -> Result<Contents, Report> 
 /// Without the feature, a preset is recognised, and the error says what is missing.
 #[cfg(not(feature = "packed"))]
 pub(super) fn read_preset(name: &str, _bytes: &[u8]) -> Result<Contents, Report> {
-    Err(failed(container(name, "is an encrypted preset, which this build cannot read").help("build the library with the feature `packed`")))
+    let message = format!("`{name}` is an encrypted preset, which this program cannot read");
+    let help = "install it with `cargo install --path cli --features full`; in a library, it is the feature `packed`";
+    Err(failed(Diagnostic::error(Code::FeatureMissing, message).help(help)))
 }
 
 fn damaged(name: &str, why: &str) -> Fault {

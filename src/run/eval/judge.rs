@@ -97,10 +97,12 @@ impl Pattern {
         made.map_err(|e| format!("`matches` is no regular expression: {e}"))
     }
 
-    fn is_match(&self, text: &str) -> bool {
+    /// Whether it matches; `None` if the engine gives up.
+    fn is_match(&self, text: &str) -> Option<bool> {
         match self {
-            Self::Linear(regex) => regex.is_match(text),
-            Self::Backtracking(regex) => text.len() <= LONGEST_BACKTRACKED && regex.is_match(text).unwrap_or(false),
+            Self::Linear(regex) => Some(regex.is_match(text)),
+            Self::Backtracking(regex) if text.len() <= LONGEST_BACKTRACKED => regex.is_match(text).ok(),
+            Self::Backtracking(_) => None,
         }
     }
 }
@@ -176,7 +178,10 @@ impl Compiled {
         let check = &self.check;
         let holds = match check {
             Check { contains: Some(text), .. } => reply.text.contains(text.as_str()),
-            Check { matches: Some(_), .. } => self.pattern.as_ref().is_some_and(|p| p.is_match(reply.text)),
+            Check { matches: Some(_), .. } => match self.pattern.as_ref().and_then(|pattern| pattern.is_match(reply.text)) {
+                Some(matches) => matches,
+                None => return false,
+            },
             Check { json: Some(pointer), equals, .. } => {
                 let json: Option<Json> = serde_json::from_str(unfenced(reply.text)).ok();
                 let found = json.as_ref().and_then(|json| json.pointer(pointer));

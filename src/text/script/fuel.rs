@@ -45,7 +45,7 @@ struct State {
     draw: u64,
     /// The depth of calls at which variables were measured last.
     level: usize,
-    /// The largest value that the call was given: it may be as large.
+    /// All that the call was given: what it makes of it may be as large.
     given: Size,
     /// The script puts something into a place of a list, table or text: the interpreter writes a text anew for each letter.
     places: bool,
@@ -123,13 +123,12 @@ pub(super) fn register(engine: &mut Engine, limits: ScriptLimits) {
         ends.then_some(Dynamic::UNIT)
     });
     #[expect(deprecated, reason = "the interpreter calls it volatile; its version is fixed")]
-    engine.on_var(move |_, _, context| look(&context, &limits).map(|()| None));
+    engine.on_var(move |name, _, context| look(name, &context, &limits).map(|()| None));
 }
 
 /// One look at a variable. The interpreter may copy it, and checks no size where something is put into a place of it, so the
-/// variables are measured now and then, at looks that no script can foresee. A function that calls others is measured when it
-/// goes on, if they were.
-fn look(context: &EvalContext<'_, '_, '_, '_, '_, '_>, limits: &ScriptLimits) -> Outcome<()> {
+/// variables are measured now and then. A function that calls others is measured when it goes on, if they were.
+fn look(name: &str, context: &EvalContext<'_, '_, '_, '_, '_, '_>, limits: &ScriptLimits) -> Outcome<()> {
     let (mut state, level) = (STATE.get(), context.call_level());
     let is_due = state.looks == 0;
     if !is_due && level >= state.level {
@@ -145,16 +144,19 @@ fn look(context: &EvalContext<'_, '_, '_, '_, '_, '_>, limits: &ScriptLimits) ->
     }
     STATE.set(State { level, ..state });
     let (mut read, mut copied, mut made) = (0, 0, 0_usize);
-    for (.., value) in context.scope().iter_raw() {
+    for (of, _, value) in context.scope().iter_raw() {
         let size = Size::of(value)?;
         size.check(limits)?;
         read += size.parts() as u64;
         let rewritten = if state.places { (size.text as u64).saturating_mul(STEPS_PER_LETTER) } else { 0 };
-        copied = copied.max(size.steps().saturating_add(rewritten));
+        let copy = size.steps().saturating_add(rewritten);
+        // this look stands for the others; what is only there may be copied in one of them
+        copied = copied.max(if of == name { LOOKS.saturating_mul(copy) } else { copy });
         let parts = size.parts().saturating_sub(size.views + FREE_PARTS).saturating_mul(BYTES_PER_PART * 16);
         made = made.max(parts.saturating_add(size.text.saturating_sub(FREE_BYTES)));
     }
-    charge(read.saturating_add(LOOKS * copied), made)
+    charge(read.saturating_add(copied), 0)?;
+    work::hold(made).map_err(|_| terminated())
 }
 
 /// The size of a value, with everything inside of it.
@@ -210,13 +212,13 @@ impl Size {
         Ok(())
     }
 
-    /// The largest of everything of both.
-    fn or(self, other: Self) -> Self {
+    /// The sum of both.
+    fn and(self, other: Self) -> Self {
         Self {
-            lists: self.lists.max(other.lists),
-            fields: self.fields.max(other.fields),
-            text: self.text.max(other.text),
-            views: self.views.max(other.views),
+            lists: self.lists.saturating_add(other.lists),
+            fields: self.fields.saturating_add(other.fields),
+            text: self.text.saturating_add(other.text),
+            views: self.views.saturating_add(other.views),
         }
     }
 
@@ -253,13 +255,13 @@ impl Size {
 /// Notes and pays for a value that a script is given as a whole.
 pub(super) fn hand(value: &Dynamic) -> Outcome<()> {
     let size = Size::of(value)?;
-    change(|state| state.given = state.given.or(size));
+    change(|state| state.given = state.given.and(size));
     charge(size.steps(), size.bytes())
 }
 
 /// Notes and pays for a list of so many parts that a script is given.
 pub(super) fn note_list(length: usize) -> Outcome<()> {
-    change(|state| state.given.lists = state.given.lists.max(length));
+    change(|state| state.given.lists = state.given.lists.saturating_add(length));
     charge(length as u64, length.saturating_mul(4 * BYTES_PER_PART))
 }
 

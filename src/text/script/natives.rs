@@ -94,9 +94,8 @@ pub(super) fn register(engine: &mut Engine, limits: ScriptLimits) {
         let (name, run) = (native.name.as_str(), native.run.clone());
         engine.register_raw_fn(name, &native.types, move |context: NativeCallContext<'_>, args: &mut [&mut Dynamic]| {
             weigh(&native.name, args, &limits)?;
-            if !run.is_pure() && args.first().is_some_and(|first| first.is_read_only()) {
-                let at = context.call_position();
-                return Err(EvalAltResult::ErrorNonPureMethodCallOnConstant(native.name.clone(), at).into());
+            if !run.is_pure() {
+                refuse_constant(&native.name, &context, args)?;
             }
             let result = if run.is_method() { call(&run, context, args) } else { call_with_copy(&run, context, args) };
             let result = result.map_err(|error| if is_race(&error) { raced() } else { error })?;
@@ -113,8 +112,24 @@ pub(super) fn register(engine: &mut Engine, limits: ScriptLimits) {
             Ok(result)
         });
     }
-    engine.register_fn("pad", move |text: &mut ImmutableString, length: INT, with: ImmutableString| pad(text, length, &with, &limits));
-    engine.register_fn("pad", move |text: &mut ImmutableString, length: INT, with: char| pad(text, length, &with.to_string(), &limits));
+    for with in [TypeId::of::<ImmutableString>(), TypeId::of::<char>()] {
+        engine.register_raw_fn("pad", [TypeId::of::<ImmutableString>(), TypeId::of::<INT>(), with], move |context, args| {
+            refuse_constant("pad", &context, args)?;
+            let (length, with) = (args.get(1).and_then(|n| n.as_int().ok()), args.get(2).map(ToString::to_string));
+            match args.first_mut().and_then(|text| text.write_lock::<ImmutableString>()) {
+                Some(mut text) => pad(&mut text, length.unwrap_or_default(), &with.unwrap_or_default(), &limits),
+                None => Ok(()),
+            }
+        });
+    }
+}
+
+/// Refuses a function that would change a constant.
+pub(super) fn refuse_constant(name: &str, context: &NativeCallContext<'_>, args: &[&mut Dynamic]) -> Outcome<()> {
+    if args.first().is_some_and(|first| first.is_read_only()) {
+        return Err(EvalAltResult::ErrorNonPureMethodCallOnConstant(name.to_owned(), context.call_position()).into());
+    }
+    Ok(())
 }
 
 /// Pays for what a function is given, and refuses what it would make far too large.

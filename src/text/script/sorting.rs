@@ -6,6 +6,7 @@ use std::any::TypeId;
 use rhai::{Array, Dynamic, Engine, EvalAltResult, FnPtr, ImmutableString, NativeCallContext};
 
 use super::fuel::{Outcome, Size, charge};
+use super::natives::refuse_constant;
 
 /// Registers `sort`, for closures and for functions by their names, and `order`, which makes a list.
 pub(super) fn register(engine: &mut Engine) {
@@ -22,6 +23,7 @@ pub(super) fn register(engine: &mut Engine) {
     for by in [TypeId::of::<FnPtr>(), TypeId::of::<ImmutableString>()] {
         for name in ["sort", "sort_by"] {
             engine.register_raw_fn(name, [TypeId::of::<Array>(), by], move |ctx, args| {
+                refuse_constant(name, &ctx, args)?;
                 let by = called(args.get(1))?;
                 // the list is not locked while the function runs, which may read it
                 let taken = args.first_mut().and_then(|list| list.write_lock::<Array>().map(|mut list| std::mem::take(&mut *list)));

@@ -242,6 +242,7 @@ pub(super) fn register(engine: &mut Engine) {
     engine.register_fn("to_json", |view: &mut View| view.text());
     // the interpreter's own function knows no views
     engine.register_fn("to_json", |table: &mut rhai::Map| -> Outcome<String> {
+        hand(&Dynamic::from_map(table.clone()))?;
         Ok(Value::map(fields_of(Dynamic::from_map(table.clone()))?).to_json().to_string())
     });
     engine.register_fn("to_string", |view: &mut View| view.text());

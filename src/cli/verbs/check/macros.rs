@@ -9,8 +9,8 @@ use crate::pack::Ruleset;
 
 /// The most macros that are told.
 const MOST: usize = 50;
-/// Parts of keys whose texts are no prompts: what was said, what programs keep, and texts of other languages.
-const OTHERS: [&str; 8] = ["history", "input", "vars", "state", "stored", "regex", "script", "story"];
+/// Words of keys whose texts are no prompts: what was said, what programs keep, and texts of other languages.
+const OTHERS: [&str; 9] = ["history", "input", "vars", "state", "stored", "regex", "script", "scripts", "story"];
 /// Words that are no macros of their own and yet stand in braces.
 const WORDS: [&str; 3] = ["original", "if", "else"];
 
@@ -62,7 +62,7 @@ fn collect(data: &Value, visit: &mut dyn FnMut(&str, &str, &str)) {
             Value::Text(text) => tags(text, &mut |tag, name| visit(&path, tag, name)),
             Value::List(list) => open.extend(list.iter().enumerate().rev().map(|(n, value)| (below(&n.to_string()), value))),
             Value::Map(map) => {
-                let is_prompt = |key: &str| !OTHERS.iter().any(|other| key.to_lowercase().contains(other));
+                let is_prompt = |key: &str| !key.to_lowercase().split('_').any(|word| OTHERS.contains(&word));
                 open.extend(map.iter().rev().filter(|(key, _)| is_prompt(key)).map(|(key, value)| (below(key), value)));
             }
             _ => {}
@@ -94,14 +94,19 @@ pub(super) fn unstable(rules: &Ruleset, scene: &Scene, plan: &Plan) -> Report {
     let Ok(again) = crate::build(rules, &other) else { return Report::default() };
     let macros = again.trace.iter().flat_map(|trace| &trace.macros);
     let sent: Vec<_> = plan.blocks.iter().filter(|block| block.enabled()).collect();
+    let others: Vec<_> = again.blocks.iter().filter(|block| block.enabled()).collect();
+    // a text that is the same in both requests may hold what a macro gave, and is not its place
+    let differs = |n: usize, text: &str| others.get(n).is_none_or(|other| other.text("text") != text);
     let mut told: BTreeSet<&str> = BTreeSet::new();
     let mut report = Report::default();
     for (one, other) in trace.macros.iter().zip(macros) {
         let Some(result) = one.result.as_deref().filter(|result| !result.is_empty() && one.name == other.name) else { continue };
-        if other.result.as_deref() == Some(result) || told.len() >= MOST {
+        if other.result.as_deref() == Some(result) || told.len() >= MOST || told.contains(&*one.name) {
             continue;
         }
-        let holder = sent.iter().position(|block| block.text("text").contains(result)).filter(|place| place + 1 < sent.len());
+        let mut places = sent.iter().map(|block| block.text("text")).enumerate();
+        let holder = places.find(|(n, text)| text.contains(result) && differs(*n, text)).map(|(n, _)| n);
+        let holder = holder.filter(|place| place + 1 < sent.len());
         let Some((place, block)) = holder.and_then(|place| Some((place, sent.get(place)?))) else { continue };
         if told.insert(&one.name) {
             let message = format!(

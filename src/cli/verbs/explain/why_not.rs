@@ -176,11 +176,14 @@ impl Asked<'_> {
         };
         let is_plain = |key: &&String| !key.is_empty() && !key.starts_with('/') && key.chars().count() <= 60;
         let (first, more) = (list("keys"), list("secondary_keys"));
-        let Some(newest) = self.scene.data.get("history").and_then(Value::as_list).map(<[Value]>::len).and_then(|n| n.checked_sub(1))
-        else {
-            return;
+        let name = |name: &str| Step::Name(name.to_owned());
+        let history = self.scene.data.get("history").and_then(Value::as_list).unwrap_or_default();
+        // the typed message is not part of the chat yet
+        let steps = match history.len().checked_sub(1) {
+            _ if self.scene.data.get("input").is_some_and(|input| !input.is_empty()) => vec![name("input")],
+            Some(newest) => vec![name("history"), Step::Index(newest), name("text")],
+            None => return,
         };
-        let steps = vec![Step::Name("history".to_owned()), Step::Index(newest), Step::Name("text".to_owned())];
         let mut say = |words: &str| {
             trials.attempt(&format!("the newest message holds {words:?}"), None, &[(steps.clone(), Edit::Append(words.to_owned()))])
         };

@@ -76,7 +76,7 @@ impl Serve {
                 Some(complaint) => format!("{}\n", refusal(Json::Null, complaint)),
                 // a run inside of another program has no process that it could start again
                 None if self.worker || show.arguments.is_none() => format!("{}\n", answer(&line, &mut ready, &folders, show)),
-                None => self.watch(&line.into(), &mut watched, show)?,
+                None => self.watch(&line.into(), &mut watched, show),
             };
             show.result(&text);
             show.flush();
@@ -88,18 +88,16 @@ impl Serve {
     }
 
     /// The answer of a process that is ended at the deadline.
-    fn watch(&self, line: &Arc<[u8]>, watched: &mut Option<Worker>, show: &Show<'_, '_>) -> Result<String, Stop> {
-        let mut worker = match watched.take() {
-            Some(worker) => worker,
-            None => Worker::start(show)?,
-        };
-        Ok(match worker.ask(line, Duration::from_secs_f64(self.deadline)) {
-            Ok(answer) => {
+    fn watch(&self, line: &Arc<[u8]>, watched: &mut Option<Worker>, show: &Show<'_, '_>) -> String {
+        let started = watched.take().map_or_else(|| Worker::start(show), Ok);
+        let answered = started.and_then(|mut worker| Ok((worker.ask(line, Duration::from_secs_f64(self.deadline))?, worker)));
+        match answered {
+            Ok((answer, worker)) => {
                 *watched = Some(worker);
                 String::from_utf8_lossy(&answer).into_owned()
             }
             Err(complaint) => format!("{}\n", refusal(id_of(line), *complaint)),
-        })
+        }
     }
 }
 

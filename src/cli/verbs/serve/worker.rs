@@ -8,7 +8,6 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::Duration;
 
 use crate::cli::output::Show;
-use crate::cli::stop::Stop;
 use crate::diag::{Code, Diagnostic};
 
 /// The hidden flag of the process that answers.
@@ -23,9 +22,10 @@ pub(super) struct Worker {
 
 impl Worker {
     /// Starts the program again, with the same arguments.
-    pub(super) fn start(show: &Show<'_, '_>) -> Result<Self, Stop> {
+    pub(super) fn start(show: &Show<'_, '_>) -> Result<Self, Box<Diagnostic>> {
         let failed = |why: &dyn std::fmt::Display| {
-            Stop::could_not(Code::FileMissing, format!("the process that answers cannot be started: {why}"), "start `tapster serve` again")
+            let message = format!("the process that answers cannot be started: {why}");
+            Box::new(Diagnostic::error(Code::FileMissing, message).help("start `tapster serve` again"))
         };
         let program = std::env::current_exe().map_err(|error| failed(&error))?;
         let arguments = show.arguments.iter().flatten().skip(1);

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::diag::{Code, Diagnostic, DiagnosticCode};
 use crate::share::lock::{self, MAX_LOCK};
-use crate::store::disk::{self, Readers, UNFINISHED};
+use crate::store::disk::{self, LETTERS, Readers, UNFINISHED};
 
 use crate::cli::inputs::files::no_link;
 use crate::cli::inputs::lock::FileLock;
@@ -161,8 +161,10 @@ impl Journal {
     /// The journal of a change that was not finished.
     fn read(stage: &Path) -> Result<Option<Self>, Stop> {
         let file = stage.join(JOURNAL);
-        // a link in the place of the folder is not ours
-        if stage.is_symlink() || !exists(&file) {
+        // we make folders and a file: a link in the place of one is a stranger's, and would lead elsewhere
+        let folders = [stage.to_owned(), stage.join("new"), stage.join("old")];
+        let ours = folders.iter().all(|folder| folder.symlink_metadata().is_ok_and(|about| about.is_dir()));
+        if !ours || !file.symlink_metadata().is_ok_and(|about| about.is_file()) {
             return Ok(None);
         }
         let journal: Option<Self> = serde_json::from_slice(&bounded(&file, 4 * MAX_LOCK)?).ok();
@@ -195,6 +197,10 @@ impl Journal {
         }
         for name in self.put.iter().filter(|name| exists(&new.join(name))) {
             shift(&folder.join(name), &old.join(name))?;
+            // somebody has put it back by hand
+            if exists(&folder.join(name)) {
+                shift(&folder.join(name), &stage.join(format!("put-back-{name}")))?;
+            }
             std::fs::rename(new.join(name), folder.join(name))?;
         }
         let file = folder.join(lock::FILE);
@@ -220,13 +226,23 @@ fn settle(folder: &Path) -> Result<(), Stop> {
         journal.finish(folder, &stage).map_err(|error| failed(folder, &error))?;
     }
     for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
-        if entry.file_name().to_string_lossy().starts_with(UNFINISHED) {
-            let is_folder = entry.file_type().is_ok_and(|kind| kind.is_dir());
-            // what cannot be removed is hidden, and no pack is read from it
-            let _ = if is_folder { std::fs::remove_dir_all(entry.path()) } else { std::fs::remove_file(entry.path()) };
-        }
+        let name = entry.file_name();
+        let is_folder = entry.file_type().is_ok_and(|kind| kind.is_dir());
+        // what cannot be removed is hidden, and no pack is read from it
+        let _ = match name == STAGE {
+            true if is_folder => std::fs::remove_dir_all(entry.path()),
+            true => std::fs::remove_file(entry.path()),
+            false if !is_folder && is_unfinished(&name) => std::fs::remove_file(entry.path()),
+            false => Ok(()),
+        };
     }
     Ok(())
+}
+
+/// Whether a file has such a name as unfinished ones get.
+fn is_unfinished(name: &OsStr) -> bool {
+    let name = name.to_string_lossy();
+    name.strip_prefix(UNFINISHED).is_some_and(|rest| rest.len() == LETTERS && rest.bytes().all(|b| b.is_ascii_alphanumeric()))
 }
 
 /// Moves an entry, unless it is not there or has been moved before.
