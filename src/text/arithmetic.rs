@@ -12,7 +12,6 @@ use super::Limits;
 use super::function::{Args, Function, Refusal, of};
 use super::js::leading_number;
 use super::js_number::power;
-use super::work;
 use super::written::Shown as _;
 use crate::model::{Value, value::number_text};
 
@@ -26,11 +25,6 @@ pub(super) const ARITHMETIC: Function = Function {
     args: &[("of", true), ("names", false)],
     run,
 };
-
-/// What computing a byte of a line takes, in steps of the work of a call.
-const STEPS_PER_BYTE: u64 = 60;
-/// What looking for the names behind one mark takes for a byte.
-const STEPS_PER_NAMED_BYTE: u64 = 2;
 
 /// Operators of two characters, each with the one that the grammar knows.
 const SHORT: [(&str, &str); 6] = [("&&", "&"), ("||", "|"), ("<=", "≤"), (">=", "≥"), ("==", "="), ("!=", "≠")];
@@ -79,12 +73,10 @@ fn checked(text: &str) -> Result<(), String> {
 fn line(text: &str, names: &Value) -> Result<Option<f64>, String> {
     let mut text = text.to_owned();
     for (mark, table) in names.as_map().into_iter().flatten() {
-        work::spend((text.len() as u64).saturating_mul(STEPS_PER_NAMED_BYTE))?;
         text = named(&text, mark, table);
         // a number may be longer than its name, and hold what marks another one
         checked(&text)?;
     }
-    work::spend((text.len() as u64).saturating_mul(STEPS_PER_BYTE))?;
     for (long, short) in SHORT {
         text = text.replace(long, short);
     }
