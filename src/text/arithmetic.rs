@@ -12,6 +12,7 @@ use super::Limits;
 use super::function::{Args, Function, Refusal, of};
 use super::js::leading_number;
 use super::js_number::power;
+use super::work;
 use super::written::Shown as _;
 use crate::model::{Value, value::number_text};
 
@@ -25,6 +26,9 @@ pub(super) const ARITHMETIC: Function = Function {
     args: &[("of", true), ("names", false)],
     run,
 };
+
+/// What computing a byte of a line takes, in steps: it is read by a grammar.
+const STEPS_PER_BYTE: u64 = 60;
 
 /// Operators of two characters, each with the one that the grammar knows.
 const SHORT: [(&str, &str); 6] = [("&&", "&"), ("||", "|"), ("<=", "≤"), (">=", "≥"), ("==", "="), ("!=", "≠")];
@@ -76,7 +80,9 @@ fn line(text: &str, names: &Value) -> Result<Option<f64>, String> {
         text = named(&text, mark, table);
         // a number may be longer than its name, and hold what marks another one
         checked(&text)?;
+        work::spend(text.len() as u64)?;
     }
+    work::spend((text.len() as u64).saturating_mul(STEPS_PER_BYTE))?;
     for (long, short) in SHORT {
         text = text.replace(long, short);
     }

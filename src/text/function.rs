@@ -80,14 +80,19 @@ impl Function {
         let _door = Door::unless_open();
         self.pay(args).map_err(String::from)?;
         let made = (self.run)(args)?;
-        work::make(size(&made)).and_then(|()| work::check()).map_err(String::from)?;
+        let paid = if LOOKS_AT_ELEMENTS.contains(&self.name) { work::make(size(&made)) } else { written::made(&made) };
+        paid.and_then(|()| work::check()).map_err(String::from)?;
         Ok(made)
     }
 
     fn pay(&self, args: &Args) -> Result<(), Exceeded> {
         work::spend(STEPS_PER_CALL)?;
         let whole = !LOOKS_AT_ELEMENTS.contains(&self.name);
-        args.values().try_for_each(|value| if whole { written::copied(value) } else { work::read(size(value)) })
+        args.values().try_for_each(|value| match value {
+            Value::Text(text) => work::spend(text.len() as u64 / BYTES_PER_STEP),
+            _ if whole => written::copied(value),
+            _ => work::read(size(value)),
+        })
     }
 }
 
@@ -98,6 +103,8 @@ const LOOKS_AT_ELEMENTS: &[&str] = &[
 
 /// The work of a call, besides that for its texts and lists.
 const STEPS_PER_CALL: u64 = 8;
+/// Bytes of a text that a function works through in a step: some hash it several times, or shift each unit.
+const BYTES_PER_STEP: u64 = 4;
 /// The bytes of new elements that are made before they are paid.
 const BATCH: usize = 1 << 16;
 

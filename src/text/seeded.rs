@@ -11,6 +11,9 @@ const MOST_SKIPPED: i64 = 100_000;
 /// The longest word whose hash stays a whole number below 2^53: each unit adds less than 2^32, four times over.
 const MOST_EXACT_BYTES: usize = 1 << 18;
 
+/// What the four hashes of a byte take, in steps.
+const STEPS_PER_BYTE: u64 = 16;
+
 /// The state of sfc32: three numbers that are mixed, and a counter.
 #[derive(Debug, Clone)]
 pub struct Sfc32 {
@@ -25,6 +28,8 @@ impl Sfc32 {
     /// is one of the seeds.
     #[must_use]
     pub fn new(word: &str, start: f64) -> Self {
+        // if too little work is left, nothing is hashed, and the next step fails
+        let word = if work::spend((word.len() as u64).saturating_mul(STEPS_PER_BYTE)).is_ok() { word } else { "" };
         // the hash itself is a number without a bound; only the shift works on 32 bits
         if let Some(mut hash) = exact(start).filter(|_| word.len() <= MOST_EXACT_BYTES) {
             let mut seed = || {

@@ -70,6 +70,21 @@ pub(crate) fn copied(value: &Value) -> Result<(), Exceeded> {
     }
 }
 
+/// Pays for a value that was made as a whole.
+///
+/// # Errors
+/// As [`read`], or so many bytes cannot be made any more.
+pub(crate) fn made(value: &Value) -> Result<(), Exceeded> {
+    match value {
+        Value::List(_) | Value::Map(_) => {
+            let Written { values, bytes } = read(value)?;
+            work::make(values.saturating_mul(BYTES_PER_VALUE).saturating_add(bytes))
+        }
+        Value::Text(text) => work::make(text.len()),
+        _ => Ok(()),
+    }
+}
+
 /// Whether two values are equal; what is compared is paid.
 ///
 /// # Errors
