@@ -21,7 +21,9 @@ impl Default for WorkLimits {
 
 impl WorkLimits {
     /// The share of both bounds that each part of the given data adds: a text, a number, a list, a table.
-    pub(crate) const PER_PART: u64 = 800_000;
+    const PER_PART: u64 = 800_000;
+    /// The parts that are counted: more add nothing.
+    pub(crate) const MOST_PARTS: usize = 800_000;
 
     /// What data of so many parts adds to the bounds, at most as much again: a long chat or a large book takes more work
     /// than a short one, but a stranger's file must not set its own bounds.
@@ -43,5 +45,11 @@ impl WorkLimits {
     #[must_use]
     pub fn at_most(self, other: Self) -> Self {
         Self { steps: self.steps.min(other.steps), bytes: self.bytes.min(other.bytes) }
+    }
+
+    /// What is left of both after so much was spent.
+    #[must_use]
+    pub(crate) fn without(self, spent: Self) -> Self {
+        Self { steps: self.steps.saturating_sub(spent.steps), bytes: self.bytes.saturating_sub(spent.bytes) }
     }
 }

@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use crate::model::{Item, Map, RuleRef, Value, item::core};
+use crate::model::{Item, Map, RuleRef, Value, item::core, memory};
 use crate::text::written::{self, Shown as _};
 use crate::text::{functions, js, work};
 
@@ -317,7 +317,7 @@ impl Expr {
                 Value::list(list.iter().map(|e| e.eval(env)).collect::<Result<_, _>>()?)
             }
             Expr::Table(table) => {
-                work::make_table(table.len())?;
+                work::make(memory::table(table.len()))?;
                 let mut map = Map::default();
                 for (key, e) in table {
                     map.insert(key.clone(), e.eval(env)?);

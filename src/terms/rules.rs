@@ -9,7 +9,7 @@ use indexmap::IndexMap;
 use rustc_hash::FxHashMap;
 
 use crate::diag::Span;
-use crate::model::{Fields, Map, Value, WorkLimits};
+use crate::model::{Fields, Map, Value, WorkLimits, memory};
 use crate::text::script::ScriptLimits;
 use crate::text::tokens::{Counter, Estimator};
 use crate::text::work;
@@ -240,7 +240,7 @@ impl Rules {
 
 impl Form {
     fn of_item(&self, env: &Env<'_>) -> Result<Value, Fault> {
-        work::make_table(self.keys.len()).map_err(|e| Fault::bound(e.to_string()))?;
+        work::make(memory::table(self.keys.len())).map_err(|e| Fault::bound(e.to_string()))?;
         let mut out = Map::default();
         for (key, value) in &self.keys {
             let (value, given) = if self.given.contains(key) {

@@ -27,10 +27,8 @@ pub(super) const ARITHMETIC: Function = Function {
     run,
 };
 
-/// What computing a byte of a line takes, in steps of the work of a call.
+/// What computing a byte of a line takes, in steps: it is read by a grammar.
 const STEPS_PER_BYTE: u64 = 60;
-/// What looking for the names behind one mark takes for a byte.
-const STEPS_PER_NAMED_BYTE: u64 = 2;
 
 /// Operators of two characters, each with the one that the grammar knows.
 const SHORT: [(&str, &str); 6] = [("&&", "&"), ("||", "|"), ("<=", "≤"), (">=", "≥"), ("==", "="), ("!=", "≠")];
@@ -79,10 +77,10 @@ fn checked(text: &str) -> Result<(), String> {
 fn line(text: &str, names: &Value) -> Result<Option<f64>, String> {
     let mut text = text.to_owned();
     for (mark, table) in names.as_map().into_iter().flatten() {
-        work::spend((text.len() as u64).saturating_mul(STEPS_PER_NAMED_BYTE))?;
         text = named(&text, mark, table);
         // a number may be longer than its name, and hold what marks another one
         checked(&text)?;
+        work::spend(text.len() as u64)?;
     }
     work::spend((text.len() as u64).saturating_mul(STEPS_PER_BYTE))?;
     for (long, short) in SHORT {

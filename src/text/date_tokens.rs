@@ -8,10 +8,6 @@ use crate::model::Value;
 
 /// The most tokens of one call.
 const MOST_TOKENS: usize = 100;
-/// How many times as long as reading a text the search for a token takes.
-const TIMES_READ: usize = 4;
-/// What finding and replacing one place of a token takes, in steps of the work of a call.
-const STEPS_PER_TOKEN: u64 = 6;
 
 pub(super) const DATE_TOKENS: Function = Function {
     name: "date_tokens",
@@ -31,22 +27,19 @@ fn date_tokens(args: &Args) -> Result<Value, Refusal> {
     for token in tokens {
         let cell = |name: &str| token.get(name).map(Value::to_text).unwrap_or_default();
         let (from, format) = (cell("from"), cell("format"));
-        work::read(text.len().saturating_mul(TIMES_READ))?;
+        work::read(text.len())?;
         let found = if from.is_empty() { 0 } else { text.matches(from.as_ref()).count() };
         if found == 0 {
             continue;
         }
         let mut shown = at.format(&format, Calendar::default());
-        // beyond the bound, only the start of it has been made
-        work::check()?;
         if let Some(modulo) = token.get("modulo").and_then(Value::as_i64).filter(|modulo| *modulo > 0) {
             let number = shown.parse::<i64>().map_err(|_| format!("`{format}` gives no number of which there is a remainder"))?;
             shown = format!("{:0width$}", number % modulo, width = shown.len());
         }
         let longest = found.saturating_mul(shown.len()).saturating_add(text.len());
         bounded(longest)?;
-        work::spend((found as u64).saturating_mul(STEPS_PER_TOKEN))?;
-        work::hold(longest)?;
+        work::make(longest)?;
         text = text.replace(from.as_ref(), &shown);
     }
     Ok(Value::text(text))

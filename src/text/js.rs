@@ -43,20 +43,9 @@ pub fn length(text: &str) -> usize {
     if text.is_ascii() { text.len() } else { text.chars().map(char::len_utf16).sum() }
 }
 
-/// What reading one value of a JSON text takes, in steps of the work of a call.
-const STEPS_PER_VALUE: u64 = 4;
-/// The longest text whose number is read within the step that asks for it.
-const UNPAID: usize = 256;
-/// What reading the digits of a longer one takes, compared with reading its bytes.
-const TIMES_READ: usize = 4;
-
-/// `Number(text)`; NaN if the text is not a number. A long text is paid; if that exceeds the work of the call, it is no number,
-/// and every later step of work fails.
+/// `Number(text)`; NaN if the text is not a number.
 #[must_use]
 pub fn number(text: &str) -> f64 {
-    if text.len() > UNPAID && work::read(text.len().saturating_mul(TIMES_READ)).is_err() {
-        return f64::NAN;
-    }
     let text = trim(text);
     let radix = match text.get(..2) {
         Some("0x" | "0X") => 16,
@@ -191,17 +180,10 @@ pub(super) fn kept_json(text: &str) -> Result<Option<Value>, Exceeded> {
 /// which there are no more than the work of the call has left, are not.
 fn read_json(text: &str) -> Result<Option<(Value, usize)>, Exceeded> {
     work::read(text.len())?;
-    let mut most = work::bytes_left();
+    let most = work::bytes_left();
     let mut reader = JsonReader::new(most);
-    let mut value = reader.read(text);
-    if reader.is_full() {
-        // the data of the call may add to the bytes; otherwise this fails
-        work::hold(most.saturating_add(1))?;
-        most = work::bytes_left();
-        reader = JsonReader::new(most);
-        value = reader.read(text);
-    }
-    work::spend(reader.values().saturating_mul(STEPS_PER_VALUE))?;
+    let value = reader.read(text);
+    work::spend(reader.values())?;
     if reader.is_full() {
         work::make(most.saturating_add(1))?;
     }

@@ -21,7 +21,7 @@ use rhai::{AST, Dynamic, Engine, OptimizationLevel, Position, Scope};
 
 pub use crate::model::rights::Rights;
 use crate::model::{Map, Value};
-use crate::text::work::{self, Door};
+use crate::text::work::Door;
 use calls::{Found, LEVELS, compiled};
 pub use error::{ScriptError, ScriptPlace};
 use fuel::{Outcome, Running, Size};
@@ -346,7 +346,6 @@ impl Script {
     /// As [`Script::eval`], and a function that does not exist with so many arguments.
     pub fn call_with(&self, function: &str, args: &[Argument]) -> Result<Value, ScriptError> {
         let _door = Door::join();
-        let _piece = work::piece("script function", function);
         let _running = self.running();
         let given = args.iter().map(|argument| argument.dynamic(self.rights.as_ref())).collect::<Outcome<Vec<_>>>();
         let result = given.and_then(|mut given| self.found.call(&self.scripts.engine, &self.ast, function, &mut given));

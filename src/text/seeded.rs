@@ -10,10 +10,9 @@ use crate::model::Value;
 const MOST_SKIPPED: i64 = 100_000;
 /// The longest word whose hash stays a whole number below 2^53: each unit adds less than 2^32, four times over.
 const MOST_EXACT_BYTES: usize = 1 << 18;
-/// What the four hashes of a byte take, in steps of the work of a call.
+
+/// What the four hashes of a byte take, in steps.
 const STEPS_PER_BYTE: u64 = 16;
-/// How many numbers a step computes.
-const NUMBERS_PER_STEP: u64 = 3;
 
 /// The state of sfc32: three numbers that are mixed, and a counter.
 #[derive(Debug, Clone)]
@@ -82,7 +81,7 @@ impl Numbers {
     pub fn after(&mut self, count: i64) -> f64 {
         let place = self.place(count);
         let more = (place + 1).saturating_sub(self.known.len()) as u64;
-        if more > 0 && work::spend(more / NUMBERS_PER_STEP).is_err() {
+        if more > 0 && work::spend(more).is_err() {
             return 0.0;
         }
         while self.known.len() <= place {
@@ -95,7 +94,7 @@ impl Numbers {
     /// The same where no other number is wanted.
     fn only(mut self, count: i64) -> Result<f64, Exceeded> {
         let place = self.place(count);
-        work::spend(place as u64 / NUMBERS_PER_STEP)?;
+        work::spend(place as u64)?;
         for _ in 0..place {
             self.generator.next();
         }

@@ -11,12 +11,8 @@ use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 use super::function::{Args, Function, Refusal, of};
 use super::halves;
 use super::js_number::{number, number_of, whole};
-use super::work;
 use super::written::Shown as _;
 use crate::model::Value;
-
-/// How many times as long as reading a text counting its units takes.
-const TIMES_READ: usize = 10;
 
 /// Texts of which parts may be missing at the end.
 const LENIENT: GeneralPurpose = GeneralPurpose::new(
@@ -57,8 +53,6 @@ pub(super) const CODE_UNIT: Function = Function {
         let at = given(args, "at").map_or(0, |at| whole(number(at)));
         let text = present(args)?;
         let at = usize::try_from(at).ok();
-        // the units in front of it are counted one by one
-        work::read(at.unwrap_or(0).min(text.len()).saturating_mul(TIMES_READ))?;
         let unit = at.and_then(|at| text.chars().flat_map(halves::units).nth(at));
         Ok(unit.map_or(Value::Num(f64::NAN), |unit| Value::Int(unit.into())))
     },

@@ -45,14 +45,10 @@ pub(crate) fn json(value: &Value) -> Result<String, Exceeded> {
 /// # Errors
 /// It nests too deeply, or the work of the call is spent.
 pub(crate) fn read(value: &Value) -> Result<Written, Exceeded> {
-    let most = || Written { values: usize::try_from(work::steps_left()).unwrap_or(usize::MAX), bytes: usize::MAX };
-    let written = value.written(DEEPEST, most()).or_else(|excess| match excess {
-        Excess::Values => {
-            // the data of the call may add to the steps; otherwise this fails
-            work::spend(most().values as u64 + 1)?;
-            value.written(DEEPEST, most()).map_err(|_| work::too_large())
-        }
-        Excess::Depth | Excess::Bytes => Err(work::too_large()),
+    let most = Written { values: work::steps_left(), bytes: usize::MAX };
+    let written = value.written(DEEPEST, most).map_err(|excess| match excess {
+        Excess::Values => work::spend(u64::MAX).err().unwrap_or_else(work::too_large),
+        Excess::Depth | Excess::Bytes => work::too_large(),
     })?;
     work::spend(written.values as u64)?;
     work::read(written.bytes)?;
@@ -70,6 +66,21 @@ pub(crate) fn copied(value: &Value) -> Result<(), Exceeded> {
             work::hold(values.saturating_mul(BYTES_PER_VALUE).saturating_add(bytes))
         }
         Value::Text(text) => work::read(text.len()),
+        _ => Ok(()),
+    }
+}
+
+/// Pays for a value that was made as a whole.
+///
+/// # Errors
+/// As [`read`], or so many bytes cannot be made any more.
+pub(crate) fn made(value: &Value) -> Result<(), Exceeded> {
+    match value {
+        Value::List(_) | Value::Map(_) => {
+            let Written { values, bytes } = read(value)?;
+            work::make(values.saturating_mul(BYTES_PER_VALUE).saturating_add(bytes))
+        }
+        Value::Text(text) => work::make(text.len()),
         _ => Ok(()),
     }
 }

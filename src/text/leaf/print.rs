@@ -13,10 +13,6 @@ const DEEPEST: usize = MAX_DEPTH * 2;
 /// The number of bytes that are compared per step, and the number of table keys that are sorted per step.
 const BYTES_A_STEP: usize = 64;
 const KEYS_A_STEP: usize = 8;
-/// What a value in a list or a table that is printed takes, and a name of a table, in steps of the work of a call.
-const STEPS_PER_VALUE: u64 = 4;
-/// The number of bytes of a text or a name that are put into quotation marks per step.
-const QUOTED_A_STEP: usize = 16;
 /// Whole numbers beyond this are not exact in JavaScript.
 const EXACT: u64 = 1 << 53;
 
@@ -99,7 +95,7 @@ impl Compare<'_> {
 
 /// Pays for so many values that are printed.
 fn paid(values: usize) -> Result<(), TooLong> {
-    work::spend((values as u64).saturating_mul(STEPS_PER_VALUE)).map_err(|_| TooLong::Work)
+    work::spend(values as u64).map_err(|_| TooLong::Work)
 }
 
 /// A text of bounded length.
@@ -172,7 +168,7 @@ impl Bounded {
         if text.len() > self.most.saturating_sub(self.text.len()) {
             return Err(TooLong::Text(self.most));
         }
-        work::spend((text.len() / QUOTED_A_STEP) as u64).map_err(|_| TooLong::Work)?;
+        work::read(text.len()).map_err(|_| TooLong::Work)?;
         self.push(&serde_json::Value::from(text).to_string())
     }
 }

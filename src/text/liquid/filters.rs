@@ -12,11 +12,6 @@ use super::{lists, numbers, texts};
 use crate::model::Value;
 use crate::text::Mistake;
 
-/// What the call of a filter takes beside the unit of its template, in steps of the work of a call.
-const STEPS_PER_CALL: u64 = 32;
-/// What evaluating one of its arguments takes.
-const STEPS_PER_ARGUMENT: u64 = 8;
-
 pub(super) type Given = Result<Val, Mistake>;
 pub(super) type Plain = fn(&mut State, &Val, &Args) -> Given;
 
@@ -94,11 +89,7 @@ pub(super) fn slot(value: &dyn ValueView) -> usize {
 impl Filter for Call {
     fn evaluate(&self, input: &dyn ValueView, runtime: &dyn Runtime) -> liquid_core::Result<liquid_core::Value> {
         let input = slot(input);
-        let arguments = (self.positional.len() as u64).saturating_add(self.named.len() as u64);
-        with(runtime, |state| {
-            state.spend(STEPS_PER_CALL.saturating_add(arguments.saturating_mul(STEPS_PER_ARGUMENT)))?;
-            state.pay(1)
-        })?;
+        with(runtime, |state| state.pay(1))?;
         let mark = state(runtime).mark();
         let given = |argument: &Expression| {
             let slot = slot(&argument.evaluate(runtime)?);

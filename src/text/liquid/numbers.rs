@@ -4,12 +4,6 @@ use super::filters::{Args, Given, Plain};
 use super::state::State;
 use super::val::Val;
 use crate::model::Value;
-use crate::text::work;
-
-/// What reading a text as a time and showing it takes, in steps of the work of a call.
-const STEPS_PER_TIME: u64 = 60;
-/// What one directive of a format takes; `%c` is worth seven others.
-const STEPS_PER_DIRECTIVE: u64 = 64;
 
 pub(super) const FILTERS: &[(&str, Plain)] = &[
     ("abs", |_, value, _| number(of(value).abs())),
@@ -61,10 +55,8 @@ fn date(state: &mut State, value: &Val, args: &Args) -> Given {
 
 fn in_format(state: &mut State, value: &Val, format: &str) -> Given {
     let text = state.text(value)?;
-    state.spend(STEPS_PER_TIME.saturating_add(work::steps_of(text.len())))?;
+    state.spend(text.len().saturating_add(format.len()) as u64)?;
     let Some(time) = moment(value, &text) else { return Ok(value.clone()) };
-    let directives = format.bytes().filter(|byte| *byte == b'%').count();
-    state.spend((directives as u64).saturating_mul(STEPS_PER_DIRECTIVE))?;
     let format = fractions(format, time.subsec_nanosecond());
     match jiff::fmt::strtime::format(format.as_bytes(), &time.to_zoned(jiff::tz::TimeZone::UTC)) {
         Ok(text) => state.made(text),

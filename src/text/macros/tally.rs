@@ -34,8 +34,7 @@ pub(crate) struct Tally {
     /// Arguments and ends of blocks.
     parts: usize,
     refused: Option<Refused>,
-    /// The steps that were paid, with those of the bytes.
-    steps: u64,
+    /// What the tree takes in memory.
     bytes: usize,
 }
 
@@ -78,7 +77,6 @@ impl Tally {
     }
 
     fn make(&mut self, bytes: usize) {
-        self.steps = self.steps.saturating_add(work::steps_of(bytes));
         self.bytes = self.bytes.saturating_add(bytes);
         if work::make(bytes).is_err() {
             self.refuse(Refused::Work);
@@ -117,10 +115,6 @@ impl Tally {
     /// # Errors
     /// A bound of the work is reached.
     pub(crate) fn pay(&self) -> Result<(), Exceeded> {
-        if self.bytes == 0 {
-            return Ok(());
-        }
-        work::spend(self.steps.saturating_sub(work::steps_of(self.bytes)))?;
         work::make(self.bytes)
     }
 }

@@ -4,14 +4,8 @@ use jiff::civil::DateTime;
 
 use super::calendar::LOCAL;
 use super::{Calendar, INVALID, Moment};
+use crate::text::pattern::MOST_OUTPUT;
 use crate::text::work::{self, Exceeded};
-
-/// What one place of a pattern takes, in steps of the work of a call.
-const STEPS_PER_PLACE: u64 = 4;
-/// What a token takes more than another place.
-const STEPS_PER_TOKEN: u64 = 24;
-/// Bytes of what a token shows that are worth a step, because the word may be changed before it is shown.
-const BYTES_PER_STEP: usize = 8;
 
 /// All other tokens, in the order in which moment.js tries them.
 const TOKENS: &[&str] = &[
@@ -107,24 +101,24 @@ enum Piece<'p> {
     Plain(char),
 }
 
-/// The moment in a pattern. Each piece is paid when it is made. Once the work of the call is spent, the text ends there;
-/// the call itself then ends with the bound.
+/// The moment in a pattern. Each byte of the pattern is a step. Once the work of the call is spent, the text ends there; the
+/// call itself then ends with the bound.
 pub(super) fn format(moment: Moment, pattern: &str, calendar: Calendar<'_>) -> String {
     let Some(clock) = moment.clock() else { return INVALID.into() };
-    let mut long = Made::beside(0);
+    let mut long = Made::default();
     let expanded = pieces(pattern, local, |piece| match piece {
-        Piece::Token(name) => long.shown(calendar.pattern(name)),
+        Piece::Token(name) => long.push(calendar.pattern(name)),
         Piece::Literal(text) | Piece::Escaped(text) => long.push(text),
         Piece::Plain(c) => long.push(c.encode_utf8(&mut [0; 4])),
     });
-    let mut out = Made::beside(long.text.len());
+    let mut out = Made::default();
     if expanded.is_err() {
         return out.text;
     }
     let shown = Shown { moment, clock, calendar };
     // a mistake is not lost: the work of the call stays spent
     let _ = pieces(&long.text, token, |piece| match piece {
-        Piece::Token(name) => out.shown(&shown.token(name)),
+        Piece::Token(name) => out.push(&shown.token(name)),
         Piece::Literal(text) => out.push(text.strip_prefix('[').and_then(|t| t.strip_suffix(']')).unwrap_or(text)),
         Piece::Escaped(text) => text.split('\\').try_for_each(|part| out.push(part)),
         // moment.js splits patterns with a `.`, which does not match line ends
@@ -148,45 +142,29 @@ fn token(rest: &str) -> Option<&'static str> {
     TOKENS.iter().copied().find(|token| token.as_bytes().first() == Some(&first) && rest.starts_with(token))
 }
 
-/// A text that is made piece by piece, and no longer than the call can still make texts.
+/// A text that is made piece by piece.
+#[derive(Default)]
 struct Made {
     text: String,
-    /// The bytes of the text that is in memory beside it.
-    beside: usize,
-    /// Up to this length nothing has to be asked.
-    most: usize,
 }
 
 impl Made {
-    fn beside(beside: usize) -> Self {
-        Self { text: String::new(), beside, most: work::bytes_left().saturating_sub(beside) }
-    }
-
-    /// Adds what a token shows, and pays for it.
-    fn shown(&mut self, text: &str) -> Result<(), Exceeded> {
-        work::spend(STEPS_PER_TOKEN.saturating_add((text.len() / BYTES_PER_STEP) as u64))?;
-        self.push(text)
-    }
-
-    /// Adds a part of the pattern, which has been paid.
     fn push(&mut self, text: &str) -> Result<(), Exceeded> {
-        let length = self.text.len().saturating_add(text.len());
-        if length > self.most {
-            // this fails, unless the data of the call adds to its bounds
-            work::hold(length.saturating_add(self.beside))?;
-            self.most = work::bytes_left().saturating_sub(self.beside);
+        if self.text.len().saturating_add(text.len()) > MOST_OUTPUT {
+            return Err(work::too_large());
         }
         self.text.push_str(text);
         Ok(())
     }
 }
 
-/// Splits a pattern; `token` returns the token that a text starts with. Each piece is paid by its length.
+/// Splits a pattern; `token` returns the token that a text starts with. Each byte of it is a step.
 fn pieces<'p>(
     pattern: &'p str,
     token: impl Fn(&str) -> Option<&'static str>,
     mut each: impl FnMut(Piece<'p>) -> Result<(), Exceeded>,
 ) -> Result<(), Exceeded> {
+    work::spend(pattern.len() as u64)?;
     let mut rest = pattern;
     while let Some(c) = rest.chars().next() {
         let (piece, len) = if let Some(len) = literal(rest) {
@@ -198,7 +176,6 @@ fn pieces<'p>(
         } else {
             (Piece::Plain(c), c.len_utf8())
         };
-        work::spend(STEPS_PER_PLACE.saturating_add((len / BYTES_PER_STEP) as u64))?;
         each(piece)?;
         rest = rest.get(len..).unwrap_or_default();
     }

@@ -104,32 +104,6 @@ fn padding_ends_where_it_should() {
 }
 
 #[test]
-fn what_takes_long_costs_much() {
-    let long = || text("a", 100_000);
-    let tokens = table(&json!((0..40).map(|_| json!({ "from": "zz", "format": "[a]" })).collect::<Vec<_>>()));
-    let found = table(&json!((0..40).map(|_| json!({ "from": "a", "format": "[a]" })).collect::<Vec<_>>()));
-    let sum = || Value::text(format!("1{}", "+1".repeat(30_000)));
-    let named = [("of", text("@a ", 20_000)), ("names", table(&json!({ "@": { "a": 1 } })))];
-    for (what, name, given, least) in [
-        ("many numbers that are skipped", "seeded_number", vec![("of", Value::text("a")), ("skip", Value::Int(99_999))], 30_000),
-        ("a long word", "seeded_number", vec![("of", long())], 1_000_000),
-        ("tokens that are not found", "date_tokens", vec![("of", Value::Int(0)), ("format", long()), ("tokens", tokens)], 400_000),
-        ("tokens that are found", "date_tokens", vec![("of", Value::Int(0)), ("format", long()), ("tokens", found)], 20_000_000),
-        ("a long sum", "arithmetic", vec![("of", sum())], 3_000_000),
-        ("a long text of names", "arithmetic", named.to_vec(), 2_000_000),
-        ("a unit far away", "code_unit", vec![("of", long()), ("at", Value::Int(99_999))], 30_000),
-        ("a hash", "sha512", vec![("of", long())], 30_000),
-        ("another hash", "hash", vec![("of", long())], 30_000),
-    ] {
-        let (result, steps, _) = call(name, &given);
-        assert!(result.is_ok(), "{what}: {result:?}");
-        assert!(steps >= least, "{what}: {steps} steps");
-    }
-    let (_, near, _) = call("code_unit", &[("of", long()), ("at", Value::Int(3))]);
-    assert!(near < 10_000, "a unit at the start: {near} steps");
-}
-
-#[test]
 fn names_of_arithmetic_cannot_grow_without_bound() {
     // each mark stands in the numbers that the ones before it put there
     let marks: serde_json::Map<String, serde_json::Value> =
@@ -220,7 +194,7 @@ fn a_list_that_each_macro_reads_and_writes_is_paid_each_time() {
     ] {
         let made = |times: usize| expand_texts(rules, &scene, &[(&of_list(10_000, macros, times), Value::Null)]);
         assert!(made(3).is_ok(), "{macros}: {:?}", made(3).err());
-        let error = made(200).err().unwrap_or_else(|| panic!("{macros} costs nothing"));
+        let error = made(500).err().unwrap_or_else(|| panic!("{macros} costs nothing"));
         assert_eq!(*error.kind(), ErrorKind::Bound, "{macros}: {error}");
     }
 }

@@ -185,7 +185,7 @@ fn a_build_ends_when_its_scripts_have_spent_everything() {
     let script = "fn run(items, scene) { let a = []; a.pad(900, 0); loop { let c = a; } }";
     let error = hooked(script, "[limits]\nscript_operations = 2_000_000\n").err().unwrap();
     assert_eq!(*error.kind(), ErrorKind::Bound, "{error}");
-    assert!(error.message.contains("script function `run`"), "{error}");
+    assert!(error.message.contains("it ended in rule `build/hooks`"), "{error}");
 }
 
 #[test]

@@ -77,12 +77,12 @@ fn a_pattern_is_paid_once_in_a_call_whatever_other_calls_keep() {
 }
 
 #[test]
-fn the_host_sets_the_bound_and_the_error_names_the_dearest_rule() {
+fn the_host_sets_the_bound_and_the_error_names_a_rule() {
     for work in [WorkLimits { steps: 3_000, ..WorkLimits::default() }, WorkLimits { bytes: 8_000, ..WorkLimits::default() }] {
         let scene = Scene { work, ..scene(300, 40) };
         let error = build(&EXACT, &scene).err().unwrap();
         assert_eq!(*error.kind(), ErrorKind::Bound, "{error}");
-        assert!(error.message.contains("; rule `") && error.message.contains("spent most"), "{error}");
+        assert!(error.message.contains("; it ended in rule `"), "{error}");
         assert!(error.stage.is_some(), "{error}");
         assert_eq!(build(&EXACT, &scene).err().unwrap(), error, "the bound is reached at the same place again");
     }
@@ -114,24 +114,9 @@ fn parts(count: i64) -> Data {
     Data::list((1..count).map(Data::from).collect())
 }
 
-/// The number after these words.
-fn number_after(told: &str, words: &str) -> Option<u64> {
-    let rest = told.split_once(words)?.1;
-    rest.split(|c: char| !c.is_ascii_digit()).find(|digits| !digits.is_empty())?.parse().ok()
-}
-
-/// What data of 200,000 parts adds to a bound of steps: the message names the sum.
-fn share(limits: WorkLimits) -> u64 {
-    let _door = Door::with_data(limits, &parts(200_000));
-    let told = work::spend(u64::MAX / 2).unwrap_err().to_string();
-    number_after(&told, "takes more than").unwrap() - limits.steps
-}
-
 #[test]
-fn what_data_adds_is_kept_if_an_inner_call_reaches_the_bound_first() {
+fn what_data_adds_is_kept_if_an_inner_call_counts_on() {
     let limits = WorkLimits { steps: 8_000_000, bytes: 8_000_000 };
-    let more = share(limits);
-    assert!(more > 1_000, "{more}");
     for doors in 1..4 {
         let outer = Door::with_data(limits, &parts(200_000));
         work::spend(limits.steps - 10).unwrap();
@@ -141,50 +126,21 @@ fn what_data_adds_is_kept_if_an_inner_call_reaches_the_bound_first() {
             while inner.pop().is_some() {}
         }
         assert_eq!(outer.spent().0, limits.steps + 90, "{doors} doors");
-        work::spend(more - 200).unwrap_or_else(|e| panic!("{doors} doors: {e}"));
-        work::spend(110).unwrap();
+        work::spend(limits.steps / 4 - 90).unwrap_or_else(|e| panic!("{doors} doors: {e}"));
         let told = work::spend(1).unwrap_err().to_string();
-        assert!(told.contains(&format!("more than {} steps", limits.steps + more)), "{told}");
+        assert!(told.contains("more than 10000000 steps"), "{told}");
     }
 }
 
 #[test]
-fn a_smaller_bound_inside_gets_its_own_share_only() {
-    let (limits, small) = (WorkLimits { steps: 8_000_000, bytes: 8_000_000 }, WorkLimits { steps: 8_000, bytes: 8_000 });
-    let (more, little) = (share(limits), share(small));
-    assert!(0 < little && little < more, "{little} {more}");
-    let outer = Door::with_data(limits, &parts(200_000));
-    {
-        let inner = Door::open(small);
-        work::spend(small.steps + little).unwrap();
-        assert_eq!(inner.spent().0, small.steps + little);
-        assert!(work::spend(1).is_err());
-    }
-    let spent = small.steps + little;
-    assert_eq!(outer.spent().0, spent);
-    assert!(work::spend(limits.steps + more - spent).is_ok(), "the outer call has its own share");
-    assert!(work::spend(1).is_err());
-}
-
-#[test]
-fn no_more_than_the_bound_is_told_as_spent() {
-    let names = ["a/small", "a/large"].map(std::sync::Arc::<str>::from);
-    let door = Door::open(WorkLimits { steps: 1_000, bytes: 1_000 });
+fn the_message_names_the_rule_that_ran() {
+    let names = ["a/first", "a/second"].map(std::sync::Arc::<str>::from);
+    let _door = Door::open(WorkLimits { steps: 1_000, bytes: 1_000 });
     {
         let _rule = work::rule(&names[0]);
         work::spend(400).unwrap();
-        work::make(10).unwrap();
     }
     let _rule = work::rule(&names[1]);
-    work::spend(100).unwrap();
     let told = work::make(5_000).unwrap_err().to_string();
-    assert!(told.contains("makes more than 1000 bytes"), "{told}");
-    assert!(told.contains("rule `a/large` spent most of them, 0, and asked for 5000 more at once"), "{told}");
-    drop(door);
-
-    let scene = Scene { work: WorkLimits { steps: 3_000, ..WorkLimits::default() }, ..scene(300, 40) };
-    let told = build(&EXACT, &scene).err().unwrap().message;
-    let bound = number_after(&told, "takes more than").unwrap();
-    let spent = number_after(&told, "spent most of them,").unwrap();
-    assert!(spent <= bound, "{told}");
+    assert!(told.contains("makes more than 1000 bytes of texts and data; it ended in rule `a/second`"), "{told}");
 }

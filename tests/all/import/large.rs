@@ -100,6 +100,6 @@ fn an_import_that_makes_too_much_names_its_format() {
     let read = ok("book.json", &many(r#"{"entries":["#, r#"{"key":[]}"#, 200_000, "]}"));
     let error = import_document(&SILLYTAVERN, None, read.whole([])).unwrap_err();
     assert_eq!(*error.kind(), ErrorKind::Bound, "{error}");
-    assert!(error.message.contains("rule `st_lorebook` spent most"), "{error}");
+    assert!(error.message.contains("it ended in rule `st_lorebook`"), "{error}");
     assert!(error.message.contains("split the file") && !error.message.contains("Scene::work"), "it says what its user can do: {error}");
 }
