@@ -105,7 +105,7 @@ pub fn passes_in<'r>(rules: &'r Ruleset, is_own: &'r dyn Fn(&Place) -> bool) -> 
     let passes = rules.programs().list.iter().flat_map(|program| &program.passes);
     passes.filter_map(move |pass| {
         let place = written(rules, "pass", &pass.id, is_own);
-        Some((pass, place.or_else(|| rules.sources().place(pass.span).filter(is_own))?))
+        Some((&**pass, place.or_else(|| rules.sources().place(pass.span).filter(is_own))?))
     })
 }
 
@@ -163,7 +163,8 @@ impl Coverage {
     pub fn add(&mut self, other: Self) {
         let both = [(&mut self.passes, other.passes), (&mut self.rows, other.rows), (&mut self.conditions, other.conditions)];
         for (points, others) in both {
-            let mut known: HashMap<(usize, String), usize> = points.iter().enumerate().map(|(n, p)| ((p.line, p.what.clone()), n)).collect();
+            let mut known: HashMap<(usize, String), usize> =
+                points.iter().enumerate().map(|(n, p)| ((p.line, p.what.clone()), n)).collect();
             for point in others {
                 match known.get(&(point.line, point.what.clone())).and_then(|n| points.get_mut(*n)) {
                     Some(own) => own.hit |= point.hit,

@@ -221,7 +221,8 @@ impl Policy {
             (None, _) => "was installed without a signature by a trusted key".to_owned(),
         };
         let message = format!("`{name}` {}, which is installed, {why}", installed.manifest.release);
-        let help = format!("install its signed archive: `tapster install FILE --replace`; or `tapster remove {name}`, and install it again");
+        let help =
+            format!("install its signed archive: `tapster install FILE --replace`; or `tapster remove {name}`, and install it again");
         Err(Stop::new(Exit::No, Diagnostic::new(Code::ShareSignature, message).help(help)))
     }
 

@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value as Json, json};
 
-use crate::pack::files::is_pack;
 use crate::diag::Place;
+use crate::pack::files::is_pack;
 use crate::pack::{Overlay, Ruleset, Shelf, Start};
 use crate::testing::case::Case;
 use crate::testing::coverage::{Coverage, Covered, Point, passes_in};
