@@ -1,14 +1,16 @@
 //! Which passes, rows and conditions were exercised by cases, as text and as LCOV.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt::Write as _;
 
 use indexmap::IndexMap;
 
+use crate::diag::Place;
 use crate::model::Value;
 use crate::model::value::RuleRef;
 use crate::pack::Ruleset;
 use crate::terms::seen::{CellSeen, PassSeen, Seen};
+use crate::verbs::Pass;
 
 /// Something of a row that can be exercised: the table, the row, and the cell.
 type Cell = (String, String, String);
@@ -86,7 +88,7 @@ pub struct Point {
     pub hit: bool,
 }
 
-/// The coverage of a pack's own files.
+/// The coverage of the files of one pack, or of one file.
 #[derive(Debug, Clone, Default)]
 pub struct Coverage {
     /// Passes that ran: their `when` held, whether or not their `where` chose an item.
@@ -97,43 +99,82 @@ pub struct Coverage {
     pub conditions: Vec<Point>,
 }
 
+/// The passes that are written in places which `is_own` takes, with these places: where they are named, or else where the
+/// last such patch of them is.
+pub fn passes_in<'r>(rules: &'r Ruleset, is_own: &'r dyn Fn(&Place) -> bool) -> impl Iterator<Item = (&'r Pass, Place)> {
+    let passes = rules.programs().list.iter().flat_map(|program| &program.passes);
+    passes.filter_map(move |pass| {
+        let place = written(rules, "pass", &pass.id, is_own);
+        Some((&**pass, place.or_else(|| rules.sources().place(pass.span).filter(is_own))?))
+    })
+}
+
+/// Where a row is written, among the places that are asked for: where it is named, or else where it is patched.
+fn written(rules: &Ruleset, table: &str, name: &str, is_own: &dyn Fn(&Place) -> bool) -> Option<Place> {
+    let row = rules.pack().tables.get(table)?.get(name)?;
+    std::iter::once(&row.name_span).chain(row.patched.iter().rev()).find_map(|span| rules.sources().place(*span).filter(is_own))
+}
+
 impl Coverage {
-    /// The coverage of the files of one pack, which are those of its layer.
+    /// The coverage of what is written in the places that `is_own` takes: rows, and what patches say of the rows of others.
     #[must_use]
-    pub fn of(rules: &Ruleset, pack: &str, covered: &Covered) -> Self {
+    pub fn of(rules: &Ruleset, is_own: &dyn Fn(&Place) -> bool, covered: &Covered) -> Self {
         let mut out = Self::default();
-        let place = |span| rules.sources().place(span).filter(|at| at.layer.as_ref() == pack);
-        for pass in rules.programs().list.iter().flat_map(|program| &program.passes) {
-            let Some(at) = place(pass.span) else { continue };
+        let says = |table: &str, row: &str, key: &str| {
+            let Some(row) = rules.pack().tables.get(table).and_then(|rows| rows.get(row)) else { return true };
+            let span = row.fields.get(key).map_or(row.name_span, |field| field.node.span);
+            rules.sources().place(span).is_some_and(|at| is_own(&at))
+        };
+        for (pass, at) in passes_in(rules, is_own) {
             let seen = covered.passes.get(&*pass.id).copied().unwrap_or_default();
             let point = |what: String, hit: bool| Point { file: at.file.to_string(), line: at.line, what, hit };
             out.passes.push(point(format!("pass `{}`", pass.id), seen.ran));
-            if pass.when.is_some() {
+            if pass.when.is_some() && says("pass", &pass.id, "when") {
                 out.conditions.push(point(format!("pass `{}`: `when` holds", pass.id), seen.ran));
                 out.conditions.push(point(format!("pass `{}`: `when` does not hold", pass.id), seen.skipped));
             }
-            if pass.select.filter.is_some() {
+            if pass.select.filter.is_some() && says("pass", &pass.id, "where") {
                 out.conditions.push(point(format!("pass `{}`: `where` chooses", pass.id), seen.chose));
                 out.conditions.push(point(format!("pass `{}`: `where` leaves out", pass.id), seen.left));
             }
         }
-        let mut rows: IndexMap<(String, String), (Point, bool)> = IndexMap::new();
+        let mut rows: IndexMap<(String, String), Point> = IndexMap::new();
         for ((table, row, key), rule) in cells(rules) {
-            let Some(written) = rules.pack().tables.get(table.as_str()).and_then(|rows| rows.get(row.as_str())) else { continue };
-            let Some(at) = place(written.name_span) else { continue };
+            if !says(&table, &row, &key) {
+                continue;
+            }
+            let Some(at) = written(rules, &table, &row, is_own) else { continue };
             let cell = (table.clone(), row.clone(), key.clone());
             let held = |held: bool| covered.conditions.contains(&(cell.clone(), held));
             let hit = covered.values.contains(&cell) || held(true) || held(false);
             let point = |what: String, hit: bool| Point { file: at.file.to_string(), line: at.line, what, hit };
-            let known = rows.entry((table.clone(), row.clone())).or_insert_with(|| (point(format!("{table} `{row}`"), false), false));
-            known.0.hit |= hit;
+            let known = rows.entry((table.clone(), row.clone())).or_insert_with(|| point(format!("{table} `{row}`"), false));
+            known.hit |= hit;
             if matches!(rule, RuleRef::Cond(_)) {
                 out.conditions.push(point(format!("{table} `{row}`: `{key}` holds"), held(true)));
                 out.conditions.push(point(format!("{table} `{row}`: `{key}` does not hold"), held(false)));
             }
         }
-        out.rows = rows.into_values().map(|(point, _)| point).collect();
+        out.rows = rows.into_values().collect();
         out
+    }
+
+    /// Adds what the cases of the same files on other rules have exercised.
+    pub fn add(&mut self, other: Self) {
+        let both = [(&mut self.passes, other.passes), (&mut self.rows, other.rows), (&mut self.conditions, other.conditions)];
+        for (points, others) in both {
+            let mut known: HashMap<(usize, String), usize> =
+                points.iter().enumerate().map(|(n, p)| ((p.line, p.what.clone()), n)).collect();
+            for point in others {
+                match known.get(&(point.line, point.what.clone())).and_then(|n| points.get_mut(*n)) {
+                    Some(own) => own.hit |= point.hit,
+                    None => {
+                        known.insert((point.line, point.what.clone()), points.len());
+                        points.push(point);
+                    }
+                }
+            }
+        }
     }
 
     /// How many of the points were exercised.

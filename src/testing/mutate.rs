@@ -12,7 +12,7 @@ use crate::verbs::Pass;
 
 use super::files::CaseFile;
 use super::play::SceneReader;
-use super::runner::{Ran, Tested, each, notices, rules_of};
+use super::runner::{Ran, each, notices, rules_of};
 
 /// A case may take so many times its own work with a broken pass, and this more. One that takes still more has noticed it: it
 /// does not end as it did.
@@ -40,24 +40,35 @@ pub fn how(pass: &Pass) -> &'static str {
     }
 }
 
-/// The cases that may notice something: those that pass.
-fn able(tested: &Tested) -> impl Iterator<Item = &Ran> {
-    tested.cases.iter().filter(|ran| ran.complaints.is_empty())
+/// The cases of a file that exercise the same passes.
+#[derive(Debug, Clone)]
+pub struct Cases<'t> {
+    /// The file.
+    pub file: &'t CaseFile,
+    /// What came of its cases.
+    pub ran: Vec<&'t Ran>,
+}
+
+impl Cases<'_> {
+    /// The cases that may notice something, which are those that pass, with the passes among `own` that each has exercised.
+    fn able<'c>(&'c self, own: &'c BTreeSet<String>) -> impl Iterator<Item = (&'c Ran, Vec<&'c String>)> {
+        let passing = self.ran.iter().filter(|ran| ran.complaints.is_empty());
+        passing.filter_map(|ran| Some((*ran, ran.covered.as_ref()?.passes.keys().filter(|pass| own.contains(*pass)).collect())))
+    }
 }
 
 /// How many runs of a case with a broken pass [`mutate`] asks for at most.
 #[must_use]
-pub fn runs(tested: &[&Tested]) -> usize {
-    let covered = tested.iter().flat_map(|tested| able(tested)).filter_map(|ran| ran.covered.as_ref());
-    covered.map(|covered| covered.passes.len()).sum()
+pub fn runs(cases: &[Cases<'_>], own: &BTreeSet<String>) -> usize {
+    cases.iter().flat_map(|cases| cases.able(own)).map(|(_, passes)| passes.len()).sum()
 }
 
-/// Breaks every pass that cases of these files have exercised. `files` and `tested` belong together. `done` is called for each
-/// of the [`runs`], also for those that are not needed because another case has noticed.
+/// Breaks those of the passes `own` that the cases have exercised. `done` is called for each of the [`runs`], also for those
+/// that are not needed because another case has noticed.
 #[must_use]
 pub fn mutate(
-    files: &[&CaseFile],
-    tested: &[&Tested],
+    cases: &[Cases<'_>],
+    own: &BTreeSet<String>,
     shelf: &Shelf,
     scenes: SceneReader<'_>,
     jobs: usize,
@@ -65,20 +76,19 @@ pub fn mutate(
 ) -> Mutated {
     let out = Mutex::new(Mutated::default());
     let lock = || out.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-    let both: Vec<(&CaseFile, &Tested)> = files.iter().copied().zip(tested.iter().copied()).collect();
-    each(&both, jobs, |(file, tested)| {
+    each(cases, jobs, |cases| {
+        let file = cases.file;
         let Ok(mut shared) = file.rules(shelf) else { return };
-        for ran in able(tested) {
+        for (ran, passes) in cases.able(own).filter(|(_, passes)| !passes.is_empty()) {
             let Some(case) = file.cases.iter().find(|case| case.name == ran.name) else { continue };
-            let Some(covered) = &ran.covered else { continue };
-            let Ok(mut own) = rules_of(file, case, shelf) else { continue };
+            let Ok(mut laid) = rules_of(file, case, shelf) else { continue };
             let mut bounds = None;
-            for pass in covered.passes.keys() {
+            for pass in passes {
                 done();
                 if lock().killed.contains(pass) {
                     continue;
                 }
-                let rules = own.as_mut().unwrap_or(&mut shared);
+                let rules = laid.as_mut().unwrap_or(&mut shared);
                 let bounds = *bounds.get_or_insert_with(|| bounds_of(|| notices(file, case, rules, scenes)));
                 let Some(undo) = break_pass(rules, pass) else { continue };
                 let noticed = {

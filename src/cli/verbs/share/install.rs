@@ -97,7 +97,7 @@ impl Install {
         asked.extend(standing(&home, &changing.iter().map(String::as_str).collect::<Vec<_>>()));
         let keeping = if self.replace { Kept::Unless(&names) } else { Kept::All };
         let chosen = choose(asked, &home, &given, &listings, keeping)?;
-        let (mut packs, kept) = fetched(&chosen, given, &listings, &policy)?;
+        let (mut packs, kept) = fetched(&chosen, given, &listings, &home, &policy)?;
         let replaces = |name: &str| self.replace && changing.iter().any(|asked| asked == name);
         let mut there = free(&home, &mut packs, &replaces)?;
         if !self.allow_other_signer {
@@ -245,12 +245,16 @@ pub(super) fn fetched(
     chosen: &Chosen<From>,
     mut given: BTreeMap<String, Brought>,
     listings: &Listings,
+    home: &Home,
     policy: &Policy,
 ) -> Result<(Vec<Brought>, Vec<String>), Stop> {
     let (mut packs, mut kept) = (Vec::new(), Vec::new());
     for (name, candidate) in chosen {
         match &candidate.source {
-            From::Here => kept.push(name.clone()),
+            From::Here => {
+                policy.standing(home, name)?;
+                kept.push(name.clone());
+            }
             From::Given => packs.extend(given.remove(name)),
             From::Listed(number, entry) => {
                 let Some(listing) = listings.all.get(*number) else { continue };
@@ -273,6 +277,7 @@ fn locked(home: &mut Home, policy: &Policy, show: &mut Show<'_, '_>) -> Result<E
         let wrong = |what: String, help: &str| refused(Diagnostic::new(Code::ShareDigest, what).help(help).into());
         match home.state(&row.name)? {
             State::Locked => {
+                policy.standing(home, &row.name)?;
                 whole += 1;
                 continue;
             }

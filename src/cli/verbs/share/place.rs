@@ -22,10 +22,12 @@ pub(super) fn free(home: &Home, packs: &mut Vec<Brought>, replaces: &dyn Fn(&str
     let (mut there, mut fault) = (Vec::new(), None);
     packs.retain(|pack| {
         let name = &pack.manifest.name;
-        let same = home.lock.get(name).is_some_and(|locked| locked.digest == pack.locked.digest);
-        if same && home.state(name).is_ok_and(|state| state == State::Locked) {
-            there.push(format!("{name} {}", pack.manifest.release));
-            return false;
+        let same = home.lock.get(name).filter(|locked| locked.digest == pack.locked.digest);
+        if let Some(row) = same.filter(|_| home.state(name).is_ok_and(|state| state == State::Locked)) {
+            // a signature that is verified only now is put into the lock
+            let is_whole = row.signed_by.is_some() || pack.locked.signed_by.is_none();
+            there.extend(is_whole.then(|| format!("{name} {}", pack.manifest.release)));
+            return !is_whole;
         }
         if !replaces(name) && fault.is_none() {
             fault = taken(home, name);

@@ -15,7 +15,7 @@ use crate::cli::output::Show;
 use crate::cli::stop::{Exit, Stop};
 
 use super::keys::{keyring, typed_key};
-use super::shelf::{Home, To, packed};
+use super::shelf::{Home, State, To, packed};
 
 /// Where packs are searched by name.
 #[derive(Debug, Clone, Default, Args)]
@@ -34,7 +34,7 @@ pub(in crate::cli) struct Sources {
     /// Trust packs that are signed with this key too: a public key, or the file that it is in.
     #[arg(long, value_name = "KEY")]
     trust: Vec<String>,
-    /// Refuse packs that are not signed by a trusted key.
+    /// Refuse packs that are not signed by a trusted key, also those that are installed already and stay.
     #[arg(long)]
     require_signature: bool,
 }
@@ -208,6 +208,24 @@ fn listing(named: &str) -> Result<Listing, Stop> {
 }
 
 impl Policy {
+    /// Refuses an installed pack if a signature is required and the lock names none by a trusted key, or none of these files.
+    pub(super) fn standing(&self, home: &Home, name: &str) -> Result<(), Stop> {
+        let Some(installed) = home.get(name).filter(|_| self.required) else { return Ok(()) };
+        let key = home.lock.get(name).and_then(|row| row.signed_by.as_ref());
+        let why = match (key, home.state(name)?) {
+            (Some(key), _) if !self.keys.iter().any(|known| known.key == *key) => {
+                format!("was signed by key {}, which is not trusted", signature::key_id(key))
+            }
+            (Some(_), State::Locked) => return Ok(()),
+            (Some(_), _) => "was changed since its signature was verified".to_owned(),
+            (None, _) => "was installed without a signature by a trusted key".to_owned(),
+        };
+        let message = format!("`{name}` {}, which is installed, {why}", installed.manifest.release);
+        let help =
+            format!("install its signed archive: `tapster install FILE --replace`; or `tapster remove {name}`, and install it again");
+        Err(Stop::new(Exit::No, Diagnostic::new(Code::ShareSignature, message).help(help)))
+    }
+
     /// A pack from a place that a lock names: a folder or an archive.
     pub(super) fn at(&self, place: &Place) -> Result<Brought, Stop> {
         match place {

@@ -76,7 +76,7 @@ impl Update {
         let mut asked: Vec<Asked> = asked.collect();
         asked.extend(standing(&home, &names.iter().map(String::as_str).collect::<Vec<_>>()));
         let chosen = choose(asked, &home, &given, &listings, Kept::Older(&names))?;
-        let (packs, kept) = fetched(&chosen, given, &listings, &policy)?;
+        let (packs, kept) = fetched(&chosen, given, &listings, &home, &policy)?;
         packs.iter().try_for_each(|pack| same_signer(&home, pack))?;
         let lines: Vec<String> = packs.iter().map(|pack| changed(pack, &home)).collect();
         let others = others(&chosen, &home, &listings);

@@ -156,9 +156,8 @@ impl Test {
         // a failing case would notice every mutant, and without it a pass may look as if no case ran it
         let no_mutants =
             (self.mutate && failed > 0).then(|| format!("{failed} {} failed; {NO_MUTANTS}", if failed == 1 { "case" } else { "cases" }));
-        let mutate = self.mutate && failed == 0;
-        let terminal = show.io.terminal;
-        let measured = if coverage { Some(measure::of(&files, &tested, &shelf, &scenes, jobs, mutate, terminal)) } else { None };
+        let breaking = (self.mutate && failed == 0).then_some(measure::Breaking { jobs, terminal: show.io.terminal });
+        let measured = coverage.then(|| measure::of(&files, &tested, &shelf, &scenes, breaking.as_ref()));
         if let (Some(path), Some(measured)) = (&self.lcov, &measured) {
             write_file(path, measured.lcov())?;
         }
