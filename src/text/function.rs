@@ -97,9 +97,8 @@ impl Function {
 }
 
 /// The functions that look only at the elements or fields of a list or table, of which there may be many.
-const LOOKS_AT_ELEMENTS: &[&str] = &[
-    "concat", "element", "flat", "from_pairs", "length", "member", "pairs", "reverse", "set_missing", "splice", "values", "without",
-];
+const LOOKS_AT_ELEMENTS: &[&str] =
+    &["concat", "element", "flat", "from_pairs", "length", "member", "pairs", "reverse", "set_missing", "splice", "values", "without"];
 
 /// The work of a call, besides that for its texts and lists.
 const STEPS_PER_CALL: u64 = 8;

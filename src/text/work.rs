@@ -106,7 +106,8 @@ impl Door {
 
     /// The same for a call that is given data, whose size adds to the bounds.
     pub fn with_data(limits: WorkLimits, data: &Value) -> Self {
-        let parts = if DOORS.get() == 0 { data.nodes_within(MAX_DEPTH, WorkLimits::MOST_PARTS).unwrap_or(WorkLimits::MOST_PARTS) } else { 0 };
+        let parts =
+            if DOORS.get() == 0 { data.nodes_within(MAX_DEPTH, WorkLimits::MOST_PARTS).unwrap_or(WorkLimits::MOST_PARTS) } else { 0 };
         Self::open(limits.and(limits.more_for(parts)))
     }
 

@@ -35,7 +35,7 @@ fn turns() -> Vec<String> {
 /// A process that plays the turns that it is told.
 fn player(store: &Path) -> Child {
     let mut command = Command::new(env!("CARGO_BIN_EXE_tapster"));
-    command.args(["turn", "examples/living-world", "--replies", "-", "--store"]).arg(store).current_dir(root());
+    command.args(["turn", "examples/living-world", "--format", "json", "--replies", "-", "--store"]).arg(store).current_dir(root());
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
 }
 

@@ -90,9 +90,7 @@ impl OperationModel {
 
 impl Model for OperationModel {
     fn ask<'a>(&'a self, request: &'a Request) -> Doing<'a, Result<String, ModelError>> {
-        Box::pin(async move {
-            self.reply(request).await.map_err(|error| ModelError { code: code(&error), message: error.to_string() })
-        })
+        Box::pin(async move { self.reply(request).await.map_err(|error| ModelError { code: code(&error), message: error.to_string() }) })
     }
 }
 

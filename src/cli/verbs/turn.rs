@@ -1,6 +1,7 @@
 //! `tapster turn`: turns of a chat over a store, with recorded replies.
 
 use std::collections::HashMap;
+use std::fmt::Write as _;
 use std::future::Future;
 use std::path::PathBuf;
 use std::pin::Pin;
@@ -21,6 +22,7 @@ use crate::cli::inputs::endpoint::Endpoint;
 use crate::cli::inputs::lines::Lines;
 use crate::cli::inputs::said::said;
 use crate::cli::inputs::session::{Place, milliseconds};
+use crate::cli::layout::visible;
 use crate::cli::output::Show;
 use crate::cli::stop::{Exit, Stop};
 use crate::cli::verbs::artifact::stop;
@@ -41,7 +43,7 @@ Each line of the replies is one turn, in JSON:
   {\"message\": \"I open the door.\", \"reply\": \"It creaks.\", \"operations\": {\"keeper\": \"{\\\"hour\\\": 9}\"}}
 `message` is what the user writes, `reply` the model's answer, and `operations` what the model answers to operations;
 an operation that asks again asks for `NAME:2`. With `--model`, operations without a recorded reply ask that model. A turn that the session has played already is only taken into the chat,
-so an interrupted run goes on where it ended. For each turn that is played, one line of JSON is printed.
+so an interrupted run goes on where it ended. With `--format json`, one line of JSON is printed for each turn that is played.
 
 Exit code 1: an operation that a turn needs did not end as `done`; the turn is committed all the same.")]
 pub(in crate::cli) struct Turn {
@@ -119,7 +121,8 @@ impl Turn {
             turn += 1;
             let (user, reply) = if turn > played {
                 let at = Moment { now: milliseconds(&scene.get("now").to_text())?, turn };
-                let done = play(&session, &scene, at, &Replies { recorded: &recorded, live: live.as_ref(), asked: Mutex::default() }, show)?;
+                let done =
+                    play(&session, &scene, at, &Replies { recorded: &recorded, live: live.as_ref(), asked: Mutex::default() }, show)?;
                 exit = if done.run.get("status").is_some_and(|status| status == "failed") { Exit::No } else { exit };
                 (done.user_text, Some(done.reply))
             } else {
@@ -153,13 +156,7 @@ async fn rewritten(session: &Session<'_>) -> Result<HashMap<i64, (Option<String>
 }
 
 /// Plays one turn, and prints what became of it.
-fn play(
-    session: &Session<'_>,
-    scene: &Scene,
-    at: Moment,
-    replies: &Replies<'_>,
-    show: &mut Show<'_, '_>,
-) -> Result<Finished, Stop> {
+fn play(session: &Session<'_>, scene: &Scene, at: Moment, replies: &Replies<'_>, show: &mut Show<'_, '_>) -> Result<Finished, Stop> {
     let (recorded, rules) = (replies.recorded, session.rules());
     let mut scene = scene.clone();
     scene.set("input", Value::text(recorded.message.as_str()));
@@ -182,9 +179,40 @@ fn play(
         "turn": at.turn, "messages": messages, "reply": done.reply, "user_text": done.user_text, "inline": done.inline,
         "written": written, "refused": refused, "pruned": done.pruned, "run": { "before": before, "after": done.run }, "ui": ui,
     });
-    show.result(&format!("{line}\n"));
+    if show.is_json() {
+        show.result(&format!("{line}\n"));
+    } else {
+        show.result(&lines_of(&line));
+    }
     show.flush();
     Ok(done)
+}
+
+/// A turn for a reader: the reply, what was written, and what became of the operations.
+fn lines_of(turn: &Json) -> String {
+    let list = |at: &str| turn.pointer(at).and_then(Json::as_array).cloned().unwrap_or_default();
+    let text = |value: &Json, key: &str| value[key].as_str().map(visible).unwrap_or_default();
+    let operation = |row: &Json| match row["reason"].as_str() {
+        Some(reason) => format!("{} {} ({})", text(row, "operation"), text(row, "status"), visible(reason)),
+        None => format!("{} {}", text(row, "operation"), text(row, "status")),
+    };
+    let operations = |at: &str| list(at).iter().map(operation).collect::<Vec<_>>().join(", ");
+    let written = list("/written").iter().map(|row| format!("{} (version {})", text(row, "tag"), row["version"])).collect::<Vec<_>>();
+    let refused = list("/refused").iter().map(|row| format!("{} ({})", text(row, "tag"), text(row, "error"))).collect::<Vec<_>>();
+    let mut out = format!("turn {}\n", turn["turn"]);
+    for (name, value) in [
+        ("before", operations("/run/before/operations")),
+        ("message", text(turn, "user_text")),
+        ("reply", text(turn, "reply")),
+        ("after", operations("/run/after/operations")),
+        ("wrote", written.join(", ")),
+        ("refused", refused.join(", ")),
+    ] {
+        if !value.is_empty() {
+            let _ = writeln!(out, "  {name:<8} {}", value.replace('\n', "\n           "));
+        }
+    }
+    out
 }
 
 /// Warns about operations that failed, phases that failed, and recorded replies that nobody asked for.

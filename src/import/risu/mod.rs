@@ -16,9 +16,9 @@ pub use preset::write_preset;
 use serde_json::{Value as Json, json};
 
 use super::{Asset, Container, Contents, Document, Fault, container, failed, json as text, too_large};
+use crate::diag::Report;
 #[cfg(not(feature = "packed"))]
 use crate::diag::{Code, Diagnostic};
-use crate::diag::Report;
 use crate::model::Value;
 
 /// The first bytes of a module: its mark and the version 0.

@@ -18,6 +18,8 @@ const TOP: f64 = 12.0;
 const AXIS: f64 = 34.0;
 /// The most characters of a label.
 const MOST_LABEL: usize = 32;
+/// The parts of an axis.
+const PARTS: u32 = 4;
 /// The number of colours that the page has.
 const COLOURS: usize = 6;
 
@@ -100,8 +102,8 @@ impl Plot {
     fn drawn(self, id: &str, title: &str, about: &str, label: impl Fn(f64) -> String) -> String {
         let bottom = TOP + ROW * self.rows as f64;
         let mut grid = String::new();
-        for part in 0..=4 {
-            let value = self.most * f64::from(part) / 4.0;
+        for part in 0..=PARTS {
+            let value = self.most * f64::from(part) / f64::from(PARTS);
             let x = self.x(value);
             let _ = write!(
                 grid,
@@ -201,7 +203,8 @@ pub(super) fn failures(groups: &[Group]) -> Option<String> {
     codes.sort_unstable();
     codes.dedup();
     let most = groups.iter().map(|group| group.failures.values().sum::<usize>()).max().filter(|most| *most > 0)?;
-    let mut plot = Plot::new(groups.len(), most as f64);
+    // a multiple of the number of parts, so that each mark of the axis is a whole number
+    let mut plot = Plot::new(groups.len(), most.next_multiple_of(PARTS as usize) as f64);
     for (row, group) in groups.iter().enumerate() {
         let failed: usize = group.failures.values().sum();
         plot.named(row, group, &format!("{failed} of {}", group.trials));

@@ -58,6 +58,9 @@ pub struct Group {
     pub cost_per_success: Option<f64>,
     /// Why cells failed, and how many.
     pub failures: BTreeMap<String, usize>,
+    /// The checks that failed, and how often.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub failed_checks: BTreeMap<String, usize>,
 }
 
 impl Group {
@@ -76,6 +79,9 @@ impl Group {
                 group.tokens.input += tokens.input;
                 group.tokens.output += tokens.output;
                 group.tokens.cached += tokens.cached;
+            }
+            for made in outcome.checks.iter().filter(|made| !made.ok) {
+                *group.failed_checks.entry(made.check.clone()).or_default() += 1;
             }
             if let Some(code) = &outcome.failure {
                 let code = outcome.status.map_or_else(|| code.clone(), |status| format!("{code} {status}"));

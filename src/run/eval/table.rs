@@ -25,6 +25,9 @@ impl Report {
             for (code, count) in &self.total.failures {
                 let _ = writeln!(out, "  {count:>5}  {code}");
             }
+            for (check, count) in &self.total.failed_checks {
+                let _ = writeln!(out, "  {count:>5}  check: {check}");
+            }
         }
         if self.missing > 0 {
             let _ = writeln!(out, "\n{} cells are still to be done; the same command goes on with them", self.missing);

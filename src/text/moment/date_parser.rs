@@ -12,7 +12,6 @@ use crate::text::work;
 /// Longer texts are not dates.
 pub(super) const MOST: usize = 200;
 
-
 /// A date with its parts behind `-`, or without; the time after it is in the same style.
 static ISO: LazyLock<[Option<Regex>; 2]> = LazyLock::new(|| {
     let zone = r"(?<zone>[+-]\d\d(?::?\d\d)?|\s*Z)?";

@@ -13,6 +13,25 @@ pub(crate) fn code(name: &str) -> String {
     lines.iter().map(|l| format!("{}\n", l.get(indent..).unwrap_or(""))).collect()
 }
 
+/// The steps in their order, in one function, as a reader writes them. `tutorial.rs` is compiled.
+#[test]
+fn the_steps_compile_one_after_another() {
+    let steps = ["first", "overlay", "mistake", "plan", "store", "card", "host", "run", "failed"];
+    let page = super::pages::read("docs/tutorials/embedding-in-rust.md");
+    let shown: Vec<&str> = page.lines().filter_map(|line| line.strip_prefix("<!-- rust: ")?.strip_suffix(" -->")).collect();
+    assert_eq!(shown, steps);
+    let body = steps.map(|step| code(step).lines().map(|line| format!("    {line}").trim_end().to_owned() + "\n").collect::<String>());
+    let head = "//! The code of the tutorial `embedding-in-rust` in one function; written by `UPDATE=1 cargo test --test all docs::`.\n\n\
+                #![allow(unused_variables, clippy::pedantic, reason = \"the code is that of the page\")]\n\n\
+                #[test]\n#[rustfmt::skip]\nfn tutorial() -> Result<(), Box<dyn std::error::Error>> {\n";
+    let fresh = format!("{head}{}    Ok(())\n}}\n", body.join("\n"));
+    if super::pages::updating() {
+        std::fs::write(super::pages::root().join("tests/all/docs/tutorial.rs"), fresh).unwrap();
+    } else {
+        assert_eq!(include_str!("tutorial.rs"), fresh, "`UPDATE=1 cargo test --test all docs::` writes it");
+    }
+}
+
 #[test]
 fn a_first_payload() -> Result<(), Box<dyn Error>> {
     // page: first
@@ -156,10 +175,10 @@ fn a_card_of_another_program() -> Result<(), Box<dyn Error>> {
 
 #[test]
 fn functions_of_the_program() -> Result<(), Box<dyn Error>> {
-    use tapster::{Ruleset, Scene, build};
+    use tapster::{Ruleset, Scene, Value, build};
     // page: host
     use std::sync::Arc;
-    use tapster::{HookView, Value};
+    use tapster::HookView;
 
     let overlay = r#"
         kind = "overlay"
@@ -207,8 +226,10 @@ fn what_a_hook_sees() -> Result<(), Box<dyn Error>> {
 
 #[test]
 fn one_program_by_itself() -> Result<(), Box<dyn Error>> {
-    use tapster::{Ruleset, Scene, run};
+    use tapster::{Ruleset, Scene};
     // page: run
+    use tapster::run;
+
     let rules = Ruleset::open("base", &[])?;
     let scene = Scene::new(&serde_json::json!({ "group": { "strategy": "list" } }));
     let members = serde_json::json!([{ "id": "ann", "name": "Ann" }, { "id": "bo", "name": "Bo" }]);

@@ -14,6 +14,7 @@ mod limits;
 mod pages;
 mod picture;
 mod programs;
+mod tutorial;
 mod wishes;
 
 use std::path::Path;

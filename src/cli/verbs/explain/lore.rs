@@ -14,6 +14,8 @@ use crate::cli::layout::one_line;
 use crate::cli::layout::place_of;
 use crate::cli::layout::table;
 
+use super::gate::field;
+use super::remedy::{self, entry_steps};
 use super::why;
 
 /// The most characters of the details that the table shows.
@@ -163,11 +165,20 @@ fn mark_active(all: &mut [Entry<'_>], plan: &Plan) {
             entry.active = by_code || left.is_some();
             left.into_iter().for_each(|left| *left -= 1);
             if entry.active || reported.is_none() {
-                entry.block = why::block_of(plan, entry);
+                entry.block = block_of(plan, entry);
                 entry.active |= entry.block.is_some();
             }
         }
     }
+}
+
+/// The first block that is sent and holds a lore entry, as it was placed or else as it is written.
+pub(super) fn block_of(plan: &Plan, entry: &Entry<'_>) -> Option<usize> {
+    let is_own = |own: &&Value| entry.active && field(own, "book") == entry.book && field(own, "id") == entry.id;
+    let placed = why::active(plan).into_iter().flatten().filter(is_own);
+    let written = entry.place.and_then(|place| remedy::at(&plan.scene, &entry_steps(place)));
+    let texts: Vec<String> = placed.chain(written).map(|own| field(own, "text")).collect();
+    texts.iter().find_map(|own| plan.blocks.iter().position(|block| block.enabled() && why::holds(&block.text("text"), own)))
 }
 
 /// All entries of a build.

@@ -245,3 +245,7 @@ impl<'a> Trials<'a> {
         }
     }
 }
+
+pub(super) fn entry_steps((book, entry): (usize, usize)) -> Vec<Step> {
+    vec![Step::Name("books".to_owned()), Step::Index(book), Step::Name("entries".to_owned()), Step::Index(entry)]
+}

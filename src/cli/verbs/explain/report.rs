@@ -72,7 +72,7 @@ fn is_empty(item: &Tracked, plan: &Plan, rules: &Ruleset) -> bool {
     let has_parts = |value: &Value| value.as_list().is_some_and(|list| list.iter().any(|part| part.as_map().is_some()));
     let has_text = item.fields.get("text").is_some_and(|text| !text.to_text().trim().is_empty());
     // the text of a slot is read later than some passes drop it
-    let name = item.fields.get("name").map(|name| name.to_text().to_string()).unwrap_or_default();
+    let name = ["id", "name"].iter().find_map(|key| item.fields.get(key)).map(|name| name.to_text().to_string()).unwrap_or_default();
     let row = rules.pack().tables.get("slot").and_then(|rows| rows.get(name.as_str())).filter(|_| item.list == "slots");
     let source = row.and_then(|row| row.fields.get("source")?.node.as_text()?.strip_prefix('$'));
     let has_source = source.and_then(|path| read(plan, path)).is_some_and(|value| !value.is_empty());

@@ -11,10 +11,8 @@ use crate::assemble::ScenePart;
 use crate::cli::layout::{head, one_line, place_of, table};
 
 use super::gate::{self, Known, Probe, field};
-use super::lore::Entry;
 use super::rules::deciders;
-use super::why_not::entry_steps;
-use super::{at, placed, remedy, value};
+use super::{at, placed, value};
 
 /// The most blocks that are explained at once.
 const BLOCKS: usize = 10;
@@ -82,7 +80,7 @@ pub(super) fn active(plan: &Plan) -> Option<&[Value]> {
 }
 
 /// Whether a block's text holds that of an entry; where that has macros, what stands between them, in order.
-fn holds(text: &str, own: &str) -> bool {
+pub(super) fn holds(text: &str, own: &str) -> bool {
     let own = own.trim();
     if own.is_empty() || text.contains(own) {
         return !own.is_empty();
@@ -105,15 +103,6 @@ fn holds(text: &str, own: &str) -> bool {
 fn lore(plan: &Plan, text: &str) -> Vec<Json> {
     let stand = active(plan).into_iter().flatten().filter(|entry| holds(text, &field(entry, "text")));
     stand.take(NAMED).map(|entry| json!({ "book": field(entry, "book"), "id": field(entry, "id") })).collect()
-}
-
-/// The first block that is sent and holds a lore entry, as it was placed or else as it is written.
-pub(super) fn block_of(plan: &Plan, entry: &Entry<'_>) -> Option<usize> {
-    let is_own = |own: &&Value| entry.active && field(own, "book") == entry.book && field(own, "id") == entry.id;
-    let placed = active(plan).into_iter().flatten().filter(is_own);
-    let written = entry.place.and_then(|place| remedy::at(&plan.scene, &entry_steps(place)));
-    let texts: Vec<String> = placed.chain(written).map(|own| field(own, "text")).collect();
-    texts.iter().find_map(|own| plan.blocks.iter().position(|block| block.enabled() && holds(&block.text("text"), own)))
 }
 
 /// The macros that passes of the block's history evaluated and whose results stand in its text.

@@ -15,8 +15,7 @@ use crate::cli::verbs::reads::{self, paths_in};
 use super::gate::{Known, Part, Probe, field};
 use super::lore::{self, Entry};
 use super::meeting::try_parts;
-use super::remedy::{Budget, Edit, Step, Trials, at, path};
-use super::why;
+use super::remedy::{Budget, Edit, Step, Trials, at, entry_steps, path};
 
 /// The most things that are explained at once.
 const THINGS: usize = 5;
@@ -158,7 +157,7 @@ impl Asked<'_> {
         trials.paths(&paths, &|path| self.probe.read(path));
         let detail = last.filter(|r| !r.detail.is_null()).map(|r| lore::detail_text(r, plan));
         let detail = [detail, entry.searched.map(lore::searched)].into_iter().flatten().collect::<Vec<_>>().join("; ");
-        let stands = why::block_of(plan, entry).map(|n| format!("its text stands in block {n} (`--why {n}`), but not by this entry: "));
+        let stands = lore::block_of(plan, entry).map(|n| format!("its text stands in block {n} (`--why {n}`), but not by this entry: "));
         let detail = if detail.is_empty() { detail } else { format!(": {detail}") };
         let says = format!("{}its code is `{code}`{detail}", stands.unwrap_or_default());
         let tracked =
@@ -459,8 +458,4 @@ impl Asked<'_> {
         let named: Vec<String> = reading.take(4).map(|name| format!("`{name}`")).collect();
         if named.is_empty() { String::new() } else { format!("; it is read by {} (ask `--why-not PASS`)", named.join(", ")) }
     }
-}
-
-pub(super) fn entry_steps((book, entry): (usize, usize)) -> Vec<Step> {
-    vec![Step::Name("books".to_owned()), Step::Index(book), Step::Name("entries".to_owned()), Step::Index(entry)]
 }

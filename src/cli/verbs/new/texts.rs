@@ -29,7 +29,7 @@ pub(super) fn manifest(name: &str, extends: &str, release: Option<&Version>) -> 
         None => format!("\"{extends}\""),
     };
     format!(
-        "{}name = \"{name}\"\nrelease = \"0.1.0\"\nextends = [{extends}]\nabout = \"Says in a sentence what the pack is for.\"\n",
+        "{}name = \"{name}\"\nrelease = \"0.1.0\"\nextends = [{extends}]\n# about = \"…\": what the pack is for, in a sentence; others see it\n",
         head("schemas", "pack")
     )
 }

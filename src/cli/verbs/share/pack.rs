@@ -12,12 +12,15 @@ use crate::pack::{Ruleset, Schemas, Start, load_cases};
 use crate::share::archive::MAX_ARCHIVE;
 use crate::share::signature::ENDING as SIGNATURE;
 use crate::share::{self, Manifest, file_name};
+use crate::testing::files::read_path;
+use crate::testing::{Runner, Update, report};
 
 use crate::cli::inputs::files::write_file;
 use crate::cli::inputs::library::shelf;
 use crate::cli::inputs::shared::{LeftOut, Place, files_of, refused};
 use crate::cli::output::Show;
 use crate::cli::stop::{Exit, Stop};
+use crate::cli::verbs::test::case_files;
 
 use super::keys::sign_file;
 
@@ -26,7 +29,7 @@ const MAX_NAMED: usize = 20;
 
 /// Make the archive of a pack, `NAME-RELEASE.tapster`, which others install with `tapster install`.
 ///
-/// The pack is checked first, with everything that it extends. The same files give the same bytes on every machine.
+/// The pack is checked first, with everything that it extends, and its rule tests must pass. The same files give the same bytes on every machine.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   tapster pack my-pack
@@ -48,12 +51,18 @@ pub(in crate::cli) struct Pack {
     /// Replace an archive of the same release that has other files.
     #[arg(long)]
     force: bool,
+    /// Make the archive although rule tests of the pack fail, or without running them.
+    #[arg(long)]
+    untested: bool,
 }
 
 impl Pack {
     pub(in crate::cli) fn run(&self, show: &mut Show<'_, '_>) -> Result<Exit, Stop> {
         let folder = self.folder(show)?;
         checked(&folder, show)?;
+        if !self.untested {
+            tested(&folder, show)?;
+        }
         let (files, left) = files_of(&folder)?;
         let manifest = Manifest::of(&folder.display().to_string(), &files).map_err(refused)?;
         let count = files.len();
@@ -146,6 +155,23 @@ fn checked(folder: &Path, show: &mut Show<'_, '_>) -> Result<(), Stop> {
         return Err(Stop::report(Exit::No, report, sources));
     }
     Ruleset::load(&start, &[], &library).map(|_| ()).map_err(Stop::rejected)
+}
+
+/// Refuses a pack whose rule tests fail: others would meet what they say.
+fn tested(folder: &Path, show: &Show<'_, '_>) -> Result<(), Stop> {
+    let shelf = shelf(show);
+    let scenes = |path: &Path, now: Option<&str>, rules: &Ruleset| crate::cli::verbs::test::scene(path, now, rules);
+    let jobs = std::thread::available_parallelism().map_or(1, usize::from);
+    let runner = Runner { shelf: &shelf, scenes: &scenes, filter: "", jobs, update: Update::None, coverage: false };
+    let files: Vec<_> = case_files(folder).map(|path| read_path(&path)).collect();
+    match report::counts(&runner.run(&files)) {
+        (_, 0) => Ok(()),
+        (passed, failed) => {
+            let message = format!("{failed} of {} rule tests of the pack fail", passed + failed);
+            let help = format!("`tapster test {}` shows them; `--untested` makes the archive all the same", folder.display());
+            Err(Stop::new(Exit::No, Diagnostic::error(Code::ShareArchive, message).help(help)))
+        }
+    }
 }
 
 /// What an archive does not hold.

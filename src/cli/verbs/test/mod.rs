@@ -247,7 +247,7 @@ impl Test {
 }
 
 /// The paths of the case files of a pack.
-fn case_files(pack: &Path) -> impl Iterator<Item = PathBuf> + use<> {
+pub(in crate::cli) fn case_files(pack: &Path) -> impl Iterator<Item = PathBuf> + use<> {
     in_folder(&pack.join(FOLDER)).into_iter().filter(|path| is_case_file(path))
 }
 
