@@ -120,7 +120,8 @@ fn the_page_names_its_inputs_and_lists_what_was_over_budget() {
 #[test]
 fn a_dropped_prompt_is_missing_although_its_text_was_not_read_yet() {
     let page = page(&json!({ "pack": "sillytavern-exact", "scene": { "names": { "char": "Ines" }, "card": { "scenario": "A gale." },
-        "preset": { "prompt_order": [{ "slot": "scenario", "enabled": false }] }, "history": [{ "role": "user", "text": "Hi." }],
+        "preset": { "entries": [{ "name": "main_prompt" }, { "name": "scenario", "enabled": false }, { "name": "chat_history" }] },
+        "history": [{ "role": "user", "text": "Hi." }],
     } }));
     assert!(section(&page, "missing").contains("scenario of list slots"), "{}", section(&page, "missing"));
 }

@@ -1,6 +1,5 @@
 //! Rows of `format` and `map`, compiled.
 
-use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use super::{Format, Mapping, Names, Rest};
@@ -35,8 +34,6 @@ pub(in crate::program) fn compile(cx: &mut CompileContext<'_>) -> Vec<Format> {
         let kind = cell("detect").map(|f| kind_fields(&f.node)).unwrap_or_default();
         formats.push(Format { name: row.name.clone(), about, detect, kind, root, maps: Vec::new(), makes, rest });
     }
-    let values: HashMap<&str, &Node> =
-        rows("value").into_iter().filter_map(|row| Some((&*row.name, &row.fields.get("is")?.node))).collect();
     for row in rows("map") {
         cx.rule = format!("map {}", row.name);
         let owner = row.name.split_once('/').map_or("", |(f, _)| f);
@@ -62,7 +59,7 @@ pub(in crate::program) fn compile(cx: &mut CompileContext<'_>) -> Vec<Format> {
         };
         let mapping = cx.within(Scope::Any, |cx| Mapping {
             name: row.name.clone(),
-            reads: heads(from, &values),
+            reads: heads(from),
             from: cx.expr(from),
             whole: to.as_ref() == ".",
             to: path(&to),
@@ -105,18 +102,10 @@ fn kind_fields(detect: &Node) -> Vec<Names> {
 
 /// The paths of the document that a value mentions, in the order written. Inside a query `@name` is an element's field
 /// and `@outer.name` the document's; deeper queries cannot reach the document.
-fn heads(node: &Node, values: &HashMap<&str, &Node>) -> Vec<Names> {
+fn heads(node: &Node) -> Vec<Names> {
     let mut out: Vec<Names> = Vec::new();
     let mut open = vec![(node, 0)];
-    let mut followed = HashSet::new();
     while let Some((node, depth)) = open.pop() {
-        // a named value reads what it would read here
-        let named = node.get("value").and_then(Node::as_text);
-        if let Some((name, value)) = named.and_then(|name| values.get_key_value(name))
-            && followed.insert((*name, depth))
-        {
-            open.push((value, depth));
-        }
         if let Some(text) = node.as_text() {
             let found = text.split('@').skip(1).map(|piece| match piece.strip_prefix("outer.") {
                 Some(rest) => (1, rest),
