@@ -63,7 +63,7 @@ pub(super) fn missing(report: &Json) -> String {
     let lore = lore.filter(|entry| list(&entry["reasons"]).len() > 1).map(|entry| {
         let last = list(&entry["reasons"]).last().unwrap_or(&Json::Null);
         let what = format!("lore entry {} of {}", title(entry), cell(&entry["book"]));
-        row(what, &last["detail"]["needs"], &text(&entry["code"]), by(last), facts(last))
+        row(what, last.pointer("/detail/needs").unwrap_or(&Json::Null), &text(&entry["code"]), by(last), facts(last))
     });
     let rows: Vec<String> = trimmed.chain(lost).chain(lore).chain(gone).collect();
     rows_or("Not in the prompt", &["what", "tokens", "why", "rule", "text"], rows, "Nothing was trimmed, dropped or lost.")
