@@ -224,6 +224,18 @@ fn a_preset_is_checked_with_the_pack_that_is_recommended_for_it() {
 }
 
 #[test]
+fn macros_of_a_card_are_checked_in_every_text_and_the_right_message_is_named() {
+    let folder = Folder::new("card-macros");
+    let card = r#"{"spec": "chara_card_v2", "data": {"name": "Ada", "description": "She is 123456 years old. {{bogus_one}}", "first_mes": "{{roll:1d6}} {{bogus_two}}"}}"#;
+    let file = folder.write("ada.json", card);
+    let (_, _, err) = tapster(&["check", &file]);
+    for told in ["`{{bogus_one}}`", "`{{bogus_two}}`"] {
+        assert!(err.contains(told), "{told}: {err}");
+    }
+    assert!(!err.contains("`character_description`"), "what a macro gave stands there by chance: {err}");
+}
+
+#[test]
 fn a_patch_that_drops_a_condition_is_told() {
     let folder = Folder::new("drops");
     let overlay = |patch: &str| {

@@ -438,3 +438,25 @@ fn operators_mean_what_they_mean() {
         assert_eq!(value.to_json(), expected, "{source}");
     }
 }
+
+/// What a script is given may be larger than what it may make, and may stay in a variable of a loop.
+#[test]
+fn what_is_read_of_a_scene_is_not_refused() {
+    let history = vec![json!({ "text": "x".repeat(200) }); 100];
+    let scene = Value::from(&json!({ "history": history, "words": vec!["lighthouse"; 3_000], "nums": vec![7; 20_000] }));
+    let run = |body: &str| {
+        let script = Script::compile(&format!("fn run(scene) {{ {body} }}")).unwrap();
+        script.call_with("run", &[Argument::Scene(scene.clone())]).map(|value| value.to_json())
+    };
+    assert_eq!(run("scene.history.map(|m| m.text).len()").unwrap(), json!(100));
+    assert_eq!(run("let w = scene.words; let n = 0; for x in w { n += x.len; } n").unwrap(), json!(30_000));
+    assert_eq!(run("let h = scene.nums; let n = 0; for k in 0..3000 { n += k; } n").unwrap(), json!(4_498_500));
+}
+
+#[test]
+fn constants_are_not_changed() {
+    for source in ["const B = [3, 1, 2]; B.sort(|a, b| a - b); B", "const T = \"abc\"; T.pad(5, \"x\"); T", "const B = [1]; B.push(2); B"] {
+        let error = Script::compile(source).unwrap().eval(&Map::default()).err().unwrap();
+        assert!(error.message.contains("constant"), "{source}: {error}");
+    }
+}

@@ -135,3 +135,14 @@ fn an_archive_of_too_many_members_is_refused() {
     bytes.splice(at..at, b"PK\x01\x02".repeat(20_000));
     assert!(told(&refused("a.charx", &bytes)).contains("more than 10000 members"));
 }
+
+#[test]
+fn a_module_that_cannot_be_unpacked_does_not_take_the_card_away() {
+    let mut bytes = zipped(&[("card.json", br#"{"v":3}"#), ("module.risum", &[b'x'; 4_000])]);
+    // the checksum of the module in the directory of the archive
+    let at = bytes.windows(12).rposition(|part| part == b"module.risum").unwrap();
+    bytes[at - 30] ^= 0xFF;
+    let imported = ok("a.charx", &bytes);
+    assert_eq!(&main_of(&imported), &json!({"v": 3}));
+    assert!(!imported.report.items().is_empty());
+}

@@ -51,6 +51,10 @@ fn half_a_surrogate_pair_is_replaced() {
 fn a_text_is_a_document_and_other_files_are_named() {
     let text = ok("story.txt", "Once, π.".as_bytes());
     assert_eq!((text.container, &main_of(&text)), (Container::Text, &json!("Once, π.")));
+    for text in ["[24 years old, tall]", "[true north]", "{\"hello\" she said}", "{{user}} is tall."] {
+        assert_eq!(ok("me.txt", text.as_bytes()).container, Container::Text, "{text}");
+    }
+    assert_eq!(ok("card.txt", br#"{"v":3}"#).container, Container::Json);
     for (bytes, words) in [
         (b"GIF89a\0\xFF".as_slice(), "a GIF picture"),
         (b"\xFF\xD8\xFF\xE0\0\x10JFIF", "a JPEG picture"),

@@ -209,3 +209,40 @@ fn a_release_and_its_signature_stay_what_they_are() {
     let ran = folder.run(&["index", &site]).done();
     assert!(ran.out.contains("not checked: 1 signature by"), "{}", ran.out);
 }
+
+#[test]
+fn an_installed_pack_that_nobody_signed_does_not_pass_where_signatures_are_required() {
+    let folder = Folder::new();
+    let (noir, dusk) = (folder.at("noir.tapster"), folder.at("dusk.tapster"));
+    folder.run(&["keys", "new", &folder.at("mara"), "--no-password"]).done();
+    folder.run(&["keys", "trust", &folder.at("mara.pub"), "--name", "Mara"]).done();
+    folder.run(&["pack", &folder.pack("noir", "1.0.0", BASE), "--out", &noir]).done();
+    folder.run(&["install", &noir]).done();
+    let source = folder.pack("dusk", "1.0.0", "{ name = \"noir\", release = \"^1.0\" }");
+    let key = folder.at("mara.key");
+    folder.run(&["pack", &source, "--out", &dusk, "--sign", &key]).done();
+    let asked = ["install", &dusk, "--require-signature"];
+    folder.run(&asked).refused(1, "share.signature", &["`noir` 1.0.0", "without a signature"]);
+    // its signed archive puts the signature into the lock
+    folder.run(&["sign", &noir, "--key", &key]).done();
+    folder.run(&["install", &noir, "--require-signature"]).done();
+    folder.run(&asked).done();
+    folder.write("home/noir/notes.md", "changed");
+    let ran = folder.run(&["install", "--locked", "--require-signature"]);
+    assert!(ran.exit == 1 && ran.err.contains("error[share."), "{}", ran.err);
+}
+
+/// An interrupted change is finished, and never through links of a folder that somebody else has made.
+#[cfg(unix)]
+#[test]
+fn a_journal_of_a_stranger_moves_nothing() {
+    let folder = Folder::new();
+    folder.write("secret/id_rsa", "key");
+    folder.write("home/.tapster-change/journal.json", r#"{"put":["id_rsa"],"gone":[],"lock":""}"#);
+    std::os::unix::fs::symlink(folder.path("secret"), folder.path("home/.tapster-change/new")).unwrap();
+    std::fs::create_dir_all(folder.path("home/.tapster-change/old")).unwrap();
+    folder.write("home/.tapster-mine", "mine");
+    folder.run(&["list"]).done();
+    assert!(folder.path("secret/id_rsa").is_file() && !folder.path("home/id_rsa").exists());
+    assert!(folder.path("home/.tapster-mine").is_file() && !folder.path("home/.tapster-change").exists());
+}
