@@ -12,7 +12,8 @@ const MEMORY: u64 = 4096;
 /// The most processor time, in seconds, if `TAPSTER_PROCESSOR` does not say it.
 const PROCESSOR: u64 = 600;
 
-/// Sets the limits. A number that cannot be read is told, and nothing is run without the limit that was meant. A verb that `runs_on` for as long as somebody asks has none of processor time.
+/// Sets the limits. A number that cannot be read is an error, so that nothing runs without the limit that was meant. A verb
+/// that `runs_on` for as long as somebody asks has none of processor time.
 #[cfg(unix)]
 pub(super) fn set(runs_on: bool, io: &Io<'_>) -> Result<(), Stop> {
     let number = |name: &str, usual| match (io.env)(name).filter(|text| !text.is_empty()) {

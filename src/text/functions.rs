@@ -10,10 +10,11 @@ use sha2::{Digest, Sha512};
 
 pub use super::fingerprint::fingerprint;
 pub use super::function::{Args, Function, Refusal};
-use super::function::{bounded, listed, named, of, text, times};
+use super::function::{bounded, listed, named, of, size, text, times};
 use super::js;
 use super::moment::{Calendar, INVALID, Moment};
 use super::pattern::{self, MOST_OUTPUT};
+use super::work::Exceeded;
 use super::written::{self, Shown as _};
 use super::{arithmetic, date_tokens, dollars, js_number, json_text, lists, replacing, seeded, tools, units, work};
 use crate::model::{Map, Value};
@@ -63,7 +64,7 @@ pub const FUNCTIONS: &[Function] = &[
         name: "flat",
         doc: "the list with each list in it replaced by its elements, and without missing values; always a list, also if it is empty",
         args: OF,
-        run: |args| Ok(flat(of(args))),
+        run: |args| Ok(flat(of(args))?),
     },
     Function {
         name: "format_time",
@@ -421,11 +422,16 @@ fn repeat(args: &Args) -> Result<Value, Refusal> {
 fn concat(args: &Args) -> Result<Value, Refusal> {
     let Value::List(list) = of(args) else { return Ok(of(args).clone()) };
     if !list.is_empty() && list.iter().all(|v| matches!(v, Value::List(_))) {
+        hold_elements(list)?;
         return Ok(Value::list(list.iter().filter_map(Value::as_list).flatten().cloned().collect()));
     }
-    let parts: Vec<_> = list.iter().map(Value::shown).collect();
-    bounded(parts.iter().map(|p| p.len()).sum())?;
-    Ok(Value::text(parts.concat()))
+    let mut bytes = 0_usize;
+    let parts = list.iter().map(|value| {
+        let part = value.shown();
+        bytes = bytes.saturating_add(part.len());
+        bounded(bytes).map(|()| part)
+    });
+    Ok(Value::text(parts.collect::<Result<Vec<_>, _>>()?.concat()))
 }
 
 /// The tables of a list laid over each other.
@@ -444,8 +450,14 @@ fn laid(tables: &Value, deep: bool) -> Value {
     Value::map(out)
 }
 
-fn flat(value: &Value) -> Value {
+/// Checks before it is made that memory holds a list of the elements of these lists: one list may stand there many times.
+fn hold_elements(lists: &[Value]) -> Result<(), Exceeded> {
+    work::hold(lists.iter().fold(0, |sum: usize, list| sum.saturating_add(size(list))))
+}
+
+fn flat(value: &Value) -> Result<Value, Exceeded> {
     let list = value.as_list().unwrap_or(std::slice::from_ref(value));
+    hold_elements(list)?;
     let elements = list.iter().flat_map(|v| v.as_list().unwrap_or(std::slice::from_ref(v)));
-    Value::list(elements.filter(|v| !v.is_null()).cloned().collect())
+    Ok(Value::list(elements.filter(|v| !v.is_null()).cloned().collect()))
 }

@@ -54,6 +54,8 @@ enum Over {
 struct Call {
     over: Option<Over>,
     limits: WorkLimits,
+    /// The size of the data of the outermost door, in values. Smaller bounds of a door inside grow by it as well.
+    parts: usize,
     /// What to do about it, if the caller cannot set the bounds.
     remedy: Option<&'static str>,
     /// The rule that was running.
@@ -106,9 +108,15 @@ impl Door {
 
     /// The same for a call that is given data, whose size adds to the bounds.
     pub fn with_data(limits: WorkLimits, data: &Value) -> Self {
-        let parts =
-            if DOORS.get() == 0 { data.nodes_within(MAX_DEPTH, WorkLimits::MOST_PARTS).unwrap_or(WorkLimits::MOST_PARTS) } else { 0 };
-        Self::open(limits.and(limits.more_for(parts)))
+        let inside = DOORS.get() > 0;
+        let parts = if inside {
+            CALL.with_borrow(|call| call.parts)
+        } else {
+            data.nodes_within(MAX_DEPTH, WorkLimits::MOST_PARTS).unwrap_or(WorkLimits::MOST_PARTS)
+        };
+        let door = Self::open(limits.and(limits.more_for(parts)));
+        CALL.with_borrow_mut(|call| call.parts = parts);
+        door
     }
 
     /// Says what to do when its bounds are reached, where nobody can set them.

@@ -55,16 +55,19 @@ pub(crate) fn read(value: &Value) -> Result<Written, Exceeded> {
     Ok(written)
 }
 
+/// Pays for a value that is read as a whole, and gives about how many bytes a copy takes.
+fn memory(value: &Value) -> Result<usize, Exceeded> {
+    let Written { values, bytes } = read(value)?;
+    Ok(values.saturating_mul(BYTES_PER_VALUE).saturating_add(bytes))
+}
+
 /// Pays for a value that is read as a whole, and copied for a moment.
 ///
 /// # Errors
 /// As [`read`], or the copy would be too large.
 pub(crate) fn copied(value: &Value) -> Result<(), Exceeded> {
     match value {
-        Value::List(_) | Value::Map(_) => {
-            let Written { values, bytes } = read(value)?;
-            work::hold(values.saturating_mul(BYTES_PER_VALUE).saturating_add(bytes))
-        }
+        Value::List(_) | Value::Map(_) => work::hold(memory(value)?),
         Value::Text(text) => work::read(text.len()),
         _ => Ok(()),
     }
@@ -76,10 +79,7 @@ pub(crate) fn copied(value: &Value) -> Result<(), Exceeded> {
 /// As [`read`], or so many bytes cannot be made any more.
 pub(crate) fn made(value: &Value) -> Result<(), Exceeded> {
     match value {
-        Value::List(_) | Value::Map(_) => {
-            let Written { values, bytes } = read(value)?;
-            work::make(values.saturating_mul(BYTES_PER_VALUE).saturating_add(bytes))
-        }
+        Value::List(_) | Value::Map(_) => work::make(memory(value)?),
         Value::Text(text) => work::make(text.len()),
         _ => Ok(()),
     }

@@ -55,9 +55,17 @@ pub(in crate::cli) struct Endpoint {
 }
 
 impl Endpoint {
-    /// A flag that says where requests go or where replies come from, if one is given.
+    /// A flag that has an effect only where a model is asked, if one is given.
     pub(in crate::cli) fn names_provider(&self) -> Option<&'static str> {
-        let flags = [("--url", self.url.is_some()), ("--provider", self.provider.is_some()), ("--replay", self.replay.is_some())];
+        let flags = [
+            ("--url", self.url.is_some()),
+            ("--provider", self.provider.is_some()),
+            ("--replay", self.replay.is_some()),
+            ("--record", self.record.is_some()),
+            ("--key-env", self.key_env.is_some()),
+            ("--key-file", self.key_file.is_some()),
+            ("--proxy", self.proxy.is_some()),
+        ];
         flags.into_iter().find(|(_, given)| *given).map(|(flag, _)| flag)
     }
 

@@ -9,7 +9,6 @@ use crate::cli::layout::visible;
 use crate::cli::output::Show;
 use crate::cli::stop::Stop;
 use crate::diag::{Code, Diagnostic, DiagnosticCode};
-use crate::model::plan::Block;
 use crate::model::{Plan, Scene, Value};
 use crate::pack::Ruleset;
 use crate::run::retry::Attempt;
@@ -38,7 +37,7 @@ impl OperationModel {
         if let Some(url) = &endpoint.url {
             scene.set("provider.url", Value::text(url.as_str()));
         }
-        complete(&mut context, endpoint, rules, &scene)?;
+        complete_context(&mut context, endpoint, rules, &scene)?;
         let dialect = crate::emit::prompt::dialect_of(rules, &scene);
         let addressed = !scene.get("provider.url").is_null();
         let transport = endpoint.transport(rules, &dialect, addressed, Arc::new(|_: &Attempt| {}), show)?;
@@ -72,13 +71,9 @@ impl OperationModel {
         let own = |key: &String| key != "model" && !OF_THE_READER.contains(&key.as_str());
         let options = params.into_iter().flatten().filter(|(key, value)| own(key) && !value.is_null());
         let options = options.map(|(key, value)| (key.clone(), value.clone())).collect();
-        let block = |message: &Json| {
-            let fields = json!({ "role": message["role"], "text": message["content"], "expanded": true });
-            Block { fields: Value::from(&fields), tokens: 0, history: Vec::new() }
-        };
-        let blocks = request.messages.as_array().into_iter().flatten().map(block).collect();
-        let plan = Plan { blocks, scene: scene.data, ..Plan::default() };
-        let prepared = PromptRunner::prepare(&config, &plan, &[], &options, false)?;
+        let plan = Plan { scene: scene.data, ..Plan::default() };
+        let messages = request.messages.as_array().map(Vec::as_slice).unwrap_or_default();
+        let prepared = PromptRunner::prepare(&config, &plan, messages, &options, false)?;
         let model = prepared.outgoing.body.get("model").and_then(Json::as_str).unwrap_or(&config.model).to_owned();
         let reply = self.runner.send(&config, &prepared, &mut |_: &Delta| {}).await;
         let said = reply.as_ref().map_or_else(|_| "no reply".to_owned(), |reply| format!("{} characters", reply.text().chars().count()));
@@ -90,12 +85,14 @@ impl OperationModel {
 
 impl Model for OperationModel {
     fn ask<'a>(&'a self, request: &'a Request) -> Doing<'a, Result<String, ModelError>> {
-        Box::pin(async move { self.reply(request).await.map_err(|error| ModelError { code: code(&error), message: error.to_string() }) })
+        Box::pin(
+            async move { self.reply(request).await.map_err(|error| ModelError { code: error_code(&error), message: error.to_string() }) },
+        )
     }
 }
 
 /// Adds to a configuration of the runner what the scene and the flags say: dialect, model and provider.
-pub(super) fn complete(context: &mut Map<String, Json>, endpoint: &Endpoint, rules: &Ruleset, scene: &Scene) -> Result<(), Stop> {
+pub(super) fn complete_context(context: &mut Map<String, Json>, endpoint: &Endpoint, rules: &Ruleset, scene: &Scene) -> Result<(), Stop> {
     let mut put = |key: &str, value: Option<String>| {
         if let Some(value) = value.filter(|value| !value.is_empty()) {
             context.insert(key.to_owned(), Json::String(value));
@@ -117,7 +114,7 @@ pub(super) fn complete(context: &mut Map<String, Json>, endpoint: &Endpoint, rul
 }
 
 /// The code of an error, without a status.
-pub(super) fn code(error: &RunError) -> String {
+pub(super) fn error_code(error: &RunError) -> String {
     match error {
         RunError::Config(_) => "config".to_owned(),
         RunError::Preflight(_) => "preflight".to_owned(),
@@ -127,7 +124,7 @@ pub(super) fn code(error: &RunError) -> String {
 }
 
 /// Warnings about operations that failed, and about a phase that failed, in the run log of one half of a turn.
-pub(super) fn failures(run: &Json, turn: i64) -> Vec<Diagnostic> {
+pub(super) fn failed_operations(run: &Json, turn: i64) -> Vec<Diagnostic> {
     let failed = run["operations"].as_array().into_iter().flatten().filter(|operation| operation["status"] == "error");
     let told = failed.map(|operation| {
         let text = |key: &str| operation.get("error").and_then(|error| error.get(key)?.as_str()).unwrap_or_default();

@@ -26,7 +26,7 @@ use crate::cli::layout::visible;
 use crate::cli::output::Show;
 use crate::cli::stop::{Exit, Stop};
 use crate::cli::verbs::artifact::stop;
-use crate::cli::verbs::operations::{OperationModel, failures};
+use crate::cli::verbs::operations::{OperationModel, failed_operations};
 use crate::cli::waiting::wait;
 
 /// How many records of the log are read at once.
@@ -42,8 +42,8 @@ const LOG_PART: u32 = 1000;
 Each line of the replies is one turn, in JSON:
   {\"message\": \"I open the door.\", \"reply\": \"It creaks.\", \"operations\": {\"keeper\": \"{\\\"hour\\\": 9}\"}}
 `message` is what the user writes, `reply` the model's answer, and `operations` what the model answers to operations;
-an operation that asks again asks for `NAME:2`. With `--model`, operations without a recorded reply ask that model. A turn that the session has played already is only taken into the chat,
-so an interrupted run goes on where it ended. With `--format json`, one line of JSON is printed for each turn that is played.
+an operation that asks again asks for `NAME:2`. With `--model`, operations without a recorded reply ask that model.
+A turn that the session has played already is only taken into the chat, so an interrupted run goes on where it ended. With `--format json`, one line of JSON is printed for each turn that is played.
 
 Exit code 1: an operation that a turn needs did not end as `done`; the turn is committed all the same.")]
 pub(in crate::cli) struct Turn {
@@ -182,14 +182,14 @@ fn play(session: &Session<'_>, scene: &Scene, at: Moment, replies: &Replies<'_>,
     if show.is_json() {
         show.result(&format!("{line}\n"));
     } else {
-        show.result(&lines_of(&line));
+        show.result(&describe_turn(&line));
     }
     show.flush();
     Ok(done)
 }
 
 /// A turn for a reader: the reply, what was written, and what became of the operations.
-fn lines_of(turn: &Json) -> String {
+fn describe_turn(turn: &Json) -> String {
     let list = |at: &str| turn.pointer(at).and_then(Json::as_array).cloned().unwrap_or_default();
     let text = |value: &Json, key: &str| value[key].as_str().map(visible).unwrap_or_default();
     let operation = |row: &Json| match row["reason"].as_str() {
@@ -219,7 +219,7 @@ fn lines_of(turn: &Json) -> String {
 fn warn(at: Moment, recorded: &Recorded, asked: &[String], runs: [&Json; 2], show: &mut Show<'_, '_>) {
     let mut warnings = Vec::new();
     for run in runs {
-        warnings.extend(failures(run, at.turn));
+        warnings.extend(failed_operations(run, at.turn));
     }
     for name in recorded.operations.keys().filter(|name| !asked.contains(name)) {
         let near = crate::diag::suggest::help(name, asked.iter().map(String::as_str));

@@ -7,7 +7,7 @@ use std::sync::{Arc, LazyLock};
 
 use rhai::{Array, Dynamic, Engine, EvalAltResult, ImmutableString, Position};
 
-use super::fuel::{BYTES_PER_PART, Outcome, charge, hand, note_list, reading, terminated};
+use super::fuel::{BYTES_PER_PART, Outcome, Size, charge, hand, note_list, reading, terminated};
 use super::shown::{Guard, Held, View};
 use super::values::{from_dynamic, to_dynamic};
 use crate::model::item::core;
@@ -242,8 +242,10 @@ pub(super) fn register(engine: &mut Engine) {
     engine.register_fn("to_json", |view: &mut View| view.text());
     // the interpreter's own function knows no views
     engine.register_fn("to_json", |table: &mut rhai::Map| -> Outcome<String> {
-        hand(&Dynamic::from_map(table.clone()))?;
-        Ok(Value::map(fields_of(Dynamic::from_map(table.clone()))?).to_json().to_string())
+        let table = Dynamic::from_map(table.clone());
+        let size = Size::of(&table)?;
+        charge(size.steps(), size.bytes())?;
+        Ok(Value::map(fields_of(table)?).to_json().to_string())
     });
     engine.register_fn("to_string", |view: &mut View| view.text());
     engine.register_fn("to_debug", |view: &mut View| view.text());

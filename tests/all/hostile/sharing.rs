@@ -97,6 +97,19 @@ fn values_that_share_a_long_text_are_paid_before_they_are_written_out() {
     }
 }
 
+/// 4,000 references to one list of 2^20 elements: a list of all their elements would take more than memory holds.
+#[test]
+fn a_list_that_stands_many_times_in_another_is_paid_before_their_elements_are_one_list() {
+    let double = set("\"$own.x\" = { fn = \"concat\", of = [\"$own.x\", \"$own.x\"] }");
+    let list = std::iter::once(set("\"$own.x\" = [1]")).chain(std::iter::repeat_n(double, 20)).collect::<Vec<_>>();
+    let many = "\"$own.x\", ".repeat(4_000);
+    for function in ["flat", "concat"] {
+        let join = set(&format!("\"$own.z\" = {{ fn = \"length\", of = {{ fn = \"{function}\", of = [{many}] }} }}"));
+        let failed = built(&[list.clone(), vec![join]].concat()).0.err();
+        assert_eq!(failed.map(|error| error.kind().clone()), Some(ErrorKind::Bound), "{function}");
+    }
+}
+
 /// A script that does not look at the scene does not pay for what it holds.
 #[test]
 fn a_scene_that_shares_a_long_text_is_handed_to_a_script() {

@@ -133,6 +133,18 @@ fn what_data_adds_is_kept_if_an_inner_call_counts_on() {
 }
 
 #[test]
+fn an_inner_call_with_smaller_bounds_keeps_what_the_data_of_the_outer_one_adds() {
+    let limits = WorkLimits { steps: 8_000_000, bytes: 8_000_000 };
+    let outer = Door::with_data(limits, &parts(200_000));
+    {
+        let _inner = Door::with_data(limits, &Data::Null);
+        work::spend(limits.steps + limits.steps / 4).unwrap();
+    }
+    assert!(work::spend(1).is_err(), "the data of an inner call adds nothing to the budget that is open");
+    drop(outer);
+}
+
+#[test]
 fn the_message_names_the_rule_that_ran() {
     let names = ["a/first", "a/second"].map(std::sync::Arc::<str>::from);
     let _door = Door::open(WorkLimits { steps: 1_000, bytes: 1_000 });

@@ -24,7 +24,7 @@ use crate::cli::inputs::tools::ToolArgs;
 use crate::cli::inputs::{Inputs, assignment};
 use crate::cli::output::Show;
 use crate::cli::stop::{Exit, Stop};
-use crate::cli::verbs::operations::complete;
+use crate::cli::verbs::operations::complete_context;
 use crate::diag::{Code, Diagnostic, DiagnosticCode};
 use crate::model::{Scene, Value};
 use crate::pack::Ruleset;
@@ -164,7 +164,7 @@ impl Chat {
                 read
             }
         };
-        complete(&mut context, &self.endpoint, rules, scene)?;
+        complete_context(&mut context, &self.endpoint, rules, scene)?;
         Ok(context)
     }
 

@@ -12,7 +12,7 @@ use crate::cli::layout::visible;
 use crate::cli::output::Show;
 use crate::cli::stop::{Exit, Stop};
 use crate::cli::verbs::artifact::stop;
-use crate::cli::verbs::operations::{OperationModel, failures};
+use crate::cli::verbs::operations::{OperationModel, failed_operations};
 use crate::cli::waiting::wait;
 use crate::diag::Diagnostic;
 use crate::model::{Plan, Scene, Value};
@@ -218,7 +218,7 @@ impl<'s> Talk<'s> {
         let done = done.map_err(|error| stop(error, &self.start.rules))?;
         self.played += 1;
         show.warnings(&done.warnings, self.start.rules.sources());
-        failures(&done.run, self.played).into_iter().for_each(|warning| show.note(warning));
+        failed_operations(&done.run, self.played).into_iter().for_each(|warning| show.note(warning));
         if done.reply != reply {
             log.edit(log.len().saturating_sub(1), &done.reply);
             if !show.is_json() {
@@ -266,7 +266,7 @@ impl<'s> Talk<'s> {
         asker.notes().into_iter().for_each(|note| show.note(note));
         let turn = turn.map_err(|error| stop(error, &rules))?;
         show.warnings(&turn.plan.warnings, rules.sources());
-        failures(&turn.plan.reported("run").to_json(), at.turn).into_iter().for_each(|warning| show.note(warning));
+        failed_operations(&turn.plan.reported("run").to_json(), at.turn).into_iter().for_each(|warning| show.note(warning));
         let plan = in_language(&self.config, &turn.plan).map_err(|e| told(&e, &rules, self.start.once))?;
         let said = self.send(&plan, show);
         self.plan = Some(plan);

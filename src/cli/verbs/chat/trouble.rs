@@ -2,7 +2,7 @@
 
 use crate::cli::layout::visible;
 use crate::cli::stop::{Exit, Stop};
-use crate::cli::verbs::operations::code;
+use crate::cli::verbs::operations::error_code;
 use crate::diag::{Diagnostic, DiagnosticCode};
 use crate::pack::Ruleset;
 use crate::run::{Problem, ProviderError, RunError};
@@ -21,7 +21,7 @@ pub(super) fn told(error: &RunError, rules: &Ruleset, once: bool) -> Stop {
         RunError::Provider(error) => (visible(&error.message), remedy(error, once)),
     };
     let exit = if matches!(error, RunError::Config(_)) { Exit::CouldNot } else { Exit::No };
-    let found = Diagnostic::error(named(&format!("run.{}", code(error))), message);
+    let found = Diagnostic::error(named(&format!("run.{}", error_code(error))), message);
     Stop::new(exit, if help.is_empty() { found } else { found.help(help) })
 }
 

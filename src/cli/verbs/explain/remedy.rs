@@ -246,6 +246,7 @@ impl<'a> Trials<'a> {
     }
 }
 
+/// The path of an entry in a scene.
 pub(super) fn entry_steps((book, entry): (usize, usize)) -> Vec<Step> {
     vec![Step::Name("books".to_owned()), Step::Index(book), Step::Name("entries".to_owned()), Step::Index(entry)]
 }

@@ -29,7 +29,8 @@ const MAX_NAMED: usize = 20;
 
 /// Make the archive of a pack, `NAME-RELEASE.tapster`, which others install with `tapster install`.
 ///
-/// The pack is checked first, with everything that it extends, and its rule tests must pass. The same files give the same bytes on every machine.
+/// The pack is checked first, with everything that it extends, and its rule tests must pass. The same files give the same
+/// bytes on every machine.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   tapster pack my-pack

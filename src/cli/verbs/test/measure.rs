@@ -237,7 +237,11 @@ impl Measured {
                     let _ = writeln!(out, "NOT NOTICED {line}");
                 }
                 let all = killed + survived.len();
-                let _ = writeln!(out, "mutants of {name}: {killed} of {all} noticed ({}%)", percent(*killed, all));
+                if all == 0 {
+                    let _ = writeln!(out, "mutants of {name}: it has no passes to break");
+                } else {
+                    let _ = writeln!(out, "mutants of {name}: {killed} of {all} noticed ({}%)", percent(*killed, all));
+                }
             }
         }
         out
