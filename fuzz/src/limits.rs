@@ -15,13 +15,13 @@ fn set(what: rustix::process::Resource, current: u64) {
 }
 
 /// Limits the memory of the process.
-pub fn of_memory() {
+pub fn limit_memory() {
     #[cfg(unix)]
     set(rustix::process::Resource::Data, MEMORY);
 }
 
 /// Begins the time of an input.
-pub fn of_time() {
+pub fn limit_time() {
     #[cfg(unix)]
     set(rustix::process::Resource::Cpu, crate::clock::of_process() / 1_000_000 + SECONDS + 1);
 }

@@ -100,13 +100,13 @@ fn run(args: Args) -> io::Result<bool> {
     }
     let mut sound = true;
     for target in &args.targets {
-        sound &= tried(target, &args)?;
+        sound &= try_target(target, &args)?;
     }
     Ok(sound)
 }
 
 /// Tries a target in a process of its own: what ends the process is a finding of its last input.
-fn tried(target: &Target, args: &Args) -> io::Result<bool> {
+fn try_target(target: &Target, args: &Args) -> io::Result<bool> {
     let note = args.out.join(format!("{}-last", target.name));
     let mut worker = Command::new(std::env::current_exe()?);
     worker.args([target.name, "--seed", &args.seed.to_string(), "--executions", &args.executions.unwrap_or(target.fixed).to_string()]);
@@ -129,10 +129,10 @@ struct Worker {
 impl Worker {
     fn run(mut self) -> io::Result<bool> {
         // once to make what is made once
-        let _ = self.findings(b"");
-        limits::of_memory();
+        let _ = self.find_fault(b"");
+        limits::limit_memory();
         if let Some(file) = self.args.replay.clone() {
-            let found = self.findings(&std::fs::read(file)?);
+            let found = self.find_fault(&std::fs::read(file)?);
             println!("{}: {}, {:.3} ms", self.target.name, found.as_deref().unwrap_or("nothing is found"), self.worst as f64 / 1e3);
             return Ok(found.is_none());
         }
@@ -143,7 +143,7 @@ impl Worker {
             note.rewind()?;
             note.write_all(&input)?;
             note.set_len(input.len() as u64)?;
-            if let Some(why) = self.findings(&input) {
+            if let Some(why) = self.find_fault(&input) {
                 let file = self.args.out.join(format!("{}-{found}", self.target.name));
                 std::fs::write(&file, &input)?;
                 eprintln!("{}: {why}: {}", self.target.name, file.display());
@@ -155,8 +155,8 @@ impl Worker {
     }
 
     /// What is wrong with an input.
-    fn findings(&mut self, input: &[u8]) -> Option<String> {
-        limits::of_time();
+    fn find_fault(&mut self, input: &[u8]) -> Option<String> {
+        limits::limit_time();
         let began = clock::of_thread();
         let verdict = panic::catch_unwind(AssertUnwindSafe(|| (self.target.run)(input)));
         self.worst = self.worst.max(clock::of_thread() - began);

@@ -22,7 +22,7 @@ pub(in crate::cli) const NOW: &str = "2026-01-01T12:00:00Z";
 const NAMED: usize = 20;
 
 /// The case file that a path names, and the name behind its `#`.
-pub(in crate::cli) fn named(path: &Path) -> Option<(PathBuf, Option<&str>)> {
+pub(in crate::cli) fn find_case_file(path: &Path) -> Option<(PathBuf, Option<&str>)> {
     let holds = |path: &Path| {
         let file = Some(path).filter(|path| path.is_file()).and_then(|path| read_file(path, &mut Report::default()));
         file.and_then(|file| load_read(&file, Schemas::shipped()).0).is_some_and(|doc| holds_cases(&doc))
@@ -35,10 +35,10 @@ pub(in crate::cli) fn named(path: &Path) -> Option<(PathBuf, Option<&str>)> {
 }
 
 /// The inputs that a case gives to a build: its pack with its overlays, its scene, time, seed and draws.
-pub(in crate::cli) fn read(path: &Path, name: Option<&str>, show: &mut Show<'_, '_>) -> Result<Parts, Stop> {
+pub(in crate::cli) fn read_case(path: &Path, name: Option<&str>, show: &mut Show<'_, '_>) -> Result<Parts, Stop> {
     show.near.extend(path.parent().map(beside_scene).into_iter().flatten());
     let file = read_path(path).map_err(|wrong| Stop::report(Exit::CouldNot, wrong.report, *wrong.sources))?;
-    let case = chosen(&file.cases, path, name)?;
+    let case = find_case(&file.cases, path, name)?;
     let [turn] = case.turns.as_slice() else {
         return Err(no_prompt(case, "it has several turns", "write the turn that is meant as a case of its own"));
     };
@@ -73,7 +73,7 @@ pub(in crate::cli) fn read(path: &Path, name: Option<&str>, show: &mut Show<'_, 
 }
 
 /// The case of this name; without a name, the only one.
-fn chosen<'c>(cases: &'c [Case], path: &Path, name: Option<&str>) -> Result<&'c Case, Stop> {
+fn find_case<'c>(cases: &'c [Case], path: &Path, name: Option<&str>) -> Result<&'c Case, Stop> {
     let found = match (name, cases) {
         (Some(name), _) => cases.iter().find(|case| case.name == name),
         (None, [only]) => Some(only),

@@ -345,7 +345,7 @@ impl Inputs {
         let here = self.scene_here();
         let mut all = self.flags().paths();
         if let Some(scene) = self.scene.as_deref().or(here.as_deref()) {
-            let case = case::named(scene).map(|(file, _)| file);
+            let case = case::find_case_file(scene).map(|(file, _)| file);
             all.push(case.unwrap_or_else(|| if scene.is_dir() { scene.join(scene_file::NAME) } else { scene.to_owned() }));
             let (parts, _) = show.keeping(|show| read_scene(scene, show));
             all.extend(parts.map(|parts| parts.paths()).unwrap_or_default());
@@ -435,8 +435,8 @@ impl Inputs {
 
 /// Reads a scene file, or a case that stands in its place.
 fn read_scene(path: &Path, show: &mut Show<'_, '_>) -> Result<Parts, Stop> {
-    match case::named(path) {
-        Some((file, name)) => case::read(&file, name, show),
+    match case::find_case_file(path) {
+        Some((file, name)) => case::read_case(&file, name, show),
         None => scene_file::read(path, show),
     }
 }

@@ -13,27 +13,18 @@ pub(crate) fn code(name: &str) -> String {
     lines.iter().map(|l| format!("{}\n", l.get(indent..).unwrap_or(""))).collect()
 }
 
-/// The steps in their order, in one function, as a reader writes them. `tutorial.rs` is compiled.
+/// The steps stand on the page in the order of the code, so that a reader can write them one after another.
 #[test]
-fn the_steps_compile_one_after_another() {
-    let steps = ["first", "overlay", "mistake", "plan", "store", "card", "host", "run", "failed"];
+fn the_page_has_the_steps_of_the_tutorial() {
     let page = super::pages::read("docs/tutorials/embedding-in-rust.md");
     let shown: Vec<&str> = page.lines().filter_map(|line| line.strip_prefix("<!-- rust: ")?.strip_suffix(" -->")).collect();
-    assert_eq!(shown, steps);
-    let body = steps.map(|step| code(step).lines().map(|line| format!("    {line}").trim_end().to_owned() + "\n").collect::<String>());
-    let head = "//! The code of the tutorial `embedding-in-rust` in one function; written by `UPDATE=1 cargo test --test all docs::`.\n\n\
-                #![allow(unused_variables, clippy::pedantic, reason = \"the code is that of the page\")]\n\n\
-                #[test]\n#[rustfmt::skip]\nfn tutorial() -> Result<(), Box<dyn std::error::Error>> {\n";
-    let fresh = format!("{head}{}    Ok(())\n}}\n", body.join("\n"));
-    if super::pages::updating() {
-        std::fs::write(super::pages::root().join("tests/all/docs/tutorial.rs"), fresh).unwrap();
-    } else {
-        assert_eq!(include_str!("tutorial.rs"), fresh, "`UPDATE=1 cargo test --test all docs::` writes it");
-    }
+    let steps = include_str!("embedding.rs").lines().skip_while(|line| *line != "fn tutorial() -> Result<(), Box<dyn Error>> {");
+    let steps = steps.take_while(|line| *line != "}").filter_map(|line| line.trim().strip_prefix("// page: "));
+    assert_eq!(shown, steps.collect::<Vec<_>>());
 }
 
 #[test]
-fn a_first_payload() -> Result<(), Box<dyn Error>> {
+fn tutorial() -> Result<(), Box<dyn Error>> {
     // page: first
     use tapster::{Ruleset, Scene, build, emit};
 
@@ -51,12 +42,7 @@ fn a_first_payload() -> Result<(), Box<dyn Error>> {
     assert_eq!(request.payload["messages"][1]["content"], "Ines keeps a lighthouse.");
     assert_eq!(request.payload["messages"][2]["role"], "user");
     // end
-    Ok(())
-}
 
-#[test]
-fn an_overlay_at_hand() -> Result<(), Box<dyn Error>> {
-    use tapster::{Ruleset, Scene, build};
     // page: overlay
     let overlay = r#"
         kind = "overlay"
@@ -70,24 +56,14 @@ fn an_overlay_at_hand() -> Result<(), Box<dyn Error>> {
     // end
     let scene = Scene::new(&serde_json::json!({ "card": { "description": "A lighthouse." } }));
     assert_eq!(build(&rules, &scene)?.blocks[0].text("role"), "user");
-    Ok(())
-}
 
-#[test]
-fn mistakes_of_rules() {
-    use tapster::Ruleset;
     // page: mistake
     let overlay = "kind = \"overlay\"\nversion = 1\n\n[[slot]]\nname = \"scenario\"\nrole = 7\n";
     let Err(rejected) = Ruleset::open_with("base", &[("mine", overlay)]) else { panic!("7 is not a role") };
     println!("{rejected}");
     assert_eq!(rejected.report.items().len(), 1);
     // end
-}
 
-#[test]
-fn what_a_plan_holds() -> Result<(), Box<dyn Error>> {
-    use tapster::{Ruleset, Scene, build};
-    let rules = Ruleset::open("base", &[])?;
     // page: plan
     let scene = Scene::new(&serde_json::json!({
         "preset": { "main": "Be brief.", "prefill": "Well," },
@@ -112,12 +88,7 @@ fn what_a_plan_holds() -> Result<(), Box<dyn Error>> {
     // what the rules report beside the messages
     assert_eq!(plan.assistant_prefill().as_deref(), Some("Well,"));
     // end
-    Ok(())
-}
 
-#[test]
-fn a_store_of_the_chat() -> Result<(), Box<dyn Error>> {
-    use tapster::{Ruleset, Scene, build};
     // page: store
     let overlay = r#"
         kind = "overlay"
@@ -146,12 +117,7 @@ fn a_store_of_the_chat() -> Result<(), Box<dyn Error>> {
         assert_eq!(store["builds"], turn);
     }
     // end
-    Ok(())
-}
 
-#[test]
-fn a_card_of_another_program() -> Result<(), Box<dyn Error>> {
-    use tapster::{Ruleset, build};
     // page: card
     use tapster::{ScenePart, Value, assemble_scene};
 
@@ -170,12 +136,7 @@ fn a_card_of_another_program() -> Result<(), Box<dyn Error>> {
     let plan = build(&rules, &scene)?;
     // end
     assert!(plan.blocks.iter().any(|b| b.text("text").contains("lighthouse on Skerry Point")));
-    Ok(())
-}
 
-#[test]
-fn functions_of_the_program() -> Result<(), Box<dyn Error>> {
-    use tapster::{Ruleset, Scene, Value, build};
     // page: host
     use std::sync::Arc;
     use tapster::HookView;
@@ -201,6 +162,27 @@ fn functions_of_the_program() -> Result<(), Box<dyn Error>> {
     let plan = build(&rules, &scene)?;
     assert_eq!(plan.blocks[0].text("text"), "It is late.");
     // end
+
+    // page: run
+    use tapster::run;
+
+    let rules = Ruleset::open("base", &[])?;
+    let scene = Scene::new(&serde_json::json!({ "group": { "strategy": "list" } }));
+    let members = serde_json::json!([{ "id": "ann", "name": "Ann" }, { "id": "bo", "name": "Bo" }]);
+    let outcome = run(&rules, "schedule", &scene, &[("members", members)])?;
+    let chosen: Vec<String> = outcome.list("chosen").iter().filter_map(|m| m.get("id")).map(|id| id.to_text().to_string()).collect();
+    assert_eq!(chosen, ["ann", "bo"]);
+    // end
+
+    // page: failed
+    let scene = Scene::new(&serde_json::json!({
+        "preset": { "main": "A main prompt that is longer than the window." },
+        "context": { "window": 5, "tokenizer": "words" },
+    }));
+    let Err(error) = build(&rules, &scene) else { panic!("nine words do not fit into five") };
+    assert_eq!(error.kind().as_str(), "max_tokens_exceeded");
+    println!("{error}");
+    // end
     Ok(())
 }
 
@@ -221,38 +203,6 @@ fn what_a_hook_sees() -> Result<(), Box<dyn Error>> {
     let plan = build(&rules, &scene)?;
     assert_eq!(plan.blocks[0].text("text"), "A tower.");
     assert_eq!(plan.trace.unwrap().stats[0].value, Value::Int(2));
-    Ok(())
-}
-
-#[test]
-fn one_program_by_itself() -> Result<(), Box<dyn Error>> {
-    use tapster::{Ruleset, Scene};
-    // page: run
-    use tapster::run;
-
-    let rules = Ruleset::open("base", &[])?;
-    let scene = Scene::new(&serde_json::json!({ "group": { "strategy": "list" } }));
-    let members = serde_json::json!([{ "id": "ann", "name": "Ann" }, { "id": "bo", "name": "Bo" }]);
-    let outcome = run(&rules, "schedule", &scene, &[("members", members)])?;
-    let chosen: Vec<String> = outcome.list("chosen").iter().filter_map(|m| m.get("id")).map(|id| id.to_text().to_string()).collect();
-    assert_eq!(chosen, ["ann", "bo"]);
-    // end
-    Ok(())
-}
-
-#[test]
-fn a_build_that_fails() -> Result<(), Box<dyn Error>> {
-    use tapster::{Ruleset, Scene, build};
-    let rules = Ruleset::open("base", &[])?;
-    // page: failed
-    let scene = Scene::new(&serde_json::json!({
-        "preset": { "main": "A main prompt that is longer than the window." },
-        "context": { "window": 5, "tokenizer": "words" },
-    }));
-    let Err(error) = build(&rules, &scene) else { panic!("nine words do not fit into five") };
-    assert_eq!(error.kind().as_str(), "max_tokens_exceeded");
-    println!("{error}");
-    // end
     Ok(())
 }
 

@@ -14,7 +14,6 @@ mod limits;
 mod pages;
 mod picture;
 mod programs;
-mod tutorial;
 mod wishes;
 
 use std::path::Path;

@@ -13,15 +13,14 @@ use serde_json::json;
 
 use crate::diag::{Code, Report};
 use crate::pack::files::is_pack;
-use crate::pack::{Library, Ruleset, Schemas};
+use crate::pack::{Library, Schemas};
 use crate::share::{Manifest, Member};
-use crate::testing::files::read_path;
-use crate::testing::{Runner, Update, report};
 
 use crate::cli::inputs::files::{shown, write_file};
 use crate::cli::inputs::library::{DEFAULT_PACK, shelf};
 use crate::cli::output::Show;
 use crate::cli::stop::{Exit, Stop};
+use crate::cli::verbs::test::count_cases;
 
 use texts::NewFile;
 
@@ -160,11 +159,7 @@ impl New {
     /// does not pass, a test that needs no build takes its place.
     fn try_first_case(&self, to: &Path, show: &mut Show<'_, '_>) -> Result<(), Stop> {
         let path = to.join(&self.name).join(FIRST);
-        let shelf = shelf(show);
-        let scenes = |path: &Path, now: Option<&str>, rules: &Ruleset| crate::cli::verbs::test::scene(path, now, rules);
-        let runner = Runner { shelf: &shelf, scenes: &scenes, filter: "", jobs: 1, update: Update::None, coverage: false };
-        let tested = runner.run(&[read_path(&path)]);
-        if report::counts(&tested) != (1, 0) {
+        if count_cases(std::slice::from_ref(&path), show) != (1, 0) {
             write_file(&path, texts::case("../schemas", None))?;
         }
         Ok(())

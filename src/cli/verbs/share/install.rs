@@ -252,7 +252,7 @@ pub(super) fn fetched(
     for (name, candidate) in chosen {
         match &candidate.source {
             From::Here => {
-                policy.standing(home, name)?;
+                policy.require_signature(home, name)?;
                 kept.push(name.clone());
             }
             From::Given => packs.extend(given.remove(name)),
@@ -277,7 +277,7 @@ fn locked(home: &mut Home, policy: &Policy, show: &mut Show<'_, '_>) -> Result<E
         let wrong = |what: String, help: &str| refused(Diagnostic::new(Code::ShareDigest, what).help(help).into());
         match home.state(&row.name)? {
             State::Locked => {
-                policy.standing(home, &row.name)?;
+                policy.require_signature(home, &row.name)?;
                 whole += 1;
                 continue;
             }

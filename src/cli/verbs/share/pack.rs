@@ -12,15 +12,13 @@ use crate::pack::{Ruleset, Schemas, Start, load_cases};
 use crate::share::archive::MAX_ARCHIVE;
 use crate::share::signature::ENDING as SIGNATURE;
 use crate::share::{self, Manifest, file_name};
-use crate::testing::files::read_path;
-use crate::testing::{Runner, Update, report};
 
 use crate::cli::inputs::files::write_file;
 use crate::cli::inputs::library::shelf;
 use crate::cli::inputs::shared::{LeftOut, Place, files_of, refused};
 use crate::cli::output::Show;
 use crate::cli::stop::{Exit, Stop};
-use crate::cli::verbs::test::case_files;
+use crate::cli::verbs::test::{case_files, count_cases};
 
 use super::keys::sign_file;
 
@@ -62,7 +60,7 @@ impl Pack {
         let folder = self.folder(show)?;
         checked(&folder, show)?;
         if !self.untested {
-            tested(&folder, show)?;
+            check_rule_tests(&folder, show)?;
         }
         let (files, left) = files_of(&folder)?;
         let manifest = Manifest::of(&folder.display().to_string(), &files).map_err(refused)?;
@@ -159,13 +157,9 @@ fn checked(folder: &Path, show: &mut Show<'_, '_>) -> Result<(), Stop> {
 }
 
 /// Refuses a pack whose rule tests fail: others would meet what they say.
-fn tested(folder: &Path, show: &Show<'_, '_>) -> Result<(), Stop> {
-    let shelf = shelf(show);
-    let scenes = |path: &Path, now: Option<&str>, rules: &Ruleset| crate::cli::verbs::test::scene(path, now, rules);
-    let jobs = std::thread::available_parallelism().map_or(1, usize::from);
-    let runner = Runner { shelf: &shelf, scenes: &scenes, filter: "", jobs, update: Update::None, coverage: false };
-    let files: Vec<_> = case_files(folder).map(|path| read_path(&path)).collect();
-    match report::counts(&runner.run(&files)) {
+fn check_rule_tests(folder: &Path, show: &Show<'_, '_>) -> Result<(), Stop> {
+    let files: Vec<_> = case_files(folder).collect();
+    match count_cases(&files, show) {
         (_, 0) => Ok(()),
         (passed, failed) => {
             let message = format!("{failed} of {} rule tests of the pack fail", passed + failed);

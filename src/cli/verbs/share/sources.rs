@@ -209,7 +209,7 @@ fn listing(named: &str) -> Result<Listing, Stop> {
 
 impl Policy {
     /// Refuses an installed pack if a signature is required and the lock names none by a trusted key, or none of these files.
-    pub(super) fn standing(&self, home: &Home, name: &str) -> Result<(), Stop> {
+    pub(super) fn require_signature(&self, home: &Home, name: &str) -> Result<(), Stop> {
         let Some(installed) = home.get(name).filter(|_| self.required) else { return Ok(()) };
         let key = home.lock.get(name).and_then(|row| row.signed_by.as_ref());
         let why = match (key, home.state(name)?) {

@@ -251,6 +251,14 @@ pub(in crate::cli) fn case_files(pack: &Path) -> impl Iterator<Item = PathBuf> +
     in_folder(&pack.join(FOLDER)).into_iter().filter(|path| is_case_file(path))
 }
 
+/// Runs all cases of these files, and says how many pass and how many fail.
+pub(in crate::cli) fn count_cases(files: &[PathBuf], show: &Show<'_, '_>) -> (usize, usize) {
+    let shelf = shelf(show);
+    let jobs = std::thread::available_parallelism().map_or(1, usize::from);
+    let runner = Runner { shelf: &shelf, scenes: &scene, filter: "", jobs, update: Update::None, coverage: false };
+    report::counts(&runner.run(&files.iter().map(|path| read_path(path)).collect::<Vec<_>>()))
+}
+
 /// The case files of a pack that is named.
 fn of_pack(name: &str, shelf: &Shelf) -> Result<Vec<Result<CaseFile, Unreadable>>, Stop> {
     let found = if crate::pack::library::is_name(name) { shelf.find(name, &mut Report::default()) } else { None };
