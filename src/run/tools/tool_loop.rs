@@ -187,19 +187,24 @@ impl<'a> Run<'a> {
         for key in &self.settings.final_leaves_out {
             options.insert(key.clone(), Json::Null);
         }
-        let request = PromptRunner::prepare(self.config, self.plan, &self.report.added, &options, true).ok()?;
-        let watch = &mut *self.watch;
-        let sent = self.runner.send(self.config, &request, &mut |delta: &Delta| watch.delta(delta)).await;
+        let sent = match PromptRunner::prepare(self.config, self.plan, &self.report.added, &options, true) {
+            Ok(request) => {
+                let watch = &mut *self.watch;
+                self.runner.send(self.config, &request, &mut |delta: &Delta| watch.delta(delta)).await
+            }
+            Err(error) => Err(error),
+        };
         let (text, why) = match sent {
             Ok(reply) => {
                 self.report.usage.push(reply.usage.clone());
                 let text = reply.text();
-                if text.is_empty() { (None, Some("empty")) } else { (Some(text), None) }
+                if text.is_empty() { (None, Some("empty".to_owned())) } else { (Some(text), None) }
             }
-            Err(RunError::Provider(_)) => (None, Some("provider_error")),
-            Err(_) => (None, Some("error")),
+            Err(RunError::Provider(_)) => (None, Some("provider_error".to_owned())),
+            Err(error @ RunError::Preflight(_)) => (None, Some(error.code())),
+            Err(_) => (None, Some("error".to_owned())),
         };
-        self.tell(LoopEvent::FinalStream { ok: why.is_none(), why: why.map(str::to_owned) });
+        self.tell(LoopEvent::FinalStream { ok: why.is_none(), why });
         text
     }
 

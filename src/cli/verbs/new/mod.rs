@@ -13,7 +13,7 @@ use serde_json::json;
 
 use crate::diag::{Code, Report};
 use crate::pack::files::is_pack;
-use crate::pack::{Library, Schemas};
+use crate::pack::Library;
 use crate::share::{Manifest, Member};
 
 use crate::cli::inputs::files::{shown, write_file};
@@ -24,7 +24,7 @@ use crate::cli::verbs::test::count_cases;
 
 use texts::NewFile;
 
-/// Write the first files of something new, with the schema for editors beside them. Nothing is overwritten.
+/// Write the first files of something new. Nothing is overwritten.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   tapster new pack my-pack --extends base          a folder with a manifest, a slot and a rule test
@@ -34,7 +34,8 @@ use texts::NewFile;
   tapster new hook shorten --to my-pack            a hook and its script
   tapster new template greeting                    a template, for a task of a pack
 
-What is written passes `tapster check`, and the rule tests pass `tapster test`.")]
+What is written passes `tapster check`, and the rule tests pass `tapster test`. `tapster schema --all DIR` writes the JSON
+Schemas for an editor.")]
 pub(in crate::cli) struct New {
     /// What is made.
     #[arg(value_enum)]
@@ -93,16 +94,6 @@ impl New {
         if self.what == Kind::Pack {
             self.try_first_case(&to, show)?;
         }
-        for (folder, kind) in self.schemas() {
-            let schemas = Schemas::shipped();
-            let version = schemas.newest(kind).unwrap_or(1);
-            let name = format!("{kind}.v{version}.json");
-            let path = to.join(folder).join("schemas").join(&name);
-            // the schema of another file of the same kind serves this one too
-            if let Some(schema) = schemas.bundled(&name).filter(|_| path.symlink_metadata().is_err()) {
-                made.push(write(&path, &format!("{schema}\n"))?);
-            }
-        }
         if show.is_json() {
             show.json(&json!({ "made": made }));
         } else {
@@ -116,19 +107,6 @@ impl New {
         self.task.as_deref().unwrap_or(TASK)
     }
 
-    /// The folders below `--to` in which schemas are written, and the kinds.
-    fn schemas(&self) -> Vec<(PathBuf, &'static str)> {
-        let here = PathBuf::new();
-        match self.what {
-            Kind::Pack => ["pack", "slots", "case"].into_iter().map(|kind| (PathBuf::from(&self.name), kind)).collect(),
-            Kind::Overlay => vec![(here, "overlay")],
-            Kind::Rule => vec![(here, "slots")],
-            Kind::Template => vec![(here, "template")],
-            Kind::Case => vec![(here, "case")],
-            Kind::Hook => vec![(here, "hooks")],
-        }
-    }
-
     fn files(&self, to: &Path, show: &mut Show<'_, '_>) -> Result<Vec<NewFile>, Stop> {
         let (name, extends) = (self.name.as_str(), self.extends.as_deref());
         let file = |path: String, text: String| (PathBuf::from(path), text);
@@ -138,15 +116,15 @@ impl New {
                 let base = extends.unwrap_or(DEFAULT_PACK);
                 vec![
                     file(format!("{name}/pack.toml"), texts::manifest(name, base, release_of(base, show).as_ref())),
-                    file(format!("{name}/slots.toml"), texts::slots("schemas", &format!("{word}_style"))),
-                    file(format!("{name}/{FIRST}"), texts::case_of_slot("../schemas", &format!("{word}_style"))),
+                    file(format!("{name}/slots.toml"), texts::slots(&format!("{word}_style"))),
+                    file(format!("{name}/{FIRST}"), texts::case_of_slot(&format!("{word}_style"))),
                 ]
             }
             Kind::Overlay => vec![file(format!("{name}.toml"), texts::overlay(name, extends.unwrap_or(DEFAULT_PACK), &word))],
-            Kind::Rule => vec![file(format!("{name}.toml"), texts::slots("schemas", &word))],
+            Kind::Rule => vec![file(format!("{name}.toml"), texts::slots(&word))],
             Kind::Case => {
                 let pack = if is_pack(to) { extends } else { Some(extends.unwrap_or(DEFAULT_PACK)) };
-                vec![file(format!("cases/{name}.toml"), texts::case("../schemas", pack))]
+                vec![file(format!("cases/{name}.toml"), texts::case(pack))]
             }
             Kind::Hook => {
                 vec![file(format!("{name}.toml"), texts::hook(&word)), file(format!("scripts/{word}.rhai"), texts::script(&word))]
@@ -160,7 +138,7 @@ impl New {
     fn try_first_case(&self, to: &Path, show: &mut Show<'_, '_>) -> Result<(), Stop> {
         let path = to.join(&self.name).join(FIRST);
         if count_cases(std::slice::from_ref(&path), show) != (1, 0) {
-            write_file(&path, texts::case("../schemas", None))?;
+            write_file(&path, texts::case(None))?;
         }
         Ok(())
     }

@@ -16,10 +16,9 @@ pub(super) fn word(name: &str) -> String {
     if word.starts_with(|c: char| c.is_ascii_alphabetic()) { word } else { format!("n{word}") }
 }
 
-/// The first lines of a file: the schema for editors, the kind and its version.
-fn head(schemas: &str, kind: &str) -> String {
-    let version = Schemas::shipped().newest(kind).unwrap_or(1);
-    format!("#:schema {schemas}/{kind}.v{version}.json\nkind = \"{kind}\"\nversion = {version}\n")
+/// The first lines of a file: the kind and its version.
+fn head(kind: &str) -> String {
+    format!("kind = \"{kind}\"\nversion = {}\n", Schemas::shipped().newest(kind).unwrap_or(1))
 }
 
 /// A manifest. A pack whose release is known is extended in the releases that are compatible with it.
@@ -30,43 +29,43 @@ pub(super) fn manifest(name: &str, extends: &str, release: Option<&Version>) -> 
     };
     format!(
         "{}name = \"{name}\"\nrelease = \"0.1.0\"\nextends = [{extends}]\n# about = \"…\": what the pack is for, in a sentence; others see it\n",
-        head("schemas", "pack")
+        head("pack")
     )
 }
 
 pub(super) fn overlay(name: &str, extends: &str, word: &str) -> String {
     format!(
         "{}name = \"{name}\"\nextends = \"{extends}\"\n\n# A text of its own in the prompt; other rows change rows of the pack by their names.\n[[slot]]\nname = \"{word}_style\"\ntext = \"Use short sentences.\"\n",
-        head("schemas", "overlay")
+        head("overlay")
     )
 }
 
-pub(super) fn slots(schemas: &str, slot: &str) -> String {
+pub(super) fn slots(slot: &str) -> String {
     format!(
         "{}\n# A text of its own in the prompt. `tapster explain` shows where it stands.\n[[slot]]\nname = \"{slot}\"\ntext = \"Use short sentences.\"\n",
-        head(schemas, "slots")
+        head("slots")
     )
 }
 
 /// A rule test that builds a prompt and looks for the text of a slot.
-pub(super) fn case_of_slot(schemas: &str, slot: &str) -> String {
+pub(super) fn case_of_slot(slot: &str) -> String {
     format!(
         "{}\n[[case]]\nname = \"the style is in the prompt\"\nbuild = true\n[[case.expect.lists.blocks.includes]]\nslot = \"{slot}\"\ntext = \"Use short sentences.\"\n",
-        head(schemas, "case")
+        head("case")
     )
 }
 
 /// A rule test with rules of its own, which passes over every pack.
-pub(super) fn case(schemas: &str, pack: Option<&str>) -> String {
+pub(super) fn case(pack: Option<&str>) -> String {
     let pack = pack.map(|pack| format!("pack = \"{pack}\"\n")).unwrap_or_default();
     format!(
         "{}{pack}\n[[case]]\nname = \"empty blocks go\"\nrun = \"example\"\nlists = {{ blocks = [{{ id = \"a\", text = \"Hello.\" }}, {{ id = \"b\", text = \"\" }}] }}\nexpect = {{ lists = {{ blocks = [{{ id = \"a\", text = \"Hello.\" }}] }} }}\n\n# Rules of the test alone. `run` may name any program or pass of the pack instead.\n[[program]]\nname = \"example\"\nover = \"blocks\"\n\n[[pass]]\nname = \"example/drop\"\ndo = \"drop\"\nwhere = {{ text = {{ nonempty = false }} }}\n",
-        head(schemas, "case")
+        head("case")
     )
 }
 
 pub(super) fn hook(word: &str) -> String {
-    format!("{}\n[[hook]]\nname = \"{word}\"\nevent = \"before_build\"\nrun = \"{word}.rhai::{word}\"\n", head("schemas", "hooks"))
+    format!("{}\n[[hook]]\nname = \"{word}\"\nevent = \"before_build\"\nrun = \"{word}.rhai::{word}\"\n", head("hooks"))
 }
 
 pub(super) fn script(word: &str) -> String {
