@@ -60,10 +60,9 @@ fn printable(blocks: &[Block], patch: &Value, st: &State) -> Result<(), BuildErr
         let written = sizes::read(value).map_err(BuildError::fault)?;
         bytes = bytes.saturating_add(written.bytes);
     }
-    if bytes > MOST_WRITTEN {
-        // what the scene holds may be in the plan as it is
-        let given = sizes::read(&st.scene).map_err(BuildError::fault)?;
-        sizes::room(bytes.saturating_sub(given.bytes)).map_err(BuildError::fault)?;
+    // what the scene holds may be in the plan as it is
+    if bytes > MOST_WRITTEN && bytes > 4 * MOST_WRITTEN + sizes::read(&st.scene).map_err(BuildError::fault)?.bytes {
+        return Err(BuildError::bound(crate::text::work::too_large().to_string()));
     }
     Ok(())
 }

@@ -121,7 +121,7 @@ fn formed(form: usize, st: &State) -> Result<serde_json::Value, Halt> {
     if st.refuses() {
         return Err(Halt::Warned);
     }
-    sizes::copied(&value)?;
+    sizes::read(&value)?;
     Ok(value.to_json())
 }
 

@@ -14,12 +14,16 @@ use super::rows::{complaint, has_meaning, row};
 use crate::diag::Report;
 use crate::model::{Pack, Value};
 use crate::terms::Rules;
-use crate::text::Limits;
 use crate::text::macros::stack::Braces;
 use crate::text::macros::{Found, Grammar, Reading, Syntax, Tree};
+use crate::text::{Limits, work};
 
 /// Most texts that are remembered as they are read, and the most bytes of them and of what was read.
 const MOST_READ: (usize, usize) = (256, 16 << 20);
+/// Bytes of a text whose macros are read within one step.
+const BYTES_PER_STEP: u64 = 4;
+/// What a macro or an argument takes in the tree of a text, in bytes.
+const BYTES_PER_PART: usize = 256;
 
 /// The macros of a pack.
 #[derive(Default)]
@@ -176,16 +180,21 @@ impl Table {
     pub fn reading(&self, text: &Arc<str>, limits: &Limits) -> Arc<Reading> {
         // a poisoned lock only means that another build panicked while reading; the map is complete
         let known = self.read.lock().unwrap_or_else(PoisonError::into_inner).made.get(text).cloned();
+        // if that is too much, the walk ends at its first macro
+        let _ = work::spend(text.len() as u64 / BYTES_PER_STEP);
         if let Some(known) = known {
-            // if that is too much, the walk ends at its first macro
-            let _ = known.tree.tally.pay();
             return known;
         }
         let marked: Option<Arc<str>> = self.before(text).map(Arc::from);
         let tree = Tree::parse(marked.as_ref().unwrap_or(text), self, limits);
         let made = Arc::new(Reading { marked, tree });
         if !made.tree.tally.is_refused() {
-            let bytes = made.tree.tally.bytes().saturating_add(made.marked.as_ref().map_or(0, |marked| marked.len()));
+            let bytes = made
+                .tree
+                .tally
+                .count()
+                .saturating_mul(BYTES_PER_PART)
+                .saturating_add(made.marked.as_ref().map_or(0, |marked| marked.len()));
             self.read.lock().unwrap_or_else(PoisonError::into_inner).keep(text, made.clone(), bytes);
         }
         made

@@ -9,7 +9,7 @@ use super::call::{Call, says};
 use crate::model::{Map, Value};
 use crate::text::macros::MacroResult;
 use crate::text::written::Shown as _;
-use crate::text::{js, truth, work};
+use crate::text::{js, truth};
 
 /// Largest place of a list that a macro may set.
 const MOST_PLACES: usize = 10_000;
@@ -71,9 +71,7 @@ impl<'a> Var<'a> {
         let (number, more) = (js::to_number(&old), js::to_number(by));
         let new = if number.is_nan() || more.is_nan() {
             let (old, by) = (if truth::javascript(&old) { js::string(&old) } else { String::new() }, js::string(by));
-            // if too little work is left, nothing is made of it, and the next step fails
-            let fits = work::make(old.len().saturating_add(by.len())).is_ok();
-            Value::text(if fits { old + by.as_str() } else { String::new() })
+            Value::text(old + by.as_str())
         } else {
             js::value(number + more)
         };

@@ -20,7 +20,6 @@ pub(crate) struct JsonReader {
     left: usize,
     /// Whether they did not suffice.
     full: bool,
-    values: u64,
     names: FxHashSet<Arc<str>>,
     twice: Vec<String>,
     rounded: usize,
@@ -28,7 +27,7 @@ pub(crate) struct JsonReader {
 
 impl JsonReader {
     pub(crate) fn new(most: usize) -> Self {
-        Self { left: most, full: false, values: 0, names: FxHashSet::default(), twice: Vec::new(), rounded: 0 }
+        Self { left: most, full: false, names: FxHashSet::default(), twice: Vec::new(), rounded: 0 }
     }
 
     /// One JSON value and nothing after it.
@@ -55,16 +54,6 @@ impl JsonReader {
         self.full
     }
 
-    /// How many values have been read, about.
-    pub(crate) fn values(&self) -> u64 {
-        self.values
-    }
-
-    /// Bytes of memory that further values may take.
-    pub(crate) fn left(&self) -> usize {
-        self.left
-    }
-
     /// What has been counted, to which [`JsonReader::reset`] goes back.
     pub(crate) fn counted(&self) -> (usize, usize) {
         (self.left, self.rounded)
@@ -86,7 +75,6 @@ impl JsonReader {
     }
 
     fn take<E: Error>(&mut self, bytes: usize) -> Result<(), E> {
-        self.values += 1;
         if self.pay(bytes) { Ok(()) } else { Err(E::custom("too many values")) }
     }
 }

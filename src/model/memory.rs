@@ -13,9 +13,5 @@ pub(crate) const TABLE: usize = 144;
 pub(crate) const ELEMENT: usize = 40;
 /// A field of a table without its name.
 pub(crate) const FIELD: usize = 64;
-/// A table of so many fields without their values: it reserves room for three.
-pub(crate) fn table(fields: usize) -> usize {
-    if fields == 0 { 0 } else { fields.saturating_mul(FIELD).max(320) }
-}
 /// The name of a field without its bytes.
 pub(crate) const NAME: usize = 64;

@@ -1,6 +1,7 @@
 //! The data types of the library's interface: [`Scene`] is the input of a build, [`Plan`] is its result, [`Value`] is
 //! any value in either, and [`Hook`] is a function of the embedding program that a build calls.
 
+pub mod budget;
 pub mod hook;
 #[cfg(feature = "unstable_machinery")]
 #[doc(hidden)]

@@ -7,6 +7,8 @@ use std::sync::Arc;
 
 use indexmap::IndexMap;
 
+use super::{budget, memory};
+
 /// The deepest nesting of lists and tables, in levels, that a file may hold or a pass may set.
 pub const MAX_DEPTH: usize = 128;
 
@@ -48,18 +50,22 @@ impl Value {
     /// Makes a text value.
     #[must_use]
     pub fn text(text: impl Into<Arc<str>>) -> Self {
-        Value::Text(text.into())
+        let text = text.into();
+        budget::charge(memory::TEXT + text.len());
+        Value::Text(text)
     }
 
     /// Makes a list value.
     #[must_use]
     pub fn list(items: Vec<Value>) -> Self {
+        budget::charge(memory::LIST + items.len().saturating_mul(size_of::<Value>()));
         Value::List(Arc::new(items))
     }
 
     /// Makes a table value.
     #[must_use]
     pub fn map(map: Map) -> Self {
+        budget::charge(memory::TABLE + map.len().saturating_mul(memory::FIELD));
         Value::Map(Arc::new(map))
     }
 
@@ -227,10 +233,13 @@ impl Value {
                 for (key, value) in top.iter() {
                     match out.get_mut(key) {
                         Some(place) => *place = value.clone().over(std::mem::take(place)),
-                        None => _ = out.insert(key.clone(), value.clone()),
+                        None => {
+                            budget::charge(memory::FIELD);
+                            out.insert(key.clone(), value.clone());
+                        }
                     }
                 }
-                Value::map(out)
+                Value::Map(Arc::new(out))
             }
             (top, _) => top,
         }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use rustc_hash::FxHashSet;
 
 use crate::model::Value;
-use crate::text::work::{self, Exceeded};
+use crate::text::work::Exceeded;
 use crate::text::written;
 
 /// Values to look for others among. A text is looked up as it is, because a long list is asked for each of its items.
@@ -26,11 +26,9 @@ impl Among {
         let mut made = Self::default();
         for value in values {
             if let Value::Text(text) = value {
-                work::hold(text.len())?;
-                work::make(text.len() + 1)?;
                 made.texts.insert(text.clone());
             } else {
-                made.others.insert(kept(value)?);
+                made.others.insert(canonical(value)?);
             }
         }
         Ok(made)
@@ -45,23 +43,19 @@ impl Among {
             return Ok(false);
         }
         if let Value::Text(text) = value {
-            work::hold(text.len())?;
             return Ok(self.texts.contains(text));
         }
         Ok(self.others.contains(&canonical(value)?))
     }
 }
 
-/// A text that is equal for equal values, for a comparison with such texts.
+/// A text that is equal for equal values: a key of parts or of a set.
 ///
 /// # Errors
 /// The work of the build is spent.
-fn canonical(value: &Value) -> Result<String, Exceeded> {
+pub fn canonical(value: &Value) -> Result<String, Exceeded> {
     Ok(match value {
-        Value::Text(t) => {
-            work::hold(t.len())?;
-            format!("t{t}")
-        }
+        Value::Text(t) => format!("t{t}"),
         Value::Null => String::new(),
         Value::Bool(b) => format!("b{b}"),
         other => match other.as_f64() {
@@ -69,14 +63,4 @@ fn canonical(value: &Value) -> Result<String, Exceeded> {
             None => format!("j{}", written::json(other)?),
         },
     })
-}
-
-/// The same as a key of parts or of a set, which is kept.
-///
-/// # Errors
-/// As there.
-pub fn kept(value: &Value) -> Result<String, Exceeded> {
-    let key = canonical(value)?;
-    work::make(key.len())?;
-    Ok(key)
 }

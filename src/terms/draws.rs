@@ -13,8 +13,6 @@ use crate::text::work;
 
 /// What a draw takes, in steps of the work of a build.
 const STEPS_PER_DRAW: u64 = 4;
-/// What remembering a draw takes, while the list of all draws grows.
-const BYTES_PER_DRAW: usize = 48;
 
 /// The draws of one build.
 #[derive(Debug)]
@@ -37,7 +35,7 @@ impl Draws {
         let scripted = self.script.as_mut().and_then(std::collections::VecDeque::pop_front);
         let value = scripted.unwrap_or_else(|| self.seeded(stream));
         // a macro may roll thousands of dice; if no work is left, the next step of the build fails
-        if work::spend(STEPS_PER_DRAW).and_then(|()| work::make(BYTES_PER_DRAW)).is_ok() {
+        if work::spend(STEPS_PER_DRAW).is_ok() {
             self.taken.push((stream.clone(), value));
         }
         value

@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use crate::model::{Item, Map, RuleRef, Value, item::core, memory};
+use crate::model::{Item, Map, RuleRef, Value, item::core};
 use crate::text::written::{self, Shown as _};
 use crate::text::{functions, js, work};
 
@@ -43,10 +43,6 @@ pub struct Env<'a> {
     pub part: Option<Seq<'a>>,
 }
 
-/// What evaluating a cell takes, which is found by its path first.
-const STEPS_PER_CELL: u64 = 16;
-/// The bytes that a field of a table takes besides its value's text.
-const BYTES_PER_FIELD: usize = 64;
 /// The most characters of an item's title in messages.
 const TITLE: usize = 40;
 
@@ -200,7 +196,6 @@ impl<'a> Env<'a> {
 
     /// Evaluates a compiled cell, which may refer to other cells, and so to itself.
     pub(super) fn cell<T>(&self, eval: impl FnOnce() -> Result<T, Fault>) -> Result<T, Fault> {
-        work::spend(STEPS_PER_CELL).map_err(|e| Fault::bound(e.to_string()))?;
         if !self.st.nesting.deeper() {
             return Err(Fault::bound("values refer to each other too deeply"));
         }
@@ -249,7 +244,6 @@ impl<'a> Env<'a> {
                 Some(set) => set,
                 None => {
                     let value = inner.eval(self)?;
-                    work::make(value.elements().len().saturating_mul(BYTES_PER_FIELD))?;
                     let made = Arc::new(Among::of(value.elements())?);
                     super::memo::put(&self.memo.sets, *slot, made.clone());
                     made
@@ -294,9 +288,14 @@ fn step(value: &Value, name: &str) -> Value {
 }
 
 impl Expr {
-    /// Evaluates the expression in `env`.
+    /// Evaluates the expression in `env`, and charges the budget with the size of the value: whoever asked for it reads it.
     pub fn eval(&self, env: &Env<'_>) -> Result<Value, Fault> {
-        work::spend(1)?;
+        let value = self.evaluate(env)?;
+        work::spend(work::steps_of(&value))?;
+        Ok(value)
+    }
+
+    fn evaluate(&self, env: &Env<'_>) -> Result<Value, Fault> {
         Ok(match self {
             Expr::Const(v) => v.clone(),
             Expr::Path(p) => env.path(p)?,
@@ -312,12 +311,8 @@ impl Expr {
                 env.st.small_enough(out.len())?;
                 Value::text(out)
             }
-            Expr::List(list) => {
-                work::make(list.len().saturating_mul(size_of::<Value>()))?;
-                Value::list(list.iter().map(|e| e.eval(env)).collect::<Result<_, _>>()?)
-            }
+            Expr::List(list) => Value::list(list.iter().map(|e| e.eval(env)).collect::<Result<_, _>>()?),
             Expr::Table(table) => {
-                work::make(memory::table(table.len()))?;
                 let mut map = Map::default();
                 for (key, e) in table {
                     map.insert(key.clone(), e.eval(env)?);
@@ -381,7 +376,6 @@ impl Expr {
 fn cells(table: &str, cell: &str, env: &Env<'_>) -> Result<Value, Fault> {
     let mut out = Map::default();
     for row in env.st.rules.table(table).as_list().unwrap_or(&[]) {
-        work::make(BYTES_PER_FIELD)?;
         let held = match row.get("when") {
             Some(Value::Rule(RuleRef::Cond(n))) => env.condition_cell(*n)?,
             Some(other) => other.truthy(),
@@ -398,7 +392,6 @@ fn over(list: &[Expr], env: &Env<'_>) -> Result<Value, Fault> {
     let mut out = Map::default();
     for e in list {
         if let Value::Map(map) = e.eval(env)? {
-            work::make(map.len().saturating_mul(BYTES_PER_FIELD))?;
             // exactly: there may be a hundred thousand tables with a few of their many fields
             out.reserve(map.values().filter(|value| !value.is_null()).count());
             for (key, value) in map.iter() {
@@ -446,16 +439,12 @@ impl Query {
             Some(e) => Some(e.eval(env)?).filter(|value| !value.is_empty()).map(|value| value.elements().to_vec()).unwrap_or_default(),
             None => Vec::new(),
         };
-        work::make(out.len().saturating_add(chosen.len()).saturating_mul(size_of::<Value>()))?;
         for n in chosen {
             let inner = env.inner(seq.cur(n));
             let one = match (&self.get, self.form) {
                 (_, Some(form)) => inner.st.rules.form(form, &inner)?,
                 (Some(get), None) => get.eval(&inner)?,
-                (None, None) => {
-                    work::spend(8)?;
-                    inner.whole()
-                }
+                (None, None) => inner.whole(),
             };
             out.push(if self.steps.is_empty() { one } else { super::steps::through(&self.steps, one, &inner)? });
         }

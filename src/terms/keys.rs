@@ -7,17 +7,12 @@ use std::cmp::Ordering;
 use std::sync::Arc;
 
 use crate::model::Value;
-use crate::text::work::{self, Exceeded};
+use crate::text::work::Exceeded;
 use crate::text::written;
 
 use super::eval::{Current, Env, Fault};
 use super::expr::{Expr, FieldRef, Scripted};
 use super::select::Seq;
-
-/// The work of sorting by one key, for one item.
-const STEPS_PER_KEY: u64 = 8;
-/// Bytes of a key that are compared within that work.
-const BYTES_PER_KEY: usize = 256;
 
 /// One sort key.
 #[derive(Debug, Clone)]
@@ -84,10 +79,7 @@ impl Key {
                 Sort::Number(rank)
             }
             How::Utf16 => match &value {
-                Value::Text(t) => {
-                    work::make(t.len().saturating_mul(2))?;
-                    Sort::Units(t.encode_utf16().collect())
-                }
+                Value::Text(t) => Sort::Units(t.encode_utf16().collect()),
                 other => plain(other),
             },
             How::Plain | How::Script(_) => plain(&value),
@@ -113,7 +105,6 @@ fn rank_of(value: &Value, ranks: &[Value]) -> Result<usize, Exceeded> {
 fn best(value: &Value, ranks: &[Value]) -> Result<usize, Exceeded> {
     for (n, rank) in ranks.iter().enumerate() {
         let equal = if let Value::List(equal) = rank { equal } else { std::slice::from_ref(rank) };
-        work::spend(equal.len() as u64)?;
         for wanted in equal {
             // a rank of `""` also represents a missing value
             if written::same(wanted, value)? || (value.is_null() && wanted.as_str() == Some("")) {
@@ -125,15 +116,6 @@ fn best(value: &Value, ranks: &[Value]) -> Result<usize, Exceeded> {
 }
 
 impl Sort {
-    /// The bytes that comparing it may read.
-    fn bytes(&self) -> usize {
-        match self {
-            Sort::Text(text) => text.len(),
-            Sort::Units(units) => units.len().saturating_mul(2),
-            Sort::Number(_) | Sort::Missing => 0,
-        }
-    }
-
     fn compare(&self, other: &Self) -> Ordering {
         use Sort::{Missing, Number, Text, Units};
         match (self, other) {
@@ -153,15 +135,9 @@ impl Sort {
 
 /// Sorts `part` (indices into `seq`) by the keys, stably.
 pub fn sort(part: &mut Vec<usize>, keys: &[Key], seq: Seq<'_>, outer: &Env<'_>) -> Result<(), Fault> {
-    work::spend((part.len() as u64).saturating_mul(keys.len() as u64).saturating_mul(STEPS_PER_KEY))?;
     let mut rows = Vec::with_capacity(part.len());
     for n in part.iter() {
         let values = keys.iter().map(|k| k.value(seq.cur(*n), outer)).collect::<Result<Vec<_>, _>>()?;
-        let long: usize = values.iter().map(|value| value.bytes().saturating_sub(BYTES_PER_KEY)).sum();
-        if long > 0 {
-            // a key is compared with about so many others
-            work::spend(work::steps_of(long).saturating_mul(u64::from(part.len().ilog2()) + 1))?;
-        }
         rows.push((values, *n));
     }
     rows.sort_by(|a, b| {

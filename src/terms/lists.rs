@@ -10,7 +10,6 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use crate::model::{FieldId, Item, Value, item::core};
-use crate::text::work;
 
 use super::Cond;
 use super::eval::{Current, Env, Fault};
@@ -151,15 +150,11 @@ impl List {
         self.fresh.get(n.checked_sub(behind + 1)?)
     }
 
-    /// Puts the items that were read into their place. Items that this moves cost a step each, but for as many as are put
-    /// there: who reads a long chat and has each message put into its place by itself pays for it.
+    /// Puts the items that were read into their place.
     pub(super) fn settle(&mut self) {
         if !self.fresh.is_empty() {
             let at = self.gap.min(self.items.len());
             let fresh = std::mem::take(&mut self.fresh);
-            let moved = (self.items.len() - at).saturating_sub(fresh.len());
-            // nothing can fail here: the next step fails, if this is too much
-            let _ = work::spend(moved as u64);
             self.items.splice(at..at, fresh.into_iter().rev());
         }
     }

@@ -2,13 +2,8 @@
 
 use std::cell::Cell;
 
-use crate::text::work;
-
 /// Maximum depth of nested values and texts.
 const DEEPEST: u32 = 48;
-
-/// The work of expanding a text that holds nothing.
-const STEPS_PER_TEXT: u64 = 8;
 
 /// Maximum number of texts that may be expanded inside one text.
 const MOST_TEXTS: u32 = 10_000;
@@ -65,8 +60,6 @@ impl Nesting {
 
     /// Begins to expand a text of this many bytes.
     pub(crate) fn begin_text(&self, bytes: usize) -> Begun {
-        // without work left, the text stays as it is, and the next step of the build fails
-        let paid = work::spend(STEPS_PER_TEXT).and_then(|()| work::read(bytes)).is_ok();
         let open = self.open.get();
         if open == 0 {
             self.texts.set((0, 0));
@@ -75,7 +68,7 @@ impl Nesting {
         }
         let (all, inner) = self.texts.get();
         let many = all >= MOST_TEXTS || inner >= MOST_INNER_TEXTS;
-        if !paid || many || (open > 0 && !self.spend(bytes)) || !self.deeper() {
+        if many || (open > 0 && !self.spend(bytes)) || !self.deeper() {
             return Begun::Refused(self.refuse());
         }
         self.texts.set((all + u32::from(open > 0), inner + u32::from(open > 1)));
@@ -119,13 +112,11 @@ impl Nesting {
         let open = self.open.get().saturating_sub(1);
         self.open.set(open);
         self.shallower();
-        let _ = work::make(bytes);
         if open == 0 || self.spend(bytes) { Ok(()) } else { Err(self.refuse()) }
     }
 
     /// Counts steps of a function, for the text that is being expanded.
     pub(crate) fn work(&self, steps: usize) {
-        let _ = work::spend(steps as u64);
         self.steps.set(self.steps.get().saturating_add(steps));
     }
 

@@ -9,10 +9,9 @@ use indexmap::IndexMap;
 use rustc_hash::FxHashMap;
 
 use crate::diag::Span;
-use crate::model::{Fields, Map, Value, WorkLimits, memory};
+use crate::model::{Fields, Map, Value, WorkLimits};
 use crate::text::script::ScriptLimits;
 use crate::text::tokens::{Counter, Estimator};
-use crate::text::work;
 
 use super::Cond;
 use super::eval::{Env, Fault};
@@ -240,7 +239,6 @@ impl Rules {
 
 impl Form {
     fn of_item(&self, env: &Env<'_>) -> Result<Value, Fault> {
-        work::make(memory::table(self.keys.len())).map_err(|e| Fault::bound(e.to_string()))?;
         let mut out = Map::default();
         for (key, value) in &self.keys {
             let (value, given) = if self.given.contains(key) {

@@ -298,7 +298,7 @@ impl Select {
         let mut parts: indexmap::IndexMap<String, Vec<usize>> = indexmap::IndexMap::new();
         for n in candidates {
             let key = outer.inner(seq.cur(n)).eval(per)?;
-            parts.entry(super::among::kept(&key)?).or_default().push(n);
+            parts.entry(super::among::canonical(&key)?).or_default().push(n);
         }
         Ok(parts.into_values().collect())
     }

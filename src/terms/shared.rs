@@ -1,20 +1,15 @@
 //! Large facts and values that several places name: compiled once, shared by all of them, and evaluated once within one
 //! evaluation of the outermost.
 //!
-//! Without that, forty values that each name the next one twice would be compiled and evaluated 2⁴⁰ times. A value that
-//! is used again is paid for by its size all the same, because it may be written out in each place.
+//! Without that, forty values that each name the next one twice would be compiled and evaluated 2⁴⁰ times.
 
 use std::cell::RefCell;
 
 use rustc_hash::FxHashMap;
 
-use crate::model::{Value, Written};
-use crate::text::{work, written};
+use crate::model::Value;
 
 use super::fault::Fault;
-
-/// What a value takes beside its text, about.
-const VALUE: usize = 16;
 
 /// A compiled fact or value that several places hold.
 #[derive(Debug)]
@@ -47,8 +42,7 @@ pub(super) struct Shares(RefCell<Vec<Frame>>);
 struct Frame {
     /// The address of its environment, which lives as long as the evaluation.
     env: usize,
-    /// The results, with what using them again costs.
-    known: FxHashMap<u32, (Value, usize)>,
+    known: FxHashMap<u32, Value>,
 }
 
 impl Shares {
@@ -62,21 +56,14 @@ impl Shares {
         frames.get(last).filter(|frame| frame.env == env).map(|_| last)
     }
 
-    fn get(&self, frame: usize, id: u32) -> Option<(Value, usize)> {
+    fn get(&self, frame: usize, id: u32) -> Option<Value> {
         self.0.borrow().get(frame)?.known.get(&id).cloned()
-    }
-
-    fn put(&self, frame: usize, id: u32, value: &Value, cost: usize) {
-        if let Some(frame) = self.0.borrow_mut().get_mut(frame) {
-            frame.known.insert(id, (value.clone(), cost));
-        }
     }
 }
 
 impl Shares {
     /// The result of a shared fact or value in an environment: taken from an evaluation that is going on, or made by `eval`.
     pub(super) fn result<E, T>(&self, env: &E, shared: &Shared<T>, eval: impl FnOnce(&T) -> Result<Value, Fault>) -> Result<Value, Fault> {
-        work::spend(1)?;
         if shared.draws {
             return eval(&shared.of);
         }
@@ -87,19 +74,13 @@ impl Shares {
             self.0.borrow_mut().pop();
             return value;
         };
-        if let Some((value, cost)) = self.get(frame, shared.id) {
-            work::make(cost)?;
+        if let Some(value) = self.get(frame, shared.id) {
             return Ok(value);
         }
         let value = eval(&shared.of)?;
-        let cost = match &value {
-            Value::List(_) | Value::Map(_) => {
-                let Written { values, bytes } = written::read(&value)?;
-                values.saturating_mul(VALUE).saturating_add(bytes)
-            }
-            other => VALUE + other.as_str().map_or(0, str::len),
-        };
-        self.put(frame, shared.id, &value, cost);
+        if let Some(frame) = self.0.borrow_mut().get_mut(frame) {
+            frame.known.insert(shared.id, value.clone());
+        }
         Ok(value)
     }
 }

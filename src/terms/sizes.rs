@@ -4,7 +4,7 @@
 
 use crate::model::value::MAX_DEPTH;
 use crate::model::{Excess, MOST_WRITTEN, Value, Written};
-use crate::text::{work, written};
+use crate::text::written;
 
 use super::fault::Fault;
 
@@ -22,10 +22,6 @@ pub(crate) fn kept(value: &Value, most: usize, text_bytes: usize, scene: &Value)
         bytes = bytes.saturating_add(scene.written(MAX_DEPTH, all).map_or(0, |scene| scene.bytes));
         within(bytes)
     });
-    if matches!(value, Value::List(_) | Value::Map(_)) {
-        // nothing can fail here: the next step fails, if this is too much
-        let _ = work::spend(size.map_or(most, |size| size.values) as u64);
-    }
     size.map_err(|excess| match excess {
         Excess::Depth => format!("nest deeper than {MAX_DEPTH} levels; nest it less deeply"),
         Excess::Values => format!("hold more than {most} values; keep fewer in it"),
@@ -39,20 +35,4 @@ pub(crate) fn kept(value: &Value, most: usize, text_bytes: usize, scene: &Value)
 /// It nests too deeply, or the work of the call is spent.
 pub(crate) fn read(value: &Value) -> Result<Written, Fault> {
     Ok(written::read(value)?)
-}
-
-/// Pays for a value that is read as a whole, and copied for a moment.
-///
-/// # Errors
-/// As [`read`], or the copy would be too large.
-pub(crate) fn copied(value: &Value) -> Result<(), Fault> {
-    Ok(written::copied(value)?)
-}
-
-/// Checks that so many bytes could be made now.
-///
-/// # Errors
-/// They would exceed the work of the call.
-pub(crate) fn room(bytes: usize) -> Result<(), Fault> {
-    Ok(work::hold(bytes)?)
 }

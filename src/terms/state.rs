@@ -13,8 +13,8 @@ use crate::model::item::Tables;
 use crate::model::plan::{Expansion, Rewrite, Stat as Note, Step};
 use crate::model::scene::HostFn;
 use crate::model::{Item, Map, Value};
+use crate::text::shortcuts;
 use crate::text::tokens::Counts;
-use crate::text::{shortcuts, work};
 
 use super::draws::Draws;
 use super::eval::Fault;
@@ -35,9 +35,6 @@ pub use super::trail::{Because, Event, Reason, Stat};
 pub use super::trees::put;
 pub(super) use super::trees::walk;
 use super::trees::{decides, is_place};
-
-/// The bytes that an item takes as a value, without its texts, which are shared.
-pub(crate) const BYTES_PER_ITEM: usize = 512;
 
 /// By list and undeclared field, the declared field that it is with a slip.
 type Compared = rustc_hash::FxHashMap<(usize, Arc<str>), Option<Arc<str>>>;
@@ -308,7 +305,6 @@ impl State {
         match rest.split_first() {
             None => {
                 // nothing can fail here: the next step fails, if this is too much
-                let _ = work::make(list.items.len().saturating_mul(BYTES_PER_ITEM));
                 Value::list(list.items.iter().filter(|i| i.enabled()).map(|i| self.table(i)).collect())
             }
             Some((place, rest)) => {
@@ -354,9 +350,7 @@ impl State {
     pub fn snapshot(&self, id: usize) -> Vec<Item> {
         // any use of the copied list would read it anyway
         let _ = self.force(id);
-        let items = self.list(id).items.clone();
-        let _ = work::make(items.len().saturating_mul(BYTES_PER_ITEM));
-        items
+        self.list(id).items.clone()
     }
 
     /// An item as a table.
@@ -372,7 +366,6 @@ impl State {
         let rules = self.rules.clone();
         let mut tables = self.tables.take();
         let items = &mut self.list_mut(id).items;
-        let _ = work::make(items.len().saturating_mul(BYTES_PER_ITEM));
         let values = items.iter_mut().map(|item| tables.kept(item, &rules.fields)).collect();
         self.tables.replace(tables);
         values

@@ -10,7 +10,7 @@ use crate::model::{Map, Value};
 use crate::text::pattern::Pattern;
 use crate::text::script::Argument;
 use crate::text::written::Shown as _;
-use crate::text::{Language, js, work};
+use crate::text::{Language, js};
 
 use super::eval::{Current, Env, Fault};
 use super::rewrite::Scripts;
@@ -161,7 +161,6 @@ pub fn through(steps: &[Step], mut value: Value, env: &Env<'_>) -> Result<Value,
 impl Step {
     /// The result for a value.
     pub fn changed(&self, old: Value, env: &Env<'_>) -> Result<Value, Fault> {
-        work::read(old.as_str().map_or(0, str::len))?;
         let new = self.apply(old, env)?;
         if let Value::Text(text) = &new {
             env.st.small_enough(text.len())?;

@@ -7,9 +7,8 @@ use super::Cond;
 use super::eval::{Current, Env, Fault};
 use super::lists::{List, Local};
 use super::memo::Memo;
-use super::state::{BYTES_PER_ITEM, State};
+use super::state::State;
 use crate::model::{FieldId, Item, Value};
-use crate::text::work;
 
 /// Steps that an unread item goes through, each with what it has remembered.
 type Steps = Vec<(Rc<dyn Local>, Rc<Memo>)>;
@@ -77,7 +76,6 @@ impl State {
 
     fn run_steps(&self, id: usize, value: &Value, place: usize, steps: &[(Rc<dyn Local>, Rc<Memo>)]) -> Result<Option<Item>, Fault> {
         self.visit(steps.len())?;
-        work::make(BYTES_PER_ITEM)?;
         let mut made: Option<Item> = None;
         for (step, memo) in steps {
             let env = Env { st: self, cur: Current::None, outer: None, memo, part: None };

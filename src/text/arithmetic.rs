@@ -80,7 +80,6 @@ fn line(text: &str, names: &Value) -> Result<Option<f64>, String> {
         text = named(&text, mark, table);
         // a number may be longer than its name, and hold what marks another one
         checked(&text)?;
-        work::spend(text.len() as u64)?;
     }
     work::spend((text.len() as u64).saturating_mul(STEPS_PER_BYTE))?;
     for (long, short) in SHORT {

@@ -7,8 +7,6 @@ use std::sync::LazyLock;
 use unicode_normalization::{IsNormalized, UnicodeNormalization as _, is_nfkc_quick};
 
 use super::encoding::Encoding;
-use super::meter::Meter;
-use super::work::Exceeded;
 
 /// One token on each line in base64, in the order of their ranks.
 const RANKS: &[u8] = include_bytes!("tables/claude.ranks.gz");
@@ -17,59 +15,29 @@ const PIECES: &str = r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N
 /// Texts that are one token each, wherever they stand. None begins with another one.
 const SPECIAL: &[&str] = &["<EOT>", "<META>", "<META_START>", "<META_END>", "<SOS>"];
 
-/// The memory for each byte of a text while its compatibility characters are replaced: up to four times as much text, in a
-/// buffer that doubles, and marks behind a letter, which are put in order.
-const HELD: usize = 16;
-/// The same for a text that grows by more: three bytes become at most 33.
-const HELD_BY_MOST: usize = 40;
-/// The steps of each byte that is added.
-const STEPS: u64 = 3;
-/// So many added bytes are paid at once.
-const PAID_AT_ONCE: usize = 64;
-
 static ENCODING: LazyLock<Option<Encoding>> = LazyLock::new(|| Encoding::read(RANKS, PIECES, false));
 
-/// The number of tokens of a text.
-///
-/// # Errors
-/// The text costs more than may still be spent.
-pub(crate) fn count(text: &str, meter: &mut Meter) -> Result<usize, Exceeded> {
+/// The number of tokens of a text, and the steps as for [`Encoding::count`].
+pub(crate) fn count(text: &str) -> (usize, u64) {
     // the table is part of the program and a test counts with it; without it every byte would count
-    let Some(encoding) = ENCODING.as_ref() else { return Ok(text.len()) };
-    let text = composed(text, meter)?;
-    let (mut total, mut rest) = (0usize, &*text);
-    while let Some((at, special)) = next(rest) {
-        let (before, after) = rest.split_at(at);
-        total = total.saturating_add(encoding.count(before, meter)?).saturating_add(1);
-        rest = after.strip_prefix(special).unwrap_or("");
+    let Some(encoding) = ENCODING.as_ref() else { return (text.len(), 0) };
+    let whole = composed(text);
+    let (mut total, mut steps, mut rest) = (0, whole.len().saturating_sub(text.len()) as u64, &*whole);
+    loop {
+        let (before, after) =
+            next(rest).map_or((rest, None), |(at, special)| (rest.get(..at).unwrap_or(rest), rest.get(at + special.len()..)));
+        let (tokens, more) = encoding.count(before);
+        (total, steps) = (total + tokens + usize::from(after.is_some()), steps + more);
+        match after {
+            Some(after) => rest = after,
+            None => return (total, steps),
+        }
     }
-    Ok(total.saturating_add(encoding.count(rest, meter)?))
 }
 
-/// The text with its compatibility characters replaced (NFKC), as which it is counted. A short text can become a long one: `㌖`
-/// has three bytes and becomes 18. What is added is paid as it is added.
-///
-/// # Errors
-/// The text becomes so long that it costs more than may still be spent.
-fn composed<'t>(text: &'t str, meter: &mut Meter) -> Result<Cow<'t, str>, Exceeded> {
-    if is_nfkc_quick(text.chars()) == IsNormalized::Yes {
-        return Ok(Cow::Borrowed(text));
-    }
-    meter.pay(0, text.len().saturating_mul(HELD))?;
-    let mut made = String::with_capacity(text.len());
-    let (mut paid, mut grows) = (text.len(), false);
-    for c in text.nfkc() {
-        if made.len() > paid {
-            meter.pay(STEPS.saturating_mul(PAID_AT_ONCE as u64), 0)?;
-            paid = paid.saturating_add(PAID_AT_ONCE);
-        }
-        if !grows && made.len() / 4 > text.len() {
-            meter.pay(0, text.len().saturating_mul(HELD_BY_MOST))?;
-            grows = true;
-        }
-        made.push(c);
-    }
-    Ok(Cow::Owned(made))
+/// The text with its compatibility characters replaced (NFKC), as which it is counted.
+fn composed(text: &str) -> Cow<'_, str> {
+    if is_nfkc_quick(text.chars()) == IsNormalized::Yes { Cow::Borrowed(text) } else { Cow::Owned(text.nfkc().collect()) }
 }
 
 /// The first special token of a text, and where it stands. All of them begin with `<`, so that nothing after the token

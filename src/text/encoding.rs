@@ -2,7 +2,7 @@
 //! each piece the pair of neighbours with the lowest rank is merged until no pair is a token.
 //!
 //! The tables are compressed and are read on first use. A piece costs its length times the logarithm of it, whatever it
-//! holds, and memory beside it; both are paid before a long piece is counted.
+//! holds.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -12,9 +12,6 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use regex::Regex;
 use rustc_hash::FxHashMap;
-
-use super::meter::Meter;
-use super::work::Exceeded;
 
 /// The length of a table that is read, in bytes.
 const MAX_TABLE: u64 = 16 << 20;
@@ -28,8 +25,6 @@ const SHORT: usize = 128;
 const LONG: usize = 8 << 10;
 /// The steps of each byte beyond [`SHORT`], and of each byte beyond [`LONG`].
 const STEPS: (u64, u64) = (24, 96);
-/// The memory of each byte of a piece while it is counted: two places, and up to two pairs of neighbours.
-const HELD: usize = 32;
 
 /// A table of tokens and the pattern of pieces.
 pub(crate) struct Encoding {
@@ -60,12 +55,9 @@ impl Encoding {
         Some(Self { ranks, pieces: Regex::new(pieces).ok()?, lines, longest })
     }
 
-    /// The number of tokens of a text.
-    ///
-    /// # Errors
-    /// A piece costs more than may still be spent.
-    pub(crate) fn count(&self, text: &str, meter: &mut Meter) -> Result<usize, Exceeded> {
-        self.pieces(text).try_fold(0_usize, |sum, piece| Ok(sum.saturating_add(self.tokens(piece.as_bytes(), meter)?)))
+    /// The number of tokens of a text, and the steps that counting long pieces takes besides one for each byte.
+    pub(crate) fn count(&self, text: &str) -> (usize, u64) {
+        self.pieces(text).fold((0, 0), |(sum, steps), piece| (sum + self.tokens(piece.as_bytes()), steps + steps_of(piece.len())))
     }
 
     fn pieces<'t>(&'t self, text: &'t str) -> impl Iterator<Item = &'t str> {
@@ -95,17 +87,12 @@ impl Encoding {
     }
 
     /// The number of tokens of one piece.
-    fn tokens(&self, piece: &[u8], meter: &mut Meter) -> Result<usize, Exceeded> {
+    fn tokens(&self, piece: &[u8]) -> usize {
         if piece.len() < 2 || piece.len() <= self.longest && self.ranks.contains_key(piece) {
-            return Ok(piece.len().min(1));
-        }
-        if piece.len() > SHORT {
-            // the lists of a shorter piece are too small to count
-            let held = if piece.len() > LONG { piece.len().saturating_mul(HELD) } else { 0 };
-            meter.pay(steps_of(piece.len()), held)?;
+            return piece.len().min(1);
         }
         // no text is so long; without its pairs every byte would count
-        let Ok(length) = u32::try_from(piece.len()) else { return Ok(piece.len()) };
+        let Ok(length) = u32::try_from(piece.len()) else { return piece.len() };
         // of the part that begins at an index: where it ends (0 if no part begins there), and where the part before begins
         let mut ends: Vec<u32> = (1..=length).collect();
         let mut before: Vec<u32> = (0..=length).map(|n| n.saturating_sub(1)).collect();
@@ -139,7 +126,7 @@ impl Encoding {
                 offer(&mut pairs, first, end);
             }
         }
-        Ok(count)
+        count
     }
 }
 

@@ -6,7 +6,6 @@ use super::pattern::{self, MOST_OUTPUT};
 use super::work::{self, Door, Exceeded};
 use super::written::{self, Shown as _};
 use crate::diag::short;
-use crate::model::memory::{ELEMENT, FIELD, LIST, TABLE, TEXT};
 use crate::model::{Map, Value};
 
 /// A function's arguments, evaluated, by name.
@@ -78,21 +77,18 @@ impl Function {
     /// As the function says, or the work of the build is spent.
     pub fn call(&self, args: &Args) -> Result<Value, Refusal> {
         let _door = Door::unless_open();
-        self.pay(args).map_err(String::from)?;
+        self.charge(args).map_err(String::from)?;
         let made = (self.run)(args)?;
-        let paid = if LOOKS_AT_ELEMENTS.contains(&self.name) { work::make(size(&made)) } else { written::made(&made) };
-        paid.and_then(|()| work::check()).map_err(String::from)?;
+        work::check().map_err(String::from)?;
         Ok(made)
     }
 
-    fn pay(&self, args: &Args) -> Result<(), Exceeded> {
-        work::spend(STEPS_PER_CALL)?;
+    fn charge(&self, args: &Args) -> Result<(), Exceeded> {
         let whole = !LOOKS_AT_ELEMENTS.contains(&self.name);
-        args.values().try_for_each(|value| match value {
-            Value::Text(text) => work::spend(text.len() as u64 / BYTES_PER_STEP),
-            _ if whole => written::copied(value),
-            _ => work::read(size(value)),
-        })
+        let texts: usize = args.values().filter_map(Value::as_str).map(str::len).sum();
+        work::spend(STEPS_PER_CALL + texts as u64 / BYTES_PER_STEP)?;
+        let mut lists = args.values().filter(|value| whole && matches!(value, Value::List(_) | Value::Map(_)));
+        lists.try_for_each(|value| written::read(value).map(drop))
     }
 }
 
@@ -104,43 +100,17 @@ const LOOKS_AT_ELEMENTS: &[&str] =
 const STEPS_PER_CALL: u64 = 8;
 /// Bytes of a text that a function works through in a step: some hash it several times, or shift each unit.
 const BYTES_PER_STEP: u64 = 4;
-/// The bytes of new elements that are made before they are paid.
-const BATCH: usize = 1 << 16;
-
-/// The list of elements that are made one by one, and paid while they are: there may be more of them than memory holds.
+/// The list of elements that are made one by one: there may be more of them than memory holds.
 ///
 /// # Errors
-/// The work of the call is spent.
-pub(super) fn listed(elements: impl Iterator<Item = Value>) -> Result<Value, Exceeded> {
-    let (mut list, mut owed) = (Vec::new(), LIST);
-    for element in elements {
-        owed = owed.saturating_add(memory(&element));
+/// The budget of the call is spent.
+pub(super) fn listed(mut elements: impl Iterator<Item = Value>) -> Result<Value, Exceeded> {
+    let list = elements.try_fold(Vec::new(), |mut list, element| {
+        work::make(size_of::<Value>())?;
         list.push(element);
-        if owed > BATCH {
-            work::make(std::mem::take(&mut owed))?;
-        }
-    }
-    work::make(owed)?;
+        Ok(list)
+    })?;
     Ok(Value::list(list))
-}
-
-/// About how much memory a new element of a list takes: a text, or a table of texts.
-fn memory(element: &Value) -> usize {
-    let text = |value: &Value| value.as_str().map_or(0, |text| TEXT.saturating_add(text.len()));
-    let own = match element {
-        Value::Map(map) => map.values().fold(TABLE, |sum: usize, field| sum.saturating_add(FIELD).saturating_add(text(field))),
-        other => text(other),
-    };
-    own.saturating_add(ELEMENT)
-}
-/// About how many bytes a value takes, without the values in it.
-pub(crate) fn size(value: &Value) -> usize {
-    match value {
-        Value::Text(text) => text.len(),
-        Value::List(list) => list.len().saturating_mul(size_of::<Value>()),
-        Value::Map(map) => map.len().saturating_mul(2 * size_of::<Value>()),
-        _ => 0,
-    }
 }
 
 pub(super) fn of(args: &Args) -> &Value {

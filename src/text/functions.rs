@@ -10,13 +10,13 @@ use sha2::{Digest, Sha512};
 
 pub use super::fingerprint::fingerprint;
 pub use super::function::{Args, Function, Refusal};
-use super::function::{bounded, listed, named, of, size, text, times};
+use super::function::{bounded, listed, named, of, text, times};
 use super::js;
 use super::moment::{Calendar, INVALID, Moment};
 use super::pattern::{self, MOST_OUTPUT};
 use super::work::Exceeded;
 use super::written::{self, Shown as _};
-use super::{arithmetic, date_tokens, dollars, js_number, json_text, lists, replacing, seeded, tools, units, work};
+use super::{arithmetic, date_tokens, dollars, js_number, json_text, lists, replacing, seeded, tools, units};
 use crate::model::{Map, Value};
 
 /// Longer patterns of dates are refused.
@@ -267,8 +267,8 @@ fn without(args: &Args) -> Result<Value, Refusal> {
     let Value::Map(map) = of(args) else { return Ok(of(args).clone()) };
     let keys = args.get("keys").unwrap_or(&Value::Null);
     let keys = keys.as_list().unwrap_or(std::slice::from_ref(keys));
-    work::spend((map.len() as u64).saturating_mul(keys.len() as u64)).map_err(String::from)?;
-    let kept = map.iter().filter(|(key, _)| !keys.iter().any(|k| k.as_str() == Some(key.as_ref())));
+    let keys: rustc_hash::FxHashSet<&str> = keys.iter().filter_map(Value::as_str).collect();
+    let kept = map.iter().filter(|(key, _)| !keys.contains(key.as_ref()));
     Ok(Value::map(kept.map(|(key, value)| (key.clone(), value.clone())).collect()))
 }
 
@@ -369,7 +369,7 @@ fn parse_json(args: &Args) -> Result<Value, Refusal> {
     if !matches!(of(args), Value::Text(_) | Value::Null) {
         return Ok(of(args).clone());
     }
-    Ok(js::kept_json(&text(args))?.unwrap_or_else(|| args.get("else").cloned().unwrap_or_default()))
+    Ok(js::parse_json(&text(args)).unwrap_or_else(|| args.get("else").cloned().unwrap_or_default()))
 }
 
 fn string(value: &Value) -> Arc<str> {
@@ -422,8 +422,7 @@ fn repeat(args: &Args) -> Result<Value, Refusal> {
 fn concat(args: &Args) -> Result<Value, Refusal> {
     let Value::List(list) = of(args) else { return Ok(of(args).clone()) };
     if !list.is_empty() && list.iter().all(|v| matches!(v, Value::List(_))) {
-        hold_elements(list)?;
-        return Ok(Value::list(list.iter().filter_map(Value::as_list).flatten().cloned().collect()));
+        return Ok(listed(list.iter().filter_map(Value::as_list).flatten().cloned())?);
     }
     let mut bytes = 0_usize;
     let parts = list.iter().map(|value| {
@@ -450,14 +449,8 @@ fn laid(tables: &Value, deep: bool) -> Value {
     Value::map(out)
 }
 
-/// Checks before it is made that memory holds a list of the elements of these lists: one list may stand there many times.
-fn hold_elements(lists: &[Value]) -> Result<(), Exceeded> {
-    work::hold(lists.iter().fold(0, |sum: usize, list| sum.saturating_add(size(list))))
-}
-
 fn flat(value: &Value) -> Result<Value, Exceeded> {
     let list = value.as_list().unwrap_or(std::slice::from_ref(value));
-    hold_elements(list)?;
     let elements = list.iter().flat_map(|v| v.as_list().unwrap_or(std::slice::from_ref(v)));
-    Ok(Value::list(elements.filter(|v| !v.is_null()).cloned().collect()))
+    listed(elements.filter(|v| !v.is_null()).cloned())
 }

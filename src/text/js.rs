@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use super::work::{self, Exceeded};
+use super::work::{self};
 use super::written;
 use crate::model::json_reader::JsonReader;
 use crate::model::{MOST_WRITTEN, Map, Value};
@@ -157,37 +157,16 @@ pub fn place(number: f64) -> Option<usize> {
     whole.then(|| Value::Num(number + 0.0).as_i64()).flatten().and_then(|n| usize::try_from(n).ok())
 }
 
-/// `JSON.parse(text)`, for a value that is looked at and dropped; `None` if it is not JSON. It is paid; if it exceeds the work
-/// of the call, there is no value, and every later step of work fails.
+/// `JSON.parse(text)`; `None` if it is not JSON, or if the budget of the call does not hold the value.
 #[must_use]
 pub fn parse_json(text: &str) -> Option<Value> {
-    let (value, bytes) = read_json(text).ok()??;
-    work::hold(bytes).ok()?;
-    Some(value)
-}
-
-/// The same for a value that is kept.
-///
-/// # Errors
-/// The work of the call is spent.
-pub(super) fn kept_json(text: &str) -> Result<Option<Value>, Exceeded> {
-    let Some((value, bytes)) = read_json(text)? else { return Ok(None) };
-    work::make(bytes)?;
-    Ok(Some(value))
-}
-
-/// The value of a JSON text and the bytes that it takes; `None` if the text is not JSON. Reading it is paid; the bytes, of
-/// which there are no more than the work of the call has left, are not.
-fn read_json(text: &str) -> Result<Option<(Value, usize)>, Exceeded> {
-    work::read(text.len())?;
-    let most = work::bytes_left();
-    let mut reader = JsonReader::new(most);
-    let value = reader.read(text);
-    work::spend(reader.values())?;
+    work::spend(text.len() as u64).ok()?;
+    let mut reader = JsonReader::new(work::bytes_left());
+    let value = reader.read(text).ok();
     if reader.is_full() {
-        work::make(most.saturating_add(1))?;
+        work::charge(usize::MAX);
     }
-    Ok(value.ok().map(|value| (value, most.saturating_sub(reader.left()))))
+    value
 }
 
 /// The fields of a table in the order in which JavaScript visits an object's keys: array indices first, by size.

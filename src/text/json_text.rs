@@ -7,7 +7,6 @@ use super::js_number::{number_of, undefined};
 use super::pattern::MOST_OUTPUT;
 use super::written::Shown as _;
 use super::{halves, js, lists, work};
-use crate::model::memory::{FIELD, NAME, TABLE, TEXT};
 use crate::model::value::{MAX_DEPTH, number_text};
 use crate::model::{Map, Value};
 
@@ -52,8 +51,8 @@ pub(super) const READ_PAIRS: Function = Function {
         let (sep, texts) = (named(args, "sep"), of(args).as_list().unwrap_or_default());
         let texts = texts.iter().map(Value::shown).collect::<Vec<_>>();
         let pairs = texts.iter().filter_map(|text| text.split_once(sep.as_ref()));
-        let bytes = |text: &std::sync::Arc<str>| text.len().saturating_add(NAME + FIELD + TEXT);
-        work::make(texts.iter().map(bytes).fold(TABLE, usize::saturating_add))?;
+        // one long text may stand there many times
+        let pairs = pairs.take_while(|_| !work::is_over());
         Ok(Value::map(pairs.map(|(key, value)| (key.into(), Value::text(value))).collect::<Map>()))
     },
 };
@@ -70,7 +69,6 @@ pub(super) const STRINGIFY: Function = Function {
                 let longer = |text: &str| found(text).saturating_mul(with.len()).saturating_add(text.len());
                 let bytes = list.iter().filter_map(Value::as_str).map(longer).fold(0, usize::saturating_add);
                 bounded(bytes)?;
-                work::make(bytes)?;
                 let replaced = |value: &Value| match value {
                     Value::Text(text) if text.contains(find.as_ref()) => Value::text(text.replace(find.as_ref(), &with)),
                     other => other.clone(),

@@ -33,7 +33,6 @@ mod lists;
 pub(crate) mod loose_name;
 pub mod macros;
 mod merge_patch;
-mod meter;
 pub mod moment;
 #[cfg(feature = "tokens")]
 mod openai_tokens;
@@ -55,7 +54,7 @@ mod tools;
 pub mod truth;
 mod units;
 pub mod verbatim;
-pub mod work;
+pub use crate::model::budget as work;
 pub(crate) mod written;
 
 pub(crate) use error::Mistake;

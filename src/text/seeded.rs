@@ -11,9 +11,6 @@ const MOST_SKIPPED: i64 = 100_000;
 /// The longest word whose hash stays a whole number below 2^53: each unit adds less than 2^32, four times over.
 const MOST_EXACT_BYTES: usize = 1 << 18;
 
-/// What the four hashes of a byte take, in steps.
-const STEPS_PER_BYTE: u64 = 16;
-
 /// The state of sfc32: three numbers that are mixed, and a counter.
 #[derive(Debug, Clone)]
 pub struct Sfc32 {
@@ -28,8 +25,6 @@ impl Sfc32 {
     /// is one of the seeds.
     #[must_use]
     pub fn new(word: &str, start: f64) -> Self {
-        // if too little work is left, nothing is hashed, and the next step fails
-        let word = if work::spend((word.len() as u64).saturating_mul(STEPS_PER_BYTE)).is_ok() { word } else { "" };
         // the hash itself is a number without a bound; only the shift works on 32 bits
         if let Some(mut hash) = exact(start).filter(|_| word.len() <= MOST_EXACT_BYTES) {
             let mut seed = || {
@@ -80,10 +75,6 @@ impl Numbers {
     /// The number in [0, 1) after `count` other ones.
     pub fn after(&mut self, count: i64) -> f64 {
         let place = self.place(count);
-        let more = (place + 1).saturating_sub(self.known.len()) as u64;
-        if more > 0 && work::spend(more).is_err() {
-            return 0.0;
-        }
         while self.known.len() <= place {
             let next = self.generator.next();
             self.known.push(next);

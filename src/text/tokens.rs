@@ -11,8 +11,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use rustc_hash::FxHashMap;
 
 use super::js;
-use super::meter::{Cost, Meter};
-use super::work::Exceeded;
+use super::work::{self, Exceeded};
 
 /// The estimators a rule file may name.
 pub const KNOWN: &str = "`cl100k`, `o200k`, `claude`, `words`, `chars/N`, `bytes/N`, `estimate/N/W`";
@@ -69,22 +68,21 @@ impl Estimator {
         }
     }
 
-    /// The size of `text` in this estimator's tokens. It is counted to its end without being paid; a [`Counter`] pays.
+    /// The size of `text` in this estimator's tokens. Nothing is charged for it; a [`Counter`] charges.
     #[must_use]
     pub fn count(self, text: &str) -> usize {
-        // what is not paid has no bound
-        self.metered(text, &mut Meter::unpaid()).unwrap_or(text.len())
+        if self.is_exact() { parts(text).map(|part| encoded(self, part).0).sum() } else { self.estimate(text) }
     }
 
-    /// The size of `text`, paid as it is counted.
-    fn metered(self, text: &str, meter: &mut Meter) -> Result<usize, Exceeded> {
-        Ok(match self {
-            Estimator::Cl100k | Estimator::O200k | Estimator::Claude => encoded(self, text, meter)?,
+    /// The size of a text without a table of tokens.
+    fn estimate(self, text: &str) -> usize {
+        match self {
             Estimator::CharsPer(n) => divided(js::length(text), n),
             Estimator::BytesPer(n) => divided(text.len(), n),
             Estimator::Words => text.split(js::is_space).filter(|w| !w.is_empty()).count(),
             Estimator::Estimate { narrow, wide } => estimated(text, narrow, wide),
-        })
+            Estimator::Cl100k | Estimator::O200k | Estimator::Claude => text.len(),
+        }
     }
 
     /// Whether counting uses a large table, so that caching a count is worthwhile.
@@ -144,20 +142,44 @@ fn encoding(estimator: Estimator) -> Option<&'static super::encoding::Encoding> 
     if estimator == Estimator::Cl100k { super::openai_tokens::cl100k() } else { super::openai_tokens::o200k() }
 }
 
+/// The tokens of a part of a text, and the steps that counting it takes.
 #[cfg(feature = "tokens")]
-fn encoded(estimator: Estimator, text: &str, meter: &mut Meter) -> Result<usize, Exceeded> {
-    if estimator == Estimator::Claude {
-        return super::claude_tokens::count(text, meter);
-    }
-    // without its table every byte would count
-    encoding(estimator).map_or(Ok(text.len()), |encoding| encoding.count(text, meter))
+fn encoded(estimator: Estimator, text: &str) -> (usize, u64) {
+    let (count, more) = if estimator == Estimator::Claude {
+        super::claude_tokens::count(text)
+    } else {
+        // without its table every byte would count
+        encoding(estimator).map_or((text.len(), 0), |encoding| encoding.count(text))
+    };
+    (count, more.saturating_add(text.len() as u64))
 }
 
 #[cfg(not(feature = "tokens"))]
-#[expect(clippy::unnecessary_wraps, reason = "with the feature it fails")]
-fn encoded(_estimator: Estimator, text: &str, _meter: &mut Meter) -> Result<usize, Exceeded> {
+fn encoded(_estimator: Estimator, text: &str) -> (usize, u64) {
     // only reached by a program that constructs the variant itself
-    Ok(divided(text.len(), 4.0))
+    (divided(text.len(), 4.0), text.len() as u64)
+}
+
+/// The longest text that is counted at once: what counting takes in memory is a multiple of it.
+const LONGEST: usize = 1 << 20;
+
+/// A text in parts that are counted one after another. A part ends in front of a blank behind which a word begins, where
+/// tokens end too; only a text of that length without one may count a token more.
+fn parts(text: &str) -> impl Iterator<Item = &str> {
+    let mut rest = text;
+    std::iter::from_fn(move || {
+        let (part, more) = if rest.len() <= LONGEST {
+            (rest, "")
+        } else {
+            let most = rest.get(..rest.floor_char_boundary(LONGEST)).unwrap_or(rest);
+            let bytes = rest.as_bytes();
+            let is_word = |at: usize| bytes.get(at).is_some_and(u8::is_ascii_alphabetic);
+            let end = most.rmatch_indices(' ').map(|(at, _)| at).find(|at| is_word(at + 1) && is_word(at.wrapping_sub(1)));
+            rest.split_at_checked(end.unwrap_or(most.len())).unwrap_or((rest, ""))
+        };
+        rest = more;
+        (!part.is_empty()).then_some(part)
+    })
 }
 
 /// Texts shorter than this are counted faster than they are looked up.
@@ -172,7 +194,7 @@ const MOST_FOR_A_BYTE: usize = 11;
 /// The place of a text in memory, and which table counted it.
 type Place = (usize, Discriminant<Estimator>);
 /// A text, its size, and what counting it costs.
-type Counted = (Arc<str>, usize, Cost);
+type Counted = (Arc<str>, usize, u64);
 
 /// Counts of one build by the places of their texts, which are kept so that no other text takes their place: several passes
 /// ask for the cost of the same message.
@@ -184,7 +206,7 @@ pub struct Counts(RefCell<FxHashMap<Place, Counted>>);
 pub struct Counter {
     estimator: Estimator,
     /// The counts of texts and what they cost, by the hash of the text.
-    known: Mutex<FxHashMap<[u8; 16], (usize, Cost)>>,
+    known: Mutex<FxHashMap<[u8; 16], (usize, u64)>>,
 }
 
 impl Counter {
@@ -225,7 +247,7 @@ impl Counter {
         }
         let place = (Arc::as_ptr(text).cast::<u8>().addr(), std::mem::discriminant(&self.estimator));
         if let Some((_, count, cost)) = counts.0.borrow().get(&place) {
-            cost.pay()?;
+            work::spend(*cost)?;
             return Ok(*count);
         }
         let (count, cost) = self.measured(text)?;
@@ -237,38 +259,39 @@ impl Counter {
         Ok(count)
     }
 
-    /// The size of a text, and what counting it costs.
-    fn measured(&self, text: &str) -> Result<(usize, Cost), Exceeded> {
+    /// The size of a text, and the steps that counting it takes, which are charged.
+    fn measured(&self, text: &str) -> Result<(usize, u64), Exceeded> {
         let key = self.remembers(text).then(|| key_of(text));
-        if let Some((count, cost)) = key.as_ref().and_then(|key| self.recall(key)) {
-            cost.pay()?;
-            return Ok((count, cost));
+        if let Some((count, steps)) = key.as_ref().and_then(|key| self.recall(key)) {
+            work::spend(steps)?;
+            return Ok((count, steps));
         }
-        let mut meter = self.begun(text)?;
-        let count = self.estimator.metered(text, &mut meter)?;
+        let (mut count, mut steps) = (0, 0);
+        if self.estimator.is_exact() {
+            for part in parts(text) {
+                let (tokens, more) = encoded(self.estimator, part);
+                work::spend(more)?;
+                (count, steps) = (count + tokens, steps + more);
+            }
+        } else {
+            (count, steps) = (self.estimator.estimate(text), text.len() as u64 / 8);
+            work::spend(steps)?;
+        }
         if let Some(key) = key {
-            self.remember(key, count, meter.cost);
+            self.remember(key, count, steps);
         }
-        Ok((count, meter.cost))
-    }
-
-    /// Pays for the bytes of a text. Its long pieces are paid when they are reached.
-    fn begun(&self, text: &str) -> Result<Meter, Exceeded> {
-        let units = if self.estimator.is_exact() { text.len() } else { text.len() / 8 };
-        let mut meter = Meter::paid();
-        meter.pay(units as u64, 0)?;
-        Ok(meter)
+        Ok((count, steps))
     }
 
     fn remembers(&self, text: &str) -> bool {
         text.len() >= SHORT && self.estimator.is_exact()
     }
 
-    fn recall(&self, key: &[u8; 16]) -> Option<(usize, Cost)> {
+    fn recall(&self, key: &[u8; 16]) -> Option<(usize, u64)> {
         self.known.lock().unwrap_or_else(PoisonError::into_inner).get(key).copied()
     }
 
-    fn remember(&self, key: [u8; 16], count: usize, cost: Cost) {
+    fn remember(&self, key: [u8; 16], count: usize, cost: u64) {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         if known.len() >= MOST {
             known.clear();

@@ -8,10 +8,7 @@ use std::sync::Arc;
 use super::work::{self, Exceeded};
 use crate::model::{DEEPEST_WRITTEN as DEEPEST, Excess, MOST_WRITTEN, Value, Written};
 
-/// What a value takes beside its text when it is copied, about.
-const BYTES_PER_VALUE: usize = 64;
-/// Bytes of a text that are compared within the step of the condition that compares them.
-pub(crate) const UNPAID: usize = 64;
+use crate::model::budget::BYTES_PER_STEP;
 
 /// The text of a value that rules or data have made.
 pub(crate) trait Shown {
@@ -32,57 +29,27 @@ impl Shown for Value {
 /// The JSON text of a value.
 ///
 /// # Errors
-/// It would be too large, or the work of the call is spent.
+/// It would be too large, or the budget of the call is spent.
 pub(crate) fn json(value: &Value) -> Result<String, Exceeded> {
     read(value)?;
-    let bytes = value.json_bytes(MOST_WRITTEN).ok_or_else(work::too_large)?;
-    work::make(bytes)?;
+    if value.json_bytes(MOST_WRITTEN).is_none() {
+        return Err(work::too_large());
+    }
     Ok(serde_json::to_string(value).unwrap_or_default())
 }
 
-/// Pays for a value that is read as a whole, and gives its size.
+/// Charges for a value that is read as a whole, and gives its size.
 ///
 /// # Errors
-/// It nests too deeply, or the work of the call is spent.
+/// It nests too deeply, or the budget of the call is spent.
 pub(crate) fn read(value: &Value) -> Result<Written, Exceeded> {
     let most = Written { values: work::steps_left(), bytes: usize::MAX };
     let written = value.written(DEEPEST, most).map_err(|excess| match excess {
         Excess::Values => work::spend(u64::MAX).err().unwrap_or_else(work::too_large),
         Excess::Depth | Excess::Bytes => work::too_large(),
     })?;
-    work::spend(written.values as u64)?;
-    work::read(written.bytes)?;
+    work::spend((written.values + written.bytes / BYTES_PER_STEP) as u64)?;
     Ok(written)
-}
-
-/// Pays for a value that is read as a whole, and gives about how many bytes a copy takes.
-fn memory(value: &Value) -> Result<usize, Exceeded> {
-    let Written { values, bytes } = read(value)?;
-    Ok(values.saturating_mul(BYTES_PER_VALUE).saturating_add(bytes))
-}
-
-/// Pays for a value that is read as a whole, and copied for a moment.
-///
-/// # Errors
-/// As [`read`], or the copy would be too large.
-pub(crate) fn copied(value: &Value) -> Result<(), Exceeded> {
-    match value {
-        Value::List(_) | Value::Map(_) => work::hold(memory(value)?),
-        Value::Text(text) => work::read(text.len()),
-        _ => Ok(()),
-    }
-}
-
-/// Pays for a value that was made as a whole.
-///
-/// # Errors
-/// As [`read`], or so many bytes cannot be made any more.
-pub(crate) fn made(value: &Value) -> Result<(), Exceeded> {
-    match value {
-        Value::List(_) | Value::Map(_) => work::make(memory(value)?),
-        Value::Text(text) => work::make(text.len()),
-        _ => Ok(()),
-    }
 }
 
 /// Whether two values are equal; what is compared is paid.
@@ -106,9 +73,7 @@ fn same_within(a: &Value, b: &Value, depth: usize) -> Result<bool, Exceeded> {
             if Arc::ptr_eq(a, b) {
                 return Ok(true);
             }
-            if a.len() > UNPAID {
-                work::read(a.len())?;
-            }
+            work::spend(1 + (a.len() / BYTES_PER_STEP) as u64)?;
             Ok(a == b)
         }
         (Value::List(_), Value::List(_)) | (Value::Map(_), Value::Map(_)) if depth == 0 => Err(work::too_large()),
@@ -129,7 +94,7 @@ fn same_within(a: &Value, b: &Value, depth: usize) -> Result<bool, Exceeded> {
                 return Ok(a.len() == b.len());
             }
             for (key, a) in a.iter() {
-                work::read(key.len())?;
+                work::spend(1)?;
                 let Some(b) = b.get(key) else { return Ok(false) };
                 if !same_within(a, b, depth - 1)? {
                     return Ok(false);

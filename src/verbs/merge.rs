@@ -12,10 +12,6 @@ use crate::syntax::conditions::Mode;
 use crate::syntax::context::Scope;
 use crate::terms::select::{Seq, pass_env};
 use crate::terms::{Cond, Current, Env, Expr, Fault, Memo, State};
-use crate::text::work;
-
-/// What it takes to ask whether an item accepts another one, besides the condition, in steps of the work of a build.
-const STEPS_PER_TAKER: u64 = 8;
 
 /// `merge` as the table of verbs knows it.
 pub const INFO: Info = Info {
@@ -139,7 +135,6 @@ impl Merge {
     fn taker(&self, into: &Cond, out: &[(usize, Item)], item: &Item, n: usize, env: &Env<'_>) -> Result<Option<usize>, Fault> {
         let from = env.inner(Current::Item(item, n));
         for (at, (place, head)) in out.iter().enumerate().rev() {
-            work::spend(STEPS_PER_TAKER)?;
             let there = from.inner(Current::Item(head, *place));
             if head.enabled() && there.holds(into)? && self.fits(head, item, n, env)? {
                 return Ok(Some(at));
@@ -214,8 +209,6 @@ impl Verb for Merge {
 /// Combines values: lists are concatenated, texts are joined with `join`. What is made is paid before it is made.
 fn joined(run: &[Value], join: &str, env: &Env<'_>) -> Result<Value, Fault> {
     if run.iter().any(|v| matches!(v, Value::List(_))) {
-        let elements = run.iter().map(|v| v.as_list().map_or(1, <[Value]>::len)).sum::<usize>();
-        work::make(elements.saturating_mul(size_of::<Value>()))?;
         let parts = run.iter().flat_map(|v| match v {
             Value::List(l) => l.to_vec(),
             Value::Null => Vec::new(),

@@ -16,11 +16,9 @@ use crate::syntax::context::Scope;
 use crate::terms::names::is_form;
 use crate::terms::place::Gap;
 use crate::terms::select::{in_list_order, pass_env};
-use crate::terms::state::BYTES_PER_ITEM;
 use crate::terms::{Expr, Fault, Memo, State};
 use crate::text::halves;
 use crate::text::pattern::{Captures, Pattern};
-use crate::text::work;
 use crate::text::written::Shown as _;
 
 /// `split` as the table of verbs knows it.
@@ -90,7 +88,6 @@ impl Split {
             // a list of words: each of them is a head
             for word in env.eval(word)?.elements() {
                 let word = word.shown();
-                work::read(word.len())?;
                 // a text that is matched by units has its characters beyond U+FFFF in halves
                 let apart: Arc<str> = halves::apart(&word).into();
                 for word in [word, apart] {
@@ -174,7 +171,6 @@ impl Split {
     }
 
     fn piece(&self, item: &Item, text: &str) -> Result<Item, Fault> {
-        work::make(BYTES_PER_ITEM.saturating_add(text.len()))?;
         let mut piece = item.clone();
         if self.to.is_some() {
             piece.set(self.source, item.get(core::ID).cloned().unwrap_or_default());
@@ -205,7 +201,9 @@ impl Verb for Split {
             let items = st.list(list);
             for n in &chosen {
                 if let Some(item) = items.items.get(*n) {
-                    pieces.push((*n, self.cut(item, heads.as_ref())?));
+                    let made = self.cut(item, heads.as_ref())?;
+                    st.visit(made.len())?;
+                    pieces.push((*n, made));
                 }
             }
         }

@@ -3,7 +3,7 @@
 use rustc_hash::FxHashSet;
 
 use crate::model::{Item, Value, item::core};
-use crate::terms::among::kept;
+use crate::terms::among;
 
 /// What is admitted or evicted at a time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -42,7 +42,7 @@ pub struct Group {
 #[must_use]
 pub fn units(items: &[Item], visited: &[usize], unit: Unit) -> Vec<Group> {
     // where the work of the build is spent, the next step of it fails
-    let canonical = |bundle: &Value| kept(bundle).unwrap_or_default();
+    let canonical = |bundle: &Value| among::canonical(bundle).unwrap_or_default();
     let bundle = |n: usize| items.get(n).and_then(|i| i.get(core::BUNDLE)).filter(|b| !b.is_empty()).map(canonical);
     if unit == Unit::Item {
         return visited.iter().map(|n| Group { members: vec![*n], bundled: false }).collect();

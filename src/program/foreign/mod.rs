@@ -26,10 +26,6 @@ use crate::text::work;
 /// The names of a path.
 type Names = Vec<Arc<str>>;
 
-/// What a table without its fields takes, and a field in it, in bytes of memory.
-const TABLE: usize = 256;
-const FIELD: usize = 64;
-
 /// How deep rows with `item` may be nested in one document.
 const MOST_NESTED: usize = 8;
 
@@ -119,7 +115,6 @@ impl Format {
 
     fn bring_at(&self, document: &Value, st: &State, all: &[Format], depth: usize) -> Result<Imported, Fault> {
         let _paying = work::rule(&self.name);
-        work::make(TABLE)?;
         let memo = Memo::default();
         let env = pass_env(st, &memo);
         let root = match &self.root {
@@ -147,7 +142,6 @@ impl Format {
             }
             if let Some(item) = map.item.and_then(|n| all.get(n)) {
                 let values = map.each(item, &raw, &env, all, depth, &mut out)?;
-                work::make(FIELD.saturating_mul(map.to.len()))?;
                 if map.whole {
                     out.scene = values.over(std::mem::take(&mut out.scene));
                 } else if !map.to.is_empty() {
@@ -168,7 +162,6 @@ impl Format {
             if map.drop.is_some() || value.is_null() {
                 continue;
             }
-            work::make(FIELD.saturating_mul(map.to.len()))?;
             if map.whole {
                 out.scene = value.over(std::mem::take(&mut out.scene));
             } else if !map.to.is_empty() {

@@ -100,7 +100,6 @@ impl Meter {
 
     /// Counts a message or an anchor that is kept.
     pub(super) fn keep(&mut self, text: &str) -> Result<(), RenderError> {
-        work::make(text.len().saturating_add(32)).map_err(|exceeded| RenderError::new(ErrorKind::Bound, exceeded.to_string()))?;
         self.bytes = self.bytes.checked_sub(text.len().saturating_add(32)).ok_or_else(|| self.full())?;
         Ok(())
     }

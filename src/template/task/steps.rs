@@ -11,7 +11,7 @@ use crate::diag::{Code, Diagnostic, Node, Report, Table, short, suggest};
 use crate::model::pack::Row;
 use crate::model::{Map, Value};
 use crate::terms::Fault;
-use crate::terms::among::kept;
+use crate::terms::among;
 
 use super::window::Window;
 
@@ -189,7 +189,7 @@ fn list(value: Option<Value>, what: &str) -> Result<Elements, Fault> {
 
 fn with_ids(list: &[Value], ids: &[Value], by: &str) -> Option<Vec<Value>> {
     // where the work of the call is spent, the next step of it fails
-    let canonical = |id: &Value| kept(id).unwrap_or_default();
+    let canonical = |id: &Value| among::canonical(id).unwrap_or_default();
     let ids: FxHashSet<String> = ids.iter().map(canonical).collect();
     Some(list.iter().filter(|e| e.get(by).is_some_and(|id| ids.contains(&canonical(id)))).cloned().collect())
 }

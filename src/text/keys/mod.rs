@@ -61,8 +61,6 @@ pub struct Hit {
 const MOST_FINDS: usize = 64;
 /// So many finds take as long as a step of the work of a build.
 const FINDS_PER_STEP: u64 = 4;
-/// The bytes that a byte of a key takes in an automaton, about.
-const BYTES_PER_BYTE: usize = 16;
 /// The work of compiling keys, in steps for each byte of a key: 100,000 keys take half a second.
 const STEPS_PER_BYTE: u64 = 30;
 /// The most compiled sets that are kept.
@@ -155,7 +153,7 @@ impl KeySet {
                 first.push(Find { key, start, end });
             }
         });
-        let steps = finds / FINDS_PER_STEP + work::steps_of(text.len());
+        let steps = finds / FINDS_PER_STEP + (text.len() / work::BYTES_PER_STEP) as u64 + 1;
         Finds { first: first.into(), whole, steps }
     }
 
@@ -336,8 +334,8 @@ impl Lookup {
             return Ok(());
         }
         // also if another build has compiled them before, so that every build takes the same work
-        let bytes: usize = new.iter().map(|key| key.text.len().saturating_add(BYTES_PER_BYTE)).sum();
-        work::make(bytes.saturating_mul(BYTES_PER_BYTE)).and_then(|()| work::spend((bytes as u64).saturating_mul(STEPS_PER_BYTE)))?;
+        let bytes: usize = new.iter().map(|key| key.text.len() + 16).sum();
+        work::spend((bytes as u64).saturating_mul(STEPS_PER_BYTE))?;
         let set = (u32::try_from(self.compiled).unwrap_or(u32::MAX), sets.get(new)?);
         self.compiled = self.keys.len();
         self.anywhere.resize(self.compiled, false);

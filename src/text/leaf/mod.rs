@@ -136,7 +136,7 @@ impl Leaf {
         let compared = run.work();
         let steps = (self.code.steps.len() as u64).saturating_mul(work::STEPS_PER_TAG).saturating_add(compared as u64);
         // a run that failed has been paid for too
-        work::spend(steps).and_then(|()| work::make(run.out.text.len())).map_err(|_| TooLong::Work)?;
+        work::spend(steps).map_err(|_| TooLong::Work)?;
         let produced = produced?;
         Ok(Printed { text: run.out.text.into(), produced, work: compared })
     }

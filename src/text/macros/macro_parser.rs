@@ -231,7 +231,6 @@ impl MacroReader<'_> {
             self.ignored += 1;
             return start + 2;
         }
-        self.tally.begin();
         let (node, mode, at) = header(self.text, start, self.grammar, &mut self.names);
         self.frames.push(Frame { node, mode, part: Part { from: at, to: at, nodes: Vec::new() } });
         at
@@ -246,14 +245,13 @@ impl MacroReader<'_> {
         frame.part.to = at;
         match frame.mode {
             Mode::List(_) | Mode::Rest => {
-                self.tally.argument();
+                self.tally.part();
                 frame.end_part(at, 0, self.grammar);
             }
             Mode::None | Mode::Skip => {}
         }
         frame.node.end = at + 2;
-        let first = self.frames.last().is_some_and(|parent| parent.part.nodes.is_empty());
-        self.tally.end(frame.node.closes, first);
+        self.tally.end(frame.node.closes);
         let nodes = self.frames.last_mut().map_or(&mut self.nodes, |parent| &mut parent.part.nodes);
         nodes.push(frame.node);
         at + 2
@@ -264,7 +262,7 @@ impl MacroReader<'_> {
         let Mode::List(n) = frame.mode else { return at + 1 };
         match self.grammar.syntax().separators.get(n) {
             Some(sep) if self.text.get(at..).is_some_and(|rest| rest.starts_with(sep.as_ref())) => {
-                self.tally.argument();
+                self.tally.part();
                 frame.end_part(at, sep.len(), self.grammar);
                 at + sep.len()
             }

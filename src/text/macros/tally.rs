@@ -1,15 +1,8 @@
-//! What the tree of a text may hold, and what it costs. A tree takes far more memory than its text, so macros are counted
-//! and paid as they are read, and reading ends at the first one that is too much.
+//! What the tree of a text may hold. A tree takes far more memory than its text, so macros are counted as they are read, and
+//! reading ends at the first one that is too much.
 
 use crate::text::Limits;
-use crate::text::work::{self, Exceeded};
 
-/// What a macro takes in a tree, in bytes: the node, its name, and the list that it is in, which may be half empty.
-const NODE: usize = 256;
-/// What the first macro in an argument takes besides: a list has room for four.
-const FIRST: usize = 512;
-/// What an argument takes beside its macros.
-const ARGUMENT: usize = 96;
 /// So many arguments and ends of blocks a text may have for each macro that it may have.
 const PARTS_PER_MACRO: usize = 10;
 
@@ -20,8 +13,6 @@ enum Refused {
     Macros,
     /// It holds too many arguments and ends of blocks.
     Parts,
-    /// A bound of the work was reached.
-    Work,
 }
 
 /// The count of one text.
@@ -34,8 +25,6 @@ pub(crate) struct Tally {
     /// Arguments and ends of blocks.
     parts: usize,
     refused: Option<Refused>,
-    /// What the tree takes in memory.
-    bytes: usize,
 }
 
 impl Tally {
@@ -44,16 +33,8 @@ impl Tally {
         Self { most, ..Self::default() }
     }
 
-    /// Pays for a macro that is begun.
-    pub(super) fn begin(&mut self) {
-        self.make(NODE);
-    }
-
-    /// Counts a macro whose end has been read. It may be the end of a block, and the first macro in an argument.
-    pub(super) fn end(&mut self, closes: bool, first: bool) {
-        if first {
-            self.make(FIRST);
-        }
+    /// Counts a macro whose end has been read. It may be the end of a block.
+    pub(super) fn end(&mut self, closes: bool) {
         if closes {
             return self.part();
         }
@@ -63,23 +44,11 @@ impl Tally {
         }
     }
 
-    /// Counts an argument, and pays for it.
-    pub(super) fn argument(&mut self) {
-        self.make(ARGUMENT);
-        self.part();
-    }
-
-    fn part(&mut self) {
+    /// Counts an argument or the end of a block.
+    pub(super) fn part(&mut self) {
         self.parts += 1;
         if self.parts > self.most.saturating_mul(PARTS_PER_MACRO) {
             self.refuse(Refused::Parts);
-        }
-    }
-
-    fn make(&mut self, bytes: usize) {
-        self.bytes = self.bytes.saturating_add(bytes);
-        if work::make(bytes).is_err() {
-            self.refuse(Refused::Work);
         }
     }
 
@@ -101,20 +70,11 @@ impl Tally {
                 "the macros of the text have more than {} arguments and ends of blocks, and it is left as it was",
                 limits.steps.saturating_mul(PARTS_PER_MACRO)
             ),
-            Refused::Work => work::told(),
         })
     }
 
-    /// What the tree takes in memory, in bytes.
-    pub(crate) fn bytes(&self) -> usize {
-        self.bytes
-    }
-
-    /// Pays as much as reading the text again would cost.
-    ///
-    /// # Errors
-    /// A bound of the work is reached.
-    pub(crate) fn pay(&self) -> Result<(), Exceeded> {
-        work::make(self.bytes)
+    /// How many macros, arguments and ends of blocks there are.
+    pub(crate) fn count(&self) -> usize {
+        self.macros + self.parts
     }
 }

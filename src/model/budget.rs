@@ -11,11 +11,12 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashSet;
 
-use crate::model::value::MAX_DEPTH;
-use crate::model::{DEEPEST_WRITTEN, MOST_WRITTEN, Value, WorkLimits};
+use super::value::MAX_DEPTH;
+use super::{DEEPEST_WRITTEN, MOST_WRITTEN, Value, WorkLimits};
 
-/// Bytes of text that are read or written within one step.
-const BYTES_PER_STEP: usize = 32;
+/// Bytes of text that are read or written within one step, and elements of a list or table.
+pub(crate) const BYTES_PER_STEP: usize = 64;
+const ELEMENTS_PER_STEP: usize = 4;
 
 /// The work of one macro, in steps.
 pub const STEPS_PER_MACRO: u64 = 16;
@@ -192,13 +193,19 @@ pub fn spend(steps: u64) -> Result<(), Exceeded> {
 /// The bound of steps is reached.
 #[inline]
 pub fn read(bytes: usize) -> Result<(), Exceeded> {
-    spend(steps_of(bytes))
+    spend((bytes / BYTES_PER_STEP) as u64 + 1)
 }
 
-/// The steps of reading so many bytes.
+/// The steps of reading a value once, without the values in it.
+#[inline]
 #[must_use]
-pub const fn steps_of(bytes: usize) -> u64 {
-    (bytes / BYTES_PER_STEP) as u64 + 1
+pub fn steps_of(value: &Value) -> u64 {
+    1 + match value {
+        Value::Text(text) => (text.len() / BYTES_PER_STEP) as u64,
+        Value::List(list) => (list.len() / ELEMENTS_PER_STEP) as u64,
+        Value::Map(map) => (map.len() / ELEMENTS_PER_STEP) as u64,
+        _ => 0,
+    }
 }
 
 /// Pays for making a text, a list or a table of this many bytes.
@@ -216,6 +223,12 @@ pub fn make(bytes: usize) -> Result<(), Exceeded> {
     }
 }
 
+/// Pays for a text, a list or a table of this many bytes that is being made: every later step fails, if these are too many.
+#[inline]
+pub(crate) fn charge(bytes: usize) {
+    let _ = make(bytes);
+}
+
 /// Checks that so many bytes could be made, for what is free again at once, and pays for reading them.
 ///
 /// # Errors
@@ -226,25 +239,25 @@ pub fn hold(bytes: usize) -> Result<(), Exceeded> {
 
 /// Looks at the names of what was paid as a whole in this call and is kept for later ones, so that every call takes the same
 /// work; nothing outside of a call.
-pub(super) fn paid<R>(look: impl FnOnce(&mut FxHashSet<Box<str>>) -> R) -> Option<R> {
+pub(crate) fn paid<R>(look: impl FnOnce(&mut FxHashSet<Box<str>>) -> R) -> Option<R> {
     (DOORS.get() > 0).then(|| CALL.with_borrow_mut(|call| look(&mut call.paid)))
 }
 
 /// The steps that can still be spent.
-pub(super) fn steps_left() -> usize {
+pub(crate) fn steps_left() -> usize {
     let left = if DOORS.get() == 0 { WorkLimits::default().steps } else { STEPS.get() };
     usize::try_from(left).unwrap_or(usize::MAX)
 }
 
 /// The bytes that can still be made.
-pub(super) fn bytes_left() -> usize {
+pub(crate) fn bytes_left() -> usize {
     let left = if DOORS.get() == 0 { WorkLimits::default().bytes } else { BYTES.get() };
     usize::try_from(left).unwrap_or(usize::MAX)
 }
 
 /// A list or table is too large to be written out at all.
 #[cold]
-pub(super) fn too_large() -> Exceeded {
+pub(crate) fn too_large() -> Exceeded {
     let _ = end(Over::Size, u64::MAX);
     Exceeded
 }
