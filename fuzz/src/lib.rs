@@ -4,17 +4,10 @@
 //! them in a process with limits ([`limits`]). There is no feedback from coverage: what is near to the seeds is tried often.
 
 #[cfg(feature = "whole")]
-pub mod clock;
-#[cfg(feature = "whole")]
-pub mod determinism;
-pub mod dice;
-#[cfg(feature = "whole")]
 pub mod limits;
 pub mod mutate;
 pub mod seeds;
-#[cfg(feature = "whole")]
-pub mod strangers;
 pub mod targets;
-pub mod trial;
 
-pub use targets::{Shape, TARGETS, Target, Verdict, find};
+pub use mutate::mutated;
+pub use targets::{TARGETS, Target, Verdict, find};

@@ -1,4 +1,5 @@
-//! What one input may take, set as limits of the process: the system ends it beyond them.
+//! What one input may take, set as limits of the process: the system ends it beyond them. The time is that of the processor,
+//! which other work on the machine does not change. Systems that are no Unix set no limits.
 
 /// Seconds of the processor that one input may take.
 #[cfg(unix)]
@@ -20,8 +21,23 @@ pub fn limit_memory() {
     set(rustix::process::Resource::Data, MEMORY);
 }
 
-/// Begins the time of an input.
-pub fn limit_time() {
+/// Begins the time of an input: the microseconds that the process has taken so far.
+#[must_use]
+pub fn begin() -> u64 {
+    let taken = taken();
     #[cfg(unix)]
-    set(rustix::process::Resource::Cpu, crate::clock::of_process() / 1_000_000 + SECONDS + 1);
+    set(rustix::process::Resource::Cpu, taken / 1_000_000 + SECONDS + 1);
+    taken
+}
+
+/// The microseconds of the processor that the process has taken.
+#[must_use]
+pub fn taken() -> u64 {
+    #[cfg(unix)]
+    {
+        let time = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
+        u64::try_from(time.tv_sec).unwrap_or(0) * 1_000_000 + u64::try_from(time.tv_nsec).unwrap_or(0) / 1_000
+    }
+    #[cfg(not(unix))]
+    0
 }

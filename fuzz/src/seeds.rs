@@ -1,4 +1,4 @@
-//! Where campaigns begin: files of this repository, texts of its tables of cases, and `fuzz/seeds/TARGET`.
+//! Where mutations begin: files of this repository, texts of its tables of cases, and `fuzz/seeds/TARGET`.
 
 use std::path::{Path, PathBuf};
 
@@ -12,7 +12,7 @@ pub fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().map(Path::to_owned).unwrap_or_default()
 }
 
-/// The files below a folder of the repository with this ending and at most so many bytes, in the order of their paths.
+/// The files below a folder of the repository with this ending, or any, and at most so many bytes, in the order of their paths.
 #[must_use]
 pub fn paths(folder: &str, ending: &str, most: u64) -> Vec<PathBuf> {
     let mut found = Vec::new();
@@ -20,11 +20,10 @@ pub fn paths(folder: &str, ending: &str, most: u64) -> Vec<PathBuf> {
     while let Some(folder) = open.pop() {
         for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
             let path = entry.path();
-            let fits = || entry.metadata().is_ok_and(|about| about.len() <= most);
             if path.is_dir() {
                 open.push(path);
-            } else if path.extension().is_some_and(|e| e == ending) && fits() {
-                found.push(path);
+            } else if path.extension().is_some_and(|e| e == ending) || ending.is_empty() {
+                found.extend(entry.metadata().is_ok_and(|about| about.len() <= most).then_some(path));
             }
         }
     }
@@ -56,23 +55,9 @@ pub fn texts(name: &str, field: &str) -> Vec<Vec<u8>> {
     rows(name).iter().filter_map(|row| row[field].as_str()).map(|text| text.as_bytes().to_vec()).collect()
 }
 
-/// All that a campaign of a target begins with.
+/// All that a target begins with: what was written for it, what was once found by it, and its own.
 #[must_use]
 pub fn of(target: &Target) -> Vec<Vec<u8>> {
-    [own(target.name), (target.seeds)()].concat()
-}
-
-/// The seeds that were written for a target, and what was once found by it.
-#[must_use]
-pub fn own(target: &str) -> Vec<Vec<u8>> {
-    ["seeds", "found"].iter().flat_map(|kind| written(kind, target)).map(|(_, bytes)| bytes).collect()
-}
-
-/// The files of `fuzz/KIND/TARGET`, by their names.
-#[must_use]
-pub fn written(kind: &str, target: &str) -> Vec<(PathBuf, Vec<u8>)> {
-    let folder = root().join("fuzz").join(kind).join(target);
-    let mut all: Vec<PathBuf> = std::fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path()).collect();
-    all.sort();
-    all.into_iter().filter_map(|path| std::fs::read(&path).ok().map(|bytes| (path, bytes))).collect()
+    let kinds = ["seeds", "found"].map(|kind| files(&format!("fuzz/{kind}/{}", target.name), "", u64::MAX).into_iter());
+    kinds.into_iter().flatten().chain((target.seeds)()).collect()
 }

@@ -1,19 +1,12 @@
 //! What `tapster new` writes is checked without a remark, over every shipped pack.
 
-#![expect(clippy::unwrap_used, reason = "a test that panics has failed")]
-
-use std::ffi::OsString;
 use std::path::PathBuf;
 
-use tapster::cli::{Io, run};
 use tapster::pack::library::shipped_names;
 
 fn tapster(args: &[&str]) -> (u8, String) {
-    let (mut out, mut err) = (Vec::new(), Vec::new());
-    let mut io = Io { input: &mut &b""[..], out: &mut out, err: &mut err, terminal: false, env: &|_| None };
-    let exit = run(["tapster"].iter().chain(args).map(OsString::from), &mut io).code();
-    out.extend(err);
-    (exit, String::from_utf8(out).unwrap())
+    let (exit, out, err) = crate::program::tapster(args);
+    (exit, out + err.as_str())
 }
 
 #[test]

@@ -1,55 +1,14 @@
 //! What authors of presets and overlays meet at the command line: keys with dots, patterns, queries as conditions, snapshots,
 //! templates, data of rule tests, and files of other programs.
 
-#![expect(clippy::unwrap_used, reason = "a test that panics has failed")]
-
-use std::ffi::OsString;
-use std::path::PathBuf;
-
 use serde_json::Value as Json;
-use tapster::cli::{Io, run};
 
-/// A fresh folder that goes away with its owner.
-struct Folder(PathBuf);
-
-impl Folder {
-    fn new(name: &str) -> Self {
-        let path = std::env::temp_dir().join(format!("tapster-authors-{}-{name}", std::process::id()));
-        let _ = std::fs::remove_dir_all(&path);
-        std::fs::create_dir_all(&path).unwrap();
-        Self(path)
-    }
-
-    fn write(&self, inside: &str, text: &str) -> String {
-        let path = self.0.join(inside);
-        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-        std::fs::write(&path, text).unwrap();
-        path.display().to_string()
-    }
-
-    fn read(&self, inside: &str) -> String {
-        std::fs::read_to_string(self.0.join(inside)).unwrap()
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
-}
-
-/// Runs the program: the exit code, results, diagnostics.
-fn tapster(args: &[&str]) -> (u8, String, String) {
-    let (mut out, mut err) = (Vec::new(), Vec::new());
-    let mut io = Io { input: &mut &b""[..], out: &mut out, err: &mut err, terminal: false, env: &|_| None };
-    let exit = run(["tapster"].iter().chain(args).map(OsString::from), &mut io).code();
-    (exit, String::from_utf8(out).unwrap(), String::from_utf8(err).unwrap())
-}
+use crate::program::{Folder, tapster};
 
 /// Checks an overlay with these rows over the pack `base`.
 fn checked(name: &str, rows: &str) -> (u8, String) {
     let folder = Folder::new(name);
-    let file = folder.write("own.toml", &format!("kind = \"overlay\"\nversion = 1\nextends = \"base\"\n{rows}"));
+    let file = folder.put("own.toml", format!("kind = \"overlay\"\nversion = 1\nextends = \"base\"\n{rows}"));
     let (exit, _, err) = tapster(&["check", &file]);
     (exit, err)
 }
@@ -59,7 +18,7 @@ fn a_dot_in_a_key_of_a_scene_is_a_step() {
     let folder = Folder::new("dots");
     let head = "pack = \"sillytavern-exact\"\nmessage = \"Is anyone there?\"\n[scene]\n";
     let built = |scene: &str| {
-        let file = folder.write("scene.toml", &format!("{head}{scene}"));
+        let file = folder.put("scene.toml", format!("{head}{scene}"));
         tapster(&["build", &file, "--now", "2026-01-31T20:15:00Z"])
     };
     let plain = built("names = { char = \"Ines\", user = \"Mara\" }\ncard.description = \"{{char}} waits.\"");
@@ -67,7 +26,7 @@ fn a_dot_in_a_key_of_a_scene_is_a_step() {
     assert_eq!(built("\"names.char\" = \"Ines\"\nnames.user = \"Mara\"\n\"card.description\" = \"{{char}} waits.\""), plain);
     let json = "{\"pack\": \"sillytavern-exact\", \"message\": \"Is anyone there?\", \"scene\": {\"names.char\": \"Ines\", \"names.user\": \"Mara\", \
         \"card\": {\"description\": \"{{char}} waits.\"}}}";
-    let file = folder.write("scene.json", json);
+    let file = folder.put("scene.json", json);
     assert_eq!(tapster(&["build", &file, "--now", "2026-01-31T20:15:00Z"]), plain);
     // keys of data are names
     let (_, out, _) = built(
@@ -83,7 +42,7 @@ fn a_case_gives_keys_with_dots() {
     let folder = Folder::new("dots-of-cases");
     let case = "kind = \"case\"\nversion = 2\npack = \"base\"\n[[case]]\nname = \"x\"\nexpand = \"{{char}} and {{user}}\"\n\
         scene = { \"names.char\" = \"Ines\", names.user = \"Mara\" }\nexpect = { texts = [\"Ines and Mara\"] }\n";
-    let file = folder.write("case.toml", case);
+    let file = folder.put("case.toml", case);
     let (exit, out, err) = tapster(&["test", &file]);
     assert_eq!(exit, 0, "{out}{err}");
 }
@@ -136,11 +95,11 @@ fn a_query_is_a_condition_without_a_test() {
         ("{ of = \"blocks\", where = { role = \"system\" } }", 1),
         ("{ not = { of = \"blocks\", where = { role = \"system\" } } }", 0),
     ] {
-        let file = folder.write("case.toml", &case(when));
+        let file = folder.put("case.toml", case(when));
         let (got, out, err) = tapster(&["test", &file]);
         assert_eq!(got, exit, "{when}: {out}{err}");
     }
-    let file = folder.write("case.toml", &case("{ of = \"blocks\", count = true }"));
+    let file = folder.put("case.toml", case("{ of = \"blocks\", count = true }"));
     let (exit, out, err) = tapster(&["test", &file]);
     assert!(exit == 1 && format!("{out}{err}").contains("a number is never empty"), "{out}{err}");
 }
@@ -153,7 +112,7 @@ fn a_marked_snapshot_is_written() {
     let turns =
         "[[case]]\nname = \"y\"\nbuild = true\nturns = [{ scene.history = [{ role = \"user\", text = \"x\" }], snapshot = true }]\n";
     for case in [row, turns] {
-        let file = folder.write("case.toml", &format!("{head}{case}"));
+        let file = folder.put("case.toml", format!("{head}{case}"));
         assert_eq!(tapster(&["test", &file]).0, 1);
         let (exit, out, err) = tapster(&["test", &file, "--update"]);
         assert_eq!(exit, 0, "{out}{err}");
@@ -181,12 +140,12 @@ fn all_mistakes_of_a_template_are_told_at_once() {
         )
     };
     for (content, broken) in [("{{item.name: x", true), ("{{scenario}} {{b", true), ("{{scenario}} and {{actor.name}}", false)] {
-        let file = folder.write("own.json", &template(content, ""));
+        let file = folder.put("own.json", template(content, ""));
         let (_, _, err) = tapster(&["check", &file]);
         assert_eq!(err.contains("with its braces"), broken, "{content}: {err}");
     }
     let more = ", {\"kind\": \"slot\", \"name\": \"one\"}, {\"kind\": \"slot\", \"name\": \"two\"}, {\"kind\": \"message\", \"role\": 7, \"content\": \"x\"}";
-    let file = folder.write("own.json", &template("{{b", more));
+    let file = folder.put("own.json", template("{{b", more));
     let (exit, _, err) = tapster(&["check", &file]);
     assert_eq!(exit, 1);
     for told in ["`one`", "`two`", "`{{b`", "schema."] {
@@ -202,7 +161,7 @@ const PRESET: &str = r#"{"temperature": 1, "openai_max_context": 4000, "prompts"
 #[test]
 fn a_preset_is_checked_with_the_pack_that_is_recommended_for_it() {
     let folder = Folder::new("preset");
-    let file = folder.write("mine.json", PRESET);
+    let file = folder.put("mine.json", PRESET);
     let (exit, out, err) = tapster(&["check", &file]);
     assert_eq!(exit, 0, "{out}{err}");
     for told in [
@@ -227,7 +186,7 @@ fn a_preset_is_checked_with_the_pack_that_is_recommended_for_it() {
 fn macros_of_a_card_are_checked_in_every_text_and_the_right_message_is_named() {
     let folder = Folder::new("card-macros");
     let card = r#"{"spec": "chara_card_v2", "data": {"name": "Ada", "description": "She is 123456 years old. {{bogus_one}}", "first_mes": "{{roll:1d6}} {{bogus_two}}"}}"#;
-    let file = folder.write("ada.json", card);
+    let file = folder.put("ada.json", card);
     let (_, _, err) = tapster(&["check", &file]);
     for told in ["`{{bogus_one}}`", "`{{bogus_two}}`"] {
         assert!(err.contains(told), "{told}: {err}");
@@ -240,7 +199,7 @@ fn a_patch_that_drops_a_condition_is_told() {
     let folder = Folder::new("drops");
     let overlay = |patch: &str| {
         let head = "kind = \"overlay\"\nversion = 1\nextends = \"sillytavern\"\n[[pass]]\nname = \"lore_print/scripts\"\n";
-        let file = folder.write("own.toml", &format!("{head}{patch}\n"));
+        let file = folder.put("own.toml", format!("{head}{patch}\n"));
         tapster(&["check", &file])
     };
     let (exit, _, err) = overlay("where = { constant = false }");
@@ -254,7 +213,7 @@ fn a_patch_that_drops_a_condition_is_told() {
 fn diff_and_explain_name_the_rule_that_decided() {
     let folder = Folder::new("decided");
     let slot = "[[slot]]\nname = \"tone\"\ntext = \"Use short sentences.\"\nafter = \"main_prompt\"\n";
-    let file = folder.write("own.toml", &format!("kind = \"overlay\"\nversion = 1\nextends = \"base\"\n{slot}"));
+    let file = folder.put("own.toml", format!("kind = \"overlay\"\nversion = 1\nextends = \"base\"\n{slot}"));
     let (exit, out, err) = tapster(&["explain", "--pack", "base", "--overlay", &file, "--message", "Hello.", "--format", "json"]);
     assert_eq!(exit, 0, "{err}");
     let json: Json = serde_json::from_str(&out).unwrap();
@@ -265,7 +224,7 @@ fn diff_and_explain_name_the_rule_that_decided() {
 #[test]
 fn a_pack_holds_the_data_of_its_cases() {
     let folder = Folder::new("data");
-    folder.write(
+    folder.put(
         "mine/pack.toml",
         "kind = \"pack\"\nversion = 1\nname = \"mine\"\nrelease = \"0.1.0\"\nabout = \"Mine.\"\nextends = [\"sillytavern-exact\"]\n",
     );
@@ -276,9 +235,9 @@ fn a_pack_holds_the_data_of_its_cases() {
         )
     };
     let scene = |preset: &str| format!("pack = \"sillytavern-exact\"\npreset = \"{preset}\"\nmessage = \"Hello.\"\n");
-    folder.write("mine/cases/one.toml", &case("data/scene.toml"));
-    folder.write("mine/cases/data/scene.toml", &scene("preset.json"));
-    folder.write("mine/cases/data/preset.json", PRESET);
+    folder.put("mine/cases/one.toml", case("data/scene.toml"));
+    folder.put("mine/cases/data/scene.toml", scene("preset.json"));
+    folder.put("mine/cases/data/preset.json", PRESET);
     let pack = folder.0.join("mine").display().to_string();
     let (exit, out, err) = tapster(&["check", &pack]);
     assert_eq!((exit, err.contains("schema.kind")), (0, false), "{out}{err}");
@@ -286,8 +245,8 @@ fn a_pack_holds_the_data_of_its_cases() {
     let archive = folder.0.join("mine.tapster").display().to_string();
     let (exit, out, err) = tapster(&["pack", &pack, "-o", &archive]);
     assert_eq!(exit, 0, "{out}{err}");
-    folder.write("mine/cases/one.toml", &case("../../outside.toml"));
-    folder.write("outside.toml", &scene("mine/cases/data/preset.json"));
+    folder.put("mine/cases/one.toml", case("../../outside.toml"));
+    folder.put("outside.toml", scene("mine/cases/data/preset.json"));
     let (_, _, err) = tapster(&["check", &pack]);
     assert!(err.contains("file.outside") && err.contains("one.toml:7"), "{err}");
 }
@@ -295,9 +254,9 @@ fn a_pack_holds_the_data_of_its_cases() {
 #[test]
 fn a_script_that_fails_names_the_item_and_what_is_not_there() {
     let folder = Folder::new("script");
-    folder.write("mine/pack.toml", "kind = \"pack\"\nversion = 1\nname = \"mine\"\nrelease = \"0.1.0\"\nextends = [\"base\"]\n");
-    folder.write("mine/scripts/own.rhai", "fn short(item, scene) {\n    item.title.len() < 5\n}\n");
-    folder.write(
+    folder.put("mine/pack.toml", "kind = \"pack\"\nversion = 1\nname = \"mine\"\nrelease = \"0.1.0\"\nextends = [\"base\"]\n");
+    folder.put("mine/scripts/own.rhai", "fn short(item, scene) {\n    item.title.len() < 5\n}\n");
+    folder.put(
         "mine/own.toml",
         "kind = \"pipeline\"\nversion = 1\n[[pass]]\nname = \"pinned/own\"\ndo = \"drop\"\nlist = \"blocks\"\nafter = \"history\"\n\
         where = { slot = \"chat_history\", script = \"own.rhai::short\" }\n",
@@ -310,7 +269,7 @@ fn a_script_that_fails_names_the_item_and_what_is_not_there() {
 #[test]
 fn one_mistake_has_one_code() {
     let folder = Folder::new("code");
-    let file = folder.write(
+    let file = folder.put(
         "own.toml",
         "kind = \"overlay\"\nversion = 1\n[[pass]]\nname = \"pinned/own\"\ndo = \"drop\"\nlist = \"blocks\"\nwheree = { role = \"user\" }\n",
     );
@@ -318,7 +277,7 @@ fn one_mistake_has_one_code() {
         let (exit, _, err) = tapster(args);
         assert!(exit == 1 && err.contains("schema.unknown_key") && err.contains("did you mean `where`"), "{err}");
     }
-    let file = folder.write("names.toml", "kind = \"overlay\"\nversion = 1\n[[fact]]\nname = \"own\"\nis = { nosuchpath = true }\n");
+    let file = folder.put("names.toml", "kind = \"overlay\"\nversion = 1\n[[fact]]\nname = \"own\"\nis = { nosuchpath = true }\n");
     let (exit, _, err) = tapster(&["check", &file]);
     assert!(exit == 0 && err.contains("checked without a pack"), "{err}");
 }

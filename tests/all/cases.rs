@@ -12,23 +12,21 @@ use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
 use serde_json::Value;
-use tapster::cli::{Io, run};
 use tapster::pack::library::shipped_names;
 use tapster::pack::{Schemas, load_file};
 use tapster::testing::files::{in_folder, is_case_file};
 use tapster::verbs::VERBS;
+
+use crate::program::tapster;
 
 /// The least share of its passes, in percent, that the cases of each shipped pack exercise.
 const FLOORS: &str = include_str!("cases_floors.toml");
 
 /// What `tapster test` says in JSON; `None` if there is nothing to run.
 fn tested(args: &[&str]) -> Option<Value> {
-    let (mut input, mut out, mut err) = (std::io::empty(), Vec::new(), Vec::new());
-    let mut io = Io { input: &mut input, out: &mut out, err: &mut err, terminal: false, env: &|_| None };
-    let all = ["tapster", "test", "--format", "json"].iter().chain(args);
-    let exit = run(all.map(Into::into), &mut io).code();
-    assert!(exit < 2 || err.starts_with(b"error["), "{}", String::from_utf8_lossy(&err));
-    serde_json::from_slice(&out).ok()
+    let (exit, out, err) = tapster(&[&["test", "--format", "json"], args].concat());
+    assert!(exit < 2 || err.starts_with("error["), "{err}");
+    serde_json::from_str(&out).ok()
 }
 
 /// The cases of all shipped packs, with what they cover.

@@ -13,6 +13,8 @@ use std::path::{Path, PathBuf};
 use serde_json::Value as Json;
 use tapster::cli::{Io, run};
 
+use crate::program::Folder;
+
 #[derive(Debug, serde::Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Cases {
@@ -64,29 +66,6 @@ fn tapster(args: &[String], stdin: &str, env: &std::collections::BTreeMap<String
     let all = std::iter::once("tapster".to_owned()).chain(args.iter().cloned()).map(OsString::from);
     let exit = run(all, &mut io).code();
     Ran { exit, out: String::from_utf8(out).unwrap(), err: String::from_utf8(err).unwrap() }
-}
-
-/// A fresh folder that goes away with its owner.
-struct Folder(PathBuf);
-
-impl Folder {
-    fn new(name: &str) -> Self {
-        let path = std::env::temp_dir().join(format!("tapster-cli-{}-{}", std::process::id(), name.replace(' ', "-")));
-        std::fs::create_dir_all(&path).unwrap();
-        Self(path)
-    }
-
-    fn write(&self, inside: &str, text: &str) {
-        let path = self.0.join(inside);
-        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-        std::fs::write(path, text).unwrap();
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
 }
 
 fn holds(stream: &str, what: &str, pieces: Option<&Vec<String>>, put: &dyn Fn(&str) -> String, wrong: &mut Vec<String>) {

@@ -1,14 +1,33 @@
 //! The same rules and the same scene give the same bytes: in any process, folder, language, time zone and thread. What
-//! differs from run to run (the seeds of hash tables, addresses, the order of threads) must not show. The driver of `fuzz/`
-//! makes a thousand builds (`determinism`); here it is some.
+//! differs from run to run (the seeds of hash tables, addresses, the order of threads) must not show.
+
+#![expect(clippy::indexing_slicing, reason = "helpers of tests may panic")]
 
 use std::process::Command;
 
-use tapster_fuzz::determinism::{children, digest, threads};
-use tapster_fuzz::strangers;
+use serde_json::{Value as Json, json};
+use tapster::{BuildError, Ruleset, Scene, Value, WorkLimits, fingerprint};
+use tapster_fuzz::seeds;
+
+use crate::program::tapster_with;
 
 /// Asks a child for its digest.
 const CHILD: &str = "TAPSTER_DETERMINISM_CHILD";
+
+/// Scenes with all that they need in their folders.
+const EXAMPLES: &[&str] = &["hello", "hybrid", "cache-friendly", "storyforge", "new-provider", "template-in-pack"];
+
+/// The digest of what is printed for all examples (payloads, warnings, exit codes), and of the strange scenes.
+fn digest() -> String {
+    let mut all = said();
+    for example in EXAMPLES {
+        let folder = seeds::root().join("examples").join(example).display().to_string();
+        let args = ["build", &folder, "--error-format", "plain"];
+        let (exit, out, err) = tapster_with(&args, b"", &|name| std::env::var_os(name));
+        all.push(format!("{example} {exit}\n{out}\n{err}"));
+    }
+    fingerprint(&Value::text(all.join("\n")))
+}
 
 /// Prints the digest for the test below, which runs this test in processes of its own.
 #[test]
@@ -22,22 +41,29 @@ fn child() {
 fn every_process_and_thread_says_the_same() {
     let expected = digest();
     let program = std::env::current_exe().unwrap();
-    let child = || {
-        let mut command = Command::new(&program);
-        command.args(["--exact", "determinism::child", "--nocapture"]).env(CHILD, "1");
-        command
-    };
-    let said = children(3, child).unwrap_or_else(|printed| panic!("no digest: {printed}"));
-    assert!(said.iter().all(|one| *one == expected), "processes: {said:?}, not {expected}");
-    let said = threads(3, 3);
-    assert!(said.iter().all(|one| *one == expected), "threads: {said:?}, not {expected}");
+    // the addresses of the environment differ with its length
+    for (zone, language, folder, padding) in
+        [("Asia/Kathmandu", "tr_TR.UTF-8", "/", 0), ("America/St_Johns", "ja_JP.eucJP", "/tmp", 1_234), (":/nonsense", "", ".", 2_999)]
+    {
+        let mut child = Command::new(&program);
+        child.args(["--exact", "determinism::child", "--nocapture"]).env(CHILD, "1").current_dir(folder);
+        child.env("HOME", folder).env("TZ", zone).env("LANG", language).env("LC_ALL", language).env("PADDING", "x".repeat(padding));
+        let ran = child.output().unwrap();
+        let out = String::from_utf8_lossy(&ran.stdout);
+        assert!(out.contains(&format!("digest {expected}")), "{zone} {folder}: {out}{}", String::from_utf8_lossy(&ran.stderr));
+    }
+    for count in 1..4 {
+        std::thread::scope(|scope| {
+            let threads: Vec<_> = (0..count).map(|_| scope.spawn(digest)).collect();
+            threads.into_iter().for_each(|thread| assert_eq!(thread.join().unwrap(), expected));
+        });
+    }
 }
 
 /// The strange scenes do what they are for: draws are made, lore is found, and each bound is reached and named.
 #[test]
 fn strange_scenes_draw_and_reach_bounds() {
-    let said = strangers::said();
-    assert_eq!(said.len(), strangers::BUILDS);
+    let said = said();
     let one = |name: &str| said.iter().find(|said| said.starts_with(&format!("{name} "))).unwrap_or_else(|| panic!("{name}: {said:?}"));
     assert!(!one("chance").contains("{{"), "{}", one("chance"));
     assert!(one("lore").matches("word").count() > 20, "{}", one("lore"));
@@ -47,4 +73,109 @@ fn strange_scenes_draw_and_reach_bounds() {
     for name in ["steps", "bytes"] {
         assert!(one(name).contains("bound.exceeded") && one(name).contains("it ended in rule"), "{}", one(name));
     }
+}
+
+// Scenes in which chance, the order of hash tables or a bound would show, if a build depended on anything but its scene.
+
+/// Elements of a large list: hash tables of so many have an order of their own in each process.
+const MANY: usize = 300;
+
+/// What every one of them says: its prompt with patch and warnings, or its error.
+fn said() -> Vec<String> {
+    let rules = match Ruleset::open_with("sillytavern", &[("strangers.toml", &overlay())]) {
+        Ok(rules) => rules,
+        Err(rejected) => return vec![rejected.to_string()],
+    };
+    let prompt = |name: &str, data: &Json, work: WorkLimits| {
+        let scene = scene(data, work);
+        let said = tapster::prompt(&rules, &scene).map(|prompt| serde_json::to_string(&prompt).unwrap_or_else(|e| e.to_string()));
+        told(name, said)
+    };
+    let most = WorkLimits::default();
+    let few = |steps: u64, bytes: u64| WorkLimits { steps, bytes };
+    vec![
+        prompt("chance", &chance(), most),
+        prompt("lore", &lore(), most),
+        prompt("names", &names(), most),
+        prompt("doubling", &with(json!([{ "role": "user", "text": "{{d0}}" }])), most),
+        prompt("steps", &lore(), few(20_000, most.bytes)),
+        prompt("bytes", &lore(), few(most.steps, 20_000)),
+        prompt("script", &with(json!([{ "role": "user", "text": "{{endless}} {{endless}}" }])), most),
+        told("group", group(&rules)),
+    ]
+}
+
+fn scene(data: &Json, work: WorkLimits) -> Scene {
+    let mut scene = Scene::new(data);
+    scene.seed = "17".to_owned();
+    scene.work = work;
+    scene
+}
+
+fn told(name: &str, said: Result<String, BuildError>) -> String {
+    let said = said.unwrap_or_else(|error| format!("{} {}", error.to_json(), error.message));
+    format!("{name} {said}")
+}
+
+/// Macros that double, and one that never ends.
+fn overlay() -> String {
+    let doubling = |n: usize| format!("[[macro]]\nname = \"d{n}\"\ntext = \"{{{{d{0}}}}}{{{{d{0}}}}}\"\nexpand = {{}}\n", n + 1);
+    let rows: String = (0..30).map(doubling).collect();
+    format!(
+        "kind = \"overlay\"\nversion = 1\n[rhai]\n\"strangers.rhai\" = \"fn endless(args, scene) {{ loop {{ }} }}\"\n{rows}\
+         [[macro]]\nname = \"d30\"\ntext = \"x\"\n[[macro]]\nname = \"endless\"\nscript = \"strangers.rhai::endless\"\n"
+    )
+}
+
+fn with(history: Json) -> Json {
+    json!({
+        "type": "normal",
+        "names": { "user": "Ann", "char": "Vex" },
+        "card": { "name": "Vex", "description": "{{char}} is a thief." },
+        "context": { "window": 8_000, "reserve": 500, "tokenizer": "words" },
+        "history": history,
+    })
+}
+
+/// Draws of every kind in every message.
+fn chance() -> Json {
+    let text = |n: usize| format!("{{{{random::a{n}::b{n}::c{n}}}}} {{{{roll::d20}}}} {{{{pick::x{n}::y{n}}}}} {{{{setvar::v{n}::{n}}}}}");
+    let message = |n: usize| json!({ "role": if n.is_multiple_of(2) { "user" } else { "assistant" }, "text": text(n) });
+    with((0..MANY).map(message).collect())
+}
+
+/// Entries that are drawn for, in groups of which one is drawn, that call each other.
+fn lore() -> Json {
+    let entry = |n: usize| {
+        let group = if n.is_multiple_of(3) { String::new() } else { format!("g{}", n % 20) };
+        json!({
+            "id": format!("e{n}"), "keys": [format!("word{}", n % 40), format!("/W{n}[aeiou]/i")], "probability": 30 + n % 70,
+            "group": group, "weight": 1 + n % 9, "order": n % 7, "text": format!("word{} {{{{random::p::q}}}}", n + 1),
+        })
+    };
+    let words: Vec<String> = (0..40).step_by(3).map(|n| format!("word{n}")).collect();
+    let mut scene = with(json!([{ "role": "user", "text": words.join(" ") }]));
+    scene["books"] = json!([{ "id": "b", "entries": (0..MANY).map(entry).collect::<Vec<_>>() }]);
+    scene["lore"] = json!({ "recursion": true });
+    scene
+}
+
+/// Many variables, and many names that nobody knows, which are told.
+fn names() -> Json {
+    let mut scene = with(json!([{ "role": "user", "text": "{{getvar::v7}} {{getvar::v70}}" }]));
+    let all = |name: &str| (0..MANY).map(|n| (format!("{name}{}", n * 7919 % MANY), json!(n))).collect::<serde_json::Map<_, _>>();
+    scene["vars"] = json!({ "local": all("v"), "global": all("w") });
+    scene["card"]["extensions"] = Json::Object(all("x"));
+    scene["contex"] = Json::Object(all("y"));
+    scene
+}
+
+/// Members who speak as chance has it.
+fn group(rules: &Ruleset) -> Result<String, BuildError> {
+    let members: Vec<Json> =
+        (0..30).map(|n| json!({ "id": format!("m{n}"), "name": format!("Member{n}"), "talkativeness": 0.5 })).collect();
+    let data = json!({ "type": "normal", "group": { "strategy": "natural" }, "turn": { "activation_text": "Member3? Member7!" } });
+    let out = tapster::run(rules, "decide", &scene(&data, WorkLimits::default()), &[("members", json!(members))])?;
+    let warnings: Vec<String> = out.warnings().iter().map(ToString::to_string).collect();
+    Ok(format!("{:?} {warnings:?}", out.list("chosen").iter().map(|item| item.to_json().to_string()).collect::<Vec<_>>()))
 }

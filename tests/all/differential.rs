@@ -1,18 +1,17 @@
-//! Two ways that must agree, on mutated scenes and documents: targets of `fuzz/`, some
-//! hundred inputs each. The driver tries them by the hundred thousand (`docs/reliability.md`).
+//! Two ways that must agree, on mutated scenes and documents: targets of `fuzz/`, some hundred inputs each, other ones than
+//! the driver tries in CI.
 
 #![expect(clippy::panic, reason = "helpers of tests may panic")]
 
-use tapster_fuzz::{Target, find, trial};
+use tapster_fuzz::{find, mutated};
 
 const SEED: u64 = 1;
 
 #[track_caller]
-fn agree(name: &str, count: usize) {
-    let target: &Target = find(name).unwrap_or_else(|| panic!("there is no target `{name}`"));
-    let (taken, wrong) = trial::some(target, SEED, count);
-    let said: Vec<String> = wrong.iter().map(|(input, why)| format!("{why}: {}", String::from_utf8_lossy(input))).collect();
-    assert!(wrong.is_empty(), "{} of {count}:\n{}", wrong.len(), said.join("\n"));
+fn agree(name: &str, count: u32) {
+    let target = find(name).unwrap_or_else(|| panic!("there is no target `{name}`"));
+    let taken = mutated(target, SEED, count, target.run);
+    let taken = taken.unwrap_or_else(|(input, why)| panic!("{why}: {}", String::from_utf8_lossy(&input)));
     assert!(taken * 4 > count, "only {taken} of {count} inputs were taken");
 }
 

@@ -12,6 +12,8 @@ use std::process::Command;
 use serde_json::Value as Json;
 use tapster::pack::Schemas;
 
+use crate::program::Folder;
+
 fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
@@ -70,15 +72,6 @@ fn a_schema_for_editors_refers_to_nothing_outside() {
     }
 }
 
-/// A folder that goes away with its owner.
-struct Folder(PathBuf);
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
-}
-
 /// The shipped rule files as TOML, by the name of their schema, and for each schema a file with a mistake.
 fn documents() -> BTreeMap<String, Vec<(String, toml::Table)>> {
     let mut all: BTreeMap<String, Vec<(String, toml::Table)>> = BTreeMap::new();
@@ -102,7 +95,7 @@ fn editors_check_rule_files_with_them() {
         eprintln!("skipped: TAPSTER_EDITORS names no folder with the npm packages vscode-json-languageservice and @taplo/cli");
         return;
     };
-    let folder = Folder(std::env::temp_dir().join(format!("tapster-editors-{}", std::process::id())));
+    let folder = Folder::new("editors");
     let (json, toml) = (folder.0.join("json"), folder.0.join("toml"));
     let schemas = folder.0.join("schemas");
     let write = |path: PathBuf, text: String| {

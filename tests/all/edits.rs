@@ -11,23 +11,7 @@ use std::path::{Path, PathBuf};
 use serde_json::{Value as Json, json};
 use tapster::{Ruleset, Scene, ScenePart, Value, assemble_scene};
 
-/// A folder of its own for one test; gone when the test ends.
-struct Folder(PathBuf);
-
-impl Folder {
-    fn new(name: &str) -> Self {
-        let path = std::env::temp_dir().join(format!("tapster-edits-{}-{name}", std::process::id()));
-        let _ = std::fs::remove_dir_all(&path);
-        std::fs::create_dir_all(&path).unwrap();
-        Self(path)
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
-}
+use crate::program::Folder;
 
 pub(super) fn copy(from: &Path, to: &Path) {
     std::fs::create_dir_all(to).unwrap();

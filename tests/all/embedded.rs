@@ -3,9 +3,11 @@
 #![expect(clippy::unwrap_used, reason = "a test that panics has failed")]
 
 use std::collections::BTreeSet;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use tapster::pack::library::{files_of_shipped, shipped, shipped_names};
+
+use crate::program::Folder;
 
 #[path = "../../build.rs"]
 #[expect(dead_code, reason = "its `main` runs in front of the compiler")]
@@ -29,23 +31,6 @@ fn below(root: &Path) -> BTreeSet<String> {
 
 fn is_case(path: &str) -> bool {
     path.split('/').any(|part| part == "cases")
-}
-
-/// A fresh folder that goes away with its owner.
-struct Folder(PathBuf);
-
-impl Folder {
-    fn new(name: &str) -> Self {
-        let path = std::env::temp_dir().join(format!("tapster-embedded-{}-{name}", std::process::id()));
-        std::fs::create_dir_all(&path).unwrap();
-        Self(path)
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
 }
 
 #[test]
@@ -74,9 +59,7 @@ fn the_copy_that_is_embedded_holds_everything_but_the_cases() {
 fn the_copy_leaves_out_cases_at_any_depth_and_files_of_an_earlier_copy() {
     let (from, to) = (Folder::new("from"), Folder::new("to"));
     for path in ["a/pack.toml", "a/cases/one.toml", "a/part/cases/deep/two.toml", "a/part/cases.toml"] {
-        let path = from.0.join(path);
-        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-        std::fs::write(path, "").unwrap();
+        from.write(path, "");
     }
     std::fs::write(to.0.join("gone.toml"), "").unwrap();
     build_script::copy_without_cases(&from.0, &to.0).unwrap();

@@ -6,20 +6,12 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use serde_json::Value as Json;
-use tapster::cli::{Io, run};
 
+use crate::program::tapster;
 use crate::wishes::Wish;
 
-/// Exit code, standard output, standard error.
-fn tapster(args: Vec<OsString>) -> (u8, String, String) {
-    let (mut input, mut out, mut err) = (&b""[..], Vec::new(), Vec::new());
-    let mut io = Io { input: &mut input, out: &mut out, err: &mut err, terminal: false, env: &|_| None };
-    let exit = run(std::iter::once("tapster".into()).chain(args), &mut io).code();
-    (exit, String::from_utf8_lossy(&out).into_owned(), String::from_utf8_lossy(&err).into_owned())
-}
-
 fn built(folder: &Path) -> Result<String, String> {
-    let (exit, out, err) = tapster(vec!["build".into(), OsString::from(folder)]);
+    let (exit, out, err) = tapster::<OsString>(&["build".into(), OsString::from(folder)]);
     if exit == 0 && err.is_empty() { Ok(out) } else { Err(format!("exit {exit}: {err}")) }
 }
 
@@ -60,9 +52,9 @@ fn the_rule_tests_of_examples_hold() {
         // the scene of an example stands beside its pack
         let is_quiet =
             |err: &str| err.matches("warning[").count() == err.matches("warning[file.outside]").count() && !err.contains("error[");
-        let (exit, out, err) = tapster(vec!["test".into(), pack.clone().into()]);
+        let (exit, out, err) = tapster::<OsString>(&["test".into(), pack.clone().into()]);
         assert!(exit == 0 && is_quiet(&err), "{name}: exit {exit}\n{out}\n{err}");
-        let (exit, out, err) = tapster(vec!["check".into(), pack.into()]);
+        let (exit, out, err) = tapster::<OsString>(&["check".into(), pack.into()]);
         assert!(exit == 0 && is_quiet(&err), "{name}: exit {exit}\n{out}\n{err}");
     }
 }
@@ -73,13 +65,13 @@ fn the_rule_tests_of_examples_hold() {
 fn every_wish_is_granted_by_its_overlay() {
     let wishes = folders_in(Path::new("examples/wishes"));
     assert!(wishes.len() >= 20, "{} wishes", wishes.len());
-    let (exit, out, err) = tapster(vec!["test".into(), "examples/wishes".into()]);
+    let (exit, out, err) = tapster::<OsString>(&["test".into(), "examples/wishes".into()]);
     assert!(exit == 0 && err.is_empty(), "exit {exit}\n{out}\n{err}");
     assert!(out.ends_with(&format!("{} passed, 0 failed\n", 2 * wishes.len())), "{out}");
     for folder in wishes {
         let shown = folder.display();
         built(&folder).unwrap_or_else(|e| panic!("{shown}: {e}"));
-        let (exit, out, err) = tapster(vec!["check".into(), folder.join("overlay.toml").into()]);
+        let (exit, out, err) = tapster::<OsString>(&["check".into(), folder.join("overlay.toml").into()]);
         assert!(exit == 0 && err.is_empty() && out.contains("0 warnings"), "{shown}: {out}\n{err}");
         let wish = Wish::read(&folder);
         assert_eq!(wish.before.inputs, wish.granted.inputs, "{shown}");
@@ -108,11 +100,11 @@ fn a_provider_is_one_file_and_a_flag_is_one_line() {
     assert_eq!(files.len(), 2, "the manifest and one rule file: {files:?}");
 
     let unknown: Vec<OsString> = ["build".into(), folder.into(), "--pack".into(), "sillytavern".into()].into();
-    let (exit, _, err) = tapster(unknown);
+    let (exit, _, err) = tapster(&unknown);
     assert!(exit != 0 && err.contains("no dialect `kite`"), "{err}");
 
     let turns = |args: &[OsString]| {
-        let (exit, out, err) = tapster([&["build".into(), folder.into()], args].concat());
+        let (exit, out, err) = tapster(&[&["build".into(), folder.into()], args].concat());
         assert_eq!((exit, err.as_str()), (0, ""), "{args:?}");
         serde_json::from_str::<Json>(&out).unwrap()["turns"].clone()
     };

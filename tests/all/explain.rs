@@ -3,19 +3,14 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that panics has failed")]
 
-use std::ffi::OsString;
-
 use serde_json::json;
-use tapster::cli::{Io, run};
+
+use crate::program::tapster_with;
 
 fn page(scene: &serde_json::Value) -> String {
-    let scene = scene.to_string();
-    let (mut input, mut out, mut err) = (scene.as_bytes(), Vec::new(), Vec::new());
-    let mut io = Io { input: &mut input, out: &mut out, err: &mut err, terminal: false, env: &|_| None };
-    let args = ["tapster", "explain", "-", "--html", "-"].map(OsString::from);
-    let exit = run(args, &mut io).code();
-    assert_eq!(exit, 0, "{}", String::from_utf8_lossy(&err));
-    String::from_utf8(out).unwrap()
+    let (exit, out, err) = tapster_with(&["explain", "-", "--html", "-"], scene.to_string().as_bytes(), &|_| None);
+    assert_eq!(exit, 0, "{err}");
+    out
 }
 
 /// The parts of the page outside of its own style and script.

@@ -288,12 +288,8 @@ fn a_folder_is_formatted_in_place() {
     std::fs::write(inner.join("a.toml"), "kind='x'\n").unwrap();
     std::fs::write(folder.join("b.toml"), "kind = \"x\"\n").unwrap();
     let run = |args: &[&str], exit: u8, out: &str| {
-        let args = ["tapster", "fmt"].iter().chain(args).map(std::ffi::OsString::from);
-        let (mut output, mut err) = (Vec::new(), Vec::new());
-        let mut io = tapster::cli::Io { input: &mut std::io::empty(), out: &mut output, err: &mut err, terminal: false, env: &|_| None };
-        let code = tapster::cli::run(args, &mut io).code();
-        let output = String::from_utf8(output).unwrap();
-        assert_eq!(code, exit, "{output}{}", String::from_utf8_lossy(&err));
+        let (code, output, err) = crate::program::tapster(&[&["fmt"], args].concat());
+        assert_eq!(code, exit, "{output}{err}");
         assert!(output.ends_with(out), "{output}");
     };
     let read = |path: &Path| std::fs::read_to_string(path).unwrap();

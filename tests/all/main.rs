@@ -43,6 +43,7 @@ mod passes;
 mod peers;
 mod planted;
 mod presets;
+mod program;
 mod protocols;
 mod replay;
 mod runner;

@@ -2,51 +2,9 @@
 
 #![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test that panics has failed")]
 
-use std::ffi::OsString;
-use std::path::PathBuf;
-
 use serde_json::Value as Json;
-use tapster::cli::{Io, run};
 
-/// A fresh folder that goes away with its owner.
-struct Folder(PathBuf);
-
-impl Folder {
-    fn new(name: &str) -> Self {
-        let path = std::env::temp_dir().join(format!("tapster-mended-{}-{name}", std::process::id()));
-        let _ = std::fs::remove_dir_all(&path);
-        std::fs::create_dir_all(&path).unwrap();
-        Self(path)
-    }
-
-    fn at(&self, inside: &str) -> String {
-        self.0.join(inside).display().to_string()
-    }
-
-    fn write(&self, inside: &str, text: impl AsRef<[u8]>) {
-        let path = self.0.join(inside);
-        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-        std::fs::write(path, text).unwrap();
-    }
-
-    fn read(&self, inside: &str) -> String {
-        String::from_utf8(std::fs::read(self.0.join(inside)).unwrap()).unwrap()
-    }
-
-    /// Runs the program: the exit code, results, diagnostics.
-    fn run(&self, args: &[&str]) -> (u8, String, String) {
-        let (mut out, mut err) = (Vec::new(), Vec::new());
-        let mut io = Io { input: &mut &b""[..], out: &mut out, err: &mut err, terminal: false, env: &|_| None };
-        let exit = run(["tapster"].iter().chain(args).map(OsString::from), &mut io).code();
-        (exit, String::from_utf8(out).unwrap(), String::from_utf8(err).unwrap())
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
-}
+use crate::program::{Folder, tapster};
 
 const MANIFEST: &str = "kind = \"pack\"\nversion = 1\nname = \"mine\"\nrelease = \"0.1.0\"\nextends = [\"base\"]\n";
 
@@ -62,15 +20,15 @@ fn certain_changes_are_made_and_everything_else_stays() {
     folder.write("mine/pack.toml", MANIFEST);
     folder.write("mine/slots.toml", WRONG);
     let pack = folder.at("mine");
-    let (exit, out, _) = folder.run(&["check", &pack, "--fix", "--dry-run"]);
+    let (exit, out, _) = tapster(&["check", &pack, "--fix", "--dry-run"]);
     assert_eq!((exit, folder.read("mine/slots.toml").as_str()), (1, WRONG), "a dry run writes nothing: {out}");
     assert!(out.contains("would fix") && out.contains("+ rol"), "{out}");
-    let (exit, out, err) = folder.run(&["check", &pack, "--fix"]);
+    let (exit, out, err) = tapster(&["check", &pack, "--fix"]);
     assert_eq!(folder.read("mine/slots.toml"), RIGHT, "{out}{err}");
     assert_eq!((exit, err.as_str()), (0, ""), "{out}");
     assert!(out.ends_with("4 changes made\n0 errors, 0 warnings\n"), "{out}");
     // a second run has nothing to do
-    let (exit, out, err) = folder.run(&["check", &pack, "--fix"]);
+    let (exit, out, err) = tapster(&["check", &pack, "--fix"]);
     assert_eq!((exit, out.as_str(), err.as_str()), (0, "nothing here has a remedy that is certain\n0 errors, 0 warnings\n", ""));
     assert_eq!(folder.read("mine/slots.toml"), RIGHT);
     assert_eq!(folder.read("mine/pack.toml"), MANIFEST);
@@ -95,7 +53,7 @@ fn what_is_not_certain_is_left_alone() {
         let file = format!("{name}.toml");
         let text = overlay(rows);
         folder.write(&file, &text);
-        let (exit, out, err) = folder.run(&["check", &folder.at(&file), "--fix"]);
+        let (exit, out, err) = tapster(&["check", &folder.at(&file), "--fix"]);
         assert_eq!(exit, 1, "{name}: {out}{err}");
         assert!(out.starts_with("nothing here has a remedy that is certain\n"), "{name}: {out}");
         assert_eq!(folder.read(&file), text, "{name}");
@@ -125,7 +83,7 @@ fn names_inside_of_texts_and_keys_of_scenes_are_mended() {
     folder.write("mine/pack.toml", MANIFEST);
     folder.write("mine/scripts/watch.rhai", "fn card(blocks, scene) {\n    #{}\n}\n");
     files(["nmae", "cart", "usr", "chat_histroy", "dpeth"]).iter().for_each(|(name, text)| folder.write(name, text));
-    let (exit, out, err) = folder.run(&["check", &folder.at("mine"), &folder.at("scene.toml"), "--fix"]);
+    let (exit, out, err) = tapster(&["check", &folder.at("mine"), &folder.at("scene.toml"), "--fix"]);
     assert_eq!((exit, err.as_str()), (0, ""), "{out}");
     assert!(out.ends_with("7 changes made\n0 errors, 0 warnings\n"), "{out}");
     for (name, text) in files(["name", "card", "user", "chat_history", "depth"]) {
@@ -144,7 +102,7 @@ fn keys_of_a_scene_that_are_not_certain_are_left_alone() {
     ] {
         let (file, text) = (format!("{name}.toml"), format!("pack = \"base\"\nmessage = \"Hi.\"\n[scene]\n{scene}"));
         folder.write(&file, &text);
-        let (_, out, err) = folder.run(&["check", &folder.at(&file), "--fix"]);
+        let (_, out, err) = tapster(&["check", &folder.at(&file), "--fix"]);
         assert!(out.starts_with("nothing here has a remedy that is certain\n") && err.contains("scene.field"), "{name}: {out}{err}");
         assert_eq!(folder.read(&file), text, "{name}");
     }
@@ -159,12 +117,12 @@ fn an_old_number_is_raised_where_nothing_else_is_old() {
         )
     };
     folder.write("new.toml", case(1, ""));
-    let (exit, out, err) = folder.run(&["check", &folder.at("new.toml"), "--fix"]);
+    let (exit, out, err) = tapster(&["check", &folder.at("new.toml"), "--fix"]);
     assert_eq!((exit, folder.read("new.toml")), (0, case(2, "")), "{out}{err}");
     // the words of version 1 need more than another number
     let old = case(1, "given = []\nthen = []");
     folder.write("old.toml", &old);
-    let (_, out, err) = folder.run(&["check", &folder.at("old.toml"), "--fix"]);
+    let (_, out, err) = tapster(&["check", &folder.at("old.toml"), "--fix"]);
     assert!(out.starts_with("nothing here") && err.contains("schema.upgraded"), "{out}{err}");
     assert_eq!(folder.read("old.toml"), old);
 }
@@ -186,7 +144,7 @@ fn a_line_that_is_there_twice_goes() {
         (file("role = \"user\"\ntext = \"a\"\nrole = \"user\"\nrole = \"user\"\n"), None),
     ] {
         folder.write("twice.toml", &before);
-        let (exit, out, err) = folder.run(&["check", &file_at, "--fix"]);
+        let (exit, out, err) = tapster(&["check", &file_at, "--fix"]);
         assert_eq!(folder.read("twice.toml"), *after.as_ref().unwrap_or(&before), "{out}{err}");
         assert_eq!(exit, u8::from(after.is_none()), "{out}{err}");
     }
@@ -202,15 +160,15 @@ fn files_elsewhere_are_never_written() {
     folder.write("linked.toml", slots);
     #[cfg(unix)]
     std::os::unix::fs::symlink(folder.0.join("linked.toml"), folder.0.join("mine/linked.toml")).unwrap();
-    let (exit, out, err) = folder.run(&["check", &folder.at("mine"), "--fix"]);
+    let (exit, out, err) = tapster(&["check", &folder.at("mine"), "--fix"]);
     assert_eq!(exit, 1, "{out}");
     assert!(out.starts_with("nothing here") && err.contains("did you mean `role`?"), "{out}{err}");
     assert_eq!((folder.read("below/slots.toml").as_str(), folder.read("linked.toml").as_str()), (slots, slots));
     // given by name, it is not given as a path
     let beside = ["check", "below", "--fix"];
-    let (_, out, _) = folder.run(&beside);
+    let (_, out, _) = tapster(&beside);
     assert!(out.starts_with("nothing here"), "{out}");
-    let (exit, out, err) = folder.run(&["check", &folder.at("below"), "--fix"]);
+    let (exit, out, err) = tapster(&["check", &folder.at("below"), "--fix"]);
     assert_eq!(exit, 0, "{out}{err}");
     assert!(!folder.read("below/slots.toml").contains("rolle"));
 }
@@ -232,7 +190,7 @@ fn a_run_is_one_sarif_document() {
         "kind = \"overlay\"\nversion = 1\nextends = \"base\"\n[[allow]]\ncode = \"layer.stale\"\nreason = \"none\"\n[[slot]]\nname = \"own\"\n",
     );
     let sarif = |args: &[&str]| -> (u8, String, Json) {
-        let (exit, out, err) = folder.run(&[args, &["--error-format", "sarif"]].concat());
+        let (exit, out, err) = tapster(&[args, &["--error-format", "sarif"]].concat());
         let document: Json = serde_json::from_str(&err).unwrap_or_else(|error| panic!("{args:?}: {error}\n{err}"));
         assert_eq!(mistakes(&document), Vec::<String>::new(), "{args:?}");
         (exit, out, document)
@@ -304,7 +262,7 @@ fn mistakes(document: &Json) -> Vec<String> {
 #[test]
 fn the_manual_has_a_page_for_every_verb() {
     let folder = Folder::new("man");
-    let (exit, out, err) = folder.run(&["man", &folder.at("man1")]);
+    let (exit, out, err) = tapster(&["man", &folder.at("man1")]);
     assert_eq!((exit, err.as_str()), (0, ""));
     for page in ["tapster.1", "tapster-check.1", "tapster-template-render.1", "tapster-man.1"] {
         assert!(out.contains(&format!("man1/{page}\n")), "{page}: {out}");
@@ -314,7 +272,7 @@ fn the_manual_has_a_page_for_every_verb() {
     let check = folder.read("man1/tapster-check.1");
     assert!(check.contains(".TH tapster-check 1") && check.contains("\\-\\-fix") && check.contains("\"tapster "), "{check}");
     for shell in ["bash", "elvish", "fish", "powershell", "zsh"] {
-        let (exit, out, _) = folder.run(&["completions", shell]);
+        let (exit, out, _) = tapster(&["completions", shell]);
         assert!(exit == 0 && out.contains("completions") && out.contains("dry-run"), "{shell}");
     }
 }

@@ -13,7 +13,6 @@
 #![expect(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, clippy::string_slice, reason = "a test that panics has failed")]
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -21,6 +20,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 mod words;
 
 use super::edits::copy;
+use crate::program::tapster;
 use serde_json::{Value as Json, json};
 use tapster::diag::{Diagnostic, Report, Sources};
 use tapster::pack::{Library, Overlay, PackFiles, RuleFile, Shelf, Start};
@@ -225,12 +225,8 @@ fn mutants_of_overlays() -> (Vec<(Mutant, Told)>, usize) {
 
 /// What the command line writes to standard error for a scene, with its exit code.
 fn built(folder: &Path) -> (u8, Vec<String>) {
-    let (mut input, mut out, mut err) = (&b""[..], Vec::new(), Vec::new());
-    let env = |_: &str| -> Option<OsString> { None };
-    let mut io = tapster::cli::Io { input: &mut input, out: &mut out, err: &mut err, terminal: false, env: &env };
-    let args = ["tapster", "build", &folder.display().to_string(), "--error-format", "plain"].map(OsString::from);
-    let exit = tapster::cli::run(args, &mut io).code();
-    (exit, String::from_utf8_lossy(&err).lines().map(str::to_owned).collect())
+    let (exit, _, err) = tapster(&["build", &folder.display().to_string(), "--error-format", "plain"]);
+    (exit, err.lines().map(str::to_owned).collect())
 }
 
 fn mutants_of_scenes() -> (Vec<(Mutant, Told)>, usize) {

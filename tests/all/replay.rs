@@ -9,7 +9,6 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value as Json;
 use tapster::Ruleset;
-use tapster::cli::{Io, run};
 use tapster::testing::files::read_path;
 
 /// The changes, as the collection numbers them.
@@ -35,10 +34,8 @@ fn expected(case: &Json) -> Vec<&Json> {
 
 #[test]
 fn every_change_is_a_case_that_the_command_runs() {
-    let (mut input, mut out, mut err) = (std::io::empty(), Vec::new(), Vec::new());
-    let mut io = Io { input: &mut input, out: &mut out, err: &mut err, terminal: false, env: &|_| None };
-    run(["tapster", "test", "tests/replay", "--format", "json"].map(Into::into), &mut io);
-    let tested: Json = serde_json::from_slice(&out).unwrap_or_else(|e| panic!("{e}: {}", String::from_utf8_lossy(&err)));
+    let (_, out, err) = crate::program::tapster(&["test", "tests/replay", "--format", "json"]);
+    let tested: Json = serde_json::from_str(&out).unwrap_or_else(|e| panic!("{e}: {err}"));
     let mut found: BTreeMap<String, Vec<(&str, bool)>> = BTreeMap::new();
     let mut wrong = Vec::new();
     for file in tested["files"].as_array().unwrap() {

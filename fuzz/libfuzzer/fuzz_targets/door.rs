@@ -5,7 +5,7 @@
 use std::sync::LazyLock;
 
 use libfuzzer_sys::fuzz_target;
-use tapster_fuzz::{Target, Verdict, find};
+use tapster_fuzz::{Target, find};
 
 static TARGET: LazyLock<&'static Target> = LazyLock::new(|| {
     let name = std::env::var("TAPSTER_TARGET").unwrap_or_else(|_| "macros".to_owned());
@@ -13,7 +13,7 @@ static TARGET: LazyLock<&'static Target> = LazyLock::new(|| {
 });
 
 fuzz_target!(|input: &[u8]| {
-    if let Verdict::Wrong(why) = (TARGET.run)(input) {
+    if let Err(why) = (TARGET.run)(input) {
         panic!("{why}");
     }
 });

@@ -3,56 +3,26 @@
 use serde_json::{Value as Json, json};
 use tapster::{ScenePart, Value, assemble_scene, build, convert_document, import, import_document};
 
-use super::packs::shipped;
-use super::{Shape, Target, Verdict};
+use super::{Verdict, shipped};
 use crate::seeds;
 
-pub(super) const CONTAINER: Target = Target {
-    name: "container",
-    door: "PNG, CHARX, JSON, JSONL, RISUM, RISUP: reading the bytes",
-    shape: Shape::Bytes,
-    words: &[
-        "tEXt",
-        "zTXt",
-        "iTXt",
-        "IEND",
-        "IHDR",
-        "chara\0",
-        "ccv3\0",
-        "PK\x03\x04",
-        "PK\x01\x02",
-        "PK\x05\x06",
-        "card.json",
-        "\n{",
-        "}\n",
-        "\u{feff}",
-        "{\"spec\":",
-        "[[[[",
-        "\\ud800",
-        "\x1f\u{8b}",
-        "1e999",
-        "\0\0\0\u{1}",
-    ],
-    longest: 16 << 10,
-    fixed: 8_000,
-    seeds: || {
-        let mut all = seeds::files("tests/foreign", "json", 16 << 10);
-        all.extend(seeds::files("examples", "jsonl", 8 << 10));
-        let card = json!({ "spec": "chara_card_v3", "data": { "name": "Ann", "description": "A smith." } });
-        all.extend(import::write_module(&json!({ "name": "m", "lorebook": [{ "key": "a", "content": "b" }], "assets": [] })));
-        #[cfg(feature = "whole")]
-        all.extend(import::write_preset(&json!({ "name": "p", "mainPrompt": "x", "temperature": 80, "promptTemplate": [] })));
-        let pictures: Vec<Vec<u8>> =
-            seeds::written("seeds", "container").into_iter().map(|(_, bytes)| bytes).filter(|bytes| bytes.starts_with(PNG)).collect();
-        all.extend(pictures.iter().filter_map(|picture| import::write_card(picture, &[("chara", &card), ("ccv3", &card)]).ok()));
-        all
-    },
-    run: |input| {
-        let as_is = import::read("f.json", input).is_ok() | import::read("f.jsonl", input).is_ok();
-        let mended = mended(input).is_some_and(|bytes| import::read("f.png", &bytes).is_ok());
-        Verdict::of(as_is | mended)
-    },
-};
+pub(super) fn files() -> Vec<Vec<u8>> {
+    let mut all = seeds::files("tests/foreign", "json", 16 << 10);
+    all.extend(seeds::files("examples", "jsonl", 8 << 10));
+    let card = json!({ "spec": "chara_card_v3", "data": { "name": "Ann", "description": "A smith." } });
+    all.extend(import::write_module(&json!({ "name": "m", "lorebook": [{ "key": "a", "content": "b" }], "assets": [] })));
+    #[cfg(feature = "whole")]
+    all.extend(import::write_preset(&json!({ "name": "p", "mainPrompt": "x", "temperature": 80, "promptTemplate": [] })));
+    let pictures = seeds::files("fuzz/seeds/container", "png", u64::MAX);
+    all.extend(pictures.iter().filter_map(|picture| import::write_card(picture, &[("chara", &card), ("ccv3", &card)]).ok()));
+    all
+}
+
+pub(super) fn container(input: &[u8]) -> Verdict {
+    let as_is = import::read("f.json", input).is_ok() | import::read("f.jsonl", input).is_ok();
+    let mended = mended(input).is_some_and(|bytes| import::read("f.png", &bytes).is_ok());
+    Ok(as_is | mended)
+}
 
 const PNG: &[u8] = b"\x89PNG\r\n\x1a\n";
 
@@ -86,117 +56,35 @@ pub(super) fn documents() -> Vec<Vec<u8>> {
     samples.map(|sample| sample["document"].to_string().into_bytes()).chain(cards).collect()
 }
 
-pub(super) const WORDS: &[&str] = &[
-    "spec",
-    "chara_card_v2",
-    "chara_card_v3",
-    "data",
-    "name",
-    "description",
-    "first_mes",
-    "mes_example",
-    "character_book",
-    "entries",
-    "keys",
-    "key",
-    "keysecondary",
-    "selective",
-    "selectiveLogic",
-    "constant",
-    "content",
-    "position",
-    "depth",
-    "order",
-    "insertion_order",
-    "probability",
-    "useProbability",
-    "role",
-    "extensions",
-    "regex_scripts",
-    "findRegex",
-    "replaceString",
-    "prompts",
-    "prompt_order",
-    "identifier",
-    "enabled",
-    "marker",
-    "injection_position",
-    "injection_depth",
-    "chat_metadata",
-    "is_user",
-    "mes",
-    "swipes",
-    "swipe_id",
-    "extra",
-    "lorebook",
-    "mainPrompt",
-    "promptTemplate",
-    "type",
-    "text",
-    "use_regex",
-    "case_sensitive",
-    "group",
-    "groupWeight",
-    "sticky",
-    "cooldown",
-    "delay",
-    "excludeRecursion",
-    "preventRecursion",
-    "scanDepth",
-    "matchWholeWords",
-    "@@depth 3\n",
-    "@@probability 50\n",
-    "/a+/i",
-    "{{user}}",
-];
+pub(super) fn document(input: &[u8]) -> Verdict {
+    let Some(document) = super::json(input) else { return Ok(false) };
+    let mut taken = false;
+    for pack in ["sillytavern", "sillytavern-exact", "risuai", "risuai-exact"] {
+        taken |= import_document(&shipped(pack), None, &document).is_ok();
+    }
+    for pack in ["sillytavern", "risuai"] {
+        taken |= convert_document(&shipped(pack), None, &document).is_ok();
+    }
+    Ok(taken)
+}
 
-pub(super) const DOCUMENT: Target = Target {
-    name: "document",
-    door: "cards, books, presets, chats, personas as JSON: what they mean, in all packs that read them",
-    shape: Shape::Json,
-    words: WORDS,
-    longest: 32 << 10,
-    fixed: 500,
-    seeds: documents,
-    run: |input| {
-        let Ok(document) = serde_json::from_slice::<Json>(input) else { return Verdict::Refused };
-        let mut taken = false;
-        for pack in ["sillytavern", "sillytavern-exact", "risuai", "risuai-exact"] {
-            taken |= import_document(&shipped(pack), None, &document).is_ok();
-        }
-        for pack in ["sillytavern", "risuai"] {
-            taken |= convert_document(&shipped(pack), None, &document).is_ok();
-        }
-        Verdict::of(taken)
-    },
-};
-
-pub(super) const SCENE: Target = Target {
-    name: "scene",
-    door: "a card, book, preset or chat with a clock and a chat: assembling a scene, and its build",
-    shape: Shape::Json,
-    words: WORDS,
-    longest: 32 << 10,
-    fixed: 150,
-    seeds: documents,
-    run: |input| {
-        let Ok(document) = serde_json::from_slice::<Json>(input) else { return Verdict::Refused };
-        let mut built = false;
-        for pack in ["sillytavern-exact", "risuai-exact"] {
-            let rules = shipped(pack);
-            let Ok(imported) = import_document(&rules, None, &document) else { continue };
-            let kind = ["character", "lorebook", "preset", "chat", "persona"]
-                .into_iter()
-                .find(|kind| imported.format.contains(kind))
-                .unwrap_or("character");
-            let chat = json!({ "history": [{ "id": "1", "role": "user", "name": "Bo", "text": "A lamp, a dragon, and {{char}}. aaaaaaaaaaaaaaaaaaaaaaaa!" }], "names": { "user": "Bo" } });
-            let parts = [
-                ScenePart::new("clock", Value::from(&json!({ "now": "2026-01-31T20:15:00Z" }))),
-                ScenePart { kind: kind.to_owned(), stem: "f".to_owned(), scene: imported.scene },
-                ScenePart::new("file", Value::from(&chat)),
-            ];
-            built |= assemble_scene(&rules, &parts).is_ok_and(|assembled| build(&rules, &assembled.scene).is_ok());
-        }
-        Verdict::of(built)
-    },
-};
+pub(super) fn scene(input: &[u8]) -> Verdict {
+    let Some(document) = super::json(input) else { return Ok(false) };
+    let mut built = false;
+    for pack in ["sillytavern-exact", "risuai-exact"] {
+        let rules = shipped(pack);
+        let Ok(imported) = import_document(&rules, None, &document) else { continue };
+        let kind = ["character", "lorebook", "preset", "chat", "persona"]
+            .into_iter()
+            .find(|kind| imported.format.contains(kind))
+            .unwrap_or("character");
+        let chat = json!({ "history": [{ "id": "1", "role": "user", "name": "Bo", "text": "A lamp, a dragon, and {{char}}. aaaaaaaaaaaaaaaaaaaaaaaa!" }], "names": { "user": "Bo" } });
+        let parts = [
+            ScenePart::new("clock", Value::from(&json!({ "now": "2026-01-31T20:15:00Z" }))),
+            ScenePart { kind: kind.to_owned(), stem: "f".to_owned(), scene: imported.scene },
+            ScenePart::new("file", Value::from(&chat)),
+        ];
+        built |= assemble_scene(&rules, &parts).is_ok_and(|assembled| build(&rules, &assembled.scene).is_ok());
+    }
+    Ok(built)
+}

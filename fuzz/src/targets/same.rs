@@ -6,49 +6,37 @@ use std::sync::LazyLock;
 use serde_json::{Value as Json, json};
 use tapster::{Fate, Imported, Plan, Ruleset, Scene, Value, build, convert_document, emit, import};
 
-use super::builds::{read, scenes};
-use super::packs::shipped;
-use super::{Shape, Target, Verdict, imports};
+use super::builds::read;
+use super::{Verdict, imports, shipped};
 use crate::seeds;
 
-pub(super) const CARD: Target = Target {
-    name: "same-card",
-    door: "a document written to PNG, RISUM, RISUP and JSON, and read again",
-    shape: Shape::Json,
-    words: imports::WORDS,
-    longest: 16 << 10,
-    fixed: 500,
-    seeds: imports::documents,
-    run: |input| {
-        static PICTURE: LazyLock<Vec<u8>> = LazyLock::new(|| {
-            let pictures = seeds::written("seeds", "container");
-            pictures.into_iter().map(|(_, bytes)| bytes).find(|bytes| bytes.starts_with(b"\x89PNG")).unwrap_or_default()
-        });
-        let Ok(document) = serde_json::from_slice::<Json>(input) else { return Verdict::Refused };
-        if !document.is_object() {
-            return Verdict::Refused;
-        }
-        let module = json!({ "module": document });
-        for (ending, document) in [("json", &document), ("png", &document), ("risum", &module), ("risup", &document)] {
-            let Ok(bytes) = import::write(ending, document, Some(&PICTURE)) else { continue };
-            let read = match import::read(&format!("f.{ending}"), &bytes) {
-                Ok(read) => read,
-                Err(report) => {
-                    return Verdict::Wrong(format!("a written .{ending} is refused: {:?}", report.items().first().map(|d| &d.message)));
-                }
-            };
-            let Some(main) = read.main() else { return Verdict::Wrong(format!("a written .{ending} holds nothing")) };
-            // a module stands in its file with the name of its type
-            let whole = main.json();
-            let back = if ending == "risum" { whole.get("module").unwrap_or(&whole) } else { &whole };
-            let given = if ending == "risum" { &document["module"] } else { document };
-            if !equal(back, given) && read.report.is_empty() {
-                return Verdict::Wrong(format!("a written .{ending} is read as something else, and nothing is said"));
+pub(super) fn written(input: &[u8]) -> Verdict {
+    static PICTURE: LazyLock<Vec<u8>> =
+        LazyLock::new(|| seeds::files("fuzz/seeds/container", "png", u64::MAX).into_iter().next().unwrap_or_default());
+    let Some(document) = super::json(input) else { return Ok(false) };
+    if !document.is_object() {
+        return Ok(false);
+    }
+    let module = json!({ "module": document });
+    for (ending, document) in [("json", &document), ("png", &document), ("risum", &module), ("risup", &document)] {
+        let Ok(bytes) = import::write(ending, document, Some(&PICTURE)) else { continue };
+        let read = match import::read(&format!("f.{ending}"), &bytes) {
+            Ok(read) => read,
+            Err(report) => {
+                return Err(format!("a written .{ending} is refused: {:?}", report.items().first().map(|d| &d.message)));
             }
+        };
+        let Some(main) = read.main() else { return Err(format!("a written .{ending} holds nothing")) };
+        // a module stands in its file with the name of its type
+        let whole = main.json();
+        let back = if ending == "risum" { whole.get("module").unwrap_or(&whole) } else { &whole };
+        let given = if ending == "risum" { &document["module"] } else { document };
+        if !equal(back, given) && read.report.is_empty() {
+            return Err(format!("a written .{ending} is read as something else, and nothing is said"));
         }
-        Verdict::Taken
-    },
-};
+    }
+    Ok(true)
+}
 
 /// Equality of documents where numbers count by their value: `1.0` is `1`.
 fn equal(a: &Json, b: &Json) -> bool {
@@ -60,36 +48,27 @@ fn equal(a: &Json, b: &Json) -> bool {
     }
 }
 
-pub(super) const CONVERSION: Target = Target {
-    name: "same-conversion",
-    door: "a document converted to another program's and back: what is not as it was is named by a report",
-    shape: Shape::Json,
-    words: imports::WORDS,
-    longest: 16 << 10,
-    fixed: 500,
-    seeds: imports::documents,
-    run: |input| {
-        let Ok(document) = serde_json::from_slice::<Json>(input) else { return Verdict::Refused };
-        // a value of another type than any program writes is not what a conversion is about
-        if !kinds(&document, String::new(), &mut |place| KNOWN.contains(&place)) {
-            return Verdict::Refused;
+pub(super) fn converted(input: &[u8]) -> Verdict {
+    let Some(document) = super::json(input) else { return Ok(false) };
+    // a value of another type than any program writes is not what a conversion is about
+    if !kinds(&document, String::new(), &mut |place| KNOWN.contains(&place)) {
+        return Ok(false);
+    }
+    let Ok(there) = convert_document(&shipped("risuai"), None, &document) else { return Ok(false) };
+    let Ok(back) = convert_document(&shipped("sillytavern"), None, &there.scene.to_json()) else { return Ok(false) };
+    let (mut before, mut after) = (BTreeMap::new(), BTreeMap::new());
+    leaves(&document, "", &mut before);
+    leaves(&back.scene.to_json(), "", &mut after);
+    let told: Vec<String> = [named(&there), named(&back)].concat();
+    for (path, value) in &before {
+        let field = generic(path);
+        let excused = || told.iter().any(|name| field.starts_with(&generic(&format!(".{name}"))));
+        if !after.get(path).is_some_and(|now| equal(now, value)) && !excused() {
+            return Err(format!("`{field}` is lost or changed, and no report names it"));
         }
-        let Ok(there) = convert_document(&shipped("risuai"), None, &document) else { return Verdict::Refused };
-        let Ok(back) = convert_document(&shipped("sillytavern"), None, &there.scene.to_json()) else { return Verdict::Refused };
-        let (mut before, mut after) = (BTreeMap::new(), BTreeMap::new());
-        leaves(&document, "", &mut before);
-        leaves(&back.scene.to_json(), "", &mut after);
-        let told: Vec<String> = [named(&there), named(&back)].concat();
-        for (path, value) in &before {
-            let field = generic(path);
-            let excused = || told.iter().any(|name| field.starts_with(&generic(&format!(".{name}"))));
-            if !after.get(path).is_some_and(|now| equal(now, value)) && !excused() {
-                return Verdict::Wrong(format!("`{field}` is lost or changed, and no report names it"));
-            }
-        }
-        Verdict::Taken
-    },
-};
+    }
+    Ok(true)
+}
 
 /// The places of the documents that conversions begin with, each with the type of what stands there.
 static KNOWN: LazyLock<BTreeSet<String>> = LazyLock::new(|| {
@@ -153,14 +132,10 @@ fn said(rules: &Ruleset, scene: &Scene, dialect: &str) -> String {
         Ok(plan) => {
             let messages: Vec<Json> = plan.messages().iter().map(Value::to_json).collect();
             let payload = emit(rules, &plan, dialect).map(|emitted| emitted.payload).map_err(|e| e.kind().as_str().to_owned());
-            format!("{}\n{payload:?}\n{}\n{:?}", Json::Array(messages), patch(&plan), codes(&plan))
+            format!("{}\n{payload:?}\n{}\n{:?}", Json::Array(messages), plan.patch.to_json(), codes(&plan))
         }
         Err(error) => error.kind().as_str().to_owned(),
     }
-}
-
-fn patch(plan: &Plan) -> Json {
-    plan.patch.to_json()
 }
 
 fn codes(plan: &Plan) -> Vec<&str> {
@@ -200,36 +175,18 @@ fn long(data: &Json) -> Scene {
     Scene { seed: "17".to_owned(), ..Scene::new(&data) }
 }
 
-pub(super) const HISTORY: Target = Target {
-    name: "same-shortcuts",
-    door: "a build with all shortcuts and one without: the same prompt, payload, patch and warnings",
-    shape: Shape::Json,
-    words: imports::WORDS,
-    longest: 16 << 10,
-    fixed: 50,
-    seeds: scenes,
-    run: |input| {
-        let Some((data, rules, _)) = read(input) else { return Verdict::Refused };
-        let scene = long(&data);
-        let dialect = data["dialect"].as_str().unwrap_or("openai");
-        let (with, without) = (said(&rules, &scene, dialect), tapster::text::shortcuts::without(|| said(&rules, &scene, dialect)));
-        if with == without { Verdict::Taken } else { Verdict::Wrong(difference(&with, &without)) }
-    },
-};
+pub(super) fn shortcuts(input: &[u8]) -> Verdict {
+    let Some((data, rules, _)) = read(input) else { return Ok(false) };
+    let scene = long(&data);
+    let dialect = data["dialect"].as_str().unwrap_or("openai");
+    let (with, without) = (said(&rules, &scene, dialect), tapster::text::shortcuts::without(|| said(&rules, &scene, dialect)));
+    if with == without { Ok(true) } else { Err(difference(&with, &without)) }
+}
 
-pub(super) const MEMORY: Target = Target {
-    name: "same-twice",
-    door: "a build, the same build again, and in another thread: the same",
-    shape: Shape::Json,
-    words: imports::WORDS,
-    longest: 16 << 10,
-    fixed: 120,
-    seeds: scenes,
-    run: |input| {
-        let Some((data, rules, scene)) = read(input) else { return Verdict::Refused };
-        let dialect = data["dialect"].as_str().unwrap_or("openai");
-        let first = said(&rules, &scene, dialect);
-        let second = std::thread::scope(|scope| scope.spawn(|| said(&rules, &scene, dialect)).join().unwrap_or_default());
-        if first == second { Verdict::Taken } else { Verdict::Wrong(difference(&first, &second)) }
-    },
-};
+pub(super) fn twice(input: &[u8]) -> Verdict {
+    let Some((data, rules, scene)) = read(input) else { return Ok(false) };
+    let dialect = data["dialect"].as_str().unwrap_or("openai");
+    let first = said(&rules, &scene, dialect);
+    let second = std::thread::scope(|scope| scope.spawn(|| said(&rules, &scene, dialect)).join().unwrap_or_default());
+    if first == second { Ok(true) } else { Err(difference(&first, &second)) }
+}

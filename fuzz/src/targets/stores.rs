@@ -3,15 +3,10 @@
 use std::path::PathBuf;
 use std::sync::LazyLock;
 
-use serde_json::{Value as Json, json};
+use serde_json::Value as Json;
 use tapster::store::{Batch, Committed, FolderStore, Home, Moment, Page, SessionStore, SqlStore, TemplateStore, Window, Write, block_on};
 
-use super::{Shape, Target, Verdict};
-
-const WORDS: &[&str] = &[
-    "do", "commit", "view", "prune", "versions", "archive", "log", "state", "dump", "forget", "sessions", "put", "get", "remove", "list",
-    "tag", "based_on", "value", "keep", "turns", "ttl", "at", "now", "turn", "owner", "session", "../x", "a\u{0}b", "%", "CON", "'; --",
-];
+use super::Verdict;
 
 /// A folder of this process, in memory where there is one.
 fn folder(name: &str) -> PathBuf {
@@ -32,31 +27,12 @@ fn window(json: &Json) -> Window {
     Window { versions: number("versions"), turns: number("turns"), ttl: json["ttl"].as_i64() }
 }
 
-pub(super) const SESSIONS: Target = Target {
-    name: "sessions",
-    door: "a store of sessions (SQLite): a list of calls",
-    shape: Shape::Json,
-    words: WORDS,
-    longest: 8 << 10,
-    fixed: 300,
-    seeds: || {
-        let write = |tag: &str, based_on: Json| json!({ "tag": tag, "based_on": based_on, "value": { "n": [1, 2.5, "é"] }, "keep": { "versions": 2 } });
-        let calls = json!([
-            { "do": "commit", "at": [5, 1], "writes": [write("a", Json::Null), write("b", Json::Null)], "state": { "x": 1 }, "log": [{ "op": "w" }], "turn": true },
-            { "do": "commit", "at": [6, 2], "writes": [write("a", json!(1))], "state": { "x": 2 }, "state_based_on": 1 },
-            { "do": "view", "at": [7, 3], "tags": ["a", "b"], "most": 9 }, { "do": "prune", "at": [9, 9], "tags": ["a"] }, { "do": "dump" }, { "do": "versions", "tag": "a" }, { "do": "archive" }, { "do": "log" }, { "do": "state" },
-        ]);
-        vec![calls.to_string().into_bytes()]
-    },
-    run: sessions,
-};
-
-fn sessions(input: &[u8]) -> Verdict {
+pub(super) fn sessions(input: &[u8]) -> Verdict {
     static STORE: LazyLock<SqlStore> = LazyLock::new(|| {
         let file = folder("sql").join("store.db");
         block_on(SqlStore::open(&format!("sqlite:{}", file.display()))).unwrap_or_else(|e| panic!("{e:?}"))
     });
-    let Ok(Json::Array(calls)) = serde_json::from_slice::<Json>(input) else { return Verdict::Refused };
+    let Ok(Json::Array(calls)) = serde_json::from_slice::<Json>(input) else { return Ok(false) };
     let home = Home { owner: "o".to_owned(), session: "s".to_owned() };
     let page = Page { after: 0, limit: 50 };
     let mut written = false;
@@ -92,7 +68,7 @@ fn sessions(input: &[u8]) -> Verdict {
                         let all = block_on(STORE.versions(&home, &write.tag, Page { after: version - 1, limit: 1 }));
                         let back = all.ok().and_then(|all| all.into_iter().next());
                         if back.as_ref().is_some_and(|back| back.value != write.value) {
-                            return Verdict::Wrong(format!("{} was written, and {:?} is there", write.value, back));
+                            return Err(format!("{} was written, and {:?} is there", write.value, back));
                         }
                     }
                 }
@@ -111,7 +87,7 @@ fn sessions(input: &[u8]) -> Verdict {
                     let back = block_on(STORE.dump(&to));
                     let _ = block_on(STORE.forget(&to));
                     if matches!(restored, Ok(true)) && back.as_ref().is_ok_and(|back| back.as_ref() != Some(&dump)) {
-                        return Verdict::Wrong(format!("{dump:?} was restored, and {back:?} is there"));
+                        return Err(format!("{dump:?} was restored, and {back:?} is there"));
                     }
                 }
             }
@@ -119,26 +95,12 @@ fn sessions(input: &[u8]) -> Verdict {
         }
     }
     let _ = block_on(STORE.forget(&home));
-    Verdict::of(written)
+    Ok(written)
 }
 
-pub(super) const TEMPLATES: Target = Target {
-    name: "shelf",
-    door: "a folder of templates: a list of calls",
-    shape: Shape::Json,
-    words: WORDS,
-    longest: 4 << 10,
-    fixed: 3_000,
-    seeds: || {
-        let calls = json!([{ "do": "put", "id": "a", "text": "{}" }, { "do": "get", "id": "a" }, { "do": "put", "id": "a", "text": "{ }", "replace": true }, { "do": "list" }, { "do": "remove", "id": "a" }, { "do": "put", "id": "Ä/../CON ", "text": "x" }]);
-        vec![calls.to_string().into_bytes()]
-    },
-    run: shelf,
-};
-
-fn shelf(input: &[u8]) -> Verdict {
+pub(super) fn shelf(input: &[u8]) -> Verdict {
     static FOLDER: LazyLock<PathBuf> = LazyLock::new(|| folder("shelf"));
-    let Ok(Json::Array(calls)) = serde_json::from_slice::<Json>(input) else { return Verdict::Refused };
+    let Ok(Json::Array(calls)) = serde_json::from_slice::<Json>(input) else { return Ok(false) };
     let store = FolderStore::new(FOLDER.join("t"));
     let mut kept = false;
     for call in calls.iter().take(20) {
@@ -149,11 +111,11 @@ fn shelf(input: &[u8]) -> Verdict {
                     kept = true;
                     let back = block_on(store.get(&id));
                     if !back.as_ref().is_ok_and(|back| back.as_ref().is_some_and(|back| back.bytes == content.as_bytes())) {
-                        return Verdict::Wrong(format!("`{id}` was stored, and {back:?} is there"));
+                        return Err(format!("`{id}` was stored, and {back:?} is there"));
                     }
                     let listed = block_on(store.list());
                     if !listed.as_ref().is_ok_and(|listing| listing.ids.contains(&id)) {
-                        return Verdict::Wrong(format!("`{id}` was stored and is not listed: {listed:?}"));
+                        return Err(format!("`{id}` was stored and is not listed: {listed:?}"));
                     }
                 }
             }
@@ -163,5 +125,5 @@ fn shelf(input: &[u8]) -> Verdict {
         }
     }
     let _ = std::fs::remove_dir_all(FOLDER.join("t"));
-    Verdict::of(kept)
+    Ok(kept)
 }

@@ -7,79 +7,10 @@ use tapster::pack::{Overlay, RuleFile, Shelf, Start};
 use tapster::template::{Asked, Budget, Inputs, Limits, QuarterRuler, Sources, render};
 use tapster::{Ruleset, Scene, Value, build, open_template};
 
-use super::{Shape, Target, Verdict};
+use super::Verdict;
 use crate::seeds;
 
-const WORDS: &[&str] = &[
-    "revision",
-    "base",
-    "head",
-    "id",
-    "task",
-    "turn_generation",
-    "writing_assistant",
-    "name",
-    "version",
-    "layout",
-    "slots",
-    "kind",
-    "slot",
-    "message",
-    "forEach",
-    "if",
-    "when",
-    "then",
-    "else",
-    "plan",
-    "priority",
-    "budget",
-    "maxTokens",
-    "minTokens",
-    "reservedTokens",
-    "source",
-    "args",
-    "map",
-    "interleave",
-    "order",
-    "asc",
-    "desc",
-    "limit",
-    "role",
-    "user",
-    "assistant",
-    "system",
-    "content",
-    "anchor",
-    "key",
-    "ref",
-    "type",
-    "eq",
-    "neq",
-    "gt",
-    "exists",
-    "nonEmpty",
-    "value",
-    "$item",
-    "$globals",
-    "$ctx",
-    "{{item.text}}",
-    "{{#if item}}",
-    "{{#endif}}",
-    "turns",
-    "characters",
-    "boundaries",
-    "separator",
-    "fillsTo",
-    "lanes",
-    "groups",
-    "omitIfEmpty",
-    "header",
-    "footer",
-    "empty",
-    "from",
-];
-
-fn templates() -> Vec<Vec<u8>> {
+pub(super) fn files() -> Vec<Vec<u8>> {
     let files = seeds::files("examples", "json", 16 << 10);
     files.into_iter().filter(|bytes| serde_json::from_slice::<Json>(bytes).is_ok_and(|tree| tree.get("layout").is_some())).collect()
 }
@@ -106,59 +37,38 @@ impl Sources for Table {
     }
 }
 
-pub(super) const TEMPLATE: Target = Target {
-    name: "template",
-    door: "a template: reading, schema, compiling, rendering over sources",
-    shape: Shape::Json,
-    words: WORDS,
-    longest: 16 << 10,
-    fixed: 900,
-    seeds: templates,
-    run: |input| {
-        let file = RuleFile { name: "t.json".to_owned(), path_in_pack: "t.json".to_owned(), bytes: input.to_vec() };
-        let Ok(opened) = open_template(&file, &Asked::default()) else { return Verdict::Refused };
-        let context = Value::from(&json!({ "globals": { "name": "Marit" }, "item": "hidden", "b": "{{ctx.b}}{{ctx.b}}" }));
-        let inputs =
-            Inputs { context: &context, sources: &Table, ruler: &QuarterRuler, lanes: &[], requests: &[], limits: Limits::default() };
-        let whole = render(&opened.template, &inputs, &mut Budget::new(None)).is_ok();
-        let small = render(&opened.template, &inputs, &mut Budget::new(Some(60))).is_ok();
-        Verdict::of(whole | small)
-    },
-};
+pub(super) fn template(input: &[u8]) -> Verdict {
+    let file = RuleFile { name: "t.json".to_owned(), path_in_pack: "t.json".to_owned(), bytes: input.to_vec() };
+    let Ok(opened) = open_template(&file, &Asked::default()) else { return Ok(false) };
+    let context = Value::from(&json!({ "globals": { "name": "Marit" }, "item": "hidden", "b": "{{ctx.b}}{{ctx.b}}" }));
+    let inputs = Inputs { context: &context, sources: &Table, ruler: &QuarterRuler, lanes: &[], requests: &[], limits: Limits::default() };
+    let whole = render(&opened.template, &inputs, &mut Budget::new(None)).is_ok();
+    let small = render(&opened.template, &inputs, &mut Budget::new(Some(60))).is_ok();
+    Ok(whole | small)
+}
 
-pub(super) const TASK: Target = Target {
-    name: "task",
-    door: "the build of a template with the data of its task: `template` and `data`",
-    shape: Shape::Json,
-    words: WORDS,
-    longest: 32 << 10,
-    fixed: 10,
-    seeds: || {
-        templates()
-            .iter()
-            .filter_map(|bytes| serde_json::from_slice::<Json>(bytes).ok())
-            .map(|template| json!({ "template": template, "data": *STORY }).to_string().into_bytes())
-            .collect()
-    },
-    run: |input| {
-        let Ok(mut tree) = serde_json::from_slice::<Json>(input) else { return Verdict::Refused };
-        if !tree.is_object() || !tree["template"].is_object() {
-            return Verdict::Refused;
-        }
-        tree["template"]["id"] = "t".into();
-        tree["task"] = tree["template"]["task"].clone();
-        tree["max_tokens"] = 160.into();
-        let bytes = tree["template"].to_string().into_bytes();
-        let file = RuleFile { name: "t.json".to_owned(), path_in_pack: "t.json".to_owned(), bytes };
-        // which costs less than loading a pack with it
-        if open_template(&file, &Asked::default()).is_err() {
-            return Verdict::Refused;
-        }
-        let Ok(rules) = Ruleset::load(&Start::Name("storyforge".into()), &[Overlay::File(file)], &Shelf::default()) else {
-            return Verdict::Refused;
-        };
-        tree["template"] = "t".into();
-        tree["now"] = "2026-01-31T00:13:00Z".into();
-        Verdict::of(build(&rules, &Scene::new(&tree)).is_ok())
-    },
-};
+pub(super) fn tasks() -> Vec<Vec<u8>> {
+    super::bytes(files().iter().filter_map(|bytes| super::json(bytes)).map(|template| json!({ "template": template, "data": *STORY })))
+}
+
+pub(super) fn task(input: &[u8]) -> Verdict {
+    let Some(mut tree) = super::json(input) else { return Ok(false) };
+    if !tree.is_object() || !tree["template"].is_object() {
+        return Ok(false);
+    }
+    tree["template"]["id"] = "t".into();
+    tree["task"] = tree["template"]["task"].clone();
+    tree["max_tokens"] = 160.into();
+    let bytes = tree["template"].to_string().into_bytes();
+    let file = RuleFile { name: "t.json".to_owned(), path_in_pack: "t.json".to_owned(), bytes };
+    // which costs less than loading a pack with it
+    if open_template(&file, &Asked::default()).is_err() {
+        return Ok(false);
+    }
+    let Ok(rules) = Ruleset::load(&Start::Name("storyforge".into()), &[Overlay::File(file)], &Shelf::default()) else {
+        return Ok(false);
+    };
+    tree["template"] = "t".into();
+    tree["now"] = "2026-01-31T00:13:00Z".into();
+    Ok(build(&rules, &Scene::new(&tree)).is_ok())
+}

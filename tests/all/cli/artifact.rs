@@ -3,7 +3,8 @@
 use serde_json::{Value as Json, json};
 use tapster::store::{SqlStore, block_on};
 
-use super::{Folder, Ran, tapster};
+use super::{Ran, tapster};
+use crate::program::Folder;
 
 const RULES: &str = r#"
 kind = "overlay"

@@ -4,8 +4,9 @@ mod tools;
 
 use serde_json::{Value as Json, json};
 
-use super::{Folder, Ran, tapster};
+use super::{Ran, tapster};
 use crate::peers::{CHUNKED, EVENTS, JSON, Peer, Step, chunked, head, whole};
+use crate::program::Folder;
 
 const OK: &str = "200 OK";
 
@@ -145,7 +146,7 @@ fn a_usual_key_goes_to_no_address_that_a_scene_or_a_pack_names() {
     const KEY: &str = "sk-a-key-for-tests-only";
     let desk = Desk::new("foreign", vec![replied("Hello."), replied("Hello.")]);
     let url = desk.peer.url();
-    desk.folder.write("scene.toml", &format!("[scene.provider]\nurl = \"{url}\"\n"));
+    desk.folder.write("scene.toml", format!("[scene.provider]\nurl = \"{url}\"\n"));
     let scene = desk.path("scene.toml");
     let ran = desk.keyed(&[&scene], &[("OPENAI_API_KEY", KEY)], 1);
     assert!(ran.err.contains("https://api.openai.com") && ran.err.contains("--url"), "place and remedy are named: {}", ran.err);
@@ -203,7 +204,7 @@ fn a_new_log_begins_with_the_chat_of_the_scene() {
     let desk = Desk::new("begins", vec![streamed(&["New."])]);
     desk.folder.write(
         "scene.json",
-        &json!({ "scene": { "history": [{ "role": "user", "text": "Old question." }, { "role": "assistant", "text": "Old answer." }] } })
+        json!({ "scene": { "history": [{ "role": "user", "text": "Old question." }, { "role": "assistant", "text": "Old answer." }] } })
             .to_string(),
     );
     std::fs::write(desk.path("chat.jsonl"), "").unwrap();
@@ -252,7 +253,7 @@ fn a_log_belongs_to_one_chat_at_a_time() {
 fn all_greetings_of_the_card_can_be_swiped_to() {
     let desk = Desk::new("greetings", vec![streamed(&["Yes."])]);
     let card = json!({ "scene": { "names": { "char": "Ann" }, "card": { "greetings": ["Hello, {{user}}.", "{{char}} waits.", "Go!"] } } });
-    desk.folder.write("scene.json", &card.to_string());
+    desk.folder.write("scene.json", card.to_string());
     let ran = desk.run(&[&desk.path("scene.json")], "/swipe 2\nAre you Ann?\n", 0);
     assert_eq!(ran.out, "Hello, User.\nAnn waits.\nYes.\n");
     assert!(ran.err.contains("3 greetings"), "{}", ran.err);

@@ -2,7 +2,8 @@
 
 use std::fmt::Write;
 
-use super::{Folder, tapster};
+use super::tapster;
+use crate::program::Folder;
 
 fn run(args: &[&str]) -> (u8, String, String) {
     let args: Vec<String> = args.iter().map(|arg| (*arg).to_owned()).collect();
@@ -21,7 +22,7 @@ fn unknown_keys_in_one_long_line_are_counted() {
         let _ = write!(out, ",\"k{n}\":1");
         out
     });
-    folder.write("scene.json", &format!("{{\"pack\":\"base\",\"message\":\"x\"{keys}}}"));
+    folder.write("scene.json", format!("{{\"pack\":\"base\",\"message\":\"x\"{keys}}}"));
     let (exit, _, err) = run(&["build", &path(&folder, "scene.json")]);
     assert_eq!(exit, 1);
     assert!(err.contains("39700 more errors are not shown"), "{err}");
@@ -33,7 +34,7 @@ fn of_very_many_packs_in_one_extends_the_first_are_looked_for() {
     let folder = Folder::new("extends");
     let names: Vec<String> = (0..16_000).map(|n| format!("\"../n{n}\"")).collect();
     let manifest = "kind = \"pack\"\nversion = 1\nname = \"p\"\nrelease = \"1.0.0\"\n";
-    folder.write("pack.toml", &format!("{manifest}extends = [{}]\n", names.join(", ")));
+    folder.write("pack.toml", format!("{manifest}extends = [{}]\n", names.join(", ")));
     for verb in ["check", "audit"] {
         let (exit, _, err) = run(&[verb, &folder.0.display().to_string()]);
         assert_ne!(exit, 0);
@@ -65,7 +66,7 @@ fn blocks_of_leaves_are_read_once_each() {
         "kind": "template", "version": 1, "id": "t", "task": "chapter_summarization", "name": "n", "revision": "head",
         "layout": [{ "kind": "slot", "name": "a" }], "slots": { "a": { "priority": 0, "plan": plan } },
     });
-    folder.write("templates/t.json", &template.to_string());
+    folder.write("templates/t.json", template.to_string());
     folder.write("pack.toml", "kind = \"pack\"\nversion = 1\nname = \"t\"\nrelease = \"0.1.0\"\nextends = [\"storyforge\"]\n");
     let (exit, _, err) = run(&["check", &folder.0.display().to_string()]);
     assert!(exit < 2, "{err}");
@@ -78,7 +79,7 @@ fn fields_that_a_conversion_loses_are_tried_out_together() {
     for n in 0..1_500 {
         card[format!("unknown{n}")] = format!("value {n}").into();
     }
-    folder.write("card.json", &serde_json::json!({ "spec": "chara_card_v2", "spec_version": "2.0", "data": card }).to_string());
+    folder.write("card.json", serde_json::json!({ "spec": "chara_card_v2", "spec_version": "2.0", "data": card }).to_string());
     let (exit, out, err) = run(&["convert", &path(&folder, "card.json"), "--to", "risuai", "--report"]);
     assert_eq!(exit, 0, "{err}");
     assert!(!out.contains("were not tried out") && !err.contains("were not tried out"), "{out}{err}");

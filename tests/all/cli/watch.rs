@@ -5,7 +5,7 @@ use std::io::Read;
 
 use tapster::cli::{Io, run};
 
-use super::Folder;
+use crate::program::Folder;
 
 /// Standard input whose lines arrive one at a time; in front of each, something happens.
 struct Edits<'e> {
@@ -57,7 +57,7 @@ fn scene(folder: &Folder) -> String {
 fn a_saved_edit_shows_what_it_changes_in_the_prompt() {
     let folder = Folder::new("watch-edit");
     let scene = scene(&folder);
-    let edit = || folder.write("tweak.toml", &OVERLAY.replace("short", "long"));
+    let edit = || folder.write("tweak.toml", OVERLAY.replace("short", "long"));
     let (exit, out, err) = watched(&["watch", &scene, "--on", "lines"], vec![Box::new(edit), Box::new(|| {})]);
     assert_eq!((exit, err.as_str()), (0, ""));
     in_order(
@@ -81,7 +81,7 @@ fn a_broken_edit_keeps_the_last_good_prompt() {
         &["watch", &scene, "--on", "lines"],
         vec![
             Box::new(|| folder.write("tweak.toml", "kind = \"overlay\"\nversion = 1\n[[slot]\n")),
-            Box::new(|| folder.write("tweak.toml", &OVERLAY.replace("short", "long"))),
+            Box::new(|| folder.write("tweak.toml", OVERLAY.replace("short", "long"))),
         ],
     );
     assert_eq!(exit, 0);
@@ -120,7 +120,7 @@ fn each_step_is_a_line_of_json() {
     let scene = scene(&folder);
     let (_, out, _) = watched(
         &["watch", &scene, "--on", "lines", "--format", "json"],
-        vec![Box::new(|| folder.write("tweak.toml", "kind")), Box::new(|| folder.write("tweak.toml", &OVERLAY.replace("short", "long")))],
+        vec![Box::new(|| folder.write("tweak.toml", "kind")), Box::new(|| folder.write("tweak.toml", OVERLAY.replace("short", "long")))],
     );
     let events: Vec<serde_json::Value> = out.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     assert_eq!(events.len(), 3);
@@ -149,15 +149,15 @@ fn cases_run_again_after_each_edit() {
             "kind = \"case\"\nversion = 2\npack = \"base\"\n[[case]]\nname = \"one\"\nrun = \"clean\"\nlists = {{ blocks = [{{ text = \"x\" }}] }}\nexpect = {{ lists = {{ blocks = [{wanted}] }} }}\n[[program]]\nname = \"clean\"\nover = \"blocks\"\n[[pass]]\nname = \"clean/all\"\ndo = \"drop\"\n"
         )
     };
-    folder.write("one.toml", &case(""));
+    folder.write("one.toml", case(""));
     let path = folder.0.join("one.toml").display().to_string();
     let (exit, out, err) = watched(
         &["test", &path, "--watch=lines"],
         vec![
-            Box::new(|| folder.write("one.toml", &case("{ text = \"x\" }"))),
+            Box::new(|| folder.write("one.toml", case("{ text = \"x\" }"))),
             Box::new(|| folder.write("one.toml", "kind = \"case\"\n[[case]\n")),
             Box::new(|| std::fs::remove_file(folder.0.join("one.toml")).unwrap()),
-            Box::new(|| folder.write("one.toml", &case(""))),
+            Box::new(|| folder.write("one.toml", case(""))),
         ],
     );
     in_order(&out, &["1 passed, 0 failed", "FAILED", "0 passed, 1 failed", "FAILED", "1 passed, 0 failed"]);

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeSet;
 
-use tapster::cli::{Io, run as run_command};
 use tapster::{Ruleset, Scene, run};
 
 use super::pages::read;
@@ -21,10 +20,7 @@ pub(super) fn words(cell: &str) -> impl Iterator<Item = &str> {
 
 /// What a command writes to standard error.
 fn complaints(args: &[&str]) -> String {
-    let (mut out, mut err) = (Vec::new(), Vec::new());
-    let mut io = Io { input: &mut std::io::empty(), out: &mut out, err: &mut err, terminal: false, env: &|_| None };
-    run_command(std::iter::once("tapster").chain(args.iter().copied()).map(Into::into), &mut io);
-    String::from_utf8(err).unwrap()
+    crate::program::tapster(args).2
 }
 
 /// A scene file with an unknown key is refused, and the complaint lists the keys that there are.

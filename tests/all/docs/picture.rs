@@ -6,7 +6,6 @@
 use std::fmt::Write as _;
 
 use serde_json::Value;
-use tapster::cli::{Exit, Io, run};
 
 use super::pages::{root, updating};
 
@@ -29,12 +28,10 @@ const DARK: Colors =
     Colors { ink: "#f0f6fc", quiet: "#9198a1", page: "#0d1117", groups: ["#ab7df8", "#4493f8", "#3fb950", "#d29922", "#9198a1"] };
 
 fn explained(flags: &[&str]) -> Value {
-    let (mut out, mut err) = (Vec::new(), Vec::new());
-    let mut io = Io { input: &mut std::io::empty(), out: &mut out, err: &mut err, terminal: false, env: &|_| None };
     let example = root().join("examples/hello").display().to_string();
-    let args = ["tapster", "explain", &example, "--format", "json"].into_iter().chain(flags.iter().copied());
-    assert_eq!(run(args.map(Into::into), &mut io), Exit::Done, "{}", String::from_utf8_lossy(&err));
-    serde_json::from_slice(&out).unwrap()
+    let (exit, out, err) = crate::program::tapster(&[&["explain", &example, "--format", "json"], flags].concat());
+    assert_eq!(exit, 0, "{err}");
+    serde_json::from_str(&out).unwrap()
 }
 
 /// The group of a slot, as a number of `Colors::groups`.

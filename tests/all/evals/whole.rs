@@ -3,13 +3,11 @@
 #![expect(clippy::string_slice, clippy::unwrap_used, reason = "a test that panics has failed")]
 
 use std::collections::{BTreeMap, VecDeque};
-use std::ffi::OsString;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use serde_json::{Value as Json, json};
-use tapster::cli::{Io, run};
 use tapster::run::eval::{Candidate, EvalFile, Evaluation, Mode, Outcome, Preset, Report, Subject, Wanted, cells, evaluate};
 use tapster::run::tools::ToolRegistry;
 use tapster::run::{Transport, TransportError};
@@ -168,10 +166,7 @@ fn several_are_asked_at_a_time() {
 
 /// Exit code, standard output, standard error.
 fn tapster(args: &[&str]) -> (u8, String, String) {
-    let (mut input, mut out, mut err) = (&b""[..], Vec::new(), Vec::new());
-    let mut io = Io { input: &mut input, out: &mut out, err: &mut err, terminal: false, env: &|_| None };
-    let exit = run(["tapster", "eval"].iter().chain(args).map(OsString::from), &mut io).code();
-    (exit, String::from_utf8_lossy(&out).into_owned(), String::from_utf8_lossy(&err).into_owned())
+    crate::program::tapster(&[&["eval"], args].concat())
 }
 
 fn folder(name: &str) -> PathBuf {

@@ -39,63 +39,41 @@ pub(super) fn everywhere(messages: &[Value]) -> Vec<Emitted> {
     all
 }
 
-fn warned(emitted: &[Emitted], code: &str) -> bool {
-    emitted.iter().all(|e| e.warnings.iter().any(|w| w.code == code && w.pass.starts_with("lint") && w.help.is_some()))
-}
-
+/// Messages with what is warned of in every dialect; without a code, whatever comes of them.
 #[test]
-fn unknown_roles() {
-    let odd = ["oracle", "", "USER", "tool\u{0}"].map(|role| json!({ "role": role, "text": "x" }));
-    assert!(warned(&everywhere(&odd), "lint.role"));
-    everywhere(&[json!({ "role": 7, "text": { "a": [1] } }), json!({ "text": null }), json!({})]);
-}
-
-#[test]
-fn calls_and_results_that_do_not_meet() {
-    let asked = json!({ "role": "user", "text": "?" });
-    let calls = json!({ "role": "assistant", "tool_calls": call("1", "{}") });
+fn what_no_provider_takes_is_warned_of() {
+    let ask = json!({ "role": "user", "text": "?" });
+    let calls = |calls: Value| json!({ "role": "assistant", "tool_calls": calls });
     let result = json!({ "role": "tool", "text": "x", "tool_call_id": "2" });
-    assert!(warned(&everywhere(&[asked.clone(), calls.clone()]), "lint.unanswered"));
-    assert!(warned(&everywhere(&[asked.clone(), result.clone()]), "lint.uncalled"));
-    assert!(warned(&everywhere(&[result, calls, asked]), "lint.unanswered"));
-    everywhere(&[
-        json!({ "role": "tool" }),
-        json!({ "role": "assistant", "tool_calls": [] }),
-        json!({ "role": "assistant", "tool_calls": "no list" }),
-    ]);
-    everywhere(&[json!({ "role": "assistant", "tool_calls": [null, 1, "x", {}, { "function": null }, { "function": "look" }] })]);
-}
-
-#[test]
-fn arguments_that_are_no_json() {
-    for arguments in ["", "{", "nonsense", "[1, 2", "\u{0}"] {
-        let messages = [
-            json!({ "role": "user", "text": "?" }),
-            json!({ "role": "assistant", "meta": { "tool_calls": call("1", arguments) } }),
-            json!({ "role": "tool", "text": "x", "meta": { "tool_call_id": "1" } }),
-        ];
-        assert!(warned(&everywhere(&messages), "lint.arguments"), "{arguments}");
-    }
     let deep = format!("{}{}", "[".repeat(5_000), "]".repeat(5_000));
-    everywhere(&[json!({ "role": "assistant", "tool_calls": call("1", &deep) })]);
-}
-
-#[test]
-fn nothing_and_only_system() {
-    assert!(warned(&everywhere(&[]), "lint.nothing"));
-    let system = ["a", "", "b"].map(|text| json!({ "role": "system", "text": text }));
-    assert!(warned(&everywhere(&system), "lint.nothing"));
-}
-
-#[test]
-fn images_without_data() {
-    for image in [json!({}), json!({ "url": "" }), json!({ "url": "data:image/png;base64," }), Value::Null] {
-        let part = json!({ "type": "image_url", "image_url": image });
-        let messages = [json!({ "role": "user", "text": "", "parts": [{ "type": "text", "text": "see" }, part] })];
-        assert!(warned(&everywhere(&messages), "lint.media_data"), "{messages:?}");
+    let mut rows = vec![
+        ("lint.role", ["oracle", "", "USER", "tool\u{0}"].map(|role| json!({ "role": role, "text": "x" })).to_vec()),
+        ("", vec![json!({ "role": 7, "text": { "a": [1] } }), json!({ "text": null }), json!({})]),
+        ("lint.unanswered", vec![ask.clone(), calls(call("1", "{}"))]),
+        ("lint.uncalled", vec![ask.clone(), result.clone()]),
+        ("lint.unanswered", vec![result, calls(call("1", "{}")), ask.clone()]),
+        ("", vec![json!({ "role": "tool" }), calls(json!([])), calls(json!("no list"))]),
+        ("", vec![calls(json!([null, 1, "x", {}, { "function": null }, { "function": "look" }]))]),
+        ("", vec![calls(call("1", &deep))]),
+        ("lint.nothing", vec![]),
+        ("lint.nothing", ["a", "", "b"].map(|text| json!({ "role": "system", "text": text })).to_vec()),
+        ("", vec![json!({ "role": "user", "parts": [{ "type": "image_url" }, { "type": 7 }, {}, null, "x", [[]]] })]),
+        ("", vec![json!({ "role": "user", "parts": "no list" })]),
+    ];
+    for arguments in ["", "{", "nonsense", "[1, 2", "\u{0}"] {
+        let called = json!({ "role": "assistant", "meta": { "tool_calls": call("1", arguments) } });
+        let found = json!({ "role": "tool", "text": "x", "meta": { "tool_call_id": "1" } });
+        rows.push(("lint.arguments", vec![ask.clone(), called, found]));
     }
-    everywhere(&[json!({ "role": "user", "parts": [{ "type": "image_url" }, { "type": 7 }, {}, null, "x", [[]]] })]);
-    everywhere(&[json!({ "role": "user", "parts": "no list" })]);
+    for image in [json!({}), json!({ "url": "" }), json!({ "url": "data:image/png;base64," }), Value::Null] {
+        let parts = json!([{ "type": "text", "text": "see" }, { "type": "image_url", "image_url": image }]);
+        rows.push(("lint.media_data", vec![json!({ "role": "user", "text": "", "parts": parts })]));
+    }
+    for (code, messages) in rows {
+        let warned = |e: &Emitted| e.warnings.iter().any(|w| w.code == code && w.pass.starts_with("lint") && w.help.is_some());
+        let emitted = everywhere(&messages);
+        assert!(code.is_empty() || emitted.iter().all(warned), "{code}: {}", Value::from(messages));
+    }
 }
 
 #[test]

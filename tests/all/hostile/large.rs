@@ -1,15 +1,42 @@
 //! Rule files, locks and indexes that take much more memory than their bytes, or whose checks grow with the square of
 //! their size: they are refused before they are read, or read in one go.
 
-use tapster::diag::{SourceId, memory};
+use std::cell::Cell;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use tapster::Ruleset;
+use tapster::diag::{Report, SourceId, memory};
 use tapster::format::{Refusal, format};
 use tapster::pack::files::MAX_MEMORY;
 use tapster::pack::library::{shipped, shipped_names};
+use tapster::pack::{Library, PackFiles, RuleFile, Shelf, Start};
 use tapster::share::{Index, Lock, index, pack};
 
 use crate::own;
+use crate::program::{Folder, tapster, tapster_with};
 
 const HEAD: &str = "kind = \"lore\"\nversion = 1\n";
+
+fn pipeline(rows: &str) -> String {
+    format!("kind = \"pipeline\"\nversion = 1\n{rows}")
+}
+
+/// A value that is a list of so many words.
+fn value(count: usize, word: &dyn Fn(usize) -> String) -> String {
+    let words: Vec<String> = (0..count).map(|n| format!("\"{}\"", word(n))).collect();
+    pipeline(&format!("[[value]]\nname = \"v\"\nis = [{}]\n", words.join(", ")))
+}
+
+/// A name of thirty letters that differs in its last ones.
+fn name(n: usize) -> String {
+    let letter = |n: usize| char::from(b'a' + u8::try_from(n % 26).unwrap_or(0));
+    format!("abcdefghijklmnopqrstuvwxyz{}{}{}", letter(n), letter(n / 26), letter(n / 676))
+}
+
+/// So many rows, each with its number for `#`.
+fn rows(count: usize, row: &str) -> String {
+    (0..count).map(|n| row.replace('#', &n.to_string())).collect()
+}
 
 /// Texts of less than 4 MiB, each of another sort of mark.
 fn costly() -> Vec<(&'static str, String)> {
@@ -55,14 +82,56 @@ fn a_rule_file_of_too_many_values_is_refused_before_it_is_read() {
     assert!(refused(&[("a.json", &schema)]).contains("MiB of memory"), "a schema is read too");
 }
 
+/// Files, what is told of them, and how often the same is told at most.
+type Case<'a> = (Vec<(&'a str, String)>, &'a [&'a str], &'a [(&'a str, usize)]);
+
+/// Packs with thousands of mistakes.
 #[test]
-fn rule_files_are_counted_together() {
-    let values = format!("{HEAD}[x]\na = [{}0]\n", "0,".repeat(400_000));
-    let names: Vec<String> = (0..6).map(|n| format!("a{n}.toml")).collect();
-    let files: Vec<(&str, &str)> = names.iter().map(|name| (name.as_str(), values.as_str())).collect();
-    let told = refused(&files);
-    assert_eq!(told.matches("the values of all rule files take more than 256 MiB of memory together").count(), 1, "{told}");
-    assert!(told.contains("a2.toml") && told.contains("this file and those after it are not read"), "{told}");
+fn thousands_of_mistakes_are_told_within_bounds() {
+    const VIOLATIONS: &str = "more than 100 violations in this file; the rest is not shown";
+    const SHOWN: &str = "more errors are not shown";
+    let lore = |rows: &str| ("a.toml", format!("{HEAD}{rows}"));
+    let rules = |text: String| ("pipeline.toml", text);
+    let keys = rows(40_000, "k# = 1\n");
+    let json = format!("{{\"kind\":\"lore\",\"version\":1{}}}", rows(40_000, ",\"k#\":1"));
+    let of_row = format!("kind = \"slots\"\nversion = 1\n[[slot]]\nname = \"x\"\nsource = \"$card.name\"\n{keys}");
+    let paths: String = (0..3_000).map(|n| format!("[[path]]\nname = \"{}\"\ntype = \"text\"\n", name(n))).collect();
+    let scene = |text: &str| ("scene.toml", format!("kind = \"scene\"\nversion = 1\n{text}"));
+    let broken = ("a.toml", format!("x1.y1 = = \"{}\"", "word ".repeat(200_000)));
+    let templates = format!("kind = \"overlay\"\nversion = 1\n{}", rows(8_000, "[[template]]\nname = \"t#\"\n"));
+    let dialect = pipeline(&rows(15_000, "[[value]]\nname = \"v#\"\nis = \"$dialct\"\n"));
+    let syntax = rows(20_000, "[[value]]\nname = \"v#\"\nis = #\n") + "x = = 1\ny = = 2\n";
+    let many = format!("[x]\na = [{}0]\n", "0,".repeat(400_000));
+    let together = ["a0.toml", "a1.toml", "a2.toml", "a3.toml", "a4.toml", "a5.toml"].map(|name| (name, format!("{HEAD}{many}")));
+    let cases: Vec<Case> = vec![
+        (vec![lore(&keys)], &[VIOLATIONS], &[("error[schema.unknown_key]", 201)]),
+        (vec![("a.json", json)], &[VIOLATIONS], &[("error[schema.unknown_key]", 201)]),
+        (vec![("a.toml", of_row)], &[VIOLATIONS], &[("error[schema.unknown_key]", 201)]),
+        (vec![scene(&paths), rules(value(1_500, &|n| format!("$x{}", name(n))))], &["did you mean"], &[("there is no scene path", 300)]),
+        (vec![rules(value(5_000, &|n| format!("$x{n}.y")))], &[SHOWN], &[("there is no scene path", 300)]),
+        // what a file that cannot be read may define is no mistake elsewhere
+        (vec![broken, rules(value(1_900, &|n| format!("$x{n}.y{n}")))], &["`x2.y2`"], &[("`x1.y1`", 0)]),
+        (vec![("o.toml", templates)], &["`task`", SHOWN], &[("error[", 301)]),
+        // suggestions that are not paid any more are not looked for either
+        (vec![rules(dialect)], &["did you mean `dialect`"], &[("`dialct`", 300)]),
+        (vec![lore(&syntax)], &["of so large a file, only the first mistake is shown"], &[("error[syntax.toml]", 1)]),
+        (
+            together.to_vec(),
+            &["a2.toml", "this file and those after it are not read"],
+            &[("the values of all rule files take more than 256 MiB of memory together", 1)],
+        ),
+    ];
+    for (files, told, most) in cases {
+        let files: Vec<(&str, &str)> = files.iter().map(|(name, text)| (*name, text.as_str())).collect();
+        let said = refused(&files);
+        let begin = || said.chars().take(2_000).collect::<String>();
+        assert!(told.iter().all(|words| said.contains(words)), "{told:?}: {}", begin());
+        for (words, most) in most {
+            assert!(said.matches(words).count() <= *most, "{words}: {}", begin());
+        }
+    }
+    let told = refused(&[("a.toml", &format!("{HEAD}x = = 1\ny = = 2\n"))]);
+    assert!(told.matches("error[syntax.toml]").count() > 1, "{told}");
 }
 
 #[test]
@@ -80,30 +149,6 @@ fn packs_that_people_write_are_far_below() {
     let rows = memory::of(rows.as_bytes());
     assert!(rows < MAX_MEMORY * 4 / 5, "{rows}");
     assert!(rows > 20_000 * 2_000, "{rows}");
-}
-
-#[test]
-fn of_a_large_file_the_first_mistake_of_its_syntax_is_told() {
-    let rows: String = (0..20_000).map(|n| format!("[[value]]\nname = \"v{n}\"\nis = {n}\n")).collect();
-    let told = refused(&[("a.toml", &format!("{HEAD}{rows}x = = 1\ny = = 2\n"))]);
-    assert_eq!(told.matches("error[syntax.toml]").count(), 1, "{told}");
-    assert!(told.contains("of so large a file, only the first mistake is shown"), "{told}");
-    let told = refused(&[("a.toml", &format!("{HEAD}x = = 1\ny = = 2\n"))]);
-    assert!(told.matches("error[syntax.toml]").count() > 1, "{told}");
-}
-
-#[test]
-fn thousands_of_unknown_keys_are_looked_up_once() {
-    let keys: String = (0..40_000).map(|n| format!("k{n} = 1\n")).collect();
-    let json: String = (0..40_000).map(|n| format!(",\"k{n}\":1")).collect();
-    let json = format!("{{\"kind\":\"lore\",\"version\":1{json}}}");
-    let of_row = format!("kind = \"slots\"\nversion = 1\n[[slot]]\nname = \"x\"\nsource = \"$card.name\"\n{keys}");
-    for (file, text) in [("a.toml", format!("{HEAD}{keys}")), ("a.json", json), ("a.toml", of_row)] {
-        let error = own::pack("", &[(file, &text)]).err().unwrap();
-        let unknown = error.report.items().iter().filter(|d| d.code.as_str() == "schema.unknown_key").count();
-        assert!((100..=201).contains(&unknown), "{unknown} unknown keys");
-        assert!(error.to_string().contains("more than 100 violations in this file; the rest is not shown"), "{error}");
-    }
 }
 
 #[test]
@@ -183,35 +228,19 @@ fn names_that_fold_to_one_file_on_some_systems_are_refused() {
     assert!(pack(apart.to_vec()).is_ok());
 }
 
-/// Suggestions that are not paid any more are not looked for either.
-#[test]
-fn unknown_names_beyond_the_bound_of_suggestions_are_told_without_one() {
-    let rows: String = (0..15_000).map(|n| format!("[[value]]\nname = \"v{n}\"\nis = \"$dialct\"\n")).collect();
-    let error = own::pack("", &[("pipeline.toml", &format!("kind = \"pipeline\"\nversion = 1\n{rows}"))]).err().unwrap();
-    let told: Vec<_> = error.report.items().iter().filter(|d| d.message.contains("`dialct`")).collect();
-    assert!(told.len() <= 300, "{}", told.len());
-    assert!(told.iter().any(|d| d.help.as_deref().is_some_and(|help| help.contains("did you mean `dialect`"))));
-}
-
 #[test]
 fn long_packs_are_compared_row_by_row() {
-    let folder = std::env::temp_dir().join(format!("tapster-large-{}", std::process::id()));
+    let folder = Folder::new("large");
     let manifest = "kind = \"pack\"\nversion = 1\nname = \"p\"\nrelease = \"1.0.0\"\nextends = [\"base\"]\n";
     let list = |by: usize| (0..100_000).map(|n| format!("{},", n * 7919 % (99_991 - by))).collect::<String>();
     for (side, by) in [("a", 1), ("b", 7919)] {
         let rows: String = (0..18_000).map(|n| format!("[[value]]\nname = \"v{}\"\nis = {n}\n", n * by % 18_000)).collect();
         let long = format!("[[value]]\nname = \"long\"\nis = [{}]\n", list(by % 2 + by % 3));
-        std::fs::create_dir_all(folder.join(side)).unwrap();
-        std::fs::write(folder.join(side).join("pack.toml"), manifest).unwrap();
-        std::fs::write(folder.join(side).join("v.toml"), format!("kind = \"pipeline\"\nversion = 1\n{rows}{long}")).unwrap();
+        folder.write(&format!("{side}/pack.toml"), manifest);
+        folder.write(&format!("{side}/v.toml"), format!("kind = \"pipeline\"\nversion = 1\n{rows}{long}"));
     }
-    let args = ["tapster", "diff", "a", "b"].map(|arg| if arg.len() == 1 { folder.join(arg).into_os_string() } else { arg.into() });
-    let (mut input, mut out, mut err): (&[u8], Vec<u8>, Vec<u8>) = (&[], Vec::new(), Vec::new());
-    let mut io = tapster::cli::Io { input: &mut input, out: &mut out, err: &mut err, terminal: false, env: &|_| None };
-    let _ = tapster::cli::run(args, &mut io);
-    let told = String::from_utf8_lossy(&out);
-    let _ = std::fs::remove_dir_all(&folder);
-    assert!(told.contains("17999 changed, 1 moved"), "{}{}", told.chars().take(2_000).collect::<String>(), String::from_utf8_lossy(&err));
+    let (_, told, err) = tapster(&["diff", &folder.at("a"), &folder.at("b")]);
+    assert!(told.contains("17999 changed, 1 moved"), "{}{err}", told.chars().take(2_000).collect::<String>());
 }
 
 #[test]
@@ -225,10 +254,93 @@ fn files_that_flags_name_are_refused_before_they_are_read() {
         &["artifact", "import", "-", "--store", "never-made.db"],
     ];
     for args in readers {
-        let (mut input, mut err) = (zeros.as_bytes(), Vec::new());
-        let mut io = tapster::cli::Io { input: &mut input, out: &mut Vec::new(), err: &mut err, terminal: false, env: &|_| None };
-        let exit = tapster::cli::run(["tapster"].iter().chain(*args).map(std::ffi::OsString::from), &mut io).code();
-        let told = String::from_utf8_lossy(&err);
+        let (exit, _, told) = tapster_with(args, zeros.as_bytes(), &|_| None);
         assert!(exit == 2 && told.contains("the values of `standard input` take more than 128 MiB of memory"), "{args:?}: {told}");
     }
+}
+
+#[test]
+fn a_text_of_very_many_references_is_walked_once() {
+    let rules = pipeline(&format!("[[value]]\nname = \"v\"\nis = \"{}\"\n", "é\\n{{$dialect}}".repeat(60_000)));
+    assert!(own::pack("", &[("pipeline.toml", &rules)]).is_ok());
+    // the place of a reference far behind is exact nevertheless
+    let rules = pipeline(&format!("[[value]]\nname = \"v\"\nis = \"{}{{{{$nowhere}}}}\"\n", "é\\n{{$dialect}}".repeat(100)));
+    let error = own::pack("", &[("pipeline.toml", &rules)]).err().unwrap();
+    let [mistake] = error.report.items() else { panic!("{error}") };
+    assert_eq!(error.sources.snippet(mistake.span.unwrap()), "$nowhere");
+}
+
+/// The shipped packs, counting how often each is asked for.
+struct Counted(AtomicUsize);
+
+impl Library for Counted {
+    fn find(&self, name: &str, report: &mut Report) -> Option<PackFiles> {
+        self.0.fetch_add(1, Ordering::Relaxed);
+        Shelf::default().find(name, report)
+    }
+
+    fn names(&self) -> Vec<String> {
+        Vec::new()
+    }
+}
+
+#[test]
+fn an_overlay_over_many_programs_loads_the_pack_below_once() {
+    let base = Ruleset::open("base", &[]).unwrap();
+    let made = Cell::new(0);
+    let programs = base.programs().list.iter().map(|program| {
+        made.set(made.get() + 1);
+        format!("[[pass]]\nname = \"{}/own\"\ndo = \"set\"\nset = {{ enabled = true }}\n", program.name)
+    });
+    let rules = programs.collect::<String>();
+    assert!(made.get() > 50, "{} programs", made.get());
+    let file = RuleFile {
+        name: "own.toml".into(),
+        path_in_pack: "own.toml".into(),
+        bytes: format!("kind = \"overlay\"\nversion = 1\nname = \"own\"\n{rules}").into_bytes(),
+    };
+    let counted = Counted(AtomicUsize::new(0));
+    let _ = Ruleset::load(&Start::Name("sillytavern".into()), &[tapster::pack::Overlay::File(file)], &counted);
+    assert!(counted.0.load(Ordering::Relaxed) < 10, "{} packs were read", counted.0.load(Ordering::Relaxed));
+}
+
+/// Packs of so many levels, two on each: both extend both packs of the level below.
+struct Diamonds(usize);
+
+impl Library for Diamonds {
+    fn find(&self, name: &str, _: &mut Report) -> Option<PackFiles> {
+        let level: usize = name.get(1..)?.parse().ok().filter(|level| *level < self.0)?;
+        let below = if level + 1 < self.0 { format!("\"a{0}\", \"b{0}\"", level + 1) } else { String::new() };
+        let manifest = format!("kind = \"pack\"\nversion = 1\nname = \"{name}\"\nrelease = \"1.0.0\"\nextends = [{below}]\n");
+        Some(PackFiles::of(name, [("pack.toml".to_owned(), manifest.into_bytes())]))
+    }
+
+    fn names(&self) -> Vec<String> {
+        (0..self.0).flat_map(|level| [format!("a{level}"), format!("b{level}")]).collect()
+    }
+}
+
+/// 2²⁴ ways lead down, and each pack is read once.
+#[test]
+fn packs_that_extend_the_same_packs_are_read_once() {
+    let opened = Ruleset::load(&Start::Name("a0".into()), &[], &Diamonds(25)).map(|rules| rules.pack().layers.len());
+    assert_eq!(opened.map_err(|e| e.to_string()), Ok(49));
+    let told = Ruleset::load(&Start::Name("a0".into()), &[], &Diamonds(60)).err().map(|e| e.to_string()).unwrap_or_default();
+    assert!(told.contains("more than 64 packs stand on each other"), "{told}");
+}
+
+#[test]
+fn words_that_many_rows_take_from_one_table_are_bounded() {
+    let big = rows(6_000, "[[big]]\nname = \"r#\"\n");
+    let scene = |fields: usize, more: &str| {
+        let fields = rows(fields, &format!("[[field]]\nname = \"big/f#\"\n{more} = "));
+        format!("kind = \"scene\"\nversion = 1\n[[table]]\nname = \"big\"\n{big}{fields}")
+    };
+    let values = |fields: usize| scene(fields, "values").replace("values = ", "values = \"$table.big\"\n");
+    assert!(own::pack("", &[("scene.toml", &values(80))]).is_ok());
+    // 54 million words took 20 seconds and 3 GB
+    let many = refused(&[("scene.toml", &values(9_000))]);
+    assert!(many.contains("come to more than 500000 words"), "{many}");
+    let required = refused(&[("scene.toml", &scene(101, "required").replace("required = ", "required = true\n"))]);
+    assert!(required.contains("need more than 100 fields"), "{required}");
 }

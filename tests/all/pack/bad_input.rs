@@ -1,11 +1,13 @@
 //! What a pack author is told about bad files.
 
+use std::fs;
+
 use super::*;
 use tapster::pack::load_cases;
 
 #[test]
 fn a_syntax_error_is_placed_and_the_other_files_are_still_checked() {
-    let dir = Folder::new();
+    let dir = Folder::new("pack");
     dir.pack("p", "", "[[slot]\nname = \"a\"\n").file("p/task.toml", "kind = \"task\"\nversion = 1\n[[task]]\nname = \"t\"\ndepht = 3\n");
     let loaded = dir.load("p");
     let syntax = loaded.report.items().iter().find(|d| d.code == Code::SyntaxToml).expect("a syntax error");
@@ -19,7 +21,7 @@ fn a_syntax_error_is_placed_and_the_other_files_are_still_checked() {
 
 #[test]
 fn a_file_that_cannot_be_read_makes_no_echo_of_the_names_in_it() {
-    let dir = Folder::new();
+    let dir = Folder::new("pack");
     let rules = "[[slot]]\nname = \"a\"\nremove = true\n[[slot]]\nname = \"b\"\nremove = true\n";
     dir.pack("low", "", "[[slot]\nname = \"a\"\n").pack("p", BASE, rules);
     let loaded = dir.load("p");
@@ -34,7 +36,7 @@ fn a_file_that_cannot_be_read_makes_no_echo_of_the_names_in_it() {
 
 #[test]
 fn wrong_types_values_and_missing_keys_are_placed() {
-    let dir = Folder::new();
+    let dir = Folder::new("pack");
     let text =
         "kind = \"task\"\nversion = 1\n[[task]]\nname = \"t\"\ndepth = \"two\"\nrole = \"assistent\"\n[[task]]\ntext = \"x\"\nkeys = [1]\n";
     dir.pack("p", "", "").file("p/task.toml", text);
@@ -54,7 +56,7 @@ fn wrong_types_values_and_missing_keys_are_placed() {
 
 #[test]
 fn a_choice_is_one_complaint() {
-    let dir = Folder::new();
+    let dir = Folder::new("pack");
     dir.pack("p", "", "").file("p/task.toml", "kind = \"task\"\nversion = 1\n[[task]]\nname = \"t\"\nkeys = 7\n");
     let loaded = dir.load("p");
     let wrong = one(&loaded, Code::SchemaType);
@@ -64,7 +66,7 @@ fn a_choice_is_one_complaint() {
 
 #[test]
 fn a_missing_name_is_told_once() {
-    let dir = Folder::new();
+    let dir = Folder::new("pack");
     dir.pack("p", "", "").file("p/task.toml", "kind = \"task\"\nversion = 1\n[[task]]\ndepth = 1\n");
     let loaded = dir.load("p");
     one(&loaded, Code::SchemaMissingKey);
@@ -73,7 +75,7 @@ fn a_missing_name_is_told_once() {
 
 #[test]
 fn cases_are_checked_apart_from_the_rules() {
-    let dir = Folder::new();
+    let dir = Folder::new("pack");
     dir.pack("p", "", "")
         .file("p/cases/deep/c.toml", "kind = \"case\"\nversion = 2\n[[case]]\nname = \"c\"\nrun = \"x\"\nexpect = { lsts = {} }\n");
     clean(&dir.load("p"));
@@ -84,7 +86,7 @@ fn cases_are_checked_apart_from_the_rules() {
 
 #[test]
 fn json_files_are_checked_in_place_too() {
-    let dir = Folder::new();
+    let dir = Folder::new("pack");
     dir.pack("p", "", "")
         .file("p/task.json", "{\n  \"kind\": \"task\", \"version\": 1,\n  \"task\": [{ \"name\": \"t\", \"depth\": -1 }]\n}");
     let loaded = dir.load("p");
@@ -95,7 +97,7 @@ fn json_files_are_checked_in_place_too() {
 
 #[test]
 fn an_unknown_kind_names_the_nearest() {
-    let dir = Folder::new();
+    let dir = Folder::new("pack");
     dir.pack("p", "", "").file("p/x.toml", "kind = \"pipline\"\nversion = 1\n").file("p/y.toml", "version = 1\n");
     let loaded = dir.load("p");
     let kinds: Vec<_> = loaded.report.items().iter().filter(|d| d.code == Code::SchemaKind).collect();
@@ -106,7 +108,7 @@ fn an_unknown_kind_names_the_nearest() {
 
 #[test]
 fn versions_that_are_missing_or_unknown_are_told() {
-    let dir = Folder::new();
+    let dir = Folder::new("pack");
     dir.pack("p", "", "").file("p/x.toml", "kind = \"task\"\n").file("p/y.toml", "kind = \"task\"\nversion = 9\n");
     let loaded = dir.load("p");
     let all: Vec<_> = loaded.report.items().iter().filter(|d| d.code == Code::SchemaVersion).map(|d| d.message.as_str()).collect();
@@ -115,7 +117,7 @@ fn versions_that_are_missing_or_unknown_are_told() {
 
 #[test]
 fn a_missing_pack_names_the_nearest() {
-    let dir = Folder::new();
+    let dir = Folder::new("pack");
     dir.pack("neutral", "", "").pack("p", "extends = [{ name = \"neutrall\" }]\n", "");
     let loaded = dir.load("p");
     let missing = one(&loaded, Code::PackMissing);
@@ -132,7 +134,7 @@ fn a_missing_pack_names_the_nearest() {
 
 #[test]
 fn names_of_packs_cannot_lead_elsewhere() {
-    let dir = Folder::new();
+    let dir = Folder::new("pack");
     dir.pack("secret", "", "").pack("inner/p", "extends = [{ name = \"../secret\" }]\n", "");
     let loaded = dir.load("inner/p");
     one(&loaded, Code::PackMissing);
@@ -140,7 +142,7 @@ fn names_of_packs_cannot_lead_elsewhere() {
 
 #[test]
 fn packs_in_a_circle_are_named_with_both_places() {
-    let dir = Folder::new();
+    let dir = Folder::new("pack");
     dir.pack("a", "extends = [{ name = \"b\" }]\n", "").pack("b", "extends = [{ name = \"a\" }]\n", "");
     let loaded = dir.load("a");
     let cycle = one(&loaded, Code::CyclePack);
@@ -152,7 +154,7 @@ fn packs_in_a_circle_are_named_with_both_places() {
 
 #[test]
 fn releases_and_engines_are_checked() {
-    let dir = Folder::new();
+    let dir = Folder::new("pack");
     dir.pack("low", "", "").pack("p", "extends = [{ name = \"low\", release = \"^2\" }]\n", "");
     let loaded = dir.load("p");
     assert!(one(&loaded, Code::PackVersion).message.contains("1.2.3"));
@@ -164,7 +166,7 @@ fn releases_and_engines_are_checked() {
 
 #[test]
 fn a_folder_without_manifest_is_no_pack() {
-    let dir = Folder::new();
+    let dir = Folder::new("pack");
     dir.file("p/x.toml", "kind = \"task\"\nversion = 1\n");
     one(&dir.load("p"), Code::PackManifest);
     one(&dir.load("nothing"), Code::FileMissing);
@@ -172,7 +174,7 @@ fn a_folder_without_manifest_is_no_pack() {
 
 #[test]
 fn two_rows_of_one_name_are_named_with_both_places() {
-    let dir = Folder::new();
+    let dir = Folder::new("pack");
     dir.pack("p", "", "[[slot]]\nname = \"a\"\n[[slot]]\nname = \"a\"\n");
     let loaded = dir.load("p");
     let twice = one(&loaded, Code::LayerTwice);
@@ -182,7 +184,7 @@ fn two_rows_of_one_name_are_named_with_both_places() {
 
 #[test]
 fn a_row_without_name_is_told() {
-    let dir = Folder::new();
+    let dir = Folder::new("pack");
     dir.pack("p", "", "[[slot]]\nn = 1\n");
     let loaded = dir.load("p");
     assert_eq!(at(&loaded, one(&loaded, Code::LayerNoName)).1, "[[slot]]");
@@ -190,7 +192,7 @@ fn a_row_without_name_is_told() {
 
 #[test]
 fn a_huge_file_is_refused_before_it_is_read() {
-    let dir = Folder::new();
+    let dir = Folder::new("pack");
     dir.pack("p", "", "");
     let file = fs::File::create(dir.path("p/huge.toml")).unwrap();
     file.set_len(100 << 20).unwrap();
@@ -207,7 +209,7 @@ fn deep_nesting_is_refused_without_a_crash() {
     let header = format!("kind = \"task\"\n[[{}b]]\n", "a.".repeat(deep));
     let both = format!("x = {}1{}", format!("{{ {}c = ", "a.".repeat(30)).repeat(30), "}".repeat(30));
     for (name, text) in [("a.json", json), ("b.toml", braces), ("c.toml", dots), ("d.toml", header), ("e.toml", both)] {
-        let dir = Folder::new();
+        let dir = Folder::new("pack");
         dir.pack("p", "", "").file(&format!("p/{name}"), text);
         one(&dir.load("p"), Code::FileTooDeep);
     }
@@ -215,7 +217,7 @@ fn deep_nesting_is_refused_without_a_crash() {
 
 #[test]
 fn ordinary_nesting_and_brackets_in_texts_are_not_deep() {
-    let dir = Folder::new();
+    let dir = Folder::new("pack");
     let texts = "t = \"[[[[\" # [[[[[[[\nu = '''\n[[[['''\nv = [1.5, 2.5,\n [3.5]]\n".to_owned();
     let row = |n: usize| format!("[[slot]]\nname = \"s{n}\"\na.b.c = {{ d = [[\"{}\"]] }}\n", "[".repeat(99));
     dir.pack("p", "", &(texts + (0..100).map(row).collect::<String>().as_str()));
@@ -225,7 +227,7 @@ fn ordinary_nesting_and_brackets_in_texts_are_not_deep() {
 #[cfg(unix)]
 #[test]
 fn links_that_lead_out_are_refused_and_circles_end() {
-    let dir = Folder::new();
+    let dir = Folder::new("pack");
     dir.file("secret.toml", "kind = \"lore\"\n").pack("p", "", THREE);
     std::os::unix::fs::symlink(dir.path("secret.toml"), dir.path("p/link.toml")).unwrap();
     std::os::unix::fs::symlink(dir.path("p"), dir.path("p/again")).unwrap();
@@ -236,7 +238,7 @@ fn links_that_lead_out_are_refused_and_circles_end() {
 
 #[test]
 fn rules_in_yaml_are_told_and_other_files_of_its_format_are_not() {
-    let dir = Folder::new();
+    let dir = Folder::new("pack");
     dir.pack("p", "", "").file("p/mkdocs.yml", "site_name: Mine\n").file("p/data/names.yaml", b"kind: \xff\n");
     dir.file("p/late.yml", format!("{}\nkind: slots\n", "#".repeat(5_000))).file("p/more/slots.yaml", "version: 1\r\nkind: slots\r\n");
     let loaded = dir.load("p");
@@ -246,7 +248,7 @@ fn rules_in_yaml_are_told_and_other_files_of_its_format_are_not() {
 
 #[test]
 fn overlays_in_the_folder_of_a_pack_are_written_for_each_other() {
-    let dir = Folder::new();
+    let dir = Folder::new("pack");
     let overlay = |name: &str, extends: &str| format!("kind = \"overlay\"\nversion = 1\n{name}extends = \"{extends}\"\n");
     // one is named by its file, two have the same name, and one is written for itself
     dir.pack("p", "", "").file("p/a.toml", overlay("", "twin")).file("p/b.toml", overlay("name = \"twin\"\n", "twin"));
@@ -257,7 +259,7 @@ fn overlays_in_the_folder_of_a_pack_are_written_for_each_other() {
 
 #[test]
 fn bytes_that_are_not_utf8_are_placed() {
-    let dir = Folder::new();
+    let dir = Folder::new("pack");
     dir.pack("p", "", "").file("p/x.toml", b"kind = \"task\"\nabout = \"caf\xe9\"\n");
     let loaded = dir.load("p");
     let encoding = one(&loaded, Code::FileEncoding);
@@ -267,7 +269,7 @@ fn bytes_that_are_not_utf8_are_placed() {
 
 #[test]
 fn a_byte_order_mark_is_a_warning() {
-    let dir = Folder::new();
+    let dir = Folder::new("pack");
     dir.pack("p", "", "").file("p/x.toml", "\u{FEFF}kind = \"lore\"\nversion = 1\n[v]\nx = 1\n");
     let loaded = dir.load("p");
     assert_eq!(one(&loaded, Code::FileBom).severity, Severity::Warning);
@@ -276,13 +278,13 @@ fn a_byte_order_mark_is_a_warning() {
 
 #[test]
 fn keys_written_twice_are_told() {
-    let dir = Folder::new();
+    let dir = Folder::new("pack");
     dir.pack("p", "", "").file("p/x.json", "{\"kind\": \"lore\", \"version\": 1,\n\"kind\": \"lore\"}");
     let loaded = dir.load("p");
     let twice = one(&loaded, Code::SyntaxDuplicate);
     assert_eq!(at(&loaded, twice), ("2:1".to_owned(), "\"kind\""));
     assert_eq!(loaded.sources.place(twice.related[0].0).unwrap().line, 1);
-    let dir = Folder::new();
+    let dir = Folder::new("pack");
     dir.pack("p", "", "[lore]\nx = 1\nx = 2\n");
     let loaded = dir.load("p");
     assert_eq!(at(&loaded, one(&loaded, Code::SyntaxDuplicate)).0, "5:1");
@@ -290,7 +292,7 @@ fn keys_written_twice_are_told() {
 
 #[test]
 fn numbers_that_rules_cannot_hold_are_told() {
-    let dir = Folder::new();
+    let dir = Folder::new("pack");
     dir.pack("p", "", "x = 99999999999999999999\ny = inf\nz = 0xff\n");
     let loaded = dir.load("p");
     assert_eq!(loaded.report.items().iter().filter(|d| d.code == Code::SyntaxToml).count(), 2, "{:?}", loaded.report);
@@ -300,7 +302,7 @@ fn numbers_that_rules_cannot_hold_are_told() {
 fn broken_files_never_panic() {
     let whole = "kind = \"task\"\nversion = 1\n[[task]]\nname = \"t\"\ntext = '''\né\\u00e9\n'''\nkeys = [\"a\", { b.c = 1.5e3 }]\n";
     let json = "{\"kind\":\"task\",\"version\":1,\"task\":[{\"name\":\"\\ud83d\\ude00é\",\"depth\":-1.5e3,\"x\":[true,null]}]}";
-    let dir = Folder::new();
+    let dir = Folder::new("pack");
     for (name, text) in [("x.toml", whole), ("x.json", json)] {
         for cut in 0..text.len() {
             let path = dir.path(name);

@@ -7,7 +7,7 @@ const LOW: &str = "[[slot]]\nname = \"a\"\nby = [\"-order\", { role = [\"x\", \"
                    numbers = [1, 2, 3]\nwhere = { text = \"t\", any = [{ x = 1 }, { fact = \"one\" }, { fact = \"two\" }] }\n";
 
 fn edited(edit: &str) -> serde_json::Value {
-    let dir = Folder::new();
+    let dir = Folder::new("pack");
     dir.pack("low", "", LOW).pack("p", BASE, &format!("[[slot]]\nname = \"a\"\n{edit}\n"));
     let loaded = dir.load("p");
     clean(&loaded);
@@ -15,7 +15,7 @@ fn edited(edit: &str) -> serde_json::Value {
 }
 
 fn refused(edit: &str, code: Code) -> (String, String, String) {
-    let dir = Folder::new();
+    let dir = Folder::new("pack");
     dir.pack("low", "", LOW).pack("p", BASE, &format!("[[slot]]\nname = \"a\"\n{edit}\n"));
     let loaded = dir.load("p");
     let found = one(&loaded, code);
@@ -85,7 +85,7 @@ fn what_the_row_does_not_have_cannot_be_edited() {
     assert_eq!(message, "`edit` changes `where`, but `where` of the row below is a table");
     let (message, _, _) = refused("edit.with.any = { remove = \"text\" }", Code::PatchesNothing);
     assert_eq!(message, "`edit` changes `with.any`, but the row below has no table `with`");
-    let dir = Folder::new();
+    let dir = Folder::new("pack");
     dir.pack("p", "", "[[slot]]\nname = \"new\"\nedit.by = { remove = \"x\" }\n");
     assert!(one(&dir.load("p"), Code::PatchesNothing).message.ends_with("and it says `edit`"));
     let (message, ..) = refused("by = []\nedit.by = { insert = \"x\" }", Code::SchemaValue);
@@ -96,7 +96,7 @@ fn what_the_row_does_not_have_cannot_be_edited() {
 
 #[test]
 fn both_layers_decide_an_edited_term() {
-    let dir = Folder::new();
+    let dir = Folder::new("pack");
     dir.pack("low", "", LOW).pack("p", BASE, "[[slot]]\nname = \"a\"\nedit.by = { remove = \"index\" }\nedit.where.any = { remove = 0 }\n");
     let loaded = dir.load("p");
     let pack = loaded.pack.as_ref().unwrap();
@@ -113,7 +113,7 @@ fn both_layers_decide_an_edited_term() {
 
 #[test]
 fn overlays_may_edit_one_list_each_but_not_write_over_an_edit() {
-    let dir = Folder::new();
+    let dir = Folder::new("pack");
     dir.pack("p", "", LOW);
     let over = |text: &str| format!("[[slot]]\nname = \"a\"\n{text}\n");
     let (one_more, another, whole) = (over("edit.by = { insert = \"x\" }"), over("edit.by = { remove = \"index\" }"), over("by = [\"z\"]"));

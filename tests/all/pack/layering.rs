@@ -4,7 +4,7 @@ use super::*;
 
 #[test]
 fn a_new_row_is_appended_and_an_old_one_patched_key_by_key() {
-    let dir = Folder::new();
+    let dir = Folder::new("pack");
     dir.pack("low", "", "[[slot]]\nname = \"a\"\nn = 1\nwhere = { x = 1, y = 2 }\n");
     dir.pack("p", BASE, "[[slot]]\nname = \"b\"\n[[slot]]\nname = \"a\"\nwhere = { x = 3 }\nfresh = true\n");
     let loaded = dir.load("p");
@@ -22,7 +22,7 @@ fn a_new_row_is_appended_and_an_old_one_patched_key_by_key() {
 
 #[test]
 fn every_value_knows_where_it_came_from() {
-    let dir = Folder::new();
+    let dir = Folder::new("pack");
     dir.pack("low", "", "[lore]\ndepth = 4\nnames = true\n[[slot]]\nname = \"a\"\nn = 1\n");
     dir.pack("p", BASE, "[lore]\ndepth = 2\n[[slot]]\nname = \"a\"\nm = 2\n");
     let loaded = dir.load("p");
@@ -40,7 +40,7 @@ fn every_value_knows_where_it_came_from() {
 
 #[test]
 fn values_merge_key_by_key_and_lists_are_replaced() {
-    let dir = Folder::new();
+    let dir = Folder::new("pack");
     dir.pack("low", "", "[lore]\ndepth = 4\nkeys = [1, 2]\n[lore.deep]\na = 1\nb = 2\n");
     dir.pack("p", BASE, "[lore]\nkeys = [3]\ndeep.b = 3\n");
     let loaded = dir.load("p");
@@ -51,7 +51,7 @@ fn values_merge_key_by_key_and_lists_are_replaced() {
 
 #[test]
 fn limits_of_manifests_are_values_and_the_rest_of_them_is_not() {
-    let dir = Folder::new();
+    let dir = Folder::new("pack");
     dir.pack("p", "[limits]\nrounds = 3\n", "");
     let pack = dir.load("p").pack.unwrap();
     assert_eq!(pack.values.keys().map(|k| &**k).collect::<Vec<_>>(), ["limits"]);
@@ -59,7 +59,7 @@ fn limits_of_manifests_are_values_and_the_rest_of_them_is_not() {
 
 #[test]
 fn rows_are_replaced_removed_and_moved() {
-    let dir = Folder::new();
+    let dir = Folder::new("pack");
     dir.pack("low", "", &format!("{THREE}[[slot]]\nname = \"d\"\n"));
     let rules = "[[slot]]\nname = \"a\"\nreplace = true\nm = 9\n[[slot]]\nname = \"b\"\nremove = true\n\
                  [[slot]]\nname = \"d\"\nbefore = \"a\"\n[[slot]]\nname = \"e\"\nafter = \"f\"\n[[slot]]\nname = \"f\"\nafter = \"b\"\n";
@@ -74,7 +74,7 @@ fn rows_are_replaced_removed_and_moved() {
 
 #[test]
 fn long_chains_of_moves_end_in_order() {
-    let dir = Folder::new();
+    let dir = Folder::new("pack");
     let row = |n: usize| format!("[[slot]]\nname = \"s{n}\"\nafter = \"s{}\"\n", n + 1);
     dir.pack("p", "", &format!("{}[[slot]]\nname = \"s3000\"\n", (0..3000).map(row).collect::<String>()));
     let loaded = dir.load("p");
@@ -84,7 +84,7 @@ fn long_chains_of_moves_end_in_order() {
 
 #[test]
 fn rows_that_chase_each_other_or_themselves_are_harmless() {
-    let dir = Folder::new();
+    let dir = Folder::new("pack");
     dir.pack("low", "", THREE);
     dir.pack(
         "p",
@@ -98,7 +98,7 @@ fn rows_that_chase_each_other_or_themselves_are_harmless() {
 
 #[test]
 fn files_of_the_pack_come_before_those_of_its_folders() {
-    let dir = Folder::new();
+    let dir = Folder::new("pack");
     let file = |name: &str| format!("kind = \"lore\"\nversion = 1\n[[slot]]\nname = \"{name}\"\n");
     dir.pack("p", "", "")
         .file("p/a/x.toml", file("in a folder"))
@@ -111,7 +111,7 @@ fn files_of_the_pack_come_before_those_of_its_folders() {
 
 #[test]
 fn passes_move_inside_their_own_program() {
-    let dir = Folder::new();
+    let dir = Folder::new("pack");
     dir.pack(
         "low",
         "",
@@ -129,7 +129,7 @@ fn passes_move_inside_their_own_program() {
 
 #[test]
 fn a_pass_keeps_its_verb_unless_replaced() {
-    let dir = Folder::new();
+    let dir = Folder::new("pack");
     dir.pack("low", "", "[[pass]]\nname = \"x/a\"\ndo = \"drop\"\n[[pass]]\nname = \"x/b\"\ndo = \"drop\"\nwhere = {}\n");
     dir.pack("p", BASE, "[[pass]]\nname = \"x/a\"\ndo = \"add\"\n[[pass]]\nname = \"x/b\"\ndo = \"add\"\nreplace = true\n");
     let loaded = dir.load("p");
@@ -142,7 +142,7 @@ fn a_pass_keeps_its_verb_unless_replaced() {
 
 #[test]
 fn what_does_not_exist_cannot_be_patched_removed_or_named() {
-    let dir = Folder::new();
+    let dir = Folder::new("pack");
     dir.pack("low", "", "[[pass]]\nname = \"lore/print\"\ndo = \"drop\"\n");
     let rules = "[[pass]]\nname = \"lore/prnt\"\nwhere = {}\n[[slot]]\nname = \"x\"\nremove = true\n\
                  [[pass]]\nname = \"lore/new\"\ndo = \"drop\"\nafter = \"prin\"\n";
@@ -156,7 +156,7 @@ fn what_does_not_exist_cannot_be_patched_removed_or_named() {
 
 #[test]
 fn a_replaced_program_drops_the_passes_below() {
-    let dir = Folder::new();
+    let dir = Folder::new("pack");
     dir.pack("low", "", "[[program]]\nname = \"x\"\n[[pass]]\nname = \"x/a\"\ndo = \"drop\"\n[[pass]]\nname = \"xy/a\"\ndo = \"drop\"\n");
     dir.pack("p", BASE, "[[program]]\nname = \"x\"\nover = \"slots\"\nreplace = true\n[[pass]]\nname = \"x/b\"\ndo = \"set\"\n");
     let loaded = dir.load("p");
@@ -166,7 +166,7 @@ fn a_replaced_program_drops_the_passes_below() {
 
 #[test]
 fn arrange_orders_rows_among_their_places() {
-    let dir = Folder::new();
+    let dir = Folder::new("pack");
     dir.pack("low", "", &format!("{THREE}[[pass]]\nname = \"x/a\"\ndo = \"drop\"\n[[pass]]\nname = \"x/b\"\ndo = \"drop\"\n"));
     dir.pack("p", BASE, "[arrange]\nslot = [\"c\", \"a\"]\npass.\"x\" = [\"b\", \"a\"]\n");
     let loaded = dir.load("p");
@@ -182,7 +182,7 @@ fn arrange_orders_rows_among_their_places() {
 
 #[test]
 fn a_patch_of_another_text_is_stale() {
-    let dir = Folder::new();
+    let dir = Folder::new("pack");
     dir.pack("p", "", THREE);
     let fields = &dir.load("p").pack.unwrap().tables["slot"]["a"].fields;
     let print = tapster::pack::fingerprint::of_row("a", fields);
@@ -198,7 +198,7 @@ fn a_patch_of_another_text_is_stale() {
 
 #[test]
 fn overlays_that_disagree_are_told_and_the_later_wins() {
-    let dir = Folder::new();
+    let dir = Folder::new("pack");
     dir.pack("p", "", &format!("{THREE}[lore]\ndepth = 1\n"));
     let loaded = dir.load_over(
         "p",
@@ -214,7 +214,7 @@ fn overlays_that_disagree_are_told_and_the_later_wins() {
 
 #[test]
 fn an_overlay_says_what_it_is_for() {
-    let dir = Folder::new();
+    let dir = Folder::new("pack");
     dir.pack("p", "", THREE);
     clean(&dir.load_over("p", &["name = \"mine\"\nextends = \"p\"\ndirection = \"new to old\"\n[[slot]]\nname = \"a\"\nn = 0\n"]));
     let loaded = dir.load_over("p", &["extends = \"q\"\n"]);
@@ -224,7 +224,7 @@ fn an_overlay_says_what_it_is_for() {
 
 #[test]
 fn each_pack_counts_once_and_lower_ones_come_first() {
-    let dir = Folder::new();
+    let dir = Folder::new("pack");
     dir.pack("low", "", "[[slot]]\nname = \"low\"\n").pack("left", BASE, "").pack("right", BASE, "[[slot]]\nname = \"right\"\n");
     dir.pack("top", "extends = [{ name = \"left\" }, { name = \"right\" }]\n", "");
     let loaded = dir.load("top");
@@ -237,7 +237,7 @@ fn each_pack_counts_once_and_lower_ones_come_first() {
 #[test]
 fn the_fingerprint_is_of_what_the_rules_say() {
     let print = |rules: &str, json: bool| {
-        let dir = Folder::new();
+        let dir = Folder::new("pack");
         dir.pack("p", "", "");
         dir.file(if json { "p/x.json" } else { "p/x.toml" }, rules);
         dir.load("p").pack.unwrap().fingerprint
@@ -250,7 +250,7 @@ fn the_fingerprint_is_of_what_the_rules_say() {
 
 #[test]
 fn scripts_and_templates_are_kept_apart_and_hidden_by_higher_ones() {
-    let dir = Folder::new();
+    let dir = Folder::new("pack");
     dir.pack("low", "", "")
         .file("low/scripts/a.rhai", "1")
         .file("low/templates/t.txt", "not = rules")

@@ -22,29 +22,15 @@ mod short_names;
 mod tables;
 mod upgrades;
 
-use std::fs;
-use std::path::PathBuf;
-use std::sync::atomic::{AtomicU32, Ordering};
-
 use tapster::diag::{Code, Diagnostic, Severity, render};
 use tapster::pack::KINDS;
 use tapster::pack::{Loaded, Overlay, RuleFile, Schemas, Shelf, Start, load_file, load_with};
 
-/// A folder of its own for one test, removed at the end.
-struct Folder(PathBuf);
+use crate::program::Folder;
 
 impl Folder {
-    fn new() -> Self {
-        static NEXT: AtomicU32 = AtomicU32::new(0);
-        let path = std::env::temp_dir().join(format!("tapster-pack-{}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed)));
-        fs::create_dir_all(&path).unwrap();
-        Folder(path)
-    }
-
     fn file(&self, path: &str, text: impl AsRef<[u8]>) -> &Self {
-        let path = self.0.join(path);
-        fs::create_dir_all(path.parent().unwrap()).unwrap();
-        fs::write(path, text).unwrap();
+        self.write(path, text);
         self
     }
 
@@ -55,10 +41,6 @@ impl Folder {
         self.file(&format!("{name}/rules.toml"), format!("kind = \"lore\"\nversion = 1\n{rules}"))
     }
 
-    fn path(&self, path: &str) -> PathBuf {
-        self.0.join(path)
-    }
-
     fn load(&self, name: &str) -> Loaded {
         self.load_over(name, &[])
     }
@@ -66,12 +48,6 @@ impl Folder {
     fn load_over(&self, name: &str, overlays: &[&str]) -> Loaded {
         let overlays: Vec<Overlay> = overlays.iter().enumerate().map(|(n, text)| overlay(n, text)).collect();
         load_with(&Start::Folder(self.path(name)), &overlays, &bare(), &schemas())
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
     }
 }
 

@@ -6,7 +6,7 @@ const PROGRAM: &str = "[[program]]\nname = \"lore\"\nover = \"entries\"\n";
 
 #[test]
 fn a_file_says_its_program_once() {
-    let dir = Folder::new();
+    let dir = Folder::new("pack");
     dir.pack(
         "p",
         "",
@@ -28,14 +28,14 @@ fn a_file_says_its_program_once() {
 
 #[test]
 fn a_program_in_single_brackets_is_declared_and_named() {
-    let dir = Folder::new();
+    let dir = Folder::new("pack");
     dir.pack("p", "", "[program]\nname = \"lore\"\nover = \"entries\"\n[[pass]]\nname = \"scan\"\ndo = \"drop\"\n");
     let loaded = dir.load("p");
     clean(&loaded);
     assert_eq!(names(&loaded, "program"), ["lore"]);
     assert_eq!(row(&loaded, "program", "lore"), serde_json::json!({ "over": "entries" }));
     assert_eq!(names(&loaded, "pass"), ["lore/scan"]);
-    let json = Folder::new();
+    let json = Folder::new("pack");
     json.pack("p", "", "").file(
         "p/more.json",
         r#"{"kind": "lore", "version": 1, "program": {"name": "lore"}, "pass": [{"name": "scan", "do": "drop"}, {"name": "last", "do": "drop"}]}"#,
@@ -49,7 +49,7 @@ fn layers_and_fingerprints_know_full_names_only() {
     let short = "program = \"lore\"\n[[pass]]\nname = \"scan\"\ndo = \"drop\"\n[[pass]]\nname = \"print\"\ndo = \"drop\"\n";
     let patch = "program = \"lore\"\n[[pass]]\nname = \"scan\"\nlist = \"x\"\nafter = \"print\"\n[[pass]]\nname = \"new\"\ndo = \"drop\"\nbefore = \"print\"\n";
     let prints = [long, short].map(|low| {
-        let dir = Folder::new();
+        let dir = Folder::new("pack");
         dir.pack("low", "", low).pack("p", BASE, patch);
         let loaded = dir.load("p");
         clean(&loaded);
@@ -58,7 +58,7 @@ fn layers_and_fingerprints_know_full_names_only() {
     });
     assert_eq!(prints[0], prints[1]);
     // what `expects` names is the row under its full name
-    let dir = Folder::new();
+    let dir = Folder::new("pack");
     dir.pack("low", "", short).pack("p", BASE, "program = \"lore\"\n[[pass]]\nname = \"scan\"\nexpects = \"00000000\"\nlist = \"x\"\n");
     let loaded = dir.load("p");
     let stale = one(&loaded, Code::LayerStale);
@@ -70,7 +70,7 @@ fn layers_and_fingerprints_know_full_names_only() {
 
 #[test]
 fn a_short_name_needs_a_program_and_a_program_short_names() {
-    let dir = Folder::new();
+    let dir = Folder::new("pack");
     dir.pack("p", "", &format!("{PROGRAM}[[pass]]\nname = \"scan\"\ndo = \"drop\"\n"));
     let loaded = dir.load("p");
     let found = one(&loaded, Code::SchemaValue);
@@ -84,7 +84,7 @@ fn a_short_name_needs_a_program_and_a_program_short_names() {
 
 #[test]
 fn an_overlay_may_be_about_one_program() {
-    let dir = Folder::new();
+    let dir = Folder::new("pack");
     dir.pack("p", "", "[[pass]]\nname = \"lore/scan\"\ndo = \"drop\"\n");
     let loaded = dir.load_over(
         "p",

@@ -4,7 +4,7 @@ use super::*;
 
 #[test]
 fn a_case_of_version_one_is_read_as_version_two() {
-    let dir = Folder::new();
+    let dir = Folder::new("pack");
     let text = "kind = \"case\"\nversion = 1\n[[case]]\nname = \"c\"\nrun = \"x/a\"\nlist = \"entries\"\ngiven = [{ id = \"1\" }]\nthen = []\nwarnings = [\"w\"]\n";
     dir.file("c.toml", text);
     let (doc, report, sources) = load_file(&dir.path("c.toml"), Schemas::shipped());
@@ -22,7 +22,7 @@ fn a_case_of_version_one_is_read_as_version_two() {
 
 #[test]
 fn mistakes_of_an_old_file_are_still_placed() {
-    let dir = Folder::new();
+    let dir = Folder::new("pack");
     dir.file("c.toml", "kind = \"case\"\nversion = 1\n[[case]]\nname = \"c\"\nrun = 7\nthen = []\n");
     let (_, report, sources) = load_file(&dir.path("c.toml"), Schemas::shipped());
     let wrong = report.items().iter().find(|d| d.code == Code::SchemaType).unwrap();

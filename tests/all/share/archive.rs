@@ -41,15 +41,15 @@ fn other_programs_read_an_archive() {
 
 #[test]
 fn times_orders_and_permissions_of_the_folder_do_not_matter() {
-    let folder = Folder::new();
-    let first = folder.pack("quiet", "1.0.0", "");
+    let folder = Folder::new("share");
+    let first = folder.source("quiet", "1.0.0", "");
     folder.write("src/quiet/b.md", "b");
     folder.write("src/quiet/a.md", "a");
     folder.run(&["pack", &first, "--out", &folder.at("one")]).done();
     std::fs::remove_dir_all(&first).unwrap();
     folder.write("src/quiet/a.md", "a");
     folder.write("src/quiet/b.md", "b");
-    folder.pack("quiet", "1.0.0", "");
+    folder.source("quiet", "1.0.0", "");
     let old = std::time::UNIX_EPOCH + std::time::Duration::from_secs(1_000_000_000);
     let file = std::fs::File::options().write(true).open(folder.path("src/quiet/a.md")).unwrap();
     file.set_modified(old).unwrap();
@@ -61,8 +61,8 @@ fn times_orders_and_permissions_of_the_folder_do_not_matter() {
 
 #[test]
 fn what_stays_out_is_said() {
-    let folder = Folder::new();
-    let pack = folder.pack("quiet", "1.0.0", "");
+    let folder = Folder::new("share");
+    let pack = folder.source("quiet", "1.0.0", "");
     folder.write("src/quiet/.git/config", "x");
     folder.write("src/quiet/cover.png", "x");
     folder.write("src/quiet/README.md", "x");
@@ -76,13 +76,13 @@ fn what_stays_out_is_said() {
 
 #[test]
 fn a_pack_with_mistakes_is_not_packed() {
-    let folder = Folder::new();
-    let pack = folder.pack("broken", "1.0.0", "\"base\"");
+    let folder = Folder::new("share");
+    let pack = folder.source("broken", "1.0.0", "\"base\"");
     folder.write("src/broken/x.toml", "kind = \"slots\"\nversion = 1\n[[slot]]\nname = \"x\"\ncolour = \"red\"\n");
     folder.run(&["pack", &pack, "--out", &folder.at("out.tapster")]).refused(1, "schema.unknown_key", &["colour"]);
     assert!(!folder.path("out.tapster").exists());
-    folder.pack("beside", "1.0.0", "");
-    let pack = folder.pack("path", "1.0.0", "\"../beside\"");
+    folder.source("beside", "1.0.0", "");
+    let pack = folder.source("path", "1.0.0", "\"../beside\"");
     folder.run(&["pack", &pack, "--out", &folder.at("out.tapster")]).refused(1, "pack.manifest", &["../beside", "is a path"]);
     folder.run(&["pack", &folder.at("nowhere")]).refused(2, "pack.missing", &["nowhere"]);
 }

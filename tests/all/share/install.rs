@@ -8,7 +8,7 @@ const NOIR: &str = "{ name = \"noir\", release = \"^1\" }";
 
 #[test]
 fn a_pack_comes_with_what_it_extends() {
-    let folder = Folder::new();
+    let folder = Folder::new("share");
     folder.site(&[("noir", "1.0.0", BASE), ("dark", "1.0.0", NOIR)]);
     let site = folder.at("site");
     let ran = folder.run(&["install", "dark", "--index", &site]).done();
@@ -30,11 +30,11 @@ fn a_pack_comes_with_what_it_extends() {
 
 #[test]
 fn files_folders_and_addresses_are_installed() {
-    let folder = Folder::new();
+    let folder = Folder::new("share");
     folder.site(&[("noir", "1.0.0", BASE), ("dark", "1.0.0", BASE)]);
     folder.run(&["install", &folder.at("site/noir-1.0.0.tapster")]).done();
     folder.run(&["install", &format!("file://{}", folder.at("site/dark-1.0.0.tapster"))]).done();
-    let third = folder.pack("third", "1.0.0", NOIR);
+    let third = folder.source("third", "1.0.0", NOIR);
     folder.run(&["install", &third]).done();
     assert_eq!(folder.names("home"), ["dark", "noir", "tapster.lock", "third"]);
     folder.run(&["list", "--locked"]).done();
@@ -51,7 +51,7 @@ fn answer(status: &str, more: &str, body: &[u8]) -> Vec<Step> {
 
 #[test]
 fn a_web_server_is_enough() {
-    let folder = Folder::new();
+    let folder = Folder::new("share");
     folder.site(&[("noir", "1.0.0", BASE)]);
     let (index, archive) = (bytes(&folder.path("site/index.json")), bytes(&folder.path("site/noir-1.0.0.tapster")));
     let peer = Peer::new(vec![
@@ -67,7 +67,7 @@ fn a_web_server_is_enough() {
 
 #[test]
 fn what_a_web_server_does_wrong_changes_nothing() {
-    let folder = Folder::new();
+    let folder = Folder::new("share");
     folder.site(&[("noir", "1.0.0", BASE)]);
     let index = bytes(&folder.path("site/index.json"));
     let archive = bytes(&folder.path("site/noir-1.0.0.tapster"));
@@ -94,10 +94,10 @@ fn what_a_web_server_does_wrong_changes_nothing() {
 
 #[test]
 fn two_packs_of_one_name_are_refused_with_the_remedy() {
-    let folder = Folder::new();
-    let first = folder.pack("noir", "1.0.0", BASE);
+    let folder = Folder::new("share");
+    let first = folder.source("noir", "1.0.0", BASE);
     folder.run(&["install", &first]).done();
-    folder.pack("noir", "2.0.0", BASE);
+    folder.source("noir", "2.0.0", BASE);
     let before = folder.read("home/noir/pack.toml");
     folder.run(&["install", &first]).refused(1, "share.taken", &["`noir`", "tapster update noir", "--replace"]);
     assert_eq!(folder.read("home/noir/pack.toml"), before);
@@ -105,24 +105,24 @@ fn two_packs_of_one_name_are_refused_with_the_remedy() {
     assert!(folder.read("home/noir/pack.toml").contains("2.0.0"));
     assert_eq!(folder.names("home"), ["noir", "tapster.lock"]);
     // on systems that do not tell upper from lower case, this is the same folder
-    let loud = folder.pack("Noir", "1.0.0", BASE);
+    let loud = folder.source("Noir", "1.0.0", BASE);
     folder.run(&["install", &loud]).refused(1, "share.taken", &["already"]);
     // nobody takes the place of a shipped pack in passing
-    let base = folder.pack("base", "0.1.5", "");
+    let base = folder.source("base", "0.1.5", "");
     folder.run(&["install", &base]).refused(1, "share.taken", &["shipped with the program", "--replace"]);
-    let twice = Folder::new();
-    let other = twice.pack("same", "1.0.0", BASE);
-    let same = folder.pack("same", "1.0.1", BASE);
+    let twice = Folder::new("share");
+    let other = twice.source("same", "1.0.0", BASE);
+    let same = folder.source("same", "1.0.1", BASE);
     folder.run(&["install", &same, &other]).refused(1, "share.taken", &["two of the packs"]);
 }
 
 #[test]
 fn conflicts_and_circles_are_clear_errors() {
-    let folder = Folder::new();
+    let folder = Folder::new("share");
     folder.site(&[("low", "1.0.0", BASE), ("low", "2.0.0", BASE)]);
     for (name, needs) in [("one", "low ^1"), ("two", "low ^2"), ("three", "low ^3")] {
         let (low, range) = needs.split_once(' ').unwrap();
-        folder.pack(name, "1.0.0", &format!("{{ name = \"{low}\", release = \"{range}\" }}"));
+        folder.source(name, "1.0.0", &format!("{{ name = \"{low}\", release = \"{range}\" }}"));
     }
     let (site, of) = (folder.at("site"), |name: &str| folder.at(&format!("src/{name}")));
     folder.run(&["install", &of("one"), &of("two"), "--index", &site]).refused(1, "pack.version", &["`low`", "`one`", "`two`"]);
@@ -135,14 +135,14 @@ fn conflicts_and_circles_are_clear_errors() {
     folder.run(&["update", "low", "--index", &site]).done();
     assert!(folder.read("home/low/pack.toml").contains("1.0.0"));
     folder.run(&["remove", "low"]).refused(1, "share.taken", &["`one` extends `low`"]);
-    let ring = Folder::new();
-    let (a, b) = (ring.pack("ring-a", "1.0.0", "\"ring-b\""), ring.pack("ring-b", "1.0.0", "\"ring-a\""));
+    let ring = Folder::new("share");
+    let (a, b) = (ring.source("ring-a", "1.0.0", "\"ring-b\""), ring.source("ring-b", "1.0.0", "\"ring-a\""));
     ring.run(&["install", &a, &b]).refused(1, "cycle.pack", &["ring-a → ring-b → ring-a"]);
 }
 
 #[test]
 fn newer_releases_are_taken_and_older_ones_never() {
-    let folder = Folder::new();
+    let folder = Folder::new("share");
     folder.site(&[("noir", "1.0.0", BASE), ("noir", "1.2.0", BASE), ("noir", "2.0.0-beta.1", BASE)]);
     let site = folder.at("site");
     folder.run(&["install", "noir@=1.0.0", "--index", &site]).done();
@@ -159,9 +159,9 @@ fn newer_releases_are_taken_and_older_ones_never() {
 
 #[test]
 fn a_pack_is_taken_back_to_an_older_release_only_where_that_is_asked_for() {
-    let folder = Folder::new();
+    let folder = Folder::new("share");
     folder.site(&[("low", "1.0.0", BASE), ("low", "1.2.0", BASE), ("low", "2.0.0", BASE)]);
-    let (site, one) = (folder.at("site"), folder.pack("one", "1.0.0", "{ name = \"low\", release = \"^1.2\" }"));
+    let (site, one) = (folder.at("site"), folder.source("one", "1.0.0", "{ name = \"low\", release = \"^1.2\" }"));
     folder.run(&["install", &one, "low@=1.2.0", "--index", &site]).done();
     folder.run(&["install", "low@=2.0.0", "--index", &site]).refused(1, "pack.version", &["1.2.0", "tapster update"]);
     // what stands on it has a say
@@ -176,18 +176,18 @@ fn a_pack_is_taken_back_to_an_older_release_only_where_that_is_asked_for() {
 
 #[test]
 fn a_pack_from_a_file_is_taken_from_there_again() {
-    let folder = Folder::new();
-    let source = folder.pack("noir", "1.0.0", BASE);
+    let folder = Folder::new("share");
+    let source = folder.source("noir", "1.0.0", BASE);
     folder.run(&["install", &source]).done();
-    folder.pack("noir", "1.1.0", BASE);
+    folder.source("noir", "1.1.0", BASE);
     assert!(folder.run(&["update"]).done().out.contains("to 1.1.0"));
-    folder.pack("noir", "1.0.5", BASE);
+    folder.source("noir", "1.0.5", BASE);
     folder.run(&["update"]).refused(1, "share.digest", &["older than 1.1.0"]);
 }
 
 #[test]
 fn the_lock_is_kept() {
-    let folder = Folder::new();
+    let folder = Folder::new("share");
     folder.site(&[("noir", "1.0.0", BASE), ("dark", "1.0.0", NOIR)]);
     folder.run(&["install", "dark", "--index", &folder.at("site")]).done();
     // a folder that lacks the packs gets just what the lock says
@@ -233,7 +233,7 @@ fn the_lock_is_kept() {
 
 #[test]
 fn an_index_that_lies_is_refused() {
-    let folder = Folder::new();
+    let folder = Folder::new("share");
     folder.site(&[("noir", "1.0.0", BASE)]);
     let (site, index) = (folder.at("site"), folder.read("site/index.json"));
     for (broken, code, why) in [
@@ -254,10 +254,10 @@ fn an_index_that_lies_is_refused() {
 
 #[test]
 fn a_pack_that_does_not_load_is_not_installed() {
-    let folder = Folder::new();
-    let good = folder.pack("noir", "1.0.0", BASE);
+    let folder = Folder::new("share");
+    let good = folder.source("noir", "1.0.0", BASE);
     folder.run(&["install", &good]).done();
-    folder.pack("noir", "1.1.0", BASE);
+    folder.source("noir", "1.1.0", BASE);
     folder.write("src/noir/x.toml", "kind = \"slots\"\nversion = 1\n[[slot]]\nname = \"x\"\ncolour = \"red\"\n");
     let ran = folder.run(&["update", "noir"]).refused(1, "schema.unknown_key", &["colour", "is not installed"]);
     assert!(ran.out.is_empty());
@@ -268,7 +268,7 @@ fn a_pack_that_does_not_load_is_not_installed() {
 
 #[test]
 fn packs_are_found_and_removed() {
-    let folder = Folder::new();
+    let folder = Folder::new("share");
     folder.site(&[("noir", "1.0.0", BASE), ("noir", "1.1.0", BASE), ("dark", "1.0.0", NOIR)]);
     let site = folder.at("site");
     let found = folder.run(&["search", "THE", "noir", "--index", &site]).done();

@@ -8,7 +8,7 @@ const NOIR: &str = "{ name = \"noir\", release = \"^1\" }";
 
 /// A folder in which `dark` 1.0.0 is installed from the index `site`.
 fn with_dark() -> Folder {
-    let folder = Folder::new();
+    let folder = Folder::new("share");
     folder.site(&[("dark", "1.0.0", BASE)]);
     folder.run(&["install", "dark", "--index", &folder.at("site")]).done();
     folder
@@ -46,7 +46,7 @@ fn what_lies_at_the_place_of_a_locked_pack_stays() {
 
 #[test]
 fn a_pack_stays_with_its_index() {
-    let folder = Folder::new();
+    let folder = Folder::new("share");
     folder.site(&[("dark", "1.0.0", BASE)]);
     std::fs::rename(folder.path("site"), folder.path("first")).unwrap();
     folder.site(&[("dark", "1.1.0", BASE)]);
@@ -62,14 +62,14 @@ fn a_pack_stays_with_its_index() {
 
 #[test]
 fn an_archive_holds_what_a_pack_has() {
-    let folder = Folder::new();
-    let source = folder.pack("dark", "1.0.0", BASE);
+    let folder = Folder::new("share");
+    let source = folder.source("dark", "1.0.0", BASE);
     let manifest = bytes(&folder.path("src/dark/pack.toml"));
     let schema = br#"{"$schema": "http://json-schema.org/draft-07/schema#"}"#.to_vec();
     for (name, contents) in [("evil.sh", b"rm -r".to_vec()), ("a.schema.json", schema)] {
         let files = vec![("pack.toml".to_owned(), manifest.clone()), (name.to_owned(), contents)];
-        let archive = folder.write("odd.tapster", tapster::share::pack(files).unwrap());
-        folder.run(&["install", &archive.display().to_string()]).refused(1, "share.archive", &[name, "no part of a pack"]);
+        let archive = folder.put("odd.tapster", tapster::share::pack(files).unwrap());
+        folder.run(&["install", &archive]).refused(1, "share.archive", &[name, "no part of a pack"]);
     }
     folder.run(&["install", &source]).done();
 }
@@ -91,7 +91,7 @@ fn a_folder_with_other_files_is_not_as_it_was_installed() {
 
 #[test]
 fn a_newer_release_that_stays_out_is_named() {
-    let folder = Folder::new();
+    let folder = Folder::new("share");
     folder.site(&[("noir", "1.0.0", BASE), ("dark", "1.0.0", NOIR)]);
     folder.run(&["install", "dark", "--index", &folder.at("site")]).done();
     folder.site(&[("noir", "2.0.0", BASE), ("dark", "2.0.0", "{ name = \"noir\", release = \"^2\" }")]);
@@ -103,9 +103,9 @@ fn a_newer_release_that_stays_out_is_named() {
 
 #[test]
 fn a_strangers_pack_is_not_called_shipped() {
-    let folder = Folder::new();
-    folder.pack("base", "0.1.0", "");
-    let mine = folder.pack("mine", "1.0.0", BASE);
+    let folder = Folder::new("share");
+    folder.source("base", "0.1.0", "");
+    let mine = folder.source("mine", "1.0.0", BASE);
     let ran = folder.run(&["audit", &mine, "--format", "json"]).done();
     let found: serde_json::Value = serde_json::from_str(&ran.out).unwrap();
     let base = found["layers"].as_array().unwrap().iter().find(|layer| layer["name"] == "base").unwrap();
@@ -114,8 +114,8 @@ fn a_strangers_pack_is_not_called_shipped() {
 
 #[test]
 fn a_refused_installation_leaves_no_folder_behind() {
-    let folder = Folder::new();
-    let source = folder.pack("noir", "1.0.0", BASE);
+    let folder = Folder::new("share");
+    let source = folder.source("noir", "1.0.0", BASE);
     folder.write("src/noir/rules.toml", "kind = \"lore\"\nversion = 1\n[[entry]]\nnonsense = 1\n");
     for to in ["packs", "deep/er/packs"] {
         let place = folder.at(to);

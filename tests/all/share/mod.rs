@@ -12,45 +12,13 @@ mod trust;
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::path::Path;
 
-use tapster::cli::{Io, run};
-
-/// A fresh folder that goes away with its owner.
-struct Folder(PathBuf);
+use crate::program::{Folder, tapster_with};
 
 impl Folder {
-    fn new() -> Self {
-        static NEXT: AtomicUsize = AtomicUsize::new(0);
-        let name = format!("tapster-share-{}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
-        let path = std::env::temp_dir().join(name);
-        let _ = std::fs::remove_dir_all(&path);
-        std::fs::create_dir_all(&path).unwrap();
-        Self(path)
-    }
-
-    fn path(&self, inside: &str) -> PathBuf {
-        self.0.join(inside)
-    }
-
-    fn at(&self, inside: &str) -> String {
-        self.path(inside).display().to_string()
-    }
-
-    fn write(&self, inside: &str, bytes: impl AsRef<[u8]>) -> PathBuf {
-        let path = self.path(inside);
-        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-        std::fs::write(&path, bytes).unwrap();
-        path
-    }
-
-    fn read(&self, inside: &str) -> String {
-        std::fs::read_to_string(self.path(inside)).unwrap()
-    }
-
     /// The folder of a pack that holds nothing but its manifest.
-    fn pack(&self, name: &str, release: &str, extends: &str) -> String {
+    fn source(&self, name: &str, release: &str, extends: &str) -> String {
         let manifest = format!(
             "kind = \"pack\"\nversion = 1\nname = \"{name}\"\nrelease = \"{release}\"\nengine = \">=0.1\"\nlicence = \"MIT\"\nextends = [{extends}]\n\
              about = \"The pack {name}.\"\n"
@@ -68,18 +36,15 @@ impl Folder {
         let mut all: BTreeMap<String, OsString> = env.iter().map(|(k, v)| ((*k).to_owned(), OsString::from(v))).collect();
         all.insert("TAPSTER_TRUSTED_KEYS".to_owned(), self.path("trusted.toml").into());
         all.entry("TAPSTER_PACKS".to_owned()).or_insert_with(|| self.path("home").into());
-        let (mut input, mut out, mut err): (&[u8], Vec<u8>, Vec<u8>) = (&[], Vec::new(), Vec::new());
-        let env = |name: &str| all.get(name).cloned();
-        let mut io = Io { input: &mut input, out: &mut out, err: &mut err, terminal: false, env: &env };
-        let exit = run(std::iter::once("tapster").chain(args.iter().copied()).map(OsString::from), &mut io).code();
-        Ran { exit, out: String::from_utf8(out).unwrap(), err: String::from_utf8(err).unwrap() }
+        let (exit, out, err) = tapster_with(args, b"", &|name| all.get(name).cloned());
+        Ran { exit, out, err }
     }
 
     /// Packs these packs into `site`, and writes its index.
     fn site(&self, packs: &[(&str, &str, &str)]) {
         std::fs::create_dir_all(self.path("site")).unwrap();
         for (name, release, extends) in packs {
-            let folder = self.pack(name, release, extends);
+            let folder = self.source(name, release, extends);
             self.run(&["pack", &folder, "--out", &self.at("site")]).done();
         }
         self.run(&["index", &self.at("site")]).done();
@@ -91,12 +56,6 @@ impl Folder {
         let mut names: Vec<String> = entries.map(|e| e.file_name().into_string().unwrap()).collect();
         names.sort();
         names
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
     }
 }
 

@@ -10,7 +10,7 @@ fn build(folder: &Folder, pack: &str) -> String {
 
 #[test]
 fn a_newcomer_shares_a_pack() {
-    let mine = Folder::new();
+    let mine = Folder::new("share");
     let to = mine.at("work");
     let made = mine.run(&["new", "pack", "lantern", "--extends", "sillytavern", "--to", &to]).done();
     assert!(made.out.contains("lantern/pack.toml") && made.out.contains("lantern/cases/first.toml"), "{}", made.out);
@@ -61,7 +61,7 @@ fn a_newcomer_shares_a_pack() {
     mine.run(&["pack", &pack, "--out", &archive]).done();
 
     // somebody else, in another folder
-    let theirs = Folder::new();
+    let theirs = Folder::new("share");
     std::fs::copy(&archive, theirs.path("lantern-0.1.0.tapster")).unwrap();
     theirs.run(&["install", &theirs.at("lantern-0.1.0.tapster")]).done();
     assert_eq!(theirs.names("home"), ["lantern", "tapster.lock"]);
@@ -76,7 +76,7 @@ fn a_newcomer_shares_a_pack() {
 /// `--locked` refuses packs that are not what their lock says, wherever they stand below the pack.
 #[test]
 fn a_locked_build_refuses_changed_packs() {
-    let folder = Folder::new();
+    let folder = Folder::new("share");
     folder.site(&[("noir", "1.0.0", "\"base\""), ("dark", "1.0.0", "\"noir\"")]);
     let site = folder.at("site");
     folder.run(&["install", "dark", "--index", &site]).done();
@@ -112,7 +112,7 @@ fn a_locked_build_refuses_changed_packs() {
 /// Locks name places as they were typed.
 #[test]
 fn a_lock_keeps_paths_as_typed() {
-    let folder = Folder::new();
+    let folder = Folder::new("share");
     folder.site(&[("noir", "1.0.0", "\"base\""), ("dark", "1.0.0", "\"base\"")]);
     let typed = format!("{}/./site/../site", folder.at(""));
     folder.run(&["install", "noir", "--index", &typed]).done();
@@ -126,7 +126,7 @@ fn a_lock_keeps_paths_as_typed() {
 /// Locks and indexes are checked by their schemas, which the program prints.
 #[test]
 fn locks_and_indexes_are_checked_by_their_schemas() {
-    let folder = Folder::new();
+    let folder = Folder::new("share");
     for (kind, title) in [("lock", "tapster.lock"), ("index", "index.json")] {
         folder.run(&["schema", kind]).done().says(&format!("\"title\": \"{title}\""));
     }

@@ -57,8 +57,8 @@ fn a_changed_signature_is_refused() {
 
 #[test]
 fn who_signed_a_pack_is_said_and_can_be_required() {
-    let folder = Folder::new();
-    let source = folder.pack("noir", "1.0.0", BASE);
+    let folder = Folder::new("share");
+    let source = folder.source("noir", "1.0.0", BASE);
     let archive = folder.at("noir-1.0.0.tapster");
     let password = [("TAPSTER_KEY_PASSWORD", "deep water")];
     folder.run(&["keys", "new", &folder.at("mara")]).refused(2, "share.signature", &["TAPSTER_KEY_PASSWORD"]);
@@ -87,7 +87,7 @@ fn who_signed_a_pack_is_said_and_can_be_required() {
     // the next release is by somebody else
     folder.run(&["keys", "new", &folder.at("eve"), "--no-password"]).done();
     folder.run(&["keys", "trust", &folder.at("eve.pub"), "--name", "Eve"]).done();
-    folder.pack("noir", "1.1.0", BASE);
+    folder.source("noir", "1.1.0", BASE);
     folder.run(&["pack", &source, "--out", &archive, "--sign", &folder.at("eve.key")]).done();
     folder.run(&["update", "noir"]).refused(
         1,
@@ -100,8 +100,8 @@ fn who_signed_a_pack_is_said_and_can_be_required() {
 
 #[test]
 fn a_signed_pack_is_replaced_by_another_signer_only_on_demand() {
-    let folder = Folder::new();
-    let (source, archive) = (folder.pack("noir", "1.0.0", BASE), folder.at("noir-1.0.0.tapster"));
+    let folder = Folder::new("share");
+    let (source, archive) = (folder.source("noir", "1.0.0", BASE), folder.at("noir-1.0.0.tapster"));
     for who in ["mara", "eve"] {
         folder.run(&["keys", "new", &folder.at(who), "--no-password"]).done();
         folder.run(&["keys", "trust", &folder.at(&format!("{who}.pub")), "--name", who]).done();
@@ -115,7 +115,7 @@ fn a_signed_pack_is_replaced_by_another_signer_only_on_demand() {
         assert!(folder.read("home/noir/pack.toml").contains("1.0.0"));
     };
     // nobody has signed the folder
-    folder.pack("noir", "2.0.0", BASE);
+    folder.source("noir", "2.0.0", BASE);
     refused(&["install", &source, "--replace"], "is not signed by a trusted key");
     // another trusted key has signed the archive
     let second = folder.at("noir-2.0.0.tapster");
@@ -131,15 +131,15 @@ fn a_signed_pack_is_replaced_by_another_signer_only_on_demand() {
     folder.run(&["pack", &source, "--out", &second, "--sign", &folder.at("mara.key")]).done();
     folder.run(&["install", &second, "--replace"]).done();
     assert!(folder.read("home/noir/pack.toml").contains("2.0.0"));
-    let ran = folder.run(&["install", &folder.pack("noir", "3.0.0", BASE), "--replace", "--allow-other-signer"]).done();
+    let ran = folder.run(&["install", &folder.source("noir", "3.0.0", BASE), "--replace", "--allow-other-signer"]).done();
     assert!(ran.err.contains("warning[share.unsigned]"), "{}", ran.err);
     assert!(!folder.read("home/tapster.lock").contains("signed_by"));
 }
 
 #[test]
 fn tampered_archives_and_signatures_are_refused() {
-    let folder = Folder::new();
-    let source = folder.pack("noir", "1.0.0", BASE);
+    let folder = Folder::new("share");
+    let source = folder.source("noir", "1.0.0", BASE);
     let archive = folder.at("noir-1.0.0.tapster");
     folder.run(&["keys", "new", &folder.at("mara"), "--no-password"]).done();
     folder.run(&["keys", "trust", &folder.at("mara.pub"), "--name", "Mara"]).done();
@@ -178,8 +178,8 @@ fn tampered_archives_and_signatures_are_refused() {
 
 #[test]
 fn a_release_and_its_signature_stay_what_they_are() {
-    let folder = Folder::new();
-    let source = folder.pack("noir", "1.0.0", BASE);
+    let folder = Folder::new("share");
+    let source = folder.source("noir", "1.0.0", BASE);
     std::fs::create_dir_all(folder.path("site")).unwrap();
     let site = folder.at("site");
     folder.run(&["keys", "new", &folder.at("mara"), "--no-password"]).done();
@@ -212,13 +212,13 @@ fn a_release_and_its_signature_stay_what_they_are() {
 
 #[test]
 fn an_installed_pack_that_nobody_signed_does_not_pass_where_signatures_are_required() {
-    let folder = Folder::new();
+    let folder = Folder::new("share");
     let (noir, dusk) = (folder.at("noir.tapster"), folder.at("dusk.tapster"));
     folder.run(&["keys", "new", &folder.at("mara"), "--no-password"]).done();
     folder.run(&["keys", "trust", &folder.at("mara.pub"), "--name", "Mara"]).done();
-    folder.run(&["pack", &folder.pack("noir", "1.0.0", BASE), "--out", &noir]).done();
+    folder.run(&["pack", &folder.source("noir", "1.0.0", BASE), "--out", &noir]).done();
     folder.run(&["install", &noir]).done();
-    let source = folder.pack("dusk", "1.0.0", "{ name = \"noir\", release = \"^1.0\" }");
+    let source = folder.source("dusk", "1.0.0", "{ name = \"noir\", release = \"^1.0\" }");
     let key = folder.at("mara.key");
     folder.run(&["pack", &source, "--out", &dusk, "--sign", &key]).done();
     let asked = ["install", &dusk, "--require-signature"];
@@ -236,7 +236,7 @@ fn an_installed_pack_that_nobody_signed_does_not_pass_where_signatures_are_requi
 #[cfg(unix)]
 #[test]
 fn a_journal_of_a_stranger_moves_nothing() {
-    let folder = Folder::new();
+    let folder = Folder::new("share");
     folder.write("secret/id_rsa", "key");
     folder.write("home/.tapster-change/journal.json", r#"{"put":["id_rsa"],"gone":[],"lock":""}"#);
     std::os::unix::fs::symlink(folder.path("secret"), folder.path("home/.tapster-change/new")).unwrap();

@@ -147,9 +147,9 @@ fn earlier_tables_are_brought_up_to_date() {
 
 #[test]
 fn many_may_open_a_new_store_at_once() {
-    let folder = Folder::new();
+    let folder = Folder::new("sql");
     let postgres = super::postgres::shared().map(Server::database);
-    for address in [Some(address_of(&folder.file())), postgres].into_iter().flatten() {
+    for address in [Some(address_of(&folder.path("store.db"))), postgres].into_iter().flatten() {
         std::thread::scope(|scope| {
             for n in 0..8 {
                 let address = &address;
@@ -162,8 +162,8 @@ fn many_may_open_a_new_store_at_once() {
 
 #[test]
 fn what_is_not_a_database_is_told() {
-    let folder = Folder::new();
-    let file = folder.file();
+    let folder = Folder::new("sql");
+    let file = folder.path("store.db");
     for content in [&b"not a database, but longer than the header of one\n".repeat(200)[..], b"x", b"SQLite format 3\0", &[0; 4096]] {
         std::fs::write(&file, content).unwrap();
         let message = refused(block_on(SqlStore::open(&address_of(&file))), Code::StoreDamaged);

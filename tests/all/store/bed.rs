@@ -2,37 +2,14 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that panics has failed")]
 
-use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::path::Path;
 
 use serde_json::{Value as Json, json};
 use tapster::diag::Code;
 use tapster::store::{Batch, Committed, Home, Moment, Page, Refused, SessionStore, SqlStore, Window, Write, block_on};
 
 use super::postgres;
-
-/// A folder that goes away with its owner.
-pub(crate) struct Folder(pub(crate) PathBuf);
-
-impl Folder {
-    pub(crate) fn new() -> Self {
-        static NEXT: AtomicU32 = AtomicU32::new(0);
-        let number = NEXT.fetch_add(1, Ordering::Relaxed);
-        let path = std::env::temp_dir().join(format!("tapster-sql-{}-{number}", std::process::id()));
-        std::fs::create_dir_all(&path).unwrap();
-        Self(path)
-    }
-
-    pub(crate) fn file(&self) -> PathBuf {
-        self.0.join("store.db")
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
-}
+pub(crate) use crate::program::Folder;
 
 /// A store and where it is.
 pub(crate) struct Bed {
@@ -43,8 +20,8 @@ pub(crate) struct Bed {
 
 impl Bed {
     pub(crate) fn sqlite() -> Self {
-        let folder = Folder::new();
-        let address = address_of(&folder.file());
+        let folder = Folder::new("sql");
+        let address = address_of(&folder.path("store.db"));
         Self { store: open(&address), address, _folder: Some(folder) }
     }
 

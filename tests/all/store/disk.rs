@@ -32,7 +32,7 @@ struct Mounted(Folder);
 
 impl Mounted {
     fn new(size: &str) -> Option<Self> {
-        let folder = Folder::new();
+        let folder = Folder::new("sql");
         Self::mount(&format!("size={size}"), &folder.0).then_some(Self(folder))
     }
 
@@ -54,7 +54,7 @@ impl Drop for Mounted {
 #[test]
 fn a_full_disk_is_told_and_loses_nothing() {
     let Some(disk) = Mounted::new("2m") else { return notice("no file system may be mounted; a full disk is not tested") };
-    let (store, home) = (open(&address_of(&disk.0.file())), home("o", "s"));
+    let (store, home) = (open(&address_of(&disk.0.path("store.db"))), home("o", "s"));
     let value = |n: i64| json!({ "n": n, "text": "x".repeat(50_000) });
     let next = |n: i64| {
         let writes = vec![write("t", (n > 1).then_some(n - 1), value(n), KEEP)];
@@ -78,7 +78,7 @@ fn a_full_disk_is_told_and_loses_nothing() {
     assert!(matches!(next(stored + 1).unwrap(), Committed::Applied { .. }), "there is room again");
     check(&store, stored + 1);
     block_on(store.close());
-    check(&open(&address_of(&disk.0.file())), stored + 1);
+    check(&open(&address_of(&disk.0.path("store.db"))), stored + 1);
 }
 
 /// The inside of the other user's process; without the variable, nothing.
@@ -114,7 +114,7 @@ fn mode(path: &Path, mode: u32) {
 
 /// A closed store with one value.
 fn kept(folder: &Folder) -> String {
-    let address = address_of(&folder.file());
+    let address = address_of(&folder.path("store.db"));
     let store = open(&address);
     put(&store, &home("o", "s"), at(1, 1), write("t", None, json!("kept"), KEEP));
     block_on(store.close());
@@ -123,7 +123,7 @@ fn kept(folder: &Folder) -> String {
 
 #[test]
 fn a_store_in_a_folder_that_cannot_be_written_is_read() {
-    let [closed, journal, programs] = [Folder::new(), Folder::new(), Folder::new()];
+    let [closed, journal, programs] = [Folder::new("sql"), Folder::new("sql"), Folder::new("sql")];
     let addresses = [kept(&closed), kept(&journal)];
     std::fs::write(journal.0.join("store.db-wal"), [1; 100]).unwrap();
     // a new store is its owner's alone
@@ -148,9 +148,9 @@ fn a_store_in_a_folder_that_cannot_be_written_is_read() {
 
 #[test]
 fn a_file_that_cannot_be_written_is_told() {
-    let folder = Folder::new();
+    let folder = Folder::new("sql");
     let address = kept(&folder);
-    mode(&folder.file(), 0o444);
+    mode(&folder.path("store.db"), 0o444);
     // SQLite keeps its files of shared memory beside a database, even for reading
     mode(&folder.0, 0o777);
     // another user may not be able to enter the folder of this program

@@ -10,14 +10,14 @@ use super::postgres;
 
 #[test]
 fn nothing_is_made() {
-    let folder = Folder::new();
-    let address = address_of(&folder.file());
+    let folder = Folder::new("sql");
+    let address = address_of(&folder.path("store.db"));
     let message = refused(block_on(SqlStore::open_existing(&address)), Code::StoreUnreachable);
     assert!(message.contains("there is no store"), "{message}");
-    assert!(!folder.file().exists());
-    std::fs::write(folder.file(), "").unwrap();
+    assert!(!folder.path("store.db").exists());
+    std::fs::write(folder.path("store.db"), "").unwrap();
     refused(block_on(SqlStore::open_existing(&address)), Code::StoreDamaged);
-    assert_eq!(std::fs::read(folder.file()).unwrap(), b"");
+    assert_eq!(std::fs::read(folder.path("store.db")).unwrap(), b"");
     let Some(address) = postgres::shared().map(postgres::Server::database) else { return };
     for _ in 0..2 {
         refused(block_on(SqlStore::open_existing(&address)), Code::StoreDamaged);
@@ -43,20 +43,20 @@ fn what_exists_is_read_and_written() {
 
 #[test]
 fn a_database_of_another_program_is_left_alone() {
-    let folder = Folder::new();
-    let address = address_of(&folder.file());
+    let folder = Folder::new("sql");
+    let address = address_of(&folder.path("store.db"));
     sqlx::any::install_default_drivers();
     block_on(async {
         let mut conn = sqlx::AnyConnection::connect(&format!("{address}?mode=rwc")).await.unwrap();
         sqlx::raw_sql("CREATE TABLE notes (text TEXT); INSERT INTO notes VALUES ('mine')").execute(&mut conn).await.unwrap();
         conn.close().await.unwrap();
     });
-    let before = std::fs::read(folder.file()).unwrap();
+    let before = std::fs::read(folder.path("store.db")).unwrap();
     for opened in [block_on(SqlStore::open(&address)), block_on(SqlStore::open_existing(&address))] {
         let message = refused(opened, Code::StoreDamaged);
         assert!(message.contains("is a database of another program"), "{message}");
     }
-    assert_eq!(std::fs::read(folder.file()).unwrap(), before);
+    assert_eq!(std::fs::read(folder.path("store.db")).unwrap(), before);
     assert_eq!(std::fs::read_dir(&folder.0).unwrap().count(), 1, "nothing is left beside it");
 }
 

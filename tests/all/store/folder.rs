@@ -4,21 +4,13 @@
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::path::PathBuf;
 
 use tapster::diag::Code;
 use tapster::store::{FolderStore, MAX_TEMPLATE, Refused, TemplateStore, block_on};
 
-/// A fresh folder that goes away with its owner.
-struct Folder(PathBuf);
+use crate::program::Folder;
 
 impl Folder {
-    fn new(name: &str) -> Self {
-        let path = std::env::temp_dir().join(format!("tapster-store-{}-{name}", std::process::id()));
-        fs::create_dir_all(&path).unwrap();
-        Self(path)
-    }
-
     fn store(&self) -> FolderStore {
         FolderStore::new(self.0.join("templates"))
     }
@@ -26,12 +18,6 @@ impl Folder {
     /// Names of all files in the store's folder.
     fn files(&self) -> BTreeSet<String> {
         fs::read_dir(self.0.join("templates")).unwrap().map(|e| e.unwrap().file_name().into_string().unwrap()).collect()
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
     }
 }
 

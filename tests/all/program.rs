@@ -1,0 +1,67 @@
+//! The program, run inside of a test, and fresh folders.
+
+#![expect(clippy::unwrap_used, reason = "a test that panics has failed")]
+
+use std::ffi::{OsStr, OsString};
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use tapster::cli::{Io, run};
+
+/// Runs the program: the exit code, results, diagnostics.
+pub(crate) fn tapster<A: AsRef<OsStr>>(args: &[A]) -> (u8, String, String) {
+    tapster_with(args, b"", &|_| None)
+}
+
+/// Runs it with a standard input and an environment.
+pub(crate) fn tapster_with<A: AsRef<OsStr>>(args: &[A], mut input: &[u8], env: &dyn Fn(&str) -> Option<OsString>) -> (u8, String, String) {
+    let (mut out, mut err) = (Vec::new(), Vec::new());
+    let mut io = Io { input: &mut input, out: &mut out, err: &mut err, terminal: false, env };
+    let args = std::iter::once(OsStr::new("tapster")).chain(args.iter().map(AsRef::as_ref));
+    let exit = run(args.map(OsStr::to_os_string), &mut io).code();
+    (exit, String::from_utf8_lossy(&out).into_owned(), String::from_utf8_lossy(&err).into_owned())
+}
+
+/// A fresh folder that goes away with its owner.
+pub(crate) struct Folder(pub(crate) PathBuf);
+
+impl Folder {
+    pub(crate) fn new(name: &str) -> Self {
+        static NEXT: AtomicUsize = AtomicUsize::new(0);
+        let (process, number) = (std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
+        let path = std::env::temp_dir().join(format!("tapster-{process}-{number}-{}", name.replace(' ', "-")));
+        let _ = std::fs::remove_dir_all(&path);
+        std::fs::create_dir_all(&path).unwrap();
+        Self(path)
+    }
+
+    pub(crate) fn path(&self, inside: &str) -> PathBuf {
+        self.0.join(inside)
+    }
+
+    pub(crate) fn at(&self, inside: &str) -> String {
+        self.path(inside).display().to_string()
+    }
+
+    pub(crate) fn write(&self, inside: &str, bytes: impl AsRef<[u8]>) {
+        let path = self.path(inside);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, bytes).unwrap();
+    }
+
+    /// Writes a file, and gives its path.
+    pub(crate) fn put(&self, inside: &str, bytes: impl AsRef<[u8]>) -> String {
+        self.write(inside, bytes);
+        self.at(inside)
+    }
+
+    pub(crate) fn read(&self, inside: &str) -> String {
+        std::fs::read_to_string(self.path(inside)).unwrap()
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
