@@ -104,11 +104,16 @@ fn functions_of_a_pack_are_tools() {
 
 #[test]
 fn a_final_stream_that_the_model_cannot_do_is_told_and_not_sent() {
-    let rules = Ruleset::open_with("base", &[("mine.toml", "kind = \"overlay\"\nversion = 1\n[[capability]]\nname = \"whole\"\nstreaming = false\n")]).unwrap();
+    let rules = Ruleset::open_with(
+        "base",
+        &[("mine.toml", "kind = \"overlay\"\nversion = 1\n[[capability]]\nname = \"whole\"\nstreaming = false\n")],
+    )
+    .unwrap();
     let transport = Scripted::new([calls(&[("a", "look", "{}")]), says("A hall.")]);
     let tools = ToolRegistry::new().with(ToolSpec::new("look"), counting(&Arc::default()));
     let report = ran(transport.clone(), &limits(&rules, json!({ "final_stream": true })), tools).unwrap();
-    let why = report.events.iter().find_map(|event| if let LoopEvent::FinalStream { ok, why } = event { Some((*ok, why.clone())) } else { None });
+    let why =
+        report.events.iter().find_map(|event| if let LoopEvent::FinalStream { ok, why } = event { Some((*ok, why.clone())) } else { None });
     assert_eq!(why, Some((false, Some("streaming_unsupported".to_owned()))));
     assert_eq!((report.final_text.as_deref(), transport.count()), (Some("A hall."), 2));
 }

@@ -12,8 +12,8 @@ use semver::Version;
 use serde_json::json;
 
 use crate::diag::{Code, Report};
-use crate::pack::files::is_pack;
 use crate::pack::Library;
+use crate::pack::files::is_pack;
 use crate::share::{Manifest, Member};
 
 use crate::cli::inputs::files::{shown, write_file};
