@@ -57,8 +57,8 @@ impl Bounded {
     fn new(tree: &Tree, flags: Flags, facts: Facts) -> Result<Self, PatternError> {
         let path = check::path(&tree.root);
         let (limit, most, bytes_per_step) = match facts {
-            Facts { far_behind: true, .. } => (BEHIND_TEXT, BACKTRACKS / 20, 64),
-            Facts { backref: true, .. } => (BACKREF_TEXT, BACKTRACKS / 4, 1 << 10),
+            Facts { far_behind: true, .. } => (BEHIND_TEXT, BACKTRACKS / 20, 256),
+            Facts { backref: true, .. } => (BACKREF_TEXT, BACKTRACKS / 4, 8 << 10),
             _ => (usize::MAX, BACKTRACKS, usize::MAX),
         };
         let backtracks = most.min(BACKTRACKS.saturating_mul(20) / path.max(1));
@@ -199,7 +199,11 @@ impl Engines {
         let mut steps = work::steps_of(text.len());
         let how = match (&self.plain, &self.exact) {
             (Some(regex), _) if has_plain_lines(text) && shortcuts::are_on() => How::Automaton(regex),
-            (_, Engine::Automaton(regex)) => How::Automaton(regex),
+            (_, Engine::Automaton(regex)) => {
+                // it makes its states as it reads
+                steps = steps.saturating_mul(2);
+                How::Automaton(regex)
+            }
             (_, Engine::Text(find)) => How::Text(find),
             (_, Engine::Bounded(bounded)) => {
                 within(text, bounded.limit)?;
@@ -253,7 +257,7 @@ impl Search<'_> {
                     // it reads the match once more with all its parts
                     let length = whole.end.saturating_sub(whole.start) as u64 + 1;
                     let groups_of_thread = 1 + groups as u64 / 4;
-                    let steps = self.engines.parts.saturating_mul(length).saturating_mul(groups_of_thread) / 64;
+                    let steps = self.engines.parts.saturating_mul(length).saturating_mul(groups_of_thread) / 32;
                     self.pay(steps)?;
                     let found = regex.captures_at(text, whole.start);
                     found.and_then(|c| collect(groups, |n| c.get(n).map(|m| Match { start: m.start(), end: m.end() })))

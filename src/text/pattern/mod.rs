@@ -1,8 +1,8 @@
 //! Regular expressions with JavaScript's semantics and bounded time.
 //!
 //! A pattern is parsed once into a tree and given to the cheapest engine that can be shown to mean the same:
-//! `regex` (linear time), else `fancy-regex` (a bounded number of steps), else `regress` (JavaScript's own rules,
-//! no bound of its own, hence only for patterns without nested repeats, over texts of bounded length).
+//! `regex` (linear time), else `fancy-regex` (a bounded number of attempts, and its looks at the text are counted), else
+//! `regress` (JavaScript's own rules, no bound of its own, hence only for patterns without nested repeats, over short texts).
 //! A pattern that fits none is refused. The engines read texts by whole characters, as with the flag `u`; `units` says
 //! how patterns without that flag match UTF-16 units.
 //! One known difference: `i` without `u` in a pattern with back references also takes U+017F for `s` and U+212A for `k`.
