@@ -185,7 +185,7 @@ pub(super) fn steps(length: usize, limit: usize) -> u64 {
     let length = length as u64;
     match limit {
         LINEAR => length / 8,
-        SQUARE => length.saturating_mul(length) / 4,
+        SQUARE => length.saturating_mul(length) / 2,
         _ => length.saturating_mul(length).saturating_mul(length),
     }
 }

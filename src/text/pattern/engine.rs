@@ -57,7 +57,7 @@ impl Bounded {
     fn new(tree: &Tree, flags: Flags, facts: Facts) -> Result<Self, PatternError> {
         let path = check::path(&tree.root);
         let (limit, most, bytes_per_step) = match facts {
-            Facts { far_behind: true, .. } => (BEHIND_TEXT, BACKTRACKS / 20, 256),
+            Facts { far_behind: true, .. } => (BEHIND_TEXT, BACKTRACKS / 20, 128),
             Facts { backref: true, .. } => (BACKREF_TEXT, BACKTRACKS / 4, 8 << 10),
             _ => (usize::MAX, BACKTRACKS, usize::MAX),
         };
@@ -70,7 +70,7 @@ impl Bounded {
             builder.seek_filter(seek);
         }
         let regex = builder.build().map_err(|_| PatternError::too_costly(0, "no bounded engine can match this pattern"))?;
-        Ok(Self { regex, limit, weight: 1 + path as u64 / 64, bytes_per_step })
+        Ok(Self { regex, limit, weight: 1 + path as u64 / 32, bytes_per_step })
     }
 }
 
