@@ -105,8 +105,8 @@ pub(super) struct Fitting {
 
 impl Fitting {
     fn fit<'v>(&self, wanted: &'v Json, got: &Json) -> Fit<'v> {
-        if work::spend(STEPS_PER_COMPARISON).is_err() {
-            return Fit::Unknown(Doubt::Work);
+        if let Err(doubt) = pay(got) {
+            return Fit::Unknown(doubt);
         }
         if let Json::Object(table) = wanted
             && let Some((word, value)) = matcher(table, got)
@@ -125,21 +125,25 @@ impl Fitting {
                 all(list.iter().zip(found).map(|(wanted, got)| self.fit(wanted, got)))
             }
             (Json::Array(_), Json::Array(_)) => Fit::No,
-            _ => paid_equal(wanted, got),
+            _ if equal(wanted, got) => Fit::Yes,
+            _ => Fit::No,
         }
     }
 
     /// What is wrong with a value by a test; `None` if nothing is.
     pub(super) fn test<'v>(&self, word: &str, value: &'v Json, got: &Json) -> Option<Wrong<'v>> {
+        if let Err(doubt) = pay(got) {
+            return Some(Wrong::Unknown(doubt));
+        }
         let parts: &'v [Json] = value.as_array().map_or(std::slice::from_ref(value), Vec::as_slice);
         match word {
             "missing" => (!got.is_null()).then_some(Wrong::Words("should be missing")),
             "contains" => match got {
-                Json::String(text) => within(parts, text),
+                Json::String(text) => within(parts, got, text),
                 Json::Array(found) => self.lacks(parts, found),
                 _ => parts.first().map(|part| Wrong::Part("does not contain", part, "")),
             },
-            "matches" => self.matches(value, got),
+            "matches" => self.matches(value, got).map(|wrong| if work::is_over() { Wrong::Unknown(Doubt::Work) } else { wrong }),
             "includes" | "excludes" | "any_order" => {
                 let Some(found) = got.as_array() else { return Some(Wrong::Words("is not a list")) };
                 match word {
@@ -152,7 +156,6 @@ impl Fitting {
                 let count = match got {
                     Json::Array(found) => found.len(),
                     Json::Null => 0,
-                    Json::String(text) if work::read(text.len()).is_err() => return Some(Wrong::Unknown(Doubt::Work)),
                     Json::String(text) => text.chars().count(),
                     _ => return Some(Wrong::Words("is neither a list nor a text")),
                 };
@@ -167,7 +170,7 @@ impl Fitting {
     }
 
     fn matches<'v>(&self, value: &'v Json, got: &Json) -> Option<Wrong<'v>> {
-        let unusable = |why: String| Some(Wrong::Unknown(if work::is_over() { Doubt::Work } else { Doubt::Unusable(why) }));
+        let unusable = |why: String| Some(Wrong::Unknown(Doubt::Unusable(why)));
         let Some(source) = value.as_str() else { return unusable("the pattern is not a text".to_owned()) };
         let pattern = match self.pattern(source) {
             Ok(pattern) => pattern,
@@ -177,7 +180,6 @@ impl Fitting {
         match pattern.is_match(text) {
             Ok(true) => None,
             Ok(false) => Some(Wrong::Words("does not match the pattern")),
-            Err(_) if work::is_over() => Some(Wrong::Unknown(Doubt::Work)),
             Err(bound) => Some(Wrong::Unknown(Doubt::GivenUp(source, bound))),
         }
     }
@@ -188,13 +190,11 @@ impl Fitting {
             return known.clone();
         }
         let made = Pattern::new(source, "").map_err(|error| error.reason);
-        if !work::is_over() {
-            let mut patterns = self.patterns.borrow_mut();
-            if patterns.len() >= MOST_PATTERNS {
-                patterns.clear();
-            }
-            patterns.insert(source.to_owned(), made.clone());
+        let mut patterns = self.patterns.borrow_mut();
+        if patterns.len() >= MOST_PATTERNS {
+            patterns.clear();
         }
+        patterns.insert(source.to_owned(), made.clone());
         made
     }
 
@@ -217,7 +217,7 @@ impl Fitting {
 
     /// The first element that a list has not.
     fn lacks<'v>(&self, parts: &'v [Json], found: &[Json]) -> Option<Wrong<'v>> {
-        let Some(known) = plain(found) else { return Some(Wrong::Unknown(Doubt::Work)) };
+        let known = plain(found);
         for part in parts {
             let mut doubt = None;
             let has = match key(part) {
@@ -242,7 +242,7 @@ impl Fitting {
     }
 
     fn excludes<'v>(&self, parts: &'v [Json], found: &[Json]) -> Option<Wrong<'v>> {
-        let Some(known) = plain(found) else { return Some(Wrong::Unknown(Doubt::Work)) };
+        let known = plain(found);
         let mut doubt = None;
         for part in parts {
             let has = match key(part) {
@@ -261,7 +261,7 @@ impl Fitting {
 
     /// Plain elements are taken first: only an equal one is as good for them.
     fn any_order<'v>(&self, parts: &'v [Json], found: &[Json]) -> Option<Wrong<'v>> {
-        let Some(mut known) = plain(found) else { return Some(Wrong::Unknown(Doubt::Work)) };
+        let mut known = plain(found);
         let (mut taken, mut others) = (vec![false; found.len()], Vec::new());
         for part in parts {
             let Some(key) = key(part) else {
@@ -288,23 +288,32 @@ impl Fitting {
     }
 }
 
-/// The plain elements of a list, with their places, the first of them last; `None` if no work is left.
-fn plain(found: &[Json]) -> Option<HashMap<Key<'_>, Vec<usize>>> {
-    work::spend(found.len() as u64).ok()?;
+/// Pays for looking at a value, but not for its elements one by one.
+fn pay(got: &Json) -> Result<(), Doubt<'static>> {
+    let size = match got {
+        Json::String(text) => text.len() / 32,
+        Json::Array(list) => list.len(),
+        _ => 0,
+    };
+    work::spend(STEPS_PER_COMPARISON + size as u64).map_err(|_| Doubt::Work)
+}
+
+/// The plain elements of a list, with their places, the first of them last.
+fn plain(found: &[Json]) -> HashMap<Key<'_>, Vec<usize>> {
     let mut known: HashMap<Key<'_>, Vec<usize>> = HashMap::new();
     for (n, one) in found.iter().enumerate().rev() {
         if let Some(key) = key(one) {
             known.entry(key).or_default().push(n);
         }
     }
-    Some(known)
+    known
 }
 
 /// The first part that is not in a text.
-fn within<'v>(parts: &'v [Json], text: &str) -> Option<Wrong<'v>> {
+fn within<'v>(parts: &'v [Json], got: &Json, text: &str) -> Option<Wrong<'v>> {
     for part in parts {
-        if work::read(text.len()).is_err() {
-            return Some(Wrong::Unknown(Doubt::Work));
+        if let Err(doubt) = pay(got) {
+            return Some(Wrong::Unknown(doubt));
         }
         if part.as_str().is_none_or(|part| !text.contains(part)) {
             return Some(Wrong::Part("does not contain", part, ""));
@@ -335,23 +344,10 @@ pub(super) fn equal(wanted: &Json, got: &Json) -> bool {
     }
 }
 
-/// The same, where reading long texts is paid.
-fn paid_equal(wanted: &Json, got: &Json) -> Fit<'static> {
-    let read = match (wanted, got) {
-        (Json::String(a), Json::String(b)) if a.len() == b.len() => work::read(a.len()),
-        _ => Ok(()),
-    };
-    match read {
-        Err(_) => Fit::Unknown(Doubt::Work),
-        Ok(()) if equal(wanted, got) => Fit::Yes,
-        Ok(()) => Fit::No,
-    }
-}
-
 /// Equality in full: no key more, and none less.
 fn same(wanted: &Json, got: &Json) -> Fit<'static> {
-    if work::spend(1).is_err() {
-        return Fit::Unknown(Doubt::Work);
+    if let Err(doubt) = pay(got) {
+        return Fit::Unknown(doubt);
     }
     match (wanted, got) {
         (Json::Object(a), Json::Object(b)) if a.len() == b.len() => {
@@ -359,6 +355,7 @@ fn same(wanted: &Json, got: &Json) -> Fit<'static> {
         }
         (Json::Array(a), Json::Array(b)) if a.len() == b.len() => all(a.iter().zip(b).map(|(a, b)| same(a, b))),
         (Json::Object(_), Json::Object(_)) | (Json::Array(_), Json::Array(_)) => Fit::No,
-        _ => paid_equal(wanted, got),
+        _ if equal(wanted, got) => Fit::Yes,
+        _ => Fit::No,
     }
 }

@@ -2,6 +2,7 @@
 //!
 //! A reference may lead to itself, which is an error. Depth and size of the result are bounded.
 
+use std::fmt::{self, Write};
 use std::sync::Arc;
 
 use jsonschema::PatternOptions;
@@ -9,7 +10,7 @@ use serde_json::Value as Json;
 
 use super::language_tag::LanguageTag;
 use super::schema_cost::{self, Cost, Refused};
-use super::work::{self, Door};
+use super::work::Door;
 use crate::diag::short;
 use crate::model::{Map, Value, value::MAX_DEPTH};
 
@@ -23,6 +24,8 @@ const REFERENCES: [&str; 3] = ["$ref", "$dynamicRef", "$recursiveRef"];
 const BACKTRACK: usize = 10_000;
 /// The format of texts that must be language tags (RFC 5646).
 const LANGUAGE_TAG: &str = "language-tag";
+/// The longest sentence that holds a value, in bytes, before it is cut.
+const LONGEST_SENTENCE: usize = 10_000;
 /// The most mistakes that are told.
 const MOST_MISTAKES: usize = 20;
 
@@ -56,9 +59,7 @@ pub(crate) struct Checker(Arc<Paid>);
 #[derive(Debug)]
 pub(super) struct Paid {
     validator: jsonschema::Validator,
-    /// The schema without references.
-    schema: Value,
-    patterns: schema_cost::Patterns,
+    cost: Cost,
 }
 
 impl Paid {
@@ -67,11 +68,10 @@ impl Paid {
     /// # Errors
     /// The work of the call is spent, or a text is too long for a pattern that backtracks.
     pub(super) fn errors<'v>(&'v self, value: &'v Json) -> Result<jsonschema::ErrorIterator<'v>, Refused> {
-        let cost = Cost { patterns: &self.patterns, attempts: BACKTRACK as u64 };
-        let most = cost.applied(&self.schema, value)?;
+        let most = self.cost.check(value, BACKTRACK as u64)?;
         // most values have no mistake, and then there is nothing to keep
         if !self.validator.is_valid(value) {
-            schema_cost::mistakes(most)?;
+            schema_cost::keep(most)?;
         }
         Ok(self.validator.iter_errors(value))
     }
@@ -95,11 +95,31 @@ impl Checker {
     fn try_mistakes(&self, value: &Json) -> Result<Vec<String>, Refused> {
         let mut told = Vec::new();
         for error in self.0.errors(value)?.take(MOST_MISTAKES) {
-            // the value stands in the sentence, and is cut only then
-            work::hold(schema_cost::shown(error.instance()))?;
-            told.push(short::cut(format!("at `{}`: {error}", error.instance_path().as_str())));
+            told.push(short::cut(format!("at `{}`: {}", error.instance_path().as_str(), sentence(&error))));
         }
         Ok(told)
+    }
+}
+
+/// A text that is given up when it grows long.
+struct Sentence(String);
+
+impl Write for Sentence {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        if self.0.len().saturating_add(text.len()) > LONGEST_SENTENCE {
+            return Err(fmt::Error);
+        }
+        self.0.push_str(text);
+        Ok(())
+    }
+}
+
+/// The sentence of a mistake; the value stands in it unless that is large.
+fn sentence(error: &jsonschema::ValidationError<'_>) -> String {
+    let mut sentence = Sentence(String::new());
+    match write!(sentence, "{error}") {
+        Ok(()) => sentence.0,
+        Err(_) => error.masked_with("the value").to_string(),
     }
 }
 
@@ -132,10 +152,10 @@ fn build(schema: &Value, options: jsonschema::ValidationOptions<'static>) -> Res
     if refers(&schema) {
         return Err("a JSON Schema may refer to its own `$defs`, and to nothing else".into());
     }
-    let patterns = schema_cost::compiled(&schema)?;
+    let cost = Cost::compile(&schema)?;
     let validator =
         options.build(&schema.to_json()).map_err(|e| format!("the JSON Schema cannot be used: {}", short::cut(e.to_string())))?;
-    Ok(Paid { validator, schema, patterns })
+    Ok(Paid { validator, cost })
 }
 
 fn refers(schema: &Value) -> bool {

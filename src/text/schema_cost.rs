@@ -1,71 +1,24 @@
-//! What compiling a JSON Schema and checking a value with it takes: both are paid before they are done.
-//!
-//! The library that checks values counts nothing, and collects all mistakes before it tells the first. So the schema is walked
-//! beside the value as that library does it, and each part that it would look at is paid.
+//! What compiling a JSON Schema and checking a value with it takes: both are paid before they are done, because the library
+//! that does them counts nothing. A schema may look at each part of a value with each of its own.
 
-use rustc_hash::FxHashMap;
 use serde_json::Value as Json;
 
-use super::pattern::{self, Foreign};
+use super::pattern;
 use super::work::{self, Exceeded};
 use super::written;
 use crate::diag::short;
 use crate::model::{Map, Value};
 
-/// What compiling one value of a schema takes, in steps of the work of a call.
-const STEPS_PER_VALUE: u64 = 60;
-/// What compiling one part of a pattern takes, and the memory of it.
-const STEPS_PER_PART: u64 = 380;
+/// What compiling one value of a schema, or one part of a pattern, takes, in steps of the work of a call.
+const STEPS_PER_PART: u64 = 100;
+/// The memory of a part of a pattern, in bytes.
 const BYTES_PER_PART: usize = 640;
 /// The most parts that an automaton costs: the library makes none that takes more than 10 MB.
 const PARTS_OF_AUTOMATON: u64 = 16_000;
-/// What one schema takes that is applied to a value.
-const STEPS_PER_SCHEMA: u64 = 6;
-/// At how many places of a pattern a byte of a text is compared in a step.
-const PLACES_PER_STEP: u64 = 4;
-/// What one attempt of a backtracking pattern takes.
-const STEPS_PER_ATTEMPT: u64 = 3;
-/// So many bytes of a text an attempt reads within a step.
-const BYTES_PER_STEP: u64 = 4;
-/// The longest text that a backtracking pattern is looked for in, in bytes: the library bounds the attempts, and not what
-/// each of them reads.
-const LONGEST_BACKTRACKED: usize = 1_000;
-/// The memory of one mistake.
-const BYTES_PER_MISTAKE: usize = 320;
-
-/// The patterns of a schema by their text.
-pub(super) type Patterns = FxHashMap<String, Foreign>;
-
-/// Pays for compiling a schema, and measures its patterns.
-///
-/// # Errors
-/// A pattern is too large, or the work of the call is spent.
-pub(super) fn compiled(schema: &Value) -> Result<Patterns, String> {
-    let written = written::read(schema)?;
-    work::spend((written.values as u64).saturating_mul(STEPS_PER_VALUE))?;
-    let mut patterns = Patterns::default();
-    let mut open = vec![schema];
-    while let Some(schema) = open.pop() {
-        open.extend(schema.as_list().unwrap_or_default());
-        let Some(map) = schema.as_map() else { continue };
-        open.extend(map.values());
-        let named = map.get("patternProperties").and_then(Value::as_map).into_iter().flat_map(Map::keys).map(AsRef::as_ref);
-        for source in map.get("pattern").and_then(Value::as_str).into_iter().chain(named) {
-            work::read(source.len())?;
-            let measured = match patterns.get(source) {
-                Some(known) => *known,
-                None => pattern::foreign(source).map_err(|e| format!("the JSON Schema cannot be used: `pattern`: {e}"))?,
-            };
-            // each place has its own engine, also if they are the same
-            let most = if measured.is_automaton { PARTS_OF_AUTOMATON } else { u64::MAX };
-            let parts = measured.parts.min(most);
-            work::spend(parts.saturating_mul(STEPS_PER_PART).saturating_add(measured.folded))?;
-            work::make(usize::try_from(parts).unwrap_or(usize::MAX).saturating_mul(BYTES_PER_PART))?;
-            patterns.insert(source.to_owned(), measured);
-        }
-    }
-    Ok(patterns)
-}
+/// The longest text for a pattern that backtracks, in bytes: the library bounds the attempts, and not what each of them reads.
+const LONGEST_BACKTRACKED: usize = 20_000;
+/// The most mistakes that there may be, which the library has in memory all at once.
+const MOST_MISTAKES: u64 = 1_000_000;
 
 /// Why a value is not checked.
 #[derive(Debug, thiserror::Error)]
@@ -75,8 +28,8 @@ pub(super) enum Refused {
     Work(#[from] Exceeded),
     /// A text is too long for a pattern that backtracks.
     #[error(
-        "the `pattern` `{pattern}` of the JSON Schema has look-arounds or back references, so it is looked for in texts of \
-         {LONGEST_BACKTRACKED} bytes at most, and this one has {length}; write it without them, or bound the text with `maxLength`"
+        "the `pattern` `{pattern}` of the JSON Schema has look-arounds or back references, so texts of {LONGEST_BACKTRACKED} bytes at \
+         most are checked, and one has {length}; write it without them"
     )]
     Text {
         /// The pattern.
@@ -84,6 +37,9 @@ pub(super) enum Refused {
         /// The bytes of the text.
         length: usize,
     },
+    /// There may be too many mistakes.
+    #[error("the value breaks the JSON Schema, and both are too large to say where; check its parts one by one")]
+    Mistakes,
 }
 
 impl From<Refused> for String {
@@ -92,146 +48,108 @@ impl From<Refused> for String {
     }
 }
 
-/// A schema that is applied to values.
-pub(super) struct Cost<'a> {
-    pub(super) patterns: &'a Patterns,
-    /// The most backtracking steps of a pattern.
-    pub(super) attempts: u64,
+/// What looks at each value that is checked.
+#[derive(Debug, Default)]
+pub(super) struct Cost {
+    /// Values of the schema. One beside `unevaluatedProperties` or `unevaluatedItems` counts twice, since it is applied again.
+    values: u64,
+    /// Parts of its patterns, with counts written out.
+    parts: u64,
+    /// How many of them backtrack, and the first of these.
+    backtracking: u64,
+    first: Option<String>,
 }
 
-impl Cost<'_> {
-    /// Pays for applying a schema to a value, and gives the number of mistakes that this may find at most.
+impl Cost {
+    /// Measures a schema without references, and pays for compiling it.
+    ///
+    /// # Errors
+    /// A pattern is too large, or the work of the call is spent.
+    pub(super) fn compile(schema: &Value) -> Result<Self, String> {
+        written::read(schema)?;
+        let mut cost = Self::default();
+        cost.add(schema, 1)?;
+        work::spend(cost.values.saturating_add(cost.parts).saturating_mul(STEPS_PER_PART))?;
+        work::make(usize::try_from(cost.parts).unwrap_or(usize::MAX).saturating_mul(BYTES_PER_PART))?;
+        Ok(cost)
+    }
+
+    fn add(&mut self, schema: &Value, times: u64) -> Result<(), String> {
+        self.values = self.values.saturating_add(times);
+        schema.as_list().unwrap_or_default().iter().try_for_each(|below| self.add(below, times))?;
+        let Some(map) = schema.as_map() else { return Ok(()) };
+        let again = map.contains_key("unevaluatedProperties") || map.contains_key("unevaluatedItems");
+        let times = if again { times.saturating_mul(2) } else { times };
+        map.values().try_for_each(|below| self.add(below, times))?;
+        let named = map.get("patternProperties").and_then(Value::as_map).into_iter().flat_map(Map::keys).map(AsRef::as_ref);
+        for source in map.get("pattern").and_then(Value::as_str).into_iter().chain(named) {
+            let size = pattern::foreign(source).map_err(|e| format!("the JSON Schema cannot be used: `pattern`: {e}"))?;
+            let parts = if size.backtracks { size.parts } else { size.parts.min(PARTS_OF_AUTOMATON) };
+            self.parts = self.parts.saturating_add(parts.saturating_add(size.folded / STEPS_PER_PART).saturating_mul(times));
+            if size.backtracks {
+                self.backtracking = self.backtracking.saturating_add(times);
+                self.first.get_or_insert_with(|| short::word(source));
+            }
+        }
+        Ok(())
+    }
+
+    /// Pays for checking a value, where a pattern makes so many attempts at most, and gives how many mistakes there may be.
     ///
     /// # Errors
     /// The work of the call is spent, or a text is too long for a pattern that backtracks.
-    pub(super) fn applied(&self, schema: &Value, value: &Json) -> Result<u64, Refused> {
-        work::spend(STEPS_PER_SCHEMA)?;
-        let Value::Map(map) = schema else { return Ok(1) };
-        work::spend(map.len() as u64)?;
-        // what stands beside is applied again, for what it has looked at
-        let again = map.contains_key("unevaluatedProperties") || map.contains_key("unevaluatedItems");
-        let mut most = 1;
-        for (keyword, below) in map.iter() {
-            let found = self.keyword(keyword, below, value)?;
-            if again {
-                self.keyword(keyword, below, value)?;
+    pub(super) fn check(&self, value: &Json, attempts: u64) -> Result<u64, Refused> {
+        let mut read = Read { attempts, ..Read::default() };
+        read.add(value);
+        match &self.first {
+            Some(pattern) if read.longest > LONGEST_BACKTRACKED => {
+                return Err(Refused::Text { pattern: pattern.clone(), length: read.longest });
             }
-            most += found;
+            _ => {}
         }
-        Ok(most)
-    }
-
-    fn keyword(&self, keyword: &str, below: &Value, value: &Json) -> Result<u64, Refused> {
-        match (keyword, value) {
-            ("allOf" | "anyOf" | "oneOf", _) => self.all(below.as_list().unwrap_or_default().iter().map(|schema| (schema, value))),
-            ("not" | "if" | "then" | "else", _) => self.applied(below, value),
-            ("enum" | "const", Json::Array(_) | Json::Object(_)) => Ok(written::read(below).map(|_| 1)?),
-            ("enum" | "required", _) => Ok(work::spend(below.elements().len() as u64).map(|()| below.elements().len() as u64)?),
-            (_, Json::Object(fields)) => self.of_object(keyword, below, value, fields),
-            (_, Json::Array(list)) => self.of_list(keyword, below, list),
-            (_, Json::String(text)) => self.of_text(keyword, below, text).map(|()| 1),
-            _ => Ok(1),
-        }
-    }
-
-    fn of_object(&self, keyword: &str, below: &Value, value: &Json, fields: &serde_json::Map<String, Json>) -> Result<u64, Refused> {
-        let schemas = || below.as_map().into_iter().flatten();
-        work::spend(if matches!(below, Value::Map(_)) { schemas().count() as u64 } else { 0 })?;
-        match keyword {
-            "properties" => self.all(schemas().filter_map(|(name, schema)| Some((schema, fields.get(name.as_ref())?)))),
-            "patternProperties" => {
-                let mut most = 0;
-                for (source, schema) in schemas() {
-                    for (name, field) in fields {
-                        self.matched(source, name)?;
-                        most += self.applied(schema, field)?;
-                    }
-                }
-                Ok(most)
-            }
-            "additionalProperties" | "unevaluatedProperties" => {
-                // which fields are meant is found by their names
-                work::spend(fields.len() as u64)?;
-                self.all(fields.values().map(|field| (below, field)))
-            }
-            "propertyNames" => {
-                let names: Vec<Json> = fields.keys().map(|name| Json::String(name.clone())).collect();
-                self.all(names.iter().map(|name| (below, name)))
-            }
-            "dependencies" | "dependentSchemas" | "dependentRequired" => {
-                work::spend(schemas().map(|(_, names)| names.elements().len() as u64).sum())?;
-                self.all(schemas().map(|(_, schema)| (schema, value)))
-            }
-            _ => Ok(1),
-        }
-    }
-
-    fn of_list(&self, keyword: &str, below: &Value, list: &[Json]) -> Result<u64, Refused> {
-        match keyword {
-            "items" | "prefixItems" if below.as_list().is_some() => self.all(below.elements().iter().zip(list)),
-            "items" | "additionalItems" | "unevaluatedItems" | "contains" => self.all(list.iter().map(|element| (below, element))),
-            "uniqueItems" => {
-                let parts = list.iter().map(parts).fold(1, u64::saturating_add);
-                Ok(work::spend(parts.saturating_mul(STEPS_PER_SCHEMA).saturating_mul(2)).map(|()| 1)?)
-            }
-            _ => Ok(1),
-        }
-    }
-
-    fn of_text(&self, keyword: &str, below: &Value, text: &str) -> Result<(), Refused> {
-        match keyword {
-            "pattern" => self.matched(below.as_str().unwrap_or_default(), text),
-            "format" | "contentEncoding" | "contentMediaType" => Ok(work::spend(text.len() as u64 + 1)?),
-            "minLength" | "maxLength" => Ok(work::read(text.len())?),
-            _ => Ok(()),
-        }
-    }
-
-    fn all<'v>(&self, pairs: impl Iterator<Item = (&'v Value, &'v Json)>) -> Result<u64, Refused> {
-        let mut most = 1;
-        for (schema, value) in pairs {
-            most += self.applied(schema, value)?;
-        }
-        Ok(most)
-    }
-
-    /// Pays for a search of a pattern in a text.
-    fn matched(&self, source: &str, text: &str) -> Result<(), Refused> {
-        let Some(measured) = self.patterns.get(source) else { return Ok(()) };
-        work::spend(measured.places.saturating_mul(text.len() as u64) / PLACES_PER_STEP)?;
-        if !measured.is_automaton && text.len() > LONGEST_BACKTRACKED {
-            return Err(Refused::Text { pattern: short::word(source), length: text.len() });
-        }
-        let attempts = measured.attempts(text.len()).min(self.attempts);
-        // an attempt may look as far as the text goes
-        let each = STEPS_PER_ATTEMPT.saturating_add(text.len() as u64 / BYTES_PER_STEP);
-        Ok(work::spend(attempts.saturating_mul(each))?)
+        let plain = self.values.saturating_add(self.parts).saturating_mul(read.values.saturating_add((read.bytes / 32) as u64));
+        work::spend(plain.saturating_add(self.backtracking.saturating_mul(read.backtracked)))?;
+        Ok(self.values.saturating_mul(read.values))
     }
 }
 
-/// Pays for the mistakes that checking a value may find, which are all in memory at once.
+/// Whether all mistakes can be kept.
 ///
 /// # Errors
-/// The work of the call is spent.
-pub(super) fn mistakes(most: u64) -> Result<(), Exceeded> {
-    work::hold(usize::try_from(most).unwrap_or(usize::MAX).saturating_mul(BYTES_PER_MISTAKE))
+/// There may be too many.
+pub(super) fn keep(mistakes: u64) -> Result<(), Refused> {
+    if mistakes > MOST_MISTAKES { Err(Refused::Mistakes) } else { Ok(()) }
 }
 
-/// About how many bytes a value is when it is written out.
-pub(super) fn shown(value: &Json) -> usize {
-    match value {
-        Json::String(text) => text.len(),
-        Json::Array(list) => list.iter().map(shown).fold(2, usize::saturating_add),
-        Json::Object(fields) => fields.iter().map(|(name, field)| name.len().saturating_add(shown(field))).fold(2, usize::saturating_add),
-        _ => 8,
+/// What there is to read of a value.
+#[derive(Default)]
+struct Read {
+    attempts: u64,
+    values: u64,
+    bytes: usize,
+    longest: usize,
+    /// The steps of a pattern that backtracks on each text: as many attempts as there may be, each over a part of the text.
+    backtracked: u64,
+}
+
+impl Read {
+    fn add(&mut self, value: &Json) {
+        self.values += 1;
+        match value {
+            Json::String(text) => self.text(text),
+            Json::Array(list) => list.iter().for_each(|value| self.add(value)),
+            Json::Object(fields) => fields.iter().for_each(|(name, value)| {
+                self.text(name);
+                self.add(value);
+            }),
+            _ => {}
+        }
     }
-}
 
-/// How many values a value holds, itself included.
-fn parts(value: &Json) -> u64 {
-    match value {
-        Json::Array(list) => list.iter().map(parts).fold(1, u64::saturating_add),
-        Json::Object(fields) => fields.values().map(parts).fold(1, u64::saturating_add),
-        _ => 1,
+    fn text(&mut self, text: &str) {
+        let length = text.len() as u64;
+        self.bytes = self.bytes.saturating_add(text.len());
+        self.longest = self.longest.max(text.len());
+        self.backtracked = self.backtracked.saturating_add(self.attempts).saturating_add(length.saturating_mul(length) / 8);
     }
 }

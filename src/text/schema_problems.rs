@@ -10,14 +10,11 @@ use serde_json::Value as Json;
 use super::json_pointer::escape;
 use super::schema::strict_validator;
 use super::schema_words::sentence;
-use super::work::{self, Exceeded};
+use super::work;
 use crate::model::{Map, Value};
 
 /// The most problems that are told.
 const MOST_PROBLEMS: usize = 1000;
-/// What a token of a place takes, in steps of the work of a call, and how many names of fields a step compares.
-const STEPS_PER_TOKEN: u64 = 20;
-const NAMES_PER_STEP: u64 = 2;
 /// The key of `codes` for keywords that it does not name.
 const OTHERS: &str = "else";
 
@@ -38,11 +35,12 @@ pub(super) fn problems(value: &Value, schema: &Value, at: &str, codes: &Value) -
     let validator = strict_validator(schema)?;
     let (value, schema) = (value.to_json(), schema.to_json());
     let mut found: Vec<Problem> = Vec::new();
-    for error in validator.errors(&value)?.take(MOST_PROBLEMS) {
-        for (tokens, keyword) in places(&error) {
-            pay(&value, &tokens)?;
+    for error in validator.errors(&value)? {
+        for (tokens, keyword) in places(&error).into_iter().take(MOST_PROBLEMS - found.len()) {
+            let (order, fields) = order(&value, &tokens);
+            work::spend(fields as u64)?;
             let message = sentence(&error, &schema, tokens.last().map_or("", String::as_str));
-            found.push(Problem { order: order(&value, &tokens), tokens, keyword, message });
+            found.push(Problem { order, tokens, keyword, message });
         }
     }
     // at one place the type comes first, since the rest follows from it
@@ -80,19 +78,6 @@ fn unescaped(token: &str) -> String {
     token.replace("~1", "/").replace("~0", "~")
 }
 
-/// Pays for looking where a place stands.
-fn pay(value: &Json, tokens: &[String]) -> Result<(), Exceeded> {
-    let mut at = Some(value);
-    for token in tokens {
-        work::spend(match at {
-            Some(Json::Object(map)) => map.len() as u64 / NAMES_PER_STEP + STEPS_PER_TOKEN,
-            _ => STEPS_PER_TOKEN,
-        })?;
-        at = below(at, token);
-    }
-    Ok(())
-}
-
 fn below<'v>(at: Option<&'v Json>, token: &str) -> Option<&'v Json> {
     match at {
         Some(Json::Object(map)) => map.get(token),
@@ -101,18 +86,22 @@ fn below<'v>(at: Option<&'v Json>, token: &str) -> Option<&'v Json> {
     }
 }
 
-/// Where a place stands in the value; what is not there stands in front of everything else of its container.
-fn order(value: &Json, tokens: &[String]) -> Vec<usize> {
-    let mut at = Some(value);
+/// Where a place stands in the value, and how many fields were looked at for that; what is not there stands in front of
+/// everything else of its container.
+fn order(value: &Json, tokens: &[String]) -> (Vec<usize>, usize) {
+    let (mut at, mut fields) = (Some(value), 0);
     let mut order = Vec::with_capacity(tokens.len());
     for token in tokens {
         let position = match at {
-            Some(Json::Object(map)) => map.keys().position(|key| key == token).map_or(0, |n| n + 1),
+            Some(Json::Object(map)) => {
+                fields += map.len();
+                map.keys().position(|key| key == token).map_or(0, |n| n + 1)
+            }
             Some(Json::Array(_)) => token.parse::<usize>().map_or(0, |n| n + 1),
             _ => 0,
         };
         order.push(position);
         at = below(at, token);
     }
-    order
+    (order, fields)
 }

@@ -2,47 +2,51 @@
 //!
 //! All checks err on the side of "no": a pattern that cannot be shown equal or cheap goes to the next engine.
 
-use super::tree::{LAST, Node, Tree, merged, overlap};
+use super::size;
+use super::tree::{Flags, LAST, Node, Tree, merged, overlap};
 
 /// The result of checking a tree.
 #[derive(Debug, Default, Clone, Copy)]
 #[expect(clippy::struct_excessive_bools, reason = "independent findings, each asked for by name")]
 pub(super) struct Facts {
-    /// Look-around, back reference or `\B`: needs a backtracking engine.
+    /// Look-around, back reference, `\B` or too many states for an automaton: needs a backtracking engine.
     pub needs_backtracking: bool,
     /// The meaning needs JavaScript's own rules for groups in loops, empty loops or look-behind.
     pub javascript_only: bool,
-    /// Look-around of unbounded length.
-    pub far_look: bool,
-    /// The same inside a loop: cubic.
-    pub far_look_in_loop: bool,
+    /// An automaton of it may come to have very many states.
+    pub wide: bool,
+    /// A look-behind of varying and long reach.
+    pub far_behind: bool,
+    /// A back reference.
+    pub backref: bool,
 }
 
-pub(super) fn facts(tree: &Tree, ignore_case: bool, unicode: bool) -> Facts {
-    let mut facts = Facts { javascript_only: !backrefs_certain(&tree.root, &mut Vec::new()), ..Facts::default() };
-    look_over(&tree.root, false, &mut facts);
-    if has(&tree.root, &|n| matches!(n, Node::Backref(_))) && ignore_case {
-        facts.javascript_only = true;
-    }
+/// From so many rounds on, a repeat reads far.
+const FAR: u32 = 64;
+
+pub(super) fn facts(tree: &Tree, flags: Flags, wide: bool) -> Facts {
+    let Flags { ignore_case, unicode, .. } = flags;
+    let mut facts = Facts { wide, needs_backtracking: wide, ..Facts::default() };
+    facts.javascript_only = !backrefs_certain(&tree.root, &mut Vec::new());
+    look_over(&tree.root, &mut facts);
+    facts.javascript_only |= facts.backref && ignore_case;
     // with both flags `\P{Lu}` means something odd: any character with an equal that is no upper case letter
-    if ignore_case && unicode && has(&tree.root, &|n| matches!(n, Node::Set(s) if !s.props.is_empty())) {
-        facts.javascript_only = true;
-    }
+    facts.javascript_only |= ignore_case && unicode && has(&tree.root, &|n| matches!(n, Node::Set(s) if !s.props.is_empty()));
+    // words have two letters more with both flags
+    facts.needs_backtracking |= ignore_case && unicode && has(&tree.root, &|n| matches!(n, Node::Boundary(_)));
     facts
 }
 
-fn look_over(node: &Node, in_loop: bool, facts: &mut Facts) {
+fn look_over(node: &Node, facts: &mut Facts) {
     match node {
-        Node::Backref(_) | Node::Boundary(false) => facts.needs_backtracking = true,
+        Node::Backref(_) => (facts.needs_backtracking, facts.backref) = (true, true),
+        Node::Boundary(false) => facts.needs_backtracking = true,
         Node::Look { ahead, negative, node } => {
             facts.needs_backtracking = true;
             facts.javascript_only |= has_capture(node) && (!ahead || *negative);
             // look-behind of varying length is not reliable there when it holds other assertions
             facts.javascript_only |= !ahead && has(node, &is_assertion);
-            if has(node, &|n| matches!(n, Node::Repeat { max, .. } if max.is_none_or(|max| max > 64))) {
-                facts.far_look = true;
-                facts.far_look_in_loop |= in_loop;
-            }
+            facts.far_behind |= !ahead && has(node, &|n| matches!(n, Node::Repeat { max, .. } if max.is_none_or(|max| max > FAR)));
         }
         Node::Repeat { node, min, max, .. } => {
             let looped = max.is_none_or(|max| max > 1);
@@ -52,13 +56,46 @@ fn look_over(node: &Node, in_loop: bool, facts: &mut Facts) {
         }
         _ => {}
     }
-    let in_loop = in_loop || matches!(node, Node::Repeat { max, .. } if max.is_none_or(|max| max > 1));
     for child in children(node) {
-        look_over(child, in_loop, facts);
+        look_over(child, facts);
     }
 }
 
-pub(super) fn children(node: &Node) -> &[Node] {
+/// Whether an automaton may read on behind a match, for a part that it prefers and that may still match: `[ab]*x|a`.
+pub(super) fn reads_on(node: &Node) -> bool {
+    let preferred = match node {
+        Node::Alt(branches) => branches.split_last().is_some_and(|(_, before)| before.iter().any(fails_late)),
+        Node::Repeat { node, min, max, .. } => Some(*min) != *max && fails_late(node),
+        _ => false,
+    };
+    preferred || children(node).iter().any(reads_on)
+}
+
+/// Whether a node may read far before it shows that it does not match.
+fn fails_late(node: &Node) -> bool {
+    let far = |n: &Node| matches!(n, Node::Repeat { max, .. } if max.is_none_or(|max| max > FAR));
+    let late = match node {
+        Node::Concat(items) => items.split_last().is_some_and(|(_, before)| before.iter().any(|item| has(item, &far))),
+        Node::Repeat { min, .. } => *min > FAR,
+        _ => false,
+    };
+    late || children(node).iter().any(fails_late)
+}
+
+/// How many parts of a node the bounded engine can take in a row without an attempt that it counts.
+pub(super) fn path(node: &Node) -> usize {
+    match node {
+        Node::Set(_) => 1,
+        Node::Concat(items) => items.iter().map(path).fold(0, usize::saturating_add),
+        Node::Alt(branches) => branches.iter().map(path).max().unwrap_or(0),
+        Node::Capture(_, node) | Node::Repeat { node, .. } | Node::Look { ahead: true, node, .. } => path(node).saturating_add(2),
+        // an automaton reads it backwards
+        Node::Look { node, .. } => usize::try_from(size::parts(node)).unwrap_or(usize::MAX),
+        Node::Start | Node::End | Node::Boundary(_) | Node::Backref(_) => 4,
+    }
+}
+
+fn children(node: &Node) -> &[Node] {
     match node {
         Node::Concat(items) | Node::Alt(items) => items,
         Node::Capture(_, node) | Node::Repeat { node, .. } | Node::Look { node, .. } => std::slice::from_ref(node),
@@ -148,7 +185,7 @@ pub(super) fn steps(length: usize, limit: usize) -> u64 {
     let length = length as u64;
     match limit {
         LINEAR => length / 8,
-        SQUARE => length.saturating_mul(length) / 8,
+        SQUARE => length.saturating_mul(length) / 2,
         _ => length.saturating_mul(length).saturating_mul(length),
     }
 }
@@ -223,7 +260,7 @@ fn degree(node: &Node) -> Degree {
 }
 
 /// All characters that may occur in a match of the node.
-pub(super) fn anywhere(node: &Node) -> Vec<(u32, u32)> {
+fn anywhere(node: &Node) -> Vec<(u32, u32)> {
     match node {
         Node::Set(set) => set.characters().unwrap_or_else(|| vec![(0, LAST)]),
         Node::Backref(_) => vec![(0, LAST)],
@@ -232,7 +269,7 @@ pub(super) fn anywhere(node: &Node) -> Vec<(u32, u32)> {
 }
 
 /// The characters that a match of the node may begin with.
-pub(super) fn first(node: &Node) -> Vec<(u32, u32)> {
+fn first(node: &Node) -> Vec<(u32, u32)> {
     match node {
         Node::Set(_) | Node::Backref(_) => anywhere(node),
         Node::Concat(items) => first_of(items),
@@ -241,7 +278,7 @@ pub(super) fn first(node: &Node) -> Vec<(u32, u32)> {
     }
 }
 
-pub(super) fn first_of(items: &[Node]) -> Vec<(u32, u32)> {
+fn first_of(items: &[Node]) -> Vec<(u32, u32)> {
     let mut out = Vec::new();
     for item in items {
         out.extend(first(item));

@@ -9,36 +9,16 @@ const MOST_PARTS: u64 = 500_000;
 const LONGEST_UNREAD: usize = 1_000;
 /// The parts that such a pattern counts as.
 const PARTS_OF_UNREAD: u64 = 50_000;
-/// A text of so many bytes can be shared between loops inside each other in more ways than any engine tries.
-const MANY_WAYS: u32 = 20;
 
 /// The size of a pattern of another library.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Foreign {
     /// Its parts, with counts written out.
     pub parts: u64,
-    /// The places at which it reads a character: a search may be at all of them at once.
-    pub places: u64,
-    /// Whether it is one automaton, whose size the other library bounds.
-    pub is_automaton: bool,
+    /// It is no automaton.
+    pub backtracks: bool,
     /// Characters whose other cases are looked for.
     pub folded: u64,
-    nests: bool,
-}
-
-impl Foreign {
-    /// How many attempts an engine that backtracks may take on a text of this length; none if it need not backtrack.
-    pub(crate) fn attempts(self, length: usize) -> u64 {
-        if self.is_automaton {
-            return 0;
-        }
-        let length = u64::try_from(length).unwrap_or(u64::MAX).saturating_add(1);
-        if self.nests {
-            let ways = u32::try_from(length).unwrap_or(MANY_WAYS).min(MANY_WAYS);
-            return 2_u64.saturating_pow(ways).saturating_mul(length);
-        }
-        self.places.saturating_mul(length).saturating_mul(length) / 4
-    }
 }
 
 /// Measures a pattern. Flags in front of it, such as `(?i)`, are not JavaScript's, but usual elsewhere.
@@ -61,13 +41,12 @@ pub(crate) fn foreign(source: &str) -> Result<Foreign, PatternError> {
     if source.len() > LONGEST_UNREAD {
         return Err(PatternError::too_costly(0, format!("it is no pattern of JavaScript, and longer than {LONGEST_UNREAD} bytes")));
     }
-    Ok(Foreign { parts: PARTS_OF_UNREAD, places: PARTS_OF_UNREAD, is_automaton: false, folded: 0, nests: true })
+    Ok(Foreign { parts: PARTS_OF_UNREAD, backtracks: true, folded: 0 })
 }
 
 fn measured(tree: &Tree, flags: Flags) -> Result<Foreign, PatternError> {
     let parts = size::parts(&tree.root);
     size::within(parts, MOST_PARTS)?;
     let folded = size::folds(tree, Flags { unicode: true, ..flags })?;
-    let is_automaton = !check::facts(tree, flags.ignore_case, flags.unicode).needs_backtracking;
-    Ok(Foreign { parts, places: size::places(&tree.root), is_automaton, folded, nests: size::nests(&tree.root, false) })
+    Ok(Foreign { parts, backtracks: check::facts(tree, flags, false).needs_backtracking, folded })
 }

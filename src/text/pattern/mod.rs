@@ -1,22 +1,20 @@
 //! Regular expressions with JavaScript's semantics and bounded time.
 //!
 //! A pattern is parsed once into a tree and given to the cheapest engine that can be shown to mean the same:
-//! `regex` (linear time), else `fancy-regex` (a bounded number of steps), else `regress` (JavaScript's own rules,
-//! no bound of its own, hence only for patterns without nested repeats, over texts of bounded length).
+//! `regex` (linear time), else `fancy-regex` (a bounded number of attempts, and its looks at the text are counted), else
+//! `regress` (JavaScript's own rules, no bound of its own, hence only for patterns without nested repeats, over short texts).
 //! A pattern that fits none is refused. The engines read texts by whole characters, as with the flag `u`; `units` says
 //! how patterns without that flag match UTF-16 units.
 //! One known difference: `i` without `u` in a pattern with back references also takes U+017F for `s` and U+212A for `k`.
 
 mod check;
 mod engine;
-mod far;
 mod foreign;
 mod pattern_parser;
 mod print;
 mod size;
 mod tree;
 mod units;
-mod wary;
 
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 
@@ -24,7 +22,7 @@ use rustc_hash::FxHashMap;
 
 use crate::text::work;
 use engine::Engines;
-pub(crate) use foreign::{Foreign, foreign};
+pub(crate) use foreign::foreign;
 pub use tree::Flags;
 pub use units::Searched;
 
@@ -90,11 +88,10 @@ pub enum Bound {
     },
 }
 
-/// What compiling takes, in steps of the work of a build and in bytes: a pattern, and each of its parts.
-const STEPS_PER_PATTERN: u64 = 20_000;
+/// What compiling a part takes, in steps of the work of a call and in bytes; the smallest pattern is as many parts.
 const STEPS_PER_PART: u64 = 50;
-const BYTES_PER_PATTERN: u64 = 24 << 10;
-const BYTES_PER_PART: u64 = 128;
+const BYTES_PER_PART: usize = 128;
+const SMALLEST: u64 = 200;
 
 /// So many matches that are kept are paid at once.
 const BATCH: usize = 1 << 12;
@@ -161,27 +158,18 @@ struct Inner {
     parts: u64,
 }
 
-/// How a pattern is made.
-#[derive(Debug, Clone, Copy)]
-struct Made {
-    /// It matches UTF-16 units, without the flag `u`, and not whole characters.
-    by_units: bool,
-    /// Compiling it is paid.
-    paid: bool,
-}
-
 impl Pattern {
     /// Reads `/source/flags`, or any other text as itself (all its occurrences, letter case counts).
     ///
     /// # Errors
     /// A pattern that is malformed or cannot be matched in bounded time; the offset counts from the start of `text`.
     pub fn parse(text: &str) -> Result<Self, PatternError> {
-        Self::read(text, Made { by_units: true, paid: true })
+        Self::read(text, true)
     }
 
-    fn read(text: &str, how: Made) -> Result<Self, PatternError> {
+    fn read(text: &str, pays: bool) -> Result<Self, PatternError> {
         let Some((source, flags)) = Self::split(text) else { return Ok(Self::literal(text)) };
-        Self::made(source, flags, how).map_err(|mut error| {
+        Self::compile(source, flags, true, pays).map_err(|mut error| {
             error.offset += 1;
             error
         })
@@ -201,24 +189,20 @@ impl Pattern {
     /// # Errors
     /// A pattern that is malformed or cannot be matched in bounded time; the offset counts from the start of `source`.
     pub fn new(source: &str, flags: &str) -> Result<Self, PatternError> {
-        Self::made(source, flags, Made { by_units: true, paid: true })
+        Self::compile(source, flags, true, true)
     }
 
-    /// A pattern that matches whole characters, with or without the flag `u`.
-    fn whole(source: &str, flags: &str) -> Result<Self, PatternError> {
-        Self::made(source, flags, Made { by_units: false, paid: false })
-    }
-
-    fn made(source: &str, flags: &str, how: Made) -> Result<Self, PatternError> {
+    /// `by_units`: without the flag `u` it matches UTF-16 units, and not whole characters.
+    fn compile(source: &str, flags: &str, by_units: bool, pays: bool) -> Result<Self, PatternError> {
         let parsed = read_flags(flags, source.len())?;
         let tree = pattern_parser::parse(source, parsed)?;
         let size = size::of(&tree, parsed)?;
         let text = format!("/{source}/{flags}");
-        if how.paid {
-            pay(text.len(), size.parts).map_err(|_| PatternError::too_costly(0, "no work is left for compiling patterns"))?;
+        if pays {
+            pay(size.parts).map_err(|_| PatternError::too_costly(0, "no work is left for compiling patterns"))?;
         }
         let engines = engine::choose(&tree, size, source, parsed)?;
-        let units = if how.by_units { units::Units::of(&tree, source, flags)? } else { units::Units::Same };
+        let units = if by_units { units::Units::of(&tree, source, flags)? } else { units::Units::Same };
         Ok(Self(Arc::new(Inner { text: text.into(), flags: parsed, names: tree.names, engines, units, parts: size.parts })))
     }
 
@@ -257,7 +241,7 @@ impl Pattern {
     /// Whether its engine may need more than one look at each character.
     #[must_use]
     pub fn may_run_away(&self) -> bool {
-        matches!(self.engine(), "bounded" | "javascript") || self.0.engines.is_wary()
+        matches!(self.engine(), "bounded" | "javascript")
     }
 
     /// Pays for compiling it, where it was compiled before: every build takes the same work. A plain text is not compiled.
@@ -265,7 +249,7 @@ impl Pattern {
     /// # Errors
     /// A bound of the work is reached.
     pub fn pay(&self) -> Result<(), work::Exceeded> {
-        if self.0.parts == 0 { Ok(()) } else { pay(self.0.text.len(), self.0.parts) }
+        if self.0.parts == 0 { Ok(()) } else { pay(self.0.parts) }
     }
 
     /// How large it is, with counts written out: what compiling it costs. Nothing for a plain text.
@@ -342,7 +326,7 @@ impl Pattern {
 
     /// Walks over the matches as JavaScript's `matchAll` does; after an empty match it steps one character on.
     fn each(&self, text: &str, limit: usize, groups: usize, mut use_it: impl FnMut(Captures) -> Result<(), Bound>) -> Result<(), Bound> {
-        let mut search = self.0.engines.search(text)?;
+        let search = self.0.engines.search(text)?;
         let mut at = 0;
         let limit = if self.0.flags.global { limit } else { limit.min(1) };
         for _ in 0..limit {
@@ -361,11 +345,11 @@ impl Pattern {
     }
 }
 
-fn pay(bytes: usize, parts: u64) -> Result<(), work::Exceeded> {
-    let made = BYTES_PER_PATTERN.saturating_add(parts.saturating_mul(BYTES_PER_PART));
-    work::read(bytes)?;
-    work::spend(STEPS_PER_PATTERN.saturating_add(parts.saturating_mul(STEPS_PER_PART)))?;
-    work::make(usize::try_from(made).unwrap_or(usize::MAX))
+/// Pays for compiling so many parts.
+fn pay(parts: u64) -> Result<(), work::Exceeded> {
+    let parts = parts.saturating_add(SMALLEST);
+    work::spend(parts.saturating_mul(STEPS_PER_PART))?;
+    work::make(usize::try_from(parts).unwrap_or(usize::MAX).saturating_mul(BYTES_PER_PART))
 }
 
 /// The text with the matches of several patterns replaced in one walk from left to right, or nothing if there is no
@@ -440,7 +424,7 @@ pub fn cached(text: &str) -> Result<Pattern, PatternError> {
             pattern
         }
         None => {
-            let pattern = Pattern::read(text, Made { by_units: true, paid: !is_paid })?;
+            let pattern = Pattern::read(text, !is_paid)?;
             let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
             if known.len() >= MOST_CACHED {
                 known.clear();

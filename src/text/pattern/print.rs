@@ -3,6 +3,7 @@
 
 use std::fmt::Write;
 
+use super::size;
 use super::tree::{Flags, LAST, Node, Set, Tree, caseless_gaps, without_surrogates, word};
 
 /// Who will read it.
@@ -21,7 +22,8 @@ const LINE_END: &str = r"[\n\r\x{2028}\x{2029}]";
 pub(super) fn print(tree: &Tree, flags: Flags, reader: Reader) -> String {
     let mut out = String::new();
     // without `u` the sets hold all letter cases already
-    let mut printer = Printer { out: &mut out, flags, reader };
+    let mut printer = Printer { out: &mut out, flags, reader, behind: false };
+    printer.step();
     if printer.folds() {
         printer.out.push_str("(?i)");
     }
@@ -33,6 +35,8 @@ struct Printer<'a> {
     out: &'a mut String,
     flags: Flags,
     reader: Reader,
+    /// Inside of a look-behind.
+    behind: bool,
 }
 
 impl Printer<'_> {
@@ -42,6 +46,9 @@ impl Printer<'_> {
             Node::Concat(items) if items.is_empty() => self.out.push_str("(?:)"),
             Node::Concat(items) => items.iter().for_each(|item| self.item(item)),
             Node::Alt(branches) => {
+                if size::is_wide(node, self.flags.ignore_case) {
+                    self.step();
+                }
                 for (n, branch) in branches.iter().enumerate() {
                     if n > 0 {
                         self.out.push('|');
@@ -51,7 +58,10 @@ impl Printer<'_> {
             }
             Node::Capture(_, node) => self.wrapped("(", node),
             Node::Repeat { node, min, max, lazy } => {
-                self.wrapped("(?:", node);
+                self.out.push_str("(?:");
+                self.step();
+                self.item(node);
+                self.out.push(')');
                 self.count(*min, *max);
                 if *lazy {
                     self.out.push('?');
@@ -67,9 +77,19 @@ impl Printer<'_> {
                     (false, false) => "(?<=",
                     (false, true) => "(?<!",
                 };
+                let behind = std::mem::replace(&mut self.behind, !ahead);
                 self.wrapped(open, node);
+                self.behind = behind;
             }
             Node::Backref(n) => self.write(format_args!("(?:\\{n})")),
+        }
+    }
+
+    /// Makes the backtracking engine take what follows in steps that it counts, and not leave it to an automaton: loops, and
+    /// what an automaton has very many states for. It cannot do so in a look-behind.
+    fn step(&mut self) {
+        if self.reader == Reader::Backtracker && !self.behind {
+            self.out.push_str("(?=)");
         }
     }
 

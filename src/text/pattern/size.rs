@@ -1,22 +1,15 @@
-//! How large a pattern is once all its counts are written out, which is what an engine compiles; and how far its
-//! look-behinds reach.
+//! How large a pattern is once all its counts are written out, which is what an engine compiles.
 
 use super::PatternError;
-use super::check::nullable;
 use super::tree::{Flags, Node, Set, Tree, caseless_gaps};
 
-/// Parts of an automaton, whose engine takes linear time.
-const AUTOMATON: u64 = 50_000;
-/// Parts for the engines that backtrack.
-const BACKTRACKING: u64 = 10_000;
-/// Characters that a look-behind may reach back, if that is bounded at all.
-const BEHIND: u64 = 1_000;
+/// The most parts.
+const MOST_PARTS: u64 = 50_000;
 /// What a Unicode property adds to a set: its ranges, as sequences of bytes.
 const PROPERTY: u64 = 700;
 /// From so many written-out sets on, each of several characters, an automaton may come to have as many states as there
 /// are combinations of them.
-const WIDE: u64 = 24;
-
+const WIDE: u64 = 12;
 /// Characters of sets, whose other cases an engine looks for: a set of all of them takes some 10 ms.
 const FOLDED: u64 = 35_000_000;
 /// The characters of a set of all letters.
@@ -28,7 +21,7 @@ pub(super) struct Size {
     /// Its parts, with counts written out.
     pub parts: u64,
     /// An automaton may come to have very many states.
-    pub wary: bool,
+    pub wide: bool,
 }
 
 /// Measures a tree.
@@ -37,9 +30,9 @@ pub(super) struct Size {
 /// It is too large for every engine.
 pub(super) fn of(tree: &Tree, flags: Flags) -> Result<Size, PatternError> {
     let parts = parts(&tree.root);
-    within(parts, AUTOMATON)?;
+    within(parts, MOST_PARTS)?;
     folds(tree, flags)?;
-    Ok(Size { parts, wary: wide(&tree.root, flags.ignore_case) > WIDE })
+    Ok(Size { parts, wide: is_wide(&tree.root, flags.ignore_case) })
 }
 
 /// How many characters an engine looks for the other case of.
@@ -54,40 +47,9 @@ pub(super) fn folds(tree: &Tree, flags: Flags) -> Result<u64, PatternError> {
     }
 }
 
-/// Checks a tree for the engines that backtrack.
-///
-/// # Errors
-/// It is too large for them.
-pub(super) fn backtracks(tree: &Tree, size: Size) -> Result<(), PatternError> {
-    within(size.parts, BACKTRACKING)?;
-    if reaches_far(&tree.root) {
-        return Err(PatternError::too_costly(0, format!("a look-behind reaches back more than {BEHIND} characters")));
-    }
-    Ok(())
-}
-
-/// The places at which a pattern reads a character, with counts written out: an automaton may be at all of them at once.
-pub(super) fn places(node: &Node) -> u64 {
-    match node {
-        Node::Set(_) => 1,
-        Node::Concat(items) | Node::Alt(items) => items.iter().fold(0_u64, |sum, item| sum.saturating_add(places(item))),
-        Node::Capture(_, node) | Node::Look { node, .. } => places(node),
-        Node::Repeat { node, min, max, .. } => places(node).saturating_mul(copies(*min, *max)),
-        Node::Start | Node::End | Node::Boundary(_) | Node::Backref(_) => 1,
-    }
-}
-
-/// Whether a loop holds a loop: a backtracking engine may try each way of sharing a text between them.
-pub(super) fn nests(node: &Node, in_loop: bool) -> bool {
-    match node {
-        Node::Repeat { node, max, .. } => {
-            let looped = max.is_none_or(|max| max > 1);
-            (in_loop && looped) || nests(node, in_loop || looped)
-        }
-        Node::Concat(items) | Node::Alt(items) => items.iter().any(|item| nests(item, in_loop)),
-        Node::Capture(_, node) | Node::Look { node, .. } => nests(node, in_loop),
-        _ => false,
-    }
+/// Whether an automaton for a node may come to have very many states.
+pub(super) fn is_wide(node: &Node, ignore_case: bool) -> bool {
+    wide(node, ignore_case) > WIDE
 }
 
 pub(super) fn within(parts: u64, most: u64) -> Result<(), PatternError> {
@@ -154,30 +116,5 @@ fn alone(ranges: &[(u32, u32)], ignore_case: bool) -> bool {
         [] => true,
         [(first, last)] => first == last,
         [(one, _), ..] => ignore_case && ranges.iter().all(|(first, last)| first == last && folded(*first) == folded(*one)),
-    }
-}
-
-/// Whether a look-behind of bounded width reaches back further than is allowed; one without bound is for another engine.
-fn reaches_far(node: &Node) -> bool {
-    match node {
-        Node::Look { ahead: false, node, .. } => reach(node) > BEHIND || reaches_far(node),
-        Node::Look { node, .. } | Node::Capture(_, node) | Node::Repeat { node, .. } => reaches_far(node),
-        Node::Concat(items) | Node::Alt(items) => items.iter().any(reaches_far),
-        _ => false,
-    }
-}
-
-/// The most characters that a node matches, as far as its counts are bounded.
-fn reach(node: &Node) -> u64 {
-    match node {
-        Node::Set(_) => 1,
-        Node::Concat(items) => items.iter().fold(0_u64, |sum, item| sum.saturating_add(reach(item))),
-        Node::Alt(items) => items.iter().map(reach).max().unwrap_or(0),
-        Node::Capture(_, node) => reach(node),
-        Node::Repeat { node, min, max, .. } if !nullable(node) || max.is_some() => {
-            reach(node).saturating_mul(u64::from(max.unwrap_or(*min).max(1)))
-        }
-        Node::Repeat { node, .. } => reach(node),
-        _ => 0,
     }
 }

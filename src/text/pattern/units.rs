@@ -49,7 +49,7 @@ impl Units {
         let own = OnceLock::new();
         let halved = halves::pattern(source);
         if halved != source {
-            let pattern = Pattern::whole(&halved, flags).map_err(|mut error| {
+            let pattern = Pattern::compile(&halved, flags, false, false).map_err(|mut error| {
                 error.offset = source.bytes().position(|b| b >= 0xF0).unwrap_or(0);
                 error.reason = format!("without the flag `u` a character beyond U+FFFF is two: {}", error.reason);
                 error
@@ -81,7 +81,7 @@ impl Pattern {
         }
         let halved = own.get_or_init(|| {
             let (source, flags) = Self::split(&self.0.text)?;
-            Self::whole(source, flags).ok()
+            Self::compile(source, flags, false, false).ok()
         });
         halved.clone().map(|halved| (halved, halves::apart(text).into_owned()))
     }

@@ -110,13 +110,13 @@ fn checking_a_value_by_a_schema_ends() {
     let patterns: Vec<Json> = (0..130).map(|n| json!({ "pattern": format!("(?i)(\\w{{200}}){{{}}}", n + 3) })).collect();
     let usual = json!({ "type": "object", "properties": { "a": { "pattern": "^[a-z0-9]+(-[a-z0-9]+)*$" }, "b": { "pattern": "^\\p{L}{1,63}$" }, "c": { "pattern": "^(?!-)\\w{1,40}$" } } });
     for (of, schema, limits, told) in [
-        (list(2_000), all_of(400, json!({ "minLength": 1 })), SMALL, "takes more than 2000000 steps"),
+        (list(4_000), all_of(400, json!({ "minLength": 1 })), SMALL, "takes more than 2000000 steps"),
         // a few times less is within the bound
         (list(200), all_of(400, json!({ "minLength": 1 })), SMALL, ""),
-        // all mistakes are in memory at once
-        (list(1_000), all_of(100, json!({ "type": "string" })), SMALL, "makes more than 16777216 bytes"),
+        // all mistakes would be in memory at once
+        (list(10_000), all_of(100, json!({ "type": "string" })), WorkLimits::default(), "too large to say where"),
         (list(1_000), json!({ "items": { "enum": (1_000..5_000).collect::<Vec<_>>() } }), SMALL, "takes more than 2000000 steps"),
-        (json!(vec!["1".repeat(40); 100]), json!({ "items": { "pattern": "^(?!x)(([0-9]?)+)+z$" } }), SMALL, "more than 2000000 steps"),
+        (json!(vec!["1".repeat(40); 300]), json!({ "items": { "pattern": "^(?!x)(([0-9]?)+)+z$" } }), SMALL, "more than 2000000 steps"),
         (json!("x"), json!({ "allOf": patterns }), WorkLimits::default(), "more than"),
         (json!("x"), json!({ "pattern": "(((a{100}){100}){100})" }), WorkLimits::default(), "the pattern is too large"),
         (json!({ "a": "a-b-c", "b": "Straße", "c": "a_b" }), usual, WorkLimits { steps: 15_000_000, bytes: 32 << 20 }, ""),

@@ -31,7 +31,7 @@ fn verbs_that_do_too_much_end_with_the_bound() {
         // the text of each item joins a text that becomes longer and longer
         (5_000, named, "do = \"merge\"\ninto = { id = \"k\" }\nfield = \"name\"\njoin = \"x\"".to_owned()),
         // no item accepts another one, so each is asked
-        (12_000, letter, "do = \"merge\"\ninto = { id = \"zz\" }".to_owned()),
+        (30_000, letter, "do = \"merge\"\ninto = { id = \"zz\" }".to_owned()),
         (60, pieces, "do = \"split\"\ncut = \"/,/\"".to_owned()),
         (60, pieces, format!("do = \"split\"\ncut = \"/{}a/\"", "()".repeat(1_500))),
     ] {
@@ -57,8 +57,5 @@ fn thousands_of_dice_in_one_text_end_with_the_bound() {
         let error = build(&rules, &scene(9_000)).err().unwrap_or_else(|| panic!("{pack}: dice without a bound"));
         assert_eq!(*error.kind(), ErrorKind::Bound, "{pack}: {error}");
         assert!(build(&rules, &scene(20)).is_ok(), "{pack}");
-        // a draw is remembered, so a small bound of bytes ends sooner
-        let scene = Scene { work: WorkLimits { bytes: 4 << 20, ..WorkLimits::default() }, ..scene(100) };
-        assert_eq!(*build(&rules, &scene).err().unwrap().kind(), ErrorKind::Bound, "{pack}");
     }
 }
