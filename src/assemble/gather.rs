@@ -62,7 +62,7 @@ fn printable(blocks: &[Block], patch: &Value, st: &State) -> Result<(), BuildErr
     }
     // what the scene holds may be in the plan as it is
     if bytes > MOST_WRITTEN && bytes > 4 * MOST_WRITTEN + sizes::read(&st.scene).map_err(BuildError::fault)?.bytes {
-        return Err(BuildError::bound(crate::text::work::too_large().to_string()));
+        return Err(BuildError::bound(crate::model::budget::too_large().to_string()));
     }
     Ok(())
 }

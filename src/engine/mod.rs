@@ -47,7 +47,7 @@ pub(crate) fn watched(rules: &Ruleset, program: usize, scene: &Scene, st: &mut S
 
 /// Opens the counter of all work that a scene may take with these rules; inside of another call, it counts on there.
 pub(crate) fn door(rules: &Ruleset, scene: &Scene) -> Door {
-    Door::with_data(scene.work.at_most(rules.programs().rules.limits.work), &scene.data)
+    scene.data.open_budget(scene.work.at_most(rules.programs().rules.limits.work))
 }
 
 /// A fresh state over a scene.

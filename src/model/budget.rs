@@ -1,9 +1,10 @@
-//! The budget of one call of the library: steps, and bytes made, which everything pays that a pack or data can make run.
+//! The budget of one call of the library: steps, and bytes that are made, whatever the rules and the data ask for.
 //!
 //! A [`Door`] opens the budget at the entrances of the library (a build, a payload, a text that is rendered by itself);
-//! a door inside another one counts on with it. The budget belongs to the thread, because callbacks of scripts and
-//! functions of the library reach it without being given anything. Once it is spent, every later step fails too,
-//! so code that handles the error cannot continue, and [`check`] at the end of a call finds it.
+//! a door inside another one counts on with it. It is charged where values are evaluated and made, where passes visit items,
+//! and where templates, macros and scripts turn. The budget belongs to the thread, because constructors of values and
+//! callbacks of scripts reach it without being given anything. Once it is spent, every later step fails too, so code that
+//! handles the error cannot continue, and [`check`] at the end of a call finds it.
 
 use std::cell::{Cell, RefCell};
 use std::marker::PhantomData;
@@ -11,17 +12,72 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashSet;
 
-use super::value::MAX_DEPTH;
-use super::{DEEPEST_WRITTEN, MOST_WRITTEN, Value, WorkLimits};
-
 /// Bytes of text that are read or written within one step, and elements of a list or table.
 pub(crate) const BYTES_PER_STEP: usize = 64;
-const ELEMENTS_PER_STEP: usize = 4;
-
+pub(crate) const ELEMENTS_PER_STEP: usize = 4;
+/// The most bytes of a list or table that is written out as one text, or kept.
+pub const MOST_WRITTEN: usize = 64 << 20;
+/// The deepest nesting of what is written out or compared. Values that are kept nest less deeply, but an expression may
+/// add some levels before anything looks at its value.
+pub const DEEPEST_WRITTEN: usize = 256;
 /// The work of one macro, in steps.
 pub const STEPS_PER_MACRO: u64 = 16;
 /// The work of one tag of Handlebars, or of one unit of Liquid, in steps.
 pub const STEPS_PER_TAG: u64 = 8;
+
+/// The bounds on the work of one call: a build, a payload, a run of a program, or a text that is rendered by itself. They
+/// are counted without a clock, so the same input reaches them on every machine. A pack can only lower them (`[limits]`).
+/// The data that the call is given adds to both in proportion to its size, at most as much again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct WorkLimits {
+    /// Steps: an item that a pass visits, a macro, a tag, some bytes of text that are searched … A step takes some
+    /// ten nanoseconds.
+    pub steps: u64,
+    /// Bytes of all texts, lists and tables that are made, also of those that are no longer needed.
+    pub bytes: u64,
+}
+
+impl Default for WorkLimits {
+    // a build of the largest example takes less than a tenth of both; a hostile one ends within two seconds
+    fn default() -> Self {
+        Self { steps: 150_000_000, bytes: 256 << 20 }
+    }
+}
+
+impl WorkLimits {
+    /// The share of both bounds that each part of the given data adds: a text, a number, a list, a table.
+    const PER_PART: u64 = 800_000;
+    /// The parts that are counted: more add nothing.
+    pub(crate) const MOST_PARTS: usize = 800_000;
+
+    /// What data of so many parts adds to the bounds, at most as much again: a long chat or a large book takes more work
+    /// than a short one, but a stranger's file must not set its own bounds.
+    #[must_use]
+    pub(crate) fn more_for(self, parts: usize) -> Self {
+        let parts = u128::from(Self::PER_PART).min(parts as u128);
+        let share = |bound: u64| u128::from(bound) * parts / u128::from(Self::PER_PART);
+        let share = |bound: u64| u64::try_from(share(bound)).unwrap_or(u64::MAX);
+        Self { steps: share(self.steps), bytes: share(self.bytes) }
+    }
+
+    /// The sum of both bounds each.
+    #[must_use]
+    pub(crate) fn and(self, more: Self) -> Self {
+        Self { steps: self.steps.saturating_add(more.steps), bytes: self.bytes.saturating_add(more.bytes) }
+    }
+
+    /// The smaller of both bounds each.
+    #[must_use]
+    pub fn at_most(self, other: Self) -> Self {
+        Self { steps: self.steps.min(other.steps), bytes: self.bytes.min(other.bytes) }
+    }
+
+    /// What is left of both after so much was spent.
+    #[must_use]
+    pub(crate) fn without(self, spent: Self) -> Self {
+        Self { steps: self.steps.saturating_sub(spent.steps), bytes: self.bytes.saturating_sub(spent.bytes) }
+    }
+}
 
 /// The budget is spent. `Display` says which bound was reached, and names the rule that ran.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -59,7 +115,7 @@ struct Call {
     parts: usize,
     /// What to do about it, if the caller cannot set the bounds.
     remedy: Option<&'static str>,
-    /// The rule that was running.
+    /// The rule that was running when a bound was reached.
     by: Option<Arc<str>>,
     /// What was paid as a whole, and is used again.
     paid: FxHashSet<Box<str>>,
@@ -107,14 +163,11 @@ impl Door {
         Self { outer, opened, here: PhantomData }
     }
 
-    /// The same for a call that is given data, whose size adds to the bounds.
-    pub fn with_data(limits: WorkLimits, data: &Value) -> Self {
+    /// The same for a call that is given data, whose size adds to the bounds: `parts` says how many values it has, at most so
+    /// many.
+    pub fn with_parts(limits: WorkLimits, parts: impl FnOnce(usize) -> usize) -> Self {
         let inside = DOORS.get() > 0;
-        let parts = if inside {
-            CALL.with_borrow(|call| call.parts)
-        } else {
-            data.nodes_within(MAX_DEPTH, WorkLimits::MOST_PARTS).unwrap_or(WorkLimits::MOST_PARTS)
-        };
+        let parts = if inside { CALL.with_borrow(|call| call.parts) } else { parts(WorkLimits::MOST_PARTS) };
         let door = Self::open(limits.and(limits.more_for(parts)));
         CALL.with_borrow_mut(|call| call.parts = parts);
         door
@@ -187,27 +240,6 @@ pub fn spend(steps: u64) -> Result<(), Exceeded> {
     }
 }
 
-/// Pays for reading a text or a list of this many bytes.
-///
-/// # Errors
-/// The bound of steps is reached.
-#[inline]
-pub fn read(bytes: usize) -> Result<(), Exceeded> {
-    spend((bytes / BYTES_PER_STEP) as u64 + 1)
-}
-
-/// The steps of reading a value once, without the values in it.
-#[inline]
-#[must_use]
-pub fn steps_of(value: &Value) -> u64 {
-    1 + match value {
-        Value::Text(text) => (text.len() / BYTES_PER_STEP) as u64,
-        Value::List(list) => (list.len() / ELEMENTS_PER_STEP) as u64,
-        Value::Map(map) => (map.len() / ELEMENTS_PER_STEP) as u64,
-        _ => 0,
-    }
-}
-
 /// Pays for making a text, a list or a table of this many bytes.
 ///
 /// # Errors
@@ -217,7 +249,7 @@ pub fn make(bytes: usize) -> Result<(), Exceeded> {
     match BYTES.get().checked_sub(bytes as u64) {
         Some(rest) => {
             BYTES.set(rest);
-            read(bytes)
+            spend((bytes / BYTES_PER_STEP) as u64 + 1)
         }
         None => end(Over::Bytes, bytes as u64),
     }
@@ -227,14 +259,6 @@ pub fn make(bytes: usize) -> Result<(), Exceeded> {
 #[inline]
 pub(crate) fn charge(bytes: usize) {
     let _ = make(bytes);
-}
-
-/// Checks that so many bytes could be made, for what is free again at once, and pays for reading them.
-///
-/// # Errors
-/// So many bytes cannot be made any more, or the bound of steps is reached.
-pub fn hold(bytes: usize) -> Result<(), Exceeded> {
-    if bytes > bytes_left() { end(Over::Bytes, bytes as u64) } else { read(bytes) }
 }
 
 /// Looks at the names of what was paid as a whole in this call and is kept for later ones, so that every call takes the same

@@ -17,9 +17,9 @@ pub mod plan;
 pub mod rights;
 pub mod scene;
 pub mod value;
-mod work;
 mod written;
 
+pub use budget::{DEEPEST_WRITTEN, MOST_WRITTEN, WorkLimits};
 pub use hook::{Hook, HookView};
 #[cfg(feature = "unstable_machinery")]
 #[doc(hidden)]
@@ -31,5 +31,4 @@ pub use pack::Pack;
 pub use plan::{Block, Plan};
 pub use scene::Scene;
 pub use value::{Map, RuleRef, Value};
-pub use work::WorkLimits;
-pub use written::{DEEPEST_WRITTEN, Excess, MOST_WRITTEN, Written};
+pub use written::{Excess, Written};

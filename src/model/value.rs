@@ -221,6 +221,23 @@ impl Value {
         }
     }
 
+    /// What reading the value once takes of the budget, in steps, without the values in it.
+    #[inline]
+    #[must_use]
+    pub(crate) fn steps(&self) -> u64 {
+        1 + match self {
+            Value::Text(text) => (text.len() / budget::BYTES_PER_STEP) as u64,
+            Value::List(list) => (list.len() / budget::ELEMENTS_PER_STEP) as u64,
+            Value::Map(map) => (map.len() / budget::ELEMENTS_PER_STEP) as u64,
+            _ => 0,
+        }
+    }
+
+    /// Opens the budget of a call that is given this value, whose size adds to the bounds.
+    pub fn open_budget(&self, limits: budget::WorkLimits) -> budget::Door {
+        budget::Door::with_parts(limits, |most| self.nodes_within(MAX_DEPTH, most).unwrap_or(most))
+    }
+
     /// This table merged over `below`, field by field and level by level. Anything but a table replaces the value below
     /// it; a missing value keeps it.
     #[must_use]

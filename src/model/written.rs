@@ -10,12 +10,6 @@ use serde::ser::{SerializeMap, SerializeSeq};
 
 use super::value::Value;
 
-/// The most bytes of a list or table that is written out as one text, or kept.
-pub const MOST_WRITTEN: usize = 64 << 20;
-/// The deepest nesting of what is written out or compared. Values that are kept nest less deeply, but an expression may
-/// add some levels before anything looks at its value.
-pub const DEEPEST_WRITTEN: usize = 256;
-
 /// The size of a value in which shared parts count each time.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Written {

@@ -291,7 +291,7 @@ impl Expr {
     /// Evaluates the expression in `env`, and charges the budget with the size of the value: whoever asked for it reads it.
     pub fn eval(&self, env: &Env<'_>) -> Result<Value, Fault> {
         let value = self.evaluate(env)?;
-        work::spend(work::steps_of(&value))?;
+        work::spend(value.steps())?;
         Ok(value)
     }
 

@@ -43,7 +43,7 @@ pub(crate) fn json(value: &Value) -> Result<String, Exceeded> {
 /// # Errors
 /// It nests too deeply, or the budget of the call is spent.
 pub(crate) fn read(value: &Value) -> Result<Written, Exceeded> {
-    let most = Written { values: work::steps_left(), bytes: usize::MAX };
+    let most = Written { values: work::steps_left(), bytes: work::bytes_left() };
     let written = value.written(DEEPEST, most).map_err(|excess| match excess {
         Excess::Values => work::spend(u64::MAX).err().unwrap_or_else(work::too_large),
         Excess::Depth | Excess::Bytes => work::too_large(),

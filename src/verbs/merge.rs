@@ -1,7 +1,6 @@
 //! `merge`: of two adjacent selected items with equal `same` fields, the later is merged into the earlier; with
 //! `into`, each selected item is merged into the last item before it that accepts it.
 
-use crate::text::written::Shown as _;
 use std::sync::Arc;
 
 use super::pass::{Caller, Halt, Info, Pass, Reach, Verb};
@@ -12,6 +11,8 @@ use crate::syntax::conditions::Mode;
 use crate::syntax::context::Scope;
 use crate::terms::select::{Seq, pass_env};
 use crate::terms::{Cond, Current, Env, Expr, Fault, Memo, State};
+use crate::text::work;
+use crate::text::written::Shown as _;
 
 /// `merge` as the table of verbs knows it.
 pub const INFO: Info = Info {
@@ -135,6 +136,7 @@ impl Merge {
     fn taker(&self, into: &Cond, out: &[(usize, Item)], item: &Item, n: usize, env: &Env<'_>) -> Result<Option<usize>, Fault> {
         let from = env.inner(Current::Item(item, n));
         for (at, (place, head)) in out.iter().enumerate().rev() {
+            work::spend(1)?;
             let there = from.inner(Current::Item(head, *place));
             if head.enabled() && there.holds(into)? && self.fits(head, item, n, env)? {
                 return Ok(Some(at));

@@ -14,9 +14,6 @@ use super::misuse::refuse;
 use super::parts::Parts;
 use super::pass::{Caller, Halt, Info, Pass, Reach, Verb};
 
-/// So many items are moved within their list in a step.
-const ITEMS_PER_STEP: usize = 8;
-
 /// `place` as the table of verbs knows it.
 pub const INFO: Info = Info {
     name: "place",
@@ -86,7 +83,7 @@ impl Verb for Place {
         if self.now {
             for item in moved {
                 // each of them moves the whole list
-                work::spend((st.list(to).items.len() / ITEMS_PER_STEP) as u64)?;
+                work::spend(st.list(to).items.len() as u64)?;
                 super::add::insert(st, to, &self.at, vec![item], memo)?;
             }
         } else {

@@ -1,6 +1,6 @@
 //! What the data that a call is given adds to the bounds of its work: a share of its size, and never more than the bounds.
 
-use tapster::text::work::{self, Door};
+use tapster::text::work;
 use tapster::{Value, WorkLimits};
 
 const LIMITS: WorkLimits = WorkLimits { steps: 800_000, bytes: 8_000_000 };
@@ -8,7 +8,7 @@ const LIMITS: WorkLimits = WorkLimits { steps: 800_000, bytes: 8_000_000 };
 /// The steps that a call with a list of so many parts may take.
 fn steps(parts: usize) -> u64 {
     let data = Value::list(vec![Value::Int(0); parts - 1]);
-    let _door = Door::with_data(LIMITS, &data);
+    let _door = data.open_budget(LIMITS);
     let mut taken = 0;
     while work::spend(1_000).is_ok() {
         taken += 1_000;

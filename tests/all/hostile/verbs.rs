@@ -1,7 +1,7 @@
 //! Verbs that could do more than one build may: lists that grow, texts that are joined, items that are cut.
 
 use serde_json::json;
-use tapster::{BuildError, ErrorKind, Scene, WorkLimits, build};
+use tapster::{BuildError, ErrorKind, Scene, build};
 
 use crate::own;
 
@@ -36,7 +36,7 @@ fn verbs_that_do_too_much_end_with_the_bound() {
         (60, pieces, format!("do = \"split\"\ncut = \"/{}a/\"", "()".repeat(1_500))),
     ] {
         let error = ended(count, item, &pass).err().unwrap_or_else(|| panic!("`{pass}` over {count} items has no bound"));
-        assert_eq!(*error.kind(), ErrorKind::Bound, "{error}");
+        assert_eq!(*error.kind(), ErrorKind::Bound, "{pass}: {error}");
         assert!(matches!(error.stage.as_deref(), Some("first" | "second")), "{error}");
     }
 }

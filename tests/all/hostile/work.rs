@@ -118,7 +118,7 @@ fn parts(count: i64) -> Data {
 fn what_data_adds_is_kept_if_an_inner_call_counts_on() {
     let limits = WorkLimits { steps: 8_000_000, bytes: 8_000_000 };
     for doors in 1..4 {
-        let outer = Door::with_data(limits, &parts(200_000));
+        let outer = parts(200_000).open_budget(limits);
         work::spend(limits.steps - 10).unwrap();
         {
             let mut inner: Vec<Door> = (0..doors).map(|_| Door::join()).collect();
@@ -135,9 +135,9 @@ fn what_data_adds_is_kept_if_an_inner_call_counts_on() {
 #[test]
 fn an_inner_call_with_smaller_bounds_keeps_what_the_data_of_the_outer_one_adds() {
     let limits = WorkLimits { steps: 8_000_000, bytes: 8_000_000 };
-    let outer = Door::with_data(limits, &parts(200_000));
+    let outer = parts(200_000).open_budget(limits);
     {
-        let _inner = Door::with_data(limits, &Data::Null);
+        let _inner = Data::Null.open_budget(limits);
         work::spend(limits.steps + limits.steps / 4).unwrap();
     }
     assert!(work::spend(1).is_err(), "the data of an inner call adds nothing to the budget that is open");
