@@ -104,14 +104,11 @@ fn functions_of_a_pack_are_tools() {
 
 #[test]
 fn a_final_stream_that_the_model_cannot_do_is_told_and_not_sent() {
-    let rules = Ruleset::open_with(
-        "base",
-        &[("mine.toml", "kind = \"overlay\"\nversion = 1\n[[capability]]\nname = \"whole\"\nstreaming = false\n")],
-    )
-    .unwrap();
+    let mut config = limits(&BASE, json!({ "final_stream": true }));
+    config.values.insert("capabilities".to_owned(), json!({ "tools": true, "streaming": false }));
     let transport = Scripted::new([calls(&[("a", "look", "{}")]), says("A hall.")]);
     let tools = ToolRegistry::new().with(ToolSpec::new("look"), counting(&Arc::default()));
-    let report = ran(transport.clone(), &limits(&rules, json!({ "final_stream": true })), tools).unwrap();
+    let report = ran(transport.clone(), &config, tools).unwrap();
     let why =
         report.events.iter().find_map(|event| if let LoopEvent::FinalStream { ok, why } = event { Some((*ok, why.clone())) } else { None });
     assert_eq!(why, Some((false, Some("streaming_unsupported".to_owned()))));
