@@ -9,7 +9,7 @@ use std::sync::Arc;
 use crate::model::{RuleRef, Value};
 use crate::text::pattern::Pattern;
 use crate::text::script::Script;
-use crate::text::work::Exceeded;
+use crate::text::work::{self, Exceeded};
 use crate::text::written::{self, Shown as _};
 
 use super::eval::{Env, Fault};
@@ -245,9 +245,13 @@ fn any_same(subject: &Value, list: &[Expr], env: &Env<'_>) -> Result<bool, Fault
         let wanted = worked_out(e, env)?;
         let hit = match &*wanted {
             Value::List(l) if !matches!(subject, Value::List(_)) => {
+                work::spend(wanted.steps())?;
                 let mut found = false;
                 for wanted in l.iter() {
-                    found = found || same(subject, wanted)?;
+                    if same(subject, wanted)? {
+                        found = true;
+                        break;
+                    }
                 }
                 found
             }
@@ -304,6 +308,7 @@ impl Cond {
                     && let Some(value) = env.held(field)
                     && !matches!(value, Value::Rule(_))
                 {
+                    work::spend(value.steps())?;
                     return test.holds(value, env);
                 }
                 let value = subject.eval(env)?;

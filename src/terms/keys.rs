@@ -7,12 +7,15 @@ use std::cmp::Ordering;
 use std::sync::Arc;
 
 use crate::model::Value;
-use crate::text::work::Exceeded;
+use crate::text::work::{self, Exceeded};
 use crate::text::written;
 
 use super::eval::{Current, Env, Fault};
 use super::expr::{Expr, FieldRef, Scripted};
 use super::select::Seq;
+
+/// With so many others a key is compared, about.
+const COMPARED: u64 = 8;
 
 /// One sort key.
 #[derive(Debug, Clone)]
@@ -70,6 +73,8 @@ impl Key {
             return Ok(plain(&scripted.eval(&env)?));
         }
         let value = env.field(&self.field)?;
+        // a key is compared with about so many others
+        work::spend(value.steps().saturating_mul(COMPARED))?;
         Ok(match &self.how {
             How::Ranks(ranks) => {
                 let ranks = env.eval(ranks)?;
@@ -79,7 +84,10 @@ impl Key {
                 Sort::Number(rank)
             }
             How::Utf16 => match &value {
-                Value::Text(t) => Sort::Units(t.encode_utf16().collect()),
+                Value::Text(t) => {
+                    work::make(t.len().saturating_mul(2))?;
+                    Sort::Units(t.encode_utf16().collect())
+                }
                 other => plain(other),
             },
             How::Plain | How::Script(_) => plain(&value),

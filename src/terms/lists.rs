@@ -10,6 +10,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use crate::model::{FieldId, Item, Value, item::core};
+use crate::text::work;
 
 use super::Cond;
 use super::eval::{Current, Env, Fault};
@@ -155,6 +156,8 @@ impl List {
         if !self.fresh.is_empty() {
             let at = self.gap.min(self.items.len());
             let fresh = std::mem::take(&mut self.fresh);
+            // nothing can fail here: the next step fails, if this is too much
+            let _ = work::spend((self.items.len() - at).saturating_sub(fresh.len()) as u64);
             self.items.splice(at..at, fresh.into_iter().rev());
         }
     }

@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use super::work::{self};
+use super::work;
 use super::written;
 use crate::model::json_reader::JsonReader;
 use crate::model::{MOST_WRITTEN, Map, Value};

@@ -211,6 +211,8 @@ impl Verb for Merge {
 /// Combines values: lists are concatenated, texts are joined with `join`. What is made is paid before it is made.
 fn joined(run: &[Value], join: &str, env: &Env<'_>) -> Result<Value, Fault> {
     if run.iter().any(|v| matches!(v, Value::List(_))) {
+        let elements = run.iter().map(|v| v.as_list().map_or(1, <[Value]>::len)).sum::<usize>();
+        work::make(elements.saturating_mul(size_of::<Value>()))?;
         let parts = run.iter().flat_map(|v| match v {
             Value::List(l) => l.to_vec(),
             Value::Null => Vec::new(),

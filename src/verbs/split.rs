@@ -19,6 +19,7 @@ use crate::terms::select::{in_list_order, pass_env};
 use crate::terms::{Expr, Fault, Memo, State};
 use crate::text::halves;
 use crate::text::pattern::{Captures, Pattern};
+use crate::text::work;
 use crate::text::written::Shown as _;
 
 /// `split` as the table of verbs knows it.
@@ -171,6 +172,7 @@ impl Split {
     }
 
     fn piece(&self, item: &Item, text: &str) -> Result<Item, Fault> {
+        work::make(size_of::<Item>())?;
         let mut piece = item.clone();
         if self.to.is_some() {
             piece.set(self.source, item.get(core::ID).cloned().unwrap_or_default());
