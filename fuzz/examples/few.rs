@@ -10,7 +10,7 @@ fn main() -> ExitCode {
             eprintln!("there is no target `{name}`");
             return ExitCode::from(2);
         };
-        match tapster_fuzz::mutated(target, 17, count, target.run) {
+        match tapster_fuzz::run_mutations(target, 17, count, target.run) {
             Ok(taken) => println!("{name}: {taken} of {count} inputs taken"),
             Err((input, why)) => {
                 println!("{name}: {why}: {}", String::from_utf8_lossy(&input));

@@ -9,5 +9,5 @@ pub mod mutate;
 pub mod seeds;
 pub mod targets;
 
-pub use mutate::mutated;
+pub use mutate::run_mutations;
 pub use targets::{TARGETS, Target, Verdict, find};

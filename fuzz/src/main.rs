@@ -7,7 +7,7 @@ use std::panic::{self, AssertUnwindSafe};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
 
-use tapster_fuzz::{TARGETS, Target, Verdict, find, limits, mutated, seeds};
+use tapster_fuzz::{TARGETS, Target, Verdict, find, limits, run_mutations, seeds};
 
 /// The stack of the thread that runs targets: that of threads of Rust programs, and more where nothing is optimised.
 const STACK: usize = if cfg!(debug_assertions) { 16 << 20 } else { 2 << 20 };
@@ -147,7 +147,7 @@ fn work(target: &'static Target, args: &Args) -> io::Result<bool> {
     all.truncate(usize::try_from(count).unwrap_or(usize::MAX));
     let mutations = count.saturating_sub(u32::try_from(all.len()).unwrap_or(u32::MAX));
     let mut found: Vec<_> = all.into_iter().filter_map(|seed| Some((caught(&|| noted(&seed)).err()?, seed))).collect();
-    found.extend(mutated(target, args.seed, mutations, noted).err().map(|(input, why)| (why, input)));
+    found.extend(run_mutations(target, args.seed, mutations, noted).err().map(|(input, why)| (why, input)));
     for (n, (why, input)) in found.iter().enumerate() {
         let file = Path::new(OUT).join(format!("{}-{n}", target.name));
         std::fs::write(&file, input)?;

@@ -26,7 +26,7 @@ fn words(name: &str) -> Vec<String> {
 ///
 /// # Errors
 /// The first input that is wrong or panics, made as small as `proptest` can, and why.
-pub fn mutated(target: &Target, seed: u64, count: u32, run: impl Fn(&[u8]) -> Verdict) -> Result<u32, (Vec<u8>, String)> {
+pub fn run_mutations(target: &Target, seed: u64, count: u32, run: impl Fn(&[u8]) -> Verdict) -> Result<u32, (Vec<u8>, String)> {
     let material = Material::of(target);
     let name = target.name.bytes().fold(0_u64, |sum, byte| sum.wrapping_mul(31).wrapping_add(u64::from(byte)));
     let rng = TestRng::from_seed(RngAlgorithm::XorShift, &[seed.to_le_bytes(), name.to_le_bytes()].concat());

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::model::plan::{EvictionRecord, Reason, Trace, TrimReport, TrimmedAccount};
-use crate::model::{Block, MOST_WRITTEN, Map, Plan, Scene, Value};
+use crate::model::{Block, MOST_WRITTEN, Map, Plan, Scene, Value, budget};
 use crate::pack::Ruleset;
 use crate::terms::ledger::{self, Record, Trimmed};
 use crate::terms::select::pass_env;
@@ -60,9 +60,10 @@ fn printable(blocks: &[Block], patch: &Value, st: &State) -> Result<(), BuildErr
         let written = sizes::read(value).map_err(BuildError::fault)?;
         bytes = bytes.saturating_add(written.bytes);
     }
-    // what the scene holds may be in the plan as it is
-    if bytes > MOST_WRITTEN && bytes > 4 * MOST_WRITTEN + sizes::read(&st.scene).map_err(BuildError::fault)?.bytes {
-        return Err(BuildError::bound(crate::model::budget::too_large().to_string()));
+    if bytes > MOST_WRITTEN {
+        // what the scene holds may be in the plan as it is
+        let given = sizes::read(&st.scene).map_err(BuildError::fault)?;
+        budget::check_room(bytes.saturating_sub(given.bytes)).map_err(|exceeded| BuildError::bound(exceeded.to_string()))?;
     }
     Ok(())
 }

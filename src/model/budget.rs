@@ -30,8 +30,8 @@ pub const STEPS_PER_TAG: u64 = 8;
 /// The data that the call is given adds to both in proportion to its size, at most as much again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct WorkLimits {
-    /// Steps: an item that a pass visits, a macro, a tag, some bytes of text that are searched … A step takes some
-    /// ten nanoseconds.
+    /// Steps: an item that a pass visits, a value that is evaluated, a macro, a tag, an operation of a script … A step takes
+    /// some ten nanoseconds.
     pub steps: u64,
     /// Bytes of all texts, lists and tables that are made, also of those that are no longer needed.
     pub bytes: u64,
@@ -259,6 +259,14 @@ pub fn make(bytes: usize) -> Result<(), Exceeded> {
 #[inline]
 pub(crate) fn charge(bytes: usize) {
     let _ = make(bytes);
+}
+
+/// Checks that so many bytes could be made, for what is free again at once.
+///
+/// # Errors
+/// So many bytes cannot be made any more.
+pub(crate) fn check_room(bytes: usize) -> Result<(), Exceeded> {
+    if bytes > bytes_left() { end(Over::Bytes, bytes as u64) } else { Ok(()) }
 }
 
 /// Looks at the names of what was paid as a whole in this call and is kept for later ones, so that every call takes the same

@@ -67,9 +67,12 @@ pub trait Library {
     }
 }
 
-/// The usual library: folders that hold packs by name, searched in order, then the shipped packs.
+/// The usual library: packs that are held in memory, folders that hold packs by name, searched in order, then the shipped
+/// packs.
 #[derive(Debug, Clone, Default)]
 pub struct Shelf {
+    /// Packs that are held in memory, which count before all others.
+    pub packs: Vec<PackFiles>,
     /// Folders that hold pack folders.
     pub folders: Vec<PathBuf>,
     /// Those of the folders that nobody has named: they are searched because of where they lie.
@@ -80,12 +83,14 @@ pub struct Shelf {
 
 impl Library for Shelf {
     fn find(&self, name: &str, report: &mut Report) -> Option<PackFiles> {
-        let found = self.folders.iter().find_map(|folder| find_in(folder, name, report));
+        let held = self.packs.iter().find(|pack| pack.name == name).cloned();
+        let found = held.or_else(|| self.folders.iter().find_map(|folder| find_in(folder, name, report)));
         found.or_else(|| if self.bare { None } else { shipped(name) })
     }
 
     fn names(&self) -> Vec<String> {
-        let mut names: Vec<String> = self.folders.iter().flat_map(|f| files::packs_in(f)).collect();
+        let mut names: Vec<String> = self.packs.iter().map(|pack| pack.name.clone()).collect();
+        names.extend(self.folders.iter().flat_map(|f| files::packs_in(f)));
         if !self.bare {
             names.extend(shipped_names());
         }

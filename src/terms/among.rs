@@ -6,7 +6,7 @@ use std::sync::Arc;
 use rustc_hash::FxHashSet;
 
 use crate::model::Value;
-use crate::text::work::Exceeded;
+use crate::text::work::{self, Exceeded};
 use crate::text::written;
 
 /// Values to look for others among. A text is looked up as it is, because a long list is asked for each of its items.
@@ -55,7 +55,10 @@ impl Among {
 /// The work of the build is spent.
 pub fn canonical(value: &Value) -> Result<String, Exceeded> {
     Ok(match value {
-        Value::Text(t) => format!("t{t}"),
+        Value::Text(t) => {
+            work::make(t.len() + 1)?;
+            format!("t{t}")
+        }
         Value::Null => String::new(),
         Value::Bool(b) => format!("b{b}"),
         other => match other.as_f64() {

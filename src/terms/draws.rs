@@ -35,7 +35,7 @@ impl Draws {
         let scripted = self.script.as_mut().and_then(std::collections::VecDeque::pop_front);
         let value = scripted.unwrap_or_else(|| self.seeded(stream));
         // a macro may roll thousands of dice; if no work is left, the next step of the build fails
-        if work::spend(STEPS_PER_DRAW).is_ok() {
+        if work::spend(STEPS_PER_DRAW).and_then(|()| work::make(size_of::<(Arc<str>, f64)>())).is_ok() {
             self.taken.push((stream.clone(), value));
         }
         value

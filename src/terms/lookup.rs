@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::eval::{Env, Fault};
 use super::expr::{Expr, Lookup, Root};
 use crate::model::Value;
-use crate::text::written::Shown as _;
+use crate::text::written::{self, Shown as _};
 
 impl Lookup {
     /// The row or element that the key names.
@@ -17,7 +17,16 @@ impl Lookup {
                 Value::Map(m) => m.get(key.shown().as_ref()).cloned(),
                 Value::List(l) => match key.as_i64() {
                     Some(n) => usize::try_from(n).ok().and_then(|n| l.get(n).cloned()),
-                    None => l.iter().find(|row| row.get(&self.by) == Some(&key)).cloned(),
+                    None => {
+                        let mut found = None;
+                        for row in l.iter() {
+                            if row.get(&self.by).map_or(Ok(false), |value| written::same(value, &key))? {
+                                found = Some(row.clone());
+                                break;
+                            }
+                        }
+                        found
+                    }
                 },
                 _ => None,
             },

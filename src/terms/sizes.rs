@@ -4,7 +4,7 @@
 
 use crate::model::value::MAX_DEPTH;
 use crate::model::{Excess, MOST_WRITTEN, Value, Written};
-use crate::text::written;
+use crate::text::{work, written};
 
 use super::fault::Fault;
 
@@ -22,6 +22,10 @@ pub(crate) fn kept(value: &Value, most: usize, text_bytes: usize, scene: &Value)
         bytes = bytes.saturating_add(scene.written(MAX_DEPTH, all).map_or(0, |scene| scene.bytes));
         within(bytes)
     });
+    if matches!(value, Value::List(_) | Value::Map(_)) {
+        // nothing can fail here: the next step fails, if this is too much
+        let _ = work::spend(size.map_or(most, |size| size.values) as u64);
+    }
     size.map_err(|excess| match excess {
         Excess::Depth => format!("nest deeper than {MAX_DEPTH} levels; nest it less deeply"),
         Excess::Values => format!("hold more than {most} values; keep fewer in it"),

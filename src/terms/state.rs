@@ -303,10 +303,7 @@ impl State {
         let _ = self.force(id);
         let list = self.list(id);
         match rest.split_first() {
-            None => {
-                // nothing can fail here: the next step fails, if this is too much
-                Value::list(list.items.iter().filter(|i| i.enabled()).map(|i| self.table(i)).collect())
-            }
+            None => Value::list(list.items.iter().filter(|i| i.enabled()).map(|i| self.table(i)).collect()),
             Some((place, rest)) => {
                 let live: Vec<&Item> = list.items.iter().filter(|i| i.enabled()).collect();
                 let item = match place.as_ref() {

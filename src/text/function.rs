@@ -71,7 +71,7 @@ pub struct Function {
 }
 
 impl Function {
-    /// Calls the function, and pays for what it reads and makes.
+    /// Calls the function, and charges the budget with what it reads.
     ///
     /// # Errors
     /// As the function says, or the work of the build is spent.
@@ -100,6 +100,7 @@ const LOOKS_AT_ELEMENTS: &[&str] =
 const STEPS_PER_CALL: u64 = 8;
 /// Bytes of a text that a function works through in a step: some hash it several times, or shift each unit.
 const BYTES_PER_STEP: u64 = 4;
+
 /// The list of elements that are made one by one: there may be more of them than memory holds.
 ///
 /// # Errors

@@ -164,7 +164,7 @@ pub fn parse_json(text: &str) -> Option<Value> {
     let mut reader = JsonReader::new(work::bytes_left());
     let value = reader.read(text).ok();
     if reader.is_full() {
-        work::charge(usize::MAX);
+        work::check_room(usize::MAX).ok()?;
     }
     value
 }

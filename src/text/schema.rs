@@ -71,7 +71,7 @@ impl Paid {
         let most = self.cost.check(value, BACKTRACK as u64)?;
         // most values have no mistake, and then there is nothing to keep
         if !self.validator.is_valid(value) {
-            schema_cost::keep(most)?;
+            schema_cost::check_mistakes(most)?;
         }
         Ok(self.validator.iter_errors(value))
     }

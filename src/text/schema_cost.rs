@@ -99,7 +99,7 @@ impl Cost {
     /// # Errors
     /// The work of the call is spent, or a text is too long for a pattern that backtracks.
     pub(super) fn check(&self, value: &Json, attempts: u64) -> Result<u64, Refused> {
-        let mut read = Read { attempts, ..Read::default() };
+        let mut read = ValueSize { attempts, ..ValueSize::default() };
         read.add(value);
         match &self.first {
             Some(pattern) if read.longest > LONGEST_BACKTRACKED => {
@@ -117,13 +117,13 @@ impl Cost {
 ///
 /// # Errors
 /// There may be too many.
-pub(super) fn keep(mistakes: u64) -> Result<(), Refused> {
+pub(super) fn check_mistakes(mistakes: u64) -> Result<(), Refused> {
     if mistakes > MOST_MISTAKES { Err(Refused::Mistakes) } else { Ok(()) }
 }
 
 /// What there is to read of a value.
 #[derive(Default)]
-struct Read {
+struct ValueSize {
     attempts: u64,
     values: u64,
     bytes: usize,
@@ -132,7 +132,7 @@ struct Read {
     backtracked: u64,
 }
 
-impl Read {
+impl ValueSize {
     fn add(&mut self, value: &Json) {
         self.values += 1;
         match value {
@@ -150,6 +150,7 @@ impl Read {
         let length = text.len() as u64;
         self.bytes = self.bytes.saturating_add(text.len());
         self.longest = self.longest.max(text.len());
-        self.backtracked = self.backtracked.saturating_add(self.attempts).saturating_add(length.saturating_mul(length) / 8);
+        self.backtracked =
+            self.backtracked.saturating_add(self.attempts).saturating_add(length.saturating_mul(length.min(self.attempts)) / 8);
     }
 }

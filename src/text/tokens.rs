@@ -1,7 +1,7 @@
 //! Token counts: the length of a text for a model, exact or estimated, and counted once for each content.
 //!
 //! An [`Estimator`] is named in a rule file; a [`Counter`] is an estimator with a cache, shared by all threads of a
-//! build. What a counter does is paid before it is done, because a long text without blanks costs much more than its
+//! build. A counter charges the budget with what counting takes, because a long text without blanks costs much more than its
 //! length.
 
 use std::cell::RefCell;
@@ -269,6 +269,7 @@ impl Counter {
         let (mut count, mut steps) = (0, 0);
         if self.estimator.is_exact() {
             for part in parts(text) {
+                work::check()?;
                 let (tokens, more) = encoded(self.estimator, part);
                 work::spend(more)?;
                 (count, steps) = (count + tokens, steps + more);

@@ -5,10 +5,8 @@
 
 use std::sync::Arc;
 
-use super::work::{self, Exceeded};
+use super::work::{self, BYTES_PER_STEP, Exceeded};
 use crate::model::{DEEPEST_WRITTEN as DEEPEST, Excess, MOST_WRITTEN, Value, Written};
-
-use crate::model::budget::BYTES_PER_STEP;
 
 /// The text of a value that rules or data have made.
 pub(crate) trait Shown {
@@ -32,9 +30,7 @@ impl Shown for Value {
 /// It would be too large, or the budget of the call is spent.
 pub(crate) fn json(value: &Value) -> Result<String, Exceeded> {
     read(value)?;
-    if value.json_bytes(MOST_WRITTEN).is_none() {
-        return Err(work::too_large());
-    }
+    work::make(value.json_bytes(MOST_WRITTEN).ok_or_else(work::too_large)?)?;
     Ok(serde_json::to_string(value).unwrap_or_default())
 }
 
@@ -43,12 +39,14 @@ pub(crate) fn json(value: &Value) -> Result<String, Exceeded> {
 /// # Errors
 /// It nests too deeply, or the budget of the call is spent.
 pub(crate) fn read(value: &Value) -> Result<Written, Exceeded> {
-    let most = Written { values: work::steps_left(), bytes: work::bytes_left() };
+    let most = Written { values: work::steps_left(), bytes: usize::MAX };
     let written = value.written(DEEPEST, most).map_err(|excess| match excess {
         Excess::Values => work::spend(u64::MAX).err().unwrap_or_else(work::too_large),
         Excess::Depth | Excess::Bytes => work::too_large(),
     })?;
     work::spend((written.values + written.bytes / BYTES_PER_STEP) as u64)?;
+    // a copy of it may be made for a moment
+    work::check_room(written.bytes)?;
     Ok(written)
 }
 

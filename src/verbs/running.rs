@@ -11,10 +11,14 @@ use crate::text::work;
 use super::pass::{Caller, Failing, Halt, Pass};
 use super::{reach, reason};
 
+/// The work of a pass that does nothing.
+const STEPS_PER_PASS: u64 = 16;
+
 impl Pass {
     /// Runs the pass over `list` (its own list wins).
     pub fn run(self: &Arc<Self>, st: &mut State, list: usize, caller: &dyn Caller) -> Result<(), Halt> {
         let _rule = work::rule(&self.id);
+        work::spend(STEPS_PER_PASS)?;
         self.is_running(st);
         let memo = Memo::default();
         if let Some(when) = &self.when {

@@ -66,19 +66,6 @@ const ELSEWHERE: &[(&str, &str)] = &[
 /// What a pack of a case says where it has no `pack.toml` of its own.
 const MANIFEST: &str = "kind = \"pack\"\nversion = 1\nname = \"p\"\nrelease = \"1.0.0\"\nextends = [\"base\"]\n";
 
-/// The packs of one case, before those that ship.
-struct Case(Vec<PackFiles>);
-
-impl Library for Case {
-    fn find(&self, name: &str, report: &mut Report) -> Option<PackFiles> {
-        self.0.iter().find(|p| p.name == name).cloned().or_else(|| Shelf::default().find(name, report))
-    }
-
-    fn names(&self) -> Vec<String> {
-        self.0.iter().map(|p| p.name.clone()).chain(Shelf::default().names()).collect()
-    }
-}
-
 fn cases() -> Vec<PathBuf> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/diagnostics");
     let mut files: Vec<PathBuf> = std::fs::read_dir(folder).unwrap().map(|e| e.unwrap().path()).collect();
@@ -125,7 +112,7 @@ fn answer(case: &Json) -> String {
         }
         return render::human(&report, &Sources::default(), false);
     }
-    let library = Case(packs(case));
+    let library = Shelf { packs: packs(case), ..Shelf::default() };
     let overlays = files(case, "overlays").into_iter();
     let overlays: Vec<Overlay> =
         overlays.map(|(name, bytes)| Overlay::File(RuleFile { name: name.into(), path_in_pack: name.into(), bytes })).collect();

@@ -3,14 +3,14 @@
 
 #![expect(clippy::panic, reason = "helpers of tests may panic")]
 
-use tapster_fuzz::{find, mutated};
+use tapster_fuzz::{find, run_mutations};
 
 const SEED: u64 = 1;
 
 #[track_caller]
 fn agree(name: &str, count: u32) {
     let target = find(name).unwrap_or_else(|| panic!("there is no target `{name}`"));
-    let taken = mutated(target, SEED, count, target.run);
+    let taken = run_mutations(target, SEED, count, target.run);
     let taken = taken.unwrap_or_else(|(input, why)| panic!("{why}: {}", String::from_utf8_lossy(&input)));
     assert!(taken * 4 > count, "only {taken} of {count} inputs were taken");
 }

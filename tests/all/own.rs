@@ -1,25 +1,12 @@
 //! A pack that a test writes itself, over the packs that ship.
 
 use tapster::Ruleset;
-use tapster::diag::Report;
-use tapster::pack::{Library, PackError, PackFiles, Shelf, Start};
-
-struct Own(PackFiles);
-
-impl Library for Own {
-    fn find(&self, name: &str, report: &mut Report) -> Option<PackFiles> {
-        if name == self.0.name { Some(self.0.clone()) } else { Shelf::default().find(name, report) }
-    }
-
-    fn names(&self) -> Vec<String> {
-        vec![self.0.name.clone()]
-    }
-}
+use tapster::pack::{PackError, PackFiles, Shelf, Start};
 
 /// Pack `p` of these files (path and text) over `base`; `limits` stand in its manifest.
 pub(crate) fn pack(limits: &str, files: &[(&str, &str)]) -> Result<Ruleset, PackError> {
     let manifest = format!("kind = \"pack\"\nversion = 1\nname = \"p\"\nrelease = \"1.0.0\"\nextends = [\"base\"]\n{limits}");
     let files = std::iter::once(("pack.toml", manifest.as_str())).chain(files.iter().copied());
     let files = files.map(|(path, text)| (path.to_owned(), text.as_bytes().to_vec()));
-    Ruleset::load(&Start::Name("p".into()), &[], &Own(PackFiles::of("p", files)))
+    Ruleset::load(&Start::Name("p".into()), &[], &Shelf { packs: vec![PackFiles::of("p", files)], ..Shelf::default() })
 }

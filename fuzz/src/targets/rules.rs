@@ -1,8 +1,7 @@
 //! Rule files: one alone, a whole pack, an overlay over a shipped pack, and their layout.
 
 use serde_json::json;
-use tapster::diag::Report;
-use tapster::pack::{Library, Overlay, PackFiles, RuleFile, Schemas, Shelf, Start, load_read};
+use tapster::pack::{Overlay, PackFiles, RuleFile, Schemas, Shelf, Start, load_read};
 use tapster::{Ruleset, Scene, build, emit, run};
 
 use super::{Verdict, text};
@@ -34,24 +33,11 @@ fn is_read(name: &str, input: &[u8]) -> bool {
     document.is_some() && !report.has_errors()
 }
 
-/// A library in which the pack `p` has these files.
-struct Own(PackFiles);
-
-impl Library for Own {
-    fn find(&self, name: &str, report: &mut Report) -> Option<PackFiles> {
-        if name == self.0.name { Some(self.0.clone()) } else { Shelf::default().find(name, report) }
-    }
-
-    fn names(&self) -> Vec<String> {
-        vec![self.0.name.clone()]
-    }
-}
-
 pub(super) fn pack(input: &[u8]) -> Verdict {
     let manifest = "kind = \"pack\"\nversion = 1\nname = \"p\"\nrelease = \"1.0.0\"\n";
     let files = [("pack.toml", manifest.as_bytes()), ("scene.toml", DECLARED.as_bytes()), ("rules.toml", input)];
     let files = files.map(|(path, bytes)| (path.to_owned(), bytes.to_vec()));
-    used(Ruleset::load(&Start::Name("p".into()), &[], &Own(PackFiles::of("p", files))).ok(), input)
+    used(Ruleset::load(&Start::Name("p".into()), &[], &Shelf { packs: vec![PackFiles::of("p", files)], ..Shelf::default() }).ok(), input)
 }
 
 pub(super) fn overlays() -> Vec<Vec<u8>> {

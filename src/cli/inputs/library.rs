@@ -63,7 +63,7 @@ pub(in crate::cli) fn shelf(show: &Show<'_, '_>) -> Shelf {
             folders.push(folder.to_owned());
         }
     }
-    Shelf { folders, near, bare: false }
+    Shelf { folders, near, ..Shelf::default() }
 }
 
 /// The folders of `TAPSTER_PACKS`.

@@ -245,7 +245,7 @@ impl MacroReader<'_> {
         frame.part.to = at;
         match frame.mode {
             Mode::List(_) | Mode::Rest => {
-                self.tally.part();
+                self.tally.count_part();
                 frame.end_part(at, 0, self.grammar);
             }
             Mode::None | Mode::Skip => {}
@@ -262,7 +262,7 @@ impl MacroReader<'_> {
         let Mode::List(n) = frame.mode else { return at + 1 };
         match self.grammar.syntax().separators.get(n) {
             Some(sep) if self.text.get(at..).is_some_and(|rest| rest.starts_with(sep.as_ref())) => {
-                self.tally.part();
+                self.tally.count_part();
                 frame.end_part(at, sep.len(), self.grammar);
                 at + sep.len()
             }

@@ -36,7 +36,7 @@ impl Tally {
     /// Counts a macro whose end has been read. It may be the end of a block.
     pub(super) fn end(&mut self, closes: bool) {
         if closes {
-            return self.part();
+            return self.count_part();
         }
         self.macros += 1;
         if self.macros > self.most {
@@ -45,7 +45,7 @@ impl Tally {
     }
 
     /// Counts an argument or the end of a block.
-    pub(super) fn part(&mut self) {
+    pub(super) fn count_part(&mut self) {
         self.parts += 1;
         if self.parts > self.most.saturating_mul(PARTS_PER_MACRO) {
             self.refuse(Refused::Parts);

@@ -83,12 +83,12 @@ fn fails_late(node: &Node) -> bool {
 }
 
 /// How many parts of a node the bounded engine can take in a row without an attempt that it counts.
-pub(super) fn path(node: &Node) -> usize {
+pub(super) fn longest_path(node: &Node) -> usize {
     match node {
         Node::Set(_) => 1,
-        Node::Concat(items) => items.iter().map(path).fold(0, usize::saturating_add),
-        Node::Alt(branches) => branches.iter().map(path).max().unwrap_or(0),
-        Node::Capture(_, node) | Node::Repeat { node, .. } | Node::Look { ahead: true, node, .. } => path(node).saturating_add(2),
+        Node::Concat(items) => items.iter().map(longest_path).fold(0, usize::saturating_add),
+        Node::Alt(branches) => branches.iter().map(longest_path).max().unwrap_or(0),
+        Node::Capture(_, node) | Node::Repeat { node, .. } | Node::Look { ahead: true, node, .. } => longest_path(node).saturating_add(2),
         // an automaton reads it backwards
         Node::Look { node, .. } => usize::try_from(size::parts(node)).unwrap_or(usize::MAX),
         Node::Start | Node::End | Node::Boundary(_) | Node::Backref(_) => 4,

@@ -57,7 +57,7 @@ struct Bounded {
 
 impl Bounded {
     fn new(tree: &Tree, flags: Flags, facts: Facts) -> Result<Self, PatternError> {
-        let path = check::path(&tree.root);
+        let path = check::longest_path(&tree.root);
         let (limit, most, bytes_per_step) = match facts {
             Facts { far_behind: true, .. } => (BEHIND_TEXT, BACKTRACKS / 20, 128),
             Facts { backref: true, .. } => (BACKREF_TEXT, BACKTRACKS / 4, 8 << 10),
@@ -77,18 +77,18 @@ impl Bounded {
 }
 
 /// A text that counts how often an engine looks at it.
-struct Counted<'t> {
+struct CountingText<'t> {
     text: &'t str,
     looks: Cell<u64>,
 }
 
-impl Counted<'_> {
+impl CountingText<'_> {
     fn look(&self) {
         self.looks.set(self.looks.get().saturating_add(1));
     }
 }
 
-impl Input for Counted<'_> {
+impl Input for CountingText<'_> {
     type Match<'m>
         = Match
     where
@@ -209,7 +209,7 @@ impl Engines {
             (_, Engine::Text(find)) => How::Text(find),
             (_, Engine::Bounded(bounded)) => {
                 within(text, bounded.limit)?;
-                How::Bounded(bounded, Counted { text, looks: Cell::new(0) })
+                How::Bounded(bounded, CountingText { text, looks: Cell::new(0) })
             }
             (_, Engine::JavaScript { regex, limit }) => {
                 within(text, *limit)?;
@@ -235,7 +235,7 @@ pub(super) struct Search<'a> {
 enum How<'a> {
     Text(&'a str),
     Automaton(&'a regex::Regex),
-    Bounded(&'a Bounded, Counted<'a>),
+    Bounded(&'a Bounded, CountingText<'a>),
     JavaScript(&'a regress::Regex),
 }
 

@@ -23,7 +23,7 @@ pub(super) fn print(tree: &Tree, flags: Flags, reader: Reader) -> String {
     let mut out = String::new();
     // without `u` the sets hold all letter cases already
     let mut printer = Printer { out: &mut out, flags, reader, behind: false };
-    printer.step();
+    printer.count_step();
     if printer.folds() {
         printer.out.push_str("(?i)");
     }
@@ -47,7 +47,7 @@ impl Printer<'_> {
             Node::Concat(items) => items.iter().for_each(|item| self.item(item)),
             Node::Alt(branches) => {
                 if size::is_wide(node, self.flags.ignore_case) {
-                    self.step();
+                    self.count_step();
                 }
                 for (n, branch) in branches.iter().enumerate() {
                     if n > 0 {
@@ -59,7 +59,7 @@ impl Printer<'_> {
             Node::Capture(_, node) => self.wrapped("(", node),
             Node::Repeat { node, min, max, lazy } => {
                 self.out.push_str("(?:");
-                self.step();
+                self.count_step();
                 self.item(node);
                 self.out.push(')');
                 self.count(*min, *max);
@@ -87,7 +87,7 @@ impl Printer<'_> {
 
     /// Makes the backtracking engine take what follows in steps that it counts, and not leave it to an automaton: loops, and
     /// what an automaton has very many states for. It cannot do so in a look-behind.
-    fn step(&mut self) {
+    fn count_step(&mut self) {
         if self.reader == Reader::Backtracker && !self.behind {
             self.out.push_str("(?=)");
         }

@@ -156,7 +156,7 @@ fn look(name: &str, context: &EvalContext<'_, '_, '_, '_, '_, '_>, limits: &Scri
         made = made.max(parts.saturating_add(size.text.saturating_sub(FREE_BYTES)));
     }
     charge(read.saturating_add(copied), 0)?;
-    if made > work::bytes_left() { Err(terminated()) } else { Ok(()) }
+    work::check_room(made).map_err(|_| terminated())
 }
 
 /// The size of a value, with everything inside of it.

@@ -1,24 +1,11 @@
 //! Options: what manifests declare, who sets them, and what is said about values that cannot be meant.
 
 use serde_json::json;
-use tapster::diag::{Code, Report};
-use tapster::pack::{Library, PackFiles, Shelf, Start};
+use tapster::diag::Code;
+use tapster::pack::{PackFiles, Shelf, Start};
 use tapster::{Ruleset, Scene, Value};
 
 use super::overlay;
-
-/// Packs that are held in memory, and those that ship.
-struct Packs(Vec<PackFiles>);
-
-impl Library for Packs {
-    fn find(&self, name: &str, report: &mut Report) -> Option<PackFiles> {
-        self.0.iter().find(|pack| pack.name == name).cloned().or_else(|| Shelf::default().find(name, report))
-    }
-
-    fn names(&self) -> Vec<String> {
-        self.0.iter().map(|pack| pack.name.clone()).collect()
-    }
-}
 
 /// A pack of a manifest and one file of rules.
 fn pack(name: &str, extends: &str, options: &str, rules: &str) -> PackFiles {
@@ -31,7 +18,7 @@ fn pack(name: &str, extends: &str, options: &str, rules: &str) -> PackFiles {
 fn load(packs: Vec<PackFiles>, overlays: &[&str]) -> Result<Ruleset, tapster::PackError> {
     let top = packs.last().unwrap().name.clone();
     let overlays: Vec<_> = overlays.iter().enumerate().map(|(n, text)| overlay(n, text)).collect();
-    Ruleset::load(&Start::Name(top), &overlays, &Packs(packs))
+    Ruleset::load(&Start::Name(top), &overlays, &Shelf { packs, ..Shelf::default() })
 }
 
 /// The errors of a pack with these options, as `code: message (help)`.

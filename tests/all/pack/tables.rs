@@ -2,23 +2,11 @@
 //! declares stays an error.
 
 use serde_json::json;
-use tapster::diag::{Code, Report};
-use tapster::pack::{Library, PackFiles, Schemas, Shelf, Start, load_read};
+use tapster::diag::Code;
+use tapster::pack::{PackFiles, Schemas, Shelf, Start, load_read};
 use tapster::{Ruleset, Scene};
 
 use super::overlay;
-
-struct Packs(Vec<PackFiles>);
-
-impl Library for Packs {
-    fn find(&self, name: &str, report: &mut Report) -> Option<PackFiles> {
-        self.0.iter().find(|pack| pack.name == name).cloned().or_else(|| Shelf::default().find(name, report))
-    }
-
-    fn names(&self) -> Vec<String> {
-        Vec::new()
-    }
-}
 
 fn pack(name: &str, extends: &str, rules: &str) -> PackFiles {
     let manifest = format!("kind = \"pack\"\nversion = 1\nname = \"{name}\"\nrelease = \"1.0.0\"\nextends = [{extends}]\n");
@@ -32,7 +20,7 @@ fn pack(name: &str, extends: &str, rules: &str) -> PackFiles {
 fn load(packs: Vec<PackFiles>, overlays: &[&str]) -> Result<Ruleset, tapster::PackError> {
     let top = packs.last().unwrap().name.clone();
     let overlays: Vec<_> = overlays.iter().enumerate().map(|(n, text)| overlay(n, text)).collect();
-    Ruleset::load(&Start::Name(top), &overlays, &Packs(packs))
+    Ruleset::load(&Start::Name(top), &overlays, &Shelf { packs, ..Shelf::default() })
 }
 
 fn told(packs: Vec<PackFiles>, overlays: &[&str]) -> Vec<String> {

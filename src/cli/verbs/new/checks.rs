@@ -77,7 +77,7 @@ impl New {
     pub(super) fn loads(&self, files: &[NewFile], show: &Show<'_, '_>) -> Result<(), Stop> {
         let inside = |path: &Path| path.strip_prefix(&self.name).map(|path| path.display().to_string().replace('\\', "/"));
         let files = files.iter().filter_map(|(path, text)| Some((inside(path).ok()?, text.clone().into_bytes())));
-        let with = With { shelf: shelf(show), new: PackFiles::of(&self.name, files) };
+        let with = Shelf { packs: vec![PackFiles::of(&self.name, files)], ..shelf(show) };
         Ruleset::load(&Start::Name(self.name.clone()), &[], &with).map(|_| ()).map_err(Stop::rejected)
     }
 
@@ -112,20 +112,4 @@ impl New {
 /// The folder of the pack in which files of this folder lie.
 fn around(to: &Path) -> Option<PathBuf> {
     pack_around(&to.join("new"))
-}
-
-/// The packs that can be named, and one that is not written yet.
-struct With {
-    shelf: Shelf,
-    new: PackFiles,
-}
-
-impl Library for With {
-    fn find(&self, name: &str, report: &mut Report) -> Option<PackFiles> {
-        if name == self.new.name { Some(self.new.clone()) } else { self.shelf.find(name, report) }
-    }
-
-    fn names(&self) -> Vec<String> {
-        self.shelf.names()
-    }
 }
