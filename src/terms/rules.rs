@@ -124,7 +124,7 @@ impl Default for Limits {
             pass_visits: 2_000_000,
             rounds: 64,
             depth: 32,
-            text_bytes: 8_000_000,
+            text_bytes: 32_000_000,
             scripts: ScriptLimits::default(),
             work: WorkLimits { steps: u64::MAX, bytes: u64::MAX },
         }

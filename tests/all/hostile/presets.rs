@@ -1,4 +1,4 @@
-//! Presets with gaps, unknown names and duplicates.
+//! Presets with gaps, unknown names and duplicates, and a card that is large.
 
 use super::*;
 
@@ -53,4 +53,15 @@ fn a_preset_of_nulls_is_a_preset_without_settings() {
         "impersonation_prompt": null, "wi_format": null, "continue_postfix": null, "chat_completion_source": null });
     assert!(prompt(&built(std::slice::from_ref(&nulls))).contains("A lamp"));
     assert_eq!(told(&nulls), [""; 0]);
+}
+
+#[test]
+fn a_card_of_ten_megabytes_is_built_with() {
+    let description = "Lamps are mended by the river, and clocks too. ".repeat(220_000);
+    let scene = json!({
+        "names": { "user": "Bo", "char": "Ann" }, "card": { "name": "Ann", "description": description },
+        "context": { "window": 100_000_000, "reserve": 500, "tokenizer": "cl100k" }, "history": [{ "role": "user", "text": "Hello." }],
+    });
+    let plan = build(&EXACT, &Scene::new(&scene)).unwrap_or_else(|e| panic!("{e}"));
+    assert!(prompt(&plan).contains(description.trim()), "{:?}", plan.warnings);
 }
