@@ -12,9 +12,8 @@ use crate::text::work;
 
 /// Steps of the work of a build that one operation takes.
 const STEPS_PER_OPERATION: u64 = 16;
-/// Steps of a part of a value, and of a byte of a text, that is copied or read by a function.
+/// Steps of a part of a value, and of a byte of a text, that may be copied or read by a function.
 const STEPS_PER_PART: u64 = 2;
-const BYTES_PER_STEP: usize = 2;
 /// The memory of a part of a value.
 pub(super) const BYTES_PER_PART: usize = 16;
 /// About every so many looks at variables, all variables of the function are measured, and pay for the other looks.
@@ -147,7 +146,7 @@ impl Size {
     fn add(&mut self, value: &Dynamic, depth: usize) -> Outcome<()> {
         if depth > DEEPEST {
             // a script may catch the error, and try again
-            charge(self.steps(), 0)?;
+            charge(self.parts() as u64, 0)?;
             let message = format!("a value is nested deeper than {DEEPEST}");
             return Err(EvalAltResult::ErrorRuntime(message.into(), Position::NONE).into());
         }
@@ -205,10 +204,9 @@ impl Size {
         self.lists.saturating_add(self.fields).saturating_add(1)
     }
 
-    /// The work of copying it, or of reading it once.
-    pub(super) fn steps(&self) -> u64 {
-        let parts = self.parts().saturating_sub(self.views) as u64;
-        parts.saturating_mul(STEPS_PER_PART).saturating_add((self.text / BYTES_PER_STEP) as u64)
+    /// The work of copying it, or of reading it letter by letter.
+    fn steps(&self) -> u64 {
+        (self.parts().saturating_sub(self.views).saturating_add(self.text) as u64).saturating_mul(STEPS_PER_PART)
     }
 
     /// The memory of a copy.
@@ -235,7 +233,7 @@ impl Size {
 pub(super) fn hand(value: &Dynamic) -> Outcome<()> {
     let size = Size::of(value)?;
     change(|state| state.given = state.given.and(size));
-    charge(size.steps(), size.bytes())
+    charge(size.parts() as u64, size.bytes())
 }
 
 /// Notes and pays for a list of so many parts that a script is given.

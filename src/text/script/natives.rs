@@ -39,10 +39,10 @@ pub(super) fn register(engine: &mut Engine, limits: ScriptLimits) {
             Err(error) => return failed(format!("this is no JSON: {error}")),
         };
         let size = Size::of(&value)?;
-        charge(size.steps(), size.bytes())?;
+        charge(size.parts() as u64, size.bytes())?;
         Ok(value)
     });
-    let pay = move |size: Size| size.check(&limits).and_then(|()| charge(size.steps(), size.bytes()));
+    let pay = move |size: Size| size.check(&limits).and_then(|()| charge(size.parts() as u64, size.bytes()));
     changing("pad").register_into_engine(engine, move |list: &mut Array, length: INT, with: Dynamic| -> Outcome<()> {
         let missing = usize::try_from(length).unwrap_or(0).saturating_sub(list.len());
         pay(Size::of(&with)?.times(missing))?;
