@@ -13,9 +13,7 @@ pub mod unchanged;
 mod beaten;
 mod undeclared;
 
-#[cfg(feature = "cli")]
 pub(crate) use typed::{Mismatch, misfits};
-#[cfg(feature = "cli")]
 pub(crate) use undeclared::unread;
 
 use crate::engine::{BuildError, door, hooks_of, state, watched};

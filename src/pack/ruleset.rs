@@ -170,7 +170,6 @@ impl Ruleset {
     }
 
     /// The compiled programs, to be changed in place. `None` if the ruleset is shared.
-    #[cfg(feature = "cli")]
     pub(crate) fn programs_mut(&mut self) -> Option<&mut Programs> {
         Some(&mut Arc::get_mut(&mut self.0)?.programs)
     }
