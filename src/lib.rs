@@ -18,22 +18,6 @@ mod syntax;
 mod terms;
 mod verbs;
 
-// OLD
-#[cfg(feature = "cli")]
-#[doc(hidden)]
-pub mod cli;
-#[cfg(feature = "cli")]
-pub mod format;
-pub mod import;
-pub mod run;
-pub mod session;
-#[cfg(feature = "share")]
-pub mod share;
-pub mod store;
-#[cfg(feature = "cli")]
-pub mod testing;
-// END OLD
-
 pub use assemble::{AssembledScene, ScenePart, assemble_scene};
 pub use assemble::{Outcome, Texts, blocks_of, build, convert_document, expand_texts, import_document, run, run_all, unchanged};
 pub use emit::{Emitted, Prompt, dialects, emit, prompt, unchanged_payload};

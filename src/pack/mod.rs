@@ -30,7 +30,7 @@ mod operations;
 mod options;
 mod order;
 mod overlaid;
-pub(crate) mod rows;
+pub mod rows;
 mod scripts;
 mod short_names;
 mod slips;
@@ -173,7 +173,7 @@ pub fn load_cases(start: &Start, library: &dyn Library, schemas: &Schemas) -> (R
 }
 
 /// The files under the folder `cases` of a pack, unchecked; none if the pack is not found.
-pub(crate) fn case_files(start: &Start, library: &dyn Library) -> Vec<RuleFile> {
+pub fn case_files(start: &Start, library: &dyn Library) -> Vec<RuleFile> {
     open(start, library, &mut Report::default()).unwrap_or_default().cases
 }
 

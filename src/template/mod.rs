@@ -33,7 +33,7 @@ pub use form::Template;
 pub use render::{Budget, ErrorKind, Inputs, Limits, Message, QuarterRuler, RenderError, Rendered, Ruler, Sources, Unread, offers, render};
 pub use revision::{Revision, Revisions, Role};
 pub use rows::Templates;
-pub(crate) use rows::sources_of;
+pub use rows::sources_of;
 pub(crate) use rows::{checked, compile_all, forgive_twice, is_one, is_shaped};
 pub use written::{Written, conditions};
 

@@ -32,6 +32,7 @@ pub mod liquid;
 mod lists;
 pub mod loose_name;
 pub mod macros;
+pub mod markup;
 mod merge_patch;
 pub mod moment;
 #[cfg(feature = "tokens")]
