@@ -2,6 +2,8 @@
 //!
 //! Results go to standard output, diagnostics to standard error. There are three exit codes; see [`Exit`].
 
+#![cfg_attr(not(feature = "full"), allow(dead_code, reason = "what some verbs alone use is checked with all of them"))]
+
 mod bar;
 #[doc(hidden)]
 pub mod format;
@@ -20,14 +22,12 @@ use std::process::ExitCode;
 
 use clap::{ColorChoice, CommandFactory, FromArgMatches, Parser};
 use tapster::machinery::{assemble, emit, engine, pack, program, syntax, terms, text};
-use tapster::{artifact, diag, model, template};
-#[cfg(feature = "full")]
-use tapster_client as run;
+use tapster::{diag, model, template};
 use tapster_exchange::{import, share};
-#[cfg(feature = "full")]
-use tapster_session as session;
 use tapster_session::store;
 use tapster_testing as testing;
+#[cfg(feature = "full")]
+use {tapster::artifact, tapster_client as run, tapster_session as session};
 
 pub use output::Io;
 use output::{Color, Globals, Show, colored};

@@ -12,10 +12,10 @@ use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
 use serde_json::Value;
-use tapster::pack::library::shipped_names;
-use tapster::pack::{Schemas, load_file};
-use tapster::testing::files::{in_folder, is_case_file};
-use tapster::verbs::VERBS;
+use tapster::machinery::pack::library::shipped_names;
+use tapster::machinery::pack::{Schemas, load_file};
+use tapster::machinery::verbs::VERBS;
+use tapster_testing::files::{in_folder, is_case_file};
 
 use crate::program::tapster;
 

@@ -11,7 +11,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use serde_json::Value as Json;
-use tapster::cli::{Io, run};
+use tapster_cli::{Io, run};
 
 use crate::program::Folder;
 

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value as Json, json};
 use tapster::diag::{Code, Report, Sources, render};
-use tapster::pack::{Library, Overlay, PackFiles, RuleFile, Shelf, Start};
+use tapster::machinery::pack::{Library, Overlay, PackFiles, RuleFile, Shelf, Start};
 use tapster::{Ruleset, Scene};
 
 /// Codes that have no file here, and where they are tested.
@@ -67,7 +67,7 @@ const ELSEWHERE: &[(&str, &str)] = &[
 const MANIFEST: &str = "kind = \"pack\"\nversion = 1\nname = \"p\"\nrelease = \"1.0.0\"\nextends = [\"base\"]\n";
 
 fn cases() -> Vec<PathBuf> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/diagnostics");
+    let folder = Path::new(env!("CHECKOUT")).join("tests/diagnostics");
     let mut files: Vec<PathBuf> = std::fs::read_dir(folder).unwrap().map(|e| e.unwrap().path()).collect();
     files.sort();
     files
@@ -105,7 +105,7 @@ fn packs(case: &Json) -> Vec<PackFiles> {
 fn answer(case: &Json) -> String {
     if let Some((name, bytes)) = files(case, "import").into_iter().next() {
         let mut report = Report::default();
-        let read = tapster::import::read(name, &bytes);
+        let read = tapster_exchange::import::read(name, &bytes);
         match read {
             Ok(found) => report.extend(found.report),
             Err(found) => report.extend(found),

@@ -6,7 +6,7 @@
 use std::path::{Path, PathBuf};
 
 use proptest::prelude::*;
-use tapster::format::{Formatted, Layout, Refusal, format};
+use tapster_cli::format::{Formatted, Layout, Refusal, format};
 
 #[derive(Debug, serde::Deserialize)]
 #[serde(deny_unknown_fields)]

@@ -23,7 +23,7 @@ use super::edits::copy;
 use crate::program::tapster;
 use serde_json::{Value as Json, json};
 use tapster::diag::{Diagnostic, Report, Sources};
-use tapster::pack::{Library, Overlay, PackFiles, RuleFile, Shelf, Start};
+use tapster::machinery::pack::{Library, Overlay, PackFiles, RuleFile, Shelf, Start};
 use tapster::{Ruleset, Scene};
 use words::{Mutant, Population, chosen, defined};
 

@@ -6,7 +6,7 @@ use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use tapster::cli::{Io, run};
+use tapster_cli::{Io, run};
 
 /// Runs the program: the exit code, results, diagnostics.
 pub(crate) fn tapster<A: AsRef<OsStr>>(args: &[A]) -> (u8, String, String) {

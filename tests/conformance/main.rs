@@ -38,7 +38,7 @@ fn main() -> ExitCode {
         println!("conformance: test\n\n1 test, 0 benchmarks");
         return ExitCode::SUCCESS;
     }
-    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let root = Path::new(env!("CHECKOUT"));
     let folder = std::env::var("TAPSTER_CONFORMANCE").map_or_else(|_| root.join("../shared/conformance"), Into::into);
     // suites of our own, recorded from the same programs, run without the folder of others
     let own = suites::find(&root.join("tests/recorded"), "recorded/");

@@ -66,7 +66,7 @@ pub enum Refusal {
 ///
 /// ```
 /// let text = "[[pass]]\nname='lore/sort'\ndo   = 'sort'\n";
-/// let formatted = tapster::format::format(Default::default(), text, Default::default()).unwrap();
+/// let formatted = tapster_cli::format::format(Default::default(), text, Default::default()).unwrap();
 /// assert_eq!(formatted.text, "[[pass]]\nname = \"lore/sort\"\ndo = \"sort\"\n");
 /// ```
 ///

@@ -16,6 +16,7 @@ use crate::diag::file;
 pub struct Key(Arc<Secret>);
 
 struct Secret {
+    #[cfg_attr(not(feature = "run"), expect(dead_code, reason = "sent by the client for HTTP alone"))]
     text: String,
     /// The forms in which a provider may echo it, the longest first.
     forms: Vec<Vec<u8>>,

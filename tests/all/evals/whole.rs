@@ -8,10 +8,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use serde_json::{Value as Json, json};
-use tapster::run::eval::{Candidate, EvalFile, Evaluation, Mode, Outcome, Preset, Report, Subject, Wanted, cells, evaluate};
-use tapster::run::tools::ToolRegistry;
-use tapster::run::{Transport, TransportError};
 use tapster::{Ruleset, Scene};
+use tapster_client::eval::{Candidate, EvalFile, Evaluation, Mode, Outcome, Preset, Report, Subject, Wanted, cells, evaluate};
+use tapster_client::tools::ToolRegistry;
+use tapster_client::{Transport, TransportError};
 
 use crate::peers::{Peer, Step};
 use crate::sending::scripted::{Answer, Scripted, json_answer, now};
@@ -142,7 +142,7 @@ struct Together {
 }
 
 impl Transport for Together {
-    fn send<'a>(&'a self, _: &'a tapster::run::Outgoing) -> tapster::run::Doing<'a, Result<tapster::run::Incoming, TransportError>> {
+    fn send<'a>(&'a self, _: &'a tapster_client::Outgoing) -> tapster_client::Doing<'a, Result<tapster_client::Incoming, TransportError>> {
         Box::pin(async move {
             self.waiting.wait().await;
             let answer = self.answers.lock().unwrap().pop_front().unwrap();

@@ -10,7 +10,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use tapster::diag::Code;
-use tapster::pack::KINDS;
+use tapster::machinery::pack::KINDS;
 
 /// Products whose rules are data. The engine knows none of them.
 const PRODUCTS: &[&str] = &["sillytavern", "risuai", "storyforge", "talespinner", "vibetavern"];
@@ -47,7 +47,7 @@ const ARROWS: &[(&str, &[&str])] = &[
 const LONG: &[(&str, &str)] = &[("tests/all/text.rs", "one table of cases a text language")];
 
 fn root() -> &'static Path {
-    Path::new(env!("CARGO_MANIFEST_DIR"))
+    Path::new(env!("CHECKOUT"))
 }
 
 /// All files below a folder, as paths from the root with `/`, and their texts.

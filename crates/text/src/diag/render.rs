@@ -19,7 +19,7 @@ const TAB: &str = "    ";
 /// ends with a line break; it is empty for an empty report.
 ///
 /// ```
-/// use tapster::diag::{Code, Diagnostic, Report, Sources, Span, render};
+/// use tapster_text::diag::{Code, Diagnostic, Report, Sources, Span, render};
 /// let mut sources = Sources::default();
 /// let file = sources.add("lore.toml", "acme", "depth = \"two\"\n");
 /// let mut report = Report::default();

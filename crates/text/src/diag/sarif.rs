@@ -15,7 +15,7 @@ pub const SCHEMA: &str = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata0
 /// One document for the diagnostics of a whole run; without any, a document with no results.
 ///
 /// ```
-/// use tapster::diag::{Code, Diagnostic, Report, Sources, Span, sarif};
+/// use tapster_text::diag::{Code, Diagnostic, Report, Sources, Span, sarif};
 /// let mut sources = Sources::default();
 /// let file = sources.add("lore.toml", "acme", "depth = \"two\"\n");
 /// let report = Report::from(Diagnostic::new(Code::SchemaType, "`depth` must be a whole number").at(Span::new(file, 8, 13)));
