@@ -28,4 +28,5 @@ pub use program::foreign::{Fate, FieldReport, Imported};
 pub use tapster_text::{diag, model};
 pub use text::functions::fingerprint;
 
+// the floor of the crate, which the rooms see as `crate::text`
 use tapster_text::text;

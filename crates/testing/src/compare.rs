@@ -1,7 +1,7 @@
 //! Holds what came out against what is written.
 //!
 //! The rule: a table is compared by the keys that are written; a list must have the same number of elements, in the same
-//! order; anything else must be equal. A table with a single key of [`MATCHERS`](super::matchers::MATCHERS) asks for
+//! order; anything else must be equal. A table with a single key of `MATCHERS` asks for
 //! something else, unless what came out is a table that has this key itself.
 
 use std::cell::Cell;

@@ -262,7 +262,7 @@ pub(super) fn rules_of(file: &CaseFile, case: &Case, library: &dyn Library) -> R
     Ruleset::load(&file.pack, &overlays, library).map(Some)
 }
 
-/// The rules of a case, as [`rules_of`], and what is wrong with the case itself. `rules` are those of its file.
+/// The rules of a case, as `rules_of`, and what is wrong with the case itself. `rules` are those of its file.
 pub fn sound_rules(file: &CaseFile, case: &Case, rules: &Ruleset, library: &dyn Library) -> (Result<Option<Ruleset>, PackError>, Report) {
     let mut found = sound::missing_files(file, case);
     if found.has_errors() {

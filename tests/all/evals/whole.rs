@@ -30,6 +30,7 @@ fn looks(room: &str) -> Json {
 
 /// The example of the documentation, with one preset.
 fn evaluation(transport: Arc<dyn Transport>, jobs: usize) -> Evaluation {
+    crate::program::in_checkout();
     let text = std::fs::read_to_string("examples/tools/eval.toml").unwrap();
     let mut file = EvalFile::parse(&text).unwrap();
     file.models = vec![Candidate::named("gpt-4o-mini")];

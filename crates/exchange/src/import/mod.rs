@@ -2,7 +2,7 @@
 //! documents.
 //!
 //! What a field of such a document means is data (the `foreign` rule files of a pack, see
-//! [`import_document`](crate::import_document)), so nothing here looks inside a document. Nothing here opens a file
+//! `tapster::import_document`), so nothing here looks inside a document. Nothing here opens a file
 //! either, and every byte is treated as hostile.
 
 mod charx;
@@ -132,7 +132,7 @@ impl Contents {
     }
 
     /// The main document where a picture may hold a card more than once: the first of these chunks that it has, such as
-    /// the [`card_chunks`](crate::Ruleset::card_chunks) of a pack, else [`main`](Self::main).
+    /// the `card_chunks` of a pack, else [`main`](Self::main).
     pub fn main_of<'a>(&self, chunks: impl IntoIterator<Item = &'a str>) -> Option<&Document> {
         let mut chunks = chunks.into_iter();
         let preferred = chunks.find_map(|chunk| self.documents.iter().find(|document| document.label == chunk));

@@ -25,7 +25,7 @@ pub(crate) fn open(path: &Path) -> io::Result<File> {
 /// The bytes of a regular file. Of one with more than `most` bytes, the first `most + 1` are returned.
 ///
 /// # Errors
-/// As [`open`], and what the system says while it reads.
+/// As `open`, and what the system says while it reads.
 pub fn read(path: &Path, most: u64) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     open(path)?.take(most.saturating_add(1)).read_to_end(&mut bytes)?;

@@ -77,7 +77,7 @@ pub struct Diagnostic {
     /// What is wrong: one line, lower case, without a full stop.
     pub message: String,
     /// Where it is, in a text of the [`Sources`] that belong to the diagnostic; `None` where no file is concerned. For
-    /// warnings and errors of a build: the pass that raised them, in [`Ruleset::sources`](crate::Ruleset::sources).
+    /// warnings and errors of a build: the pass that raised them, in `Ruleset::sources`.
     #[serde(skip)]
     pub span: Option<Span>,
     /// The text under the carets.

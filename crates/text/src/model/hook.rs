@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use super::{Map, Value};
 
-/// The function of a hook. An error ends the build with [`ErrorKind::Pipeline`](crate::ErrorKind::Pipeline).
+/// The function of a hook. An error ends the build with `ErrorKind::Pipeline`.
 pub type HookFn = Arc<dyn Fn(&mut HookView<'_>) -> Result<(), String> + Send + Sync>;
 
 /// A function that runs at an event of a build. Hooks of one event run in the order of registration.

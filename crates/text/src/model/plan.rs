@@ -227,7 +227,7 @@ pub struct Change {
     pub is: Value,
 }
 
-/// What was recorded during a build; only present if the scene sets [`trace`](crate::Scene::trace).
+/// What was recorded during a build; only present if the scene sets `trace`.
 #[derive(Debug, Clone, Default, serde::Serialize)]
 pub struct Trace {
     /// Every pass that ran, in order.
@@ -357,7 +357,7 @@ pub struct Plan {
     /// All blocks in prompt order. Those that trimming removed are included with `enabled = false`.
     pub blocks: Vec<Block>,
     /// Warnings, in the order in which they were raised. Each names the pass that was running; its span points into the
-    /// ruleset's [sources](crate::Ruleset::sources).
+    /// ruleset's sources.
     pub warnings: Vec<Diagnostic>,
     /// Texts for named outlets, by name.
     pub outlets: Value,
@@ -370,19 +370,19 @@ pub struct Plan {
     pub set: Value,
     /// Items that lost their place: the id, and the pass that would have placed it.
     pub lost: Vec<(String, String)>,
-    /// The fingerprint of the rules: [`Ruleset::fingerprint`](crate::Ruleset::fingerprint).
+    /// The fingerprint of the rules: `Ruleset::fingerprint`.
     pub fingerprint: String,
-    /// What was recorded during the build; only present if the scene sets [`trace`](crate::Scene::trace).
+    /// What was recorded during the build; only present if the scene sets `trace`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub trace: Option<Trace>,
     /// What is the same as in an earlier plan; set by callers that compare them with
-    /// [`unchanged`](fn@crate::unchanged).
+    /// `unchanged`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub unchanged: Option<Unchanged>,
-    /// The data of the scene that the plan was built from; [`emit`](fn@crate::emit) reads it. Not serialised.
+    /// The data of the scene that the plan was built from; `emit` reads it. Not serialised.
     #[serde(skip)]
     pub scene: Value,
-    /// The rest of the scene, for [`emit`](fn@crate::emit): seed, host functions, hooks, strictness, trace, and the
+    /// The rest of the scene, for `emit`: seed, host functions, hooks, strictness, trace, and the
     /// scripted draws that the build has left. Its `data` is empty. Not serialised.
     #[serde(skip)]
     pub given: Scene,

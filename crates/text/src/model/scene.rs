@@ -27,7 +27,7 @@ pub struct Scene {
     /// Scripted draws in [0, 1) that are used up before the seed is, for whichever stream draws; for tests and replays.
     /// `None`: no scripted draws.
     pub draws: Option<Vec<f64>>,
-    /// Whether the first warning ends the build with [`ErrorKind::StrictMode`](crate::ErrorKind::StrictMode).
+    /// Whether the first warning ends the build with `ErrorKind::StrictMode`.
     pub strict: bool,
     /// Whether the plan gets a [`Trace`](crate::model::plan::Trace) of what every pass did, and its blocks a history.
     pub trace: bool,

@@ -79,7 +79,7 @@ impl Paid {
 
 impl Checker {
     /// # Errors
-    /// As for [`mistakes`].
+    /// As for `mistakes`.
     pub fn new(schema: &Value) -> Result<Self, String> {
         Ok(Self(Arc::new(validator(schema)?)))
     }
@@ -126,7 +126,7 @@ fn sentence(error: &jsonschema::ValidationError<'_>) -> String {
 /// Whether values can be checked by a JSON Schema.
 ///
 /// # Errors
-/// As for [`mistakes`].
+/// As for `mistakes`.
 pub fn usable(schema: &Value) -> Result<(), String> {
     validator(schema).map(drop)
 }

@@ -1,6 +1,6 @@
 //! Macros: `{{name::argument}}` in prompts, expanded in one walk from left to right, arguments first.
 //!
-//! The engine knows no macro. A text is read once into a tree ([`parse`]); a [`MacroHost`] declares the names and their
+//! The engine knows no macro. A text is read once into a tree (`parse`); a [`MacroHost`] declares the names and their
 //! arguments, and evaluates each macro in the order of the text ([`walk`]). The result of a macro is inserted and not
 //! expanded again. A text without macros is returned unchanged, at the cost of a scan.
 
