@@ -11,7 +11,7 @@ use std::time::Instant;
 
 use serde_json::{Value as Json, json};
 use sqlx::{AnyConnection, Connection as _, Row as _};
-use tapster::store::{Batch, Committed, Dump, Home, Moment, SessionStore, SqlStore, Version, Window, Write, block_on};
+use tapster_session::store::{Batch, Committed, Dump, Home, Moment, SessionStore, SqlStore, Version, Window, Write, block_on};
 
 /// The most values of history in a view.
 const MOST: u32 = 10;

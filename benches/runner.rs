@@ -14,11 +14,11 @@ use std::time::{Duration, Instant};
 
 use criterion::{Criterion, criterion_group, criterion_main};
 use serde_json::{Map, json};
-use tapster::run::{
+use tapster::{Ruleset, Scene};
+use tapster_client::{
     Body, Delta, Doing, Http, HttpOptions, Incoming, Outgoing, Prepared, PromptRunner, Reply, RunnerConfig, Timeouts, Transport,
     TransportError,
 };
-use tapster::{Ruleset, Scene};
 
 /// Chunks of the reply.
 const CHUNKS: usize = 2_000;

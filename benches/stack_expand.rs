@@ -79,7 +79,7 @@ fn expand(rules: &Ruleset, scene: &Scene, blocks: &Json) -> String {
 
 /// The text as `node` expands it, and the time of its best run; nothing if there is no `node`.
 fn rival(text: &str) -> Option<(String, Duration)> {
-    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/benches/rivals/stack.mjs");
+    let script = concat!(env!("CHECKOUT"), "/benches/rivals/stack.mjs");
     let mut node = Command::new("node").arg(script).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().ok()?;
     let input = json!({ "text": text, "names": { "user": "Ann", "char": "Vex" }, "variables": { "hp": "41" }, "runs": 200 });
     node.stdin.take()?.write_all(input.to_string().as_bytes()).ok()?;

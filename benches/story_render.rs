@@ -13,8 +13,8 @@ use criterion::{Criterion, criterion_group, criterion_main};
 use handlebars::{Context, Handlebars};
 use serde_json::{Value as Json, json};
 use tapster::Value;
-use tapster::text::Limits;
-use tapster::text::handlebars::{Template, Unknown};
+use tapster::machinery::text::Limits;
+use tapster::machinery::text::handlebars::{Template, Unknown};
 
 /// Handlebars and ours read the same text.
 const STORY: &str = "{{#if system}}{{system}}\n{{/if}}{{#if wiBefore}}{{wiBefore}}\n{{/if}}{{#if description}}{{description}}\n{{/if}}\

@@ -12,7 +12,7 @@ use std::time::Duration;
 use criterion::{Criterion, criterion_group, criterion_main};
 use serde_json::json;
 use tapster::Value;
-use tapster::pack::RuleFile;
+use tapster::machinery::pack::RuleFile;
 use tapster::template::{Asked, Budget, Inputs, Limits, QuarterRuler, Rendered, Sources, Template, render};
 
 /// Numbers of turns, and what the program that the contract comes from was recorded to take for them, in milliseconds.

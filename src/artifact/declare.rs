@@ -5,11 +5,10 @@ use std::sync::Arc;
 use indexmap::IndexMap;
 
 use super::rows::{number, place, push, text, words};
-use super::{ContentType, Declarations, Declared, Mode, Presentation, Visibility, Writer, fields, inclusion, operations, unused};
+use super::{ContentType, Declarations, Declared, Mode, Presentation, Visibility, Window, Writer, fields, inclusion, operations, unused};
 use crate::diag::{Code, Diagnostic, Node, Report, Span, short, suggest};
 use crate::model::Pack;
 use crate::model::pack::{Row, Rows};
-use crate::store::Window;
 
 /// The value table of a pack that holds the retention of all artifacts of a kind.
 const BY_KIND: &str = "retention";

@@ -15,6 +15,7 @@ mod policy;
 mod project;
 mod rows;
 mod run;
+mod stored;
 mod unused;
 
 use std::sync::Arc;
@@ -22,12 +23,12 @@ use std::sync::Arc;
 use indexmap::IndexMap;
 
 use crate::diag::Span;
-use crate::store::Window;
 
 pub use diff::diff;
 pub use policy::Refusal;
 pub use project::{Item, Projection, ShownAs};
 pub use run::{RunArtifact, RunArtifacts, Trace};
+pub use stored::{Artifact, Window};
 
 /// The artifacts and writers that a pack declares.
 #[derive(Debug, Clone, Default)]

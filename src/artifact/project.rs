@@ -4,8 +4,7 @@
 
 use serde_json::Value as Json;
 
-use super::{Declarations, Declared, Mode, diff};
-use crate::store::Artifact;
+use super::{Artifact, Declarations, Declared, Mode, diff};
 
 /// The surface that is nowhere.
 pub(super) const NOWHERE: &str = "internal";

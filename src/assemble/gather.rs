@@ -181,7 +181,7 @@ impl Outcome {
     /// The pass that did something to the item of this index of a list last; without such an item, to any of the list.
     /// `None` without a trace.
     #[must_use]
-    pub(crate) fn last_pass(&self, list: &str, n: Option<usize>) -> Option<Arc<str>> {
+    pub fn last_pass(&self, list: &str, n: Option<usize>) -> Option<Arc<str>> {
         let id = self.st.rules.list_id(list)?;
         let trail = self.st.trail.as_ref()?.borrow();
         let item = n.and_then(|n| self.st.snapshot(id).get(n).map(|item| item.seq)).filter(|seq| *seq != 0);
@@ -197,7 +197,7 @@ impl Outcome {
 
     /// Every value that passes have set (`$name`), as a table.
     #[must_use]
-    pub(crate) fn values(&self) -> Value {
+    pub fn values(&self) -> Value {
         self.st.set.borrow().clone()
     }
 

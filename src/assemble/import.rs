@@ -15,7 +15,7 @@ const MOST_MADE: u64 = 256 << 20;
 const REMEDY: &str = "nothing can raise this bound for a file of another program: split the file into smaller ones, or take out of it what \
                       is largest";
 
-/// Converts a JSON document of another program, such as one that [`import::read`](crate::import::read) found, to scene
+/// Converts a JSON document of another program, such as one that `tapster_exchange::import::read` found, to scene
 /// data; a document may be given as a [`Value`] or as `&serde_json::Value`. `format` is the name of a format of the pack; `None` recognises it by the content.
 ///
 /// # Errors

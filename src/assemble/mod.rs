@@ -13,10 +13,8 @@ pub mod unchanged;
 mod beaten;
 mod undeclared;
 
-#[cfg(feature = "cli")]
-pub(crate) use typed::{Mismatch, misfits};
-#[cfg(feature = "cli")]
-pub(crate) use undeclared::unread;
+pub use typed::{Misfit, Mismatch, misfits};
+pub use undeclared::unread;
 
 use crate::engine::{BuildError, door, hooks_of, state, watched};
 use crate::model::{Plan, Scene, Value};
@@ -46,7 +44,7 @@ pub fn build(rules: &Ruleset, scene: &Scene) -> Result<Plan, BuildError> {
 }
 
 /// [`build`], with the state that the program left behind.
-pub(crate) fn built(rules: &Ruleset, scene: &Scene) -> Result<(Plan, Outcome), BuildError> {
+pub fn built(rules: &Ruleset, scene: &Scene) -> Result<(Plan, Outcome), BuildError> {
     let programs = rules.programs();
     let Some(entry) = programs.find(ENTRY) else {
         return Err(BuildError::call(format!("pack `{}` has no program `{ENTRY}`", rules.pack().name)));
@@ -92,7 +90,7 @@ pub fn run_all(rules: &Ruleset, names: &[&str], scene: &Scene, lists: &[(&str, s
 }
 
 /// [`run_all`] over items that are values already.
-pub(crate) fn run_values(rules: &Ruleset, names: &[&str], scene: &Scene, lists: &[(&str, Vec<Value>)]) -> Result<Outcome, BuildError> {
+pub fn run_values(rules: &Ruleset, names: &[&str], scene: &Scene, lists: &[(&str, Vec<Value>)]) -> Result<Outcome, BuildError> {
     let _door = door(rules, scene);
     let mut st = state(rules, scene);
     for (list, rows) in lists {

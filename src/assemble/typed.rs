@@ -33,7 +33,7 @@ const SHORTEST: usize = 3;
 
 /// How a value does not fit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Mismatch {
+pub enum Mismatch {
     /// It is of another type.
     Type,
     /// It is a word that the pack does not know, and like none that it knows.
@@ -46,22 +46,22 @@ pub(crate) enum Mismatch {
 
 /// One value that does not fit.
 #[derive(Debug, Clone)]
-pub(crate) struct Misfit {
+pub struct Misfit {
     /// Where it is in the scene: `context.window`, `injections.0.depth`.
-    pub(crate) path: String,
+    pub path: String,
     /// What is wrong.
-    pub(crate) message: String,
+    pub message: String,
     /// What to do about it.
-    pub(crate) help: String,
+    pub help: String,
     /// What kind of misfit it is.
-    pub(crate) kind: Mismatch,
+    pub kind: Mismatch,
     /// It is the key that is wrong, and not its value.
-    pub(crate) is_key: bool,
+    pub is_key: bool,
 }
 
 impl Misfit {
     /// The code under which it is told.
-    pub(crate) fn code(&self) -> Code {
+    pub fn code(&self) -> Code {
         if self.kind == Mismatch::Type { Code::SceneType } else { Code::SceneField }
     }
 
@@ -80,7 +80,7 @@ impl Misfit {
 }
 
 /// The values of a scene that do not fit.
-pub(crate) fn misfits(rules: &Ruleset, data: &Value) -> Vec<Misfit> {
+pub fn misfits(rules: &Ruleset, data: &Value) -> Vec<Misfit> {
     let compiled = &rules.programs().rules;
     let mut search = Search::new(rules, data);
     let filled: FxHashSet<&str> = compiled.lists.iter().map(|list| &**list.from.as_ref().unwrap_or(&list.name)).collect();

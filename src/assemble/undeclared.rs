@@ -30,7 +30,7 @@ pub(super) fn warn(rules: &Ruleset, scene: &Scene, st: &State) {
 }
 
 /// The paths of a scene that no rule of the pack declares, each with what is said of it.
-pub(crate) fn unread(rules: &Ruleset, data: &Value) -> Vec<(String, String)> {
+pub fn unread(rules: &Ruleset, data: &Value) -> Vec<(String, String)> {
     let said = |path: String| {
         let near = suggest::nearest(&path, rules.programs().rules.names.path_names());
         let help = near.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();

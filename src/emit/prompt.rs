@@ -44,7 +44,7 @@ pub fn prompt(rules: &Ruleset, scene: &Scene) -> Result<Prompt, BuildError> {
 }
 
 /// The dialect that a scene names; else the default that the pack declares for the path `dialect`, or its first dialect.
-pub(crate) fn dialect_of(rules: &Ruleset, scene: &Scene) -> String {
+pub fn dialect_of(rules: &Ruleset, scene: &Scene) -> String {
     let named = |value: Option<&Value>| value.map(Value::to_text).filter(|name| !name.is_empty()).map(|name| name.to_string());
     named(Some(&scene.get("dialect")))
         .or_else(|| named(rules.programs().rules.values.at("dialect")))

@@ -51,7 +51,7 @@ pub(crate) fn door(rules: &Ruleset, scene: &Scene) -> Door {
 }
 
 /// A fresh state over a scene.
-pub(crate) fn state(rules: &Ruleset, scene: &Scene) -> State {
+pub fn state(rules: &Ruleset, scene: &Scene) -> State {
     // what scripts of another build printed is not of this one
     let _ = take_log();
     let data = if scene.data.as_map().is_some() { scene.data.clone() } else { Value::map(Map::default()) };

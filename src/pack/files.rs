@@ -125,7 +125,7 @@ fn role(path: &str) -> Role {
 }
 
 /// Whether a file is a JSON Schema: it names a draft, and no kind of rules.
-pub(crate) fn is_schema(path: &str, bytes: &[u8]) -> bool {
+pub fn is_schema(path: &str, bytes: &[u8]) -> bool {
     let start = bytes.get(..SCHEMA_HEAD).unwrap_or(bytes);
     if !path.ends_with(".json") || !String::from_utf8_lossy(start).contains("://json-schema.org/") {
         return false;

@@ -122,7 +122,7 @@ pub(super) fn shadow(pack: &PackFiles, library: &dyn Library) -> Option<Diagnost
 }
 
 /// Whether a pack holds the same rules, scripts and templates as a shipped one.
-pub(crate) fn is_shipped(pack: &PackFiles, shipped: &PackFiles) -> bool {
+pub fn is_shipped(pack: &PackFiles, shipped: &PackFiles) -> bool {
     let parts = |pack: &'_ PackFiles| -> Vec<(String, Vec<u8>)> {
         pack.files.iter().chain(pack.assets.values()).map(|file| (file.path_in_pack.clone(), file.bytes.clone())).collect()
     };

@@ -30,7 +30,7 @@ mod operations;
 mod options;
 mod order;
 mod overlaid;
-pub(crate) mod rows;
+pub mod rows;
 mod scripts;
 mod short_names;
 mod slips;
@@ -57,7 +57,6 @@ pub(crate) use mentioned::names_in;
 
 pub use error::PackError;
 pub use files::{PackFiles, RuleFile};
-#[cfg(any(feature = "cli", feature = "unstable_machinery"))]
 pub use kinds::KINDS;
 pub use layer::Removed;
 pub use library::{Library, Shelf};
@@ -174,8 +173,7 @@ pub fn load_cases(start: &Start, library: &dyn Library, schemas: &Schemas) -> (R
 }
 
 /// The files under the folder `cases` of a pack, unchecked; none if the pack is not found.
-#[cfg(feature = "cli")]
-pub(crate) fn case_files(start: &Start, library: &dyn Library) -> Vec<RuleFile> {
+pub fn case_files(start: &Start, library: &dyn Library) -> Vec<RuleFile> {
     open(start, library, &mut Report::default()).unwrap_or_default().cases
 }
 

@@ -22,7 +22,7 @@ pub struct Document {
 impl Document {
     /// Whether it says nothing of rules or rule tests: among the cases of a pack it is a scene, a preset, a card or other data
     /// that they are run with.
-    pub(crate) fn is_data(&self) -> bool {
+    pub fn is_data(&self) -> bool {
         let is_of_rules = |key: &str| matches!(key, "kind" | "case") || suggest::is_misspelt_key(key, "kind");
         self.kind.is_empty() && self.table().is_some_and(|table| !table.keys().any(|key| is_of_rules(key)))
     }
@@ -83,7 +83,7 @@ pub(super) fn peek(file: &RuleFile, key: &str) -> Option<String> {
 }
 
 /// The names that templates use for the tasks that a file declares, read without diagnostics.
-pub(crate) fn tasks_in(file: &RuleFile) -> Vec<String> {
+pub fn tasks_in(file: &RuleFile) -> Vec<String> {
     let Some(root) = std::str::from_utf8(&file.bytes)
         .ok()
         .and_then(|text| parse(file, SourceId::default(), text.strip_prefix(BOM).unwrap_or(text), &mut Report::default()))

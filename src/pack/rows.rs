@@ -17,7 +17,7 @@ const META_OVERLAY: &[&str] = &["name", "release", "extends", "direction", "lice
 const META_CASE: &[&str] = &["case", "given", "pack", "overlays"];
 
 /// Whether a top-level key of a file of `kind` is about the file itself. A template file is one row as a whole.
-pub(crate) fn is_meta(key: &str, kind: &str) -> bool {
+pub fn is_meta(key: &str, kind: &str) -> bool {
     let own = match kind {
         template::KIND => return true,
         "pack" => META_PACK,

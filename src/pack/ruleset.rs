@@ -170,8 +170,7 @@ impl Ruleset {
     }
 
     /// The compiled programs, to be changed in place. `None` if the ruleset is shared.
-    #[cfg(feature = "cli")]
-    pub(crate) fn programs_mut(&mut self) -> Option<&mut Programs> {
+    pub fn programs_mut(&mut self) -> Option<&mut Programs> {
         Some(&mut Arc::get_mut(&mut self.0)?.programs)
     }
 
@@ -234,7 +233,7 @@ impl Ruleset {
     }
 
     /// Whether a rule file accepts this warning of a build with `[[allow]]`.
-    pub(crate) fn allows(&self, warning: &Diagnostic) -> bool {
+    pub fn allows(&self, warning: &Diagnostic) -> bool {
         self.0.allowed.iter().any(|allow| allow.accepts(warning, &self.0.pack))
     }
 

@@ -49,8 +49,7 @@ impl Programs {
     }
 
     /// A pass, to be changed in place. `None` if there is no such pass, or if it is shared.
-    #[cfg(feature = "cli")]
-    pub(crate) fn pass_mut(&mut self, name: &str) -> Option<&mut crate::verbs::Pass> {
+    pub fn pass_mut(&mut self, name: &str) -> Option<&mut crate::verbs::Pass> {
         let pass = self.list.iter_mut().flat_map(|p| &mut p.passes).find(|pass| pass.id.as_ref() == name)?;
         Arc::get_mut(pass)
     }

@@ -7,11 +7,8 @@
 pub mod form;
 pub mod revision;
 
-#[cfg(feature = "unstable_machinery")]
 #[doc(hidden)]
 pub mod task;
-#[cfg(not(feature = "unstable_machinery"))]
-pub(crate) mod task;
 
 mod advice;
 mod calls;
@@ -36,8 +33,7 @@ pub use form::Template;
 pub use render::{Budget, ErrorKind, Inputs, Limits, Message, QuarterRuler, RenderError, Rendered, Ruler, Sources, Unread, offers, render};
 pub use revision::{Revision, Revisions, Role};
 pub use rows::Templates;
-#[cfg(feature = "cli")]
-pub(crate) use rows::sources_of;
+pub use rows::sources_of;
 pub(crate) use rows::{checked, compile_all, forgive_twice, is_one, is_shaped};
 pub use written::{Written, conditions};
 

@@ -123,8 +123,7 @@ pub(super) fn whole(row: &Row) -> Node {
 }
 
 /// The names of the sources that a task offers to a template that names no revision, each with whether it is a list.
-#[cfg(feature = "cli")]
-pub(crate) fn sources_of(pack: &Pack, revisions: &Revisions, task: &str) -> Vec<(String, bool)> {
+pub fn sources_of(pack: &Pack, revisions: &Revisions, task: &str) -> Vec<(String, bool)> {
     let revision = revisions.all().next();
     let found = revision.and_then(|revision| offers(pack, task, &revision.name)).unwrap_or_default();
     found.into_iter().map(|offer| (offer.name.to_owned(), offer.is_list == Some(true))).collect()

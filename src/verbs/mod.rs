@@ -30,5 +30,4 @@ mod parts;
 mod running;
 
 pub use pass::{Caller, Failing, Halt, Pass};
-#[cfg(any(feature = "cli", feature = "unstable_machinery"))]
 pub use table::{SHARED, VERBS};

@@ -7,7 +7,7 @@
 use serde_json::{Value as Json, json};
 use tapster::Opened;
 use tapster::diag::{Code, Diagnostic, Severity};
-use tapster::pack::{Overlay, PackFiles, RuleFile, Shelf, Start};
+use tapster::machinery::pack::{Overlay, PackFiles, RuleFile, Shelf, Start};
 use tapster::template::{Asked, form};
 use tapster::{PackError, Ruleset};
 
@@ -295,7 +295,7 @@ release = "1.0.0"
 /// The packs of a test, before those that ship.
 struct Packs(Vec<PackFiles>);
 
-impl tapster::pack::Library for Packs {
+impl tapster::machinery::pack::Library for Packs {
     fn find(&self, name: &str, report: &mut tapster::diag::Report) -> Option<PackFiles> {
         self.0.iter().find(|p| p.name == name).cloned().or_else(|| Shelf::default().find(name, report))
     }
@@ -349,7 +349,7 @@ fn hostile_templates_are_bounded() {
 fn a_template_of_ten_megabytes_is_refused_before_it_is_read() {
     let file = std::env::temp_dir().join(format!("tapster-{}-large.json", std::process::id()));
     std::fs::write(&file, " ".repeat(10 << 20)).unwrap();
-    let (doc, report, _) = tapster::pack::load_file(&file, tapster::pack::Schemas::shipped());
+    let (doc, report, _) = tapster::machinery::pack::load_file(&file, tapster::machinery::pack::Schemas::shipped());
     std::fs::remove_file(&file).unwrap();
     assert!(doc.is_none());
     assert_eq!(report.items().iter().map(|d| d.code.clone()).collect::<Vec<_>>(), [Code::FileTooLarge]);

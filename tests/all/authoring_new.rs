@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use tapster::pack::library::shipped_names;
+use tapster::machinery::pack::library::shipped_names;
 
 fn tapster(args: &[&str]) -> (u8, String) {
     let (exit, out, err) = crate::program::tapster(args);

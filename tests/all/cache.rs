@@ -16,12 +16,12 @@ use crate::shipped::{BASE, EXACT};
 const TURNS: usize = 200;
 
 fn read(name: &str) -> String {
-    std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/cache-friendly").join(name)).unwrap()
+    std::fs::read_to_string(Path::new(env!("CHECKOUT")).join("examples/cache-friendly").join(name)).unwrap()
 }
 
 /// The rules with the example's overlay, and with that of the wish that lore stays where it was first called up.
 fn frozen() -> Ruleset {
-    let freeze = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/wishes/SillyTavern-5852/overlay.toml");
+    let freeze = Path::new(env!("CHECKOUT")).join("examples/wishes/SillyTavern-5852/overlay.toml");
     let freeze = std::fs::read_to_string(freeze).unwrap();
     Ruleset::open_with("sillytavern-exact", &[("cache.toml", &read("cache.toml")), ("overlay.toml", &freeze)])
         .unwrap_or_else(|e| panic!("{e}"))

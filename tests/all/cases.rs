@@ -12,10 +12,10 @@ use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
 use serde_json::Value;
-use tapster::pack::library::shipped_names;
-use tapster::pack::{Schemas, load_file};
-use tapster::testing::files::{in_folder, is_case_file};
-use tapster::verbs::VERBS;
+use tapster::machinery::pack::library::shipped_names;
+use tapster::machinery::pack::{Schemas, load_file};
+use tapster::machinery::verbs::VERBS;
+use tapster_testing::files::{in_folder, is_case_file};
 
 use crate::program::tapster;
 
@@ -99,7 +99,9 @@ fn cases_cover_the_shipped_packs() {
 
 #[test]
 fn case_files_fit_their_schema() {
+    crate::program::in_checkout();
     let mut files = in_folder(Path::new("tests/cases"));
+    assert!(!files.is_empty());
     files.extend(shipped_names().iter().flat_map(|pack| in_folder(&Path::new("rules").join(pack).join("cases"))));
     let mut complaints = String::new();
     for path in files.iter().filter(|path| is_case_file(path)) {
@@ -113,6 +115,7 @@ fn case_files_fit_their_schema() {
 
 #[test]
 fn every_verb_has_cases() {
+    crate::program::in_checkout();
     let has = |verb: &str| PathBuf::from(format!("tests/cases/verbs/{verb}.toml")).exists();
     let missing: Vec<&str> = VERBS.iter().map(|v| v.name).filter(|v| !has(v)).collect();
     assert!(missing.is_empty(), "verbs without cases: {missing:?}");

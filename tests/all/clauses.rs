@@ -14,7 +14,7 @@ use serde_json::Value as Json;
 const AREAS: &[&str] = &["STRICT", "DEBUG", "MSG", "TRIM", "INJREG", "HOOK", "STAGE", "AN", "PERSONA", "INCHAT", "OUTPUT"];
 
 fn root() -> &'static Path {
-    Path::new(env!("CARGO_MANIFEST_DIR"))
+    Path::new(env!("CHECKOUT"))
 }
 
 fn files(folder: &Path, ending: &str, deep: bool) -> Vec<PathBuf> {

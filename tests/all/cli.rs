@@ -11,7 +11,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use serde_json::Value as Json;
-use tapster::cli::{Io, run};
+use tapster_cli::{Io, run};
 
 use crate::program::Folder;
 
@@ -60,6 +60,7 @@ struct Ran {
 }
 
 fn tapster(args: &[String], stdin: &str, env: &std::collections::BTreeMap<String, String>, terminal: bool) -> Ran {
+    crate::program::in_checkout();
     let (mut input, mut out, mut err) = (stdin.as_bytes(), Vec::new(), Vec::new());
     let env = |name: &str| env.get(name).map(OsString::from);
     let mut io = Io { input: &mut input, out: &mut out, err: &mut err, terminal, env: &env };
@@ -134,6 +135,7 @@ fn a_document_that_takes_too_much_work_is_told_as_a_bound() {
 
 #[test]
 fn every_case_holds() {
+    crate::program::in_checkout();
     let files = std::fs::read_dir("tests/cli").unwrap().map(|entry| entry.unwrap().path());
     let files = files.filter(|path| path.extension().is_some_and(|e| e == "toml"));
     let only = std::env::var("CASE").unwrap_or_default();

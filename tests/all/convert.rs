@@ -57,7 +57,7 @@ fn generic(path: &str) -> String {
 
 /// The recorded files, or nothing (with a notice) where there are none.
 fn shared(below: &str) -> Option<PathBuf> {
-    let beside = Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared");
+    let beside = Path::new(env!("CHECKOUT")).join("../shared");
     let folder = std::env::var_os("TAPSTER_SHARED").map_or(beside, PathBuf::from).join(below);
     if !folder.is_dir() {
         eprintln!("skipped: no recorded data at {}; set TAPSTER_SHARED", folder.display());
@@ -70,7 +70,7 @@ fn real_files_come_back_as_they_were() {
     let Some(folder) = shared("real/sillytavern") else { return };
     let mut leaves = 0;
     for file in ["Eldoria.json", "openai/Default.json", "default_Seraphina.png"] {
-        let contents = tapster::import::read(file, &std::fs::read(folder.join(file)).unwrap()).unwrap();
+        let contents = tapster_exchange::import::read(file, &std::fs::read(folder.join(file)).unwrap()).unwrap();
         for document in &contents.documents {
             leaves += there_and_back(file, &document.json()).1;
         }

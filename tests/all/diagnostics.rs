@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value as Json, json};
 use tapster::diag::{Code, Report, Sources, render};
-use tapster::pack::{Library, Overlay, PackFiles, RuleFile, Shelf, Start};
+use tapster::machinery::pack::{Library, Overlay, PackFiles, RuleFile, Shelf, Start};
 use tapster::{Ruleset, Scene};
 
 /// Codes that have no file here, and where they are tested.
@@ -37,7 +37,7 @@ const ELSEWHERE: &[(&str, &str)] = &[
     ("file.too_large", "tests/all/pack/bad_input.rs and tests/all/import: it takes a large file"),
     ("group.unknown_member", "tests/cases/contract/groups.toml: it takes a decision of the application"),
     ("format.long_line", "tests/cli/cases.toml: it takes `fmt`"),
-    ("format.refused", "src/format/same.rs: only a defect of the formatter raises it"),
+    ("format.refused", "cli/src/format/same.rs: only a defect of the formatter raises it"),
     ("format.skipped", "tests/cli/cases.toml: it takes `fmt`"),
     ("pipeline", "tests/all/hooks.rs: it takes a hook or a function that fails"),
     ("strict_mode", "tests/all/hooks.rs: it takes a strict scene"),
@@ -45,7 +45,7 @@ const ELSEWHERE: &[(&str, &str)] = &[
     ("macro.unknown", "tests/all/authors.rs: it takes a preset or a card"),
     ("cache.unstable", "tests/all/authors.rs: it takes a preset or a card"),
     ("share.other_index", "tests/all/share/owners.rs: it takes two indexes"),
-    ("share.busy", "src/cli/verbs/share/journal.rs: it takes another process"),
+    ("share.busy", "cli/src/verbs/share/journal.rs: it takes another process"),
     ("pack.shadow", "cli/tests/program/strangers.rs: it takes a folder of packs"),
     ("store.name", "tests/all/store/folder.rs: it takes a folder on disk"),
     ("store.taken", "tests/all/store/folder.rs: it takes a folder on disk"),
@@ -67,7 +67,7 @@ const ELSEWHERE: &[(&str, &str)] = &[
 const MANIFEST: &str = "kind = \"pack\"\nversion = 1\nname = \"p\"\nrelease = \"1.0.0\"\nextends = [\"base\"]\n";
 
 fn cases() -> Vec<PathBuf> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/diagnostics");
+    let folder = Path::new(env!("CHECKOUT")).join("tests/diagnostics");
     let mut files: Vec<PathBuf> = std::fs::read_dir(folder).unwrap().map(|e| e.unwrap().path()).collect();
     files.sort();
     files
@@ -105,7 +105,7 @@ fn packs(case: &Json) -> Vec<PackFiles> {
 fn answer(case: &Json) -> String {
     if let Some((name, bytes)) = files(case, "import").into_iter().next() {
         let mut report = Report::default();
-        let read = tapster::import::read(name, &bytes);
+        let read = tapster_exchange::import::read(name, &bytes);
         match read {
             Ok(found) => report.extend(found.report),
             Err(found) => report.extend(found),

@@ -10,12 +10,12 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use serde_json::Value as Json;
-use tapster::pack::Schemas;
+use tapster::machinery::pack::Schemas;
 
 use crate::program::Folder;
 
 fn root() -> &'static Path {
-    Path::new(env!("CARGO_MANIFEST_DIR"))
+    Path::new(env!("CHECKOUT"))
 }
 
 /// All texts below a folder, by their paths from the checkout.

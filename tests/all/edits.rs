@@ -60,7 +60,7 @@ fn edited(text: &str, edit: &Json) -> String {
 
 #[test]
 fn one_line_of_a_rule_file_changes_the_prompt() {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let root = Path::new(env!("CHECKOUT"));
     let mut files: Vec<PathBuf> = std::fs::read_dir(root.join("tests/edits")).unwrap().map(|e| e.unwrap().path()).collect();
     files.sort();
     assert!(files.len() >= 10);

@@ -5,7 +5,7 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use tapster::pack::library::{files_of_shipped, shipped, shipped_names};
+use tapster::machinery::pack::library::{files_of_shipped, shipped, shipped_names};
 
 use crate::program::Folder;
 
@@ -44,7 +44,7 @@ fn no_shipped_pack_holds_a_case_file() {
 
 #[test]
 fn the_copy_that_is_embedded_holds_everything_but_the_cases() {
-    let (rules, copy) = (Path::new(env!("CARGO_MANIFEST_DIR")).join("rules"), Folder::new("copy"));
+    let (rules, copy) = (Path::new(env!("CHECKOUT")).join("rules"), Folder::new("copy"));
     build_script::copy_without_cases(&rules, &copy.0).unwrap();
     let mut wanted = below(&rules);
     wanted.retain(|path| !is_case(path));

@@ -22,6 +22,7 @@ fn folders() -> Vec<PathBuf> {
 }
 
 fn folders_in(folder: &Path) -> Vec<PathBuf> {
+    crate::program::in_checkout();
     let mut all: Vec<PathBuf> = std::fs::read_dir(folder).unwrap().map(|e| e.unwrap().path()).filter(|p| p.is_dir()).collect();
     all.sort();
     all
@@ -95,6 +96,7 @@ fn every_example_is_complete() {
 /// A provider is one rule file over a pack that does not know it, and what one of its models can do is one line.
 #[test]
 fn a_provider_is_one_file_and_a_flag_is_one_line() {
+    crate::program::in_checkout();
     let folder = Path::new("examples/new-provider");
     let files: Vec<_> = std::fs::read_dir(folder.join("pack")).unwrap().map(|e| e.unwrap().file_name()).collect();
     assert_eq!(files.len(), 2, "the manifest and one rule file: {files:?}");

@@ -6,7 +6,7 @@
 use std::path::{Path, PathBuf};
 
 use proptest::prelude::*;
-use tapster::format::{Formatted, Layout, Refusal, format};
+use tapster_cli::format::{Formatted, Layout, Refusal, format};
 
 #[derive(Debug, serde::Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -81,6 +81,7 @@ fn sorted_value(value: toml::Value) -> toml::Value {
 
 #[test]
 fn every_case_is_laid_out_as_expected() {
+    crate::program::in_checkout();
     let cases: Cases = toml::from_str(&std::fs::read_to_string("tests/fmt/cases.toml").unwrap()).unwrap();
     let mut wrong = Vec::new();
     for case in &cases.case {
@@ -99,6 +100,7 @@ fn every_case_is_laid_out_as_expected() {
 
 /// All TOML files of a folder.
 fn files(folder: &str) -> Vec<PathBuf> {
+    crate::program::in_checkout();
     let mut open = vec![PathBuf::from(folder)];
     let mut found = Vec::new();
     while let Some(path) = open.pop() {

@@ -12,7 +12,7 @@ use crate::shipped::EXACT;
 
 /// The folder of recorded data, or nothing (with a notice) where there is none.
 fn shared() -> Option<PathBuf> {
-    let beside = Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared");
+    let beside = Path::new(env!("CHECKOUT")).join("../shared");
     let folder = std::env::var_os("TAPSTER_SHARED").map_or(beside, PathBuf::from);
     let found = folder.join("real/sillytavern").is_dir();
     if !found {
@@ -24,7 +24,7 @@ fn shared() -> Option<PathBuf> {
 #[test]
 fn each_format_brings_what_its_sample_says() {
     let rules = &*EXACT;
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/foreign");
+    let folder = Path::new(env!("CHECKOUT")).join("tests/foreign");
     let mut files: Vec<_> = std::fs::read_dir(&folder).unwrap().map(|f| f.unwrap().path()).collect();
     files.retain(|file| file.extension().is_some_and(|e| e == "json"));
     files.sort();
@@ -50,7 +50,7 @@ fn hello_is_sent_as_the_real_program_sends_it() {
     let mut scene = Scene::default();
     for file in ["default_Seraphina.png", "openai/Default.json"] {
         let bytes = std::fs::read(real.join(file)).unwrap();
-        let imported = tapster::import::read(file, &bytes).unwrap();
+        let imported = tapster_exchange::import::read(file, &bytes).unwrap();
         scene.merge(import_document(rules, None, imported.main().unwrap().value.clone()).unwrap().scene);
     }
     let persona = json!({ "name": "Alex", "description": "", "position": 0, "depth": 2, "role": 0 });

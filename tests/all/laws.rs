@@ -6,7 +6,7 @@
 use proptest::prelude::*;
 use serde_json::{Value as Json, json};
 use std::sync::LazyLock;
-use tapster::text::work::Door;
+use tapster::machinery::text::work::Door;
 use tapster::{Plan, Ruleset, Scene, build, emit};
 
 use crate::shipped::{EXACT, SILLYTAVERN};

@@ -4,7 +4,7 @@
 
 use serde_json::Value as Json;
 use tapster::Value;
-use tapster::text::leaf::{Leaf, Printed, Scope, Syntax, TooLong, path, same, value_text};
+use tapster::machinery::text::leaf::{Leaf, Printed, Scope, Syntax, TooLong, path, same, value_text};
 
 const MOST: usize = 1 << 20;
 
@@ -27,7 +27,7 @@ fn alike(a: Option<&Value>, b: Option<&Value>) -> Result<bool, TooLong> {
 
 #[test]
 fn leaves_print_what_the_table_says() {
-    let file = format!("{}/tests/text/leaves.json", env!("CARGO_MANIFEST_DIR"));
+    let file = format!("{}/tests/text/leaves.json", env!("CHECKOUT"));
     let rows: Vec<Json> = serde_json::from_str(&std::fs::read_to_string(file).unwrap()).unwrap();
     assert!(rows.len() > 50);
     let mut wrong = Vec::new();

@@ -4,11 +4,11 @@
 
 use serde_json::Value as Json;
 use tapster::Ruleset;
-use tapster::text::moment::{Calendar, INVALID, Moment, humanize};
-use tapster::text::{dice, js, seedrandom, truth};
+use tapster::machinery::text::moment::{Calendar, INVALID, Moment, humanize};
+use tapster::machinery::text::{dice, js, seedrandom, truth};
 
 fn table(name: &str) -> Vec<Json> {
-    let path = format!("{}/tests/text/library.json", env!("CARGO_MANIFEST_DIR"));
+    let path = format!("{}/tests/text/library.json", env!("CHECKOUT"));
     let all: Json = serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
     all[name].as_array().unwrap().clone()
 }

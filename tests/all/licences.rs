@@ -75,7 +75,7 @@ fn every_package_has_a_licence_that_may_be_built_upon() {
     let host = host.lines().find_map(|l| l.strip_prefix("host: ")).unwrap();
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let args = ["metadata", "--format-version", "1", "--offline", "--locked", "--filter-platform", host];
-    let out = Command::new(cargo).args(args).current_dir(env!("CARGO_MANIFEST_DIR")).output().unwrap();
+    let out = Command::new(cargo).args(args).current_dir(env!("CHECKOUT")).output().unwrap();
     assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
     let data: Value = serde_json::from_slice(&out.stdout).unwrap();
     let packages = data["packages"].as_array().unwrap();

@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use serde_json::{Value as Json, json};
 use tapster::Value;
-use tapster::text::Limits;
-use tapster::text::liquid::{Liquid, Options, filter_names, tag_names};
+use tapster::machinery::text::Limits;
+use tapster::machinery::text::liquid::{Liquid, Options, filter_names, tag_names};
 
 fn render_with(template: &str, names: &Json, options: &Options) -> Result<String, String> {
     Liquid::parse(template).and_then(|liquid| liquid.render(&Value::from(names), options)).map_err(|e| e.to_string())

@@ -23,7 +23,7 @@ use super::edits::copy;
 use crate::program::tapster;
 use serde_json::{Value as Json, json};
 use tapster::diag::{Diagnostic, Report, Sources};
-use tapster::pack::{Library, Overlay, PackFiles, RuleFile, Shelf, Start};
+use tapster::machinery::pack::{Library, Overlay, PackFiles, RuleFile, Shelf, Start};
 use tapster::{Ruleset, Scene};
 use words::{Mutant, Population, chosen, defined};
 
@@ -133,6 +133,7 @@ fn told(mutant: &Mutant, file: &str, said: &[Said], before: &[Said]) -> Told {
 
 /// Overlays of this repository, each with the pack that it is laid over.
 fn overlays() -> Vec<(PathBuf, String)> {
+    crate::program::in_checkout();
     let folders = ["examples/hello", "examples/cache-friendly", "examples/new-provider"].map(PathBuf::from).into_iter();
     let recorded = std::fs::read_dir("tests/replay").unwrap().map(|entry| entry.unwrap().path());
     let files = folders.chain(recorded).filter(|path| path.is_dir()).flat_map(|path| std::fs::read_dir(path).unwrap());

@@ -1,7 +1,7 @@
 //! A pack that a test writes itself, over the packs that ship.
 
 use tapster::Ruleset;
-use tapster::pack::{PackError, PackFiles, Shelf, Start};
+use tapster::machinery::pack::{PackError, PackFiles, Shelf, Start};
 
 /// Pack `p` of these files (path and text) over `base`; `limits` stand in its manifest.
 pub(crate) fn pack(limits: &str, files: &[(&str, &str)]) -> Result<Ruleset, PackError> {

@@ -12,7 +12,7 @@ use crate::shipped::{BASE, SILLYTAVERN};
 
 #[test]
 fn every_shipped_pack_compiles() {
-    for name in tapster::pack::library::shipped_names() {
+    for name in tapster::machinery::pack::library::shipped_names() {
         match Ruleset::open(&name, &[]) {
             Ok(rules) => assert!(rules.warnings().is_empty(), "{name}: {:?}", rules.warnings().items()),
             Err(rejected) => panic!("{name}:\n{rejected}"),
@@ -76,7 +76,7 @@ fn rule_files(folder: &Path, found: &mut BTreeSet<String>) {
 
 #[test]
 fn the_reason_codes_are_a_closed_documented_set() {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let root = Path::new(env!("CHECKOUT"));
     let mut given = BTreeSet::new();
     rule_files(&root.join("rules"), &mut given);
     let page = std::fs::read_to_string(root.join("docs/reference/lore.md")).unwrap();

@@ -6,7 +6,7 @@ use tapster::Ruleset;
 
 #[test]
 fn one_run_tells_every_planted_mistake() {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/planted");
+    let root = Path::new(env!("CHECKOUT")).join("tests/planted");
     let pack = root.join("pack").display().to_string();
     let Err(rejected) = Ruleset::open(&pack, &[]) else { panic!("the planted pack was accepted") };
     let mut found: Vec<String> = rejected

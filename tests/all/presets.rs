@@ -54,7 +54,7 @@ fn lay(scene: &mut Json, part: &Json) {
 
 #[test]
 fn every_pair_of_shipped_presets_gives_a_prompt() {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let root = Path::new(env!("CHECKOUT"));
     let real = std::env::var("TAPSTER_REAL").map_or_else(|_| root.join("../shared/real"), PathBuf::from).join("sillytavern");
     if !real.is_dir() {
         println!("skipped: {} is not here (set TAPSTER_REAL)", real.display());

@@ -4,9 +4,17 @@
 
 use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
+use std::sync::Once;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use tapster::cli::{Io, run};
+use tapster_cli::{Io, run};
+
+/// Makes the checkout the working folder, where the relative paths of tests, cases and pages begin; cargo starts the tests in
+/// the folder of their package. Whoever uses such a path calls this first.
+pub(crate) fn in_checkout() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| std::env::set_current_dir(env!("CHECKOUT")).unwrap());
+}
 
 /// Runs the program: the exit code, results, diagnostics.
 pub(crate) fn tapster<A: AsRef<OsStr>>(args: &[A]) -> (u8, String, String) {
@@ -15,6 +23,7 @@ pub(crate) fn tapster<A: AsRef<OsStr>>(args: &[A]) -> (u8, String, String) {
 
 /// Runs it with a standard input and an environment.
 pub(crate) fn tapster_with<A: AsRef<OsStr>>(args: &[A], mut input: &[u8], env: &dyn Fn(&str) -> Option<OsString>) -> (u8, String, String) {
+    in_checkout();
     let (mut out, mut err) = (Vec::new(), Vec::new());
     let mut io = Io { input: &mut input, out: &mut out, err: &mut err, terminal: false, env };
     let args = std::iter::once(OsStr::new("tapster")).chain(args.iter().map(AsRef::as_ref));

@@ -7,9 +7,11 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
 
 use serde_json::{Map, Value as Json, json};
-use tapster::run::directives::{DirectiveRegistry, DirectiveReport, DirectiveRequest, DirectiveRunner, Directives};
-use tapster::run::{self, Body, Delta, Doing, Incoming, Outgoing, PromptRunner, Reply, RunError, RunnerConfig, Transport, TransportError};
 use tapster::{Plan, Ruleset, Scene, Value, build};
+use tapster_client::directives::{DirectiveRegistry, DirectiveReport, DirectiveRequest, DirectiveRunner, Directives};
+use tapster_client::{
+    self as run, Body, Delta, Doing, Incoming, Outgoing, PromptRunner, Reply, RunError, RunnerConfig, Transport, TransportError,
+};
 
 /// Gives out replies, one a request: a status and a body.
 struct Script {

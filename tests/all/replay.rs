@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value as Json;
 use tapster::Ruleset;
-use tapster::testing::files::read_path;
+use tapster_testing::files::read_path;
 
 /// The changes, as the collection numbers them.
 const CHANGES: [&str; 28] = [
@@ -18,7 +18,7 @@ const CHANGES: [&str; 28] = [
 ];
 
 fn folder(id: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/replay").join(id)
+    Path::new(env!("CHECKOUT")).join("tests/replay").join(id)
 }
 
 fn read_toml(path: &Path) -> Json {

@@ -4,8 +4,8 @@
 #![expect(clippy::unwrap_used, reason = "a test that panics has failed")]
 
 use serde_json::{Map, Value as Json, json};
-use tapster::run::{Prepared, PromptRunner, RunError, RunnerConfig};
 use tapster::{Plan, Ruleset, Scene, Value};
+use tapster_client::{Prepared, PromptRunner, RunError, RunnerConfig};
 
 fn config(rules: &Ruleset, context: &Json) -> RunnerConfig {
     RunnerConfig::parse(rules, context).unwrap()

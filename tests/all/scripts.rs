@@ -5,7 +5,7 @@
 use std::path::Path;
 
 use serde_json::{Value as Json, json};
-use tapster::text::script::take_log;
+use tapster::machinery::text::script::take_log;
 use tapster::{BuildError, Outcome, Ruleset, Scene, run};
 
 use crate::own;

@@ -6,9 +6,9 @@ use std::pin::Pin;
 
 use serde_json::{Value as Json, json};
 use tapster::artifact::Refusal;
-use tapster::session::{Model, ModelError, NoModel, Request, Session, SessionError};
-use tapster::store::{Home, Moment, Page, SessionStore, block_on};
 use tapster::{Ruleset, Scene};
+use tapster_session::store::{Home, Moment, Page, SessionStore, block_on};
+use tapster_session::{Model, ModelError, NoModel, Request, Session, SessionError};
 
 use crate::store::bed::Bed;
 

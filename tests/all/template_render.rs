@@ -8,7 +8,7 @@ use std::cell::Cell;
 use proptest::prelude::*;
 use serde_json::{Value as Json, json};
 use tapster::Value;
-use tapster::pack::RuleFile;
+use tapster::machinery::pack::RuleFile;
 use tapster::template::{
     Asked, Budget, ErrorKind, Inputs, Limits, QuarterRuler, RenderError, Rendered, Ruler, Sources, Template, offers, render,
 };

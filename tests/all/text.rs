@@ -3,12 +3,12 @@
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test stops at what is wrong")]
 
 use serde_json::Value as Json;
-use tapster::text::pattern::{Bound, Fault, Pattern};
+use tapster::machinery::text::pattern::{Bound, Fault, Pattern};
 
 /// Texts with characters of two units here and there are taken apart and put together again.
 #[test]
 fn halves_are_taken_apart_and_put_together() {
-    use tapster::text::halves::{apart, joined, together};
+    use tapster::machinery::text::halves::{apart, joined, together};
     let (high, low) = ('\u{10F83D}', '\u{10FE00}');
     for (text, halves) in [
         (String::new(), String::new()),
@@ -25,7 +25,7 @@ fn halves_are_taken_apart_and_put_together() {
 }
 
 fn table(name: &str) -> Vec<Json> {
-    let path = format!("{}/tests/text/{name}", env!("CARGO_MANIFEST_DIR"));
+    let path = format!("{}/tests/text/{name}", env!("CHECKOUT"));
     serde_json::from_str(&std::fs::read_to_string(&path).unwrap()).unwrap()
 }
 
@@ -144,10 +144,9 @@ fn replacing_counts_and_keeps_the_rest() {
     assert!(matches!(grows, Err(Bound::Output { .. })));
 }
 
-#[cfg(feature = "tokens")]
 mod tokens {
     use super::table;
-    use tapster::text::tokens::{Counter, Estimator};
+    use tapster::machinery::text::tokens::{Counter, Estimator};
 
     /// Texts of many scripts, made by a fixed sequence of numbers.
     fn mixed_texts(count: usize) -> Vec<String> {
@@ -269,8 +268,8 @@ mod tokens {
 
 mod functions {
     use super::table;
+    use tapster::machinery::text::functions::{FUNCTIONS, find};
     use tapster::model::Value;
-    use tapster::text::functions::{FUNCTIONS, find};
 
     #[test]
     fn functions_do_what_the_table_says() {
@@ -301,8 +300,8 @@ mod functions {
 }
 
 mod scripts {
+    use tapster::machinery::text::script::{Script, ScriptLimits, Scripts, take_log};
     use tapster::model::{Map, Value};
-    use tapster::text::script::{Script, ScriptLimits, Scripts, take_log};
 
     fn json(text: &str) -> Value {
         Value::from(&serde_json::from_str::<serde_json::Value>(text).unwrap())
@@ -438,9 +437,9 @@ mod macros {
     use std::sync::Arc;
 
     use super::table;
-    use tapster::text::Limits;
-    use tapster::text::macros::{Called, Found, Grammar, MacroHost, MacroResult, Shape, expand, may_have_effects};
-    use tapster::text::pattern::{Captures, Pattern};
+    use tapster::machinery::text::Limits;
+    use tapster::machinery::text::macros::{Called, Found, Grammar, MacroHost, MacroResult, Shape, expand, may_have_effects};
+    use tapster::machinery::text::pattern::{Captures, Pattern};
 
     /// A small table of macros, as a pack could declare them.
     struct Table {
@@ -482,8 +481,8 @@ mod macros {
             Some(Found { id: u32::try_from(id).unwrap(), shape: Shape { least, most, block: most < 9, raw: 0 } })
         }
 
-        fn syntax(&self) -> &tapster::text::macros::Syntax {
-            static NESTED: std::sync::LazyLock<tapster::text::macros::Syntax> = std::sync::LazyLock::new(Default::default);
+        fn syntax(&self) -> &tapster::machinery::text::macros::Syntax {
+            static NESTED: std::sync::LazyLock<tapster::machinery::text::macros::Syntax> = std::sync::LazyLock::new(Default::default);
             &NESTED
         }
     }
@@ -610,7 +609,7 @@ mod macros {
             ("{{{pick}}}", true),
             ("pick}}", false),
         ] {
-            assert_eq!(may_have_effects(text, &names, &tapster::text::macros::Syntax::default()), effects, "{text}");
+            assert_eq!(may_have_effects(text, &names, &tapster::machinery::text::macros::Syntax::default()), effects, "{text}");
         }
     }
 }
@@ -620,8 +619,8 @@ mod templates {
 
     use super::table;
     use serde_json::json;
-    use tapster::text::Limits;
-    use tapster::text::handlebars::{Template, Unknown};
+    use tapster::machinery::text::Limits;
+    use tapster::machinery::text::handlebars::{Template, Unknown};
 
     fn render(template: &str, fields: &serde_json::Value) -> Result<String, String> {
         let template = Template::known(template, Unknown::Asked).map_err(|e| e.to_string())?;
@@ -682,8 +681,8 @@ mod stories {
     use super::table;
     use serde_json::Value as Json;
     use tapster::Value;
-    use tapster::text::handlebars::{Template, Unknown};
-    use tapster::text::{Limits, js};
+    use tapster::machinery::text::handlebars::{Template, Unknown};
+    use tapster::machinery::text::{Limits, js};
 
     fn raw(template: &str, fields: &Json) -> Result<String, String> {
         let story = Template::parse(template, Unknown::Stays).map_err(|e| format!("{} {}", e.offset, e.message))?;
@@ -759,8 +758,8 @@ mod stories {
 mod ground {
     use serde_json::json;
     use tapster::Value;
-    use tapster::text::handlebars::{Template, Unknown};
-    use tapster::text::{Language, Limits, TextError, truth};
+    use tapster::machinery::text::handlebars::{Template, Unknown};
+    use tapster::machinery::text::{Language, Limits, TextError, truth};
 
     #[test]
     fn an_error_says_its_place_in_lines_and_characters() {
@@ -809,7 +808,7 @@ mod ground {
 
     #[test]
     fn hostile_arithmetic_ends_in_errors() {
-        let read = |text: String| tapster::terms::calc::parse(&text, &mut |word, _| tapster::terms::Expr::text(word));
+        let read = |text: String| tapster::machinery::terms::calc::parse(&text, &mut |word, _| tapster::machinery::terms::Expr::text(word));
         // every operator nests the compiled form, and every bracket and sign the parser
         for (text, why) in [
             (format!("1{}", "+1".repeat(30_000)), "more than 512 operators"),
@@ -829,7 +828,7 @@ mod ground {
     /// An editor offers the languages that the schema names.
     #[test]
     fn the_schema_names_the_same_languages() {
-        let text = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/schemas/terms.v1.json")).unwrap();
+        let text = std::fs::read_to_string(concat!(env!("CHECKOUT"), "/schemas/terms.v1.json")).unwrap();
         let names = Language::ALL.map(Language::name).map(|name| format!("{name:?}")).join(",");
         let expected = format!("\"expand\":{{\"enum\":[{names}]");
         assert!(text.replace(char::is_whitespace, "").contains(&expected), "{expected}");

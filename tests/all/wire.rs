@@ -3,7 +3,7 @@
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test that panics has failed")]
 
 use serde_json::{Value as Json, json};
-use tapster::emit::dialects;
+use tapster::machinery::emit::dialects;
 use tapster::model::Block;
 use tapster::{Emitted, Plan, Ruleset, Value, emit};
 
@@ -50,7 +50,7 @@ fn an_address_has_one_meaning() {
 /// The table of docs/reference/dialect.md names every dialect of the pack, with the address that its requests go to.
 #[test]
 fn the_page_knows_the_dialects() {
-    let page = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/docs/reference/dialect.md")).unwrap();
+    let page = std::fs::read_to_string(concat!(env!("CHECKOUT"), "/docs/reference/dialect.md")).unwrap();
     let table = page.split("| requests go to |").nth(1).unwrap().split("\n\n").next().unwrap();
     let cells = |line: &str| line.split('|').skip(1).take(2).map(|cell| cell.trim().trim_matches('`').to_owned()).collect::<Vec<_>>();
     let mut rows: Vec<Vec<String>> = table.lines().skip(2).map(cells).collect();

@@ -31,6 +31,12 @@ use std::process::ExitCode;
 
 fn main() -> ExitCode {
     let options = options::Options::read();
+    // cargo starts tests in the folder of their package
+    let root = Path::new(env!("CHECKOUT"));
+    if let Err(error) = std::env::set_current_dir(root) {
+        println!("{}: {error}", root.display());
+        return ExitCode::FAILURE;
+    }
     if options.worker {
         return worker::serve();
     }
@@ -38,7 +44,6 @@ fn main() -> ExitCode {
         println!("conformance: test\n\n1 test, 0 benchmarks");
         return ExitCode::SUCCESS;
     }
-    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let folder = std::env::var("TAPSTER_CONFORMANCE").map_or_else(|_| root.join("../shared/conformance"), Into::into);
     // suites of our own, recorded from the same programs, run without the folder of others
     let own = suites::find(&root.join("tests/recorded"), "recorded/");

@@ -1,7 +1,8 @@
 //! Files of other programs: containers, what their documents mean, and a scene from several of them.
 
 use serde_json::{Value as Json, json};
-use tapster::{ScenePart, Value, assemble_scene, build, convert_document, import, import_document};
+use tapster::{ScenePart, Value, assemble_scene, build, convert_document, import_document};
+use tapster_exchange::import;
 
 use super::{Verdict, shipped};
 use crate::seeds;

@@ -3,14 +3,14 @@
 use std::sync::{Arc, LazyLock};
 
 use serde_json::{Value as Json, json};
+use tapster::machinery::text::handlebars::{Template, Unknown};
+use tapster::machinery::text::leaf::{Leaf, Scope, Syntax as LeafSyntax};
+use tapster::machinery::text::liquid::{Liquid, Options};
+use tapster::machinery::text::macros::{self, Called, Found, Grammar, MacroHost, MacroResult, Syntax};
+use tapster::machinery::text::script::{Script, take_log};
+use tapster::machinery::text::verbatim::{VerbatimMasker, Zone};
+use tapster::machinery::text::{Limits, macros::macro_parser};
 use tapster::model::Map;
-use tapster::text::handlebars::{Template, Unknown};
-use tapster::text::leaf::{Leaf, Scope, Syntax as LeafSyntax};
-use tapster::text::liquid::{Liquid, Options};
-use tapster::text::macros::{self, Called, Found, Grammar, MacroHost, MacroResult, Syntax};
-use tapster::text::script::{Script, take_log};
-use tapster::text::verbatim::{VerbatimMasker, Zone};
-use tapster::text::{Limits, macros::macro_parser};
 use tapster::{Scene, Value, expand_texts};
 
 use super::{Verdict, shipped, text};

@@ -18,7 +18,7 @@ use std::sync::{LazyLock, Mutex, PoisonError};
 
 use serde_json::Value as Json;
 use tapster::Ruleset;
-use tapster::pack::{Library, Shelf};
+use tapster::machinery::pack::{Library, Shelf};
 
 use crate::seeds;
 

@@ -4,13 +4,13 @@ use std::sync::Arc;
 
 use serde_json::{Value as Json, json};
 use tapster::Value;
-use tapster::text::functions::{self, FUNCTIONS};
-use tapster::text::json_pointer::JsonPointer;
-use tapster::text::keys::{Edge, Key, KeySet};
-use tapster::text::language_tag::LanguageTag;
-use tapster::text::moment::{Moment, humanize};
-use tapster::text::pattern::Pattern;
-use tapster::text::{dice, halves, js, seedrandom};
+use tapster::machinery::text::functions::{self, FUNCTIONS};
+use tapster::machinery::text::json_pointer::JsonPointer;
+use tapster::machinery::text::keys::{Edge, Key, KeySet};
+use tapster::machinery::text::language_tag::LanguageTag;
+use tapster::machinery::text::moment::{Moment, humanize};
+use tapster::machinery::text::pattern::Pattern;
+use tapster::machinery::text::{dice, halves, js, seedrandom};
 
 use super::{Verdict, bytes, text};
 use crate::seeds;
@@ -22,7 +22,7 @@ pub(super) fn sums() -> Vec<Vec<u8>> {
 }
 
 pub(super) fn calc(input: &[u8]) -> Verdict {
-    use tapster::terms::{calc, expr::Expr};
+    use tapster::machinery::terms::{calc, expr::Expr};
     let parsed = calc::parse(&text(input), &mut |word, _| Expr::Const(Value::text(word)));
     Ok(parsed.is_ok())
 }

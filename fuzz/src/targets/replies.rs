@@ -2,8 +2,8 @@
 
 use std::sync::{Arc, LazyLock};
 
-use tapster::reading::{Assembler, Reading, Tree};
-use tapster::run::sse::Splitter;
+use tapster::machinery::reading::{Assembler, Reading, Tree};
+use tapster_client::sse::Splitter;
 
 use super::{Verdict, shipped};
 

@@ -1,7 +1,7 @@
 //! Rule files: one alone, a whole pack, an overlay over a shipped pack, and their layout.
 
 use serde_json::json;
-use tapster::pack::{Overlay, PackFiles, RuleFile, Schemas, Shelf, Start, load_read};
+use tapster::machinery::pack::{Overlay, PackFiles, RuleFile, Schemas, Shelf, Start, load_read};
 use tapster::{Ruleset, Scene, build, emit, run};
 
 use super::{Verdict, text};
@@ -109,7 +109,7 @@ pub(super) fn small_files() -> Vec<Vec<u8>> {
 
 #[cfg(feature = "whole")]
 pub(super) fn layout(input: &[u8]) -> Verdict {
-    use tapster::format::format;
+    use tapster_cli::format::format;
     let Ok(first) = format(Default::default(), &text(input), Default::default()) else { return Ok(false) };
     match format(Default::default(), &first.text, Default::default()) {
         Err(refusal) => Err(format!("what was laid out is refused: {refusal:?}")),

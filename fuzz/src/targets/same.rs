@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::LazyLock;
 
 use serde_json::{Value as Json, json};
-use tapster::{Fate, Imported, Plan, Ruleset, Scene, Value, build, convert_document, emit, import};
+use tapster::{Fate, Imported, Plan, Ruleset, Scene, Value, build, convert_document, emit};
+use tapster_exchange::import;
 
 use super::builds::read;
 use super::{Verdict, imports, shipped};
@@ -179,7 +180,7 @@ pub(super) fn shortcuts(input: &[u8]) -> Verdict {
     let Some((data, rules, _)) = read(input) else { return Ok(false) };
     let scene = long(&data);
     let dialect = data["dialect"].as_str().unwrap_or("openai");
-    let (with, without) = (said(&rules, &scene, dialect), tapster::text::shortcuts::without(|| said(&rules, &scene, dialect)));
+    let (with, without) = (said(&rules, &scene, dialect), tapster::machinery::text::shortcuts::without(|| said(&rules, &scene, dialect)));
     if with == without { Ok(true) } else { Err(difference(&with, &without)) }
 }
 

@@ -4,7 +4,9 @@ use std::path::PathBuf;
 use std::sync::LazyLock;
 
 use serde_json::Value as Json;
-use tapster::store::{Batch, Committed, FolderStore, Home, Moment, Page, SessionStore, SqlStore, TemplateStore, Window, Write, block_on};
+use tapster_session::store::{
+    Batch, Committed, FolderStore, Home, Moment, Page, SessionStore, SqlStore, TemplateStore, Window, Write, block_on,
+};
 
 use super::Verdict;
 

@@ -3,7 +3,7 @@
 use std::sync::LazyLock;
 
 use serde_json::{Value as Json, json};
-use tapster::pack::{Overlay, RuleFile, Shelf, Start};
+use tapster::machinery::pack::{Overlay, RuleFile, Shelf, Start};
 use tapster::template::{Asked, Budget, Inputs, Limits, QuarterRuler, Sources, render};
 use tapster::{Ruleset, Scene, Value, build, open_template};
 

@@ -55,7 +55,7 @@ pub(super) fn option(reader: &mut Reader<'_>, name: &Arc<str>, field: &Field) ->
         }
         option.default = value;
     } else {
-        option.default = natural(&option);
+        option.default = option.natural();
         if let Some(fault) = option.refuses(&option.default) {
             let message = format!("option `{name}` needs a `default`: {}", fault.message);
             reader.complain(Diagnostic::new(Code::TermMissing, message).at(field.key).help("add `default = …`"));
@@ -65,19 +65,6 @@ pub(super) fn option(reader: &mut Reader<'_>, name: &Arc<str>, field: &Field) ->
     option.value = option.default.clone();
     option.value_from = option.default_from.clone();
     Some(option)
-}
-
-/// The default of an option that has none.
-fn natural(option: &PackOption) -> Value {
-    match option.kind {
-        OptionType::Bool => Value::Bool(false),
-        OptionType::Enum => option.choices.first().map(|choice| Value::Text(choice.value.clone())).unwrap_or_default(),
-        OptionType::Number => {
-            let number = 0_f64.max(option.min.unwrap_or(f64::MIN)).min(option.max.unwrap_or(f64::MAX));
-            Value::Num(number).as_i64().map_or(Value::Num(number), Value::Int)
-        }
-        OptionType::Text => Value::text(""),
-    }
 }
 
 /// Reports keys that do not belong to the type, and bounds that nothing can meet.

@@ -1,7 +1,7 @@
 //! `tapster artifact`: what a reader does to a store, what is refused, and how a session is removed.
 
 use serde_json::{Value as Json, json};
-use tapster::store::{SqlStore, block_on};
+use tapster_session::store::{SqlStore, block_on};
 
 use super::{Ran, tapster};
 use crate::program::Folder;

@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::io::Read;
 
-use tapster::cli::{Io, run};
+use tapster_cli::{Io, run};
 
 use crate::program::Folder;
 

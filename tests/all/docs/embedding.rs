@@ -25,6 +25,7 @@ fn the_page_has_the_steps_of_the_tutorial() {
 
 #[test]
 fn tutorial() -> Result<(), Box<dyn Error>> {
+    crate::program::in_checkout();
     // page: first
     use tapster::{Ruleset, Scene, build, emit};
 
@@ -123,7 +124,7 @@ fn tutorial() -> Result<(), Box<dyn Error>> {
 
     let rules = Ruleset::open("sillytavern", &[])?;
     let bytes = std::fs::read("examples/hello/card.json")?; // a PNG or CHARX file does as well
-    let container = tapster::import::read("card.json", &bytes).map_err(|_| "this is not a card")?;
+    let container = tapster_exchange::import::read("card.json", &bytes).map_err(|_| "this is not a card")?;
     let document = container.main_of(rules.card_chunks()).ok_or("the file is empty")?;
     let card = tapster::import_document(&rules, None, document.value.clone())?;
     assert_eq!(card.format, "st_card");
@@ -208,15 +209,15 @@ fn what_a_hook_sees() -> Result<(), Box<dyn Error>> {
 
 #[test]
 fn a_turn_of_a_session() -> Result<(), Box<dyn Error>> {
-    use tapster::store::SqlStore;
+    use tapster_session::store::SqlStore;
     let folder = std::env::temp_dir().join(format!("tapster-page-session-{}", std::process::id()));
     std::fs::create_dir_all(&folder)?;
     let address = format!("sqlite:{}", folder.join("store.db").display());
-    let store = tapster::store::block_on(SqlStore::open(&address))?;
+    let store = tapster_session::store::block_on(SqlStore::open(&address))?;
     // page: session
-    use tapster::session::{NoModel, Session, SessionError};
-    use tapster::store::{Home, Moment, SessionStore};
     use tapster::{Ruleset, Scene};
+    use tapster_session::store::{Home, Moment, SessionStore};
+    use tapster_session::{NoModel, Session, SessionError};
 
     async fn turn(store: &dyn SessionStore, rules: Ruleset, scene: &Scene) -> Result<String, SessionError> {
         let home = Home { owner: "me".into(), session: "skerry".into() };
@@ -229,7 +230,7 @@ fn a_turn_of_a_session() -> Result<(), Box<dyn Error>> {
     }
     // end
     let scene = Scene::new(&serde_json::json!({ "history": [{ "role": "user", "text": "Hello." }] }));
-    let said = tapster::store::block_on(turn(&store, Ruleset::open("talespinner", &[])?, &scene))?;
+    let said = tapster_session::store::block_on(turn(&store, Ruleset::open("talespinner", &[])?, &scene))?;
     std::fs::remove_dir_all(&folder)?;
     assert_eq!(said, "The lamp is lit.");
     Ok(())
@@ -239,6 +240,7 @@ fn a_turn_of_a_session() -> Result<(), Box<dyn Error>> {
 fn tools_of_a_pack_a_host_and_an_application() -> Result<(), Box<dyn Error>> {
     use serde_json::json;
 
+    crate::program::in_checkout();
     let called = json!([{ "id": "c1", "type": "function", "function": { "name": "look", "arguments": "{\"room\":\"lamp\"}" } }]);
     let replies = [
         json!({ "choices": [{ "message": { "role": "assistant", "content": null, "tool_calls": called } }] }),
@@ -249,9 +251,9 @@ fn tools_of_a_pack_a_host_and_an_application() -> Result<(), Box<dyn Error>> {
     runtime.block_on(async {
         // page: tools
         use std::sync::Arc;
-        use tapster::run::tools::{FilteredToolRegistry, HostTools, ToolCall, ToolLoopRunner, ToolRegistry, ToolSpec, Unwatched};
-        use tapster::run::{PromptRunner, RunnerConfig};
         use tapster::{Ruleset, Scene, build};
+        use tapster_client::tools::{FilteredToolRegistry, HostTools, ToolCall, ToolLoopRunner, ToolRegistry, ToolSpec, Unwatched};
+        use tapster_client::{PromptRunner, RunnerConfig};
 
         let rules = Ruleset::open("examples/tools/pack", &[])?;
         let scene = Scene::new(&json!({

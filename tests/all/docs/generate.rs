@@ -4,12 +4,12 @@ use std::fmt::Write as _;
 
 use serde_json::Value;
 use tapster::diag::{Code, codes};
-use tapster::macros::functions::MACRO_FUNCTIONS;
-use tapster::pack::KINDS;
-use tapster::syntax::{conditions, selections, steps};
-use tapster::terms::calc;
-use tapster::text::functions::FUNCTIONS;
-use tapster::verbs::{SHARED, VERBS};
+use tapster::machinery::macros::functions::MACRO_FUNCTIONS;
+use tapster::machinery::pack::KINDS;
+use tapster::machinery::syntax::{conditions, selections, steps};
+use tapster::machinery::terms::calc;
+use tapster::machinery::text::functions::FUNCTIONS;
+use tapster::machinery::verbs::{SHARED, VERBS};
 
 /// What each test means; the names are held against the engine's.
 const TESTS: &[(&str, &str)] = &[

@@ -1,7 +1,7 @@
 //! The numbers of the page of limits are those of the program.
 
 use tapster::WorkLimits;
-use tapster::text::Limits;
+use tapster::machinery::text::Limits;
 
 use super::facts::{rows, words};
 use super::pages::{read, root};
@@ -56,7 +56,7 @@ fn the_budget_of_work_and_the_limits_of_a_pack_are_as_said() {
     for (key, most) in [("work_steps", most.steps), ("work_bytes", most.bytes)] {
         assert_eq!(keys[key]["maximum"].as_u64(), Some(most), "{key}: a pack can only lower it");
     }
-    let default = tapster::terms::rules::Limits::default();
+    let default = tapster::machinery::terms::rules::Limits::default();
     let scripts = default.scripts;
     let known = [
         default.pass_visits,

@@ -18,7 +18,7 @@ mod wishes;
 
 use std::path::Path;
 
-use tapster::pack::KINDS;
+use tapster::machinery::pack::KINDS;
 
 use pages::{pages, read, root, updating};
 

@@ -4,7 +4,7 @@
 use std::fmt::Write as _;
 
 use tapster::Ruleset;
-use tapster::pack::library::shipped_names;
+use tapster::machinery::pack::library::shipped_names;
 
 use super::pages::{read, updating};
 

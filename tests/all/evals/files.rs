@@ -2,7 +2,7 @@
 
 #![expect(clippy::string_slice, reason = "a test that panics has failed")]
 
-use tapster::run::eval::{EvalFile, Mode, Price, Wanted, cells};
+use tapster_client::eval::{EvalFile, Mode, Price, Wanted, cells};
 
 const SCENARIO: &str = "[[scenario]]\nname = 'a'\nscene = '.'\n";
 

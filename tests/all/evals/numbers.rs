@@ -3,7 +3,7 @@
 #![expect(clippy::string_slice, reason = "a test that panics has failed")]
 
 use serde_json::json;
-use tapster::run::eval::{Outcome, Price, Report, Tokens, finished, percentile, wilson};
+use tapster_client::eval::{Outcome, Price, Report, Tokens, finished, percentile, wilson};
 
 #[test]
 fn intervals_are_those_of_wilson() {

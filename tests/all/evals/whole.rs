@@ -8,10 +8,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use serde_json::{Value as Json, json};
-use tapster::run::eval::{Candidate, EvalFile, Evaluation, Mode, Outcome, Preset, Report, Subject, Wanted, cells, evaluate};
-use tapster::run::tools::ToolRegistry;
-use tapster::run::{Transport, TransportError};
 use tapster::{Ruleset, Scene};
+use tapster_client::eval::{Candidate, EvalFile, Evaluation, Mode, Outcome, Preset, Report, Subject, Wanted, cells, evaluate};
+use tapster_client::tools::ToolRegistry;
+use tapster_client::{Transport, TransportError};
 
 use crate::peers::{Peer, Step};
 use crate::sending::scripted::{Answer, Scripted, json_answer, now};
@@ -30,6 +30,7 @@ fn looks(room: &str) -> Json {
 
 /// The example of the documentation, with one preset.
 fn evaluation(transport: Arc<dyn Transport>, jobs: usize) -> Evaluation {
+    crate::program::in_checkout();
     let text = std::fs::read_to_string("examples/tools/eval.toml").unwrap();
     let mut file = EvalFile::parse(&text).unwrap();
     file.models = vec![Candidate::named("gpt-4o-mini")];
@@ -142,7 +143,7 @@ struct Together {
 }
 
 impl Transport for Together {
-    fn send<'a>(&'a self, _: &'a tapster::run::Outgoing) -> tapster::run::Doing<'a, Result<tapster::run::Incoming, TransportError>> {
+    fn send<'a>(&'a self, _: &'a tapster_client::Outgoing) -> tapster_client::Doing<'a, Result<tapster_client::Incoming, TransportError>> {
         Box::pin(async move {
             self.waiting.wait().await;
             let answer = self.answers.lock().unwrap().pop_front().unwrap();

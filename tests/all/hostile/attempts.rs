@@ -7,9 +7,9 @@ use std::fmt::Write as _;
 use serde::Deserialize;
 use serde_json::json;
 use tapster::diag::Diagnostic;
-use tapster::run::tools::ToolRegistry;
-use tapster::text::script::take_log;
+use tapster::machinery::text::script::take_log;
 use tapster::{BuildError, Ruleset, Scene, build, run};
+use tapster_client::tools::ToolRegistry;
 
 use crate::own;
 

@@ -18,7 +18,7 @@ const LINES: [&str; 10] = [
 
 #[test]
 fn broken_lines_cost_themselves_and_are_told_one_by_one() {
-    let imported = tapster::import::read("c.jsonl", LINES.join("\n").as_bytes()).unwrap();
+    let imported = tapster_exchange::import::read("c.jsonl", LINES.join("\n").as_bytes()).unwrap();
     assert_eq!((imported.kept, imported.skipped), (5, 3));
     let messages: Vec<&str> = imported.report.items().iter().map(|d| d.message.as_str()).collect();
     assert_eq!(messages.len(), 3, "{messages:?}");
@@ -30,7 +30,7 @@ fn broken_lines_cost_themselves_and_are_told_one_by_one() {
 
 #[test]
 fn messages_of_unknown_shape_are_told() {
-    let imported = tapster::import::read("c.jsonl", LINES.join("\n").as_bytes()).unwrap();
+    let imported = tapster_exchange::import::read("c.jsonl", LINES.join("\n").as_bytes()).unwrap();
     let lines: Vec<Value> = imported.documents.into_iter().map(|d| d.json()).collect();
     let chat = json!({ "lines": lines });
     let warnings = told(&chat);
@@ -40,8 +40,10 @@ fn messages_of_unknown_shape_are_told() {
 
 #[test]
 fn numbers_that_would_be_rounded_are_told() {
-    let imported =
-        tapster::import::read("p.json", br#"{"prompts":[],"prompt_order":[],"id":18446744073709551615,"t":1.0,"n":9223372036854775807}"#);
+    let imported = tapster_exchange::import::read(
+        "p.json",
+        br#"{"prompts":[],"prompt_order":[],"id":18446744073709551615,"t":1.0,"n":9223372036854775807}"#,
+    );
     let report = imported.unwrap().report;
     let [told] = report.items() else { panic!("one warning: {report:?}") };
     assert!(told.message.contains("9223372036854775807") && told.message.contains(": 1"), "{}", told.message);

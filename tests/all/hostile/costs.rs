@@ -4,11 +4,11 @@
 use std::sync::Arc;
 
 use serde_json::{Value as Json, json};
+use tapster::machinery::pack::RuleFile;
+use tapster::machinery::text::functions::find;
+use tapster::machinery::text::work::Door;
 use tapster::model::Map;
-use tapster::pack::RuleFile;
 use tapster::template::{Asked, Budget, ErrorKind as TemplateError, Inputs, Limits, QuarterRuler, Sources, render};
-use tapster::text::functions::find;
-use tapster::text::work::Door;
 use tapster::{ErrorKind, Scene, Value, WorkLimits, build, expand_texts};
 
 use crate::shipped::{EXACT, SILLYTAVERN};

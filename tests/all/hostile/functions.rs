@@ -5,8 +5,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use tapster::Value;
+use tapster::machinery::text::functions::{FUNCTIONS, find};
 use tapster::model::Map;
-use tapster::text::functions::{FUNCTIONS, find};
 
 fn deep(levels: usize) -> Value {
     (0..levels).fold(Value::text("x"), |inner, _| Value::list(vec![inner, Value::Int(1)]))

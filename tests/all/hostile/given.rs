@@ -1,6 +1,6 @@
 //! What the data that a call is given adds to the bounds of its work: a share of its size, and never more than the bounds.
 
-use tapster::text::work;
+use tapster::machinery::text::work;
 use tapster::{Value, WorkLimits};
 
 const LIMITS: WorkLimits = WorkLimits { steps: 800_000, bytes: 8_000_000 };

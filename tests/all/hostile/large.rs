@@ -6,11 +6,11 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use tapster::Ruleset;
 use tapster::diag::{Report, SourceId, memory};
-use tapster::format::{Refusal, format};
-use tapster::pack::files::MAX_MEMORY;
-use tapster::pack::library::{shipped, shipped_names};
-use tapster::pack::{Library, PackFiles, RuleFile, Shelf, Start};
-use tapster::share::{Index, Lock, index, pack};
+use tapster::machinery::pack::files::MAX_MEMORY;
+use tapster::machinery::pack::library::{shipped, shipped_names};
+use tapster::machinery::pack::{Library, PackFiles, RuleFile, Shelf, Start};
+use tapster_cli::format::{Refusal, format};
+use tapster_exchange::share::{Index, Lock, index, pack};
 
 use crate::own;
 use crate::program::{Folder, tapster, tapster_with};
@@ -69,7 +69,7 @@ fn a_rule_file_of_too_many_values_is_refused_before_it_is_read() {
         assert!(text.len() < 4 << 20, "{what}");
         let told = refused(&[("a.toml", &text)]);
         assert!(told.contains("a.toml") && told.contains("MiB of memory"), "{what}: {told}");
-        let formatted = format(SourceId::default(), &text, tapster::format::Layout::default());
+        let formatted = format(SourceId::default(), &text, tapster_cli::format::Layout::default());
         assert!(matches!(formatted, Err(Refusal::Large(_))), "{what}");
     }
     let json = [("elements", "0,", 1_900_000), ("tables", "{\"a\":0},", 400_000), ("lists", "[],", 1_000_000)];
@@ -300,7 +300,7 @@ fn an_overlay_over_many_programs_loads_the_pack_below_once() {
         bytes: format!("kind = \"overlay\"\nversion = 1\nname = \"own\"\n{rules}").into_bytes(),
     };
     let counted = Counted(AtomicUsize::new(0));
-    let _ = Ruleset::load(&Start::Name("sillytavern".into()), &[tapster::pack::Overlay::File(file)], &counted);
+    let _ = Ruleset::load(&Start::Name("sillytavern".into()), &[tapster::machinery::pack::Overlay::File(file)], &counted);
     assert!(counted.0.load(Ordering::Relaxed) < 10, "{} packs were read", counted.0.load(Ordering::Relaxed));
 }
 

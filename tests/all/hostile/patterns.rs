@@ -2,8 +2,8 @@
 //! work, never time.
 
 use super::*;
-use tapster::text::pattern::{Bound, Fault, Pattern};
-use tapster::text::work::Door;
+use tapster::machinery::text::pattern::{Bound, Fault, Pattern};
+use tapster::machinery::text::work::Door;
 
 /// The steps that a build may take at most by default.
 const BUDGET: u64 = 150_000_000;
@@ -105,7 +105,7 @@ fn many_searches_that_are_not_linear_are_paid_for() {
     let fails = |n: u32| Pattern::new(&format!("a[ab]{{400}}q{n}"), "").map_or(true, |pattern| pattern.is_match(&text).is_err());
     let given_up = (0..200).filter(|n| fails(*n)).count();
     assert!(given_up > 100, "{given_up}");
-    assert!(tapster::text::work::is_over());
+    assert!(tapster::machinery::text::work::is_over());
 }
 
 #[test]

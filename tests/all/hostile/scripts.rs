@@ -2,8 +2,8 @@
 //! scripts mean: the limits change nothing of it.
 
 use serde_json::{Value as Json, json};
+use tapster::machinery::text::script::{Argument, Script, ScriptLimits, Scripts};
 use tapster::model::Map;
-use tapster::text::script::{Argument, Script, ScriptLimits, Scripts};
 use tapster::{ErrorKind, Scene, Value, WorkLimits, build};
 
 use crate::own;

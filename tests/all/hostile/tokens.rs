@@ -4,10 +4,10 @@
 use std::sync::Arc;
 
 use serde_json::json;
-use tapster::macros::Table;
-use tapster::text::Limits;
-use tapster::text::tokens::{Counter, Estimator};
-use tapster::text::work::{self, Door};
+use tapster::machinery::macros::Table;
+use tapster::machinery::text::Limits;
+use tapster::machinery::text::tokens::{Counter, Estimator};
+use tapster::machinery::text::work::{self, Door};
 use tapster::{ErrorKind, Scene, Texts, Value, WorkLimits, build, expand_texts};
 
 use crate::shipped::EXACT;

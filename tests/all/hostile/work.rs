@@ -1,8 +1,8 @@
 //! One budget of work per call: what it counts, that it ends a build, and that ordinary builds stay far below it.
 
 use serde_json::{Value, json};
-use tapster::text::pattern::cached;
-use tapster::text::work::{self, Door};
+use tapster::machinery::text::pattern::cached;
+use tapster::machinery::text::work::{self, Door};
 use tapster::{ErrorKind, Ruleset, Scene, Value as Data, WorkLimits, build};
 
 use crate::shipped::EXACT;

@@ -2,7 +2,7 @@
 
 use std::io::{Cursor, Write};
 
-use tapster::import::Container;
+use tapster_exchange::import::Container;
 use zip::write::SimpleFileOptions;
 
 use super::*;

@@ -16,7 +16,7 @@ use base64::engine::general_purpose::STANDARD;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use tapster::diag::{Code, Report};
-use tapster::import::{Contents, read, write_card};
+use tapster_exchange::import::{Contents, read, write_card};
 
 const SIGNATURE: &[u8] = b"\x89PNG\r\n\x1a\n";
 
@@ -95,8 +95,7 @@ fn main_of(imported: &Contents) -> Value {
 
 #[test]
 fn a_card_of_the_real_world_is_found() {
-    let shared =
-        std::env::var_os("TAPSTER_SHARED").map_or_else(|| PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../shared"), PathBuf::from);
+    let shared = std::env::var_os("TAPSTER_SHARED").map_or_else(|| PathBuf::from(env!("CHECKOUT")).join("../shared"), PathBuf::from);
     let path = shared.join("real/sillytavern/default_Seraphina.png");
     let Ok(bytes) = std::fs::read(&path) else {
         println!("skipped: {} is not here", path.display());

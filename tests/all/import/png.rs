@@ -3,7 +3,7 @@
 use std::io::{Cursor, Write};
 
 use tapster::diag::Severity;
-use tapster::import::Container;
+use tapster_exchange::import::Container;
 
 use super::*;
 

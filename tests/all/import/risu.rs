@@ -4,7 +4,7 @@ use std::io::Write;
 use std::path::Path;
 
 use serde_json::{Value, json};
-use tapster::import::{Container, WRITTEN, needs_picture, read, write, write_module, write_preset};
+use tapster_exchange::import::{Container, WRITTEN, needs_picture, read, write, write_module, write_preset};
 
 use super::{main_of, ok};
 
@@ -54,7 +54,7 @@ fn each_ending_is_written_and_read_again() {
 
 #[test]
 fn files_that_the_real_program_wrote_are_read() {
-    let beside = Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared");
+    let beside = Path::new(env!("CHECKOUT")).join("../shared");
     let folder = std::env::var_os("TAPSTER_SHARED").map_or(beside, Into::into).join("conformance/risuai");
     if !folder.is_dir() {
         eprintln!("skipped: no recorded data at {}", folder.display());

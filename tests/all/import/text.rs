@@ -1,6 +1,6 @@
 //! JSON, chats of one object a line, plain text, and what is none of these.
 
-use tapster::import::Container;
+use tapster_exchange::import::Container;
 
 use super::*;
 

@@ -4,8 +4,8 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use tapster::import::read;
 use tapster::import_document;
+use tapster_exchange::import::read;
 
 use crate::shipped::EXACT;
 
@@ -40,7 +40,7 @@ fn row<'a>(reasons: &'a Reasons, format: &str, field: &str) -> Option<&'a str> {
 
 #[test]
 fn fields_that_no_rule_reads_have_a_reason() {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let root = Path::new(env!("CHECKOUT"));
     let shared = std::env::var_os("TAPSTER_SHARED").map_or_else(|| root.join("../shared"), PathBuf::from);
     if !shared.join("real").is_dir() {
         eprintln!("skipped: no published files at {}; set TAPSTER_SHARED", shared.display());

@@ -65,7 +65,7 @@ fn letters(text: &str) -> usize {
 fn words(file: &str, text: &str) -> (Vec<Word>, usize) {
     let (mut sources, mut report) = (Sources::default(), Report::default());
     let id = sources.add(file, "", text);
-    let root = tapster::pack::toml::parse(id, text, &mut report).unwrap_or_else(|| panic!("{file} is no TOML"));
+    let root = tapster::machinery::pack::toml::parse(id, text, &mut report).unwrap_or_else(|| panic!("{file} is no TOML"));
     let mut found = (Vec::new(), 0);
     walk(&root, &mut Vec::new(), text, file, &mut found);
     found

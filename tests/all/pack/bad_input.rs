@@ -3,7 +3,7 @@
 use std::fs;
 
 use super::*;
-use tapster::pack::load_cases;
+use tapster::machinery::pack::load_cases;
 
 #[test]
 fn a_syntax_error_is_placed_and_the_other_files_are_still_checked() {

@@ -185,7 +185,7 @@ fn a_patch_of_another_text_is_stale() {
     let dir = Folder::new("pack");
     dir.pack("p", "", THREE);
     let fields = &dir.load("p").pack.unwrap().tables["slot"]["a"].fields;
-    let print = tapster::pack::fingerprint::of_row("a", fields);
+    let print = tapster::machinery::pack::fingerprint::of_row("a", fields);
     clean(&dir.load_over("p", &[&format!("[[slot]]\nname = \"a\"\nexpects = \"{}\"\nn = 5\n", &print[..8])]));
     let loaded = dir.load_over("p", &["[[slot]]\nname = \"a\"\nexpects = \"0123456789\"\nn = 5\n"]);
     let stale = one(&loaded, Code::LayerStale);

@@ -23,8 +23,8 @@ mod tables;
 mod upgrades;
 
 use tapster::diag::{Code, Diagnostic, Severity, render};
-use tapster::pack::KINDS;
-use tapster::pack::{Loaded, Overlay, RuleFile, Schemas, Shelf, Start, load_file, load_with};
+use tapster::machinery::pack::KINDS;
+use tapster::machinery::pack::{Loaded, Overlay, RuleFile, Schemas, Shelf, Start, load_file, load_with};
 
 use crate::program::Folder;
 

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 use tapster::diag::Code;
-use tapster::pack::{PackFiles, Shelf, Start};
+use tapster::machinery::pack::{PackFiles, Shelf, Start};
 use tapster::{Ruleset, Scene, Value};
 
 use super::overlay;

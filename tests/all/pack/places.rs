@@ -2,7 +2,7 @@
 
 use tapster::diag::inside::{place_in_text, range_in_text};
 use tapster::diag::{Report, Sources};
-use tapster::pack::{json, toml};
+use tapster::machinery::pack::{json, toml};
 
 /// For every character of the decoded text of `x`, what the file has for it.
 fn pieces(text: &str, is_json: bool) -> (String, Vec<String>) {

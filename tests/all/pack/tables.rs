@@ -3,7 +3,7 @@
 
 use serde_json::json;
 use tapster::diag::Code;
-use tapster::pack::{PackFiles, Schemas, Shelf, Start, load_read};
+use tapster::machinery::pack::{PackFiles, Schemas, Shelf, Start, load_read};
 use tapster::{Ruleset, Scene};
 
 use super::overlay;

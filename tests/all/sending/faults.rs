@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use serde_json::{Value as Json, json};
-use tapster::run::{Body, Doing, Incoming, Outgoing, Transport, TransportError};
+use tapster_client::{Body, Doing, Incoming, Outgoing, Transport, TransportError};
 
 use super::scripted::{Answer, BASE, Part, Scripted, answered, json_answer, send, stream_answer, typed};
 

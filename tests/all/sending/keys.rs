@@ -6,8 +6,8 @@ use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use proptest::prelude::*;
-use tapster::run::keys::Scrubber;
-use tapster::run::{Doing, Incoming, Key, Outgoing, Transport, TransportError};
+use tapster_client::keys::Scrubber;
+use tapster_client::{Doing, Incoming, Key, Outgoing, Transport, TransportError};
 
 use super::scripted::{BASE, Scripted, send, stream_answer};
 

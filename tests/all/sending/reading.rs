@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use serde_json::{Value as Json, json};
 use tapster::Ruleset;
-use tapster::run::Delta;
+use tapster_client::Delta;
 
 use super::scripted::{Scripted, answered, json_answer, send, stream_answer};
 
@@ -255,7 +255,7 @@ fn text_completion() {
 /// A provider that only a pack knows.
 #[test]
 fn a_new_provider() {
-    let pack = concat!(env!("CARGO_MANIFEST_DIR"), "/examples/new-provider/pack");
+    let pack = concat!(env!("CHECKOUT"), "/examples/new-provider/pack");
     let rules = Ruleset::open(pack, &[]).unwrap();
     let whole = json!({ "turn": { "speaker": "kite", "says": "Well." }, "why": "ended", "tokens": { "read": 3 } });
     let reply = send(&rules, Scripted::new([json_answer(200, &whole)]), "kite", false).reply();

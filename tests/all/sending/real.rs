@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use serde_json::{Value as Json, json};
 use tapster::model::Block;
-use tapster::run::{Delta, Http, HttpOptions, PromptRunner};
 use tapster::{Plan, Value, emit};
+use tapster_client::{Delta, Http, HttpOptions, PromptRunner};
 
 use super::scripted::{BASE, config, request};
 

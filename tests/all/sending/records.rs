@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex};
 use std::task::{Context, Waker};
 
 use serde_json::{Value as Json, json};
-use tapster::run::retry::{Policy, Retrying};
-use tapster::run::{Recorder, Replay, TransportError};
+use tapster_client::retry::{Policy, Retrying};
+use tapster_client::{Recorder, Replay, TransportError};
 
 use super::faults::{STREAM, TEXT, whole};
 use super::retries::Still;
@@ -86,7 +86,7 @@ fn records_that_cannot_be_read() {
 /// A request that is cancelled before its answer begins has a line too; a stream that was read to its end is not cut.
 #[test]
 fn every_request_has_a_line_of_its_own() {
-    use tapster::run::Transport;
+    use tapster_client::Transport;
     let sink = Arc::new(Mutex::new(Vec::new()));
     let recorder: Arc<dyn Transport> =
         Arc::new(Recorder::new(Scripted::new([json_answer(503, &json!({})), stream_answer(STREAM)]), sink.clone(), None));
@@ -110,8 +110,8 @@ fn every_request_has_a_line_of_its_own() {
 /// A provider that never answers.
 struct Silent;
 
-impl tapster::run::Transport for Silent {
-    fn send<'a>(&'a self, _: &'a tapster::run::Outgoing) -> tapster::run::Doing<'a, Result<tapster::run::Incoming, TransportError>> {
+impl tapster_client::Transport for Silent {
+    fn send<'a>(&'a self, _: &'a tapster_client::Outgoing) -> tapster_client::Doing<'a, Result<tapster_client::Incoming, TransportError>> {
         Box::pin(std::future::pending())
     }
 }
@@ -119,7 +119,7 @@ impl tapster::run::Transport for Silent {
 /// A body that is dropped before its end, as by a cancellation, is recorded as far as it was read.
 #[test]
 fn what_was_dropped_is_recorded_too() {
-    use tapster::run::Transport;
+    use tapster_client::Transport;
     let sink = Arc::new(Mutex::new(Vec::new()));
     let recorder = Recorder::new(Scripted::new([stream_answer(STREAM)]), sink.clone(), None);
     let asked = request("openai", "https://a.example/v1?key=secret", true).outgoing;

@@ -6,8 +6,8 @@ use core::time::Duration;
 use std::sync::{Arc, Mutex};
 
 use serde_json::json;
-use tapster::run::retry::{Attempt, Pace, Policy, Retrying};
-use tapster::run::{Doing, TransportError};
+use tapster_client::retry::{Attempt, Pace, Policy, Retrying};
+use tapster_client::{Doing, TransportError};
 
 use super::faults::{STREAM, whole};
 use super::scripted::{Answer, BASE, Came, Part, Scripted, json_answer, send, stream_answer, typed};

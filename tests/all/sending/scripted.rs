@@ -9,7 +9,7 @@ use std::task::{Context, Poll, Waker};
 
 use serde_json::{Map, Value as Json, json};
 use tapster::Ruleset;
-use tapster::run::{
+use tapster_client::{
     Body, Delta, Doing, Incoming, Outgoing, Prepared, PromptRunner, ProviderError, Reply, RunError, RunnerConfig, Transport, TransportError,
 };
 

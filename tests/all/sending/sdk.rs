@@ -7,13 +7,13 @@ use std::path::PathBuf;
 
 use serde_json::{Value as Json, json};
 use tapster::model::Block;
-use tapster::run::Auth;
 use tapster::{Plan, Value, emit};
+use tapster_client::Auth;
 
 use super::scripted::{BASE, answered, json_answer, stream_answer};
 
 fn folder(name: &str) -> PathBuf {
-    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/sdk").join(name)
+    PathBuf::from(env!("CHECKOUT")).join("tests/sdk").join(name)
 }
 
 fn file(path: PathBuf) -> Json {

@@ -6,8 +6,8 @@ use core::time::Duration;
 use std::sync::{Arc, Mutex};
 
 use serde_json::json;
-use tapster::run::retry::{Policy, Retrying};
-use tapster::run::{
+use tapster_client::retry::{Policy, Retrying};
+use tapster_client::{
     Auth, Clock, Delta, Http, HttpOptions, Key, PromptRunner, ProviderError, Recorder, Reply, RunError, Timeouts, Transport,
 };
 

@@ -1,7 +1,7 @@
 //! Events of streams, however their bytes are cut.
 
 use proptest::prelude::*;
-use tapster::run::sse::{Event, Splitter, TooLong};
+use tapster_client::sse::{Event, Splitter, TooLong};
 
 fn split(parts: &[&[u8]], most: usize) -> Result<Vec<Event>, TooLong> {
     let (mut splitter, mut events) = (Splitter::new(most), Vec::new());

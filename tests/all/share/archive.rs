@@ -2,7 +2,7 @@
 
 use std::io::{Cursor, Write};
 
-use tapster::share::{self, Member, pack, unpack};
+use tapster_exchange::share::{self, Member, pack, unpack};
 use zip::write::SimpleFileOptions;
 
 use super::{Folder, bytes};

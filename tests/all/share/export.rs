@@ -15,7 +15,7 @@ fn imported(document: &Json) -> Json {
 
 #[test]
 fn published_files_come_back() {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/real/sillytavern");
+    let folder = Path::new(env!("CHECKOUT")).join("../shared/real/sillytavern");
     if !folder.is_dir() {
         eprintln!("skipped: no published files at {}", folder.display());
         return;
@@ -31,7 +31,7 @@ fn published_files_come_back() {
         if name.ends_with("expected-hello.json") {
             continue;
         }
-        let contents = tapster::import::read(&name, &std::fs::read(&at).unwrap()).unwrap();
+        let contents = tapster_exchange::import::read(&name, &std::fs::read(&at).unwrap()).unwrap();
         for document in &contents.documents {
             let before = imported(&document.json());
             let made = convert_document(&SILLYTAVERN, None, &before).unwrap_or_else(|e| panic!("{name}: {e}"));

@@ -18,7 +18,7 @@ fn a_pack_comes_with_what_it_extends() {
     let lock: toml::Table = toml::from_str(&folder.read("home/tapster.lock")).unwrap();
     let rows = lock["pack"].as_array().unwrap();
     let archive = bytes(&folder.path("site/noir-1.0.0.tapster"));
-    assert_eq!(rows[1]["digest"].as_str().unwrap(), tapster::share::digest(&archive));
+    assert_eq!(rows[1]["digest"].as_str().unwrap(), tapster_exchange::share::digest(&archive));
     assert_eq!(rows[1]["source"].as_str().unwrap(), folder.at("site/noir-1.0.0.tapster"));
     // once more changes nothing
     let before = folder.read("home/tapster.lock");

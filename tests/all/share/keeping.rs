@@ -68,7 +68,7 @@ fn an_archive_holds_what_a_pack_has() {
     let schema = br#"{"$schema": "http://json-schema.org/draft-07/schema#"}"#.to_vec();
     for (name, contents) in [("evil.sh", b"rm -r".to_vec()), ("a.schema.json", schema)] {
         let files = vec![("pack.toml".to_owned(), manifest.clone()), (name.to_owned(), contents)];
-        let archive = folder.put("odd.tapster", tapster::share::pack(files).unwrap());
+        let archive = folder.put("odd.tapster", tapster_exchange::share::pack(files).unwrap());
         folder.run(&["install", &archive]).refused(1, "share.archive", &[name, "no part of a pack"]);
     }
     folder.run(&["install", &source]).done();

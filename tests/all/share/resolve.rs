@@ -1,8 +1,8 @@
 //! Which releases are taken: the newest that fit everybody, what is there first, and clear errors otherwise.
 
 use semver::{Version, VersionReq};
-use tapster::share::manifest::Need;
-use tapster::share::resolve::{Asked, Candidate, resolve};
+use tapster_exchange::share::manifest::Need;
+use tapster_exchange::share::resolve::{Asked, Candidate, resolve};
 
 /// Releases of packs: name, release, what it extends (`name range`).
 type World = &'static [(&'static str, &'static str, &'static [&'static str])];

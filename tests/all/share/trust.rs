@@ -1,6 +1,6 @@
 //! Signatures: those of `minisign` are understood, and whatever does not fit is refused.
 
-use tapster::share::signature::{Trusted, Verdict, public_key, verify};
+use tapster_exchange::share::signature::{Trusted, Verdict, public_key, verify};
 
 use super::{Folder, bytes};
 

@@ -5,7 +5,9 @@
 use serde_json::{Value as Json, json};
 use sqlx::Connection as _;
 use tapster::diag::Code;
-use tapster::store::{Batch, Committed, Home, MAX_DEPTH, MAX_NAME, MAX_VALUE, SessionStore, SqlStore, TemplateStore, Window, block_on};
+use tapster_session::store::{
+    Batch, Committed, Home, MAX_DEPTH, MAX_NAME, MAX_VALUE, SessionStore, SqlStore, TemplateStore, Window, block_on,
+};
 
 use super::bed::{ALL, Bed, Folder, KEEP, address_of, at, home, open, put, refused, write};
 use super::postgres::Server;

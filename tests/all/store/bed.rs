@@ -6,7 +6,7 @@ use std::path::Path;
 
 use serde_json::{Value as Json, json};
 use tapster::diag::Code;
-use tapster::store::{Batch, Committed, Home, Moment, Page, Refused, SessionStore, SqlStore, Window, Write, block_on};
+use tapster_session::store::{Batch, Committed, Home, Moment, Page, Refused, SessionStore, SqlStore, Window, Write, block_on};
 
 use super::postgres;
 pub(crate) use crate::program::Folder;

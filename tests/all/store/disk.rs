@@ -11,7 +11,7 @@ use std::process::Command;
 
 use serde_json::json;
 use tapster::diag::Code;
-use tapster::store::{Batch, Committed, SessionStore, SqlStore, Window, block_on};
+use tapster_session::store::{Batch, Committed, SessionStore, SqlStore, Window, block_on};
 
 use super::bed::{ALL, Folder, KEEP, address_of, at, home, open, put, refused, write};
 use super::postgres::as_other_user;

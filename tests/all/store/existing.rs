@@ -3,7 +3,7 @@
 use serde_json::json;
 use sqlx::Connection as _;
 use tapster::diag::Code;
-use tapster::store::{Artifact, SessionStore, SqlStore, Window, block_on};
+use tapster_session::store::{Artifact, SessionStore, SqlStore, Window, block_on};
 
 use super::bed::{Bed, Folder, KEEP, address_of, at, home, open, put, refused, write};
 use super::postgres;

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use std::fs;
 
 use tapster::diag::Code;
-use tapster::store::{FolderStore, MAX_TEMPLATE, Refused, TemplateStore, block_on};
+use tapster_session::store::{FolderStore, MAX_TEMPLATE, Refused, TemplateStore, block_on};
 
 use crate::program::Folder;
 

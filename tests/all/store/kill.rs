@@ -10,7 +10,7 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use serde_json::{Value as Json, json};
-use tapster::store::{Batch, Committed, Page, SessionStore, SqlStore, Window, block_on};
+use tapster_session::store::{Batch, Committed, Page, SessionStore, SqlStore, Window, block_on};
 
 use super::bed::{ALL, Bed, at, home, open, write};
 use super::race::full;

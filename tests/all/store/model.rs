@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 use serde_json::{Value as Json, json};
-use tapster::store::{
+use tapster_session::store::{
     Archived, Artifact, Batch, Committed, Dump, Home, Logged, Moment, PruneReason, Pruned, SessionStore, SqlStore, State, Version, Window,
     block_on,
 };

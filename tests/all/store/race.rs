@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use serde_json::json;
-use tapster::store::{Batch, Committed, SessionStore, SqlStore, Window, block_on};
+use tapster_session::store::{Batch, Committed, SessionStore, SqlStore, Window, block_on};
 
 use super::bed::{ALL, Bed, at, home, write};
 

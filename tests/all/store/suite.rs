@@ -3,7 +3,7 @@
 #![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test that panics has failed")]
 
 use serde_json::{Value as Json, json};
-use tapster::store::{
+use tapster_session::store::{
     Artifact, Batch, Committed, Dump, Home, Moment, Page, PruneReason, Pruned, SessionStore, SqlStore, TemplateStore, Window, block_on,
 };
 
@@ -238,7 +238,7 @@ on_both! {
         let info = block_on(store.info(&from)).unwrap().unwrap();
         assert_eq!((info.artifacts, info.at, info.turns), (2, at(5, 3), 4), "the completed turn is never lowered");
         let dump = block_on(store.dump(&from)).unwrap().unwrap();
-        let numbers = |versions: &[tapster::store::Version]| versions.iter().map(|v| v.version).collect::<Vec<_>>();
+        let numbers = |versions: &[tapster_session::store::Version]| versions.iter().map(|v| v.version).collect::<Vec<_>>();
         let shown: Vec<_> = dump.artifacts.iter().map(|(tag, versions)| (tag.as_str(), numbers(versions))).collect();
         assert_eq!(shown, [("a", vec![1, 2, 3, 4, 5]), ("z", vec![4, 5])]);
         assert_eq!((dump.archive.len(), dump.at, dump.turns, dump.state.as_ref().unwrap().revision), (3, at(5, 3), 4, 5));

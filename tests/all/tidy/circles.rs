@@ -11,12 +11,13 @@ use std::io::Write as _;
 
 use proc_macro2::{Delimiter, TokenStream, TokenTree};
 
-use super::rust;
+use super::{ARROWS, CRATES, sources};
 
 /// The known circles: a room, and the number of files in the circle. A room with two circles has two rows.
 const CIRCLES: &[(&str, usize)] = &[("syntax", 6), ("terms", 12), ("text", 7), ("text", 2)];
 
-/// The path of a module below `src`: `terms/eval.rs` is `[terms, eval]`, and so is `terms/eval/mod.rs`.
+/// The path of a module from its room: `terms/eval.rs` is `[terms, eval]`, and so is `terms/eval/mod.rs`. In a crate that
+/// is one room, `eval.rs` is `[client, eval]`.
 type Module = Vec<String>;
 
 /// The modules of a room that are files, and which of them each one names.
@@ -26,7 +27,7 @@ type Room = BTreeMap<Module, BTreeSet<Module>>;
 fn circles_of_files_only_shrink() {
     let mut out = std::io::stdout().lock(); // written past the harness, which keeps what `println!` prints to itself
     let mut wrong = Vec::new();
-    let rooms = rooms(&rust("src"));
+    let rooms = rooms(&sources());
     for (room, names) in &rooms {
         let found = circles(names);
         for circle in &found {
@@ -75,8 +76,13 @@ fn rooms(files: &[(String, String)]) -> BTreeMap<String, Room> {
         let tokens: TokenStream = text.parse().unwrap_or_else(|e| panic!("{}: {e}", module.join("/")));
         let mut paths = Vec::new();
         read(tokens, module, &mut paths);
-        let named =
-            paths.into_iter().filter_map(|path| (1..=path.len()).rev().map(|n| path[..n].to_vec()).find(|m| modules.contains_key(m)));
+        // in a crate that is one room, `crate::pack` is another room that its `lib.rs` brings in
+        let brought = |path: &Module| {
+            path.get(1).is_some_and(|name| is_crate(&path[0]) && ARROWS.iter().any(|(room, _)| room == name))
+                && !modules.contains_key(&path[..2])
+        };
+        let named = paths.into_iter().filter(|path| !brought(path));
+        let named = named.filter_map(|path| (1..=path.len()).rev().map(|n| path[..n].to_vec()).find(|m| modules.contains_key(m)));
         let named = named.filter(|other| other != module && other.first() == Some(room)).collect();
         rooms.entry(room.clone()).or_default().insert(module.clone(), named);
     }
@@ -84,12 +90,19 @@ fn rooms(files: &[(String, String)]) -> BTreeMap<String, Room> {
 }
 
 fn module(path: &str) -> Module {
-    let path = path.strip_prefix("src/").unwrap_or(path).trim_end_matches(".rs");
-    let mut module: Module = path.split('/').map(str::to_owned).collect();
+    let within = CRATES.iter().find_map(|(folder, own)| Some((path.strip_prefix(folder)?.strip_prefix('/')?, *own)));
+    let (path, own) = within.unwrap_or((path, ""));
+    let path = path.trim_end_matches(".rs").split('/').map(str::to_owned);
+    let mut module: Module = (!own.is_empty()).then(|| own.to_owned()).into_iter().chain(path).collect();
     if matches!(module.last().map(String::as_str), Some("mod" | "lib" | "main")) {
         module.pop();
     }
     module
+}
+
+/// Whether a crate is this room and nothing else.
+fn is_crate(room: &str) -> bool {
+    CRATES.iter().any(|(_, own)| *own == room && !own.is_empty())
 }
 
 /// Every path in these tokens of module `here` that begins with `crate`, `super` or `self`, from the root.
@@ -123,7 +136,7 @@ fn path(tokens: &[TokenTree], from: Module, found: &mut Vec<Module>) -> usize {
     let mut at = 0;
     loop {
         match tokens.get(at) {
-            Some(TokenTree::Ident(word)) if word == "crate" => path.clear(),
+            Some(TokenTree::Ident(word)) if word == "crate" => path.truncate(usize::from(path.first().is_some_and(|room| is_crate(room)))),
             Some(TokenTree::Ident(word)) if word == "super" => _ = path.pop(),
             Some(TokenTree::Ident(word)) if word == "self" => {}
             Some(TokenTree::Ident(word)) => path.push(word.to_string()),

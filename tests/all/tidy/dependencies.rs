@@ -1,4 +1,4 @@
-//! Every dependency of `Cargo.toml` is used: some source file has a path that begins with its name.
+//! Every dependency of a crate is used: some source file of it has a path that begins with its name.
 
 #![expect(clippy::panic, reason = "a test that panics has failed")]
 
@@ -8,22 +8,54 @@ use proc_macro2::{TokenStream, TokenTree};
 
 use super::{none, root, rust};
 
+/// The crates: the folder of the manifest, and those of the sources.
+const CRATES: &[(&str, &[&str])] = &[
+    ("", &["src"]),
+    ("cli/", &["cli/src"]),
+    ("crates/client/", &["crates/client/src"]),
+    ("crates/exchange/", &["crates/exchange/src"]),
+    ("crates/session/", &["crates/session/src"]),
+    ("crates/testing/", &["crates/testing/src"]),
+    ("crates/text/", &["crates/text/src"]),
+    ("fuzz/", &["fuzz/src"]),
+    ("tests/", &["tests", "benches"]),
+];
+
+fn manifest(folder: &str) -> toml::Table {
+    toml::from_str(&std::fs::read_to_string(root().join(folder).join("Cargo.toml")).unwrap()).unwrap()
+}
+
+/// The names of the dependencies in a table of a manifest.
+fn dependencies(table: Option<&toml::Value>) -> impl Iterator<Item = &String> {
+    table.and_then(toml::Value::as_table).into_iter().flat_map(toml::Table::keys)
+}
+
 #[test]
 fn every_dependency_is_used() {
-    let manifest: toml::Table = toml::from_str(&std::fs::read_to_string(root().join("Cargo.toml")).unwrap()).unwrap();
-    let library = named(["src"]);
-    let tests = named(["src", "tests", "benches"]);
-    let unused = |table: &str, used: &BTreeSet<String>| {
-        let names = manifest[table].as_table().into_iter().flatten().map(|(name, _)| name.replace('-', "_"));
-        names.filter(|name| !used.contains(name)).map(|name| format!("{table}: no source file uses `{name}`")).collect::<Vec<_>>()
-    };
-    none([unused("dependencies", &library), unused("dev-dependencies", &tests)].concat());
+    let mut unused = Vec::new();
+    let mut asked = BTreeSet::new();
+    for (folder, sources) in CRATES {
+        let manifest = manifest(folder);
+        let used = named(sources);
+        for name in ["dependencies", "dev-dependencies"].into_iter().flat_map(|table| dependencies(manifest.get(table))) {
+            asked.insert(name.clone());
+            if !used.contains(&name.replace('-', "_")) {
+                unused.push(format!("{folder}Cargo.toml: no source file uses `{name}`"));
+            }
+        }
+        let systems = manifest.get("target").and_then(toml::Value::as_table).into_iter().flat_map(toml::Table::values);
+        asked.extend(systems.flat_map(|system| dependencies(system.get("dependencies"))).cloned());
+    }
+    let all = manifest("");
+    let of_all = dependencies(all["workspace"].get("dependencies")).filter(|name| !asked.contains(*name));
+    unused.extend(of_all.map(|name| format!("Cargo.toml: no crate asks for `{name}`")));
+    none(unused);
 }
 
 /// The first names of all paths in the code below these folders.
-fn named<const N: usize>(folders: [&str; N]) -> BTreeSet<String> {
+fn named(folders: &[&str]) -> BTreeSet<String> {
     let mut names = BTreeSet::new();
-    for (path, text) in folders.into_iter().flat_map(rust) {
+    for (path, text) in folders.iter().flat_map(|folder| rust(folder)) {
         read(text.parse().unwrap_or_else(|e| panic!("{path}: {e}")), &mut names);
     }
     names

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use serde_json::{Value as Json, json};
-use tapster::run::tools::{CommandLine, CommandTool, HostTools, Output};
+use tapster_client::tools::{CommandLine, CommandTool, HostTools, Output};
 
 use super::{call, wait};
 

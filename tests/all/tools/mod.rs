@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use serde_json::{Map, Value as Json};
 use tapster::Value;
-use tapster::run::tools::{Tool, ToolCall, ToolFailure};
+use tapster_client::tools::{Tool, ToolCall, ToolFailure};
 
 /// Waits on a runtime of its own; a test that waits for a minute has hung.
 #[expect(clippy::expect_used, clippy::unwrap_used, reason = "a test that panics has failed")]

@@ -8,13 +8,13 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use serde_json::{Map, Value as Json, json};
-use tapster::run::retry::{Pace, Policy, Retrying};
-use tapster::run::tools::{
+use tapster::{Plan, Ruleset, Scene};
+use tapster_client::retry::{Pace, Policy, Retrying};
+use tapster_client::tools::{
     FilteredToolRegistry, LoopEvent, StopReason, Tool, ToolCall, ToolFailure, ToolLoopReport, ToolLoopRunner, ToolRegistry, ToolSpec,
     Unwatched,
 };
-use tapster::run::{Doing, PromptRunner, RunError, RunnerConfig, Transport, TransportError};
-use tapster::{Plan, Ruleset, Scene};
+use tapster_client::{Doing, PromptRunner, RunError, RunnerConfig, Transport, TransportError};
 
 use super::wait;
 use crate::sending::scripted::{Answer, BASE, Scripted, config, json_answer};

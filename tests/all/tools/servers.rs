@@ -3,12 +3,12 @@
 use std::time::{Duration, Instant};
 
 use serde_json::json;
-use tapster::run::tools::{CommandLine, FilteredToolRegistry, HostTools, ServerSpec, ToolRegistry, tools_of_server};
+use tapster_client::tools::{CommandLine, FilteredToolRegistry, HostTools, ServerSpec, ToolRegistry, tools_of_server};
 
 use super::wait;
 
 fn server(mode: &str, timeout: u64) -> ServerSpec {
-    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/tools/server.py");
+    let script = concat!(env!("CHECKOUT"), "/tests/tools/server.py");
     ServerSpec {
         name: "small".into(),
         line: CommandLine { words: ["python3", script, mode].map(str::to_owned).to_vec(), ..CommandLine::default() },
@@ -118,7 +118,7 @@ fn a_host_declares_servers_in_its_file() {
     if !python() {
         return;
     }
-    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/tools/server.py");
+    let script = concat!(env!("CHECKOUT"), "/tests/tools/server.py");
     let file = format!("[[server]]\nname = 'small'\nprefix = 's_'\ncommand = ['python3', '{script}', 'well']\n");
     let tools = wait(async { HostTools::parse(&file).unwrap().open().await.map(|tools| names(&tools).join(" ")) });
     assert_eq!(tools.unwrap(), "s_add s_fail s_environment");

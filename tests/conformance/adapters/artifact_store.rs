@@ -3,9 +3,9 @@
 use serde_json::{Map, Value as Json, json};
 use tapster::artifact::{Refusal, RunArtifact, RunArtifacts};
 use tapster::diag::{Diagnostic, Sources};
-use tapster::session::{Session, SessionError};
-use tapster::store::{Home, Moment, Page, SessionStore, SqlStore, block_on};
 use tapster::{PackError, Ruleset};
+use tapster_session::store::{Home, Moment, Page, SessionStore, SqlStore, block_on};
+use tapster_session::{Session, SessionError};
 
 use crate::case::{Case, Check};
 use crate::compare::fits;
@@ -104,7 +104,7 @@ impl Script<'_> {
             }
             "versions" => {
                 let all = block_on(session.versions(text("tag"), ALL)).unwrap_or_default();
-                let one = |v: &tapster::store::Version| json!({ "version": v.version, "basedOnVersion": v.based_on, "createdAt": v.at.now / 1000 });
+                let one = |v: &tapster_session::store::Version| json!({ "version": v.version, "basedOnVersion": v.based_on, "createdAt": v.at.now / 1000 });
                 json!({ "versions": all.iter().map(one).collect::<Vec<_>>() })
             }
             "ui" => json!({ "ui": block_on(session.projections(at)).unwrap_or_default() }),
@@ -119,7 +119,7 @@ impl Script<'_> {
             "prune" => json!({ "pruned": block_on(session.prune(at)).unwrap_or_default() }),
             "archive" => {
                 let all = block_on(session.archive(None, ALL)).unwrap_or_default();
-                let one = |a: &tapster::store::Archived| {
+                let one = |a: &tapster_session::store::Archived| {
                     json!({
                         "tag": a.tag, "version": a.version.version, "reason": a.reason, "at": a.archived.now / 1000, "value": a.version.value,
                     })

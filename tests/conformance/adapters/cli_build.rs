@@ -4,7 +4,7 @@
 use std::path::Path;
 
 use serde_json::{Value as Json, json};
-use tapster::cli::{Io, run};
+use tapster_cli::{Io, run};
 
 use crate::case::{Case, Check};
 use crate::compare::fits;

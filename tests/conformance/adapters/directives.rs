@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use serde_json::{Map, Value as Json, json};
-use tapster::run::directives::{DirectiveRegistry, DirectiveRequest, DirectiveRunner, Directives};
-use tapster::run::{Problem, PromptRunner, RunError, RunnerConfig, Transport};
+use tapster_client::directives::{DirectiveRegistry, DirectiveRequest, DirectiveRunner, Directives};
+use tapster_client::{Problem, PromptRunner, RunError, RunnerConfig, Transport};
 
 use super::tool_loop::{Script, plan, wait};
 use crate::case::{Case, Check};

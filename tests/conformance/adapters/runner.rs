@@ -5,8 +5,8 @@ use std::sync::{Arc, Mutex};
 
 use serde_json::{Map, Value as Json, json};
 use tapster::model::Block;
-use tapster::run::{Body, Delta, Doing, Incoming, Outgoing, Problem, PromptRunner, RunError, RunnerConfig, Transport, TransportError};
 use tapster::{Plan, Ruleset, Value};
+use tapster_client::{Body, Delta, Doing, Incoming, Outgoing, Problem, PromptRunner, RunError, RunnerConfig, Transport, TransportError};
 
 use crate::case::{Case, Check};
 use crate::engine::{self, Scene};
@@ -57,7 +57,7 @@ fn errors(error: &RunError) -> Json {
 
 pub(crate) fn capabilities(case: &Case) -> Vec<Check> {
     twice(case, |rules, input| {
-        let (flags, budget) = match tapster::run::capabilities(rules, input) {
+        let (flags, budget) = match tapster_client::capabilities(rules, input) {
             Ok(resolved) => resolved,
             Err(error) => return Ok(errors(&error)),
         };
@@ -193,7 +193,7 @@ pub(crate) fn plan(case: &Case) -> Vec<Check> {
 pub(crate) fn presets(case: &Case) -> Vec<Check> {
     twice(case, |rules, input| {
         let protocol = input["protocol"].as_str().unwrap_or_default();
-        Ok(match tapster::run::presets(rules, protocol, &input["presets"], &input["use"], &input["config"]) {
+        Ok(match tapster_client::presets(rules, protocol, &input["presets"], &input["use"], &input["config"]) {
             Ok(config) => json!({ "config": config }),
             Err(error) => errors(&error),
         })
@@ -325,7 +325,7 @@ pub(crate) fn prompt(case: &Case) -> Vec<Check> {
                 deltas.push(text.clone());
             }
         };
-        match tapster::store::block_on(runner.send(&config, &prepared, &mut hear)) {
+        match tapster_session::store::block_on(runner.send(&config, &prepared, &mut hear)) {
             Ok(reply) => {
                 out["message"] = reply.message;
                 out["finish_reason"] = json!(reply.finish_reason);

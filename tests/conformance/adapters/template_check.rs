@@ -4,7 +4,7 @@ use serde_json::{Value as Json, json};
 use tapster::Opened;
 use tapster::PackError;
 use tapster::diag::Severity;
-use tapster::pack::RuleFile;
+use tapster::machinery::pack::RuleFile;
 use tapster::template::Asked;
 
 use crate::case::{Case, Check};

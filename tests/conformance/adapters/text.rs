@@ -77,8 +77,7 @@ pub(crate) fn raw(case: &Case) -> Vec<Check> {
 
 /// The presets of a fresh install: their names and patterns.
 fn shipped() -> Json {
-    let root =
-        std::env::var("TAPSTER_CONFORMANCE").unwrap_or_else(|_| concat!(env!("CARGO_MANIFEST_DIR"), "/../shared/conformance").to_owned());
+    let root = std::env::var("TAPSTER_CONFORMANCE").unwrap_or_else(|_| concat!(env!("CHECKOUT"), "/../shared/conformance").to_owned());
     let folder = std::path::Path::new(&root).join("../real/sillytavern/instruct");
     let mut files: Vec<_> = std::fs::read_dir(folder).into_iter().flatten().flatten().map(|f| f.path()).collect();
     files.sort();

@@ -5,10 +5,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use serde_json::{Map, Value as Json, json};
-use tapster::run::tools::{
+use tapster_client::tools::{
     FilteredToolRegistry, Tool, ToolCall, ToolFailure, ToolLoopReport, ToolLoopRunner, ToolRegistry, ToolSpec, Unwatched,
 };
-use tapster::run::{Body, Doing, Incoming, Outgoing, Problem, PromptRunner, RunError, RunnerConfig, Transport, TransportError};
+use tapster_client::{Body, Doing, Incoming, Outgoing, Problem, PromptRunner, RunError, RunnerConfig, Transport, TransportError};
 
 use crate::case::{Case, Check};
 use crate::compare::{fits, same};

@@ -25,7 +25,7 @@ pub(crate) fn recorded(case: &Case) -> Vec<Check> {
 fn document(input: &Json) -> Result<Json, Json> {
     if let Some(name) = input["file"].as_str() {
         let bytes = std::fs::read(folder().join(name)).map_err(|e| json!({ "error": format!("{name}: {e}") }))?;
-        let contents = tapster::import::read(name, &bytes).map_err(|e| json!({ "error": format!("{e:?}") }))?;
+        let contents = tapster_exchange::import::read(name, &bytes).map_err(|e| json!({ "error": format!("{e:?}") }))?;
         return Ok(contents.main().map(|d| d.json()).unwrap_or_default());
     }
     if !input["entries"].is_null() {
@@ -76,7 +76,7 @@ fn fits(want: &Json, have: &Json, loose: bool) -> bool {
 
 /// The folder of the recordings.
 fn folder() -> PathBuf {
-    let shared = Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/conformance");
+    let shared = Path::new(env!("CHECKOUT")).join("../shared/conformance");
     let folder: PathBuf = std::env::var("TAPSTER_CONFORMANCE").map_or(shared, Into::into);
     let below = folder.join("risuai");
     if below.is_dir() { below } else { folder }

@@ -96,7 +96,7 @@ fn completed(mut owner: Json) -> Json {
 fn baseline() -> &'static Json {
     static BASELINE: OnceLock<Json> = OnceLock::new();
     BASELINE.get_or_init(|| {
-        let shared = Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/conformance");
+        let shared = Path::new(env!("CHECKOUT")).join("../shared/conformance");
         let folder: PathBuf = std::env::var("TAPSTER_CONFORMANCE").map_or(shared, Into::into);
         let read = |file: PathBuf| std::fs::read(file).ok().and_then(|bytes| serde_json::from_slice(&bytes).ok());
         read(folder.join("risuai/baseline.json")).or_else(|| read(folder.join("baseline.json"))).unwrap_or_default()

@@ -1,0 +1,270 @@
+//! From files to a scene: containers are opened, foreign formats are read by the pack's own rules, and the parts are given
+//! to the pack, whose program `scene` says which of them wins and fills in what no file says.
+//!
+//! Only the clock is read here.
+
+use std::path::Path;
+
+use crate::assemble::{AssembledScene, Mismatch, ScenePart, assemble_scene, import_document, misfits, unread};
+use crate::diag::{Code, Diagnostic, Node, Report, Severity, Sources, Span};
+use crate::engine::ErrorKind;
+use crate::import::{self, Container, Contents};
+use crate::model::options::TABLE;
+use crate::model::{Map, Scene, Value};
+use crate::pack::Ruleset;
+use crate::program::foreign::Imported;
+
+use crate::inputs::files::bytes_of;
+use crate::inputs::files::shown;
+use crate::inputs::library;
+use crate::inputs::options;
+use crate::inputs::parts::Parts;
+use crate::inputs::role::Role;
+use crate::output::{Placed, Show};
+use crate::stop::Exit;
+use crate::stop::Stop;
+
+/// The remedy for a document that takes too much work.
+pub(crate) const SMALLER: &str = "import it in smaller parts: a lorebook as several files, a chat without its oldest messages";
+
+/// What the clock, the files and the flags give to the scene, in the order in which they are laid over one another.
+pub(crate) fn given(parts: &Parts, rules: &Ruleset, show: &mut Show<'_, '_>) -> Result<Vec<ScenePart>, Stop> {
+    let mut given = Vec::new();
+    if rules.programs().rules.names.knows_path("now") {
+        given.push(ScenePart::new("clock", one("now", Value::text(parts.clock.clone().unwrap_or_else(clock)))));
+    }
+    for preset in &parts.presets {
+        given.push(part("preset", preset, brought(preset, Role::Preset, rules, show)?));
+    }
+    if let Some(card) = &parts.character {
+        given.push(part("character", card, brought(card, Role::Character, rules, show)?));
+    }
+    for book in &parts.lorebooks {
+        given.push(part("lorebook", book, brought(book, Role::Lorebook, rules, show)?));
+    }
+    if let Some(chat) = &parts.chat {
+        given.push(part("chat", chat, brought(chat, Role::Chat, rules, show)?));
+    }
+    if let Some(file) = &parts.persona_file {
+        given.push(persona(file, rules, show)?);
+    }
+    given.push(ScenePart::new("file", parts.scene.clone()));
+    given.push(ScenePart::new("flags", flags(parts)));
+    let set = options::given(parts, rules);
+    if !set.is_null() {
+        options::check(parts, rules, &set)?;
+        given.push(ScenePart::new("flags", one(TABLE, set)));
+    }
+    Ok(given)
+}
+
+/// The scene of a build.
+pub(crate) fn of(parts: &Parts, rules: &Ruleset, show: &mut Show<'_, '_>) -> Result<Scene, Stop> {
+    let given = given(parts, rules, show)?;
+    let AssembledScene { mut scene, warnings } = assemble_scene(rules, &given).map_err(|error| Stop::build(&error, rules))?;
+    if parts.strict && !warnings.is_empty() {
+        let mut report = Report::default();
+        warnings.into_iter().for_each(|warning| report.push(Diagnostic { severity: Severity::Error, ..warning }));
+        return Err(Stop::report(Exit::No, report, rules.sources().clone()));
+    }
+    show.warnings(&warnings, rules.sources());
+    // a table of `--set` replaces the one below it as a whole
+    for (path, value) in parts.set.iter().filter(|(_, value)| value.as_map().is_some()) {
+        scene.set(path, value.clone());
+    }
+    check(parts, rules, &scene, show)?;
+    scene.strict = parts.strict;
+    // a fixed seed, so that two runs give the same prompt
+    scene.seed = parts.seed.clone().unwrap_or_else(|| "0".to_owned());
+    scene.draws.clone_from(&parts.draws);
+    Ok(scene)
+}
+
+/// Refuses values of the scene file and of flags that are not of their declared type. Those of other files are only warned
+/// of, by the build.
+fn check(parts: &Parts, rules: &Ruleset, scene: &Scene, show: &mut Show<'_, '_>) -> Result<(), Stop> {
+    let mut report = Report::default();
+    for path in ["template", "task", "data"] {
+        if parts.set.iter().any(|(given, _)| given == path) && !rules.programs().rules.names.knows_path(path) {
+            let message = format!("pack `{}` has nothing that reads a `{path}`, so `--{path}` would have no effect", rules.pack().name);
+            let help = "name a pack that renders templates; without `--pack` it is the one that has the template's task";
+            report.push(Diagnostic::error(Code::SceneField, message).help(help));
+        }
+    }
+    let mut found = misfits(rules, &scene.data);
+    let placed = parts.top.iter().map(|(root, sources)| {
+        // beside `scene`, a scene file has some of its paths as keys of its own
+        let at = |path: &str| root.get("scene").and_then(|scene| scene.at(path)).or_else(|| root.at(path));
+        Placed { told: places(rules, &scene.data, at), sources: sources.clone() }
+    });
+    show.places = placed.collect();
+    // a value of the file that is no table gives way to the tables of other parts
+    found.extend(misfits(rules, &parts.scene));
+    let mut told: Vec<String> = Vec::new();
+    for misfit in found.into_iter().filter(|misfit| misfit.kind == Mismatch::Type) {
+        if told.contains(&misfit.path) {
+            continue;
+        }
+        told.push(misfit.path.clone());
+        let written = parts.written.as_ref().and_then(|(node, _)| node.at(&misfit.path)).map(|(_, node)| node);
+        let by_set = parts.set.iter().any(|(path, _)| *path == misfit.path);
+        let by_now = misfit.path == "now" && parts.now.is_some();
+        let complaint = Diagnostic::error(Code::SceneType, misfit.message).help(misfit.help);
+        match written {
+            _ if by_set => report.push(complaint.rule(format!("flag `--set {}=…`", misfit.path))),
+            _ if by_now => report.push(complaint.rule("flag `--now`, or `now` of the scene file")),
+            Some(node) => report.push(complaint.at(node.span)),
+            None => {}
+        }
+    }
+    if report.is_empty() {
+        return Ok(());
+    }
+    let sources = parts.written.as_ref().map(|(_, sources)| sources.clone()).unwrap_or_default();
+    Err(Stop::report(Exit::No, report, sources))
+}
+
+/// What a build warns of in the data of a scene, with the places: the key that no rule reads, else the value that does not
+/// fit. `at` finds the key and the value at a path in the file; what another part of the inputs says has no place in it.
+pub(crate) fn places<'n>(rules: &Ruleset, data: &Value, at: impl Fn(&str) -> Option<(Span, &'n Node)>) -> Vec<(String, Span)> {
+    let unread = unread(rules, data).into_iter().filter_map(|(path, message)| Some((message, at(&path)?.0)));
+    let odd = misfits(rules, data).into_iter().filter_map(|misfit| {
+        let (key, value) = at(&misfit.path)?;
+        Some((misfit.message, if misfit.is_key { key } else { value.span }))
+    });
+    odd.chain(unread).collect()
+}
+
+/// What the keys of the scene file beside `scene`, and the flags, give to the scene.
+fn flags(parts: &Parts) -> Value {
+    let mut scene = Scene { data: Value::map(Map::default()), ..Scene::default() };
+    let texts = [
+        ("names.user", &parts.persona),
+        ("dialect", &parts.dialect),
+        ("type", &parts.kind),
+        ("now", &parts.now),
+        // the pack decides how it becomes a message
+        ("input", &parts.message),
+        ("seed", &parts.seed),
+    ];
+    for (path, value) in texts {
+        if let Some(value) = value {
+            scene.set(path, Value::text(value.as_str()));
+        }
+    }
+    for (path, value) in &parts.set {
+        scene.set(path, value.clone());
+    }
+    scene.data
+}
+
+/// What a file gives to the scene.
+fn part(kind: &str, file: &Path, brought: Imported) -> ScenePart {
+    let stem = file.file_stem().map(|s| s.to_string_lossy().into_owned()).unwrap_or_default();
+    ScenePart { kind: kind.to_owned(), stem, scene: brought.scene }
+}
+
+/// A table with one value.
+fn one(name: &str, value: Value) -> Value {
+    Value::map([(name.into(), value)].into_iter().collect())
+}
+
+/// The time now. This is the only place that reads the clock: a build takes the time from its scene.
+pub(crate) fn clock() -> String {
+    jiff::Zoned::now().strftime("%Y-%m-%dT%H:%M:%S%:z").to_string()
+}
+
+fn persona(file: &Path, rules: &Ruleset, show: &mut Show<'_, '_>) -> Result<ScenePart, Stop> {
+    let imported = opened(file, show)?;
+    if imported.container == Container::Text {
+        let text = imported.main().and_then(|d| d.value.as_str()).unwrap_or("").trim_end().to_owned();
+        return Ok(ScenePart::new("persona", one("persona", one("text", Value::text(text)))));
+    }
+    let brought = bring_in(file, &imported, Some(rules), None, show)?;
+    if let Some(mistaken) = Role::Persona.mistaken(file, &brought.format, &brought.scene) {
+        show.note(mistaken);
+    }
+    Ok(part("persona", file, brought))
+}
+
+fn brought(file: &Path, role: Role, rules: &Ruleset, show: &mut Show<'_, '_>) -> Result<Imported, Stop> {
+    let imported = opened(file, show)?;
+    let brought = bring_in(file, &imported, Some(rules), None, show)?;
+    if let Some(mistaken) = role.mistaken(file, &brought.format, &brought.scene) {
+        show.note(mistaken);
+    }
+    Ok(brought)
+}
+
+/// Opens a foreign file and shows the warnings about its container.
+pub(crate) fn opened(file: &Path, show: &mut Show<'_, '_>) -> Result<Contents, Stop> {
+    let bytes = bytes_of(file, show)?;
+    let imported = import::read(&shown(file), &bytes).map_err(|report| Stop::report(Exit::No, report, Sources::default()))?;
+    show.report(&imported.report, &Sources::default());
+    Ok(imported)
+}
+
+/// Reads the document of an opened file by the formats of a pack. Without a pack it must be a document that `tapster
+/// import` has written.
+pub(crate) fn bring_in(
+    file: &Path,
+    imported: &Contents,
+    rules: Option<&Ruleset>,
+    format: Option<&str>,
+    show: &mut Show<'_, '_>,
+) -> Result<Imported, Stop> {
+    let document = document(imported, rules);
+    if let Some(own) = canonical(&document) {
+        return Ok(own);
+    }
+    let Some(rules) = rules else { return Err(not_known(file)) };
+    let brought = import_document(rules, format, document.clone()).map_err(|error| {
+        let message = format!("`{}`: {}", shown(file), error.message);
+        // it was recognised; another pack would not help
+        if *error.kind() == ErrorKind::Bound {
+            return Stop::new(Exit::No, Diagnostic::error(Code::BoundExceeded, message).help(SMALLER));
+        }
+        Stop::new(Exit::No, Diagnostic::new(Code::ImportFormat, message).help(another_pack(rules, &document, format, show)))
+    })?;
+    let mut report = Report::default();
+    for warning in &brought.warnings {
+        let diagnostic = Diagnostic::new(Code::ImportValue, format!("`{}`: {warning}", shown(file)));
+        report.push(diagnostic.help("`tapster import --report` shows what became of each field"));
+    }
+    show.report(&report, &Sources::default());
+    Ok(brought)
+}
+
+/// The remedy for a document that this pack cannot read: the packs that can.
+fn another_pack(own: &Ruleset, document: &Value, format: Option<&str>, show: &Show<'_, '_>) -> String {
+    let readers = library::readers(document, format, show);
+    let Some((_, format)) = readers.first() else {
+        return "no pack here reads it; `tapster ops --kinds --pack NAME` lists the formats of a pack".to_owned();
+    };
+    let flags: Vec<String> = readers.iter().map(|(rules, _)| format!("`--pack {}`", rules.pack().name)).collect();
+    let has_all = |rules: &Ruleset| crate::emit::dialects(own).iter().all(|d| crate::emit::dialects(rules).contains(d));
+    let too = if readers.iter().all(|(rules, _)| has_all(rules)) {
+        format!(", which has all dialects of pack `{}` too", own.pack().name)
+    } else {
+        String::new()
+    };
+    format!("it is a `{format}`, which is read with {}{too}", flags.join(" or "))
+}
+
+fn not_known(file: &Path) -> Stop {
+    let message = format!("`{}` is of no format that a pack here reads", shown(file));
+    Stop::new(Exit::No, Diagnostic::new(Code::ImportFormat, message).help("name a pack with `--pack`; `tapster packs` lists them"))
+}
+
+/// The one document of a file that counts for a pack; a file with one object per line becomes `{ lines }`.
+pub(crate) fn document(imported: &Contents, rules: Option<&Ruleset>) -> Value {
+    rules.map_or_else(|| imported.whole([]), |rules| imported.whole(rules.card_chunks()))
+}
+
+/// A document that `tapster import` has written: `format`, `scene` and `rest`, and nothing else.
+fn canonical(document: &Value) -> Option<Imported> {
+    let table = document.as_map().filter(|t| t.len() == 3)?;
+    let (format, scene, rest) = (table.get("format")?.as_str()?, table.get("scene")?, table.get("rest")?);
+    let found = || Imported { format: format.to_owned(), scene: scene.clone(), rest: rest.clone(), ..Imported::default() };
+    scene.as_map().is_some().then(found)
+}

@@ -1,0 +1,219 @@
+//! `scene.toml`: a build's inputs in a file, with paths relative to it. JSON with the same keys is also accepted.
+
+use std::path::{Path, PathBuf};
+
+use crate::diag::{Code, Data, Diagnostic, Field, Node, Report, Sources, suggest};
+use crate::model::{Scene, Value};
+use crate::pack::files::is_folder;
+use crate::pack::{Overlay, Start, json, toml};
+
+use crate::inputs::files::{bytes_of, too_costly};
+use crate::inputs::foreign;
+use crate::inputs::library;
+use crate::inputs::parts::Named;
+use crate::inputs::parts::Parts;
+use crate::output::Show;
+use crate::stop::Exit;
+use crate::stop::Stop;
+
+/// The name of the scene file in a folder.
+pub(crate) const NAME: &str = "scene.toml";
+
+/// Every key, in the order of the documentation.
+pub(crate) const KEYS: &[&str] = &[
+    "about",
+    "pack",
+    "overlays",
+    "character",
+    "preset",
+    "chat",
+    "lorebooks",
+    "persona",
+    "persona_file",
+    "message",
+    "dialect",
+    "type",
+    "seed",
+    "draws",
+    "now",
+    "strict",
+    "template",
+    "task",
+    "data",
+    "option",
+    "scene",
+];
+
+/// Reads a scene file; a folder means the `scene.toml` in it, `-` standard input.
+pub(crate) fn read(path: &Path, show: &mut Show<'_, '_>) -> Result<Parts, Stop> {
+    let file = if is_folder(path) { path.join(NAME) } else { path.to_owned() };
+    let bytes = bytes_of(&file, show)?;
+    let base = file.parent().unwrap_or(Path::new("")).to_owned();
+    let shown = if path == Path::new("-") { "standard input".to_owned() } else { file.display().to_string() };
+    parse(&shown, &bytes, &base, show).map_err(|stop| match foreign::of(&file, "a scene file", show) {
+        Some(said) => Stop::new(Exit::No, said),
+        None => stop,
+    })
+}
+
+/// Reads the text of a scene file; paths in it begin at `base`.
+pub(crate) fn parse(shown: &str, bytes: &[u8], base: &Path, show: &mut Show<'_, '_>) -> Result<Parts, Stop> {
+    parse_beside(shown, bytes, base, &[], show)
+}
+
+/// As [`parse`], with keys that the caller reads itself.
+pub(crate) fn parse_beside(
+    shown: &str,
+    bytes: &[u8],
+    base: &Path,
+    beside: &'static [&'static str],
+    show: &mut Show<'_, '_>,
+) -> Result<Parts, Stop> {
+    let (sources, report) = (Sources::default(), Report::default());
+    let _bounded = suggest::bounded();
+    let mut reader = SceneReader { base: base.to_owned(), sources, report, parts: Parts::default(), beside };
+    reader.document(shown, bytes);
+    if reader.report.has_errors() {
+        return Err(Stop::report(Exit::No, reader.report, reader.sources));
+    }
+    show.report(&reader.report, &reader.sources);
+    show.near.extend(library::beside_scene(&reader.base));
+    Ok(reader.parts)
+}
+
+struct SceneReader {
+    base: PathBuf,
+    sources: Sources,
+    report: Report,
+    parts: Parts,
+    /// Keys that the caller reads itself.
+    beside: &'static [&'static str],
+}
+
+impl SceneReader {
+    fn document(&mut self, shown: &str, bytes: &[u8]) {
+        if let Some(complaint) = too_costly(&format!("`{shown}`"), bytes) {
+            self.report.push(complaint);
+            return;
+        }
+        let Ok(text) = std::str::from_utf8(bytes) else {
+            let complaint = Diagnostic::new(Code::FileEncoding, format!("`{shown}` is not valid UTF-8"));
+            self.report.push(complaint.help("save it as UTF-8"));
+            return;
+        };
+        let text = text.strip_prefix('\u{FEFF}').unwrap_or(text);
+        let source = self.sources.add(shown, "", text);
+        let is_json = shown.ends_with(".json") || text.trim_start().starts_with('{');
+        let root = if is_json { json::parse(source, text, &mut self.report) } else { toml::parse(source, text, &mut self.report) };
+        let Some(root) = root else { return };
+        let Some(table) = root.as_table() else {
+            let complaint = Diagnostic::new(Code::SchemaType, format!("a scene file is a table, but this is {}", root.kind()));
+            self.report.push(complaint.at(root.span).help("begin it with `pack = \"…\"`"));
+            return;
+        };
+        for (key, field) in table {
+            self.key(key, field);
+        }
+        self.parts.top = Some((root.clone(), self.sources.clone()));
+    }
+
+    fn key(&mut self, key: &str, field: &Field) {
+        let node = &field.node;
+        match key {
+            "about" => {}
+            _ if self.beside.contains(&key) => {}
+            "pack" => {
+                self.parts.pack = self.text(node).map(|t| self.pack(&t));
+                self.parts.pack_at = Some(node.span);
+            }
+            "overlays" => self.parts.overlays = self.files(node).into_iter().map(Overlay::Path).collect(),
+            "character" => self.parts.character = self.file(node),
+            "preset" => self.parts.presets = self.files(node),
+            "chat" => self.parts.chat = self.file(node),
+            "lorebooks" => self.parts.lorebooks = self.files(node),
+            "persona" => self.parts.persona = self.text(node),
+            "persona_file" => self.parts.persona_file = self.file(node),
+            "message" => self.parts.message = self.text(node),
+            "dialect" => self.parts.dialect = self.text(node),
+            "type" => self.parts.kind = self.text(node),
+            "seed" => self.parts.seed = self.seed(node),
+            "draws" => self.parts.draws = self.draws(node),
+            "now" => self.parts.now = self.text(node),
+            "strict" => match node.as_bool() {
+                Some(strict) => self.parts.strict = strict,
+                None => self.wrong(node, "`true` or `false`"),
+            },
+            "template" => self.parts.template = self.text(node).map(|t| Named::typed(&t, &self.base)),
+            "task" => self.parts.task = self.text(node),
+            "data" => self.parts.data = self.file(node),
+            "scene" if node.as_table().is_some() => {
+                let (scene, twice) = Scene::of_written(Value::from(node));
+                self.parts.scene = scene;
+                if let Some((key, span)) = twice.and_then(|key| node.as_table()?.get(&key).map(|field| (key.clone(), field.key))) {
+                    let complaint = Diagnostic::new(Code::SyntaxDuplicate, format!("`{key}` gives a value that another key gives too"));
+                    self.report.push(complaint.at(span).help("keep one of them: `\"a.b\"` and `a.b` are the same path"));
+                }
+                self.parts.written = Some((node.clone(), self.sources.clone()));
+            }
+            "option" if node.as_table().is_some() => self.parts.option = Some(node.clone()),
+            "scene" | "option" => self.wrong(node, "a table"),
+            "$schema" => {}
+            _ => {
+                let help = suggest::nearest(key, KEYS.iter().copied()).map_or_else(
+                    || format!("known here: {}; paths of the scene stand below `[scene]`", KEYS.join(", ")),
+                    |near| format!("did you mean `{near}`?"),
+                );
+                let complaint = Diagnostic::new(Code::SchemaUnknownKey, format!("a scene file has no key `{key}`"));
+                self.report.push(complaint.at(field.key).help(help));
+            }
+        }
+    }
+
+    fn text(&mut self, node: &Node) -> Option<String> {
+        let text = node.as_text().map(str::to_owned);
+        if text.is_none() {
+            self.wrong(node, "a text");
+        }
+        text
+    }
+
+    fn seed(&mut self, node: &Node) -> Option<String> {
+        if let Data::Int(n) = node.data { Some(n.to_string()) } else { self.text(node) }
+    }
+
+    /// Numbers from 0 up to, but not including, 1.
+    fn draws(&mut self, node: &Node) -> Option<Vec<f64>> {
+        let number = |node: &Node| Value::from(node).as_f64().filter(|n| (0.0..1.0).contains(n));
+        let draws: Option<Vec<f64>> = node.as_list().and_then(|list| list.iter().map(number).collect());
+        if draws.is_none() {
+            self.wrong(node, "a list of numbers from 0 up to, but not including, 1");
+        }
+        draws
+    }
+
+    fn file(&mut self, node: &Node) -> Option<PathBuf> {
+        self.text(node).map(|t| self.base.join(t))
+    }
+
+    /// One path or a list of them.
+    fn files(&mut self, node: &Node) -> Vec<PathBuf> {
+        let one = std::slice::from_ref(node);
+        let nodes = node.as_list().unwrap_or(one);
+        nodes.iter().filter_map(|n| self.file(n)).collect()
+    }
+
+    /// The folder of a pack, relative to the scene file, or the name of a pack.
+    fn pack(&self, text: &str) -> Start {
+        let beside = self.base.join(text);
+        if text.contains(['/', '\\']) || crate::pack::files::is_pack(&beside) {
+            Start::Folder(beside)
+        } else {
+            Start::Name(text.to_owned())
+        }
+    }
+
+    fn wrong(&mut self, node: &Node, wanted: &str) {
+        let complaint = Diagnostic::new(Code::SchemaType, format!("this must be {wanted}, but it is {}", node.kind()));
+        self.report.push(complaint.at(node.span).help(format!("write {wanted}")));
+    }
+}

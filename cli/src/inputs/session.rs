@@ -1,0 +1,122 @@
+//! The flags that say which session of which store is meant, and when it is now.
+
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+
+use crate::diag::Code;
+use crate::store::{Home, Moment};
+
+use crate::inputs::scene::clock;
+use crate::inputs::store::{self, OpenStore, StoreArgs};
+use crate::output::Show;
+use crate::stop::Stop;
+
+/// Which session of which store.
+#[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "Session")]
+pub(crate) struct Place {
+    #[command(flatten)]
+    store: StoreArgs,
+    /// Whose session.
+    #[arg(long, value_name = "NAME", default_value = "local")]
+    owner: String,
+    /// The session: a chat, or a branch of it.
+    /// [default: `default`; a chat with `--log` has a session of its own for each log]
+    #[arg(long, value_name = "NAME")]
+    session: Option<String>,
+}
+
+impl Place {
+    /// Opens the store, and creates it if it does not exist.
+    pub(crate) fn open(&self, show: &Show<'_, '_>) -> Result<OpenStore, Stop> {
+        self.store.open(show)
+    }
+
+    /// Opens a store that exists.
+    pub(crate) fn open_existing(&self, show: &Show<'_, '_>) -> Result<OpenStore, Stop> {
+        self.store.open_existing(show)
+    }
+
+    /// The session.
+    pub(crate) fn home(&self) -> Home {
+        self.home_of(None)
+    }
+
+    /// The session of a chat that is kept in a file: each file has its own, unless one is named.
+    pub(crate) fn home_of(&self, log: Option<&Path>) -> Home {
+        let own = log.map(|log| std::path::absolute(log).map_or_else(|_| log.to_owned(), |whole| whole.canonicalize().unwrap_or(whole)));
+        let own = own.map(|log| format!("log:{}", log.display()));
+        let session = self.session.clone().or(own).unwrap_or_else(|| "default".to_owned());
+        Home { owner: self.owner.clone(), session }
+    }
+
+    /// Whether a store or a session is named.
+    pub(crate) fn is_named(&self, show: &Show<'_, '_>) -> bool {
+        self.session.is_some() || self.store.is_named(show)
+    }
+}
+
+/// A store that goes away with the chat.
+pub(crate) struct Scratch(PathBuf);
+
+impl Scratch {
+    /// A folder of its own, which only this user can read.
+    pub(crate) fn new() -> Result<Self, Stop> {
+        let mut builder = std::fs::DirBuilder::new();
+        #[cfg(unix)]
+        std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+        let mut last = None;
+        for number in 0..100 {
+            let path = std::env::temp_dir().join(format!("tapster-chat-{}-{number}", std::process::id()));
+            match builder.create(&path) {
+                Ok(()) => return Ok(Self(path)),
+                Err(error) => last = Some(error),
+            }
+        }
+        let why = last.map(|error| error.to_string()).unwrap_or_default();
+        let message = format!("no temporary folder can be made for the state of the chat: {why}");
+        Err(Stop::could_not(Code::StoreUrl, message, "name a store with `--store`"))
+    }
+
+    /// Opens the store.
+    pub(crate) fn open(&self) -> Result<OpenStore, Stop> {
+        store::open(&format!("sqlite:{}", self.0.join("chat.db").display()))
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        // a folder for temporary files is cleaned up by the system in any case
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+/// When it is now, for retention.
+#[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "Session")]
+pub(crate) struct Time {
+    /// The time, such as 2026-01-31T20:15:00Z [default: the clock].
+    #[arg(long, value_name = "TIME")]
+    now: Option<String>,
+    /// The number of the turn: one more for each message of the user [default: the turn of the last write].
+    #[arg(long, value_name = "N")]
+    turn: Option<i64>,
+}
+
+impl Time {
+    /// The moment; `last` is when the session was last written.
+    pub(crate) fn moment(&self, last: Option<Moment>) -> Result<Moment, Stop> {
+        let now = milliseconds(&self.now.clone().unwrap_or_else(clock))?;
+        Ok(Moment { now, turn: self.turn.or(last.map(|at| at.turn)).unwrap_or_default() })
+    }
+}
+
+/// A time in milliseconds since 1970.
+pub(crate) fn milliseconds(text: &str) -> Result<i64, Stop> {
+    let time = text.parse::<jiff::Timestamp>().map(jiff::Timestamp::as_millisecond);
+    time.map_err(|_| {
+        let message = format!("`{}` is not a time", crate::layout::head(text, 60));
+        Stop::could_not(Code::SceneField, message, "write it with its distance from UTC: 2026-01-31T20:15:00Z")
+    })
+}

@@ -1,0 +1,132 @@
+//! The command line: it reads files, calls the library and shows the results. It decides nothing about prompts.
+//!
+//! Results go to standard output, diagnostics to standard error. There are three exit codes; see [`Exit`].
+
+#![cfg_attr(not(feature = "full"), allow(dead_code, reason = "what some verbs alone use is checked with all of them"))]
+
+mod bar;
+#[doc(hidden)]
+pub mod format;
+mod inputs;
+mod layout;
+mod limits;
+mod output;
+mod stop;
+mod verbs;
+mod waiting;
+mod watching;
+
+use std::ffi::OsString;
+use std::io::IsTerminal;
+use std::process::ExitCode;
+
+use clap::{ColorChoice, CommandFactory, FromArgMatches, Parser};
+use tapster::machinery::{assemble, emit, engine, pack, program, syntax, terms, text};
+use tapster::{diag, model, template};
+use tapster_exchange::{import, share};
+use tapster_session::store;
+use tapster_testing as testing;
+#[cfg(feature = "full")]
+use {tapster::artifact, tapster_client as run, tapster_session as session};
+
+pub use output::Io;
+use output::{Color, Globals, Show, colored};
+pub use stop::Exit;
+use verbs::Verb;
+
+/// Builds the exact messages that a language model receives, by rules that are files.
+#[derive(Debug, Parser)]
+#[command(name = "tapster", version, about, arg_required_else_help = true, after_help = EXAMPLES)]
+struct Cli {
+    #[command(flatten)]
+    globals: Globals,
+    #[command(subcommand)]
+    verb: Verb,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  tapster build examples/hello            the payload of an example
+  tapster explain examples/hello          where each block came from
+  tapster check rules/base                every mistake of a pack
+
+Exit codes: 0 done, 1 it ran and the answer is no, 2 it could not run.";
+
+/// Runs the program with the arguments of the process (the program's own name first) and its streams.
+#[must_use]
+pub fn main_with_args(args: impl IntoIterator<Item = OsString>) -> ExitCode {
+    let stderr = std::io::stderr();
+    let terminal = stderr.is_terminal();
+    let mut out = std::io::BufWriter::new(std::io::stdout().lock());
+    let mut io =
+        Io { input: &mut std::io::stdin().lock(), out: &mut out, err: &mut stderr.lock(), terminal, env: &|name| std::env::var_os(name) };
+    let process = Process { arguments: args.into_iter().collect(), to_terminal: std::io::stdout().is_terminal() };
+    ExitCode::from(run_on(process.arguments.clone(), &mut io, Some(process)).code())
+}
+
+/// Runs the program with the given streams.
+pub fn run(args: impl IntoIterator<Item = OsString>, io: &mut Io<'_>) -> Exit {
+    run_on(args.into_iter().collect(), io, None)
+}
+
+/// The process, if the program has one of its own.
+struct Process {
+    arguments: Vec<OsString>,
+    /// Whether results go to a terminal too.
+    to_terminal: bool,
+}
+
+fn run_on(args: Vec<OsString>, io: &mut Io<'_>, process: Option<Process>) -> Exit {
+    let no_color = !colored(Color::Auto, io);
+    let command = Cli::command().color(if no_color { ColorChoice::Never } else { ColorChoice::Auto });
+    let streams = inputs::files::streams(&args);
+    let parsed = command.try_get_matches_from(args).and_then(|m| Cli::from_arg_matches(&m));
+    let cli = match parsed {
+        Ok(cli) => cli,
+        Err(error) => return usage(&error, no_color, io),
+    };
+    let paint = colored(cli.globals.color, io);
+    let mut show = Show::new(io, &cli.globals, paint);
+    show.streams = streams;
+    if let Some(process) = process {
+        if process.to_terminal {
+            show.paint_results();
+        }
+        if let Err(stop) = limits::set(cli.verb.runs_on(), show.io) {
+            let exit = show.stop(stop);
+            return show.finish(exit);
+        }
+        show.arguments = Some(process.arguments);
+    }
+    let exit = match cli.verb.run(Cli::command(), &mut show) {
+        Ok(exit) => exit,
+        Err(stop) => show.stop(stop),
+    };
+    show.finish(exit)
+}
+
+/// Help and version are results; any mistake in the flags is a diagnostic.
+fn usage(error: &clap::Error, no_color: bool, io: &mut Io<'_>) -> Exit {
+    let text = if no_color { error.render().to_string() } else { error.render().ansi().to_string() };
+    if error.use_stderr() {
+        // nobody can read an error about a closed stream
+        let _ = io.err.write_all(text.as_bytes());
+        return Exit::CouldNot;
+    }
+    let plain = error.render().to_string();
+    match io.out.write_all(plain.as_bytes()).and_then(|()| io.out.flush()) {
+        Ok(()) => Exit::Done,
+        Err(e) if e.kind() == std::io::ErrorKind::BrokenPipe => Exit::Done,
+        Err(_) => Exit::CouldNot,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    #[test]
+    fn flags_do_not_clash() {
+        super::Cli::command().debug_assert();
+    }
+}

@@ -1,0 +1,407 @@
+//! `tapster check`: reports every mistake of packs, overlays, single rule files and scenes in one run.
+
+mod cases;
+mod fix;
+mod macros;
+pub(crate) mod scene;
+
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use serde_json::json;
+
+use crate::diag::certain::recorded;
+use crate::diag::{Code, Diagnostic, Node, Report, Severity, SourceId, Sources, render, short, suggest};
+use crate::pack::files::{is_folder, is_pack, parent};
+use crate::pack::{Document, Library, Overlay, PackFiles, RuleFile, Ruleset, Schemas, Start, load_file, load_read};
+use crate::template::KIND;
+use crate::testing::files::{in_folder, is_case_file};
+
+use crate::inputs::Inputs;
+use crate::inputs::files::{bytes_of, shown};
+use crate::inputs::foreign;
+use crate::inputs::library::{beside_scene, shelf};
+use crate::inputs::locked;
+use crate::inputs::templated::{name_of, pack_around, pack_of};
+use crate::layout::counted;
+use crate::output::Show;
+use crate::stop::Exit;
+use crate::stop::Stop;
+use crate::stop::only_missing;
+
+/// Check packs (a folder or a name), overlays, single rule files and scenes: syntax, schema, layers, names, terms.
+///
+/// A scene is built, and what the build warns of is reported too. A single file is checked with the pack that contains it; an overlay over the pack that it extends, or over `--pack`;
+/// a template with the pack that has its task. If no pack is known, names that a pack may define are not checked.
+/// Several files with `--pack` are laid over it in the order given, as `build` does with overlays, and checked together.
+///
+/// `--fix` makes the changes that are certain: a key or name with a slip for which there is one known name, an old version
+/// number, a byte order mark. Everything else in the files stays as it is.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  tapster check rules/base
+  tapster check base my-pack
+  tapster check rules/base/lore.toml
+  tapster check tweak.toml --pack base
+  tapster check one.toml two.toml --pack base    both, one over the other
+  tapster check my-pack --fix                    with the changes that are certain
+  tapster check my-pack --fix --dry-run          what would be changed
+  tapster check turn.json                        a template, against the sources of its task
+  tapster check examples/hello                   a scene, with its pack and all files that it names
+  tapster check - --pack base < tweak.toml       a rule file from standard input
+  tapster check --explain name.unknown           what a code means
+  tapster check my-pack --error-format plain     one line a mistake, for editors
+  tapster check my-pack --format json            counts and mistakes as JSON
+  tapster check my-pack --error-format sarif 2> check.sarif")]
+pub(crate) struct Check {
+    /// A pack's folder or name, a rule file, a folder of case files, a scene (`scene.toml` or its folder), or `-`: a rule
+    /// file from standard input.
+    #[arg(required_unless_present = "explain", value_name = "PATH")]
+    paths: Vec<String>,
+    /// Say what the code of a diagnostic means.
+    #[arg(long, value_name = "CODE", conflicts_with = "paths")]
+    explain: Option<String>,
+    /// Merge the named files over this pack: a folder or a name.
+    #[arg(long, visible_alias = "against", value_name = "PACK")]
+    pack: Option<String>,
+    /// Make the changes that are certain, show them, and check again. Only files below the given paths are written.
+    #[arg(long, conflicts_with = "explain")]
+    fix: bool,
+    /// Show the changes of `--fix`, and write nothing.
+    #[arg(long, requires = "fix")]
+    dry_run: bool,
+    /// Refuse packs that are not what the `tapster.lock` of their folder says.
+    #[arg(long)]
+    locked: bool,
+}
+
+/// A rule file as it is read alone.
+type Read = (Option<Document>, Report, Sources);
+
+/// The result of checking one path.
+struct Found {
+    report: Report,
+    sources: Sources,
+}
+
+impl Check {
+    pub(crate) fn run(&self, show: &mut Show<'_, '_>) -> Result<Exit, Stop> {
+        if let Some(code) = &self.explain {
+            return explain(code, show);
+        }
+        let (found, fixed) = if self.fix { self.fixed(show)? } else { (self.all(show)?, None) };
+        let counts = |f: &Found| f.report.counts();
+        let (errors, warnings) = found.iter().map(counts).fold((0, 0), |(e, w), (de, dw)| (e + de, w + dw));
+        if show.is_json() {
+            let all: Vec<_> =
+                found.iter().flat_map(|f| render::json(&f.report, &f.sources).as_array().cloned().unwrap_or_default()).collect();
+            let mut result = json!({ "ok": errors == 0, "errors": errors, "warnings": warnings, "diagnostics": all });
+            if let (Some(fixed), Some(result)) = (&fixed, result.as_object_mut()) {
+                result.insert("fixed".to_owned(), fixed.json());
+                result.insert("dry_run".to_owned(), self.dry_run.into());
+            }
+            show.json(&result);
+        } else if let Some(fixed) = &fixed {
+            let text = fixed.text(show.paints_results(), self.dry_run);
+            show.result(&text);
+        }
+        if !show.is_json() || show.gathers() {
+            for f in &found {
+                show.report(&f.report, &f.sources);
+            }
+        }
+        if !show.is_json() {
+            show.result(&format!("{}, {}\n", counted(errors, "error"), counted(warnings, "warning")));
+        }
+        let missing = found.iter().any(|f| only_missing(&f.report));
+        Ok(if missing {
+            Exit::CouldNot
+        } else if errors > 0 {
+            Exit::No
+        } else {
+            Exit::Done
+        })
+    }
+
+    /// Checks all paths. Diagnostics with a certain remedy have it.
+    fn all(&self, show: &mut Show<'_, '_>) -> Result<Vec<Found>, Stop> {
+        let (found, seen) = recorded(|| {
+            let mut found: Vec<Found> = Vec::new();
+            let laid = self.laid(show)?;
+            for path in &self.paths {
+                if !laid.contains(&path) {
+                    found.extend(self.path(path, show)?);
+                } else if laid.first() == Some(&path) {
+                    found.push(self.together(&laid, show)?);
+                }
+            }
+            Ok(found)
+        });
+        let mut found = found?;
+        for f in &mut found {
+            fix::fill(&mut f.report, &f.sources, &seen);
+        }
+        Ok(found)
+    }
+
+    /// The files that are laid over the pack together: all rule files, if there are several.
+    fn laid(&self, show: &mut Show<'_, '_>) -> Result<Vec<&String>, Stop> {
+        let mut laid = Vec::new();
+        for path in self.paths.iter().filter(|_| self.pack.is_some()) {
+            let file = Path::new(path);
+            let is_rules = path == "-"
+                || !is_folder(file)
+                    && is_rule_file(file)
+                    && scene::of(file, false).is_none()
+                    && foreign::read(file, show).is_none()
+                    // what cannot be read is reported with the others
+                    && load_file(file, Schemas::shipped()).0.is_none_or(|doc| !matches!(&*doc.kind, "pack" | "case"));
+            if is_rules && !laid.contains(&path) {
+                laid.push(path);
+            }
+        }
+        Ok(if laid.len() > 1 { laid } else { Vec::new() })
+    }
+
+    /// Lays files over the pack in their order.
+    fn together(&self, files: &[&String], show: &mut Show<'_, '_>) -> Result<Found, Stop> {
+        let mut overlays = Vec::new();
+        let near = show.near.len();
+        for path in files {
+            let file = Path::new(path);
+            overlays.push(if path.as_str() == "-" {
+                Overlay::File(typed(file, show)?)
+            } else {
+                show.near.extend(file.parent().map(beside_scene).into_iter().flatten());
+                Overlay::Path(file.to_owned())
+            });
+        }
+        let found = compiled(&Start::typed(self.pack.as_deref().unwrap_or_default()), &overlays, &shelf(show), self.locked);
+        show.near.truncate(near);
+        Ok(found)
+    }
+
+    /// Checks a rule file, a scene, or a pack with the rule tests in its `cases/`.
+    fn path(&self, path: &str, show: &mut Show<'_, '_>) -> Result<Vec<Found>, Stop> {
+        let file = Path::new(path);
+        let (folder, near) = (is_folder(file), show.near.len());
+        let found = if path == "-" {
+            let read = typed(file, show)?;
+            self.files(file, &Overlay::File(read), show)
+        } else if let Some(scene) = scene::of(file, folder) {
+            scene::check(&Inputs::of_scene(&scene).locked(self.locked), show)
+        } else if !folder && let Some(read) = foreign::read(file, show) {
+            self.foreign(file, &read, show)
+        } else if !folder && is_rule_file(file) {
+            show.near.extend(file.parent().map(beside_scene).into_iter().flatten());
+            self.files(file, &Overlay::Path(file.to_owned()), show)
+        } else if folder && !is_pack(file) && in_folder(file).iter().any(|path| is_case_file(path)) {
+            show.near.extend(file.parent().map(beside_scene).into_iter().flatten());
+            let paths = in_folder(file);
+            cases::all(paths.iter().map(PathBuf::as_path).filter(|path| is_case_file(path)), &shelf(show))
+        } else {
+            let start = Start::typed(path);
+            show.near.extend(Some(file).filter(|_| folder && is_pack(file)).and_then(parent));
+            let library = shelf(show);
+            self.refuse_pack(path, &library)?;
+            let pack = compiled(&start, &[], &library, self.locked);
+            let of_cases = cases::of_pack(&start, !pack.report.has_errors(), &library);
+            std::iter::once(pack).chain(of_cases).collect()
+        };
+        show.near.truncate(near);
+        Ok(found)
+    }
+
+    /// Checks a preset, a card or another file of another program: it is built with, alone.
+    fn foreign(&self, file: &Path, read: &foreign::Read, show: &mut Show<'_, '_>) -> Vec<Found> {
+        let pack = self.pack.as_deref().unwrap_or(&read.pack);
+        let message = format!("`{}` is a `{}`, and is checked as pack `{}` reads it", shown(file), read.format, short::word(pack));
+        let help = format!("`tapster build --pack {pack} {} {}` builds with it", read.flag, shown(file));
+        let said = Diagnostic::note(Code::SchemaKind, message).help(help);
+        let mut found = vec![Found { report: Report::from(said), sources: Sources::default() }];
+        found.extend(scene::check(&Inputs::of_file(read.flag, file, pack).locked(self.locked), show));
+        found
+    }
+
+    /// Refuses `--pack` where nothing is laid over it: only packs are checked.
+    fn refuse_pack(&self, path: &str, library: &dyn Library) -> Result<(), Stop> {
+        let is_laid = |path: &String| path == "-" || Path::new(path).is_file();
+        let Some(pack) = self.pack.as_deref().filter(|_| !self.paths.iter().any(is_laid)) else { return Ok(()) };
+        let file = Path::new(path);
+        if !is_pack(file) && library.find(path, &mut Report::default()).is_none() {
+            return Ok(());
+        }
+        let message = format!("`--pack {}` has no effect on `{}`, which is a pack", short::word(pack), short::word(path));
+        Err(Stop::could_not(Code::SceneField, message, "check it without `--pack`; rule files are laid over the pack that is named"))
+    }
+
+    /// The overlays among the checked files that an overlay is written for, lowest first, and what the lowest extends.
+    fn below(&self, extends: Option<&str>) -> (Vec<Overlay>, Option<String>) {
+        let (mut all, mut wanted) = (Vec::new(), extends.map(str::to_owned));
+        if wanted.is_none() {
+            return (all, wanted);
+        }
+        let mut given: Vec<_> = self.paths.iter().filter_map(|path| overlay_at(path)).collect();
+        // each is taken once, so a circle ends
+        while let Some(at) = given.iter().position(|(name, ..)| Some(name) == wanted.as_ref()) {
+            let (_, extends, overlay) = given.swap_remove(at);
+            all.insert(0, overlay);
+            wanted = extends;
+        }
+        (all, wanted)
+    }
+
+    /// Checks a case file or another rule file.
+    fn files(&self, path: &Path, file: &Overlay, show: &Show<'_, '_>) -> Vec<Found> {
+        let read = match file {
+            Overlay::Path(path) => load_file(path, Schemas::shipped()),
+            Overlay::File(file) | Overlay::Rows(file) => load_read(file, Schemas::shipped()),
+        };
+        if read.0.as_ref().is_some_and(|doc| &*doc.kind == "case") {
+            return cases::check(path, file, read, &shelf(show));
+        }
+        vec![self.file(path, file, read, show)]
+    }
+
+    fn file(&self, path: &Path, file: &Overlay, (doc, report, sources): Read, show: &Show<'_, '_>) -> Found {
+        let library = &shelf(show);
+        let mut alone = Found { report, sources };
+        // nothing more can be checked in a file that cannot be read; a manifest has no rows
+        let Some(doc) = doc.filter(|d| &*d.kind != "pack") else { return alone };
+        let extends = doc.root.get("extends").and_then(Node::as_text).filter(|_| &*doc.kind == "overlay");
+        let (below, bottom) = self.below(extends);
+        if !below.is_empty()
+            && let Some(pack) = self.pack.as_deref().or(bottom.as_deref())
+        {
+            let found = compiled(&Start::typed(pack), &[below, vec![file.clone()]].concat(), library, self.locked);
+            return found.of_file(path).unwrap_or(alone);
+        }
+        let overlay = [file.clone()];
+        if let Some(pack) = self.pack.as_deref().or(extends) {
+            return compiled(&Start::typed(pack), &overlay, library, self.locked);
+        }
+        if path != Path::new("-")
+            && let Some(folder) = pack_around(path)
+            && let Some(found) = compiled(&Start::Folder(folder), &[], library, self.locked).of_file(path)
+        {
+            return found;
+        }
+        if let Some(task) = doc.root.get("task").filter(|task| &*doc.kind == KIND && task.as_text().is_some()) {
+            return match pack_of(task.as_text(), library) {
+                Ok(start) => compiled(&start, &overlay, library, self.locked).of_file(path).unwrap_or(alone),
+                Err(_) if alone.report.has_errors() => alone,
+                Err(complaint) => {
+                    let message = format!("{}: the template's sources are not checked", complaint.message);
+                    let remark = Diagnostic::new(Code::TemplateDoubtful, message).at(task.span);
+                    alone.report.push(remark.help(complaint.help.unwrap_or_default()));
+                    alone.report.sort();
+                    alone
+                }
+            };
+        }
+        // it is compiled without a pack, so missing names are not reported
+        let mut found = compiled(&Start::Name(String::from("nothing")), &overlay, &Nothing, self.locked).of_file(path).unwrap_or(alone);
+        let count = found.report.items().len();
+        found.report.retain(|d| d.missing.is_none());
+        if found.report.items().len() < count {
+            let message = format!("`{}` was checked without a pack, so names that a pack may define were not", shown(path));
+            let note = Diagnostic::note(Code::NameUnknown, message);
+            found.report.push(note.help("name the pack with `--pack`, or write `extends` into the overlay"));
+        }
+        found
+    }
+}
+
+/// The name of an overlay, what it extends, and the overlay itself; nothing for anything else.
+fn overlay_at(path: &str) -> Option<(String, Option<String>, Overlay)> {
+    let file = Path::new(path);
+    if is_folder(file) || !is_rule_file(file) {
+        return None;
+    }
+    let doc = load_file(file, Schemas::shipped()).0.filter(|doc| &*doc.kind == "overlay")?;
+    let text = |key: &str| doc.root.get(key).and_then(Node::as_text).map(str::to_owned);
+    let stem = || file.file_stem().map(|stem| stem.to_string_lossy().into_owned());
+    Some((text("name").or_else(stem)?, text("extends"), Overlay::Path(file.to_owned())))
+}
+
+/// The rule file that standard input holds.
+fn typed(file: &Path, show: &mut Show<'_, '_>) -> Result<RuleFile, Stop> {
+    let bytes = bytes_of(file, show)?;
+    Ok(RuleFile { name: shown(file), path_in_pack: name_of(file, &bytes), bytes })
+}
+
+fn is_rule_file(file: &Path) -> bool {
+    file.extension().is_some_and(|e| e == "toml" || e == "json")
+}
+
+/// Says what a code means.
+fn explain(asked: &str, show: &mut Show<'_, '_>) -> Result<Exit, Stop> {
+    let asked = asked.trim().trim_matches(['[', ']']);
+    let Some(code) = Code::ALL.iter().find(|code| code.as_str() == asked) else {
+        let help = suggest::help(asked, Code::ALL.iter().map(|code| code.as_str()));
+        let help =
+            help.unwrap_or_else(|| "docs/reference/codes.md lists all codes of the program; other codes are those of a pack".to_owned());
+        return Err(Stop::could_not(Code::NameUnknown, format!("there is no code `{asked}`"), help));
+    };
+    let severity = code.severity().as_str();
+    if show.is_json() {
+        show.json(&json!({ "code": code.as_str(), "severity": severity, "means": code.doc() }));
+        return Ok(Exit::Done);
+    }
+    show.result(&format!("{severity}[{}]: {}\n", code.as_str(), code.doc()));
+    if code.severity() == Severity::Warning && code.raised() != crate::diag::Raised::Elsewhere {
+        show.result(&format!("a rule file can allow it: [[allow]] code = \"{}\", reason = \"…\"\n", code.as_str()));
+    }
+    Ok(Exit::Done)
+}
+
+/// A library whose only pack has no rules.
+struct Nothing;
+
+impl Library for Nothing {
+    fn find(&self, name: &str, _: &mut Report) -> Option<PackFiles> {
+        let manifest = format!("kind = \"pack\"\nversion = 1\nname = \"{name}\"\nrelease = \"0.0.0\"\n");
+        Some(PackFiles::of(name, [("pack.toml".to_owned(), manifest.into_bytes())]))
+    }
+
+    fn names(&self) -> Vec<String> {
+        Vec::new()
+    }
+}
+
+impl Found {
+    /// Keeps only the diagnostics about one file; `None` if the file has not been read.
+    fn of_file(mut self, path: &Path) -> Option<Self> {
+        let own: Vec<SourceId> =
+            self.sources.ids().filter(|id| self.sources.get(*id).is_some_and(|s| is_same(Path::new(&*s.name), path))).collect();
+        self.report.retain(|d| d.span.is_none_or(|span| own.contains(&span.source)));
+        (!own.is_empty()).then_some(self)
+    }
+
+    /// What was kept while something ran.
+    fn kept(kept: Vec<(Report, Sources)>) -> Vec<Self> {
+        kept.into_iter().map(|(report, sources)| Self { report, sources }).collect()
+    }
+}
+
+/// Whether two paths are the same file.
+fn is_same(a: &Path, b: &Path) -> bool {
+    a == b
+        || a == Path::new(&shown(b))
+        || a.file_name() == b.file_name() && a.canonicalize().is_ok_and(|a| b.canonicalize().is_ok_and(|b| a == b))
+}
+
+/// Loads, merges and compiles, and returns all diagnostics; with `locked`, also those about packs that are not as locked.
+fn compiled(start: &Start, overlays: &[Overlay], library: &dyn Library, locked: bool) -> Found {
+    match Ruleset::load(start, overlays, library) {
+        Ok(rules) => {
+            let mut report = rules.warnings().clone();
+            report.extend(rules.suspicions());
+            if locked {
+                report.extend(locked::complaints(rules.pack(), start));
+            }
+            Found { report, sources: rules.pack().sources.clone() }
+        }
+        Err(rejected) => Found { report: rejected.report, sources: rejected.sources },
+    }
+}

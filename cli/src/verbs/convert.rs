@@ -1,0 +1,201 @@
+//! `tapster convert`: a file of one program becomes a file of another, and each field that changes is told.
+
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use serde_json::Value as Json;
+
+use crate::diag::{Code, Diagnostic, Report, Sources, suggest};
+use crate::engine::{BuildError, ErrorKind};
+use crate::import::{self, Container, Contents};
+use crate::pack::{Library, Ruleset, Shelf, Start};
+use crate::program::foreign::{Format, Imported};
+
+use crate::inputs::files::{bytes_of, shown, write_file};
+use crate::inputs::library::{open, shelf};
+use crate::inputs::scene::{SMALLER, document, opened};
+use crate::output::Show;
+use crate::stop::{Exit, Stop};
+use crate::verbs::{fields, lost};
+
+/// Convert a card, preset, lorebook or script file of one program to the format of another. The result is JSON, or what
+/// the name of `--out` says. What is approximated or lost is told with its reason.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples (`tapster ops --kinds --pack PACK` lists the conversions of a pack):
+  tapster convert book.json --to PACK > book-for-it.json
+  tapster convert card.png --to PACK --report        what becomes of each field
+  tapster convert preset.json --to PACK --out preset-for-it.json
+  tapster convert card.json --to PACK --out card.png --picture portrait.png
+  tapster export imported.json --to PACK            the JSON of `tapster import`, changed or not, as a file again")]
+pub(crate) struct Convert {
+    /// A PNG or CHARX card, a packed module or preset, or a JSON file; `-` is standard input.
+    file: PathBuf,
+    /// A pack that converts to its program's formats, or the name of a format.
+    #[arg(long, value_name = "PACK|FORMAT")]
+    to: String,
+    /// Which conversion of the pack is meant, by the name of the format that it makes.
+    #[arg(long = "as", id = "as", value_name = "FORMAT")]
+    made: Option<String>,
+    /// Write the result to this file; the ending of its name says how.
+    #[arg(long, value_name = "FILE", long_help = out_help())]
+    out: Option<PathBuf>,
+    /// The picture for a card that is written as PNG; by default the picture of the file that is converted.
+    #[arg(long, value_name = "PNG", requires = "out")]
+    picture: Option<PathBuf>,
+    /// Print what was kept, mapped, approximated or dropped of each field, instead of the result.
+    #[arg(long)]
+    report: bool,
+}
+
+impl Convert {
+    pub(crate) fn run(&self, show: &mut Show<'_, '_>) -> Result<Exit, Stop> {
+        let contents = opened(&self.file, show)?;
+        let (rules, mut made) = self.converted(&contents, show)?;
+        let result = made.scene.to_json();
+        let document = document(&contents, Some(&rules));
+        let format = made.format.clone();
+        lost::add(&mut made, &document, &rules, &|changed| tapster::convert_document(&rules, Some(&format), changed).ok());
+        let mut report = Report::default();
+        for warning in &made.warnings {
+            report.push(changed(format!("`{}`: {warning}", shown(&self.file))));
+        }
+        if !self.report {
+            fields::losses(&made).into_iter().for_each(|loss| report.push(changed(loss)));
+        }
+        show.report(&report, &Sources::default());
+        if let Some(out) = &self.out {
+            let bytes = self.bytes(out, &result, &contents, show)?;
+            write_file(out, bytes)?;
+        }
+        if self.report {
+            made.fields = lost::each(made.fields, &document);
+            fields::report(&made, &contents, &self.file, show);
+            return Ok(Exit::Done);
+        }
+        if self.out.is_none() {
+            show.json(&result);
+        }
+        Ok(Exit::Done)
+    }
+
+    /// The document as the wanted program has it: by the pack that `--to` names, or by the first pack with such a format.
+    fn converted(&self, contents: &Contents, show: &mut Show<'_, '_>) -> Result<(Ruleset, Imported), Stop> {
+        let shelf = shelf(show);
+        let by = |rules: &Ruleset, to: Option<&str>| tapster::convert_document(rules, to, document(contents, Some(rules)));
+        let is_pack = shelf.names().contains(&self.to) || Path::new(&self.to).is_dir();
+        if is_pack {
+            let rules = open(&Start::typed(&self.to), &[], show)?;
+            let makes = formats(&rules);
+            if makes.is_empty() {
+                let message = format!("pack `{}` converts to no format", rules.pack().name);
+                return Err(self.refused(message, converting(&shelf)));
+            }
+            let made = |format: &Format, name: &str| *format.name == *name || format.makes.as_deref() == Some(name);
+            if let Some(name) = self.made.as_deref().filter(|name| !rules.programs().formats.iter().any(|format| made(format, name))) {
+                let near = suggest::nearest(name, makes.iter().copied()).map(|near| format!("did you mean `{near}`?"));
+                let help = near.unwrap_or_else(|| format!("it makes {}", listed(&makes)));
+                return Err(self.refused(format!("pack `{}` makes no `{name}`", rules.pack().name), help));
+            }
+            let made = by(&rules, self.made.as_deref());
+            let made = made.map_err(|error| self.bound(&error).unwrap_or_else(|| self.refused(error.message, HELP.to_owned())))?;
+            return Ok((rules, made));
+        }
+        if let Some(name) = &self.made {
+            let message = format!("`--as {name}` has no effect: `--to {}` is no pack, and names the format itself", self.to);
+            return Err(Stop::could_not(Code::SceneField, message, "leave it out, or name a pack with `--to`"));
+        }
+        let mut packs =
+            loaded(&shelf).filter(|rules| rules.programs().formats.iter().any(|f| f.makes.as_deref() == Some(&*self.to))).peekable();
+        if packs.peek().is_none() {
+            let message = format!("there is no pack `{0}`, and no pack here converts to a format `{0}`", self.to);
+            let all: Vec<Ruleset> = loaded(&shelf).filter(|rules| !formats(rules).is_empty()).collect();
+            let known = all.iter().flat_map(|rules| formats(rules).into_iter().chain([&*rules.pack().name]));
+            let near = suggest::nearest(&self.to, known).map(|near| format!("did you mean `{near}`?"));
+            return Err(self.refused(message, near.unwrap_or_else(|| converting(&shelf))));
+        }
+        let recognised = |rules: Ruleset| match by(&rules, Some(&self.to)) {
+            Ok(made) => Some(Ok((rules, made))),
+            Err(error) => self.bound(&error).map(Err),
+        };
+        let found = packs.find_map(recognised);
+        found.unwrap_or_else(|| Err(self.refused(format!("no pack here converts it to `{}`", self.to), HELP.to_owned())))
+    }
+
+    /// That the document is not converted.
+    fn refused(&self, message: String, help: String) -> Stop {
+        Stop::new(Exit::No, Diagnostic::new(Code::ImportFormat, format!("`{}`: {message}", shown(&self.file))).help(help))
+    }
+
+    /// That a document takes too much work; `None` for another error.
+    fn bound(&self, error: &BuildError) -> Option<Stop> {
+        let message = || format!("`{}`: {}", shown(&self.file), error.message);
+        let told = || Stop::new(Exit::No, Diagnostic::new(Code::BoundExceeded, message()).help(SMALLER));
+        (*error.kind() == ErrorKind::Bound).then(told)
+    }
+
+    /// The result as the name of the file that is written wants it.
+    fn bytes(&self, out: &Path, result: &Json, contents: &Contents, show: &mut Show<'_, '_>) -> Result<Vec<u8>, Stop> {
+        let ending = out.extension().map(|e| e.to_string_lossy().to_ascii_lowercase()).unwrap_or_default();
+        if self.picture.is_some() && !import::needs_picture(&ending) {
+            let message = format!("`--picture` has no effect on `{}`, which holds no picture", out.display());
+            return Err(Stop::could_not(Code::ImportContainer, message, "leave it out, or write a `.png` file"));
+        }
+        let picture = if import::needs_picture(&ending) { Some(self.portrait(contents, show)?) } else { None };
+        import::write(&ending, result, picture.as_deref()).map_err(|report| Stop::report(Exit::CouldNot, report, Sources::default()))
+    }
+
+    /// The picture that a card is written to.
+    fn portrait(&self, contents: &Contents, show: &mut Show<'_, '_>) -> Result<Vec<u8>, Stop> {
+        match (&self.picture, contents.container) {
+            (Some(picture), _) => bytes_of(picture, show),
+            (None, Container::Png) if self.file != Path::new("-") => bytes_of(&self.file, show),
+            _ => {
+                let help = "name a picture with `--picture`, or write a `.json` file";
+                Err(Stop::could_not(Code::ImportContainer, "a card in a PNG needs a picture".to_owned(), help))
+            }
+        }
+    }
+}
+
+/// What to do about a document that a pack does not convert.
+const HELP: &str = "`tapster ops --kinds --pack NAME` lists the conversions of a pack; `--as` names one of them";
+
+/// All packs that load.
+fn loaded(shelf: &Shelf) -> impl Iterator<Item = Ruleset> {
+    shelf.names().into_iter().filter_map(|name| Ruleset::load(&Start::Name(name), &[], shelf).ok())
+}
+
+/// The formats that documents are converted to by a pack, but not those that only elements of a list become.
+fn formats(rules: &Ruleset) -> Vec<&str> {
+    let rows = rules.pack().tables.get("format");
+    let is_recognised = |name: &str| {
+        let row = rows.and_then(|rows| rows.get(name));
+        row.is_some_and(|row| ["detect", "of"].iter().any(|key| row.fields.contains_key(*key)))
+    };
+    let formats = rules.programs().formats.iter().filter(|format| is_recognised(&format.name));
+    let mut makes: Vec<&str> = formats.filter_map(|format| format.makes.as_deref()).collect();
+    makes.sort_unstable();
+    makes.dedup();
+    makes
+}
+
+/// The packs that convert, and what they make.
+fn converting(shelf: &Shelf) -> String {
+    let all: Vec<Ruleset> = loaded(shelf).collect();
+    let packs = all.iter().map(|rules| (&rules.pack().name, formats(rules))).filter(|(_, makes)| !makes.is_empty());
+    let packs: Vec<String> = packs.map(|(name, makes)| format!("`{name}` ({})", listed(&makes))).collect();
+    if packs.is_empty() { "no pack here converts files".to_owned() } else { format!("these packs convert: {}", packs.join(", ")) }
+}
+
+fn listed(names: &[&str]) -> String {
+    format!("`{}`", names.join("`, `"))
+}
+
+fn out_help() -> String {
+    let endings: Vec<String> = import::WRITTEN.iter().map(|(ending, what)| format!("`.{ending}` ({what})")).collect();
+    format!("Write the result to this file; the ending of its name says how: {}", endings.join(", "))
+}
+
+fn changed(message: String) -> Diagnostic {
+    Diagnostic::new(Code::ImportValue, message).help("`tapster convert --report` shows what becomes of each field")
+}

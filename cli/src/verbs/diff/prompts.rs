@@ -1,0 +1,455 @@
+//! What differs between two prompts: block by block, with the rules that are responsible, and then the payload and the
+//! warnings.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+use serde_json::{Value as Json, json};
+
+use super::rows::places;
+use super::rules::RuleDiff;
+use super::steps::{Step, steps};
+use super::{What, options};
+use crate::diag::Diagnostic;
+use crate::model::options::TABLE;
+use crate::model::plan::Tracked;
+use crate::model::{Block, Plan};
+use crate::pack::Ruleset;
+
+use crate::layout::place_of;
+use crate::verbs::explain::why::slot_item;
+use crate::verbs::reads;
+
+/// The most differences of a payload that are collected.
+const MOST_OF_PAYLOAD: usize = 200;
+/// Events of a block that lead to a pass, and rules that are named for a block.
+const MOST_RULES: usize = 6;
+
+/// A prompt with the rules that it was built by.
+pub(crate) struct Built {
+    pub(crate) rules: Ruleset,
+    pub(crate) plan: Plan,
+    /// `null` for a pack without dialects.
+    pub(crate) payload: Json,
+    /// The warnings of the build and of the dialect.
+    pub(crate) warnings: Vec<Diagnostic>,
+}
+
+/// Everything that differs between two prompts.
+#[derive(Debug, Default)]
+pub(crate) struct PromptDiff {
+    pub(crate) blocks: Vec<BlockChange>,
+    /// Values of the payload that differ, by JSON pointer. The messages are left out if the blocks differ.
+    pub(crate) payload: Vec<(String, Option<Json>, Option<Json>)>,
+    /// Whether the payloads differ at all.
+    pub(crate) payload_differs: bool,
+    /// Warnings that are new and that are gone.
+    pub(crate) warnings: Vec<(What, String)>,
+    /// The number of blocks that are sent, before and now.
+    pub(crate) sent: (usize, usize),
+    /// Their tokens, where both prompts were counted.
+    pub(crate) tokens: Option<(u64, u64)>,
+}
+
+/// One block that differs.
+#[derive(Debug)]
+pub(crate) struct BlockChange {
+    pub(crate) what: What,
+    /// Its place, its fields and its tokens, before and now.
+    pub(crate) was: Option<Shown>,
+    pub(crate) is: Option<Shown>,
+    /// It stands elsewhere, and is changed too.
+    pub(crate) moved: bool,
+    /// The rules that are responsible.
+    pub(crate) rules: Vec<Culprit>,
+}
+
+/// What is told of a block.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Shown {
+    pub(crate) index: usize,
+    pub(crate) id: String,
+    pub(crate) slot: String,
+    pub(crate) role: String,
+    pub(crate) text: String,
+    pub(crate) tokens: u64,
+}
+
+/// A rule that is responsible for a difference.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Culprit {
+    /// `pass inject/in_chat`.
+    pub(crate) rule: String,
+    /// `file:line`, or two of them if it differs.
+    pub(crate) place: String,
+    /// How the rule itself differs; `None` for a rule that only placed or removed the block.
+    pub(crate) what: Option<What>,
+    /// What it did, for a rule that does not differ.
+    pub(crate) did: String,
+}
+
+impl PromptDiff {
+    /// Compares two prompts. `rules` is what differs between their rules.
+    pub(crate) fn of(a: &Built, b: &Built, rules: &RuleDiff) -> Self {
+        let (was, is) = (sent(&a.plan), sent(&b.plan));
+        let blocks = blocks(&was, &is, (a, b), rules);
+        let counted = a.plan.trim_report.is_some() && b.plan.trim_report.is_some();
+        let sum = |blocks: &[&Block]| blocks.iter().map(|b| b.tokens).fold(0, u64::saturating_add);
+        let mut payload = Vec::new();
+        // messages that differ are told as blocks, so only what stands beside them is told of the payload
+        let depth = if blocks.is_empty() { usize::MAX } else { 1 };
+        pointers(&a.payload, &b.payload, String::new(), depth, &mut payload);
+        Self {
+            payload,
+            payload_differs: a.payload != b.payload,
+            warnings: warnings(&a.warnings, &b.warnings),
+            sent: (was.len(), is.len()),
+            tokens: counted.then(|| (sum(&was), sum(&is))),
+            blocks,
+        }
+    }
+
+    /// Whether the model would get something else.
+    pub(crate) fn differs(&self) -> bool {
+        !self.blocks.is_empty() || self.payload_differs
+    }
+
+    pub(crate) fn as_json(&self) -> Json {
+        let shown = |s: &Option<Shown>| {
+            s.as_ref().map(|s| json!({ "index": s.index, "id": s.id, "slot": s.slot, "role": s.role, "tokens": s.tokens, "text": s.text }))
+        };
+        let culprit = |c: &Culprit| json!({ "rule": c.rule, "place": c.place, "what": c.what.map(What::word), "did": c.did });
+        let block = |b: &BlockChange| {
+            json!({
+                "what": b.what.word(), "was": shown(&b.was), "is": shown(&b.is), "moved": b.moved || b.what == What::Moved,
+                "rules": b.rules.iter().map(culprit).collect::<Vec<_>>(),
+            })
+        };
+        json!({
+            "differs": self.differs(),
+            "blocks": self.blocks.iter().map(block).collect::<Vec<_>>(),
+            "payload": self.payload.iter().map(|(at, was, is)| json!({ "at": at, "was": was, "is": is })).collect::<Vec<_>>(),
+            "warnings": self.warnings.iter().map(|(what, text)| json!({ "what": what.word(), "text": text })).collect::<Vec<_>>(),
+            "sent": [self.sent.0, self.sent.1],
+            "tokens": self.tokens.map(|(was, is)| [was, is]),
+        })
+    }
+}
+
+fn sent(plan: &Plan) -> Vec<&Block> {
+    plan.blocks.iter().filter(|b| b.enabled()).collect()
+}
+
+fn shown(index: usize, block: &Block) -> Shown {
+    let text = |field: &str| block.text(field);
+    Shown { index, id: text("id"), slot: text("slot"), role: text("role"), text: text("text"), tokens: block.tokens }
+}
+
+/// By what a changed block is found again: its slot and its id.
+fn key(block: &Block) -> (String, String) {
+    (block.text("slot"), block.text("id"))
+}
+
+/// The blocks that differ, in the order of the second prompt; what is gone stands where it was.
+fn blocks(was: &[&Block], is: &[&Block], (a, b): (&Built, &Built), rules: &RuleDiff) -> Vec<BlockChange> {
+    let message = |block: &&Block| block.message().to_json().to_string();
+    let (old, new): (Vec<String>, Vec<String>) = (was.iter().map(message).collect(), is.iter().map(message).collect());
+    let steps = steps(&old, &new);
+    let pairs = paired(&steps, (was, &old), (is, &new));
+    let taken: BTreeSet<usize> = pairs.values().map(|(old, _)| *old).collect();
+    let mut out = Vec::new();
+    for step in steps {
+        match step {
+            Step::Same(..) => {}
+            Step::Gone(n) if taken.contains(&n) => {}
+            Step::Gone(n) => {
+                let Some(block) = was.get(n) else { continue };
+                let rules = gone(block, (a, b), rules);
+                out.push(BlockChange { what: What::Gone, was: Some(shown(n, block)), is: None, moved: false, rules });
+            }
+            Step::New(n) => {
+                let Some(block) = is.get(n) else { continue };
+                let pair = pairs.get(&n).and_then(|(old, moved)| Some((*old, *was.get(*old)?, *moved)));
+                let Some((at, before, moved)) = pair else {
+                    let rules = changed(None, Some(block), (a, b), rules);
+                    out.push(BlockChange { what: What::New, was: None, is: Some(shown(n, block)), moved: false, rules });
+                    continue;
+                };
+                let what = if old.get(at) == new.get(n) { What::Moved } else { What::Changed };
+                let rules = changed(Some(before), Some(block), (a, b), rules);
+                let (was, is) = (Some(shown(at, before)), Some(shown(n, block)));
+                out.push(BlockChange { what, was, is, moved, rules });
+            }
+        }
+    }
+    out
+}
+
+/// The blocks that are only changed or moved: the place in the second prompt, then the place in the first, and whether
+/// other blocks stand between them.
+fn paired(steps: &[Step], (was, old): (&[&Block], &[String]), (is, new): (&[&Block], &[String])) -> BTreeMap<usize, (usize, bool)> {
+    // the number of equal blocks in front of each
+    let (mut gone, mut come, mut gap) = (Vec::new(), Vec::new(), 0usize);
+    for step in steps {
+        match step {
+            Step::Same(..) => gap += 1,
+            Step::Gone(n) => gone.push((*n, gap)),
+            Step::New(n) => come.push((*n, gap)),
+        }
+    }
+    let mut pairs = BTreeMap::new();
+    let mut found = |(a, gap_a): Placed, (b, gap_b): Placed| {
+        pairs.insert(b, (a, gap_a != gap_b || old.get(a) == new.get(b)));
+    };
+    take(&mut gone, &mut come, |(n, _)| old.get(n), |(n, _)| new.get(n), &mut found);
+    let named = |block: &&Block| Some(key(block)).filter(|(_, id)| !id.is_empty());
+    take(&mut gone, &mut come, |(n, _)| was.get(n).and_then(named), |(n, _)| is.get(n).and_then(named), &mut found);
+    let in_gap = |block: &&Block, gap: usize| (gap, key(block), block.text("role"));
+    let (was_there, is_there) = (|(n, gap): Placed| Some(in_gap(was.get(n)?, gap)), |(n, gap): Placed| Some(in_gap(is.get(n)?, gap)));
+    take(&mut gone, &mut come, was_there, is_there, &mut found);
+    pairs
+}
+
+/// The number of a block, and the number of equal blocks in front of it.
+type Placed = (usize, usize);
+
+/// Pairs each new block with the first one that is gone and looks the same, and takes both out of their lists. Each is looked up
+/// once, because a prompt may have many thousands of blocks.
+fn take<K: Ord>(
+    gone: &mut Vec<Placed>,
+    come: &mut Vec<Placed>,
+    was: impl Fn(Placed) -> Option<K>,
+    is: impl Fn(Placed) -> Option<K>,
+    found: &mut impl FnMut(Placed, Placed),
+) {
+    let mut alike: BTreeMap<K, VecDeque<usize>> = BTreeMap::new();
+    for (at, block) in gone.iter().enumerate() {
+        if let Some(look) = was(*block) {
+            alike.entry(look).or_default().push_back(at);
+        }
+    }
+    let mut paired = BTreeSet::new();
+    come.retain(|block| {
+        let at = is(*block).and_then(|look| alike.get_mut(&look)?.pop_front());
+        let Some((at, before)) = at.and_then(|at| Some((at, *gone.get(at)?))) else { return true };
+        found(before, *block);
+        paired.insert(at);
+        false
+    });
+    let mut at = 0..gone.len();
+    gone.retain(|_| at.next().is_none_or(|at| !paired.contains(&at)));
+}
+
+/// The rules responsible for a block that is new, changed or moved.
+fn changed(was: Option<&Block>, is: Option<&Block>, (a, b): (&Built, &Built), rules: &RuleDiff) -> Vec<Culprit> {
+    let mut out = Vec::new();
+    for (block, built) in [(was, a), (is, b)] {
+        let Some(block) = block else { continue };
+        // what was done to the slot comes before what was done to the block that was made of it
+        let of_slot = slot_item(&built.plan, &block.text("slot")).map_or(&[][..], |slot| &slot.history);
+        for event in of_slot.iter().chain(&block.history) {
+            push(&mut out, "pass", &event.pass, rules);
+        }
+        for name in [block.text("slot"), block.text("id")] {
+            for row in rules.rows.iter().filter(|row| row.table != "pass" && row.name == name) {
+                push(&mut out, &row.table, &name, rules);
+            }
+        }
+        wrote(block, built, rules, &mut out);
+    }
+    for (block, built) in [(was, a), (is, b)] {
+        block.into_iter().for_each(|block| chosen(block, built, (a, b), rules, &mut out));
+    }
+    out.truncate(MOST_RULES);
+    if out.is_empty() {
+        // no trail leads to a pass that works on something else, and yet one of those that differ and ran must be it
+        let passes = rules.rows.iter().filter(|row| row.table == "pass" && [a, b].into_iter().any(|built| ran(&row.name, &built.plan)));
+        passes.take(MOST_RULES).for_each(|row| push(&mut out, "pass", &row.name, rules));
+    }
+    if out.is_empty() {
+        out.extend(is.or(was).and_then(|block| placed(block, if is.is_some() { &b.rules } else { &a.rules })));
+    }
+    out
+}
+
+fn ran(pass: &str, plan: &Plan) -> bool {
+    plan.trace.iter().flat_map(|trace| &trace.passes).any(|stat| stat.pass == pass)
+}
+
+/// Macros and rewriting scripts that differ, and whose result stands in the block.
+fn wrote(block: &Block, built: &Built, rules: &RuleDiff, out: &mut Vec<Culprit>) {
+    let (Some(trace), text) = (&built.plan.trace, block.text("text")) else { return };
+    let holds = |part: &str| !part.is_empty() && text.contains(part);
+    for row in rules.rows.iter().filter(|row| row.table == "macro") {
+        let used = |e: &&crate::model::plan::Expansion| e.name.eq_ignore_ascii_case(&row.name);
+        if trace.macros.iter().filter(used).any(|e| e.result.as_deref().is_some_and(holds)) {
+            push(out, "macro", &row.name, rules);
+        }
+    }
+    for row in rules.rows.iter().filter(|row| matches!(row.table.as_str(), "script" | "rewrite")) {
+        if trace.rewrites.iter().any(|r| r.script == row.name && holds(&r.after)) {
+            push(out, &row.table, &row.name, rules);
+        }
+    }
+}
+
+/// Options that have another value, and that a rule of the block reads: its slot, a pass of its history, or what these read.
+fn chosen(block: &Block, built: &Built, (a, b): (&Built, &Built), rules: &RuleDiff, out: &mut Vec<Culprit>) {
+    let differ = options::chosen((&a.rules, &a.plan), (&b.rules, &b.plan));
+    if differ.is_empty() {
+        return;
+    }
+    let (pack, mut paths) = (built.rules.pack(), BTreeSet::new());
+    for pass in &block.history {
+        reads::row(pack, "pass", &pass.pass, &mut paths);
+    }
+    for name in [block.text("slot"), block.text("id")] {
+        reads::row(pack, "slot", &name, &mut paths);
+    }
+    reads::follow(pack, &mut paths);
+    for (name, was, is) in differ.iter().filter(|(name, ..)| paths.contains(&format!("{TABLE}.{name}"))) {
+        let rule = format!("option {name}");
+        if out.iter().any(|culprit| culprit.rule == rule) {
+            continue;
+        }
+        let row = rules.options.iter().find(|row| row.name == *name);
+        let did = if row.is_some() { String::new() } else { format!("is {was} in the first scene and {is} in the second") };
+        let place = row.map(places).unwrap_or_default();
+        out.push(Culprit { rule, place, what: row.map(|row| row.what), did });
+    }
+}
+
+/// The rules responsible for a block that is gone: what removed it, or what no longer makes it.
+fn gone(block: &Block, (a, b): (&Built, &Built), rules: &RuleDiff) -> Vec<Culprit> {
+    // the block is still in the plan, but switched off
+    let off = b.plan.blocks.iter().find(|other| !other.enabled() && key(other) == key(block) && !block.text("id").is_empty());
+    let record = b.plan.evicted().iter().find(|record| record.id == block.text("id") && !record.id.is_empty());
+    let mut out = Vec::new();
+    if let Some(off) = off {
+        let event = off.history.iter().rfind(|e| matches!(e.did, "evicted" | "dropped" | "set"));
+        let pass = record.map(|r| r.pass.as_str()).or(event.map(|e| &*e.pass));
+        out.extend(pass.map(|pass| by(pass, "removed it", &b.rules)));
+    } else if let Some((_, pass)) = b.plan.lost.iter().find(|(id, _)| *id == block.text("id") && !id.is_empty()) {
+        out.push(by(pass, "lost its place", &b.rules));
+    } else if let Some(pass) = dropped(block, &b.plan) {
+        push(&mut out, "pass", pass, rules);
+        if out.is_empty() {
+            out.push(by(pass, "removed it", &b.rules));
+        }
+    }
+    let mut more = changed(Some(block), off, (a, b), rules);
+    more.retain(|culprit| culprit.what.is_some() || out.is_empty());
+    out.extend(more);
+    out.truncate(MOST_RULES);
+    out
+}
+
+/// The pass that removed a block from a list: one with its id, or else one with its text.
+fn dropped<'p>(block: &Block, plan: &'p Plan) -> Option<&'p str> {
+    let (id, text) = (block.text("id"), block.text("text"));
+    let mut items = plan.trace.iter().flat_map(|trace| &trace.elsewhere).filter(|item| item.gone.is_some());
+    let has = |item: &&Tracked, name: &str, wanted: &str| {
+        !wanted.is_empty() && item.fields.get(name).is_some_and(|value| *value.to_text() == *wanted)
+    };
+    let found = items.clone().rfind(|item| has(item, "id", &id));
+    let found = found.or_else(|| items.rfind(|item| has(item, "text", &text)));
+    found.and_then(|item| item.gone.as_ref()).map(|event| &*event.pass)
+}
+
+/// The pass that placed a block.
+fn placed(block: &Block, rules: &Ruleset) -> Option<Culprit> {
+    let event = block.history.iter().rfind(|e| matches!(e.did, "made" | "placed" | "split")).or(block.history.last())?;
+    Some(by(&event.pass, "placed it", rules))
+}
+
+fn by(pass: &str, did: &str, rules: &Ruleset) -> Culprit {
+    Culprit { rule: format!("pass {pass}"), place: place_of(rules, pass).unwrap_or_default(), what: None, did: did.to_owned() }
+}
+
+/// Adds a rule, if it differs and is not named yet.
+fn push(out: &mut Vec<Culprit>, table: &str, name: &str, rules: &RuleDiff) {
+    let Some(row) = rules.row(table, name) else { return };
+    let rule = format!("{table} {name}");
+    if !out.iter().any(|culprit| culprit.rule == rule) {
+        out.push(Culprit { rule, place: places(row), what: Some(row.what), did: String::new() });
+    }
+}
+
+/// Warnings that only one of two builds gives; of equal ones, the number counts.
+fn warnings(was: &[Diagnostic], is: &[Diagnostic]) -> Vec<(What, String)> {
+    let mut count: BTreeMap<String, (usize, usize)> = BTreeMap::new();
+    let text = |w: &Diagnostic| format!("{}: {}", w.code, w.message);
+    was.iter().for_each(|w| count.entry(text(w)).or_default().0 += 1);
+    is.iter().for_each(|w| count.entry(text(w)).or_default().1 += 1);
+    let change = |(text, (was, is)): (String, (usize, usize))| match was.cmp(&is) {
+        std::cmp::Ordering::Less => Some((What::New, text)),
+        std::cmp::Ordering::Greater => Some((What::Gone, text)),
+        std::cmp::Ordering::Equal => None,
+    };
+    count.into_iter().filter_map(change).collect()
+}
+
+/// The values that differ, by JSON pointer.
+pub(crate) fn values(was: &Json, is: &Json) -> Vec<(String, Option<Json>, Option<Json>)> {
+    let mut out = Vec::new();
+    pointers(was, is, String::new(), usize::MAX, &mut out);
+    out
+}
+
+/// The values that differ, by JSON pointer. Lists and tables below `depth` levels are left out.
+fn pointers(was: &Json, is: &Json, at: String, depth: usize, out: &mut Vec<(String, Option<Json>, Option<Json>)>) {
+    if was == is || out.len() >= MOST_OF_PAYLOAD {
+        return;
+    }
+    let step = |key: &str| format!("{at}/{}", key.replace('~', "~0").replace('/', "~1"));
+    match (was, is) {
+        (Json::Object(old), Json::Object(new)) if depth > 0 => {
+            for key in old.keys().chain(new.keys().filter(|key| !old.contains_key(*key))) {
+                match (old.get(key), new.get(key)) {
+                    (Some(a), Some(b)) => pointers(a, b, step(key), depth - 1, out),
+                    (a, b) => out.push((step(key), a.cloned(), b.cloned())),
+                }
+            }
+        }
+        (Json::Array(old), Json::Array(new)) if depth > 0 && old.len() == new.len() => {
+            for (n, (a, b)) in old.iter().zip(new).enumerate() {
+                pointers(a, b, step(&n.to_string()), depth - 1, out);
+            }
+        }
+        // with blocks that differ, the text that they became is told already
+        (a, b) if depth == 0 && (a.is_array() || a.is_object() || b.is_array() || b.is_object()) => {}
+        _ => out.push((at, Some(was.clone()), Some(is.clone()))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+
+    use super::{Placed, take};
+
+    #[test]
+    fn the_first_block_that_looks_the_same_is_taken() {
+        let (mut gone, mut come) = (vec![(0, 0), (1, 0), (2, 5), (3, 5)], vec![(4, 0), (6, 5), (8, 5), (9, 5)]);
+        let mut pairs = Vec::new();
+        // even numbers look the same where as many blocks stand in front of them, and odd ones look like nothing
+        let look = |(n, gap): Placed| (n % 2 == 0).then_some(gap);
+        take(&mut gone, &mut come, look, look, &mut |was: Placed, is: Placed| pairs.push((was.0, is.0)));
+        assert_eq!(pairs, [(0, 4), (2, 6)]);
+        assert_eq!((gone, come), (vec![(1, 0), (3, 5)], vec![(8, 5), (9, 5)]));
+    }
+
+    #[test]
+    fn each_block_is_looked_at_once() {
+        let looks = Cell::new(0);
+        let look = |(n, _): Placed| {
+            looks.set(looks.get() + 1);
+            Some(n / 2)
+        };
+        let (mut gone, mut come): (Vec<Placed>, Vec<Placed>) =
+            ((0..5_000).map(|n| (n, 0)).collect(), (0..5_000).rev().map(|n| (n, 0)).collect());
+        let mut pairs = Vec::new();
+        take(&mut gone, &mut come, look, look, &mut |was: Placed, is: Placed| pairs.push((was.0, is.0)));
+        assert_eq!((looks.get(), pairs.len(), pairs.first()), (10_000, 5_000, Some(&(4_998, 4_999))));
+        assert!(gone.is_empty() && come.is_empty());
+    }
+}

@@ -1,0 +1,252 @@
+//! What would have to change for something to be sent: single changes of the scene, each of which is tried by building
+//! again. Only changes that work are reported.
+
+use std::cell::Cell;
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use serde_json::{Value as Json, json};
+
+use crate::model::{Plan, Scene, Value, WorkLimits};
+use crate::pack::Ruleset;
+use crate::text::work::Door;
+
+use super::gate::short;
+
+/// The most builds for one answer.
+const BUILDS: usize = 120;
+/// The most work of all builds for one question, in steps: about two seconds.
+const WORK: u64 = 200_000_000;
+/// What a build counts as besides its own steps, and each key of a lorebook, which goes into an automaton again.
+const WORK_OF_BUILD: u64 = 200_000;
+const WORK_OF_KEY: u64 = 2_000;
+/// The most remedies of one answer.
+const FOUND: usize = 6;
+/// How often a number is doubled.
+const DOUBLINGS: usize = 20;
+
+/// One step of a path in the scene.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Step {
+    Name(String),
+    Index(usize),
+}
+
+/// What is done at a path.
+#[derive(Debug, Clone)]
+pub(super) enum Edit {
+    Set(Value),
+    Remove,
+    /// Puts a text behind the text that is there.
+    Append(String),
+}
+
+/// The path of names such as `lore.depth`.
+pub(super) fn path(text: &str) -> Vec<Step> {
+    text.split('.').filter(|name| !name.is_empty()).map(|name| Step::Name(name.to_owned())).collect()
+}
+
+pub(super) fn shown(steps: &[Step]) -> String {
+    let names = steps.iter().map(|step| match step {
+        Step::Name(name) => name.clone(),
+        Step::Index(n) => n.to_string(),
+    });
+    names.collect::<Vec<_>>().join(".")
+}
+
+/// The value at a path of steps.
+pub(super) fn at<'v>(tree: &'v Value, steps: &[Step]) -> Option<&'v Value> {
+    steps.iter().try_fold(tree, |tree, step| match step {
+        Step::Name(name) => tree.get(name),
+        Step::Index(n) => tree.as_list()?.get(*n),
+    })
+}
+
+fn edit(tree: &mut Value, steps: &[Step], what: &Edit) {
+    let Some((first, rest)) = steps.split_first() else {
+        match what {
+            Edit::Set(value) => *tree = value.clone(),
+            Edit::Append(more) => *tree = Value::text(format!("{} {more}", tree.to_text())),
+            Edit::Remove => *tree = Value::Null,
+        }
+        return;
+    };
+    match (first, tree) {
+        (Step::Index(n), Value::List(list)) => {
+            if let Some(below) = Arc::make_mut(list).get_mut(*n) {
+                edit(below, rest, what);
+            }
+        }
+        (Step::Name(name), tree) => {
+            if tree.as_map().is_none() {
+                *tree = Value::map(crate::model::Map::default());
+            }
+            let Value::Map(map) = tree else { return };
+            let map = Arc::make_mut(map);
+            if rest.is_empty() && matches!(what, Edit::Remove) {
+                map.shift_remove(name.as_str());
+            } else {
+                edit(map.entry(Arc::from(name.as_str())).or_default(), rest, what);
+            }
+        }
+        _ => {}
+    }
+}
+
+/// The work that the builds for all answers of one question may take.
+pub(super) struct Budget {
+    left: Cell<u64>,
+    /// What a build counts as besides its own steps.
+    least: u64,
+}
+
+impl Budget {
+    pub(super) fn new(scene: &Scene) -> Self {
+        fn list<'v>(of: &'v Value, name: &str) -> &'v [Value] {
+            of.get(name).and_then(Value::as_list).unwrap_or_default()
+        }
+        let entries = list(&scene.data, "books").iter().flat_map(|book| list(book, "entries"));
+        let keys: usize = entries.map(|entry| list(entry, "keys").len() + list(entry, "secondary_keys").len()).sum();
+        Self { left: Cell::new(WORK), least: WORK_OF_BUILD.saturating_add(WORK_OF_KEY.saturating_mul(keys as u64)) }
+    }
+
+    fn spend(&self, steps: u64) {
+        self.left.set(self.left.get().saturating_sub(steps.saturating_add(self.least)));
+    }
+}
+
+/// Changes that are tried, and those that work.
+pub(super) struct Trials<'a> {
+    rules: &'a Ruleset,
+    scene: &'a Scene,
+    sent: &'a dyn Fn(&Plan) -> bool,
+    budget: &'a Budget,
+    pub(super) builds: usize,
+    pub(super) found: Vec<Json>,
+}
+
+impl<'a> Trials<'a> {
+    pub(super) fn new(rules: &'a Ruleset, scene: &'a Scene, sent: &'a dyn Fn(&Plan) -> bool, budget: &'a Budget) -> Self {
+        Self { rules, scene, sent, budget, builds: 0, found: Vec::new() }
+    }
+
+    fn is_enough(&self) -> bool {
+        self.builds >= BUILDS || self.found.len() >= FOUND || self.is_given_up()
+    }
+
+    /// Whether no work is left for further builds.
+    pub(super) fn is_given_up(&self) -> bool {
+        self.budget.left.get() == 0
+    }
+
+    /// Whether a change would be enough.
+    fn works(&mut self, edits: &[(Vec<Step>, Edit)]) -> bool {
+        if self.is_enough() {
+            return false;
+        }
+        self.builds += 1;
+        let mut scene = self.scene.clone();
+        scene.strict = false;
+        for (steps, what) in edits {
+            edit(&mut scene.data, steps, what);
+        }
+        let door = Door::open(WorkLimits { steps: self.budget.left.get(), ..WorkLimits::default() });
+        let works = tapster::build(self.rules, &scene).is_ok_and(|plan| (self.sent)(&plan));
+        let (steps, _) = door.spent();
+        self.budget.spend(steps);
+        works
+    }
+
+    fn report(&mut self, change: String, flag: Option<String>) {
+        if !self.found.iter().any(|known| known["change"] == change.as_str()) {
+            self.found.push(json!({ "change": change, "flag": flag, "verified": true }));
+        }
+    }
+
+    /// Tries a change in words.
+    pub(super) fn attempt(&mut self, say: &str, flag: Option<String>, edits: &[(Vec<Step>, Edit)]) -> bool {
+        let works = self.works(edits);
+        if works {
+            self.report(say.to_owned(), flag);
+        }
+        works
+    }
+
+    /// Tries another value at a path of the scene.
+    pub(super) fn set(&mut self, steps: &[Step], value: Value) -> bool {
+        self.replace(steps, at(&self.scene.data, steps), value)
+    }
+
+    /// Tries another value at a path that has this value now, which may be a default of the pack.
+    pub(super) fn replace(&mut self, steps: &[Step], now: Option<&Value>, value: Value) -> bool {
+        let now = now.filter(|now| !now.is_null()).map_or_else(|| "not set".to_owned(), short);
+        let said = format!("{} = {} (now {now})", shown(steps), short(&value));
+        let flag = steps.iter().all(|step| matches!(step, Step::Name(_))).then(|| format!("--set '{}={}'", shown(steps), short(&value)));
+        self.attempt(&said, flag, &[(steps.to_vec(), Edit::Set(value))])
+    }
+
+    /// Tries to leave out a field, so that it has its default.
+    pub(super) fn leave_out(&mut self, steps: &[Step], default: Option<String>) -> bool {
+        let now = at(&self.scene.data, steps).map(short).unwrap_or_default();
+        let said = match default {
+            Some(default) => format!("{} = {default} (now {now})", shown(steps)),
+            None => format!("leave out {} (now {now})", shown(steps)),
+        };
+        self.attempt(&said, None, &[(steps.to_vec(), Edit::Remove)])
+    }
+
+    /// Tries larger numbers at a path and looks for the smallest that is enough.
+    pub(super) fn grow(&mut self, name: &str, now: i64) {
+        let steps = path(name);
+        let works = |trials: &mut Self, n: i64| trials.works(&[(steps.clone(), Edit::Set(Value::Int(n)))]);
+        let mut low = now.max(0);
+        let mut high = None;
+        let mut next = low.saturating_mul(2).max(1);
+        for _ in 0..DOUBLINGS {
+            if self.is_enough() {
+                return;
+            }
+            if works(self, next) {
+                high = Some(next);
+                break;
+            }
+            low = next;
+            next = next.saturating_mul(2);
+            // a percentage or a count that is not reached at a million is not what matters
+            if next > 4_000_000 {
+                return;
+            }
+        }
+        let Some(mut high) = high else { return };
+        while high - low > 1 && self.builds < BUILDS {
+            let middle = low + (high - low) / 2;
+            if works(self, middle) {
+                high = middle;
+            } else {
+                low = middle;
+            }
+        }
+        self.report(format!("{name} = {high} (now {now})"), Some(format!("--set {name}={high}")));
+    }
+
+    /// Tries other values of the paths that rules read: larger numbers, and the other truth value. Names without a dot are
+    /// mostly values that passes set.
+    pub(super) fn paths(&mut self, paths: &BTreeSet<String>, read: &dyn Fn(&str) -> Value) {
+        for name in paths.iter().filter(|name| name.contains('.')) {
+            match read(name) {
+                Value::Bool(now) => {
+                    self.set(&path(name), Value::Bool(!now));
+                }
+                Value::Int(now) => self.grow(name, now),
+                #[expect(clippy::cast_possible_truncation, reason = "the fraction does not matter to a search for a larger number")]
+                Value::Num(now) => self.grow(name, now.clamp(0.0, 1e9) as i64),
+                _ => {}
+            }
+        }
+    }
+}
+
+/// The path of an entry in a scene.
+pub(super) fn entry_steps((book, entry): (usize, usize)) -> Vec<Step> {
+    vec![Step::Name("books".to_owned()), Step::Index(book), Step::Name("entries".to_owned()), Step::Index(entry)]
+}

@@ -1,0 +1,206 @@
+//! `tapster explain --rules`: the merged rules as one page, each value with the layer, file and line that decided it.
+
+use serde_json::{Value as Json, json};
+
+use crate::diag::{Code, Data, Node, Span, Table, suggest};
+use crate::model::Pack;
+use crate::model::pack::{Row, Rows};
+use crate::pack::Ruleset;
+
+use crate::layout::head;
+use crate::layout::one_line;
+use crate::layout::table;
+use crate::output::Show;
+use crate::stop::Exit;
+use crate::stop::Stop;
+
+/// The most characters that a page of several rows shows of a value; one row and JSON show all of it.
+const VALUE: usize = 400;
+
+/// Shows the page of `name`, or the list of programs.
+pub(crate) fn show(rules: &Ruleset, name: Option<&str>, show: &mut Show<'_, '_>) -> Result<Exit, Stop> {
+    let pack = rules.pack();
+    let Some(name) = name else {
+        programs(rules, show);
+        return Ok(Exit::Done);
+    };
+    let rows = rows_of(pack, name);
+    let values = pack.values.get(name).map(|f| &f.node);
+    if rows.is_empty() && values.is_none() {
+        return Err(unknown(pack, name));
+    }
+    if show.is_json() {
+        let rows: Vec<Json> = rows.iter().map(|(kind, row)| row_json(pack, kind, row)).collect();
+        let values = values.map(|node| leaves(name, node).iter().map(|(path, node)| field_json(pack, path, node)).collect::<Vec<_>>());
+        show.json(&json!({ "pack": &*pack.name, "name": name, "rows": rows, "values": values }));
+        return Ok(Exit::Done);
+    }
+    let mut page = String::new();
+    let most = if rows.len() == 1 || rows.is_empty() { usize::MAX } else { VALUE };
+    let mut is_cut = false;
+    for (kind, row) in rows {
+        let lines: Vec<_> = row.fields.iter().flat_map(|(key, field)| field_lines(pack, key, &field.node)).collect();
+        page.push_str(&format!(
+            "[[{kind}]] {}    {}\n{}\n",
+            row.name,
+            deciders(pack, row).join(", "),
+            lines_text(lines, most, &mut is_cut)
+        ));
+    }
+    if let Some(node) = values {
+        let lines: Vec<_> = leaves(name, node).iter().flat_map(|(path, node)| field_lines(pack, path, node)).collect();
+        page.push_str(&format!("[{name}]\n{}", lines_text(lines, most, &mut is_cut)));
+    }
+    show.result(page.trim_end());
+    show.result("\n");
+    if is_cut {
+        show.result("\nvalues that end in … are shown whole by `--rules TABLE/ROW`, and for all rows by `--format json`\n");
+    }
+    Ok(Exit::Done)
+}
+
+/// All programs with their passes.
+fn programs(rules: &Ruleset, show: &mut Show<'_, '_>) {
+    let pack = rules.pack();
+    let pass = |p: &std::sync::Arc<tapster::machinery::verbs::Pass>| {
+        let layers: Vec<String> = row_of(pack, "pass", &p.id).map(|r| deciders(pack, r)).unwrap_or_default();
+        json!({ "name": &*p.id, "do": p.info.name, "decided": layers })
+    };
+    if show.is_json() {
+        let list =
+            rules.programs().list.iter().map(|p| json!({ "program": &*p.name, "passes": p.passes.iter().map(pass).collect::<Vec<_>>() }));
+        show.json(&json!({ "pack": &*pack.name, "programs": list.collect::<Vec<_>>() }));
+        return;
+    }
+    for (n, program) in rules.programs().list.iter().enumerate() {
+        let gap = if n == 0 { "" } else { "\n" };
+        let rows = program.passes.iter().map(|p| {
+            let decided = row_of(pack, "pass", &p.id).map(|r| deciders(pack, r).join(", ")).unwrap_or_default();
+            vec![p.id.to_string(), p.info.name.to_owned(), decided]
+        });
+        show.result(&format!("{gap}{}\n{}", program.name, table(&rows.collect::<Vec<_>>())));
+    }
+}
+
+fn row_of<'p>(pack: &'p Pack, table: &str, name: &str) -> Option<&'p Row> {
+    pack.tables.get(table)?.get(name)
+}
+
+/// The rows that a name refers to: a program with its passes and rounds, a table, a pass, `table/row`, and else the rows
+/// of this name in all tables.
+fn rows_of<'p>(pack: &'p Pack, name: &str) -> Vec<(&'p str, &'p Row)> {
+    let (below, mut out) = (format!("{name}/"), Vec::new());
+    if row_of(pack, "program", name).is_some() {
+        let of = |kind: &'static str, keep: &dyn Fn(&str) -> bool| -> Vec<(&'p str, &'p Row)> {
+            let rows: Option<&Rows> = pack.tables.get(kind);
+            rows.into_iter().flatten().filter(|(n, _)| keep(n)).map(|(_, r)| (kind, r)).collect()
+        };
+        out.extend(of("program", &|n| n == name));
+        out.extend(of("pass", &|n| n.starts_with(&below)));
+        out.extend(of("round", &|n| n.starts_with(&below)));
+    }
+    if let Some((kind, rows)) = pack.tables.get_key_value(name) {
+        out.extend(rows.values().map(|r| (&**kind, r)));
+    }
+    if !out.is_empty() || pack.values.contains_key(name) {
+        return out;
+    }
+    if let Some(row) = row_of(pack, "pass", name) {
+        return vec![("pass", row)];
+    }
+    let of_table = name.split_once('/').and_then(|(kind, row)| {
+        let (kind, rows) = pack.tables.get_key_value(kind)?;
+        Some((&**kind, rows.get(row)?))
+    });
+    match of_table {
+        Some(row) => vec![row],
+        None => pack.tables.iter().filter_map(|(kind, rows)| Some((&**kind, rows.get(name)?))).collect(),
+    }
+}
+
+/// The files and lines that wrote or patched a row, lowest first.
+pub(super) fn deciders(pack: &Pack, row: &Row) -> Vec<String> {
+    std::iter::once(row.span).chain(row.patched.iter().copied()).filter_map(|span| place(pack, span)).collect()
+}
+
+/// `layer file:line`.
+pub(super) fn place(pack: &Pack, span: Span) -> Option<String> {
+    let (source, line) = pack.sources.line(span)?;
+    let layer = if source.layer.is_empty() { String::new() } else { format!("{} ", source.layer) };
+    Some(format!("{layer}{}:{line}", source.name))
+}
+
+/// The values that a value replaces or edits, through all lower layers: the text as written, its place, and whether it
+/// was edited.
+fn shadowed(pack: &Pack, span: Span) -> Vec<(String, String, bool)> {
+    let mut out = Vec::new();
+    let mut at = span;
+    while let Some(hidden) = pack.shadowed.iter().find(|s| s.by == at) {
+        out.push((one_line(pack.sources.snippet(hidden.old)), place(pack, hidden.old).unwrap_or_default(), hidden.edited));
+        // each step leads to an older text; the bound stops a pack in which that is not so
+        if out.len() > pack.shadowed.len() {
+            break;
+        }
+        at = hidden.old;
+    }
+    out
+}
+
+/// Lines below each other, with at most so many characters of each value; `is_cut` becomes true where that leaves some out.
+fn lines_text(mut lines: Vec<Vec<String>>, most: usize, is_cut: &mut bool) -> String {
+    for value in lines.iter_mut().filter_map(|line| line.last_mut()) {
+        let whole = one_line(value);
+        *value = head(&whole, most);
+        *is_cut |= *value != whole;
+    }
+    table(&lines)
+}
+
+/// A value and, below it, the values that it replaces.
+fn field_lines(pack: &Pack, key: &str, node: &Node) -> Vec<Vec<String>> {
+    let mut lines = vec![vec![key.to_owned(), place(pack, node.span).unwrap_or_default(), node.to_json().to_string()]];
+    let hidden = shadowed(pack, node.span).into_iter();
+    let word = |edited: bool| if edited { "edited" } else { "hidden" };
+    lines.extend(hidden.map(|(text, place, edited)| vec![String::new(), place, format!("({}) {text}", word(edited))]));
+    lines
+}
+
+fn row_json(pack: &Pack, kind: &str, row: &Row) -> Json {
+    let fields: Vec<Json> = row.fields.iter().map(|(key, field)| field_json(pack, key, &field.node)).collect();
+    json!({ "table": kind, "name": &*row.name, "decided": deciders(pack, row), "fields": fields })
+}
+
+fn field_json(pack: &Pack, key: &str, node: &Node) -> Json {
+    let told = |(text, place, edited): (String, String, bool)| json!({ "text": text, "place": place, "edited": edited });
+    let hidden: Vec<Json> = shadowed(pack, node.span).into_iter().map(told).collect();
+    json!({ "key": key, "value": node.to_json(), "place": place(pack, node.span), "hidden": hidden })
+}
+
+/// The leaves of a table of values, by path. It does not recurse, although the depth of rule files is bounded.
+fn leaves<'n>(name: &str, node: &'n Node) -> Vec<(String, &'n Node)> {
+    let mut out = Vec::new();
+    let mut open = vec![(name.to_owned(), node)];
+    while let Some((path, node)) = open.pop() {
+        match &node.data {
+            Data::Table(table) if !table.is_empty() => open.extend(below(&path, table)),
+            _ => out.push((path, node)),
+        }
+    }
+    out
+}
+
+fn below<'n>(path: &str, table: &'n Table) -> Vec<(String, &'n Node)> {
+    table.iter().rev().map(|(key, field)| (format!("{path}.{key}"), &field.node)).collect()
+}
+
+fn unknown(pack: &Pack, name: &str) -> Stop {
+    let programs = pack.tables.get("program").into_iter().flat_map(|r| r.keys());
+    let passes = pack.tables.get("pass").into_iter().flat_map(|r| r.keys());
+    let rows = pack.tables.values().flat_map(|rows| rows.keys());
+    let known = programs.chain(passes).chain(pack.tables.keys()).chain(pack.values.keys()).chain(rows).map(AsRef::as_ref);
+    let help = match suggest::nearest(name, known) {
+        Some(near) => format!("did you mean `{near}`?"),
+        None => "`tapster explain --rules` lists the programs; a row is named `form/NAME`, `fact/NAME`, `slot/NAME` …".to_owned(),
+    };
+    Stop::could_not(Code::NameUnknown, format!("pack `{}` has no program, table or row `{name}`", pack.name), help)
+}

@@ -1,0 +1,146 @@
+//! `tapster explain --value PATH`: which part of the inputs decided a value of the scene: the pack, an overlay, a preset, the
+//! card, the scene file or a flag; or which hook, script or pass of the build did.
+
+use serde_json::{Value as Json, json};
+
+use crate::assemble::ScenePart;
+use crate::model::options::TABLE;
+use crate::model::plan::Change;
+use crate::model::{Plan, Value};
+
+use crate::layout::table;
+
+use super::cache::setter;
+use super::gate::{Probe, short};
+use super::rules::place;
+use super::scripted;
+use crate::layout::place_of;
+
+/// What one part says about a value: its name, the value, and where it is written.
+type Layer = (String, Value, Option<String>);
+
+/// What each part of the inputs and of the build says about a value, lowest first, and which of them decided.
+pub(super) fn as_json(path: &str, probe: &Probe<'_>, parts: &[ScenePart]) -> Json {
+    let path = path.trim_start_matches('$');
+    let now = probe.read(path);
+    let mut layers: Vec<Layer> = of_path(path, probe).into_iter().chain(of_pack(path, probe)).collect();
+    for part in parts {
+        if let Some(value) = part.scene.at(path).filter(|value| !value.is_null()) {
+            layers.push((label(part), value.clone(), None));
+        }
+    }
+    let given = probe.given.at(path).cloned().unwrap_or_default();
+    if !given.is_null() && !layers.iter().any(|(_, value, _)| value.is_same(&given)) {
+        layers.push((assembled(probe), given, None));
+    }
+    layers.extend(of_build(path, &now, probe));
+    // the seed has a value although nobody gives one
+    if layers.is_empty() && probe.plan.scene.at(path).is_some_and(|value| value.is_same(&now)) && !now.is_null() {
+        layers.push(("default of the build".to_owned(), now.clone(), None));
+    }
+    let decided = layers.iter().rposition(|(_, value, _)| value.is_same(&now));
+    let layer = |(n, (name, value, place)): (usize, &Layer)| json!({ "layer": name, "value": short(value), "place": place, "decides": decided == Some(n) });
+    let decided_by = decided.and_then(|n| layers.get(n)).map(|(name, ..)| name);
+    json!({ "path": path, "value": short(&now), "decided_by": decided_by, "layers": layers.iter().enumerate().map(layer).collect::<Vec<_>>() })
+}
+
+/// The default of a path that the pack declares.
+fn of_path(path: &str, probe: &Probe<'_>) -> Option<Layer> {
+    let pack = probe.rules.pack();
+    let default = pack.tables.get("path")?.get(path)?.fields.get("default")?;
+    Some(("default of the path".to_owned(), Value::from(&default.node.to_json()), place(pack, default.node.span)))
+}
+
+/// What the pack says with its overlays: one of its values, or an option.
+fn of_pack(path: &str, probe: &Probe<'_>) -> Vec<Layer> {
+    let pack = probe.rules.pack();
+    let (section, rest) = path.split_once('.').unwrap_or((path, ""));
+    if section == TABLE && !pack.options.is_empty() {
+        return of_option(rest, probe);
+    }
+    let node = pack.values.get(section).map(|field| &field.node);
+    let node = rest.split('.').filter(|name| !name.is_empty()).try_fold(node, |node, name| Some(node?.get(name))).flatten();
+    node.map(|node| (format!("pack {}", pack.name), Value::from(&node.to_json()), place(pack, node.span))).into_iter().collect()
+}
+
+/// The default of an option, and what the highest overlay makes of it.
+fn of_option(name: &str, probe: &Probe<'_>) -> Vec<Layer> {
+    let pack = probe.rules.pack();
+    if name.is_empty() {
+        return vec![(format!("options of pack {}", pack.name), pack.options.values(&Value::Null), None)];
+    }
+    let Some(option) = pack.options.get(name) else { return Vec::new() };
+    let decides = |layer: &str| {
+        let is_overlay = pack.layers.iter().any(|known| known.overlay && *known.name == *layer);
+        format!("{} {layer}", if is_overlay { "overlay" } else { "pack" })
+    };
+    let mut out = vec![(format!("{}, default", decides(&option.default_from)), option.default.clone(), place(pack, option.default_span))];
+    if option.value_span != option.default_span {
+        out.push((decides(&option.value_from), option.value.clone(), place(pack, option.value_span)));
+    }
+    out
+}
+
+/// What made the scene of its parts, if it is what none of them says.
+fn assembled(probe: &Probe<'_>) -> String {
+    match probe.rules.programs().find("scene") {
+        Some(_) => "program `scene` of the pack".to_owned(),
+        None => "the parts of the scene, laid over each other".to_owned(),
+    }
+}
+
+/// What hooks, scripts and passes set, in the order in which they ran.
+fn of_build(path: &str, now: &Value, probe: &Probe<'_>) -> Vec<Layer> {
+    let (plan, rules) = (probe.plan, probe.rules);
+    let mut found: Vec<(Option<usize>, Layer)> = Vec::new();
+    for change in plan.trace.iter().flat_map(|trace| &trace.changes).filter(|change| change.list.is_empty()) {
+        let Some(value) = said(change, path, now) else { continue };
+        let below = if change.path.len() > path.len() { format!(" ({})", change.path) } else { String::new() };
+        let layer = format!("{}{below}", scripted::name(change));
+        found.push((ran(plan, &change.pass), (layer, value, scripted::place(change, rules))));
+    }
+    if let Some(pass) = setter(plan, rules, &format!("${path}")).filter(|_| plan.set.at(path).is_some()) {
+        found.push((ran(plan, &pass), (format!("pass {pass}"), now.clone(), place_of(rules, &pass))));
+    }
+    found.sort_by_key(|(ran, _)| *ran);
+    found.into_iter().map(|(_, layer)| layer).collect()
+}
+
+/// The value that a change gave to a path: its own, one below it, or one that it lies in.
+fn said(change: &Change, path: &str, now: &Value) -> Option<Value> {
+    let below = |long: &str, short: &str| long.strip_prefix(short).and_then(|rest| rest.strip_prefix('.')).map(str::to_owned);
+    match below(path, &change.path) {
+        _ if change.path == path => Some(change.is.clone()),
+        Some(rest) => change.is.at(&rest).filter(|value| !value.is_null()).cloned(),
+        None => below(&change.path, path).map(|_| now.clone()),
+    }
+}
+
+/// When a pass ran last.
+fn ran(plan: &Plan, pass: &str) -> Option<usize> {
+    plan.trace.as_ref()?.passes.iter().rposition(|known| known.pass == pass)
+}
+
+fn label(part: &ScenePart) -> String {
+    match part.kind.as_str() {
+        "file" => "scene file".to_owned(),
+        "flags" => "flags, and keys of the scene file beside `scene`".to_owned(),
+        kind if part.stem.is_empty() => kind.to_owned(),
+        kind => format!("{kind} {}", part.stem),
+    }
+}
+
+pub(super) fn as_text(json: &Json) -> String {
+    let text = |json: &Json| json.as_str().unwrap_or_default().to_owned();
+    let mut out = format!("{} = {}\n", text(&json["path"]), text(&json["value"]));
+    let row = |layer: &Json| {
+        let mark = if layer["decides"] == true { "decides" } else { "hidden" };
+        vec![mark.to_owned(), text(&layer["layer"]), text(&layer["place"]), text(&layer["value"])]
+    };
+    let rows: Vec<Vec<String>> = json["layers"].as_array().into_iter().flatten().map(row).collect();
+    if rows.is_empty() {
+        out.push_str("  nothing gives it a value; `tapster ops --scene` lists the paths that a pack reads\n");
+    }
+    out.push_str(&table(&rows));
+    out
+}

@@ -1,0 +1,461 @@
+//! `tapster explain --why-not THING`: the first rule that kept a block, a lore entry, an injection, a slot, a text or a pass
+//! out of the prompt, with the values that it looked at, and what would have to change.
+
+use std::collections::BTreeSet;
+
+use serde_json::{Value as Json, json};
+
+use crate::diag::Node;
+use crate::model::plan::Tracked;
+use crate::model::{Plan, Scene, Value};
+
+use crate::layout::head;
+use crate::verbs::reads::{self, paths_in};
+
+use super::gate::{Known, Part, Probe, field};
+use super::lore::{self, Entry};
+use super::meeting::try_parts;
+use super::remedy::{Budget, Edit, Step, Trials, at, entry_steps, path};
+
+/// The most things that are explained at once.
+const THINGS: usize = 5;
+/// The most characters of a text.
+const TEXT: usize = 160;
+/// The most values of a scene that are looked through.
+const LOOKED_AT: usize = 100_000;
+/// The field of rows that holds their condition.
+const WHEN: &str = "when";
+
+/// A question about one build.
+pub(super) struct Asked<'a> {
+    pub(super) probe: &'a Probe<'a>,
+    pub(super) scene: &'a Scene,
+    pub(super) budget: &'a Budget,
+}
+
+/// The name of an item: its id, else its name.
+fn name_of(fields: &Value) -> String {
+    let id = field(fields, "id");
+    if id.is_empty() { field(fields, "name") } else { id }
+}
+
+/// Whether a block with this id, or else of this slot, is sent with a text.
+pub(super) fn is_sent(plan: &Plan, name: &str) -> bool {
+    plan.blocks.iter().any(|b| b.enabled() && (b.text("id") == name || b.text("slot") == name) && !b.text("text").is_empty())
+}
+
+fn holds_text(plan: &Plan, text: &str) -> bool {
+    let text = text.trim();
+    plan.blocks.iter().any(|b| b.enabled() && b.text("text").contains(text))
+}
+
+impl Asked<'_> {
+    /// The answers, one for each thing that is meant.
+    pub(super) fn as_json(&self, wanted: &str) -> Json {
+        let plan = self.probe.plan;
+        let mut answers = Vec::new();
+        if self.probe.rules.pack().tables.get("pass").is_some_and(|rows| rows.contains_key(wanted)) {
+            answers.push(self.pass(wanted));
+        }
+        for exact in [true, false] {
+            if !answers.is_empty() {
+                break;
+            }
+            let entries =
+                lore::all(plan).into_iter().filter(|entry| if exact { entry.is_named(wanted) } else { self.entry_holds(entry, wanted) });
+            answers.extend(entries.take(THINGS).map(|entry| self.entry(&entry)));
+            let off = plan.blocks.iter().filter(|b| !b.enabled());
+            let off =
+                off.filter(|b| if exact { b.text("id") == wanted || b.text("slot") == wanted } else { b.text("text").contains(wanted) });
+            answers.extend(off.take(THINGS).map(|block| self.trimmed(&block.fields)));
+            let found = self.items(wanted, exact);
+            answers.extend(found.into_iter().take(THINGS).map(|item| self.item(item)));
+            let slots = self.probe.rules.pack().tables.get("slot");
+            if exact && answers.is_empty() && slots.is_some_and(|rows| rows.contains_key(wanted)) && !is_sent(plan, wanted) {
+                answers.push(self.slot(wanted));
+            }
+            if answers.is_empty() {
+                answers.extend(self.sent(wanted, exact));
+            }
+        }
+        if answers.is_empty() {
+            answers.extend(self.unread(wanted).or_else(|| self.in_scene(wanted)));
+        }
+        let left_out = answers.len().saturating_sub(THINGS);
+        answers.truncate(THINGS);
+        json!({ "asked": wanted, "answers": answers, "left_out": left_out })
+    }
+
+    fn entry_holds(&self, entry: &Entry<'_>, wanted: &str) -> bool {
+        let content =
+            entry.place.and_then(|place| at(&self.scene.data, &entry_steps(place))).map(|entry| field(entry, "text")).unwrap_or_default();
+        entry.fits(wanted) || content.to_lowercase().contains(&wanted.to_lowercase())
+    }
+
+    /// The items that are meant and of which no block is sent: the last that became of each.
+    fn items(&self, wanted: &str, exact: bool) -> Vec<&Tracked> {
+        let plan = self.probe.plan;
+        let all = plan.trace.iter().flat_map(|trace| &trace.elsewhere).filter(|item| item.list != "entries" && item.list != "books");
+        let meant = |item: &&Tracked| match exact {
+            true => ["id", "name", "slot"].iter().any(|f| item.fields.get(f).and_then(Value::as_str) == Some(wanted)),
+            false => field(&item.fields, "text").contains(wanted),
+        };
+        let mut out: Vec<&Tracked> = Vec::new();
+        for item in all.filter(meant) {
+            let name = name_of(&item.fields);
+            let is_there = if exact { is_sent(plan, &name) } else { holds_text(plan, wanted) };
+            if is_there {
+                continue;
+            }
+            // the same thing in two lists: what removed it says more than where it is left
+            match out.iter_mut().find(|known| name_of(&known.fields) == name) {
+                Some(known) if item.gone.is_some() => *known = item,
+                Some(_) => {}
+                None => out.push(item),
+            }
+        }
+        out
+    }
+
+    pub(super) fn answer(&self, kind: &str, name: &str, says: &str, pass: Option<Json>, trials: Trials<'_>) -> Json {
+        json!({ "kind": kind, "name": name, "sent": false, "says": says, "stopped_by": pass, "remedies": trials.found, "builds": trials.builds, "given_up": trials.is_given_up() })
+    }
+
+    fn entry(&self, entry: &Entry<'_>) -> Json {
+        let plan = self.probe.plan;
+        let (code, steps) = (entry.code().unwrap_or("-").to_owned(), entry.place.map(entry_steps));
+        let own = steps.as_ref().and_then(|steps| at(&self.scene.data, steps)).cloned().unwrap_or_default();
+        if entry.active {
+            let says = match entry.block {
+                Some(n) => format!("it is active, and its text stands in block {n}; `--why {n}` says why"),
+                None => format!(
+                    "it is active, but no block holds its text as it was placed: its position is `{}`; `--lore` and `--changes` say more",
+                    field(&own, "position")
+                ),
+            };
+            return json!({ "kind": "lore entry", "name": entry.name(), "sent": true, "says": says, "remedies": [], "builds": 0 });
+        }
+        let last = entry.reasons.last();
+        let sent = |plan: &Plan| lore::all(plan).iter().any(|e| e.place == entry.place && e.active);
+        let mut trials = Trials::new(self.probe.rules, self.scene, &sent, self.budget);
+        if let Some(steps) = &steps {
+            self.try_keys(entry, &own, &mut trials);
+            self.try_fields("entry", steps, &own, &["id", "name", "title", "text", "keys", "order", "comment"], &mut trials);
+        }
+        let mut paths = BTreeSet::new();
+        if let Some(reason) = last {
+            self.read_by(&reason.pass, &mut paths);
+            if reason.detail.get("needs").is_some() || reason.detail.get("size").is_some() {
+                self.table("account", &mut paths);
+            }
+        }
+        if entry.searched.is_some() {
+            self.table("scan_source", &mut paths);
+            self.table("matcher", &mut paths);
+        }
+        reads::follow(self.probe.rules.pack(), &mut paths);
+        trials.paths(&paths, &|path| self.probe.read(path));
+        let detail = last.filter(|r| !r.detail.is_null()).map(|r| lore::detail_text(r, plan));
+        let detail = [detail, entry.searched.map(lore::searched)].into_iter().flatten().collect::<Vec<_>>().join("; ");
+        let stands = lore::block_of(plan, entry).map(|n| format!("its text stands in block {n} (`--why {n}`), but not by this entry: "));
+        let detail = if detail.is_empty() { detail } else { format!(": {detail}") };
+        let says = format!("{}its code is `{code}`{detail}", stands.unwrap_or_default());
+        let tracked =
+            plan.trace.iter().flat_map(|trace| &trace.elsewhere).find(|item| last.is_some_and(|r| r.item != 0 && r.item == item.item));
+        let fields = tracked.map_or(&own, |item| &item.fields);
+        let pass = last.map(|reason| self.probe.pass(&reason.pass, Some(fields), Known::Ran));
+        self.answer("lore entry", &format!("{} of book {}", entry.name(), entry.book), &says, pass, trials)
+    }
+
+    /// Tries what the newest message would have to say.
+    fn try_keys(&self, entry: &Entry<'_>, own: &Value, trials: &mut Trials<'_>) {
+        let Some(searched) = entry.searched else { return };
+        let list = |name: &str| {
+            own.get(name).and_then(Value::as_list).unwrap_or_default().iter().map(|key| key.to_text().to_string()).collect::<Vec<_>>()
+        };
+        let is_plain = |key: &&String| !key.is_empty() && !key.starts_with('/') && key.chars().count() <= 60;
+        let (first, more) = (list("keys"), list("secondary_keys"));
+        let name = |name: &str| Step::Name(name.to_owned());
+        let history = self.scene.data.get("history").and_then(Value::as_list).unwrap_or_default();
+        // the typed message is not part of the chat yet
+        let steps = match history.len().checked_sub(1) {
+            _ if self.scene.data.get("input").is_some_and(|input| !input.is_empty()) => vec![name("input")],
+            Some(newest) => vec![name("history"), Step::Index(newest), name("text")],
+            None => return,
+        };
+        let mut say = |words: &str| {
+            trials.attempt(&format!("the newest message holds {words:?}"), None, &[(steps.clone(), Edit::Append(words.to_owned()))])
+        };
+        let candidates = if searched.found.is_empty() { &first } else { &more };
+        for key in candidates.iter().filter(is_plain).take(2) {
+            if say(key) {
+                return;
+            }
+        }
+        if let (Some(key), Some(other)) = (first.iter().find(is_plain), more.iter().find(is_plain))
+            && !say(&format!("{key} {other}"))
+        {
+            let all: Vec<&str> = std::iter::once(key).chain(more.iter().filter(is_plain)).map(String::as_str).collect();
+            say(&all.join(" "));
+        }
+    }
+
+    /// Tries each field of an item of the scene with its default.
+    fn try_fields(&self, kind: &str, steps: &[Step], own: &Value, but: &[&str], trials: &mut Trials<'_>) {
+        let rows = self.probe.rules.pack().tables.get("field");
+        for (name, now) in own.as_map().into_iter().flatten().filter(|(name, _)| !but.contains(&&***name)) {
+            let row = rows.and_then(|rows| rows.get(format!("{kind}/{name}").as_str()));
+            let default = row.and_then(|row| row.fields.get("default")).map(|field| Value::from(&field.node.to_json()));
+            if default.as_ref().is_some_and(|default| default.is_same(now)) || (default.is_none() && now.is_empty()) {
+                continue;
+            }
+            let steps: Vec<Step> = steps.iter().cloned().chain([Step::Name(name.to_string())]).collect();
+            trials.leave_out(&steps, default.as_ref().map(super::gate::short));
+        }
+    }
+
+    /// The paths that the rule of a pass reads, and its account.
+    fn read_by(&self, pass: &str, out: &mut BTreeSet<String>) {
+        let Some(row) = self.probe.rules.pack().tables.get("pass").and_then(|rows| rows.get(pass)) else { return };
+        for (name, field) in &row.fields {
+            let node = field.node.to_json();
+            if &**name == "account"
+                && let Some(account) = node.as_str()
+            {
+                reads::row(self.probe.rules.pack(), "account", account, out);
+            }
+            paths_in(&json!({ &**name: node }), out);
+        }
+    }
+
+    fn table(&self, table: &str, out: &mut BTreeSet<String>) {
+        let pack = self.probe.rules.pack();
+        for name in pack.tables.get(table).into_iter().flat_map(|rows| rows.keys()) {
+            reads::row(pack, table, name, out);
+        }
+    }
+
+    /// A block that trimming has switched off.
+    fn trimmed(&self, fields: &Value) -> Json {
+        let (plan, name) = (self.probe.plan, name_of(fields));
+        let (id, group) = (field(fields, "id"), field(fields, "group"));
+        let record = plan.evicted().iter().find(|record| record.id == id && record.group == group);
+        let text = field(fields, "text");
+        let sent = |plan: &Plan| plan.blocks.iter().any(|b| b.enabled() && b.text("id") == id && b.text("text") == text);
+        let mut trials = Trials::new(self.probe.rules, self.scene, &sent, self.budget);
+        let mut paths = BTreeSet::new();
+        if let Some(record) = record {
+            self.read_by(&record.pass, &mut paths);
+        }
+        if let Some(report) = &plan.trim_report {
+            reads::row(self.probe.rules.pack(), "account", &report.account, &mut paths);
+        }
+        trials.paths(&paths, &|path| self.probe.read(path));
+        let pass = record.map(|record| self.probe.pass(&record.pass, Some(fields), Known::Ran));
+        let room = plan
+            .trim_report
+            .as_ref()
+            .map(|r| format!(": {} tokens are to fit into {} ", r.initial_tokens, r.budget_tokens))
+            .unwrap_or_default();
+        let says = match record {
+            Some(r) => format!("it was trimmed ({}, {} tokens, group `{}`){}", r.reason(), r.tokens, r.group, room.trim_end()),
+            None => "it is switched off".to_owned(),
+        };
+        self.answer("block", &name, &says, pass, trials)
+    }
+
+    /// An item that is in no block.
+    fn item(&self, item: &Tracked) -> Json {
+        // trimming switches a block off, and a later pass may drop what is off
+        if matches!(item.fields.get("enabled"), Some(Value::Bool(false)))
+            && self.probe.plan.evicted().iter().any(|r| r.id == field(&item.fields, "id"))
+        {
+            return self.trimmed(&item.fields);
+        }
+        let name = name_of(&item.fields);
+        let slot = field(&item.fields, "slot");
+        let kind = format!("item of list `{}`", item.list);
+        let sent = |plan: &Plan| is_sent(plan, &name);
+        let mut trials = Trials::new(self.probe.rules, self.scene, &sent, self.budget);
+        let Some(gone) = &item.gone else {
+            self.try_source(&name, &mut trials);
+            let last = item.history.last().map(|event| self.probe.pass(&event.pass, Some(&item.fields), Known::Ran));
+            let empty = if field(&item.fields, "text").is_empty() { ", and it has no text" } else { "" };
+            let says = format!("it is still in the list `{}`: no pass has made a block of it{empty}", item.list);
+            return self.answer(&kind, &name, &says, last, trials);
+        };
+        let pass = self.probe.pass(&gone.pass, Some(&item.fields), Known::Ran);
+        let tested: Vec<String> = pass
+            .get("where")
+            .and_then(Json::as_array)
+            .into_iter()
+            .flatten()
+            .filter_map(|part| part["path"].as_str()?.strip_prefix('@').map(str::to_owned))
+            .collect();
+        self.try_source(if slot.is_empty() { &name } else { &slot }, &mut trials);
+        if tested.iter().any(|field| field == WHEN) {
+            self.gates(&name, &item.list).for_each(|when| try_parts(&self.probe.parts(when, None), &mut trials));
+        }
+        for steps in self.places(&name) {
+            for field in &tested {
+                let steps: Vec<Step> = steps.iter().cloned().chain([Step::Name(field.clone())]).collect();
+                match at(&self.scene.data, &steps) {
+                    Some(Value::Bool(now)) => _ = trials.set(&steps, Value::Bool(!now)),
+                    Some(_) => _ = trials.leave_out(&steps, None),
+                    None => {}
+                }
+            }
+        }
+        let mut paths = BTreeSet::new();
+        self.read_by(&gone.pass, &mut paths);
+        trials.paths(&paths, &|path| self.probe.read(path));
+        let says = match gone.did {
+            "lost" => "it lost its place: the place that the pass names does not exist",
+            "merged" => "it was merged into another item",
+            _ => "it was dropped",
+        };
+        let mut answer = self.answer(&kind, &name, says, Some(pass), trials);
+        if let Some(fields) = answer.as_object_mut() {
+            fields.insert("rows".into(), self.rows_of(&name, &item.list, &tested));
+        }
+        answer
+    }
+
+    /// The conditions of the rows with this name from which items of a list come.
+    fn gates<'s>(&'s self, name: &'s str, list: &str) -> impl Iterator<Item = &'s Node> {
+        let lists = &self.probe.rules.programs().rules.lists;
+        let tables = lists.iter().find(|known| &*known.name == list).map(|list| list.rows.as_slice()).unwrap_or_default();
+        let rows = tables.iter().filter_map(move |table| self.probe.rules.pack().tables.get(table)?.get(name));
+        rows.filter_map(|row| row.fields.get(WHEN)).map(|field| &field.node)
+    }
+
+    /// Where the rules give an item of this name the fields that decided.
+    fn rows_of(&self, name: &str, list: &str, fields: &[String]) -> Json {
+        let gates: &[&Node] = &self.gates(name, list).collect::<Vec<_>>();
+        let pack = self.probe.rules.pack();
+        let rows = pack.tables.iter().filter_map(|(table, rows)| Some((table, rows.get(name)?)));
+        let said = rows.flat_map(|(table, row)| {
+            let of = row.fields.iter().filter(|(key, _)| fields.iter().any(|field| field.as_str() == &***key));
+            of.filter_map(move |(key, field)| {
+                let value = head(&field.node.to_json().to_string(), TEXT);
+                let is_gate = &**key == WHEN && gates.iter().any(|gate| std::ptr::eq(*gate, &field.node));
+                let parts: Vec<Json> = self.probe.parts(&field.node, None).iter().filter(|_| is_gate).map(Part::as_json).collect();
+                Some(json!({ "row": format!("[[{table}]] {name}"), "field": &**key, "value": value, "parts": parts, "place": super::rules::place(pack, field.node.span)? }))
+            })
+        });
+        said.collect()
+    }
+
+    /// Tries to give the value that a slot is read from a text.
+    pub(super) fn try_source(&self, slot: &str, trials: &mut Trials<'_>) {
+        let row = self.probe.rules.pack().tables.get("slot").and_then(|rows| rows.get(slot));
+        let source =
+            row.and_then(|row| row.fields.get("source")).and_then(|field| field.node.as_text()).and_then(|source| source.strip_prefix('$'));
+        let Some(source) = source.filter(|source| self.probe.read(source).is_empty()) else { return };
+        let flag = format!("--set '{source}=…'");
+        trials.attempt(&format!("give {source} a text (it is empty now)"), Some(flag), &[(path(source), Edit::Set(Value::text("x")))]);
+    }
+
+    /// The places of the scene that hold a table with this id or name.
+    fn places(&self, name: &str) -> Vec<Vec<Step>> {
+        let mut open: Vec<(Vec<Step>, &Value)> = vec![(Vec::new(), &self.scene.data)];
+        let (mut out, mut looked) = (Vec::new(), 0);
+        while let Some((steps, value)) = open.pop() {
+            looked += 1;
+            if looked > LOOKED_AT || steps.len() > 8 {
+                continue;
+            }
+            let below = |step: Step| steps.iter().cloned().chain([step]).collect::<Vec<_>>();
+            match value {
+                Value::List(list) => {
+                    open.extend(list.iter().enumerate().filter(|(_, v)| v.as_map().is_some()).map(|(n, v)| (below(Step::Index(n)), v)))
+                }
+                Value::Map(map) => {
+                    if ["id", "name", "slot"].iter().any(|key| value.get(key).and_then(Value::as_str) == Some(name)) {
+                        out.push(steps.clone());
+                    }
+                    let inner = map.iter().filter(|(key, v)| &***key != "history" && matches!(v, Value::List(_) | Value::Map(_)));
+                    open.extend(inner.map(|(key, v)| (below(Step::Name(key.to_string())), v)));
+                }
+                _ => {}
+            }
+        }
+        out
+    }
+
+    /// A block that is sent after all.
+    fn sent(&self, wanted: &str, exact: bool) -> Option<Json> {
+        let plan = self.probe.plan;
+        let of = |b: &&crate::model::Block| {
+            if exact { b.text("id") == wanted || b.text("slot") == wanted } else { b.text("text").contains(wanted) }
+        };
+        let index = plan.blocks.iter().position(|b| b.enabled() && of(&b))?;
+        let says = format!("it is sent, in block {index}; `--why {index}` says why");
+        Some(json!({ "kind": "block", "name": wanted, "sent": true, "says": says, "remedies": [], "builds": 0 }))
+    }
+
+    /// A message of the chat that no pass has read.
+    fn unread(&self, wanted: &str) -> Option<Json> {
+        let history = self.scene.data.get("history").and_then(Value::as_list)?;
+        let index = history.iter().rposition(|message| field(message, "id") == wanted || field(message, "text").contains(wanted))?;
+        let text = history.get(index).map(|message| field(message, "text"))?;
+        let sent = |plan: &Plan| holds_text(plan, &text);
+        let mut trials = Trials::new(self.probe.rules, self.scene, &sent, self.budget);
+        let record = self.probe.plan.evicted().iter().find(|record| record.unread.is_some());
+        let mut paths = BTreeSet::new();
+        if let Some(record) = record {
+            self.read_by(&record.pass, &mut paths);
+        }
+        if let Some(report) = &self.probe.plan.trim_report {
+            reads::row(self.probe.rules.pack(), "account", &report.account, &mut paths);
+        }
+        trials.paths(&paths, &|path| self.probe.read(path));
+        let read = record.map_or_else(
+            || "no block holds it".to_owned(),
+            |r| format!("there was no room for it: {} older messages were never read", r.unread.unwrap_or_default()),
+        );
+        let says = format!("it is message {index} of {} of the chat; {read}", history.len());
+        let pass = record.map(|record| self.probe.pass(&record.pass, None, Known::Ran));
+        Some(self.answer("message", &head(wanted, TEXT), &says, pass, trials))
+    }
+
+    /// A text of the scene that no block holds.
+    fn in_scene(&self, wanted: &str) -> Option<Json> {
+        let mut open: Vec<(Vec<Step>, &Value)> = vec![(Vec::new(), &self.scene.data)];
+        let mut looked = 0;
+        while let Some((steps, value)) = open.pop() {
+            looked += 1;
+            if looked > LOOKED_AT {
+                return None;
+            }
+            let below = |step: Step| steps.iter().cloned().chain([step]).collect::<Vec<_>>();
+            match value {
+                Value::Text(text) if text.contains(wanted) => {
+                    let place = super::remedy::shown(&steps);
+                    let readers = self.readers(&place);
+                    let says = format!("the text stands in the scene at `{place}`, but no block holds it{readers}");
+                    return Some(
+                        json!({ "kind": "text", "name": head(wanted, TEXT), "sent": false, "says": says, "remedies": [], "builds": 0 }),
+                    );
+                }
+                Value::List(list) => open.extend(list.iter().enumerate().map(|(n, v)| (below(Step::Index(n)), v))),
+                Value::Map(map) => open.extend(map.iter().map(|(key, v)| (below(Step::Name(key.to_string())), v))),
+                _ => {}
+            }
+        }
+        None
+    }
+
+    /// The passes that read a path, and whether they ran.
+    fn readers(&self, place: &str) -> String {
+        let pack = self.probe.rules.pack();
+        let passes = pack.tables.get("pass").into_iter().flat_map(|rows| rows.keys());
+        let reading = passes.filter(|name| {
+            let mut paths = BTreeSet::new();
+            reads::row(pack, "pass", name, &mut paths);
+            paths.contains(place)
+        });
+        let named: Vec<String> = reading.take(4).map(|name| format!("`{name}`")).collect();
+        if named.is_empty() { String::new() } else { format!("; it is read by {} (ask `--why-not PASS`)", named.join(", ")) }
+    }
+}

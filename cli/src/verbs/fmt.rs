@@ -1,0 +1,205 @@
+//! `tapster fmt`: lays out TOML rule files, so that a person can read them.
+
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use serde_json::json;
+
+use crate::diag::{Code, Diagnostic, Report, Sources, Span};
+use crate::format::{Layout, Refusal, format};
+use crate::pack::files::MAX_FILE;
+
+use crate::inputs::files::{bytes_of, own_file, shown, write_file};
+use crate::output::Show;
+use crate::stop::{Exit, Stop};
+
+/// Most files that one run lays out, and most folders inside each other.
+const MAX_FILES: usize = 10_000;
+const MAX_FOLDERS: usize = 16;
+
+/// Lay out TOML rule files: lines of at most 120 characters, with the same meaning.
+///
+/// Comments and the blank lines between groups stay. Everything that fits on its line stays as its author wrote it. A
+/// table that does not fit becomes a section below its row, and a list gets a line for each item.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  tapster fmt my-pack                     all TOML files of a folder, and of the folders in it
+  tapster fmt my-pack/lore.toml
+  tapster fmt --check rules               change nothing; exit 1 and name the files that would change
+  tapster fmt --stdout my-pack/lore.toml  show the result only
+  tapster fmt - < lore.toml               from standard input to standard output
+
+Exit codes: 0 done, 1 a file cannot be laid out or (with --check) would change, 2 it could not run.")]
+pub(crate) struct Fmt {
+    /// Files and folders; `-` is standard input.
+    #[arg(required = true, value_name = "PATH")]
+    paths: Vec<PathBuf>,
+    /// Change nothing; only list the files that would change.
+    #[arg(long)]
+    check: bool,
+    /// Print the result instead of writing it; for one file.
+    #[arg(long, conflicts_with = "check")]
+    stdout: bool,
+}
+
+/// The results for all files.
+#[derive(Default)]
+struct Tally {
+    changed: Vec<String>,
+    unchanged: usize,
+    refused: usize,
+    /// JSON files that were found in folders.
+    json: usize,
+    report: Report,
+    sources: Sources,
+}
+
+impl Fmt {
+    pub(crate) fn run(&self, show: &mut Show<'_, '_>) -> Result<Exit, Stop> {
+        let mut files = Vec::new();
+        for path in &self.paths {
+            collect(path, 0, &mut files)?;
+        }
+        let prints = self.stdout || !self.check && files.iter().any(|file| file == Path::new("-"));
+        if prints && files.len() > 1 {
+            let message = "several files cannot be printed as one";
+            return Err(Stop::could_not(Code::FileMissing, message, "name one file, or leave out `--stdout` and `-`"));
+        }
+        let mut tally = Tally::default();
+        for file in &files {
+            self.one(file, prints, &mut tally, show)?;
+        }
+        if tally.json > 0 {
+            let files = if tally.json == 1 { "file in the folders is" } else { "files in the folders are" };
+            let told = Diagnostic::note(Code::FormatSkipped, format!("{} JSON {files} not laid out", tally.json));
+            tally.report.push(told);
+        }
+        show.report(&tally.report, &tally.sources);
+        if !prints {
+            self.sum_up(&tally, show);
+        }
+        let no = tally.refused > 0 || self.check && !tally.changed.is_empty();
+        Ok(if no { Exit::No } else { Exit::Done })
+    }
+
+    fn one(&self, path: &Path, prints: bool, tally: &mut Tally, show: &mut Show<'_, '_>) -> Result<(), Stop> {
+        let name = shown(path);
+        let is_json = path.extension().is_some_and(|e| e == "json");
+        if is_json && !self.paths.iter().any(|named| named == path) {
+            tally.json += 1;
+            return Ok(());
+        }
+        if is_json {
+            bytes_of(path, show)?;
+            let message = format!("`{name}` is JSON, which is not laid out");
+            tally.report.push(Diagnostic::new(Code::FormatSkipped, message).help("name TOML files, or use a formatter of JSON"));
+            return Ok(());
+        }
+        let bytes = bytes_of(path, show)?;
+        let Some(text) = text_of(&bytes, &name, tally) else { return Ok(()) };
+        let source = tally.sources.add(&name, "", text);
+        match format(source, text, Layout::default()) {
+            Ok(formatted) => {
+                if !formatted.long.is_empty() {
+                    let result = tally.sources.add(&name, "", &formatted.text);
+                    for line in &formatted.long {
+                        let message = format!("a line stays longer than {} characters", Layout::default().width);
+                        let help = "it holds nested inline tables or one long text; name a part as a `[[value]]`, or shorten it";
+                        let span = Span::new(result, line.start, line.end);
+                        tally.report.push(Diagnostic::new(Code::FormatLong, message).at(span).help(help));
+                    }
+                }
+                if prints {
+                    show.result(&formatted.text);
+                } else if formatted.text == text {
+                    tally.unchanged += 1;
+                } else {
+                    if !self.check {
+                        write_file(&own_file(path)?, &formatted.text)?;
+                    }
+                    tally.changed.push(name);
+                }
+            }
+            Err(Refusal::Loss(complaint) | Refusal::Large(complaint)) => {
+                tally.refused += 1;
+                tally.report.push(*complaint);
+            }
+            Err(Refusal::Syntax(complaint)) => {
+                tally.refused += 1;
+                // the reader of rule files reports all mistakes with their remedies
+                let mut report = Report::default();
+                let _ = crate::pack::toml::parse(source, text, &mut report);
+                if !report.has_errors() {
+                    report.push(*complaint);
+                }
+                tally.report.extend(report);
+            }
+        }
+        Ok(())
+    }
+
+    fn sum_up(&self, tally: &Tally, show: &mut Show<'_, '_>) {
+        if show.is_json() {
+            show.json(&json!({ "changed": tally.changed, "unchanged": tally.unchanged, "refused": tally.refused }));
+            return;
+        }
+        let verb = if self.check { "would change" } else { "formatted" };
+        for name in &tally.changed {
+            show.result(&format!("{verb} {name}\n"));
+        }
+        let refused = if tally.refused > 0 { format!(", {} refused", tally.refused) } else { String::new() };
+        show.result(&format!("{} {verb}, {} unchanged{refused}\n", tally.changed.len(), tally.unchanged));
+    }
+}
+
+/// The text of a file; `None`, with a diagnostic, if it is too large or not UTF-8.
+fn text_of<'b>(bytes: &'b [u8], name: &str, tally: &mut Tally) -> Option<&'b str> {
+    let complaint = match std::str::from_utf8(bytes) {
+        Ok(text) if bytes.len() as u64 <= MAX_FILE => return Some(text),
+        Ok(_) => Diagnostic::new(Code::FileTooLarge, format!("`{name}` is larger than {} MiB", MAX_FILE >> 20))
+            .help("split it into several files"),
+        Err(error) => {
+            let message = format!("`{name}` is not valid UTF-8: byte {} does not begin a character", error.valid_up_to());
+            Diagnostic::new(Code::FileEncoding, message).help("save it as UTF-8")
+        }
+    };
+    tally.refused += 1;
+    tally.report.push(complaint);
+    None
+}
+
+/// The files that a path names: itself, or the TOML files of the folder, sorted. Hidden files and links in a folder are
+/// skipped.
+fn collect(path: &Path, depth: usize, files: &mut Vec<PathBuf>) -> Result<(), Stop> {
+    let too_many = |what: String| Stop::could_not(Code::FileTooLarge, what, "name the folders one by one");
+    if path == Path::new("-") || !path.is_dir() {
+        files.push(path.to_owned());
+        return Ok(());
+    }
+    if depth > MAX_FOLDERS {
+        return Err(too_many(format!("folders are nested deeper than {MAX_FOLDERS} levels at `{}`", path.display())));
+    }
+    let unreadable = |error: std::io::Error| {
+        let message = format!("`{}` cannot be read: {error}", path.display());
+        Stop::could_not(Code::FileMissing, message, "check the path and its permissions")
+    };
+    let mut inside = Vec::new();
+    for entry in std::fs::read_dir(path).map_err(unreadable)? {
+        let entry = entry.map_err(unreadable)?;
+        let kind = entry.file_type().map_err(unreadable)?;
+        let inner = entry.path();
+        let is_hidden = entry.file_name().to_string_lossy().starts_with('.');
+        let is_rule_file = kind.is_file() && inner.extension().is_some_and(|e| e == "toml" || e == "json");
+        if !is_hidden && (kind.is_dir() || is_rule_file) {
+            inside.push(inner);
+        }
+    }
+    inside.sort();
+    for inner in inside {
+        collect(&inner, depth + 1, files)?;
+        if files.len() > MAX_FILES {
+            return Err(too_many(format!("`{}` holds more than {MAX_FILES} files", path.display())));
+        }
+    }
+    Ok(())
+}

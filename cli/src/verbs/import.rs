@@ -1,0 +1,99 @@
+//! `tapster import`: converts a foreign file to the fields of a scene, and reports what happened to each of its fields.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+use crate::engine::ErrorKind;
+use crate::import::Contents;
+use crate::model::Value;
+use crate::pack::{Library, Overlay, Ruleset, Start};
+
+use crate::inputs::library::open;
+use crate::inputs::library::shelf;
+use crate::inputs::scene::bring_in;
+use crate::inputs::scene::document;
+use crate::inputs::scene::opened;
+use crate::output::Show;
+use crate::pack::library::shipped_readers;
+use crate::stop::Exit;
+use crate::stop::Stop;
+use crate::verbs::fields;
+
+/// Turn a card, preset, lorebook or chat of another program into JSON: `format`, `scene`, and `rest`, the fields that
+/// no rule reads. Importing that JSON again gives the same result.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  tapster import card.png
+  tapster import card.png --report              what became of each field
+  tapster import preset.json --pack my-pack --as my_preset
+  tapster import card.png --overlay mine.toml    with changed rules
+  cat chat.jsonl | tapster import - > chat.json")]
+pub(crate) struct Import {
+    /// A PNG or CHARX card, a packed module or preset, a JSON or JSONL file; `-` is standard input.
+    file: PathBuf,
+    /// The pack that reads it; by default the first pack here that knows the format.
+    #[arg(long)]
+    pack: Option<String>,
+    /// Rule files that are merged over the pack, in order; they may redirect fields of a format.
+    #[arg(long, value_name = "FILE", num_args = 1..)]
+    overlay: Vec<PathBuf>,
+    /// The format, by name; by default it is recognised by content.
+    #[arg(long = "as", id = "as", value_name = "FORMAT")]
+    known_as: Option<String>,
+    /// Print, instead of the JSON, what was kept, mapped, approximated or dropped.
+    #[arg(long)]
+    report: bool,
+}
+
+/// What an import prints; it is written without being copied.
+#[derive(serde::Serialize)]
+struct Brought<'a> {
+    format: &'a str,
+    scene: &'a Value,
+    rest: &'a Value,
+}
+
+impl Import {
+    pub(crate) fn run(&self, show: &mut Show<'_, '_>) -> Result<Exit, Stop> {
+        let contents = opened(&self.file, show)?;
+        let rules = match &self.pack {
+            Some(pack) => Some(open(&Start::typed(pack), &self.overlays(), show)?),
+            None => self.reader(&contents, show)?,
+        };
+        let brought = bring_in(&self.file, &contents, rules.as_ref(), self.known_as.as_deref(), show)?;
+        if self.report {
+            fields::report(&brought, &contents, &self.file, show);
+        } else {
+            show.json(&Brought { format: &brought.format, scene: &brought.scene, rest: &brought.rest });
+        }
+        Ok(Exit::Done)
+    }
+
+    fn overlays(&self) -> Vec<Overlay> {
+        self.overlay.iter().cloned().map(Overlay::Path).collect()
+    }
+
+    /// The first pack of the library that recognises the document, those for most formats first. If none does with the
+    /// overlays, the one that does without them says what is wrong with them.
+    fn reader(&self, contents: &Contents, show: &mut Show<'_, '_>) -> Result<Option<Ruleset>, Stop> {
+        let shelf = shelf(show);
+        let first = |overlays: &[Overlay]| {
+            let rank = |name: &String| shipped_readers().iter().position(|reader| reader == name).unwrap_or(usize::MAX);
+            let mut names = shelf.names();
+            names.sort_by_key(rank);
+            names.into_iter().find(|name| {
+                let rules = Ruleset::load(&Start::Name(name.clone()), overlays, &shelf).ok();
+                let rules = rules.filter(|rules| !rules.programs().formats.is_empty());
+                // a document that takes too much work is recognised too
+                rules.is_some_and(|rules| {
+                    let brought = tapster::import_document(&rules, self.known_as.as_deref(), document(contents, Some(&rules)));
+                    brought.map_or_else(|error| *error.kind() == ErrorKind::Bound, |_| true)
+                })
+            })
+        };
+        let overlays = self.overlays();
+        let found = first(&overlays).or_else(|| if overlays.is_empty() { None } else { first(&[]) });
+        found.map(|name| open(&Start::Name(name), &overlays, show)).transpose()
+    }
+}

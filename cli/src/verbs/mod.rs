@@ -1,0 +1,163 @@
+//! The verbs. Each file declares the flags of one verb and runs it.
+
+#[cfg(feature = "full")]
+mod artifact;
+mod audit;
+mod build;
+#[cfg(feature = "full")]
+mod chat;
+mod check;
+mod completions;
+mod convert;
+mod diff;
+#[cfg(feature = "full")]
+mod eval;
+mod explain;
+mod fields;
+mod fmt;
+mod import;
+mod lost;
+#[cfg(not(feature = "full"))]
+pub(crate) mod missing;
+mod new;
+#[cfg(feature = "full")]
+mod operations;
+mod ops;
+mod options;
+mod packs;
+mod reads;
+mod run;
+mod schema;
+mod serve;
+mod share;
+mod template;
+mod test;
+#[cfg(feature = "full")]
+mod turn;
+mod watch;
+
+use clap::{Command, Subcommand};
+
+use super::output::Show;
+use super::stop::{Exit, Stop};
+#[cfg(feature = "full")]
+use {artifact::Artifacts, chat::Chat, eval::Eval, turn::Turn};
+#[cfg(not(feature = "full"))]
+use {missing::MissingVerb as Artifacts, missing::MissingVerb as Chat, missing::MissingVerb as Eval, missing::MissingVerb as Turn};
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Verb {
+    /// Build a prompt: the payload, or another link of the chain.
+    Build(build::Build),
+    /// Run programs of a pack, and show the lists and values that they leave behind.
+    Run(run::Run),
+    /// Show where each block of a prompt came from, or which rules are in force.
+    Explain(explain::Explain),
+    /// Build a prompt again whenever a file is saved, and show what has changed.
+    Watch(watch::Watch),
+    /// Check a pack, an overlay or single rule files.
+    Check(check::Check),
+    /// Show what differs between two packs, overlays or scenes, and between their prompts.
+    Diff(diff::Diff),
+    /// Write the first files of a pack, an overlay, a rule file, a template, a rule test or a hook.
+    New(new::New),
+    /// Run rule tests, write snapshots, and measure what they cover.
+    Test(test::Test),
+    /// Lay out TOML rule files.
+    Fmt(fmt::Fmt),
+    /// Convert a card, preset, lorebook or chat of another program to JSON of this one.
+    Import(import::Import),
+    /// Convert a card, preset, lorebook or script file of one program to the format of another.
+    #[command(visible_alias = "export")]
+    Convert(convert::Convert),
+    /// Print the JSON Schema of a kind of rule file.
+    Schema(schema::Schema),
+    /// List the vocabulary: verbs, terms, functions, fields, paths.
+    Ops(ops::Ops),
+    /// List the options of a pack, and the values that they have.
+    Options(options::OptionsVerb),
+    /// Store templates, check them, and render them.
+    Template(template::Templates),
+    /// Show, compare, write and move the artifacts of a session.
+    Artifact(Artifacts),
+    /// Talk to a model in the terminal, with any pack.
+    Chat(Box<Chat>),
+    /// Play turns of a chat over a store, with recorded replies.
+    Turn(Turn),
+    /// Ask models what scenario files say, judge the replies, and count.
+    Eval(Eval),
+    /// Answer scenes with prompts, line by line, for a program that asks many times.
+    Serve(serve::Serve),
+    /// List the packs that can be named.
+    Packs(packs::Packs),
+    /// Show what a pack brings along: capabilities, scripts, regular expressions, limits, files.
+    Audit(audit::Audit),
+    /// Make the archive of a pack, for others to install.
+    Pack(share::pack::Pack),
+    /// Install packs: from an archive, a folder, an address, or by name from an index.
+    Install(share::install::Install),
+    /// Take newer releases of installed packs.
+    Update(share::update::Update),
+    /// Remove installed packs.
+    Remove(share::remove::Remove),
+    /// List installed packs, and whether they are as they were installed.
+    List(share::list::List),
+    /// Find packs in an index.
+    Search(share::index::Search),
+    /// Write the index of a folder of archives.
+    Index(share::index::MakeIndex),
+    /// Sign the archive of a pack.
+    Sign(share::keys::Sign),
+    /// Make keys, and say whose signatures are trusted.
+    Keys(share::keys::Keys),
+    /// Print completions for a shell.
+    Completions(completions::Completions),
+    /// Write the pages of the manual.
+    Man(completions::Manual),
+}
+
+impl Verb {
+    /// Whether the verb runs for as long as somebody asks, so that its processor time has no limit.
+    pub(crate) fn runs_on(&self) -> bool {
+        matches!(self, Verb::Chat(_) | Verb::Eval(_) | Verb::Serve(_) | Verb::Test(_) | Verb::Watch(_))
+    }
+
+    /// Runs the verb. `command` is the declaration of the whole program.
+    pub(crate) fn run(self, command: Command, show: &mut Show<'_, '_>) -> Result<Exit, Stop> {
+        match self {
+            Verb::Build(verb) => verb.run(show),
+            Verb::Run(verb) => verb.run(show),
+            Verb::Explain(verb) => verb.run(show),
+            Verb::Watch(verb) => verb.run(show),
+            Verb::Check(verb) => verb.run(show),
+            Verb::Diff(verb) => verb.run(show),
+            Verb::New(verb) => verb.run(show),
+            Verb::Test(verb) => verb.run(show),
+            Verb::Fmt(verb) => verb.run(show),
+            Verb::Import(verb) => verb.run(show),
+            Verb::Convert(verb) => verb.run(show),
+            Verb::Schema(verb) => verb.run(show),
+            Verb::Ops(verb) => verb.run(show),
+            Verb::Options(verb) => verb.run(show),
+            Verb::Template(verb) => verb.run(show),
+            Verb::Artifact(verb) => verb.run(show),
+            Verb::Chat(verb) => verb.run(show),
+            Verb::Turn(verb) => verb.run(show),
+            Verb::Eval(verb) => verb.run(show),
+            Verb::Serve(verb) => verb.run(show),
+            Verb::Packs(verb) => verb.run(show),
+            Verb::Audit(verb) => verb.run(show),
+            Verb::Pack(verb) => verb.run(show),
+            Verb::Install(verb) => verb.run(show),
+            Verb::Update(verb) => verb.run(show),
+            Verb::Remove(verb) => verb.run(show),
+            Verb::List(verb) => verb.run(show),
+            Verb::Search(verb) => verb.run(show),
+            Verb::Index(verb) => verb.run(show),
+            Verb::Sign(verb) => verb.run(show),
+            Verb::Keys(verb) => verb.run(show),
+            Verb::Completions(verb) => verb.run(command, show),
+            Verb::Man(verb) => verb.run(command, show),
+        }
+    }
+}

@@ -1,0 +1,227 @@
+//! `tapster serve --stdio`: prompts for a program that runs `tapster` once and asks many times. Each line of standard input
+//! is a scene as JSON, and each is answered by one line of JSON.
+
+mod folders;
+mod worker;
+
+use std::io::{BufRead, BufReader, Read};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use clap::Args;
+use indexmap::IndexMap;
+use serde_json::{Map, Value as Json, json};
+
+use crate::diag::{Code, Diagnostic, Report, Sources, render};
+use crate::pack::Ruleset;
+
+use crate::inputs::files::too_costly;
+use crate::inputs::parts::{Named, Parts, seconds};
+use crate::inputs::{library, rules_of, scene, scene_file, templated};
+use crate::output::Show;
+use crate::stop::{Exit, Stop};
+
+use folders::Folders;
+use worker::Worker;
+
+/// The most packs that are kept ready.
+const MAX_READY: usize = 32;
+/// The longest line, in bytes.
+const MAX_LINE: usize = 64 << 20;
+/// The keys of a line that are not those of a scene file.
+const OWN: &[&str] = &["id", "trace", "reload"];
+
+/// Answer scenes with prompts, line by line: JSON in, JSON out.
+///
+/// A line is what a scene file holds (`pack`, `overlays`, `character`, `message`, `scene` …), as one JSON object, and
+/// besides `id`, which is returned, `trace`, and `reload`, which reads the rule files again. The answer has `id`, `ok`,
+/// `diagnostics`, and if `ok` is true `dialect`, `payload`, `request` (`url`, `headers`), `patch`, and `trace`.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  echo '{\"id\":1,\"pack\":\"base\",\"message\":\"Hello.\"}' | tapster serve --stdio
+  tapster serve --stdio < scenes.jsonl > prompts.jsonl")]
+pub(crate) struct Serve {
+    /// Read lines from standard input and write lines to standard output.
+    #[arg(long, required = true)]
+    stdio: bool,
+    /// A folder below which lines may name files, besides the working folder; can be repeated.
+    #[arg(long, value_name = "FOLDER")]
+    allow: Vec<PathBuf>,
+    /// How long an answer may take, in seconds; after that the line is answered with an error.
+    #[arg(long, value_name = "SECONDS", default_value = "10", value_parser = seconds)]
+    deadline: f64,
+    /// Answers the lines of another process, which ends this one at the deadline.
+    #[arg(long, hide = true)]
+    worker: bool,
+}
+
+/// Packs with their overlays, ready for builds.
+type Ready = IndexMap<String, Ruleset>;
+
+impl Serve {
+    pub(crate) fn run(&self, show: &mut Show<'_, '_>) -> Result<Exit, Stop> {
+        let folders = Folders::new(&self.allow, show)?;
+        let mut ready = Ready::default();
+        let mut watched = None;
+        if self.worker {
+            worker::end_with_parent();
+        }
+        while let Some(line) = next_line(show)? {
+            if line.iter().all(u8::is_ascii_whitespace) {
+                continue;
+            }
+            let refused = if line.len() > MAX_LINE { Some(too_long()) } else { too_costly("the line", &line) };
+            let text = match refused {
+                Some(complaint) => format!("{}\n", refusal(Json::Null, complaint)),
+                // a run inside of another program has no process that it could start again
+                None if self.worker || show.arguments.is_none() => format!("{}\n", answer(&line, &mut ready, &folders, show)),
+                None => self.watch(&line.into(), &mut watched, show),
+            };
+            show.result(&text);
+            show.flush();
+            if show.is_closed() {
+                break;
+            }
+        }
+        Ok(Exit::Done)
+    }
+
+    /// The answer of a process that is ended at the deadline.
+    fn watch(&self, line: &Arc<[u8]>, watched: &mut Option<Worker>, show: &Show<'_, '_>) -> String {
+        let started = watched.take().map_or_else(|| Worker::start(show), Ok);
+        let answered = started.and_then(|mut worker| Ok((worker.ask(line, Duration::from_secs_f64(self.deadline))?, worker)));
+        match answered {
+            Ok((answer, worker)) => {
+                *watched = Some(worker);
+                String::from_utf8_lossy(&answer).into_owned()
+            }
+            Err(complaint) => format!("{}\n", refusal(id_of(line), *complaint)),
+        }
+    }
+}
+
+/// The `id` of a line; null if it has none.
+fn id_of(line: &[u8]) -> Json {
+    #[derive(serde::Deserialize)]
+    struct Id {
+        #[serde(default)]
+        id: Json,
+    }
+    serde_json::from_slice::<Id>(line).map_or(Json::Null, |line| line.id)
+}
+
+/// The next line of standard input; `None` at its end. Of a line that is longer than [`MAX_LINE`], the rest is skipped.
+fn next_line(show: &mut Show<'_, '_>) -> Result<Option<Vec<u8>>, Stop> {
+    let failed = |error: std::io::Error| Stop::could_not(Code::FileMissing, format!("standard input cannot be read: {error}"), "");
+    let mut line = Vec::new();
+    // one byte of buffer, so that nothing behind the line is taken from the stream
+    let mut input = BufReader::with_capacity(1, &mut *show.io.input);
+    input.by_ref().take(MAX_LINE as u64 + 1).read_until(b'\n', &mut line).map_err(failed)?;
+    if line.len() > MAX_LINE && line.last() != Some(&b'\n') {
+        input.skip_until(b'\n').map_err(failed)?;
+    }
+    Ok(Some(line).filter(|line| !line.is_empty()))
+}
+
+/// The complaint about a line that is too long to be read.
+fn too_long() -> Diagnostic {
+    let message = format!("a line is longer than {} MiB", MAX_LINE >> 20);
+    Diagnostic::error(Code::FileTooLarge, message).help("name large files by their paths")
+}
+
+/// The answer to a line that nothing is built for.
+fn refusal(id: Json, complaint: Diagnostic) -> Json {
+    let mut report = Report::default();
+    report.push(complaint);
+    json!({ "id": id, "ok": false, "diagnostics": render::json(&report, &Sources::default()) })
+}
+
+/// The answer to one line.
+fn answer(line: &[u8], ready: &mut Ready, folders: &Folders, show: &mut Show<'_, '_>) -> Json {
+    let (asked, id) = match serde_json::from_slice::<Json>(line) {
+        Ok(Json::Object(mut asked)) => {
+            let id = asked.shift_remove("id").unwrap_or(Json::Null);
+            asked.retain(|key, _| OWN.contains(&key.as_str()));
+            (Ok(asked), id)
+        }
+        Ok(_) => (Err("a line must be a JSON object".to_owned()), Json::Null),
+        Err(error) => (Err(format!("the line is not valid JSON: {error}")), Json::Null),
+    };
+    let near = show.near.len();
+    let (result, mut kept) = show.keeping(|show| match asked {
+        Ok(asked) => prompt(line, &asked, ready, folders, show),
+        Err(message) => Err(Stop::new(Exit::No, Diagnostic::new(Code::SyntaxJson, message).help("write one object on each line"))),
+    });
+    show.near.truncate(near);
+    let mut out = Map::new();
+    out.insert("id".to_owned(), id);
+    out.insert("ok".to_owned(), result.is_ok().into());
+    if let Err(stop) = &result {
+        kept.push((stop.report.clone(), stop.sources.clone()));
+    }
+    let told = |(report, sources): &(Report, Sources)| render::json(report, sources).as_array().cloned().unwrap_or_default();
+    out.insert("diagnostics".to_owned(), kept.iter().flat_map(told).collect());
+    if let Ok(Json::Object(prompt)) = result {
+        out.extend(prompt);
+    }
+    Json::Object(out)
+}
+
+/// Builds what a line asks for; `own` has the keys that are not those of a scene file.
+fn prompt(line: &[u8], own: &Map<String, Json>, ready: &mut Ready, folders: &Folders, show: &mut Show<'_, '_>) -> Result<Json, Stop> {
+    let flag = |key: &str| match own.get(key) {
+        None => Ok(false),
+        Some(Json::Bool(flag)) => Ok(*flag),
+        Some(_) => {
+            let complaint = Diagnostic::new(Code::SchemaType, format!("`{key}` must be `true` or `false`"));
+            Err(Stop::new(Exit::No, complaint.help(format!("leave `{key}` out where it is not wanted"))))
+        }
+    };
+    let (trace, reload) = (flag("trace")?, flag("reload")?);
+    if reload {
+        ready.clear();
+    }
+    let mut parts = scene_file::parse_beside("standard input", line, Path::new(""), OWN, show)?;
+    own_input(&parts)?;
+    folders.check(&parts, show)?;
+    templated::read_in(&mut parts, show)?;
+    // the pack around a template
+    folders.check(&parts, show)?;
+    let rules = rules(&parts, ready, show)?;
+    let mut scene = scene::of(&parts, &rules, show)?;
+    scene.trace = trace;
+    let prompt = tapster::prompt(&rules, &scene).map_err(|error| Stop::build(&error, &rules))?;
+    show.warnings(&prompt.warnings, rules.sources());
+    let mut answer = json!({ "dialect": prompt.dialect, "payload": prompt.payload, "request": prompt.request, "patch": prompt.patch });
+    if let (Some(trace), Json::Object(answer)) = (prompt.trace, &mut answer) {
+        answer.insert("trace".to_owned(), serde_json::to_value(trace).unwrap_or_default());
+    }
+    Ok(answer)
+}
+
+/// Refuses `-` as a file: standard input has the lines.
+fn own_input(parts: &Parts) -> Result<(), Stop> {
+    let template = if let Some(Named::File(file)) = &parts.template { Some(file) } else { None };
+    let one = [&parts.character, &parts.chat, &parts.persona_file, &parts.data];
+    let mut files = one.into_iter().flatten().chain(&parts.presets).chain(&parts.lorebooks).chain(template);
+    if files.any(|file| file == Path::new("-")) {
+        let message = "standard input has the scenes, and cannot be a file of one";
+        return Err(Stop::could_not(Code::FileMissing, message, "write the file to disk, or its contents into `scene`"));
+    }
+    Ok(())
+}
+
+/// The rules of a scene, compiled once for each pack with its overlays.
+fn rules(parts: &Parts, ready: &mut Ready, show: &mut Show<'_, '_>) -> Result<Ruleset, Stop> {
+    let key = format!("{:?} {:?} {:?}", parts.pack, parts.overlays, library::shelf(show).folders);
+    if let Some(rules) = ready.get(&key) {
+        return Ok(rules.clone());
+    }
+    let rules = rules_of(parts, show)?;
+    if ready.len() >= MAX_READY {
+        ready.shift_remove_index(0);
+    }
+    ready.insert(key, rules.clone());
+    Ok(rules)
+}

@@ -1,0 +1,256 @@
+//! Changing the folder of installed packs in one step, also where the process is killed in the middle of it.
+//!
+//! What is new is written to a hidden folder inside. Nothing has been moved before the journal is there, and from then on
+//! everything is moved: whoever takes the folder next continues where a process was killed.
+
+use std::ffi::OsStr;
+use std::io::{ErrorKind, Result as Done};
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use crate::diag::{Code, Diagnostic, DiagnosticCode};
+use crate::share::lock::{self, MAX_LOCK};
+use crate::store::disk::{self, LETTERS, Readers, UNFINISHED};
+
+use crate::inputs::files::no_link;
+use crate::inputs::lock::FileLock;
+use crate::inputs::shared::bounded;
+use crate::output::Show;
+use crate::stop::Stop;
+
+/// The file whose lock the folder has while it is read or changed.
+const LOCK: &str = ".tapster.lock~";
+/// The hidden folder of a change. Its name begins like those of all files that are not finished.
+const STAGE: &str = ".tapster-change";
+const JOURNAL: &str = "journal.json";
+
+/// What is moved, by the names of entries of the folder.
+#[derive(Debug, Serialize, Deserialize)]
+struct Journal {
+    /// These come from `new` to their places.
+    put: Vec<String>,
+    /// These go away.
+    gone: Vec<String>,
+    /// The text of `tapster.lock` afterwards, empty if nothing is locked. Without it, everything is moved back.
+    lock: Option<String>,
+}
+
+pub(super) fn failed(path: &Path, error: &std::io::Error) -> Stop {
+    let message = format!("`{}` cannot be written: {error}", path.display());
+    Stop::could_not(Code::FileMissing, message, "check the folder and its permissions")
+}
+
+/// The folder of installed packs, which no other process reads or changes as long as this is there.
+pub(super) struct Hold {
+    folder: PathBuf,
+    /// `None` while a folder is read that does not exist or cannot be written.
+    lock: Option<FileLock>,
+    /// The folders that did not exist, the innermost first. They go away again if they stay empty.
+    made: Vec<PathBuf>,
+}
+
+impl Hold {
+    /// Takes the folder, which is made if it does not exist, and finishes what a killed process has begun there.
+    pub(super) fn to_change(folder: &Path, show: &mut Show<'_, '_>) -> Result<Self, Stop> {
+        let above = folder.ancestors().take_while(|folder| !folder.as_os_str().is_empty() && !folder.exists());
+        let mut hold = Self { folder: folder.to_owned(), lock: None, made: above.map(Path::to_owned).collect() };
+        hold.lock = Some(hold.locked(show).map_err(|error| failed(folder, &error))?);
+        settle(folder)?;
+        Ok(hold)
+    }
+
+    /// Takes the folder to read it. One that does not exist or cannot be written is read as it is.
+    pub(super) fn to_read(folder: &Path, show: &mut Show<'_, '_>) -> Result<Self, Stop> {
+        let mut hold = Self { folder: folder.to_owned(), lock: None, made: Vec::new() };
+        if !folder.is_dir() {
+            return Ok(hold);
+        }
+        match hold.locked(show) {
+            Ok(lock) => hold.lock = Some(lock),
+            Err(error) if matches!(error.kind(), ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem) => return Ok(hold),
+            Err(error) => return Err(failed(folder, &error)),
+        }
+        settle(folder)?;
+        Ok(hold)
+    }
+
+    fn locked(&self, show: &mut Show<'_, '_>) -> Done<FileLock> {
+        let file = self.folder.join(LOCK);
+        let made = || std::fs::create_dir_all(&self.folder);
+        made()?;
+        if let Some(lock) = FileLock::try_take(&file)? {
+            return Ok(lock);
+        }
+        let message = format!("another process changes `{}`; this one waits until it is done", self.folder.display());
+        show.note(Diagnostic::note(DiagnosticCode::Known(Code::ShareBusy), message));
+        loop {
+            // one that was refused takes the folder away again that it has made
+            made()?;
+            match FileLock::wait(&file) {
+                Ok(Some(lock)) => return Ok(lock),
+                Ok(None) => {}
+                Err(error) if error.kind() == ErrorKind::NotFound => {}
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    /// Begins a change.
+    pub(super) fn stage(&self) -> Result<Stage<'_>, Stop> {
+        let stage = Stage { folder: &self.folder, path: self.folder.join(STAGE) };
+        // the folder is new, so that no link in it leads elsewhere
+        for folder in [&stage.path, &stage.new_packs(), &stage.path.join("old")] {
+            std::fs::create_dir(folder).map_err(|error| failed(folder, &error))?;
+        }
+        Ok(stage)
+    }
+}
+
+impl Drop for Hold {
+    fn drop(&mut self) {
+        self.lock = None;
+        for folder in &self.made {
+            // this removes empty folders only: one with a pack in it stays
+            let _ = std::fs::remove_dir(folder);
+        }
+    }
+}
+
+/// A change that is being prepared: dropped, it leaves everything as it was.
+pub(super) struct Stage<'h> {
+    folder: &'h Path,
+    path: PathBuf,
+}
+
+impl Stage<'_> {
+    /// Where the new packs are written.
+    pub(super) fn new_packs(&self) -> PathBuf {
+        self.path.join("new")
+    }
+
+    /// Puts new packs into the folder, removes these entries, and writes the lock: all of it or nothing.
+    pub(super) fn commit(self, put: Vec<String>, gone: Vec<String>, lock: String) -> Result<(), Stop> {
+        no_link(&self.folder.join(lock::FILE))?;
+        let mut journal = Journal { put, gone, lock: Some(lock) };
+        journal.write(&self.path).map_err(|error| failed(&self.path, &error))?;
+        let moved = journal.finish(self.folder, &self.path);
+        if moved.is_err() {
+            journal.lock = None;
+            // what cannot be moved back now is moved back by the next one; the first error is told
+            let _ = journal.write(&self.path).and_then(|()| journal.finish(self.folder, &self.path));
+        }
+        moved.map_err(|error| failed(self.folder, &error))
+    }
+}
+
+impl Drop for Stage<'_> {
+    fn drop(&mut self) {
+        // with a journal it is the only place where some packs are
+        if !exists(&self.path.join(JOURNAL)) {
+            let _ = std::fs::remove_dir_all(&self.path);
+        }
+    }
+}
+
+impl Journal {
+    fn write(&self, stage: &Path) -> Done<()> {
+        disk::replace(&stage.join(JOURNAL), serde_json::to_string(self)?.as_bytes(), Readers::Owner)
+    }
+
+    /// The journal of a change that was not finished.
+    fn read(stage: &Path) -> Result<Option<Self>, Stop> {
+        let file = stage.join(JOURNAL);
+        // we make folders and a file: a link in the place of one is a stranger's, and would lead elsewhere
+        let folders = [stage.to_owned(), stage.join("new"), stage.join("old")];
+        let ours = folders.iter().all(|folder| folder.symlink_metadata().is_ok_and(|about| about.is_dir()));
+        if !ours || !file.symlink_metadata().is_ok_and(|about| about.is_file()) {
+            return Ok(None);
+        }
+        let journal: Option<Self> = serde_json::from_slice(&bounded(&file, 4 * MAX_LOCK)?).ok();
+        let is_entry = |name: &String| Path::new(name).file_name() == Some(OsStr::new(name));
+        match journal.filter(|journal| journal.put.iter().chain(&journal.gone).all(is_entry)) {
+            Some(journal) => Ok(Some(journal)),
+            None => {
+                let message = format!("`{}` does not say how an interrupted change is to be finished", file.display());
+                let help = format!("remove `{}`, and run `tapster list --locked` to see what is missing", stage.display());
+                Err(Stop::could_not(Code::ShareIndex, message, help))
+            }
+        }
+    }
+
+    /// Moves what has not been moved yet, forwards or back.
+    fn finish(&self, folder: &Path, stage: &Path) -> Done<()> {
+        let (new, old) = (stage.join("new"), stage.join("old"));
+        let Some(lock) = &self.lock else {
+            for name in self.put.iter().rev() {
+                shift(&folder.join(name), &new.join(name))?;
+            }
+            for name in self.put.iter().chain(&self.gone) {
+                shift(&old.join(name), &folder.join(name))?;
+            }
+            self.end(stage);
+            return Ok(());
+        };
+        for name in &self.gone {
+            shift(&folder.join(name), &old.join(name))?;
+        }
+        for name in self.put.iter().filter(|name| exists(&new.join(name))) {
+            shift(&folder.join(name), &old.join(name))?;
+            // somebody has put it back by hand
+            if exists(&folder.join(name)) {
+                shift(&folder.join(name), &stage.join(format!("put-back-{name}")))?;
+            }
+            std::fs::rename(new.join(name), folder.join(name))?;
+        }
+        let file = folder.join(lock::FILE);
+        if !lock.is_empty() {
+            disk::replace(&file, lock.as_bytes(), Readers::Usual)?;
+        } else if exists(&file) {
+            std::fs::remove_file(&file)?;
+        }
+        self.end(stage);
+        Ok(())
+    }
+
+    /// Removes the journal. If it stays, the next one finds everything moved already.
+    fn end(&self, stage: &Path) {
+        let _ = std::fs::remove_file(stage.join(JOURNAL));
+    }
+}
+
+/// Finishes a change in whose middle a process was killed, and removes what it has left.
+fn settle(folder: &Path) -> Result<(), Stop> {
+    let stage = folder.join(STAGE);
+    if let Some(journal) = Journal::read(&stage)? {
+        journal.finish(folder, &stage).map_err(|error| failed(folder, &error))?;
+    }
+    for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
+        let name = entry.file_name();
+        let is_folder = entry.file_type().is_ok_and(|kind| kind.is_dir());
+        // what cannot be removed is hidden, and no pack is read from it
+        let _ = match name == STAGE {
+            true if is_folder => std::fs::remove_dir_all(entry.path()),
+            true => std::fs::remove_file(entry.path()),
+            false if !is_folder && is_unfinished(&name) => std::fs::remove_file(entry.path()),
+            false => Ok(()),
+        };
+    }
+    Ok(())
+}
+
+/// Whether a file has such a name as unfinished ones get.
+fn is_unfinished(name: &OsStr) -> bool {
+    let name = name.to_string_lossy();
+    name.strip_prefix(UNFINISHED).is_some_and(|rest| rest.len() == LETTERS && rest.bytes().all(|b| b.is_ascii_alphanumeric()))
+}
+
+/// Moves an entry, unless it is not there or has been moved before.
+fn shift(from: &Path, to: &Path) -> Done<()> {
+    if exists(from) && !exists(to) { std::fs::rename(from, to) } else { Ok(()) }
+}
+
+/// Whether there is something of this name, also if it is a link to nothing.
+fn exists(path: &Path) -> bool {
+    path.symlink_metadata().is_ok()
+}

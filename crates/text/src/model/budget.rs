@@ -1,0 +1,378 @@
+//! The budget of one call of the library: steps, and bytes that are made, whatever the rules and the data ask for.
+//!
+//! A [`Door`] opens the budget at the entrances of the library (a build, a payload, a text that is rendered by itself);
+//! a door inside another one counts on with it. It is charged where values are evaluated and made, where passes visit items,
+//! and where templates, macros and scripts turn. The budget belongs to the thread, because constructors of values and
+//! callbacks of scripts reach it without being given anything. Once it is spent, every later step fails too, so code that
+//! handles the error cannot continue, and [`check`] at the end of a call finds it.
+
+use std::cell::{Cell, RefCell};
+use std::marker::PhantomData;
+use std::sync::Arc;
+
+use rustc_hash::FxHashSet;
+
+/// Bytes of text that are read or written within one step, and elements of a list or table.
+pub(crate) const BYTES_PER_STEP: usize = 64;
+pub(crate) const ELEMENTS_PER_STEP: usize = 4;
+/// The most bytes of a list or table that is written out as one text, or kept.
+pub const MOST_WRITTEN: usize = 64 << 20;
+/// The deepest nesting of what is written out or compared. Values that are kept nest less deeply, but an expression may
+/// add some levels before anything looks at its value.
+pub const DEEPEST_WRITTEN: usize = 256;
+/// The work of one macro, in steps.
+pub const STEPS_PER_MACRO: u64 = 16;
+/// The work of one tag of Handlebars, or of one unit of Liquid, in steps.
+pub const STEPS_PER_TAG: u64 = 8;
+
+/// The bounds on the work of one call: a build, a payload, a run of a program, or a text that is rendered by itself. They
+/// are counted without a clock, so the same input reaches them on every machine. A pack can only lower them (`[limits]`).
+/// The data that the call is given adds to both in proportion to its size, at most as much again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct WorkLimits {
+    /// Steps: an item that a pass visits, a value that is evaluated, a macro, a tag, an operation of a script … A step takes
+    /// some ten nanoseconds.
+    pub steps: u64,
+    /// Bytes of all texts, lists and tables that are made, also of those that are no longer needed.
+    pub bytes: u64,
+}
+
+impl Default for WorkLimits {
+    // a build of the largest example takes less than a tenth of both; a hostile one ends within two seconds
+    fn default() -> Self {
+        Self { steps: 150_000_000, bytes: 256 << 20 }
+    }
+}
+
+impl WorkLimits {
+    /// The share of both bounds that each part of the given data adds: a text, a number, a list, a table.
+    const PER_PART: u64 = 800_000;
+    /// The parts that are counted: more add nothing.
+    pub(crate) const MOST_PARTS: usize = 800_000;
+
+    /// What data of so many parts adds to the bounds, at most as much again: a long chat or a large book takes more work
+    /// than a short one, but a stranger's file must not set its own bounds.
+    #[must_use]
+    pub(crate) fn more_for(self, parts: usize) -> Self {
+        let parts = u128::from(Self::PER_PART).min(parts as u128);
+        let share = |bound: u64| u128::from(bound) * parts / u128::from(Self::PER_PART);
+        let share = |bound: u64| u64::try_from(share(bound)).unwrap_or(u64::MAX);
+        Self { steps: share(self.steps), bytes: share(self.bytes) }
+    }
+
+    /// The sum of both bounds each.
+    #[must_use]
+    pub(crate) fn and(self, more: Self) -> Self {
+        Self { steps: self.steps.saturating_add(more.steps), bytes: self.bytes.saturating_add(more.bytes) }
+    }
+
+    /// The smaller of both bounds each.
+    #[must_use]
+    pub fn at_most(self, other: Self) -> Self {
+        Self { steps: self.steps.min(other.steps), bytes: self.bytes.min(other.bytes) }
+    }
+
+    /// What is left of both after so much was spent.
+    #[must_use]
+    pub(crate) fn without(self, spent: Self) -> Self {
+        Self { steps: self.steps.saturating_sub(spent.steps), bytes: self.bytes.saturating_sub(spent.bytes) }
+    }
+}
+
+/// The budget is spent. `Display` says which bound was reached, and names the rule that ran.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Exceeded;
+
+impl std::fmt::Display for Exceeded {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&told())
+    }
+}
+
+impl std::error::Error for Exceeded {}
+
+impl From<Exceeded> for String {
+    fn from(_: Exceeded) -> Self {
+        told()
+    }
+}
+
+/// Which bound was reached.
+#[derive(Debug, Clone, Copy)]
+enum Over {
+    Steps,
+    Bytes,
+    /// One list or table is larger than what is written out at all.
+    Size,
+}
+
+/// What belongs to the call besides the numbers.
+#[derive(Debug, Default)]
+struct Call {
+    over: Option<Over>,
+    limits: WorkLimits,
+    /// The size of the data of the outermost door, in values. Smaller bounds of a door inside grow by it as well.
+    parts: usize,
+    /// What to do about it, if the caller cannot set the bounds.
+    remedy: Option<&'static str>,
+    /// The rule that was running when a bound was reached.
+    by: Option<Arc<str>>,
+    /// What was paid as a whole, and is used again.
+    paid: FxHashSet<Box<str>>,
+}
+
+thread_local! {
+    /// What is left; 0 outside of every door.
+    static STEPS: Cell<u64> = const { Cell::new(0) };
+    static BYTES: Cell<u64> = const { Cell::new(0) };
+    static DOORS: Cell<u32> = const { Cell::new(0) };
+    static RULE: Cell<Option<Arc<str>>> = const { Cell::new(None) };
+    static CALL: RefCell<Call> = RefCell::default();
+}
+
+/// An entrance of the library. Work is counted until it is dropped.
+#[derive(Debug)]
+#[must_use = "work is counted as long as the door is open"]
+pub struct Door {
+    /// What was left of the outer door's bounds, and those bounds; `None`: this is the outermost door.
+    outer: Option<(WorkLimits, WorkLimits)>,
+    opened: WorkLimits,
+    /// The budget belongs to the thread.
+    here: PhantomData<*const ()>,
+}
+
+impl Door {
+    /// Opens a budget, or counts on with the one that is open. What is left there cannot grow by that; smaller bounds
+    /// hold as long as this door is open.
+    pub fn open(limits: WorkLimits) -> Self {
+        let inside = DOORS.replace(DOORS.get().saturating_add(1)) > 0;
+        let before = left();
+        let opened = if inside { before.at_most(limits) } else { limits };
+        let outer = CALL.with_borrow_mut(|call| {
+            if !inside {
+                *call = Call { limits, ..Call::default() };
+                return None;
+            }
+            let outer = call.limits;
+            if opened != before {
+                call.limits = outer.at_most(limits);
+            }
+            Some((before, outer))
+        });
+        leave(opened);
+        Self { outer, opened, here: PhantomData }
+    }
+
+    /// The same for a call that is given data, whose size adds to the bounds: `parts` says how many values it has, at most so
+    /// many.
+    pub fn with_parts(limits: WorkLimits, parts: impl FnOnce(usize) -> usize) -> Self {
+        let inside = DOORS.get() > 0;
+        let parts = if inside { CALL.with_borrow(|call| call.parts) } else { parts(WorkLimits::MOST_PARTS) };
+        let door = Self::open(limits.and(limits.more_for(parts)));
+        CALL.with_borrow_mut(|call| call.parts = parts);
+        door
+    }
+
+    /// Says what to do when its bounds are reached, where nobody can set them.
+    pub fn with_remedy(self, remedy: &'static str) -> Self {
+        CALL.with_borrow_mut(|call| call.remedy = Some(remedy));
+        self
+    }
+
+    /// A budget with the default bounds, unless one is open already.
+    pub fn join() -> Self {
+        Self::open(if DOORS.get() == 0 { WorkLimits::default() } else { WorkLimits { steps: u64::MAX, bytes: u64::MAX } })
+    }
+
+    /// The same, only if none is open: for what is called very often.
+    pub(crate) fn unless_open() -> Option<Self> {
+        (DOORS.get() == 0).then(Self::join)
+    }
+
+    /// What was spent since this door was opened: steps and bytes.
+    #[must_use]
+    pub fn spent(&self) -> (u64, u64) {
+        let spent = self.opened.without(left());
+        (spent.steps, spent.bytes)
+    }
+}
+
+impl Drop for Door {
+    fn drop(&mut self) {
+        DOORS.set(DOORS.get().saturating_sub(1));
+        let Some((before, limits)) = self.outer else {
+            leave(WorkLimits { steps: 0, bytes: 0 });
+            return RULE.set(None);
+        };
+        let rest = before.without(self.opened.without(left()));
+        CALL.with_borrow_mut(|call| {
+            // smaller bounds were reached, and the outer ones are not
+            if rest.steps > 0 && rest.bytes > 0 {
+                call.over = None;
+            }
+            call.limits = limits;
+        });
+        leave(rest);
+    }
+}
+
+fn left() -> WorkLimits {
+    WorkLimits { steps: STEPS.get(), bytes: BYTES.get() }
+}
+
+fn leave(left: WorkLimits) {
+    STEPS.set(left.steps);
+    BYTES.set(left.bytes);
+}
+
+/// Pays steps.
+///
+/// # Errors
+/// The bound of steps is reached.
+#[inline]
+pub fn spend(steps: u64) -> Result<(), Exceeded> {
+    match STEPS.get().checked_sub(steps) {
+        Some(rest) => {
+            STEPS.set(rest);
+            Ok(())
+        }
+        None => end(Over::Steps, steps),
+    }
+}
+
+/// Pays for making a text, a list or a table of this many bytes.
+///
+/// # Errors
+/// The bound of bytes or of steps is reached.
+#[inline]
+pub fn make(bytes: usize) -> Result<(), Exceeded> {
+    pay((bytes / BYTES_PER_STEP) as u64 + 1, bytes as u64)
+}
+
+/// Pays what [`Door::spent`] has counted for the same work before.
+///
+/// # Errors
+/// The bound of bytes or of steps is reached.
+#[inline]
+pub(crate) fn pay(steps: u64, bytes: u64) -> Result<(), Exceeded> {
+    match BYTES.get().checked_sub(bytes) {
+        Some(rest) => {
+            BYTES.set(rest);
+            spend(steps)
+        }
+        None => end(Over::Bytes, bytes),
+    }
+}
+
+/// Pays for a text, a list or a table of this many bytes that is being made: every later step fails, if these are too many.
+#[inline]
+pub(crate) fn charge(bytes: usize) {
+    let _ = make(bytes);
+}
+
+/// Checks that so many bytes could be made, for what is free again at once.
+///
+/// # Errors
+/// So many bytes cannot be made any more.
+pub fn check_room(bytes: usize) -> Result<(), Exceeded> {
+    if bytes > bytes_left() { end(Over::Bytes, bytes as u64) } else { Ok(()) }
+}
+
+/// Looks at the names of what was paid as a whole in this call and is kept for later ones, so that every call takes the same
+/// work; nothing outside of a call.
+pub(crate) fn paid<R>(look: impl FnOnce(&mut FxHashSet<Box<str>>) -> R) -> Option<R> {
+    (DOORS.get() > 0).then(|| CALL.with_borrow_mut(|call| look(&mut call.paid)))
+}
+
+/// The steps that can still be spent.
+pub(crate) fn steps_left() -> usize {
+    let left = if DOORS.get() == 0 { WorkLimits::default().steps } else { STEPS.get() };
+    usize::try_from(left).unwrap_or(usize::MAX)
+}
+
+/// The bytes that can still be made.
+pub(crate) fn bytes_left() -> usize {
+    let left = if DOORS.get() == 0 { WorkLimits::default().bytes } else { BYTES.get() };
+    usize::try_from(left).unwrap_or(usize::MAX)
+}
+
+/// A list or table is too large to be written out at all.
+#[cold]
+pub(crate) fn too_large() -> Exceeded {
+    let _ = end(Over::Size, u64::MAX);
+    Exceeded
+}
+
+/// Ends the work: every later step fails. Outside of every door, the one piece of work is compared with the bounds.
+#[cold]
+fn end(over: Over, asked: u64) -> Result<(), Exceeded> {
+    if DOORS.get() == 0 {
+        let limits = WorkLimits::default();
+        let most = if let Over::Bytes = over { limits.bytes } else { limits.steps };
+        return if asked <= most { Ok(()) } else { Err(Exceeded) };
+    }
+    let by = RULE.take();
+    RULE.set(by.clone());
+    CALL.with_borrow_mut(|call| {
+        if call.over.is_none() {
+            (call.over, call.by) = (Some(over), by);
+        }
+    });
+    leave(WorkLimits { steps: 0, bytes: 0 });
+    Err(Exceeded)
+}
+
+/// Whether the work is still within its bounds, which some code may have ignored on its way.
+///
+/// # Errors
+/// A bound has been reached since the door was opened.
+pub fn check() -> Result<(), Exceeded> {
+    if is_over() { Err(Exceeded) } else { Ok(()) }
+}
+
+/// Whether a bound has been reached since the door was opened.
+#[must_use]
+pub fn is_over() -> bool {
+    STEPS.get() == 0 && DOORS.get() > 0 && CALL.with_borrow(|call| call.over.is_some())
+}
+
+/// Which bound was exceeded, by whom, and what to do.
+#[must_use]
+pub fn told() -> String {
+    CALL.with_borrow(|call| {
+        let by = call.by.as_ref().map(|name| format!(" in rule `{name}`")).unwrap_or_default();
+        let WorkLimits { steps, bytes } = call.limits;
+        let what = match call.over {
+            Some(Over::Size) => {
+                return format!(
+                    "a list or table is written out or read{by} that comes to more than {MOST_WRITTEN} bytes or nests deeper than \
+                     {DEEPEST_WRITTEN} levels; keep less in it"
+                );
+            }
+            Some(Over::Bytes) => format!("makes more than {bytes} bytes of texts and data"),
+            _ => format!("takes more than {steps} steps of work"),
+        };
+        let by = if by.is_empty() { by } else { format!("; it ended{by}") };
+        let remedy = call.remedy.unwrap_or("let it do less, or let the embedding program allow more (`Scene::work`)");
+        format!("this {what}{by}; {remedy}")
+    })
+}
+
+/// Names a rule as what runs, until the result is dropped.
+pub fn rule(name: &Arc<str>) -> Rule {
+    Rule { before: RULE.replace(Some(name.clone())), here: PhantomData }
+}
+
+/// A rule that is running.
+#[derive(Debug)]
+#[must_use = "the rule runs as long as this is held"]
+pub struct Rule {
+    before: Option<Arc<str>>,
+    here: PhantomData<*const ()>,
+}
+
+impl Drop for Rule {
+    fn drop(&mut self) {
+        RULE.set(self.before.take());
+    }
+}

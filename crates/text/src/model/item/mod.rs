@@ -1,0 +1,309 @@
+//! One item of a list that passes work on: a block, a message, an injection, a lore entry, a group member …
+//!
+//! Packs declare which fields an item may have. Compiling numbers them, so that reading a field compares small integers
+//! instead of hashing names. Fields that no rule names are kept unchanged beside the numbered ones.
+
+use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
+
+use super::{Map, Value};
+
+mod bits;
+mod tables;
+
+use bits::Bits;
+pub use tables::Tables;
+
+/// A condition on an item: fields that it must have, and fields that must be able to count as true.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Wanted {
+    there: Bits,
+    on: Bits,
+}
+
+impl Wanted {
+    /// Requires that the field is present.
+    pub fn there(&mut self, id: FieldId) {
+        self.there.put(id, true);
+    }
+
+    /// Requires that the field can count as true.
+    pub fn on(&mut self, id: FieldId) {
+        self.on.put(id, true);
+    }
+}
+
+/// The number of a field name; it is the same in all lists of one ruleset.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct FieldId(pub u16);
+
+macro_rules! core_fields {
+    ($($konst:ident = $name:literal),* $(,)?) => {
+        /// The fields that the engine itself reads; they have the same numbers in every ruleset.
+        pub mod core {
+            use super::FieldId;
+            #[allow(non_camel_case_types, clippy::upper_case_acronyms, clippy::enum_variant_names)]
+            enum N { $($konst,)* }
+            $(#[doc = concat!("The field `", $name, "`.")] pub const $konst: FieldId = FieldId(N::$konst as u16);)*
+            /// The names of these fields, in the order of their numbers.
+            pub const NAMES: &[&str] = &[$($name,)*];
+        }
+    };
+}
+
+core_fields! {
+    ID = "id", TEXT = "text", ROLE = "role", NAME = "name", SLOT = "slot", GROUP = "group", ENABLED = "enabled",
+    REMOVABLE = "removable", PROTECTED = "protected", PRIORITY = "priority", BUNDLE = "bundle", INDEX = "index",
+    TOKENS = "tokens", ADMITTED = "admitted", META = "meta", PARTS = "parts", HITS = "hits", SELF = "_",
+}
+
+/// The field names of one ruleset.
+#[derive(Debug, Clone)]
+pub struct Fields {
+    names: Vec<Arc<str>>,
+    by_name: FxHashMap<Arc<str>, FieldId>,
+}
+
+impl Default for Fields {
+    fn default() -> Self {
+        let mut fields = Self { names: Vec::new(), by_name: FxHashMap::default() };
+        for name in core::NAMES {
+            fields.intern(name);
+        }
+        fields
+    }
+}
+
+impl Fields {
+    /// The number of `name`; a new name gets the next number. All names beyond 65,535 share one number, which does not
+    /// happen: a rule file's size is bounded, so a pack cannot declare that many.
+    pub fn intern(&mut self, name: &str) -> FieldId {
+        if let Some(id) = self.by_name.get(name) {
+            return *id;
+        }
+        let id = FieldId(u16::try_from(self.names.len()).unwrap_or(u16::MAX));
+        let name: Arc<str> = name.into();
+        self.names.push(name.clone());
+        self.by_name.insert(name, id);
+        id
+    }
+
+    /// The number of a name; `None` for an unknown name.
+    #[must_use]
+    pub fn id(&self, name: &str) -> Option<FieldId> {
+        self.by_name.get(name).copied()
+    }
+
+    /// The name of a number; empty for an unknown number.
+    #[must_use]
+    pub fn name(&self, id: FieldId) -> Arc<str> {
+        self.names.get(usize::from(id.0)).cloned().unwrap_or_default()
+    }
+}
+
+/// One item: its numbered fields, and the other fields of its source.
+#[derive(Debug, Clone, Default)]
+pub struct Item {
+    /// The number of the item in its build. Copies and moves keep it, so that the trace can follow the item. 0: it is
+    /// not followed.
+    pub seq: u32,
+    /// The number of the list that it belongs to, which decides the defaults of its fields.
+    pub list: u16,
+    /// The numbers of the fields, stored apart from their values: a search for a field then reads one cache line
+    /// instead of ten.
+    ids: Vec<FieldId>,
+    values: Vec<Value>,
+    /// The fields that the item has.
+    there: Bits,
+    /// The fields of these that may count as true.
+    on: Bits,
+    rest: Option<Arc<Map>>,
+    /// Fields that the source set to null. They count as missing; [`Item::as_said`] returns them again.
+    nulls: Option<Box<[FieldId]>>,
+    /// The item as a table, if it was made one to be given to functions and has not changed since.
+    table: Option<Value>,
+}
+
+impl Item {
+    /// The value of a field; `None` if the item does not have it.
+    #[must_use]
+    pub fn get(&self, id: FieldId) -> Option<&Value> {
+        self.place(id).and_then(|n| self.values.get(n))
+    }
+
+    fn place(&self, id: FieldId) -> Option<usize> {
+        if self.there.has(id) == Some(false) {
+            return None;
+        }
+        self.ids.iter().position(|f| *f == id)
+    }
+
+    /// Whether the item certainly has this field with a value that does not count as true.
+    #[must_use]
+    pub fn is_off(&self, id: FieldId) -> bool {
+        self.there.has(id) == Some(true) && self.on.has(id) == Some(false)
+    }
+
+    /// Whether the item certainly has no value for this field. Defaults of its list are not considered.
+    #[must_use]
+    pub fn lacks(&self, id: FieldId) -> bool {
+        self.there.has(id) == Some(false) && self.there.has(core::SELF) == Some(false) && self.rest.is_none()
+    }
+
+    /// Whether the item may meet the condition; `false` only if it certainly does not. Defaults of its list are not
+    /// considered.
+    #[must_use]
+    pub fn may_have(&self, wanted: &Wanted) -> bool {
+        if self.rest.is_some() || self.there.has(core::SELF) != Some(false) {
+            return !self.there.has_some_without(&wanted.on, &self.on);
+        }
+        self.on.has_all(&wanted.on) && self.there.has_all(&wanted.there)
+    }
+
+    /// Whether the source set the field to null and nothing has been set there since.
+    #[must_use]
+    pub fn says_null(&self, id: FieldId) -> bool {
+        self.nulls.as_ref().is_some_and(|nulls| nulls.contains(&id))
+    }
+
+    /// Notes that a field changes.
+    fn mark(&mut self, id: FieldId, value: &Value) {
+        self.table = None;
+        self.there.put(id, !value.is_null());
+        self.on.put(id, value.truthy());
+    }
+
+    /// Sets a field; [`Value::Null`] removes it.
+    pub fn set(&mut self, id: FieldId, value: Value) {
+        let place = self.place(id);
+        self.mark(id, &value);
+        if self.says_null(id) {
+            self.nulls = self.nulls.take().map(|nulls| nulls.into_iter().filter(|null| *null != id).collect());
+        }
+        match (place, value.is_null()) {
+            (Some(n), true) => {
+                self.ids.remove(n);
+                self.values.remove(n);
+            }
+            (None, true) => {}
+            (Some(n), false) => {
+                if let Some(slot) = self.values.get_mut(n) {
+                    *slot = value;
+                }
+            }
+            (None, false) => {
+                self.ids.push(id);
+                self.values.push(value);
+            }
+        }
+    }
+
+    /// Adds a field that the item does not have yet.
+    fn push(&mut self, id: FieldId, value: Value) {
+        self.mark(id, &value);
+        self.ids.push(id);
+        self.values.push(value);
+    }
+
+    /// The field `text` as text; empty if it is missing.
+    #[must_use]
+    pub fn text(&self) -> Arc<str> {
+        self.get(core::TEXT).map_or_else(Arc::default, Value::to_text)
+    }
+
+    /// The text of a field; `None` if it is missing or not a text.
+    #[must_use]
+    pub fn str(&self, id: FieldId) -> Option<&str> {
+        self.get(id).and_then(Value::as_str)
+    }
+
+    /// Whether the item is enabled, which is the default.
+    #[must_use]
+    pub fn enabled(&self) -> bool {
+        !self.is_off(core::ENABLED) || !matches!(self.get(core::ENABLED), Some(Value::Bool(false)))
+    }
+
+    /// Whether the field has a value that counts as true.
+    #[must_use]
+    pub fn flag(&self, id: FieldId) -> bool {
+        self.get(id).is_some_and(Value::truthy)
+    }
+
+    /// All numbered fields, in the order in which they were set.
+    pub fn fields(&self) -> impl Iterator<Item = (FieldId, &Value)> {
+        self.ids.iter().copied().zip(&self.values)
+    }
+
+    /// A field of the source that no rule names; `None` if there is none.
+    #[must_use]
+    pub fn rest(&self, key: &str) -> Option<&Value> {
+        self.rest.as_ref().and_then(|m| m.get(key))
+    }
+
+    /// An item from a table; from any other value, an item whose field `_` is that value.
+    #[must_use]
+    pub fn from_value(value: &Value, names: &Fields) -> Self {
+        let mut item = Self::default();
+        match value {
+            Value::Map(map) => {
+                let mut rest = Map::default();
+                let mut nulls = Vec::new();
+                item.ids.reserve(map.len());
+                item.values.reserve(map.len());
+                for (key, value) in map.iter() {
+                    match names.id(key) {
+                        Some(id) if value.is_null() => nulls.push(id),
+                        None if value.is_null() => {}
+                        // a table holds each name once, and each name has its own number
+                        Some(id) => item.push(id, value.clone()),
+                        None => {
+                            rest.insert(key.clone(), value.clone());
+                        }
+                    }
+                }
+                if !rest.is_empty() {
+                    item.rest = Some(Arc::new(rest));
+                }
+                if !nulls.is_empty() {
+                    item.nulls = Some(nulls.into());
+                }
+            }
+            Value::Null => {}
+            other => item.set(core::SELF, other.clone()),
+        }
+        item
+    }
+
+    /// The item as a table; an item that only has the field `_` becomes that value.
+    #[must_use]
+    pub fn to_value(&self, names: &Fields) -> Value {
+        if let Some(own) = self.own() {
+            return own.clone();
+        }
+        let mut map: Map = self.fields().map(|(f, v)| (names.name(f), v.clone())).collect();
+        self.add_rest(&mut map);
+        Value::map(map)
+    }
+
+    /// The value that the item was made of, if it was no table.
+    fn own(&self) -> Option<&Value> {
+        self.get(core::SELF).filter(|_| self.ids.len() == 1 && self.rest.is_none())
+    }
+
+    fn add_rest(&self, table: &mut Map) {
+        for (name, value) in self.rest.iter().flat_map(|rest| rest.iter()) {
+            table.entry(name.clone()).or_insert_with(|| value.clone());
+        }
+    }
+
+    /// Like [`Item::to_value`], followed by the fields that the source set to null: for results that leave the engine.
+    #[must_use]
+    pub fn as_said(&self, names: &Fields) -> Value {
+        let value = self.to_value(names);
+        let (Value::Map(map), Some(nulls)) = (&value, &self.nulls) else { return value };
+        let mut map = Map::clone(map);
+        map.extend(nulls.iter().map(|id| (names.name(*id), Value::Null)));
+        Value::map(map)
+    }
+}

@@ -1,0 +1,183 @@
+//! JSON texts as values, read at once and within a bound of memory, which is counted while they are read.
+//!
+//! A few MB of text can hold values that take more memory than a machine has. Each name of a field is kept once.
+
+use std::fmt;
+use std::sync::Arc;
+
+use rustc_hash::FxHashSet;
+use serde::de::{DeserializeSeed, Error, MapAccess, SeqAccess, Visitor};
+
+use super::memory::{ELEMENT, FIELD, LIST, NAME, TABLE, TEXT};
+use super::value::{Map, Value};
+
+/// How many different keys that are written twice are remembered.
+const MAX_TWICE: usize = 9;
+
+/// Reads JSON texts, whose values take no more than so many bytes together.
+pub struct JsonReader {
+    /// Bytes of memory that further values may take.
+    left: usize,
+    /// Whether they did not suffice.
+    full: bool,
+    names: FxHashSet<Arc<str>>,
+    twice: Vec<String>,
+    rounded: usize,
+}
+
+impl JsonReader {
+    pub fn new(most: usize) -> Self {
+        Self { left: most, full: false, names: FxHashSet::default(), twice: Vec::new(), rounded: 0 }
+    }
+
+    /// One JSON value and nothing after it.
+    ///
+    /// # Errors
+    /// It is not JSON, nests too deeply, or takes too much memory ([`JsonReader::is_full`]).
+    pub fn read(&mut self, text: &str) -> Result<Value, serde_json::Error> {
+        let mut from = serde_json::Deserializer::from_str(text);
+        let value = Seed(self).deserialize(&mut from)?;
+        from.end().map(|()| value)
+    }
+
+    /// Counts bytes of memory; whether there are so many.
+    pub fn pay(&mut self, bytes: usize) -> bool {
+        match self.left.checked_sub(bytes) {
+            Some(left) => self.left = left,
+            None => self.full = true,
+        }
+        !self.full
+    }
+
+    /// Whether the memory did not suffice.
+    pub fn is_full(&self) -> bool {
+        self.full
+    }
+
+    /// What has been counted, to which [`JsonReader::reset`] goes back.
+    pub fn counted(&self) -> (usize, usize) {
+        (self.left, self.rounded)
+    }
+
+    /// Forgets what was read of a text that is no longer there.
+    pub fn reset(&mut self, (left, rounded): (usize, usize)) {
+        (self.left, self.rounded) = (left, rounded);
+    }
+
+    /// Keys that were written twice in one object, since the last time.
+    pub fn take_twice(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.twice)
+    }
+
+    /// How many whole numbers were rounded, since the last time.
+    pub fn take_rounded(&mut self) -> usize {
+        std::mem::take(&mut self.rounded)
+    }
+
+    fn take<E: Error>(&mut self, bytes: usize) -> Result<(), E> {
+        if self.pay(bytes) { Ok(()) } else { Err(E::custom("too many values")) }
+    }
+}
+
+struct Seed<'r>(&'r mut JsonReader);
+
+impl<'de> DeserializeSeed<'de> for Seed<'_> {
+    type Value = Value;
+
+    fn deserialize<D: serde::Deserializer<'de>>(self, from: D) -> Result<Value, D::Error> {
+        from.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Seed<'_> {
+    type Value = Value;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a JSON value")
+    }
+
+    fn visit_unit<E>(self) -> Result<Value, E> {
+        Ok(Value::Null)
+    }
+
+    fn visit_bool<E>(self, b: bool) -> Result<Value, E> {
+        Ok(Value::Bool(b))
+    }
+
+    fn visit_i64<E>(self, n: i64) -> Result<Value, E> {
+        Ok(Value::Int(n))
+    }
+
+    fn visit_u64<E>(self, n: u64) -> Result<Value, E> {
+        if let Ok(whole) = i64::try_from(n) {
+            return Ok(Value::Int(whole));
+        }
+        self.0.rounded += 1;
+        #[expect(clippy::cast_precision_loss, reason = "it is counted above")]
+        Ok(Value::Num(n as f64))
+    }
+
+    fn visit_f64<E>(self, n: f64) -> Result<Value, E> {
+        Ok(Value::Num(n))
+    }
+
+    fn visit_str<E: Error>(self, s: &str) -> Result<Value, E> {
+        self.0.take(TEXT + s.len())?;
+        Ok(Value::text(s))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Value, A::Error> {
+        self.0.take(LIST)?;
+        let mut list = Vec::new();
+        while let Some(item) = items.next_element_seed(Seed(self.0))? {
+            self.0.take(ELEMENT)?;
+            list.push(item);
+        }
+        list.shrink_to_fit();
+        Ok(Value::list(list))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut fields: A) -> Result<Value, A::Error> {
+        self.0.take(TABLE)?;
+        let mut map = Map::default();
+        while let Some(key) = fields.next_key_seed(Name(self.0))? {
+            self.0.take(FIELD)?;
+            let value = fields.next_value_seed(Seed(self.0))?;
+            if map.contains_key(&key) && self.0.twice.len() < MAX_TWICE && !self.0.twice.iter().any(|known| **known == *key) {
+                self.0.twice.push(key.to_string());
+            }
+            map.insert(key, value);
+        }
+        map.shrink_to_fit();
+        Ok(Value::map(map))
+    }
+}
+
+/// The name of a field.
+struct Name<'r>(&'r mut JsonReader);
+
+impl<'de> DeserializeSeed<'de> for Name<'_> {
+    type Value = Arc<str>;
+
+    fn deserialize<D: serde::Deserializer<'de>>(self, from: D) -> Result<Arc<str>, D::Error> {
+        from.deserialize_str(self)
+    }
+}
+
+impl Visitor<'_> for Name<'_> {
+    type Value = Arc<str>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a name")
+    }
+
+    fn visit_str<E: Error>(self, name: &str) -> Result<Arc<str>, E> {
+        if let Some(known) = self.0.names.get(name) {
+            return Ok(known.clone());
+        }
+        self.0.take(NAME + name.len())?;
+        let name: Arc<str> = name.into();
+        self.0.names.insert(name.clone());
+        Ok(name)
+    }
+}

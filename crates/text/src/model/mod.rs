@@ -1,0 +1,27 @@
+//! The data types of the library's interface: [`Scene`] is the input of a build, [`Plan`] is its result, [`Value`] is
+//! any value in either, and [`Hook`] is a function of the embedding program that a build calls.
+
+pub mod budget;
+pub mod hook;
+#[doc(hidden)]
+pub mod item;
+pub mod json_reader;
+pub(crate) mod memory;
+pub mod options;
+pub mod pack;
+pub mod plan;
+pub mod rights;
+pub mod scene;
+pub mod value;
+mod written;
+
+pub use budget::{DEEPEST_WRITTEN, MOST_WRITTEN, WorkLimits};
+pub use hook::{Hook, HookView};
+#[doc(hidden)]
+pub use item::{FieldId, Fields, Item};
+pub use options::{Choice, Need, OptionFault, OptionType, Options, PackOption};
+pub use pack::Pack;
+pub use plan::{Block, Plan};
+pub use scene::Scene;
+pub use value::{Map, RuleRef, Value};
+pub use written::{Excess, Written};

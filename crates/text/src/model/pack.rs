@@ -1,0 +1,97 @@
+//! A pack as merged text: the rule files of all layers merged over each other. Every value keeps the file, line and
+//! column that it came from. Loading makes a pack and compiling reads it; nothing changes it in between.
+
+use std::sync::Arc;
+
+use indexmap::IndexMap;
+
+use super::Options;
+use super::rights::Rights;
+use crate::diag::{SourceId, Sources, Span, Table};
+
+/// One pack or overlay that is part of a merged pack.
+#[derive(Debug, Clone)]
+pub struct Layer {
+    /// The pack's name, or the overlay's file name.
+    pub name: Arc<str>,
+    /// The pack's own version; `0.0.0` for an overlay without one.
+    pub release: semver::Version,
+    /// Whether it is an overlay: one file of rows that is merged over a pack.
+    pub overlay: bool,
+    /// The folder that a pack was read from; `None` for a pack that comes with the program, and for an overlay.
+    pub folder: Option<std::path::PathBuf>,
+}
+
+/// Keys of a row that say how it changes the lower layers. They are never its data, and are gone when it is compiled.
+pub const LAYERING: &[&str] = &["remove", "replace", "new", "edit", "before", "after", "expects"];
+
+/// The rows of one table by name, in their final order.
+pub type Rows = IndexMap<Arc<str>, Row>;
+
+/// A named row of a table: a pass, a slot, an account …
+#[derive(Debug, Clone)]
+pub struct Row {
+    /// Its name; the name of a pass is `program/pass`.
+    pub name: Arc<str>,
+    /// Its fields without `name` and the words of layering. Each keeps its place in the file.
+    pub fields: Table,
+    /// Where the row was first written.
+    pub span: Span,
+    /// Where its name is written in that row.
+    pub name_span: Span,
+    /// Where later layers patched or moved it, lowest first.
+    pub patched: Vec<Span>,
+}
+
+/// A value that a higher layer replaced or edited.
+#[derive(Debug, Clone)]
+pub struct Shadowed {
+    /// The value that is in force.
+    pub by: Span,
+    /// The value that it replaces.
+    pub old: Span,
+    /// It is not hidden as a whole: single elements of it were changed.
+    pub edited: bool,
+}
+
+/// What an overlay decides about a row: one of its keys, `place`, or `row` if the overlay adds it.
+#[derive(Debug, Clone)]
+pub struct Overlaid {
+    /// The table.
+    pub table: Arc<str>,
+    /// The row.
+    pub row: Arc<str>,
+    /// The key.
+    pub key: Arc<str>,
+    /// The name of the overlay.
+    pub by: Arc<str>,
+}
+
+/// All layers of one pack, merged. Meant to be shared behind an `Arc` and not to be cloned.
+#[derive(Debug, Default)]
+pub struct Pack {
+    /// The name of the top pack.
+    pub name: Arc<str>,
+    /// All layers, lowest first.
+    pub layers: Vec<Layer>,
+    /// The texts of all files, for messages.
+    pub sources: Sources,
+    /// Tables of named rows: `slot`, `pass`, `account` …
+    pub tables: IndexMap<Arc<str>, Rows>,
+    /// Values: `[lore]`, `[note]` …, merged key by key; `[limits]` of the manifests is one of them.
+    pub values: Table,
+    /// The options that the manifests declare, with the values that overlays give them.
+    pub options: Options,
+    /// Scripts and templates by their path inside the pack (`scripts/lore.rhai`); a file of a higher layer replaces the
+    /// file of a lower one.
+    pub assets: IndexMap<Arc<str>, SourceId>,
+    /// What the scripts of each pack or overlay may read and write, by the name of the layer; one that declares nothing is
+    /// not here.
+    pub rights: IndexMap<Arc<str>, Arc<Rights>>,
+    /// The values that higher layers replaced, in the order in which that happened.
+    pub shadowed: Vec<Shadowed>,
+    /// What overlays decide about rows.
+    pub overlaid: Vec<Overlaid>,
+    /// The blake3 hash of the canonical merged text, in hex: equal rules have equal fingerprints.
+    pub fingerprint: String,
+}

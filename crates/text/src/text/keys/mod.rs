@@ -1,0 +1,401 @@
+//! Many keys, looked up in growing texts: which key stands in which of the texts of a source, and where first.
+//!
+//! Plain keys go into one automaton for each way of reading letter case; the edges of a word are checked at each match,
+//! so that overlapping keys never hide each other. A text is read once, whatever the number of keys is, and only when
+//! it is new: later searches of a source only read what has been added. A key without a line break cannot span two
+//! texts, since texts follow each other on lines of their own; other keys and patterns are left to the caller.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use aho_corasick::{AhoCorasick, AhoCorasickKind, BuildError};
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use super::{shortcuts, work};
+
+mod memory;
+
+use memory::{Find, Finds, Memory};
+
+/// What must stand on both sides of a key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Edge {
+    /// Anything.
+    None,
+    /// Anything but an ASCII letter, a digit or `_`; or an end of the text.
+    NonWord,
+    /// Anything but a letter or digit of any script or `_`; or an end of the text.
+    Letter,
+    /// `\b` at both ends.
+    Boundary,
+    /// A blank, or an end of the text.
+    Space,
+}
+
+/// A key to search for.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Key {
+    /// The text to search for.
+    pub text: Arc<str>,
+    /// Upper and lower case differ.
+    pub case: bool,
+    /// What must stand on both sides.
+    pub edge: Edge,
+}
+
+/// Where a key was found: which text of the source, and the bytes in it (of its lower-case form if case does not
+/// matter).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Hit {
+    /// The index of the text.
+    pub text: usize,
+    /// First byte.
+    pub start: usize,
+    /// The end, exclusive.
+    pub end: usize,
+}
+
+/// The most overlapping finds per byte of a text; more end the search of that text.
+const MOST_FINDS: usize = 64;
+/// So many finds take as long as a step of the work of a build.
+const FINDS_PER_STEP: u64 = 4;
+/// The work of compiling keys, in steps for each byte of a key: 100,000 keys take half a second.
+const STEPS_PER_BYTE: u64 = 30;
+/// The most compiled sets that are kept.
+const MOST_SETS: usize = 64;
+
+impl Key {
+    /// Whether the text contains the key, searched for alone; for keys that the automata cannot hold.
+    #[must_use]
+    pub fn is_in(&self, text: &str) -> bool {
+        if self.case {
+            return stands(text, &self.text, self.edge);
+        }
+        stands(&text.to_lowercase(), &self.text.to_lowercase(), self.edge)
+    }
+}
+
+fn stands(text: &str, key: &str, edge: Edge) -> bool {
+    // occurrences may overlap: of `}}}` in `r}}}}`, only the second is no part of a word
+    let mut from = 0;
+    while let Some(at) = text.get(from..).and_then(|rest| rest.find(key)).map(|at| from + at) {
+        if edge.fits(text, at, at + key.len()) {
+            return true;
+        }
+        from = at + key.chars().next().map_or(1, char::len_utf8);
+    }
+    false
+}
+
+impl Edge {
+    /// Whether the characters beside `text[start..end]` are as the edge requires.
+    #[must_use]
+    pub fn fits(self, text: &str, start: usize, end: usize) -> bool {
+        if self == Edge::None {
+            return true;
+        }
+        let word = |c: char| c.is_ascii_alphanumeric() || c == '_';
+        let before = text.get(..start).and_then(|t| t.chars().next_back());
+        let after = text.get(end..).and_then(|t| t.chars().next());
+        match self {
+            Edge::None => true,
+            Edge::NonWord => before.is_none_or(|c| !word(c)) && after.is_none_or(|c| !word(c)),
+            Edge::Letter => {
+                let letter = |c: char| c.is_alphanumeric() || c == '_';
+                before.is_none_or(|c| !letter(c)) && after.is_none_or(|c| !letter(c))
+            }
+            Edge::Space => before.is_none_or(|c| c == ' ') && after.is_none_or(|c| c == ' '),
+            Edge::Boundary => {
+                let key = text.get(start..end).unwrap_or("");
+                let first = key.chars().next().is_some_and(word);
+                let last = key.chars().next_back().is_some_and(word);
+                before.is_some_and(word) != first && after.is_some_and(word) != last
+            }
+        }
+    }
+}
+
+/// Compiled keys. Numbers are indexes of the list that it was made from.
+#[derive(Debug)]
+pub struct KeySet {
+    folded: Option<Class>,
+    exact: Option<Class>,
+}
+
+#[derive(Debug)]
+struct Class {
+    automaton: AhoCorasick,
+    keys: Vec<(u32, Edge)>,
+    /// The texts of the keys, as they are searched for.
+    texts: Vec<String>,
+}
+
+impl KeySet {
+    /// Compiles keys; empty ones are never found.
+    ///
+    /// # Errors
+    /// Keys that are too long together for an automaton.
+    pub fn new(keys: &[Key]) -> Result<Self, String> {
+        Ok(Self { folded: Class::new(keys, false)?, exact: Class::new(keys, true)? })
+    }
+
+    /// The first find of each key in a text.
+    fn first(&self, text: &str) -> Finds {
+        let mut first = Vec::new();
+        let mut seen = FxHashSet::default();
+        let mut finds = 0_u64;
+        let whole = self.search(text, |key, start, end| {
+            finds += 1;
+            if seen.insert(key) {
+                first.push(Find { key, start, end });
+            }
+        });
+        let steps = finds / FINDS_PER_STEP + (text.len() / work::BYTES_PER_STEP) as u64 + 1;
+        Finds { first: first.into(), whole, steps }
+    }
+
+    /// Calls `found` for every key in the text. False if there were so many finds that the rest was left out.
+    pub fn search(&self, text: &str, mut found: impl FnMut(u32, usize, usize)) -> bool {
+        let folded = self.folded.as_ref().is_none_or(|class| class.search(&text.to_lowercase(), &mut found));
+        let exact = self.exact.as_ref().is_none_or(|class| class.search(text, &mut found));
+        folded && exact
+    }
+}
+
+/// The most bytes of texts for which a table of all transitions is built: it takes some 2 kB and 0.1 ms a byte.
+const LONGEST_TABLE: usize = 2_000;
+
+/// Finds texts, in any letter case of ASCII if `any_case` says so.
+///
+/// # Errors
+/// They are too long.
+pub fn finder(texts: &[String], any_case: bool) -> Result<AhoCorasick, BuildError> {
+    let length = texts.iter().map(String::len).fold(0, usize::saturating_add);
+    // otherwise the kind is chosen by the number of texts, however long they are
+    let kind = (length > LONGEST_TABLE).then_some(AhoCorasickKind::ContiguousNFA);
+    let build = |kind| AhoCorasick::builder().ascii_case_insensitive(any_case).kind(kind).build(texts);
+    // the numbers of its states run out later
+    build(kind).or_else(|_| build(Some(AhoCorasickKind::NoncontiguousNFA)))
+}
+
+impl Class {
+    fn new(keys: &[Key], case: bool) -> Result<Option<Self>, String> {
+        let mut texts = Vec::new();
+        let mut numbers = Vec::new();
+        for (n, key) in keys.iter().enumerate().filter(|(_, k)| k.case == case && !k.text.is_empty()) {
+            texts.push(if case { key.text.to_string() } else { key.text.to_lowercase() });
+            numbers.push((u32::try_from(n).unwrap_or(u32::MAX), key.edge));
+        }
+        if texts.is_empty() {
+            return Ok(None);
+        }
+        let automaton = finder(&texts, false).map_err(|e| e.to_string())?;
+        Ok(Some(Self { automaton, keys: numbers, texts }))
+    }
+
+    fn search(&self, text: &str, found: &mut impl FnMut(u32, usize, usize)) -> bool {
+        if !shortcuts::are_on() {
+            self.search_one_by_one(text, found);
+            return true;
+        }
+        let most = text.len().saturating_mul(MOST_FINDS).max(1 << 20);
+        for (n, hit) in self.automaton.find_overlapping_iter(text).enumerate() {
+            if n >= most {
+                return false;
+            }
+            if let Some((number, edge)) = self.keys.get(hit.pattern().as_usize())
+                && edge.fits(text, hit.start(), hit.end())
+            {
+                found(*number, hit.start(), hit.end());
+            }
+        }
+        true
+    }
+
+    /// The same, each key for itself.
+    fn search_one_by_one(&self, text: &str, found: &mut impl FnMut(u32, usize, usize)) {
+        for ((number, edge), key) in self.keys.iter().zip(&self.texts) {
+            let starts = (0..text.len()).filter(|at| text.get(*at..).is_some_and(|rest| rest.starts_with(&**key)));
+            for at in starts.filter(|at| edge.fits(text, *at, at + key.len())) {
+                found(*number, at, at + key.len());
+            }
+        }
+    }
+}
+
+/// Compiled sets by their keys, and what they found in texts, shared by the builds of a ruleset: a book is compiled
+/// once, and a message searched once.
+#[derive(Debug, Default)]
+pub struct KeySets {
+    made: Mutex<Made>,
+    memory: Memory,
+}
+
+#[derive(Debug, Default)]
+struct Made {
+    sets: FxHashMap<[u8; 32], Numbered>,
+    /// The number of sets made so far, which is the number of the next one.
+    count: u64,
+}
+
+/// A compiled set, and the number under which its finds are remembered.
+#[derive(Debug, Clone)]
+struct Numbered {
+    number: u64,
+    set: Arc<KeySet>,
+}
+
+impl KeySets {
+    /// The set of these keys.
+    ///
+    /// # Errors
+    /// As [`KeySet::new`].
+    fn get(&self, keys: &[Key]) -> Result<Numbered, String> {
+        let mut hash = blake3::Hasher::new();
+        for key in keys {
+            hash.update(&(key.text.len() as u64).to_le_bytes());
+            hash.update(key.text.as_bytes());
+            hash.update(&[u8::from(key.case), key.edge as u8]);
+        }
+        let name = *hash.finalize().as_bytes();
+        // a poisoned lock only means that another build stopped while compiling; the map is whole
+        if let Some(set) = self.made.lock().unwrap_or_else(PoisonError::into_inner).sets.get(&name) {
+            return Ok(set.clone());
+        }
+        let set = Arc::new(KeySet::new(keys)?);
+        let mut made = self.made.lock().unwrap_or_else(PoisonError::into_inner);
+        if made.sets.len() >= MOST_SETS {
+            made.sets.clear();
+        }
+        made.count += 1;
+        let numbered = Numbered { number: made.count, set };
+        made.sets.insert(name, numbered.clone());
+        Ok(numbered)
+    }
+}
+
+/// Keys and the texts that they are looked up in, source by source; it remembers what it has read.
+#[derive(Debug, Default)]
+pub struct Lookup {
+    numbers: FxHashMap<Key, u32>,
+    keys: Vec<Key>,
+    /// Compiled sets, each with the number of its first key; the last may still be missing.
+    sets: Vec<(u32, Numbered)>,
+    compiled: usize,
+    sources: Vec<Read>,
+    /// By number: the key was found in some text.
+    anywhere: Vec<bool>,
+    /// A text was not searched to its end.
+    pub cut_short: bool,
+}
+
+/// What has been read of a source.
+#[derive(Debug, Default)]
+struct Read {
+    texts: Vec<Arc<str>>,
+    first: FxHashMap<u32, Hit>,
+}
+
+impl Lookup {
+    /// The number of a key.
+    pub fn key(&mut self, key: Key) -> u32 {
+        if let Some(n) = self.numbers.get(&key) {
+            return *n;
+        }
+        let n = u32::try_from(self.keys.len()).unwrap_or(u32::MAX);
+        self.keys.push(key.clone());
+        self.numbers.insert(key, n);
+        n
+    }
+
+    /// The key of a number.
+    #[must_use]
+    pub fn key_of(&self, number: u32) -> Option<&Key> {
+        self.keys.get(number as usize)
+    }
+
+    /// Compiles the keys that were added since the last call, and searches for them in the texts that have been read.
+    ///
+    /// # Errors
+    /// As [`KeySet::new`].
+    pub fn compile(&mut self, sets: &KeySets) -> Result<(), String> {
+        let new = self.keys.get(self.compiled..).unwrap_or(&[]);
+        if new.is_empty() {
+            return Ok(());
+        }
+        // also if another build has compiled them before, so that every build takes the same work
+        let bytes: usize = new.iter().map(|key| key.text.len() + 16).sum();
+        work::spend((bytes as u64).saturating_mul(STEPS_PER_BYTE))?;
+        let set = (u32::try_from(self.compiled).unwrap_or(u32::MAX), sets.get(new)?);
+        self.compiled = self.keys.len();
+        self.anywhere.resize(self.compiled, false);
+        for read in &mut self.sources {
+            self.cut_short |= !read.search(0, std::slice::from_ref(&set), sets, &mut self.anywhere);
+        }
+        self.sets.push(set);
+        Ok(())
+    }
+
+    /// Sets the texts of a source, and reads those that are new.
+    pub fn read(&mut self, source: usize, texts: &[Arc<str>], sets: &KeySets) {
+        if self.sources.len() <= source {
+            self.sources.resize_with(source + 1, Read::default);
+        }
+        let Some(read) = self.sources.get_mut(source) else { return };
+        let known = read.texts.len().min(texts.len());
+        if read.texts.get(..known) != texts.get(..known) {
+            *read = Read::default();
+        }
+        let from = read.texts.len();
+        read.texts.extend(texts.iter().skip(from).cloned());
+        self.cut_short |= !read.search(from, &self.sets, sets, &mut self.anywhere);
+    }
+
+    /// Adds one text to a source, and reads it.
+    pub fn add(&mut self, source: usize, text: Arc<str>, sets: &KeySets) {
+        if self.sources.len() <= source {
+            self.sources.resize_with(source + 1, Read::default);
+        }
+        let Some(read) = self.sources.get_mut(source) else { return };
+        let from = read.texts.len();
+        read.texts.push(text);
+        self.cut_short |= !read.search(from, &self.sets, sets, &mut self.anywhere);
+    }
+
+    /// Forgets the texts of a source.
+    pub fn forget(&mut self, source: usize) {
+        if let Some(read) = self.sources.get_mut(source) {
+            *read = Read::default();
+        }
+    }
+
+    /// Whether any text of any source contains a key. It may also return true for a text that has been removed.
+    #[must_use]
+    pub fn stands(&self, key: u32) -> bool {
+        self.anywhere.get(key as usize).copied().unwrap_or(false)
+    }
+
+    /// The first occurrence of a key in the first `count` texts of a source.
+    #[must_use]
+    pub fn found(&self, key: u32, source: usize, count: usize) -> Option<Hit> {
+        self.sources.get(source)?.first.get(&key).filter(|hit| hit.text < count).copied()
+    }
+}
+
+impl Read {
+    fn search(&mut self, from: usize, sets: &[(u32, Numbered)], all: &KeySets, anywhere: &mut [bool]) -> bool {
+        let mut whole = true;
+        let texts = self.texts.get(from..).unwrap_or_default();
+        for (base, Numbered { number, set }) in sets {
+            for (n, finds) in all.memory.get(*number, texts, |text| set.first(text)).iter().enumerate() {
+                whole &= finds.whole && work::spend(finds.steps).is_ok();
+                for Find { key, start, end } in finds.first.iter().copied() {
+                    self.first.entry(base + key).or_insert(Hit { text: from + n, start, end });
+                    if let Some(found) = anywhere.get_mut((base + key) as usize) {
+                        *found = true;
+                    }
+                }
+            }
+        }
+        whole
+    }
+}

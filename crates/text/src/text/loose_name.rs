@@ -1,0 +1,33 @@
+//! Names as models write them: two of them are one name if they differ in case, or in blanks and hyphens alone.
+
+/// The name trimmed and in lower case, with `_` for every run of white space and hyphens.
+pub fn loose_name(name: &str) -> String {
+    let mut out = String::with_capacity(name.len());
+    let mut gap = false;
+    for c in name.trim().chars() {
+        if c.is_whitespace() || c == '-' {
+            gap = true;
+            continue;
+        }
+        if std::mem::take(&mut gap) {
+            out.push('_');
+        }
+        out.extend(c.to_lowercase());
+    }
+    if gap {
+        out.push('_');
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::loose_name;
+
+    #[test]
+    fn runs_become_one_mark() {
+        for (name, loose) in [(" Show  -Form ", "show_form"), ("UI.Toast", "ui.toast"), ("a_b", "a_b"), ("-x-", "_x_"), ("", "")] {
+            assert_eq!(loose_name(name), loose, "{name}");
+        }
+    }
+}

@@ -1,0 +1,155 @@
+//! Macros: `{{name::argument}}` in prompts, expanded in one walk from left to right, arguments first.
+//!
+//! The engine knows no macro. A text is read once into a tree (`parse`); a [`MacroHost`] declares the names and their
+//! arguments, and evaluates each macro in the order of the text ([`walk`]). The result of a macro is inserted and not
+//! expanded again. A text without macros is returned unchanged, at the cost of a scan.
+
+pub mod indent;
+pub mod macro_parser;
+pub mod passes;
+pub mod stack;
+pub mod syntax;
+pub(crate) mod tally;
+pub mod walk;
+
+use std::hash::BuildHasher;
+use std::sync::Arc;
+
+use super::Limits;
+
+pub use macro_parser::{Found, Grammar, Shape, Tree};
+pub use syntax::Syntax;
+pub use walk::{Branch, Called, Walk};
+
+/// A place in the text that is expanded, in bytes.
+pub type Offset = usize;
+
+/// The answer of a host.
+#[derive(Debug, Clone, PartialEq)]
+pub enum MacroResult {
+    /// The text that replaces the macro.
+    Text(Arc<str>),
+    /// There is no such macro with these arguments: it stays as written, but macros inside it stay expanded.
+    Unknown,
+    /// It stays as written, and this is the warning.
+    Failed(String),
+}
+
+/// Declares and evaluates the macros.
+pub trait MacroHost: Grammar {
+    /// Evaluates one macro.
+    fn call(&self, called: &Called<'_>) -> MacroResult;
+
+    /// What becomes of a macro that is called with a number of arguments that it does not take.
+    fn misfit(&self, _found: Found, _name: &str, _args: &[Arc<str>], _at: Offset) -> MacroResult {
+        MacroResult::Unknown
+    }
+
+    /// Rewrites a text before it is parsed; `None` if nothing changes.
+    fn before(&self, _text: &str) -> Option<String> {
+        None
+    }
+
+    /// The text that a macro has given as the value of the whole text, which ends there.
+    fn ended(&self) -> Option<Arc<str>> {
+        None
+    }
+
+    /// Rewrites a text whose macros have been expanded; `None` if nothing changes.
+    fn after(&self, _text: &str) -> Option<String> {
+        None
+    }
+
+    /// Parses a text. A host may cache the result.
+    fn reading(&self, text: &Arc<str>, limits: &Limits) -> Arc<Reading>
+    where
+        Self: Sized,
+    {
+        let marked: Option<Arc<str>> = self.before(text).map(Arc::from);
+        let tree = Tree::parse(marked.as_ref().unwrap_or(text), self, limits);
+        Arc::new(Reading { marked, tree })
+    }
+}
+
+/// A parsed text.
+#[derive(Debug)]
+pub struct Reading {
+    /// The text after the rewriting before parsing; `None` if that changed nothing.
+    pub marked: Option<Arc<str>>,
+    /// The tree of the rewritten text.
+    pub tree: Tree,
+}
+
+/// An expanded text.
+#[derive(Debug, Clone)]
+pub struct Expanded {
+    /// The text; the very same `Arc` if nothing changed.
+    pub text: Arc<str>,
+    /// The warnings, one sentence each. A text that exceeds a limit is left unchanged.
+    pub warnings: Vec<String>,
+}
+
+/// Expands all macros of a text.
+pub fn expand<H: MacroHost>(text: &Arc<str>, host: &H, limits: &Limits) -> Expanded {
+    let mut warnings = Vec::new();
+    let done = work(text, host, limits, &mut warnings).filter(|done| **done != **text);
+    Expanded { text: done.map_or_else(|| text.clone(), Arc::from), warnings }
+}
+
+/// The expanded text; `None` if it stays unchanged.
+fn work<H: MacroHost>(text: &Arc<str>, host: &H, limits: &Limits, warnings: &mut Vec<String>) -> Option<String> {
+    // most texts are not worth caching
+    if !has_braces(text) && host.before(text).is_none() {
+        return host.after(text);
+    }
+    let reading = host.reading(text, limits);
+    let source = reading.marked.as_ref().unwrap_or(text);
+    if reading.tree.too_deep {
+        warnings.push(format!("macros nested deeper than {} are left as text", limits.depth));
+    }
+    let done = if let Some(refused) = reading.tree.tally.told(limits) {
+        warnings.push(refused);
+        None
+    } else {
+        let walk = Walk::new(host, *limits);
+        let done = walk.whole(source, &reading.tree);
+        warnings.append(&mut walk.warnings.take());
+        done
+    };
+    let done = host.ended().map(|whole| whole.to_string()).or(done)?;
+    Some(host.after(&done).unwrap_or(done))
+}
+
+/// Whether a text can hold neither a macro, nor an escaped brace, nor a marker of an older syntax.
+#[must_use]
+pub fn is_plain(text: &str) -> bool {
+    memchr::memchr3(b'{', b'}', b'<', text.as_bytes()).is_none()
+}
+
+/// Whether a text may hold a macro.
+pub(crate) fn has_braces(text: &str) -> bool {
+    memchr::memmem::find(text.as_bytes(), b"{{").is_some()
+}
+
+/// Whether a text may call one of the macros `names` (as they are compared), judged by a scan. A variable shorthand such
+/// as `{{.name = 1}}` counts as the macro `.`, `{{$name}}` as `$`. It may also return true for a macro that is never
+/// reached.
+#[must_use]
+pub fn may_have_effects<S: BuildHasher>(text: &str, names: &std::collections::HashSet<Arc<str>, S>, syntax: &Syntax) -> bool {
+    // most messages hold no brace at all, and a long chat has many
+    text.contains('{')
+        && text.match_indices("{{").any(|(at, _)| {
+            let inside = text
+                .get(at + 2..)
+                .unwrap_or_default()
+                .trim_start_matches(|c: char| c == '{' || syntax.flags.contains(c) || c.is_whitespace());
+            let mark = inside.get(..1).filter(|mark| syntax.marks.contains(mark));
+            // what does not count in names may stand in them, and what parts a name from its arguments ends it
+            let named = || match syntax.drop.is_empty() {
+                true => macro_parser::name_of(inside),
+                false => inside.split_once([':', '}', '{']).map_or("", |(name, _)| name),
+            };
+            let name = mark.map_or_else(|| syntax.folded(named()), Into::into);
+            !name.is_empty() && names.contains(name.as_ref())
+        })
+}

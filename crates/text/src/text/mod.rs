@@ -1,0 +1,61 @@
+//! Operations on texts, which the verbs are built on.
+//!
+//! Each file is one primitive that a rule file may call by name: counting tokens, matching patterns as
+//! JavaScript means them, the library of pure functions, macros, Handlebars, Liquid, scripts. None knows a pack, a
+//! message or a product; all treat their input as hostile, so each has a bound and an answer for reaching it.
+
+mod arithmetic;
+mod cache;
+#[cfg(feature = "tokens")]
+mod claude_tokens;
+mod date_tokens;
+pub mod dice;
+mod dollars;
+#[cfg(feature = "tokens")]
+mod encoding;
+mod error;
+mod fingerprint;
+pub(crate) mod function;
+pub mod functions;
+pub mod halves;
+pub mod handlebars;
+pub mod js;
+mod js_number;
+pub mod json_pointer;
+mod json_text;
+pub mod keys;
+mod language;
+pub mod language_tag;
+pub mod leaf;
+mod limits;
+pub mod liquid;
+mod lists;
+pub mod loose_name;
+pub mod macros;
+pub mod markup;
+mod merge_patch;
+pub mod moment;
+#[cfg(feature = "tokens")]
+mod openai_tokens;
+pub mod pattern;
+mod replacing;
+pub mod schema;
+mod schema_cost;
+mod schema_problems;
+mod schema_words;
+pub mod script;
+pub mod seeded;
+pub mod seedrandom;
+pub mod shortcuts;
+pub mod tokens;
+mod tools;
+pub mod truth;
+mod units;
+pub mod verbatim;
+pub use crate::model::budget as work;
+pub mod written;
+
+pub(crate) use error::Mistake;
+pub use error::TextError;
+pub use language::Language;
+pub use limits::Limits;

@@ -1,0 +1,122 @@
+//! Values that are written out, read as a whole or compared: each pays for its size before anything is made of it.
+//!
+//! A list may hold one text many times over, so what it takes in memory says nothing about its text ([`Written`]).
+//! Scalars and texts cost what they cost everywhere else; only lists and tables are measured.
+
+use std::sync::Arc;
+
+use super::work::{self, BYTES_PER_STEP, Exceeded};
+use crate::model::{DEEPEST_WRITTEN as DEEPEST, Excess, MOST_WRITTEN, Value, Written};
+
+/// The text of a value that rules or data have made.
+pub trait Shown {
+    /// As [`Value::to_text`], but the text of a list or table is paid before it is made. If that exceeds the work of the
+    /// call, the text is empty, every later step of work fails, and so does the call.
+    fn shown(&self) -> Arc<str>;
+}
+
+impl Shown for Value {
+    fn shown(&self) -> Arc<str> {
+        match self {
+            Value::List(_) | Value::Map(_) => json(self).unwrap_or_default().into(),
+            other => other.to_text(),
+        }
+    }
+}
+
+/// The JSON text of a value.
+///
+/// # Errors
+/// It would be too large, or the budget of the call is spent.
+pub fn json(value: &Value) -> Result<String, Exceeded> {
+    read(value)?;
+    work::make(value.json_bytes(MOST_WRITTEN).ok_or_else(work::too_large)?)?;
+    Ok(serde_json::to_string(value).unwrap_or_default())
+}
+
+/// Charges for a value that is read as a whole, and gives its size.
+///
+/// # Errors
+/// It nests too deeply, or the budget of the call is spent.
+pub fn read(value: &Value) -> Result<Written, Exceeded> {
+    let most = Written { values: work::steps_left(), bytes: usize::MAX };
+    let written = value.written(DEEPEST, most).map_err(|excess| match excess {
+        Excess::Values => work::spend(u64::MAX).err().unwrap_or_else(work::too_large),
+        Excess::Depth | Excess::Bytes => work::too_large(),
+    })?;
+    work::spend((written.values + written.bytes / BYTES_PER_STEP) as u64)?;
+    // a copy of it may be made for a moment
+    work::check_room(written.bytes)?;
+    Ok(written)
+}
+
+/// Whether two values are equal; what is compared is paid.
+///
+/// # Errors
+/// The work of the call is spent.
+#[inline]
+pub fn same(a: &Value, b: &Value) -> Result<bool, Exceeded> {
+    match (a, b) {
+        (Value::Text(_) | Value::List(_) | Value::Map(_), _) => same_within(a, b, DEEPEST),
+        _ => Ok(a == b),
+    }
+}
+
+fn same_within(a: &Value, b: &Value, depth: usize) -> Result<bool, Exceeded> {
+    match (a, b) {
+        (Value::Text(a), Value::Text(b)) => {
+            if a.len() != b.len() {
+                return Ok(false);
+            }
+            if Arc::ptr_eq(a, b) {
+                return Ok(true);
+            }
+            work::spend(1 + (a.len() / BYTES_PER_STEP) as u64)?;
+            Ok(a == b)
+        }
+        (Value::List(_), Value::List(_)) | (Value::Map(_), Value::Map(_)) if depth == 0 => Err(work::too_large()),
+        (Value::List(a), Value::List(b)) => {
+            if a.len() != b.len() || Arc::ptr_eq(a, b) {
+                return Ok(a.len() == b.len());
+            }
+            for (a, b) in a.iter().zip(b.iter()) {
+                work::spend(1)?;
+                if !same_within(a, b, depth - 1)? {
+                    return Ok(false);
+                }
+            }
+            Ok(true)
+        }
+        (Value::Map(a), Value::Map(b)) => {
+            if a.len() != b.len() || Arc::ptr_eq(a, b) {
+                return Ok(a.len() == b.len());
+            }
+            for (key, a) in a.iter() {
+                work::spend(1)?;
+                let Some(b) = b.get(key) else { return Ok(false) };
+                if !same_within(a, b, depth - 1)? {
+                    return Ok(false);
+                }
+            }
+            Ok(true)
+        }
+        _ => Ok(a == b),
+    }
+}
+
+/// Whether a list holds a value; what is compared is paid.
+///
+/// # Errors
+/// The work of the call is spent.
+pub fn holds(list: &[Value], wanted: &Value) -> Result<bool, Exceeded> {
+    work::spend(list.len() as u64)?;
+    if !matches!(wanted, Value::Text(_) | Value::List(_) | Value::Map(_)) {
+        return Ok(list.contains(wanted));
+    }
+    for value in list {
+        if same(value, wanted)? {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
