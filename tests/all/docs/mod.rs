@@ -68,7 +68,8 @@ fn links_between_pages_lead_somewhere() {
         return;
     }
     let mut broken = Vec::new();
-    for path in pages() {
+    let top = ["README.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md"].map(|page| root().join(page));
+    for path in pages().into_iter().chain(top) {
         let text = std::fs::read_to_string(&path).unwrap();
         for link in text.split("](").skip(1).filter_map(|rest| rest.split_once(')').map(|(link, _)| link)) {
             let (file, heading) = link.split_once('#').unwrap_or((link, ""));
