@@ -254,7 +254,7 @@ pub fn make(bytes: usize) -> Result<(), Exceeded> {
 /// # Errors
 /// The bound of bytes or of steps is reached.
 #[inline]
-pub(crate) fn pay(steps: u64, bytes: u64) -> Result<(), Exceeded> {
+pub fn pay(steps: u64, bytes: u64) -> Result<(), Exceeded> {
     match BYTES.get().checked_sub(bytes) {
         Some(rest) => {
             BYTES.set(rest);
