@@ -32,14 +32,39 @@ fn set_to(source: &str, name: &str) -> Option<u64> {
     factors.try_fold(first, |value, shift| Some(value << shift.ok()?))
 }
 
+/// The constant behind each row of the table of sizes.
+const SIZES: &[(&str, &str, &str)] = &[
+    ("a file of a pack", "src/pack/files.rs", "MAX_FILE"),
+    ("files of a pack", "src/pack/files.rs", "MAX_FILES"),
+    ("bytes of a pack", "src/pack/files.rs", "MAX_TOTAL"),
+    ("memory of all rule files", "src/pack/extends.rs", "MAX_MEMORY"),
+    ("packs under a pack", "src/pack/extends.rs", "MAX_PACKS"),
+    ("rows of a layer", "src/pack/layer.rs", "MAX_ROWS"),
+    ("errors shown", "crates/text/src/diag/mod.rs", "MOST_SHOWN"),
+    ("a file of another program", "crates/exchange/src/import/mod.rs", "MAX_FILE"),
+    ("a document in it", "crates/exchange/src/import/json.rs", "MAX_JSON"),
+    ("memory of its values", "crates/exchange/src/import/json.rs", "MAX_MEMORY"),
+    ("lines of a chat", "crates/exchange/src/import/jsonl.rs", "MAX_LINES"),
+    ("parts of a pattern", "crates/text/src/text/pattern/size.rs", "MOST_PARTS"),
+    ("text for back references", "crates/text/src/text/pattern/engine.rs", "BACKREF_TEXT"),
+    ("text for a far look-behind", "crates/text/src/text/pattern/engine.rs", "BEHIND_TEXT"),
+    ("text for a backtracking pattern of a schema", "crates/text/src/text/schema_cost.rs", "LONGEST_BACKTRACKED"),
+    ("text made by a function", "crates/text/src/text/pattern/mod.rs", "MOST_OUTPUT"),
+    ("bytes of a script", "crates/text/src/text/script/calls.rs", "MOST_BYTES"),
+    ("a list or table written out", "crates/text/src/model/budget.rs", "MOST_WRITTEN"),
+    ("nesting of values", "crates/text/src/model/value.rs", "MAX_DEPTH"),
+    ("a value of a store", "crates/session/src/store/sessions.rs", "MAX_VALUE"),
+    ("a line of `serve`", "cli/src/verbs/serve/mod.rs", "MAX_LINE"),
+    ("a reply of a provider", "crates/client/src/receive.rs", "reply"),
+    ("an archive", "crates/exchange/src/share/archive.rs", "MAX_ARCHIVE"),
+];
+
 #[test]
 fn sizes_are_those_of_the_constants() {
     let page = read("docs/reference/limits.md");
     let rows = rows(&page, "## Sizes\n");
-    assert!(rows.len() > 10, "{rows:?}");
-    for row in rows {
-        let place: Vec<&str> = words(row[2]).collect();
-        let [path, name] = place[..] else { panic!("{row:?}") };
+    assert_eq!(rows.iter().map(|row| row[0]).collect::<Vec<_>>(), SIZES.iter().map(|size| size.0).collect::<Vec<_>>());
+    for (row, (_, path, name)) in rows.iter().zip(SIZES) {
         let source = std::fs::read_to_string(root().join(path)).unwrap_or_else(|e| panic!("{path}: {e}"));
         assert_eq!(set_to(&source, name), Some(number(row[1])), "{path} {name}");
     }
