@@ -211,26 +211,9 @@ fn distance(a: &str, b: &str) -> usize {
     if is_spent() {
         return usize::MAX;
     }
-    let a: Vec<char> = a.chars().flat_map(char::to_lowercase).take(LETTERS).collect();
-    let b: Vec<char> = b.chars().flat_map(char::to_lowercase).take(LETTERS).collect();
-    if !pay(a.len(), b.len()) {
-        return usize::MAX;
-    }
-    let mut before: Vec<usize> = Vec::new();
-    let mut last: Vec<usize> = (0..=b.len()).collect();
-    for (i, x) in a.iter().enumerate() {
-        let mut now = vec![i + 1];
-        for (j, y) in b.iter().enumerate() {
-            let at = |row: &[usize], n: usize| row.get(n).copied().unwrap_or(usize::MAX / 2);
-            let mut best = (at(&last, j + 1) + 1).min(at(&now, j) + 1).min(at(&last, j) + usize::from(x != y));
-            if i > 0 && j > 0 && a.get(i - 1) == Some(y) && b.get(j - 1) == Some(x) {
-                best = best.min(at(&before, j - 1) + 1);
-            }
-            now.push(best);
-        }
-        before = std::mem::replace(&mut last, now);
-    }
-    last.last().copied().unwrap_or(0)
+    let letters = |word: &str| word.chars().flat_map(char::to_lowercase).take(LETTERS).collect::<String>();
+    let (a, b) = (letters(a), letters(b));
+    if pay(a.len(), b.len()) { strsim::osa_distance(&a, &b) } else { usize::MAX }
 }
 
 #[cfg(test)]
