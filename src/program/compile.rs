@@ -466,7 +466,7 @@ fn limits(pack: &Pack) -> Limits {
         depth: default.depth,
         text_bytes: size("text_bytes", default.text_bytes, 256_000_000),
         scripts: ScriptLimits {
-            operations: number("script_operations", default.scripts.operations, 2_000_000),
+            operations: number("script_operations", default.scripts.operations, 1_000_000),
             calls: size("script_depth", default.scripts.calls, 256),
             text: size("script_string", default.scripts.text, 160 << 10),
             list: size("script_array", default.scripts.list, 10_000),

@@ -40,7 +40,7 @@ use super::trees::{decides, is_place};
 type Compared = rustc_hash::FxHashMap<(usize, Arc<str>), Option<Arc<str>>>;
 
 /// What a build begins with; most programs set nothing.
-static NOTHING: LazyLock<Value> = LazyLock::new(|| Value::map(Map::default()));
+static NOTHING: LazyLock<Value> = LazyLock::new(|| Value::Map(Arc::default()));
 
 /// Whether a warning is accepted.
 pub type Accepts = Rc<dyn Fn(&Diagnostic) -> bool>;

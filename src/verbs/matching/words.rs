@@ -33,18 +33,19 @@ pub(super) struct Words {
 
 #[derive(Debug, Default)]
 struct Known {
-    ways: FxHashMap<Profile, FxHashMap<Arc<str>, Way>>,
+    ways: FxHashMap<Profile, FxHashMap<Arc<str>, (Way, (u64, u64))>>,
     bytes: usize,
 }
 
 impl Words {
-    pub(super) fn get(&self, profile: &Profile, word: &str) -> Option<Way> {
+    /// How a word is looked up, and the work of finding that out, which a build pays whether it is known or not.
+    pub(super) fn get(&self, profile: &Profile, word: &str) -> Option<(Way, (u64, u64))> {
         // a poisoned lock only means that another build panicked; each entry is complete
         let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         known.ways.get(profile)?.get(word).cloned()
     }
 
-    pub(super) fn put(&self, profile: &Profile, word: Arc<str>, way: Way) {
+    pub(super) fn put(&self, profile: &Profile, word: Arc<str>, way: Way, cost: (u64, u64)) {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         let bytes = 2 * word.len() + OVERHEAD;
         if known.bytes + bytes > MOST {
@@ -52,7 +53,7 @@ impl Words {
         }
         if bytes <= MOST {
             known.bytes += bytes;
-            known.ways.entry(profile.clone()).or_default().insert(word, way);
+            known.ways.entry(profile.clone()).or_default().insert(word, (way, cost));
         }
     }
 }

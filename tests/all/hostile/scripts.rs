@@ -42,7 +42,7 @@ const ENDS: &[&str] = &[
 #[test]
 fn endless_scripts_end() {
     let default = ScriptLimits::default();
-    let largest = ScriptLimits { operations: 2_000_000, calls: 256, text: 160 << 10, list: 10_000, map: 10_000, ..default };
+    let largest = ScriptLimits { operations: 1_000_000, calls: 256, text: 160 << 10, list: 10_000, map: 10_000, ..default };
     let mut wrong = String::new();
     let rows: Vec<&str> = include_str!("endless/scripts.txt").lines().collect();
     assert_eq!(rows.len(), 83);
@@ -110,7 +110,7 @@ fn hooked(script: &str, limits: &str) -> Result<tapster::Plan, tapster::BuildErr
 #[test]
 fn a_build_ends_when_its_scripts_have_spent_everything() {
     let script = "fn run(items, scene) { let a = []; a.pad(900, 0); loop { let c = a; } }";
-    let error = hooked(script, "[limits]\nscript_operations = 2_000_000\n").err().unwrap();
+    let error = hooked(script, "[limits]\nscript_operations = 1_000_000\n").err().unwrap();
     assert_eq!(*error.kind(), ErrorKind::Bound, "{error}");
     assert!(error.message.contains("it ended in rule `build/hooks`"), "{error}");
 }

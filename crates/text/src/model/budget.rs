@@ -246,12 +246,21 @@ pub fn spend(steps: u64) -> Result<(), Exceeded> {
 /// The bound of bytes or of steps is reached.
 #[inline]
 pub fn make(bytes: usize) -> Result<(), Exceeded> {
-    match BYTES.get().checked_sub(bytes as u64) {
+    pay((bytes / BYTES_PER_STEP) as u64 + 1, bytes as u64)
+}
+
+/// Pays what [`Door::spent`] has counted for the same work before.
+///
+/// # Errors
+/// The bound of bytes or of steps is reached.
+#[inline]
+pub fn pay(steps: u64, bytes: u64) -> Result<(), Exceeded> {
+    match BYTES.get().checked_sub(bytes) {
         Some(rest) => {
             BYTES.set(rest);
-            spend((bytes / BYTES_PER_STEP) as u64 + 1)
+            spend(steps)
         }
-        None => end(Over::Bytes, bytes as u64),
+        None => end(Over::Bytes, bytes),
     }
 }
 

@@ -1,7 +1,7 @@
 //! Untrusted scripts: one Rhai engine without access to the outside, and with a limit on everything that grows.
 //!
 //! One call of a script has a bound of operations, callbacks included; operations, and the sizes of what is copied and made,
-//! are paid from the work of the build (`script/fuel.rs`, `script/natives.rs`). No file, no clock, no randomness, no `eval`, no
+//! are paid from the work of the build (`script/fuel.rs`). No file, no clock, no randomness, no `eval`, no
 //! waiting; `import` finds only the modules that the engine was given. A script that exceeds a limit or throws gives an error
 //! with its line; its output is written to a log. Tables come back with their keys sorted, since that is how Rhai keeps them.
 
@@ -10,7 +10,6 @@ mod error;
 mod fuel;
 mod natives;
 mod shown;
-mod sorting;
 mod values;
 mod view;
 
@@ -56,9 +55,8 @@ impl Default for ScriptLimits {
 pub struct Scripts {
     engine: Arc<Engine>,
     limits: ScriptLimits,
-    /// The parts of what modules export, and whether a module puts something into places.
+    /// The parts of what modules export.
     constants: u64,
-    places: bool,
     /// Closures of modules hold variables.
     shares: bool,
 }
@@ -78,7 +76,7 @@ impl Scripts {
     /// An engine with these limits, without modules.
     #[must_use]
     pub fn new(limits: ScriptLimits) -> Self {
-        Self { engine: Arc::new(harden(limits)), limits, constants: 0, places: false, shares: false }
+        Self { engine: Arc::new(harden(limits)), limits, constants: 0, shares: false }
     }
 
     /// [`Scripts::with_sources`] of texts that are no files.
@@ -97,7 +95,7 @@ impl Scripts {
     /// The name of the module that does not compile or run, and why.
     pub fn with_sources(limits: ScriptLimits, modules: &[Source<'_>], bytes: &mut usize) -> Result<Self, (String, ScriptError)> {
         let mut engine = harden(limits);
-        let (mut constants, mut places, mut shares) = (0_u64, false, false);
+        let (mut constants, mut shares) = (0_u64, false);
         let mut resolver = rhai::module_resolvers::StaticModuleResolver::new();
         // the statements of a module are not run from inside of a call
         engine.set_max_call_levels(limits.calls);
@@ -107,8 +105,7 @@ impl Scripts {
             let (ast, mentions) = compiled(&engine, text, &file, bytes, shares).map_err(named)?;
             view::register_fields(&mut engine, mentions.fields.clone());
             let _door = Door::join();
-            let _running = Running::begin(limits.operations, text.len() as u64, mentions.places);
-            places |= mentions.places;
+            let _running = Running::begin(limits.operations, text.len() as u64);
             shares |= mentions.shares;
             let module = rhai::Module::eval_ast_as_new(Scope::new(), &ast, &engine);
             let held = module.and_then(|module| Ok((calls::parts(module.iter_var().map(|(_, value)| value))?, module)));
@@ -118,7 +115,7 @@ impl Scripts {
             engine.set_module_resolver(resolver.clone());
         }
         engine.set_max_call_levels(limits.calls.saturating_add(LEVELS));
-        Ok(Self { engine: Arc::new(engine), limits, constants, places, shares })
+        Ok(Self { engine: Arc::new(engine), limits, constants, shares })
     }
 
     /// Compiles a script or an expression.
@@ -141,9 +138,9 @@ impl Scripts {
     fn compile_among(&self, file: &str, source: &str, bytes: &mut usize) -> Result<Script, ScriptError> {
         let file: Arc<str> = file.into();
         let (ast, mentions) = compiled(&self.engine, source, &file, bytes, self.shares)?;
-        let (found, places) = (Found::new(&ast, &mentions), mentions.places || self.places);
+        let found = Found::new(&ast, &mentions);
         let (scripts, source) = (self.clone(), source.into());
-        Ok(Script { scripts, ast, found, places, source, file, rights: None, origin: None })
+        Ok(Script { scripts, ast, found, source, file, rights: None, origin: None })
     }
 }
 
@@ -159,7 +156,6 @@ pub struct Script {
     scripts: Scripts,
     ast: AST,
     found: Found,
-    places: bool,
     source: Box<str>,
     file: Arc<str>,
     rights: Option<Arc<Rights>>,
@@ -299,7 +295,7 @@ impl Script {
     }
 
     fn running(&self) -> Running {
-        let running = Running::begin(self.scripts.limits.operations, self.source.len() as u64, self.places);
+        let running = Running::begin(self.scripts.limits.operations, self.source.len() as u64);
         fuel::hold_constants(self.scripts.constants);
         running
     }
@@ -407,14 +403,9 @@ const MOST_PARTS: usize = 1_000_000;
 fn harden(limits: ScriptLimits) -> Engine {
     // a raw engine cannot import
     let mut engine = Engine::new_raw();
-    natives::packages(&mut engine);
     natives::register(&mut engine, limits);
-    natives::replace(&mut engine);
     view::register(&mut engine);
-    sorting::register(&mut engine);
     fuel::register(&mut engine, limits);
-    // operators are functions with scales, too
-    engine.set_fast_operators(false);
     // the optimizer moves all statements for each one that it removes
     engine.set_optimization_level(OptimizationLevel::None);
     // `this` is no variable that is looked at, and what `curry` holds is copied in each call

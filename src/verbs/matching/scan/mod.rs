@@ -12,6 +12,7 @@ use crate::terms::select::{Seq, count};
 use crate::terms::steps::text_through as through;
 use crate::terms::{Cond, Env, Expr, Fault};
 use crate::text::keys::{Edge, Hit, Key, Lookup};
+use crate::text::work::{self, Door};
 use crate::text::written::Shown as _;
 
 use super::alike::Alike;
@@ -256,7 +257,9 @@ impl<'a> Scan<'a> {
         if word.is_empty() {
             return Ok(Ready::Never);
         }
-        if let Some(way) = self.of.words.as_ref().and_then(|words| words.get(profile, &word)) {
+        let door = Door::join();
+        if let Some((way, (steps, bytes))) = self.of.words.as_ref().and_then(|words| words.get(profile, &word)) {
+            work::pay(steps, bytes)?;
             return Ok(self.on(way));
         }
         let value = Value::Text(word.clone());
@@ -285,7 +288,7 @@ impl<'a> Scan<'a> {
                 How::Plain | How::Word => Way::Key(lookup, Key { text, case, edge }, matcher.texts),
             };
             if let (Some(words), false) = (&self.of.words, warned) {
-                words.put(profile, word, way.clone());
+                words.put(profile, word, way.clone(), door.spent());
             }
             return Ok(self.on(way));
         }

@@ -66,8 +66,6 @@ pub(super) struct Mentions {
     /// The names behind dots, sorted.
     pub(super) fields: BTreeSet<ImmutableString>,
     imports: bool,
-    /// It puts something into a place that stands in brackets.
-    pub(super) places: bool,
     /// It catches errors, and its closures hold variables.
     pub(super) catches: bool,
     pub(super) shares: bool,
@@ -91,20 +89,11 @@ impl Mentions {
                 Some(ASTNode::Stmt(Stmt::Import(..))) => found.imports = true,
                 Some(ASTNode::Stmt(Stmt::TryCatch(..))) => found.catches = true,
                 Some(ASTNode::Stmt(Stmt::Share(..))) => found.shares = true,
-                Some(ASTNode::Stmt(Stmt::Assignment(assigned))) => found.places |= ends_with_place(&assigned.1.lhs),
                 _ => {}
             }
             true
         });
         found
-    }
-}
-
-fn ends_with_place(chain: &Expr) -> bool {
-    match chain {
-        Expr::Index(parts, ..) => !matches!(parts.rhs, Expr::Dot(..)) || ends_with_place(&parts.rhs),
-        Expr::Dot(parts, ..) => ends_with_place(&parts.rhs),
-        _ => false,
     }
 }
 

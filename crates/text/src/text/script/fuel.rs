@@ -1,6 +1,5 @@
-//! What scripts may use up. Each operation of the interpreter counts, and pays the work of the build; what is copied or made is
-//! paid by its size. Two places measure sizes: a look at variables (`on_var`), and the functions of the packages
-//! (`natives.rs`). Both pay through [`charge`].
+//! What scripts may use up. Each operation of the interpreter counts, and pays the work of the build; a look at variables
+//! (`on_var`) measures them now and then, and pays for what was copied and made of them since.
 
 use std::cell::Cell;
 
@@ -13,48 +12,34 @@ use crate::text::work;
 
 /// Steps of the work of a build that one operation takes.
 const STEPS_PER_OPERATION: u64 = 16;
-/// Steps of a part of a value that is copied, or that a function of the packages reads.
+/// Steps of a part of a value, and of a byte of a text, that may be copied or read by a function.
 const STEPS_PER_PART: u64 = 2;
-/// Bytes of a text that are read or written within one step.
-const BYTES_PER_STEP: usize = 8;
-/// Steps of a byte of a text that is written anew letter by letter.
-pub(super) const STEPS_PER_LETTER: u64 = 2;
 /// The memory of a part of a value.
 pub(super) const BYTES_PER_PART: usize = 16;
 /// About every so many looks at variables, all variables of the function are measured, and pay for the other looks.
 const LOOKS: u64 = 16;
-/// Parts of a value, and bytes of a text, whose copies take no memory that is worth to be counted.
-const FREE_PARTS: usize = 1_000;
-const FREE_BYTES: usize = 1 << 20;
 /// The deepest nesting of a value: the interpreter copies and drops values by recursion.
 const DEEPEST: usize = 64;
 /// The most items and tables of the build that a script holds at once, copies included.
 const MOST_VIEWS: u64 = 2_000_000;
-/// A wait for a value that is being changed: the interpreter sleeps for 50 ms before it gives up.
-const STEPS_PER_RACE: u64 = 10_000_000;
 
 pub(super) type Outcome<T> = Result<T, Box<EvalAltResult>>;
 
 /// The state of the call that is running.
 #[derive(Debug, Clone, Copy, Default)]
 struct State {
+    /// What is left of the operations of the call; `None`: none is running.
+    operations: Option<u64>,
     /// Steps that an operation takes: more if the script has large constants, of which each operation may make a copy.
     price: u64,
-    /// Looks until the variables are measured, and the numbers from which the next wait is drawn.
+    /// Looks until the variables are measured, and the number from which the next wait is drawn.
     looks: u64,
     draw: u64,
-    /// The depth of calls at which variables were measured last.
-    level: usize,
     /// All that the call was given: what it makes of it may be as large.
     given: Size,
-    /// The script puts something into a place of a list, table or text: the interpreter writes a text anew for each letter.
-    places: bool,
-    raced: bool,
 }
 
 thread_local! {
-    /// What is left of the operations of the call; `None`: none is running.
-    static OPERATIONS: Cell<Option<u64>> = const { Cell::new(None) };
     static STATE: Cell<State> = Cell::default();
 }
 
@@ -65,23 +50,23 @@ fn change(change: impl FnOnce(&mut State)) {
 }
 
 /// A call of a script, as long as its operations are counted.
-pub(super) struct Running(Option<u64>, State);
+pub(super) struct Running(State);
 
 impl Running {
     /// Begins to count, or counts on if a script calls a script. `draw` is a number of the script's own.
-    pub(super) fn begin(operations: u64, draw: u64, places: bool) -> Self {
-        let before = OPERATIONS.get();
-        OPERATIONS.set(Some(before.map_or(operations, |left| left.min(operations))));
-        Self(before, STATE.replace(State { price: STEPS_PER_OPERATION, draw: draw | 1, places, ..State::default() }))
+    pub(super) fn begin(operations: u64, draw: u64) -> Self {
+        let left = STATE.get().operations.unwrap_or(operations);
+        let state = State { operations: Some(left.min(operations)), price: STEPS_PER_OPERATION, draw: draw | 1, ..State::default() };
+        Self(STATE.replace(state))
     }
 }
 
 impl Drop for Running {
     fn drop(&mut self) {
         // what the inner call has used up is gone
-        let left = OPERATIONS.get();
-        OPERATIONS.set(self.0.map(|before| before.min(left.unwrap_or(before))));
-        STATE.set(self.1);
+        let left = STATE.get().operations;
+        let operations = self.0.operations.map(|before| before.min(left.unwrap_or(before)));
+        STATE.set(State { operations, ..self.0 });
     }
 }
 
@@ -95,31 +80,20 @@ pub(super) fn terminated() -> Box<EvalAltResult> {
     EvalAltResult::ErrorTerminated(Dynamic::UNIT, Position::NONE).into()
 }
 
-/// Ends a script that waits for its own values.
-pub(super) fn raced() -> Box<EvalAltResult> {
-    change(|state| state.raced = true);
-    // it ends all the same
-    let _ = charge(STEPS_PER_RACE, 0);
-    terminated()
-}
-
 /// Why the interpreter was told to stop.
 pub(super) fn stopped() -> String {
-    if STATE.get().raced {
-        return "a variable is used while it is being changed".into();
-    }
     if shown::held() > MOST_VIEWS {
         return format!("the script holds more than {MOST_VIEWS} items and tables");
     }
-    if OPERATIONS.get() == Some(0) { "the script takes too many steps".into() } else { work::told() }
+    if STATE.get().operations == Some(0) { "the script takes too many steps".into() } else { work::told() }
 }
 
 /// Counts operations, and measures variables.
 pub(super) fn register(engine: &mut Engine, limits: ScriptLimits) {
     engine.on_progress(|_| {
-        let left = OPERATIONS.get();
-        OPERATIONS.set(left.map(|left| left.saturating_sub(1)));
-        let ends = left == Some(0) || shown::held() > MOST_VIEWS || charge(STATE.get().price, 0).is_err();
+        let State { operations: left, price, .. } = STATE.get();
+        change(|state| state.operations = left.map(|left| left.saturating_sub(1)));
+        let ends = left == Some(0) || shown::held() > MOST_VIEWS || charge(price, 0).is_err();
         ends.then_some(Dynamic::UNIT)
     });
     #[expect(deprecated, reason = "the interpreter calls it volatile; its version is fixed")]
@@ -127,36 +101,26 @@ pub(super) fn register(engine: &mut Engine, limits: ScriptLimits) {
 }
 
 /// One look at a variable. The interpreter may copy it, and checks no size where something is put into a place of it, so the
-/// variables are measured now and then. A function that calls others is measured when it goes on, if they were.
+/// variables are measured now and then.
 fn look(name: &str, context: &EvalContext<'_, '_, '_, '_, '_, '_>, limits: &ScriptLimits) -> Outcome<()> {
-    let (mut state, level) = (STATE.get(), context.call_level());
-    let is_due = state.looks == 0;
-    if !is_due && level >= state.level {
+    let mut state = STATE.get();
+    if state.looks > 0 {
         change(|state| state.looks -= 1);
         return Ok(());
     }
-    if is_due {
-        // xorshift
-        state.draw ^= state.draw << 13;
-        state.draw ^= state.draw >> 7;
-        state.draw ^= state.draw << 17;
-        state.looks = state.draw % (2 * LOOKS - 1);
-    }
-    STATE.set(State { level, ..state });
-    let (mut read, mut copied, mut made) = (0, 0, 0_usize);
+    // xorshift
+    state.draw ^= state.draw << 13;
+    state.draw ^= state.draw >> 7;
+    state.draw ^= state.draw << 17;
+    state.looks = state.draw % (2 * LOOKS - 1);
+    STATE.set(state);
     for (of, _, value) in context.scope().iter_raw() {
         let size = Size::of(value)?;
         size.check(limits)?;
-        read += size.parts() as u64;
-        let rewritten = if state.places { (size.text as u64).saturating_mul(STEPS_PER_LETTER) } else { 0 };
-        let copy = size.steps().saturating_add(rewritten);
-        // this look stands for the others; what is only there may be copied in one of them
-        copied = copied.max(if of == name { LOOKS.saturating_mul(copy) } else { copy });
-        let parts = size.parts().saturating_sub(size.views + FREE_PARTS).saturating_mul(BYTES_PER_PART * 16);
-        made = made.max(parts.saturating_add(size.text.saturating_sub(FREE_BYTES)));
+        // this look stands for the others
+        charge(if of == name { LOOKS.saturating_mul(size.steps()) } else { size.parts() as u64 }, 0)?;
     }
-    charge(read.saturating_add(copied), 0)?;
-    work::check_room(made).map_err(|_| terminated())
+    Ok(())
 }
 
 /// The size of a value, with everything inside of it.
@@ -182,7 +146,7 @@ impl Size {
     fn add(&mut self, value: &Dynamic, depth: usize) -> Outcome<()> {
         if depth > DEEPEST {
             // a script may catch the error, and try again
-            charge(self.steps(), 0)?;
+            charge(self.parts() as u64, 0)?;
             let message = format!("a value is nested deeper than {DEEPEST}");
             return Err(EvalAltResult::ErrorRuntime(message.into(), Position::NONE).into());
         }
@@ -190,7 +154,7 @@ impl Size {
             return Ok(());
         }
         if value.is_shared() && value.is_locked() {
-            return Err(raced());
+            return Err(EvalAltResult::ErrorDataRace(String::new(), Position::NONE).into());
         }
         if let Some(text) = value.read_lock::<ImmutableString>() {
             self.text = self.text.saturating_add(text.len());
@@ -222,14 +186,27 @@ impl Size {
         }
     }
 
+    pub(super) fn of_text(bytes: usize) -> Self {
+        Self { text: bytes, ..Self::default() }
+    }
+
+    /// The size of a list of so many copies.
+    pub(super) fn times(self, copies: usize) -> Self {
+        Self {
+            lists: self.lists.saturating_add(1).saturating_mul(copies),
+            fields: self.fields.saturating_mul(copies),
+            text: self.text.saturating_mul(copies),
+            views: self.views.saturating_mul(copies),
+        }
+    }
+
     pub(super) fn parts(&self) -> usize {
         self.lists.saturating_add(self.fields).saturating_add(1)
     }
 
-    /// The work of copying it, or of reading it once.
-    pub(super) fn steps(&self) -> u64 {
-        let parts = self.parts().saturating_sub(self.views) as u64;
-        parts.saturating_mul(STEPS_PER_PART).saturating_add((self.text / BYTES_PER_STEP) as u64)
+    /// The work of copying it, or of reading it letter by letter.
+    fn steps(&self) -> u64 {
+        (self.parts().saturating_sub(self.views).saturating_add(self.text) as u64).saturating_mul(STEPS_PER_PART)
     }
 
     /// The memory of a copy.
@@ -256,7 +233,7 @@ impl Size {
 pub(super) fn hand(value: &Dynamic) -> Outcome<()> {
     let size = Size::of(value)?;
     change(|state| state.given = state.given.and(size));
-    charge(size.steps(), size.bytes())
+    charge(size.parts() as u64, size.bytes())
 }
 
 /// Notes and pays for a list of so many parts that a script is given.

@@ -244,7 +244,7 @@ pub(super) fn register(engine: &mut Engine) {
     engine.register_fn("to_json", |table: &mut rhai::Map| -> Outcome<String> {
         let table = Dynamic::from_map(table.clone());
         let size = Size::of(&table)?;
-        charge(size.steps(), size.bytes())?;
+        charge(size.parts() as u64, size.bytes())?;
         Ok(Value::map(fields_of(table)?).to_json().to_string())
     });
     engine.register_fn("to_string", |view: &mut View| view.text());
