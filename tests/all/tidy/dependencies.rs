@@ -63,12 +63,17 @@ fn named(folders: &[&str]) -> BTreeSet<String> {
 
 fn read(tokens: TokenStream, names: &mut BTreeSet<String>) {
     let tokens: Vec<TokenTree> = tokens.into_iter().collect();
-    let colon = |at: usize| matches!(tokens.get(at), Some(TokenTree::Punct(p)) if p.as_char() == ':');
-    let is_first = |at: usize| at < 2 || !(colon(at - 1) && colon(at - 2));
+    let is = |at: usize, sign: char| matches!(tokens.get(at), Some(TokenTree::Punct(p)) if p.as_char() == sign);
+    let colon = |at: usize| is(at, ':');
+    // behind `::`, but not behind `name::`, a name is the first of a path as well
+    let is_first = |at: usize| at < 2 || !(colon(at - 1) && colon(at - 2)) || (at > 2 && is(at - 3, '='));
+    let renamed = |at: usize| matches!(tokens.get(at), Some(TokenTree::Ident(word)) if word == "as");
     for (at, token) in tokens.iter().enumerate() {
         match token {
             TokenTree::Group(group) => read(group.stream(), names),
-            TokenTree::Ident(name) if is_first(at) && colon(at + 1) && colon(at + 2) => _ = names.insert(name.to_string()),
+            TokenTree::Ident(name) if is_first(at) && (colon(at + 1) && colon(at + 2) || renamed(at + 1)) => {
+                _ = names.insert(name.to_string())
+            }
             _ => {}
         }
     }
