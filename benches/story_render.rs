@@ -14,7 +14,7 @@ use handlebars::{Context, Handlebars};
 use serde_json::{Value as Json, json};
 use tapster::Value;
 use tapster::machinery::text::Limits;
-use tapster::machinery::text::handlebars::{Template, Unknown};
+use tapster::machinery::text::handlebars::{Template, UnknownNames};
 
 /// Handlebars and ours read the same text.
 const STORY: &str = "{{#if system}}{{system}}\n{{/if}}{{#if wiBefore}}{{wiBefore}}\n{{/if}}{{#if description}}{{description}}\n{{/if}}\
@@ -36,10 +36,10 @@ fn fields() -> Json {
 
 fn story_render(c: &mut Criterion) {
     let fields = fields();
-    let own = Template::parse(STORY, Unknown::Stays).unwrap_or_else(|e| panic!("{e}"));
+    let own = Template::parse(STORY, UnknownNames::Stays).unwrap_or_else(|e| panic!("{e}"));
     let data = Value::from(&fields);
     let ours = || own.render(&data, &mut |name| panic!("`{name}` is a field"), &Limits::HANDLEBARS).unwrap_or_else(|e| panic!("{e}"));
-    let whole = Template::parse(STORY, Unknown::Asked).unwrap_or_else(|e| panic!("{e}"));
+    let whole = Template::parse(STORY, UnknownNames::Asked).unwrap_or_else(|e| panic!("{e}"));
     let full = || whole.render(&data, &mut |name| panic!("`{name}` is a field"), &Limits::HANDLEBARS).unwrap_or_else(|e| panic!("{e}"));
 
     let mut bars = Handlebars::new();

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use indexmap::IndexMap;
 
 use super::rows::{number, place, push, text, words};
-use super::{ContentType, Declarations, Declared, Mode, Presentation, Visibility, Window, Writer, fields, inclusion, operations, unused};
+use super::{ContentType, Declarations, DeclaredArtifact, Mode, Presentation, Visibility, Window, Writer, fields, inclusion, operations, unused};
 use crate::diag::{Code, Diagnostic, Node, Report, Span, short, suggest};
 use crate::model::Pack;
 use crate::model::pack::{Row, Rows};
@@ -22,12 +22,12 @@ impl Declarations {
         let none = Rows::default();
         let table = |name: &str| pack.tables.get(name).unwrap_or(&none);
         let by_kind = pack.values.get(BY_KIND).map(|field| &field.node);
-        let artifacts: Vec<Declared> = table("artifact").values().map(|row| declared(row, by_kind)).collect();
+        let artifacts: Vec<DeclaredArtifact> = table("artifact").values().map(|row| declared(row, by_kind)).collect();
         let writers = writers(table("writer"), table("operation"));
         let words =
             inclusion::Words { modes: table("inclusion_mode"), phases: table("inclusion_phase"), anchors: table("inclusion_anchor") };
         let out = Self { artifacts, writers };
-        let mut check = Check { table: table("artifact"), by_kind, words, out, found: Report::default() };
+        let mut check = DeclarationCheck { table: table("artifact"), by_kind, words, out, found: Report::default() };
         check.artifacts();
         check.writes(table("writer"));
         check.operations(table("operation"));
@@ -38,10 +38,10 @@ impl Declarations {
     }
 }
 
-fn declared(row: &Row, by_kind: Option<&Node>) -> Declared {
+fn declared(row: &Row, by_kind: Option<&Node>) -> DeclaredArtifact {
     let kind = text(row, "kind").unwrap_or("any");
     let retention = retention(row, kind, by_kind);
-    Declared {
+    DeclaredArtifact {
         name: row.name.clone(),
         tag: text(row, "tag").map(Arc::from),
         kind: Arc::from(kind),
@@ -114,7 +114,7 @@ fn writers(rows: &Rows, operations: &Rows) -> IndexMap<Arc<str>, Writer> {
     out
 }
 
-struct Check<'a> {
+struct DeclarationCheck<'a> {
     table: &'a Rows,
     by_kind: Option<&'a Node>,
     words: inclusion::Words<'a>,
@@ -131,7 +131,7 @@ fn is_tag(tag: &str) -> bool {
     short && tag.starts_with(|c: char| c.is_ascii_lowercase()) && tag.bytes().all(|b| matches!(b, b'a'..=b'z' | b'0'..=b'9' | b'_'))
 }
 
-impl Check<'_> {
+impl DeclarationCheck<'_> {
     /// What is wrong with the rows of table `artifact`, one after another.
     fn artifacts(&mut self) {
         for n in 0..self.out.artifacts.len() {
@@ -158,7 +158,7 @@ impl Check<'_> {
     }
 
     /// A value that outlives the run, under a policy by which nothing does.
-    fn retention(&mut self, artifact: &Declared, row: &Row) {
+    fn retention(&mut self, artifact: &DeclaredArtifact, row: &Row) {
         let policy = retention(row, &artifact.kind, self.by_kind).filter(|_| artifact.persisted);
         let Some(mode) = policy.and_then(|policy| policy.get("mode")).filter(|mode| mode.as_text() == Some("ephemeral")) else { return };
         let complaint = if row.fields.contains_key("retention") {
@@ -175,7 +175,7 @@ impl Check<'_> {
         self.push(row, complaint);
     }
 
-    fn tag(&mut self, n: usize, artifact: &Declared, row: &Row) {
+    fn tag(&mut self, n: usize, artifact: &DeclaredArtifact, row: &Row) {
         if !artifact.persisted {
             return;
         }

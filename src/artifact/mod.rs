@@ -34,14 +34,14 @@ pub use stored::{Artifact, Window};
 #[derive(Debug, Clone, Default)]
 pub struct Declarations {
     /// The rows of table `artifact`, in order.
-    pub artifacts: Vec<Declared>,
+    pub artifacts: Vec<DeclaredArtifact>,
     /// Who may write, by name.
     pub writers: IndexMap<Arc<str>, Writer>,
 }
 
 /// One row of table `artifact`.
 #[derive(Debug, Clone)]
-pub struct Declared {
+pub struct DeclaredArtifact {
     /// The name of the row.
     pub name: Arc<str>,
     /// The tag under which it is read; a persisted artifact has one.
@@ -134,13 +134,13 @@ pub struct Writer {
 impl Declarations {
     /// The persisted artifact of a tag.
     #[must_use]
-    pub fn persisted(&self, tag: &str) -> Option<&Declared> {
+    pub fn persisted(&self, tag: &str) -> Option<&DeclaredArtifact> {
         self.artifacts.iter().find(|a| a.persisted && a.tag.as_deref() == Some(tag))
     }
 
     /// The artifact of a row.
     #[must_use]
-    pub fn row(&self, name: &str) -> Option<&Declared> {
+    pub fn row(&self, name: &str) -> Option<&DeclaredArtifact> {
         self.artifacts.iter().find(|a| &*a.name == name)
     }
 

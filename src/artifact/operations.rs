@@ -23,13 +23,13 @@ pub(super) fn check(
     writers: &IndexMap<Arc<str>, Writer>,
     found: &mut Report,
 ) {
-    let mut check = Check { operations, vocabulary, writers, found };
+    let mut check = OperationCheck { operations, vocabulary, writers, found };
     operations.values().for_each(|row| check.operation(row));
     effects.values().for_each(|row| check.effect(row));
     check.circles();
 }
 
-struct Check<'a> {
+struct OperationCheck<'a> {
     operations: &'a Rows,
     vocabulary: Vocabulary<'a>,
     /// Rows of `writer`, and operations.
@@ -42,7 +42,7 @@ fn hooks(row: &Row) -> Vec<&str> {
     if said.is_empty() { vec![BEFORE] } else { said }
 }
 
-impl<'a> Check<'a> {
+impl<'a> OperationCheck<'a> {
     fn operation(&mut self, row: &'a Row) {
         fields::operation(row, self.vocabulary).into_iter().for_each(|complaint| self.push(row, complaint));
         self.writer(row);

@@ -4,7 +4,7 @@
 
 use serde_json::Value as Json;
 
-use super::{ContentType, Declarations, Declared};
+use super::{ContentType, Declarations, DeclaredArtifact};
 
 /// The kind of artifacts that the grant `state_write` covers.
 const STATE: &str = "state";
@@ -71,7 +71,7 @@ impl Declarations {
     ///
     /// # Errors
     /// The first check that fails.
-    pub fn may_write(&self, writer: &str, tag: &str, value: &Json) -> Result<&Declared, Refusal> {
+    pub fn may_write(&self, writer: &str, tag: &str, value: &Json) -> Result<&DeclaredArtifact, Refusal> {
         let artifact = self.persisted(tag).ok_or(Refusal::UndeclaredTag)?;
         if artifact.writer.as_deref() != Some(writer) {
             return Err(Refusal::ForeignTag);

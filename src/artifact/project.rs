@@ -4,7 +4,7 @@
 
 use serde_json::Value as Json;
 
-use super::{Artifact, Declarations, Declared, Mode, diff};
+use super::{Artifact, Declarations, DeclaredArtifact, Mode, diff};
 
 /// The surface that is nowhere.
 pub(super) const NOWHERE: &str = "internal";
@@ -73,7 +73,7 @@ impl Declarations {
     }
 }
 
-impl Declared {
+impl DeclaredArtifact {
     /// Which versions are shown: what its row says, or what is usual for its surface.
     pub(super) fn mode(&self) -> Mode {
         let usual = if self.surface.starts_with("feed:") { Mode::Timeline } else { Mode::LatestOnly };
@@ -86,7 +86,7 @@ impl Declared {
     }
 }
 
-fn one(declared: &Declared, artifact: &Artifact) -> Option<Projection> {
+fn one(declared: &DeclaredArtifact, artifact: &Artifact) -> Option<Projection> {
     let surface = &*declared.surface;
     if !declared.visibility.is_shown() || declared.is_nowhere() {
         return None;

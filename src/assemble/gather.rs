@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::model::plan::{EvictionRecord, Reason, Trace, TrimReport, TrimmedAccount};
 use crate::model::{Block, MOST_WRITTEN, Map, Plan, Scene, Value, budget};
 use crate::pack::Ruleset;
-use crate::terms::ledger::{self, Record, Trimmed};
+use crate::terms::ledger::{self, Record, TrimmedList};
 use crate::terms::select::pass_env;
 use crate::terms::{Memo, State, sizes};
 
@@ -80,12 +80,12 @@ pub(super) fn patch(st: &State) -> Value {
 
 /// The report of the last pass that trimmed; `kept` is the cost of the remaining blocks. Costs may be fractions, so
 /// they are summed first and rounded once.
-fn report(st: &State, kept: f64, trimmed: Option<&Trimmed>) -> Result<Option<TrimReport>, BuildError> {
-    let Some(Trimmed { account, pass, list: trimmed_list, .. }) = trimmed else { return Ok(None) };
+fn report(st: &State, kept: f64, trimmed: Option<&TrimmedList>) -> Result<Option<TrimReport>, BuildError> {
+    let Some(TrimmedList { account, pass, list: trimmed_list, .. }) = trimmed else { return Ok(None) };
     let trimmed_list = *trimmed_list;
     let memo = Memo::default();
     let size = ledger::size(&pass_env(st, &memo), *account).map_err(BuildError::fault)?;
-    let several: Vec<Trimmed> = st.ledger.borrow().trims(trimmed_list).cloned().collect();
+    let several: Vec<TrimmedList> = st.ledger.borrow().trims(trimmed_list).cloned().collect();
     let accounts = several.iter().filter(|_| several.len() > 1);
     let accounts = accounts.map(|by| trimmed_account(st, by)).collect::<Result<_, _>>()?;
     let ledger = st.ledger.borrow();
@@ -107,7 +107,7 @@ fn strategy(pass: &str) -> String {
     pass.rsplit_once('/').map_or(pass, |(program, _)| program).to_owned()
 }
 
-fn trimmed_account(st: &State, by: &Trimmed) -> Result<TrimmedAccount, BuildError> {
+fn trimmed_account(st: &State, by: &TrimmedList) -> Result<TrimmedAccount, BuildError> {
     let memo = Memo::default();
     let size = ledger::size(&pass_env(st, &memo), by.account).map_err(BuildError::fault)?;
     let account = st.rules.accounts.get(by.account).map(|account| account.name.to_string()).unwrap_or_default();

@@ -2,7 +2,7 @@
 
 use crate::model::{Scene, Value, WorkLimits};
 use crate::pack::Ruleset;
-use crate::program::foreign::{Format, Imported};
+use crate::program::foreign::{Format, ImportedDocument};
 use crate::terms::State;
 
 use crate::engine::{BuildError, door, state};
@@ -20,11 +20,11 @@ const REMEDY: &str = "nothing can raise this bound for a file of another program
 ///
 /// # Errors
 /// The pack has no format of this name, none fits the document, or a rule of the format fails.
-pub fn import_document(rules: &Ruleset, format: Option<&str>, document: impl Into<Value>) -> Result<Imported, BuildError> {
+pub fn import_document(rules: &Ruleset, format: Option<&str>, document: impl Into<Value>) -> Result<ImportedDocument, BuildError> {
     import(rules, format, &document.into())
 }
 
-fn import(rules: &Ruleset, format: Option<&str>, document: &Value) -> Result<Imported, BuildError> {
+fn import(rules: &Ruleset, format: Option<&str>, document: &Value) -> Result<ImportedDocument, BuildError> {
     let _door = door(rules, &work(document)).with_remedy(REMEDY);
     let st = state(rules, &Scene::default());
     let formats = &rules.programs().formats;
@@ -45,11 +45,11 @@ fn import(rules: &Ruleset, format: Option<&str>, document: &Value) -> Result<Imp
 ///
 /// # Errors
 /// The pack has no conversion to this format, none fits the document, or a rule of it fails.
-pub fn convert_document(rules: &Ruleset, to: Option<&str>, document: impl Into<Value>) -> Result<Imported, BuildError> {
+pub fn convert_document(rules: &Ruleset, to: Option<&str>, document: impl Into<Value>) -> Result<ImportedDocument, BuildError> {
     convert(rules, to, &document.into())
 }
 
-fn convert(rules: &Ruleset, to: Option<&str>, document: &Value) -> Result<Imported, BuildError> {
+fn convert(rules: &Ruleset, to: Option<&str>, document: &Value) -> Result<ImportedDocument, BuildError> {
     let _door = door(rules, &work(document)).with_remedy(REMEDY);
     let st = state(rules, &Scene::default());
     let formats = &rules.programs().formats;

@@ -33,7 +33,7 @@ const SHORTEST: usize = 3;
 
 /// How a value does not fit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Mismatch {
+pub enum TypeMismatch {
     /// It is of another type.
     Type,
     /// It is a word that the pack does not know, and like none that it knows.
@@ -46,7 +46,7 @@ pub enum Mismatch {
 
 /// One value that does not fit.
 #[derive(Debug, Clone)]
-pub struct Misfit {
+pub struct SceneTypeError {
     /// Where it is in the scene: `context.window`, `injections.0.depth`.
     pub path: String,
     /// What is wrong.
@@ -54,23 +54,23 @@ pub struct Misfit {
     /// What to do about it.
     pub help: String,
     /// What kind of misfit it is.
-    pub kind: Mismatch,
+    pub kind: TypeMismatch,
     /// It is the key that is wrong, and not its value.
     pub is_key: bool,
 }
 
-impl Misfit {
+impl SceneTypeError {
     /// The code under which it is told.
     pub fn code(&self) -> Code {
-        if self.kind == Mismatch::Type { Code::SceneType } else { Code::SceneField }
+        if self.kind == TypeMismatch::Type { Code::SceneType } else { Code::SceneField }
     }
 
     fn slip(path: String, message: String, near: &str) -> Self {
-        Self { path, message, help: format!("did you mean `{near}`?"), kind: Mismatch::Slip, is_key: false }
+        Self { path, message, help: format!("did you mean `{near}`?"), kind: TypeMismatch::Slip, is_key: false }
     }
 
     fn item(path: String, message: String, help: String) -> Self {
-        Self { path, message, help, kind: Mismatch::Item, is_key: false }
+        Self { path, message, help, kind: TypeMismatch::Item, is_key: false }
     }
 
     /// The same, told of the key at the path.
@@ -80,7 +80,7 @@ impl Misfit {
 }
 
 /// The values of a scene that do not fit.
-pub fn misfits(rules: &Ruleset, data: &Value) -> Vec<Misfit> {
+pub fn misfits(rules: &Ruleset, data: &Value) -> Vec<SceneTypeError> {
     let compiled = &rules.programs().rules;
     let mut search = Search::new(rules, data);
     let filled: FxHashSet<&str> = compiled.lists.iter().map(|list| &**list.from.as_ref().unwrap_or(&list.name)).collect();
@@ -155,7 +155,7 @@ fn is_single(value: &Value) -> bool {
 
 /// What the pack says of one key of a list's items, looked up once for each list.
 #[derive(Clone, Copy)]
-struct Known<'r> {
+struct KeyDeclaration<'r> {
     kind: Option<Type>,
     /// The field that the key is with a slip.
     near: Option<&'r str>,
@@ -186,7 +186,7 @@ struct Search<'r> {
     rules: &'r Ruleset,
     names: &'r Names,
     data: &'r Value,
-    found: Vec<Misfit>,
+    found: Vec<SceneTypeError>,
     /// By row types and key, the field that the key is with a slip: items of one list mostly have the same keys.
     near: FxHashMap<Key, Option<&'r str>>,
     /// How many keys have been compared with the fields of the pack.
@@ -249,7 +249,7 @@ impl<'r> Search<'r> {
     /// of items are looked into for slips only, unless the pack declares the row types of their elements.
     fn items(&mut self, of: Items<'_>, elements: &[Value]) {
         let names = self.names;
-        let mut known: FxHashMap<&Arc<str>, Known> = FxHashMap::default();
+        let mut known: FxHashMap<&Arc<str>, KeyDeclaration> = FxHashMap::default();
         for (n, element) in newest(elements) {
             for (field, value) in element.as_map().into_iter().flat_map(|fields| fields.iter()) {
                 if self.found.len() >= MOST {
@@ -260,7 +260,7 @@ impl<'r> Search<'r> {
                 if let Some(kind) = known.kind.filter(|kind| !value.is_null() && !kind.holds(value)) {
                     self.found.push(wrong_type(&path(), kind, value));
                 } else if let Some(near) = known.near {
-                    self.found.push(Misfit::slip(path(), format!("no rule reads `{}`", path()), near).of_key());
+                    self.found.push(SceneTypeError::slip(path(), format!("no rule reads `{}`", path()), near).of_key());
                 } else if !known.is_read {
                     if !value.is_null() {
                         self.unread(of, path(), field);
@@ -268,7 +268,7 @@ impl<'r> Search<'r> {
                 } else if let Some((word, near)) =
                     value.as_str().filter(|_| known.has_words).and_then(|word| Some((word, names.near_word(field, word)?)))
                 {
-                    self.found.push(Misfit::slip(path(), format!("`{}` is seldom `{word}`", path()), near));
+                    self.found.push(SceneTypeError::slip(path(), format!("`{}` is seldom `{word}`", path()), near));
                 } else if let Some(inner) = value.as_list().filter(|_| of.depth < MOST_DEPTH) {
                     let below = of.rows.iter().find_map(|row| names.element_rows.get(&(row.clone(), field.clone())));
                     let rows: &[Arc<str>] = below.map_or(&[], Vec::as_slice);
@@ -284,7 +284,7 @@ impl<'r> Search<'r> {
         rows.iter().any(|row| self.names.fields.contains_key(row))
     }
 
-    fn known(&mut self, of: Items<'_>, field: &Arc<str>) -> Known<'r> {
+    fn known(&mut self, of: Items<'_>, field: &Arc<str>) -> KeyDeclaration<'r> {
         let kind = match &**field {
             "enabled" => Some(Type::Boolean),
             _ if !of.rows.is_empty() => self.names.field_type(Some(of.rows), field),
@@ -295,7 +295,7 @@ impl<'r> Search<'r> {
         // where a key is told anyway, only a field of such items is what was meant
         let near = near.filter(|near| !of.is_closed || self.names.knows_field(Some(of.rows), near));
         let is_odd = !is_known && (near.is_some() || of.is_closed) && !self.is_said(field);
-        Known { kind, near: near.filter(|_| is_odd), is_read: !is_odd, has_words: self.names.field_words.contains_key(field) }
+        KeyDeclaration { kind, near: near.filter(|_| is_odd), is_read: !is_odd, has_words: self.names.field_words.contains_key(field) }
     }
 
     /// Whether a text of the scene itself may read a field of items.
@@ -315,7 +315,7 @@ impl<'r> Search<'r> {
         let shown: String = path.chars().take(MOST_SHOWN).collect();
         let message = format!("no rule reads `{shown}`");
         let help = self.help(of.rows, field);
-        self.found.push(Misfit::item(path, message, help).of_key());
+        self.found.push(SceneTypeError::item(path, message, help).of_key());
     }
 
     /// Says how many other items have the keys of the list at hand that nothing reads; `before` it, so much was found.
@@ -326,7 +326,7 @@ impl<'r> Search<'r> {
                 1 => "; another item has it too".to_owned(),
                 _ => format!("; {more} other items have it too"),
             };
-            let told = self.found.iter_mut().skip(before).filter(|misfit| misfit.kind == Mismatch::Item && misfit.path == path);
+            let told = self.found.iter_mut().skip(before).filter(|misfit| misfit.kind == TypeMismatch::Item && misfit.path == path);
             told.for_each(|misfit| misfit.message.push_str(&also));
         }
     }
@@ -351,7 +351,7 @@ impl<'r> Search<'r> {
         // a misspelt field is told already
         let is_told = |n: usize| {
             let inside = format!("{at}.{n}.");
-            self.found.iter().any(|misfit| misfit.kind == Mismatch::Slip && misfit.path.starts_with(&inside))
+            self.found.iter().any(|misfit| misfit.kind == TypeMismatch::Slip && misfit.path.starts_with(&inside))
         };
         let mut lacking = newest(elements).filter(|&(n, element)| lacks(element) && !is_told(n));
         let Some((n, element)) = lacking.next() else { return };
@@ -370,7 +370,7 @@ impl<'r> Search<'r> {
         } else {
             format!("it has {keys}; write what it says as `{first}`")
         };
-        self.found.push(Misfit::item(path, message, help));
+        self.found.push(SceneTypeError::item(path, message, help));
     }
 
     fn near_field(&mut self, rows: &[Arc<str>], field: &Arc<str>) -> Option<&'r str> {
@@ -391,7 +391,7 @@ impl<'r> Search<'r> {
     }
 }
 
-fn wrong_type(path: &str, kind: Type, value: &Value) -> Misfit {
+fn wrong_type(path: &str, kind: Type, value: &Value) -> SceneTypeError {
     let shown: String = value.to_json().to_string().chars().take(60).collect();
     let message = format!("`{path}` is declared as `{}`, but the scene says {shown}", kind.word());
     let help = match kind {
@@ -399,13 +399,13 @@ fn wrong_type(path: &str, kind: Type, value: &Value) -> Misfit {
         Type::Language => "write a language tag such as `de` or `pt-BR`".to_owned(),
         _ => format!("write a value of type `{}`", kind.word()),
     };
-    Misfit { path: path.to_owned(), message, help, kind: Mismatch::Type, is_key: false }
+    SceneTypeError { path: path.to_owned(), message, help, kind: TypeMismatch::Type, is_key: false }
 }
 
-fn unknown_word(path: &str, word: &str, words: &[Arc<str>]) -> Misfit {
+fn unknown_word(path: &str, word: &str, words: &[Arc<str>]) -> SceneTypeError {
     let shown: String = word.chars().take(60).collect();
     let help = suggest::help(word, words.iter().map(AsRef::as_ref));
-    let kind = if suggest::nearest(word, words.iter().map(AsRef::as_ref)).is_some() { Mismatch::Slip } else { Mismatch::Word };
+    let kind = if suggest::nearest(word, words.iter().map(AsRef::as_ref)).is_some() { TypeMismatch::Slip } else { TypeMismatch::Word };
     let help = help.unwrap_or_else(|| "`tapster ops --scene` says what the value means".to_owned());
-    Misfit { path: path.to_owned(), message: format!("the pack knows no `{path}` that is `{shown}`"), help, kind, is_key: false }
+    SceneTypeError { path: path.to_owned(), message: format!("the pack knows no `{path}` that is `{shown}`"), help, kind, is_key: false }
 }

@@ -9,7 +9,7 @@ use serde_json::Value as Json;
 
 use crate::engine::BuildError;
 use crate::engine::counting::{common, count, counter, whole};
-use crate::model::plan::{Difference, Unchanged};
+use crate::model::plan::{Difference, UnchangedPrefix};
 use crate::model::{Block, Plan, Value};
 use crate::pack::Ruleset;
 
@@ -21,9 +21,9 @@ use super::ENTRY;
 ///
 /// # Errors
 /// The pack names a tokenizer that does not exist.
-pub fn unchanged(rules: &Ruleset, plan: &Plan, previous: &[Block]) -> Result<Unchanged, BuildError> {
+pub fn unchanged(rules: &Ruleset, plan: &Plan, previous: &[Block]) -> Result<UnchangedPrefix, BuildError> {
     let counter = counter(rules, plan)?;
-    let sent = Sent::of(rules);
+    let sent = SentFields::of(rules);
     let now: Vec<&Block> = plan.blocks.iter().filter(|b| b.enabled()).collect();
     let before: Vec<&Block> = previous.iter().filter(|b| b.enabled()).collect();
     let blocks = now.iter().zip(&before).take_while(|(a, b)| sent.same(a, b)).count();
@@ -37,7 +37,7 @@ pub fn unchanged(rules: &Ruleset, plan: &Plan, previous: &[Block]) -> Result<Unc
         tokens = tokens.saturating_add(count(&counter, head).min(cost(a)));
     }
     let total = now.iter().map(|b| cost(b)).fold(0, u64::saturating_add);
-    Ok(Unchanged { tokens, total, blocks, differs: Compared { plan, sent, now, before }.difference(blocks) })
+    Ok(UnchangedPrefix { tokens, total, blocks, differs: ComparedBlocks { plan, sent, now, before }.difference(blocks) })
 }
 
 /// The blocks of a plan that was serialised as JSON; `None` if the JSON is not a plan. Counts of tokens are rounded up.
@@ -53,9 +53,9 @@ pub fn blocks_of(plan: &Json) -> Option<Vec<Block>> {
 }
 
 /// The fields of a block that a provider reads: those that the pack declares as `sent`.
-struct Sent<'a>(Vec<&'a str>);
+struct SentFields<'a>(Vec<&'a str>);
 
-impl<'a> Sent<'a> {
+impl<'a> SentFields<'a> {
     fn of(rules: &'a Ruleset) -> Self {
         let programs = rules.programs();
         let list = programs.find(ENTRY).and_then(|p| programs.rules.lists.get(programs.list.get(p)?.list));
@@ -85,14 +85,14 @@ impl<'a> Sent<'a> {
 }
 
 /// The blocks of two plans that are sent.
-struct Compared<'a> {
+struct ComparedBlocks<'a> {
     plan: &'a Plan,
-    sent: Sent<'a>,
+    sent: SentFields<'a>,
     now: Vec<&'a Block>,
     before: Vec<&'a Block>,
 }
 
-impl Compared<'_> {
+impl ComparedBlocks<'_> {
     /// The first difference, and which rule caused it.
     fn difference(&self, index: usize) -> Option<Difference> {
         let Self { plan, sent, now, before } = self;

@@ -10,7 +10,7 @@ use crate::diag::Node;
 use crate::engine::BuildError;
 use crate::engine::counting::{common, count, counter};
 use crate::model::Plan;
-use crate::model::plan::{Difference, Unchanged};
+use crate::model::plan::{Difference, UnchangedPrefix};
 use crate::pack::Ruleset;
 
 /// How much of the payload of a plan in a dialect is the same as in a previous payload, up to the first value that
@@ -18,7 +18,7 @@ use crate::pack::Ruleset;
 ///
 /// # Errors
 /// The pack names a tokenizer that does not exist.
-pub fn unchanged_payload(rules: &Ruleset, plan: &Plan, dialect: &str, payload: &Json, previous: &Json) -> Result<Unchanged, BuildError> {
+pub fn unchanged_payload(rules: &Ruleset, plan: &Plan, dialect: &str, payload: &Json, previous: &Json) -> Result<UnchangedPrefix, BuildError> {
     let counter = counter(rules, plan)?;
     let (now, before) = (read(rules, dialect, payload), read(rules, dialect, previous));
     let cost = |leaf: &(String, &Json)| leaf.1.as_str().map_or(0, |text| count(&counter, text));
@@ -34,7 +34,7 @@ pub fn unchanged_payload(rules: &Ruleset, plan: &Plan, dialect: &str, payload: &
         let what = if old.is_empty() { "new" } else { "changed" };
         differs = Some(Difference { index: same, id: path.clone(), what, at: Some(at), is: text, was: old, ..Difference::default() });
     }
-    Ok(Unchanged { tokens, total: now.iter().map(cost).sum(), blocks: same, differs })
+    Ok(UnchangedPrefix { tokens, total: now.iter().map(cost).sum(), blocks: same, differs })
 }
 
 /// The values of a payload in the order in which the provider reads them: those under the keys of the dialect's row, or

@@ -8,21 +8,21 @@ use std::sync::Arc;
 
 use crate::model::plan::Step;
 use crate::model::{Hook, HookView, Value};
-use crate::program::Ask;
+use crate::program::HookRequest;
 use crate::terms::scripted::Giver;
 use crate::terms::select::pass_env;
 use crate::terms::{Fault, Memo, State};
 use crate::text::script::Argument;
-use crate::text::written::Shown as _;
-use crate::verbs::{Failing, Halt};
+use crate::text::written::ToText as _;
+use crate::verbs::{FailurePolicy, ProgramInterrupt};
 
-use super::replaced::{By, differing, is_untouched, replace};
+use super::replaced::{ChangeSource, differing, is_untouched, replace};
 
 /// Runs a script over a list, or all hooks of an event.
-pub(super) fn run(hooks: &[Hook], ask: &Ask<'_>, list: usize, st: &mut State) -> Result<(), Halt> {
+pub(super) fn run(hooks: &[Hook], ask: &HookRequest<'_>, list: usize, st: &mut State) -> Result<(), ProgramInterrupt> {
     match ask {
-        Ask::Script(function) => script(function, list, st),
-        Ask::Event { name, failing } => {
+        HookRequest::Script(function) => script(function, list, st),
+        HookRequest::Event { name, failing } => {
             let mut held = None;
             of_pack(name, *failing, list, &mut held, st)?;
             hooks.iter().filter(|h| h.event.as_ref() == *name).try_for_each(|hook| of_host(hook, list, &mut held, st))
@@ -66,7 +66,7 @@ impl Answer {
 }
 
 /// A pass with `script`: the items of its list in, the items of its list out.
-fn script(function: &str, list: usize, st: &mut State) -> Result<(), Halt> {
+fn script(function: &str, list: usize, st: &mut State) -> Result<(), ProgramInterrupt> {
     st.force(list)?;
     let rules = st.rules.clone();
     let items = Value::list(st.values(list));
@@ -74,7 +74,7 @@ fn script(function: &str, list: usize, st: &mut State) -> Result<(), Halt> {
     let answer = rules.scripts.call(function, &[Argument::Items(name.clone(), items.clone()), st.scene_argument()])?;
     let answer = accepted(answer, function, &name, items.elements(), st)?;
     let failed = |message: String| Fault::failed(message).at(rules.scripts.place(function));
-    let by = By { giver: Giver::Function(function), hook: None };
+    let by = ChangeSource { giver: Giver::Function(function), hook: None };
     for (path, value) in answer.set {
         declared(&path, st).map_err(failed)?;
         by.checks_path(&path, &value, st);
@@ -164,7 +164,7 @@ fn input(path: &str, giver: Giver<'_>, st: &State) -> Result<(), String> {
 }
 
 /// Runs the rows of table `hook` for an event, in the order of the pack.
-fn of_pack(event: &str, failing: Failing, list: usize, held: &mut Held, st: &mut State) -> Result<(), Halt> {
+fn of_pack(event: &str, failing: FailurePolicy, list: usize, held: &mut HeldBlocks, st: &mut State) -> Result<(), ProgramInterrupt> {
     let rows = st.rules.table("hook");
     for row in rows.as_list().unwrap_or(&[]) {
         let word = |key: &str| row.get(key).map(Value::shown).unwrap_or_default();
@@ -172,14 +172,14 @@ fn of_pack(event: &str, failing: Failing, list: usize, held: &mut Held, st: &mut
             continue;
         }
         let own = match word("failing").as_ref() {
-            "keep" => Failing::Keep,
-            "error" => Failing::Error,
+            "keep" => FailurePolicy::Keep,
+            "error" => FailurePolicy::Error,
             _ => failing,
         };
         let rules = st.rules.clone();
         let name = rules.lists.get(list).map(|l| l.name.clone()).unwrap_or_default();
         let (hook, function) = (word("name"), word("run"));
-        let by = By { giver: Giver::Function(&function), hook: Some(&hook) };
+        let by = ChangeSource { giver: Giver::Function(&function), hook: Some(&hook) };
         let done = with_view(by, event, list, held, st, |view, st| {
             let blocks = view.given();
             let answer = rules.scripts.call(&function, &[Argument::Items(name.clone(), blocks.clone()), Argument::Scene(view.whole())])?;
@@ -187,17 +187,17 @@ fn of_pack(event: &str, failing: Failing, list: usize, held: &mut Held, st: &mut
             answered(view, answer).map_err(|message| Fault::failed(message).at(rules.scripts.place(&function)))
         });
         match done {
-            Err(Halt::Host(fault)) if own != Failing::Error => st.warn_failed(fault.message.clone(), &fault),
+            Err(ProgramInterrupt::Host(fault)) if own != FailurePolicy::Error => st.warn_failed(fault.message.clone(), &fault),
             other => other?,
         }
         if st.refuses() {
-            return Err(Halt::Warned);
+            return Err(ProgramInterrupt::Warned);
         }
     }
     Ok(())
 }
 
-fn due(row: &Value, st: &State) -> Result<bool, Halt> {
+fn due(row: &Value, st: &State) -> Result<bool, ProgramInterrupt> {
     Ok(pass_env(st, &Memo::default()).applies(row.get("when"))?)
 }
 
@@ -210,26 +210,26 @@ fn answered(view: &mut HookView<'_>, answer: Answer) -> Result<(), String> {
     answer.items.map_or(Ok(()), |items| view.set_blocks(items))
 }
 
-fn of_host(hook: &Hook, list: usize, held: &mut Held, st: &mut State) -> Result<(), Halt> {
-    let by = By { giver: Giver::Host(&hook.id), hook: Some(&hook.id) };
+fn of_host(hook: &Hook, list: usize, held: &mut HeldBlocks, st: &mut State) -> Result<(), ProgramInterrupt> {
+    let by = ChangeSource { giver: Giver::Host(&hook.id), hook: Some(&hook.id) };
     with_view(by, &hook.event, list, held, st, |view, _| (hook.run)(view).map_err(Fault::failed))
 }
 
 /// The list of blocks as the last hook of an event was given it, if it has left them as they were.
-type Held = Option<Value>;
+type HeldBlocks = Option<Value>;
 
 /// Calls a hook with a view of the build, and applies its changes.
 fn with_view(
-    by: By<'_>,
+    by: ChangeSource<'_>,
     event: &str,
     list: usize,
-    held: &mut Held,
+    held: &mut HeldBlocks,
     st: &mut State,
     call: impl FnOnce(&mut HookView<'_>, &State) -> Result<(), Fault>,
-) -> Result<(), Halt> {
+) -> Result<(), ProgramInterrupt> {
     let id = by.hook.unwrap_or(by.giver.name());
     st.step(|| Step::Hook(id.to_owned()));
-    let given: Held = event.starts_with("after_").then(|| held.take().unwrap_or_else(|| Value::list(st.values(list))));
+    let given: HeldBlocks = event.starts_with("after_").then(|| held.take().unwrap_or_else(|| Value::list(st.values(list))));
     let (result, changes) = {
         let settable = |path: &str| input(path, by.giver, st);
         let Argument::Scene(scene) = st.scene_argument() else { return Ok(()) };
@@ -241,9 +241,9 @@ fn with_view(
         st.warn_for(by.giver, warning);
     }
     if st.refuses() {
-        return Err(Halt::Warned);
+        return Err(ProgramInterrupt::Warned);
     }
-    result.map_err(|fault| Halt::Host(Fault { message: format!("hook `{id}`: {}", fault.message), ..fault }))?;
+    result.map_err(|fault| ProgramInterrupt::Host(Fault { message: format!("hook `{id}`: {}", fault.message), ..fault }))?;
     for (name, value) in changes.stats {
         st.instrument(&name, || value);
     }

@@ -18,13 +18,13 @@ use crate::model::options::TABLE;
 use crate::model::{Map, Scene, Value};
 use crate::pack::Ruleset;
 use crate::program::machine::short;
-use crate::program::{Ask, Machine};
+use crate::program::{HookRequest, Machine};
 use crate::template::TemplateCalls;
 use crate::terms::State;
 use crate::terms::draws::Draws;
 use crate::text::script::take_log;
-use crate::text::work::Door;
-use crate::verbs::Halt;
+use crate::text::work::BudgetScope;
+use crate::verbs::ProgramInterrupt;
 
 pub use error::{BuildError, ErrorKind};
 
@@ -32,21 +32,21 @@ pub use error::{BuildError, ErrorKind};
 pub(crate) type Stages = Vec<(String, Vec<Value>)>;
 
 /// Runs a top-level program with the hooks of a scene, and records the blocks after each of its stages.
-pub(crate) fn watched(rules: &Ruleset, program: usize, scene: &Scene, st: &mut State) -> Result<Stages, (Halt, std::sync::Arc<str>)> {
-    let ended = std::cell::RefCell::new(trace::Ended::default());
+pub(crate) fn watched(rules: &Ruleset, program: usize, scene: &Scene, st: &mut State) -> Result<Stages, (ProgramInterrupt, std::sync::Arc<str>)> {
+    let ended = std::cell::RefCell::new(trace::StageItems::default());
     let watch = |pass: &str, st: &mut State| {
         if scene.trace {
             ended.borrow_mut().end(short(pass), st);
         }
     };
-    let hooks = |ask: &Ask<'_>, list: usize, st: &mut State| hooks::run(&scene.hooks, ask, list, st);
+    let hooks = |ask: &HookRequest<'_>, list: usize, st: &mut State| hooks::run(&scene.hooks, ask, list, st);
     let machine = Machine::new(rules.programs()).with_hooks(&hooks).with_watch(&watch);
     machine.run(program, st)?;
     Ok(ended.into_inner().stages())
 }
 
 /// Opens the counter of all work that a scene may take with these rules; inside of another call, it counts on there.
-pub(crate) fn door(rules: &Ruleset, scene: &Scene) -> Door {
+pub(crate) fn door(rules: &Ruleset, scene: &Scene) -> BudgetScope {
     scene.data.open_budget(scene.work.at_most(rules.programs().rules.limits.work))
 }
 
@@ -88,6 +88,6 @@ pub fn state(rules: &Ruleset, scene: &Scene) -> State {
 }
 
 /// Returns the function with which a machine runs the hooks of a scene and the scripts of the pack.
-pub(crate) fn hooks_of(scene: &Scene) -> impl Fn(&Ask<'_>, usize, &mut State) -> Result<(), Halt> {
+pub(crate) fn hooks_of(scene: &Scene) -> impl Fn(&HookRequest<'_>, usize, &mut State) -> Result<(), ProgramInterrupt> {
     |ask, list, st| hooks::run(&scene.hooks, ask, list, st)
 }

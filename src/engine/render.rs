@@ -9,7 +9,7 @@ use crate::model::{Map, Value};
 use crate::template::TemplateCalls;
 use crate::terms::{Fault, Rendering, State};
 use crate::text::functions;
-use crate::text::handlebars::{Template, Unknown};
+use crate::text::handlebars::{Template, UnknownNames};
 use crate::text::leaf::{Leaf, Scope, Syntax};
 use crate::text::liquid::{Liquid, Options};
 use crate::text::macros::expand;
@@ -89,7 +89,7 @@ fn handlebars(template: &str, with: &Value, unknown: Option<&str>, st: &State, t
         if unknown == Some("macro") { macros(&tag, &nothing, st, table) } else { tag }
     };
     let limits = Limits::HANDLEBARS.with_output(st.rules.limits.text_bytes);
-    let manner = if unknown == Some("stays") { Unknown::Stays } else { Unknown::Asked };
+    let manner = if unknown == Some("stays") { UnknownNames::Stays } else { UnknownNames::Asked };
     let text = Template::known(template, manner).and_then(|compiled| compiled.render(with, &mut name, &limits));
     text.map(Value::text).map_err(|error| fault(&error, template, "template"))
 }

@@ -11,14 +11,14 @@ use crate::model::{Item, Map, Value};
 use crate::terms::names::MOST_COMPARED;
 use crate::terms::scripted::Giver;
 use crate::terms::{Fault, State};
-use crate::text::written::Shown as _;
-use crate::verbs::Halt;
+use crate::text::written::ToText as _;
+use crate::verbs::ProgramInterrupt;
 
 /// The field whose changes are told as rewritten texts.
 const TEXT: &str = "text";
 
 /// An item of the list, while others are put in its place.
-enum Was {
+enum ItemPosition {
     /// It has not come back yet.
     Here(Item),
     /// It is the item of this index now.
@@ -27,7 +27,7 @@ enum Was {
 
 /// The function that changes something, as the trace calls it.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct By<'a> {
+pub(super) struct ChangeSource<'a> {
     /// Who it is.
     pub(super) giver: Giver<'a>,
     /// The hook that it runs as; `None` for a pass.
@@ -36,7 +36,7 @@ pub(super) struct By<'a> {
 
 /// What has been found out of the fields of items that one call of a function gives back.
 #[derive(Default)]
-struct Odd {
+struct FieldProblems {
     /// Whether an item that was given has a value of another type in the field.
     misfit: FxHashMap<Arc<str>, bool>,
     /// The declared field that an undeclared one is with a slip, unless an item that was given has it too.
@@ -51,7 +51,7 @@ enum Origin {
     Other(Option<usize>, Value),
 }
 
-impl By<'_> {
+impl ChangeSource<'_> {
     /// Warns of a value that is not of the type of its path.
     pub(super) fn checks_path(self, path: &str, value: &Value, st: &State) {
         if let Some(declared) = st.rules.names.paths.get(path) {
@@ -61,7 +61,7 @@ impl By<'_> {
 
     /// Warns of fields of an item that are not of their type, or that are declared ones with a slip. Where an item of those that
     /// were `given` has such a value or field too, the function need not be what made it; `odd` remembers these fields.
-    fn checks_item(self, list: usize, given: &[Value], is: &Value, odd: &mut Odd, st: &State) {
+    fn checks_item(self, list: usize, given: &[Value], is: &Value, odd: &mut FieldProblems, st: &State) {
         let Some(rows) = st.rules.lists.get(list).map(|list| &list.rows).filter(|rows| !rows.is_empty()) else { return };
         for (field, value) in is.as_map().into_iter().flat_map(Map::iter) {
             match st.rules.names.field_type(Some(rows), field) {
@@ -162,7 +162,7 @@ pub(super) fn is_untouched(new: &Value, old: &Value) -> bool {
 /// index or its id, or, where as many are without one as before, by the order of these.
 ///
 /// `given` are the items as they were handed out: one that comes back as it was is not made anew.
-pub(super) fn replace(list: usize, items: Vec<(Option<usize>, Value)>, given: &[Value], by: By<'_>, st: &mut State) -> Result<(), Halt> {
+pub(super) fn replace(list: usize, items: Vec<(Option<usize>, Value)>, given: &[Value], by: ChangeSource<'_>, st: &mut State) -> Result<(), ProgramInterrupt> {
     st.visit(items.len())?;
     if items.iter().any(|(_, value)| value.as_map().is_none()) {
         return Err(Fault::failed("an item that a script or hook gives back is no table").into());
@@ -170,19 +170,19 @@ pub(super) fn replace(list: usize, items: Vec<(Option<usize>, Value)>, given: &[
     let rules = st.rules.clone();
     let before = st.take(list);
     let told = st.trail.is_some().then(|| before.clone());
-    let mut before: Vec<Was> = before.into_iter().map(Was::Here).collect();
+    let mut before: Vec<ItemPosition> = before.into_iter().map(ItemPosition::Here).collect();
     let address = |value: &Value| value.as_map().map(std::ptr::from_ref);
     let places: FxHashMap<_, usize> = given.iter().enumerate().filter_map(|(n, value)| Some((address(value)?, n))).collect();
     let mut made: Vec<Item> = Vec::with_capacity(items.len());
-    let (mut origins, mut odd) = (Vec::new(), Odd::default());
+    let (mut origins, mut odd) = (Vec::new(), FieldProblems::default());
     for (n, (was, value)) in items.into_iter().enumerate() {
         let at = address(&value);
         // several items may have one table: it is first looked for where it was
         let here = was.into_iter().chain([n]).find(|n| given.get(*n).is_some_and(|given| is_untouched(&value, given)));
         let place = here.or_else(|| at.and_then(|at| places.get(&at).copied()));
-        let kept = place.and_then(|n| match std::mem::replace(before.get_mut(n)?, Was::Moved(made.len())) {
-            Was::Here(item) => Some((item, Origin::Kept(n))),
-            Was::Moved(to) => Some((made.get(to)?.clone(), Origin::Kept(n))),
+        let kept = place.and_then(|n| match std::mem::replace(before.get_mut(n)?, ItemPosition::Moved(made.len())) {
+            ItemPosition::Here(item) => Some((item, Origin::Kept(n))),
+            ItemPosition::Moved(to) => Some((made.get(to)?.clone(), Origin::Kept(n))),
         });
         let (item, origin) = match kept {
             Some(kept) => kept,
@@ -207,7 +207,7 @@ pub(super) fn replace(list: usize, items: Vec<(Option<usize>, Value)>, given: &[
 }
 
 /// Gives items the identity of those that they come from, and tells the trace what has become of each.
-fn tell(made: &mut [Item], origins: &[Origin], before: &[Item], given: &[Value], by: By<'_>, st: &State) {
+fn tell(made: &mut [Item], origins: &[Origin], before: &[Item], given: &[Value], by: ChangeSource<'_>, st: &State) {
     let from = sources(made, origins, before);
     for ((item, origin), from) in made.iter_mut().zip(origins).zip(&from) {
         let Origin::Other(_, value) = origin else { continue };

@@ -6,13 +6,13 @@ use rustc_hash::FxHashMap;
 
 use super::Stages;
 use crate::model::Value;
-use crate::model::plan::{Event, PassStat, Reason, Stat, Trace, Tracked, TrimReport};
+use crate::model::plan::{Event, PassStat, Reason, Stat, Trace, TrackedItem, TrimReport};
 use crate::terms::State;
-use crate::terms::ledger::Trimmed;
+use crate::terms::ledger::TrimmedList;
 use crate::text::script::take_log;
 
 /// The trace of a run; `None` if the scene did not ask for one.
-pub(crate) fn trace(st: &State, report: Option<(&TrimReport, &Trimmed)>, stages: Vec<(String, Vec<Value>)>) -> Option<Trace> {
+pub(crate) fn trace(st: &State, report: Option<(&TrimReport, &TrimmedList)>, stages: Vec<(String, Vec<Value>)>) -> Option<Trace> {
     st.trail.as_ref()?;
     let passes = st.stats.borrow().iter().map(|s| PassStat { pass: s.pass.to_string(), items: s.items }).collect();
     let draws = st.draws.borrow().taken().iter().map(|(stream, n)| (stream.to_string(), *n)).collect();
@@ -61,8 +61,8 @@ fn told(event: &crate::terms::trail::Event) -> Event {
 }
 
 /// The items of a build that are not in its list of blocks.
-pub(crate) fn elsewhere(st: &State, blocks: usize, histories: &Histories) -> Vec<Tracked> {
-    let of = |(list, item, gone): (Arc<str>, crate::model::Item, Option<crate::terms::trail::Event>)| Tracked {
+pub(crate) fn elsewhere(st: &State, blocks: usize, histories: &Histories) -> Vec<TrackedItem> {
+    let of = |(list, item, gone): (Arc<str>, crate::model::Item, Option<crate::terms::trail::Event>)| TrackedItem {
         item: item.seq,
         list: list.to_string(),
         fields: st.table(&item),
@@ -73,7 +73,7 @@ pub(crate) fn elsewhere(st: &State, blocks: usize, histories: &Histories) -> Vec
 }
 
 /// The recorded values: those of the pass that trimmed, of hooks, of `print` in scripts, and of passes under `$stat`.
-fn stats(st: &State, report: Option<(&TrimReport, &Trimmed)>) -> Vec<Stat> {
+fn stats(st: &State, report: Option<(&TrimReport, &TrimmedList)>) -> Vec<Stat> {
     let mut stats = st.notes.borrow().clone();
     if let Some((report, by)) = report {
         let numbers = [
@@ -114,13 +114,13 @@ pub(crate) fn reasons(st: &State) -> Vec<Reason> {
 
 /// The items after each stage. A stage leaves most of them as they were, and these have one table for all stages.
 #[derive(Default)]
-pub(crate) struct Ended {
+pub(crate) struct StageItems {
     stages: Stages,
     /// The last table of each item, by the item's number.
     last: FxHashMap<u32, Value>,
 }
 
-impl Ended {
+impl StageItems {
     /// Records the enabled items of the running program's list, as far as they have been read.
     pub(crate) fn end(&mut self, stage: &str, st: &State) {
         let list = st.list(st.current.get());

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
-use super::rows::{Wrong, complaint};
+use super::rows::{RowMistake, complaint};
 use crate::diag::{Code, Report, suggest};
 use crate::model::{Pack, Value};
 use crate::terms::Rules;
@@ -110,11 +110,11 @@ impl Blocks {
         self.rows.push(block);
     }
 
-    fn operator(&mut self, cells: &Value) -> Result<(), Wrong> {
+    fn operator(&mut self, cells: &Value) -> Result<(), RowMistake> {
         let text = |key: &str| cells.get(key).map(Value::to_text);
         let place = |cell: &'static str| {
             let name = text(cell).unwrap_or_default();
-            self.rows.iter().position(|block| block.name == name).ok_or_else(|| Wrong {
+            self.rows.iter().position(|block| block.name == name).ok_or_else(|| RowMistake {
                 cell,
                 code: Code::NameUnknown,
                 message: format!("there is no block `{name}`"),
@@ -134,7 +134,7 @@ impl Blocks {
             match text("word") {
                 Some(word) => drop(block.operators.insert(word, operator)),
                 None if block.other.is_some() => {
-                    return Err(Wrong {
+                    return Err(RowMistake {
                         cell: "word",
                         code: Code::TermMissing,
                         message: format!("block `{}` has two operators without a word", block.name),
@@ -165,7 +165,7 @@ impl Blocks {
 }
 
 /// A row, and whether no tag begins it.
-fn block(cells: &Value) -> Result<(Block, bool), Wrong> {
+fn block(cells: &Value) -> Result<(Block, bool), RowMistake> {
     let flag = |key: &str| cells.get(key) == Some(&Value::Bool(true));
     let text = |key: &str| cells.get(key).map(Value::to_text);
     let raw = |key: &str| text(key).map(|how| how.as_ref() == "raw");
@@ -188,7 +188,7 @@ fn block(cells: &Value) -> Result<(Block, bool), Wrong> {
         other: None,
     };
     let wrong =
-        |cell: &'static str, message: String, help: &str| Err(Wrong { cell, code: Code::SchemaValue, message, help: Some(help.into()) });
+        |cell: &'static str, message: String, help: &str| Err(RowMistake { cell, code: Code::SchemaValue, message, help: Some(help.into()) });
     if made.that.is_none() && (made.otherwise.is_some() || cells.get("body_else").is_some()) {
         let cell = if made.otherwise.is_some() { "otherwise" } else { "body_else" };
         return wrong(cell, format!("`{cell}` never counts, because the block has no condition"), "add the condition as `that = { … }`");

@@ -11,8 +11,8 @@ use rustc_hash::FxHashMap;
 use crate::model::Value;
 use crate::terms::State;
 use crate::text::js;
-use crate::text::macros::{Branch, Called, MacroResult, Offset, Shape, Syntax};
-use crate::text::written::Shown as _;
+use crate::text::macros::{Branch, MacroCall, MacroResult, Offset, Shape, Syntax};
+use crate::text::written::ToText as _;
 
 /// What an argument must be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -52,7 +52,7 @@ impl Arg {
 }
 
 /// What a macro gives.
-pub enum Gives {
+pub enum ResultKind {
     /// A value of the pack, evaluated when called.
     Read(Value),
     /// This text.
@@ -72,7 +72,7 @@ pub struct Row {
     /// What it takes, as the reader of texts sees it.
     pub shape: Shape,
     /// What it gives.
-    pub gives: Gives,
+    pub gives: ResultKind,
     /// Its arguments.
     pub args: Vec<Arg>,
     /// Fixed arguments.
@@ -94,7 +94,7 @@ pub struct Row {
     /// The name of the argument that is the macro as it is written.
     pub written: Option<Arc<str>>,
     /// Its result is expanded as a text of its own.
-    pub expands: Option<Expands>,
+    pub expands: Option<ResultExpansion>,
     /// How often it works in one text.
     pub uses: Option<u32>,
     /// The row, for functions that read more of it.
@@ -103,7 +103,7 @@ pub struct Row {
 
 /// How the result of a row is expanded as a text of its own.
 #[derive(Debug, Clone)]
-pub struct Expands {
+pub struct ResultExpansion {
     /// The most texts that may be open at the same time.
     pub depth: u32,
     /// What there is instead if more are open.
@@ -111,7 +111,7 @@ pub struct Expands {
 }
 
 /// What a function may ask about the text that contains its macro, and about the other macros.
-pub trait Around {
+pub trait MacroContext {
     /// A cell of a row, evaluated.
     ///
     /// # Errors
@@ -128,9 +128,9 @@ pub trait Around {
     /// A row by its name or an alias.
     fn named(&self, name: &str) -> Option<&Row>;
     /// What a call gives: a value for this text alone, a macro of the application, or a row.
-    fn answered(&self, called: &Called<'_>) -> MacroResult;
+    fn answered(&self, called: &MacroCall<'_>) -> MacroResult;
     /// Calls a row with arguments that have been expanded.
-    fn row(&self, row: &Row, called: &Called<'_>) -> MacroResult;
+    fn row(&self, row: &Row, called: &MacroCall<'_>) -> MacroResult;
 }
 
 /// One call of a macro function.
@@ -146,9 +146,9 @@ pub struct Call<'a> {
     /// The current text, after the rewrites that come first.
     pub source: &'a Arc<str>,
     /// All macros of the pack, over this text.
-    pub macros: &'a dyn Around,
+    pub macros: &'a dyn MacroContext,
     /// How the macro was called: block, flags, unevaluated arguments.
-    pub called: &'a Called<'a>,
+    pub called: &'a MacroCall<'a>,
 }
 
 /// A macro function.

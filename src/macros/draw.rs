@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::call::{Call, says};
 use crate::model::Value;
 use crate::text::macros::MacroResult;
-use crate::text::written::Shown as _;
+use crate::text::written::ToText as _;
 use crate::text::{dice, js, seedrandom};
 
 /// The things to choose from. With `between`, arguments are parted at this text, and what is blank is left out. Otherwise

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::call::{Call, says};
 use crate::text::js;
 use crate::text::macros::indent::dedent;
-use crate::text::macros::{Called, MacroResult};
+use crate::text::macros::{MacroCall, MacroResult};
 
 /// A block with a condition. A condition that is but a name is the macro of that name, or with a mark in front the
 /// variable; `!` in front inverts.
@@ -40,7 +40,7 @@ fn named(call: &Call<'_>, name: &str) -> Option<Arc<str>> {
         }
         None => (call.macros.named(js::trim(name)).filter(|row| row.shape.takes(0))?, Vec::new()),
     };
-    let called = Called { name, id: Some(row.id), args: &args, written: name, branches: &[], block: false, keeps: false, ..*call.called };
+    let called = MacroCall { name, id: Some(row.id), args: &args, written: name, branches: &[], block: false, keeps: false, ..*call.called };
     // values that are given for this text win over rows here too
     match call.macros.answered(&called) {
         MacroResult::Text(text) => Some(text),

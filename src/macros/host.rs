@@ -13,12 +13,12 @@ use crate::terms::select::pass_env;
 use crate::terms::{Memo, State};
 use crate::text::Limits;
 use crate::text::functions::Function;
-use crate::text::macros::{Called, Found, Grammar, MacroHost, MacroResult, Offset, Reading, Syntax};
+use crate::text::macros::{MacroCall, KnownMacro, Grammar, MacroHost, MacroResult, Offset, ParsedText, Syntax};
 use crate::text::script::Argument;
 use crate::text::seedrandom;
-use crate::text::written::Shown as _;
+use crate::text::written::ToText as _;
 
-use super::call::{self, Around, Call, Gives, Kind, Row};
+use super::call::{self, MacroContext, Call, ResultKind, Kind, Row};
 use super::engine::Mode;
 use super::table::Table;
 
@@ -136,7 +136,7 @@ impl<'a> Macros<'a> {
     }
 
     /// What a row gives that does nothing but read places of the scene, if it was read and nothing was set since.
-    fn known_text(&self, called: &Called<'_>) -> Option<Arc<str>> {
+    fn known_text(&self, called: &MacroCall<'_>) -> Option<Arc<str>> {
         let row = self.table.row(called.id?).filter(|row| row.is_bare && self.rows_only && called.args.is_empty())?;
         let texts = self.texts.borrow();
         if texts.at != self.st.writes() || self.through.is_some() {
@@ -172,7 +172,7 @@ impl<'a> Macros<'a> {
     }
 
     /// The arguments of a call by their names: unevaluated ones as written, a list argument as a list.
-    fn arguments(row: &Row, called: &Called<'_>) -> Map {
+    fn arguments(row: &Row, called: &MacroCall<'_>) -> Map {
         let mut given: Map = row
             .args
             .iter()
@@ -206,31 +206,31 @@ impl<'a> Macros<'a> {
     }
 
     /// A value of the pack; while it is evaluated, `$arg` holds the arguments.
-    fn read(&self, row: &Row, cell: &Value, called: &Called<'_>) -> Result<Value, String> {
+    fn read(&self, row: &Row, cell: &Value, called: &MacroCall<'_>) -> Result<Value, String> {
         if row.args.is_empty() && row.written.is_none() {
             return self.value(cell);
         }
         self.with_arguments(Self::arguments(row, called), || self.value(cell))
     }
 
-    fn gives(&self, row: &Row, called: &Called<'_>) -> MacroResult {
+    fn gives(&self, row: &Row, called: &MacroCall<'_>) -> MacroResult {
         match &row.gives {
-            Gives::Text(text) => MacroResult::Text(text.clone()),
-            Gives::Read(cell) => {
+            ResultKind::Text(text) => MacroResult::Text(text.clone()),
+            ResultKind::Read(cell) => {
                 let literal = if row.args.is_empty() { self.literal(row, cell) } else { None };
                 match literal.map_or_else(|| self.read(row, cell, called).map(|v| v.shown()), Ok) {
                     Ok(text) => MacroResult::Text(text),
                     Err(message) => MacroResult::Failed(message),
                 }
             }
-            Gives::Script(function) => {
+            ResultKind::Script(function) => {
                 let args = called.args.iter().cloned().map(Value::Text).collect();
                 match self.st.rules.scripts.call(function, &[Argument::Value(Value::list(args)), Argument::Scene(self.st.scene.clone())]) {
                     Ok(v) => MacroResult::Text(v.shown()),
                     Err(fault) => MacroResult::Failed(format!("macro `{}`: {}", row.name, fault.message)),
                 }
             }
-            Gives::Function(function) => {
+            ResultKind::Function(function) => {
                 let call = Call { st: self.st, row, args: called.args, at: called.at, source: called.source, macros: self, called };
                 // the fixed arguments may depend on the given ones
                 if row.with.values().any(|cell| matches!(cell, Value::Rule(_))) && !row.args.is_empty() {
@@ -242,7 +242,7 @@ impl<'a> Macros<'a> {
     }
 
     /// What a row gives, and what becomes of it.
-    fn outcome(&self, row: &Row, called: &Called<'_>) -> MacroResult {
+    fn outcome(&self, row: &Row, called: &MacroCall<'_>) -> MacroResult {
         let mut result = self.gives(row, called);
         if let (Some(expands), MacroResult::Text(text)) = (&row.expands, &result) {
             result = if self.st.nesting.open_texts() >= expands.depth {
@@ -259,7 +259,7 @@ impl<'a> Macros<'a> {
     }
 }
 
-impl Around for Macros<'_> {
+impl MacroContext for Macros<'_> {
     fn value(&self, cell: &Value) -> Result<Value, String> {
         let Value::Rule(RuleRef::Expr(n)) = cell else { return Ok(cell.clone()) };
         pass_env(self.st, &Memo::default()).value_of_macro(*n).map_err(|f| f.message)
@@ -285,11 +285,11 @@ impl Around for Macros<'_> {
         self.table.named(name)
     }
 
-    fn answered(&self, called: &Called<'_>) -> MacroResult {
+    fn answered(&self, called: &MacroCall<'_>) -> MacroResult {
         self.answer(called)
     }
 
-    fn row(&self, row: &Row, called: &Called<'_>) -> MacroResult {
+    fn row(&self, row: &Row, called: &MacroCall<'_>) -> MacroResult {
         let kind = |n: usize| row.args.get(n).or_else(|| row.args.last().filter(|a| a.list)).map_or(Kind::Text, |a| a.kind);
         if !row.shape.takes(called.args.len()) {
             return unfit(row, called.args.len());
@@ -316,7 +316,7 @@ impl Around for Macros<'_> {
         if let Some(most) = row.uses {
             let mut used = self.used.borrow_mut();
             let count = used.entry(row.id).or_default();
-            if *count >= most && !matches!(row.gives, Gives::Function(f) if f.name == "given") {
+            if *count >= most && !matches!(row.gives, ResultKind::Function(f) if f.name == "given") {
                 return call::says("");
             }
             *count += 1;
@@ -338,7 +338,7 @@ impl Around for Macros<'_> {
 /// A call with a number of arguments that the row does not take. Texts of other programs hold many of them, which stay as they
 /// are written; a macro with a script is the pack's own, and there it is a mistake.
 fn unfit(row: &Row, count: usize) -> MacroResult {
-    if !matches!(row.gives, Gives::Script(_)) {
+    if !matches!(row.gives, ResultKind::Script(_)) {
         return MacroResult::Unknown;
     }
     let takes = match (row.shape.least, row.shape.most) {
@@ -358,7 +358,7 @@ fn local<'m>(map: &'m Map, name: &str) -> Option<&'m Value> {
 }
 
 impl Grammar for Macros<'_> {
-    fn find(&self, name: &str) -> Option<Found> {
+    fn find(&self, name: &str) -> Option<KnownMacro> {
         self.table.find(name)
     }
 
@@ -398,9 +398,9 @@ impl Macros<'_> {
         }
     }
 
-    pub(super) fn answer(&self, called: &Called<'_>) -> MacroResult {
+    pub(super) fn answer(&self, called: &MacroCall<'_>) -> MacroResult {
         let row = called.id.and_then(|id| self.table.row(id));
-        let given = matches!(row, Some(Row { gives: Gives::Function(f), .. }) if f.name == "given");
+        let given = matches!(row, Some(Row { gives: ResultKind::Function(f), .. }) if f.name == "given");
         if let Some(local) = self.local(called.name).filter(|_| !given) {
             return if called.args.is_empty() { MacroResult::Text(local.shown()) } else { MacroResult::Unknown };
         }
@@ -416,7 +416,7 @@ impl Macros<'_> {
 }
 
 impl MacroHost for Macros<'_> {
-    fn call(&self, called: &Called<'_>) -> MacroResult {
+    fn call(&self, called: &MacroCall<'_>) -> MacroResult {
         if self.is_spent() {
             return MacroResult::Unknown;
         }
@@ -428,7 +428,7 @@ impl MacroHost for Macros<'_> {
         result
     }
 
-    fn misfit(&self, found: Found, name: &str, args: &[Arc<str>], at: Offset) -> MacroResult {
+    fn misfit(&self, found: KnownMacro, name: &str, args: &[Arc<str>], at: Offset) -> MacroResult {
         let result = self.table.row(found.id).map_or(MacroResult::Unknown, |row| unfit(row, args.len()));
         self.tell(name, args, at, &result);
         result
@@ -446,7 +446,7 @@ impl MacroHost for Macros<'_> {
         self.ended.borrow().clone()
     }
 
-    fn reading(&self, text: &Arc<str>, limits: &Limits) -> Arc<Reading> {
+    fn reading(&self, text: &Arc<str>, limits: &Limits) -> Arc<ParsedText> {
         self.table.reading(text, limits)
     }
 }

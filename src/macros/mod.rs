@@ -29,7 +29,7 @@ use std::sync::Arc;
 
 use crate::diag::{Code, short};
 use crate::model::Value;
-use crate::terms::nesting::Begun;
+use crate::terms::nesting::TextNesting;
 use crate::text::Limits;
 use crate::text::macros::expand;
 
@@ -44,8 +44,8 @@ impl Macros<'_> {
     #[must_use]
     pub fn run(&self) -> Arc<str> {
         let inside = match self.st.nesting.begin_text(self.given.len()) {
-            Begun::Refused(first) => return self.stays(first),
-            begun => begun == Begun::Inside,
+            TextNesting::Refused(first) => return self.stays(first),
+            begun => begun == TextNesting::Inside,
         };
         let limits = Limits::MACROS.with_output(self.st.rules.limits.text_bytes);
         let of_scene = if self.flavour.is_none() { self.st.lookup(&self.table.engine.flavour_path, None) } else { Value::Null };

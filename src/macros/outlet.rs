@@ -1,7 +1,7 @@
 //! Outlets alone: for the pass that fills them before macros are expanded.
 
 use crate::terms::State;
-use crate::text::macros::{Called, Found, Grammar, MacroHost, MacroResult, Syntax};
+use crate::text::macros::{MacroCall, KnownMacro, Grammar, MacroHost, MacroResult, Syntax};
 
 use super::{Table, text};
 
@@ -20,7 +20,7 @@ impl<'a> OutletHost<'a> {
 }
 
 impl Grammar for OutletHost<'_> {
-    fn find(&self, _name: &str) -> Option<Found> {
+    fn find(&self, _name: &str) -> Option<KnownMacro> {
         None
     }
 
@@ -35,7 +35,7 @@ impl Grammar for OutletHost<'_> {
 }
 
 impl MacroHost for OutletHost<'_> {
-    fn call(&self, called: &Called<'_>) -> MacroResult {
+    fn call(&self, called: &MacroCall<'_>) -> MacroResult {
         let named = |name: &str| self.table.syntax().outlets.iter().any(|outlet| **outlet == *name);
         match called.args {
             [key, ..] if !called.block && named(&called.name.to_ascii_lowercase()) => MacroResult::Text(text::outlet_text(self.st, key)),

@@ -15,7 +15,7 @@ use crate::diag::Report;
 use crate::model::{Pack, Value};
 use crate::terms::Rules;
 use crate::text::macros::stack::Braces;
-use crate::text::macros::{Found, Grammar, Reading, Syntax, Tree};
+use crate::text::macros::{KnownMacro, Grammar, ParsedText, Syntax, Tree};
 use crate::text::{Limits, work};
 
 /// Most texts that are remembered as they are read, and the most bytes of them and of what was read.
@@ -33,9 +33,9 @@ pub struct Table {
     before: Rewrites,
     after: Rewrites,
     /// Texts that have been read.
-    read: Mutex<Kept<Arc<Reading>>>,
+    read: Mutex<ReadCache<Arc<ParsedText>>>,
     /// The braces of texts that have been expanded with a stack, after the rewriting before reading.
-    braces: Mutex<Kept<Marked>>,
+    braces: Mutex<ReadCache<MarkedText>>,
     /// Rows that are known by how a macro begins, by these texts; the longest first.
     starts: Vec<(Arc<str>, u32)>,
     /// How macros are written and read.
@@ -47,21 +47,21 @@ pub struct Table {
 }
 
 /// A text as it is read with a stack: rewritten, if that changed it, and its braces.
-pub(super) type Marked = (Option<Arc<str>>, Arc<Braces>);
+pub(super) type MarkedText = (Option<Arc<str>>, Arc<Braces>);
 
 /// What was read of texts. It is emptied when it would hold too many texts or too many bytes.
-struct Kept<T> {
+struct ReadCache<T> {
     made: FxHashMap<Arc<str>, T>,
     bytes: usize,
 }
 
-impl<T> Default for Kept<T> {
+impl<T> Default for ReadCache<T> {
     fn default() -> Self {
         Self { made: FxHashMap::default(), bytes: 0 }
     }
 }
 
-impl<T> Kept<T> {
+impl<T> ReadCache<T> {
     /// Keeps what was read of a text and takes so many bytes, unless that alone is too much.
     fn keep(&mut self, text: &Arc<str>, made: T, bytes: usize) {
         let (most, most_bytes) = MOST_READ;
@@ -165,7 +165,7 @@ impl Table {
     }
 
     /// A text as it is read with a stack, remembered.
-    pub(super) fn braces(&self, text: &Arc<str>) -> Marked {
+    pub(super) fn braces(&self, text: &Arc<str>) -> MarkedText {
         if let Some(known) = self.braces.lock().unwrap_or_else(PoisonError::into_inner).made.get(text) {
             return known.clone();
         }
@@ -177,7 +177,7 @@ impl Table {
     }
 
     /// A text as it is read, remembered, unless it was not read to its end. It costs the same each time.
-    pub fn reading(&self, text: &Arc<str>, limits: &Limits) -> Arc<Reading> {
+    pub fn reading(&self, text: &Arc<str>, limits: &Limits) -> Arc<ParsedText> {
         // a poisoned lock only means that another build panicked while reading; the map is complete
         let known = self.read.lock().unwrap_or_else(PoisonError::into_inner).made.get(text).cloned();
         // if that is too much, the walk ends at its first macro
@@ -187,7 +187,7 @@ impl Table {
         }
         let marked: Option<Arc<str>> = self.before(text).map(Arc::from);
         let tree = Tree::parse(marked.as_ref().unwrap_or(text), self, limits);
-        let made = Arc::new(Reading { marked, tree });
+        let made = Arc::new(ParsedText { marked, tree });
         if !made.tree.tally.is_refused() {
             let bytes = made
                 .tree
@@ -214,8 +214,8 @@ impl Table {
 }
 
 impl Grammar for Table {
-    fn find(&self, name: &str) -> Option<Found> {
-        self.named(name).map(|row| Found { id: row.id, shape: row.shape })
+    fn find(&self, name: &str) -> Option<KnownMacro> {
+        self.named(name).map(|row| KnownMacro { id: row.id, shape: row.shape })
     }
 
     fn syntax(&self) -> &Syntax {

@@ -6,7 +6,7 @@ use super::call::{Call, says};
 use crate::terms::State;
 use crate::text::js;
 use crate::text::macros::MacroResult;
-use crate::text::written::Shown as _;
+use crate::text::written::ToText as _;
 
 pub(super) fn nothing(_call: &Call<'_>) -> MacroResult {
     says("")

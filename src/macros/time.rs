@@ -7,7 +7,7 @@ use crate::model::Value;
 use crate::text::js;
 use crate::text::macros::MacroResult;
 use crate::text::moment::{Calendar, INVALID, Moment};
-use crate::text::written::Shown as _;
+use crate::text::written::ToText as _;
 
 /// Minutes that the local clock is east of UTC.
 fn zone(call: &Call<'_>) -> i32 {

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use super::call::{Call, says};
 use crate::model::{Map, Value};
 use crate::text::macros::MacroResult;
-use crate::text::written::Shown as _;
+use crate::text::written::ToText as _;
 use crate::text::{js, truth};
 
 /// Largest place of a list that a macro may set.

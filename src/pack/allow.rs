@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::extends::LayerDocs;
-use crate::diag::{Code, Diagnostic, Node, Raised, Report, Severity, Span, suggest};
+use crate::diag::{Code, Diagnostic, Node, CodeOrigin, Report, Severity, Span, suggest};
 use crate::model::Pack;
 
 /// The most rows that are read.
@@ -51,7 +51,7 @@ impl Allow {
     pub(crate) fn accepts(&self, found: &Diagnostic, pack: &Pack) -> bool {
         // a stranger's pack must not keep quiet what is not about its rules
         found.severity != Severity::Error
-            && found.code.known().is_none_or(|code| code.raised() != Raised::Elsewhere)
+            && found.code.known().is_none_or(|code| code.raised() != CodeOrigin::Elsewhere)
             && found.code == *self.code
             && self.within.as_deref().is_none_or(|name| concerns(found, name, pack))
     }
@@ -98,12 +98,12 @@ pub(super) fn apply(allowed: &[Allow], pack: &Pack, report: &mut Report) -> Vec<
                 unsettled.push(allow.clone());
                 continue;
             }
-            Some(Raised::Build | Raised::Either) => continue,
+            Some(CodeOrigin::Build | CodeOrigin::Either) => continue,
             _ if !allow.own => continue,
             None if own.contains(&*allow.code) => continue,
-            Some(Raised::Elsewhere) => "it is not about rules, so no rule file can accept it; take the row away".to_owned(),
-            Some(Raised::Load) if is_error => "an error cannot be allowed; correct it".to_owned(),
-            Some(Raised::Load) => "take the row away, or correct its `in`".to_owned(),
+            Some(CodeOrigin::Elsewhere) => "it is not about rules, so no rule file can accept it; take the row away".to_owned(),
+            Some(CodeOrigin::Load) if is_error => "an error cannot be allowed; correct it".to_owned(),
+            Some(CodeOrigin::Load) => "take the row away, or correct its `in`".to_owned(),
             None => suggest::help(&allow.code, Code::ALL.iter().map(|code| code.as_str()).chain(own.iter().copied().take(MAX_ROWS)))
                 .unwrap_or_else(|| "docs/reference/codes.md lists the codes".to_owned()),
         };

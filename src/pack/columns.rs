@@ -9,7 +9,7 @@ use crate::model::Pack;
 use crate::model::pack::Row;
 
 use super::Schemas;
-use super::layer::Merged;
+use super::layer::MergedLayers;
 use super::validate::OWN_TABLE;
 
 /// Names that mean something else behind `$table.`, or where rows stand.
@@ -19,30 +19,30 @@ const MAX_COMPLAINTS: usize = 200;
 
 /// What a pack, or a file, declares.
 #[derive(Debug, Default)]
-pub(super) struct Declared<'a> {
+pub(super) struct DeclaredColumns<'a> {
     tables: HashSet<&'a str>,
     /// Tables and keys.
     columns: HashSet<(&'a str, &'a str)>,
 }
 
 /// Withdraws that tables and keys are unknown which a pack declares.
-pub(super) fn settle(merged: &Merged, report: &mut Report) {
+pub(super) fn settle(merged: &MergedLayers, report: &mut Report) {
     let names = |table: &str| merged.tables.get(table).into_iter().flat_map(|rows| rows.keys()).map(AsRef::as_ref);
     let columns = names("column").filter_map(|name: &str| name.split_once('/')).collect();
-    excuse(&Declared { tables: names("table").collect(), columns }, report);
+    excuse(&DeclaredColumns { tables: names("table").collect(), columns }, report);
 }
 
 /// What a file declares.
-pub(super) fn written(root: &Node) -> Declared<'_> {
+pub(super) fn written(root: &Node) -> DeclaredColumns<'_> {
     let names = |table: &str| {
         let rows = root.get(table).and_then(Node::as_list).unwrap_or_default();
         rows.iter().filter_map(|row| row.get("name")?.as_text())
     };
-    Declared { tables: names("table").collect(), columns: names("column").filter_map(|name| name.split_once('/')).collect() }
+    DeclaredColumns { tables: names("table").collect(), columns: names("column").filter_map(|name| name.split_once('/')).collect() }
 }
 
 /// Withdraws that tables and keys are unknown which these declare.
-pub(super) fn excuse(declared: &Declared<'_>, report: &mut Report) {
+pub(super) fn excuse(declared: &DeclaredColumns<'_>, report: &mut Report) {
     report.retain(|complaint| {
         let detail = |name: &str| complaint.details.get(name).and_then(serde_json::Value::as_str);
         let table = complaint.rule.as_deref().and_then(|rule| rule.split_once(' ')).map(|(table, _)| table);

@@ -7,13 +7,13 @@
 use std::sync::Arc;
 
 use crate::diag::{Code, Data, Diagnostic, Field, Node, Span, Table, suggest};
-use crate::model::pack::Shadowed;
+use crate::model::pack::ShadowedValue;
 
 /// The most elements that a list may have after an edit.
 const MAX_ELEMENTS: usize = 10_000;
 
 /// The diagnostic about a change that cannot be made.
-type Refused = Box<Diagnostic>;
+type EditRefusal = Box<Diagnostic>;
 
 /// One change of a list in a row, with the path to the list.
 struct Edit<'e> {
@@ -24,7 +24,7 @@ struct Edit<'e> {
 }
 
 /// Applies the changes of `edit` to the fields of a row; reports those that cannot be applied.
-pub(super) fn apply(fields: &mut Table, edit: &Table, shadowed: &mut Vec<Shadowed>, complain: &mut dyn FnMut(Diagnostic)) {
+pub(super) fn apply(fields: &mut Table, edit: &Table, shadowed: &mut Vec<ShadowedValue>, complain: &mut dyn FnMut(Diagnostic)) {
     for edit in edits(edit) {
         let old = edit.path.first().and_then(|term| fields.get(*term)).map(|term| term.node.span);
         let result = match list(fields, &edit.path) {
@@ -35,7 +35,7 @@ pub(super) fn apply(fields: &mut Table, edit: &Table, shadowed: &mut Vec<Shadowe
         match (result, term) {
             (Ok(()), Some(term)) => {
                 // the place of a term is that of its newest change
-                shadowed.push(Shadowed { by: edit.change.span, old: old.unwrap_or(edit.key), edited: true });
+                shadowed.push(ShadowedValue { by: edit.change.span, old: old.unwrap_or(edit.key), edited: true });
                 term.node.span = edit.change.span;
             }
             (Ok(()), None) => {}
@@ -76,7 +76,7 @@ fn is_change(table: &Table) -> bool {
 }
 
 /// The list at a path of a row.
-fn list<'f>(fields: &'f mut Table, path: &[&str]) -> Result<&'f mut Field, Refused> {
+fn list<'f>(fields: &'f mut Table, path: &[&str]) -> Result<&'f mut Field, EditRefusal> {
     let (last, above) = path.split_last().ok_or_else(|| Box::new(Diagnostic::new(Code::PatchesNothing, "an edit names no term")))?;
     let whole = path.join(".");
     let mut at = fields;
@@ -99,7 +99,7 @@ fn list<'f>(fields: &'f mut Table, path: &[&str]) -> Result<&'f mut Field, Refus
     }
 }
 
-fn no_list(whole: &str, part: &str, found: Option<(&Node, &[String])>) -> Refused {
+fn no_list(whole: &str, part: &str, found: Option<(&Node, &[String])>) -> EditRefusal {
     let message = match found {
         Some((node, _)) => format!("`edit` changes `{whole}`, but `{part}` of the row below is {}", node.kind()),
         None => format!("`edit` changes `{whole}`, but the row below has no table `{part}`"),
@@ -110,7 +110,7 @@ fn no_list(whole: &str, part: &str, found: Option<(&Node, &[String])>) -> Refuse
 }
 
 /// The elements of a list after one change.
-fn changed(field: &Field, change: &Node) -> Result<Vec<Node>, Refused> {
+fn changed(field: &Field, change: &Node) -> Result<Vec<Node>, EditRefusal> {
     let mut list = field.node.as_list().unwrap_or(&[]).to_vec();
     let word = |key: &str| change.get(key);
     if let Some(new) = word("insert") {
@@ -156,7 +156,7 @@ fn elements(node: &Node) -> Vec<Node> {
 
 /// The index of the element that `named` refers to: a whole number is an index, a table is an element that equals it,
 /// and a text is the name of an element.
-fn place(list: &[Node], named: &Node) -> Result<usize, Refused> {
+fn place(list: &[Node], named: &Node) -> Result<usize, EditRefusal> {
     let found: Vec<usize> = match &named.data {
         Data::Int(place) => usize::try_from(*place).ok().filter(|n| *n < list.len()).into_iter().collect(),
         Data::Text(text) => (0..list.len()).filter(|n| list.get(*n).is_some_and(|e| name(e).as_deref() == Some(text))).collect(),
@@ -176,7 +176,7 @@ fn place(list: &[Node], named: &Node) -> Result<usize, Refused> {
     }
 }
 
-fn unknown(list: &[Node], named: &Node) -> Refused {
+fn unknown(list: &[Node], named: &Node) -> EditRefusal {
     let names: Vec<String> = list.iter().filter_map(name).collect();
     let written = named.as_text().map_or_else(|| named.to_json().to_string(), str::to_owned);
     let written: String = written.chars().take(60).collect();

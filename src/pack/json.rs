@@ -26,7 +26,7 @@ pub fn parse(source: SourceId, text: &str, report: &mut Report) -> Option<Node> 
 }
 
 /// Boxed, because it is the rare result.
-type Read<T> = Result<T, Box<Diagnostic>>;
+type JsonResult<T> = Result<T, Box<Diagnostic>>;
 
 struct JsonReader<'a> {
     source: SourceId,
@@ -38,7 +38,7 @@ struct JsonReader<'a> {
 }
 
 impl JsonReader<'_> {
-    fn document(&mut self) -> Read<Node> {
+    fn document(&mut self) -> JsonResult<Node> {
         self.space();
         let root = self.value()?;
         self.space();
@@ -69,7 +69,7 @@ impl JsonReader<'_> {
         Box::new(Diagnostic::new(Code::SyntaxJson, message).at(span).help(help))
     }
 
-    fn value(&mut self) -> Read<Node> {
+    fn value(&mut self) -> JsonResult<Node> {
         let start = self.at;
         let data = match self.peek() {
             Some(b'{') => Data::Table(self.nested(Self::table)?),
@@ -85,7 +85,7 @@ impl JsonReader<'_> {
         Ok(Node { span: self.span(start), data })
     }
 
-    fn nested<T>(&mut self, read: impl FnOnce(&mut Self) -> Read<T>) -> Read<T> {
+    fn nested<T>(&mut self, read: impl FnOnce(&mut Self) -> JsonResult<T>) -> JsonResult<T> {
         if self.depth >= MAX_DEPTH {
             let message = format!("values are nested deeper than {MAX_DEPTH} levels");
             let span = Span::new(self.source, self.at, self.at + 1);
@@ -98,7 +98,7 @@ impl JsonReader<'_> {
         out
     }
 
-    fn list(&mut self) -> Read<Vec<Node>> {
+    fn list(&mut self) -> JsonResult<Vec<Node>> {
         let mut out = Vec::new();
         self.space();
         if self.take(b']') {
@@ -113,7 +113,7 @@ impl JsonReader<'_> {
         }
     }
 
-    fn table(&mut self) -> Read<Table> {
+    fn table(&mut self) -> JsonResult<Table> {
         let mut out = Table::new();
         self.space();
         if self.take(b'}') {
@@ -155,7 +155,7 @@ impl JsonReader<'_> {
     }
 
     /// Whether another element follows; consumes the comma or the closing bracket.
-    fn more(&mut self, close: u8, help: &str) -> Read<bool> {
+    fn more(&mut self, close: u8, help: &str) -> JsonResult<bool> {
         self.space();
         if self.take(close) {
             return Ok(false);
@@ -174,7 +174,7 @@ impl JsonReader<'_> {
         found
     }
 
-    fn literal(&mut self, word: &str, data: Data) -> Read<Data> {
+    fn literal(&mut self, word: &str, data: Data) -> JsonResult<Data> {
         let rest = self.text.get(self.at..).unwrap_or("");
         let tail = rest.strip_prefix(word);
         if tail.is_none_or(|t| t.starts_with(|c: char| c.is_alphanumeric())) {
@@ -192,7 +192,7 @@ impl JsonReader<'_> {
         self.at - start
     }
 
-    fn number(&mut self) -> Read<Data> {
+    fn number(&mut self) -> JsonResult<Data> {
         let start = self.at;
         self.take(b'-');
         let zero = self.peek() == Some(b'0');
@@ -225,12 +225,12 @@ impl JsonReader<'_> {
         }
     }
 
-    fn some_digits(&mut self, message: &str) -> Read<()> {
+    fn some_digits(&mut self, message: &str) -> JsonResult<()> {
         if self.digits() == 0 { Err(self.wrong(message, "numbers look like `1`, `-0.5` or `1e3`")) } else { Ok(()) }
     }
 
     /// Parses and decodes the string that begins at the current quote.
-    fn string(&mut self) -> Read<String> {
+    fn string(&mut self) -> JsonResult<String> {
         let open = self.at;
         self.at += 1;
         let mut out = String::new();
@@ -255,7 +255,7 @@ impl JsonReader<'_> {
         }
     }
 
-    fn escape(&mut self) -> Read<char> {
+    fn escape(&mut self) -> JsonResult<char> {
         let start = self.at;
         let mark = self.text.as_bytes().get(self.at + 1).copied();
         let plain = match mark {
@@ -273,7 +273,7 @@ impl JsonReader<'_> {
     }
 
     /// `\uXXXX`, or two of them for a character beyond 16 bits.
-    fn unicode(&mut self, start: usize) -> Read<char> {
+    fn unicode(&mut self, start: usize) -> JsonResult<char> {
         let first = self.unit()?;
         if (0xD800..0xDC00).contains(&first) && self.text.get(self.at..).is_some_and(|t| t.starts_with("\\u")) {
             let before = self.at;
@@ -294,7 +294,7 @@ impl JsonReader<'_> {
     }
 
     /// The number of one `\uXXXX` at the current position.
-    fn unit(&mut self) -> Read<u32> {
+    fn unit(&mut self) -> JsonResult<u32> {
         let hex = self.text.get(self.at + 2..self.at + 6).filter(|h| h.bytes().all(|b| b.is_ascii_hexdigit()));
         let Some(code) = hex.and_then(|h| u32::from_str_radix(h, 16).ok()) else {
             return Err(self.wrong("an escape `\\u` needs four hexadecimal digits", "for example `\\u00e9`"));

@@ -29,7 +29,7 @@ const CHOICES: [&str; 6] = ["where", "when", "if", "is", "in", "detect"];
 
 /// What a part of the rules is about.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum About {
+enum RuleSubject {
     /// The scene and the lists of a build.
     Build,
     /// A document that becomes a scene: what is made of it has fields of items.
@@ -53,13 +53,13 @@ enum Keys {
 
 /// The names.
 #[derive(Debug, Default)]
-pub(super) struct Mentioned {
+pub(super) struct MentionedNames {
     names: FxHashSet<Box<str>>,
     /// The first parts of the paths of lists.
     lists: FxHashSet<Box<str>>,
 }
 
-impl Mentioned {
+impl MentionedNames {
     /// The names of a pack.
     pub(super) fn of(pack: &Pack) -> Self {
         let mut found = Self::default();
@@ -78,15 +78,15 @@ impl Mentioned {
                 }
                 let is_open = row.fields.get("over").and_then(|field| field.node.as_text()) == Some("any");
                 match &**table {
-                    FORMATS | MAPS if converts(&row.name) => found.table(&row.fields, About::Export, Keys::Words),
+                    FORMATS | MAPS if converts(&row.name) => found.table(&row.fields, RuleSubject::Export, Keys::Words),
                     FORMATS | MAPS => found.made(&row.fields),
                     "value" | "fact" if is_open => found.made(&row.fields),
-                    table if TEMPLATES.contains(&table) => found.table(&row.fields, About::Template, Keys::Fields),
-                    _ => found.table(&row.fields, About::Build, Keys::Words),
+                    table if TEMPLATES.contains(&table) => found.table(&row.fields, RuleSubject::Template, Keys::Fields),
+                    _ => found.table(&row.fields, RuleSubject::Build, Keys::Words),
                 }
             }
         }
-        found.table(&pack.values, About::Build, Keys::Words);
+        found.table(&pack.values, RuleSubject::Build, Keys::Words);
         found
     }
 
@@ -96,7 +96,7 @@ impl Mentioned {
             self.add_all(to);
         }
         for field in MADE.iter().filter_map(|key| row.get(*key)) {
-            self.node(&field.node, About::Import, Keys::Fields);
+            self.node(&field.node, RuleSubject::Import, Keys::Fields);
         }
     }
 
@@ -136,7 +136,7 @@ impl Mentioned {
         is_of_list
     }
 
-    fn table(&mut self, table: &Table, about: About, keys: Keys) {
+    fn table(&mut self, table: &Table, about: RuleSubject, keys: Keys) {
         for (key, field) in table.iter().filter(|(key, _)| !PROSE.contains(&&***key)) {
             let key = &**key;
             let is_path = keys == Keys::Paths || key.starts_with('$') || key.contains('.');
@@ -145,35 +145,35 @@ impl Mentioned {
                 self.add_all(key);
             }
             let below = match about {
-                About::Build if is_of_list => Keys::Fields,
-                About::Build if keys == Keys::Words && CONDITIONS.contains(&key) => Keys::Paths,
-                About::Import if key == "over" => Keys::Fields,
-                About::Import if CHOICES.contains(&key) => Keys::Words,
-                About::Export if CHOICES.contains(&key) => Keys::Fields,
-                About::Template => Keys::Fields,
+                RuleSubject::Build if is_of_list => Keys::Fields,
+                RuleSubject::Build if keys == Keys::Words && CONDITIONS.contains(&key) => Keys::Paths,
+                RuleSubject::Import if key == "over" => Keys::Fields,
+                RuleSubject::Import if CHOICES.contains(&key) => Keys::Words,
+                RuleSubject::Export if CHOICES.contains(&key) => Keys::Fields,
+                RuleSubject::Template => Keys::Fields,
                 _ => keys,
             };
             // scripts of overlays
             let is_script = key == SCRIPTS || key.ends_with(".rhai");
-            self.node(&field.node, if is_script { About::Template } else { about }, below);
+            self.node(&field.node, if is_script { RuleSubject::Template } else { about }, below);
         }
     }
 
-    fn node(&mut self, node: &Node, about: About, keys: Keys) {
+    fn node(&mut self, node: &Node, about: RuleSubject, keys: Keys) {
         match &node.data {
             Data::Table(table) => self.table(table, about, keys),
             Data::List(list) => list.iter().for_each(|one| self.node(one, about, keys)),
-            Data::Text(text) if about == About::Template => self.add_all(text),
+            Data::Text(text) if about == RuleSubject::Template => self.add_all(text),
             Data::Text(text) => self.text(text, about),
             _ => {}
         }
     }
 
-    fn text(&mut self, text: &str, about: About) {
+    fn text(&mut self, text: &str, about: RuleSubject) {
         for path in references(text, '$') {
             self.add_path(path);
         }
-        if about == About::Export {
+        if about == RuleSubject::Export {
             references(text, '@').for_each(|path| self.add_all(path));
         }
         names_in(text, |name| self.add(name));

@@ -58,13 +58,13 @@ pub(crate) use mentioned::names_in;
 pub use error::PackError;
 pub use files::{PackFiles, RuleFile};
 pub use kinds::KINDS;
-pub use layer::Removed;
+pub use layer::RemovedRow;
 pub use library::{Library, Shelf};
 pub use read::Document;
 pub use ruleset::Ruleset;
 pub use schemas::Schemas;
-pub use templates::{Opened, open_template};
-pub use unread::Unread;
+pub use templates::{OpenedTemplate, open_template};
+pub use unread::UnreadTexts;
 
 /// Which pack to load.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -98,7 +98,7 @@ pub enum Overlay {
 
 /// The result of loading.
 #[derive(Debug, Default)]
-pub struct Loaded {
+pub struct LoadedPack {
     /// The merged pack. `None` if a pack or a file is missing or a manifest is unreadable, because most further
     /// diagnostics would only be consequences of that. It may still hold mistakes, and lack the contents of an
     /// unreadable file; the report says so.
@@ -106,24 +106,24 @@ pub struct Loaded {
     /// The warnings that rule files accept.
     pub(crate) allowed: Vec<Allow>,
     /// Rule files that could not be read; diagnostics that they may have caused must be held back.
-    pub unread: Unread,
+    pub unread: UnreadTexts,
     /// All mistakes, by file and place.
     pub report: Report,
     /// The texts that the report points into.
     pub sources: Sources,
     /// Rows of lower layers that higher ones have removed.
-    pub removed: Vec<Removed>,
+    pub removed: Vec<RemovedRow>,
 }
 
 /// Loads a pack with everything that it extends, and merges `overlays` over it in their order.
 #[must_use]
-pub fn load(start: &Start, overlays: &[Overlay], library: &dyn Library) -> Loaded {
+pub fn load(start: &Start, overlays: &[Overlay], library: &dyn Library) -> LoadedPack {
     load_with(start, overlays, library, Schemas::shipped())
 }
 
 /// [`load`] with other schemas than the shipped ones.
 #[must_use]
-pub fn load_with(start: &Start, overlays: &[Overlay], library: &dyn Library, schemas: &Schemas) -> Loaded {
+pub fn load_with(start: &Start, overlays: &[Overlay], library: &dyn Library, schemas: &Schemas) -> LoadedPack {
     let (mut sources, mut report) = (Sources::default(), Report::default());
     let files = open(start, library, &mut report);
     let overlay_files: Vec<Option<RuleFile>> = overlays.iter().map(|overlay| overlay_file(overlay, &mut report)).collect();
@@ -152,7 +152,7 @@ pub fn load_with(start: &Start, overlays: &[Overlay], library: &dyn Library, sch
     let pack = complete.then(|| pack_of(&layers, merged, sources.clone(), &mut report));
     let pack = pack.map(|pack| Pack { options, fingerprint, ..pack });
     report.sort();
-    Loaded { pack, allowed, unread, report, sources, removed }
+    LoadedPack { pack, allowed, unread, report, sources, removed }
 }
 
 /// Checks the rule tests of a pack, the files under its `cases/`, but not those of the packs that it extends.
@@ -239,7 +239,7 @@ fn assets_of(layers: &[LayerDocs]) -> IndexMap<Arc<str>, SourceId> {
     layers.iter().flat_map(|l| &l.assets).map(|(path, id)| (Arc::from(path.as_str()), *id)).collect()
 }
 
-fn pack_of(layers: &[LayerDocs], merged: layer::Merged, sources: Sources, report: &mut Report) -> Pack {
+fn pack_of(layers: &[LayerDocs], merged: layer::MergedLayers, sources: Sources, report: &mut Report) -> Pack {
     let layer = |l: &LayerDocs| Layer {
         name: Arc::from(l.name.as_str()),
         release: l.release.clone(),

@@ -7,7 +7,7 @@ use indexmap::IndexMap;
 use super::extends::LayerDocs;
 use super::rows;
 use crate::diag::{Code, Diagnostic, Node, Report, Table};
-use crate::model::pack::{Overlaid, Rows};
+use crate::model::pack::{OverlayDecision, Rows};
 
 /// The most decisions that are kept.
 const MAX_DECISIONS: usize = 2_000;
@@ -17,13 +17,13 @@ const PLACE: &str = "place";
 const ROW: &str = "row";
 
 /// What the overlays among the layers decide about the rows that are left, lowest first.
-pub(super) fn collect(layers: &[LayerDocs], tables: &IndexMap<Arc<str>, Rows>, report: &mut Report) -> Vec<Overlaid> {
+pub(super) fn collect(layers: &[LayerDocs], tables: &IndexMap<Arc<str>, Rows>, report: &mut Report) -> Vec<OverlayDecision> {
     let mut out = Vec::new();
     for layer in layers.iter().filter(|layer| layer.overlay) {
         let by: Arc<str> = layer.name.as_str().into();
         for doc in &layer.docs {
             let Some(table) = doc.table() else { continue };
-            out.extend(arranged(table, tables).map(|(table, row)| Overlaid { table, row, key: PLACE.into(), by: by.clone() }));
+            out.extend(arranged(table, tables).map(|(table, row)| OverlayDecision { table, row, key: PLACE.into(), by: by.clone() }));
             let mut incoming = Vec::new();
             // mistakes have been reported when the layers were merged
             rows::collect(table, &doc.kind, doc.root.span, &mut incoming, &mut |_| {});
@@ -40,7 +40,7 @@ pub(super) fn collect(layers: &[LayerDocs], tables: &IndexMap<Arc<str>, Rows>, r
                 let Some(merged) = tables.get(&row.table).and_then(|rows| rows.get(&row.name)) else { continue };
                 let is_new = merged.span == row.span;
                 let keys = row.fields.keys().cloned().chain(row.place.map(|_| PLACE.into())).chain(is_new.then(|| ROW.into()));
-                out.extend(keys.map(|key| Overlaid { table: row.table.clone(), row: row.name.clone(), key, by: by.clone() }));
+                out.extend(keys.map(|key| OverlayDecision { table: row.table.clone(), row: row.name.clone(), key, by: by.clone() }));
             }
         }
     }

@@ -35,7 +35,7 @@ pub(super) fn is_rows(node: &Node) -> bool {
 
 /// A row as one layer writes it.
 #[derive(Debug)]
-pub(super) struct Incoming {
+pub(super) struct IncomingRow {
     pub(super) table: Arc<str>,
     pub(super) name: Arc<str>,
     pub(super) name_span: Span,
@@ -49,7 +49,7 @@ pub(super) struct Incoming {
     /// Changes of single elements of lists.
     pub(super) edit: Option<Field>,
     pub(super) place: Option<Move>,
-    pub(super) expects: Option<Expects>,
+    pub(super) expects: Option<ExpectedFingerprint>,
 }
 
 /// `before = "x"` or `after = "x"`.
@@ -62,12 +62,12 @@ pub(super) struct Move {
 
 /// `expects = "…"`: the fingerprint of the row that a patch was written against, or its beginning.
 #[derive(Debug)]
-pub(super) struct Expects {
+pub(super) struct ExpectedFingerprint {
     pub(super) prefix: String,
     pub(super) span: Span,
 }
 
-impl Incoming {
+impl IncomingRow {
     /// Its title in messages: `` pass `lore/print` ``.
     pub(super) fn title(&self) -> String {
         format!("{} `{}`", self.table, self.name)
@@ -75,7 +75,7 @@ impl Incoming {
 }
 
 /// Takes the rows of all tables of a document of `kind` at `span`, in the order written.
-pub(super) fn collect(doc: &Table, kind: &str, span: Span, out: &mut Vec<Incoming>, complain: &mut dyn FnMut(Diagnostic)) {
+pub(super) fn collect(doc: &Table, kind: &str, span: Span, out: &mut Vec<IncomingRow>, complain: &mut dyn FnMut(Diagnostic)) {
     if kind == template::KIND {
         out.extend(template_row(doc, span, complain));
         return;
@@ -88,7 +88,7 @@ pub(super) fn collect(doc: &Table, kind: &str, span: Span, out: &mut Vec<Incomin
 }
 
 /// The row of a template file of a layer; `None`, with a diagnostic, if it has no `id`.
-fn template_row(root: &Table, span: Span, complain: &mut dyn FnMut(Diagnostic)) -> Option<Incoming> {
+fn template_row(root: &Table, span: Span, complain: &mut dyn FnMut(Diagnostic)) -> Option<IncomingRow> {
     let Some((id, id_span)) = root.get("id").and_then(|field| Some((field.node.as_text()?, field.node.span))) else {
         let complaint = Diagnostic::new(Code::LayerNoName, "a template has no `id`").at(span).label("needs `id`");
         complain(complaint.help("add `id = \"…\"`; layers find a template by it"));
@@ -97,7 +97,7 @@ fn template_row(root: &Table, span: Span, complain: &mut dyn FnMut(Diagnostic)) 
     Some(incoming(&Arc::from(template::KIND), (Arc::from(id), id_span), root, span, complain))
 }
 
-fn row(table: &Arc<str>, node: &Node, complain: &mut dyn FnMut(Diagnostic)) -> Option<Incoming> {
+fn row(table: &Arc<str>, node: &Node, complain: &mut dyn FnMut(Diagnostic)) -> Option<IncomingRow> {
     let written = node.as_table()?;
     let named = written.get("name").and_then(|f| Some((f.node.as_text().filter(|n| !n.is_empty())?, f.node.span)));
     let Some((name, name_span)) = named else {
@@ -117,10 +117,10 @@ pub(super) fn incoming(
     written: &Table,
     span: Span,
     complain: &mut dyn FnMut(Diagnostic),
-) -> Incoming {
+) -> IncomingRow {
     let flag = |key: &str| written.get(key).is_some_and(|f| f.node.as_bool() == Some(true));
     let fields = written.iter().filter(|(key, _)| !LAYERING.contains(&&***key));
-    Incoming {
+    IncomingRow {
         table: table.clone(),
         name,
         name_span,
@@ -146,7 +146,7 @@ fn place(row: &Table, complain: &mut dyn FnMut(Diagnostic)) -> Option<Move> {
     before.or(after).map(|(anchor, span)| Move { before: is_before, anchor, span })
 }
 
-fn expects(row: &Table, complain: &mut dyn FnMut(Diagnostic)) -> Option<Expects> {
+fn expects(row: &Table, complain: &mut dyn FnMut(Diagnostic)) -> Option<ExpectedFingerprint> {
     let node = &row.get("expects")?.node;
     let Data::Text(text) = &node.data else { return None };
     if text.len() < fingerprint::MIN_PREFIX || text.len() > 64 || !text.bytes().all(|b| b.is_ascii_hexdigit()) {
@@ -155,5 +155,5 @@ fn expects(row: &Table, complain: &mut dyn FnMut(Diagnostic)) -> Option<Expects>
         complain(Diagnostic::new(Code::SchemaValue, message).at(node.span).help(help));
         return None;
     }
-    Some(Expects { prefix: text.to_ascii_lowercase(), span: node.span })
+    Some(ExpectedFingerprint { prefix: text.to_ascii_lowercase(), span: node.span })
 }

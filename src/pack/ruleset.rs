@@ -8,22 +8,22 @@ use crate::artifact::Declarations;
 use crate::diag::{Code, Diagnostic, DiagnosticCode, Report, Severity, Sources, Span, suggest};
 use crate::macros::Table;
 use crate::model::{Options, Pack};
-use crate::program::{Apart, Programs, compile};
+use crate::program::{DetachedCondition, Programs, compile};
 use crate::reading::Readings;
 use crate::template::task::Tasks;
-use crate::template::{self, Revisions, Templates, Written};
+use crate::template::{self, Revisions, Templates, WrittenCondition};
 
 use super::error::PackError;
-use super::mentioned::Mentioned;
-use super::{Allow, Library, Loaded, Overlay, RuleFile, Schemas, Shelf, Start, templates};
+use super::mentioned::MentionedNames;
+use super::{Allow, Library, LoadedPack, Overlay, RuleFile, Schemas, Shelf, Start, templates};
 use super::{causes, slips, unused};
 
 /// A compiled pack: rules, macros, templates and tasks, with the texts that they came from. `Clone` is O(1), and a
 /// ruleset can be shared between threads.
 #[derive(Clone)]
-pub struct Ruleset(Arc<Inner>);
+pub struct Ruleset(Arc<RulesetParts>);
 
-struct Inner {
+struct RulesetParts {
     pack: Pack,
     programs: Programs,
     macros: Arc<Table>,
@@ -36,7 +36,7 @@ struct Inner {
     /// Those of them that accept a suspicion, or nothing.
     unsettled: Vec<Allow>,
     warnings: Report,
-    mentioned: OnceLock<Mentioned>,
+    mentioned: OnceLock<MentionedNames>,
 }
 
 /// Whether a code is about the shape of a single value, as a schema checks it.
@@ -73,7 +73,7 @@ impl Ruleset {
     /// As for [`open`](Self::open).
     pub fn load(start: &Start, overlays: &[Overlay], library: &dyn Library) -> Result<Self, PackError> {
         let layering = suggest::bounded();
-        let Loaded { pack, allowed, unread, mut report, sources, removed } = super::load(start, overlays, library);
+        let LoadedPack { pack, allowed, unread, mut report, sources, removed } = super::load(start, overlays, library);
         drop(layering);
         let _compiling = suggest::bounded();
         let Some(pack) = pack else {
@@ -85,7 +85,7 @@ impl Ruleset {
         let mut found = Report::default();
         let revisions = Revisions::of(&pack, &mut found);
         let written = template::conditions(&pack, &revisions).into_iter();
-        let apart: Vec<Apart> = written.map(|Written { node, names, rule }| Apart { node, names, rule }).collect();
+        let apart: Vec<DetachedCondition> = written.map(|WrittenCondition { node, names, rule }| DetachedCondition { node, names, rule }).collect();
         let (programs, wrong) = compile(&pack, &apart, Schemas::shipped().row_keys());
         found.extend(wrong);
         let (macros, wrong) = Table::compile(&programs.rules, &pack);
@@ -120,7 +120,7 @@ impl Ruleset {
             return Err(PackError { report, sources: pack.sources });
         }
         report.shorten();
-        Ok(Self(Arc::new(Inner {
+        Ok(Self(Arc::new(RulesetParts {
             pack,
             programs,
             macros: Arc::new(macros),
@@ -240,7 +240,7 @@ impl Ruleset {
     /// Whether a rule, a script or a template of the pack may read a field of this name, or give it to an item, although
     /// nothing declares it. The names are collected when the first one is asked for.
     pub(crate) fn mentions(&self, field: &str) -> bool {
-        self.0.mentioned.get_or_init(|| Mentioned::of(&self.0.pack)).holds(field)
+        self.0.mentioned.get_or_init(|| MentionedNames::of(&self.0.pack)).holds(field)
     }
 
     /// The blake3 hash of the merged rules, in hex. Equal rules have equal fingerprints.

@@ -40,15 +40,15 @@ fn often(letters: usize) -> usize {
 
 /// How often a word occurs, and where if it may be a slip.
 #[derive(Default)]
-struct Seen {
+struct WordCount {
     times: usize,
     place: Option<Span>,
 }
 
-struct Count<'p> {
+struct WordCounter<'p> {
     pack: &'p Pack,
     // in the order of the words, so that every run compares the same ones
-    words: BTreeMap<Arc<str>, Seen>,
+    words: BTreeMap<Arc<str>, WordCount>,
     /// Words are only counted: they may be anything.
     foreign: bool,
     places: inside::Finder,
@@ -60,7 +60,7 @@ pub(super) fn check(pack: &Pack, told: &Report, report: &mut Report) {
     // a reference is told with its `$`, a text with its quote
     let is_told = |at: Span| (0..=1).any(|more| spans.contains(&(at.source, at.start.saturating_sub(more))));
     let language = Language::of_schemas();
-    let mut count = Count { pack, words: BTreeMap::new(), foreign: false, places: inside::Finder::default() };
+    let mut count = WordCounter { pack, words: BTreeMap::new(), foreign: false, places: inside::Finder::default() };
     let foreign_files = foreign_files(pack, language);
     for (table, rows) in &pack.tables {
         for row in rows.values() {
@@ -105,7 +105,7 @@ fn foreign_files(pack: &Pack, language: &Language) -> HashSet<SourceId> {
     tables.flat_map(|(_, rows)| rows.values()).map(|row| row.span.source).collect()
 }
 
-impl Count<'_> {
+impl WordCounter<'_> {
     fn field(&mut self, key: &str, at: Span, node: &Node) {
         self.words_of(key, Some(at));
         let language = Language::of_schemas();
@@ -156,7 +156,7 @@ impl Count<'_> {
             }
             match self.words.get_mut(word) {
                 Some(seen) => seen.times += 1,
-                None => drop(self.words.insert(word.into(), Seen { times: 1, place })),
+                None => drop(self.words.insert(word.into(), WordCount { times: 1, place })),
             }
         }
     }

@@ -15,14 +15,14 @@ fn is_inside(path: &str, folder: &str) -> bool {
 }
 
 /// The names of files that a file of the pack speaks of, gathered once for all of them.
-pub(super) struct Spoken {
+pub(super) struct SpokenNames {
     /// Files among the cases, of which a text in a case speaks: it may read what is no rule.
     by_cases: HashSet<String>,
     /// Scripts that an overlay names, which may lie beside it.
     by_overlays: HashSet<Arc<str>>,
 }
 
-impl Spoken {
+impl SpokenNames {
     /// What the cases and the rule files of a pack speak of.
     pub(super) fn of(pack: &PackFiles, docs: &[Document]) -> Self {
         let by_overlays = docs.iter().flat_map(scripts::files).map(|(_, name, _)| name).collect();
@@ -61,7 +61,7 @@ fn ends_part(c: char) -> bool {
 
 /// The warnings about files that are no part of the pack although their names say so, and about rule tests in a folder
 /// `cases` that lies deeper than the pack's own. They stand at the manifest, because the files are not read.
-pub(super) fn left(strays: &[RuleFile], cases: &[RuleFile], manifest: &Document, spoken: &Spoken) -> Vec<Diagnostic> {
+pub(super) fn left(strays: &[RuleFile], cases: &[RuleFile], manifest: &Document, spoken: &SpokenNames) -> Vec<Diagnostic> {
     let strays = strays.iter().filter(|file| !spoken.is_of_case(&file.path_in_pack)).map(misnamed);
     let is_test = |file: &&RuleFile| read::peek(file, "kind").as_deref() == Some("case");
     let deeper = cases.iter().filter(|file| !file.path_in_pack.starts_with("cases/")).filter(is_test).map(test);
@@ -107,7 +107,7 @@ pub(super) fn outside_of_cases(file: &RuleFile, doc: &Document) -> Diagnostic {
 
 /// The warning about a script that is not compiled because it lies outside of the folder `scripts`. An overlay may name one
 /// that lies beside it, and so may the overlay of a case.
-pub(super) fn outside_of_scripts(file: &RuleFile, at: Span, spoken: &Spoken) -> Option<Diagnostic> {
+pub(super) fn outside_of_scripts(file: &RuleFile, at: Span, spoken: &SpokenNames) -> Option<Diagnostic> {
     let path = &*file.path_in_pack;
     let name = name_of(path);
     let is_named = || spoken.is_of_case(path) || spoken.by_overlays.contains(name);

@@ -44,14 +44,14 @@ pub(super) fn check(root: &Node, file: &str, layer: &str, names: Names, schemas:
         }
     };
     let json = root.to_json();
-    let mut check = Check { root, layer, names, schemas, found: Vec::new(), told: Told::default(), extra: Extra::default() };
+    let mut check = DocumentCheck { root, layer, names, schemas, found: Vec::new(), told: ReportedProblems::default(), extra: UndeclaredKeys::default() };
     for error in validator.iter_errors(&json) {
         check.violation(&error);
         if check.is_full() {
             break;
         }
     }
-    let Check { mut found, extra, .. } = check;
+    let DocumentCheck { mut found, extra, .. } = check;
     extra.into_diagnostics().for_each(|d| report.push(d));
     found.sort_by_key(|d| d.span);
     let more = found.len() > MAX_VIOLATIONS;
@@ -66,9 +66,9 @@ pub(super) fn check(root: &Node, file: &str, layer: &str, names: Names, schemas:
 
 /// What has been reported: branches of one schema may report the same about the same place, only with different help.
 #[derive(Default)]
-struct Told(HashSet<(DiagnosticCode, Option<Span>, String)>);
+struct ReportedProblems(HashSet<(DiagnosticCode, Option<Span>, String)>);
 
-impl Told {
+impl ReportedProblems {
     /// Whether this has not been reported before.
     fn add(&mut self, complaint: &Diagnostic) -> bool {
         self.0.insert((complaint.code.clone(), complaint.span, complaint.message.clone()))
@@ -78,14 +78,14 @@ impl Told {
 /// Unknown keys of named rows. A pack may declare them as columns, which is only known when all its files are read, so they
 /// do not count as violations here.
 #[derive(Default)]
-struct Extra {
+struct UndeclaredKeys {
     found: Vec<Diagnostic>,
-    told: Told,
+    told: ReportedProblems,
     /// How often each key of each table occurs, and the last occurrence.
     seen: HashMap<(String, String), (usize, Option<Diagnostic>)>,
 }
 
-impl Extra {
+impl UndeclaredKeys {
     /// The same for one key: all after the first ones are reported together.
     const MAX_SAME: usize = 10;
     /// The most different keys.
@@ -119,14 +119,14 @@ impl Extra {
     }
 }
 
-struct Check<'a> {
+struct DocumentCheck<'a> {
     root: &'a Node,
     layer: &'a str,
     names: Names,
     schemas: &'a Schemas,
     found: Vec<Diagnostic>,
-    told: Told,
-    extra: Extra,
+    told: ReportedProblems,
+    extra: UndeclaredKeys,
 }
 
 /// The value that an error is about.
@@ -140,7 +140,7 @@ struct Target<'a> {
     row: Option<String>,
 }
 
-impl Check<'_> {
+impl DocumentCheck<'_> {
     fn target(&self, pointer: &str) -> Target<'_> {
         let mut target = Target { node: self.root, key: None, name: "the file".to_owned(), row: None };
         let mut last_key = String::new();

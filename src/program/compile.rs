@@ -50,7 +50,7 @@ pub(crate) const ENGINE_TABLES: &[&str] = &[
 
 /// A condition that stands apart from programs and rows, and is found by its place ([`Rules::conditions`]).
 #[derive(Debug)]
-pub struct Apart {
+pub struct DetachedCondition {
     /// The condition. A bare name is a field of the value that it is evaluated for.
     pub node: Node,
     /// The fields of that value; `None` if they are not known.
@@ -62,7 +62,7 @@ pub struct Apart {
 /// Compiles a pack, with conditions that stand apart from its rules. `row_keys` are the keys that rows may have by their
 /// schemas. The programs may be run only if there are no errors; otherwise they are used to find more errors.
 #[must_use]
-pub fn compile(pack: &Pack, conditions: &[Apart], row_keys: &RowKeys) -> (Programs, Report) {
+pub fn compile(pack: &Pack, conditions: &[DetachedCondition], row_keys: &RowKeys) -> (Programs, Report) {
     let mut cx = CompileContext::new(pack);
     cx.row_keys = Some(row_keys);
     cx.engine_tables = ENGINE_TABLES;
@@ -108,7 +108,7 @@ pub fn compile(pack: &Pack, conditions: &[Apart], row_keys: &RowKeys) -> (Progra
         scripts: cx.scripts,
         limits,
         counters: crate::terms::rules::Counters::default(),
-        classified: crate::terms::rules::Classified::default(),
+        classified: crate::terms::rules::TextClasses::default(),
         key_sets: crate::text::keys::KeySets::default(),
         row_patterns: crate::terms::patterns::RowPatterns::default(),
         names: cx.names,
@@ -117,9 +117,9 @@ pub fn compile(pack: &Pack, conditions: &[Apart], row_keys: &RowKeys) -> (Progra
 }
 
 /// The numbers of the conditions that stand apart, by their places.
-fn apart(cx: &mut CompileContext<'_>, conditions: &[Apart]) -> FxHashMap<Span, u32> {
+fn apart(cx: &mut CompileContext<'_>, conditions: &[DetachedCondition]) -> FxHashMap<Span, u32> {
     let mut numbers = FxHashMap::default();
-    for Apart { node, names, rule } in conditions {
+    for DetachedCondition { node, names, rule } in conditions {
         cx.rule.clone_from(rule);
         let scope = names.as_ref().map_or(Scope::Any, |names| Scope::Args(names.clone()));
         let cond = cx.within(scope, |cx| cx.cond(node, Mode::Item));

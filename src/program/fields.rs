@@ -25,7 +25,7 @@ const MOST_PLACES: usize = 3;
 
 /// What the fields of a row type say of the rows of the table of the same name.
 #[derive(Default)]
-struct Wanted<'p> {
+struct RowRequirement<'p> {
     required: Vec<&'p str>,
     has_only: bool,
 }
@@ -60,9 +60,9 @@ pub(super) fn check(cx: &mut CompileContext<'_>) {
 }
 
 /// By row type, what its fields say. Warns of `only` and `required` that no row is checked for.
-fn wanted<'p>(cx: &mut CompileContext<'p>) -> BTreeMap<&'p str, Wanted<'p>> {
+fn wanted<'p>(cx: &mut CompileContext<'p>) -> BTreeMap<&'p str, RowRequirement<'p>> {
     let pack = cx.pack;
-    let mut all: BTreeMap<&str, Wanted<'_>> = BTreeMap::new();
+    let mut all: BTreeMap<&str, RowRequirement<'_>> = BTreeMap::new();
     for field in pack.tables.get("field").into_iter().flat_map(|rows| rows.values()) {
         let Some((table, key)) = field.name.split_once('/') else { continue };
         let said = |key: &str| field.fields.get(key).filter(|said| said.node.as_bool() == Some(true));

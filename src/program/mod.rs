@@ -18,8 +18,8 @@ use crate::terms::Rules;
 use crate::verbs::Pass;
 
 pub(crate) use compile::ENGINE_TABLES;
-pub use compile::{Apart, compile};
-pub use machine::{Ask, Machine};
+pub use compile::{DetachedCondition, compile};
+pub use machine::{HookRequest, Machine};
 
 /// A compiled program.
 pub struct Program {

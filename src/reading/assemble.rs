@@ -6,7 +6,7 @@ use rustc_hash::FxHashMap;
 use serde_json::{Map, Value as Json};
 
 use super::Reading;
-use super::parts::{Call, Detail, Part, Trouble, Whole};
+use super::parts::{Call, Detail, Part, Trouble, WholeMessage};
 use super::path::Path;
 use super::tree::{Tree, map};
 
@@ -15,7 +15,7 @@ const ANSWERED: &str = "stop";
 
 /// More of a reply.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Heard<'a> {
+pub enum ReplyDelta<'a> {
     /// Text.
     Text(&'a str),
     /// Thoughts.
@@ -24,7 +24,7 @@ pub enum Heard<'a> {
 
 /// An error that the provider reports inside a reply.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Refused {
+pub struct ReplyError {
     /// The status that it stands for, if it names one.
     pub status: Option<u16>,
     /// What the provider says.
@@ -33,7 +33,7 @@ pub struct Refused {
 
 /// A reply.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Assembled {
+pub struct AssembledReply {
     /// The message in the shape of chat completions.
     pub message: Json,
     /// What the model thought, wherever the provider puts it.
@@ -52,20 +52,20 @@ pub struct Assembler<'r> {
     text: Option<String>,
     reasoning: String,
     signature: Option<Json>,
-    calls: Vec<Building>,
+    calls: Vec<PartialCall>,
     call_at: FxHashMap<String, usize>,
     details: Vec<Map<String, Json>>,
     detail_at: FxHashMap<String, usize>,
     finish: Option<String>,
     usage: Json,
-    error: Option<Refused>,
+    error: Option<ReplyError>,
     found: bool,
     over: bool,
 }
 
 /// A tool call that is being put together.
 #[derive(Debug, Default)]
-struct Building {
+struct PartialCall {
     id: Option<String>,
     name: String,
     arguments: String,
@@ -107,7 +107,7 @@ impl<'r> Assembler<'r> {
     }
 
     /// Reads an event of a stream: its name, if it has one, and its data. `heard` is told what is new.
-    pub fn event(&mut self, name: &str, document: &Tree<'_>, heard: &mut dyn FnMut(Heard<'_>)) {
+    pub fn event(&mut self, name: &str, document: &Tree<'_>, heard: &mut dyn FnMut(ReplyDelta<'_>)) {
         self.read(&self.reading.stream, name, document, heard);
     }
 
@@ -130,13 +130,13 @@ impl<'r> Assembler<'r> {
     }
 
     /// Takes the error that the provider has reported.
-    pub fn refused(&mut self) -> Option<Refused> {
+    pub fn refused(&mut self) -> Option<ReplyError> {
         self.error.take()
     }
 
     /// Ends the reply.
     #[must_use]
-    pub fn finish(self) -> Assembled {
+    pub fn finish(self) -> AssembledReply {
         let mut message = Map::new();
         message.insert("role".to_owned(), "assistant".into());
         message.insert("content".to_owned(), Json::Null);
@@ -145,7 +145,7 @@ impl<'r> Assembler<'r> {
             message.insert("content".to_owned(), Json::String(text));
         }
         if !self.calls.is_empty() {
-            let calls = self.calls.into_iter().map(Building::finish).collect();
+            let calls = self.calls.into_iter().map(PartialCall::finish).collect();
             message.insert("tool_calls".to_owned(), Json::Array(calls));
         }
         if !self.details.is_empty() {
@@ -155,10 +155,10 @@ impl<'r> Assembler<'r> {
         if let Some(signature) = self.signature {
             message.insert("signature".to_owned(), signature);
         }
-        Assembled { message: Json::Object(message), reasoning: self.reasoning, finish_reason: self.finish, usage: self.usage }
+        AssembledReply { message: Json::Object(message), reasoning: self.reasoning, finish_reason: self.finish, usage: self.usage }
     }
 
-    fn read(&mut self, parts: &'r [Part], event: &str, document: &Tree<'_>, heard: &mut dyn FnMut(Heard<'_>)) {
+    fn read(&mut self, parts: &'r [Part], event: &str, document: &Tree<'_>, heard: &mut dyn FnMut(ReplyDelta<'_>)) {
         for part in parts {
             if !part.when.iter().all(|test| test.holds(event, document)) {
                 continue;
@@ -175,7 +175,7 @@ impl<'r> Assembler<'r> {
         }
     }
 
-    fn part(&mut self, part: &'r Part, at: &Tree<'_>, heard: &mut dyn FnMut(Heard<'_>)) {
+    fn part(&mut self, part: &'r Part, at: &Tree<'_>, heard: &mut dyn FnMut(ReplyDelta<'_>)) {
         if let Some(error) = part.error.as_ref().and_then(|trouble| refused(self.reading, trouble, at)) {
             self.error.get_or_insert(error);
         }
@@ -187,7 +187,7 @@ impl<'r> Assembler<'r> {
             self.found = true;
             self.text.get_or_insert_default().push_str(text);
             if !text.is_empty() {
-                heard(Heard::Text(text));
+                heard(ReplyDelta::Text(text));
             }
         }
         // providers and proxies that send thoughts twice under two names mean one text
@@ -198,7 +198,7 @@ impl<'r> Assembler<'r> {
             if part.message.as_ref().is_none_or(|whole| whole.skip.contains(key)) {
                 append(&mut self.message, key, text);
             }
-            heard(Heard::Reasoning(text));
+            heard(ReplyDelta::Reasoning(text));
         }
         if let Some(signature) = first(&part.signature, at) {
             self.signature = Some(signature.to_json());
@@ -240,7 +240,7 @@ impl<'r> Assembler<'r> {
         };
         let other = |n: &usize| id.is_some() && self.calls.get(*n).is_some_and(|c| c.id.is_some() && c.id.as_deref() != id);
         let n = known.filter(|n| !other(n)).unwrap_or_else(|| {
-            self.calls.push(Building::default());
+            self.calls.push(PartialCall::default());
             self.calls.len() - 1
         });
         if let Some(index) = index {
@@ -290,7 +290,7 @@ impl<'r> Assembler<'r> {
     }
 }
 
-impl Building {
+impl PartialCall {
     fn finish(mut self) -> Json {
         // no arguments at all are an empty object, whether a provider streams nothing or sends `{}`
         if self.arguments.trim().is_empty() {
@@ -329,7 +329,7 @@ fn append(fields: &mut Map<String, Json>, key: &str, text: &str) {
 }
 
 /// Takes over the fields of a message, those of tables inside it one by one.
-fn take_over<'a>(into: &mut Map<String, Json>, from: &'a [(Cow<'a, str>, Tree<'a>)], whole: &Whole, path: &mut Vec<&'a str>) {
+fn take_over<'a>(into: &mut Map<String, Json>, from: &'a [(Cow<'a, str>, Tree<'a>)], whole: &WholeMessage, path: &mut Vec<&'a str>) {
     for (key, value) in from {
         if path.is_empty() && whole.skip.iter().any(|skip| skip.as_ref() == key.as_ref()) {
             continue;
@@ -350,7 +350,7 @@ fn take_over<'a>(into: &mut Map<String, Json>, from: &'a [(Cow<'a, str>, Tree<'a
 }
 
 /// The error that stands in a document.
-fn refused(reading: &Reading, trouble: &Trouble, at: &Tree<'_>) -> Option<Refused> {
+fn refused(reading: &Reading, trouble: &Trouble, at: &Tree<'_>) -> Option<ReplyError> {
     let error = trouble.at.of(at)?;
     let status = trouble.status.iter().filter_map(|path| path.of(error)).find_map(|value| match value {
         Tree::Text(word) => reading.statuses.get(word.as_ref()).copied(),
@@ -359,5 +359,5 @@ fn refused(reading: &Reading, trouble: &Trouble, at: &Tree<'_>) -> Option<Refuse
     });
     let message =
         trouble.message.of(error).or(Some(error)).and_then(Tree::as_str).map_or_else(|| error.to_json().to_string(), str::to_owned);
-    Some(Refused { status, message })
+    Some(ReplyError { status, message })
 }

@@ -6,8 +6,8 @@ use indexmap::IndexMap;
 use rustc_hash::FxHashMap;
 use serde_json::Value as Json;
 
-use super::parts::{Call, Detail, Part, Trouble, Whole};
-use super::path::{Each, Path, Test};
+use super::parts::{Call, Detail, Part, Trouble, WholeMessage};
+use super::path::{ElementPath, Path, Test};
 use super::{KeyPlace, Reading, Readings};
 use crate::diag::{Code, Diagnostic, Field, Node, Report, Span, suggest};
 use crate::model::Pack;
@@ -28,7 +28,7 @@ impl Readings {
     pub fn compile(pack: &Pack) -> (Self, Report) {
         let none = Rows::default();
         let table = |name: &str| pack.tables.get(name).unwrap_or(&none);
-        let mut check = Compile { replies: table("reply"), forms: table("form"), found: Report::default() };
+        let mut check = ReadingCompiler { replies: table("reply"), forms: table("form"), found: Report::default() };
         let mut own: FxHashMap<Arc<str>, Reading> = FxHashMap::default();
         for row in check.replies.values() {
             own.insert(row.name.clone(), check.reply(row));
@@ -87,13 +87,13 @@ impl Part {
     }
 }
 
-struct Compile<'p> {
+struct ReadingCompiler<'p> {
     replies: &'p Rows,
     forms: &'p Rows,
     found: Report,
 }
 
-impl Compile<'_> {
+impl ReadingCompiler<'_> {
     /// The dialects whose rows one dialect uses, its own first.
     fn chain(&self, row: &Row) -> Vec<Arc<str>> {
         let mut chain = vec![row.name.clone()];
@@ -205,7 +205,7 @@ impl Compile<'_> {
     }
 
     fn read(&mut self, row: &Row) -> Part {
-        let message = row.fields.get("message").map(|field| Whole {
+        let message = row.fields.get("message").map(|field| WholeMessage {
             at: self.path(&field.node, row).unwrap_or_default(),
             skip: Vec::new(),
             append: texts(row.fields.get("append")).map(|(path, _)| path.split('.').map(Arc::from).collect()).collect(),
@@ -304,9 +304,9 @@ impl Compile<'_> {
         Path::parse(text).map_err(|why| self.bad(text, why, node.span, row)).ok()
     }
 
-    fn each(&mut self, node: &Node, row: &Row) -> Option<Each> {
+    fn each(&mut self, node: &Node, row: &Row) -> Option<ElementPath> {
         let text = node.as_text()?;
-        Each::parse(text).map_err(|why| self.bad(text, why, node.span, row)).ok()
+        ElementPath::parse(text).map_err(|why| self.bad(text, why, node.span, row)).ok()
     }
 
     fn bad(&mut self, path: &str, why: &str, span: Span, row: &Row) {

@@ -16,7 +16,7 @@ use std::sync::Arc;
 use indexmap::IndexMap;
 use rustc_hash::FxHashMap;
 
-pub use assemble::{Assembled, Assembler, Heard, Refused};
+pub use assemble::{AssembledReply, Assembler, ReplyDelta, ReplyError};
 pub use tree::Tree;
 
 use parts::Part;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::path::{Each, Path, Test};
+use super::path::{ElementPath, Path, Test};
 use super::tree::Tree;
 
 /// A row of table `reply_part`.
@@ -11,7 +11,7 @@ pub(super) struct Part {
     /// What must hold of the document.
     pub(super) when: Vec<Test>,
     /// The elements that the row is about; without it, the document.
-    pub(super) each: Option<Each>,
+    pub(super) each: Option<ElementPath>,
     /// What must hold of an element.
     pub(super) of_which: Vec<Test>,
     pub(super) text: Vec<Path>,
@@ -20,7 +20,7 @@ pub(super) struct Part {
     pub(super) signature: Vec<Path>,
     pub(super) call: Option<Call>,
     pub(super) detail: Option<Detail>,
-    pub(super) message: Option<Whole>,
+    pub(super) message: Option<WholeMessage>,
     /// The first that there is counts.
     pub(super) finish: Vec<Path>,
     pub(super) usage: Vec<Path>,
@@ -73,7 +73,7 @@ impl Detail {
 
 /// Where a message in the shape of chat completions stands: its fields are taken as they are.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Whole {
+pub(super) struct WholeMessage {
     pub(super) at: Path,
     /// Fields that rows read by themselves.
     pub(super) skip: Vec<Arc<str>>,

@@ -60,9 +60,9 @@ impl Path {
 
 /// The elements of a list, or of the lists inside the elements of one: `a.b`, `a.*.b`.
 #[derive(Debug, Clone)]
-pub(super) struct Each(pub(super) Vec<Path>);
+pub(super) struct ElementPath(pub(super) Vec<Path>);
 
-impl Each {
+impl ElementPath {
     /// Reads a path in which `*` stands for every element of a list.
     pub(super) fn parse(text: &str) -> Result<Self, &'static str> {
         let paths: Result<Vec<Path>, _> = text.split(".*.").map(Path::parse).collect();

@@ -78,9 +78,9 @@ pub(super) fn map(fields: &[(Cow<'_, str>, Tree<'_>)]) -> Map<String, Json> {
     fields.iter().map(|(key, value)| (key.clone().into_owned(), value.to_json())).collect()
 }
 
-struct Reading;
+struct TreeVisitor;
 
-impl<'de> Visitor<'de> for Reading {
+impl<'de> Visitor<'de> for TreeVisitor {
     type Value = Tree<'de>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -134,16 +134,16 @@ impl<'de> Visitor<'de> for Reading {
 
 impl<'de> Deserialize<'de> for Tree<'de> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(Reading)
+        deserializer.deserialize_any(TreeVisitor)
     }
 }
 
 /// A name of a field, borrowed where it holds nothing that is escaped.
 struct Key<'a>(Cow<'a, str>);
 
-struct Name;
+struct NameVisitor;
 
-impl<'de> Visitor<'de> for Name {
+impl<'de> Visitor<'de> for NameVisitor {
     type Value = Key<'de>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -161,6 +161,6 @@ impl<'de> Visitor<'de> for Name {
 
 impl<'de> Deserialize<'de> for Key<'de> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_str(Name)
+        deserializer.deserialize_str(NameVisitor)
     }
 }

@@ -9,7 +9,7 @@ use crate::text::script::{Script, ScriptPlace};
 use crate::model::Value;
 use crate::terms::cond::{Cmp, Cond, Test};
 use crate::terms::expr::Expr;
-use crate::terms::expr::{Query, Scripted};
+use crate::terms::expr::{Query, ScriptCall};
 use crate::terms::names::{self, Type};
 
 use super::context::CompileContext;
@@ -134,7 +134,7 @@ impl CompileContext<'_> {
             "script" if self.is_function(node) => {
                 let function = self.literal(node, "a function's name");
                 self.function(&function, node.span, super::context::ITEM_AND_SCENE);
-                Cond::Script(Box::new(Scripted { function, args: None, sets: None }))
+                Cond::Script(Box::new(ScriptCall { function, args: None, sets: None }))
             }
             "host" => Cond::Host(node.as_text().unwrap_or("").into()),
             "fact" => self.fact(node),

@@ -17,7 +17,7 @@ use crate::terms::rules::ListInfo;
 use crate::terms::{Cond, Library, Select};
 
 use super::dependencies::Dependencies;
-use super::named::{self, Named, Naming};
+use super::named::{self, NamedRow, NamedRules};
 
 /// What `@` means at a position.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -70,9 +70,9 @@ pub struct CompileContext<'p> {
     /// The lists.
     pub lists: Vec<ListInfo>,
     /// Facts, as written.
-    pub facts: IndexMap<Arc<str>, Named>,
+    pub facts: IndexMap<Arc<str>, NamedRow>,
     /// Named values, as written.
-    pub values: IndexMap<Arc<str>, Named>,
+    pub values: IndexMap<Arc<str>, NamedRow>,
     /// The pack's scripts.
     pub scripts: Library,
     /// The tokens of all scripts so far, with those inside of rules.
@@ -98,7 +98,7 @@ pub struct CompileContext<'p> {
     /// What the memo cells of the current pass hold.
     pub cells: Vec<Cell>,
     /// The facts and values that are being compiled, each inside the previous one, and those that are compiled.
-    pub(super) naming: Naming,
+    pub(super) naming: NamedRules,
     pub(super) depth: usize,
     /// The greatest depth since this was last set.
     pub(super) deepest: usize,
@@ -146,7 +146,7 @@ impl<'p> CompileContext<'p> {
             reads_index: false,
             tails: Vec::new(),
             cells: Vec::new(),
-            naming: Naming::default(),
+            naming: NamedRules::default(),
             depth: 0,
             deepest: 0,
             branches: 0,

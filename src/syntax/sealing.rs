@@ -2,7 +2,7 @@
 
 use crate::model::Value;
 use crate::terms::cond::{Cond, Test};
-use crate::terms::expr::Scripted;
+use crate::terms::expr::ScriptCall;
 use crate::terms::expr::{Call, Choice, Expr, Fold, Lookup, Query};
 use crate::terms::select::Select;
 use crate::terms::steps::Pipe;
@@ -55,7 +55,7 @@ impl CompileContext<'_> {
             Expr::Pipe(p) => Expr::Pipe(Box::new(Pipe { of: self.sealed(p.of), steps: p.steps })),
             Expr::Script(s) => {
                 let args = s.args.map(|args| args.into_vec().into_iter().map(|e| self.sealed(e)).collect());
-                Expr::Script(Box::new(Scripted { args, ..*s }))
+                Expr::Script(Box::new(ScriptCall { args, ..*s }))
             }
             Expr::Query(q) => Expr::Query(Box::new(self.sealed_query(*q))),
             Expr::Fold(f) => {
@@ -80,7 +80,7 @@ impl CompileContext<'_> {
         select.since = select.since.map(|c| self.sealed_cond(c));
         select.run = select.run.map(|c| self.sealed_cond(c));
         for key in &mut select.by {
-            if let crate::terms::keys::How::Ranks(e) = &mut key.how {
+            if let crate::terms::keys::KeyComparison::Ranks(e) = &mut key.how {
                 let ranks = std::mem::replace(e, Expr::Const(Value::Null));
                 *e = self.sealed(ranks);
             }

@@ -6,9 +6,9 @@ use crate::diag::{Code, Data, Node, Table};
 
 use crate::terms::Cond;
 use crate::terms::expr::{Expr, FieldRef};
-use crate::terms::keys::{How, Key};
+use crate::terms::keys::{KeyComparison, Key};
 use crate::terms::names::{self, is_reference};
-use crate::terms::place::{Lost, Place};
+use crate::terms::place::{LostPolicy, Place};
 use crate::terms::select::{Draw, End, Select, Take};
 
 use super::conditions::Mode;
@@ -116,7 +116,7 @@ impl CompileContext<'_> {
                     let name = name.to_owned();
                     let mut key = self.key_field(&name, node);
                     if table.get("collate").and_then(|f| f.node.as_text()) == Some("utf16") {
-                        key.how = How::Utf16;
+                        key.how = KeyComparison::Utf16;
                     }
                     return key;
                 }
@@ -126,7 +126,7 @@ impl CompileContext<'_> {
                 };
                 let mut key = self.key_field(name, node);
                 let ranks = ranks.node.clone();
-                key.how = How::Ranks(self.expr(&ranks));
+                key.how = KeyComparison::Ranks(self.expr(&ranks));
                 key
             }
             _ => {
@@ -141,8 +141,8 @@ impl CompileContext<'_> {
         let descending = table.get("descending").is_some_and(|f| f.node.as_bool().unwrap_or(true));
         let field = FieldRef { up: 0, field: None, rest: Box::new([]) };
         let how = match self.scripted(table, node.span, &["descending"]) {
-            Some(scripted) => How::Script(Box::new(scripted)),
-            None => How::Plain,
+            Some(scripted) => KeyComparison::Script(Box::new(scripted)),
+            None => KeyComparison::Plain,
         };
         Key { field, how, descending }
     }
@@ -153,7 +153,7 @@ impl CompileContext<'_> {
             Expr::Field(f) => f,
             _ => FieldRef { up: 0, field: None, rest: Box::new([]) },
         };
-        Key { field, how: How::Plain, descending }
+        Key { field, how: KeyComparison::Plain, descending }
     }
 
     /// A place in a list whose items are `scope`; `@` means the item that is placed.
@@ -169,17 +169,17 @@ impl CompileContext<'_> {
             return Place::End;
         };
         let lost = match table.get("lost").map(|f| &f.node) {
-            None => Lost::Drop,
-            Some(n) if n.as_text() == Some("drop") => Lost::Drop,
-            Some(n) if n.as_text() == Some("error") => Lost::Error,
+            None => LostPolicy::Drop,
+            Some(n) if n.as_text() == Some("drop") => LostPolicy::Drop,
+            Some(n) if n.as_text() == Some("error") => LostPolicy::Error,
             Some(n) if n.as_text().is_some_and(|word| !matches!(word, "start" | "end")) => {
                 let word = n.as_text().unwrap_or("");
                 let words = ["drop", "error", "start", "end"];
                 let help = crate::diag::suggest::help(word, words);
                 self.fail(Code::TermType, n.span, format!("`lost` cannot be `{word}`"), help);
-                Lost::Drop
+                LostPolicy::Drop
             }
-            Some(n) => Lost::Else(Box::new(self.place(n, scope))),
+            Some(n) => LostPolicy::Else(Box::new(self.place(n, scope))),
         };
         let of = |cx: &mut Self| match table.get("of") {
             Some(f) => cx.within(scope.clone(), |cx| cx.cond(&f.node, Mode::Item)),

@@ -6,7 +6,7 @@ use crate::diag::{Code, Node, Table, suggest};
 
 use crate::terms::names::is_reference;
 use crate::terms::rewrite::Scripts;
-use crate::terms::steps::{Sought, Step, What};
+use crate::terms::steps::{SearchText, Step, StepOperation};
 
 use super::conditions::Mode;
 use super::context::{CompileContext, Scope};
@@ -78,29 +78,29 @@ fn step(cx: &mut CompileContext<'_>, node: &Node) -> Option<Step> {
                 cx.fail(Code::TermType, own.span, format!("`trim` cannot be {written}"), help);
                 "both"
             });
-            What::Trim(side != "end", side != "start")
+            StepOperation::Trim(side != "end", side != "start")
         }
-        "prefix" => What::Prefix(value(cx)),
-        "suffix" => What::Suffix(value(cx)),
-        "text" => What::Text(value(cx)),
-        "override" => What::Override {
+        "prefix" => StepOperation::Prefix(value(cx)),
+        "suffix" => StepOperation::Suffix(value(cx)),
+        "text" => StepOperation::Text(value(cx)),
+        "override" => StepOperation::Override {
             by: value(cx),
             holds: table.get("holds").map(|f| sought(cx, &f.node)),
             times: table.get("times").map(|f| cx.expr(&f.node)),
         },
-        "expand" => What::Expand(cx.language(own, table)?),
+        "expand" => StepOperation::Expand(cx.language(own, table)?),
         "scripts" => {
-            What::Scripts(Scripts { rows: value(cx), then: table.get("then").map(|f| cx.steps(&f.node).into_vec()).unwrap_or_default() })
+            StepOperation::Scripts(Scripts { rows: value(cx), then: table.get("then").map(|f| cx.steps(&f.node).into_vec()).unwrap_or_default() })
         }
-        "inline" => What::Inline(cx.literal(own, "a joint")),
-        "outline" => What::Outline(cx.literal(own, "a joint")),
+        "inline" => StepOperation::Inline(cx.literal(own, "a joint")),
+        "outline" => StepOperation::Outline(cx.literal(own, "a joint")),
         "run" => {
             let function = cx.literal(own, "a function's name");
             cx.function(&function, own.span, super::scripts::TEXT_AND_ITEM);
-            What::Run(function)
+            StepOperation::Run(function)
         }
         "replace" => replace(cx, own)?,
-        "parts" => What::Parts(
+        "parts" => StepOperation::Parts(
             own.as_table().into_iter().flatten().map(|(k, f)| (k.clone(), cx.within(Scope::Any, |cx| cx.expr(&f.node)))).collect(),
         ),
         _ => return None,
@@ -142,26 +142,26 @@ fn action<'n>(cx: &mut CompileContext<'_>, table: &'n Table, node: &Node) -> Opt
 const REPLACE: [&str; 3] = ["find", "with", "times"];
 
 /// What a step searches for: a reference, a plain text (`$$x` is the text `$x`) or a pattern.
-fn sought(cx: &mut CompileContext<'_>, node: &Node) -> Sought {
+fn sought(cx: &mut CompileContext<'_>, node: &Node) -> SearchText {
     match node.as_text() {
         Some(text) if is_reference(text) => {
             let value = cx.expr(node);
-            Sought::Of(cx.sealed(value))
+            SearchText::Of(cx.sealed(value))
         }
         Some(text) if text.starts_with("$$") => {
             let plain = crate::text::pattern::Pattern::literal(text.get(1..).unwrap_or_default());
-            Sought::Fixed(Arc::new(plain))
+            SearchText::Fixed(Arc::new(plain))
         }
-        Some(_) => Sought::Fixed(cx.pattern(node)),
+        Some(_) => SearchText::Fixed(cx.pattern(node)),
         None => {
             let help = Some("write a plain text, `/pattern/flags`, or a reference".into());
             cx.fail(Code::TermType, node.span, format!("what is searched for is a text, not {}", node.kind()), help);
-            Sought::Fixed(cx.pattern(node))
+            SearchText::Fixed(cx.pattern(node))
         }
     }
 }
 
-fn replace(cx: &mut CompileContext<'_>, own: &Node) -> Option<What> {
+fn replace(cx: &mut CompileContext<'_>, own: &Node) -> Option<StepOperation> {
     let (Some(find), Some(with)) = (own.get("find"), own.get("with")) else {
         cx.fail(
             Code::TermMissing,
@@ -189,5 +189,5 @@ fn replace(cx: &mut CompileContext<'_>, own: &Node) -> Option<What> {
         }
         times
     });
-    Some(What::Replace { find, with, times })
+    Some(StepOperation::Replace { find, with, times })
 }

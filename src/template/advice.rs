@@ -6,7 +6,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use super::revision::{Revision, Revisions};
-use super::walk::{At, Sort, Use, walk};
+use super::walk::{PartPlace, Sort, SourceUse, walk};
 use super::{ceilings, conditions, keys, lint, parts, words};
 use crate::diag::{Code, Data, Diagnostic, Node, Report, Severity, Span, Table, short, suggest};
 use crate::text::leaf::Syntax;
@@ -75,7 +75,7 @@ impl Advice<'_> {
         }
     }
 
-    fn part(&mut self, sort: Sort, node: &Node, at: &At) {
+    fn part(&mut self, sort: Sort, node: &Node, at: &PartPlace) {
         if self.said.len() > MAX_REMARKS {
             return;
         }
@@ -120,7 +120,7 @@ impl Advice<'_> {
     }
 
     /// Keys of a message block that have no effect.
-    fn block(&mut self, node: &Node, at: &At) {
+    fn block(&mut self, node: &Node, at: &PartPlace) {
         let unused = |advice: &mut Self, key: &str, why: &str, help: &str| {
             if let Some(field) = node.as_table().and_then(|table| table.get(key)) {
                 advice.say(Code::TemplateUnused, field.key, format!("`{}` has no effect: {why}", at.key(key)), help.to_owned());
@@ -174,7 +174,7 @@ impl Advice<'_> {
         }
     }
 
-    fn each(&mut self, node: &Node, at: &At) {
+    fn each(&mut self, node: &Node, at: &PartPlace) {
         if let Some(text) = node.get("interleave").and_then(|between| between.get("text")) {
             self.literal(text, &at.key("interleave.text"));
         }
@@ -188,7 +188,7 @@ impl Advice<'_> {
     }
 
     /// Conditions that can never hold.
-    fn condition(&mut self, node: &Node, at: &At) {
+    fn condition(&mut self, node: &Node, at: &PartPlace) {
         let test = node.get("type").and_then(Node::as_text).unwrap_or("");
         let value = node.get("value");
         let span = value.map_or(node.span, |value| value.span);
@@ -208,7 +208,7 @@ impl Advice<'_> {
         }
     }
 
-    fn reference(&mut self, node: &Node, used: Use, at: &At) {
+    fn reference(&mut self, node: &Node, used: SourceUse, at: &PartPlace) {
         let Some((name, span)) = node.get("source").and_then(|source| Some((source.as_text()?, source.span))) else { return };
         self.asked.insert(Arc::from(name));
         self.in_loops(name, node, span, at);
@@ -216,14 +216,14 @@ impl Advice<'_> {
         let offer = reserved(name, node).or_else(|| offers.iter().find(|offer| offer.name == name).cloned());
         let Some(offer) = offer else {
             // in other places the source lint has reported it as an error
-            if used == Use::WhenList && self.offers.is_some() {
+            if used == SourceUse::WhenList && self.offers.is_some() {
                 let names: Vec<&str> = offers.iter().map(|offer| offer.name).collect();
                 let message = format!("`{}` asks for `{}`, a source that the task does not offer", at.path, short::word(name));
                 self.say(Code::TemplateDoubtful, span, message, lint::remedy(&[name], &names));
             }
             return;
         };
-        if used == Use::Items && offer.is_list == Some(false) {
+        if used == SourceUse::Items && offer.is_list == Some(false) {
             let message = format!("the loop at `{}` gives nothing: `{name}` is no list", at.path);
             self.say(Code::TemplateDoubtful, span, message, "loop over a source that gives a list".to_owned());
         }
@@ -231,7 +231,7 @@ impl Advice<'_> {
     }
 
     /// Arguments that the source does not take.
-    fn args(&mut self, offer: &Offer<'_>, node: &Node, at: &At) {
+    fn args(&mut self, offer: &Offer<'_>, node: &Node, at: &PartPlace) {
         let Some(args) = node.get("args").filter(|args| args.data != Data::Null) else { return };
         let Some(table) = args.as_table() else {
             let message = format!("`{}` has no effect: `{}` is asked with a table of arguments", at.key("args"), offer.name);
@@ -247,7 +247,7 @@ impl Advice<'_> {
     }
 
     /// Reserved names outside of a loop, or of an outer loop that does not exist.
-    fn in_loops(&mut self, name: &str, node: &Node, span: Span, at: &At) {
+    fn in_loops(&mut self, name: &str, node: &Node, span: Span, at: &PartPlace) {
         let level = node.get("args").and_then(|args| parts::whole(args, "level").ok().flatten()).unwrap_or(1).max(1);
         let needed = match name {
             "$item" | "$index" => 1,

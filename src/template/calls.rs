@@ -8,14 +8,14 @@ use crate::diag::{Code, Span, short, suggest};
 use crate::model::item::core;
 use crate::model::plan::Stat;
 use crate::model::{Item, Map, Value};
-use crate::terms::eval::Current;
+use crate::terms::eval::CurrentItem;
 use crate::terms::{Env, Fault, Memo, State, ledger};
 use crate::text::tokens::Estimator;
-use crate::text::written::Shown as _;
+use crate::text::written::ToText as _;
 
 use super::form::{Lane, Request};
-use super::render::{self, Budget, ErrorKind, Inputs, Limits, Message, QuarterRuler, RenderError, Rendered, Ruler, Sources, offers};
-use super::task::lanes::Offered;
+use super::render::{self, Budget, ErrorKind, Inputs, Limits, Message, QuarterRuler, RenderError, RenderedTemplate, Ruler, Sources, offers};
+use super::task::lanes::OfferedLanes;
 use super::task::{Task, Tasks};
 use super::{Template, Templates};
 
@@ -96,7 +96,7 @@ fn lanes(template: &Template, task: &Task, st: &State) -> Result<(Vec<Lane>, Vec
     if !template.revision.knows_anchors {
         return Ok((Vec::new(), Vec::new()));
     }
-    let mut offered = Offered::default();
+    let mut offered = OfferedLanes::default();
     for lane in &task.lanes {
         lane.offer(st, &mut offered)?;
     }
@@ -117,7 +117,7 @@ fn tokens(number: f64) -> u64 {
     number.max(0.0).floor() as u64
 }
 
-fn told(template: &Template, task: &Task, rendered: Rendered, st: &State) -> Value {
+fn told(template: &Template, task: &Task, rendered: RenderedTemplate, st: &State) -> Value {
     for warning in &rendered.warnings {
         let row = task.source(&warning.source).map(|source| format!("source/{}", source.whole));
         st.warn_with(Code::TemplateData, format!("in template `{}`, {warning}", template.id), None, row);
@@ -180,7 +180,7 @@ impl Sources for TaskSources<'_> {
         let memo = Memo::default();
         // `@index` is the index of the innermost loop
         let index = values.get("index").and_then(Value::as_i64).and_then(|n| usize::try_from(n).ok()).unwrap_or(0);
-        let env = Env { st: self.st, cur: Current::Value(values, index), outer: None, memo: &memo, part: None };
+        let env = Env { st: self.st, cur: CurrentItem::Value(values, index), outer: None, memo: &memo, part: None };
         env.condition_cell(*number).map_err(|fault| {
             let message = fault.message.clone();
             if fault.is_bound() {
@@ -216,7 +216,7 @@ impl<'a> PackRuler<'a> {
     fn shape(&self) -> Result<Option<(f64, f64)>, Fault> {
         let Some(ruler) = self.st.rules.rulers.get(self.ruler) else { return Ok(None) };
         let memo = Memo::default();
-        let env = Env { st: self.st, cur: Current::None, outer: None, memo: &memo, part: None };
+        let env = Env { st: self.st, cur: CurrentItem::None, outer: None, memo: &memo, part: None };
         // a ruler that cannot count is reported before anything is rendered
         ledger::counter(&env, &ruler.estimator)?;
         let name = env.eval(&ruler.estimator)?.shown();
@@ -236,7 +236,7 @@ impl Ruler for PackRuler<'_> {
         let mut item = Item::default();
         item.set(core::TEXT, Value::text(text));
         let memo = Memo::default();
-        let env = Env { st: self.st, cur: Current::Item(&item, 0), outer: None, memo: &memo, part: None };
+        let env = Env { st: self.st, cur: CurrentItem::Item(&item, 0), outer: None, memo: &memo, part: None };
         match ledger::ruler_cost(&env, self.ruler) {
             Ok(cost) => tokens(cost.ceil()),
             Err(fault) => {

@@ -8,7 +8,7 @@ use crate::diag::{Code, Diagnostic, Node};
 use crate::model::value::MAX_DEPTH;
 
 /// A ceiling that applies at the current part, and the place where it is written.
-type Above = Option<(u64, String)>;
+type InheritedCeiling = Option<(u64, String)>;
 
 /// Reports ceilings that nothing fits under, and ceilings that never limit anything.
 pub(super) fn check(root: &Node, revision: &Revision, said: &mut Vec<Diagnostic>) {
@@ -26,7 +26,7 @@ struct Ceilings<'a> {
 
 impl Ceilings<'_> {
     /// The least cost of the smallest message of a part by the default estimate; `None` if it has no message.
-    fn part(&mut self, node: &Node, path: &str, above: &Above, depth: usize) -> Option<u64> {
+    fn part(&mut self, node: &Node, path: &str, above: &InheritedCeiling, depth: usize) -> Option<u64> {
         if depth > MAX_DEPTH {
             return Some(0);
         }
@@ -50,7 +50,7 @@ impl Ceilings<'_> {
         least
     }
 
-    fn least(&mut self, node: &Node, kind: Option<&str>, path: &str, here: &Above, depth: usize) -> Option<u64> {
+    fn least(&mut self, node: &Node, kind: Option<&str>, path: &str, here: &InheritedCeiling, depth: usize) -> Option<u64> {
         let mut lists = |keys: &[&str]| {
             let mut least = None;
             for key in keys {

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use crate::diag::{Data, Node};
 use crate::model::value::MAX_DEPTH;
 
-use super::form::{DataRef, Reads, RuleCondition};
+use super::form::{DataRef, ConditionInput, RuleCondition};
 
 /// The most names that one condition may read.
 const MAX_NAMES: usize = 100;
@@ -31,7 +31,7 @@ pub(super) fn read(node: &Node) -> RuleCondition {
             "ctx" => ("ctx", Some("$ctx")),
             name => (name, None),
         };
-        Reads { on: asked(on), or: or.map(asked), name: name.clone() }
+        ConditionInput { on: asked(on), or: or.map(asked), name: name.clone() }
     });
     RuleCondition { place: node.span, reads: reads.collect() }
 }

@@ -110,7 +110,7 @@ pub enum Node {
     /// A message, with an optional ceiling of its own in tokens.
     Message(Block, Option<u64>),
     /// A loop.
-    Each(Box<Each>),
+    Each(Box<SourceLoop>),
     /// A branch.
     If {
         /// The condition.
@@ -126,7 +126,7 @@ pub enum Node {
 
 /// A loop over a source.
 #[derive(Debug)]
-pub struct Each {
+pub struct SourceLoop {
     /// The source that it iterates over; anything but a list gives nothing.
     pub source: DataRef,
     /// The nodes that run for each item.
@@ -178,12 +178,12 @@ pub struct RuleCondition {
     /// Where it is written, by which the pack knows it.
     pub place: Span,
     /// The values that it may read, by their names in it.
-    pub reads: Box<[Reads]>,
+    pub reads: Box<[ConditionInput]>,
 }
 
 /// A value that a condition of the rule language may read.
 #[derive(Debug)]
-pub struct Reads {
+pub struct ConditionInput {
     /// Its name in the condition.
     pub name: Arc<str>,
     /// The source.

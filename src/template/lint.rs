@@ -2,7 +2,7 @@
 
 use super::RESERVED;
 use super::revision::Revision;
-use super::walk::{Sort, Use, walk};
+use super::walk::{Sort, SourceUse, walk};
 use crate::diag::{Code, Diagnostic, Node, Span, suggest};
 
 /// The most places that one diagnostic shows.
@@ -15,7 +15,7 @@ pub(super) fn check(root: &Node, revision: &Revision, sources: &[&str]) -> Optio
     walk(root, revision, &mut |sort, node, at| {
         let Sort::Ref(used) = sort else { return };
         let Some(source) = node.get("source") else { return };
-        let Some(name) = source.as_text().filter(|_| used != Use::WhenList) else { return };
+        let Some(name) = source.as_text().filter(|_| used != SourceUse::WhenList) else { return };
         if !is_known(name, sources) {
             unknown.push((name, source.span, at.key("source")));
         }

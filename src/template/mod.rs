@@ -30,12 +30,12 @@ mod written;
 pub use crate::text::leaf::{Leaf, Syntax};
 pub use advice::{Offer, advice};
 pub use form::Template;
-pub use render::{Budget, ErrorKind, Inputs, Limits, Message, QuarterRuler, RenderError, Rendered, Ruler, Sources, Unread, offers, render};
+pub use render::{Budget, ErrorKind, Inputs, Limits, Message, QuarterRuler, RenderError, RenderedTemplate, Ruler, Sources, UnreadSource, offers, render};
 pub use revision::{Revision, Revisions, Role};
 pub use rows::Templates;
 pub use rows::sources_of;
 pub(crate) use rows::{checked, compile_all, forgive_twice, is_one, is_shaped};
-pub use written::{Written, conditions};
+pub use written::{WrittenCondition, conditions};
 
 pub(crate) use calls::TemplateCalls;
 
@@ -52,7 +52,7 @@ pub const RESERVED: [&str; 5] = ["$item", "$index", "$parent", "$globals", "$ctx
 
 /// What a template is checked against when it is compiled. The default checks nothing beyond the file itself.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Asked<'a> {
+pub struct TemplateContract<'a> {
     /// The kind of task that it must be written for; `None`: any.
     pub task: Option<&'a str>,
     /// The sources that it may name in addition to the [`RESERVED`] ones; `None`: any.
@@ -69,7 +69,7 @@ pub struct Asked<'a> {
 /// All mistakes, in this order: `schema.value` if the file is written for another task; `template.source` for all unknown
 /// sources together; `template.structure` for each contradiction of slots, layout and prefixes. `schema.*` for a file that has
 /// not passed its schema.
-pub fn compile(root: &Node, revision: &Arc<Revision>, asked: &Asked<'_>) -> Result<Template, Report> {
+pub fn compile(root: &Node, revision: &Arc<Revision>, asked: &TemplateContract<'_>) -> Result<Template, Report> {
     let mut report = Report::default();
     asked.task.and_then(|task| task_differs(root, task)).into_iter().for_each(|complaint| report.push(complaint));
     contradictions(root, revision, asked).into_iter().for_each(|complaint| report.push(complaint));
@@ -80,7 +80,7 @@ pub fn compile(root: &Node, revision: &Arc<Revision>, asked: &Asked<'_>) -> Resu
 }
 
 /// The sources that the task does not offer, and the contradictions of the structure.
-pub(crate) fn contradictions(root: &Node, revision: &Revision, asked: &Asked<'_>) -> Vec<Diagnostic> {
+pub(crate) fn contradictions(root: &Node, revision: &Revision, asked: &TemplateContract<'_>) -> Vec<Diagnostic> {
     let sources = asked.sources.and_then(|sources| lint::check(root, revision, sources));
     sources.into_iter().chain(structure::check(root, revision)).collect()
 }

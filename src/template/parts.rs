@@ -12,7 +12,7 @@ use crate::model::Value;
 use crate::text::leaf::Leaf;
 
 /// Boxed, because it is the rare result.
-pub(super) type Read<T> = Result<T, Box<Diagnostic>>;
+pub(super) type PartResult<T> = Result<T, Box<Diagnostic>>;
 
 /// The diagnostic about a value that the schema would have refused.
 pub(super) fn misfit(node: &Node, what: &str) -> Box<Diagnostic> {
@@ -26,31 +26,31 @@ pub(super) fn lacks(node: &Node, key: &str) -> Box<Diagnostic> {
     Box::new(complaint.at(node.span).label(format!("needs `{key}`")).help(format!("add `{key}`")))
 }
 
-pub(super) fn list<'a>(node: &'a Node, key: &str) -> Read<&'a [Node]> {
+pub(super) fn list<'a>(node: &'a Node, key: &str) -> PartResult<&'a [Node]> {
     let value = node.get(key).ok_or_else(|| lacks(node, key))?;
     value.as_list().ok_or_else(|| misfit(value, "a list"))
 }
 
-pub(super) fn table<'a>(node: &'a Node, key: &str) -> Read<&'a Table> {
+pub(super) fn table<'a>(node: &'a Node, key: &str) -> PartResult<&'a Table> {
     let value = node.get(key).ok_or_else(|| lacks(node, key))?;
     value.as_table().ok_or_else(|| misfit(value, "a table"))
 }
 
-pub(super) fn word<'a>(node: &'a Node, key: &str) -> Read<&'a str> {
+pub(super) fn word<'a>(node: &'a Node, key: &str) -> PartResult<&'a str> {
     let value = node.get(key).ok_or_else(|| lacks(node, key))?;
     value.as_text().ok_or_else(|| misfit(value, "a text"))
 }
 
-pub(super) fn text(node: &Node, key: &str) -> Read<Arc<str>> {
+pub(super) fn text(node: &Node, key: &str) -> PartResult<Arc<str>> {
     word(node, key).map(Arc::from)
 }
 
-pub(super) fn flag(node: &Node, key: &str) -> Read<Option<bool>> {
+pub(super) fn flag(node: &Node, key: &str) -> PartResult<Option<bool>> {
     node.get(key).map(|value| value.as_bool().ok_or_else(|| misfit(value, "a truth value"))).transpose()
 }
 
 /// A whole number from 0, in any notation: `1.0` is one.
-pub(super) fn whole(node: &Node, key: &str) -> Read<Option<u64>> {
+pub(super) fn whole(node: &Node, key: &str) -> PartResult<Option<u64>> {
     let number = |value: &Node| signed(value).and_then(|n| u64::try_from(n).ok()).ok_or_else(|| misfit(value, "a whole number from 0"));
     node.get(key).map(number).transpose()
 }
@@ -68,16 +68,16 @@ pub(super) fn leaf(text: &str, revision: &Revision) -> Leaf {
     Leaf::compile(text, revision.leaf)
 }
 
-fn leaf_of(node: &Node, key: &str, revision: &Revision) -> Read<Option<Leaf>> {
+fn leaf_of(node: &Node, key: &str, revision: &Revision) -> PartResult<Option<Leaf>> {
     node.get(key).map(|_| word(node, key).map(|text| leaf(text, revision))).transpose()
 }
 
 /// `budget.maxTokens`.
-pub(super) fn budget(node: &Node) -> Read<Option<u64>> {
+pub(super) fn budget(node: &Node) -> PartResult<Option<u64>> {
     node.get("budget").map_or(Ok(None), |budget| whole(budget, "maxTokens"))
 }
 
-pub(super) fn order(node: &Node) -> Read<Option<Order>> {
+pub(super) fn order(node: &Node) -> PartResult<Option<Order>> {
     match node.get("order").map(|order| order.as_text().ok_or(order)) {
         None => Ok(None),
         Some(Ok("asc")) => Ok(Some(Order::Asc)),
@@ -86,14 +86,14 @@ pub(super) fn order(node: &Node) -> Read<Option<Order>> {
     }
 }
 
-fn role_of(node: &Node, revision: &Revision) -> Read<Option<Role>> {
+fn role_of(node: &Node, revision: &Revision) -> PartResult<Option<Role>> {
     let Some(written) = node.get("role") else { return Ok(None) };
     let role = written.as_text().and_then(|name| revision.role(name));
     Ok(Some(role.ok_or_else(|| misfit(written, "a role"))?.clone()))
 }
 
 /// A message block.
-pub(super) fn block(node: &Node, revision: &Revision) -> Read<Block> {
+pub(super) fn block(node: &Node, revision: &Revision) -> PartResult<Block> {
     let text = match (node.get("from"), leaf_of(node, "content", revision)?) {
         (Some(from), _) => Text::From(data_ref(from)?),
         (None, Some(leaf)) => Text::Leaf(leaf),
@@ -110,7 +110,7 @@ pub(super) fn block(node: &Node, revision: &Revision) -> Read<Block> {
 }
 
 /// The `when` list of a block or anchor.
-fn when_list(node: &Node, revision: &Revision) -> Read<Box<[Condition]>> {
+fn when_list(node: &Node, revision: &Revision) -> PartResult<Box<[Condition]>> {
     if !revision.knows_conditions || node.get("when").is_none() {
         return Ok(Box::default());
     }
@@ -118,11 +118,11 @@ fn when_list(node: &Node, revision: &Revision) -> Read<Box<[Condition]>> {
 }
 
 /// The one condition `when` of a slot or branch.
-pub(super) fn condition_of(node: &Node) -> Read<Option<Condition>> {
+pub(super) fn condition_of(node: &Node) -> PartResult<Option<Condition>> {
     node.get("when").map(condition).transpose()
 }
 
-fn condition(node: &Node) -> Read<Condition> {
+fn condition(node: &Node) -> PartResult<Condition> {
     if conditions::is_rule(node) {
         return Ok(Condition::Rule(conditions::read(node)));
     }
@@ -140,7 +140,7 @@ fn condition(node: &Node) -> Read<Condition> {
 }
 
 /// A reference to a source.
-pub(super) fn data_ref(node: &Node) -> Read<DataRef> {
+pub(super) fn data_ref(node: &Node) -> PartResult<DataRef> {
     Ok(DataRef { source: text(node, "source")?, args: node.get("args").map(Value::from) })
 }
 
@@ -149,15 +149,15 @@ pub(super) fn is_anchor(node: &Node, revision: &Revision) -> bool {
     revision.knows_anchors && node.get("kind").and_then(Node::as_text) == Some("anchor")
 }
 
-pub(super) fn anchor(node: &Node, revision: &Revision) -> Read<Anchor> {
+pub(super) fn anchor(node: &Node, revision: &Revision) -> PartResult<Anchor> {
     let key = leaf_of(node, "key", revision)?.ok_or_else(|| lacks(node, "key"))?;
     Ok(Anchor { key, when: when_list(node, revision)? })
 }
 
 /// A lane, as it is written in a template or a task.
-pub(super) fn lane(node: &Node, revision: &Revision) -> Read<Lane> {
+pub(super) fn lane(node: &Node, revision: &Revision) -> PartResult<Lane> {
     let groups = match node.get("groups") {
-        Some(_) => Some(list(node, "groups")?.iter().map(|node| group(node, revision)).collect::<Read<_>>()?),
+        Some(_) => Some(list(node, "groups")?.iter().map(|node| group(node, revision)).collect::<PartResult<_>>()?),
         None => None,
     };
     Ok(Lane {
@@ -175,7 +175,7 @@ pub(super) fn lane(node: &Node, revision: &Revision) -> Read<Lane> {
 
 /// Reads `reserveTokens`, which need not be a whole number; it is rounded up, because reserved tokens are not available
 /// to others.
-fn reserve(node: &Node) -> Read<Option<u64>> {
+fn reserve(node: &Node) -> PartResult<Option<u64>> {
     match node.get("reserveTokens") {
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "clipped at both ends")]
         Some(Node { data: Data::Float(n), .. }) if *n >= 0.0 => Ok(Some(n.ceil() as u64)),
@@ -183,7 +183,7 @@ fn reserve(node: &Node) -> Read<Option<u64>> {
     }
 }
 
-fn group(node: &Node, revision: &Revision) -> Read<Group> {
+fn group(node: &Node, revision: &Revision) -> PartResult<Group> {
     let text_of = |key: &str| node.get(key).map(|_| text(node, key)).transpose();
     let order = node.get("order").map(|order| signed(order).ok_or_else(|| misfit(order, "a whole number"))).transpose()?;
     Ok(Group {

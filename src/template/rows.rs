@@ -12,7 +12,7 @@ use crate::model::Pack;
 use crate::model::pack::Row;
 
 use super::revision::Revisions;
-use super::{Asked, KIND, Offer, Template, shape, spelling, task};
+use super::{TemplateContract, KIND, Offer, Template, shape, spelling, task};
 
 /// Keys that no other rule file has; a file with two of them and without a `kind` is a template.
 const SHAPE: [&str; 3] = ["task", "layout", "slots"];
@@ -50,7 +50,7 @@ pub(crate) type SchemaCheck<'a> = &'a dyn Fn(&Node, &mut Report);
 /// Checks the schema, compiles the template and gives advice; `None` if there is an error.
 pub(crate) fn checked(
     root: &Node,
-    asked: &Asked<'_>,
+    asked: &TemplateContract<'_>,
     revisions: &Revisions,
     offers: Option<&[Offer<'_>]>,
     schema: SchemaCheck<'_>,
@@ -92,7 +92,7 @@ pub(crate) fn compile_all(pack: &Pack, revisions: &Revisions, schema: SchemaChec
             unknown_task(pack, task, revision, report);
         }
         let names: Option<Vec<&str>> = offers.as_ref().map(|all| all.iter().map(|offer| offer.name).collect());
-        let asked = Asked { sources: names.as_deref(), ..Asked::default() };
+        let asked = TemplateContract { sources: names.as_deref(), ..TemplateContract::default() };
         let made = checked(&root, &asked, revisions, offers.as_deref(), schema, report);
         out.extend(made.map(|template| (row.name.clone(), Arc::new(template))));
     }

@@ -17,7 +17,7 @@ pub(super) fn known(root: &Node, revision: &Revision) -> Node {
     if !revision.knows_anchors {
         table.shift_remove("attachments");
     }
-    let known = Known { revision };
+    let known = RevisionShape { revision };
     each(table, "layout", |node| known.layout(node));
     if let Some(Data::Table(slots)) = table.get_mut("slots").map(|field| &mut field.node.data) {
         for (_, slot) in slots.iter_mut() {
@@ -36,11 +36,11 @@ fn each(table: &mut Table, key: &str, mut visit: impl FnMut(&mut Node)) {
     }
 }
 
-struct Known<'r> {
+struct RevisionShape<'r> {
     revision: &'r Revision,
 }
 
-impl Known<'_> {
+impl RevisionShape<'_> {
     fn layout(&self, node: &mut Node) {
         self.block(node);
         self.anchor(node);

@@ -35,7 +35,7 @@ pub(super) enum Sort {
     /// A condition of the rule language.
     Rule,
     /// A reference to a source.
-    Ref(Use),
+    Ref(SourceUse),
     /// A lane for attachments.
     Lane,
     /// A group of a lane.
@@ -53,7 +53,7 @@ impl Sort {
 
 /// What a source is used for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Use {
+pub(super) enum SourceUse {
     /// The text of a message.
     Text,
     /// The list of a loop.
@@ -66,7 +66,7 @@ pub(super) enum Use {
 
 /// The place of a part.
 #[derive(Debug, Default)]
-pub(super) struct At {
+pub(super) struct PartPlace {
     /// `slots.a.plan.0.map.1`.
     pub(super) path: String,
     /// `slots.a.plan[0].forEach.map[1].plan[0]`; conditions and references have the place of the part that they belong
@@ -76,7 +76,7 @@ pub(super) struct At {
     pub(super) loops: usize,
 }
 
-impl At {
+impl PartPlace {
     /// The path of a key of the part.
     pub(super) fn key(&self, key: &str) -> String {
         if self.path.is_empty() { key.to_owned() } else { format!("{}.{key}", self.path) }
@@ -84,8 +84,8 @@ impl At {
 }
 
 /// Visits all parts: the layout in order, then slots in JavaScript's order of keys, then lanes.
-pub(super) fn walk<'a>(root: &'a Node, revision: &Revision, visit: &mut dyn FnMut(Sort, &'a Node, &At)) {
-    let mut walk = Walk { revision, visit, at: At::default(), depth: 0 };
+pub(super) fn walk<'a>(root: &'a Node, revision: &Revision, visit: &mut dyn FnMut(Sort, &'a Node, &PartPlace)) {
+    let mut walk = Walk { revision, visit, at: PartPlace::default(), depth: 0 };
     for (n, node) in items(root, "layout").enumerate() {
         walk.inside(&format!("layout.{n}"), &format!("layout[{n}]"), |walk| walk.layout(node));
     }
@@ -113,8 +113,8 @@ fn items<'a>(node: &'a Node, key: &str) -> impl Iterator<Item = &'a Node> + use<
 
 struct Walk<'v, 'a> {
     revision: &'v Revision,
-    visit: &'v mut dyn FnMut(Sort, &'a Node, &At),
-    at: At,
+    visit: &'v mut dyn FnMut(Sort, &'a Node, &PartPlace),
+    at: PartPlace,
     depth: usize,
 }
 
@@ -159,7 +159,7 @@ impl<'a> Walk<'_, 'a> {
 
     fn block(&mut self, sort: Sort, node: &'a Node) {
         self.see(sort, node);
-        self.data_ref(node, "from", Use::Text);
+        self.data_ref(node, "from", SourceUse::Text);
         self.when_list(node);
     }
 
@@ -173,7 +173,7 @@ impl<'a> Walk<'_, 'a> {
         }
     }
 
-    fn data_ref(&mut self, node: &'a Node, key: &str, used: Use) {
+    fn data_ref(&mut self, node: &'a Node, key: &str, used: SourceUse) {
         if let Some(reference) = node.get(key) {
             self.inside(key, "", |walk| walk.see(Sort::Ref(used), reference));
         }
@@ -184,17 +184,17 @@ impl<'a> Walk<'_, 'a> {
             return;
         }
         for (n, condition) in items(node, "when").enumerate() {
-            self.inside(&format!("when.{n}"), "", |walk| walk.condition(condition, Use::WhenList));
+            self.inside(&format!("when.{n}"), "", |walk| walk.condition(condition, SourceUse::WhenList));
         }
     }
 
     fn when(&mut self, node: &'a Node) {
         if let Some(condition) = node.get("when") {
-            self.inside("when", "", |walk| walk.condition(condition, Use::When));
+            self.inside("when", "", |walk| walk.condition(condition, SourceUse::When));
         }
     }
 
-    fn condition(&mut self, node: &'a Node, used: Use) {
+    fn condition(&mut self, node: &'a Node, used: SourceUse) {
         if conditions::is_rule(node) {
             return self.see(Sort::Rule, node);
         }
@@ -219,7 +219,7 @@ impl<'a> Walk<'_, 'a> {
             Some("message") => self.block(Sort::Message, node),
             Some("forEach") => {
                 self.see(Sort::Each, node);
-                self.data_ref(node, "source", Use::Items);
+                self.data_ref(node, "source", SourceUse::Items);
                 self.at.loops += 1;
                 self.steps(node, "map", "forEach");
                 self.at.loops -= 1;

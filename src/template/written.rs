@@ -11,7 +11,7 @@ use super::{KIND, RESERVED, rows, shape, spelling};
 
 /// A condition of a pack's template.
 #[derive(Debug)]
-pub struct Written {
+pub struct WrittenCondition {
     /// The condition.
     pub node: Node,
     /// The names that it may read; `None` if they are not known.
@@ -22,7 +22,7 @@ pub struct Written {
 
 /// The conditions of the rule language in all templates of a pack.
 #[must_use]
-pub fn conditions(pack: &Pack, revisions: &Revisions) -> Vec<Written> {
+pub fn conditions(pack: &Pack, revisions: &Revisions) -> Vec<WrittenCondition> {
     let mut all = Vec::new();
     for row in pack.tables.get(KIND).into_iter().flat_map(|rows| rows.values()) {
         let root = rows::whole(row);
@@ -33,7 +33,7 @@ pub fn conditions(pack: &Pack, revisions: &Revisions) -> Vec<Written> {
         let names = offers.map(|offers| reserved.chain(offers.iter().map(|offer| offer.name)).map(Arc::from).collect::<Arc<[_]>>());
         walk(&root, revision, &mut |sort, node, _| {
             if matches!(sort, Sort::Rule) {
-                all.push(Written { node: node.clone(), names: names.clone(), rule: format!("{KIND} {}", row.name) });
+                all.push(WrittenCondition { node: node.clone(), names: names.clone(), rule: format!("{KIND} {}", row.name) });
             }
         });
     }

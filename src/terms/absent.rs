@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use crate::model::Value;
 use crate::model::value::RuleRef;
-use crate::text::written::Shown as _;
+use crate::text::written::ToText as _;
 
-use super::eval::{Current, Env, Fault};
+use super::eval::{CurrentItem, Env, Fault};
 use super::expr::{Expr, FieldRef, Lookup, Seg};
 
 impl Env<'_> {
@@ -54,10 +54,10 @@ impl Env<'_> {
             field.rest.iter().map(|seg| if let Seg::Name(name) = seg { Some(name.clone()) } else { None }).collect();
         let Some(names) = names else { return false };
         match env.cur {
-            Current::None => false,
-            Current::Item(item, _) if names.is_empty() => item.says_null(*id),
-            Current::Item(item, _) => item.get(*id).is_some_and(|value| says_null(value, &names)),
-            Current::Value(value, _) => value.get(name).is_some_and(|value| says_null(value, &names)),
+            CurrentItem::None => false,
+            CurrentItem::Item(item, _) if names.is_empty() => item.says_null(*id),
+            CurrentItem::Item(item, _) => item.get(*id).is_some_and(|value| says_null(value, &names)),
+            CurrentItem::Value(value, _) => value.get(name).is_some_and(|value| says_null(value, &names)),
         }
     }
 

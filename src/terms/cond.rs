@@ -9,12 +9,12 @@ use std::sync::Arc;
 use crate::model::{RuleRef, Value};
 use crate::text::pattern::Pattern;
 use crate::text::script::Script;
-use crate::text::work::{self, Exceeded};
-use crate::text::written::{self, Shown as _};
+use crate::text::work::{self, BudgetExceeded};
+use crate::text::written::{self, ToText as _};
 
 use super::eval::{Env, Fault};
-use super::expr::{Expr, Query, Scripted};
-use super::shared::Shared;
+use super::expr::{Expr, Query, ScriptCall};
+use super::shared::SharedValue;
 
 /// A compiled condition.
 #[derive(Debug, Clone)]
@@ -41,13 +41,13 @@ pub enum Cond {
     /// `{ rhai = "…" }`.
     Rhai(Arc<Script>),
     /// `{ script = function, args? }`: a function of the pack's scripts.
-    Script(Box<Scripted>),
+    Script(Box<ScriptCall>),
     /// `{ host = "name" }`: a function of the embedding program.
     Host(Arc<str>),
     /// A part that depends on no item: evaluated once per pass.
     Memo(u32, Box<Cond>),
     /// A large condition of the table `fact`, which several places hold.
-    Shared(Arc<Shared<Cond>>),
+    Shared(Arc<SharedValue<Cond>>),
 }
 
 /// A compiled test.
@@ -223,7 +223,7 @@ fn number(value: &Value) -> Option<f64> {
     value.as_f64()
 }
 
-fn contains(subject: &Value, wanted: &Value) -> Result<bool, Exceeded> {
+fn contains(subject: &Value, wanted: &Value) -> Result<bool, BudgetExceeded> {
     Ok(match subject {
         Value::List(l) => written::holds(l, wanted)?,
         Value::Text(t) => t.contains(wanted.shown().as_ref()),
@@ -233,7 +233,7 @@ fn contains(subject: &Value, wanted: &Value) -> Result<bool, Exceeded> {
 }
 
 /// Equality; if the expected value is a boolean, the truth of the subject is compared.
-fn same(subject: &Value, wanted: &Value) -> Result<bool, Exceeded> {
+fn same(subject: &Value, wanted: &Value) -> Result<bool, BudgetExceeded> {
     match wanted {
         Value::Bool(b) => Ok(subject.truthy() == *b),
         other => written::same(subject, other),

@@ -6,10 +6,10 @@
 use std::sync::Arc;
 
 use crate::model::{Item, Map, RuleRef, Value, item::core};
-use crate::text::written::{self, Shown as _};
+use crate::text::written::{self, ToText as _};
 use crate::text::{functions, js, work};
 
-use super::among::Among;
+use super::among::ValueSet;
 use super::expr::{Expr, FieldRef, Function, Path, Query, Root, Seg, Source};
 use super::fault::tried;
 pub use super::fault::{Fault, FaultKind};
@@ -19,7 +19,7 @@ use super::{Cond, Rendering, State};
 
 /// The current item.
 #[derive(Clone, Copy)]
-pub enum Current<'a> {
+pub enum CurrentItem<'a> {
     /// No item: only the scene.
     None,
     /// An item of a list, and its index there.
@@ -34,7 +34,7 @@ pub struct Env<'a> {
     /// The state of the build.
     pub st: &'a State,
     /// The current item.
-    pub cur: Current<'a>,
+    pub cur: CurrentItem<'a>,
     /// The environment of the enclosing query or pass.
     pub outer: Option<&'a Env<'a>>,
     /// What this pass has evaluated already.
@@ -49,7 +49,7 @@ const TITLE: usize = 40;
 impl<'a> Env<'a> {
     /// The same environment with another current item; the previous one becomes `@outer`.
     #[must_use]
-    pub fn inner<'b>(&'b self, cur: Current<'b>) -> Env<'b> {
+    pub fn inner<'b>(&'b self, cur: CurrentItem<'b>) -> Env<'b> {
         Env { st: self.st, cur, outer: Some(self), memo: self.memo, part: self.part }
     }
 
@@ -84,8 +84,8 @@ impl<'a> Env<'a> {
             return if short.len() < title.len() { format!("{short}…") } else { short };
         }
         match self.cur {
-            Current::Item(_, place) | Current::Value(_, place) => format!("number {place}"),
-            Current::None => String::new(),
+            CurrentItem::Item(_, place) | CurrentItem::Value(_, place) => format!("number {place}"),
+            CurrentItem::None => String::new(),
         }
     }
 
@@ -100,11 +100,11 @@ impl<'a> Env<'a> {
         }
         let Some((id, name)) = &r.field else { return Ok(env.whole()) };
         let value = match env.cur {
-            Current::None => Value::Null,
-            Current::Item(_, place) | Current::Value(_, place) if *id == core::INDEX => {
+            CurrentItem::None => Value::Null,
+            CurrentItem::Item(_, place) | CurrentItem::Value(_, place) if *id == core::INDEX => {
                 Value::Int(i64::try_from(place).unwrap_or(i64::MAX))
             }
-            Current::Item(item, _) => match item.get(*id) {
+            CurrentItem::Item(item, _) => match item.get(*id) {
                 Some(v) => v.clone(),
                 None if *id == core::ENABLED => Value::Bool(true),
                 None => {
@@ -112,7 +112,7 @@ impl<'a> Env<'a> {
                     aside.or_else(|| env.st.rules.defaults.get(&(item.list, *id)).cloned()).unwrap_or_default()
                 }
             },
-            Current::Value(value, _) => value.get(name).cloned().unwrap_or_default(),
+            CurrentItem::Value(value, _) => value.get(name).cloned().unwrap_or_default(),
         };
         self.walk(value, &r.rest)
     }
@@ -121,9 +121,9 @@ impl<'a> Env<'a> {
     #[must_use]
     pub fn whole(&self) -> Value {
         match self.cur {
-            Current::None => Value::Null,
-            Current::Item(item, _) => self.st.table(item),
-            Current::Value(value, _) => value.clone(),
+            CurrentItem::None => Value::Null,
+            CurrentItem::Item(item, _) => self.st.table(item),
+            CurrentItem::Value(value, _) => value.clone(),
         }
     }
 
@@ -244,7 +244,7 @@ impl<'a> Env<'a> {
                 Some(set) => set,
                 None => {
                     let value = inner.eval(self)?;
-                    let made = Arc::new(Among::of(value.elements())?);
+                    let made = Arc::new(ValueSet::of(value.elements())?);
                     super::memo::put(&self.memo.sets, *slot, made.clone());
                     made
                 }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use crate::model::{FieldId, Value};
 use crate::text::Language;
 
-use super::shared::Shared;
+use super::shared::SharedValue;
 use super::steps::{Pipe, Step};
 use super::types::Type;
 use super::{Cond, Select, calc::Calc};
@@ -51,7 +51,7 @@ pub enum Expr {
     /// `{ fold = list, from = value, give = value }`: one value made of all elements, one after another.
     Fold(Box<Fold>),
     /// `{ script = function, args? }`.
-    Script(Box<Scripted>),
+    Script(Box<ScriptCall>),
     /// `{ fn = name, … }`.
     Fn(Box<Call>),
     /// `{ form = name }`: the item in the shape of a form.
@@ -62,7 +62,7 @@ pub enum Expr {
     /// A part that depends on no item: evaluated once per pass.
     Memo(u32, Box<Expr>),
     /// A large value of the table `value`, which several places hold.
-    Shared(Arc<Shared<Expr>>),
+    Shared(Arc<SharedValue<Expr>>),
 }
 
 /// A `$path`.
@@ -393,7 +393,7 @@ impl Cond {
 
 /// `{ script = "file.rhai::function", args = [value, …] }`.
 #[derive(Debug, Clone)]
-pub struct Scripted {
+pub struct ScriptCall {
     /// The function.
     pub function: Arc<str>,
     /// What it is given; without it, the current item and the scene.

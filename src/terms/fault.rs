@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::model::Value;
 use crate::text::script::{ScriptError, ScriptPlace};
-use crate::text::work::Exceeded;
+use crate::text::work::BudgetExceeded;
 
 /// Why an evaluation failed at run time.
 #[derive(Debug, Clone, PartialEq)]
@@ -80,8 +80,8 @@ impl Fault {
     }
 }
 
-impl From<Exceeded> for Fault {
-    fn from(exceeded: Exceeded) -> Self {
+impl From<BudgetExceeded> for Fault {
+    fn from(exceeded: BudgetExceeded) -> Self {
         Self::bound(exceeded.to_string())
     }
 }

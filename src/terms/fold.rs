@@ -6,7 +6,7 @@ use std::sync::{Arc, LazyLock};
 
 use crate::model::{Map, Value};
 
-use super::eval::{Current, Env, Fault};
+use super::eval::{CurrentItem, Env, Fault};
 use super::expr::Fold;
 use super::sizes;
 
@@ -38,7 +38,7 @@ impl Fold {
             let values = [so_far, element.clone(), index];
             let here: Map = NAMES.iter().cloned().zip(values).collect();
             let here = Value::map(here);
-            so_far = env.inner(Current::Value(&here, n)).eval(&self.give)?;
+            so_far = env.inner(CurrentItem::Value(&here, n)).eval(&self.give)?;
             // a step may double the list, so the check cannot wait for the end
             let own = so_far.elements().len().max(so_far.as_map().map_or(0, Map::len));
             if own > MOST {

@@ -7,11 +7,11 @@ use std::cmp::Ordering;
 use std::sync::Arc;
 
 use crate::model::Value;
-use crate::text::work::{self, Exceeded};
+use crate::text::work::{self, BudgetExceeded};
 use crate::text::written;
 
-use super::eval::{Current, Env, Fault};
-use super::expr::{Expr, FieldRef, Scripted};
+use super::eval::{CurrentItem, Env, Fault};
+use super::expr::{Expr, FieldRef, ScriptCall};
 use super::select::Seq;
 
 /// With so many others a key is compared, about.
@@ -23,14 +23,14 @@ pub struct Key {
     /// The field.
     pub field: FieldRef,
     /// How its values compare.
-    pub how: How,
+    pub how: KeyComparison,
     /// Largest first.
     pub descending: bool,
 }
 
 /// How two values of a key are compared.
 #[derive(Debug, Clone)]
-pub enum How {
+pub enum KeyComparison {
     /// Numbers as numbers, texts by code point.
     Plain,
     /// Texts by UTF-16 code unit.
@@ -39,7 +39,7 @@ pub enum How {
     /// its best rank.
     Ranks(Expr),
     /// By what a function of a script gives for the item.
-    Script(Box<Scripted>),
+    Script(Box<ScriptCall>),
 }
 
 /// A key's value for one item, ready to compare.
@@ -60,37 +60,37 @@ impl Key {
     #[must_use]
     pub fn refers(&self, depth: u8) -> bool {
         match &self.how {
-            How::Ranks(e) if depth > 0 && e.refers(depth) => true,
-            How::Script(s) => s.refers(depth),
+            KeyComparison::Ranks(e) if depth > 0 && e.refers(depth) => true,
+            KeyComparison::Script(s) => s.refers(depth),
             _ => self.field.up >= depth,
         }
     }
 
     /// The value by which one element is sorted.
-    pub fn value(&self, cur: Current<'_>, outer: &Env<'_>) -> Result<Sort, Fault> {
+    pub fn value(&self, cur: CurrentItem<'_>, outer: &Env<'_>) -> Result<Sort, Fault> {
         let env = outer.inner(cur);
-        if let How::Script(scripted) = &self.how {
+        if let KeyComparison::Script(scripted) = &self.how {
             return Ok(plain(&scripted.eval(&env)?));
         }
         let value = env.field(&self.field)?;
         // a key is compared with about so many others
         work::spend(value.steps().saturating_mul(COMPARED))?;
         Ok(match &self.how {
-            How::Ranks(ranks) => {
+            KeyComparison::Ranks(ranks) => {
                 let ranks = env.eval(ranks)?;
                 let list = ranks.as_list().unwrap_or(&[]);
                 #[allow(clippy::cast_precision_loss)]
                 let rank = rank_of(&value, list)? as f64;
                 Sort::Number(rank)
             }
-            How::Utf16 => match &value {
+            KeyComparison::Utf16 => match &value {
                 Value::Text(t) => {
                     work::make(t.len().saturating_mul(2))?;
                     Sort::Units(t.encode_utf16().collect())
                 }
                 other => plain(other),
             },
-            How::Plain | How::Script(_) => plain(&value),
+            KeyComparison::Plain | KeyComparison::Script(_) => plain(&value),
         })
     }
 }
@@ -104,13 +104,13 @@ fn plain(value: &Value) -> Sort {
     }
 }
 
-fn rank_of(value: &Value, ranks: &[Value]) -> Result<usize, Exceeded> {
+fn rank_of(value: &Value, ranks: &[Value]) -> Result<usize, BudgetExceeded> {
     let Value::List(values) = value else { return best(value, ranks) };
     values.iter().try_fold(ranks.len(), |least, value| Ok(least.min(best(value, ranks)?)))
 }
 
 /// The first rank of a value.
-fn best(value: &Value, ranks: &[Value]) -> Result<usize, Exceeded> {
+fn best(value: &Value, ranks: &[Value]) -> Result<usize, BudgetExceeded> {
     for (n, rank) in ranks.iter().enumerate() {
         let equal = if let Value::List(equal) = rank { equal } else { std::slice::from_ref(rank) };
         for wanted in equal {

@@ -9,9 +9,9 @@ use std::sync::Arc;
 
 use crate::model::{Item, Map, Value, item::core};
 use crate::text::tokens::Counter;
-use crate::text::written::Shown as _;
+use crate::text::written::ToText as _;
 
-use super::eval::{Current, Env, Fault};
+use super::eval::{CurrentItem, Env, Fault};
 use super::expr::Expr;
 use super::rules::Rules;
 
@@ -102,12 +102,12 @@ pub struct Ledger {
     /// What was evicted, in order.
     pub records: Vec<Record>,
     /// The lists that were trimmed and the accounts that they were trimmed to, each with the pass that did so last.
-    trimmed: Vec<Trimmed>,
+    trimmed: Vec<TrimmedList>,
 }
 
 /// How a list was trimmed.
 #[derive(Debug, Clone)]
-pub struct Trimmed {
+pub struct TrimmedList {
     /// The list.
     pub list: usize,
     /// The account whose size it was trimmed to.
@@ -126,19 +126,19 @@ impl Ledger {
     }
 
     /// Records that a pass trims a list.
-    pub fn trim(&mut self, by: Trimmed) {
+    pub fn trim(&mut self, by: TrimmedList) {
         self.trimmed.retain(|t| (t.list, t.account) != (by.list, by.account));
         self.trimmed.push(by);
     }
 
     /// How a list was trimmed last; `None` if it was not trimmed.
     #[must_use]
-    pub fn trimmed(&self, list: usize) -> Option<&Trimmed> {
+    pub fn trimmed(&self, list: usize) -> Option<&TrimmedList> {
         self.trimmed.iter().rfind(|t| t.list == list)
     }
 
     /// Every account that a list was trimmed to, in the order in which the last pass did so.
-    pub fn trims(&self, list: usize) -> impl Iterator<Item = &Trimmed> {
+    pub fn trims(&self, list: usize) -> impl Iterator<Item = &TrimmedList> {
         self.trimmed.iter().filter(move |t| t.list == list)
     }
 
@@ -198,16 +198,16 @@ pub fn read(env: &Env<'_>, account: usize, what: &str) -> Result<Value, Fault> {
 /// What one item costs on an account.
 pub fn cost(env: &Env<'_>, account: usize, item: &Item) -> Result<f64, Fault> {
     let ruler = env.st.rules.accounts.get(account).map_or(0, |a| a.ruler);
-    ruler_cost(&env.inner(Current::Item(item, 0)), ruler)
+    ruler_cost(&env.inner(CurrentItem::Item(item, 0)), ruler)
 }
 
 /// What the current item costs on a ruler.
 pub fn ruler_cost(env: &Env<'_>, ruler: usize) -> Result<f64, Fault> {
     let Some(ruler) = env.st.rules.rulers.get(ruler) else { return Ok(0.0) };
     let (role, name) = match env.cur {
-        Current::Item(item, _) => [core::ROLE, core::NAME].map(|field| Cow::Borrowed(item.str(field).unwrap_or(""))).into(),
-        Current::Value(v, _) => (Cow::Owned(text_of(v, "role")), Cow::Owned(text_of(v, "name"))),
-        Current::None => (Cow::default(), Cow::default()),
+        CurrentItem::Item(item, _) => [core::ROLE, core::NAME].map(|field| Cow::Borrowed(item.str(field).unwrap_or(""))).into(),
+        CurrentItem::Value(v, _) => (Cow::Owned(text_of(v, "role")), Cow::Owned(text_of(v, "name"))),
+        CurrentItem::None => (Cow::default(), Cow::default()),
     };
     let text = env.eval(&ruler.tokens)?;
     if let (true, true, Some(empty)) = (text.is_empty(), name.is_empty(), ruler.empty) {
@@ -270,5 +270,5 @@ pub fn cost_of(env: &Env<'_>, args: &Map) -> Result<Value, Fault> {
     for (key, id) in [("role", core::ROLE), ("name", core::NAME)] {
         item.set(id, args.get(key).cloned().unwrap_or_default());
     }
-    Ok(Value::Num(ruler_cost(&env.inner(Current::Item(&item, 0)), ruler)?))
+    Ok(Value::Num(ruler_cost(&env.inner(CurrentItem::Item(&item, 0)), ruler)?))
 }

@@ -13,7 +13,7 @@ use crate::model::{FieldId, Item, Value, item::core};
 use crate::text::work;
 
 use super::Cond;
-use super::eval::{Current, Env, Fault};
+use super::eval::{CurrentItem, Env, Fault};
 use super::expr::Expr;
 use super::memo::Memo;
 use super::place::Gap;
@@ -27,7 +27,7 @@ pub struct List {
     /// The items that have been made, oldest first.
     pub items: Vec<Item>,
     /// An unread stretch; most lists have none.
-    pub lazy: Option<Box<Lazy>>,
+    pub lazy: Option<Box<UnreadStretch>>,
     /// Items that were read after one another, the newest in the chat first. They belong to `items[gap]`, but are put there
     /// together, because each would move all that were read before it. Whoever looks at `items` does not see this.
     pub(super) fresh: Vec<Item>,
@@ -83,7 +83,7 @@ fn made(cell: &OnceCell<Box<RefCell<List>>>, id: usize) -> &RefCell<List> {
 
 /// An unread stretch of a long source, in front of `items[at]`.
 #[derive(Clone)]
-pub struct Lazy {
+pub struct UnreadStretch {
     /// The gap in which it lies.
     pub at: usize,
     /// The source's elements.
@@ -91,7 +91,7 @@ pub struct Lazy {
     /// How many elements, counted from the oldest, have not been read.
     pub remaining: usize,
     /// The steps that are applied to each element when it is read.
-    pub steps: Vec<(Rc<dyn Local>, Rc<Memo>)>,
+    pub steps: Vec<(Rc<dyn LocalChange>, Rc<Memo>)>,
     /// What all unread items have in common.
     pub shape: Shape,
     /// Whether any unread text contains a macro that writes or draws; computed when it is first needed.
@@ -100,7 +100,7 @@ pub struct Lazy {
     pub first_off: OnceCell<usize>,
 }
 
-impl Lazy {
+impl UnreadStretch {
     /// Whether unread elements may yield no item, so that the indices of later items change.
     #[must_use]
     pub fn leaves_out(&self) -> bool {
@@ -111,9 +111,9 @@ impl Lazy {
 }
 
 /// A change of one item that depends only on the item and the scene.
-pub trait Local {
+pub trait LocalChange {
     /// The resulting item; `None` if it is dropped.
-    fn apply(&self, cur: Current<'_>, env: &Env<'_>) -> Result<Option<Item>, Fault>;
+    fn apply(&self, cur: CurrentItem<'_>, env: &Env<'_>) -> Result<Option<Item>, Fault>;
     /// Whether it may drop an item.
     fn leaves_out(&self) -> bool;
 }
@@ -231,7 +231,7 @@ impl Shape {
                 if test.operands().iter().any(|e| e.refers(0)) {
                     None
                 } else {
-                    let probe = env.inner(Current::Item(&self.known, 0));
+                    let probe = env.inner(CurrentItem::Item(&self.known, 0));
                     Some(test.holds(&probe.field(f)?, &probe)?)
                 }
             }
@@ -271,12 +271,12 @@ impl Shape {
 /// The first step of a list that is filled from the scene: the unchanged element.
 pub struct Load;
 
-impl Local for Load {
-    fn apply(&self, cur: Current<'_>, env: &Env<'_>) -> Result<Option<Item>, Fault> {
+impl LocalChange for Load {
+    fn apply(&self, cur: CurrentItem<'_>, env: &Env<'_>) -> Result<Option<Item>, Fault> {
         Ok(match cur {
-            Current::Value(v, _) => Some(Item::from_value(v, &env.st.rules.fields)),
-            Current::Item(i, _) => Some(i.clone()),
-            Current::None => None,
+            CurrentItem::Value(v, _) => Some(Item::from_value(v, &env.st.rules.fields)),
+            CurrentItem::Item(i, _) => Some(i.clone()),
+            CurrentItem::None => None,
         })
     }
 

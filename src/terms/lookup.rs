@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::eval::{Env, Fault};
 use super::expr::{Expr, Lookup, Root};
 use crate::model::Value;
-use crate::text::written::{self, Shown as _};
+use crate::text::written::{self, ToText as _};
 
 impl Lookup {
     /// The row or element that the key names.

@@ -46,7 +46,7 @@ pub mod watch;
 pub mod words;
 
 pub use cond::{Cond, Test};
-pub use eval::{Current, Env, Fault, FaultKind};
+pub use eval::{CurrentItem, Env, Fault, FaultKind};
 pub use expr::Expr;
 pub use library::Library;
 pub use memo::Memo;

@@ -85,7 +85,7 @@ pub fn is_table(pack: &Pack, name: &str) -> bool {
 
 /// A declared path or field.
 #[derive(Debug, Clone)]
-pub struct Declared {
+pub struct DeclaredName {
     /// The type of its value.
     pub kind: Type,
     /// Its description; empty if a pass or a value declares it.
@@ -102,7 +102,7 @@ pub type RowKeys = BTreeMap<String, BTreeSet<String>>;
 #[derive(Debug, Default)]
 pub struct Names {
     /// Scene paths.
-    pub paths: BTreeMap<Arc<str>, Declared>,
+    pub paths: BTreeMap<Arc<str>, DeclaredName>,
     /// By path, the words that its value may be, where the pack declares them.
     pub words: BTreeMap<Arc<str>, Vec<Arc<str>>>,
     /// By the name of a field, the words that its value usually is.
@@ -115,7 +115,7 @@ pub struct Names {
     /// By the path above them, the last parts of the paths that have a description.
     described: FxHashMap<String, BTreeSet<Box<str>>>,
     /// Fields by row type.
-    pub fields: BTreeMap<Arc<str>, BTreeMap<Arc<str>, Declared>>,
+    pub fields: BTreeMap<Arc<str>, BTreeMap<Arc<str>, DeclaredName>>,
     /// By row type and field, the row types of the elements that a list in the field has.
     pub element_rows: FxHashMap<FieldOfRow, Vec<Arc<str>>>,
     columns: FxHashMap<Arc<str>, FxHashSet<Arc<str>>>,
@@ -156,9 +156,9 @@ impl Names {
                             let fields = names.fields.entry(row_type.into()).or_default();
                             let head = field.split('.').next().unwrap_or(field);
                             if head != field {
-                                fields.entry(head.into()).or_insert(Declared { kind: Type::Any, doc: "".into() });
+                                fields.entry(head.into()).or_insert(DeclaredName { kind: Type::Any, doc: "".into() });
                             }
-                            fields.insert(field.into(), Declared { kind, doc: doc(&row.fields) });
+                            fields.insert(field.into(), DeclaredName { kind, doc: doc(&row.fields) });
                             if let Some(rows) = row.fields.get("rows").and_then(|f| f.node.as_list()) {
                                 let rows = rows.iter().filter_map(Node::as_text).map(Arc::from).collect();
                                 names.element_rows.insert((row_type.into(), field.into()), rows);
@@ -196,7 +196,7 @@ impl Names {
         }
         let overlaid = names.fields.entry("overlaid".into()).or_default();
         for (cell, doc) in OVERLAID {
-            overlaid.insert((*cell).into(), Declared { kind: Type::Text, doc: (*doc).into() });
+            overlaid.insert((*cell).into(), DeclaredName { kind: Type::Text, doc: (*doc).into() });
         }
         for option in pack.options.iter() {
             names.option(option);
@@ -241,7 +241,7 @@ impl Names {
             if let Some((above, last)) = path.rsplit_once('.').filter(|_| !doc.is_empty()) {
                 self.described.entry(above.to_owned()).or_default().insert(last.into());
             }
-            self.paths.insert(path.into(), Declared { kind, doc });
+            self.paths.insert(path.into(), DeclaredName { kind, doc });
         }
         let mut end = 0;
         while let Some(dot) = path.get(end..).and_then(|rest| rest.find('.')) {
@@ -376,7 +376,7 @@ impl Names {
     /// The type of a field, if all row types that have it agree.
     #[must_use]
     pub fn field_type(&self, types: Option<&[Arc<str>]>, field: &str) -> Option<Type> {
-        let kind = |fields: &BTreeMap<Arc<str>, Declared>| fields.get(field).map(|declared| declared.kind);
+        let kind = |fields: &BTreeMap<Arc<str>, DeclaredName>| fields.get(field).map(|declared| declared.kind);
         match types {
             Some(types) => agreed(types.iter().filter_map(|t| self.fields.get(t)).filter_map(kind)),
             None => agreed(self.fields.values().filter_map(kind)),

@@ -4,7 +4,7 @@
 //! when the pass began, unless the pass says `against = "now"`.
 
 use super::Cond;
-use super::eval::{Current, Env, Fault};
+use super::eval::{CurrentItem, Env, Fault};
 use super::expr::Expr;
 use super::select::{Seq, count};
 
@@ -16,9 +16,9 @@ pub enum Place {
     /// After all items.
     End,
     /// Before the first item that meets the condition.
-    Before(Cond, Lost),
+    Before(Cond, LostPolicy),
     /// After the last item that meets the condition.
-    After(Cond, Lost),
+    After(Cond, LostPolicy),
     /// Before the nth item, counted from the end, of those that meet `of`; 0 is after the last.
     Depth {
         /// The depth.
@@ -26,10 +26,10 @@ pub enum Place {
         /// Which items are counted.
         of: Cond,
         /// The place if no item is counted.
-        lost: Lost,
+        lost: LostPolicy,
     },
     /// Before the nth item from the start of those that meet `of`.
-    Index(Expr, Cond, Lost),
+    Index(Expr, Cond, LostPolicy),
 }
 
 /// A gap between items. An unread stretch lies in a gap too: `early` is before it.
@@ -55,7 +55,7 @@ impl Gap {
 
 /// What happens if a place does not exist.
 #[derive(Debug, Clone, Default)]
-pub enum Lost {
+pub enum LostPolicy {
     /// The item is dropped, which is reported.
     #[default]
     Drop,
@@ -87,13 +87,13 @@ impl Place {
     }
 }
 
-impl Lost {
+impl LostPolicy {
     fn or(&self, hit: Option<Gap>, id: usize, env: &Env<'_>) -> Result<Option<Gap>, Fault> {
         match (hit, self) {
             (Some(n), _) => Ok(Some(n)),
-            (None, Lost::Drop) => Ok(None),
-            (None, Lost::Error) => Err(Fault::failed("the place it belongs to is not in the list")),
-            (None, Lost::Else(place)) => place.gap(id, env),
+            (None, LostPolicy::Drop) => Ok(None),
+            (None, LostPolicy::Error) => Err(Fault::failed("the place it belongs to is not in the list")),
+            (None, LostPolicy::Else(place)) => place.gap(id, env),
         }
     }
 }
@@ -174,7 +174,7 @@ fn nth_last(id: usize, cond: &Cond, wanted: usize, env: &Env<'_>) -> Result<Opti
 fn meets_from_end(id: usize, n: usize, index: usize, cond: &Cond, env: &Env<'_>) -> Result<bool, Fault> {
     // a copy, because the condition may look at the list
     match env.st.peek(id, |list| list.fresh_from_end(n).cloned()).flatten() {
-        Some(item) => env.inner(Current::Item(&item, index)).holds(cond),
+        Some(item) => env.inner(CurrentItem::Item(&item, index)).holds(cond),
         None => meets(id, index, cond, env),
     }
 }

@@ -4,7 +4,7 @@
 //! Only the tests before the first one that might fail with an error are used, so that such an error is still
 //! reported.
 
-use crate::model::item::{Wanted, core};
+use crate::model::item::{RequiredFields, core};
 use crate::model::{FieldId, Item};
 
 use super::cond::Cmp;
@@ -16,7 +16,7 @@ use super::{Cond, Rules, Test};
 pub(super) struct Prefilter {
     /// The list that the requirement is for.
     list: u16,
-    wanted: Wanted,
+    wanted: RequiredFields,
     /// For each of these, the item must match one alternative.
     one_of: Vec<Vec<Prefilter>>,
     /// There is at least one requirement.

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use crate::diag::Code;
 use crate::model::Value;
 use crate::text::halves;
-use crate::text::pattern::{Captures, Pattern, Searched};
+use crate::text::pattern::{Captures, Pattern, SearchedText};
 
 use super::steps::{self, Step};
 use super::{Env, Expr, Fault};
@@ -60,7 +60,7 @@ impl Scripts {
         let mut fault = None;
         let names = pattern.names();
         let done = pattern.rewrite(text, None, |searched, found, out| {
-            let filled = script.filled(&Found { searched, found, names });
+            let filled = script.filled(&ScriptMatch { searched, found, names });
             if self.then.is_empty() {
                 return out.push_str(&filled);
             }
@@ -107,7 +107,7 @@ impl Script {
     }
 
     /// The replacement for a match, with `$1`, `$<name>` and `{{match}}` filled in.
-    fn filled(&self, found: &Found<'_>) -> String {
+    fn filled(&self, found: &ScriptMatch<'_>) -> String {
         let mut out = String::with_capacity(self.with.len());
         let mut rest: &str = &self.with;
         while let Some((at, mark)) = next_mark(rest) {
@@ -124,7 +124,7 @@ impl Script {
     }
 
     /// A captured text without what the script removes from it. The text can be one of halves.
-    fn trimmed(&self, found: &Found<'_>, text: &str) -> String {
+    fn trimmed(&self, found: &ScriptMatch<'_>, text: &str) -> String {
         let text = if found.searched.apart { halves::joined(text) } else { text.into() }.into_owned();
         self.trim.iter().fold(text, |text, piece| if text.contains(piece.as_ref()) { text.replace(piece.as_ref(), "") } else { text })
     }
@@ -170,13 +170,13 @@ fn mark(text: &str) -> Option<Mark<'_>> {
 }
 
 /// A match, as JavaScript passes it to a replacement function.
-struct Found<'t> {
-    searched: &'t Searched<'t>,
+struct ScriptMatch<'t> {
+    searched: &'t SearchedText<'t>,
     found: &'t Captures,
     names: &'t [Option<Arc<str>>],
 }
 
-impl Found<'_> {
+impl ScriptMatch<'_> {
     /// The argument of that number: the match, a group, then the offset (nothing if it is 0), then the text.
     fn numbered(&self, digits: &str) -> String {
         let groups = self.found.groups.len();

@@ -59,7 +59,7 @@ pub struct Rules {
     /// Compiled patterns that stand in rows of tables, for all builds.
     pub row_patterns: super::patterns::RowPatterns,
     /// Whether each long source contains macros with effects.
-    pub classified: Classified,
+    pub classified: TextClasses,
     /// The names that the pack declares, for conditions that come from a scene.
     pub names: Names,
 }
@@ -134,11 +134,11 @@ impl Default for Limits {
 /// Results about the texts of long sources, kept as long as the source is in use: a chat that is built from
 /// repeatedly is examined once.
 #[derive(Debug, Default)]
-pub struct Classified {
+pub struct TextClasses {
     known: Mutex<Vec<(std::sync::Weak<Vec<Value>>, bool)>>,
 }
 
-impl Classified {
+impl TextClasses {
     /// Most sources that are remembered.
     const MOST: usize = 16;
 

@@ -6,14 +6,14 @@ use crate::diag::{Code, Diagnostic, short};
 use crate::model::Value;
 use crate::model::item::core;
 use crate::text::script::{Argument, Script, ScriptPlace};
-use crate::text::written::Shown as _;
+use crate::text::written::ToText as _;
 
 use super::State;
-use super::eval::{Current, Env, Fault};
-use super::expr::{Expr, Scripted};
+use super::eval::{CurrentItem, Env, Fault};
+use super::expr::{Expr, ScriptCall};
 use super::types::Type;
 
-impl Scripted {
+impl ScriptCall {
     /// What the function gives.
     pub fn eval(&self, env: &Env<'_>) -> Result<Value, Fault> {
         let args = match &self.args {
@@ -57,7 +57,7 @@ impl Env<'_> {
     #[must_use]
     pub fn item(&self) -> Argument {
         let list = match self.cur {
-            Current::Item(item, _) => self.st.rules.lists.get(usize::from(item.list)).map(|list| list.name.clone()),
+            CurrentItem::Item(item, _) => self.st.rules.lists.get(usize::from(item.list)).map(|list| list.name.clone()),
             _ => None,
         };
         Argument::Item(list.unwrap_or_default(), self.whole())
@@ -72,7 +72,7 @@ impl Env<'_> {
     /// The failure of a script that was given the current item, with the name of that item: the same script may hold for
     /// the others.
     fn of_item(&self, fault: Fault) -> Fault {
-        let Current::Item(item, place) = self.cur else { return fault };
+        let CurrentItem::Item(item, place) = self.cur else { return fault };
         let list = self.st.rules.lists.get(usize::from(item.list)).map_or("item", |list| &list.name);
         let id = item.str(core::ID).filter(|id| !id.is_empty()).map(short::word);
         let what = id.map_or_else(|| format!("number {place}"), |id| format!("`{id}`"));
@@ -82,7 +82,7 @@ impl Env<'_> {
 
 /// The scene as scripts see it, with what it was made of.
 #[derive(Debug, Clone)]
-pub(super) struct Seen {
+pub(super) struct SceneView {
     set: Value,
     scene: Value,
     whole: Value,
@@ -103,7 +103,7 @@ impl State {
             return Argument::Scene(seen.whole.clone());
         }
         let whole = set.clone().over(self.scene.clone()).over(self.rules.values.clone());
-        *seen = Some(Seen { set: set.clone(), scene: self.scene.clone(), whole: whole.clone() });
+        *seen = Some(SceneView { set: set.clone(), scene: self.scene.clone(), whole: whole.clone() });
         Argument::Scene(whole)
     }
 }

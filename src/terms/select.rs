@@ -8,7 +8,7 @@ use std::sync::Arc;
 use crate::model::{Item, Value};
 use crate::text::shortcuts;
 
-use super::eval::{Current, Env, Fault};
+use super::eval::{CurrentItem, Env, Fault};
 use super::expr::Expr;
 use super::keys::Key;
 use super::memo::Memo;
@@ -118,18 +118,18 @@ impl<'a> Seq<'a> {
 
     /// The element at an index.
     #[must_use]
-    pub fn cur(self, n: usize) -> Current<'a> {
+    pub fn cur(self, n: usize) -> CurrentItem<'a> {
         match self {
-            Seq::Items(l) => l.get(n).map_or(Current::None, |i| Current::Item(i, n)),
-            Seq::Partly(l, at, unread) => l.get(n).map_or(Current::None, |i| Current::Item(i, if n < at { n } else { n + unread })),
-            Seq::Some(l, idx) => idx.get(n).and_then(|k| l.get(*k).map(|i| Current::Item(i, *k))).unwrap_or(Current::None),
-            Seq::Values(l) => l.get(n).map_or(Current::None, |v| Current::Value(v, n)),
+            Seq::Items(l) => l.get(n).map_or(CurrentItem::None, |i| CurrentItem::Item(i, n)),
+            Seq::Partly(l, at, unread) => l.get(n).map_or(CurrentItem::None, |i| CurrentItem::Item(i, if n < at { n } else { n + unread })),
+            Seq::Some(l, idx) => idx.get(n).and_then(|k| l.get(*k).map(|i| CurrentItem::Item(i, *k))).unwrap_or(CurrentItem::None),
+            Seq::Values(l) => l.get(n).map_or(CurrentItem::None, |v| CurrentItem::Value(v, n)),
         }
     }
 
     fn enabled(self, n: usize) -> bool {
         match self.cur(n) {
-            Current::Item(i, _) => i.enabled(),
+            CurrentItem::Item(i, _) => i.enabled(),
             _ => true,
         }
     }
@@ -232,7 +232,7 @@ impl Select {
         outer.st.visit(seq.len())?;
         let prefilter = self.prefilter(seq, outer);
         let may = |n: usize| match (&prefilter, seq.cur(n)) {
-            (Some(prefilter), Current::Item(item, _)) => prefilter.may_be_met_by(item),
+            (Some(prefilter), CurrentItem::Item(item, _)) => prefilter.may_be_met_by(item),
             _ => true,
         };
         let open = (0..seq.len()).filter(|n| may(*n) && (self.off || seq.enabled(*n)));
@@ -288,7 +288,7 @@ impl Select {
 
     /// What items must have to pass `where`, if the list is long enough for a prefilter to pay off.
     fn prefilter(&self, seq: Seq<'_>, outer: &Env<'_>) -> Option<Prefilter> {
-        let (filter, Current::Item(first, _)) = (self.filter.as_ref()?, seq.cur(0)) else { return None };
+        let (filter, CurrentItem::Item(first, _)) = (self.filter.as_ref()?, seq.cur(0)) else { return None };
         let alone = self.since.is_none() && self.run.is_none();
         (alone && seq.len() >= LONG && shortcuts::are_on()).then(|| Prefilter::of(filter, first.list, &outer.st.rules))
     }
@@ -350,7 +350,7 @@ impl Select {
                 for n in part.iter() {
                     let chance = outer.inner(seq.cur(*n)).eval(chance)?.as_f64().unwrap_or(0.0);
                     let draw = st.draws.borrow_mut().draw(&self.stream);
-                    if let (true, Current::Item(item, _)) = (telling, seq.cur(*n)) {
+                    if let (true, CurrentItem::Item(item, _)) = (telling, seq.cur(*n)) {
                         st.tell(item, [("draw", Value::Num(draw)), ("chance", Value::Num(chance / out_of))]);
                     }
                     let draw = draw * out_of;
@@ -369,7 +369,7 @@ impl Select {
                 let draw = st.draws.borrow_mut().draw(&self.stream);
                 let total = weights.iter().sum::<f64>();
                 for (n, weight) in part.iter().zip(&weights).filter(|_| telling) {
-                    if let Current::Item(item, _) = seq.cur(*n) {
+                    if let CurrentItem::Item(item, _) = seq.cur(*n) {
                         st.tell(item, [("draw", Value::Num(draw)), ("weight", Value::Num(*weight)), ("total", Value::Num(total))]);
                     }
                 }
@@ -404,5 +404,5 @@ pub fn in_list_order(mut chosen: Vec<usize>) -> Vec<usize> {
 /// An environment for a pass over `items`, without an enclosing item.
 #[must_use]
 pub fn pass_env<'a>(st: &'a State, memo: &'a Memo) -> Env<'a> {
-    Env { st, cur: Current::None, outer: None, memo, part: None }
+    Env { st, cur: CurrentItem::None, outer: None, memo, part: None }
 }

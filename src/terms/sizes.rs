@@ -3,7 +3,7 @@
 //! Shared parts count each time, so nothing that a build keeps can come to more than this when it is written out.
 
 use crate::model::value::MAX_DEPTH;
-use crate::model::{Excess, MOST_WRITTEN, Value, Written};
+use crate::model::{Excess, MOST_WRITTEN, Value, SerializedSize};
 use crate::text::{work, written};
 
 use super::fault::Fault;
@@ -11,14 +11,14 @@ use super::fault::Fault;
 /// The size of a value, which is paid; or what it would do ("would …"), if it nests too deeply, holds more than `most`
 /// values, or would be too long when it is written out. One text may be as long as the pack allows (`text_bytes`), and data
 /// that the scene holds may be kept as it is.
-pub(crate) fn kept(value: &Value, most: usize, text_bytes: usize, scene: &Value) -> Result<Written, String> {
+pub(crate) fn kept(value: &Value, most: usize, text_bytes: usize, scene: &Value) -> Result<SerializedSize, String> {
     let mut bytes = MOST_WRITTEN.max(text_bytes);
-    let within = |bytes: usize| value.written(MAX_DEPTH, Written { values: most, bytes });
+    let within = |bytes: usize| value.written(MAX_DEPTH, SerializedSize { values: most, bytes });
     let size = within(bytes).or_else(|excess| {
         if excess != Excess::Bytes {
             return Err(excess);
         }
-        let all = Written { values: usize::MAX, bytes: usize::MAX };
+        let all = SerializedSize { values: usize::MAX, bytes: usize::MAX };
         bytes = bytes.saturating_add(scene.written(MAX_DEPTH, all).map_or(0, |scene| scene.bytes));
         within(bytes)
     });
@@ -37,6 +37,6 @@ pub(crate) fn kept(value: &Value, most: usize, text_bytes: usize, scene: &Value)
 ///
 /// # Errors
 /// It nests too deeply, or the work of the call is spent.
-pub(crate) fn read(value: &Value) -> Result<Written, Fault> {
+pub(crate) fn read(value: &Value) -> Result<SerializedSize, Fault> {
     Ok(written::read(value)?)
 }

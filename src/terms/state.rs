@@ -19,7 +19,7 @@ use crate::text::tokens::Counts;
 use super::draws::Draws;
 use super::eval::Fault;
 use super::ledger::Ledger;
-use super::lists::{Lazy, List, Lists, Load, Shape};
+use super::lists::{UnreadStretch, List, Lists, Load, Shape};
 use super::memo::Memo;
 use super::patterns::Patterns;
 use super::{Renderer, Rendering, Rules, trees};
@@ -31,19 +31,19 @@ const MAX_NODES: usize = 4_000_000;
 /// saves.
 const LAZY_FROM: usize = 48;
 
-pub use super::trail::{Because, Event, Reason, Stat};
+pub use super::trail::{PassReason, Event, Reason, Stat};
 pub use super::trees::put;
 pub(super) use super::trees::walk;
 use super::trees::{decides, is_place};
 
 /// By list and undeclared field, the declared field that it is with a slip.
-type Compared = rustc_hash::FxHashMap<(usize, Arc<str>), Option<Arc<str>>>;
+type FieldSuggestions = rustc_hash::FxHashMap<(usize, Arc<str>), Option<Arc<str>>>;
 
 /// What a build begins with; most programs set nothing.
 static NOTHING: LazyLock<Value> = LazyLock::new(|| Value::Map(Arc::default()));
 
 /// Whether a warning is accepted.
-pub type Accepts = Rc<dyn Fn(&Diagnostic) -> bool>;
+pub type WarningFilter = Rc<dyn Fn(&Diagnostic) -> bool>;
 
 /// The state of one build.
 pub struct State {
@@ -69,7 +69,7 @@ pub struct State {
     /// Warnings are treated as errors.
     pub strict: bool,
     /// Whether a rule file accepts a warning, so that it is no error either.
-    pub accepts: Option<Accepts>,
+    pub accepts: Option<WarningFilter>,
     /// The running stage: the pass of the outermost program.
     pub stage: RefCell<Arc<str>>,
     /// Stages and hooks, in order, when tracing.
@@ -91,7 +91,7 @@ pub struct State {
     /// Items that lost their place: the id, and the pass that would have placed them.
     pub lost: RefCell<Vec<(String, String)>>,
     /// The `because` of the running pass.
-    pub because: RefCell<Option<Arc<Because>>>,
+    pub because: RefCell<Option<Arc<PassReason>>>,
     pub(super) facts: super::trail::Facts,
     /// The next selection belongs to a pass that gives reasons.
     pub telling: Cell<bool>,
@@ -112,15 +112,15 @@ pub struct State {
     pub(super) most_visits: Cell<Option<u64>>,
     pub(crate) nesting: super::nesting::Nesting,
     pub(super) next_seq: Cell<u32>,
-    pub(super) scripted: RefCell<Option<super::scripted::Seen>>,
+    pub(super) scripted: RefCell<Option<super::scripted::SceneView>>,
     /// How the last items became tables.
     tables: RefCell<Tables>,
     /// Who gave a value of another type than is declared, and for what.
     pub(super) misfits: RefCell<rustc_hash::FxHashSet<(Arc<str>, Arc<str>)>>,
     /// The fields of items that were compared with all declared ones.
-    pub(crate) compared: RefCell<Compared>,
+    pub(crate) compared: RefCell<FieldSuggestions>,
     /// What of the rules was exercised, where this is recorded.
-    pub seen: Option<Rc<super::seen::Seen>>,
+    pub seen: Option<Rc<super::seen::CoverageSink>>,
     renderer: Option<Renderer>,
 }
 
@@ -254,11 +254,11 @@ impl State {
             item @ Value::Map(_) => Arc::new(vec![item]),
             _ => return,
         };
-        let steps: Vec<(Rc<dyn super::lists::Local>, Rc<Memo>)> = vec![(Rc::new(Load), Rc::default())];
+        let steps: Vec<(Rc<dyn super::lists::LocalChange>, Rc<Memo>)> = vec![(Rc::new(Load), Rc::default())];
         let shape = Shape { open: true, ..Shape::default() };
         let remaining = source.len();
         let (effects, first_off) = Default::default();
-        list.lazy = Some(Box::new(Lazy { at: 0, source, remaining, steps, shape, effects, first_off }));
+        list.lazy = Some(Box::new(UnreadStretch { at: 0, source, remaining, steps, shape, effects, first_off }));
         drop(list);
         if remaining < LAZY_FROM || !shortcuts::are_on() {
             // unchanged elements cannot fail to load

@@ -9,10 +9,10 @@ use std::sync::Arc;
 use crate::model::{Map, Value};
 use crate::text::pattern::Pattern;
 use crate::text::script::Argument;
-use crate::text::written::Shown as _;
+use crate::text::written::ToText as _;
 use crate::text::{Language, js};
 
-use super::eval::{Current, Env, Fault};
+use super::eval::{CurrentItem, Env, Fault};
 use super::rewrite::Scripts;
 use super::{Cond, Expr, Rendering, State};
 
@@ -26,12 +26,12 @@ pub struct Step {
     /// The options of a text language, such as how names that it does not know are treated.
     pub options: Vec<(Arc<str>, Expr)>,
     /// The operation.
-    pub what: What,
+    pub what: StepOperation,
 }
 
 /// The operation of a step.
 #[derive(Debug, Clone)]
-pub enum What {
+pub enum StepOperation {
     /// Trims white space at the start, at the end.
     Trim(bool, bool),
     /// Prepends a text.
@@ -43,7 +43,7 @@ pub enum What {
     /// Replaces what a pattern matches.
     Replace {
         /// The pattern.
-        find: Sought,
+        find: SearchText,
         /// The replacement; `@1` is the first group of the match.
         with: Expr,
         /// The maximum number of replacements.
@@ -54,7 +54,7 @@ pub enum What {
         /// The other text.
         by: Expr,
         /// The pattern in it that is replaced by the text so far.
-        holds: Option<Sought>,
+        holds: Option<SearchText>,
         /// The maximum number of replacements; further matches become empty.
         times: Option<Expr>,
     },
@@ -74,19 +74,19 @@ pub enum What {
 
 /// What a step searches for.
 #[derive(Debug, Clone)]
-pub enum Sought {
+pub enum SearchText {
     /// A pattern of the rule.
     Fixed(Arc<Pattern>),
     /// A plain text that a reference gives: what a card or a message says is never a pattern.
     Of(Expr),
 }
 
-impl Sought {
+impl SearchText {
     /// The pattern; `None` if the reference gives no text, so that nothing is found.
     fn pattern(&self, env: &Env<'_>) -> Result<Option<Arc<Pattern>>, Fault> {
         let text = match self {
-            Sought::Fixed(pattern) => return Ok(Some(pattern.clone())),
-            Sought::Of(value) => env.eval(value)?.shown(),
+            SearchText::Fixed(pattern) => return Ok(Some(pattern.clone())),
+            SearchText::Of(value) => env.eval(value)?.shown(),
         };
         if text.is_empty() {
             return Ok(None);
@@ -95,11 +95,11 @@ impl Sought {
     }
 
     fn refers(&self, depth: u8) -> bool {
-        matches!(self, Sought::Of(value) if value.refers(depth))
+        matches!(self, SearchText::Of(value) if value.refers(depth))
     }
 
     fn draws(&self) -> bool {
-        matches!(self, Sought::Of(value) if value.draws())
+        matches!(self, SearchText::Of(value) if value.draws())
     }
 }
 
@@ -175,18 +175,18 @@ impl Step {
             || self.with.as_ref().is_some_and(|e| e.refers(depth))
             || self.options.iter().any(|(_, e)| e.refers(depth))
             || match &self.what {
-                What::Prefix(e) | What::Suffix(e) | What::Text(e) => e.refers(depth),
-                What::Replace { find, with, .. } => find.refers(depth) || with.refers(depth),
-                What::Override { by, times, holds } => {
+                StepOperation::Prefix(e) | StepOperation::Suffix(e) | StepOperation::Text(e) => e.refers(depth),
+                StepOperation::Replace { find, with, .. } => find.refers(depth) || with.refers(depth),
+                StepOperation::Override { by, times, holds } => {
                     by.refers(depth)
                         || times.as_ref().is_some_and(|e| e.refers(depth))
                         || holds.as_ref().is_some_and(|holds| holds.refers(depth))
                 }
-                What::Scripts(scripts) => scripts.refers(depth),
-                What::Parts(forms) => forms.iter().any(|(_, e)| e.refers(depth + 1)),
+                StepOperation::Scripts(scripts) => scripts.refers(depth),
+                StepOperation::Parts(forms) => forms.iter().any(|(_, e)| e.refers(depth + 1)),
                 // the function receives the item, unless it receives something else
-                What::Run(_) => depth == 0 && self.with.is_none(),
-                What::Trim(..) | What::Expand(_) | What::Inline(_) | What::Outline(_) => false,
+                StepOperation::Run(_) => depth == 0 && self.with.is_none(),
+                StepOperation::Trim(..) | StepOperation::Expand(_) | StepOperation::Inline(_) | StepOperation::Outline(_) => false,
             }
     }
 
@@ -195,34 +195,34 @@ impl Step {
     pub fn draws(&self) -> bool {
         self.when.as_ref().is_some_and(Cond::draws)
             || match &self.what {
-                What::Prefix(e) | What::Suffix(e) | What::Text(e) => e.draws(),
-                What::Replace { find, with, .. } => find.draws() || with.draws(),
-                What::Override { by, times, holds } => {
-                    by.draws() || times.as_ref().is_some_and(Expr::draws) || holds.as_ref().is_some_and(Sought::draws)
+                StepOperation::Prefix(e) | StepOperation::Suffix(e) | StepOperation::Text(e) => e.draws(),
+                StepOperation::Replace { find, with, .. } => find.draws() || with.draws(),
+                StepOperation::Override { by, times, holds } => {
+                    by.draws() || times.as_ref().is_some_and(Expr::draws) || holds.as_ref().is_some_and(SearchText::draws)
                 }
-                What::Expand(_) | What::Scripts(_) | What::Inline(_) | What::Outline(_) | What::Run(_) => true,
-                What::Parts(forms) => forms.iter().any(|(_, e)| e.draws()),
-                What::Trim(..) => false,
+                StepOperation::Expand(_) | StepOperation::Scripts(_) | StepOperation::Inline(_) | StepOperation::Outline(_) | StepOperation::Run(_) => true,
+                StepOperation::Parts(forms) => forms.iter().any(|(_, e)| e.draws()),
+                StepOperation::Trim(..) => false,
             }
     }
 
     /// Whether it works on a list of parts as a whole.
     fn takes_parts(&self) -> bool {
-        matches!(self.what, What::Inline(_) | What::Outline(_) | What::Parts(_))
+        matches!(self.what, StepOperation::Inline(_) | StepOperation::Outline(_) | StepOperation::Parts(_))
     }
 
     /// Whether it turns marks back into parts.
     #[must_use]
     pub fn outlines(&self) -> bool {
-        matches!(self.what, What::Outline(_))
+        matches!(self.what, StepOperation::Outline(_))
     }
 
     /// Whether it expands macros in a text, which may write or draw.
     #[must_use]
     pub fn expands_macros(&self) -> bool {
         match &self.what {
-            What::Expand(language) => *language == Language::Macro,
-            What::Scripts(scripts) => scripts.expands_macros(),
+            StepOperation::Expand(language) => *language == Language::Macro,
+            StepOperation::Scripts(scripts) => scripts.expands_macros(),
             _ => false,
         }
     }
@@ -233,9 +233,9 @@ impl Step {
         let literal = |e: &Expr| matches!(e, Expr::Const(_));
         self.when.is_none()
             && match &self.what {
-                What::Trim(..) => true,
-                What::Prefix(e) | What::Suffix(e) => literal(e),
-                What::Replace { find: Sought::Fixed(_), with, .. } => literal(with),
+                StepOperation::Trim(..) => true,
+                StepOperation::Prefix(e) | StepOperation::Suffix(e) => literal(e),
+                StepOperation::Replace { find: SearchText::Fixed(_), with, .. } => literal(with),
                 _ => false,
             }
     }
@@ -243,20 +243,20 @@ impl Step {
     /// Whether it only expands macros.
     #[must_use]
     pub fn expands(&self) -> bool {
-        self.when.is_none() && self.options.is_empty() && matches!(self.what, What::Expand(Language::Macro))
+        self.when.is_none() && self.options.is_empty() && matches!(self.what, StepOperation::Expand(Language::Macro))
     }
 
     fn apply(&self, old: Value, env: &Env<'_>) -> Result<Value, Fault> {
         match &self.what {
-            What::Inline(joint) => return inline(&old, joint, env.st),
-            What::Outline(joint) => return Ok(outline(&old, joint, env.st)),
-            What::Parts(forms) => return parts(&old, forms, env),
-            What::Text(e) => return env.eval(e),
+            StepOperation::Inline(joint) => return inline(&old, joint, env.st),
+            StepOperation::Outline(joint) => return Ok(outline(&old, joint, env.st)),
+            StepOperation::Parts(forms) => return parts(&old, forms, env),
+            StepOperation::Text(e) => return env.eval(e),
             _ => {}
         }
         let text = old.shown();
         Ok(match &self.what {
-            What::Trim(start, end) => {
+            StepOperation::Trim(start, end) => {
                 let mut t: &str = &text;
                 if *start {
                     t = js::trim_start(t);
@@ -266,9 +266,9 @@ impl Step {
                 }
                 if t.len() == text.len() { Value::Text(text) } else { Value::text(t) }
             }
-            What::Prefix(e) => join(&env.eval(e)?.shown(), &text),
-            What::Suffix(e) => join(&text, &env.eval(e)?.shown()),
-            What::Replace { find, with, times } => {
+            StepOperation::Prefix(e) => join(&env.eval(e)?.shown(), &text),
+            StepOperation::Suffix(e) => join(&text, &env.eval(e)?.shown()),
+            StepOperation::Replace { find, with, times } => {
                 let Some(find) = find.pattern(env)? else { return Ok(Value::Text(text)) };
                 let done = if mentions_groups(with) {
                     grouped(&find, with, *times, &text, env)?
@@ -278,7 +278,7 @@ impl Step {
                 };
                 done.map_or(Value::Text(text), Value::text)
             }
-            What::Override { by, holds, times } => {
+            StepOperation::Override { by, holds, times } => {
                 let over = env.eval(by)?.shown();
                 match holds.as_ref().map(|holds| holds.pattern(env)).transpose()?.flatten() {
                     _ if js::trim(&over).is_empty() => old,
@@ -289,9 +289,9 @@ impl Step {
                     }
                 }
             }
-            What::Expand(language) if language.is_plain(&text) => Value::Text(text),
-            What::Expand(language) => self.render(Rendering::Text(*language), &text, env)?,
-            What::Run(function) => {
+            StepOperation::Expand(language) if language.is_plain(&text) => Value::Text(text),
+            StepOperation::Expand(language) => self.render(Rendering::Text(*language), &text, env)?,
+            StepOperation::Run(function) => {
                 let with = self.with.as_ref().map(|e| env.eval(e)).transpose()?;
                 let second = with.map_or_else(|| env.item(), Argument::Value);
                 let given = Argument::Value(Value::Text(text.clone()));
@@ -303,7 +303,7 @@ impl Step {
                 }
                 new
             }
-            What::Scripts(scripts) => Value::Text(scripts.rewrite(text, env)?),
+            StepOperation::Scripts(scripts) => Value::Text(scripts.rewrite(text, env)?),
             _ => old,
         })
     }
@@ -355,7 +355,7 @@ fn grouped(find: &Pattern, with: &Expr, times: Option<usize>, text: &str, env: &
             groups.insert((n + 1).to_string().into(), value);
         }
         let here = Value::map(groups).over(own.clone());
-        match (Env { cur: Current::Value(&here, 0), ..*env }).eval(with) {
+        match (Env { cur: CurrentItem::Value(&here, 0), ..*env }).eval(with) {
             Ok(value) => out.push_str(&value.shown()),
             Err(f) => fault = Some(f),
         }
@@ -440,7 +440,7 @@ fn parts(old: &Value, forms: &[(Arc<str>, Expr)], env: &Env<'_>) -> Result<Value
     for (n, part) in list.iter().enumerate() {
         let kind = part.get("type").and_then(Value::as_str).unwrap_or("");
         out.push(match forms.iter().find(|(k, _)| k.as_ref() == kind) {
-            Some((_, form)) => env.inner(Current::Value(part, n)).eval(form)?,
+            Some((_, form)) => env.inner(CurrentItem::Value(part, n)).eval(form)?,
             None => part.clone(),
         });
     }

@@ -8,11 +8,11 @@ use std::sync::Arc;
 use indexmap::IndexMap;
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::model::plan::{Change, Rewrite, Searched};
+use crate::model::plan::{Change, Rewrite, SearchRecord};
 use crate::model::{Item, Map, Value};
 
 use super::State;
-use super::eval::{Current, Env};
+use super::eval::{CurrentItem, Env};
 use super::expr::Expr;
 use super::memo::Memo;
 use super::select::Seq;
@@ -47,7 +47,7 @@ pub struct Stat {
 
 /// The reason that a pass gives: a code for what it does to items, and details about each item.
 #[derive(Debug)]
-pub struct Because {
+pub struct PassReason {
     /// The code.
     pub code: Arc<str>,
     /// Evaluated for each item that a reason is given for; a table is merged over the details of the verb.
@@ -62,7 +62,7 @@ pub(super) struct Facts {
     /// The evaluated results of `why`.
     memo: RefCell<Rc<Memo>>,
     /// What was searched for items of which nothing has been found yet, by their numbers.
-    searched: RefCell<IndexMap<u32, Searched>>,
+    searched: RefCell<IndexMap<u32, SearchRecord>>,
     /// Passes whose `when` did not hold, and how often.
     skipped: RefCell<IndexMap<Arc<str>, usize>>,
     /// The items that passes removed, each with the event.
@@ -144,7 +144,7 @@ impl State {
     }
 
     /// From here on the running pass gives this as its reason.
-    pub fn begin_reasons(&self, because: Option<Arc<Because>>) {
+    pub fn begin_reasons(&self, because: Option<Arc<PassReason>>) {
         *self.because.borrow_mut() = because;
         if self.trail.is_some() {
             self.facts.told.borrow_mut().clear();
@@ -161,7 +161,7 @@ impl State {
     }
 
     /// Records what was searched for an item in vain, or that it has been found.
-    pub fn searched_for(&self, item: &Item, in_vain: Option<Searched>) {
+    pub fn searched_for(&self, item: &Item, in_vain: Option<SearchRecord>) {
         if item.seq == 0 || !self.tells() {
             return;
         }
@@ -169,7 +169,7 @@ impl State {
         match in_vain {
             Some(searched) if all.len() < MOST_SEARCHED || all.contains_key(&item.seq) => {
                 let pass = self.pass.borrow().to_string();
-                all.insert(item.seq, Searched { item: item.seq, pass, ..searched });
+                all.insert(item.seq, SearchRecord { item: item.seq, pass, ..searched });
             }
             Some(_) => {}
             None => _ = all.swap_remove(&item.seq),
@@ -210,18 +210,18 @@ impl State {
 
     /// What was searched for items of which nothing was found.
     #[must_use]
-    pub fn searched(&self) -> Vec<Searched> {
+    pub fn searched(&self) -> Vec<SearchRecord> {
         self.facts.searched.borrow().values().cloned().collect()
     }
 
     /// Records, for the items of a part that a selection did not choose, which item was chosen first instead.
     pub(super) fn tell_losers(&self, seq: Seq<'_>, part: &[usize], chosen: &[usize]) {
-        let Some(Current::Item(winner, _)) = chosen.first().map(|n| seq.cur(*n)) else { return };
+        let Some(CurrentItem::Item(winner, _)) = chosen.first().map(|n| seq.cur(*n)) else { return };
         let names = ["book", "id"].into_iter().filter_map(|name| Some((Arc::from(name), winner.get(self.rules.fields.id(name)?)?.clone())));
         let winner = Value::map(names.collect());
         let chosen: FxHashSet<usize> = chosen.iter().copied().collect();
         for n in part.iter().filter(|n| !chosen.contains(n)) {
-            if let Current::Item(item, _) = seq.cur(*n) {
+            if let CurrentItem::Item(item, _) = seq.cur(*n) {
                 self.tell(item, [("winner", winner.clone())]);
             }
         }
@@ -243,12 +243,12 @@ impl State {
     }
 
     /// Merges the details recorded for the item, those of the verb, and those of the pass.
-    fn detail(&self, item: &Item, because: &Because, said: Value) -> Value {
+    fn detail(&self, item: &Item, because: &PassReason, said: Value) -> Value {
         let mut out: Map = self.facts.told.borrow().get(&item.seq).cloned().unwrap_or_default();
         let memo = self.facts.memo.borrow().clone();
-        let env = Env { st: self, cur: Current::None, outer: None, memo: &memo, part: None };
+        let env = Env { st: self, cur: CurrentItem::None, outer: None, memo: &memo, part: None };
         // an evaluation error in a reason must not fail a build that succeeds without a trace
-        let why = because.why.as_ref().and_then(|why| env.inner(Current::Item(item, 0)).eval(why).ok());
+        let why = because.why.as_ref().and_then(|why| env.inner(CurrentItem::Item(item, 0)).eval(why).ok());
         for part in [Some(said), why].into_iter().flatten() {
             let known = part.as_map().into_iter().flat_map(|m| m.iter()).filter(|(_, value)| !value.is_null());
             out.extend(known.map(|(name, value)| (name.clone(), value.clone())));

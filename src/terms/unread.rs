@@ -4,14 +4,14 @@
 use std::rc::Rc;
 
 use super::Cond;
-use super::eval::{Current, Env, Fault};
-use super::lists::{List, Local};
+use super::eval::{CurrentItem, Env, Fault};
+use super::lists::{List, LocalChange};
 use super::memo::Memo;
 use super::state::State;
 use crate::model::{FieldId, Item, Value};
 
 /// Steps that an unread item goes through, each with what it has remembered.
-type Steps = Vec<(Rc<dyn Local>, Rc<Memo>)>;
+type Steps = Vec<(Rc<dyn LocalChange>, Rc<Memo>)>;
 
 impl State {
     /// Whether an unread item may meet a condition.
@@ -74,12 +74,12 @@ impl State {
         Some((value, lazy.remaining, lazy.steps.clone()))
     }
 
-    fn run_steps(&self, id: usize, value: &Value, place: usize, steps: &[(Rc<dyn Local>, Rc<Memo>)]) -> Result<Option<Item>, Fault> {
+    fn run_steps(&self, id: usize, value: &Value, place: usize, steps: &[(Rc<dyn LocalChange>, Rc<Memo>)]) -> Result<Option<Item>, Fault> {
         self.visit(steps.len())?;
         let mut made: Option<Item> = None;
         for (step, memo) in steps {
-            let env = Env { st: self, cur: Current::None, outer: None, memo, part: None };
-            let cur = made.as_ref().map_or(Current::Value(value, place), |item| Current::Item(item, place));
+            let env = Env { st: self, cur: CurrentItem::None, outer: None, memo, part: None };
+            let cur = made.as_ref().map_or(CurrentItem::Value(value, place), |item| CurrentItem::Item(item, place));
             match step.apply(cur, &env)? {
                 Some(mut item) => {
                     item.list = u16::try_from(id).unwrap_or(u16::MAX);
@@ -92,7 +92,7 @@ impl State {
     }
 
     /// Queues a step for the unread items of a list; `changes` are the fields that it may change.
-    pub fn queue(&self, id: usize, step: Rc<dyn Local>, memo: Rc<Memo>, changes: &[FieldId]) {
+    pub fn queue(&self, id: usize, step: Rc<dyn LocalChange>, memo: Rc<Memo>, changes: &[FieldId]) {
         if let Some(mut list) = self.lists.get(id).and_then(|l| l.try_borrow_mut().ok())
             && let Some(lazy) = &mut list.lazy
         {

@@ -13,9 +13,9 @@ use crate::syntax::conditions::Mode;
 use crate::syntax::context::Scope;
 use crate::terms::ledger::{self, Record};
 use crate::terms::select::{End, Seq, pass_env};
-use crate::terms::{Cond, Current, Env, Fault, Memo, State};
+use crate::terms::{Cond, CurrentItem, Env, Fault, Memo, State};
 
-use super::pass::{Caller, Halt, Info, Pass, Reach, Verb};
+use super::pass::{ProgramRunner, ProgramInterrupt, Info, Pass, HistoryDemand, Verb};
 use super::units::{Group, Unit, units};
 
 /// `evict` as the table of verbs knows it.
@@ -25,11 +25,11 @@ pub const INFO: Info = Info {
     terms: &["account", "unit", "spare"],
     cost: "what fits",
     did: "evicted",
-    parse: |cx, w| Some(Box::new(Evict::parse(cx, w.fields, w.span, w.scope))),
+    parse: |cx, w| Some(Box::new(EvictTerms::parse(cx, w.fields, w.span, w.scope))),
 };
 
 /// The terms of `evict`.
-pub struct Evict {
+pub struct EvictTerms {
     account: usize,
     unit: Unit,
     spare: Option<Cond>,
@@ -46,7 +46,7 @@ pub(super) fn account(cx: &mut CompileContext<'_>, fields: &Table, span: Span, v
     }
 }
 
-impl Evict {
+impl EvictTerms {
     /// Reads the terms.
     fn parse(cx: &mut CompileContext<'_>, fields: &Table, span: Span, scope: &Scope) -> Self {
         let account = account(cx, fields, span, "evict");
@@ -96,7 +96,7 @@ impl Evict {
         let env = pass_env(st, memo);
         let at = items.lazy_at().unwrap_or(0);
         for (n, item) in items.items.iter().take(at).enumerate() {
-            let here = env.inner(Current::Item(item, n));
+            let here = env.inner(CurrentItem::Item(item, n));
             let spared = self.spare.as_ref().map_or(Ok(false), |s| here.holds(s))?;
             if pass.chooses(&here, item.enabled())? && !spared {
                 return Ok(true);
@@ -113,7 +113,7 @@ impl Evict {
             let env = pass_env(st, memo);
             let items = st.list(list);
             for (n, item) in items.items.iter().enumerate().filter(|(_, i)| i.enabled()) {
-                let here = env.inner(Current::Item(item, n));
+                let here = env.inner(CurrentItem::Item(item, n));
                 let spared = self.spare.as_ref().map_or(Ok(false), |s| here.holds(s))?;
                 if spared || !pass.chooses(&here, true)? {
                     known += ledger::cost(&env, self.account, item)?;
@@ -209,7 +209,7 @@ impl Evict {
         let Some(spare) = &self.spare else { return Ok(false) };
         for n in &group.members {
             if let Some(item) = items.get(*n)
-                && env.inner(Current::Item(item, *n)).holds(spare)?
+                && env.inner(CurrentItem::Item(item, *n)).holds(spare)?
             {
                 return Ok(true);
             }
@@ -218,14 +218,14 @@ impl Evict {
     }
 }
 
-impl Verb for Evict {
-    fn reach(&self, _pass: &Pass) -> Reach<'_> {
-        Reach::Own
+impl Verb for EvictTerms {
+    fn reach(&self, _pass: &Pass) -> HistoryDemand<'_> {
+        HistoryDemand::Own
     }
 
-    fn run(&self, pass: &Arc<Pass>, st: &mut State, list: usize, memo: &Memo, _caller: &dyn Caller) -> Result<(), Halt> {
+    fn run(&self, pass: &Arc<Pass>, st: &mut State, list: usize, memo: &Memo, _caller: &dyn ProgramRunner) -> Result<(), ProgramInterrupt> {
         let stage = st.stage.borrow().clone();
-        st.ledger.borrow_mut().trim(ledger::Trimmed { list, account: self.account, pass: pass.id.clone(), stage });
+        st.ledger.borrow_mut().trim(ledger::TrimmedList { list, account: self.account, pass: pass.id.clone(), stage });
         let size = {
             let env = pass_env(st, memo);
             ledger::size(&env, self.account)? - st.ledger.borrow().spent(self.account)

@@ -3,16 +3,16 @@
 
 use std::sync::Arc;
 
-use super::pass::{Caller, Halt, Info, Pass, Reach, Verb};
+use super::pass::{ProgramRunner, ProgramInterrupt, Info, Pass, HistoryDemand, Verb};
 use crate::diag::{Code, Node, Table};
 use crate::model::{FieldId, Item, Value, item::core};
 use crate::syntax::CompileContext;
 use crate::syntax::conditions::Mode;
 use crate::syntax::context::Scope;
 use crate::terms::select::{Seq, pass_env};
-use crate::terms::{Cond, Current, Env, Expr, Fault, Memo, State};
+use crate::terms::{Cond, CurrentItem, Env, Expr, Fault, Memo, State};
 use crate::text::work;
-use crate::text::written::Shown as _;
+use crate::text::written::ToText as _;
 
 /// `merge` as the table of verbs knows it.
 pub const INFO: Info = Info {
@@ -21,11 +21,11 @@ pub const INFO: Info = Info {
     terms: &["same", "absorb", "stop", "join", "field", "fold", "into"],
     cost: "the list and its text",
     did: "merged",
-    parse: |cx, w| Some(Box::new(Merge::parse(cx, w.fields, w.scope))),
+    parse: |cx, w| Some(Box::new(MergeTerms::parse(cx, w.fields, w.scope))),
 };
 
 /// The terms of `merge`.
-pub struct Merge {
+pub struct MergeTerms {
     same: Vec<(FieldId, Arc<str>)>,
     absorb: Option<Cond>,
     stop: Option<Cond>,
@@ -43,7 +43,7 @@ enum Fold {
     Sum,
 }
 
-impl Merge {
+impl MergeTerms {
     /// Reads the terms.
     fn parse(cx: &mut CompileContext<'_>, fields: &Table, scope: &Scope) -> Self {
         let node = |key: &str| fields.get(key).map(|f| &f.node);
@@ -134,10 +134,10 @@ impl Merge {
     }
 
     fn taker(&self, into: &Cond, out: &[(usize, Item)], item: &Item, n: usize, env: &Env<'_>) -> Result<Option<usize>, Fault> {
-        let from = env.inner(Current::Item(item, n));
+        let from = env.inner(CurrentItem::Item(item, n));
         for (at, (place, head)) in out.iter().enumerate().rev() {
             work::spend(1)?;
-            let there = from.inner(Current::Item(head, *place));
+            let there = from.inner(CurrentItem::Item(head, *place));
             if head.enabled() && there.holds(into)? && self.fits(head, item, n, env)? {
                 return Ok(Some(at));
             }
@@ -163,14 +163,14 @@ impl Merge {
                 return Ok(false);
             }
         }
-        let here = env.inner(Current::Item(item, n));
+        let here = env.inner(CurrentItem::Item(item, n));
         if let Some(absorb) = &self.absorb
             && !here.holds(absorb)?
         {
             return Ok(false);
         }
         if let Some(stop) = &self.stop
-            && (here.holds(stop)? || env.inner(Current::Item(head, n)).holds(stop)?)
+            && (here.holds(stop)? || env.inner(CurrentItem::Item(head, n)).holds(stop)?)
         {
             return Ok(false);
         }
@@ -178,12 +178,12 @@ impl Merge {
     }
 }
 
-impl Verb for Merge {
-    fn reach(&self, _pass: &Pass) -> Reach<'_> {
-        Reach::Neighbours
+impl Verb for MergeTerms {
+    fn reach(&self, _pass: &Pass) -> HistoryDemand<'_> {
+        HistoryDemand::Neighbours
     }
 
-    fn run(&self, pass: &Arc<Pass>, st: &mut State, list: usize, memo: &Memo, _caller: &dyn Caller) -> Result<(), Halt> {
+    fn run(&self, pass: &Arc<Pass>, st: &mut State, list: usize, memo: &Memo, _caller: &dyn ProgramRunner) -> Result<(), ProgramInterrupt> {
         let merged = {
             let items = st.list(list);
             let env = pass_env(st, memo);

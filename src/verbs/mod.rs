@@ -29,5 +29,5 @@ mod misuse;
 mod parts;
 mod running;
 
-pub use pass::{Caller, Failing, Halt, Pass};
+pub use pass::{ProgramRunner, FailurePolicy, ProgramInterrupt, Pass};
 pub use table::{SHARED, VERBS};

@@ -11,12 +11,12 @@ use crate::syntax::CompileContext;
 use crate::syntax::conditions::Mode;
 use crate::syntax::context::Scope;
 use crate::terms::select::{Seq, in_list_order, pass_env};
-use crate::terms::{Cond, Current, Env, Expr, Fault, Memo, State};
+use crate::terms::{Cond, CurrentItem, Env, Expr, Fault, Memo, State};
 
-use super::pass::{Halt, Pass};
+use super::pass::{ProgramInterrupt, Pass};
 
 /// The terms of `place` with `field`.
-pub(super) struct Parts {
+pub(super) struct PartTerms {
     field: FieldId,
     pick: Option<Cond>,
     next: Cond,
@@ -25,7 +25,7 @@ pub(super) struct Parts {
     front: bool,
 }
 
-impl Parts {
+impl PartTerms {
     /// Reads the terms; `None` if whole items are placed, or after a reported error.
     pub(super) fn parse(cx: &mut CompileContext<'_>, fields: &Table, scope: &Scope) -> Option<Self> {
         let node = |key: &str| fields.get(key).map(|f| &f.node);
@@ -64,7 +64,7 @@ impl Parts {
     }
 
     /// Moves them.
-    pub(super) fn run(&self, pass: &Pass, st: &mut State, list: usize, memo: &Memo, copy: bool) -> Result<(), Halt> {
+    pub(super) fn run(&self, pass: &Pass, st: &mut State, list: usize, memo: &Memo, copy: bool) -> Result<(), ProgramInterrupt> {
         // the receiving item may be anywhere later in the list
         st.force(list)?;
         let chosen = in_list_order(pass.chosen(st, list, memo)?);
@@ -76,7 +76,7 @@ impl Parts {
             let env = pass_env(st, memo);
             for n in chosen {
                 let Some(item) = items.items.get(n) else { continue };
-                let (picked, rest) = self.parted(item, &env.inner(Current::Item(item, n)))?;
+                let (picked, rest) = self.parted(item, &env.inner(CurrentItem::Item(item, n)))?;
                 if picked.is_empty() {
                     continue;
                 }
@@ -126,7 +126,7 @@ impl Parts {
         let (mut picked, mut rest) = (Vec::new(), Vec::new());
         for (n, element) in item.get(self.field).and_then(Value::as_list).unwrap_or(&[]).iter().enumerate() {
             let moves = match &self.pick {
-                Some(pick) => env.inner(Current::Value(element, n)).holds(pick)?,
+                Some(pick) => env.inner(CurrentItem::Value(element, n)).holds(pick)?,
                 None => true,
             };
             if moves { picked.push(element.clone()) } else { rest.push(element.clone()) }
@@ -138,7 +138,7 @@ impl Parts {
     fn taker(&self, giver: usize, seq: Seq<'_>, env: &Env<'_>) -> Result<Option<usize>, Fault> {
         let from = env.inner(seq.cur(giver));
         for n in giver + 1..seq.len() {
-            let live = matches!(seq.cur(n), Current::Item(item, _) if item.enabled());
+            let live = matches!(seq.cur(n), CurrentItem::Item(item, _) if item.enabled());
             if live && from.inner(seq.cur(n)).holds(&self.next)? {
                 return Ok(Some(n));
             }

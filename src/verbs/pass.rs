@@ -10,14 +10,14 @@ use crate::terms::cells::Cell;
 use crate::terms::ledger::Headroom;
 use crate::terms::select::{Seq, pass_env};
 use crate::terms::{Cond, Env, Fault, Memo, Select, State};
-use crate::text::work::Exceeded;
+use crate::text::work::BudgetExceeded;
 
-use super::reads::Reads;
-use super::reason::Reason;
+use super::reads::ListReads;
+use super::reason::ReasonTerms;
 
 /// What a failing script, filter or program means.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Failing {
+pub enum FailurePolicy {
     /// A warning; the item is not selected.
     Spare,
     /// A warning; what the pass has done so far stands.
@@ -28,7 +28,7 @@ pub enum Failing {
 
 /// Why a program ended early.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Halt {
+pub enum ProgramInterrupt {
     /// `then = "stop"` or `level = "stop"`: no error.
     Stop,
     /// An evaluation failed.
@@ -48,15 +48,15 @@ pub enum Halt {
     },
 }
 
-impl From<Exceeded> for Halt {
-    fn from(exceeded: Exceeded) -> Self {
-        Halt::Fault(exceeded.into())
+impl From<BudgetExceeded> for ProgramInterrupt {
+    fn from(exceeded: BudgetExceeded) -> Self {
+        ProgramInterrupt::Fault(exceeded.into())
     }
 }
 
-impl From<Fault> for Halt {
+impl From<Fault> for ProgramInterrupt {
     fn from(fault: Fault) -> Self {
-        Halt::Fault(fault)
+        ProgramInterrupt::Fault(fault)
     }
 }
 
@@ -74,11 +74,11 @@ pub struct Info {
     /// What the trail says that it did to an item.
     pub did: &'static str,
     /// Reads its terms; `None` after an error that leaves nothing to run.
-    pub parse: fn(&mut CompileContext<'_>, &Written<'_>) -> Option<Box<dyn Verb>>,
+    pub parse: fn(&mut CompileContext<'_>, &WrittenPass<'_>) -> Option<Box<dyn Verb>>,
 }
 
 /// A pass as it is written.
-pub struct Written<'a> {
+pub struct WrittenPass<'a> {
     /// Its terms.
     pub fields: &'a Table,
     /// Where its verb stands.
@@ -90,9 +90,9 @@ pub struct Written<'a> {
 /// What a verb does with its terms.
 pub trait Verb: Send + Sync {
     /// How much of an unread history it needs.
-    fn reach(&self, pass: &Pass) -> Reach<'_>;
+    fn reach(&self, pass: &Pass) -> HistoryDemand<'_>;
     /// Runs the verb. The list has been read as far as [`Verb::reach`] requires.
-    fn run(&self, pass: &Arc<Pass>, st: &mut State, list: usize, memo: &Memo, caller: &dyn Caller) -> Result<(), Halt>;
+    fn run(&self, pass: &Arc<Pass>, st: &mut State, list: usize, memo: &Memo, caller: &dyn ProgramRunner) -> Result<(), ProgramInterrupt>;
     /// The program that it runs, by number.
     fn callee(&self) -> Option<usize> {
         None
@@ -100,13 +100,13 @@ pub trait Verb: Send + Sync {
 }
 
 /// How much of an unread history a verb needs.
-pub enum Reach<'a> {
+pub enum HistoryDemand<'a> {
     /// It reads what it needs by itself.
     Own,
     /// It looks at no item.
     Nothing,
     /// Each selected item is changed by itself, whatever the others are.
-    Each(&'a dyn Each),
+    Each(&'a dyn ItemChange),
     /// The selected items.
     Selected,
     /// The selected items and those beside them.
@@ -114,7 +114,7 @@ pub enum Reach<'a> {
 }
 
 /// A change of one item that looks at no other, so that it can wait until the item is read.
-pub trait Each {
+pub trait ItemChange {
     /// The item as it is afterwards; `None` if it is gone. `nth`: how many were changed before it.
     fn change(&self, item: &Item, place: usize, nth: usize, env: &Env<'_>) -> Result<Option<Item>, Fault>;
     /// The fields that it may change.
@@ -130,15 +130,15 @@ pub trait Each {
 }
 
 /// Runs other programs; implemented by the room above.
-pub trait Caller {
+pub trait ProgramRunner {
     /// Runs a program by number, over `list` if given.
-    fn program(&self, program: usize, list: Option<usize>, st: &mut State) -> Result<(), Halt>;
+    fn program(&self, program: usize, list: Option<usize>, st: &mut State) -> Result<(), ProgramInterrupt>;
     /// The list that a program works on by itself.
     fn list_of(&self, program: usize) -> usize;
     /// Runs a script of the pack over a list.
-    fn script(&self, function: &str, list: usize, st: &mut State) -> Result<(), Halt>;
+    fn script(&self, function: &str, list: usize, st: &mut State) -> Result<(), ProgramInterrupt>;
     /// Runs the hooks `before_NAME` now, and those of `after_NAME` when the current program ends.
-    fn event(&self, name: &str, pass: &Pass, list: usize, st: &mut State) -> Result<(), Halt>;
+    fn event(&self, name: &str, pass: &Pass, list: usize, st: &mut State) -> Result<(), ProgramInterrupt>;
 }
 
 /// A compiled pass.
@@ -158,13 +158,13 @@ pub struct Pass {
     /// After this pass the program ends.
     pub stop: bool,
     /// What a failure means.
-    pub failing: Failing,
+    pub failing: FailurePolicy,
     /// What a trace gives as the reason for what it does to items.
-    pub reason: Option<Reason>,
+    pub reason: Option<ReasonTerms>,
     /// What its gate reads of lists.
-    pub gate_reads: Reads,
+    pub gate_reads: ListReads,
     /// What its other terms read of lists.
-    pub reads: Reads,
+    pub reads: ListReads,
     /// What its memo cells hold, to be filled at once when the pass is queued.
     pub cells: Vec<Cell>,
     /// What it does.

@@ -11,8 +11,8 @@ use crate::terms::{Memo, State};
 use crate::text::work;
 
 use super::misuse::refuse;
-use super::parts::Parts;
-use super::pass::{Caller, Halt, Info, Pass, Reach, Verb};
+use super::parts::PartTerms;
+use super::pass::{ProgramRunner, ProgramInterrupt, Info, Pass, HistoryDemand, Verb};
 
 /// `place` as the table of verbs knows it.
 pub const INFO: Info = Info {
@@ -21,24 +21,24 @@ pub const INFO: Info = Info {
     terms: &["to", "at", "against", "copy", "field", "pick"],
     cost: "the list",
     did: "placed",
-    parse: |cx, w| Some(Box::new(Place::parse(cx, w.fields, w.scope))),
+    parse: |cx, w| Some(Box::new(PlaceTerms::parse(cx, w.fields, w.scope))),
 };
 
 /// The terms of `place`.
-pub struct Place {
+pub struct PlaceTerms {
     to: Option<usize>,
     at: crate::terms::Place,
     now: bool,
     copy: bool,
-    parts: Option<Parts>,
+    parts: Option<PartTerms>,
 }
 
-impl Place {
+impl PlaceTerms {
     /// Reads the terms.
     fn parse(cx: &mut CompileContext<'_>, fields: &Table, scope: &Scope) -> Self {
         check(cx, fields);
         let node = |key: &str| fields.get(key).map(|f| &f.node);
-        let parts = Parts::parse(cx, fields, scope);
+        let parts = PartTerms::parse(cx, fields, scope);
         let to = node("to").filter(|_| parts.is_none()).and_then(|n| {
             let name = n.as_text()?.to_owned();
             Some(cx.list(&name, n.span))
@@ -56,12 +56,12 @@ impl Place {
     }
 }
 
-impl Verb for Place {
-    fn reach(&self, _pass: &Pass) -> Reach<'_> {
-        Reach::Selected
+impl Verb for PlaceTerms {
+    fn reach(&self, _pass: &Pass) -> HistoryDemand<'_> {
+        HistoryDemand::Selected
     }
 
-    fn run(&self, pass: &Arc<Pass>, st: &mut State, list: usize, memo: &Memo, _caller: &dyn Caller) -> Result<(), Halt> {
+    fn run(&self, pass: &Arc<Pass>, st: &mut State, list: usize, memo: &Memo, _caller: &dyn ProgramRunner) -> Result<(), ProgramInterrupt> {
         if let Some(parts) = &self.parts {
             return parts.run(pass, st, list, memo, self.copy);
         }

@@ -3,11 +3,11 @@
 use crate::syntax::CompileContext;
 use crate::syntax::context::Tail;
 use crate::terms::select::{End, Take, count, pass_env};
-use crate::terms::{Current, Fault, Memo, Select, State};
+use crate::terms::{CurrentItem, Fault, Memo, Select, State};
 
 /// What queries read of lists.
 #[derive(Default)]
-pub struct Reads {
+pub struct ListReads {
     /// Lists that are read whole.
     pub whole: Vec<usize>,
     /// What is left of an account is asked for, which counts the whole current list.
@@ -18,7 +18,7 @@ pub struct Reads {
     pub tails: Vec<Tail>,
 }
 
-impl Reads {
+impl ListReads {
     pub(super) fn take(cx: &mut CompileContext<'_>) -> Self {
         // a name that is compiled once and used again reports what it reads only once
         cx.forget_names();
@@ -67,7 +67,7 @@ pub fn read_tail(select: &Select, st: &State, list: usize, memo: &Memo) -> Resul
             let items = st.list(list);
             let seq = items.seq();
             for n in (at..seq.len()).rev() {
-                let enabled = matches!(seq.cur(n), Current::Item(i, _) if i.enabled());
+                let enabled = matches!(seq.cur(n), CurrentItem::Item(i, _) if i.enabled());
                 if !enabled && !select.off {
                     continue;
                 }

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use super::misuse::selection;
-use super::pass::{Caller, Halt, Info, Pass, Reach, Verb};
+use super::pass::{ProgramRunner, ProgramInterrupt, Info, Pass, HistoryDemand, Verb};
 use crate::diag::{Code, Field, Node, Span, Table};
 use crate::model::{Map, Value};
 use crate::syntax::CompileContext;
@@ -20,11 +20,11 @@ pub const INFO: Info = Info {
     terms: &["program", "max", "set"],
     cost: "bounded by `max`",
     did: "run",
-    parse: |cx, w| Some(Box::new(Repeat::parse(cx, w.fields, w.span)?)),
+    parse: |cx, w| Some(Box::new(RepeatTerms::parse(cx, w.fields, w.span)?)),
 };
 
 /// The terms of `repeat`.
-pub struct Repeat {
+pub struct RepeatTerms {
     /// The program, by number; linked when all programs are known.
     pub program: usize,
     max: Option<Expr>,
@@ -37,7 +37,7 @@ struct Round {
     set: Vec<(Arc<str>, Expr)>,
 }
 
-impl Repeat {
+impl RepeatTerms {
     /// Reads the terms, and the rounds named after the pass.
     fn parse(cx: &mut CompileContext<'_>, fields: &Table, span: Span) -> Option<Self> {
         selection(cx, fields, "`repeat` selects nothing", "select in the passes of the program that it runs");
@@ -73,12 +73,12 @@ impl Repeat {
     }
 }
 
-impl Verb for Repeat {
-    fn reach(&self, _pass: &Pass) -> Reach<'_> {
-        Reach::Own
+impl Verb for RepeatTerms {
+    fn reach(&self, _pass: &Pass) -> HistoryDemand<'_> {
+        HistoryDemand::Own
     }
 
-    fn run(&self, pass: &Arc<Pass>, st: &mut State, _list: usize, _memo: &Memo, caller: &dyn Caller) -> Result<(), Halt> {
+    fn run(&self, pass: &Arc<Pass>, st: &mut State, _list: usize, _memo: &Memo, caller: &dyn ProgramRunner) -> Result<(), ProgramInterrupt> {
         let limit = st.rules.limits.rounds as usize;
         let wanted = match &self.max {
             Some(max) => {
@@ -92,7 +92,7 @@ impl Verb for Repeat {
         let mut done = 0;
         while done < wanted {
             match caller.program(self.program, None, st) {
-                Ok(()) | Err(Halt::Stop) => {}
+                Ok(()) | Err(ProgramInterrupt::Stop) => {}
                 Err(halt) => return Err(halt),
             }
             done += 1;

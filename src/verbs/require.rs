@@ -2,10 +2,10 @@
 //!
 //! Without a selection `that` is tested once; with one, for each selected item (`@field` in `that`).
 
-use crate::text::written::Shown as _;
+use crate::text::written::ToText as _;
 use std::sync::Arc;
 
-use super::pass::{Caller, Halt, Info, Pass, Reach, Verb};
+use super::pass::{ProgramRunner, ProgramInterrupt, Info, Pass, HistoryDemand, Verb};
 use crate::diag::{Code, DiagnosticCode, Span, Table};
 use crate::model::item::core;
 use crate::syntax::CompileContext;
@@ -22,11 +22,11 @@ pub const INFO: Info = Info {
     terms: &["that", "error", "level", "message", "help", "row"],
     cost: "the selected, or one test",
     did: "run",
-    parse: |cx, w| Some(Box::new(Require::parse(cx, w.fields, w.span, w.scope)?)),
+    parse: |cx, w| Some(Box::new(RequireTerms::parse(cx, w.fields, w.span, w.scope)?)),
 };
 
 /// The terms of `require`.
-pub struct Require {
+pub struct RequireTerms {
     that: Cond,
     error: Arc<str>,
     message: Option<Expr>,
@@ -49,7 +49,7 @@ enum Level {
     Stop,
 }
 
-impl Require {
+impl RequireTerms {
     /// Reads the terms.
     fn parse(cx: &mut CompileContext<'_>, fields: &Table, span: Span, scope: &Scope) -> Option<Self> {
         let Some(that) = fields.get("that").map(|f| &f.node) else {
@@ -78,8 +78,8 @@ impl Require {
         Some(Self { that, error: word("error").unwrap_or("require.failed").into(), message, help, row, level })
     }
 
-    fn complaint(&self, env: &Env<'_>) -> Result<Complaint, Halt> {
-        let said = |term: &Option<Expr>| -> Result<Option<String>, Halt> {
+    fn complaint(&self, env: &Env<'_>) -> Result<Complaint, ProgramInterrupt> {
+        let said = |term: &Option<Expr>| -> Result<Option<String>, ProgramInterrupt> {
             let Some(term) = term else { return Ok(None) };
             Ok(Some(env.eval(term)?.shown().to_string()).filter(|text| !text.is_empty()))
         };
@@ -88,7 +88,7 @@ impl Require {
     }
 
     /// The cost of the live list and the available size, if the requirement is about an account.
-    fn headroom(&self, st: &State, list: usize) -> Result<Option<ledger::Headroom>, Halt> {
+    fn headroom(&self, st: &State, list: usize) -> Result<Option<ledger::Headroom>, ProgramInterrupt> {
         let Some(account) = account_of(&self.that) else { return Ok(None) };
         st.force(list)?;
         let memo = Memo::default();
@@ -102,12 +102,12 @@ impl Require {
     }
 }
 
-impl Verb for Require {
-    fn reach(&self, _pass: &Pass) -> Reach<'_> {
-        Reach::Own
+impl Verb for RequireTerms {
+    fn reach(&self, _pass: &Pass) -> HistoryDemand<'_> {
+        HistoryDemand::Own
     }
 
-    fn run(&self, pass: &Arc<Pass>, st: &mut State, list: usize, _memo: &Memo, _caller: &dyn Caller) -> Result<(), Halt> {
+    fn run(&self, pass: &Arc<Pass>, st: &mut State, list: usize, _memo: &Memo, _caller: &dyn ProgramRunner) -> Result<(), ProgramInterrupt> {
         let memo = Memo::default();
         super::reach::selected(pass, st, list, &memo)?;
         st.current.set(list);
@@ -132,11 +132,11 @@ impl Verb for Require {
         }
         for Complaint { message, help, row } in complaints {
             match self.level {
-                Level::Stop => return Err(Halt::Stop),
+                Level::Stop => return Err(ProgramInterrupt::Stop),
                 Level::Warn => st.warn_with(DiagnosticCode::named(&self.error), message, help, row),
                 Level::Error => {
                     let room = self.headroom(st, list)?;
-                    return Err(Halt::Refused { code: self.error.to_string(), message, room });
+                    return Err(ProgramInterrupt::Refused { code: self.error.to_string(), message, room });
                 }
             }
         }

@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use super::misuse::{refuse, selection};
-use super::pass::{Caller, Halt, Info, Pass, Reach, Verb};
+use super::pass::{ProgramRunner, ProgramInterrupt, Info, Pass, HistoryDemand, Verb};
 use crate::diag::{Code, Span, Table};
 use crate::model::Value;
 use crate::syntax::CompileContext;
@@ -22,13 +22,13 @@ pub const INFO: Info = Info {
     terms: &["program", "script", "event", "each", "as", "copy", "singly"],
     cost: "what it runs",
     did: "run",
-    parse: |cx, w| Some(Box::new(Run::parse(cx, w.fields, w.span)?)),
+    parse: |cx, w| Some(Box::new(RunTerms::parse(cx, w.fields, w.span)?)),
 };
 
 /// The terms of `run`.
-pub struct Run {
+pub struct RunTerms {
     /// What is run.
-    pub what: What,
+    pub what: RunTarget,
     each: Option<Expr>,
     name: Arc<str>,
     copy: bool,
@@ -36,7 +36,7 @@ pub struct Run {
 }
 
 /// What is run.
-pub enum What {
+pub enum RunTarget {
     /// A program, by number.
     Program(usize),
     /// A Rhai function of the pack.
@@ -62,7 +62,7 @@ pub(super) fn program(cx: &mut CompileContext<'_>, fields: &Table, span: Span) -
     }
 }
 
-impl Run {
+impl RunTerms {
     /// Reads the terms.
     fn parse(cx: &mut CompileContext<'_>, fields: &Table, span: Span) -> Option<Self> {
         check(cx, fields);
@@ -70,10 +70,10 @@ impl Run {
         let what = match (word("script"), word("event")) {
             (Some(script), _) => {
                 cx.function(&script, fields.get("script").map_or(span, |f| f.node.span), ITEMS_AND_SCENE);
-                What::Script(script)
+                RunTarget::Script(script)
             }
-            (None, Some(event)) => What::Event(event),
-            (None, None) => What::Program(program(cx, fields, span)?),
+            (None, Some(event)) => RunTarget::Event(event),
+            (None, None) => RunTarget::Program(program(cx, fields, span)?),
         };
         let each = fields.get("each").map(|f| cx.expr(&f.node));
         let copy = fields.get("copy").and_then(|f| f.node.as_bool()).unwrap_or(false);
@@ -83,7 +83,7 @@ impl Run {
 
     /// Runs the program for each selected item alone in the program's own list, and puts it back in its place; an
     /// item that is dropped there stays unchanged.
-    fn run_singly(pass: &Pass, program: usize, st: &mut State, list: usize, caller: &dyn Caller) -> Result<(), Halt> {
+    fn run_singly(pass: &Pass, program: usize, st: &mut State, list: usize, caller: &dyn ProgramRunner) -> Result<(), ProgramInterrupt> {
         st.force(list)?;
         let chosen = pass.chosen(st, list, &Memo::default())?;
         let own = caller.list_of(program);
@@ -100,7 +100,7 @@ impl Run {
         Ok(())
     }
 
-    fn run_each(&self, program: usize, each: &Expr, st: &mut State, list: usize, caller: &dyn Caller) -> Result<(), Halt> {
+    fn run_each(&self, program: usize, each: &Expr, st: &mut State, list: usize, caller: &dyn ProgramRunner) -> Result<(), ProgramInterrupt> {
         let elements = {
             let memo = Memo::default();
             pass_env(st, &memo).eval(each)?
@@ -121,16 +121,16 @@ impl Run {
     }
 }
 
-impl Verb for Run {
-    fn reach(&self, _pass: &Pass) -> Reach<'_> {
-        Reach::Own
+impl Verb for RunTerms {
+    fn reach(&self, _pass: &Pass) -> HistoryDemand<'_> {
+        HistoryDemand::Own
     }
 
-    fn run(&self, pass: &Arc<Pass>, st: &mut State, list: usize, _memo: &Memo, caller: &dyn Caller) -> Result<(), Halt> {
+    fn run(&self, pass: &Arc<Pass>, st: &mut State, list: usize, _memo: &Memo, caller: &dyn ProgramRunner) -> Result<(), ProgramInterrupt> {
         let program = match &self.what {
-            What::Script(name) => return caller.script(name, list, st),
-            What::Event(name) => return caller.event(name, pass, list, st),
-            What::Program(n) => *n,
+            RunTarget::Script(name) => return caller.script(name, list, st),
+            RunTarget::Event(name) => return caller.event(name, pass, list, st),
+            RunTarget::Program(n) => *n,
         };
         if self.singly {
             return Self::run_singly(pass, program, st, list, caller);
@@ -159,14 +159,14 @@ impl Verb for Run {
 
     fn callee(&self) -> Option<usize> {
         match self.what {
-            What::Program(program) => Some(program),
-            What::Script(_) | What::Event(_) => None,
+            RunTarget::Program(program) => Some(program),
+            RunTarget::Script(_) | RunTarget::Event(_) => None,
         }
     }
 }
 
 /// A row of the pack's own tables, its compiled cells evaluated.
-fn settled(value: &Value, st: &State) -> Result<Value, Halt> {
+fn settled(value: &Value, st: &State) -> Result<Value, ProgramInterrupt> {
     let memo = Memo::default();
     let env = pass_env(st, &memo);
     let Value::Map(map) = value else { return Ok(value.clone()) };
@@ -178,9 +178,9 @@ fn settled(value: &Value, st: &State) -> Result<Value, Halt> {
 }
 
 /// A program that stopped itself has ended; its caller continues.
-fn ended(result: Result<(), Halt>) -> Result<(), Halt> {
+fn ended(result: Result<(), ProgramInterrupt>) -> Result<(), ProgramInterrupt> {
     match result {
-        Err(Halt::Stop) => Ok(()),
+        Err(ProgramInterrupt::Stop) => Ok(()),
         other => other,
     }
 }

@@ -5,14 +5,14 @@
 
 use std::sync::Arc;
 
-use super::pass::{Caller, Each, Halt, Info, Pass, Reach, Verb};
+use super::pass::{ProgramRunner, ItemChange, ProgramInterrupt, Info, Pass, HistoryDemand, Verb};
 use crate::diag::{Code, Node, Span, Table};
 use crate::model::{FieldId, Item, Value};
 use crate::syntax::CompileContext;
 use crate::syntax::context::Scope;
 use crate::terms::select::{Seq, pass_env};
-use crate::terms::{Current, Env, Expr, Fault, Memo, State, sizes};
-use crate::text::written::Shown as _;
+use crate::terms::{CurrentItem, Env, Expr, Fault, Memo, State, sizes};
+use crate::text::written::ToText as _;
 
 /// The most values of one field.
 const MOST_VALUES: usize = 1_000_000;
@@ -24,26 +24,26 @@ pub const INFO: Info = Info {
     terms: &["set", "fields", "value", "number"],
     cost: "the selected",
     did: "set",
-    parse: |cx, w| Some(Box::new(Set::parse(cx, w.fields, w.span, w.scope)?)),
+    parse: |cx, w| Some(Box::new(SetTerms::parse(cx, w.fields, w.span, w.scope)?)),
 };
 
 /// The terms of `set`.
-pub struct Set {
+pub struct SetTerms {
     fields: Vec<(FieldId, Vec<Arc<str>>, Expr)>,
     /// The field that is set to the index of each selected item in visiting order, from 0.
     number: Option<FieldId>,
-    globals: Vec<(Vec<Step>, Expr)>,
+    globals: Vec<(Vec<KeyStep>, Expr)>,
     /// `$name` keys have an item at hand: the first of a part.
     parts: bool,
 }
 
 /// A step of a `$name` key: a name or a computed one.
-enum Step {
+enum KeyStep {
     Name(Arc<str>),
     Computed(Expr),
 }
 
-impl Set {
+impl SetTerms {
     /// Reads the terms.
     fn parse(cx: &mut CompileContext<'_>, fields: &Table, span: Span, scope: &Scope) -> Option<Self> {
         let number = fields.get("number").and_then(|f| Some((f.node.as_text()?, f.node.span)));
@@ -219,8 +219,8 @@ impl Set {
                 let mut names = Vec::with_capacity(steps.len());
                 for step in steps {
                     names.push(match step {
-                        Step::Name(n) => n.clone(),
-                        Step::Computed(e) => env.eval(e)?.shown(),
+                        KeyStep::Name(n) => n.clone(),
+                        KeyStep::Computed(e) => env.eval(e)?.shown(),
                     });
                 }
                 made.push((names, env.eval(value)?));
@@ -241,7 +241,7 @@ impl Set {
     }
 
     fn values(&self, item: &Item, place: usize, env: &Env<'_>) -> Result<Vec<Value>, Fault> {
-        let here = env.inner(Current::Item(item, place));
+        let here = env.inner(CurrentItem::Item(item, place));
         let values = self.fields.iter().map(|(_, _, e)| here.eval(e)).collect::<Result<Vec<_>, _>>()?;
         for (value, (id, rest, _)) in values.iter().zip(&self.fields) {
             if let Err(would) = sizes::kept(value, MOST_VALUES, env.st.rules.limits.text_bytes, &env.st.scene) {
@@ -263,16 +263,16 @@ impl Set {
     }
 }
 
-impl Verb for Set {
-    fn reach(&self, pass: &Pass) -> Reach<'_> {
+impl Verb for SetTerms {
+    fn reach(&self, pass: &Pass) -> HistoryDemand<'_> {
         match self.has_fields() {
-            true => Reach::Each(self),
-            false if pass.select.is_local() => Reach::Nothing,
-            false => Reach::Selected,
+            true => HistoryDemand::Each(self),
+            false if pass.select.is_local() => HistoryDemand::Nothing,
+            false => HistoryDemand::Selected,
         }
     }
 
-    fn run(&self, pass: &Arc<Pass>, st: &mut State, list: usize, memo: &Memo, _caller: &dyn Caller) -> Result<(), Halt> {
+    fn run(&self, pass: &Arc<Pass>, st: &mut State, list: usize, memo: &Memo, _caller: &dyn ProgramRunner) -> Result<(), ProgramInterrupt> {
         if self.has_fields() {
             let chosen = pass.chosen(st, list, memo)?;
             self.apply(st, list, &chosen, memo)?;
@@ -294,7 +294,7 @@ impl Verb for Set {
     }
 }
 
-impl Each for Set {
+impl ItemChange for SetTerms {
     fn change(&self, item: &Item, place: usize, nth: usize, env: &Env<'_>) -> Result<Option<Item>, Fault> {
         self.changed(item, place, nth, env).map(Some)
     }
@@ -323,7 +323,7 @@ pub fn assign(item: &mut Item, id: FieldId, rest: &[Arc<str>], value: Value) {
     item.set(id, tree);
 }
 
-fn steps(cx: &mut CompileContext<'_>, path: &str, node: &Node) -> Vec<Step> {
+fn steps(cx: &mut CompileContext<'_>, path: &str, node: &Node) -> Vec<KeyStep> {
     let mut out = Vec::new();
     let mut rest = path;
     while !rest.is_empty() {
@@ -332,10 +332,10 @@ fn steps(cx: &mut CompileContext<'_>, path: &str, node: &Node) -> Vec<Step> {
         match word.strip_prefix('[').and_then(|w| w.strip_suffix(']')) {
             Some(inner) => {
                 let expr = cx.reference(inner, node, 0);
-                out.push(Step::Computed(expr));
+                out.push(KeyStep::Computed(expr));
             }
             None if word.is_empty() => {}
-            None => out.push(Step::Name(word.into())),
+            None => out.push(KeyStep::Name(word.into())),
         }
         rest = after.strip_prefix('.').unwrap_or(after);
     }

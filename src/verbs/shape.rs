@@ -8,9 +8,9 @@ use crate::syntax::CompileContext;
 use crate::syntax::context::Scope;
 use crate::terms::select::pass_env;
 use crate::terms::steps::Step;
-use crate::terms::{Current, Env, Fault, Memo, State};
+use crate::terms::{CurrentItem, Env, Fault, Memo, State};
 
-use super::pass::{Caller, Each, Halt, Info, Pass, Reach, Verb};
+use super::pass::{ProgramRunner, ItemChange, ProgramInterrupt, Info, Pass, HistoryDemand, Verb};
 
 /// `shape` as the table of verbs knows it.
 pub const INFO: Info = Info {
@@ -19,17 +19,17 @@ pub const INFO: Info = Info {
     terms: &["steps", "field", "fields"],
     cost: "the text of the selected",
     did: "shaped",
-    parse: |cx, w| Some(Box::new(Shape::parse(cx, w.fields, w.span, w.scope)?)),
+    parse: |cx, w| Some(Box::new(ShapeTerms::parse(cx, w.fields, w.span, w.scope)?)),
 };
 
 /// The terms of `shape`.
-pub struct Shape {
+pub struct ShapeTerms {
     /// The fields that are changed, one after another.
     fields: Vec<FieldId>,
     steps: Box<[Step]>,
 }
 
-impl Shape {
+impl ShapeTerms {
     /// Reads the terms.
     fn parse(cx: &mut CompileContext<'_>, fields: &Table, span: Span, scope: &Scope) -> Option<Self> {
         let Some(steps) = fields.get("steps").map(|f| &f.node) else {
@@ -45,7 +45,7 @@ impl Shape {
     pub fn changed(&self, item: &Item, place: usize, env: &Env<'_>) -> Result<Item, Fault> {
         let mut item = item.clone();
         for (field, step) in self.fields.iter().flat_map(|field| self.steps.iter().map(move |step| (*field, step))) {
-            let here = env.inner(Current::Item(&item, place));
+            let here = env.inner(CurrentItem::Item(&item, place));
             if let Some(when) = &step.when
                 && !here.holds(when)?
             {
@@ -60,12 +60,12 @@ impl Shape {
     }
 }
 
-impl Verb for Shape {
-    fn reach(&self, _pass: &Pass) -> Reach<'_> {
-        Reach::Each(self)
+impl Verb for ShapeTerms {
+    fn reach(&self, _pass: &Pass) -> HistoryDemand<'_> {
+        HistoryDemand::Each(self)
     }
 
-    fn run(&self, pass: &Arc<Pass>, st: &mut State, list: usize, memo: &Memo, _caller: &dyn Caller) -> Result<(), Halt> {
+    fn run(&self, pass: &Arc<Pass>, st: &mut State, list: usize, memo: &Memo, _caller: &dyn ProgramRunner) -> Result<(), ProgramInterrupt> {
         let chosen = pass.chosen(st, list, memo)?;
         let mut changed = Vec::with_capacity(chosen.len());
         {
@@ -91,7 +91,7 @@ impl Verb for Shape {
     }
 }
 
-impl Each for Shape {
+impl ItemChange for ShapeTerms {
     fn change(&self, item: &Item, place: usize, _nth: usize, env: &Env<'_>) -> Result<Option<Item>, Fault> {
         self.changed(item, place, env).map(Some)
     }

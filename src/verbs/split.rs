@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
-use super::pass::{Caller, Halt, Info, Pass, Reach, Verb};
+use super::pass::{ProgramRunner, ProgramInterrupt, Info, Pass, HistoryDemand, Verb};
 use crate::diag::{Code, Node, Span, Table};
 use crate::model::{FieldId, Item, Value, item::core};
 use crate::syntax::CompileContext;
@@ -20,7 +20,7 @@ use crate::terms::{Expr, Fault, Memo, State};
 use crate::text::halves;
 use crate::text::pattern::{Captures, Pattern};
 use crate::text::work;
-use crate::text::written::Shown as _;
+use crate::text::written::ToText as _;
 
 /// `split` as the table of verbs knows it.
 pub const INFO: Info = Info {
@@ -29,11 +29,11 @@ pub const INFO: Info = Info {
     terms: &["cut", "heads", "lead", "number", "to", "field"],
     cost: "the text",
     did: "split",
-    parse: |cx, w| Some(Box::new(Split::parse(cx, w.fields, w.span, w.scope)?)),
+    parse: |cx, w| Some(Box::new(SplitTerms::parse(cx, w.fields, w.span, w.scope)?)),
 };
 
 /// The terms of `split`.
-pub struct Split {
+pub struct SplitTerms {
     cut: Arc<Pattern>,
     heads: Option<Vec<HeadRule>>,
     lead: bool,
@@ -50,7 +50,7 @@ type HeadRule = (Expr, Vec<(FieldId, Expr)>);
 /// The fields of each head, by its word: of two heads with one word, the first.
 type Heads = FxHashMap<Arc<str>, Arc<[(FieldId, Value)]>>;
 
-impl Split {
+impl SplitTerms {
     /// Reads the terms.
     fn parse(cx: &mut CompileContext<'_>, fields: &Table, span: Span, scope: &Scope) -> Option<Self> {
         let Some(cut) = fields.get("cut").map(|f| &f.node) else {
@@ -190,12 +190,12 @@ impl Split {
     }
 }
 
-impl Verb for Split {
-    fn reach(&self, _pass: &Pass) -> Reach<'_> {
-        Reach::Selected
+impl Verb for SplitTerms {
+    fn reach(&self, _pass: &Pass) -> HistoryDemand<'_> {
+        HistoryDemand::Selected
     }
 
-    fn run(&self, pass: &Arc<Pass>, st: &mut State, list: usize, memo: &Memo, _caller: &dyn Caller) -> Result<(), Halt> {
+    fn run(&self, pass: &Arc<Pass>, st: &mut State, list: usize, memo: &Memo, _caller: &dyn ProgramRunner) -> Result<(), ProgramInterrupt> {
         let chosen = in_list_order(pass.chosen(st, list, memo)?);
         let heads = self.heads(st, memo)?;
         let mut pieces = Vec::new();

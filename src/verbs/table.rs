@@ -7,9 +7,9 @@ use crate::model::pack::LAYERING;
 use crate::syntax::CompileContext;
 use crate::syntax::conditions::Mode;
 
-use super::pass::{Failing, Info, Pass, Written};
-use super::reads::Reads;
-use super::reason::Reason;
+use super::pass::{FailurePolicy, Info, Pass, WrittenPass};
+use super::reads::ListReads;
+use super::reason::ReasonTerms;
 use super::{add, admit, drop, evict, matching, merge, order, place, repeat, require, reserve, run, set, shape, split};
 
 /// All verbs. A verb file that is missing here is dead code, which the compiler refuses.
@@ -64,21 +64,21 @@ impl Pass {
         });
         let scope = cx.rows_of(own.unwrap_or(list));
         let when = node("when").map(|n| cx.cond(n, Mode::Scene));
-        let gate_reads = Reads::take(cx);
+        let gate_reads = ListReads::take(cx);
         let select = cx.select(fields, scope.clone());
         let mut select = cx.sealed_select(select);
         if select.stream.is_empty() {
             select.stream = id.clone();
         }
-        let verb = (info.parse)(cx, &Written { fields, span: word.span, scope: &scope })?;
+        let verb = (info.parse)(cx, &WrittenPass { fields, span: word.span, scope: &scope })?;
         let failing = match node("failing").and_then(Node::as_text) {
-            Some("spare") => Failing::Spare,
-            Some("keep") => Failing::Keep,
-            _ => Failing::Error,
+            Some("spare") => FailurePolicy::Spare,
+            Some("keep") => FailurePolicy::Keep,
+            _ => FailurePolicy::Error,
         };
         let stop = node("then").and_then(Node::as_text) == Some("stop");
-        let (reads, cells) = (Reads::take(cx), std::mem::take(&mut cx.cells));
-        let reason = Reason::parse(cx, fields, &scope);
+        let (reads, cells) = (ListReads::take(cx), std::mem::take(&mut cx.cells));
+        let reason = ReasonTerms::parse(cx, fields, &scope);
         cx.memo = None;
         cx.forget_names();
         Some(Self { id: id.clone(), span, info, when, select, list: own, stop, failing, reason, gate_reads, reads, cells, verb })

@@ -4,12 +4,12 @@
 
 use serde_json::Value as Json;
 use tapster::Value;
-use tapster::machinery::text::leaf::{Leaf, Printed, Scope, Syntax, TooLong, path, same, value_text};
+use tapster::machinery::text::leaf::{Leaf, PrintedLeaf, Scope, Syntax, TooLong, path, same, value_text};
 
 const MOST: usize = 1 << 20;
 
 /// Renders as a template does: `item` hides all, `ctx` is the context, whose `globals` answer last.
-fn render(leaf: &Leaf, context: &Value, item: Option<&Value>, most: usize) -> Result<Printed, TooLong> {
+fn render(leaf: &Leaf, context: &Value, item: Option<&Value>, most: usize) -> Result<PrintedLeaf, TooLong> {
     let root = context.as_map();
     let globals = root.and_then(|root| root.get("globals")).and_then(Value::as_map);
     let scope = Scope { over: &[("item", item)], root, under: &[("ctx", context)], globals };

@@ -10,12 +10,12 @@ use serde_json::{Value as Json, json};
 use tapster::Value;
 use tapster::machinery::pack::RuleFile;
 use tapster::template::{
-    Asked, Budget, ErrorKind, Inputs, Limits, QuarterRuler, RenderError, Rendered, Ruler, Sources, Template, offers, render,
+    TemplateContract, Budget, ErrorKind, Inputs, Limits, QuarterRuler, RenderError, RenderedTemplate, Ruler, Sources, Template, offers, render,
 };
 
 fn compiled(template: &Json) -> Template {
     let file = RuleFile { name: "t.json".to_owned(), path_in_pack: "t.json".to_owned(), bytes: template.to_string().into_bytes() };
-    match tapster::open_template(&file, &Asked::default()) {
+    match tapster::open_template(&file, &TemplateContract::default()) {
         Ok(opened) => opened.template,
         Err(rejected) => panic!("{:?}\n{template}", rejected.report.items()),
     }
@@ -67,17 +67,17 @@ impl Ruler for Counting {
     }
 }
 
-fn with(template: &Template, sources: &Table, ruler: &dyn Ruler, global: Option<u64>, limits: Limits) -> Result<Rendered, RenderError> {
+fn with(template: &Template, sources: &Table, ruler: &dyn Ruler, global: Option<u64>, limits: Limits) -> Result<RenderedTemplate, RenderError> {
     let context = Value::from(&json!({ "globals": { "name": "Marit", "long": "a lantern, twice lit" }, "item": "hidden" }));
     let inputs = Inputs { context: &context, sources, ruler, lanes: &[], requests: &[], limits };
     render(template, &inputs, &mut Budget::new(global))
 }
 
-fn plain(template: &Json, sources: &Json, global: Option<u64>) -> Rendered {
+fn plain(template: &Json, sources: &Json, global: Option<u64>) -> RenderedTemplate {
     with(&compiled(template), &Table::new(sources), &QuarterRuler, global, Limits::default()).unwrap_or_else(|e| panic!("{e}"))
 }
 
-fn texts(done: &Rendered) -> Vec<&str> {
+fn texts(done: &RenderedTemplate) -> Vec<&str> {
     done.messages.iter().map(|m| &*m.content).collect()
 }
 

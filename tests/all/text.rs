@@ -438,7 +438,7 @@ mod macros {
 
     use super::table;
     use tapster::machinery::text::Limits;
-    use tapster::machinery::text::macros::{Called, Found, Grammar, MacroHost, MacroResult, Shape, expand, may_have_effects};
+    use tapster::machinery::text::macros::{MacroCall, KnownMacro, Grammar, MacroHost, MacroResult, Shape, expand, may_have_effects};
     use tapster::machinery::text::pattern::{Captures, Pattern};
 
     /// A small table of macros, as a pack could declare them.
@@ -475,10 +475,10 @@ mod macros {
     ];
 
     impl Grammar for Table {
-        fn find(&self, name: &str) -> Option<Found> {
+        fn find(&self, name: &str) -> Option<KnownMacro> {
             let id = NAMES.iter().position(|(known, ..)| known.eq_ignore_ascii_case(name))?;
             let (_, least, most) = NAMES[id];
-            Some(Found { id: u32::try_from(id).unwrap(), shape: Shape { least, most, block: most < 9, raw: 0 } })
+            Some(KnownMacro { id: u32::try_from(id).unwrap(), shape: Shape { least, most, block: most < 9, raw: 0 } })
         }
 
         fn syntax(&self) -> &tapster::machinery::text::macros::Syntax {
@@ -488,7 +488,7 @@ mod macros {
     }
 
     impl MacroHost for Table {
-        fn call(&self, called: &Called<'_>) -> MacroResult {
+        fn call(&self, called: &MacroCall<'_>) -> MacroResult {
             self.calls.set(self.calls.get() + 1);
             let text = |text: &str| MacroResult::Text(text.into());
             let Some(id) = called.id else { return MacroResult::Unknown };
@@ -620,10 +620,10 @@ mod templates {
     use super::table;
     use serde_json::json;
     use tapster::machinery::text::Limits;
-    use tapster::machinery::text::handlebars::{Template, Unknown};
+    use tapster::machinery::text::handlebars::{Template, UnknownNames};
 
     fn render(template: &str, fields: &serde_json::Value) -> Result<String, String> {
-        let template = Template::known(template, Unknown::Asked).map_err(|e| e.to_string())?;
+        let template = Template::known(template, UnknownNames::Asked).map_err(|e| e.to_string())?;
         template
             .render(&tapster::Value::from(fields), &mut |name| Arc::from(format!("<{name}>")), &Limits::HANDLEBARS)
             .map_err(|e| e.to_string())
@@ -681,11 +681,11 @@ mod stories {
     use super::table;
     use serde_json::Value as Json;
     use tapster::Value;
-    use tapster::machinery::text::handlebars::{Template, Unknown};
+    use tapster::machinery::text::handlebars::{Template, UnknownNames};
     use tapster::machinery::text::{Limits, js};
 
     fn raw(template: &str, fields: &Json) -> Result<String, String> {
-        let story = Template::parse(template, Unknown::Stays).map_err(|e| format!("{} {}", e.offset, e.message))?;
+        let story = Template::parse(template, UnknownNames::Stays).map_err(|e| format!("{} {}", e.offset, e.message))?;
         let asked = &mut |name: &str| unreachable!("`{name}` is asked for");
         story.render(&Value::from(fields), asked, &Limits::HANDLEBARS).map_err(|e| e.to_string())
     }
@@ -758,7 +758,7 @@ mod stories {
 mod ground {
     use serde_json::json;
     use tapster::Value;
-    use tapster::machinery::text::handlebars::{Template, Unknown};
+    use tapster::machinery::text::handlebars::{Template, UnknownNames};
     use tapster::machinery::text::{Language, Limits, TextError, truth};
 
     #[test]
@@ -775,12 +775,12 @@ mod ground {
 
     #[test]
     fn a_limit_is_told_from_a_mistake() {
-        let read = |text: &str| Template::parse(text, Unknown::Asked).unwrap_err();
+        let read = |text: &str| Template::parse(text, UnknownNames::Asked).unwrap_err();
         assert!(!read("a\n{{#if b}}").bound);
         assert_eq!((read("a\n{{#if b}}").line, read("a\n{{#if b}}").column), (2, 1));
         assert!(read(&"{{#if a}}".repeat(65)).bound);
         assert!(read(&"x".repeat(Limits::HANDLEBARS.length + 1)).bound);
-        let long = Template::parse("{{a}}{{a}}\n{{a}}", Unknown::Asked).unwrap();
+        let long = Template::parse("{{a}}{{a}}\n{{a}}", UnknownNames::Asked).unwrap();
         let error = long.render(&Value::from(&json!({ "a": "xxxx" })), &mut |_| "".into(), &Limits::HANDLEBARS.with_output(9)).unwrap_err();
         assert!(error.bound && error.message.contains("longer than 9 bytes"), "{error}");
     }

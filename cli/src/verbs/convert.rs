@@ -9,7 +9,7 @@ use crate::diag::{Code, Diagnostic, Report, Sources, suggest};
 use crate::engine::{BuildError, ErrorKind};
 use crate::import::{self, Container, Contents};
 use crate::pack::{Library, Ruleset, Shelf, Start};
-use crate::program::foreign::{Format, Imported};
+use crate::program::foreign::{Format, ImportedDocument};
 
 use crate::inputs::files::{bytes_of, shown, write_file};
 use crate::inputs::library::{open, shelf};
@@ -79,7 +79,7 @@ impl Convert {
     }
 
     /// The document as the wanted program has it: by the pack that `--to` names, or by the first pack with such a format.
-    fn converted(&self, contents: &Contents, show: &mut Show<'_, '_>) -> Result<(Ruleset, Imported), Stop> {
+    fn converted(&self, contents: &Contents, show: &mut Show<'_, '_>) -> Result<(Ruleset, ImportedDocument), Stop> {
         let shelf = shelf(show);
         let by = |rules: &Ruleset, to: Option<&str>| tapster::convert_document(rules, to, document(contents, Some(rules)));
         let is_pack = shelf.names().contains(&self.to) || Path::new(&self.to).is_dir();

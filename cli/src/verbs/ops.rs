@@ -8,7 +8,7 @@ use crate::pack::KINDS;
 use crate::pack::{Ruleset, Schemas, Start};
 use crate::syntax::{conditions, selections, steps, values};
 use crate::terms::calc;
-use crate::terms::names::Declared;
+use crate::terms::names::DeclaredName;
 use crate::text::functions::FUNCTIONS;
 use tapster::machinery::verbs::{SHARED, VERBS};
 
@@ -176,7 +176,7 @@ fn rows(rules: &Ruleset) -> Vec<Section> {
     types.iter().map(|(row, fields)| section(format!("fields of {row}"), fields.iter().map(declared))).collect()
 }
 
-fn declared((name, what): (&std::sync::Arc<str>, &Declared)) -> Json {
+fn declared((name, what): (&std::sync::Arc<str>, &DeclaredName)) -> Json {
     json!({ "name": &**name, "type": what.kind.word(), "doc": &*what.doc })
 }
 

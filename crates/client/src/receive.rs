@@ -6,7 +6,7 @@ use super::error::ProviderError;
 use super::retry::REFUSED;
 use super::sse::{Event, Splitter, TooLong};
 use super::{Delta, Incoming, TransportError};
-use crate::reading::{Assembled, Assembler, Heard, Reading, Refused, Tree};
+use crate::reading::{AssembledReply, Assembler, ReplyDelta, Reading, ReplyError, Tree};
 
 /// How much of an answer is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -37,7 +37,7 @@ pub(super) async fn receive(
     bounds: Bounds,
     asked_for_stream: bool,
     deltas: &mut (dyn FnMut(Delta) + Send),
-) -> Result<Assembled, ProviderError> {
+) -> Result<AssembledReply, ProviderError> {
     let status = incoming.status;
     if let Some(encoding) =
         incoming.header("content-encoding").filter(|e| !e.trim().is_empty() && !e.trim().eq_ignore_ascii_case("identity"))
@@ -101,7 +101,7 @@ async fn stream(
     bounds: Bounds,
     begun: Vec<u8>,
     deltas: &mut (dyn FnMut(Delta) + Send),
-) -> Result<Assembled, ProviderError> {
+) -> Result<AssembledReply, ProviderError> {
     let status = incoming.status;
     let mut splitter = Splitter::new(bounds.event);
     let mut following =
@@ -175,8 +175,8 @@ impl<'r> Following<'r> {
         self.assembler.event(&event.name, &document, &mut |heard| {
             *told = true;
             deltas(match heard {
-                Heard::Text(text) => Delta::Text(text.to_owned()),
-                Heard::Reasoning(text) => Delta::Reasoning(text.to_owned()),
+                ReplyDelta::Text(text) => Delta::Text(text.to_owned()),
+                ReplyDelta::Reasoning(text) => Delta::Reasoning(text.to_owned()),
             });
         });
         if let Some(refused) = self.assembler.refused() {
@@ -188,7 +188,7 @@ impl<'r> Following<'r> {
         Ok(())
     }
 
-    fn finish(self) -> Result<Assembled, ProviderError> {
+    fn finish(self) -> Result<AssembledReply, ProviderError> {
         match (self.assembler.has_anything(), self.over || self.assembler.is_complete()) {
             (true, true) => Ok(self.assembler.finish()),
             (true, false) => Err(cut_off(self.status)),
@@ -204,7 +204,7 @@ async fn whole(
     mut bytes: Vec<u8>,
     tell: bool,
     deltas: &mut (dyn FnMut(Delta) + Send),
-) -> Result<Assembled, ProviderError> {
+) -> Result<AssembledReply, ProviderError> {
     let status = incoming.status;
     loop {
         if bytes.len() > bounds.reply {
@@ -285,7 +285,7 @@ fn redirect(incoming: &Incoming) -> ProviderError {
 }
 
 /// An error inside a reply whose status says that all is well.
-fn reported(refused: &Refused, status: u16) -> ProviderError {
+fn reported(refused: &ReplyError, status: u16) -> ProviderError {
     let status = refused.status.unwrap_or(status);
     let mut error = error("provider_error", Some(status), format!("the provider reports an error: {}", quoted(&refused.message)));
     error.safe_to_repeat = REFUSED.contains(&status);

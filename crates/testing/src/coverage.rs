@@ -9,7 +9,7 @@ use crate::diag::Place;
 use crate::model::Value;
 use crate::model::value::RuleRef;
 use crate::pack::Ruleset;
-use crate::terms::seen::{CellSeen, PassSeen, Seen};
+use crate::terms::seen::{CellSeen, PassSeen, CoverageSink};
 use crate::verbs::Pass;
 
 /// Something of a row that can be exercised: the table, the row, and the cell.
@@ -29,7 +29,7 @@ pub struct Covered {
 impl Covered {
     /// What a sink has seen.
     #[must_use]
-    pub fn of(seen: &Seen, rules: &Ruleset) -> Self {
+    pub fn of(seen: &CoverageSink, rules: &Ruleset) -> Self {
         let mut out = Self::default();
         out.passes.extend(seen.passes().into_iter().map(|(pass, seen)| (pass.to_string(), seen)));
         let saw = seen.cells();

@@ -6,7 +6,7 @@ use serde_json::{Map, Value as Json, json};
 
 use crate::assemble::{self, Outcome};
 use crate::diag::Diagnostic;
-use crate::emit::{self, Emitted};
+use crate::emit::{self, EmittedPlan};
 use crate::engine::BuildError;
 use crate::import;
 use crate::model::plan::Reason;
@@ -33,7 +33,7 @@ pub struct Played {
     /// The plan of a build.
     pub plan: Option<Plan>,
     /// The payload of a build.
-    pub emitted: Option<Emitted>,
+    pub emitted: Option<EmittedPlan>,
     /// Expanded texts.
     pub texts: Option<Vec<String>>,
     /// A document that was read.

@@ -9,7 +9,7 @@ use serde_json::{Map, Value as Json, json};
 use crate::diag::{Diagnostic, Node, Report, Severity, Sources};
 use crate::pack::error::PackError;
 use crate::pack::{Library, Ruleset, Shelf};
-use crate::terms::seen::{Seen, recording};
+use crate::terms::seen::{CoverageSink, recording};
 
 use super::blame::{self, Rule};
 use super::case::{Case, Turn, json_of};
@@ -417,7 +417,7 @@ impl Judged<'_> {
         self.differences.is_empty() && self.failed.is_none() && self.fresh.is_none()
     }
 
-    fn blame(&mut self, traced: &Judged<'_>, seen: &Seen, rules: &Ruleset) {
+    fn blame(&mut self, traced: &Judged<'_>, seen: &CoverageSink, rules: &Ruleset) {
         let Some(played) = &traced.played else { return };
         for (difference, rule) in &mut self.differences {
             *rule = blame::behind(difference, played, seen, rules);

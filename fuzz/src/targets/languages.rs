@@ -3,10 +3,10 @@
 use std::sync::{Arc, LazyLock};
 
 use serde_json::{Value as Json, json};
-use tapster::machinery::text::handlebars::{Template, Unknown};
+use tapster::machinery::text::handlebars::{Template, UnknownNames};
 use tapster::machinery::text::leaf::{Leaf, Scope, Syntax as LeafSyntax};
 use tapster::machinery::text::liquid::{Liquid, Options};
-use tapster::machinery::text::macros::{self, Called, Found, Grammar, MacroHost, MacroResult, Syntax};
+use tapster::machinery::text::macros::{self, MacroCall, KnownMacro, Grammar, MacroHost, MacroResult, Syntax};
 use tapster::machinery::text::script::{Script, take_log};
 use tapster::machinery::text::verbatim::{VerbatimMasker, Zone};
 use tapster::machinery::text::{Limits, macros::macro_parser};
@@ -35,7 +35,7 @@ pub(super) fn macros(input: &[u8]) -> Verdict {
 struct Host(Syntax);
 
 impl Grammar for Host {
-    fn find(&self, name: &str) -> Option<Found> {
+    fn find(&self, name: &str) -> Option<KnownMacro> {
         let (id, least, most, block, raw) = match name {
             "user" | "char" => (0, 0, 0, false, 0),
             "reverse" | "double" | "trim" => (1, 1, 9, true, 0),
@@ -43,7 +43,7 @@ impl Grammar for Host {
             "." | "$" => (3, 1, 3, false, 0),
             _ => return None,
         };
-        Some(Found { id, shape: macro_parser::Shape { least, most, block, raw } })
+        Some(KnownMacro { id, shape: macro_parser::Shape { least, most, block, raw } })
     }
 
     fn syntax(&self) -> &Syntax {
@@ -52,7 +52,7 @@ impl Grammar for Host {
 }
 
 impl MacroHost for Host {
-    fn call(&self, called: &Called<'_>) -> MacroResult {
+    fn call(&self, called: &MacroCall<'_>) -> MacroResult {
         match called.id {
             Some(0) => MacroResult::Text("Ann".into()),
             Some(1) => MacroResult::Text(called.args.iter().flat_map(|arg| [arg.as_ref(), arg.as_ref()]).collect::<String>().into()),
@@ -95,14 +95,14 @@ fn texts_with_macros(json: &Json, all: &mut Vec<Vec<u8>>) {
 }
 
 pub(super) fn handlebars(input: &[u8]) -> Verdict {
-    rendered(input, Unknown::Asked)
+    rendered(input, UnknownNames::Asked)
 }
 
 pub(super) fn story(input: &[u8]) -> Verdict {
-    rendered(input, Unknown::Stays)
+    rendered(input, UnknownNames::Stays)
 }
 
-fn rendered(input: &[u8], unknown: Unknown) -> Verdict {
+fn rendered(input: &[u8], unknown: UnknownNames) -> Verdict {
     let Ok(template) = Template::parse(&text(input), unknown) else { return Ok(false) };
     Ok(template.render(&NAMES, &mut |name| Arc::from(name), &Limits::HANDLEBARS).is_ok())
 }

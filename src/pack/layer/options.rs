@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use super::{Merger, Removed, over};
+use super::{Merger, RemovedRow, over};
 use crate::diag::{Code, Data, Diagnostic, Field, Node, Table, suggest};
-use crate::model::pack::Shadowed;
+use crate::model::pack::ShadowedValue;
 
 /// The table of a manifest that declares options.
 pub(in crate::pack) const TABLE: &str = "options";
@@ -34,8 +34,8 @@ impl Merger<'_> {
         let below = self.merged.values.get_mut(TABLE).map(|field| &mut field.node.data);
         let Some(Data::Table(below)) = below else { return };
         if let Some(old) = below.shift_remove(name) {
-            self.merged.shadowed.push(Shadowed { by: field.node.span, old: old.node.span, edited: false });
-            self.merged.removed.push(Removed { table: TABLE.into(), name: name.clone(), by: field.key });
+            self.merged.shadowed.push(ShadowedValue { by: field.node.span, old: old.node.span, edited: false });
+            self.merged.removed.push(RemovedRow { table: TABLE.into(), name: name.clone(), by: field.key });
         } else if self.complete {
             let near = suggest::help(name, below.keys().map(AsRef::as_ref));
             let complaint = Diagnostic::new(Code::RemoveUnknown, format!("option `{name}` is removed, but no lower pack declares it"));

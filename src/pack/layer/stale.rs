@@ -1,7 +1,7 @@
 //! Patches that do not fit the row that they find: it has changed since, or they would change its verb.
 
 use super::super::fingerprint;
-use super::super::rows::{Expects, Incoming};
+use super::super::rows::{ExpectedFingerprint, IncomingRow};
 use crate::diag::{Code, Diagnostic, Node};
 use crate::model::pack::Row;
 
@@ -9,7 +9,7 @@ use crate::model::pack::Row;
 const MAX_SHOWN: usize = 300;
 
 /// A patch that was written against another text of the row.
-pub(super) fn stale(expects: &Expects, new: &Incoming, old: &Row) -> Option<Diagnostic> {
+pub(super) fn stale(expects: &ExpectedFingerprint, new: &IncomingRow, old: &Row) -> Option<Diagnostic> {
     let now = fingerprint::of_row(&old.name, &old.fields);
     if now.starts_with(&expects.prefix) {
         return None;
@@ -28,7 +28,7 @@ pub(super) fn stale(expects: &Expects, new: &Incoming, old: &Row) -> Option<Diag
 }
 
 /// A patch that changes the verb of a pass.
-pub(super) fn changed_verb(new: &Incoming, old: &Row) -> Option<Diagnostic> {
+pub(super) fn changed_verb(new: &IncomingRow, old: &Row) -> Option<Diagnostic> {
     let (field, was) = (new.fields.get("do")?, old.fields.get("do")?);
     if &*new.table != "pass" || new.replace || field.node.to_json() == was.node.to_json() {
         return None;

@@ -12,7 +12,7 @@ pub(in crate::pack) fn check(pack: &Pack, report: &mut Report) {
     if pack.options.is_empty() {
         return;
     }
-    let mut read = Read { all: false, names: HashSet::new() };
+    let mut read = ReadOptions { all: false, names: HashSet::new() };
     let rows = pack.tables.values().flat_map(|rows| rows.values());
     for field in rows.flat_map(|row| row.fields.values()).chain(pack.values.values()) {
         read.node(&field.node);
@@ -47,13 +47,13 @@ fn reserved(pack: &Pack, report: &mut Report) {
 }
 
 /// The options that texts of rules name.
-struct Read<'p> {
+struct ReadOptions<'p> {
     /// A text names all of them, or computes the name.
     all: bool,
     names: HashSet<&'p str>,
 }
 
-impl<'p> Read<'p> {
+impl<'p> ReadOptions<'p> {
     /// Recursion is bounded by the readers of TOML and JSON.
     fn node(&mut self, node: &'p Node) {
         match &node.data {

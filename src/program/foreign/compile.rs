@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{Format, Mapping, Names, Rest};
+use super::{Format, Mapping, Names, RestTarget};
 use crate::diag::{Code, Node};
 use crate::syntax::CompileContext;
 use crate::syntax::conditions::Mode;
@@ -30,7 +30,7 @@ pub(in crate::program) fn compile(cx: &mut CompileContext<'_>) -> Vec<Format> {
             cx.fail(Code::TermMissing, rest.node.span, "`rest` is for conversions to another format", help);
         }
         let given = text("rest");
-        let rest = Rest { names: path(given.unwrap_or("")), in_place: given == Some(".") };
+        let rest = RestTarget { names: path(given.unwrap_or("")), in_place: given == Some(".") };
         let kind = cell("detect").map(|f| kind_fields(&f.node)).unwrap_or_default();
         formats.push(Format { name: row.name.clone(), about, detect, kind, root, maps: Vec::new(), makes, rest });
     }

@@ -11,16 +11,16 @@ mod compile;
 mod reports;
 
 pub(in crate::program) use compile::compile;
-pub use reports::{Fate, FieldReport};
+pub use reports::{FieldOutcome, FieldReport};
 
-use crate::text::written::Shown as _;
+use crate::text::written::ToText as _;
 use std::sync::Arc;
 
 use crate::diag::short;
 use crate::model::{Map, Value};
 use crate::terms::select::pass_env;
 use crate::terms::state::put;
-use crate::terms::{Cond, Current, Env, Expr, Fault, Memo, State};
+use crate::terms::{Cond, CurrentItem, Env, Expr, Fault, Memo, State};
 use crate::text::work;
 
 /// The names of a path.
@@ -42,18 +42,18 @@ pub struct Format {
     kind: Vec<Names>,
     root: Option<Expr>,
     maps: Vec<Mapping>,
-    rest: Rest,
+    rest: RestTarget,
 }
 
 /// Where the result of a conversion gets the fields that no row reads.
-struct Rest {
+struct RestTarget {
     /// The table that receives them; if it is empty and they do not stay in place, they are dropped.
     names: Names,
     /// They stay where they are in the document.
     in_place: bool,
 }
 
-impl Rest {
+impl RestTarget {
     /// Whether what no row reads has a place.
     fn keeps(&self) -> bool {
         self.in_place || !self.names.is_empty()
@@ -84,7 +84,7 @@ struct Mapping {
 
 /// A document of another program as scene data: the result of [`import_document`](crate::import_document).
 #[derive(Debug, Clone, Default)]
-pub struct Imported {
+pub struct ImportedDocument {
     /// The name of the format that read the document.
     pub format: String,
     /// The part of a scene that the document gives; [`Scene::merge`](crate::Scene::merge) adds it to a scene.
@@ -102,27 +102,27 @@ impl Format {
     pub fn fits(&self, document: &Value, st: &State) -> Result<bool, Fault> {
         let memo = Memo::default();
         match &self.detect {
-            Some(detect) => pass_env(st, &memo).inner(Current::Value(document, 0)).holds(detect),
+            Some(detect) => pass_env(st, &memo).inner(CurrentItem::Value(document, 0)).holds(detect),
             None => Ok(false),
         }
     }
 
     /// Converts the document to scene data, or to a document of the format that this one makes. `all` are the formats
     /// of the pack, by which the elements of lists are converted.
-    pub fn bring(&self, document: &Value, st: &State, all: &[Format]) -> Result<Imported, Fault> {
+    pub fn bring(&self, document: &Value, st: &State, all: &[Format]) -> Result<ImportedDocument, Fault> {
         self.bring_at(document, st, all, 0)
     }
 
-    fn bring_at(&self, document: &Value, st: &State, all: &[Format], depth: usize) -> Result<Imported, Fault> {
+    fn bring_at(&self, document: &Value, st: &State, all: &[Format], depth: usize) -> Result<ImportedDocument, Fault> {
         let _paying = work::rule(&self.name);
         let memo = Memo::default();
         let env = pass_env(st, &memo);
         let root = match &self.root {
-            Some(root) => env.inner(Current::Value(document, 0)).eval(root)?,
+            Some(root) => env.inner(CurrentItem::Value(document, 0)).eval(root)?,
             None => document.clone(),
         };
-        let env = env.inner(Current::Value(&root, 0));
-        let mut out = Imported { format: self.name.to_string(), scene: Value::map(Map::default()), ..Imported::default() };
+        let env = env.inner(CurrentItem::Value(&root, 0));
+        let mut out = ImportedDocument { format: self.name.to_string(), scene: Value::map(Map::default()), ..ImportedDocument::default() };
         let mut read: Vec<&Names> = Vec::new();
         for map in &self.maps {
             if let Some(when) = &map.when
@@ -189,7 +189,7 @@ impl Format {
         Ok(out)
     }
 
-    fn coded(&self, map: &Mapping, raw: &Value, st: &State, out: &mut Imported) -> Value {
+    fn coded(&self, map: &Mapping, raw: &Value, st: &State, out: &mut ImportedDocument) -> Value {
         let Some(code) = &map.code else { return raw.clone() };
         if raw.is_null() {
             return Value::Null;
@@ -216,7 +216,7 @@ fn told(what: &str, wrong: &Value) -> Option<String> {
 
 impl Mapping {
     /// Each element of a list, or of the values of a table, converted by the rows of another format.
-    fn each(&self, by: &Format, list: &Value, env: &Env<'_>, all: &[Format], depth: usize, out: &mut Imported) -> Result<Value, Fault> {
+    fn each(&self, by: &Format, list: &Value, env: &Env<'_>, all: &[Format], depth: usize, out: &mut ImportedDocument) -> Result<Value, Fault> {
         if depth >= MOST_NESTED {
             let message = format!("rows with `item` are nested deeper than {MOST_NESTED}: `{}` converts itself again and again", by.name);
             return Err(Fault::bound(message));
@@ -245,7 +245,7 @@ impl Mapping {
         let Some(key) = &self.key else { return Ok(Value::list(made)) };
         let (mut table, mut free) = (Map::default(), 0_usize);
         for (n, element) in made.into_iter().enumerate() {
-            let mut key = env.inner(Current::Value(&element, n)).eval(key)?.shown();
+            let mut key = env.inner(CurrentItem::Value(&element, n)).eval(key)?.shown();
             // of two elements with one key, the second gets a number that is free
             while table.contains_key(&key) {
                 key = Arc::from(free.to_string());

@@ -10,7 +10,7 @@ use crate::model::{Map, Value};
 /// What became of one field of the document.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Fate {
+pub enum FieldOutcome {
     /// The value as it was; or no rule reads the field, and it is carried along.
     Kept,
     /// The value under another name or spelling.
@@ -27,7 +27,7 @@ pub struct FieldReport {
     /// The field of the document, or the row that makes a value without one.
     pub field: String,
     /// What became of it.
-    pub fate: Fate,
+    pub fate: FieldOutcome,
     /// The scene path, where there is one.
     pub to: String,
     /// Why, where there is more to say.
@@ -41,13 +41,13 @@ impl Mapping {
         let field = self.reads.first().map_or_else(|| self.name.to_string(), |names| names.join("."));
         let to = self.to.join(".");
         let (fate, note) = match (&self.drop, &self.approximate) {
-            (Some(why), _) => (Fate::Dropped, why.to_string()),
-            (None, Some(why)) => (Fate::Approximated, why.to_string()),
-            (None, None) if raw.is_null() => (Fate::Mapped, "missing; the default is used".to_owned()),
+            (Some(why), _) => (FieldOutcome::Dropped, why.to_string()),
+            (None, Some(why)) => (FieldOutcome::Approximated, why.to_string()),
+            (None, None) if raw.is_null() => (FieldOutcome::Mapped, "missing; the default is used".to_owned()),
             (None, None) if raw == value && self.to.last() == self.reads.first().and_then(|names| names.last()) => {
-                (Fate::Kept, String::new())
+                (FieldOutcome::Kept, String::new())
             }
-            (None, None) => (Fate::Mapped, String::new()),
+            (None, None) => (FieldOutcome::Mapped, String::new()),
         };
         FieldReport { field, fate, to, note, times: 1 }
     }
@@ -55,7 +55,7 @@ impl Mapping {
 
 /// The reports about the elements of a list, counted.
 #[derive(Default)]
-pub(super) struct Tally(IndexMap<(String, Fate, String, String), usize>);
+pub(super) struct Tally(IndexMap<(String, FieldOutcome, String, String), usize>);
 
 impl Tally {
     pub(super) fn add(&mut self, fields: Vec<FieldReport>) {
@@ -114,12 +114,12 @@ impl Format {
     /// The report of a field that no rule reads.
     fn unread(&self, field: String) -> FieldReport {
         let (fate, to, note) = match &self.makes {
-            None => (Fate::Kept, format!("rest.{field}"), "no rule reads it".to_owned()),
-            Some(_) if self.rest.in_place => (Fate::Kept, field.clone(), String::new()),
-            Some(made) if self.rest.names.is_empty() => (Fate::Dropped, String::new(), format!("`{made}` has no field for it")),
+            None => (FieldOutcome::Kept, format!("rest.{field}"), "no rule reads it".to_owned()),
+            Some(_) if self.rest.in_place => (FieldOutcome::Kept, field.clone(), String::new()),
+            Some(made) if self.rest.names.is_empty() => (FieldOutcome::Dropped, String::new(), format!("`{made}` has no field for it")),
             Some(made) => {
                 let to = format!("{}.{field}", self.rest.names.join("."));
-                (Fate::Kept, to, format!("carried along; `{made}` has no field for it"))
+                (FieldOutcome::Kept, to, format!("carried along; `{made}` has no field for it"))
             }
         };
         FieldReport { field, fate, to, note, times: 1 }

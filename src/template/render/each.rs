@@ -4,8 +4,8 @@
 
 use std::sync::Arc;
 
-use super::super::form::Each;
-use super::reach::{ListId, Reach};
+use super::super::form::SourceLoop;
+use super::reach::{ListId, LoopDemand};
 use super::{Message, Piece, RenderError, Run, order};
 use crate::model::Value;
 
@@ -19,7 +19,7 @@ enum Fill<'o> {
 
 impl Run<'_, '_> {
     /// Runs a loop.
-    pub(super) fn each(&mut self, each: &Each, out: &mut Vec<Piece>) -> Result<(), RenderError> {
+    pub(super) fn each(&mut self, each: &SourceLoop, out: &mut Vec<Piece>) -> Result<(), RenderError> {
         if each.budget.is_some() && each.stops && !self.budget.has_any() {
             return Ok(());
         }
@@ -33,8 +33,8 @@ impl Run<'_, '_> {
         ran
     }
 
-    fn items(&mut self, each: &Each, items: &Arc<Vec<Value>>, count: usize, mut fill: Fill<'_>) -> Result<(), RenderError> {
-        let mut reach = Reach::of(each, count, self.budget.room(), self.inputs.ruler);
+    fn items(&mut self, each: &SourceLoop, items: &Arc<Vec<Value>>, count: usize, mut fill: Fill<'_>) -> Result<(), RenderError> {
+        let mut reach = LoopDemand::of(each, count, self.budget.room(), self.inputs.ruler);
         self.meter.step(reach.as_ref().map_or(0, |reach| reach.work))?;
         let list = reach.is_some().then(|| self.lists.enter(items));
         let mut at = 0;
@@ -60,7 +60,7 @@ impl Run<'_, '_> {
     }
 
     /// The next item from index `at` that may give output.
-    fn next(&mut self, reach: Option<&mut Reach>, list: Option<ListId>, at: usize, count: usize) -> Result<Option<usize>, RenderError> {
+    fn next(&mut self, reach: Option<&mut LoopDemand>, list: Option<ListId>, at: usize, count: usize) -> Result<Option<usize>, RenderError> {
         let (Some(reach), Some(list), Some(room)) = (reach, list, self.budget.room()) else { return Ok(Some(at)) };
         if !self.budget.has_any() {
             return Ok(None); // not even an empty text gets through
@@ -70,7 +70,7 @@ impl Run<'_, '_> {
         Ok(found)
     }
 
-    fn item(&mut self, each: &Each, fill: &mut Fill<'_>, more: bool) -> Result<(), RenderError> {
+    fn item(&mut self, each: &SourceLoop, fill: &mut Fill<'_>, more: bool) -> Result<(), RenderError> {
         match fill {
             Fill::Append(out) => self.map(each, out)?,
             Fill::Prepend { runs, .. } => {
@@ -91,7 +91,7 @@ impl Run<'_, '_> {
     }
 
     /// Runs the nodes of one item. Those after the one that spent the last token do not run.
-    fn map(&mut self, each: &Each, out: &mut Vec<Piece>) -> Result<(), RenderError> {
+    fn map(&mut self, each: &SourceLoop, out: &mut Vec<Piece>) -> Result<(), RenderError> {
         self.meter.sink()?;
         for (n, node) in each.map.iter().enumerate() {
             self.node(node, out).map_err(|e| e.under(n).under("map"))?;
@@ -103,7 +103,7 @@ impl Run<'_, '_> {
         self.meter.step(1)
     }
 
-    fn separator(&mut self, each: &Each) -> Result<Option<Piece>, RenderError> {
+    fn separator(&mut self, each: &SourceLoop) -> Result<Option<Piece>, RenderError> {
         let Some(leaf) = &each.separator else { return Ok(None) };
         let text = self.print(leaf).map_err(|e| e.under("interleave"))?.text;
         if text.is_empty() || !self.budget.take(self.inputs.ruler.cost(&text)) {

@@ -32,34 +32,34 @@ impl Page {
 }
 
 /// The layout with its own texts printed, one element per node.
-pub(super) struct Prepared(Vec<Ready>);
+pub(super) struct PreparedLayout(Vec<PreparedNode>);
 
-enum Ready {
+enum PreparedNode {
     Nothing,
     Message(Message, u64),
     Anchor(Arc<str>),
-    Slot { header: Vec<Ready>, footer: Vec<Ready> },
+    Slot { header: Vec<PreparedNode>, footer: Vec<PreparedNode> },
 }
 
-impl Prepared {
+impl PreparedLayout {
     /// The cost of all of it, in tokens.
     pub(super) fn cost(&self) -> u64 {
-        self.0.iter().map(Ready::cost).fold(0, u64::saturating_add)
+        self.0.iter().map(PreparedNode::cost).fold(0, u64::saturating_add)
     }
 }
 
-impl Ready {
+impl PreparedNode {
     fn cost(&self) -> u64 {
         match self {
-            Ready::Message(_, cost) => *cost,
-            Ready::Slot { header, footer } => header.iter().chain(footer).map(Ready::cost).fold(0, u64::saturating_add),
-            Ready::Nothing | Ready::Anchor(_) => 0,
+            PreparedNode::Message(_, cost) => *cost,
+            PreparedNode::Slot { header, footer } => header.iter().chain(footer).map(PreparedNode::cost).fold(0, u64::saturating_add),
+            PreparedNode::Nothing | PreparedNode::Anchor(_) => 0,
         }
     }
 }
 
 /// The content of a slot, and the places of its messages once they have been placed.
-struct Filled {
+struct FilledSlot {
     pieces: Vec<Piece>,
     /// Whether it holds a message and not only points.
     speaks: bool,
@@ -67,10 +67,10 @@ struct Filled {
     placed: bool,
 }
 
-fn filled(slots: Vec<Vec<Piece>>) -> Vec<Filled> {
+fn filled(slots: Vec<Vec<Piece>>) -> Vec<FilledSlot> {
     let fill = |pieces: Vec<Piece>| {
         let speaks = pieces.iter().any(|piece| matches!(piece, Piece::Message(_)));
-        Filled { pieces, speaks, cells: Vec::new(), placed: false }
+        FilledSlot { pieces, speaks, cells: Vec::new(), placed: false }
     };
     slots.into_iter().map(fill).collect()
 }
@@ -134,7 +134,7 @@ impl Run<'_, '_> {
     }
 
     /// Adds the content of a slot, which has been paid for. If messages are shared, every place gets the same ones.
-    fn place(&mut self, template: &Template, filled: &mut Filled, page: &mut Page) -> Result<(), RenderError> {
+    fn place(&mut self, template: &Template, filled: &mut FilledSlot, page: &mut Page) -> Result<(), RenderError> {
         if !filled.speaks {
             return Ok(());
         }
@@ -161,59 +161,59 @@ impl Run<'_, '_> {
     }
 
     /// Prints the layout's own texts.
-    pub(super) fn prepare(&mut self, template: &Template) -> Result<Prepared, RenderError> {
+    pub(super) fn prepare(&mut self, template: &Template) -> Result<PreparedLayout, RenderError> {
         let mut ready = Vec::new();
         for (n, node) in template.layout.iter().enumerate() {
             let made = match node {
                 Layout::Message(block) => self.ready(block),
-                Layout::Anchor(anchor) => self.anchor(anchor).map(|key| key.map_or(Ready::Nothing, Ready::Anchor)),
+                Layout::Anchor(anchor) => self.anchor(anchor).map(|key| key.map_or(PreparedNode::Nothing, PreparedNode::Anchor)),
                 Layout::Slot { header, footer, .. } => {
                     let header = self.ready_frames(header).map_err(|e| e.under("header"));
                     header.and_then(|header| {
                         let footer = self.ready_frames(footer).map_err(|e| e.under("footer"))?;
-                        Ok(Ready::Slot { header, footer })
+                        Ok(PreparedNode::Slot { header, footer })
                     })
                 }
             };
             ready.push(made.map_err(|e| e.under(n).under("layout"))?);
         }
-        Ok(Prepared(ready))
+        Ok(PreparedLayout(ready))
     }
 
-    fn ready_frames(&mut self, frames: &[Frame]) -> Result<Vec<Ready>, RenderError> {
+    fn ready_frames(&mut self, frames: &[Frame]) -> Result<Vec<PreparedNode>, RenderError> {
         let ready = frames.iter().enumerate().map(|(n, frame)| {
             let made = match frame {
                 Frame::Message(block) => self.ready(block),
-                Frame::Anchor(anchor) => self.anchor(anchor).map(|key| key.map_or(Ready::Nothing, Ready::Anchor)),
+                Frame::Anchor(anchor) => self.anchor(anchor).map(|key| key.map_or(PreparedNode::Nothing, PreparedNode::Anchor)),
             };
             made.map_err(|e| e.under(n))
         });
         ready.collect()
     }
 
-    fn ready(&mut self, block: &Block) -> Result<Ready, RenderError> {
+    fn ready(&mut self, block: &Block) -> Result<PreparedNode, RenderError> {
         self.meter.step(1)?;
         if !self.all(&block.when)? {
-            return Ok(Ready::Nothing);
+            return Ok(PreparedNode::Nothing);
         }
-        let Some(text) = self.text(block)?.filter(|text| !text.is_empty()) else { return Ok(Ready::Nothing) };
+        let Some(text) = self.text(block)?.filter(|text| !text.is_empty()) else { return Ok(PreparedNode::Nothing) };
         self.meter.keep(&text)?;
         let cost = self.inputs.ruler.cost(&text);
-        Ok(Ready::Message(message(block, text), cost))
+        Ok(PreparedNode::Message(message(block, text), cost))
     }
 
     /// Builds the layout from the printed texts, paid from the reserve of the lane `layout`.
     pub(super) fn lay_prepared(
         &mut self,
         template: &Template,
-        prepared: &Prepared,
+        prepared: &PreparedLayout,
         slots: Vec<Vec<Piece>>,
         lane: &Arc<str>,
     ) -> Result<Page, RenderError> {
         let (mut page, mut slots) = (Page::default(), filled(slots));
         for (n, (node, ready)) in template.layout.iter().zip(&prepared.0).enumerate() {
             match (node, ready) {
-                (Layout::Slot { slot, omit_if_empty, .. }, Ready::Slot { header, footer }) => {
+                (Layout::Slot { slot, omit_if_empty, .. }, PreparedNode::Slot { header, footer }) => {
                     let Some(filled) = slots.get_mut(*slot) else { continue };
                     let stands = filled.speaks || !omit_if_empty;
                     self.put_frames(header, stands, lane, &mut page);
@@ -226,7 +226,7 @@ impl Run<'_, '_> {
         Ok(page)
     }
 
-    fn put_frames(&mut self, frames: &[Ready], stands: bool, lane: &Arc<str>, page: &mut Page) {
+    fn put_frames(&mut self, frames: &[PreparedNode], stands: bool, lane: &Arc<str>, page: &mut Page) {
         for frame in frames {
             if stands {
                 self.put(frame, lane, page);
@@ -237,10 +237,10 @@ impl Run<'_, '_> {
     }
 
     /// Adds the printed texts; the cost of a message that does not fit is released for everyone.
-    fn put(&mut self, ready: &Ready, lane: &Arc<str>, page: &mut Page) {
+    fn put(&mut self, ready: &PreparedNode, lane: &Arc<str>, page: &mut Page) {
         match ready {
-            Ready::Anchor(key) => page.anchor(key.clone()),
-            Ready::Message(message, cost) => {
+            PreparedNode::Anchor(key) => page.anchor(key.clone()),
+            PreparedNode::Message(message, cost) => {
                 self.budget.go(Some(lane.clone()));
                 let taken = self.budget.take(*cost);
                 self.budget.go(None);
@@ -250,7 +250,7 @@ impl Run<'_, '_> {
                     self.budget.release(lane, *cost);
                 }
             }
-            Ready::Nothing | Ready::Slot { .. } => {}
+            PreparedNode::Nothing | PreparedNode::Slot { .. } => {}
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::fmt::{self, Display};
 
-use crate::text::leaf::{Leaf, Printed, TooLong};
+use crate::text::leaf::{Leaf, PrintedLeaf, TooLong};
 use crate::text::work;
 
 /// The most work and memory that one render may use, whatever the template and the data are.
@@ -93,7 +93,7 @@ impl Meter {
     }
 
     /// Counts a leaf that was printed: its letters, its values, and the resulting text.
-    pub(super) fn printed(&mut self, leaf: &Leaf, printed: &Printed) -> Result<(), RenderError> {
+    pub(super) fn printed(&mut self, leaf: &Leaf, printed: &PrintedLeaf) -> Result<(), RenderError> {
         self.step((leaf.written().len() / 32 + printed.work / 16) as u64)?;
         self.made(&printed.text)
     }

@@ -21,12 +21,12 @@ use std::sync::Arc;
 
 pub use budget::{Budget, QuarterRuler, Ruler};
 pub use meter::{ErrorKind, Limits, RenderError};
-pub use sources::{Sources, Unread};
+pub use sources::{Sources, UnreadSource};
 
 use super::form::{Lane, Request, Template};
 use super::revision::{Revision, Role};
 use crate::model::Value;
-use crate::text::work::Door;
+use crate::text::work::BudgetScope;
 use meter::Meter;
 use reach::Lists;
 use sources::Data;
@@ -49,13 +49,13 @@ pub struct Inputs<'a> {
 
 /// The result of a render.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Rendered {
+pub struct RenderedTemplate {
     /// The conversation. Neighbours never have the same role.
     pub messages: Vec<Message>,
     /// The tokens that the budget has spent, including those of earlier renders with the same budget.
     pub tokens: u64,
     /// One warning for each time that a source could not be read.
-    pub warnings: Vec<Unread>,
+    pub warnings: Vec<UnreadSource>,
 }
 
 /// A message.
@@ -73,13 +73,13 @@ pub struct Message {
 ///
 /// # Errors
 /// A bound is reached, or a group of a lane has a pattern that cannot be compiled; the error names the node.
-pub fn render(template: &Template, inputs: &Inputs<'_>, budget: &mut Budget) -> Result<Rendered, RenderError> {
-    let _door = Door::join();
+pub fn render(template: &Template, inputs: &Inputs<'_>, budget: &mut Budget) -> Result<RenderedTemplate, RenderError> {
+    let _door = BudgetScope::join();
     budget.begin();
     let data = Data::new(inputs.context, inputs.sources);
     let mut run = Run { inputs, budget, data, meter: Meter::new(inputs.limits), lists: Lists::default(), revision: &template.revision };
     let messages = run.template(template)?;
-    Ok(Rendered { messages, tokens: run.budget.total(), warnings: run.data.warnings })
+    Ok(RenderedTemplate { messages, tokens: run.budget.total(), warnings: run.data.warnings })
 }
 
 /// One render.
@@ -103,7 +103,7 @@ impl Run<'_, '_> {
     fn template(&mut self, template: &Template) -> Result<Vec<Message>, RenderError> {
         let layout: Arc<str> = Arc::from("layout");
         let prepared = if template.revision.reserves_layout { Some(self.prepare(template)?) } else { None };
-        let reserved = prepared.as_ref().map_or(0, layout::Prepared::cost);
+        let reserved = prepared.as_ref().map_or(0, layout::PreparedLayout::cost);
         self.budget.reserve(&layout, reserved);
         let lanes = merge::lanes(template, self.inputs.lanes)?;
         let queues = lanes::queues(&lanes, self.inputs.requests);

@@ -7,7 +7,7 @@ use super::super::revision::{Revision, Role};
 use crate::model::{Map, Value};
 use crate::text::leaf::Leaf;
 
-type Read<T> = Result<T, String>;
+type OfferResult<T> = Result<T, String>;
 
 /// Reads lanes from a list of tables with the keys of `attachments` in a template. Anything but a list gives no lanes.
 ///
@@ -27,7 +27,7 @@ pub fn requests(list: &Value, revision: &Revision) -> Result<Vec<Request>, Strin
     each(list, |of| request(of, revision))
 }
 
-fn each<T>(list: &Value, read: impl Fn(Fields<'_>) -> Read<T>) -> Read<Vec<T>> {
+fn each<T>(list: &Value, read: impl Fn(Fields<'_>) -> OfferResult<T>) -> OfferResult<Vec<T>> {
     let items = list.as_list().unwrap_or_default().iter().enumerate();
     let read = |(n, item): (usize, &Value)| match item.as_map() {
         Some(map) => read(Fields(map)).map_err(|why| format!("{n}.{why}")),
@@ -44,37 +44,37 @@ impl<'v> Fields<'v> {
         self.0.get(key).filter(|value| !value.is_null())
     }
 
-    fn read<T>(&self, key: &str, what: &str, read: impl Fn(&'v Value) -> Option<T>) -> Read<Option<T>> {
+    fn read<T>(&self, key: &str, what: &str, read: impl Fn(&'v Value) -> Option<T>) -> OfferResult<Option<T>> {
         self.get(key).map(|value| read(value).ok_or_else(|| format!("{key} must be {what}"))).transpose()
     }
 
-    fn text(&self, key: &str) -> Read<Option<Arc<str>>> {
+    fn text(&self, key: &str) -> OfferResult<Option<Arc<str>>> {
         self.read(key, "a text", |value| if let Value::Text(text) = value { Some(text.clone()) } else { None })
     }
 
-    fn leaf(&self, key: &str, revision: &Revision) -> Read<Option<Leaf>> {
+    fn leaf(&self, key: &str, revision: &Revision) -> OfferResult<Option<Leaf>> {
         self.read(key, "a text", |value| value.as_str().map(|text| Leaf::compile(text, revision.leaf)))
     }
 
-    fn whole(&self, key: &str) -> Read<Option<i64>> {
+    fn whole(&self, key: &str) -> OfferResult<Option<i64>> {
         self.read(key, "a whole number", Value::as_i64)
     }
 
-    fn role(&self, revision: &Revision) -> Read<Option<Role>> {
+    fn role(&self, revision: &Revision) -> OfferResult<Option<Role>> {
         let names: Vec<String> = revision.role_names().map(|name| format!("`{name}`")).collect();
         self.read("role", &format!("one of {}", names.join(", ")), |value| revision.role(value.as_str()?).cloned())
     }
 
-    fn payload(&self) -> Read<Option<Value>> {
+    fn payload(&self) -> OfferResult<Option<Value>> {
         self.read("payload", "a table", |value| value.as_map().map(|_| value.clone()))
     }
 
-    fn must<T>(key: &str, found: Option<T>) -> Read<T> {
+    fn must<T>(key: &str, found: Option<T>) -> OfferResult<T> {
         found.ok_or_else(|| format!("{key} is missing"))
     }
 }
 
-fn lane(of: Fields<'_>, revision: &Revision) -> Read<Lane> {
+fn lane(of: Fields<'_>, revision: &Revision) -> OfferResult<Lane> {
     let budget = of.read("budget", "a table", Value::as_map)?.map(|map| Fields(map).read("maxTokens", "a number from 0 on", tokens));
     Ok(Lane {
         id: Fields::must("id", of.text("id")?)?,
@@ -100,7 +100,7 @@ fn tokens(value: &Value) -> Option<u64> {
     Some(number.ceil() as u64)
 }
 
-fn group(of: Fields<'_>, revision: &Revision) -> Read<Group> {
+fn group(of: Fields<'_>, revision: &Revision) -> OfferResult<Group> {
     Ok(Group {
         id: of.text("id")?,
         pattern: of.text("match")?,
@@ -113,7 +113,7 @@ fn group(of: Fields<'_>, revision: &Revision) -> Read<Group> {
     })
 }
 
-fn request(of: Fields<'_>, revision: &Revision) -> Read<Request> {
+fn request(of: Fields<'_>, revision: &Revision) -> OfferResult<Request> {
     let targets = match Fields::must("target", of.get("target"))? {
         list @ Value::List(_) => each(list, target),
         one => one
@@ -133,7 +133,7 @@ fn request(of: Fields<'_>, revision: &Revision) -> Read<Request> {
     })
 }
 
-fn target(of: Fields<'_>) -> Read<Target> {
+fn target(of: Fields<'_>) -> OfferResult<Target> {
     let key = || of.text("key").and_then(|key| Fields::must("key", key));
     let by = || Ok::<_, String>(of.whole("delta")?.unwrap_or(0));
     match of.get("kind").and_then(Value::as_str) {

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use super::super::form::{Anchor, Block, Condition, Node, Reads, RuleCondition, Slot, Template, Text};
+use super::super::form::{Anchor, Block, Condition, Node, ConditionInput, RuleCondition, Slot, Template, Text};
 use super::{ErrorKind, Message, Piece, RenderError, Run, condition};
 use crate::model::{Map, Value};
-use crate::text::leaf::{Leaf, Printed, value_text};
+use crate::text::leaf::{Leaf, PrintedLeaf, value_text};
 
 /// Most values that one condition compares.
 const MOST_COMPARED: usize = 1 << 20;
@@ -95,7 +95,7 @@ impl Run<'_, '_> {
     fn holds_rule(&mut self, when: &RuleCondition) -> Result<bool, RenderError> {
         self.meter.step(1 + when.reads.len() as u64)?;
         let mut values = Map::default();
-        for Reads { name, on, or } in &when.reads {
+        for ConditionInput { name, on, or } in &when.reads {
             let value = self.data.resolve(on).or_else(|| self.data.resolve(or.as_ref()?));
             values.extend(value.map(|value| (name.clone(), value)));
         }
@@ -136,7 +136,7 @@ impl Run<'_, '_> {
     }
 
     /// Prints a leaf in the current scope.
-    pub(super) fn print(&mut self, leaf: &Leaf) -> Result<Printed, RenderError> {
+    pub(super) fn print(&mut self, leaf: &Leaf) -> Result<PrintedLeaf, RenderError> {
         let printed = self.data.print(leaf, self.meter.most()).map_err(|why| self.meter.refused(why))?;
         self.meter.printed(leaf, &printed)?;
         Ok(printed)

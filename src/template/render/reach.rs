@@ -12,7 +12,7 @@ use std::sync::Arc;
 use memchr::memchr_iter;
 use rustc_hash::FxHashMap;
 
-use super::super::form::{Block, Condition, Each, Node, Order, Text};
+use super::super::form::{Block, Condition, SourceLoop, Node, Order, Text};
 use super::budget::Ruler;
 use crate::model::Value;
 use crate::text::js;
@@ -22,31 +22,31 @@ use crate::text::leaf::{Path, path};
 const FEWEST: usize = 32;
 
 /// The least cost of the messages of a loop.
-pub(super) struct Reach {
-    asks: Vec<Ask>,
+pub(super) struct LoopDemand {
+    asks: Vec<MessageDemand>,
     /// The cost of finding it out, in steps.
     pub(super) work: u64,
 }
 
 /// One message: its letters, and what it prints of an item.
-struct Ask {
+struct MessageDemand {
     units: u64,
-    of: Printing,
+    of: PrintedPaths,
     /// No item before this index fits. The remaining budget never grows while a loop runs.
     from: usize,
 }
 
 /// Paths below an item that are printed, each once.
 #[derive(PartialEq)]
-struct Printing {
+struct PrintedPaths {
     paths: Vec<Path>,
     /// Whether the texts at these paths are printed unchanged; otherwise a text with `{{` may become shorter.
     verbatim: bool,
 }
 
-impl Reach {
+impl LoopDemand {
     /// The index for a loop over `count` items; `None` if its items have to run.
-    pub(super) fn of(each: &Each, count: usize, room: Option<u64>, ruler: &dyn Ruler) -> Option<Self> {
+    pub(super) fn of(each: &SourceLoop, count: usize, room: Option<u64>, ruler: &dyn Ruler) -> Option<Self> {
         if count < FEWEST || room.is_none() || each.separator.is_some() || ruler.least(u64::from(u32::MAX)) == 0 {
             return None;
         }
@@ -79,12 +79,12 @@ impl Reach {
                     return Some(());
                 }
                 let paths = paths.iter().filter(|p| p.first() == "item").map(Path::rest).collect();
-                Ask { units: units as u64, of: Printing { paths, verbatim: false }, from: 0 }
+                MessageDemand { units: units as u64, of: PrintedPaths { paths, verbatim: false }, from: 0 }
             }
             Text::From(from) if &*from.source == "$item" => {
                 let below = from.args.as_ref().and_then(|a| a.as_map()?.get("path")?.as_str()).unwrap_or_default();
                 self.work += 1 + below.len() as u64 / 32;
-                Ask { units: 0, of: Printing { paths: vec![path(below)], verbatim: true }, from: 0 }
+                MessageDemand { units: 0, of: PrintedPaths { paths: vec![path(below)], verbatim: true }, from: 0 }
             }
             Text::From(_) => return None,
         };
@@ -107,11 +107,11 @@ pub(super) struct ListId(usize);
 pub(super) struct Lists {
     places: FxHashMap<usize, usize>,
     all: Vec<List>,
-    sorted: FxHashMap<(usize, bool), Sorted>,
+    sorted: FxHashMap<(usize, bool), SortedList>,
 }
 
 /// A list, and its sorted forms.
-struct Sorted {
+struct SortedList {
     from: Arc<Vec<Value>>,
     to: Arc<Vec<Value>>,
 }
@@ -123,7 +123,7 @@ fn identity(items: &Arc<Vec<Value>>) -> usize {
 
 struct List {
     items: Arc<Vec<Value>>,
-    lengths: Vec<(Printing, Lengths)>,
+    lengths: Vec<(PrintedPaths, Lengths)>,
 }
 
 impl Lists {
@@ -135,7 +135,7 @@ impl Lists {
 
     /// Keeps a sorted list.
     pub(super) fn keep_ordered(&mut self, items: &Arc<Vec<Value>>, order: Order, sorted: &Arc<Vec<Value>>) {
-        let kept = Sorted { from: items.clone(), to: sorted.clone() };
+        let kept = SortedList { from: items.clone(), to: sorted.clone() };
         self.sorted.insert((identity(items), order == Order::Asc), kept);
     }
 
@@ -152,7 +152,7 @@ impl Lists {
     pub(super) fn next(
         &mut self,
         list: ListId,
-        reach: &mut Reach,
+        reach: &mut LoopDemand,
         range: Range<usize>,
         fits: impl Fn(u64) -> bool,
     ) -> (Option<usize>, u64) {
@@ -170,13 +170,13 @@ impl Lists {
 }
 
 impl List {
-    fn next(&mut self, of: &Printing, range: Range<usize>, fits: impl Fn(u32) -> bool, looked: &mut u64) -> Option<usize> {
+    fn next(&mut self, of: &PrintedPaths, range: Range<usize>, fits: impl Fn(u32) -> bool, looked: &mut u64) -> Option<usize> {
         if of.paths.is_empty() {
             *looked += 1;
             return (fits(0) && !range.is_empty()).then_some(range.start);
         }
         let known = self.lengths.iter().position(|(printing, _)| printing == of).unwrap_or_else(|| {
-            let of = Printing { paths: of.paths.clone(), verbatim: of.verbatim };
+            let of = PrintedPaths { paths: of.paths.clone(), verbatim: of.verbatim };
             self.lengths.push((of, Lengths::default()));
             self.lengths.len() - 1
         });
@@ -186,7 +186,7 @@ impl List {
 }
 
 /// The least length that an item prints, in UTF-16 units.
-fn length(of: &Printing, item: &Value) -> u32 {
+fn length(of: &PrintedPaths, item: &Value) -> u32 {
     of.paths.iter().fold(0, |sum, path| sum.saturating_add(path.below(item).map_or(0, |value| units(&value, of.verbatim))))
 }
 

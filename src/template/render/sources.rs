@@ -13,7 +13,7 @@ use rustc_hash::FxHashMap;
 use super::super::form::DataRef;
 use crate::diag::Span;
 use crate::model::{Map, Value};
-use crate::text::leaf::{self, Leaf, Printed, Scope, TooLong};
+use crate::text::leaf::{self, Leaf, PrintedLeaf, Scope, TooLong};
 
 /// The sources of a task, provided by the caller.
 pub trait Sources {
@@ -36,14 +36,14 @@ pub trait Sources {
 
 /// A warning: a source could not be read and was absent for the template.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Unread {
+pub struct UnreadSource {
     /// The name of the source in the template.
     pub source: Arc<str>,
     /// The reason.
     pub why: String,
 }
 
-impl fmt::Display for Unread {
+impl fmt::Display for UnreadSource {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "source `{}` cannot be read: {}", self.source, self.why)
     }
@@ -64,7 +64,7 @@ pub(super) struct Data<'a> {
     known: FxHashMap<(Arc<str>, String), usize>,
     asked: FxHashMap<usize, usize>,
     paths: FxHashMap<usize, Option<leaf::Path>>,
-    pub(super) warnings: Vec<Unread>,
+    pub(super) warnings: Vec<UnreadSource>,
 }
 
 /// One iteration of a loop.
@@ -135,7 +135,7 @@ impl<'a> Data<'a> {
             Ok(value) => value.clone(),
             Err(why) => {
                 if self.warnings.len() < MOST_WARNINGS {
-                    self.warnings.push(Unread { source: of.source.clone(), why: why.clone() });
+                    self.warnings.push(UnreadSource { source: of.source.clone(), why: why.clone() });
                 }
                 None
             }
@@ -144,7 +144,7 @@ impl<'a> Data<'a> {
 
     /// Prints a leaf of a plan or of the layout. The item of the innermost loop hides a name `item` of the context,
     /// also outside of loops, where there is no item; `ctx` is the whole context unless that has a field `ctx`.
-    pub(super) fn print(&self, leaf: &Leaf, most: usize) -> Result<Printed, TooLong> {
+    pub(super) fn print(&self, leaf: &Leaf, most: usize) -> Result<PrintedLeaf, TooLong> {
         let root = self.context.as_map();
         let scope = Scope {
             over: &[("item", self.frames.last().map(|f| &f.item))],
@@ -156,7 +156,7 @@ impl<'a> Data<'a> {
     }
 
     /// Prints a leaf of a lane, which sees the whole context as `ctx`, and `payload`.
-    pub(super) fn print_payload(&self, leaf: &Leaf, payload: Map, most: usize) -> Result<Printed, TooLong> {
+    pub(super) fn print_payload(&self, leaf: &Leaf, payload: Map, most: usize) -> Result<PrintedLeaf, TooLong> {
         let payload = Value::map(payload);
         let under = [("ctx", self.context), ("payload", &payload)];
         leaf.render(&Scope { over: &[], root: None, under: &under, globals: None }, most)

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::model::pack::Row;
 use crate::model::{Map, Value};
-use crate::terms::eval::Current;
+use crate::terms::eval::CurrentItem;
 use crate::terms::{Env, Fault, Memo, Rules, State};
 
 use super::halves;
@@ -23,7 +23,7 @@ pub struct Lane {
 
 /// The lanes of a task over one state and the requests for them, in the form of a template's own `attachments`.
 #[derive(Debug, Default)]
-pub struct Offered {
+pub struct OfferedLanes {
     /// The lanes.
     pub lanes: Vec<Value>,
     /// The requests: tables with `lane`.
@@ -40,9 +40,9 @@ impl Lane {
     ///
     /// # Errors
     /// A cell cannot be evaluated.
-    pub fn offer(&self, st: &State, to: &mut Offered) -> Result<(), Fault> {
+    pub fn offer(&self, st: &State, to: &mut OfferedLanes) -> Result<(), Fault> {
         let memo = Memo::default();
-        let env = Env { st, cur: Current::None, outer: None, memo: &memo, part: None };
+        let env = Env { st, cur: CurrentItem::None, outer: None, memo: &memo, part: None };
         if !env.applies(self.cells.get("when"))? {
             return Ok(());
         }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::diag::Report;
 use crate::model::pack::Row;
 use crate::model::{Map, Value};
-use crate::terms::eval::Current;
+use crate::terms::eval::CurrentItem;
 use crate::terms::{Env, Fault, Memo, Rules, State};
 
 use super::halves;
@@ -54,7 +54,7 @@ impl Source {
         }
         let args = Value::map(given);
         let memo = Memo::default();
-        let env = Env { st, cur: Current::Value(&args, 0), outer: None, memo: &memo, part: None };
+        let env = Env { st, cur: CurrentItem::Value(&args, 0), outer: None, memo: &memo, part: None };
         if !env.applies(self.when.as_ref())? {
             return Ok(None);
         }

@@ -22,21 +22,21 @@ const ITEM: usize = 1 << 10;
 const VALUE: usize = 64;
 
 /// What one pass remembers.
-pub(super) struct Remembered {
+pub(super) struct ItemCache {
     /// The values that the template looks at, beside its element.
     paths: Vec<Arc<Path>>,
-    known: Mutex<Vec<Known>>,
+    known: Mutex<Vec<CachedItems>>,
 }
 
 /// What was made of one element.
-struct Known {
+struct CachedItems {
     element: Value,
     values: Vec<Value>,
     items: Arc<Vec<Item>>,
     bytes: usize,
 }
 
-impl Remembered {
+impl ItemCache {
     /// A memory for a template, if that looks at nothing else.
     pub(super) fn of(template: &Expr) -> Option<Self> {
         let mut paths = Vec::new();
@@ -59,7 +59,7 @@ impl Remembered {
             && let Some(bytes) = bytes(element).zip(values.iter().map(bytes).sum::<Option<usize>>())
         {
             let bytes = bytes.0 + bytes.1 + ITEM * items.len();
-            self.keep(Known { element: element.clone(), values, items: Arc::new(items.clone()), bytes });
+            self.keep(CachedItems { element: element.clone(), values, items: Arc::new(items.clone()), bytes });
         }
         Ok(items)
     }
@@ -67,11 +67,11 @@ impl Remembered {
     fn find(&self, element: &Value, values: &[Value]) -> Option<Arc<Vec<Item>>> {
         // a poisoned lock only means that another build panicked; each entry is complete
         let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        let same = |k: &&Known| k.element.is_same(element) && k.values.iter().zip(values).all(|(a, b)| a.is_same(b));
+        let same = |k: &&CachedItems| k.element.is_same(element) && k.values.iter().zip(values).all(|(a, b)| a.is_same(b));
         known.iter().rev().find(same).map(|known| known.items.clone())
     }
 
-    fn keep(&self, new: Known) {
+    fn keep(&self, new: CachedItems) {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         let mut held = known.iter().map(|k| k.bytes).sum::<usize>();
         while !known.is_empty() && (held + new.bytes > MOST || known.len() >= MOST_ELEMENTS) {

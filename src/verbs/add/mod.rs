@@ -12,16 +12,16 @@ use crate::model::{FieldId, Item, Value, item::core};
 use crate::syntax::CompileContext;
 use crate::syntax::context::Scope;
 use crate::terms::expr::Root;
-use crate::terms::lists::{Lazy, Local, Shape};
+use crate::terms::lists::{UnreadStretch, LocalChange, Shape};
 use crate::terms::place::Gap;
 use crate::terms::select::pass_env;
-use crate::terms::{Current, Env, Expr, Fault, Memo, Place, State};
+use crate::terms::{CurrentItem, Env, Expr, Fault, Memo, Place, State};
 
 mod made;
 
 use super::misuse::selection;
-use super::pass::{Caller, Halt, Info, Pass, Reach, Verb};
-use made::Remembered;
+use super::pass::{ProgramRunner, ProgramInterrupt, Info, Pass, HistoryDemand, Verb};
+use made::ItemCache;
 
 /// `add` as the table of verbs knows it.
 pub const INFO: Info = Info {
@@ -30,14 +30,14 @@ pub const INFO: Info = Info {
     terms: &["item", "each", "to", "at"],
     cost: "what is made; a long history is read as needed",
     did: "made",
-    parse: |cx, w| Some(Box::new(Add::parse(cx, w.fields, w.span, w.scope)?)),
+    parse: |cx, w| Some(Box::new(AddTerms::parse(cx, w.fields, w.span, w.scope)?)),
 };
 
 /// How deep value forms are looked into for tables of fields.
 const MAX_PARTS: usize = 8;
 
 /// The terms of `add`.
-pub struct Add {
+pub struct AddTerms {
     each: Option<Expr>,
     template: Rc1,
     to: Option<usize>,
@@ -49,7 +49,7 @@ pub struct Add {
     /// What the memo cells of the template hold.
     cells: Vec<crate::terms::cells::Cell>,
     /// Cached items of long elements; `None` if they may depend on more than the element and some values.
-    remembered: Option<Remembered>,
+    remembered: Option<ItemCache>,
 }
 
 /// A template that steps of lazy lists share.
@@ -63,7 +63,7 @@ enum Template {
     Value(Expr),
 }
 
-impl Add {
+impl AddTerms {
     /// Reads the terms.
     fn parse(cx: &mut CompileContext<'_>, fields: &Table, span: Span, own: &Scope) -> Option<Self> {
         selection(cx, fields, "`add` selects nothing of its list", "say which elements in `each = { of = …, where = … }`");
@@ -103,7 +103,7 @@ impl Add {
         let at = fields.get("at").map(|f| cx.within(Scope::Open, |cx| cx.place(&f.node, &placed)));
         let at_varies = fields.get("at").is_some_and(|f| mentions_item(&f.node));
         let remembered = match &template {
-            Template::Value(value) if !index => Remembered::of(value),
+            Template::Value(value) if !index => ItemCache::of(value),
             _ => None,
         };
         let at = at.unwrap_or(Place::End);
@@ -118,7 +118,7 @@ impl Add {
         st.visit(elements.len())?;
         let mut out = Vec::with_capacity(elements.len());
         for (n, element) in elements.iter().enumerate() {
-            let here = env.inner(Current::Value(element, n));
+            let here = env.inner(CurrentItem::Value(element, n));
             match &self.remembered {
                 Some(remembered) => out.extend(remembered.items(element, &here, || self.template.make(&here))?),
                 None => out.extend(self.template.make(&here)?),
@@ -132,7 +132,7 @@ impl Add {
         let (Some(Expr::Path(path)), Template::Fields(fields), false) = (&self.each, &*self.template, self.at_varies) else {
             return Ok(false);
         };
-        let mut steps: Vec<(Rc<dyn Local>, Rc<Memo>)> = Vec::new();
+        let mut steps: Vec<(Rc<dyn LocalChange>, Rc<Memo>)> = Vec::new();
         let mut tail = Vec::new();
         let (source, remaining, first_off) = match &path.root {
             Root::Scene { list: Some((id, used)) }
@@ -180,7 +180,7 @@ impl Add {
         let mut made = Vec::new();
         for (n, item) in tail.iter().filter(|i| i.enabled()).enumerate() {
             let element = st.table(item);
-            made.extend(self.template.make(&env.inner(Current::Value(&element, remaining + n)))?);
+            made.extend(self.template.make(&env.inner(CurrentItem::Value(&element, remaining + n)))?);
         }
         st.force(to)?;
         let at = self.at.gap(to, &env)?;
@@ -189,17 +189,17 @@ impl Add {
         let at = at.at.min(list.items.len());
         let gap = Gap { at, early: false };
         list.insert(made.into_iter().map(|i| (gap, i)).collect());
-        list.lazy = Some(Box::new(Lazy { at, source, remaining, steps, shape, effects: OnceCell::new(), first_off }));
+        list.lazy = Some(Box::new(UnreadStretch { at, source, remaining, steps, shape, effects: OnceCell::new(), first_off }));
         Ok(true)
     }
 }
 
-impl Verb for Add {
-    fn reach(&self, _pass: &Pass) -> Reach<'_> {
-        Reach::Own
+impl Verb for AddTerms {
+    fn reach(&self, _pass: &Pass) -> HistoryDemand<'_> {
+        HistoryDemand::Own
     }
 
-    fn run(&self, _pass: &Arc<Pass>, st: &mut State, list: usize, _memo: &Memo, _caller: &dyn Caller) -> Result<(), Halt> {
+    fn run(&self, _pass: &Arc<Pass>, st: &mut State, list: usize, _memo: &Memo, _caller: &dyn ProgramRunner) -> Result<(), ProgramInterrupt> {
         let to = self.to.unwrap_or(list);
         let memo = Memo::default();
         if self.add_lazily(st, to, &memo)? {
@@ -222,7 +222,7 @@ pub fn insert(st: &mut State, to: usize, at: &Place, made: Vec<Item>, memo: &Mem
         let before = st.list(to).items.len();
         let gap = {
             let env = pass_env(st, memo);
-            at.gap(to, &env.inner(Current::Item(&item, 0)))?
+            at.gap(to, &env.inner(CurrentItem::Item(&item, 0)))?
         };
         // finding a gap may read more of a history before the gaps found so far
         shift += st.list(to).items.len() - before;
@@ -332,20 +332,20 @@ impl Template {
 /// The step that makes an item of an element that has just been read.
 struct Make(Rc1);
 
-impl Local for Make {
-    fn apply(&self, cur: Current<'_>, env: &Env<'_>) -> Result<Option<Item>, Fault> {
-        if let Current::Item(item, _) = cur
+impl LocalChange for Make {
+    fn apply(&self, cur: CurrentItem<'_>, env: &Env<'_>) -> Result<Option<Item>, Fault> {
+        if let CurrentItem::Item(item, _) = cur
             && item.get(core::ENABLED) == Some(&Value::Bool(false))
         {
             return Ok(None);
         }
         let place = match cur {
-            Current::Item(_, place) | Current::Value(_, place) => place,
-            Current::None => 0,
+            CurrentItem::Item(_, place) | CurrentItem::Value(_, place) => place,
+            CurrentItem::None => 0,
         };
         // what an element of a list is when the list is given as a value: without the defaults of a list's fields
         let element = env.inner(cur).whole();
-        let mut made = self.0.make(&env.inner(Current::Value(&element, place)))?.into_iter().next();
+        let mut made = self.0.make(&env.inner(CurrentItem::Value(&element, place)))?.into_iter().next();
         if let Some(item) = &mut made {
             item.seq = env.st.number();
             env.st.note(item, "made");

@@ -18,7 +18,7 @@ use crate::syntax::context::Scope;
 use crate::terms::names::Type;
 use crate::terms::select::pass_env;
 use crate::terms::steps::Step;
-use crate::terms::{Cond, Current, Env, Expr, Fault, Memo, State, Test};
+use crate::terms::{Cond, CurrentItem, Env, Expr, Fault, Memo, State, Test};
 use crate::text::keys::{Edge, Key};
 
 mod alike;
@@ -26,8 +26,8 @@ mod before;
 mod scan;
 mod words;
 
-use super::pass::{Caller, Halt, Info, Pass, Reach, Verb};
-use super::set::Set;
+use super::pass::{ProgramRunner, ProgramInterrupt, Info, Pass, HistoryDemand, Verb};
+use super::set::SetTerms;
 use scan::{Scan, ScanCache};
 use words::Words;
 
@@ -38,17 +38,17 @@ pub const INFO: Info = Info {
     terms: &["keys", "more", "queries", "unasked", "unless", "prepare", "set", "grow", "join"],
     cost: "one pass over the text",
     did: "set",
-    parse: |cx, w| Some(Box::new(Match::parse(cx, w.fields, w.span, w.scope)?)),
+    parse: |cx, w| Some(Box::new(MatchTerms::parse(cx, w.fields, w.span, w.scope)?)),
 };
 
 /// The terms of `match`.
-pub struct Match {
-    wanted: Wanted,
+pub struct MatchTerms {
+    wanted: RequestTerms,
     unasked: Option<Cond>,
     unless: Option<Expr>,
     prepare: Box<[Step]>,
-    set: Set,
-    grow: Option<Grow>,
+    set: SetTerms,
+    grow: Option<GrowTerm>,
     sources: Vec<Source>,
     matchers: Vec<Matcher>,
     logic: FxHashMap<Arc<str>, Logic>,
@@ -68,7 +68,7 @@ pub struct Match {
 }
 
 /// What is asked for each item.
-enum Wanted {
+enum RequestTerms {
     /// Its primary and secondary keys.
     Keys(Expr, Option<Expr>),
     /// Its queries, all of which must succeed.
@@ -83,7 +83,7 @@ struct Logic {
 }
 
 /// The term `grow`.
-struct Grow {
+struct GrowTerm {
     /// The text that is searched too as soon as its item is found.
     field: FieldId,
     /// Which found items add their text; all without it.
@@ -109,7 +109,7 @@ struct Matcher {
     when: Option<Cond>,
     filter: Option<Cond>,
     keys: Option<Test>,
-    how: How,
+    how: MatchMethod,
     case: Option<Expr>,
     edge: Edge,
     key: Box<[Step]>,
@@ -119,7 +119,7 @@ struct Matcher {
 }
 
 #[derive(Clone, PartialEq, Eq)]
-enum How {
+enum MatchMethod {
     Plain,
     Word,
     Regex,
@@ -141,7 +141,7 @@ enum Texts {
 
 /// A key, ready to be looked up.
 #[derive(Clone)]
-enum Ready {
+enum PreparedKey {
     /// In every text.
     Any,
     /// In no text.
@@ -150,12 +150,12 @@ enum Ready {
     Plain(usize, u32),
     /// By itself: a pattern, a key with a line break, or a key that counts in some texts only. The number is that of
     /// the matcher that prepares the texts.
-    Alone(usize, Sought, Texts),
+    Alone(usize, SingleSearch, Texts),
 }
 
 /// What is searched for by itself.
 #[derive(Clone)]
-enum Sought {
+enum SingleSearch {
     Pattern(crate::text::pattern::Pattern),
     Key(Key),
     /// What a function of a script finds, which is given the key and a text.
@@ -163,11 +163,11 @@ enum Sought {
 }
 
 /// An item's keys, ready to be looked up.
-type Keys = Arc<[Ready]>;
+type Keys = Arc<[PreparedKey]>;
 
 /// What an item asks for, ready to be looked up.
 #[derive(Clone)]
-enum Asks {
+enum ItemRequest {
     Keys(Keys, Keys),
     Queries(Arc<[Query]>),
 }
@@ -189,18 +189,18 @@ type Profile = Arc<[Option<bool>]>;
 /// How many texts of each source an item searches.
 type Windows = Arc<[usize]>;
 
-impl Match {
+impl MatchTerms {
     /// Reads the terms and the tables.
     fn parse(cx: &mut CompileContext<'_>, fields: &Table, span: Span, scope: &Scope) -> Option<Self> {
         let node = |key: &str| fields.get(key).map(|f| &f.node);
         let wanted = match (node("queries"), node("keys")) {
             (Some(queries), None) => {
                 super::misuse::refuse(cx, fields, "more", "`more` beside `queries`: `more` are the secondary keys", "write a query");
-                Some(Wanted::Queries(cx.within(scope.clone(), |cx| cx.expr(queries))))
+                Some(RequestTerms::Queries(cx.within(scope.clone(), |cx| cx.expr(queries))))
             }
             (None, Some(keys)) => {
                 let keys = cx.within(scope.clone(), |cx| cx.expr(keys));
-                Some(Wanted::Keys(keys, sealed(cx, node("more"), scope)))
+                Some(RequestTerms::Keys(keys, sealed(cx, node("more"), scope)))
             }
             (Some(_), Some(_)) => {
                 super::misuse::refuse(cx, fields, "keys", "`keys` beside `queries`: both say what is searched for", "take one out");
@@ -220,8 +220,8 @@ impl Match {
         let unasked = filter(cx, node("unasked"), scope);
         let unless = sealed(cx, node("unless"), scope);
         let prepare = fields.get("prepare").map(|f| cx.within(scope.clone(), |cx| cx.steps(&f.node))).unwrap_or_default();
-        let set = Set::of(cx, &set.node, scope);
-        let grow = node("grow").and_then(|n| Grow::parse(cx, n, scope));
+        let set = SetTerms::of(cx, &set.node, scope);
+        let grow = node("grow").and_then(|n| GrowTerm::parse(cx, n, scope));
         let pack = cx.pack;
         let rows = |table: &str| pack.tables.get(table).into_iter().flatten().map(|(_, r)| r).collect::<Vec<_>>();
         let sources =
@@ -244,8 +244,8 @@ impl Match {
         };
         let logic_field = cx.fields.intern("logic");
         let keys_from = match &wanted {
-            Wanted::Keys(keys, more) => alike::keys_from(keys, more.as_ref()),
-            Wanted::Queries(queries) => alike::keys_from(queries, None),
+            RequestTerms::Keys(keys, more) => alike::keys_from(keys, more.as_ref()),
+            RequestTerms::Queries(queries) => alike::keys_from(queries, None),
         };
         let looked_at = None;
         let mut made = Self {
@@ -303,12 +303,12 @@ fn number(n: usize) -> Value {
     Value::Int(i64::try_from(n).unwrap_or(i64::MAX))
 }
 
-impl Verb for Match {
-    fn reach(&self, _pass: &Pass) -> Reach<'_> {
-        Reach::Selected
+impl Verb for MatchTerms {
+    fn reach(&self, _pass: &Pass) -> HistoryDemand<'_> {
+        HistoryDemand::Selected
     }
 
-    fn run(&self, pass: &Arc<Pass>, st: &mut State, list: usize, memo: &Memo, _caller: &dyn Caller) -> Result<(), Halt> {
+    fn run(&self, pass: &Arc<Pass>, st: &mut State, list: usize, memo: &Memo, _caller: &dyn ProgramRunner) -> Result<(), ProgramInterrupt> {
         let mut hits = Vec::new();
         let kept = st.kept.borrow_mut().remove(&pass.id);
         let kept: Box<ScanCache> = kept.and_then(|kept| kept.downcast().ok()).unwrap_or_default();
@@ -320,14 +320,14 @@ impl Verb for Match {
             let mut asked = Vec::with_capacity(chosen.len());
             for n in chosen {
                 if let Some(item) = items.items.get(n) {
-                    asked.push((n, scan.ask(item, &env.inner(Current::Item(item, n)))?));
+                    asked.push((n, scan.ask(item, &env.inner(CurrentItem::Item(item, n)))?));
                 }
             }
             scan.compile()?;
             let mut found_so_far = FxHashSet::default();
             for (n, asked) in asked {
                 let Some(item) = items.items.get(n) else { continue };
-                let here = env.inner(Current::Item(item, n));
+                let here = env.inner(CurrentItem::Item(item, n));
                 if asked.rivals.iter().any(|rival| found_so_far.contains(rival)) {
                     continue;
                 }
@@ -361,7 +361,7 @@ impl Verb for Match {
     }
 }
 
-impl Grow {
+impl GrowTerm {
     /// `grow = "field"`, or `grow = { field, from?, for? }`.
     fn parse(cx: &mut CompileContext<'_>, node: &Node, scope: &Scope) -> Option<Self> {
         let field = node.as_text().or_else(|| node.get("field").and_then(Node::as_text));
@@ -452,11 +452,11 @@ fn matcher(cx: &mut CompileContext<'_>, fields: &Table, scope: &Scope) -> Matche
         filter: filter(cx, node("where"), scope),
         keys: node("keys").map(|n| cx.test(n, None)),
         how: match (function, word("how")) {
-            (Some(function), _) => How::Function(function),
-            (None, Some("regex")) => How::Regex,
-            (None, Some("word")) => How::Word,
-            (None, Some("any")) => How::Any,
-            _ => How::Plain,
+            (Some(function), _) => MatchMethod::Function(function),
+            (None, Some("regex")) => MatchMethod::Regex,
+            (None, Some("word")) => MatchMethod::Word,
+            (None, Some("any")) => MatchMethod::Any,
+            _ => MatchMethod::Plain,
         },
         case: sealed(cx, node("case"), scope),
         edge: match word("edge") {

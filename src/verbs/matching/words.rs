@@ -28,11 +28,11 @@ pub(super) enum Way {
 /// What is remembered: for each profile, by word.
 #[derive(Debug, Default)]
 pub(super) struct Words {
-    known: Mutex<Known>,
+    known: Mutex<CachedWords>,
 }
 
 #[derive(Debug, Default)]
-struct Known {
+struct CachedWords {
     ways: FxHashMap<Profile, FxHashMap<Arc<str>, (Way, (u64, u64))>>,
     bytes: usize,
 }
@@ -49,7 +49,7 @@ impl Words {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         let bytes = 2 * word.len() + OVERHEAD;
         if known.bytes + bytes > MOST {
-            *known = Known::default();
+            *known = CachedWords::default();
         }
         if bytes <= MOST {
             known.bytes += bytes;

@@ -7,7 +7,7 @@ use serde_json::json;
 use tapster::machinery::macros::Table;
 use tapster::machinery::text::Limits;
 use tapster::machinery::text::tokens::{Counter, Estimator};
-use tapster::machinery::text::work::{self, Door};
+use tapster::machinery::text::work::{self, BudgetScope};
 use tapster::{ErrorKind, Scene, Texts, Value, WorkLimits, build, expand_texts};
 
 use crate::shipped::EXACT;
@@ -43,7 +43,7 @@ fn a_text_is_counted_alike_whether_its_count_is_known_or_not() {
         "ﷺ".repeat(10_000),
     ];
     for (estimator, text) in EXACTLY.iter().flat_map(|estimator| texts.iter().map(move |text| (estimator, text))) {
-        let _door = Door::open(WIDE);
+        let _door = BudgetScope::open(WIDE);
         let counter = Counter::new(*estimator);
         let counts = [(); 2].map(|()| counter.counted(text).unwrap_or_else(|e| panic!("{e}")));
         assert_eq!(counts, [estimator.count(text); 2], "{estimator:?}: {}", text.chars().take(20).collect::<String>());
@@ -54,14 +54,14 @@ fn a_text_is_counted_alike_whether_its_count_is_known_or_not() {
 fn a_text_that_costs_too_much_is_not_counted() {
     let long = "a".repeat(100_000);
     for estimator in EXACTLY {
-        let _door = Door::open(WorkLimits { steps: 1_000_000, ..WIDE });
+        let _door = BudgetScope::open(WorkLimits { steps: 1_000_000, ..WIDE });
         let counter = Counter::new(estimator);
         let error = counter.counted(&long).unwrap_err().to_string();
         assert!(error.contains("takes more than 1000000 steps"), "{estimator:?}: {error}");
         assert!(work::check().is_err(), "the next step fails too");
         assert!(counter.count(&long) >= long.len(), "no count is too small");
     }
-    let _door = Door::open(WorkLimits { steps: 1_500_000, ..WIDE });
+    let _door = BudgetScope::open(WorkLimits { steps: 1_500_000, ..WIDE });
     let told = Counter::new(Estimator::Claude).counted(&"㌖".repeat(100_000)).unwrap_err().to_string();
     assert!(told.contains("takes more than 1500000 steps"), "{told}");
 }

@@ -2,7 +2,7 @@
 
 use serde_json::{Value as Json, json};
 use tapster::Value;
-use tapster::template::{Budget, Inputs, Limits, QuarterRuler, Rendered, Sources, offers, render};
+use tapster::template::{Budget, Inputs, Limits, QuarterRuler, RenderedTemplate, Sources, offers, render};
 
 use super::{template_check, template_pack};
 use crate::case::{Case, Check};
@@ -56,7 +56,7 @@ fn rendered(case: &Case) -> Result<Json, Json> {
 }
 
 /// A render as the cases have it.
-pub(super) fn told(done: &Rendered, warnings: usize) -> Json {
+pub(super) fn told(done: &RenderedTemplate, warnings: usize) -> Json {
     let message = |m: &tapster::template::Message| {
         let mut message = json!({ "role": m.role.as_str(), "content": &*m.content });
         if m.prefix {

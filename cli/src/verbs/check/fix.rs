@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value as Json, json};
 
-use crate::diag::certain::{Seen, named};
+use crate::diag::certain::{WordLookups, named};
 use crate::diag::{Code, Data, Diagnostic, Fix, Node, Place, Report, SourceId, Sources, Span, Table, file, suggest};
 use crate::model::Value;
 use crate::pack::Ruleset;
@@ -32,7 +32,7 @@ const BOM: &str = "\u{FEFF}";
 const OTHERWISE: &str = "otherwise";
 
 /// Gives diagnostics that name the one near word the change that writes it.
-pub(super) fn fill(report: &mut Report, sources: &Sources, seen: &Seen) {
+pub(super) fn fill(report: &mut Report, sources: &Sources, seen: &WordLookups) {
     report.each(|d| {
         if d.fix.is_none() {
             d.fix = meant(d, sources, seen);
@@ -42,7 +42,7 @@ pub(super) fn fill(report: &mut Report, sources: &Sources, seen: &Seen) {
 
 /// The change to the word that was certainly meant: only one known word is near it, and it stands alone at the place, or once
 /// in what is written there.
-fn meant(d: &Diagnostic, sources: &Sources, seen: &Seen) -> Option<Fix> {
+fn meant(d: &Diagnostic, sources: &Sources, seen: &WordLookups) -> Option<Fix> {
     let help = d.help.as_deref()?;
     let near = named(help)?;
     let span = d.span?;

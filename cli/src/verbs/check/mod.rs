@@ -349,7 +349,7 @@ fn explain(asked: &str, show: &mut Show<'_, '_>) -> Result<Exit, Stop> {
         return Ok(Exit::Done);
     }
     show.result(&format!("{severity}[{}]: {}\n", code.as_str(), code.doc()));
-    if code.severity() == Severity::Warning && code.raised() != crate::diag::Raised::Elsewhere {
+    if code.severity() == Severity::Warning && code.raised() != crate::diag::CodeOrigin::Elsewhere {
         show.result(&format!("a rule file can allow it: [[allow]] code = \"{}\", reason = \"…\"\n", code.as_str()));
     }
     Ok(Exit::Done)

@@ -11,7 +11,7 @@ use super::steps::{Step, steps};
 use super::{What, options};
 use crate::diag::Diagnostic;
 use crate::model::options::TABLE;
-use crate::model::plan::Tracked;
+use crate::model::plan::TrackedItem;
 use crate::model::{Block, Plan};
 use crate::pack::Ruleset;
 
@@ -347,7 +347,7 @@ fn gone(block: &Block, (a, b): (&Built, &Built), rules: &RuleDiff) -> Vec<Culpri
 fn dropped<'p>(block: &Block, plan: &'p Plan) -> Option<&'p str> {
     let (id, text) = (block.text("id"), block.text("text"));
     let mut items = plan.trace.iter().flat_map(|trace| &trace.elsewhere).filter(|item| item.gone.is_some());
-    let has = |item: &&Tracked, name: &str, wanted: &str| {
+    let has = |item: &&TrackedItem, name: &str, wanted: &str| {
         !wanted.is_empty() && item.fields.get(name).is_some_and(|value| *value.to_text() == *wanted)
     };
     let found = items.clone().rfind(|item| has(item, "id", &id));

@@ -10,7 +10,7 @@ use crate::engine::state;
 use crate::model::{Item, Map, Plan, Scene, Value};
 use crate::pack::Ruleset;
 use crate::terms::select::pass_env;
-use crate::terms::{Current, Memo, State};
+use crate::terms::{CurrentItem, Memo, State};
 
 use crate::layout::{head, place_of};
 
@@ -222,7 +222,7 @@ impl<'a> Probe<'a> {
         let env = pass_env(&self.st, &memo);
         let Some(value) = item else { return env.foreign_condition(&condition).ok() };
         let item = Item::from_value(value, &self.st.rules.fields);
-        env.inner(Current::Item(&item, 0)).foreign_condition(&condition).ok()
+        env.inner(CurrentItem::Item(&item, 0)).foreign_condition(&condition).ok()
     }
 
     /// A test with the values that it refers to; `None` if it needs more than a path or a field.

@@ -5,7 +5,7 @@ use std::collections::{HashMap, VecDeque};
 use indexmap::IndexMap;
 use serde_json::{Value as Json, json};
 
-use crate::model::plan::{Reason, Searched};
+use crate::model::plan::{Reason, SearchRecord};
 use crate::model::{Plan, Value};
 use crate::pack::Ruleset;
 
@@ -30,7 +30,7 @@ pub(super) struct Entry<'a> {
     /// Its title; empty if it has none.
     title: String,
     /// What was searched for it, if nothing was found.
-    pub(super) searched: Option<&'a Searched>,
+    pub(super) searched: Option<&'a SearchRecord>,
     /// The indexes of the book in the scene and of the entry in the book; `None` for an entry that only the build
     /// knows.
     pub(super) place: Option<(usize, usize)>,
@@ -140,7 +140,7 @@ fn entries<'a>(plan: &'a Plan, filter: Option<&str>) -> (Vec<Entry<'a>>, Names) 
         all.extend(items.into_iter().map(of));
     }
     mark_active(&mut all, plan);
-    let searched: HashMap<u32, &Searched> = plan.trace.iter().flat_map(|t| &t.searched).map(|s| (s.item, s)).collect();
+    let searched: HashMap<u32, &SearchRecord> = plan.trace.iter().flat_map(|t| &t.searched).map(|s| (s.item, s)).collect();
     for entry in all.iter_mut().filter(|entry| !entry.active) {
         entry.searched = entry.reasons.last().and_then(|reason| searched.get(&reason.item)).copied();
     }
@@ -233,7 +233,7 @@ fn row(entry: &Entry<'_>, names: &Names, rules: &Ruleset) -> Vec<String> {
 }
 
 /// `searched chat (2 texts), recursion (1 text) for "road", "river"`; sources without a text are left out.
-pub(super) fn searched(searched: &Searched) -> String {
+pub(super) fn searched(searched: &SearchRecord) -> String {
     let used = searched.sources.iter().filter(|(_, n)| *n > 0);
     let sources: Vec<String> = used.map(|(name, n)| format!("{name} ({n} text{})", if *n == 1 { "" } else { "s" })).collect();
     let keys: Vec<String> = searched.keys.iter().map(|key| format!("{key:?}")).collect();

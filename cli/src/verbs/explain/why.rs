@@ -4,7 +4,7 @@
 use serde_json::{Value as Json, json};
 
 use crate::diag::Node;
-use crate::model::plan::{Event, Tracked};
+use crate::model::plan::{Event, TrackedItem};
 use crate::model::{Block, Plan, Value};
 
 use crate::assemble::ScenePart;
@@ -38,7 +38,7 @@ pub(super) fn blocks(plan: &Plan, wanted: &str) -> Vec<usize> {
 }
 
 /// The item of the list `slots` that a block was made from.
-pub(crate) fn slot_item<'p>(plan: &'p Plan, slot: &str) -> Option<&'p Tracked> {
+pub(crate) fn slot_item<'p>(plan: &'p Plan, slot: &str) -> Option<&'p TrackedItem> {
     let items = plan.trace.iter().flat_map(|trace| &trace.elsewhere);
     items
         .filter(|item| item.list == "slots")
@@ -106,7 +106,7 @@ fn lore(plan: &Plan, text: &str) -> Vec<Json> {
 }
 
 /// The macros that passes of the block's history evaluated and whose results stand in its text.
-fn macros(block: &Block, item: Option<&Tracked>, probe: &Probe<'_>) -> Vec<Json> {
+fn macros(block: &Block, item: Option<&TrackedItem>, probe: &Probe<'_>) -> Vec<Json> {
     let text = block.text("text");
     let passes: Vec<&str> = block.history.iter().chain(item.iter().flat_map(|item| &item.history)).map(|event| &*event.pass).collect();
     let all = probe.plan.trace.iter().flat_map(|trace| &trace.macros);

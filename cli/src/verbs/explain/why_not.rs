@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use serde_json::{Value as Json, json};
 
 use crate::diag::Node;
-use crate::model::plan::Tracked;
+use crate::model::plan::TrackedItem;
 use crate::model::{Plan, Scene, Value};
 
 use crate::layout::head;
@@ -93,14 +93,14 @@ impl Asked<'_> {
     }
 
     /// The items that are meant and of which no block is sent: the last that became of each.
-    fn items(&self, wanted: &str, exact: bool) -> Vec<&Tracked> {
+    fn items(&self, wanted: &str, exact: bool) -> Vec<&TrackedItem> {
         let plan = self.probe.plan;
         let all = plan.trace.iter().flat_map(|trace| &trace.elsewhere).filter(|item| item.list != "entries" && item.list != "books");
-        let meant = |item: &&Tracked| match exact {
+        let meant = |item: &&TrackedItem| match exact {
             true => ["id", "name", "slot"].iter().any(|f| item.fields.get(f).and_then(Value::as_str) == Some(wanted)),
             false => field(&item.fields, "text").contains(wanted),
         };
-        let mut out: Vec<&Tracked> = Vec::new();
+        let mut out: Vec<&TrackedItem> = Vec::new();
         for item in all.filter(meant) {
             let name = name_of(&item.fields);
             let is_there = if exact { is_sent(plan, &name) } else { holds_text(plan, wanted) };
@@ -265,7 +265,7 @@ impl Asked<'_> {
     }
 
     /// An item that is in no block.
-    fn item(&self, item: &Tracked) -> Json {
+    fn item(&self, item: &TrackedItem) -> Json {
         // trimming switches a block off, and a later pass may drop what is off
         if matches!(item.fields.get("enabled"), Some(Value::Bool(false)))
             && self.probe.plan.evicted().iter().any(|r| r.id == field(&item.fields, "id"))

@@ -16,7 +16,7 @@ mod turn;
 
 use serde_json::{Value as Json, json};
 
-use crate::artifact::{Declared, Projection, Refusal, RunArtifact, RunArtifacts, diff};
+use crate::artifact::{DeclaredArtifact, Projection, Refusal, RunArtifact, RunArtifacts, diff};
 use crate::pack::Ruleset;
 use crate::store::{
     Archived, Artifact, Batch, Committed, Home, Logged, Moment, Page, Pruned, Refused, SessionStore, Version, Window, Write,
@@ -171,7 +171,7 @@ impl<'s> Session<'s> {
 }
 
 /// How many values of history the row of an artifact asks for.
-fn history(artifact: &Declared) -> u32 {
+fn history(artifact: &DeclaredArtifact) -> u32 {
     artifact.keep.versions.map_or(USUAL_HISTORY.max(artifact.asks), |n| n.saturating_sub(1)).min(MAX_HISTORY)
 }
 

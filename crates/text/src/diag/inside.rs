@@ -31,12 +31,12 @@ pub struct Finder {
     /// The text of the last place.
     of: Option<Span>,
     /// The last place in it.
-    seen: Seen,
+    seen: WalkPosition,
 }
 
 /// A place that a walk has reached: bytes of the raw text, and bytes of the decoded one.
 #[derive(Debug, Default, Clone, Copy)]
-struct Seen {
+struct WalkPosition {
     raw: usize,
     decoded: usize,
 }
@@ -45,7 +45,7 @@ impl Finder {
     /// As [`place_in_text`].
     pub fn place(&mut self, sources: &Sources, node: &Node, offset: usize) -> Span {
         if self.of != Some(node.span) || self.seen.decoded > offset {
-            *self = Self { of: Some(node.span), seen: Seen::default() };
+            *self = Self { of: Some(node.span), seen: WalkPosition::default() };
         }
         let raw = sources.snippet(node.span);
         let found = node.as_text().and_then(|text| walked(raw, text, &(offset..offset), &mut self.seen));
@@ -56,12 +56,12 @@ impl Finder {
 }
 
 fn raw_range(raw: &str, text: &str, wanted: &Range<usize>) -> Option<Range<usize>> {
-    walked(raw, text, wanted, &mut Seen::default())
+    walked(raw, text, wanted, &mut WalkPosition::default())
 }
 
 /// Walks the raw text `raw`, which includes its quotes, in step with the decoded `text`, from the place `seen` on, which is
 /// set to that of the start of the range. Returns bytes relative to the start of `raw`.
-fn walked(raw: &str, text: &str, wanted: &Range<usize>, seen: &mut Seen) -> Option<Range<usize>> {
+fn walked(raw: &str, text: &str, wanted: &Range<usize>, seen: &mut WalkPosition) -> Option<Range<usize>> {
     let quotes = Quotes::of(raw)?;
     let (mut at, end) = (quotes.open.max(seen.raw), raw.len().checked_sub(quotes.close)?);
     let mut decoded = seen.decoded;
@@ -72,7 +72,7 @@ fn walked(raw: &str, text: &str, wanted: &Range<usize>, seen: &mut Seen) -> Opti
         let after = decoded + unit.decoded;
         if after > wanted.start && start.is_none() && unit.decoded > 0 {
             start = Some(at);
-            *seen = Seen { raw: at, decoded };
+            *seen = WalkPosition { raw: at, decoded };
         }
         if start.is_some() && after >= wanted.end.max(wanted.start + 1) {
             return Some(start?..at + unit.raw);

@@ -25,7 +25,7 @@ use std::collections::HashSet;
 use std::hash::{BuildHasher, RandomState};
 use std::sync::LazyLock;
 
-pub use codes::{Code, DiagnosticCode, Raised};
+pub use codes::{Code, DiagnosticCode, CodeOrigin};
 pub use source::{Data, Field, Node, Place, Source, SourceId, Sources, Span, Table};
 
 /// How a remedy begins to name the word that was probably meant.

@@ -81,25 +81,25 @@ impl WorkLimits {
 
 /// The budget is spent. `Display` says which bound was reached, and names the rule that ran.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Exceeded;
+pub struct BudgetExceeded;
 
-impl std::fmt::Display for Exceeded {
+impl std::fmt::Display for BudgetExceeded {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(&told())
     }
 }
 
-impl std::error::Error for Exceeded {}
+impl std::error::Error for BudgetExceeded {}
 
-impl From<Exceeded> for String {
-    fn from(_: Exceeded) -> Self {
+impl From<BudgetExceeded> for String {
+    fn from(_: BudgetExceeded) -> Self {
         told()
     }
 }
 
 /// Which bound was reached.
 #[derive(Debug, Clone, Copy)]
-enum Over {
+enum BudgetBound {
     Steps,
     Bytes,
     /// One list or table is larger than what is written out at all.
@@ -109,7 +109,7 @@ enum Over {
 /// What belongs to the call besides the numbers.
 #[derive(Debug, Default)]
 struct Call {
-    over: Option<Over>,
+    over: Option<BudgetBound>,
     limits: WorkLimits,
     /// The size of the data of the outermost door, in values. Smaller bounds of a door inside grow by it as well.
     parts: usize,
@@ -133,7 +133,7 @@ thread_local! {
 /// An entrance of the library. Work is counted until it is dropped.
 #[derive(Debug)]
 #[must_use = "work is counted as long as the door is open"]
-pub struct Door {
+pub struct BudgetScope {
     /// What was left of the outer door's bounds, and those bounds; `None`: this is the outermost door.
     outer: Option<(WorkLimits, WorkLimits)>,
     opened: WorkLimits,
@@ -141,7 +141,7 @@ pub struct Door {
     here: PhantomData<*const ()>,
 }
 
-impl Door {
+impl BudgetScope {
     /// Opens a budget, or counts on with the one that is open. What is left there cannot grow by that; smaller bounds
     /// hold as long as this door is open.
     pub fn open(limits: WorkLimits) -> Self {
@@ -197,7 +197,7 @@ impl Door {
     }
 }
 
-impl Drop for Door {
+impl Drop for BudgetScope {
     fn drop(&mut self) {
         DOORS.set(DOORS.get().saturating_sub(1));
         let Some((before, limits)) = self.outer else {
@@ -230,13 +230,13 @@ fn leave(left: WorkLimits) {
 /// # Errors
 /// The bound of steps is reached.
 #[inline]
-pub fn spend(steps: u64) -> Result<(), Exceeded> {
+pub fn spend(steps: u64) -> Result<(), BudgetExceeded> {
     match STEPS.get().checked_sub(steps) {
         Some(rest) => {
             STEPS.set(rest);
             Ok(())
         }
-        None => end(Over::Steps, steps),
+        None => end(BudgetBound::Steps, steps),
     }
 }
 
@@ -245,7 +245,7 @@ pub fn spend(steps: u64) -> Result<(), Exceeded> {
 /// # Errors
 /// The bound of bytes or of steps is reached.
 #[inline]
-pub fn make(bytes: usize) -> Result<(), Exceeded> {
+pub fn make(bytes: usize) -> Result<(), BudgetExceeded> {
     pay((bytes / BYTES_PER_STEP) as u64 + 1, bytes as u64)
 }
 
@@ -254,13 +254,13 @@ pub fn make(bytes: usize) -> Result<(), Exceeded> {
 /// # Errors
 /// The bound of bytes or of steps is reached.
 #[inline]
-pub fn pay(steps: u64, bytes: u64) -> Result<(), Exceeded> {
+pub fn pay(steps: u64, bytes: u64) -> Result<(), BudgetExceeded> {
     match BYTES.get().checked_sub(bytes) {
         Some(rest) => {
             BYTES.set(rest);
             spend(steps)
         }
-        None => end(Over::Bytes, bytes),
+        None => end(BudgetBound::Bytes, bytes),
     }
 }
 
@@ -274,8 +274,8 @@ pub(crate) fn charge(bytes: usize) {
 ///
 /// # Errors
 /// So many bytes cannot be made any more.
-pub fn check_room(bytes: usize) -> Result<(), Exceeded> {
-    if bytes > bytes_left() { end(Over::Bytes, bytes as u64) } else { Ok(()) }
+pub fn check_room(bytes: usize) -> Result<(), BudgetExceeded> {
+    if bytes > bytes_left() { end(BudgetBound::Bytes, bytes as u64) } else { Ok(()) }
 }
 
 /// Looks at the names of what was paid as a whole in this call and is kept for later ones, so that every call takes the same
@@ -298,18 +298,18 @@ pub(crate) fn bytes_left() -> usize {
 
 /// A list or table is too large to be written out at all.
 #[cold]
-pub(crate) fn too_large() -> Exceeded {
-    let _ = end(Over::Size, u64::MAX);
-    Exceeded
+pub(crate) fn too_large() -> BudgetExceeded {
+    let _ = end(BudgetBound::Size, u64::MAX);
+    BudgetExceeded
 }
 
 /// Ends the work: every later step fails. Outside of every door, the one piece of work is compared with the bounds.
 #[cold]
-fn end(over: Over, asked: u64) -> Result<(), Exceeded> {
+fn end(over: BudgetBound, asked: u64) -> Result<(), BudgetExceeded> {
     if DOORS.get() == 0 {
         let limits = WorkLimits::default();
-        let most = if let Over::Bytes = over { limits.bytes } else { limits.steps };
-        return if asked <= most { Ok(()) } else { Err(Exceeded) };
+        let most = if let BudgetBound::Bytes = over { limits.bytes } else { limits.steps };
+        return if asked <= most { Ok(()) } else { Err(BudgetExceeded) };
     }
     let by = RULE.take();
     RULE.set(by.clone());
@@ -319,15 +319,15 @@ fn end(over: Over, asked: u64) -> Result<(), Exceeded> {
         }
     });
     leave(WorkLimits { steps: 0, bytes: 0 });
-    Err(Exceeded)
+    Err(BudgetExceeded)
 }
 
 /// Whether the work is still within its bounds, which some code may have ignored on its way.
 ///
 /// # Errors
 /// A bound has been reached since the door was opened.
-pub fn check() -> Result<(), Exceeded> {
-    if is_over() { Err(Exceeded) } else { Ok(()) }
+pub fn check() -> Result<(), BudgetExceeded> {
+    if is_over() { Err(BudgetExceeded) } else { Ok(()) }
 }
 
 /// Whether a bound has been reached since the door was opened.
@@ -343,13 +343,13 @@ pub fn told() -> String {
         let by = call.by.as_ref().map(|name| format!(" in rule `{name}`")).unwrap_or_default();
         let WorkLimits { steps, bytes } = call.limits;
         let what = match call.over {
-            Some(Over::Size) => {
+            Some(BudgetBound::Size) => {
                 return format!(
                     "a list or table is written out or read{by} that comes to more than {MOST_WRITTEN} bytes or nests deeper than \
                      {DEEPEST_WRITTEN} levels; keep less in it"
                 );
             }
-            Some(Over::Bytes) => format!("makes more than {bytes} bytes of texts and data"),
+            Some(BudgetBound::Bytes) => format!("makes more than {bytes} bytes of texts and data"),
             _ => format!("takes more than {steps} steps of work"),
         };
         let by = if by.is_empty() { by } else { format!("; it ended{by}") };

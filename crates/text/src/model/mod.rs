@@ -24,4 +24,4 @@ pub use pack::Pack;
 pub use plan::{Block, Plan};
 pub use scene::Scene;
 pub use value::{Map, RuleRef, Value};
-pub use written::{Excess, Written};
+pub use written::{Excess, SerializedSize};

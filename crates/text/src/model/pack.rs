@@ -45,7 +45,7 @@ pub struct Row {
 
 /// A value that a higher layer replaced or edited.
 #[derive(Debug, Clone)]
-pub struct Shadowed {
+pub struct ShadowedValue {
     /// The value that is in force.
     pub by: Span,
     /// The value that it replaces.
@@ -56,7 +56,7 @@ pub struct Shadowed {
 
 /// What an overlay decides about a row: one of its keys, `place`, or `row` if the overlay adds it.
 #[derive(Debug, Clone)]
-pub struct Overlaid {
+pub struct OverlayDecision {
     /// The table.
     pub table: Arc<str>,
     /// The row.
@@ -89,9 +89,9 @@ pub struct Pack {
     /// not here.
     pub rights: IndexMap<Arc<str>, Arc<Rights>>,
     /// The values that higher layers replaced, in the order in which that happened.
-    pub shadowed: Vec<Shadowed>,
+    pub shadowed: Vec<ShadowedValue>,
     /// What overlays decide about rows.
-    pub overlaid: Vec<Overlaid>,
+    pub overlaid: Vec<OverlayDecision>,
     /// The blake3 hash of the canonical merged text, in hex: equal rules have equal fingerprints.
     pub fingerprint: String,
 }

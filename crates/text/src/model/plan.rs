@@ -114,7 +114,7 @@ pub struct Reason {
 
 /// What a `match` searched for an item of which nothing was found.
 #[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize)]
-pub struct Searched {
+pub struct SearchRecord {
     /// The number of the item in this build, as in [`Reason`].
     pub item: u32,
     /// The pass, as `program/pass`.
@@ -130,7 +130,7 @@ pub struct Searched {
 
 /// An item that is not among the blocks of the plan: one that a pass has removed, or one of another list.
 #[derive(Debug, Clone, Default, PartialEq, serde::Serialize)]
-pub struct Tracked {
+pub struct TrackedItem {
     /// The number of the item in this build, as in [`Reason`].
     pub item: u32,
     /// The list of the item: `slots`, `injections`, `entries` …
@@ -242,7 +242,7 @@ pub struct Trace {
     pub reasons: Vec<Reason>,
     /// What was searched for the items of which no key was found in the end.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub searched: Vec<Searched>,
+    pub searched: Vec<SearchRecord>,
     /// The changes that scripts made to texts, in order: rewriting ones, and functions of hooks, passes and steps.
     pub rewrites: Vec<Rewrite>,
     /// What else functions of hooks and passes changed, in order; only the first thousands of a long build.
@@ -261,13 +261,13 @@ pub struct Trace {
     /// Items that are not among the blocks: those that were removed, in that order, then those of other lists; only
     /// the first thousands of a long build.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub elsewhere: Vec<Tracked>,
+    pub elsewhere: Vec<TrackedItem>,
 }
 
 /// How much of a plan or payload is the same as in an earlier one, from the front: the part that a provider's prompt
 /// cache can serve.
 #[derive(Debug, Clone, Default, PartialEq, serde::Serialize)]
-pub struct Unchanged {
+pub struct UnchangedPrefix {
     /// The number of tokens at the front that are the same; of the first text that differs, those before the
     /// difference.
     pub tokens: u64,
@@ -378,7 +378,7 @@ pub struct Plan {
     /// What is the same as in an earlier plan; set by callers that compare them with
     /// `unchanged`.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub unchanged: Option<Unchanged>,
+    pub unchanged: Option<UnchangedPrefix>,
     /// The data of the scene that the plan was built from; `emit` reads it. Not serialised.
     #[serde(skip)]
     pub scene: Value,

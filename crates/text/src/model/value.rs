@@ -234,8 +234,8 @@ impl Value {
     }
 
     /// Opens the budget of a call that is given this value, whose size adds to the bounds.
-    pub fn open_budget(&self, limits: budget::WorkLimits) -> budget::Door {
-        budget::Door::with_parts(limits, |most| self.nodes_within(MAX_DEPTH, most).unwrap_or(most))
+    pub fn open_budget(&self, limits: budget::WorkLimits) -> budget::BudgetScope {
+        budget::BudgetScope::with_parts(limits, |most| self.nodes_within(MAX_DEPTH, most).unwrap_or(most))
     }
 
     /// This table merged over `below`, field by field and level by level. Anything but a table replaces the value below

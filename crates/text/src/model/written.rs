@@ -12,7 +12,7 @@ use super::value::Value;
 
 /// The size of a value in which shared parts count each time.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Written {
+pub struct SerializedSize {
     /// The values in it, itself included.
     pub values: usize,
     /// The bytes of its texts and of the names of its fields.
@@ -42,7 +42,7 @@ impl Value {
     /// `nodes`.
     #[must_use]
     pub(crate) fn nodes_within(&self, depth: usize, nodes: usize) -> Option<usize> {
-        let most = Written { values: nodes, bytes: usize::MAX };
+        let most = SerializedSize { values: nodes, bytes: usize::MAX };
         self.written(depth, most).ok().map(|written| written.values)
     }
 
@@ -51,10 +51,10 @@ impl Value {
     ///
     /// # Errors
     /// The value nests deeper than `depth` levels or is larger than `most`.
-    pub fn written(&self, depth: usize, most: Written) -> Result<Written, Excess> {
+    pub fn written(&self, depth: usize, most: SerializedSize) -> Result<SerializedSize, Excess> {
         let mut left = most;
         walk(self, depth, &mut left)?;
-        Ok(Written { values: most.values - left.values, bytes: most.bytes - left.bytes })
+        Ok(SerializedSize { values: most.values - left.values, bytes: most.bytes - left.bytes })
     }
 
     /// The bytes of the value's JSON text, if they are at most `most`.
@@ -65,9 +65,9 @@ impl Value {
     }
 }
 
-fn walk(value: &Value, depth: usize, left: &mut Written) -> Result<(), Excess> {
+fn walk(value: &Value, depth: usize, left: &mut SerializedSize) -> Result<(), Excess> {
     left.values = left.values.checked_sub(1).ok_or(Excess::Values)?;
-    let text = |text: &str, left: &mut Written| {
+    let text = |text: &str, left: &mut SerializedSize| {
         left.bytes = left.bytes.checked_sub(text.len()).ok_or(Excess::Bytes)?;
         Ok(())
     };

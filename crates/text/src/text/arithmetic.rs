@@ -13,7 +13,7 @@ use super::function::{Args, Function, Refusal, of};
 use super::js::leading_number;
 use super::js_number::power;
 use super::work;
-use super::written::Shown as _;
+use super::written::ToText as _;
 use crate::model::{Value, value::number_text};
 
 #[derive(pest_derive::Parser)]

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use super::pattern::{self, MOST_OUTPUT};
-use super::work::{self, Door, Exceeded};
-use super::written::{self, Shown as _};
+use super::work::{self, BudgetScope, BudgetExceeded};
+use super::written::{self, ToText as _};
 use crate::diag::short;
 use crate::model::{Map, Value};
 
@@ -46,8 +46,8 @@ impl From<String> for Refusal {
     }
 }
 
-impl From<Exceeded> for Refusal {
-    fn from(exceeded: Exceeded) -> Self {
+impl From<BudgetExceeded> for Refusal {
+    fn from(exceeded: BudgetExceeded) -> Self {
         String::from(exceeded).into()
     }
 }
@@ -76,14 +76,14 @@ impl Function {
     /// # Errors
     /// As the function says, or the work of the build is spent.
     pub fn call(&self, args: &Args) -> Result<Value, Refusal> {
-        let _door = Door::unless_open();
+        let _door = BudgetScope::unless_open();
         self.charge(args).map_err(String::from)?;
         let made = (self.run)(args)?;
         work::check().map_err(String::from)?;
         Ok(made)
     }
 
-    fn charge(&self, args: &Args) -> Result<(), Exceeded> {
+    fn charge(&self, args: &Args) -> Result<(), BudgetExceeded> {
         let whole = !LOOKS_AT_ELEMENTS.contains(&self.name);
         let texts: usize = args.values().filter_map(Value::as_str).map(str::len).sum();
         work::spend(STEPS_PER_CALL + texts as u64 / BYTES_PER_STEP)?;
@@ -105,7 +105,7 @@ const BYTES_PER_STEP: u64 = 4;
 ///
 /// # Errors
 /// The budget of the call is spent.
-pub(super) fn listed(mut elements: impl Iterator<Item = Value>) -> Result<Value, Exceeded> {
+pub(super) fn listed(mut elements: impl Iterator<Item = Value>) -> Result<Value, BudgetExceeded> {
     let list = elements.try_fold(Vec::new(), |mut list, element| {
         work::make(size_of::<Value>())?;
         list.push(element);

@@ -14,8 +14,8 @@ use super::function::{bounded, listed, named, of, text, times};
 use super::js;
 use super::moment::{Calendar, INVALID, Moment};
 use super::pattern::{self, MOST_OUTPUT};
-use super::work::Exceeded;
-use super::written::{self, Shown as _};
+use super::work::BudgetExceeded;
+use super::written::{self, ToText as _};
 use super::{arithmetic, date_tokens, dollars, js_number, json_text, lists, replacing, seeded, tools, units};
 use crate::model::{Map, Value};
 
@@ -386,19 +386,19 @@ fn json(args: &Args) -> Result<Value, Refusal> {
         return Ok(Value::text(written::json(of(args)).map_err(String::from)?));
     };
     let blanks = vec![b' '; usize::try_from(indent.clamp(0, 10)).unwrap_or(0)];
-    let mut out = Bounded { bytes: Vec::new(), most: MOST_OUTPUT };
+    let mut out = BoundedOutput { bytes: Vec::new(), most: MOST_OUTPUT };
     let mut writer = serde_json::Serializer::with_formatter(&mut out, serde_json::ser::PrettyFormatter::with_indent(&blanks));
     serde::Serialize::serialize(of(args), &mut writer).map_err(|_| format!("the text would be longer than {MOST_OUTPUT} bytes"))?;
     Ok(Value::text(String::from_utf8_lossy(&out.bytes)))
 }
 
 /// What is written into it, up to a bound.
-struct Bounded {
+struct BoundedOutput {
     bytes: Vec<u8>,
     most: usize,
 }
 
-impl std::io::Write for Bounded {
+impl std::io::Write for BoundedOutput {
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
         if self.bytes.len().saturating_add(bytes.len()) > self.most {
             return Err(std::io::ErrorKind::OutOfMemory.into());
@@ -449,7 +449,7 @@ fn laid(tables: &Value, deep: bool) -> Value {
     Value::map(out)
 }
 
-fn flat(value: &Value) -> Result<Value, Exceeded> {
+fn flat(value: &Value) -> Result<Value, BudgetExceeded> {
     let list = value.as_list().unwrap_or(std::slice::from_ref(value));
     let elements = list.iter().flat_map(|v| v.as_list().unwrap_or(std::slice::from_ref(v)));
     listed(elements.filter(|v| !v.is_null()).cloned())

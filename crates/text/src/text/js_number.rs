@@ -4,7 +4,7 @@
 
 use super::function::{Args, Function, Refusal, bounded, named, of};
 use super::js;
-use super::written::Shown as _;
+use super::written::ToText as _;
 use crate::model::{Value, value::number_text};
 
 /// `Number(value)`; a missing value is not a number.

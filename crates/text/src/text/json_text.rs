@@ -5,7 +5,7 @@ use std::fmt::Write;
 use super::function::{Args, Function, Refusal, bounded, listed, named, of};
 use super::js_number::{number_of, undefined};
 use super::pattern::MOST_OUTPUT;
-use super::written::Shown as _;
+use super::written::ToText as _;
 use super::{halves, js, lists, work};
 use crate::model::value::{MAX_DEPTH, number_text};
 use crate::model::{Map, Value};

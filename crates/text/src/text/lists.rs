@@ -3,7 +3,7 @@
 use super::function::{Args, Function, Refusal, bounded, of};
 use super::js;
 use super::js_number::{number, number_of, undefined, whole};
-use super::written::Shown as _;
+use super::written::ToText as _;
 use crate::model::Value;
 
 /// The most elements of a list that a function makes longer.

@@ -2,7 +2,7 @@
 
 use super::function::{Args, Function, Refusal, bounded, listed, named, of, text, times};
 use super::js_number::undefined;
-use super::work::Exceeded;
+use super::work::BudgetExceeded;
 use super::{dollars, halves, pattern};
 use crate::model::Value;
 
@@ -111,7 +111,7 @@ fn split(args: &Args) -> Result<Value, Refusal> {
 }
 
 /// The characters of a text, as texts.
-fn characters(text: &str) -> Result<Value, Exceeded> {
+fn characters(text: &str) -> Result<Value, BudgetExceeded> {
     listed(text.chars().map(|c| Value::text(&*c.encode_utf8(&mut [0; 4]))))
 }
 

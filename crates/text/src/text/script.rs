@@ -20,10 +20,10 @@ use rhai::{AST, Dynamic, Engine, OptimizationLevel, Position, Scope};
 
 pub use crate::model::rights::Rights;
 use crate::model::{Map, Value};
-use crate::text::work::Door;
-use calls::{Found, LEVELS, compiled};
+use crate::text::work::BudgetScope;
+use calls::{ScriptLookups, LEVELS, compiled};
 pub use error::{ScriptError, ScriptPlace};
-use fuel::{Outcome, Running, Size};
+use fuel::{Outcome, RunningCall, Size};
 use shown::{Guard, View};
 use values::{from_dynamic, to_dynamic};
 
@@ -104,8 +104,8 @@ impl Scripts {
             let file: Arc<str> = Arc::from(*file);
             let (ast, mentions) = compiled(&engine, text, &file, bytes, shares).map_err(named)?;
             view::register_fields(&mut engine, mentions.fields.clone());
-            let _door = Door::join();
-            let _running = Running::begin(limits.operations, text.len() as u64);
+            let _door = BudgetScope::join();
+            let _running = RunningCall::begin(limits.operations, text.len() as u64);
             shares |= mentions.shares;
             let module = rhai::Module::eval_ast_as_new(Scope::new(), &ast, &engine);
             let held = module.and_then(|module| Ok((calls::parts(module.iter_var().map(|(_, value)| value))?, module)));
@@ -138,7 +138,7 @@ impl Scripts {
     fn compile_among(&self, file: &str, source: &str, bytes: &mut usize) -> Result<Script, ScriptError> {
         let file: Arc<str> = file.into();
         let (ast, mentions) = compiled(&self.engine, source, &file, bytes, self.shares)?;
-        let found = Found::new(&ast, &mentions);
+        let found = ScriptLookups::new(&ast, &mentions);
         let (scripts, source) = (self.clone(), source.into());
         Ok(Script { scripts, ast, found, source, file, rights: None, origin: None })
     }
@@ -155,7 +155,7 @@ impl Default for Scripts {
 pub struct Script {
     scripts: Scripts,
     ast: AST,
-    found: Found,
+    found: ScriptLookups,
     source: Box<str>,
     file: Arc<str>,
     rights: Option<Arc<Rights>>,
@@ -283,7 +283,7 @@ impl Script {
     /// # Errors
     /// As there.
     pub fn eval_over(&self, scope: &[(&str, Argument)]) -> Result<Value, ScriptError> {
-        let _door = Door::join();
+        let _door = BudgetScope::join();
         let _running = self.running();
         let mut names = Scope::new();
         let given = scope.iter().try_for_each(|(name, argument)| {
@@ -294,8 +294,8 @@ impl Script {
         self.given_back(result, false).map_err(|error| error.from(self.origin.as_ref()))
     }
 
-    fn running(&self) -> Running {
-        let running = Running::begin(self.scripts.limits.operations, self.source.len() as u64);
+    fn running(&self) -> RunningCall {
+        let running = RunningCall::begin(self.scripts.limits.operations, self.source.len() as u64);
         fuel::hold_constants(self.scripts.constants);
         running
     }
@@ -340,7 +340,7 @@ impl Script {
     /// # Errors
     /// As [`Script::eval`], and a function that does not exist with so many arguments.
     pub fn call_with(&self, function: &str, args: &[Argument]) -> Result<Value, ScriptError> {
-        let _door = Door::join();
+        let _door = BudgetScope::join();
         let _running = self.running();
         let given = args.iter().map(|argument| argument.dynamic(self.rights.as_ref())).collect::<Outcome<Vec<_>>>();
         let result = given.and_then(|mut given| self.found.call(&self.scripts.engine, &self.ast, function, &mut given));

@@ -2,8 +2,8 @@
 
 use super::function::{Function, of};
 use super::js_number::{number_of, whole};
-use super::work::{self, Exceeded};
-use super::written::Shown as _;
+use super::work::{self, BudgetExceeded};
+use super::written::ToText as _;
 use crate::model::Value;
 
 /// The largest modulus of the count of skipped numbers.
@@ -83,7 +83,7 @@ impl Numbers {
     }
 
     /// The same where no other number is wanted.
-    fn only(mut self, count: i64) -> Result<f64, Exceeded> {
+    fn only(mut self, count: i64) -> Result<f64, BudgetExceeded> {
         let place = self.place(count);
         work::spend(place as u64)?;
         for _ in 0..place {

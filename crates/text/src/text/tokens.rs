@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use rustc_hash::FxHashMap;
 
 use super::js;
-use super::work::{self, Exceeded};
+use super::work::{self, BudgetExceeded};
 
 /// The estimators a rule file may name.
 pub const KNOWN: &str = "`cl100k`, `o200k`, `claude`, `words`, `chars/N`, `bytes/N`, `estimate/N/W`";
@@ -194,12 +194,12 @@ const MOST_FOR_A_BYTE: usize = 11;
 /// The place of a text in memory, and which table counted it.
 type Place = (usize, Discriminant<Estimator>);
 /// A text, its size, and what counting it costs.
-type Counted = (Arc<str>, usize, u64);
+type CountedText = (Arc<str>, usize, u64);
 
 /// Counts of one build by the places of their texts, which are kept so that no other text takes their place: several passes
 /// ask for the cost of the same message.
 #[derive(Debug, Default)]
-pub struct Counts(RefCell<FxHashMap<Place, Counted>>);
+pub struct Counts(RefCell<FxHashMap<Place, CountedText>>);
 
 /// An estimator that caches its counts by content.
 #[derive(Debug)]
@@ -233,7 +233,7 @@ impl Counter {
     ///
     /// # Errors
     /// A bound of the work is reached. The text is not counted to its end.
-    pub fn counted(&self, text: &str) -> Result<usize, Exceeded> {
+    pub fn counted(&self, text: &str) -> Result<usize, BudgetExceeded> {
         self.measured(text).map(|(count, _)| count)
     }
 
@@ -241,7 +241,7 @@ impl Counter {
     ///
     /// # Errors
     /// As for [`Counter::counted`].
-    pub fn counted_again(&self, text: &Arc<str>, counts: &Counts) -> Result<usize, Exceeded> {
+    pub fn counted_again(&self, text: &Arc<str>, counts: &Counts) -> Result<usize, BudgetExceeded> {
         if !self.remembers(text) {
             return self.counted(text);
         }
@@ -260,7 +260,7 @@ impl Counter {
     }
 
     /// The size of a text, and the steps that counting it takes, which are charged.
-    fn measured(&self, text: &str) -> Result<(usize, u64), Exceeded> {
+    fn measured(&self, text: &str) -> Result<(usize, u64), BudgetExceeded> {
         let key = self.remembers(text).then(|| key_of(text));
         if let Some((count, steps)) = key.as_ref().and_then(|key| self.recall(key)) {
             work::spend(steps)?;

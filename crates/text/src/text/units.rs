@@ -11,7 +11,7 @@ use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 use super::function::{Args, Function, Refusal, of};
 use super::halves;
 use super::js_number::{number, number_of, whole};
-use super::written::Shown as _;
+use super::written::ToText as _;
 use crate::model::Value;
 
 /// Texts of which parts may be missing at the end.

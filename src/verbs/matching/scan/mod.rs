@@ -12,20 +12,20 @@ use crate::terms::select::{Seq, count};
 use crate::terms::steps::text_through as through;
 use crate::terms::{Cond, Env, Expr, Fault};
 use crate::text::keys::{Edge, Hit, Key, Lookup};
-use crate::text::work::{self, Door};
-use crate::text::written::Shown as _;
+use crate::text::work::{self, BudgetScope};
+use crate::text::written::ToText as _;
 
-use super::alike::Alike;
-use super::before::Before;
+use super::alike::SharedScan;
+use super::before::PreviousRound;
 use super::words::Way;
-use super::{Asks, How, Keys, Match, Profile, Query, Ready, Sought, Source, Texts, Wanted, Windows};
+use super::{ItemRequest, MatchMethod, Keys, MatchTerms, Profile, Query, PreparedKey, SingleSearch, Source, Texts, RequestTerms, Windows};
 
 mod find;
 mod told;
 
 /// What one item asks for.
-pub(super) struct Asked {
-    asks: Asks,
+pub(super) struct ScannedItem {
+    asks: ItemRequest,
     windows: Windows,
     /// It searches the texts of items that were found before it.
     grown: bool,
@@ -39,7 +39,7 @@ pub(super) struct Asked {
 type Place = (usize, Option<(usize, Hit)>);
 
 /// The keys of an item as they were given, and made ready.
-type Prepared = (Value, Keys);
+type PreparedKeys = (Value, Keys);
 
 impl Source {
     /// The newest rows of a list that is not read to its end: reading all rows would cost the length of the chat.
@@ -61,15 +61,15 @@ pub(super) struct ScanCache {
     lookups: Vec<Lookup>,
     profiles: FxHashMap<Profile, usize>,
     /// By the address of a list of keys, and the profile.
-    known: FxHashMap<(usize, usize), Prepared>,
-    before: Before,
+    known: FxHashMap<(usize, usize), PreparedKeys>,
+    before: PreviousRound,
     /// Texts as a matcher prepares them, by its number and the address of the text, which is kept for its address.
     prepared: FxHashMap<(usize, usize), (Arc<str>, Arc<str>)>,
 }
 
 /// One run of the pass.
 pub(super) struct Scan<'a> {
-    of: &'a Match,
+    of: &'a MatchTerms,
     env: &'a Env<'a>,
     /// The rows of each source, once evaluated.
     rows: Vec<Option<Value>>,
@@ -84,17 +84,17 @@ pub(super) struct Scan<'a> {
     /// The texts of found items, as they are and as each matcher prepares them.
     grown: Vec<Vec<Arc<str>>>,
     /// Keys of this run alone: patterns, about which each run warns, and macros, whose result may differ next time.
-    known: FxHashMap<(usize, usize), Prepared>,
+    known: FxHashMap<(usize, usize), PreparedKeys>,
     joined: FxHashMap<(usize, Windows, usize), Arc<str>>,
     /// What the last item searches: the next is likely to search the same.
     windows: Windows,
-    alike: Alike,
+    alike: SharedScan,
     /// No keys at all.
     none: Keys,
 }
 
 impl<'a> Scan<'a> {
-    pub(super) fn new(of: &'a Match, mut kept: ScanCache, env: &'a Env<'a>) -> Result<Self, Fault> {
+    pub(super) fn new(of: &'a MatchTerms, mut kept: ScanCache, env: &'a Env<'a>) -> Result<Self, Fault> {
         let on = |when: &Option<Cond>| when.as_ref().map_or(Ok(true), |c| env.holds(c));
         let active = of.sources.iter().map(|s| on(&s.when)).collect::<Result<Vec<_>, _>>()?;
         let matchers_on = of.matchers.iter().map(|m| on(&m.when)).collect::<Result<Vec<_>, _>>()?;
@@ -113,13 +113,13 @@ impl<'a> Scan<'a> {
             known: FxHashMap::default(),
             joined: FxHashMap::default(),
             windows: Arc::from([]),
-            alike: Alike::default(),
+            alike: SharedScan::default(),
             none: Arc::from([]),
         })
     }
 
     /// Prepares an item's keys and the texts that it searches.
-    pub(super) fn ask(&mut self, item: &Item, env: &Env<'_>) -> Result<Asked, Fault> {
+    pub(super) fn ask(&mut self, item: &Item, env: &Env<'_>) -> Result<ScannedItem, Fault> {
         let unasked = self.of.unasked.as_ref().map_or(Ok(false), |c| env.holds(c))?;
         let rivals = self.of.unless.as_ref().map(|e| env.eval(e)).transpose()?.unwrap_or_default();
         let rivals = rivals.elements().iter().filter_map(|n| usize::try_from(n.as_i64()?).ok()).collect();
@@ -128,9 +128,9 @@ impl<'a> Scan<'a> {
             Some(_) => true,
             None => false,
         };
-        let nothing = || Asks::Keys(self.none.clone(), self.none.clone());
+        let nothing = || ItemRequest::Keys(self.none.clone(), self.none.clone());
         if unasked {
-            return Ok(Asked { asks: nothing(), windows: Arc::from([]), grown, unasked, rivals });
+            return Ok(ScannedItem { asks: nothing(), windows: Arc::from([]), grown, unasked, rivals });
         }
         self.alike.turn(self.of.looked_at.as_deref(), item);
         let asks = match self.asked_before(item) {
@@ -138,32 +138,32 @@ impl<'a> Scan<'a> {
             None => self.asks(item, env)?,
         };
         let nothing = match &asks {
-            Asks::Keys(keys, more) => keys.is_empty() && more.is_empty(),
-            Asks::Queries(queries) => queries.is_empty(),
+            ItemRequest::Keys(keys, more) => keys.is_empty() && more.is_empty(),
+            ItemRequest::Queries(queries) => queries.is_empty(),
         };
         let windows = if nothing { Arc::from([]) } else { self.windows(env)? };
-        Ok(Asked { asks, windows, grown, unasked, rivals })
+        Ok(ScannedItem { asks, windows, grown, unasked, rivals })
     }
 
     /// What an item asks for, made ready.
-    fn asks(&mut self, item: &Item, env: &Env<'_>) -> Result<Asks, Fault> {
+    fn asks(&mut self, item: &Item, env: &Env<'_>) -> Result<ItemRequest, Fault> {
         let mut stays = true;
         let asks = match &self.of.wanted {
-            Wanted::Keys(keys, more) => {
+            RequestTerms::Keys(keys, more) => {
                 let keys = self.keys(&env.eval(keys)?, item, env, &mut stays)?;
                 if keys.is_empty() && !self.of.tests_primary {
-                    return Ok(Asks::Keys(keys, self.none.clone()));
+                    return Ok(ItemRequest::Keys(keys, self.none.clone()));
                 }
                 let more = match more {
                     Some(more) => self.keys(&env.eval(more)?, item, env, &mut stays)?,
                     None => self.none.clone(),
                 };
-                Asks::Keys(keys, more)
+                ItemRequest::Keys(keys, more)
             }
-            Wanted::Queries(queries) => {
+            RequestTerms::Queries(queries) => {
                 let queries = env.eval(queries)?;
                 let made = queries.elements().iter().map(|query| self.query(query, item, env, &mut stays));
-                Asks::Queries(made.collect::<Result<_, _>>()?)
+                ItemRequest::Queries(made.collect::<Result<_, _>>()?)
             }
         };
         if let (true, Some(from), Some((_, profile))) = (stays, &self.of.keys_from, &self.alike.profile) {
@@ -189,7 +189,7 @@ impl<'a> Scan<'a> {
 
     /// What an item has asked for in an earlier run, if it would ask for the same again. This does not compute the
     /// profile of the item: the first of several alike items always asks anew.
-    fn asked_before(&self, item: &Item) -> Option<Asks> {
+    fn asked_before(&self, item: &Item) -> Option<ItemRequest> {
         let (_, profile) = self.alike.profile.as_ref()?;
         self.kept.before.get(item, self.of.keys_from.as_deref()?, *profile)
     }
@@ -226,8 +226,8 @@ impl<'a> Scan<'a> {
     }
 
     /// Whether the next run would prepare these keys the same way, and without warnings.
-    fn stays(&self, keys: &[Value], ready: &[Ready]) -> bool {
-        let found = |ready: &Ready| matches!(ready, Ready::Any | Ready::Plain(..) | Ready::Alone(_, Sought::Key(_), _));
+    fn stays(&self, keys: &[Value], ready: &[PreparedKey]) -> bool {
+        let found = |ready: &PreparedKey| matches!(ready, PreparedKey::Any | PreparedKey::Plain(..) | PreparedKey::Alone(_, SingleSearch::Key(_), _));
         let plain = |key: &Value| key.as_str().is_some_and(crate::text::macros::is_plain);
         self.of.steady && self.of.words.is_some() && ready.iter().all(found) && keys.iter().all(plain)
     }
@@ -252,12 +252,12 @@ impl<'a> Scan<'a> {
         Ok((profile, number))
     }
 
-    fn ready(&mut self, key: &Value, profile: &Profile, item: &Item, env: &Env<'_>) -> Result<Ready, Fault> {
+    fn ready(&mut self, key: &Value, profile: &Profile, item: &Item, env: &Env<'_>) -> Result<PreparedKey, Fault> {
         let word = through(&self.of.prepare, key.shown(), env)?;
         if word.is_empty() {
-            return Ok(Ready::Never);
+            return Ok(PreparedKey::Never);
         }
-        let door = Door::join();
+        let door = BudgetScope::join();
         if let Some((way, (steps, bytes))) = self.of.words.as_ref().and_then(|words| words.get(profile, &word)) {
             work::pay(steps, bytes)?;
             return Ok(self.on(way));
@@ -270,43 +270,43 @@ impl<'a> Scan<'a> {
                 continue;
             }
             let text = through(&matcher.key, word.clone(), env)?;
-            let edge = if matcher.how == How::Word { matcher.edge } else { Edge::None };
+            let edge = if matcher.how == MatchMethod::Word { matcher.edge } else { Edge::None };
             let lookup = if matcher.text.is_empty() { self.of.matchers.len() } else { n };
             let way = match &matcher.how {
-                How::Any => Way::Any,
-                How::Function(function) => return Ok(Ready::Alone(lookup, Sought::Function(function.clone(), text), matcher.texts)),
+                MatchMethod::Any => Way::Any,
+                MatchMethod::Function(function) => return Ok(PreparedKey::Alone(lookup, SingleSearch::Function(function.clone(), text), matcher.texts)),
                 // every build warns about a bad pattern, so it is not cached
-                How::Regex => match self.pattern(&text, item) {
-                    Ok(pattern) => return Ok(Ready::Alone(self.of.matchers.len(), Sought::Pattern(pattern), matcher.texts)),
+                MatchMethod::Regex => match self.pattern(&text, item) {
+                    Ok(pattern) => return Ok(PreparedKey::Alone(self.of.matchers.len(), SingleSearch::Pattern(pattern), matcher.texts)),
                     Err(true) if matcher.bad_is_next => {
                         warned = true;
                         continue;
                     }
-                    Err(_) => return Ok(Ready::Never),
+                    Err(_) => return Ok(PreparedKey::Never),
                 },
-                How::Plain | How::Word if text.is_empty() => Way::Never,
-                How::Plain | How::Word => Way::Key(lookup, Key { text, case, edge }, matcher.texts),
+                MatchMethod::Plain | MatchMethod::Word if text.is_empty() => Way::Never,
+                MatchMethod::Plain | MatchMethod::Word => Way::Key(lookup, Key { text, case, edge }, matcher.texts),
             };
             if let (Some(words), false) = (&self.of.words, warned) {
                 words.put(profile, word, way.clone(), door.spent());
             }
             return Ok(self.on(way));
         }
-        Ok(Ready::Never)
+        Ok(PreparedKey::Never)
     }
 
     /// The key of a word in the lookups of this scan.
-    fn on(&mut self, way: Way) -> Ready {
+    fn on(&mut self, way: Way) -> PreparedKey {
         match way {
-            Way::Any => Ready::Any,
-            Way::Never => Ready::Never,
+            Way::Any => PreparedKey::Any,
+            Way::Never => PreparedKey::Never,
             // the automata read each text by itself
             Way::Key(lookup, key, texts)
                 if texts == Texts::First || key.text.contains('\n') || texts == Texts::Joined && self.of.straddles(&key.text) =>
             {
-                Ready::Alone(lookup, Sought::Key(key), texts)
+                PreparedKey::Alone(lookup, SingleSearch::Key(key), texts)
             }
-            Way::Key(lookup, key, _) => self.kept.lookups.get_mut(lookup).map_or(Ready::Never, |keys| Ready::Plain(lookup, keys.key(key))),
+            Way::Key(lookup, key, _) => self.kept.lookups.get_mut(lookup).map_or(PreparedKey::Never, |keys| PreparedKey::Plain(lookup, keys.key(key))),
         }
     }
 

@@ -2,22 +2,22 @@
 
 use std::sync::Arc;
 
-use crate::model::plan::Searched;
+use crate::model::plan::SearchRecord;
 use crate::model::{Item, Map, Value};
 use crate::terms::expr::Root;
 use crate::terms::{Env, Expr, Fault};
 use crate::text::keys::{Hit, Key};
-use crate::text::written::Shown as _;
+use crate::text::written::ToText as _;
 
-use super::super::{Asks, Ready, Sought, Texts, Wanted};
-use super::{Asked, Scan};
+use super::super::{ItemRequest, PreparedKey, SingleSearch, Texts, RequestTerms};
+use super::{ScannedItem, Scan};
 
 /// The most keys of one list that a trace holds.
 const MOST_KEYS: usize = 100;
 
 impl Scan<'_> {
     /// The detail of a hit of a key of an item, which was `written` so.
-    pub(super) fn told(&mut self, written: Value, key: Option<&Ready>, at: Option<(usize, Hit)>, asked: &Asked) -> Result<Value, Fault> {
+    pub(super) fn told(&mut self, written: Value, key: Option<&PreparedKey>, at: Option<(usize, Hit)>, asked: &ScannedItem) -> Result<Value, Fault> {
         let mut out = Map::default();
         let number = |n: usize| Value::Int(i64::try_from(n).unwrap_or(i64::MAX));
         out.insert("key".into(), written);
@@ -38,28 +38,28 @@ impl Scan<'_> {
     }
 
     /// What an item has searched: its keys, and how many texts of each source.
-    pub(in crate::verbs::matching) fn searched(&mut self, item: &Item, asked: &Asked, env: &Env<'_>) -> Result<Searched, Fault> {
+    pub(in crate::verbs::matching) fn searched(&mut self, item: &Item, asked: &ScannedItem, env: &Env<'_>) -> Result<SearchRecord, Fault> {
         let found = self.found(item, asked, env)?;
         let mut keys = Vec::new();
         let mut add = |value: &Value| keys.extend(value.elements().iter().take(MOST_KEYS).map(|key| key.shown().to_string()));
         match (&self.of.wanted, &asked.asks) {
-            (_, Asks::Queries(queries)) => queries.iter().for_each(|query| add(&query.written)),
-            (Wanted::Keys(own, more), _) => {
+            (_, ItemRequest::Queries(queries)) => queries.iter().for_each(|query| add(&query.written)),
+            (RequestTerms::Keys(own, more), _) => {
                 for expr in std::iter::once(own).chain(more) {
                     add(&env.eval(expr)?);
                 }
             }
-            (Wanted::Queries(_), Asks::Keys(..)) => {}
+            (RequestTerms::Queries(_), ItemRequest::Keys(..)) => {}
         }
         let count = |n: usize| asked.windows.get(n).copied().unwrap_or(0);
         let active = self.of.sources.iter().enumerate().filter(|(n, _)| self.active.get(*n).copied().unwrap_or(false));
         let sources = active.map(|(n, source)| (source.name.to_string(), count(n))).collect();
-        Ok(Searched { keys, sources, found, ..Searched::default() })
+        Ok(SearchRecord { keys, sources, found, ..SearchRecord::default() })
     }
 
     /// The primary keys, as written, that are found for an item whose other keys decide against it.
-    fn found(&mut self, item: &Item, asked: &Asked, env: &Env<'_>) -> Result<Vec<String>, Fault> {
-        let (Wanted::Keys(own, Some(_)), Asks::Keys(keys, more)) = (&self.of.wanted, &asked.asks) else { return Ok(Vec::new()) };
+    fn found(&mut self, item: &Item, asked: &ScannedItem, env: &Env<'_>) -> Result<Vec<String>, Fault> {
+        let (RequestTerms::Keys(own, Some(_)), ItemRequest::Keys(keys, more)) = (&self.of.wanted, &asked.asks) else { return Ok(Vec::new()) };
         if more.is_empty() {
             return Ok(Vec::new());
         }
@@ -99,13 +99,13 @@ impl Scan<'_> {
     }
 
     /// The position of a key that was searched in the joined texts; a hit may extend into the texts after it.
-    fn located(&mut self, key: &Ready, asked: &Asked) -> Result<Option<(usize, Hit)>, Fault> {
-        let Ready::Alone(lookup, sought, texts) = key else { return Ok(None) };
+    fn located(&mut self, key: &PreparedKey, asked: &ScannedItem) -> Result<Option<(usize, Hit)>, Fault> {
+        let PreparedKey::Alone(lookup, sought, texts) = key else { return Ok(None) };
         let find = |text: &str| match sought {
-            Sought::Pattern(pattern) => pattern.find_all(text, 1).ok().and_then(|found| found.first().map(|m| (m.start, m.end))),
-            Sought::Key(key) => stands(key, text),
+            SingleSearch::Pattern(pattern) => pattern.find_all(text, 1).ok().and_then(|found| found.first().map(|m| (m.start, m.end))),
+            SingleSearch::Key(key) => stands(key, text),
             // it does not say where
-            Sought::Function(..) => None,
+            SingleSearch::Function(..) => None,
         };
         let joined = (*texts == Texts::Joined).then(|| self.text(*lookup, asked)).transpose()?;
         let found = joined.as_deref().and_then(find);

@@ -17,12 +17,12 @@ pub use tables::Tables;
 
 /// A condition on an item: fields that it must have, and fields that must be able to count as true.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Wanted {
+pub struct RequiredFields {
     there: Bits,
     on: Bits,
 }
 
-impl Wanted {
+impl RequiredFields {
     /// Requires that the field is present.
     pub fn there(&mut self, id: FieldId) {
         self.there.put(id, true);
@@ -154,7 +154,7 @@ impl Item {
     /// Whether the item may meet the condition; `false` only if it certainly does not. Defaults of its list are not
     /// considered.
     #[must_use]
-    pub fn may_have(&self, wanted: &Wanted) -> bool {
+    pub fn may_have(&self, wanted: &RequiredFields) -> bool {
         if self.rest.is_some() || self.there.has(core::SELF) != Some(false) {
             return !self.there.has_some_without(&wanted.on, &self.on);
         }

@@ -12,14 +12,14 @@ const MOST: usize = 4;
 /// The sequences of fields of the last items that became tables.
 #[derive(Debug, Default)]
 pub struct Tables {
-    kept: Vec<Kept>,
+    kept: Vec<CachedTable>,
     /// The one of these that the next new one takes the place of.
     oldest: usize,
 }
 
 /// A sequence of fields, and a table of their names without values. The table is made for a second item.
 #[derive(Debug)]
-struct Kept {
+struct CachedTable {
     ids: Vec<FieldId>,
     names: Option<Map>,
 }
@@ -55,7 +55,7 @@ impl Tables {
     }
 
     fn keep(&mut self, ids: &[FieldId]) {
-        let new = Kept { ids: ids.to_vec(), names: None };
+        let new = CachedTable { ids: ids.to_vec(), names: None };
         match self.kept.get_mut(self.oldest) {
             Some(oldest) => *oldest = new,
             None => self.kept.push(new),

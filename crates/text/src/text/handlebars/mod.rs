@@ -23,7 +23,7 @@ const LIMITS: Limits = Limits::HANDLEBARS;
 
 /// How names and tags that neither the template's table nor the language has are treated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Unknown {
+pub enum UnknownNames {
     /// The caller is asked for an unknown name, and a tag that cannot be parsed is an error.
     Asked,
     /// A tag that is not a field, `if`, `unless` or `else` is text, and so is a field that does not exist.
@@ -94,7 +94,7 @@ impl Template {
     ///
     /// # Errors
     /// Tags that cannot be read, blocks that are not closed or closed by another name, and templates beyond a bound.
-    pub fn parse(template: &str, unknown: Unknown) -> Result<Self, TextError> {
+    pub fn parse(template: &str, unknown: UnknownNames) -> Result<Self, TextError> {
         TextError::refuse_long(template, LIMITS.length)?;
         let mut parts = template_parser::parts(template, unknown).map_err(|mistake| mistake.within(template))?;
         space::control(&mut parts);
@@ -105,10 +105,10 @@ impl Template {
     ///
     /// # Errors
     /// As [`Template::parse`].
-    pub fn known(template: &str, unknown: Unknown) -> Result<Arc<Self>, TextError> {
+    pub fn known(template: &str, unknown: UnknownNames) -> Result<Arc<Self>, TextError> {
         static ASKED: LazyLock<Cache<Template>> = LazyLock::new(Cache::default);
         static STAYS: LazyLock<Cache<Template>> = LazyLock::new(Cache::default);
-        let known = if unknown == Unknown::Asked { &ASKED } else { &STAYS };
+        let known = if unknown == UnknownNames::Asked { &ASKED } else { &STAYS };
         known.get(template, |template| Self::parse(template, unknown))
     }
 
@@ -118,7 +118,7 @@ impl Template {
     /// # Errors
     /// A helper that is called wrongly, a field that is called like a helper, and a limit that is reached.
     pub fn render(&self, root: &Value, unknown: &mut dyn FnMut(&str) -> Arc<str>, limits: &Limits) -> Result<String, TextError> {
-        let _door = work::Door::join();
+        let _door = work::BudgetScope::join();
         let text = render::Render::new(root, &self.source, unknown, *limits).run(&self.nodes);
         let text = text.map_err(|mistake| mistake.within(&self.source))?;
         Ok(text)

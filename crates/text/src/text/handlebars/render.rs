@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::{Arg, Block, Call, LIMITS, Node, Path};
 use crate::model::Value;
 use crate::text::truth::handlebars as truthy;
-use crate::text::written::Shown as _;
+use crate::text::written::ToText as _;
 use crate::text::{Limits, Mistake, work};
 
 /// The most bytes that a text gets room for before anything is printed.
@@ -35,7 +35,7 @@ pub(super) struct Render<'r> {
     steps: usize,
 }
 
-type Rendered<T> = Result<T, Mistake>;
+type RenderResult<T> = Result<T, Mistake>;
 
 impl<'r> Render<'r> {
     pub(super) fn new(root: &Value, source: &'r str, unknown: &'r mut dyn FnMut(&str) -> Arc<str>, limits: Limits) -> Self {
@@ -44,12 +44,12 @@ impl<'r> Render<'r> {
         Self { contexts: vec![root.clone()], rounds: Vec::new(), source, unknown, limits, out, depth: 0, steps: 0 }
     }
 
-    pub(super) fn run(mut self, nodes: &[Node]) -> Rendered<String> {
+    pub(super) fn run(mut self, nodes: &[Node]) -> RenderResult<String> {
         self.nodes(nodes)?;
         Ok(self.out)
     }
 
-    fn nodes(&mut self, nodes: &[Node]) -> Rendered<()> {
+    fn nodes(&mut self, nodes: &[Node]) -> RenderResult<()> {
         for node in nodes {
             self.step(0)?;
             match node {
@@ -89,7 +89,7 @@ impl<'r> Render<'r> {
 
     /// Counts a step. Nested loops can do much work without output, so work and output are both bounded.
     #[inline]
-    fn step(&mut self, offset: usize) -> Rendered<()> {
+    fn step(&mut self, offset: usize) -> RenderResult<()> {
         self.steps += 1;
         if work::spend(work::STEPS_PER_TAG).is_err() || self.steps > self.limits.steps {
             return Err(self.stopped(offset));
@@ -98,7 +98,7 @@ impl<'r> Render<'r> {
     }
 
     #[inline]
-    fn room(&self, offset: usize) -> Rendered<()> {
+    fn room(&self, offset: usize) -> RenderResult<()> {
         if self.out.len() > self.limits.output { Err(self.too_long(offset)) } else { Ok(()) }
     }
 
@@ -135,7 +135,7 @@ impl<'r> Render<'r> {
     }
 
     /// The value of a call in a text or as an argument.
-    fn call(&mut self, call: &Call) -> Rendered<Value> {
+    fn call(&mut self, call: &Call) -> RenderResult<Value> {
         if !call.args.is_empty() || !call.named.is_empty() {
             return self.helper(call);
         }
@@ -155,7 +155,7 @@ impl<'r> Render<'r> {
         Value::Text((self.unknown)(&call.path.name))
     }
 
-    fn helper(&mut self, call: &Call) -> Rendered<Value> {
+    fn helper(&mut self, call: &Call) -> RenderResult<Value> {
         let args = self.args(call)?;
         match (&*call.path.name, &args[..]) {
             ("trim", _) if call.path.simple => Ok(Value::text("{{trim}}")),
@@ -171,13 +171,13 @@ impl<'r> Render<'r> {
         }
     }
 
-    fn args(&mut self, call: &Call) -> Rendered<Vec<Value>> {
+    fn args(&mut self, call: &Call) -> RenderResult<Vec<Value>> {
         let named = call.named.iter().map(|(_, arg)| arg);
-        let values = call.args.iter().chain(named).map(|arg| self.arg(arg)).collect::<Rendered<Vec<_>>>()?;
+        let values = call.args.iter().chain(named).map(|arg| self.arg(arg)).collect::<RenderResult<Vec<_>>>()?;
         Ok(values.into_iter().take(call.args.len()).collect())
     }
 
-    fn arg(&mut self, arg: &Arg) -> Rendered<Value> {
+    fn arg(&mut self, arg: &Arg) -> RenderResult<Value> {
         match arg {
             Arg::Path(path) => Ok(self.value(path)),
             Arg::Value(value) => Ok(value.clone()),
@@ -214,7 +214,7 @@ impl<'r> Render<'r> {
         }
     }
 
-    fn block(&mut self, block: &Block) -> Rendered<()> {
+    fn block(&mut self, block: &Block) -> RenderResult<()> {
         let call = &block.call;
         let word = if call.path.helper { &*call.path.name } else { "" };
         match word {
@@ -249,7 +249,7 @@ impl<'r> Render<'r> {
     }
 
     /// A block that is named after a value.
-    fn section(&mut self, value: &Value, block: &Block) -> Rendered<()> {
+    fn section(&mut self, value: &Value, block: &Block) -> RenderResult<()> {
         match value {
             Value::Bool(true) => self.branch(&block.then),
             Value::Bool(false) | Value::Null => self.branch(&block.otherwise),
@@ -265,7 +265,7 @@ impl<'r> Render<'r> {
         Some(fields.get(&**path.parts.first()?).is_some_and(truthy))
     }
 
-    fn one(&mut self, call: &Call) -> Rendered<Value> {
+    fn one(&mut self, call: &Call) -> RenderResult<Value> {
         if let ([arg], []) = (&call.args[..], &call.named[..]) {
             return self.arg(arg);
         }
@@ -275,14 +275,14 @@ impl<'r> Render<'r> {
         }
     }
 
-    fn named(&mut self, call: &Call, name: &str) -> Rendered<Value> {
+    fn named(&mut self, call: &Call, name: &str) -> RenderResult<Value> {
         match call.named.iter().find(|(key, _)| &**key == name) {
             Some((_, arg)) => self.arg(arg),
             None => Ok(Value::Null),
         }
     }
 
-    fn each(&mut self, value: &Value, block: &Block) -> Rendered<()> {
+    fn each(&mut self, value: &Value, block: &Block) -> RenderResult<()> {
         let rows: Vec<(Value, Value)> = match value {
             Value::List(list) => (0_i64..).zip(list.iter()).map(|(n, v)| (Value::Int(n), v.clone())).collect(),
             Value::Map(map) => map.iter().map(|(key, v)| (Value::Text(key.clone()), v.clone())).collect(),
@@ -303,7 +303,7 @@ impl<'r> Render<'r> {
     }
 
     /// Runs nodes in a value. Entering the current value again adds no level, so `..` does not lead out of it.
-    fn within(&mut self, value: Value, nodes: &Option<Vec<Node>>) -> Rendered<()> {
+    fn within(&mut self, value: Value, nodes: &Option<Vec<Node>>) -> RenderResult<()> {
         if self.contexts.last().is_some_and(|now| is_same(now, &value)) {
             return self.branch(nodes);
         }
@@ -313,7 +313,7 @@ impl<'r> Render<'r> {
         done
     }
 
-    fn branch(&mut self, nodes: &Option<Vec<Node>>) -> Rendered<()> {
+    fn branch(&mut self, nodes: &Option<Vec<Node>>) -> RenderResult<()> {
         let Some(nodes) = nodes else { return Ok(()) };
         if self.depth > LIMITS.depth {
             return Err(Mistake::bound(0, format!("blocks are nested deeper than {}", LIMITS.depth)));

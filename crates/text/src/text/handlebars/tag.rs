@@ -6,7 +6,7 @@ use pest::Parser;
 use pest::error::InputLocation;
 use pest::iterators::Pair;
 
-use super::{Arg, Call, LIMITS, Node, Path, Unknown};
+use super::{Arg, Call, LIMITS, Node, Path, UnknownNames};
 use crate::model::Value;
 use crate::text::Mistake;
 
@@ -48,10 +48,10 @@ pub(super) struct Strip {
 }
 
 /// Parses the tag at `at`; `None` if it is unknown and therefore text.
-pub(super) fn read(text: &str, at: usize, unknown: Unknown) -> Result<Option<Tag>, Mistake> {
+pub(super) fn read(text: &str, at: usize, unknown: UnknownNames) -> Result<Option<Tag>, Mistake> {
     match unknown {
-        Unknown::Asked => whole(text, at).map(Some),
-        Unknown::Stays => known(text, at),
+        UnknownNames::Asked => whole(text, at).map(Some),
+        UnknownNames::Stays => known(text, at),
     }
 }
 

@@ -5,7 +5,7 @@ use std::ops::Range;
 use crate::text::{Mistake, TextError};
 
 use super::tag::{Kind, Strip, Tag, read};
-use super::{Block, Call, LIMITS, Node, Unknown};
+use super::{Block, Call, LIMITS, Node, UnknownNames};
 
 /// A part of a template before white space is stripped.
 pub(super) enum Part {
@@ -40,12 +40,12 @@ pub(super) struct BlockPart {
 }
 
 /// The parts of a template.
-pub(super) fn parts(text: &str, unknown: Unknown) -> Result<Vec<Part>, Mistake> {
+pub(super) fn parts(text: &str, unknown: UnknownNames) -> Result<Vec<Part>, Mistake> {
     let mut tree = Tree { text, unknown, done: Vec::new(), open: Vec::new() };
     let (mut done, mut from) = (0, 0);
     while let Some(at) = text.get(from..).and_then(|rest| rest.find("{{")).map(|found| from + found) {
         let before = text.get(done..at).unwrap_or_default();
-        if unknown == Unknown::Asked && before.ends_with('\\') {
+        if unknown == UnknownNames::Asked && before.ends_with('\\') {
             let escaped = !before.ends_with("\\\\");
             tree.content(before.strip_suffix('\\').unwrap_or_default());
             if escaped {
@@ -98,7 +98,7 @@ struct OpenSection {
 
 struct Tree<'t> {
     text: &'t str,
-    unknown: Unknown,
+    unknown: UnknownNames,
     done: Vec<Part>,
     open: Vec<OpenSection>,
 }
@@ -119,7 +119,7 @@ impl Tree<'_> {
 
     /// Whether the tag is a tag here. Outside of a block, an `{{else}}` is text if unknown tags stay.
     fn takes(&self, tag: &Tag) -> bool {
-        self.unknown == Unknown::Asked || !self.open.is_empty() || !matches!(tag.kind, Kind::Else | Kind::Chain(_))
+        self.unknown == UnknownNames::Asked || !self.open.is_empty() || !matches!(tag.kind, Kind::Else | Kind::Chain(_))
     }
 
     fn tag(&mut self, tag: Tag) -> Result<(), Mistake> {

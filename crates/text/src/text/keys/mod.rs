@@ -226,20 +226,20 @@ impl Class {
 /// once, and a message searched once.
 #[derive(Debug, Default)]
 pub struct KeySets {
-    made: Mutex<Made>,
+    made: Mutex<CompiledSets>,
     memory: Memory,
 }
 
 #[derive(Debug, Default)]
-struct Made {
-    sets: FxHashMap<[u8; 32], Numbered>,
+struct CompiledSets {
+    sets: FxHashMap<[u8; 32], NumberedSet>,
     /// The number of sets made so far, which is the number of the next one.
     count: u64,
 }
 
 /// A compiled set, and the number under which its finds are remembered.
 #[derive(Debug, Clone)]
-struct Numbered {
+struct NumberedSet {
     number: u64,
     set: Arc<KeySet>,
 }
@@ -249,7 +249,7 @@ impl KeySets {
     ///
     /// # Errors
     /// As [`KeySet::new`].
-    fn get(&self, keys: &[Key]) -> Result<Numbered, String> {
+    fn get(&self, keys: &[Key]) -> Result<NumberedSet, String> {
         let mut hash = blake3::Hasher::new();
         for key in keys {
             hash.update(&(key.text.len() as u64).to_le_bytes());
@@ -267,7 +267,7 @@ impl KeySets {
             made.sets.clear();
         }
         made.count += 1;
-        let numbered = Numbered { number: made.count, set };
+        let numbered = NumberedSet { number: made.count, set };
         made.sets.insert(name, numbered.clone());
         Ok(numbered)
     }
@@ -279,9 +279,9 @@ pub struct Lookup {
     numbers: FxHashMap<Key, u32>,
     keys: Vec<Key>,
     /// Compiled sets, each with the number of its first key; the last may still be missing.
-    sets: Vec<(u32, Numbered)>,
+    sets: Vec<(u32, NumberedSet)>,
     compiled: usize,
-    sources: Vec<Read>,
+    sources: Vec<ScannedSource>,
     /// By number: the key was found in some text.
     anywhere: Vec<bool>,
     /// A text was not searched to its end.
@@ -290,7 +290,7 @@ pub struct Lookup {
 
 /// What has been read of a source.
 #[derive(Debug, Default)]
-struct Read {
+struct ScannedSource {
     texts: Vec<Arc<str>>,
     first: FxHashMap<u32, Hit>,
 }
@@ -338,12 +338,12 @@ impl Lookup {
     /// Sets the texts of a source, and reads those that are new.
     pub fn read(&mut self, source: usize, texts: &[Arc<str>], sets: &KeySets) {
         if self.sources.len() <= source {
-            self.sources.resize_with(source + 1, Read::default);
+            self.sources.resize_with(source + 1, ScannedSource::default);
         }
         let Some(read) = self.sources.get_mut(source) else { return };
         let known = read.texts.len().min(texts.len());
         if read.texts.get(..known) != texts.get(..known) {
-            *read = Read::default();
+            *read = ScannedSource::default();
         }
         let from = read.texts.len();
         read.texts.extend(texts.iter().skip(from).cloned());
@@ -353,7 +353,7 @@ impl Lookup {
     /// Adds one text to a source, and reads it.
     pub fn add(&mut self, source: usize, text: Arc<str>, sets: &KeySets) {
         if self.sources.len() <= source {
-            self.sources.resize_with(source + 1, Read::default);
+            self.sources.resize_with(source + 1, ScannedSource::default);
         }
         let Some(read) = self.sources.get_mut(source) else { return };
         let from = read.texts.len();
@@ -364,7 +364,7 @@ impl Lookup {
     /// Forgets the texts of a source.
     pub fn forget(&mut self, source: usize) {
         if let Some(read) = self.sources.get_mut(source) {
-            *read = Read::default();
+            *read = ScannedSource::default();
         }
     }
 
@@ -381,11 +381,11 @@ impl Lookup {
     }
 }
 
-impl Read {
-    fn search(&mut self, from: usize, sets: &[(u32, Numbered)], all: &KeySets, anywhere: &mut [bool]) -> bool {
+impl ScannedSource {
+    fn search(&mut self, from: usize, sets: &[(u32, NumberedSet)], all: &KeySets, anywhere: &mut [bool]) -> bool {
         let mut whole = true;
         let texts = self.texts.get(from..).unwrap_or_default();
-        for (base, Numbered { number, set }) in sets {
+        for (base, NumberedSet { number, set }) in sets {
             for (n, finds) in all.memory.get(*number, texts, |text| set.first(text)).iter().enumerate() {
                 whole &= finds.whole && work::spend(finds.steps).is_ok();
                 for Find { key, start, end } in finds.first.iter().copied() {

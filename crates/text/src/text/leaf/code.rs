@@ -29,7 +29,7 @@ pub(super) enum Step {
     /// Negates the truth of a value.
     Not,
     /// Pops the right value, then the left one.
-    Binary(Binary),
+    Binary(BinaryOperator),
     /// Prints a value.
     Print,
     /// Jumps unless a value is true.
@@ -40,7 +40,7 @@ pub(super) enum Step {
 
 /// An operator between two values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Binary {
+pub(super) enum BinaryOperator {
     Or,
     And,
     Equal,

@@ -5,7 +5,7 @@
 use crate::model::Value;
 use crate::text::{Limits, js};
 
-use super::code::{Binary, Code, Step, find};
+use super::code::{BinaryOperator, Code, Step, find};
 use super::path::Path;
 
 /// All signs, the longer ones first.
@@ -22,10 +22,10 @@ enum Token<'t> {
 
 /// An operator that waits for its right side, or a bracket for its end.
 #[derive(Clone, Copy)]
-enum Waiting {
+enum WaitingOperator {
     Open,
     Not,
-    Binary(Binary),
+    Binary(BinaryOperator),
 }
 
 /// An open block: the step that jumps to its other branch, and whether that branch has begun.
@@ -148,15 +148,15 @@ fn expression(mut tokens: &[Token<'_>], code: &mut Code) -> Option<()> {
     while let Some((token, rest)) = tokens.split_first() {
         tokens = rest;
         match token {
-            Token::Sign("!") if wants_value => waiting.push(Waiting::Not),
-            Token::Sign("(") if wants_value => waiting.push(Waiting::Open),
+            Token::Sign("!") if wants_value => waiting.push(WaitingOperator::Not),
+            Token::Sign("(") if wants_value => waiting.push(WaitingOperator::Open),
             Token::Sign(")") if !wants_value => while release(waiting.pop()?, code) {},
             Token::Sign(sign) if !wants_value => {
-                let binary = Binary::of(sign)?;
+                let binary = BinaryOperator::of(sign)?;
                 while let Some(before) = waiting.pop_if(|before| before.strength() >= binary.strength()) {
                     release(before, code);
                 }
-                waiting.push(Waiting::Binary(binary));
+                waiting.push(WaitingOperator::Binary(binary));
                 wants_value = true;
             }
             token if wants_value => {
@@ -173,11 +173,11 @@ fn expression(mut tokens: &[Token<'_>], code: &mut Code) -> Option<()> {
 }
 
 /// Writes the step of an operator. Returns false for a bracket, which has none.
-fn release(waiting: Waiting, code: &mut Code) -> bool {
+fn release(waiting: WaitingOperator, code: &mut Code) -> bool {
     match waiting {
-        Waiting::Open => return false,
-        Waiting::Not => code.steps.push(Step::Not),
-        Waiting::Binary(binary) => code.steps.push(Step::Binary(binary)),
+        WaitingOperator::Open => return false,
+        WaitingOperator::Not => code.steps.push(Step::Not),
+        WaitingOperator::Binary(binary) => code.steps.push(Step::Binary(binary)),
     }
     true
 }
@@ -224,7 +224,7 @@ fn path<'t, 's>(first: &str, mut rest: &'s [Token<'t>]) -> Option<(Path, &'s [To
     }
 }
 
-impl Binary {
+impl BinaryOperator {
     fn of(sign: &str) -> Option<Self> {
         Some(match sign {
             "||" => Self::Or,
@@ -250,7 +250,7 @@ impl Binary {
     }
 }
 
-impl Waiting {
+impl WaitingOperator {
     fn strength(self) -> u8 {
         match self {
             Self::Open => 0,

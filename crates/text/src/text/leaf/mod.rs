@@ -54,7 +54,7 @@ pub struct Leaf {
 
 /// The result of printing a leaf.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Printed {
+pub struct PrintedLeaf {
     /// The text.
     pub text: Arc<str>,
     /// There is a tag, and one of them printed something that is not blank.
@@ -126,10 +126,10 @@ impl Leaf {
     ///
     /// # Errors
     /// The text exceeds `most` bytes, or values multiply each other or nest too deep.
-    pub fn render(&self, scope: &Scope<'_>, most: usize) -> Result<Printed, TooLong> {
+    pub fn render(&self, scope: &Scope<'_>, most: usize) -> Result<PrintedLeaf, TooLong> {
         if !self.has_tags() {
             let text = self.written.clone();
-            return if text.len() > most { Err(TooLong::Text(most)) } else { Ok(Printed { text, produced: false, work: 0 }) };
+            return if text.len() > most { Err(TooLong::Text(most)) } else { Ok(PrintedLeaf { text, produced: false, work: 0 }) };
         }
         let mut run = run::Run::new(scope, self.syntax, most);
         let produced = run.text(&self.written, &self.code, 0);
@@ -138,7 +138,7 @@ impl Leaf {
         // a run that failed has been paid for too
         work::spend(steps).map_err(|_| TooLong::Work)?;
         let produced = produced?;
-        Ok(Printed { text: run.out.text.into(), produced, work: compared })
+        Ok(PrintedLeaf { text: run.out.text.into(), produced, work: compared })
     }
 }
 

@@ -5,8 +5,8 @@ use std::borrow::Cow;
 use crate::model::Value;
 use crate::text::{Limits, js, truth};
 
-use super::code::{Binary, Code, Step};
-use super::print::{Bounded, same};
+use super::code::{BinaryOperator, Code, Step};
+use super::print::{BoundedText, same};
 use super::{Scope, Syntax, TooLong};
 
 /// Tags in values are evaluated up to a depth below the authored text; deeper values are printed unchanged. Steps in
@@ -18,7 +18,7 @@ const STEPS_A_STEP: usize = 32;
 
 /// One rendering.
 pub(super) struct Run<'r> {
-    pub(super) out: Bounded,
+    pub(super) out: BoundedText,
     scope: &'r Scope<'r>,
     syntax: Syntax,
     work: usize,
@@ -28,7 +28,7 @@ type Stack<'s> = Vec<Option<Cow<'s, Value>>>;
 
 impl<'r> Run<'r> {
     pub(super) fn new(scope: &'r Scope<'r>, syntax: Syntax, most: usize) -> Self {
-        Self { out: Bounded::new(most), scope, syntax, work: LIMITS.steps }
+        Self { out: BoundedText::new(most), scope, syntax, work: LIMITS.steps }
     }
 
     /// Runs a text that is `depth` values below the authored one. Returns whether a tag printed anything but blanks.
@@ -107,17 +107,17 @@ fn truthy(value: Option<Option<Cow<'_, Value>>>) -> bool {
 }
 
 /// `<`, `>` and the like need two numbers.
-fn decide(operator: Binary, left: Option<&Value>, right: Option<&Value>, work: &mut usize) -> Result<bool, TooLong> {
+fn decide(operator: BinaryOperator, left: Option<&Value>, right: Option<&Value>, work: &mut usize) -> Result<bool, TooLong> {
     let truth = |value: Option<&Value>| value.is_some_and(truth::javascript);
     let numbers = || left.and_then(Value::as_f64).zip(right.and_then(Value::as_f64));
     Ok(match operator {
-        Binary::Or => truth(left) || truth(right),
-        Binary::And => truth(left) && truth(right),
-        Binary::Equal => same(left, right, work)?,
-        Binary::Unequal => !same(left, right, work)?,
-        Binary::Less => numbers().is_some_and(|(a, b)| a < b),
-        Binary::AtMost => numbers().is_some_and(|(a, b)| a <= b),
-        Binary::Greater => numbers().is_some_and(|(a, b)| a > b),
-        Binary::AtLeast => numbers().is_some_and(|(a, b)| a >= b),
+        BinaryOperator::Or => truth(left) || truth(right),
+        BinaryOperator::And => truth(left) && truth(right),
+        BinaryOperator::Equal => same(left, right, work)?,
+        BinaryOperator::Unequal => !same(left, right, work)?,
+        BinaryOperator::Less => numbers().is_some_and(|(a, b)| a < b),
+        BinaryOperator::AtMost => numbers().is_some_and(|(a, b)| a <= b),
+        BinaryOperator::Greater => numbers().is_some_and(|(a, b)| a > b),
+        BinaryOperator::AtLeast => numbers().is_some_and(|(a, b)| a >= b),
     })
 }

@@ -12,20 +12,20 @@ use super::{lists, numbers, texts};
 use crate::model::Value;
 use crate::text::Mistake;
 
-pub(super) type Given = Result<Val, Mistake>;
-pub(super) type Plain = fn(&mut State, &Val, &Args) -> Given;
+pub(super) type FilterResult = Result<Val, Mistake>;
+pub(super) type FilterFunction = fn(&mut State, &Val, &Args) -> FilterResult;
 
 /// A filter as the crate knows it; one without a function evaluates an expression for each element.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Known {
+pub(super) struct KnownFilter {
     pub name: &'static str,
-    plain: Option<Plain>,
+    plain: Option<FilterFunction>,
 }
 
 /// A filter in a template.
 #[derive(Debug)]
-struct Call {
-    known: Known,
+struct FilterCall {
+    known: KnownFilter,
     positional: Vec<Expression>,
     named: Vec<(Box<str>, Expression)>,
 }
@@ -63,7 +63,7 @@ impl State {
     }
 
     /// Makes a text that is at most a fixed factor longer than its input.
-    pub(super) fn made(&mut self, text: String) -> Given {
+    pub(super) fn made(&mut self, text: String) -> FilterResult {
         self.room(text.len())?;
         Ok(Val::text(text))
     }
@@ -75,7 +75,7 @@ impl State {
         Ok(value.elements())
     }
 
-    pub(super) fn list(&mut self, list: Vec<Value>) -> Given {
+    pub(super) fn list(&mut self, list: Vec<Value>) -> FilterResult {
         self.pay_list(list.len())?;
         Ok(Val::list(list))
     }
@@ -86,7 +86,7 @@ pub(super) fn slot(value: &dyn ValueView) -> usize {
     value.as_scalar().and_then(|scalar| scalar.to_integer()).map_or(usize::MAX, place)
 }
 
-impl Filter for Call {
+impl Filter for FilterCall {
     fn evaluate(&self, input: &dyn ValueView, runtime: &dyn Runtime) -> liquid_core::Result<liquid_core::Value> {
         let input = slot(input);
         with(runtime, |state| state.pay(1))?;
@@ -110,16 +110,16 @@ impl Filter for Call {
     }
 }
 
-impl fmt::Display for Call {
+impl fmt::Display for FilterCall {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.known.name)
     }
 }
 
-impl ParseFilter for Known {
+impl ParseFilter for KnownFilter {
     fn parse(&self, arguments: FilterArguments<'_>) -> liquid_core::Result<Box<dyn Filter>> {
         let named = arguments.keyword.map(|(name, argument)| (name.into(), argument)).collect();
-        Ok(Box::new(Call { known: *self, positional: arguments.positional.collect(), named }))
+        Ok(Box::new(FilterCall { known: *self, positional: arguments.positional.collect(), named }))
     }
 
     fn reflection(&self) -> &dyn FilterReflection {
@@ -127,7 +127,7 @@ impl ParseFilter for Known {
     }
 }
 
-impl FilterReflection for Known {
+impl FilterReflection for KnownFilter {
     fn name(&self) -> &str {
         self.name
     }
@@ -146,10 +146,10 @@ impl FilterReflection for Known {
 }
 
 /// All filters that a template may call.
-pub(super) fn all() -> impl Iterator<Item = Known> {
+pub(super) fn all() -> impl Iterator<Item = KnownFilter> {
     let plain = [texts::FILTERS, lists::FILTERS, numbers::FILTERS, OTHERS].into_iter().flatten();
-    let plain = plain.map(|(name, plain)| Known { name, plain: Some(*plain) });
-    plain.chain(lists::EXPRESSIONS.iter().map(|name| Known { name, plain: None }))
+    let plain = plain.map(|(name, plain)| KnownFilter { name, plain: Some(*plain) });
+    plain.chain(lists::EXPRESSIONS.iter().map(|name| KnownFilter { name, plain: None }))
 }
 
 pub(super) fn is_known(name: &str) -> bool {
@@ -160,10 +160,10 @@ pub(super) fn is_known(name: &str) -> bool {
 pub(super) const NOTHING: &str = "raw";
 
 /// The filters that are not for texts, numbers or lists.
-const OTHERS: &[(&str, Plain)] =
+const OTHERS: &[(&str, FilterFunction)] =
     &[("default", default), ("inspect", json), ("json", json), ("jsonify", json), (NOTHING, |_, value, _| Ok(value.clone()))];
 
-fn default(_: &mut State, value: &Val, args: &Args) -> Given {
+fn default(_: &mut State, value: &Val, args: &Args) -> FilterResult {
     let keeps = match value {
         Val::Is(Value::Bool(false)) => args.named("allow_false").truthy(),
         Val::Is(Value::Text(_) | Value::List(_)) => !value.value().is_empty(),
@@ -172,7 +172,7 @@ fn default(_: &mut State, value: &Val, args: &Args) -> Given {
     Ok(if keeps { value.clone() } else { args.get(0).clone() })
 }
 
-fn json(state: &mut State, value: &Val, _: &Args) -> Given {
+fn json(state: &mut State, value: &Val, _: &Args) -> FilterResult {
     match value {
         Val::Missing => Ok(Val::Missing),
         // in LiquidJS these words are objects

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use liquid_core::{Renderable, Runtime};
 
-use super::filters::{Args, Given, Plain};
+use super::filters::{Args, FilterResult, FilterFunction};
 use super::state::{State, state, with};
 use super::val::{self, Val};
 use super::{MOST_ELEMENTS, expression};
@@ -13,7 +13,7 @@ use crate::model::value::MAX_DEPTH;
 use crate::model::{Map, Value};
 use crate::text::js;
 
-pub(super) const FILTERS: &[(&str, Plain)] = &[
+pub(super) const FILTERS: &[(&str, FilterFunction)] = &[
     ("array_to_sentence_string", sentence),
     ("compact", |state, value, _| changed(state, value, |list| list.retain(|value| !value.is_null()))),
     ("concat", concat),
@@ -44,18 +44,18 @@ pub(super) const FILTERS: &[(&str, Plain)] = &[
 /// Filters over an expression that is evaluated for each element.
 pub(super) const EXPRESSIONS: &[&str] = &["find_exp", "find_index_exp", "group_by_exp", "has_exp", "reject_exp", "where_exp"];
 
-fn changed(state: &mut State, value: &Val, change: impl FnOnce(&mut Vec<Value>)) -> Given {
+fn changed(state: &mut State, value: &Val, change: impl FnOnce(&mut Vec<Value>)) -> FilterResult {
     let mut list = state.elements(value)?;
     change(&mut list);
     Ok(Val::list(list))
 }
 
-fn join(state: &mut State, value: &Val, args: &Args) -> Given {
+fn join(state: &mut State, value: &Val, args: &Args) -> FilterResult {
     let list = state.elements(value)?;
     joined(state, list, args.get(0))
 }
 
-fn joined(state: &mut State, list: Vec<Value>, sep: &Val) -> Given {
+fn joined(state: &mut State, list: Vec<Value>, sep: &Val) -> FilterResult {
     let sep = if sep.is_nil() { " ".into() } else { state.text(sep)? };
     let mut parts = Vec::with_capacity(list.len());
     let mut bytes = sep.len().saturating_mul(list.len());
@@ -68,7 +68,7 @@ fn joined(state: &mut State, list: Vec<Value>, sep: &Val) -> Given {
     Ok(Val::text(out))
 }
 
-fn sentence(state: &mut State, value: &Val, args: &Args) -> Given {
+fn sentence(state: &mut State, value: &Val, args: &Args) -> FilterResult {
     let word = if args.get(0).is_nil() { "and".into() } else { state.text(args.get(0))? };
     let mut parts = Vec::new();
     for value in state.elements(value)? {
@@ -91,7 +91,7 @@ fn end_of(value: &Val, list: fn(&[Value]) -> Option<&Value>, text: fn(&str) -> O
     }
 }
 
-fn size(state: &mut State, value: &Val, _: &Args) -> Given {
+fn size(state: &mut State, value: &Val, _: &Args) -> FilterResult {
     let length = match value {
         Val::Is(Value::List(list)) => list.len(),
         Val::Is(Value::Text(_)) => js::length(&state.text(value)?),
@@ -100,14 +100,14 @@ fn size(state: &mut State, value: &Val, _: &Args) -> Given {
     Ok(Val::count(length))
 }
 
-fn concat(state: &mut State, value: &Val, args: &Args) -> Given {
+fn concat(state: &mut State, value: &Val, args: &Args) -> FilterResult {
     let mut list = state.elements(value)?;
     list.extend(state.elements(args.get(0))?);
     state.list(list)
 }
 
 /// A part of a list or, in UTF-16 units, of a text; from the end if negative; one if no length is given.
-fn slice(state: &mut State, value: &Val, args: &Args) -> Given {
+fn slice(state: &mut State, value: &Val, args: &Args) -> FilterResult {
     let length = if args.is_given(1) { args.get(1).whole() } else { 1 };
     let span = |count: usize| {
         let count = i64::try_from(count).unwrap_or(i64::MAX);
@@ -137,7 +137,7 @@ fn slice(state: &mut State, value: &Val, args: &Args) -> Given {
 /// The last `n` elements of the value, or of the list in `of:`; with weights in `by:`, elements from the end until their
 /// weights add up to `n`. A fraction of `n` is cut off and a text is read as a number; if that is not above 0, there are
 /// none. With `join:`, they are joined to a text. LiquidJS has no such filter.
-fn recent(state: &mut State, value: &Val, args: &Args) -> Given {
+fn recent(state: &mut State, value: &Val, args: &Args) -> FilterResult {
     let wanted = match args.get(0) {
         Val::Is(Value::Text(text)) if js::trim(text).is_empty() => f64::NAN,
         Val::Is(Value::Text(_) | Value::Int(_) | Value::Num(_)) => args.get(0).to_number(),
@@ -158,7 +158,7 @@ fn recent(state: &mut State, value: &Val, args: &Args) -> Given {
 }
 
 /// A property of each element, or each element itself.
-fn property(state: &mut State, value: &Value, path: &Val) -> Given {
+fn property(state: &mut State, value: &Value, path: &Val) -> FilterResult {
     let value = Val::Is(value.clone());
     if path.is_nil() {
         return Ok(value);
@@ -172,14 +172,14 @@ fn property(state: &mut State, value: &Value, path: &Val) -> Given {
 }
 
 /// A property that, where names are strict, must be there.
-fn needed(state: &mut State, value: &Value, path: &Val) -> Given {
+fn needed(state: &mut State, value: &Value, path: &Val) -> FilterResult {
     match property(state, value, path)? {
         Val::Missing if state.options.strict => state.fail("an element has no such property"),
         found => Ok(found),
     }
 }
 
-fn sorted(state: &mut State, value: &Val, args: &Args, key: fn(Val) -> Val) -> Given {
+fn sorted(state: &mut State, value: &Val, args: &Args, key: fn(Val) -> Val) -> FilterResult {
     let list = state.elements(value)?;
     state.pay(list.len().saturating_mul(16))?;
     let mut keyed = Vec::with_capacity(list.len());
@@ -201,7 +201,7 @@ fn without_case(key: Val) -> Val {
     }
 }
 
-fn uniq(state: &mut State, value: &Val, _: &Args) -> Given {
+fn uniq(state: &mut State, value: &Val, _: &Args) -> FilterResult {
     let mut out: Vec<Value> = Vec::new();
     for value in state.elements(value)? {
         let mut seen = 1;
@@ -214,7 +214,7 @@ fn uniq(state: &mut State, value: &Val, _: &Args) -> Given {
     Ok(Val::list(out))
 }
 
-fn map(state: &mut State, value: &Val, args: &Args) -> Given {
+fn map(state: &mut State, value: &Val, args: &Args) -> FilterResult {
     let mut out = Vec::new();
     for value in state.elements(value)? {
         out.push(property(state, &value, args.get(0))?.value());
@@ -222,7 +222,7 @@ fn map(state: &mut State, value: &Val, args: &Args) -> Given {
     Ok(Val::list(out))
 }
 
-fn sum(state: &mut State, value: &Val, args: &Args) -> Given {
+fn sum(state: &mut State, value: &Val, args: &Args) -> FilterResult {
     let mut sum = 0.0;
     for value in state.elements(value)? {
         let n = property(state, &value, args.get(0))?.to_number();
@@ -232,7 +232,7 @@ fn sum(state: &mut State, value: &Val, args: &Args) -> Given {
 }
 
 /// A list that holds one more value: what nests too deeply or repeats a part too often is refused.
-fn fits(state: &mut State, list: Vec<Value>) -> Given {
+fn fits(state: &mut State, list: Vec<Value>) -> FilterResult {
     state.pay(list.len())?;
     let list = Value::list(list);
     if !list.fits(MAX_DEPTH, MOST_ELEMENTS) {
@@ -241,14 +241,14 @@ fn fits(state: &mut State, list: Vec<Value>) -> Given {
     Ok(Val::Is(list))
 }
 
-fn grown(state: &mut State, value: &Val, grow: impl FnOnce(&mut Vec<Value>)) -> Given {
+fn grown(state: &mut State, value: &Val, grow: impl FnOnce(&mut Vec<Value>)) -> FilterResult {
     let mut list = state.elements(value)?;
     grow(&mut list);
     fits(state, list)
 }
 
 /// The elements that have a property of that value, or one that counts as true.
-fn chosen(state: &mut State, value: &Val, args: &Args, filter: &str) -> Given {
+fn chosen(state: &mut State, value: &Val, args: &Args, filter: &str) -> FilterResult {
     let mut out = Vec::new();
     for value in state.elements(value)? {
         let found = needed(state, &value, args.get(0))?;
@@ -273,7 +273,7 @@ fn pick(filter: &str, mut elements: Vec<(Value, bool)>) -> Val {
     Val::list(elements.into_iter().filter(|(_, fits)| *fits == wanted).map(|(value, _)| value).collect())
 }
 
-fn group_by(state: &mut State, value: &Val, args: &Args) -> Given {
+fn group_by(state: &mut State, value: &Val, args: &Args) -> FilterResult {
     let mut keyed = Vec::new();
     for value in state.elements(value)? {
         keyed.push((needed(state, &value, args.get(0))?.value(), value));
@@ -282,7 +282,7 @@ fn group_by(state: &mut State, value: &Val, args: &Args) -> Given {
 }
 
 /// Tables of `name` and `items`, in the order in which names are first seen.
-fn grouped(state: &mut State, keyed: Vec<(Value, Value)>) -> Given {
+fn grouped(state: &mut State, keyed: Vec<(Value, Value)>) -> FilterResult {
     let mut groups: Vec<(Value, Vec<Value>)> = Vec::new();
     for (name, value) in keyed {
         let mut seen = 1;

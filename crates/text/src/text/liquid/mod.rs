@@ -99,7 +99,7 @@ impl Liquid {
     /// # Errors
     /// A bound that is reached and, with `strict`, an unknown name; with the place of the tag.
     pub fn render(&self, names: &Value, options: &Options) -> Result<String, TextError> {
-        let _door = work::Door::join();
+        let _door = work::BudgetScope::join();
         let mut page = Page::new(&options.limits);
         HANDED.set(State::new(names, options, &self.constants));
         // names are looked up in the state: the crate has no values of its own
@@ -197,21 +197,21 @@ impl io::Write for Page {
 /// A mistake that is passed through the crate, whose errors show the source of their cause and not the cause.
 #[derive(Debug, Clone, thiserror::Error)]
 #[error("a mistake in the template")]
-struct Carrier(#[source] Carried);
+struct MistakeCarrier(#[source] CarriedMistake);
 
 #[derive(Debug, Clone, thiserror::Error)]
 #[error("{}", .0.message)]
-struct Carried(Mistake);
+struct CarriedMistake(Mistake);
 
 fn carried(mistake: Mistake) -> Error {
-    Error::with_msg(mistake.message.clone()).cause(Carrier(Carried(mistake)))
+    Error::with_msg(mistake.message.clone()).cause(MistakeCarrier(CarriedMistake(mistake)))
 }
 
 /// Converts an error of the crate: either a mistake of ours that was passed through, or an error at a line of the text
 /// for its parser, which `spots` maps back to the template.
 fn told(error: &Error, spots: &[usize]) -> Mistake {
-    let carried = std::error::Error::source(error).and_then(|cause| cause.downcast_ref::<Carried>());
-    if let Some(Carried(mistake)) = carried {
+    let carried = std::error::Error::source(error).and_then(|cause| cause.downcast_ref::<CarriedMistake>());
+    if let Some(CarriedMistake(mistake)) = carried {
         return mistake.clone();
     }
     let text = error.to_string();

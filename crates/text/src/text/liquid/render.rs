@@ -7,14 +7,14 @@ use liquid_core::{Renderable, Result, Runtime};
 
 use super::expr::Operand;
 use super::state::{Names, state, with};
-use super::tags::{Loop, Node, Offset, What, When};
+use super::tags::{Loop, Node, Offset, TagBody, TagCondition};
 use super::val::{self, Val};
 use super::{HANDED, Page};
 use crate::model::Value;
 
 impl Renderable for Node {
     fn render_to(&self, writer: &mut dyn Write, runtime: &dyn Runtime) -> Result<()> {
-        if let What::Page(body) = &self.what {
+        if let TagBody::Page(body) = &self.what {
             *state(runtime) = HANDED.take();
             return body.render_to(writer, &Names(runtime));
         }
@@ -23,30 +23,30 @@ impl Renderable for Node {
             state.pay(1)
         })?;
         match &self.what {
-            What::Page(body) => return body.render_to(writer, runtime),
-            What::Echo(value) => return print(&value.value(runtime)?, writer, runtime),
-            What::Answer(value) => {
+            TagBody::Page(body) => return body.render_to(writer, runtime),
+            TagBody::Echo(value) => return print(&value.value(runtime)?, writer, runtime),
+            TagBody::Answer(value) => {
                 let value = value.value(runtime)?;
                 state(runtime).answer = value;
             }
-            What::Assign { name, value } => {
+            TagBody::Assign { name, value } => {
                 let value = value.value(runtime)?;
                 state(runtime).assign(*name, value);
             }
-            What::Capture { name, body } => {
+            TagBody::Capture { name, body } => {
                 let mut page = Page::new(&state(runtime).options.limits);
                 body.render_to(&mut page, runtime)?;
                 state(runtime).assign(*name, Val::text(page.text()));
             }
-            What::If { arms, otherwise } => {
-                for (When(when, wanted), body) in arms {
+            TagBody::If { arms, otherwise } => {
+                for (TagCondition(when, wanted), body) in arms {
                     if when.value(runtime)?.truthy() == *wanted {
                         return body.render_to(writer, runtime);
                     }
                 }
                 return otherwise.render_to(writer, runtime);
             }
-            What::Case { target, arms, otherwise } => {
+            TagBody::Case { target, arms, otherwise } => {
                 let target = target.value(runtime)?;
                 let mut hit = false;
                 for (values, body) in arms {
@@ -60,8 +60,8 @@ impl Renderable for Node {
                 }
                 return if hit { Ok(()) } else { otherwise.render_to(writer, runtime) };
             }
-            What::Loop(each) => return each.render(self.at, writer, runtime),
-            What::Cycle { group, items, written } => {
+            TagBody::Loop(each) => return each.render(self.at, writer, runtime),
+            TagBody::Cycle { group, items, written } => {
                 let key = match group {
                     Some(group) => {
                         let group = group.value(runtime)?;
@@ -72,11 +72,11 @@ impl Renderable for Node {
                 let turn = state(runtime).cycle(key, items.len());
                 return items.get(turn).map_or(Ok(()), |item| print(&item.value(runtime)?, writer, runtime));
             }
-            What::Count { name, by } => {
+            TagBody::Count { name, by } => {
                 let shown = state(runtime).count(*name, *by);
                 return write(&shown.to_string(), writer, runtime);
             }
-            What::Stop(interrupt) => runtime.registers().get_mut::<InterruptRegister>().set(*interrupt),
+            TagBody::Stop(interrupt) => runtime.registers().get_mut::<InterruptRegister>().set(*interrupt),
         }
         Ok(())
     }

@@ -6,7 +6,7 @@
 //! and the rest is tags of plain words (`words.rs`). The scan takes linear time and does not recurse.
 
 use super::val::Val;
-use super::words::{Words, Written};
+use super::words::{Words, TranslatedText};
 use super::{DEEPEST, PAGE};
 use crate::diag::suggest;
 use crate::text::{Mistake, js};
@@ -32,7 +32,7 @@ pub(super) const TAGS: &[&str] = &[
     "unless",
 ];
 
-type Done = Result<(), Mistake>;
+type ScanResult = Result<(), Mistake>;
 
 /// A block that is not closed yet.
 struct OpenTag {
@@ -52,14 +52,14 @@ struct Scan<'t> {
 }
 
 /// A whole template, as the inside of one block.
-pub(super) fn template(text: &str) -> Result<Written, Mistake> {
+pub(super) fn template(text: &str) -> Result<TranslatedText, Mistake> {
     let mut scan = Scan { words: Words::new(text, 0), trims: false, comment: None, open: Vec::new() };
     scan.page()?;
     Ok(scan.words.written)
 }
 
 /// A single expression as the only tag, `word`, reported at the position `at`; its constants begin at the slot `first`.
-pub(super) fn expression(text: &str, word: &str, at: usize, first: usize) -> Result<Written, Mistake> {
+pub(super) fn expression(text: &str, word: &str, at: usize, first: usize) -> Result<TranslatedText, Mistake> {
     let mut words = Words::new(text, first);
     words.open(word);
     words.piece(0, at)?;
@@ -69,7 +69,7 @@ pub(super) fn expression(text: &str, word: &str, at: usize, first: usize) -> Res
 }
 
 impl<'t> Scan<'t> {
-    fn page(&mut self) -> Done {
+    fn page(&mut self) -> ScanResult {
         let text = self.words.text;
         self.words.open(PAGE);
         self.words.close()?;
@@ -111,7 +111,7 @@ impl<'t> Scan<'t> {
     }
 
     /// The text up to a place becomes a constant that is printed.
-    fn literal(&mut self, end: usize) -> Done {
+    fn literal(&mut self, end: usize) -> ScanResult {
         let at = self.words.at;
         let mut text = self.words.text.get(at..end).unwrap_or_default();
         if self.trims {
@@ -150,18 +150,18 @@ impl<'t> Scan<'t> {
     }
 
     /// Begins a tag for the crate; its first word is its place in the template.
-    fn begin(&mut self, word: &str, at: usize) -> Done {
+    fn begin(&mut self, word: &str, at: usize) -> ScanResult {
         self.words.open(word);
         self.words.piece(at, at)
     }
 
-    fn value(&mut self, at: usize) -> Done {
+    fn value(&mut self, at: usize) -> ScanResult {
         self.begin("echo", at)?;
         self.words.all(false)?;
         self.words.close()
     }
 
-    fn tag(&mut self, at: usize) -> Done {
+    fn tag(&mut self, at: usize) -> ScanResult {
         self.words.skip_blank();
         if self.words.take("#") {
             return Ok(());
@@ -190,7 +190,7 @@ impl<'t> Scan<'t> {
         self.words.close()
     }
 
-    fn opens(&mut self, at: usize, word: &str) -> Done {
+    fn opens(&mut self, at: usize, word: &str) -> ScanResult {
         if self.open.len() >= DEEPEST {
             return Err(Mistake::bound(at, format!("blocks are nested deeper than {DEEPEST}")));
         }
@@ -199,7 +199,7 @@ impl<'t> Scan<'t> {
         Ok(())
     }
 
-    fn continues(&mut self, at: usize, word: &str) -> Done {
+    fn continues(&mut self, at: usize, word: &str) -> ScanResult {
         let (fits, said): (fn(&str) -> bool, _) = match word {
             "elsif" => (|open| matches!(open, "if" | "unless"), "`elsif` belongs into an `if` or `unless`, before its `else`"),
             "when" => (|open| open == "case", "`when` belongs into a `case`, before its `else`"),
@@ -214,7 +214,7 @@ impl<'t> Scan<'t> {
         }
     }
 
-    fn ends(&mut self, at: usize, word: &str) -> Done {
+    fn ends(&mut self, at: usize, word: &str) -> ScanResult {
         let Some(open) = self.open.pop() else {
             return Err(Mistake::at(at, format!("`{word}` closes nothing")));
         };
@@ -226,7 +226,7 @@ impl<'t> Scan<'t> {
     }
 
     /// Everything up to `{% endraw %}` is text.
-    fn raw(&mut self, at: usize) -> Done {
+    fn raw(&mut self, at: usize) -> ScanResult {
         let text = self.words.text;
         let from = self.words.end + text.get(self.words.end..).and_then(|t| t.find("%}")).unwrap_or_default() + 2;
         let left = text.get(..from).is_some_and(|t| t.ends_with("-%}"));
@@ -250,7 +250,7 @@ impl<'t> Scan<'t> {
     }
 
     /// `{% liquid %}`: each line is a tag.
-    fn lines(&mut self) -> Done {
+    fn lines(&mut self) -> ScanResult {
         let (text, end) = (self.words.text, self.words.end);
         let mut from = self.words.at;
         for line in text.get(from..end).unwrap_or_default().split('\n') {

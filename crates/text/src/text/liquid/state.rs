@@ -19,7 +19,7 @@ use super::{MOST_ELEMENTS, Options, carried};
 use crate::model::{Map, Value};
 use crate::text::{Mistake, work};
 
-type Done = Result<(), Mistake>;
+type StateResult = Result<(), Mistake>;
 
 /// A running loop, or a filter that evaluates an expression for an element.
 pub(super) struct Turn {
@@ -76,12 +76,12 @@ impl State {
     }
 
     /// Spends steps of the call's work which the template's own bound does not count.
-    pub(super) fn spend(&self, steps: u64) -> Done {
+    pub(super) fn spend(&self, steps: u64) -> StateResult {
         work::spend(steps).or_else(|exceeded| self.bound(exceeded.to_string()))
     }
 
     /// Spends work of the budget.
-    pub(super) fn pay(&mut self, units: usize) -> Done {
+    pub(super) fn pay(&mut self, units: usize) -> StateResult {
         self.spend((units as u64).saturating_mul(work::STEPS_PER_TAG))?;
         match self.left.checked_sub(units) {
             Some(left) => {
@@ -93,7 +93,7 @@ impl State {
     }
 
     /// Pays for a text of so many bytes before it is made, unless it is too long.
-    pub(super) fn room(&mut self, bytes: usize) -> Done {
+    pub(super) fn room(&mut self, bytes: usize) -> StateResult {
         if bytes > self.options.limits.output {
             return self.bound(format!("a text would be longer than {} bytes", self.options.limits.output));
         }
@@ -101,7 +101,7 @@ impl State {
     }
 
     /// Pays for a list of so many elements, unless it is too long.
-    pub(super) fn pay_list(&mut self, elements: usize) -> Done {
+    pub(super) fn pay_list(&mut self, elements: usize) -> StateResult {
         if elements > MOST_ELEMENTS {
             return self.bound(format!("a list would have {elements} elements, more than {MOST_ELEMENTS}"));
         }
@@ -229,7 +229,7 @@ impl State {
         self.turns.push(Turn { name, value: Val::Missing, place: None });
     }
 
-    pub(super) fn turn(&mut self, value: Val, place: Option<Place>) -> Done {
+    pub(super) fn turn(&mut self, value: Val, place: Option<Place>) -> StateResult {
         if let Some(turn) = self.turns.last_mut() {
             (turn.value, turn.place) = (value, place);
         }

@@ -35,17 +35,17 @@ pub(super) const BLOCKS: &[Tag] = &[
 #[derive(Debug)]
 pub(super) struct Node {
     pub at: usize,
-    pub what: What,
+    pub what: TagBody,
 }
 
 #[derive(Debug)]
-pub(super) enum What {
+pub(super) enum TagBody {
     Page(Template),
     Echo(Expr),
     Answer(Expr),
     Assign { name: usize, value: Expr },
     Capture { name: usize, body: Template },
-    If { arms: Vec<(When, Template)>, otherwise: Template },
+    If { arms: Vec<(TagCondition, Template)>, otherwise: Template },
     Case { target: Expr, arms: Vec<(Vec<Operand>, Template)>, otherwise: Template },
     Loop(Box<Loop>),
     Cycle { group: Option<Operand>, items: Vec<Operand>, written: Arc<str> },
@@ -55,7 +55,7 @@ pub(super) enum What {
 
 /// A condition and the truth value that it must have.
 #[derive(Debug)]
-pub(super) struct When(pub Expr, pub bool);
+pub(super) struct TagCondition(pub Expr, pub bool);
 
 /// `for` and `tablerow`.
 #[derive(Debug)]
@@ -97,15 +97,15 @@ impl ParseTag for Tag {
                 let name = number(&mut tokens)?;
                 let sign = tokens.expect_next("`=` is missing here: `{% assign name = value %}`")?;
                 sign.expect_str("=").into_result_custom_msg("`=` is missing here: `{% assign name = value %}`")?;
-                What::Assign { name, value: Expr::read(&mut tokens, language)? }
+                TagBody::Assign { name, value: Expr::read(&mut tokens, language)? }
             }
-            "break" => What::Stop(Interrupt::Break),
-            "continue" => What::Stop(Interrupt::Continue),
+            "break" => TagBody::Stop(Interrupt::Break),
+            "continue" => TagBody::Stop(Interrupt::Continue),
             "cycle" => cycle(&mut tokens, language)?,
-            "increment" => What::Count { name: number(&mut tokens)?, by: 1 },
-            "decrement" => What::Count { name: number(&mut tokens)?, by: -1 },
-            ANSWER => What::Answer(Expr::read(&mut tokens, language)?),
-            _ => What::Echo(Expr::read(&mut tokens, language)?),
+            "increment" => TagBody::Count { name: number(&mut tokens)?, by: 1 },
+            "decrement" => TagBody::Count { name: number(&mut tokens)?, by: -1 },
+            ANSWER => TagBody::Answer(Expr::read(&mut tokens, language)?),
+            _ => TagBody::Echo(Expr::read(&mut tokens, language)?),
         };
         end(&mut tokens)?;
         Ok(Box::new(Node { at, what }))
@@ -130,11 +130,11 @@ impl ParseBlock for Tag {
     fn parse(&self, mut tokens: TagTokenIter<'_>, mut block: TagBlock<'_, '_>, language: &Language) -> Result<Box<dyn Renderable>> {
         let at = if self.0 == PAGE { 0 } else { number(&mut tokens)? };
         let what = match self.0 {
-            "capture" => What::Capture { name: number(&mut tokens)?, body: Template::new(block.parse_all(language)?) },
+            "capture" => TagBody::Capture { name: number(&mut tokens)?, body: Template::new(block.parse_all(language)?) },
             "case" => case(&mut tokens, &mut block, language)?,
-            "for" | "tablerow" => What::Loop(Box::new(each(&mut tokens, &mut block, language, self.0 == "tablerow")?)),
+            "for" | "tablerow" => TagBody::Loop(Box::new(each(&mut tokens, &mut block, language, self.0 == "tablerow")?)),
             "if" | "unless" => choice(&mut tokens, &mut block, language, self.0 == "if")?,
-            _ => What::Page(Template::new(block.parse_all(language)?)),
+            _ => TagBody::Page(Template::new(block.parse_all(language)?)),
         };
         end(&mut tokens)?;
         block.assert_empty();
@@ -190,21 +190,21 @@ fn otherwise(block: &mut TagBlock<'_, '_>, language: &Language) -> Result<Templa
     Ok(body)
 }
 
-fn choice(tokens: &mut TagTokenIter<'_>, block: &mut TagBlock<'_, '_>, language: &Language, wanted: bool) -> Result<What> {
-    let mut when = When(Expr::read(tokens, language)?, wanted);
+fn choice(tokens: &mut TagTokenIter<'_>, block: &mut TagBlock<'_, '_>, language: &Language, wanted: bool) -> Result<TagBody> {
+    let mut when = TagCondition(Expr::read(tokens, language)?, wanted);
     let mut arms = Vec::new();
     loop {
         let (body, next) = part(block, language)?;
         arms.push((when, body));
         match next {
-            None => return Ok(What::If { arms, otherwise: nothing() }),
-            Some((name, mut tokens)) if name == "elsif" => when = When(Expr::read(&mut tokens, language)?, true),
-            Some(_) => return Ok(What::If { arms, otherwise: otherwise(block, language)? }),
+            None => return Ok(TagBody::If { arms, otherwise: nothing() }),
+            Some((name, mut tokens)) if name == "elsif" => when = TagCondition(Expr::read(&mut tokens, language)?, true),
+            Some(_) => return Ok(TagBody::If { arms, otherwise: otherwise(block, language)? }),
         }
     }
 }
 
-fn case(tokens: &mut TagTokenIter<'_>, block: &mut TagBlock<'_, '_>, language: &Language) -> Result<What> {
+fn case(tokens: &mut TagTokenIter<'_>, block: &mut TagBlock<'_, '_>, language: &Language) -> Result<TagBody> {
     let target = Expr::read(tokens, language)?;
     // elements before the first `when` belong to no branch
     let (_, mut next) = part(block, language)?;
@@ -217,8 +217,8 @@ fn case(tokens: &mut TagTokenIter<'_>, block: &mut TagBlock<'_, '_>, language: &
                 arms.push((values, body));
                 next = after;
             }
-            Some(_) => return Ok(What::Case { target, arms, otherwise: otherwise(block, language)? }),
-            None => return Ok(What::Case { target, arms, otherwise: nothing() }),
+            Some(_) => return Ok(TagBody::Case { target, arms, otherwise: otherwise(block, language)? }),
+            None => return Ok(TagBody::Case { target, arms, otherwise: nothing() }),
         }
     }
 }
@@ -235,7 +235,7 @@ fn values(tokens: &mut TagTokenIter<'_>, language: &Language, said: &str) -> Res
     Ok(values)
 }
 
-fn cycle(tokens: &mut TagTokenIter<'_>, language: &Language) -> Result<What> {
+fn cycle(tokens: &mut TagTokenIter<'_>, language: &Language) -> Result<TagBody> {
     const SAID: &str = "`cycle` needs values, separated by commas";
     let mut words: Vec<TagToken<'_>> = tokens.collect();
     let written = words.iter().map(TagToken::as_str).collect::<Vec<_>>().join(" ").into();
@@ -252,7 +252,7 @@ fn cycle(tokens: &mut TagTokenIter<'_>, language: &Language) -> Result<What> {
             _ => {}
         }
     }
-    if items.is_empty() { Err(tokens.raise_error(SAID)) } else { Ok(What::Cycle { group, items, written }) }
+    if items.is_empty() { Err(tokens.raise_error(SAID)) } else { Ok(TagBody::Cycle { group, items, written }) }
 }
 
 fn each(tokens: &mut TagTokenIter<'_>, block: &mut TagBlock<'_, '_>, language: &Language, table: bool) -> Result<Loop> {

@@ -23,7 +23,7 @@ pub(super) const VALUE: &str = "__";
 
 /// What was written for the crate.
 #[derive(Default)]
-pub(super) struct Written {
+pub(super) struct TranslatedText {
     pub text: String,
     /// The position of each line of `text` in the template, in bytes.
     pub spots: Vec<usize>,
@@ -37,17 +37,17 @@ pub(super) struct Words<'t> {
     pub text: &'t str,
     pub at: usize,
     pub end: usize,
-    pub written: Written,
+    pub written: TranslatedText,
     /// The slot of the first constant.
     first: usize,
     known: FxHashMap<&'t str, usize>,
 }
 
-type Done = Result<(), Mistake>;
+type WordResult = Result<(), Mistake>;
 
 impl<'t> Words<'t> {
     pub(super) fn new(text: &'t str, first: usize) -> Self {
-        let written = Written { spots: vec![0], ..Written::default() };
+        let written = TranslatedText { spots: vec![0], ..TranslatedText::default() };
         Self { text, at: 0, end: text.len(), written, first, known: FxHashMap::default() }
     }
 
@@ -86,12 +86,12 @@ impl<'t> Words<'t> {
         self.glue(name);
     }
 
-    pub(super) fn close(&mut self) -> Done {
+    pub(super) fn close(&mut self) -> WordResult {
         self.piece(self.at, "%}")
     }
 
     /// A word on a line of its own.
-    pub(super) fn piece(&mut self, at: usize, text: impl Display) -> Done {
+    pub(super) fn piece(&mut self, at: usize, text: impl Display) -> WordResult {
         if self.written.spots.len() >= MOST_WORDS {
             return Err(Mistake::bound(at, format!("the template has more than {MOST_WORDS} words")));
         }
@@ -112,7 +112,7 @@ impl<'t> Words<'t> {
     }
 
     /// A name that is assigned; quotes around it are allowed.
-    pub(super) fn name(&mut self) -> Done {
+    pub(super) fn name(&mut self) -> WordResult {
         self.skip_blank();
         let at = self.at;
         let name = if self.rest().starts_with(['"', '\'']) { self.quoted()? } else { self.word().to_owned() };
@@ -124,7 +124,7 @@ impl<'t> Words<'t> {
     }
 
     /// Everything up to the end of the range: values, operators and, unless it is `bare`, filters.
-    pub(super) fn all(&mut self, bare: bool) -> Done {
+    pub(super) fn all(&mut self, bare: bool) -> WordResult {
         let (mut operators, mut piped, mut depth, mut range) = (false, false, 0, None);
         // the end of the last value, which a key may be joined to, and whether there has been a value
         let (mut ended, mut begun) = (None, false);
@@ -235,7 +235,7 @@ impl<'t> Words<'t> {
     }
 
     /// A filter by its name. One that does not exist becomes the filter that changes nothing.
-    fn filter(&mut self) -> Done {
+    fn filter(&mut self) -> WordResult {
         self.piece(self.at, "|")?;
         self.at += 1;
         self.skip_blank();

@@ -43,7 +43,7 @@ impl Shape {
 
 /// A known macro.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Found {
+pub struct KnownMacro {
     /// Its number, which its owner assigns.
     pub id: u32,
     /// What it takes.
@@ -54,7 +54,7 @@ pub struct Found {
 /// operator (empty for reading) and, where there is one, a value.
 pub trait Grammar {
     /// The macro of a name, as written.
-    fn find(&self, name: &str) -> Option<Found>;
+    fn find(&self, name: &str) -> Option<KnownMacro>;
 
     /// How macros are written.
     fn syntax(&self) -> &Syntax;
@@ -82,7 +82,7 @@ pub struct Node {
     pub(super) end: usize,
     /// Its name, as written; empty for braces that do not form a macro.
     pub(super) name: Arc<str>,
-    pub(super) found: Option<Found>,
+    pub(super) found: Option<KnownMacro>,
     /// It ends a block: `{{/name}}`.
     pub(super) closes: bool,
     /// It keeps white space: `{{#name}}`.
@@ -155,10 +155,10 @@ struct Frame {
 /// Names that a text repeats, as they are written, with what the grammar knows of them; the first few of a text are
 /// remembered.
 #[derive(Default)]
-struct Names(Vec<(Arc<str>, Option<Found>)>);
+struct Names(Vec<(Arc<str>, Option<KnownMacro>)>);
 
 impl Names {
-    fn of(&mut self, name: &str, grammar: &dyn Grammar) -> (Arc<str>, Option<Found>) {
+    fn of(&mut self, name: &str, grammar: &dyn Grammar) -> (Arc<str>, Option<KnownMacro>) {
         if let Some(known) = self.0.iter().find(|(known, _)| **known == *name) {
             return known.clone();
         }

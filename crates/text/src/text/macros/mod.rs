@@ -17,9 +17,9 @@ use std::sync::Arc;
 
 use super::Limits;
 
-pub use macro_parser::{Found, Grammar, Shape, Tree};
+pub use macro_parser::{KnownMacro, Grammar, Shape, Tree};
 pub use syntax::Syntax;
-pub use walk::{Branch, Called, Walk};
+pub use walk::{Branch, MacroCall, Walk};
 
 /// A place in the text that is expanded, in bytes.
 pub type Offset = usize;
@@ -38,10 +38,10 @@ pub enum MacroResult {
 /// Declares and evaluates the macros.
 pub trait MacroHost: Grammar {
     /// Evaluates one macro.
-    fn call(&self, called: &Called<'_>) -> MacroResult;
+    fn call(&self, called: &MacroCall<'_>) -> MacroResult;
 
     /// What becomes of a macro that is called with a number of arguments that it does not take.
-    fn misfit(&self, _found: Found, _name: &str, _args: &[Arc<str>], _at: Offset) -> MacroResult {
+    fn misfit(&self, _found: KnownMacro, _name: &str, _args: &[Arc<str>], _at: Offset) -> MacroResult {
         MacroResult::Unknown
     }
 
@@ -61,19 +61,19 @@ pub trait MacroHost: Grammar {
     }
 
     /// Parses a text. A host may cache the result.
-    fn reading(&self, text: &Arc<str>, limits: &Limits) -> Arc<Reading>
+    fn reading(&self, text: &Arc<str>, limits: &Limits) -> Arc<ParsedText>
     where
         Self: Sized,
     {
         let marked: Option<Arc<str>> = self.before(text).map(Arc::from);
         let tree = Tree::parse(marked.as_ref().unwrap_or(text), self, limits);
-        Arc::new(Reading { marked, tree })
+        Arc::new(ParsedText { marked, tree })
     }
 }
 
 /// A parsed text.
 #[derive(Debug)]
-pub struct Reading {
+pub struct ParsedText {
     /// The text after the rewriting before parsing; `None` if that changed nothing.
     pub marked: Option<Arc<str>>,
     /// The tree of the rewritten text.
@@ -82,7 +82,7 @@ pub struct Reading {
 
 /// An expanded text.
 #[derive(Debug, Clone)]
-pub struct Expanded {
+pub struct ExpandedText {
     /// The text; the very same `Arc` if nothing changed.
     pub text: Arc<str>,
     /// The warnings, one sentence each. A text that exceeds a limit is left unchanged.
@@ -90,10 +90,10 @@ pub struct Expanded {
 }
 
 /// Expands all macros of a text.
-pub fn expand<H: MacroHost>(text: &Arc<str>, host: &H, limits: &Limits) -> Expanded {
+pub fn expand<H: MacroHost>(text: &Arc<str>, host: &H, limits: &Limits) -> ExpandedText {
     let mut warnings = Vec::new();
     let done = work(text, host, limits, &mut warnings).filter(|done| **done != **text);
-    Expanded { text: done.map_or_else(|| text.clone(), Arc::from), warnings }
+    ExpandedText { text: done.map_or_else(|| text.clone(), Arc::from), warnings }
 }
 
 /// The expanded text; `None` if it stays unchanged.

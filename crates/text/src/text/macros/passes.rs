@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use super::{Expanded, MacroResult, Offset};
+use super::{ExpandedText, MacroResult, Offset};
 use crate::text::pattern::{Bound, Captures, Pattern, replace_any};
 use crate::text::{Limits, work};
 
@@ -24,7 +24,7 @@ pub struct Hit<'a> {
 }
 
 /// A text under a series of passes.
-pub struct Flat {
+pub struct PassText {
     given: Arc<str>,
     text: Arc<str>,
     limits: Limits,
@@ -37,7 +37,7 @@ pub struct Flat {
     warnings: Vec<String>,
 }
 
-impl Flat {
+impl PassText {
     /// A text before its first pass.
     #[must_use]
     pub fn new(text: &Arc<str>, limits: Limits) -> Self {
@@ -125,15 +125,15 @@ impl Flat {
 
     /// A text that a macro has ended.
     #[must_use]
-    pub fn ended(self, whole: Arc<str>) -> Expanded {
-        Expanded { text: whole, warnings: self.warnings }
+    pub fn ended(self, whole: Arc<str>) -> ExpandedText {
+        ExpandedText { text: whole, warnings: self.warnings }
     }
 
     /// The text after its last pass.
     #[must_use]
-    pub fn done(self) -> Expanded {
+    pub fn done(self) -> ExpandedText {
         let text = if self.over { self.given.clone() } else { self.text };
-        Expanded { text, warnings: self.warnings }
+        ExpandedText { text, warnings: self.warnings }
     }
 }
 

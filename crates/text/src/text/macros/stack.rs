@@ -8,7 +8,7 @@
 
 use std::sync::Arc;
 
-use super::{Expanded, MacroResult, Offset};
+use super::{ExpandedText, MacroResult, Offset};
 use crate::text::{Limits, work};
 
 /// Most warnings about one text.
@@ -57,7 +57,7 @@ impl Braces {
 }
 
 /// The tag with which a block begins.
-pub struct Opened<B> {
+pub struct OpeningTag<B> {
     /// What the host needs at its end.
     pub block: B,
     /// The body is not expanded.
@@ -65,7 +65,7 @@ pub struct Opened<B> {
 }
 
 /// What becomes of a block at its end.
-pub enum Closed {
+pub enum BlockResult {
     /// This stands in its place.
     Text(Arc<str>),
     /// This is read in its place, as if it had been written there.
@@ -74,7 +74,7 @@ pub enum Closed {
     Failed(String),
 }
 
-impl Closed {
+impl BlockResult {
     /// The bytes of what the block gives.
     fn bytes(&self) -> usize {
         match self {
@@ -96,10 +96,10 @@ pub trait StackHost {
     fn ends(&self, tag: &str) -> bool;
 
     /// The block that a tag begins; `None` if it is no block, so that the tag stays as written.
-    fn begin(&self, tag: &str) -> Option<Opened<Self::Block>>;
+    fn begin(&self, tag: &str) -> Option<OpeningTag<Self::Block>>;
 
     /// The value of a block, from the tag that began it and its body.
-    fn end(&self, block: &Self::Block, body: &str) -> Closed;
+    fn end(&self, block: &Self::Block, body: &str) -> BlockResult;
 
     /// The mark of a block in one tag: `#` for `{#name …#}`.
     fn mark(&self) -> Option<u8>;
@@ -109,7 +109,7 @@ pub trait StackHost {
     fn unclosed(&self, tag: Option<&str>) -> Arc<str>;
 
     /// The value of a block in one tag, `{#name …#}`; `None` if it is no block.
-    fn inline(&self, tag: &str) -> Option<Closed>;
+    fn inline(&self, tag: &str) -> Option<BlockResult>;
 
     /// The value of a macro, from all that stands between its braces.
     fn call(&self, tag: &str, at: Offset) -> MacroResult;
@@ -135,7 +135,7 @@ enum Kind<B> {
     /// `{{`
     Macro,
     /// The body of a block; the tag that began it.
-    Block(Opened<B>, Box<str>),
+    Block(OpeningTag<B>, Box<str>),
     /// The body of a tag inside a body that is not expanded, which needs an end of its own.
     Inner,
 }
@@ -170,7 +170,7 @@ struct Stack<'a, H: StackHost> {
 struct Stop;
 
 /// Expands a text whose braces have been found.
-pub fn expand<H: StackHost>(text: &Arc<str>, braces: Arc<Braces>, host: &H, limits: &Limits) -> Expanded {
+pub fn expand<H: StackHost>(text: &Arc<str>, braces: Arc<Braces>, host: &H, limits: &Limits) -> ExpandedText {
     let first = Source { text: text.clone(), braces, next: 0, at: 0 };
     let mut stack = Stack {
         host,
@@ -200,7 +200,7 @@ pub fn expand<H: StackHost>(text: &Arc<str>, braces: Arc<Braces>, host: &H, limi
             if stack.out == **text { text.clone() } else { stack.out.into() }
         }
     };
-    Expanded { text, warnings: stack.warnings }
+    ExpandedText { text, warnings: stack.warnings }
 }
 
 impl<H: StackHost> Stack<'_, H> {
@@ -329,13 +329,13 @@ impl<H: StackHost> Stack<'_, H> {
         self.read(frame.from)?;
         let closed = self.host.inline(self.out.get(frame.from..).unwrap_or_default());
         let from = frame.from.saturating_sub(2);
-        self.step(closed.as_ref().map_or(0, Closed::bytes))?;
+        self.step(closed.as_ref().map_or(0, BlockResult::bytes))?;
         match closed {
-            Some(Closed::Text(value)) => {
+            Some(BlockResult::Text(value)) => {
                 self.out.truncate(from);
                 self.out.push_str(&value);
             }
-            Some(Closed::Again(value)) => {
+            Some(BlockResult::Again(value)) => {
                 self.out.truncate(from);
                 self.again(value)?;
             }
@@ -345,7 +345,7 @@ impl<H: StackHost> Stack<'_, H> {
                 self.out.replace_range(from..frame.from, &format!("{{{mark}"));
                 self.out.push(mark);
                 self.out.push('}');
-                if let Some(Closed::Failed(why)) = failed {
+                if let Some(BlockResult::Failed(why)) = failed {
                     self.warn(why);
                 }
             }
@@ -409,20 +409,20 @@ impl<H: StackHost> Stack<'_, H> {
     }
 
     /// The end of a block whose body begins at `body`; the tag that ends it begins at `tag`.
-    fn end_block(&mut self, opened: &Opened<H::Block>, begun: &str, body: usize, tag: usize) -> Result<(), Stop> {
+    fn end_block(&mut self, opened: &OpeningTag<H::Block>, begun: &str, body: usize, tag: usize) -> Result<(), Stop> {
         self.raw -= usize::from(opened.raw);
         let closed = self.host.end(&opened.block, self.out.get(body..tag).unwrap_or_default());
         self.step(closed.bytes())?;
         match closed {
-            Closed::Text(value) => {
+            BlockResult::Text(value) => {
                 self.out.truncate(body);
                 self.out.push_str(&value);
             }
-            Closed::Again(value) => {
+            BlockResult::Again(value) => {
                 self.out.truncate(body);
                 self.again(value)?;
             }
-            Closed::Failed(why) => {
+            BlockResult::Failed(why) => {
                 // the body moves
                 self.step(self.out.len().saturating_sub(body))?;
                 self.out.push_str("}}");

@@ -8,7 +8,7 @@ const PARTS_PER_MACRO: usize = 10;
 
 /// Why a text is not read to its end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Refused {
+enum TallyRefusal {
     /// It holds too many macros.
     Macros,
     /// It holds too many arguments and ends of blocks.
@@ -24,7 +24,7 @@ pub struct Tally {
     macros: usize,
     /// Arguments and ends of blocks.
     parts: usize,
-    refused: Option<Refused>,
+    refused: Option<TallyRefusal>,
 }
 
 impl Tally {
@@ -40,7 +40,7 @@ impl Tally {
         }
         self.macros += 1;
         if self.macros > self.most {
-            self.refuse(Refused::Macros);
+            self.refuse(TallyRefusal::Macros);
         }
     }
 
@@ -48,12 +48,12 @@ impl Tally {
     pub(super) fn count_part(&mut self) {
         self.parts += 1;
         if self.parts > self.most.saturating_mul(PARTS_PER_MACRO) {
-            self.refuse(Refused::Parts);
+            self.refuse(TallyRefusal::Parts);
         }
     }
 
     /// The first reason is told.
-    fn refuse(&mut self, why: Refused) {
+    fn refuse(&mut self, why: TallyRefusal) {
         self.refused = self.refused.or(Some(why));
     }
 
@@ -65,8 +65,8 @@ impl Tally {
     /// The warning about a text that is not read to its end.
     pub(super) fn told(&self, limits: &Limits) -> Option<String> {
         Some(match self.refused? {
-            Refused::Macros => format!("the text holds more than {} macros and is left as it was", limits.steps),
-            Refused::Parts => format!(
+            TallyRefusal::Macros => format!("the text holds more than {} macros and is left as it was", limits.steps),
+            TallyRefusal::Parts => format!(
                 "the macros of the text have more than {} arguments and ends of blocks, and it is left as it was",
                 limits.steps.saturating_mul(PARTS_PER_MACRO)
             ),

@@ -77,7 +77,7 @@ impl<'a> Branch<'a> {
 }
 
 /// One call of a macro.
-pub struct Called<'a> {
+pub struct MacroCall<'a> {
     /// The name, as written; `.` and `$` for a variable shorthand.
     pub name: &'a str,
     /// The number that the host assigned; `None` for a macro that its grammar does not know.
@@ -102,7 +102,7 @@ pub struct Called<'a> {
     pub walk: Option<&'a Walk<'a>>,
 }
 
-impl Called<'_> {
+impl MacroCall<'_> {
     /// The place of the macro in UTF-16 units: in the whole text, or as a text in it was resolved with its own.
     #[must_use]
     pub fn place(&self) -> usize {
@@ -279,7 +279,7 @@ impl<'a> Walk<'a> {
             (Some(found), None) => found.shape.takes(count),
             _ => node.is_macro(),
         };
-        let mut given = Given::default();
+        let mut given = CallArguments::default();
         for (n, part) in node.args.iter().enumerate() {
             let raw = fits && self.is_raw(node, n);
             self.argument(Branch::part(source, part), node, raw, &mut given)?;
@@ -320,7 +320,7 @@ impl<'a> Walk<'a> {
 
     /// Evaluates an argument, or keeps it as a branch. White space at its ends as written does not belong to it; what inner
     /// macros give there does, except in the value of a variable shorthand.
-    fn argument<'b>(&self, part: Branch<'b>, node: &Node, raw: bool, given: &mut Given<'b>) -> Result<(), Stop> {
+    fn argument<'b>(&self, part: Branch<'b>, node: &Node, raw: bool, given: &mut CallArguments<'b>) -> Result<(), Stop> {
         let trims = self.host.syntax().trim;
         if raw {
             given.raw(if trims { part.trimmed() } else { part }, given.args.len());
@@ -343,7 +343,7 @@ impl<'a> Walk<'a> {
         Ok(())
     }
 
-    fn call(&self, source: &Arc<str>, node: &Node, block: bool, given: &mut Given<'_>) -> MacroResult {
+    fn call(&self, source: &Arc<str>, node: &Node, block: bool, given: &mut CallArguments<'_>) -> MacroResult {
         if let Some([name, operator]) = &node.variable {
             // what follows the operator is the third argument
             let shift = [name.clone(), operator.clone()];
@@ -363,7 +363,7 @@ impl<'a> Walk<'a> {
         let (at, origin) = (node.start, self.origin.get());
         let written = source.get(node.start + 2..node.end.saturating_sub(2)).unwrap_or_default();
         let keeps = node.keeps;
-        self.host.call(&Called { name: &node.name, id, args, written, branches, block, keeps, at, origin, source, walk: Some(self) })
+        self.host.call(&MacroCall { name: &node.name, id, args, written, branches, block, keeps, at, origin, source, walk: Some(self) })
     }
 
     /// The macro as written, with the macros inside it expanded, and with the body that it has not taken.
@@ -372,7 +372,7 @@ impl<'a> Walk<'a> {
         source: &Arc<str>,
         node: &Node,
         body: Option<Branch<'_>>,
-        given: &Given<'_>,
+        given: &CallArguments<'_>,
         out: &mut String,
     ) -> Result<(), Stop> {
         let mut at = node.start;
@@ -401,7 +401,7 @@ impl<'a> Walk<'a> {
 
 /// The arguments of a macro, as far as they have been evaluated.
 #[derive(Default)]
-struct Given<'a> {
+struct CallArguments<'a> {
     args: Vec<Arc<str>>,
     branches: Vec<Branch<'a>>,
     /// The expanded body, with its white space.
@@ -410,7 +410,7 @@ struct Given<'a> {
     written: Vec<Option<String>>,
 }
 
-impl<'a> Given<'a> {
+impl<'a> CallArguments<'a> {
     fn raw(&mut self, branch: Branch<'a>, place: usize) {
         self.branches.resize(place, branch);
         self.branches.push(branch);

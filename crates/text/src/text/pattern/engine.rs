@@ -40,13 +40,13 @@ pub(super) struct Engines {
 enum Engine {
     Text(Box<str>),
     Automaton(regex::Regex),
-    Bounded(Box<Bounded>),
+    Bounded(Box<BacktrackingEngine>),
     JavaScript { regex: Box<regress::Regex>, limit: usize },
 }
 
 /// A backtracking engine with a bound of its own.
 #[derive(Debug)]
-struct Bounded {
+struct BacktrackingEngine {
     regex: fancy_regex::Regex,
     /// The longest text that it is given, in bytes.
     limit: usize,
@@ -55,7 +55,7 @@ struct Bounded {
     bytes_per_step: usize,
 }
 
-impl Bounded {
+impl BacktrackingEngine {
     fn new(tree: &Tree, flags: Flags, facts: Facts) -> Result<Self, PatternError> {
         let path = check::longest_path(&tree.root);
         let (limit, most, bytes_per_step) = match facts {
@@ -134,7 +134,7 @@ pub(super) fn choose(tree: &Tree, size: Size, source: &str, flags: Flags) -> Res
     if !facts.javascript_only && !facts.needs_backtracking {
         let regex = automaton(tree, flags)?;
         if flags.multiline && has_line_anchor(&tree.root) {
-            let exact = Bounded::new(tree, flags, facts)?;
+            let exact = BacktrackingEngine::new(tree, flags, facts)?;
             return Ok(Engines { plain: Some(regex), ..alone(Engine::Bounded(Box::new(exact))) });
         }
         return Ok(alone(Engine::Automaton(regex)));
@@ -142,7 +142,7 @@ pub(super) fn choose(tree: &Tree, size: Size, source: &str, flags: Flags) -> Res
     if facts.javascript_only {
         return javascript(tree, source.len(), flags).map(alone);
     }
-    match Bounded::new(tree, flags, facts) {
+    match BacktrackingEngine::new(tree, flags, facts) {
         Ok(exact) => Ok(alone(Engine::Bounded(Box::new(exact)))),
         Err(error) => javascript(tree, source.len(), flags).map(alone).map_err(|_| error),
     }
@@ -197,49 +197,49 @@ impl Engines {
     }
 
     /// Prepares a search of `text`; checks of the whole text are made once.
-    pub(super) fn search<'a>(&'a self, text: &'a str) -> Result<Search<'a>, Bound> {
+    pub(super) fn search<'a>(&'a self, text: &'a str) -> Result<EngineSearch<'a>, Bound> {
         let mut steps = (text.len() / BYTES_PER_STEP) as u64 + 1;
         let how = match (&self.plain, &self.exact) {
-            (Some(regex), _) if has_plain_lines(text) && shortcuts::are_on() => How::Automaton(regex),
+            (Some(regex), _) if has_plain_lines(text) && shortcuts::are_on() => SearchMethod::Automaton(regex),
             (_, Engine::Automaton(regex)) => {
                 // it makes its states as it reads
                 steps = steps.saturating_mul(2);
-                How::Automaton(regex)
+                SearchMethod::Automaton(regex)
             }
-            (_, Engine::Text(find)) => How::Text(find),
+            (_, Engine::Text(find)) => SearchMethod::Text(find),
             (_, Engine::Bounded(bounded)) => {
                 within(text, bounded.limit)?;
-                How::Bounded(bounded, CountingText { text, looks: Cell::new(0) })
+                SearchMethod::Bounded(bounded, CountingText { text, looks: Cell::new(0) })
             }
             (_, Engine::JavaScript { regex, limit }) => {
                 within(text, *limit)?;
                 steps = steps.saturating_add(check::steps(text.len(), *limit));
-                How::JavaScript(regex)
+                SearchMethod::JavaScript(regex)
             }
         };
-        let search = Search { text, how, engines: self, left: Cell::new(MOST_STEPS) };
+        let search = EngineSearch { text, how, engines: self, left: Cell::new(MOST_STEPS) };
         search.pay(steps)?;
         Ok(search)
     }
 }
 
 /// One operation on one text.
-pub(super) struct Search<'a> {
+pub(super) struct EngineSearch<'a> {
     text: &'a str,
-    how: How<'a>,
+    how: SearchMethod<'a>,
     engines: &'a Engines,
     /// The steps that it may still take.
     left: Cell<u64>,
 }
 
-enum How<'a> {
+enum SearchMethod<'a> {
     Text(&'a str),
     Automaton(&'a regex::Regex),
-    Bounded(&'a Bounded, CountingText<'a>),
+    Bounded(&'a BacktrackingEngine, CountingText<'a>),
     JavaScript(&'a regress::Regex),
 }
 
-impl Search<'_> {
+impl EngineSearch<'_> {
     fn pay(&self, steps: u64) -> Result<(), Bound> {
         work::spend(steps).map_err(|_| Bound::Steps)?;
         self.left.set(self.left.get().checked_sub(steps).ok_or(Bound::Steps)?);
@@ -250,11 +250,11 @@ impl Search<'_> {
     pub(super) fn next(&self, at: usize, groups: usize) -> Result<Option<Captures>, Bound> {
         let text = self.text;
         let found = match &self.how {
-            How::Text(find) => text.get(at..).and_then(|rest| rest.find(*find)).map(|start| {
+            SearchMethod::Text(find) => text.get(at..).and_then(|rest| rest.find(*find)).map(|start| {
                 let start = at + start;
                 alone(Match { start, end: start + find.len() })
             }),
-            How::Automaton(regex) => match regex.find_at(text, at).map(|m| Match { start: m.start(), end: m.end() }) {
+            SearchMethod::Automaton(regex) => match regex.find_at(text, at).map(|m| Match { start: m.start(), end: m.end() }) {
                 Some(whole) if groups > 0 => {
                     // it reads the match once more with all its parts
                     let length = whole.end.saturating_sub(whole.start) as u64 + 1;
@@ -266,21 +266,21 @@ impl Search<'_> {
                 }
                 found => found.map(alone),
             },
-            How::Bounded(bounded, counted) => {
+            SearchMethod::Bounded(bounded, counted) => {
                 let found = bounded.regex.captures_input(RegexInput::new(counted).from_pos(at));
                 let each = bounded.weight + (text.len() / bounded.bytes_per_step) as u64;
                 let steps = counted.looks.take().saturating_mul(each);
                 self.pay(steps)?;
                 found.map_err(|_| Bound::Steps)?.and_then(|c| collect(groups, |n| c.get(n)))
             }
-            How::JavaScript(regex) => {
+            SearchMethod::JavaScript(regex) => {
                 let found = regex.find_from(text, at).next();
                 found.and_then(|m| collect(groups, |n| m.group(n).map(|r| Match { start: r.start, end: r.end })))
             }
         };
         if let Some(Captures { whole, .. }) = &found {
             let rest = text.len().saturating_sub(whole.end);
-            let again = if self.engines.reads_on && matches!(self.how, How::Automaton(_)) { rest / 16 } else { 0 };
+            let again = if self.engines.reads_on && matches!(self.how, SearchMethod::Automaton(_)) { rest / 16 } else { 0 };
             self.pay(4 + groups as u64 + again as u64)?;
         }
         Ok(found)

@@ -12,7 +12,7 @@ const PARTS_OF_UNREAD: u64 = 50_000;
 
 /// The size of a pattern of another library.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Foreign {
+pub(crate) struct ForeignSize {
     /// Its parts, with counts written out.
     pub parts: u64,
     /// It is no automaton.
@@ -25,7 +25,7 @@ pub(crate) struct Foreign {
 ///
 /// # Errors
 /// It is too large.
-pub(crate) fn foreign(source: &str) -> Result<Foreign, PatternError> {
+pub(crate) fn foreign(source: &str) -> Result<ForeignSize, PatternError> {
     let (inner, ignore_case) = match source.strip_prefix("(?").and_then(|rest| rest.split_once(')')) {
         Some((flags, rest)) if !flags.is_empty() && flags.bytes().all(|b| b.is_ascii_lowercase()) => (rest, flags.contains('i')),
         _ => (source, false),
@@ -41,12 +41,12 @@ pub(crate) fn foreign(source: &str) -> Result<Foreign, PatternError> {
     if source.len() > LONGEST_UNREAD {
         return Err(PatternError::too_costly(0, format!("it is no pattern of JavaScript, and longer than {LONGEST_UNREAD} bytes")));
     }
-    Ok(Foreign { parts: PARTS_OF_UNREAD, backtracks: true, folded: 0 })
+    Ok(ForeignSize { parts: PARTS_OF_UNREAD, backtracks: true, folded: 0 })
 }
 
-fn measured(tree: &Tree, flags: Flags) -> Result<Foreign, PatternError> {
+fn measured(tree: &Tree, flags: Flags) -> Result<ForeignSize, PatternError> {
     let parts = size::parts(&tree.root);
     size::within(parts, MOST_PARTS)?;
     let folded = size::folds(tree, Flags { unicode: true, ..flags })?;
-    Ok(Foreign { parts, backtracks: check::facts(tree, flags, false).needs_backtracking, folded })
+    Ok(ForeignSize { parts, backtracks: check::facts(tree, flags, false).needs_backtracking, folded })
 }

@@ -24,7 +24,7 @@ use crate::text::work;
 use engine::Engines;
 pub(crate) use foreign::foreign;
 pub use tree::Flags;
-pub use units::Searched;
+pub use units::SearchedText;
 
 /// The letters that may follow a pattern as its flags.
 pub const FLAGS: &str = "gimsuy";
@@ -248,7 +248,7 @@ impl Pattern {
     ///
     /// # Errors
     /// A bound of the work is reached.
-    pub fn pay(&self) -> Result<(), work::Exceeded> {
+    pub fn pay(&self) -> Result<(), work::BudgetExceeded> {
         if self.0.parts == 0 { Ok(()) } else { pay(self.0.parts) }
     }
 
@@ -346,7 +346,7 @@ impl Pattern {
 }
 
 /// Pays for compiling so many parts.
-fn pay(parts: u64) -> Result<(), work::Exceeded> {
+fn pay(parts: u64) -> Result<(), work::BudgetExceeded> {
     let parts = parts.saturating_add(SMALLEST);
     work::spend(parts.saturating_mul(STEPS_PER_PART))?;
     work::make(usize::try_from(parts).unwrap_or(usize::MAX).saturating_mul(BYTES_PER_PART))

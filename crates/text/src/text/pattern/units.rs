@@ -13,14 +13,14 @@ use crate::text::halves;
 
 /// A text in which a pattern has matched.
 #[derive(Debug, Clone, Copy)]
-pub struct Searched<'t> {
+pub struct SearchedText<'t> {
     /// The text that the places of matches are in.
     pub text: &'t str,
     /// Its characters beyond U+FFFF are taken apart into halves.
     pub apart: bool,
 }
 
-impl<'t> Searched<'t> {
+impl<'t> SearchedText<'t> {
     /// A part of the text, with matching halves joined if it was taken apart.
     #[must_use]
     pub fn whole(&self, part: &'t str) -> Cow<'t, str> {
@@ -95,15 +95,15 @@ impl Pattern {
         &self,
         text: &str,
         times: Option<usize>,
-        mut with: impl FnMut(&Searched<'_>, &Captures, &mut String),
+        mut with: impl FnMut(&SearchedText<'_>, &Captures, &mut String),
     ) -> Result<Option<String>, Bound> {
         match self.by_units(text) {
             None => {
-                let searched = Searched { text, apart: false };
+                let searched = SearchedText { text, apart: false };
                 self.replace(text, times, |found, out| with(&searched, found, out))
             }
             Some((halved, apart)) => {
-                let searched = Searched { text: &apart, apart: true };
+                let searched = SearchedText { text: &apart, apart: true };
                 let made = halved.replace(&apart, times, |found, out| with(&searched, found, out))?;
                 Ok(made.map(|made| halves::together(&made)))
             }

@@ -103,14 +103,14 @@ pub(super) fn parts<'v>(values: impl Iterator<Item = &'v Dynamic>) -> Outcome<u6
 }
 
 /// What runs of a script have looked up; nothing if nothing may be kept.
-pub(super) struct Found {
+pub(super) struct ScriptLookups {
     kept: Mutex<Option<Caches>>,
     keeps: bool,
     /// The file of the script.
     source: Option<ImmutableString>,
 }
 
-impl Found {
+impl ScriptLookups {
     pub(super) fn new(ast: &AST, mentions: &Mentions) -> Self {
         Self { kept: Mutex::default(), keeps: !mentions.imports, source: ast.source().map(Into::into) }
     }

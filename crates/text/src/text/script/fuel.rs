@@ -50,9 +50,9 @@ fn change(change: impl FnOnce(&mut State)) {
 }
 
 /// A call of a script, as long as its operations are counted.
-pub(super) struct Running(State);
+pub(super) struct RunningCall(State);
 
-impl Running {
+impl RunningCall {
     /// Begins to count, or counts on if a script calls a script. `draw` is a number of the script's own.
     pub(super) fn begin(operations: u64, draw: u64) -> Self {
         let left = STATE.get().operations.unwrap_or(operations);
@@ -61,7 +61,7 @@ impl Running {
     }
 }
 
-impl Drop for Running {
+impl Drop for RunningCall {
     fn drop(&mut self) {
         // what the inner call has used up is gone
         let left = STATE.get().operations;

@@ -36,21 +36,21 @@ pub(super) struct View {
     pub(super) guard: Option<Guard>,
     /// It is the scene, which no script changes in place.
     pub(super) scene: bool,
-    pub(super) _held: Held,
+    pub(super) _held: HeldTable,
 }
 
 /// A table of the build that a script holds: each copy is counted and paid, and one that is dropped is counted no more.
 #[derive(Debug)]
-pub(super) struct Held;
+pub(super) struct HeldTable;
 
-impl Held {
+impl HeldTable {
     pub(super) fn new() -> Self {
         VIEWS.set(VIEWS.get().saturating_add(1));
         Self
     }
 }
 
-impl Clone for Held {
+impl Clone for HeldTable {
     fn clone(&self) -> Self {
         // the next operation ends the script, if this was too much
         let _ = work::spend(STEPS_PER_COPY);
@@ -58,7 +58,7 @@ impl Clone for Held {
     }
 }
 
-impl Drop for Held {
+impl Drop for HeldTable {
     fn drop(&mut self) {
         VIEWS.set(VIEWS.get().saturating_sub(1));
     }

@@ -8,7 +8,7 @@ use std::sync::{Arc, LazyLock};
 use rhai::{Array, Dynamic, Engine, EvalAltResult, ImmutableString, Position};
 
 use super::fuel::{BYTES_PER_PART, Outcome, Size, charge, hand, note_list, reading, terminated};
-use super::shown::{Guard, Held, View};
+use super::shown::{Guard, HeldTable, View};
 use super::values::{from_dynamic, to_dynamic};
 use crate::model::item::core;
 use crate::model::rights::Rights;
@@ -30,7 +30,7 @@ fn in_place(key: &str) -> Box<EvalAltResult> {
 
 impl View {
     fn new(value: Value, guard: Option<Guard>, scene: bool) -> Self {
-        Self { value, guard, scene, _held: Held::new() }
+        Self { value, guard, scene, _held: HeldTable::new() }
     }
 
     /// A value as a script sees it: tables become views, and everything else is converted.

@@ -27,7 +27,7 @@ enum State {
 }
 
 /// What a byte does.
-enum Next {
+enum NextState {
     To(State),
     End,
     No,
@@ -100,9 +100,9 @@ impl<'a> Html<'a> {
             }
             trail.push((n, bit));
             match next(state, *byte) {
-                Next::To(to) => state = to,
-                Next::End => return Some(n + 1),
-                Next::No => break,
+                NextState::To(to) => state = to,
+                NextState::End => return Some(n + 1),
+                NextState::No => break,
             }
         }
         if self.dead.is_empty() {
@@ -144,29 +144,29 @@ fn closing(text: &str) -> Vec<Vec<(usize, usize)>> {
     found
 }
 
-fn next(state: State, byte: u8) -> Next {
+fn next(state: State, byte: u8) -> NextState {
     let blank = byte.is_ascii_whitespace();
     let begins = byte.is_ascii_alphabetic() || matches!(byte, b'_' | b':');
     let goes_on = byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b':' | b'.' | b'-');
     match (state, byte) {
-        (State::Double, b'"') | (State::Single, b'\'') => Next::To(State::AfterValue),
-        (State::Double | State::Single, _) => Next::To(state),
-        (State::BeforeValue, b'"') => Next::To(State::Double),
-        (State::BeforeValue, b'\'') => Next::To(State::Single),
-        (State::BeforeValue, _) if blank => Next::To(State::BeforeValue),
-        (State::BeforeValue | State::Bare, b'"' | b'\'' | b'=' | b'<' | b'`') | (State::BeforeValue, b'>') => Next::No,
-        (_, b'>') => Next::End,
-        (State::Bare, _) if blank => Next::To(State::Between),
-        (State::BeforeValue | State::Bare, _) => Next::To(State::Bare),
-        (State::CloseName | State::CloseEnd, _) if blank => Next::To(State::CloseEnd),
-        (State::CloseName | State::Name | State::Attribute, _) if goes_on => Next::To(state),
-        (State::CloseName | State::CloseEnd | State::Slash, _) => Next::No,
-        (_, b'/') => Next::To(State::Slash),
-        (State::Attribute | State::AfterAttribute, b'=') => Next::To(State::BeforeValue),
-        (State::Attribute | State::AfterAttribute, _) if blank => Next::To(State::AfterAttribute),
-        (_, _) if blank => Next::To(State::Between),
-        (State::Between | State::AfterAttribute | State::AfterValue, _) if begins => Next::To(State::Attribute),
-        _ => Next::No,
+        (State::Double, b'"') | (State::Single, b'\'') => NextState::To(State::AfterValue),
+        (State::Double | State::Single, _) => NextState::To(state),
+        (State::BeforeValue, b'"') => NextState::To(State::Double),
+        (State::BeforeValue, b'\'') => NextState::To(State::Single),
+        (State::BeforeValue, _) if blank => NextState::To(State::BeforeValue),
+        (State::BeforeValue | State::Bare, b'"' | b'\'' | b'=' | b'<' | b'`') | (State::BeforeValue, b'>') => NextState::No,
+        (_, b'>') => NextState::End,
+        (State::Bare, _) if blank => NextState::To(State::Between),
+        (State::BeforeValue | State::Bare, _) => NextState::To(State::Bare),
+        (State::CloseName | State::CloseEnd, _) if blank => NextState::To(State::CloseEnd),
+        (State::CloseName | State::Name | State::Attribute, _) if goes_on => NextState::To(state),
+        (State::CloseName | State::CloseEnd | State::Slash, _) => NextState::No,
+        (_, b'/') => NextState::To(State::Slash),
+        (State::Attribute | State::AfterAttribute, b'=') => NextState::To(State::BeforeValue),
+        (State::Attribute | State::AfterAttribute, _) if blank => NextState::To(State::AfterAttribute),
+        (_, _) if blank => NextState::To(State::Between),
+        (State::Between | State::AfterAttribute | State::AfterValue, _) if begins => NextState::To(State::Attribute),
+        _ => NextState::No,
     }
 }
 

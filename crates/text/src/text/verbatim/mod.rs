@@ -13,7 +13,7 @@ mod mask;
 mod url;
 mod zone;
 
-pub use mask::{Masked, PlaceholderProblem};
+pub use mask::{MaskedText, PlaceholderProblem};
 pub use zone::{Segment, Zone};
 
 /// Finds and masks zones.
@@ -64,8 +64,8 @@ impl VerbatimMasker {
 
     /// The text with a placeholder for each zone.
     #[must_use]
-    pub fn mask(&self, text: &str) -> Masked {
-        Masked::new(text, &self.split(text))
+    pub fn mask(&self, text: &str) -> MaskedText {
+        MaskedText::new(text, &self.split(text))
     }
 }
 
