@@ -13,7 +13,7 @@ use criterion::{Criterion, criterion_group, criterion_main};
 use handlebars::{Context, Handlebars};
 use serde_json::{Value as Json, json};
 use tapster::Value;
-use tapster::machinery::text::Limits;
+use tapster::machinery::text::TextLimits;
 use tapster::machinery::text::handlebars::{Template, UnknownNames};
 
 /// Handlebars and ours read the same text.
@@ -38,9 +38,9 @@ fn story_render(c: &mut Criterion) {
     let fields = fields();
     let own = Template::parse(STORY, UnknownNames::Stays).unwrap_or_else(|e| panic!("{e}"));
     let data = Value::from(&fields);
-    let ours = || own.render(&data, &mut |name| panic!("`{name}` is a field"), &Limits::HANDLEBARS).unwrap_or_else(|e| panic!("{e}"));
+    let ours = || own.render(&data, &mut |name| panic!("`{name}` is a field"), &TextLimits::HANDLEBARS).unwrap_or_else(|e| panic!("{e}"));
     let whole = Template::parse(STORY, UnknownNames::Asked).unwrap_or_else(|e| panic!("{e}"));
-    let full = || whole.render(&data, &mut |name| panic!("`{name}` is a field"), &Limits::HANDLEBARS).unwrap_or_else(|e| panic!("{e}"));
+    let full = || whole.render(&data, &mut |name| panic!("`{name}` is a field"), &TextLimits::HANDLEBARS).unwrap_or_else(|e| panic!("{e}"));
 
     let mut bars = Handlebars::new();
     bars.register_escape_fn(handlebars::no_escape);

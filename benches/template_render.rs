@@ -13,7 +13,7 @@ use criterion::{Criterion, criterion_group, criterion_main};
 use serde_json::json;
 use tapster::Value;
 use tapster::machinery::pack::RuleFile;
-use tapster::template::{TemplateContract, Budget, Inputs, Limits, QuarterRuler, RenderedTemplate, Sources, Template, render};
+use tapster::template::{TemplateContract, Budget, Inputs, RenderLimits, QuarterRuler, RenderedTemplate, SourceProvider, Template, render};
 
 /// Numbers of turns, and what the program that the contract comes from was recorded to take for them, in milliseconds.
 const TURNS: [(usize, Option<f64>); 3] = [(1_000, Some(77.0)), (10_000, Some(790.0)), (100_000, None)];
@@ -58,7 +58,7 @@ fn turns(count: usize) -> Value {
 
 struct Turns(Value);
 
-impl Sources for Turns {
+impl SourceProvider for Turns {
     fn resolve(&self, name: &str, args: Option<&Value>) -> Result<Option<Value>, String> {
         let newest_first = args.and_then(|args| args.get("order")?.as_str()) == Some("desc");
         let list = self.0.as_list().unwrap_or_default().iter();
@@ -69,7 +69,7 @@ impl Sources for Turns {
 
 fn rendered(template: &Template, turns: &Turns) -> RenderedTemplate {
     let (context, ruler) = (Value::map(Default::default()), QuarterRuler);
-    let inputs = Inputs { context: &context, sources: turns, ruler: &ruler, lanes: &[], requests: &[], limits: Limits::default() };
+    let inputs = Inputs { context: &context, sources: turns, ruler: &ruler, lanes: &[], requests: &[], limits: RenderLimits::default() };
     render(template, &inputs, &mut Budget::new(Some(8_000))).unwrap_or_else(|e| panic!("{e}"))
 }
 

@@ -25,10 +25,10 @@ use indexmap::IndexMap;
 use crate::diag::Span;
 
 pub use diff::diff;
-pub use policy::Refusal;
-pub use project::{Item, Projection, ShownAs};
-pub use run::{RunArtifact, RunArtifacts, Trace};
-pub use stored::{Artifact, Window};
+pub use policy::WriteRefusal;
+pub use project::{ProjectedItem, Projection, ShownAs};
+pub use run::{RunArtifact, RunArtifacts, ValueTrace};
+pub use stored::{Artifact, VersionWindow};
 
 /// The artifacts and writers that a pack declares.
 #[derive(Debug, Clone, Default)]
@@ -59,7 +59,7 @@ pub struct DeclaredArtifact {
     /// What its value is.
     pub content_type: ContentType,
     /// How many versions are kept.
-    pub keep: Window,
+    pub keep: VersionWindow,
     /// How it is shown.
     pub presentation: Presentation,
     /// How many earlier values a prompt (`last_n`) or a display (`max_items`) of it asks for; 0 if neither says a number.
@@ -106,14 +106,14 @@ pub enum ContentType {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Presentation {
     /// Which versions; `None`: as usual for its surface.
-    pub mode: Option<Mode>,
+    pub mode: Option<VersionMode>,
     /// The greatest number of versions of a timeline; the newest are kept.
     pub max_items: Option<u32>,
 }
 
 /// Which versions of an artifact are shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Mode {
+pub enum VersionMode {
     /// The latest: the default of every surface but a feed.
     LatestOnly,
     /// All that are kept, oldest first: the default of a feed.
@@ -146,7 +146,7 @@ impl Declarations {
 
     /// The tags of all persisted artifacts, with how many versions are kept of each.
     #[must_use]
-    pub fn windows(&self) -> Vec<(String, Window)> {
+    pub fn windows(&self) -> Vec<(String, VersionWindow)> {
         self.artifacts.iter().filter(|a| a.persisted).filter_map(|a| Some((a.tag.as_deref()?.to_owned(), a.keep))).collect()
     }
 }

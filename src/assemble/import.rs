@@ -2,8 +2,8 @@
 
 use crate::model::{Scene, Value, WorkLimits};
 use crate::pack::Ruleset;
-use crate::program::foreign::{Format, ImportedDocument};
-use crate::terms::State;
+use crate::program::foreign::{ForeignFormat, ImportedDocument};
+use crate::terms::BuildState;
 
 use crate::engine::{BuildError, door, state};
 
@@ -28,7 +28,7 @@ fn import(rules: &Ruleset, format: Option<&str>, document: &Value) -> Result<Imp
     let _door = door(rules, &work(document)).with_remedy(REMEDY);
     let st = state(rules, &Scene::default());
     let formats = &rules.programs().formats;
-    let reads = |f: &&Format| f.makes.is_none();
+    let reads = |f: &&ForeignFormat| f.makes.is_none();
     let found = match format {
         Some(name) => formats.iter().filter(reads).find(|f| f.name.as_ref() == name),
         None => fitting(formats.iter().filter(reads), document, &st)?,
@@ -53,7 +53,7 @@ fn convert(rules: &Ruleset, to: Option<&str>, document: &Value) -> Result<Import
     let _door = door(rules, &work(document)).with_remedy(REMEDY);
     let st = state(rules, &Scene::default());
     let formats = &rules.programs().formats;
-    let wanted = |f: &&Format| f.makes.as_ref().is_some_and(|made| to.is_none_or(|to| to == made.as_ref() || to == f.name.as_ref()));
+    let wanted = |f: &&ForeignFormat| f.makes.as_ref().is_some_and(|made| to.is_none_or(|to| to == made.as_ref() || to == f.name.as_ref()));
     let Some(found) = fitting(formats.iter().filter(wanted), document, &st)? else {
         return Err(unread(rules, to, formats.iter().filter(|f| f.makes.is_some())));
     };
@@ -69,7 +69,7 @@ fn work(document: &Value) -> Scene {
 }
 
 /// The first of some formats that a document is in.
-fn fitting<'a>(formats: impl Iterator<Item = &'a Format>, document: &Value, st: &State) -> Result<Option<&'a Format>, BuildError> {
+fn fitting<'a>(formats: impl Iterator<Item = &'a ForeignFormat>, document: &Value, st: &BuildState) -> Result<Option<&'a ForeignFormat>, BuildError> {
     for format in formats {
         if format.fits(document, st).map_err(BuildError::fault)? {
             return Ok(Some(format));
@@ -79,7 +79,7 @@ fn fitting<'a>(formats: impl Iterator<Item = &'a Format>, document: &Value, st: 
 }
 
 /// That a pack has no format for a document; `known` are the formats that it has for this purpose.
-fn unread<'a>(rules: &Ruleset, format: Option<&str>, known: impl Iterator<Item = &'a Format> + Clone) -> BuildError {
+fn unread<'a>(rules: &Ruleset, format: Option<&str>, known: impl Iterator<Item = &'a ForeignFormat> + Clone) -> BuildError {
     let pack = &rules.pack().name;
     let known = known.map(|f| f.name.as_ref());
     if known.clone().next().is_none() {

@@ -21,7 +21,7 @@ use crate::model::{Plan, Scene, Value};
 use crate::pack::Ruleset;
 use crate::program::machine::short;
 use crate::program::{Machine, Program};
-use crate::terms::State;
+use crate::terms::BuildState;
 use crate::verbs::ProgramInterrupt;
 
 pub use gather::Outcome;
@@ -123,7 +123,7 @@ pub fn run_values(rules: &Ruleset, names: &[&str], scene: &Scene, lists: &[(&str
     Ok(Outcome::new(rules.clone(), st))
 }
 
-fn run_pass(rules: &Ruleset, name: &str, machine: &Machine<'_>, st: &mut State) -> Result<Result<(), ProgramInterrupt>, BuildError> {
+fn run_pass(rules: &Ruleset, name: &str, machine: &Machine<'_>, st: &mut BuildState) -> Result<Result<(), ProgramInterrupt>, BuildError> {
     let all = rules.programs().list.iter().flat_map(|p: &Program| p.passes.iter().map(|pass| (pass.clone(), p.list)));
     let known: Vec<_> = all.collect();
     match known.iter().find(|(pass, _)| pass.id.as_ref() == name) {

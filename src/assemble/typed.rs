@@ -10,11 +10,11 @@ use std::sync::Arc;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::diag::{Code, Node, suggest};
+use crate::diag::{Code, DocumentNode, suggest};
 use crate::model::options::TABLE;
 use crate::model::{Map, Value};
 use crate::pack::{Ruleset, names_in};
-use crate::terms::names::{MOST_COMPARED, Names, Type};
+use crate::terms::names::{MOST_COMPARED, PackNames, ValueType};
 
 /// The most misfits that one scene is told of.
 const MOST: usize = 20;
@@ -82,7 +82,7 @@ impl SceneTypeError {
 /// The values of a scene that do not fit.
 pub fn misfits(rules: &Ruleset, data: &Value) -> Vec<SceneTypeError> {
     let compiled = &rules.programs().rules;
-    let mut search = Search::new(rules, data);
+    let mut search = TypeSearch::new(rules, data);
     let filled: FxHashSet<&str> = compiled.lists.iter().map(|list| &**list.from.as_ref().unwrap_or(&list.name)).collect();
     if let Some(map) = data.as_map() {
         search.paths("", map, &filled);
@@ -98,12 +98,12 @@ pub fn misfits(rules: &Ruleset, data: &Value) -> Vec<SceneTypeError> {
             if !list.rows.is_empty() {
                 let path = |n: usize| if value.as_list().is_some() { format!("{from}.{n}") } else { from.to_string() };
                 let odd = elements.iter().enumerate().take(MOST_ELEMENTS).filter(|(_, element)| is_single(element));
-                search.found.extend(odd.map(|(n, element)| wrong_type(&path(n), Type::Table, element)));
+                search.found.extend(odd.map(|(n, element)| wrong_type(&path(n), ValueType::Table, element)));
             }
             let before = search.found.len();
             // a table beside others may have the name of a list
             let is_closed = value.as_list().is_some() && search.declares(&list.rows);
-            search.items(Items { rows: &list.rows, at: from, depth: 0, is_closed }, elements);
+            search.items(ListItems { rows: &list.rows, at: from, depth: 0, is_closed }, elements);
             search.count_unread(before);
         }
         search.lacking(&needs(rules, &list.name), from, elements);
@@ -118,7 +118,7 @@ pub fn misfits(rules: &Ruleset, data: &Value) -> Vec<SceneTypeError> {
 fn needs<'r>(rules: &'r Ruleset, list: &str) -> Vec<&'r str> {
     let row = rules.pack().tables.get("list").and_then(|rows| rows.get(list));
     let needs = row.and_then(|row| row.fields.get("needs")).and_then(|field| field.node.as_list());
-    needs.unwrap_or_default().iter().filter_map(Node::as_text).collect()
+    needs.unwrap_or_default().iter().filter_map(DocumentNode::as_text).collect()
 }
 
 /// The elements of a list that are looked into: of long ones the end counts, where the newest messages are.
@@ -156,7 +156,7 @@ fn is_single(value: &Value) -> bool {
 /// What the pack says of one key of a list's items, looked up once for each list.
 #[derive(Clone, Copy)]
 struct KeyDeclaration<'r> {
-    kind: Option<Type>,
+    kind: Option<ValueType>,
     /// The field that the key is with a slip.
     near: Option<&'r str>,
     /// It is read, or may be; otherwise it is told.
@@ -167,7 +167,7 @@ struct KeyDeclaration<'r> {
 
 /// The items of a list.
 #[derive(Clone, Copy)]
-struct Items<'a> {
+struct ListItems<'a> {
     /// The row types that they may have.
     rows: &'a [Arc<str>],
     /// Where the list is in the scene.
@@ -179,16 +179,16 @@ struct Items<'a> {
 }
 
 /// Row types, and the key of an item.
-type Key = (Vec<Arc<str>>, Arc<str>);
+type TypedKey = (Vec<Arc<str>>, Arc<str>);
 
 /// A look through the values of a scene.
-struct Search<'r> {
+struct TypeSearch<'r> {
     rules: &'r Ruleset,
-    names: &'r Names,
+    names: &'r PackNames,
     data: &'r Value,
     found: Vec<SceneTypeError>,
     /// By row types and key, the field that the key is with a slip: items of one list mostly have the same keys.
-    near: FxHashMap<Key, Option<&'r str>>,
+    near: FxHashMap<TypedKey, Option<&'r str>>,
     /// How many keys have been compared with the fields of the pack.
     compared: usize,
     /// What texts of the scene read from items.
@@ -197,7 +197,7 @@ struct Search<'r> {
     unread: FxHashMap<String, (String, usize)>,
 }
 
-impl<'r> Search<'r> {
+impl<'r> TypeSearch<'r> {
     fn new(rules: &'r Ruleset, data: &'r Value) -> Self {
         Self {
             rules,
@@ -231,10 +231,10 @@ impl<'r> Search<'r> {
                     self.found.push(unknown_word(path, word, words));
                 }
                 if let Some(elements) = value.as_list().filter(|_| !filled.contains(&**path)) {
-                    self.items(Items { rows: &[], at: path, depth: 1, is_closed: false }, elements);
+                    self.items(ListItems { rows: &[], at: path, depth: 1, is_closed: false }, elements);
                 }
             } else if has_paths_below && is_single(value) {
-                self.found.push(wrong_type(&path, Type::Table, value));
+                self.found.push(wrong_type(&path, ValueType::Table, value));
             }
             if let Some(map) = value.as_map().filter(|_| has_paths_below) {
                 self.paths(&path, map, filled);
@@ -247,7 +247,7 @@ impl<'r> Search<'r> {
 
     /// Fields of items that are of another type, keys that are a field with a slip, and keys that nothing reads. Lists inside
     /// of items are looked into for slips only, unless the pack declares the row types of their elements.
-    fn items(&mut self, of: Items<'_>, elements: &[Value]) {
+    fn items(&mut self, of: ListItems<'_>, elements: &[Value]) {
         let names = self.names;
         let mut known: FxHashMap<&Arc<str>, KeyDeclaration> = FxHashMap::default();
         for (n, element) in newest(elements) {
@@ -273,7 +273,7 @@ impl<'r> Search<'r> {
                     let below = of.rows.iter().find_map(|row| names.element_rows.get(&(row.clone(), field.clone())));
                     let rows: &[Arc<str>] = below.map_or(&[], Vec::as_slice);
                     let is_closed = of.is_closed && self.declares(rows);
-                    self.items(Items { rows, at: &path(), depth: of.depth + 1, is_closed }, inner);
+                    self.items(ListItems { rows, at: &path(), depth: of.depth + 1, is_closed }, inner);
                 }
             }
         }
@@ -284,9 +284,9 @@ impl<'r> Search<'r> {
         rows.iter().any(|row| self.names.fields.contains_key(row))
     }
 
-    fn known(&mut self, of: Items<'_>, field: &Arc<str>) -> KeyDeclaration<'r> {
+    fn known(&mut self, of: ListItems<'_>, field: &Arc<str>) -> KeyDeclaration<'r> {
         let kind = match &**field {
-            "enabled" => Some(Type::Boolean),
+            "enabled" => Some(ValueType::Boolean),
             _ if !of.rows.is_empty() => self.names.field_type(Some(of.rows), field),
             _ => None,
         };
@@ -304,7 +304,7 @@ impl<'r> Search<'r> {
     }
 
     /// Tells of a key that nothing reads, once for the items of a list, which mostly have the same keys.
-    fn unread(&mut self, of: Items<'_>, path: String, field: &str) {
+    fn unread(&mut self, of: ListItems<'_>, path: String, field: &str) {
         let list: Vec<&str> = of.at.split('.').filter(|part| part.parse::<usize>().is_err()).collect();
         let key = format!("{}.{field}", list.join("."));
         if let Some((_, more)) = self.unread.get_mut(&key) {
@@ -391,12 +391,12 @@ impl<'r> Search<'r> {
     }
 }
 
-fn wrong_type(path: &str, kind: Type, value: &Value) -> SceneTypeError {
+fn wrong_type(path: &str, kind: ValueType, value: &Value) -> SceneTypeError {
     let shown: String = value.to_json().to_string().chars().take(60).collect();
     let message = format!("`{path}` is declared as `{}`, but the scene says {shown}", kind.word());
     let help = match kind {
-        Type::Time => "write a time such as 2026-01-31T20:15:00Z, or milliseconds since 1970".to_owned(),
-        Type::Language => "write a language tag such as `de` or `pt-BR`".to_owned(),
+        ValueType::Time => "write a time such as 2026-01-31T20:15:00Z, or milliseconds since 1970".to_owned(),
+        ValueType::Language => "write a language tag such as `de` or `pt-BR`".to_owned(),
         _ => format!("write a value of type `{}`", kind.word()),
     };
     SceneTypeError { path: path.to_owned(), message, help, kind: TypeMismatch::Type, is_key: false }

@@ -9,13 +9,13 @@ mod unsent;
 
 use crate::diag::Diagnostic;
 use crate::engine::{self, BuildError};
-use crate::model::plan::{Trace, UnchangedPrefix};
+use crate::model::plan::{PlanTrace, UnchangedPrefix};
 use crate::model::value::MAX_DEPTH;
-use crate::model::{Excess, Item, Map, Plan, Scene, Value, WorkLimits, SerializedSize};
+use crate::model::{SizeExcess, Item, Map, Plan, Scene, Value, WorkLimits, SerializedSize};
 use crate::pack::Ruleset;
 use crate::program::Machine;
 use crate::terms::select::pass_env;
-use crate::terms::{CurrentItem, Memo, State, sizes};
+use crate::terms::{CurrentItem, PassMemo, BuildState, sizes};
 use crate::verbs::ProgramInterrupt;
 
 pub use prompt::{Prompt, prompt};
@@ -39,7 +39,7 @@ pub struct EmittedPlan {
     pub unchanged: Option<UnchangedPrefix>,
     /// What was recorded during the dialect's program; only present if the plan's scene asked for a trace.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub trace: Option<Trace>,
+    pub trace: Option<PlanTrace>,
 }
 
 /// Makes the payload of a plan in a dialect of the pack (`openai` …), with the seed, host functions, hooks and
@@ -89,7 +89,7 @@ pub fn emit(rules: &Ruleset, plan: &Plan, dialect: &str) -> Result<EmittedPlan, 
 fn shallow(plan: &Plan) -> Result<(), BuildError> {
     for (n, block) in plan.blocks.iter().filter(|b| b.enabled()).enumerate() {
         let most = SerializedSize { values: usize::try_from(WorkLimits::default().steps).unwrap_or(usize::MAX), bytes: usize::MAX };
-        if block.fields.written(MAX_DEPTH, most) == Err(Excess::Depth) {
+        if block.fields.written(MAX_DEPTH, most) == Err(SizeExcess::Depth) {
             return Err(BuildError::bound(format!("message {n} nests deeper than {MAX_DEPTH} levels")));
         }
         sizes::read(&block.fields).map_err(BuildError::fault)?;
@@ -113,8 +113,8 @@ fn lint(rules: &Ruleset, plan: &Plan, scene: &Scene, dialect: &str, items: Vec<I
 }
 
 /// The value of a form of a dialect.
-fn formed(form: usize, st: &State) -> Result<serde_json::Value, ProgramInterrupt> {
-    let memo = Memo::default();
+fn formed(form: usize, st: &BuildState) -> Result<serde_json::Value, ProgramInterrupt> {
+    let memo = PassMemo::default();
     let env = pass_env(st, &memo);
     let nothing = Value::map(Map::default());
     let value = st.rules.form(form, &env.inner(CurrentItem::Value(&nothing, 0)))?;
@@ -133,7 +133,7 @@ pub fn dialects(rules: &Ruleset) -> Vec<String> {
 }
 
 /// A block as a message of a dialect: the fields that the pack declares for the items of the dialect's list.
-fn message(fields: &Value, list: usize, st: &State) -> Item {
+fn message(fields: &Value, list: usize, st: &BuildState) -> Item {
     let types = st.rules.lists.get(list).map(|l| l.rows.as_slice());
     let own = fields.as_map().into_iter().flat_map(|m| m.iter());
     let declared = own.filter(|(name, _)| st.rules.names.knows_field(types, name));

@@ -6,11 +6,11 @@
 
 use serde_json::Value as Json;
 
-use crate::diag::Node;
+use crate::diag::DocumentNode;
 use crate::engine::BuildError;
 use crate::engine::counting::{common, count, counter};
 use crate::model::Plan;
-use crate::model::plan::{Difference, UnchangedPrefix};
+use crate::model::plan::{PlanDifference, UnchangedPrefix};
 use crate::pack::Ruleset;
 
 /// How much of the payload of a plan in a dialect is the same as in a previous payload, up to the first value that
@@ -32,7 +32,7 @@ pub fn unchanged_payload(rules: &Ruleset, plan: &Plan, dialect: &str, payload: &
             tokens += count(&counter, text.get(..at).unwrap_or(""));
         }
         let what = if old.is_empty() { "new" } else { "changed" };
-        differs = Some(Difference { index: same, id: path.clone(), what, at: Some(at), is: text, was: old, ..Difference::default() });
+        differs = Some(PlanDifference { index: same, id: path.clone(), what, at: Some(at), is: text, was: old, ..PlanDifference::default() });
     }
     Ok(UnchangedPrefix { tokens, total: now.iter().map(cost).sum(), blocks: same, differs })
 }
@@ -42,7 +42,7 @@ pub fn unchanged_payload(rules: &Ruleset, plan: &Plan, dialect: &str, payload: &
 fn read<'a>(rules: &Ruleset, dialect: &str, payload: &'a Json) -> Vec<(String, &'a Json)> {
     let row = rules.pack().tables.get("reading").and_then(|rows| rows.get(dialect));
     let Some(keys) = row.and_then(|row| row.fields.get("keys")?.node.as_list()) else { return leaves("", payload) };
-    let keys = keys.iter().filter_map(Node::as_text);
+    let keys = keys.iter().filter_map(DocumentNode::as_text);
     keys.filter_map(|key| Some(leaves(key, key.split('.').try_fold(payload, |at, step| at.get(step))?))).flatten().collect()
 }
 

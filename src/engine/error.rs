@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::diag::{Code, Diagnostic, DiagnosticCode, Span};
 use crate::model::Value;
 use crate::pack::Ruleset;
-use crate::terms::{Fault, FaultKind, State};
+use crate::terms::{EvalFault, FaultKind, BuildState};
 use crate::text::script::ScriptPlace;
 use crate::text::work;
 use crate::verbs::ProgramInterrupt;
@@ -178,17 +178,17 @@ impl BuildError {
     }
 
     /// The first warning, where warnings are errors.
-    fn strict(st: &State, stage: Option<&str>) -> Self {
+    fn strict(st: &BuildState, stage: Option<&str>) -> Self {
         let warning = st.refused().map(|w| format!("{} ({})", w.message, w.code)).unwrap_or_default();
         Self::plain(ErrorKind::StrictMode, stage, warning)
     }
 
     /// The error of a fault outside of a pass.
-    pub(crate) fn fault(fault: Fault) -> Self {
+    pub(crate) fn fault(fault: EvalFault) -> Self {
         Self::faulty(fault, None)
     }
 
-    fn faulty(fault: Fault, stage: Option<&str>) -> Self {
+    fn faulty(fault: EvalFault, stage: Option<&str>) -> Self {
         // whatever failed last, the work of the build was spent first
         if let Err(exceeded) = work::check() {
             return Self::plain(ErrorKind::Bound, stage, exceeded.to_string());
@@ -202,7 +202,7 @@ impl BuildError {
         Self::plain(kind, stage, fault.message).in_script(fault.place)
     }
 
-    pub(crate) fn of(halt: ProgramInterrupt, stage: Option<&str>, st: &State) -> Self {
+    pub(crate) fn of(halt: ProgramInterrupt, stage: Option<&str>, st: &BuildState) -> Self {
         if let Err(exceeded) = work::check() {
             return Self::plain(ErrorKind::Bound, stage, exceeded.to_string());
         }

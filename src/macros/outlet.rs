@@ -1,30 +1,30 @@
 //! Outlets alone: for the pass that fills them before macros are expanded.
 
-use crate::terms::State;
-use crate::text::macros::{MacroCall, KnownMacro, Grammar, MacroHost, MacroResult, Syntax};
+use crate::terms::BuildState;
+use crate::text::macros::{MacroCall, KnownMacro, MacroGrammar, MacroHost, MacroResult, MacroSyntax};
 
-use super::{Table, text};
+use super::{MacroTable, text};
 
 /// Only `{{outlet::name}}`, under the names that the pack gives it: for the pass that fills outlets before macros are expanded.
 pub struct OutletHost<'a> {
-    st: &'a State,
-    table: &'a Table,
+    st: &'a BuildState,
+    table: &'a MacroTable,
 }
 
 impl<'a> OutletHost<'a> {
     /// A host over a state.
     #[must_use]
-    pub fn new(st: &'a State, table: &'a Table) -> Self {
+    pub fn new(st: &'a BuildState, table: &'a MacroTable) -> Self {
         Self { st, table }
     }
 }
 
-impl Grammar for OutletHost<'_> {
+impl MacroGrammar for OutletHost<'_> {
     fn find(&self, _name: &str) -> Option<KnownMacro> {
         None
     }
 
-    fn syntax(&self) -> &Syntax {
+    fn syntax(&self) -> &MacroSyntax {
         self.table.syntax()
     }
 

@@ -4,15 +4,15 @@
 
 use std::sync::Arc;
 
-use super::call::Row;
+use super::call::MacroRow;
 use super::rows::{self, RowMistake};
 use crate::diag::{Code, Report};
 use crate::model::{Pack, Value};
-use crate::terms::Rules;
+use crate::terms::CompiledRules;
 use crate::text::pattern::Pattern;
 
 /// One pass.
-pub(super) struct Pass {
+pub(super) struct MacroPass {
     /// The pattern to search for; `None` for a row that is only evaluated beforehand.
     pub(super) find: Option<Pattern>,
     /// Which row gives what is put there.
@@ -36,20 +36,20 @@ pub(super) struct Pass {
 }
 
 /// Finds a row of table `macro` by its name or an alias.
-type MacroLookup<'t> = &'t dyn Fn(&str) -> Option<&'t Row>;
+type MacroLookup<'t> = &'t dyn Fn(&str) -> Option<&'t MacroRow>;
 
 /// The passes of a pack.
 #[derive(Default)]
-pub struct Passes {
-    pub(super) passes: Vec<Pass>,
-    pub(super) rows: Vec<Row>,
+pub struct MacroPasses {
+    pub(super) passes: Vec<MacroPass>,
+    pub(super) rows: Vec<MacroRow>,
     /// Rows that are evaluated before the first pass, in that order.
     pub(super) eager: Vec<usize>,
 }
 
-impl Passes {
+impl MacroPasses {
     /// Compiles table `macro_pass`, whose rows are numbered after the `known` ones; reports those that are wrong.
-    pub(super) fn compile(named: MacroLookup<'_>, known: usize, rules: &Rules, pack: &Pack, report: &mut Report) -> Self {
+    pub(super) fn compile(named: MacroLookup<'_>, known: usize, rules: &CompiledRules, pack: &Pack, report: &mut Report) -> Self {
         let mut made = Self::default();
         let all = rules.table("macro_pass");
         let all = all.as_list().unwrap_or(&[]);
@@ -112,7 +112,7 @@ impl Passes {
     }
 
     /// Whether a pass has as many groups as its macro takes arguments.
-    fn fits(&self, pass: &Pass) -> Result<(), RowMistake> {
+    fn fits(&self, pass: &MacroPass) -> Result<(), RowMistake> {
         let groups = pass.find.as_ref().map_or(0, |find| find.names().len());
         let takes = self.rows.get(pass.row).is_none_or(|row| row.shape.takes(groups));
         if pass.find.is_none() || pass.split.is_some() || takes {
@@ -144,7 +144,7 @@ fn definition(named: MacroLookup<'_>, cells: &Value, all: &[Value]) -> Result<Va
     }
 }
 
-fn pass(cells: &Value, row: &Row, number: usize) -> Result<Pass, RowMistake> {
+fn pass(cells: &Value, row: &MacroRow, number: usize) -> Result<MacroPass, RowMistake> {
     let given = cells.get("given") == Some(&Value::Bool(true));
     let find = match cells.get("find") {
         Some(Value::Bool(false)) => None,
@@ -164,7 +164,7 @@ fn pass(cells: &Value, row: &Row, number: usize) -> Result<Pass, RowMistake> {
     })?;
     let split = cells.get("split").map(Value::to_text).filter(|text| !text.is_empty());
     let trim = cells.get("trim");
-    Ok(Pass {
+    Ok(MacroPass {
         find,
         row: number,
         braces: cells.get("braces") != Some(&Value::Bool(false)),

@@ -5,9 +5,9 @@ use rustc_hash::FxHashSet;
 use crate::diag::short::listed;
 use crate::diag::{Code, Diagnostic, suggest};
 use crate::model::{Map, Pack, Value};
-use crate::text::macros::Shape;
+use crate::text::macros::ArgumentShape;
 
-use super::call::{Arg, ResultExpansion, ResultKind, Kind, MacroFunction, Row};
+use super::call::{MacroArg, ResultExpansion, ResultKind, ArgumentKind, MacroFunction, MacroRow};
 use super::functions::MACRO_FUNCTIONS;
 
 /// What is wrong with a row: the cell, what is wrong, what to do.
@@ -40,7 +40,7 @@ pub(super) fn complaint(wrong: &RowMistake, table: &str, cells: &Value, pack: &P
 }
 
 /// A row as it is used.
-pub(super) fn row(cells: &Value, id: u32) -> Result<Row, RowMistake> {
+pub(super) fn row(cells: &Value, id: u32) -> Result<MacroRow, RowMistake> {
     let name = cells.get("name").map(Value::to_text).unwrap_or_default();
     let args: Vec<&Value> = cells.get("args").and_then(Value::as_list).into_iter().flatten().collect();
     let word = |key: &str| cells.get(key).map(Value::to_text);
@@ -57,7 +57,7 @@ pub(super) fn row(cells: &Value, id: u32) -> Result<Row, RowMistake> {
     let needed = |a: &&&Value| a.get("default").is_none() && !flag(a, "list") && a.get("required") != Some(&Value::Bool(false));
     let list = args.iter().any(|a| flag(a, "list"));
     let raw = args.iter().enumerate().filter(|(n, a)| *n < 32 && flag(a, "raw")).fold(0, |bits, (n, _)| bits | 1 << n);
-    let shape = Shape {
+    let shape = ArgumentShape {
         least: args.iter().filter(needed).count(),
         most: if list { usize::MAX } else { args.len() },
         block: !list && cells.get("block") != Some(&Value::Bool(false)),
@@ -68,7 +68,7 @@ pub(super) fn row(cells: &Value, id: u32) -> Result<Row, RowMistake> {
         with.into_iter().flat_map(|with| with.keys()).try_for_each(|key| taken(function, key))?;
     }
     let is_alone = |cells: &Map| cells.keys().all(|cell| BARE.contains(&cell.as_ref()));
-    Ok(Row {
+    Ok(MacroRow {
         name,
         id,
         shape,
@@ -174,14 +174,14 @@ fn taken(function: &MacroFunction, key: &str) -> Result<(), RowMistake> {
     })
 }
 
-fn arg(cells: &Value) -> Arg {
+fn arg(cells: &Value) -> MacroArg {
     let kind = match cells.get("type").and_then(Value::as_str) {
-        Some("integer") => Kind::Integer,
-        Some("number") => Kind::Number,
-        Some("boolean") => Kind::Boolean,
-        _ => Kind::Text,
+        Some("integer") => ArgumentKind::Integer,
+        Some("number") => ArgumentKind::Number,
+        Some("boolean") => ArgumentKind::Boolean,
+        _ => ArgumentKind::Text,
     };
-    Arg {
+    MacroArg {
         name: cells.get("name").map(Value::to_text).unwrap_or_default(),
         kind,
         default: cells.get("default").cloned(),

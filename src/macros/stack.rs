@@ -2,16 +2,16 @@
 
 use std::sync::Arc;
 
-use super::blocks::{Block, Operator};
+use super::blocks::{BlockRule, HeadOperator};
 use super::host::Macros;
 use super::stores::KEPT;
 use crate::model::{Map, RuleRef, Value};
-use crate::terms::Memo;
+use crate::terms::PassMemo;
 use crate::terms::select::pass_env;
-use crate::text::Limits;
+use crate::text::TextLimits;
 use crate::text::js;
 use crate::text::macros::stack::{BlockResult, OpeningTag, StackHost, expand};
-use crate::text::macros::{MacroCall, ExpandedText, Grammar, MacroHost, MacroResult, Offset};
+use crate::text::macros::{MacroCall, ExpandedText, MacroGrammar, MacroHost, MacroResult, TextOffset};
 use crate::text::written::ToText as _;
 
 /// The longest name that is looked up, in bytes, with what does not count in it: a frame that closes nothing known may hold
@@ -19,7 +19,7 @@ use crate::text::written::ToText as _;
 const LONGEST_NAME: usize = 1_000;
 
 /// Expands the text of `macros` with a stack.
-pub(super) fn run(macros: &Macros<'_>, limits: Limits) -> ExpandedText {
+pub(super) fn run(macros: &Macros<'_>, limits: TextLimits) -> ExpandedText {
     let given = &macros.given;
     let plain = memchr::memchr(b'{', given.as_bytes()).is_none() && macros.table.before(given).is_none();
     if plain && macros.table.after(given).is_none() {
@@ -47,7 +47,7 @@ impl Macros<'_> {
     fn condition(&self, cond: Option<&Value>) -> Result<bool, String> {
         match cond {
             Some(Value::Rule(RuleRef::Cond(n))) => {
-                pass_env(self.st, &Memo::default()).condition_of_macro(*n).map_err(|fault| fault.message)
+                pass_env(self.st, &PassMemo::default()).condition_of_macro(*n).map_err(|fault| fault.message)
             }
             Some(other) => Ok(other.truthy()),
             None => Ok(true),
@@ -101,7 +101,7 @@ impl Macros<'_> {
         Ok(())
     }
 
-    fn operated(&self, operator: &Operator, left: Option<Arc<str>>, right: Option<Arc<str>>) -> Result<Option<Arc<str>>, String> {
+    fn operated(&self, operator: &HeadOperator, left: Option<Arc<str>>, right: Option<Arc<str>>) -> Result<Option<Arc<str>>, String> {
         let value = |text: Option<Arc<str>>| match text {
             Some(text) if operator.numbers => {
                 let number = js::leading_number(&text);
@@ -139,7 +139,7 @@ impl Macros<'_> {
     }
 
     /// The value of a block.
-    fn block_value(&self, open: &OpenStackBlock, row: &Block, body: &str) -> Result<Option<Arc<str>>, String> {
+    fn block_value(&self, open: &OpenStackBlock, row: &BlockRule, body: &str) -> Result<Option<Arc<str>>, String> {
         let (first, second) = row.marker.as_ref().map_or((body, None), |marker| parted(body, marker, row.alone));
         let chosen = if open.holds { Some(first) } else { second };
         let cell = match (open.holds, &row.otherwise) {
@@ -241,7 +241,7 @@ impl StackHost for Macros<'_> {
         }
     }
 
-    fn call(&self, tag: &str, at: Offset) -> MacroResult {
+    fn call(&self, tag: &str, at: TextOffset) -> MacroResult {
         let syntax = self.table.syntax();
         let own = |text: &str| -> Arc<str> { if syntax.trim { js::trim(text).into() } else { text.into() } };
         if let Some((row, rest)) = self.table.starting(tag) {
@@ -274,7 +274,7 @@ impl StackHost for Macros<'_> {
 }
 
 impl Macros<'_> {
-    fn asked(&self, name: &str, id: Option<u32>, args: &[Arc<str>], written: &str, at: Offset) -> MacroResult {
+    fn asked(&self, name: &str, id: Option<u32>, args: &[Arc<str>], written: &str, at: TextOffset) -> MacroResult {
         let (branches, source) = (&[], &self.given);
         let called = MacroCall { name, id, args, written, branches, block: false, keeps: false, at, origin: (0, 0), source, walk: None };
         MacroHost::call(self, &called)

@@ -4,9 +4,9 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use crate::diag::{Code, Diagnostic, Node, Report, Span, suggest};
+use crate::diag::{Code, Diagnostic, DocumentNode, Report, Span, suggest};
 use crate::model::Pack;
-use crate::model::pack::Row;
+use crate::model::pack::PackRow;
 
 use super::Schemas;
 use super::layer::MergedLayers;
@@ -33,9 +33,9 @@ pub(super) fn settle(merged: &MergedLayers, report: &mut Report) {
 }
 
 /// What a file declares.
-pub(super) fn written(root: &Node) -> DeclaredColumns<'_> {
+pub(super) fn written(root: &DocumentNode) -> DeclaredColumns<'_> {
     let names = |table: &str| {
-        let rows = root.get(table).and_then(Node::as_list).unwrap_or_default();
+        let rows = root.get(table).and_then(DocumentNode::as_list).unwrap_or_default();
         rows.iter().filter_map(|row| row.get("name")?.as_text())
     };
     DeclaredColumns { tables: names("table").collect(), columns: names("column").filter_map(|name| name.split_once('/')).collect() }
@@ -63,7 +63,7 @@ pub(super) fn check(pack: &Pack, schemas: &Schemas, found: &mut Report) {
         }
     };
     changed_types(pack, &mut tell);
-    let mut columns: HashMap<&str, Vec<(&str, &Row)>> = HashMap::new();
+    let mut columns: HashMap<&str, Vec<(&str, &PackRow)>> = HashMap::new();
     for row in rows(pack, "column") {
         if let Some((table, key)) = row.name.split_once('/') {
             if schemas.row_has(table, key) {
@@ -77,7 +77,7 @@ pub(super) fn check(pack: &Pack, schemas: &Schemas, found: &mut Report) {
     let own: HashSet<&str> = rows(pack, "table").map(|row| &*row.name).collect();
     for (table, columns) in &columns {
         let required =
-            |row: &Row| row.fields.get("required").filter(|field| field.node.as_bool() == Some(true)).map(|field| field.node.span);
+            |row: &PackRow| row.fields.get("required").filter(|field| field.node.as_bool() == Some(true)).map(|field| field.node.span);
         for (key, span) in columns.iter().filter(|_| !own.contains(table)).filter_map(|(key, row)| Some((key, required(row)?))) {
             let message = format!("`{key}` cannot be required: rows of table `{table}` come from packs that do not know it");
             tell(Diagnostic::new(Code::SchemaValue, message).at(span).help("give it a `default`, or declare a table of your own"));
@@ -96,12 +96,12 @@ pub(super) fn check(pack: &Pack, schemas: &Schemas, found: &mut Report) {
     }
 }
 
-fn rows<'p>(pack: &'p Pack, table: &str) -> impl Iterator<Item = &'p Row> {
+fn rows<'p>(pack: &'p Pack, table: &str) -> impl Iterator<Item = &'p PackRow> {
     pack.tables.get(table).into_iter().flat_map(|rows| rows.values())
 }
 
 /// The keys of one row of a declared table.
-fn cells(table: &Row, columns: &[(&str, &Row)], row: &Row, tell: &mut dyn FnMut(Diagnostic)) {
+fn cells(table: &PackRow, columns: &[(&str, &PackRow)], row: &PackRow, tell: &mut dyn FnMut(Diagnostic)) {
     let rule = format!("{} {}", table.name, row.name);
     for (key, field) in row.fields.iter().filter(|(key, _)| &***key != "about" && !columns.iter().any(|(known, _)| *known == &***key)) {
         let near = suggest::nearest(key, columns.iter().map(|(known, _)| *known)).map(|near| format!("did you mean `{near}`? otherwise "));
@@ -127,7 +127,7 @@ fn is_taken(name: &str, schemas: &Schemas) -> bool {
 
 /// Reports columns to which two layers give different types: rows of the lower one would be wrong for no fault of theirs.
 fn changed_types(pack: &Pack, tell: &mut dyn FnMut(Diagnostic)) {
-    let types: Vec<(&Row, &Node)> = rows(pack, "column").filter_map(|row| Some((row, &row.fields.get("type")?.node))).collect();
+    let types: Vec<(&PackRow, &DocumentNode)> = rows(pack, "column").filter_map(|row| Some((row, &row.fields.get("type")?.node))).collect();
     let by: HashSet<Span> = types.iter().map(|(_, node)| node.span).collect();
     let old: HashMap<Span, Span> = pack.shadowed.iter().filter(|value| by.contains(&value.by)).map(|value| (value.by, value.old)).collect();
     for (row, node) in types {

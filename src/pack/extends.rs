@@ -6,13 +6,13 @@ use std::path::{Path, PathBuf};
 use semver::{Version, VersionReq};
 
 use super::files::{self, PackFiles, RuleFile};
-use super::library::{self, Library};
-use super::read::{self, Document};
+use super::library::{self, PackLibrary};
+use super::read::{self, RuleDocument};
 use super::schemas::Schemas;
 use super::scripts;
 use super::stray::{self, SpokenNames};
 use super::unread::UnreadTexts;
-use crate::diag::{Code, Diagnostic, Node, Report, Severity, SourceId, Sources, Span, memory, suggest};
+use crate::diag::{Code, Diagnostic, DocumentNode, Report, Severity, SourceId, Sources, Span, memory, suggest};
 
 /// The most packs that one pack may extend, directly and indirectly.
 const MAX_PACKS: usize = 64;
@@ -30,14 +30,14 @@ pub(super) struct LayerDocs {
     /// The pack or overlay that an overlay says it is written for.
     pub(super) extends: Option<String>,
     /// The documents that hold rules, in the order of their paths.
-    pub(super) docs: Vec<Document>,
+    pub(super) docs: Vec<RuleDocument>,
     /// Scripts and templates.
     pub(super) assets: Vec<(String, SourceId)>,
 }
 
 /// Reads packs and what they extend.
-pub(super) struct Resolver<'a> {
-    pub(super) library: &'a dyn Library,
+pub(super) struct PackResolver<'a> {
+    pub(super) library: &'a dyn PackLibrary,
     pub(super) schemas: &'a Schemas,
     pub(super) sources: &'a mut Sources,
     pub(super) report: &'a mut Report,
@@ -79,16 +79,16 @@ struct InnerOverlay {
 }
 
 impl InnerOverlay {
-    fn of(doc: &Document, file: &RuleFile) -> Self {
-        let name = doc.root.get("name").and_then(Node::as_text).map(str::to_owned);
+    fn of(doc: &RuleDocument, file: &RuleFile) -> Self {
+        let name = doc.root.get("name").and_then(DocumentNode::as_text).map(str::to_owned);
         let wanted = doc.root.get("extends").and_then(|node| Some((node.as_text()?.to_owned(), node.span)));
         InnerOverlay { name: named_or_stem(name, file), wanted }
     }
 }
 
-impl<'a> Resolver<'a> {
-    pub(super) fn new(library: &'a dyn Library, schemas: &'a Schemas, sources: &'a mut Sources, report: &'a mut Report) -> Self {
-        Resolver {
+impl<'a> PackResolver<'a> {
+    pub(super) fn new(library: &'a dyn PackLibrary, schemas: &'a Schemas, sources: &'a mut Sources, report: &'a mut Report) -> Self {
+        PackResolver {
             library,
             schemas,
             sources,
@@ -134,7 +134,7 @@ impl<'a> Resolver<'a> {
     }
 
     /// Reads the rest of a pack after the packs that it extends.
-    fn layer(&mut self, pack: PackFiles, name: String, release: Version, manifest: Document) -> LayerDocs {
+    fn layer(&mut self, pack: PackFiles, name: String, release: Version, manifest: RuleDocument) -> LayerDocs {
         let (mut docs, mut overlays) = (vec![manifest], Vec::new());
         for file in pack.files.iter().filter(|f| !is_manifest(&f.path_in_pack)) {
             let Some(doc) = self.read(file, &name) else { continue };
@@ -216,15 +216,15 @@ impl<'a> Resolver<'a> {
                 if is_later { format!("name overlay `{wanted}` before this one") } else { format!("it is laid over {}", names.join(", ")) };
             self.report.push(complaint.at(span).help(help));
         }
-        let release = doc.root.get("release").and_then(Node::as_text).and_then(|t| Version::parse(t).ok());
+        let release = doc.root.get("release").and_then(DocumentNode::as_text).and_then(|t| Version::parse(t).ok());
         let release = release.unwrap_or_else(|| Version::new(0, 0, 0));
-        let extends = doc.root.get("extends").and_then(Node::as_text).map(str::to_owned);
+        let extends = doc.root.get("extends").and_then(DocumentNode::as_text).map(str::to_owned);
         let assets = self.scripts_beside(&doc, folder, &name);
         self.done.push(LayerDocs { name, release, overlay: true, folder: None, extends, docs: vec![doc], assets });
     }
 
     /// The scripts that an overlay names as files beside it: `"mine.rhai" = { file = "mine.rhai" }` in `[rhai]`.
-    fn scripts_beside(&mut self, doc: &Document, folder: Option<&Path>, layer: &str) -> Vec<(String, SourceId)> {
+    fn scripts_beside(&mut self, doc: &RuleDocument, folder: Option<&Path>, layer: &str) -> Vec<(String, SourceId)> {
         let mut assets = Vec::new();
         for (name, file, span) in scripts::files(doc) {
             let asset = folder.and_then(|folder| files::read_file(&folder.join(&*file), self.report));
@@ -240,7 +240,7 @@ impl<'a> Resolver<'a> {
         assets
     }
 
-    fn read(&mut self, file: &RuleFile, layer: &str) -> Option<Document> {
+    fn read(&mut self, file: &RuleFile, layer: &str) -> Option<RuleDocument> {
         let before = self.memory;
         self.memory = before.saturating_add(memory::of(&file.bytes));
         if self.memory > MAX_MEMORY {
@@ -388,7 +388,7 @@ impl<'a> Resolver<'a> {
     }
 
     /// Checks the texts of the manifest itself; returns the release of the pack (`0.0.0` if it has no readable one).
-    fn check_manifest(&mut self, doc: &Document, name: &str) -> Version {
+    fn check_manifest(&mut self, doc: &RuleDocument, name: &str) -> Version {
         let root = &doc.root;
         if !library::is_name(name) || root.get("name").is_none() {
             let span = root.get("name").map_or(root.span, |n| n.span);
@@ -402,7 +402,7 @@ impl<'a> Resolver<'a> {
         }
         self.check_engine(root);
         let release = root.get("release");
-        match release.and_then(Node::as_text).map(Version::parse) {
+        match release.and_then(DocumentNode::as_text).map(Version::parse) {
             Some(Ok(release)) => return release,
             Some(Err(error)) => {
                 let span = release.map_or(root.span, |n| n.span);
@@ -417,7 +417,7 @@ impl<'a> Resolver<'a> {
         Version::new(0, 0, 0)
     }
 
-    fn check_engine(&mut self, root: &Node) {
+    fn check_engine(&mut self, root: &DocumentNode) {
         let Some(node) = root.get("engine") else { return };
         let Some(text) = node.as_text() else { return };
         let this = env!("CARGO_PKG_VERSION");
@@ -438,8 +438,8 @@ impl<'a> Resolver<'a> {
             .ok()
     }
 
-    fn extends_of(&mut self, root: &Node) -> Vec<ExtendsEntry> {
-        let list = root.get("extends").and_then(Node::as_list).unwrap_or(&[]);
+    fn extends_of(&mut self, root: &DocumentNode) -> Vec<ExtendsEntry> {
+        let list = root.get("extends").and_then(DocumentNode::as_list).unwrap_or(&[]);
         if let Some(first) = list.get(MAX_PACKS) {
             let message = format!("more than {MAX_PACKS} packs stand on each other: `extends` has {} entries", list.len());
             self.fail(

@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use crate::diag::{Code, Data, Diagnostic, Field, Node, Report, Severity, SourceId, Span, Table};
+use crate::diag::{Code, NodeValue, Diagnostic, TableField, DocumentNode, Report, Severity, SourceId, Span, FieldMap};
 use crate::model::value::MAX_DEPTH;
 
 /// The most diagnostics for one text that do not end parsing (duplicate keys, lone surrogates).
@@ -13,7 +13,7 @@ const MAX_COMPLAINTS: usize = 20;
 
 /// Parses a whole text. `None` if it is not JSON; the report says why.
 #[must_use]
-pub fn parse(source: SourceId, text: &str, report: &mut Report) -> Option<Node> {
+pub fn parse(source: SourceId, text: &str, report: &mut Report) -> Option<DocumentNode> {
     let mut reader = JsonReader { source, text, at: 0, depth: 0, told: 0, report };
     let root = reader.document();
     match root {
@@ -38,7 +38,7 @@ struct JsonReader<'a> {
 }
 
 impl JsonReader<'_> {
-    fn document(&mut self) -> JsonResult<Node> {
+    fn document(&mut self) -> JsonResult<DocumentNode> {
         self.space();
         let root = self.value()?;
         self.space();
@@ -69,20 +69,20 @@ impl JsonReader<'_> {
         Box::new(Diagnostic::new(Code::SyntaxJson, message).at(span).help(help))
     }
 
-    fn value(&mut self) -> JsonResult<Node> {
+    fn value(&mut self) -> JsonResult<DocumentNode> {
         let start = self.at;
         let data = match self.peek() {
-            Some(b'{') => Data::Table(self.nested(Self::table)?),
-            Some(b'[') => Data::List(self.nested(Self::list)?),
-            Some(b'"') => Data::Text(Arc::from(self.string()?)),
+            Some(b'{') => NodeValue::Table(self.nested(Self::table)?),
+            Some(b'[') => NodeValue::List(self.nested(Self::list)?),
+            Some(b'"') => NodeValue::Text(Arc::from(self.string()?)),
             Some(b'-' | b'0'..=b'9') => self.number()?,
-            Some(b't') => self.literal("true", Data::Bool(true))?,
-            Some(b'f') => self.literal("false", Data::Bool(false))?,
-            Some(b'n') => self.literal("null", Data::Null)?,
+            Some(b't') => self.literal("true", NodeValue::Bool(true))?,
+            Some(b'f') => self.literal("false", NodeValue::Bool(false))?,
+            Some(b'n') => self.literal("null", NodeValue::Null)?,
             None => return Err(self.wrong("the text ends where a value is expected", "is the file complete?")),
             Some(_) => return Err(self.wrong("a value is expected here", HELP_VALUE)),
         };
-        Ok(Node { span: self.span(start), data })
+        Ok(DocumentNode { span: self.span(start), data })
     }
 
     fn nested<T>(&mut self, read: impl FnOnce(&mut Self) -> JsonResult<T>) -> JsonResult<T> {
@@ -98,7 +98,7 @@ impl JsonReader<'_> {
         out
     }
 
-    fn list(&mut self) -> JsonResult<Vec<Node>> {
+    fn list(&mut self) -> JsonResult<Vec<DocumentNode>> {
         let mut out = Vec::new();
         self.space();
         if self.take(b']') {
@@ -113,8 +113,8 @@ impl JsonReader<'_> {
         }
     }
 
-    fn table(&mut self) -> JsonResult<Table> {
-        let mut out = Table::new();
+    fn table(&mut self) -> JsonResult<FieldMap> {
+        let mut out = FieldMap::new();
         self.space();
         if self.take(b'}') {
             return Ok(out);
@@ -132,7 +132,7 @@ impl JsonReader<'_> {
                 return Err(self.wrong("a `:` is expected after the key", "write `\"key\": value`"));
             }
             self.space();
-            let field = Field { key, node: self.value()? };
+            let field = TableField { key, node: self.value()? };
             if let Some(old) = out.insert(name.clone(), field) {
                 self.twice(&name, old.key, key);
             }
@@ -174,7 +174,7 @@ impl JsonReader<'_> {
         found
     }
 
-    fn literal(&mut self, word: &str, data: Data) -> JsonResult<Data> {
+    fn literal(&mut self, word: &str, data: NodeValue) -> JsonResult<NodeValue> {
         let rest = self.text.get(self.at..).unwrap_or("");
         let tail = rest.strip_prefix(word);
         if tail.is_none_or(|t| t.starts_with(|c: char| c.is_alphanumeric())) {
@@ -192,7 +192,7 @@ impl JsonReader<'_> {
         self.at - start
     }
 
-    fn number(&mut self) -> JsonResult<Data> {
+    fn number(&mut self) -> JsonResult<NodeValue> {
         let start = self.at;
         self.take(b'-');
         let zero = self.peek() == Some(b'0');
@@ -213,10 +213,10 @@ impl JsonReader<'_> {
         }
         let text = self.text.get(start..self.at).unwrap_or("");
         if let (true, Ok(n)) = (exact, text.parse::<i64>()) {
-            return Ok(Data::Int(n));
+            return Ok(NodeValue::Int(n));
         }
         match text.parse::<f64>() {
-            Ok(n) if n.is_finite() => Ok(Data::Float(n)),
+            Ok(n) if n.is_finite() => Ok(NodeValue::Float(n)),
             _ => {
                 let span = self.span(start);
                 let complaint = Diagnostic::new(Code::SyntaxJson, "a number is too large").at(span);

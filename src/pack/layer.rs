@@ -18,10 +18,10 @@ use indexmap::IndexMap;
 
 use super::edits;
 use super::extends::LayerDocs;
-use super::order::{self, Order, anchor};
-use super::rows::{self, IncomingRow, Move};
-use crate::diag::{Code, Data, Diagnostic, Field, Node, Report, Span, Table, suggest};
-use crate::model::pack::{Row, Rows, ShadowedValue};
+use super::order::{self, RowOrder, anchor};
+use super::rows::{self, IncomingRow, RowMove};
+use crate::diag::{Code, NodeValue, Diagnostic, TableField, DocumentNode, Report, Span, FieldMap, suggest};
+use crate::model::pack::{PackRow, PackRows, ShadowedValue};
 use crate::template;
 pub(super) use options::TABLE as OPTIONS;
 
@@ -38,8 +38,8 @@ const MAX_COMPARED: usize = 50_000;
 /// The merged layers.
 #[derive(Debug, Default)]
 pub(super) struct MergedLayers {
-    pub(super) tables: IndexMap<Arc<str>, Rows>,
-    pub(super) values: Table,
+    pub(super) tables: IndexMap<Arc<str>, PackRows>,
+    pub(super) values: FieldMap,
     pub(super) shadowed: Vec<ShadowedValue>,
     /// The rows that higher layers have removed, so that a name that is still used can be traced to its removal.
     pub(super) removed: Vec<RemovedRow>,
@@ -59,7 +59,7 @@ pub struct RemovedRow {
 /// Merges layers, lowest first. `complete` says that every file could be read; only then is a name that no layer
 /// defines a mistake.
 pub(super) fn merge(layers: &[LayerDocs], complete: bool, report: &mut Report) -> MergedLayers {
-    let mut merger = Merger {
+    let mut merger = LayerMerger {
         merged: MergedLayers::default(),
         report,
         complete,
@@ -82,7 +82,7 @@ pub(super) fn merge(layers: &[LayerDocs], complete: bool, report: &mut Report) -
     merger.merged
 }
 
-struct Merger<'a> {
+struct LayerMerger<'a> {
     merged: MergedLayers,
     report: &'a mut Report,
     complete: bool,
@@ -104,7 +104,7 @@ struct Merger<'a> {
     below: HashMap<Arc<str>, usize>,
 }
 
-impl<'a> Merger<'a> {
+impl<'a> LayerMerger<'a> {
     fn layer(&mut self, layer: &'a LayerDocs) {
         let mut incoming = Vec::new();
         for doc in &layer.docs {
@@ -121,7 +121,7 @@ impl<'a> Merger<'a> {
         self.drop_twice(&mut incoming);
         self.drop_programs(&incoming);
         let (removals, kept): (Vec<IncomingRow>, Vec<IncomingRow>) = incoming.into_iter().partition(|row| row.remove);
-        let mut moves: IndexMap<Arc<str>, Vec<(Arc<str>, Move)>> = IndexMap::new();
+        let mut moves: IndexMap<Arc<str>, Vec<(Arc<str>, RowMove)>> = IndexMap::new();
         for row in &kept {
             if let Some(place) = &row.place {
                 moves.entry(row.table.clone()).or_default().push((row.name.clone(), place.clone()));
@@ -196,14 +196,14 @@ impl<'a> Merger<'a> {
         let Some(row) = self.merged.tables.get_mut(&new.table).and_then(|rows| rows.get_mut(&new.name)) else { return };
         if new.replace {
             self.merged.shadowed.push(ShadowedValue { by: new.span, old: old_span, edited: false });
-            *row = Row { name: new.name, fields: new.fields, span: new.span, name_span: new.name_span, patched: Vec::new() };
+            *row = PackRow { name: new.name, fields: new.fields, span: new.span, name_span: new.name_span, patched: Vec::new() };
             return;
         }
         row.patched.push(new.span);
         for (key, field) in new.fields.into_iter().filter(|(key, _)| !(keeps_verb && &**key == "do")) {
             let by = field.node.span;
             if let Some(patch) = field.node.as_table().filter(|_| merges(&new.table, &key))
-                && let Some(Field { node: Node { data: Data::Table(below), .. }, .. }) = row.fields.get_mut(&key)
+                && let Some(TableField { node: DocumentNode { data: NodeValue::Table(below), .. }, .. }) = row.fields.get_mut(&key)
             {
                 patch_keys(below, patch, &mut self.merged.shadowed);
             } else if let Some(hidden) = row.fields.insert(key, field) {
@@ -267,7 +267,7 @@ impl<'a> Merger<'a> {
         self.conflicts(&new);
         self.check_edit(&new);
         self.suspect(&new);
-        let row = Row { name: new.name.clone(), fields: new.fields, span: new.span, name_span: new.name_span, patched: Vec::new() };
+        let row = PackRow { name: new.name.clone(), fields: new.fields, span: new.span, name_span: new.name_span, patched: Vec::new() };
         self.merged.tables.entry(new.table).or_default().insert(new.name, row);
     }
 
@@ -298,7 +298,7 @@ impl<'a> Merger<'a> {
     }
 
     /// Top-level values: tables merge key by key, anything else is replaced.
-    fn values(&mut self, doc: &Table, kind: &str) {
+    fn values(&mut self, doc: &FieldMap, kind: &str) {
         let fields = doc.iter().filter(|(key, field)| !rows::is_meta(key, kind) && !rows::is_rows(&field.node));
         for (key, field) in fields {
             // an empty list is a table without rows if rows of that name exist
@@ -306,7 +306,7 @@ impl<'a> Merger<'a> {
                 self.options(key, field);
                 continue;
             }
-            let no_rows = field.node.as_list().is_some_and(<[Node]>::is_empty) && self.merged.tables.contains_key(key);
+            let no_rows = field.node.as_list().is_some_and(<[DocumentNode]>::is_empty) && self.merged.tables.contains_key(key);
             if !no_rows {
                 let mut hidden = Vec::new();
                 let mut leaves = Vec::new();
@@ -320,7 +320,7 @@ impl<'a> Merger<'a> {
     }
 
     /// `[arrange]`: reorders the named rows among the positions that they occupy.
-    fn arrange(&mut self, arrange: &Table) {
+    fn arrange(&mut self, arrange: &FieldMap) {
         for (table, field) in arrange {
             if let Some(order) = field.node.as_list() {
                 if order.is_empty() {
@@ -329,7 +329,7 @@ impl<'a> Merger<'a> {
                 self.reorder(table, "", order);
             }
             for (program, order) in field.node.as_table().into_iter().flatten() {
-                if order.node.as_list().is_some_and(<[Node]>::is_empty) {
+                if order.node.as_list().is_some_and(<[DocumentNode]>::is_empty) {
                     self.orders_nothing(order, &format!("program `{program}`"));
                 }
                 self.reorder(table, &format!("{program}/"), order.node.as_list().unwrap_or(&[]));
@@ -338,13 +338,13 @@ impl<'a> Merger<'a> {
     }
 
     /// Warns of an order that names no row.
-    fn orders_nothing(&mut self, field: &Field, what: &str) {
+    fn orders_nothing(&mut self, field: &TableField, what: &str) {
         let message = format!("the order of {what} names no row, and changes nothing");
         let complaint = Diagnostic::new(Code::LayerUnchanged, message).at(field.key);
         self.complain(complaint.help("name rows in the order that is meant, or take the key away"));
     }
 
-    fn reorder(&mut self, table: &str, prefix: &str, order: &[Node]) {
+    fn reorder(&mut self, table: &str, prefix: &str, order: &[DocumentNode]) {
         let mut listed: Vec<(usize, Arc<str>)> = Vec::new();
         for node in order {
             let Some(name) = node.as_text().map(|name| format!("{prefix}{name}")) else { continue };
@@ -401,7 +401,7 @@ impl<'a> Merger<'a> {
         }
     }
 
-    fn decide(&mut self, key: [Arc<str>; 3], field: Field) {
+    fn decide(&mut self, key: [Arc<str>; 3], field: TableField) {
         let Some(number) = self.overlay else { return };
         let [table, name, last] = key;
         let what = if table.is_empty() { format!("value `{last}`") } else { format!("`{last}` of {table} `{name}`") };

@@ -10,10 +10,10 @@ use super::files::RuleFile;
 use super::library;
 use super::read;
 use super::schemas::Schemas;
-use super::validate::{self, Names};
-use crate::diag::{Node, Report, Sources};
+use super::validate::{self, NamingStyle};
+use crate::diag::{DocumentNode, Report, Sources};
 use crate::model::Pack;
-use crate::template::{self, TemplateContract, Revisions, Template, Templates};
+use crate::template::{self, TemplateContract, Revisions, Template, CompiledTemplates};
 
 /// The table of revisions.
 const REVISION: &str = "revision";
@@ -72,16 +72,16 @@ fn shipped_revisions() -> &'static Revisions {
 }
 
 /// Checks a whole template against the schema.
-fn check(root: &Node, schemas: &Schemas, report: &mut Report) {
-    validate::check(root, SCHEMA, "", Names::Paths, schemas, report);
+fn check(root: &DocumentNode, schemas: &Schemas, report: &mut Report) {
+    validate::check(root, SCHEMA, "", NamingStyle::Paths, schemas, report);
 }
 
 /// Checks a single template file as far as that is possible without its task.
-pub(super) fn alone(root: &Node, schemas: &Schemas, report: &mut Report) {
+pub(super) fn alone(root: &DocumentNode, schemas: &Schemas, report: &mut Report) {
     template::checked(root, &TemplateContract::default(), shipped_revisions(), None, &|root, report| check(root, schemas, report), report);
 }
 
 /// Compiles the templates of a pack, each against the sources of its task as the pack has them.
-pub(super) fn compile_all(pack: &Pack, revisions: &Revisions, schemas: &Schemas, report: &mut Report) -> Templates {
+pub(super) fn compile_all(pack: &Pack, revisions: &Revisions, schemas: &Schemas, report: &mut Report) -> CompiledTemplates {
     template::compile_all(pack, revisions, &|root, report| check(root, schemas, report), report)
 }

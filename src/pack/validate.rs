@@ -8,7 +8,7 @@ use jsonschema::{JsonType, ValidationError};
 
 use super::rows;
 use super::schemas::Schemas;
-use crate::diag::{Code, Data, Diagnostic, DiagnosticCode, Node, Report, Span, suggest};
+use crate::diag::{Code, NodeValue, Diagnostic, DiagnosticCode, DocumentNode, Report, Span, suggest};
 use crate::program::ENGINE_TABLES;
 
 /// The most violations that are reported for one file, because a file of the wrong kind would have very many.
@@ -24,7 +24,7 @@ pub(super) const OWN_TABLE: &str = "table";
 
 /// How diagnostics name the values that they are about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Names {
+pub(super) enum NamingStyle {
     /// By their key, in the named row that they are in.
     Rows,
     /// By their whole path: `slots.a.plan.0.role`.
@@ -32,7 +32,7 @@ pub(super) enum Names {
 }
 
 /// Checks a document against the schema `file`; `layer` is named in the diagnostics.
-pub(super) fn check(root: &Node, file: &str, layer: &str, names: Names, schemas: &Schemas, report: &mut Report) {
+pub(super) fn check(root: &DocumentNode, file: &str, layer: &str, names: NamingStyle, schemas: &Schemas, report: &mut Report) {
     let validator = match schemas.validator(file) {
         Ok(validator) => validator,
         Err(reason) => {
@@ -120,9 +120,9 @@ impl UndeclaredKeys {
 }
 
 struct DocumentCheck<'a> {
-    root: &'a Node,
+    root: &'a DocumentNode,
     layer: &'a str,
-    names: Names,
+    names: NamingStyle,
     schemas: &'a Schemas,
     found: Vec<Diagnostic>,
     told: ReportedProblems,
@@ -130,8 +130,8 @@ struct DocumentCheck<'a> {
 }
 
 /// The value that an error is about.
-struct Target<'a> {
-    node: &'a Node,
+struct ErrorTarget<'a> {
+    node: &'a DocumentNode,
     /// The place of its key, if it is the field of a table.
     key: Option<Span>,
     /// Its name in messages: `` `depth` ``, ``an element of `keys` ``.
@@ -141,25 +141,25 @@ struct Target<'a> {
 }
 
 impl DocumentCheck<'_> {
-    fn target(&self, pointer: &str) -> Target<'_> {
-        let mut target = Target { node: self.root, key: None, name: "the file".to_owned(), row: None };
+    fn target(&self, pointer: &str) -> ErrorTarget<'_> {
+        let mut target = ErrorTarget { node: self.root, key: None, name: "the file".to_owned(), row: None };
         let mut last_key = String::new();
         for (level, part) in pointer.split('/').skip(1).enumerate() {
             let part = part.replace("~1", "/").replace("~0", "~");
             match &target.node.data {
-                Data::Table(table) => {
+                NodeValue::Table(table) => {
                     let Some(field) = table.get(part.as_str()) else { break };
                     target.node = &field.node;
                     target.key = Some(field.key);
                     target.name = format!("`{part}`");
                     last_key = part;
                 }
-                Data::List(list) => {
+                NodeValue::List(list) => {
                     let Some(node) = part.parse::<usize>().ok().and_then(|n| list.get(n)) else { break };
                     target.node = node;
                     target.key = None;
                     target.name = if level == 1 { format!("a row of `{last_key}`") } else { format!("an element of `{last_key}`") };
-                    if let (1, Some(name)) = (level, node.get("name").and_then(Node::as_text)) {
+                    if let (1, Some(name)) = (level, node.get("name").and_then(DocumentNode::as_text)) {
                         target.name = format!("`{name}`");
                         target.row = Some(format!("{last_key} {name}"));
                     }
@@ -167,7 +167,7 @@ impl DocumentCheck<'_> {
                 _ => break,
             }
         }
-        if self.names == Names::Paths && pointer.len() > 1 {
+        if self.names == NamingStyle::Paths && pointer.len() > 1 {
             target.name = format!("`{}`", dotted(pointer));
             target.row = None;
         }
@@ -255,11 +255,11 @@ impl DocumentCheck<'_> {
     }
 
     /// In which kinds of files a table stands that this kind does not have.
-    fn elsewhere(&self, key: &str, node: Option<&Node>) -> Option<String> {
+    fn elsewhere(&self, key: &str, node: Option<&DocumentNode>) -> Option<String> {
         let node = node?;
         let (of_type, written) = match &node.data {
-            Data::List(_) if rows::is_rows(node) => ("array", format!("`[[{key}]]` rows stand")),
-            Data::Table(_) => ("object", format!("`[{key}]` stands")),
+            NodeValue::List(_) if rows::is_rows(node) => ("array", format!("`[[{key}]]` rows stand")),
+            NodeValue::Table(_) => ("object", format!("`[{key}]` stands")),
             _ => return None,
         };
         let kinds: Vec<String> = self.schemas.kinds_with(key, of_type).iter().map(|kind| format!("`{kind}`")).collect();
@@ -270,7 +270,7 @@ impl DocumentCheck<'_> {
 
     /// Whether files of this kind hold rows for programs.
     fn may_hold_rows(&self) -> bool {
-        !self.root.get("kind").and_then(Node::as_text).is_none_or(|kind| matches!(kind, "pack" | "template"))
+        !self.root.get("kind").and_then(DocumentNode::as_text).is_none_or(|kind| matches!(kind, "pack" | "template"))
     }
 
     /// One diagnostic for a value that fits none of several forms, about the form that was most likely intended.
@@ -333,15 +333,15 @@ impl DocumentCheck<'_> {
             ValidationErrorKind::Required { property } => {
                 let key = property.as_str().unwrap_or("?");
                 let message = match self.names {
-                    Names::Rows => format!("{name} has no `{key}`"),
-                    Names::Paths => format!("`{}` is missing", dotted(&format!("{pointer}/{key}"))),
+                    NamingStyle::Rows => format!("{name} has no `{key}`"),
+                    NamingStyle::Paths => format!("`{}` is missing", dotted(&format!("{pointer}/{key}"))),
                 };
                 let known = target.node.as_table().into_iter().flatten().map(|(key, _)| &**key);
                 let near = known.filter(|known| suggest::is_misspelt_key(known, key)).min();
                 let help = match (near, self.names) {
                     (Some(near), _) => format!("did you mean `{key}` by `{near}`?"),
-                    (None, Names::Paths) => format!("add the key `{key}`"),
-                    (None, Names::Rows) => format!("add `{key} = …`"),
+                    (None, NamingStyle::Paths) => format!("add the key `{key}`"),
+                    (None, NamingStyle::Rows) => format!("add `{key} = …`"),
                 };
                 Diagnostic::new(Code::SchemaMissingKey, message).label(format!("needs `{key}`")).help(help)
             }
@@ -382,7 +382,7 @@ impl DocumentCheck<'_> {
         self.push(complaint, span, row, &missing.map_or_else(|| pointer.to_owned(), |key| format!("{pointer}/{key}")));
     }
 
-    fn not_allowed(&self, target: &Target<'_>, allowed: &[String]) -> Diagnostic {
+    fn not_allowed(&self, target: &ErrorTarget<'_>, allowed: &[String]) -> Diagnostic {
         let written = target.node.as_text().map_or_else(|| target.node.to_json().to_string(), str::to_owned);
         let written: String = written.chars().take(60).collect();
         let help = one_of(&written, allowed);

@@ -3,14 +3,14 @@
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 
-use crate::model::plan::Step;
-use crate::terms::{Fault, State};
-use crate::verbs::{ProgramRunner, FailurePolicy, ProgramInterrupt, Pass};
+use crate::model::plan::BuildStep;
+use crate::terms::{EvalFault, BuildState};
+use crate::verbs::{ProgramRunner, FailurePolicy, ProgramInterrupt, CompiledPass};
 
 use super::Programs;
 
 /// Called before and after passes of the outermost program, to watch a build: the pass and what comes of it.
-pub type Watch<'w> = &'w dyn Fn(&str, &mut State);
+pub type PassObserver<'w> = &'w dyn Fn(&str, &mut BuildState);
 
 /// What a pass asks of scripts and hooks.
 pub enum HookRequest<'a> {
@@ -26,7 +26,7 @@ pub enum HookRequest<'a> {
 }
 
 /// Runs scripts and hooks over a list.
-pub type Hooks<'h> = &'h dyn Fn(&HookRequest<'_>, usize, &mut State) -> Result<(), ProgramInterrupt>;
+pub type HookRunner<'h> = &'h dyn Fn(&HookRequest<'_>, usize, &mut BuildState) -> Result<(), ProgramInterrupt>;
 
 /// An event that has begun: its name, the pass that began it, and what a failure means.
 type BegunEvent = (Arc<str>, Arc<str>, FailurePolicy);
@@ -40,9 +40,9 @@ pub(crate) fn short(pass: &str) -> &str {
 pub struct Machine<'p> {
     programs: &'p Programs,
     depth: Cell<u32>,
-    hooks: Option<Hooks<'p>>,
+    hooks: Option<HookRunner<'p>>,
     begun: RefCell<Vec<BegunEvent>>,
-    watch: Option<Watch<'p>>,
+    watch: Option<PassObserver<'p>>,
 }
 
 impl<'p> Machine<'p> {
@@ -54,20 +54,20 @@ impl<'p> Machine<'p> {
 
     /// Hands in what runs scripts and the hooks of events.
     #[must_use]
-    pub fn with_hooks(mut self, hooks: Hooks<'p>) -> Self {
+    pub fn with_hooks(mut self, hooks: HookRunner<'p>) -> Self {
         self.hooks = Some(hooks);
         self
     }
 
     /// Hands in what watches the passes of the outermost program.
     #[must_use]
-    pub fn with_watch(mut self, watch: Watch<'p>) -> Self {
+    pub fn with_watch(mut self, watch: PassObserver<'p>) -> Self {
         self.watch = Some(watch);
         self
     }
 
     /// Runs a program to its end.
-    pub fn run(&self, program: usize, st: &mut State) -> Result<(), (ProgramInterrupt, Arc<str>)> {
+    pub fn run(&self, program: usize, st: &mut BuildState) -> Result<(), (ProgramInterrupt, Arc<str>)> {
         let Some(compiled) = self.programs.list.get(program) else { return Ok(()) };
         let mark = self.begun.borrow().len();
         for pass in &compiled.passes {
@@ -80,7 +80,7 @@ impl<'p> Machine<'p> {
                 Err(halt) => return Err((halt, pass.id.clone())),
             }
             if let Some(watch) = self.watch {
-                st.step(|| Step::Stage(stage.to_string()));
+                st.step(|| BuildStep::Stage(stage.to_string()));
                 watch(&pass.id, st);
             }
         }
@@ -88,7 +88,7 @@ impl<'p> Machine<'p> {
     }
 
     /// Runs the hooks that follow the events which the program began, in the order of its passes.
-    fn end(&self, mark: usize, list: usize, st: &mut State) -> Result<(), (ProgramInterrupt, Arc<str>)> {
+    fn end(&self, mark: usize, list: usize, st: &mut BuildState) -> Result<(), (ProgramInterrupt, Arc<str>)> {
         let begun = self.begun.borrow_mut().split_off(mark);
         for (event, pass, failing) in begun {
             pass.clone_into(&mut st.pass.borrow_mut());
@@ -101,16 +101,16 @@ impl<'p> Machine<'p> {
         Ok(())
     }
 
-    fn ask(&self, ask: &HookRequest<'_>, list: usize, st: &mut State) -> Result<(), ProgramInterrupt> {
+    fn ask(&self, ask: &HookRequest<'_>, list: usize, st: &mut BuildState) -> Result<(), ProgramInterrupt> {
         self.hooks.map_or(Ok(()), |hooks| hooks(ask, list, st))
     }
 }
 
 impl ProgramRunner for Machine<'_> {
-    fn program(&self, program: usize, list: Option<usize>, st: &mut State) -> Result<(), ProgramInterrupt> {
+    fn program(&self, program: usize, list: Option<usize>, st: &mut BuildState) -> Result<(), ProgramInterrupt> {
         let Some(compiled) = self.programs.list.get(program) else { return Ok(()) };
         if self.depth.get() >= st.rules.limits.depth {
-            return Err(Fault::bound(format!("programs run each other more than {} deep", st.rules.limits.depth)).into());
+            return Err(EvalFault::bound(format!("programs run each other more than {} deep", st.rules.limits.depth)).into());
         }
         self.depth.set(self.depth.get() + 1);
         let list = list.unwrap_or(compiled.list);
@@ -139,11 +139,11 @@ impl ProgramRunner for Machine<'_> {
         self.programs.list.get(program).map_or(0, |p| p.list)
     }
 
-    fn script(&self, function: &str, list: usize, st: &mut State) -> Result<(), ProgramInterrupt> {
+    fn script(&self, function: &str, list: usize, st: &mut BuildState) -> Result<(), ProgramInterrupt> {
         self.ask(&HookRequest::Script(function), list, st)
     }
 
-    fn event(&self, name: &str, pass: &Pass, list: usize, st: &mut State) -> Result<(), ProgramInterrupt> {
+    fn event(&self, name: &str, pass: &CompiledPass, list: usize, st: &mut BuildState) -> Result<(), ProgramInterrupt> {
         self.begun.borrow_mut().push((name.into(), pass.id.clone(), pass.failing));
         let name = format!("before_{name}");
         self.ask(&HookRequest::Event { name: &name, failing: pass.failing }, list, st)

@@ -5,10 +5,10 @@ use std::borrow::Cow;
 use rustc_hash::FxHashMap;
 use serde_json::{Map, Value as Json};
 
-use super::Reading;
-use super::parts::{Call, Detail, Part, Trouble, WholeMessage};
-use super::path::Path;
-use super::tree::{Tree, map};
+use super::ReplyReading;
+use super::parts::{CallPaths, DetailPaths, ReplyPart, ErrorPaths, WholeMessage};
+use super::path::DocumentPath;
+use super::tree::{JsonTree, map};
 
 /// The usual word of a model that has said all.
 const ANSWERED: &str = "stop";
@@ -46,8 +46,8 @@ pub struct AssembledReply {
 
 /// Puts a reply together.
 #[derive(Debug)]
-pub struct Assembler<'r> {
-    reading: &'r Reading,
+pub struct ReplyAssembler<'r> {
+    reading: &'r ReplyReading,
     message: Map<String, Json>,
     text: Option<String>,
     reasoning: String,
@@ -73,10 +73,10 @@ struct PartialCall {
     rest: Map<String, Json>,
 }
 
-impl<'r> Assembler<'r> {
+impl<'r> ReplyAssembler<'r> {
     /// Begins a reply.
     #[must_use]
-    pub fn new(reading: &'r Reading) -> Self {
+    pub fn new(reading: &'r ReplyReading) -> Self {
         Self {
             reading,
             message: Map::new(),
@@ -102,12 +102,12 @@ impl<'r> Assembler<'r> {
     }
 
     /// Reads a whole reply.
-    pub fn whole(&mut self, document: &Tree<'_>) {
+    pub fn whole(&mut self, document: &JsonTree<'_>) {
         self.read(&self.reading.whole, "", document, &mut |_| {});
     }
 
     /// Reads an event of a stream: its name, if it has one, and its data. `heard` is told what is new.
-    pub fn event(&mut self, name: &str, document: &Tree<'_>, heard: &mut dyn FnMut(ReplyDelta<'_>)) {
+    pub fn event(&mut self, name: &str, document: &JsonTree<'_>, heard: &mut dyn FnMut(ReplyDelta<'_>)) {
         self.read(&self.reading.stream, name, document, heard);
     }
 
@@ -158,12 +158,12 @@ impl<'r> Assembler<'r> {
         AssembledReply { message: Json::Object(message), reasoning: self.reasoning, finish_reason: self.finish, usage: self.usage }
     }
 
-    fn read(&mut self, parts: &'r [Part], event: &str, document: &Tree<'_>, heard: &mut dyn FnMut(ReplyDelta<'_>)) {
+    fn read(&mut self, parts: &'r [ReplyPart], event: &str, document: &JsonTree<'_>, heard: &mut dyn FnMut(ReplyDelta<'_>)) {
         for part in parts {
             if !part.when.iter().all(|test| test.holds(event, document)) {
                 continue;
             }
-            let mut one = |element: &Tree<'_>| {
+            let mut one = |element: &JsonTree<'_>| {
                 if part.of_which.iter().all(|test| test.holds(event, element)) {
                     self.part(part, element, heard);
                 }
@@ -175,11 +175,11 @@ impl<'r> Assembler<'r> {
         }
     }
 
-    fn part(&mut self, part: &'r Part, at: &Tree<'_>, heard: &mut dyn FnMut(ReplyDelta<'_>)) {
+    fn part(&mut self, part: &'r ReplyPart, at: &JsonTree<'_>, heard: &mut dyn FnMut(ReplyDelta<'_>)) {
         if let Some(error) = part.error.as_ref().and_then(|trouble| refused(self.reading, trouble, at)) {
             self.error.get_or_insert(error);
         }
-        if let Some((whole, Tree::Table(message))) = part.message.as_ref().and_then(|w| Some((w, w.at.of(at)?))) {
+        if let Some((whole, JsonTree::Table(message))) = part.message.as_ref().and_then(|w| Some((w, w.at.of(at)?))) {
             self.found = true;
             take_over(&mut self.message, message, whole, &mut Vec::new());
         }
@@ -220,14 +220,14 @@ impl<'r> Assembler<'r> {
         }
         if let Some(usage) = first(&part.usage, at) {
             match (&mut self.usage, usage) {
-                (Json::Object(before), Tree::Table(now)) => before.extend(map(now)),
+                (Json::Object(before), JsonTree::Table(now)) => before.extend(map(now)),
                 (before, now) => *before = now.to_json(),
             }
         }
         self.over |= part.ends;
     }
 
-    fn call(&mut self, call: &Call, at: &Tree<'_>) {
+    fn call(&mut self, call: &CallPaths, at: &JsonTree<'_>) {
         let index = call.index.as_ref().and_then(|path| path.of(at)).map(key_text);
         let id = call.id.as_ref().and_then(|path| path.of(at)?.as_str()).filter(|id| !id.is_empty());
         let name = call.name.as_ref().and_then(|path| path.of(at)?.as_str()).unwrap_or_default();
@@ -255,20 +255,20 @@ impl<'r> Assembler<'r> {
             building.name.push_str(name);
         }
         match call.arguments.as_ref().and_then(|path| path.of(at)) {
-            Some(Tree::Text(text)) => building.arguments.push_str(text),
+            Some(JsonTree::Text(text)) => building.arguments.push_str(text),
             Some(value) => building.arguments = value.to_json().to_string(),
             None => {}
         }
         if let Some(signature) = call.signature.as_ref().and_then(|path| path.of(at)) {
             building.signature = Some(signature.to_json());
         }
-        if let (true, Tree::Table(fields)) = (call.rest, at) {
-            let rest = fields.iter().filter(|(key, value)| !call.reads(key) && *value != Tree::Null);
+        if let (true, JsonTree::Table(fields)) = (call.rest, at) {
+            let rest = fields.iter().filter(|(key, value)| !call.reads(key) && *value != JsonTree::Null);
             building.rest.extend(rest.map(|(key, value)| (key.clone().into_owned(), value.to_json())));
         }
     }
 
-    fn detail(&mut self, detail: &Detail, at: &Tree<'_>) {
+    fn detail(&mut self, detail: &DetailPaths, at: &JsonTree<'_>) {
         let index = detail.index.as_ref().and_then(|path| path.of(at)).map(key_text);
         let n = index.as_ref().and_then(|index| self.detail_at.get(index)).copied().unwrap_or_else(|| {
             self.details.push(Map::new());
@@ -278,12 +278,12 @@ impl<'r> Assembler<'r> {
             self.detail_at.insert(index, n);
         }
         let Some(block) = self.details.get_mut(n) else { return };
-        if let Some(Tree::Table(fields)) = detail.at.as_ref().and_then(|path| path.of(at)) {
+        if let Some(JsonTree::Table(fields)) = detail.at.as_ref().and_then(|path| path.of(at)) {
             let set = fields.iter().filter(|(key, _)| !detail.add.iter().any(|(added, _)| added.as_ref() == key.as_ref()));
             block.extend(set.map(|(key, value)| (key.clone().into_owned(), value.to_json())));
         }
         for (key, path) in &detail.add {
-            if let Some(text) = path.of(at).and_then(Tree::as_str) {
+            if let Some(text) = path.of(at).and_then(JsonTree::as_str) {
                 append(block, key, text);
             }
         }
@@ -310,12 +310,12 @@ impl PartialCall {
     }
 }
 
-fn first<'a, 'd>(paths: &[Path], at: &'a Tree<'d>) -> Option<&'a Tree<'d>> {
+fn first<'a, 'd>(paths: &[DocumentPath], at: &'a JsonTree<'d>) -> Option<&'a JsonTree<'d>> {
     paths.iter().find_map(|path| path.of(at))
 }
 
 /// A number or word by which parts of one call are found.
-fn key_text(value: &Tree<'_>) -> String {
+fn key_text(value: &JsonTree<'_>) -> String {
     value.as_str().map_or_else(|| value.to_json().to_string(), str::to_owned)
 }
 
@@ -329,7 +329,7 @@ fn append(fields: &mut Map<String, Json>, key: &str, text: &str) {
 }
 
 /// Takes over the fields of a message, those of tables inside it one by one.
-fn take_over<'a>(into: &mut Map<String, Json>, from: &'a [(Cow<'a, str>, Tree<'a>)], whole: &WholeMessage, path: &mut Vec<&'a str>) {
+fn take_over<'a>(into: &mut Map<String, Json>, from: &'a [(Cow<'a, str>, JsonTree<'a>)], whole: &WholeMessage, path: &mut Vec<&'a str>) {
     for (key, value) in from {
         if path.is_empty() && whole.skip.iter().any(|skip| skip.as_ref() == key.as_ref()) {
             continue;
@@ -337,10 +337,10 @@ fn take_over<'a>(into: &mut Map<String, Json>, from: &'a [(Cow<'a, str>, Tree<'a
         path.push(key);
         let appended = whole.append.iter().any(|at| at.iter().map(AsRef::as_ref).eq(path.iter().copied()));
         match (into.get_mut(key.as_ref()), value) {
-            (Some(Json::String(before)), Tree::Text(text)) if appended => before.push_str(text),
-            (Some(Json::Object(before)), Tree::Table(now)) => take_over(before, now, whole, path),
+            (Some(Json::String(before)), JsonTree::Text(text)) if appended => before.push_str(text),
+            (Some(Json::Object(before)), JsonTree::Table(now)) => take_over(before, now, whole, path),
             // an event without a value takes nothing back
-            (Some(_), Tree::Null) => {}
+            (Some(_), JsonTree::Null) => {}
             _ => {
                 into.insert(key.clone().into_owned(), value.to_json());
             }
@@ -350,14 +350,14 @@ fn take_over<'a>(into: &mut Map<String, Json>, from: &'a [(Cow<'a, str>, Tree<'a
 }
 
 /// The error that stands in a document.
-fn refused(reading: &Reading, trouble: &Trouble, at: &Tree<'_>) -> Option<ReplyError> {
+fn refused(reading: &ReplyReading, trouble: &ErrorPaths, at: &JsonTree<'_>) -> Option<ReplyError> {
     let error = trouble.at.of(at)?;
     let status = trouble.status.iter().filter_map(|path| path.of(error)).find_map(|value| match value {
-        Tree::Text(word) => reading.statuses.get(word.as_ref()).copied(),
-        Tree::Number(number) => number.as_u64().and_then(|n| u16::try_from(n).ok()).filter(|n| (400..600).contains(n)),
+        JsonTree::Text(word) => reading.statuses.get(word.as_ref()).copied(),
+        JsonTree::Number(number) => number.as_u64().and_then(|n| u16::try_from(n).ok()).filter(|n| (400..600).contains(n)),
         _ => None,
     });
     let message =
-        trouble.message.of(error).or(Some(error)).and_then(Tree::as_str).map_or_else(|| error.to_json().to_string(), str::to_owned);
+        trouble.message.of(error).or(Some(error)).and_then(JsonTree::as_str).map_or_else(|| error.to_json().to_string(), str::to_owned);
     Some(ReplyError { status, message })
 }

@@ -7,7 +7,7 @@
 
 use std::sync::Arc;
 
-use crate::diag::{Code, Data, Diagnostic, Node, Span, Table};
+use crate::diag::{Code, NodeValue, Diagnostic, DocumentNode, Span, FieldMap};
 use crate::model::Pack;
 use crate::model::Value;
 use crate::terms::cond::Cond;
@@ -17,8 +17,8 @@ use crate::terms::shared::SharedValue;
 use indexmap::IndexMap;
 use rustc_hash::FxHashMap;
 
-use super::conditions::Mode;
-use super::context::{CompileContext, Scope};
+use super::conditions::PathMode;
+use super::context::{CompileContext, ItemScope};
 
 /// Maximum number of values and conditions that all uses of names in one pack may expand to.
 const MOST: usize = 200_000;
@@ -36,7 +36,7 @@ const MOST_MEANINGS: usize = 32;
 #[derive(Debug, Clone)]
 pub struct NamedRow {
     /// The condition or value.
-    pub is: Option<Node>,
+    pub is: Option<DocumentNode>,
     /// It is about an item.
     pub over: bool,
 }
@@ -79,7 +79,7 @@ enum CompiledRow {
 /// A compiled fact or value, and the meaning of `@` that it is compiled for.
 #[derive(Debug, Clone)]
 struct ScopedRow {
-    scopes: Vec<Scope>,
+    scopes: Vec<ItemScope>,
     made: CompiledRow,
     /// Its parts, as far as they are written out in the place of use.
     size: usize,
@@ -104,16 +104,16 @@ impl NamedRules {
 /// The rows of a table of names.
 pub(super) fn rows(pack: &Pack, table: &str) -> IndexMap<Arc<str>, NamedRow> {
     let named =
-        |row: &crate::model::pack::Row| NamedRow { is: row.fields.get("is").map(|f| f.node.clone()), over: row.fields.contains_key("over") };
+        |row: &crate::model::pack::PackRow| NamedRow { is: row.fields.get("is").map(|f| f.node.clone()), over: row.fields.contains_key("over") };
     pack.tables.get(table).into_iter().flatten().map(|(name, row)| (name.clone(), named(row))).collect()
 }
 
 impl CompileContext<'_> {
     /// `{ fact = "name" }`: the conditions that the rows name.
-    pub(super) fn fact(&mut self, node: &Node) -> Cond {
+    pub(super) fn fact(&mut self, node: &DocumentNode) -> Cond {
         let names: Vec<(Arc<str>, Span)> = match &node.data {
-            Data::List(l) => l.iter().filter_map(|n| Some((n.as_text()?.into(), n.span))).collect(),
-            Data::Text(t) => vec![(t.clone(), node.span)],
+            NodeValue::List(l) => l.iter().filter_map(|n| Some((n.as_text()?.into(), n.span))).collect(),
+            NodeValue::Text(t) => vec![(t.clone(), node.span)],
             _ => Vec::new(),
         };
         let mut all = Vec::new();
@@ -137,7 +137,7 @@ impl CompileContext<'_> {
     /// `over`.
     pub fn named_fact(&mut self, name: &Arc<str>, fact: &NamedRow, span: Span) -> Cond {
         let Some(is) = &fact.is else { return Cond::Const(false) };
-        let mode = if fact.over { Mode::Item } else { Mode::Scene };
+        let mode = if fact.over { PathMode::Item } else { PathMode::Scene };
         match self.used(OpenName::Fact(name.clone()), span, |cx| CompiledRow::Fact(cx.cond(is, mode))) {
             CompiledRow::Fact(cond) => cond,
             CompiledRow::Value(_) => Cond::Const(false),
@@ -145,7 +145,7 @@ impl CompileContext<'_> {
     }
 
     /// `{ value = "name" }`: the value that the row names.
-    pub(super) fn value_named(&mut self, node: &Node) -> Expr {
+    pub(super) fn value_named(&mut self, node: &DocumentNode) -> Expr {
         let nothing = Expr::Const(Value::Null);
         let Some(name) = node.as_text().map(Arc::<str>::from) else {
             let help = Some("write `{ value = \"name\" }`".into());
@@ -172,7 +172,7 @@ impl CompileContext<'_> {
     /// item in it.
     pub fn named_value(&mut self, name: &Arc<str>, value: &NamedRow, span: Span) -> Expr {
         let Some(is) = &value.is else { return Expr::Const(Value::Null) };
-        let compile = |cx: &mut Self| CompiledRow::Value(if value.over { cx.expr(is) } else { cx.within(Scope::None, |cx| cx.expr(is)) });
+        let compile = |cx: &mut Self| CompiledRow::Value(if value.over { cx.expr(is) } else { cx.within(ItemScope::None, |cx| cx.expr(is)) });
         match self.used(OpenName::Value(name.clone()), span, compile) {
             CompiledRow::Value(expr) => expr,
             CompiledRow::Fact(_) => Expr::Const(Value::Null),
@@ -324,6 +324,6 @@ impl OpenName {
 }
 
 /// The row that `{ value = "name" }` names; `None` for any other table.
-pub(super) fn names_a_value(table: &Table) -> Option<&Node> {
+pub(super) fn names_a_value(table: &FieldMap) -> Option<&DocumentNode> {
     table.get("value").map(|f| &f.node).filter(|_| table.len() == 1)
 }

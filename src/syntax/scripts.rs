@@ -7,19 +7,19 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
-use crate::diag::{Code, Node, SourceId, Span, Table, inside, suggest};
+use crate::diag::{Code, DocumentNode, SourceId, Span, FieldMap, inside, suggest};
 use crate::model::rights::TABLE;
-use crate::terms::Library;
+use crate::terms::ScriptLibrary;
 use crate::terms::expr::ScriptCall;
 use crate::terms::library::parts;
-use crate::text::script::{Rights, ScriptError, ScriptLimits, Scripts, Source};
+use crate::text::script::{ScriptRights, ScriptError, ScriptLimits, Scripts, ScriptSource};
 
-use super::context::{Arguments, CompileContext, ITEM_AND_SCENE};
+use super::context::{ScriptArguments, CompileContext, ITEM_AND_SCENE};
 
 /// A function that works on a list.
-pub const ITEMS_AND_SCENE: Arguments = ("items, scene", 2);
+pub const ITEMS_AND_SCENE: ScriptArguments = ("items, scene", 2);
 /// A function that is a step.
-pub const TEXT_AND_ITEM: Arguments = ("text, item", 2);
+pub const TEXT_AND_ITEM: ScriptArguments = ("text, item", 2);
 
 /// One script as written.
 struct WrittenScript<'p> {
@@ -30,13 +30,13 @@ struct WrittenScript<'p> {
     text: String,
     source: SourceId,
     /// Where it stands, if it stands in an overlay.
-    node: Option<&'p Node>,
+    node: Option<&'p DocumentNode>,
 }
 
 /// Compiles all scripts of a pack; reports those that do not compile.
-pub fn compile(cx: &mut CompileContext<'_>, limits: ScriptLimits) -> Library {
+pub fn compile(cx: &mut CompileContext<'_>, limits: ScriptLimits) -> ScriptLibrary {
     let found = written(cx);
-    let sources: Vec<Source<'_>> = found.iter().map(|s| Source { name: s.name, file: &s.file, text: &s.text }).collect();
+    let sources: Vec<ScriptSource<'_>> = found.iter().map(|s| ScriptSource { name: s.name, file: &s.file, text: &s.text }).collect();
     let engine = Scripts::with_sources(limits, &sources, &mut cx.script_bytes);
     let importing = engine.is_ok();
     let plain = engine.unwrap_or_else(|(name, error)| {
@@ -54,7 +54,7 @@ pub fn compile(cx: &mut CompileContext<'_>, limits: ScriptLimits) -> Library {
         let rights = cx.pack.rights.get(&script.layer).cloned();
         scripts.insert(Arc::from(script.name), compiled.map(|compiled| compiled.within(rights)));
     }
-    Library::new(scripts)
+    ScriptLibrary::new(scripts)
 }
 
 /// All scripts by name, sorted; one in an overlay replaces a file of the same name.
@@ -96,17 +96,17 @@ impl CompileContext<'_> {
     }
 
     /// What the pack or overlay in which a place is declares of its scripts.
-    pub fn rights_of(&self, span: Span) -> Option<Arc<Rights>> {
+    pub fn rights_of(&self, span: Span) -> Option<Arc<ScriptRights>> {
         self.pack.sources.get(span.source).and_then(|source| self.pack.rights.get(&source.layer)).cloned()
     }
 
     /// Whether a text names a function, and is not what a field called `script` is compared with.
-    pub fn is_function(&self, node: &Node) -> bool {
+    pub fn is_function(&self, node: &DocumentNode) -> bool {
         node.as_text().is_some_and(|text| text.contains("::"))
     }
 
     /// `{ script = "file.rhai::function", args? }`, with `others` as further keys.
-    pub fn scripted(&mut self, table: &Table, span: Span, others: &[&str]) -> Option<ScriptCall> {
+    pub fn scripted(&mut self, table: &FieldMap, span: Span, others: &[&str]) -> Option<ScriptCall> {
         for (key, field) in table.iter().filter(|(key, _)| !matches!(key.as_ref(), "script" | "args") && !others.contains(&key.as_ref())) {
             let known = ["script", "args"].into_iter().chain(others.iter().copied());
             self.fail(Code::SchemaUnknownKey, field.key, format!("`{key}` does not belong to `script`"), suggest::help(key, known));
@@ -136,7 +136,7 @@ impl CompileContext<'_> {
     }
 
     /// Reports an error if the pack has no function of that name with so many arguments.
-    pub fn function(&mut self, function: &str, span: Span, (params, count): Arguments) {
+    pub fn function(&mut self, function: &str, span: Span, (params, count): ScriptArguments) {
         let (file, name) = parts(function);
         let files: Vec<Arc<str>> = self.scripts.scripts().keys().cloned().collect();
         match self.scripts.scripts().get(file) {

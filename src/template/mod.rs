@@ -27,12 +27,12 @@ mod walk;
 mod words;
 mod written;
 
-pub use crate::text::leaf::{Leaf, Syntax};
-pub use advice::{Offer, advice};
+pub use crate::text::leaf::{Leaf, LeafSyntax};
+pub use advice::{SourceOffer, advice};
 pub use form::Template;
-pub use render::{Budget, ErrorKind, Inputs, Limits, Message, QuarterRuler, RenderError, RenderedTemplate, Ruler, Sources, UnreadSource, offers, render};
-pub use revision::{Revision, Revisions, Role};
-pub use rows::Templates;
+pub use render::{Budget, ErrorKind, Inputs, RenderLimits, Message, QuarterRuler, RenderError, RenderedTemplate, Ruler, SourceProvider, UnreadSource, offers, render};
+pub use revision::{Revision, Revisions, MessageRole};
+pub use rows::CompiledTemplates;
 pub use rows::sources_of;
 pub(crate) use rows::{checked, compile_all, forgive_twice, is_one, is_shaped};
 pub use written::{WrittenCondition, conditions};
@@ -41,7 +41,7 @@ pub(crate) use calls::TemplateCalls;
 
 use std::sync::Arc;
 
-use crate::diag::{Code, Diagnostic, Node, Report};
+use crate::diag::{Code, Diagnostic, DocumentNode, Report};
 
 /// The `kind` of rule files that are templates.
 pub const KIND: &str = "template";
@@ -69,7 +69,7 @@ pub struct TemplateContract<'a> {
 /// All mistakes, in this order: `schema.value` if the file is written for another task; `template.source` for all unknown
 /// sources together; `template.structure` for each contradiction of slots, layout and prefixes. `schema.*` for a file that has
 /// not passed its schema.
-pub fn compile(root: &Node, revision: &Arc<Revision>, asked: &TemplateContract<'_>) -> Result<Template, Report> {
+pub fn compile(root: &DocumentNode, revision: &Arc<Revision>, asked: &TemplateContract<'_>) -> Result<Template, Report> {
     let mut report = Report::default();
     asked.task.and_then(|task| task_differs(root, task)).into_iter().for_each(|complaint| report.push(complaint));
     contradictions(root, revision, asked).into_iter().for_each(|complaint| report.push(complaint));
@@ -80,14 +80,14 @@ pub fn compile(root: &Node, revision: &Arc<Revision>, asked: &TemplateContract<'
 }
 
 /// The sources that the task does not offer, and the contradictions of the structure.
-pub(crate) fn contradictions(root: &Node, revision: &Revision, asked: &TemplateContract<'_>) -> Vec<Diagnostic> {
+pub(crate) fn contradictions(root: &DocumentNode, revision: &Revision, asked: &TemplateContract<'_>) -> Vec<Diagnostic> {
     let sources = asked.sources.and_then(|sources| lint::check(root, revision, sources));
     sources.into_iter().chain(structure::check(root, revision)).collect()
 }
 
 /// The diagnostic about a template that is written for another task than the requested one.
 #[must_use]
-pub fn task_differs(root: &Node, task: &str) -> Option<Diagnostic> {
+pub fn task_differs(root: &DocumentNode, task: &str) -> Option<Diagnostic> {
     let node = root.get("task")?;
     let written = node.as_text().filter(|written| *written != task)?;
     let complaint = Diagnostic::new(Code::SchemaValue, format!("`task` is `{written}`, but must be `{task}`")).at(node.span);

@@ -2,12 +2,12 @@
 
 use crate::model::Value;
 
-use super::eval::{Env, Fault};
+use super::eval::{Env, EvalFault};
 use super::{Cond, Expr};
 
 /// What one memo cell of a pass holds.
 #[derive(Debug, Clone)]
-pub struct Cell {
+pub struct MemoCell {
     slot: u32,
     what: CellContent,
     /// It is inside a branch that may not be chosen.
@@ -20,7 +20,7 @@ enum CellContent {
     Cond(Cond),
 }
 
-impl Cell {
+impl MemoCell {
     /// The cell of an expression.
     #[must_use]
     pub fn of_expr(slot: u32, expr: Expr, branch: bool) -> Self {
@@ -35,7 +35,7 @@ impl Cell {
 
     /// Evaluates the cell now. An error inside a branch that may not be chosen is raised only if the branch is
     /// chosen.
-    pub fn fill(&self, env: &Env<'_>) -> Result<(), Fault> {
+    pub fn fill(&self, env: &Env<'_>) -> Result<(), EvalFault> {
         let value = match &self.what {
             CellContent::Expr(e) => env.eval(e),
             CellContent::Cond(c) => env.holds(c).map(Value::Bool),

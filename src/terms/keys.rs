@@ -10,16 +10,16 @@ use crate::model::Value;
 use crate::text::work::{self, BudgetExceeded};
 use crate::text::written;
 
-use super::eval::{CurrentItem, Env, Fault};
+use super::eval::{CurrentItem, Env, EvalFault};
 use super::expr::{Expr, FieldRef, ScriptCall};
-use super::select::Seq;
+use super::select::SelectSequence;
 
 /// With so many others a key is compared, about.
 const COMPARED: u64 = 8;
 
 /// One sort key.
 #[derive(Debug, Clone)]
-pub struct Key {
+pub struct SortKey {
     /// The field.
     pub field: FieldRef,
     /// How its values compare.
@@ -44,7 +44,7 @@ pub enum KeyComparison {
 
 /// A key's value for one item, ready to compare.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Sort {
+pub enum SortValue {
     /// A number; a missing value is 0.
     Number(f64),
     /// A text.
@@ -55,7 +55,7 @@ pub enum Sort {
     Missing,
 }
 
-impl Key {
+impl SortKey {
     /// Whether the key's ranks depend on the item `depth` levels up.
     #[must_use]
     pub fn refers(&self, depth: u8) -> bool {
@@ -67,7 +67,7 @@ impl Key {
     }
 
     /// The value by which one element is sorted.
-    pub fn value(&self, cur: CurrentItem<'_>, outer: &Env<'_>) -> Result<Sort, Fault> {
+    pub fn value(&self, cur: CurrentItem<'_>, outer: &Env<'_>) -> Result<SortValue, EvalFault> {
         let env = outer.inner(cur);
         if let KeyComparison::Script(scripted) = &self.how {
             return Ok(plain(&scripted.eval(&env)?));
@@ -81,12 +81,12 @@ impl Key {
                 let list = ranks.as_list().unwrap_or(&[]);
                 #[allow(clippy::cast_precision_loss)]
                 let rank = rank_of(&value, list)? as f64;
-                Sort::Number(rank)
+                SortValue::Number(rank)
             }
             KeyComparison::Utf16 => match &value {
                 Value::Text(t) => {
                     work::make(t.len().saturating_mul(2))?;
-                    Sort::Units(t.encode_utf16().collect())
+                    SortValue::Units(t.encode_utf16().collect())
                 }
                 other => plain(other),
             },
@@ -95,12 +95,12 @@ impl Key {
     }
 }
 
-fn plain(value: &Value) -> Sort {
+fn plain(value: &Value) -> SortValue {
     match value {
-        Value::Text(t) => Sort::Text(t.clone()),
-        Value::Bool(b) => Sort::Number(f64::from(u8::from(*b))),
-        Value::Null => Sort::Missing,
-        other => other.as_f64().map_or(Sort::Missing, Sort::Number),
+        Value::Text(t) => SortValue::Text(t.clone()),
+        Value::Bool(b) => SortValue::Number(f64::from(u8::from(*b))),
+        Value::Null => SortValue::Missing,
+        other => other.as_f64().map_or(SortValue::Missing, SortValue::Number),
     }
 }
 
@@ -123,9 +123,9 @@ fn best(value: &Value, ranks: &[Value]) -> Result<usize, BudgetExceeded> {
     Ok(ranks.len())
 }
 
-impl Sort {
+impl SortValue {
     fn compare(&self, other: &Self) -> Ordering {
-        use Sort::{Missing, Number, Text, Units};
+        use SortValue::{Missing, Number, Text, Units};
         match (self, other) {
             (Number(a), Number(b)) => a.partial_cmp(b).unwrap_or_else(|| a.is_nan().cmp(&b.is_nan())),
             (Text(a), Text(b)) => a.cmp(b),
@@ -142,7 +142,7 @@ impl Sort {
 }
 
 /// Sorts `part` (indices into `seq`) by the keys, stably.
-pub fn sort(part: &mut Vec<usize>, keys: &[Key], seq: Seq<'_>, outer: &Env<'_>) -> Result<(), Fault> {
+pub fn sort(part: &mut Vec<usize>, keys: &[SortKey], seq: SelectSequence<'_>, outer: &Env<'_>) -> Result<(), EvalFault> {
     let mut rows = Vec::with_capacity(part.len());
     for n in part.iter() {
         let values = keys.iter().map(|k| k.value(seq.cur(*n), outer)).collect::<Result<Vec<_>, _>>()?;

@@ -10,14 +10,14 @@ use super::among::ValueSet;
 
 /// What is evaluated once per pass: the values of parts that depend on no item, and sets that are built from lists.
 #[derive(Debug, Default)]
-pub struct Memo {
+pub struct PassMemo {
     cells: RefCell<Vec<Option<Value>>>,
     pub(super) sets: RefCell<Vec<Option<Arc<ValueSet>>>>,
     /// Large facts and values in the evaluations that are going on.
     pub(super) shares: super::shared::SharedResults,
 }
 
-impl Memo {
+impl PassMemo {
     /// The value in a cell, if it has been evaluated.
     pub fn get(&self, slot: u32) -> Option<Value> {
         self.cells.borrow().get(slot as usize).cloned().flatten().filter(|_| shortcuts::are_on())

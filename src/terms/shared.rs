@@ -9,7 +9,7 @@ use rustc_hash::FxHashMap;
 
 use crate::model::Value;
 
-use super::fault::Fault;
+use super::fault::EvalFault;
 
 /// A compiled fact or value that several places hold.
 #[derive(Debug)]
@@ -35,11 +35,11 @@ impl<T> SharedValue<T> {
 
 /// What has been evaluated within the evaluations that are going on, outermost first.
 #[derive(Debug, Default)]
-pub(super) struct SharedResults(RefCell<Vec<Frame>>);
+pub(super) struct SharedResults(RefCell<Vec<SharedFrame>>);
 
 /// One such evaluation.
 #[derive(Debug)]
-struct Frame {
+struct SharedFrame {
     /// The address of its environment, which lives as long as the evaluation.
     env: usize,
     known: FxHashMap<u32, Value>,
@@ -63,13 +63,13 @@ impl SharedResults {
 
 impl SharedResults {
     /// The result of a shared fact or value in an environment: taken from an evaluation that is going on, or made by `eval`.
-    pub(super) fn result<E, T>(&self, env: &E, shared: &SharedValue<T>, eval: impl FnOnce(&T) -> Result<Value, Fault>) -> Result<Value, Fault> {
+    pub(super) fn result<E, T>(&self, env: &E, shared: &SharedValue<T>, eval: impl FnOnce(&T) -> Result<Value, EvalFault>) -> Result<Value, EvalFault> {
         if shared.draws {
             return eval(&shared.of);
         }
         let here = std::ptr::from_ref(env).cast::<u8>().addr();
         let Some(frame) = self.frame(here, shared.depends) else {
-            self.0.borrow_mut().push(Frame { env: here, known: FxHashMap::default() });
+            self.0.borrow_mut().push(SharedFrame { env: here, known: FxHashMap::default() });
             let value = eval(&shared.of);
             self.0.borrow_mut().pop();
             return value;

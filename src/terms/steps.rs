@@ -8,17 +8,17 @@ use std::sync::Arc;
 
 use crate::model::{Map, Value};
 use crate::text::pattern::Pattern;
-use crate::text::script::Argument;
+use crate::text::script::ScriptArgument;
 use crate::text::written::ToText as _;
 use crate::text::{Language, js};
 
-use super::eval::{CurrentItem, Env, Fault};
-use super::rewrite::Scripts;
-use super::{Cond, Expr, Rendering, State};
+use super::eval::{CurrentItem, Env, EvalFault};
+use super::rewrite::ScriptsStep;
+use super::{Cond, Expr, RenderRequest, BuildState};
 
 /// One step.
 #[derive(Debug, Clone)]
-pub struct Step {
+pub struct TextStep {
     /// The step applies only if the current item meets this condition.
     pub when: Option<Cond>,
     /// Local names for a text language.
@@ -61,7 +61,7 @@ pub enum StepOperation {
     /// Renders with a text language.
     Expand(Language),
     /// Applies rewriting scripts.
-    Scripts(Scripts),
+    Scripts(ScriptsStep),
     /// Joins parts to one text with this separator.
     Inline(Arc<str>),
     /// Splits one text into parts at this separator.
@@ -83,7 +83,7 @@ pub enum SearchText {
 
 impl SearchText {
     /// The pattern; `None` if the reference gives no text, so that nothing is found.
-    fn pattern(&self, env: &Env<'_>) -> Result<Option<Arc<Pattern>>, Fault> {
+    fn pattern(&self, env: &Env<'_>) -> Result<Option<Arc<Pattern>>, EvalFault> {
         let text = match self {
             SearchText::Fixed(pattern) => return Ok(Some(pattern.clone())),
             SearchText::Of(value) => env.eval(value)?.shown(),
@@ -105,19 +105,19 @@ impl SearchText {
 
 /// A value through steps: `{ of = value, steps = […] }`.
 #[derive(Debug, Clone)]
-pub struct Pipe {
+pub struct StepPipe {
     /// The value.
     pub of: Expr,
     /// The steps, in order.
-    pub steps: Box<[Step]>,
+    pub steps: Box<[TextStep]>,
 }
 
-impl Pipe {
+impl StepPipe {
     /// The value after all steps.
-    pub fn eval(&self, env: &Env<'_>) -> Result<Value, Fault> {
+    pub fn eval(&self, env: &Env<'_>) -> Result<Value, EvalFault> {
         let marks = env.st.marks.borrow().len();
         let value = through(&self.steps, self.of.eval(env)?, env)?;
-        if self.steps.iter().any(Step::outlines) {
+        if self.steps.iter().any(TextStep::outlines) {
             // all marks that these steps made have been turned back into parts
             env.st.marks.borrow_mut().truncate(marks);
         }
@@ -133,18 +133,18 @@ impl Pipe {
     /// Whether it must be evaluated each time and in order.
     #[must_use]
     pub fn draws(&self) -> bool {
-        self.of.draws() || self.steps.iter().any(Step::draws)
+        self.of.draws() || self.steps.iter().any(TextStep::draws)
     }
 }
 
 /// The text that results from the steps.
-pub fn text_through(steps: &[Step], text: Arc<str>, env: &Env<'_>) -> Result<Arc<str>, Fault> {
+pub fn text_through(steps: &[TextStep], text: Arc<str>, env: &Env<'_>) -> Result<Arc<str>, EvalFault> {
     Ok(through(steps, Value::Text(text), env)?.shown())
 }
 
 /// The value that results from the steps; for a list, each element is changed by itself. `with` and `when` refer to
 /// the current item, which does not change.
-pub fn through(steps: &[Step], mut value: Value, env: &Env<'_>) -> Result<Value, Fault> {
+pub fn through(steps: &[TextStep], mut value: Value, env: &Env<'_>) -> Result<Value, EvalFault> {
     for step in steps {
         if step.when.as_ref().map_or(Ok(true), |c| env.holds(c))? {
             value = match value {
@@ -158,9 +158,9 @@ pub fn through(steps: &[Step], mut value: Value, env: &Env<'_>) -> Result<Value,
     Ok(value)
 }
 
-impl Step {
+impl TextStep {
     /// The result for a value.
-    pub fn changed(&self, old: Value, env: &Env<'_>) -> Result<Value, Fault> {
+    pub fn changed(&self, old: Value, env: &Env<'_>) -> Result<Value, EvalFault> {
         let new = self.apply(old, env)?;
         if let Value::Text(text) = &new {
             env.st.small_enough(text.len())?;
@@ -246,7 +246,7 @@ impl Step {
         self.when.is_none() && self.options.is_empty() && matches!(self.what, StepOperation::Expand(Language::Macro))
     }
 
-    fn apply(&self, old: Value, env: &Env<'_>) -> Result<Value, Fault> {
+    fn apply(&self, old: Value, env: &Env<'_>) -> Result<Value, EvalFault> {
         match &self.what {
             StepOperation::Inline(joint) => return inline(&old, joint, env.st),
             StepOperation::Outline(joint) => return Ok(outline(&old, joint, env.st)),
@@ -274,7 +274,7 @@ impl Step {
                     grouped(&find, with, *times, &text, env)?
                 } else {
                     let with = env.eval(with)?.shown();
-                    find.rewrite(&text, *times, |_, _, out| out.push_str(&with)).map_err(|b| Fault::bound(b.to_string()))?
+                    find.rewrite(&text, *times, |_, _, out| out.push_str(&with)).map_err(|b| EvalFault::bound(b.to_string()))?
                 };
                 done.map_or(Value::Text(text), Value::text)
             }
@@ -290,11 +290,11 @@ impl Step {
                 }
             }
             StepOperation::Expand(language) if language.is_plain(&text) => Value::Text(text),
-            StepOperation::Expand(language) => self.render(Rendering::Text(*language), &text, env)?,
+            StepOperation::Expand(language) => self.render(RenderRequest::Text(*language), &text, env)?,
             StepOperation::Run(function) => {
                 let with = self.with.as_ref().map(|e| env.eval(e)).transpose()?;
-                let second = with.map_or_else(|| env.item(), Argument::Value);
-                let given = Argument::Value(Value::Text(text.clone()));
+                let second = with.map_or_else(|| env.item(), ScriptArgument::Value);
+                let given = ScriptArgument::Value(Value::Text(text.clone()));
                 let new = env.st.rules.scripts.call(function, &[given, second])?;
                 if let Value::Text(new) = &new
                     && *new != text
@@ -308,7 +308,7 @@ impl Step {
         })
     }
 
-    fn render(&self, what: Rendering, text: &Arc<str>, env: &Env<'_>) -> Result<Value, Fault> {
+    fn render(&self, what: RenderRequest, text: &Arc<str>, env: &Env<'_>) -> Result<Value, EvalFault> {
         let mut args = Map::default();
         args.insert("of".into(), Value::Text(text.clone()));
         if let Some(with) = &self.with {
@@ -339,7 +339,7 @@ fn mentions_groups(with: &Expr) -> bool {
 
 /// A replacement that is evaluated for each match: the item's fields, overlaid with the match's groups by number and
 /// name.
-fn grouped(find: &Pattern, with: &Expr, times: Option<usize>, text: &str, env: &Env<'_>) -> Result<Option<String>, Fault> {
+fn grouped(find: &Pattern, with: &Expr, times: Option<usize>, text: &str, env: &Env<'_>) -> Result<Option<String>, EvalFault> {
     let own = env.whole();
     let names = find.names();
     let mut fault = None;
@@ -362,7 +362,7 @@ fn grouped(find: &Pattern, with: &Expr, times: Option<usize>, text: &str, env: &
     });
     match fault {
         Some(fault) => Err(fault),
-        None => done.map_err(|b| Fault::bound(b.to_string())),
+        None => done.map_err(|b| EvalFault::bound(b.to_string())),
     }
 }
 
@@ -375,7 +375,7 @@ fn join(a: &str, b: &str) -> Value {
 
 /// A text in which matches of a pattern are replaced by another text, at most this many times (without limit if this
 /// is not a number); further matches become empty.
-fn held(over: &str, text: &str, holds: &Pattern, times: Option<f64>) -> Result<Option<String>, Fault> {
+fn held(over: &str, text: &str, holds: &Pattern, times: Option<f64>) -> Result<Option<String>, EvalFault> {
     let mut left = times.unwrap_or(f64::INFINITY);
     let put = |_: &_, out: &mut String| {
         if left >= 1.0 {
@@ -383,11 +383,11 @@ fn held(over: &str, text: &str, holds: &Pattern, times: Option<f64>) -> Result<O
         }
         left -= 1.0;
     };
-    holds.replace(over, None, put).map_err(|b| Fault::bound(b.to_string()))
+    holds.replace(over, None, put).map_err(|b| EvalFault::bound(b.to_string()))
 }
 
 /// Joins parts to one text; any part that is not a text becomes a mark that `outline` finds again.
-fn inline(old: &Value, joint: &str, st: &State) -> Result<Value, Fault> {
+fn inline(old: &Value, joint: &str, st: &BuildState) -> Result<Value, EvalFault> {
     let Value::List(parts) = old else { return Ok(Value::Text(old.shown())) };
     let mut pieces = Vec::with_capacity(parts.len());
     for part in parts.iter() {
@@ -408,7 +408,7 @@ fn inline(old: &Value, joint: &str, st: &State) -> Result<Value, Fault> {
     Ok(Value::text(pieces.join(joint)))
 }
 
-fn outline(old: &Value, joint: &str, st: &State) -> Value {
+fn outline(old: &Value, joint: &str, st: &BuildState) -> Value {
     let text = old.shown();
     let marks = st.marks.borrow();
     if !marks.iter().any(|(mark, _)| text.contains(mark.as_ref())) {
@@ -434,7 +434,7 @@ fn outline(old: &Value, joint: &str, st: &State) -> Value {
     Value::list(out)
 }
 
-fn parts(old: &Value, forms: &[(Arc<str>, Expr)], env: &Env<'_>) -> Result<Value, Fault> {
+fn parts(old: &Value, forms: &[(Arc<str>, Expr)], env: &Env<'_>) -> Result<Value, EvalFault> {
     let Value::List(list) = old else { return Ok(old.clone()) };
     let mut out = Vec::with_capacity(list.len());
     for (n, part) in list.iter().enumerate() {

@@ -5,23 +5,23 @@
 
 use std::sync::Arc;
 
-use crate::diag::{Span, Table};
+use crate::diag::{Span, FieldMap};
 use crate::model::{Value, item::core};
 use crate::syntax::CompileContext;
-use crate::syntax::conditions::Mode;
-use crate::syntax::context::Scope;
-use crate::terms::ledger::{self, Record};
-use crate::terms::select::{End, Seq, pass_env};
+use crate::syntax::conditions::PathMode;
+use crate::syntax::context::ItemScope;
+use crate::terms::ledger::{self, LedgerEviction};
+use crate::terms::select::{SelectEnd, SelectSequence, pass_env};
 use crate::terms::state::PassReason;
-use crate::terms::{Cond, CurrentItem, Memo, State};
+use crate::terms::{Cond, CurrentItem, PassMemo, BuildState};
 
 use super::evict::{account, newest_read, oldest_read_bundle, record, switch_off};
-use super::pass::{ProgramRunner, ProgramInterrupt, Info, Pass, HistoryDemand, Verb};
+use super::pass::{ProgramRunner, ProgramInterrupt, VerbInfo, CompiledPass, HistoryDemand, Verb};
 use super::set::SetTerms;
-use super::units::{Unit, units};
+use super::units::{ItemUnit, units};
 
 /// `admit` as the table of verbs knows it.
-pub const INFO: Info = Info {
+pub const INFO: VerbInfo = VerbInfo {
     name: "admit",
     doc: "lets units in until one does not fit into the account",
     terms: &["account", "unit", "misfit", "fits", "rest", "exempt", "set", "admitted"],
@@ -33,7 +33,7 @@ pub const INFO: Info = Info {
 /// The terms of `admit`.
 pub struct AdmitTerms {
     account: usize,
-    unit: Unit,
+    unit: ItemUnit,
     misfit: MisfitPolicy,
     strict: bool,
     leave: bool,
@@ -53,7 +53,7 @@ enum MisfitPolicy {
 
 impl AdmitTerms {
     /// Reads the terms.
-    fn parse(cx: &mut CompileContext<'_>, fields: &Table, span: Span, scope: &Scope) -> Self {
+    fn parse(cx: &mut CompileContext<'_>, fields: &FieldMap, span: Span, scope: &ItemScope) -> Self {
         let word = |key: &str| fields.get(key).and_then(|f| f.node.as_text());
         let account = account(cx, fields, span, "admit");
         let misfit = match word("misfit") {
@@ -62,11 +62,11 @@ impl AdmitTerms {
             _ => MisfitPolicy::Stop,
         };
         let exempt = fields.get("exempt").map(|f| {
-            let c = cx.within(scope.clone(), |cx| cx.cond(&f.node, Mode::Item));
+            let c = cx.within(scope.clone(), |cx| cx.cond(&f.node, PathMode::Item));
             cx.sealed_cond(c)
         });
         let set = fields.get("set").map(|f| SetTerms::of(cx, &f.node, scope));
-        let unit = Unit::of(word("unit"));
+        let unit = ItemUnit::of(word("unit"));
         let admitted = super::reason::code(fields.get("admitted").map(|f| &f.node));
         Self { account, unit, misfit, strict: word("fits") == Some("lt"), leave: word("rest") == Some("leave"), exempt, set, admitted }
     }
@@ -75,7 +75,7 @@ impl AdmitTerms {
         if self.strict { cost < left } else { cost <= left }
     }
 
-    fn finish(&self, st: &mut State, list: usize, spent: f64, admitted: &[usize]) {
+    fn finish(&self, st: &mut BuildState, list: usize, spent: f64, admitted: &[usize]) {
         let before = st.ledger.borrow().spent(self.account);
         st.ledger.borrow_mut().spend(self.account, spent - before);
         // `because` is the reason for a refusal
@@ -91,7 +91,7 @@ impl AdmitTerms {
     }
 
     /// Reads an unread history as far as it can be admitted, plus one message.
-    fn read_what_fits(&self, pass: &Pass, st: &mut State, list: usize, memo: &Memo) -> Result<(), ProgramInterrupt> {
+    fn read_what_fits(&self, pass: &CompiledPass, st: &mut BuildState, list: usize, memo: &PassMemo) -> Result<(), ProgramInterrupt> {
         if st.list(list).lazy.is_none() {
             return Ok(());
         }
@@ -111,9 +111,9 @@ impl AdmitTerms {
         };
         if !all_meant
             || !plain
-            || select.from != End::Last
+            || select.from != SelectEnd::Last
             || self.misfit != MisfitPolicy::Stop
-            || self.unit == Unit::Lead
+            || self.unit == ItemUnit::Lead
             || self.exempt.is_some()
         {
             return Ok(st.force(list)?);
@@ -129,7 +129,7 @@ impl AdmitTerms {
                 }
             }
         }
-        let of_bundles = self.unit == Unit::Bundle;
+        let of_bundles = self.unit == ItemUnit::Bundle;
         let mut bundle = if of_bundles { oldest_read_bundle(st, list).unwrap_or_default() } else { Value::Null };
         while st.has_unread(list) {
             if left < 0.0 && bundle.is_empty() {
@@ -155,18 +155,18 @@ impl AdmitTerms {
         let group = st.list(list).lazy.as_ref().and_then(|l| l.shape.known.str(core::GROUP).map(str::to_owned)).unwrap_or_default();
         st.list_mut(list).lazy = None;
         let record =
-            Record { id: "unread".into(), tokens: 0.0, group, group_eviction: false, pass: pass.id.to_string(), unread: Some(count) };
+            LedgerEviction { id: "unread".into(), tokens: 0.0, group, group_eviction: false, pass: pass.id.to_string(), unread: Some(count) };
         st.ledger.borrow_mut().records.push(record);
         Ok(())
     }
 }
 
 impl Verb for AdmitTerms {
-    fn reach(&self, _pass: &Pass) -> HistoryDemand<'_> {
+    fn reach(&self, _pass: &CompiledPass) -> HistoryDemand<'_> {
         HistoryDemand::Own
     }
 
-    fn run(&self, pass: &Arc<Pass>, st: &mut State, list: usize, memo: &Memo, _caller: &dyn ProgramRunner) -> Result<(), ProgramInterrupt> {
+    fn run(&self, pass: &Arc<CompiledPass>, st: &mut BuildState, list: usize, memo: &PassMemo, _caller: &dyn ProgramRunner) -> Result<(), ProgramInterrupt> {
         let stage = st.stage.borrow().clone();
         st.ledger.borrow_mut().trim(ledger::TrimmedList { list, account: self.account, pass: pass.id.clone(), stage });
         self.read_what_fits(pass, st, list, memo)?;
@@ -176,7 +176,7 @@ impl Verb for AdmitTerms {
         {
             let items = st.list(list);
             let env = pass_env(st, memo);
-            let visited = pass.select.run(Seq::Items(&items.items), &env)?;
+            let visited = pass.select.run(SelectSequence::Items(&items.items), &env)?;
             let mut full = false;
             for group in units(&items.items, &visited, self.unit) {
                 let mut cost = 0.0;

@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use super::pass::{ProgramRunner, ItemChange, ProgramInterrupt, Info, Pass, HistoryDemand, Verb};
+use super::pass::{ProgramRunner, ItemChange, ProgramInterrupt, VerbInfo, CompiledPass, HistoryDemand, Verb};
 use crate::model::{FieldId, Item};
 use crate::terms::select::in_list_order;
-use crate::terms::{Env, Fault, Memo, State};
+use crate::terms::{Env, EvalFault, PassMemo, BuildState};
 
 /// `drop` as the table of verbs knows it.
-pub const INFO: Info = Info {
+pub const INFO: VerbInfo = VerbInfo {
     name: "drop",
     doc: "removes the selected items from the list, and reports them",
     terms: &[],
@@ -21,11 +21,11 @@ pub const INFO: Info = Info {
 pub struct DropVerb;
 
 impl Verb for DropVerb {
-    fn reach(&self, _pass: &Pass) -> HistoryDemand<'_> {
+    fn reach(&self, _pass: &CompiledPass) -> HistoryDemand<'_> {
         HistoryDemand::Each(self)
     }
 
-    fn run(&self, pass: &Arc<Pass>, st: &mut State, list: usize, memo: &Memo, _caller: &dyn ProgramRunner) -> Result<(), ProgramInterrupt> {
+    fn run(&self, pass: &Arc<CompiledPass>, st: &mut BuildState, list: usize, memo: &PassMemo, _caller: &dyn ProgramRunner) -> Result<(), ProgramInterrupt> {
         let gone = in_list_order(pass.chosen(st, list, memo)?);
         let gone = st.list_mut(list).remove(&gone);
         for item in &gone {
@@ -36,7 +36,7 @@ impl Verb for DropVerb {
 }
 
 impl ItemChange for DropVerb {
-    fn change(&self, _item: &Item, _place: usize, _nth: usize, _env: &Env<'_>) -> Result<Option<Item>, Fault> {
+    fn change(&self, _item: &Item, _place: usize, _nth: usize, _env: &Env<'_>) -> Result<Option<Item>, EvalFault> {
         Ok(None)
     }
 

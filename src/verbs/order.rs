@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 
-use super::pass::{ProgramRunner, ProgramInterrupt, Info, Pass, HistoryDemand, Verb};
+use super::pass::{ProgramRunner, ProgramInterrupt, VerbInfo, CompiledPass, HistoryDemand, Verb};
 use crate::diag::Code;
 use crate::model::Item;
 use crate::terms::select::in_list_order;
-use crate::terms::{Memo, State};
+use crate::terms::{PassMemo, BuildState};
 
 /// `order` as the table of verbs knows it.
-pub const INFO: Info = Info {
+pub const INFO: VerbInfo = VerbInfo {
     name: "order",
     doc: "sorts the selected items among their positions",
     terms: &[],
@@ -28,11 +28,11 @@ pub const INFO: Info = Info {
 pub struct OrderVerb;
 
 impl Verb for OrderVerb {
-    fn reach(&self, _pass: &Pass) -> HistoryDemand<'_> {
+    fn reach(&self, _pass: &CompiledPass) -> HistoryDemand<'_> {
         HistoryDemand::Selected
     }
 
-    fn run(&self, pass: &Arc<Pass>, st: &mut State, list: usize, memo: &Memo, _caller: &dyn ProgramRunner) -> Result<(), ProgramInterrupt> {
+    fn run(&self, pass: &Arc<CompiledPass>, st: &mut BuildState, list: usize, memo: &PassMemo, _caller: &dyn ProgramRunner) -> Result<(), ProgramInterrupt> {
         let chosen = pass.chosen(st, list, memo)?;
         let places = in_list_order(chosen.clone());
         let list = st.list_mut(list);

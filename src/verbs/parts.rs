@@ -5,15 +5,15 @@
 
 use std::collections::BTreeMap;
 
-use crate::diag::{Code, Node, Table};
+use crate::diag::{Code, DocumentNode, FieldMap};
 use crate::model::{FieldId, Item, Value};
 use crate::syntax::CompileContext;
-use crate::syntax::conditions::Mode;
-use crate::syntax::context::Scope;
-use crate::terms::select::{Seq, in_list_order, pass_env};
-use crate::terms::{Cond, CurrentItem, Env, Expr, Fault, Memo, State};
+use crate::syntax::conditions::PathMode;
+use crate::syntax::context::ItemScope;
+use crate::terms::select::{SelectSequence, in_list_order, pass_env};
+use crate::terms::{Cond, CurrentItem, Env, Expr, EvalFault, PassMemo, BuildState};
 
-use super::pass::{ProgramInterrupt, Pass};
+use super::pass::{ProgramInterrupt, CompiledPass};
 
 /// The terms of `place` with `field`.
 pub(super) struct PartTerms {
@@ -27,10 +27,10 @@ pub(super) struct PartTerms {
 
 impl PartTerms {
     /// Reads the terms; `None` if whole items are placed, or after a reported error.
-    pub(super) fn parse(cx: &mut CompileContext<'_>, fields: &Table, scope: &Scope) -> Option<Self> {
+    pub(super) fn parse(cx: &mut CompileContext<'_>, fields: &FieldMap, scope: &ItemScope) -> Option<Self> {
         let node = |key: &str| fields.get(key).map(|f| &f.node);
         let to = node("to");
-        let table = to.and_then(Node::as_table);
+        let table = to.and_then(DocumentNode::as_table);
         let Some(field) = node("field") else {
             if let (Some(to), Some(_)) = (to, table) {
                 let help = Some("write `to = \"list\"`, or add `field = \"…\"`".to_owned());
@@ -46,10 +46,10 @@ impl PartTerms {
             cx.fail(Code::TermMissing, field.span, "elements of a `field` need to know which item takes them", help);
             return None;
         };
-        let next = cx.within(scope.clone(), |cx| cx.cond(next, Mode::Item));
-        let pick = node("pick").map(|n| cx.within(Scope::Open, |cx| cx.cond(n, Mode::Item)));
+        let next = cx.within(scope.clone(), |cx| cx.cond(next, PathMode::Item));
+        let pick = node("pick").map(|n| cx.within(ItemScope::Open, |cx| cx.cond(n, PathMode::Item)));
         let added = table.and_then(|t| t.get("else")).and_then(|f| f.node.get("add"));
-        let otherwise = added.map(|n| cx.within(Scope::None, |cx| cx.expr(n)));
+        let otherwise = added.map(|n| cx.within(ItemScope::None, |cx| cx.expr(n)));
         let front = match node("at") {
             None => false,
             Some(at) if at.as_text() == Some("end") => false,
@@ -64,7 +64,7 @@ impl PartTerms {
     }
 
     /// Moves them.
-    pub(super) fn run(&self, pass: &Pass, st: &mut State, list: usize, memo: &Memo, copy: bool) -> Result<(), ProgramInterrupt> {
+    pub(super) fn run(&self, pass: &CompiledPass, st: &mut BuildState, list: usize, memo: &PassMemo, copy: bool) -> Result<(), ProgramInterrupt> {
         // the receiving item may be anywhere later in the list
         st.force(list)?;
         let chosen = in_list_order(pass.chosen(st, list, memo)?);
@@ -81,7 +81,7 @@ impl PartTerms {
                     continue;
                 }
                 st.note(item, "placed");
-                match self.taker(n, Seq::Items(&items.items), &env)? {
+                match self.taker(n, SelectSequence::Items(&items.items), &env)? {
                     Some(taker) => given.entry(taker).or_default().extend(picked),
                     None => homeless.push((n, picked)),
                 }
@@ -122,7 +122,7 @@ impl PartTerms {
     }
 
     /// The elements that move, and those that stay.
-    fn parted(&self, item: &Item, env: &Env<'_>) -> Result<(Vec<Value>, Vec<Value>), Fault> {
+    fn parted(&self, item: &Item, env: &Env<'_>) -> Result<(Vec<Value>, Vec<Value>), EvalFault> {
         let (mut picked, mut rest) = (Vec::new(), Vec::new());
         for (n, element) in item.get(self.field).and_then(Value::as_list).unwrap_or(&[]).iter().enumerate() {
             let moves = match &self.pick {
@@ -135,7 +135,7 @@ impl PartTerms {
     }
 
     /// The next live item that accepts them.
-    fn taker(&self, giver: usize, seq: Seq<'_>, env: &Env<'_>) -> Result<Option<usize>, Fault> {
+    fn taker(&self, giver: usize, seq: SelectSequence<'_>, env: &Env<'_>) -> Result<Option<usize>, EvalFault> {
         let from = env.inner(seq.cur(giver));
         for n in giver + 1..seq.len() {
             let live = matches!(seq.cur(n), CurrentItem::Item(item, _) if item.enabled());

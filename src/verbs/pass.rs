@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 
-use crate::diag::{Span, Table};
+use crate::diag::{Span, FieldMap};
 use crate::model::{FieldId, Item};
 use crate::syntax::CompileContext;
-use crate::syntax::context::Scope;
-use crate::terms::cells::Cell;
-use crate::terms::ledger::Headroom;
-use crate::terms::select::{Seq, pass_env};
-use crate::terms::{Cond, Env, Fault, Memo, Select, State};
+use crate::syntax::context::ItemScope;
+use crate::terms::cells::MemoCell;
+use crate::terms::ledger::BudgetNumbers;
+use crate::terms::select::{SelectSequence, pass_env};
+use crate::terms::{Cond, Env, EvalFault, PassMemo, Select, BuildState};
 use crate::text::work::BudgetExceeded;
 
 use super::reads::ListReads;
@@ -32,11 +32,11 @@ pub enum ProgramInterrupt {
     /// `then = "stop"` or `level = "stop"`: no error.
     Stop,
     /// An evaluation failed.
-    Fault(Fault),
+    Fault(EvalFault),
     /// A warning, where warnings are errors.
     Warned,
     /// A hook or a function of the embedding program failed, which no pass handles.
-    Host(Fault),
+    Host(EvalFault),
     /// A requirement of the pack is not met.
     Refused {
         /// The code that the pass names.
@@ -44,7 +44,7 @@ pub enum ProgramInterrupt {
         /// What is wrong.
         message: String,
         /// What there was room for, where it is about room.
-        room: Option<Headroom>,
+        room: Option<BudgetNumbers>,
     },
 }
 
@@ -54,15 +54,15 @@ impl From<BudgetExceeded> for ProgramInterrupt {
     }
 }
 
-impl From<Fault> for ProgramInterrupt {
-    fn from(fault: Fault) -> Self {
+impl From<EvalFault> for ProgramInterrupt {
+    fn from(fault: EvalFault) -> Self {
         ProgramInterrupt::Fault(fault)
     }
 }
 
 /// A verb as the table knows it: one row for each file of this room that is a verb.
 #[derive(Clone, Copy)]
-pub struct Info {
+pub struct VerbInfo {
     /// The word in `do = "…"`.
     pub name: &'static str,
     /// What it does, in one line.
@@ -80,19 +80,19 @@ pub struct Info {
 /// A pass as it is written.
 pub struct WrittenPass<'a> {
     /// Its terms.
-    pub fields: &'a Table,
+    pub fields: &'a FieldMap,
     /// Where its verb stands.
     pub span: Span,
     /// What `@` means in its terms.
-    pub scope: &'a Scope,
+    pub scope: &'a ItemScope,
 }
 
 /// What a verb does with its terms.
 pub trait Verb: Send + Sync {
     /// How much of an unread history it needs.
-    fn reach(&self, pass: &Pass) -> HistoryDemand<'_>;
+    fn reach(&self, pass: &CompiledPass) -> HistoryDemand<'_>;
     /// Runs the verb. The list has been read as far as [`Verb::reach`] requires.
-    fn run(&self, pass: &Arc<Pass>, st: &mut State, list: usize, memo: &Memo, caller: &dyn ProgramRunner) -> Result<(), ProgramInterrupt>;
+    fn run(&self, pass: &Arc<CompiledPass>, st: &mut BuildState, list: usize, memo: &PassMemo, caller: &dyn ProgramRunner) -> Result<(), ProgramInterrupt>;
     /// The program that it runs, by number.
     fn callee(&self) -> Option<usize> {
         None
@@ -116,7 +116,7 @@ pub enum HistoryDemand<'a> {
 /// A change of one item that looks at no other, so that it can wait until the item is read.
 pub trait ItemChange {
     /// The item as it is afterwards; `None` if it is gone. `nth`: how many were changed before it.
-    fn change(&self, item: &Item, place: usize, nth: usize, env: &Env<'_>) -> Result<Option<Item>, Fault>;
+    fn change(&self, item: &Item, place: usize, nth: usize, env: &Env<'_>) -> Result<Option<Item>, EvalFault>;
     /// The fields that it may change.
     fn fields(&self) -> Vec<FieldId>;
     /// The change depends on how many items were visited before.
@@ -132,23 +132,23 @@ pub trait ItemChange {
 /// Runs other programs; implemented by the room above.
 pub trait ProgramRunner {
     /// Runs a program by number, over `list` if given.
-    fn program(&self, program: usize, list: Option<usize>, st: &mut State) -> Result<(), ProgramInterrupt>;
+    fn program(&self, program: usize, list: Option<usize>, st: &mut BuildState) -> Result<(), ProgramInterrupt>;
     /// The list that a program works on by itself.
     fn list_of(&self, program: usize) -> usize;
     /// Runs a script of the pack over a list.
-    fn script(&self, function: &str, list: usize, st: &mut State) -> Result<(), ProgramInterrupt>;
+    fn script(&self, function: &str, list: usize, st: &mut BuildState) -> Result<(), ProgramInterrupt>;
     /// Runs the hooks `before_NAME` now, and those of `after_NAME` when the current program ends.
-    fn event(&self, name: &str, pass: &Pass, list: usize, st: &mut State) -> Result<(), ProgramInterrupt>;
+    fn event(&self, name: &str, pass: &CompiledPass, list: usize, st: &mut BuildState) -> Result<(), ProgramInterrupt>;
 }
 
 /// A compiled pass.
-pub struct Pass {
+pub struct CompiledPass {
     /// `program/pass`.
     pub id: Arc<str>,
     /// Where its name is written.
     pub span: Span,
     /// Its verb, as the table knows it.
-    pub info: &'static Info,
+    pub info: &'static VerbInfo,
     /// A condition on the scene that decides whether the pass runs at all.
     pub when: Option<Cond>,
     /// Which items.
@@ -166,21 +166,21 @@ pub struct Pass {
     /// What its other terms read of lists.
     pub reads: ListReads,
     /// What its memo cells hold, to be filled at once when the pass is queued.
-    pub cells: Vec<Cell>,
+    pub cells: Vec<MemoCell>,
     /// What it does.
     pub verb: Box<dyn Verb>,
 }
 
-impl Pass {
+impl CompiledPass {
     /// The chosen items of the list, by index, in visiting order.
-    pub fn chosen(&self, st: &State, list: usize, memo: &Memo) -> Result<Vec<usize>, Fault> {
+    pub fn chosen(&self, st: &BuildState, list: usize, memo: &PassMemo) -> Result<Vec<usize>, EvalFault> {
         let list = st.list(list);
         st.telling.set(st.tells());
-        self.select.run(Seq::Items(&list.items), &pass_env(st, memo))
+        self.select.run(SelectSequence::Items(&list.items), &pass_env(st, memo))
     }
 
     /// Whether one item, looked at alone, is chosen: for selections that judge each item by itself.
-    pub fn chooses(&self, env: &Env<'_>, enabled: bool) -> Result<bool, Fault> {
+    pub fn chooses(&self, env: &Env<'_>, enabled: bool) -> Result<bool, EvalFault> {
         self.select.chooses(env, enabled)
     }
 }

@@ -9,14 +9,14 @@ use std::sync::Arc;
 
 use crate::model::Item;
 use crate::terms::lists::LocalChange;
-use crate::terms::select::{End, pass_env};
-use crate::terms::{CurrentItem, Env, Fault, Memo, State};
+use crate::terms::select::{SelectEnd, pass_env};
+use crate::terms::{CurrentItem, Env, EvalFault, PassMemo, BuildState};
 
-use super::pass::{ItemChange, FailurePolicy, Pass, HistoryDemand};
+use super::pass::{ItemChange, FailurePolicy, CompiledPass, HistoryDemand};
 use super::reads::read_tail;
 
 /// Prepares the list for the pass: afterwards the pass only has to process the items that are read.
-pub fn prepare(pass: &Arc<Pass>, st: &State, list: usize, memo: &Memo) -> Result<(), Fault> {
+pub fn prepare(pass: &Arc<CompiledPass>, st: &BuildState, list: usize, memo: &PassMemo) -> Result<(), EvalFault> {
     let each = match pass.verb.reach(pass) {
         HistoryDemand::Own | HistoryDemand::Nothing => return Ok(()),
         HistoryDemand::Each(each) => Some(each),
@@ -26,20 +26,20 @@ pub fn prepare(pass: &Arc<Pass>, st: &State, list: usize, memo: &Memo) -> Result
 }
 
 /// Reads the items that the selection of a pass takes, whatever the reach of its verb.
-pub fn selected(pass: &Arc<Pass>, st: &State, list: usize, memo: &Memo) -> Result<(), Fault> {
+pub fn selected(pass: &Arc<CompiledPass>, st: &BuildState, list: usize, memo: &PassMemo) -> Result<(), EvalFault> {
     ready(pass, None, st, list, memo)
 }
 
-fn ready(pass: &Arc<Pass>, each: Option<&dyn ItemChange>, st: &State, list: usize, memo: &Memo) -> Result<(), Fault> {
+fn ready(pass: &Arc<CompiledPass>, each: Option<&dyn ItemChange>, st: &BuildState, list: usize, memo: &PassMemo) -> Result<(), EvalFault> {
     if st.list(list).lazy.is_none() || untouched(pass, st, list, memo)? {
         return Ok(());
     }
     if let Some(each) = each.filter(|_| pass.select.is_local() && !pass.reads.index) {
         // items that are numbered must be read in the order in which they are visited, which is from the newest end
-        let newest_first = pass.select.from == End::Last && st.list(list).lazy_at() == Some(0);
+        let newest_first = pass.select.from == SelectEnd::Last && st.list(list).lazy_at() == Some(0);
         if !each.numbers() || newest_first {
             // a history is read from its newest end: effects in that order happen as it is read
-            if each.has_effects() && pass.select.from == End::First && st.unread_has_effects(list) {
+            if each.has_effects() && pass.select.from == SelectEnd::First && st.unread_has_effects(list) {
                 return st.force(list);
             }
             return queue(pass, each, st, list);
@@ -52,7 +52,7 @@ fn ready(pass: &Arc<Pass>, each: Option<&dyn ItemChange>, st: &State, list: usiz
 }
 
 /// Whether no unread item can be selected, so that the pass may look at the read ones alone.
-pub fn untouched(pass: &Pass, st: &State, list: usize, memo: &Memo) -> Result<bool, Fault> {
+pub fn untouched(pass: &CompiledPass, st: &BuildState, list: usize, memo: &PassMemo) -> Result<bool, EvalFault> {
     let select = &pass.select;
     if select.since.is_some() || select.run.is_some() || matches!(pass.verb.reach(pass), HistoryDemand::Neighbours) {
         return Ok(false);
@@ -63,8 +63,8 @@ pub fn untouched(pass: &Pass, st: &State, list: usize, memo: &Memo) -> Result<bo
     }
 }
 
-fn queue(pass: &Arc<Pass>, each: &dyn ItemChange, st: &State, list: usize) -> Result<(), Fault> {
-    let memo = Memo::default();
+fn queue(pass: &Arc<CompiledPass>, each: &dyn ItemChange, st: &BuildState, list: usize) -> Result<(), EvalFault> {
+    let memo = PassMemo::default();
     {
         let env = pass_env(st, &memo);
         for cell in &pass.cells {
@@ -79,13 +79,13 @@ fn queue(pass: &Arc<Pass>, each: &dyn ItemChange, st: &State, list: usize) -> Re
 
 /// A pass that waits for its items to be read.
 struct QueuedPass {
-    pass: Arc<Pass>,
+    pass: Arc<CompiledPass>,
     /// How many items it has changed so far, those among them that had been read before.
     visited: Cell<usize>,
 }
 
 impl LocalChange for QueuedPass {
-    fn apply(&self, cur: CurrentItem<'_>, env: &Env<'_>) -> Result<Option<Item>, Fault> {
+    fn apply(&self, cur: CurrentItem<'_>, env: &Env<'_>) -> Result<Option<Item>, EvalFault> {
         let CurrentItem::Item(item, place) = cur else { return Ok(None) };
         // the pass gives its own reasons, although another pass has caused the item to be read now
         let st = env.st;
@@ -108,7 +108,7 @@ impl LocalChange for QueuedPass {
 }
 
 impl QueuedPass {
-    fn work(&self, item: &Item, place: usize, env: &Env<'_>) -> Result<Option<Item>, Fault> {
+    fn work(&self, item: &Item, place: usize, env: &Env<'_>) -> Result<Option<Item>, EvalFault> {
         let here = env.inner(CurrentItem::Item(item, place));
         if !self.pass.chooses(&here, item.enabled())? {
             return Ok(Some(item.clone()));

@@ -1,9 +1,9 @@
 //! What queries of a pass read of lists, and how far the newest end of a list is read for a selection.
 
 use crate::syntax::CompileContext;
-use crate::syntax::context::Tail;
-use crate::terms::select::{End, Take, count, pass_env};
-use crate::terms::{CurrentItem, Fault, Memo, Select, State};
+use crate::syntax::context::TailQuery;
+use crate::terms::select::{SelectEnd, SelectCount, count, pass_env};
+use crate::terms::{CurrentItem, EvalFault, PassMemo, Select, BuildState};
 
 /// What queries read of lists.
 #[derive(Default)]
@@ -15,7 +15,7 @@ pub struct ListReads {
     /// The place of an item in its list is asked for, which takes the whole list.
     pub index: bool,
     /// Lists of which only the newest end is looked at, and by which selection.
-    pub tails: Vec<Tail>,
+    pub tails: Vec<TailQuery>,
 }
 
 impl ListReads {
@@ -31,15 +31,15 @@ impl ListReads {
     }
 
     /// Has the lists read as far as the queries will look.
-    pub fn ready(&self, st: &State) -> Result<(), Fault> {
+    pub fn ready(&self, st: &BuildState) -> Result<(), EvalFault> {
         for list in &self.whole {
             st.force(*list)?;
         }
         if self.account {
             st.force(st.current.get())?;
         }
-        let memo = Memo::default();
-        for Tail { list, select, index } in &self.tails {
+        let memo = PassMemo::default();
+        for TailQuery { list, select, index } in &self.tails {
             if *index && st.list(*list).lazy.as_ref().is_some_and(|lazy| lazy.leaves_out()) {
                 st.force(*list)?;
             }
@@ -50,10 +50,10 @@ impl ListReads {
 }
 
 /// Reads from the newest end until the selection has all it can take there.
-pub fn read_tail(select: &Select, st: &State, list: usize, memo: &Memo) -> Result<(), Fault> {
+pub fn read_tail(select: &Select, st: &BuildState, list: usize, memo: &PassMemo) -> Result<(), EvalFault> {
     let env = pass_env(st, memo);
     let wanted = match &select.take {
-        Some(Take::Count(n)) if select.from == End::Last => {
+        Some(SelectCount::Count(n)) if select.from == SelectEnd::Last => {
             let skip = select.skip.as_ref().map(|e| env.eval(e)).transpose()?.map_or(0, |v| count(&v));
             Some(count(&env.eval(n)?) + skip)
         }

@@ -2,18 +2,18 @@
 
 use std::sync::Arc;
 
-use crate::diag::{Span, Table};
+use crate::diag::{Span, FieldMap};
 use crate::model::{Value, item::core};
 use crate::syntax::CompileContext;
 use crate::terms::ledger;
 use crate::terms::select::pass_env;
-use crate::terms::{Expr, Memo, State};
+use crate::terms::{Expr, PassMemo, BuildState};
 
 use super::evict::account;
-use super::pass::{ProgramRunner, ProgramInterrupt, Info, Pass, HistoryDemand, Verb};
+use super::pass::{ProgramRunner, ProgramInterrupt, VerbInfo, CompiledPass, HistoryDemand, Verb};
 
 /// `reserve` as the table of verbs knows it.
-pub const INFO: Info = Info {
+pub const INFO: VerbInfo = VerbInfo {
     name: "reserve",
     doc: "takes tokens from an account",
     terms: &["account", "cost"],
@@ -30,7 +30,7 @@ pub struct ReserveTerms {
 
 impl ReserveTerms {
     /// Reads the terms.
-    fn parse(cx: &mut CompileContext<'_>, fields: &Table, span: Span) -> Self {
+    fn parse(cx: &mut CompileContext<'_>, fields: &FieldMap, span: Span) -> Self {
         Self { account: account(cx, fields, span, "reserve"), cost: fields.get("cost").map(|f| cx.expr(&f.node)) }
     }
 
@@ -41,11 +41,11 @@ impl ReserveTerms {
 }
 
 impl Verb for ReserveTerms {
-    fn reach(&self, _pass: &Pass) -> HistoryDemand<'_> {
+    fn reach(&self, _pass: &CompiledPass) -> HistoryDemand<'_> {
         if self.is_given() { HistoryDemand::Nothing } else { HistoryDemand::Selected }
     }
 
-    fn run(&self, pass: &Arc<Pass>, st: &mut State, list: usize, memo: &Memo, _caller: &dyn ProgramRunner) -> Result<(), ProgramInterrupt> {
+    fn run(&self, pass: &Arc<CompiledPass>, st: &mut BuildState, list: usize, memo: &PassMemo, _caller: &dyn ProgramRunner) -> Result<(), ProgramInterrupt> {
         let mut reserved = Vec::new();
         let mut sum = 0.0;
         {

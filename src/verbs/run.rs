@@ -7,16 +7,16 @@
 use std::sync::Arc;
 
 use super::misuse::{refuse, selection};
-use super::pass::{ProgramRunner, ProgramInterrupt, Info, Pass, HistoryDemand, Verb};
-use crate::diag::{Code, Span, Table};
+use super::pass::{ProgramRunner, ProgramInterrupt, VerbInfo, CompiledPass, HistoryDemand, Verb};
+use crate::diag::{Code, Span, FieldMap};
 use crate::model::Value;
 use crate::syntax::CompileContext;
 use crate::syntax::scripts::ITEMS_AND_SCENE;
 use crate::terms::select::pass_env;
-use crate::terms::{Expr, Memo, State};
+use crate::terms::{Expr, PassMemo, BuildState};
 
 /// `run` as the table of verbs knows it.
-pub const INFO: Info = Info {
+pub const INFO: VerbInfo = VerbInfo {
     name: "run",
     doc: "runs a program, a script, or the hooks of an event",
     terms: &["program", "script", "event", "each", "as", "copy", "singly"],
@@ -46,7 +46,7 @@ pub enum RunTarget {
 }
 
 /// The program that a pass names, by number; reports an error if there is none.
-pub(super) fn program(cx: &mut CompileContext<'_>, fields: &Table, span: Span) -> Option<usize> {
+pub(super) fn program(cx: &mut CompileContext<'_>, fields: &FieldMap, span: Span) -> Option<usize> {
     let Some(node) = fields.get("program").map(|f| &f.node) else {
         cx.fail(Code::TermMissing, span, "the pass names no program", Some("add `program = \"…\"`".into()));
         return None;
@@ -64,7 +64,7 @@ pub(super) fn program(cx: &mut CompileContext<'_>, fields: &Table, span: Span) -
 
 impl RunTerms {
     /// Reads the terms.
-    fn parse(cx: &mut CompileContext<'_>, fields: &Table, span: Span) -> Option<Self> {
+    fn parse(cx: &mut CompileContext<'_>, fields: &FieldMap, span: Span) -> Option<Self> {
         check(cx, fields);
         let word = |key: &str| fields.get(key).and_then(|f| f.node.as_text()).map(Arc::from);
         let what = match (word("script"), word("event")) {
@@ -83,9 +83,9 @@ impl RunTerms {
 
     /// Runs the program for each selected item alone in the program's own list, and puts it back in its place; an
     /// item that is dropped there stays unchanged.
-    fn run_singly(pass: &Pass, program: usize, st: &mut State, list: usize, caller: &dyn ProgramRunner) -> Result<(), ProgramInterrupt> {
+    fn run_singly(pass: &CompiledPass, program: usize, st: &mut BuildState, list: usize, caller: &dyn ProgramRunner) -> Result<(), ProgramInterrupt> {
         st.force(list)?;
-        let chosen = pass.chosen(st, list, &Memo::default())?;
+        let chosen = pass.chosen(st, list, &PassMemo::default())?;
         let own = caller.list_of(program);
         for n in chosen {
             let Some(item) = st.list(list).items.get(n).cloned() else { continue };
@@ -100,9 +100,9 @@ impl RunTerms {
         Ok(())
     }
 
-    fn run_each(&self, program: usize, each: &Expr, st: &mut State, list: usize, caller: &dyn ProgramRunner) -> Result<(), ProgramInterrupt> {
+    fn run_each(&self, program: usize, each: &Expr, st: &mut BuildState, list: usize, caller: &dyn ProgramRunner) -> Result<(), ProgramInterrupt> {
         let elements = {
-            let memo = Memo::default();
+            let memo = PassMemo::default();
             pass_env(st, &memo).eval(each)?
         };
         let own = caller.list_of(program);
@@ -122,11 +122,11 @@ impl RunTerms {
 }
 
 impl Verb for RunTerms {
-    fn reach(&self, _pass: &Pass) -> HistoryDemand<'_> {
+    fn reach(&self, _pass: &CompiledPass) -> HistoryDemand<'_> {
         HistoryDemand::Own
     }
 
-    fn run(&self, pass: &Arc<Pass>, st: &mut State, list: usize, _memo: &Memo, caller: &dyn ProgramRunner) -> Result<(), ProgramInterrupt> {
+    fn run(&self, pass: &Arc<CompiledPass>, st: &mut BuildState, list: usize, _memo: &PassMemo, caller: &dyn ProgramRunner) -> Result<(), ProgramInterrupt> {
         let program = match &self.what {
             RunTarget::Script(name) => return caller.script(name, list, st),
             RunTarget::Event(name) => return caller.event(name, pass, list, st),
@@ -166,8 +166,8 @@ impl Verb for RunTerms {
 }
 
 /// A row of the pack's own tables, its compiled cells evaluated.
-fn settled(value: &Value, st: &State) -> Result<Value, ProgramInterrupt> {
-    let memo = Memo::default();
+fn settled(value: &Value, st: &BuildState) -> Result<Value, ProgramInterrupt> {
+    let memo = PassMemo::default();
     let env = pass_env(st, &memo);
     let Value::Map(map) = value else { return Ok(value.clone()) };
     let mut out = (**map).clone();
@@ -186,7 +186,7 @@ fn ended(result: Result<(), ProgramInterrupt>) -> Result<(), ProgramInterrupt> {
 }
 
 /// Reports terms that could have no effect.
-fn check(cx: &mut CompileContext<'_>, fields: &Table) {
+fn check(cx: &mut CompileContext<'_>, fields: &FieldMap) {
     let has = |key: &str| fields.contains_key(key);
     let flag = |key: &str| fields.get(key).and_then(|f| f.node.as_bool()).unwrap_or(false);
     let what: Vec<&str> = ["program", "script", "event"].into_iter().filter(|key| has(key)).collect();

@@ -4,23 +4,23 @@ use std::sync::Arc;
 
 use crate::diag::DiagnosticCode;
 use crate::terms::select::pass_env;
-use crate::terms::state::Stat;
-use crate::terms::{Memo, State};
+use crate::terms::state::RunStat;
+use crate::terms::{PassMemo, BuildState};
 use crate::text::work;
 
-use super::pass::{ProgramRunner, FailurePolicy, ProgramInterrupt, Pass};
+use super::pass::{ProgramRunner, FailurePolicy, ProgramInterrupt, CompiledPass};
 use super::{reach, reason};
 
 /// The work of a pass that does nothing.
 const STEPS_PER_PASS: u64 = 16;
 
-impl Pass {
+impl CompiledPass {
     /// Runs the pass over `list` (its own list wins).
-    pub fn run(self: &Arc<Self>, st: &mut State, list: usize, caller: &dyn ProgramRunner) -> Result<(), ProgramInterrupt> {
+    pub fn run(self: &Arc<Self>, st: &mut BuildState, list: usize, caller: &dyn ProgramRunner) -> Result<(), ProgramInterrupt> {
         let _rule = work::rule(&self.id);
         work::spend(STEPS_PER_PASS)?;
         self.is_running(st);
-        let memo = Memo::default();
+        let memo = PassMemo::default();
         if let Some(when) = &self.when {
             self.gate_reads.ready(st)?;
             let held = pass_env(st, &memo).holds(when)?;
@@ -60,7 +60,7 @@ impl Pass {
         };
         if st.trail.is_some() {
             let items = st.list(list).items.len();
-            st.stats.borrow_mut().push(Stat { pass: self.id.clone(), items });
+            st.stats.borrow_mut().push(RunStat { pass: self.id.clone(), items });
         }
         if st.refuses() {
             return Err(ProgramInterrupt::Warned);
@@ -71,15 +71,15 @@ impl Pass {
 
     /// Notes that the pass runs.
     #[inline]
-    fn is_running(&self, st: &State) {
+    fn is_running(&self, st: &BuildState) {
         let mut running = st.pass.borrow_mut();
         if !Arc::ptr_eq(&running, &self.id) {
             *running = self.id.clone();
         }
     }
 
-    fn work(self: &Arc<Self>, st: &mut State, list: usize, caller: &dyn ProgramRunner) -> Result<(), ProgramInterrupt> {
-        let memo = Memo::default();
+    fn work(self: &Arc<Self>, st: &mut BuildState, list: usize, caller: &dyn ProgramRunner) -> Result<(), ProgramInterrupt> {
+        let memo = PassMemo::default();
         reach::prepare(self, st, list, &memo)?;
         self.verb.run(self, st, list, &memo, caller)
     }

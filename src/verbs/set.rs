@@ -5,20 +5,20 @@
 
 use std::sync::Arc;
 
-use super::pass::{ProgramRunner, ItemChange, ProgramInterrupt, Info, Pass, HistoryDemand, Verb};
-use crate::diag::{Code, Node, Span, Table};
+use super::pass::{ProgramRunner, ItemChange, ProgramInterrupt, VerbInfo, CompiledPass, HistoryDemand, Verb};
+use crate::diag::{Code, DocumentNode, Span, FieldMap};
 use crate::model::{FieldId, Item, Value};
 use crate::syntax::CompileContext;
-use crate::syntax::context::Scope;
-use crate::terms::select::{Seq, pass_env};
-use crate::terms::{CurrentItem, Env, Expr, Fault, Memo, State, sizes};
+use crate::syntax::context::ItemScope;
+use crate::terms::select::{SelectSequence, pass_env};
+use crate::terms::{CurrentItem, Env, Expr, EvalFault, PassMemo, BuildState, sizes};
 use crate::text::written::ToText as _;
 
 /// The most values of one field.
 const MOST_VALUES: usize = 1_000_000;
 
 /// `set` as the table of verbs knows it.
-pub const INFO: Info = Info {
+pub const INFO: VerbInfo = VerbInfo {
     name: "set",
     doc: "sets fields of the selected items; `$name` keys once per pass, `$state.x` in the patch",
     terms: &["set", "fields", "value", "number"],
@@ -45,7 +45,7 @@ enum KeyStep {
 
 impl SetTerms {
     /// Reads the terms.
-    fn parse(cx: &mut CompileContext<'_>, fields: &Table, span: Span, scope: &Scope) -> Option<Self> {
+    fn parse(cx: &mut CompileContext<'_>, fields: &FieldMap, span: Span, scope: &ItemScope) -> Option<Self> {
         let number = fields.get("number").and_then(|f| Some((f.node.as_text()?, f.node.span)));
         let number = number.map(|(name, span)| {
             cx.within(scope.clone(), |cx| cx.check_field(0, name, span));
@@ -54,7 +54,7 @@ impl SetTerms {
         let mut set = Self { fields: Vec::new(), number, globals: Vec::new(), parts: fields.contains_key("per") };
         let alike = set.alike(cx, fields, scope);
         match fields.get("set").map(|f| &f.node) {
-            Some(node) if fields.contains_key("because") && node.as_table().is_some_and(Table::is_empty) => {}
+            Some(node) if fields.contains_key("because") && node.as_table().is_some_and(FieldMap::is_empty) => {}
             Some(node) => set.table(cx, node, scope),
             None if alike || number.is_some() => {}
             None => {
@@ -66,7 +66,7 @@ impl SetTerms {
     }
 
     /// Reads `fields = [name, …]` with `value`, which is set on all of them. False if neither is present.
-    fn alike(&mut self, cx: &mut CompileContext<'_>, fields: &Table, scope: &Scope) -> bool {
+    fn alike(&mut self, cx: &mut CompileContext<'_>, fields: &FieldMap, scope: &ItemScope) -> bool {
         let (list, value) = (fields.get("fields"), fields.get("value"));
         let (Some(list), Some(value)) = (list, value) else {
             let lone = list.map(|f| (f.key, "value")).or_else(|| value.map(|f| (f.key, "fields")));
@@ -88,13 +88,13 @@ impl SetTerms {
     }
 
     /// Reads a table of fields and `$name` keys, which are set for a part.
-    pub fn of(cx: &mut CompileContext<'_>, node: &Node, scope: &Scope) -> Self {
+    pub fn of(cx: &mut CompileContext<'_>, node: &DocumentNode, scope: &ItemScope) -> Self {
         let mut set = Self { fields: Vec::new(), number: None, globals: Vec::new(), parts: true };
         set.table(cx, node, scope);
         set
     }
 
-    fn table(&mut self, cx: &mut CompileContext<'_>, node: &Node, scope: &Scope) {
+    fn table(&mut self, cx: &mut CompileContext<'_>, node: &DocumentNode, scope: &ItemScope) {
         let Some(table) = node.as_table() else {
             cx.fail(
                 Code::TermType,
@@ -114,14 +114,14 @@ impl SetTerms {
     }
 
     /// Reads one field or `$name` key, which stands at `span`.
-    fn key(&mut self, cx: &mut CompileContext<'_>, key: &str, span: Span, value: &Node) {
+    fn key(&mut self, cx: &mut CompileContext<'_>, key: &str, span: Span, value: &DocumentNode) {
         match key.strip_prefix('$') {
             Some(path) => {
                 cx.check_path_value(path, value);
                 let kind = cx.names.paths.get(path).map(|declared| declared.kind);
                 let read = |cx: &mut CompileContext<'_>| (steps(cx, path, value), cx.expr(value).meant_for(key, kind));
                 // without `per` the key is set once for all items, so that none of them is `@`
-                let global = if self.parts { read(cx) } else { cx.within(Scope::None, read) };
+                let global = if self.parts { read(cx) } else { cx.within(ItemScope::None, read) };
                 self.globals.push(global);
             }
             None => {
@@ -143,7 +143,7 @@ impl SetTerms {
     }
 
     /// A pass that sets nothing only gives a reason, so it runs only where a trace is kept.
-    fn give_reasons(&self, pass: &Pass, st: &State, list: usize, memo: &Memo) -> Result<(), Fault> {
+    fn give_reasons(&self, pass: &CompiledPass, st: &BuildState, list: usize, memo: &PassMemo) -> Result<(), EvalFault> {
         let chosen = pass.chosen(st, list, memo)?;
         let items = st.list(list);
         for item in chosen.iter().filter_map(|n| items.items.get(*n)) {
@@ -153,7 +153,7 @@ impl SetTerms {
     }
 
     /// Sets the fields of these items.
-    pub fn apply(&self, st: &mut State, list: usize, chosen: &[usize], memo: &Memo) -> Result<(), Fault> {
+    pub fn apply(&self, st: &mut BuildState, list: usize, chosen: &[usize], memo: &PassMemo) -> Result<(), EvalFault> {
         if let Some(values) = self.literals() {
             self.apply_literals(st, list, chosen, &values);
             return Ok(());
@@ -190,7 +190,7 @@ impl SetTerms {
             .collect()
     }
 
-    fn apply_literals(&self, st: &mut State, list: usize, chosen: &[usize], values: &[(FieldId, &Value)]) {
+    fn apply_literals(&self, st: &mut BuildState, list: usize, chosen: &[usize], values: &[(FieldId, &Value)]) {
         if st.trail.is_some() {
             let items = st.list(list);
             for item in chosen.iter().filter_map(|n| items.items.get(*n)) {
@@ -207,11 +207,11 @@ impl SetTerms {
     }
 
     /// Sets the `$name` keys; `@` is the first item of the part.
-    pub fn apply_globals(&self, st: &mut State, list: usize, part: &[usize], memo: &Memo) -> Result<(), Fault> {
+    pub fn apply_globals(&self, st: &mut BuildState, list: usize, part: &[usize], memo: &PassMemo) -> Result<(), EvalFault> {
         let mut made = Vec::new();
         {
             let items = st.list(list);
-            let seq = Seq::Some(&items.items, part);
+            let seq = SelectSequence::Some(&items.items, part);
             let env = pass_env(st, memo);
             let mut env = env.inner(seq.cur(0));
             env.part = Some(seq);
@@ -233,21 +233,21 @@ impl SetTerms {
     }
 
     /// The item with its fields set; it is the `nth` that was visited, from 0.
-    pub fn changed(&self, item: &Item, place: usize, nth: usize, env: &Env<'_>) -> Result<Item, Fault> {
+    pub fn changed(&self, item: &Item, place: usize, nth: usize, env: &Env<'_>) -> Result<Item, EvalFault> {
         let values = self.values(item, place, env)?;
         let mut changed = item.clone();
         self.assign(&mut changed, nth, values);
         Ok(changed)
     }
 
-    fn values(&self, item: &Item, place: usize, env: &Env<'_>) -> Result<Vec<Value>, Fault> {
+    fn values(&self, item: &Item, place: usize, env: &Env<'_>) -> Result<Vec<Value>, EvalFault> {
         let here = env.inner(CurrentItem::Item(item, place));
         let values = self.fields.iter().map(|(_, _, e)| here.eval(e)).collect::<Result<Vec<_>, _>>()?;
         for (value, (id, rest, _)) in values.iter().zip(&self.fields) {
             if let Err(would) = sizes::kept(value, MOST_VALUES, env.st.rules.limits.text_bytes, &env.st.scene) {
                 let name = env.st.rules.fields.name(*id);
                 let name = std::iter::once(&name).chain(rest).map(|name| &**name).collect::<Vec<_>>().join(".");
-                return Err(Fault::bound(format!("the field `{name}` would {would}")));
+                return Err(EvalFault::bound(format!("the field `{name}` would {would}")));
             }
         }
         Ok(values)
@@ -264,7 +264,7 @@ impl SetTerms {
 }
 
 impl Verb for SetTerms {
-    fn reach(&self, pass: &Pass) -> HistoryDemand<'_> {
+    fn reach(&self, pass: &CompiledPass) -> HistoryDemand<'_> {
         match self.has_fields() {
             true => HistoryDemand::Each(self),
             false if pass.select.is_local() => HistoryDemand::Nothing,
@@ -272,7 +272,7 @@ impl Verb for SetTerms {
         }
     }
 
-    fn run(&self, pass: &Arc<Pass>, st: &mut State, list: usize, memo: &Memo, _caller: &dyn ProgramRunner) -> Result<(), ProgramInterrupt> {
+    fn run(&self, pass: &Arc<CompiledPass>, st: &mut BuildState, list: usize, memo: &PassMemo, _caller: &dyn ProgramRunner) -> Result<(), ProgramInterrupt> {
         if self.has_fields() {
             let chosen = pass.chosen(st, list, memo)?;
             self.apply(st, list, &chosen, memo)?;
@@ -286,7 +286,7 @@ impl Verb for SetTerms {
         if pass.select.per.is_none() {
             return Ok(self.apply_globals(st, list, &[], memo)?);
         }
-        let parts = pass.select.parts(Seq::Items(&st.list(list).items), &pass_env(st, memo))?;
+        let parts = pass.select.parts(SelectSequence::Items(&st.list(list).items), &pass_env(st, memo))?;
         for part in parts {
             self.apply_globals(st, list, &part, memo)?;
         }
@@ -295,7 +295,7 @@ impl Verb for SetTerms {
 }
 
 impl ItemChange for SetTerms {
-    fn change(&self, item: &Item, place: usize, nth: usize, env: &Env<'_>) -> Result<Option<Item>, Fault> {
+    fn change(&self, item: &Item, place: usize, nth: usize, env: &Env<'_>) -> Result<Option<Item>, EvalFault> {
         self.changed(item, place, nth, env).map(Some)
     }
 
@@ -323,7 +323,7 @@ pub fn assign(item: &mut Item, id: FieldId, rest: &[Arc<str>], value: Value) {
     item.set(id, tree);
 }
 
-fn steps(cx: &mut CompileContext<'_>, path: &str, node: &Node) -> Vec<KeyStep> {
+fn steps(cx: &mut CompileContext<'_>, path: &str, node: &DocumentNode) -> Vec<KeyStep> {
     let mut out = Vec::new();
     let mut rest = path;
     while !rest.is_empty() {

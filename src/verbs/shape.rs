@@ -2,18 +2,18 @@
 
 use std::sync::Arc;
 
-use crate::diag::{Code, Span, Table};
+use crate::diag::{Code, Span, FieldMap};
 use crate::model::{FieldId, Item, item::core};
 use crate::syntax::CompileContext;
-use crate::syntax::context::Scope;
+use crate::syntax::context::ItemScope;
 use crate::terms::select::pass_env;
-use crate::terms::steps::Step;
-use crate::terms::{CurrentItem, Env, Fault, Memo, State};
+use crate::terms::steps::TextStep;
+use crate::terms::{CurrentItem, Env, EvalFault, PassMemo, BuildState};
 
-use super::pass::{ProgramRunner, ItemChange, ProgramInterrupt, Info, Pass, HistoryDemand, Verb};
+use super::pass::{ProgramRunner, ItemChange, ProgramInterrupt, VerbInfo, CompiledPass, HistoryDemand, Verb};
 
 /// `shape` as the table of verbs knows it.
-pub const INFO: Info = Info {
+pub const INFO: VerbInfo = VerbInfo {
     name: "shape",
     doc: "changes a text of the selected items, step by step",
     terms: &["steps", "field", "fields"],
@@ -26,12 +26,12 @@ pub const INFO: Info = Info {
 pub struct ShapeTerms {
     /// The fields that are changed, one after another.
     fields: Vec<FieldId>,
-    steps: Box<[Step]>,
+    steps: Box<[TextStep]>,
 }
 
 impl ShapeTerms {
     /// Reads the terms.
-    fn parse(cx: &mut CompileContext<'_>, fields: &Table, span: Span, scope: &Scope) -> Option<Self> {
+    fn parse(cx: &mut CompileContext<'_>, fields: &FieldMap, span: Span, scope: &ItemScope) -> Option<Self> {
         let Some(steps) = fields.get("steps").map(|f| &f.node) else {
             cx.fail(Code::TermMissing, span, "`shape` needs a list of `steps`", Some("add `steps = [{ trim = \"both\" }]`".into()));
             return None;
@@ -42,7 +42,7 @@ impl ShapeTerms {
     }
 
     /// The item with its text changed.
-    pub fn changed(&self, item: &Item, place: usize, env: &Env<'_>) -> Result<Item, Fault> {
+    pub fn changed(&self, item: &Item, place: usize, env: &Env<'_>) -> Result<Item, EvalFault> {
         let mut item = item.clone();
         for (field, step) in self.fields.iter().flat_map(|field| self.steps.iter().map(move |step| (*field, step))) {
             let here = env.inner(CurrentItem::Item(&item, place));
@@ -61,11 +61,11 @@ impl ShapeTerms {
 }
 
 impl Verb for ShapeTerms {
-    fn reach(&self, _pass: &Pass) -> HistoryDemand<'_> {
+    fn reach(&self, _pass: &CompiledPass) -> HistoryDemand<'_> {
         HistoryDemand::Each(self)
     }
 
-    fn run(&self, pass: &Arc<Pass>, st: &mut State, list: usize, memo: &Memo, _caller: &dyn ProgramRunner) -> Result<(), ProgramInterrupt> {
+    fn run(&self, pass: &Arc<CompiledPass>, st: &mut BuildState, list: usize, memo: &PassMemo, _caller: &dyn ProgramRunner) -> Result<(), ProgramInterrupt> {
         let chosen = pass.chosen(st, list, memo)?;
         let mut changed = Vec::with_capacity(chosen.len());
         {
@@ -84,7 +84,7 @@ impl Verb for ShapeTerms {
                 *slot = item;
             }
         }
-        if self.steps.iter().any(Step::outlines) {
+        if self.steps.iter().any(TextStep::outlines) {
             st.marks.borrow_mut().clear();
         }
         Ok(())
@@ -92,7 +92,7 @@ impl Verb for ShapeTerms {
 }
 
 impl ItemChange for ShapeTerms {
-    fn change(&self, item: &Item, place: usize, _nth: usize, env: &Env<'_>) -> Result<Option<Item>, Fault> {
+    fn change(&self, item: &Item, place: usize, _nth: usize, env: &Env<'_>) -> Result<Option<Item>, EvalFault> {
         self.changed(item, place, env).map(Some)
     }
 
@@ -105,12 +105,12 @@ impl ItemChange for ShapeTerms {
     }
 
     fn has_effects(&self) -> bool {
-        self.steps.iter().any(Step::expands_macros)
+        self.steps.iter().any(TextStep::expands_macros)
     }
 }
 
 /// The fields that the steps change: `fields`, or `field`, or else the text.
-fn names(cx: &mut CompileContext<'_>, fields: &Table) -> Vec<FieldId> {
+fn names(cx: &mut CompileContext<'_>, fields: &FieldMap) -> Vec<FieldId> {
     let Some(list) = fields.get("fields") else {
         let Some((name, span)) = fields.get("field").and_then(|f| Some((f.node.as_text()?, f.node.span))) else { return vec![core::TEXT] };
         cx.check_field(0, name, span);

@@ -7,7 +7,7 @@
 use serde_json::{Value as Json, json};
 use tapster::OpenedTemplate;
 use tapster::diag::{Code, Diagnostic, Severity};
-use tapster::machinery::pack::{Overlay, PackFiles, RuleFile, Shelf, Start};
+use tapster::machinery::pack::{Overlay, PackFiles, RuleFile, PackShelf, Start};
 use tapster::template::{TemplateContract, form};
 use tapster::{PackError, Ruleset};
 
@@ -224,7 +224,7 @@ fn both_revisions_have_one_form() {
     change(&mut template, "slots.a.plan.1.interleave", &json!({ "kind": "separator", "text": "--" }));
     change(&mut template, "slots.a.plan.1.stopWhenOutOfBudget", &json!(false));
     let each = |opened: &OpenedTemplate| match &opened.template.slots[0].plan[1] {
-        form::Node::Each(each) => (each.separator.is_some(), each.stops),
+        form::SlotNode::Each(each) => (each.separator.is_some(), each.stops),
         other => panic!("{other:?}"),
     };
     let base = open(&template).unwrap();
@@ -295,13 +295,13 @@ release = "1.0.0"
 /// The packs of a test, before those that ship.
 struct Packs(Vec<PackFiles>);
 
-impl tapster::machinery::pack::Library for Packs {
+impl tapster::machinery::pack::PackLibrary for Packs {
     fn find(&self, name: &str, report: &mut tapster::diag::Report) -> Option<PackFiles> {
-        self.0.iter().find(|p| p.name == name).cloned().or_else(|| Shelf::default().find(name, report))
+        self.0.iter().find(|p| p.name == name).cloned().or_else(|| PackShelf::default().find(name, report))
     }
 
     fn names(&self) -> Vec<String> {
-        Shelf::default().names()
+        PackShelf::default().names()
     }
 }
 

@@ -9,7 +9,7 @@ use crate::diag::Code;
 use crate::emit::unchanged_payload;
 use crate::engine::BuildError;
 use crate::model::plan::UnchangedPrefix;
-use crate::model::{Block, Plan};
+use crate::model::{PlanBlock, Plan};
 use crate::pack::Ruleset;
 
 use crate::inputs::files::{shown, values_of};
@@ -19,7 +19,7 @@ use crate::stop::Stop;
 /// The previous request.
 pub(crate) enum Previous {
     /// Its plan.
-    Plan(Vec<Block>),
+    Plan(Vec<PlanBlock>),
     /// Its payload.
     Payload(Json),
 }

@@ -6,7 +6,7 @@
 use std::path::Path;
 
 use crate::assemble::{AssembledScene, TypeMismatch, ScenePart, assemble_scene, import_document, misfits, unread};
-use crate::diag::{Code, Diagnostic, Node, Report, Severity, Sources, Span};
+use crate::diag::{Code, Diagnostic, DocumentNode, Report, Severity, Sources, Span};
 use crate::engine::ErrorKind;
 use crate::import::{self, Container, Contents};
 use crate::model::options::TABLE;
@@ -126,7 +126,7 @@ fn check(parts: &Parts, rules: &Ruleset, scene: &Scene, show: &mut Show<'_, '_>)
 
 /// What a build warns of in the data of a scene, with the places: the key that no rule reads, else the value that does not
 /// fit. `at` finds the key and the value at a path in the file; what another part of the inputs says has no place in it.
-pub(crate) fn places<'n>(rules: &Ruleset, data: &Value, at: impl Fn(&str) -> Option<(Span, &'n Node)>) -> Vec<(String, Span)> {
+pub(crate) fn places<'n>(rules: &Ruleset, data: &Value, at: impl Fn(&str) -> Option<(Span, &'n DocumentNode)>) -> Vec<(String, Span)> {
     let unread = unread(rules, data).into_iter().filter_map(|(path, message)| Some((message, at(&path)?.0)));
     let odd = misfits(rules, data).into_iter().filter_map(|misfit| {
         let (key, value) = at(&misfit.path)?;

@@ -7,7 +7,7 @@ use clap::Args;
 use crate::diag::{Code, Diagnostic, Report, Sources, short, suggest};
 use crate::model::Value;
 use crate::pack::files::{MAX_FOLDERS, is_pack};
-use crate::pack::{Library, OpenedTemplate, Overlay, RuleFile, Ruleset, Start, json, open_template, read, toml};
+use crate::pack::{PackLibrary, OpenedTemplate, Overlay, RuleFile, Ruleset, Start, json, open_template, read, toml};
 use crate::template::TemplateContract;
 
 use crate::inputs::files::{bytes_of, shown, too_costly};
@@ -207,7 +207,7 @@ fn having(task: Option<&str>, show: &Show<'_, '_>) -> Result<Start, Stop> {
 
 /// The pack whose own files declare the task; without a task, the first that declares any. Packs that only extend it
 /// are skipped.
-pub(crate) fn pack_of(task: Option<&str>, library: &dyn Library) -> Result<Start, Box<Diagnostic>> {
+pub(crate) fn pack_of(task: Option<&str>, library: &dyn PackLibrary) -> Result<Start, Box<Diagnostic>> {
     let mut known = Vec::new();
     for name in library.names() {
         let files = library.find(&name, &mut Report::default()).unwrap_or_default().files;

@@ -5,10 +5,10 @@ use std::collections::BTreeSet;
 use std::sync::Mutex;
 
 use crate::model::WorkLimits;
-use crate::pack::{Ruleset, Shelf};
+use crate::pack::{Ruleset, PackShelf};
 use crate::terms::Cond;
 use crate::text::work::BudgetScope;
-use crate::verbs::Pass;
+use crate::verbs::CompiledPass;
 
 use super::files::CaseFile;
 use super::play::SceneReader;
@@ -30,7 +30,7 @@ pub struct Mutated {
 
 /// How a pass is broken, in words.
 #[must_use]
-pub fn how(pass: &Pass) -> &'static str {
+pub fn how(pass: &CompiledPass) -> &'static str {
     if pass.select.filter.is_some() {
         "with its `where` negated"
     } else if pass.when.is_some() {
@@ -69,7 +69,7 @@ pub fn runs(cases: &[Cases<'_>], own: &BTreeSet<String>) -> usize {
 pub fn mutate(
     cases: &[Cases<'_>],
     own: &BTreeSet<String>,
-    shelf: &Shelf,
+    shelf: &PackShelf,
     scenes: SceneReader<'_>,
     jobs: usize,
     done: &(dyn Fn() + Sync),

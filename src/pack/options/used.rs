@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use crate::diag::{Code, Data, Diagnostic, Node, Report};
+use crate::diag::{Code, NodeValue, Diagnostic, DocumentNode, Report};
 use crate::model::Pack;
 use crate::model::options::TABLE;
 
@@ -55,11 +55,11 @@ struct ReadOptions<'p> {
 
 impl<'p> ReadOptions<'p> {
     /// Recursion is bounded by the readers of TOML and JSON.
-    fn node(&mut self, node: &'p Node) {
+    fn node(&mut self, node: &'p DocumentNode) {
         match &node.data {
-            Data::Text(text) => self.text(text),
-            Data::List(list) => list.iter().for_each(|node| self.node(node)),
-            Data::Table(table) => {
+            NodeValue::Text(text) => self.text(text),
+            NodeValue::List(list) => list.iter().for_each(|node| self.node(node)),
+            NodeValue::Table(table) => {
                 for (key, field) in table {
                     self.text(key);
                     self.node(&field.node);

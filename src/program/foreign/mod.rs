@@ -20,17 +20,17 @@ use crate::diag::short;
 use crate::model::{Map, Value};
 use crate::terms::select::pass_env;
 use crate::terms::state::put;
-use crate::terms::{Cond, CurrentItem, Env, Expr, Fault, Memo, State};
+use crate::terms::{Cond, CurrentItem, Env, Expr, EvalFault, PassMemo, BuildState};
 use crate::text::work;
 
 /// The names of a path.
-type Names = Vec<Arc<str>>;
+type PathNames = Vec<Arc<str>>;
 
 /// How deep rows with `item` may be nested in one document.
 const MOST_NESTED: usize = 8;
 
 /// A compiled foreign format.
-pub struct Format {
+pub struct ForeignFormat {
     /// Its name.
     pub name: Arc<str>,
     /// What it is for.
@@ -39,16 +39,16 @@ pub struct Format {
     pub makes: Option<Arc<str>>,
     detect: Option<Cond>,
     /// The fields whose text `detect` asks for. They say of which kind the document is, which what a conversion makes is not.
-    kind: Vec<Names>,
+    kind: Vec<PathNames>,
     root: Option<Expr>,
-    maps: Vec<Mapping>,
+    maps: Vec<FieldMapping>,
     rest: RestTarget,
 }
 
 /// Where the result of a conversion gets the fields that no row reads.
 struct RestTarget {
     /// The table that receives them; if it is empty and they do not stay in place, they are dropped.
-    names: Names,
+    names: PathNames,
     /// They stay where they are in the document.
     in_place: bool,
 }
@@ -61,11 +61,11 @@ impl RestTarget {
 }
 
 /// One row of `map`.
-struct Mapping {
+struct FieldMapping {
     name: Arc<str>,
     from: Expr,
-    reads: Vec<Names>,
-    to: Names,
+    reads: Vec<PathNames>,
+    to: PathNames,
     /// The value is laid over the whole result.
     whole: bool,
     /// The format that converts each element of the value.
@@ -97,10 +97,10 @@ pub struct ImportedDocument {
     pub warnings: Vec<String>,
 }
 
-impl Format {
+impl ForeignFormat {
     /// Whether a document is in this format.
-    pub fn fits(&self, document: &Value, st: &State) -> Result<bool, Fault> {
-        let memo = Memo::default();
+    pub fn fits(&self, document: &Value, st: &BuildState) -> Result<bool, EvalFault> {
+        let memo = PassMemo::default();
         match &self.detect {
             Some(detect) => pass_env(st, &memo).inner(CurrentItem::Value(document, 0)).holds(detect),
             None => Ok(false),
@@ -109,13 +109,13 @@ impl Format {
 
     /// Converts the document to scene data, or to a document of the format that this one makes. `all` are the formats
     /// of the pack, by which the elements of lists are converted.
-    pub fn bring(&self, document: &Value, st: &State, all: &[Format]) -> Result<ImportedDocument, Fault> {
+    pub fn bring(&self, document: &Value, st: &BuildState, all: &[ForeignFormat]) -> Result<ImportedDocument, EvalFault> {
         self.bring_at(document, st, all, 0)
     }
 
-    fn bring_at(&self, document: &Value, st: &State, all: &[Format], depth: usize) -> Result<ImportedDocument, Fault> {
+    fn bring_at(&self, document: &Value, st: &BuildState, all: &[ForeignFormat], depth: usize) -> Result<ImportedDocument, EvalFault> {
         let _paying = work::rule(&self.name);
-        let memo = Memo::default();
+        let memo = PassMemo::default();
         let env = pass_env(st, &memo);
         let root = match &self.root {
             Some(root) => env.inner(CurrentItem::Value(document, 0)).eval(root)?,
@@ -123,7 +123,7 @@ impl Format {
         };
         let env = env.inner(CurrentItem::Value(&root, 0));
         let mut out = ImportedDocument { format: self.name.to_string(), scene: Value::map(Map::default()), ..ImportedDocument::default() };
-        let mut read: Vec<&Names> = Vec::new();
+        let mut read: Vec<&PathNames> = Vec::new();
         for map in &self.maps {
             if let Some(when) = &map.when
                 && !env.holds(when)?
@@ -189,7 +189,7 @@ impl Format {
         Ok(out)
     }
 
-    fn coded(&self, map: &Mapping, raw: &Value, st: &State, out: &mut ImportedDocument) -> Value {
+    fn coded(&self, map: &FieldMapping, raw: &Value, st: &BuildState, out: &mut ImportedDocument) -> Value {
         let Some(code) = &map.code else { return raw.clone() };
         if raw.is_null() {
             return Value::Null;
@@ -214,12 +214,12 @@ fn told(what: &str, wrong: &Value) -> Option<String> {
     (!words.is_empty()).then(|| format!("{what}: {}", short::listed(words.iter().map(AsRef::as_ref))))
 }
 
-impl Mapping {
+impl FieldMapping {
     /// Each element of a list, or of the values of a table, converted by the rows of another format.
-    fn each(&self, by: &Format, list: &Value, env: &Env<'_>, all: &[Format], depth: usize, out: &mut ImportedDocument) -> Result<Value, Fault> {
+    fn each(&self, by: &ForeignFormat, list: &Value, env: &Env<'_>, all: &[ForeignFormat], depth: usize, out: &mut ImportedDocument) -> Result<Value, EvalFault> {
         if depth >= MOST_NESTED {
             let message = format!("rows with `item` are nested deeper than {MOST_NESTED}: `{}` converts itself again and again", by.name);
-            return Err(Fault::bound(message));
+            return Err(EvalFault::bound(message));
         }
         let elements = match list {
             Value::List(list) => list.to_vec(),
@@ -228,7 +228,7 @@ impl Mapping {
             one => vec![one.clone()],
         };
         let mut made = Vec::with_capacity(elements.len());
-        let mut fields = reports::Tally::default();
+        let mut fields = reports::ReportTally::default();
         for element in elements {
             // rows are about the fields of tables
             if element.as_map().is_none() {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use indexmap::IndexMap;
 
-use super::{Format, Mapping, Names};
+use super::{ForeignFormat, FieldMapping, PathNames};
 use crate::model::{Map, Value};
 
 /// What became of one field of the document.
@@ -36,7 +36,7 @@ pub struct FieldReport {
     pub times: usize,
 }
 
-impl Mapping {
+impl FieldMapping {
     pub(super) fn report(&self, raw: &Value, value: &Value) -> FieldReport {
         let field = self.reads.first().map_or_else(|| self.name.to_string(), |names| names.join("."));
         let to = self.to.join(".");
@@ -55,9 +55,9 @@ impl Mapping {
 
 /// The reports about the elements of a list, counted.
 #[derive(Default)]
-pub(super) struct Tally(IndexMap<(String, FieldOutcome, String, String), usize>);
+pub(super) struct ReportTally(IndexMap<(String, FieldOutcome, String, String), usize>);
 
-impl Tally {
+impl ReportTally {
     pub(super) fn add(&mut self, fields: Vec<FieldReport>) {
         for f in fields {
             *self.0.entry((f.field, f.fate, f.to, f.note)).or_default() += f.times;
@@ -77,7 +77,7 @@ impl Tally {
 }
 
 /// The fields of the document that no rule reads, at any depth of tables.
-pub(super) fn rest(root: &Value, read: &[&Names], format: &Format, fields: &mut Vec<FieldReport>) -> Value {
+pub(super) fn rest(root: &Value, read: &[&PathNames], format: &ForeignFormat, fields: &mut Vec<FieldReport>) -> Value {
     let Some(map) = root.as_map() else { return Value::Null };
     let mut rest = Map::default();
     let read: Vec<&[Arc<str>]> = read.iter().map(|names| names.as_slice()).collect();
@@ -85,7 +85,7 @@ pub(super) fn rest(root: &Value, read: &[&Names], format: &Format, fields: &mut 
     Value::map(rest)
 }
 
-fn unread(map: &Map, read: &[&[Arc<str>]], above: &str, format: &Format, fields: &mut Vec<FieldReport>, rest: &mut Map) {
+fn unread(map: &Map, read: &[&[Arc<str>]], above: &str, format: &ForeignFormat, fields: &mut Vec<FieldReport>, rest: &mut Map) {
     for (key, value) in map {
         let below: Vec<_> =
             read.iter().filter_map(|names| names.split_first()).filter(|(head, _)| *head == key).map(|(_, tail)| tail).collect();
@@ -110,7 +110,7 @@ fn unread(map: &Map, read: &[&[Arc<str>]], above: &str, format: &Format, fields:
     }
 }
 
-impl Format {
+impl ForeignFormat {
     /// The report of a field that no rule reads.
     fn unread(&self, field: String) -> FieldReport {
         let (fate, to, note) = match &self.makes {

@@ -20,31 +20,31 @@ mod squash;
 use std::sync::Arc;
 
 pub use budget::{Budget, QuarterRuler, Ruler};
-pub use meter::{ErrorKind, Limits, RenderError};
-pub use sources::{Sources, UnreadSource};
+pub use meter::{ErrorKind, RenderLimits, RenderError};
+pub use sources::{SourceProvider, UnreadSource};
 
-use super::form::{Lane, Request, Template};
-use super::revision::{Revision, Role};
+use super::form::{AttachmentLane, PlacementRequest, Template};
+use super::revision::{Revision, MessageRole};
 use crate::model::Value;
 use crate::text::work::BudgetScope;
-use meter::Meter;
-use reach::Lists;
-use sources::Data;
+use meter::LimitMeter;
+use reach::LoopLists;
+use sources::RenderData;
 
 /// The input of a render.
 pub struct Inputs<'a> {
     /// The context: a table whose fields leaves print, and which `$ctx` returns.
     pub context: &'a Value,
     /// The sources of the task.
-    pub sources: &'a dyn Sources,
+    pub sources: &'a dyn SourceProvider,
     /// Counts the tokens of texts.
     pub ruler: &'a dyn Ruler,
     /// The lanes that the task offers, before the template's own are merged over them.
-    pub lanes: &'a [Lane],
+    pub lanes: &'a [AttachmentLane],
     /// The requests for places in the finished layout.
-    pub requests: &'a [Request],
+    pub requests: &'a [PlacementRequest],
     /// The bounds.
-    pub limits: Limits,
+    pub limits: RenderLimits,
 }
 
 /// The result of a render.
@@ -62,7 +62,7 @@ pub struct RenderedTemplate {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Message {
     /// The role of the message.
-    pub role: Role,
+    pub role: MessageRole,
     /// The text; never empty.
     pub content: Arc<str>,
     /// Whether the model continues this message.
@@ -76,30 +76,30 @@ pub struct Message {
 pub fn render(template: &Template, inputs: &Inputs<'_>, budget: &mut Budget) -> Result<RenderedTemplate, RenderError> {
     let _door = BudgetScope::join();
     budget.begin();
-    let data = Data::new(inputs.context, inputs.sources);
-    let mut run = Run { inputs, budget, data, meter: Meter::new(inputs.limits), lists: Lists::default(), revision: &template.revision };
+    let data = RenderData::new(inputs.context, inputs.sources);
+    let mut run = RenderRun { inputs, budget, data, meter: LimitMeter::new(inputs.limits), lists: LoopLists::default(), revision: &template.revision };
     let messages = run.template(template)?;
     Ok(RenderedTemplate { messages, tokens: run.budget.total(), warnings: run.data.warnings })
 }
 
 /// One render.
-struct Run<'a, 'b> {
+struct RenderRun<'a, 'b> {
     revision: &'b Revision,
     inputs: &'b Inputs<'a>,
     budget: &'b mut Budget,
-    data: Data<'a>,
-    meter: Meter,
-    lists: Lists,
+    data: RenderData<'a>,
+    meter: LimitMeter,
+    lists: LoopLists,
 }
 
 /// The output of a plan: messages, and points between them.
 #[derive(Debug)]
-enum Piece {
+enum OutputPiece {
     Message(Message),
     Anchor(Arc<str>),
 }
 
-impl Run<'_, '_> {
+impl RenderRun<'_, '_> {
     fn template(&mut self, template: &Template) -> Result<Vec<Message>, RenderError> {
         let layout: Arc<str> = Arc::from("layout");
         let prepared = if template.revision.reserves_layout { Some(self.prepare(template)?) } else { None };

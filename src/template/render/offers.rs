@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use super::super::form::{Group, Lane, Occurrence, Request, Target};
-use super::super::revision::{Revision, Role};
+use super::super::form::{RequestGroup, AttachmentLane, AnchorOccurrence, PlacementRequest, InjectionTarget};
+use super::super::revision::{Revision, MessageRole};
 use crate::model::{Map, Value};
 use crate::text::leaf::Leaf;
 
@@ -13,7 +13,7 @@ type OfferResult<T> = Result<T, String>;
 ///
 /// # Errors
 /// The first key with a value of the wrong kind, as `0.role must be …`.
-pub fn lanes(list: &Value, revision: &Revision) -> Result<Vec<Lane>, String> {
+pub fn lanes(list: &Value, revision: &Revision) -> Result<Vec<AttachmentLane>, String> {
     each(list, |of| lane(of, revision))
 }
 
@@ -23,23 +23,23 @@ pub fn lanes(list: &Value, revision: &Revision) -> Result<Vec<Lane>, String> {
 ///
 /// # Errors
 /// The first key with a value of the wrong kind, as `0.lane must be …`.
-pub fn requests(list: &Value, revision: &Revision) -> Result<Vec<Request>, String> {
+pub fn requests(list: &Value, revision: &Revision) -> Result<Vec<PlacementRequest>, String> {
     each(list, |of| request(of, revision))
 }
 
-fn each<T>(list: &Value, read: impl Fn(Fields<'_>) -> OfferResult<T>) -> OfferResult<Vec<T>> {
+fn each<T>(list: &Value, read: impl Fn(OfferFields<'_>) -> OfferResult<T>) -> OfferResult<Vec<T>> {
     let items = list.as_list().unwrap_or_default().iter().enumerate();
     let read = |(n, item): (usize, &Value)| match item.as_map() {
-        Some(map) => read(Fields(map)).map_err(|why| format!("{n}.{why}")),
+        Some(map) => read(OfferFields(map)).map_err(|why| format!("{n}.{why}")),
         None => Err(format!("{n} must be a table")),
     };
     items.map(read).collect()
 }
 
 /// The fields of a table; `null` counts as missing.
-struct Fields<'v>(&'v Map);
+struct OfferFields<'v>(&'v Map);
 
-impl<'v> Fields<'v> {
+impl<'v> OfferFields<'v> {
     fn get(&self, key: &str) -> Option<&'v Value> {
         self.0.get(key).filter(|value| !value.is_null())
     }
@@ -60,7 +60,7 @@ impl<'v> Fields<'v> {
         self.read(key, "a whole number", Value::as_i64)
     }
 
-    fn role(&self, revision: &Revision) -> OfferResult<Option<Role>> {
+    fn role(&self, revision: &Revision) -> OfferResult<Option<MessageRole>> {
         let names: Vec<String> = revision.role_names().map(|name| format!("`{name}`")).collect();
         self.read("role", &format!("one of {}", names.join(", ")), |value| revision.role(value.as_str()?).cloned())
     }
@@ -74,10 +74,10 @@ impl<'v> Fields<'v> {
     }
 }
 
-fn lane(of: Fields<'_>, revision: &Revision) -> OfferResult<Lane> {
-    let budget = of.read("budget", "a table", Value::as_map)?.map(|map| Fields(map).read("maxTokens", "a number from 0 on", tokens));
-    Ok(Lane {
-        id: Fields::must("id", of.text("id")?)?,
+fn lane(of: OfferFields<'_>, revision: &Revision) -> OfferResult<AttachmentLane> {
+    let budget = of.read("budget", "a table", Value::as_map)?.map(|map| OfferFields(map).read("maxTokens", "a number from 0 on", tokens));
+    Ok(AttachmentLane {
+        id: OfferFields::must("id", of.text("id")?)?,
         enabled: of.read("enabled", "true or false", |value| if let Value::Bool(on) = value { Some(*on) } else { None })?,
         role: of.role(revision)?,
         template: of.leaf("template", revision)?,
@@ -100,8 +100,8 @@ fn tokens(value: &Value) -> Option<u64> {
     Some(number.ceil() as u64)
 }
 
-fn group(of: Fields<'_>, revision: &Revision) -> OfferResult<Group> {
-    Ok(Group {
+fn group(of: OfferFields<'_>, revision: &Revision) -> OfferResult<RequestGroup> {
+    Ok(RequestGroup {
         id: of.text("id")?,
         pattern: of.text("match")?,
         template: of.leaf("template", revision)?,
@@ -113,17 +113,17 @@ fn group(of: Fields<'_>, revision: &Revision) -> OfferResult<Group> {
     })
 }
 
-fn request(of: Fields<'_>, revision: &Revision) -> OfferResult<Request> {
-    let targets = match Fields::must("target", of.get("target"))? {
+fn request(of: OfferFields<'_>, revision: &Revision) -> OfferResult<PlacementRequest> {
+    let targets = match OfferFields::must("target", of.get("target"))? {
         list @ Value::List(_) => each(list, target),
         one => one
             .as_map()
             .ok_or_else(|| "must be a table or a list of tables".to_owned())
-            .and_then(|map| target(Fields(map)))
+            .and_then(|map| target(OfferFields(map)))
             .map(|t| vec![t]),
     };
-    Ok(Request {
-        lane: Fields::must("lane", of.text("lane")?)?,
+    Ok(PlacementRequest {
+        lane: OfferFields::must("lane", of.text("lane")?)?,
         targets: targets.map_err(|why| format!("target.{why}"))?.into(),
         role: of.role(revision)?,
         template: of.leaf("template", revision)?,
@@ -133,28 +133,28 @@ fn request(of: Fields<'_>, revision: &Revision) -> OfferResult<Request> {
     })
 }
 
-fn target(of: Fields<'_>) -> OfferResult<Target> {
-    let key = || of.text("key").and_then(|key| Fields::must("key", key));
+fn target(of: OfferFields<'_>) -> OfferResult<InjectionTarget> {
+    let key = || of.text("key").and_then(|key| OfferFields::must("key", key));
     let by = || Ok::<_, String>(of.whole("delta")?.unwrap_or(0));
     match of.get("kind").and_then(Value::as_str) {
         Some("at") => {
-            Ok(Target::At(key()?, of.read("occurrence", "`first`, `last` or a whole number", occurrence)?.unwrap_or(Occurrence::Last)))
+            Ok(InjectionTarget::At(key()?, of.read("occurrence", "`first`, `last` or a whole number", occurrence)?.unwrap_or(AnchorOccurrence::Last)))
         }
-        Some("offset") => Ok(Target::Offset(key()?, by()?)),
+        Some("offset") => Ok(InjectionTarget::Offset(key()?, by()?)),
         Some("boundary") => match of.get("position").and_then(Value::as_str) {
-            Some("top") => Ok(Target::Top(by()?)),
-            Some("bottom") => Ok(Target::Bottom(by()?)),
+            Some("top") => Ok(InjectionTarget::Top(by()?)),
+            Some("bottom") => Ok(InjectionTarget::Bottom(by()?)),
             _ => Err("position must be `top` or `bottom`".to_owned()),
         },
         _ => Err("kind must be `at`, `offset` or `boundary`".to_owned()),
     }
 }
 
-fn occurrence(value: &Value) -> Option<Occurrence> {
+fn occurrence(value: &Value) -> Option<AnchorOccurrence> {
     match value.as_str() {
-        Some("first") => Some(Occurrence::First),
-        Some("last") => Some(Occurrence::Last),
+        Some("first") => Some(AnchorOccurrence::First),
+        Some("last") => Some(AnchorOccurrence::Last),
         Some(_) => None,
-        None => value.as_i64().map(Occurrence::Nth),
+        None => value.as_i64().map(AnchorOccurrence::Nth),
     }
 }

@@ -12,11 +12,11 @@ use std::sync::Arc;
 use memchr::memchr_iter;
 use rustc_hash::FxHashMap;
 
-use super::super::form::{Block, Condition, SourceLoop, Node, Order, Text};
+use super::super::form::{MessageBlock, SlotCondition, SourceLoop, SlotNode, SortOrder, TextSource};
 use super::budget::Ruler;
 use crate::model::Value;
 use crate::text::js;
-use crate::text::leaf::{Path, path};
+use crate::text::leaf::{LeafPath, path};
 
 /// Lists shorter than this are not worth an index.
 const FEWEST: usize = 32;
@@ -39,7 +39,7 @@ struct MessageDemand {
 /// Paths below an item that are printed, each once.
 #[derive(PartialEq)]
 struct PrintedPaths {
-    paths: Vec<Path>,
+    paths: Vec<LeafPath>,
     /// Whether the texts at these paths are printed unchanged; otherwise a text with `{{` may become shorter.
     verbatim: bool,
 }
@@ -55,38 +55,38 @@ impl LoopDemand {
         Some(reach)
     }
 
-    fn nodes(&mut self, nodes: &[Node]) -> Option<()> {
+    fn nodes(&mut self, nodes: &[SlotNode]) -> Option<()> {
         nodes.iter().try_for_each(|node| match node {
-            Node::Message(block, _) => self.block(block),
-            Node::If { when, then, otherwise } if is_quiet(when) => {
+            SlotNode::Message(block, _) => self.block(block),
+            SlotNode::If { when, then, otherwise } if is_quiet(when) => {
                 self.nodes(then)?;
                 self.nodes(otherwise)
             }
-            Node::If { .. } | Node::Each(_) | Node::Anchor(_) => None,
+            SlotNode::If { .. } | SlotNode::Each(_) | SlotNode::Anchor(_) => None,
         })
     }
 
-    fn block(&mut self, block: &Block) -> Option<()> {
+    fn block(&mut self, block: &MessageBlock) -> Option<()> {
         if !block.when.iter().all(is_quiet) {
             return None;
         }
         let ask = match &block.text {
-            Text::None => return Some(()),
-            Text::Leaf(leaf) => {
+            TextSource::None => return Some(()),
+            TextSource::Leaf(leaf) => {
                 let (units, paths) = leaf.parts()?;
                 self.work += 1 + leaf.written().len() as u64 / 32;
                 if units == 0 && paths.is_empty() {
                     return Some(());
                 }
-                let paths = paths.iter().filter(|p| p.first() == "item").map(Path::rest).collect();
+                let paths = paths.iter().filter(|p| p.first() == "item").map(LeafPath::rest).collect();
                 MessageDemand { units: units as u64, of: PrintedPaths { paths, verbatim: false }, from: 0 }
             }
-            Text::From(from) if &*from.source == "$item" => {
+            TextSource::From(from) if &*from.source == "$item" => {
                 let below = from.args.as_ref().and_then(|a| a.as_map()?.get("path")?.as_str()).unwrap_or_default();
                 self.work += 1 + below.len() as u64 / 32;
                 MessageDemand { units: 0, of: PrintedPaths { paths: vec![path(below)], verbatim: true }, from: 0 }
             }
-            Text::From(_) => return None,
+            TextSource::From(_) => return None,
         };
         self.asks.push(ask);
         Some(())
@@ -94,8 +94,8 @@ impl LoopDemand {
 }
 
 /// Whether a condition only reads values that cannot fail.
-fn is_quiet(when: &Condition) -> bool {
-    matches!(when, Condition::Typed(when) if super::super::RESERVED.contains(&&*when.on.source))
+fn is_quiet(when: &SlotCondition) -> bool {
+    matches!(when, SlotCondition::Typed(when) if super::super::RESERVED.contains(&&*when.on.source))
 }
 
 /// A list of this render.
@@ -104,9 +104,9 @@ pub(super) struct ListId(usize);
 
 /// The lists that loops have iterated over, by identity. Each is kept alive, so that no other list can get its address.
 #[derive(Default)]
-pub(super) struct Lists {
+pub(super) struct LoopLists {
     places: FxHashMap<usize, usize>,
-    all: Vec<List>,
+    all: Vec<MeasuredList>,
     sorted: FxHashMap<(usize, bool), SortedList>,
 }
 
@@ -121,29 +121,29 @@ fn identity(items: &Arc<Vec<Value>>) -> usize {
     Arc::as_ptr(items).addr()
 }
 
-struct List {
+struct MeasuredList {
     items: Arc<Vec<Value>>,
-    lengths: Vec<(PrintedPaths, Lengths)>,
+    lengths: Vec<(PrintedPaths, ItemLengths)>,
 }
 
-impl Lists {
+impl LoopLists {
     /// The list as it was sorted before.
-    pub(super) fn ordered(&self, items: &Arc<Vec<Value>>, order: Order) -> Option<Arc<Vec<Value>>> {
-        let sorted = self.sorted.get(&(identity(items), order == Order::Asc));
+    pub(super) fn ordered(&self, items: &Arc<Vec<Value>>, order: SortOrder) -> Option<Arc<Vec<Value>>> {
+        let sorted = self.sorted.get(&(identity(items), order == SortOrder::Asc));
         sorted.filter(|sorted| Arc::ptr_eq(&sorted.from, items)).map(|sorted| sorted.to.clone())
     }
 
     /// Keeps a sorted list.
-    pub(super) fn keep_ordered(&mut self, items: &Arc<Vec<Value>>, order: Order, sorted: &Arc<Vec<Value>>) {
+    pub(super) fn keep_ordered(&mut self, items: &Arc<Vec<Value>>, order: SortOrder, sorted: &Arc<Vec<Value>>) {
         let kept = SortedList { from: items.clone(), to: sorted.clone() };
-        self.sorted.insert((identity(items), order == Order::Asc), kept);
+        self.sorted.insert((identity(items), order == SortOrder::Asc), kept);
     }
 
     /// The entry of a list, by its identity.
     pub(super) fn enter(&mut self, items: &Arc<Vec<Value>>) -> ListId {
         let all = &mut self.all;
         ListId(*self.places.entry(identity(items)).or_insert_with(|| {
-            all.push(List { items: items.clone(), lengths: Vec::new() });
+            all.push(MeasuredList { items: items.clone(), lengths: Vec::new() });
             all.len() - 1
         }))
     }
@@ -169,7 +169,7 @@ impl Lists {
     }
 }
 
-impl List {
+impl MeasuredList {
     fn next(&mut self, of: &PrintedPaths, range: Range<usize>, fits: impl Fn(u32) -> bool, looked: &mut u64) -> Option<usize> {
         if of.paths.is_empty() {
             *looked += 1;
@@ -177,7 +177,7 @@ impl List {
         }
         let known = self.lengths.iter().position(|(printing, _)| printing == of).unwrap_or_else(|| {
             let of = PrintedPaths { paths: of.paths.clone(), verbatim: of.verbatim };
-            self.lengths.push((of, Lengths::default()));
+            self.lengths.push((of, ItemLengths::default()));
             self.lengths.len() - 1
         });
         let (_, lengths) = self.lengths.get_mut(known)?;
@@ -211,7 +211,7 @@ const STRETCH: usize = 64;
 
 /// The lengths of a list's items, as far as they have been measured.
 #[derive(Default)]
-struct Lengths {
+struct ItemLengths {
     items: Vec<u32>,
     /// The least length of each full group of items.
     stretches: Vec<u32>,
@@ -219,7 +219,7 @@ struct Lengths {
     wide: Vec<u32>,
 }
 
-impl Lengths {
+impl ItemLengths {
     fn next(&mut self, range: Range<usize>, fits: impl Fn(u32) -> bool, looked: &mut u64, measure: impl Fn(usize) -> u32) -> Option<usize> {
         let mut at = range.start;
         while at < range.end {

@@ -7,8 +7,8 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::model::{Item, Value, item::core};
-use crate::terms::expr::{FieldRef, Path, Query, Root, Seg, Source};
-use crate::terms::{Env, Expr, Fault};
+use crate::terms::expr::{FieldRef, ScenePath, ItemQuery, PathRoot, PathSegment, QuerySource};
+use crate::terms::{Env, Expr, EvalFault};
 
 /// From this many items on, what was made of an element is remembered.
 const FROM: usize = 48;
@@ -24,7 +24,7 @@ const VALUE: usize = 64;
 /// What one pass remembers.
 pub(super) struct ItemCache {
     /// The values that the template looks at, beside its element.
-    paths: Vec<Arc<Path>>,
+    paths: Vec<Arc<ScenePath>>,
     known: Mutex<Vec<CachedItems>>,
 }
 
@@ -48,8 +48,8 @@ impl ItemCache {
         &self,
         element: &Value,
         env: &Env<'_>,
-        make: impl FnOnce() -> Result<Vec<Item>, Fault>,
-    ) -> Result<Vec<Item>, Fault> {
+        make: impl FnOnce() -> Result<Vec<Item>, EvalFault>,
+    ) -> Result<Vec<Item>, EvalFault> {
         let values = self.paths.iter().map(|path| env.path(path)).collect::<Result<Vec<_>, _>>()?;
         if let Some(items) = self.find(element, &values) {
             return Ok(items.to_vec());
@@ -96,14 +96,14 @@ fn bytes(value: &Value) -> Option<usize> {
 }
 
 /// Whether an expression depends on nothing but the element and values outside of lists, which are recorded.
-fn looks_at(of: &Expr, paths: &mut Vec<Arc<Path>>) -> bool {
+fn looks_at(of: &Expr, paths: &mut Vec<Arc<ScenePath>>) -> bool {
     match of {
         Expr::Const(_) => true,
         Expr::Memo(_, inner) => looks_at(inner, paths),
         Expr::Field(field) => is_plain(field),
         Expr::Path(path) => {
             paths.push(path.clone());
-            path.root == (Root::Scene { list: None }) && path.depends == 0 && named(&path.segs)
+            path.root == (PathRoot::Scene { list: None }) && path.depends == 0 && named(&path.segs)
         }
         Expr::Text(list) | Expr::List(list) | Expr::First(list) | Expr::Over(list) => list.iter().all(|e| looks_at(e, paths)),
         Expr::Table(table) => table.iter().all(|(_, e)| looks_at(e, paths)),
@@ -112,8 +112,8 @@ fn looks_at(of: &Expr, paths: &mut Vec<Arc<Path>>) -> bool {
     }
 }
 
-fn looks_at_query(query: &Query, paths: &mut Vec<Arc<Path>>) -> bool {
-    let Source::Value(of) = &query.of else { return false };
+fn looks_at_query(query: &ItemQuery, paths: &mut Vec<Arc<ScenePath>>) -> bool {
+    let QuerySource::Value(of) = &query.of else { return false };
     let plain = query.select.is_all() && query.form.is_none() && query.after.is_none() && query.join.is_none();
     let plain = plain && query.steps.is_empty();
     plain && looks_at(of, paths) && query.get.as_ref().is_none_or(|get| looks_at(get, paths))
@@ -123,6 +123,6 @@ fn is_plain(field: &FieldRef) -> bool {
     named(&field.rest) && field.field.as_ref().is_none_or(|(id, _)| *id != core::INDEX)
 }
 
-fn named(segs: &[Seg]) -> bool {
-    segs.iter().all(|seg| matches!(seg, Seg::Name(_)))
+fn named(segs: &[PathSegment]) -> bool {
+    segs.iter().all(|seg| matches!(seg, PathSegment::Name(_)))
 }

@@ -4,10 +4,10 @@
 use std::sync::Arc;
 
 use crate::model::{FieldId, Item, Value, item::core};
-use crate::terms::expr::Seg;
+use crate::terms::expr::PathSegment;
 use crate::terms::{Cond, Expr};
 
-use super::{MatchTerms, Profile, Windows};
+use super::{MatchTerms, MatchProfile, SourceWindows};
 
 /// The results for the last item, and the fields that they depend on.
 #[derive(Default)]
@@ -15,9 +15,9 @@ pub(super) struct SharedScan {
     /// The last item's values of the fields that are looked at; nothing before the first item.
     values: Option<Vec<Option<Value>>>,
     /// Its profile, with the number of it.
-    pub(super) profile: Option<(Profile, usize)>,
+    pub(super) profile: Option<(MatchProfile, usize)>,
     /// How much of each source it searches.
-    pub(super) windows: Option<Windows>,
+    pub(super) windows: Option<SourceWindows>,
 }
 
 impl SharedScan {
@@ -63,7 +63,7 @@ fn cond(of: &Cond, fields: &mut Vec<FieldId>) -> bool {
 }
 
 fn expr(of: &Expr, fields: &mut Vec<FieldId>) -> bool {
-    let named = |segs: &[Seg]| segs.iter().all(|s| matches!(s, Seg::Name(_)));
+    let named = |segs: &[PathSegment]| segs.iter().all(|s| matches!(s, PathSegment::Name(_)));
     match of {
         Expr::Const(_) | Expr::Memo(..) => true,
         Expr::Path(path) => named(&path.segs),

@@ -8,7 +8,7 @@ use tapster::machinery::pack::RuleFile;
 use tapster::machinery::text::functions::find;
 use tapster::machinery::text::work::BudgetScope;
 use tapster::model::Map;
-use tapster::template::{TemplateContract, Budget, ErrorKind as TemplateError, Inputs, Limits, QuarterRuler, Sources, render};
+use tapster::template::{TemplateContract, Budget, ErrorKind as TemplateError, Inputs, RenderLimits, QuarterRuler, SourceProvider, render};
 use tapster::{ErrorKind, Scene, Value, WorkLimits, build, expand_texts};
 
 use crate::shipped::{EXACT, SILLYTAVERN};
@@ -189,7 +189,7 @@ fn forms_that_take_more_memory_than_there_may_be_end_with_the_bound() {
 /// One source, whatever it is called.
 struct One(Value);
 
-impl Sources for One {
+impl SourceProvider for One {
     fn resolve(&self, _: &str, _: Option<&Value>) -> Result<Option<Value>, String> {
         Ok(Some(self.0.clone()))
     }
@@ -205,7 +205,7 @@ fn tables_that_become_the_messages_of_a_template_end_with_the_bound() {
     let file = RuleFile { name: "t.json".to_owned(), path_in_pack: "t.json".to_owned(), bytes: template.to_string().into_bytes() };
     let template = tapster::open_template(&file, &TemplateContract::default()).unwrap_or_else(|e| panic!("{:?}", e.report.items())).template;
     let tables = Json::Object((0..200).map(|n| (format!("k{n}"), json!({}))).collect());
-    let (context, sources, limits) = (Value::Null, One(Value::from(&tables)), Limits::default());
+    let (context, sources, limits) = (Value::Null, One(Value::from(&tables)), RenderLimits::default());
     let inputs = Inputs { context: &context, sources: &sources, ruler: &QuarterRuler, lanes: &[], requests: &[], limits };
     let _door = BudgetScope::open(WorkLimits { steps: 30_000, ..WIDE });
     let error = render(&template, &inputs, &mut Budget::new(None)).err().unwrap();

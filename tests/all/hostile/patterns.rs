@@ -2,7 +2,7 @@
 //! work, never time.
 
 use super::*;
-use tapster::machinery::text::pattern::{Bound, Fault, Pattern};
+use tapster::machinery::text::pattern::{MatchBound, PatternFault, Pattern};
 use tapster::machinery::text::work::BudgetScope;
 
 /// The steps that a build may take at most by default.
@@ -11,7 +11,7 @@ const BUDGET: u64 = 150_000_000;
 fn refused(source: &str, flags: &str) -> String {
     let door = BudgetScope::join();
     let error = Pattern::new(source, flags).unwrap_err();
-    assert_eq!(error.fault, Fault::Unsafe, "{error}");
+    assert_eq!(error.fault, PatternFault::Unsafe, "{error}");
     let (steps, _) = door.spent();
     // at most 20,000 parts are paid before an engine refuses it
     assert!(steps < 1_100_000, "{steps} steps for a pattern that is refused");
@@ -31,9 +31,9 @@ fn a_look_behind_over_a_large_count_is_refused_and_told_with_its_entry() {
 fn a_look_behind_that_reaches_far_is_given_short_texts_only() {
     for source in ["(?<=a[bc]{2000})d", "(?<=a[ab]*c)d", "(?<=a[ab]{0,400}c)(?:a|aa)+d"] {
         let pattern = Pattern::new(source, "g").unwrap_or_else(|e| panic!("{source}: {e}"));
-        assert!(matches!(pattern.is_match(&noise(30_000)), Err(Bound::Text { .. })), "{source}");
+        assert!(matches!(pattern.is_match(&noise(30_000)), Err(MatchBound::Text { .. })), "{source}");
         let _door = BudgetScope::join();
-        assert!(matches!(pattern.is_match(&noise(3_000)), Ok(false) | Err(Bound::Steps)), "{source}");
+        assert!(matches!(pattern.is_match(&noise(3_000)), Ok(false) | Err(MatchBound::Steps)), "{source}");
     }
     assert_eq!(Pattern::new("(?<=a[bc]{200})d", "").unwrap().is_match(&format!("a{}d", "b".repeat(200))), Ok(true));
 }
@@ -187,7 +187,7 @@ fn the_groups_of_each_match_are_paid() {
     let pattern = Pattern::new(&format!("{}a", "()".repeat(1_000)), "g").unwrap();
     let text = "a".repeat(300_000);
     let _door = BudgetScope::join();
-    assert_eq!(pattern.captures_all(&text, usize::MAX), Err(Bound::Steps));
+    assert_eq!(pattern.captures_all(&text, usize::MAX), Err(MatchBound::Steps));
 }
 
 #[test]
@@ -198,7 +198,7 @@ fn nested_look_behinds_pay_for_the_cube_of_the_text() {
     assert!(pattern.is_match(&"c($)".repeat(60)).is_ok());
     let (steps, _) = door.spent();
     assert!(steps >= 240 * 240 * 240, "{steps} steps");
-    assert!(matches!(pattern.is_match(&"c($)".repeat(80)), Err(Bound::Text { limit: 250, .. })));
+    assert!(matches!(pattern.is_match(&"c($)".repeat(80)), Err(MatchBound::Text { limit: 250, .. })));
 }
 
 #[test]

@@ -24,7 +24,7 @@ mod upgrades;
 
 use tapster::diag::{Code, Diagnostic, Severity, render};
 use tapster::machinery::pack::KINDS;
-use tapster::machinery::pack::{LoadedPack, Overlay, RuleFile, Schemas, Shelf, Start, load_file, load_with};
+use tapster::machinery::pack::{LoadedPack, Overlay, RuleFile, Schemas, PackShelf, Start, load_file, load_with};
 
 use crate::program::Folder;
 
@@ -58,8 +58,8 @@ fn overlay(number: usize, text: &str) -> Overlay {
 }
 
 /// A library without the shipped packs.
-fn bare() -> Shelf {
-    Shelf { bare: true, ..Shelf::default() }
+fn bare() -> PackShelf {
+    PackShelf { bare: true, ..PackShelf::default() }
 }
 
 const ROW: &str = r#"{

@@ -3,7 +3,7 @@
 
 use serde_json::{Value as Json, json};
 
-use crate::model::plan::{Difference, UnchangedPrefix};
+use crate::model::plan::{PlanDifference, UnchangedPrefix};
 use crate::model::{Plan, Scene, Value};
 use crate::pack::Ruleset;
 
@@ -76,7 +76,7 @@ pub(crate) fn as_text(found: &UnchangedPrefix, provider: Option<&Provider>, plan
 }
 
 /// The passes that made the difference, the nearest first.
-fn blame(d: &Difference, plan: &Plan, rules: &Ruleset) -> Vec<String> {
+fn blame(d: &PlanDifference, plan: &Plan, rules: &Ruleset) -> Vec<String> {
     let placed = |pass: &str| place_of(rules, pass).map_or_else(|| format!("`{pass}`"), |place| format!("`{pass}` ({place})"));
     let mut out = Vec::new();
     if let Some(name) = &d.by_macro {

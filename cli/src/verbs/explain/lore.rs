@@ -5,7 +5,7 @@ use std::collections::{HashMap, VecDeque};
 use indexmap::IndexMap;
 use serde_json::{Value as Json, json};
 
-use crate::model::plan::{Reason, SearchRecord};
+use crate::model::plan::{RecordedReason, SearchRecord};
 use crate::model::{Plan, Value};
 use crate::pack::Ruleset;
 
@@ -34,7 +34,7 @@ pub(super) struct Entry<'a> {
     /// The indexes of the book in the scene and of the entry in the book; `None` for an entry that only the build
     /// knows.
     pub(super) place: Option<(usize, usize)>,
-    pub(super) reasons: Vec<&'a Reason>,
+    pub(super) reasons: Vec<&'a RecordedReason>,
     /// Whether it is active: its last code says so, or the pack reports it under `$lore.active`.
     pub(super) active: bool,
     /// The first block that is sent and holds its text.
@@ -42,7 +42,7 @@ pub(super) struct Entry<'a> {
 }
 
 /// The reasons of the entries of one book and id, one queue element for each entry, in the order in which they were made.
-type Told<'a> = IndexMap<(String, String), VecDeque<Vec<&'a Reason>>>;
+type Told<'a> = IndexMap<(String, String), VecDeque<Vec<&'a RecordedReason>>>;
 
 impl Entry<'_> {
     /// Its final state: the last code; `None` if no rule gives one.
@@ -80,7 +80,7 @@ fn text(value: &Value, field: &str) -> String {
 fn told(plan: &Plan) -> Told<'_> {
     // a pack may move entries to other lists; a reason with a book is about an entry, whatever its list is
     let reasons = plan.trace.iter().flat_map(|t| &t.reasons).filter(|r| r.list == "entries" || !r.book.is_empty());
-    let mut items: IndexMap<(&str, &str, u32), Vec<&Reason>> = IndexMap::new();
+    let mut items: IndexMap<(&str, &str, u32), Vec<&RecordedReason>> = IndexMap::new();
     for reason in reasons {
         items.entry((&reason.book, &reason.id, reason.item)).or_default().push(reason);
     }
@@ -94,9 +94,9 @@ fn told(plan: &Plan) -> Told<'_> {
 
 /// For each book of the scene the reason why the whole book was left out. Of several books with the same id and role,
 /// the later ones are left out.
-fn left_out<'a>(plan: &'a Plan, books: &[Value]) -> Vec<Option<&'a Reason>> {
-    let mut reasons: Vec<&Reason> = plan.trace.iter().flat_map(|t| &t.reasons).filter(|r| r.list == "books").collect();
-    let mut out: Vec<Option<&Reason>> = books
+fn left_out<'a>(plan: &'a Plan, books: &[Value]) -> Vec<Option<&'a RecordedReason>> {
+    let mut reasons: Vec<&RecordedReason> = plan.trace.iter().flat_map(|t| &t.reasons).filter(|r| r.list == "books").collect();
+    let mut out: Vec<Option<&RecordedReason>> = books
         .iter()
         .rev()
         .map(|book| {
@@ -187,13 +187,13 @@ pub(super) fn all(plan: &Plan) -> Vec<Entry<'_>> {
 }
 
 /// A reason in words; entries are shown by their titles.
-pub(super) fn detail_text(reason: &Reason, plan: &Plan) -> String {
+pub(super) fn detail_text(reason: &RecordedReason, plan: &Plan) -> String {
     detail(reason, &entries(plan, None).1)
 }
 
 /// The report for programs: every entry with its last code and all its reasons.
 pub(crate) fn as_json(plan: &Plan, rules: &Ruleset, filter: Option<&str>) -> Json {
-    let reason = |r: &&Reason| json!({ "code": r.because, "pass": r.pass, "rule": place_of(rules, &r.pass), "detail": r.detail });
+    let reason = |r: &&RecordedReason| json!({ "code": r.because, "pass": r.pass, "rule": place_of(rules, &r.pass), "detail": r.detail });
     let entry = |e: &Entry<'_>| {
         json!({
             "book": e.book, "id": e.id, "title": e.title, "book_index": e.place.map(|p| p.0), "index": e.place.map(|p| p.1), "code": e.code(),
@@ -255,7 +255,7 @@ pub(super) fn searched(searched: &SearchRecord) -> String {
 }
 
 /// `code: name value, name value …`; an entry is shown by its title.
-fn detail(reason: &Reason, names: &Names) -> String {
+fn detail(reason: &RecordedReason, names: &Names) -> String {
     let shown = |value: &Value| {
         let known = || names.get(&(text(value, "book"), text(value, "id")));
         let entry = value.as_map().filter(|map| map.keys().all(|key| matches!(&**key, "book" | "id"))).and_then(|_| known());

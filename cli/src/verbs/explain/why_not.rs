@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use serde_json::{Value as Json, json};
 
-use crate::diag::Node;
+use crate::diag::DocumentNode;
 use crate::model::plan::TrackedItem;
 use crate::model::{Plan, Scene, Value};
 
@@ -322,7 +322,7 @@ impl Asked<'_> {
     }
 
     /// The conditions of the rows with this name from which items of a list come.
-    fn gates<'s>(&'s self, name: &'s str, list: &str) -> impl Iterator<Item = &'s Node> {
+    fn gates<'s>(&'s self, name: &'s str, list: &str) -> impl Iterator<Item = &'s DocumentNode> {
         let lists = &self.probe.rules.programs().rules.lists;
         let tables = lists.iter().find(|known| &*known.name == list).map(|list| list.rows.as_slice()).unwrap_or_default();
         let rows = tables.iter().filter_map(move |table| self.probe.rules.pack().tables.get(table)?.get(name));
@@ -331,7 +331,7 @@ impl Asked<'_> {
 
     /// Where the rules give an item of this name the fields that decided.
     fn rows_of(&self, name: &str, list: &str, fields: &[String]) -> Json {
-        let gates: &[&Node] = &self.gates(name, list).collect::<Vec<_>>();
+        let gates: &[&DocumentNode] = &self.gates(name, list).collect::<Vec<_>>();
         let pack = self.probe.rules.pack();
         let rows = pack.tables.iter().filter_map(|(table, rows)| Some((table, rows.get(name)?)));
         let said = rows.flat_map(|(table, row)| {
@@ -386,7 +386,7 @@ impl Asked<'_> {
     /// A block that is sent after all.
     fn sent(&self, wanted: &str, exact: bool) -> Option<Json> {
         let plan = self.probe.plan;
-        let of = |b: &&crate::model::Block| {
+        let of = |b: &&crate::model::PlanBlock| {
             if exact { b.text("id") == wanted || b.text("slot") == wanted } else { b.text("text").contains(wanted) }
         };
         let index = plan.blocks.iter().position(|b| b.enabled() && of(&b))?;

@@ -26,7 +26,7 @@ use std::hash::{BuildHasher, RandomState};
 use std::sync::LazyLock;
 
 pub use codes::{Code, DiagnosticCode, CodeOrigin};
-pub use source::{Data, Field, Node, Place, Source, SourceId, Sources, Span, Table};
+pub use source::{NodeValue, TableField, DocumentNode, SourcePlace, Source, SourceId, Sources, Span, FieldMap};
 
 /// How a remedy begins to name the word that was probably meant.
 const MEANT: &str = "did you mean `";

@@ -108,7 +108,7 @@ enum BudgetBound {
 
 /// What belongs to the call besides the numbers.
 #[derive(Debug, Default)]
-struct Call {
+struct CallBudget {
     over: Option<BudgetBound>,
     limits: WorkLimits,
     /// The size of the data of the outermost door, in values. Smaller bounds of a door inside grow by it as well.
@@ -127,7 +127,7 @@ thread_local! {
     static BYTES: Cell<u64> = const { Cell::new(0) };
     static DOORS: Cell<u32> = const { Cell::new(0) };
     static RULE: Cell<Option<Arc<str>>> = const { Cell::new(None) };
-    static CALL: RefCell<Call> = RefCell::default();
+    static CALL: RefCell<CallBudget> = RefCell::default();
 }
 
 /// An entrance of the library. Work is counted until it is dropped.
@@ -150,7 +150,7 @@ impl BudgetScope {
         let opened = if inside { before.at_most(limits) } else { limits };
         let outer = CALL.with_borrow_mut(|call| {
             if !inside {
-                *call = Call { limits, ..Call::default() };
+                *call = CallBudget { limits, ..CallBudget::default() };
                 return None;
             }
             let outer = call.limits;
@@ -359,19 +359,19 @@ pub fn told() -> String {
 }
 
 /// Names a rule as what runs, until the result is dropped.
-pub fn rule(name: &Arc<str>) -> Rule {
-    Rule { before: RULE.replace(Some(name.clone())), here: PhantomData }
+pub fn rule(name: &Arc<str>) -> RunningRule {
+    RunningRule { before: RULE.replace(Some(name.clone())), here: PhantomData }
 }
 
 /// A rule that is running.
 #[derive(Debug)]
 #[must_use = "the rule runs as long as this is held"]
-pub struct Rule {
+pub struct RunningRule {
     before: Option<Arc<str>>,
     here: PhantomData<*const ()>,
 }
 
-impl Drop for Rule {
+impl Drop for RunningRule {
     fn drop(&mut self) {
         RULE.set(self.before.take());
     }

@@ -32,7 +32,7 @@ type HeldBlock = (Option<usize>, Value);
 
 /// What a hook changed.
 #[doc(hidden)]
-pub struct Changes {
+pub struct HookChanges {
     pub sets: Vec<(String, Value)>,
     /// All blocks, if the hook changed any.
     pub blocks: Option<Vec<HeldBlock>>,
@@ -62,8 +62,8 @@ impl<'a> HookView<'a> {
     }
 
     /// The changes that the hook made, for the engine.
-    pub fn into_changes(self) -> Changes {
-        Changes { sets: self.sets, blocks: self.blocks, warnings: self.warnings, stats: self.stats }
+    pub fn into_changes(self) -> HookChanges {
+        HookChanges { sets: self.sets, blocks: self.blocks, warnings: self.warnings, stats: self.stats }
     }
 
     /// The list of blocks as the view was given it; empty before the build.

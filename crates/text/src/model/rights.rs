@@ -14,7 +14,7 @@ pub const SCENE: &str = "scene";
 
 /// What the scripts of one pack may read and write.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Rights {
+pub struct ScriptRights {
     /// What they may read.
     pub reads: Arc<[Arc<str>]>,
     /// What they may change.
@@ -45,7 +45,7 @@ fn covered(words: &[Arc<str>], path: &str) -> PathCoverage {
     }
 }
 
-impl Rights {
+impl ScriptRights {
     /// Whether a path may be read as a whole; `false` if only a part below it may, which a table allows.
     ///
     /// # Errors

@@ -9,7 +9,7 @@ use jsonschema::PatternOptions;
 use serde_json::Value as Json;
 
 use super::language_tag::LanguageTag;
-use super::schema_cost::{self, Cost, CheckRefusal};
+use super::schema_cost::{self, CheckCost, CheckRefusal};
 use super::work::BudgetScope;
 use crate::diag::short;
 use crate::model::{Map, Value, value::MAX_DEPTH};
@@ -47,19 +47,19 @@ pub(super) fn inline_refs(schema: &Value) -> Result<Value, String> {
 /// # Errors
 /// The schema cannot be used, or has references to anything else than its own `$defs`.
 pub(super) fn mistakes(value: &Value, schema: &Value) -> Result<Value, String> {
-    let told = Checker::new(schema)?.try_mistakes(&value.to_json())?;
+    let told = SchemaChecker::new(schema)?.try_mistakes(&value.to_json())?;
     Ok(Value::list(told.into_iter().map(Value::text).collect()))
 }
 
 /// A JSON Schema that is compiled once, for values that come one after another.
 #[derive(Debug, Clone)]
-pub struct Checker(Arc<PaidSchema>);
+pub struct SchemaChecker(Arc<PaidSchema>);
 
 /// A compiled schema, whose checks are paid.
 #[derive(Debug)]
 pub(super) struct PaidSchema {
     validator: jsonschema::Validator,
-    cost: Cost,
+    cost: CheckCost,
 }
 
 impl PaidSchema {
@@ -77,7 +77,7 @@ impl PaidSchema {
     }
 }
 
-impl Checker {
+impl SchemaChecker {
     /// # Errors
     /// As for `mistakes`.
     pub fn new(schema: &Value) -> Result<Self, String> {
@@ -102,9 +102,9 @@ impl Checker {
 }
 
 /// A text that is given up when it grows long.
-struct Sentence(String);
+struct BoundedSentence(String);
 
-impl Write for Sentence {
+impl Write for BoundedSentence {
     fn write_str(&mut self, text: &str) -> fmt::Result {
         if self.0.len().saturating_add(text.len()) > LONGEST_SENTENCE {
             return Err(fmt::Error);
@@ -116,7 +116,7 @@ impl Write for Sentence {
 
 /// The sentence of a mistake; the value stands in it unless that is large.
 fn sentence(error: &jsonschema::ValidationError<'_>) -> String {
-    let mut sentence = Sentence(String::new());
+    let mut sentence = BoundedSentence(String::new());
     match write!(sentence, "{error}") {
         Ok(()) => sentence.0,
         Err(_) => error.masked_with("the value").to_string(),
@@ -152,7 +152,7 @@ fn build(schema: &Value, options: jsonschema::ValidationOptions<'static>) -> Res
     if refers(&schema) {
         return Err("a JSON Schema may refer to its own `$defs`, and to nothing else".into());
     }
-    let cost = Cost::compile(&schema)?;
+    let cost = CheckCost::compile(&schema)?;
     let validator =
         options.build(&schema.to_json()).map_err(|e| format!("the JSON Schema cannot be used: {}", short::cut(e.to_string())))?;
     Ok(PaidSchema { validator, cost })

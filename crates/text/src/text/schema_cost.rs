@@ -50,7 +50,7 @@ impl From<CheckRefusal> for String {
 
 /// What looks at each value that is checked.
 #[derive(Debug, Default)]
-pub(super) struct Cost {
+pub(super) struct CheckCost {
     /// Values of the schema. One beside `unevaluatedProperties` or `unevaluatedItems` counts twice, since it is applied again.
     values: u64,
     /// Parts of its patterns, with counts written out.
@@ -60,7 +60,7 @@ pub(super) struct Cost {
     first: Option<String>,
 }
 
-impl Cost {
+impl CheckCost {
     /// Measures a schema without references, and pays for compiling it.
     ///
     /// # Errors

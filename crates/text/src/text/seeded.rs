@@ -58,13 +58,13 @@ impl Sfc32 {
 
 /// The numbers of a generator in order, each computed once.
 #[derive(Debug)]
-pub struct Numbers {
+pub struct NumberSequence {
     generator: Sfc32,
     modulo: i64,
     known: Vec<f64>,
 }
 
-impl Numbers {
+impl NumberSequence {
     /// The numbers of a word; counts are taken modulo `modulo`, which is 100,000 at most and unless given.
     #[must_use]
     pub fn new(word: &str, start: f64, modulo: Option<i64>) -> Self {
@@ -135,6 +135,6 @@ pub(super) const SEEDED_NUMBER: Function = Function {
         }
         let start = args.get("start").map_or(0.0, |_| number_of(args, "start"));
         let modulo = args.get("modulo").and_then(Value::as_i64);
-        Ok(Value::Num(Numbers::new(&of(args).shown(), start, modulo).only(whole(number_of(args, "skip")))?))
+        Ok(Value::Num(NumberSequence::new(&of(args).shown(), start, modulo).only(whole(number_of(args, "skip")))?))
     },
 };

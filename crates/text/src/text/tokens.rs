@@ -192,24 +192,24 @@ const MOST_OF_BUILD: usize = 1 << 12;
 const MOST_FOR_A_BYTE: usize = 11;
 
 /// The place of a text in memory, and which table counted it.
-type Place = (usize, Discriminant<Estimator>);
+type TextPlace = (usize, Discriminant<Estimator>);
 /// A text, its size, and what counting it costs.
 type CountedText = (Arc<str>, usize, u64);
 
 /// Counts of one build by the places of their texts, which are kept so that no other text takes their place: several passes
 /// ask for the cost of the same message.
 #[derive(Debug, Default)]
-pub struct Counts(RefCell<FxHashMap<Place, CountedText>>);
+pub struct PlaceCounts(RefCell<FxHashMap<TextPlace, CountedText>>);
 
 /// An estimator that caches its counts by content.
 #[derive(Debug)]
-pub struct Counter {
+pub struct TokenCounter {
     estimator: Estimator,
     /// The counts of texts and what they cost, by the hash of the text.
     known: Mutex<FxHashMap<[u8; 16], (usize, u64)>>,
 }
 
-impl Counter {
+impl TokenCounter {
     /// A counter with an empty cache.
     #[must_use]
     pub fn new(estimator: Estimator) -> Self {
@@ -241,7 +241,7 @@ impl Counter {
     ///
     /// # Errors
     /// As for [`Counter::counted`].
-    pub fn counted_again(&self, text: &Arc<str>, counts: &Counts) -> Result<usize, BudgetExceeded> {
+    pub fn counted_again(&self, text: &Arc<str>, counts: &PlaceCounts) -> Result<usize, BudgetExceeded> {
         if !self.remembers(text) {
             return self.counted(text);
         }

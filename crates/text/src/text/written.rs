@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use super::work::{self, BYTES_PER_STEP, BudgetExceeded};
-use crate::model::{DEEPEST_WRITTEN as DEEPEST, Excess, MOST_WRITTEN, Value, SerializedSize};
+use crate::model::{DEEPEST_WRITTEN as DEEPEST, SizeExcess, MOST_WRITTEN, Value, SerializedSize};
 
 /// The text of a value that rules or data have made.
 pub trait ToText {
@@ -41,8 +41,8 @@ pub fn json(value: &Value) -> Result<String, BudgetExceeded> {
 pub fn read(value: &Value) -> Result<SerializedSize, BudgetExceeded> {
     let most = SerializedSize { values: work::steps_left(), bytes: usize::MAX };
     let written = value.written(DEEPEST, most).map_err(|excess| match excess {
-        Excess::Values => work::spend(u64::MAX).err().unwrap_or_else(work::too_large),
-        Excess::Depth | Excess::Bytes => work::too_large(),
+        SizeExcess::Values => work::spend(u64::MAX).err().unwrap_or_else(work::too_large),
+        SizeExcess::Depth | SizeExcess::Bytes => work::too_large(),
     })?;
     work::spend((written.values + written.bytes / BYTES_PER_STEP) as u64)?;
     // a copy of it may be made for a moment

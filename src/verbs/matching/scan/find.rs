@@ -6,15 +6,15 @@ use crate::diag::Code;
 use crate::model::Item;
 use crate::terms::scripted::found_by;
 use crate::terms::steps::text_through as through;
-use crate::terms::{Env, Fault};
-use crate::text::keys::Hit;
+use crate::terms::{Env, EvalFault};
+use crate::text::keys::KeyHit;
 
-use super::super::{ItemRequest, Keys, PreparedKey, SingleSearch, Texts, RequestTerms};
-use super::{ScannedItem, Place, Scan};
+use super::super::{ItemRequest, ItemKeys, PreparedKey, SingleSearch, SearchedTexts, RequestTerms};
+use super::{ScannedItem, FoundPlace, PassScan};
 
-impl Scan<'_> {
+impl PassScan<'_> {
     /// Adds the text of a found item to the texts in which later items are searched.
-    pub(in crate::verbs::matching) fn grow(&mut self, text: &Arc<str>) -> Result<(), Fault> {
+    pub(in crate::verbs::matching) fn grow(&mut self, text: &Arc<str>) -> Result<(), EvalFault> {
         let source = self.of.sources.len();
         for (n, lookup) in self.kept.lookups.iter_mut().enumerate() {
             let steps = self.of.matchers.get(n).map(|m| m.text.as_ref()).unwrap_or_default();
@@ -36,7 +36,7 @@ impl Scan<'_> {
     }
 
     /// The number of keys found, if the item is hit.
-    pub(in crate::verbs::matching) fn find(&mut self, item: &Item, asked: &ScannedItem, env: &Env<'_>) -> Result<Option<usize>, Fault> {
+    pub(in crate::verbs::matching) fn find(&mut self, item: &Item, asked: &ScannedItem, env: &Env<'_>) -> Result<Option<usize>, EvalFault> {
         if asked.unasked {
             return Ok(Some(0));
         }
@@ -89,7 +89,7 @@ impl Scan<'_> {
     }
 
     /// How many of these keys are found, and the first of them with the place where it was found, if that is known.
-    fn count(&mut self, keys: &Keys, asked: &ScannedItem, item: &Item) -> Result<(usize, Option<Place>), Fault> {
+    fn count(&mut self, keys: &ItemKeys, asked: &ScannedItem, item: &Item) -> Result<(usize, Option<FoundPlace>), EvalFault> {
         let (mut number, mut first) = (0, None);
         for (n, key) in keys.iter().enumerate() {
             if let Some(at) = self.has(key, asked, item)? {
@@ -101,7 +101,7 @@ impl Scan<'_> {
     }
 
     /// The first of these keys that is found.
-    fn any(&mut self, keys: &Keys, asked: &ScannedItem, item: &Item) -> Result<Option<Place>, Fault> {
+    fn any(&mut self, keys: &ItemKeys, asked: &ScannedItem, item: &Item) -> Result<Option<FoundPlace>, EvalFault> {
         for (n, key) in keys.iter().enumerate() {
             if let Some(at) = self.has(key, asked, item)? {
                 return Ok(Some((n, at)));
@@ -111,7 +111,7 @@ impl Scan<'_> {
     }
 
     /// Whether each of these keys is in each text. This holds if there are no keys, or no texts.
-    fn all(&mut self, keys: &Keys, asked: &ScannedItem, item: &Item) -> Result<bool, Fault> {
+    fn all(&mut self, keys: &ItemKeys, asked: &ScannedItem, item: &Item) -> Result<bool, EvalFault> {
         for key in keys.iter() {
             let (lookup, sought) = match key {
                 PreparedKey::Any => continue,
@@ -132,7 +132,7 @@ impl Scan<'_> {
     }
 
     /// Whether a key is in the texts, and where if that is known.
-    pub(super) fn has(&mut self, key: &PreparedKey, asked: &ScannedItem, item: &Item) -> Result<Option<Option<(usize, Hit)>>, Fault> {
+    pub(super) fn has(&mut self, key: &PreparedKey, asked: &ScannedItem, item: &Item) -> Result<Option<Option<(usize, KeyHit)>>, EvalFault> {
         Ok(match key {
             PreparedKey::Any => Some(None),
             PreparedKey::Never => None,
@@ -146,12 +146,12 @@ impl Scan<'_> {
                     .enumerate()
                     .find_map(|(source, n)| Some(Some((source, lookup.found(*key, source, *n)?))))
             }
-            PreparedKey::Alone(lookup, sought, Texts::Joined) => {
+            PreparedKey::Alone(lookup, sought, SearchedTexts::Joined) => {
                 let text = self.text(*lookup, asked)?;
                 self.is_in(sought, &text, item)?.then_some(None)
             }
             PreparedKey::Alone(lookup, sought, texts) => {
-                let most = if *texts == Texts::First { 1 } else { usize::MAX };
+                let most = if *texts == SearchedTexts::First { 1 } else { usize::MAX };
                 for text in self.texts_of(*lookup, asked)?.iter().take(most) {
                     if self.is_in(sought, text, item)? {
                         return Ok(Some(None));
@@ -163,7 +163,7 @@ impl Scan<'_> {
     }
 
     /// Whether one text contains what is sought.
-    fn is_in(&self, sought: &SingleSearch, text: &Arc<str>, item: &Item) -> Result<bool, Fault> {
+    fn is_in(&self, sought: &SingleSearch, text: &Arc<str>, item: &Item) -> Result<bool, EvalFault> {
         let pattern = match sought {
             SingleSearch::Key(key) => return Ok(key.is_in(text)),
             SingleSearch::Pattern(pattern) => pattern,
@@ -176,7 +176,7 @@ impl Scan<'_> {
     }
 
     /// The texts that an item searches, one after another in the order of the lists.
-    fn texts_of(&mut self, lookup: usize, asked: &ScannedItem) -> Result<Vec<Arc<str>>, Fault> {
+    fn texts_of(&mut self, lookup: usize, asked: &ScannedItem) -> Result<Vec<Arc<str>>, EvalFault> {
         let mut out = Vec::new();
         for (source, n) in asked.windows.iter().enumerate() {
             let from = out.len();
@@ -191,7 +191,7 @@ impl Scan<'_> {
     }
 
     /// The texts that an item searches, joined.
-    pub(super) fn text(&mut self, lookup: usize, asked: &ScannedItem) -> Result<Arc<str>, Fault> {
+    pub(super) fn text(&mut self, lookup: usize, asked: &ScannedItem) -> Result<Arc<str>, EvalFault> {
         let grown = self.grown(asked);
         let name = (lookup, asked.windows.clone(), grown);
         if let Some(text) = self.joined.get(&name) {

@@ -6,19 +6,19 @@ use rustc_hash::FxHashMap;
 
 use crate::diag::Code;
 use crate::model::{Item, Value};
-use crate::terms::expr::Root;
+use crate::terms::expr::PathRoot;
 use crate::terms::names::QUERY_KEYS;
-use crate::terms::select::{Seq, count};
+use crate::terms::select::{SelectSequence, count};
 use crate::terms::steps::text_through as through;
-use crate::terms::{Cond, Env, Expr, Fault};
-use crate::text::keys::{Edge, Hit, Key, Lookup};
+use crate::terms::{Cond, Env, Expr, EvalFault};
+use crate::text::keys::{KeyEdge, KeyHit, SearchKey, KeyLookup};
 use crate::text::work::{self, BudgetScope};
 use crate::text::written::ToText as _;
 
 use super::alike::SharedScan;
 use super::before::PreviousRound;
-use super::words::Way;
-use super::{ItemRequest, MatchMethod, Keys, MatchTerms, Profile, Query, PreparedKey, SingleSearch, Source, Texts, RequestTerms, Windows};
+use super::words::LookupMethod;
+use super::{ItemRequest, MatchMethod, ItemKeys, MatchTerms, MatchProfile, KeyQuery, PreparedKey, SingleSearch, ScanSource, SearchedTexts, RequestTerms, SourceWindows};
 
 mod find;
 mod told;
@@ -26,7 +26,7 @@ mod told;
 /// What one item asks for.
 pub(super) struct ScannedItem {
     asks: ItemRequest,
-    windows: Windows,
+    windows: SourceWindows,
     /// It searches the texts of items that were found before it.
     grown: bool,
     /// It is found without any key.
@@ -36,17 +36,17 @@ pub(super) struct ScannedItem {
 }
 
 /// The number of a key that was found, and where if that is known: the source, and the place in its texts.
-type Place = (usize, Option<(usize, Hit)>);
+type FoundPlace = (usize, Option<(usize, KeyHit)>);
 
 /// The keys of an item as they were given, and made ready.
-type PreparedKeys = (Value, Keys);
+type PreparedKeys = (Value, ItemKeys);
 
-impl Source {
+impl ScanSource {
     /// The newest rows of a list that is not read to its end: reading all rows would cost the length of the chat.
-    fn newest(&self, window: usize, env: &Env<'_>) -> Result<Option<Vec<Value>>, Fault> {
+    fn newest(&self, window: usize, env: &Env<'_>) -> Result<Option<Vec<Value>>, EvalFault> {
         match &self.each {
             Some(Expr::Path(path)) if self.newest_first && window < usize::MAX => match path.root {
-                Root::Scene { list: Some((id, used)) } if path.segs.len() == used => env.st.newest(id, window),
+                PathRoot::Scene { list: Some((id, used)) } if path.segs.len() == used => env.st.newest(id, window),
                 _ => Ok(None),
             },
             _ => Ok(None),
@@ -58,8 +58,8 @@ impl Source {
 #[derive(Default)]
 pub(super) struct ScanCache {
     /// One for each matcher, and a last one for texts as they are.
-    lookups: Vec<Lookup>,
-    profiles: FxHashMap<Profile, usize>,
+    lookups: Vec<KeyLookup>,
+    profiles: FxHashMap<MatchProfile, usize>,
     /// By the address of a list of keys, and the profile.
     known: FxHashMap<(usize, usize), PreparedKeys>,
     before: PreviousRound,
@@ -68,7 +68,7 @@ pub(super) struct ScanCache {
 }
 
 /// One run of the pass.
-pub(super) struct Scan<'a> {
+pub(super) struct PassScan<'a> {
     of: &'a MatchTerms,
     env: &'a Env<'a>,
     /// The rows of each source, once evaluated.
@@ -85,20 +85,20 @@ pub(super) struct Scan<'a> {
     grown: Vec<Vec<Arc<str>>>,
     /// Keys of this run alone: patterns, about which each run warns, and macros, whose result may differ next time.
     known: FxHashMap<(usize, usize), PreparedKeys>,
-    joined: FxHashMap<(usize, Windows, usize), Arc<str>>,
+    joined: FxHashMap<(usize, SourceWindows, usize), Arc<str>>,
     /// What the last item searches: the next is likely to search the same.
-    windows: Windows,
+    windows: SourceWindows,
     alike: SharedScan,
     /// No keys at all.
-    none: Keys,
+    none: ItemKeys,
 }
 
-impl<'a> Scan<'a> {
-    pub(super) fn new(of: &'a MatchTerms, mut kept: ScanCache, env: &'a Env<'a>) -> Result<Self, Fault> {
+impl<'a> PassScan<'a> {
+    pub(super) fn new(of: &'a MatchTerms, mut kept: ScanCache, env: &'a Env<'a>) -> Result<Self, EvalFault> {
         let on = |when: &Option<Cond>| when.as_ref().map_or(Ok(true), |c| env.holds(c));
         let active = of.sources.iter().map(|s| on(&s.when)).collect::<Result<Vec<_>, _>>()?;
         let matchers_on = of.matchers.iter().map(|m| on(&m.when)).collect::<Result<Vec<_>, _>>()?;
-        kept.lookups.resize_with(of.matchers.len() + 1, Lookup::default);
+        kept.lookups.resize_with(of.matchers.len() + 1, KeyLookup::default);
         kept.lookups.iter_mut().for_each(|lookup| lookup.forget(of.sources.len()));
         Ok(Self {
             of,
@@ -119,7 +119,7 @@ impl<'a> Scan<'a> {
     }
 
     /// Prepares an item's keys and the texts that it searches.
-    pub(super) fn ask(&mut self, item: &Item, env: &Env<'_>) -> Result<ScannedItem, Fault> {
+    pub(super) fn ask(&mut self, item: &Item, env: &Env<'_>) -> Result<ScannedItem, EvalFault> {
         let unasked = self.of.unasked.as_ref().map_or(Ok(false), |c| env.holds(c))?;
         let rivals = self.of.unless.as_ref().map(|e| env.eval(e)).transpose()?.unwrap_or_default();
         let rivals = rivals.elements().iter().filter_map(|n| usize::try_from(n.as_i64()?).ok()).collect();
@@ -146,7 +146,7 @@ impl<'a> Scan<'a> {
     }
 
     /// What an item asks for, made ready.
-    fn asks(&mut self, item: &Item, env: &Env<'_>) -> Result<ItemRequest, Fault> {
+    fn asks(&mut self, item: &Item, env: &Env<'_>) -> Result<ItemRequest, EvalFault> {
         let mut stays = true;
         let asks = match &self.of.wanted {
             RequestTerms::Keys(keys, more) => {
@@ -173,9 +173,9 @@ impl<'a> Scan<'a> {
     }
 
     /// One query: `{ keys, all?, absent? }`.
-    fn query(&mut self, query: &Value, item: &Item, env: &Env<'_>, stays: &mut bool) -> Result<Query, Fault> {
+    fn query(&mut self, query: &Value, item: &Item, env: &Env<'_>, stays: &mut bool) -> Result<KeyQuery, EvalFault> {
         let Value::Map(fields) = query else {
-            return Err(Fault::failed("a query of `match` is a table `{ keys = […], all = …, absent = … }`"));
+            return Err(EvalFault::failed("a query of `match` is a table `{ keys = […], all = …, absent = … }`"));
         };
         let [keys, all, absent] = QUERY_KEYS.map(|key| fields.get(key));
         let written = match keys {
@@ -184,7 +184,7 @@ impl<'a> Scan<'a> {
         };
         let flag = |said: Option<&Value>| said.is_some_and(Value::truthy);
         let keys = self.keys(&written, item, env, stays)?;
-        Ok(Query { written, keys, all: flag(all), absent: flag(absent) })
+        Ok(KeyQuery { written, keys, all: flag(all), absent: flag(absent) })
     }
 
     /// What an item has asked for in an earlier run, if it would ask for the same again. This does not compute the
@@ -195,7 +195,7 @@ impl<'a> Scan<'a> {
     }
 
     /// An item's prepared keys; `stays` becomes false if the next run may prepare them differently.
-    fn keys(&mut self, value: &Value, item: &Item, env: &Env<'_>, stays: &mut bool) -> Result<Keys, Fault> {
+    fn keys(&mut self, value: &Value, item: &Item, env: &Env<'_>, stays: &mut bool) -> Result<ItemKeys, EvalFault> {
         let single;
         let (value, list) = match value {
             value if value.is_empty() => return Ok(self.none.clone()),
@@ -217,7 +217,7 @@ impl<'a> Scan<'a> {
             return Ok(ready.clone());
         }
         let ready = list.iter().map(|key| self.ready(key, &profile.0, item, env)).collect::<Result<Vec<_>, _>>()?;
-        let ready: Keys = ready.into();
+        let ready: ItemKeys = ready.into();
         let stay = self.stays(list, &ready);
         *stays &= stay;
         let known = if stay { &mut self.kept.known } else { &mut self.known };
@@ -232,7 +232,7 @@ impl<'a> Scan<'a> {
         self.of.steady && self.of.words.is_some() && ready.iter().all(found) && keys.iter().all(plain)
     }
 
-    fn profile(&mut self, env: &Env<'_>) -> Result<(Profile, usize), Fault> {
+    fn profile(&mut self, env: &Env<'_>) -> Result<(MatchProfile, usize), EvalFault> {
         if let Some(known) = &self.alike.profile {
             return Ok(known.clone());
         }
@@ -245,14 +245,14 @@ impl<'a> Scan<'a> {
             };
             profile.push(takes.then_some(case));
         }
-        let profile: Profile = profile.into();
+        let profile: MatchProfile = profile.into();
         let next = self.kept.profiles.len();
         let number = *self.kept.profiles.entry(profile.clone()).or_insert(next);
         self.alike.profile = Some((profile.clone(), number));
         Ok((profile, number))
     }
 
-    fn ready(&mut self, key: &Value, profile: &Profile, item: &Item, env: &Env<'_>) -> Result<PreparedKey, Fault> {
+    fn ready(&mut self, key: &Value, profile: &MatchProfile, item: &Item, env: &Env<'_>) -> Result<PreparedKey, EvalFault> {
         let word = through(&self.of.prepare, key.shown(), env)?;
         if word.is_empty() {
             return Ok(PreparedKey::Never);
@@ -270,10 +270,10 @@ impl<'a> Scan<'a> {
                 continue;
             }
             let text = through(&matcher.key, word.clone(), env)?;
-            let edge = if matcher.how == MatchMethod::Word { matcher.edge } else { Edge::None };
+            let edge = if matcher.how == MatchMethod::Word { matcher.edge } else { KeyEdge::None };
             let lookup = if matcher.text.is_empty() { self.of.matchers.len() } else { n };
             let way = match &matcher.how {
-                MatchMethod::Any => Way::Any,
+                MatchMethod::Any => LookupMethod::Any,
                 MatchMethod::Function(function) => return Ok(PreparedKey::Alone(lookup, SingleSearch::Function(function.clone(), text), matcher.texts)),
                 // every build warns about a bad pattern, so it is not cached
                 MatchMethod::Regex => match self.pattern(&text, item) {
@@ -284,8 +284,8 @@ impl<'a> Scan<'a> {
                     }
                     Err(_) => return Ok(PreparedKey::Never),
                 },
-                MatchMethod::Plain | MatchMethod::Word if text.is_empty() => Way::Never,
-                MatchMethod::Plain | MatchMethod::Word => Way::Key(lookup, Key { text, case, edge }, matcher.texts),
+                MatchMethod::Plain | MatchMethod::Word if text.is_empty() => LookupMethod::Never,
+                MatchMethod::Plain | MatchMethod::Word => LookupMethod::Key(lookup, SearchKey { text, case, edge }, matcher.texts),
             };
             if let (Some(words), false) = (&self.of.words, warned) {
                 words.put(profile, word, way.clone(), door.spent());
@@ -296,17 +296,17 @@ impl<'a> Scan<'a> {
     }
 
     /// The key of a word in the lookups of this scan.
-    fn on(&mut self, way: Way) -> PreparedKey {
+    fn on(&mut self, way: LookupMethod) -> PreparedKey {
         match way {
-            Way::Any => PreparedKey::Any,
-            Way::Never => PreparedKey::Never,
+            LookupMethod::Any => PreparedKey::Any,
+            LookupMethod::Never => PreparedKey::Never,
             // the automata read each text by itself
-            Way::Key(lookup, key, texts)
-                if texts == Texts::First || key.text.contains('\n') || texts == Texts::Joined && self.of.straddles(&key.text) =>
+            LookupMethod::Key(lookup, key, texts)
+                if texts == SearchedTexts::First || key.text.contains('\n') || texts == SearchedTexts::Joined && self.of.straddles(&key.text) =>
             {
                 PreparedKey::Alone(lookup, SingleSearch::Key(key), texts)
             }
-            Way::Key(lookup, key, _) => self.kept.lookups.get_mut(lookup).map_or(PreparedKey::Never, |keys| PreparedKey::Plain(lookup, keys.key(key))),
+            LookupMethod::Key(lookup, key, _) => self.kept.lookups.get_mut(lookup).map_or(PreparedKey::Never, |keys| PreparedKey::Plain(lookup, keys.key(key))),
         }
     }
 
@@ -314,13 +314,13 @@ impl<'a> Scan<'a> {
     fn pattern(&mut self, word: &Arc<str>, item: &Item) -> Result<crate::text::pattern::Pattern, bool> {
         let st = self.env.st;
         st.pattern(word, None).map_err(|error| {
-            let code = if error.fault == crate::text::pattern::Fault::Bad { Code::RegexBad } else { Code::RegexUnsafe };
+            let code = if error.fault == crate::text::pattern::PatternFault::Bad { Code::RegexBad } else { Code::RegexUnsafe };
             st.warn_of_key(code, item, word, &format!("is no usable pattern: {}", error.reason));
-            error.fault == crate::text::pattern::Fault::Bad
+            error.fault == crate::text::pattern::PatternFault::Bad
         })
     }
 
-    fn windows(&mut self, env: &Env<'_>) -> Result<Windows, Fault> {
+    fn windows(&mut self, env: &Env<'_>) -> Result<SourceWindows, EvalFault> {
         if let Some(known) = &self.alike.windows {
             return Ok(known.clone());
         }
@@ -342,7 +342,7 @@ impl<'a> Scan<'a> {
     }
 
     /// Prepares the first `window` texts of a source and returns how many there are.
-    fn stretch(&mut self, n: usize, source: &Source, window: usize, env: &Env<'_>) -> Result<usize, Fault> {
+    fn stretch(&mut self, n: usize, source: &ScanSource, window: usize, env: &Env<'_>) -> Result<usize, EvalFault> {
         let (Some(made), Some(held)) = (self.texts.get_mut(n), self.rows.get_mut(n)) else { return Ok(0) };
         if made.len() >= window {
             return Ok(window);
@@ -362,7 +362,7 @@ impl<'a> Scan<'a> {
             *held = Some(self.env.eval(each)?);
         }
         let rows = newest.as_deref().or_else(|| held.as_ref().map(Value::elements)).unwrap_or(&[]);
-        let seq = Seq::Values(rows);
+        let seq = SelectSequence::Values(rows);
         for k in made.len()..window.min(rows.len()) {
             let place = if source.newest_first { rows.len() - 1 - k } else { k };
             made.push(led(&source.lead, &env.inner(seq.cur(place)).eval(&source.text)?.shown()));
@@ -371,7 +371,7 @@ impl<'a> Scan<'a> {
     }
 
     /// Searches what is new.
-    pub(super) fn compile(&mut self) -> Result<(), Fault> {
+    pub(super) fn compile(&mut self) -> Result<(), EvalFault> {
         for n in 0..self.kept.lookups.len() {
             for source in 0..self.texts.len() {
                 let texts = self.texts_for(n, source)?.to_vec();
@@ -380,7 +380,7 @@ impl<'a> Scan<'a> {
                 }
             }
             let Some(lookup) = self.kept.lookups.get_mut(n) else { continue };
-            lookup.compile(&self.env.st.rules.key_sets).map_err(Fault::bound)?;
+            lookup.compile(&self.env.st.rules.key_sets).map_err(EvalFault::bound)?;
             if std::mem::take(&mut lookup.cut_short) {
                 self.env.st.warn(Code::RegexUnsafe, "keys overlap so often that the rest of a text was not searched");
             }
@@ -389,7 +389,7 @@ impl<'a> Scan<'a> {
     }
 
     /// The texts of a source as a matcher prepares them.
-    fn texts_for(&mut self, lookup: usize, source: usize) -> Result<&[Arc<str>], Fault> {
+    fn texts_for(&mut self, lookup: usize, source: usize) -> Result<&[Arc<str>], EvalFault> {
         let raw = self.texts.get(source).map(Vec::as_slice).unwrap_or_default();
         let (Some(matcher), Some(made)) = (self.of.matchers.get(lookup), self.prepared.get_mut(lookup).and_then(|m| m.get_mut(source)))
         else {
@@ -398,7 +398,7 @@ impl<'a> Scan<'a> {
         if matcher.text.is_empty() {
             return Ok(&[]);
         }
-        let fixed = matcher.text.iter().all(crate::terms::steps::Step::is_fixed);
+        let fixed = matcher.text.iter().all(crate::terms::steps::TextStep::is_fixed);
         for text in raw.iter().skip(made.len()) {
             let place = (lookup, Arc::as_ptr(text).cast::<u8>() as usize);
             match self.kept.prepared.get(&place).filter(|_| fixed) {

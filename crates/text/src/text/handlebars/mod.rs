@@ -15,11 +15,11 @@ use std::ops::Range;
 use std::sync::{Arc, LazyLock};
 
 use super::cache::Cache;
-use super::{Limits, TextError, work};
+use super::{TextLimits, TextError, work};
 use crate::model::Value;
 
 /// The limits of a template.
-const LIMITS: Limits = Limits::HANDLEBARS;
+const LIMITS: TextLimits = TextLimits::HANDLEBARS;
 
 /// How names and tags that neither the template's table nor the language has are treated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -34,48 +34,48 @@ pub enum UnknownNames {
 #[derive(Debug)]
 pub struct Template {
     source: Box<str>,
-    nodes: Vec<Node>,
+    nodes: Vec<TemplateNode>,
 }
 
 /// A piece of a template, after the removal of the white space that its tags strip.
 #[derive(Debug)]
-enum Node {
+enum TemplateNode {
     Text(Box<str>),
-    Put(Call),
+    Put(TagCall),
     /// The field of a name, or the tag as it is written.
     Field {
         name: Box<str>,
         tag: Range<usize>,
     },
-    Block(Box<Block>),
+    Block(Box<TagBlock>),
 }
 
 #[derive(Debug)]
-struct Block {
-    call: Call,
-    then: Option<Vec<Node>>,
-    otherwise: Option<Vec<Node>>,
+struct TagBlock {
+    call: TagCall,
+    then: Option<Vec<TemplateNode>>,
+    otherwise: Option<Vec<TemplateNode>>,
 }
 
 /// The call in a tag: a name or path, with its arguments.
 #[derive(Debug)]
-struct Call {
-    path: Path,
-    args: Vec<Arg>,
-    named: Vec<(Box<str>, Arg)>,
+struct TagCall {
+    path: TagPath,
+    args: Vec<TagArg>,
+    named: Vec<(Box<str>, TagArg)>,
     offset: usize,
 }
 
 #[derive(Debug)]
-enum Arg {
-    Path(Path),
+enum TagArg {
+    Path(TagPath),
     Value(Value),
-    Call(Box<Call>),
+    Call(Box<TagCall>),
 }
 
 /// `../a.b`, `this`, `@key`.
 #[derive(Debug, Default)]
-struct Path {
+struct TagPath {
     /// Levels up.
     up: usize,
     parts: Vec<Box<str>>,
@@ -117,9 +117,9 @@ impl Template {
     ///
     /// # Errors
     /// A helper that is called wrongly, a field that is called like a helper, and a limit that is reached.
-    pub fn render(&self, root: &Value, unknown: &mut dyn FnMut(&str) -> Arc<str>, limits: &Limits) -> Result<String, TextError> {
+    pub fn render(&self, root: &Value, unknown: &mut dyn FnMut(&str) -> Arc<str>, limits: &TextLimits) -> Result<String, TextError> {
         let _door = work::BudgetScope::join();
-        let text = render::Render::new(root, &self.source, unknown, *limits).run(&self.nodes);
+        let text = render::TemplateRun::new(root, &self.source, unknown, *limits).run(&self.nodes);
         let text = text.map_err(|mistake| mistake.within(&self.source))?;
         Ok(text)
     }

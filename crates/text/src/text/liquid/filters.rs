@@ -6,14 +6,14 @@ use std::sync::Arc;
 use liquid_core::parser::{FilterArguments, ParameterReflection};
 use liquid_core::{Expression, Filter, FilterReflection, ParseFilter, Runtime, ValueView};
 
-use super::state::{State, handle, place, state, with};
-use super::val::Val;
+use super::state::{RenderState, handle, place, state, with};
+use super::val::LiquidValue;
 use super::{lists, numbers, texts};
 use crate::model::Value;
 use crate::text::Mistake;
 
-pub(super) type FilterResult = Result<Val, Mistake>;
-pub(super) type FilterFunction = fn(&mut State, &Val, &Args) -> FilterResult;
+pub(super) type FilterResult = Result<LiquidValue, Mistake>;
+pub(super) type FilterFunction = fn(&mut RenderState, &LiquidValue, &FilterArgs) -> FilterResult;
 
 /// A filter as the crate knows it; one without a function evaluates an expression for each element.
 #[derive(Debug, Clone, Copy)]
@@ -31,14 +31,14 @@ struct FilterCall {
 }
 
 /// The arguments of a call, evaluated.
-pub(super) struct Args {
-    list: Vec<Val>,
-    named: Vec<(Box<str>, Val)>,
+pub(super) struct FilterArgs {
+    list: Vec<LiquidValue>,
+    named: Vec<(Box<str>, LiquidValue)>,
 }
 
-impl Args {
-    pub(super) fn get(&self, n: usize) -> &Val {
-        self.list.get(n).unwrap_or(&Val::Missing)
+impl FilterArgs {
+    pub(super) fn get(&self, n: usize) -> &LiquidValue {
+        self.list.get(n).unwrap_or(&LiquidValue::Missing)
     }
 
     pub(super) fn is_given(&self, n: usize) -> bool {
@@ -49,14 +49,14 @@ impl Args {
         !self.named.is_empty()
     }
 
-    pub(super) fn named(&self, name: &str) -> &Val {
-        self.named.iter().find(|(n, _)| **n == *name).map_or(&Val::Missing, |(_, value)| value)
+    pub(super) fn named(&self, name: &str) -> &LiquidValue {
+        self.named.iter().find(|(n, _)| **n == *name).map_or(&LiquidValue::Missing, |(_, value)| value)
     }
 }
 
-impl State {
+impl RenderState {
     /// A value as text, and what reading it costs.
-    pub(super) fn text(&mut self, value: &Val) -> Result<Arc<str>, Mistake> {
+    pub(super) fn text(&mut self, value: &LiquidValue) -> Result<Arc<str>, Mistake> {
         let text = self.printed(value)?;
         self.pay(text.len() / 32)?;
         Ok(text)
@@ -65,19 +65,19 @@ impl State {
     /// Makes a text that is at most a fixed factor longer than its input.
     pub(super) fn made(&mut self, text: String) -> FilterResult {
         self.room(text.len())?;
-        Ok(Val::text(text))
+        Ok(LiquidValue::text(text))
     }
 
     /// The elements of a value; their cost is counted.
-    pub(super) fn elements(&mut self, value: &Val) -> Result<Vec<Value>, Mistake> {
-        let count = if let Val::Is(Value::List(list)) = value { list.len() } else { 1 };
+    pub(super) fn elements(&mut self, value: &LiquidValue) -> Result<Vec<Value>, Mistake> {
+        let count = if let LiquidValue::Is(Value::List(list)) = value { list.len() } else { 1 };
         self.pay_list(count)?;
         Ok(value.elements())
     }
 
     pub(super) fn list(&mut self, list: Vec<Value>) -> FilterResult {
         self.pay_list(list.len())?;
-        Ok(Val::list(list))
+        Ok(LiquidValue::list(list))
     }
 }
 
@@ -97,7 +97,7 @@ impl Filter for FilterCall {
         };
         let list = self.positional.iter().map(given).collect::<liquid_core::Result<_>>()?;
         let named = self.named.iter().map(|(name, argument)| Ok((name.clone(), given(argument)?)));
-        let args = Args { list, named: named.collect::<liquid_core::Result<_>>()? };
+        let args = FilterArgs { list, named: named.collect::<liquid_core::Result<_>>()? };
         let value = state(runtime).value(input);
         let made = match self.known.plain {
             Some(plain) => with(runtime, |state| plain(state, &value, &args))?,
@@ -163,20 +163,20 @@ pub(super) const NOTHING: &str = "raw";
 const OTHERS: &[(&str, FilterFunction)] =
     &[("default", default), ("inspect", json), ("json", json), ("jsonify", json), (NOTHING, |_, value, _| Ok(value.clone()))];
 
-fn default(_: &mut State, value: &Val, args: &Args) -> FilterResult {
+fn default(_: &mut RenderState, value: &LiquidValue, args: &FilterArgs) -> FilterResult {
     let keeps = match value {
-        Val::Is(Value::Bool(false)) => args.named("allow_false").truthy(),
-        Val::Is(Value::Text(_) | Value::List(_)) => !value.value().is_empty(),
+        LiquidValue::Is(Value::Bool(false)) => args.named("allow_false").truthy(),
+        LiquidValue::Is(Value::Text(_) | Value::List(_)) => !value.value().is_empty(),
         other => other.truthy(),
     };
     Ok(if keeps { value.clone() } else { args.get(0).clone() })
 }
 
-fn json(state: &mut State, value: &Val, _: &Args) -> FilterResult {
+fn json(state: &mut RenderState, value: &LiquidValue, _: &FilterArgs) -> FilterResult {
     match value {
-        Val::Missing => Ok(Val::Missing),
+        LiquidValue::Missing => Ok(LiquidValue::Missing),
         // in LiquidJS these words are objects
-        Val::Nil | Val::Empty | Val::Blank => Ok(Val::text("{}")),
+        LiquidValue::Nil | LiquidValue::Empty | LiquidValue::Blank => Ok(LiquidValue::text("{}")),
         other => {
             let value = other.value();
             // a list may hold one part many times over

@@ -5,8 +5,8 @@
 //! inputs. So texts become constants and never reach it, blocks that do not match or nest too deeply are refused here,
 //! and the rest is tags of plain words (`words.rs`). The scan takes linear time and does not recurse.
 
-use super::val::Val;
-use super::words::{Words, TranslatedText};
+use super::val::LiquidValue;
+use super::words::{LiquidReader, TranslatedText};
 use super::{DEEPEST, PAGE};
 use crate::diag::suggest;
 use crate::text::{Mistake, js};
@@ -42,8 +42,8 @@ struct OpenTag {
     in_else: bool,
 }
 
-struct Scan<'t> {
-    words: Words<'t>,
+struct TemplateScan<'t> {
+    words: LiquidReader<'t>,
     /// The text before the next tag loses the blanks at its start.
     trims: bool,
     /// The start of the open comment.
@@ -53,14 +53,14 @@ struct Scan<'t> {
 
 /// A whole template, as the inside of one block.
 pub(super) fn template(text: &str) -> Result<TranslatedText, Mistake> {
-    let mut scan = Scan { words: Words::new(text, 0), trims: false, comment: None, open: Vec::new() };
+    let mut scan = TemplateScan { words: LiquidReader::new(text, 0), trims: false, comment: None, open: Vec::new() };
     scan.page()?;
     Ok(scan.words.written)
 }
 
 /// A single expression as the only tag, `word`, reported at the position `at`; its constants begin at the slot `first`.
 pub(super) fn expression(text: &str, word: &str, at: usize, first: usize) -> Result<TranslatedText, Mistake> {
-    let mut words = Words::new(text, first);
+    let mut words = LiquidReader::new(text, first);
     words.open(word);
     words.piece(0, at)?;
     words.all(true)?;
@@ -68,7 +68,7 @@ pub(super) fn expression(text: &str, word: &str, at: usize, first: usize) -> Res
     Ok(words.written)
 }
 
-impl<'t> Scan<'t> {
+impl<'t> TemplateScan<'t> {
     fn page(&mut self) -> ScanResult {
         let text = self.words.text;
         self.words.open(PAGE);
@@ -123,7 +123,7 @@ impl<'t> Scan<'t> {
         if text.is_empty() || self.comment.is_some() {
             return Ok(());
         }
-        let slot = self.words.constant(Val::text(text));
+        let slot = self.words.constant(LiquidValue::text(text));
         self.begin("echo", at)?;
         self.words.piece(at, slot)?;
         self.words.close()

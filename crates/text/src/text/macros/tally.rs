@@ -1,7 +1,7 @@
 //! What the tree of a text may hold. A tree takes far more memory than its text, so macros are counted as they are read, and
 //! reading ends at the first one that is too much.
 
-use crate::text::Limits;
+use crate::text::TextLimits;
 
 /// So many arguments and ends of blocks a text may have for each macro that it may have.
 const PARTS_PER_MACRO: usize = 10;
@@ -17,7 +17,7 @@ enum TallyRefusal {
 
 /// The count of one text.
 #[derive(Debug, Default)]
-pub struct Tally {
+pub struct ArgumentTally {
     /// The most macros.
     most: usize,
     /// Macros, without those that end blocks.
@@ -27,7 +27,7 @@ pub struct Tally {
     refused: Option<TallyRefusal>,
 }
 
-impl Tally {
+impl ArgumentTally {
     /// A count of at most this many macros.
     pub(super) fn of(most: usize) -> Self {
         Self { most, ..Self::default() }
@@ -63,7 +63,7 @@ impl Tally {
     }
 
     /// The warning about a text that is not read to its end.
-    pub(super) fn told(&self, limits: &Limits) -> Option<String> {
+    pub(super) fn told(&self, limits: &TextLimits) -> Option<String> {
         Some(match self.refused? {
             TallyRefusal::Macros => format!("the text holds more than {} macros and is left as it was", limits.steps),
             TallyRefusal::Parts => format!(

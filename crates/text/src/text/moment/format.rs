@@ -92,7 +92,7 @@ const TOKENS: &[&str] = &[
 ];
 
 /// A part of a pattern.
-enum Piece<'p> {
+enum FormatPiece<'p> {
     Token(&'static str),
     /// `[text]`, brackets included.
     Literal(&'p str),
@@ -107,9 +107,9 @@ pub(super) fn format(moment: Moment, pattern: &str, calendar: Calendar<'_>) -> S
     let Some(clock) = moment.clock() else { return INVALID.into() };
     let mut long = FormattedText::default();
     let expanded = pieces(pattern, local, |piece| match piece {
-        Piece::Token(name) => long.push(calendar.pattern(name)),
-        Piece::Literal(text) | Piece::Escaped(text) => long.push(text),
-        Piece::Plain(c) => long.push(c.encode_utf8(&mut [0; 4])),
+        FormatPiece::Token(name) => long.push(calendar.pattern(name)),
+        FormatPiece::Literal(text) | FormatPiece::Escaped(text) => long.push(text),
+        FormatPiece::Plain(c) => long.push(c.encode_utf8(&mut [0; 4])),
     });
     let mut out = FormattedText::default();
     if expanded.is_err() {
@@ -118,12 +118,12 @@ pub(super) fn format(moment: Moment, pattern: &str, calendar: Calendar<'_>) -> S
     let shown = ShownMoment { moment, clock, calendar };
     // a mistake is not lost: the work of the call stays spent
     let _ = pieces(&long.text, token, |piece| match piece {
-        Piece::Token(name) => out.push(&shown.token(name)),
-        Piece::Literal(text) => out.push(text.strip_prefix('[').and_then(|t| t.strip_suffix(']')).unwrap_or(text)),
-        Piece::Escaped(text) => text.split('\\').try_for_each(|part| out.push(part)),
+        FormatPiece::Token(name) => out.push(&shown.token(name)),
+        FormatPiece::Literal(text) => out.push(text.strip_prefix('[').and_then(|t| t.strip_suffix(']')).unwrap_or(text)),
+        FormatPiece::Escaped(text) => text.split('\\').try_for_each(|part| out.push(part)),
         // moment.js splits patterns with a `.`, which does not match line ends
-        Piece::Plain('\\' | '\n' | '\r' | '\u{2028}' | '\u{2029}') => Ok(()),
-        Piece::Plain(c) => out.push(c.encode_utf8(&mut [0; 4])),
+        FormatPiece::Plain('\\' | '\n' | '\r' | '\u{2028}' | '\u{2029}') => Ok(()),
+        FormatPiece::Plain(c) => out.push(c.encode_utf8(&mut [0; 4])),
     });
     out.text
 }
@@ -162,19 +162,19 @@ impl FormattedText {
 fn pieces<'p>(
     pattern: &'p str,
     token: impl Fn(&str) -> Option<&'static str>,
-    mut each: impl FnMut(Piece<'p>) -> Result<(), BudgetExceeded>,
+    mut each: impl FnMut(FormatPiece<'p>) -> Result<(), BudgetExceeded>,
 ) -> Result<(), BudgetExceeded> {
     work::spend(pattern.len() as u64)?;
     let mut rest = pattern;
     while let Some(c) = rest.chars().next() {
         let (piece, len) = if let Some(len) = literal(rest) {
-            (Piece::Literal(rest.get(..len).unwrap_or_default()), len)
+            (FormatPiece::Literal(rest.get(..len).unwrap_or_default()), len)
         } else if let Some(token) = token(rest) {
-            (Piece::Token(token), token.len())
+            (FormatPiece::Token(token), token.len())
         } else if let Some(len) = escaped(rest, &token) {
-            (Piece::Escaped(rest.get(..len).unwrap_or_default()), len)
+            (FormatPiece::Escaped(rest.get(..len).unwrap_or_default()), len)
         } else {
-            (Piece::Plain(c), c.len_utf8())
+            (FormatPiece::Plain(c), c.len_utf8())
         };
         each(piece)?;
         rest = rest.get(len..).unwrap_or_default();

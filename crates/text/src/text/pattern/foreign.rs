@@ -1,6 +1,6 @@
 //! How large a pattern is that another library compiles, such as the patterns of a JSON Schema.
 
-use super::tree::{Flags, Tree};
+use super::tree::{PatternFlags, PatternTree};
 use super::{PatternError, check, pattern_parser, size};
 
 /// The most parts, with counts written out; the other library has a bound of its own for the memory of each automaton.
@@ -32,7 +32,7 @@ pub(crate) fn foreign(source: &str) -> Result<ForeignSize, PatternError> {
     };
     // names of groups as other languages write them
     let inner = inner.replace("(?P<", "(?<");
-    let flags = |unicode| Flags { ignore_case, unicode, ..Flags::default() };
+    let flags = |unicode| PatternFlags { ignore_case, unicode, ..PatternFlags::default() };
     for unicode in [true, false] {
         if let Ok(tree) = pattern_parser::parse(&inner, flags(unicode)) {
             return measured(&tree, flags(unicode));
@@ -44,9 +44,9 @@ pub(crate) fn foreign(source: &str) -> Result<ForeignSize, PatternError> {
     Ok(ForeignSize { parts: PARTS_OF_UNREAD, backtracks: true, folded: 0 })
 }
 
-fn measured(tree: &Tree, flags: Flags) -> Result<ForeignSize, PatternError> {
+fn measured(tree: &PatternTree, flags: PatternFlags) -> Result<ForeignSize, PatternError> {
     let parts = size::parts(&tree.root);
     size::within(parts, MOST_PARTS)?;
-    let folded = size::folds(tree, Flags { unicode: true, ..flags })?;
+    let folded = size::folds(tree, PatternFlags { unicode: true, ..flags })?;
     Ok(ForeignSize { parts, backtracks: check::facts(tree, flags, false).needs_backtracking, folded })
 }

@@ -4,7 +4,7 @@ use std::cell::Cell;
 use std::sync::Arc;
 
 use crate::model::Value;
-use crate::model::rights::Rights;
+use crate::model::rights::ScriptRights;
 use crate::text::work;
 
 /// Steps of the work of a build that a copy of a view takes.
@@ -21,8 +21,8 @@ pub(super) fn held() -> u64 {
 
 /// What a script may read and write of a table, and the path of the table.
 #[derive(Debug, Clone)]
-pub(super) struct Guard {
-    pub(super) rights: Arc<Rights>,
+pub(super) struct TableGuard {
+    pub(super) rights: Arc<ScriptRights>,
     pub(super) path: Arc<str>,
     /// The table is an item that is given back, so changes of it are writes.
     pub(super) item: bool,
@@ -30,10 +30,10 @@ pub(super) struct Guard {
 
 /// A table that is read lazily.
 #[derive(Debug, Clone)]
-pub(super) struct View {
+pub(super) struct LazyMap {
     pub(super) value: Value,
     /// `None`: all of it may be read and changed.
-    pub(super) guard: Option<Guard>,
+    pub(super) guard: Option<TableGuard>,
     /// It is the scene, which no script changes in place.
     pub(super) scene: bool,
     pub(super) _held: HeldTable,
