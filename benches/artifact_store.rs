@@ -94,7 +94,8 @@ fn views(tags: usize, versions: usize) {
         ("turns and time", Some(VersionWindow { versions: None, turns: Some(8), ttl: Some(100_000) })),
     ];
     for (name, window) in kinds {
-        let windows: Vec<(String, VersionWindow)> = window.into_iter().flat_map(|window| (0..tags).map(move |n| (tag(n), window))).collect();
+        let windows: Vec<(String, VersionWindow)> =
+            window.into_iter().flat_map(|window| (0..tags).map(move |n| (tag(n), window))).collect();
         let mut seen = 0;
         let times: Vec<f64> = (0..VIEWS)
             .map(|_| {

@@ -13,7 +13,7 @@ use criterion::{Criterion, criterion_group, criterion_main};
 use serde_json::json;
 use tapster::Value;
 use tapster::machinery::pack::RuleFile;
-use tapster::template::{TemplateContract, Budget, Inputs, RenderLimits, QuarterRuler, RenderedTemplate, SourceProvider, Template, render};
+use tapster::template::{Budget, Inputs, QuarterRuler, RenderLimits, RenderedTemplate, SourceProvider, Template, TemplateContract, render};
 
 /// Numbers of turns, and what the program that the contract comes from was recorded to take for them, in milliseconds.
 const TURNS: [(usize, Option<f64>); 3] = [(1_000, Some(77.0)), (10_000, Some(790.0)), (100_000, None)];

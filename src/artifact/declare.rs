@@ -5,7 +5,10 @@ use std::sync::Arc;
 use indexmap::IndexMap;
 
 use super::rows::{number, place, push, text, words};
-use super::{ContentType, Declarations, DeclaredArtifact, VersionMode, Presentation, Visibility, VersionWindow, Writer, fields, inclusion, operations, unused};
+use super::{
+    ContentType, Declarations, DeclaredArtifact, Presentation, VersionMode, VersionWindow, Visibility, Writer, fields, inclusion,
+    operations, unused,
+};
 use crate::diag::{Code, Diagnostic, DocumentNode, Report, Span, short, suggest};
 use crate::model::Pack;
 use crate::model::pack::{PackRow, PackRows};
@@ -24,8 +27,11 @@ impl Declarations {
         let by_kind = pack.values.get(BY_KIND).map(|field| &field.node);
         let artifacts: Vec<DeclaredArtifact> = table("artifact").values().map(|row| declared(row, by_kind)).collect();
         let writers = writers(table("writer"), table("operation"));
-        let words =
-            inclusion::InclusionWords { modes: table("inclusion_mode"), phases: table("inclusion_phase"), anchors: table("inclusion_anchor") };
+        let words = inclusion::InclusionWords {
+            modes: table("inclusion_mode"),
+            phases: table("inclusion_phase"),
+            anchors: table("inclusion_anchor"),
+        };
         let out = Self { artifacts, writers };
         let mut check = DeclarationCheck { table: table("artifact"), by_kind, words, out, found: Report::default() };
         check.artifacts();
@@ -76,9 +82,11 @@ fn window(policy: &DocumentNode) -> VersionWindow {
     let count = |key: &str| number(policy.get(key)).and_then(|n| u32::try_from(n).ok());
     match policy.get("mode").and_then(DocumentNode::as_text) {
         Some("durable") => VersionWindow { versions: count("versions"), ..VersionWindow::default() },
-        Some("windowed") => {
-            VersionWindow { versions: count("versions"), turns: count("turns"), ttl: number(policy.get("ttl")).map(|n| n.saturating_mul(SECOND)) }
-        }
+        Some("windowed") => VersionWindow {
+            versions: count("versions"),
+            turns: count("turns"),
+            ttl: number(policy.get("ttl")).map(|n| n.saturating_mul(SECOND)),
+        },
         _ => VersionWindow::LATEST,
     }
 }

@@ -1,6 +1,6 @@
 //! Cells of rows, as declarations read them.
 
-use crate::diag::{NodeValue, Diagnostic, DocumentNode, Report, Span};
+use crate::diag::{Diagnostic, DocumentNode, NodeValue, Report, Span};
 use crate::model::pack::PackRow;
 
 /// The text in a cell.

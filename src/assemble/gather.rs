@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use crate::model::plan::{EvictionRecord, RecordedReason, PlanTrace, TrimReport, TrimmedAccount};
-use crate::model::{PlanBlock, MOST_WRITTEN, Map, Plan, Scene, Value, budget};
+use crate::model::plan::{EvictionRecord, PlanTrace, RecordedReason, TrimReport, TrimmedAccount};
+use crate::model::{MOST_WRITTEN, Map, Plan, PlanBlock, Scene, Value, budget};
 use crate::pack::Ruleset;
 use crate::terms::ledger::{self, LedgerEviction, TrimmedList};
 use crate::terms::select::pass_env;
-use crate::terms::{PassMemo, BuildState, sizes};
+use crate::terms::{BuildState, PassMemo, sizes};
 
 use crate::diag::Diagnostic;
 use crate::engine::counting::whole;
@@ -40,7 +40,8 @@ pub(super) fn plan(rules: &Ruleset, st: &BuildState, list: usize, stages: Vec<(S
         blocks,
         warnings: warnings::placed(rules, st),
         outlets: st.lookup(&names("outlet"), None),
-        trace: trace(st, report.as_ref().zip(trimmed.as_ref()), stages).map(|t| PlanTrace { elsewhere: elsewhere(st, list, &histories), ..t }),
+        trace: trace(st, report.as_ref().zip(trimmed.as_ref()), stages)
+            .map(|t| PlanTrace { elsewhere: elsewhere(st, list, &histories), ..t }),
         trim_report: report,
         patch,
         set: st.set.borrow().clone(),

@@ -69,7 +69,11 @@ fn work(document: &Value) -> Scene {
 }
 
 /// The first of some formats that a document is in.
-fn fitting<'a>(formats: impl Iterator<Item = &'a ForeignFormat>, document: &Value, st: &BuildState) -> Result<Option<&'a ForeignFormat>, BuildError> {
+fn fitting<'a>(
+    formats: impl Iterator<Item = &'a ForeignFormat>,
+    document: &Value,
+    st: &BuildState,
+) -> Result<Option<&'a ForeignFormat>, BuildError> {
     for format in formats {
         if format.fits(document, st).map_err(BuildError::fault)? {
             return Ok(Some(format));

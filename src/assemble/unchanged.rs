@@ -10,7 +10,7 @@ use serde_json::Value as Json;
 use crate::engine::BuildError;
 use crate::engine::counting::{common, count, counter, whole};
 use crate::model::plan::{PlanDifference, UnchangedPrefix};
-use crate::model::{PlanBlock, Plan, Value};
+use crate::model::{Plan, PlanBlock, Value};
 use crate::pack::Ruleset;
 
 use super::ENTRY;

@@ -11,11 +11,11 @@ use crate::diag::Diagnostic;
 use crate::engine::{self, BuildError};
 use crate::model::plan::{PlanTrace, UnchangedPrefix};
 use crate::model::value::MAX_DEPTH;
-use crate::model::{SizeExcess, Item, Map, Plan, Scene, Value, WorkLimits, SerializedSize};
+use crate::model::{Item, Map, Plan, Scene, SerializedSize, SizeExcess, Value, WorkLimits};
 use crate::pack::Ruleset;
 use crate::program::Machine;
 use crate::terms::select::pass_env;
-use crate::terms::{CurrentItem, PassMemo, BuildState, sizes};
+use crate::terms::{BuildState, CurrentItem, PassMemo, sizes};
 use crate::verbs::ProgramInterrupt;
 
 pub use prompt::{Prompt, prompt};

@@ -18,7 +18,13 @@ use crate::pack::Ruleset;
 ///
 /// # Errors
 /// The pack names a tokenizer that does not exist.
-pub fn unchanged_payload(rules: &Ruleset, plan: &Plan, dialect: &str, payload: &Json, previous: &Json) -> Result<UnchangedPrefix, BuildError> {
+pub fn unchanged_payload(
+    rules: &Ruleset,
+    plan: &Plan,
+    dialect: &str,
+    payload: &Json,
+    previous: &Json,
+) -> Result<UnchangedPrefix, BuildError> {
     let counter = counter(rules, plan)?;
     let (now, before) = (read(rules, dialect, payload), read(rules, dialect, previous));
     let cost = |leaf: &(String, &Json)| leaf.1.as_str().map_or(0, |text| count(&counter, text));
@@ -32,7 +38,8 @@ pub fn unchanged_payload(rules: &Ruleset, plan: &Plan, dialect: &str, payload: &
             tokens += count(&counter, text.get(..at).unwrap_or(""));
         }
         let what = if old.is_empty() { "new" } else { "changed" };
-        differs = Some(PlanDifference { index: same, id: path.clone(), what, at: Some(at), is: text, was: old, ..PlanDifference::default() });
+        differs =
+            Some(PlanDifference { index: same, id: path.clone(), what, at: Some(at), is: text, was: old, ..PlanDifference::default() });
     }
     Ok(UnchangedPrefix { tokens, total: now.iter().map(cost).sum(), blocks: same, differs })
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::diag::{Code, Diagnostic, DiagnosticCode, Span};
 use crate::model::Value;
 use crate::pack::Ruleset;
-use crate::terms::{EvalFault, FaultKind, BuildState};
+use crate::terms::{BuildState, EvalFault, FaultKind};
 use crate::text::script::ScriptPlace;
 use crate::text::work;
 use crate::verbs::ProgramInterrupt;

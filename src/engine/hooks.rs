@@ -11,7 +11,7 @@ use crate::model::{Hook, HookView, Value};
 use crate::program::HookRequest;
 use crate::terms::scripted::ValueOrigin;
 use crate::terms::select::pass_env;
-use crate::terms::{EvalFault, PassMemo, BuildState};
+use crate::terms::{BuildState, EvalFault, PassMemo};
 use crate::text::script::ScriptArgument;
 use crate::text::written::ToText as _;
 use crate::verbs::{FailurePolicy, ProgramInterrupt};
@@ -102,7 +102,13 @@ fn accepted(answer: Value, function: &str, list: &str, before: &[Value], st: &Bu
 }
 
 /// The answer, unless it changes what the pack does not declare that its scripts write.
-fn within_rights(answer: FunctionAnswer, function: &str, list: &str, before: &[Value], st: &BuildState) -> Result<FunctionAnswer, EvalFault> {
+fn within_rights(
+    answer: FunctionAnswer,
+    function: &str,
+    list: &str,
+    before: &[Value],
+    st: &BuildState,
+) -> Result<FunctionAnswer, EvalFault> {
     let Some(rights) = st.rules.scripts.rights(function) else { return Ok(answer) };
     let refused = |message: String| {
         let place = st.rules.scripts.place(function);
@@ -182,7 +188,9 @@ fn of_pack(event: &str, failing: FailurePolicy, list: usize, held: &mut HeldBloc
         let by = ChangeSource { giver: ValueOrigin::Function(&function), hook: Some(&hook) };
         let done = with_view(by, event, list, held, st, |view, st| {
             let blocks = view.given();
-            let answer = rules.scripts.call(&function, &[ScriptArgument::Items(name.clone(), blocks.clone()), ScriptArgument::Scene(view.whole())])?;
+            let answer = rules
+                .scripts
+                .call(&function, &[ScriptArgument::Items(name.clone(), blocks.clone()), ScriptArgument::Scene(view.whole())])?;
             let answer = accepted(answer, &function, &name, blocks.elements(), st)?;
             answered(view, answer).map_err(|message| EvalFault::failed(message).at(rules.scripts.place(&function)))
         });

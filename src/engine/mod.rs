@@ -32,7 +32,12 @@ pub use error::{BuildError, ErrorKind};
 pub(crate) type StageBlocks = Vec<(String, Vec<Value>)>;
 
 /// Runs a top-level program with the hooks of a scene, and records the blocks after each of its stages.
-pub(crate) fn watched(rules: &Ruleset, program: usize, scene: &Scene, st: &mut BuildState) -> Result<StageBlocks, (ProgramInterrupt, std::sync::Arc<str>)> {
+pub(crate) fn watched(
+    rules: &Ruleset,
+    program: usize,
+    scene: &Scene,
+    st: &mut BuildState,
+) -> Result<StageBlocks, (ProgramInterrupt, std::sync::Arc<str>)> {
     let ended = std::cell::RefCell::new(trace::StageItems::default());
     let watch = |pass: &str, st: &mut BuildState| {
         if scene.trace {

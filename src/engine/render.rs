@@ -4,19 +4,25 @@ use std::sync::Arc;
 
 use crate::diag::Code;
 use crate::macros::engine::WriteMode;
-use crate::macros::{Macros, OutletHost, MacroTable};
+use crate::macros::{MacroTable, Macros, OutletHost};
 use crate::model::{Map, Value};
 use crate::template::TemplateCalls;
-use crate::terms::{EvalFault, RenderRequest, BuildState};
+use crate::terms::{BuildState, EvalFault, RenderRequest};
 use crate::text::functions;
 use crate::text::handlebars::{Template, UnknownNames};
 use crate::text::leaf::{Leaf, LeafScope, LeafSyntax};
 use crate::text::liquid::{Liquid, LiquidOptions};
 use crate::text::macros::expand;
-use crate::text::{Language, TextLimits, TextError};
+use crate::text::{Language, TextError, TextLimits};
 
 /// Renders a text or a template; `args` are the arguments of the call.
-pub(super) fn render(what: RenderRequest, args: &Map, st: &BuildState, table: &MacroTable, templates: &TemplateCalls) -> Result<Value, EvalFault> {
+pub(super) fn render(
+    what: RenderRequest,
+    args: &Map,
+    st: &BuildState,
+    table: &MacroTable,
+    templates: &TemplateCalls,
+) -> Result<Value, EvalFault> {
     let text = || args.get("of").map(Value::to_text).unwrap_or_default();
     let with = || args.get("with").cloned().unwrap_or_default();
     let language = match what {

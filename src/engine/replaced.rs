@@ -10,7 +10,7 @@ use crate::model::plan::TracedChange;
 use crate::model::{Item, Map, Value};
 use crate::terms::names::MOST_COMPARED;
 use crate::terms::scripted::ValueOrigin;
-use crate::terms::{EvalFault, BuildState};
+use crate::terms::{BuildState, EvalFault};
 use crate::text::written::ToText as _;
 use crate::verbs::ProgramInterrupt;
 
@@ -162,7 +162,13 @@ pub(super) fn is_untouched(new: &Value, old: &Value) -> bool {
 /// index or its id, or, where as many are without one as before, by the order of these.
 ///
 /// `given` are the items as they were handed out: one that comes back as it was is not made anew.
-pub(super) fn replace(list: usize, items: Vec<(Option<usize>, Value)>, given: &[Value], by: ChangeSource<'_>, st: &mut BuildState) -> Result<(), ProgramInterrupt> {
+pub(super) fn replace(
+    list: usize,
+    items: Vec<(Option<usize>, Value)>,
+    given: &[Value],
+    by: ChangeSource<'_>,
+    st: &mut BuildState,
+) -> Result<(), ProgramInterrupt> {
     st.visit(items.len())?;
     if items.iter().any(|(_, value)| value.as_map().is_none()) {
         return Err(EvalFault::failed("an item that a script or hook gives back is no table").into());

@@ -6,7 +6,7 @@ use rustc_hash::FxHashMap;
 
 use super::StageBlocks;
 use crate::model::Value;
-use crate::model::plan::{BlockEvent, PassStat, RecordedReason, RecordedValue, PlanTrace, TrackedItem, TrimReport};
+use crate::model::plan::{BlockEvent, PassStat, PlanTrace, RecordedReason, RecordedValue, TrackedItem, TrimReport};
 use crate::terms::BuildState;
 use crate::terms::ledger::TrimmedList;
 use crate::text::script::take_log;

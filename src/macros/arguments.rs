@@ -2,7 +2,7 @@
 
 use super::call::MacroRow;
 use crate::diag::short::listed;
-use crate::diag::{Code, NodeValue, Diagnostic, DocumentNode, Report, Span, suggest};
+use crate::diag::{Code, Diagnostic, DocumentNode, NodeValue, Report, Span, suggest};
 use crate::model::Pack;
 
 /// The cells of a row that may refer to its arguments.

@@ -187,8 +187,9 @@ fn block(cells: &Value) -> Result<(BlockRule, bool), RowMistake> {
         operators: FxHashMap::default(),
         other: None,
     };
-    let wrong =
-        |cell: &'static str, message: String, help: &str| Err(RowMistake { cell, code: Code::SchemaValue, message, help: Some(help.into()) });
+    let wrong = |cell: &'static str, message: String, help: &str| {
+        Err(RowMistake { cell, code: Code::SchemaValue, message, help: Some(help.into()) })
+    };
     if made.that.is_none() && (made.otherwise.is_some() || cells.get("body_else").is_some()) {
         let cell = if made.otherwise.is_some() { "otherwise" } else { "body_else" };
         return wrong(cell, format!("`{cell}` never counts, because the block has no condition"), "add the condition as `that = { … }`");

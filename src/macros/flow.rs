@@ -40,7 +40,8 @@ fn named(call: &FunctionCall<'_>, name: &str) -> Option<Arc<str>> {
         }
         None => (call.macros.named(js::trim(name)).filter(|row| row.shape.takes(0))?, Vec::new()),
     };
-    let called = MacroCall { name, id: Some(row.id), args: &args, written: name, branches: &[], block: false, keeps: false, ..*call.called };
+    let called =
+        MacroCall { name, id: Some(row.id), args: &args, written: name, branches: &[], block: false, keeps: false, ..*call.called };
     // values that are given for this text win over rows here too
     match call.macros.answered(&called) {
         MacroResult::Text(text) => Some(text),

@@ -10,15 +10,15 @@ use rustc_hash::FxHashMap;
 use crate::model::plan::Expansion;
 use crate::model::{Map, RuleRef, Value};
 use crate::terms::select::pass_env;
-use crate::terms::{PassMemo, BuildState};
+use crate::terms::{BuildState, PassMemo};
 use crate::text::TextLimits;
 use crate::text::functions::Function;
-use crate::text::macros::{MacroCall, KnownMacro, MacroGrammar, MacroHost, MacroResult, TextOffset, ParsedText, MacroSyntax};
+use crate::text::macros::{KnownMacro, MacroCall, MacroGrammar, MacroHost, MacroResult, MacroSyntax, ParsedText, TextOffset};
 use crate::text::script::ScriptArgument;
 use crate::text::seedrandom;
 use crate::text::written::ToText as _;
 
-use super::call::{self, MacroContext, FunctionCall, ResultKind, ArgumentKind, MacroRow};
+use super::call::{self, ArgumentKind, FunctionCall, MacroContext, MacroRow, ResultKind};
 use super::engine::WriteMode;
 use super::table::MacroTable;
 
@@ -225,7 +225,12 @@ impl<'a> Macros<'a> {
             }
             ResultKind::Script(function) => {
                 let args = called.args.iter().cloned().map(Value::Text).collect();
-                match self.st.rules.scripts.call(function, &[ScriptArgument::Value(Value::list(args)), ScriptArgument::Scene(self.st.scene.clone())]) {
+                match self
+                    .st
+                    .rules
+                    .scripts
+                    .call(function, &[ScriptArgument::Value(Value::list(args)), ScriptArgument::Scene(self.st.scene.clone())])
+                {
                     Ok(v) => MacroResult::Text(v.shown()),
                     Err(fault) => MacroResult::Failed(format!("macro `{}`: {}", row.name, fault.message)),
                 }

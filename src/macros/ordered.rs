@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 
-use super::call::{self, MacroContext, ResultKind, MacroRow};
+use super::call::{self, MacroContext, MacroRow, ResultKind};
 use super::host::Macros;
 use super::passes::{MacroPass, MacroPasses, escaped};
 use crate::model::Value;
 use crate::text::TextLimits;
 use crate::text::js;
-use crate::text::macros::passes::{PassText, PassHit};
-use crate::text::macros::{MacroCall, ExpandedText, MacroHost, MacroResult};
+use crate::text::macros::passes::{PassHit, PassText};
+use crate::text::macros::{ExpandedText, MacroCall, MacroHost, MacroResult};
 use crate::text::pattern;
 use crate::text::written::ToText as _;
 

@@ -7,7 +7,7 @@ use crate::diag::{Code, Diagnostic, suggest};
 use crate::model::{Map, Pack, Value};
 use crate::text::macros::ArgumentShape;
 
-use super::call::{MacroArg, ResultExpansion, ResultKind, ArgumentKind, MacroFunction, MacroRow};
+use super::call::{ArgumentKind, MacroArg, MacroFunction, MacroRow, ResultExpansion, ResultKind};
 use super::functions::MACRO_FUNCTIONS;
 
 /// What is wrong with a row: the cell, what is wrong, what to do.

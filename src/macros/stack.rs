@@ -11,7 +11,7 @@ use crate::terms::select::pass_env;
 use crate::text::TextLimits;
 use crate::text::js;
 use crate::text::macros::stack::{BlockResult, OpeningTag, StackHost, expand};
-use crate::text::macros::{MacroCall, ExpandedText, MacroGrammar, MacroHost, MacroResult, TextOffset};
+use crate::text::macros::{ExpandedText, MacroCall, MacroGrammar, MacroHost, MacroResult, TextOffset};
 use crate::text::written::ToText as _;
 
 /// The longest name that is looked up, in bytes, with what does not count in it: a frame that closes nothing known may hold

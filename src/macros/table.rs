@@ -15,7 +15,7 @@ use crate::diag::Report;
 use crate::model::{Pack, Value};
 use crate::terms::CompiledRules;
 use crate::text::macros::stack::Braces;
-use crate::text::macros::{KnownMacro, MacroGrammar, ParsedText, MacroSyntax, MacroTree};
+use crate::text::macros::{KnownMacro, MacroGrammar, MacroSyntax, MacroTree, ParsedText};
 use crate::text::{TextLimits, work};
 
 /// Most texts that are remembered as they are read, and the most bytes of them and of what was read.

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::extends::LayerDocs;
-use crate::diag::{Code, Diagnostic, DocumentNode, CodeOrigin, Report, Severity, Span, suggest};
+use crate::diag::{Code, CodeOrigin, Diagnostic, DocumentNode, Report, Severity, Span, suggest};
 use crate::model::Pack;
 
 /// The most rows that are read.

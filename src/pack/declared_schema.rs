@@ -96,8 +96,14 @@ fn cell_schema(column: &PackRow) -> Json {
         "table" => Some("object"),
         _ => None,
     };
-    let words: Vec<&str> =
-        column.fields.get("values").and_then(|field| field.node.as_list()).unwrap_or(&[]).iter().filter_map(DocumentNode::as_text).collect();
+    let words: Vec<&str> = column
+        .fields
+        .get("values")
+        .and_then(|field| field.node.as_list())
+        .unwrap_or(&[])
+        .iter()
+        .filter_map(DocumentNode::as_text)
+        .collect();
     let mut out = Map::new();
     out.insert("description".to_owned(), text(column, "doc").into());
     if let Some(default) = column.fields.get("default") {

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use crate::diag::{Code, NodeValue, Diagnostic, DocumentNode, Report, Span, short};
+use crate::diag::{Code, Diagnostic, DocumentNode, NodeValue, Report, Span, short};
 use crate::model::pack::PackRow;
 use crate::model::{Pack, Value};
 use crate::text::loose_name::loose_name;

@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use crate::diag::{Code, NodeValue, Diagnostic, TableField, DocumentNode, Span, FieldMap, suggest};
+use crate::diag::{Code, Diagnostic, DocumentNode, FieldMap, NodeValue, Span, TableField, suggest};
 use crate::model::pack::ShadowedValue;
 
 /// The most elements that a list may have after an edit.
@@ -28,7 +28,9 @@ pub(super) fn apply(fields: &mut FieldMap, edit: &FieldMap, shadowed: &mut Vec<S
     for edit in edits(edit) {
         let old = edit.path.first().and_then(|term| fields.get(*term)).map(|term| term.node.span);
         let result = match list(fields, &edit.path) {
-            Ok(field) => changed(field, edit.change).map(|list| field.node = DocumentNode { span: edit.change.span, data: NodeValue::List(list) }),
+            Ok(field) => {
+                changed(field, edit.change).map(|list| field.node = DocumentNode { span: edit.change.span, data: NodeValue::List(list) })
+            }
             Err(missing) => Err(Box::new(missing.at(edit.key))),
         };
         let term = edit.path.first().and_then(|term| fields.get_mut(*term));

@@ -5,7 +5,7 @@ use std::fmt::Write;
 
 use indexmap::IndexMap;
 
-use crate::diag::{NodeValue, DocumentNode, SourceId, Sources, FieldMap};
+use crate::diag::{DocumentNode, FieldMap, NodeValue, SourceId, Sources};
 use crate::model::pack::PackRows;
 
 /// Shortest prefix of a fingerprint that `expects` may give, in characters.

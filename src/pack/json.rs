@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use crate::diag::{Code, NodeValue, Diagnostic, TableField, DocumentNode, Report, Severity, SourceId, Span, FieldMap};
+use crate::diag::{Code, Diagnostic, DocumentNode, FieldMap, NodeValue, Report, Severity, SourceId, Span, TableField};
 use crate::model::value::MAX_DEPTH;
 
 /// The most diagnostics for one text that do not end parsing (duplicate keys, lone surrogates).

@@ -20,7 +20,7 @@ use super::edits;
 use super::extends::LayerDocs;
 use super::order::{self, RowOrder, anchor};
 use super::rows::{self, IncomingRow, RowMove};
-use crate::diag::{Code, NodeValue, Diagnostic, TableField, DocumentNode, Report, Span, FieldMap, suggest};
+use crate::diag::{Code, Diagnostic, DocumentNode, FieldMap, NodeValue, Report, Span, TableField, suggest};
 use crate::model::pack::{PackRow, PackRows, ShadowedValue};
 use crate::template;
 pub(super) use options::TABLE as OPTIONS;

@@ -6,7 +6,7 @@
 
 use rustc_hash::FxHashSet;
 
-use crate::diag::{NodeValue, DocumentNode, FieldMap};
+use crate::diag::{DocumentNode, FieldMap, NodeValue};
 use crate::model::Pack;
 use crate::model::rights::TABLE as SCRIPTS;
 use crate::terms::names::QUERY_KEYS;

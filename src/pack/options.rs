@@ -9,9 +9,9 @@ use std::sync::Arc;
 
 use indexmap::IndexMap;
 
-use crate::diag::{Code, Diagnostic, TableField, DocumentNode, Report, Sources, FieldMap, suggest};
+use crate::diag::{Code, Diagnostic, DocumentNode, FieldMap, Report, Sources, TableField, suggest};
 use crate::model::options::TABLE;
-use crate::model::{OptionFault, PackOptions, PackOption, Value};
+use crate::model::{OptionFault, PackOption, PackOptions, Value};
 
 pub(super) use used::check;
 

@@ -6,7 +6,7 @@ use indexmap::IndexMap;
 
 use super::extends::LayerDocs;
 use super::rows;
-use crate::diag::{Code, Diagnostic, DocumentNode, Report, FieldMap};
+use crate::diag::{Code, Diagnostic, DocumentNode, FieldMap, Report};
 use crate::model::pack::{OverlayDecision, PackRows};
 
 /// The most decisions that are kept.

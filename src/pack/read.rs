@@ -7,7 +7,9 @@ use super::kinds::KINDS;
 use super::schemas::Schemas;
 use super::validate::{self, NamingStyle};
 use super::{json, short_names, toml, upgrade};
-use crate::diag::{Code, NodeValue, Diagnostic, TableField, DocumentNode, Report, SourceId, Sources, Span, FieldMap, memory, short, suggest};
+use crate::diag::{
+    Code, Diagnostic, DocumentNode, FieldMap, NodeValue, Report, SourceId, Sources, Span, TableField, memory, short, suggest,
+};
 use crate::template;
 
 /// One rule file, read and checked. It may violate its schema; the report says so.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::fingerprint;
-use crate::diag::{Code, NodeValue, Diagnostic, TableField, DocumentNode, Span, FieldMap};
+use crate::diag::{Code, Diagnostic, DocumentNode, FieldMap, NodeValue, Span, TableField};
 use crate::model::pack::LAYERING;
 use crate::template;
 

@@ -7,15 +7,15 @@ use std::sync::{Arc, OnceLock};
 use crate::artifact::Declarations;
 use crate::diag::{Code, Diagnostic, DiagnosticCode, Report, Severity, Sources, Span, suggest};
 use crate::macros::MacroTable;
-use crate::model::{PackOptions, Pack};
+use crate::model::{Pack, PackOptions};
 use crate::program::{DetachedCondition, Programs, compile};
 use crate::reading::ReplyReadings;
 use crate::template::task::Tasks;
-use crate::template::{self, Revisions, CompiledTemplates, WrittenCondition};
+use crate::template::{self, CompiledTemplates, Revisions, WrittenCondition};
 
 use super::error::PackError;
 use super::mentioned::MentionedNames;
-use super::{AllowedWarning, PackLibrary, LoadedPack, Overlay, RuleFile, Schemas, PackShelf, Start, templates};
+use super::{AllowedWarning, LoadedPack, Overlay, PackLibrary, PackShelf, RuleFile, Schemas, Start, templates};
 use super::{causes, slips, unused};
 
 /// A compiled pack: rules, macros, templates and tasks, with the texts that they came from. `Clone` is O(1), and a
@@ -85,7 +85,8 @@ impl Ruleset {
         let mut found = Report::default();
         let revisions = Revisions::of(&pack, &mut found);
         let written = template::conditions(&pack, &revisions).into_iter();
-        let apart: Vec<DetachedCondition> = written.map(|WrittenCondition { node, names, rule }| DetachedCondition { node, names, rule }).collect();
+        let apart: Vec<DetachedCondition> =
+            written.map(|WrittenCondition { node, names, rule }| DetachedCondition { node, names, rule }).collect();
         let (programs, wrong) = compile(&pack, &apart, Schemas::shipped().row_keys());
         found.extend(wrong);
         let (macros, wrong) = MacroTable::compile(&programs.rules, &pack);

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use indexmap::IndexMap;
 
 use super::read::RuleDocument;
-use crate::diag::{DocumentNode, Sources, Span, FieldMap};
+use crate::diag::{DocumentNode, FieldMap, Sources, Span};
 use crate::model::rights::{ScriptRights, TABLE};
 
 /// The table of a file, if it is one of those that may hold it.
@@ -14,7 +14,10 @@ fn table(doc: &RuleDocument) -> Option<&FieldMap> {
 }
 
 /// What each layer, given with its files, declares.
-pub(super) fn rights<'d>(layers: impl Iterator<Item = (&'d str, &'d [RuleDocument])>, sources: &Sources) -> IndexMap<Arc<str>, Arc<ScriptRights>> {
+pub(super) fn rights<'d>(
+    layers: impl Iterator<Item = (&'d str, &'d [RuleDocument])>,
+    sources: &Sources,
+) -> IndexMap<Arc<str>, Arc<ScriptRights>> {
     let mut all = IndexMap::new();
     for (layer, docs) in layers {
         let Some((doc, table)) = docs.iter().find_map(|doc| Some((doc, table(doc)?))) else { continue };

@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use crate::diag::{Code, NodeValue, Diagnostic, TableField, DocumentNode, Report, Severity, Span, FieldMap, suggest};
+use crate::diag::{Code, Diagnostic, DocumentNode, FieldMap, NodeValue, Report, Severity, Span, TableField, suggest};
 
 /// Completes the names of a file's passes and rounds. `[program]` becomes a list of one row.
 pub(super) fn spell_out(root: &mut DocumentNode, report: &mut Report) {

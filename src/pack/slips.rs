@@ -9,7 +9,7 @@
 use std::collections::{BTreeMap, HashSet};
 use std::sync::{Arc, OnceLock};
 
-use crate::diag::{Code, NodeValue, Diagnostic, DocumentNode, Report, SourceId, Span, inside, suggest};
+use crate::diag::{Code, Diagnostic, DocumentNode, NodeValue, Report, SourceId, Span, inside, suggest};
 use crate::model::Pack;
 use crate::terms::names::is_reference;
 

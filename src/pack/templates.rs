@@ -13,7 +13,7 @@ use super::schemas::Schemas;
 use super::validate::{self, NamingStyle};
 use crate::diag::{DocumentNode, Report, Sources};
 use crate::model::Pack;
-use crate::template::{self, TemplateContract, Revisions, Template, CompiledTemplates};
+use crate::template::{self, CompiledTemplates, Revisions, Template, TemplateContract};
 
 /// The table of revisions.
 const REVISION: &str = "revision";

@@ -5,7 +5,7 @@ use crate::diag::{Code, Diagnostic, DocumentNode, Report, Span, inside, suggest}
 use crate::model::Pack;
 use crate::model::pack::PackRow;
 use crate::text::moment::stamp;
-use crate::text::pattern::{PatternFault, Pattern};
+use crate::text::pattern::{Pattern, PatternFault};
 
 /// Reports notations of times that cannot be used.
 pub(super) fn check(pack: &Pack, found: &mut Report) {

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use ::toml::de::{DeTable, DeValue};
 
 use crate::diag::memory::{self, quoted_length};
-use crate::diag::{Code, NodeValue, Diagnostic, TableField, DocumentNode, Report, SourceId, Span, FieldMap};
+use crate::diag::{Code, Diagnostic, DocumentNode, FieldMap, NodeValue, Report, SourceId, Span, TableField};
 
 /// Deepest nesting of tables and lists in a TOML file, counting the parts of dotted keys.
 pub const MAX_DEPTH: usize = 64;

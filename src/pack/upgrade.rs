@@ -3,7 +3,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use crate::diag::{Code, NodeValue, Diagnostic, TableField, DocumentNode, Report, Sources, Span, FieldMap};
+use crate::diag::{Code, Diagnostic, DocumentNode, FieldMap, NodeValue, Report, Sources, Span, TableField};
 
 /// One step: the kind, the version that it starts from, and what it does.
 type UpgradeStep = (&'static str, i64, fn(&mut DocumentNode, &mut Report));

@@ -8,7 +8,7 @@ use jsonschema::{JsonType, ValidationError};
 
 use super::rows;
 use super::schemas::Schemas;
-use crate::diag::{Code, NodeValue, Diagnostic, DiagnosticCode, DocumentNode, Report, Span, suggest};
+use crate::diag::{Code, Diagnostic, DiagnosticCode, DocumentNode, NodeValue, Report, Span, suggest};
 use crate::program::ENGINE_TABLES;
 
 /// The most violations that are reported for one file, because a file of the wrong kind would have very many.
@@ -44,7 +44,15 @@ pub(super) fn check(root: &DocumentNode, file: &str, layer: &str, names: NamingS
         }
     };
     let json = root.to_json();
-    let mut check = DocumentCheck { root, layer, names, schemas, found: Vec::new(), told: ReportedProblems::default(), extra: UndeclaredKeys::default() };
+    let mut check = DocumentCheck {
+        root,
+        layer,
+        names,
+        schemas,
+        found: Vec::new(),
+        told: ReportedProblems::default(),
+        extra: UndeclaredKeys::default(),
+    };
     for error in validator.iter_errors(&json) {
         check.violation(&error);
         if check.is_full() {

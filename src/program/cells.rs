@@ -3,7 +3,7 @@
 //! A cell named `when`, `where` or `that` is a condition; a reference, a text with holes or a value form is an
 //! expression; everything else is a literal. Only here can a [`Value::Rule`] come from.
 
-use crate::diag::{Code, NodeValue, Diagnostic, TableField, DocumentNode, FieldMap};
+use crate::diag::{Code, Diagnostic, DocumentNode, FieldMap, NodeValue, TableField};
 use crate::model::{Map, RuleRef, Value};
 use crate::syntax::CompileContext;
 use crate::syntax::conditions::PathMode;

@@ -5,16 +5,16 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
-use crate::diag::{Code, DocumentNode, Report, Span, FieldMap};
+use crate::diag::{Code, DocumentNode, FieldMap, Report, Span};
 use crate::model::pack::PackRow;
 use crate::model::{Map, Pack, Value, WorkLimits};
 use crate::syntax::conditions::PathMode;
 use crate::syntax::context::ItemScope;
 use crate::syntax::{CompileContext, rights, scripts};
-use crate::terms::ledger::{TokenBudget, CostModel};
+use crate::terms::ledger::{CostModel, TokenBudget};
 use crate::terms::names::RowKeys;
-use crate::terms::rules::{JsonForm, BuildLimits, TableRows};
-use crate::terms::{Expr, CompiledRules};
+use crate::terms::rules::{BuildLimits, JsonForm, TableRows};
+use crate::terms::{CompiledRules, Expr};
 use crate::text::script::ScriptLimits;
 use crate::verbs::CompiledPass;
 

@@ -4,8 +4,8 @@ use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 
 use crate::model::plan::BuildStep;
-use crate::terms::{EvalFault, BuildState};
-use crate::verbs::{ProgramRunner, FailurePolicy, ProgramInterrupt, CompiledPass};
+use crate::terms::{BuildState, EvalFault};
+use crate::verbs::{CompiledPass, FailurePolicy, ProgramInterrupt, ProgramRunner};
 
 use super::Programs;
 

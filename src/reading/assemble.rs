@@ -6,7 +6,7 @@ use rustc_hash::FxHashMap;
 use serde_json::{Map, Value as Json};
 
 use super::ReplyReading;
-use super::parts::{CallPaths, DetailPaths, ReplyPart, ErrorPaths, WholeMessage};
+use super::parts::{CallPaths, DetailPaths, ErrorPaths, ReplyPart, WholeMessage};
 use super::path::DocumentPath;
 use super::tree::{JsonTree, map};
 

@@ -6,10 +6,10 @@ use indexmap::IndexMap;
 use rustc_hash::FxHashMap;
 use serde_json::Value as Json;
 
-use super::parts::{CallPaths, DetailPaths, ReplyPart, ErrorPaths, WholeMessage};
-use super::path::{ElementPath, DocumentPath, PathTest};
+use super::parts::{CallPaths, DetailPaths, ErrorPaths, ReplyPart, WholeMessage};
+use super::path::{DocumentPath, ElementPath, PathTest};
 use super::{KeyPlace, ReplyReading, ReplyReadings};
-use crate::diag::{Code, Diagnostic, TableField, DocumentNode, Report, Span, suggest};
+use crate::diag::{Code, Diagnostic, DocumentNode, Report, Span, TableField, suggest};
 use crate::model::Pack;
 use crate::model::pack::{PackRow, PackRows};
 
@@ -259,8 +259,11 @@ impl ReadingCompiler<'_> {
     /// Where an error stands: a path, or a table of paths.
     fn trouble(&mut self, node: &DocumentNode, row: &PackRow) -> ErrorPaths {
         let plain = |key: &str| DocumentPath::parse(key).unwrap_or_default();
-        let mut out =
-            ErrorPaths { at: DocumentPath::default(), message: plain("message"), status: vec![plain("code"), plain("status"), plain("type")] };
+        let mut out = ErrorPaths {
+            at: DocumentPath::default(),
+            message: plain("message"),
+            status: vec![plain("code"), plain("status"), plain("type")],
+        };
         if node.as_text().is_some() {
             out.at = self.path(node, row).unwrap_or_default();
             return out;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::path::{ElementPath, DocumentPath, PathTest};
+use super::path::{DocumentPath, ElementPath, PathTest};
 use super::tree::JsonTree;
 
 /// A row of table `reply_part`.

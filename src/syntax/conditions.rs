@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use crate::diag::{Code, NodeValue, Diagnostic, DocumentNode, Span, FieldMap, inside, short, suggest};
+use crate::diag::{Code, Diagnostic, DocumentNode, FieldMap, NodeValue, Span, inside, short, suggest};
 use crate::text::pattern::Pattern;
 use crate::text::script::{Script, ScriptPlace};
 
 use crate::model::Value;
-use crate::terms::cond::{CondComparison, Cond, CondTest};
+use crate::terms::cond::{Cond, CondComparison, CondTest};
 use crate::terms::expr::Expr;
 use crate::terms::expr::{ItemQuery, ScriptCall};
 use crate::terms::names::{self, ValueType};

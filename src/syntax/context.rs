@@ -11,7 +11,7 @@ use crate::model::{FieldNames, Pack};
 use crate::text::pattern::Pattern;
 
 use crate::terms::cells::MemoCell;
-use crate::terms::expr::{Expr, FieldRef, ScenePath, PathRoot, PathSegment};
+use crate::terms::expr::{Expr, FieldRef, PathRoot, PathSegment, ScenePath};
 use crate::terms::names::{PackNames, RowKeys};
 use crate::terms::rules::ListInfo;
 use crate::terms::{Cond, ScriptLibrary, Select};

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
-use crate::diag::{NodeValue, DocumentNode, FieldMap};
+use crate::diag::{DocumentNode, FieldMap, NodeValue};
 use crate::model::Pack;
 
 use crate::terms::names::{is_form, is_reference, is_script};
@@ -72,7 +72,8 @@ impl Dependencies {
             cell.condition(is, row.fields.contains_key("over"), 0, 0);
             (RowName::Fact(row.name.clone()), cell)
         });
-        let named: Vec<(RowName, CellDependencies)> = facts.chain(named("value").map(|(row, is)| (RowName::Value(row.name.clone()), CellDependencies::of(is)))).collect();
+        let named: Vec<(RowName, CellDependencies)> =
+            facts.chain(named("value").map(|(row, is)| (RowName::Value(row.name.clone()), CellDependencies::of(is)))).collect();
         let mut found = Self::default();
         for _ in 0..MAX_ROUNDS {
             let mut more = false;

@@ -1,6 +1,6 @@
 //! Text languages that a rule file names: `{ expand = NAME }` and `{ fn = "render", lang = NAME, … }`.
 
-use crate::diag::{Code, DocumentNode, Span, FieldMap, suggest};
+use crate::diag::{Code, DocumentNode, FieldMap, Span, suggest};
 use crate::text::{Language, functions};
 
 use super::context::CompileContext;

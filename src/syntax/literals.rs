@@ -1,6 +1,6 @@
 //! Literals that rules set on paths of the scene: each must be of the type that the path is declared with.
 
-use crate::diag::{Code, NodeValue, DocumentNode};
+use crate::diag::{Code, DocumentNode, NodeValue};
 use crate::terms::names::{ValueType, is_form};
 
 use super::context::CompileContext;

@@ -7,7 +7,7 @@
 
 use std::sync::Arc;
 
-use crate::diag::{Code, NodeValue, Diagnostic, DocumentNode, Span, FieldMap};
+use crate::diag::{Code, Diagnostic, DocumentNode, FieldMap, NodeValue, Span};
 use crate::model::Pack;
 use crate::model::Value;
 use crate::terms::cond::Cond;
@@ -103,8 +103,10 @@ impl NamedRules {
 
 /// The rows of a table of names.
 pub(super) fn rows(pack: &Pack, table: &str) -> IndexMap<Arc<str>, NamedRow> {
-    let named =
-        |row: &crate::model::pack::PackRow| NamedRow { is: row.fields.get("is").map(|f| f.node.clone()), over: row.fields.contains_key("over") };
+    let named = |row: &crate::model::pack::PackRow| NamedRow {
+        is: row.fields.get("is").map(|f| f.node.clone()),
+        over: row.fields.contains_key("over"),
+    };
     pack.tables.get(table).into_iter().flatten().map(|(name, row)| (name.clone(), named(row))).collect()
 }
 
@@ -172,7 +174,8 @@ impl CompileContext<'_> {
     /// item in it.
     pub fn named_value(&mut self, name: &Arc<str>, value: &NamedRow, span: Span) -> Expr {
         let Some(is) = &value.is else { return Expr::Const(Value::Null) };
-        let compile = |cx: &mut Self| CompiledRow::Value(if value.over { cx.expr(is) } else { cx.within(ItemScope::None, |cx| cx.expr(is)) });
+        let compile =
+            |cx: &mut Self| CompiledRow::Value(if value.over { cx.expr(is) } else { cx.within(ItemScope::None, |cx| cx.expr(is)) });
         match self.used(OpenName::Value(name.clone()), span, compile) {
             CompiledRow::Value(expr) => expr,
             CompiledRow::Fact(_) => Expr::Const(Value::Null),
@@ -214,7 +217,9 @@ impl CompileContext<'_> {
             made = match made {
                 // a literal may be written out in each place, so its parts count in each
                 CompiledRow::Value(Expr::Const(_)) | CompiledRow::Fact(Cond::Const(_)) => made,
-                CompiledRow::Value(expr) => CompiledRow::Value(Expr::Shared(Arc::new(SharedValue::new(id, expr, Expr::refers, Expr::draws)))),
+                CompiledRow::Value(expr) => {
+                    CompiledRow::Value(Expr::Shared(Arc::new(SharedValue::new(id, expr, Expr::refers, Expr::draws))))
+                }
                 CompiledRow::Fact(cond) => CompiledRow::Fact(Cond::Shared(Arc::new(SharedValue::new(id, cond, Cond::refers, Cond::draws)))),
             };
             if !matches!(made, CompiledRow::Value(Expr::Const(_)) | CompiledRow::Fact(Cond::Const(_))) {
@@ -224,7 +229,8 @@ impl CompileContext<'_> {
         }
         self.naming.size = size + own;
         let height = std::mem::replace(&mut self.deepest, deepest) - self.depth;
-        let known = ScopedRow { scopes: self.scopes.clone(), made, size: own, height, index: std::mem::replace(&mut self.reads_index, index) };
+        let known =
+            ScopedRow { scopes: self.scopes.clone(), made, size: own, height, index: std::mem::replace(&mut self.reads_index, index) };
         if self.naming.circle {
             self.naming.circle = self.naming.is_inside();
         } else {

@@ -7,14 +7,14 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
-use crate::diag::{Code, DocumentNode, SourceId, Span, FieldMap, inside, suggest};
+use crate::diag::{Code, DocumentNode, FieldMap, SourceId, Span, inside, suggest};
 use crate::model::rights::TABLE;
 use crate::terms::ScriptLibrary;
 use crate::terms::expr::ScriptCall;
 use crate::terms::library::parts;
-use crate::text::script::{ScriptRights, ScriptError, ScriptLimits, Scripts, ScriptSource};
+use crate::text::script::{ScriptError, ScriptLimits, ScriptRights, ScriptSource, Scripts};
 
-use super::context::{ScriptArguments, CompileContext, ITEM_AND_SCENE};
+use super::context::{CompileContext, ITEM_AND_SCENE, ScriptArguments};
 
 /// A function that works on a list.
 pub const ITEMS_AND_SCENE: ScriptArguments = ("items, scene", 2);

@@ -3,7 +3,7 @@
 use crate::model::Value;
 use crate::terms::cond::{Cond, CondTest};
 use crate::terms::expr::ScriptCall;
-use crate::terms::expr::{ExprCall, ValueChoice, Expr, ValueFold, TableLookup, ItemQuery};
+use crate::terms::expr::{Expr, ExprCall, ItemQuery, TableLookup, ValueChoice, ValueFold};
 use crate::terms::select::Select;
 use crate::terms::steps::StepPipe;
 

@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 
-use crate::diag::{Code, NodeValue, DocumentNode, FieldMap};
+use crate::diag::{Code, DocumentNode, FieldMap, NodeValue};
 
 use crate::terms::Cond;
 use crate::terms::expr::{Expr, FieldRef};
 use crate::terms::keys::{KeyComparison, SortKey};
 use crate::terms::names::{self, is_reference};
-use crate::terms::place::{LostPolicy, InsertPosition};
-use crate::terms::select::{RandomDraw, SelectEnd, Select, SelectCount};
+use crate::terms::place::{InsertPosition, LostPolicy};
+use crate::terms::select::{RandomDraw, Select, SelectCount, SelectEnd};
 
 use super::conditions::PathMode;
 use super::context::{CompileContext, ItemScope};

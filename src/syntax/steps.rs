@@ -6,7 +6,7 @@ use crate::diag::{Code, DocumentNode, FieldMap, suggest};
 
 use crate::terms::names::is_reference;
 use crate::terms::rewrite::ScriptsStep;
-use crate::terms::steps::{SearchText, TextStep, StepOperation};
+use crate::terms::steps::{SearchText, StepOperation, TextStep};
 
 use super::conditions::PathMode;
 use super::context::{CompileContext, ItemScope};
@@ -89,9 +89,10 @@ fn step(cx: &mut CompileContext<'_>, node: &DocumentNode) -> Option<TextStep> {
             times: table.get("times").map(|f| cx.expr(&f.node)),
         },
         "expand" => StepOperation::Expand(cx.language(own, table)?),
-        "scripts" => {
-            StepOperation::Scripts(ScriptsStep { rows: value(cx), then: table.get("then").map(|f| cx.steps(&f.node).into_vec()).unwrap_or_default() })
-        }
+        "scripts" => StepOperation::Scripts(ScriptsStep {
+            rows: value(cx),
+            then: table.get("then").map(|f| cx.steps(&f.node).into_vec()).unwrap_or_default(),
+        }),
         "inline" => StepOperation::Inline(cx.literal(own, "a joint")),
         "outline" => StepOperation::Outline(cx.literal(own, "a joint")),
         "run" => {

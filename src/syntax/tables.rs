@@ -7,7 +7,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use crate::diag::{Code, DocumentNode, Span, FieldMap, suggest};
+use crate::diag::{Code, DocumentNode, FieldMap, Span, suggest};
 use crate::terms::expr::{Expr, ItemQuery, PathRoot, QuerySource};
 use crate::terms::names::{is_table, own_tables};
 

@@ -5,11 +5,11 @@
 
 use std::sync::Arc;
 
-use crate::diag::{Code, NodeValue, Diagnostic, DocumentNode, Span, FieldMap, inside, suggest};
+use crate::diag::{Code, Diagnostic, DocumentNode, FieldMap, NodeValue, Span, inside, suggest};
 use crate::model::Value;
 use crate::text::functions;
 
-use crate::terms::expr::{ExprCall, ValueChoice, Expr, ValueFold, CalledFunction, TableLookup, ItemQuery, QuerySource};
+use crate::terms::expr::{CalledFunction, Expr, ExprCall, ItemQuery, QuerySource, TableLookup, ValueChoice, ValueFold};
 use crate::terms::names::is_reference;
 use crate::terms::steps::StepPipe;
 use crate::terms::{calc, names};

@@ -6,9 +6,9 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use super::revision::{Revision, Revisions};
-use super::walk::{PartPlace, PartKind, SourceUse, walk};
+use super::walk::{PartKind, PartPlace, SourceUse, walk};
 use super::{ceilings, conditions, keys, lint, parts, words};
-use crate::diag::{Code, NodeValue, Diagnostic, DocumentNode, Report, Severity, Span, FieldMap, short, suggest};
+use crate::diag::{Code, Diagnostic, DocumentNode, FieldMap, NodeValue, Report, Severity, Span, short, suggest};
 use crate::text::leaf::LeafSyntax;
 
 /// The most remarks about one template; nobody would read more.

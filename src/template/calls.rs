@@ -9,15 +9,17 @@ use crate::model::item::core;
 use crate::model::plan::RecordedValue;
 use crate::model::{Item, Map, Value};
 use crate::terms::eval::CurrentItem;
-use crate::terms::{Env, EvalFault, PassMemo, BuildState, ledger};
+use crate::terms::{BuildState, Env, EvalFault, PassMemo, ledger};
 use crate::text::tokens::Estimator;
 use crate::text::written::ToText as _;
 
 use super::form::{AttachmentLane, PlacementRequest};
-use super::render::{self, Budget, ErrorKind, Inputs, RenderLimits, Message, QuarterRuler, RenderError, RenderedTemplate, Ruler, SourceProvider, offers};
+use super::render::{
+    self, Budget, ErrorKind, Inputs, Message, QuarterRuler, RenderError, RenderLimits, RenderedTemplate, Ruler, SourceProvider, offers,
+};
 use super::task::lanes::OfferedLanes;
 use super::task::{Task, Tasks};
-use super::{Template, CompiledTemplates};
+use super::{CompiledTemplates, Template};
 
 /// The templates and tasks of a pack.
 #[derive(Clone)]

@@ -5,10 +5,10 @@
 
 use std::sync::Arc;
 
-use crate::diag::{NodeValue, DocumentNode};
+use crate::diag::{DocumentNode, NodeValue};
 use crate::model::value::MAX_DEPTH;
 
-use super::form::{DataRef, ConditionInput, RuleCondition};
+use super::form::{ConditionInput, DataRef, RuleCondition};
 
 /// The most names that one condition may read.
 const MAX_NAMES: usize = 100;

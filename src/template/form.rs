@@ -10,7 +10,7 @@ use crate::diag::Span;
 use crate::model::Value;
 use crate::text::leaf::Leaf;
 
-use super::revision::{Revision, MessageRole};
+use super::revision::{MessageRole, Revision};
 
 /// A compiled template.
 #[derive(Debug)]

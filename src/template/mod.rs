@@ -30,8 +30,11 @@ mod written;
 pub use crate::text::leaf::{Leaf, LeafSyntax};
 pub use advice::{SourceOffer, advice};
 pub use form::Template;
-pub use render::{Budget, ErrorKind, Inputs, RenderLimits, Message, QuarterRuler, RenderError, RenderedTemplate, Ruler, SourceProvider, UnreadSource, offers, render};
-pub use revision::{Revision, Revisions, MessageRole};
+pub use render::{
+    Budget, ErrorKind, Inputs, Message, QuarterRuler, RenderError, RenderLimits, RenderedTemplate, Ruler, SourceProvider, UnreadSource,
+    offers, render,
+};
+pub use revision::{MessageRole, Revision, Revisions};
 pub use rows::CompiledTemplates;
 pub use rows::sources_of;
 pub(crate) use rows::{checked, compile_all, forgive_twice, is_one, is_shaped};

@@ -5,9 +5,11 @@
 use std::sync::Arc;
 
 use super::conditions;
-use super::form::{NamedAnchor, MessageBlock, SlotCondition, DataRef, RequestGroup, AttachmentLane, SortOrder, ConditionTest, TextSource, TypedCondition};
-use super::revision::{Revision, MessageRole};
-use crate::diag::{Code, NodeValue, Diagnostic, DocumentNode, FieldMap};
+use super::form::{
+    AttachmentLane, ConditionTest, DataRef, MessageBlock, NamedAnchor, RequestGroup, SlotCondition, SortOrder, TextSource, TypedCondition,
+};
+use super::revision::{MessageRole, Revision};
+use crate::diag::{Code, Diagnostic, DocumentNode, FieldMap, NodeValue};
 use crate::model::Value;
 use crate::text::leaf::Leaf;
 
@@ -51,7 +53,8 @@ pub(super) fn flag(node: &DocumentNode, key: &str) -> PartResult<Option<bool>> {
 
 /// A whole number from 0, in any notation: `1.0` is one.
 pub(super) fn whole(node: &DocumentNode, key: &str) -> PartResult<Option<u64>> {
-    let number = |value: &DocumentNode| signed(value).and_then(|n| u64::try_from(n).ok()).ok_or_else(|| misfit(value, "a whole number from 0"));
+    let number =
+        |value: &DocumentNode| signed(value).and_then(|n| u64::try_from(n).ok()).ok_or_else(|| misfit(value, "a whole number from 0"));
     node.get(key).map(number).transpose()
 }
 

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use super::form::{SourceLoop, FramePiece, LayoutNode, SlotNode as Step, Slot, Template};
+use super::form::{FramePiece, LayoutNode, Slot, SlotNode as Step, SourceLoop, Template};
 use super::parts::{self, PartResult};
 use super::revision::Revision;
 use super::walk::in_order;

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use indexmap::IndexMap;
 
 use super::words;
-use crate::diag::{Code, Diagnostic, TableField, DocumentNode, Report, FieldMap, short, suggest};
+use crate::diag::{Code, Diagnostic, DocumentNode, FieldMap, Report, TableField, short, suggest};
 use crate::model::Pack;
 use crate::text::leaf::LeafSyntax;
 
@@ -128,7 +128,8 @@ impl Revision {
         let node = |key: &str| fields.get(key).map(|field| &field.node);
         let flag = |key: &str| node(key).and_then(DocumentNode::as_bool).unwrap_or(false);
         let role = |node: &DocumentNode| node.as_text().map(|text| MessageRole(Arc::from(text)));
-        let listed = |key: &str| node(key).and_then(DocumentNode::as_list).map(|list| list.iter().filter_map(role).collect::<Arc<[MessageRole]>>());
+        let listed =
+            |key: &str| node(key).and_then(DocumentNode::as_list).map(|list| list.iter().filter_map(role).collect::<Arc<[MessageRole]>>());
         let usual = |names: &[&str]| names.iter().map(|name| MessageRole(Arc::from(*name))).collect::<Arc<[MessageRole]>>();
         let roles = listed("roles").unwrap_or_else(|| usual(&["system", "user", "assistant"]));
         // a default that is none of the roles gives way to the first of them
@@ -140,7 +141,11 @@ impl Revision {
         let spellings = node("spellings").and_then(DocumentNode::as_table).into_iter().flatten();
         let made = Self {
             name: name.clone(),
-            leaf: if node("syntax").and_then(DocumentNode::as_text) == Some("expressions") { LeafSyntax::Expressions } else { LeafSyntax::Paths },
+            leaf: if node("syntax").and_then(DocumentNode::as_text) == Some("expressions") {
+                LeafSyntax::Expressions
+            } else {
+                LeafSyntax::Paths
+            },
             knows_flags: flag("flags"),
             knows_conditions: flag("conditions"),
             knows_anchors: flag("anchors"),

@@ -7,12 +7,12 @@ use std::sync::Arc;
 
 use indexmap::IndexMap;
 
-use crate::diag::{Code, NodeValue, Diagnostic, TableField, DocumentNode, Report, FieldMap, short, suggest};
+use crate::diag::{Code, Diagnostic, DocumentNode, FieldMap, NodeValue, Report, TableField, short, suggest};
 use crate::model::Pack;
 use crate::model::pack::PackRow;
 
 use super::revision::Revisions;
-use super::{TemplateContract, KIND, SourceOffer, Template, shape, spelling, task};
+use super::{KIND, SourceOffer, Template, TemplateContract, shape, spelling, task};
 
 /// Keys that no other rule file has; a file with two of them and without a `kind` is a template.
 const SHAPE: [&str; 3] = ["task", "layout", "slots"];

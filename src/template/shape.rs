@@ -7,7 +7,7 @@ use super::revision::Revision;
 use super::walk::{PartKind, walk};
 use std::sync::Arc;
 
-use crate::diag::{Code, NodeValue, Diagnostic, TableField, DocumentNode, Report, FieldMap, short, suggest};
+use crate::diag::{Code, Diagnostic, DocumentNode, FieldMap, NodeValue, Report, TableField, short, suggest};
 use crate::model::value::MAX_DEPTH;
 
 /// The file without what its revision ignores.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::conditions;
 use super::revision::Revision;
-use crate::diag::{NodeValue, TableField, DocumentNode, FieldMap};
+use crate::diag::{DocumentNode, FieldMap, NodeValue, TableField};
 use crate::model::value::MAX_DEPTH;
 
 /// Keys whose values are data.

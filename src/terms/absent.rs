@@ -8,7 +8,7 @@ use crate::model::value::RuleRef;
 use crate::text::written::ToText as _;
 
 use super::eval::{CurrentItem, Env, EvalFault};
-use super::expr::{Expr, FieldRef, TableLookup, PathSegment};
+use super::expr::{Expr, FieldRef, PathSegment, TableLookup};
 
 impl Env<'_> {
     /// [`Env::settle`], which distinguishes a missing value from null.

@@ -12,7 +12,7 @@ use pest::iterators::{Pair, Pairs};
 use pest::pratt_parser::{Assoc, Op as Precedence, PrattParser};
 
 use crate::model::Value;
-use crate::text::{TextLimits, TextError, truth};
+use crate::text::{TextError, TextLimits, truth};
 
 use super::eval::{Env, EvalFault};
 use super::expr::Expr;

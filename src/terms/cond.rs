@@ -108,7 +108,13 @@ impl CondTest {
     #[must_use]
     pub fn operands(&self) -> Vec<&Expr> {
         match self {
-            CondTest::Eq(e) | CondTest::Cmp(_, e) | CondTest::In(e) | CondTest::Contains(e) | CondTest::Meets(e) | CondTest::Every(e) | CondTest::MatchesOf(e) => {
+            CondTest::Eq(e)
+            | CondTest::Cmp(_, e)
+            | CondTest::In(e)
+            | CondTest::Contains(e)
+            | CondTest::Meets(e)
+            | CondTest::Every(e)
+            | CondTest::MatchesOf(e) => {
                 vec![e]
             }
             CondTest::OneOf(l) | CondTest::Ne(l) | CondTest::Starts(l) => l.iter().collect(),
@@ -186,8 +192,10 @@ impl CondTest {
             },
             CondTest::MatchesOf(e) => match (subject.as_str(), e.eval(env)?) {
                 (Some(text), Value::Text(pattern)) => {
-                    let pattern =
-                        env.st.pattern(&pattern, None).map_err(|e| EvalFault::failed(format!("the pattern cannot be used: {}", e.reason)))?;
+                    let pattern = env
+                        .st
+                        .pattern(&pattern, None)
+                        .map_err(|e| EvalFault::failed(format!("the pattern cannot be used: {}", e.reason)))?;
                     env.st.is_match(&pattern, text).map_err(|b| EvalFault::bound(b.to_string()))?
                 }
                 _ => false,

@@ -9,8 +9,8 @@ use crate::model::{Map, Value};
 use crate::text::pattern::Pattern;
 use crate::text::script::Script;
 
-use super::cond::{CondComparison, Cond, CondTest};
-use super::expr::{Expr, FieldRef, ScenePath, PathRoot, PathSegment};
+use super::cond::{Cond, CondComparison, CondTest};
+use super::expr::{Expr, FieldRef, PathRoot, PathSegment, ScenePath};
 use super::rules::CompiledRules;
 
 /// A condition from the data of a scene: `path = test`, `{ path, op, value }`, `all`, `any`, `not`, `rhai`, `host`.

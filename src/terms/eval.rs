@@ -10,12 +10,12 @@ use crate::text::written::{self, ToText as _};
 use crate::text::{functions, js, work};
 
 use super::among::ValueSet;
-use super::expr::{Expr, FieldRef, CalledFunction, ScenePath, ItemQuery, PathRoot, PathSegment, QuerySource};
+use super::expr::{CalledFunction, Expr, FieldRef, ItemQuery, PathRoot, PathSegment, QuerySource, ScenePath};
 use super::fault::tried;
 pub use super::fault::{EvalFault, FaultKind};
 use super::memo::PassMemo;
 use super::select::SelectSequence;
-use super::{Cond, RenderRequest, BuildState};
+use super::{BuildState, Cond, RenderRequest};
 
 /// The current item.
 #[derive(Clone, Copy)]

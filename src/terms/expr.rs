@@ -292,7 +292,9 @@ impl Expr {
             Expr::Text(l) | Expr::List(l) | Expr::First(l) | Expr::Over(l) => l.iter().any(Expr::draws),
             Expr::Table(t) => t.iter().any(|(_, e)| e.draws()),
             Expr::Lookup(l) => l.key.draws() || l.table.draws(),
-            Expr::Fn(c) => matches!(c.function, CalledFunction::Render(_) | CalledFunction::Template) || c.args.iter().any(|(_, e)| e.draws()),
+            Expr::Fn(c) => {
+                matches!(c.function, CalledFunction::Render(_) | CalledFunction::Template) || c.args.iter().any(|(_, e)| e.draws())
+            }
             _ => false,
         }
     }

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 
 use crate::model::Value;
-use crate::text::script::{ScriptArgument, ScriptRights, Script, ScriptPlace};
+use crate::text::script::{Script, ScriptArgument, ScriptPlace, ScriptRights};
 
 use super::fault::EvalFault;
 

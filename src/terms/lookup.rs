@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::eval::{Env, EvalFault};
-use super::expr::{Expr, TableLookup, PathRoot};
+use super::expr::{Expr, PathRoot, TableLookup};
 use crate::model::Value;
 use crate::text::written::{self, ToText as _};
 

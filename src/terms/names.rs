@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::diag::{NodeValue, DocumentNode, Span, FieldMap, suggest};
+use crate::diag::{DocumentNode, FieldMap, NodeValue, Span, suggest};
 use crate::model::pack::PackRow;
 use crate::model::{OptionType, Pack, options};
 

@@ -13,7 +13,7 @@ use crate::model::{Item, Map, Value, item::core};
 use crate::text::functions::{Function, FunctionRefusal};
 use crate::text::pattern::{self, MatchBound, Pattern, PatternError};
 
-use super::{EvalFault, BuildState};
+use super::{BuildState, EvalFault};
 
 /// So many elements of a list that a function gives count as a step of the macro that calls it.
 const ELEMENTS_OF_STEP: usize = 16;

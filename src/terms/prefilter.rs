@@ -9,7 +9,7 @@ use crate::model::{FieldId, Item};
 
 use super::cond::CondComparison;
 use super::expr::{Expr, FieldRef};
-use super::{Cond, CompiledRules, CondTest};
+use super::{CompiledRules, Cond, CondTest};
 
 /// What an item must have. An item that has it may still fail the condition.
 #[derive(Debug, Default)]
@@ -121,5 +121,8 @@ fn wants_true(test: &CondTest) -> bool {
 }
 
 fn passes_when_missing(test: &CondTest) -> bool {
-    matches!(test, CondTest::Is(false) | CondTest::Ne(_) | CondTest::Exists(false) | CondTest::Nonempty(false) | CondTest::Given(_) | CondTest::And(_))
+    matches!(
+        test,
+        CondTest::Is(false) | CondTest::Ne(_) | CondTest::Exists(false) | CondTest::Nonempty(false) | CondTest::Given(_) | CondTest::And(_)
+    )
 }

@@ -13,7 +13,7 @@ use crate::text::halves;
 use crate::text::pattern::{Captures, Pattern, SearchedText};
 
 use super::steps::{self, TextStep};
-use super::{Env, Expr, EvalFault};
+use super::{Env, EvalFault, Expr};
 
 /// The step `scripts`.
 #[derive(Debug, Clone)]

@@ -11,12 +11,12 @@ use rustc_hash::FxHashMap;
 use crate::diag::Span;
 use crate::model::{FieldNames, Map, Value, WorkLimits};
 use crate::text::script::ScriptLimits;
-use crate::text::tokens::{TokenCounter, Estimator};
+use crate::text::tokens::{Estimator, TokenCounter};
 
 use super::Cond;
 use super::eval::{Env, EvalFault};
 use super::expr::Expr;
-use super::ledger::{TokenBudget, CostModel};
+use super::ledger::{CostModel, TokenBudget};
 use super::names::PackNames;
 
 /// Compiled tables and values.

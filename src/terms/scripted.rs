@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::diag::{Code, Diagnostic, short};
 use crate::model::Value;
 use crate::model::item::core;
-use crate::text::script::{ScriptArgument, Script, ScriptPlace};
+use crate::text::script::{Script, ScriptArgument, ScriptPlace};
 use crate::text::written::ToText as _;
 
 use super::BuildState;

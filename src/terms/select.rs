@@ -13,7 +13,7 @@ use super::expr::Expr;
 use super::keys::SortKey;
 use super::memo::PassMemo;
 use super::prefilter::Prefilter;
-use super::{Cond, BuildState};
+use super::{BuildState, Cond};
 
 /// From this number of items on, computing a prefilter for a condition pays off.
 const LONG: usize = 32;
@@ -121,8 +121,12 @@ impl<'a> SelectSequence<'a> {
     pub fn cur(self, n: usize) -> CurrentItem<'a> {
         match self {
             SelectSequence::Items(l) => l.get(n).map_or(CurrentItem::None, |i| CurrentItem::Item(i, n)),
-            SelectSequence::Partly(l, at, unread) => l.get(n).map_or(CurrentItem::None, |i| CurrentItem::Item(i, if n < at { n } else { n + unread })),
-            SelectSequence::Some(l, idx) => idx.get(n).and_then(|k| l.get(*k).map(|i| CurrentItem::Item(i, *k))).unwrap_or(CurrentItem::None),
+            SelectSequence::Partly(l, at, unread) => {
+                l.get(n).map_or(CurrentItem::None, |i| CurrentItem::Item(i, if n < at { n } else { n + unread }))
+            }
+            SelectSequence::Some(l, idx) => {
+                idx.get(n).and_then(|k| l.get(*k).map(|i| CurrentItem::Item(i, *k))).unwrap_or(CurrentItem::None)
+            }
             SelectSequence::Values(l) => l.get(n).map_or(CurrentItem::None, |v| CurrentItem::Value(v, n)),
         }
     }

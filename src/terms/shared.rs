@@ -63,7 +63,12 @@ impl SharedResults {
 
 impl SharedResults {
     /// The result of a shared fact or value in an environment: taken from an evaluation that is going on, or made by `eval`.
-    pub(super) fn result<E, T>(&self, env: &E, shared: &SharedValue<T>, eval: impl FnOnce(&T) -> Result<Value, EvalFault>) -> Result<Value, EvalFault> {
+    pub(super) fn result<E, T>(
+        &self,
+        env: &E,
+        shared: &SharedValue<T>,
+        eval: impl FnOnce(&T) -> Result<Value, EvalFault>,
+    ) -> Result<Value, EvalFault> {
         if shared.draws {
             return eval(&shared.of);
         }

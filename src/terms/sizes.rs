@@ -3,7 +3,7 @@
 //! Shared parts count each time, so nothing that a build keeps can come to more than this when it is written out.
 
 use crate::model::value::MAX_DEPTH;
-use crate::model::{SizeExcess, MOST_WRITTEN, Value, SerializedSize};
+use crate::model::{MOST_WRITTEN, SerializedSize, SizeExcess, Value};
 use crate::text::{work, written};
 
 use super::fault::EvalFault;

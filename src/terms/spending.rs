@@ -3,7 +3,7 @@
 use crate::text::work;
 
 use super::trees::elements;
-use super::{EvalFault, BuildState};
+use super::{BuildState, EvalFault};
 
 /// The work of one visit, in steps: the item's condition is counted besides.
 const STEPS_PER_VISIT: u64 = 2;

@@ -10,7 +10,7 @@ use std::sync::{Arc, LazyLock};
 
 use crate::diag::{Code, Diagnostic, DiagnosticCode, short};
 use crate::model::item::TableCache;
-use crate::model::plan::{Expansion, TextRewrite, RecordedValue as Note, BuildStep};
+use crate::model::plan::{BuildStep, Expansion, RecordedValue as Note, TextRewrite};
 use crate::model::scene::HostFn;
 use crate::model::{Item, Map, Value};
 use crate::text::shortcuts;
@@ -19,10 +19,10 @@ use crate::text::tokens::PlaceCounts;
 use super::draws::Draws;
 use super::eval::EvalFault;
 use super::ledger::TokenBudgets;
-use super::lists::{UnreadStretch, BuildList, BuildLists, LoadStep, UnreadShape};
+use super::lists::{BuildList, BuildLists, LoadStep, UnreadShape, UnreadStretch};
 use super::memo::PassMemo;
 use super::patterns::PatternRecord;
-use super::{RenderFunction, RenderRequest, CompiledRules, trees};
+use super::{CompiledRules, RenderFunction, RenderRequest, trees};
 
 /// Maximum number of parts of a value that a pass may set.
 const MAX_NODES: usize = 4_000_000;
@@ -31,7 +31,7 @@ const MAX_NODES: usize = 4_000_000;
 /// saves.
 const LAZY_FROM: usize = 48;
 
-pub use super::trail::{PassReason, TrailEvent, ItemReason, RunStat};
+pub use super::trail::{ItemReason, PassReason, RunStat, TrailEvent};
 pub use super::trees::put;
 pub(super) use super::trees::walk;
 use super::trees::{decides, is_place};

@@ -14,7 +14,7 @@ use crate::text::{Language, js};
 
 use super::eval::{CurrentItem, Env, EvalFault};
 use super::rewrite::ScriptsStep;
-use super::{Cond, Expr, RenderRequest, BuildState};
+use super::{BuildState, Cond, Expr, RenderRequest};
 
 /// One step.
 #[derive(Debug, Clone)]
@@ -200,7 +200,11 @@ impl TextStep {
                 StepOperation::Override { by, times, holds } => {
                     by.draws() || times.as_ref().is_some_and(Expr::draws) || holds.as_ref().is_some_and(SearchText::draws)
                 }
-                StepOperation::Expand(_) | StepOperation::Scripts(_) | StepOperation::Inline(_) | StepOperation::Outline(_) | StepOperation::Run(_) => true,
+                StepOperation::Expand(_)
+                | StepOperation::Scripts(_)
+                | StepOperation::Inline(_)
+                | StepOperation::Outline(_)
+                | StepOperation::Run(_) => true,
                 StepOperation::Parts(forms) => forms.iter().any(|(_, e)| e.draws()),
                 StepOperation::Trim(..) => false,
             }

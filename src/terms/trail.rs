@@ -8,7 +8,7 @@ use std::sync::Arc;
 use indexmap::IndexMap;
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::model::plan::{TracedChange, TextRewrite, SearchRecord};
+use crate::model::plan::{SearchRecord, TextRewrite, TracedChange};
 use crate::model::{Item, Map, Value};
 
 use super::BuildState;

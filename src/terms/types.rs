@@ -1,6 +1,6 @@
 //! The types that rules declare for paths and fields, and which values are of them.
 
-use crate::diag::{NodeValue, FieldMap};
+use crate::diag::{FieldMap, NodeValue};
 use crate::model::Value;
 use crate::text::language_tag::LanguageTag;
 use crate::text::moment::Moment;
@@ -99,13 +99,40 @@ impl ValueType {
             (_, ValueType::Any) | (NodeValue::Null, _) => true,
             (NodeValue::Text(text), _) if text.starts_with(['$', '@']) || text.contains("{{") => true,
             (NodeValue::Table(table), _) if is_form(table) => true,
-            (NodeValue::Text(_), ValueType::Number | ValueType::Integer | ValueType::Boolean | ValueType::List | ValueType::Table | ValueType::Condition) => false,
-            (NodeValue::Int(_) | NodeValue::Float(_), ValueType::Text | ValueType::Slot | ValueType::Group | ValueType::Boolean | ValueType::List | ValueType::Table) => false,
-            (NodeValue::Bool(_), ValueType::Text | ValueType::Slot | ValueType::Group | ValueType::Number | ValueType::Integer | ValueType::List | ValueType::Table) => false,
+            (
+                NodeValue::Text(_),
+                ValueType::Number | ValueType::Integer | ValueType::Boolean | ValueType::List | ValueType::Table | ValueType::Condition,
+            ) => false,
+            (
+                NodeValue::Int(_) | NodeValue::Float(_),
+                ValueType::Text | ValueType::Slot | ValueType::Group | ValueType::Boolean | ValueType::List | ValueType::Table,
+            ) => false,
+            (
+                NodeValue::Bool(_),
+                ValueType::Text
+                | ValueType::Slot
+                | ValueType::Group
+                | ValueType::Number
+                | ValueType::Integer
+                | ValueType::List
+                | ValueType::Table,
+            ) => false,
             (NodeValue::Float(number), ValueType::Integer) => number.fract() == 0.0,
             // a text may be a list of parts
-            (NodeValue::List(_), ValueType::Slot | ValueType::Group | ValueType::Number | ValueType::Integer | ValueType::Boolean | ValueType::Table) => false,
-            (NodeValue::Table(_), ValueType::Text | ValueType::Slot | ValueType::Group | ValueType::Number | ValueType::Integer | ValueType::Boolean | ValueType::List) => false,
+            (
+                NodeValue::List(_),
+                ValueType::Slot | ValueType::Group | ValueType::Number | ValueType::Integer | ValueType::Boolean | ValueType::Table,
+            ) => false,
+            (
+                NodeValue::Table(_),
+                ValueType::Text
+                | ValueType::Slot
+                | ValueType::Group
+                | ValueType::Number
+                | ValueType::Integer
+                | ValueType::Boolean
+                | ValueType::List,
+            ) => false,
             _ => true,
         }
     }

@@ -74,7 +74,13 @@ impl BuildState {
         Some((value, lazy.remaining, lazy.steps.clone()))
     }
 
-    fn run_steps(&self, id: usize, value: &Value, place: usize, steps: &[(Rc<dyn LocalChange>, Rc<PassMemo>)]) -> Result<Option<Item>, EvalFault> {
+    fn run_steps(
+        &self,
+        id: usize,
+        value: &Value,
+        place: usize,
+        steps: &[(Rc<dyn LocalChange>, Rc<PassMemo>)],
+    ) -> Result<Option<Item>, EvalFault> {
         self.visit(steps.len())?;
         let mut made: Option<Item> = None;
         for (step, memo) in steps {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::diag::Diagnostic;
 use crate::model::Value;
-use crate::model::plan::{RecordedValue as Note, BuildStep};
+use crate::model::plan::{BuildStep, RecordedValue as Note};
 
 use super::BuildState;
 use super::lists::BuildList;

@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use crate::diag::{Span, FieldMap};
+use crate::diag::{FieldMap, Span};
 use crate::model::{Value, item::core};
 use crate::syntax::CompileContext;
 use crate::syntax::conditions::PathMode;
@@ -13,10 +13,10 @@ use crate::syntax::context::ItemScope;
 use crate::terms::ledger::{self, LedgerEviction};
 use crate::terms::select::{SelectEnd, SelectSequence, pass_env};
 use crate::terms::state::PassReason;
-use crate::terms::{Cond, CurrentItem, PassMemo, BuildState};
+use crate::terms::{BuildState, Cond, CurrentItem, PassMemo};
 
 use super::evict::{account, newest_read, oldest_read_bundle, record, switch_off};
-use super::pass::{ProgramRunner, ProgramInterrupt, VerbInfo, CompiledPass, HistoryDemand, Verb};
+use super::pass::{CompiledPass, HistoryDemand, ProgramInterrupt, ProgramRunner, Verb, VerbInfo};
 use super::set::SetTerms;
 use super::units::{ItemUnit, units};
 
@@ -154,8 +154,14 @@ impl AdmitTerms {
         let Some(count) = st.list(list).lazy.as_ref().map(|l| l.remaining) else { return Ok(()) };
         let group = st.list(list).lazy.as_ref().and_then(|l| l.shape.known.str(core::GROUP).map(str::to_owned)).unwrap_or_default();
         st.list_mut(list).lazy = None;
-        let record =
-            LedgerEviction { id: "unread".into(), tokens: 0.0, group, group_eviction: false, pass: pass.id.to_string(), unread: Some(count) };
+        let record = LedgerEviction {
+            id: "unread".into(),
+            tokens: 0.0,
+            group,
+            group_eviction: false,
+            pass: pass.id.to_string(),
+            unread: Some(count),
+        };
         st.ledger.borrow_mut().records.push(record);
         Ok(())
     }
@@ -166,7 +172,14 @@ impl Verb for AdmitTerms {
         HistoryDemand::Own
     }
 
-    fn run(&self, pass: &Arc<CompiledPass>, st: &mut BuildState, list: usize, memo: &PassMemo, _caller: &dyn ProgramRunner) -> Result<(), ProgramInterrupt> {
+    fn run(
+        &self,
+        pass: &Arc<CompiledPass>,
+        st: &mut BuildState,
+        list: usize,
+        memo: &PassMemo,
+        _caller: &dyn ProgramRunner,
+    ) -> Result<(), ProgramInterrupt> {
         let stage = st.stage.borrow().clone();
         st.ledger.borrow_mut().trim(ledger::TrimmedList { list, account: self.account, pass: pass.id.clone(), stage });
         self.read_what_fits(pass, st, list, memo)?;

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use super::pass::{ProgramRunner, ItemChange, ProgramInterrupt, VerbInfo, CompiledPass, HistoryDemand, Verb};
+use super::pass::{CompiledPass, HistoryDemand, ItemChange, ProgramInterrupt, ProgramRunner, Verb, VerbInfo};
 use crate::model::{FieldId, Item};
 use crate::terms::select::in_list_order;
-use crate::terms::{Env, EvalFault, PassMemo, BuildState};
+use crate::terms::{BuildState, Env, EvalFault, PassMemo};
 
 /// `drop` as the table of verbs knows it.
 pub const INFO: VerbInfo = VerbInfo {
@@ -25,7 +25,14 @@ impl Verb for DropVerb {
         HistoryDemand::Each(self)
     }
 
-    fn run(&self, pass: &Arc<CompiledPass>, st: &mut BuildState, list: usize, memo: &PassMemo, _caller: &dyn ProgramRunner) -> Result<(), ProgramInterrupt> {
+    fn run(
+        &self,
+        pass: &Arc<CompiledPass>,
+        st: &mut BuildState,
+        list: usize,
+        memo: &PassMemo,
+        _caller: &dyn ProgramRunner,
+    ) -> Result<(), ProgramInterrupt> {
         let gone = in_list_order(pass.chosen(st, list, memo)?);
         let gone = st.list_mut(list).remove(&gone);
         for item in &gone {

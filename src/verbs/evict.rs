@@ -6,16 +6,16 @@
 
 use std::sync::Arc;
 
-use crate::diag::{Span, FieldMap};
+use crate::diag::{FieldMap, Span};
 use crate::model::{Item, Value, item::core};
 use crate::syntax::CompileContext;
 use crate::syntax::conditions::PathMode;
 use crate::syntax::context::ItemScope;
 use crate::terms::ledger::{self, LedgerEviction};
 use crate::terms::select::{SelectEnd, SelectSequence, pass_env};
-use crate::terms::{Cond, CurrentItem, Env, EvalFault, PassMemo, BuildState};
+use crate::terms::{BuildState, Cond, CurrentItem, Env, EvalFault, PassMemo};
 
-use super::pass::{ProgramRunner, ProgramInterrupt, VerbInfo, CompiledPass, HistoryDemand, Verb};
+use super::pass::{CompiledPass, HistoryDemand, ProgramInterrupt, ProgramRunner, Verb, VerbInfo};
 use super::units::{ItemGroup, ItemUnit, units};
 
 /// `evict` as the table of verbs knows it.
@@ -133,7 +133,14 @@ impl EvictTerms {
     }
 
     /// Candidates from the oldest end: reads the longest newest stretch that fits; the rest is evicted.
-    fn admit_from_behind(&self, pass: &CompiledPass, st: &mut BuildState, list: usize, size: f64, memo: &PassMemo) -> Result<(), EvalFault> {
+    fn admit_from_behind(
+        &self,
+        pass: &CompiledPass,
+        st: &mut BuildState,
+        list: usize,
+        size: f64,
+        memo: &PassMemo,
+    ) -> Result<(), EvalFault> {
         let mut total = 0.0;
         {
             let env = pass_env(st, memo);
@@ -223,7 +230,14 @@ impl Verb for EvictTerms {
         HistoryDemand::Own
     }
 
-    fn run(&self, pass: &Arc<CompiledPass>, st: &mut BuildState, list: usize, memo: &PassMemo, _caller: &dyn ProgramRunner) -> Result<(), ProgramInterrupt> {
+    fn run(
+        &self,
+        pass: &Arc<CompiledPass>,
+        st: &mut BuildState,
+        list: usize,
+        memo: &PassMemo,
+        _caller: &dyn ProgramRunner,
+    ) -> Result<(), ProgramInterrupt> {
         let stage = st.stage.borrow().clone();
         st.ledger.borrow_mut().trim(ledger::TrimmedList { list, account: self.account, pass: pass.id.clone(), stage });
         let size = {

@@ -3,14 +3,14 @@
 
 use std::sync::Arc;
 
-use super::pass::{ProgramRunner, ProgramInterrupt, VerbInfo, CompiledPass, HistoryDemand, Verb};
+use super::pass::{CompiledPass, HistoryDemand, ProgramInterrupt, ProgramRunner, Verb, VerbInfo};
 use crate::diag::{Code, DocumentNode, FieldMap};
 use crate::model::{FieldId, Item, Value, item::core};
 use crate::syntax::CompileContext;
 use crate::syntax::conditions::PathMode;
 use crate::syntax::context::ItemScope;
 use crate::terms::select::{SelectSequence, pass_env};
-use crate::terms::{Cond, CurrentItem, Env, Expr, EvalFault, PassMemo, BuildState};
+use crate::terms::{BuildState, Cond, CurrentItem, Env, EvalFault, Expr, PassMemo};
 use crate::text::work;
 use crate::text::written::ToText as _;
 
@@ -183,7 +183,14 @@ impl Verb for MergeTerms {
         HistoryDemand::Neighbours
     }
 
-    fn run(&self, pass: &Arc<CompiledPass>, st: &mut BuildState, list: usize, memo: &PassMemo, _caller: &dyn ProgramRunner) -> Result<(), ProgramInterrupt> {
+    fn run(
+        &self,
+        pass: &Arc<CompiledPass>,
+        st: &mut BuildState,
+        list: usize,
+        memo: &PassMemo,
+        _caller: &dyn ProgramRunner,
+    ) -> Result<(), ProgramInterrupt> {
         let merged = {
             let items = st.list(list);
             let env = pass_env(st, memo);

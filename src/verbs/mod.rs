@@ -29,5 +29,5 @@ mod misuse;
 mod parts;
 mod running;
 
-pub use pass::{ProgramRunner, FailurePolicy, ProgramInterrupt, CompiledPass};
+pub use pass::{CompiledPass, FailurePolicy, ProgramInterrupt, ProgramRunner};
 pub use table::{SHARED, VERBS};

@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use super::pass::{ProgramRunner, ProgramInterrupt, VerbInfo, CompiledPass, HistoryDemand, Verb};
+use super::pass::{CompiledPass, HistoryDemand, ProgramInterrupt, ProgramRunner, Verb, VerbInfo};
 use crate::diag::Code;
 use crate::model::Item;
 use crate::terms::select::in_list_order;
-use crate::terms::{PassMemo, BuildState};
+use crate::terms::{BuildState, PassMemo};
 
 /// `order` as the table of verbs knows it.
 pub const INFO: VerbInfo = VerbInfo {
@@ -32,7 +32,14 @@ impl Verb for OrderVerb {
         HistoryDemand::Selected
     }
 
-    fn run(&self, pass: &Arc<CompiledPass>, st: &mut BuildState, list: usize, memo: &PassMemo, _caller: &dyn ProgramRunner) -> Result<(), ProgramInterrupt> {
+    fn run(
+        &self,
+        pass: &Arc<CompiledPass>,
+        st: &mut BuildState,
+        list: usize,
+        memo: &PassMemo,
+        _caller: &dyn ProgramRunner,
+    ) -> Result<(), ProgramInterrupt> {
         let chosen = pass.chosen(st, list, memo)?;
         let places = in_list_order(chosen.clone());
         let list = st.list_mut(list);

@@ -11,9 +11,9 @@ use crate::syntax::CompileContext;
 use crate::syntax::conditions::PathMode;
 use crate::syntax::context::ItemScope;
 use crate::terms::select::{SelectSequence, in_list_order, pass_env};
-use crate::terms::{Cond, CurrentItem, Env, Expr, EvalFault, PassMemo, BuildState};
+use crate::terms::{BuildState, Cond, CurrentItem, Env, EvalFault, Expr, PassMemo};
 
-use super::pass::{ProgramInterrupt, CompiledPass};
+use super::pass::{CompiledPass, ProgramInterrupt};
 
 /// The terms of `place` with `field`.
 pub(super) struct PartTerms {
@@ -64,7 +64,14 @@ impl PartTerms {
     }
 
     /// Moves them.
-    pub(super) fn run(&self, pass: &CompiledPass, st: &mut BuildState, list: usize, memo: &PassMemo, copy: bool) -> Result<(), ProgramInterrupt> {
+    pub(super) fn run(
+        &self,
+        pass: &CompiledPass,
+        st: &mut BuildState,
+        list: usize,
+        memo: &PassMemo,
+        copy: bool,
+    ) -> Result<(), ProgramInterrupt> {
         // the receiving item may be anywhere later in the list
         st.force(list)?;
         let chosen = in_list_order(pass.chosen(st, list, memo)?);

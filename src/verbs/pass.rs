@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 
-use crate::diag::{Span, FieldMap};
+use crate::diag::{FieldMap, Span};
 use crate::model::{FieldId, Item};
 use crate::syntax::CompileContext;
 use crate::syntax::context::ItemScope;
 use crate::terms::cells::MemoCell;
 use crate::terms::ledger::BudgetNumbers;
 use crate::terms::select::{SelectSequence, pass_env};
-use crate::terms::{Cond, Env, EvalFault, PassMemo, Select, BuildState};
+use crate::terms::{BuildState, Cond, Env, EvalFault, PassMemo, Select};
 use crate::text::work::BudgetExceeded;
 
 use super::reads::ListReads;
@@ -92,7 +92,14 @@ pub trait Verb: Send + Sync {
     /// How much of an unread history it needs.
     fn reach(&self, pass: &CompiledPass) -> HistoryDemand<'_>;
     /// Runs the verb. The list has been read as far as [`Verb::reach`] requires.
-    fn run(&self, pass: &Arc<CompiledPass>, st: &mut BuildState, list: usize, memo: &PassMemo, caller: &dyn ProgramRunner) -> Result<(), ProgramInterrupt>;
+    fn run(
+        &self,
+        pass: &Arc<CompiledPass>,
+        st: &mut BuildState,
+        list: usize,
+        memo: &PassMemo,
+        caller: &dyn ProgramRunner,
+    ) -> Result<(), ProgramInterrupt>;
     /// The program that it runs, by number.
     fn callee(&self) -> Option<usize> {
         None

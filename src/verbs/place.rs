@@ -7,12 +7,12 @@ use crate::model::Item;
 use crate::syntax::CompileContext;
 use crate::syntax::context::ItemScope;
 use crate::terms::select::in_list_order;
-use crate::terms::{PassMemo, BuildState};
+use crate::terms::{BuildState, PassMemo};
 use crate::text::work;
 
 use super::misuse::refuse;
 use super::parts::PartTerms;
-use super::pass::{ProgramRunner, ProgramInterrupt, VerbInfo, CompiledPass, HistoryDemand, Verb};
+use super::pass::{CompiledPass, HistoryDemand, ProgramInterrupt, ProgramRunner, Verb, VerbInfo};
 
 /// `place` as the table of verbs knows it.
 pub const INFO: VerbInfo = VerbInfo {
@@ -61,7 +61,14 @@ impl Verb for PlaceTerms {
         HistoryDemand::Selected
     }
 
-    fn run(&self, pass: &Arc<CompiledPass>, st: &mut BuildState, list: usize, memo: &PassMemo, _caller: &dyn ProgramRunner) -> Result<(), ProgramInterrupt> {
+    fn run(
+        &self,
+        pass: &Arc<CompiledPass>,
+        st: &mut BuildState,
+        list: usize,
+        memo: &PassMemo,
+        _caller: &dyn ProgramRunner,
+    ) -> Result<(), ProgramInterrupt> {
         if let Some(parts) = &self.parts {
             return parts.run(pass, st, list, memo, self.copy);
         }

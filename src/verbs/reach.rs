@@ -10,9 +10,9 @@ use std::sync::Arc;
 use crate::model::Item;
 use crate::terms::lists::LocalChange;
 use crate::terms::select::{SelectEnd, pass_env};
-use crate::terms::{CurrentItem, Env, EvalFault, PassMemo, BuildState};
+use crate::terms::{BuildState, CurrentItem, Env, EvalFault, PassMemo};
 
-use super::pass::{ItemChange, FailurePolicy, CompiledPass, HistoryDemand};
+use super::pass::{CompiledPass, FailurePolicy, HistoryDemand, ItemChange};
 use super::reads::read_tail;
 
 /// Prepares the list for the pass: afterwards the pass only has to process the items that are read.

@@ -2,8 +2,8 @@
 
 use crate::syntax::CompileContext;
 use crate::syntax::context::TailQuery;
-use crate::terms::select::{SelectEnd, SelectCount, count, pass_env};
-use crate::terms::{CurrentItem, EvalFault, PassMemo, Select, BuildState};
+use crate::terms::select::{SelectCount, SelectEnd, count, pass_env};
+use crate::terms::{BuildState, CurrentItem, EvalFault, PassMemo, Select};
 
 /// What queries read of lists.
 #[derive(Default)]

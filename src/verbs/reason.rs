@@ -7,7 +7,7 @@ use crate::diag::{Code, DocumentNode, FieldMap};
 use crate::syntax::CompileContext;
 use crate::syntax::context::ItemScope;
 use crate::terms::state::PassReason;
-use crate::terms::{EvalFault, BuildState};
+use crate::terms::{BuildState, EvalFault};
 
 use super::reads::ListReads;
 

@@ -4,14 +4,14 @@
 use std::sync::Arc;
 
 use super::misuse::selection;
-use super::pass::{ProgramRunner, ProgramInterrupt, VerbInfo, CompiledPass, HistoryDemand, Verb};
-use crate::diag::{Code, TableField, DocumentNode, Span, FieldMap};
+use super::pass::{CompiledPass, HistoryDemand, ProgramInterrupt, ProgramRunner, Verb, VerbInfo};
+use crate::diag::{Code, DocumentNode, FieldMap, Span, TableField};
 use crate::model::{Map, Value};
 use crate::syntax::CompileContext;
 use crate::syntax::conditions::PathMode;
 use crate::syntax::context::ItemScope;
 use crate::terms::select::{count, pass_env};
-use crate::terms::{Cond, Expr, EvalFault, PassMemo, BuildState};
+use crate::terms::{BuildState, Cond, EvalFault, Expr, PassMemo};
 
 /// `repeat` as the table of verbs knows it.
 pub const INFO: VerbInfo = VerbInfo {
@@ -78,7 +78,14 @@ impl Verb for RepeatTerms {
         HistoryDemand::Own
     }
 
-    fn run(&self, pass: &Arc<CompiledPass>, st: &mut BuildState, _list: usize, _memo: &PassMemo, caller: &dyn ProgramRunner) -> Result<(), ProgramInterrupt> {
+    fn run(
+        &self,
+        pass: &Arc<CompiledPass>,
+        st: &mut BuildState,
+        _list: usize,
+        _memo: &PassMemo,
+        caller: &dyn ProgramRunner,
+    ) -> Result<(), ProgramInterrupt> {
         let limit = st.rules.limits.rounds as usize;
         let wanted = match &self.max {
             Some(max) => {

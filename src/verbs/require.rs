@@ -5,15 +5,15 @@
 use crate::text::written::ToText as _;
 use std::sync::Arc;
 
-use super::pass::{ProgramRunner, ProgramInterrupt, VerbInfo, CompiledPass, HistoryDemand, Verb};
-use crate::diag::{Code, DiagnosticCode, Span, FieldMap};
+use super::pass::{CompiledPass, HistoryDemand, ProgramInterrupt, ProgramRunner, Verb, VerbInfo};
+use crate::diag::{Code, DiagnosticCode, FieldMap, Span};
 use crate::model::item::core;
 use crate::syntax::CompileContext;
 use crate::syntax::conditions::PathMode;
 use crate::syntax::context::ItemScope;
 use crate::terms::ledger;
 use crate::terms::select::{SelectSequence, pass_env};
-use crate::terms::{Cond, Env, Expr, PassMemo, BuildState};
+use crate::terms::{BuildState, Cond, Env, Expr, PassMemo};
 
 /// `require` as the table of verbs knows it.
 pub const INFO: VerbInfo = VerbInfo {
@@ -107,7 +107,14 @@ impl Verb for RequireTerms {
         HistoryDemand::Own
     }
 
-    fn run(&self, pass: &Arc<CompiledPass>, st: &mut BuildState, list: usize, _memo: &PassMemo, _caller: &dyn ProgramRunner) -> Result<(), ProgramInterrupt> {
+    fn run(
+        &self,
+        pass: &Arc<CompiledPass>,
+        st: &mut BuildState,
+        list: usize,
+        _memo: &PassMemo,
+        _caller: &dyn ProgramRunner,
+    ) -> Result<(), ProgramInterrupt> {
         let memo = PassMemo::default();
         super::reach::selected(pass, st, list, &memo)?;
         st.current.set(list);

@@ -2,15 +2,15 @@
 
 use std::sync::Arc;
 
-use crate::diag::{Span, FieldMap};
+use crate::diag::{FieldMap, Span};
 use crate::model::{Value, item::core};
 use crate::syntax::CompileContext;
 use crate::terms::ledger;
 use crate::terms::select::pass_env;
-use crate::terms::{Expr, PassMemo, BuildState};
+use crate::terms::{BuildState, Expr, PassMemo};
 
 use super::evict::account;
-use super::pass::{ProgramRunner, ProgramInterrupt, VerbInfo, CompiledPass, HistoryDemand, Verb};
+use super::pass::{CompiledPass, HistoryDemand, ProgramInterrupt, ProgramRunner, Verb, VerbInfo};
 
 /// `reserve` as the table of verbs knows it.
 pub const INFO: VerbInfo = VerbInfo {
@@ -45,7 +45,14 @@ impl Verb for ReserveTerms {
         if self.is_given() { HistoryDemand::Nothing } else { HistoryDemand::Selected }
     }
 
-    fn run(&self, pass: &Arc<CompiledPass>, st: &mut BuildState, list: usize, memo: &PassMemo, _caller: &dyn ProgramRunner) -> Result<(), ProgramInterrupt> {
+    fn run(
+        &self,
+        pass: &Arc<CompiledPass>,
+        st: &mut BuildState,
+        list: usize,
+        memo: &PassMemo,
+        _caller: &dyn ProgramRunner,
+    ) -> Result<(), ProgramInterrupt> {
         let mut reserved = Vec::new();
         let mut sum = 0.0;
         {

@@ -7,13 +7,13 @@
 use std::sync::Arc;
 
 use super::misuse::{refuse, selection};
-use super::pass::{ProgramRunner, ProgramInterrupt, VerbInfo, CompiledPass, HistoryDemand, Verb};
-use crate::diag::{Code, Span, FieldMap};
+use super::pass::{CompiledPass, HistoryDemand, ProgramInterrupt, ProgramRunner, Verb, VerbInfo};
+use crate::diag::{Code, FieldMap, Span};
 use crate::model::Value;
 use crate::syntax::CompileContext;
 use crate::syntax::scripts::ITEMS_AND_SCENE;
 use crate::terms::select::pass_env;
-use crate::terms::{Expr, PassMemo, BuildState};
+use crate::terms::{BuildState, Expr, PassMemo};
 
 /// `run` as the table of verbs knows it.
 pub const INFO: VerbInfo = VerbInfo {
@@ -83,7 +83,13 @@ impl RunTerms {
 
     /// Runs the program for each selected item alone in the program's own list, and puts it back in its place; an
     /// item that is dropped there stays unchanged.
-    fn run_singly(pass: &CompiledPass, program: usize, st: &mut BuildState, list: usize, caller: &dyn ProgramRunner) -> Result<(), ProgramInterrupt> {
+    fn run_singly(
+        pass: &CompiledPass,
+        program: usize,
+        st: &mut BuildState,
+        list: usize,
+        caller: &dyn ProgramRunner,
+    ) -> Result<(), ProgramInterrupt> {
         st.force(list)?;
         let chosen = pass.chosen(st, list, &PassMemo::default())?;
         let own = caller.list_of(program);
@@ -100,7 +106,14 @@ impl RunTerms {
         Ok(())
     }
 
-    fn run_each(&self, program: usize, each: &Expr, st: &mut BuildState, list: usize, caller: &dyn ProgramRunner) -> Result<(), ProgramInterrupt> {
+    fn run_each(
+        &self,
+        program: usize,
+        each: &Expr,
+        st: &mut BuildState,
+        list: usize,
+        caller: &dyn ProgramRunner,
+    ) -> Result<(), ProgramInterrupt> {
         let elements = {
             let memo = PassMemo::default();
             pass_env(st, &memo).eval(each)?
@@ -126,7 +139,14 @@ impl Verb for RunTerms {
         HistoryDemand::Own
     }
 
-    fn run(&self, pass: &Arc<CompiledPass>, st: &mut BuildState, list: usize, _memo: &PassMemo, caller: &dyn ProgramRunner) -> Result<(), ProgramInterrupt> {
+    fn run(
+        &self,
+        pass: &Arc<CompiledPass>,
+        st: &mut BuildState,
+        list: usize,
+        _memo: &PassMemo,
+        caller: &dyn ProgramRunner,
+    ) -> Result<(), ProgramInterrupt> {
         let program = match &self.what {
             RunTarget::Script(name) => return caller.script(name, list, st),
             RunTarget::Event(name) => return caller.event(name, pass, list, st),

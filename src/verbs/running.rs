@@ -5,10 +5,10 @@ use std::sync::Arc;
 use crate::diag::DiagnosticCode;
 use crate::terms::select::pass_env;
 use crate::terms::state::RunStat;
-use crate::terms::{PassMemo, BuildState};
+use crate::terms::{BuildState, PassMemo};
 use crate::text::work;
 
-use super::pass::{ProgramRunner, FailurePolicy, ProgramInterrupt, CompiledPass};
+use super::pass::{CompiledPass, FailurePolicy, ProgramInterrupt, ProgramRunner};
 use super::{reach, reason};
 
 /// The work of a pass that does nothing.

@@ -5,13 +5,13 @@
 
 use std::sync::Arc;
 
-use super::pass::{ProgramRunner, ItemChange, ProgramInterrupt, VerbInfo, CompiledPass, HistoryDemand, Verb};
-use crate::diag::{Code, DocumentNode, Span, FieldMap};
+use super::pass::{CompiledPass, HistoryDemand, ItemChange, ProgramInterrupt, ProgramRunner, Verb, VerbInfo};
+use crate::diag::{Code, DocumentNode, FieldMap, Span};
 use crate::model::{FieldId, Item, Value};
 use crate::syntax::CompileContext;
 use crate::syntax::context::ItemScope;
 use crate::terms::select::{SelectSequence, pass_env};
-use crate::terms::{CurrentItem, Env, Expr, EvalFault, PassMemo, BuildState, sizes};
+use crate::terms::{BuildState, CurrentItem, Env, EvalFault, Expr, PassMemo, sizes};
 use crate::text::written::ToText as _;
 
 /// The most values of one field.
@@ -272,7 +272,14 @@ impl Verb for SetTerms {
         }
     }
 
-    fn run(&self, pass: &Arc<CompiledPass>, st: &mut BuildState, list: usize, memo: &PassMemo, _caller: &dyn ProgramRunner) -> Result<(), ProgramInterrupt> {
+    fn run(
+        &self,
+        pass: &Arc<CompiledPass>,
+        st: &mut BuildState,
+        list: usize,
+        memo: &PassMemo,
+        _caller: &dyn ProgramRunner,
+    ) -> Result<(), ProgramInterrupt> {
         if self.has_fields() {
             let chosen = pass.chosen(st, list, memo)?;
             self.apply(st, list, &chosen, memo)?;

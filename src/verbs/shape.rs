@@ -2,15 +2,15 @@
 
 use std::sync::Arc;
 
-use crate::diag::{Code, Span, FieldMap};
+use crate::diag::{Code, FieldMap, Span};
 use crate::model::{FieldId, Item, item::core};
 use crate::syntax::CompileContext;
 use crate::syntax::context::ItemScope;
 use crate::terms::select::pass_env;
 use crate::terms::steps::TextStep;
-use crate::terms::{CurrentItem, Env, EvalFault, PassMemo, BuildState};
+use crate::terms::{BuildState, CurrentItem, Env, EvalFault, PassMemo};
 
-use super::pass::{ProgramRunner, ItemChange, ProgramInterrupt, VerbInfo, CompiledPass, HistoryDemand, Verb};
+use super::pass::{CompiledPass, HistoryDemand, ItemChange, ProgramInterrupt, ProgramRunner, Verb, VerbInfo};
 
 /// `shape` as the table of verbs knows it.
 pub const INFO: VerbInfo = VerbInfo {
@@ -65,7 +65,14 @@ impl Verb for ShapeTerms {
         HistoryDemand::Each(self)
     }
 
-    fn run(&self, pass: &Arc<CompiledPass>, st: &mut BuildState, list: usize, memo: &PassMemo, _caller: &dyn ProgramRunner) -> Result<(), ProgramInterrupt> {
+    fn run(
+        &self,
+        pass: &Arc<CompiledPass>,
+        st: &mut BuildState,
+        list: usize,
+        memo: &PassMemo,
+        _caller: &dyn ProgramRunner,
+    ) -> Result<(), ProgramInterrupt> {
         let chosen = pass.chosen(st, list, memo)?;
         let mut changed = Vec::with_capacity(chosen.len());
         {

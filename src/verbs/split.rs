@@ -8,15 +8,15 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
-use super::pass::{ProgramRunner, ProgramInterrupt, VerbInfo, CompiledPass, HistoryDemand, Verb};
-use crate::diag::{Code, DocumentNode, Span, FieldMap};
+use super::pass::{CompiledPass, HistoryDemand, ProgramInterrupt, ProgramRunner, Verb, VerbInfo};
+use crate::diag::{Code, DocumentNode, FieldMap, Span};
 use crate::model::{FieldId, Item, Value, item::core};
 use crate::syntax::CompileContext;
 use crate::syntax::context::ItemScope;
 use crate::terms::names::is_form;
 use crate::terms::place::ItemGap;
 use crate::terms::select::{in_list_order, pass_env};
-use crate::terms::{Expr, EvalFault, PassMemo, BuildState};
+use crate::terms::{BuildState, EvalFault, Expr, PassMemo};
 use crate::text::halves;
 use crate::text::pattern::{Captures, Pattern};
 use crate::text::work;
@@ -195,7 +195,14 @@ impl Verb for SplitTerms {
         HistoryDemand::Selected
     }
 
-    fn run(&self, pass: &Arc<CompiledPass>, st: &mut BuildState, list: usize, memo: &PassMemo, _caller: &dyn ProgramRunner) -> Result<(), ProgramInterrupt> {
+    fn run(
+        &self,
+        pass: &Arc<CompiledPass>,
+        st: &mut BuildState,
+        list: usize,
+        memo: &PassMemo,
+        _caller: &dyn ProgramRunner,
+    ) -> Result<(), ProgramInterrupt> {
         let chosen = in_list_order(pass.chosen(st, list, memo)?);
         let heads = self.heads(st, memo)?;
         let mut pieces = Vec::new();

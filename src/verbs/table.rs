@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use crate::diag::{Code, DocumentNode, Span, FieldMap, suggest};
+use crate::diag::{Code, DocumentNode, FieldMap, Span, suggest};
 use crate::model::pack::LAYERING;
 use crate::syntax::CompileContext;
 use crate::syntax::conditions::PathMode;
 
-use super::pass::{FailurePolicy, VerbInfo, CompiledPass, WrittenPass};
+use super::pass::{CompiledPass, FailurePolicy, VerbInfo, WrittenPass};
 use super::reads::ListReads;
 use super::reason::ReasonTerms;
 use super::{add, admit, drop, evict, matching, merge, order, place, repeat, require, reserve, run, set, shape, split};

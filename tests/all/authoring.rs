@@ -7,7 +7,7 @@
 use serde_json::{Value as Json, json};
 use tapster::OpenedTemplate;
 use tapster::diag::{Code, Diagnostic, Severity};
-use tapster::machinery::pack::{Overlay, PackFiles, RuleFile, PackShelf, Start};
+use tapster::machinery::pack::{Overlay, PackFiles, PackShelf, RuleFile, Start};
 use tapster::template::{TemplateContract, form};
 use tapster::{PackError, Ruleset};
 
@@ -84,8 +84,11 @@ fn a_sound_template_is_sound() {
 fn the_example_of_the_page_is_sound() {
     let text = include_str!("../authoring/note.toml");
     let file = RuleFile { name: "note.toml".into(), path_in_pack: "note.toml".into(), bytes: text.into() };
-    let opened =
-        tapster::open_template(&file, &TemplateContract { task: Some("letter"), sources: Some(&["turns", "weather"]), ..TemplateContract::default() }).unwrap();
+    let opened = tapster::open_template(
+        &file,
+        &TemplateContract { task: Some("letter"), sources: Some(&["turns", "weather"]), ..TemplateContract::default() },
+    )
+    .unwrap();
     assert!(opened.warnings.is_empty(), "{:?}", told(opened.warnings.items()));
     assert_eq!(opened.template.order.iter().map(|n| &*opened.template.slots[*n].name).collect::<Vec<_>>(), ["weather", "history"]);
 }

@@ -231,8 +231,11 @@ fn a_payload_is_read_in_the_providers_order() {
     let rules = &*BASE;
     let plan = Plan { scene: Value::from(&json!({ "context": { "tokenizer": "words" } })), ..Plan::default() };
     let payload = |system: &str, chat: &str| {
-        let block =
-            |role: &str, text: &str| PlanBlock { fields: Value::from(&json!({ "role": role, "text": text })), tokens: 0, history: Vec::new() };
+        let block = |role: &str, text: &str| PlanBlock {
+            fields: Value::from(&json!({ "role": role, "text": text })),
+            tokens: 0,
+            history: Vec::new(),
+        };
         let plan = Plan { blocks: vec![block("system", system), block("user", chat)], ..plan.clone() };
         emit(rules, &plan, "google").unwrap().payload
     };

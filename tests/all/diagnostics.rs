@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value as Json, json};
 use tapster::diag::{Code, Report, Sources, render};
-use tapster::machinery::pack::{PackLibrary, Overlay, PackFiles, RuleFile, PackShelf, Start};
+use tapster::machinery::pack::{Overlay, PackFiles, PackLibrary, PackShelf, RuleFile, Start};
 use tapster::{Ruleset, Scene};
 
 /// Codes that have no file here, and where they are tested.

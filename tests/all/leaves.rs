@@ -4,7 +4,7 @@
 
 use serde_json::Value as Json;
 use tapster::Value;
-use tapster::machinery::text::leaf::{Leaf, PrintedLeaf, LeafScope, LeafSyntax, TooLong, path, same, value_text};
+use tapster::machinery::text::leaf::{Leaf, LeafScope, LeafSyntax, PrintedLeaf, TooLong, path, same, value_text};
 
 const MOST: usize = 1 << 20;
 

@@ -23,7 +23,7 @@ use super::edits::copy;
 use crate::program::tapster;
 use serde_json::{Value as Json, json};
 use tapster::diag::{Diagnostic, Report, Sources};
-use tapster::machinery::pack::{PackLibrary, Overlay, PackFiles, RuleFile, PackShelf, Start};
+use tapster::machinery::pack::{Overlay, PackFiles, PackLibrary, PackShelf, RuleFile, Start};
 use tapster::{Ruleset, Scene};
 use words::{Mutant, Population, chosen, defined};
 
@@ -184,7 +184,12 @@ fn mutants_of_packs() -> (Vec<(Mutant, Told)>, usize) {
         let file = pack.files.iter_mut().find(|file| file.path_in_pack == path).unwrap();
         file.bytes = mutant.text.clone().into_bytes();
         let shown = file.name.clone();
-        told(mutant, &shown, &said(&Start::Name(name.to_owned()), &[], &PackShelf { packs: vec![pack], ..PackShelf::default() }), &before[name])
+        told(
+            mutant,
+            &shown,
+            &said(&Start::Name(name.to_owned()), &[], &PackShelf { packs: vec![pack], ..PackShelf::default() }),
+            &before[name],
+        )
     });
     (mutants.into_iter().zip(told).collect(), all.left_out)
 }

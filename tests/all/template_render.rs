@@ -10,7 +10,8 @@ use serde_json::{Value as Json, json};
 use tapster::Value;
 use tapster::machinery::pack::RuleFile;
 use tapster::template::{
-    TemplateContract, Budget, ErrorKind, Inputs, RenderLimits, QuarterRuler, RenderError, RenderedTemplate, Ruler, SourceProvider, Template, offers, render,
+    Budget, ErrorKind, Inputs, QuarterRuler, RenderError, RenderLimits, RenderedTemplate, Ruler, SourceProvider, Template,
+    TemplateContract, offers, render,
 };
 
 fn compiled(template: &Json) -> Template {
@@ -67,7 +68,13 @@ impl Ruler for Counting {
     }
 }
 
-fn with(template: &Template, sources: &Table, ruler: &dyn Ruler, global: Option<u64>, limits: RenderLimits) -> Result<RenderedTemplate, RenderError> {
+fn with(
+    template: &Template,
+    sources: &Table,
+    ruler: &dyn Ruler,
+    global: Option<u64>,
+    limits: RenderLimits,
+) -> Result<RenderedTemplate, RenderError> {
     let context = Value::from(&json!({ "globals": { "name": "Marit", "long": "a lantern, twice lit" }, "item": "hidden" }));
     let inputs = Inputs { context: &context, sources, ruler, lanes: &[], requests: &[], limits };
     render(template, &inputs, &mut Budget::new(global))
@@ -149,7 +156,8 @@ fn a_slot_joined_with_itself_grows_to_a_bound_and_no_further() {
     assert_eq!(texts(&done), ["x\nx\nx\nx"], "each place doubles the one message there is");
     let done = plain(&written("head", json!(places(3)), slots.clone()), &json!({}), None);
     assert_eq!(texts(&done), ["x\nx\nx"], "the later revision copies");
-    let error = refused(&written("base", json!(places(200)), slots), &json!({}), RenderLimits { bytes: 1 << 20, ..RenderLimits::default() });
+    let error =
+        refused(&written("base", json!(places(200)), slots), &json!({}), RenderLimits { bytes: 1 << 20, ..RenderLimits::default() });
     assert_eq!(error.to_string(), "gives more than 1048576 bytes of text");
 }
 

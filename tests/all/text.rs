@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test stops at what is wrong")]
 
 use serde_json::Value as Json;
-use tapster::machinery::text::pattern::{MatchBound, PatternFault, Pattern};
+use tapster::machinery::text::pattern::{MatchBound, Pattern, PatternFault};
 
 /// Texts with characters of two units here and there are taken apart and put together again.
 #[test]
@@ -146,7 +146,7 @@ fn replacing_counts_and_keeps_the_rest() {
 
 mod tokens {
     use super::table;
-    use tapster::machinery::text::tokens::{TokenCounter, Estimator};
+    use tapster::machinery::text::tokens::{Estimator, TokenCounter};
 
     /// Texts of many scripts, made by a fixed sequence of numbers.
     fn mixed_texts(count: usize) -> Vec<String> {
@@ -438,7 +438,9 @@ mod macros {
 
     use super::table;
     use tapster::machinery::text::TextLimits;
-    use tapster::machinery::text::macros::{MacroCall, KnownMacro, MacroGrammar, MacroHost, MacroResult, ArgumentShape, expand, may_have_effects};
+    use tapster::machinery::text::macros::{
+        ArgumentShape, KnownMacro, MacroCall, MacroGrammar, MacroHost, MacroResult, expand, may_have_effects,
+    };
     use tapster::machinery::text::pattern::{Captures, Pattern};
 
     /// A small table of macros, as a pack could declare them.
@@ -759,7 +761,7 @@ mod ground {
     use serde_json::json;
     use tapster::Value;
     use tapster::machinery::text::handlebars::{Template, UnknownNames};
-    use tapster::machinery::text::{Language, TextLimits, TextError, truth};
+    use tapster::machinery::text::{Language, TextError, TextLimits, truth};
 
     #[test]
     fn an_error_says_its_place_in_lines_and_characters() {
@@ -781,7 +783,8 @@ mod ground {
         assert!(read(&"{{#if a}}".repeat(65)).bound);
         assert!(read(&"x".repeat(TextLimits::HANDLEBARS.length + 1)).bound);
         let long = Template::parse("{{a}}{{a}}\n{{a}}", UnknownNames::Asked).unwrap();
-        let error = long.render(&Value::from(&json!({ "a": "xxxx" })), &mut |_| "".into(), &TextLimits::HANDLEBARS.with_output(9)).unwrap_err();
+        let error =
+            long.render(&Value::from(&json!({ "a": "xxxx" })), &mut |_| "".into(), &TextLimits::HANDLEBARS.with_output(9)).unwrap_err();
         assert!(error.bound && error.message.contains("longer than 9 bytes"), "{error}");
     }
 

@@ -6,7 +6,7 @@ use crate::diag::{Code, Report};
 use crate::model::Value;
 use crate::pack::files::packs_in;
 use crate::pack::library::{recommended_formats, shipped_readers};
-use crate::pack::{PackLibrary, Overlay, Ruleset, PackShelf, Start};
+use crate::pack::{Overlay, PackLibrary, PackShelf, Ruleset, Start};
 
 use crate::output::Show;
 use crate::stop::Stop;

@@ -54,7 +54,8 @@ pub(super) fn check(parts: &Parts, rules: &Ruleset, given: &Value) -> Result<(),
         let name = fault.option.as_str();
         let path = format!("{TABLE}.{name}");
         let complaint = Diagnostic::error(fault.code, fault.message).help(fault.help);
-        let field = |node: &crate::diag::DocumentNode| node.as_table().and_then(|table| table.get(name)).map(|field| (field.key, field.node.span));
+        let field =
+            |node: &crate::diag::DocumentNode| node.as_table().and_then(|table| table.get(name)).map(|field| (field.key, field.node.span));
         let in_table = parts.option.as_ref().and_then(field);
         let in_scene = parts.written.as_ref().and_then(|(node, _)| node.get(TABLE)).and_then(field);
         let span = in_table.or(in_scene).map(|(key, value)| if fault.code == Code::OptionUnknown { key } else { value });

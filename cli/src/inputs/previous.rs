@@ -9,7 +9,7 @@ use crate::diag::Code;
 use crate::emit::unchanged_payload;
 use crate::engine::BuildError;
 use crate::model::plan::UnchangedPrefix;
-use crate::model::{PlanBlock, Plan};
+use crate::model::{Plan, PlanBlock};
 use crate::pack::Ruleset;
 
 use crate::inputs::files::{shown, values_of};
@@ -49,7 +49,13 @@ impl Previous {
     }
 
     /// What of the payload is unchanged; `None` if the previous request is known as a plan.
-    pub(crate) fn payload(&self, rules: &Ruleset, plan: &Plan, dialect: &str, payload: &Json) -> Result<Option<UnchangedPrefix>, BuildError> {
+    pub(crate) fn payload(
+        &self,
+        rules: &Ruleset,
+        plan: &Plan,
+        dialect: &str,
+        payload: &Json,
+    ) -> Result<Option<UnchangedPrefix>, BuildError> {
         match self {
             Self::Plan(_) => Ok(None),
             Self::Payload(before) => unchanged_payload(rules, plan, dialect, payload, before).map(Some),

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use crate::diag::{Code, Diagnostic, TableField, DocumentNode, Report, Sources, suggest};
+use crate::diag::{Code, Diagnostic, DocumentNode, Report, Sources, TableField, suggest};
 use crate::model::{Map, Scene, Value};
 use crate::pack::{Ruleset, json, toml};
 

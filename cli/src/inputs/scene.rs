@@ -5,7 +5,7 @@
 
 use std::path::Path;
 
-use crate::assemble::{AssembledScene, TypeMismatch, ScenePart, assemble_scene, import_document, misfits, unread};
+use crate::assemble::{AssembledScene, ScenePart, TypeMismatch, assemble_scene, import_document, misfits, unread};
 use crate::diag::{Code, Diagnostic, DocumentNode, Report, Severity, Sources, Span};
 use crate::engine::ErrorKind;
 use crate::import::{self, Container, Contents};

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::diag::{Code, NodeValue, Diagnostic, TableField, DocumentNode, Report, Sources, suggest};
+use crate::diag::{Code, Diagnostic, DocumentNode, NodeValue, Report, Sources, TableField, suggest};
 use crate::model::{Scene, Value};
 use crate::pack::files::is_folder;
 use crate::pack::{Overlay, Start, json, toml};

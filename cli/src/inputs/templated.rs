@@ -7,7 +7,7 @@ use clap::Args;
 use crate::diag::{Code, Diagnostic, Report, Sources, short, suggest};
 use crate::model::Value;
 use crate::pack::files::{MAX_FOLDERS, is_pack};
-use crate::pack::{PackLibrary, OpenedTemplate, Overlay, RuleFile, Ruleset, Start, json, open_template, read, toml};
+use crate::pack::{OpenedTemplate, Overlay, PackLibrary, RuleFile, Ruleset, Start, json, open_template, read, toml};
 use crate::template::TemplateContract;
 
 use crate::inputs::files::{bytes_of, shown, too_costly};

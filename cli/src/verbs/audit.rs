@@ -7,14 +7,14 @@ use std::sync::Arc;
 use clap::Args;
 use serde_json::{Value as Json, json};
 
-use crate::diag::{Code, NodeValue, DocumentNode, Sources};
+use crate::diag::{Code, DocumentNode, NodeValue, Sources};
 use crate::model::Pack;
 use crate::model::pack::Layer;
 use crate::pack::files::{is_folder, is_pack, parent};
 use crate::pack::library::{SHIPPED, files_of_shipped};
 use crate::pack::{Overlay, Start, load};
-use crate::text::pattern::{FLAGS, PatternFault, Pattern};
-use crate::text::script::{ScriptRights, Script};
+use crate::text::pattern::{FLAGS, Pattern, PatternFault};
+use crate::text::script::{Script, ScriptRights};
 
 use crate::inputs::library::shelf;
 use crate::inputs::locked::is_shipped;

@@ -8,7 +8,7 @@ use serde_json::Value as Json;
 use crate::diag::{Code, Diagnostic, Report, Sources, suggest};
 use crate::engine::{BuildError, ErrorKind};
 use crate::import::{self, Container, Contents};
-use crate::pack::{PackLibrary, Ruleset, PackShelf, Start};
+use crate::pack::{PackLibrary, PackShelf, Ruleset, Start};
 use crate::program::foreign::{ForeignFormat, ImportedDocument};
 
 use crate::inputs::files::{bytes_of, shown, write_file};

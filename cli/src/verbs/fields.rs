@@ -48,7 +48,9 @@ pub(crate) fn losses(brought: &ImportedDocument) -> Vec<String> {
 
 fn counts(brought: &ImportedDocument) -> String {
     let of = |fate: FieldOutcome| brought.fields.iter().filter(|f| f.fate == fate).count();
-    [FieldOutcome::Kept, FieldOutcome::Mapped, FieldOutcome::Approximated, FieldOutcome::Dropped].map(|f| format!("{} {}", of(f), fate(f))).join(", ")
+    [FieldOutcome::Kept, FieldOutcome::Mapped, FieldOutcome::Approximated, FieldOutcome::Dropped]
+        .map(|f| format!("{} {}", of(f), fate(f)))
+        .join(", ")
 }
 
 fn fate(fate: FieldOutcome) -> &'static str {

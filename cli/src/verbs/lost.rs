@@ -93,7 +93,12 @@ struct Tried<'t> {
 }
 
 impl<'t> Tried<'t> {
-    fn new(few: &'t Value, usual: &'t ImportedDocument, again: &'t dyn Fn(Value) -> Option<ImportedDocument>, door: &'t BudgetScope) -> Self {
+    fn new(
+        few: &'t Value,
+        usual: &'t ImportedDocument,
+        again: &'t dyn Fn(Value) -> Option<ImportedDocument>,
+        door: &'t BudgetScope,
+    ) -> Self {
         let (mut own, mut result) = (Leaves::new(), Leaves::new());
         leaves(few, "", &mut own);
         leaves(&usual.scene, "", &mut result);

@@ -3,7 +3,7 @@
 use clap::Args;
 use serde_json::json;
 
-use crate::model::{PackOptions, PackOption, Value};
+use crate::model::{PackOption, PackOptions, Value};
 
 use crate::inputs::Inputs;
 use crate::layout::{head, table};

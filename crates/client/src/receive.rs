@@ -6,7 +6,7 @@ use super::error::ProviderError;
 use super::retry::REFUSED;
 use super::sse::{Event, Splitter, TooLong};
 use super::{Delta, Incoming, TransportError};
-use crate::reading::{AssembledReply, ReplyAssembler, ReplyDelta, ReplyReading, ReplyError, JsonTree};
+use crate::reading::{AssembledReply, JsonTree, ReplyAssembler, ReplyDelta, ReplyError, ReplyReading};
 
 /// How much of an answer is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

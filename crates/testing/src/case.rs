@@ -4,7 +4,7 @@
 
 use serde_json::{Map, Value as Json};
 
-use crate::diag::{TableField, DocumentNode};
+use crate::diag::{DocumentNode, TableField};
 use crate::model::{Scene, Value};
 
 /// What a case runs.
@@ -225,6 +225,8 @@ pub fn json_of(node: &DocumentNode) -> Json {
         NodeValue::Float(n) => Json::from(*n),
         NodeValue::Text(text) => Json::from(text.as_ref()),
         NodeValue::List(list) => Json::Array(list.iter().map(json_of).collect()),
-        NodeValue::Table(table) => Json::Object(table.iter().map(|(key, TableField { node, .. })| (key.to_string(), json_of(node))).collect()),
+        NodeValue::Table(table) => {
+            Json::Object(table.iter().map(|(key, TableField { node, .. })| (key.to_string(), json_of(node))).collect())
+        }
     }
 }

@@ -9,7 +9,7 @@ use crate::diag::SourcePlace;
 use crate::model::Value;
 use crate::model::value::RuleRef;
 use crate::pack::Ruleset;
-use crate::terms::seen::{CellSeen, PassSeen, CoverageSink};
+use crate::terms::seen::{CellSeen, CoverageSink, PassSeen};
 use crate::verbs::CompiledPass;
 
 /// Something of a row that can be exercised: the table, the row, and the cell.
@@ -101,7 +101,10 @@ pub struct Coverage {
 
 /// The passes that are written in places which `is_own` takes, with these places: where they are named, or else where the
 /// last such patch of them is.
-pub fn passes_in<'r>(rules: &'r Ruleset, is_own: &'r dyn Fn(&SourcePlace) -> bool) -> impl Iterator<Item = (&'r CompiledPass, SourcePlace)> {
+pub fn passes_in<'r>(
+    rules: &'r Ruleset,
+    is_own: &'r dyn Fn(&SourcePlace) -> bool,
+) -> impl Iterator<Item = (&'r CompiledPass, SourcePlace)> {
     let passes = rules.programs().list.iter().flat_map(|program| &program.passes);
     passes.filter_map(move |pass| {
         let place = written(rules, "pass", &pass.id, is_own);

@@ -9,7 +9,7 @@ use crate::pack::error::PackError;
 use crate::pack::files::{MAX_ENTRIES, MAX_FOLDERS, is_pack, read_file};
 use crate::pack::read::RuleDocument;
 use crate::pack::rows::is_meta;
-use crate::pack::{PackLibrary, Overlay, RuleFile, Ruleset, Schemas, Start, load_read};
+use crate::pack::{Overlay, PackLibrary, RuleFile, Ruleset, Schemas, Start, load_read};
 
 use super::case::{self, Case};
 use super::play::SIZES;

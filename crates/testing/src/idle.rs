@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::diag::{Code, NodeValue, Diagnostic, DocumentNode, Report};
+use crate::diag::{Code, Diagnostic, DocumentNode, NodeValue, Report};
 use crate::terms::names::PackNames;
 
 use super::case::{Action, Turn};

@@ -7,7 +7,7 @@
 
 use std::sync::Arc;
 
-use crate::diag::{Code, NodeValue, Diagnostic, DocumentNode, suggest};
+use crate::diag::{Code, Diagnostic, DocumentNode, NodeValue, suggest};
 use crate::model::Value;
 use crate::pack::Ruleset;
 use crate::terms::names::ValueType;

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::sync::Mutex;
 
 use crate::model::WorkLimits;
-use crate::pack::{Ruleset, PackShelf};
+use crate::pack::{PackShelf, Ruleset};
 use crate::terms::Cond;
 use crate::text::work::BudgetScope;
 use crate::verbs::CompiledPass;

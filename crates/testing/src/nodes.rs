@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::diag::{NodeValue, TableField, DocumentNode};
+use crate::diag::{DocumentNode, NodeValue, TableField};
 
 use super::case::{Case, Turn};
 use super::files::CaseFile;

@@ -8,7 +8,7 @@ use serde_json::{Map, Value as Json, json};
 
 use crate::diag::{Diagnostic, DocumentNode, Report, Severity, Sources};
 use crate::pack::error::PackError;
-use crate::pack::{PackLibrary, Ruleset, PackShelf};
+use crate::pack::{PackLibrary, PackShelf, Ruleset};
 use crate::terms::seen::{CoverageSink, recording};
 
 use super::blame::{self, Rule};
@@ -263,7 +263,12 @@ pub(super) fn rules_of(file: &CaseFile, case: &Case, library: &dyn PackLibrary) 
 }
 
 /// The rules of a case, as `rules_of`, and what is wrong with the case itself. `rules` are those of its file.
-pub fn sound_rules(file: &CaseFile, case: &Case, rules: &Ruleset, library: &dyn PackLibrary) -> (Result<Option<Ruleset>, PackError>, Report) {
+pub fn sound_rules(
+    file: &CaseFile,
+    case: &Case,
+    rules: &Ruleset,
+    library: &dyn PackLibrary,
+) -> (Result<Option<Ruleset>, PackError>, Report) {
     let mut found = sound::missing_files(file, case);
     if found.has_errors() {
         return (Ok(None), found);

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use serde_json::{Map, Value as Json};
 
-use crate::diag::{TableField, DocumentNode, Report, Sources, Span};
+use crate::diag::{DocumentNode, Report, Sources, Span, TableField};
 
 use super::compare::{Difference, Step};
 use super::matchers::matcher;

@@ -10,7 +10,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
 
-use crate::diag::{Code, NodeValue, Diagnostic, TableField, DocumentNode, Report, Span, short, suggest};
+use crate::diag::{Code, Diagnostic, DocumentNode, NodeValue, Report, Span, TableField, short, suggest};
 use crate::model::Value;
 use crate::pack::Ruleset;
 use crate::pack::files::is_pack;

@@ -6,7 +6,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::diag::{Code, NodeValue, Diagnostic, DocumentNode, Report, Span, suggest};
+use crate::diag::{Code, Diagnostic, DocumentNode, NodeValue, Report, Span, suggest};
 use crate::pack::Ruleset;
 
 use super::literals::slipped;

@@ -4,9 +4,9 @@ use std::sync::{Arc, LazyLock};
 
 use serde_json::{Value as Json, json};
 use tapster::machinery::text::handlebars::{Template, UnknownNames};
-use tapster::machinery::text::leaf::{Leaf, LeafScope, LeafSyntax as LeafSyntax};
+use tapster::machinery::text::leaf::{Leaf, LeafScope, LeafSyntax};
 use tapster::machinery::text::liquid::{Liquid, LiquidOptions};
-use tapster::machinery::text::macros::{self, MacroCall, KnownMacro, MacroGrammar, MacroHost, MacroResult, MacroSyntax};
+use tapster::machinery::text::macros::{self, KnownMacro, MacroCall, MacroGrammar, MacroHost, MacroResult, MacroSyntax};
 use tapster::machinery::text::script::{Script, take_log};
 use tapster::machinery::text::verbatim::{VerbatimMasker, Zone};
 use tapster::machinery::text::{TextLimits, macros::macro_parser};

@@ -6,7 +6,7 @@ use serde_json::{Value as Json, json};
 use tapster::Value;
 use tapster::machinery::text::functions::{self, FUNCTIONS};
 use tapster::machinery::text::json_pointer::JsonPointer;
-use tapster::machinery::text::keys::{KeyEdge, SearchKey, KeySet};
+use tapster::machinery::text::keys::{KeyEdge, KeySet, SearchKey};
 use tapster::machinery::text::language_tag::LanguageTag;
 use tapster::machinery::text::moment::{Moment, humanize};
 use tapster::machinery::text::pattern::Pattern;

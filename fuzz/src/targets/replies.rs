@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, LazyLock};
 
-use tapster::machinery::reading::{ReplyAssembler, ReplyReading, JsonTree};
+use tapster::machinery::reading::{JsonTree, ReplyAssembler, ReplyReading};
 use tapster_client::sse::Splitter;
 
 use super::{Verdict, shipped};

@@ -3,8 +3,8 @@
 use std::sync::LazyLock;
 
 use serde_json::{Value as Json, json};
-use tapster::machinery::pack::{Overlay, RuleFile, PackShelf, Start};
-use tapster::template::{TemplateContract, Budget, Inputs, RenderLimits, QuarterRuler, SourceProvider, render};
+use tapster::machinery::pack::{Overlay, PackShelf, RuleFile, Start};
+use tapster::template::{Budget, Inputs, QuarterRuler, RenderLimits, SourceProvider, TemplateContract, render};
 use tapster::{Ruleset, Scene, Value, build, open_template};
 
 use super::Verdict;
@@ -41,7 +41,8 @@ pub(super) fn template(input: &[u8]) -> Verdict {
     let file = RuleFile { name: "t.json".to_owned(), path_in_pack: "t.json".to_owned(), bytes: input.to_vec() };
     let Ok(opened) = open_template(&file, &TemplateContract::default()) else { return Ok(false) };
     let context = Value::from(&json!({ "globals": { "name": "Marit" }, "item": "hidden", "b": "{{ctx.b}}{{ctx.b}}" }));
-    let inputs = Inputs { context: &context, sources: &Table, ruler: &QuarterRuler, lanes: &[], requests: &[], limits: RenderLimits::default() };
+    let inputs =
+        Inputs { context: &context, sources: &Table, ruler: &QuarterRuler, lanes: &[], requests: &[], limits: RenderLimits::default() };
     let whole = render(&opened.template, &inputs, &mut Budget::new(None)).is_ok();
     let small = render(&opened.template, &inputs, &mut Budget::new(Some(60))).is_ok();
     Ok(whole | small)

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use super::super::fingerprint;
 use super::super::rows::IncomingRow;
 use super::stale::changed_verb;
-use super::{MAX_COMPLAINTS, LayerMerger};
-use crate::diag::{Code, NodeValue, Diagnostic, TableField, DocumentNode, Span, FieldMap, short, suggest};
+use super::{LayerMerger, MAX_COMPLAINTS};
+use crate::diag::{Code, Diagnostic, DocumentNode, FieldMap, NodeValue, Span, TableField, short, suggest};
 use crate::model::pack::PackRow;
 use crate::template;
 

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use crate::diag::{NodeValue, TableField, DocumentNode, FieldMap};
+use crate::diag::{DocumentNode, FieldMap, NodeValue, TableField};
 use crate::model::pack::ShadowedValue;
 
 /// What overlays have set in one row: from a key to the number of the overlay and the field.
@@ -35,7 +35,9 @@ pub(super) fn over(
     leaves: &mut Vec<(String, TableField)>,
     path: &str,
 ) {
-    if let (Some(TableField { node: DocumentNode { data: NodeValue::Table(below), .. }, .. }), NodeValue::Table(top)) = (low.get_mut(key), &field.node.data) {
+    if let (Some(TableField { node: DocumentNode { data: NodeValue::Table(below), .. }, .. }), NodeValue::Table(top)) =
+        (low.get_mut(key), &field.node.data)
+    {
         for (inner, value) in top {
             over(below, inner, value, hidden, leaves, &format!("{path}.{inner}"));
         }

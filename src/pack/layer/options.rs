@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::{LayerMerger, RemovedRow, over};
-use crate::diag::{Code, NodeValue, Diagnostic, TableField, DocumentNode, FieldMap, suggest};
+use crate::diag::{Code, Diagnostic, DocumentNode, FieldMap, NodeValue, TableField, suggest};
 use crate::model::pack::ShadowedValue;
 
 /// The table of a manifest that declares options.

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use super::{OptionReader, near, of_fault};
 use crate::diag::{Code, Diagnostic};
-use crate::model::{OptionCondition, PackOptions, PackOption, Value};
+use crate::model::{OptionCondition, PackOption, PackOptions, Value};
 
 pub(super) fn check(options: &PackOptions, reader: &mut OptionReader<'_>) {
     let before = reader.told;
@@ -14,7 +14,8 @@ pub(super) fn check(options: &PackOptions, reader: &mut OptionReader<'_>) {
         own.chain(of_choices).for_each(|need| one(options, option, need, reader));
         let both = option.requires.iter().find(|need| option.conflicts.contains(&OptionCondition { span: need.span, ..(*need).clone() }));
         let both = both.or_else(|| {
-            let same = |need: &&OptionCondition| option.conflicts.iter().any(|other| other.option == need.option && other.values == need.values);
+            let same =
+                |need: &&OptionCondition| option.conflicts.iter().any(|other| other.option == need.option && other.values == need.values);
             option.requires.iter().find(same)
         });
         if let Some(need) = both {

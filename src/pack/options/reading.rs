@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use super::OptionReader;
-use crate::diag::{Code, NodeValue, Diagnostic, TableField, DocumentNode, Span, FieldMap};
+use crate::diag::{Code, Diagnostic, DocumentNode, FieldMap, NodeValue, Span, TableField};
 use crate::model::{OptionChoice, OptionCondition, OptionType, PackOption, Value};
 
 /// The most choices of one option.
@@ -132,7 +132,8 @@ fn choices(reader: &mut OptionReader<'_>, name: &str, field: Option<&TableField>
 /// The conditions of `requires` or `conflicts`: a name, a list of names, or a table from names to values.
 fn needs(field: Option<&TableField>) -> Vec<OptionCondition> {
     let Some(TableField { node, .. }) = field else { return Vec::new() };
-    let named = |node: &DocumentNode| node.as_text().map(|name| OptionCondition { option: name.into(), values: Vec::new(), span: node.span });
+    let named =
+        |node: &DocumentNode| node.as_text().map(|name| OptionCondition { option: name.into(), values: Vec::new(), span: node.span });
     let all: Vec<OptionCondition> = match &node.data {
         NodeValue::Table(table) => {
             let one = |(name, field): (&Arc<str>, &TableField)| {

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use crate::diag::{Code, NodeValue, Diagnostic, DocumentNode, Report};
+use crate::diag::{Code, Diagnostic, DocumentNode, NodeValue, Report};
 use crate::model::Pack;
 use crate::model::options::TABLE;
 

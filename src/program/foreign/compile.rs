@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{ForeignFormat, FieldMapping, PathNames, RestTarget};
+use super::{FieldMapping, ForeignFormat, PathNames, RestTarget};
 use crate::diag::{Code, DocumentNode};
 use crate::syntax::CompileContext;
 use crate::syntax::conditions::PathMode;
@@ -21,8 +21,9 @@ pub(in crate::program) fn compile(cx: &mut CompileContext<'_>) -> Vec<ForeignFor
         let of = row.fields.get("of").map(|f| cx.named("format", &known, f.node.as_text().unwrap_or(""), f.node.span));
         let source = of.and_then(|n| rows("format").get(n).copied());
         let cell = |key: &str| row.fields.get(key).or_else(|| source?.fields.get(key));
-        let (detect, root) =
-            cx.within(ItemScope::Any, |cx| (cell("detect").map(|f| cx.cond(&f.node, PathMode::Item)), cell("root").map(|f| cx.expr(&f.node))));
+        let (detect, root) = cx.within(ItemScope::Any, |cx| {
+            (cell("detect").map(|f| cx.cond(&f.node, PathMode::Item)), cell("root").map(|f| cx.expr(&f.node)))
+        });
         let about = text("about").unwrap_or("").into();
         let makes = text("makes").map(Arc::from);
         if let (Some(rest), None) = (row.fields.get("rest"), &makes) {

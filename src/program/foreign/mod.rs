@@ -20,7 +20,7 @@ use crate::diag::short;
 use crate::model::{Map, Value};
 use crate::terms::select::pass_env;
 use crate::terms::state::put;
-use crate::terms::{Cond, CurrentItem, Env, Expr, EvalFault, PassMemo, BuildState};
+use crate::terms::{BuildState, Cond, CurrentItem, Env, EvalFault, Expr, PassMemo};
 use crate::text::work;
 
 /// The names of a path.
@@ -216,7 +216,15 @@ fn told(what: &str, wrong: &Value) -> Option<String> {
 
 impl FieldMapping {
     /// Each element of a list, or of the values of a table, converted by the rows of another format.
-    fn each(&self, by: &ForeignFormat, list: &Value, env: &Env<'_>, all: &[ForeignFormat], depth: usize, out: &mut ImportedDocument) -> Result<Value, EvalFault> {
+    fn each(
+        &self,
+        by: &ForeignFormat,
+        list: &Value,
+        env: &Env<'_>,
+        all: &[ForeignFormat],
+        depth: usize,
+        out: &mut ImportedDocument,
+    ) -> Result<Value, EvalFault> {
         if depth >= MOST_NESTED {
             let message = format!("rows with `item` are nested deeper than {MOST_NESTED}: `{}` converts itself again and again", by.name);
             return Err(EvalFault::bound(message));

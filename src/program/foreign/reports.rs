@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use indexmap::IndexMap;
 
-use super::{ForeignFormat, FieldMapping, PathNames};
+use super::{FieldMapping, ForeignFormat, PathNames};
 use crate::model::{Map, Value};
 
 /// What became of one field of the document.

@@ -60,7 +60,13 @@ impl RenderRun<'_, '_> {
     }
 
     /// The next item from index `at` that may give output.
-    fn next(&mut self, reach: Option<&mut LoopDemand>, list: Option<ListId>, at: usize, count: usize) -> Result<Option<usize>, RenderError> {
+    fn next(
+        &mut self,
+        reach: Option<&mut LoopDemand>,
+        list: Option<ListId>,
+        at: usize,
+        count: usize,
+    ) -> Result<Option<usize>, RenderError> {
         let (Some(reach), Some(list), Some(room)) = (reach, list, self.budget.room()) else { return Ok(Some(at)) };
         if !self.budget.has_any() {
             return Ok(None); // not even an empty text gets through

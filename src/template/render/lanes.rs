@@ -8,7 +8,7 @@ use std::sync::Arc;
 use indexmap::IndexMap;
 use rustc_hash::FxHashMap;
 
-use super::super::form::{AnchorOccurrence, PlacementRequest, InjectionTarget};
+use super::super::form::{AnchorOccurrence, InjectionTarget, PlacementRequest};
 use super::super::revision::MessageRole;
 use super::layout::DraftConversation;
 use super::merge::{ResolvedGroup, ResolvedLane, given, laid};
@@ -58,7 +58,12 @@ impl RenderRun<'_, '_> {
     }
 
     /// Places the requests of all lanes, in the order of the lanes.
-    pub(super) fn inject(&mut self, lanes: &[ResolvedLane], queues: &[Vec<&PlacementRequest>], page: &mut DraftConversation) -> Result<(), RenderError> {
+    pub(super) fn inject(
+        &mut self,
+        lanes: &[ResolvedLane],
+        queues: &[Vec<&PlacementRequest>],
+        page: &mut DraftConversation,
+    ) -> Result<(), RenderError> {
         if queues.iter().all(Vec::is_empty) {
             return Ok(());
         }
@@ -75,7 +80,13 @@ impl RenderRun<'_, '_> {
         Ok(())
     }
 
-    fn lane(&mut self, lane: &ResolvedLane, queue: &[&PlacementRequest], page: &mut DraftConversation, anchors: &mut AnchorPlaces) -> Result<(), RenderError> {
+    fn lane(
+        &mut self,
+        lane: &ResolvedLane,
+        queue: &[&PlacementRequest],
+        page: &mut DraftConversation,
+        anchors: &mut AnchorPlaces,
+    ) -> Result<(), RenderError> {
         let mut open = GroupRequests::default();
         self.budget.go(Some(lane.id.clone()));
         let depth = self.budget.enter(lane.budget);
@@ -131,7 +142,13 @@ impl RenderRun<'_, '_> {
     }
 
     /// Closes the opened groups, the last places first. The lane has ended by then, so its reserve is not available.
-    fn close(&mut self, lane: &ResolvedLane, open: &GroupRequests, page: &mut DraftConversation, anchors: &mut AnchorPlaces) -> Result<(), RenderError> {
+    fn close(
+        &mut self,
+        lane: &ResolvedLane,
+        open: &GroupRequests,
+        page: &mut DraftConversation,
+        anchors: &mut AnchorPlaces,
+    ) -> Result<(), RenderError> {
         let mut open: Vec<(usize, usize)> =
             open.values().filter(|open| open.opened).filter_map(|open| Some((open.last?, open.group))).collect();
         open.sort_by_key(|(last, _)| std::cmp::Reverse(*last));

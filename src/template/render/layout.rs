@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use super::super::form::{MessageBlock, FramePiece, LayoutNode, Template};
+use super::super::form::{FramePiece, LayoutNode, MessageBlock, Template};
 use super::plan::message;
 use super::{Message, OutputPiece, RenderError, RenderRun};
 

@@ -20,11 +20,11 @@ mod squash;
 use std::sync::Arc;
 
 pub use budget::{Budget, QuarterRuler, Ruler};
-pub use meter::{ErrorKind, RenderLimits, RenderError};
+pub use meter::{ErrorKind, RenderError, RenderLimits};
 pub use sources::{SourceProvider, UnreadSource};
 
 use super::form::{AttachmentLane, PlacementRequest, Template};
-use super::revision::{Revision, MessageRole};
+use super::revision::{MessageRole, Revision};
 use crate::model::Value;
 use crate::text::work::BudgetScope;
 use meter::LimitMeter;
@@ -77,7 +77,14 @@ pub fn render(template: &Template, inputs: &Inputs<'_>, budget: &mut Budget) -> 
     let _door = BudgetScope::join();
     budget.begin();
     let data = RenderData::new(inputs.context, inputs.sources);
-    let mut run = RenderRun { inputs, budget, data, meter: LimitMeter::new(inputs.limits), lists: LoopLists::default(), revision: &template.revision };
+    let mut run = RenderRun {
+        inputs,
+        budget,
+        data,
+        meter: LimitMeter::new(inputs.limits),
+        lists: LoopLists::default(),
+        revision: &template.revision,
+    };
     let messages = run.template(template)?;
     Ok(RenderedTemplate { messages, tokens: run.budget.total(), warnings: run.data.warnings })
 }

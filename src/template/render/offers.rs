@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use super::super::form::{RequestGroup, AttachmentLane, AnchorOccurrence, PlacementRequest, InjectionTarget};
-use super::super::revision::{Revision, MessageRole};
+use super::super::form::{AnchorOccurrence, AttachmentLane, InjectionTarget, PlacementRequest, RequestGroup};
+use super::super::revision::{MessageRole, Revision};
 use crate::model::{Map, Value};
 use crate::text::leaf::Leaf;
 
@@ -137,9 +137,10 @@ fn target(of: OfferFields<'_>) -> OfferResult<InjectionTarget> {
     let key = || of.text("key").and_then(|key| OfferFields::must("key", key));
     let by = || Ok::<_, String>(of.whole("delta")?.unwrap_or(0));
     match of.get("kind").and_then(Value::as_str) {
-        Some("at") => {
-            Ok(InjectionTarget::At(key()?, of.read("occurrence", "`first`, `last` or a whole number", occurrence)?.unwrap_or(AnchorOccurrence::Last)))
-        }
+        Some("at") => Ok(InjectionTarget::At(
+            key()?,
+            of.read("occurrence", "`first`, `last` or a whole number", occurrence)?.unwrap_or(AnchorOccurrence::Last),
+        )),
         Some("offset") => Ok(InjectionTarget::Offset(key()?, by()?)),
         Some("boundary") => match of.get("position").and_then(Value::as_str) {
             Some("top") => Ok(InjectionTarget::Top(by()?)),

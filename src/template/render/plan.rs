@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::super::form::{NamedAnchor, MessageBlock, SlotCondition, SlotNode, ConditionInput, RuleCondition, Slot, Template, TextSource};
+use super::super::form::{ConditionInput, MessageBlock, NamedAnchor, RuleCondition, Slot, SlotCondition, SlotNode, Template, TextSource};
 use super::{ErrorKind, Message, OutputPiece, RenderError, RenderRun, condition};
 use crate::model::{Map, Value};
 use crate::text::leaf::{Leaf, PrintedLeaf, value_text};

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use memchr::memchr_iter;
 use rustc_hash::FxHashMap;
 
-use super::super::form::{MessageBlock, SlotCondition, SourceLoop, SlotNode, SortOrder, TextSource};
+use super::super::form::{MessageBlock, SlotCondition, SlotNode, SortOrder, SourceLoop, TextSource};
 use super::budget::Ruler;
 use crate::model::Value;
 use crate::text::js;

@@ -13,7 +13,7 @@ use rustc_hash::FxHashMap;
 use super::super::form::DataRef;
 use crate::diag::Span;
 use crate::model::{Map, Value};
-use crate::text::leaf::{self, Leaf, PrintedLeaf, LeafScope, TooLong};
+use crate::text::leaf::{self, Leaf, LeafScope, PrintedLeaf, TooLong};
 
 /// The sources of a task, provided by the caller.
 pub trait SourceProvider {

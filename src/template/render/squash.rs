@@ -35,7 +35,12 @@ pub(super) fn squash(page: DraftConversation, joint: &str, meter: &mut LimitMete
 }
 
 /// The messages with their final texts.
-fn finish(cells: &[Message], kept: &[usize], joined: &FxHashMap<usize, String>, meter: &mut LimitMeter) -> Result<Vec<Message>, RenderError> {
+fn finish(
+    cells: &[Message],
+    kept: &[usize],
+    joined: &FxHashMap<usize, String>,
+    meter: &mut LimitMeter,
+) -> Result<Vec<Message>, RenderError> {
     let mut texts: FxHashMap<usize, Arc<str>> = FxHashMap::default();
     let mut messages = Vec::with_capacity(kept.len());
     for place in kept {

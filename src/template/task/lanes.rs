@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::model::pack::PackRow;
 use crate::model::{Map, Value};
 use crate::terms::eval::CurrentItem;
-use crate::terms::{Env, EvalFault, PassMemo, CompiledRules, BuildState};
+use crate::terms::{BuildState, CompiledRules, Env, EvalFault, PassMemo};
 
 use super::halves;
 

@@ -6,7 +6,7 @@ use crate::diag::Report;
 use crate::model::pack::PackRow;
 use crate::model::{Map, Value};
 use crate::terms::eval::CurrentItem;
-use crate::terms::{Env, EvalFault, PassMemo, CompiledRules, BuildState};
+use crate::terms::{BuildState, CompiledRules, Env, EvalFault, PassMemo};
 
 use super::halves;
 use super::steps::{self, TaskStep};

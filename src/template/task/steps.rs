@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashSet;
 
-use crate::diag::{Code, Diagnostic, DocumentNode, Report, FieldMap, short, suggest};
+use crate::diag::{Code, Diagnostic, DocumentNode, FieldMap, Report, short, suggest};
 use crate::model::pack::PackRow;
 use crate::model::{Map, Value};
 use crate::terms::EvalFault;
@@ -246,12 +246,13 @@ mod tests {
     use serde_json::{Value as Json, json};
 
     use super::*;
-    use crate::diag::{NodeValue, TableField, Span};
+    use crate::diag::{NodeValue, Span, TableField};
 
     fn node(json: &Json) -> DocumentNode {
         let data = match json {
             Json::Object(map) => {
-                let field = |(key, json): (&String, &Json)| (Arc::from(key.as_str()), TableField { key: Span::default(), node: node(json) });
+                let field =
+                    |(key, json): (&String, &Json)| (Arc::from(key.as_str()), TableField { key: Span::default(), node: node(json) });
                 NodeValue::Table(map.iter().map(field).collect())
             }
             Json::Array(list) => NodeValue::List(list.iter().map(node).collect()),

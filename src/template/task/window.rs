@@ -115,7 +115,8 @@ mod tests {
     /// Elements `[group, n]`, as the list of `n`.
     fn gives(groups: &[i64], wanted: &Json) -> Vec<i64> {
         let list: Vec<Value> = (1..).zip(groups).map(|(n, g)| Value::from(&json!({ "chapter": g, "n": n }))).collect();
-        let window = WindowNames { arg: "window".into(), by: "chapter".into(), from: "from".into(), to: "to".into(), least: "least".into() };
+        let window =
+            WindowNames { arg: "window".into(), by: "chapter".into(), from: "from".into(), to: "to".into(), least: "least".into() };
         let kept = window.apply(&list, &Value::from(wanted)).unwrap().unwrap();
         kept.iter().filter_map(|e| e.get("n")?.as_i64()).collect()
     }

@@ -7,8 +7,8 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::model::{Item, Value, item::core};
-use crate::terms::expr::{FieldRef, ScenePath, ItemQuery, PathRoot, PathSegment, QuerySource};
-use crate::terms::{Env, Expr, EvalFault};
+use crate::terms::expr::{FieldRef, ItemQuery, PathRoot, PathSegment, QuerySource, ScenePath};
+use crate::terms::{Env, EvalFault, Expr};
 
 /// From this many items on, what was made of an element is remembered.
 const FROM: usize = 48;

@@ -7,20 +7,20 @@ use std::cell::OnceCell;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use crate::diag::{Code, DocumentNode, Span, FieldMap};
+use crate::diag::{Code, DocumentNode, FieldMap, Span};
 use crate::model::{FieldId, Item, Value, item::core};
 use crate::syntax::CompileContext;
 use crate::syntax::context::ItemScope;
 use crate::terms::expr::PathRoot;
-use crate::terms::lists::{UnreadStretch, LocalChange, UnreadShape};
+use crate::terms::lists::{LocalChange, UnreadShape, UnreadStretch};
 use crate::terms::place::ItemGap;
 use crate::terms::select::pass_env;
-use crate::terms::{CurrentItem, Env, Expr, EvalFault, PassMemo, InsertPosition, BuildState};
+use crate::terms::{BuildState, CurrentItem, Env, EvalFault, Expr, InsertPosition, PassMemo};
 
 mod made;
 
 use super::misuse::selection;
-use super::pass::{ProgramRunner, ProgramInterrupt, VerbInfo, CompiledPass, HistoryDemand, Verb};
+use super::pass::{CompiledPass, HistoryDemand, ProgramInterrupt, ProgramRunner, Verb, VerbInfo};
 use made::ItemCache;
 
 /// `add` as the table of verbs knows it.
@@ -199,7 +199,14 @@ impl Verb for AddTerms {
         HistoryDemand::Own
     }
 
-    fn run(&self, _pass: &Arc<CompiledPass>, st: &mut BuildState, list: usize, _memo: &PassMemo, _caller: &dyn ProgramRunner) -> Result<(), ProgramInterrupt> {
+    fn run(
+        &self,
+        _pass: &Arc<CompiledPass>,
+        st: &mut BuildState,
+        list: usize,
+        _memo: &PassMemo,
+        _caller: &dyn ProgramRunner,
+    ) -> Result<(), ProgramInterrupt> {
         let to = self.to.unwrap_or(list);
         let memo = PassMemo::default();
         if self.add_lazily(st, to, &memo)? {

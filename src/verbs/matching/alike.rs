@@ -7,7 +7,7 @@ use crate::model::{FieldId, Item, Value, item::core};
 use crate::terms::expr::PathSegment;
 use crate::terms::{Cond, Expr};
 
-use super::{MatchTerms, MatchProfile, SourceWindows};
+use super::{MatchProfile, MatchTerms, SourceWindows};
 
 /// The results for the last item, and the fields that they depend on.
 #[derive(Default)]

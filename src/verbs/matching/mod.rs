@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::diag::{Code, DocumentNode, Span, FieldMap};
+use crate::diag::{Code, DocumentNode, FieldMap, Span};
 use crate::model::pack::PackRow;
 use crate::model::{FieldId, Item, Value, item::core};
 use crate::syntax::CompileContext;
@@ -18,7 +18,7 @@ use crate::syntax::context::ItemScope;
 use crate::terms::names::ValueType;
 use crate::terms::select::pass_env;
 use crate::terms::steps::TextStep;
-use crate::terms::{Cond, CurrentItem, Env, Expr, EvalFault, PassMemo, BuildState, CondTest};
+use crate::terms::{BuildState, Cond, CondTest, CurrentItem, Env, EvalFault, Expr, PassMemo};
 use crate::text::keys::{KeyEdge, SearchKey};
 
 mod alike;
@@ -26,7 +26,7 @@ mod before;
 mod scan;
 mod words;
 
-use super::pass::{ProgramRunner, ProgramInterrupt, VerbInfo, CompiledPass, HistoryDemand, Verb};
+use super::pass::{CompiledPass, HistoryDemand, ProgramInterrupt, ProgramRunner, Verb, VerbInfo};
 use super::set::SetTerms;
 use scan::{PassScan, ScanCache};
 use words::WordCache;
@@ -226,7 +226,8 @@ impl MatchTerms {
         let rows = |table: &str| pack.tables.get(table).into_iter().flatten().map(|(_, r)| r).collect::<Vec<_>>();
         let sources =
             rows("scan_source").iter().filter_map(|r| of_row(cx, "scan_source", r, |cx| source(cx, &r.name, &r.fields, scope))).collect();
-        let matchers: Vec<MatcherRow> = rows("matcher").iter().map(|r| of_row(cx, "matcher", r, |cx| matcher(cx, &r.fields, scope))).collect();
+        let matchers: Vec<MatcherRow> =
+            rows("matcher").iter().map(|r| of_row(cx, "matcher", r, |cx| matcher(cx, &r.fields, scope))).collect();
         let steady = prepare.iter().all(|step| step.is_fixed() || step.expands());
         let words = matchers.iter().all(MatcherRow::looks_at_the_word_alone).then(WordCache::default);
         let mut logic = FxHashMap::default();
@@ -308,7 +309,14 @@ impl Verb for MatchTerms {
         HistoryDemand::Selected
     }
 
-    fn run(&self, pass: &Arc<CompiledPass>, st: &mut BuildState, list: usize, memo: &PassMemo, _caller: &dyn ProgramRunner) -> Result<(), ProgramInterrupt> {
+    fn run(
+        &self,
+        pass: &Arc<CompiledPass>,
+        st: &mut BuildState,
+        list: usize,
+        memo: &PassMemo,
+        _caller: &dyn ProgramRunner,
+    ) -> Result<(), ProgramInterrupt> {
         let mut hits = Vec::new();
         let kept = st.kept.borrow_mut().remove(&pass.id);
         let kept: Box<ScanCache> = kept.and_then(|kept| kept.downcast().ok()).unwrap_or_default();

@@ -8,7 +8,7 @@ use tapster::machinery::pack::RuleFile;
 use tapster::machinery::text::functions::find;
 use tapster::machinery::text::work::BudgetScope;
 use tapster::model::Map;
-use tapster::template::{TemplateContract, Budget, ErrorKind as TemplateError, Inputs, RenderLimits, QuarterRuler, SourceProvider, render};
+use tapster::template::{Budget, ErrorKind as TemplateError, Inputs, QuarterRuler, RenderLimits, SourceProvider, TemplateContract, render};
 use tapster::{ErrorKind, Scene, Value, WorkLimits, build, expand_texts};
 
 use crate::shipped::{EXACT, SILLYTAVERN};
@@ -203,7 +203,8 @@ fn tables_that_become_the_messages_of_a_template_end_with_the_bound() {
         "slots": { "a": { "priority": 0, "plan": vec![message; 100] } },
     });
     let file = RuleFile { name: "t.json".to_owned(), path_in_pack: "t.json".to_owned(), bytes: template.to_string().into_bytes() };
-    let template = tapster::open_template(&file, &TemplateContract::default()).unwrap_or_else(|e| panic!("{:?}", e.report.items())).template;
+    let template =
+        tapster::open_template(&file, &TemplateContract::default()).unwrap_or_else(|e| panic!("{:?}", e.report.items())).template;
     let tables = Json::Object((0..200).map(|n| (format!("k{n}"), json!({}))).collect());
     let (context, sources, limits) = (Value::Null, One(Value::from(&tables)), RenderLimits::default());
     let inputs = Inputs { context: &context, sources: &sources, ruler: &QuarterRuler, lanes: &[], requests: &[], limits };

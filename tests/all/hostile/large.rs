@@ -8,7 +8,7 @@ use tapster::Ruleset;
 use tapster::diag::{Report, SourceId, memory};
 use tapster::machinery::pack::files::MAX_MEMORY;
 use tapster::machinery::pack::library::{shipped, shipped_names};
-use tapster::machinery::pack::{PackLibrary, PackFiles, RuleFile, PackShelf, Start};
+use tapster::machinery::pack::{PackFiles, PackLibrary, PackShelf, RuleFile, Start};
 use tapster_cli::format::{Refusal, format};
 use tapster_exchange::share::{Index, Lock, index, pack};
 

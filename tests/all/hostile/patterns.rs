@@ -2,7 +2,7 @@
 //! work, never time.
 
 use super::*;
-use tapster::machinery::text::pattern::{MatchBound, PatternFault, Pattern};
+use tapster::machinery::text::pattern::{MatchBound, Pattern, PatternFault};
 use tapster::machinery::text::work::BudgetScope;
 
 /// The steps that a build may take at most by default.

@@ -2,7 +2,7 @@
 //! scripts mean: the limits change nothing of it.
 
 use serde_json::{Value as Json, json};
-use tapster::machinery::text::script::{ScriptArgument, Script, ScriptLimits, Scripts};
+use tapster::machinery::text::script::{Script, ScriptArgument, ScriptLimits, Scripts};
 use tapster::model::Map;
 use tapster::{ErrorKind, Scene, Value, WorkLimits, build};
 
@@ -188,7 +188,8 @@ fn a_call_does_not_depend_on_earlier_calls() {
     ];
     let all = || {
         let call = |(function, args): &(&str, Json)| {
-            let args: Vec<ScriptArgument> = args.as_array().unwrap().iter().map(|arg| ScriptArgument::Item("".into(), arg.into())).collect();
+            let args: Vec<ScriptArgument> =
+                args.as_array().unwrap().iter().map(|arg| ScriptArgument::Item("".into(), arg.into())).collect();
             script.call_with(function, &args).map(|value| value.to_json()).map_err(|e| e.to_string())
         };
         calls.iter().map(call).collect::<Vec<_>>()

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde_json::json;
 use tapster::machinery::macros::MacroTable;
 use tapster::machinery::text::TextLimits;
-use tapster::machinery::text::tokens::{TokenCounter, Estimator};
+use tapster::machinery::text::tokens::{Estimator, TokenCounter};
 use tapster::machinery::text::work::{self, BudgetScope};
 use tapster::{ErrorKind, Scene, Texts, Value, WorkLimits, build, expand_texts};
 

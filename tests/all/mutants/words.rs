@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use tapster::Ruleset;
-use tapster::diag::{NodeValue, DocumentNode, Report, Sources};
+use tapster::diag::{DocumentNode, NodeValue, Report, Sources};
 
 const SEED: &str = "tapster mutants, first edition";
 /// Keys whose values are prose for readers or content: what a person calls things and says.

@@ -24,7 +24,7 @@ mod upgrades;
 
 use tapster::diag::{Code, Diagnostic, Severity, render};
 use tapster::machinery::pack::KINDS;
-use tapster::machinery::pack::{LoadedPack, Overlay, RuleFile, Schemas, PackShelf, Start, load_file, load_with};
+use tapster::machinery::pack::{LoadedPack, Overlay, PackShelf, RuleFile, Schemas, Start, load_file, load_with};
 
 use crate::program::Folder;
 

@@ -3,7 +3,7 @@
 
 use serde_json::json;
 use tapster::diag::Code;
-use tapster::machinery::pack::{PackFiles, Schemas, PackShelf, Start, load_read};
+use tapster::machinery::pack::{PackFiles, PackShelf, Schemas, Start, load_read};
 use tapster::{Ruleset, Scene};
 
 use super::overlay;

@@ -9,8 +9,8 @@ use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 use serde_json::{Value as Json, json};
 use tapster_session::store::{
-    Archived, Artifact, Batch, Committed, Dump, Home, Logged, Moment, PruneReason, Pruned, SessionStore, SqlStore, State, Version, VersionWindow,
-    block_on,
+    Archived, Artifact, Batch, Committed, Dump, Home, Logged, Moment, PruneReason, Pruned, SessionStore, SqlStore, State, Version,
+    VersionWindow, block_on,
 };
 
 use super::bed::{ALL, Bed, home, write};

@@ -4,7 +4,8 @@
 
 use serde_json::{Value as Json, json};
 use tapster_session::store::{
-    Artifact, Batch, Committed, Dump, Home, Moment, Page, PruneReason, Pruned, SessionStore, SqlStore, TemplateStore, VersionWindow, block_on,
+    Artifact, Batch, Committed, Dump, Home, Moment, Page, PruneReason, Pruned, SessionStore, SqlStore, TemplateStore, VersionWindow,
+    block_on,
 };
 
 use super::bed::{ALL, Bed, KEEP, at, home, open, put, write};

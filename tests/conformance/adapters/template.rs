@@ -2,7 +2,7 @@
 
 use serde_json::{Value as Json, json};
 use tapster::Value;
-use tapster::template::{Budget, Inputs, RenderLimits, QuarterRuler, RenderedTemplate, SourceProvider, offers, render};
+use tapster::template::{Budget, Inputs, QuarterRuler, RenderLimits, RenderedTemplate, SourceProvider, offers, render};
 
 use super::{template_check, template_pack};
 use crate::case::{Case, Check};

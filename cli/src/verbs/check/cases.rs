@@ -4,10 +4,10 @@ use std::collections::{HashMap, HashSet};
 use std::path::Path;
 
 use super::{Found, Read, fix};
-use crate::diag::{Code, NodeValue, Diagnostic, DocumentNode, Report, Severity, Sources, Span};
+use crate::diag::{Code, Diagnostic, DocumentNode, NodeValue, Report, Severity, Sources, Span};
 use crate::inputs::files::shown;
 use crate::pack::error::PackError;
-use crate::pack::{RuleDocument, PackLibrary, Overlay, RuleFile, Ruleset, Schemas, Start, case_files, load_read};
+use crate::pack::{Overlay, PackLibrary, RuleDocument, RuleFile, Ruleset, Schemas, Start, case_files, load_read};
 use crate::testing::dialects::unknown;
 use crate::testing::files::{holds_cases, nearly_holds_cases, read, read_path};
 use crate::testing::runner::sound_rules;

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use serde_json::{Value as Json, json};
 
 use crate::diag::certain::{WordLookups, named};
-use crate::diag::{Code, NodeValue, Diagnostic, Fix, DocumentNode, SourcePlace, Report, SourceId, Sources, Span, FieldMap, file, suggest};
+use crate::diag::{Code, Diagnostic, DocumentNode, FieldMap, Fix, NodeValue, Report, SourceId, SourcePlace, Sources, Span, file, suggest};
 use crate::model::Value;
 use crate::pack::Ruleset;
 use crate::pack::files::MAX_FILE;

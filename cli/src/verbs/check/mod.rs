@@ -13,7 +13,7 @@ use serde_json::json;
 use crate::diag::certain::recorded;
 use crate::diag::{Code, Diagnostic, DocumentNode, Report, Severity, SourceId, Sources, render, short, suggest};
 use crate::pack::files::{is_folder, is_pack, parent};
-use crate::pack::{RuleDocument, PackLibrary, Overlay, PackFiles, RuleFile, Ruleset, Schemas, Start, load_file, load_read};
+use crate::pack::{Overlay, PackFiles, PackLibrary, RuleDocument, RuleFile, Ruleset, Schemas, Start, load_file, load_read};
 use crate::template::KIND;
 use crate::testing::files::{in_folder, is_case_file};
 

@@ -12,7 +12,7 @@ use super::{What, options};
 use crate::diag::Diagnostic;
 use crate::model::options::TABLE;
 use crate::model::plan::TrackedItem;
-use crate::model::{PlanBlock, Plan};
+use crate::model::{Plan, PlanBlock};
 use crate::pack::Ruleset;
 
 use crate::layout::place_of;

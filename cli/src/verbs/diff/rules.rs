@@ -5,7 +5,7 @@ use serde_json::{Value as Json, json};
 
 use super::rows::{FieldChange, RowChange, moves, place, union};
 use super::{What, options};
-use crate::diag::{NodeValue, DocumentNode, SourceId, FieldMap};
+use crate::diag::{DocumentNode, FieldMap, NodeValue, SourceId};
 use crate::model::Pack;
 use crate::model::pack::{PackRow, PackRows};
 

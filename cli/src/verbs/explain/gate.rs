@@ -10,7 +10,7 @@ use crate::engine::state;
 use crate::model::{Item, Map, Plan, Scene, Value};
 use crate::pack::Ruleset;
 use crate::terms::select::pass_env;
-use crate::terms::{CurrentItem, PassMemo, BuildState};
+use crate::terms::{BuildState, CurrentItem, PassMemo};
 
 use crate::layout::{head, place_of};
 

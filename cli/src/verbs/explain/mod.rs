@@ -23,7 +23,7 @@ use serde_json::{Value as Json, json};
 
 use crate::diag::{Code, Diagnostic};
 use crate::model::plan::{BlockEvent, EvictionRecord};
-use crate::model::{PlanBlock, Plan, Scene};
+use crate::model::{Plan, PlanBlock, Scene};
 use crate::pack::Ruleset;
 
 use self::gate::Probe;

@@ -2,7 +2,7 @@
 
 use serde_json::{Value as Json, json};
 
-use crate::diag::{Code, NodeValue, DocumentNode, Span, FieldMap, suggest};
+use crate::diag::{Code, DocumentNode, FieldMap, NodeValue, Span, suggest};
 use crate::model::Pack;
 use crate::model::pack::{PackRow, PackRows};
 use crate::pack::Ruleset;

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value as Json, json};
 
-use crate::diag::{NodeValue, DocumentNode};
-use crate::model::plan::{TracedChange, BlockEvent};
+use crate::diag::{DocumentNode, NodeValue};
+use crate::model::plan::{BlockEvent, TracedChange};
 use crate::model::{Plan, Value};
 use crate::pack::Ruleset;
 

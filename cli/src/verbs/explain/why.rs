@@ -5,7 +5,7 @@ use serde_json::{Value as Json, json};
 
 use crate::diag::DocumentNode;
 use crate::model::plan::{BlockEvent, TrackedItem};
-use crate::model::{PlanBlock, Plan, Value};
+use crate::model::{Plan, PlanBlock, Value};
 
 use crate::assemble::ScenePart;
 use crate::layout::{head, one_line, place_of, table};

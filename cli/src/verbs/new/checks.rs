@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use crate::diag::{Code, Report, short, suggest};
 use crate::pack::files::parent;
 use crate::pack::library::{is_name, is_own_name};
-use crate::pack::{PackLibrary, PackFiles, Ruleset, PackShelf, Start};
+use crate::pack::{PackFiles, PackLibrary, PackShelf, Ruleset, Start};
 
 use crate::inputs::files::shown;
 use crate::inputs::library::{DEFAULT_PACK, beside_scene, shelf};

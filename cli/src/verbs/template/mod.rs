@@ -13,7 +13,7 @@ use crate::diag::{Code, Diagnostic, suggest};
 use crate::pack::{OpenedTemplate, open_template};
 use crate::pack::{RuleFile, Ruleset, Start};
 use crate::store::{MAX_TEMPLATE, Stored};
-use crate::template::{TemplateContract, Template};
+use crate::template::{Template, TemplateContract};
 
 use crate::inputs::files::bytes_of;
 use crate::inputs::files::shown;

@@ -8,7 +8,7 @@ use serde_json::{Value as Json, json};
 
 use crate::diag::SourcePlace;
 use crate::pack::files::is_pack;
-use crate::pack::{Overlay, Ruleset, PackShelf, Start};
+use crate::pack::{Overlay, PackShelf, Ruleset, Start};
 use crate::testing::case::Case;
 use crate::testing::coverage::{Coverage, Covered, Point, passes_in};
 use crate::testing::mutate::{self, Cases, Mutated};

@@ -12,7 +12,7 @@ use crate::diag::{Code, Report};
 use crate::model::Scene;
 use crate::pack::files::{is_folder, is_pack};
 use crate::pack::library::shipped_names;
-use crate::pack::{PackLibrary, Ruleset, PackShelf, Start};
+use crate::pack::{PackLibrary, PackShelf, Ruleset, Start};
 use crate::testing::files::{FOLDER, in_folder, is_case_file, packs_from, read, read_path};
 use crate::testing::report;
 use crate::testing::{CaseFile, Runner, Unreadable, Update};

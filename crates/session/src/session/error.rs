@@ -57,7 +57,9 @@ fn reason(refusal: &WriteRefusal) -> String {
         WriteRefusal::NoPermission => "the writer has no grant for artifacts of this kind".to_owned(),
         WriteRefusal::NoRun => "no run is going on".to_owned(),
         WriteRefusal::ContentType => "the value is not a text, and the artifact is".to_owned(),
-        WriteRefusal::Conflict(Some(latest)) => format!("it was written by somebody else since it was read, and is now at version {latest}"),
+        WriteRefusal::Conflict(Some(latest)) => {
+            format!("it was written by somebody else since it was read, and is now at version {latest}")
+        }
         WriteRefusal::Conflict(None) => "it was computed from a version that does not exist".to_owned(),
     }
 }
@@ -70,8 +72,10 @@ impl SessionError {
         match self {
             Self::Store(refused) => *refused,
             Self::Build(error) => error.diagnostic(rules),
-            Self::Refused { refusal: WriteRefusal::Conflict(_), .. } | Self::StateConflict => Diagnostic::new(Code::ArtifactConflict, message)
-                .help("read it again, compute the new version from what is there now, and write that"),
+            Self::Refused { refusal: WriteRefusal::Conflict(_), .. } | Self::StateConflict => {
+                Diagnostic::new(Code::ArtifactConflict, message)
+                    .help("read it again, compute the new version from what is there now, and write that")
+            }
             Self::Refused { refusal, .. } => Diagnostic::new(Code::ArtifactRefused, message).help(remedy(&refusal)),
             Self::TooManyRequests(_) => Diagnostic::new(Code::BoundExceeded, message)
                 .help("run fewer operations that ask a model, or ask for several things at once"),

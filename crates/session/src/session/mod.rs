@@ -16,7 +16,7 @@ mod turn;
 
 use serde_json::{Value as Json, json};
 
-use crate::artifact::{DeclaredArtifact, Projection, WriteRefusal, RunArtifact, RunArtifacts, diff};
+use crate::artifact::{DeclaredArtifact, Projection, RunArtifact, RunArtifacts, WriteRefusal, diff};
 use crate::pack::Ruleset;
 use crate::store::{
     Archived, Artifact, Batch, Committed, Home, Logged, Moment, Page, Pruned, Refused, SessionStore, Version, VersionWindow, Write,

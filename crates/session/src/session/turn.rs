@@ -5,7 +5,7 @@ use serde_json::{Value as Json, json};
 use super::replay::{Model, replay};
 use super::scene::{Wanted, art, fill, wanted, written};
 use super::{Artifact, Batch, Committed, Moment, Pruned, Session, SessionError, history, rejected};
-use crate::artifact::{WriteRefusal, RunArtifact};
+use crate::artifact::{RunArtifact, WriteRefusal};
 use crate::assemble::kept::{kept, patched, restore};
 use crate::assemble::{build, run};
 use crate::diag::Diagnostic;

@@ -19,9 +19,9 @@ pub use budget::{DEEPEST_WRITTEN, MOST_WRITTEN, WorkLimits};
 pub use hook::{Hook, HookView};
 #[doc(hidden)]
 pub use item::{FieldId, FieldNames, Item};
-pub use options::{OptionChoice, OptionCondition, OptionFault, OptionType, PackOptions, PackOption};
+pub use options::{OptionChoice, OptionCondition, OptionFault, OptionType, PackOption, PackOptions};
 pub use pack::Pack;
-pub use plan::{PlanBlock, Plan};
+pub use plan::{Plan, PlanBlock};
 pub use scene::Scene;
 pub use value::{Map, RuleRef, Value};
-pub use written::{SizeExcess, SerializedSize};
+pub use written::{SerializedSize, SizeExcess};

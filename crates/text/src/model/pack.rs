@@ -7,7 +7,7 @@ use indexmap::IndexMap;
 
 use super::PackOptions;
 use super::rights::ScriptRights;
-use crate::diag::{SourceId, Sources, Span, FieldMap};
+use crate::diag::{FieldMap, SourceId, Sources, Span};
 
 /// One pack or overlay that is part of a merged pack.
 #[derive(Debug, Clone)]

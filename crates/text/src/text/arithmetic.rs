@@ -9,7 +9,7 @@ use std::borrow::Cow;
 use pest::Parser;
 
 use super::TextLimits;
-use super::function::{FunctionArgs, Function, FunctionRefusal, of};
+use super::function::{Function, FunctionArgs, FunctionRefusal, of};
 use super::js::leading_number;
 use super::js_number::power;
 use super::work;

@@ -1,6 +1,6 @@
 //! Dates by tokens that are replaced one kind after another, and lengths of time as a clock shows them.
 
-use super::function::{FunctionArgs, Function, FunctionRefusal, bounded, named, of};
+use super::function::{Function, FunctionArgs, FunctionRefusal, bounded, named, of};
 use super::js_number::number;
 use super::moment::{Calendar, INVALID, Moment};
 use crate::model::Value;

@@ -1,7 +1,7 @@
 //! `substitute`: replaces in a text as JavaScript's `text.replace(find, with)` does, with the `$` marks of the
 //! replacement.
 
-use super::function::{FunctionArgs, Function, FunctionRefusal};
+use super::function::{Function, FunctionArgs, FunctionRefusal};
 use super::pattern::{self, Captures, Pattern};
 use crate::model::Value;
 

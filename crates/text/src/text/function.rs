@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::pattern::{self, MOST_OUTPUT};
-use super::work::{self, BudgetScope, BudgetExceeded};
+use super::work::{self, BudgetExceeded, BudgetScope};
 use super::written::{self, ToText as _};
 use crate::diag::short;
 use crate::model::{Map, Value};

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use sha2::{Digest, Sha512};
 
 pub use super::fingerprint::fingerprint;
-pub use super::function::{FunctionArgs, Function, FunctionRefusal};
+pub use super::function::{Function, FunctionArgs, FunctionRefusal};
 use super::function::{bounded, listed, named, of, text, times};
 use super::js;
 use super::moment::{Calendar, INVALID, Moment};

@@ -2,7 +2,7 @@
 //!
 //! A missing value is `undefined` here, which is not a number; `null` of a JSON text counts as missing, too.
 
-use super::function::{FunctionArgs, Function, FunctionRefusal, bounded, named, of};
+use super::function::{Function, FunctionArgs, FunctionRefusal, bounded, named, of};
 use super::js;
 use super::written::ToText as _;
 use crate::model::{Value, value::number_text};

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::function::{FunctionArgs, Function, FunctionRefusal, bounded, listed, named, of};
+use super::function::{Function, FunctionArgs, FunctionRefusal, bounded, listed, named, of};
 use super::js_number::{number_of, undefined};
 use super::pattern::MOST_OUTPUT;
 use super::written::ToText as _;

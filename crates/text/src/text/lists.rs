@@ -1,6 +1,6 @@
 //! Lists as JavaScript changes and reads them: indexes from the end, splicing, and places that are not filled.
 
-use super::function::{FunctionArgs, Function, FunctionRefusal, bounded, of};
+use super::function::{Function, FunctionArgs, FunctionRefusal, bounded, of};
 use super::js;
 use super::js_number::{number, number_of, undefined, whole};
 use super::written::ToText as _;

@@ -1,6 +1,6 @@
 //! Functions that search a text: the first match, replacing, and splitting.
 
-use super::function::{FunctionArgs, Function, FunctionRefusal, bounded, listed, named, of, text, times};
+use super::function::{Function, FunctionArgs, FunctionRefusal, bounded, listed, named, of, text, times};
 use super::js_number::undefined;
 use super::work::BudgetExceeded;
 use super::{dollars, halves, pattern};

@@ -21,10 +21,10 @@ use rhai::{AST, Dynamic, Engine, OptimizationLevel, Position, Scope};
 pub use crate::model::rights::ScriptRights;
 use crate::model::{Map, Value};
 use crate::text::work::BudgetScope;
-use calls::{ScriptLookups, LEVELS, compiled};
+use calls::{LEVELS, ScriptLookups, compiled};
 pub use error::{ScriptError, ScriptPlace};
-use fuel::{ScriptResult, RunningCall, ScriptSize};
-use shown::{TableGuard, LazyMap};
+use fuel::{RunningCall, ScriptResult, ScriptSize};
+use shown::{LazyMap, TableGuard};
 use values::{from_dynamic, to_dynamic};
 
 /// The limits of a script. All are counted by the interpreter; none depends on a clock.
@@ -274,7 +274,8 @@ impl Script {
     /// # Errors
     /// A limit, a throw, a mistake of the script, or a value that is none.
     pub fn eval(&self, scope: &Map) -> Result<Value, ScriptError> {
-        let names: Vec<(&str, ScriptArgument)> = scope.iter().map(|(name, value)| (&**name, ScriptArgument::Value(value.clone()))).collect();
+        let names: Vec<(&str, ScriptArgument)> =
+            scope.iter().map(|(name, value)| (&**name, ScriptArgument::Value(value.clone()))).collect();
         self.eval_over(&names)
     }
 

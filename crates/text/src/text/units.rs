@@ -8,7 +8,7 @@ use base64::alphabet::STANDARD as ALPHABET;
 use base64::engine::general_purpose::STANDARD;
 use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 
-use super::function::{FunctionArgs, Function, FunctionRefusal, of};
+use super::function::{Function, FunctionArgs, FunctionRefusal, of};
 use super::halves;
 use super::js_number::{number, number_of, whole};
 use super::written::ToText as _;

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use super::work::{self, BYTES_PER_STEP, BudgetExceeded};
-use crate::model::{DEEPEST_WRITTEN as DEEPEST, SizeExcess, MOST_WRITTEN, Value, SerializedSize};
+use crate::model::{DEEPEST_WRITTEN as DEEPEST, MOST_WRITTEN, SerializedSize, SizeExcess, Value};
 
 /// The text of a value that rules or data have made.
 pub trait ToText {

@@ -9,8 +9,8 @@ use crate::terms::steps::text_through as through;
 use crate::terms::{Env, EvalFault};
 use crate::text::keys::KeyHit;
 
-use super::super::{ItemRequest, ItemKeys, PreparedKey, SingleSearch, SearchedTexts, RequestTerms};
-use super::{ScannedItem, FoundPlace, PassScan};
+use super::super::{ItemKeys, ItemRequest, PreparedKey, RequestTerms, SearchedTexts, SingleSearch};
+use super::{FoundPlace, PassScan, ScannedItem};
 
 impl PassScan<'_> {
     /// Adds the text of a found item to the texts in which later items are searched.
@@ -132,7 +132,12 @@ impl PassScan<'_> {
     }
 
     /// Whether a key is in the texts, and where if that is known.
-    pub(super) fn has(&mut self, key: &PreparedKey, asked: &ScannedItem, item: &Item) -> Result<Option<Option<(usize, KeyHit)>>, EvalFault> {
+    pub(super) fn has(
+        &mut self,
+        key: &PreparedKey,
+        asked: &ScannedItem,
+        item: &Item,
+    ) -> Result<Option<Option<(usize, KeyHit)>>, EvalFault> {
         Ok(match key {
             PreparedKey::Any => Some(None),
             PreparedKey::Never => None,

@@ -10,15 +10,18 @@ use crate::terms::expr::PathRoot;
 use crate::terms::names::QUERY_KEYS;
 use crate::terms::select::{SelectSequence, count};
 use crate::terms::steps::text_through as through;
-use crate::terms::{Cond, Env, Expr, EvalFault};
-use crate::text::keys::{KeyEdge, KeyHit, SearchKey, KeyLookup};
+use crate::terms::{Cond, Env, EvalFault, Expr};
+use crate::text::keys::{KeyEdge, KeyHit, KeyLookup, SearchKey};
 use crate::text::work::{self, BudgetScope};
 use crate::text::written::ToText as _;
 
 use super::alike::SharedScan;
 use super::before::PreviousRound;
 use super::words::LookupMethod;
-use super::{ItemRequest, MatchMethod, ItemKeys, MatchTerms, MatchProfile, KeyQuery, PreparedKey, SingleSearch, ScanSource, SearchedTexts, RequestTerms, SourceWindows};
+use super::{
+    ItemKeys, ItemRequest, KeyQuery, MatchMethod, MatchProfile, MatchTerms, PreparedKey, RequestTerms, ScanSource, SearchedTexts,
+    SingleSearch, SourceWindows,
+};
 
 mod find;
 mod told;
@@ -227,7 +230,9 @@ impl<'a> PassScan<'a> {
 
     /// Whether the next run would prepare these keys the same way, and without warnings.
     fn stays(&self, keys: &[Value], ready: &[PreparedKey]) -> bool {
-        let found = |ready: &PreparedKey| matches!(ready, PreparedKey::Any | PreparedKey::Plain(..) | PreparedKey::Alone(_, SingleSearch::Key(_), _));
+        let found = |ready: &PreparedKey| {
+            matches!(ready, PreparedKey::Any | PreparedKey::Plain(..) | PreparedKey::Alone(_, SingleSearch::Key(_), _))
+        };
         let plain = |key: &Value| key.as_str().is_some_and(crate::text::macros::is_plain);
         self.of.steady && self.of.words.is_some() && ready.iter().all(found) && keys.iter().all(plain)
     }
@@ -274,7 +279,9 @@ impl<'a> PassScan<'a> {
             let lookup = if matcher.text.is_empty() { self.of.matchers.len() } else { n };
             let way = match &matcher.how {
                 MatchMethod::Any => LookupMethod::Any,
-                MatchMethod::Function(function) => return Ok(PreparedKey::Alone(lookup, SingleSearch::Function(function.clone(), text), matcher.texts)),
+                MatchMethod::Function(function) => {
+                    return Ok(PreparedKey::Alone(lookup, SingleSearch::Function(function.clone(), text), matcher.texts));
+                }
                 // every build warns about a bad pattern, so it is not cached
                 MatchMethod::Regex => match self.pattern(&text, item) {
                     Ok(pattern) => return Ok(PreparedKey::Alone(self.of.matchers.len(), SingleSearch::Pattern(pattern), matcher.texts)),
@@ -302,11 +309,15 @@ impl<'a> PassScan<'a> {
             LookupMethod::Never => PreparedKey::Never,
             // the automata read each text by itself
             LookupMethod::Key(lookup, key, texts)
-                if texts == SearchedTexts::First || key.text.contains('\n') || texts == SearchedTexts::Joined && self.of.straddles(&key.text) =>
+                if texts == SearchedTexts::First
+                    || key.text.contains('\n')
+                    || texts == SearchedTexts::Joined && self.of.straddles(&key.text) =>
             {
                 PreparedKey::Alone(lookup, SingleSearch::Key(key), texts)
             }
-            LookupMethod::Key(lookup, key, _) => self.kept.lookups.get_mut(lookup).map_or(PreparedKey::Never, |keys| PreparedKey::Plain(lookup, keys.key(key))),
+            LookupMethod::Key(lookup, key, _) => {
+                self.kept.lookups.get_mut(lookup).map_or(PreparedKey::Never, |keys| PreparedKey::Plain(lookup, keys.key(key)))
+            }
         }
     }
 

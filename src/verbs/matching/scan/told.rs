@@ -5,19 +5,25 @@ use std::sync::Arc;
 use crate::model::plan::SearchRecord;
 use crate::model::{Item, Map, Value};
 use crate::terms::expr::PathRoot;
-use crate::terms::{Env, Expr, EvalFault};
+use crate::terms::{Env, EvalFault, Expr};
 use crate::text::keys::{KeyHit, SearchKey};
 use crate::text::written::ToText as _;
 
-use super::super::{ItemRequest, PreparedKey, SingleSearch, SearchedTexts, RequestTerms};
-use super::{ScannedItem, PassScan};
+use super::super::{ItemRequest, PreparedKey, RequestTerms, SearchedTexts, SingleSearch};
+use super::{PassScan, ScannedItem};
 
 /// The most keys of one list that a trace holds.
 const MOST_KEYS: usize = 100;
 
 impl PassScan<'_> {
     /// The detail of a hit of a key of an item, which was `written` so.
-    pub(super) fn told(&mut self, written: Value, key: Option<&PreparedKey>, at: Option<(usize, KeyHit)>, asked: &ScannedItem) -> Result<Value, EvalFault> {
+    pub(super) fn told(
+        &mut self,
+        written: Value,
+        key: Option<&PreparedKey>,
+        at: Option<(usize, KeyHit)>,
+        asked: &ScannedItem,
+    ) -> Result<Value, EvalFault> {
         let mut out = Map::default();
         let number = |n: usize| Value::Int(i64::try_from(n).unwrap_or(i64::MAX));
         out.insert("key".into(), written);
@@ -38,7 +44,12 @@ impl PassScan<'_> {
     }
 
     /// What an item has searched: its keys, and how many texts of each source.
-    pub(in crate::verbs::matching) fn searched(&mut self, item: &Item, asked: &ScannedItem, env: &Env<'_>) -> Result<SearchRecord, EvalFault> {
+    pub(in crate::verbs::matching) fn searched(
+        &mut self,
+        item: &Item,
+        asked: &ScannedItem,
+        env: &Env<'_>,
+    ) -> Result<SearchRecord, EvalFault> {
         let found = self.found(item, asked, env)?;
         let mut keys = Vec::new();
         let mut add = |value: &Value| keys.extend(value.elements().iter().take(MOST_KEYS).map(|key| key.shown().to_string()));
@@ -59,7 +70,9 @@ impl PassScan<'_> {
 
     /// The primary keys, as written, that are found for an item whose other keys decide against it.
     fn found(&mut self, item: &Item, asked: &ScannedItem, env: &Env<'_>) -> Result<Vec<String>, EvalFault> {
-        let (RequestTerms::Keys(own, Some(_)), ItemRequest::Keys(keys, more)) = (&self.of.wanted, &asked.asks) else { return Ok(Vec::new()) };
+        let (RequestTerms::Keys(own, Some(_)), ItemRequest::Keys(keys, more)) = (&self.of.wanted, &asked.asks) else {
+            return Ok(Vec::new());
+        };
         if more.is_empty() {
             return Ok(Vec::new());
         }

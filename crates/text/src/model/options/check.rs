@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::diag::{Code, suggest};
 
-use super::{OptionCondition, OptionType, PackOptions, PackOption, TABLE};
+use super::{OptionCondition, OptionType, PackOption, PackOptions, TABLE};
 use crate::model::Value;
 
 /// The most faults that are reported together.

@@ -2,7 +2,7 @@
 
 use serde_json::{Map as JsonMap, Value as Json, json};
 
-use super::{OptionType, PackOptions, PackOption};
+use super::{OptionType, PackOption, PackOptions};
 use crate::model::Value;
 
 impl PackOptions {
@@ -40,8 +40,7 @@ fn property(option: &PackOption) -> Json {
             put("type", "string".into());
             let has_titles = option.choices.iter().any(|choice| choice.title != choice.value || !choice.help.is_empty());
             if has_titles {
-                let one =
-                    |choice: &super::OptionChoice| json!({ "const": &*choice.value, "title": &*choice.title, "description": &*choice.help });
+                let one = |choice: &super::OptionChoice| json!({ "const": &*choice.value, "title": &*choice.title, "description": &*choice.help });
                 put("oneOf", option.choices.iter().map(one).collect());
             } else {
                 put("enum", option.choices.iter().map(|choice| Json::from(&*choice.value)).collect());

@@ -15,7 +15,7 @@ use std::ops::Range;
 use std::sync::{Arc, LazyLock};
 
 use super::cache::Cache;
-use super::{TextLimits, TextError, work};
+use super::{TextError, TextLimits, work};
 use crate::model::Value;
 
 /// The limits of a template.

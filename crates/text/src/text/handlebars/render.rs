@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use super::{TagArg, TagBlock, TagCall, LIMITS, TemplateNode, TagPath};
+use super::{LIMITS, TagArg, TagBlock, TagCall, TagPath, TemplateNode};
 use crate::model::Value;
 use crate::text::truth::handlebars as truthy;
 use crate::text::written::ToText as _;
-use crate::text::{TextLimits, Mistake, work};
+use crate::text::{Mistake, TextLimits, work};
 
 /// The most bytes that a text gets room for before anything is printed.
 const MOST_ROOM: usize = 4096;

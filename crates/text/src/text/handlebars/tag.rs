@@ -6,7 +6,7 @@ use pest::Parser;
 use pest::error::InputLocation;
 use pest::iterators::Pair;
 
-use super::{TagArg, TagCall, LIMITS, TemplateNode, TagPath, UnknownNames};
+use super::{LIMITS, TagArg, TagCall, TagPath, TemplateNode, UnknownNames};
 use crate::model::Value;
 use crate::text::Mistake;
 

@@ -4,8 +4,8 @@ use std::ops::Range;
 
 use crate::text::{Mistake, TextError};
 
-use super::tag::{TagKind, StripSides, Tag, read};
-use super::{TagBlock, TagCall, LIMITS, TemplateNode, UnknownNames};
+use super::tag::{StripSides, Tag, TagKind, read};
+use super::{LIMITS, TagBlock, TagCall, TemplateNode, UnknownNames};
 
 /// A part of a template before white space is stripped.
 pub(super) enum TemplatePart {

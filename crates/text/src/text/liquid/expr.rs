@@ -24,9 +24,16 @@ pub(super) enum LiquidOperator {
     Or,
 }
 
-const SIGNS: &[(&str, LiquidOperator)] =
-    &[("==", LiquidOperator::Equal), ("!=", LiquidOperator::Unequal), ("<=", LiquidOperator::LessEqual), (">=", LiquidOperator::GreaterEqual), ("<", LiquidOperator::Less), (">", LiquidOperator::Greater)];
-const WORDS: &[(&str, LiquidOperator)] = &[("contains", LiquidOperator::Contains), ("not", LiquidOperator::Not), ("and", LiquidOperator::And), ("or", LiquidOperator::Or)];
+const SIGNS: &[(&str, LiquidOperator)] = &[
+    ("==", LiquidOperator::Equal),
+    ("!=", LiquidOperator::Unequal),
+    ("<=", LiquidOperator::LessEqual),
+    (">=", LiquidOperator::GreaterEqual),
+    ("<", LiquidOperator::Less),
+    (">", LiquidOperator::Greater),
+];
+const WORDS: &[(&str, LiquidOperator)] =
+    &[("contains", LiquidOperator::Contains), ("not", LiquidOperator::Not), ("and", LiquidOperator::And), ("or", LiquidOperator::Or)];
 
 impl LiquidOperator {
     /// The operator or mark, other than a word, at the start of a text.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use liquid_core::{Renderable, Runtime};
 
-use super::filters::{FilterArgs, FilterResult, FilterFunction};
+use super::filters::{FilterArgs, FilterFunction, FilterResult};
 use super::state::{RenderState, state, with};
 use super::val::{self, LiquidValue};
 use super::{MOST_ELEMENTS, expression};

@@ -32,7 +32,7 @@ use std::sync::{Arc, LazyLock};
 use liquid_core::{Error, Language};
 
 use super::cache::Cache;
-use super::{TextLimits, Mistake, TextError, work};
+use super::{Mistake, TextError, TextLimits, work};
 use crate::model::Value;
 use state::RenderState;
 

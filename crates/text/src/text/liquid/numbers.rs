@@ -1,6 +1,6 @@
 //! Filters of numbers, in JavaScript's arithmetic, and dates in UTC.
 
-use super::filters::{FilterArgs, FilterResult, FilterFunction};
+use super::filters::{FilterArgs, FilterFunction, FilterResult};
 use super::state::RenderState;
 use super::val::LiquidValue;
 use crate::model::Value;

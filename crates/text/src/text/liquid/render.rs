@@ -7,9 +7,9 @@ use liquid_core::{Renderable, Result, Runtime};
 
 use super::expr::Operand;
 use super::state::{NameRuntime, state, with};
-use super::tags::{LoopTag, TagNode, LoopOffset, TagBody, TagCondition};
+use super::tags::{LoopOffset, LoopTag, TagBody, TagCondition, TagNode};
 use super::val::{self, LiquidValue};
-use super::{HANDED, BoundedPage};
+use super::{BoundedPage, HANDED};
 use crate::model::Value;
 
 impl Renderable for TagNode {

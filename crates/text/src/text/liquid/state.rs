@@ -15,7 +15,7 @@ use rustc_hash::FxHashMap;
 
 use super::val::{self, LiquidValue};
 use super::words::{NAMED, VALUE};
-use super::{MOST_ELEMENTS, LiquidOptions, carried};
+use super::{LiquidOptions, MOST_ELEMENTS, carried};
 use crate::model::{Map, Value};
 use crate::text::{Mistake, work};
 

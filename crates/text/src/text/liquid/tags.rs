@@ -7,7 +7,7 @@ use liquid_core::runtime::Interrupt;
 use liquid_core::{BlockReflection, Language, ParseBlock, ParseTag, Renderable, Result, TagBlock, TagTokenIter, Template};
 
 use super::PAGE;
-use super::expr::{PostfixExpr, Operand};
+use super::expr::{Operand, PostfixExpr};
 use super::filters::slot;
 
 /// The tag whose value is the answer to a filter that evaluates an expression.

@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 use base64::Engine as _;
 use regex::Regex;
 
-use super::filters::{FilterArgs, FilterResult, FilterFunction};
+use super::filters::{FilterArgs, FilterFunction, FilterResult};
 use super::state::RenderState;
 use super::val::LiquidValue;
 use crate::model::Value;
@@ -87,7 +87,12 @@ fn stripped(state: &mut RenderState, value: &LiquidValue, args: &FilterArgs, (st
 }
 
 /// All of `find`, or the first or last, replaced.
-fn replaced(state: &mut RenderState, value: &LiquidValue, (find, with): (&LiquidValue, &LiquidValue), which: ReplacedMatches) -> FilterResult {
+fn replaced(
+    state: &mut RenderState,
+    value: &LiquidValue,
+    (find, with): (&LiquidValue, &LiquidValue),
+    which: ReplacedMatches,
+) -> FilterResult {
     let (text, find, with) = (state.text(value)?, state.text(find)?, state.text(with)?);
     state.pay(text.len() / 32)?;
     let place = match which {

@@ -121,9 +121,11 @@ impl LiquidValue {
                 _ => given(index(name, list.len()).and_then(|n| list.get(n))),
             },
             Value::Text(text) if name == "size" => LiquidValue::count(js::length(text)),
-            Value::Text(text) => {
-                name.parse().ok().and_then(|n: usize| text.chars().nth(n)).map_or(LiquidValue::Missing, |c| LiquidValue::text(c.to_string()))
-            }
+            Value::Text(text) => name
+                .parse()
+                .ok()
+                .and_then(|n: usize| text.chars().nth(n))
+                .map_or(LiquidValue::Missing, |c| LiquidValue::text(c.to_string())),
             // what is null has no properties, but is not missing
             Value::Null => LiquidValue::Is(Value::Null),
             _ => LiquidValue::Missing,
@@ -197,7 +199,8 @@ fn is_blank(value: &LiquidValue) -> bool {
 /// `<`, `>` and the like; `None` if JavaScript finds neither.
 pub(super) fn compare(left: &LiquidValue, right: &LiquidValue) -> Option<Ordering> {
     match (left, right) {
-        (LiquidValue::Nil | LiquidValue::Empty | LiquidValue::Blank, _) | (_, LiquidValue::Nil | LiquidValue::Empty | LiquidValue::Blank) => None,
+        (LiquidValue::Nil | LiquidValue::Empty | LiquidValue::Blank, _)
+        | (_, LiquidValue::Nil | LiquidValue::Empty | LiquidValue::Blank) => None,
         (LiquidValue::Is(Value::Text(left)), LiquidValue::Is(Value::Text(right))) => Some(left.encode_utf16().cmp(right.encode_utf16())),
         _ => left.to_number().partial_cmp(&right.to_number()),
     }

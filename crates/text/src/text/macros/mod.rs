@@ -17,9 +17,9 @@ use std::sync::Arc;
 
 use super::TextLimits;
 
-pub use macro_parser::{KnownMacro, MacroGrammar, ArgumentShape, MacroTree};
+pub use macro_parser::{ArgumentShape, KnownMacro, MacroGrammar, MacroTree};
 pub use syntax::MacroSyntax;
-pub use walk::{TextBranch, MacroCall, MacroWalk};
+pub use walk::{MacroCall, MacroWalk, TextBranch};
 
 /// A place in the text that is expanded, in bytes.
 pub type TextOffset = usize;

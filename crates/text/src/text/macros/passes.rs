@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use super::{ExpandedText, MacroResult, TextOffset};
-use crate::text::pattern::{MatchBound, Captures, Pattern, replace_any};
+use crate::text::pattern::{Captures, MatchBound, Pattern, replace_any};
 use crate::text::{TextLimits, work};
 
 /// Most warnings about one text.

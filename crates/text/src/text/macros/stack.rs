@@ -368,7 +368,9 @@ impl<H: StackHost> MacroStack<'_, H> {
                     self.out.push_str("}}");
                     return self.step(0);
                 }
-                Some(StackFrame { kind: FrameKind::Block(opened, begun), from: body, .. }) => return self.end_block(&opened, &begun, body, from),
+                Some(StackFrame { kind: FrameKind::Block(opened, begun), from: body, .. }) => {
+                    return self.end_block(&opened, &begun, body, from);
+                }
                 Some(outer) => self.frames.push(outer),
                 None => {}
             }

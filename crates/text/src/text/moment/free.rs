@@ -210,7 +210,8 @@ impl<'t> DateReader<'t> {
             self.times.push(n);
             self.times.resize(4, 0);
             let ends = |t: DateToken| {
-                matches!(t, DateToken::Space | DateToken::Symbol('+' | '-')) || matches!(t, DateToken::Word(w) if w.eq_ignore_ascii_case("z"))
+                matches!(t, DateToken::Space | DateToken::Symbol('+' | '-'))
+                    || matches!(t, DateToken::Word(w) if w.eq_ignore_ascii_case("z"))
             };
             return self.peek().is_none_or(ends).then_some(());
         } else {

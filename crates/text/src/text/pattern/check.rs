@@ -3,7 +3,7 @@
 //! All checks err on the side of "no": a pattern that cannot be shown equal or cheap goes to the next engine.
 
 use super::size;
-use super::tree::{PatternFlags, LAST, PatternNode, PatternTree, merged, overlap};
+use super::tree::{LAST, PatternFlags, PatternNode, PatternTree, merged, overlap};
 
 /// The result of checking a tree.
 #[derive(Debug, Default, Clone, Copy)]
@@ -88,7 +88,9 @@ pub(super) fn longest_path(node: &PatternNode) -> usize {
         PatternNode::Set(_) => 1,
         PatternNode::Concat(items) => items.iter().map(longest_path).fold(0, usize::saturating_add),
         PatternNode::Alt(branches) => branches.iter().map(longest_path).max().unwrap_or(0),
-        PatternNode::Capture(_, node) | PatternNode::Repeat { node, .. } | PatternNode::Look { ahead: true, node, .. } => longest_path(node).saturating_add(2),
+        PatternNode::Capture(_, node) | PatternNode::Repeat { node, .. } | PatternNode::Look { ahead: true, node, .. } => {
+            longest_path(node).saturating_add(2)
+        }
         // an automaton reads it backwards
         PatternNode::Look { node, .. } => usize::try_from(size::parts(node)).unwrap_or(usize::MAX),
         PatternNode::Start | PatternNode::End | PatternNode::Boundary(_) | PatternNode::Backref(_) => 4,
@@ -238,10 +240,10 @@ fn degree(node: &PatternNode) -> RepeatDegree {
             sum.overlapping += usize::from(long);
             sum
         }
-        PatternNode::Alt(branches) => branches
-            .iter()
-            .map(degree)
-            .fold(RepeatDegree::default(), |a, b| RepeatDegree { overlapping: a.overlapping.max(b.overlapping), scans: a.scans || b.scans }),
+        PatternNode::Alt(branches) => branches.iter().map(degree).fold(RepeatDegree::default(), |a, b| RepeatDegree {
+            overlapping: a.overlapping.max(b.overlapping),
+            scans: a.scans || b.scans,
+        }),
         PatternNode::Concat(items) => {
             let mut sum = RepeatDegree::default();
             for (n, item) in items.iter().enumerate() {

@@ -8,7 +8,7 @@ use super::check::{self, TreeFacts};
 use super::print::{PatternReader, print};
 use super::size::PatternSize;
 use super::tree::{PatternFlags, PatternNode, PatternTree};
-use super::{MatchBound, Captures, TextMatch, PatternError};
+use super::{Captures, MatchBound, PatternError, TextMatch};
 use crate::text::{shortcuts, work};
 
 /// Bytes of a text that are searched within one step.

@@ -309,7 +309,12 @@ impl Pattern {
     ///
     /// # Errors
     /// A bound that was reached.
-    pub fn replace(&self, text: &str, times: Option<usize>, mut with: impl FnMut(&Captures, &mut String)) -> Result<Option<String>, MatchBound> {
+    pub fn replace(
+        &self,
+        text: &str,
+        times: Option<usize>,
+        mut with: impl FnMut(&Captures, &mut String),
+    ) -> Result<Option<String>, MatchBound> {
         let mut out = String::new();
         let mut copied = None;
         self.each(text, times.unwrap_or(usize::MAX), self.0.names.len(), |hit| {
@@ -325,7 +330,13 @@ impl Pattern {
     }
 
     /// Walks over the matches as JavaScript's `matchAll` does; after an empty match it steps one character on.
-    fn each(&self, text: &str, limit: usize, groups: usize, mut use_it: impl FnMut(Captures) -> Result<(), MatchBound>) -> Result<(), MatchBound> {
+    fn each(
+        &self,
+        text: &str,
+        limit: usize,
+        groups: usize,
+        mut use_it: impl FnMut(Captures) -> Result<(), MatchBound>,
+    ) -> Result<(), MatchBound> {
         let search = self.0.engines.search(text)?;
         let mut at = 0;
         let limit = if self.0.flags.global { limit } else { limit.min(1) };

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::PatternError;
-use super::tree::{PatternFlags, PatternNode, CharSet, PatternTree};
+use super::tree::{CharSet, PatternFlags, PatternNode, PatternTree};
 
 /// Longest pattern that is read, in bytes.
 const LONGEST: usize = 100_000;
@@ -14,7 +14,8 @@ pub(super) fn parse(source: &str, flags: PatternFlags) -> Result<PatternTree, Pa
     if source.len() > LONGEST {
         return Err(PatternError::too_costly(LONGEST, format!("the pattern is longer than {LONGEST} bytes")));
     }
-    let mut parser = PatternParser { chars: source.char_indices().collect(), at: 0, end: source.len(), flags, groups: Vec::new(), opened: 0 };
+    let mut parser =
+        PatternParser { chars: source.char_indices().collect(), at: 0, end: source.len(), flags, groups: Vec::new(), opened: 0 };
     parser.groups = parser.group_names()?;
     let root = parser.disjunction(0)?;
     match parser.peek() {

@@ -4,7 +4,7 @@
 use std::fmt::Write;
 
 use super::size;
-use super::tree::{PatternFlags, LAST, PatternNode, CharSet, PatternTree, caseless_gaps, without_surrogates, word};
+use super::tree::{CharSet, LAST, PatternFlags, PatternNode, PatternTree, caseless_gaps, without_surrogates, word};
 
 /// Who will read it.
 #[derive(Clone, Copy, PartialEq, Eq)]

@@ -1,7 +1,7 @@
 //! How large a pattern is once all its counts are written out, which is what an engine compiles.
 
 use super::PatternError;
-use super::tree::{PatternFlags, PatternNode, CharSet, PatternTree, caseless_gaps};
+use super::tree::{CharSet, PatternFlags, PatternNode, PatternTree, caseless_gaps};
 
 /// The most parts.
 const MOST_PARTS: u64 = 50_000;

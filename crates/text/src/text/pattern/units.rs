@@ -8,7 +8,7 @@ use std::sync::OnceLock;
 
 use super::check::nullable;
 use super::tree::{PatternNode, PatternTree};
-use super::{MatchBound, Captures, Pattern, PatternError};
+use super::{Captures, MatchBound, Pattern, PatternError};
 use crate::text::halves;
 
 /// A text in which a pattern has matched.

@@ -170,6 +170,12 @@ impl ScriptLookups {
 }
 
 #[expect(deprecated, reason = "the one way to run statements with finds that are kept; the version of the interpreter is fixed")]
-fn statements(engine: &Engine, ast: &AST, global: &mut GlobalRuntimeState, caches: &mut Caches, scope: &mut Scope<'_>) -> ScriptResult<Dynamic> {
+fn statements(
+    engine: &Engine,
+    ast: &AST,
+    global: &mut GlobalRuntimeState,
+    caches: &mut Caches,
+    scope: &mut Scope<'_>,
+) -> ScriptResult<Dynamic> {
     engine.eval_statements_raw(global, caches, scope, ast.statements())
 }

@@ -56,7 +56,8 @@ impl RunningCall {
     /// Begins to count, or counts on if a script calls a script. `draw` is a number of the script's own.
     pub(super) fn begin(operations: u64, draw: u64) -> Self {
         let left = STATE.get().operations.unwrap_or(operations);
-        let state = FuelState { operations: Some(left.min(operations)), price: STEPS_PER_OPERATION, draw: draw | 1, ..FuelState::default() };
+        let state =
+            FuelState { operations: Some(left.min(operations)), price: STEPS_PER_OPERATION, draw: draw | 1, ..FuelState::default() };
         Self(STATE.replace(state))
     }
 }

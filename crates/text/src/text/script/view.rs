@@ -8,7 +8,7 @@ use std::sync::{Arc, LazyLock};
 use rhai::{Array, Dynamic, Engine, EvalAltResult, ImmutableString, Position};
 
 use super::fuel::{BYTES_PER_PART, ScriptResult, ScriptSize, charge, hand, note_list, reading, terminated};
-use super::shown::{TableGuard, HeldTable, LazyMap};
+use super::shown::{HeldTable, LazyMap, TableGuard};
 use super::values::{from_dynamic, to_dynamic};
 use crate::model::item::core;
 use crate::model::rights::ScriptRights;
