@@ -39,7 +39,7 @@ fn import(rules: &Ruleset, format: Option<&str>, document: &Value) -> Result<Imp
     Ok(brought)
 }
 
-/// Converts a JSON document of another program to a document of a third one: [`Imported::scene`] is that document. `to`
+/// Converts a JSON document of another program to a document of a third one: [`ImportedDocument::scene`] is that document. `to`
 /// is the name of the format that is made, or of the row that makes it; `None` takes the first one that fits. The report
 /// says of each field whether it was kept, mapped, approximated or dropped, and why.
 ///

@@ -53,7 +53,7 @@ pub struct Macros<'a> {
 /// Texts of rows, by their numbers, that count until something is set.
 #[derive(Default)]
 struct RowTexts {
-    /// [`State::writes`] when the first of them was read.
+    /// [`BuildState::writes`] when the first of them was read.
     at: u64,
     /// Nothing inside for a row that does more than read places.
     rows: Vec<Option<Option<Arc<str>>>>,

@@ -1,6 +1,6 @@
 //! Macros of a pack: rows of table `macro`, each a value, a text, or a function of the library under a name.
 //!
-//! The [`Table`] is compiled with the ruleset. [`Macros`] is that table over one text of one build, which is expanded in
+//! The [`MacroTable`] is compiled with the ruleset. [`Macros`] is that table over one text of one build, which is expanded in
 //! one of three flavours: nested, as a tree that is read once; ordered, pass by pass; or with a stack.
 
 pub mod call;

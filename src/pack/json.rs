@@ -1,4 +1,4 @@
-//! Parses JSON text to a tree of [`Node`]s with their places. Strict JSON: no comments, no trailing commas.
+//! Parses JSON text to a tree of [`DocumentNode`]s with their places. Strict JSON: no comments, no trailing commas.
 //!
 //! This is our own parser because no JSON crate both keeps places and reports duplicate keys. The first syntax error
 //! ends parsing; duplicate keys are reported, and the later one counts, as in JavaScript.

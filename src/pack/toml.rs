@@ -1,4 +1,4 @@
-//! Parses TOML text to a tree of [`Node`]s with their places. All mistakes of a file are reported, not only the first.
+//! Parses TOML text to a tree of [`DocumentNode`]s with their places. All mistakes of a file are reported, not only the first.
 //!
 //! The place of a key is its own span, that of a `[table]` or `[[row]]` is its header, and that of a value is its text
 //! with quotes. Dates become texts. Nesting is checked before the parser runs, so that the parser cannot overflow the

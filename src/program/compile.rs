@@ -48,7 +48,7 @@ pub(crate) const ENGINE_TABLES: &[&str] = &[
     "reply_part",
 ];
 
-/// A condition that stands apart from programs and rows, and is found by its place ([`Rules::conditions`]).
+/// A condition that stands apart from programs and rows, and is found by its place ([`CompiledRules::conditions`]).
 #[derive(Debug)]
 pub struct DetachedCondition {
     /// The condition. A bare name is a field of the value that it is evaluated for.

@@ -2,7 +2,7 @@
 //!
 //! Rows of the tables `reply` and `reply_part` say of a dialect at which paths of a whole reply, and of the events of a
 //! streamed one, there are texts, thoughts, tool calls, signatures, the finish reason, token counts and errors. They are
-//! compiled once per ruleset into [`Reading`]s. An [`Assembler`] applies one to a reply and gives a message in the shape
+//! compiled once per ruleset into [`ReplyReading`]s. An [`ReplyAssembler`] applies one to a reply and gives a message in the shape
 //! of chat completions. Nothing here names a provider.
 
 mod assemble;

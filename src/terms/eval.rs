@@ -1,6 +1,6 @@
 //! Evaluates expressions: what `$` and `@` refer to at the place of an expression.
 //!
-//! An [`Env`] is the current item, inside the items of enclosing queries, over the [`State`] of a build. It only
+//! An [`Env`] is the current item, inside the items of enclosing queries, over the [`BuildState`] of a build. It only
 //! reads; draws and warnings go through cells of the state, so that evaluation can borrow lists.
 
 use std::sync::Arc;

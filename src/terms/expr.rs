@@ -57,7 +57,7 @@ pub enum Expr {
     /// `{ form = name }`: the item in the shape of a form.
     Form(usize),
     /// `{ table = name, value = cell }`: one cell of each row of a table, by the row's name. The number says how many
-    /// levels of items the rows depend on, as in [`Path::depends`].
+    /// levels of items the rows depend on, as in [`ScenePath::depends`].
     Cells(Arc<str>, Arc<str>, u8),
     /// A part that depends on no item: evaluated once per pass.
     Memo(u32, Box<Expr>),

@@ -17,7 +17,7 @@ pub struct EvalFault {
     pub place: Option<Arc<ScriptPlace>>,
 }
 
-/// What kind of failure a [`Fault`] is.
+/// What kind of failure a [`EvalFault`] is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FaultKind {
     /// A script, a filter or a function failed.

@@ -2,7 +2,7 @@
 //!
 //! A list is its items, plus at most one unread stretch of a long source (the chat) at one gap. Changes that passes
 //! make to the stretch are queued as steps and applied to each message when it is read, newest first. What all unread
-//! messages have in common (`Shape`) answers most conditions without reading any.
+//! messages have in common (`UnreadShape`) answers most conditions without reading any.
 //! INVARIANT: reading one message changes no other item of the list.
 
 use std::cell::{OnceCell, RefCell};

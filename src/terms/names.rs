@@ -68,7 +68,7 @@ pub const TABLES: &[&str] = &[
 /// The keys of one query of `match`: what is searched for, whether all of it must be found, and whether none of it may be.
 pub const QUERY_KEYS: [&str; 3] = ["keys", "all", "absent"];
 
-/// How many undeclared names of one scene, or of one build, are compared with all fields of the pack ([`Names::near_field`]).
+/// How many undeclared names of one scene, or of one build, are compared with all fields of the pack ([`PackNames::near_field`]).
 pub const MOST_COMPARED: usize = 300;
 
 /// The tables that a pack declares with `[[table]]` rows.

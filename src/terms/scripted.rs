@@ -93,7 +93,7 @@ fn is_same_table(a: &Value, b: &Value) -> bool {
 }
 
 impl BuildState {
-    /// [`State::whole`] as scripts are given it; it is made again only when something was set.
+    /// [`BuildState::whole`] as scripts are given it; it is made again only when something was set.
     #[must_use]
     pub fn scene_argument(&self) -> ScriptArgument {
         let mut seen = self.scripted.borrow_mut();

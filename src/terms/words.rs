@@ -11,7 +11,7 @@ use crate::model::Pack;
 /// looked at to find them.
 pub const MOST_WORDS: usize = 500_000;
 
-/// Adds the words that `values` list ([`Word`]). What is referred to is added once. No more than `left` words, references and
+/// Adds the words that `values` list ([`ValueWord`]). What is referred to is added once. No more than `left` words, references and
 /// names of rows are looked at; gives whether there was room for all.
 pub(super) fn add_words<'p>(
     pack: &'p Pack,

@@ -122,7 +122,7 @@ impl LimitMeter {
         }
     }
 
-    /// Enters a level; [`Meter::rise`] leaves it.
+    /// Enters a level; [`LimitMeter::rise`] leaves it.
     pub(super) fn sink(&mut self) -> Result<(), RenderError> {
         self.depth = self.depth.checked_sub(1).ok_or_else(|| bound(format!("nests deeper than {} levels", self.limits.depth)))?;
         Ok(())

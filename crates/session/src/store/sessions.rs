@@ -103,7 +103,7 @@ pub struct Pruned {
     pub reason: PruneReason,
 }
 
-/// The bound of a [`Window`] that a version did not meet.
+/// The bound of a [`VersionWindow`] that a version did not meet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PruneReason {

@@ -1,6 +1,6 @@
 //! Places inside a text value: from an offset in the decoded text to the characters of the file, through escapes.
 //!
-//! A `calc`, a regex or a `{{…}}` is parsed from the decoded text of a [`Node`], but its errors should point at the
+//! A `calc`, a regex or a `{{…}}` is parsed from the decoded text of a [`DocumentNode`], but its errors should point at the
 //! characters that the author typed. The raw text is therefore walked again and checked against the decoded text. Where
 //! the two do not agree, because no file holds the text as such, the place is the whole value.
 

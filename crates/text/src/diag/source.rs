@@ -1,6 +1,6 @@
 //! Source texts and places in them: every value of a rule file keeps the file, line and column it came from.
 //!
-//! A [`Node`] is one value of a TOML or JSON document with its span. Layering moves whole nodes, so every value keeps
+//! A [`DocumentNode`] is one value of a TOML or JSON document with its span. Layering moves whole nodes, so every value keeps
 //! its origin. Nothing here reads a file.
 
 use std::sync::Arc;
@@ -148,7 +148,7 @@ pub struct DocumentNode {
     pub data: NodeValue,
 }
 
-/// The data of a [`Node`]: what TOML and JSON have in common. Dates of TOML are texts.
+/// The data of a [`DocumentNode`]: what TOML and JSON have in common. Dates of TOML are texts.
 #[derive(Debug, Clone, PartialEq)]
 pub enum NodeValue {
     /// JSON `null`; TOML has no such value.

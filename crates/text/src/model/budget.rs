@@ -1,6 +1,6 @@
 //! The budget of one call of the library: steps, and bytes that are made, whatever the rules and the data ask for.
 //!
-//! A [`Door`] opens the budget at the entrances of the library (a build, a payload, a text that is rendered by itself);
+//! A [`BudgetScope`] opens the budget at the entrances of the library (a build, a payload, a text that is rendered by itself);
 //! a door inside another one counts on with it. It is charged where values are evaluated and made, where passes visit items,
 //! and where templates, macros and scripts turn. The budget belongs to the thread, because constructors of values and
 //! callbacks of scripts reach it without being given anything. Once it is spent, every later step fails too, so code that
@@ -249,7 +249,7 @@ pub fn make(bytes: usize) -> Result<(), BudgetExceeded> {
     pay((bytes / BYTES_PER_STEP) as u64 + 1, bytes as u64)
 }
 
-/// Pays what [`Door::spent`] has counted for the same work before.
+/// Pays what [`BudgetScope::spent`] has counted for the same work before.
 ///
 /// # Errors
 /// The bound of bytes or of steps is reached.

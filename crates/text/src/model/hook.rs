@@ -109,7 +109,7 @@ impl<'a> HookView<'a> {
         self.warnings.push(message.into());
     }
 
-    /// Records a value under `name` in the trace's [`stats`](crate::model::plan::Trace::stats). `value` is only called
+    /// Records a value under `name` in the trace's [`stats`](crate::model::plan::PlanTrace::stats). `value` is only called
     /// if a trace is kept.
     pub fn instrument(&mut self, name: &str, value: impl FnOnce() -> Value) {
         if self.tracing {

@@ -115,7 +115,7 @@ pub struct RecordedReason {
 /// What a `match` searched for an item of which nothing was found.
 #[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize)]
 pub struct SearchRecord {
-    /// The number of the item in this build, as in [`Reason`].
+    /// The number of the item in this build, as in [`RecordedReason`].
     pub item: u32,
     /// The pass, as `program/pass`.
     pub pass: String,
@@ -131,7 +131,7 @@ pub struct SearchRecord {
 /// An item that is not among the blocks of the plan: one that a pass has removed, or one of another list.
 #[derive(Debug, Clone, Default, PartialEq, serde::Serialize)]
 pub struct TrackedItem {
-    /// The number of the item in this build, as in [`Reason`].
+    /// The number of the item in this build, as in [`RecordedReason`].
     pub item: u32,
     /// The list of the item: `slots`, `injections`, `entries` …
     pub list: String,
@@ -196,7 +196,7 @@ pub struct TextRewrite {
 }
 
 /// One thing that a function changed: a hook, or a pass with `script`. Changes of the field `text` are in
-/// [`Trace::rewrites`].
+/// [`PlanTrace::rewrites`].
 #[derive(Debug, Clone, Default, PartialEq, serde::Serialize)]
 pub struct TracedChange {
     /// The function, as `file.rhai::name`; of a hook of the embedding program, its id.
@@ -211,7 +211,7 @@ pub struct TracedChange {
     /// The list of the item; empty for a value of the scene.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub list: String,
-    /// The number of the item in this build, as in [`Reason`].
+    /// The number of the item in this build, as in [`RecordedReason`].
     pub item: u32,
     /// The id of the item.
     #[serde(skip_serializing_if = "String::is_empty")]
@@ -427,7 +427,7 @@ impl Plan {
     }
 
     /// The messages of the prompt, in order: every enabled block as a table with `role` and `content` (see
-    /// [`Block::message`]).
+    /// [`PlanBlock::message`]).
     #[must_use]
     pub fn messages(&self) -> Vec<Value> {
         self.blocks.iter().filter(|b| b.enabled()).map(PlanBlock::message).collect()

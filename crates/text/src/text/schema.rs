@@ -91,7 +91,7 @@ impl SchemaChecker {
     }
 
     /// # Errors
-    /// As for [`Paid::errors`].
+    /// As for [`PaidSchema::errors`].
     fn try_mistakes(&self, value: &Json) -> Result<Vec<String>, CheckRefusal> {
         let mut told = Vec::new();
         for error in self.0.errors(value)?.take(MOST_MISTAKES) {

@@ -1,6 +1,6 @@
 //! Token counts: the length of a text for a model, exact or estimated, and counted once for each content.
 //!
-//! An [`Estimator`] is named in a rule file; a [`Counter`] is an estimator with a cache, shared by all threads of a
+//! An [`Estimator`] is named in a rule file; a [`TokenCounter`] is an estimator with a cache, shared by all threads of a
 //! build. A counter charges the budget with what counting takes, because a long text without blanks costs much more than its
 //! length.
 
@@ -68,7 +68,7 @@ impl Estimator {
         }
     }
 
-    /// The size of `text` in this estimator's tokens. Nothing is charged for it; a [`Counter`] charges.
+    /// The size of `text` in this estimator's tokens. Nothing is charged for it; a [`TokenCounter`] charges.
     #[must_use]
     pub fn count(self, text: &str) -> usize {
         if self.is_exact() { parts(text).map(|part| encoded(self, part).0).sum() } else { self.estimate(text) }
@@ -223,7 +223,7 @@ impl TokenCounter {
     }
 
     /// The size of `text`; the largest size that a text of its length may have, if counting it would exceed a bound of the
-    /// work. Then the next step of the call fails too. Whoever can fail uses [`Counter::counted`].
+    /// work. Then the next step of the call fails too. Whoever can fail uses [`TokenCounter::counted`].
     #[must_use]
     pub fn count(&self, text: &str) -> usize {
         self.counted(text).unwrap_or_else(|_| text.len().saturating_mul(MOST_FOR_A_BYTE))
@@ -240,7 +240,7 @@ impl TokenCounter {
     /// The same for a text that a build may ask for again, which is not even hashed then.
     ///
     /// # Errors
-    /// As for [`Counter::counted`].
+    /// As for [`TokenCounter::counted`].
     pub fn counted_again(&self, text: &Arc<str>, counts: &PlaceCounts) -> Result<usize, BudgetExceeded> {
         if !self.remembers(text) {
             return self.counted(text);

@@ -1,6 +1,6 @@
 //! Values that are written out, read as a whole or compared: each pays for its size before anything is made of it.
 //!
-//! A list may hold one text many times over, so what it takes in memory says nothing about its text ([`Written`]).
+//! A list may hold one text many times over, so what it takes in memory says nothing about its text ([`SerializedSize`]).
 //! Scalars and texts cost what they cost everywhere else; only lists and tables are measured.
 
 use std::sync::Arc;

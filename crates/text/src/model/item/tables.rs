@@ -47,7 +47,7 @@ impl TableCache {
         Value::map(table)
     }
 
-    /// [`Tables::of`], which the item remembers until it changes.
+    /// [`TableCache::of`], which the item remembers until it changes.
     pub fn kept(&mut self, item: &mut Item, names: &FieldNames) -> Value {
         let table = self.of(item, names);
         item.table = Some(table.clone());

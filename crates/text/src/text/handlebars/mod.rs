@@ -2,7 +2,7 @@
 //!
 //! A template is compiled once and rendered often. Its tags are read by `grammar/handlebars.pest`, one at a time;
 //! blocks are matched by a stack. For a name that is neither a helper nor a field, the caller is asked, who may know it
-//! as a macro. With [`Unknown::Stays`] every tag that is not a field or a condition stays as it is written, as in story
+//! as a macro. With [`UnknownNames::Stays`] every tag that is not a field or a condition stays as it is written, as in story
 //! strings. Nothing is escaped, nothing is loaded, and tags in values are not evaluated. All other features of the
 //! language (partials, decorators, raw blocks, block parameters) are errors with their place.
 

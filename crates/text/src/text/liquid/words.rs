@@ -80,7 +80,7 @@ impl<'t> LiquidReader<'t> {
         Err(Mistake::at(self.at, message))
     }
 
-    /// Begins a tag, which every word up to [`Words::close`] belongs to.
+    /// Begins a tag, which every word up to [`LiquidReader::close`] belongs to.
     pub(super) fn open(&mut self, name: &str) {
         self.glue("{%");
         self.glue(name);

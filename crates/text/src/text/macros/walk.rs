@@ -1,6 +1,6 @@
 //! The walk over a tree: macros in the order of the text, each after its arguments.
 //!
-//! Bounded in depth, in macros and in what they add. A macro whose arguments are passed unevaluated gets [`Branch`]es,
+//! Bounded in depth, in macros and in what they add. A macro whose arguments are passed unevaluated gets [`TextBranch`]es,
 //! and asks the walk to evaluate those that it needs.
 
 use std::cell::{Cell, RefCell};
