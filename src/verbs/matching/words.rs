@@ -31,15 +31,18 @@ pub(super) struct WordCache {
     known: Mutex<CachedWords>,
 }
 
+/// How a word is looked up, and the work of finding that out.
+type KnownLookup = (LookupMethod, (u64, u64));
+
 #[derive(Debug, Default)]
 struct CachedWords {
-    ways: FxHashMap<MatchProfile, FxHashMap<Arc<str>, (LookupMethod, (u64, u64))>>,
+    ways: FxHashMap<MatchProfile, FxHashMap<Arc<str>, KnownLookup>>,
     bytes: usize,
 }
 
 impl WordCache {
     /// How a word is looked up, and the work of finding that out, which a build pays whether it is known or not.
-    pub(super) fn get(&self, profile: &MatchProfile, word: &str) -> Option<(LookupMethod, (u64, u64))> {
+    pub(super) fn get(&self, profile: &MatchProfile, word: &str) -> Option<KnownLookup> {
         // a poisoned lock only means that another build panicked; each entry is complete
         let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         known.ways.get(profile)?.get(word).cloned()
