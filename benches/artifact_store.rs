@@ -11,7 +11,7 @@ use std::time::Instant;
 
 use serde_json::{Value as Json, json};
 use sqlx::{AnyConnection, Connection as _, Row as _};
-use tapster_session::store::{Batch, Committed, Dump, Home, Moment, SessionStore, SqlStore, Version, Window, Write, block_on};
+use tapster_session::store::{Batch, Committed, Dump, Home, Moment, SessionStore, SqlStore, Version, VersionWindow, Write, block_on};
 
 /// The most values of history in a view.
 const MOST: u32 = 10;
@@ -88,13 +88,14 @@ fn views(tags: usize, versions: usize) {
     let each = i64::try_from(versions / tags).unwrap();
     let kinds = [
         ("latest only", None),
-        ("window of 5", Some(Window { versions: Some(5), ..Window::default() })),
-        ("10 of history", Some(Window { versions: Some(MOST + 1), ..Window::default() })),
-        ("10 of all", Some(Window::default())),
-        ("turns and time", Some(Window { versions: None, turns: Some(8), ttl: Some(100_000) })),
+        ("window of 5", Some(VersionWindow { versions: Some(5), ..VersionWindow::default() })),
+        ("10 of history", Some(VersionWindow { versions: Some(MOST + 1), ..VersionWindow::default() })),
+        ("10 of all", Some(VersionWindow::default())),
+        ("turns and time", Some(VersionWindow { versions: None, turns: Some(8), ttl: Some(100_000) })),
     ];
     for (name, window) in kinds {
-        let windows: Vec<(String, Window)> = window.into_iter().flat_map(|window| (0..tags).map(move |n| (tag(n), window))).collect();
+        let windows: Vec<(String, VersionWindow)> =
+            window.into_iter().flat_map(|window| (0..tags).map(move |n| (tag(n), window))).collect();
         let mut seen = 0;
         let times: Vec<f64> = (0..VIEWS)
             .map(|_| {
@@ -111,7 +112,7 @@ fn views(tags: usize, versions: usize) {
 }
 
 /// One write through the store, and the same rows in a bare transaction, by turns.
-fn writes(versions: usize, name: &str, keep: Window) {
+fn writes(versions: usize, name: &str, keep: VersionWindow) {
     let (place, bare_place) = (Place::new("store"), Place::new("bare"));
     let (store, other) = (filled(&place, 100, versions), filled(&bare_place, 100, versions));
     let mut head = i64::try_from(versions / 100).unwrap();
@@ -141,7 +142,7 @@ fn writes(versions: usize, name: &str, keep: Window) {
     });
 }
 
-async fn commit(store: &SqlStore, head: &mut i64, keep: Window) {
+async fn commit(store: &SqlStore, head: &mut i64, keep: VersionWindow) {
     let log = json!({ "op": "write", "tag": tag(7) });
     let writes = vec![Write { tag: tag(7), based_on: Some(*head), value: value(*head), keep, log }];
     let done = store.commit(&home(), Batch { at: at(*head), writes, ..Batch::default() }).await.unwrap();
@@ -219,8 +220,8 @@ fn main() {
         views(tags, sizes.iter().copied().max().unwrap_or(100_000));
     }
     for &versions in &sizes {
-        writes(versions, "durable", Window::default());
-        writes(versions, "window of 5", Window { versions: Some(5), ..Window::default() });
+        writes(versions, "durable", VersionWindow::default());
+        writes(versions, "window of 5", VersionWindow { versions: Some(5), ..VersionWindow::default() });
     }
     println!("\ntargets: a view of 100 tags ≤ {VIEW_MS} ms; a write ≤ {WRITE_RATIO} × a bare transaction of the same rows");
 }

@@ -13,8 +13,8 @@ use criterion::{Criterion, criterion_group, criterion_main};
 use handlebars::{Context, Handlebars};
 use serde_json::{Value as Json, json};
 use tapster::Value;
-use tapster::machinery::text::Limits;
-use tapster::machinery::text::handlebars::{Template, Unknown};
+use tapster::machinery::text::TextLimits;
+use tapster::machinery::text::handlebars::{Template, UnknownNames};
 
 /// Handlebars and ours read the same text.
 const STORY: &str = "{{#if system}}{{system}}\n{{/if}}{{#if wiBefore}}{{wiBefore}}\n{{/if}}{{#if description}}{{description}}\n{{/if}}\
@@ -36,11 +36,11 @@ fn fields() -> Json {
 
 fn story_render(c: &mut Criterion) {
     let fields = fields();
-    let own = Template::parse(STORY, Unknown::Stays).unwrap_or_else(|e| panic!("{e}"));
+    let own = Template::parse(STORY, UnknownNames::Stays).unwrap_or_else(|e| panic!("{e}"));
     let data = Value::from(&fields);
-    let ours = || own.render(&data, &mut |name| panic!("`{name}` is a field"), &Limits::HANDLEBARS).unwrap_or_else(|e| panic!("{e}"));
-    let whole = Template::parse(STORY, Unknown::Asked).unwrap_or_else(|e| panic!("{e}"));
-    let full = || whole.render(&data, &mut |name| panic!("`{name}` is a field"), &Limits::HANDLEBARS).unwrap_or_else(|e| panic!("{e}"));
+    let ours = || own.render(&data, &mut |name| panic!("`{name}` is a field"), &TextLimits::HANDLEBARS).unwrap_or_else(|e| panic!("{e}"));
+    let whole = Template::parse(STORY, UnknownNames::Asked).unwrap_or_else(|e| panic!("{e}"));
+    let full = || whole.render(&data, &mut |name| panic!("`{name}` is a field"), &TextLimits::HANDLEBARS).unwrap_or_else(|e| panic!("{e}"));
 
     let mut bars = Handlebars::new();
     bars.register_escape_fn(handlebars::no_escape);

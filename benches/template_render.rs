@@ -13,7 +13,7 @@ use criterion::{Criterion, criterion_group, criterion_main};
 use serde_json::json;
 use tapster::Value;
 use tapster::machinery::pack::RuleFile;
-use tapster::template::{Asked, Budget, Inputs, Limits, QuarterRuler, Rendered, Sources, Template, render};
+use tapster::template::{Budget, Inputs, QuarterRuler, RenderLimits, RenderedTemplate, SourceProvider, Template, TemplateContract, render};
 
 /// Numbers of turns, and what the program that the contract comes from was recorded to take for them, in milliseconds.
 const TURNS: [(usize, Option<f64>); 3] = [(1_000, Some(77.0)), (10_000, Some(790.0)), (100_000, None)];
@@ -34,7 +34,7 @@ fn template() -> Template {
     let layout: Vec<_> = (0..30).map(|n| json!({ "kind": "slot", "name": format!("history_{n}") })).collect();
     let text = json!({ "id": "bench", "task": "bench", "name": "bench", "version": 1, "layout": layout, "slots": slots }).to_string();
     let file = RuleFile { name: "bench.json".to_owned(), path_in_pack: "bench.json".to_owned(), bytes: text.into_bytes() };
-    match tapster::open_template(&file, &Asked::default()) {
+    match tapster::open_template(&file, &TemplateContract::default()) {
         Ok(opened) => opened.template,
         Err(rejected) => panic!("{:?}", rejected.report.items()),
     }
@@ -58,7 +58,7 @@ fn turns(count: usize) -> Value {
 
 struct Turns(Value);
 
-impl Sources for Turns {
+impl SourceProvider for Turns {
     fn resolve(&self, name: &str, args: Option<&Value>) -> Result<Option<Value>, String> {
         let newest_first = args.and_then(|args| args.get("order")?.as_str()) == Some("desc");
         let list = self.0.as_list().unwrap_or_default().iter();
@@ -67,9 +67,9 @@ impl Sources for Turns {
     }
 }
 
-fn rendered(template: &Template, turns: &Turns) -> Rendered {
+fn rendered(template: &Template, turns: &Turns) -> RenderedTemplate {
     let (context, ruler) = (Value::map(Default::default()), QuarterRuler);
-    let inputs = Inputs { context: &context, sources: turns, ruler: &ruler, lanes: &[], requests: &[], limits: Limits::default() };
+    let inputs = Inputs { context: &context, sources: turns, ruler: &ruler, lanes: &[], requests: &[], limits: RenderLimits::default() };
     render(template, &inputs, &mut Budget::new(Some(8_000))).unwrap_or_else(|e| panic!("{e}"))
 }
 

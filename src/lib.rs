@@ -20,11 +20,11 @@ mod verbs;
 
 pub use assemble::{AssembledScene, ScenePart, assemble_scene};
 pub use assemble::{Outcome, Texts, blocks_of, build, convert_document, expand_texts, import_document, run, run_all, unchanged};
-pub use emit::{Emitted, Prompt, dialects, emit, prompt, unchanged_payload};
+pub use emit::{EmittedPlan, Prompt, dialects, emit, prompt, unchanged_payload};
 pub use engine::{BuildError, ErrorKind};
 pub use model::{Hook, HookView, Plan, Scene, Value, WorkLimits};
-pub use pack::{Opened, PackError, RuleFile, Ruleset, open_template};
-pub use program::foreign::{Fate, FieldReport, Imported};
+pub use pack::{OpenedTemplate, PackError, RuleFile, Ruleset, open_template};
+pub use program::foreign::{FieldOutcome, FieldReport, ImportedDocument};
 pub use tapster_text::{diag, model};
 pub use text::functions::fingerprint;
 

@@ -20,4 +20,4 @@
 
 pub use crate::text::json_pointer::{JsonPointer, PointerError, escape as escape_pointer_token};
 pub use crate::text::language_tag::{LanguageTag, LanguageTagError};
-pub use crate::text::verbatim::{Masked, PlaceholderProblem, Segment, VerbatimMasker, Zone};
+pub use crate::text::verbatim::{MaskedText, PlaceholderProblem, Segment, VerbatimMasker, Zone};

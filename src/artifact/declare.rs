@@ -5,10 +5,13 @@ use std::sync::Arc;
 use indexmap::IndexMap;
 
 use super::rows::{number, place, push, text, words};
-use super::{ContentType, Declarations, Declared, Mode, Presentation, Visibility, Window, Writer, fields, inclusion, operations, unused};
-use crate::diag::{Code, Diagnostic, Node, Report, Span, short, suggest};
+use super::{
+    ContentType, Declarations, DeclaredArtifact, Presentation, VersionMode, VersionWindow, Visibility, Writer, fields, inclusion,
+    operations, unused,
+};
+use crate::diag::{Code, Diagnostic, DocumentNode, Report, Span, short, suggest};
 use crate::model::Pack;
-use crate::model::pack::{Row, Rows};
+use crate::model::pack::{PackRow, PackRows};
 
 /// The value table of a pack that holds the retention of all artifacts of a kind.
 const BY_KIND: &str = "retention";
@@ -19,29 +22,32 @@ impl Declarations {
     /// Reads the rows of a pack. A value of a wrong shape, which the schema reports, counts as its default.
     #[must_use]
     pub fn compile(pack: &Pack) -> (Self, Report) {
-        let none = Rows::default();
+        let none = PackRows::default();
         let table = |name: &str| pack.tables.get(name).unwrap_or(&none);
         let by_kind = pack.values.get(BY_KIND).map(|field| &field.node);
-        let artifacts: Vec<Declared> = table("artifact").values().map(|row| declared(row, by_kind)).collect();
+        let artifacts: Vec<DeclaredArtifact> = table("artifact").values().map(|row| declared(row, by_kind)).collect();
         let writers = writers(table("writer"), table("operation"));
-        let words =
-            inclusion::Words { modes: table("inclusion_mode"), phases: table("inclusion_phase"), anchors: table("inclusion_anchor") };
+        let words = inclusion::InclusionWords {
+            modes: table("inclusion_mode"),
+            phases: table("inclusion_phase"),
+            anchors: table("inclusion_anchor"),
+        };
         let out = Self { artifacts, writers };
-        let mut check = Check { table: table("artifact"), by_kind, words, out, found: Report::default() };
+        let mut check = DeclarationCheck { table: table("artifact"), by_kind, words, out, found: Report::default() };
         check.artifacts();
         check.writes(table("writer"));
         check.operations(table("operation"));
         check.unused(table("writer"), table("operation"));
-        let vocabulary = fields::Vocabulary { kinds: table("operation_kind"), types: table("effect_type") };
+        let vocabulary = fields::OperationVocabulary { kinds: table("operation_kind"), types: table("effect_type") };
         operations::check(table("operation"), table("effect"), vocabulary, &check.out.writers, &mut check.found);
         (check.out, check.found)
     }
 }
 
-fn declared(row: &Row, by_kind: Option<&Node>) -> Declared {
+fn declared(row: &PackRow, by_kind: Option<&DocumentNode>) -> DeclaredArtifact {
     let kind = text(row, "kind").unwrap_or("any");
     let retention = retention(row, kind, by_kind);
-    Declared {
+    DeclaredArtifact {
         name: row.name.clone(),
         tag: text(row, "tag").map(Arc::from),
         kind: Arc::from(kind),
@@ -59,7 +65,7 @@ fn declared(row: &Row, by_kind: Option<&Node>) -> Declared {
             Some("markdown") => ContentType::Markdown,
             _ => ContentType::Text,
         },
-        keep: retention.map_or(Window::LATEST, window),
+        keep: retention.map_or(VersionWindow::LATEST, window),
         presentation: row.fields.get("presentation").map_or_else(Presentation::default, |field| presentation(&field.node)),
         asks: asks(row),
         span: row.name_span,
@@ -67,24 +73,26 @@ fn declared(row: &Row, by_kind: Option<&Node>) -> Declared {
 }
 
 /// The policy that holds for an artifact: its own, or else that of its kind.
-fn retention<'a>(row: &'a Row, kind: &str, by_kind: Option<&'a Node>) -> Option<&'a Node> {
+fn retention<'a>(row: &'a PackRow, kind: &str, by_kind: Option<&'a DocumentNode>) -> Option<&'a DocumentNode> {
     row.fields.get("retention").map(|field| &field.node).or_else(|| by_kind?.get(kind))
 }
 
 /// How many versions a policy keeps. Without a policy, and with `overwrite`, only the latest.
-fn window(policy: &Node) -> Window {
+fn window(policy: &DocumentNode) -> VersionWindow {
     let count = |key: &str| number(policy.get(key)).and_then(|n| u32::try_from(n).ok());
-    match policy.get("mode").and_then(Node::as_text) {
-        Some("durable") => Window { versions: count("versions"), ..Window::default() },
-        Some("windowed") => {
-            Window { versions: count("versions"), turns: count("turns"), ttl: number(policy.get("ttl")).map(|n| n.saturating_mul(SECOND)) }
-        }
-        _ => Window::LATEST,
+    match policy.get("mode").and_then(DocumentNode::as_text) {
+        Some("durable") => VersionWindow { versions: count("versions"), ..VersionWindow::default() },
+        Some("windowed") => VersionWindow {
+            versions: count("versions"),
+            turns: count("turns"),
+            ttl: number(policy.get("ttl")).map(|n| n.saturating_mul(SECOND)),
+        },
+        _ => VersionWindow::LATEST,
     }
 }
 
 /// How many earlier values the row asks for with a number: besides the latest one.
-fn asks(row: &Row) -> u32 {
+fn asks(row: &PackRow) -> u32 {
     let within = |key: &str, inner: &str| row.fields.get(key).and_then(|field| field.node.get(inner));
     let shown = number(within("presentation", "max_items"));
     let included = number(within("inclusion", "version_selector").and_then(|selector| selector.get("last_n")));
@@ -92,18 +100,18 @@ fn asks(row: &Row) -> u32 {
     u32::try_from(most).unwrap_or_default()
 }
 
-fn presentation(node: &Node) -> Presentation {
-    let mode = match node.get("mode").and_then(Node::as_text) {
-        Some("latest_only") => Some(Mode::LatestOnly),
-        Some("timeline") => Some(Mode::Timeline),
-        Some("diff") => Some(Mode::Diff),
+fn presentation(node: &DocumentNode) -> Presentation {
+    let mode = match node.get("mode").and_then(DocumentNode::as_text) {
+        Some("latest_only") => Some(VersionMode::LatestOnly),
+        Some("timeline") => Some(VersionMode::Timeline),
+        Some("diff") => Some(VersionMode::Diff),
         _ => None,
     };
     Presentation { mode, max_items: number(node.get("max_items")).and_then(|n| u32::try_from(n).ok()) }
 }
 
 /// The rows of table `writer`, and operations without such a row, which may write what belongs to them.
-fn writers(rows: &Rows, operations: &Rows) -> IndexMap<Arc<str>, Writer> {
+fn writers(rows: &PackRows, operations: &PackRows) -> IndexMap<Arc<str>, Writer> {
     let every = || Writer { artifact_write: true, state_write: true };
     let mut out: IndexMap<Arc<str>, Writer> = operations.keys().map(|name| (name.clone(), every())).collect();
     for row in rows.values() {
@@ -114,10 +122,10 @@ fn writers(rows: &Rows, operations: &Rows) -> IndexMap<Arc<str>, Writer> {
     out
 }
 
-struct Check<'a> {
-    table: &'a Rows,
-    by_kind: Option<&'a Node>,
-    words: inclusion::Words<'a>,
+struct DeclarationCheck<'a> {
+    table: &'a PackRows,
+    by_kind: Option<&'a DocumentNode>,
+    words: inclusion::InclusionWords<'a>,
     out: Declarations,
     found: Report,
 }
@@ -131,7 +139,7 @@ fn is_tag(tag: &str) -> bool {
     short && tag.starts_with(|c: char| c.is_ascii_lowercase()) && tag.bytes().all(|b| matches!(b, b'a'..=b'z' | b'0'..=b'9' | b'_'))
 }
 
-impl Check<'_> {
+impl DeclarationCheck<'_> {
     /// What is wrong with the rows of table `artifact`, one after another.
     fn artifacts(&mut self) {
         for n in 0..self.out.artifacts.len() {
@@ -158,7 +166,7 @@ impl Check<'_> {
     }
 
     /// A value that outlives the run, under a policy by which nothing does.
-    fn retention(&mut self, artifact: &Declared, row: &Row) {
+    fn retention(&mut self, artifact: &DeclaredArtifact, row: &PackRow) {
         let policy = retention(row, &artifact.kind, self.by_kind).filter(|_| artifact.persisted);
         let Some(mode) = policy.and_then(|policy| policy.get("mode")).filter(|mode| mode.as_text() == Some("ephemeral")) else { return };
         let complaint = if row.fields.contains_key("retention") {
@@ -175,7 +183,7 @@ impl Check<'_> {
         self.push(row, complaint);
     }
 
-    fn tag(&mut self, n: usize, artifact: &Declared, row: &Row) {
+    fn tag(&mut self, n: usize, artifact: &DeclaredArtifact, row: &PackRow) {
         if !artifact.persisted {
             return;
         }
@@ -202,7 +210,7 @@ impl Check<'_> {
     }
 
     /// Declarations that have no effect.
-    fn unused(&mut self, writers: &Rows, operations: &Rows) {
+    fn unused(&mut self, writers: &PackRows, operations: &PackRows) {
         for n in 0..self.out.artifacts.len() {
             let (Some(artifact), Some((_, row))) = (self.out.artifacts.get(n), self.table.get_index(n)) else { continue };
             let found = unused::artifact(artifact, row, operations, self.words);
@@ -217,7 +225,7 @@ impl Check<'_> {
     }
 
     /// What writers say that they write.
-    fn writes(&mut self, writers: &Rows) {
+    fn writes(&mut self, writers: &PackRows) {
         for row in writers.values() {
             for (tag, span) in words(row, "writes") {
                 self.writes_tag(row, tag, span, &row.name, "writer");
@@ -226,7 +234,7 @@ impl Check<'_> {
     }
 
     /// The artifacts that operations write, which they name by the row.
-    fn operations(&mut self, operations: &Rows) {
+    fn operations(&mut self, operations: &PackRows) {
         for row in operations.values() {
             let Some((name, field)) = text(row, "artifact").zip(row.fields.get("artifact")) else { continue };
             let span = field.node.span;
@@ -250,7 +258,7 @@ impl Check<'_> {
     }
 
     /// A write to a persisted tag that is known before anything runs.
-    fn writes_tag(&mut self, row: &Row, tag: &str, span: Span, writer: &str, what: &str) {
+    fn writes_tag(&mut self, row: &PackRow, tag: &str, span: Span, writer: &str, what: &str) {
         let Some(artifact) = self.out.persisted(tag) else {
             if let Some(other) = self.out.artifacts.iter().find(|a| a.tag.as_deref() == Some(tag)) {
                 let (name, there) = (other.name.clone(), self.table.get(&other.name).map_or(other.span, |row| place(row, "access")));
@@ -278,7 +286,7 @@ impl Check<'_> {
         self.push(row, complaint.help(format!("a tag has one writer: write `writer = \"{writer}\"` there, or do not write it here")));
     }
 
-    fn push(&mut self, row: &Row, complaint: Diagnostic) {
+    fn push(&mut self, row: &PackRow, complaint: Diagnostic) {
         push(&mut self.found, row, complaint);
     }
 }

@@ -14,7 +14,7 @@ pub fn diff(content_type: ContentType, before: Option<&Json>, after: &Json) -> J
         let chars = |value: &Json| value.as_str().map(|text| text.chars().count());
         return json!({ "chars": [before.and_then(chars), chars(after)] });
     }
-    let mut found = Found::default();
+    let mut found = ItemChanges::default();
     match before {
         None => found.added.push(String::new()),
         Some(before) => found.compare(before, after, &mut String::new()),
@@ -26,13 +26,13 @@ pub fn diff(content_type: ContentType, before: Option<&Json>, after: &Json) -> J
 }
 
 #[derive(Default)]
-struct Found {
+struct ItemChanges {
     added: Vec<String>,
     removed: Vec<String>,
     changed: Vec<String>,
 }
 
-impl Found {
+impl ItemChanges {
     /// `at` is the pointer of both values. Values of a store are at most as deep as JSON parsers allow.
     fn compare(&mut self, before: &Json, after: &Json, at: &mut String) {
         match (before, after) {

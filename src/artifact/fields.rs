@@ -7,53 +7,53 @@ use std::collections::BTreeSet;
 
 use super::rows::{place, text, words};
 use crate::diag::{Code, Diagnostic, suggest};
-use crate::model::pack::{Row, Rows};
+use crate::model::pack::{PackRow, PackRows};
 
 /// The kinds of operations and the types of effects, which are rows of the pack.
 #[derive(Clone, Copy)]
-pub(super) struct Vocabulary<'a> {
+pub(super) struct OperationVocabulary<'a> {
     /// Rows of `operation_kind`.
-    pub(super) kinds: &'a Rows,
+    pub(super) kinds: &'a PackRows,
     /// Rows of `effect_type`.
-    pub(super) types: &'a Rows,
+    pub(super) types: &'a PackRows,
 }
 
-impl<'a> Vocabulary<'a> {
+impl<'a> OperationVocabulary<'a> {
     /// The kind of an operation.
-    fn kind(self, row: &'a Row) -> (&'a str, Option<&'a Row>) {
+    fn kind(self, row: &'a PackRow) -> (&'a str, Option<&'a PackRow>) {
         let kind = text(row, "kind").unwrap_or("template");
         (kind, closest(self.kinds, kind, text(row, "engine")))
     }
 
     /// The type of an effect.
-    pub(super) fn type_of(self, row: &'a Row) -> Option<&'a Row> {
+    pub(super) fn type_of(self, row: &'a PackRow) -> Option<&'a PackRow> {
         closest(self.types, text(row, "type")?, text(row, "target"))
     }
 
     /// Whether an operation gives answers that conditions may ask for.
-    pub(super) fn gives_answers(self, row: &'a Row) -> bool {
+    pub(super) fn gives_answers(self, row: &'a PackRow) -> bool {
         self.kind(row).1.is_some_and(|kind| words(kind, "needs").any(|(key, _)| key == "outputs"))
     }
 }
 
 /// The row `WORD/DETAIL`, or else the row `WORD`.
-fn closest<'a>(rows: &'a Rows, word: &str, detail: Option<&str>) -> Option<&'a Row> {
+fn closest<'a>(rows: &'a PackRows, word: &str, detail: Option<&str>) -> Option<&'a PackRow> {
     let detailed = detail.and_then(|detail| rows.get(format!("{word}/{detail}").as_str()));
     detailed.or_else(|| rows.get(word))
 }
 
-fn keys(row: &Row) -> impl Iterator<Item = &str> {
+fn keys(row: &PackRow) -> impl Iterator<Item = &str> {
     words(row, "needs").chain(words(row, "takes")).map(|(key, _)| key)
 }
 
 /// The keys that belong to some rows of a vocabulary and not to this one.
-fn unfit<'a>(rows: &'a Rows, fitting: &'a Row) -> BTreeSet<&'a str> {
+fn unfit<'a>(rows: &'a PackRows, fitting: &'a PackRow) -> BTreeSet<&'a str> {
     let own: BTreeSet<&str> = keys(fitting).collect();
     rows.values().flat_map(keys).filter(|key| !own.contains(key)).collect()
 }
 
 /// What is missing in the row of an operation, and what has no effect in it.
-pub(super) fn operation(row: &Row, vocabulary: Vocabulary<'_>) -> Vec<Diagnostic> {
+pub(super) fn operation(row: &PackRow, vocabulary: OperationVocabulary<'_>) -> Vec<Diagnostic> {
     let (kind, Some(fitting)) = vocabulary.kind(row) else { return vec![unsupported(row, vocabulary)] };
     let decided = text(row, "engine").filter(|_| keys(fitting).any(|key| key == "engine"));
     let decided = decided.map(|engine| format!(" with `engine = \"{engine}\"`")).unwrap_or_default();
@@ -77,7 +77,7 @@ pub(super) fn operation(row: &Row, vocabulary: Vocabulary<'_>) -> Vec<Diagnostic
 }
 
 /// What belongs to replies in JSON, and to one way to find it in them.
-fn json_only(row: &Row) -> Vec<Diagnostic> {
+fn json_only(row: &PackRow) -> Vec<Diagnostic> {
     let mut found = Vec::new();
     if text(row, "output_mode") != Some("json") {
         for key in ["parse", "pattern", "schema"] {
@@ -95,11 +95,11 @@ fn json_only(row: &Row) -> Vec<Diagnostic> {
 }
 
 /// The words of a vocabulary without their details.
-fn plain(rows: &Rows) -> impl Iterator<Item = &str> {
+fn plain(rows: &PackRows) -> impl Iterator<Item = &str> {
     rows.keys().map(AsRef::as_ref).filter(|name: &&str| !name.contains('/'))
 }
 
-fn unsupported(row: &Row, vocabulary: Vocabulary<'_>) -> Diagnostic {
+fn unsupported(row: &PackRow, vocabulary: OperationVocabulary<'_>) -> Diagnostic {
     let (kind, _) = vocabulary.kind(row);
     let message = format!("operation `{}` is of kind `{kind}`, which is not carried out: the operation is skipped", row.name);
     let help = suggest::help(kind, plain(vocabulary.kinds));
@@ -108,7 +108,7 @@ fn unsupported(row: &Row, vocabulary: Vocabulary<'_>) -> Diagnostic {
 }
 
 /// What is missing in the row of an effect, and what has no effect in it.
-pub(super) fn effect(row: &Row, vocabulary: Vocabulary<'_>) -> Vec<Diagnostic> {
+pub(super) fn effect(row: &PackRow, vocabulary: OperationVocabulary<'_>) -> Vec<Diagnostic> {
     let known = || suggest::help("", plain(vocabulary.types)).unwrap_or_else(|| "declare it: a row `[[effect_type]]`".to_owned());
     let Some(what) = text(row, "type") else {
         let message = format!("effect `{}` has no type", row.name);
@@ -133,7 +133,7 @@ pub(super) fn effect(row: &Row, vocabulary: Vocabulary<'_>) -> Vec<Diagnostic> {
 }
 
 /// A key that is written, and that nothing reads.
-fn idle(row: &Row, what: &str, key: &str, why: &str, help: &str) -> Option<Diagnostic> {
+fn idle(row: &PackRow, what: &str, key: &str, why: &str, help: &str) -> Option<Diagnostic> {
     let field = row.fields.get(key)?;
     let message = format!("`{key}` of {what} `{}` is accepted and has no effect: {why}", row.name);
     let mut complaint = Diagnostic::new(Code::OperationUnused, message).at(field.node.span).help(help);

@@ -4,34 +4,34 @@
 //! Source: the contract of artifacts, prompt inclusion; the contradictions are decision A2.15. The short forms are
 //! rows of the pack, so the keys that a `mode` stands for are read from there.
 
-use crate::diag::{Code, Diagnostic, Node, Span, suggest};
-use crate::model::pack::{Row, Rows};
+use crate::diag::{Code, Diagnostic, DocumentNode, Span, suggest};
+use crate::model::pack::{PackRow, PackRows};
 
 /// The most anchors that may stand inside each other.
 const MAX_ANCHORS: usize = 8;
 
 /// The words of inclusions, which are rows of the pack.
 #[derive(Clone, Copy)]
-pub(super) struct Words<'a> {
+pub(super) struct InclusionWords<'a> {
     /// Short forms.
-    pub(super) modes: &'a Rows,
+    pub(super) modes: &'a PackRows,
     /// Phases, in their order.
-    pub(super) phases: &'a Rows,
+    pub(super) phases: &'a PackRows,
     /// Anchors that are words.
-    pub(super) anchors: &'a Rows,
+    pub(super) anchors: &'a PackRows,
 }
 
 /// The keys of one inclusion, and of the short form that it names.
-struct Keys<'a> {
+struct InclusionKeys<'a> {
     /// The inclusion.
-    node: &'a Node,
+    node: &'a DocumentNode,
     /// The row of its `mode`.
-    short: Option<&'a Row>,
+    short: Option<&'a PackRow>,
 }
 
-impl<'a> Keys<'a> {
+impl<'a> InclusionKeys<'a> {
     fn written(&self, key: &str) -> Option<&'a str> {
-        self.node.get(key).and_then(Node::as_text)
+        self.node.get(key).and_then(DocumentNode::as_text)
     }
 
     /// What is written, else what the short form stands for.
@@ -69,10 +69,10 @@ impl<'a> Keys<'a> {
 }
 
 /// What is unknown in the inclusion of one artifact, and what contradicts what.
-pub(super) fn check(row: &Row, words: Words<'_>) -> Vec<Diagnostic> {
+pub(super) fn check(row: &PackRow, words: InclusionWords<'_>) -> Vec<Diagnostic> {
     let Some(node) = row.fields.get("inclusion").map(|field| &field.node) else { return Vec::new() };
-    let short = node.get("mode").and_then(Node::as_text).and_then(|mode| words.modes.get(mode));
-    let keys = Keys { node, short };
+    let short = node.get("mode").and_then(DocumentNode::as_text).and_then(|mode| words.modes.get(mode));
+    let keys = InclusionKeys { node, short };
     let mut found = unknown(&keys, words);
     match keys.operation() {
         "insert" => insert(&keys, &mut found),
@@ -93,10 +93,10 @@ pub(super) fn check(row: &Row, words: Words<'_>) -> Vec<Diagnostic> {
 }
 
 /// Keys that have no effect in the inclusion of one artifact.
-pub(super) fn unused(row: &Row, words: Words<'_>) -> Vec<Diagnostic> {
+pub(super) fn unused(row: &PackRow, words: InclusionWords<'_>) -> Vec<Diagnostic> {
     let Some(node) = row.fields.get("inclusion").map(|field| &field.node) else { return Vec::new() };
-    let mode = node.get("mode").and_then(Node::as_text);
-    let keys = Keys { node, short: mode.and_then(|mode| words.modes.get(mode)) };
+    let mode = node.get("mode").and_then(DocumentNode::as_text);
+    let keys = InclusionKeys { node, short: mode.and_then(|mode| words.modes.get(mode)) };
     if mode == Some("none") {
         let others = node.as_table().into_iter().flatten().filter(|(key, _)| &***key != "mode");
         return others.map(|(key, field)| keys.idle(key, field.node.span, "its mode is `none`", "remove it, or the mode")).collect();
@@ -110,7 +110,7 @@ pub(super) fn unused(row: &Row, words: Words<'_>) -> Vec<Diagnostic> {
 }
 
 /// Words that no row of the pack explains.
-fn unknown(keys: &Keys<'_>, words: Words<'_>) -> Vec<Diagnostic> {
+fn unknown(keys: &InclusionKeys<'_>, words: InclusionWords<'_>) -> Vec<Diagnostic> {
     let mut found = Vec::new();
     for (key, table, rows) in [("mode", "inclusion_mode", words.modes), ("phase", "inclusion_phase", words.phases)] {
         if let Some(word) = keys.written(key).filter(|word| !rows.contains_key(*word)) {
@@ -118,7 +118,7 @@ fn unknown(keys: &Keys<'_>, words: Words<'_>) -> Vec<Diagnostic> {
         }
     }
     let anchors = std::iter::successors(keys.node.get("anchor"), |node| inner(node)).take(MAX_ANCHORS + 1);
-    for word in anchors.filter_map(Node::as_text) {
+    for word in anchors.filter_map(DocumentNode::as_text) {
         let (name, id) = word.split_once(':').map_or((word, None), |(name, id)| (name, Some(id)));
         let row = words.anchors.get(name);
         // an anchor that is found by its role has no id, every other one has
@@ -135,16 +135,16 @@ fn unknown(keys: &Keys<'_>, words: Words<'_>) -> Vec<Diagnostic> {
 }
 
 /// The remedy for an unknown word.
-fn known(word: &str, rows: &Rows) -> String {
+fn known(word: &str, rows: &PackRows) -> String {
     suggest::help(word, rows.keys().map(AsRef::as_ref)).unwrap_or_else(|| "declare it as a row of this table".to_owned())
 }
 
 /// The anchor that an anchor counts from.
-fn inner(node: &Node) -> Option<&Node> {
+fn inner(node: &DocumentNode) -> Option<&DocumentNode> {
     node.get("relative_to_anchor")?.get("anchor")
 }
 
-fn insert(keys: &Keys<'_>, found: &mut Vec<Diagnostic>) {
+fn insert(keys: &InclusionKeys<'_>, found: &mut Vec<Diagnostic>) {
     if keys.word("target") == Some("message_ref") {
         let help = "to insert a message beside it, write `target = \"timeline\"`; to change it, another `operation`";
         found.push(keys.wrong("target", "an insert does not change a message".to_owned(), help));
@@ -159,7 +159,7 @@ fn insert(keys: &Keys<'_>, found: &mut Vec<Diagnostic>) {
     }
 }
 
-fn change(keys: &Keys<'_>, operation: &str, row: &Row, found: &mut Vec<Diagnostic>) {
+fn change(keys: &InclusionKeys<'_>, operation: &str, row: &PackRow, found: &mut Vec<Diagnostic>) {
     match keys.word("target") {
         Some("timeline") => {
             let help = "write `target = \"system\"` or `\"message_ref\"`";
@@ -188,6 +188,6 @@ fn can_mark(tag: &str) -> bool {
 }
 
 /// How many anchors stand inside each other. Counting ends above the limit, so deep data costs nothing.
-fn nested(anchor: &Node) -> usize {
+fn nested(anchor: &DocumentNode) -> usize {
     std::iter::successors(Some(anchor), |node| inner(node)).take(MAX_ANCHORS + 1).count()
 }

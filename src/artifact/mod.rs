@@ -25,23 +25,23 @@ use indexmap::IndexMap;
 use crate::diag::Span;
 
 pub use diff::diff;
-pub use policy::Refusal;
-pub use project::{Item, Projection, ShownAs};
-pub use run::{RunArtifact, RunArtifacts, Trace};
-pub use stored::{Artifact, Window};
+pub use policy::WriteRefusal;
+pub use project::{ProjectedItem, Projection, ShownAs};
+pub use run::{RunArtifact, RunArtifacts, ValueTrace};
+pub use stored::{Artifact, VersionWindow};
 
 /// The artifacts and writers that a pack declares.
 #[derive(Debug, Clone, Default)]
 pub struct Declarations {
     /// The rows of table `artifact`, in order.
-    pub artifacts: Vec<Declared>,
+    pub artifacts: Vec<DeclaredArtifact>,
     /// Who may write, by name.
     pub writers: IndexMap<Arc<str>, Writer>,
 }
 
 /// One row of table `artifact`.
 #[derive(Debug, Clone)]
-pub struct Declared {
+pub struct DeclaredArtifact {
     /// The name of the row.
     pub name: Arc<str>,
     /// The tag under which it is read; a persisted artifact has one.
@@ -59,7 +59,7 @@ pub struct Declared {
     /// What its value is.
     pub content_type: ContentType,
     /// How many versions are kept.
-    pub keep: Window,
+    pub keep: VersionWindow,
     /// How it is shown.
     pub presentation: Presentation,
     /// How many earlier values a prompt (`last_n`) or a display (`max_items`) of it asks for; 0 if neither says a number.
@@ -106,14 +106,14 @@ pub enum ContentType {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Presentation {
     /// Which versions; `None`: as usual for its surface.
-    pub mode: Option<Mode>,
+    pub mode: Option<VersionMode>,
     /// The greatest number of versions of a timeline; the newest are kept.
     pub max_items: Option<u32>,
 }
 
 /// Which versions of an artifact are shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Mode {
+pub enum VersionMode {
     /// The latest: the default of every surface but a feed.
     LatestOnly,
     /// All that are kept, oldest first: the default of a feed.
@@ -134,19 +134,19 @@ pub struct Writer {
 impl Declarations {
     /// The persisted artifact of a tag.
     #[must_use]
-    pub fn persisted(&self, tag: &str) -> Option<&Declared> {
+    pub fn persisted(&self, tag: &str) -> Option<&DeclaredArtifact> {
         self.artifacts.iter().find(|a| a.persisted && a.tag.as_deref() == Some(tag))
     }
 
     /// The artifact of a row.
     #[must_use]
-    pub fn row(&self, name: &str) -> Option<&Declared> {
+    pub fn row(&self, name: &str) -> Option<&DeclaredArtifact> {
         self.artifacts.iter().find(|a| &*a.name == name)
     }
 
     /// The tags of all persisted artifacts, with how many versions are kept of each.
     #[must_use]
-    pub fn windows(&self) -> Vec<(String, Window)> {
+    pub fn windows(&self) -> Vec<(String, VersionWindow)> {
         self.artifacts.iter().filter(|a| a.persisted).filter_map(|a| Some((a.tag.as_deref()?.to_owned(), a.keep))).collect()
     }
 }

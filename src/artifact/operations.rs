@@ -7,43 +7,43 @@ use std::sync::Arc;
 use indexmap::IndexMap;
 
 use super::Writer;
-use super::fields::{self, Vocabulary};
+use super::fields::{self, OperationVocabulary};
 use super::rows::{place, push, text, words};
-use crate::diag::{Code, Diagnostic, Node, Report, Span, suggest};
-use crate::model::pack::{Row, Rows};
+use crate::diag::{Code, Diagnostic, DocumentNode, Report, Span, suggest};
+use crate::model::pack::{PackRow, PackRows};
 
 /// The hook of an operation that says none: in front of the main request.
 const BEFORE: &str = "before";
 
 /// Reports what contradicts each other in the rows of `operation` and `effect`.
 pub(super) fn check(
-    operations: &Rows,
-    effects: &Rows,
-    vocabulary: Vocabulary<'_>,
+    operations: &PackRows,
+    effects: &PackRows,
+    vocabulary: OperationVocabulary<'_>,
     writers: &IndexMap<Arc<str>, Writer>,
     found: &mut Report,
 ) {
-    let mut check = Check { operations, vocabulary, writers, found };
+    let mut check = OperationCheck { operations, vocabulary, writers, found };
     operations.values().for_each(|row| check.operation(row));
     effects.values().for_each(|row| check.effect(row));
     check.circles();
 }
 
-struct Check<'a> {
-    operations: &'a Rows,
-    vocabulary: Vocabulary<'a>,
+struct OperationCheck<'a> {
+    operations: &'a PackRows,
+    vocabulary: OperationVocabulary<'a>,
     /// Rows of `writer`, and operations.
     writers: &'a IndexMap<Arc<str>, Writer>,
     found: &'a mut Report,
 }
 
-fn hooks(row: &Row) -> Vec<&str> {
+fn hooks(row: &PackRow) -> Vec<&str> {
     let said: Vec<&str> = words(row, "hooks").map(|(word, _)| word).collect();
     if said.is_empty() { vec![BEFORE] } else { said }
 }
 
-impl<'a> Check<'a> {
-    fn operation(&mut self, row: &'a Row) {
+impl<'a> OperationCheck<'a> {
+    fn operation(&mut self, row: &'a PackRow) {
         fields::operation(row, self.vocabulary).into_iter().for_each(|complaint| self.push(row, complaint));
         self.writer(row);
         for (name, span) in words(row, "depends") {
@@ -64,7 +64,7 @@ impl<'a> Check<'a> {
         conditions.for_each(|condition| self.condition(row, condition));
     }
 
-    fn writer(&mut self, row: &Row) {
+    fn writer(&mut self, row: &PackRow) {
         let Some(name) = text(row, "writer").filter(|name| !self.writers.contains_key(*name)) else { return };
         let near = suggest::help(name, self.writers.keys().map(AsRef::as_ref));
         let message = format!("operation `{}` writes in the name of `{name}`, which is neither a writer nor an operation", row.name);
@@ -72,7 +72,7 @@ impl<'a> Check<'a> {
         self.push(row, complaint.help(near.unwrap_or_else(|| "declare it: a row `[[writer]]`".to_owned())));
     }
 
-    fn condition(&mut self, row: &'a Row, condition: &Node) {
+    fn condition(&mut self, row: &'a PackRow, condition: &DocumentNode) {
         let Some((name, span)) = condition.get("operation").and_then(|node| Some((node.as_text()?, node.span))) else { return };
         let Some(guard) = self.operations.get(name) else {
             let message = format!("a condition of operation `{}` is about `{name}`, which no row declares", row.name);
@@ -98,7 +98,7 @@ impl<'a> Check<'a> {
         }
     }
 
-    fn effect(&mut self, row: &'a Row) {
+    fn effect(&mut self, row: &'a PackRow) {
         fields::effect(row, self.vocabulary).into_iter().for_each(|complaint| self.push(row, complaint));
         let Some(name) = text(row, "operation") else {
             let complaint = Diagnostic::new(Code::TermMissing, format!("effect `{}` belongs to no operation", row.name)).at(row.name_span);
@@ -148,13 +148,13 @@ impl<'a> Check<'a> {
         self.push(row, complaint.help("take one of them out of `depends`"));
     }
 
-    fn unknown(&mut self, row: &Row, name: &str, span: Span, message: String) {
+    fn unknown(&mut self, row: &PackRow, name: &str, span: Span, message: String) {
         let near = suggest::help(name, self.operations.keys().map(AsRef::as_ref));
         let complaint = Diagnostic::new(Code::NameUnknown, message).at(span).missing_row(&["operation"], name);
         self.push(row, complaint.help(near.unwrap_or_else(|| "declare it: a row `[[operation]]`".to_owned())));
     }
 
-    fn push(&mut self, row: &Row, complaint: Diagnostic) {
+    fn push(&mut self, row: &PackRow, complaint: Diagnostic) {
         push(self.found, row, complaint);
     }
 }

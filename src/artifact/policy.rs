@@ -4,14 +4,14 @@
 
 use serde_json::Value as Json;
 
-use super::{ContentType, Declarations, Declared};
+use super::{ContentType, Declarations, DeclaredArtifact};
 
 /// The kind of artifacts that the grant `state_write` covers.
 const STATE: &str = "state";
 
 /// Why a write was refused.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Refusal {
+pub enum WriteRefusal {
     /// No persisted artifact of this tag is declared.
     UndeclaredTag,
     /// The tag belongs to another writer.
@@ -26,7 +26,7 @@ pub enum Refusal {
     Conflict(Option<i64>),
 }
 
-impl Refusal {
+impl WriteRefusal {
     /// What kind of refusal it is: `policy_error`, `invalid_value` or `artifact_conflict`.
     #[must_use]
     pub fn error(&self) -> &'static str {
@@ -71,16 +71,16 @@ impl Declarations {
     ///
     /// # Errors
     /// The first check that fails.
-    pub fn may_write(&self, writer: &str, tag: &str, value: &Json) -> Result<&Declared, Refusal> {
-        let artifact = self.persisted(tag).ok_or(Refusal::UndeclaredTag)?;
+    pub fn may_write(&self, writer: &str, tag: &str, value: &Json) -> Result<&DeclaredArtifact, WriteRefusal> {
+        let artifact = self.persisted(tag).ok_or(WriteRefusal::UndeclaredTag)?;
         if artifact.writer.as_deref() != Some(writer) {
-            return Err(Refusal::ForeignTag);
+            return Err(WriteRefusal::ForeignTag);
         }
         if !self.has_grant(writer, &artifact.kind) {
-            return Err(Refusal::NoPermission);
+            return Err(WriteRefusal::NoPermission);
         }
         if artifact.content_type != ContentType::Json && !value.is_string() {
-            return Err(Refusal::ContentType);
+            return Err(WriteRefusal::ContentType);
         }
         Ok(artifact)
     }

@@ -4,7 +4,7 @@
 
 use serde_json::Value as Json;
 
-use super::{Artifact, Declarations, Declared, Mode, diff};
+use super::{Artifact, Declarations, DeclaredArtifact, VersionMode, diff};
 
 /// The surface that is nowhere.
 pub(super) const NOWHERE: &str = "internal";
@@ -23,7 +23,7 @@ pub struct Projection {
     pub shown_as: Option<ShownAs>,
     /// What is shown.
     #[serde(flatten)]
-    pub item: Item,
+    pub item: ProjectedItem,
 }
 
 /// How an artifact stands in the chat.
@@ -39,7 +39,7 @@ pub enum ShownAs {
 /// What is shown of an artifact.
 #[derive(Debug, Clone, PartialEq, serde::Serialize)]
 #[serde(tag = "mode", rename_all = "snake_case")]
-pub enum Item {
+pub enum ProjectedItem {
     /// The latest value.
     LatestOnly {
         /// The value.
@@ -73,10 +73,10 @@ impl Declarations {
     }
 }
 
-impl Declared {
+impl DeclaredArtifact {
     /// Which versions are shown: what its row says, or what is usual for its surface.
-    pub(super) fn mode(&self) -> Mode {
-        let usual = if self.surface.starts_with("feed:") { Mode::Timeline } else { Mode::LatestOnly };
+    pub(super) fn mode(&self) -> VersionMode {
+        let usual = if self.surface.starts_with("feed:") { VersionMode::Timeline } else { VersionMode::LatestOnly };
         self.presentation.mode.unwrap_or(usual)
     }
 
@@ -86,23 +86,23 @@ impl Declared {
     }
 }
 
-fn one(declared: &Declared, artifact: &Artifact) -> Option<Projection> {
+fn one(declared: &DeclaredArtifact, artifact: &Artifact) -> Option<Projection> {
     let surface = &*declared.surface;
     if !declared.visibility.is_shown() || declared.is_nowhere() {
         return None;
     }
     let latest = &artifact.value;
     let item = match declared.mode() {
-        Mode::LatestOnly => Item::LatestOnly { value: latest.clone() },
-        Mode::Timeline => {
+        VersionMode::LatestOnly => ProjectedItem::LatestOnly { value: latest.clone() },
+        VersionMode::Timeline => {
             let mut items: Vec<Json> = artifact.history.iter().chain([latest]).cloned().collect();
             let most = declared.presentation.max_items.map_or(items.len(), |n| usize::try_from(n).unwrap_or(usize::MAX));
             items.drain(..items.len().saturating_sub(most));
-            Item::Timeline { items }
+            ProjectedItem::Timeline { items }
         }
-        Mode::Diff => {
+        VersionMode::Diff => {
             let before = artifact.history.last();
-            Item::Diff {
+            ProjectedItem::Diff {
                 before: before.cloned().unwrap_or_default(),
                 after: latest.clone(),
                 changes: diff(declared.content_type, before, latest),

@@ -5,7 +5,7 @@
 use serde_json::Value as Json;
 use sha2::{Digest, Sha256};
 
-use super::{Declarations, Refusal};
+use super::{Declarations, WriteRefusal};
 
 /// One value of a run. Neither its id nor its tag need be unique.
 #[derive(Debug, Clone, PartialEq)]
@@ -22,7 +22,7 @@ pub struct RunArtifact {
 
 /// What is left of a value after its run.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
-pub struct Trace {
+pub struct ValueTrace {
     /// Its id.
     pub id: String,
     /// Its tag, if it had one.
@@ -52,12 +52,12 @@ impl RunArtifacts {
     ///
     /// # Errors
     /// `NoRun` if no run is going on, `NoPermission` if the writer has no grant for this kind.
-    pub fn write(&mut self, declared: &Declarations, writer: &str, artifact: RunArtifact) -> Result<(), Refusal> {
+    pub fn write(&mut self, declared: &Declarations, writer: &str, artifact: RunArtifact) -> Result<(), WriteRefusal> {
         if !self.running {
-            return Err(Refusal::NoRun);
+            return Err(WriteRefusal::NoRun);
         }
         if !declared.has_grant(writer, &artifact.kind) {
-            return Err(Refusal::NoPermission);
+            return Err(WriteRefusal::NoPermission);
         }
         self.list.push(artifact);
         Ok(())
@@ -70,7 +70,7 @@ impl RunArtifacts {
     }
 
     /// Ends the run. Its values are gone; their traces are returned.
-    pub fn end(&mut self) -> Vec<Trace> {
+    pub fn end(&mut self) -> Vec<ValueTrace> {
         let run = std::mem::take(self);
         run.list.into_iter().map(RunArtifact::trace).collect()
     }
@@ -79,13 +79,13 @@ impl RunArtifacts {
 impl RunArtifact {
     /// What may be kept of it.
     #[must_use]
-    pub fn trace(self) -> Trace {
+    pub fn trace(self) -> ValueTrace {
         let text = match self.value {
             Json::String(text) => text,
             other => other.to_string(),
         };
         let hash = Sha256::digest(text.as_bytes());
         let sha256 = hash.iter().map(|byte| format!("{byte:02x}")).collect();
-        Trace { id: self.id, tag: self.tag, kind: self.kind, chars: text.chars().count(), sha256 }
+        ValueTrace { id: self.id, tag: self.tag, kind: self.kind, chars: text.chars().count(), sha256 }
     }
 }

@@ -5,7 +5,7 @@ use serde_json::Value as Json;
 /// How many versions of an artifact are kept. The latest version is always kept; of the others, those that meet every
 /// bound. Without a bound, all versions are kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-pub struct Window {
+pub struct VersionWindow {
     /// This many versions, the latest included.
     pub versions: Option<u32>,
     /// The versions of this many turns, the present one included.
@@ -14,9 +14,9 @@ pub struct Window {
     pub ttl: Option<i64>,
 }
 
-impl Window {
+impl VersionWindow {
     /// Only the latest version.
-    pub const LATEST: Window = Window { versions: Some(1), turns: None, ttl: None };
+    pub const LATEST: VersionWindow = VersionWindow { versions: Some(1), turns: None, ttl: None };
 }
 
 /// An artifact as it is now.

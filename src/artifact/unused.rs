@@ -1,14 +1,14 @@
 //! Declarations without an effect: artifacts that nobody can write, keys that nothing reads, writers that write nothing.
 
-use super::inclusion::Words;
+use super::inclusion::InclusionWords;
 use super::project::NOWHERE;
 use super::rows::{text, words};
-use super::{Declared, Mode, inclusion};
-use crate::diag::{Code, Diagnostic, Node, Span};
-use crate::model::pack::{Row, Rows};
+use super::{DeclaredArtifact, VersionMode, inclusion};
+use crate::diag::{Code, Diagnostic, DocumentNode, Span};
+use crate::model::pack::{PackRow, PackRows};
 
 /// What has no effect in the row of one artifact.
-pub(super) fn artifact(artifact: &Declared, row: &Row, operations: &Rows, modes: Words<'_>) -> Vec<Diagnostic> {
+pub(super) fn artifact(artifact: &DeclaredArtifact, row: &PackRow, operations: &PackRows, modes: InclusionWords<'_>) -> Vec<Diagnostic> {
     let mut found = Vec::new();
     if artifact.persisted {
         found.extend(unwritten(artifact, row, operations));
@@ -22,7 +22,7 @@ pub(super) fn artifact(artifact: &Declared, row: &Row, operations: &Rows, modes:
 }
 
 /// An artifact that outlives the run, and that has no writer. An operation that writes it is told elsewhere.
-fn unwritten(artifact: &Declared, row: &Row, operations: &Rows) -> Option<Diagnostic> {
+fn unwritten(artifact: &DeclaredArtifact, row: &PackRow, operations: &PackRows) -> Option<Diagnostic> {
     let written = operations.values().any(|operation| text(operation, "artifact") == Some(&*row.name));
     if written || row.fields.contains_key("writer") {
         return None;
@@ -32,7 +32,7 @@ fn unwritten(artifact: &Declared, row: &Row, operations: &Rows) -> Option<Diagno
 }
 
 /// How an artifact is shown that is shown nowhere, and a length of what is no list.
-fn unshown(artifact: &Declared, row: &Row) -> Option<Diagnostic> {
+fn unshown(artifact: &DeclaredArtifact, row: &PackRow) -> Option<Diagnostic> {
     let name = &artifact.name;
     let nowhere = artifact.is_nowhere();
     let presentation = row.fields.get("presentation").map(|field| &field.node);
@@ -47,16 +47,16 @@ fn unshown(artifact: &Declared, row: &Row) -> Option<Diagnostic> {
         let message = format!("`presentation` of artifact `{name}` has no effect: it is shown nowhere");
         return Some(unused(message, presentation?.span).help("add a `surface`, such as `panel:ID`, or remove it"));
     }
-    let limit = presentation?.get("max_items").filter(|_| artifact.mode() != Mode::Timeline)?;
+    let limit = presentation?.get("max_items").filter(|_| artifact.mode() != VersionMode::Timeline)?;
     let message = format!("`max_items` of artifact `{name}` has no effect: only one version is shown");
     Some(unused(message, limit.span).help("write `mode = \"timeline\"`, or remove it"))
 }
 
-fn run_only(artifact: &Declared, row: &Row, key: &str) -> Option<Diagnostic> {
+fn run_only(artifact: &DeclaredArtifact, row: &PackRow, key: &str) -> Option<Diagnostic> {
     let field = row.fields.get(key)?;
     let harmless = match key {
         "surface" => field.node.as_text() == Some(NOWHERE),
-        "retention" => field.node.get("mode").and_then(Node::as_text) == Some("ephemeral"),
+        "retention" => field.node.get("mode").and_then(DocumentNode::as_text) == Some("ephemeral"),
         _ => false,
     };
     if harmless {
@@ -69,9 +69,9 @@ fn run_only(artifact: &Declared, row: &Row, key: &str) -> Option<Diagnostic> {
 }
 
 /// An inclusion that the visibility forbids.
-fn excluded(artifact: &Declared, row: &Row) -> Option<Diagnostic> {
+fn excluded(artifact: &DeclaredArtifact, row: &PackRow) -> Option<Diagnostic> {
     let node = &row.fields.get("inclusion")?.node;
-    let never = node.get("mode").and_then(Node::as_text) == Some("none");
+    let never = node.get("mode").and_then(DocumentNode::as_text) == Some("none");
     if never || matches!(artifact.visibility, super::Visibility::PromptOnly | super::Visibility::PromptAndUi) {
         return None;
     }
@@ -81,7 +81,7 @@ fn excluded(artifact: &Declared, row: &Row) -> Option<Diagnostic> {
 }
 
 /// A writer that owns and writes nothing.
-pub(super) fn writer(row: &Row, artifacts: &[Declared], operations: &Rows) -> Option<Diagnostic> {
+pub(super) fn writer(row: &PackRow, artifacts: &[DeclaredArtifact], operations: &PackRows) -> Option<Diagnostic> {
     let owns = artifacts.iter().any(|artifact| artifact.writer.as_deref() == Some(&*row.name));
     let writes = words(row, "writes").next().is_some();
     let named = operations.contains_key(&row.name) || operations.values().any(|o| text(o, "writer") == Some(&*row.name));
@@ -93,8 +93,8 @@ pub(super) fn writer(row: &Row, artifacts: &[Declared], operations: &Rows) -> Op
 }
 
 /// Policies for kinds that no artifact has.
-pub(super) fn retention(by_kind: Option<&Node>, artifacts: &[Declared]) -> Vec<Diagnostic> {
-    let kinds = by_kind.and_then(Node::as_table).into_iter().flatten();
+pub(super) fn retention(by_kind: Option<&DocumentNode>, artifacts: &[DeclaredArtifact]) -> Vec<Diagnostic> {
+    let kinds = by_kind.and_then(DocumentNode::as_table).into_iter().flatten();
     let idle = kinds.filter(|(kind, _)| !artifacts.iter().any(|artifact| artifact.kind == **kind));
     idle.map(|(kind, field)| {
         let message = format!("the retention of kind `{kind}` has no effect: no artifact is of this kind");
@@ -104,7 +104,7 @@ pub(super) fn retention(by_kind: Option<&Node>, artifacts: &[Declared]) -> Vec<D
 }
 
 /// Points at the value of a key, if the row has it.
-fn said(complaint: Diagnostic, row: &Row, key: &str, what: &str) -> Diagnostic {
+fn said(complaint: Diagnostic, row: &PackRow, key: &str, what: &str) -> Diagnostic {
     match row.fields.get(key) {
         Some(field) => complaint.related(field.node.span, what),
         None => complaint,

@@ -2,23 +2,23 @@
 //!
 //! A pack's own values are only defaults, so only overlays are looked at.
 
-use crate::diag::{Code, Table};
+use crate::diag::{Code, FieldMap};
 use crate::model::options::TABLE;
 use crate::model::{Scene, Value};
 use crate::pack::Ruleset;
-use crate::terms::State;
+use crate::terms::BuildState;
 
 /// The most values that one build warns of.
 const MOST: usize = 20;
 
 /// Warns of the values of overlays that have no effect because the scene has its own.
-pub(super) fn warn(rules: &Ruleset, scene: &Scene, st: &State) {
+pub(super) fn warn(rules: &Ruleset, scene: &Scene, st: &BuildState) {
     let pack = rules.pack();
     if !pack.layers.iter().any(|layer| layer.overlay) {
         return;
     }
     let mut left = MOST;
-    let mut open: Vec<(String, &Table, &Value)> = vec![(String::new(), &pack.values, &scene.data)];
+    let mut open: Vec<(String, &FieldMap, &Value)> = vec![(String::new(), &pack.values, &scene.data)];
     while let Some((above, values, data)) = open.pop() {
         for (key, field) in values {
             let Some(given) = data.get(key).filter(|given| !given.is_null()) else { continue };

@@ -2,26 +2,26 @@
 
 use std::sync::Arc;
 
-use crate::model::plan::{EvictionRecord, Reason, Trace, TrimReport, TrimmedAccount};
-use crate::model::{Block, MOST_WRITTEN, Map, Plan, Scene, Value, budget};
+use crate::model::plan::{EvictionRecord, PlanTrace, RecordedReason, TrimReport, TrimmedAccount};
+use crate::model::{MOST_WRITTEN, Map, Plan, PlanBlock, Scene, Value, budget};
 use crate::pack::Ruleset;
-use crate::terms::ledger::{self, Record, Trimmed};
+use crate::terms::ledger::{self, LedgerEviction, TrimmedList};
 use crate::terms::select::pass_env;
-use crate::terms::{Memo, State, sizes};
+use crate::terms::{BuildState, PassMemo, sizes};
 
 use crate::diag::Diagnostic;
 use crate::engine::counting::whole;
-use crate::engine::trace::{Histories, elsewhere, reasons, trace};
+use crate::engine::trace::{ItemHistories, elsewhere, reasons, trace};
 use crate::engine::{BuildError, warnings};
 
 /// The plan of a finished build.
-pub(super) fn plan(rules: &Ruleset, st: &State, list: usize, stages: Vec<(String, Vec<Value>)>) -> Result<Plan, BuildError> {
+pub(super) fn plan(rules: &Ruleset, st: &BuildState, list: usize, stages: Vec<(String, Vec<Value>)>) -> Result<Plan, BuildError> {
     st.force(list).map_err(BuildError::fault)?;
     let items = st.list(list);
-    let memo = Memo::default();
+    let memo = PassMemo::default();
     let env = pass_env(st, &memo);
     let trimmed = st.ledger.borrow().trimmed(list).cloned();
-    let histories = Histories::new(st);
+    let histories = ItemHistories::new(st);
     let mut blocks = Vec::with_capacity(items.items.len());
     let mut kept = 0.0;
     for item in &items.items {
@@ -30,7 +30,7 @@ pub(super) fn plan(rules: &Ruleset, st: &State, list: usize, stages: Vec<(String
             None => 0.0,
         };
         kept += if item.enabled() { cost } else { 0.0 };
-        blocks.push(Block { fields: st.table(item), tokens: whole(cost), history: histories.of(item.seq) });
+        blocks.push(PlanBlock { fields: st.table(item), tokens: whole(cost), history: histories.of(item.seq) });
     }
     let patch = patch(st);
     printable(&blocks, &patch, st)?;
@@ -40,7 +40,8 @@ pub(super) fn plan(rules: &Ruleset, st: &State, list: usize, stages: Vec<(String
         blocks,
         warnings: warnings::placed(rules, st),
         outlets: st.lookup(&names("outlet"), None),
-        trace: trace(st, report.as_ref().zip(trimmed.as_ref()), stages).map(|t| Trace { elsewhere: elsewhere(st, list, &histories), ..t }),
+        trace: trace(st, report.as_ref().zip(trimmed.as_ref()), stages)
+            .map(|t| PlanTrace { elsewhere: elsewhere(st, list, &histories), ..t }),
         trim_report: report,
         patch,
         set: st.set.borrow().clone(),
@@ -53,7 +54,7 @@ pub(super) fn plan(rules: &Ruleset, st: &State, list: usize, stages: Vec<(String
 }
 
 /// Checks that the plan can be written out: many blocks may share one large list or table.
-fn printable(blocks: &[Block], patch: &Value, st: &State) -> Result<(), BuildError> {
+fn printable(blocks: &[PlanBlock], patch: &Value, st: &BuildState) -> Result<(), BuildError> {
     let fields = blocks.iter().filter_map(|block| block.fields.as_map()).flat_map(Map::values);
     let mut bytes = 0_usize;
     for value in fields.chain([patch]).filter(|value| matches!(value, Value::List(_) | Value::Map(_))) {
@@ -69,7 +70,7 @@ fn printable(blocks: &[Block], patch: &Value, st: &State) -> Result<(), BuildErr
 }
 
 /// What to store with the chat: `$state`, and the variables that macros have written.
-pub(super) fn patch(st: &State) -> Value {
+pub(super) fn patch(st: &BuildState) -> Value {
     let set = st.set.borrow();
     let state = set.get("state").cloned().unwrap_or_default();
     match set.get("vars") {
@@ -80,12 +81,12 @@ pub(super) fn patch(st: &State) -> Value {
 
 /// The report of the last pass that trimmed; `kept` is the cost of the remaining blocks. Costs may be fractions, so
 /// they are summed first and rounded once.
-fn report(st: &State, kept: f64, trimmed: Option<&Trimmed>) -> Result<Option<TrimReport>, BuildError> {
-    let Some(Trimmed { account, pass, list: trimmed_list, .. }) = trimmed else { return Ok(None) };
+fn report(st: &BuildState, kept: f64, trimmed: Option<&TrimmedList>) -> Result<Option<TrimReport>, BuildError> {
+    let Some(TrimmedList { account, pass, list: trimmed_list, .. }) = trimmed else { return Ok(None) };
     let trimmed_list = *trimmed_list;
-    let memo = Memo::default();
+    let memo = PassMemo::default();
     let size = ledger::size(&pass_env(st, &memo), *account).map_err(BuildError::fault)?;
-    let several: Vec<Trimmed> = st.ledger.borrow().trims(trimmed_list).cloned().collect();
+    let several: Vec<TrimmedList> = st.ledger.borrow().trims(trimmed_list).cloned().collect();
     let accounts = several.iter().filter(|_| several.len() > 1);
     let accounts = accounts.map(|by| trimmed_account(st, by)).collect::<Result<_, _>>()?;
     let ledger = st.ledger.borrow();
@@ -107,27 +108,27 @@ fn strategy(pass: &str) -> String {
     pass.rsplit_once('/').map_or(pass, |(program, _)| program).to_owned()
 }
 
-fn trimmed_account(st: &State, by: &Trimmed) -> Result<TrimmedAccount, BuildError> {
-    let memo = Memo::default();
+fn trimmed_account(st: &BuildState, by: &TrimmedList) -> Result<TrimmedAccount, BuildError> {
+    let memo = PassMemo::default();
     let size = ledger::size(&pass_env(st, &memo), by.account).map_err(BuildError::fault)?;
     let account = st.rules.accounts.get(by.account).map(|account| account.name.to_string()).unwrap_or_default();
     Ok(TrimmedAccount { account, strategy: strategy(&by.pass), budget_tokens: whole(size) })
 }
 
 /// A record of the ledger as the plan reports it.
-fn evicted(record: &Record) -> EvictionRecord {
-    let Record { id, tokens, group, group_eviction, pass, unread } = record.clone();
+fn evicted(record: &LedgerEviction) -> EvictionRecord {
+    let LedgerEviction { id, tokens, group, group_eviction, pass, unread } = record.clone();
     EvictionRecord { id, tokens: whole(tokens), group, group_eviction, pass, unread }
 }
 
 /// The result of [`run`](fn@crate::run) or [`run_all`](crate::run_all): the state that the programs left behind.
 pub struct Outcome {
     rules: Ruleset,
-    st: State,
+    st: BuildState,
 }
 
 impl Outcome {
-    pub(super) fn new(rules: Ruleset, st: State) -> Self {
+    pub(super) fn new(rules: Ruleset, st: BuildState) -> Self {
         Self { rules, st }
     }
 
@@ -168,7 +169,7 @@ impl Outcome {
 
     /// Why passes treated items as they did, in order; empty unless the scene asks for a trace.
     #[must_use]
-    pub fn reasons(&self) -> Vec<Reason> {
+    pub fn reasons(&self) -> Vec<RecordedReason> {
         reasons(&self.st)
     }
 

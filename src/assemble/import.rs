@@ -2,8 +2,8 @@
 
 use crate::model::{Scene, Value, WorkLimits};
 use crate::pack::Ruleset;
-use crate::program::foreign::{Format, Imported};
-use crate::terms::State;
+use crate::program::foreign::{ForeignFormat, ImportedDocument};
+use crate::terms::BuildState;
 
 use crate::engine::{BuildError, door, state};
 
@@ -20,15 +20,15 @@ const REMEDY: &str = "nothing can raise this bound for a file of another program
 ///
 /// # Errors
 /// The pack has no format of this name, none fits the document, or a rule of the format fails.
-pub fn import_document(rules: &Ruleset, format: Option<&str>, document: impl Into<Value>) -> Result<Imported, BuildError> {
+pub fn import_document(rules: &Ruleset, format: Option<&str>, document: impl Into<Value>) -> Result<ImportedDocument, BuildError> {
     import(rules, format, &document.into())
 }
 
-fn import(rules: &Ruleset, format: Option<&str>, document: &Value) -> Result<Imported, BuildError> {
+fn import(rules: &Ruleset, format: Option<&str>, document: &Value) -> Result<ImportedDocument, BuildError> {
     let _door = door(rules, &work(document)).with_remedy(REMEDY);
     let st = state(rules, &Scene::default());
     let formats = &rules.programs().formats;
-    let reads = |f: &&Format| f.makes.is_none();
+    let reads = |f: &&ForeignFormat| f.makes.is_none();
     let found = match format {
         Some(name) => formats.iter().filter(reads).find(|f| f.name.as_ref() == name),
         None => fitting(formats.iter().filter(reads), document, &st)?,
@@ -39,21 +39,21 @@ fn import(rules: &Ruleset, format: Option<&str>, document: &Value) -> Result<Imp
     Ok(brought)
 }
 
-/// Converts a JSON document of another program to a document of a third one: [`Imported::scene`] is that document. `to`
+/// Converts a JSON document of another program to a document of a third one: [`ImportedDocument::scene`] is that document. `to`
 /// is the name of the format that is made, or of the row that makes it; `None` takes the first one that fits. The report
 /// says of each field whether it was kept, mapped, approximated or dropped, and why.
 ///
 /// # Errors
 /// The pack has no conversion to this format, none fits the document, or a rule of it fails.
-pub fn convert_document(rules: &Ruleset, to: Option<&str>, document: impl Into<Value>) -> Result<Imported, BuildError> {
+pub fn convert_document(rules: &Ruleset, to: Option<&str>, document: impl Into<Value>) -> Result<ImportedDocument, BuildError> {
     convert(rules, to, &document.into())
 }
 
-fn convert(rules: &Ruleset, to: Option<&str>, document: &Value) -> Result<Imported, BuildError> {
+fn convert(rules: &Ruleset, to: Option<&str>, document: &Value) -> Result<ImportedDocument, BuildError> {
     let _door = door(rules, &work(document)).with_remedy(REMEDY);
     let st = state(rules, &Scene::default());
     let formats = &rules.programs().formats;
-    let wanted = |f: &&Format| f.makes.as_ref().is_some_and(|made| to.is_none_or(|to| to == made.as_ref() || to == f.name.as_ref()));
+    let wanted = |f: &&ForeignFormat| f.makes.as_ref().is_some_and(|made| to.is_none_or(|to| to == made.as_ref() || to == f.name.as_ref()));
     let Some(found) = fitting(formats.iter().filter(wanted), document, &st)? else {
         return Err(unread(rules, to, formats.iter().filter(|f| f.makes.is_some())));
     };
@@ -69,7 +69,11 @@ fn work(document: &Value) -> Scene {
 }
 
 /// The first of some formats that a document is in.
-fn fitting<'a>(formats: impl Iterator<Item = &'a Format>, document: &Value, st: &State) -> Result<Option<&'a Format>, BuildError> {
+fn fitting<'a>(
+    formats: impl Iterator<Item = &'a ForeignFormat>,
+    document: &Value,
+    st: &BuildState,
+) -> Result<Option<&'a ForeignFormat>, BuildError> {
     for format in formats {
         if format.fits(document, st).map_err(BuildError::fault)? {
             return Ok(Some(format));
@@ -79,7 +83,7 @@ fn fitting<'a>(formats: impl Iterator<Item = &'a Format>, document: &Value, st: 
 }
 
 /// That a pack has no format for a document; `known` are the formats that it has for this purpose.
-fn unread<'a>(rules: &Ruleset, format: Option<&str>, known: impl Iterator<Item = &'a Format> + Clone) -> BuildError {
+fn unread<'a>(rules: &Ruleset, format: Option<&str>, known: impl Iterator<Item = &'a ForeignFormat> + Clone) -> BuildError {
     let pack = &rules.pack().name;
     let known = known.map(|f| f.name.as_ref());
     if known.clone().next().is_none() {

@@ -13,7 +13,7 @@ pub mod unchanged;
 mod beaten;
 mod undeclared;
 
-pub use typed::{Misfit, Mismatch, misfits};
+pub use typed::{SceneTypeError, TypeMismatch, misfits};
 pub use undeclared::unread;
 
 use crate::engine::{BuildError, door, hooks_of, state, watched};
@@ -21,8 +21,8 @@ use crate::model::{Plan, Scene, Value};
 use crate::pack::Ruleset;
 use crate::program::machine::short;
 use crate::program::{Machine, Program};
-use crate::terms::State;
-use crate::verbs::Halt;
+use crate::terms::BuildState;
+use crate::verbs::ProgramInterrupt;
 
 pub use gather::Outcome;
 pub use import::{convert_document, import_document};
@@ -54,7 +54,7 @@ pub fn built(rules: &Ruleset, scene: &Scene) -> Result<(Plan, Outcome), BuildErr
     undeclared::warn(rules, scene, &st);
     beaten::warn(rules, scene, &st);
     if st.refuses() {
-        return Err(BuildError::of(Halt::Warned, None, &st));
+        return Err(BuildError::of(ProgramInterrupt::Warned, None, &st));
     }
     let stages =
         watched(rules, entry, scene, &mut st).map_err(|(halt, pass)| BuildError::of(halt, Some(short(&pass)), &st).in_pass(&pass))?;
@@ -63,7 +63,7 @@ pub fn built(rules: &Ruleset, scene: &Scene) -> Result<(Plan, Outcome), BuildErr
     // what had not been read yet is read for the plan, and may also warn
     if st.refuses() {
         let pass = st.refused().map(|w| w.pass).unwrap_or_default();
-        return Err(BuildError::of(Halt::Warned, Some(short(&pass)), &st));
+        return Err(BuildError::of(ProgramInterrupt::Warned, Some(short(&pass)), &st));
     }
     let given = Scene { data: Value::Null, draws: st.draws.borrow().rest(), ..scene.clone() };
     Ok((Plan { given, ..plan }, Outcome::new(rules.clone(), st)))
@@ -112,7 +112,7 @@ pub fn run_values(rules: &Ruleset, names: &[&str], scene: &Scene, lists: &[(&str
             None => (run_pass(rules, name, &machine, &mut st)?, Some(name.to_owned().into())),
         };
         match result {
-            Ok(()) | Err(Halt::Stop) => {}
+            Ok(()) | Err(ProgramInterrupt::Stop) => {}
             Err(halt) => {
                 let pass = stage.as_deref().unwrap_or(name);
                 return Err(BuildError::of(halt, Some(short(pass)), &st).in_pass(pass));
@@ -123,7 +123,7 @@ pub fn run_values(rules: &Ruleset, names: &[&str], scene: &Scene, lists: &[(&str
     Ok(Outcome::new(rules.clone(), st))
 }
 
-fn run_pass(rules: &Ruleset, name: &str, machine: &Machine<'_>, st: &mut State) -> Result<Result<(), Halt>, BuildError> {
+fn run_pass(rules: &Ruleset, name: &str, machine: &Machine<'_>, st: &mut BuildState) -> Result<Result<(), ProgramInterrupt>, BuildError> {
     let all = rules.programs().list.iter().flat_map(|p: &Program| p.passes.iter().map(|pass| (pass.clone(), p.list)));
     let known: Vec<_> = all.collect();
     match known.iter().find(|(pass, _)| pass.id.as_ref() == name) {

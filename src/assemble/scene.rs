@@ -29,7 +29,7 @@ pub struct ScenePart {
     pub kind: String,
     /// The name of its file without folder and ending, or nothing; a lorebook without a name gets this one.
     pub stem: String,
-    /// What it gives to the scene, such as [`Imported::scene`](crate::Imported::scene).
+    /// What it gives to the scene, such as [`ImportedDocument::scene`](crate::ImportedDocument::scene).
     pub scene: Value,
 }
 

@@ -9,7 +9,7 @@ use crate::model::plan::Expansion;
 use crate::model::{Scene, Value};
 use crate::pack::Ruleset;
 use crate::program::Machine;
-use crate::verbs::Halt;
+use crate::verbs::ProgramInterrupt;
 
 use super::gather::patch;
 
@@ -44,7 +44,7 @@ pub fn expand_texts(rules: &Ruleset, scene: &Scene, texts: &[(&str, Value)]) -> 
     if let Some(program) = rules.programs().find(PREPARE) {
         let hooks = hooks_of(scene);
         match Machine::new(rules.programs()).with_hooks(&hooks).run(program, &mut st) {
-            Ok(()) | Err((Halt::Stop, _)) => {}
+            Ok(()) | Err((ProgramInterrupt::Stop, _)) => {}
             Err((halt, _)) => return Err(BuildError::of(halt, Some(PREPARE), &st)),
         }
     }

@@ -10,11 +10,11 @@ use std::sync::Arc;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::diag::{Code, Node, suggest};
+use crate::diag::{Code, DocumentNode, suggest};
 use crate::model::options::TABLE;
 use crate::model::{Map, Value};
 use crate::pack::{Ruleset, names_in};
-use crate::terms::names::{MOST_COMPARED, Names, Type};
+use crate::terms::names::{MOST_COMPARED, PackNames, ValueType};
 
 /// The most misfits that one scene is told of.
 const MOST: usize = 20;
@@ -33,7 +33,7 @@ const SHORTEST: usize = 3;
 
 /// How a value does not fit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Mismatch {
+pub enum TypeMismatch {
     /// It is of another type.
     Type,
     /// It is a word that the pack does not know, and like none that it knows.
@@ -46,7 +46,7 @@ pub enum Mismatch {
 
 /// One value that does not fit.
 #[derive(Debug, Clone)]
-pub struct Misfit {
+pub struct SceneTypeError {
     /// Where it is in the scene: `context.window`, `injections.0.depth`.
     pub path: String,
     /// What is wrong.
@@ -54,23 +54,23 @@ pub struct Misfit {
     /// What to do about it.
     pub help: String,
     /// What kind of misfit it is.
-    pub kind: Mismatch,
+    pub kind: TypeMismatch,
     /// It is the key that is wrong, and not its value.
     pub is_key: bool,
 }
 
-impl Misfit {
+impl SceneTypeError {
     /// The code under which it is told.
     pub fn code(&self) -> Code {
-        if self.kind == Mismatch::Type { Code::SceneType } else { Code::SceneField }
+        if self.kind == TypeMismatch::Type { Code::SceneType } else { Code::SceneField }
     }
 
     fn slip(path: String, message: String, near: &str) -> Self {
-        Self { path, message, help: format!("did you mean `{near}`?"), kind: Mismatch::Slip, is_key: false }
+        Self { path, message, help: format!("did you mean `{near}`?"), kind: TypeMismatch::Slip, is_key: false }
     }
 
     fn item(path: String, message: String, help: String) -> Self {
-        Self { path, message, help, kind: Mismatch::Item, is_key: false }
+        Self { path, message, help, kind: TypeMismatch::Item, is_key: false }
     }
 
     /// The same, told of the key at the path.
@@ -80,9 +80,9 @@ impl Misfit {
 }
 
 /// The values of a scene that do not fit.
-pub fn misfits(rules: &Ruleset, data: &Value) -> Vec<Misfit> {
+pub fn misfits(rules: &Ruleset, data: &Value) -> Vec<SceneTypeError> {
     let compiled = &rules.programs().rules;
-    let mut search = Search::new(rules, data);
+    let mut search = TypeSearch::new(rules, data);
     let filled: FxHashSet<&str> = compiled.lists.iter().map(|list| &**list.from.as_ref().unwrap_or(&list.name)).collect();
     if let Some(map) = data.as_map() {
         search.paths("", map, &filled);
@@ -98,12 +98,12 @@ pub fn misfits(rules: &Ruleset, data: &Value) -> Vec<Misfit> {
             if !list.rows.is_empty() {
                 let path = |n: usize| if value.as_list().is_some() { format!("{from}.{n}") } else { from.to_string() };
                 let odd = elements.iter().enumerate().take(MOST_ELEMENTS).filter(|(_, element)| is_single(element));
-                search.found.extend(odd.map(|(n, element)| wrong_type(&path(n), Type::Table, element)));
+                search.found.extend(odd.map(|(n, element)| wrong_type(&path(n), ValueType::Table, element)));
             }
             let before = search.found.len();
             // a table beside others may have the name of a list
             let is_closed = value.as_list().is_some() && search.declares(&list.rows);
-            search.items(Items { rows: &list.rows, at: from, depth: 0, is_closed }, elements);
+            search.items(ListItems { rows: &list.rows, at: from, depth: 0, is_closed }, elements);
             search.count_unread(before);
         }
         search.lacking(&needs(rules, &list.name), from, elements);
@@ -118,7 +118,7 @@ pub fn misfits(rules: &Ruleset, data: &Value) -> Vec<Misfit> {
 fn needs<'r>(rules: &'r Ruleset, list: &str) -> Vec<&'r str> {
     let row = rules.pack().tables.get("list").and_then(|rows| rows.get(list));
     let needs = row.and_then(|row| row.fields.get("needs")).and_then(|field| field.node.as_list());
-    needs.unwrap_or_default().iter().filter_map(Node::as_text).collect()
+    needs.unwrap_or_default().iter().filter_map(DocumentNode::as_text).collect()
 }
 
 /// The elements of a list that are looked into: of long ones the end counts, where the newest messages are.
@@ -155,8 +155,8 @@ fn is_single(value: &Value) -> bool {
 
 /// What the pack says of one key of a list's items, looked up once for each list.
 #[derive(Clone, Copy)]
-struct Known<'r> {
-    kind: Option<Type>,
+struct KeyDeclaration<'r> {
+    kind: Option<ValueType>,
     /// The field that the key is with a slip.
     near: Option<&'r str>,
     /// It is read, or may be; otherwise it is told.
@@ -167,7 +167,7 @@ struct Known<'r> {
 
 /// The items of a list.
 #[derive(Clone, Copy)]
-struct Items<'a> {
+struct ListItems<'a> {
     /// The row types that they may have.
     rows: &'a [Arc<str>],
     /// Where the list is in the scene.
@@ -179,16 +179,16 @@ struct Items<'a> {
 }
 
 /// Row types, and the key of an item.
-type Key = (Vec<Arc<str>>, Arc<str>);
+type TypedKey = (Vec<Arc<str>>, Arc<str>);
 
 /// A look through the values of a scene.
-struct Search<'r> {
+struct TypeSearch<'r> {
     rules: &'r Ruleset,
-    names: &'r Names,
+    names: &'r PackNames,
     data: &'r Value,
-    found: Vec<Misfit>,
+    found: Vec<SceneTypeError>,
     /// By row types and key, the field that the key is with a slip: items of one list mostly have the same keys.
-    near: FxHashMap<Key, Option<&'r str>>,
+    near: FxHashMap<TypedKey, Option<&'r str>>,
     /// How many keys have been compared with the fields of the pack.
     compared: usize,
     /// What texts of the scene read from items.
@@ -197,7 +197,7 @@ struct Search<'r> {
     unread: FxHashMap<String, (String, usize)>,
 }
 
-impl<'r> Search<'r> {
+impl<'r> TypeSearch<'r> {
     fn new(rules: &'r Ruleset, data: &'r Value) -> Self {
         Self {
             rules,
@@ -231,10 +231,10 @@ impl<'r> Search<'r> {
                     self.found.push(unknown_word(path, word, words));
                 }
                 if let Some(elements) = value.as_list().filter(|_| !filled.contains(&**path)) {
-                    self.items(Items { rows: &[], at: path, depth: 1, is_closed: false }, elements);
+                    self.items(ListItems { rows: &[], at: path, depth: 1, is_closed: false }, elements);
                 }
             } else if has_paths_below && is_single(value) {
-                self.found.push(wrong_type(&path, Type::Table, value));
+                self.found.push(wrong_type(&path, ValueType::Table, value));
             }
             if let Some(map) = value.as_map().filter(|_| has_paths_below) {
                 self.paths(&path, map, filled);
@@ -247,9 +247,9 @@ impl<'r> Search<'r> {
 
     /// Fields of items that are of another type, keys that are a field with a slip, and keys that nothing reads. Lists inside
     /// of items are looked into for slips only, unless the pack declares the row types of their elements.
-    fn items(&mut self, of: Items<'_>, elements: &[Value]) {
+    fn items(&mut self, of: ListItems<'_>, elements: &[Value]) {
         let names = self.names;
-        let mut known: FxHashMap<&Arc<str>, Known> = FxHashMap::default();
+        let mut known: FxHashMap<&Arc<str>, KeyDeclaration> = FxHashMap::default();
         for (n, element) in newest(elements) {
             for (field, value) in element.as_map().into_iter().flat_map(|fields| fields.iter()) {
                 if self.found.len() >= MOST {
@@ -260,7 +260,7 @@ impl<'r> Search<'r> {
                 if let Some(kind) = known.kind.filter(|kind| !value.is_null() && !kind.holds(value)) {
                     self.found.push(wrong_type(&path(), kind, value));
                 } else if let Some(near) = known.near {
-                    self.found.push(Misfit::slip(path(), format!("no rule reads `{}`", path()), near).of_key());
+                    self.found.push(SceneTypeError::slip(path(), format!("no rule reads `{}`", path()), near).of_key());
                 } else if !known.is_read {
                     if !value.is_null() {
                         self.unread(of, path(), field);
@@ -268,12 +268,12 @@ impl<'r> Search<'r> {
                 } else if let Some((word, near)) =
                     value.as_str().filter(|_| known.has_words).and_then(|word| Some((word, names.near_word(field, word)?)))
                 {
-                    self.found.push(Misfit::slip(path(), format!("`{}` is seldom `{word}`", path()), near));
+                    self.found.push(SceneTypeError::slip(path(), format!("`{}` is seldom `{word}`", path()), near));
                 } else if let Some(inner) = value.as_list().filter(|_| of.depth < MOST_DEPTH) {
                     let below = of.rows.iter().find_map(|row| names.element_rows.get(&(row.clone(), field.clone())));
                     let rows: &[Arc<str>] = below.map_or(&[], Vec::as_slice);
                     let is_closed = of.is_closed && self.declares(rows);
-                    self.items(Items { rows, at: &path(), depth: of.depth + 1, is_closed }, inner);
+                    self.items(ListItems { rows, at: &path(), depth: of.depth + 1, is_closed }, inner);
                 }
             }
         }
@@ -284,9 +284,9 @@ impl<'r> Search<'r> {
         rows.iter().any(|row| self.names.fields.contains_key(row))
     }
 
-    fn known(&mut self, of: Items<'_>, field: &Arc<str>) -> Known<'r> {
+    fn known(&mut self, of: ListItems<'_>, field: &Arc<str>) -> KeyDeclaration<'r> {
         let kind = match &**field {
-            "enabled" => Some(Type::Boolean),
+            "enabled" => Some(ValueType::Boolean),
             _ if !of.rows.is_empty() => self.names.field_type(Some(of.rows), field),
             _ => None,
         };
@@ -295,7 +295,7 @@ impl<'r> Search<'r> {
         // where a key is told anyway, only a field of such items is what was meant
         let near = near.filter(|near| !of.is_closed || self.names.knows_field(Some(of.rows), near));
         let is_odd = !is_known && (near.is_some() || of.is_closed) && !self.is_said(field);
-        Known { kind, near: near.filter(|_| is_odd), is_read: !is_odd, has_words: self.names.field_words.contains_key(field) }
+        KeyDeclaration { kind, near: near.filter(|_| is_odd), is_read: !is_odd, has_words: self.names.field_words.contains_key(field) }
     }
 
     /// Whether a text of the scene itself may read a field of items.
@@ -304,7 +304,7 @@ impl<'r> Search<'r> {
     }
 
     /// Tells of a key that nothing reads, once for the items of a list, which mostly have the same keys.
-    fn unread(&mut self, of: Items<'_>, path: String, field: &str) {
+    fn unread(&mut self, of: ListItems<'_>, path: String, field: &str) {
         let list: Vec<&str> = of.at.split('.').filter(|part| part.parse::<usize>().is_err()).collect();
         let key = format!("{}.{field}", list.join("."));
         if let Some((_, more)) = self.unread.get_mut(&key) {
@@ -315,7 +315,7 @@ impl<'r> Search<'r> {
         let shown: String = path.chars().take(MOST_SHOWN).collect();
         let message = format!("no rule reads `{shown}`");
         let help = self.help(of.rows, field);
-        self.found.push(Misfit::item(path, message, help).of_key());
+        self.found.push(SceneTypeError::item(path, message, help).of_key());
     }
 
     /// Says how many other items have the keys of the list at hand that nothing reads; `before` it, so much was found.
@@ -326,7 +326,7 @@ impl<'r> Search<'r> {
                 1 => "; another item has it too".to_owned(),
                 _ => format!("; {more} other items have it too"),
             };
-            let told = self.found.iter_mut().skip(before).filter(|misfit| misfit.kind == Mismatch::Item && misfit.path == path);
+            let told = self.found.iter_mut().skip(before).filter(|misfit| misfit.kind == TypeMismatch::Item && misfit.path == path);
             told.for_each(|misfit| misfit.message.push_str(&also));
         }
     }
@@ -351,7 +351,7 @@ impl<'r> Search<'r> {
         // a misspelt field is told already
         let is_told = |n: usize| {
             let inside = format!("{at}.{n}.");
-            self.found.iter().any(|misfit| misfit.kind == Mismatch::Slip && misfit.path.starts_with(&inside))
+            self.found.iter().any(|misfit| misfit.kind == TypeMismatch::Slip && misfit.path.starts_with(&inside))
         };
         let mut lacking = newest(elements).filter(|&(n, element)| lacks(element) && !is_told(n));
         let Some((n, element)) = lacking.next() else { return };
@@ -370,7 +370,7 @@ impl<'r> Search<'r> {
         } else {
             format!("it has {keys}; write what it says as `{first}`")
         };
-        self.found.push(Misfit::item(path, message, help));
+        self.found.push(SceneTypeError::item(path, message, help));
     }
 
     fn near_field(&mut self, rows: &[Arc<str>], field: &Arc<str>) -> Option<&'r str> {
@@ -391,21 +391,21 @@ impl<'r> Search<'r> {
     }
 }
 
-fn wrong_type(path: &str, kind: Type, value: &Value) -> Misfit {
+fn wrong_type(path: &str, kind: ValueType, value: &Value) -> SceneTypeError {
     let shown: String = value.to_json().to_string().chars().take(60).collect();
     let message = format!("`{path}` is declared as `{}`, but the scene says {shown}", kind.word());
     let help = match kind {
-        Type::Time => "write a time such as 2026-01-31T20:15:00Z, or milliseconds since 1970".to_owned(),
-        Type::Language => "write a language tag such as `de` or `pt-BR`".to_owned(),
+        ValueType::Time => "write a time such as 2026-01-31T20:15:00Z, or milliseconds since 1970".to_owned(),
+        ValueType::Language => "write a language tag such as `de` or `pt-BR`".to_owned(),
         _ => format!("write a value of type `{}`", kind.word()),
     };
-    Misfit { path: path.to_owned(), message, help, kind: Mismatch::Type, is_key: false }
+    SceneTypeError { path: path.to_owned(), message, help, kind: TypeMismatch::Type, is_key: false }
 }
 
-fn unknown_word(path: &str, word: &str, words: &[Arc<str>]) -> Misfit {
+fn unknown_word(path: &str, word: &str, words: &[Arc<str>]) -> SceneTypeError {
     let shown: String = word.chars().take(60).collect();
     let help = suggest::help(word, words.iter().map(AsRef::as_ref));
-    let kind = if suggest::nearest(word, words.iter().map(AsRef::as_ref)).is_some() { Mismatch::Slip } else { Mismatch::Word };
+    let kind = if suggest::nearest(word, words.iter().map(AsRef::as_ref)).is_some() { TypeMismatch::Slip } else { TypeMismatch::Word };
     let help = help.unwrap_or_else(|| "`tapster ops --scene` says what the value means".to_owned());
-    Misfit { path: path.to_owned(), message: format!("the pack knows no `{path}` that is `{shown}`"), help, kind, is_key: false }
+    SceneTypeError { path: path.to_owned(), message: format!("the pack knows no `{path}` that is `{shown}`"), help, kind, is_key: false }
 }

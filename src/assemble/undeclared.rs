@@ -7,7 +7,7 @@ use crate::diag::{Code, suggest};
 use crate::model::options::TABLE;
 use crate::model::{Scene, Value};
 use crate::pack::Ruleset;
-use crate::terms::State;
+use crate::terms::BuildState;
 
 use super::typed::misfits;
 
@@ -17,7 +17,7 @@ const MOST: usize = 20;
 const MOST_KEYS: usize = 500;
 
 /// Warns of the scene's paths that no rule of the pack declares.
-pub(super) fn warn(rules: &Ruleset, scene: &Scene, st: &State) {
+pub(super) fn warn(rules: &Ruleset, scene: &Scene, st: &BuildState) {
     for (_, message) in unread(rules, &scene.data) {
         st.warn(Code::SceneField, message);
     }

@@ -9,14 +9,14 @@ mod unsent;
 
 use crate::diag::Diagnostic;
 use crate::engine::{self, BuildError};
-use crate::model::plan::{Trace, Unchanged};
+use crate::model::plan::{PlanTrace, UnchangedPrefix};
 use crate::model::value::MAX_DEPTH;
-use crate::model::{Excess, Item, Map, Plan, Scene, Value, WorkLimits, Written};
+use crate::model::{Item, Map, Plan, Scene, SerializedSize, SizeExcess, Value, WorkLimits};
 use crate::pack::Ruleset;
 use crate::program::Machine;
 use crate::terms::select::pass_env;
-use crate::terms::{Current, Memo, State, sizes};
-use crate::verbs::Halt;
+use crate::terms::{BuildState, CurrentItem, PassMemo, sizes};
+use crate::verbs::ProgramInterrupt;
 
 pub use prompt::{Prompt, prompt};
 pub use unchanged::unchanged_payload;
@@ -26,7 +26,7 @@ const LINT: &str = "lint";
 
 /// A plan in a dialect: the result of [`emit`].
 #[derive(Debug, Clone, Default, serde::Serialize)]
-pub struct Emitted {
+pub struct EmittedPlan {
     /// The JSON body to send to the provider.
     pub payload: serde_json::Value,
     /// Where to send it: the value of the form `<dialect>/request` (`url`, `headers`), `null` if the dialect has none.
@@ -36,10 +36,10 @@ pub struct Emitted {
     pub warnings: Vec<Diagnostic>,
     /// What is the same as in an earlier plan, copied from the plan.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub unchanged: Option<Unchanged>,
+    pub unchanged: Option<UnchangedPrefix>,
     /// What was recorded during the dialect's program; only present if the plan's scene asked for a trace.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub trace: Option<Trace>,
+    pub trace: Option<PlanTrace>,
 }
 
 /// Makes the payload of a plan in a dialect of the pack (`openai` …), with the seed, host functions, hooks and
@@ -48,7 +48,7 @@ pub struct Emitted {
 /// # Errors
 /// The pack has no such dialect, a message nests deeper than [`MAX_DEPTH`] levels, a pass fails, or the scene is strict
 /// and a warning was raised. The stage is `dialect/pass`, or `dialect/payload` for the form.
-pub fn emit(rules: &Ruleset, plan: &Plan, dialect: &str) -> Result<Emitted, BuildError> {
+pub fn emit(rules: &Ruleset, plan: &Plan, dialect: &str) -> Result<EmittedPlan, BuildError> {
     let programs = rules.programs();
     let form_name = format!("{dialect}/payload");
     let form = programs.rules.forms.iter().position(|f| f.name.as_ref() == form_name);
@@ -69,11 +69,11 @@ pub fn emit(rules: &Ruleset, plan: &Plan, dialect: &str) -> Result<Emitted, Buil
     let mut warnings = lint(rules, plan, &scene, dialect, items.clone())?;
     st.restore(list, items);
     let stages = engine::watched(rules, program, &scene, &mut st).map_err(|(halt, pass)| BuildError::of(halt, Some(&pass), &st))?;
-    let failed = |halt: Halt| BuildError::of(halt, Some(&form_name), &st);
+    let failed = |halt: ProgramInterrupt| BuildError::of(halt, Some(&form_name), &st);
     let payload = formed(form, &st).map_err(failed)?;
     unsent::warn(rules, plan, dialect, &payload, &st);
     if st.refuses() {
-        return Err(failed(Halt::Warned));
+        return Err(failed(ProgramInterrupt::Warned));
     }
     let request = format!("{dialect}/request");
     let request = programs.rules.forms.iter().position(|f| f.name.as_ref() == request);
@@ -82,14 +82,14 @@ pub fn emit(rules: &Ruleset, plan: &Plan, dialect: &str) -> Result<Emitted, Buil
     let trace = engine::trace::trace(&st, None, stages);
     warnings.extend(st.warnings.take());
     engine::warnings::place(rules, &mut warnings);
-    Ok(Emitted { payload, request, warnings, unchanged: plan.unchanged.clone(), trace })
+    Ok(EmittedPlan { payload, request, warnings, unchanged: plan.unchanged.clone(), trace })
 }
 
 /// Checks that every block can be written as JSON: hooks and callers may have added values that nest too deeply.
 fn shallow(plan: &Plan) -> Result<(), BuildError> {
     for (n, block) in plan.blocks.iter().filter(|b| b.enabled()).enumerate() {
-        let most = Written { values: usize::try_from(WorkLimits::default().steps).unwrap_or(usize::MAX), bytes: usize::MAX };
-        if block.fields.written(MAX_DEPTH, most) == Err(Excess::Depth) {
+        let most = SerializedSize { values: usize::try_from(WorkLimits::default().steps).unwrap_or(usize::MAX), bytes: usize::MAX };
+        if block.fields.written(MAX_DEPTH, most) == Err(SizeExcess::Depth) {
             return Err(BuildError::bound(format!("message {n} nests deeper than {MAX_DEPTH} levels")));
         }
         sizes::read(&block.fields).map_err(BuildError::fault)?;
@@ -107,19 +107,19 @@ fn lint(rules: &Ruleset, plan: &Plan, scene: &Scene, dialect: &str, items: Vec<I
     st.change("dialect", Value::text(dialect));
     st.restore(programs.list.get(program).map_or(0, |p| p.list), items);
     match Machine::new(programs).run(program, &mut st) {
-        Ok(()) | Err((Halt::Stop, _)) => Ok(st.warnings.take()),
+        Ok(()) | Err((ProgramInterrupt::Stop, _)) => Ok(st.warnings.take()),
         Err((halt, pass)) => Err(BuildError::of(halt, Some(&pass), &st)),
     }
 }
 
 /// The value of a form of a dialect.
-fn formed(form: usize, st: &State) -> Result<serde_json::Value, Halt> {
-    let memo = Memo::default();
+fn formed(form: usize, st: &BuildState) -> Result<serde_json::Value, ProgramInterrupt> {
+    let memo = PassMemo::default();
     let env = pass_env(st, &memo);
     let nothing = Value::map(Map::default());
-    let value = st.rules.form(form, &env.inner(Current::Value(&nothing, 0)))?;
+    let value = st.rules.form(form, &env.inner(CurrentItem::Value(&nothing, 0)))?;
     if st.refuses() {
-        return Err(Halt::Warned);
+        return Err(ProgramInterrupt::Warned);
     }
     sizes::read(&value)?;
     Ok(value.to_json())
@@ -133,7 +133,7 @@ pub fn dialects(rules: &Ruleset) -> Vec<String> {
 }
 
 /// A block as a message of a dialect: the fields that the pack declares for the items of the dialect's list.
-fn message(fields: &Value, list: usize, st: &State) -> Item {
+fn message(fields: &Value, list: usize, st: &BuildState) -> Item {
     let types = st.rules.lists.get(list).map(|l| l.rows.as_slice());
     let own = fields.as_map().into_iter().flat_map(|m| m.iter());
     let declared = own.filter(|(name, _)| st.rules.names.knows_field(types, name));

@@ -4,7 +4,7 @@
 use crate::assemble::build;
 use crate::diag::Diagnostic;
 use crate::engine::{BuildError, door};
-use crate::model::plan::Trace;
+use crate::model::plan::PlanTrace;
 use crate::model::{Scene, Value};
 use crate::pack::Ruleset;
 
@@ -25,7 +25,7 @@ pub struct Prompt {
     pub warnings: Vec<Diagnostic>,
     /// What was recorded during the build; only present if the scene asks for a trace.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub trace: Option<Trace>,
+    pub trace: Option<PlanTrace>,
 }
 
 /// Builds a scene and makes its payload in the dialect that the scene names, or else the pack: [`build`] and [`emit`] in

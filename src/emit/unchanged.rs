@@ -6,11 +6,11 @@
 
 use serde_json::Value as Json;
 
-use crate::diag::Node;
+use crate::diag::DocumentNode;
 use crate::engine::BuildError;
 use crate::engine::counting::{common, count, counter};
 use crate::model::Plan;
-use crate::model::plan::{Difference, Unchanged};
+use crate::model::plan::{PlanDifference, UnchangedPrefix};
 use crate::pack::Ruleset;
 
 /// How much of the payload of a plan in a dialect is the same as in a previous payload, up to the first value that
@@ -18,7 +18,13 @@ use crate::pack::Ruleset;
 ///
 /// # Errors
 /// The pack names a tokenizer that does not exist.
-pub fn unchanged_payload(rules: &Ruleset, plan: &Plan, dialect: &str, payload: &Json, previous: &Json) -> Result<Unchanged, BuildError> {
+pub fn unchanged_payload(
+    rules: &Ruleset,
+    plan: &Plan,
+    dialect: &str,
+    payload: &Json,
+    previous: &Json,
+) -> Result<UnchangedPrefix, BuildError> {
     let counter = counter(rules, plan)?;
     let (now, before) = (read(rules, dialect, payload), read(rules, dialect, previous));
     let cost = |leaf: &(String, &Json)| leaf.1.as_str().map_or(0, |text| count(&counter, text));
@@ -32,9 +38,10 @@ pub fn unchanged_payload(rules: &Ruleset, plan: &Plan, dialect: &str, payload: &
             tokens += count(&counter, text.get(..at).unwrap_or(""));
         }
         let what = if old.is_empty() { "new" } else { "changed" };
-        differs = Some(Difference { index: same, id: path.clone(), what, at: Some(at), is: text, was: old, ..Difference::default() });
+        differs =
+            Some(PlanDifference { index: same, id: path.clone(), what, at: Some(at), is: text, was: old, ..PlanDifference::default() });
     }
-    Ok(Unchanged { tokens, total: now.iter().map(cost).sum(), blocks: same, differs })
+    Ok(UnchangedPrefix { tokens, total: now.iter().map(cost).sum(), blocks: same, differs })
 }
 
 /// The values of a payload in the order in which the provider reads them: those under the keys of the dialect's row, or
@@ -42,7 +49,7 @@ pub fn unchanged_payload(rules: &Ruleset, plan: &Plan, dialect: &str, payload: &
 fn read<'a>(rules: &Ruleset, dialect: &str, payload: &'a Json) -> Vec<(String, &'a Json)> {
     let row = rules.pack().tables.get("reading").and_then(|rows| rows.get(dialect));
     let Some(keys) = row.and_then(|row| row.fields.get("keys")?.node.as_list()) else { return leaves("", payload) };
-    let keys = keys.iter().filter_map(Node::as_text);
+    let keys = keys.iter().filter_map(DocumentNode::as_text);
     keys.filter_map(|key| Some(leaves(key, key.split('.').try_fold(payload, |at, step| at.get(step))?))).flatten().collect()
 }
 

@@ -11,7 +11,7 @@ use serde_json::Value as Json;
 use crate::diag::Code;
 use crate::model::{Plan, Value};
 use crate::pack::Ruleset;
-use crate::terms::State;
+use crate::terms::BuildState;
 
 /// The table whose rows name settings.
 const TABLE: &str = "option";
@@ -19,7 +19,7 @@ const TABLE: &str = "option";
 const CONTENT: &str = "payload.content_keys";
 
 /// Warns of each setting that the payload lacks.
-pub(super) fn warn(rules: &Ruleset, plan: &Plan, dialect: &str, payload: &Json, st: &State) {
+pub(super) fn warn(rules: &Ruleset, plan: &Plan, dialect: &str, payload: &Json, st: &BuildState) {
     let Some(rows) = rules.pack().tables.get(TABLE) else { return };
     let content = rules.programs().rules.values.at(CONTENT).cloned().unwrap_or_default();
     let content: Vec<Arc<str>> = content.elements().iter().map(Value::to_text).collect();

@@ -6,24 +6,24 @@ use std::sync::Arc;
 use crate::model::{Plan, Scene};
 use crate::pack::Ruleset;
 use crate::terms::select::pass_env;
-use crate::terms::{Memo, ledger};
-use crate::text::tokens::Counter;
+use crate::terms::{PassMemo, ledger};
+use crate::text::tokens::TokenCounter;
 
 use super::{BuildError, state};
 
 /// The counter for the texts of a plan: the estimator of the account that it was trimmed to, or of the pack's first
 /// account.
-pub(crate) fn counter(rules: &Ruleset, plan: &Plan) -> Result<Arc<Counter>, BuildError> {
+pub(crate) fn counter(rules: &Ruleset, plan: &Plan) -> Result<Arc<TokenCounter>, BuildError> {
     let st = state(rules, &Scene { data: plan.scene.clone(), ..plan.given.clone() });
     *st.set.borrow_mut() = plan.set.clone();
     let named = plan.trim_report.as_ref().map(|report| report.account.as_str());
     let account = st.rules.accounts.iter().position(|a| Some(a.name.as_ref()) == named).unwrap_or(0);
-    let memo = Memo::default();
+    let memo = PassMemo::default();
     ledger::counter_of(&pass_env(&st, &memo), account).map_err(BuildError::fault)
 }
 
 /// The number of tokens of a text.
-pub(crate) fn count(counter: &Counter, text: &str) -> u64 {
+pub(crate) fn count(counter: &TokenCounter, text: &str) -> u64 {
     counter.count(text) as u64
 }
 

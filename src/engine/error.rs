@@ -6,10 +6,10 @@ use std::sync::Arc;
 use crate::diag::{Code, Diagnostic, DiagnosticCode, Span};
 use crate::model::Value;
 use crate::pack::Ruleset;
-use crate::terms::{Fault, FaultKind, State};
+use crate::terms::{BuildState, EvalFault, FaultKind};
 use crate::text::script::ScriptPlace;
 use crate::text::work;
-use crate::verbs::Halt;
+use crate::verbs::ProgramInterrupt;
 
 use super::counting::whole;
 
@@ -113,12 +113,12 @@ pub struct BuildError {
     pub estimated_tokens: Option<u64>,
     /// Where it happened, as far as that is more than the stage.
     #[serde(skip)]
-    at: Option<Box<At>>,
+    at: Option<Box<ErrorLocation>>,
 }
 
 /// Where an error happened.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-struct At {
+struct ErrorLocation {
     /// The pass by its full name.
     pass: Option<String>,
     /// The line of a script.
@@ -178,17 +178,17 @@ impl BuildError {
     }
 
     /// The first warning, where warnings are errors.
-    fn strict(st: &State, stage: Option<&str>) -> Self {
+    fn strict(st: &BuildState, stage: Option<&str>) -> Self {
         let warning = st.refused().map(|w| format!("{} ({})", w.message, w.code)).unwrap_or_default();
         Self::plain(ErrorKind::StrictMode, stage, warning)
     }
 
     /// The error of a fault outside of a pass.
-    pub(crate) fn fault(fault: Fault) -> Self {
+    pub(crate) fn fault(fault: EvalFault) -> Self {
         Self::faulty(fault, None)
     }
 
-    fn faulty(fault: Fault, stage: Option<&str>) -> Self {
+    fn faulty(fault: EvalFault, stage: Option<&str>) -> Self {
         // whatever failed last, the work of the build was spent first
         if let Err(exceeded) = work::check() {
             return Self::plain(ErrorKind::Bound, stage, exceeded.to_string());
@@ -202,16 +202,16 @@ impl BuildError {
         Self::plain(kind, stage, fault.message).in_script(fault.place)
     }
 
-    pub(crate) fn of(halt: Halt, stage: Option<&str>, st: &State) -> Self {
+    pub(crate) fn of(halt: ProgramInterrupt, stage: Option<&str>, st: &BuildState) -> Self {
         if let Err(exceeded) = work::check() {
             return Self::plain(ErrorKind::Bound, stage, exceeded.to_string());
         }
         match halt {
-            Halt::Stop => Self::plain(ErrorKind::Pipeline, stage, "the program stopped itself"),
-            Halt::Warned => Self::strict(st, stage),
-            Halt::Host(fault) => Self::plain(ErrorKind::Pipeline, stage, fault.message).in_script(fault.place),
-            Halt::Fault(fault) => Self::faulty(fault, stage),
-            Halt::Refused { code, message, room } => {
+            ProgramInterrupt::Stop => Self::plain(ErrorKind::Pipeline, stage, "the program stopped itself"),
+            ProgramInterrupt::Warned => Self::strict(st, stage),
+            ProgramInterrupt::Host(fault) => Self::plain(ErrorKind::Pipeline, stage, fault.message).in_script(fault.place),
+            ProgramInterrupt::Fault(fault) => Self::faulty(fault, stage),
+            ProgramInterrupt::Refused { code, message, room } => {
                 let mut error = Self::plain(ErrorKind::named(&code), stage, message);
                 if let Some(room) = room {
                     error.max_tokens = room.window.map(whole);

@@ -6,23 +6,23 @@
 
 use std::sync::Arc;
 
-use crate::model::plan::Step;
+use crate::model::plan::BuildStep;
 use crate::model::{Hook, HookView, Value};
-use crate::program::Ask;
-use crate::terms::scripted::Giver;
+use crate::program::HookRequest;
+use crate::terms::scripted::ValueOrigin;
 use crate::terms::select::pass_env;
-use crate::terms::{Fault, Memo, State};
-use crate::text::script::Argument;
-use crate::text::written::Shown as _;
-use crate::verbs::{Failing, Halt};
+use crate::terms::{BuildState, EvalFault, PassMemo};
+use crate::text::script::ScriptArgument;
+use crate::text::written::ToText as _;
+use crate::verbs::{FailurePolicy, ProgramInterrupt};
 
-use super::replaced::{By, differing, is_untouched, replace};
+use super::replaced::{ChangeSource, differing, is_untouched, replace};
 
 /// Runs a script over a list, or all hooks of an event.
-pub(super) fn run(hooks: &[Hook], ask: &Ask<'_>, list: usize, st: &mut State) -> Result<(), Halt> {
+pub(super) fn run(hooks: &[Hook], ask: &HookRequest<'_>, list: usize, st: &mut BuildState) -> Result<(), ProgramInterrupt> {
     match ask {
-        Ask::Script(function) => script(function, list, st),
-        Ask::Event { name, failing } => {
+        HookRequest::Script(function) => script(function, list, st),
+        HookRequest::Event { name, failing } => {
             let mut held = None;
             of_pack(name, *failing, list, &mut held, st)?;
             hooks.iter().filter(|h| h.event.as_ref() == *name).try_for_each(|hook| of_host(hook, list, &mut held, st))
@@ -32,13 +32,13 @@ pub(super) fn run(hooks: &[Hook], ask: &Ask<'_>, list: usize, st: &mut State) ->
 
 /// The answer of a function of the pack.
 #[derive(Default)]
-struct Answer {
+struct FunctionAnswer {
     items: Option<Vec<Value>>,
     set: Vec<(String, Value)>,
     warnings: Vec<String>,
 }
 
-impl Answer {
+impl FunctionAnswer {
     fn read(value: Value) -> Result<Self, String> {
         let mut answer = Self::default();
         match value {
@@ -66,15 +66,15 @@ impl Answer {
 }
 
 /// A pass with `script`: the items of its list in, the items of its list out.
-fn script(function: &str, list: usize, st: &mut State) -> Result<(), Halt> {
+fn script(function: &str, list: usize, st: &mut BuildState) -> Result<(), ProgramInterrupt> {
     st.force(list)?;
     let rules = st.rules.clone();
     let items = Value::list(st.values(list));
     let name = rules.lists.get(list).map(|l| l.name.clone()).unwrap_or_default();
-    let answer = rules.scripts.call(function, &[Argument::Items(name.clone(), items.clone()), st.scene_argument()])?;
+    let answer = rules.scripts.call(function, &[ScriptArgument::Items(name.clone(), items.clone()), st.scene_argument()])?;
     let answer = accepted(answer, function, &name, items.elements(), st)?;
-    let failed = |message: String| Fault::failed(message).at(rules.scripts.place(function));
-    let by = By { giver: Giver::Function(function), hook: None };
+    let failed = |message: String| EvalFault::failed(message).at(rules.scripts.place(function));
+    let by = ChangeSource { giver: ValueOrigin::Function(function), hook: None };
     for (path, value) in answer.set {
         declared(&path, st).map_err(failed)?;
         by.checks_path(&path, &value, st);
@@ -90,24 +90,30 @@ fn script(function: &str, list: usize, st: &mut State) -> Result<(), Halt> {
 }
 
 /// What a function answered. A misspelt name is told before it is asked whether it may be written.
-fn accepted(answer: Value, function: &str, list: &str, before: &[Value], st: &State) -> Result<Answer, Fault> {
-    let answer = Answer::read(answer).and_then(|answer| {
+fn accepted(answer: Value, function: &str, list: &str, before: &[Value], st: &BuildState) -> Result<FunctionAnswer, EvalFault> {
+    let answer = FunctionAnswer::read(answer).and_then(|answer| {
         let rights = st.rules.scripts.rights(function);
         let may_write = |path: &str| rights.is_none_or(|rights| rights.write(&format!("scene.{path}")).is_ok());
-        answer.set.iter().try_for_each(|(path, _)| no_slip(path, may_write(path), Giver::Function(function), st))?;
+        answer.set.iter().try_for_each(|(path, _)| no_slip(path, may_write(path), ValueOrigin::Function(function), st))?;
         Ok(answer)
     });
-    let answer = answer.map_err(|message| Fault::failed(message).at(st.rules.scripts.place(function)))?;
+    let answer = answer.map_err(|message| EvalFault::failed(message).at(st.rules.scripts.place(function)))?;
     within_rights(answer, function, list, before, st)
 }
 
 /// The answer, unless it changes what the pack does not declare that its scripts write.
-fn within_rights(answer: Answer, function: &str, list: &str, before: &[Value], st: &State) -> Result<Answer, Fault> {
+fn within_rights(
+    answer: FunctionAnswer,
+    function: &str,
+    list: &str,
+    before: &[Value],
+    st: &BuildState,
+) -> Result<FunctionAnswer, EvalFault> {
     let Some(rights) = st.rules.scripts.rights(function) else { return Ok(answer) };
     let refused = |message: String| {
         let place = st.rules.scripts.place(function);
         let shown = place.as_ref().map(|place| format!(" ({}, line {})", place.file, place.line)).unwrap_or_default();
-        Fault::failed(format!("`{function}`: {message}{shown}")).at(place)
+        EvalFault::failed(format!("`{function}`: {message}{shown}")).at(place)
     };
     for (path, _) in &answer.set {
         rights.write(&format!("scene.{path}")).map_err(refused)?;
@@ -134,7 +140,7 @@ fn within_rights(answer: Answer, function: &str, list: &str, before: &[Value], s
 
 /// Refuses a path that is a declared one with a slip. Of one that may be written in a table that is open to other names, it warns:
 /// it may be such a name.
-fn no_slip(path: &str, may_write: bool, giver: Giver<'_>, st: &State) -> Result<(), String> {
+fn no_slip(path: &str, may_write: bool, giver: ValueOrigin<'_>, st: &BuildState) -> Result<(), String> {
     let names = &st.rules.names;
     match names.near_sibling(path) {
         Some(near) if may_write && names.knows_path(path) => st.misnamed(giver, path, near),
@@ -144,7 +150,7 @@ fn no_slip(path: &str, may_write: bool, giver: Giver<'_>, st: &State) -> Result<
     Ok(())
 }
 
-fn declared(path: &str, st: &State) -> Result<(), String> {
+fn declared(path: &str, st: &BuildState) -> Result<(), String> {
     if st.rules.names.knows_path(path) {
         return Ok(());
     }
@@ -153,7 +159,7 @@ fn declared(path: &str, st: &State) -> Result<(), String> {
 }
 
 /// Whether a hook before a build may set a path: it must be an input of the scene and not a list that the build makes.
-fn input(path: &str, giver: Giver<'_>, st: &State) -> Result<(), String> {
+fn input(path: &str, giver: ValueOrigin<'_>, st: &BuildState) -> Result<(), String> {
     let first = path.split('.').next().unwrap_or(path);
     let own = st.rules.lists.iter().any(|l| l.from.is_none() && (l.name.as_ref() == first || l.name.as_ref() == path));
     if own && !st.rules.names.knows_path(path) {
@@ -164,7 +170,7 @@ fn input(path: &str, giver: Giver<'_>, st: &State) -> Result<(), String> {
 }
 
 /// Runs the rows of table `hook` for an event, in the order of the pack.
-fn of_pack(event: &str, failing: Failing, list: usize, held: &mut Held, st: &mut State) -> Result<(), Halt> {
+fn of_pack(event: &str, failing: FailurePolicy, list: usize, held: &mut HeldBlocks, st: &mut BuildState) -> Result<(), ProgramInterrupt> {
     let rows = st.rules.table("hook");
     for row in rows.as_list().unwrap_or(&[]) {
         let word = |key: &str| row.get(key).map(Value::shown).unwrap_or_default();
@@ -172,37 +178,39 @@ fn of_pack(event: &str, failing: Failing, list: usize, held: &mut Held, st: &mut
             continue;
         }
         let own = match word("failing").as_ref() {
-            "keep" => Failing::Keep,
-            "error" => Failing::Error,
+            "keep" => FailurePolicy::Keep,
+            "error" => FailurePolicy::Error,
             _ => failing,
         };
         let rules = st.rules.clone();
         let name = rules.lists.get(list).map(|l| l.name.clone()).unwrap_or_default();
         let (hook, function) = (word("name"), word("run"));
-        let by = By { giver: Giver::Function(&function), hook: Some(&hook) };
+        let by = ChangeSource { giver: ValueOrigin::Function(&function), hook: Some(&hook) };
         let done = with_view(by, event, list, held, st, |view, st| {
             let blocks = view.given();
-            let answer = rules.scripts.call(&function, &[Argument::Items(name.clone(), blocks.clone()), Argument::Scene(view.whole())])?;
+            let answer = rules
+                .scripts
+                .call(&function, &[ScriptArgument::Items(name.clone(), blocks.clone()), ScriptArgument::Scene(view.whole())])?;
             let answer = accepted(answer, &function, &name, blocks.elements(), st)?;
-            answered(view, answer).map_err(|message| Fault::failed(message).at(rules.scripts.place(&function)))
+            answered(view, answer).map_err(|message| EvalFault::failed(message).at(rules.scripts.place(&function)))
         });
         match done {
-            Err(Halt::Host(fault)) if own != Failing::Error => st.warn_failed(fault.message.clone(), &fault),
+            Err(ProgramInterrupt::Host(fault)) if own != FailurePolicy::Error => st.warn_failed(fault.message.clone(), &fault),
             other => other?,
         }
         if st.refuses() {
-            return Err(Halt::Warned);
+            return Err(ProgramInterrupt::Warned);
         }
     }
     Ok(())
 }
 
-fn due(row: &Value, st: &State) -> Result<bool, Halt> {
-    Ok(pass_env(st, &Memo::default()).applies(row.get("when"))?)
+fn due(row: &Value, st: &BuildState) -> Result<bool, ProgramInterrupt> {
+    Ok(pass_env(st, &PassMemo::default()).applies(row.get("when"))?)
 }
 
 /// Applies the answer of a function to the view that it was given.
-fn answered(view: &mut HookView<'_>, answer: Answer) -> Result<(), String> {
+fn answered(view: &mut HookView<'_>, answer: FunctionAnswer) -> Result<(), String> {
     answer.warnings.into_iter().for_each(|w| view.warn(w));
     for (path, value) in answer.set {
         view.set(&path, value)?;
@@ -210,29 +218,29 @@ fn answered(view: &mut HookView<'_>, answer: Answer) -> Result<(), String> {
     answer.items.map_or(Ok(()), |items| view.set_blocks(items))
 }
 
-fn of_host(hook: &Hook, list: usize, held: &mut Held, st: &mut State) -> Result<(), Halt> {
-    let by = By { giver: Giver::Host(&hook.id), hook: Some(&hook.id) };
-    with_view(by, &hook.event, list, held, st, |view, _| (hook.run)(view).map_err(Fault::failed))
+fn of_host(hook: &Hook, list: usize, held: &mut HeldBlocks, st: &mut BuildState) -> Result<(), ProgramInterrupt> {
+    let by = ChangeSource { giver: ValueOrigin::Host(&hook.id), hook: Some(&hook.id) };
+    with_view(by, &hook.event, list, held, st, |view, _| (hook.run)(view).map_err(EvalFault::failed))
 }
 
 /// The list of blocks as the last hook of an event was given it, if it has left them as they were.
-type Held = Option<Value>;
+type HeldBlocks = Option<Value>;
 
 /// Calls a hook with a view of the build, and applies its changes.
 fn with_view(
-    by: By<'_>,
+    by: ChangeSource<'_>,
     event: &str,
     list: usize,
-    held: &mut Held,
-    st: &mut State,
-    call: impl FnOnce(&mut HookView<'_>, &State) -> Result<(), Fault>,
-) -> Result<(), Halt> {
+    held: &mut HeldBlocks,
+    st: &mut BuildState,
+    call: impl FnOnce(&mut HookView<'_>, &BuildState) -> Result<(), EvalFault>,
+) -> Result<(), ProgramInterrupt> {
     let id = by.hook.unwrap_or(by.giver.name());
-    st.step(|| Step::Hook(id.to_owned()));
-    let given: Held = event.starts_with("after_").then(|| held.take().unwrap_or_else(|| Value::list(st.values(list))));
+    st.step(|| BuildStep::Hook(id.to_owned()));
+    let given: HeldBlocks = event.starts_with("after_").then(|| held.take().unwrap_or_else(|| Value::list(st.values(list))));
     let (result, changes) = {
         let settable = |path: &str| input(path, by.giver, st);
-        let Argument::Scene(scene) = st.scene_argument() else { return Ok(()) };
+        let ScriptArgument::Scene(scene) = st.scene_argument() else { return Ok(()) };
         let mut view = HookView::new(scene, &settable, given.clone(), st.trail.is_some());
         let result = call(&mut view, st);
         (result, view.into_changes())
@@ -241,9 +249,9 @@ fn with_view(
         st.warn_for(by.giver, warning);
     }
     if st.refuses() {
-        return Err(Halt::Warned);
+        return Err(ProgramInterrupt::Warned);
     }
-    result.map_err(|fault| Halt::Host(Fault { message: format!("hook `{id}`: {}", fault.message), ..fault }))?;
+    result.map_err(|fault| ProgramInterrupt::Host(EvalFault { message: format!("hook `{id}`: {}", fault.message), ..fault }))?;
     for (name, value) in changes.stats {
         st.instrument(&name, || value);
     }

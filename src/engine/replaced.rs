@@ -6,19 +6,19 @@ use std::sync::Arc;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::model::item::core::ID;
-use crate::model::plan::Change;
+use crate::model::plan::TracedChange;
 use crate::model::{Item, Map, Value};
 use crate::terms::names::MOST_COMPARED;
-use crate::terms::scripted::Giver;
-use crate::terms::{Fault, State};
-use crate::text::written::Shown as _;
-use crate::verbs::Halt;
+use crate::terms::scripted::ValueOrigin;
+use crate::terms::{BuildState, EvalFault};
+use crate::text::written::ToText as _;
+use crate::verbs::ProgramInterrupt;
 
 /// The field whose changes are told as rewritten texts.
 const TEXT: &str = "text";
 
 /// An item of the list, while others are put in its place.
-enum Was {
+enum ItemPosition {
     /// It has not come back yet.
     Here(Item),
     /// It is the item of this index now.
@@ -27,16 +27,16 @@ enum Was {
 
 /// The function that changes something, as the trace calls it.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct By<'a> {
+pub(super) struct ChangeSource<'a> {
     /// Who it is.
-    pub(super) giver: Giver<'a>,
+    pub(super) giver: ValueOrigin<'a>,
     /// The hook that it runs as; `None` for a pass.
     pub(super) hook: Option<&'a str>,
 }
 
 /// What has been found out of the fields of items that one call of a function gives back.
 #[derive(Default)]
-struct Odd {
+struct FieldProblems {
     /// Whether an item that was given has a value of another type in the field.
     misfit: FxHashMap<Arc<str>, bool>,
     /// The declared field that an undeclared one is with a slip, unless an item that was given has it too.
@@ -44,16 +44,16 @@ struct Odd {
 }
 
 /// Where an item comes from that a function gave back.
-enum Origin {
+enum ItemOrigin {
     /// It came back as it was: the item of this index.
     Kept(usize),
     /// It is another table, of the item of this index if the function was told one.
     Other(Option<usize>, Value),
 }
 
-impl By<'_> {
+impl ChangeSource<'_> {
     /// Warns of a value that is not of the type of its path.
-    pub(super) fn checks_path(self, path: &str, value: &Value, st: &State) {
+    pub(super) fn checks_path(self, path: &str, value: &Value, st: &BuildState) {
         if let Some(declared) = st.rules.names.paths.get(path) {
             st.check_given(self.giver, path, declared.kind, value);
         }
@@ -61,7 +61,7 @@ impl By<'_> {
 
     /// Warns of fields of an item that are not of their type, or that are declared ones with a slip. Where an item of those that
     /// were `given` has such a value or field too, the function need not be what made it; `odd` remembers these fields.
-    fn checks_item(self, list: usize, given: &[Value], is: &Value, odd: &mut Odd, st: &State) {
+    fn checks_item(self, list: usize, given: &[Value], is: &Value, odd: &mut FieldProblems, st: &BuildState) {
         let Some(rows) = st.rules.lists.get(list).map(|list| &list.rows).filter(|rows| !rows.is_empty()) else { return };
         for (field, value) in is.as_map().into_iter().flat_map(Map::iter) {
             match st.rules.names.field_type(Some(rows), field) {
@@ -83,13 +83,13 @@ impl By<'_> {
         }
     }
 
-    fn change(self, did: &'static str, st: &State) -> Change {
+    fn change(self, did: &'static str, st: &BuildState) -> TracedChange {
         let (by, hook) = (self.giver.name().to_owned(), self.hook.map(str::to_owned));
-        Change { by, hook, pass: st.pass.borrow().to_string(), did, ..Change::default() }
+        TracedChange { by, hook, pass: st.pass.borrow().to_string(), did, ..TracedChange::default() }
     }
 
     /// Sets a value with `set`, and tells the trace if that has been done.
-    pub(super) fn sets(self, path: &str, value: Value, st: &mut State, set: impl FnOnce(&mut State, &[Arc<str>], Value)) {
+    pub(super) fn sets(self, path: &str, value: Value, st: &mut BuildState, set: impl FnOnce(&mut BuildState, &[Arc<str>], Value)) {
         let names: Vec<Arc<str>> = path.split('.').map(Arc::from).collect();
         if st.trail.is_none() {
             return set(st, &names, value);
@@ -99,15 +99,15 @@ impl By<'_> {
         let is = st.lookup(&names, None);
         // a value that is too large was refused with a warning
         if !is.is_same(&was) {
-            st.changed(|| Change { path: path.to_owned(), was, is, ..self.change("set", st) });
+            st.changed(|| TracedChange { path: path.to_owned(), was, is, ..self.change("set", st) });
         }
     }
 
     /// Tells the trace how an item differs from the one that was given; an item that is only on one side is new or gone.
-    fn differs(self, item: &Item, was: Option<&Map>, is: Option<&Map>, st: &State) {
+    fn differs(self, item: &Item, was: Option<&Map>, is: Option<&Map>, st: &BuildState) {
         let list = || st.rules.lists.get(usize::from(item.list)).map(|list| list.name.to_string()).unwrap_or_default();
         let id = || item_id(item).map(|id| id.to_string()).unwrap_or_default();
-        let of = |did| Change { list: list(), id: id(), item: item.seq, ..self.change(did, st) };
+        let of = |did| TracedChange { list: list(), id: id(), item: item.seq, ..self.change(did, st) };
         let text = |map: &Map| map.get(TEXT).cloned().unwrap_or_default();
         match (was, is) {
             (Some(was), Some(is)) => {
@@ -115,12 +115,12 @@ impl By<'_> {
                     let [was, is] = [was, is].map(|map| map.get(key).cloned().unwrap_or_default());
                     match (&was, &is) {
                         (Value::Text(was), Value::Text(is)) if &**key == TEXT => st.rewritten(&Arc::from(self.giver.name()), was, is),
-                        _ => st.changed(|| Change { path: key.to_string(), was, is, ..of("set") }),
+                        _ => st.changed(|| TracedChange { path: key.to_string(), was, is, ..of("set") }),
                     }
                 }
             }
-            (None, Some(is)) => st.changed(|| Change { is: text(is), ..of("made") }),
-            (Some(was), None) => st.changed(|| Change { was: text(was), ..of("dropped") }),
+            (None, Some(is)) => st.changed(|| TracedChange { is: text(is), ..of("made") }),
+            (Some(was), None) => st.changed(|| TracedChange { was: text(was), ..of("dropped") }),
             (None, None) => {}
         }
     }
@@ -128,7 +128,7 @@ impl By<'_> {
 
 /// The declared field that an undeclared one of a list's items is with a slip. Each is compared once in a build, because a pack
 /// declares many; those beyond [`MOST_COMPARED`] are not.
-fn near_field(list: usize, rows: &[Arc<str>], field: &Arc<str>, st: &State) -> Option<Arc<str>> {
+fn near_field(list: usize, rows: &[Arc<str>], field: &Arc<str>, st: &BuildState) -> Option<Arc<str>> {
     let names = &st.rules.names;
     if names.knows_field(None, field) {
         return None;
@@ -162,33 +162,39 @@ pub(super) fn is_untouched(new: &Value, old: &Value) -> bool {
 /// index or its id, or, where as many are without one as before, by the order of these.
 ///
 /// `given` are the items as they were handed out: one that comes back as it was is not made anew.
-pub(super) fn replace(list: usize, items: Vec<(Option<usize>, Value)>, given: &[Value], by: By<'_>, st: &mut State) -> Result<(), Halt> {
+pub(super) fn replace(
+    list: usize,
+    items: Vec<(Option<usize>, Value)>,
+    given: &[Value],
+    by: ChangeSource<'_>,
+    st: &mut BuildState,
+) -> Result<(), ProgramInterrupt> {
     st.visit(items.len())?;
     if items.iter().any(|(_, value)| value.as_map().is_none()) {
-        return Err(Fault::failed("an item that a script or hook gives back is no table").into());
+        return Err(EvalFault::failed("an item that a script or hook gives back is no table").into());
     }
     let rules = st.rules.clone();
     let before = st.take(list);
     let told = st.trail.is_some().then(|| before.clone());
-    let mut before: Vec<Was> = before.into_iter().map(Was::Here).collect();
+    let mut before: Vec<ItemPosition> = before.into_iter().map(ItemPosition::Here).collect();
     let address = |value: &Value| value.as_map().map(std::ptr::from_ref);
     let places: FxHashMap<_, usize> = given.iter().enumerate().filter_map(|(n, value)| Some((address(value)?, n))).collect();
     let mut made: Vec<Item> = Vec::with_capacity(items.len());
-    let (mut origins, mut odd) = (Vec::new(), Odd::default());
+    let (mut origins, mut odd) = (Vec::new(), FieldProblems::default());
     for (n, (was, value)) in items.into_iter().enumerate() {
         let at = address(&value);
         // several items may have one table: it is first looked for where it was
         let here = was.into_iter().chain([n]).find(|n| given.get(*n).is_some_and(|given| is_untouched(&value, given)));
         let place = here.or_else(|| at.and_then(|at| places.get(&at).copied()));
-        let kept = place.and_then(|n| match std::mem::replace(before.get_mut(n)?, Was::Moved(made.len())) {
-            Was::Here(item) => Some((item, Origin::Kept(n))),
-            Was::Moved(to) => Some((made.get(to)?.clone(), Origin::Kept(n))),
+        let kept = place.and_then(|n| match std::mem::replace(before.get_mut(n)?, ItemPosition::Moved(made.len())) {
+            ItemPosition::Here(item) => Some((item, ItemOrigin::Kept(n))),
+            ItemPosition::Moved(to) => Some((made.get(to)?.clone(), ItemOrigin::Kept(n))),
         });
         let (item, origin) = match kept {
             Some(kept) => kept,
             None => {
                 by.checks_item(list, given, &value, &mut odd, st);
-                (Item::from_value(&value, &rules.fields), Origin::Other(was, value))
+                (Item::from_value(&value, &rules.fields), ItemOrigin::Other(was, value))
             }
         };
         made.push(item);
@@ -207,10 +213,10 @@ pub(super) fn replace(list: usize, items: Vec<(Option<usize>, Value)>, given: &[
 }
 
 /// Gives items the identity of those that they come from, and tells the trace what has become of each.
-fn tell(made: &mut [Item], origins: &[Origin], before: &[Item], given: &[Value], by: By<'_>, st: &State) {
+fn tell(made: &mut [Item], origins: &[ItemOrigin], before: &[Item], given: &[Value], by: ChangeSource<'_>, st: &BuildState) {
     let from = sources(made, origins, before);
     for ((item, origin), from) in made.iter_mut().zip(origins).zip(&from) {
-        let Origin::Other(_, value) = origin else { continue };
+        let ItemOrigin::Other(_, value) = origin else { continue };
         let old = from.and_then(|n| before.get(n));
         item.seq = old.map_or_else(|| st.number(), |old| old.seq);
         st.note(item, if old.is_some() { "set" } else { "made" });
@@ -224,12 +230,12 @@ fn tell(made: &mut [Item], origins: &[Origin], before: &[Item], given: &[Value],
 }
 
 /// The index of the earlier item that each item comes from.
-fn sources(made: &[Item], origins: &[Origin], before: &[Item]) -> Vec<Option<usize>> {
+fn sources(made: &[Item], origins: &[ItemOrigin], before: &[Item]) -> Vec<Option<usize>> {
     let ids = by_id(before);
     let named = |item: &Item| item_id(item).and_then(|id| ids.get(&id).copied());
-    let source = |(item, origin): (&Item, &Origin)| match origin {
-        Origin::Kept(n) => Some(*n),
-        Origin::Other(was, _) => was.or_else(|| named(item)),
+    let source = |(item, origin): (&Item, &ItemOrigin)| match origin {
+        ItemOrigin::Kept(n) => Some(*n),
+        ItemOrigin::Other(was, _) => was.or_else(|| named(item)),
     };
     let mut from: Vec<Option<usize>> = made.iter().zip(origins).map(source).collect();
     let taken: FxHashSet<usize> = from.iter().copied().flatten().collect();

@@ -4,22 +4,22 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
-use super::Stages;
+use super::StageBlocks;
 use crate::model::Value;
-use crate::model::plan::{Event, PassStat, Reason, Stat, Trace, Tracked, TrimReport};
-use crate::terms::State;
-use crate::terms::ledger::Trimmed;
+use crate::model::plan::{BlockEvent, PassStat, PlanTrace, RecordedReason, RecordedValue, TrackedItem, TrimReport};
+use crate::terms::BuildState;
+use crate::terms::ledger::TrimmedList;
 use crate::text::script::take_log;
 
 /// The trace of a run; `None` if the scene did not ask for one.
-pub(crate) fn trace(st: &State, report: Option<(&TrimReport, &Trimmed)>, stages: Vec<(String, Vec<Value>)>) -> Option<Trace> {
+pub(crate) fn trace(st: &BuildState, report: Option<(&TrimReport, &TrimmedList)>, stages: Vec<(String, Vec<Value>)>) -> Option<PlanTrace> {
     st.trail.as_ref()?;
     let passes = st.stats.borrow().iter().map(|s| PassStat { pass: s.pass.to_string(), items: s.items }).collect();
     let draws = st.draws.borrow().taken().iter().map(|(stream, n)| (stream.to_string(), *n)).collect();
     let read_whole = st.read_whole.borrow().iter().map(|(pass, n)| (pass.to_string(), *n)).collect();
     let (steps, macros, rewrites) = (st.steps.borrow().clone(), st.macros.borrow().clone(), st.rewrites.borrow().clone());
     let (stats, reasons, searched) = (stats(st, report), reasons(st), st.searched());
-    Some(Trace {
+    Some(PlanTrace {
         passes,
         draws,
         read_whole,
@@ -37,11 +37,11 @@ pub(crate) fn trace(st: &State, report: Option<(&TrimReport, &Trimmed)>, stages:
 }
 
 /// What passes did to each item, by the item's number; empty without a trace.
-pub(crate) struct Histories(FxHashMap<u32, Vec<Event>>);
+pub(crate) struct ItemHistories(FxHashMap<u32, Vec<BlockEvent>>);
 
-impl Histories {
-    pub(crate) fn new(st: &State) -> Self {
-        let mut all: FxHashMap<u32, Vec<Event>> = FxHashMap::default();
+impl ItemHistories {
+    pub(crate) fn new(st: &BuildState) -> Self {
+        let mut all: FxHashMap<u32, Vec<BlockEvent>> = FxHashMap::default();
         if let Some(trail) = &st.trail {
             for event in trail.borrow().iter().filter(|event| event.item != 0) {
                 all.entry(event.item).or_default().push(told(event));
@@ -51,18 +51,18 @@ impl Histories {
     }
 
     /// The events of one item, in order.
-    pub(crate) fn of(&self, item: u32) -> Vec<Event> {
+    pub(crate) fn of(&self, item: u32) -> Vec<BlockEvent> {
         self.0.get(&item).cloned().unwrap_or_default()
     }
 }
 
-fn told(event: &crate::terms::trail::Event) -> Event {
-    Event { pass: event.pass.clone(), did: event.did }
+fn told(event: &crate::terms::trail::TrailEvent) -> BlockEvent {
+    BlockEvent { pass: event.pass.clone(), did: event.did }
 }
 
 /// The items of a build that are not in its list of blocks.
-pub(crate) fn elsewhere(st: &State, blocks: usize, histories: &Histories) -> Vec<Tracked> {
-    let of = |(list, item, gone): (Arc<str>, crate::model::Item, Option<crate::terms::trail::Event>)| Tracked {
+pub(crate) fn elsewhere(st: &BuildState, blocks: usize, histories: &ItemHistories) -> Vec<TrackedItem> {
+    let of = |(list, item, gone): (Arc<str>, crate::model::Item, Option<crate::terms::trail::TrailEvent>)| TrackedItem {
         item: item.seq,
         list: list.to_string(),
         fields: st.table(&item),
@@ -73,7 +73,7 @@ pub(crate) fn elsewhere(st: &State, blocks: usize, histories: &Histories) -> Vec
 }
 
 /// The recorded values: those of the pass that trimmed, of hooks, of `print` in scripts, and of passes under `$stat`.
-fn stats(st: &State, report: Option<(&TrimReport, &Trimmed)>) -> Vec<Stat> {
+fn stats(st: &BuildState, report: Option<(&TrimReport, &TrimmedList)>) -> Vec<RecordedValue> {
     let mut stats = st.notes.borrow().clone();
     if let Some((report, by)) = report {
         let numbers = [
@@ -84,23 +84,23 @@ fn stats(st: &State, report: Option<(&TrimReport, &Trimmed)>) -> Vec<Stat> {
         ];
         let number = |n: u64| Value::Int(i64::try_from(n).unwrap_or(i64::MAX));
         let value = Value::map(numbers.into_iter().map(|(name, n)| (Arc::from(name), number(n))).collect());
-        stats.push(Stat { stage: by.stage.to_string(), name: "trim".to_owned(), value });
+        stats.push(RecordedValue { stage: by.stage.to_string(), name: "trim".to_owned(), value });
     }
-    stats.extend(take_log().into_iter().map(|line| Stat {
+    stats.extend(take_log().into_iter().map(|line| RecordedValue {
         stage: String::new(),
         name: "print".to_owned(),
         value: Value::from(line.as_str()),
     }));
     let set = st.set.borrow();
     let noted = set.get("stat").and_then(Value::as_map).into_iter().flat_map(|m| m.iter());
-    stats.extend(noted.map(|(name, value)| Stat { stage: String::new(), name: name.to_string(), value: value.clone() }));
+    stats.extend(noted.map(|(name, value)| RecordedValue { stage: String::new(), name: name.to_string(), value: value.clone() }));
     stats
 }
 
 /// Why passes treated items as they did, in order.
-pub(crate) fn reasons(st: &State) -> Vec<Reason> {
+pub(crate) fn reasons(st: &BuildState) -> Vec<RecordedReason> {
     let told = st.reasons.borrow();
-    let reasons = told.iter().map(|r| Reason {
+    let reasons = told.iter().map(|r| RecordedReason {
         item: r.item,
         list: r.list.to_string(),
         id: r.id.to_string(),
@@ -114,15 +114,15 @@ pub(crate) fn reasons(st: &State) -> Vec<Reason> {
 
 /// The items after each stage. A stage leaves most of them as they were, and these have one table for all stages.
 #[derive(Default)]
-pub(crate) struct Ended {
-    stages: Stages,
+pub(crate) struct StageItems {
+    stages: StageBlocks,
     /// The last table of each item, by the item's number.
     last: FxHashMap<u32, Value>,
 }
 
-impl Ended {
+impl StageItems {
     /// Records the enabled items of the running program's list, as far as they have been read.
-    pub(crate) fn end(&mut self, stage: &str, st: &State) {
+    pub(crate) fn end(&mut self, stage: &str, st: &BuildState) {
         let list = st.list(st.current.get());
         let tables = list.items.iter().filter(|item| item.enabled()).map(|item| {
             let table = st.table(item);
@@ -137,7 +137,7 @@ impl Ended {
     }
 
     /// The stages in the order in which they ended.
-    pub(crate) fn stages(self) -> Stages {
+    pub(crate) fn stages(self) -> StageBlocks {
         self.stages
     }
 }

@@ -4,10 +4,10 @@ use rustc_hash::FxHashMap;
 
 use crate::diag::{Code, Diagnostic, DiagnosticCode, Span};
 use crate::pack::Ruleset;
-use crate::terms::State;
+use crate::terms::BuildState;
 
 /// The warnings of a run, in order, with their places.
-pub(crate) fn placed(rules: &Ruleset, st: &State) -> Vec<Diagnostic> {
+pub(crate) fn placed(rules: &Ruleset, st: &BuildState) -> Vec<Diagnostic> {
     let mut warnings = st.warnings.borrow().clone();
     place(rules, &mut warnings);
     warnings

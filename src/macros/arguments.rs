@@ -1,8 +1,8 @@
 //! `$arg.NAME` in the rows of macros: a name that the row does not declare is never set, so it is an error of the row.
 
-use super::call::Row;
+use super::call::MacroRow;
 use crate::diag::short::listed;
-use crate::diag::{Code, Data, Diagnostic, Node, Report, Span, suggest};
+use crate::diag::{Code, Diagnostic, DocumentNode, NodeValue, Report, Span, suggest};
 use crate::model::Pack;
 
 /// The cells of a row that may refer to its arguments.
@@ -11,7 +11,7 @@ const CELLS: [&str; 4] = ["read", "when", "with", "expand"];
 const PREFIX: &str = "$arg.";
 
 /// Reports references of a row to arguments that it does not have.
-pub(super) fn check(row: &Row, pack: &Pack, report: &mut Report) {
+pub(super) fn check(row: &MacroRow, pack: &Pack, report: &mut Report) {
     // a row without arguments leaves those of the macro around it in place
     if row.args.is_empty() && row.written.is_none() {
         return;
@@ -30,15 +30,15 @@ pub(super) fn check(row: &Row, pack: &Pack, report: &mut Report) {
 }
 
 /// Visits the names of arguments that a value and its parts refer to.
-fn references(node: &Node, visit: &mut dyn FnMut(&str, Span)) {
+fn references(node: &DocumentNode, visit: &mut dyn FnMut(&str, Span)) {
     let mut text = |text: &str, span| {
         let name = text.strip_prefix(PREFIX).and_then(|rest| rest.split('.').next());
         name.into_iter().for_each(|name| visit(name, span));
     };
     match &node.data {
-        Data::Text(written) => text(written, node.span),
-        Data::List(list) => list.iter().for_each(|node| references(node, visit)),
-        Data::Table(table) => {
+        NodeValue::Text(written) => text(written, node.span),
+        NodeValue::List(list) => list.iter().for_each(|node| references(node, visit)),
+        NodeValue::Table(table) => {
             table.iter().for_each(|(key, field)| text(key, field.key));
             table.iter().for_each(|(_, field)| references(&field.node, visit));
         }

@@ -6,13 +6,13 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
-use super::rows::{Wrong, complaint};
+use super::rows::{RowMistake, complaint};
 use crate::diag::{Code, Report, suggest};
 use crate::model::{Pack, Value};
-use crate::terms::Rules;
+use crate::terms::CompiledRules;
 
 /// A block.
-pub(super) struct Block {
+pub(super) struct BlockRule {
     pub(super) name: Arc<str>,
     /// Its tag only begins with the name.
     starts: bool,
@@ -39,13 +39,13 @@ pub(super) struct Block {
     /// Fewest words behind the name.
     pub(super) words: usize,
     /// What its head is made of.
-    operators: FxHashMap<Arc<str>, Operator>,
+    operators: FxHashMap<Arc<str>, HeadOperator>,
     /// Stands for every word that is no operator.
-    other: Option<Operator>,
+    other: Option<HeadOperator>,
 }
 
 /// An operator in the head of a block.
-pub(super) struct Operator {
+pub(super) struct HeadOperator {
     /// It takes two operands.
     pub(super) two: bool,
     /// Operands are numbers.
@@ -60,16 +60,16 @@ pub(super) struct Operator {
 
 /// The blocks of a pack.
 #[derive(Default)]
-pub(super) struct Blocks {
-    rows: Vec<Block>,
+pub(super) struct BlockRules {
+    rows: Vec<BlockRule>,
     names: FxHashMap<Arc<str>, usize>,
     /// Blocks that are known by how their tags begin; the longest names first.
     starts: Vec<usize>,
     inline: FxHashMap<Arc<str>, usize>,
 }
 
-impl Block {
-    pub(super) fn operator(&self, word: &str) -> Option<&Operator> {
+impl BlockRule {
+    pub(super) fn operator(&self, word: &str) -> Option<&HeadOperator> {
         self.operators.get(word).or(self.other.as_ref())
     }
 
@@ -78,9 +78,9 @@ impl Block {
     }
 }
 
-impl Blocks {
+impl BlockRules {
     /// Compiles the tables; reports rows that are wrong.
-    pub(super) fn compile(rules: &Rules, pack: &Pack, report: &mut Report) -> Self {
+    pub(super) fn compile(rules: &CompiledRules, pack: &Pack, report: &mut Report) -> Self {
         let mut made = Self::default();
         let rows = rules.table("macro_block");
         for cells in rows.as_list().unwrap_or(&[]) {
@@ -99,7 +99,7 @@ impl Blocks {
         made
     }
 
-    fn add(&mut self, block: Block, hidden: bool) {
+    fn add(&mut self, block: BlockRule, hidden: bool) {
         let place = self.rows.len();
         match (hidden, block.inline, block.starts) {
             (true, ..) => {}
@@ -110,11 +110,11 @@ impl Blocks {
         self.rows.push(block);
     }
 
-    fn operator(&mut self, cells: &Value) -> Result<(), Wrong> {
+    fn operator(&mut self, cells: &Value) -> Result<(), RowMistake> {
         let text = |key: &str| cells.get(key).map(Value::to_text);
         let place = |cell: &'static str| {
             let name = text(cell).unwrap_or_default();
-            self.rows.iter().position(|block| block.name == name).ok_or_else(|| Wrong {
+            self.rows.iter().position(|block| block.name == name).ok_or_else(|| RowMistake {
                 cell,
                 code: Code::NameUnknown,
                 message: format!("there is no block `{name}`"),
@@ -123,7 +123,7 @@ impl Blocks {
             })
         };
         let of = place("of")?;
-        let operator = Operator {
+        let operator = HeadOperator {
             two: cells.get("operands").and_then(Value::as_i64) != Some(1),
             numbers: text("type").as_deref() == Some("number"),
             that: cells.get("that").cloned(),
@@ -134,7 +134,7 @@ impl Blocks {
             match text("word") {
                 Some(word) => drop(block.operators.insert(word, operator)),
                 None if block.other.is_some() => {
-                    return Err(Wrong {
+                    return Err(RowMistake {
                         cell: "word",
                         code: Code::TermMissing,
                         message: format!("block `{}` has two operators without a word", block.name),
@@ -148,7 +148,7 @@ impl Blocks {
     }
 
     /// A block by its number.
-    pub(super) fn get(&self, place: usize) -> Option<&Block> {
+    pub(super) fn get(&self, place: usize) -> Option<&BlockRule> {
         self.rows.get(place)
     }
 
@@ -165,12 +165,12 @@ impl Blocks {
 }
 
 /// A row, and whether no tag begins it.
-fn block(cells: &Value) -> Result<(Block, bool), Wrong> {
+fn block(cells: &Value) -> Result<(BlockRule, bool), RowMistake> {
     let flag = |key: &str| cells.get(key) == Some(&Value::Bool(true));
     let text = |key: &str| cells.get(key).map(Value::to_text);
     let raw = |key: &str| text(key).map(|how| how.as_ref() == "raw");
     let body = raw("body").unwrap_or_default();
-    let made = Block {
+    let made = BlockRule {
         name: text("name").unwrap_or_default(),
         starts: flag("starts"),
         inline: flag("inline"),
@@ -187,8 +187,9 @@ fn block(cells: &Value) -> Result<(Block, bool), Wrong> {
         operators: FxHashMap::default(),
         other: None,
     };
-    let wrong =
-        |cell: &'static str, message: String, help: &str| Err(Wrong { cell, code: Code::SchemaValue, message, help: Some(help.into()) });
+    let wrong = |cell: &'static str, message: String, help: &str| {
+        Err(RowMistake { cell, code: Code::SchemaValue, message, help: Some(help.into()) })
+    };
     if made.that.is_none() && (made.otherwise.is_some() || cells.get("body_else").is_some()) {
         let cell = if made.otherwise.is_some() { "otherwise" } else { "body_else" };
         return wrong(cell, format!("`{cell}` never counts, because the block has no condition"), "add the condition as `that = { … }`");

@@ -9,14 +9,14 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 
 use crate::model::Value;
-use crate::terms::State;
+use crate::terms::BuildState;
 use crate::text::js;
-use crate::text::macros::{Branch, Called, MacroResult, Offset, Shape, Syntax};
-use crate::text::written::Shown as _;
+use crate::text::macros::{ArgumentShape, MacroCall, MacroResult, MacroSyntax, TextBranch, TextOffset};
+use crate::text::written::ToText as _;
 
 /// What an argument must be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub enum ArgumentKind {
     /// Any text.
     Text,
     /// `-12`
@@ -29,30 +29,30 @@ pub enum Kind {
 
 /// An argument that a macro takes.
 #[derive(Debug)]
-pub struct Arg {
+pub struct MacroArg {
     /// Its name.
     pub name: Arc<str>,
     /// What it must be.
-    pub kind: Kind,
+    pub kind: ArgumentKind,
     /// What it is when it is not given.
     pub default: Option<Value>,
     /// Takes all arguments that are left.
     pub list: bool,
 }
 
-impl Arg {
+impl MacroArg {
     /// The value of a given argument.
     #[must_use]
     pub fn value(&self, text: &Arc<str>) -> Value {
         match self.kind {
-            Kind::Integer | Kind::Number => js::value(js::number(text)),
-            Kind::Text | Kind::Boolean => Value::Text(text.clone()),
+            ArgumentKind::Integer | ArgumentKind::Number => js::value(js::number(text)),
+            ArgumentKind::Text | ArgumentKind::Boolean => Value::Text(text.clone()),
         }
     }
 }
 
 /// What a macro gives.
-pub enum Gives {
+pub enum ResultKind {
     /// A value of the pack, evaluated when called.
     Read(Value),
     /// This text.
@@ -64,17 +64,17 @@ pub enum Gives {
 }
 
 /// A macro.
-pub struct Row {
+pub struct MacroRow {
     /// Its name.
     pub name: Arc<str>,
     /// Its number.
     pub id: u32,
     /// What it takes, as the reader of texts sees it.
-    pub shape: Shape,
+    pub shape: ArgumentShape,
     /// What it gives.
-    pub gives: Gives,
+    pub gives: ResultKind,
     /// Its arguments.
-    pub args: Vec<Arg>,
+    pub args: Vec<MacroArg>,
     /// Fixed arguments.
     pub with: FxHashMap<Arc<str>, Value>,
     /// When it counts; nothing for always.
@@ -94,7 +94,7 @@ pub struct Row {
     /// The name of the argument that is the macro as it is written.
     pub written: Option<Arc<str>>,
     /// Its result is expanded as a text of its own.
-    pub expands: Option<Expands>,
+    pub expands: Option<ResultExpansion>,
     /// How often it works in one text.
     pub uses: Option<u32>,
     /// The row, for functions that read more of it.
@@ -103,7 +103,7 @@ pub struct Row {
 
 /// How the result of a row is expanded as a text of its own.
 #[derive(Debug, Clone)]
-pub struct Expands {
+pub struct ResultExpansion {
     /// The most texts that may be open at the same time.
     pub depth: u32,
     /// What there is instead if more are open.
@@ -111,7 +111,7 @@ pub struct Expands {
 }
 
 /// What a function may ask about the text that contains its macro, and about the other macros.
-pub trait Around {
+pub trait MacroContext {
     /// A cell of a row, evaluated.
     ///
     /// # Errors
@@ -122,37 +122,37 @@ pub trait Around {
     /// The hash of the text as it was given.
     fn given_hash(&self) -> u64;
     /// How often a row with `uses` has been called for this text, this call among them.
-    fn used(&self, row: &Row) -> u32;
+    fn used(&self, row: &MacroRow) -> u32;
     /// How macros are written.
-    fn syntax(&self) -> &Syntax;
+    fn syntax(&self) -> &MacroSyntax;
     /// A row by its name or an alias.
-    fn named(&self, name: &str) -> Option<&Row>;
+    fn named(&self, name: &str) -> Option<&MacroRow>;
     /// What a call gives: a value for this text alone, a macro of the application, or a row.
-    fn answered(&self, called: &Called<'_>) -> MacroResult;
+    fn answered(&self, called: &MacroCall<'_>) -> MacroResult;
     /// Calls a row with arguments that have been expanded.
-    fn row(&self, row: &Row, called: &Called<'_>) -> MacroResult;
+    fn row(&self, row: &MacroRow, called: &MacroCall<'_>) -> MacroResult;
 }
 
 /// One call of a macro function.
-pub struct Call<'a> {
+pub struct FunctionCall<'a> {
     /// The build.
-    pub st: &'a State,
+    pub st: &'a BuildState,
     /// The row of the macro.
-    pub row: &'a Row,
+    pub row: &'a MacroRow,
     /// The arguments, expanded and trimmed, of the right number and types.
     pub args: &'a [Arc<str>],
     /// Where the macro stands in `source`, in bytes.
-    pub at: Offset,
+    pub at: TextOffset,
     /// The current text, after the rewrites that come first.
     pub source: &'a Arc<str>,
     /// All macros of the pack, over this text.
-    pub macros: &'a dyn Around,
+    pub macros: &'a dyn MacroContext,
     /// How the macro was called: block, flags, unevaluated arguments.
-    pub called: &'a Called<'a>,
+    pub called: &'a MacroCall<'a>,
 }
 
 /// A macro function.
-pub type MacroFn = fn(&Call<'_>) -> MacroResult;
+pub type MacroFn = fn(&FunctionCall<'_>) -> MacroResult;
 
 /// A function of the library.
 pub struct MacroFunction {
@@ -168,7 +168,7 @@ pub struct MacroFunction {
     pub run: MacroFn,
 }
 
-impl Call<'_> {
+impl FunctionCall<'_> {
     /// An argument by its declared name; else what the row's `with` says; else its default.
     #[must_use]
     pub fn value(&self, name: &str) -> Option<Value> {
@@ -195,7 +195,7 @@ impl Call<'_> {
 
     /// An unevaluated argument by its declared name.
     #[must_use]
-    pub fn branch(&self, name: &str) -> Option<Branch<'_>> {
+    pub fn branch(&self, name: &str) -> Option<TextBranch<'_>> {
         let place = self.row.args.iter().position(|a| a.name.as_ref() == name)?;
         self.called.branches.get(place).copied()
     }
@@ -209,15 +209,15 @@ impl Call<'_> {
 
 /// Whether an argument is of a kind.
 #[must_use]
-pub fn is_kind(text: &str, kind: Kind) -> bool {
+pub fn is_kind(text: &str, kind: ArgumentKind) -> bool {
     match kind {
-        Kind::Text => true,
-        Kind::Integer => {
+        ArgumentKind::Text => true,
+        ArgumentKind::Integer => {
             let digits = text.strip_prefix('-').unwrap_or(text);
             !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit())
         }
-        Kind::Number => !js::trim(text).is_empty() && !js::number(text).is_nan(),
-        Kind::Boolean => matches!(text.to_ascii_lowercase().as_str(), "true" | "false" | "on" | "off" | "1" | "0"),
+        ArgumentKind::Number => !js::trim(text).is_empty() && !js::number(text).is_nan(),
+        ArgumentKind::Boolean => matches!(text.to_ascii_lowercase().as_str(), "true" | "false" | "on" | "off" | "1" | "0"),
     }
 }
 

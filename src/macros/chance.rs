@@ -1,37 +1,37 @@
 //! Chance as JavaScript programs compute it: parts, dice and whole numbers from draws of a stream, or from the generator
 //! that belongs to a text.
 
-use super::call::{Call, says};
+use super::call::{FunctionCall, says};
 use crate::model::value::number_text;
 use crate::text::dice::MOST_DICE;
 use crate::text::js;
 use crate::text::macros::MacroResult;
-use crate::text::seeded::Numbers;
+use crate::text::seeded::NumberSequence;
 
 /// So many dice, or numbers of a generator, count as a step of the text.
 const DICE_OF_STEP: usize = 64;
 
 /// Where the numbers of a call come from.
-struct Source<'a> {
-    call: &'a Call<'a>,
-    seed: Option<Seed>,
+struct NumberSource<'a> {
+    call: &'a FunctionCall<'a>,
+    seed: Option<TextSeed>,
 }
 
 /// The numbers of a text; without them, the stream of the row is used.
-struct Seed {
-    numbers: Numbers,
+struct TextSeed {
+    numbers: NumberSequence,
     /// The number of the first die.
     count: i64,
     /// What each further die adds to it.
     stride: i64,
 }
 
-impl<'a> Source<'a> {
-    fn of(call: &'a Call<'a>) -> Self {
+impl<'a> NumberSource<'a> {
+    fn of(call: &'a FunctionCall<'a>) -> Self {
         let value = |name: &str| call.value(name).filter(|value| !value.is_null());
         let whole = |name: &str| value(name).and_then(|value| value.as_i64());
-        let seed = call.text("seed").map(|seed| Seed {
-            numbers: Numbers::new(&seed, value("start").and_then(|start| start.as_f64()).unwrap_or_default(), whole("modulo")),
+        let seed = call.text("seed").map(|seed| TextSeed {
+            numbers: NumberSequence::new(&seed, value("start").and_then(|start| start.as_f64()).unwrap_or_default(), whole("modulo")),
             count: whole("count").unwrap_or_default(),
             stride: whole("stride").unwrap_or(1),
         });
@@ -68,8 +68,8 @@ fn parts(text: &str, between: &str, protected: &str) -> Vec<String> {
     parts
 }
 
-pub(super) fn part(call: &Call<'_>) -> MacroResult {
-    let mut source = Source::of(call);
+pub(super) fn part(call: &FunctionCall<'_>) -> MacroResult {
+    let mut source = NumberSource::of(call);
     let draw = source.draw(0);
     source.count(1);
     let split;
@@ -86,7 +86,7 @@ pub(super) fn part(call: &Call<'_>) -> MacroResult {
     says(place.and_then(|place| items.get(place).copied()).unwrap_or_default())
 }
 
-pub(super) fn dice(call: &Call<'_>) -> MacroResult {
+pub(super) fn dice(call: &FunctionCall<'_>) -> MacroResult {
     let Some(text) = call.text("dice") else { return call.text("otherwise").map_or(MacroResult::Unknown, MacroResult::Text) };
     let bare = call.row.with.get("bare").is_some_and(crate::model::Value::truthy);
     let (count, sides) = match *text.split('d').collect::<Vec<_>>() {
@@ -102,7 +102,7 @@ pub(super) fn dice(call: &Call<'_>) -> MacroResult {
     if count > f64::from(MOST_DICE) {
         return MacroResult::Failed(format!("more than {MOST_DICE} dice cannot be rolled at once"));
     }
-    let mut source = Source::of(call);
+    let mut source = NumberSource::of(call);
     let (mut sum, mut dice) = (0.0, 0);
     for (n, number) in (0..).zip(0..MOST_DICE) {
         if f64::from(number) >= count {
@@ -115,11 +115,11 @@ pub(super) fn dice(call: &Call<'_>) -> MacroResult {
     says(number_text(sum))
 }
 
-pub(super) fn between(call: &Call<'_>) -> MacroResult {
+pub(super) fn between(call: &FunctionCall<'_>) -> MacroResult {
     let end = |name: &str| call.text(name).map_or(f64::NAN, |text| js::number(&text));
     let (from, to) = (end("from"), end("to"));
     if from.is_nan() || to.is_nan() {
         return says("NaN");
     }
-    says(number_text((Source::of(call).draw(0) * (to - from + 1.0)).floor() + from))
+    says(number_text((NumberSource::of(call).draw(0) * (to - from + 1.0)).floor() + from))
 }

@@ -2,15 +2,15 @@
 
 use std::sync::Arc;
 
-use super::call::{Call, says};
+use super::call::{FunctionCall, says};
 use crate::model::Value;
 use crate::text::macros::MacroResult;
-use crate::text::written::Shown as _;
+use crate::text::written::ToText as _;
 use crate::text::{dice, js, seedrandom};
 
 /// The things to choose from. With `between`, arguments are parted at this text, and what is blank is left out. Otherwise
 /// a single argument is parted: at `::`, or else at commas that no backslash stands before.
-fn items(call: &Call<'_>) -> Vec<String> {
+fn items(call: &FunctionCall<'_>) -> Vec<String> {
     if let Some(sep) = call.text("between").filter(|sep| !sep.is_empty()) {
         let items = call.rest().iter().flat_map(|one| one.split(sep.as_ref()));
         return items.map(js::trim).filter(|item| !item.is_empty()).map(ToOwned::to_owned).collect();
@@ -43,7 +43,7 @@ fn choose(items: Vec<String>, draw: f64) -> MacroResult {
     items.into_iter().nth(place).map_or_else(|| says(""), says)
 }
 
-pub(super) fn one(call: &Call<'_>) -> MacroResult {
+pub(super) fn one(call: &FunctionCall<'_>) -> MacroResult {
     let items = items(call);
     if items.is_empty() {
         return says("");
@@ -51,7 +51,7 @@ pub(super) fn one(call: &Call<'_>) -> MacroResult {
     choose(items, call.draw())
 }
 
-pub(super) fn dice(call: &Call<'_>) -> MacroResult {
+pub(super) fn dice(call: &FunctionCall<'_>) -> MacroResult {
     match dice::parse(&call.text("formula").unwrap_or_default()) {
         Some(dice) => says(dice.roll(|| call.draw()).to_string()),
         None => says(""),
@@ -59,14 +59,14 @@ pub(super) fn dice(call: &Call<'_>) -> MacroResult {
 }
 
 /// Sets a path, unless it has the value already.
-fn keep(call: &Call<'_>, path: &str, value: &Value) {
+fn keep(call: &FunctionCall<'_>, path: &str, value: &Value) {
     let names: Vec<Arc<str>> = path.split('.').map(Arc::from).collect();
     if call.st.lookup(&names, None) != *value {
         call.st.put(&names, value.clone());
     }
 }
 
-pub(super) fn stable(call: &Call<'_>) -> MacroResult {
+pub(super) fn stable(call: &FunctionCall<'_>) -> MacroResult {
     let items = items(call);
     if items.is_empty() {
         return says("");

@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use crate::diag::{Code, Diagnostic, Report};
 use crate::model::{Pack, Value};
-use crate::text::macros::Syntax;
+use crate::text::macros::MacroSyntax;
 
 /// How a text is expanded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Flavour {
+pub enum ExpansionFlavour {
     /// As a tree that is read once; arguments first.
     #[default]
     Nested,
@@ -18,7 +18,7 @@ pub enum Flavour {
     Stack,
 }
 
-impl Flavour {
+impl ExpansionFlavour {
     /// The flavour of a name.
     #[must_use]
     pub fn named(name: &str) -> Option<Self> {
@@ -33,7 +33,7 @@ impl Flavour {
 
 /// What becomes of macros that write, in a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Mode {
+pub enum WriteMode {
     /// They are evaluated.
     #[default]
     Run,
@@ -43,7 +43,7 @@ pub enum Mode {
     Remove,
 }
 
-impl Mode {
+impl WriteMode {
     /// The mode of a name.
     #[must_use]
     pub fn named(name: &str) -> Option<Self> {
@@ -58,10 +58,10 @@ impl Mode {
 
 /// The values of `[macro_engine]`.
 #[derive(Debug)]
-pub(super) struct Engine {
-    pub(super) syntax: Syntax,
-    pub(super) flavour: Flavour,
-    pub(super) mode: Mode,
+pub(super) struct EngineRow {
+    pub(super) syntax: MacroSyntax,
+    pub(super) flavour: ExpansionFlavour,
+    pub(super) mode: WriteMode,
     /// An unknown macro is empty instead of staying as written.
     pub(super) empties: bool,
     /// Stores of variables that last for one text.
@@ -71,20 +71,20 @@ pub(super) struct Engine {
     pub(super) mode_path: [Arc<str>; 1],
 }
 
-impl Default for Engine {
+impl Default for EngineRow {
     fn default() -> Self {
         let (syntax, flavour, mode, empties, passing) = Default::default();
         Self { syntax, flavour, mode, empties, passing, flavour_path: ["macro_flavour".into()], mode_path: ["macro_mode".into()] }
     }
 }
 
-impl Engine {
+impl EngineRow {
     /// Reads the values; `None` for a pack without them.
     pub(super) fn of(values: Option<&Value>) -> Self {
-        let mut made = Self { syntax: Syntax::of(values), ..Self::default() };
+        let mut made = Self { syntax: MacroSyntax::of(values), ..Self::default() };
         let word = |key: &str| values.and_then(|v| v.get(key)).map(Value::to_text).unwrap_or_default();
-        made.flavour = Flavour::named(&word("flavour")).unwrap_or_default();
-        made.mode = Mode::named(&word("mode")).unwrap_or_default();
+        made.flavour = ExpansionFlavour::named(&word("flavour")).unwrap_or_default();
+        made.mode = WriteMode::named(&word("mode")).unwrap_or_default();
         made.empties = word("unknown").as_ref() == "empty";
         let passing = values.and_then(|v| v.get("passing")).and_then(Value::as_list).unwrap_or(&[]);
         made.passing = passing.iter().map(Value::to_text).collect();
@@ -107,7 +107,7 @@ impl Engine {
                 wrong.push((key, format!("`{key}` contains an empty text, which every text begins with"), "remove the empty text"));
             }
         }
-        if !syntax.flags.is_empty() && !syntax.flags.contains(syntax.closer) && self.flavour == Flavour::Nested {
+        if !syntax.flags.is_empty() && !syntax.flags.contains(syntax.closer) && self.flavour == ExpansionFlavour::Nested {
             let message = format!("`closer` is `{}`, which `flags` does not contain, so that no block could end", syntax.closer);
             wrong.push(("closer", message, "add the character to `flags`"));
         }

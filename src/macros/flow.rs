@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 
-use super::call::{Call, says};
+use super::call::{FunctionCall, says};
 use crate::text::js;
 use crate::text::macros::indent::dedent;
-use crate::text::macros::{Called, MacroResult};
+use crate::text::macros::{MacroCall, MacroResult};
 
 /// A block with a condition. A condition that is but a name is the macro of that name, or with a mark in front the
 /// variable; `!` in front inverts.
-pub(super) fn condition(call: &Call<'_>) -> MacroResult {
+pub(super) fn condition(call: &FunctionCall<'_>) -> MacroResult {
     let (Some(condition), Some(content), Some(walk)) = (call.branch("condition"), call.branch("content"), call.called.walk) else {
         return MacroResult::Unknown;
     };
@@ -28,7 +28,7 @@ pub(super) fn condition(call: &Call<'_>) -> MacroResult {
 }
 
 /// What a bare name means: the macro that needs no arguments, or the variable behind its mark.
-fn named(call: &Call<'_>, name: &str) -> Option<Arc<str>> {
+fn named(call: &FunctionCall<'_>, name: &str) -> Option<Arc<str>> {
     let mark = name.get(..1).filter(|mark| call.macros.syntax().marks.contains(mark));
     let (row, args): (_, Vec<Arc<str>>) = match mark {
         Some(mark) => {
@@ -40,7 +40,8 @@ fn named(call: &Call<'_>, name: &str) -> Option<Arc<str>> {
         }
         None => (call.macros.named(js::trim(name)).filter(|row| row.shape.takes(0))?, Vec::new()),
     };
-    let called = Called { name, id: Some(row.id), args: &args, written: name, branches: &[], block: false, keeps: false, ..*call.called };
+    let called =
+        MacroCall { name, id: Some(row.id), args: &args, written: name, branches: &[], block: false, keeps: false, ..*call.called };
     // values that are given for this text win over rows here too
     match call.macros.answered(&called) {
         MacroResult::Text(text) => Some(text),
@@ -49,7 +50,7 @@ fn named(call: &Call<'_>, name: &str) -> Option<Arc<str>> {
 }
 
 /// The text that is given under the macro's name, once if the row says so.
-pub(super) fn given(call: &Call<'_>) -> MacroResult {
+pub(super) fn given(call: &FunctionCall<'_>) -> MacroResult {
     let Some(text) = call.macros.given_text(&call.row.name) else { return MacroResult::Unknown };
     let spent = call.row.uses.is_some_and(|most| call.macros.used(call.row) > most);
     if spent { says("") } else { MacroResult::Text(text) }

@@ -3,13 +3,13 @@
 use super::call::{MacroFn, MacroFunction};
 use super::{chance, draw, flow, text, time, vars};
 
-type Names = &'static [&'static str];
+type ArgumentNames = &'static [&'static str];
 
-const fn reads(name: &'static str, takes: Names, run: MacroFn, doc: &'static str) -> MacroFunction {
+const fn reads(name: &'static str, takes: ArgumentNames, run: MacroFn, doc: &'static str) -> MacroFunction {
     MacroFunction { name, takes, doc, effects: false, run }
 }
 
-const fn writes(name: &'static str, takes: Names, run: MacroFn, doc: &'static str) -> MacroFunction {
+const fn writes(name: &'static str, takes: ArgumentNames, run: MacroFn, doc: &'static str) -> MacroFunction {
     MacroFunction { name, takes, doc, effects: true, run }
 }
 

@@ -10,22 +10,22 @@ use rustc_hash::FxHashMap;
 use crate::model::plan::Expansion;
 use crate::model::{Map, RuleRef, Value};
 use crate::terms::select::pass_env;
-use crate::terms::{Memo, State};
-use crate::text::Limits;
+use crate::terms::{BuildState, PassMemo};
+use crate::text::TextLimits;
 use crate::text::functions::Function;
-use crate::text::macros::{Called, Found, Grammar, MacroHost, MacroResult, Offset, Reading, Syntax};
-use crate::text::script::Argument;
+use crate::text::macros::{KnownMacro, MacroCall, MacroGrammar, MacroHost, MacroResult, MacroSyntax, ParsedText, TextOffset};
+use crate::text::script::ScriptArgument;
 use crate::text::seedrandom;
-use crate::text::written::Shown as _;
+use crate::text::written::ToText as _;
 
-use super::call::{self, Around, Call, Gives, Kind, Row};
-use super::engine::Mode;
-use super::table::Table;
+use super::call::{self, ArgumentKind, FunctionCall, MacroContext, MacroRow, ResultKind};
+use super::engine::WriteMode;
+use super::table::MacroTable;
 
 /// The macro table over one text.
 pub struct Macros<'a> {
-    pub(super) st: &'a State,
-    pub(super) table: &'a Table,
+    pub(super) st: &'a BuildState,
+    pub(super) table: &'a MacroTable,
     pub(super) with: &'a Value,
     pub(super) given: Arc<str>,
     /// There are macros of the application.
@@ -39,21 +39,21 @@ pub struct Macros<'a> {
     /// What rows with `once` have given.
     known: RefCell<FxHashMap<u32, Arc<str>>>,
     /// What rows gave that do nothing but read one place.
-    texts: RefCell<Texts>,
+    texts: RefCell<RowTexts>,
     /// How often rows with `uses` have been called.
     used: RefCell<FxHashMap<u32, u32>>,
     /// The hash of the text, once it has been computed.
     hash: OnceCell<u64>,
     /// What macros that write do, if the caller says it.
-    pub(super) mode: Option<Mode>,
+    pub(super) mode: Option<WriteMode>,
     /// The value of the whole text, once a macro has given it.
     ended: RefCell<Option<Arc<str>>>,
 }
 
 /// Texts of rows, by their numbers, that count until something is set.
 #[derive(Default)]
-struct Texts {
-    /// [`State::writes`] when the first of them was read.
+struct RowTexts {
+    /// [`BuildState::writes`] when the first of them was read.
     at: u64,
     /// Nothing inside for a row that does more than read places.
     rows: Vec<Option<Option<Arc<str>>>>,
@@ -62,7 +62,7 @@ struct Texts {
 impl<'a> Macros<'a> {
     /// A host over a state for the text `given`; `with` holds names for this text alone, which win over the table.
     #[must_use]
-    pub fn new(st: &'a State, table: &'a Table, with: &'a Value, given: &Arc<str>) -> Self {
+    pub fn new(st: &'a BuildState, table: &'a MacroTable, with: &'a Value, given: &Arc<str>) -> Self {
         let own = st.scene.get("macros").is_some() || st.set.borrow().get("macros").is_some();
         let own = own || st.rules.values.get("macros").is_some();
         let is_none = |value: &Value| matches!(value, Value::Null | Value::Map(_) | Value::List(_));
@@ -86,7 +86,7 @@ impl<'a> Macros<'a> {
 
     /// Sets what macros that write do; without it, the scene says it.
     #[must_use]
-    pub fn in_mode(self, mode: Option<Mode>) -> Self {
+    pub fn in_mode(self, mode: Option<WriteMode>) -> Self {
         Self { mode, ..self }
     }
 
@@ -101,8 +101,8 @@ impl<'a> Macros<'a> {
     }
 
     /// What macros that write do in this text.
-    fn mode(&self) -> Mode {
-        let of_scene = || self.st.lookup(&self.table.engine.mode_path, None).as_str().and_then(Mode::named);
+    fn mode(&self) -> WriteMode {
+        let of_scene = || self.st.lookup(&self.table.engine.mode_path, None).as_str().and_then(WriteMode::named);
         self.mode.or_else(of_scene).unwrap_or(self.table.engine.mode)
     }
 
@@ -136,7 +136,7 @@ impl<'a> Macros<'a> {
     }
 
     /// What a row gives that does nothing but read places of the scene, if it was read and nothing was set since.
-    fn known_text(&self, called: &Called<'_>) -> Option<Arc<str>> {
+    fn known_text(&self, called: &MacroCall<'_>) -> Option<Arc<str>> {
         let row = self.table.row(called.id?).filter(|row| row.is_bare && self.rows_only && called.args.is_empty())?;
         let texts = self.texts.borrow();
         if texts.at != self.st.writes() || self.through.is_some() {
@@ -147,12 +147,12 @@ impl<'a> Macros<'a> {
 
     /// The text of a cell that only reads places of the scene, if texts or the like stand there: a text names many a row
     /// many times over.
-    fn literal(&self, row: &Row, cell: &Value) -> Option<Arc<str>> {
+    fn literal(&self, row: &MacroRow, cell: &Value) -> Option<Arc<str>> {
         let Value::Rule(RuleRef::Expr(n)) = cell else { return None };
         let place = row.id as usize;
         let mut texts = self.texts.borrow_mut();
         if texts.at != self.st.writes() {
-            *texts = Texts { at: self.st.writes(), rows: Vec::new() };
+            *texts = RowTexts { at: self.st.writes(), rows: Vec::new() };
         }
         if let Some(Some(known)) = texts.rows.get(place) {
             return known.clone();
@@ -172,7 +172,7 @@ impl<'a> Macros<'a> {
     }
 
     /// The arguments of a call by their names: unevaluated ones as written, a list argument as a list.
-    fn arguments(row: &Row, called: &Called<'_>) -> Map {
+    fn arguments(row: &MacroRow, called: &MacroCall<'_>) -> Map {
         let mut given: Map = row
             .args
             .iter()
@@ -206,32 +206,37 @@ impl<'a> Macros<'a> {
     }
 
     /// A value of the pack; while it is evaluated, `$arg` holds the arguments.
-    fn read(&self, row: &Row, cell: &Value, called: &Called<'_>) -> Result<Value, String> {
+    fn read(&self, row: &MacroRow, cell: &Value, called: &MacroCall<'_>) -> Result<Value, String> {
         if row.args.is_empty() && row.written.is_none() {
             return self.value(cell);
         }
         self.with_arguments(Self::arguments(row, called), || self.value(cell))
     }
 
-    fn gives(&self, row: &Row, called: &Called<'_>) -> MacroResult {
+    fn gives(&self, row: &MacroRow, called: &MacroCall<'_>) -> MacroResult {
         match &row.gives {
-            Gives::Text(text) => MacroResult::Text(text.clone()),
-            Gives::Read(cell) => {
+            ResultKind::Text(text) => MacroResult::Text(text.clone()),
+            ResultKind::Read(cell) => {
                 let literal = if row.args.is_empty() { self.literal(row, cell) } else { None };
                 match literal.map_or_else(|| self.read(row, cell, called).map(|v| v.shown()), Ok) {
                     Ok(text) => MacroResult::Text(text),
                     Err(message) => MacroResult::Failed(message),
                 }
             }
-            Gives::Script(function) => {
+            ResultKind::Script(function) => {
                 let args = called.args.iter().cloned().map(Value::Text).collect();
-                match self.st.rules.scripts.call(function, &[Argument::Value(Value::list(args)), Argument::Scene(self.st.scene.clone())]) {
+                match self
+                    .st
+                    .rules
+                    .scripts
+                    .call(function, &[ScriptArgument::Value(Value::list(args)), ScriptArgument::Scene(self.st.scene.clone())])
+                {
                     Ok(v) => MacroResult::Text(v.shown()),
                     Err(fault) => MacroResult::Failed(format!("macro `{}`: {}", row.name, fault.message)),
                 }
             }
-            Gives::Function(function) => {
-                let call = Call { st: self.st, row, args: called.args, at: called.at, source: called.source, macros: self, called };
+            ResultKind::Function(function) => {
+                let call = FunctionCall { st: self.st, row, args: called.args, at: called.at, source: called.source, macros: self, called };
                 // the fixed arguments may depend on the given ones
                 if row.with.values().any(|cell| matches!(cell, Value::Rule(_))) && !row.args.is_empty() {
                     return self.with_arguments(Self::arguments(row, called), || (function.run)(&call));
@@ -242,7 +247,7 @@ impl<'a> Macros<'a> {
     }
 
     /// What a row gives, and what becomes of it.
-    fn outcome(&self, row: &Row, called: &Called<'_>) -> MacroResult {
+    fn outcome(&self, row: &MacroRow, called: &MacroCall<'_>) -> MacroResult {
         let mut result = self.gives(row, called);
         if let (Some(expands), MacroResult::Text(text)) = (&row.expands, &result) {
             result = if self.st.nesting.open_texts() >= expands.depth {
@@ -259,10 +264,10 @@ impl<'a> Macros<'a> {
     }
 }
 
-impl Around for Macros<'_> {
+impl MacroContext for Macros<'_> {
     fn value(&self, cell: &Value) -> Result<Value, String> {
         let Value::Rule(RuleRef::Expr(n)) = cell else { return Ok(cell.clone()) };
-        pass_env(self.st, &Memo::default()).value_of_macro(*n).map_err(|f| f.message)
+        pass_env(self.st, &PassMemo::default()).value_of_macro(*n).map_err(|f| f.message)
     }
 
     fn given_text(&self, name: &str) -> Option<Arc<str>> {
@@ -273,24 +278,24 @@ impl Around for Macros<'_> {
         *self.hash.get_or_init(|| seedrandom::hash(&self.given, 0))
     }
 
-    fn used(&self, row: &Row) -> u32 {
+    fn used(&self, row: &MacroRow) -> u32 {
         self.used.borrow().get(&row.id).copied().unwrap_or_default()
     }
 
-    fn syntax(&self) -> &Syntax {
+    fn syntax(&self) -> &MacroSyntax {
         &self.table.engine.syntax
     }
 
-    fn named(&self, name: &str) -> Option<&Row> {
+    fn named(&self, name: &str) -> Option<&MacroRow> {
         self.table.named(name)
     }
 
-    fn answered(&self, called: &Called<'_>) -> MacroResult {
+    fn answered(&self, called: &MacroCall<'_>) -> MacroResult {
         self.answer(called)
     }
 
-    fn row(&self, row: &Row, called: &Called<'_>) -> MacroResult {
-        let kind = |n: usize| row.args.get(n).or_else(|| row.args.last().filter(|a| a.list)).map_or(Kind::Text, |a| a.kind);
+    fn row(&self, row: &MacroRow, called: &MacroCall<'_>) -> MacroResult {
+        let kind = |n: usize| row.args.get(n).or_else(|| row.args.last().filter(|a| a.list)).map_or(ArgumentKind::Text, |a| a.kind);
         if !row.shape.takes(called.args.len()) {
             return unfit(row, called.args.len());
         }
@@ -298,7 +303,7 @@ impl Around for Macros<'_> {
             return MacroResult::Unknown;
         }
         if let Some(Value::Rule(RuleRef::Cond(n))) = &row.when {
-            let holds = || pass_env(self.st, &Memo::default()).condition_of_macro(*n);
+            let holds = || pass_env(self.st, &PassMemo::default()).condition_of_macro(*n);
             let held = if row.args.is_empty() { holds() } else { self.with_arguments(Self::arguments(row, called), holds) };
             match held {
                 Ok(true) => {}
@@ -308,15 +313,15 @@ impl Around for Macros<'_> {
         }
         if row.writes {
             match self.mode() {
-                Mode::Run => {}
-                Mode::Keep => return MacroResult::Unknown,
-                Mode::Remove => return call::says(""),
+                WriteMode::Run => {}
+                WriteMode::Keep => return MacroResult::Unknown,
+                WriteMode::Remove => return call::says(""),
             }
         }
         if let Some(most) = row.uses {
             let mut used = self.used.borrow_mut();
             let count = used.entry(row.id).or_default();
-            if *count >= most && !matches!(row.gives, Gives::Function(f) if f.name == "given") {
+            if *count >= most && !matches!(row.gives, ResultKind::Function(f) if f.name == "given") {
                 return call::says("");
             }
             *count += 1;
@@ -337,8 +342,8 @@ impl Around for Macros<'_> {
 
 /// A call with a number of arguments that the row does not take. Texts of other programs hold many of them, which stay as they
 /// are written; a macro with a script is the pack's own, and there it is a mistake.
-fn unfit(row: &Row, count: usize) -> MacroResult {
-    if !matches!(row.gives, Gives::Script(_)) {
+fn unfit(row: &MacroRow, count: usize) -> MacroResult {
+    if !matches!(row.gives, ResultKind::Script(_)) {
         return MacroResult::Unknown;
     }
     let takes = match (row.shape.least, row.shape.most) {
@@ -357,12 +362,12 @@ fn local<'m>(map: &'m Map, name: &str) -> Option<&'m Value> {
     map.iter().find(|(k, _)| k.eq_ignore_ascii_case(name)).map(|(_, v)| v)
 }
 
-impl Grammar for Macros<'_> {
-    fn find(&self, name: &str) -> Option<Found> {
+impl MacroGrammar for Macros<'_> {
+    fn find(&self, name: &str) -> Option<KnownMacro> {
         self.table.find(name)
     }
 
-    fn syntax(&self) -> &Syntax {
+    fn syntax(&self) -> &MacroSyntax {
         &self.table.engine.syntax
     }
 }
@@ -378,14 +383,14 @@ fn cut(text: &str) -> String {
 impl Macros<'_> {
     /// Records a macro call in the trace, if there is one.
     #[inline]
-    fn tell(&self, name: &str, args: &[Arc<str>], at: Offset, result: &MacroResult) {
+    fn tell(&self, name: &str, args: &[Arc<str>], at: TextOffset, result: &MacroResult) {
         if self.st.trail.is_some() {
             self.record(name, args, at, result);
         }
     }
 
     #[cold]
-    fn record(&self, name: &str, args: &[Arc<str>], at: Offset, result: &MacroResult) {
+    fn record(&self, name: &str, args: &[Arc<str>], at: TextOffset, result: &MacroResult) {
         let mut told = self.st.macros.borrow_mut();
         if told.len() < MOST_TOLD {
             told.push(Expansion {
@@ -398,9 +403,9 @@ impl Macros<'_> {
         }
     }
 
-    pub(super) fn answer(&self, called: &Called<'_>) -> MacroResult {
+    pub(super) fn answer(&self, called: &MacroCall<'_>) -> MacroResult {
         let row = called.id.and_then(|id| self.table.row(id));
-        let given = matches!(row, Some(Row { gives: Gives::Function(f), .. }) if f.name == "given");
+        let given = matches!(row, Some(MacroRow { gives: ResultKind::Function(f), .. }) if f.name == "given");
         if let Some(local) = self.local(called.name).filter(|_| !given) {
             return if called.args.is_empty() { MacroResult::Text(local.shown()) } else { MacroResult::Unknown };
         }
@@ -416,7 +421,7 @@ impl Macros<'_> {
 }
 
 impl MacroHost for Macros<'_> {
-    fn call(&self, called: &Called<'_>) -> MacroResult {
+    fn call(&self, called: &MacroCall<'_>) -> MacroResult {
         if self.is_spent() {
             return MacroResult::Unknown;
         }
@@ -428,7 +433,7 @@ impl MacroHost for Macros<'_> {
         result
     }
 
-    fn misfit(&self, found: Found, name: &str, args: &[Arc<str>], at: Offset) -> MacroResult {
+    fn misfit(&self, found: KnownMacro, name: &str, args: &[Arc<str>], at: TextOffset) -> MacroResult {
         let result = self.table.row(found.id).map_or(MacroResult::Unknown, |row| unfit(row, args.len()));
         self.tell(name, args, at, &result);
         result
@@ -446,7 +451,7 @@ impl MacroHost for Macros<'_> {
         self.ended.borrow().clone()
     }
 
-    fn reading(&self, text: &Arc<str>, limits: &Limits) -> Arc<Reading> {
+    fn reading(&self, text: &Arc<str>, limits: &TextLimits) -> Arc<ParsedText> {
         self.table.reading(text, limits)
     }
 }

@@ -1,6 +1,6 @@
 //! Macros of a pack: rows of table `macro`, each a value, a text, or a function of the library under a name.
 //!
-//! The [`Table`] is compiled with the ruleset. [`Macros`] is that table over one text of one build, which is expanded in
+//! The [`MacroTable`] is compiled with the ruleset. [`Macros`] is that table over one text of one build, which is expanded in
 //! one of three flavours: nested, as a tree that is read once; ordered, pass by pass; or with a stack.
 
 pub mod call;
@@ -29,32 +29,32 @@ use std::sync::Arc;
 
 use crate::diag::{Code, short};
 use crate::model::Value;
-use crate::terms::nesting::Begun;
-use crate::text::Limits;
+use crate::terms::nesting::TextNesting;
+use crate::text::TextLimits;
 use crate::text::macros::expand;
 
-use engine::Flavour;
+use engine::ExpansionFlavour;
 
 pub use host::Macros;
 pub use outlet::OutletHost;
-pub use table::Table;
+pub use table::MacroTable;
 
 impl Macros<'_> {
     /// Expands the text.
     #[must_use]
     pub fn run(&self) -> Arc<str> {
         let inside = match self.st.nesting.begin_text(self.given.len()) {
-            Begun::Refused(first) => return self.stays(first),
-            begun => begun == Begun::Inside,
+            TextNesting::Refused(first) => return self.stays(first),
+            begun => begun == TextNesting::Inside,
         };
-        let limits = Limits::MACROS.with_output(self.st.rules.limits.text_bytes);
+        let limits = TextLimits::MACROS.with_output(self.st.rules.limits.text_bytes);
         let of_scene = if self.flavour.is_none() { self.st.lookup(&self.table.engine.flavour_path, None) } else { Value::Null };
-        let flavour = self.flavour.or(of_scene.as_str()).and_then(Flavour::named);
+        let flavour = self.flavour.or(of_scene.as_str()).and_then(ExpansionFlavour::named);
         let outside = self.begin_stores();
         let done = match flavour.unwrap_or(self.table.engine.flavour) {
-            Flavour::Passes => ordered::run(self, limits, inside),
-            Flavour::Nested => expand(&self.given, self, &limits),
-            Flavour::Stack => stack::run(self, limits),
+            ExpansionFlavour::Passes => ordered::run(self, limits, inside),
+            ExpansionFlavour::Nested => expand(&self.given, self, &limits),
+            ExpansionFlavour::Stack => stack::run(self, limits),
         };
         self.end_stores(outside, inside);
         // of an inner text that is left as it is, one warning is enough

@@ -2,30 +2,30 @@
 
 use std::sync::Arc;
 
-use super::call::{self, Around, Gives, Row};
+use super::call::{self, MacroContext, MacroRow, ResultKind};
 use super::host::Macros;
-use super::passes::{Pass, Passes, escaped};
+use super::passes::{MacroPass, MacroPasses, escaped};
 use crate::model::Value;
-use crate::text::Limits;
+use crate::text::TextLimits;
 use crate::text::js;
-use crate::text::macros::passes::{Flat, Hit};
-use crate::text::macros::{Called, Expanded, MacroHost, MacroResult};
+use crate::text::macros::passes::{PassHit, PassText};
+use crate::text::macros::{ExpandedText, MacroCall, MacroHost, MacroResult};
 use crate::text::pattern;
-use crate::text::written::Shown as _;
+use crate::text::written::ToText as _;
 
 /// Expands the text of `macros` in the ordered flavour; `inside` a macro of another text.
-pub(super) fn run(macros: &Macros<'_>, limits: Limits, inside: bool) -> Expanded {
+pub(super) fn run(macros: &Macros<'_>, limits: TextLimits, inside: bool) -> ExpandedText {
     if macros.given.is_empty() {
-        return Flat::new(&macros.given, limits).done();
+        return PassText::new(&macros.given, limits).done();
     }
     let passes = macros.table.passes();
-    let hidden = |pass: &Pass| inside && pass.outer;
+    let hidden = |pass: &MacroPass| inside && pass.outer;
     for n in &passes.eager {
         let Some(row) = passes.rows.get(*n).filter(|_| !passes.passes.get(*n).is_some_and(hidden)) else { continue };
         // only what it writes and what is remembered counts
         let _ = macros.row(row, &called(row, &[], 0, &macros.given));
     }
-    let mut flat = Flat::new(&macros.given, limits);
+    let mut flat = PassText::new(&macros.given, limits);
     for pass in &passes.passes {
         if !flat.goes_on() {
             break;
@@ -58,7 +58,7 @@ pub(super) fn run(macros: &Macros<'_>, limits: Limits, inside: bool) -> Expanded
 }
 
 /// Names that are given for this text alone, and those of the application, which replace no row.
-fn given_names(macros: &Macros<'_>, passes: &Passes, flat: &mut Flat) {
+fn given_names(macros: &Macros<'_>, passes: &MacroPasses, flat: &mut PassText) {
     let of_application = macros.own.then(|| macros.st.lookup(&["macros".into()], None));
     let names = macros.with.as_map().into_iter().flat_map(|map| map.keys());
     let names = names.chain(of_application.iter().filter_map(Value::as_map).flat_map(|map| map.keys()));
@@ -81,8 +81,8 @@ fn shown(value: &Value) -> Arc<str> {
     }
 }
 
-fn called<'a>(row: &'a Row, args: &'a [Arc<str>], at: usize, source: &'a Arc<str>) -> Called<'a> {
-    Called {
+fn called<'a>(row: &'a MacroRow, args: &'a [Arc<str>], at: usize, source: &'a Arc<str>) -> MacroCall<'a> {
+    MacroCall {
         name: &row.name,
         id: Some(row.id),
         args,
@@ -98,8 +98,8 @@ fn called<'a>(row: &'a Row, args: &'a [Arc<str>], at: usize, source: &'a Arc<str
 }
 
 impl Macros<'_> {
-    fn matched(&self, pass: &Pass, row: &Row, hit: &Hit<'_>) -> MacroResult {
-        let takes_given = matches!(row.gives, Gives::Function(f) if f.name == "given");
+    fn matched(&self, pass: &MacroPass, row: &MacroRow, hit: &PassHit<'_>) -> MacroResult {
+        let takes_given = matches!(row.gives, ResultKind::Function(f) if f.name == "given");
         if let Some(value) = self.with.as_map().and_then(|map| map.get(&row.name)).filter(|_| !takes_given) {
             return call::says(shown(value));
         }

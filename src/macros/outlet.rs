@@ -1,30 +1,30 @@
 //! Outlets alone: for the pass that fills them before macros are expanded.
 
-use crate::terms::State;
-use crate::text::macros::{Called, Found, Grammar, MacroHost, MacroResult, Syntax};
+use crate::terms::BuildState;
+use crate::text::macros::{KnownMacro, MacroCall, MacroGrammar, MacroHost, MacroResult, MacroSyntax};
 
-use super::{Table, text};
+use super::{MacroTable, text};
 
 /// Only `{{outlet::name}}`, under the names that the pack gives it: for the pass that fills outlets before macros are expanded.
 pub struct OutletHost<'a> {
-    st: &'a State,
-    table: &'a Table,
+    st: &'a BuildState,
+    table: &'a MacroTable,
 }
 
 impl<'a> OutletHost<'a> {
     /// A host over a state.
     #[must_use]
-    pub fn new(st: &'a State, table: &'a Table) -> Self {
+    pub fn new(st: &'a BuildState, table: &'a MacroTable) -> Self {
         Self { st, table }
     }
 }
 
-impl Grammar for OutletHost<'_> {
-    fn find(&self, _name: &str) -> Option<Found> {
+impl MacroGrammar for OutletHost<'_> {
+    fn find(&self, _name: &str) -> Option<KnownMacro> {
         None
     }
 
-    fn syntax(&self) -> &Syntax {
+    fn syntax(&self) -> &MacroSyntax {
         self.table.syntax()
     }
 
@@ -35,7 +35,7 @@ impl Grammar for OutletHost<'_> {
 }
 
 impl MacroHost for OutletHost<'_> {
-    fn call(&self, called: &Called<'_>) -> MacroResult {
+    fn call(&self, called: &MacroCall<'_>) -> MacroResult {
         let named = |name: &str| self.table.syntax().outlets.iter().any(|outlet| **outlet == *name);
         match called.args {
             [key, ..] if !called.block && named(&called.name.to_ascii_lowercase()) => MacroResult::Text(text::outlet_text(self.st, key)),

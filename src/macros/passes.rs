@@ -4,15 +4,15 @@
 
 use std::sync::Arc;
 
-use super::call::Row;
-use super::rows::{self, Wrong};
+use super::call::MacroRow;
+use super::rows::{self, RowMistake};
 use crate::diag::{Code, Report};
 use crate::model::{Pack, Value};
-use crate::terms::Rules;
+use crate::terms::CompiledRules;
 use crate::text::pattern::Pattern;
 
 /// One pass.
-pub(super) struct Pass {
+pub(super) struct MacroPass {
     /// The pattern to search for; `None` for a row that is only evaluated beforehand.
     pub(super) find: Option<Pattern>,
     /// Which row gives what is put there.
@@ -36,20 +36,20 @@ pub(super) struct Pass {
 }
 
 /// Finds a row of table `macro` by its name or an alias.
-type Named<'t> = &'t dyn Fn(&str) -> Option<&'t Row>;
+type MacroLookup<'t> = &'t dyn Fn(&str) -> Option<&'t MacroRow>;
 
 /// The passes of a pack.
 #[derive(Default)]
-pub struct Passes {
-    pub(super) passes: Vec<Pass>,
-    pub(super) rows: Vec<Row>,
+pub struct MacroPasses {
+    pub(super) passes: Vec<MacroPass>,
+    pub(super) rows: Vec<MacroRow>,
     /// Rows that are evaluated before the first pass, in that order.
     pub(super) eager: Vec<usize>,
 }
 
-impl Passes {
+impl MacroPasses {
     /// Compiles table `macro_pass`, whose rows are numbered after the `known` ones; reports those that are wrong.
-    pub(super) fn compile(named: Named<'_>, known: usize, rules: &Rules, pack: &Pack, report: &mut Report) -> Self {
+    pub(super) fn compile(named: MacroLookup<'_>, known: usize, rules: &CompiledRules, pack: &Pack, report: &mut Report) -> Self {
         let mut made = Self::default();
         let all = rules.table("macro_pass");
         let all = all.as_list().unwrap_or(&[]);
@@ -99,7 +99,7 @@ impl Passes {
             match at.and_then(|at| self.passes.get_mut(at)).filter(|pass| pass.find.is_some() && !pass.beside) {
                 Some(pass) => pass.others.push(n),
                 None => {
-                    let wrong = Wrong {
+                    let wrong = RowMistake {
                         cell: "beside",
                         code: Code::NameUnknown,
                         message: format!("there is no pass `{first}` that the row could be part of"),
@@ -112,13 +112,13 @@ impl Passes {
     }
 
     /// Whether a pass has as many groups as its macro takes arguments.
-    fn fits(&self, pass: &Pass) -> Result<(), Wrong> {
+    fn fits(&self, pass: &MacroPass) -> Result<(), RowMistake> {
         let groups = pass.find.as_ref().map_or(0, |find| find.names().len());
         let takes = self.rows.get(pass.row).is_none_or(|row| row.shape.takes(groups));
         if pass.find.is_none() || pass.split.is_some() || takes {
             return Ok(());
         }
-        Err(Wrong {
+        Err(RowMistake {
             cell: "find",
             code: Code::TermType,
             message: format!("the pattern has {groups} groups, but the macro does not take so many arguments"),
@@ -128,14 +128,14 @@ impl Passes {
 }
 
 /// The result of a row: what it says itself, otherwise that of the macro with that name, overlaid with its own cells.
-fn definition(named: Named<'_>, cells: &Value, all: &[Value]) -> Result<Value, Wrong> {
+fn definition(named: MacroLookup<'_>, cells: &Value, all: &[Value]) -> Result<Value, RowMistake> {
     let own = ["read", "text", "fn", "script", "given"].iter().any(|key| cells.get(key).is_some());
     let of = cells.get("as").or_else(|| cells.get("name")).map(Value::to_text).unwrap_or_default();
     let shared = cells.get("as").is_some() && all.iter().any(|pass| pass.get("name").is_some_and(|name| name.to_text() == of));
     match named(&of) {
         _ if own || shared => Ok(cells.clone()),
         Some(below) => Ok(cells.clone().over(below.cells.clone())),
-        None => Err(Wrong {
+        None => Err(RowMistake {
             cell: if cells.get("as").is_some() { "as" } else { "name" },
             code: Code::NameUnknown,
             message: format!("there is no macro `{of}` that the pass could take its meaning from"),
@@ -144,7 +144,7 @@ fn definition(named: Named<'_>, cells: &Value, all: &[Value]) -> Result<Value, W
     }
 }
 
-fn pass(cells: &Value, row: &Row, number: usize) -> Result<Pass, Wrong> {
+fn pass(cells: &Value, row: &MacroRow, number: usize) -> Result<MacroPass, RowMistake> {
     let given = cells.get("given") == Some(&Value::Bool(true));
     let find = match cells.get("find") {
         Some(Value::Bool(false)) => None,
@@ -156,7 +156,7 @@ fn pass(cells: &Value, row: &Row, number: usize) -> Result<Pass, Wrong> {
             Some(format!(r"/\{{\{{(?:{})\}}\}}/gi", names.join("|")))
         }
     };
-    let find = find.as_deref().map(Pattern::parse).transpose().map_err(|e| Wrong {
+    let find = find.as_deref().map(Pattern::parse).transpose().map_err(|e| RowMistake {
         cell: "find",
         code: Code::RegexBad,
         message: format!("the pattern cannot be used: {}", e.reason),
@@ -164,7 +164,7 @@ fn pass(cells: &Value, row: &Row, number: usize) -> Result<Pass, Wrong> {
     })?;
     let split = cells.get("split").map(Value::to_text).filter(|text| !text.is_empty());
     let trim = cells.get("trim");
-    Ok(Pass {
+    Ok(MacroPass {
         find,
         row: number,
         braces: cells.get("braces") != Some(&Value::Bool(false)),

@@ -6,19 +6,19 @@ use crate::diag::Code;
 use crate::model::Value;
 use crate::text::keys::finder;
 use crate::text::pattern::Pattern;
-use crate::text::written::Shown as _;
+use crate::text::written::ToText as _;
 
-use super::rows::Wrong;
+use super::rows::RowMistake;
 
 /// A rewriting of whole texts.
-pub(super) struct Rewrite {
+pub(super) struct RewriteRule {
     find: Pattern,
     with: Value,
     /// The text must hold this, in any letter case, for the pattern to be tried.
     needs: AhoCorasick,
 }
 
-impl Rewrite {
+impl RewriteRule {
     fn apply(&self, text: &str) -> Option<String> {
         if !self.needs.is_match(text) {
             return None;
@@ -49,16 +49,16 @@ impl Rewrite {
 
 /// Rewritings, in their order.
 #[derive(Default)]
-pub(super) struct Rewrites {
-    list: Vec<Rewrite>,
+pub(super) struct RewriteRules {
+    list: Vec<RewriteRule>,
     needs: Vec<String>,
     /// Finds whether a text contains what any of them needs, which is rare.
     any: Option<AhoCorasick>,
 }
 
-impl Rewrites {
+impl RewriteRules {
     /// Adds a rewriting, and what it needs.
-    pub(super) fn add(&mut self, rewrite: Rewrite, needs: String) {
+    pub(super) fn add(&mut self, rewrite: RewriteRule, needs: String) {
         self.list.push(rewrite);
         self.needs.push(needs);
     }
@@ -84,9 +84,9 @@ impl Rewrites {
 }
 
 /// A row of table `rewrite`, and the text that every match holds.
-pub(super) fn rewrite(cells: &Value) -> Result<(Rewrite, String), Wrong> {
+pub(super) fn rewrite(cells: &Value) -> Result<(RewriteRule, String), RowMistake> {
     let find = cells.get("find").map(Value::shown).unwrap_or_default();
-    let pattern = Pattern::parse(&find).map_err(|e| Wrong {
+    let pattern = Pattern::parse(&find).map_err(|e| RowMistake {
         cell: "find",
         code: Code::SchemaValue,
         message: format!("the pattern cannot be used: {}", e.reason),
@@ -95,7 +95,7 @@ pub(super) fn rewrite(cells: &Value) -> Result<(Rewrite, String), Wrong> {
     let needs = cells.get("needs").map_or_else(|| find.clone(), Value::shown);
     if needs.is_empty() {
         let message = "a rewriting needs a text to look for".to_owned();
-        return Err(Wrong {
+        return Err(RowMistake {
             cell: "needs",
             code: Code::TermMissing,
             message,
@@ -103,11 +103,11 @@ pub(super) fn rewrite(cells: &Value) -> Result<(Rewrite, String), Wrong> {
         });
     }
     let needs = needs.to_string();
-    let found = finder(std::slice::from_ref(&needs), true).map_err(|e| Wrong {
+    let found = finder(std::slice::from_ref(&needs), true).map_err(|e| RowMistake {
         cell: "needs",
         code: Code::SchemaValue,
         message: format!("the text cannot be looked for: {e}"),
         help: Some("write a shorter text that every match holds".into()),
     })?;
-    Ok((Rewrite { find: pattern, with: cells.get("with").cloned().unwrap_or_default(), needs: found }, needs))
+    Ok((RewriteRule { find: pattern, with: cells.get("with").cloned().unwrap_or_default(), needs: found }, needs))
 }

@@ -5,20 +5,20 @@ use rustc_hash::FxHashSet;
 use crate::diag::short::listed;
 use crate::diag::{Code, Diagnostic, suggest};
 use crate::model::{Map, Pack, Value};
-use crate::text::macros::Shape;
+use crate::text::macros::ArgumentShape;
 
-use super::call::{Arg, Expands, Gives, Kind, MacroFunction, Row};
+use super::call::{ArgumentKind, MacroArg, MacroFunction, MacroRow, ResultExpansion, ResultKind};
 use super::functions::MACRO_FUNCTIONS;
 
 /// What is wrong with a row: the cell, what is wrong, what to do.
-pub(super) struct Wrong {
+pub(super) struct RowMistake {
     pub(super) cell: &'static str,
     pub(super) code: Code,
     pub(super) message: String,
     pub(super) help: Option<String>,
 }
 
-pub(super) fn complaint(wrong: &Wrong, table: &str, cells: &Value, pack: &Pack) -> Diagnostic {
+pub(super) fn complaint(wrong: &RowMistake, table: &str, cells: &Value, pack: &Pack) -> Diagnostic {
     let name = cells.get("name").map(Value::to_text).unwrap_or_default();
     let mut d = Diagnostic::new(wrong.code, wrong.message.clone()).rule(format!("{table} {name}"));
     if let Some(row) = pack.tables.get(table).and_then(|rows| rows.get(&name)) {
@@ -40,7 +40,7 @@ pub(super) fn complaint(wrong: &Wrong, table: &str, cells: &Value, pack: &Pack) 
 }
 
 /// A row as it is used.
-pub(super) fn row(cells: &Value, id: u32) -> Result<Row, Wrong> {
+pub(super) fn row(cells: &Value, id: u32) -> Result<MacroRow, RowMistake> {
     let name = cells.get("name").map(Value::to_text).unwrap_or_default();
     let args: Vec<&Value> = cells.get("args").and_then(Value::as_list).into_iter().flatten().collect();
     let word = |key: &str| cells.get(key).map(Value::to_text);
@@ -48,31 +48,31 @@ pub(super) fn row(cells: &Value, id: u32) -> Result<Row, Wrong> {
     one_meaning(cells)?;
     named_once(&args)?;
     let gives = match (cells.get("read"), cells.get("text"), word("script"), word("fn")) {
-        (Some(read), ..) => Gives::Read(read.clone()),
-        (_, Some(text), ..) => Gives::Text(text.to_text()),
-        (_, _, Some(script), _) => Gives::Script(script),
-        (.., Some(function)) => Gives::Function(function_named(&function)?),
-        _ => Gives::Text("".into()),
+        (Some(read), ..) => ResultKind::Read(read.clone()),
+        (_, Some(text), ..) => ResultKind::Text(text.to_text()),
+        (_, _, Some(script), _) => ResultKind::Script(script),
+        (.., Some(function)) => ResultKind::Function(function_named(&function)?),
+        _ => ResultKind::Text("".into()),
     };
     let needed = |a: &&&Value| a.get("default").is_none() && !flag(a, "list") && a.get("required") != Some(&Value::Bool(false));
     let list = args.iter().any(|a| flag(a, "list"));
     let raw = args.iter().enumerate().filter(|(n, a)| *n < 32 && flag(a, "raw")).fold(0, |bits, (n, _)| bits | 1 << n);
-    let shape = Shape {
+    let shape = ArgumentShape {
         least: args.iter().filter(needed).count(),
         most: if list { usize::MAX } else { args.len() },
         block: !list && cells.get("block") != Some(&Value::Bool(false)),
         raw,
     };
     let with = cells.get("with").and_then(Value::as_map);
-    if let Gives::Function(function) = &gives {
+    if let ResultKind::Function(function) = &gives {
         with.into_iter().flat_map(|with| with.keys()).try_for_each(|key| taken(function, key))?;
     }
     let is_alone = |cells: &Map| cells.keys().all(|cell| BARE.contains(&cell.as_ref()));
-    Ok(Row {
+    Ok(MacroRow {
         name,
         id,
         shape,
-        is_bare: matches!(gives, Gives::Read(_)) && cells.as_map().is_some_and(is_alone),
+        is_bare: matches!(gives, ResultKind::Read(_)) && cells.as_map().is_some_and(is_alone),
         gives,
         args: args.iter().map(|a| arg(a)).collect(),
         with: with.into_iter().flat_map(|m| m.iter()).map(|(k, v)| (k.clone(), v.clone())).collect(),
@@ -96,11 +96,11 @@ const BARE: [&str; 6] = ["about", "aliases", "name", "once", "read", "starts"];
 const MEANINGS: [&str; 4] = ["read", "text", "script", "fn"];
 
 /// Refuses a row of a macro that does not say what it gives.
-pub(super) fn has_meaning(cells: &Value) -> Result<(), Wrong> {
+pub(super) fn has_meaning(cells: &Value) -> Result<(), RowMistake> {
     if MEANINGS.into_iter().any(|cell| cells.get(cell).is_some()) {
         return Ok(());
     }
-    Err(Wrong {
+    Err(RowMistake {
         cell: "name",
         code: Code::TermMissing,
         message: "the row does not say what the macro gives".to_owned(),
@@ -110,11 +110,11 @@ pub(super) fn has_meaning(cells: &Value) -> Result<(), Wrong> {
 
 /// Refuses a row that says in two ways what it gives, or arguments for a function that it does not name: only one of them
 /// would have an effect.
-fn one_meaning(cells: &Value) -> Result<(), Wrong> {
+fn one_meaning(cells: &Value) -> Result<(), RowMistake> {
     let mut said = MEANINGS.into_iter().filter(|cell| cells.get(cell).is_some());
     let Some(first) = said.next() else { return Ok(()) };
     if cells.get("fn").is_none() && cells.get("with").is_some() {
-        return Err(Wrong {
+        return Err(RowMistake {
             cell: "with",
             code: Code::TwoMeanings,
             message: format!("`with` has no effect: it gives arguments to `fn`, and this row has `{first}`"),
@@ -122,7 +122,7 @@ fn one_meaning(cells: &Value) -> Result<(), Wrong> {
         });
     }
     let Some(cell) = said.next() else { return Ok(()) };
-    Err(Wrong {
+    Err(RowMistake {
         cell,
         code: Code::TwoMeanings,
         message: format!("a macro gives what `{first}` says or what `{cell}` says, and this row has both"),
@@ -131,11 +131,11 @@ fn one_meaning(cells: &Value) -> Result<(), Wrong> {
 }
 
 /// Refuses arguments of one name: only the last of them could be read.
-fn named_once(args: &[&Value]) -> Result<(), Wrong> {
+fn named_once(args: &[&Value]) -> Result<(), RowMistake> {
     let mut known = FxHashSet::default();
     let twice = args.iter().filter_map(|arg| arg.get("name")).map(Value::to_text).find(|name| !known.insert(name.clone()));
     twice.map_or(Ok(()), |name| {
-        Err(Wrong {
+        Err(RowMistake {
             cell: "args",
             code: Code::TwoMeanings,
             message: format!("two arguments have the name `{name}`"),
@@ -144,14 +144,14 @@ fn named_once(args: &[&Value]) -> Result<(), Wrong> {
     })
 }
 
-fn expands(cells: &Value) -> Expands {
+fn expands(cells: &Value) -> ResultExpansion {
     let depth = cells.get("depth").and_then(Value::as_i64).and_then(|n| u32::try_from(n).ok());
-    Expands { depth: depth.unwrap_or(u32::MAX), otherwise: cells.get("else").cloned().unwrap_or_else(|| Value::text("")) }
+    ResultExpansion { depth: depth.unwrap_or(u32::MAX), otherwise: cells.get("else").cloned().unwrap_or_else(|| Value::text("")) }
 }
 
-fn function_named(name: &str) -> Result<&'static MacroFunction, Wrong> {
+fn function_named(name: &str) -> Result<&'static MacroFunction, RowMistake> {
     let found = MACRO_FUNCTIONS.binary_search_by(|f| f.name.cmp(name)).ok().and_then(|n| MACRO_FUNCTIONS.get(n));
-    found.ok_or_else(|| Wrong {
+    found.ok_or_else(|| RowMistake {
         cell: "fn",
         code: Code::NameUnknown,
         message: format!("there is no macro function `{name}`"),
@@ -161,12 +161,12 @@ fn function_named(name: &str) -> Result<&'static MacroFunction, Wrong> {
 }
 
 /// Refuses an argument in `with` that a function does not take.
-fn taken(function: &MacroFunction, key: &str) -> Result<(), Wrong> {
+fn taken(function: &MacroFunction, key: &str) -> Result<(), RowMistake> {
     if function.takes.contains(&key) {
         return Ok(());
     }
     let known = function.takes.iter().copied();
-    Err(Wrong {
+    Err(RowMistake {
         cell: "with",
         code: Code::SchemaUnknownKey,
         message: format!("`{key}` is no argument of the macro function `{}`", function.name),
@@ -174,14 +174,14 @@ fn taken(function: &MacroFunction, key: &str) -> Result<(), Wrong> {
     })
 }
 
-fn arg(cells: &Value) -> Arg {
+fn arg(cells: &Value) -> MacroArg {
     let kind = match cells.get("type").and_then(Value::as_str) {
-        Some("integer") => Kind::Integer,
-        Some("number") => Kind::Number,
-        Some("boolean") => Kind::Boolean,
-        _ => Kind::Text,
+        Some("integer") => ArgumentKind::Integer,
+        Some("number") => ArgumentKind::Number,
+        Some("boolean") => ArgumentKind::Boolean,
+        _ => ArgumentKind::Text,
     };
-    Arg {
+    MacroArg {
         name: cells.get("name").map(Value::to_text).unwrap_or_default(),
         kind,
         default: cells.get("default").cloned(),

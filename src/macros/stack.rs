@@ -2,39 +2,39 @@
 
 use std::sync::Arc;
 
-use super::blocks::{Block, Operator};
+use super::blocks::{BlockRule, HeadOperator};
 use super::host::Macros;
 use super::stores::KEPT;
 use crate::model::{Map, RuleRef, Value};
-use crate::terms::Memo;
+use crate::terms::PassMemo;
 use crate::terms::select::pass_env;
-use crate::text::Limits;
+use crate::text::TextLimits;
 use crate::text::js;
-use crate::text::macros::stack::{Closed, Opened, StackHost, expand};
-use crate::text::macros::{Called, Expanded, Grammar, MacroHost, MacroResult, Offset};
-use crate::text::written::Shown as _;
+use crate::text::macros::stack::{BlockResult, OpeningTag, StackHost, expand};
+use crate::text::macros::{ExpandedText, MacroCall, MacroGrammar, MacroHost, MacroResult, TextOffset};
+use crate::text::written::ToText as _;
 
 /// The longest name that is looked up, in bytes, with what does not count in it: a frame that closes nothing known may hold
 /// all of the text behind its opening.
 const LONGEST_NAME: usize = 1_000;
 
 /// Expands the text of `macros` with a stack.
-pub(super) fn run(macros: &Macros<'_>, limits: Limits) -> Expanded {
+pub(super) fn run(macros: &Macros<'_>, limits: TextLimits) -> ExpandedText {
     let given = &macros.given;
     let plain = memchr::memchr(b'{', given.as_bytes()).is_none() && macros.table.before(given).is_none();
     if plain && macros.table.after(given).is_none() {
-        return Expanded { text: given.clone(), warnings: Vec::new() };
+        return ExpandedText { text: given.clone(), warnings: Vec::new() };
     }
     let (marked, braces) = macros.table.braces(given);
     let done = expand(marked.as_ref().unwrap_or(given), braces, macros, &limits);
     match macros.table.after(&done.text) {
-        Some(text) if !macros.has_ended() => Expanded { text: text.into(), ..done },
+        Some(text) if !macros.has_ended() => ExpandedText { text: text.into(), ..done },
         _ => done,
     }
 }
 
 /// A block whose end has not been reached.
-pub struct Open {
+pub struct OpenStackBlock {
     block: usize,
     /// What stands behind its name.
     head: Arc<str>,
@@ -47,7 +47,7 @@ impl Macros<'_> {
     fn condition(&self, cond: Option<&Value>) -> Result<bool, String> {
         match cond {
             Some(Value::Rule(RuleRef::Cond(n))) => {
-                pass_env(self.st, &Memo::default()).condition_of_macro(*n).map_err(|fault| fault.message)
+                pass_env(self.st, &PassMemo::default()).condition_of_macro(*n).map_err(|fault| fault.message)
             }
             Some(other) => Ok(other.truthy()),
             None => Ok(true),
@@ -55,7 +55,7 @@ impl Macros<'_> {
     }
 
     fn cell(&self, cell: &Value) -> Result<Value, String> {
-        super::call::Around::value(self, cell)
+        super::call::MacroContext::value(self, cell)
     }
 
     /// The words of a head: what stands between its blanks, without what belongs to the name.
@@ -65,7 +65,7 @@ impl Macros<'_> {
         words
     }
 
-    fn head(&self, open: &Open) -> Map {
+    fn head(&self, open: &OpenStackBlock) -> Map {
         let separated = self.table.syntax().separator_at(&open.head);
         let args: Vec<Value> = separated.map_or_else(Vec::new, |sep| open.head.split(sep).skip(1).map(Value::text).collect());
         let cells = [
@@ -79,7 +79,7 @@ impl Macros<'_> {
     }
 
     /// Reduces what separators part in a head, from the right: the last piece is a value, and the one before it an operator.
-    fn reduced(&self, open: &mut Open) -> Result<(), String> {
+    fn reduced(&self, open: &mut OpenStackBlock) -> Result<(), String> {
         let Some(sep) = self.table.syntax().separator_at(&open.head) else { return Ok(()) };
         let mut pieces: Vec<Arc<str>> = open.head.split(sep).skip(1).map(Arc::from).collect();
         let of = self.table.blocks.get(open.block);
@@ -101,7 +101,7 @@ impl Macros<'_> {
         Ok(())
     }
 
-    fn operated(&self, operator: &Operator, left: Option<Arc<str>>, right: Option<Arc<str>>) -> Result<Option<Arc<str>>, String> {
+    fn operated(&self, operator: &HeadOperator, left: Option<Arc<str>>, right: Option<Arc<str>>) -> Result<Option<Arc<str>>, String> {
         let value = |text: Option<Arc<str>>| match text {
             Some(text) if operator.numbers => {
                 let number = js::leading_number(&text);
@@ -119,9 +119,9 @@ impl Macros<'_> {
     }
 
     /// The condition of a block; `None` if the tag does not begin it.
-    fn begun(&self, block: usize, name: &str, tag: &str) -> Result<Option<Open>, String> {
+    fn begun(&self, block: usize, name: &str, tag: &str) -> Result<Option<OpenStackBlock>, String> {
         let head: Arc<str> = tag.get(name.len()..).unwrap_or_default().into();
-        let mut open = Open { block, head, value: Value::Null, holds: true };
+        let mut open = OpenStackBlock { block, head, value: Value::Null, holds: true };
         let Some(row) = self.table.blocks.get(block) else { return Ok(None) };
         let words = self.words(&open.head);
         if words.len() < row.words || !self.condition(row.when.as_ref())? {
@@ -139,7 +139,7 @@ impl Macros<'_> {
     }
 
     /// The value of a block.
-    fn block_value(&self, open: &Open, row: &Block, body: &str) -> Result<Option<Arc<str>>, String> {
+    fn block_value(&self, open: &OpenStackBlock, row: &BlockRule, body: &str) -> Result<Option<Arc<str>>, String> {
         let (first, second) = row.marker.as_ref().map_or((body, None), |marker| parted(body, marker, row.alone));
         let chosen = if open.holds { Some(first) } else { second };
         let cell = match (open.holds, &row.otherwise) {
@@ -163,12 +163,12 @@ impl Macros<'_> {
         })
     }
 
-    fn closed(&self, open: &Open, body: &str) -> Closed {
-        let Some(row) = self.table.blocks.get(open.block) else { return Closed::Text("".into()) };
+    fn closed(&self, open: &OpenStackBlock, body: &str) -> BlockResult {
+        let Some(row) = self.table.blocks.get(open.block) else { return BlockResult::Text("".into()) };
         match self.block_value(open, row, body) {
-            Ok(Some(value)) if row.again => Closed::Again(value),
-            Ok(value) => Closed::Text(value.unwrap_or_default()),
-            Err(why) => Closed::Failed(format!("block `{}` is left as it is: {why}", row.name)),
+            Ok(Some(value)) if row.again => BlockResult::Again(value),
+            Ok(value) => BlockResult::Text(value.unwrap_or_default()),
+            Err(why) => BlockResult::Failed(format!("block `{}` is left as it is: {why}", row.name)),
         }
     }
 }
@@ -191,7 +191,7 @@ fn parted<'b>(body: &'b str, marker: &str, alone: bool) -> (&'b str, Option<&'b 
 }
 
 impl StackHost for Macros<'_> {
-    type Block = Open;
+    type Block = OpenStackBlock;
 
     fn opens(&self, first: char) -> bool {
         self.table.syntax().openers.contains(first)
@@ -202,14 +202,14 @@ impl StackHost for Macros<'_> {
         tag.strip_prefix(closer).is_some_and(|rest| !rest.starts_with(closer))
     }
 
-    fn begin(&self, tag: &str) -> Option<Opened<Open>> {
+    fn begin(&self, tag: &str) -> Option<OpeningTag<OpenStackBlock>> {
         let block = self.table.blocks.find(tag).filter(|_| !self.is_spent())?;
         let row = self.table.blocks.get(block)?;
         match self.begun(block, &row.name, tag) {
             Ok(open) => open.map(|open| {
                 let [raw, raw_else] = self.table.blocks.get(open.block).map_or([false; 2], |row| row.raw);
                 let raw = if open.holds { raw } else { raw_else };
-                Opened { block: open, raw }
+                OpeningTag { block: open, raw }
             }),
             Err(why) => {
                 self.st.warn(crate::diag::Code::MacroFailed, format!("`{{{{{tag}}}}}` begins no block: {why}"));
@@ -218,7 +218,7 @@ impl StackHost for Macros<'_> {
         }
     }
 
-    fn end(&self, open: &Open, body: &str) -> Closed {
+    fn end(&self, open: &OpenStackBlock, body: &str) -> BlockResult {
         self.closed(open, body)
     }
 
@@ -231,17 +231,17 @@ impl StackHost for Macros<'_> {
         self.table.syntax().unclosed.as_ref().map_or_else(written, |mark| Arc::from(mark.as_ref()))
     }
 
-    fn inline(&self, tag: &str) -> Option<Closed> {
+    fn inline(&self, tag: &str) -> Option<BlockResult> {
         let (line, body) = tag.split_once('\n')?;
         let name = line.split(' ').next().unwrap_or_default();
         let block = self.table.blocks.inline(name).filter(|_| !self.is_spent())?;
         match self.begun(block, name, line) {
             Ok(open) => Some(self.closed(&open?, body)),
-            Err(why) => Some(Closed::Failed(why)),
+            Err(why) => Some(BlockResult::Failed(why)),
         }
     }
 
-    fn call(&self, tag: &str, at: Offset) -> MacroResult {
+    fn call(&self, tag: &str, at: TextOffset) -> MacroResult {
         let syntax = self.table.syntax();
         let own = |text: &str| -> Arc<str> { if syntax.trim { js::trim(text).into() } else { text.into() } };
         if let Some((row, rest)) = self.table.starting(tag) {
@@ -274,9 +274,9 @@ impl StackHost for Macros<'_> {
 }
 
 impl Macros<'_> {
-    fn asked(&self, name: &str, id: Option<u32>, args: &[Arc<str>], written: &str, at: Offset) -> MacroResult {
+    fn asked(&self, name: &str, id: Option<u32>, args: &[Arc<str>], written: &str, at: TextOffset) -> MacroResult {
         let (branches, source) = (&[], &self.given);
-        let called = Called { name, id, args, written, branches, block: false, keeps: false, at, origin: (0, 0), source, walk: None };
+        let called = MacroCall { name, id, args, written, branches, block: false, keeps: false, at, origin: (0, 0), source, walk: None };
         MacroHost::call(self, &called)
     }
 }

@@ -14,23 +14,23 @@ const ARGUMENTS: &str = "arg";
 pub(super) const KEPT: &str = "kept";
 
 /// What is put back when a text ends.
-pub(super) struct Outside {
+pub(super) struct OutsideStores {
     local: Option<Value>,
     passing: Vec<Value>,
 }
 
 impl Macros<'_> {
     /// Hides what lasts for the text around this one.
-    pub(super) fn begin_stores(&self) -> Outside {
+    pub(super) fn begin_stores(&self) -> OutsideStores {
         let tables = self.with.as_map().is_some_and(|map| map.values().any(|v| matches!(v, Value::Map(_) | Value::List(_))));
         let local = tables.then(|| self.exchange(&[LOCAL.into()], self.with.clone()));
         let passing = self.table.engine.passing.iter();
         let passing = passing.map(|store| self.exchange(&["vars".into(), store.clone()], Value::Null)).collect();
-        Outside { local, passing }
+        OutsideStores { local, passing }
     }
 
     /// Shows it again. What blocks keep ends with the outermost text.
-    pub(super) fn end_stores(&self, outside: Outside, inside: bool) {
+    pub(super) fn end_stores(&self, outside: OutsideStores, inside: bool) {
         for (store, value) in self.table.engine.passing.iter().zip(outside.passing) {
             self.exchange(&["vars".into(), store.clone()], value);
         }

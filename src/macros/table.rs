@@ -5,18 +5,18 @@ use std::sync::{Arc, Mutex, PoisonError};
 use rustc_hash::FxHashMap;
 
 use super::arguments;
-use super::blocks::Blocks;
-use super::call::Row;
-use super::engine::Engine;
-use super::passes::Passes;
-use super::rewrites::{Rewrites, rewrite};
+use super::blocks::BlockRules;
+use super::call::MacroRow;
+use super::engine::EngineRow;
+use super::passes::MacroPasses;
+use super::rewrites::{RewriteRules, rewrite};
 use super::rows::{complaint, has_meaning, row};
 use crate::diag::Report;
 use crate::model::{Pack, Value};
-use crate::terms::Rules;
+use crate::terms::CompiledRules;
 use crate::text::macros::stack::Braces;
-use crate::text::macros::{Found, Grammar, Reading, Syntax, Tree};
-use crate::text::{Limits, work};
+use crate::text::macros::{KnownMacro, MacroGrammar, MacroSyntax, MacroTree, ParsedText};
+use crate::text::{TextLimits, work};
 
 /// Most texts that are remembered as they are read, and the most bytes of them and of what was read.
 const MOST_READ: (usize, usize) = (256, 16 << 20);
@@ -27,41 +27,41 @@ const BYTES_PER_PART: usize = 256;
 
 /// The macros of a pack.
 #[derive(Default)]
-pub struct Table {
-    rows: Vec<Row>,
+pub struct MacroTable {
+    rows: Vec<MacroRow>,
     names: FxHashMap<Arc<str>, u32>,
-    before: Rewrites,
-    after: Rewrites,
+    before: RewriteRules,
+    after: RewriteRules,
     /// Texts that have been read.
-    read: Mutex<Kept<Arc<Reading>>>,
+    read: Mutex<ReadCache<Arc<ParsedText>>>,
     /// The braces of texts that have been expanded with a stack, after the rewriting before reading.
-    braces: Mutex<Kept<Marked>>,
+    braces: Mutex<ReadCache<MarkedText>>,
     /// Rows that are known by how a macro begins, by these texts; the longest first.
     starts: Vec<(Arc<str>, u32)>,
     /// How macros are written and read.
-    pub(super) engine: Engine,
+    pub(super) engine: EngineRow,
     /// Blocks of texts that are expanded with a stack.
-    pub(super) blocks: Blocks,
+    pub(super) blocks: BlockRules,
     /// Rows of the ordered flavour.
-    passes: Passes,
+    passes: MacroPasses,
 }
 
 /// A text as it is read with a stack: rewritten, if that changed it, and its braces.
-pub(super) type Marked = (Option<Arc<str>>, Arc<Braces>);
+pub(super) type MarkedText = (Option<Arc<str>>, Arc<Braces>);
 
 /// What was read of texts. It is emptied when it would hold too many texts or too many bytes.
-struct Kept<T> {
+struct ReadCache<T> {
     made: FxHashMap<Arc<str>, T>,
     bytes: usize,
 }
 
-impl<T> Default for Kept<T> {
+impl<T> Default for ReadCache<T> {
     fn default() -> Self {
         Self { made: FxHashMap::default(), bytes: 0 }
     }
 }
 
-impl<T> Kept<T> {
+impl<T> ReadCache<T> {
     /// Keeps what was read of a text and takes so many bytes, unless that alone is too much.
     fn keep(&mut self, text: &Arc<str>, made: T, bytes: usize) {
         let (most, most_bytes) = MOST_READ;
@@ -79,12 +79,12 @@ impl<T> Kept<T> {
     }
 }
 
-impl Table {
+impl MacroTable {
     /// Compiles the rows of tables `macro` and `rewrite`; reports those that are wrong.
     #[must_use]
-    pub fn compile(rules: &Rules, pack: &Pack) -> (Self, Report) {
+    pub fn compile(rules: &CompiledRules, pack: &Pack) -> (Self, Report) {
         let mut report = Report::default();
-        let mut table = Self { engine: Engine::of(rules.values.get("macro_engine")), ..Self::default() };
+        let mut table = Self { engine: EngineRow::of(rules.values.get("macro_engine")), ..Self::default() };
         table.engine.check(pack, &mut report);
         let rows = rules.table("macro");
         for cells in rows.as_list().unwrap_or(&[]) {
@@ -108,24 +108,24 @@ impl Table {
         }
         table.before.ready();
         table.after.ready();
-        table.blocks = Blocks::compile(rules, pack, &mut report);
-        table.passes = Passes::compile(&|name| table.named(name), table.rows.len(), rules, pack, &mut report);
+        table.blocks = BlockRules::compile(rules, pack, &mut report);
+        table.passes = MacroPasses::compile(&|name| table.named(name), table.rows.len(), rules, pack, &mut report);
         (table, report)
     }
 
     /// The passes of the ordered flavour.
-    pub(super) fn passes(&self) -> &Passes {
+    pub(super) fn passes(&self) -> &MacroPasses {
         &self.passes
     }
 
     /// How macros are written.
     #[must_use]
-    pub fn syntax(&self) -> &Syntax {
+    pub fn syntax(&self) -> &MacroSyntax {
         &self.engine.syntax
     }
 
     /// The row that a macro is known by because of how it begins, and what follows.
-    pub(super) fn starting<'t>(&self, tag: &'t str) -> Option<(&Row, &'t str)> {
+    pub(super) fn starting<'t>(&self, tag: &'t str) -> Option<(&MacroRow, &'t str)> {
         let (start, id) = self.starts.iter().find(|(start, _)| tag.starts_with(start.as_ref()))?;
         Some((self.row(*id)?, tag.get(start.len()..).unwrap_or_default()))
     }
@@ -153,19 +153,19 @@ impl Table {
 
     /// A row by its number.
     #[must_use]
-    pub fn row(&self, id: u32) -> Option<&Row> {
+    pub fn row(&self, id: u32) -> Option<&MacroRow> {
         self.rows.get(id as usize)
     }
 
     /// A row by its name or an alias.
     #[must_use]
-    pub fn named(&self, name: &str) -> Option<&Row> {
+    pub fn named(&self, name: &str) -> Option<&MacroRow> {
         let id = self.names.get(self.engine.syntax.folded(name).as_ref());
         self.row(*id?)
     }
 
     /// A text as it is read with a stack, remembered.
-    pub(super) fn braces(&self, text: &Arc<str>) -> Marked {
+    pub(super) fn braces(&self, text: &Arc<str>) -> MarkedText {
         if let Some(known) = self.braces.lock().unwrap_or_else(PoisonError::into_inner).made.get(text) {
             return known.clone();
         }
@@ -177,7 +177,7 @@ impl Table {
     }
 
     /// A text as it is read, remembered, unless it was not read to its end. It costs the same each time.
-    pub fn reading(&self, text: &Arc<str>, limits: &Limits) -> Arc<Reading> {
+    pub fn reading(&self, text: &Arc<str>, limits: &TextLimits) -> Arc<ParsedText> {
         // a poisoned lock only means that another build panicked while reading; the map is complete
         let known = self.read.lock().unwrap_or_else(PoisonError::into_inner).made.get(text).cloned();
         // if that is too much, the walk ends at its first macro
@@ -186,8 +186,8 @@ impl Table {
             return known;
         }
         let marked: Option<Arc<str>> = self.before(text).map(Arc::from);
-        let tree = Tree::parse(marked.as_ref().unwrap_or(text), self, limits);
-        let made = Arc::new(Reading { marked, tree });
+        let tree = MacroTree::parse(marked.as_ref().unwrap_or(text), self, limits);
+        let made = Arc::new(ParsedText { marked, tree });
         if !made.tree.tally.is_refused() {
             let bytes = made
                 .tree
@@ -213,12 +213,12 @@ impl Table {
     }
 }
 
-impl Grammar for Table {
-    fn find(&self, name: &str) -> Option<Found> {
-        self.named(name).map(|row| Found { id: row.id, shape: row.shape })
+impl MacroGrammar for MacroTable {
+    fn find(&self, name: &str) -> Option<KnownMacro> {
+        self.named(name).map(|row| KnownMacro { id: row.id, shape: row.shape })
     }
 
-    fn syntax(&self) -> &Syntax {
+    fn syntax(&self) -> &MacroSyntax {
         &self.engine.syntax
     }
 }

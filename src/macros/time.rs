@@ -2,15 +2,15 @@
 
 use std::sync::Arc;
 
-use super::call::{Call, says};
+use super::call::{FunctionCall, says};
 use crate::model::Value;
 use crate::text::js;
 use crate::text::macros::MacroResult;
 use crate::text::moment::{Calendar, INVALID, Moment};
-use crate::text::written::Shown as _;
+use crate::text::written::ToText as _;
 
 /// Minutes that the local clock is east of UTC.
-fn zone(call: &Call<'_>) -> i32 {
+fn zone(call: &FunctionCall<'_>) -> i32 {
     call.value("zone").and_then(|v| v.as_i64()).and_then(|n| i32::try_from(n).ok()).unwrap_or(0)
 }
 
@@ -20,7 +20,7 @@ fn offset(text: &str) -> Option<i64> {
     digits.get(1..)?.bytes().all(|b| b.is_ascii_digit()).then(|| digits.parse().ok()).flatten()
 }
 
-pub(super) fn format(call: &Call<'_>) -> MacroResult {
+pub(super) fn format(call: &FunctionCall<'_>) -> MacroResult {
     let pattern = call.text("format").unwrap_or_default();
     if pattern.len() > MOST_PATTERN {
         return MacroResult::Failed(format!("a date pattern is longer than {MOST_PATTERN} bytes"));
@@ -41,7 +41,7 @@ pub(super) fn format(call: &Call<'_>) -> MacroResult {
 /// Longest date pattern.
 const MOST_PATTERN: usize = 10_000;
 
-pub(super) fn difference(call: &Call<'_>) -> MacroResult {
+pub(super) fn difference(call: &FunctionCall<'_>) -> MacroResult {
     let side = |name: &str| call.value(name).filter(|v| !v.is_null() && !matches!(v, Value::List(_)));
     let none: Option<Arc<str>> = call.row.with.get("otherwise").map(Value::shown);
     let (Some(left), Some(right)) = (side("left"), side("right")) else { return MacroResult::Text(none.unwrap_or_default()) };

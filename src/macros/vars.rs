@@ -5,23 +5,23 @@
 
 use std::sync::Arc;
 
-use super::call::{Call, says};
+use super::call::{FunctionCall, says};
 use crate::model::{Map, Value};
 use crate::text::macros::MacroResult;
-use crate::text::written::Shown as _;
+use crate::text::written::ToText as _;
 use crate::text::{js, truth};
 
 /// Largest place of a list that a macro may set.
 const MOST_PLACES: usize = 10_000;
 
 /// One variable.
-struct Var<'a> {
-    call: &'a Call<'a>,
+struct MacroVariable<'a> {
+    call: &'a FunctionCall<'a>,
     path: [Arc<str>; 3],
 }
 
-impl<'a> Var<'a> {
-    fn of(call: &'a Call<'a>) -> Self {
+impl<'a> MacroVariable<'a> {
+    fn of(call: &'a FunctionCall<'a>) -> Self {
         let store = call.text("store").unwrap_or_else(|| "local".into());
         Self { call, path: ["vars".into(), store, call.text("name").unwrap_or_default()] }
     }
@@ -97,46 +97,46 @@ fn done(result: Result<(), MacroResult>) -> MacroResult {
 }
 
 /// A value as the text that is put there: lists and tables as JSON, or `plain`, as JavaScript's `String` has them.
-fn shown(call: &Call<'_>, value: &Value) -> MacroResult {
+fn shown(call: &FunctionCall<'_>, value: &Value) -> MacroResult {
     match call.row.with.get("plain") {
         Some(Value::Bool(true)) => says(js::string(value)),
         _ => MacroResult::Text(value.shown()),
     }
 }
 
-pub(super) fn get(call: &Call<'_>) -> MacroResult {
-    let var = Var::of(call);
+pub(super) fn get(call: &FunctionCall<'_>) -> MacroResult {
+    let var = MacroVariable::of(call);
     shown(call, &var.read())
 }
 
-pub(super) fn set(call: &Call<'_>) -> MacroResult {
+pub(super) fn set(call: &FunctionCall<'_>) -> MacroResult {
     if call.row.with.contains_key("only") && !call.value("only").is_some_and(|only| only.truthy()) {
         return says("");
     }
-    done(Var::of(call).write(Value::Text(call.text("value").unwrap_or_default())))
+    done(MacroVariable::of(call).write(Value::Text(call.text("value").unwrap_or_default())))
 }
 
-pub(super) fn add(call: &Call<'_>) -> MacroResult {
+pub(super) fn add(call: &FunctionCall<'_>) -> MacroResult {
     let by = call.value("value").unwrap_or_else(|| Value::text(""));
-    done(Var::of(call).add(&by).map(|_| ()))
+    done(MacroVariable::of(call).add(&by).map(|_| ()))
 }
 
-pub(super) fn step(call: &Call<'_>) -> MacroResult {
+pub(super) fn step(call: &FunctionCall<'_>) -> MacroResult {
     let by = call.value("by").unwrap_or(Value::Int(1));
-    Var::of(call).add(&by).map_or_else(|wrong| wrong, |new| shown(call, &new))
+    MacroVariable::of(call).add(&by).map_or_else(|wrong| wrong, |new| shown(call, &new))
 }
 
-pub(super) fn has(call: &Call<'_>) -> MacroResult {
-    says(if Var::of(call).stored().is_some() { "true" } else { "false" })
+pub(super) fn has(call: &FunctionCall<'_>) -> MacroResult {
+    says(if MacroVariable::of(call).stored().is_some() { "true" } else { "false" })
 }
 
-pub(super) fn delete(call: &Call<'_>) -> MacroResult {
-    Var::of(call).remove();
+pub(super) fn delete(call: &FunctionCall<'_>) -> MacroResult {
+    MacroVariable::of(call).remove();
     says("")
 }
 
-pub(super) fn get_key(call: &Call<'_>) -> MacroResult {
-    let stored = Var::of(call).stored();
+pub(super) fn get_key(call: &FunctionCall<'_>) -> MacroResult {
+    let stored = MacroVariable::of(call).stored();
     let key = call.text("key").unwrap_or_default();
     let found = match stored.as_ref().map(|v| js::parse_json(&js::string(v))) {
         // a missing value has no fields, but is itself the result
@@ -169,8 +169,8 @@ fn element(value: &Value, key: &str) -> Option<Value> {
     }
 }
 
-pub(super) fn set_key(call: &Call<'_>) -> MacroResult {
-    let var = Var::of(call);
+pub(super) fn set_key(call: &FunctionCall<'_>) -> MacroResult {
+    let var = MacroVariable::of(call);
     let (key, value) = (call.text("key").unwrap_or_default(), call.value("value").unwrap_or_else(|| Value::text("")));
     let number = js::number(&key);
     let old = match var.stored() {
@@ -213,8 +213,8 @@ fn set_place(mut list: Vec<Value>, number: f64, value: Value) -> Value {
 }
 
 /// `{{.name}}`, `{{.name = value}}` and the rest of the shorthand.
-pub(super) fn shorthand(call: &Call<'_>) -> MacroResult {
-    let var = Var::of(call);
+pub(super) fn shorthand(call: &FunctionCall<'_>) -> MacroResult {
+    let var = MacroVariable::of(call);
     let operator = call.text("operator").unwrap_or_default();
     let value = || -> Arc<str> {
         let branch = call.branch("value").filter(|_| call.args.len() > 2);

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::extends::LayerDocs;
-use crate::diag::{Code, Diagnostic, Node, Raised, Report, Severity, Span, suggest};
+use crate::diag::{Code, CodeOrigin, Diagnostic, DocumentNode, Report, Severity, Span, suggest};
 use crate::model::Pack;
 
 /// The most rows that are read.
@@ -13,7 +13,7 @@ const MAX_ROWS: usize = 1_000;
 
 /// One accepted warning.
 #[derive(Debug, Clone)]
-pub(crate) struct Allow {
+pub(crate) struct AllowedWarning {
     code: Arc<str>,
     /// The row, pass or name that it is limited to.
     within: Option<Arc<str>>,
@@ -25,15 +25,15 @@ pub(crate) struct Allow {
 }
 
 /// The `allow` rows of all layers. A row without a code or reason has been reported by the schema.
-pub(super) fn collect(layers: &[LayerDocs], report: &mut Report) -> Vec<Allow> {
+pub(super) fn collect(layers: &[LayerDocs], report: &mut Report) -> Vec<AllowedWarning> {
     let top = layers.last();
     let is_own = |layer: &LayerDocs| top.is_some_and(|top| if top.overlay { layer.overlay } else { std::ptr::eq(layer, top) });
     let docs = layers.iter().flat_map(|layer| layer.docs.iter().map(move |doc| (is_own(layer), doc)));
     let lists = docs.filter_map(|(own, doc)| Some((own, doc.root.get("allow")?.as_list()?)));
-    let row = |(own, node): (bool, &Node)| {
+    let row = |(own, node): (bool, &DocumentNode)| {
         let code = node.get("code")?;
-        let within = node.get("in").and_then(Node::as_text).map(Arc::from);
-        Some(Allow { code: code.as_text()?.into(), within, span: code.span, own })
+        let within = node.get("in").and_then(DocumentNode::as_text).map(Arc::from);
+        Some(AllowedWarning { code: code.as_text()?.into(), within, span: code.span, own })
     };
     let mut rows = lists.flat_map(|(own, list)| list.iter().map(move |node| (own, node)));
     let allowed = rows.by_ref().take(MAX_ROWS).filter_map(row).collect();
@@ -46,12 +46,12 @@ pub(super) fn collect(layers: &[LayerDocs], report: &mut Report) -> Vec<Allow> {
     allowed
 }
 
-impl Allow {
+impl AllowedWarning {
     /// Whether it accepts a diagnostic.
     pub(crate) fn accepts(&self, found: &Diagnostic, pack: &Pack) -> bool {
         // a stranger's pack must not keep quiet what is not about its rules
         found.severity != Severity::Error
-            && found.code.known().is_none_or(|code| code.raised() != Raised::Elsewhere)
+            && found.code.known().is_none_or(|code| code.raised() != CodeOrigin::Elsewhere)
             && found.code == *self.code
             && self.within.as_deref().is_none_or(|name| concerns(found, name, pack))
     }
@@ -63,7 +63,7 @@ impl Allow {
 }
 
 /// Removes what is allowed from a report, and returns the rows that have accepted nothing.
-fn remove<'a>(allowed: &'a [Allow], pack: &Pack, report: &mut Report) -> impl Iterator<Item = &'a Allow> + use<'a> {
+fn remove<'a>(allowed: &'a [AllowedWarning], pack: &Pack, report: &mut Report) -> impl Iterator<Item = &'a AllowedWarning> + use<'a> {
     let mut used = vec![false; allowed.len()];
     report.retain(|found| {
         let by = allowed.iter().position(|allow| allow.accepts(found, pack));
@@ -79,7 +79,7 @@ fn remove<'a>(allowed: &'a [Allow], pack: &Pack, report: &mut Report) -> impl It
 const OF_SUSPICIONS: Code = Code::NameNearly;
 
 /// Removes what is allowed from a report of suspicions, and adds a warning for each row that has accepted nothing.
-pub(super) fn apply_to_suspicions(unsettled: &[Allow], pack: &Pack, report: &mut Report) {
+pub(super) fn apply_to_suspicions(unsettled: &[AllowedWarning], pack: &Pack, report: &mut Report) {
     for allow in remove(unsettled, pack, report).filter(|allow| allow.own) {
         report.push(allow.unused("accepts no warning", "take the row away, or correct its `in`".to_owned()));
     }
@@ -87,7 +87,7 @@ pub(super) fn apply_to_suspicions(unsettled: &[Allow], pack: &Pack, report: &mut
 
 /// Removes what is allowed from a report of loading, and adds a warning for each `allow` that accepts nothing. The rows
 /// that may accept a suspicion are returned.
-pub(super) fn apply(allowed: &[Allow], pack: &Pack, report: &mut Report) -> Vec<Allow> {
+pub(super) fn apply(allowed: &[AllowedWarning], pack: &Pack, report: &mut Report) -> Vec<AllowedWarning> {
     let mut unsettled = Vec::new();
     let own: BTreeSet<&str> = own_codes(pack).collect();
     for allow in remove(allowed, pack, report) {
@@ -98,12 +98,12 @@ pub(super) fn apply(allowed: &[Allow], pack: &Pack, report: &mut Report) -> Vec<
                 unsettled.push(allow.clone());
                 continue;
             }
-            Some(Raised::Build | Raised::Either) => continue,
+            Some(CodeOrigin::Build | CodeOrigin::Either) => continue,
             _ if !allow.own => continue,
             None if own.contains(&*allow.code) => continue,
-            Some(Raised::Elsewhere) => "it is not about rules, so no rule file can accept it; take the row away".to_owned(),
-            Some(Raised::Load) if is_error => "an error cannot be allowed; correct it".to_owned(),
-            Some(Raised::Load) => "take the row away, or correct its `in`".to_owned(),
+            Some(CodeOrigin::Elsewhere) => "it is not about rules, so no rule file can accept it; take the row away".to_owned(),
+            Some(CodeOrigin::Load) if is_error => "an error cannot be allowed; correct it".to_owned(),
+            Some(CodeOrigin::Load) => "take the row away, or correct its `in`".to_owned(),
             None => suggest::help(&allow.code, Code::ALL.iter().map(|code| code.as_str()).chain(own.iter().copied().take(MAX_ROWS)))
                 .unwrap_or_else(|| "docs/reference/codes.md lists the codes".to_owned()),
         };

@@ -7,19 +7,19 @@ use indexmap::IndexMap;
 use crate::diag::{Code, Diagnostic, Report, Severity, Span};
 use crate::model::Pack;
 
-use super::layer::{OPTIONS, Removed};
+use super::layer::{OPTIONS, RemovedRow};
 
 /// The most places that a diagnostic about a removal lists.
 const MOST: usize = 5;
 
 /// A name that is defined nowhere because a higher layer has removed its row is a mistake of the removal. A row that a
 /// still higher layer has added again is not removed.
-pub(super) fn removals(removed: &[Removed], pack: &Pack, report: &mut Report) {
-    let is_gone = |row: &&Removed| {
+pub(super) fn removals(removed: &[RemovedRow], pack: &Pack, report: &mut Report) {
+    let is_gone = |row: &&RemovedRow| {
         pack.options.get(&row.name).is_none_or(|_| &*row.table != OPTIONS)
             && !pack.tables.get(&row.table).is_some_and(|rows| rows.contains_key(&row.name))
     };
-    let gone: HashMap<(&str, &str), &Removed> = removed.iter().filter(is_gone).map(|row| ((&*row.table, &*row.name), row)).collect();
+    let gone: HashMap<(&str, &str), &RemovedRow> = removed.iter().filter(is_gone).map(|row| ((&*row.table, &*row.name), row)).collect();
     if gone.is_empty() {
         return;
     }
@@ -27,7 +27,7 @@ pub(super) fn removals(removed: &[Removed], pack: &Pack, report: &mut Report) {
         let missing = d.missing.as_deref()?;
         d.missing_in.iter().find_map(|table| gone.get(&(*table, missing)).copied())
     };
-    let mut told: IndexMap<Span, (&Removed, Vec<Span>, Code)> = IndexMap::new();
+    let mut told: IndexMap<Span, (&RemovedRow, Vec<Span>, Code)> = IndexMap::new();
     for d in report.items() {
         let (Some(row), Some(span), Some(code)) = (by(d), d.span, d.code.known()) else { continue };
         told.entry(row.by).or_insert_with(|| (row, Vec::new(), code)).1.push(span);

@@ -4,12 +4,12 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use crate::diag::{Code, Diagnostic, Node, Report, Span, suggest};
+use crate::diag::{Code, Diagnostic, DocumentNode, Report, Span, suggest};
 use crate::model::Pack;
-use crate::model::pack::Row;
+use crate::model::pack::PackRow;
 
 use super::Schemas;
-use super::layer::Merged;
+use super::layer::MergedLayers;
 use super::validate::OWN_TABLE;
 
 /// Names that mean something else behind `$table.`, or where rows stand.
@@ -19,30 +19,30 @@ const MAX_COMPLAINTS: usize = 200;
 
 /// What a pack, or a file, declares.
 #[derive(Debug, Default)]
-pub(super) struct Declared<'a> {
+pub(super) struct DeclaredColumns<'a> {
     tables: HashSet<&'a str>,
     /// Tables and keys.
     columns: HashSet<(&'a str, &'a str)>,
 }
 
 /// Withdraws that tables and keys are unknown which a pack declares.
-pub(super) fn settle(merged: &Merged, report: &mut Report) {
+pub(super) fn settle(merged: &MergedLayers, report: &mut Report) {
     let names = |table: &str| merged.tables.get(table).into_iter().flat_map(|rows| rows.keys()).map(AsRef::as_ref);
     let columns = names("column").filter_map(|name: &str| name.split_once('/')).collect();
-    excuse(&Declared { tables: names("table").collect(), columns }, report);
+    excuse(&DeclaredColumns { tables: names("table").collect(), columns }, report);
 }
 
 /// What a file declares.
-pub(super) fn written(root: &Node) -> Declared<'_> {
+pub(super) fn written(root: &DocumentNode) -> DeclaredColumns<'_> {
     let names = |table: &str| {
-        let rows = root.get(table).and_then(Node::as_list).unwrap_or_default();
+        let rows = root.get(table).and_then(DocumentNode::as_list).unwrap_or_default();
         rows.iter().filter_map(|row| row.get("name")?.as_text())
     };
-    Declared { tables: names("table").collect(), columns: names("column").filter_map(|name| name.split_once('/')).collect() }
+    DeclaredColumns { tables: names("table").collect(), columns: names("column").filter_map(|name| name.split_once('/')).collect() }
 }
 
 /// Withdraws that tables and keys are unknown which these declare.
-pub(super) fn excuse(declared: &Declared<'_>, report: &mut Report) {
+pub(super) fn excuse(declared: &DeclaredColumns<'_>, report: &mut Report) {
     report.retain(|complaint| {
         let detail = |name: &str| complaint.details.get(name).and_then(serde_json::Value::as_str);
         let table = complaint.rule.as_deref().and_then(|rule| rule.split_once(' ')).map(|(table, _)| table);
@@ -63,7 +63,7 @@ pub(super) fn check(pack: &Pack, schemas: &Schemas, found: &mut Report) {
         }
     };
     changed_types(pack, &mut tell);
-    let mut columns: HashMap<&str, Vec<(&str, &Row)>> = HashMap::new();
+    let mut columns: HashMap<&str, Vec<(&str, &PackRow)>> = HashMap::new();
     for row in rows(pack, "column") {
         if let Some((table, key)) = row.name.split_once('/') {
             if schemas.row_has(table, key) {
@@ -77,7 +77,7 @@ pub(super) fn check(pack: &Pack, schemas: &Schemas, found: &mut Report) {
     let own: HashSet<&str> = rows(pack, "table").map(|row| &*row.name).collect();
     for (table, columns) in &columns {
         let required =
-            |row: &Row| row.fields.get("required").filter(|field| field.node.as_bool() == Some(true)).map(|field| field.node.span);
+            |row: &PackRow| row.fields.get("required").filter(|field| field.node.as_bool() == Some(true)).map(|field| field.node.span);
         for (key, span) in columns.iter().filter(|_| !own.contains(table)).filter_map(|(key, row)| Some((key, required(row)?))) {
             let message = format!("`{key}` cannot be required: rows of table `{table}` come from packs that do not know it");
             tell(Diagnostic::new(Code::SchemaValue, message).at(span).help("give it a `default`, or declare a table of your own"));
@@ -96,12 +96,12 @@ pub(super) fn check(pack: &Pack, schemas: &Schemas, found: &mut Report) {
     }
 }
 
-fn rows<'p>(pack: &'p Pack, table: &str) -> impl Iterator<Item = &'p Row> {
+fn rows<'p>(pack: &'p Pack, table: &str) -> impl Iterator<Item = &'p PackRow> {
     pack.tables.get(table).into_iter().flat_map(|rows| rows.values())
 }
 
 /// The keys of one row of a declared table.
-fn cells(table: &Row, columns: &[(&str, &Row)], row: &Row, tell: &mut dyn FnMut(Diagnostic)) {
+fn cells(table: &PackRow, columns: &[(&str, &PackRow)], row: &PackRow, tell: &mut dyn FnMut(Diagnostic)) {
     let rule = format!("{} {}", table.name, row.name);
     for (key, field) in row.fields.iter().filter(|(key, _)| &***key != "about" && !columns.iter().any(|(known, _)| *known == &***key)) {
         let near = suggest::nearest(key, columns.iter().map(|(known, _)| *known)).map(|near| format!("did you mean `{near}`? otherwise "));
@@ -127,7 +127,7 @@ fn is_taken(name: &str, schemas: &Schemas) -> bool {
 
 /// Reports columns to which two layers give different types: rows of the lower one would be wrong for no fault of theirs.
 fn changed_types(pack: &Pack, tell: &mut dyn FnMut(Diagnostic)) {
-    let types: Vec<(&Row, &Node)> = rows(pack, "column").filter_map(|row| Some((row, &row.fields.get("type")?.node))).collect();
+    let types: Vec<(&PackRow, &DocumentNode)> = rows(pack, "column").filter_map(|row| Some((row, &row.fields.get("type")?.node))).collect();
     let by: HashSet<Span> = types.iter().map(|(_, node)| node.span).collect();
     let old: HashMap<Span, Span> = pack.shadowed.iter().filter(|value| by.contains(&value.by)).map(|value| (value.by, value.old)).collect();
     for (row, node) in types {

@@ -4,10 +4,10 @@
 use serde_json::{Map, Value as Json, json};
 
 use super::schemas::Schemas;
-use crate::diag::Node;
+use crate::diag::DocumentNode;
 use crate::model::Pack;
 use crate::model::options::TABLE;
-use crate::model::pack::Row;
+use crate::model::pack::PackRow;
 
 /// Kinds of files that hold no rows for programs.
 const WITHOUT_ROWS: &[&str] = &["pack", "case", "template", "terms"];
@@ -54,11 +54,11 @@ impl Schemas {
     }
 }
 
-fn rows<'p>(pack: &'p Pack, table: &str) -> impl Iterator<Item = &'p Row> {
+fn rows<'p>(pack: &'p Pack, table: &str) -> impl Iterator<Item = &'p PackRow> {
     pack.tables.get(table).into_iter().flat_map(|rows| rows.values())
 }
 
-fn text<'r>(row: &'r Row, key: &str) -> &'r str {
+fn text<'r>(row: &'r PackRow, key: &str) -> &'r str {
     row.fields.get(key).and_then(|field| field.node.as_text()).unwrap_or_default()
 }
 
@@ -86,7 +86,7 @@ fn row_schema(pack: &Pack, table: &str) -> Json {
 }
 
 /// The values of a column: those of its type, references, and value forms.
-fn cell_schema(column: &Row) -> Json {
+fn cell_schema(column: &PackRow) -> Json {
     let kind = match text(column, "type") {
         "text" => Some("string"),
         "number" => Some("number"),
@@ -96,8 +96,14 @@ fn cell_schema(column: &Row) -> Json {
         "table" => Some("object"),
         _ => None,
     };
-    let words: Vec<&str> =
-        column.fields.get("values").and_then(|field| field.node.as_list()).unwrap_or(&[]).iter().filter_map(Node::as_text).collect();
+    let words: Vec<&str> = column
+        .fields
+        .get("values")
+        .and_then(|field| field.node.as_list())
+        .unwrap_or(&[])
+        .iter()
+        .filter_map(DocumentNode::as_text)
+        .collect();
     let mut out = Map::new();
     out.insert("description".to_owned(), text(column, "doc").into());
     if let Some(default) = column.fields.get("default") {

@@ -2,8 +2,8 @@
 
 use std::collections::HashMap;
 
-use crate::diag::{Code, Data, Diagnostic, Node, Report, Span, short};
-use crate::model::pack::Row;
+use crate::diag::{Code, Diagnostic, DocumentNode, NodeValue, Report, Span, short};
+use crate::model::pack::PackRow;
 use crate::model::{Pack, Value};
 use crate::text::loose_name::loose_name;
 use crate::text::schema;
@@ -12,7 +12,7 @@ use crate::text::schema;
 const PROGRAM: &str = "directives";
 
 /// Who has a name, and where it is written.
-struct Claim<'a> {
+struct NameClaim<'a> {
     row: &'a str,
     name: &'a str,
     span: Span,
@@ -20,14 +20,14 @@ struct Claim<'a> {
 
 /// Reports what is wrong with the types of directives of a pack.
 pub(super) fn check(pack: &Pack, found: &mut Report) {
-    let mut claims: HashMap<String, Claim<'_>> = HashMap::new();
+    let mut claims: HashMap<String, NameClaim<'_>> = HashMap::new();
     let read = pack.tables.get("program").is_some_and(|programs| programs.contains_key(PROGRAM));
     for row in pack.tables.get("directive").into_iter().flat_map(|rows| rows.values()) {
         let aliases = row.fields.get("aliases").and_then(|field| field.node.as_list());
         let aliases = aliases.into_iter().flatten().filter_map(|node| Some((node.as_text()?, node.span)));
         let mut told: Vec<Diagnostic> = Vec::new();
         for (name, span) in std::iter::once((&*row.name, row.name_span)).chain(aliases) {
-            let claim = Claim { row: &row.name, name, span };
+            let claim = NameClaim { row: &row.name, name, span };
             match claims.get(&loose_name(name)) {
                 Some(other) if other.row == claim.row => told.push(same(&claim, other)),
                 Some(other) => told.push(collision(&claim, other)),
@@ -43,19 +43,19 @@ pub(super) fn check(pack: &Pack, found: &mut Report) {
     }
 }
 
-fn collision(claim: &Claim<'_>, other: &Claim<'_>) -> Diagnostic {
+fn collision(claim: &NameClaim<'_>, other: &NameClaim<'_>) -> Diagnostic {
     let message = format!("directives `{}` and `{}` share the name `{}`", other.row, claim.row, claim.name);
     let complaint = Diagnostic::new(Code::DirectiveCollision, message).at(claim.span).related(other.span, "the other one is here");
     complaint.help("names and aliases that differ only in case, blanks and hyphens are the same: choose another one")
 }
 
-fn same(claim: &Claim<'_>, other: &Claim<'_>) -> Diagnostic {
+fn same(claim: &NameClaim<'_>, other: &NameClaim<'_>) -> Diagnostic {
     let message = format!("alias `{}` of directive `{}` has no effect: `{}` means the same", claim.name, claim.row, other.name);
     let complaint = Diagnostic::new(Code::DirectiveUnused, message).at(claim.span);
     complaint.help("names are compared without case, and with `_` for blanks and hyphens: remove the alias")
 }
 
-fn payload(row: &Row, node: &Node) -> Option<Diagnostic> {
+fn payload(row: &PackRow, node: &DocumentNode) -> Option<Diagnostic> {
     let why = schema::usable(&Value::from(node)).err()?;
     let message = short::cut(format!("the payload of directive `{}` is no JSON Schema: {why}", row.name));
     let complaint = Diagnostic::new(Code::DirectivePayload, message).at(node.span);
@@ -63,8 +63,8 @@ fn payload(row: &Row, node: &Node) -> Option<Diagnostic> {
 }
 
 /// A row that nothing uses.
-fn idle(row: &Row, read: bool) -> Option<Diagnostic> {
-    let never = row.fields.get("when").filter(|field| matches!(field.node.data, Data::Bool(false)));
+fn idle(row: &PackRow, read: bool) -> Option<Diagnostic> {
+    let never = row.fields.get("when").filter(|field| matches!(field.node.data, NodeValue::Bool(false)));
     let (span, why, help) = match never {
         Some(field) => (field.node.span, "its `when` never holds", "remove the row, or write a condition"),
         None if !read => (row.name_span, "the pack has no program `directives`", "extend pack `base`, whose program reads the rows"),

@@ -6,36 +6,38 @@
 
 use std::sync::Arc;
 
-use crate::diag::{Code, Data, Diagnostic, Field, Node, Span, Table, suggest};
-use crate::model::pack::Shadowed;
+use crate::diag::{Code, Diagnostic, DocumentNode, FieldMap, NodeValue, Span, TableField, suggest};
+use crate::model::pack::ShadowedValue;
 
 /// The most elements that a list may have after an edit.
 const MAX_ELEMENTS: usize = 10_000;
 
 /// The diagnostic about a change that cannot be made.
-type Refused = Box<Diagnostic>;
+type EditRefusal = Box<Diagnostic>;
 
 /// One change of a list in a row, with the path to the list.
-struct Edit<'e> {
+struct ListEdit<'e> {
     path: Vec<&'e str>,
     /// The place of the last part of the path.
     key: Span,
-    change: &'e Node,
+    change: &'e DocumentNode,
 }
 
 /// Applies the changes of `edit` to the fields of a row; reports those that cannot be applied.
-pub(super) fn apply(fields: &mut Table, edit: &Table, shadowed: &mut Vec<Shadowed>, complain: &mut dyn FnMut(Diagnostic)) {
+pub(super) fn apply(fields: &mut FieldMap, edit: &FieldMap, shadowed: &mut Vec<ShadowedValue>, complain: &mut dyn FnMut(Diagnostic)) {
     for edit in edits(edit) {
         let old = edit.path.first().and_then(|term| fields.get(*term)).map(|term| term.node.span);
         let result = match list(fields, &edit.path) {
-            Ok(field) => changed(field, edit.change).map(|list| field.node = Node { span: edit.change.span, data: Data::List(list) }),
+            Ok(field) => {
+                changed(field, edit.change).map(|list| field.node = DocumentNode { span: edit.change.span, data: NodeValue::List(list) })
+            }
             Err(missing) => Err(Box::new(missing.at(edit.key))),
         };
         let term = edit.path.first().and_then(|term| fields.get_mut(*term));
         match (result, term) {
             (Ok(()), Some(term)) => {
                 // the place of a term is that of its newest change
-                shadowed.push(Shadowed { by: edit.change.span, old: old.unwrap_or(edit.key), edited: true });
+                shadowed.push(ShadowedValue { by: edit.change.span, old: old.unwrap_or(edit.key), edited: true });
                 term.node.span = edit.change.span;
             }
             (Ok(()), None) => {}
@@ -45,22 +47,22 @@ pub(super) fn apply(fields: &mut Table, edit: &Table, shadowed: &mut Vec<Shadowe
 }
 
 /// The terms that an edit changes: the first parts of its paths.
-pub(super) fn terms(edit: &Table) -> impl Iterator<Item = (Arc<str>, &Field)> {
+pub(super) fn terms(edit: &FieldMap) -> impl Iterator<Item = (Arc<str>, &TableField)> {
     edit.iter().map(|(path, field)| (Arc::from(path.split('.').next().unwrap_or(path)), field))
 }
 
 /// All changes, in the order written. Recursion is bounded by the readers of TOML and JSON.
-fn edits(edit: &Table) -> Vec<Edit<'_>> {
-    fn below<'e>(path: &[&'e str], key: Span, node: &'e Node, out: &mut Vec<Edit<'e>>) {
+fn edits(edit: &FieldMap) -> Vec<ListEdit<'_>> {
+    fn below<'e>(path: &[&'e str], key: Span, node: &'e DocumentNode, out: &mut Vec<ListEdit<'e>>) {
         match &node.data {
-            Data::Table(table) if !is_change(table) => {
+            NodeValue::Table(table) if !is_change(table) => {
                 for (part, field) in table {
                     let path: Vec<&str> = path.iter().copied().chain(part.split('.')).collect();
                     below(&path, field.key, &field.node, out);
                 }
             }
-            Data::List(list) => out.extend(list.iter().map(|change| Edit { path: path.to_vec(), key, change })),
-            _ => out.push(Edit { path: path.to_vec(), key, change: node }),
+            NodeValue::List(list) => out.extend(list.iter().map(|change| ListEdit { path: path.to_vec(), key, change })),
+            _ => out.push(ListEdit { path: path.to_vec(), key, change: node }),
         }
     }
     let mut out = Vec::new();
@@ -71,18 +73,18 @@ fn edits(edit: &Table) -> Vec<Edit<'_>> {
     out
 }
 
-fn is_change(table: &Table) -> bool {
+fn is_change(table: &FieldMap) -> bool {
     ["insert", "remove", "replace"].iter().any(|word| table.contains_key(*word))
 }
 
 /// The list at a path of a row.
-fn list<'f>(fields: &'f mut Table, path: &[&str]) -> Result<&'f mut Field, Refused> {
+fn list<'f>(fields: &'f mut FieldMap, path: &[&str]) -> Result<&'f mut TableField, EditRefusal> {
     let (last, above) = path.split_last().ok_or_else(|| Box::new(Diagnostic::new(Code::PatchesNothing, "an edit names no term")))?;
     let whole = path.join(".");
     let mut at = fields;
     for part in above {
         at = match at.get_mut(*part).map(|f| &mut f.node.data) {
-            Some(Data::Table(table)) => table,
+            Some(NodeValue::Table(table)) => table,
             _ => return Err(no_list(&whole, part, None)),
         };
     }
@@ -99,7 +101,7 @@ fn list<'f>(fields: &'f mut Table, path: &[&str]) -> Result<&'f mut Field, Refus
     }
 }
 
-fn no_list(whole: &str, part: &str, found: Option<(&Node, &[String])>) -> Refused {
+fn no_list(whole: &str, part: &str, found: Option<(&DocumentNode, &[String])>) -> EditRefusal {
     let message = match found {
         Some((node, _)) => format!("`edit` changes `{whole}`, but `{part}` of the row below is {}", node.kind()),
         None => format!("`edit` changes `{whole}`, but the row below has no table `{part}`"),
@@ -110,7 +112,7 @@ fn no_list(whole: &str, part: &str, found: Option<(&Node, &[String])>) -> Refuse
 }
 
 /// The elements of a list after one change.
-fn changed(field: &Field, change: &Node) -> Result<Vec<Node>, Refused> {
+fn changed(field: &TableField, change: &DocumentNode) -> Result<Vec<DocumentNode>, EditRefusal> {
     let mut list = field.node.as_list().unwrap_or(&[]).to_vec();
     let word = |key: &str| change.get(key);
     if let Some(new) = word("insert") {
@@ -150,16 +152,16 @@ fn changed(field: &Field, change: &Node) -> Result<Vec<Node>, Refused> {
 }
 
 /// A single element, or the elements of a list.
-fn elements(node: &Node) -> Vec<Node> {
-    node.as_list().map_or_else(|| vec![node.clone()], <[Node]>::to_vec)
+fn elements(node: &DocumentNode) -> Vec<DocumentNode> {
+    node.as_list().map_or_else(|| vec![node.clone()], <[DocumentNode]>::to_vec)
 }
 
 /// The index of the element that `named` refers to: a whole number is an index, a table is an element that equals it,
 /// and a text is the name of an element.
-fn place(list: &[Node], named: &Node) -> Result<usize, Refused> {
+fn place(list: &[DocumentNode], named: &DocumentNode) -> Result<usize, EditRefusal> {
     let found: Vec<usize> = match &named.data {
-        Data::Int(place) => usize::try_from(*place).ok().filter(|n| *n < list.len()).into_iter().collect(),
-        Data::Text(text) => (0..list.len()).filter(|n| list.get(*n).is_some_and(|e| name(e).as_deref() == Some(text))).collect(),
+        NodeValue::Int(place) => usize::try_from(*place).ok().filter(|n| *n < list.len()).into_iter().collect(),
+        NodeValue::Text(text) => (0..list.len()).filter(|n| list.get(*n).is_some_and(|e| name(e).as_deref() == Some(text))).collect(),
         _ => {
             let wanted = named.to_json();
             (0..list.len()).filter(|n| list.get(*n).is_some_and(|e| e.to_json() == wanted)).collect()
@@ -176,12 +178,12 @@ fn place(list: &[Node], named: &Node) -> Result<usize, Refused> {
     }
 }
 
-fn unknown(list: &[Node], named: &Node) -> Refused {
+fn unknown(list: &[DocumentNode], named: &DocumentNode) -> EditRefusal {
     let names: Vec<String> = list.iter().filter_map(name).collect();
     let written = named.as_text().map_or_else(|| named.to_json().to_string(), str::to_owned);
     let written: String = written.chars().take(60).collect();
     let message = match named.data {
-        Data::Int(_) => format!("the list below has no element {written}: it has {} elements, from 0", list.len()),
+        NodeValue::Int(_) => format!("the list below has no element {written}: it has {} elements, from 0", list.len()),
         _ => format!("the list below has no element `{written}`"),
     };
     let near = suggest::help(&written, names.iter().map(String::as_str)).filter(|_| named.as_text().is_some());
@@ -193,14 +195,14 @@ fn unknown(list: &[Node], named: &Node) -> Refused {
 
 /// The name of an element: a text is its own name; the name of a table is its `name`, else its `key`, else its first
 /// key other than `when`.
-fn name(element: &Node) -> Option<String> {
+fn name(element: &DocumentNode) -> Option<String> {
     match &element.data {
-        Data::Text(text) => Some(text.to_string()),
-        Data::Table(table) => {
+        NodeValue::Text(text) => Some(text.to_string()),
+        NodeValue::Table(table) => {
             let own = ["name", "key"].iter().find_map(|key| table.get(*key)?.node.as_text());
             own.or_else(|| table.keys().map(AsRef::as_ref).find(|key| *key != "when")).map(str::to_owned)
         }
-        Data::List(_) | Data::Null => None,
+        NodeValue::List(_) | NodeValue::Null => None,
         _ => Some(element.to_json().to_string()),
     }
 }

@@ -6,13 +6,13 @@ use std::path::{Path, PathBuf};
 use semver::{Version, VersionReq};
 
 use super::files::{self, PackFiles, RuleFile};
-use super::library::{self, Library};
-use super::read::{self, Document};
+use super::library::{self, PackLibrary};
+use super::read::{self, RuleDocument};
 use super::schemas::Schemas;
 use super::scripts;
-use super::stray::{self, Spoken};
-use super::unread::Unread;
-use crate::diag::{Code, Diagnostic, Node, Report, Severity, SourceId, Sources, Span, memory, suggest};
+use super::stray::{self, SpokenNames};
+use super::unread::UnreadTexts;
+use crate::diag::{Code, Diagnostic, DocumentNode, Report, Severity, SourceId, Sources, Span, memory, suggest};
 
 /// The most packs that one pack may extend, directly and indirectly.
 const MAX_PACKS: usize = 64;
@@ -30,14 +30,14 @@ pub(super) struct LayerDocs {
     /// The pack or overlay that an overlay says it is written for.
     pub(super) extends: Option<String>,
     /// The documents that hold rules, in the order of their paths.
-    pub(super) docs: Vec<Document>,
+    pub(super) docs: Vec<RuleDocument>,
     /// Scripts and templates.
     pub(super) assets: Vec<(String, SourceId)>,
 }
 
 /// Reads packs and what they extend.
-pub(super) struct Resolver<'a> {
-    pub(super) library: &'a dyn Library,
+pub(super) struct PackResolver<'a> {
+    pub(super) library: &'a dyn PackLibrary,
     pub(super) schemas: &'a Schemas,
     pub(super) sources: &'a mut Sources,
     pub(super) report: &'a mut Report,
@@ -46,7 +46,7 @@ pub(super) struct Resolver<'a> {
     /// Whether every pack exists with all its files; some of them may be unreadable.
     pub(super) complete: bool,
     /// Rule files that could not be read.
-    pub(super) unread: Unread,
+    pub(super) unread: UnreadTexts,
     /// The names of all overlays, also of those that are not read yet.
     pub(super) overlays: Vec<String>,
     /// The packs being read: each extends the next.
@@ -65,37 +65,37 @@ struct OpenPack {
 }
 
 /// One entry of `extends`.
-struct Extends {
+struct ExtendsEntry {
     name: String,
     range: Option<VersionReq>,
     span: Span,
 }
 
 /// An overlay that lies in the folder of a pack.
-struct Inner {
+struct InnerOverlay {
     name: String,
     /// What it says that it is written for, and where.
     wanted: Option<(String, Span)>,
 }
 
-impl Inner {
-    fn of(doc: &Document, file: &RuleFile) -> Self {
-        let name = doc.root.get("name").and_then(Node::as_text).map(str::to_owned);
+impl InnerOverlay {
+    fn of(doc: &RuleDocument, file: &RuleFile) -> Self {
+        let name = doc.root.get("name").and_then(DocumentNode::as_text).map(str::to_owned);
         let wanted = doc.root.get("extends").and_then(|node| Some((node.as_text()?.to_owned(), node.span)));
-        Inner { name: named_or_stem(name, file), wanted }
+        InnerOverlay { name: named_or_stem(name, file), wanted }
     }
 }
 
-impl<'a> Resolver<'a> {
-    pub(super) fn new(library: &'a dyn Library, schemas: &'a Schemas, sources: &'a mut Sources, report: &'a mut Report) -> Self {
-        Resolver {
+impl<'a> PackResolver<'a> {
+    pub(super) fn new(library: &'a dyn PackLibrary, schemas: &'a Schemas, sources: &'a mut Sources, report: &'a mut Report) -> Self {
+        PackResolver {
             library,
             schemas,
             sources,
             report,
             done: Vec::new(),
             complete: true,
-            unread: Unread::default(),
+            unread: UnreadTexts::default(),
             overlays: Vec::new(),
             chain: Vec::new(),
             memory: 0,
@@ -134,7 +134,7 @@ impl<'a> Resolver<'a> {
     }
 
     /// Reads the rest of a pack after the packs that it extends.
-    fn layer(&mut self, pack: PackFiles, name: String, release: Version, manifest: Document) -> LayerDocs {
+    fn layer(&mut self, pack: PackFiles, name: String, release: Version, manifest: RuleDocument) -> LayerDocs {
         let (mut docs, mut overlays) = (vec![manifest], Vec::new());
         for file in pack.files.iter().filter(|f| !is_manifest(&f.path_in_pack)) {
             let Some(doc) = self.read(file, &name) else { continue };
@@ -146,14 +146,14 @@ impl<'a> Resolver<'a> {
                 // rule tests are read by the code that runs them
                 "case" => self.report.push(stray::outside_of_cases(file, &doc)),
                 "overlay" => {
-                    overlays.push(Inner::of(&doc, file));
+                    overlays.push(InnerOverlay::of(&doc, file));
                     docs.push(doc);
                 }
                 _ => docs.push(doc),
             }
         }
         self.check_written_for(&overlays, &name);
-        let spoken = Spoken::of(&pack, &docs);
+        let spoken = SpokenNames::of(&pack, &docs);
         let mut assets = Vec::new();
         for (path, file) in &pack.assets {
             match read::decode(file, &name, self.sources, self.report) {
@@ -172,7 +172,7 @@ impl<'a> Resolver<'a> {
 
     /// Warns of overlays in the folder of a pack, of which they are parts as every other rule file, that say they are written
     /// for something which is not below them. `name` is that of the pack.
-    fn check_written_for(&mut self, overlays: &[Inner], name: &str) {
+    fn check_written_for(&mut self, overlays: &[InnerOverlay], name: &str) {
         let mut times: HashMap<&str, usize> = HashMap::new();
         for overlay in overlays {
             *times.entry(&overlay.name).or_default() += 1;
@@ -216,15 +216,15 @@ impl<'a> Resolver<'a> {
                 if is_later { format!("name overlay `{wanted}` before this one") } else { format!("it is laid over {}", names.join(", ")) };
             self.report.push(complaint.at(span).help(help));
         }
-        let release = doc.root.get("release").and_then(Node::as_text).and_then(|t| Version::parse(t).ok());
+        let release = doc.root.get("release").and_then(DocumentNode::as_text).and_then(|t| Version::parse(t).ok());
         let release = release.unwrap_or_else(|| Version::new(0, 0, 0));
-        let extends = doc.root.get("extends").and_then(Node::as_text).map(str::to_owned);
+        let extends = doc.root.get("extends").and_then(DocumentNode::as_text).map(str::to_owned);
         let assets = self.scripts_beside(&doc, folder, &name);
         self.done.push(LayerDocs { name, release, overlay: true, folder: None, extends, docs: vec![doc], assets });
     }
 
     /// The scripts that an overlay names as files beside it: `"mine.rhai" = { file = "mine.rhai" }` in `[rhai]`.
-    fn scripts_beside(&mut self, doc: &Document, folder: Option<&Path>, layer: &str) -> Vec<(String, SourceId)> {
+    fn scripts_beside(&mut self, doc: &RuleDocument, folder: Option<&Path>, layer: &str) -> Vec<(String, SourceId)> {
         let mut assets = Vec::new();
         for (name, file, span) in scripts::files(doc) {
             let asset = folder.and_then(|folder| files::read_file(&folder.join(&*file), self.report));
@@ -240,7 +240,7 @@ impl<'a> Resolver<'a> {
         assets
     }
 
-    fn read(&mut self, file: &RuleFile, layer: &str) -> Option<Document> {
+    fn read(&mut self, file: &RuleFile, layer: &str) -> Option<RuleDocument> {
         let before = self.memory;
         self.memory = before.saturating_add(memory::of(&file.bytes));
         if self.memory > MAX_MEMORY {
@@ -266,7 +266,7 @@ impl<'a> Resolver<'a> {
         self.report.push(complaint);
     }
 
-    fn follow(&mut self, mut entry: Extends, folder: Option<&Path>) {
+    fn follow(&mut self, mut entry: ExtendsEntry, folder: Option<&Path>) {
         let mut found = None;
         if entry.name.contains(['/', '\\']) {
             let Some(pack) = self.by_path(&entry, folder) else {
@@ -325,7 +325,7 @@ impl<'a> Resolver<'a> {
     }
 
     /// The pack in the folder that an entry names, such as `../x`, with the name that its manifest gives it.
-    fn by_path(&mut self, entry: &Extends, folder: Option<&Path>) -> Option<PackFiles> {
+    fn by_path(&mut self, entry: &ExtendsEntry, folder: Option<&Path>) -> Option<PackFiles> {
         let complain = |message: String, help: &str| Diagnostic::new(Code::PackMissing, message).at(entry.span).help(help);
         let Some(folder) = folder else {
             self.report.push(complain(format!("`{}` is a path, but this pack was not read from a folder", entry.name), "name the pack"));
@@ -351,7 +351,7 @@ impl<'a> Resolver<'a> {
         Some(pack)
     }
 
-    fn circle(&mut self, entry: &Extends, at: usize) {
+    fn circle(&mut self, entry: &ExtendsEntry, at: usize) {
         let mut names: Vec<&str> = self.chain.iter().skip(at).map(|open| open.name.as_str()).collect();
         names.push(&entry.name);
         let message = format!("packs extend each other in a circle: {}", names.join(" → "));
@@ -364,7 +364,7 @@ impl<'a> Resolver<'a> {
         self.fail(complaint.help("remove one of these entries"));
     }
 
-    fn missing(&mut self, entry: &Extends) {
+    fn missing(&mut self, entry: &ExtendsEntry) {
         let mut names = self.library.names();
         names.extend(self.chain.iter().filter_map(|open| open.near.as_deref()).flat_map(files::packs_in));
         let help = suggest::help(&entry.name, names.iter().map(String::as_str));
@@ -373,7 +373,7 @@ impl<'a> Resolver<'a> {
         self.fail(complaint.help(help.unwrap_or_else(|| "put its folder beside this pack, or write its path: `../x`".to_owned())));
     }
 
-    fn check_release(&mut self, entry: &Extends) {
+    fn check_release(&mut self, entry: &ExtendsEntry) {
         let Some(range) = &entry.range else { return };
         let Some(layer) = self.done.iter().find(|layer| layer.name == entry.name) else { return };
         if range.matches(&layer.release) {
@@ -388,7 +388,7 @@ impl<'a> Resolver<'a> {
     }
 
     /// Checks the texts of the manifest itself; returns the release of the pack (`0.0.0` if it has no readable one).
-    fn check_manifest(&mut self, doc: &Document, name: &str) -> Version {
+    fn check_manifest(&mut self, doc: &RuleDocument, name: &str) -> Version {
         let root = &doc.root;
         if !library::is_name(name) || root.get("name").is_none() {
             let span = root.get("name").map_or(root.span, |n| n.span);
@@ -402,7 +402,7 @@ impl<'a> Resolver<'a> {
         }
         self.check_engine(root);
         let release = root.get("release");
-        match release.and_then(Node::as_text).map(Version::parse) {
+        match release.and_then(DocumentNode::as_text).map(Version::parse) {
             Some(Ok(release)) => return release,
             Some(Err(error)) => {
                 let span = release.map_or(root.span, |n| n.span);
@@ -417,7 +417,7 @@ impl<'a> Resolver<'a> {
         Version::new(0, 0, 0)
     }
 
-    fn check_engine(&mut self, root: &Node) {
+    fn check_engine(&mut self, root: &DocumentNode) {
         let Some(node) = root.get("engine") else { return };
         let Some(text) = node.as_text() else { return };
         let this = env!("CARGO_PKG_VERSION");
@@ -438,8 +438,8 @@ impl<'a> Resolver<'a> {
             .ok()
     }
 
-    fn extends_of(&mut self, root: &Node) -> Vec<Extends> {
-        let list = root.get("extends").and_then(Node::as_list).unwrap_or(&[]);
+    fn extends_of(&mut self, root: &DocumentNode) -> Vec<ExtendsEntry> {
+        let list = root.get("extends").and_then(DocumentNode::as_list).unwrap_or(&[]);
         if let Some(first) = list.get(MAX_PACKS) {
             let message = format!("more than {MAX_PACKS} packs stand on each other: `extends` has {} entries", list.len());
             self.fail(
@@ -454,7 +454,7 @@ impl<'a> Resolver<'a> {
             let named = item.as_text().map(|t| (t, item.span)).or_else(|| item.get("name").and_then(|n| Some((n.as_text()?, n.span))));
             let Some((name, span)) = named else { continue };
             let range = item.get("release").and_then(|n| Some((n.span, n.as_text()?))).and_then(|(at, text)| self.range(at, text));
-            out.push(Extends { name: name.to_owned(), range, span });
+            out.push(ExtendsEntry { name: name.to_owned(), range, span });
         }
         out
     }

@@ -72,13 +72,13 @@ impl PackFiles {
     pub(super) fn sort_in(&mut self, file: RuleFile) {
         match role(&file.path_in_pack) {
             // schemas for an editor lie beside the rules that they are for
-            Role::Rules if is_schema(&file.path_in_pack, &file.bytes) => {}
-            Role::Rules => self.files.push(file),
-            Role::Case => self.cases.push(file),
-            Role::Asset => {
+            FileRole::Rules if is_schema(&file.path_in_pack, &file.bytes) => {}
+            FileRole::Rules => self.files.push(file),
+            FileRole::Case => self.cases.push(file),
+            FileRole::Asset => {
                 self.assets.insert(file.path_in_pack.clone(), file);
             }
-            Role::Other => self.stray(file.name, file.path_in_pack, || file.bytes),
+            FileRole::Other => self.stray(file.name, file.path_in_pack, || file.bytes),
         }
     }
 
@@ -102,7 +102,7 @@ fn in_order(path: &str) -> (&str, &str) {
     path.rsplit_once('/').unwrap_or(("", path))
 }
 
-enum Role {
+enum FileRole {
     Rules,
     Case,
     Asset,
@@ -110,17 +110,17 @@ enum Role {
 }
 
 /// What a file is, by its path inside the pack.
-fn role(path: &str) -> Role {
+fn role(path: &str) -> FileRole {
     let rules = is_rule_file(path);
     let folders: Vec<&str> = path.split('/').rev().skip(1).collect();
     if path.ends_with(".rhai") || (folders.contains(&"templates") && !rules) {
-        Role::Asset
+        FileRole::Asset
     } else if folders.contains(&"cases") {
-        if rules { Role::Case } else { Role::Other }
+        if rules { FileRole::Case } else { FileRole::Other }
     } else if rules && !folders.contains(&"scripts") {
-        Role::Rules
+        FileRole::Rules
     } else {
-        Role::Other
+        FileRole::Other
     }
 }
 
@@ -225,7 +225,7 @@ pub fn read_folder(folder: &Path, report: &mut Report) -> Option<PackFiles> {
         }
     };
     let pack = PackFiles { folder: Some(folder.to_owned()), name: folder_name(folder), ..PackFiles::default() };
-    let mut walk = Walk { root, base: folder, pack, seen: HashSet::new(), entries: 0, files: 0, total: 0, report };
+    let mut walk = FolderWalk { root, base: folder, pack, seen: HashSet::new(), entries: 0, files: 0, total: 0, report };
     walk.all();
     walk.pack.sort();
     Some(walk.pack)
@@ -238,7 +238,7 @@ pub(super) fn no_folder(path: &str) -> Diagnostic {
     )
 }
 
-struct Walk<'a> {
+struct FolderWalk<'a> {
     /// The real path of the folder: nothing outside of it is read.
     root: PathBuf,
     base: &'a Path,
@@ -251,7 +251,7 @@ struct Walk<'a> {
     report: &'a mut Report,
 }
 
-impl Walk<'_> {
+impl FolderWalk<'_> {
     fn all(&mut self) {
         let mut open = vec![(String::new(), 0)];
         while let Some((inside, depth)) = open.pop() {
@@ -320,7 +320,7 @@ impl Walk<'_> {
             }
             Err(error) => {
                 // a broken link is only reported in the place of a rule file
-                if !matches!(role(inner), Role::Other) {
+                if !matches!(role(inner), FileRole::Other) {
                     missing(&shown(&path), &error, self.report);
                 }
                 None
@@ -330,7 +330,7 @@ impl Walk<'_> {
 
     /// Reads one file of the pack; `false` if the whole pack has become too large to continue.
     fn file(&mut self, inner: String) -> bool {
-        if matches!(role(&inner), Role::Other) {
+        if matches!(role(&inner), FileRole::Other) {
             let path = self.base.join(&inner);
             self.pack.stray(shown(&path), inner, || head(&path));
             return true;

@@ -5,21 +5,21 @@ use std::fmt::Write;
 
 use indexmap::IndexMap;
 
-use crate::diag::{Data, Node, SourceId, Sources, Table};
-use crate::model::pack::Rows;
+use crate::diag::{DocumentNode, FieldMap, NodeValue, SourceId, Sources};
+use crate::model::pack::PackRows;
 
 /// Shortest prefix of a fingerprint that `expects` may give, in characters.
 pub const MIN_PREFIX: usize = 8;
 
 /// The fingerprint of one row: 64 hexadecimal digits. This is what `expects` on a patch is compared with.
 #[must_use]
-pub fn of_row(name: &str, fields: &Table) -> String {
+pub fn of_row(name: &str, fields: &FieldMap) -> String {
     blake3::hash(row_text(name, fields).as_bytes()).to_hex().to_string()
 }
 
 /// The canonical text of one row: JSON with sorted keys.
 #[must_use]
-pub fn row_text(name: &str, fields: &Table) -> String {
+pub fn row_text(name: &str, fields: &FieldMap) -> String {
     let mut out = String::from("{\"name\":");
     text(name, &mut out);
     out.push(',');
@@ -30,8 +30,8 @@ pub fn row_text(name: &str, fields: &Table) -> String {
 /// The fingerprint of merged rules: tables with their rows in order, values, and the texts of scripts and templates.
 #[must_use]
 pub fn of_pack(
-    tables: &IndexMap<std::sync::Arc<str>, Rows>,
-    values: &Table,
+    tables: &IndexMap<std::sync::Arc<str>, PackRows>,
+    values: &FieldMap,
     assets: &IndexMap<std::sync::Arc<str>, SourceId>,
     sources: &Sources,
 ) -> String {
@@ -63,18 +63,18 @@ fn part(hash: &mut blake3::Hasher, texts: &[&str]) {
 }
 
 /// Writes a node. Nesting is bounded by the readers of TOML and JSON.
-fn node(value: &Node, out: &mut String) {
+fn node(value: &DocumentNode, out: &mut String) {
     match &value.data {
-        Data::Null => out.push_str("null"),
-        Data::Bool(b) => out.push_str(if *b { "true" } else { "false" }),
-        Data::Int(n) => {
+        NodeValue::Null => out.push_str("null"),
+        NodeValue::Bool(b) => out.push_str(if *b { "true" } else { "false" }),
+        NodeValue::Int(n) => {
             let _ = write!(out, "{n}");
         }
-        Data::Float(n) => {
+        NodeValue::Float(n) => {
             let _ = write!(out, "{n:?}");
         }
-        Data::Text(t) => text(t, out),
-        Data::List(list) => {
+        NodeValue::Text(t) => text(t, out),
+        NodeValue::List(list) => {
             out.push('[');
             for item in list {
                 node(item, out);
@@ -82,7 +82,7 @@ fn node(value: &Node, out: &mut String) {
             }
             out.push(']');
         }
-        Data::Table(fields) => {
+        NodeValue::Table(fields) => {
             out.push('{');
             table(fields, out);
         }
@@ -90,7 +90,7 @@ fn node(value: &Node, out: &mut String) {
 }
 
 /// Writes the fields and the closing bracket.
-fn table(fields: &Table, out: &mut String) {
+fn table(fields: &FieldMap, out: &mut String) {
     let mut keys: Vec<_> = fields.iter().collect();
     keys.sort_by(|a, b| a.0.cmp(b.0));
     for (key, field) in keys {

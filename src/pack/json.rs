@@ -1,11 +1,11 @@
-//! Parses JSON text to a tree of [`Node`]s with their places. Strict JSON: no comments, no trailing commas.
+//! Parses JSON text to a tree of [`DocumentNode`]s with their places. Strict JSON: no comments, no trailing commas.
 //!
 //! This is our own parser because no JSON crate both keeps places and reports duplicate keys. The first syntax error
 //! ends parsing; duplicate keys are reported, and the later one counts, as in JavaScript.
 
 use std::sync::Arc;
 
-use crate::diag::{Code, Data, Diagnostic, Field, Node, Report, Severity, SourceId, Span, Table};
+use crate::diag::{Code, Diagnostic, DocumentNode, FieldMap, NodeValue, Report, Severity, SourceId, Span, TableField};
 use crate::model::value::MAX_DEPTH;
 
 /// The most diagnostics for one text that do not end parsing (duplicate keys, lone surrogates).
@@ -13,7 +13,7 @@ const MAX_COMPLAINTS: usize = 20;
 
 /// Parses a whole text. `None` if it is not JSON; the report says why.
 #[must_use]
-pub fn parse(source: SourceId, text: &str, report: &mut Report) -> Option<Node> {
+pub fn parse(source: SourceId, text: &str, report: &mut Report) -> Option<DocumentNode> {
     let mut reader = JsonReader { source, text, at: 0, depth: 0, told: 0, report };
     let root = reader.document();
     match root {
@@ -26,7 +26,7 @@ pub fn parse(source: SourceId, text: &str, report: &mut Report) -> Option<Node> 
 }
 
 /// Boxed, because it is the rare result.
-type Read<T> = Result<T, Box<Diagnostic>>;
+type JsonResult<T> = Result<T, Box<Diagnostic>>;
 
 struct JsonReader<'a> {
     source: SourceId,
@@ -38,7 +38,7 @@ struct JsonReader<'a> {
 }
 
 impl JsonReader<'_> {
-    fn document(&mut self) -> Read<Node> {
+    fn document(&mut self) -> JsonResult<DocumentNode> {
         self.space();
         let root = self.value()?;
         self.space();
@@ -69,23 +69,23 @@ impl JsonReader<'_> {
         Box::new(Diagnostic::new(Code::SyntaxJson, message).at(span).help(help))
     }
 
-    fn value(&mut self) -> Read<Node> {
+    fn value(&mut self) -> JsonResult<DocumentNode> {
         let start = self.at;
         let data = match self.peek() {
-            Some(b'{') => Data::Table(self.nested(Self::table)?),
-            Some(b'[') => Data::List(self.nested(Self::list)?),
-            Some(b'"') => Data::Text(Arc::from(self.string()?)),
+            Some(b'{') => NodeValue::Table(self.nested(Self::table)?),
+            Some(b'[') => NodeValue::List(self.nested(Self::list)?),
+            Some(b'"') => NodeValue::Text(Arc::from(self.string()?)),
             Some(b'-' | b'0'..=b'9') => self.number()?,
-            Some(b't') => self.literal("true", Data::Bool(true))?,
-            Some(b'f') => self.literal("false", Data::Bool(false))?,
-            Some(b'n') => self.literal("null", Data::Null)?,
+            Some(b't') => self.literal("true", NodeValue::Bool(true))?,
+            Some(b'f') => self.literal("false", NodeValue::Bool(false))?,
+            Some(b'n') => self.literal("null", NodeValue::Null)?,
             None => return Err(self.wrong("the text ends where a value is expected", "is the file complete?")),
             Some(_) => return Err(self.wrong("a value is expected here", HELP_VALUE)),
         };
-        Ok(Node { span: self.span(start), data })
+        Ok(DocumentNode { span: self.span(start), data })
     }
 
-    fn nested<T>(&mut self, read: impl FnOnce(&mut Self) -> Read<T>) -> Read<T> {
+    fn nested<T>(&mut self, read: impl FnOnce(&mut Self) -> JsonResult<T>) -> JsonResult<T> {
         if self.depth >= MAX_DEPTH {
             let message = format!("values are nested deeper than {MAX_DEPTH} levels");
             let span = Span::new(self.source, self.at, self.at + 1);
@@ -98,7 +98,7 @@ impl JsonReader<'_> {
         out
     }
 
-    fn list(&mut self) -> Read<Vec<Node>> {
+    fn list(&mut self) -> JsonResult<Vec<DocumentNode>> {
         let mut out = Vec::new();
         self.space();
         if self.take(b']') {
@@ -113,8 +113,8 @@ impl JsonReader<'_> {
         }
     }
 
-    fn table(&mut self) -> Read<Table> {
-        let mut out = Table::new();
+    fn table(&mut self) -> JsonResult<FieldMap> {
+        let mut out = FieldMap::new();
         self.space();
         if self.take(b'}') {
             return Ok(out);
@@ -132,7 +132,7 @@ impl JsonReader<'_> {
                 return Err(self.wrong("a `:` is expected after the key", "write `\"key\": value`"));
             }
             self.space();
-            let field = Field { key, node: self.value()? };
+            let field = TableField { key, node: self.value()? };
             if let Some(old) = out.insert(name.clone(), field) {
                 self.twice(&name, old.key, key);
             }
@@ -155,7 +155,7 @@ impl JsonReader<'_> {
     }
 
     /// Whether another element follows; consumes the comma or the closing bracket.
-    fn more(&mut self, close: u8, help: &str) -> Read<bool> {
+    fn more(&mut self, close: u8, help: &str) -> JsonResult<bool> {
         self.space();
         if self.take(close) {
             return Ok(false);
@@ -174,7 +174,7 @@ impl JsonReader<'_> {
         found
     }
 
-    fn literal(&mut self, word: &str, data: Data) -> Read<Data> {
+    fn literal(&mut self, word: &str, data: NodeValue) -> JsonResult<NodeValue> {
         let rest = self.text.get(self.at..).unwrap_or("");
         let tail = rest.strip_prefix(word);
         if tail.is_none_or(|t| t.starts_with(|c: char| c.is_alphanumeric())) {
@@ -192,7 +192,7 @@ impl JsonReader<'_> {
         self.at - start
     }
 
-    fn number(&mut self) -> Read<Data> {
+    fn number(&mut self) -> JsonResult<NodeValue> {
         let start = self.at;
         self.take(b'-');
         let zero = self.peek() == Some(b'0');
@@ -213,10 +213,10 @@ impl JsonReader<'_> {
         }
         let text = self.text.get(start..self.at).unwrap_or("");
         if let (true, Ok(n)) = (exact, text.parse::<i64>()) {
-            return Ok(Data::Int(n));
+            return Ok(NodeValue::Int(n));
         }
         match text.parse::<f64>() {
-            Ok(n) if n.is_finite() => Ok(Data::Float(n)),
+            Ok(n) if n.is_finite() => Ok(NodeValue::Float(n)),
             _ => {
                 let span = self.span(start);
                 let complaint = Diagnostic::new(Code::SyntaxJson, "a number is too large").at(span);
@@ -225,12 +225,12 @@ impl JsonReader<'_> {
         }
     }
 
-    fn some_digits(&mut self, message: &str) -> Read<()> {
+    fn some_digits(&mut self, message: &str) -> JsonResult<()> {
         if self.digits() == 0 { Err(self.wrong(message, "numbers look like `1`, `-0.5` or `1e3`")) } else { Ok(()) }
     }
 
     /// Parses and decodes the string that begins at the current quote.
-    fn string(&mut self) -> Read<String> {
+    fn string(&mut self) -> JsonResult<String> {
         let open = self.at;
         self.at += 1;
         let mut out = String::new();
@@ -255,7 +255,7 @@ impl JsonReader<'_> {
         }
     }
 
-    fn escape(&mut self) -> Read<char> {
+    fn escape(&mut self) -> JsonResult<char> {
         let start = self.at;
         let mark = self.text.as_bytes().get(self.at + 1).copied();
         let plain = match mark {
@@ -273,7 +273,7 @@ impl JsonReader<'_> {
     }
 
     /// `\uXXXX`, or two of them for a character beyond 16 bits.
-    fn unicode(&mut self, start: usize) -> Read<char> {
+    fn unicode(&mut self, start: usize) -> JsonResult<char> {
         let first = self.unit()?;
         if (0xD800..0xDC00).contains(&first) && self.text.get(self.at..).is_some_and(|t| t.starts_with("\\u")) {
             let before = self.at;
@@ -294,7 +294,7 @@ impl JsonReader<'_> {
     }
 
     /// The number of one `\uXXXX` at the current position.
-    fn unit(&mut self) -> Read<u32> {
+    fn unit(&mut self) -> JsonResult<u32> {
         let hex = self.text.get(self.at + 2..self.at + 6).filter(|h| h.bytes().all(|b| b.is_ascii_hexdigit()));
         let Some(code) = hex.and_then(|h| u32::from_str_radix(h, 16).ok()) else {
             return Err(self.wrong("an escape `\\u` needs four hexadecimal digits", "for example `\\u00e9`"));

@@ -18,14 +18,14 @@ use indexmap::IndexMap;
 
 use super::edits;
 use super::extends::LayerDocs;
-use super::order::{self, Order, anchor};
-use super::rows::{self, Incoming, Move};
-use crate::diag::{Code, Data, Diagnostic, Field, Node, Report, Span, Table, suggest};
-use crate::model::pack::{Row, Rows, Shadowed};
+use super::order::{self, RowOrder, anchor};
+use super::rows::{self, IncomingRow, RowMove};
+use crate::diag::{Code, Diagnostic, DocumentNode, FieldMap, NodeValue, Report, Span, TableField, suggest};
+use crate::model::pack::{PackRow, PackRows, ShadowedValue};
 use crate::template;
 pub(super) use options::TABLE as OPTIONS;
 
-use merging::{Decided, merges, over, patch_keys};
+use merging::{DecidedKeys, merges, over, patch_keys};
 use stale::{changed_verb, stale};
 
 /// Most rows of one layer.
@@ -37,17 +37,17 @@ const MAX_COMPARED: usize = 50_000;
 
 /// The merged layers.
 #[derive(Debug, Default)]
-pub(super) struct Merged {
-    pub(super) tables: IndexMap<Arc<str>, Rows>,
-    pub(super) values: Table,
-    pub(super) shadowed: Vec<Shadowed>,
+pub(super) struct MergedLayers {
+    pub(super) tables: IndexMap<Arc<str>, PackRows>,
+    pub(super) values: FieldMap,
+    pub(super) shadowed: Vec<ShadowedValue>,
     /// The rows that higher layers have removed, so that a name that is still used can be traced to its removal.
-    pub(super) removed: Vec<Removed>,
+    pub(super) removed: Vec<RemovedRow>,
 }
 
 /// A row that a higher layer has removed.
 #[derive(Debug, Clone)]
-pub struct Removed {
+pub struct RemovedRow {
     /// Its table.
     pub table: Arc<str>,
     /// Its name.
@@ -58,9 +58,9 @@ pub struct Removed {
 
 /// Merges layers, lowest first. `complete` says that every file could be read; only then is a name that no layer
 /// defines a mistake.
-pub(super) fn merge(layers: &[LayerDocs], complete: bool, report: &mut Report) -> Merged {
-    let mut merger = Merger {
-        merged: Merged::default(),
+pub(super) fn merge(layers: &[LayerDocs], complete: bool, report: &mut Report) -> MergedLayers {
+    let mut merger = LayerMerger {
+        merged: MergedLayers::default(),
         report,
         complete,
         decided: HashMap::new(),
@@ -82,18 +82,18 @@ pub(super) fn merge(layers: &[LayerDocs], complete: bool, report: &mut Report) -
     merger.merged
 }
 
-struct Merger<'a> {
-    merged: Merged,
+struct LayerMerger<'a> {
+    merged: MergedLayers,
     report: &'a mut Report,
     complete: bool,
     /// What overlays have set: from table and row, then from key (or the path of a value), to the overlay and the place.
-    decided: HashMap<[Arc<str>; 2], Decided>,
+    decided: HashMap<[Arc<str>; 2], DecidedKeys>,
     layer: &'a str,
     /// The number of the current layer, if it is an overlay.
     overlay: Option<usize>,
     layers: &'a [LayerDocs],
     /// New rows of overlays with nearly the name of a row of a lower layer.
-    nearly: Vec<fresh::Suspect>,
+    nearly: Vec<fresh::SuspectRow>,
     complaints: usize,
     /// Names compared so far for "did you mean".
     compared: usize,
@@ -104,7 +104,7 @@ struct Merger<'a> {
     below: HashMap<Arc<str>, usize>,
 }
 
-impl<'a> Merger<'a> {
+impl<'a> LayerMerger<'a> {
     fn layer(&mut self, layer: &'a LayerDocs) {
         let mut incoming = Vec::new();
         for doc in &layer.docs {
@@ -120,8 +120,8 @@ impl<'a> Merger<'a> {
         }
         self.drop_twice(&mut incoming);
         self.drop_programs(&incoming);
-        let (removals, kept): (Vec<Incoming>, Vec<Incoming>) = incoming.into_iter().partition(|row| row.remove);
-        let mut moves: IndexMap<Arc<str>, Vec<(Arc<str>, Move)>> = IndexMap::new();
+        let (removals, kept): (Vec<IncomingRow>, Vec<IncomingRow>) = incoming.into_iter().partition(|row| row.remove);
+        let mut moves: IndexMap<Arc<str>, Vec<(Arc<str>, RowMove)>> = IndexMap::new();
         for row in &kept {
             if let Some(place) = &row.place {
                 moves.entry(row.table.clone()).or_default().push((row.name.clone(), place.clone()));
@@ -142,7 +142,7 @@ impl<'a> Merger<'a> {
     }
 
     /// If a layer has a row twice, only the first one counts.
-    fn drop_twice(&mut self, incoming: &mut Vec<Incoming>) {
+    fn drop_twice(&mut self, incoming: &mut Vec<IncomingRow>) {
         let mut first: HashMap<(Arc<str>, Arc<str>), Span> = HashMap::new();
         incoming.retain(|row| {
             let key = (row.table.clone(), row.name.clone());
@@ -158,7 +158,7 @@ impl<'a> Merger<'a> {
     }
 
     /// Replacing a whole program removes its passes and rounds of all lower layers.
-    fn drop_programs(&mut self, incoming: &[Incoming]) {
+    fn drop_programs(&mut self, incoming: &[IncomingRow]) {
         for program in incoming.iter().filter(|row| &*row.table == "program" && row.replace) {
             let prefix = format!("{}/", program.name);
             for table in ["pass", "round"] {
@@ -167,7 +167,7 @@ impl<'a> Merger<'a> {
                 rows.retain(|name, row| {
                     let stays = !name.starts_with(&prefix);
                     if !stays {
-                        shadowed.push(Shadowed { by: program.span, old: row.span, edited: false });
+                        shadowed.push(ShadowedValue { by: program.span, old: row.span, edited: false });
                     }
                     stays
                 });
@@ -176,7 +176,7 @@ impl<'a> Merger<'a> {
     }
 
     /// Adds, patches or replaces a row.
-    fn put(&mut self, new: Incoming) {
+    fn put(&mut self, new: IncomingRow) {
         let old = self.merged.tables.get(&new.table).and_then(|rows| rows.get(&new.name));
         let Some(old) = old else {
             self.add(new);
@@ -195,19 +195,19 @@ impl<'a> Merger<'a> {
         self.check_edit(&new);
         let Some(row) = self.merged.tables.get_mut(&new.table).and_then(|rows| rows.get_mut(&new.name)) else { return };
         if new.replace {
-            self.merged.shadowed.push(Shadowed { by: new.span, old: old_span, edited: false });
-            *row = Row { name: new.name, fields: new.fields, span: new.span, name_span: new.name_span, patched: Vec::new() };
+            self.merged.shadowed.push(ShadowedValue { by: new.span, old: old_span, edited: false });
+            *row = PackRow { name: new.name, fields: new.fields, span: new.span, name_span: new.name_span, patched: Vec::new() };
             return;
         }
         row.patched.push(new.span);
         for (key, field) in new.fields.into_iter().filter(|(key, _)| !(keeps_verb && &**key == "do")) {
             let by = field.node.span;
             if let Some(patch) = field.node.as_table().filter(|_| merges(&new.table, &key))
-                && let Some(Field { node: Node { data: Data::Table(below), .. }, .. }) = row.fields.get_mut(&key)
+                && let Some(TableField { node: DocumentNode { data: NodeValue::Table(below), .. }, .. }) = row.fields.get_mut(&key)
             {
                 patch_keys(below, patch, &mut self.merged.shadowed);
             } else if let Some(hidden) = row.fields.insert(key, field) {
-                self.merged.shadowed.push(Shadowed { by, old: hidden.node.span, edited: false });
+                self.merged.shadowed.push(ShadowedValue { by, old: hidden.node.span, edited: false });
             }
         }
         if let Some(edit) = new.edit.as_ref().and_then(|f| f.node.as_table()) {
@@ -219,7 +219,7 @@ impl<'a> Merger<'a> {
     }
 
     /// Reports edits of terms that the row also sets, and edits in a row that replaces the whole lower one.
-    fn check_edit(&mut self, new: &Incoming) {
+    fn check_edit(&mut self, new: &IncomingRow) {
         let also = [("remove", new.remove), ("replace", new.replace), ("edit", new.edit.is_some()), ("expects", new.expects.is_some())];
         if let Some((word, _)) = also.into_iter().find(|(_, also)| *also && new.is_new) {
             let message = format!("{} is said to be new, and yet it says `{word}` about a row of a lower layer", new.title());
@@ -245,7 +245,7 @@ impl<'a> Merger<'a> {
         }
     }
 
-    fn add(&mut self, new: Incoming) {
+    fn add(&mut self, new: IncomingRow) {
         let lacks_verb = &*new.table == "pass" && !new.fields.contains_key("do");
         let says = [(new.replace, "replace"), (new.expects.is_some(), "expects"), (new.edit.is_some(), "edit")];
         let word = says.into_iter().find(|(says, _)| *says).map(|(_, word)| word);
@@ -267,11 +267,11 @@ impl<'a> Merger<'a> {
         self.conflicts(&new);
         self.check_edit(&new);
         self.suspect(&new);
-        let row = Row { name: new.name.clone(), fields: new.fields, span: new.span, name_span: new.name_span, patched: Vec::new() };
+        let row = PackRow { name: new.name.clone(), fields: new.fields, span: new.span, name_span: new.name_span, patched: Vec::new() };
         self.merged.tables.entry(new.table).or_default().insert(new.name, row);
     }
 
-    fn remove(&mut self, row: &Incoming) {
+    fn remove(&mut self, row: &IncomingRow) {
         self.check_edit(row);
         let rows = self.merged.tables.get_mut(&row.table);
         let Some(old) = rows.and_then(|rows| rows.shift_remove(&row.name)) else {
@@ -293,12 +293,12 @@ impl<'a> Merger<'a> {
             self.complain(complaint);
         }
         self.removal_conflict(row);
-        self.merged.removed.push(Removed { table: row.table.clone(), name: row.name.clone(), by: row.name_span });
-        self.merged.shadowed.push(Shadowed { by: row.span, old: old.span, edited: false });
+        self.merged.removed.push(RemovedRow { table: row.table.clone(), name: row.name.clone(), by: row.name_span });
+        self.merged.shadowed.push(ShadowedValue { by: row.span, old: old.span, edited: false });
     }
 
     /// Top-level values: tables merge key by key, anything else is replaced.
-    fn values(&mut self, doc: &Table, kind: &str) {
+    fn values(&mut self, doc: &FieldMap, kind: &str) {
         let fields = doc.iter().filter(|(key, field)| !rows::is_meta(key, kind) && !rows::is_rows(&field.node));
         for (key, field) in fields {
             // an empty list is a table without rows if rows of that name exist
@@ -306,7 +306,7 @@ impl<'a> Merger<'a> {
                 self.options(key, field);
                 continue;
             }
-            let no_rows = field.node.as_list().is_some_and(<[Node]>::is_empty) && self.merged.tables.contains_key(key);
+            let no_rows = field.node.as_list().is_some_and(<[DocumentNode]>::is_empty) && self.merged.tables.contains_key(key);
             if !no_rows {
                 let mut hidden = Vec::new();
                 let mut leaves = Vec::new();
@@ -320,7 +320,7 @@ impl<'a> Merger<'a> {
     }
 
     /// `[arrange]`: reorders the named rows among the positions that they occupy.
-    fn arrange(&mut self, arrange: &Table) {
+    fn arrange(&mut self, arrange: &FieldMap) {
         for (table, field) in arrange {
             if let Some(order) = field.node.as_list() {
                 if order.is_empty() {
@@ -329,7 +329,7 @@ impl<'a> Merger<'a> {
                 self.reorder(table, "", order);
             }
             for (program, order) in field.node.as_table().into_iter().flatten() {
-                if order.node.as_list().is_some_and(<[Node]>::is_empty) {
+                if order.node.as_list().is_some_and(<[DocumentNode]>::is_empty) {
                     self.orders_nothing(order, &format!("program `{program}`"));
                 }
                 self.reorder(table, &format!("{program}/"), order.node.as_list().unwrap_or(&[]));
@@ -338,13 +338,13 @@ impl<'a> Merger<'a> {
     }
 
     /// Warns of an order that names no row.
-    fn orders_nothing(&mut self, field: &Field, what: &str) {
+    fn orders_nothing(&mut self, field: &TableField, what: &str) {
         let message = format!("the order of {what} names no row, and changes nothing");
         let complaint = Diagnostic::new(Code::LayerUnchanged, message).at(field.key);
         self.complain(complaint.help("name rows in the order that is meant, or take the key away"));
     }
 
-    fn reorder(&mut self, table: &str, prefix: &str, order: &[Node]) {
+    fn reorder(&mut self, table: &str, prefix: &str, order: &[DocumentNode]) {
         let mut listed: Vec<(usize, Arc<str>)> = Vec::new();
         for node in order {
             let Some(name) = node.as_text().map(|name| format!("{prefix}{name}")) else { continue };
@@ -371,7 +371,7 @@ impl<'a> Merger<'a> {
     }
 
     /// Warns if an earlier overlay has set the same keys differently.
-    fn conflicts(&mut self, new: &Incoming) {
+    fn conflicts(&mut self, new: &IncomingRow) {
         if self.overlay.is_some() {
             for (key, field) in &new.fields {
                 let inner = field.node.as_table().filter(|_| merges(&new.table, key));
@@ -390,7 +390,7 @@ impl<'a> Merger<'a> {
         }
     }
 
-    fn removal_conflict(&mut self, row: &Incoming) {
+    fn removal_conflict(&mut self, row: &IncomingRow) {
         let Some(number) = self.overlay else { return };
         let decided = self.decided.get(&[row.table.clone(), row.name.clone()]).into_iter().flat_map(HashMap::values);
         let earlier = decided.filter(|(by, _)| *by != number).map(|(_, field)| field.key).min();
@@ -401,7 +401,7 @@ impl<'a> Merger<'a> {
         }
     }
 
-    fn decide(&mut self, key: [Arc<str>; 3], field: Field) {
+    fn decide(&mut self, key: [Arc<str>; 3], field: TableField) {
         let Some(number) = self.overlay else { return };
         let [table, name, last] = key;
         let what = if table.is_empty() { format!("value `{last}`") } else { format!("`{last}` of {table} `{name}`") };

@@ -53,7 +53,7 @@ pub fn files_of_shipped(name: &str) -> impl Iterator<Item = (&'static str, &'sta
 pub const SHIPPED: &str = "rules/";
 
 /// Something that finds packs by name.
-pub trait Library {
+pub trait PackLibrary {
     /// The files of the pack `name`, if the library has it. Diagnostics about its files go to the report.
     fn find(&self, name: &str, report: &mut Report) -> Option<PackFiles>;
 
@@ -70,7 +70,7 @@ pub trait Library {
 /// The usual library: packs that are held in memory, folders that hold packs by name, searched in order, then the shipped
 /// packs.
 #[derive(Debug, Clone, Default)]
-pub struct Shelf {
+pub struct PackShelf {
     /// Packs that are held in memory, which count before all others.
     pub packs: Vec<PackFiles>,
     /// Folders that hold pack folders.
@@ -81,7 +81,7 @@ pub struct Shelf {
     pub bare: bool,
 }
 
-impl Library for Shelf {
+impl PackLibrary for PackShelf {
     fn find(&self, name: &str, report: &mut Report) -> Option<PackFiles> {
         let held = self.packs.iter().find(|pack| pack.name == name).cloned();
         let found = held.or_else(|| self.folders.iter().find_map(|folder| find_in(folder, name, report)));
@@ -107,7 +107,7 @@ impl Library for Shelf {
 }
 
 /// The warning about a pack that stands in the place of a shipped one with other rules, in a folder that nobody has named.
-pub(super) fn shadow(pack: &PackFiles, library: &dyn Library) -> Option<Diagnostic> {
+pub(super) fn shadow(pack: &PackFiles, library: &dyn PackLibrary) -> Option<Diagnostic> {
     let folder = pack.folder.as_ref()?;
     let around = files::parent(folder)?;
     let around = if around.as_os_str().is_empty() { Path::new(".") } else { &around };

@@ -6,7 +6,7 @@
 
 use rustc_hash::FxHashSet;
 
-use crate::diag::{Data, Node, Table};
+use crate::diag::{DocumentNode, FieldMap, NodeValue};
 use crate::model::Pack;
 use crate::model::rights::TABLE as SCRIPTS;
 use crate::terms::names::QUERY_KEYS;
@@ -29,7 +29,7 @@ const CHOICES: [&str; 6] = ["where", "when", "if", "is", "in", "detect"];
 
 /// What a part of the rules is about.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum About {
+enum RuleSubject {
     /// The scene and the lists of a build.
     Build,
     /// A document that becomes a scene: what is made of it has fields of items.
@@ -42,7 +42,7 @@ enum About {
 
 /// What the keys of a table are.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Keys {
+enum TableKeys {
     /// Words of the rule language, or fields that are checked elsewhere.
     Words,
     /// Paths of the scene.
@@ -53,13 +53,13 @@ enum Keys {
 
 /// The names.
 #[derive(Debug, Default)]
-pub(super) struct Mentioned {
+pub(super) struct MentionedNames {
     names: FxHashSet<Box<str>>,
     /// The first parts of the paths of lists.
     lists: FxHashSet<Box<str>>,
 }
 
-impl Mentioned {
+impl MentionedNames {
     /// The names of a pack.
     pub(super) fn of(pack: &Pack) -> Self {
         let mut found = Self::default();
@@ -78,25 +78,25 @@ impl Mentioned {
                 }
                 let is_open = row.fields.get("over").and_then(|field| field.node.as_text()) == Some("any");
                 match &**table {
-                    FORMATS | MAPS if converts(&row.name) => found.table(&row.fields, About::Export, Keys::Words),
+                    FORMATS | MAPS if converts(&row.name) => found.table(&row.fields, RuleSubject::Export, TableKeys::Words),
                     FORMATS | MAPS => found.made(&row.fields),
                     "value" | "fact" if is_open => found.made(&row.fields),
-                    table if TEMPLATES.contains(&table) => found.table(&row.fields, About::Template, Keys::Fields),
-                    _ => found.table(&row.fields, About::Build, Keys::Words),
+                    table if TEMPLATES.contains(&table) => found.table(&row.fields, RuleSubject::Template, TableKeys::Fields),
+                    _ => found.table(&row.fields, RuleSubject::Build, TableKeys::Words),
                 }
             }
         }
-        found.table(&pack.values, About::Build, Keys::Words);
+        found.table(&pack.values, RuleSubject::Build, TableKeys::Words);
         found
     }
 
     /// What a row makes of a document.
-    fn made(&mut self, row: &Table) {
+    fn made(&mut self, row: &FieldMap) {
         if let Some(to) = row.get("to").and_then(|field| field.node.as_text()) {
             self.add_all(to);
         }
         for field in MADE.iter().filter_map(|key| row.get(*key)) {
-            self.node(&field.node, About::Import, Keys::Fields);
+            self.node(&field.node, RuleSubject::Import, TableKeys::Fields);
         }
     }
 
@@ -136,44 +136,44 @@ impl Mentioned {
         is_of_list
     }
 
-    fn table(&mut self, table: &Table, about: About, keys: Keys) {
+    fn table(&mut self, table: &FieldMap, about: RuleSubject, keys: TableKeys) {
         for (key, field) in table.iter().filter(|(key, _)| !PROSE.contains(&&***key)) {
             let key = &**key;
-            let is_path = keys == Keys::Paths || key.starts_with('$') || key.contains('.');
+            let is_path = keys == TableKeys::Paths || key.starts_with('$') || key.contains('.');
             let is_of_list = is_path && self.add_path(key);
-            if keys == Keys::Fields {
+            if keys == TableKeys::Fields {
                 self.add_all(key);
             }
             let below = match about {
-                About::Build if is_of_list => Keys::Fields,
-                About::Build if keys == Keys::Words && CONDITIONS.contains(&key) => Keys::Paths,
-                About::Import if key == "over" => Keys::Fields,
-                About::Import if CHOICES.contains(&key) => Keys::Words,
-                About::Export if CHOICES.contains(&key) => Keys::Fields,
-                About::Template => Keys::Fields,
+                RuleSubject::Build if is_of_list => TableKeys::Fields,
+                RuleSubject::Build if keys == TableKeys::Words && CONDITIONS.contains(&key) => TableKeys::Paths,
+                RuleSubject::Import if key == "over" => TableKeys::Fields,
+                RuleSubject::Import if CHOICES.contains(&key) => TableKeys::Words,
+                RuleSubject::Export if CHOICES.contains(&key) => TableKeys::Fields,
+                RuleSubject::Template => TableKeys::Fields,
                 _ => keys,
             };
             // scripts of overlays
             let is_script = key == SCRIPTS || key.ends_with(".rhai");
-            self.node(&field.node, if is_script { About::Template } else { about }, below);
+            self.node(&field.node, if is_script { RuleSubject::Template } else { about }, below);
         }
     }
 
-    fn node(&mut self, node: &Node, about: About, keys: Keys) {
+    fn node(&mut self, node: &DocumentNode, about: RuleSubject, keys: TableKeys) {
         match &node.data {
-            Data::Table(table) => self.table(table, about, keys),
-            Data::List(list) => list.iter().for_each(|one| self.node(one, about, keys)),
-            Data::Text(text) if about == About::Template => self.add_all(text),
-            Data::Text(text) => self.text(text, about),
+            NodeValue::Table(table) => self.table(table, about, keys),
+            NodeValue::List(list) => list.iter().for_each(|one| self.node(one, about, keys)),
+            NodeValue::Text(text) if about == RuleSubject::Template => self.add_all(text),
+            NodeValue::Text(text) => self.text(text, about),
             _ => {}
         }
     }
 
-    fn text(&mut self, text: &str, about: About) {
+    fn text(&mut self, text: &str, about: RuleSubject) {
         for path in references(text, '$') {
             self.add_path(path);
         }
-        if about == About::Export {
+        if about == RuleSubject::Export {
             references(text, '@').for_each(|path| self.add_all(path));
         }
         names_in(text, |name| self.add(name));

@@ -50,21 +50,21 @@ use crate::diag::{Code, Diagnostic, Report, SourceId, Sources, suggest};
 use crate::model::Pack;
 use crate::model::pack::Layer;
 use crate::template;
-use extends::{LayerDocs, Resolver};
+use extends::{LayerDocs, PackResolver};
 
-pub(crate) use allow::Allow;
+pub(crate) use allow::AllowedWarning;
 pub(crate) use mentioned::names_in;
 
 pub use error::PackError;
 pub use files::{PackFiles, RuleFile};
 pub use kinds::KINDS;
-pub use layer::Removed;
-pub use library::{Library, Shelf};
-pub use read::Document;
+pub use layer::RemovedRow;
+pub use library::{PackLibrary, PackShelf};
+pub use read::RuleDocument;
 pub use ruleset::Ruleset;
 pub use schemas::Schemas;
-pub use templates::{Opened, open_template};
-pub use unread::Unread;
+pub use templates::{OpenedTemplate, open_template};
+pub use unread::UnreadTexts;
 
 /// Which pack to load.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -98,38 +98,38 @@ pub enum Overlay {
 
 /// The result of loading.
 #[derive(Debug, Default)]
-pub struct Loaded {
+pub struct LoadedPack {
     /// The merged pack. `None` if a pack or a file is missing or a manifest is unreadable, because most further
     /// diagnostics would only be consequences of that. It may still hold mistakes, and lack the contents of an
     /// unreadable file; the report says so.
     pub pack: Option<Pack>,
     /// The warnings that rule files accept.
-    pub(crate) allowed: Vec<Allow>,
+    pub(crate) allowed: Vec<AllowedWarning>,
     /// Rule files that could not be read; diagnostics that they may have caused must be held back.
-    pub unread: Unread,
+    pub unread: UnreadTexts,
     /// All mistakes, by file and place.
     pub report: Report,
     /// The texts that the report points into.
     pub sources: Sources,
     /// Rows of lower layers that higher ones have removed.
-    pub removed: Vec<Removed>,
+    pub removed: Vec<RemovedRow>,
 }
 
 /// Loads a pack with everything that it extends, and merges `overlays` over it in their order.
 #[must_use]
-pub fn load(start: &Start, overlays: &[Overlay], library: &dyn Library) -> Loaded {
+pub fn load(start: &Start, overlays: &[Overlay], library: &dyn PackLibrary) -> LoadedPack {
     load_with(start, overlays, library, Schemas::shipped())
 }
 
 /// [`load`] with other schemas than the shipped ones.
 #[must_use]
-pub fn load_with(start: &Start, overlays: &[Overlay], library: &dyn Library, schemas: &Schemas) -> Loaded {
+pub fn load_with(start: &Start, overlays: &[Overlay], library: &dyn PackLibrary, schemas: &Schemas) -> LoadedPack {
     let (mut sources, mut report) = (Sources::default(), Report::default());
     let files = open(start, library, &mut report);
     let overlay_files: Vec<Option<RuleFile>> = overlays.iter().map(|overlay| overlay_file(overlay, &mut report)).collect();
     // without the file the rules would be incomplete
     let sound = files.is_some() && !report.has_errors();
-    let mut resolver = Resolver::new(library, schemas, &mut sources, &mut report);
+    let mut resolver = PackResolver::new(library, schemas, &mut sources, &mut report);
     resolver.complete = sound;
     if let Some(files) = files {
         resolver.visit(files);
@@ -152,12 +152,12 @@ pub fn load_with(start: &Start, overlays: &[Overlay], library: &dyn Library, sch
     let pack = complete.then(|| pack_of(&layers, merged, sources.clone(), &mut report));
     let pack = pack.map(|pack| Pack { options, fingerprint, ..pack });
     report.sort();
-    Loaded { pack, allowed, unread, report, sources, removed }
+    LoadedPack { pack, allowed, unread, report, sources, removed }
 }
 
 /// Checks the rule tests of a pack, the files under its `cases/`, but not those of the packs that it extends.
 #[must_use]
-pub fn load_cases(start: &Start, library: &dyn Library, schemas: &Schemas) -> (Report, Sources) {
+pub fn load_cases(start: &Start, library: &dyn PackLibrary, schemas: &Schemas) -> (Report, Sources) {
     let (mut sources, mut report) = (Sources::default(), Report::default());
     // mistakes in the pack's other files are reported by `load`
     let files = open(start, library, &mut Report::default()).unwrap_or_default();
@@ -173,13 +173,13 @@ pub fn load_cases(start: &Start, library: &dyn Library, schemas: &Schemas) -> (R
 }
 
 /// The files under the folder `cases` of a pack, unchecked; none if the pack is not found.
-pub fn case_files(start: &Start, library: &dyn Library) -> Vec<RuleFile> {
+pub fn case_files(start: &Start, library: &dyn PackLibrary) -> Vec<RuleFile> {
     open(start, library, &mut Report::default()).unwrap_or_default().cases
 }
 
 /// Reads and checks one rule file alone, without merging it over a pack.
 #[must_use]
-pub fn load_file(path: &Path, schemas: &Schemas) -> (Option<Document>, Report, Sources) {
+pub fn load_file(path: &Path, schemas: &Schemas) -> (Option<RuleDocument>, Report, Sources) {
     let mut report = Report::default();
     match files::read_file(path, &mut report) {
         Some(file) => load_read(&file, schemas),
@@ -189,7 +189,7 @@ pub fn load_file(path: &Path, schemas: &Schemas) -> (Option<Document>, Report, S
 
 /// [`load_file`] for a file that has already been read.
 #[must_use]
-pub fn load_read(file: &RuleFile, schemas: &Schemas) -> (Option<Document>, Report, Sources) {
+pub fn load_read(file: &RuleFile, schemas: &Schemas) -> (Option<RuleDocument>, Report, Sources) {
     let (mut sources, mut report) = (Sources::default(), Report::default());
     let doc = read::read(file, "", &mut sources, schemas, &mut report);
     if let Some(template) = doc.as_ref().filter(|doc| &*doc.kind == template::KIND) {
@@ -202,7 +202,7 @@ pub fn load_read(file: &RuleFile, schemas: &Schemas) -> (Option<Document>, Repor
     (doc, report, sources)
 }
 
-fn open(start: &Start, library: &dyn Library, report: &mut Report) -> Option<PackFiles> {
+fn open(start: &Start, library: &dyn PackLibrary, report: &mut Report) -> Option<PackFiles> {
     let name = match start {
         Start::Folder(folder) => {
             let pack = files::read_folder(folder, report)?;
@@ -239,7 +239,7 @@ fn assets_of(layers: &[LayerDocs]) -> IndexMap<Arc<str>, SourceId> {
     layers.iter().flat_map(|l| &l.assets).map(|(path, id)| (Arc::from(path.as_str()), *id)).collect()
 }
 
-fn pack_of(layers: &[LayerDocs], merged: layer::Merged, sources: Sources, report: &mut Report) -> Pack {
+fn pack_of(layers: &[LayerDocs], merged: layer::MergedLayers, sources: Sources, report: &mut Report) -> Pack {
     let layer = |l: &LayerDocs| Layer {
         name: Arc::from(l.name.as_str()),
         release: l.release.clone(),

@@ -1,7 +1,7 @@
 //! The texts of operations that another language reads: Liquid, patterns, JSON Schemas. A text that cannot be read is
 //! told when the pack is loaded, and not in the turn that needs it.
 
-use crate::diag::{Code, Diagnostic, Node, Report, inside, short};
+use crate::diag::{Code, Diagnostic, DocumentNode, Report, inside, short};
 use crate::model::Pack;
 use crate::text::liquid::Liquid;
 use crate::text::{pattern, schema};
@@ -28,24 +28,24 @@ pub(super) fn check(pack: &Pack, found: &mut Report) {
     }
 }
 
-fn liquid(pack: &Pack, node: &Node, key: &str) -> Option<Diagnostic> {
+fn liquid(pack: &Pack, node: &DocumentNode, key: &str) -> Option<Diagnostic> {
     let error = Liquid::known(node.as_text()?).err()?;
     let span = inside::place_in_text(&pack.sources, node, error.offset);
     let complaint = Diagnostic::new(Code::TemplateFailed, format!("`{key}` is not Liquid: {}", error.message)).at(span);
     Some(complaint.help("docs/reference/language/texts.md describes Liquid"))
 }
 
-fn find(pack: &Pack, node: &Node) -> Option<Diagnostic> {
+fn find(pack: &Pack, node: &DocumentNode) -> Option<Diagnostic> {
     let error = pattern::Pattern::parse(node.as_text()?).err()?;
     let span = inside::place_in_text(&pack.sources, node, error.offset);
     let (code, help) = match error.fault {
-        pattern::Fault::Unsafe => (Code::RegexUnsafe, "rewrite it without nested or overlapping repetitions"),
-        pattern::Fault::Bad => (Code::RegexBad, "regular expressions are written `/pattern/flags` as in JavaScript"),
+        pattern::PatternFault::Unsafe => (Code::RegexUnsafe, "rewrite it without nested or overlapping repetitions"),
+        pattern::PatternFault::Bad => (Code::RegexBad, "regular expressions are written `/pattern/flags` as in JavaScript"),
     };
     Some(Diagnostic::new(code, format!("the pattern cannot be used: {}", error.reason)).at(span).help(help))
 }
 
-fn json_schema(node: &Node) -> Option<Diagnostic> {
+fn json_schema(node: &DocumentNode) -> Option<Diagnostic> {
     let text = node.as_text()?;
     let wrong = match serde_json::from_str::<serde_json::Value>(text) {
         Err(error) => format!("`schema` is not JSON: {error}"),

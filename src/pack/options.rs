@@ -9,9 +9,9 @@ use std::sync::Arc;
 
 use indexmap::IndexMap;
 
-use crate::diag::{Code, Diagnostic, Field, Node, Report, Sources, Table, suggest};
+use crate::diag::{Code, Diagnostic, DocumentNode, FieldMap, Report, Sources, TableField, suggest};
 use crate::model::options::TABLE;
-use crate::model::{OptionFault, Options, PackOption, Value};
+use crate::model::{OptionFault, PackOption, PackOptions, Value};
 
 pub(super) use used::check;
 
@@ -23,10 +23,10 @@ const MAX_OPTIONS: usize = 1_000;
 const MAX_COMPLAINTS: usize = 100;
 
 /// Takes the options, and the values of overlays, out of the merged values. `complete` says that every file could be read.
-pub(super) fn read(values: &mut Table, sources: &Sources, complete: bool, report: &mut Report) -> Options {
+pub(super) fn read(values: &mut FieldMap, sources: &Sources, complete: bool, report: &mut Report) -> PackOptions {
     let declared = values.shift_remove(OPTIONS);
     let set = values.shift_remove(TABLE);
-    let mut reader = Reader { sources, report, told: 0 };
+    let mut reader = OptionReader { sources, report, told: 0 };
     let mut all = IndexMap::new();
     let tables = declared.as_ref().and_then(|field| field.node.as_table());
     for (number, (name, field)) in tables.into_iter().flatten().enumerate() {
@@ -39,7 +39,7 @@ pub(super) fn read(values: &mut Table, sources: &Sources, complete: bool, report
             all.insert(name.clone(), option);
         }
     }
-    let mut options = Options(all);
+    let mut options = PackOptions(all);
     // the relations of options that cannot be read would be reported too
     let sound = reader.told == 0;
     if let Some(set) = &set {
@@ -51,13 +51,13 @@ pub(super) fn read(values: &mut Table, sources: &Sources, complete: bool, report
     options
 }
 
-struct Reader<'a> {
+struct OptionReader<'a> {
     sources: &'a Sources,
     report: &'a mut Report,
     told: usize,
 }
 
-impl Reader<'_> {
+impl OptionReader<'_> {
     fn complain(&mut self, complaint: Diagnostic) {
         self.told += 1;
         if self.told <= MAX_COMPLAINTS {
@@ -65,12 +65,12 @@ impl Reader<'_> {
         }
     }
 
-    fn layer(&self, field: &Field) -> Arc<str> {
+    fn layer(&self, field: &TableField) -> Arc<str> {
         self.sources.place(field.node.span).map(|place| Arc::from(&*place.layer)).unwrap_or_default()
     }
 
     /// Gives options the values that overlays set.
-    fn set(&mut self, options: &mut Options, node: &Node, complete: bool) {
+    fn set(&mut self, options: &mut PackOptions, node: &DocumentNode, complete: bool) {
         // anything but a table is reported by the schema
         for (name, field) in node.as_table().into_iter().flatten() {
             let layer = self.layer(field);
@@ -95,7 +95,7 @@ impl Reader<'_> {
     }
 
     /// The option of this name, or nothing if its declaration says too little of it.
-    fn option(&mut self, name: &Arc<str>, field: &Field) -> Option<PackOption> {
+    fn option(&mut self, name: &Arc<str>, field: &TableField) -> Option<PackOption> {
         if !is_name(name) {
             let complaint = Diagnostic::new(Code::SchemaValue, format!("`{name}` cannot be the name of an option"));
             let help = "a name begins with a lower-case letter and has lower-case letters, digits and `_`: rules read it as `$option.NAME`";
@@ -119,6 +119,6 @@ fn is_name(name: &str) -> bool {
 }
 
 /// The nearest name of an option, as a remedy.
-fn near(name: &str, options: &Options) -> String {
+fn near(name: &str, options: &PackOptions) -> String {
     suggest::help(name, options.iter().map(|option| &*option.name)).unwrap_or_else(|| "name an option of the pack".to_owned())
 }

@@ -1,19 +1,19 @@
 //! The order of rows while they are moved: a chain of neighbours, so that a move costs the same in any table.
 
-use crate::model::pack::Rows;
+use crate::model::pack::PackRows;
 
 /// The rows `0..len` as a ring with an end mark, which has the number `len`.
-pub(super) struct Order {
+pub(super) struct RowOrder {
     next: Vec<usize>,
     before: Vec<usize>,
 }
 
-impl Order {
+impl RowOrder {
     /// The current order of the rows.
     pub(super) fn of(len: usize) -> Self {
         let next = (1..=len).chain([0]).collect();
         let before = std::iter::once(len).chain(0..len).collect();
-        Order { next, before }
+        RowOrder { next, before }
     }
 
     /// Moves `row` directly before or after another row.
@@ -55,7 +55,7 @@ fn set(list: &mut [usize], place: usize, value: usize) {
 }
 
 /// The index of the row that a move names. Within its own program a pass is named without the program.
-pub(super) fn anchor(rows: &Rows, table: &str, name: &str, anchor: &str) -> Option<usize> {
+pub(super) fn anchor(rows: &PackRows, table: &str, name: &str, anchor: &str) -> Option<usize> {
     let own = name.rsplit_once('/').map(|(program, _)| program);
     let inside = own.map(|program| format!("{program}/{anchor}"));
     let other = anchor.rsplit_once('/').map(|(program, _)| program);

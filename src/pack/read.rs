@@ -5,21 +5,23 @@ use std::sync::Arc;
 use super::files::{MAX_MEMORY, RuleFile};
 use super::kinds::KINDS;
 use super::schemas::Schemas;
-use super::validate::{self, Names};
+use super::validate::{self, NamingStyle};
 use super::{json, short_names, toml, upgrade};
-use crate::diag::{Code, Data, Diagnostic, Field, Node, Report, SourceId, Sources, Span, Table, memory, short, suggest};
+use crate::diag::{
+    Code, Diagnostic, DocumentNode, FieldMap, NodeValue, Report, SourceId, Sources, Span, TableField, memory, short, suggest,
+};
 use crate::template;
 
 /// One rule file, read and checked. It may violate its schema; the report says so.
 #[derive(Debug, Clone)]
-pub struct Document {
+pub struct RuleDocument {
     /// Its kind; empty if it does not name a known one.
     pub kind: Arc<str>,
     /// Its content, always a table.
-    pub root: Node,
+    pub root: DocumentNode,
 }
 
-impl Document {
+impl RuleDocument {
     /// Whether it says nothing of rules or rule tests: among the cases of a pack it is a scene, a preset, a card or other data
     /// that they are run with.
     pub fn is_data(&self) -> bool {
@@ -28,14 +30,14 @@ impl Document {
     }
 
     /// The top-level fields.
-    pub(super) fn table(&self) -> Option<&Table> {
+    pub(super) fn table(&self) -> Option<&FieldMap> {
         self.root.as_table()
     }
 }
 
 /// Reads a file of `layer` and checks it against the newest schema of its kind. `None` when it cannot be read at all
 /// (encoding, syntax); the report says why. A template is not checked here, because it may be merged over another one.
-pub fn read(file: &RuleFile, layer: &str, sources: &mut Sources, schemas: &Schemas, report: &mut Report) -> Option<Document> {
+pub fn read(file: &RuleFile, layer: &str, sources: &mut Sources, schemas: &Schemas, report: &mut Report) -> Option<RuleDocument> {
     let (_, mut root) = tree(file, layer, false, sources, report)?;
     let kind = match root.as_table() {
         Some(table) if template::is_shaped(table) => Some(template::KIND),
@@ -46,7 +48,7 @@ pub fn read(file: &RuleFile, layer: &str, sources: &mut Sources, schemas: &Schem
         versioned(&mut root, kind, layer, schemas, report);
         upgrade::without_idle(&mut root, kind, sources, report);
     }
-    Some(Document { kind: Arc::from(kind.unwrap_or("")), root })
+    Some(RuleDocument { kind: Arc::from(kind.unwrap_or("")), root })
 }
 
 /// Parses a file to a tree, which is a table, without `$schema`. `is_template` says that the file is known to be a
@@ -57,14 +59,14 @@ pub(super) fn tree(
     is_template: bool,
     sources: &mut Sources,
     report: &mut Report,
-) -> Option<(SourceId, Node)> {
+) -> Option<(SourceId, DocumentNode)> {
     let (source, text) = decode(file, layer, sources, report)?;
     let mut found = Report::default();
     let root = parse(file, source, &text, &mut found);
     let forgive = is_template || root.as_ref().is_some_and(template::is_one);
     report.extend(if forgive { template::forgive_twice(found) } else { found });
     let mut root = root?;
-    let Data::Table(table) = &mut root.data else {
+    let NodeValue::Table(table) = &mut root.data else {
         let message = format!("a rule file must be a table, but this is {}", root.kind());
         report.push(Diagnostic::new(Code::SchemaType, message).at(root.span).help("begin it with `{ \"kind\": …, \"version\": … }`"));
         return None;
@@ -90,24 +92,24 @@ pub fn tasks_in(file: &RuleFile) -> Vec<String> {
     else {
         return Vec::new();
     };
-    let rows = root.get("task").and_then(Node::as_list).unwrap_or(&[]);
+    let rows = root.get("task").and_then(DocumentNode::as_list).unwrap_or(&[]);
     rows.iter().filter_map(|row| row.get("for").or_else(|| row.get("name"))?.as_text().map(str::to_owned)).collect()
 }
 
 /// The rows of a table that a file brings, by name, read without diagnostics.
-pub(super) fn rows_in(file: &RuleFile, table: &str) -> Vec<(Arc<str>, Table)> {
+pub(super) fn rows_in(file: &RuleFile, table: &str) -> Vec<(Arc<str>, FieldMap)> {
     let text = std::str::from_utf8(&file.bytes).unwrap_or("");
     if !text.contains(&format!("[[{table}]]")) {
         return Vec::new();
     }
     let root = parse(file, SourceId::default(), text.strip_prefix(BOM).unwrap_or(text), &mut Report::default());
-    let rows = root.as_ref().and_then(|root| root.get(table)).and_then(Node::as_list).unwrap_or(&[]);
+    let rows = root.as_ref().and_then(|root| root.get(table)).and_then(DocumentNode::as_list).unwrap_or(&[]);
     rows.iter().filter_map(|row| Some((Arc::from(row.get("name")?.as_text()?), row.as_table()?.clone()))).collect()
 }
 
 const BOM: char = '\u{FEFF}';
 
-fn parse(file: &RuleFile, source: SourceId, text: &str, report: &mut Report) -> Option<Node> {
+fn parse(file: &RuleFile, source: SourceId, text: &str, report: &mut Report) -> Option<DocumentNode> {
     if memory::exceeds(text.as_bytes(), MAX_MEMORY) {
         let message = format!("the values of this file take more than {} MiB of memory", MAX_MEMORY >> 20);
         let help = "split it into several files, or keep what is no rule in the scene";
@@ -143,7 +145,7 @@ pub(super) fn decode(file: &RuleFile, layer: &str, sources: &mut Sources, report
 }
 
 /// The kind that a document names, as the word of the table of kinds.
-fn kind_of(table: &Table, root: Span, report: &mut Report) -> Option<&'static str> {
+fn kind_of(table: &FieldMap, root: Span, report: &mut Report) -> Option<&'static str> {
     let Some(field) = table.get("kind") else {
         let complaint = Diagnostic::new(Code::SchemaKind, "the file has no `kind`");
         report.push(match table.iter().find(|(key, _)| suggest::is_misspelt_key(key, "kind")) {
@@ -164,7 +166,7 @@ fn kind_of(table: &Table, root: Span, report: &mut Report) -> Option<&'static st
 }
 
 /// Upgrades an older version and checks the document against the newest schema.
-fn versioned(root: &mut Node, kind: &'static str, layer: &str, schemas: &Schemas, report: &mut Report) {
+fn versioned(root: &mut DocumentNode, kind: &'static str, layer: &str, schemas: &Schemas, report: &mut Report) {
     let Some(newest) = schemas.newest(kind) else {
         report.push(
             Diagnostic::new(Code::SchemaVersion, format!("kind `{kind}` has no schema"))
@@ -174,50 +176,50 @@ fn versioned(root: &mut Node, kind: &'static str, layer: &str, schemas: &Schemas
         return;
     };
     match version_of(root, kind, newest, report) {
-        Version::Newest => {}
-        Version::Older(from) => {
+        FormatVersion::Newest => {}
+        FormatVersion::Older(from) => {
             if !upgrade::upgrade(root, kind, from, newest, report) {
                 unsupported(root, kind, from, newest, report);
                 return;
             }
         }
-        Version::Unsupported => return,
+        FormatVersion::Unsupported => return,
     }
     if kind != "pack" {
         short_names::spell_out(root, report);
     }
-    validate::check(root, &format!("{kind}.v{newest}.json"), layer, Names::Rows, schemas, report);
+    validate::check(root, &format!("{kind}.v{newest}.json"), layer, NamingStyle::Rows, schemas, report);
 }
 
-enum Version {
+enum FormatVersion {
     Newest,
     Older(i64),
     Unsupported,
 }
 
-fn version_of(root: &mut Node, kind: &str, newest: i64, report: &mut Report) -> Version {
+fn version_of(root: &mut DocumentNode, kind: &str, newest: i64, report: &mut Report) -> FormatVersion {
     let found = root.get("version").map(|n| n.data.clone());
     match found {
-        Some(Data::Int(n)) if n == newest => Version::Newest,
-        Some(Data::Int(n)) if (1..newest).contains(&n) => Version::Older(n),
-        Some(Data::Int(n)) => {
+        Some(NodeValue::Int(n)) if n == newest => FormatVersion::Newest,
+        Some(NodeValue::Int(n)) if (1..newest).contains(&n) => FormatVersion::Older(n),
+        Some(NodeValue::Int(n)) => {
             unsupported(root, kind, n, newest, report);
-            Version::Unsupported
+            FormatVersion::Unsupported
         }
         other => {
             let span = root.get("version").map_or(root.span, |n| n.span);
             let message = if other.is_some() { "`version` must be a whole number" } else { "the file has no `version`" };
             report.push(Diagnostic::new(Code::SchemaVersion, message).at(span).help(format!("write `version = {newest}`")));
             // it is checked as the newest version, so that other mistakes are found too
-            if let Data::Table(table) = &mut root.data {
-                table.insert(Arc::from("version"), Field { key: span, node: Node { span, data: Data::Int(newest) } });
+            if let NodeValue::Table(table) = &mut root.data {
+                table.insert(Arc::from("version"), TableField { key: span, node: DocumentNode { span, data: NodeValue::Int(newest) } });
             }
-            Version::Newest
+            FormatVersion::Newest
         }
     }
 }
 
-fn unsupported(root: &Node, kind: &str, version: i64, newest: i64, report: &mut Report) {
+fn unsupported(root: &DocumentNode, kind: &str, version: i64, newest: i64, report: &mut Report) {
     let span = root.get("version").map_or(root.span, |n| n.span);
     let message = format!("version {version} of `{kind}` is not supported");
     let help = if version > newest {

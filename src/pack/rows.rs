@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::fingerprint;
-use crate::diag::{Code, Data, Diagnostic, Field, Node, Span, Table};
+use crate::diag::{Code, Diagnostic, DocumentNode, FieldMap, NodeValue, Span, TableField};
 use crate::model::pack::LAYERING;
 use crate::template;
 
@@ -29,32 +29,32 @@ pub fn is_meta(key: &str, kind: &str) -> bool {
 }
 
 /// Whether a top-level value is a table of named rows: a list of tables.
-pub(super) fn is_rows(node: &Node) -> bool {
+pub(super) fn is_rows(node: &DocumentNode) -> bool {
     node.as_list().is_some_and(|list| !list.is_empty() && list.iter().all(|item| item.as_table().is_some()))
 }
 
 /// A row as one layer writes it.
 #[derive(Debug)]
-pub(super) struct Incoming {
+pub(super) struct IncomingRow {
     pub(super) table: Arc<str>,
     pub(super) name: Arc<str>,
     pub(super) name_span: Span,
     pub(super) span: Span,
     /// The fields without `name` and the layering keys.
-    pub(super) fields: Table,
+    pub(super) fields: FieldMap,
     pub(super) remove: bool,
     pub(super) replace: bool,
     /// The row is said to be new: no lower layer may have it.
     pub(super) is_new: bool,
     /// Changes of single elements of lists.
-    pub(super) edit: Option<Field>,
-    pub(super) place: Option<Move>,
-    pub(super) expects: Option<Expects>,
+    pub(super) edit: Option<TableField>,
+    pub(super) place: Option<RowMove>,
+    pub(super) expects: Option<ExpectedFingerprint>,
 }
 
 /// `before = "x"` or `after = "x"`.
 #[derive(Debug, Clone)]
-pub(super) struct Move {
+pub(super) struct RowMove {
     pub(super) before: bool,
     pub(super) anchor: Arc<str>,
     pub(super) span: Span,
@@ -62,12 +62,12 @@ pub(super) struct Move {
 
 /// `expects = "…"`: the fingerprint of the row that a patch was written against, or its beginning.
 #[derive(Debug)]
-pub(super) struct Expects {
+pub(super) struct ExpectedFingerprint {
     pub(super) prefix: String,
     pub(super) span: Span,
 }
 
-impl Incoming {
+impl IncomingRow {
     /// Its title in messages: `` pass `lore/print` ``.
     pub(super) fn title(&self) -> String {
         format!("{} `{}`", self.table, self.name)
@@ -75,7 +75,7 @@ impl Incoming {
 }
 
 /// Takes the rows of all tables of a document of `kind` at `span`, in the order written.
-pub(super) fn collect(doc: &Table, kind: &str, span: Span, out: &mut Vec<Incoming>, complain: &mut dyn FnMut(Diagnostic)) {
+pub(super) fn collect(doc: &FieldMap, kind: &str, span: Span, out: &mut Vec<IncomingRow>, complain: &mut dyn FnMut(Diagnostic)) {
     if kind == template::KIND {
         out.extend(template_row(doc, span, complain));
         return;
@@ -88,7 +88,7 @@ pub(super) fn collect(doc: &Table, kind: &str, span: Span, out: &mut Vec<Incomin
 }
 
 /// The row of a template file of a layer; `None`, with a diagnostic, if it has no `id`.
-fn template_row(root: &Table, span: Span, complain: &mut dyn FnMut(Diagnostic)) -> Option<Incoming> {
+fn template_row(root: &FieldMap, span: Span, complain: &mut dyn FnMut(Diagnostic)) -> Option<IncomingRow> {
     let Some((id, id_span)) = root.get("id").and_then(|field| Some((field.node.as_text()?, field.node.span))) else {
         let complaint = Diagnostic::new(Code::LayerNoName, "a template has no `id`").at(span).label("needs `id`");
         complain(complaint.help("add `id = \"…\"`; layers find a template by it"));
@@ -97,7 +97,7 @@ fn template_row(root: &Table, span: Span, complain: &mut dyn FnMut(Diagnostic)) 
     Some(incoming(&Arc::from(template::KIND), (Arc::from(id), id_span), root, span, complain))
 }
 
-fn row(table: &Arc<str>, node: &Node, complain: &mut dyn FnMut(Diagnostic)) -> Option<Incoming> {
+fn row(table: &Arc<str>, node: &DocumentNode, complain: &mut dyn FnMut(Diagnostic)) -> Option<IncomingRow> {
     let written = node.as_table()?;
     let named = written.get("name").and_then(|f| Some((f.node.as_text().filter(|n| !n.is_empty())?, f.node.span)));
     let Some((name, name_span)) = named else {
@@ -114,13 +114,13 @@ fn row(table: &Arc<str>, node: &Node, complain: &mut dyn FnMut(Diagnostic)) -> O
 pub(super) fn incoming(
     table: &Arc<str>,
     (name, name_span): (Arc<str>, Span),
-    written: &Table,
+    written: &FieldMap,
     span: Span,
     complain: &mut dyn FnMut(Diagnostic),
-) -> Incoming {
+) -> IncomingRow {
     let flag = |key: &str| written.get(key).is_some_and(|f| f.node.as_bool() == Some(true));
     let fields = written.iter().filter(|(key, _)| !LAYERING.contains(&&***key));
-    Incoming {
+    IncomingRow {
         table: table.clone(),
         name,
         name_span,
@@ -135,7 +135,7 @@ pub(super) fn incoming(
     }
 }
 
-fn place(row: &Table, complain: &mut dyn FnMut(Diagnostic)) -> Option<Move> {
+fn place(row: &FieldMap, complain: &mut dyn FnMut(Diagnostic)) -> Option<RowMove> {
     let word = |key: &str| row.get(key).and_then(|f| Some((Arc::from(f.node.as_text()?), f.node.span)));
     let (before, after) = (word("before"), word("after"));
     if let (Some((_, first)), Some((_, second))) = (&before, &after) {
@@ -143,17 +143,17 @@ fn place(row: &Table, complain: &mut dyn FnMut(Diagnostic)) -> Option<Move> {
         complain(complaint.related(*first, "`before` is said here").help("keep one of them"));
     }
     let is_before = before.is_some();
-    before.or(after).map(|(anchor, span)| Move { before: is_before, anchor, span })
+    before.or(after).map(|(anchor, span)| RowMove { before: is_before, anchor, span })
 }
 
-fn expects(row: &Table, complain: &mut dyn FnMut(Diagnostic)) -> Option<Expects> {
+fn expects(row: &FieldMap, complain: &mut dyn FnMut(Diagnostic)) -> Option<ExpectedFingerprint> {
     let node = &row.get("expects")?.node;
-    let Data::Text(text) = &node.data else { return None };
+    let NodeValue::Text(text) = &node.data else { return None };
     if text.len() < fingerprint::MIN_PREFIX || text.len() > 64 || !text.bytes().all(|b| b.is_ascii_hexdigit()) {
         let message = "`expects` is not a fingerprint";
         let help = format!("it is the first {} to 64 hexadecimal digits of the row's fingerprint", fingerprint::MIN_PREFIX);
         complain(Diagnostic::new(Code::SchemaValue, message).at(node.span).help(help));
         return None;
     }
-    Some(Expects { prefix: text.to_ascii_lowercase(), span: node.span })
+    Some(ExpectedFingerprint { prefix: text.to_ascii_lowercase(), span: node.span })
 }

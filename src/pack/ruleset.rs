@@ -6,37 +6,37 @@ use std::sync::{Arc, OnceLock};
 
 use crate::artifact::Declarations;
 use crate::diag::{Code, Diagnostic, DiagnosticCode, Report, Severity, Sources, Span, suggest};
-use crate::macros::Table;
-use crate::model::{Options, Pack};
-use crate::program::{Apart, Programs, compile};
-use crate::reading::Readings;
+use crate::macros::MacroTable;
+use crate::model::{Pack, PackOptions};
+use crate::program::{DetachedCondition, Programs, compile};
+use crate::reading::ReplyReadings;
 use crate::template::task::Tasks;
-use crate::template::{self, Revisions, Templates, Written};
+use crate::template::{self, CompiledTemplates, Revisions, WrittenCondition};
 
 use super::error::PackError;
-use super::mentioned::Mentioned;
-use super::{Allow, Library, Loaded, Overlay, RuleFile, Schemas, Shelf, Start, templates};
+use super::mentioned::MentionedNames;
+use super::{AllowedWarning, LoadedPack, Overlay, PackLibrary, PackShelf, RuleFile, Schemas, Start, templates};
 use super::{causes, slips, unused};
 
 /// A compiled pack: rules, macros, templates and tasks, with the texts that they came from. `Clone` is O(1), and a
 /// ruleset can be shared between threads.
 #[derive(Clone)]
-pub struct Ruleset(Arc<Inner>);
+pub struct Ruleset(Arc<RulesetParts>);
 
-struct Inner {
+struct RulesetParts {
     pack: Pack,
     programs: Programs,
-    macros: Arc<Table>,
+    macros: Arc<MacroTable>,
     tasks: Arc<Tasks>,
     revisions: Revisions,
-    templates: Arc<Templates>,
+    templates: Arc<CompiledTemplates>,
     artifacts: Arc<Declarations>,
-    readings: Readings,
-    allowed: Vec<Allow>,
+    readings: ReplyReadings,
+    allowed: Vec<AllowedWarning>,
     /// Those of them that accept a suspicion, or nothing.
-    unsettled: Vec<Allow>,
+    unsettled: Vec<AllowedWarning>,
     warnings: Report,
-    mentioned: OnceLock<Mentioned>,
+    mentioned: OnceLock<MentionedNames>,
 }
 
 /// Whether a code is about the shape of a single value, as a schema checks it.
@@ -52,7 +52,7 @@ impl Ruleset {
     /// The pack cannot be found, or has mistakes; the error holds all mistakes of all files.
     pub fn open(name_or_folder: &str, overlays: &[&Path]) -> Result<Self, PackError> {
         let overlays: Vec<Overlay> = overlays.iter().map(|p| Overlay::Path(p.to_path_buf())).collect();
-        Self::load(&Start::typed(name_or_folder), &overlays, &Shelf::default())
+        Self::load(&Start::typed(name_or_folder), &overlays, &PackShelf::default())
     }
 
     /// Like [`open`](Self::open) with overlays given as texts: pairs of a file name for messages and the text.
@@ -63,7 +63,7 @@ impl Ruleset {
         let file = |(name, text): &(&str, &str)| {
             Overlay::File(RuleFile { name: (*name).to_owned(), path_in_pack: (*name).to_owned(), bytes: text.as_bytes().to_vec() })
         };
-        Self::load(&Start::typed(name_or_folder), &overlays.iter().map(file).collect::<Vec<_>>(), &Shelf::default())
+        Self::load(&Start::typed(name_or_folder), &overlays.iter().map(file).collect::<Vec<_>>(), &PackShelf::default())
     }
 
     /// Loads and compiles a pack from `start`, with `overlays` merged over it. Packs that are named, also by `extends`,
@@ -71,9 +71,9 @@ impl Ruleset {
     ///
     /// # Errors
     /// As for [`open`](Self::open).
-    pub fn load(start: &Start, overlays: &[Overlay], library: &dyn Library) -> Result<Self, PackError> {
+    pub fn load(start: &Start, overlays: &[Overlay], library: &dyn PackLibrary) -> Result<Self, PackError> {
         let layering = suggest::bounded();
-        let Loaded { pack, allowed, unread, mut report, sources, removed } = super::load(start, overlays, library);
+        let LoadedPack { pack, allowed, unread, mut report, sources, removed } = super::load(start, overlays, library);
         drop(layering);
         let _compiling = suggest::bounded();
         let Some(pack) = pack else {
@@ -85,17 +85,18 @@ impl Ruleset {
         let mut found = Report::default();
         let revisions = Revisions::of(&pack, &mut found);
         let written = template::conditions(&pack, &revisions).into_iter();
-        let apart: Vec<Apart> = written.map(|Written { node, names, rule }| Apart { node, names, rule }).collect();
+        let apart: Vec<DetachedCondition> =
+            written.map(|WrittenCondition { node, names, rule }| DetachedCondition { node, names, rule }).collect();
         let (programs, wrong) = compile(&pack, &apart, Schemas::shipped().row_keys());
         found.extend(wrong);
-        let (macros, wrong) = Table::compile(&programs.rules, &pack);
+        let (macros, wrong) = MacroTable::compile(&programs.rules, &pack);
         found.extend(wrong);
         let (tasks, wrong) = Tasks::compile(&programs.rules, &pack, &revisions);
         found.extend(wrong);
         let templates = templates::compile_all(&pack, &revisions, Schemas::shipped(), &mut found);
         let (artifacts, wrong) = Declarations::compile(&pack);
         found.extend(wrong);
-        let (readings, wrong) = Readings::compile(&pack);
+        let (readings, wrong) = ReplyReadings::compile(&pack);
         found.extend(wrong);
         super::directives::check(&pack, &mut found);
         super::operations::check(&pack, &mut found);
@@ -120,7 +121,7 @@ impl Ruleset {
             return Err(PackError { report, sources: pack.sources });
         }
         report.shorten();
-        Ok(Self(Arc::new(Inner {
+        Ok(Self(Arc::new(RulesetParts {
             pack,
             programs,
             macros: Arc::new(macros),
@@ -145,7 +146,7 @@ impl Ruleset {
     /// The options that the pack offers to its users: types, titles, defaults, choices, and which layer decides each value.
     /// [`Scene::option`](crate::Scene::option) sets one.
     #[must_use]
-    pub fn options(&self) -> &Options {
+    pub fn options(&self) -> &PackOptions {
         &self.0.pack.options
     }
 
@@ -182,7 +183,7 @@ impl Ruleset {
 
     /// The compiled macro table.
     #[must_use]
-    pub fn macros(&self) -> &Arc<Table> {
+    pub fn macros(&self) -> &Arc<MacroTable> {
         &self.0.macros
     }
 
@@ -200,7 +201,7 @@ impl Ruleset {
 
     /// The compiled templates, by `id`.
     #[must_use]
-    pub fn templates(&self) -> &Arc<Templates> {
+    pub fn templates(&self) -> &Arc<CompiledTemplates> {
         &self.0.templates
     }
 
@@ -212,7 +213,7 @@ impl Ruleset {
 
     /// How replies are read, by the name of the dialect.
     #[must_use]
-    pub fn readings(&self) -> &Readings {
+    pub fn readings(&self) -> &ReplyReadings {
         &self.0.readings
     }
 
@@ -240,7 +241,7 @@ impl Ruleset {
     /// Whether a rule, a script or a template of the pack may read a field of this name, or give it to an item, although
     /// nothing declares it. The names are collected when the first one is asked for.
     pub(crate) fn mentions(&self, field: &str) -> bool {
-        self.0.mentioned.get_or_init(|| Mentioned::of(&self.0.pack)).holds(field)
+        self.0.mentioned.get_or_init(|| MentionedNames::of(&self.0.pack)).holds(field)
     }
 
     /// The blake3 hash of the merged rules, in hex. Equal rules have equal fingerprints.

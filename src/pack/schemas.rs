@@ -28,12 +28,12 @@ const MOST_REFERENCES: usize = 16;
 /// A set of schemas by file name.
 #[derive(Debug)]
 pub struct Schemas {
-    files: Files,
+    files: SchemaFiles,
     ready: Mutex<HashMap<String, Arc<Validator>>>,
     row_keys: OnceLock<RowKeys>,
 }
 
-type Files = Arc<IndexMap<String, Value>>;
+type SchemaFiles = Arc<IndexMap<String, Value>>;
 
 impl Schemas {
     /// The schemas that ship inside the program.
@@ -175,7 +175,7 @@ impl Schemas {
 }
 
 /// Finds a schema by the last part of its address: they refer to each other, and to nothing else.
-struct ByName(Files);
+struct ByName(SchemaFiles);
 
 impl Retrieve for ByName {
     fn retrieve(&self, uri: &Uri<String>) -> Result<Value, Box<dyn std::error::Error + Send + Sync>> {

@@ -4,17 +4,20 @@ use std::sync::Arc;
 
 use indexmap::IndexMap;
 
-use super::read::Document;
-use crate::diag::{Node, Sources, Span, Table};
-use crate::model::rights::{Rights, TABLE};
+use super::read::RuleDocument;
+use crate::diag::{DocumentNode, FieldMap, Sources, Span};
+use crate::model::rights::{ScriptRights, TABLE};
 
 /// The table of a file, if it is one of those that may hold it.
-fn table(doc: &Document) -> Option<&Table> {
-    doc.root.get(TABLE).and_then(Node::as_table).filter(|_| matches!(&*doc.kind, "pack" | "overlay"))
+fn table(doc: &RuleDocument) -> Option<&FieldMap> {
+    doc.root.get(TABLE).and_then(DocumentNode::as_table).filter(|_| matches!(&*doc.kind, "pack" | "overlay"))
 }
 
 /// What each layer, given with its files, declares.
-pub(super) fn rights<'d>(layers: impl Iterator<Item = (&'d str, &'d [Document])>, sources: &Sources) -> IndexMap<Arc<str>, Arc<Rights>> {
+pub(super) fn rights<'d>(
+    layers: impl Iterator<Item = (&'d str, &'d [RuleDocument])>,
+    sources: &Sources,
+) -> IndexMap<Arc<str>, Arc<ScriptRights>> {
     let mut all = IndexMap::new();
     for (layer, docs) in layers {
         let Some((doc, table)) = docs.iter().find_map(|doc| Some((doc, table(doc)?))) else { continue };
@@ -22,18 +25,18 @@ pub(super) fn rights<'d>(layers: impl Iterator<Item = (&'d str, &'d [Document])>
             continue;
         }
         let nodes = |key: &str| table.get(key).and_then(|field| field.node.as_list()).unwrap_or(&[]).iter();
-        let words = |key: &str| -> Arc<[Arc<str>]> { nodes(key).filter_map(Node::as_text).map(Arc::from).collect() };
+        let words = |key: &str| -> Arc<[Arc<str>]> { nodes(key).filter_map(DocumentNode::as_text).map(Arc::from).collect() };
         let places = nodes("reads").chain(nodes("writes")).filter_map(|node| Some((Arc::from(node.as_text()?), node.span)));
         let file = sources.get(doc.root.span.source).map(|source| source.name.clone()).unwrap_or_default();
         let (reads, writes, places) = (words("reads"), words("writes"), places.collect());
-        all.insert(Arc::from(layer), Arc::new(Rights { reads, writes, file, places }));
+        all.insert(Arc::from(layer), Arc::new(ScriptRights { reads, writes, file, places }));
     }
     all
 }
 
 /// The scripts that an overlay names as files: name, file, place. A name that leads out of the folder is refused by the
 /// schema.
-pub(super) fn files(doc: &Document) -> Vec<(Arc<str>, Arc<str>, Span)> {
+pub(super) fn files(doc: &RuleDocument) -> Vec<(Arc<str>, Arc<str>, Span)> {
     let entries = table(doc).into_iter().flatten();
     let files = entries.filter_map(|(name, field)| {
         let file = field.node.get("file")?;

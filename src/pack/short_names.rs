@@ -5,17 +5,17 @@
 
 use std::sync::Arc;
 
-use crate::diag::{Code, Data, Diagnostic, Field, Node, Report, Severity, Span, Table, suggest};
+use crate::diag::{Code, Diagnostic, DocumentNode, FieldMap, NodeValue, Report, Severity, Span, TableField, suggest};
 
 /// Completes the names of a file's passes and rounds. `[program]` becomes a list of one row.
-pub(super) fn spell_out(root: &mut Node, report: &mut Report) {
-    let Data::Table(table) = &mut root.data else { return };
+pub(super) fn spell_out(root: &mut DocumentNode, report: &mut Report) {
+    let NodeValue::Table(table) = &mut root.data else { return };
     let program = program(table);
     let name = program.as_ref().map(|(name, _)| name.clone());
     let declared: Vec<String> = rows(table, "program").filter_map(|row| row.get("name")?.node.as_text().map(str::to_owned)).collect();
     let mut used = false;
     for row in rows_mut(table, "pass") {
-        let Some(Field { node: Node { data: Data::Text(text), span }, .. }) = row.get_mut("name") else { continue };
+        let Some(TableField { node: DocumentNode { data: NodeValue::Text(text), span }, .. }) = row.get_mut("name") else { continue };
         match &name {
             _ if text.contains('/') || text.is_empty() => {}
             Some(program) => {
@@ -27,7 +27,7 @@ pub(super) fn spell_out(root: &mut Node, report: &mut Report) {
     }
     for row in rows_mut(table, "round") {
         for key in ["name", "before", "after"] {
-            let Some(Field { node: Node { data: Data::Text(text), .. }, .. }) = row.get_mut(key) else { continue };
+            let Some(TableField { node: DocumentNode { data: NodeValue::Text(text), .. }, .. }) = row.get_mut(key) else { continue };
             // `pass/round`; a name without a slash is a round of the same pass
             if let Some(program) = name.as_ref().filter(|_| text.matches('/').count() == 1) {
                 *text = format!("{program}/{text}").into();
@@ -44,34 +44,34 @@ pub(super) fn spell_out(root: &mut Node, report: &mut Report) {
 }
 
 /// The program that the file is about, with its place if it is only a name. The schema check refuses anything else.
-fn program(table: &mut Table) -> Option<(Arc<str>, Option<Span>)> {
-    let Field { node, .. } = table.get_mut("program")?;
+fn program(table: &mut FieldMap) -> Option<(Arc<str>, Option<Span>)> {
+    let TableField { node, .. } = table.get_mut("program")?;
     match &node.data {
-        Data::Text(name) if !name.is_empty() && !name.contains('/') => {
+        NodeValue::Text(name) if !name.is_empty() && !name.contains('/') => {
             let found = (name.clone(), Some(node.span));
             table.shift_remove("program");
             Some(found)
         }
-        Data::Table(row) => {
+        NodeValue::Table(row) => {
             let name = row.get("name").and_then(|f| f.node.as_text()).map(Arc::from);
             let row = node.clone();
-            node.data = Data::List(vec![row]);
+            node.data = NodeValue::List(vec![row]);
             Some((name?, None))
         }
         _ => None,
     }
 }
 
-fn rows<'t>(table: &'t Table, name: &str) -> impl Iterator<Item = &'t Table> {
-    table.get(name).and_then(|f| f.node.as_list()).unwrap_or(&[]).iter().filter_map(Node::as_table)
+fn rows<'t>(table: &'t FieldMap, name: &str) -> impl Iterator<Item = &'t FieldMap> {
+    table.get(name).and_then(|f| f.node.as_list()).unwrap_or(&[]).iter().filter_map(DocumentNode::as_table)
 }
 
-fn rows_mut<'t>(table: &'t mut Table, name: &str) -> impl Iterator<Item = &'t mut Table> {
+fn rows_mut<'t>(table: &'t mut FieldMap, name: &str) -> impl Iterator<Item = &'t mut FieldMap> {
     let rows = match table.get_mut(name) {
-        Some(Field { node: Node { data: Data::List(rows), .. }, .. }) => rows.as_mut_slice(),
+        Some(TableField { node: DocumentNode { data: NodeValue::List(rows), .. }, .. }) => rows.as_mut_slice(),
         _ => &mut [],
     };
-    rows.iter_mut().filter_map(|row| if let Data::Table(row) = &mut row.data { Some(row) } else { None })
+    rows.iter_mut().filter_map(|row| if let NodeValue::Table(row) = &mut row.data { Some(row) } else { None })
 }
 
 fn no_program(name: &str, span: Span, declared: &[String]) -> Diagnostic {

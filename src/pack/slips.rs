@@ -9,7 +9,7 @@
 use std::collections::{BTreeMap, HashSet};
 use std::sync::{Arc, OnceLock};
 
-use crate::diag::{Code, Data, Diagnostic, Node, Report, SourceId, Span, inside, suggest};
+use crate::diag::{Code, Diagnostic, DocumentNode, NodeValue, Report, SourceId, Span, inside, suggest};
 use crate::model::Pack;
 use crate::terms::names::is_reference;
 
@@ -40,18 +40,18 @@ fn often(letters: usize) -> usize {
 
 /// How often a word occurs, and where if it may be a slip.
 #[derive(Default)]
-struct Seen {
+struct WordCount {
     times: usize,
     place: Option<Span>,
 }
 
-struct Count<'p> {
+struct WordCounter<'p> {
     pack: &'p Pack,
     // in the order of the words, so that every run compares the same ones
-    words: BTreeMap<Arc<str>, Seen>,
+    words: BTreeMap<Arc<str>, WordCount>,
     /// Words are only counted: they may be anything.
     foreign: bool,
-    places: inside::Finder,
+    places: inside::PlaceFinder,
 }
 
 /// Warns of words that are probably slips, except where something is told already.
@@ -59,8 +59,8 @@ pub(super) fn check(pack: &Pack, told: &Report, report: &mut Report) {
     let spans: HashSet<(SourceId, u32)> = told.items().iter().filter_map(|d| d.span).map(|span| (span.source, span.start)).collect();
     // a reference is told with its `$`, a text with its quote
     let is_told = |at: Span| (0..=1).any(|more| spans.contains(&(at.source, at.start.saturating_sub(more))));
-    let language = Language::of_schemas();
-    let mut count = Count { pack, words: BTreeMap::new(), foreign: false, places: inside::Finder::default() };
+    let language = SchemaWords::of_schemas();
+    let mut count = WordCounter { pack, words: BTreeMap::new(), foreign: false, places: inside::PlaceFinder::default() };
     let foreign_files = foreign_files(pack, language);
     for (table, rows) in &pack.tables {
         for row in rows.values() {
@@ -100,15 +100,15 @@ pub(super) fn check(pack: &Pack, told: &Report, report: &mut Report) {
 }
 
 /// The files that speak of another program's documents: they use its words in rows of any table.
-fn foreign_files(pack: &Pack, language: &Language) -> HashSet<SourceId> {
+fn foreign_files(pack: &Pack, language: &SchemaWords) -> HashSet<SourceId> {
     let tables = pack.tables.iter().filter(|(table, _)| language.files.contains(&***table));
     tables.flat_map(|(_, rows)| rows.values()).map(|row| row.span.source).collect()
 }
 
-impl Count<'_> {
-    fn field(&mut self, key: &str, at: Span, node: &Node) {
+impl WordCounter<'_> {
+    fn field(&mut self, key: &str, at: Span, node: &DocumentNode) {
         self.words_of(key, Some(at));
-        let language = Language::of_schemas();
+        let language = SchemaWords::of_schemas();
         if language.names.contains(key) {
             // names for a text language, which belong to the text
             let before = std::mem::replace(&mut self.foreign, true);
@@ -121,17 +121,17 @@ impl Count<'_> {
         }
     }
 
-    fn node(&mut self, node: &Node) {
+    fn node(&mut self, node: &DocumentNode) {
         match &node.data {
-            Data::Table(table) => table.iter().for_each(|(key, field)| self.field(key, field.key, &field.node)),
-            Data::List(list) => list.iter().for_each(|node| self.node(node)),
-            Data::Text(text) => self.text(text, node),
+            NodeValue::Table(table) => table.iter().for_each(|(key, field)| self.field(key, field.key, &field.node)),
+            NodeValue::List(list) => list.iter().for_each(|node| self.node(node)),
+            NodeValue::Text(text) => self.text(text, node),
             _ => {}
         }
     }
 
     /// A text: a name or a path as a whole, or one with references in it.
-    fn text(&mut self, text: &str, node: &Node) {
+    fn text(&mut self, text: &str, node: &DocumentNode) {
         if is_reference(text) || text.chars().all(|c| c.is_ascii_alphanumeric() || "_./-".contains(c)) {
             self.words_of(text, Some(node.span));
         } else {
@@ -139,7 +139,7 @@ impl Count<'_> {
         }
     }
 
-    fn references(&mut self, text: &str, node: &Node, may_be_slips: bool) {
+    fn references(&mut self, text: &str, node: &DocumentNode, may_be_slips: bool) {
         for (at, _) in text.char_indices().filter(|(_, c)| matches!(c, '$' | '@')) {
             let rest = text.get(at + 1..).unwrap_or_default();
             let len = rest.find(|c: char| !(c.is_ascii_alphanumeric() || "_.".contains(c))).unwrap_or(rest.len());
@@ -156,7 +156,7 @@ impl Count<'_> {
             }
             match self.words.get_mut(word) {
                 Some(seen) => seen.times += 1,
-                None => drop(self.words.insert(word.into(), Seen { times: 1, place })),
+                None => drop(self.words.insert(word.into(), WordCount { times: 1, place })),
             }
         }
     }
@@ -169,7 +169,7 @@ fn letters(word: &str) -> u64 {
 
 /// What the schemas say about words.
 #[derive(Default)]
-struct Language {
+struct SchemaWords {
     /// The words of the rule language itself: keys and values.
     words: HashSet<String>,
     /// Keys whose texts are prose, or words that are compared with nothing (`"x-free": "text"`).
@@ -182,9 +182,9 @@ struct Language {
     files: HashSet<String>,
 }
 
-impl Language {
+impl SchemaWords {
     fn of_schemas() -> &'static Self {
-        static LANGUAGE: OnceLock<Language> = OnceLock::new();
+        static LANGUAGE: OnceLock<SchemaWords> = OnceLock::new();
         LANGUAGE.get_or_init(|| {
             let schemas = Schemas::shipped();
             let mut language = Self::default();

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::endings::{meant, name_of};
 use super::files::{PackFiles, RuleFile};
-use super::read::{self, Document};
+use super::read::{self, RuleDocument};
 use super::scripts;
 use crate::diag::{Code, Diagnostic, Span};
 
@@ -15,16 +15,16 @@ fn is_inside(path: &str, folder: &str) -> bool {
 }
 
 /// The names of files that a file of the pack speaks of, gathered once for all of them.
-pub(super) struct Spoken {
+pub(super) struct SpokenNames {
     /// Files among the cases, of which a text in a case speaks: it may read what is no rule.
     by_cases: HashSet<String>,
     /// Scripts that an overlay names, which may lie beside it.
     by_overlays: HashSet<Arc<str>>,
 }
 
-impl Spoken {
+impl SpokenNames {
     /// What the cases and the rule files of a pack speak of.
-    pub(super) fn of(pack: &PackFiles, docs: &[Document]) -> Self {
+    pub(super) fn of(pack: &PackFiles, docs: &[RuleDocument]) -> Self {
         let by_overlays = docs.iter().flat_map(scripts::files).map(|(_, name, _)| name).collect();
         let paths = pack.strays.iter().chain(pack.assets.values()).map(|file| &*file.path_in_pack);
         let wanted: HashSet<&str> = paths.filter(|path| is_inside(path, "cases")).map(name_of).collect();
@@ -61,7 +61,7 @@ fn ends_part(c: char) -> bool {
 
 /// The warnings about files that are no part of the pack although their names say so, and about rule tests in a folder
 /// `cases` that lies deeper than the pack's own. They stand at the manifest, because the files are not read.
-pub(super) fn left(strays: &[RuleFile], cases: &[RuleFile], manifest: &Document, spoken: &Spoken) -> Vec<Diagnostic> {
+pub(super) fn left(strays: &[RuleFile], cases: &[RuleFile], manifest: &RuleDocument, spoken: &SpokenNames) -> Vec<Diagnostic> {
     let strays = strays.iter().filter(|file| !spoken.is_of_case(&file.path_in_pack)).map(misnamed);
     let is_test = |file: &&RuleFile| read::peek(file, "kind").as_deref() == Some("case");
     let deeper = cases.iter().filter(|file| !file.path_in_pack.starts_with("cases/")).filter(is_test).map(test);
@@ -70,7 +70,7 @@ pub(super) fn left(strays: &[RuleFile], cases: &[RuleFile], manifest: &Document,
 }
 
 /// The beginning of a file.
-fn beginning(doc: &Document) -> Span {
+fn beginning(doc: &RuleDocument) -> Span {
     Span::new(doc.root.span.source, 0, 0)
 }
 
@@ -101,13 +101,13 @@ fn test(file: &RuleFile) -> Diagnostic {
 }
 
 /// The warning about a file of rule tests that lies outside of the folder `cases`.
-pub(super) fn outside_of_cases(file: &RuleFile, doc: &Document) -> Diagnostic {
+pub(super) fn outside_of_cases(file: &RuleFile, doc: &RuleDocument) -> Diagnostic {
     test(file).at(beginning(doc))
 }
 
 /// The warning about a script that is not compiled because it lies outside of the folder `scripts`. An overlay may name one
 /// that lies beside it, and so may the overlay of a case.
-pub(super) fn outside_of_scripts(file: &RuleFile, at: Span, spoken: &Spoken) -> Option<Diagnostic> {
+pub(super) fn outside_of_scripts(file: &RuleFile, at: Span, spoken: &SpokenNames) -> Option<Diagnostic> {
     let path = &*file.path_in_pack;
     let name = name_of(path);
     let is_named = || spoken.is_of_case(path) || spoken.by_overlays.contains(name);

@@ -10,10 +10,10 @@ use super::files::RuleFile;
 use super::library;
 use super::read;
 use super::schemas::Schemas;
-use super::validate::{self, Names};
-use crate::diag::{Node, Report, Sources};
+use super::validate::{self, NamingStyle};
+use crate::diag::{DocumentNode, Report, Sources};
 use crate::model::Pack;
-use crate::template::{self, Asked, Revisions, Template, Templates};
+use crate::template::{self, CompiledTemplates, Revisions, Template, TemplateContract};
 
 /// The table of revisions.
 const REVISION: &str = "revision";
@@ -22,7 +22,7 @@ const SCHEMA: &str = "template.v1.json";
 
 /// A template that was read from a single file: the result of [`open_template`].
 #[derive(Debug)]
-pub struct Opened {
+pub struct OpenedTemplate {
     /// The compiled template.
     pub template: Template,
     /// The warnings about it, such as parts that have no effect.
@@ -36,7 +36,7 @@ pub struct Opened {
 ///
 /// # Errors
 /// All mistakes: of the syntax alone, or of schema, task, sources and structure.
-pub fn open_template(file: &RuleFile, asked: &Asked<'_>) -> Result<Opened, PackError> {
+pub fn open_template(file: &RuleFile, asked: &TemplateContract<'_>) -> Result<OpenedTemplate, PackError> {
     let (mut sources, mut report) = (Sources::default(), Report::default());
     let template = compile_file(file, asked, &mut sources, &mut report);
     // in the order in which `template::compile` finds them
@@ -46,12 +46,12 @@ pub fn open_template(file: &RuleFile, asked: &Asked<'_>) -> Result<Opened, PackE
         _ => 0,
     });
     match template.filter(|_| !report.has_errors()) {
-        Some(template) => Ok(Opened { template, warnings: report, sources }),
+        Some(template) => Ok(OpenedTemplate { template, warnings: report, sources }),
         None => Err(PackError { report, sources }),
     }
 }
 
-fn compile_file(file: &RuleFile, asked: &Asked<'_>, sources: &mut Sources, report: &mut Report) -> Option<Template> {
+fn compile_file(file: &RuleFile, asked: &TemplateContract<'_>, sources: &mut Sources, report: &mut Report) -> Option<Template> {
     let (_, root) = read::tree(file, "", true, sources, report)?;
     let revisions = asked.revisions.unwrap_or_else(|| shipped_revisions());
     template::checked(&root, asked, revisions, None, &|root, report| check(root, Schemas::shipped(), report), report)
@@ -72,16 +72,16 @@ fn shipped_revisions() -> &'static Revisions {
 }
 
 /// Checks a whole template against the schema.
-fn check(root: &Node, schemas: &Schemas, report: &mut Report) {
-    validate::check(root, SCHEMA, "", Names::Paths, schemas, report);
+fn check(root: &DocumentNode, schemas: &Schemas, report: &mut Report) {
+    validate::check(root, SCHEMA, "", NamingStyle::Paths, schemas, report);
 }
 
 /// Checks a single template file as far as that is possible without its task.
-pub(super) fn alone(root: &Node, schemas: &Schemas, report: &mut Report) {
-    template::checked(root, &Asked::default(), shipped_revisions(), None, &|root, report| check(root, schemas, report), report);
+pub(super) fn alone(root: &DocumentNode, schemas: &Schemas, report: &mut Report) {
+    template::checked(root, &TemplateContract::default(), shipped_revisions(), None, &|root, report| check(root, schemas, report), report);
 }
 
 /// Compiles the templates of a pack, each against the sources of its task as the pack has them.
-pub(super) fn compile_all(pack: &Pack, revisions: &Revisions, schemas: &Schemas, report: &mut Report) -> Templates {
+pub(super) fn compile_all(pack: &Pack, revisions: &Revisions, schemas: &Schemas, report: &mut Report) -> CompiledTemplates {
     template::compile_all(pack, revisions, &|root, report| check(root, schemas, report), report)
 }

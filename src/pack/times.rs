@@ -1,11 +1,11 @@
 //! The rows of `time_stamp`: each is a pattern whose named groups are parts of a date. A pattern that cannot be used, or
 //! that no date can come of, is told when the pack is loaded, and not by every macro that reads a time.
 
-use crate::diag::{Code, Diagnostic, Node, Report, Span, inside, suggest};
+use crate::diag::{Code, Diagnostic, DocumentNode, Report, Span, inside, suggest};
 use crate::model::Pack;
-use crate::model::pack::Row;
+use crate::model::pack::PackRow;
 use crate::text::moment::stamp;
-use crate::text::pattern::{Fault, Pattern};
+use crate::text::pattern::{Pattern, PatternFault};
 
 /// Reports notations of times that cannot be used.
 pub(super) fn check(pack: &Pack, found: &mut Report) {
@@ -19,7 +19,7 @@ pub(super) fn check(pack: &Pack, found: &mut Report) {
     }
 }
 
-fn rule(row: &Row) -> String {
+fn rule(row: &PackRow) -> String {
     format!("time_stamp {}", row.name)
 }
 
@@ -27,13 +27,13 @@ fn lacking(span: Span, why: &str, help: &str) -> Diagnostic {
     Diagnostic::new(Code::TermMissing, format!("no date can come of the time stamp: {why}")).at(span).help(help)
 }
 
-fn pattern(pack: &Pack, node: &Node, text: &str) -> Vec<Diagnostic> {
+fn pattern(pack: &Pack, node: &DocumentNode, text: &str) -> Vec<Diagnostic> {
     let pattern = match Pattern::parse(text) {
         Ok(pattern) => pattern,
         Err(error) => {
             let (code, help) = match error.fault {
-                Fault::Unsafe => (Code::RegexUnsafe, "rewrite it without nested or overlapping repetitions"),
-                Fault::Bad => (Code::RegexBad, "regular expressions are written `/pattern/flags` as in JavaScript"),
+                PatternFault::Unsafe => (Code::RegexUnsafe, "rewrite it without nested or overlapping repetitions"),
+                PatternFault::Bad => (Code::RegexBad, "regular expressions are written `/pattern/flags` as in JavaScript"),
             };
             let complaint = Diagnostic::new(code, format!("the pattern cannot be used: {}", error.reason));
             return vec![complaint.at(inside::place_in_text(&pack.sources, node, error.offset)).help(help)];

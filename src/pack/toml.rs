@@ -1,4 +1,4 @@
-//! Parses TOML text to a tree of [`Node`]s with their places. All mistakes of a file are reported, not only the first.
+//! Parses TOML text to a tree of [`DocumentNode`]s with their places. All mistakes of a file are reported, not only the first.
 //!
 //! The place of a key is its own span, that of a `[table]` or `[[row]]` is its header, and that of a value is its text
 //! with quotes. Dates become texts. Nesting is checked before the parser runs, so that the parser cannot overflow the
@@ -9,7 +9,7 @@ use std::sync::Arc;
 use ::toml::de::{DeTable, DeValue};
 
 use crate::diag::memory::{self, quoted_length};
-use crate::diag::{Code, Data, Diagnostic, Field, Node, Report, SourceId, Span, Table};
+use crate::diag::{Code, Diagnostic, DocumentNode, FieldMap, NodeValue, Report, SourceId, Span, TableField};
 
 /// Deepest nesting of tables and lists in a TOML file, counting the parts of dotted keys.
 pub const MAX_DEPTH: usize = 64;
@@ -20,7 +20,7 @@ const MAX_RECOVERED: usize = 16 << 20;
 
 /// Reads a whole file. `None` if it is not TOML; the report has every reason.
 #[must_use]
-pub fn parse(source: SourceId, text: &str, report: &mut Report) -> Option<Node> {
+pub fn parse(source: SourceId, text: &str, report: &mut Report) -> Option<DocumentNode> {
     if let Some(at) = too_deep(text) {
         let message = format!("values are nested deeper than {MAX_DEPTH} levels");
         let help = "use fewer dots in keys and fewer brackets inside brackets";
@@ -51,7 +51,7 @@ pub fn parse(source: SourceId, text: &str, report: &mut Report) -> Option<Node> 
     let mut reader = TomlReader { source, report, sound: errors.is_empty() };
     let span = reader.span(&root.span());
     let table = reader.table(root.get_ref());
-    reader.sound.then_some(Node { span, data: Data::Table(table) })
+    reader.sound.then_some(DocumentNode { span, data: NodeValue::Table(table) })
 }
 
 fn complaint(source: SourceId, text: &str, error: &::toml::de::Error) -> Diagnostic {
@@ -111,44 +111,44 @@ impl TomlReader<'_> {
     }
 
     /// Recursion is bounded by [`MAX_DEPTH`], which is checked first.
-    fn table(&mut self, table: &DeTable<'_>) -> Table {
+    fn table(&mut self, table: &DeTable<'_>) -> FieldMap {
         let fields = table.iter().map(|(key, value)| {
             let node = self.node(value.get_ref(), self.span(&value.span()));
-            (Arc::from(key.get_ref().as_ref()), Field { key: self.span(&key.span()), node })
+            (Arc::from(key.get_ref().as_ref()), TableField { key: self.span(&key.span()), node })
         });
         fields.collect()
     }
 
-    fn node(&mut self, value: &DeValue<'_>, span: Span) -> Node {
+    fn node(&mut self, value: &DeValue<'_>, span: Span) -> DocumentNode {
         let data = match value {
-            DeValue::String(text) => Data::Text(Arc::from(text.as_ref())),
-            DeValue::Boolean(b) => Data::Bool(*b),
-            DeValue::Datetime(date) => Data::Text(Arc::from(date.to_string())),
+            DeValue::String(text) => NodeValue::Text(Arc::from(text.as_ref())),
+            DeValue::Boolean(b) => NodeValue::Bool(*b),
+            DeValue::Datetime(date) => NodeValue::Text(Arc::from(date.to_string())),
             DeValue::Integer(number) => match i64::from_str_radix(number.as_str(), number.radix()) {
-                Ok(n) => Data::Int(n),
+                Ok(n) => NodeValue::Int(n),
                 Err(_) => self.bad(span, "a whole number is too large", "it must fit into 64 bits"),
             },
             DeValue::Float(number) => match number.as_str().parse::<f64>() {
-                Ok(n) if n.is_finite() => Data::Float(n),
+                Ok(n) if n.is_finite() => NodeValue::Float(n),
                 _ => self.bad(span, "a number is not finite", "`inf` and `nan` have no meaning in rules"),
             },
-            DeValue::Array(list) => Data::List(list.iter().map(|item| self.node(item.get_ref(), self.span(&item.span()))).collect()),
-            DeValue::Table(table) => Data::Table(self.table(table)),
+            DeValue::Array(list) => NodeValue::List(list.iter().map(|item| self.node(item.get_ref(), self.span(&item.span()))).collect()),
+            DeValue::Table(table) => NodeValue::Table(self.table(table)),
         };
-        Node { span, data }
+        DocumentNode { span, data }
     }
 
-    fn bad(&mut self, span: Span, message: &str, help: &str) -> Data {
+    fn bad(&mut self, span: Span, message: &str, help: &str) -> NodeValue {
         self.sound = false;
         self.report.push(Diagnostic::new(Code::SyntaxToml, message).at(span).help(help));
-        Data::Null
+        NodeValue::Null
     }
 }
 
 /// The offset at which nesting first exceeds [`MAX_DEPTH`], counting brackets and the dots of keys outside of texts and
 /// comments.
 fn too_deep(text: &str) -> Option<usize> {
-    let mut scan = Depth { fresh: true, ..Depth::default() };
+    let mut scan = NestingDepth { fresh: true, ..NestingDepth::default() };
     let mut at = 0;
     while let Some(rest) = text.get(at..).filter(|r| !r.is_empty()) {
         let step = match rest.as_bytes().first()? {
@@ -169,7 +169,7 @@ fn too_deep(text: &str) -> Option<usize> {
 
 /// The nesting depth at the current position of the scan.
 #[derive(Default)]
-struct Depth {
+struct NestingDepth {
     /// The depth inside of each open bracket.
     open: Vec<usize>,
     /// The depth that the last `[header]` has set for the keys after it.
@@ -182,7 +182,7 @@ struct Depth {
     in_header: bool,
 }
 
-impl Depth {
+impl NestingDepth {
     fn now(&self) -> usize {
         self.open.last().copied().unwrap_or(self.header) + self.dots
     }

@@ -13,9 +13,9 @@ const MOST: usize = 256 << 20;
 
 /// The texts of files that could not be read.
 #[derive(Debug, Default)]
-pub struct Unread(Vec<String>);
+pub struct UnreadTexts(Vec<String>);
 
-impl Unread {
+impl UnreadTexts {
     pub(super) fn add(&mut self, bytes: &[u8]) {
         self.0.push(String::from_utf8_lossy(bytes).into_owned());
     }
@@ -29,21 +29,21 @@ impl Unread {
     /// Removes the diagnostics from a report that an unreadable file may have caused.
     pub fn excuse(&self, report: &mut Report) {
         if !self.is_empty() {
-            let mut search = Search { texts: &self.0, known: HashMap::new(), read: 0 };
+            let mut search = NameSearch { texts: &self.0, known: HashMap::new(), read: 0 };
             report.retain(|complaint| !search.explains(complaint));
         }
     }
 }
 
 /// A search for many names.
-struct Search<'t> {
+struct NameSearch<'t> {
     texts: &'t [String],
     known: HashMap<String, bool>,
     /// The bytes that were searched.
     read: usize,
 }
 
-impl Search<'_> {
+impl NameSearch<'_> {
     /// Whether one of the texts holds the missing name, or its last part, as a word. Once too much has been read, any
     /// name may stand there: the diagnostics of the unreadable files remain, and the others come once these can be read.
     fn explains(&mut self, complaint: &Diagnostic) -> bool {

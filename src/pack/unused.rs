@@ -7,14 +7,14 @@ use crate::diag::{Code, Diagnostic, Report, suggest};
 use crate::model::Pack;
 use crate::program::Programs;
 
-use super::{Library, Ruleset, Start};
+use super::{PackLibrary, Ruleset, Start};
 
 /// The programs that the engine starts itself, beside those of the dialects.
 const STARTED: &[&str] = &["build", "lint", "macros"];
 
 /// Warns of passes of overlays in programs that builds of the pack do not run, although builds of the pack that declares
 /// the program do. A program that no build runs at all is one that applications start.
-pub(super) fn check(pack: &Pack, programs: &Programs, library: &dyn Library, report: &mut Report) {
+pub(super) fn check(pack: &Pack, programs: &Programs, library: &dyn PackLibrary, report: &mut Report) {
     let overlays: HashSet<&str> = pack.layers.iter().filter(|layer| layer.overlay).map(|layer| &*layer.name).collect();
     if overlays.is_empty() || programs.find("build").is_none() {
         return;
@@ -43,7 +43,7 @@ pub(super) fn check(pack: &Pack, programs: &Programs, library: &dyn Library, rep
 }
 
 /// The programs that builds of a pack alone run. What is wrong with that pack is reported where it is loaded.
-fn running_at_home(home: &str, library: &dyn Library) -> HashSet<String> {
+fn running_at_home(home: &str, library: &dyn PackLibrary) -> HashSet<String> {
     let rules = Ruleset::load(&Start::Name(home.to_owned()), &[], library);
     rules.map(|rules| running(rules.pack(), rules.programs()).into_iter().map(str::to_owned).collect()).unwrap_or_default()
 }

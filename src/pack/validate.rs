@@ -8,7 +8,7 @@ use jsonschema::{JsonType, ValidationError};
 
 use super::rows;
 use super::schemas::Schemas;
-use crate::diag::{Code, Data, Diagnostic, DiagnosticCode, Node, Report, Span, suggest};
+use crate::diag::{Code, Diagnostic, DiagnosticCode, DocumentNode, NodeValue, Report, Span, suggest};
 use crate::program::ENGINE_TABLES;
 
 /// The most violations that are reported for one file, because a file of the wrong kind would have very many.
@@ -24,7 +24,7 @@ pub(super) const OWN_TABLE: &str = "table";
 
 /// How diagnostics name the values that they are about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Names {
+pub(super) enum NamingStyle {
     /// By their key, in the named row that they are in.
     Rows,
     /// By their whole path: `slots.a.plan.0.role`.
@@ -32,7 +32,7 @@ pub(super) enum Names {
 }
 
 /// Checks a document against the schema `file`; `layer` is named in the diagnostics.
-pub(super) fn check(root: &Node, file: &str, layer: &str, names: Names, schemas: &Schemas, report: &mut Report) {
+pub(super) fn check(root: &DocumentNode, file: &str, layer: &str, names: NamingStyle, schemas: &Schemas, report: &mut Report) {
     let validator = match schemas.validator(file) {
         Ok(validator) => validator,
         Err(reason) => {
@@ -44,14 +44,22 @@ pub(super) fn check(root: &Node, file: &str, layer: &str, names: Names, schemas:
         }
     };
     let json = root.to_json();
-    let mut check = Check { root, layer, names, schemas, found: Vec::new(), told: Told::default(), extra: Extra::default() };
+    let mut check = DocumentCheck {
+        root,
+        layer,
+        names,
+        schemas,
+        found: Vec::new(),
+        told: ReportedProblems::default(),
+        extra: UndeclaredKeys::default(),
+    };
     for error in validator.iter_errors(&json) {
         check.violation(&error);
         if check.is_full() {
             break;
         }
     }
-    let Check { mut found, extra, .. } = check;
+    let DocumentCheck { mut found, extra, .. } = check;
     extra.into_diagnostics().for_each(|d| report.push(d));
     found.sort_by_key(|d| d.span);
     let more = found.len() > MAX_VIOLATIONS;
@@ -66,9 +74,9 @@ pub(super) fn check(root: &Node, file: &str, layer: &str, names: Names, schemas:
 
 /// What has been reported: branches of one schema may report the same about the same place, only with different help.
 #[derive(Default)]
-struct Told(HashSet<(DiagnosticCode, Option<Span>, String)>);
+struct ReportedProblems(HashSet<(DiagnosticCode, Option<Span>, String)>);
 
-impl Told {
+impl ReportedProblems {
     /// Whether this has not been reported before.
     fn add(&mut self, complaint: &Diagnostic) -> bool {
         self.0.insert((complaint.code.clone(), complaint.span, complaint.message.clone()))
@@ -78,14 +86,14 @@ impl Told {
 /// Unknown keys of named rows. A pack may declare them as columns, which is only known when all its files are read, so they
 /// do not count as violations here.
 #[derive(Default)]
-struct Extra {
+struct UndeclaredKeys {
     found: Vec<Diagnostic>,
-    told: Told,
+    told: ReportedProblems,
     /// How often each key of each table occurs, and the last occurrence.
     seen: HashMap<(String, String), (usize, Option<Diagnostic>)>,
 }
 
-impl Extra {
+impl UndeclaredKeys {
     /// The same for one key: all after the first ones are reported together.
     const MAX_SAME: usize = 10;
     /// The most different keys.
@@ -119,19 +127,19 @@ impl Extra {
     }
 }
 
-struct Check<'a> {
-    root: &'a Node,
+struct DocumentCheck<'a> {
+    root: &'a DocumentNode,
     layer: &'a str,
-    names: Names,
+    names: NamingStyle,
     schemas: &'a Schemas,
     found: Vec<Diagnostic>,
-    told: Told,
-    extra: Extra,
+    told: ReportedProblems,
+    extra: UndeclaredKeys,
 }
 
 /// The value that an error is about.
-struct Target<'a> {
-    node: &'a Node,
+struct ErrorTarget<'a> {
+    node: &'a DocumentNode,
     /// The place of its key, if it is the field of a table.
     key: Option<Span>,
     /// Its name in messages: `` `depth` ``, ``an element of `keys` ``.
@@ -140,26 +148,26 @@ struct Target<'a> {
     row: Option<String>,
 }
 
-impl Check<'_> {
-    fn target(&self, pointer: &str) -> Target<'_> {
-        let mut target = Target { node: self.root, key: None, name: "the file".to_owned(), row: None };
+impl DocumentCheck<'_> {
+    fn target(&self, pointer: &str) -> ErrorTarget<'_> {
+        let mut target = ErrorTarget { node: self.root, key: None, name: "the file".to_owned(), row: None };
         let mut last_key = String::new();
         for (level, part) in pointer.split('/').skip(1).enumerate() {
             let part = part.replace("~1", "/").replace("~0", "~");
             match &target.node.data {
-                Data::Table(table) => {
+                NodeValue::Table(table) => {
                     let Some(field) = table.get(part.as_str()) else { break };
                     target.node = &field.node;
                     target.key = Some(field.key);
                     target.name = format!("`{part}`");
                     last_key = part;
                 }
-                Data::List(list) => {
+                NodeValue::List(list) => {
                     let Some(node) = part.parse::<usize>().ok().and_then(|n| list.get(n)) else { break };
                     target.node = node;
                     target.key = None;
                     target.name = if level == 1 { format!("a row of `{last_key}`") } else { format!("an element of `{last_key}`") };
-                    if let (1, Some(name)) = (level, node.get("name").and_then(Node::as_text)) {
+                    if let (1, Some(name)) = (level, node.get("name").and_then(DocumentNode::as_text)) {
                         target.name = format!("`{name}`");
                         target.row = Some(format!("{last_key} {name}"));
                     }
@@ -167,7 +175,7 @@ impl Check<'_> {
                 _ => break,
             }
         }
-        if self.names == Names::Paths && pointer.len() > 1 {
+        if self.names == NamingStyle::Paths && pointer.len() > 1 {
             target.name = format!("`{}`", dotted(pointer));
             target.row = None;
         }
@@ -255,11 +263,11 @@ impl Check<'_> {
     }
 
     /// In which kinds of files a table stands that this kind does not have.
-    fn elsewhere(&self, key: &str, node: Option<&Node>) -> Option<String> {
+    fn elsewhere(&self, key: &str, node: Option<&DocumentNode>) -> Option<String> {
         let node = node?;
         let (of_type, written) = match &node.data {
-            Data::List(_) if rows::is_rows(node) => ("array", format!("`[[{key}]]` rows stand")),
-            Data::Table(_) => ("object", format!("`[{key}]` stands")),
+            NodeValue::List(_) if rows::is_rows(node) => ("array", format!("`[[{key}]]` rows stand")),
+            NodeValue::Table(_) => ("object", format!("`[{key}]` stands")),
             _ => return None,
         };
         let kinds: Vec<String> = self.schemas.kinds_with(key, of_type).iter().map(|kind| format!("`{kind}`")).collect();
@@ -270,7 +278,7 @@ impl Check<'_> {
 
     /// Whether files of this kind hold rows for programs.
     fn may_hold_rows(&self) -> bool {
-        !self.root.get("kind").and_then(Node::as_text).is_none_or(|kind| matches!(kind, "pack" | "template"))
+        !self.root.get("kind").and_then(DocumentNode::as_text).is_none_or(|kind| matches!(kind, "pack" | "template"))
     }
 
     /// One diagnostic for a value that fits none of several forms, about the form that was most likely intended.
@@ -333,15 +341,15 @@ impl Check<'_> {
             ValidationErrorKind::Required { property } => {
                 let key = property.as_str().unwrap_or("?");
                 let message = match self.names {
-                    Names::Rows => format!("{name} has no `{key}`"),
-                    Names::Paths => format!("`{}` is missing", dotted(&format!("{pointer}/{key}"))),
+                    NamingStyle::Rows => format!("{name} has no `{key}`"),
+                    NamingStyle::Paths => format!("`{}` is missing", dotted(&format!("{pointer}/{key}"))),
                 };
                 let known = target.node.as_table().into_iter().flatten().map(|(key, _)| &**key);
                 let near = known.filter(|known| suggest::is_misspelt_key(known, key)).min();
                 let help = match (near, self.names) {
                     (Some(near), _) => format!("did you mean `{key}` by `{near}`?"),
-                    (None, Names::Paths) => format!("add the key `{key}`"),
-                    (None, Names::Rows) => format!("add `{key} = …`"),
+                    (None, NamingStyle::Paths) => format!("add the key `{key}`"),
+                    (None, NamingStyle::Rows) => format!("add `{key} = …`"),
                 };
                 Diagnostic::new(Code::SchemaMissingKey, message).label(format!("needs `{key}`")).help(help)
             }
@@ -382,7 +390,7 @@ impl Check<'_> {
         self.push(complaint, span, row, &missing.map_or_else(|| pointer.to_owned(), |key| format!("{pointer}/{key}")));
     }
 
-    fn not_allowed(&self, target: &Target<'_>, allowed: &[String]) -> Diagnostic {
+    fn not_allowed(&self, target: &ErrorTarget<'_>, allowed: &[String]) -> Diagnostic {
         let written = target.node.as_text().map_or_else(|| target.node.to_json().to_string(), str::to_owned);
         let written: String = written.chars().take(60).collect();
         let help = one_of(&written, allowed);

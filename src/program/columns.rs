@@ -5,11 +5,11 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
-use crate::diag::{Code, Node, suggest};
+use crate::diag::{Code, DocumentNode, suggest};
 use crate::model::Value;
-use crate::model::pack::Row;
+use crate::model::pack::PackRow;
 use crate::syntax::CompileContext;
-use crate::terms::names::{self, TABLES, Type};
+use crate::terms::names::{self, TABLES, ValueType};
 
 use super::cells;
 use super::functions::origin;
@@ -76,7 +76,7 @@ pub(super) fn check(cx: &mut CompileContext<'_>, engine_tables: &[&str]) {
     }
 }
 
-fn cell(cx: &mut CompileContext<'_>, column: &Row, row: &Row, key: &str) {
+fn cell(cx: &mut CompileContext<'_>, column: &PackRow, row: &PackRow, key: &str) {
     if let Some(field) = row.fields.get(key) {
         value(cx, COLUMN, column, &format!("`{key}` of `{}`", row.name), &field.node);
     }
@@ -95,13 +95,13 @@ pub(super) fn check_defaults(cx: &mut CompileContext<'_>) {
 }
 
 /// Checks that a literal is of the type that a row of `table` declares, and one of its words if it has some.
-fn value(cx: &mut CompileContext<'_>, table: &str, row: &Row, what: &str, node: &Node) {
+fn value(cx: &mut CompileContext<'_>, table: &str, row: &PackRow, what: &str, node: &DocumentNode) {
     let wanted = row.fields.get("type").and_then(|field| field.node.as_text()).unwrap_or("any");
-    let kind = Type::parse(wanted);
+    let kind = ValueType::parse(wanted);
     // the text of a message may be a list of parts, a cell may not
-    let is_parts = table == COLUMN && kind == Type::Text && node.as_list().is_some();
+    let is_parts = table == COLUMN && kind == ValueType::Text && node.as_list().is_some();
     // a single value of a scene counts as a list of one
-    let is_single = table != COLUMN && kind == Type::List;
+    let is_single = table != COLUMN && kind == ValueType::List;
     if is_parts || !(is_single || kind.accepts(&node.data)) {
         let message = format!("{what} must be of type `{wanted}`, but is {}", node.kind());
         let help = format!("change the value, or the type of {table} `{}`", row.name);
@@ -112,7 +112,7 @@ fn value(cx: &mut CompileContext<'_>, table: &str, row: &Row, what: &str, node: 
     let Some(word) = node.as_text().filter(|word| !refers(word)) else { return };
     match table {
         COLUMN => {
-            let words: Vec<&str> = values.as_list().unwrap_or(&[]).iter().filter_map(Node::as_text).collect();
+            let words: Vec<&str> = values.as_list().unwrap_or(&[]).iter().filter_map(DocumentNode::as_text).collect();
             one_of(cx, (table, row), what, &words, node, word);
         }
         // an item may have other words in a field than the usual ones, so that only a slip is told
@@ -127,7 +127,7 @@ fn value(cx: &mut CompileContext<'_>, table: &str, row: &Row, what: &str, node: 
             let known = cx.names.words.get(&row.name).cloned().unwrap_or_default();
             let words: Vec<&str> = known.iter().map(AsRef::as_ref).collect();
             // a layer may have taken the row away that a default names
-            let may_lack = |node: &Node| node.as_text().is_some_and(|text| text.starts_with("$table."));
+            let may_lack = |node: &DocumentNode| node.as_text().is_some_and(|text| text.starts_with("$table."));
             let open = may_lack(values) || values.as_list().unwrap_or(&[]).iter().any(may_lack);
             if !open || (cx.may_look(words.len(), node.span) && cx.names.near_path_word(&row.name, word).is_some()) {
                 one_of(cx, (table, row), what, &words, node, word);
@@ -137,7 +137,7 @@ fn value(cx: &mut CompileContext<'_>, table: &str, row: &Row, what: &str, node: 
 }
 
 /// Checks that a text is one of the words that a row of a table declares, if it declares some.
-fn one_of(cx: &mut CompileContext<'_>, (table, row): (&str, &Row), what: &str, words: &[&str], node: &Node, word: &str) {
+fn one_of(cx: &mut CompileContext<'_>, (table, row): (&str, &PackRow), what: &str, words: &[&str], node: &DocumentNode, word: &str) {
     if words.is_empty() || words.contains(&word) || !cx.may_look(words.len(), node.span) {
         return;
     }

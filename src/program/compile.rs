@@ -5,18 +5,18 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
-use crate::diag::{Code, Node, Report, Span, Table};
-use crate::model::pack::Row;
+use crate::diag::{Code, DocumentNode, FieldMap, Report, Span};
+use crate::model::pack::PackRow;
 use crate::model::{Map, Pack, Value, WorkLimits};
-use crate::syntax::conditions::Mode;
-use crate::syntax::context::Scope;
+use crate::syntax::conditions::PathMode;
+use crate::syntax::context::ItemScope;
 use crate::syntax::{CompileContext, rights, scripts};
-use crate::terms::ledger::{Account, Ruler};
+use crate::terms::ledger::{CostModel, TokenBudget};
 use crate::terms::names::RowKeys;
-use crate::terms::rules::{Form, Limits, TableRows};
-use crate::terms::{Expr, Rules};
+use crate::terms::rules::{BuildLimits, JsonForm, TableRows};
+use crate::terms::{CompiledRules, Expr};
 use crate::text::script::ScriptLimits;
-use crate::verbs::Pass;
+use crate::verbs::CompiledPass;
 
 use super::declared::{ANYTHING, check_lists, check_over, check_references};
 use super::functions::{check_functions, origin};
@@ -48,11 +48,11 @@ pub(crate) const ENGINE_TABLES: &[&str] = &[
     "reply_part",
 ];
 
-/// A condition that stands apart from programs and rows, and is found by its place ([`Rules::conditions`]).
+/// A condition that stands apart from programs and rows, and is found by its place ([`CompiledRules::conditions`]).
 #[derive(Debug)]
-pub struct Apart {
+pub struct DetachedCondition {
     /// The condition. A bare name is a field of the value that it is evaluated for.
-    pub node: Node,
+    pub node: DocumentNode,
     /// The fields of that value; `None` if they are not known.
     pub names: Option<Arc<[Arc<str>]>>,
     /// The rule that it belongs to, for messages.
@@ -62,7 +62,7 @@ pub struct Apart {
 /// Compiles a pack, with conditions that stand apart from its rules. `row_keys` are the keys that rows may have by their
 /// schemas. The programs may be run only if there are no errors; otherwise they are used to find more errors.
 #[must_use]
-pub fn compile(pack: &Pack, conditions: &[Apart], row_keys: &RowKeys) -> (Programs, Report) {
+pub fn compile(pack: &Pack, conditions: &[DetachedCondition], row_keys: &RowKeys) -> (Programs, Report) {
     let mut cx = CompileContext::new(pack);
     cx.row_keys = Some(row_keys);
     cx.engine_tables = ENGINE_TABLES;
@@ -90,8 +90,8 @@ pub fn compile(pack: &Pack, conditions: &[Apart], row_keys: &RowKeys) -> (Progra
     let defaults = defaults(&mut cx);
     let mut report = std::mem::take(&mut cx.report);
     report.sort();
-    let macro_syntax = crate::text::macros::Syntax::of(values.get("macro_engine"));
-    let rules = Rules {
+    let macro_syntax = crate::text::macros::MacroSyntax::of(values.get("macro_engine"));
+    let rules = CompiledRules {
         fields: cx.fields,
         lists: cx.lists,
         tables,
@@ -107,8 +107,8 @@ pub fn compile(pack: &Pack, conditions: &[Apart], row_keys: &RowKeys) -> (Progra
         macro_syntax,
         scripts: cx.scripts,
         limits,
-        counters: crate::terms::rules::Counters::default(),
-        classified: crate::terms::rules::Classified::default(),
+        counters: crate::terms::rules::TokenCounters::default(),
+        classified: crate::terms::rules::TextClasses::default(),
         key_sets: crate::text::keys::KeySets::default(),
         row_patterns: crate::terms::patterns::RowPatterns::default(),
         names: cx.names,
@@ -117,12 +117,12 @@ pub fn compile(pack: &Pack, conditions: &[Apart], row_keys: &RowKeys) -> (Progra
 }
 
 /// The numbers of the conditions that stand apart, by their places.
-fn apart(cx: &mut CompileContext<'_>, conditions: &[Apart]) -> FxHashMap<Span, u32> {
+fn apart(cx: &mut CompileContext<'_>, conditions: &[DetachedCondition]) -> FxHashMap<Span, u32> {
     let mut numbers = FxHashMap::default();
-    for Apart { node, names, rule } in conditions {
+    for DetachedCondition { node, names, rule } in conditions {
         cx.rule.clone_from(rule);
-        let scope = names.as_ref().map_or(Scope::Any, |names| Scope::Args(names.clone()));
-        let cond = cx.within(scope, |cx| cx.cond(node, Mode::Item));
+        let scope = names.as_ref().map_or(ItemScope::Any, |names| ItemScope::Args(names.clone()));
+        let cond = cx.within(scope, |cx| cx.cond(node, PathMode::Item));
         numbers.insert(node.span, u32::try_from(cx.conds.len()).unwrap_or(u32::MAX));
         cx.conds.push(cond);
     }
@@ -214,54 +214,54 @@ fn defaults(cx: &mut CompileContext<'_>) -> FxHashMap<(u16, crate::model::FieldI
 }
 
 /// The names of macros that say they have effects, their aliases too.
-fn effect_macros(pack: &Pack, syntax: &crate::text::macros::Syntax) -> rustc_hash::FxHashSet<Arc<str>> {
+fn effect_macros(pack: &Pack, syntax: &crate::text::macros::MacroSyntax) -> rustc_hash::FxHashSet<Arc<str>> {
     let rows = pack.tables.get("macro").into_iter().flatten();
     let with_effects = rows.filter(|(_, r)| r.fields.get("effects").and_then(|f| f.node.as_bool()) == Some(true));
     let names = with_effects.flat_map(|(name, r)| {
         let aliases = r.fields.get("aliases").and_then(|f| f.node.as_list()).unwrap_or(&[]);
         std::iter::once(name.as_ref())
-            .chain(aliases.iter().filter_map(Node::as_text))
+            .chain(aliases.iter().filter_map(DocumentNode::as_text))
             .map(|n| Arc::from(syntax.folded(n)))
             .collect::<Vec<_>>()
     });
     names.collect()
 }
 
-fn rulers(cx: &mut CompileContext<'_>) -> Vec<Ruler> {
+fn rulers(cx: &mut CompileContext<'_>) -> Vec<CostModel> {
     let pack = cx.pack;
     let mut out = Vec::new();
     for row in pack.tables.get("ruler").into_iter().flatten().map(|(_, r)| r) {
         cx.rule = origin(cx, "ruler", row);
         let node = |key: &str| row.fields.get(key).map(|f| &f.node);
-        let value = |cx: &mut CompileContext<'_>, key: &str| node(key).map(|n| cx.within(Scope::Open, |cx| cx.expr(n)));
-        let item_text = || Node { span: row.span, data: crate::diag::Data::Text("@text".into()) };
+        let value = |cx: &mut CompileContext<'_>, key: &str| node(key).map(|n| cx.within(ItemScope::Open, |cx| cx.expr(n)));
+        let item_text = || DocumentNode { span: row.span, data: crate::diag::NodeValue::Text("@text".into()) };
         let tokens = match value(cx, "tokens") {
             Some(e) => e,
-            None => cx.within(Scope::Open, |cx| cx.expr(&item_text())),
+            None => cx.within(ItemScope::Open, |cx| cx.expr(&item_text())),
         };
         let estimator = match value(cx, "estimator") {
             Some(e) => e,
             None => cx.path("context.tokenizer", row.span, &item_text(), 0),
         };
-        out.push(Ruler {
+        out.push(CostModel {
             name: row.name.clone(),
             tokens,
             estimator,
             each: value(cx, "each").unwrap_or(Expr::Const(Value::Int(0))),
             named: value(cx, "named"),
-            role: node("role").and_then(Node::as_bool).unwrap_or(false),
+            role: node("role").and_then(DocumentNode::as_bool).unwrap_or(false),
             empty: node("empty").and_then(|n| Value::from(n).as_f64()),
         });
     }
     out
 }
 
-fn accounts(cx: &mut CompileContext<'_>) -> Vec<Account> {
+fn accounts(cx: &mut CompileContext<'_>) -> Vec<TokenBudget> {
     let pack = cx.pack;
     let mut out = Vec::new();
     for row in pack.tables.get("account").into_iter().flatten().map(|(_, r)| r) {
         cx.rule = origin(cx, "account", row);
-        let value = |cx: &mut CompileContext<'_>, key: &str| row.fields.get(key).map(|f| cx.within(Scope::None, |cx| cx.expr(&f.node)));
+        let value = |cx: &mut CompileContext<'_>, key: &str| row.fields.get(key).map(|f| cx.within(ItemScope::None, |cx| cx.expr(&f.node)));
         let size = value(cx, "size").unwrap_or_else(|| {
             cx.fail_for(
                 &row.name,
@@ -277,23 +277,23 @@ fn accounts(cx: &mut CompileContext<'_>) -> Vec<Account> {
             Some(f) => cx.row_number("ruler", f.node.as_text().unwrap_or(""), f.node.span),
             None => 0,
         };
-        out.push(Account { name: row.name.clone(), size, cap, ruler, window, reserve });
+        out.push(TokenBudget { name: row.name.clone(), size, cap, ruler, window, reserve });
     }
     out
 }
 
-fn forms(cx: &mut CompileContext<'_>) -> Vec<Form> {
+fn forms(cx: &mut CompileContext<'_>) -> Vec<JsonForm> {
     let pack = cx.pack;
     let mut out = Vec::new();
     for row in pack.tables.get("form").into_iter().flatten().map(|(_, r)| r) {
         cx.rule = origin(cx, "form", row);
         let keys = row.fields.get("keys").and_then(|f| f.node.as_table()).into_iter().flatten();
-        let keys = keys.map(|(k, f)| (k.clone(), cx.within(Scope::Open, |cx| cx.expr(&f.node)))).collect();
+        let keys = keys.map(|(k, f)| (k.clone(), cx.within(ItemScope::Open, |cx| cx.expr(&f.node)))).collect();
         let named = |key: &str| {
             let list = row.fields.get(key).and_then(|f| f.node.as_list()).unwrap_or(&[]);
-            list.iter().filter_map(Node::as_text).map(Arc::from).collect()
+            list.iter().filter_map(DocumentNode::as_text).map(Arc::from).collect()
         };
-        out.push(Form { name: row.name.clone(), keys, keep: named("keep"), present: named("present"), given: named("given") });
+        out.push(JsonForm { name: row.name.clone(), keys, keep: named("keep"), present: named("present"), given: named("given") });
     }
     out
 }
@@ -310,7 +310,7 @@ fn check_facts(cx: &mut CompileContext<'_>) {
             continue;
         };
         // `@outer` in it means the item around the place of use, which is checked there
-        cx.within(Scope::Any, |cx| cx.within(Scope::Open, |cx| cx.named_fact(&row.name, &fact, row.span)));
+        cx.within(ItemScope::Any, |cx| cx.within(ItemScope::Open, |cx| cx.named_fact(&row.name, &fact, row.span)));
     }
 }
 
@@ -327,14 +327,14 @@ fn check_values(cx: &mut CompileContext<'_>) {
         };
         let over = row.fields.get("over").and_then(|f| f.node.as_text()).filter(|over| cx.names.fields.contains_key(*over));
         let any = row.fields.get("over").is_some_and(|f| f.node.as_text() == Some(ANYTHING));
-        let scope = if any { Scope::Any } else { over.map_or(Scope::Open, |over| Scope::Rows(vec![over.into()])) };
-        cx.within(Scope::Any, |cx| cx.within(scope, |cx| cx.named_value(&row.name, &value, row.span)));
+        let scope = if any { ItemScope::Any } else { over.map_or(ItemScope::Open, |over| ItemScope::Rows(vec![over.into()])) };
+        cx.within(ItemScope::Any, |cx| cx.within(scope, |cx| cx.named_value(&row.name, &value, row.span)));
     }
 }
 
 fn programs(cx: &mut CompileContext<'_>) -> Vec<Program> {
     let pack = cx.pack;
-    let mut passes: FxHashMap<&str, Vec<&Row>> = FxHashMap::default();
+    let mut passes: FxHashMap<&str, Vec<&PackRow>> = FxHashMap::default();
     for row in pack.tables.get("pass").into_iter().flatten().map(|(_, r)| r) {
         // a name that does not start with a program was reported when its file was read
         let Some((program, _)) = row.name.rsplit_once('/') else { continue };
@@ -366,8 +366,8 @@ fn programs(cx: &mut CompileContext<'_>) -> Vec<Program> {
         for pass in passes.get(row.name.as_ref()).into_iter().flatten() {
             cx.rule = origin(cx, "pass", pass);
             let mut fields = pass.fields.clone();
-            fields.insert("name".into(), crate::diag::Field { key: pass.name_span, node: name_node(pass) });
-            if let Some(parsed) = Pass::parse(cx, &pass.name, pass.name_span, &fields, list) {
+            fields.insert("name".into(), crate::diag::TableField { key: pass.name_span, node: name_node(pass) });
+            if let Some(parsed) = CompiledPass::parse(cx, &pass.name, pass.name_span, &fields, list) {
                 list_passes.push(Arc::new(parsed));
             }
         }
@@ -376,12 +376,12 @@ fn programs(cx: &mut CompileContext<'_>) -> Vec<Program> {
     out
 }
 
-fn name_node(row: &Row) -> Node {
-    Node { span: row.name_span, data: crate::diag::Data::Text(row.name.clone()) }
+fn name_node(row: &PackRow) -> DocumentNode {
+    DocumentNode { span: row.name_span, data: crate::diag::NodeValue::Text(row.name.clone()) }
 }
 
 /// A program that a pass runs: its number, and where and in which pass.
-type Call = (usize, Span, Arc<str>);
+type ProgramCall = (usize, Span, Arc<str>);
 
 /// Reports programs that run each other in a circle, which would never end.
 fn check_cycles(cx: &mut CompileContext<'_>, programs: &[Program]) {
@@ -392,7 +392,7 @@ fn check_cycles(cx: &mut CompileContext<'_>, programs: &[Program]) {
     // 0 unseen, 1 on the way, 2 done
     let mut state = vec![0u8; programs.len()];
     for root in 0..programs.len() {
-        let mut stack: Vec<(usize, Vec<Call>)> = Vec::new();
+        let mut stack: Vec<(usize, Vec<ProgramCall>)> = Vec::new();
         if state.get(root) == Some(&0) {
             stack.push((root, callees(root).collect()));
             mark(&mut state, root, 1);
@@ -451,16 +451,16 @@ fn check_rounds(cx: &mut CompileContext<'_>) {
     }
 }
 
-fn limits(pack: &Pack) -> Limits {
-    let table: Option<&Table> = pack.values.get("limits").and_then(|f| f.node.as_table());
+fn limits(pack: &Pack) -> BuildLimits {
+    let table: Option<&FieldMap> = pack.values.get("limits").and_then(|f| f.node.as_table());
     let number = |key: &str, default: u64, most: u64| {
         let found = table.and_then(|t| t.get(key)).and_then(|f| Value::from(&f.node).as_i64());
         found.and_then(|n| u64::try_from(n).ok()).unwrap_or(default).min(most)
     };
-    let default = Limits::default();
+    let default = BuildLimits::default();
     let size = |key: &str, default: usize, most: usize| usize::try_from(number(key, default as u64, most as u64)).unwrap_or(default);
     let small = |n: u64| u32::try_from(n).unwrap_or(u32::MAX);
-    Limits {
+    BuildLimits {
         pass_visits: number("pass_visits", default.pass_visits, 100_000_000),
         rounds: small(number("rounds", default.rounds.into(), 10_000)),
         depth: default.depth,

@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashSet;
 
-use crate::diag::{Code, Diagnostic, Node, Span, suggest};
-use crate::model::pack::Row;
+use crate::diag::{Code, Diagnostic, DocumentNode, Span, suggest};
+use crate::model::pack::PackRow;
 use crate::syntax::CompileContext;
 use crate::terms::names;
-use crate::terms::words::{self, MOST_WORDS, Word};
+use crate::terms::words::{self, MOST_WORDS, ValueWord};
 
 use super::functions::origin;
 
@@ -16,7 +16,7 @@ use super::functions::origin;
 pub(super) const ANYTHING: &str = "any";
 
 /// `over` names a row type, or is `any`.
-pub(super) fn check_over(cx: &mut CompileContext<'_>, row: &Row) {
+pub(super) fn check_over(cx: &mut CompileContext<'_>, row: &PackRow) {
     let Some(over) = row.fields.get("over").map(|f| &f.node) else { return };
     let name = over.as_text().unwrap_or("");
     if name != ANYTHING && !cx.names.fields.contains_key(name) {
@@ -48,7 +48,7 @@ pub(super) fn check_lists(cx: &mut CompileContext<'_>) {
                 nearly(cx, (table, row), ("path", "[[path]]"), path, near, at);
             }
             let needs = row.fields.get("needs").filter(|_| table == "list").and_then(|field| field.node.as_list());
-            let types: Vec<Arc<str>> = rows.iter().filter_map(Node::as_text).map(Arc::from).collect();
+            let types: Vec<Arc<str>> = rows.iter().filter_map(DocumentNode::as_text).map(Arc::from).collect();
             let types = Some(types.as_slice()).filter(|types| !types.is_empty());
             for (name, at) in needs.unwrap_or_default().iter().filter_map(|node| Some((node.as_text()?, node.span))) {
                 if !cx.names.knows_field(types, name) {
@@ -80,9 +80,9 @@ pub(super) fn check_references(cx: &mut CompileContext<'_>) {
             let mut seen = FxHashSet::default();
             for node in values.as_list().unwrap_or(std::slice::from_ref(values)) {
                 let Some(word) = node.as_text().filter(|word| seen.insert(*word)) else { continue };
-                match Word::of(word) {
-                    Word::Itself => {}
-                    Word::Rows { table: of, .. } => {
+                match ValueWord::of(word) {
+                    ValueWord::Itself => {}
+                    ValueWord::Rows { table: of, .. } => {
                         // a layer may have taken the rows of a table away that the language has
                         let is_language = cx.row_keys.is_some_and(|tables| tables.contains_key(of)) || cx.engine_tables.contains(&of);
                         if !is_language && !names::is_table(pack, of) {
@@ -90,7 +90,7 @@ pub(super) fn check_references(cx: &mut CompileContext<'_>) {
                             cx.unknown("table", of, node.span, pack.tables.keys().map(AsRef::as_ref).chain(names::own_tables(pack)));
                         }
                     }
-                    Word::Path(path) => {
+                    ValueWord::Path(path) => {
                         cx.rule = origin(cx, table, row);
                         check_words_of_path(cx, path, node.span);
                     }
@@ -108,7 +108,7 @@ fn check_words_of_path(cx: &mut CompileContext<'_>, path: &str, at: Span) {
         let help = near.or_else(|| Some(format!("give the [[path]] row `{path}` its `values`")));
         return cx.fail_for_row((&["path"], path), Code::NameUnknown, at, format!("no path `{path}` has words"), help);
     };
-    if let Some(other) = words::texts_of(values).find(|word| matches!(Word::of(word), Word::Path(_))) {
+    if let Some(other) = words::texts_of(values).find(|word| matches!(ValueWord::of(word), ValueWord::Path(_))) {
         let message = format!("path `{path}` takes words from another one itself");
         cx.fail(Code::ReferenceBad, at, message, Some(format!("list the words of `{path}` here, and `{other}` beside them")));
     }
@@ -117,7 +117,7 @@ fn check_words_of_path(cx: &mut CompileContext<'_>, path: &str, at: Span) {
 /// Warns of a name in a row of a table if it is near a declared one.
 fn nearly(
     cx: &mut CompileContext<'_>,
-    (table, row): (&str, &Row),
+    (table, row): (&str, &PackRow),
     (what, declared): (&str, &str),
     name: &str,
     near: Option<String>,

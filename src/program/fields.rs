@@ -8,10 +8,10 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::diag::{Code, Diagnostic, Node, Table, suggest};
+use crate::diag::{Code, Diagnostic, DocumentNode, FieldMap, suggest};
 use crate::syntax::CompileContext;
 use crate::terms::names::{self, is_reference};
-use crate::terms::words::{self, Word};
+use crate::terms::words::{self, ValueWord};
 
 use super::functions::origin;
 
@@ -25,7 +25,7 @@ const MOST_PLACES: usize = 3;
 
 /// What the fields of a row type say of the rows of the table of the same name.
 #[derive(Default)]
-struct Wanted<'p> {
+struct RowRequirement<'p> {
     required: Vec<&'p str>,
     has_only: bool,
 }
@@ -60,9 +60,9 @@ pub(super) fn check(cx: &mut CompileContext<'_>) {
 }
 
 /// By row type, what its fields say. Warns of `only` and `required` that no row is checked for.
-fn wanted<'p>(cx: &mut CompileContext<'p>) -> BTreeMap<&'p str, Wanted<'p>> {
+fn wanted<'p>(cx: &mut CompileContext<'p>) -> BTreeMap<&'p str, RowRequirement<'p>> {
     let pack = cx.pack;
-    let mut all: BTreeMap<&str, Wanted<'_>> = BTreeMap::new();
+    let mut all: BTreeMap<&str, RowRequirement<'_>> = BTreeMap::new();
     for field in pack.tables.get("field").into_iter().flat_map(|rows| rows.values()) {
         let Some((table, key)) = field.name.split_once('/') else { continue };
         let said = |key: &str| field.fields.get(key).filter(|said| said.node.as_bool() == Some(true));
@@ -124,7 +124,7 @@ fn check_values(cx: &mut CompileContext<'_>) {
 }
 
 /// Checks the cells of one value with the fields of a row type; `row` is the row that holds it, if that is not the pack itself.
-fn check_value(cx: &mut CompileContext<'_>, row_type: &str, path: &str, value: &Node, row: Option<&str>) {
+fn check_value(cx: &mut CompileContext<'_>, row_type: &str, path: &str, value: &DocumentNode, row: Option<&str>) {
     let types = [Arc::from(row_type)];
     for (key, cell) in value.as_table().into_iter().flatten() {
         cx.rule = row.map_or_else(|| format!("value {path}.{key}"), str::to_owned);
@@ -152,14 +152,14 @@ fn check_value(cx: &mut CompileContext<'_>, row_type: &str, path: &str, value: &
 }
 
 /// The value of the pack at a path.
-fn value_at<'p>(values: &'p Table, path: &str) -> Option<&'p Node> {
+fn value_at<'p>(values: &'p FieldMap, path: &str) -> Option<&'p DocumentNode> {
     let (first, rest) = path.split_once('.').map_or((path, None), |(first, rest)| (first, Some(rest)));
     let node = &values.get(first)?.node;
     rest.map_or(Some(node), |rest| value_at(node.as_table()?, rest))
 }
 
 /// Warns of a literal that is none of the only words that the field may have; of a list, each element is a word.
-fn check_only(cx: &mut CompileContext<'_>, row_type: &str, key: &str, node: &Node) {
+fn check_only(cx: &mut CompileContext<'_>, row_type: &str, key: &str, node: &DocumentNode) {
     let field = format!("{row_type}/{key}");
     for node in node.as_list().unwrap_or(std::slice::from_ref(node)) {
         let Some(word) = node.as_text().filter(|word| is_literal(word)) else { continue };
@@ -186,14 +186,14 @@ fn elsewhere(cx: &CompileContext<'_>, field: &str) -> (String, Vec<&'static str>
     let values = cx.pack.tables.get("field").and_then(|rows| rows.get(field)).and_then(|row| row.fields.get("values"));
     let (mut places, mut tables) = (Vec::new(), Vec::new());
     for word in values.into_iter().flat_map(|values| words::texts_of(&values.node)).take(MOST_SEARCHED) {
-        let place = match Word::of(word) {
-            Word::Rows { table, ending } => {
+        let place = match ValueWord::of(word) {
+            ValueWord::Rows { table, ending } => {
                 tables.extend(names::TABLES.iter().find(|known| **known == table));
                 let ending = if ending.is_empty() { String::new() } else { format!(" whose names end in `{ending}`") };
                 format!("the rows of table `{table}`{ending}")
             }
-            Word::Path(path) => format!("`values` of the [[path]] row `{path}`"),
-            Word::Itself => continue,
+            ValueWord::Path(path) => format!("`values` of the [[path]] row `{path}`"),
+            ValueWord::Itself => continue,
         };
         if places.len() < MOST_PLACES && !places.contains(&place) {
             places.push(place);

@@ -1,7 +1,7 @@
 //! Rows that name a script function of the pack: hooks and tools.
 
 use crate::diag::Code;
-use crate::model::pack::Row;
+use crate::model::pack::PackRow;
 use crate::syntax::CompileContext;
 use crate::syntax::scripts::ITEMS_AND_SCENE;
 
@@ -26,7 +26,7 @@ fn check_macros(cx: &mut CompileContext<'_>, table: &str) {
 }
 
 /// A row as messages name it.
-pub(super) fn origin(cx: &CompileContext<'_>, what: &str, row: &Row) -> String {
+pub(super) fn origin(cx: &CompileContext<'_>, what: &str, row: &PackRow) -> String {
     let layer = cx.pack.sources.layer(row.patched.last().copied().unwrap_or(row.span));
     if layer.is_empty() { format!("{what} {}", row.name) } else { format!("{what} {}, from layer `{layer}`", row.name) }
 }

@@ -3,17 +3,17 @@
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 
-use crate::model::plan::Step;
-use crate::terms::{Fault, State};
-use crate::verbs::{Caller, Failing, Halt, Pass};
+use crate::model::plan::BuildStep;
+use crate::terms::{BuildState, EvalFault};
+use crate::verbs::{CompiledPass, FailurePolicy, ProgramInterrupt, ProgramRunner};
 
 use super::Programs;
 
 /// Called before and after passes of the outermost program, to watch a build: the pass and what comes of it.
-pub type Watch<'w> = &'w dyn Fn(&str, &mut State);
+pub type PassObserver<'w> = &'w dyn Fn(&str, &mut BuildState);
 
 /// What a pass asks of scripts and hooks.
-pub enum Ask<'a> {
+pub enum HookRequest<'a> {
     /// A function of the pack over a list.
     Script(&'a str),
     /// The hooks of an event, `before_NAME` or `after_NAME`.
@@ -21,15 +21,15 @@ pub enum Ask<'a> {
         /// The event.
         name: &'a str,
         /// What a failing hook of the pack means, where it does not say itself.
-        failing: Failing,
+        failing: FailurePolicy,
     },
 }
 
 /// Runs scripts and hooks over a list.
-pub type Hooks<'h> = &'h dyn Fn(&Ask<'_>, usize, &mut State) -> Result<(), Halt>;
+pub type HookRunner<'h> = &'h dyn Fn(&HookRequest<'_>, usize, &mut BuildState) -> Result<(), ProgramInterrupt>;
 
 /// An event that has begun: its name, the pass that began it, and what a failure means.
-type Begun = (Arc<str>, Arc<str>, Failing);
+type BegunEvent = (Arc<str>, Arc<str>, FailurePolicy);
 
 /// The name of a stage: what stands behind the program's name.
 pub(crate) fn short(pass: &str) -> &str {
@@ -40,9 +40,9 @@ pub(crate) fn short(pass: &str) -> &str {
 pub struct Machine<'p> {
     programs: &'p Programs,
     depth: Cell<u32>,
-    hooks: Option<Hooks<'p>>,
-    begun: RefCell<Vec<Begun>>,
-    watch: Option<Watch<'p>>,
+    hooks: Option<HookRunner<'p>>,
+    begun: RefCell<Vec<BegunEvent>>,
+    watch: Option<PassObserver<'p>>,
 }
 
 impl<'p> Machine<'p> {
@@ -54,20 +54,20 @@ impl<'p> Machine<'p> {
 
     /// Hands in what runs scripts and the hooks of events.
     #[must_use]
-    pub fn with_hooks(mut self, hooks: Hooks<'p>) -> Self {
+    pub fn with_hooks(mut self, hooks: HookRunner<'p>) -> Self {
         self.hooks = Some(hooks);
         self
     }
 
     /// Hands in what watches the passes of the outermost program.
     #[must_use]
-    pub fn with_watch(mut self, watch: Watch<'p>) -> Self {
+    pub fn with_watch(mut self, watch: PassObserver<'p>) -> Self {
         self.watch = Some(watch);
         self
     }
 
     /// Runs a program to its end.
-    pub fn run(&self, program: usize, st: &mut State) -> Result<(), (Halt, Arc<str>)> {
+    pub fn run(&self, program: usize, st: &mut BuildState) -> Result<(), (ProgramInterrupt, Arc<str>)> {
         let Some(compiled) = self.programs.list.get(program) else { return Ok(()) };
         let mark = self.begun.borrow().len();
         for pass in &compiled.passes {
@@ -76,11 +76,11 @@ impl<'p> Machine<'p> {
             *st.stage.borrow_mut() = stage.clone();
             match pass.run(st, compiled.list, self) {
                 Ok(()) => {}
-                Err(Halt::Stop) => break,
+                Err(ProgramInterrupt::Stop) => break,
                 Err(halt) => return Err((halt, pass.id.clone())),
             }
             if let Some(watch) = self.watch {
-                st.step(|| Step::Stage(stage.to_string()));
+                st.step(|| BuildStep::Stage(stage.to_string()));
                 watch(&pass.id, st);
             }
         }
@@ -88,29 +88,29 @@ impl<'p> Machine<'p> {
     }
 
     /// Runs the hooks that follow the events which the program began, in the order of its passes.
-    fn end(&self, mark: usize, list: usize, st: &mut State) -> Result<(), (Halt, Arc<str>)> {
+    fn end(&self, mark: usize, list: usize, st: &mut BuildState) -> Result<(), (ProgramInterrupt, Arc<str>)> {
         let begun = self.begun.borrow_mut().split_off(mark);
         for (event, pass, failing) in begun {
             pass.clone_into(&mut st.pass.borrow_mut());
             *st.stage.borrow_mut() = short(&pass).into();
             let name = format!("after_{event}");
-            let done = self.ask(&Ask::Event { name: &name, failing }, list, st);
-            let done = if st.refuses() { Err(Halt::Warned) } else { done };
+            let done = self.ask(&HookRequest::Event { name: &name, failing }, list, st);
+            let done = if st.refuses() { Err(ProgramInterrupt::Warned) } else { done };
             done.map_err(|halt| (halt, pass))?;
         }
         Ok(())
     }
 
-    fn ask(&self, ask: &Ask<'_>, list: usize, st: &mut State) -> Result<(), Halt> {
+    fn ask(&self, ask: &HookRequest<'_>, list: usize, st: &mut BuildState) -> Result<(), ProgramInterrupt> {
         self.hooks.map_or(Ok(()), |hooks| hooks(ask, list, st))
     }
 }
 
-impl Caller for Machine<'_> {
-    fn program(&self, program: usize, list: Option<usize>, st: &mut State) -> Result<(), Halt> {
+impl ProgramRunner for Machine<'_> {
+    fn program(&self, program: usize, list: Option<usize>, st: &mut BuildState) -> Result<(), ProgramInterrupt> {
         let Some(compiled) = self.programs.list.get(program) else { return Ok(()) };
         if self.depth.get() >= st.rules.limits.depth {
-            return Err(Fault::bound(format!("programs run each other more than {} deep", st.rules.limits.depth)).into());
+            return Err(EvalFault::bound(format!("programs run each other more than {} deep", st.rules.limits.depth)).into());
         }
         self.depth.set(self.depth.get() + 1);
         let list = list.unwrap_or(compiled.list);
@@ -126,7 +126,7 @@ impl Caller for Machine<'_> {
         }
         match result {
             Ok(()) => result = self.end(mark, list, st).map_err(|(halt, _)| halt),
-            Err(Halt::Stop) => result = self.end(mark, list, st).map_err(|(halt, _)| halt).and(Err(Halt::Stop)),
+            Err(ProgramInterrupt::Stop) => result = self.end(mark, list, st).map_err(|(halt, _)| halt).and(Err(ProgramInterrupt::Stop)),
             Err(_) => self.begun.borrow_mut().truncate(mark),
         }
         *st.stage.borrow_mut() = stage;
@@ -139,13 +139,13 @@ impl Caller for Machine<'_> {
         self.programs.list.get(program).map_or(0, |p| p.list)
     }
 
-    fn script(&self, function: &str, list: usize, st: &mut State) -> Result<(), Halt> {
-        self.ask(&Ask::Script(function), list, st)
+    fn script(&self, function: &str, list: usize, st: &mut BuildState) -> Result<(), ProgramInterrupt> {
+        self.ask(&HookRequest::Script(function), list, st)
     }
 
-    fn event(&self, name: &str, pass: &Pass, list: usize, st: &mut State) -> Result<(), Halt> {
+    fn event(&self, name: &str, pass: &CompiledPass, list: usize, st: &mut BuildState) -> Result<(), ProgramInterrupt> {
         self.begun.borrow_mut().push((name.into(), pass.id.clone(), pass.failing));
         let name = format!("before_{name}");
-        self.ask(&Ask::Event { name: &name, failing: pass.failing }, list, st)
+        self.ask(&HookRequest::Event { name: &name, failing: pass.failing }, list, st)
     }
 }

@@ -14,12 +14,12 @@ pub mod machine;
 
 use std::sync::Arc;
 
-use crate::terms::Rules;
-use crate::verbs::Pass;
+use crate::terms::CompiledRules;
+use crate::verbs::CompiledPass;
 
 pub(crate) use compile::ENGINE_TABLES;
-pub use compile::{Apart, compile};
-pub use machine::{Ask, Machine};
+pub use compile::{DetachedCondition, compile};
+pub use machine::{HookRequest, Machine};
 
 /// A compiled program.
 pub struct Program {
@@ -28,17 +28,17 @@ pub struct Program {
     /// The list that it works on by itself.
     pub list: usize,
     /// Its passes, in order.
-    pub passes: Vec<Arc<Pass>>,
+    pub passes: Vec<Arc<CompiledPass>>,
 }
 
 /// All programs of a pack, with the rules that they share.
 pub struct Programs {
     /// Tables, values, accounts …
-    pub rules: Arc<Rules>,
+    pub rules: Arc<CompiledRules>,
     /// The programs, in the order of their rows.
     pub list: Vec<Program>,
     /// The foreign formats that the pack reads.
-    pub formats: Vec<foreign::Format>,
+    pub formats: Vec<foreign::ForeignFormat>,
 }
 
 impl Programs {
@@ -49,7 +49,7 @@ impl Programs {
     }
 
     /// A pass, to be changed in place. `None` if there is no such pass, or if it is shared.
-    pub fn pass_mut(&mut self, name: &str) -> Option<&mut crate::verbs::Pass> {
+    pub fn pass_mut(&mut self, name: &str) -> Option<&mut crate::verbs::CompiledPass> {
         let pass = self.list.iter_mut().flat_map(|p| &mut p.passes).find(|pass| pass.id.as_ref() == name)?;
         Arc::get_mut(pass)
     }

@@ -5,17 +5,17 @@ use std::borrow::Cow;
 use rustc_hash::FxHashMap;
 use serde_json::{Map, Value as Json};
 
-use super::Reading;
-use super::parts::{Call, Detail, Part, Trouble, Whole};
-use super::path::Path;
-use super::tree::{Tree, map};
+use super::ReplyReading;
+use super::parts::{CallPaths, DetailPaths, ErrorPaths, ReplyPart, WholeMessage};
+use super::path::DocumentPath;
+use super::tree::{JsonTree, map};
 
 /// The usual word of a model that has said all.
 const ANSWERED: &str = "stop";
 
 /// More of a reply.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Heard<'a> {
+pub enum ReplyDelta<'a> {
     /// Text.
     Text(&'a str),
     /// Thoughts.
@@ -24,7 +24,7 @@ pub enum Heard<'a> {
 
 /// An error that the provider reports inside a reply.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Refused {
+pub struct ReplyError {
     /// The status that it stands for, if it names one.
     pub status: Option<u16>,
     /// What the provider says.
@@ -33,7 +33,7 @@ pub struct Refused {
 
 /// A reply.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Assembled {
+pub struct AssembledReply {
     /// The message in the shape of chat completions.
     pub message: Json,
     /// What the model thought, wherever the provider puts it.
@@ -46,26 +46,26 @@ pub struct Assembled {
 
 /// Puts a reply together.
 #[derive(Debug)]
-pub struct Assembler<'r> {
-    reading: &'r Reading,
+pub struct ReplyAssembler<'r> {
+    reading: &'r ReplyReading,
     message: Map<String, Json>,
     text: Option<String>,
     reasoning: String,
     signature: Option<Json>,
-    calls: Vec<Building>,
+    calls: Vec<PartialCall>,
     call_at: FxHashMap<String, usize>,
     details: Vec<Map<String, Json>>,
     detail_at: FxHashMap<String, usize>,
     finish: Option<String>,
     usage: Json,
-    error: Option<Refused>,
+    error: Option<ReplyError>,
     found: bool,
     over: bool,
 }
 
 /// A tool call that is being put together.
 #[derive(Debug, Default)]
-struct Building {
+struct PartialCall {
     id: Option<String>,
     name: String,
     arguments: String,
@@ -73,10 +73,10 @@ struct Building {
     rest: Map<String, Json>,
 }
 
-impl<'r> Assembler<'r> {
+impl<'r> ReplyAssembler<'r> {
     /// Begins a reply.
     #[must_use]
-    pub fn new(reading: &'r Reading) -> Self {
+    pub fn new(reading: &'r ReplyReading) -> Self {
         Self {
             reading,
             message: Map::new(),
@@ -102,12 +102,12 @@ impl<'r> Assembler<'r> {
     }
 
     /// Reads a whole reply.
-    pub fn whole(&mut self, document: &Tree<'_>) {
+    pub fn whole(&mut self, document: &JsonTree<'_>) {
         self.read(&self.reading.whole, "", document, &mut |_| {});
     }
 
     /// Reads an event of a stream: its name, if it has one, and its data. `heard` is told what is new.
-    pub fn event(&mut self, name: &str, document: &Tree<'_>, heard: &mut dyn FnMut(Heard<'_>)) {
+    pub fn event(&mut self, name: &str, document: &JsonTree<'_>, heard: &mut dyn FnMut(ReplyDelta<'_>)) {
         self.read(&self.reading.stream, name, document, heard);
     }
 
@@ -130,13 +130,13 @@ impl<'r> Assembler<'r> {
     }
 
     /// Takes the error that the provider has reported.
-    pub fn refused(&mut self) -> Option<Refused> {
+    pub fn refused(&mut self) -> Option<ReplyError> {
         self.error.take()
     }
 
     /// Ends the reply.
     #[must_use]
-    pub fn finish(self) -> Assembled {
+    pub fn finish(self) -> AssembledReply {
         let mut message = Map::new();
         message.insert("role".to_owned(), "assistant".into());
         message.insert("content".to_owned(), Json::Null);
@@ -145,7 +145,7 @@ impl<'r> Assembler<'r> {
             message.insert("content".to_owned(), Json::String(text));
         }
         if !self.calls.is_empty() {
-            let calls = self.calls.into_iter().map(Building::finish).collect();
+            let calls = self.calls.into_iter().map(PartialCall::finish).collect();
             message.insert("tool_calls".to_owned(), Json::Array(calls));
         }
         if !self.details.is_empty() {
@@ -155,15 +155,15 @@ impl<'r> Assembler<'r> {
         if let Some(signature) = self.signature {
             message.insert("signature".to_owned(), signature);
         }
-        Assembled { message: Json::Object(message), reasoning: self.reasoning, finish_reason: self.finish, usage: self.usage }
+        AssembledReply { message: Json::Object(message), reasoning: self.reasoning, finish_reason: self.finish, usage: self.usage }
     }
 
-    fn read(&mut self, parts: &'r [Part], event: &str, document: &Tree<'_>, heard: &mut dyn FnMut(Heard<'_>)) {
+    fn read(&mut self, parts: &'r [ReplyPart], event: &str, document: &JsonTree<'_>, heard: &mut dyn FnMut(ReplyDelta<'_>)) {
         for part in parts {
             if !part.when.iter().all(|test| test.holds(event, document)) {
                 continue;
             }
-            let mut one = |element: &Tree<'_>| {
+            let mut one = |element: &JsonTree<'_>| {
                 if part.of_which.iter().all(|test| test.holds(event, element)) {
                     self.part(part, element, heard);
                 }
@@ -175,11 +175,11 @@ impl<'r> Assembler<'r> {
         }
     }
 
-    fn part(&mut self, part: &'r Part, at: &Tree<'_>, heard: &mut dyn FnMut(Heard<'_>)) {
+    fn part(&mut self, part: &'r ReplyPart, at: &JsonTree<'_>, heard: &mut dyn FnMut(ReplyDelta<'_>)) {
         if let Some(error) = part.error.as_ref().and_then(|trouble| refused(self.reading, trouble, at)) {
             self.error.get_or_insert(error);
         }
-        if let Some((whole, Tree::Table(message))) = part.message.as_ref().and_then(|w| Some((w, w.at.of(at)?))) {
+        if let Some((whole, JsonTree::Table(message))) = part.message.as_ref().and_then(|w| Some((w, w.at.of(at)?))) {
             self.found = true;
             take_over(&mut self.message, message, whole, &mut Vec::new());
         }
@@ -187,7 +187,7 @@ impl<'r> Assembler<'r> {
             self.found = true;
             self.text.get_or_insert_default().push_str(text);
             if !text.is_empty() {
-                heard(Heard::Text(text));
+                heard(ReplyDelta::Text(text));
             }
         }
         // providers and proxies that send thoughts twice under two names mean one text
@@ -198,7 +198,7 @@ impl<'r> Assembler<'r> {
             if part.message.as_ref().is_none_or(|whole| whole.skip.contains(key)) {
                 append(&mut self.message, key, text);
             }
-            heard(Heard::Reasoning(text));
+            heard(ReplyDelta::Reasoning(text));
         }
         if let Some(signature) = first(&part.signature, at) {
             self.signature = Some(signature.to_json());
@@ -220,14 +220,14 @@ impl<'r> Assembler<'r> {
         }
         if let Some(usage) = first(&part.usage, at) {
             match (&mut self.usage, usage) {
-                (Json::Object(before), Tree::Table(now)) => before.extend(map(now)),
+                (Json::Object(before), JsonTree::Table(now)) => before.extend(map(now)),
                 (before, now) => *before = now.to_json(),
             }
         }
         self.over |= part.ends;
     }
 
-    fn call(&mut self, call: &Call, at: &Tree<'_>) {
+    fn call(&mut self, call: &CallPaths, at: &JsonTree<'_>) {
         let index = call.index.as_ref().and_then(|path| path.of(at)).map(key_text);
         let id = call.id.as_ref().and_then(|path| path.of(at)?.as_str()).filter(|id| !id.is_empty());
         let name = call.name.as_ref().and_then(|path| path.of(at)?.as_str()).unwrap_or_default();
@@ -240,7 +240,7 @@ impl<'r> Assembler<'r> {
         };
         let other = |n: &usize| id.is_some() && self.calls.get(*n).is_some_and(|c| c.id.is_some() && c.id.as_deref() != id);
         let n = known.filter(|n| !other(n)).unwrap_or_else(|| {
-            self.calls.push(Building::default());
+            self.calls.push(PartialCall::default());
             self.calls.len() - 1
         });
         if let Some(index) = index {
@@ -255,20 +255,20 @@ impl<'r> Assembler<'r> {
             building.name.push_str(name);
         }
         match call.arguments.as_ref().and_then(|path| path.of(at)) {
-            Some(Tree::Text(text)) => building.arguments.push_str(text),
+            Some(JsonTree::Text(text)) => building.arguments.push_str(text),
             Some(value) => building.arguments = value.to_json().to_string(),
             None => {}
         }
         if let Some(signature) = call.signature.as_ref().and_then(|path| path.of(at)) {
             building.signature = Some(signature.to_json());
         }
-        if let (true, Tree::Table(fields)) = (call.rest, at) {
-            let rest = fields.iter().filter(|(key, value)| !call.reads(key) && *value != Tree::Null);
+        if let (true, JsonTree::Table(fields)) = (call.rest, at) {
+            let rest = fields.iter().filter(|(key, value)| !call.reads(key) && *value != JsonTree::Null);
             building.rest.extend(rest.map(|(key, value)| (key.clone().into_owned(), value.to_json())));
         }
     }
 
-    fn detail(&mut self, detail: &Detail, at: &Tree<'_>) {
+    fn detail(&mut self, detail: &DetailPaths, at: &JsonTree<'_>) {
         let index = detail.index.as_ref().and_then(|path| path.of(at)).map(key_text);
         let n = index.as_ref().and_then(|index| self.detail_at.get(index)).copied().unwrap_or_else(|| {
             self.details.push(Map::new());
@@ -278,19 +278,19 @@ impl<'r> Assembler<'r> {
             self.detail_at.insert(index, n);
         }
         let Some(block) = self.details.get_mut(n) else { return };
-        if let Some(Tree::Table(fields)) = detail.at.as_ref().and_then(|path| path.of(at)) {
+        if let Some(JsonTree::Table(fields)) = detail.at.as_ref().and_then(|path| path.of(at)) {
             let set = fields.iter().filter(|(key, _)| !detail.add.iter().any(|(added, _)| added.as_ref() == key.as_ref()));
             block.extend(set.map(|(key, value)| (key.clone().into_owned(), value.to_json())));
         }
         for (key, path) in &detail.add {
-            if let Some(text) = path.of(at).and_then(Tree::as_str) {
+            if let Some(text) = path.of(at).and_then(JsonTree::as_str) {
                 append(block, key, text);
             }
         }
     }
 }
 
-impl Building {
+impl PartialCall {
     fn finish(mut self) -> Json {
         // no arguments at all are an empty object, whether a provider streams nothing or sends `{}`
         if self.arguments.trim().is_empty() {
@@ -310,12 +310,12 @@ impl Building {
     }
 }
 
-fn first<'a, 'd>(paths: &[Path], at: &'a Tree<'d>) -> Option<&'a Tree<'d>> {
+fn first<'a, 'd>(paths: &[DocumentPath], at: &'a JsonTree<'d>) -> Option<&'a JsonTree<'d>> {
     paths.iter().find_map(|path| path.of(at))
 }
 
 /// A number or word by which parts of one call are found.
-fn key_text(value: &Tree<'_>) -> String {
+fn key_text(value: &JsonTree<'_>) -> String {
     value.as_str().map_or_else(|| value.to_json().to_string(), str::to_owned)
 }
 
@@ -329,7 +329,7 @@ fn append(fields: &mut Map<String, Json>, key: &str, text: &str) {
 }
 
 /// Takes over the fields of a message, those of tables inside it one by one.
-fn take_over<'a>(into: &mut Map<String, Json>, from: &'a [(Cow<'a, str>, Tree<'a>)], whole: &Whole, path: &mut Vec<&'a str>) {
+fn take_over<'a>(into: &mut Map<String, Json>, from: &'a [(Cow<'a, str>, JsonTree<'a>)], whole: &WholeMessage, path: &mut Vec<&'a str>) {
     for (key, value) in from {
         if path.is_empty() && whole.skip.iter().any(|skip| skip.as_ref() == key.as_ref()) {
             continue;
@@ -337,10 +337,10 @@ fn take_over<'a>(into: &mut Map<String, Json>, from: &'a [(Cow<'a, str>, Tree<'a
         path.push(key);
         let appended = whole.append.iter().any(|at| at.iter().map(AsRef::as_ref).eq(path.iter().copied()));
         match (into.get_mut(key.as_ref()), value) {
-            (Some(Json::String(before)), Tree::Text(text)) if appended => before.push_str(text),
-            (Some(Json::Object(before)), Tree::Table(now)) => take_over(before, now, whole, path),
+            (Some(Json::String(before)), JsonTree::Text(text)) if appended => before.push_str(text),
+            (Some(Json::Object(before)), JsonTree::Table(now)) => take_over(before, now, whole, path),
             // an event without a value takes nothing back
-            (Some(_), Tree::Null) => {}
+            (Some(_), JsonTree::Null) => {}
             _ => {
                 into.insert(key.clone().into_owned(), value.to_json());
             }
@@ -350,14 +350,14 @@ fn take_over<'a>(into: &mut Map<String, Json>, from: &'a [(Cow<'a, str>, Tree<'a
 }
 
 /// The error that stands in a document.
-fn refused(reading: &Reading, trouble: &Trouble, at: &Tree<'_>) -> Option<Refused> {
+fn refused(reading: &ReplyReading, trouble: &ErrorPaths, at: &JsonTree<'_>) -> Option<ReplyError> {
     let error = trouble.at.of(at)?;
     let status = trouble.status.iter().filter_map(|path| path.of(error)).find_map(|value| match value {
-        Tree::Text(word) => reading.statuses.get(word.as_ref()).copied(),
-        Tree::Number(number) => number.as_u64().and_then(|n| u16::try_from(n).ok()).filter(|n| (400..600).contains(n)),
+        JsonTree::Text(word) => reading.statuses.get(word.as_ref()).copied(),
+        JsonTree::Number(number) => number.as_u64().and_then(|n| u16::try_from(n).ok()).filter(|n| (400..600).contains(n)),
         _ => None,
     });
     let message =
-        trouble.message.of(error).or(Some(error)).and_then(Tree::as_str).map_or_else(|| error.to_json().to_string(), str::to_owned);
-    Some(Refused { status, message })
+        trouble.message.of(error).or(Some(error)).and_then(JsonTree::as_str).map_or_else(|| error.to_json().to_string(), str::to_owned);
+    Some(ReplyError { status, message })
 }

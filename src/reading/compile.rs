@@ -6,12 +6,12 @@ use indexmap::IndexMap;
 use rustc_hash::FxHashMap;
 use serde_json::Value as Json;
 
-use super::parts::{Call, Detail, Part, Trouble, Whole};
-use super::path::{Each, Path, Test};
-use super::{KeyPlace, Reading, Readings};
-use crate::diag::{Code, Diagnostic, Field, Node, Report, Span, suggest};
+use super::parts::{CallPaths, DetailPaths, ErrorPaths, ReplyPart, WholeMessage};
+use super::path::{DocumentPath, ElementPath, PathTest};
+use super::{KeyPlace, ReplyReading, ReplyReadings};
+use crate::diag::{Code, Diagnostic, DocumentNode, Report, Span, TableField, suggest};
 use crate::model::Pack;
-use crate::model::pack::{Row, Rows};
+use crate::model::pack::{PackRow, PackRows};
 
 /// Keys that say where something stands. A row without any of them reads nothing.
 const PARTS: &[&str] = &["text", "reasoning", "signature", "call", "detail", "message", "finish", "usage", "error", "ends"];
@@ -22,14 +22,14 @@ const MISSING: &str = "@none";
 /// The longest chain of `like`.
 const LONGEST_CHAIN: usize = 8;
 
-impl Readings {
+impl ReplyReadings {
     /// Compiles the rows of a pack.
     #[must_use]
     pub fn compile(pack: &Pack) -> (Self, Report) {
-        let none = Rows::default();
+        let none = PackRows::default();
         let table = |name: &str| pack.tables.get(name).unwrap_or(&none);
-        let mut check = Compile { replies: table("reply"), forms: table("form"), found: Report::default() };
-        let mut own: FxHashMap<Arc<str>, Reading> = FxHashMap::default();
+        let mut check = ReadingCompiler { replies: table("reply"), forms: table("form"), found: Report::default() };
+        let mut own: FxHashMap<Arc<str>, ReplyReading> = FxHashMap::default();
         for row in check.replies.values() {
             own.insert(row.name.clone(), check.reply(row));
         }
@@ -38,7 +38,7 @@ impl Readings {
         }
         let mut out = IndexMap::new();
         for row in check.replies.values() {
-            let mut reading = Reading::default();
+            let mut reading = ReplyReading::default();
             for name in check.chain(row) {
                 if let Some(own) = own.get(&name) {
                     reading.extend(own);
@@ -52,7 +52,7 @@ impl Readings {
     }
 }
 
-impl Reading {
+impl ReplyReading {
     /// Adds what another dialect reads; what is there already decides.
     fn extend(&mut self, other: &Self) {
         if self.done.is_empty() {
@@ -70,16 +70,16 @@ impl Reading {
 
     /// Fields of a streamed message that some row reads by itself are not taken over as they are.
     fn settle(&mut self) {
-        let reads: Vec<Path> = self.stream.iter().flat_map(Part::paths).collect();
+        let reads: Vec<DocumentPath> = self.stream.iter().flat_map(ReplyPart::paths).collect();
         for whole in self.stream.iter_mut().filter_map(|part| part.message.as_mut()) {
             whole.skip = reads.iter().filter_map(|path| path.key_behind(&whole.at)).cloned().collect();
         }
     }
 }
 
-impl Part {
+impl ReplyPart {
     /// The paths from the document at which the row reads texts, thoughts and elements.
-    fn paths(&self) -> Vec<Path> {
+    fn paths(&self) -> Vec<DocumentPath> {
         match &self.each {
             Some(each) => each.0.first().cloned().into_iter().collect(),
             None => self.text.iter().chain(self.reasoning.iter().map(|(path, _)| path)).cloned().collect(),
@@ -87,15 +87,15 @@ impl Part {
     }
 }
 
-struct Compile<'p> {
-    replies: &'p Rows,
-    forms: &'p Rows,
+struct ReadingCompiler<'p> {
+    replies: &'p PackRows,
+    forms: &'p PackRows,
     found: Report,
 }
 
-impl Compile<'_> {
+impl ReadingCompiler<'_> {
     /// The dialects whose rows one dialect uses, its own first.
-    fn chain(&self, row: &Row) -> Vec<Arc<str>> {
+    fn chain(&self, row: &PackRow) -> Vec<Arc<str>> {
         let mut chain = vec![row.name.clone()];
         let mut at = row;
         while let Some(next) = at.fields.get("like").and_then(|f| f.node.as_text()).and_then(|like| self.replies.get(like)) {
@@ -108,7 +108,7 @@ impl Compile<'_> {
         chain
     }
 
-    fn key(&mut self, row: &Row) -> Option<KeyPlace> {
+    fn key(&mut self, row: &PackRow) -> Option<KeyPlace> {
         self.dialect(row, "expect a key");
         let text = |key: &str| row.fields.get(key).and_then(|f| f.node.as_text());
         let Some(header) = text("header") else {
@@ -127,7 +127,7 @@ impl Compile<'_> {
     }
 
     /// The row of a table has the name of a dialect.
-    fn dialect(&mut self, row: &Row, could: &str) {
+    fn dialect(&mut self, row: &PackRow, could: &str) {
         if !self.forms.contains_key(format!("{}/payload", row.name).as_str()) {
             let dialects = self.forms.keys().filter_map(|name| name.strip_suffix("/payload"));
             let help = suggest::help(&row.name, dialects).unwrap_or_else(|| "the row has the name of a dialect".to_owned());
@@ -140,7 +140,7 @@ impl Compile<'_> {
         }
     }
 
-    fn reply(&mut self, row: &Row) -> Reading {
+    fn reply(&mut self, row: &PackRow) -> ReplyReading {
         self.dialect(row, "have replies");
         if let Some(field) = row.fields.get("like") {
             let like = field.node.as_text().unwrap_or_default();
@@ -153,24 +153,24 @@ impl Compile<'_> {
             }
         }
         let words = |key: &str| row.fields.get(key).and_then(|f| f.node.as_table()).into_iter().flatten();
-        Reading {
+        ReplyReading {
             done: texts(row.fields.get("done")).map(|(text, _)| Arc::from(text)).collect(),
             finish: words("finish").filter_map(|(word, means)| Some((word.clone(), Arc::from(means.node.as_text()?)))).collect(),
             statuses: words("statuses")
                 .filter_map(|(word, status)| Some((word.clone(), u16::try_from(status.node.to_json().as_u64()?).ok()?)))
                 .collect(),
-            ..Reading::default()
+            ..ReplyReading::default()
         }
     }
 
     /// Whether the chain of `like` comes back to the row.
-    fn leads_back(&self, row: &Row) -> bool {
-        let next = |row: &Row| self.replies.get(row.fields.get("like")?.node.as_text()?);
+    fn leads_back(&self, row: &PackRow) -> bool {
+        let next = |row: &PackRow| self.replies.get(row.fields.get("like")?.node.as_text()?);
         let chain = std::iter::successors(next(row), |row| next(row));
         chain.take(self.replies.len()).any(|other| other.name == row.name)
     }
 
-    fn part(&mut self, row: &Row, own: &mut FxHashMap<Arc<str>, Reading>) {
+    fn part(&mut self, row: &PackRow, own: &mut FxHashMap<Arc<str>, ReplyReading>) {
         let part = self.read(row);
         if !PARTS.iter().any(|key| row.fields.contains_key(*key)) {
             let help = format!("add one of {}", PARTS.iter().map(|key| format!("`{key}`")).collect::<Vec<_>>().join(", "));
@@ -204,8 +204,8 @@ impl Compile<'_> {
         }
     }
 
-    fn read(&mut self, row: &Row) -> Part {
-        let message = row.fields.get("message").map(|field| Whole {
+    fn read(&mut self, row: &PackRow) -> ReplyPart {
+        let message = row.fields.get("message").map(|field| WholeMessage {
             at: self.path(&field.node, row).unwrap_or_default(),
             skip: Vec::new(),
             append: texts(row.fields.get("append")).map(|(path, _)| path.split('.').map(Arc::from).collect()).collect(),
@@ -215,10 +215,10 @@ impl Compile<'_> {
             self.say(Diagnostic::new(Code::ReplyUnused, text).at(field.node.span), row, "add `message`, or remove it");
         }
         let reasoning = self.paths(row, "reasoning");
-        let inside = |path: &Path| path.key_behind(&message.as_ref()?.at).filter(|_| !row.fields.contains_key("each")).cloned();
+        let inside = |path: &DocumentPath| path.key_behind(&message.as_ref()?.at).filter(|_| !row.fields.contains_key("each")).cloned();
         let reasoning = reasoning.into_iter().map(|path| (inside(&path).unwrap_or_else(|| Arc::from("reasoning")), path));
         let reasoning = reasoning.map(|(key, path)| (path, key)).collect();
-        Part {
+        ReplyPart {
             when: self.tests(row, "when"),
             each: row.fields.get("each").and_then(|field| self.each(&field.node, row)),
             of_which: if row.fields.contains_key("each") { self.tests(row, "where") } else { Vec::new() },
@@ -235,21 +235,21 @@ impl Compile<'_> {
         }
     }
 
-    fn call(&mut self, node: &Node, row: &Row) -> Call {
+    fn call(&mut self, node: &DocumentNode, row: &PackRow) -> CallPaths {
         let mut path = |key: &str| node.get(key).and_then(|node| self.path(node, row));
-        Call {
+        CallPaths {
             index: path("index"),
             id: path("id"),
             name: path("name"),
             arguments: path("arguments"),
             signature: path("signature"),
-            rest: node.get("rest").and_then(Node::as_bool) == Some(true),
+            rest: node.get("rest").and_then(DocumentNode::as_bool) == Some(true),
         }
     }
 
-    fn detail(&mut self, node: &Node, row: &Row) -> Detail {
-        let add = node.get("add").and_then(Node::as_table).into_iter().flatten();
-        Detail {
+    fn detail(&mut self, node: &DocumentNode, row: &PackRow) -> DetailPaths {
+        let add = node.get("add").and_then(DocumentNode::as_table).into_iter().flatten();
+        DetailPaths {
             add: add.filter_map(|(key, field)| Some((key.clone(), self.path(&field.node, row)?))).collect(),
             index: node.get("index").and_then(|node| self.path(node, row)),
             at: node.get("at").and_then(|node| self.path(node, row)),
@@ -257,10 +257,13 @@ impl Compile<'_> {
     }
 
     /// Where an error stands: a path, or a table of paths.
-    fn trouble(&mut self, node: &Node, row: &Row) -> Trouble {
-        let plain = |key: &str| Path::parse(key).unwrap_or_default();
-        let mut out =
-            Trouble { at: Path::default(), message: plain("message"), status: vec![plain("code"), plain("status"), plain("type")] };
+    fn trouble(&mut self, node: &DocumentNode, row: &PackRow) -> ErrorPaths {
+        let plain = |key: &str| DocumentPath::parse(key).unwrap_or_default();
+        let mut out = ErrorPaths {
+            at: DocumentPath::default(),
+            message: plain("message"),
+            status: vec![plain("code"), plain("status"), plain("type")],
+        };
         if node.as_text().is_some() {
             out.at = self.path(node, row).unwrap_or_default();
             return out;
@@ -277,15 +280,15 @@ impl Compile<'_> {
         out
     }
 
-    fn tests(&mut self, row: &Row, key: &str) -> Vec<Test> {
+    fn tests(&mut self, row: &PackRow, key: &str) -> Vec<PathTest> {
         let table = row.fields.get(key).and_then(|f| f.node.as_table()).into_iter().flatten();
         let tests = table.filter_map(|(at, field)| {
             let one_of = nodes(&field.node).map(|node| if node.as_text() == Some(MISSING) { Json::Null } else { node.to_json() }).collect();
             if at.as_ref() == "@event" {
-                return Some(Test { at: None, one_of });
+                return Some(PathTest { at: None, one_of });
             }
-            match Path::parse(at) {
-                Ok(at) => Some(Test { at: Some(at), one_of }),
+            match DocumentPath::parse(at) {
+                Ok(at) => Some(PathTest { at: Some(at), one_of }),
                 Err(why) => {
                     self.bad(at, why, field.key, row);
                     None
@@ -295,45 +298,45 @@ impl Compile<'_> {
         tests.collect()
     }
 
-    fn paths(&mut self, row: &Row, key: &str) -> Vec<Path> {
+    fn paths(&mut self, row: &PackRow, key: &str) -> Vec<DocumentPath> {
         row.fields.get(key).into_iter().flat_map(|field| nodes(&field.node)).filter_map(|node| self.path(node, row)).collect()
     }
 
-    fn path(&mut self, node: &Node, row: &Row) -> Option<Path> {
+    fn path(&mut self, node: &DocumentNode, row: &PackRow) -> Option<DocumentPath> {
         let text = node.as_text()?;
-        Path::parse(text).map_err(|why| self.bad(text, why, node.span, row)).ok()
+        DocumentPath::parse(text).map_err(|why| self.bad(text, why, node.span, row)).ok()
     }
 
-    fn each(&mut self, node: &Node, row: &Row) -> Option<Each> {
+    fn each(&mut self, node: &DocumentNode, row: &PackRow) -> Option<ElementPath> {
         let text = node.as_text()?;
-        Each::parse(text).map_err(|why| self.bad(text, why, node.span, row)).ok()
+        ElementPath::parse(text).map_err(|why| self.bad(text, why, node.span, row)).ok()
     }
 
-    fn bad(&mut self, path: &str, why: &str, span: Span, row: &Row) {
+    fn bad(&mut self, path: &str, why: &str, span: Span, row: &PackRow) {
         let message = format!("`{path}` is no path into a reply: {why}");
         let help = "write keys and indexes of the JSON, such as `choices.0.message`, or `@` for the whole";
         self.say(Diagnostic::new(Code::ReplyPath, message).at(span), row, help);
     }
 
-    fn unknown(&mut self, dialect: &str, span: Span, row: &Row) {
+    fn unknown(&mut self, dialect: &str, span: Span, row: &PackRow) {
         let help = suggest::help(dialect, self.replies.keys().map(AsRef::as_ref));
         let help = help.unwrap_or_else(|| format!("add a row `[[reply]]` with `name = \"{dialect}\"`"));
         let message = format!("no row of `reply` is called `{dialect}`");
         self.say(Diagnostic::new(Code::NameUnknown, message).at(span).missing_row(&["reply"], dialect), row, &help);
     }
 
-    fn say(&mut self, mut complaint: Diagnostic, row: &Row, help: &str) {
+    fn say(&mut self, mut complaint: Diagnostic, row: &PackRow, help: &str) {
         complaint.details.insert("row".into(), row.name.as_ref().into());
         self.found.push(complaint.help(help));
     }
 }
 
 /// A value, or the elements of a list.
-fn nodes(node: &Node) -> impl Iterator<Item = &Node> {
+fn nodes(node: &DocumentNode) -> impl Iterator<Item = &DocumentNode> {
     node.as_list().unwrap_or(std::slice::from_ref(node)).iter()
 }
 
 /// A text, or the texts of a list, each with its place.
-fn texts(field: Option<&Field>) -> impl Iterator<Item = (&str, Span)> {
+fn texts(field: Option<&TableField>) -> impl Iterator<Item = (&str, Span)> {
     field.into_iter().flat_map(|field| nodes(&field.node)).filter_map(|node| Some((node.as_text()?, node.span)))
 }

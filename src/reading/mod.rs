@@ -2,7 +2,7 @@
 //!
 //! Rows of the tables `reply` and `reply_part` say of a dialect at which paths of a whole reply, and of the events of a
 //! streamed one, there are texts, thoughts, tool calls, signatures, the finish reason, token counts and errors. They are
-//! compiled once per ruleset into [`Reading`]s. An [`Assembler`] applies one to a reply and gives a message in the shape
+//! compiled once per ruleset into [`ReplyReading`]s. An [`ReplyAssembler`] applies one to a reply and gives a message in the shape
 //! of chat completions. Nothing here names a provider.
 
 mod assemble;
@@ -16,15 +16,15 @@ use std::sync::Arc;
 use indexmap::IndexMap;
 use rustc_hash::FxHashMap;
 
-pub use assemble::{Assembled, Assembler, Heard, Refused};
-pub use tree::Tree;
+pub use assemble::{AssembledReply, ReplyAssembler, ReplyDelta, ReplyError};
+pub use tree::JsonTree;
 
-use parts::Part;
+use parts::ReplyPart;
 
 /// The readings of a pack, by the name of the dialect.
 #[derive(Debug, Clone, Default)]
-pub struct Readings {
-    readings: IndexMap<Arc<str>, Arc<Reading>>,
+pub struct ReplyReadings {
+    readings: IndexMap<Arc<str>, Arc<ReplyReading>>,
     keys: IndexMap<Arc<str>, KeyPlace>,
 }
 
@@ -41,10 +41,10 @@ pub struct KeyPlace {
     pub origins: Vec<Arc<str>>,
 }
 
-impl Readings {
+impl ReplyReadings {
     /// How replies in a dialect are read; `None` if no row says it.
     #[must_use]
-    pub fn get(&self, dialect: &str) -> Option<&Arc<Reading>> {
+    pub fn get(&self, dialect: &str) -> Option<&Arc<ReplyReading>> {
         self.readings.get(dialect)
     }
 
@@ -62,7 +62,7 @@ impl Readings {
 
 /// How replies in one dialect are read.
 #[derive(Debug, Default)]
-pub struct Reading {
+pub struct ReplyReading {
     /// Data of events that say that a stream is over, and hold nothing: `[DONE]`.
     done: Vec<Arc<str>>,
     /// The provider's finish reasons that have a usual name.
@@ -70,7 +70,7 @@ pub struct Reading {
     /// HTTP statuses that the provider's words for errors stand for.
     statuses: FxHashMap<Arc<str>, u16>,
     /// What stands where in a whole reply.
-    whole: Vec<Part>,
+    whole: Vec<ReplyPart>,
     /// What stands where in an event of a stream.
-    stream: Vec<Part>,
+    stream: Vec<ReplyPart>,
 }

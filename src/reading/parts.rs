@@ -2,48 +2,48 @@
 
 use std::sync::Arc;
 
-use super::path::{Each, Path, Test};
-use super::tree::Tree;
+use super::path::{DocumentPath, ElementPath, PathTest};
+use super::tree::JsonTree;
 
 /// A row of table `reply_part`.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Part {
+pub(super) struct ReplyPart {
     /// What must hold of the document.
-    pub(super) when: Vec<Test>,
+    pub(super) when: Vec<PathTest>,
     /// The elements that the row is about; without it, the document.
-    pub(super) each: Option<Each>,
+    pub(super) each: Option<ElementPath>,
     /// What must hold of an element.
-    pub(super) of_which: Vec<Test>,
-    pub(super) text: Vec<Path>,
+    pub(super) of_which: Vec<PathTest>,
+    pub(super) text: Vec<DocumentPath>,
     /// Thoughts, and the field of the message that they belong in.
-    pub(super) reasoning: Vec<(Path, Arc<str>)>,
-    pub(super) signature: Vec<Path>,
-    pub(super) call: Option<Call>,
-    pub(super) detail: Option<Detail>,
-    pub(super) message: Option<Whole>,
+    pub(super) reasoning: Vec<(DocumentPath, Arc<str>)>,
+    pub(super) signature: Vec<DocumentPath>,
+    pub(super) call: Option<CallPaths>,
+    pub(super) detail: Option<DetailPaths>,
+    pub(super) message: Option<WholeMessage>,
     /// The first that there is counts.
-    pub(super) finish: Vec<Path>,
-    pub(super) usage: Vec<Path>,
-    pub(super) error: Option<Trouble>,
+    pub(super) finish: Vec<DocumentPath>,
+    pub(super) usage: Vec<DocumentPath>,
+    pub(super) error: Option<ErrorPaths>,
     /// The stream is over with this event.
     pub(super) ends: bool,
 }
 
 /// Where the parts of a tool call stand.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Call {
-    pub(super) index: Option<Path>,
-    pub(super) id: Option<Path>,
-    pub(super) name: Option<Path>,
-    pub(super) arguments: Option<Path>,
-    pub(super) signature: Option<Path>,
+pub(super) struct CallPaths {
+    pub(super) index: Option<DocumentPath>,
+    pub(super) id: Option<DocumentPath>,
+    pub(super) name: Option<DocumentPath>,
+    pub(super) arguments: Option<DocumentPath>,
+    pub(super) signature: Option<DocumentPath>,
     /// Other fields of the element are kept.
     pub(super) rest: bool,
 }
 
-impl Call {
+impl CallPaths {
     /// Whether there is anything of a call.
-    pub(super) fn is_at(&self, at: &Tree<'_>) -> bool {
+    pub(super) fn is_at(&self, at: &JsonTree<'_>) -> bool {
         [&self.id, &self.name, &self.arguments].into_iter().flatten().any(|path| path.of(at).is_some())
     }
 
@@ -56,25 +56,25 @@ impl Call {
 
 /// Where a block stands that is kept as it is, such as a signed thought.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Detail {
-    pub(super) index: Option<Path>,
+pub(super) struct DetailPaths {
+    pub(super) index: Option<DocumentPath>,
     /// The block.
-    pub(super) at: Option<Path>,
+    pub(super) at: Option<DocumentPath>,
     /// Texts that are appended to a field of the block.
-    pub(super) add: Vec<(Arc<str>, Path)>,
+    pub(super) add: Vec<(Arc<str>, DocumentPath)>,
 }
 
-impl Detail {
+impl DetailPaths {
     /// Whether there is anything of a block.
-    pub(super) fn is_at(&self, at: &Tree<'_>) -> bool {
+    pub(super) fn is_at(&self, at: &JsonTree<'_>) -> bool {
         self.at.iter().chain(self.add.iter().map(|(_, path)| path)).any(|path| path.of(at).is_some())
     }
 }
 
 /// Where a message in the shape of chat completions stands: its fields are taken as they are.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Whole {
-    pub(super) at: Path,
+pub(super) struct WholeMessage {
+    pub(super) at: DocumentPath,
     /// Fields that rows read by themselves.
     pub(super) skip: Vec<Arc<str>>,
     /// Texts that are appended to what earlier events gave; other fields are replaced.
@@ -83,9 +83,9 @@ pub(super) struct Whole {
 
 /// Where an error stands.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Trouble {
-    pub(super) at: Path,
-    pub(super) message: Path,
+pub(super) struct ErrorPaths {
+    pub(super) at: DocumentPath,
+    pub(super) message: DocumentPath,
     /// A number, or a word of the dialect's `statuses`.
-    pub(super) status: Vec<Path>,
+    pub(super) status: Vec<DocumentPath>,
 }

@@ -4,15 +4,15 @@ use std::sync::Arc;
 
 use serde_json::Value as Json;
 
-use super::tree::Tree;
+use super::tree::JsonTree;
 
 /// A dotted path; an empty one is the document itself.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct Path(pub(super) Vec<Step>);
+pub(super) struct DocumentPath(pub(super) Vec<ReplyStep>);
 
 /// One step of a path: a key of a table, or an index of a list.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Step {
+pub(super) struct ReplyStep {
     pub(super) key: Arc<str>,
     index: Option<usize>,
 }
@@ -20,13 +20,13 @@ pub(super) struct Step {
 /// The longest path that a row may have, in steps.
 const LONGEST: usize = 16;
 
-impl Path {
+impl DocumentPath {
     /// Reads a path: `a.b.0`, or `@` for the document itself.
     pub(super) fn parse(text: &str) -> Result<Self, &'static str> {
         if text == "@" {
             return Ok(Self::default());
         }
-        let steps: Vec<Step> = text.split('.').map(|key| Step { key: Arc::from(key), index: key.parse().ok() }).collect();
+        let steps: Vec<ReplyStep> = text.split('.').map(|key| ReplyStep { key: Arc::from(key), index: key.parse().ok() }).collect();
         if steps.iter().any(|step| step.key.is_empty()) {
             return Err("it has an empty step");
         }
@@ -40,15 +40,15 @@ impl Path {
     }
 
     /// The value at the path; `None` if there is none, or if it is null.
-    pub(super) fn of<'a, 'd>(&self, document: &'a Tree<'d>) -> Option<&'a Tree<'d>> {
+    pub(super) fn of<'a, 'd>(&self, document: &'a JsonTree<'d>) -> Option<&'a JsonTree<'d>> {
         let mut at = document;
         for step in &self.0 {
             at = match at {
-                Tree::List(list) => list.get(step.index?)?,
+                JsonTree::List(list) => list.get(step.index?)?,
                 other => other.get(&step.key)?,
             };
         }
-        Some(at).filter(|at| !matches!(at, Tree::Null))
+        Some(at).filter(|at| !matches!(at, JsonTree::Null))
     }
 
     /// The key with which this path goes on behind another one.
@@ -60,21 +60,21 @@ impl Path {
 
 /// The elements of a list, or of the lists inside the elements of one: `a.b`, `a.*.b`.
 #[derive(Debug, Clone)]
-pub(super) struct Each(pub(super) Vec<Path>);
+pub(super) struct ElementPath(pub(super) Vec<DocumentPath>);
 
-impl Each {
+impl ElementPath {
     /// Reads a path in which `*` stands for every element of a list.
     pub(super) fn parse(text: &str) -> Result<Self, &'static str> {
-        let paths: Result<Vec<Path>, _> = text.split(".*.").map(Path::parse).collect();
+        let paths: Result<Vec<DocumentPath>, _> = text.split(".*.").map(DocumentPath::parse).collect();
         paths.map(Self)
     }
 
     /// Calls `then` with every element. A value that is no list is its own only element.
-    pub(super) fn visit(&self, document: &Tree<'_>, then: &mut dyn FnMut(&Tree<'_>)) {
-        fn walk(paths: &[Path], at: &Tree<'_>, then: &mut dyn FnMut(&Tree<'_>)) {
+    pub(super) fn visit(&self, document: &JsonTree<'_>, then: &mut dyn FnMut(&JsonTree<'_>)) {
+        fn walk(paths: &[DocumentPath], at: &JsonTree<'_>, then: &mut dyn FnMut(&JsonTree<'_>)) {
             let Some((first, rest)) = paths.split_first() else { return then(at) };
             match first.of(at) {
-                Some(Tree::List(list)) => list.iter().for_each(|element| walk(rest, element, then)),
+                Some(JsonTree::List(list)) => list.iter().for_each(|element| walk(rest, element, then)),
                 Some(other) => walk(rest, other, then),
                 None => {}
             }
@@ -85,14 +85,14 @@ impl Each {
 
 /// A condition: the value at a path is one of these.
 #[derive(Debug, Clone)]
-pub(super) struct Test {
+pub(super) struct PathTest {
     /// Where; `None` is the name of the event.
-    pub(super) at: Option<Path>,
+    pub(super) at: Option<DocumentPath>,
     pub(super) one_of: Vec<Json>,
 }
 
-impl Test {
-    pub(super) fn holds(&self, event: &str, document: &Tree<'_>) -> bool {
+impl PathTest {
+    pub(super) fn holds(&self, event: &str, document: &JsonTree<'_>) -> bool {
         let Some(at) = &self.at else { return self.one_of.iter().any(|word| word.as_str() == Some(event)) };
         match at.of(document) {
             Some(value) => self.one_of.iter().any(|one| value.is(one)),

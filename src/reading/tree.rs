@@ -11,7 +11,7 @@ use serde_json::{Map, Number, Value as Json};
 
 /// A value of a document.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Tree<'a> {
+pub enum JsonTree<'a> {
     /// Nothing.
     Null,
     /// A truth value.
@@ -21,12 +21,12 @@ pub enum Tree<'a> {
     /// A text.
     Text(Cow<'a, str>),
     /// A list.
-    List(Vec<Tree<'a>>),
+    List(Vec<JsonTree<'a>>),
     /// A table. Of fields with one name the last counts.
-    Table(Vec<(Cow<'a, str>, Tree<'a>)>),
+    Table(Vec<(Cow<'a, str>, JsonTree<'a>)>),
 }
 
-impl<'a> Tree<'a> {
+impl<'a> JsonTree<'a> {
     /// Reads a document of at most 128 levels.
     ///
     /// # Errors
@@ -38,13 +38,13 @@ impl<'a> Tree<'a> {
     /// The text.
     #[must_use]
     pub fn as_str(&self) -> Option<&str> {
-        if let Tree::Text(text) = self { Some(text) } else { None }
+        if let JsonTree::Text(text) = self { Some(text) } else { None }
     }
 
     /// The field `key` of a table.
     #[must_use]
-    pub fn get(&self, key: &str) -> Option<&Tree<'a>> {
-        let Tree::Table(fields) = self else { return None };
+    pub fn get(&self, key: &str) -> Option<&JsonTree<'a>> {
+        let JsonTree::Table(fields) = self else { return None };
         fields.iter().rev().find(|(name, _)| name == key).map(|(_, value)| value)
     }
 
@@ -52,67 +52,67 @@ impl<'a> Tree<'a> {
     #[must_use]
     pub fn to_json(&self) -> Json {
         match self {
-            Tree::Null => Json::Null,
-            Tree::Bool(truth) => Json::Bool(*truth),
-            Tree::Number(number) => Json::Number(number.clone()),
-            Tree::Text(text) => Json::String(text.clone().into_owned()),
-            Tree::List(list) => Json::Array(list.iter().map(Tree::to_json).collect()),
-            Tree::Table(fields) => Json::Object(map(fields)),
+            JsonTree::Null => Json::Null,
+            JsonTree::Bool(truth) => Json::Bool(*truth),
+            JsonTree::Number(number) => Json::Number(number.clone()),
+            JsonTree::Text(text) => Json::String(text.clone().into_owned()),
+            JsonTree::List(list) => Json::Array(list.iter().map(JsonTree::to_json).collect()),
+            JsonTree::Table(fields) => Json::Object(map(fields)),
         }
     }
 
     /// Whether the value is equal to one of a rule.
     pub(super) fn is(&self, other: &Json) -> bool {
         match (self, other) {
-            (Tree::Null, Json::Null) => true,
-            (Tree::Bool(a), Json::Bool(b)) => a == b,
-            (Tree::Number(a), Json::Number(b)) => a == b,
-            (Tree::Text(a), Json::String(b)) => a == b,
+            (JsonTree::Null, Json::Null) => true,
+            (JsonTree::Bool(a), Json::Bool(b)) => a == b,
+            (JsonTree::Number(a), Json::Number(b)) => a == b,
+            (JsonTree::Text(a), Json::String(b)) => a == b,
             _ => false,
         }
     }
 }
 
 /// The fields of a table as a map.
-pub(super) fn map(fields: &[(Cow<'_, str>, Tree<'_>)]) -> Map<String, Json> {
+pub(super) fn map(fields: &[(Cow<'_, str>, JsonTree<'_>)]) -> Map<String, Json> {
     fields.iter().map(|(key, value)| (key.clone().into_owned(), value.to_json())).collect()
 }
 
-struct Reading;
+struct TreeVisitor;
 
-impl<'de> Visitor<'de> for Reading {
-    type Value = Tree<'de>;
+impl<'de> Visitor<'de> for TreeVisitor {
+    type Value = JsonTree<'de>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("JSON")
     }
 
     fn visit_unit<E: Error>(self) -> Result<Self::Value, E> {
-        Ok(Tree::Null)
+        Ok(JsonTree::Null)
     }
 
     fn visit_bool<E: Error>(self, truth: bool) -> Result<Self::Value, E> {
-        Ok(Tree::Bool(truth))
+        Ok(JsonTree::Bool(truth))
     }
 
     fn visit_i64<E: Error>(self, number: i64) -> Result<Self::Value, E> {
-        Ok(Tree::Number(number.into()))
+        Ok(JsonTree::Number(number.into()))
     }
 
     fn visit_u64<E: Error>(self, number: u64) -> Result<Self::Value, E> {
-        Ok(Tree::Number(number.into()))
+        Ok(JsonTree::Number(number.into()))
     }
 
     fn visit_f64<E: Error>(self, number: f64) -> Result<Self::Value, E> {
-        Ok(Number::from_f64(number).map_or(Tree::Null, Tree::Number))
+        Ok(Number::from_f64(number).map_or(JsonTree::Null, JsonTree::Number))
     }
 
     fn visit_borrowed_str<E: Error>(self, text: &'de str) -> Result<Self::Value, E> {
-        Ok(Tree::Text(Cow::Borrowed(text)))
+        Ok(JsonTree::Text(Cow::Borrowed(text)))
     }
 
     fn visit_str<E: Error>(self, text: &str) -> Result<Self::Value, E> {
-        Ok(Tree::Text(Cow::Owned(text.to_owned())))
+        Ok(JsonTree::Text(Cow::Owned(text.to_owned())))
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut elements: A) -> Result<Self::Value, A::Error> {
@@ -120,47 +120,47 @@ impl<'de> Visitor<'de> for Reading {
         while let Some(element) = elements.next_element()? {
             list.push(element);
         }
-        Ok(Tree::List(list))
+        Ok(JsonTree::List(list))
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Self::Value, A::Error> {
         let mut fields = Vec::with_capacity(8);
-        while let Some((Key(key), value)) = entries.next_entry()? {
+        while let Some((FieldKey(key), value)) = entries.next_entry()? {
             fields.push((key, value));
         }
-        Ok(Tree::Table(fields))
+        Ok(JsonTree::Table(fields))
     }
 }
 
-impl<'de> Deserialize<'de> for Tree<'de> {
+impl<'de> Deserialize<'de> for JsonTree<'de> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(Reading)
+        deserializer.deserialize_any(TreeVisitor)
     }
 }
 
 /// A name of a field, borrowed where it holds nothing that is escaped.
-struct Key<'a>(Cow<'a, str>);
+struct FieldKey<'a>(Cow<'a, str>);
 
-struct Name;
+struct NameVisitor;
 
-impl<'de> Visitor<'de> for Name {
-    type Value = Key<'de>;
+impl<'de> Visitor<'de> for NameVisitor {
+    type Value = FieldKey<'de>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("a name")
     }
 
     fn visit_borrowed_str<E: Error>(self, text: &'de str) -> Result<Self::Value, E> {
-        Ok(Key(Cow::Borrowed(text)))
+        Ok(FieldKey(Cow::Borrowed(text)))
     }
 
     fn visit_str<E: Error>(self, text: &str) -> Result<Self::Value, E> {
-        Ok(Key(Cow::Owned(text.to_owned())))
+        Ok(FieldKey(Cow::Owned(text.to_owned())))
     }
 }
 
-impl<'de> Deserialize<'de> for Key<'de> {
+impl<'de> Deserialize<'de> for FieldKey<'de> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_str(Name)
+        deserializer.deserialize_str(NameVisitor)
     }
 }

@@ -1,6 +1,6 @@
 //! `{ fn = "template", of = id, … }`: the checks of a call that are possible at compile time.
 
-use crate::diag::{Code, Node, Table, suggest};
+use crate::diag::{Code, DocumentNode, FieldMap, suggest};
 
 use crate::terms::names::is_reference;
 
@@ -11,7 +11,7 @@ const ARGUMENTS: [&str; 5] = ["of", "task", "budget", "ruler", "data"];
 
 impl CompileContext<'_> {
     /// Reports unknown arguments, and templates, tasks and rulers that no row defines.
-    pub(super) fn check_template(&mut self, table: &Table) {
+    pub(super) fn check_template(&mut self, table: &FieldMap) {
         for (key, field) in table {
             if key.as_ref() != "fn" && !ARGUMENTS.contains(&key.as_ref()) {
                 let help = suggest::help(key, ARGUMENTS).or_else(|| Some(format!("its arguments are {}", ARGUMENTS.join(", "))));
@@ -32,6 +32,6 @@ impl CompileContext<'_> {
 }
 
 /// A text that is not a reference and contains none.
-fn literal(node: &Node) -> Option<&str> {
+fn literal(node: &DocumentNode) -> Option<&str> {
     node.as_text().filter(|text| !is_reference(text) && !text.contains("{{") && !text.starts_with('$'))
 }

@@ -2,21 +2,21 @@
 
 use std::sync::Arc;
 
-use crate::diag::{Code, Data, Diagnostic, Node, Span, Table, inside, short, suggest};
+use crate::diag::{Code, Diagnostic, DocumentNode, FieldMap, NodeValue, Span, inside, short, suggest};
 use crate::text::pattern::Pattern;
 use crate::text::script::{Script, ScriptPlace};
 
 use crate::model::Value;
-use crate::terms::cond::{Cmp, Cond, Test};
+use crate::terms::cond::{Cond, CondComparison, CondTest};
 use crate::terms::expr::Expr;
-use crate::terms::expr::{Query, Scripted};
-use crate::terms::names::{self, Type};
+use crate::terms::expr::{ItemQuery, ScriptCall};
+use crate::terms::names::{self, ValueType};
 
 use super::context::CompileContext;
 
 /// The meaning of a bare path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Mode {
+pub enum PathMode {
     /// A path of the scene (`when`, `that`).
     Scene,
     /// A field of the item (`where`, `spare`, …).
@@ -29,10 +29,10 @@ pub const TESTS: &[&str] =
 
 impl CompileContext<'_> {
     /// A condition.
-    pub fn cond(&mut self, node: &Node, mode: Mode) -> Cond {
+    pub fn cond(&mut self, node: &DocumentNode, mode: PathMode) -> Cond {
         match &node.data {
-            Data::Bool(b) => Cond::Const(*b),
-            Data::Table(table) => {
+            NodeValue::Bool(b) => Cond::Const(*b),
+            NodeValue::Table(table) => {
                 self.deeper();
                 let cond = if self.depth > 64 {
                     self.fail(Code::FileTooDeep, node.span, "conditions are nested too deeply", Some("name a part as a fact".into()));
@@ -54,9 +54,9 @@ impl CompileContext<'_> {
         }
     }
 
-    fn cond_table(&mut self, table: &Table, node: &Node, mode: Mode) -> Cond {
+    fn cond_table(&mut self, table: &FieldMap, node: &DocumentNode, mode: PathMode) -> Cond {
         if super::values::is_pipe(table) {
-            let test = table.get("is").map_or(Test::Nonempty(true), |f| self.test(&f.node, None));
+            let test = table.get("is").map_or(CondTest::Nonempty(true), |f| self.test(&f.node, None));
             return Cond::test(self.pipe(table), test, false);
         }
         if table.contains_key("of") {
@@ -70,7 +70,7 @@ impl CompileContext<'_> {
                 }
                 _ => {}
             }
-            let test = is.map_or(Test::Nonempty(true), |n| self.test(&n, None));
+            let test = is.map_or(CondTest::Nonempty(true), |n| self.test(&n, None));
             return query.map_or(Cond::Const(false), |q| Cond::Query(Box::new(q), test));
         }
         if names::is_script(table) {
@@ -93,7 +93,7 @@ impl CompileContext<'_> {
 
     /// Reports a test of presence for what a query gives, unless that is one item: a list, a number or a text is always
     /// present.
-    fn check_presence(&mut self, is: &Node, query: &Query) {
+    fn check_presence(&mut self, is: &DocumentNode, query: &ItemQuery) {
         let Some(test) = ["exists", "given"].into_iter().find(|word| is.as_table().is_some_and(|tests| tests.contains_key(*word))) else {
             return;
         };
@@ -107,7 +107,7 @@ impl CompileContext<'_> {
         self.fail(Code::ConditionType, is.span, format!("`{test}` tests nothing here: `of` always gives {what}"), Some(help.into()));
     }
 
-    fn cond_key(&mut self, key: &str, key_span: Span, node: &Node, mode: Mode) -> Cond {
+    fn cond_key(&mut self, key: &str, key_span: Span, node: &DocumentNode, mode: PathMode) -> Cond {
         let list = |cx: &mut Self| -> Box<[Cond]> {
             match node.as_list() {
                 Some(l) => l.iter().map(|n| cx.cond(n, mode)).collect(),
@@ -134,7 +134,7 @@ impl CompileContext<'_> {
             "script" if self.is_function(node) => {
                 let function = self.literal(node, "a function's name");
                 self.function(&function, node.span, super::context::ITEM_AND_SCENE);
-                Cond::Script(Box::new(Scripted { function, args: None, sets: None }))
+                Cond::Script(Box::new(ScriptCall { function, args: None, sets: None }))
             }
             "host" => Cond::Host(node.as_text().unwrap_or("").into()),
             "fact" => self.fact(node),
@@ -142,7 +142,7 @@ impl CompileContext<'_> {
         }
     }
 
-    fn rhai(&mut self, node: &Node) -> Cond {
+    fn rhai(&mut self, node: &DocumentNode) -> Cond {
         let source = node.as_text().unwrap_or("");
         match Script::compile_among(source, &mut self.script_bytes) {
             Ok(script) => {
@@ -164,19 +164,19 @@ impl CompileContext<'_> {
         }
     }
 
-    fn subject(&mut self, key: &str, span: Span, mode: Mode) -> (Expr, bool) {
-        let node = Node { span, data: Data::Text(key.into()) };
+    fn subject(&mut self, key: &str, span: Span, mode: PathMode) -> (Expr, bool) {
+        let node = DocumentNode { span, data: NodeValue::Text(key.into()) };
         let item = match (key.chars().next(), mode) {
             (Some('$'), _) => return (self.path(key.get(1..).unwrap_or(""), span, &node, 0), false),
             (Some('@'), _) => key.get(1..).unwrap_or(""),
-            (_, Mode::Item) => key,
-            (_, Mode::Scene) => return (self.path(key, span, &node, 0), false),
+            (_, PathMode::Item) => key,
+            (_, PathMode::Scene) => return (self.path(key, span, &node, 0), false),
         };
-        let condition = !item.contains('.') && self.names.field_type(self.types().as_deref(), item) == Some(Type::Condition);
+        let condition = !item.contains('.') && self.names.field_type(self.types().as_deref(), item) == Some(ValueType::Condition);
         (self.field(item, span, &node, 0), condition)
     }
 
-    fn path_test(&mut self, key: &str, key_span: Span, node: &Node, mode: Mode) -> Cond {
+    fn path_test(&mut self, key: &str, key_span: Span, node: &DocumentNode, mode: PathMode) -> Cond {
         if let Some(table) = node.as_table() {
             // an unquoted dotted key in TOML, `a.b = x`, is the path `a.b`
             let (tests, deeper): (Vec<_>, Vec<_>) = table.iter().partition(|(k, _)| TESTS.contains(&k.as_ref()));
@@ -187,7 +187,7 @@ impl CompileContext<'_> {
                         deeper.iter().map(|(k, f)| self.cond_key(&format!("{key}.{k}"), f.key, &f.node, mode)).collect();
                     if !tests.is_empty() {
                         let own = tests.into_iter().map(|(word, field)| (word.clone(), field.clone())).collect();
-                        all.push(self.path_test(key, key_span, &Node { span: node.span, data: Data::Table(own) }, mode));
+                        all.push(self.path_test(key, key_span, &DocumentNode { span: node.span, data: NodeValue::Table(own) }, mode));
                     }
                     return Cond::All(all.into());
                 }
@@ -199,7 +199,7 @@ impl CompileContext<'_> {
                 return Cond::Const(false);
             }
         }
-        if mode == Mode::Scene {
+        if mode == PathMode::Scene {
             self.check_list_test(key, key_span, node);
         }
         let (subject, condition) = self.subject(key, key_span, mode);
@@ -225,13 +225,13 @@ impl CompileContext<'_> {
 
     /// Warns of literals of which none equals a value of the declared type. A truth value is compared with the truth of any.
     /// Where one fits, the others are for values that are stored otherwise. A scene may hold any single value as a list of one.
-    fn check_comparable(&mut self, node: &Node, declared: Type) {
-        if matches!(declared, Type::List | Type::Condition) {
+    fn check_comparable(&mut self, node: &DocumentNode, declared: ValueType) {
+        if matches!(declared, ValueType::List | ValueType::Condition) {
             return;
         }
         let mut literals = Vec::new();
         collect_literals(node, &mut literals);
-        if literals.iter().any(|node| matches!(node.data, Data::Bool(_)) || declared.accepts(&node.data)) {
+        if literals.iter().any(|node| matches!(node.data, NodeValue::Bool(_)) || declared.accepts(&node.data)) {
             return;
         }
         for node in literals {
@@ -242,7 +242,7 @@ impl CompileContext<'_> {
     }
 
     /// Warns of literals that are nearly one of the words of the path or the field that they are compared with.
-    fn check_subject_words(&mut self, subject: &Expr, node: &Node) {
+    fn check_subject_words(&mut self, subject: &Expr, node: &DocumentNode) {
         match subject {
             Expr::Field(f) => {
                 if let Some((_, name)) = f.field.clone().filter(|_| f.rest.is_empty()) {
@@ -268,7 +268,7 @@ impl CompileContext<'_> {
     }
 
     /// Warns of a literal that is nearly one of the usual words of a field.
-    pub fn check_words(&mut self, field: &str, node: &Node) {
+    pub fn check_words(&mut self, field: &str, node: &DocumentNode) {
         self.literals(node, &mut |cx, word, at| {
             let words = cx.names.field_words.get(field).map_or(0, Vec::len);
             let near = if cx.may_look(words, at) { cx.names.near_word(field, word).map(str::to_owned) } else { None };
@@ -277,11 +277,11 @@ impl CompileContext<'_> {
     }
 
     /// Visits the texts that a value is compared with.
-    fn literals(&mut self, node: &Node, visit: &mut dyn FnMut(&mut Self, &str, Span)) {
+    fn literals(&mut self, node: &DocumentNode, visit: &mut dyn FnMut(&mut Self, &str, Span)) {
         match &node.data {
-            Data::Text(word) => visit(self, word, node.span),
-            Data::List(list) => list.iter().for_each(|node| self.literals(node, visit)),
-            Data::Table(table) => {
+            NodeValue::Text(word) => visit(self, word, node.span),
+            NodeValue::List(list) => list.iter().for_each(|node| self.literals(node, visit)),
+            NodeValue::Table(table) => {
                 ["ne", "in"].iter().filter_map(|test| table.get(*test)).for_each(|f| self.literals(&f.node, visit));
             }
             _ => {}
@@ -296,7 +296,7 @@ impl CompileContext<'_> {
 
     /// Reports a bare name that is a list of the pack and also a field of the items at hand: `when = { candidate = true }`
     /// holds because there is such a list, whatever the field of an item says.
-    fn check_list_test(&mut self, key: &str, span: Span, node: &Node) {
+    fn check_list_test(&mut self, key: &str, span: Span, node: &DocumentNode) {
         let is_list = self.lists.iter().any(|list| list.name.as_ref() == key);
         if !is_list || node.as_bool().is_none() || self.names.paths.contains_key(key) {
             return;
@@ -309,9 +309,9 @@ impl CompileContext<'_> {
     }
 
     /// Whether `key.word` is a declared name, so that a table under `key` is meant as a longer path.
-    fn plausible(&self, deeper: &[(&Arc<str>, &crate::diag::Field)], key: &str, mode: Mode) -> bool {
+    fn plausible(&self, deeper: &[(&Arc<str>, &crate::diag::TableField)], key: &str, mode: PathMode) -> bool {
         let bare = key.trim_start_matches(['$', '@']);
-        let scene = key.starts_with('$') || (mode == Mode::Scene && !key.starts_with('@'));
+        let scene = key.starts_with('$') || (mode == PathMode::Scene && !key.starts_with('@'));
         let is_test = |word: &str| {
             !self.names.paths.contains_key(format!("{bare}.{word}").as_str())
                 && TESTS.iter().any(|test| test.len() > 3 && suggest::is_one_off(word, test))
@@ -325,8 +325,8 @@ impl CompileContext<'_> {
         // what is below a field of items is not declared; a text or a number has nothing below it
         let (field, is_below) = bare.split_once('.').map_or((bare, false), |(field, _)| (field, true));
         match self.types().and_then(|types| self.names.field_type(Some(&types), field)) {
-            None | Some(Type::Table | Type::Any) => true,
-            Some(Type::List) => {
+            None | Some(ValueType::Table | ValueType::Any) => true,
+            Some(ValueType::List) => {
                 is_below || deeper.iter().all(|(word, _)| ["count", "last"].contains(&&***word) || word.parse::<usize>().is_ok())
             }
             _ => false,
@@ -334,32 +334,32 @@ impl CompileContext<'_> {
     }
 
     /// A test; `kind` is the declared type of the subject.
-    pub fn test(&mut self, node: &Node, kind: Option<Type>) -> Test {
+    pub fn test(&mut self, node: &DocumentNode, kind: Option<ValueType>) -> CondTest {
         match &node.data {
-            Data::Bool(b) => Test::Is(*b),
-            Data::List(list) => Test::OneOf(list.iter().map(|n| self.operand(n, kind)).collect()),
-            Data::Table(table) if table.is_empty() => {
+            NodeValue::Bool(b) => CondTest::Is(*b),
+            NodeValue::List(list) => CondTest::OneOf(list.iter().map(|n| self.operand(n, kind)).collect()),
+            NodeValue::Table(table) if table.is_empty() => {
                 let help = "write `path = value`, or `path = { nonempty = true }`; for nothing at all write `path = { nonempty = false }`";
                 self.fail(Code::ConditionType, node.span, "a table of tests needs at least one test", Some(help.into()));
-                Test::And(Box::new([]))
+                CondTest::And(Box::new([]))
             }
-            Data::Table(table) if !names::is_form(table) => {
-                let tests: Vec<Test> = table.iter().map(|(word, f)| self.test_word(word, f.key, &f.node, kind)).collect();
+            NodeValue::Table(table) if !names::is_form(table) => {
+                let tests: Vec<CondTest> = table.iter().map(|(word, f)| self.test_word(word, f.key, &f.node, kind)).collect();
                 let mut tests = tests;
-                if tests.len() == 1 { tests.pop().unwrap_or(Test::And(Box::new([]))) } else { Test::And(tests.into()) }
+                if tests.len() == 1 { tests.pop().unwrap_or(CondTest::And(Box::new([]))) } else { CondTest::And(tests.into()) }
             }
-            _ => Test::Eq(self.operand(node, kind)),
+            _ => CondTest::Eq(self.operand(node, kind)),
         }
     }
 
     /// A compared value; a constant is checked against the declared names if the subject holds such a name.
-    pub fn operand(&mut self, node: &Node, kind: Option<Type>) -> Expr {
+    pub fn operand(&mut self, node: &DocumentNode, kind: Option<ValueType>) -> Expr {
         self.check_constant(node, kind);
         self.expr(node)
     }
 
     /// The value of a field; a constant must be of the field's type.
-    pub fn field_value(&mut self, node: &Node, kind: Option<Type>, name: &str) -> Expr {
+    pub fn field_value(&mut self, node: &DocumentNode, kind: Option<ValueType>, name: &str) -> Expr {
         self.check_literal(node, kind, name);
         if node.as_text().is_some() {
             self.check_words(name, node);
@@ -368,7 +368,7 @@ impl CompileContext<'_> {
     }
 
     /// Reports a literal that is not of the type of the field that it is set to.
-    pub fn check_literal(&mut self, node: &Node, kind: Option<Type>, name: &str) {
+    pub fn check_literal(&mut self, node: &DocumentNode, kind: Option<ValueType>, name: &str) {
         let Some(kind) = kind.filter(|kind| !kind.accepts(&node.data)) else { return };
         let message = format!("`{name}` is declared as `{}`, but is set to {}", kind.word(), node.kind());
         let help = format!("write a value of type `{}`, or change its [[field]] row", kind.word());
@@ -376,10 +376,10 @@ impl CompileContext<'_> {
     }
 
     /// Reports slots and budget groups that do not exist.
-    pub fn check_constant(&mut self, node: &Node, kind: Option<Type>) {
+    pub fn check_constant(&mut self, node: &DocumentNode, kind: Option<ValueType>) {
         let Some(text) = node.as_text().filter(|t| !t.is_empty() && !t.starts_with(['$', '@']) && !t.contains("{{")) else { return };
         match kind {
-            Some(Type::Slot) if self.pack.tables.contains_key("slot") => {
+            Some(ValueType::Slot) if self.pack.tables.contains_key("slot") => {
                 let mut known: Vec<Arc<str>> = self.pack.tables.get("slot").into_iter().flat_map(|r| r.keys().cloned()).collect();
                 known.extend(self.names.regions.keys().cloned());
                 if !known.iter().any(|k| k.as_ref() == text) {
@@ -394,7 +394,7 @@ impl CompileContext<'_> {
                     );
                 }
             }
-            Some(Type::Group) if !self.names.groups.is_empty() && !self.names.groups.contains_key(text) => {
+            Some(ValueType::Group) if !self.names.groups.is_empty() && !self.names.groups.contains_key(text) => {
                 let known: Vec<Arc<str>> = self.names.groups.keys().cloned().collect();
                 self.unknown("budget group", text, node.span, known.iter().map(AsRef::as_ref));
             }
@@ -402,7 +402,7 @@ impl CompileContext<'_> {
         }
     }
 
-    fn test_word(&mut self, word: &str, span: Span, node: &Node, kind: Option<Type>) -> Test {
+    fn test_word(&mut self, word: &str, span: Span, node: &DocumentNode, kind: Option<ValueType>) -> CondTest {
         let flag = |cx: &mut Self| match node.as_bool() {
             Some(b) => b,
             None => {
@@ -410,47 +410,47 @@ impl CompileContext<'_> {
                 true
             }
         };
-        let cmp = |cx: &mut Self, c: Cmp| {
+        let cmp = |cx: &mut Self, c: CondComparison| {
             let literal = node.as_text().is_some_and(|t| !names::is_reference(t)) || node.as_bool().is_some();
             if literal {
                 let help = Some(format!("write a number or a reference behind `{word}`"));
                 cx.fail(Code::ConditionType, node.span, format!("`{word}` compares numbers, not {}", node.kind()), help);
             }
-            Test::Cmp(c, cx.expr(node))
+            CondTest::Cmp(c, cx.expr(node))
         };
         match word {
-            "ne" => Test::Ne(match node.as_list() {
+            "ne" => CondTest::Ne(match node.as_list() {
                 Some(l) => l.iter().map(|n| self.operand(n, kind)).collect(),
                 None => Box::new([self.operand(node, kind)]),
             }),
-            "gt" => cmp(self, Cmp::Gt),
-            "ge" => cmp(self, Cmp::Ge),
-            "lt" => cmp(self, Cmp::Lt),
-            "le" => cmp(self, Cmp::Le),
-            "in" => Test::In(self.expr(node)),
-            "contains" => Test::Contains(self.expr(node)),
-            "meets" => Test::Meets(self.expr(node)),
-            "starts" => Test::Starts(match node.as_list() {
+            "gt" => cmp(self, CondComparison::Gt),
+            "ge" => cmp(self, CondComparison::Ge),
+            "lt" => cmp(self, CondComparison::Lt),
+            "le" => cmp(self, CondComparison::Le),
+            "in" => CondTest::In(self.expr(node)),
+            "contains" => CondTest::Contains(self.expr(node)),
+            "meets" => CondTest::Meets(self.expr(node)),
+            "starts" => CondTest::Starts(match node.as_list() {
                 Some(l) => l.iter().map(|n| self.expr(n)).collect(),
                 None => Box::new([self.expr(node)]),
             }),
-            "matches" if node.as_text().is_some_and(names::is_reference) => Test::MatchesOf(self.expr(node)),
-            "matches" => Test::Matches(self.test_pattern(node)),
-            "exists" => Test::Exists(flag(self)),
-            "nonempty" => Test::Nonempty(flag(self)),
-            "given" => Test::Given(flag(self)),
-            "every" => Test::Every(self.expr(node)),
+            "matches" if node.as_text().is_some_and(names::is_reference) => CondTest::MatchesOf(self.expr(node)),
+            "matches" => CondTest::Matches(self.test_pattern(node)),
+            "exists" => CondTest::Exists(flag(self)),
+            "nonempty" => CondTest::Nonempty(flag(self)),
+            "given" => CondTest::Given(flag(self)),
+            "every" => CondTest::Every(self.expr(node)),
             "between" => self.between(node),
             _ => {
                 let help = suggest::help(word, TESTS.iter().copied()).or_else(|| Some(format!("tests are {}", TESTS.join(", "))));
                 self.fail(Code::ConditionType, span, format!("there is no test `{word}`"), help);
-                Test::And(Box::new([]))
+                CondTest::And(Box::new([]))
             }
         }
     }
 
     /// The pattern of `matches`, which is not a plain text: that would be found as it is, `^` and all.
-    fn test_pattern(&mut self, node: &Node) -> Arc<Pattern> {
+    fn test_pattern(&mut self, node: &DocumentNode) -> Arc<Pattern> {
         let text = node.as_text();
         if text.is_none_or(|text| Pattern::split(text).is_none()) {
             let found = text.map_or_else(|| node.kind().to_owned(), |text| format!("`{}`", short::word(text)));
@@ -463,7 +463,7 @@ impl CompileContext<'_> {
     }
 
     /// `between = [low, high]`: a bound that is missing or not written is open.
-    fn between(&mut self, node: &Node) -> Test {
+    fn between(&mut self, node: &DocumentNode) -> CondTest {
         let bounds = node.as_list().unwrap_or(&[]);
         let help = || Some("write `between = [low, high]`, or `between = [low]` for no upper bound".to_owned());
         if !matches!(bounds.len(), 1 | 2) {
@@ -477,14 +477,14 @@ impl CompileContext<'_> {
             }
             self.expr(node)
         };
-        Test::Between(Box::new([bound(0), bound(1)]))
+        CondTest::Between(Box::new([bound(0), bound(1)]))
     }
 
     /// The compiled form that JSON tools write: `{ path, op, value }`.
-    fn triple(&mut self, table: &Table, node: &Node, mode: Mode) -> Cond {
+    fn triple(&mut self, table: &FieldMap, node: &DocumentNode, mode: PathMode) -> Cond {
         let (Some(path), Some(op)) = (table.get("path"), table.get("op")) else { return Cond::Const(false) };
         let (subject, condition) = self.subject(path.node.as_text().unwrap_or(""), path.node.span, mode);
-        let value = table.get("value").map_or(Node { span: node.span, data: Data::Null }, |f| f.node.clone());
+        let value = table.get("value").map_or(DocumentNode { span: node.span, data: NodeValue::Null }, |f| f.node.clone());
         let op_text = op.node.as_text().unwrap_or("").to_owned();
         if matches!(op_text.as_str(), "eq" | "ne" | "in") {
             self.check_subject_words(&subject, &value);
@@ -498,10 +498,10 @@ impl CompileContext<'_> {
 }
 
 /// The values that a subject is compared with, if they are written there.
-fn collect_literals<'n>(node: &'n Node, into: &mut Vec<&'n Node>) {
+fn collect_literals<'n>(node: &'n DocumentNode, into: &mut Vec<&'n DocumentNode>) {
     match &node.data {
-        Data::List(list) => list.iter().for_each(|node| collect_literals(node, into)),
-        Data::Table(table) if !names::is_form(table) => {
+        NodeValue::List(list) => list.iter().for_each(|node| collect_literals(node, into)),
+        NodeValue::Table(table) if !names::is_form(table) => {
             ["ne", "in"].iter().filter_map(|test| table.get(*test)).for_each(|field| collect_literals(&field.node, into));
         }
         _ => into.push(node),

@@ -6,22 +6,22 @@ use std::sync::Arc;
 
 use indexmap::IndexMap;
 
-use crate::diag::{Code, Node, Report, Span, inside, suggest};
-use crate::model::{Fields, Pack};
+use crate::diag::{Code, DocumentNode, Report, Span, inside, suggest};
+use crate::model::{FieldNames, Pack};
 use crate::text::pattern::Pattern;
 
-use crate::terms::cells::Cell;
-use crate::terms::expr::{Expr, FieldRef, Path, Root, Seg};
-use crate::terms::names::{Names, RowKeys};
+use crate::terms::cells::MemoCell;
+use crate::terms::expr::{Expr, FieldRef, PathRoot, PathSegment, ScenePath};
+use crate::terms::names::{PackNames, RowKeys};
 use crate::terms::rules::ListInfo;
-use crate::terms::{Cond, Library, Select};
+use crate::terms::{Cond, ScriptLibrary, Select};
 
 use super::dependencies::Dependencies;
-use super::named::{self, Named, Naming};
+use super::named::{self, NamedRow, NamedRules};
 
 /// What `@` means at a position.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Scope {
+pub enum ItemScope {
     /// There is no item.
     None,
     /// An item of one of these row types.
@@ -37,7 +37,7 @@ pub enum Scope {
 }
 
 /// A query that looks at the newest end of a list alone.
-pub struct Tail {
+pub struct TailQuery {
     /// The list.
     pub list: usize,
     /// What the query selects there.
@@ -47,9 +47,9 @@ pub struct Tail {
 }
 
 /// What a function of a script is given, as messages write it, and how many arguments that are.
-pub type Arguments = (&'static str, usize);
+pub type ScriptArguments = (&'static str, usize);
 /// A function that gives a value or a condition.
-pub const ITEM_AND_SCENE: Arguments = ("item, scene", 2);
+pub const ITEM_AND_SCENE: ScriptArguments = ("item, scene", 2);
 
 /// The state of compiling one pack.
 pub struct CompileContext<'p> {
@@ -58,9 +58,9 @@ pub struct CompileContext<'p> {
     /// Diagnostics so far.
     pub report: Report,
     /// Field numbers.
-    pub fields: Fields,
+    pub fields: FieldNames,
     /// Declared names.
-    pub names: Names,
+    pub names: PackNames,
     /// The keys that rows of the language's tables may have; `None` where nobody says.
     pub row_keys: Option<&'p RowKeys>,
     /// The tables that the engine reads itself, and no pass.
@@ -70,17 +70,17 @@ pub struct CompileContext<'p> {
     /// The lists.
     pub lists: Vec<ListInfo>,
     /// Facts, as written.
-    pub facts: IndexMap<Arc<str>, Named>,
+    pub facts: IndexMap<Arc<str>, NamedRow>,
     /// Named values, as written.
-    pub values: IndexMap<Arc<str>, Named>,
+    pub values: IndexMap<Arc<str>, NamedRow>,
     /// The pack's scripts.
-    pub scripts: Library,
+    pub scripts: ScriptLibrary,
     /// The tokens of all scripts so far, with those inside of rules.
     pub(super) script_bytes: usize,
     /// The current rule, for messages: `pass lore/print, from layer base`.
     pub rule: String,
     /// What `@`, `@outer` … mean; the last element is `@`.
-    pub scopes: Vec<Scope>,
+    pub scopes: Vec<ItemScope>,
     /// Memo cells allocated in the current pass; `None` outside of passes.
     pub memo: Option<u32>,
     /// Compiled cells.
@@ -94,18 +94,18 @@ pub struct CompileContext<'p> {
     /// The current pass asks for the index of an item in its list.
     pub reads_index: bool,
     /// Queries of the current pass that read only the newest end of a list.
-    pub tails: Vec<Tail>,
+    pub tails: Vec<TailQuery>,
     /// What the memo cells of the current pass hold.
-    pub cells: Vec<Cell>,
+    pub cells: Vec<MemoCell>,
     /// The facts and values that are being compiled, each inside the previous one, and those that are compiled.
-    pub(super) naming: Naming,
+    pub(super) naming: NamedRules,
     pub(super) depth: usize,
     /// The greatest depth since this was last set.
     pub(super) deepest: usize,
     /// How many branches of `if` enclose the current position.
     pub(super) branches: usize,
     /// Finds the places of references in texts.
-    places: inside::Finder,
+    places: inside::PlaceFinder,
     /// How many declared words were compared with words of rules so far.
     pub(super) looked: usize,
     /// How many errors and how many other diagnostics were found so far.
@@ -116,8 +116,8 @@ impl<'p> CompileContext<'p> {
     /// A context over a merged pack, with its declarations read.
     #[must_use]
     pub fn new(pack: &'p Pack) -> Self {
-        let names = Names::of(pack);
-        let mut fields = Fields::default();
+        let names = PackNames::of(pack);
+        let mut fields = FieldNames::default();
         for field in names.fields.values().flat_map(|f| f.keys()) {
             fields.intern(field);
         }
@@ -134,7 +134,7 @@ impl<'p> CompileContext<'p> {
             lists: lists(pack),
             facts: named::rows(pack, "fact"),
             values: named::rows(pack, "value"),
-            scripts: Library::default(),
+            scripts: ScriptLibrary::default(),
             script_bytes: 0,
             rule: String::new(),
             scopes: Vec::new(),
@@ -146,11 +146,11 @@ impl<'p> CompileContext<'p> {
             reads_index: false,
             tails: Vec::new(),
             cells: Vec::new(),
-            naming: Naming::default(),
+            naming: NamedRules::default(),
             depth: 0,
             deepest: 0,
             branches: 0,
-            places: inside::Finder::default(),
+            places: inside::PlaceFinder::default(),
             looked: 0,
             found: [0; 2],
             pack,
@@ -159,12 +159,12 @@ impl<'p> CompileContext<'p> {
 
     /// The row types of the items of a list.
     #[must_use]
-    pub fn rows_of(&self, list: usize) -> Scope {
-        self.lists.get(list).map_or(Scope::Open, |l| Scope::Rows(l.rows.clone()))
+    pub fn rows_of(&self, list: usize) -> ItemScope {
+        self.lists.get(list).map_or(ItemScope::Open, |l| ItemScope::Rows(l.rows.clone()))
     }
 
     /// Runs `f` with a new meaning of `@`; the old one becomes `@outer`.
-    pub fn within<T>(&mut self, scope: Scope, f: impl FnOnce(&mut Self) -> T) -> T {
+    pub fn within<T>(&mut self, scope: ItemScope, f: impl FnOnce(&mut Self) -> T) -> T {
         self.scopes.push(scope);
         let result = f(self);
         self.scopes.pop();
@@ -183,7 +183,7 @@ impl<'p> CompileContext<'p> {
     pub fn remember(&mut self, expr: Expr) -> Expr {
         let Some(slot) = self.memo else { return expr };
         self.memo = Some(slot + 1);
-        self.cells.push(Cell::of_expr(slot, expr.clone(), self.branches > 0));
+        self.cells.push(MemoCell::of_expr(slot, expr.clone(), self.branches > 0));
         Expr::Memo(slot, Box::new(expr))
     }
 
@@ -191,18 +191,18 @@ impl<'p> CompileContext<'p> {
     pub fn remember_cond(&mut self, cond: Cond) -> Cond {
         let Some(slot) = self.memo else { return cond };
         self.memo = Some(slot + 1);
-        self.cells.push(Cell::of_cond(slot, cond.clone(), self.branches > 0));
+        self.cells.push(MemoCell::of_cond(slot, cond.clone(), self.branches > 0));
         Cond::Memo(slot, Box::new(cond))
     }
 
     /// A regular expression or plain text of a rule file.
-    pub fn pattern(&mut self, node: &Node) -> Arc<Pattern> {
+    pub fn pattern(&mut self, node: &DocumentNode) -> Arc<Pattern> {
         let text = node.as_text().unwrap_or("");
         match Pattern::parse(text) {
             Ok(p) => Arc::new(p),
             Err(e) => {
                 let span = inside::place_in_text(&self.pack.sources, node, e.offset);
-                let (code, help) = if e.fault == crate::text::pattern::Fault::Unsafe {
+                let (code, help) = if e.fault == crate::text::pattern::PatternFault::Unsafe {
                     (Code::RegexUnsafe, "rewrite it without nested or overlapping repetitions")
                 } else {
                     (Code::RegexBad, "regular expressions are written `/pattern/flags` as in JavaScript; other text is searched as it is")
@@ -214,7 +214,7 @@ impl<'p> CompileContext<'p> {
     }
 
     /// A reference `$…` or `@…`; `node` and `offset` say its position.
-    pub fn reference(&mut self, word: &str, node: &Node, offset: usize) -> Expr {
+    pub fn reference(&mut self, word: &str, node: &DocumentNode, offset: usize) -> Expr {
         let span = self.places.place(&self.pack.sources, node, offset);
         let span =
             Span { end: span.end.max(span.start + u32::try_from(word.len()).unwrap_or(0)).min(node.span.end.max(span.start)), ..span };
@@ -225,32 +225,32 @@ impl<'p> CompileContext<'p> {
     }
 
     /// A `$path`.
-    pub fn path(&mut self, text: &str, span: Span, node: &Node, offset: usize) -> Expr {
+    pub fn path(&mut self, text: &str, span: Span, node: &DocumentNode, offset: usize) -> Expr {
         let segs = self.segs(text, node, offset);
-        let names: Vec<Arc<str>> = segs.iter().map_while(|s| if let Seg::Name(n) = s { Some(n.clone()) } else { None }).collect();
+        let names: Vec<Arc<str>> = segs.iter().map_while(|s| if let PathSegment::Name(n) = s { Some(n.clone()) } else { None }).collect();
         let fixed = names.join(".");
         let first = names.first().map_or("", AsRef::as_ref);
         let second = names.get(1).map_or("", AsRef::as_ref);
         let (root, used) = match first {
             "table" => {
                 self.check_table_path(second, names.get(2..).unwrap_or(&[]), span);
-                (Root::Table(second.into()), 2)
+                (PathRoot::Table(second.into()), 2)
             }
             "code" => {
                 self.row_number("code", second, span);
-                (Root::Code(second.into()), 2)
+                (PathRoot::Code(second.into()), 2)
             }
-            "given" => (Root::Given, 1),
+            "given" => (PathRoot::Given, 1),
             "account" => {
                 self.reads_account |= !matches!(names.get(2).map(AsRef::as_ref), Some("size" | "spent"));
-                (Root::Account(self.row_number("account", second, span)), 2)
+                (PathRoot::Account(self.row_number("account", second, span)), 2)
             }
             _ => {
                 let list = self.list_prefix(&names);
                 if list.is_none() {
                     self.check_path(&fixed, span);
                 }
-                (Root::Scene { list }, 0)
+                (PathRoot::Scene { list }, 0)
             }
         };
         let depends = match first {
@@ -258,7 +258,7 @@ impl<'p> CompileContext<'p> {
             _ => self.dependencies.path(&fixed),
         };
         let segs = segs.into_iter().skip(used).collect();
-        Expr::Path(Arc::new(Path::new(text.into(), root, segs, depends)))
+        Expr::Path(Arc::new(ScenePath::new(text.into(), root, segs, depends)))
     }
 
     /// Reports a path of the scene that no row declares, or that is a declared one with a slip.
@@ -287,7 +287,7 @@ impl<'p> CompileContext<'p> {
     }
 
     /// An `@field`.
-    pub fn field(&mut self, text: &str, span: Span, node: &Node, offset: usize) -> Expr {
+    pub fn field(&mut self, text: &str, span: Span, node: &DocumentNode, offset: usize) -> Expr {
         let (mut up, mut text) = (0, text);
         while let Some(rest) = text.strip_prefix("outer").filter(|rest| rest.is_empty() || rest.starts_with('.')) {
             up += 1;
@@ -295,7 +295,7 @@ impl<'p> CompileContext<'p> {
         }
         let mut segs = self.segs(text, node, offset).into_iter();
         let field = match segs.next() {
-            Some(Seg::Name(name)) => Some(name),
+            Some(PathSegment::Name(name)) => Some(name),
             _ => None,
         };
         if let Some(name) = &field {
@@ -307,8 +307,8 @@ impl<'p> CompileContext<'p> {
         Expr::Field(FieldRef { up, field, rest: segs.collect() })
     }
 
-    fn scope(&self, up: u8) -> Option<&Scope> {
-        self.scopes.iter().rev().nth(usize::from(up)).filter(|s| !matches!(s, Scope::None))
+    fn scope(&self, up: u8) -> Option<&ItemScope> {
+        self.scopes.iter().rev().nth(usize::from(up)).filter(|s| !matches!(s, ItemScope::None))
     }
 
     /// Whether a meaning of `@` is that of the place which uses the fact or value that is being compiled. A fact may look at
@@ -333,8 +333,8 @@ impl<'p> CompileContext<'p> {
                 self.fail(Code::ReferenceBad, span, format!("there is no item here that `@{name}` could belong to"), help);
                 return;
             }
-            Some(Scope::Any) => return,
-            Some(Scope::Table(table)) if self.knows_columns(table) && !self.is_around_name(up) => {
+            Some(ItemScope::Any) => return,
+            Some(ItemScope::Table(table)) if self.knows_columns(table) && !self.is_around_name(up) => {
                 let table = table.clone();
                 // what every item has
                 if !self.names.knows_field(Some(&[]), name) {
@@ -342,12 +342,12 @@ impl<'p> CompileContext<'p> {
                 }
                 return;
             }
-            Some(Scope::Args(names)) => {
+            Some(ItemScope::Args(names)) => {
                 let names = names.clone();
                 self.check_argument(&names, name, span);
                 return;
             }
-            Some(Scope::Rows(rows)) => Some(rows.clone()),
+            Some(ItemScope::Rows(rows)) => Some(rows.clone()),
             _ => None,
         };
         if !self.names.knows_field(types.as_deref(), name) {
@@ -372,13 +372,13 @@ impl<'p> CompileContext<'p> {
     #[must_use]
     pub fn types(&self) -> Option<Vec<Arc<str>>> {
         match self.scopes.last() {
-            Some(Scope::Rows(rows)) => Some(rows.clone()),
+            Some(ItemScope::Rows(rows)) => Some(rows.clone()),
             _ => None,
         }
     }
 
     /// The steps of a path: names, and computed ones in `[…]`.
-    fn segs(&mut self, text: &str, node: &Node, offset: usize) -> Vec<Seg> {
+    fn segs(&mut self, text: &str, node: &DocumentNode, offset: usize) -> Vec<PathSegment> {
         let mut out = Vec::new();
         let mut rest = text;
         while !rest.is_empty() {
@@ -386,9 +386,9 @@ impl<'p> CompileContext<'p> {
                 if rest.starts_with('[') { rest.find(']').map_or(rest.len(), |n| n + 1) } else { rest.find('.').unwrap_or(rest.len()) };
             let (seg, after) = (rest.get(..piece).unwrap_or(""), rest.get(piece..).unwrap_or(""));
             match seg.strip_prefix('[').and_then(|s| s.strip_suffix(']')) {
-                Some(inner) => out.push(Seg::Computed(Box::new(self.reference(inner, node, offset)))),
+                Some(inner) => out.push(PathSegment::Computed(Box::new(self.reference(inner, node, offset)))),
                 None if seg.is_empty() => {}
-                None => out.push(Seg::Name(seg.into())),
+                None => out.push(PathSegment::Name(seg.into())),
             }
             rest = after.strip_prefix('.').unwrap_or(after);
         }
@@ -398,11 +398,11 @@ impl<'p> CompileContext<'p> {
 
 /// The declared lists; a list named after the row type of each program always exists.
 fn lists(pack: &Pack) -> Vec<ListInfo> {
-    let text = |fields: &crate::diag::Table, key: &str| fields.get(key).and_then(|f| f.node.as_text()).map(Arc::from);
+    let text = |fields: &crate::diag::FieldMap, key: &str| fields.get(key).and_then(|f| f.node.as_text()).map(Arc::from);
     let mut lists: Vec<ListInfo> = Vec::new();
     for row in pack.tables.get("list").into_iter().flatten().map(|(_, r)| r) {
         let rows = match row.fields.get("rows").map(|f| &f.node) {
-            Some(node) => node.as_list().unwrap_or(&[]).iter().filter_map(Node::as_text).map(Arc::from).collect(),
+            Some(node) => node.as_list().unwrap_or(&[]).iter().filter_map(DocumentNode::as_text).map(Arc::from).collect(),
             None => Vec::new(),
         };
         let from = text(&row.fields, "from").map(|f: Arc<str>| Arc::from(f.trim_start_matches('$')));

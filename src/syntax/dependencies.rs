@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
-use crate::diag::{Data, Node, Table};
+use crate::diag::{DocumentNode, FieldMap, NodeValue};
 use crate::model::Pack;
 
 use crate::terms::names::{is_form, is_reference, is_script};
@@ -28,24 +28,24 @@ pub struct Dependencies {
     values: FxHashMap<String, u8>,
     tables: FxHashMap<Arc<str>, u8>,
     /// Named conditions and values: rows of `fact` and `value`.
-    named: FxHashMap<Name, u8>,
+    named: FxHashMap<RowName, u8>,
 }
 
 /// A row of table `fact` or `value`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-enum Name {
+enum RowName {
     Fact(Arc<str>),
     Value(Arc<str>),
 }
 
 /// The dependencies of one cell.
 #[derive(Default)]
-struct Cell {
+struct CellDependencies {
     own: u8,
     /// The `$` paths in it, and how many queries enclose each.
     reads: Vec<(String, u8)>,
     /// The named conditions and values in it, and how many queries enclose each.
-    names: Vec<(Name, u8)>,
+    names: Vec<(RowName, u8)>,
 }
 
 impl Dependencies {
@@ -56,23 +56,24 @@ impl Dependencies {
         leaves("", &pack.values, 0, &mut values);
         for (name, row) in pack.tables.get("path").into_iter().flatten() {
             if let Some(default) = row.fields.get("default") {
-                values.push((name.trim_end_matches(".*").to_owned(), Cell::of(&default.node)));
+                values.push((name.trim_end_matches(".*").to_owned(), CellDependencies::of(&default.node)));
             }
         }
-        let mut tables: Vec<(Arc<str>, Cell)> = Vec::new();
+        let mut tables: Vec<(Arc<str>, CellDependencies)> = Vec::new();
         for (name, rows) in &pack.tables {
-            let mut cell = Cell::default();
+            let mut cell = CellDependencies::default();
             rows.values().flat_map(|row| row.fields.values()).for_each(|f| cell.add(&f.node, 0, 0));
             tables.push((name.clone(), cell));
         }
         let named =
             |table: &str| pack.tables.get(table).into_iter().flatten().filter_map(|(_, row)| Some((row, &row.fields.get("is")?.node)));
         let facts = named("fact").map(|(row, is)| {
-            let mut cell = Cell::default();
+            let mut cell = CellDependencies::default();
             cell.condition(is, row.fields.contains_key("over"), 0, 0);
-            (Name::Fact(row.name.clone()), cell)
+            (RowName::Fact(row.name.clone()), cell)
         });
-        let named: Vec<(Name, Cell)> = facts.chain(named("value").map(|(row, is)| (Name::Value(row.name.clone()), Cell::of(is)))).collect();
+        let named: Vec<(RowName, CellDependencies)> =
+            facts.chain(named("value").map(|(row, is)| (RowName::Value(row.name.clone()), CellDependencies::of(is)))).collect();
         let mut found = Self::default();
         for _ in 0..MAX_ROUNDS {
             let mut more = false;
@@ -123,7 +124,7 @@ impl Dependencies {
         self.tables.get(name).copied().unwrap_or(0)
     }
 
-    fn far(&self, cell: &Cell) -> u8 {
+    fn far(&self, cell: &CellDependencies) -> u8 {
         let read = cell.reads.iter().map(|(path, depth)| {
             let fixed = path.split(".[").next().unwrap_or(path);
             let far = match fixed.split_once('.') {
@@ -138,32 +139,32 @@ impl Dependencies {
     }
 }
 
-fn leaves(prefix: &str, table: &Table, depth: usize, out: &mut Vec<(String, Cell)>) {
+fn leaves(prefix: &str, table: &FieldMap, depth: usize, out: &mut Vec<(String, CellDependencies)>) {
     for (key, field) in table {
         let path = if prefix.is_empty() { key.to_string() } else { format!("{prefix}.{key}") };
         match &field.node.data {
-            Data::Table(inner) if depth < MAX_DEPTH && !is_form(inner) => leaves(&path, inner, depth + 1, out),
-            _ => out.push((path, Cell::of(&field.node))),
+            NodeValue::Table(inner) if depth < MAX_DEPTH && !is_form(inner) => leaves(&path, inner, depth + 1, out),
+            _ => out.push((path, CellDependencies::of(&field.node))),
         }
     }
 }
 
-impl Cell {
-    fn of(node: &Node) -> Self {
+impl CellDependencies {
+    fn of(node: &DocumentNode) -> Self {
         let mut cell = Self::default();
         cell.add(node, 0, 0);
         cell
     }
 
     /// `within`: how many queries enclose the node.
-    fn add(&mut self, node: &Node, within: u8, level: usize) {
+    fn add(&mut self, node: &DocumentNode, within: u8, level: usize) {
         if level > MAX_DEPTH {
             return;
         }
         match &node.data {
-            Data::Text(text) => self.text(text, within),
-            Data::List(list) => list.iter().for_each(|n| self.add(n, within, level + 1)),
-            Data::Table(table) if table.contains_key("if") || (table.len() == 1 && table.contains_key("is")) => {
+            NodeValue::Text(text) => self.text(text, within),
+            NodeValue::List(list) => list.iter().for_each(|n| self.add(n, within, level + 1)),
+            NodeValue::Table(table) if table.contains_key("if") || (table.len() == 1 && table.contains_key("is")) => {
                 for (key, field) in table {
                     match key.as_ref() {
                         "if" | "is" => self.condition(&field.node, false, within, level + 1),
@@ -171,9 +172,9 @@ impl Cell {
                     }
                 }
             }
-            Data::Table(table) => {
-                if let Some(name) = names_a_value(table).and_then(Node::as_text) {
-                    self.names.push((Name::Value(name.into()), within));
+            NodeValue::Table(table) => {
+                if let Some(name) = names_a_value(table).and_then(DocumentNode::as_text) {
+                    self.names.push((RowName::Value(name.into()), within));
                 }
                 let query = table.contains_key("of") && !table.contains_key("fn") && !is_pipe(table);
                 let called = is_script(table) && !table.contains_key("args");
@@ -200,7 +201,7 @@ impl Cell {
     }
 
     /// A condition whose bare paths are fields of the `item`, or otherwise paths of the scene.
-    fn condition(&mut self, node: &Node, item: bool, within: u8, level: usize) {
+    fn condition(&mut self, node: &DocumentNode, item: bool, within: u8, level: usize) {
         let Some(table) = node.as_table().filter(|_| level <= MAX_DEPTH) else { return };
         if table.contains_key("of") {
             return self.add(node, within, level + 1);
@@ -225,10 +226,10 @@ impl Cell {
         }
     }
 
-    fn facts(&mut self, node: &Node, within: u8) {
+    fn facts(&mut self, node: &DocumentNode, within: u8) {
         let one = std::slice::from_ref(node);
-        let names = node.as_list().unwrap_or(one).iter().filter_map(Node::as_text);
-        self.names.extend(names.map(|name| (Name::Fact(name.into()), within)));
+        let names = node.as_list().unwrap_or(one).iter().filter_map(DocumentNode::as_text);
+        self.names.extend(names.map(|name| (RowName::Fact(name.into()), within)));
     }
 
     /// The references in a text: the whole of it, its holes, or the words of a calculation.

@@ -1,6 +1,6 @@
 //! Text languages that a rule file names: `{ expand = NAME }` and `{ fn = "render", lang = NAME, … }`.
 
-use crate::diag::{Code, Node, Span, Table, suggest};
+use crate::diag::{Code, DocumentNode, FieldMap, Span, suggest};
 use crate::text::{Language, functions};
 
 use super::context::CompileContext;
@@ -19,7 +19,7 @@ const MODES: [&str; 3] = ["run", "keep", "remove"];
 
 impl CompileContext<'_> {
     /// The language that `node` names. Reports options in `table` that do not belong to it. Any other name is an error.
-    pub fn language(&mut self, node: &Node, table: &Table) -> Option<Language> {
+    pub fn language(&mut self, node: &DocumentNode, table: &FieldMap) -> Option<Language> {
         let name = self.literal(node, "a text language");
         let language = Language::named(&name);
         if language.is_none() && node.as_text().is_some() {
@@ -71,7 +71,7 @@ impl CompileContext<'_> {
     }
 
     /// The language of a call of `render`; reports errors in its other arguments.
-    pub(super) fn language_of_call(&mut self, table: &Table, span: Span) -> Option<Language> {
+    pub(super) fn language_of_call(&mut self, table: &FieldMap, span: Span) -> Option<Language> {
         for (key, field) in table {
             if !ARGUMENTS.contains(&key.as_ref()) {
                 let help = suggest::help(key, ARGUMENTS);
@@ -91,7 +91,7 @@ impl CompileContext<'_> {
     }
 
     /// Reports a name that is not a library function which takes only a text.
-    fn pure_function(&mut self, node: &Node) {
+    fn pure_function(&mut self, node: &DocumentNode) {
         let name = self.literal(node, "a function's name");
         if !functions::find(&name).is_some_and(|f| f.args.iter().all(|(arg, must)| *arg == "of" || !must)) {
             let known = functions::FUNCTIONS.iter().map(|f| f.name);

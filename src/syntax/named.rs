@@ -7,18 +7,18 @@
 
 use std::sync::Arc;
 
-use crate::diag::{Code, Data, Diagnostic, Node, Span, Table};
+use crate::diag::{Code, Diagnostic, DocumentNode, FieldMap, NodeValue, Span};
 use crate::model::Pack;
 use crate::model::Value;
 use crate::terms::cond::Cond;
 use crate::terms::expr::Expr;
-use crate::terms::shared::Shared;
+use crate::terms::shared::SharedValue;
 
 use indexmap::IndexMap;
 use rustc_hash::FxHashMap;
 
-use super::conditions::Mode;
-use super::context::{CompileContext, Scope};
+use super::conditions::PathMode;
+use super::context::{CompileContext, ItemScope};
 
 /// Maximum number of values and conditions that all uses of names in one pack may expand to.
 const MOST: usize = 200_000;
@@ -34,9 +34,9 @@ const MOST_MEANINGS: usize = 32;
 
 /// The content of a row of table `fact` or `value`.
 #[derive(Debug, Clone)]
-pub struct Named {
+pub struct NamedRow {
     /// The condition or value.
-    pub is: Option<Node>,
+    pub is: Option<DocumentNode>,
     /// It is about an item.
     pub over: bool,
 }
@@ -52,7 +52,7 @@ pub(super) enum OpenName {
 
 /// The facts and values of a pack, as far as they are compiled.
 #[derive(Debug, Default)]
-pub(super) struct Naming {
+pub(super) struct NamedRules {
     /// Those that are being compiled, each inside the previous one.
     open: Vec<OpenName>,
     /// For each of these, how many meanings of `@` there are at the place that uses it.
@@ -63,24 +63,24 @@ pub(super) struct Naming {
     size: usize,
     /// What is being compiled names itself: it is complete only where it begins with another row.
     circle: bool,
-    known: FxHashMap<OpenName, Vec<Known>>,
+    known: FxHashMap<OpenName, Vec<ScopedRow>>,
     /// Shared ones whose parts that depend on no item are in memo cells, outside and inside of branches.
-    sealed: FxHashMap<(u32, bool), Made>,
+    sealed: FxHashMap<(u32, bool), CompiledRow>,
     shared: u32,
 }
 
 /// A compiled fact or value.
 #[derive(Debug, Clone)]
-enum Made {
+enum CompiledRow {
     Fact(Cond),
     Value(Expr),
 }
 
 /// A compiled fact or value, and the meaning of `@` that it is compiled for.
 #[derive(Debug, Clone)]
-struct Known {
-    scopes: Vec<Scope>,
-    made: Made,
+struct ScopedRow {
+    scopes: Vec<ItemScope>,
+    made: CompiledRow,
     /// Its parts, as far as they are written out in the place of use.
     size: usize,
     /// How deep its parts are nested.
@@ -89,7 +89,7 @@ struct Known {
     index: bool,
 }
 
-impl Naming {
+impl NamedRules {
     /// Whether a fact or value is being compiled.
     pub(super) fn is_inside(&self) -> bool {
         !self.open.is_empty()
@@ -102,18 +102,20 @@ impl Naming {
 }
 
 /// The rows of a table of names.
-pub(super) fn rows(pack: &Pack, table: &str) -> IndexMap<Arc<str>, Named> {
-    let named =
-        |row: &crate::model::pack::Row| Named { is: row.fields.get("is").map(|f| f.node.clone()), over: row.fields.contains_key("over") };
+pub(super) fn rows(pack: &Pack, table: &str) -> IndexMap<Arc<str>, NamedRow> {
+    let named = |row: &crate::model::pack::PackRow| NamedRow {
+        is: row.fields.get("is").map(|f| f.node.clone()),
+        over: row.fields.contains_key("over"),
+    };
     pack.tables.get(table).into_iter().flatten().map(|(name, row)| (name.clone(), named(row))).collect()
 }
 
 impl CompileContext<'_> {
     /// `{ fact = "name" }`: the conditions that the rows name.
-    pub(super) fn fact(&mut self, node: &Node) -> Cond {
+    pub(super) fn fact(&mut self, node: &DocumentNode) -> Cond {
         let names: Vec<(Arc<str>, Span)> = match &node.data {
-            Data::List(l) => l.iter().filter_map(|n| Some((n.as_text()?.into(), n.span))).collect(),
-            Data::Text(t) => vec![(t.clone(), node.span)],
+            NodeValue::List(l) => l.iter().filter_map(|n| Some((n.as_text()?.into(), n.span))).collect(),
+            NodeValue::Text(t) => vec![(t.clone(), node.span)],
             _ => Vec::new(),
         };
         let mut all = Vec::new();
@@ -135,17 +137,17 @@ impl CompileContext<'_> {
 
     /// The condition of the fact `name`, which is used at `span`. A bare path in it is a field of the item if the fact has
     /// `over`.
-    pub fn named_fact(&mut self, name: &Arc<str>, fact: &Named, span: Span) -> Cond {
+    pub fn named_fact(&mut self, name: &Arc<str>, fact: &NamedRow, span: Span) -> Cond {
         let Some(is) = &fact.is else { return Cond::Const(false) };
-        let mode = if fact.over { Mode::Item } else { Mode::Scene };
-        match self.used(OpenName::Fact(name.clone()), span, |cx| Made::Fact(cx.cond(is, mode))) {
-            Made::Fact(cond) => cond,
-            Made::Value(_) => Cond::Const(false),
+        let mode = if fact.over { PathMode::Item } else { PathMode::Scene };
+        match self.used(OpenName::Fact(name.clone()), span, |cx| CompiledRow::Fact(cx.cond(is, mode))) {
+            CompiledRow::Fact(cond) => cond,
+            CompiledRow::Value(_) => Cond::Const(false),
         }
     }
 
     /// `{ value = "name" }`: the value that the row names.
-    pub(super) fn value_named(&mut self, node: &Node) -> Expr {
+    pub(super) fn value_named(&mut self, node: &DocumentNode) -> Expr {
         let nothing = Expr::Const(Value::Null);
         let Some(name) = node.as_text().map(Arc::<str>::from) else {
             let help = Some("write `{ value = \"name\" }`".into());
@@ -170,17 +172,18 @@ impl CompileContext<'_> {
 
     /// The value of the row `name`, which is used at `span`. Without `over` it is about the scene, and there is no current
     /// item in it.
-    pub fn named_value(&mut self, name: &Arc<str>, value: &Named, span: Span) -> Expr {
+    pub fn named_value(&mut self, name: &Arc<str>, value: &NamedRow, span: Span) -> Expr {
         let Some(is) = &value.is else { return Expr::Const(Value::Null) };
-        let compile = |cx: &mut Self| Made::Value(if value.over { cx.expr(is) } else { cx.within(Scope::None, |cx| cx.expr(is)) });
+        let compile =
+            |cx: &mut Self| CompiledRow::Value(if value.over { cx.expr(is) } else { cx.within(ItemScope::None, |cx| cx.expr(is)) });
         match self.used(OpenName::Value(name.clone()), span, compile) {
-            Made::Value(expr) => expr,
-            Made::Fact(_) => Expr::Const(Value::Null),
+            CompiledRow::Value(expr) => expr,
+            CompiledRow::Fact(_) => Expr::Const(Value::Null),
         }
     }
 
     /// A fact or value for the meaning that `@` has here: compiled now, or before.
-    fn used(&mut self, name: OpenName, span: Span, compile: impl FnOnce(&mut Self) -> Made) -> Made {
+    fn used(&mut self, name: OpenName, span: Span, compile: impl FnOnce(&mut Self) -> CompiledRow) -> CompiledRow {
         let known = self.naming.known.get(&name).and_then(|all| all.iter().find(|known| known.scopes == self.scopes)).cloned();
         let known = match known {
             Some(known) => {
@@ -200,7 +203,7 @@ impl CompileContext<'_> {
     }
 
     /// Compiles a fact or value, and keeps it.
-    fn compiled(&mut self, name: OpenName, compile: impl FnOnce(&mut Self) -> Made) -> Known {
+    fn compiled(&mut self, name: OpenName, compile: impl FnOnce(&mut Self) -> CompiledRow) -> ScopedRow {
         let (index, deepest, size) = (std::mem::take(&mut self.reads_index), self.deepest, self.naming.size);
         self.deepest = self.depth;
         self.naming.open.push(name.clone());
@@ -213,18 +216,21 @@ impl CompileContext<'_> {
             let id = self.naming.shared;
             made = match made {
                 // a literal may be written out in each place, so its parts count in each
-                Made::Value(Expr::Const(_)) | Made::Fact(Cond::Const(_)) => made,
-                Made::Value(expr) => Made::Value(Expr::Shared(Arc::new(Shared::new(id, expr, Expr::refers, Expr::draws)))),
-                Made::Fact(cond) => Made::Fact(Cond::Shared(Arc::new(Shared::new(id, cond, Cond::refers, Cond::draws)))),
+                CompiledRow::Value(Expr::Const(_)) | CompiledRow::Fact(Cond::Const(_)) => made,
+                CompiledRow::Value(expr) => {
+                    CompiledRow::Value(Expr::Shared(Arc::new(SharedValue::new(id, expr, Expr::refers, Expr::draws))))
+                }
+                CompiledRow::Fact(cond) => CompiledRow::Fact(Cond::Shared(Arc::new(SharedValue::new(id, cond, Cond::refers, Cond::draws)))),
             };
-            if !matches!(made, Made::Value(Expr::Const(_)) | Made::Fact(Cond::Const(_))) {
+            if !matches!(made, CompiledRow::Value(Expr::Const(_)) | CompiledRow::Fact(Cond::Const(_))) {
                 self.naming.shared += 1;
                 own = 1;
             }
         }
         self.naming.size = size + own;
         let height = std::mem::replace(&mut self.deepest, deepest) - self.depth;
-        let known = Known { scopes: self.scopes.clone(), made, size: own, height, index: std::mem::replace(&mut self.reads_index, index) };
+        let known =
+            ScopedRow { scopes: self.scopes.clone(), made, size: own, height, index: std::mem::replace(&mut self.reads_index, index) };
         if self.naming.circle {
             self.naming.circle = self.naming.is_inside();
         } else {
@@ -253,26 +259,26 @@ impl CompileContext<'_> {
     }
 
     /// A shared value with its parts that depend on no item in memo cells.
-    pub(super) fn sealed_share(&mut self, shared: &Shared<Expr>) -> Expr {
+    pub(super) fn sealed_share(&mut self, shared: &SharedValue<Expr>) -> Expr {
         let key = (shared.id, self.branches > 0);
-        if let Some(Made::Value(known)) = self.naming.sealed.get(&key) {
+        if let Some(CompiledRow::Value(known)) = self.naming.sealed.get(&key) {
             return known.clone();
         }
         let of = self.sealed(shared.of.clone());
-        let sealed = Expr::Shared(Arc::new(Shared { of, ..*shared }));
-        self.naming.sealed.insert(key, Made::Value(sealed.clone()));
+        let sealed = Expr::Shared(Arc::new(SharedValue { of, ..*shared }));
+        self.naming.sealed.insert(key, CompiledRow::Value(sealed.clone()));
         sealed
     }
 
     /// The same for a condition.
-    pub(super) fn sealed_shared_cond(&mut self, shared: &Shared<Cond>) -> Cond {
+    pub(super) fn sealed_shared_cond(&mut self, shared: &SharedValue<Cond>) -> Cond {
         let key = (shared.id, self.branches > 0);
-        if let Some(Made::Fact(known)) = self.naming.sealed.get(&key) {
+        if let Some(CompiledRow::Fact(known)) = self.naming.sealed.get(&key) {
             return known.clone();
         }
         let of = self.sealed_cond(shared.of.clone());
-        let sealed = Cond::Shared(Arc::new(Shared { of, ..*shared }));
-        self.naming.sealed.insert(key, Made::Fact(sealed.clone()));
+        let sealed = Cond::Shared(Arc::new(SharedValue { of, ..*shared }));
+        self.naming.sealed.insert(key, CompiledRow::Fact(sealed.clone()));
         sealed
     }
 
@@ -324,6 +330,6 @@ impl OpenName {
 }
 
 /// The row that `{ value = "name" }` names; `None` for any other table.
-pub(super) fn names_a_value(table: &Table) -> Option<&Node> {
+pub(super) fn names_a_value(table: &FieldMap) -> Option<&DocumentNode> {
     table.get("value").map(|f| &f.node).filter(|_| table.len() == 1)
 }

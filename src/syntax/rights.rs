@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::diag::{Code, Span};
 use crate::model::rights::SCENE;
 
-use super::context::{CompileContext, Scope};
+use super::context::{CompileContext, ItemScope};
 
 /// Reports the words that name no path of the scene, no list and no field of its items.
 pub fn check(cx: &mut CompileContext<'_>) {
@@ -40,7 +40,7 @@ impl CompileContext<'_> {
         };
         let Some(field) = names.get(taken).filter(|field| field.as_ref() != "index") else { return };
         match self.rows_of(list) {
-            Scope::Rows(rows) if rows.is_empty() => {}
+            ItemScope::Rows(rows) if rows.is_empty() => {}
             scope => self.within(scope, |cx| cx.check_field(0, field, span)),
         }
     }

@@ -7,22 +7,22 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
-use crate::diag::{Code, Node, SourceId, Span, Table, inside, suggest};
+use crate::diag::{Code, DocumentNode, FieldMap, SourceId, Span, inside, suggest};
 use crate::model::rights::TABLE;
-use crate::terms::Library;
-use crate::terms::expr::Scripted;
+use crate::terms::ScriptLibrary;
+use crate::terms::expr::ScriptCall;
 use crate::terms::library::parts;
-use crate::text::script::{Rights, ScriptError, ScriptLimits, Scripts, Source};
+use crate::text::script::{ScriptError, ScriptLimits, ScriptRights, ScriptSource, Scripts};
 
-use super::context::{Arguments, CompileContext, ITEM_AND_SCENE};
+use super::context::{CompileContext, ITEM_AND_SCENE, ScriptArguments};
 
 /// A function that works on a list.
-pub const ITEMS_AND_SCENE: Arguments = ("items, scene", 2);
+pub const ITEMS_AND_SCENE: ScriptArguments = ("items, scene", 2);
 /// A function that is a step.
-pub const TEXT_AND_ITEM: Arguments = ("text, item", 2);
+pub const TEXT_AND_ITEM: ScriptArguments = ("text, item", 2);
 
 /// One script as written.
-struct Written<'p> {
+struct WrittenScript<'p> {
     name: &'p str,
     file: Arc<str>,
     layer: Arc<str>,
@@ -30,13 +30,13 @@ struct Written<'p> {
     text: String,
     source: SourceId,
     /// Where it stands, if it stands in an overlay.
-    node: Option<&'p Node>,
+    node: Option<&'p DocumentNode>,
 }
 
 /// Compiles all scripts of a pack; reports those that do not compile.
-pub fn compile(cx: &mut CompileContext<'_>, limits: ScriptLimits) -> Library {
+pub fn compile(cx: &mut CompileContext<'_>, limits: ScriptLimits) -> ScriptLibrary {
     let found = written(cx);
-    let sources: Vec<Source<'_>> = found.iter().map(|s| Source { name: s.name, file: &s.file, text: &s.text }).collect();
+    let sources: Vec<ScriptSource<'_>> = found.iter().map(|s| ScriptSource { name: s.name, file: &s.file, text: &s.text }).collect();
     let engine = Scripts::with_sources(limits, &sources, &mut cx.script_bytes);
     let importing = engine.is_ok();
     let plain = engine.unwrap_or_else(|(name, error)| {
@@ -54,18 +54,18 @@ pub fn compile(cx: &mut CompileContext<'_>, limits: ScriptLimits) -> Library {
         let rights = cx.pack.rights.get(&script.layer).cloned();
         scripts.insert(Arc::from(script.name), compiled.map(|compiled| compiled.within(rights)));
     }
-    Library::new(scripts)
+    ScriptLibrary::new(scripts)
 }
 
 /// All scripts by name, sorted; one in an overlay replaces a file of the same name.
-fn written<'p>(cx: &CompileContext<'p>) -> Vec<Written<'p>> {
+fn written<'p>(cx: &CompileContext<'p>) -> Vec<WrittenScript<'p>> {
     let pack = cx.pack;
-    let mut found: std::collections::BTreeMap<&str, Written<'p>> = std::collections::BTreeMap::new();
+    let mut found: std::collections::BTreeMap<&str, WrittenScript<'p>> = std::collections::BTreeMap::new();
     for (path, id) in &pack.assets {
         let name = path.strip_prefix("scripts/").and_then(|name| name.strip_suffix(".rhai"));
         let (Some(name), Some(source)) = (name, pack.sources.get(*id)) else { continue };
         let (file, layer) = (source.name.clone(), source.layer.clone());
-        found.insert(name, Written { name, file, layer, text: source.text.to_string(), source: *id, node: None });
+        found.insert(name, WrittenScript { name, file, layer, text: source.text.to_string(), source: *id, node: None });
     }
     let inline = pack.values.get(TABLE).and_then(|field| field.node.as_table()).into_iter().flatten();
     for (name, field) in inline {
@@ -73,14 +73,14 @@ fn written<'p>(cx: &CompileContext<'p>) -> Vec<Written<'p>> {
         let Some(place) = pack.sources.place(inside::place_in_text(&pack.sources, &field.node, 0)) else { continue };
         let text = "\n".repeat(place.line - 1) + text;
         let (file, layer, source) = (place.file, place.layer, field.node.span.source);
-        found.insert(name, Written { name, file, layer, text, source, node: Some(&field.node) });
+        found.insert(name, WrittenScript { name, file, layer, text, source, node: Some(&field.node) });
     }
     found.into_values().collect()
 }
 
 impl CompileContext<'_> {
     /// Reports an error in a script at its position.
-    fn script_bad(&mut self, script: &Written<'_>, error: &ScriptError) {
+    fn script_bad(&mut self, script: &WrittenScript<'_>, error: &ScriptError) {
         let span = match script.node {
             // the lines are those of the overlay
             Some(node) if error.line == 0 => node.span,
@@ -96,17 +96,17 @@ impl CompileContext<'_> {
     }
 
     /// What the pack or overlay in which a place is declares of its scripts.
-    pub fn rights_of(&self, span: Span) -> Option<Arc<Rights>> {
+    pub fn rights_of(&self, span: Span) -> Option<Arc<ScriptRights>> {
         self.pack.sources.get(span.source).and_then(|source| self.pack.rights.get(&source.layer)).cloned()
     }
 
     /// Whether a text names a function, and is not what a field called `script` is compared with.
-    pub fn is_function(&self, node: &Node) -> bool {
+    pub fn is_function(&self, node: &DocumentNode) -> bool {
         node.as_text().is_some_and(|text| text.contains("::"))
     }
 
     /// `{ script = "file.rhai::function", args? }`, with `others` as further keys.
-    pub fn scripted(&mut self, table: &Table, span: Span, others: &[&str]) -> Option<Scripted> {
+    pub fn scripted(&mut self, table: &FieldMap, span: Span, others: &[&str]) -> Option<ScriptCall> {
         for (key, field) in table.iter().filter(|(key, _)| !matches!(key.as_ref(), "script" | "args") && !others.contains(&key.as_ref())) {
             let known = ["script", "args"].into_iter().chain(others.iter().copied());
             self.fail(Code::SchemaUnknownKey, field.key, format!("`{key}` does not belong to `script`"), suggest::help(key, known));
@@ -123,7 +123,7 @@ impl CompileContext<'_> {
         let function = self.literal(own, "a function's name");
         let Some(args) = table.get("args").map(|f| &f.node) else {
             self.function(&function, own.span, ITEM_AND_SCENE);
-            return Some(Scripted { function, args: None, sets: None });
+            return Some(ScriptCall { function, args: None, sets: None });
         };
         let Some(list) = args.as_list() else {
             let help = Some("write `args = [a, b]`".into());
@@ -132,11 +132,11 @@ impl CompileContext<'_> {
         };
         self.function(&function, own.span, ("", list.len()));
         let args = list.iter().map(|arg| self.expr(arg)).collect();
-        Some(Scripted { function, args: Some(args), sets: None })
+        Some(ScriptCall { function, args: Some(args), sets: None })
     }
 
     /// Reports an error if the pack has no function of that name with so many arguments.
-    pub fn function(&mut self, function: &str, span: Span, (params, count): Arguments) {
+    pub fn function(&mut self, function: &str, span: Span, (params, count): ScriptArguments) {
         let (file, name) = parts(function);
         let files: Vec<Arc<str>> = self.scripts.scripts().keys().cloned().collect();
         match self.scripts.scripts().get(file) {

@@ -1,11 +1,11 @@
 //! Memo cells: every part of a term that depends on no item is wrapped, so that a pass evaluates it once.
 
 use crate::model::Value;
-use crate::terms::cond::{Cond, Test};
-use crate::terms::expr::Scripted;
-use crate::terms::expr::{Call, Choice, Expr, Fold, Lookup, Query};
+use crate::terms::cond::{Cond, CondTest};
+use crate::terms::expr::ScriptCall;
+use crate::terms::expr::{Expr, ExprCall, ItemQuery, TableLookup, ValueChoice, ValueFold};
 use crate::terms::select::Select;
-use crate::terms::steps::Pipe;
+use crate::terms::steps::StepPipe;
 
 use super::context::CompileContext;
 
@@ -20,10 +20,10 @@ impl CompileContext<'_> {
             return self.remember(expr);
         }
         if let Expr::If(choice) = expr {
-            let Choice { cond, then, other } = *choice;
+            let ValueChoice { cond, then, other } = *choice;
             let cond = self.sealed_cond(cond);
             let (then, other) = self.in_branch(|cx| (cx.sealed(then), cx.sealed(other)));
-            return Expr::If(Box::new(Choice { cond, then, other }));
+            return Expr::If(Box::new(ValueChoice { cond, then, other }));
         }
         if let Expr::Shared(shared) = expr {
             return self.sealed_share(&shared);
@@ -39,36 +39,36 @@ impl CompileContext<'_> {
             Expr::Over(l) => Expr::Over(each(l)),
             Expr::Table(t) => Expr::Table(t.into_vec().into_iter().map(|(k, e)| (k, self.sealed(e))).collect()),
             Expr::Lookup(l) => {
-                let Lookup { key, table, by, get, default } = *l;
+                let TableLookup { key, table, by, get, default } = *l;
                 // a table by name is answered from its index: a memo cell would only copy it
                 let table = if matches!(table, Expr::Path(_)) { table } else { self.sealed(table) };
                 let default = default.map(|e| self.sealed(e));
-                Expr::Lookup(Box::new(Lookup { key: self.sealed(key), table, by, get, default }))
+                Expr::Lookup(Box::new(TableLookup { key: self.sealed(key), table, by, get, default }))
             }
             Expr::Fn(c) => {
-                let Call { function, args } = *c;
+                let ExprCall { function, args } = *c;
                 let args = args.into_vec().into_iter().map(|(k, e)| (k, self.sealed(e))).collect();
-                Expr::Fn(Box::new(Call { function, args }))
+                Expr::Fn(Box::new(ExprCall { function, args }))
             }
             Expr::Is(c) => Expr::Is(Box::new(self.sealed_cond(*c))),
             // the steps were sealed when they were read
-            Expr::Pipe(p) => Expr::Pipe(Box::new(Pipe { of: self.sealed(p.of), steps: p.steps })),
+            Expr::Pipe(p) => Expr::Pipe(Box::new(StepPipe { of: self.sealed(p.of), steps: p.steps })),
             Expr::Script(s) => {
                 let args = s.args.map(|args| args.into_vec().into_iter().map(|e| self.sealed(e)).collect());
-                Expr::Script(Box::new(Scripted { args, ..*s }))
+                Expr::Script(Box::new(ScriptCall { args, ..*s }))
             }
             Expr::Query(q) => Expr::Query(Box::new(self.sealed_query(*q))),
             Expr::Fold(f) => {
-                let Fold { of, from, give } = *f;
+                let ValueFold { of, from, give } = *f;
                 let (of, from) = (self.sealed(of), self.sealed(from));
-                Expr::Fold(Box::new(Fold { of, from, give: self.in_branch(|cx| cx.sealed(give)) }))
+                Expr::Fold(Box::new(ValueFold { of, from, give: self.in_branch(|cx| cx.sealed(give)) }))
             }
             other => other,
         }
     }
 
     /// The same for a query.
-    pub fn sealed_query(&mut self, mut query: Query) -> Query {
+    pub fn sealed_query(&mut self, mut query: ItemQuery) -> ItemQuery {
         query.select = self.sealed_select(query.select);
         query.get = query.get.map(|e| self.sealed(e));
         query
@@ -80,7 +80,7 @@ impl CompileContext<'_> {
         select.since = select.since.map(|c| self.sealed_cond(c));
         select.run = select.run.map(|c| self.sealed_cond(c));
         for key in &mut select.by {
-            if let crate::terms::keys::How::Ranks(e) = &mut key.how {
+            if let crate::terms::keys::KeyComparison::Ranks(e) = &mut key.how {
                 let ranks = std::mem::replace(e, Expr::Const(Value::Null));
                 *e = self.sealed(ranks);
             }
@@ -111,17 +111,17 @@ impl CompileContext<'_> {
         }
     }
 
-    fn sealed_test(&mut self, test: Test) -> Test {
+    fn sealed_test(&mut self, test: CondTest) -> CondTest {
         match test {
-            Test::Eq(e) => Test::Eq(self.sealed(e)),
-            Test::In(e) => Test::In(self.sealed(e)),
-            Test::Between(bounds) => Test::Between(Box::new(bounds.map(|e| self.sealed(e)))),
-            Test::Cmp(c, e) => Test::Cmp(c, self.sealed(e)),
-            Test::Contains(e) => Test::Contains(self.sealed(e)),
-            Test::Meets(e) => Test::Meets(self.sealed(e)),
-            Test::Starts(l) => Test::Starts(l.into_vec().into_iter().map(|e| self.sealed(e)).collect()),
-            Test::Ne(l) => Test::Ne(l.into_vec().into_iter().map(|e| self.sealed(e)).collect()),
-            Test::And(l) => Test::And(l.into_vec().into_iter().map(|t| self.sealed_test(t)).collect()),
+            CondTest::Eq(e) => CondTest::Eq(self.sealed(e)),
+            CondTest::In(e) => CondTest::In(self.sealed(e)),
+            CondTest::Between(bounds) => CondTest::Between(Box::new(bounds.map(|e| self.sealed(e)))),
+            CondTest::Cmp(c, e) => CondTest::Cmp(c, self.sealed(e)),
+            CondTest::Contains(e) => CondTest::Contains(self.sealed(e)),
+            CondTest::Meets(e) => CondTest::Meets(self.sealed(e)),
+            CondTest::Starts(l) => CondTest::Starts(l.into_vec().into_iter().map(|e| self.sealed(e)).collect()),
+            CondTest::Ne(l) => CondTest::Ne(l.into_vec().into_iter().map(|e| self.sealed(e)).collect()),
+            CondTest::And(l) => CondTest::And(l.into_vec().into_iter().map(|t| self.sealed_test(t)).collect()),
             other => other,
         }
     }

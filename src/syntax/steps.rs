@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 
-use crate::diag::{Code, Node, Table, suggest};
+use crate::diag::{Code, DocumentNode, FieldMap, suggest};
 
 use crate::terms::names::is_reference;
-use crate::terms::rewrite::Scripts;
-use crate::terms::steps::{Sought, Step, What};
+use crate::terms::rewrite::ScriptsStep;
+use crate::terms::steps::{SearchText, StepOperation, TextStep};
 
-use super::conditions::Mode;
-use super::context::{CompileContext, Scope};
+use super::conditions::PathMode;
+use super::context::{CompileContext, ItemScope};
 
 /// The steps, for `tapster ops`.
 pub const STEPS: &[(&str, &str)] = &[
@@ -40,7 +40,7 @@ fn beside(action: &str) -> &'static [&'static str] {
 
 impl CompileContext<'_> {
     /// A list of steps: `with` and `when` look at the current item.
-    pub fn steps(&mut self, node: &Node) -> Box<[Step]> {
+    pub fn steps(&mut self, node: &DocumentNode) -> Box<[TextStep]> {
         match node.as_list() {
             Some(list) => list.iter().filter_map(|n| step(self, n)).collect(),
             None => {
@@ -52,7 +52,7 @@ impl CompileContext<'_> {
     }
 }
 
-fn step(cx: &mut CompileContext<'_>, node: &Node) -> Option<Step> {
+fn step(cx: &mut CompileContext<'_>, node: &DocumentNode) -> Option<TextStep> {
     let Some(table) = node.as_table() else {
         let help = Some("for example `{ trim = \"both\" }`".into());
         cx.fail(Code::TermType, node.span, format!("a step is a table, not {}", node.kind()), help);
@@ -60,7 +60,7 @@ fn step(cx: &mut CompileContext<'_>, node: &Node) -> Option<Step> {
     };
     let (word, own) = action(cx, table, node)?;
     let when = table.get("when").map(|f| {
-        let c = cx.cond(&f.node, Mode::Item);
+        let c = cx.cond(&f.node, PathMode::Item);
         cx.sealed_cond(c)
     });
     let with = table.get("with").map(|f| cx.expr(&f.node));
@@ -78,30 +78,31 @@ fn step(cx: &mut CompileContext<'_>, node: &Node) -> Option<Step> {
                 cx.fail(Code::TermType, own.span, format!("`trim` cannot be {written}"), help);
                 "both"
             });
-            What::Trim(side != "end", side != "start")
+            StepOperation::Trim(side != "end", side != "start")
         }
-        "prefix" => What::Prefix(value(cx)),
-        "suffix" => What::Suffix(value(cx)),
-        "text" => What::Text(value(cx)),
-        "override" => What::Override {
+        "prefix" => StepOperation::Prefix(value(cx)),
+        "suffix" => StepOperation::Suffix(value(cx)),
+        "text" => StepOperation::Text(value(cx)),
+        "override" => StepOperation::Override {
             by: value(cx),
             holds: table.get("holds").map(|f| sought(cx, &f.node)),
             times: table.get("times").map(|f| cx.expr(&f.node)),
         },
-        "expand" => What::Expand(cx.language(own, table)?),
-        "scripts" => {
-            What::Scripts(Scripts { rows: value(cx), then: table.get("then").map(|f| cx.steps(&f.node).into_vec()).unwrap_or_default() })
-        }
-        "inline" => What::Inline(cx.literal(own, "a joint")),
-        "outline" => What::Outline(cx.literal(own, "a joint")),
+        "expand" => StepOperation::Expand(cx.language(own, table)?),
+        "scripts" => StepOperation::Scripts(ScriptsStep {
+            rows: value(cx),
+            then: table.get("then").map(|f| cx.steps(&f.node).into_vec()).unwrap_or_default(),
+        }),
+        "inline" => StepOperation::Inline(cx.literal(own, "a joint")),
+        "outline" => StepOperation::Outline(cx.literal(own, "a joint")),
         "run" => {
             let function = cx.literal(own, "a function's name");
             cx.function(&function, own.span, super::scripts::TEXT_AND_ITEM);
-            What::Run(function)
+            StepOperation::Run(function)
         }
         "replace" => replace(cx, own)?,
-        "parts" => What::Parts(
-            own.as_table().into_iter().flatten().map(|(k, f)| (k.clone(), cx.within(Scope::Any, |cx| cx.expr(&f.node)))).collect(),
+        "parts" => StepOperation::Parts(
+            own.as_table().into_iter().flatten().map(|(k, f)| (k.clone(), cx.within(ItemScope::Any, |cx| cx.expr(&f.node)))).collect(),
         ),
         _ => return None,
     };
@@ -111,11 +112,11 @@ fn step(cx: &mut CompileContext<'_>, node: &Node) -> Option<Step> {
             options.push((Arc::from(key), cx.expr(&field.node)));
         }
     }
-    Some(Step { when, with, options, what })
+    Some(TextStep { when, with, options, what })
 }
 
 /// The one key that says what a step does, and its value; reports every key that has no meaning beside it.
-fn action<'n>(cx: &mut CompileContext<'_>, table: &'n Table, node: &Node) -> Option<(&'static str, &'n Node)> {
+fn action<'n>(cx: &mut CompileContext<'_>, table: &'n FieldMap, node: &DocumentNode) -> Option<(&'static str, &'n DocumentNode)> {
     let named = |key: &str| STEPS.iter().map(|(name, _)| *name).find(|name| *name == key);
     let Some((word, own)) = table.iter().find_map(|(key, field)| Some((named(key)?, &field.node))) else {
         let unknown = table.iter().find(|(key, _)| !matches!(key.as_ref(), "name" | "when"));
@@ -142,26 +143,26 @@ fn action<'n>(cx: &mut CompileContext<'_>, table: &'n Table, node: &Node) -> Opt
 const REPLACE: [&str; 3] = ["find", "with", "times"];
 
 /// What a step searches for: a reference, a plain text (`$$x` is the text `$x`) or a pattern.
-fn sought(cx: &mut CompileContext<'_>, node: &Node) -> Sought {
+fn sought(cx: &mut CompileContext<'_>, node: &DocumentNode) -> SearchText {
     match node.as_text() {
         Some(text) if is_reference(text) => {
             let value = cx.expr(node);
-            Sought::Of(cx.sealed(value))
+            SearchText::Of(cx.sealed(value))
         }
         Some(text) if text.starts_with("$$") => {
             let plain = crate::text::pattern::Pattern::literal(text.get(1..).unwrap_or_default());
-            Sought::Fixed(Arc::new(plain))
+            SearchText::Fixed(Arc::new(plain))
         }
-        Some(_) => Sought::Fixed(cx.pattern(node)),
+        Some(_) => SearchText::Fixed(cx.pattern(node)),
         None => {
             let help = Some("write a plain text, `/pattern/flags`, or a reference".into());
             cx.fail(Code::TermType, node.span, format!("what is searched for is a text, not {}", node.kind()), help);
-            Sought::Fixed(cx.pattern(node))
+            SearchText::Fixed(cx.pattern(node))
         }
     }
 }
 
-fn replace(cx: &mut CompileContext<'_>, own: &Node) -> Option<What> {
+fn replace(cx: &mut CompileContext<'_>, own: &DocumentNode) -> Option<StepOperation> {
     let (Some(find), Some(with)) = (own.get("find"), own.get("with")) else {
         cx.fail(
             Code::TermMissing,
@@ -179,15 +180,15 @@ fn replace(cx: &mut CompileContext<'_>, own: &Node) -> Option<What> {
     }
     let find = sought(cx, find);
     // even without a current item, `@1` refers to the match
-    let with = if cx.has_item() { cx.expr(with) } else { cx.within(Scope::Open, |cx| cx.expr(with)) };
+    let with = if cx.has_item() { cx.expr(with) } else { cx.within(ItemScope::Open, |cx| cx.expr(with)) };
     let with = cx.sealed(with);
     let times = own.get("times").and_then(|n| {
-        let times = if let crate::diag::Data::Int(i) = n.data { usize::try_from(i).ok() } else { None };
+        let times = if let crate::diag::NodeValue::Int(i) = n.data { usize::try_from(i).ok() } else { None };
         if times.is_none() {
             let help = Some("write a whole number from 0, or leave it out to replace everywhere".into());
             cx.fail(Code::TermType, n.span, format!("`times` is a number of replacements, not {}", n.kind()), help);
         }
         times
     });
-    Some(What::Replace { find, with, times })
+    Some(StepOperation::Replace { find, with, times })
 }

@@ -7,11 +7,11 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use crate::diag::{Code, Node, Span, Table, suggest};
-use crate::terms::expr::{Expr, Query, Root, Source};
+use crate::diag::{Code, DocumentNode, FieldMap, Span, suggest};
+use crate::terms::expr::{Expr, ItemQuery, PathRoot, QuerySource};
 use crate::terms::names::{is_table, own_tables};
 
-use super::context::{CompileContext, Scope};
+use super::context::{CompileContext, ItemScope};
 
 /// The keys that rows of every table have or may have.
 const COMMON: [&str; 2] = ["name", "about"];
@@ -23,8 +23,8 @@ const MAX_LISTED: usize = 40;
 impl CompileContext<'_> {
     /// What `@` means for each element of a value: a row of a table, if that is known.
     #[must_use]
-    pub fn elements_of(&self, of: &Expr) -> Scope {
-        table_of(of).map_or(Scope::Open, |table| Scope::Table(table.clone()))
+    pub fn elements_of(&self, of: &Expr) -> ItemScope {
+        table_of(of).map_or(ItemScope::Open, |table| ItemScope::Table(table.clone()))
     }
 
     /// Whether passes can read a table; reports an error if not.
@@ -61,7 +61,7 @@ impl CompileContext<'_> {
     }
 
     /// Checks the columns that a lookup names, if it looks into rows of a table.
-    pub(super) fn check_lookup(&mut self, rows: &Expr, lookup: &Table) {
+    pub(super) fn check_lookup(&mut self, rows: &Expr, lookup: &FieldMap) {
         let Some(table) = table_of(rows) else { return };
         for word in ["by", "get"] {
             if let Some((column, at)) = lookup.get(word).and_then(|field| Some((field.node.as_text()?, field.node.span))) {
@@ -91,7 +91,7 @@ impl CompileContext<'_> {
 
     /// Whether a name is a column of the table that `@` is a row of.
     pub(super) fn is_column(&self, name: &str) -> bool {
-        matches!(self.scopes.last(), Some(Scope::Table(table)) if self.knows_columns(table) && self.may_have(table, name))
+        matches!(self.scopes.last(), Some(ItemScope::Table(table)) if self.knows_columns(table) && self.may_have(table, name))
     }
 
     /// Whether it is known which columns a table has.
@@ -116,7 +116,7 @@ impl CompileContext<'_> {
     }
 
     /// Reports a row that a warning is to be about, if its table does not exist: the warning would stand at no row.
-    pub fn check_row(&mut self, node: &Node) {
+    pub fn check_row(&mut self, node: &DocumentNode) {
         let Some((table, _)) = node.as_text().and_then(|row| row.split_once('/')) else { return };
         let is_literal = !table.contains(['$', '@', '{']);
         let is_language = self.row_keys.is_some_and(|tables| tables.contains_key(table)) || self.engine_tables.contains(&table);
@@ -131,19 +131,19 @@ impl CompileContext<'_> {
 fn table_of(value: &Expr) -> Option<&Arc<str>> {
     match value {
         Expr::Path(path) => match &path.root {
-            Root::Table(table) if path.segs.is_empty() => Some(table),
+            PathRoot::Table(table) if path.segs.is_empty() => Some(table),
             _ => None,
         },
         Expr::Query(query) if gives_items(query) => match &query.of {
-            Source::Value(of) => table_of(of),
-            Source::List(_) | Source::Part => None,
+            QuerySource::Value(of) => table_of(of),
+            QuerySource::List(_) | QuerySource::Part => None,
         },
         _ => None,
     }
 }
 
 /// Whether a query gives a list of the items that it chooses, as they are.
-fn gives_items(query: &Query) -> bool {
+fn gives_items(query: &ItemQuery) -> bool {
     let is_changed = query.get.is_some() || query.form.is_some() || !query.steps.is_empty();
     !is_changed && query.after.is_none() && query.join.is_none() && !query.count && !query.one
 }

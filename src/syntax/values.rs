@@ -5,17 +5,17 @@
 
 use std::sync::Arc;
 
-use crate::diag::{Code, Data, Diagnostic, Node, Span, Table, inside, suggest};
+use crate::diag::{Code, Diagnostic, DocumentNode, FieldMap, NodeValue, Span, inside, suggest};
 use crate::model::Value;
 use crate::text::functions;
 
-use crate::terms::expr::{Call, Choice, Expr, Fold, Function, Lookup, Query, Source};
+use crate::terms::expr::{CalledFunction, Expr, ExprCall, ItemQuery, QuerySource, TableLookup, ValueChoice, ValueFold};
 use crate::terms::names::is_reference;
-use crate::terms::steps::Pipe;
+use crate::terms::steps::StepPipe;
 use crate::terms::{calc, names};
 
-use super::conditions::Mode;
-use super::context::{CompileContext, Scope, Tail};
+use super::conditions::PathMode;
+use super::context::{CompileContext, ItemScope, TailQuery};
 
 /// Values nested deeper than this are refused.
 const MAX_DEPTH: usize = 96;
@@ -41,13 +41,13 @@ pub const FORMS: &[(&str, &[&str])] = &[
 const QUERY: &[&str] = &["of", "get", "form", "steps", "after", "join", "trim", "count", "is", "depth"];
 
 /// Whether a table is a value with steps: only `of` and `steps`, and in a condition a test of the result.
-pub(super) fn is_pipe(table: &Table) -> bool {
+pub(super) fn is_pipe(table: &FieldMap) -> bool {
     table.contains_key("of") && table.contains_key("steps") && table.keys().all(|key| matches!(key.as_ref(), "of" | "steps" | "is"))
 }
 
 impl CompileContext<'_> {
     /// A value.
-    pub fn expr(&mut self, node: &Node) -> Expr {
+    pub fn expr(&mut self, node: &DocumentNode) -> Expr {
         self.deeper();
         let expr = if self.depth > MAX_DEPTH {
             self.fail(
@@ -64,18 +64,18 @@ impl CompileContext<'_> {
         expr
     }
 
-    fn expr_at(&mut self, node: &Node) -> Expr {
+    fn expr_at(&mut self, node: &DocumentNode) -> Expr {
         match &node.data {
-            Data::Text(text) => self.text(text, node),
-            Data::List(list) => {
+            NodeValue::Text(text) => self.text(text, node),
+            NodeValue::List(list) => {
                 let list: Vec<Expr> = list.iter().map(|n| self.expr(n)).collect();
                 match list.iter().map(constant).collect::<Option<Vec<_>>>() {
                     Some(values) => Expr::Const(Value::list(values)),
                     None => Expr::List(list.into()),
                 }
             }
-            Data::Table(table) if names::is_form(table) => self.form_value(table, node),
-            Data::Table(table) => {
+            NodeValue::Table(table) if names::is_form(table) => self.form_value(table, node),
+            NodeValue::Table(table) => {
                 self.check_nearly_form(table);
                 let fields: Vec<(Arc<str>, Expr)> = table.iter().map(|(k, f)| (k.clone(), self.expr(&f.node))).collect();
                 match fields.iter().map(|(k, e)| Some((k.clone(), constant(e)?))).collect::<Option<_>>() {
@@ -88,7 +88,7 @@ impl CompileContext<'_> {
     }
 
     /// Warns of a table that is nearly a value form: `{ frist = [a, b] }` is a table with the key `frist`.
-    fn check_nearly_form(&mut self, table: &Table) {
+    fn check_nearly_form(&mut self, table: &FieldMap) {
         let forms = FORMS.iter().copied().chain([("fn", &[][..]), ("of", QUERY), ("form", &[][..])]);
         for (key, field) in table {
             // the plural is a frequent word
@@ -102,7 +102,7 @@ impl CompileContext<'_> {
     }
 
     /// A text: a literal, a reference, or a text with holes.
-    fn text(&mut self, text: &Arc<str>, node: &Node) -> Expr {
+    fn text(&mut self, text: &Arc<str>, node: &DocumentNode) -> Expr {
         if let Some(rest) = text.strip_prefix("$$") {
             return Expr::text(&format!("${rest}"));
         }
@@ -142,7 +142,7 @@ impl CompileContext<'_> {
         Expr::Text(pieces.into())
     }
 
-    fn form_value(&mut self, table: &Table, node: &Node) -> Expr {
+    fn form_value(&mut self, table: &FieldMap, node: &DocumentNode) -> Expr {
         if table.contains_key("fn") {
             return self.call(table, node);
         }
@@ -176,7 +176,7 @@ impl CompileContext<'_> {
             "if" => self.choice(table, own),
             // what fails must not fail earlier, in a memo cell that is filled before the value is needed
             "try" => Expr::Try(Box::new(self.in_branch(|cx| cx.expr(own)))),
-            "is" => Expr::Is(Box::new(self.cond(own, Mode::Scene))),
+            "is" => Expr::Is(Box::new(self.cond(own, PathMode::Scene))),
             "value" => self.value_named(own),
             "fold" => self.fold(table, own),
             "script" => match self.scripted(table, node.span, &[]) {
@@ -199,8 +199,8 @@ impl CompileContext<'_> {
     }
 
     /// `{ if = condition, then = value, else = value }`.
-    fn choice(&mut self, table: &Table, cond: &Node) -> Expr {
-        let cond = self.cond(cond, Mode::Scene);
+    fn choice(&mut self, table: &FieldMap, cond: &DocumentNode) -> Expr {
+        let cond = self.cond(cond, PathMode::Scene);
         let Some(then) = table.get("then") else {
             let span = table.get("if").map(|f| f.key).unwrap_or_default();
             self.fail(
@@ -213,11 +213,11 @@ impl CompileContext<'_> {
         };
         let other = table.get("else").map(|f| &f.node);
         let (then, other) = self.in_branch(|cx| (cx.expr(&then.node), other.map_or(Expr::Const(Value::Null), |n| cx.expr(n))));
-        Expr::If(Box::new(Choice { cond, then, other }))
+        Expr::If(Box::new(ValueChoice { cond, then, other }))
     }
 
     /// `{ fold = list, from = value, give = value }`.
-    fn fold(&mut self, table: &Table, of: &Node) -> Expr {
+    fn fold(&mut self, table: &FieldMap, of: &DocumentNode) -> Expr {
         let Some(give) = table.get("give") else {
             let span = table.get("fold").map(|f| f.key).unwrap_or_default();
             let help = "write `{ fold = list, from = value, give = value }`; in `give`, `@so_far` and `@element` are known";
@@ -227,12 +227,12 @@ impl CompileContext<'_> {
         let of = self.expr(of);
         let from = table.get("from").map_or(Expr::Const(Value::Null), |f| self.expr(&f.node));
         // it may be evaluated never, and what fails in it must not fail earlier
-        let give = self.in_branch(|cx| cx.within(Scope::Args(crate::terms::fold::names()), |cx| cx.expr(&give.node)));
-        Expr::Fold(Box::new(Fold { of, from, give }))
+        let give = self.in_branch(|cx| cx.within(ItemScope::Args(crate::terms::fold::names()), |cx| cx.expr(&give.node)));
+        Expr::Fold(Box::new(ValueFold { of, from, give }))
     }
 
     /// `{ of = value, steps = […] }`.
-    pub(super) fn pipe(&mut self, table: &Table) -> Expr {
+    pub(super) fn pipe(&mut self, table: &FieldMap) -> Expr {
         let (Some(of), Some(steps)) = (table.get("of").map(|f| &f.node), table.get("steps").map(|f| &f.node)) else {
             return Expr::Const(Value::Null);
         };
@@ -241,10 +241,10 @@ impl CompileContext<'_> {
             self.fail(Code::TermType, of.span, format!("with `steps` alone `of` is a text, but `{list}` is a list"), Some(help));
         }
         let of = self.expr(of);
-        Expr::Pipe(Box::new(Pipe { of, steps: self.steps(steps) }))
+        Expr::Pipe(Box::new(StepPipe { of, steps: self.steps(steps) }))
     }
 
-    fn list_of(&mut self, node: &Node, word: &str) -> Box<[Expr]> {
+    fn list_of(&mut self, node: &DocumentNode, word: &str) -> Box<[Expr]> {
         match node.as_list() {
             Some(list) => list.iter().map(|n| self.expr(n)).collect(),
             None => {
@@ -259,7 +259,7 @@ impl CompileContext<'_> {
         }
     }
 
-    fn lookup(&mut self, table: &Table, key: &Node, node: &Node) -> Expr {
+    fn lookup(&mut self, table: &FieldMap, key: &DocumentNode, node: &DocumentNode) -> Expr {
         let Some(source) = table.get("in") else {
             self.fail(
                 Code::TermMissing,
@@ -274,11 +274,11 @@ impl CompileContext<'_> {
         let default = table.get("else").map(|f| self.expr(&f.node));
         let (key, rows) = (self.expr(key), self.expr(&source.node));
         self.check_lookup(&rows, table);
-        Expr::Lookup(Box::new(Lookup { key, table: rows, by, get, default }))
+        Expr::Lookup(Box::new(TableLookup { key, table: rows, by, get, default }))
     }
 
     /// A `calc` text.
-    pub fn calc(&mut self, node: &Node) -> Expr {
+    pub fn calc(&mut self, node: &DocumentNode) -> Expr {
         let Some(text) = node.as_text().map(str::to_owned) else {
             self.fail(
                 Code::CalcBad,
@@ -300,21 +300,21 @@ impl CompileContext<'_> {
         }
     }
 
-    fn call(&mut self, table: &Table, node: &Node) -> Expr {
+    fn call(&mut self, table: &FieldMap, node: &DocumentNode) -> Expr {
         let name = table.get("fn").and_then(|f| f.node.as_text()).unwrap_or("");
         let span = table.get("fn").map_or(node.span, |f| f.node.span);
         let function = match name {
-            "cost" => Function::Cost,
+            "cost" => CalledFunction::Cost,
             "render" => match self.language_of_call(table, span) {
-                Some(language) => Function::Render(language),
+                Some(language) => CalledFunction::Render(language),
                 None => return Expr::Const(Value::Null),
             },
             "template" => {
                 self.check_template(table);
-                Function::Template
+                CalledFunction::Template
             }
             _ => match functions::FUNCTIONS.iter().position(|f| f.name == name) {
-                Some(n) => Function::Text(n),
+                Some(n) => CalledFunction::Text(n),
                 None => {
                     let known: Vec<&str> = functions::FUNCTIONS.iter().map(|f| f.name).chain(["cost", "render", "template"]).collect();
                     self.unknown("function", name, span, known);
@@ -325,13 +325,13 @@ impl CompileContext<'_> {
         if let Some(known) = function.arguments() {
             self.check_arguments(name, known, table, span);
         }
-        let compiled = |key: &str| key == "fn" || (key == "lang" && matches!(function, Function::Render(_)));
+        let compiled = |key: &str| key == "fn" || (key == "lang" && matches!(function, CalledFunction::Render(_)));
         let args = table.iter().filter(|(k, _)| !compiled(k)).map(|(k, f)| (k.clone(), self.expr(&f.node))).collect();
-        Expr::Fn(Box::new(Call { function, args }))
+        Expr::Fn(Box::new(ExprCall { function, args }))
     }
 
     /// Reports arguments that a function does not have, and those that it needs and does not get.
-    fn check_arguments(&mut self, name: &str, known: &[(&str, bool)], table: &Table, span: Span) {
+    fn check_arguments(&mut self, name: &str, known: &[(&str, bool)], table: &FieldMap, span: Span) {
         let names = known.iter().map(|(arg, _)| *arg);
         for (key, field) in table.iter().filter(|(key, _)| key.as_ref() != "fn") {
             if !names.clone().any(|arg| arg == key.as_ref()) {
@@ -347,7 +347,7 @@ impl CompileContext<'_> {
     }
 
     /// Warns of a word that is the same for every item, although the items have a field of this name.
-    fn check_bare_field(&mut self, get: Option<&Node>) {
+    fn check_bare_field(&mut self, get: Option<&DocumentNode>) {
         let Some((name, span)) = get.and_then(|node| Some((node.as_text()?, node.span))) else { return };
         let is_field = self.is_column(name) || self.types().is_some_and(|types| self.names.knows_field(Some(&types), name));
         if !names::is_reference(name) && is_field {
@@ -357,7 +357,7 @@ impl CompileContext<'_> {
     }
 
     /// A query `{ of = … }`; `None` after a reported error.
-    pub fn query(&mut self, table: &Table) -> Option<Query> {
+    pub fn query(&mut self, table: &FieldMap) -> Option<ItemQuery> {
         let of = &table.get("of")?.node;
         let (source, scope) = self.source(of);
         for (key, field) in table {
@@ -378,10 +378,10 @@ impl CompileContext<'_> {
         });
         let index = self.reads_index;
         self.reads_index |= before;
-        if let Source::List(list) = source {
+        if let QuerySource::List(list) = source {
             // a query that counts from the newest end needs only that end of a long list
             if select.is_tail() && !select.refers(1) {
-                self.tails.push(Tail { list, select: select.clone(), index });
+                self.tails.push(TailQuery { list, select: select.clone(), index });
             } else if !self.reads.contains(&list) {
                 self.reads.push(list);
             }
@@ -401,22 +401,22 @@ impl CompileContext<'_> {
             Some("end") => (false, true),
             Some(_) => (true, true),
         };
-        let one = select.per.is_none() && matches!(table.get("take").map(|f| &f.node.data), Some(Data::Int(1)));
-        Some(Query { of: source, select, get, form, steps, after, join, trim, count: flag("count"), one, alone: self.memo.is_none() })
+        let one = select.per.is_none() && matches!(table.get("take").map(|f| &f.node.data), Some(NodeValue::Int(1)));
+        Some(ItemQuery { of: source, select, get, form, steps, after, join, trim, count: flag("count"), one, alone: self.memo.is_none() })
     }
 
-    fn source(&mut self, of: &Node) -> (Source, Scope) {
+    fn source(&mut self, of: &DocumentNode) -> (QuerySource, ItemScope) {
         match of.as_text() {
-            Some("part") => (Source::Part, self.scopes.last().cloned().unwrap_or(Scope::Open)),
+            Some("part") => (QuerySource::Part, self.scopes.last().cloned().unwrap_or(ItemScope::Open)),
             Some(name) if !is_reference(name) => {
                 let id = self.list(name, of.span);
-                (Source::List(id), self.rows_of(id))
+                (QuerySource::List(id), self.rows_of(id))
             }
             _ => {
                 let expr = self.expr(of);
                 let scope = match &expr {
                     Expr::Path(p) => match p.root {
-                        crate::terms::expr::Root::Scene { list: Some((id, used)) } if p.segs.len() == used => {
+                        crate::terms::expr::PathRoot::Scene { list: Some((id, used)) } if p.segs.len() == used => {
                             if !self.reads.contains(&id) && self.lists.get(id).is_some_and(|l| l.from.is_none()) {
                                 self.reads.push(id);
                             }
@@ -425,10 +425,10 @@ impl CompileContext<'_> {
                         _ => self.elements_of(&expr),
                     },
                     // everything inside a foreign document is foreign too
-                    _ if matches!(self.scopes.last(), Some(Scope::Any)) => Scope::Any,
+                    _ if matches!(self.scopes.last(), Some(ItemScope::Any)) => ItemScope::Any,
                     _ => self.elements_of(&expr),
                 };
-                (Source::Value(expr), scope)
+                (QuerySource::Value(expr), scope)
             }
         }
     }

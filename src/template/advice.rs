@@ -6,17 +6,17 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use super::revision::{Revision, Revisions};
-use super::walk::{At, Sort, Use, walk};
+use super::walk::{PartKind, PartPlace, SourceUse, walk};
 use super::{ceilings, conditions, keys, lint, parts, words};
-use crate::diag::{Code, Data, Diagnostic, Node, Report, Severity, Span, Table, short, suggest};
-use crate::text::leaf::Syntax;
+use crate::diag::{Code, Diagnostic, DocumentNode, FieldMap, NodeValue, Report, Severity, Span, short, suggest};
+use crate::text::leaf::LeafSyntax;
 
 /// The most remarks about one template; nobody would read more.
 const MAX_REMARKS: usize = 100;
 
 /// The description of one source of a task.
 #[derive(Debug, Clone)]
-pub struct Offer<'a> {
+pub struct SourceOffer<'a> {
     /// Its name in templates.
     pub name: &'a str,
     /// The arguments that it takes.
@@ -25,17 +25,17 @@ pub struct Offer<'a> {
     pub is_list: Option<bool>,
 }
 
-impl<'a> Offer<'a> {
+impl<'a> SourceOffer<'a> {
     /// Reads the description from the fields of the source's row: `args`, `gives`, `list`.
     #[must_use]
-    pub fn of(name: &'a str, fields: &'a Table) -> Self {
+    pub fn of(name: &'a str, fields: &'a FieldMap) -> Self {
         let field = |key: &str| fields.get(key).map(|field| &field.node);
-        let args = field("args").and_then(Node::as_table).into_iter().flatten().map(|(name, _)| &**name);
+        let args = field("args").and_then(DocumentNode::as_table).into_iter().flatten().map(|(name, _)| &**name);
         let is_list = match field("gives").map(|gives| &gives.data) {
             _ if field("list").is_some() => Some(true),
-            Some(Data::List(_)) => Some(true),
-            Some(Data::Table(_)) => Some(false),
-            Some(Data::Text(word)) if &**word != "any" => Some(&**word == "list"),
+            Some(NodeValue::List(_)) => Some(true),
+            Some(NodeValue::Table(_)) => Some(false),
+            Some(NodeValue::Text(word)) if &**word != "any" => Some(&**word == "list"),
             _ => None,
         };
         Self { name, args: args.collect(), is_list }
@@ -45,8 +45,8 @@ impl<'a> Offer<'a> {
 /// Warnings about a file of a revision that has passed its schema. `offers` are the sources of its task; `None` if they
 /// are not known. `revisions` are those that the file could be written in.
 #[must_use]
-pub fn advice(root: &Node, revision: &Revision, revisions: &Revisions, offers: Option<&[Offer<'_>]>) -> Report {
-    let mut advice = Advice { revision, revisions, offers, asked: HashSet::new(), said: Vec::new() };
+pub fn advice(root: &DocumentNode, revision: &Revision, revisions: &Revisions, offers: Option<&[SourceOffer<'_>]>) -> Report {
+    let mut advice = TemplateAdvice { revision, revisions, offers, asked: HashSet::new(), said: Vec::new() };
     advice.unknown_keys(root, "", &keys::of_file(revision), &|other| keys::of_file(other));
     walk(root, revision, &mut |sort, node, at| advice.part(sort, node, at));
     advice.unplaced(root);
@@ -57,16 +57,16 @@ pub fn advice(root: &Node, revision: &Revision, revisions: &Revisions, offers: O
     report
 }
 
-struct Advice<'a> {
+struct TemplateAdvice<'a> {
     revision: &'a Revision,
     revisions: &'a Revisions,
-    offers: Option<&'a [Offer<'a>]>,
+    offers: Option<&'a [SourceOffer<'a>]>,
     /// The sources that the template asks for.
     asked: HashSet<Arc<str>>,
     said: Vec<Diagnostic>,
 }
 
-impl Advice<'_> {
+impl TemplateAdvice<'_> {
     fn say(&mut self, code: Code, span: Span, message: String, help: String) {
         if self.said.len() <= MAX_REMARKS {
             let mut remark = Diagnostic::new(code, message).at(span).help(help);
@@ -75,11 +75,11 @@ impl Advice<'_> {
         }
     }
 
-    fn part(&mut self, sort: Sort, node: &Node, at: &At) {
+    fn part(&mut self, sort: PartKind, node: &DocumentNode, at: &PartPlace) {
         if self.said.len() > MAX_REMARKS {
             return;
         }
-        if sort == Sort::Rule {
+        if sort == PartKind::Rule {
             // the pack checks these with its rules
             let offered = |name: &Arc<str>| self.offers.unwrap_or(&[]).iter().any(|offer| offer.name == &**name);
             let names: Vec<Arc<str>> = conditions::names(node).into_iter().filter(offered).collect();
@@ -94,16 +94,16 @@ impl Advice<'_> {
             }
         }
         match sort {
-            Sort::LayoutMessage | Sort::Frame | Sort::Message => self.block(node, at),
-            Sort::Each => self.each(node, at),
-            Sort::Condition => self.condition(node, at),
-            Sort::Ref(used) => self.reference(node, used, at),
+            PartKind::LayoutMessage | PartKind::Frame | PartKind::Message => self.block(node, at),
+            PartKind::Each => self.each(node, at),
+            PartKind::Condition => self.condition(node, at),
+            PartKind::Ref(used) => self.reference(node, used, at),
             _ => {}
         }
     }
 
     /// Keys that are ignored. `known_in` gives the keys of the same part in another revision.
-    fn unknown_keys(&mut self, node: &Node, path: &str, known: &[&str], known_in: &dyn Fn(&Revision) -> Vec<&'static str>) {
+    fn unknown_keys(&mut self, node: &DocumentNode, path: &str, known: &[&str], known_in: &dyn Fn(&Revision) -> Vec<&'static str>) {
         let unknown = node.as_table().into_iter().flatten().filter(|(key, _)| !known.contains(&&***key));
         for (key, field) in unknown.take(MAX_REMARKS) {
             let place = if path.is_empty() { String::new() } else { format!(" in `{path}`") };
@@ -120,13 +120,13 @@ impl Advice<'_> {
     }
 
     /// Keys of a message block that have no effect.
-    fn block(&mut self, node: &Node, at: &At) {
+    fn block(&mut self, node: &DocumentNode, at: &PartPlace) {
         let unused = |advice: &mut Self, key: &str, why: &str, help: &str| {
             if let Some(field) = node.as_table().and_then(|table| table.get(key)) {
                 advice.say(Code::TemplateUnused, field.key, format!("`{}` has no effect: {why}", at.key(key)), help.to_owned());
             }
         };
-        let content = node.get("content").and_then(Node::as_text);
+        let content = node.get("content").and_then(DocumentNode::as_text);
         let from = node.get("from").is_some();
         if from {
             unused(self, "content", "the text comes from `from`, also where that gives nothing", "keep one of the two");
@@ -140,7 +140,7 @@ impl Advice<'_> {
         if !self.revision.knows_flags {
             return;
         }
-        let is = |key: &str, value: bool| node.get(key).and_then(Node::as_bool) == Some(value);
+        let is = |key: &str, value: bool| node.get(key).and_then(DocumentNode::as_bool) == Some(value);
         if is("prefix", false) {
             unused(self, "prefix", "no message has a prefix unless it says so", "take it away");
         }
@@ -154,19 +154,19 @@ impl Advice<'_> {
     }
 
     /// A text that seems to have tags but is sent with its braces, or one with block tags where there are none.
-    fn literal(&mut self, content: &Node, path: &str) {
+    fn literal(&mut self, content: &DocumentNode, path: &str) {
         let text = content.as_text().filter(|text| text.contains("{{")).unwrap_or("");
-        if text.contains("{{#") && self.revision.leaf == Syntax::Paths {
+        if text.contains("{{#") && self.revision.leaf == LeafSyntax::Paths {
             let message = format!("`{path}` has a block, `{{{{#…}}}}`, which revision `{}` reads as a path", self.revision.name);
-            let other = self.revisions.all().find(|other| other.leaf == Syntax::Expressions);
+            let other = self.revisions.all().find(|other| other.leaf == LeafSyntax::Expressions);
             let help = other.map(|other| format!("say `revision = \"{}\"`, or use a node of kind `if`", other.name));
             self.say(Code::TemplateDoubtful, content.span, message, help.unwrap_or_else(|| "use a node of kind `if`".to_owned()));
         } else if let Some(place) = parts::leaf(text, self.revision).broken() {
             let rest = text.get(place..).unwrap_or_default();
             let tag = short::word(rest.split_inclusive('}').next().unwrap_or(rest).trim_end_matches('}').trim_end());
             let (sent, help) = match self.revision.leaf {
-                Syntax::Paths => ("is sent with its braces: it is no tag", "write `{{path}}`"),
-                Syntax::Expressions => {
+                LeafSyntax::Paths => ("is sent with its braces: it is no tag", "write `{{path}}`"),
+                LeafSyntax::Expressions => {
                     ("cannot be read, and the whole text is sent with its braces", "write `{{ expression }}`, or close its block")
                 }
             };
@@ -174,13 +174,13 @@ impl Advice<'_> {
         }
     }
 
-    fn each(&mut self, node: &Node, at: &At) {
+    fn each(&mut self, node: &DocumentNode, at: &PartPlace) {
         if let Some(text) = node.get("interleave").and_then(|between| between.get("text")) {
             self.literal(text, &at.key("interleave.text"));
         }
         if self.revision.knows_flags
             && let Some(between) = node.get("interleave")
-            && between.get("text").and_then(Node::as_text).is_none_or(str::is_empty)
+            && between.get("text").and_then(DocumentNode::as_text).is_none_or(str::is_empty)
         {
             let message = format!("`{}` has no effect: it has no text", at.key("interleave"));
             self.say(Code::TemplateUnused, between.span, message, "write its `text`, or take it away".to_owned());
@@ -188,12 +188,12 @@ impl Advice<'_> {
     }
 
     /// Conditions that can never hold.
-    fn condition(&mut self, node: &Node, at: &At) {
-        let test = node.get("type").and_then(Node::as_text).unwrap_or("");
+    fn condition(&mut self, node: &DocumentNode, at: &PartPlace) {
+        let test = node.get("type").and_then(DocumentNode::as_text).unwrap_or("");
         let value = node.get("value");
         let span = value.map_or(node.span, |value| value.span);
         match (test, value.map(|value| &value.data)) {
-            ("gt" | "lt", Some(Data::Int(_) | Data::Float(_))) | ("eq" | "neq", Some(_)) | ("exists" | "nonEmpty", _) => {}
+            ("gt" | "lt", Some(NodeValue::Int(_) | NodeValue::Float(_))) | ("eq" | "neq", Some(_)) | ("exists" | "nonEmpty", _) => {}
             ("gt" | "lt", found) => {
                 let what = if found.is_some() { "what is no number" } else { "nothing" };
                 let message = format!("`{}` never holds: `{test}` compares with {what}", at.path);
@@ -208,7 +208,7 @@ impl Advice<'_> {
         }
     }
 
-    fn reference(&mut self, node: &Node, used: Use, at: &At) {
+    fn reference(&mut self, node: &DocumentNode, used: SourceUse, at: &PartPlace) {
         let Some((name, span)) = node.get("source").and_then(|source| Some((source.as_text()?, source.span))) else { return };
         self.asked.insert(Arc::from(name));
         self.in_loops(name, node, span, at);
@@ -216,14 +216,14 @@ impl Advice<'_> {
         let offer = reserved(name, node).or_else(|| offers.iter().find(|offer| offer.name == name).cloned());
         let Some(offer) = offer else {
             // in other places the source lint has reported it as an error
-            if used == Use::WhenList && self.offers.is_some() {
+            if used == SourceUse::WhenList && self.offers.is_some() {
                 let names: Vec<&str> = offers.iter().map(|offer| offer.name).collect();
                 let message = format!("`{}` asks for `{}`, a source that the task does not offer", at.path, short::word(name));
                 self.say(Code::TemplateDoubtful, span, message, lint::remedy(&[name], &names));
             }
             return;
         };
-        if used == Use::Items && offer.is_list == Some(false) {
+        if used == SourceUse::Items && offer.is_list == Some(false) {
             let message = format!("the loop at `{}` gives nothing: `{name}` is no list", at.path);
             self.say(Code::TemplateDoubtful, span, message, "loop over a source that gives a list".to_owned());
         }
@@ -231,8 +231,8 @@ impl Advice<'_> {
     }
 
     /// Arguments that the source does not take.
-    fn args(&mut self, offer: &Offer<'_>, node: &Node, at: &At) {
-        let Some(args) = node.get("args").filter(|args| args.data != Data::Null) else { return };
+    fn args(&mut self, offer: &SourceOffer<'_>, node: &DocumentNode, at: &PartPlace) {
+        let Some(args) = node.get("args").filter(|args| args.data != NodeValue::Null) else { return };
         let Some(table) = args.as_table() else {
             let message = format!("`{}` has no effect: `{}` is asked with a table of arguments", at.key("args"), offer.name);
             self.say(Code::TemplateUnused, args.span, message, "write a table, or take it away".to_owned());
@@ -247,7 +247,7 @@ impl Advice<'_> {
     }
 
     /// Reserved names outside of a loop, or of an outer loop that does not exist.
-    fn in_loops(&mut self, name: &str, node: &Node, span: Span, at: &At) {
+    fn in_loops(&mut self, name: &str, node: &DocumentNode, span: Span, at: &PartPlace) {
         let level = node.get("args").and_then(|args| parts::whole(args, "level").ok().flatten()).unwrap_or(1).max(1);
         let needed = match name {
             "$item" | "$index" => 1,
@@ -265,12 +265,12 @@ impl Advice<'_> {
     }
 
     /// Slots that no node of the layout places.
-    fn unplaced(&mut self, root: &Node) {
+    fn unplaced(&mut self, root: &DocumentNode) {
         // a layout that is no list is a mistake of its own
-        let Some(layout) = root.get("layout").and_then(Node::as_list) else { return };
-        let slot = |node: &&Node| node.get("kind").and_then(Node::as_text) == Some("slot");
+        let Some(layout) = root.get("layout").and_then(DocumentNode::as_list) else { return };
+        let slot = |node: &&DocumentNode| node.get("kind").and_then(DocumentNode::as_text) == Some("slot");
         let placed: HashSet<&str> = layout.iter().filter(slot).filter_map(|node| node.get("name")?.as_text()).collect();
-        for (name, field) in root.get("slots").and_then(Node::as_table).into_iter().flatten() {
+        for (name, field) in root.get("slots").and_then(DocumentNode::as_table).into_iter().flatten() {
             if !placed.contains(&**name) {
                 let name = short::word(name);
                 let message = format!("slot `{name}` is placed nowhere: it runs and spends its budget, but is not sent");
@@ -285,7 +285,7 @@ impl Advice<'_> {
     }
 
     /// Sources of the task that the template never asks for.
-    fn unused(&mut self, root: &Node) {
+    fn unused(&mut self, root: &DocumentNode) {
         let offers = self.offers.unwrap_or(&[]);
         let names: Vec<&str> = offers.iter().map(|offer| offer.name).collect();
         if self.asked.iter().any(|name| !lint::is_known(name, &names)) {
@@ -302,8 +302,8 @@ impl Advice<'_> {
 }
 
 /// What is known of a reserved source in the form in which it is requested.
-fn reserved(name: &str, node: &Node) -> Option<Offer<'static>> {
-    let path = node.get("args").and_then(|args| args.get("path")).and_then(Node::as_text);
+fn reserved(name: &str, node: &DocumentNode) -> Option<SourceOffer<'static>> {
+    let path = node.get("args").and_then(|args| args.get("path")).and_then(DocumentNode::as_text);
     // without a path these return the whole table
     let whole = path.is_none().then_some(false);
     let (name, args, is_list) = match name {
@@ -314,5 +314,5 @@ fn reserved(name: &str, node: &Node) -> Option<Offer<'static>> {
         "$ctx" => ("$ctx", vec!["path"], whole),
         _ => return None,
     };
-    Some(Offer { name, args, is_list })
+    Some(SourceOffer { name, args, is_list })
 }

@@ -6,35 +6,37 @@ use std::sync::Arc;
 
 use crate::diag::{Code, Span, short, suggest};
 use crate::model::item::core;
-use crate::model::plan::Stat;
+use crate::model::plan::RecordedValue;
 use crate::model::{Item, Map, Value};
-use crate::terms::eval::Current;
-use crate::terms::{Env, Fault, Memo, State, ledger};
+use crate::terms::eval::CurrentItem;
+use crate::terms::{BuildState, Env, EvalFault, PassMemo, ledger};
 use crate::text::tokens::Estimator;
-use crate::text::written::Shown as _;
+use crate::text::written::ToText as _;
 
-use super::form::{Lane, Request};
-use super::render::{self, Budget, ErrorKind, Inputs, Limits, Message, QuarterRuler, RenderError, Rendered, Ruler, Sources, offers};
-use super::task::lanes::Offered;
+use super::form::{AttachmentLane, PlacementRequest};
+use super::render::{
+    self, Budget, ErrorKind, Inputs, Message, QuarterRuler, RenderError, RenderLimits, RenderedTemplate, Ruler, SourceProvider, offers,
+};
+use super::task::lanes::OfferedLanes;
 use super::task::{Task, Tasks};
-use super::{Template, Templates};
+use super::{CompiledTemplates, Template};
 
 /// The templates and tasks of a pack.
 #[derive(Clone)]
 pub(crate) struct TemplateCalls {
-    templates: Arc<Templates>,
+    templates: Arc<CompiledTemplates>,
     tasks: Arc<Tasks>,
 }
 
 impl TemplateCalls {
     /// The calls of a pack, over its compiled templates and tasks.
-    pub(crate) fn new(templates: Arc<Templates>, tasks: Arc<Tasks>) -> Self {
+    pub(crate) fn new(templates: Arc<CompiledTemplates>, tasks: Arc<Tasks>) -> Self {
         Self { templates, tasks }
     }
 
     /// Renders the call `{ of, task?, budget?, ruler?, data? }` to `{ messages, tokens, revision }`. Warnings are added
     /// to the plan.
-    pub(crate) fn render(&self, args: &Map, st: &State) -> Result<Value, Fault> {
+    pub(crate) fn render(&self, args: &Map, st: &BuildState) -> Result<Value, EvalFault> {
         let template = self.template(args)?;
         let task = self.tasks.find(&template.task, &template.revision.name).ok_or_else(|| self.no_task(template))?;
         let nothing = Value::map(Map::default());
@@ -54,7 +56,7 @@ impl TemplateCalls {
         }
     }
 
-    fn template(&self, args: &Map) -> Result<&Template, Fault> {
+    fn template(&self, args: &Map) -> Result<&Template, EvalFault> {
         let id = args.get("of").map(Value::shown).unwrap_or_default();
         let Some(template) = self.templates.get(&*id) else {
             let known = self.templates.keys().map(AsRef::as_ref);
@@ -62,54 +64,54 @@ impl TemplateCalls {
                 true => "it has none, so name a file, or add one of `kind = \"template\"`".to_owned(),
                 false => "templates are named by their `id`".to_owned(),
             });
-            return Err(Fault::call(format!("the pack has no template `{id}`; {help}")));
+            return Err(EvalFault::call(format!("the pack has no template `{id}`; {help}")));
         };
         match args.get("task").filter(|task| !task.is_empty()).map(Value::shown) {
             Some(task) if task != template.task => {
                 let message = format!("template `{id}` is written for task `{}`, and not for `{task}`", template.task);
-                Err(Fault::call(message))
+                Err(EvalFault::call(message))
             }
             _ => Ok(template),
         }
     }
 
-    fn no_task(&self, template: &Template) -> Fault {
+    fn no_task(&self, template: &Template) -> EvalFault {
         let kinds = self.tasks.kinds();
         let help = suggest::help(&template.task, kinds.iter().copied()).unwrap_or_else(|| format!("its tasks: {}", kinds.join(", ")));
         let message = format!("template `{}` is written for task `{}`, which the pack does not have; {help}", template.id, template.task);
-        Fault::call(message)
+        EvalFault::call(message)
     }
 }
 
 /// The budget that a template is rendered with, in tokens; `None` for no limit.
-fn ceiling(template: &Template, args: &Map) -> Result<Option<u64>, Fault> {
+fn ceiling(template: &Template, args: &Map) -> Result<Option<u64>, EvalFault> {
     let Some(budget) = args.get("budget").filter(|budget| !budget.is_null()) else { return Ok(None) };
     budget.as_f64().map(|most| Some(tokens(most))).ok_or_else(|| {
         let message =
             format!("the budget of template `{}` must be a number of tokens, but is `{}`", template.id, short::word(&budget.shown()));
-        Fault::call(message)
+        EvalFault::call(message)
     })
 }
 
 /// The lanes that a task offers to a template, and the requests for places in them.
-fn lanes(template: &Template, task: &Task, st: &State) -> Result<(Vec<Lane>, Vec<Request>), Fault> {
+fn lanes(template: &Template, task: &Task, st: &BuildState) -> Result<(Vec<AttachmentLane>, Vec<PlacementRequest>), EvalFault> {
     if !template.revision.knows_anchors {
         return Ok((Vec::new(), Vec::new()));
     }
-    let mut offered = Offered::default();
+    let mut offered = OfferedLanes::default();
     for lane in &task.lanes {
         lane.offer(st, &mut offered)?;
     }
-    let wrong = |why: String| Fault::template(format!("the lanes of task `{}`: {why}", task.name));
+    let wrong = |why: String| EvalFault::template(format!("the lanes of task `{}`: {why}", task.name));
     let lanes = offers::lanes(&Value::list(offered.lanes), &template.revision).map_err(wrong)?;
     let requests = offers::requests(&Value::list(offered.requests), &template.revision).map_err(wrong)?;
     Ok((lanes, requests))
 }
 
 /// The bounds of a render, within those of the pack.
-fn limits(st: &State) -> Limits {
-    let most = Limits::default();
-    Limits { bytes: most.bytes.min(st.rules.limits.text_bytes.saturating_mul(8)), ..most }
+fn limits(st: &BuildState) -> RenderLimits {
+    let most = RenderLimits::default();
+    RenderLimits { bytes: most.bytes.min(st.rules.limits.text_bytes.saturating_mul(8)), ..most }
 }
 
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "clipped at both ends")]
@@ -117,7 +119,7 @@ fn tokens(number: f64) -> u64 {
     number.max(0.0).floor() as u64
 }
 
-fn told(template: &Template, task: &Task, rendered: Rendered, st: &State) -> Value {
+fn told(template: &Template, task: &Task, rendered: RenderedTemplate, st: &BuildState) -> Value {
     for warning in &rendered.warnings {
         let row = task.source(&warning.source).map(|source| format!("source/{}", source.whole));
         st.warn_with(Code::TemplateData, format!("in template `{}`, {warning}", template.id), None, row);
@@ -126,7 +128,7 @@ fn told(template: &Template, task: &Task, rendered: Rendered, st: &State) -> Val
     let spent = Value::Int(i64::try_from(rendered.tokens).unwrap_or(i64::MAX));
     if st.trail.is_some() {
         let fields = [("of", Value::Text(template.id.clone())), ("messages", count(rendered.messages.len())), ("tokens", spent.clone())];
-        let stat = Stat { stage: st.stage.borrow().to_string(), name: "template".to_owned(), value: table(fields) };
+        let stat = RecordedValue { stage: st.stage.borrow().to_string(), name: "template".to_owned(), value: table(fields) };
         st.notes.borrow_mut().push(stat);
     }
     let messages = rendered.messages.into_iter().map(message).collect();
@@ -142,24 +144,24 @@ fn table<'a>(fields: impl IntoIterator<Item = (&'a str, Value)>) -> Value {
     Value::map(fields.into_iter().map(|(key, value)| (Arc::from(key), value)).collect())
 }
 
-fn fault(template: &Template, error: &RenderError) -> Fault {
+fn fault(template: &Template, error: &RenderError) -> EvalFault {
     let message = format!("template `{}`: {error}", template.id);
     if error.kind == ErrorKind::Bound {
-        Fault::bound(format!("{message}; give its loops a `limit` or a budget"))
+        EvalFault::bound(format!("{message}; give its loops a `limit` or a budget"))
     } else {
-        Fault::template(message)
+        EvalFault::template(message)
     }
 }
 
 /// Answers the sources of a task from the state of a build.
 struct TaskSources<'a> {
     task: &'a Task,
-    st: &'a State,
+    st: &'a BuildState,
     /// A limit that was reached: it ends the build, while any other failure only leaves the source absent.
-    bound: RefCell<Option<Fault>>,
+    bound: RefCell<Option<EvalFault>>,
 }
 
-impl Sources for TaskSources<'_> {
+impl SourceProvider for TaskSources<'_> {
     fn resolve(&self, name: &str, args: Option<&Value>) -> Result<Option<Value>, String> {
         let Some(source) = self.task.source(name) else { return Ok(None) };
         if self.bound.borrow().is_some() {
@@ -177,10 +179,10 @@ impl Sources for TaskSources<'_> {
     fn holds(&self, place: Span, values: &Value) -> Result<bool, String> {
         let rules = &self.st.rules;
         let Some(number) = rules.conditions.get(&place) else { return Err("the pack does not know this condition".to_owned()) };
-        let memo = Memo::default();
+        let memo = PassMemo::default();
         // `@index` is the index of the innermost loop
         let index = values.get("index").and_then(Value::as_i64).and_then(|n| usize::try_from(n).ok()).unwrap_or(0);
-        let env = Env { st: self.st, cur: Current::Value(values, index), outer: None, memo: &memo, part: None };
+        let env = Env { st: self.st, cur: CurrentItem::Value(values, index), outer: None, memo: &memo, part: None };
         env.condition_cell(*number).map_err(|fault| {
             let message = fault.message.clone();
             if fault.is_bound() {
@@ -193,19 +195,19 @@ impl Sources for TaskSources<'_> {
 
 /// A ruler of the pack, applied to texts alone as templates count them.
 struct PackRuler<'a> {
-    st: &'a State,
+    st: &'a BuildState,
     ruler: usize,
     /// UTF-16 units per token, if the estimator counts by length, and the fixed cost of each text.
     known: Option<(f64, f64)>,
-    failed: RefCell<Option<Fault>>,
+    failed: RefCell<Option<EvalFault>>,
 }
 
 impl<'a> PackRuler<'a> {
-    fn named(name: &str, st: &'a State) -> Result<Self, Fault> {
+    fn named(name: &str, st: &'a BuildState) -> Result<Self, EvalFault> {
         let rulers = &st.rules.rulers;
         let Some(ruler) = rulers.iter().position(|r| &*r.name == name) else {
             let help = suggest::help(name, rulers.iter().map(|r| r.name.as_ref())).map(|help| format!("; {help}")).unwrap_or_default();
-            return Err(Fault::call(format!("the pack has no ruler `{name}`{help}")));
+            return Err(EvalFault::call(format!("the pack has no ruler `{name}`{help}")));
         };
         let mut made = Self { st, ruler, known: None, failed: RefCell::default() };
         made.known = made.shape()?;
@@ -213,10 +215,10 @@ impl<'a> PackRuler<'a> {
     }
 
     /// The cost of a text by its length; `None` for rulers that do not simply count the text.
-    fn shape(&self) -> Result<Option<(f64, f64)>, Fault> {
+    fn shape(&self) -> Result<Option<(f64, f64)>, EvalFault> {
         let Some(ruler) = self.st.rules.rulers.get(self.ruler) else { return Ok(None) };
-        let memo = Memo::default();
-        let env = Env { st: self.st, cur: Current::None, outer: None, memo: &memo, part: None };
+        let memo = PassMemo::default();
+        let env = Env { st: self.st, cur: CurrentItem::None, outer: None, memo: &memo, part: None };
         // a ruler that cannot count is reported before anything is rendered
         ledger::counter(&env, &ruler.estimator)?;
         let name = env.eval(&ruler.estimator)?.shown();
@@ -235,8 +237,8 @@ impl Ruler for PackRuler<'_> {
         }
         let mut item = Item::default();
         item.set(core::TEXT, Value::text(text));
-        let memo = Memo::default();
-        let env = Env { st: self.st, cur: Current::Item(&item, 0), outer: None, memo: &memo, part: None };
+        let memo = PassMemo::default();
+        let env = Env { st: self.st, cur: CurrentItem::Item(&item, 0), outer: None, memo: &memo, part: None };
         match ledger::ruler_cost(&env, self.ruler) {
             Ok(cost) => tokens(cost.ceil()),
             Err(fault) => {

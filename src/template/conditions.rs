@@ -5,21 +5,21 @@
 
 use std::sync::Arc;
 
-use crate::diag::{Data, Node};
+use crate::diag::{DocumentNode, NodeValue};
 use crate::model::value::MAX_DEPTH;
 
-use super::form::{DataRef, Reads, RuleCondition};
+use super::form::{ConditionInput, DataRef, RuleCondition};
 
 /// The most names that one condition may read.
 const MAX_NAMES: usize = 100;
 
 /// Whether a condition is one of the rule language: a table with keys, but without `type` and `ref`.
-pub(super) fn is_rule(node: &Node) -> bool {
+pub(super) fn is_rule(node: &DocumentNode) -> bool {
     node.as_table().is_some_and(|table| !table.is_empty() && !table.contains_key("type") && !table.contains_key("ref"))
 }
 
 /// A condition, with everything that it may read. Words that are no names of sources are read too, and give nothing.
-pub(super) fn read(node: &Node) -> RuleCondition {
+pub(super) fn read(node: &DocumentNode) -> RuleCondition {
     let reads = names(node).into_iter().map(|name| {
         let asked = |source: &str| DataRef { source: Arc::from(source), args: None };
         let (on, or) = match &*name {
@@ -31,26 +31,26 @@ pub(super) fn read(node: &Node) -> RuleCondition {
             "ctx" => ("ctx", Some("$ctx")),
             name => (name, None),
         };
-        Reads { on: asked(on), or: or.map(asked), name: name.clone() }
+        ConditionInput { on: asked(on), or: or.map(asked), name: name.clone() }
     });
     RuleCondition { place: node.span, reads: reads.collect() }
 }
 
 /// The first steps of all paths that a condition may mean.
-pub(super) fn names(node: &Node) -> Vec<Arc<str>> {
+pub(super) fn names(node: &DocumentNode) -> Vec<Arc<str>> {
     let mut names = Vec::new();
     collect(node, &mut names, 0);
     names
 }
 
-fn collect(node: &Node, names: &mut Vec<Arc<str>>, depth: usize) {
+fn collect(node: &DocumentNode, names: &mut Vec<Arc<str>>, depth: usize) {
     match &node.data {
-        Data::Text(text) => text.split('@').skip(1).for_each(|rest| {
+        NodeValue::Text(text) => text.split('@').skip(1).for_each(|rest| {
             let end = rest.find(|c: char| !c.is_alphanumeric() && c != '_').unwrap_or(rest.len());
             add(rest.get(..end).unwrap_or(""), names);
         }),
-        Data::List(list) if depth < MAX_DEPTH => list.iter().for_each(|node| collect(node, names, depth + 1)),
-        Data::Table(table) if depth < MAX_DEPTH => {
+        NodeValue::List(list) if depth < MAX_DEPTH => list.iter().for_each(|node| collect(node, names, depth + 1)),
+        NodeValue::Table(table) if depth < MAX_DEPTH => {
             for (key, field) in table {
                 add(key.trim_start_matches('@').split(['.', '[']).next().unwrap_or(""), names);
                 collect(&field.node, names, depth + 1);

@@ -10,7 +10,7 @@ use crate::diag::Span;
 use crate::model::Value;
 use crate::text::leaf::Leaf;
 
-use super::revision::{Revision, Role};
+use super::revision::{MessageRole, Revision};
 
 /// A compiled template.
 #[derive(Debug)]
@@ -24,62 +24,62 @@ pub struct Template {
     /// The revision of the template language that it is written in.
     pub revision: Arc<Revision>,
     /// The layout of the conversation, in order.
-    pub layout: Box<[Layout]>,
+    pub layout: Box<[LayoutNode]>,
     /// The slots, in the order of the file as JavaScript reads it: names that are whole numbers first, ascending.
     pub slots: Box<[Slot]>,
     /// Indexes of `slots`, by ascending priority; slots of equal priority in their order.
     pub order: Box<[usize]>,
     /// Lanes that the template merges over those of its task (`attachments`).
-    pub lanes: Box<[Lane]>,
+    pub lanes: Box<[AttachmentLane]>,
 }
 
 /// A node of the layout.
 #[derive(Debug)]
-pub enum Layout {
+pub enum LayoutNode {
     /// A message of the layout itself.
-    Message(Block),
+    Message(MessageBlock),
     /// The content of a slot, with frames around it.
     Slot {
         /// Index in [`Template::slots`].
         slot: usize,
         /// The header.
-        header: Box<[Frame]>,
+        header: Box<[FramePiece]>,
         /// The footer.
-        footer: Box<[Frame]>,
+        footer: Box<[FramePiece]>,
         /// Leaves out header and footer if the slot has no messages.
         omit_if_empty: bool,
     },
     /// A named point for injections.
-    Anchor(Anchor),
+    Anchor(NamedAnchor),
 }
 
 /// A piece of a header or footer.
 #[derive(Debug)]
-pub enum Frame {
+pub enum FramePiece {
     /// A message.
-    Message(Block),
+    Message(MessageBlock),
     /// A named point for injections.
-    Anchor(Anchor),
+    Anchor(NamedAnchor),
 }
 
 /// A message block.
 #[derive(Debug)]
-pub struct Block {
+pub struct MessageBlock {
     /// The role of the message.
-    pub role: Role,
+    pub role: MessageRole,
     /// The source of its text.
-    pub text: Text,
+    pub text: TextSource,
     /// Whether the model continues this message.
     pub prefix: bool,
     /// Whether the message is left out if no tag of its text printed anything (`skipIfEmptyInterpolation`).
     pub skip_if_empty: bool,
     /// Conditions that must all hold; an empty list holds.
-    pub when: Box<[Condition]>,
+    pub when: Box<[SlotCondition]>,
 }
 
 /// The source of a block's text.
 #[derive(Debug)]
-pub enum Text {
+pub enum TextSource {
     /// None: the block gives no message.
     None,
     /// The template text in `content`.
@@ -97,42 +97,42 @@ pub struct Slot {
     /// Its priority; lower numbers run first.
     pub priority: u64,
     /// The condition on which it runs.
-    pub when: Option<Condition>,
+    pub when: Option<SlotCondition>,
     /// Its ceiling, in tokens.
     pub budget: Option<u64>,
     /// The nodes that fill it, in order.
-    pub plan: Box<[Node]>,
+    pub plan: Box<[SlotNode]>,
 }
 
 /// A node of a slot's plan.
 #[derive(Debug)]
-pub enum Node {
+pub enum SlotNode {
     /// A message, with an optional ceiling of its own in tokens.
-    Message(Block, Option<u64>),
+    Message(MessageBlock, Option<u64>),
     /// A loop.
-    Each(Box<Each>),
+    Each(Box<SourceLoop>),
     /// A branch.
     If {
         /// The condition.
-        when: Condition,
+        when: SlotCondition,
         /// The nodes that run if it holds.
-        then: Box<[Node]>,
+        then: Box<[SlotNode]>,
         /// The nodes that run if it does not hold.
-        otherwise: Box<[Node]>,
+        otherwise: Box<[SlotNode]>,
     },
     /// A named point for injections.
-    Anchor(Anchor),
+    Anchor(NamedAnchor),
 }
 
 /// A loop over a source.
 #[derive(Debug)]
-pub struct Each {
+pub struct SourceLoop {
     /// The source that it iterates over; anything but a list gives nothing.
     pub source: DataRef,
     /// The nodes that run for each item.
-    pub map: Box<[Node]>,
+    pub map: Box<[SlotNode]>,
     /// The direction in which numbers and texts are sorted; `None` keeps the order of the source.
-    pub order: Option<Order>,
+    pub order: Option<SortOrder>,
     /// Whether the output of later items is placed before that of earlier ones.
     pub prepend: bool,
     /// The most items, counted after sorting.
@@ -147,7 +147,7 @@ pub struct Each {
 
 /// The direction of sorting.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Order {
+pub enum SortOrder {
     /// Ascending.
     Asc,
     /// Descending.
@@ -165,7 +165,7 @@ pub struct DataRef {
 
 /// A condition.
 #[derive(Debug)]
-pub enum Condition {
+pub enum SlotCondition {
     /// A test of one source.
     Typed(TypedCondition),
     /// A condition of the rule language, over sources as values.
@@ -178,12 +178,12 @@ pub struct RuleCondition {
     /// Where it is written, by which the pack knows it.
     pub place: Span,
     /// The values that it may read, by their names in it.
-    pub reads: Box<[Reads]>,
+    pub reads: Box<[ConditionInput]>,
 }
 
 /// A value that a condition of the rule language may read.
 #[derive(Debug)]
-pub struct Reads {
+pub struct ConditionInput {
     /// Its name in the condition.
     pub name: Arc<str>,
     /// The source.
@@ -196,7 +196,7 @@ pub struct Reads {
 #[derive(Debug)]
 pub struct TypedCondition {
     /// The test.
-    pub test: Test,
+    pub test: ConditionTest,
     /// The source that is tested.
     pub on: DataRef,
     /// The value that it is compared with; `None` if the file gives none, which is not the same as `null`.
@@ -205,7 +205,7 @@ pub struct TypedCondition {
 
 /// A test of a condition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Test {
+pub enum ConditionTest {
     /// The value is neither absent nor `null`.
     Exists,
     /// The value is a text or a list that is not empty.
@@ -222,22 +222,22 @@ pub enum Test {
 
 /// A named point that injections can be placed at.
 #[derive(Debug)]
-pub struct Anchor {
+pub struct NamedAnchor {
     /// Its key; if it is empty, there is no anchor.
     pub key: Leaf,
     /// Conditions that must all hold.
-    pub when: Box<[Condition]>,
+    pub when: Box<[SlotCondition]>,
 }
 
 /// A lane for attachments, as a task offers it or as a template changes it. `None` means that the file does not say.
 #[derive(Debug, Clone, Default)]
-pub struct Lane {
+pub struct AttachmentLane {
     /// Its name.
     pub id: Arc<str>,
     /// Whether it is enabled; the requests of a disabled lane are ignored. Default: true.
     pub enabled: Option<bool>,
     /// The role of its messages.
-    pub role: Option<Role>,
+    pub role: Option<MessageRole>,
     /// The text of its messages.
     pub template: Option<Leaf>,
     /// Lower numbers run first. Default: 0.
@@ -249,12 +249,12 @@ pub struct Lane {
     /// The value that its texts see as `payload`.
     pub payload: Option<Value>,
     /// The groups of its requests.
-    pub groups: Option<Arc<[Group]>>,
+    pub groups: Option<Arc<[RequestGroup]>>,
 }
 
 /// A group of requests of a lane.
 #[derive(Debug, Clone)]
-pub struct Group {
+pub struct RequestGroup {
     /// The group id whose requests belong to it.
     pub id: Option<Arc<str>>,
     /// A regular expression; requests whose group id it matches belong to the group. It is compiled when the template
@@ -267,7 +267,7 @@ pub struct Group {
     /// The block after its last message.
     pub close: Option<Leaf>,
     /// The role of its messages.
-    pub role: Option<Role>,
+    pub role: Option<MessageRole>,
     /// Lower numbers are tried first. Default: 0.
     pub order: i64,
     /// Fields that are merged over the payload of the lane.
@@ -276,13 +276,13 @@ pub struct Group {
 
 /// A request to place a message in the finished layout.
 #[derive(Debug, Clone)]
-pub struct Request {
+pub struct PlacementRequest {
     /// The lane that it belongs to.
     pub lane: Arc<str>,
     /// Where to place the message; the first target that exists is used.
-    pub targets: Box<[Target]>,
+    pub targets: Box<[InjectionTarget]>,
     /// The role of the message.
-    pub role: Option<Role>,
+    pub role: Option<MessageRole>,
     /// The text of the message.
     pub template: Option<Leaf>,
     /// Fields that are merged over the payload of group and lane.
@@ -295,9 +295,9 @@ pub struct Request {
 
 /// Where an injection is placed.
 #[derive(Debug, Clone)]
-pub enum Target {
+pub enum InjectionTarget {
     /// At an anchor of this key.
-    At(Arc<str>, Occurrence),
+    At(Arc<str>, AnchorOccurrence),
     /// This many messages after the last anchor of this key; negative numbers count backwards.
     Offset(Arc<str>, i64),
     /// This many messages from the start.
@@ -308,7 +308,7 @@ pub enum Target {
 
 /// Which of several anchors of one key is meant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Occurrence {
+pub enum AnchorOccurrence {
     /// The first.
     First,
     /// The last; this is the default.

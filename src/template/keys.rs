@@ -1,9 +1,9 @@
 //! The keys that each part of a template can have, in each revision. All other keys are ignored.
 
 use super::revision::Revision;
-use super::walk::Sort;
+use super::walk::PartKind;
 use super::words::{ANCHOR, COMPARISON, EACH, FRAME, GROUP, IF, LANE, LAYOUT_MESSAGE, LAYOUT_SLOT, MESSAGE, REF, SLOT, TEST};
-use crate::diag::Node;
+use crate::diag::DocumentNode;
 
 /// Keys that only a revision with flags knows.
 const FLAGS: &[&str] = &["prefix", "skipIfEmptyInterpolation", "interleave", "stopWhenOutOfBudget"];
@@ -34,25 +34,25 @@ pub(super) fn of_file(revision: &Revision) -> Vec<&'static str> {
 }
 
 /// Keys of a part.
-pub(super) fn of(sort: Sort, node: &Node, revision: &Revision) -> Vec<&'static str> {
+pub(super) fn of(sort: PartKind, node: &DocumentNode, revision: &Revision) -> Vec<&'static str> {
     let all: &[&str] = match sort {
-        Sort::LayoutMessage => LAYOUT_MESSAGE,
-        Sort::Frame => FRAME,
-        Sort::Message => MESSAGE,
-        Sort::LayoutSlot => LAYOUT_SLOT,
-        Sort::Anchor => ANCHOR,
-        Sort::Slot => SLOT,
-        Sort::Each => EACH,
-        Sort::If => IF,
-        Sort::Condition => match node.get("type").and_then(Node::as_text) {
+        PartKind::LayoutMessage => LAYOUT_MESSAGE,
+        PartKind::Frame => FRAME,
+        PartKind::Message => MESSAGE,
+        PartKind::LayoutSlot => LAYOUT_SLOT,
+        PartKind::Anchor => ANCHOR,
+        PartKind::Slot => SLOT,
+        PartKind::Each => EACH,
+        PartKind::If => IF,
+        PartKind::Condition => match node.get("type").and_then(DocumentNode::as_text) {
             Some("exists" | "nonEmpty") => TEST,
             _ => COMPARISON,
         },
-        Sort::Ref(_) => REF,
-        Sort::Lane => LANE,
-        Sort::Unknown(_) | Sort::Rule => &[],
-        Sort::Group => GROUP,
+        PartKind::Ref(_) => REF,
+        PartKind::Lane => LANE,
+        PartKind::Unknown(_) | PartKind::Rule => &[],
+        PartKind::Group => GROUP,
     };
-    let list = (revision.knows_conditions && (sort.is_block() || sort == Sort::Anchor)).then_some("when");
+    let list = (revision.knows_conditions && (sort.is_block() || sort == PartKind::Anchor)).then_some("when");
     all.iter().copied().filter(|key| revision.knows_flags || !FLAGS.contains(key)).chain(list).collect()
 }

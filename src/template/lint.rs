@@ -2,20 +2,20 @@
 
 use super::RESERVED;
 use super::revision::Revision;
-use super::walk::{Sort, Use, walk};
-use crate::diag::{Code, Diagnostic, Node, Span, suggest};
+use super::walk::{PartKind, SourceUse, walk};
+use crate::diag::{Code, Diagnostic, DocumentNode, Span, suggest};
 
 /// The most places that one diagnostic shows.
 const MAX_PLACES: usize = 20;
 
 /// Returns one diagnostic that names all unknown sources, sorted. Conditions in lists of messages and anchors are not
 /// checked.
-pub(super) fn check(root: &Node, revision: &Revision, sources: &[&str]) -> Option<Diagnostic> {
+pub(super) fn check(root: &DocumentNode, revision: &Revision, sources: &[&str]) -> Option<Diagnostic> {
     let mut unknown: Vec<(&str, Span, String)> = Vec::new();
     walk(root, revision, &mut |sort, node, at| {
-        let Sort::Ref(used) = sort else { return };
+        let PartKind::Ref(used) = sort else { return };
         let Some(source) = node.get("source") else { return };
-        let Some(name) = source.as_text().filter(|_| used != Use::WhenList) else { return };
+        let Some(name) = source.as_text().filter(|_| used != SourceUse::WhenList) else { return };
         if !is_known(name, sources) {
             unknown.push((name, source.span, at.key("source")));
         }

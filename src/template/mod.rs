@@ -27,21 +27,24 @@ mod walk;
 mod words;
 mod written;
 
-pub use crate::text::leaf::{Leaf, Syntax};
-pub use advice::{Offer, advice};
+pub use crate::text::leaf::{Leaf, LeafSyntax};
+pub use advice::{SourceOffer, advice};
 pub use form::Template;
-pub use render::{Budget, ErrorKind, Inputs, Limits, Message, QuarterRuler, RenderError, Rendered, Ruler, Sources, Unread, offers, render};
-pub use revision::{Revision, Revisions, Role};
-pub use rows::Templates;
+pub use render::{
+    Budget, ErrorKind, Inputs, Message, QuarterRuler, RenderError, RenderLimits, RenderedTemplate, Ruler, SourceProvider, UnreadSource,
+    offers, render,
+};
+pub use revision::{MessageRole, Revision, Revisions};
+pub use rows::CompiledTemplates;
 pub use rows::sources_of;
 pub(crate) use rows::{checked, compile_all, forgive_twice, is_one, is_shaped};
-pub use written::{Written, conditions};
+pub use written::{WrittenCondition, conditions};
 
 pub(crate) use calls::TemplateCalls;
 
 use std::sync::Arc;
 
-use crate::diag::{Code, Diagnostic, Node, Report};
+use crate::diag::{Code, Diagnostic, DocumentNode, Report};
 
 /// The `kind` of rule files that are templates.
 pub const KIND: &str = "template";
@@ -52,7 +55,7 @@ pub const RESERVED: [&str; 5] = ["$item", "$index", "$parent", "$globals", "$ctx
 
 /// What a template is checked against when it is compiled. The default checks nothing beyond the file itself.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Asked<'a> {
+pub struct TemplateContract<'a> {
     /// The kind of task that it must be written for; `None`: any.
     pub task: Option<&'a str>,
     /// The sources that it may name in addition to the [`RESERVED`] ones; `None`: any.
@@ -69,7 +72,7 @@ pub struct Asked<'a> {
 /// All mistakes, in this order: `schema.value` if the file is written for another task; `template.source` for all unknown
 /// sources together; `template.structure` for each contradiction of slots, layout and prefixes. `schema.*` for a file that has
 /// not passed its schema.
-pub fn compile(root: &Node, revision: &Arc<Revision>, asked: &Asked<'_>) -> Result<Template, Report> {
+pub fn compile(root: &DocumentNode, revision: &Arc<Revision>, asked: &TemplateContract<'_>) -> Result<Template, Report> {
     let mut report = Report::default();
     asked.task.and_then(|task| task_differs(root, task)).into_iter().for_each(|complaint| report.push(complaint));
     contradictions(root, revision, asked).into_iter().for_each(|complaint| report.push(complaint));
@@ -80,14 +83,14 @@ pub fn compile(root: &Node, revision: &Arc<Revision>, asked: &Asked<'_>) -> Resu
 }
 
 /// The sources that the task does not offer, and the contradictions of the structure.
-pub(crate) fn contradictions(root: &Node, revision: &Revision, asked: &Asked<'_>) -> Vec<Diagnostic> {
+pub(crate) fn contradictions(root: &DocumentNode, revision: &Revision, asked: &TemplateContract<'_>) -> Vec<Diagnostic> {
     let sources = asked.sources.and_then(|sources| lint::check(root, revision, sources));
     sources.into_iter().chain(structure::check(root, revision)).collect()
 }
 
 /// The diagnostic about a template that is written for another task than the requested one.
 #[must_use]
-pub fn task_differs(root: &Node, task: &str) -> Option<Diagnostic> {
+pub fn task_differs(root: &DocumentNode, task: &str) -> Option<Diagnostic> {
     let node = root.get("task")?;
     let written = node.as_text().filter(|written| *written != task)?;
     let complaint = Diagnostic::new(Code::SchemaValue, format!("`task` is `{written}`, but must be `{task}`")).at(node.span);

@@ -5,61 +5,64 @@
 use std::sync::Arc;
 
 use super::conditions;
-use super::form::{Anchor, Block, Condition, DataRef, Group, Lane, Order, Test, Text, TypedCondition};
-use super::revision::{Revision, Role};
-use crate::diag::{Code, Data, Diagnostic, Node, Table};
+use super::form::{
+    AttachmentLane, ConditionTest, DataRef, MessageBlock, NamedAnchor, RequestGroup, SlotCondition, SortOrder, TextSource, TypedCondition,
+};
+use super::revision::{MessageRole, Revision};
+use crate::diag::{Code, Diagnostic, DocumentNode, FieldMap, NodeValue};
 use crate::model::Value;
 use crate::text::leaf::Leaf;
 
 /// Boxed, because it is the rare result.
-pub(super) type Read<T> = Result<T, Box<Diagnostic>>;
+pub(super) type PartResult<T> = Result<T, Box<Diagnostic>>;
 
 /// The diagnostic about a value that the schema would have refused.
-pub(super) fn misfit(node: &Node, what: &str) -> Box<Diagnostic> {
+pub(super) fn misfit(node: &DocumentNode, what: &str) -> Box<Diagnostic> {
     let complaint = Diagnostic::new(Code::SchemaType, format!("{} stands where {what} is to stand", node.kind()));
     Box::new(complaint.at(node.span).help("check the file against `schemas/template.v1.json`"))
 }
 
 /// The diagnostic about a table without a required key.
-pub(super) fn lacks(node: &Node, key: &str) -> Box<Diagnostic> {
+pub(super) fn lacks(node: &DocumentNode, key: &str) -> Box<Diagnostic> {
     let complaint = Diagnostic::new(Code::SchemaMissingKey, format!("`{key}` is missing"));
     Box::new(complaint.at(node.span).label(format!("needs `{key}`")).help(format!("add `{key}`")))
 }
 
-pub(super) fn list<'a>(node: &'a Node, key: &str) -> Read<&'a [Node]> {
+pub(super) fn list<'a>(node: &'a DocumentNode, key: &str) -> PartResult<&'a [DocumentNode]> {
     let value = node.get(key).ok_or_else(|| lacks(node, key))?;
     value.as_list().ok_or_else(|| misfit(value, "a list"))
 }
 
-pub(super) fn table<'a>(node: &'a Node, key: &str) -> Read<&'a Table> {
+pub(super) fn table<'a>(node: &'a DocumentNode, key: &str) -> PartResult<&'a FieldMap> {
     let value = node.get(key).ok_or_else(|| lacks(node, key))?;
     value.as_table().ok_or_else(|| misfit(value, "a table"))
 }
 
-pub(super) fn word<'a>(node: &'a Node, key: &str) -> Read<&'a str> {
+pub(super) fn word<'a>(node: &'a DocumentNode, key: &str) -> PartResult<&'a str> {
     let value = node.get(key).ok_or_else(|| lacks(node, key))?;
     value.as_text().ok_or_else(|| misfit(value, "a text"))
 }
 
-pub(super) fn text(node: &Node, key: &str) -> Read<Arc<str>> {
+pub(super) fn text(node: &DocumentNode, key: &str) -> PartResult<Arc<str>> {
     word(node, key).map(Arc::from)
 }
 
-pub(super) fn flag(node: &Node, key: &str) -> Read<Option<bool>> {
+pub(super) fn flag(node: &DocumentNode, key: &str) -> PartResult<Option<bool>> {
     node.get(key).map(|value| value.as_bool().ok_or_else(|| misfit(value, "a truth value"))).transpose()
 }
 
 /// A whole number from 0, in any notation: `1.0` is one.
-pub(super) fn whole(node: &Node, key: &str) -> Read<Option<u64>> {
-    let number = |value: &Node| signed(value).and_then(|n| u64::try_from(n).ok()).ok_or_else(|| misfit(value, "a whole number from 0"));
+pub(super) fn whole(node: &DocumentNode, key: &str) -> PartResult<Option<u64>> {
+    let number =
+        |value: &DocumentNode| signed(value).and_then(|n| u64::try_from(n).ok()).ok_or_else(|| misfit(value, "a whole number from 0"));
     node.get(key).map(number).transpose()
 }
 
-fn signed(value: &Node) -> Option<i64> {
+fn signed(value: &DocumentNode) -> Option<i64> {
     match value.data {
-        Data::Int(n) => Some(n),
+        NodeValue::Int(n) => Some(n),
         #[expect(clippy::cast_possible_truncation, reason = "whole and within what a double counts exactly")]
-        Data::Float(n) if n.fract() == 0.0 && n.abs() <= 9_007_199_254_740_991.0 => Some(n as i64),
+        NodeValue::Float(n) if n.fract() == 0.0 && n.abs() <= 9_007_199_254_740_991.0 => Some(n as i64),
         _ => None,
     }
 }
@@ -68,39 +71,39 @@ pub(super) fn leaf(text: &str, revision: &Revision) -> Leaf {
     Leaf::compile(text, revision.leaf)
 }
 
-fn leaf_of(node: &Node, key: &str, revision: &Revision) -> Read<Option<Leaf>> {
+fn leaf_of(node: &DocumentNode, key: &str, revision: &Revision) -> PartResult<Option<Leaf>> {
     node.get(key).map(|_| word(node, key).map(|text| leaf(text, revision))).transpose()
 }
 
 /// `budget.maxTokens`.
-pub(super) fn budget(node: &Node) -> Read<Option<u64>> {
+pub(super) fn budget(node: &DocumentNode) -> PartResult<Option<u64>> {
     node.get("budget").map_or(Ok(None), |budget| whole(budget, "maxTokens"))
 }
 
-pub(super) fn order(node: &Node) -> Read<Option<Order>> {
+pub(super) fn order(node: &DocumentNode) -> PartResult<Option<SortOrder>> {
     match node.get("order").map(|order| order.as_text().ok_or(order)) {
         None => Ok(None),
-        Some(Ok("asc")) => Ok(Some(Order::Asc)),
-        Some(Ok("desc")) => Ok(Some(Order::Desc)),
+        Some(Ok("asc")) => Ok(Some(SortOrder::Asc)),
+        Some(Ok("desc")) => Ok(Some(SortOrder::Desc)),
         Some(_) => Err(misfit(node, "`asc` or `desc`")),
     }
 }
 
-fn role_of(node: &Node, revision: &Revision) -> Read<Option<Role>> {
+fn role_of(node: &DocumentNode, revision: &Revision) -> PartResult<Option<MessageRole>> {
     let Some(written) = node.get("role") else { return Ok(None) };
     let role = written.as_text().and_then(|name| revision.role(name));
     Ok(Some(role.ok_or_else(|| misfit(written, "a role"))?.clone()))
 }
 
 /// A message block.
-pub(super) fn block(node: &Node, revision: &Revision) -> Read<Block> {
+pub(super) fn block(node: &DocumentNode, revision: &Revision) -> PartResult<MessageBlock> {
     let text = match (node.get("from"), leaf_of(node, "content", revision)?) {
-        (Some(from), _) => Text::From(data_ref(from)?),
-        (None, Some(leaf)) => Text::Leaf(leaf),
-        (None, None) => Text::None,
+        (Some(from), _) => TextSource::From(data_ref(from)?),
+        (None, Some(leaf)) => TextSource::Leaf(leaf),
+        (None, None) => TextSource::None,
     };
     let known = |key: &str| if revision.knows_flags { flag(node, key) } else { Ok(None) };
-    Ok(Block {
+    Ok(MessageBlock {
         role: role_of(node, revision)?.ok_or_else(|| lacks(node, "role"))?,
         text,
         prefix: known("prefix")?.unwrap_or(false),
@@ -110,7 +113,7 @@ pub(super) fn block(node: &Node, revision: &Revision) -> Read<Block> {
 }
 
 /// The `when` list of a block or anchor.
-fn when_list(node: &Node, revision: &Revision) -> Read<Box<[Condition]>> {
+fn when_list(node: &DocumentNode, revision: &Revision) -> PartResult<Box<[SlotCondition]>> {
     if !revision.knows_conditions || node.get("when").is_none() {
         return Ok(Box::default());
     }
@@ -118,49 +121,49 @@ fn when_list(node: &Node, revision: &Revision) -> Read<Box<[Condition]>> {
 }
 
 /// The one condition `when` of a slot or branch.
-pub(super) fn condition_of(node: &Node) -> Read<Option<Condition>> {
+pub(super) fn condition_of(node: &DocumentNode) -> PartResult<Option<SlotCondition>> {
     node.get("when").map(condition).transpose()
 }
 
-fn condition(node: &Node) -> Read<Condition> {
+fn condition(node: &DocumentNode) -> PartResult<SlotCondition> {
     if conditions::is_rule(node) {
-        return Ok(Condition::Rule(conditions::read(node)));
+        return Ok(SlotCondition::Rule(conditions::read(node)));
     }
     let test = match word(node, "type")? {
-        "exists" => Test::Exists,
-        "nonEmpty" => Test::NonEmpty,
-        "eq" => Test::Eq,
-        "neq" => Test::Neq,
-        "gt" => Test::Gt,
-        "lt" => Test::Lt,
+        "exists" => ConditionTest::Exists,
+        "nonEmpty" => ConditionTest::NonEmpty,
+        "eq" => ConditionTest::Eq,
+        "neq" => ConditionTest::Neq,
+        "gt" => ConditionTest::Gt,
+        "lt" => ConditionTest::Lt,
         _ => return Err(misfit(node, "a condition")),
     };
     let on = data_ref(node.get("ref").ok_or_else(|| lacks(node, "ref"))?)?;
-    Ok(Condition::Typed(TypedCondition { test, on, value: node.get("value").map(Value::from) }))
+    Ok(SlotCondition::Typed(TypedCondition { test, on, value: node.get("value").map(Value::from) }))
 }
 
 /// A reference to a source.
-pub(super) fn data_ref(node: &Node) -> Read<DataRef> {
+pub(super) fn data_ref(node: &DocumentNode) -> PartResult<DataRef> {
     Ok(DataRef { source: text(node, "source")?, args: node.get("args").map(Value::from) })
 }
 
 /// Whether an element of a frame is an anchor.
-pub(super) fn is_anchor(node: &Node, revision: &Revision) -> bool {
-    revision.knows_anchors && node.get("kind").and_then(Node::as_text) == Some("anchor")
+pub(super) fn is_anchor(node: &DocumentNode, revision: &Revision) -> bool {
+    revision.knows_anchors && node.get("kind").and_then(DocumentNode::as_text) == Some("anchor")
 }
 
-pub(super) fn anchor(node: &Node, revision: &Revision) -> Read<Anchor> {
+pub(super) fn anchor(node: &DocumentNode, revision: &Revision) -> PartResult<NamedAnchor> {
     let key = leaf_of(node, "key", revision)?.ok_or_else(|| lacks(node, "key"))?;
-    Ok(Anchor { key, when: when_list(node, revision)? })
+    Ok(NamedAnchor { key, when: when_list(node, revision)? })
 }
 
 /// A lane, as it is written in a template or a task.
-pub(super) fn lane(node: &Node, revision: &Revision) -> Read<Lane> {
+pub(super) fn lane(node: &DocumentNode, revision: &Revision) -> PartResult<AttachmentLane> {
     let groups = match node.get("groups") {
-        Some(_) => Some(list(node, "groups")?.iter().map(|node| group(node, revision)).collect::<Read<_>>()?),
+        Some(_) => Some(list(node, "groups")?.iter().map(|node| group(node, revision)).collect::<PartResult<_>>()?),
         None => None,
     };
-    Ok(Lane {
+    Ok(AttachmentLane {
         id: text(node, "id")?,
         enabled: flag(node, "enabled")?,
         role: role_of(node, revision)?,
@@ -175,18 +178,18 @@ pub(super) fn lane(node: &Node, revision: &Revision) -> Read<Lane> {
 
 /// Reads `reserveTokens`, which need not be a whole number; it is rounded up, because reserved tokens are not available
 /// to others.
-fn reserve(node: &Node) -> Read<Option<u64>> {
+fn reserve(node: &DocumentNode) -> PartResult<Option<u64>> {
     match node.get("reserveTokens") {
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "clipped at both ends")]
-        Some(Node { data: Data::Float(n), .. }) if *n >= 0.0 => Ok(Some(n.ceil() as u64)),
+        Some(DocumentNode { data: NodeValue::Float(n), .. }) if *n >= 0.0 => Ok(Some(n.ceil() as u64)),
         _ => whole(node, "reserveTokens"),
     }
 }
 
-fn group(node: &Node, revision: &Revision) -> Read<Group> {
+fn group(node: &DocumentNode, revision: &Revision) -> PartResult<RequestGroup> {
     let text_of = |key: &str| node.get(key).map(|_| text(node, key)).transpose();
     let order = node.get("order").map(|order| signed(order).ok_or_else(|| misfit(order, "a whole number"))).transpose()?;
-    Ok(Group {
+    Ok(RequestGroup {
         id: text_of("id")?,
         pattern: text_of("match")?,
         template: leaf_of(node, "template", revision)?,

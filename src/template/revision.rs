@@ -8,9 +8,9 @@ use std::sync::Arc;
 use indexmap::IndexMap;
 
 use super::words;
-use crate::diag::{Code, Diagnostic, Field, Node, Report, Table, short, suggest};
+use crate::diag::{Code, Diagnostic, DocumentNode, FieldMap, Report, TableField, short, suggest};
 use crate::model::Pack;
-use crate::text::leaf::Syntax;
+use crate::text::leaf::LeafSyntax;
 
 /// The table of a pack that holds them.
 pub(crate) const TABLE: &str = "revision";
@@ -21,7 +21,7 @@ pub struct Revision {
     /// The name of its row.
     pub name: Arc<str>,
     /// The syntax of tags in texts.
-    pub leaf: Syntax,
+    pub leaf: LeafSyntax,
     /// Whether `prefix`, `skipIfEmptyInterpolation`, `interleave` and `stopWhenOutOfBudget` are known.
     pub knows_flags: bool,
     /// Whether messages and anchors have `when`, a list of conditions.
@@ -38,22 +38,22 @@ pub struct Revision {
     /// The text between neighbours that are joined; it costs no tokens.
     pub joint: Arc<str>,
     /// The roles that messages can have.
-    pub roles: Arc<[Role]>,
+    pub roles: Arc<[MessageRole]>,
     /// The roles whose messages can have `prefix`.
-    pub prefix_roles: Arc<[Role]>,
+    pub prefix_roles: Arc<[MessageRole]>,
     /// The role of the texts between the items of a loop.
-    pub separator_role: Role,
+    pub separator_role: MessageRole,
     /// The role of the messages of a lane that names none.
-    pub lane_role: Role,
+    pub lane_role: MessageRole,
     /// Other spellings of keys and words, and what they stand for.
     pub spellings: IndexMap<Arc<str>, Arc<str>>,
 }
 
 /// The role of a message: one of those that the revision of its template has.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Role(pub Arc<str>);
+pub struct MessageRole(pub Arc<str>);
 
-impl Role {
+impl MessageRole {
     /// Its name.
     #[must_use]
     pub fn as_str(&self) -> &str {
@@ -61,7 +61,7 @@ impl Role {
     }
 }
 
-impl fmt::Display for Role {
+impl fmt::Display for MessageRole {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
     }
@@ -79,7 +79,7 @@ impl Revisions {
     }
 
     /// The same from the names and fields of rows.
-    pub fn read<'a>(rows: impl IntoIterator<Item = (&'a Arc<str>, &'a Table)>, report: &mut Report) -> Self {
+    pub fn read<'a>(rows: impl IntoIterator<Item = (&'a Arc<str>, &'a FieldMap)>, report: &mut Report) -> Self {
         Self(rows.into_iter().map(|(name, fields)| (name.clone(), Arc::new(Revision::read(name, fields, report)))).collect())
     }
 
@@ -103,9 +103,9 @@ impl Revisions {
     ///
     /// # Errors
     /// There is no revision of that name, or none at all.
-    pub fn of_file(&self, root: &Node, default: Option<&str>) -> Result<&Arc<Revision>, Box<Diagnostic>> {
+    pub fn of_file(&self, root: &DocumentNode, default: Option<&str>) -> Result<&Arc<Revision>, Box<Diagnostic>> {
         let written = root.get("revision").filter(|node| node.as_text().is_some());
-        let Some(name) = written.and_then(Node::as_text).or(default) else {
+        let Some(name) = written.and_then(DocumentNode::as_text).or(default) else {
             return self.0.values().next().ok_or_else(|| {
                 let complaint = Diagnostic::new(Code::NameUnknown, "the pack has no revision of templates").at(root.span);
                 Box::new(complaint.missing(TABLE).help("extend a pack that has [[revision]] rows, or add one"))
@@ -115,7 +115,7 @@ impl Revisions {
     }
 
     /// The diagnostic about a name that no revision has.
-    pub(super) fn unknown(&self, name: &str, at: &Node) -> Diagnostic {
+    pub(super) fn unknown(&self, name: &str, at: &DocumentNode) -> Diagnostic {
         let complaint = Diagnostic::new(Code::SchemaValue, format!("`revision` cannot be `{}`", short::word(name))).at(at.span);
         let help = suggest::help(name, self.names()).unwrap_or_else(|| "name a [[revision]] row, or add one".to_owned());
         complaint.missing_row(&[TABLE], name).help(help)
@@ -124,30 +124,35 @@ impl Revisions {
 
 impl Revision {
     /// Reads a row that has passed its schema; a missing key has its default.
-    fn read(name: &Arc<str>, fields: &Table, report: &mut Report) -> Self {
+    fn read(name: &Arc<str>, fields: &FieldMap, report: &mut Report) -> Self {
         let node = |key: &str| fields.get(key).map(|field| &field.node);
-        let flag = |key: &str| node(key).and_then(Node::as_bool).unwrap_or(false);
-        let role = |node: &Node| node.as_text().map(|text| Role(Arc::from(text)));
-        let listed = |key: &str| node(key).and_then(Node::as_list).map(|list| list.iter().filter_map(role).collect::<Arc<[Role]>>());
-        let usual = |names: &[&str]| names.iter().map(|name| Role(Arc::from(*name))).collect::<Arc<[Role]>>();
+        let flag = |key: &str| node(key).and_then(DocumentNode::as_bool).unwrap_or(false);
+        let role = |node: &DocumentNode| node.as_text().map(|text| MessageRole(Arc::from(text)));
+        let listed =
+            |key: &str| node(key).and_then(DocumentNode::as_list).map(|list| list.iter().filter_map(role).collect::<Arc<[MessageRole]>>());
+        let usual = |names: &[&str]| names.iter().map(|name| MessageRole(Arc::from(*name))).collect::<Arc<[MessageRole]>>();
         let roles = listed("roles").unwrap_or_else(|| usual(&["system", "user", "assistant"]));
         // a default that is none of the roles gives way to the first of them
         let known = |name: &str| roles.iter().find(|role| *role.0 == *name).cloned();
         let one = |key: &str, default: &str| {
-            let first = || roles.first().cloned().unwrap_or_else(|| Role(Arc::from(default)));
+            let first = || roles.first().cloned().unwrap_or_else(|| MessageRole(Arc::from(default)));
             node(key).and_then(role).or_else(|| known(default)).unwrap_or_else(first)
         };
-        let spellings = node("spellings").and_then(Node::as_table).into_iter().flatten();
+        let spellings = node("spellings").and_then(DocumentNode::as_table).into_iter().flatten();
         let made = Self {
             name: name.clone(),
-            leaf: if node("syntax").and_then(Node::as_text) == Some("expressions") { Syntax::Expressions } else { Syntax::Paths },
+            leaf: if node("syntax").and_then(DocumentNode::as_text) == Some("expressions") {
+                LeafSyntax::Expressions
+            } else {
+                LeafSyntax::Paths
+            },
             knows_flags: flag("flags"),
             knows_conditions: flag("conditions"),
             knows_anchors: flag("anchors"),
             reserves_layout: flag("layout_first"),
             frame_stops: flag("frame_stops"),
             joins_shared: flag("joins_shared"),
-            joint: Arc::from(node("joint").and_then(Node::as_text).unwrap_or("\n")),
+            joint: Arc::from(node("joint").and_then(DocumentNode::as_text).unwrap_or("\n")),
             prefix_roles: listed("prefix_roles").unwrap_or_else(|| known("assistant").into_iter().collect()),
             separator_role: one("separator_role", "user"),
             lane_role: one("lane_role", "system"),
@@ -159,17 +164,17 @@ impl Revision {
     }
 
     /// Every role that the row names must be one of its `roles`, and every spelling must be of a word of the language.
-    fn check(&self, fields: &Table, report: &mut Report) {
-        let named = |key: &str| fields.get(key).map(|field: &Field| &field.node);
+    fn check(&self, fields: &FieldMap, report: &mut Report) {
+        let named = |key: &str| fields.get(key).map(|field: &TableField| &field.node);
         let single = ["separator_role", "lane_role"].into_iter().filter_map(named);
-        for node in single.chain(named("prefix_roles").and_then(Node::as_list).unwrap_or_default()) {
+        for node in single.chain(named("prefix_roles").and_then(DocumentNode::as_list).unwrap_or_default()) {
             let Some(name) = node.as_text().filter(|name| self.role(name).is_none()) else { continue };
             let message = format!("revision `{}` has no role `{}`", self.name, short::word(name));
             let complaint = Diagnostic::new(Code::NameUnknown, message).at(node.span).missing(name);
             let help = suggest::help(name, self.role_names()).unwrap_or_else(|| "name one of its `roles`".to_owned());
             report.push(complaint.rule(format!("{TABLE} {}", self.name)).help(help));
         }
-        for word in named("spellings").and_then(Node::as_table).into_iter().flat_map(Table::values).map(|field| &field.node) {
+        for word in named("spellings").and_then(DocumentNode::as_table).into_iter().flat_map(FieldMap::values).map(|field| &field.node) {
             let Some(name) = word.as_text().filter(|name| !words::all().any(|known| known == *name)) else { continue };
             let complaint = Diagnostic::new(Code::NameUnknown, format!("templates have no key or word `{}`", short::word(name)));
             let help = suggest::help(name, words::all()).unwrap_or_else(|| "see docs/reference/template.md".to_owned());
@@ -179,13 +184,13 @@ impl Revision {
 
     /// The role of this name.
     #[must_use]
-    pub fn role(&self, name: &str) -> Option<&Role> {
+    pub fn role(&self, name: &str) -> Option<&MessageRole> {
         self.roles.iter().find(|role| role.as_str() == name)
     }
 
     /// The names of its roles.
     pub fn role_names(&self) -> impl Iterator<Item = &str> {
-        self.roles.iter().map(Role::as_str)
+        self.roles.iter().map(MessageRole::as_str)
     }
 
     /// Whether messages of a role can have `prefix`.

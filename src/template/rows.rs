@@ -7,27 +7,27 @@ use std::sync::Arc;
 
 use indexmap::IndexMap;
 
-use crate::diag::{Code, Data, Diagnostic, Field, Node, Report, Table, short, suggest};
+use crate::diag::{Code, Diagnostic, DocumentNode, FieldMap, NodeValue, Report, TableField, short, suggest};
 use crate::model::Pack;
-use crate::model::pack::Row;
+use crate::model::pack::PackRow;
 
 use super::revision::Revisions;
-use super::{Asked, KIND, Offer, Template, shape, spelling, task};
+use super::{KIND, SourceOffer, Template, TemplateContract, shape, spelling, task};
 
 /// Keys that no other rule file has; a file with two of them and without a `kind` is a template.
 const SHAPE: [&str; 3] = ["task", "layout", "slots"];
 
 /// The compiled templates of a pack, by `id`.
-pub type Templates = IndexMap<Arc<str>, Arc<Template>>;
+pub type CompiledTemplates = IndexMap<Arc<str>, Arc<Template>>;
 
 /// Whether this is a template that was written elsewhere, without a `kind`.
-pub(crate) fn is_shaped(table: &Table) -> bool {
+pub(crate) fn is_shaped(table: &FieldMap) -> bool {
     !table.contains_key("kind") && SHAPE.iter().filter(|key| table.contains_key(**key)).count() >= 2
 }
 
 /// Whether a tree is a template, by its `kind` or by its keys.
-pub(crate) fn is_one(root: &Node) -> bool {
-    root.as_table().is_some_and(|table| is_shaped(table) || root.get("kind").and_then(Node::as_text) == Some(KIND))
+pub(crate) fn is_one(root: &DocumentNode) -> bool {
+    root.as_table().is_some_and(|table| is_shaped(table) || root.get("kind").and_then(DocumentNode::as_text) == Some(KIND))
 }
 
 /// Turns the error about a key that is written twice into a warning, because the later one counts as in JavaScript.
@@ -45,14 +45,14 @@ pub(crate) fn forgive_twice(found: Report) -> Report {
 }
 
 /// A check of a whole template against its schema, which the caller provides.
-pub(crate) type SchemaCheck<'a> = &'a dyn Fn(&Node, &mut Report);
+pub(crate) type SchemaCheck<'a> = &'a dyn Fn(&DocumentNode, &mut Report);
 
 /// Checks the schema, compiles the template and gives advice; `None` if there is an error.
 pub(crate) fn checked(
-    root: &Node,
-    asked: &Asked<'_>,
+    root: &DocumentNode,
+    asked: &TemplateContract<'_>,
     revisions: &Revisions,
-    offers: Option<&[Offer<'_>]>,
+    offers: Option<&[SourceOffer<'_>]>,
     schema: SchemaCheck<'_>,
     report: &mut Report,
 ) -> Option<Template> {
@@ -80,11 +80,11 @@ pub(crate) fn checked(
 }
 
 /// Compiles the templates of a pack, each against the sources that the pack offers to its task.
-pub(crate) fn compile_all(pack: &Pack, revisions: &Revisions, schema: SchemaCheck<'_>, report: &mut Report) -> Templates {
-    let mut out = Templates::default();
+pub(crate) fn compile_all(pack: &Pack, revisions: &Revisions, schema: SchemaCheck<'_>, report: &mut Report) -> CompiledTemplates {
+    let mut out = CompiledTemplates::default();
     for row in pack.tables.get(KIND).into_iter().flat_map(IndexMap::values) {
         let root = whole(row);
-        let task = root.get("task").and_then(Node::as_text);
+        let task = root.get("task").and_then(DocumentNode::as_text);
         let revision = revisions.of_file(&root, None).map(|revision| &*revision.name);
         let offers = task.zip(revision.as_ref().ok()).and_then(|(task, revision)| offers(pack, task, revision));
         // an unknown revision is reported by the check of the file
@@ -92,7 +92,7 @@ pub(crate) fn compile_all(pack: &Pack, revisions: &Revisions, schema: SchemaChec
             unknown_task(pack, task, revision, report);
         }
         let names: Option<Vec<&str>> = offers.as_ref().map(|all| all.iter().map(|offer| offer.name).collect());
-        let asked = Asked { sources: names.as_deref(), ..Asked::default() };
+        let asked = TemplateContract { sources: names.as_deref(), ..TemplateContract::default() };
         let made = checked(&root, &asked, revisions, offers.as_deref(), schema, report);
         out.extend(made.map(|template| (row.name.clone(), Arc::new(template))));
     }
@@ -100,7 +100,7 @@ pub(crate) fn compile_all(pack: &Pack, revisions: &Revisions, schema: SchemaChec
 }
 
 /// The warning that the pack has no such task, so the sources of the template cannot be checked.
-fn unknown_task(pack: &Pack, task: &Node, revision: &str, report: &mut Report) {
+fn unknown_task(pack: &Pack, task: &DocumentNode, revision: &str, report: &mut Report) {
     let Some(name) = task.as_text() else { return };
     let rows = pack.tables.get("task").into_iter().flat_map(IndexMap::values);
     let known: Vec<&str> = rows.map(|row| row.fields.get("for").and_then(|f| f.node.as_text()).unwrap_or(&row.name)).collect();
@@ -112,14 +112,14 @@ fn unknown_task(pack: &Pack, task: &Node, revision: &str, report: &mut Report) {
 }
 
 /// A row in the form of a file.
-pub(super) fn whole(row: &Row) -> Node {
+pub(super) fn whole(row: &PackRow) -> DocumentNode {
     let mut table = row.fields.clone();
-    let id = Node { span: row.name_span, data: Data::Text(row.name.clone()) };
+    let id = DocumentNode { span: row.name_span, data: NodeValue::Text(row.name.clone()) };
     // a row of an overlay has no title; layers know it by its name
     for key in ["id", "name"] {
-        table.entry(Arc::from(key)).or_insert(Field { key: row.name_span, node: id.clone() });
+        table.entry(Arc::from(key)).or_insert(TableField { key: row.name_span, node: id.clone() });
     }
-    Node { span: row.span, data: Data::Table(table) }
+    DocumentNode { span: row.span, data: NodeValue::Table(table) }
 }
 
 /// The names of the sources that a task offers to a template that names no revision, each with whether it is a list.
@@ -130,7 +130,7 @@ pub fn sources_of(pack: &Pack, revisions: &Revisions, task: &str) -> Vec<(String
 }
 
 /// The sources of a task in a revision; `None` if the pack does not have that task.
-pub(super) fn offers<'a>(pack: &'a Pack, task: &str, revision: &str) -> Option<Vec<Offer<'a>>> {
+pub(super) fn offers<'a>(pack: &'a Pack, task: &str, revision: &str) -> Option<Vec<SourceOffer<'a>>> {
     let sources = task::offered(pack, task, revision)?;
-    Some(sources.into_iter().map(|(name, row)| Offer::of(name, &row.fields)).collect())
+    Some(sources.into_iter().map(|(name, row)| SourceOffer::of(name, &row.fields)).collect())
 }

@@ -4,22 +4,22 @@
 //! is taken out, so that ignored values may be of any kind.
 
 use super::revision::Revision;
-use super::walk::{Sort, walk};
+use super::walk::{PartKind, walk};
 use std::sync::Arc;
 
-use crate::diag::{Code, Data, Diagnostic, Field, Node, Report, Table, short, suggest};
+use crate::diag::{Code, Diagnostic, DocumentNode, FieldMap, NodeValue, Report, TableField, short, suggest};
 use crate::model::value::MAX_DEPTH;
 
 /// The file without what its revision ignores.
-pub(super) fn known(root: &Node, revision: &Revision) -> Node {
+pub(super) fn known(root: &DocumentNode, revision: &Revision) -> DocumentNode {
     let mut root = root.clone();
-    let Data::Table(table) = &mut root.data else { return root };
+    let NodeValue::Table(table) = &mut root.data else { return root };
     if !revision.knows_anchors {
         table.shift_remove("attachments");
     }
-    let known = Known { revision };
+    let known = RevisionShape { revision };
     each(table, "layout", |node| known.layout(node));
-    if let Some(Data::Table(slots)) = table.get_mut("slots").map(|field| &mut field.node.data) {
+    if let Some(NodeValue::Table(slots)) = table.get_mut("slots").map(|field| &mut field.node.data) {
         for (_, slot) in slots.iter_mut() {
             known.inside(&mut slot.node, &["plan"], 0);
         }
@@ -28,27 +28,27 @@ pub(super) fn known(root: &Node, revision: &Revision) -> Node {
 }
 
 /// Visits the elements of a list, or the one element that stands in its place.
-fn each(table: &mut Table, key: &str, mut visit: impl FnMut(&mut Node)) {
+fn each(table: &mut FieldMap, key: &str, mut visit: impl FnMut(&mut DocumentNode)) {
     match table.get_mut(key).map(|field| &mut field.node) {
-        Some(Node { data: Data::List(list), .. }) => list.iter_mut().for_each(visit),
+        Some(DocumentNode { data: NodeValue::List(list), .. }) => list.iter_mut().for_each(visit),
         Some(node) => visit(node),
         None => {}
     }
 }
 
-struct Known<'r> {
+struct RevisionShape<'r> {
     revision: &'r Revision,
 }
 
-impl Known<'_> {
-    fn layout(&self, node: &mut Node) {
+impl RevisionShape<'_> {
+    fn layout(&self, node: &mut DocumentNode) {
         self.block(node);
         self.anchor(node);
-        let Data::Table(table) = &mut node.data else { return };
+        let NodeValue::Table(table) = &mut node.data else { return };
         for key in ["header", "footer"] {
             each(table, key, |frame| {
                 // without anchors every frame is a message
-                if let (false, Data::Table(table)) = (self.revision.knows_anchors, &mut frame.data) {
+                if let (false, NodeValue::Table(table)) = (self.revision.knows_anchors, &mut frame.data) {
                     table.shift_remove("kind");
                 }
                 self.block(frame);
@@ -56,8 +56,8 @@ impl Known<'_> {
         }
     }
 
-    fn block(&self, node: &mut Node) {
-        let Data::Table(table) = &mut node.data else { return };
+    fn block(&self, node: &mut DocumentNode) {
+        let NodeValue::Table(table) = &mut node.data else { return };
         if !self.revision.knows_flags {
             table.shift_remove("prefix");
             table.shift_remove("skipIfEmptyInterpolation");
@@ -68,20 +68,20 @@ impl Known<'_> {
     }
 
     /// Where there are no anchors, [`check`] reports one, and the schema need not.
-    fn anchor(&self, node: &mut Node) {
-        if self.revision.knows_anchors || node.get("kind").and_then(Node::as_text) != Some("anchor") {
+    fn anchor(&self, node: &mut DocumentNode) {
+        if self.revision.knows_anchors || node.get("kind").and_then(DocumentNode::as_text) != Some("anchor") {
             return;
         }
-        let node_of_key = Node { span: node.span, data: Data::Text(Arc::default()) };
-        if let Data::Table(table) = &mut node.data {
-            table.insert(Arc::from("key"), Field { key: node.span, node: node_of_key });
+        let node_of_key = DocumentNode { span: node.span, data: NodeValue::Text(Arc::default()) };
+        if let NodeValue::Table(table) = &mut node.data {
+            table.insert(Arc::from("key"), TableField { key: node.span, node: node_of_key });
         }
     }
 
-    fn step(&self, node: &mut Node, depth: usize) {
-        match node.get("kind").and_then(Node::as_text) {
+    fn step(&self, node: &mut DocumentNode, depth: usize) {
+        match node.get("kind").and_then(DocumentNode::as_text) {
             Some("forEach") => {
-                if let (false, Data::Table(table)) = (self.revision.knows_flags, &mut node.data) {
+                if let (false, NodeValue::Table(table)) = (self.revision.knows_flags, &mut node.data) {
                     table.shift_remove("interleave");
                     table.shift_remove("stopWhenOutOfBudget");
                 }
@@ -95,8 +95,8 @@ impl Known<'_> {
         }
     }
 
-    fn inside(&self, node: &mut Node, keys: &[&str], depth: usize) {
-        let Data::Table(table) = &mut node.data else { return };
+    fn inside(&self, node: &mut DocumentNode, keys: &[&str], depth: usize) {
+        let NodeValue::Table(table) = &mut node.data else { return };
         for key in keys.iter().filter(|_| depth < MAX_DEPTH) {
             each(table, key, |node| self.step(node, depth + 1));
         }
@@ -107,20 +107,20 @@ impl Known<'_> {
 const MAX_COMPLAINTS: usize = 100;
 
 /// Reports anchors where the revision has none, and roles that it does not have.
-pub(super) fn check(root: &Node, revision: &Revision, report: &mut Report) {
+pub(super) fn check(root: &DocumentNode, revision: &Revision, report: &mut Report) {
     let mut said = 0;
     walk(root, revision, &mut |sort, node, at| {
         if said >= MAX_COMPLAINTS {
             return;
         }
-        let role = node.get("role").filter(|_| sort.is_block() || matches!(sort, Sort::Lane | Sort::Group));
+        let role = node.get("role").filter(|_| sort.is_block() || matches!(sort, PartKind::Lane | PartKind::Group));
         if let Some((name, role)) = role.and_then(|role| Some((role.as_text()?, role)))
             && revision.role(name).is_none()
         {
             said += 1;
             report.push(not_allowed(&at.key("role"), name, role, &revision.role_names().collect::<Vec<_>>()));
         }
-        if let (Sort::Unknown(allowed), Some(kind)) = (sort, node.get("kind"))
+        if let (PartKind::Unknown(allowed), Some(kind)) = (sort, node.get("kind"))
             && kind.as_text() == Some("anchor")
         {
             said += 1;
@@ -129,7 +129,7 @@ pub(super) fn check(root: &Node, revision: &Revision, report: &mut Report) {
     });
 }
 
-fn not_allowed(path: &str, written: &str, at: &Node, allowed: &[&str]) -> Diagnostic {
+fn not_allowed(path: &str, written: &str, at: &DocumentNode, allowed: &[&str]) -> Diagnostic {
     let complaint = Diagnostic::new(Code::SchemaValue, format!("`{path}` cannot be `{}`", short::word(written))).at(at.span);
     let list = || format!("one of {}", allowed.iter().map(|word| format!("`{word}`")).collect::<Vec<_>>().join(", "));
     let help = suggest::help(written, allowed.iter().copied());

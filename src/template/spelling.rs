@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::conditions;
 use super::revision::Revision;
-use crate::diag::{Data, Field, Node, Table};
+use crate::diag::{DocumentNode, FieldMap, NodeValue, TableField};
 use crate::model::value::MAX_DEPTH;
 
 /// Keys whose values are data.
@@ -16,8 +16,8 @@ const WORDS: &[&str] = &["kind", "type", "order", "fillDir"];
 const PARTS: &[&str] = &["layout", "slots", "attachments"];
 
 /// The file with all words as the language has them.
-pub(super) fn known(root: &Node, revision: &Revision) -> Node {
-    let Data::Table(table) = &root.data else { return root.clone() };
+pub(super) fn known(root: &DocumentNode, revision: &Revision) -> DocumentNode {
+    let NodeValue::Table(table) = &root.data else { return root.clone() };
     if revision.spellings.is_empty() {
         return root.clone();
     }
@@ -25,18 +25,18 @@ pub(super) fn known(root: &Node, revision: &Revision) -> Node {
     for (key, field) in &mut table {
         match &mut field.node.data {
             // the keys of this table are names
-            Data::Table(slots) if &**key == "slots" => slots.values_mut().for_each(|slot| respell(&mut slot.node, revision, 0)),
+            NodeValue::Table(slots) if &**key == "slots" => slots.values_mut().for_each(|slot| respell(&mut slot.node, revision, 0)),
             _ if PARTS.contains(&&**key) => respell(&mut field.node, revision, 0),
             _ => {}
         }
     }
-    Node { span: root.span, data: Data::Table(table) }
+    DocumentNode { span: root.span, data: NodeValue::Table(table) }
 }
 
 /// A table with its keys renamed. Where the known key is there too, the other one stays and is reported as unknown.
-fn renamed(table: &Table, revision: &Revision) -> Table {
+fn renamed(table: &FieldMap, revision: &Revision) -> FieldMap {
     let known = |key: &Arc<str>| revision.spellings.get(key).filter(|known| !table.contains_key(*known)).unwrap_or(key).clone();
-    let mut made = Table::default();
+    let mut made = FieldMap::default();
     for (key, field) in table {
         // two spellings of one key: the first one counts
         let key = Some(known(key)).filter(|known| !made.contains_key(known)).unwrap_or_else(|| key.clone());
@@ -45,19 +45,19 @@ fn renamed(table: &Table, revision: &Revision) -> Table {
     made
 }
 
-fn respell(node: &mut Node, revision: &Revision, depth: usize) {
+fn respell(node: &mut DocumentNode, revision: &Revision, depth: usize) {
     if depth > MAX_DEPTH {
         return;
     }
     match &mut node.data {
-        Data::List(list) => list.iter_mut().for_each(|node| respell(node, revision, depth + 1)),
-        Data::Table(table) => {
+        NodeValue::List(list) => list.iter_mut().for_each(|node| respell(node, revision, depth + 1)),
+        NodeValue::Table(table) => {
             *table = renamed(table, revision);
-            for (key, Field { node, .. }) in table.iter_mut() {
+            for (key, TableField { node, .. }) in table.iter_mut() {
                 match &node.data {
-                    Data::Text(word) if WORDS.contains(&&**key) => {
+                    NodeValue::Text(word) if WORDS.contains(&&**key) => {
                         if let Some(known) = revision.spellings.get(word) {
-                            node.data = Data::Text(known.clone());
+                            node.data = NodeValue::Text(known.clone());
                         }
                     }
                     _ if DATA.contains(&&**key) => {}
@@ -71,11 +71,11 @@ fn respell(node: &mut Node, revision: &Revision, depth: usize) {
 }
 
 /// Conditions: those of the rule language have no words of templates.
-fn when(node: &mut Node, revision: &Revision, depth: usize) {
+fn when(node: &mut DocumentNode, revision: &Revision, depth: usize) {
     match &mut node.data {
-        Data::List(list) if depth < MAX_DEPTH => list.iter_mut().for_each(|node| when(node, revision, depth + 1)),
-        Data::Table(table) => {
-            let typed = Node { span: node.span, data: Data::Table(renamed(table, revision)) };
+        NodeValue::List(list) if depth < MAX_DEPTH => list.iter_mut().for_each(|node| when(node, revision, depth + 1)),
+        NodeValue::Table(table) => {
+            let typed = DocumentNode { span: node.span, data: NodeValue::Table(renamed(table, revision)) };
             if !conditions::is_rule(&typed) {
                 respell(node, revision, depth + 1);
             }

@@ -1,18 +1,18 @@
 //! Checks of structure: the layout names slots that exist, and only messages of some roles have a prefix.
 
 use super::revision::Revision;
-use super::walk::{Sort, walk};
-use crate::diag::{Code, Diagnostic, Node, suggest};
+use super::walk::{PartKind, walk};
+use crate::diag::{Code, Diagnostic, DocumentNode, suggest};
 
 /// The most mistakes that are told.
 const MOST: usize = 50;
 
 /// All mistakes; slots that do not exist before prefixes.
-pub(super) fn check(root: &Node, revision: &Revision) -> Vec<Diagnostic> {
-    let Some(slots) = root.get("slots").and_then(Node::as_table) else { return Vec::new() };
+pub(super) fn check(root: &DocumentNode, revision: &Revision) -> Vec<Diagnostic> {
+    let Some(slots) = root.get("slots").and_then(DocumentNode::as_table) else { return Vec::new() };
     let (mut of_slots, mut of_prefixes) = (Vec::new(), Vec::new());
     walk(root, revision, &mut |sort, node, at| {
-        if sort == Sort::LayoutSlot
+        if sort == PartKind::LayoutSlot
             && let Some((named, name)) = node.get("name").and_then(|name| Some((name, name.as_text()?)))
             && !slots.contains_key(name)
         {
@@ -23,7 +23,7 @@ pub(super) fn check(root: &Node, revision: &Revision) -> Vec<Diagnostic> {
         }
         if sort.is_block() && revision.knows_flags {
             let flag = node.get("prefix").filter(|flag| flag.as_bool() == Some(true));
-            let role = node.get("role").and_then(Node::as_text).filter(|role| !revision.takes_prefix(role));
+            let role = node.get("role").and_then(DocumentNode::as_text).filter(|role| !revision.takes_prefix(role));
             of_prefixes.extend(flag.zip(role).map(|(flag, role)| misplaced(revision, flag, role, &at.crumb)));
         }
     });
@@ -31,7 +31,7 @@ pub(super) fn check(root: &Node, revision: &Revision) -> Vec<Diagnostic> {
 }
 
 /// A prefix on a role that has none.
-fn misplaced(revision: &Revision, flag: &Node, role: &str, crumb: &str) -> Diagnostic {
+fn misplaced(revision: &Revision, flag: &DocumentNode, role: &str, crumb: &str) -> Diagnostic {
     let roles: Vec<String> = revision.prefix_roles.iter().map(|role| format!("`{role}`")).collect();
     let message = match roles.as_slice() {
         [] => format!("`prefix` is for no role of revision `{}`, but stands on role `{role}` at `{crumb}`", revision.name),

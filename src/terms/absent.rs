@@ -5,14 +5,14 @@ use std::sync::Arc;
 
 use crate::model::Value;
 use crate::model::value::RuleRef;
-use crate::text::written::Shown as _;
+use crate::text::written::ToText as _;
 
-use super::eval::{Current, Env, Fault};
-use super::expr::{Expr, FieldRef, Lookup, Seg};
+use super::eval::{CurrentItem, Env, EvalFault};
+use super::expr::{Expr, FieldRef, PathSegment, TableLookup};
 
 impl Env<'_> {
     /// [`Env::settle`], which distinguishes a missing value from null.
-    pub(crate) fn settle_present(&self, cell: &Value) -> Result<Option<Value>, Fault> {
+    pub(crate) fn settle_present(&self, cell: &Value) -> Result<Option<Value>, EvalFault> {
         match cell {
             Value::Rule(RuleRef::Expr(n)) => {
                 self.saw_value(*n);
@@ -24,7 +24,7 @@ impl Env<'_> {
 
     /// Evaluates an expression. `None` means that there is no value; `Some(Null)` is a null that the data itself
     /// contains at the end of a reference or a lookup.
-    pub fn present(&self, expr: &Expr) -> Result<Option<Value>, Fault> {
+    pub fn present(&self, expr: &Expr) -> Result<Option<Value>, EvalFault> {
         let value = self.eval(expr)?;
         if !value.is_null() {
             return Ok(Some(value));
@@ -51,17 +51,17 @@ impl Env<'_> {
         }
         let Some((id, name)) = &field.field else { return false };
         let names: Option<Vec<Arc<str>>> =
-            field.rest.iter().map(|seg| if let Seg::Name(name) = seg { Some(name.clone()) } else { None }).collect();
+            field.rest.iter().map(|seg| if let PathSegment::Name(name) = seg { Some(name.clone()) } else { None }).collect();
         let Some(names) = names else { return false };
         match env.cur {
-            Current::None => false,
-            Current::Item(item, _) if names.is_empty() => item.says_null(*id),
-            Current::Item(item, _) => item.get(*id).is_some_and(|value| says_null(value, &names)),
-            Current::Value(value, _) => value.get(name).is_some_and(|value| says_null(value, &names)),
+            CurrentItem::None => false,
+            CurrentItem::Item(item, _) if names.is_empty() => item.says_null(*id),
+            CurrentItem::Item(item, _) => item.get(*id).is_some_and(|value| says_null(value, &names)),
+            CurrentItem::Value(value, _) => value.get(name).is_some_and(|value| says_null(value, &names)),
         }
     }
 
-    fn lookup_is_null(&self, lookup: &Lookup) -> Result<bool, Fault> {
+    fn lookup_is_null(&self, lookup: &TableLookup) -> Result<bool, EvalFault> {
         let (key, table) = (self.eval(&lookup.key)?, self.eval(&lookup.table)?);
         Ok(lookup.get.is_none() && says_null(&table, &[key.shown()]))
     }

@@ -6,23 +6,23 @@ use std::sync::Arc;
 use rustc_hash::FxHashSet;
 
 use crate::model::Value;
-use crate::text::work::{self, Exceeded};
+use crate::text::work::{self, BudgetExceeded};
 use crate::text::written;
 
 /// Values to look for others among. A text is looked up as it is, because a long list is asked for each of its items.
 #[derive(Debug, Default)]
-pub(super) struct Among {
+pub(super) struct ValueSet {
     texts: FxHashSet<Arc<str>>,
     /// The others, as [`canonical`] writes them.
     others: FxHashSet<String>,
 }
 
-impl Among {
+impl ValueSet {
     /// The values of a list.
     ///
     /// # Errors
     /// As for [`canonical`].
-    pub(super) fn of(values: &[Value]) -> Result<Self, Exceeded> {
+    pub(super) fn of(values: &[Value]) -> Result<Self, BudgetExceeded> {
         let mut made = Self::default();
         for value in values {
             if let Value::Text(text) = value {
@@ -38,7 +38,7 @@ impl Among {
     ///
     /// # Errors
     /// As for [`canonical`].
-    pub(super) fn has(&self, value: &Value) -> Result<bool, Exceeded> {
+    pub(super) fn has(&self, value: &Value) -> Result<bool, BudgetExceeded> {
         if self.texts.is_empty() && self.others.is_empty() {
             return Ok(false);
         }
@@ -53,7 +53,7 @@ impl Among {
 ///
 /// # Errors
 /// The work of the build is spent.
-pub fn canonical(value: &Value) -> Result<String, Exceeded> {
+pub fn canonical(value: &Value) -> Result<String, BudgetExceeded> {
     Ok(match value {
         Value::Text(t) => {
             work::make(t.len() + 1)?;

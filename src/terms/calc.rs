@@ -12,17 +12,17 @@ use pest::iterators::{Pair, Pairs};
 use pest::pratt_parser::{Assoc, Op as Precedence, PrattParser};
 
 use crate::model::Value;
-use crate::text::{Limits, TextError, truth};
+use crate::text::{TextError, TextLimits, truth};
 
-use super::eval::{Env, Fault};
+use super::eval::{Env, EvalFault};
 use super::expr::Expr;
 
 /// The limits on one expression.
-const LIMITS: Limits = Limits::CALC;
+const LIMITS: TextLimits = TextLimits::CALC;
 
 #[derive(pest_derive::Parser)]
 #[grammar = "grammar/calc.pest"]
-struct Grammar;
+struct CalcGrammar;
 
 /// A compiled arithmetic expression.
 #[derive(Debug, Clone)]
@@ -34,14 +34,14 @@ pub enum Calc {
     /// `-x`.
     Neg(Box<Calc>),
     /// Two operands.
-    Binary(Op, Box<Calc>, Box<Calc>),
+    Binary(CalcOperator, Box<Calc>, Box<Calc>),
     /// A function.
-    Call(Name, Vec<Calc>),
+    Call(CalcFunction, Vec<Calc>),
 }
 
 /// An operator.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Op {
+pub enum CalcOperator {
     /// `+`
     Add,
     /// `-`
@@ -66,7 +66,7 @@ pub enum Op {
 
 /// A function name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Name {
+pub enum CalcFunction {
     /// Smallest.
     Min,
     /// Largest.
@@ -84,14 +84,14 @@ pub enum Name {
 }
 
 /// The function names, for messages and `tapster ops`.
-pub const NAMES: &[(&str, Name)] = &[
-    ("min", Name::Min),
-    ("max", Name::Max),
-    ("round", Name::Round),
-    ("floor", Name::Floor),
-    ("ceil", Name::Ceil),
-    ("abs", Name::Abs),
-    ("if", Name::If),
+pub const NAMES: &[(&str, CalcFunction)] = &[
+    ("min", CalcFunction::Min),
+    ("max", CalcFunction::Max),
+    ("round", CalcFunction::Round),
+    ("floor", CalcFunction::Floor),
+    ("ceil", CalcFunction::Ceil),
+    ("abs", CalcFunction::Abs),
+    ("if", CalcFunction::If),
 ];
 
 impl Calc {
@@ -108,13 +108,13 @@ impl Calc {
     }
 
     /// The result: an integer if the number is whole.
-    pub fn eval(&self, env: &Env<'_>) -> Result<Value, Fault> {
+    pub fn eval(&self, env: &Env<'_>) -> Result<Value, EvalFault> {
         let n = self.number(env)?;
         #[allow(clippy::cast_possible_truncation)]
         Ok(if n.fract() == 0.0 && n.abs() < 9e15 { Value::Int(n as i64) } else { Value::Num(n) })
     }
 
-    fn number(&self, env: &Env<'_>) -> Result<f64, Fault> {
+    fn number(&self, env: &Env<'_>) -> Result<f64, EvalFault> {
         Ok(match self {
             Calc::Number(n) => *n,
             Calc::Ref(e) => match e.eval(env)? {
@@ -126,24 +126,24 @@ impl Calc {
                 let (a, b) = (a.number(env)?, b.number(env)?);
                 let truth = |b: bool| f64::from(u8::from(b));
                 match op {
-                    Op::Add => a + b,
-                    Op::Sub => a - b,
-                    Op::Mul => a * b,
-                    Op::Div => {
+                    CalcOperator::Add => a + b,
+                    CalcOperator::Sub => a - b,
+                    CalcOperator::Mul => a * b,
+                    CalcOperator::Div => {
                         if b == 0.0 {
                             0.0
                         } else {
                             a / b
                         }
                     }
-                    Op::Lt => truth(a < b),
-                    Op::Le => truth(a <= b),
-                    Op::Gt => truth(a > b),
-                    Op::Ge => truth(a >= b),
+                    CalcOperator::Lt => truth(a < b),
+                    CalcOperator::Le => truth(a <= b),
+                    CalcOperator::Gt => truth(a > b),
+                    CalcOperator::Ge => truth(a >= b),
                     #[allow(clippy::float_cmp)]
-                    Op::Eq => truth(a == b),
+                    CalcOperator::Eq => truth(a == b),
                     #[allow(clippy::float_cmp)]
-                    Op::Ne => truth(a != b),
+                    CalcOperator::Ne => truth(a != b),
                 }
             }
             Calc::Call(name, args) => call(*name, args, env)?,
@@ -151,21 +151,21 @@ impl Calc {
     }
 }
 
-fn call(name: Name, args: &[Calc], env: &Env<'_>) -> Result<f64, Fault> {
-    if name == Name::If {
+fn call(name: CalcFunction, args: &[Calc], env: &Env<'_>) -> Result<f64, EvalFault> {
+    if name == CalcFunction::If {
         let [cond, yes, no] = args else { return Ok(0.0) };
         return if truth::calc(cond.number(env)?) { yes.number(env) } else { no.number(env) };
     }
     let values = args.iter().map(|a| a.number(env)).collect::<Result<Vec<_>, _>>()?;
     let first = values.first().copied().unwrap_or(0.0);
     Ok(match name {
-        Name::Min => values.into_iter().reduce(f64::min).unwrap_or(0.0),
-        Name::Max => values.into_iter().reduce(f64::max).unwrap_or(0.0),
-        Name::Round => (first + 0.5).floor(),
-        Name::Floor => first.floor(),
-        Name::Ceil => first.ceil(),
-        Name::Abs => first.abs(),
-        Name::If => 0.0,
+        CalcFunction::Min => values.into_iter().reduce(f64::min).unwrap_or(0.0),
+        CalcFunction::Max => values.into_iter().reduce(f64::max).unwrap_or(0.0),
+        CalcFunction::Round => (first + 0.5).floor(),
+        CalcFunction::Floor => first.floor(),
+        CalcFunction::Ceil => first.ceil(),
+        CalcFunction::Abs => first.abs(),
+        CalcFunction::If => 0.0,
     })
 }
 
@@ -185,14 +185,14 @@ static PRECEDENCE: LazyLock<PrattParser<Rule>> = LazyLock::new(|| {
 /// The text is not an expression, a function is unknown or has the wrong number of arguments, or a limit is reached.
 pub fn parse(text: &str, reference: &mut dyn FnMut(&str, usize) -> Expr) -> Result<Calc, TextError> {
     bounded(text)?;
-    let mut calc = Grammar::parse(Rule::calc, text).map_err(|error| {
+    let mut calc = CalcGrammar::parse(Rule::calc, text).map_err(|error| {
         let (InputLocation::Pos(at) | InputLocation::Span((at, _))) = error.location;
         let wanted = if let ErrorVariant::ParsingError { positives, .. } = &error.variant { &positives[..] } else { &[] };
         unexpected(text, at, wanted)
     })?;
     let expression = calc.next().and_then(|calc| calc.into_inner().next());
     let expression = expression.ok_or_else(|| unexpected(text, 0, &[Rule::number]))?;
-    Compiler { text, reference }.expression(expression.into_inner())
+    CalcCompiler { text, reference }.expression(expression.into_inner())
 }
 
 /// Refuses text that would nest too deeply, either for the parser or in the compiled form.
@@ -267,7 +267,7 @@ fn word(text: &str) -> &str {
     text.get(..text.find(|c| !is_letter(c)).unwrap_or(text.len())).unwrap_or_default()
 }
 
-fn named(word: &str) -> Option<Name> {
+fn named(word: &str) -> Option<CalcFunction> {
     NAMES.iter().find(|(name, _)| *name == word).map(|(_, name)| *name)
 }
 
@@ -277,12 +277,12 @@ fn no_function(text: &str, at: usize, word: &str) -> TextError {
 }
 
 /// Converts the parse tree to the compiled form; the depth is bounded by [`bounded`].
-struct Compiler<'t, 'r> {
+struct CalcCompiler<'t, 'r> {
     text: &'t str,
     reference: &'r mut dyn FnMut(&str, usize) -> Expr,
 }
 
-impl Compiler<'_, '_> {
+impl CalcCompiler<'_, '_> {
     fn expression(&mut self, pairs: Pairs<'_, Rule>) -> Result<Calc, TextError> {
         PRECEDENCE
             .map_primary(|pair| self.atom(pair))
@@ -309,9 +309,9 @@ impl Compiler<'_, '_> {
         let name = named(word).ok_or_else(|| no_function(self.text, at, word))?;
         let args = pairs.map(|pair| self.expression(pair.into_inner())).collect::<Result<Vec<_>, _>>()?;
         let wanted = match name {
-            Name::If => 3,
-            Name::Round | Name::Floor | Name::Ceil | Name::Abs => 1,
-            Name::Min | Name::Max => args.len(),
+            CalcFunction::If => 3,
+            CalcFunction::Round | CalcFunction::Floor | CalcFunction::Ceil | CalcFunction::Abs => 1,
+            CalcFunction::Min | CalcFunction::Max => args.len(),
         };
         if args.len() != wanted {
             return Err(TextError::at(self.text, at, format!("`{word}` takes {wanted} values, not {}", args.len())));
@@ -320,17 +320,17 @@ impl Compiler<'_, '_> {
     }
 }
 
-fn operator(rule: Rule) -> Op {
+fn operator(rule: Rule) -> CalcOperator {
     match rule {
-        Rule::sub => Op::Sub,
-        Rule::mul => Op::Mul,
-        Rule::div => Op::Div,
-        Rule::lt => Op::Lt,
-        Rule::le => Op::Le,
-        Rule::gt => Op::Gt,
-        Rule::ge => Op::Ge,
-        Rule::eq => Op::Eq,
-        Rule::ne => Op::Ne,
-        _ => Op::Add,
+        Rule::sub => CalcOperator::Sub,
+        Rule::mul => CalcOperator::Mul,
+        Rule::div => CalcOperator::Div,
+        Rule::lt => CalcOperator::Lt,
+        Rule::le => CalcOperator::Le,
+        Rule::gt => CalcOperator::Gt,
+        Rule::ge => CalcOperator::Ge,
+        Rule::eq => CalcOperator::Eq,
+        Rule::ne => CalcOperator::Ne,
+        _ => CalcOperator::Add,
     }
 }

@@ -9,12 +9,12 @@ use std::sync::Arc;
 use crate::model::{RuleRef, Value};
 use crate::text::pattern::Pattern;
 use crate::text::script::Script;
-use crate::text::work::{self, Exceeded};
-use crate::text::written::{self, Shown as _};
+use crate::text::work::{self, BudgetExceeded};
+use crate::text::written::{self, ToText as _};
 
-use super::eval::{Env, Fault};
-use super::expr::{Expr, Query, Scripted};
-use super::shared::Shared;
+use super::eval::{Env, EvalFault};
+use super::expr::{Expr, ItemQuery, ScriptCall};
+use super::shared::SharedValue;
 
 /// A compiled condition.
 #[derive(Debug, Clone)]
@@ -32,27 +32,27 @@ pub enum Cond {
         /// What is tested.
         subject: Expr,
         /// The test.
-        test: Test,
+        test: CondTest,
         /// The subject is a field of type `condition`: the condition that it holds is evaluated first.
         condition: bool,
     },
     /// `{ of = …, is = test }`.
-    Query(Box<Query>, Test),
+    Query(Box<ItemQuery>, CondTest),
     /// `{ rhai = "…" }`.
     Rhai(Arc<Script>),
     /// `{ script = function, args? }`: a function of the pack's scripts.
-    Script(Box<Scripted>),
+    Script(Box<ScriptCall>),
     /// `{ host = "name" }`: a function of the embedding program.
     Host(Arc<str>),
     /// A part that depends on no item: evaluated once per pass.
     Memo(u32, Box<Cond>),
     /// A large condition of the table `fact`, which several places hold.
-    Shared(Arc<Shared<Cond>>),
+    Shared(Arc<SharedValue<Cond>>),
 }
 
 /// A compiled test.
 #[derive(Debug, Clone)]
-pub enum Test {
+pub enum CondTest {
     /// `true` or `false`: compares the truth of the value.
     Is(bool),
     /// Equals.
@@ -60,11 +60,11 @@ pub enum Test {
     /// Equals one of.
     OneOf(Box<[Expr]>),
     /// Several tests in one table.
-    And(Box<[Test]>),
+    And(Box<[CondTest]>),
     /// Its truth differs, or it equals none of these.
     Ne(Box<[Expr]>),
     /// A comparison of numbers.
-    Cmp(Cmp, Expr),
+    Cmp(CondComparison, Expr),
     /// Is an element of.
     In(Expr),
     /// A list or text contains.
@@ -92,7 +92,7 @@ pub enum Test {
 
 /// Which comparison.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Cmp {
+pub enum CondComparison {
     /// Greater.
     Gt,
     /// Greater or equal.
@@ -103,28 +103,34 @@ pub enum Cmp {
     Le,
 }
 
-impl Test {
+impl CondTest {
     /// The expressions that the test compares with.
     #[must_use]
     pub fn operands(&self) -> Vec<&Expr> {
         match self {
-            Test::Eq(e) | Test::Cmp(_, e) | Test::In(e) | Test::Contains(e) | Test::Meets(e) | Test::Every(e) | Test::MatchesOf(e) => {
+            CondTest::Eq(e)
+            | CondTest::Cmp(_, e)
+            | CondTest::In(e)
+            | CondTest::Contains(e)
+            | CondTest::Meets(e)
+            | CondTest::Every(e)
+            | CondTest::MatchesOf(e) => {
                 vec![e]
             }
-            Test::OneOf(l) | Test::Ne(l) | Test::Starts(l) => l.iter().collect(),
-            Test::Between(bounds) => bounds.iter().collect(),
-            Test::And(l) => l.iter().flat_map(Test::operands).collect(),
-            Test::Is(_) | Test::Matches(_) | Test::Exists(_) | Test::Nonempty(_) | Test::Given(_) => Vec::new(),
+            CondTest::OneOf(l) | CondTest::Ne(l) | CondTest::Starts(l) => l.iter().collect(),
+            CondTest::Between(bounds) => bounds.iter().collect(),
+            CondTest::And(l) => l.iter().flat_map(CondTest::operands).collect(),
+            CondTest::Is(_) | CondTest::Matches(_) | CondTest::Exists(_) | CondTest::Nonempty(_) | CondTest::Given(_) => Vec::new(),
         }
     }
 
     /// Whether `subject` passes. `raw` is the subject as stored, for tests of presence.
-    pub fn holds(&self, subject: &Value, env: &Env<'_>) -> Result<bool, Fault> {
+    pub fn holds(&self, subject: &Value, env: &Env<'_>) -> Result<bool, EvalFault> {
         Ok(match self {
-            Test::Is(b) => subject.truthy() == *b,
-            Test::Eq(e) => !subject.is_null() && same(subject, &*worked_out(e, env)?)?,
-            Test::OneOf(list) => !subject.is_null() && any_same(subject, list, env)?,
-            Test::And(list) => {
+            CondTest::Is(b) => subject.truthy() == *b,
+            CondTest::Eq(e) => !subject.is_null() && same(subject, &*worked_out(e, env)?)?,
+            CondTest::OneOf(list) => !subject.is_null() && any_same(subject, list, env)?,
+            CondTest::And(list) => {
                 for test in list {
                     if !test.holds(subject, env)? {
                         return Ok(false);
@@ -132,17 +138,17 @@ impl Test {
                 }
                 true
             }
-            Test::Ne(list) => subject.is_null() || !any_same(subject, list, env)?,
-            Test::Cmp(cmp, e) => match (number(subject), number(&*worked_out(e, env)?)) {
+            CondTest::Ne(list) => subject.is_null() || !any_same(subject, list, env)?,
+            CondTest::Cmp(cmp, e) => match (number(subject), number(&*worked_out(e, env)?)) {
                 (Some(a), Some(b)) => match cmp {
-                    Cmp::Gt => a > b,
-                    Cmp::Ge => a >= b,
-                    Cmp::Lt => a < b,
-                    Cmp::Le => a <= b,
+                    CondComparison::Gt => a > b,
+                    CondComparison::Ge => a >= b,
+                    CondComparison::Lt => a < b,
+                    CondComparison::Le => a <= b,
                 },
                 _ => false,
             },
-            Test::Between(bounds) => {
+            CondTest::Between(bounds) => {
                 let [low, high] = &**bounds;
                 let within =
                     |n: f64, bound: &Value, holds: fn(f64, f64) -> bool| bound.is_null() || number(bound).is_some_and(|b| holds(n, b));
@@ -153,9 +159,9 @@ impl Test {
                     None => false,
                 }
             }
-            Test::In(e) => !subject.is_null() && env.is_in(subject, e)?,
-            Test::Contains(e) => contains(subject, &*worked_out(e, env)?)?,
-            Test::Meets(e) => match (subject.as_list(), e.eval(env)?.as_list()) {
+            CondTest::In(e) => !subject.is_null() && env.is_in(subject, e)?,
+            CondTest::Contains(e) => contains(subject, &*worked_out(e, env)?)?,
+            CondTest::Meets(e) => match (subject.as_list(), e.eval(env)?.as_list()) {
                 (Some(a), Some(b)) => {
                     for x in a {
                         if written::holds(b, x)? {
@@ -166,7 +172,7 @@ impl Test {
                 }
                 _ => false,
             },
-            Test::Starts(list) => {
+            CondTest::Starts(list) => {
                 let Some(text) = subject.as_str() else { return Ok(false) };
                 for e in list {
                     let found = match &*worked_out(e, env)? {
@@ -180,21 +186,23 @@ impl Test {
                 }
                 false
             }
-            Test::Matches(pattern) => match subject.as_str() {
-                Some(text) => pattern.is_match(text).map_err(|b| Fault::bound(b.to_string()))?,
+            CondTest::Matches(pattern) => match subject.as_str() {
+                Some(text) => pattern.is_match(text).map_err(|b| EvalFault::bound(b.to_string()))?,
                 None => false,
             },
-            Test::MatchesOf(e) => match (subject.as_str(), e.eval(env)?) {
+            CondTest::MatchesOf(e) => match (subject.as_str(), e.eval(env)?) {
                 (Some(text), Value::Text(pattern)) => {
-                    let pattern =
-                        env.st.pattern(&pattern, None).map_err(|e| Fault::failed(format!("the pattern cannot be used: {}", e.reason)))?;
-                    env.st.is_match(&pattern, text).map_err(|b| Fault::bound(b.to_string()))?
+                    let pattern = env
+                        .st
+                        .pattern(&pattern, None)
+                        .map_err(|e| EvalFault::failed(format!("the pattern cannot be used: {}", e.reason)))?;
+                    env.st.is_match(&pattern, text).map_err(|b| EvalFault::bound(b.to_string()))?
                 }
                 _ => false,
             },
-            Test::Exists(b) | Test::Given(b) => subject.is_null() != *b,
-            Test::Nonempty(b) => subject.is_empty() != *b,
-            Test::Every(e) => match (subject.as_i64(), e.eval(env)?.as_i64()) {
+            CondTest::Exists(b) | CondTest::Given(b) => subject.is_null() != *b,
+            CondTest::Nonempty(b) => subject.is_empty() != *b,
+            CondTest::Every(e) => match (subject.as_i64(), e.eval(env)?.as_i64()) {
                 (Some(n), Some(step)) => step > 0 && n > 0 && n % step == 0,
                 _ => false,
             },
@@ -204,15 +212,15 @@ impl Test {
     /// Whether the test asks only for presence, and must therefore see a compiled cell unevaluated.
     fn presence(&self) -> bool {
         match self {
-            Test::Exists(_) | Test::Nonempty(_) => true,
-            Test::And(l) => l.iter().all(Test::presence),
+            CondTest::Exists(_) | CondTest::Nonempty(_) => true,
+            CondTest::And(l) => l.iter().all(CondTest::presence),
             _ => false,
         }
     }
 }
 
 /// The value that a test compares with; a literal is not copied for each item.
-fn worked_out<'e>(e: &'e Expr, env: &Env<'_>) -> Result<Cow<'e, Value>, Fault> {
+fn worked_out<'e>(e: &'e Expr, env: &Env<'_>) -> Result<Cow<'e, Value>, EvalFault> {
     Ok(match e {
         Expr::Const(value) => Cow::Borrowed(value),
         other => Cow::Owned(other.eval(env)?),
@@ -223,7 +231,7 @@ fn number(value: &Value) -> Option<f64> {
     value.as_f64()
 }
 
-fn contains(subject: &Value, wanted: &Value) -> Result<bool, Exceeded> {
+fn contains(subject: &Value, wanted: &Value) -> Result<bool, BudgetExceeded> {
     Ok(match subject {
         Value::List(l) => written::holds(l, wanted)?,
         Value::Text(t) => t.contains(wanted.shown().as_ref()),
@@ -233,14 +241,14 @@ fn contains(subject: &Value, wanted: &Value) -> Result<bool, Exceeded> {
 }
 
 /// Equality; if the expected value is a boolean, the truth of the subject is compared.
-fn same(subject: &Value, wanted: &Value) -> Result<bool, Exceeded> {
+fn same(subject: &Value, wanted: &Value) -> Result<bool, BudgetExceeded> {
     match wanted {
         Value::Bool(b) => Ok(subject.truthy() == *b),
         other => written::same(subject, other),
     }
 }
 
-fn any_same(subject: &Value, list: &[Expr], env: &Env<'_>) -> Result<bool, Fault> {
+fn any_same(subject: &Value, list: &[Expr], env: &Env<'_>) -> Result<bool, EvalFault> {
     for e in list {
         let wanted = worked_out(e, env)?;
         let hit = match &*wanted {
@@ -267,9 +275,9 @@ fn any_same(subject: &Value, list: &[Expr], env: &Env<'_>) -> Result<bool, Fault
 impl Cond {
     /// `path = test`. The test `given` is about the path and not about its value, so it becomes a separate condition.
     #[must_use]
-    pub fn test(subject: Expr, test: Test, condition: bool) -> Self {
+    pub fn test(subject: Expr, test: CondTest, condition: bool) -> Self {
         match test {
-            Test::And(tests) if tests.iter().any(|test| matches!(test, Test::Given(_))) => {
+            CondTest::And(tests) if tests.iter().any(|test| matches!(test, CondTest::Given(_))) => {
                 Cond::All(tests.into_iter().map(|test| Cond::Test { subject: subject.clone(), test, condition }).collect())
             }
             test => Cond::Test { subject, test, condition },
@@ -277,7 +285,7 @@ impl Cond {
     }
 
     /// Whether the condition holds for the item and scene of `env`.
-    pub fn holds(&self, env: &Env<'_>) -> Result<bool, Fault> {
+    pub fn holds(&self, env: &Env<'_>) -> Result<bool, EvalFault> {
         Ok(match self {
             Cond::Const(b) => *b,
             Cond::All(list) => {
@@ -297,9 +305,9 @@ impl Cond {
                 false
             }
             Cond::Not(c) => !c.holds(env)?,
-            Cond::Test { subject, test: Test::Given(wanted), .. } => env.present(subject)?.is_some() == *wanted,
+            Cond::Test { subject, test: CondTest::Given(wanted), .. } => env.present(subject)?.is_some() == *wanted,
             Cond::Test { subject, test, condition } => {
-                if let (Expr::Field(field), Test::Is(wanted), false) = (subject, test, *condition)
+                if let (Expr::Field(field), CondTest::Is(wanted), false) = (subject, test, *condition)
                     && env.is_off(field)
                 {
                     return Ok(!*wanted);

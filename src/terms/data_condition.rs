@@ -9,24 +9,24 @@ use crate::model::{Map, Value};
 use crate::text::pattern::Pattern;
 use crate::text::script::Script;
 
-use super::cond::{Cmp, Cond, Test};
-use super::expr::{Expr, FieldRef, Path, Root, Seg};
-use super::rules::Rules;
+use super::cond::{Cond, CondComparison, CondTest};
+use super::expr::{Expr, FieldRef, PathRoot, PathSegment, ScenePath};
+use super::rules::CompiledRules;
 
 /// A condition from the data of a scene: `path = test`, `{ path, op, value }`, `all`, `any`, `not`, `rhai`, `host`.
 /// Its values are data: nothing in them is read as a reference.
-pub(super) fn compile(value: &Value, rules: &Rules) -> Result<Cond, String> {
+pub(super) fn compile(value: &Value, rules: &CompiledRules) -> Result<Cond, String> {
     part(value, rules, 0)
 }
 
-fn part(value: &Value, rules: &Rules, depth: usize) -> Result<Cond, String> {
+fn part(value: &Value, rules: &CompiledRules, depth: usize) -> Result<Cond, String> {
     match value {
         Value::Map(map) => table(map, rules, depth),
         other => Ok(Cond::Const(other.truthy())),
     }
 }
 
-fn table(map: &Map, rules: &Rules, depth: usize) -> Result<Cond, String> {
+fn table(map: &Map, rules: &CompiledRules, depth: usize) -> Result<Cond, String> {
     if depth > 32 {
         return Err("the condition is nested too deeply".into());
     }
@@ -51,7 +51,7 @@ fn table(map: &Map, rules: &Rules, depth: usize) -> Result<Cond, String> {
 }
 
 /// `path = test`, where a table may hold longer paths: `a.b = test` is `a = { b = test }`.
-fn path_test(path: &str, value: &Value, rules: &Rules, depth: usize) -> Result<Cond, String> {
+fn path_test(path: &str, value: &Value, rules: &CompiledRules, depth: usize) -> Result<Cond, String> {
     if depth > 32 {
         return Err("the condition is nested too deeply".into());
     }
@@ -66,8 +66,8 @@ fn path_test(path: &str, value: &Value, rules: &Rules, depth: usize) -> Result<C
     Ok(Cond::All(map.iter().map(one).collect::<Result<_, _>>()?))
 }
 
-fn subject(path: &str, rules: &Rules) -> Expr {
-    let segs = |p: &str| p.split('.').filter(|s| !s.is_empty()).map(|s| Seg::Name(s.into())).collect::<Box<[Seg]>>();
+fn subject(path: &str, rules: &CompiledRules) -> Expr {
+    let segs = |p: &str| p.split('.').filter(|s| !s.is_empty()).map(|s| PathSegment::Name(s.into())).collect::<Box<[PathSegment]>>();
     match path.strip_prefix('@') {
         Some(field) => {
             let (name, rest) = field.split_once('.').unwrap_or((field, ""));
@@ -76,46 +76,46 @@ fn subject(path: &str, rules: &Rules) -> Expr {
         }
         None => {
             let path = path.trim_start_matches('$');
-            Expr::Path(Arc::new(Path::new(path.into(), Root::Scene { list: None }, segs(path), 0)))
+            Expr::Path(Arc::new(ScenePath::new(path.into(), PathRoot::Scene { list: None }, segs(path), 0)))
         }
     }
 }
 
-fn test(value: &Value) -> Result<Test, String> {
+fn test(value: &Value) -> Result<CondTest, String> {
     Ok(match value {
-        Value::Bool(b) => Test::Is(*b),
-        Value::List(l) => Test::OneOf(l.iter().cloned().map(Expr::Const).collect()),
-        Value::Map(m) => Test::And(m.iter().map(|(word, v)| word_test(word, v)).collect::<Result<_, _>>()?),
-        other => Test::Eq(Expr::Const(other.clone())),
+        Value::Bool(b) => CondTest::Is(*b),
+        Value::List(l) => CondTest::OneOf(l.iter().cloned().map(Expr::Const).collect()),
+        Value::Map(m) => CondTest::And(m.iter().map(|(word, v)| word_test(word, v)).collect::<Result<_, _>>()?),
+        other => CondTest::Eq(Expr::Const(other.clone())),
     })
 }
 
-fn word_test(word: &str, value: &Value) -> Result<Test, String> {
+fn word_test(word: &str, value: &Value) -> Result<CondTest, String> {
     let own = Expr::Const(value.clone());
     let many = || -> Box<[Expr]> {
         value.as_list().map_or_else(|| Box::new([own.clone()]) as Box<[Expr]>, |l| l.iter().cloned().map(Expr::Const).collect())
     };
     Ok(match word {
-        "ne" => Test::Ne(many()),
-        "gt" => Test::Cmp(Cmp::Gt, own),
-        "ge" => Test::Cmp(Cmp::Ge, own),
-        "lt" => Test::Cmp(Cmp::Lt, own),
-        "le" => Test::Cmp(Cmp::Le, own),
-        "in" => Test::In(own),
-        "contains" => Test::Contains(own),
-        "meets" => Test::Meets(own),
-        "starts" => Test::Starts(many()),
+        "ne" => CondTest::Ne(many()),
+        "gt" => CondTest::Cmp(CondComparison::Gt, own),
+        "ge" => CondTest::Cmp(CondComparison::Ge, own),
+        "lt" => CondTest::Cmp(CondComparison::Lt, own),
+        "le" => CondTest::Cmp(CondComparison::Le, own),
+        "in" => CondTest::In(own),
+        "contains" => CondTest::Contains(own),
+        "meets" => CondTest::Meets(own),
+        "starts" => CondTest::Starts(many()),
         "matches" => match value.as_str().filter(|text| Pattern::split(text).is_some()) {
-            Some(text) => Test::Matches(Arc::new(Pattern::parse(text).map_err(|e| e.reason)?)),
+            Some(text) => CondTest::Matches(Arc::new(Pattern::parse(text).map_err(|e| e.reason)?)),
             None => return Err("`matches` takes a pattern `/…/flags`".into()),
         },
-        "exists" => Test::Exists(value.truthy()),
-        "nonempty" => Test::Nonempty(value.truthy()),
-        "given" => Test::Given(value.truthy()),
-        "every" => Test::Every(own),
+        "exists" => CondTest::Exists(value.truthy()),
+        "nonempty" => CondTest::Nonempty(value.truthy()),
+        "given" => CondTest::Given(value.truthy()),
+        "every" => CondTest::Every(own),
         "between" => match value.as_list() {
-            Some([low]) => Test::Between(Box::new([Expr::Const(low.clone()), Expr::Const(Value::Null)])),
-            Some([low, high]) => Test::Between(Box::new([Expr::Const(low.clone()), Expr::Const(high.clone())])),
+            Some([low]) => CondTest::Between(Box::new([Expr::Const(low.clone()), Expr::Const(Value::Null)])),
+            Some([low, high]) => CondTest::Between(Box::new([Expr::Const(low.clone()), Expr::Const(high.clone())])),
             _ => return Err("`between` takes a list of two bounds".into()),
         },
         _ => return Err(format!("there is no test `{word}`")),

@@ -1,25 +1,25 @@
 //! Evaluates expressions: what `$` and `@` refer to at the place of an expression.
 //!
-//! An [`Env`] is the current item, inside the items of enclosing queries, over the [`State`] of a build. It only
+//! An [`Env`] is the current item, inside the items of enclosing queries, over the [`BuildState`] of a build. It only
 //! reads; draws and warnings go through cells of the state, so that evaluation can borrow lists.
 
 use std::sync::Arc;
 
 use crate::model::{Item, Map, RuleRef, Value, item::core};
-use crate::text::written::{self, Shown as _};
+use crate::text::written::{self, ToText as _};
 use crate::text::{functions, js, work};
 
-use super::among::Among;
-use super::expr::{Expr, FieldRef, Function, Path, Query, Root, Seg, Source};
+use super::among::ValueSet;
+use super::expr::{CalledFunction, Expr, FieldRef, ItemQuery, PathRoot, PathSegment, QuerySource, ScenePath};
 use super::fault::tried;
-pub use super::fault::{Fault, FaultKind};
-use super::memo::Memo;
-use super::select::Seq;
-use super::{Cond, Rendering, State};
+pub use super::fault::{EvalFault, FaultKind};
+use super::memo::PassMemo;
+use super::select::SelectSequence;
+use super::{BuildState, Cond, RenderRequest};
 
 /// The current item.
 #[derive(Clone, Copy)]
-pub enum Current<'a> {
+pub enum CurrentItem<'a> {
     /// No item: only the scene.
     None,
     /// An item of a list, and its index there.
@@ -32,15 +32,15 @@ pub enum Current<'a> {
 #[derive(Clone, Copy)]
 pub struct Env<'a> {
     /// The state of the build.
-    pub st: &'a State,
+    pub st: &'a BuildState,
     /// The current item.
-    pub cur: Current<'a>,
+    pub cur: CurrentItem<'a>,
     /// The environment of the enclosing query or pass.
     pub outer: Option<&'a Env<'a>>,
     /// What this pass has evaluated already.
-    pub memo: &'a Memo,
+    pub memo: &'a PassMemo,
     /// The items of the part that a pass with `per` is processing.
-    pub part: Option<Seq<'a>>,
+    pub part: Option<SelectSequence<'a>>,
 }
 
 /// The most characters of an item's title in messages.
@@ -49,22 +49,22 @@ const TITLE: usize = 40;
 impl<'a> Env<'a> {
     /// The same environment with another current item; the previous one becomes `@outer`.
     #[must_use]
-    pub fn inner<'b>(&'b self, cur: Current<'b>) -> Env<'b> {
+    pub fn inner<'b>(&'b self, cur: CurrentItem<'b>) -> Env<'b> {
         Env { st: self.st, cur, outer: Some(self), memo: self.memo, part: self.part }
     }
 
     /// Evaluates an expression.
-    pub fn eval(&self, expr: &Expr) -> Result<Value, Fault> {
+    pub fn eval(&self, expr: &Expr) -> Result<Value, EvalFault> {
         expr.eval(self)
     }
 
     /// Whether a condition holds here.
-    pub fn holds(&self, cond: &Cond) -> Result<bool, Fault> {
+    pub fn holds(&self, cond: &Cond) -> Result<bool, EvalFault> {
         cond.holds(self)
     }
 
     /// If the pass says so, a filter that fails keeps its item; every other error is returned.
-    pub fn forgive(&self, fault: Fault) -> Result<(), Fault> {
+    pub fn forgive(&self, fault: EvalFault) -> Result<(), EvalFault> {
         if self.st.sparing.get() && !fault.is_bound() {
             let title = self.title();
             self.st.warn_failed(format!("the condition of `{title}` fails: {}; the item is not selected", fault.message), &fault);
@@ -84,13 +84,13 @@ impl<'a> Env<'a> {
             return if short.len() < title.len() { format!("{short}…") } else { short };
         }
         match self.cur {
-            Current::Item(_, place) | Current::Value(_, place) => format!("number {place}"),
-            Current::None => String::new(),
+            CurrentItem::Item(_, place) | CurrentItem::Value(_, place) => format!("number {place}"),
+            CurrentItem::None => String::new(),
         }
     }
 
     /// The value of a field reference.
-    pub fn field(&self, r: &FieldRef) -> Result<Value, Fault> {
+    pub fn field(&self, r: &FieldRef) -> Result<Value, EvalFault> {
         let mut env = self;
         for _ in 0..r.up {
             match env.outer {
@@ -100,11 +100,11 @@ impl<'a> Env<'a> {
         }
         let Some((id, name)) = &r.field else { return Ok(env.whole()) };
         let value = match env.cur {
-            Current::None => Value::Null,
-            Current::Item(_, place) | Current::Value(_, place) if *id == core::INDEX => {
+            CurrentItem::None => Value::Null,
+            CurrentItem::Item(_, place) | CurrentItem::Value(_, place) if *id == core::INDEX => {
                 Value::Int(i64::try_from(place).unwrap_or(i64::MAX))
             }
-            Current::Item(item, _) => match item.get(*id) {
+            CurrentItem::Item(item, _) => match item.get(*id) {
                 Some(v) => v.clone(),
                 None if *id == core::ENABLED => Value::Bool(true),
                 None => {
@@ -112,7 +112,7 @@ impl<'a> Env<'a> {
                     aside.or_else(|| env.st.rules.defaults.get(&(item.list, *id)).cloned()).unwrap_or_default()
                 }
             },
-            Current::Value(value, _) => value.get(name).cloned().unwrap_or_default(),
+            CurrentItem::Value(value, _) => value.get(name).cloned().unwrap_or_default(),
         };
         self.walk(value, &r.rest)
     }
@@ -121,14 +121,14 @@ impl<'a> Env<'a> {
     #[must_use]
     pub fn whole(&self) -> Value {
         match self.cur {
-            Current::None => Value::Null,
-            Current::Item(item, _) => self.st.table(item),
-            Current::Value(value, _) => value.clone(),
+            CurrentItem::None => Value::Null,
+            CurrentItem::Item(item, _) => self.st.table(item),
+            CurrentItem::Value(value, _) => value.clone(),
         }
     }
 
     /// Follows the steps of a path from a value.
-    fn walk(&self, mut value: Value, segs: &[Seg]) -> Result<Value, Fault> {
+    fn walk(&self, mut value: Value, segs: &[PathSegment]) -> Result<Value, EvalFault> {
         for seg in segs {
             let name = self.seg(seg)?;
             // a cell that refers to something inside is one expression
@@ -141,7 +141,7 @@ impl<'a> Env<'a> {
     }
 
     /// A compiled cell of the pack's own values, evaluated; any other value as it is.
-    pub fn settle(&self, value: Value) -> Result<Value, Fault> {
+    pub fn settle(&self, value: Value) -> Result<Value, EvalFault> {
         match value {
             Value::Rule(RuleRef::Expr(n)) => self.value_cell(n),
             other => Ok(other),
@@ -149,7 +149,7 @@ impl<'a> Env<'a> {
     }
 
     /// Whether a row applies by its cell `when`; without one it does.
-    pub(crate) fn applies(&self, when: Option<&Value>) -> Result<bool, Fault> {
+    pub(crate) fn applies(&self, when: Option<&Value>) -> Result<bool, EvalFault> {
         match when {
             None => Ok(true),
             Some(Value::Rule(RuleRef::Cond(n))) => self.condition_cell(*n),
@@ -158,19 +158,19 @@ impl<'a> Env<'a> {
     }
 
     /// Evaluates a value cell of a row.
-    pub(crate) fn value_cell(&self, n: u32) -> Result<Value, Fault> {
+    pub(crate) fn value_cell(&self, n: u32) -> Result<Value, EvalFault> {
         self.saw_value(n);
         self.cell(|| self.st.rules.expr(n).eval(self))
     }
 
     /// Evaluates a value cell of a macro. Macros count their depth themselves.
-    pub(crate) fn value_of_macro(&self, n: u32) -> Result<Value, Fault> {
+    pub(crate) fn value_of_macro(&self, n: u32) -> Result<Value, EvalFault> {
         self.saw_value(n);
         self.eval(self.st.rules.expr(n))
     }
 
     /// Evaluates a condition cell of a macro. Macros count their depth themselves.
-    pub(crate) fn condition_of_macro(&self, n: u32) -> Result<bool, Fault> {
+    pub(crate) fn condition_of_macro(&self, n: u32) -> Result<bool, EvalFault> {
         let held = self.holds(self.st.rules.cond(n))?;
         if let Some(seen) = &self.st.seen {
             seen.cell(RuleRef::Cond(n), held);
@@ -186,7 +186,7 @@ impl<'a> Env<'a> {
     }
 
     /// Evaluates a condition cell of a row.
-    pub(crate) fn condition_cell(&self, n: u32) -> Result<bool, Fault> {
+    pub(crate) fn condition_cell(&self, n: u32) -> Result<bool, EvalFault> {
         let held = self.cell(|| self.st.rules.cond(n).holds(self))?;
         if let Some(seen) = &self.st.seen {
             seen.cell(RuleRef::Cond(n), held);
@@ -195,39 +195,39 @@ impl<'a> Env<'a> {
     }
 
     /// Evaluates a compiled cell, which may refer to other cells, and so to itself.
-    pub(super) fn cell<T>(&self, eval: impl FnOnce() -> Result<T, Fault>) -> Result<T, Fault> {
+    pub(super) fn cell<T>(&self, eval: impl FnOnce() -> Result<T, EvalFault>) -> Result<T, EvalFault> {
         if !self.st.nesting.deeper() {
-            return Err(Fault::bound("values refer to each other too deeply"));
+            return Err(EvalFault::bound("values refer to each other too deeply"));
         }
         let result = eval();
         self.st.nesting.shallower();
         result
     }
 
-    fn seg(&self, seg: &Seg) -> Result<Arc<str>, Fault> {
+    fn seg(&self, seg: &PathSegment) -> Result<Arc<str>, EvalFault> {
         match seg {
-            Seg::Name(n) => Ok(n.clone()),
-            Seg::Computed(e) => Ok(self.eval(e)?.shown()),
+            PathSegment::Name(n) => Ok(n.clone()),
+            PathSegment::Computed(e) => Ok(self.eval(e)?.shown()),
         }
     }
 
     /// The value of a `$path`.
-    pub fn path(&self, path: &Path) -> Result<Value, Fault> {
+    pub fn path(&self, path: &ScenePath) -> Result<Value, EvalFault> {
         match &path.root {
-            Root::Table(name) => Ok(self.walk(self.st.rules.table(name), &path.segs)?),
-            Root::Given => self.walk(self.st.scene.clone(), &path.segs),
-            Root::Code(name) => {
+            PathRoot::Table(name) => Ok(self.walk(self.st.rules.table(name), &path.segs)?),
+            PathRoot::Given => self.walk(self.st.scene.clone(), &path.segs),
+            PathRoot::Code(name) => {
                 let values = self.st.rules.row("code", name).and_then(|row| row.get("values").cloned());
                 self.walk(values.unwrap_or_default(), &path.segs)
             }
-            Root::Account(n) => {
+            PathRoot::Account(n) => {
                 let what = match path.segs.first() {
                     Some(seg) => self.seg(seg)?,
                     None => Arc::from("left"),
                 };
                 super::ledger::read(self, *n, &what)
             }
-            Root::Scene { list } => {
+            PathRoot::Scene { list } => {
                 if let Some(names) = path.names() {
                     return self.settle(self.st.lookup(names, *list));
                 }
@@ -238,13 +238,13 @@ impl<'a> Env<'a> {
     }
 
     /// Whether `subject` is an element of a list; a list that depends on no item is hashed once per pass.
-    pub fn is_in(&self, subject: &Value, list: &Expr) -> Result<bool, Fault> {
+    pub fn is_in(&self, subject: &Value, list: &Expr) -> Result<bool, EvalFault> {
         if let Expr::Memo(slot, inner) = list {
             let set = match self.memo.set(*slot) {
                 Some(set) => set,
                 None => {
                     let value = inner.eval(self)?;
-                    let made = Arc::new(Among::of(value.elements())?);
+                    let made = Arc::new(ValueSet::of(value.elements())?);
                     super::memo::put(&self.memo.sets, *slot, made.clone());
                     made
                 }
@@ -259,16 +259,16 @@ impl<'a> Env<'a> {
     }
 
     /// A condition from the scene's data, as `path = test` or `{ path, op, value }`.
-    pub fn foreign_condition(&self, value: &Value) -> Result<bool, Fault> {
-        let cond = super::data_condition::compile(value, &self.st.rules).map_err(Fault::failed)?;
+    pub fn foreign_condition(&self, value: &Value) -> Result<bool, EvalFault> {
+        let cond = super::data_condition::compile(value, &self.st.rules).map_err(EvalFault::failed)?;
         cond.holds(self)
     }
 
     /// A function of the embedding program.
-    pub fn host(&self, name: &str) -> Result<bool, Fault> {
+    pub fn host(&self, name: &str) -> Result<bool, EvalFault> {
         match self.st.host.get(name) {
-            Some(f) => f(&self.whole()).map(|v| v.truthy()).map_err(Fault::failed),
-            None => Err(Fault::failed(format!("the embedding program offers no function `{name}`"))),
+            Some(f) => f(&self.whole()).map(|v| v.truthy()).map_err(EvalFault::failed),
+            None => Err(EvalFault::failed(format!("the embedding program offers no function `{name}`"))),
         }
     }
 }
@@ -289,13 +289,13 @@ fn step(value: &Value, name: &str) -> Value {
 
 impl Expr {
     /// Evaluates the expression in `env`, and charges the budget with the size of the value: whoever asked for it reads it.
-    pub fn eval(&self, env: &Env<'_>) -> Result<Value, Fault> {
+    pub fn eval(&self, env: &Env<'_>) -> Result<Value, EvalFault> {
         let value = self.evaluate(env)?;
         work::spend(value.steps())?;
         Ok(value)
     }
 
-    fn evaluate(&self, env: &Env<'_>) -> Result<Value, Fault> {
+    fn evaluate(&self, env: &Env<'_>) -> Result<Value, EvalFault> {
         Ok(match self {
             Expr::Const(v) => v.clone(),
             Expr::Path(p) => env.path(p)?,
@@ -351,10 +351,10 @@ impl Expr {
                     args.insert(name.clone(), e.eval(env)?);
                 }
                 match call.function {
-                    Function::Text(n) => functions::FUNCTIONS.get(n).map_or(Ok(Value::Null), |f| env.st.called(f, &args))?,
-                    Function::Cost => super::ledger::cost_of(env, &args)?,
-                    Function::Render(language) => env.st.render(Rendering::Text(language), &args)?,
-                    Function::Template => env.st.render(Rendering::Template, &args)?,
+                    CalledFunction::Text(n) => functions::FUNCTIONS.get(n).map_or(Ok(Value::Null), |f| env.st.called(f, &args))?,
+                    CalledFunction::Cost => super::ledger::cost_of(env, &args)?,
+                    CalledFunction::Render(language) => env.st.render(RenderRequest::Text(language), &args)?,
+                    CalledFunction::Template => env.st.render(RenderRequest::Template, &args)?,
                 }
             }
             Expr::Form(n) => env.st.rules.form(*n, env)?,
@@ -373,7 +373,7 @@ impl Expr {
 }
 
 /// `{ table, value }`: one cell of each row by the row's name; empty where the row's `when` does not hold.
-fn cells(table: &str, cell: &str, env: &Env<'_>) -> Result<Value, Fault> {
+fn cells(table: &str, cell: &str, env: &Env<'_>) -> Result<Value, EvalFault> {
     let mut out = Map::default();
     for row in env.st.rules.table(table).as_list().unwrap_or(&[]) {
         let held = match row.get("when") {
@@ -388,7 +388,7 @@ fn cells(table: &str, cell: &str, env: &Env<'_>) -> Result<Value, Fault> {
 }
 
 /// Merges tables: a later field replaces an earlier one if it is present.
-fn over(list: &[Expr], env: &Env<'_>) -> Result<Value, Fault> {
+fn over(list: &[Expr], env: &Env<'_>) -> Result<Value, EvalFault> {
     let mut out = Map::default();
     for e in list {
         if let Value::Map(map) = e.eval(env)? {
@@ -404,32 +404,32 @@ fn over(list: &[Expr], env: &Env<'_>) -> Result<Value, Fault> {
     Ok(Value::map(out))
 }
 
-impl Query {
+impl ItemQuery {
     /// Runs the query.
-    pub fn run(&self, env: &Env<'_>) -> Result<Value, Fault> {
+    pub fn run(&self, env: &Env<'_>) -> Result<Value, EvalFault> {
         match &self.of {
-            Source::List(n) => {
+            QuerySource::List(n) => {
                 if self.alone {
                     env.st.force(*n)?;
                 }
                 let list = env.st.list(*n);
                 self.over(list.seq(), env)
             }
-            Source::Part => self.over(env.part.unwrap_or(Seq::Values(&[])), env),
-            Source::Value(e) => {
+            QuerySource::Part => self.over(env.part.unwrap_or(SelectSequence::Values(&[])), env),
+            QuerySource::Value(e) => {
                 let value = e.eval(env)?;
-                self.over(Seq::Values(value.elements()), env)
+                self.over(SelectSequence::Values(value.elements()), env)
             }
         }
     }
 
-    fn over(&self, seq: Seq<'_>, env: &Env<'_>) -> Result<Value, Fault> {
-        let mut chosen = if self.select.is_all() && matches!(seq, Seq::Some(..) | Seq::Values(_)) {
+    fn over(&self, seq: SelectSequence<'_>, env: &Env<'_>) -> Result<Value, EvalFault> {
+        let mut chosen = if self.select.is_all() && matches!(seq, SelectSequence::Some(..) | SelectSequence::Values(_)) {
             (0..seq.len()).collect()
         } else {
             self.select.run(seq, env)?
         };
-        if self.select.from == super::select::End::Last {
+        if self.select.from == super::select::SelectEnd::Last {
             chosen.reverse();
         }
         if self.count {

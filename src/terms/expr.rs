@@ -8,9 +8,9 @@ use std::sync::Arc;
 use crate::model::{FieldId, Value};
 use crate::text::Language;
 
-use super::shared::Shared;
-use super::steps::{Pipe, Step};
-use super::types::Type;
+use super::shared::SharedValue;
+use super::steps::{StepPipe, TextStep};
+use super::types::ValueType;
 use super::{Cond, Select, calc::Calc};
 
 /// A compiled value expression.
@@ -19,7 +19,7 @@ pub enum Expr {
     /// A literal.
     Const(Value),
     /// `$path`: the build so far, the scene, a list, the pack's values.
-    Path(Arc<Path>),
+    Path(Arc<ScenePath>),
     /// `@field`, `@`, `@outer.field`.
     Field(FieldRef),
     /// A text with `{{$x}}` and `{{@x}}` holes.
@@ -29,9 +29,9 @@ pub enum Expr {
     /// A plain table.
     Table(Box<[(Arc<str>, Expr)]>),
     /// `{ of = … }`.
-    Query(Box<Query>),
+    Query(Box<ItemQuery>),
     /// `{ lookup = key, in = table, by?, get?, else? }`.
-    Lookup(Box<Lookup>),
+    Lookup(Box<TableLookup>),
     /// `{ first = […] }`: the first value that is not empty.
     First(Box<[Expr]>),
     /// `{ over = […] }`: tables merged, later ones over earlier ones.
@@ -41,51 +41,51 @@ pub enum Expr {
     /// `{ read = "@cell" }`: the value of the reference that a pack's own table cell names.
     Read(Box<Expr>),
     /// `{ if = condition, then = value, else = value }`.
-    If(Box<Choice>),
+    If(Box<ValueChoice>),
     /// `{ is = condition }`: true or false.
     Is(Box<Cond>),
     /// `{ try = value }`: a table with the `value`, or with the `error` of an evaluation that failed.
     Try(Box<Expr>),
     /// `{ of = value, steps = […] }`.
-    Pipe(Box<Pipe>),
+    Pipe(Box<StepPipe>),
     /// `{ fold = list, from = value, give = value }`: one value made of all elements, one after another.
-    Fold(Box<Fold>),
+    Fold(Box<ValueFold>),
     /// `{ script = function, args? }`.
-    Script(Box<Scripted>),
+    Script(Box<ScriptCall>),
     /// `{ fn = name, … }`.
-    Fn(Box<Call>),
+    Fn(Box<ExprCall>),
     /// `{ form = name }`: the item in the shape of a form.
     Form(usize),
     /// `{ table = name, value = cell }`: one cell of each row of a table, by the row's name. The number says how many
-    /// levels of items the rows depend on, as in [`Path::depends`].
+    /// levels of items the rows depend on, as in [`ScenePath::depends`].
     Cells(Arc<str>, Arc<str>, u8),
     /// A part that depends on no item: evaluated once per pass.
     Memo(u32, Box<Expr>),
     /// A large value of the table `value`, which several places hold.
-    Shared(Arc<Shared<Expr>>),
+    Shared(Arc<SharedValue<Expr>>),
 }
 
 /// A `$path`.
 #[derive(Debug)]
-pub struct Path {
+pub struct ScenePath {
     /// The path as written, without the `$`.
     pub text: Arc<str>,
     /// The root that it starts from.
-    pub root: Root,
+    pub root: PathRoot,
     /// The steps below the root.
-    pub segs: Box<[Seg]>,
+    pub segs: Box<[PathSegment]>,
     /// How many levels of items its target depends on: 0 for none, 1 for the current item, 2 for the item around it.
     pub depends: u8,
     /// The steps, if this is a path of the scene without computed steps.
     names: Option<Box<[Arc<str>]>>,
 }
 
-impl Path {
+impl ScenePath {
     /// A path as it was parsed.
     #[must_use]
-    pub fn new(text: Arc<str>, root: Root, segs: Box<[Seg]>, depends: u8) -> Self {
-        let name = |seg: &Seg| if let Seg::Name(name) = seg { Some(name.clone()) } else { None };
-        let names = if let Root::Scene { .. } = root { segs.iter().map(name).collect() } else { None };
+    pub fn new(text: Arc<str>, root: PathRoot, segs: Box<[PathSegment]>, depends: u8) -> Self {
+        let name = |seg: &PathSegment| if let PathSegment::Name(name) = seg { Some(name.clone()) } else { None };
+        let names = if let PathRoot::Scene { .. } = root { segs.iter().map(name).collect() } else { None };
         Self { text, root, segs, depends, names }
     }
 
@@ -98,7 +98,7 @@ impl Path {
 
 /// The root of a `$path`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Root {
+pub enum PathRoot {
     /// What the build has set, then the scene, then the pack's values; `list` is a list of that name, which is read
     /// between the scene and the values.
     Scene {
@@ -117,7 +117,7 @@ pub enum Root {
 
 /// One step of a path.
 #[derive(Debug, Clone)]
-pub enum Seg {
+pub enum PathSegment {
     /// A name, an index, or `last`.
     Name(Arc<str>),
     /// `[$ref]` or `[@ref]`: a computed name.
@@ -132,12 +132,12 @@ pub struct FieldRef {
     /// The field; `None` is the item itself.
     pub field: Option<(FieldId, Arc<str>)>,
     /// Steps below the field.
-    pub rest: Box<[Seg]>,
+    pub rest: Box<[PathSegment]>,
 }
 
 /// Where a query takes its items from.
 #[derive(Debug, Clone)]
-pub enum Source {
+pub enum QuerySource {
     /// A list of the build.
     List(usize),
     /// The part that a pass with `per` is processing.
@@ -148,9 +148,9 @@ pub enum Source {
 
 /// `{ of, <select>, get?, join?, trim?, count?, form?, after? }`.
 #[derive(Debug, Clone)]
-pub struct Query {
+pub struct ItemQuery {
     /// Where the items come from.
-    pub of: Source,
+    pub of: QuerySource,
     /// The selection.
     pub select: Select,
     /// The value that is taken of each item.
@@ -158,7 +158,7 @@ pub struct Query {
     /// The JSON form of each item.
     pub form: Option<usize>,
     /// What is then done to each.
-    pub steps: Box<[Step]>,
+    pub steps: Box<[TextStep]>,
     /// A list that the result is appended to.
     pub after: Option<Expr>,
     /// Joins the result to one text.
@@ -175,7 +175,7 @@ pub struct Query {
 
 /// `{ lookup, in, by?, get?, else? }`.
 #[derive(Debug, Clone)]
-pub struct Lookup {
+pub struct TableLookup {
     /// What is looked up.
     pub key: Expr,
     /// A table of rows (by name), a map (by key) or a list (by index).
@@ -190,7 +190,7 @@ pub struct Lookup {
 
 /// `{ if, then, else? }`. Only the chosen value is evaluated.
 #[derive(Debug, Clone)]
-pub struct Choice {
+pub struct ValueChoice {
     /// The condition.
     pub cond: Cond,
     /// The value if it holds.
@@ -201,7 +201,7 @@ pub struct Choice {
 
 /// `{ fold, from?, give }`.
 #[derive(Debug, Clone)]
-pub struct Fold {
+pub struct ValueFold {
     /// The list.
     pub of: Expr,
     /// The value before the first element.
@@ -212,16 +212,16 @@ pub struct Fold {
 
 /// `{ fn = name, argument = value, … }`.
 #[derive(Debug, Clone)]
-pub struct Call {
+pub struct ExprCall {
     /// Index into the library, or one of the functions that need the build.
-    pub function: Function,
+    pub function: CalledFunction,
     /// The arguments, in the order written.
     pub args: Box<[(Arc<str>, Expr)]>,
 }
 
 /// What a call runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Function {
+pub enum CalledFunction {
     /// A pure function of the text library.
     Text(usize),
     /// `cost`: what a text costs on a ruler.
@@ -232,14 +232,14 @@ pub enum Function {
     Template,
 }
 
-impl Function {
+impl CalledFunction {
     /// Its arguments, and whether each is required; `None` where the compiler checks them by other means.
     #[must_use]
     pub fn arguments(self) -> Option<&'static [(&'static str, bool)]> {
         match self {
-            Function::Text(n) => crate::text::functions::FUNCTIONS.get(n).map(|function| function.args),
-            Function::Cost => Some(&[("of", true), ("role", false), ("name", false), ("ruler", false)]),
-            Function::Render(_) | Function::Template => None,
+            CalledFunction::Text(n) => crate::text::functions::FUNCTIONS.get(n).map(|function| function.args),
+            CalledFunction::Cost => Some(&[("of", true), ("role", false), ("name", false), ("ruler", false)]),
+            CalledFunction::Render(_) | CalledFunction::Template => None,
         }
     }
 }
@@ -292,7 +292,9 @@ impl Expr {
             Expr::Text(l) | Expr::List(l) | Expr::First(l) | Expr::Over(l) => l.iter().any(Expr::draws),
             Expr::Table(t) => t.iter().any(|(_, e)| e.draws()),
             Expr::Lookup(l) => l.key.draws() || l.table.draws(),
-            Expr::Fn(c) => matches!(c.function, Function::Render(_) | Function::Template) || c.args.iter().any(|(_, e)| e.draws()),
+            Expr::Fn(c) => {
+                matches!(c.function, CalledFunction::Render(_) | CalledFunction::Template) || c.args.iter().any(|(_, e)| e.draws())
+            }
             _ => false,
         }
     }
@@ -306,7 +308,7 @@ impl Expr {
             Expr::Const(_) => true,
             Expr::Path(path) => match (&path.root, path.names()) {
                 // a list may be read further at any time
-                (Root::Scene { list: None }, Some(names)) => known(names),
+                (PathRoot::Scene { list: None }, Some(names)) => known(names),
                 _ => false,
             },
             Expr::Text(list) | Expr::First(list) => list.iter().all(|e| e.reads_scene(known)),
@@ -331,20 +333,20 @@ impl Cond {
     }
 }
 
-impl Seg {
+impl PathSegment {
     fn refers(&self, depth: u8) -> bool {
-        matches!(self, Seg::Computed(e) if e.refers(depth))
+        matches!(self, PathSegment::Computed(e) if e.refers(depth))
     }
 }
 
-impl Query {
+impl ItemQuery {
     /// Whether any part of the query depends on the item `depth` levels up from the query.
     #[must_use]
     pub fn refers(&self, depth: u8) -> bool {
         let of = match &self.of {
-            Source::List(_) => false,
-            Source::Part => true,
-            Source::Value(e) => e.refers(depth),
+            QuerySource::List(_) => false,
+            QuerySource::Part => true,
+            QuerySource::Value(e) => e.refers(depth),
         };
         of || self.select.refers(depth + 1)
             || self.get.as_ref().is_some_and(|e| e.refers(depth + 1))
@@ -356,7 +358,7 @@ impl Query {
     /// Whether it must be run each time and in order.
     #[must_use]
     pub fn draws(&self) -> bool {
-        self.select.draw.is_some() || self.get.as_ref().is_some_and(Expr::draws) || self.steps.iter().any(Step::draws)
+        self.select.draw.is_some() || self.get.as_ref().is_some_and(Expr::draws) || self.steps.iter().any(TextStep::draws)
     }
 }
 
@@ -393,19 +395,19 @@ impl Cond {
 
 /// `{ script = "file.rhai::function", args = [value, …] }`.
 #[derive(Debug, Clone)]
-pub struct Scripted {
+pub struct ScriptCall {
     /// The function.
     pub function: Arc<str>,
     /// What it is given; without it, the current item and the scene.
     pub args: Option<Box<[Expr]>>,
     /// The field or path that is set to what it gives, and its declared type.
-    pub sets: Option<(Arc<str>, Type)>,
+    pub sets: Option<(Arc<str>, ValueType)>,
 }
 
 impl Expr {
     /// The same value, which is checked where it is computed if a function gives it: it is for a field or path of this name.
     #[must_use]
-    pub fn meant_for(mut self, name: &str, kind: Option<Type>) -> Self {
+    pub fn meant_for(mut self, name: &str, kind: Option<ValueType>) -> Self {
         if let Self::Script(scripted) = &mut self {
             scripted.sets = kind.map(|kind| (name.into(), kind));
         }

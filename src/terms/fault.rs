@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use crate::model::Value;
 use crate::text::script::{ScriptError, ScriptPlace};
-use crate::text::work::Exceeded;
+use crate::text::work::BudgetExceeded;
 
 /// Why an evaluation failed at run time.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Fault {
+pub struct EvalFault {
     /// What went wrong.
     pub message: String,
     /// The kind of error that is reported if nothing handles the failure.
@@ -17,7 +17,7 @@ pub struct Fault {
     pub place: Option<Arc<ScriptPlace>>,
 }
 
-/// What kind of failure a [`Fault`] is.
+/// What kind of failure a [`EvalFault`] is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FaultKind {
     /// A script, a filter or a function failed.
@@ -32,7 +32,7 @@ pub enum FaultKind {
     Call,
 }
 
-impl Fault {
+impl EvalFault {
     /// A script, filter or function failed.
     pub fn failed(message: impl Into<String>) -> Self {
         Self::of(message, FaultKind::Failed)
@@ -80,8 +80,8 @@ impl Fault {
     }
 }
 
-impl From<Exceeded> for Fault {
-    fn from(exceeded: Exceeded) -> Self {
+impl From<BudgetExceeded> for EvalFault {
+    fn from(exceeded: BudgetExceeded) -> Self {
         Self::bound(exceeded.to_string())
     }
 }
@@ -100,7 +100,7 @@ impl FaultKind {
 
 /// `{ try = value }`: the value, or what went wrong. A limit of the build and a wrong call stay errors: only a text that
 /// reaches a limit of its own language can be handled, because it costs no more than that limit.
-pub(super) fn tried(result: Result<Value, Fault>) -> Result<Value, Fault> {
+pub(super) fn tried(result: Result<Value, EvalFault>) -> Result<Value, EvalFault> {
     let fault = match result {
         Ok(value) => return Ok(Value::map([("value".into(), value)].into_iter().collect())),
         Err(fault) => fault,

@@ -6,8 +6,8 @@ use std::sync::{Arc, LazyLock};
 
 use crate::model::{Map, Value};
 
-use super::eval::{Current, Env, Fault};
-use super::expr::Fold;
+use super::eval::{CurrentItem, Env, EvalFault};
+use super::expr::ValueFold;
 use super::sizes;
 
 /// The most values that the result may hold.
@@ -25,9 +25,9 @@ pub fn names() -> Arc<[Arc<str>]> {
     NAMES.clone()
 }
 
-impl Fold {
+impl ValueFold {
     /// The value after the last element.
-    pub fn eval(&self, env: &Env<'_>) -> Result<Value, Fault> {
+    pub fn eval(&self, env: &Env<'_>) -> Result<Value, EvalFault> {
         let list = self.of.eval(env)?;
         let elements = list.elements();
         env.st.visit(elements.len())?;
@@ -38,7 +38,7 @@ impl Fold {
             let values = [so_far, element.clone(), index];
             let here: Map = NAMES.iter().cloned().zip(values).collect();
             let here = Value::map(here);
-            so_far = env.inner(Current::Value(&here, n)).eval(&self.give)?;
+            so_far = env.inner(CurrentItem::Value(&here, n)).eval(&self.give)?;
             // a step may double the list, so the check cannot wait for the end
             let own = so_far.elements().len().max(so_far.as_map().map_or(0, Map::len));
             if own > MOST {
@@ -55,6 +55,6 @@ impl Fold {
     }
 }
 
-fn grown(would: String) -> Fault {
-    Fault::bound(format!("the value of a `fold` would {would}"))
+fn grown(would: String) -> EvalFault {
+    EvalFault::bound(format!("the value of a `fold` would {would}"))
 }

@@ -3,7 +3,7 @@
 
 use crate::model::{Value, item::core};
 
-use super::eval::{Current, Env};
+use super::eval::{CurrentItem, Env};
 use super::expr::FieldRef;
 
 impl<'a> Env<'a> {
@@ -12,15 +12,15 @@ impl<'a> Env<'a> {
         let (Some((id, name)), 0, true) = (&r.field, r.up, r.rest.is_empty()) else { return None };
         match self.cur {
             _ if *id == core::INDEX => None,
-            Current::None => None,
-            Current::Item(item, _) => item.get(*id),
-            Current::Value(value, _) => value.get(name),
+            CurrentItem::None => None,
+            CurrentItem::Item(item, _) => item.get(*id),
+            CurrentItem::Value(value, _) => value.get(name),
         }
     }
 
     /// Whether a field of the current item is certainly not true, which is the answer for most items of a long list.
     pub(super) fn is_off(&self, r: &FieldRef) -> bool {
-        let (Some((id, _)), Current::Item(item, _), 0, true) = (&r.field, self.cur, r.up, r.rest.is_empty()) else { return false };
+        let (Some((id, _)), CurrentItem::Item(item, _), 0, true) = (&r.field, self.cur, r.up, r.rest.is_empty()) else { return false };
         let lacks = || item.lacks(*id) && self.st.rules.is_off_by_default(item.list, *id);
         *id != core::INDEX && (item.is_off(*id) || lacks())
     }

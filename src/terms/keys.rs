@@ -7,30 +7,30 @@ use std::cmp::Ordering;
 use std::sync::Arc;
 
 use crate::model::Value;
-use crate::text::work::{self, Exceeded};
+use crate::text::work::{self, BudgetExceeded};
 use crate::text::written;
 
-use super::eval::{Current, Env, Fault};
-use super::expr::{Expr, FieldRef, Scripted};
-use super::select::Seq;
+use super::eval::{CurrentItem, Env, EvalFault};
+use super::expr::{Expr, FieldRef, ScriptCall};
+use super::select::SelectSequence;
 
 /// With so many others a key is compared, about.
 const COMPARED: u64 = 8;
 
 /// One sort key.
 #[derive(Debug, Clone)]
-pub struct Key {
+pub struct SortKey {
     /// The field.
     pub field: FieldRef,
     /// How its values compare.
-    pub how: How,
+    pub how: KeyComparison,
     /// Largest first.
     pub descending: bool,
 }
 
 /// How two values of a key are compared.
 #[derive(Debug, Clone)]
-pub enum How {
+pub enum KeyComparison {
     /// Numbers as numbers, texts by code point.
     Plain,
     /// Texts by UTF-16 code unit.
@@ -39,12 +39,12 @@ pub enum How {
     /// its best rank.
     Ranks(Expr),
     /// By what a function of a script gives for the item.
-    Script(Box<Scripted>),
+    Script(Box<ScriptCall>),
 }
 
 /// A key's value for one item, ready to compare.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Sort {
+pub enum SortValue {
     /// A number; a missing value is 0.
     Number(f64),
     /// A text.
@@ -55,62 +55,62 @@ pub enum Sort {
     Missing,
 }
 
-impl Key {
+impl SortKey {
     /// Whether the key's ranks depend on the item `depth` levels up.
     #[must_use]
     pub fn refers(&self, depth: u8) -> bool {
         match &self.how {
-            How::Ranks(e) if depth > 0 && e.refers(depth) => true,
-            How::Script(s) => s.refers(depth),
+            KeyComparison::Ranks(e) if depth > 0 && e.refers(depth) => true,
+            KeyComparison::Script(s) => s.refers(depth),
             _ => self.field.up >= depth,
         }
     }
 
     /// The value by which one element is sorted.
-    pub fn value(&self, cur: Current<'_>, outer: &Env<'_>) -> Result<Sort, Fault> {
+    pub fn value(&self, cur: CurrentItem<'_>, outer: &Env<'_>) -> Result<SortValue, EvalFault> {
         let env = outer.inner(cur);
-        if let How::Script(scripted) = &self.how {
+        if let KeyComparison::Script(scripted) = &self.how {
             return Ok(plain(&scripted.eval(&env)?));
         }
         let value = env.field(&self.field)?;
         // a key is compared with about so many others
         work::spend(value.steps().saturating_mul(COMPARED))?;
         Ok(match &self.how {
-            How::Ranks(ranks) => {
+            KeyComparison::Ranks(ranks) => {
                 let ranks = env.eval(ranks)?;
                 let list = ranks.as_list().unwrap_or(&[]);
                 #[allow(clippy::cast_precision_loss)]
                 let rank = rank_of(&value, list)? as f64;
-                Sort::Number(rank)
+                SortValue::Number(rank)
             }
-            How::Utf16 => match &value {
+            KeyComparison::Utf16 => match &value {
                 Value::Text(t) => {
                     work::make(t.len().saturating_mul(2))?;
-                    Sort::Units(t.encode_utf16().collect())
+                    SortValue::Units(t.encode_utf16().collect())
                 }
                 other => plain(other),
             },
-            How::Plain | How::Script(_) => plain(&value),
+            KeyComparison::Plain | KeyComparison::Script(_) => plain(&value),
         })
     }
 }
 
-fn plain(value: &Value) -> Sort {
+fn plain(value: &Value) -> SortValue {
     match value {
-        Value::Text(t) => Sort::Text(t.clone()),
-        Value::Bool(b) => Sort::Number(f64::from(u8::from(*b))),
-        Value::Null => Sort::Missing,
-        other => other.as_f64().map_or(Sort::Missing, Sort::Number),
+        Value::Text(t) => SortValue::Text(t.clone()),
+        Value::Bool(b) => SortValue::Number(f64::from(u8::from(*b))),
+        Value::Null => SortValue::Missing,
+        other => other.as_f64().map_or(SortValue::Missing, SortValue::Number),
     }
 }
 
-fn rank_of(value: &Value, ranks: &[Value]) -> Result<usize, Exceeded> {
+fn rank_of(value: &Value, ranks: &[Value]) -> Result<usize, BudgetExceeded> {
     let Value::List(values) = value else { return best(value, ranks) };
     values.iter().try_fold(ranks.len(), |least, value| Ok(least.min(best(value, ranks)?)))
 }
 
 /// The first rank of a value.
-fn best(value: &Value, ranks: &[Value]) -> Result<usize, Exceeded> {
+fn best(value: &Value, ranks: &[Value]) -> Result<usize, BudgetExceeded> {
     for (n, rank) in ranks.iter().enumerate() {
         let equal = if let Value::List(equal) = rank { equal } else { std::slice::from_ref(rank) };
         for wanted in equal {
@@ -123,9 +123,9 @@ fn best(value: &Value, ranks: &[Value]) -> Result<usize, Exceeded> {
     Ok(ranks.len())
 }
 
-impl Sort {
+impl SortValue {
     fn compare(&self, other: &Self) -> Ordering {
-        use Sort::{Missing, Number, Text, Units};
+        use SortValue::{Missing, Number, Text, Units};
         match (self, other) {
             (Number(a), Number(b)) => a.partial_cmp(b).unwrap_or_else(|| a.is_nan().cmp(&b.is_nan())),
             (Text(a), Text(b)) => a.cmp(b),
@@ -142,7 +142,7 @@ impl Sort {
 }
 
 /// Sorts `part` (indices into `seq`) by the keys, stably.
-pub fn sort(part: &mut Vec<usize>, keys: &[Key], seq: Seq<'_>, outer: &Env<'_>) -> Result<(), Fault> {
+pub fn sort(part: &mut Vec<usize>, keys: &[SortKey], seq: SelectSequence<'_>, outer: &Env<'_>) -> Result<(), EvalFault> {
     let mut rows = Vec::with_capacity(part.len());
     for n in part.iter() {
         let values = keys.iter().map(|k| k.value(seq.cur(*n), outer)).collect::<Result<Vec<_>, _>>()?;

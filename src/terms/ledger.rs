@@ -8,19 +8,19 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use crate::model::{Item, Map, Value, item::core};
-use crate::text::tokens::Counter;
-use crate::text::written::Shown as _;
+use crate::text::tokens::TokenCounter;
+use crate::text::written::ToText as _;
 
-use super::eval::{Current, Env, Fault};
+use super::eval::{CurrentItem, Env, EvalFault};
 use super::expr::Expr;
-use super::rules::Rules;
+use super::rules::CompiledRules;
 
 /// The estimator that is used if none is named.
 pub const DEFAULT: &str = "chars/4";
 
 /// A compiled `[[account]]`: a budget from which items are paid.
 #[derive(Debug)]
-pub struct Account {
+pub struct TokenBudget {
     /// Its name.
     pub name: Arc<str>,
     /// Its size.
@@ -37,7 +37,7 @@ pub struct Account {
 
 /// The numbers in an error about a budget: those of the account, and how much was to be sent.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Headroom {
+pub struct BudgetNumbers {
     /// The size of the whole window, if the account says it.
     pub window: Option<f64>,
     /// The part that is reserved for the answer, if the account says it.
@@ -48,7 +48,7 @@ pub struct Headroom {
 
 /// A compiled `[[ruler]]`: what one item costs.
 #[derive(Debug)]
-pub struct Ruler {
+pub struct CostModel {
     /// Its name.
     pub name: Arc<str>,
     /// The text that is counted, or a number that is used as the count.
@@ -65,7 +65,7 @@ pub struct Ruler {
     pub empty: Option<f64>,
 }
 
-impl Ruler {
+impl CostModel {
     /// Whether the counted text is simply the text of the current item.
     #[must_use]
     pub fn counts_the_text(&self) -> bool {
@@ -80,7 +80,7 @@ impl Ruler {
 
 /// One item that was evicted from its list, or an unread stretch of a list.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Record {
+pub struct LedgerEviction {
     /// The item's id.
     pub id: String,
     /// What it costs, in tokens; a ruler may give fractions.
@@ -97,17 +97,17 @@ pub struct Record {
 
 /// What has been spent and evicted so far.
 #[derive(Debug, Default)]
-pub struct Ledger {
+pub struct TokenBudgets {
     spent: Vec<f64>,
     /// What was evicted, in order.
-    pub records: Vec<Record>,
+    pub records: Vec<LedgerEviction>,
     /// The lists that were trimmed and the accounts that they were trimmed to, each with the pass that did so last.
-    trimmed: Vec<Trimmed>,
+    trimmed: Vec<TrimmedList>,
 }
 
 /// How a list was trimmed.
 #[derive(Debug, Clone)]
-pub struct Trimmed {
+pub struct TrimmedList {
     /// The list.
     pub list: usize,
     /// The account whose size it was trimmed to.
@@ -118,27 +118,27 @@ pub struct Trimmed {
     pub stage: Arc<str>,
 }
 
-impl Ledger {
+impl TokenBudgets {
     /// A ledger in which nothing is spent.
     #[must_use]
-    pub fn new(rules: &Rules) -> Self {
+    pub fn new(rules: &CompiledRules) -> Self {
         Self { spent: vec![0.0; rules.accounts.len()], ..Self::default() }
     }
 
     /// Records that a pass trims a list.
-    pub fn trim(&mut self, by: Trimmed) {
+    pub fn trim(&mut self, by: TrimmedList) {
         self.trimmed.retain(|t| (t.list, t.account) != (by.list, by.account));
         self.trimmed.push(by);
     }
 
     /// How a list was trimmed last; `None` if it was not trimmed.
     #[must_use]
-    pub fn trimmed(&self, list: usize) -> Option<&Trimmed> {
+    pub fn trimmed(&self, list: usize) -> Option<&TrimmedList> {
         self.trimmed.iter().rfind(|t| t.list == list)
     }
 
     /// Every account that a list was trimmed to, in the order in which the last pass did so.
-    pub fn trims(&self, list: usize) -> impl Iterator<Item = &Trimmed> {
+    pub fn trims(&self, list: usize) -> impl Iterator<Item = &TrimmedList> {
         self.trimmed.iter().filter(move |t| t.list == list)
     }
 
@@ -157,7 +157,7 @@ impl Ledger {
 }
 
 /// The size of an account, with its upper bound applied.
-pub fn size(env: &Env<'_>, account: usize) -> Result<f64, Fault> {
+pub fn size(env: &Env<'_>, account: usize) -> Result<f64, EvalFault> {
     let Some(account) = env.st.rules.accounts.get(account) else { return Ok(0.0) };
     let size = env.eval(&account.size)?.as_f64().unwrap_or(0.0);
     let cap = match &account.cap {
@@ -168,16 +168,16 @@ pub fn size(env: &Env<'_>, account: usize) -> Result<f64, Fault> {
 }
 
 /// The numbers for an error about an account to which `estimated` tokens were to be charged.
-pub fn headroom(env: &Env<'_>, account: usize, estimated: f64) -> Result<Headroom, Fault> {
+pub fn headroom(env: &Env<'_>, account: usize, estimated: f64) -> Result<BudgetNumbers, EvalFault> {
     let account = env.st.rules.accounts.get(account);
     let number = |e: Option<&Expr>| e.map(|e| env.eval(e)).transpose().map(|v| v.and_then(|v| v.as_f64()));
     let window = number(account.and_then(|a| a.window.as_ref()))?;
     let reserve = number(account.and_then(|a| a.reserve.as_ref()))?;
-    Ok(Headroom { window, reserve, estimated })
+    Ok(BudgetNumbers { window, reserve, estimated })
 }
 
 /// `$account.NAME.what`: `size`, `spent`, or `left` = size - spent - what the current list's live, unadmitted items cost.
-pub fn read(env: &Env<'_>, account: usize, what: &str) -> Result<Value, Fault> {
+pub fn read(env: &Env<'_>, account: usize, what: &str) -> Result<Value, EvalFault> {
     let number = match what {
         "size" => size(env, account)?,
         "spent" => env.st.ledger.borrow().spent(account),
@@ -196,18 +196,18 @@ pub fn read(env: &Env<'_>, account: usize, what: &str) -> Result<Value, Fault> {
 }
 
 /// What one item costs on an account.
-pub fn cost(env: &Env<'_>, account: usize, item: &Item) -> Result<f64, Fault> {
+pub fn cost(env: &Env<'_>, account: usize, item: &Item) -> Result<f64, EvalFault> {
     let ruler = env.st.rules.accounts.get(account).map_or(0, |a| a.ruler);
-    ruler_cost(&env.inner(Current::Item(item, 0)), ruler)
+    ruler_cost(&env.inner(CurrentItem::Item(item, 0)), ruler)
 }
 
 /// What the current item costs on a ruler.
-pub fn ruler_cost(env: &Env<'_>, ruler: usize) -> Result<f64, Fault> {
+pub fn ruler_cost(env: &Env<'_>, ruler: usize) -> Result<f64, EvalFault> {
     let Some(ruler) = env.st.rules.rulers.get(ruler) else { return Ok(0.0) };
     let (role, name) = match env.cur {
-        Current::Item(item, _) => [core::ROLE, core::NAME].map(|field| Cow::Borrowed(item.str(field).unwrap_or(""))).into(),
-        Current::Value(v, _) => (Cow::Owned(text_of(v, "role")), Cow::Owned(text_of(v, "name"))),
-        Current::None => (Cow::default(), Cow::default()),
+        CurrentItem::Item(item, _) => [core::ROLE, core::NAME].map(|field| Cow::Borrowed(item.str(field).unwrap_or(""))).into(),
+        CurrentItem::Value(v, _) => (Cow::Owned(text_of(v, "role")), Cow::Owned(text_of(v, "name"))),
+        CurrentItem::None => (Cow::default(), Cow::default()),
     };
     let text = env.eval(&ruler.tokens)?;
     if let (true, true, Some(empty)) = (text.is_empty(), name.is_empty(), ruler.empty) {
@@ -236,7 +236,7 @@ fn text_of(value: &Value, key: &str) -> String {
     value.get(key).map(|v| v.shown().to_string()).unwrap_or_default()
 }
 
-fn tokens(counter: &Counter, text: &str) -> Result<f64, Fault> {
+fn tokens(counter: &TokenCounter, text: &str) -> Result<f64, EvalFault> {
     Ok(as_number(counter.counted(text)?))
 }
 
@@ -246,23 +246,23 @@ fn as_number(count: usize) -> f64 {
 }
 
 /// The token counter of an account: the estimator of its ruler.
-pub fn counter_of(env: &Env<'_>, account: usize) -> Result<Arc<Counter>, Fault> {
+pub fn counter_of(env: &Env<'_>, account: usize) -> Result<Arc<TokenCounter>, EvalFault> {
     let ruler = env.st.rules.accounts.get(account).map_or(0, |a| a.ruler);
     match env.st.rules.rulers.get(ruler) {
         Some(ruler) => counter(env, &ruler.estimator),
-        None => env.st.rules.counters.get(DEFAULT).map_err(Fault::failed),
+        None => env.st.rules.counters.get(DEFAULT).map_err(EvalFault::failed),
     }
 }
 
 /// The counter that an estimator expression names; [`DEFAULT`] when it names none.
-pub fn counter(env: &Env<'_>, estimator: &Expr) -> Result<Arc<Counter>, Fault> {
+pub fn counter(env: &Env<'_>, estimator: &Expr) -> Result<Arc<TokenCounter>, EvalFault> {
     let name = env.eval(estimator)?.shown();
     let name = if name.is_empty() { DEFAULT } else { &name };
-    env.st.rules.counters.get(name).map_err(Fault::failed)
+    env.st.rules.counters.get(name).map_err(EvalFault::failed)
 }
 
 /// `{ fn = "cost", of = text, role?, name?, ruler }`.
-pub fn cost_of(env: &Env<'_>, args: &Map) -> Result<Value, Fault> {
+pub fn cost_of(env: &Env<'_>, args: &Map) -> Result<Value, EvalFault> {
     let named = args.get("ruler").map(Value::shown).unwrap_or_default();
     let ruler = env.st.rules.rulers.iter().position(|r| r.name == named).unwrap_or(0);
     let mut item = Item::default();
@@ -270,5 +270,5 @@ pub fn cost_of(env: &Env<'_>, args: &Map) -> Result<Value, Fault> {
     for (key, id) in [("role", core::ROLE), ("name", core::NAME)] {
         item.set(id, args.get(key).cloned().unwrap_or_default());
     }
-    Ok(Value::Num(ruler_cost(&env.inner(Current::Item(&item, 0)), ruler)?))
+    Ok(Value::Num(ruler_cost(&env.inner(CurrentItem::Item(&item, 0)), ruler)?))
 }

@@ -9,13 +9,13 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 
 use crate::model::Value;
-use crate::text::script::{Argument, Rights, Script, ScriptPlace};
+use crate::text::script::{Script, ScriptArgument, ScriptPlace, ScriptRights};
 
-use super::fault::Fault;
+use super::fault::EvalFault;
 
 /// The compiled scripts of a pack.
 #[derive(Debug, Default)]
-pub struct Library {
+pub struct ScriptLibrary {
     /// The scripts by name without folder and extension; `None` for one that does not compile.
     scripts: FxHashMap<Arc<str>, Option<Script>>,
 }
@@ -29,22 +29,22 @@ pub fn parts(function: &str) -> (&str, &str) {
     (file.strip_suffix(".rhai").unwrap_or(file), name)
 }
 
-impl Library {
+impl ScriptLibrary {
     /// Calls a function.
     ///
     /// # Errors
     /// The function is unknown, a limit is reached, or the script throws an error, which names its file and line.
-    pub fn call(&self, function: &str, args: &[Argument]) -> Result<Value, Fault> {
+    pub fn call(&self, function: &str, args: &[ScriptArgument]) -> Result<Value, EvalFault> {
         let (file, name) = parts(function);
         let Some(Some(script)) = self.scripts.get(file) else {
-            return Err(Fault::failed(format!("the pack has no script `scripts/{file}.rhai`")));
+            return Err(EvalFault::failed(format!("the pack has no script `scripts/{file}.rhai`")));
         };
-        script.call_with(name, args).map_err(|error| Fault::script(&format!("`{file}.rhai::{name}`"), &error))
+        script.call_with(name, args).map_err(|error| EvalFault::script(&format!("`{file}.rhai::{name}`"), &error))
     }
 
     /// What the pack of a function declares that its scripts may write; nothing if it declares nothing.
     #[must_use]
-    pub fn rights(&self, function: &str) -> Option<&Rights> {
+    pub fn rights(&self, function: &str) -> Option<&ScriptRights> {
         self.scripts.get(parts(function).0)?.as_ref()?.rights()
     }
 

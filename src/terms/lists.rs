@@ -2,7 +2,7 @@
 //!
 //! A list is its items, plus at most one unread stretch of a long source (the chat) at one gap. Changes that passes
 //! make to the stretch are queued as steps and applied to each message when it is read, newest first. What all unread
-//! messages have in common (`Shape`) answers most conditions without reading any.
+//! messages have in common (`UnreadShape`) answers most conditions without reading any.
 //! INVARIANT: reading one message changes no other item of the list.
 
 use std::cell::{OnceCell, RefCell};
@@ -13,21 +13,21 @@ use crate::model::{FieldId, Item, Value, item::core};
 use crate::text::work;
 
 use super::Cond;
-use super::eval::{Current, Env, Fault};
+use super::eval::{CurrentItem, Env, EvalFault};
 use super::expr::Expr;
-use super::memo::Memo;
-use super::place::Gap;
-use super::select::Seq;
+use super::memo::PassMemo;
+use super::place::ItemGap;
+use super::select::SelectSequence;
 
 /// A list of a build.
 #[derive(Default)]
-pub struct List {
+pub struct BuildList {
     /// Its number.
     pub id: u16,
     /// The items that have been made, oldest first.
     pub items: Vec<Item>,
     /// An unread stretch; most lists have none.
-    pub lazy: Option<Box<Lazy>>,
+    pub lazy: Option<Box<UnreadStretch>>,
     /// Items that were read after one another, the newest in the chat first. They belong to `items[gap]`, but are put there
     /// together, because each would move all that were read before it. Whoever looks at `items` does not see this.
     pub(super) fresh: Vec<Item>,
@@ -39,51 +39,51 @@ pub struct List {
 
 /// The lists of a build by their numbers. Each is made when it is first used, because a pack has many and a small program uses
 /// few.
-pub(super) struct Lists(Vec<OnceCell<Box<RefCell<List>>>>);
+pub(super) struct BuildLists(Vec<OnceCell<Box<RefCell<BuildList>>>>);
 
-impl Lists {
+impl BuildLists {
     /// So many lists, of which none is made.
     pub(super) fn of(count: usize) -> Self {
         Self((0..count.max(1)).map(|_| OnceCell::new()).collect())
     }
 
     /// A list by its number; `None` if there are not so many.
-    pub(super) fn get(&self, id: usize) -> Option<&RefCell<List>> {
+    pub(super) fn get(&self, id: usize) -> Option<&RefCell<BuildList>> {
         self.0.get(id).map(|cell| made(cell, id))
     }
 
     /// The first list.
     #[expect(clippy::indexing_slicing, reason = "there is at least one")]
-    pub(super) fn first(&self) -> &RefCell<List> {
+    pub(super) fn first(&self) -> &RefCell<BuildList> {
         made(&self.0[0], 0)
     }
 
     /// A list by its number, to be changed; the first one if there are not so many.
     #[expect(clippy::indexing_slicing, clippy::expect_used, reason = "just clamped, and there is at least one; just made")]
-    pub(super) fn get_mut(&mut self, id: usize) -> &mut List {
+    pub(super) fn get_mut(&mut self, id: usize) -> &mut BuildList {
         let id = if id < self.0.len() { id } else { 0 };
         made(&self.0[id], id);
         self.0[id].get_mut().expect("just made").get_mut()
     }
 
     /// The lists that have been made, with their numbers.
-    pub(super) fn used(&self) -> impl Iterator<Item = (usize, &RefCell<List>)> {
+    pub(super) fn used(&self) -> impl Iterator<Item = (usize, &RefCell<BuildList>)> {
         self.0.iter().enumerate().filter_map(|(id, cell)| Some((id, cell.get()?.as_ref())))
     }
 
     /// The same, to be changed.
-    pub(super) fn used_mut(&mut self) -> impl Iterator<Item = (usize, &mut List)> {
+    pub(super) fn used_mut(&mut self) -> impl Iterator<Item = (usize, &mut BuildList)> {
         self.0.iter_mut().enumerate().filter_map(|(id, cell)| Some((id, cell.get_mut()?.get_mut())))
     }
 }
 
-fn made(cell: &OnceCell<Box<RefCell<List>>>, id: usize) -> &RefCell<List> {
-    cell.get_or_init(|| Box::new(RefCell::new(List { id: u16::try_from(id).unwrap_or(u16::MAX), ..List::default() })))
+fn made(cell: &OnceCell<Box<RefCell<BuildList>>>, id: usize) -> &RefCell<BuildList> {
+    cell.get_or_init(|| Box::new(RefCell::new(BuildList { id: u16::try_from(id).unwrap_or(u16::MAX), ..BuildList::default() })))
 }
 
 /// An unread stretch of a long source, in front of `items[at]`.
 #[derive(Clone)]
-pub struct Lazy {
+pub struct UnreadStretch {
     /// The gap in which it lies.
     pub at: usize,
     /// The source's elements.
@@ -91,16 +91,16 @@ pub struct Lazy {
     /// How many elements, counted from the oldest, have not been read.
     pub remaining: usize,
     /// The steps that are applied to each element when it is read.
-    pub steps: Vec<(Rc<dyn Local>, Rc<Memo>)>,
+    pub steps: Vec<(Rc<dyn LocalChange>, Rc<PassMemo>)>,
     /// What all unread items have in common.
-    pub shape: Shape,
+    pub shape: UnreadShape,
     /// Whether any unread text contains a macro that writes or draws; computed when it is first needed.
     pub effects: OnceCell<bool>,
     /// The first element that is disabled, or the number of elements; computed when it is first needed.
     pub first_off: OnceCell<usize>,
 }
 
-impl Lazy {
+impl UnreadStretch {
     /// Whether unread elements may yield no item, so that the indices of later items change.
     #[must_use]
     pub fn leaves_out(&self) -> bool {
@@ -111,16 +111,16 @@ impl Lazy {
 }
 
 /// A change of one item that depends only on the item and the scene.
-pub trait Local {
+pub trait LocalChange {
     /// The resulting item; `None` if it is dropped.
-    fn apply(&self, cur: Current<'_>, env: &Env<'_>) -> Result<Option<Item>, Fault>;
+    fn apply(&self, cur: CurrentItem<'_>, env: &Env<'_>) -> Result<Option<Item>, EvalFault>;
     /// Whether it may drop an item.
     fn leaves_out(&self) -> bool;
 }
 
 /// What all unread items have in common.
 #[derive(Debug, Clone, Default)]
-pub struct Shape {
+pub struct UnreadShape {
     /// Fields that have this value in all items.
     pub known: Item,
     /// Fields that differ from item to item.
@@ -129,14 +129,14 @@ pub struct Shape {
     pub open: bool,
 }
 
-impl List {
+impl BuildList {
     /// Its items for a selection, each with its index in the whole list, the unread items included. If unread elements may
     /// yield no item, these indices are those that the items would have if all of them did.
     #[must_use]
-    pub fn seq(&self) -> Seq<'_> {
+    pub fn seq(&self) -> SelectSequence<'_> {
         match &self.lazy {
-            None => Seq::Items(&self.items),
-            Some(lazy) => Seq::Partly(&self.items, lazy.at, lazy.remaining),
+            None => SelectSequence::Items(&self.items),
+            Some(lazy) => SelectSequence::Partly(&self.items, lazy.at, lazy.remaining),
         }
     }
 
@@ -169,7 +169,7 @@ impl List {
     }
 
     /// Inserts items at gaps (indices into the list as it is now); the order of items for one gap is kept.
-    pub fn insert(&mut self, mut placed: Vec<(Gap, Item)>) {
+    pub fn insert(&mut self, mut placed: Vec<(ItemGap, Item)>) {
         for (_, item) in &mut placed {
             item.list = self.id;
         }
@@ -219,9 +219,9 @@ impl List {
     }
 }
 
-impl Shape {
+impl UnreadShape {
     /// Whether a condition holds for all unread items or for none; `None` if that depends on the item.
-    pub fn judge(&self, cond: &Cond, env: &Env<'_>) -> Result<Option<bool>, Fault> {
+    pub fn judge(&self, cond: &Cond, env: &Env<'_>) -> Result<Option<bool>, EvalFault> {
         Ok(match cond {
             Cond::Const(b) => Some(*b),
             Cond::All(list) => self.fold(list, false, env)?,
@@ -231,7 +231,7 @@ impl Shape {
                 if test.operands().iter().any(|e| e.refers(0)) {
                     None
                 } else {
-                    let probe = env.inner(Current::Item(&self.known, 0));
+                    let probe = env.inner(CurrentItem::Item(&self.known, 0));
                     Some(test.holds(&probe.field(f)?, &probe)?)
                 }
             }
@@ -242,7 +242,7 @@ impl Shape {
 
     /// Combines results with "all" (`over = false`) or "any" (`over = true`): one result may decide, otherwise all
     /// must be known.
-    fn fold(&self, list: &[Cond], over: bool, env: &Env<'_>) -> Result<Option<bool>, Fault> {
+    fn fold(&self, list: &[Cond], over: bool, env: &Env<'_>) -> Result<Option<bool>, EvalFault> {
         let mut all_known = true;
         for c in list {
             match self.judge(c, env)? {
@@ -269,14 +269,14 @@ impl Shape {
 }
 
 /// The first step of a list that is filled from the scene: the unchanged element.
-pub struct Load;
+pub struct LoadStep;
 
-impl Local for Load {
-    fn apply(&self, cur: Current<'_>, env: &Env<'_>) -> Result<Option<Item>, Fault> {
+impl LocalChange for LoadStep {
+    fn apply(&self, cur: CurrentItem<'_>, env: &Env<'_>) -> Result<Option<Item>, EvalFault> {
         Ok(match cur {
-            Current::Value(v, _) => Some(Item::from_value(v, &env.st.rules.fields)),
-            Current::Item(i, _) => Some(i.clone()),
-            Current::None => None,
+            CurrentItem::Value(v, _) => Some(Item::from_value(v, &env.st.rules.fields)),
+            CurrentItem::Item(i, _) => Some(i.clone()),
+            CurrentItem::None => None,
         })
     }
 
@@ -285,7 +285,7 @@ impl Local for Load {
     }
 }
 
-impl std::fmt::Debug for List {
+impl std::fmt::Debug for BuildList {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("List").field("items", &self.items.len()).field("unread", &self.lazy.as_ref().map(|l| l.remaining)).finish()
     }

@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 
-use super::eval::{Env, Fault};
-use super::expr::{Expr, Lookup, Root};
+use super::eval::{Env, EvalFault};
+use super::expr::{Expr, PathRoot, TableLookup};
 use crate::model::Value;
-use crate::text::written::{self, Shown as _};
+use crate::text::written::{self, ToText as _};
 
-impl Lookup {
+impl TableLookup {
     /// The row or element that the key names.
-    pub(super) fn eval(&self, env: &Env<'_>) -> Result<Value, Fault> {
+    pub(super) fn eval(&self, env: &Env<'_>) -> Result<Value, EvalFault> {
         let key = self.key.eval(env)?;
         let found = match self.named_table() {
             Some(table) => env.st.rules.row(table, &key.shown()),
@@ -46,7 +46,7 @@ impl Lookup {
     fn named_table(&self) -> Option<&Arc<str>> {
         match &self.table {
             Expr::Path(p) => match &p.root {
-                Root::Table(name) if p.segs.is_empty() && self.by.as_ref() == "name" => Some(name),
+                PathRoot::Table(name) if p.segs.is_empty() && self.by.as_ref() == "name" => Some(name),
                 _ => None,
             },
             _ => None,

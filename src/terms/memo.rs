@@ -6,18 +6,18 @@ use std::sync::Arc;
 use crate::model::Value;
 use crate::text::shortcuts;
 
-use super::among::Among;
+use super::among::ValueSet;
 
 /// What is evaluated once per pass: the values of parts that depend on no item, and sets that are built from lists.
 #[derive(Debug, Default)]
-pub struct Memo {
+pub struct PassMemo {
     cells: RefCell<Vec<Option<Value>>>,
-    pub(super) sets: RefCell<Vec<Option<Arc<Among>>>>,
+    pub(super) sets: RefCell<Vec<Option<Arc<ValueSet>>>>,
     /// Large facts and values in the evaluations that are going on.
-    pub(super) shares: super::shared::Shares,
+    pub(super) shares: super::shared::SharedResults,
 }
 
-impl Memo {
+impl PassMemo {
     /// The value in a cell, if it has been evaluated.
     pub fn get(&self, slot: u32) -> Option<Value> {
         self.cells.borrow().get(slot as usize).cloned().flatten().filter(|_| shortcuts::are_on())
@@ -29,7 +29,7 @@ impl Memo {
     }
 
     /// The set built from the list in a cell, if it has been built.
-    pub(super) fn set(&self, slot: u32) -> Option<Arc<Among>> {
+    pub(super) fn set(&self, slot: u32) -> Option<Arc<ValueSet>> {
         self.sets.borrow().get(slot as usize).cloned().flatten()
     }
 }

@@ -8,11 +8,11 @@ use std::sync::Arc;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::diag::{Data, Node, Span, Table, suggest};
-use crate::model::pack::Row;
+use crate::diag::{DocumentNode, FieldMap, NodeValue, Span, suggest};
+use crate::model::pack::PackRow;
 use crate::model::{OptionType, Pack, options};
 
-pub use super::types::{Type, is_form, is_script};
+pub use super::types::{ValueType, is_form, is_script};
 use super::words::{MOST_WORDS, add_words};
 
 /// The cells of `$table.overlaid`, which the program fills.
@@ -68,7 +68,7 @@ pub const TABLES: &[&str] = &[
 /// The keys of one query of `match`: what is searched for, whether all of it must be found, and whether none of it may be.
 pub const QUERY_KEYS: [&str; 3] = ["keys", "all", "absent"];
 
-/// How many undeclared names of one scene, or of one build, are compared with all fields of the pack ([`Names::near_field`]).
+/// How many undeclared names of one scene, or of one build, are compared with all fields of the pack ([`PackNames::near_field`]).
 pub const MOST_COMPARED: usize = 300;
 
 /// The tables that a pack declares with `[[table]]` rows.
@@ -85,9 +85,9 @@ pub fn is_table(pack: &Pack, name: &str) -> bool {
 
 /// A declared path or field.
 #[derive(Debug, Clone)]
-pub struct Declared {
+pub struct DeclaredName {
     /// The type of its value.
-    pub kind: Type,
+    pub kind: ValueType,
     /// Its description; empty if a pass or a value declares it.
     pub doc: Arc<str>,
 }
@@ -100,9 +100,9 @@ pub type RowKeys = BTreeMap<String, BTreeSet<String>>;
 
 /// All names of a pack.
 #[derive(Debug, Default)]
-pub struct Names {
+pub struct PackNames {
     /// Scene paths.
-    pub paths: BTreeMap<Arc<str>, Declared>,
+    pub paths: BTreeMap<Arc<str>, DeclaredName>,
     /// By path, the words that its value may be, where the pack declares them.
     pub words: BTreeMap<Arc<str>, Vec<Arc<str>>>,
     /// By the name of a field, the words that its value usually is.
@@ -115,7 +115,7 @@ pub struct Names {
     /// By the path above them, the last parts of the paths that have a description.
     described: FxHashMap<String, BTreeSet<Box<str>>>,
     /// Fields by row type.
-    pub fields: BTreeMap<Arc<str>, BTreeMap<Arc<str>, Declared>>,
+    pub fields: BTreeMap<Arc<str>, BTreeMap<Arc<str>, DeclaredName>>,
     /// By row type and field, the row types of the elements that a list in the field has.
     pub element_rows: FxHashMap<FieldOfRow, Vec<Arc<str>>>,
     columns: FxHashMap<Arc<str>, FxHashSet<Arc<str>>>,
@@ -127,19 +127,19 @@ pub struct Names {
     pub regions: BTreeMap<Arc<str>, Arc<str>>,
 }
 
-impl Names {
+impl PackNames {
     /// Reads all declarations of a pack.
     #[must_use]
     pub fn of(pack: &Pack) -> Self {
         let mut names = Self::default();
         let mut left = MOST_WORDS;
-        let doc = |fields: &Table| -> Arc<str> { fields.get("doc").and_then(|f| f.node.as_text()).unwrap_or("").into() };
+        let doc = |fields: &FieldMap| -> Arc<str> { fields.get("doc").and_then(|f| f.node.as_text()).unwrap_or("").into() };
         for (table, rows) in &pack.tables {
             let columns = names.columns.entry(table.clone()).or_default();
             columns.insert("name".into());
             columns.extend(rows.values().flat_map(|r| r.fields.keys().cloned()));
             for row in rows.values() {
-                let kind = row.fields.get("type").and_then(|f| f.node.as_text()).map_or(Type::Any, Type::parse);
+                let kind = row.fields.get("type").and_then(|f| f.node.as_text()).map_or(ValueType::Any, ValueType::parse);
                 match table.as_ref() {
                     "path" => {
                         names.path(&row.name, kind, doc(&row.fields));
@@ -147,7 +147,7 @@ impl Names {
                             names.words.insert(row.name.clone(), words);
                         }
                     }
-                    "state" => names.path(&format!("state.{}", row.name), Type::Any, doc(&row.fields)),
+                    "state" => names.path(&format!("state.{}", row.name), ValueType::Any, doc(&row.fields)),
                     "stream" => drop(names.streams.insert(row.name.clone(), doc(&row.fields))),
                     "budget_group" => drop(names.groups.insert(row.name.clone(), doc(&row.fields))),
                     "region" => drop(names.regions.insert(row.name.clone(), doc(&row.fields))),
@@ -156,11 +156,11 @@ impl Names {
                             let fields = names.fields.entry(row_type.into()).or_default();
                             let head = field.split('.').next().unwrap_or(field);
                             if head != field {
-                                fields.entry(head.into()).or_insert(Declared { kind: Type::Any, doc: "".into() });
+                                fields.entry(head.into()).or_insert(DeclaredName { kind: ValueType::Any, doc: "".into() });
                             }
-                            fields.insert(field.into(), Declared { kind, doc: doc(&row.fields) });
+                            fields.insert(field.into(), DeclaredName { kind, doc: doc(&row.fields) });
                             if let Some(rows) = row.fields.get("rows").and_then(|f| f.node.as_list()) {
-                                let rows = rows.iter().filter_map(Node::as_text).map(Arc::from).collect();
+                                let rows = rows.iter().filter_map(DocumentNode::as_text).map(Arc::from).collect();
                                 names.element_rows.insert((row_type.into(), field.into()), rows);
                             }
                             if let Some(usual) = names.listed(pack, row, &mut left) {
@@ -181,7 +181,7 @@ impl Names {
                 }
                 if table.as_ref() == "pass" {
                     if let Some(name) = row.fields.get("as").and_then(|f| f.node.as_text()) {
-                        names.path(name, Type::Any, "".into());
+                        names.path(name, ValueType::Any, "".into());
                     }
                     if row.fields.get("do").and_then(|f| f.node.as_text()) == Some("repeat") {
                         names.set_paths(row.fields.get("set").map(|f| &f.node), true);
@@ -196,12 +196,12 @@ impl Names {
         }
         let overlaid = names.fields.entry("overlaid".into()).or_default();
         for (cell, doc) in OVERLAID {
-            overlaid.insert((*cell).into(), Declared { kind: Type::Text, doc: (*doc).into() });
+            overlaid.insert((*cell).into(), DeclaredName { kind: ValueType::Text, doc: (*doc).into() });
         }
         for option in pack.options.iter() {
             names.option(option);
         }
-        names.path("round.done", Type::Number, "how many rounds of the repeat that runs have ended".into());
+        names.path("round.done", ValueType::Number, "how many rounds of the repeat that runs have ended".into());
         names.values("", &pack.values, 0);
         names
     }
@@ -210,9 +210,9 @@ impl Names {
     fn option(&mut self, option: &crate::model::PackOption) {
         let path = format!("{}.{}", options::TABLE, option.name);
         let kind = match option.kind {
-            OptionType::Bool => Type::Boolean,
-            OptionType::Number => Type::Number,
-            _ => Type::Text,
+            OptionType::Bool => ValueType::Boolean,
+            OptionType::Number => ValueType::Number,
+            _ => ValueType::Text,
         };
         let doc = if option.help.is_empty() { &option.title } else { &option.help };
         self.path(&path, kind, doc.clone());
@@ -222,7 +222,7 @@ impl Names {
     }
 
     /// The words that a row lists as `values`.
-    fn listed(&mut self, pack: &Pack, row: &Row, left: &mut usize) -> Option<Vec<Arc<str>>> {
+    fn listed(&mut self, pack: &Pack, row: &PackRow, left: &mut usize) -> Option<Vec<Arc<str>>> {
         let values = &row.fields.get("values")?.node;
         let mut all = Vec::new();
         if !add_words(pack, values, false, &mut FxHashSet::default(), left, &mut all) && self.too_many.is_none() {
@@ -231,9 +231,9 @@ impl Names {
         Some(all)
     }
 
-    fn path(&mut self, path: &str, kind: Type, doc: Arc<str>) {
+    fn path(&mut self, path: &str, kind: ValueType, doc: Arc<str>) {
         let (path, kind) = match path.strip_suffix(".*") {
-            Some(open) => (open, Type::Table),
+            Some(open) => (open, ValueType::Table),
             None => (path, kind),
         };
         // a declaration has more detail than a pass that happens to set the path
@@ -241,7 +241,7 @@ impl Names {
             if let Some((above, last)) = path.rsplit_once('.').filter(|_| !doc.is_empty()) {
                 self.described.entry(above.to_owned()).or_default().insert(last.into());
             }
-            self.paths.insert(path.into(), Declared { kind, doc });
+            self.paths.insert(path.into(), DeclaredName { kind, doc });
         }
         let mut end = 0;
         while let Some(dot) = path.get(end..).and_then(|rest| rest.find('.')) {
@@ -252,34 +252,34 @@ impl Names {
     }
 
     /// `set = { "$x.y" = … }` declares x.y; in rounds and repeats the bare names are `round.*`.
-    fn set_paths(&mut self, set: Option<&Node>, round: bool) {
-        let Some(table) = set.and_then(Node::as_table) else { return };
+    fn set_paths(&mut self, set: Option<&DocumentNode>, round: bool) {
+        let Some(table) = set.and_then(DocumentNode::as_table) else { return };
         for key in table.keys() {
             match key.strip_prefix('$') {
                 Some(path) => {
                     let fixed = path.split(".[").next().unwrap_or(path);
-                    let kind = Type::Any;
+                    let kind = ValueType::Any;
                     self.path(fixed, kind, "".into());
                 }
-                None if round => self.path(&format!("round.{key}"), Type::Any, "".into()),
+                None if round => self.path(&format!("round.{key}"), ValueType::Any, "".into()),
                 None => {}
             }
         }
     }
 
     /// `fields = ["$x.y"]` of a `set` declares x.y too.
-    fn listed_paths(&mut self, fields: Option<&Node>) {
-        for path in fields.and_then(Node::as_list).unwrap_or(&[]).iter().filter_map(|n| n.as_text()?.strip_prefix('$')) {
-            self.path(path.split(".[").next().unwrap_or(path), Type::Any, "".into());
+    fn listed_paths(&mut self, fields: Option<&DocumentNode>) {
+        for path in fields.and_then(DocumentNode::as_list).unwrap_or(&[]).iter().filter_map(|n| n.as_text()?.strip_prefix('$')) {
+            self.path(path.split(".[").next().unwrap_or(path), ValueType::Any, "".into());
         }
     }
 
-    fn values(&mut self, prefix: &str, table: &Table, depth: usize) {
+    fn values(&mut self, prefix: &str, table: &FieldMap, depth: usize) {
         for (key, field) in table {
             let path = if prefix.is_empty() { key.to_string() } else { format!("{prefix}.{key}") };
             match &field.node.data {
-                Data::Table(inner) if depth < 8 && !inner.is_empty() && !is_form(inner) => self.values(&path, inner, depth + 1),
-                _ => self.path(&path, Type::Any, "".into()),
+                NodeValue::Table(inner) if depth < 8 && !inner.is_empty() && !is_form(inner) => self.values(&path, inner, depth + 1),
+                _ => self.path(&path, ValueType::Any, "".into()),
             }
         }
     }
@@ -375,8 +375,8 @@ impl Names {
 
     /// The type of a field, if all row types that have it agree.
     #[must_use]
-    pub fn field_type(&self, types: Option<&[Arc<str>]>, field: &str) -> Option<Type> {
-        let kind = |fields: &BTreeMap<Arc<str>, Declared>| fields.get(field).map(|declared| declared.kind);
+    pub fn field_type(&self, types: Option<&[Arc<str>]>, field: &str) -> Option<ValueType> {
+        let kind = |fields: &BTreeMap<Arc<str>, DeclaredName>| fields.get(field).map(|declared| declared.kind);
         match types {
             Some(types) => agreed(types.iter().filter_map(|t| self.fields.get(t)).filter_map(kind)),
             None => agreed(self.fields.values().filter_map(kind)),
@@ -395,7 +395,7 @@ impl Names {
 }
 
 /// The type that all of these are.
-fn agreed(mut kinds: impl Iterator<Item = Type>) -> Option<Type> {
+fn agreed(mut kinds: impl Iterator<Item = ValueType>) -> Option<ValueType> {
     let first = kinds.next()?;
     kinds.all(|kind| kind == first).then_some(first)
 }

@@ -19,7 +19,7 @@ const MOST_BYTES_OF_BUILD: usize = 32 << 20;
 
 /// How a text begins to be expanded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Begun {
+pub(crate) enum TextNesting {
     /// No other text is being expanded.
     Outermost,
     /// It is inside another text.
@@ -59,7 +59,7 @@ impl Nesting {
     }
 
     /// Begins to expand a text of this many bytes.
-    pub(crate) fn begin_text(&self, bytes: usize) -> Begun {
+    pub(crate) fn begin_text(&self, bytes: usize) -> TextNesting {
         let open = self.open.get();
         if open == 0 {
             self.texts.set((0, 0));
@@ -69,11 +69,11 @@ impl Nesting {
         let (all, inner) = self.texts.get();
         let many = all >= MOST_TEXTS || inner >= MOST_INNER_TEXTS;
         if many || (open > 0 && !self.spend(bytes)) || !self.deeper() {
-            return Begun::Refused(self.refuse());
+            return TextNesting::Refused(self.refuse());
         }
         self.texts.set((all + u32::from(open > 0), inner + u32::from(open > 1)));
         self.open.set(open + 1);
-        if open == 0 { Begun::Outermost } else { Begun::Inside }
+        if open == 0 { TextNesting::Outermost } else { TextNesting::Inside }
     }
 
     /// Counts bytes of texts inside the outermost one; false if these are too many.

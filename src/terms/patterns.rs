@@ -10,10 +10,10 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::diag::{Code, short};
 use crate::model::{Item, Map, Value, item::core};
-use crate::text::functions::{Function, Refusal};
-use crate::text::pattern::{self, Bound, Pattern, PatternError};
+use crate::text::functions::{Function, FunctionRefusal};
+use crate::text::pattern::{self, MatchBound, Pattern, PatternError};
 
-use super::{Fault, State};
+use super::{BuildState, EvalFault};
 
 /// So many elements of a list that a function gives count as a step of the macro that calls it.
 const ELEMENTS_OF_STEP: usize = 16;
@@ -69,7 +69,7 @@ fn texts<'v>(tables: impl Iterator<Item = &'v Value>) -> FxHashSet<Arc<str>> {
 
 /// What a build has recorded about the patterns from data.
 #[derive(Default)]
-pub(super) struct Patterns {
+pub(super) struct PatternRecord {
     known: FxHashMap<String, Result<Pattern, PatternError>>,
     /// The parts of all of them.
     parts: u64,
@@ -77,7 +77,7 @@ pub(super) struct Patterns {
     told: FxHashSet<(Code, String)>,
 }
 
-impl State {
+impl BuildState {
     /// A pattern from data, compiled once per build. With `flags` the text is a bare pattern; without, it may be
     /// `/pattern/flags` or a plain text.
     ///
@@ -93,7 +93,7 @@ impl State {
         let made = match shared {
             _ if spent => {
                 let reason = format!("the patterns of this build come to more than {MOST_PARTS} parts");
-                Err(PatternError { fault: pattern::Fault::Unsafe, offset: 0, reason })
+                Err(PatternError { fault: pattern::PatternFault::Unsafe, offset: 0, reason })
             }
             Some(pattern) => {
                 // if no work is left, the next step of the build fails
@@ -116,11 +116,11 @@ impl State {
     ///
     /// # Errors
     /// The error that the function returns.
-    pub fn called(&self, function: &Function, args: &Map) -> Result<Value, Fault> {
+    pub fn called(&self, function: &Function, args: &Map) -> Result<Value, EvalFault> {
         let made = function.call(args).inspect(|made| self.nesting.work(made.as_list().map_or(0, <[Value]>::len) / ELEMENTS_OF_STEP));
         made.or_else(|refusal| match refusal {
-            Refusal::Failed(why) => Err(Fault::failed(why)),
-            Refusal::Bound { why, instead } => {
+            FunctionRefusal::Failed(why) => Err(EvalFault::failed(why)),
+            FunctionRefusal::Bound { why, instead } => {
                 self.warn(Code::RegexUnsafe, format!("`{}` is passed over: {why}", function.name));
                 Ok(instead)
             }
@@ -131,18 +131,18 @@ impl State {
     ///
     /// # Errors
     /// A bound that was reached, now or earlier in this build.
-    pub fn is_match(&self, pattern: &Pattern, text: &str) -> Result<bool, Bound> {
+    pub fn is_match(&self, pattern: &Pattern, text: &str) -> Result<bool, MatchBound> {
         {
             let given_up = &self.patterns.borrow().given_up;
             if given_up.contains(pattern.text()) {
-                return Err(Bound::Steps);
+                return Err(MatchBound::Steps);
             }
             if given_up.len() >= MOST_GIVEN_UP && pattern.may_run_away() {
-                return Err(Bound::Patterns { limit: MOST_GIVEN_UP });
+                return Err(MatchBound::Patterns { limit: MOST_GIVEN_UP });
             }
         }
         let found = pattern.is_match(text);
-        if found == Err(Bound::Steps) {
+        if found == Err(MatchBound::Steps) {
             self.patterns.borrow_mut().given_up.insert(pattern.text().to_owned());
         }
         found

@@ -4,21 +4,21 @@
 //! when the pass began, unless the pass says `against = "now"`.
 
 use super::Cond;
-use super::eval::{Current, Env, Fault};
+use super::eval::{CurrentItem, Env, EvalFault};
 use super::expr::Expr;
-use super::select::{Seq, count};
+use super::select::{SelectSequence, count};
 
 /// A compiled place.
 #[derive(Debug, Clone)]
-pub enum Place {
+pub enum InsertPosition {
     /// Before all items.
     Start,
     /// After all items.
     End,
     /// Before the first item that meets the condition.
-    Before(Cond, Lost),
+    Before(Cond, LostPolicy),
     /// After the last item that meets the condition.
-    After(Cond, Lost),
+    After(Cond, LostPolicy),
     /// Before the nth item, counted from the end, of those that meet `of`; 0 is after the last.
     Depth {
         /// The depth.
@@ -26,22 +26,22 @@ pub enum Place {
         /// Which items are counted.
         of: Cond,
         /// The place if no item is counted.
-        lost: Lost,
+        lost: LostPolicy,
     },
     /// Before the nth item from the start of those that meet `of`.
-    Index(Expr, Cond, Lost),
+    Index(Expr, Cond, LostPolicy),
 }
 
 /// A gap between items. An unread stretch lies in a gap too: `early` is before it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Gap {
+pub struct ItemGap {
     /// Before the item of this index.
     pub at: usize,
     /// Before an unread stretch in the same gap, if there is one; otherwise after it.
     pub early: bool,
 }
 
-impl Gap {
+impl ItemGap {
     /// After an item, and so before an unread stretch that follows it.
     fn behind(n: usize) -> Self {
         Self { at: n + 1, early: true }
@@ -55,56 +55,56 @@ impl Gap {
 
 /// What happens if a place does not exist.
 #[derive(Debug, Clone, Default)]
-pub enum Lost {
+pub enum LostPolicy {
     /// The item is dropped, which is reported.
     #[default]
     Drop,
     /// An error.
     Error,
     /// Another place.
-    Else(Box<Place>),
+    Else(Box<InsertPosition>),
 }
 
-impl Place {
+impl InsertPosition {
     /// The gap for an item in list `id`; `None` if the place does not exist and the item is to be dropped.
-    pub fn gap(&self, id: usize, env: &Env<'_>) -> Result<Option<Gap>, Fault> {
+    pub fn gap(&self, id: usize, env: &Env<'_>) -> Result<Option<ItemGap>, EvalFault> {
         match self {
-            Place::Start => Ok(Some(Gap { at: 0, early: true })),
-            Place::End => Ok(Some(Gap::ahead_of(env.st.list(id).items.len()))),
-            Place::Before(cond, lost) => lost.or(first(id, cond, env)?.map(Gap::ahead_of), id, env),
-            Place::After(cond, lost) => lost.or(nth_last(id, cond, 1, env)?.map(Gap::behind), id, env),
-            Place::Depth { depth, of, lost } => {
+            InsertPosition::Start => Ok(Some(ItemGap { at: 0, early: true })),
+            InsertPosition::End => Ok(Some(ItemGap::ahead_of(env.st.list(id).items.len()))),
+            InsertPosition::Before(cond, lost) => lost.or(first(id, cond, env)?.map(ItemGap::ahead_of), id, env),
+            InsertPosition::After(cond, lost) => lost.or(nth_last(id, cond, 1, env)?.map(ItemGap::behind), id, env),
+            InsertPosition::Depth { depth, of, lost } => {
                 let depth = count(&env.eval(depth)?);
                 let hit = nth_last(id, of, depth.max(1), env)?;
-                lost.or(hit.map(if depth == 0 { Gap::behind } else { Gap::ahead_of }), id, env)
+                lost.or(hit.map(if depth == 0 { ItemGap::behind } else { ItemGap::ahead_of }), id, env)
             }
-            Place::Index(index, of, lost) => {
+            InsertPosition::Index(index, of, lost) => {
                 env.st.force(id)?;
                 let index = count(&env.eval(index)?);
-                lost.or(nth_first(id, of, index, env)?.map(Gap::ahead_of), id, env)
+                lost.or(nth_first(id, of, index, env)?.map(ItemGap::ahead_of), id, env)
             }
         }
     }
 }
 
-impl Lost {
-    fn or(&self, hit: Option<Gap>, id: usize, env: &Env<'_>) -> Result<Option<Gap>, Fault> {
+impl LostPolicy {
+    fn or(&self, hit: Option<ItemGap>, id: usize, env: &Env<'_>) -> Result<Option<ItemGap>, EvalFault> {
         match (hit, self) {
             (Some(n), _) => Ok(Some(n)),
-            (None, Lost::Drop) => Ok(None),
-            (None, Lost::Error) => Err(Fault::failed("the place it belongs to is not in the list")),
-            (None, Lost::Else(place)) => place.gap(id, env),
+            (None, LostPolicy::Drop) => Ok(None),
+            (None, LostPolicy::Error) => Err(EvalFault::failed("the place it belongs to is not in the list")),
+            (None, LostPolicy::Else(place)) => place.gap(id, env),
         }
     }
 }
 
-fn meets(id: usize, n: usize, cond: &Cond, env: &Env<'_>) -> Result<bool, Fault> {
+fn meets(id: usize, n: usize, cond: &Cond, env: &Env<'_>) -> Result<bool, EvalFault> {
     let list = env.st.list(id);
-    env.inner(Seq::Items(&list.items).cur(n)).holds(cond)
+    env.inner(SelectSequence::Items(&list.items).cur(n)).holds(cond)
 }
 
 /// The first item that meets a condition. The unread part of a history is read only if it may contain that item.
-fn first(id: usize, cond: &Cond, env: &Env<'_>) -> Result<Option<usize>, Fault> {
+fn first(id: usize, cond: &Cond, env: &Env<'_>) -> Result<Option<usize>, EvalFault> {
     let (lazy, length) = {
         let list = env.st.list(id);
         (list.lazy_at(), list.items.len())
@@ -128,7 +128,7 @@ fn first(id: usize, cond: &Cond, env: &Env<'_>) -> Result<Option<usize>, Fault> 
 }
 
 /// The gap before the nth item that meets a condition, counted from the start; the end if there are fewer.
-fn nth_first(id: usize, cond: &Cond, wanted: usize, env: &Env<'_>) -> Result<Option<usize>, Fault> {
+fn nth_first(id: usize, cond: &Cond, wanted: usize, env: &Env<'_>) -> Result<Option<usize>, EvalFault> {
     let length = env.st.list(id).items.len();
     let mut seen = 0;
     for n in 0..length {
@@ -146,7 +146,7 @@ fn nth_first(id: usize, cond: &Cond, wanted: usize, env: &Env<'_>) -> Result<Opt
 ///
 /// Items are counted from the end, which reading more of a history does not change. So nothing that is read need be put into
 /// its place before the end, which would move all messages that were read before it.
-fn nth_last(id: usize, cond: &Cond, wanted: usize, env: &Env<'_>) -> Result<Option<usize>, Fault> {
+fn nth_last(id: usize, cond: &Cond, wanted: usize, env: &Env<'_>) -> Result<Option<usize>, EvalFault> {
     let length = || env.st.peek(id, |list| list.length()).unwrap_or(0);
     let (mut checked, mut met, mut best) = (0, 0, None);
     loop {
@@ -171,10 +171,10 @@ fn nth_last(id: usize, cond: &Cond, wanted: usize, env: &Env<'_>) -> Result<Opti
 }
 
 /// Whether the item at this index, which is the nth from the end, meets a condition.
-fn meets_from_end(id: usize, n: usize, index: usize, cond: &Cond, env: &Env<'_>) -> Result<bool, Fault> {
+fn meets_from_end(id: usize, n: usize, index: usize, cond: &Cond, env: &Env<'_>) -> Result<bool, EvalFault> {
     // a copy, because the condition may look at the list
     match env.st.peek(id, |list| list.fresh_from_end(n).cloned()).flatten() {
-        Some(item) => env.inner(Current::Item(&item, index)).holds(cond),
+        Some(item) => env.inner(CurrentItem::Item(&item, index)).holds(cond),
         None => meets(id, index, cond, env),
     }
 }

@@ -4,19 +4,19 @@
 //! Only the tests before the first one that might fail with an error are used, so that such an error is still
 //! reported.
 
-use crate::model::item::{Wanted, core};
+use crate::model::item::{RequiredFields, core};
 use crate::model::{FieldId, Item};
 
-use super::cond::Cmp;
+use super::cond::CondComparison;
 use super::expr::{Expr, FieldRef};
-use super::{Cond, Rules, Test};
+use super::{CompiledRules, Cond, CondTest};
 
 /// What an item must have. An item that has it may still fail the condition.
 #[derive(Debug, Default)]
 pub(super) struct Prefilter {
     /// The list that the requirement is for.
     list: u16,
-    wanted: Wanted,
+    wanted: RequiredFields,
     /// For each of these, the item must match one alternative.
     one_of: Vec<Vec<Prefilter>>,
     /// There is at least one requirement.
@@ -25,13 +25,13 @@ pub(super) struct Prefilter {
 
 /// The list of the items, which decides the defaults of their fields.
 struct ConditionReader<'a> {
-    rules: &'a Rules,
+    rules: &'a CompiledRules,
     list: u16,
 }
 
 impl Prefilter {
     /// What the items of a list must have to meet a condition.
-    pub(super) fn of(cond: &Cond, list: u16, rules: &Rules) -> Self {
+    pub(super) fn of(cond: &Cond, list: u16, rules: &CompiledRules) -> Self {
         let mut prefilter = Self { list, ..Self::default() };
         ConditionReader { rules, list }.read(cond, &mut prefilter);
         prefilter
@@ -77,8 +77,8 @@ impl ConditionReader<'_> {
         }
     }
 
-    fn test(&self, field: FieldId, test: &Test, prefilter: &mut Prefilter) -> bool {
-        if let Test::And(list) = test {
+    fn test(&self, field: FieldId, test: &CondTest, prefilter: &mut Prefilter) -> bool {
+        if let CondTest::And(list) = test {
             return list.iter().all(|t| self.test(field, t, prefilter));
         }
         if test.operands().iter().any(|e| !matches!(e, Expr::Const(_))) {
@@ -90,7 +90,7 @@ impl ConditionReader<'_> {
             self.wants(prefilter, field, false);
         }
         // a pattern may exceed its bound
-        !matches!(test, Test::Matches(_))
+        !matches!(test, CondTest::Matches(_))
     }
 
     fn wants(&self, prefilter: &mut Prefilter, field: FieldId, on: bool) {
@@ -111,15 +111,18 @@ fn of_the_item(field: &FieldRef) -> Option<FieldId> {
 }
 
 /// Whether the test accepts only true values.
-fn wants_true(test: &Test) -> bool {
+fn wants_true(test: &CondTest) -> bool {
     match test {
-        Test::Is(wanted) => *wanted,
-        Test::Eq(Expr::Const(value)) => value.truthy(),
-        Test::Cmp(Cmp::Gt, Expr::Const(value)) => value.as_f64().is_some_and(|n| n >= 0.0),
+        CondTest::Is(wanted) => *wanted,
+        CondTest::Eq(Expr::Const(value)) => value.truthy(),
+        CondTest::Cmp(CondComparison::Gt, Expr::Const(value)) => value.as_f64().is_some_and(|n| n >= 0.0),
         _ => false,
     }
 }
 
-fn passes_when_missing(test: &Test) -> bool {
-    matches!(test, Test::Is(false) | Test::Ne(_) | Test::Exists(false) | Test::Nonempty(false) | Test::Given(_) | Test::And(_))
+fn passes_when_missing(test: &CondTest) -> bool {
+    matches!(
+        test,
+        CondTest::Is(false) | CondTest::Ne(_) | CondTest::Exists(false) | CondTest::Nonempty(false) | CondTest::Given(_) | CondTest::And(_)
+    )
 }

@@ -6,12 +6,12 @@ use std::rc::Rc;
 use crate::model::{Map, Value};
 use crate::text::Language;
 
-use super::eval::Fault;
-use super::state::State;
+use super::eval::EvalFault;
+use super::state::BuildState;
 
 /// What is to be rendered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Rendering {
+pub enum RenderRequest {
     /// A text in one of the text languages: `of`, `with`, and the options of the language.
     Text(Language),
     /// A template of slots and layout, by its id.
@@ -19,4 +19,4 @@ pub enum Rendering {
 }
 
 /// Renders with the arguments of a call.
-pub type Renderer = Rc<dyn Fn(Rendering, &Map, &State) -> Result<Value, Fault>>;
+pub type RenderFunction = Rc<dyn Fn(RenderRequest, &Map, &BuildState) -> Result<Value, EvalFault>>;

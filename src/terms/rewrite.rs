@@ -10,21 +10,21 @@ use std::sync::Arc;
 use crate::diag::Code;
 use crate::model::Value;
 use crate::text::halves;
-use crate::text::pattern::{Captures, Pattern, Searched};
+use crate::text::pattern::{Captures, Pattern, SearchedText};
 
-use super::steps::{self, Step};
-use super::{Env, Expr, Fault};
+use super::steps::{self, TextStep};
+use super::{Env, EvalFault, Expr};
 
 /// The step `scripts`.
 #[derive(Debug, Clone)]
-pub struct Scripts {
+pub struct ScriptsStep {
     /// The scripts: rows with `find` and `with`.
     pub rows: Expr,
     /// Steps that are applied to the text inserted for each match.
-    pub then: Vec<Step>,
+    pub then: Vec<TextStep>,
 }
 
-impl Scripts {
+impl ScriptsStep {
     /// Whether the rows or a step depend on the item `depth` levels up.
     pub(super) fn refers(&self, depth: u8) -> bool {
         self.rows.refers(depth) || self.then.iter().any(|step| step.refers(depth))
@@ -32,14 +32,14 @@ impl Scripts {
 
     /// Whether the inserted text is read for macros.
     pub(super) fn expands_macros(&self) -> bool {
-        self.then.iter().any(Step::expands_macros)
+        self.then.iter().any(TextStep::expands_macros)
     }
 
     /// The text after all scripts. A script that cannot be used raises a warning and leaves the text unchanged.
-    pub(super) fn rewrite(&self, mut text: Arc<str>, env: &Env<'_>) -> Result<Arc<str>, Fault> {
+    pub(super) fn rewrite(&self, mut text: Arc<str>, env: &Env<'_>) -> Result<Arc<str>, EvalFault> {
         let rows = env.eval(&self.rows)?;
         for row in rows.elements().iter().filter(|row| !row.is_empty()) {
-            let script = Script::read(row);
+            let script = RewriteScript::read(row);
             let new = self.replace(&script, &text, env)?;
             if *new != *text {
                 env.st.rewritten(&script.name, &text, &new);
@@ -49,7 +49,7 @@ impl Scripts {
         Ok(text)
     }
 
-    fn replace(&self, script: &Script, text: &Arc<str>, env: &Env<'_>) -> Result<Arc<str>, Fault> {
+    fn replace(&self, script: &RewriteScript, text: &Arc<str>, env: &Env<'_>) -> Result<Arc<str>, EvalFault> {
         let pattern = match script.pattern(env) {
             Ok(pattern) => pattern,
             Err(reason) => {
@@ -60,7 +60,7 @@ impl Scripts {
         let mut fault = None;
         let names = pattern.names();
         let done = pattern.rewrite(text, None, |searched, found, out| {
-            let filled = script.filled(&Found { searched, found, names });
+            let filled = script.filled(&ScriptMatch { searched, found, names });
             if self.then.is_empty() {
                 return out.push_str(&filled);
             }
@@ -83,7 +83,7 @@ impl Scripts {
 }
 
 /// One script, read from its row.
-struct Script {
+struct RewriteScript {
     name: Arc<str>,
     find: Arc<str>,
     /// `find` is a bare pattern with these flags; otherwise it may be `/pattern/flags`.
@@ -93,7 +93,7 @@ struct Script {
     trim: Vec<Arc<str>>,
 }
 
-impl Script {
+impl RewriteScript {
     fn read(row: &Value) -> Self {
         let field = |key: &str| row.get(key).map(Value::to_text).unwrap_or_default();
         let flags = row.get("flags").filter(|f| !f.is_null()).map(Value::to_text);
@@ -107,15 +107,15 @@ impl Script {
     }
 
     /// The replacement for a match, with `$1`, `$<name>` and `{{match}}` filled in.
-    fn filled(&self, found: &Found<'_>) -> String {
+    fn filled(&self, found: &ScriptMatch<'_>) -> String {
         let mut out = String::with_capacity(self.with.len());
         let mut rest: &str = &self.with;
         while let Some((at, mark)) = next_mark(rest) {
             out.push_str(rest.get(..at).unwrap_or_default());
             match mark {
-                Mark::Number(digits) => out.push_str(&self.trimmed(found, &found.numbered(digits))),
-                Mark::Name(name) => out.push_str(&self.trimmed(found, &found.named(name))),
-                Mark::Whole => out.push_str(&self.trimmed(found, &found.numbered("0"))),
+                ReplacementMark::Number(digits) => out.push_str(&self.trimmed(found, &found.numbered(digits))),
+                ReplacementMark::Name(name) => out.push_str(&self.trimmed(found, &found.named(name))),
+                ReplacementMark::Whole => out.push_str(&self.trimmed(found, &found.numbered("0"))),
             }
             rest = rest.get(at + mark.len()..).unwrap_or_default();
         }
@@ -124,14 +124,14 @@ impl Script {
     }
 
     /// A captured text without what the script removes from it. The text can be one of halves.
-    fn trimmed(&self, found: &Found<'_>, text: &str) -> String {
+    fn trimmed(&self, found: &ScriptMatch<'_>, text: &str) -> String {
         let text = if found.searched.apart { halves::joined(text) } else { text.into() }.into_owned();
         self.trim.iter().fold(text, |text, piece| if text.contains(piece.as_ref()) { text.replace(piece.as_ref(), "") } else { text })
     }
 }
 
 /// A part of a replacement that is filled in from the match.
-enum Mark<'t> {
+enum ReplacementMark<'t> {
     /// `$` and all following digits.
     Number(&'t str),
     /// `$<name>`.
@@ -142,41 +142,41 @@ enum Mark<'t> {
 
 const WHOLE: &str = "{{match}}";
 
-impl Mark<'_> {
+impl ReplacementMark<'_> {
     fn len(&self) -> usize {
         match self {
-            Mark::Number(digits) => 1 + digits.len(),
-            Mark::Name(name) => 3 + name.len(),
-            Mark::Whole => WHOLE.len(),
+            ReplacementMark::Number(digits) => 1 + digits.len(),
+            ReplacementMark::Name(name) => 3 + name.len(),
+            ReplacementMark::Whole => WHOLE.len(),
         }
     }
 }
 
 /// The first such part in a text, and its position.
-fn next_mark(text: &str) -> Option<(usize, Mark<'_>)> {
+fn next_mark(text: &str) -> Option<(usize, ReplacementMark<'_>)> {
     text.char_indices().filter(|(_, c)| matches!(c, '$' | '{')).find_map(|(at, _)| Some((at, mark(text.get(at..)?)?)))
 }
 
-fn mark(text: &str) -> Option<Mark<'_>> {
+fn mark(text: &str) -> Option<ReplacementMark<'_>> {
     if text.get(..WHOLE.len()).is_some_and(|t| t.eq_ignore_ascii_case(WHOLE)) {
-        return Some(Mark::Whole);
+        return Some(ReplacementMark::Whole);
     }
     let rest = text.strip_prefix('$')?;
     if let Some((name, _)) = rest.strip_prefix('<').and_then(|r| r.split_once('>')) {
-        return (!name.is_empty()).then_some(Mark::Name(name));
+        return (!name.is_empty()).then_some(ReplacementMark::Name(name));
     }
     let digits = rest.len() - rest.trim_start_matches(|c: char| c.is_ascii_digit()).len();
-    (digits > 0).then(|| Mark::Number(rest.get(..digits).unwrap_or_default()))
+    (digits > 0).then(|| ReplacementMark::Number(rest.get(..digits).unwrap_or_default()))
 }
 
 /// A match, as JavaScript passes it to a replacement function.
-struct Found<'t> {
-    searched: &'t Searched<'t>,
+struct ScriptMatch<'t> {
+    searched: &'t SearchedText<'t>,
     found: &'t Captures,
     names: &'t [Option<Arc<str>>],
 }
 
-impl Found<'_> {
+impl ScriptMatch<'_> {
     /// The argument of that number: the match, a group, then the offset (nothing if it is 0), then the text.
     fn numbered(&self, digits: &str) -> String {
         let groups = self.found.groups.len();

@@ -9,21 +9,21 @@ use indexmap::IndexMap;
 use rustc_hash::FxHashMap;
 
 use crate::diag::Span;
-use crate::model::{Fields, Map, Value, WorkLimits};
+use crate::model::{FieldNames, Map, Value, WorkLimits};
 use crate::text::script::ScriptLimits;
-use crate::text::tokens::{Counter, Estimator};
+use crate::text::tokens::{Estimator, TokenCounter};
 
 use super::Cond;
-use super::eval::{Env, Fault};
+use super::eval::{Env, EvalFault};
 use super::expr::Expr;
-use super::ledger::{Account, Ruler};
-use super::names::Names;
+use super::ledger::{CostModel, TokenBudget};
+use super::names::PackNames;
 
 /// Compiled tables and values.
 #[derive(Debug, Default)]
-pub struct Rules {
+pub struct CompiledRules {
     /// Field numbers.
-    pub fields: Fields,
+    pub fields: FieldNames,
     /// The lists a build has.
     pub lists: Vec<ListInfo>,
     /// Tables of rows, as values, for `$table.NAME`.
@@ -37,31 +37,31 @@ pub struct Rules {
     /// The numbers of conditions that stand in templates, by their place.
     pub conditions: FxHashMap<Span, u32>,
     /// `[[account]]`.
-    pub accounts: Vec<Account>,
+    pub accounts: Vec<TokenBudget>,
     /// `[[ruler]]`.
-    pub rulers: Vec<Ruler>,
+    pub rulers: Vec<CostModel>,
     /// `[[form]]`.
-    pub forms: Vec<Form>,
+    pub forms: Vec<JsonForm>,
     /// Names of macros that write or draw (rows of table `macro` with `effects = true`), as names are compared.
     pub effect_macros: rustc_hash::FxHashSet<Arc<str>>,
     /// How macros are written.
-    pub macro_syntax: crate::text::macros::Syntax,
+    pub macro_syntax: crate::text::macros::MacroSyntax,
     /// The value of a field for items of a list that do not set it.
     pub defaults: FxHashMap<(u16, crate::model::FieldId), Value>,
     /// The pack's scripts.
-    pub scripts: super::Library,
+    pub scripts: super::ScriptLibrary,
     /// Bounds on one build.
-    pub limits: Limits,
+    pub limits: BuildLimits,
     /// Token counters by estimator.
-    pub counters: Counters,
+    pub counters: TokenCounters,
     /// Compiled lore keys by content.
     pub key_sets: crate::text::keys::KeySets,
     /// Compiled patterns that stand in rows of tables, for all builds.
     pub row_patterns: super::patterns::RowPatterns,
     /// Whether each long source contains macros with effects.
-    pub classified: Classified,
+    pub classified: TextClasses,
     /// The names that the pack declares, for conditions that come from a scene.
-    pub names: Names,
+    pub names: PackNames,
 }
 
 /// A list of a build.
@@ -88,7 +88,7 @@ pub struct TableRows {
 
 /// A JSON shape: `[[form]]`.
 #[derive(Debug)]
-pub struct Form {
+pub struct JsonForm {
     /// Its name.
     pub name: Arc<str>,
     /// The keys, in order.
@@ -103,7 +103,7 @@ pub struct Form {
 
 /// Bounds on one build, from `[limits]` of the manifests.
 #[derive(Debug, Clone, Copy)]
-pub struct Limits {
+pub struct BuildLimits {
     /// Items visited by all passes together.
     pub pass_visits: u64,
     /// Rounds of one repeat.
@@ -118,7 +118,7 @@ pub struct Limits {
     pub work: WorkLimits,
 }
 
-impl Default for Limits {
+impl Default for BuildLimits {
     fn default() -> Self {
         Self {
             pass_visits: 2_000_000,
@@ -134,11 +134,11 @@ impl Default for Limits {
 /// Results about the texts of long sources, kept as long as the source is in use: a chat that is built from
 /// repeatedly is examined once.
 #[derive(Debug, Default)]
-pub struct Classified {
+pub struct TextClasses {
     known: Mutex<Vec<(std::sync::Weak<Vec<Value>>, bool)>>,
 }
 
-impl Classified {
+impl TextClasses {
     /// Most sources that are remembered.
     const MOST: usize = 16;
 
@@ -161,25 +161,25 @@ impl Classified {
 
 /// Token counters, created when they are first needed.
 #[derive(Debug, Default)]
-pub struct Counters {
-    made: Mutex<FxHashMap<String, Arc<Counter>>>,
+pub struct TokenCounters {
+    made: Mutex<FxHashMap<String, Arc<TokenCounter>>>,
 }
 
-impl Counters {
+impl TokenCounters {
     /// The counter of an estimator: `cl100k`, `o200k`, `words`, `chars/4` …
-    pub fn get(&self, name: &str) -> Result<Arc<Counter>, String> {
+    pub fn get(&self, name: &str) -> Result<Arc<TokenCounter>, String> {
         // a poisoned lock only means that another build panicked while counting; the map is complete
         let mut made = self.made.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         if let Some(counter) = made.get(name) {
             return Ok(counter.clone());
         }
-        let counter = Arc::new(Counter::new(Estimator::parse(name)?));
+        let counter = Arc::new(TokenCounter::new(Estimator::parse(name)?));
         made.insert(name.to_owned(), counter.clone());
         Ok(counter)
     }
 }
 
-impl Rules {
+impl CompiledRules {
     /// The rows of a table; an empty list for a table without rows.
     #[must_use]
     pub fn table(&self, name: &str) -> Value {
@@ -226,10 +226,10 @@ impl Rules {
 
     /// The current item in a form: keys with an empty value are omitted unless they must stay. A form may hold other forms,
     /// and itself where the data nests.
-    pub fn form(&self, n: usize, env: &Env<'_>) -> Result<Value, Fault> {
+    pub fn form(&self, n: usize, env: &Env<'_>) -> Result<Value, EvalFault> {
         let Some(form) = self.forms.get(n) else { return Ok(Value::Null) };
         if !env.st.nesting.deeper() {
-            return Err(Fault::bound(format!("form `{}` holds forms too deeply", form.name)));
+            return Err(EvalFault::bound(format!("form `{}` holds forms too deeply", form.name)));
         }
         let made = form.of_item(env);
         env.st.nesting.shallower();
@@ -237,8 +237,8 @@ impl Rules {
     }
 }
 
-impl Form {
-    fn of_item(&self, env: &Env<'_>) -> Result<Value, Fault> {
+impl JsonForm {
+    fn of_item(&self, env: &Env<'_>) -> Result<Value, EvalFault> {
         let mut out = Map::default();
         for (key, value) in &self.keys {
             let (value, given) = if self.given.contains(key) {

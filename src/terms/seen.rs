@@ -14,7 +14,7 @@ use crate::model::RuleRef;
 use super::Select;
 
 thread_local! {
-    static SINK: RefCell<Option<Rc<Seen>>> = const { RefCell::new(None) };
+    static SINK: RefCell<Option<Rc<CoverageSink>>> = const { RefCell::new(None) };
 }
 
 /// What was seen of one pass.
@@ -51,7 +51,7 @@ pub enum CellSeen {
 
 /// The sink of a thread.
 #[derive(Debug, Default)]
-pub struct Seen {
+pub struct CoverageSink {
     passes: RefCell<FxHashMap<Arc<str>, PassSeen>>,
     /// The passes by the address of their selections, which live as long as the rules.
     selects: RefCell<FxHashMap<usize, Arc<str>>>,
@@ -61,25 +61,25 @@ pub struct Seen {
 }
 
 /// Runs something with a sink, and returns what it has seen.
-pub fn recording<R>(run: impl FnOnce() -> R) -> (R, Rc<Seen>) {
+pub fn recording<R>(run: impl FnOnce() -> R) -> (R, Rc<CoverageSink>) {
     /// Takes the sink away even if `run` panics.
-    struct Back(Option<Rc<Seen>>);
-    impl Drop for Back {
+    struct SinkGuard(Option<Rc<CoverageSink>>);
+    impl Drop for SinkGuard {
         fn drop(&mut self) {
             SINK.set(self.0.take());
         }
     }
-    let seen = Rc::new(Seen::default());
-    let _back = Back(SINK.replace(Some(seen.clone())));
+    let seen = Rc::new(CoverageSink::default());
+    let _back = SinkGuard(SINK.replace(Some(seen.clone())));
     (run(), seen)
 }
 
 /// The sink of this thread.
-pub(super) fn sink() -> Option<Rc<Seen>> {
+pub(super) fn sink() -> Option<Rc<CoverageSink>> {
     SINK.with_borrow(Clone::clone)
 }
 
-impl Seen {
+impl CoverageSink {
     /// What was seen of each pass that was reached.
     #[must_use]
     pub fn passes(&self) -> FxHashMap<Arc<str>, PassSeen> {

@@ -8,19 +8,19 @@ use std::sync::Arc;
 use crate::model::{Item, Value};
 use crate::text::shortcuts;
 
-use super::eval::{Current, Env, Fault};
+use super::eval::{CurrentItem, Env, EvalFault};
 use super::expr::Expr;
-use super::keys::Key;
-use super::memo::Memo;
+use super::keys::SortKey;
+use super::memo::PassMemo;
 use super::prefilter::Prefilter;
-use super::{Cond, State};
+use super::{BuildState, Cond};
 
 /// From this number of items on, computing a prefilter for a condition pays off.
 const LONG: usize = 32;
 
 /// Which end a selection starts at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum End {
+pub enum SelectEnd {
     /// The oldest item.
     #[default]
     First,
@@ -40,17 +40,17 @@ pub struct Select {
     /// One part for each value of this.
     pub per: Option<Expr>,
     /// Order of visiting.
-    pub by: Box<[Key]>,
+    pub by: Box<[SortKey]>,
     /// Random choice.
-    pub draw: Option<Draw>,
+    pub draw: Option<RandomDraw>,
     /// The stream of draws.
     pub stream: Arc<str>,
     /// The end at which the selection starts.
-    pub from: End,
+    pub from: SelectEnd,
     /// How many items to skip.
     pub skip: Option<Expr>,
     /// How many items to take.
-    pub take: Option<Take>,
+    pub take: Option<SelectCount>,
     /// Selects those of `where` that were *not* chosen.
     pub others: bool,
     /// Also items that are switched off.
@@ -59,16 +59,16 @@ pub struct Select {
 
 /// How many a selection takes.
 #[derive(Debug, Clone)]
-pub enum Take {
+pub enum SelectCount {
     /// This many.
     Count(Expr),
     /// The first, and all that have an equal value of this key.
-    Ties(Key),
+    Ties(SortKey),
 }
 
 /// How items are chosen randomly.
 #[derive(Debug, Clone)]
-pub enum Draw {
+pub enum RandomDraw {
     /// All, in a drawn order: n draws.
     Shuffle,
     /// One of them: one draw, none if there are none.
@@ -88,7 +88,7 @@ pub enum Draw {
 
 /// What a selection runs over.
 #[derive(Clone, Copy)]
-pub enum Seq<'a> {
+pub enum SelectSequence<'a> {
     /// Items of a list.
     Items(&'a [Item]),
     /// Items of a list with an unread stretch: so many items, which are not there yet, stand in front of the item of that index.
@@ -99,14 +99,14 @@ pub enum Seq<'a> {
     Values(&'a [Value]),
 }
 
-impl<'a> Seq<'a> {
+impl<'a> SelectSequence<'a> {
     /// How many.
     #[must_use]
     pub fn len(self) -> usize {
         match self {
-            Seq::Items(l) | Seq::Partly(l, ..) => l.len(),
-            Seq::Some(_, l) => l.len(),
-            Seq::Values(l) => l.len(),
+            SelectSequence::Items(l) | SelectSequence::Partly(l, ..) => l.len(),
+            SelectSequence::Some(_, l) => l.len(),
+            SelectSequence::Values(l) => l.len(),
         }
     }
 
@@ -118,18 +118,22 @@ impl<'a> Seq<'a> {
 
     /// The element at an index.
     #[must_use]
-    pub fn cur(self, n: usize) -> Current<'a> {
+    pub fn cur(self, n: usize) -> CurrentItem<'a> {
         match self {
-            Seq::Items(l) => l.get(n).map_or(Current::None, |i| Current::Item(i, n)),
-            Seq::Partly(l, at, unread) => l.get(n).map_or(Current::None, |i| Current::Item(i, if n < at { n } else { n + unread })),
-            Seq::Some(l, idx) => idx.get(n).and_then(|k| l.get(*k).map(|i| Current::Item(i, *k))).unwrap_or(Current::None),
-            Seq::Values(l) => l.get(n).map_or(Current::None, |v| Current::Value(v, n)),
+            SelectSequence::Items(l) => l.get(n).map_or(CurrentItem::None, |i| CurrentItem::Item(i, n)),
+            SelectSequence::Partly(l, at, unread) => {
+                l.get(n).map_or(CurrentItem::None, |i| CurrentItem::Item(i, if n < at { n } else { n + unread }))
+            }
+            SelectSequence::Some(l, idx) => {
+                idx.get(n).and_then(|k| l.get(*k).map(|i| CurrentItem::Item(i, *k))).unwrap_or(CurrentItem::None)
+            }
+            SelectSequence::Values(l) => l.get(n).map_or(CurrentItem::None, |v| CurrentItem::Value(v, n)),
         }
     }
 
     fn enabled(self, n: usize) -> bool {
         match self.cur(n) {
-            Current::Item(i, _) => i.enabled(),
+            CurrentItem::Item(i, _) => i.enabled(),
             _ => true,
         }
     }
@@ -158,12 +162,12 @@ impl Select {
     /// Whether it can be evaluated from the newest end without reading the whole list.
     #[must_use]
     pub fn is_tail(&self) -> bool {
-        let ends = self.since.is_some() || (self.from == End::Last && (self.take.is_some() || self.run.is_some()));
+        let ends = self.since.is_some() || (self.from == SelectEnd::Last && (self.take.is_some() || self.run.is_some()));
         ends && self.per.is_none() && self.by.is_empty() && self.draw.is_none() && !self.others
     }
 
     /// Whether one item, considered alone, passes `where`; disabled items pass only with `off`.
-    pub fn chooses(&self, env: &Env<'_>, enabled: bool) -> Result<bool, Fault> {
+    pub fn chooses(&self, env: &Env<'_>, enabled: bool) -> Result<bool, EvalFault> {
         if !enabled && !self.off {
             return Ok(false);
         }
@@ -187,8 +191,8 @@ impl Select {
     pub fn refers(&self, depth: u8) -> bool {
         let cond = |c: &Option<Cond>| c.as_ref().is_some_and(|c| c.refers(depth));
         let draw = match &self.draw {
-            Some(Draw::Roll { chance, .. }) => chance.refers(depth),
-            Some(Draw::Weight(e)) => e.refers(depth),
+            Some(RandomDraw::Roll { chance, .. }) => chance.refers(depth),
+            Some(RandomDraw::Weight(e)) => e.refers(depth),
             _ => false,
         };
         cond(&self.since)
@@ -198,16 +202,16 @@ impl Select {
             || self.per.as_ref().is_some_and(|e| e.refers(depth))
             || self.by.iter().any(|k| k.refers(depth))
             || (depth > 0 && self.skip.as_ref().is_some_and(|e| e.refers(depth - 1)))
-            || matches!(&self.take, Some(Take::Count(e)) if depth > 0 && e.refers(depth - 1))
+            || matches!(&self.take, Some(SelectCount::Count(e)) if depth > 0 && e.refers(depth - 1))
     }
 
     /// The chosen elements, by index into `seq`, in visiting order, part after part.
-    pub fn run(&self, seq: Seq<'_>, outer: &Env<'_>) -> Result<Vec<usize>, Fault> {
+    pub fn run(&self, seq: SelectSequence<'_>, outer: &Env<'_>) -> Result<Vec<usize>, EvalFault> {
         Ok(self.parts(seq, outer)?.into_iter().flatten().collect())
     }
 
     /// The chosen elements of each part (one part without `per`).
-    pub fn parts(&self, seq: Seq<'_>, outer: &Env<'_>) -> Result<Vec<Vec<usize>>, Fault> {
+    pub fn parts(&self, seq: SelectSequence<'_>, outer: &Env<'_>) -> Result<Vec<Vec<usize>>, EvalFault> {
         // taken at once, so that queries inside this selection give no reasons
         let telling = outer.st.telling.take();
         let candidates = self.candidates(seq, outer)?;
@@ -217,7 +221,7 @@ impl Select {
             let before = if telling { part.clone() } else { Vec::new() };
             self.pick(seq, part, outer, telling)?;
             // each item is decided independently by its own draw, so no item wins over another
-            if telling && !matches!(self.draw, Some(Draw::Roll { .. })) {
+            if telling && !matches!(self.draw, Some(RandomDraw::Roll { .. })) {
                 outer.st.tell_losers(seq, &before, part);
             }
         }
@@ -228,11 +232,11 @@ impl Select {
         Ok(vec![all.into_iter().filter(|n| !chosen.contains(n)).collect()])
     }
 
-    fn candidates(&self, seq: Seq<'_>, outer: &Env<'_>) -> Result<Vec<usize>, Fault> {
+    fn candidates(&self, seq: SelectSequence<'_>, outer: &Env<'_>) -> Result<Vec<usize>, EvalFault> {
         outer.st.visit(seq.len())?;
         let prefilter = self.prefilter(seq, outer);
         let may = |n: usize| match (&prefilter, seq.cur(n)) {
-            (Some(prefilter), Current::Item(item, _)) => prefilter.may_be_met_by(item),
+            (Some(prefilter), CurrentItem::Item(item, _)) => prefilter.may_be_met_by(item),
             _ => true,
         };
         let open = (0..seq.len()).filter(|n| may(*n) && (self.off || seq.enabled(*n)));
@@ -251,14 +255,14 @@ impl Select {
         if let Some(run) = &self.run {
             let mut length = 0;
             let ends: Box<dyn Iterator<Item = &usize>> =
-                if self.from == End::First { Box::new(list.iter()) } else { Box::new(list.iter().rev()) };
+                if self.from == SelectEnd::First { Box::new(list.iter()) } else { Box::new(list.iter().rev()) };
             for n in ends {
                 if !outer.inner(seq.cur(*n)).holds(run)? {
                     break;
                 }
                 length += 1;
             }
-            if self.from == End::First {
+            if self.from == SelectEnd::First {
                 list.truncate(length);
             } else {
                 list.drain(..list.len() - length);
@@ -268,7 +272,7 @@ impl Select {
     }
 
     /// The elements that `where` lets pass.
-    fn filtered(&self, of: impl Iterator<Item = usize>, seq: Seq<'_>, outer: &Env<'_>) -> Result<Vec<usize>, Fault> {
+    fn filtered(&self, of: impl Iterator<Item = usize>, seq: SelectSequence<'_>, outer: &Env<'_>) -> Result<Vec<usize>, EvalFault> {
         let Some(filter) = &self.filter else { return Ok(of.collect()) };
         let mut kept = Vec::new();
         for n in of {
@@ -287,13 +291,13 @@ impl Select {
     }
 
     /// What items must have to pass `where`, if the list is long enough for a prefilter to pay off.
-    fn prefilter(&self, seq: Seq<'_>, outer: &Env<'_>) -> Option<Prefilter> {
-        let (filter, Current::Item(first, _)) = (self.filter.as_ref()?, seq.cur(0)) else { return None };
+    fn prefilter(&self, seq: SelectSequence<'_>, outer: &Env<'_>) -> Option<Prefilter> {
+        let (filter, CurrentItem::Item(first, _)) = (self.filter.as_ref()?, seq.cur(0)) else { return None };
         let alone = self.since.is_none() && self.run.is_none();
         (alone && seq.len() >= LONG && shortcuts::are_on()).then(|| Prefilter::of(filter, first.list, &outer.st.rules))
     }
 
-    fn split(&self, seq: Seq<'_>, candidates: Vec<usize>, outer: &Env<'_>) -> Result<Vec<Vec<usize>>, Fault> {
+    fn split(&self, seq: SelectSequence<'_>, candidates: Vec<usize>, outer: &Env<'_>) -> Result<Vec<Vec<usize>>, EvalFault> {
         let Some(per) = &self.per else { return Ok(vec![candidates]) };
         let mut parts: indexmap::IndexMap<String, Vec<usize>> = indexmap::IndexMap::new();
         for n in candidates {
@@ -303,12 +307,12 @@ impl Select {
         Ok(parts.into_values().collect())
     }
 
-    fn pick(&self, seq: Seq<'_>, part: &mut Vec<usize>, outer: &Env<'_>, telling: bool) -> Result<(), Fault> {
+    fn pick(&self, seq: SelectSequence<'_>, part: &mut Vec<usize>, outer: &Env<'_>, telling: bool) -> Result<(), EvalFault> {
         if !self.by.is_empty() {
             super::keys::sort(part, &self.by, seq, outer)?;
         }
         self.chance(seq, part, outer, telling)?;
-        if self.from == End::Last {
+        if self.from == SelectEnd::Last {
             part.reverse();
         }
         if let Some(skip) = &self.skip {
@@ -316,8 +320,8 @@ impl Select {
             part.drain(..n);
         }
         match &self.take {
-            Some(Take::Count(n)) => part.truncate(count(&outer.eval(n)?)),
-            Some(Take::Ties(key)) => {
+            Some(SelectCount::Count(n)) => part.truncate(count(&outer.eval(n)?)),
+            Some(SelectCount::Ties(key)) => {
                 if let Some(first) = part.first().copied() {
                     let best = key.value(seq.cur(first), outer)?;
                     let mut kept = Vec::new();
@@ -335,22 +339,22 @@ impl Select {
         Ok(())
     }
 
-    fn chance(&self, seq: Seq<'_>, part: &mut Vec<usize>, outer: &Env<'_>, telling: bool) -> Result<(), Fault> {
-        let st: &State = outer.st;
+    fn chance(&self, seq: SelectSequence<'_>, part: &mut Vec<usize>, outer: &Env<'_>, telling: bool) -> Result<(), EvalFault> {
+        let st: &BuildState = outer.st;
         match &self.draw {
             None => {}
-            Some(Draw::Shuffle) => st.draws.borrow_mut().shuffle(&self.stream, part),
-            Some(Draw::One) if part.is_empty() => {}
-            Some(Draw::One) => {
+            Some(RandomDraw::Shuffle) => st.draws.borrow_mut().shuffle(&self.stream, part),
+            Some(RandomDraw::One) if part.is_empty() => {}
+            Some(RandomDraw::One) => {
                 let k = st.draws.borrow_mut().pick(&self.stream, part.len());
                 *part = part.get(k).copied().into_iter().collect();
             }
-            Some(Draw::Roll { chance, strict, out_of }) => {
+            Some(RandomDraw::Roll { chance, strict, out_of }) => {
                 let mut kept = Vec::new();
                 for n in part.iter() {
                     let chance = outer.inner(seq.cur(*n)).eval(chance)?.as_f64().unwrap_or(0.0);
                     let draw = st.draws.borrow_mut().draw(&self.stream);
-                    if let (true, Current::Item(item, _)) = (telling, seq.cur(*n)) {
+                    if let (true, CurrentItem::Item(item, _)) = (telling, seq.cur(*n)) {
                         st.tell(item, [("draw", Value::Num(draw)), ("chance", Value::Num(chance / out_of))]);
                     }
                     let draw = draw * out_of;
@@ -360,8 +364,8 @@ impl Select {
                 }
                 *part = kept;
             }
-            Some(Draw::Weight(_)) if part.len() < 2 => {}
-            Some(Draw::Weight(weight)) => {
+            Some(RandomDraw::Weight(_)) if part.len() < 2 => {}
+            Some(RandomDraw::Weight(weight)) => {
                 let mut weights = Vec::with_capacity(part.len());
                 for n in part.iter() {
                     weights.push(outer.inner(seq.cur(*n)).eval(weight)?.as_f64().unwrap_or(0.0).max(0.0));
@@ -369,7 +373,7 @@ impl Select {
                 let draw = st.draws.borrow_mut().draw(&self.stream);
                 let total = weights.iter().sum::<f64>();
                 for (n, weight) in part.iter().zip(&weights).filter(|_| telling) {
-                    if let Current::Item(item, _) = seq.cur(*n) {
+                    if let CurrentItem::Item(item, _) = seq.cur(*n) {
                         st.tell(item, [("draw", Value::Num(draw)), ("weight", Value::Num(*weight)), ("total", Value::Num(total))]);
                     }
                 }
@@ -403,6 +407,6 @@ pub fn in_list_order(mut chosen: Vec<usize>) -> Vec<usize> {
 
 /// An environment for a pass over `items`, without an enclosing item.
 #[must_use]
-pub fn pass_env<'a>(st: &'a State, memo: &'a Memo) -> Env<'a> {
-    Env { st, cur: Current::None, outer: None, memo, part: None }
+pub fn pass_env<'a>(st: &'a BuildState, memo: &'a PassMemo) -> Env<'a> {
+    Env { st, cur: CurrentItem::None, outer: None, memo, part: None }
 }

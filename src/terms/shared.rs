@@ -9,11 +9,11 @@ use rustc_hash::FxHashMap;
 
 use crate::model::Value;
 
-use super::fault::Fault;
+use super::fault::EvalFault;
 
 /// A compiled fact or value that several places hold.
 #[derive(Debug)]
-pub struct Shared<T> {
+pub struct SharedValue<T> {
     /// What it holds.
     pub of: T,
     /// Which one it is; the numbers are those of one pack.
@@ -24,7 +24,7 @@ pub struct Shared<T> {
     pub draws: bool,
 }
 
-impl<T> Shared<T> {
+impl<T> SharedValue<T> {
     /// Shares a value or condition; `refers` says whether it depends on the item so many levels up.
     pub fn new(id: u32, of: T, refers: impl Fn(&T, u8) -> bool, draws: impl FnOnce(&T) -> bool) -> Self {
         let depends = (0..u8::MAX).find(|depth| !refers(&of, *depth)).unwrap_or(u8::MAX);
@@ -35,17 +35,17 @@ impl<T> Shared<T> {
 
 /// What has been evaluated within the evaluations that are going on, outermost first.
 #[derive(Debug, Default)]
-pub(super) struct Shares(RefCell<Vec<Frame>>);
+pub(super) struct SharedResults(RefCell<Vec<SharedFrame>>);
 
 /// One such evaluation.
 #[derive(Debug)]
-struct Frame {
+struct SharedFrame {
     /// The address of its environment, which lives as long as the evaluation.
     env: usize,
     known: FxHashMap<u32, Value>,
 }
 
-impl Shares {
+impl SharedResults {
     /// The frame that may hold the result: one that depends on no item is the same in all of them.
     fn frame(&self, env: usize, depends: u8) -> Option<usize> {
         let frames = self.0.borrow();
@@ -61,15 +61,20 @@ impl Shares {
     }
 }
 
-impl Shares {
+impl SharedResults {
     /// The result of a shared fact or value in an environment: taken from an evaluation that is going on, or made by `eval`.
-    pub(super) fn result<E, T>(&self, env: &E, shared: &Shared<T>, eval: impl FnOnce(&T) -> Result<Value, Fault>) -> Result<Value, Fault> {
+    pub(super) fn result<E, T>(
+        &self,
+        env: &E,
+        shared: &SharedValue<T>,
+        eval: impl FnOnce(&T) -> Result<Value, EvalFault>,
+    ) -> Result<Value, EvalFault> {
         if shared.draws {
             return eval(&shared.of);
         }
         let here = std::ptr::from_ref(env).cast::<u8>().addr();
         let Some(frame) = self.frame(here, shared.depends) else {
-            self.0.borrow_mut().push(Frame { env: here, known: FxHashMap::default() });
+            self.0.borrow_mut().push(SharedFrame { env: here, known: FxHashMap::default() });
             let value = eval(&shared.of);
             self.0.borrow_mut().pop();
             return value;

@@ -3,22 +3,22 @@
 //! Shared parts count each time, so nothing that a build keeps can come to more than this when it is written out.
 
 use crate::model::value::MAX_DEPTH;
-use crate::model::{Excess, MOST_WRITTEN, Value, Written};
+use crate::model::{MOST_WRITTEN, SerializedSize, SizeExcess, Value};
 use crate::text::{work, written};
 
-use super::fault::Fault;
+use super::fault::EvalFault;
 
 /// The size of a value, which is paid; or what it would do ("would …"), if it nests too deeply, holds more than `most`
 /// values, or would be too long when it is written out. One text may be as long as the pack allows (`text_bytes`), and data
 /// that the scene holds may be kept as it is.
-pub(crate) fn kept(value: &Value, most: usize, text_bytes: usize, scene: &Value) -> Result<Written, String> {
+pub(crate) fn kept(value: &Value, most: usize, text_bytes: usize, scene: &Value) -> Result<SerializedSize, String> {
     let mut bytes = MOST_WRITTEN.max(text_bytes);
-    let within = |bytes: usize| value.written(MAX_DEPTH, Written { values: most, bytes });
+    let within = |bytes: usize| value.written(MAX_DEPTH, SerializedSize { values: most, bytes });
     let size = within(bytes).or_else(|excess| {
-        if excess != Excess::Bytes {
+        if excess != SizeExcess::Bytes {
             return Err(excess);
         }
-        let all = Written { values: usize::MAX, bytes: usize::MAX };
+        let all = SerializedSize { values: usize::MAX, bytes: usize::MAX };
         bytes = bytes.saturating_add(scene.written(MAX_DEPTH, all).map_or(0, |scene| scene.bytes));
         within(bytes)
     });
@@ -27,9 +27,9 @@ pub(crate) fn kept(value: &Value, most: usize, text_bytes: usize, scene: &Value)
         let _ = work::spend(size.map_or(most, |size| size.values) as u64);
     }
     size.map_err(|excess| match excess {
-        Excess::Depth => format!("nest deeper than {MAX_DEPTH} levels; nest it less deeply"),
-        Excess::Values => format!("hold more than {most} values; keep fewer in it"),
-        Excess::Bytes => format!("come to more than {bytes} bytes when it is written out; keep less in it"),
+        SizeExcess::Depth => format!("nest deeper than {MAX_DEPTH} levels; nest it less deeply"),
+        SizeExcess::Values => format!("hold more than {most} values; keep fewer in it"),
+        SizeExcess::Bytes => format!("come to more than {bytes} bytes when it is written out; keep less in it"),
     })
 }
 
@@ -37,6 +37,6 @@ pub(crate) fn kept(value: &Value, most: usize, text_bytes: usize, scene: &Value)
 ///
 /// # Errors
 /// It nests too deeply, or the work of the call is spent.
-pub(crate) fn read(value: &Value) -> Result<Written, Fault> {
+pub(crate) fn read(value: &Value) -> Result<SerializedSize, EvalFault> {
     Ok(written::read(value)?)
 }

@@ -9,20 +9,20 @@ use std::rc::Rc;
 use std::sync::{Arc, LazyLock};
 
 use crate::diag::{Code, Diagnostic, DiagnosticCode, short};
-use crate::model::item::Tables;
-use crate::model::plan::{Expansion, Rewrite, Stat as Note, Step};
+use crate::model::item::TableCache;
+use crate::model::plan::{BuildStep, Expansion, RecordedValue as Note, TextRewrite};
 use crate::model::scene::HostFn;
 use crate::model::{Item, Map, Value};
 use crate::text::shortcuts;
-use crate::text::tokens::Counts;
+use crate::text::tokens::PlaceCounts;
 
 use super::draws::Draws;
-use super::eval::Fault;
-use super::ledger::Ledger;
-use super::lists::{Lazy, List, Lists, Load, Shape};
-use super::memo::Memo;
-use super::patterns::Patterns;
-use super::{Renderer, Rendering, Rules, trees};
+use super::eval::EvalFault;
+use super::ledger::TokenBudgets;
+use super::lists::{BuildList, BuildLists, LoadStep, UnreadShape, UnreadStretch};
+use super::memo::PassMemo;
+use super::patterns::PatternRecord;
+use super::{CompiledRules, RenderFunction, RenderRequest, trees};
 
 /// Maximum number of parts of a value that a pass may set.
 const MAX_NODES: usize = 4_000_000;
@@ -31,33 +31,33 @@ const MAX_NODES: usize = 4_000_000;
 /// saves.
 const LAZY_FROM: usize = 48;
 
-pub use super::trail::{Because, Event, Reason, Stat};
+pub use super::trail::{ItemReason, PassReason, RunStat, TrailEvent};
 pub use super::trees::put;
 pub(super) use super::trees::walk;
 use super::trees::{decides, is_place};
 
 /// By list and undeclared field, the declared field that it is with a slip.
-type Compared = rustc_hash::FxHashMap<(usize, Arc<str>), Option<Arc<str>>>;
+type FieldSuggestions = rustc_hash::FxHashMap<(usize, Arc<str>), Option<Arc<str>>>;
 
 /// What a build begins with; most programs set nothing.
 static NOTHING: LazyLock<Value> = LazyLock::new(|| Value::Map(Arc::default()));
 
 /// Whether a warning is accepted.
-pub type Accepts = Rc<dyn Fn(&Diagnostic) -> bool>;
+pub type WarningFilter = Rc<dyn Fn(&Diagnostic) -> bool>;
 
 /// The state of one build.
-pub struct State {
+pub struct BuildState {
     /// The compiled rules.
-    pub rules: Arc<Rules>,
+    pub rules: Arc<CompiledRules>,
     /// The scene's data.
     pub scene: Value,
     /// Values that passes and macros have set.
     pub set: RefCell<Value>,
-    pub(super) lists: Lists,
+    pub(super) lists: BuildLists,
     /// Random draws.
     pub draws: RefCell<Draws>,
     /// Accounts and counters.
-    pub ledger: RefCell<Ledger>,
+    pub ledger: RefCell<TokenBudgets>,
     /// Warnings so far.
     pub warnings: RefCell<Vec<Diagnostic>>,
     /// The list of the running program, which `$account.x.left` refers to.
@@ -69,19 +69,19 @@ pub struct State {
     /// Warnings are treated as errors.
     pub strict: bool,
     /// Whether a rule file accepts a warning, so that it is no error either.
-    pub accepts: Option<Accepts>,
+    pub accepts: Option<WarningFilter>,
     /// The running stage: the pass of the outermost program.
     pub stage: RefCell<Arc<str>>,
     /// Stages and hooks, in order, when tracing.
-    pub steps: RefCell<Vec<Step>>,
+    pub steps: RefCell<Vec<BuildStep>>,
     /// Values that were recorded for the trace.
     pub notes: RefCell<Vec<Note>>,
     /// Functions of the embedding program.
     pub host: rustc_hash::FxHashMap<String, HostFn>,
     /// The trail, when tracing.
-    pub trail: Option<RefCell<Vec<Event>>>,
+    pub trail: Option<RefCell<Vec<TrailEvent>>>,
     /// Pass numbers, when tracing.
-    pub stats: RefCell<Vec<Stat>>,
+    pub stats: RefCell<Vec<RunStat>>,
     /// Passes that caused a whole list to be read, and the number of elements, when tracing.
     pub read_whole: RefCell<Vec<(Arc<str>, usize)>>,
     /// Macros that were evaluated, when tracing.
@@ -91,20 +91,20 @@ pub struct State {
     /// Items that lost their place: the id, and the pass that would have placed them.
     pub lost: RefCell<Vec<(String, String)>>,
     /// The `because` of the running pass.
-    pub because: RefCell<Option<Arc<Because>>>,
-    pub(super) facts: super::trail::Facts,
+    pub because: RefCell<Option<Arc<PassReason>>>,
+    pub(super) facts: super::trail::ReasonFacts,
     /// The next selection belongs to a pass that gives reasons.
     pub telling: Cell<bool>,
     /// The reasons for what happened to items, when tracing.
-    pub reasons: RefCell<Vec<Reason>>,
+    pub reasons: RefCell<Vec<ItemReason>>,
     /// Texts that scripts changed, in order, when tracing.
-    pub rewrites: RefCell<Vec<Rewrite>>,
+    pub rewrites: RefCell<Vec<TextRewrite>>,
     /// Data that passes keep for their next run in this build, by pass.
     pub kept: RefCell<rustc_hash::FxHashMap<Arc<str>, Box<dyn std::any::Any>>>,
     /// Counts of the texts of this build.
-    pub(super) counts: Counts,
+    pub(super) counts: PlaceCounts,
     /// Patterns that come from data.
-    pub(super) patterns: RefCell<Patterns>,
+    pub(super) patterns: RefCell<PatternRecord>,
     /// How many times a value was set.
     writes: Cell<u64>,
     pub(super) visits: Cell<u64>,
@@ -112,24 +112,24 @@ pub struct State {
     pub(super) most_visits: Cell<Option<u64>>,
     pub(crate) nesting: super::nesting::Nesting,
     pub(super) next_seq: Cell<u32>,
-    pub(super) scripted: RefCell<Option<super::scripted::Seen>>,
+    pub(super) scripted: RefCell<Option<super::scripted::SceneView>>,
     /// How the last items became tables.
-    tables: RefCell<Tables>,
+    tables: RefCell<TableCache>,
     /// Who gave a value of another type than is declared, and for what.
     pub(super) misfits: RefCell<rustc_hash::FxHashSet<(Arc<str>, Arc<str>)>>,
     /// The fields of items that were compared with all declared ones.
-    pub(crate) compared: RefCell<Compared>,
+    pub(crate) compared: RefCell<FieldSuggestions>,
     /// What of the rules was exercised, where this is recorded.
-    pub seen: Option<Rc<super::seen::Seen>>,
-    renderer: Option<Renderer>,
+    pub seen: Option<Rc<super::seen::CoverageSink>>,
+    renderer: Option<RenderFunction>,
 }
 
-impl State {
+impl BuildState {
     /// A new state over a scene.
     #[must_use]
-    pub fn new(rules: Arc<Rules>, scene: Value, draws: Draws) -> Self {
-        let lists = Lists::of(rules.lists.len());
-        let ledger = RefCell::new(Ledger::new(&rules));
+    pub fn new(rules: Arc<CompiledRules>, scene: Value, draws: Draws) -> Self {
+        let lists = BuildLists::of(rules.lists.len());
+        let ledger = RefCell::new(TokenBudgets::new(&rules));
         Self {
             rules,
             scene,
@@ -154,12 +154,12 @@ impl State {
             marks: RefCell::default(),
             lost: RefCell::default(),
             because: RefCell::default(),
-            facts: super::trail::Facts::default(),
+            facts: super::trail::ReasonFacts::default(),
             telling: Cell::new(false),
             reasons: RefCell::default(),
             rewrites: RefCell::default(),
             kept: RefCell::default(),
-            counts: Counts::default(),
+            counts: PlaceCounts::default(),
             patterns: RefCell::default(),
             writes: Cell::new(0),
             visits: Cell::new(0),
@@ -176,7 +176,7 @@ impl State {
     }
 
     /// Sets the renderer for the text languages.
-    pub fn set_renderer(&mut self, renderer: Renderer) {
+    pub fn set_renderer(&mut self, renderer: RenderFunction) {
         self.renderer = Some(renderer);
     }
 
@@ -208,7 +208,7 @@ impl State {
     }
 
     /// Renders a text, a template or the result of a script.
-    pub fn render(&self, what: Rendering, args: &Map) -> Result<Value, Fault> {
+    pub fn render(&self, what: RenderRequest, args: &Map) -> Result<Value, EvalFault> {
         match &self.renderer {
             Some(renderer) => renderer(what, args, self),
             None => Ok(args.get("of").cloned().unwrap_or_default()),
@@ -216,7 +216,7 @@ impl State {
     }
 
     /// A list for reading.
-    pub fn list(&self, id: usize) -> Ref<'_, List> {
+    pub fn list(&self, id: usize) -> Ref<'_, BuildList> {
         self.load(id);
         // the compiler assigns the ids and creates as many lists, so the fallback to the first list is never used
         let list = self.lists.get(id).unwrap_or_else(|| self.lists.first());
@@ -228,7 +228,7 @@ impl State {
     }
 
     /// A list for changing.
-    pub fn list_mut(&mut self, id: usize) -> &mut List {
+    pub fn list_mut(&mut self, id: usize) -> &mut BuildList {
         self.load(id);
         let list = self.lists.get_mut(id);
         list.settle();
@@ -254,11 +254,11 @@ impl State {
             item @ Value::Map(_) => Arc::new(vec![item]),
             _ => return,
         };
-        let steps: Vec<(Rc<dyn super::lists::Local>, Rc<Memo>)> = vec![(Rc::new(Load), Rc::default())];
-        let shape = Shape { open: true, ..Shape::default() };
+        let steps: Vec<(Rc<dyn super::lists::LocalChange>, Rc<PassMemo>)> = vec![(Rc::new(LoadStep), Rc::default())];
+        let shape = UnreadShape { open: true, ..UnreadShape::default() };
         let remaining = source.len();
         let (effects, first_off) = Default::default();
-        list.lazy = Some(Box::new(Lazy { at: 0, source, remaining, steps, shape, effects, first_off }));
+        list.lazy = Some(Box::new(UnreadStretch { at: 0, source, remaining, steps, shape, effects, first_off }));
         drop(list);
         if remaining < LAZY_FROM || !shortcuts::are_on() {
             // unchanged elements cannot fail to load
@@ -318,7 +318,7 @@ impl State {
 
     /// The newest live items of a list with an unread stretch, oldest first; only as many as needed are read. `None`
     /// for any other list, and for a list whose name `$` resolves to a value that a pass has set.
-    pub fn newest(&self, id: usize, wanted: usize) -> Result<Option<Vec<Value>>, Fault> {
+    pub fn newest(&self, id: usize, wanted: usize) -> Result<Option<Vec<Value>>, EvalFault> {
         let Some(info) = self.rules.lists.get(id) else { return Ok(None) };
         let names: Vec<Arc<str>> = info.name.split('.').map(Arc::from).collect();
         let held = self.lists.get(id).is_some_and(|l| l.try_borrow().is_ok_and(|l| l.loaded));

@@ -8,17 +8,17 @@ use std::sync::Arc;
 
 use crate::model::{Map, Value};
 use crate::text::pattern::Pattern;
-use crate::text::script::Argument;
-use crate::text::written::Shown as _;
+use crate::text::script::ScriptArgument;
+use crate::text::written::ToText as _;
 use crate::text::{Language, js};
 
-use super::eval::{Current, Env, Fault};
-use super::rewrite::Scripts;
-use super::{Cond, Expr, Rendering, State};
+use super::eval::{CurrentItem, Env, EvalFault};
+use super::rewrite::ScriptsStep;
+use super::{BuildState, Cond, Expr, RenderRequest};
 
 /// One step.
 #[derive(Debug, Clone)]
-pub struct Step {
+pub struct TextStep {
     /// The step applies only if the current item meets this condition.
     pub when: Option<Cond>,
     /// Local names for a text language.
@@ -26,12 +26,12 @@ pub struct Step {
     /// The options of a text language, such as how names that it does not know are treated.
     pub options: Vec<(Arc<str>, Expr)>,
     /// The operation.
-    pub what: What,
+    pub what: StepOperation,
 }
 
 /// The operation of a step.
 #[derive(Debug, Clone)]
-pub enum What {
+pub enum StepOperation {
     /// Trims white space at the start, at the end.
     Trim(bool, bool),
     /// Prepends a text.
@@ -43,7 +43,7 @@ pub enum What {
     /// Replaces what a pattern matches.
     Replace {
         /// The pattern.
-        find: Sought,
+        find: SearchText,
         /// The replacement; `@1` is the first group of the match.
         with: Expr,
         /// The maximum number of replacements.
@@ -54,14 +54,14 @@ pub enum What {
         /// The other text.
         by: Expr,
         /// The pattern in it that is replaced by the text so far.
-        holds: Option<Sought>,
+        holds: Option<SearchText>,
         /// The maximum number of replacements; further matches become empty.
         times: Option<Expr>,
     },
     /// Renders with a text language.
     Expand(Language),
     /// Applies rewriting scripts.
-    Scripts(Scripts),
+    Scripts(ScriptsStep),
     /// Joins parts to one text with this separator.
     Inline(Arc<str>),
     /// Splits one text into parts at this separator.
@@ -74,19 +74,19 @@ pub enum What {
 
 /// What a step searches for.
 #[derive(Debug, Clone)]
-pub enum Sought {
+pub enum SearchText {
     /// A pattern of the rule.
     Fixed(Arc<Pattern>),
     /// A plain text that a reference gives: what a card or a message says is never a pattern.
     Of(Expr),
 }
 
-impl Sought {
+impl SearchText {
     /// The pattern; `None` if the reference gives no text, so that nothing is found.
-    fn pattern(&self, env: &Env<'_>) -> Result<Option<Arc<Pattern>>, Fault> {
+    fn pattern(&self, env: &Env<'_>) -> Result<Option<Arc<Pattern>>, EvalFault> {
         let text = match self {
-            Sought::Fixed(pattern) => return Ok(Some(pattern.clone())),
-            Sought::Of(value) => env.eval(value)?.shown(),
+            SearchText::Fixed(pattern) => return Ok(Some(pattern.clone())),
+            SearchText::Of(value) => env.eval(value)?.shown(),
         };
         if text.is_empty() {
             return Ok(None);
@@ -95,29 +95,29 @@ impl Sought {
     }
 
     fn refers(&self, depth: u8) -> bool {
-        matches!(self, Sought::Of(value) if value.refers(depth))
+        matches!(self, SearchText::Of(value) if value.refers(depth))
     }
 
     fn draws(&self) -> bool {
-        matches!(self, Sought::Of(value) if value.draws())
+        matches!(self, SearchText::Of(value) if value.draws())
     }
 }
 
 /// A value through steps: `{ of = value, steps = […] }`.
 #[derive(Debug, Clone)]
-pub struct Pipe {
+pub struct StepPipe {
     /// The value.
     pub of: Expr,
     /// The steps, in order.
-    pub steps: Box<[Step]>,
+    pub steps: Box<[TextStep]>,
 }
 
-impl Pipe {
+impl StepPipe {
     /// The value after all steps.
-    pub fn eval(&self, env: &Env<'_>) -> Result<Value, Fault> {
+    pub fn eval(&self, env: &Env<'_>) -> Result<Value, EvalFault> {
         let marks = env.st.marks.borrow().len();
         let value = through(&self.steps, self.of.eval(env)?, env)?;
-        if self.steps.iter().any(Step::outlines) {
+        if self.steps.iter().any(TextStep::outlines) {
             // all marks that these steps made have been turned back into parts
             env.st.marks.borrow_mut().truncate(marks);
         }
@@ -133,18 +133,18 @@ impl Pipe {
     /// Whether it must be evaluated each time and in order.
     #[must_use]
     pub fn draws(&self) -> bool {
-        self.of.draws() || self.steps.iter().any(Step::draws)
+        self.of.draws() || self.steps.iter().any(TextStep::draws)
     }
 }
 
 /// The text that results from the steps.
-pub fn text_through(steps: &[Step], text: Arc<str>, env: &Env<'_>) -> Result<Arc<str>, Fault> {
+pub fn text_through(steps: &[TextStep], text: Arc<str>, env: &Env<'_>) -> Result<Arc<str>, EvalFault> {
     Ok(through(steps, Value::Text(text), env)?.shown())
 }
 
 /// The value that results from the steps; for a list, each element is changed by itself. `with` and `when` refer to
 /// the current item, which does not change.
-pub fn through(steps: &[Step], mut value: Value, env: &Env<'_>) -> Result<Value, Fault> {
+pub fn through(steps: &[TextStep], mut value: Value, env: &Env<'_>) -> Result<Value, EvalFault> {
     for step in steps {
         if step.when.as_ref().map_or(Ok(true), |c| env.holds(c))? {
             value = match value {
@@ -158,9 +158,9 @@ pub fn through(steps: &[Step], mut value: Value, env: &Env<'_>) -> Result<Value,
     Ok(value)
 }
 
-impl Step {
+impl TextStep {
     /// The result for a value.
-    pub fn changed(&self, old: Value, env: &Env<'_>) -> Result<Value, Fault> {
+    pub fn changed(&self, old: Value, env: &Env<'_>) -> Result<Value, EvalFault> {
         let new = self.apply(old, env)?;
         if let Value::Text(text) = &new {
             env.st.small_enough(text.len())?;
@@ -175,18 +175,18 @@ impl Step {
             || self.with.as_ref().is_some_and(|e| e.refers(depth))
             || self.options.iter().any(|(_, e)| e.refers(depth))
             || match &self.what {
-                What::Prefix(e) | What::Suffix(e) | What::Text(e) => e.refers(depth),
-                What::Replace { find, with, .. } => find.refers(depth) || with.refers(depth),
-                What::Override { by, times, holds } => {
+                StepOperation::Prefix(e) | StepOperation::Suffix(e) | StepOperation::Text(e) => e.refers(depth),
+                StepOperation::Replace { find, with, .. } => find.refers(depth) || with.refers(depth),
+                StepOperation::Override { by, times, holds } => {
                     by.refers(depth)
                         || times.as_ref().is_some_and(|e| e.refers(depth))
                         || holds.as_ref().is_some_and(|holds| holds.refers(depth))
                 }
-                What::Scripts(scripts) => scripts.refers(depth),
-                What::Parts(forms) => forms.iter().any(|(_, e)| e.refers(depth + 1)),
+                StepOperation::Scripts(scripts) => scripts.refers(depth),
+                StepOperation::Parts(forms) => forms.iter().any(|(_, e)| e.refers(depth + 1)),
                 // the function receives the item, unless it receives something else
-                What::Run(_) => depth == 0 && self.with.is_none(),
-                What::Trim(..) | What::Expand(_) | What::Inline(_) | What::Outline(_) => false,
+                StepOperation::Run(_) => depth == 0 && self.with.is_none(),
+                StepOperation::Trim(..) | StepOperation::Expand(_) | StepOperation::Inline(_) | StepOperation::Outline(_) => false,
             }
     }
 
@@ -195,34 +195,38 @@ impl Step {
     pub fn draws(&self) -> bool {
         self.when.as_ref().is_some_and(Cond::draws)
             || match &self.what {
-                What::Prefix(e) | What::Suffix(e) | What::Text(e) => e.draws(),
-                What::Replace { find, with, .. } => find.draws() || with.draws(),
-                What::Override { by, times, holds } => {
-                    by.draws() || times.as_ref().is_some_and(Expr::draws) || holds.as_ref().is_some_and(Sought::draws)
+                StepOperation::Prefix(e) | StepOperation::Suffix(e) | StepOperation::Text(e) => e.draws(),
+                StepOperation::Replace { find, with, .. } => find.draws() || with.draws(),
+                StepOperation::Override { by, times, holds } => {
+                    by.draws() || times.as_ref().is_some_and(Expr::draws) || holds.as_ref().is_some_and(SearchText::draws)
                 }
-                What::Expand(_) | What::Scripts(_) | What::Inline(_) | What::Outline(_) | What::Run(_) => true,
-                What::Parts(forms) => forms.iter().any(|(_, e)| e.draws()),
-                What::Trim(..) => false,
+                StepOperation::Expand(_)
+                | StepOperation::Scripts(_)
+                | StepOperation::Inline(_)
+                | StepOperation::Outline(_)
+                | StepOperation::Run(_) => true,
+                StepOperation::Parts(forms) => forms.iter().any(|(_, e)| e.draws()),
+                StepOperation::Trim(..) => false,
             }
     }
 
     /// Whether it works on a list of parts as a whole.
     fn takes_parts(&self) -> bool {
-        matches!(self.what, What::Inline(_) | What::Outline(_) | What::Parts(_))
+        matches!(self.what, StepOperation::Inline(_) | StepOperation::Outline(_) | StepOperation::Parts(_))
     }
 
     /// Whether it turns marks back into parts.
     #[must_use]
     pub fn outlines(&self) -> bool {
-        matches!(self.what, What::Outline(_))
+        matches!(self.what, StepOperation::Outline(_))
     }
 
     /// Whether it expands macros in a text, which may write or draw.
     #[must_use]
     pub fn expands_macros(&self) -> bool {
         match &self.what {
-            What::Expand(language) => *language == Language::Macro,
-            What::Scripts(scripts) => scripts.expands_macros(),
+            StepOperation::Expand(language) => *language == Language::Macro,
+            StepOperation::Scripts(scripts) => scripts.expands_macros(),
             _ => false,
         }
     }
@@ -233,9 +237,9 @@ impl Step {
         let literal = |e: &Expr| matches!(e, Expr::Const(_));
         self.when.is_none()
             && match &self.what {
-                What::Trim(..) => true,
-                What::Prefix(e) | What::Suffix(e) => literal(e),
-                What::Replace { find: Sought::Fixed(_), with, .. } => literal(with),
+                StepOperation::Trim(..) => true,
+                StepOperation::Prefix(e) | StepOperation::Suffix(e) => literal(e),
+                StepOperation::Replace { find: SearchText::Fixed(_), with, .. } => literal(with),
                 _ => false,
             }
     }
@@ -243,20 +247,20 @@ impl Step {
     /// Whether it only expands macros.
     #[must_use]
     pub fn expands(&self) -> bool {
-        self.when.is_none() && self.options.is_empty() && matches!(self.what, What::Expand(Language::Macro))
+        self.when.is_none() && self.options.is_empty() && matches!(self.what, StepOperation::Expand(Language::Macro))
     }
 
-    fn apply(&self, old: Value, env: &Env<'_>) -> Result<Value, Fault> {
+    fn apply(&self, old: Value, env: &Env<'_>) -> Result<Value, EvalFault> {
         match &self.what {
-            What::Inline(joint) => return inline(&old, joint, env.st),
-            What::Outline(joint) => return Ok(outline(&old, joint, env.st)),
-            What::Parts(forms) => return parts(&old, forms, env),
-            What::Text(e) => return env.eval(e),
+            StepOperation::Inline(joint) => return inline(&old, joint, env.st),
+            StepOperation::Outline(joint) => return Ok(outline(&old, joint, env.st)),
+            StepOperation::Parts(forms) => return parts(&old, forms, env),
+            StepOperation::Text(e) => return env.eval(e),
             _ => {}
         }
         let text = old.shown();
         Ok(match &self.what {
-            What::Trim(start, end) => {
+            StepOperation::Trim(start, end) => {
                 let mut t: &str = &text;
                 if *start {
                     t = js::trim_start(t);
@@ -266,19 +270,19 @@ impl Step {
                 }
                 if t.len() == text.len() { Value::Text(text) } else { Value::text(t) }
             }
-            What::Prefix(e) => join(&env.eval(e)?.shown(), &text),
-            What::Suffix(e) => join(&text, &env.eval(e)?.shown()),
-            What::Replace { find, with, times } => {
+            StepOperation::Prefix(e) => join(&env.eval(e)?.shown(), &text),
+            StepOperation::Suffix(e) => join(&text, &env.eval(e)?.shown()),
+            StepOperation::Replace { find, with, times } => {
                 let Some(find) = find.pattern(env)? else { return Ok(Value::Text(text)) };
                 let done = if mentions_groups(with) {
                     grouped(&find, with, *times, &text, env)?
                 } else {
                     let with = env.eval(with)?.shown();
-                    find.rewrite(&text, *times, |_, _, out| out.push_str(&with)).map_err(|b| Fault::bound(b.to_string()))?
+                    find.rewrite(&text, *times, |_, _, out| out.push_str(&with)).map_err(|b| EvalFault::bound(b.to_string()))?
                 };
                 done.map_or(Value::Text(text), Value::text)
             }
-            What::Override { by, holds, times } => {
+            StepOperation::Override { by, holds, times } => {
                 let over = env.eval(by)?.shown();
                 match holds.as_ref().map(|holds| holds.pattern(env)).transpose()?.flatten() {
                     _ if js::trim(&over).is_empty() => old,
@@ -289,12 +293,12 @@ impl Step {
                     }
                 }
             }
-            What::Expand(language) if language.is_plain(&text) => Value::Text(text),
-            What::Expand(language) => self.render(Rendering::Text(*language), &text, env)?,
-            What::Run(function) => {
+            StepOperation::Expand(language) if language.is_plain(&text) => Value::Text(text),
+            StepOperation::Expand(language) => self.render(RenderRequest::Text(*language), &text, env)?,
+            StepOperation::Run(function) => {
                 let with = self.with.as_ref().map(|e| env.eval(e)).transpose()?;
-                let second = with.map_or_else(|| env.item(), Argument::Value);
-                let given = Argument::Value(Value::Text(text.clone()));
+                let second = with.map_or_else(|| env.item(), ScriptArgument::Value);
+                let given = ScriptArgument::Value(Value::Text(text.clone()));
                 let new = env.st.rules.scripts.call(function, &[given, second])?;
                 if let Value::Text(new) = &new
                     && *new != text
@@ -303,12 +307,12 @@ impl Step {
                 }
                 new
             }
-            What::Scripts(scripts) => Value::Text(scripts.rewrite(text, env)?),
+            StepOperation::Scripts(scripts) => Value::Text(scripts.rewrite(text, env)?),
             _ => old,
         })
     }
 
-    fn render(&self, what: Rendering, text: &Arc<str>, env: &Env<'_>) -> Result<Value, Fault> {
+    fn render(&self, what: RenderRequest, text: &Arc<str>, env: &Env<'_>) -> Result<Value, EvalFault> {
         let mut args = Map::default();
         args.insert("of".into(), Value::Text(text.clone()));
         if let Some(with) = &self.with {
@@ -339,7 +343,7 @@ fn mentions_groups(with: &Expr) -> bool {
 
 /// A replacement that is evaluated for each match: the item's fields, overlaid with the match's groups by number and
 /// name.
-fn grouped(find: &Pattern, with: &Expr, times: Option<usize>, text: &str, env: &Env<'_>) -> Result<Option<String>, Fault> {
+fn grouped(find: &Pattern, with: &Expr, times: Option<usize>, text: &str, env: &Env<'_>) -> Result<Option<String>, EvalFault> {
     let own = env.whole();
     let names = find.names();
     let mut fault = None;
@@ -355,14 +359,14 @@ fn grouped(find: &Pattern, with: &Expr, times: Option<usize>, text: &str, env: &
             groups.insert((n + 1).to_string().into(), value);
         }
         let here = Value::map(groups).over(own.clone());
-        match (Env { cur: Current::Value(&here, 0), ..*env }).eval(with) {
+        match (Env { cur: CurrentItem::Value(&here, 0), ..*env }).eval(with) {
             Ok(value) => out.push_str(&value.shown()),
             Err(f) => fault = Some(f),
         }
     });
     match fault {
         Some(fault) => Err(fault),
-        None => done.map_err(|b| Fault::bound(b.to_string())),
+        None => done.map_err(|b| EvalFault::bound(b.to_string())),
     }
 }
 
@@ -375,7 +379,7 @@ fn join(a: &str, b: &str) -> Value {
 
 /// A text in which matches of a pattern are replaced by another text, at most this many times (without limit if this
 /// is not a number); further matches become empty.
-fn held(over: &str, text: &str, holds: &Pattern, times: Option<f64>) -> Result<Option<String>, Fault> {
+fn held(over: &str, text: &str, holds: &Pattern, times: Option<f64>) -> Result<Option<String>, EvalFault> {
     let mut left = times.unwrap_or(f64::INFINITY);
     let put = |_: &_, out: &mut String| {
         if left >= 1.0 {
@@ -383,11 +387,11 @@ fn held(over: &str, text: &str, holds: &Pattern, times: Option<f64>) -> Result<O
         }
         left -= 1.0;
     };
-    holds.replace(over, None, put).map_err(|b| Fault::bound(b.to_string()))
+    holds.replace(over, None, put).map_err(|b| EvalFault::bound(b.to_string()))
 }
 
 /// Joins parts to one text; any part that is not a text becomes a mark that `outline` finds again.
-fn inline(old: &Value, joint: &str, st: &State) -> Result<Value, Fault> {
+fn inline(old: &Value, joint: &str, st: &BuildState) -> Result<Value, EvalFault> {
     let Value::List(parts) = old else { return Ok(Value::Text(old.shown())) };
     let mut pieces = Vec::with_capacity(parts.len());
     for part in parts.iter() {
@@ -408,7 +412,7 @@ fn inline(old: &Value, joint: &str, st: &State) -> Result<Value, Fault> {
     Ok(Value::text(pieces.join(joint)))
 }
 
-fn outline(old: &Value, joint: &str, st: &State) -> Value {
+fn outline(old: &Value, joint: &str, st: &BuildState) -> Value {
     let text = old.shown();
     let marks = st.marks.borrow();
     if !marks.iter().any(|(mark, _)| text.contains(mark.as_ref())) {
@@ -434,13 +438,13 @@ fn outline(old: &Value, joint: &str, st: &State) -> Value {
     Value::list(out)
 }
 
-fn parts(old: &Value, forms: &[(Arc<str>, Expr)], env: &Env<'_>) -> Result<Value, Fault> {
+fn parts(old: &Value, forms: &[(Arc<str>, Expr)], env: &Env<'_>) -> Result<Value, EvalFault> {
     let Value::List(list) = old else { return Ok(old.clone()) };
     let mut out = Vec::with_capacity(list.len());
     for (n, part) in list.iter().enumerate() {
         let kind = part.get("type").and_then(Value::as_str).unwrap_or("");
         out.push(match forms.iter().find(|(k, _)| k.as_ref() == kind) {
-            Some((_, form)) => env.inner(Current::Value(part, n)).eval(form)?,
+            Some((_, form)) => env.inner(CurrentItem::Value(part, n)).eval(form)?,
             None => part.clone(),
         });
     }

@@ -8,14 +8,14 @@ use std::sync::Arc;
 use indexmap::IndexMap;
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::model::plan::{Change, Rewrite, Searched};
+use crate::model::plan::{SearchRecord, TextRewrite, TracedChange};
 use crate::model::{Item, Map, Value};
 
-use super::State;
-use super::eval::{Current, Env};
+use super::BuildState;
+use super::eval::{CurrentItem, Env};
 use super::expr::Expr;
-use super::memo::Memo;
-use super::select::Seq;
+use super::memo::PassMemo;
+use super::select::SelectSequence;
 
 /// Most rewritten texts, and most other changes of functions, that a trail keeps.
 const MOST_REWRITES: usize = 10_000;
@@ -27,7 +27,7 @@ const MOST_ITEMS: usize = 10_000;
 
 /// One event of the trail: what a pass did to an item. Only kept when tracing.
 #[derive(Debug, Clone, serde::Serialize)]
-pub struct Event {
+pub struct TrailEvent {
     /// The item, by its number.
     pub item: u32,
     /// The pass.
@@ -38,7 +38,7 @@ pub struct Event {
 
 /// Numbers of one run of a pass. Only kept when tracing.
 #[derive(Debug, Clone, serde::Serialize)]
-pub struct Stat {
+pub struct RunStat {
     /// The pass.
     pub pass: Arc<str>,
     /// Items in its list afterwards, as far as they have been read.
@@ -47,7 +47,7 @@ pub struct Stat {
 
 /// The reason that a pass gives: a code for what it does to items, and details about each item.
 #[derive(Debug)]
-pub struct Because {
+pub struct PassReason {
     /// The code.
     pub code: Arc<str>,
     /// Evaluated for each item that a reason is given for; a table is merged over the details of the verb.
@@ -56,24 +56,24 @@ pub struct Because {
 
 /// What the running pass has recorded for its reasons. Only kept when tracing.
 #[derive(Debug, Default)]
-pub(super) struct Facts {
+pub(super) struct ReasonFacts {
     /// What decided about items, by their numbers.
     told: RefCell<FxHashMap<u32, Map>>,
     /// The evaluated results of `why`.
-    memo: RefCell<Rc<Memo>>,
+    memo: RefCell<Rc<PassMemo>>,
     /// What was searched for items of which nothing has been found yet, by their numbers.
-    searched: RefCell<IndexMap<u32, Searched>>,
+    searched: RefCell<IndexMap<u32, SearchRecord>>,
     /// Passes whose `when` did not hold, and how often.
     skipped: RefCell<IndexMap<Arc<str>, usize>>,
     /// The items that passes removed, each with the event.
-    removed: RefCell<Vec<(Item, Event)>>,
+    removed: RefCell<Vec<(Item, TrailEvent)>>,
     /// What functions of hooks and passes changed, in order.
-    changes: RefCell<Vec<Change>>,
+    changes: RefCell<Vec<TracedChange>>,
 }
 
 /// Why something happened to an item: the code of a pass, and its details. Only kept when tracing.
 #[derive(Debug, Clone)]
-pub struct Reason {
+pub struct ItemReason {
     /// The item, by its number: two items may have the same book and id.
     pub item: u32,
     /// The item's list.
@@ -90,7 +90,7 @@ pub struct Reason {
     pub detail: Value,
 }
 
-impl State {
+impl BuildState {
     /// A number for a new item, when a trail is kept; 0 otherwise.
     pub fn number(&self) -> u32 {
         if self.trail.is_none() {
@@ -104,7 +104,7 @@ impl State {
     /// Records what happened to an item, when a trail is kept.
     pub fn note(&self, item: &Item, did: &'static str) {
         if let Some(trail) = &self.trail {
-            let event = Event { item: item.seq, pass: self.pass.borrow().clone(), did };
+            let event = TrailEvent { item: item.seq, pass: self.pass.borrow().clone(), did };
             let mut removed = self.facts.removed.borrow_mut();
             if matches!(did, "dropped" | "lost" | "merged") && removed.len() < MOST_ITEMS {
                 removed.push((item.clone(), event.clone()));
@@ -119,12 +119,12 @@ impl State {
     pub fn rewritten(&self, script: &Arc<str>, before: &Arc<str>, after: &Arc<str>) {
         if self.trail.is_some() && self.rewrites.borrow().len() < MOST_REWRITES {
             let (script, before, after) = (script.to_string(), before.to_string(), after.to_string());
-            self.rewrites.borrow_mut().push(Rewrite { pass: self.pass.borrow().to_string(), script, before, after });
+            self.rewrites.borrow_mut().push(TextRewrite { pass: self.pass.borrow().to_string(), script, before, after });
         }
     }
 
     /// Records what a function changed, when a trail is kept; it is evaluated only then.
-    pub fn changed(&self, change: impl FnOnce() -> Change) {
+    pub fn changed(&self, change: impl FnOnce() -> TracedChange) {
         if self.trail.is_some() && self.facts.changes.borrow().len() < MOST_REWRITES {
             let change = change();
             self.facts.changes.borrow_mut().push(change);
@@ -133,7 +133,7 @@ impl State {
 
     /// What functions of hooks and passes changed, in order.
     #[must_use]
-    pub fn all_changes(&self) -> Vec<Change> {
+    pub fn all_changes(&self) -> Vec<TracedChange> {
         self.facts.changes.borrow().clone()
     }
 
@@ -144,7 +144,7 @@ impl State {
     }
 
     /// From here on the running pass gives this as its reason.
-    pub fn begin_reasons(&self, because: Option<Arc<Because>>) {
+    pub fn begin_reasons(&self, because: Option<Arc<PassReason>>) {
         *self.because.borrow_mut() = because;
         if self.trail.is_some() {
             self.facts.told.borrow_mut().clear();
@@ -161,7 +161,7 @@ impl State {
     }
 
     /// Records what was searched for an item in vain, or that it has been found.
-    pub fn searched_for(&self, item: &Item, in_vain: Option<Searched>) {
+    pub fn searched_for(&self, item: &Item, in_vain: Option<SearchRecord>) {
         if item.seq == 0 || !self.tells() {
             return;
         }
@@ -169,7 +169,7 @@ impl State {
         match in_vain {
             Some(searched) if all.len() < MOST_SEARCHED || all.contains_key(&item.seq) => {
                 let pass = self.pass.borrow().to_string();
-                all.insert(item.seq, Searched { item: item.seq, pass, ..searched });
+                all.insert(item.seq, SearchRecord { item: item.seq, pass, ..searched });
             }
             Some(_) => {}
             None => _ = all.swap_remove(&item.seq),
@@ -192,7 +192,7 @@ impl State {
     /// The items that are not in the list `but`, with the names of their lists: those that passes removed, each with
     /// the event, then those of all other lists as far as these have been read.
     #[must_use]
-    pub fn elsewhere(&self, but: usize) -> Vec<(Arc<str>, Item, Option<Event>)> {
+    pub fn elsewhere(&self, but: usize) -> Vec<(Arc<str>, Item, Option<TrailEvent>)> {
         let name = |list: usize| self.rules.lists.get(list).map_or_else(Arc::default, |l| l.name.clone());
         let removed = self.facts.removed.borrow();
         let mut out: Vec<_> =
@@ -210,18 +210,18 @@ impl State {
 
     /// What was searched for items of which nothing was found.
     #[must_use]
-    pub fn searched(&self) -> Vec<Searched> {
+    pub fn searched(&self) -> Vec<SearchRecord> {
         self.facts.searched.borrow().values().cloned().collect()
     }
 
     /// Records, for the items of a part that a selection did not choose, which item was chosen first instead.
-    pub(super) fn tell_losers(&self, seq: Seq<'_>, part: &[usize], chosen: &[usize]) {
-        let Some(Current::Item(winner, _)) = chosen.first().map(|n| seq.cur(*n)) else { return };
+    pub(super) fn tell_losers(&self, seq: SelectSequence<'_>, part: &[usize], chosen: &[usize]) {
+        let Some(CurrentItem::Item(winner, _)) = chosen.first().map(|n| seq.cur(*n)) else { return };
         let names = ["book", "id"].into_iter().filter_map(|name| Some((Arc::from(name), winner.get(self.rules.fields.id(name)?)?.clone())));
         let winner = Value::map(names.collect());
         let chosen: FxHashSet<usize> = chosen.iter().copied().collect();
         for n in part.iter().filter(|n| !chosen.contains(n)) {
-            if let Current::Item(item, _) = seq.cur(*n) {
+            if let CurrentItem::Item(item, _) = seq.cur(*n) {
                 self.tell(item, [("winner", winner.clone())]);
             }
         }
@@ -238,17 +238,17 @@ impl State {
         let list = self.rules.lists.get(usize::from(item.list)).map_or_else(Arc::default, |l| l.name.clone());
         let id = item.get(crate::model::item::core::ID).map(Value::to_text).unwrap_or_default();
         let book = self.rules.fields.id("book").and_then(|f| item.get(f)).map(Value::to_text).unwrap_or_default();
-        let reason = Reason { item: item.seq, list, id, book, pass: self.pass.borrow().clone(), because: code, detail };
+        let reason = ItemReason { item: item.seq, list, id, book, pass: self.pass.borrow().clone(), because: code, detail };
         self.reasons.borrow_mut().push(reason);
     }
 
     /// Merges the details recorded for the item, those of the verb, and those of the pass.
-    fn detail(&self, item: &Item, because: &Because, said: Value) -> Value {
+    fn detail(&self, item: &Item, because: &PassReason, said: Value) -> Value {
         let mut out: Map = self.facts.told.borrow().get(&item.seq).cloned().unwrap_or_default();
         let memo = self.facts.memo.borrow().clone();
-        let env = Env { st: self, cur: Current::None, outer: None, memo: &memo, part: None };
+        let env = Env { st: self, cur: CurrentItem::None, outer: None, memo: &memo, part: None };
         // an evaluation error in a reason must not fail a build that succeeds without a trace
-        let why = because.why.as_ref().and_then(|why| env.inner(Current::Item(item, 0)).eval(why).ok());
+        let why = because.why.as_ref().and_then(|why| env.inner(CurrentItem::Item(item, 0)).eval(why).ok());
         for part in [Some(said), why].into_iter().flatten() {
             let known = part.as_map().into_iter().flat_map(|m| m.iter()).filter(|(_, value)| !value.is_null());
             out.extend(known.map(|(name, value)| (name.clone(), value.clone())));

@@ -1,13 +1,13 @@
 //! The types that rules declare for paths and fields, and which values are of them.
 
-use crate::diag::{Data, Table};
+use crate::diag::{FieldMap, NodeValue};
 use crate::model::Value;
 use crate::text::language_tag::LanguageTag;
 use crate::text::moment::Moment;
 
 /// What kind of value a path or field holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Type {
+pub enum ValueType {
     /// Text.
     Text,
     /// Number, whole or not.
@@ -34,22 +34,22 @@ pub enum Type {
     Language,
 }
 
-impl Type {
+impl ValueType {
     /// The type that a word of a rule file names; any type for another word.
     pub(crate) fn parse(word: &str) -> Self {
         match word {
-            "text" => Type::Text,
-            "number" => Type::Number,
-            "integer" => Type::Integer,
-            "boolean" => Type::Boolean,
-            "list" => Type::List,
-            "table" => Type::Table,
-            "condition" => Type::Condition,
-            "slot" => Type::Slot,
-            "group" => Type::Group,
-            "time" => Type::Time,
-            "language" => Type::Language,
-            _ => Type::Any,
+            "text" => ValueType::Text,
+            "number" => ValueType::Number,
+            "integer" => ValueType::Integer,
+            "boolean" => ValueType::Boolean,
+            "list" => ValueType::List,
+            "table" => ValueType::Table,
+            "condition" => ValueType::Condition,
+            "slot" => ValueType::Slot,
+            "group" => ValueType::Group,
+            "time" => ValueType::Time,
+            "language" => ValueType::Language,
+            _ => ValueType::Any,
         }
     }
 
@@ -57,18 +57,18 @@ impl Type {
     #[must_use]
     pub fn word(self) -> &'static str {
         match self {
-            Type::Text => "text",
-            Type::Number => "number",
-            Type::Integer => "integer",
-            Type::Boolean => "boolean",
-            Type::List => "list",
-            Type::Table => "table",
-            Type::Any => "any",
-            Type::Condition => "condition",
-            Type::Slot => "slot",
-            Type::Group => "group",
-            Type::Time => "time",
-            Type::Language => "language",
+            ValueType::Text => "text",
+            ValueType::Number => "number",
+            ValueType::Integer => "integer",
+            ValueType::Boolean => "boolean",
+            ValueType::List => "list",
+            ValueType::Table => "table",
+            ValueType::Any => "any",
+            ValueType::Condition => "condition",
+            ValueType::Slot => "slot",
+            ValueType::Group => "group",
+            ValueType::Time => "time",
+            ValueType::Language => "language",
         }
     }
 
@@ -77,47 +77,74 @@ impl Type {
     #[must_use]
     pub fn holds(self, value: &Value) -> bool {
         match self {
-            Type::Any | Type::List | Type::Condition => true,
-            Type::Text if value.as_list().is_some_and(|parts| !parts.is_empty()) => {
+            ValueType::Any | ValueType::List | ValueType::Condition => true,
+            ValueType::Text if value.as_list().is_some_and(|parts| !parts.is_empty()) => {
                 value.elements().iter().all(|part| part.get("type").is_some_and(|kind| kind.as_str().is_some()))
             }
-            Type::Text | Type::Slot | Type::Group => matches!(value, Value::Text(_)),
-            Type::Number => matches!(value, Value::Int(_) | Value::Num(_)),
-            Type::Integer => value.as_f64().is_some_and(|number| number.fract() == 0.0) && !matches!(value, Value::Text(_)),
-            Type::Boolean => matches!(value, Value::Bool(_)),
-            Type::Table => matches!(value, Value::Map(_)),
-            Type::Language => value.as_str().is_some_and(|tag| tag.is_empty() || LanguageTag::parse_lenient(tag).is_ok()),
-            Type::Time => Moment::of_value(value, 0).is_some(),
+            ValueType::Text | ValueType::Slot | ValueType::Group => matches!(value, Value::Text(_)),
+            ValueType::Number => matches!(value, Value::Int(_) | Value::Num(_)),
+            ValueType::Integer => value.as_f64().is_some_and(|number| number.fract() == 0.0) && !matches!(value, Value::Text(_)),
+            ValueType::Boolean => matches!(value, Value::Bool(_)),
+            ValueType::Table => matches!(value, Value::Map(_)),
+            ValueType::Language => value.as_str().is_some_and(|tag| tag.is_empty() || LanguageTag::parse_lenient(tag).is_ok()),
+            ValueType::Time => Moment::of_value(value, 0).is_some(),
         }
     }
 
     /// Whether a literal may be a value of this type. References, texts with references in them and value forms may be
     /// of any type.
     #[must_use]
-    pub fn accepts(self, data: &Data) -> bool {
+    pub fn accepts(self, data: &NodeValue) -> bool {
         match (data, self) {
-            (_, Type::Any) | (Data::Null, _) => true,
-            (Data::Text(text), _) if text.starts_with(['$', '@']) || text.contains("{{") => true,
-            (Data::Table(table), _) if is_form(table) => true,
-            (Data::Text(_), Type::Number | Type::Integer | Type::Boolean | Type::List | Type::Table | Type::Condition) => false,
-            (Data::Int(_) | Data::Float(_), Type::Text | Type::Slot | Type::Group | Type::Boolean | Type::List | Type::Table) => false,
-            (Data::Bool(_), Type::Text | Type::Slot | Type::Group | Type::Number | Type::Integer | Type::List | Type::Table) => false,
-            (Data::Float(number), Type::Integer) => number.fract() == 0.0,
+            (_, ValueType::Any) | (NodeValue::Null, _) => true,
+            (NodeValue::Text(text), _) if text.starts_with(['$', '@']) || text.contains("{{") => true,
+            (NodeValue::Table(table), _) if is_form(table) => true,
+            (
+                NodeValue::Text(_),
+                ValueType::Number | ValueType::Integer | ValueType::Boolean | ValueType::List | ValueType::Table | ValueType::Condition,
+            ) => false,
+            (
+                NodeValue::Int(_) | NodeValue::Float(_),
+                ValueType::Text | ValueType::Slot | ValueType::Group | ValueType::Boolean | ValueType::List | ValueType::Table,
+            ) => false,
+            (
+                NodeValue::Bool(_),
+                ValueType::Text
+                | ValueType::Slot
+                | ValueType::Group
+                | ValueType::Number
+                | ValueType::Integer
+                | ValueType::List
+                | ValueType::Table,
+            ) => false,
+            (NodeValue::Float(number), ValueType::Integer) => number.fract() == 0.0,
             // a text may be a list of parts
-            (Data::List(_), Type::Slot | Type::Group | Type::Number | Type::Integer | Type::Boolean | Type::Table) => false,
-            (Data::Table(_), Type::Text | Type::Slot | Type::Group | Type::Number | Type::Integer | Type::Boolean | Type::List) => false,
+            (
+                NodeValue::List(_),
+                ValueType::Slot | ValueType::Group | ValueType::Number | ValueType::Integer | ValueType::Boolean | ValueType::Table,
+            ) => false,
+            (
+                NodeValue::Table(_),
+                ValueType::Text
+                | ValueType::Slot
+                | ValueType::Group
+                | ValueType::Number
+                | ValueType::Integer
+                | ValueType::Boolean
+                | ValueType::List,
+            ) => false,
             _ => true,
         }
     }
 
     pub(super) fn open(self) -> bool {
-        matches!(self, Type::Table | Type::Any | Type::List)
+        matches!(self, ValueType::Table | ValueType::Any | ValueType::List)
     }
 }
 
 /// Whether a table in a value position is an expression (`{ lookup = … }`) instead of a table of values.
 #[must_use]
-pub fn is_form(table: &Table) -> bool {
+pub fn is_form(table: &FieldMap) -> bool {
     let alone = || {
         table.len() == 1
             && (table.contains_key("is") || table.contains_key("try") || table.get("value").is_some_and(|f| f.node.as_text().is_some()))
@@ -129,7 +156,7 @@ pub fn is_form(table: &Table) -> bool {
 
 /// Whether a table calls a function of a script: `{ script = "file.rhai::function", args? }`.
 #[must_use]
-pub fn is_script(table: &Table) -> bool {
+pub fn is_script(table: &FieldMap) -> bool {
     table.get("script").is_some_and(|f| f.node.as_text().is_some())
         && table.keys().all(|key| matches!(key.as_ref(), "script" | "args" | "descending"))
 }

@@ -4,18 +4,18 @@
 use std::rc::Rc;
 
 use super::Cond;
-use super::eval::{Current, Env, Fault};
-use super::lists::{List, Local};
-use super::memo::Memo;
-use super::state::State;
+use super::eval::{CurrentItem, Env, EvalFault};
+use super::lists::{BuildList, LocalChange};
+use super::memo::PassMemo;
+use super::state::BuildState;
 use crate::model::{FieldId, Item, Value};
 
 /// Steps that an unread item goes through, each with what it has remembered.
-type Steps = Vec<(Rc<dyn Local>, Rc<Memo>)>;
+type UnreadSteps = Vec<(Rc<dyn LocalChange>, Rc<PassMemo>)>;
 
-impl State {
+impl BuildState {
     /// Whether an unread item may meet a condition.
-    pub fn lazy_may_meet(&self, id: usize, cond: &Cond, env: &Env<'_>) -> Result<bool, Fault> {
+    pub fn lazy_may_meet(&self, id: usize, cond: &Cond, env: &Env<'_>) -> Result<bool, EvalFault> {
         let shape = self.peek(id, |list| list.lazy.as_ref().map(|l| l.shape.clone())).flatten();
         match shape {
             Some(shape) => Ok(shape.judge(cond, env)? != Some(false)),
@@ -24,7 +24,7 @@ impl State {
     }
 
     /// Reads the newest unread element of a list. True if it yields an item; false if it was dropped or none is left.
-    pub fn read_one(&self, id: usize) -> Result<bool, Fault> {
+    pub fn read_one(&self, id: usize) -> Result<bool, EvalFault> {
         let Some((value, place, steps)) = self.take_unread(id) else { return Ok(false) };
         let Some(item) = self.run_steps(id, &value, place, &steps)? else { return Ok(false) };
         if let Some(mut list) = self.lists.get(id).and_then(|l| l.try_borrow_mut().ok()) {
@@ -40,7 +40,7 @@ impl State {
     }
 
     /// Looks at a list without putting what was read into its place.
-    pub(super) fn peek<T>(&self, id: usize, look: impl FnOnce(&List) -> T) -> Option<T> {
+    pub(super) fn peek<T>(&self, id: usize, look: impl FnOnce(&BuildList) -> T) -> Option<T> {
         self.load(id);
         self.lists.get(id).and_then(|list| list.try_borrow().ok()).map(|list| look(&list))
     }
@@ -62,7 +62,7 @@ impl State {
         self.peek(id, |list| list.fresh.last().or_else(|| list.items.get(list.gap)).cloned()).flatten()
     }
 
-    fn take_unread(&self, id: usize) -> Option<(Value, usize, Steps)> {
+    fn take_unread(&self, id: usize) -> Option<(Value, usize, UnreadSteps)> {
         let mut list = self.lists.get(id)?.try_borrow_mut().ok()?;
         let lazy = list.lazy.as_mut()?;
         if lazy.remaining == 0 {
@@ -74,12 +74,18 @@ impl State {
         Some((value, lazy.remaining, lazy.steps.clone()))
     }
 
-    fn run_steps(&self, id: usize, value: &Value, place: usize, steps: &[(Rc<dyn Local>, Rc<Memo>)]) -> Result<Option<Item>, Fault> {
+    fn run_steps(
+        &self,
+        id: usize,
+        value: &Value,
+        place: usize,
+        steps: &[(Rc<dyn LocalChange>, Rc<PassMemo>)],
+    ) -> Result<Option<Item>, EvalFault> {
         self.visit(steps.len())?;
         let mut made: Option<Item> = None;
         for (step, memo) in steps {
-            let env = Env { st: self, cur: Current::None, outer: None, memo, part: None };
-            let cur = made.as_ref().map_or(Current::Value(value, place), |item| Current::Item(item, place));
+            let env = Env { st: self, cur: CurrentItem::None, outer: None, memo, part: None };
+            let cur = made.as_ref().map_or(CurrentItem::Value(value, place), |item| CurrentItem::Item(item, place));
             match step.apply(cur, &env)? {
                 Some(mut item) => {
                     item.list = u16::try_from(id).unwrap_or(u16::MAX);
@@ -92,7 +98,7 @@ impl State {
     }
 
     /// Queues a step for the unread items of a list; `changes` are the fields that it may change.
-    pub fn queue(&self, id: usize, step: Rc<dyn Local>, memo: Rc<Memo>, changes: &[FieldId]) {
+    pub fn queue(&self, id: usize, step: Rc<dyn LocalChange>, memo: Rc<PassMemo>, changes: &[FieldId]) {
         if let Some(mut list) = self.lists.get(id).and_then(|l| l.try_borrow_mut().ok())
             && let Some(lazy) = &mut list.lazy
         {
@@ -121,7 +127,7 @@ impl State {
     }
 
     /// Reads all unread elements of a list.
-    pub fn force(&self, id: usize) -> Result<(), Fault> {
+    pub fn force(&self, id: usize) -> Result<(), EvalFault> {
         let mut made = Vec::new();
         let Some(at) = self.list(id).lazy_at() else { return Ok(()) };
         if self.trail.is_some() {
@@ -140,7 +146,7 @@ impl State {
         }
         made.reverse();
         let Some(mut list) = self.lists.get(id).and_then(|l| l.try_borrow_mut().ok()) else {
-            return Err(Fault::bound("a list was read whole while it was being looked at"));
+            return Err(EvalFault::bound("a list was read whole while it was being looked at"));
         };
         list.settle();
         let at = at.min(list.items.len());

@@ -5,13 +5,13 @@ use std::sync::Arc;
 
 use crate::diag::Diagnostic;
 use crate::model::Value;
-use crate::model::plan::{Stat as Note, Step};
+use crate::model::plan::{BuildStep, RecordedValue as Note};
 
-use super::State;
-use super::lists::List;
+use super::BuildState;
+use super::lists::BuildList;
 use super::state::{put, walk};
 
-impl State {
+impl BuildState {
     /// Whether a warning that no rule file accepts was raised while warnings are errors.
     #[must_use]
     pub fn refuses(&self) -> bool {
@@ -34,7 +34,7 @@ impl State {
     }
 
     /// Records a stage or a hook, when a trace is kept.
-    pub fn step(&self, step: impl FnOnce() -> Step) {
+    pub fn step(&self, step: impl FnOnce() -> BuildStep) {
         if self.trail.is_some() {
             self.steps.borrow_mut().push(step());
         }
@@ -56,7 +56,7 @@ impl State {
         let touched = |from: &str| from == path || from.starts_with(&format!("{path}.")) || path.starts_with(&format!("{from}."));
         for (n, list) in self.lists.used_mut() {
             if self.rules.lists.get(n).and_then(|l| l.from.as_deref()).is_some_and(touched) {
-                *list = List { id: list.id, ..List::default() };
+                *list = BuildList { id: list.id, ..BuildList::default() };
             }
         }
     }

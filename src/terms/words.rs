@@ -4,18 +4,18 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashSet;
 
-use crate::diag::Node;
+use crate::diag::DocumentNode;
 use crate::model::Pack;
 
 /// The most words that the `values` of all paths and fields may come to, with the references and the names of rows that are
 /// looked at to find them.
 pub const MOST_WORDS: usize = 500_000;
 
-/// Adds the words that `values` list ([`Word`]). What is referred to is added once. No more than `left` words, references and
+/// Adds the words that `values` list ([`ValueWord`]). What is referred to is added once. No more than `left` words, references and
 /// names of rows are looked at; gives whether there was room for all.
 pub(super) fn add_words<'p>(
     pack: &'p Pack,
-    node: &'p Node,
+    node: &'p DocumentNode,
     inside: bool,
     seen: &mut FxHashSet<&'p str>,
     left: &mut usize,
@@ -25,13 +25,13 @@ pub(super) fn add_words<'p>(
         if !pay(left) {
             return false;
         }
-        let of = Word::of(word);
-        if !matches!(of, Word::Itself) && !seen.insert(word) {
+        let of = ValueWord::of(word);
+        if !matches!(of, ValueWord::Itself) && !seen.insert(word) {
             continue;
         }
         match of {
-            Word::Itself => all.push(word.into()),
-            Word::Rows { table, ending } => {
+            ValueWord::Itself => all.push(word.into()),
+            ValueWord::Rows { table, ending } => {
                 for name in pack.tables.get(table).into_iter().flat_map(|rows| rows.keys()) {
                     if !pay(left) {
                         return false;
@@ -39,7 +39,7 @@ pub(super) fn add_words<'p>(
                     all.extend(name.strip_suffix(ending).map(Arc::from));
                 }
             }
-            Word::Path(path) => {
+            ValueWord::Path(path) => {
                 let values = values_of_path(pack, path).filter(|_| !inside);
                 if values.is_some_and(|values| !add_words(pack, values, true, seen, left, all)) {
                     return false;
@@ -58,13 +58,13 @@ fn pay(left: &mut usize) -> bool {
 }
 
 /// The texts of `values`: a list, or one by itself.
-pub fn texts_of(values: &Node) -> impl Iterator<Item = &str> {
-    values.as_list().unwrap_or(std::slice::from_ref(values)).iter().filter_map(Node::as_text)
+pub fn texts_of(values: &DocumentNode) -> impl Iterator<Item = &str> {
+    values.as_list().unwrap_or(std::slice::from_ref(values)).iter().filter_map(DocumentNode::as_text)
 }
 
 /// What one text of `values` stands for.
 #[derive(Debug, Clone, Copy)]
-pub enum Word<'w> {
+pub enum ValueWord<'w> {
     /// The word that it is.
     Itself,
     /// `$table.NAME`: the names of the rows of a table; `$table.NAME.ENDING`: of those that end so, without the ending.
@@ -78,7 +78,7 @@ pub enum Word<'w> {
     Path(&'w str),
 }
 
-impl<'w> Word<'w> {
+impl<'w> ValueWord<'w> {
     /// Reads one text of `values`.
     #[must_use]
     pub fn of(text: &'w str) -> Self {
@@ -91,6 +91,6 @@ impl<'w> Word<'w> {
 
 /// The words that a path declares.
 #[must_use]
-pub fn values_of_path<'p>(pack: &'p Pack, path: &str) -> Option<&'p Node> {
+pub fn values_of_path<'p>(pack: &'p Pack, path: &str) -> Option<&'p DocumentNode> {
     Some(&pack.tables.get("path")?.get(path)?.fields.get("values")?.node)
 }

@@ -5,68 +5,68 @@
 
 use std::sync::Arc;
 
-use crate::diag::{Span, Table};
+use crate::diag::{FieldMap, Span};
 use crate::model::{Value, item::core};
 use crate::syntax::CompileContext;
-use crate::syntax::conditions::Mode;
-use crate::syntax::context::Scope;
-use crate::terms::ledger::{self, Record};
-use crate::terms::select::{End, Seq, pass_env};
-use crate::terms::state::Because;
-use crate::terms::{Cond, Current, Memo, State};
+use crate::syntax::conditions::PathMode;
+use crate::syntax::context::ItemScope;
+use crate::terms::ledger::{self, LedgerEviction};
+use crate::terms::select::{SelectEnd, SelectSequence, pass_env};
+use crate::terms::state::PassReason;
+use crate::terms::{BuildState, Cond, CurrentItem, PassMemo};
 
 use super::evict::{account, newest_read, oldest_read_bundle, record, switch_off};
-use super::pass::{Caller, Halt, Info, Pass, Reach, Verb};
-use super::set::Set;
-use super::units::{Unit, units};
+use super::pass::{CompiledPass, HistoryDemand, ProgramInterrupt, ProgramRunner, Verb, VerbInfo};
+use super::set::SetTerms;
+use super::units::{ItemUnit, units};
 
 /// `admit` as the table of verbs knows it.
-pub const INFO: Info = Info {
+pub const INFO: VerbInfo = VerbInfo {
     name: "admit",
     doc: "lets units in until one does not fit into the account",
     terms: &["account", "unit", "misfit", "fits", "rest", "exempt", "set", "admitted"],
     cost: "what is admitted, and one",
     did: "admitted",
-    parse: |cx, w| Some(Box::new(Admit::parse(cx, w.fields, w.span, w.scope))),
+    parse: |cx, w| Some(Box::new(AdmitTerms::parse(cx, w.fields, w.span, w.scope))),
 };
 
 /// The terms of `admit`.
-pub struct Admit {
+pub struct AdmitTerms {
     account: usize,
-    unit: Unit,
-    misfit: Misfit,
+    unit: ItemUnit,
+    misfit: MisfitPolicy,
     strict: bool,
     leave: bool,
     exempt: Option<Cond>,
-    set: Option<Set>,
+    set: Option<SetTerms>,
     /// The code that a trace gives for admitted items.
-    admitted: Option<Arc<Because>>,
+    admitted: Option<Arc<PassReason>>,
 }
 
 /// What happens when a unit does not fit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Misfit {
+enum MisfitPolicy {
     Stop,
     Skip,
     Fail,
 }
 
-impl Admit {
+impl AdmitTerms {
     /// Reads the terms.
-    fn parse(cx: &mut CompileContext<'_>, fields: &Table, span: Span, scope: &Scope) -> Self {
+    fn parse(cx: &mut CompileContext<'_>, fields: &FieldMap, span: Span, scope: &ItemScope) -> Self {
         let word = |key: &str| fields.get(key).and_then(|f| f.node.as_text());
         let account = account(cx, fields, span, "admit");
         let misfit = match word("misfit") {
-            Some("skip") => Misfit::Skip,
-            Some("fail") => Misfit::Fail,
-            _ => Misfit::Stop,
+            Some("skip") => MisfitPolicy::Skip,
+            Some("fail") => MisfitPolicy::Fail,
+            _ => MisfitPolicy::Stop,
         };
         let exempt = fields.get("exempt").map(|f| {
-            let c = cx.within(scope.clone(), |cx| cx.cond(&f.node, Mode::Item));
+            let c = cx.within(scope.clone(), |cx| cx.cond(&f.node, PathMode::Item));
             cx.sealed_cond(c)
         });
-        let set = fields.get("set").map(|f| Set::of(cx, &f.node, scope));
-        let unit = Unit::of(word("unit"));
+        let set = fields.get("set").map(|f| SetTerms::of(cx, &f.node, scope));
+        let unit = ItemUnit::of(word("unit"));
         let admitted = super::reason::code(fields.get("admitted").map(|f| &f.node));
         Self { account, unit, misfit, strict: word("fits") == Some("lt"), leave: word("rest") == Some("leave"), exempt, set, admitted }
     }
@@ -75,7 +75,7 @@ impl Admit {
         if self.strict { cost < left } else { cost <= left }
     }
 
-    fn finish(&self, st: &mut State, list: usize, spent: f64, admitted: &[usize]) {
+    fn finish(&self, st: &mut BuildState, list: usize, spent: f64, admitted: &[usize]) {
         let before = st.ledger.borrow().spent(self.account);
         st.ledger.borrow_mut().spend(self.account, spent - before);
         // `because` is the reason for a refusal
@@ -91,7 +91,7 @@ impl Admit {
     }
 
     /// Reads an unread history as far as it can be admitted, plus one message.
-    fn read_what_fits(&self, pass: &Pass, st: &mut State, list: usize, memo: &Memo) -> Result<(), Halt> {
+    fn read_what_fits(&self, pass: &CompiledPass, st: &mut BuildState, list: usize, memo: &PassMemo) -> Result<(), ProgramInterrupt> {
         if st.list(list).lazy.is_none() {
             return Ok(());
         }
@@ -111,9 +111,9 @@ impl Admit {
         };
         if !all_meant
             || !plain
-            || select.from != End::Last
-            || self.misfit != Misfit::Stop
-            || self.unit == Unit::Lead
+            || select.from != SelectEnd::Last
+            || self.misfit != MisfitPolicy::Stop
+            || self.unit == ItemUnit::Lead
             || self.exempt.is_some()
         {
             return Ok(st.force(list)?);
@@ -124,12 +124,12 @@ impl Admit {
             let env = pass_env(st, memo);
             let at = items.lazy_at().unwrap_or(0);
             for (n, item) in items.items.iter().enumerate().skip(at) {
-                if pass.chooses(&env.inner(Current::Item(item, n)), item.enabled())? {
+                if pass.chooses(&env.inner(CurrentItem::Item(item, n)), item.enabled())? {
                     left -= ledger::cost(&env, self.account, item)?;
                 }
             }
         }
-        let of_bundles = self.unit == Unit::Bundle;
+        let of_bundles = self.unit == ItemUnit::Bundle;
         let mut bundle = if of_bundles { oldest_read_bundle(st, list).unwrap_or_default() } else { Value::Null };
         while st.has_unread(list) {
             if left < 0.0 && bundle.is_empty() {
@@ -144,7 +144,7 @@ impl Admit {
                 break;
             }
             bundle = if of_bundles { item.get(core::BUNDLE).cloned().unwrap_or_default() } else { Value::Null };
-            if pass.chooses(&pass_env(st, memo).inner(Current::Item(&item, 0)), item.enabled())? {
+            if pass.chooses(&pass_env(st, memo).inner(CurrentItem::Item(&item, 0)), item.enabled())? {
                 left -= newest_read(st, list, self.account, memo)?;
             }
         }
@@ -154,21 +154,34 @@ impl Admit {
         let Some(count) = st.list(list).lazy.as_ref().map(|l| l.remaining) else { return Ok(()) };
         let group = st.list(list).lazy.as_ref().and_then(|l| l.shape.known.str(core::GROUP).map(str::to_owned)).unwrap_or_default();
         st.list_mut(list).lazy = None;
-        let record =
-            Record { id: "unread".into(), tokens: 0.0, group, group_eviction: false, pass: pass.id.to_string(), unread: Some(count) };
+        let record = LedgerEviction {
+            id: "unread".into(),
+            tokens: 0.0,
+            group,
+            group_eviction: false,
+            pass: pass.id.to_string(),
+            unread: Some(count),
+        };
         st.ledger.borrow_mut().records.push(record);
         Ok(())
     }
 }
 
-impl Verb for Admit {
-    fn reach(&self, _pass: &Pass) -> Reach<'_> {
-        Reach::Own
+impl Verb for AdmitTerms {
+    fn reach(&self, _pass: &CompiledPass) -> HistoryDemand<'_> {
+        HistoryDemand::Own
     }
 
-    fn run(&self, pass: &Arc<Pass>, st: &mut State, list: usize, memo: &Memo, _caller: &dyn Caller) -> Result<(), Halt> {
+    fn run(
+        &self,
+        pass: &Arc<CompiledPass>,
+        st: &mut BuildState,
+        list: usize,
+        memo: &PassMemo,
+        _caller: &dyn ProgramRunner,
+    ) -> Result<(), ProgramInterrupt> {
         let stage = st.stage.borrow().clone();
-        st.ledger.borrow_mut().trim(ledger::Trimmed { list, account: self.account, pass: pass.id.clone(), stage });
+        st.ledger.borrow_mut().trim(ledger::TrimmedList { list, account: self.account, pass: pass.id.clone(), stage });
         self.read_what_fits(pass, st, list, memo)?;
         let size = ledger::size(&pass_env(st, memo), self.account)?;
         let (mut off, mut admitted, mut refused) = (Vec::new(), Vec::new(), Vec::new());
@@ -176,7 +189,7 @@ impl Verb for Admit {
         {
             let items = st.list(list);
             let env = pass_env(st, memo);
-            let visited = pass.select.run(Seq::Items(&items.items), &env)?;
+            let visited = pass.select.run(SelectSequence::Items(&items.items), &env)?;
             let mut full = false;
             for group in units(&items.items, &visited, self.unit) {
                 let mut cost = 0.0;
@@ -184,7 +197,7 @@ impl Verb for Admit {
                 for n in &group.members {
                     if let Some(item) = items.items.get(*n) {
                         cost += ledger::cost(&env, self.account, item)?;
-                        exempt |= self.exempt.as_ref().map_or(Ok(false), |c| env.inner(Current::Item(item, *n)).holds(c))?;
+                        exempt |= self.exempt.as_ref().map_or(Ok(false), |c| env.inner(CurrentItem::Item(item, *n)).holds(c))?;
                     }
                 }
                 for item in group.members.iter().filter_map(|n| items.items.get(*n)) {
@@ -196,9 +209,9 @@ impl Verb for Admit {
                     admitted.extend(group.members);
                     continue;
                 }
-                if self.misfit == Misfit::Fail {
+                if self.misfit == MisfitPolicy::Fail {
                     let message = format!("{} more tokens are needed where {} are left", cost, size - spent);
-                    let refusal = Halt::Refused {
+                    let refusal = ProgramInterrupt::Refused {
                         code: "max_tokens_exceeded".into(),
                         message,
                         room: Some(ledger::headroom(&env, self.account, spent + cost)?),
@@ -207,7 +220,7 @@ impl Verb for Admit {
                     self.finish(st, list, spent, &admitted);
                     return Err(refusal);
                 }
-                full |= self.misfit == Misfit::Stop;
+                full |= self.misfit == MisfitPolicy::Stop;
                 for n in group.members {
                     refused.push(n);
                     if let (Some(item), false, true) = (items.items.get(n), self.leave, self.set.is_none()) {

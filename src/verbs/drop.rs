@@ -2,30 +2,37 @@
 
 use std::sync::Arc;
 
-use super::pass::{Caller, Each, Halt, Info, Pass, Reach, Verb};
+use super::pass::{CompiledPass, HistoryDemand, ItemChange, ProgramInterrupt, ProgramRunner, Verb, VerbInfo};
 use crate::model::{FieldId, Item};
 use crate::terms::select::in_list_order;
-use crate::terms::{Env, Fault, Memo, State};
+use crate::terms::{BuildState, Env, EvalFault, PassMemo};
 
 /// `drop` as the table of verbs knows it.
-pub const INFO: Info = Info {
+pub const INFO: VerbInfo = VerbInfo {
     name: "drop",
     doc: "removes the selected items from the list, and reports them",
     terms: &[],
     cost: "the list",
     did: "dropped",
-    parse: |_, _| Some(Box::new(Drop)),
+    parse: |_, _| Some(Box::new(DropVerb)),
 };
 
 /// The verb, which has no terms of its own.
-pub struct Drop;
+pub struct DropVerb;
 
-impl Verb for Drop {
-    fn reach(&self, _pass: &Pass) -> Reach<'_> {
-        Reach::Each(self)
+impl Verb for DropVerb {
+    fn reach(&self, _pass: &CompiledPass) -> HistoryDemand<'_> {
+        HistoryDemand::Each(self)
     }
 
-    fn run(&self, pass: &Arc<Pass>, st: &mut State, list: usize, memo: &Memo, _caller: &dyn Caller) -> Result<(), Halt> {
+    fn run(
+        &self,
+        pass: &Arc<CompiledPass>,
+        st: &mut BuildState,
+        list: usize,
+        memo: &PassMemo,
+        _caller: &dyn ProgramRunner,
+    ) -> Result<(), ProgramInterrupt> {
         let gone = in_list_order(pass.chosen(st, list, memo)?);
         let gone = st.list_mut(list).remove(&gone);
         for item in &gone {
@@ -35,8 +42,8 @@ impl Verb for Drop {
     }
 }
 
-impl Each for Drop {
-    fn change(&self, _item: &Item, _place: usize, _nth: usize, _env: &Env<'_>) -> Result<Option<Item>, Fault> {
+impl ItemChange for DropVerb {
+    fn change(&self, _item: &Item, _place: usize, _nth: usize, _env: &Env<'_>) -> Result<Option<Item>, EvalFault> {
         Ok(None)
     }
 

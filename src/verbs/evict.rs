@@ -6,37 +6,37 @@
 
 use std::sync::Arc;
 
-use crate::diag::{Span, Table};
+use crate::diag::{FieldMap, Span};
 use crate::model::{Item, Value, item::core};
 use crate::syntax::CompileContext;
-use crate::syntax::conditions::Mode;
-use crate::syntax::context::Scope;
-use crate::terms::ledger::{self, Record};
-use crate::terms::select::{End, Seq, pass_env};
-use crate::terms::{Cond, Current, Env, Fault, Memo, State};
+use crate::syntax::conditions::PathMode;
+use crate::syntax::context::ItemScope;
+use crate::terms::ledger::{self, LedgerEviction};
+use crate::terms::select::{SelectEnd, SelectSequence, pass_env};
+use crate::terms::{BuildState, Cond, CurrentItem, Env, EvalFault, PassMemo};
 
-use super::pass::{Caller, Halt, Info, Pass, Reach, Verb};
-use super::units::{Group, Unit, units};
+use super::pass::{CompiledPass, HistoryDemand, ProgramInterrupt, ProgramRunner, Verb, VerbInfo};
+use super::units::{ItemGroup, ItemUnit, units};
 
 /// `evict` as the table of verbs knows it.
-pub const INFO: Info = Info {
+pub const INFO: VerbInfo = VerbInfo {
     name: "evict",
     doc: "switches units off until the list fits into the account",
     terms: &["account", "unit", "spare"],
     cost: "what fits",
     did: "evicted",
-    parse: |cx, w| Some(Box::new(Evict::parse(cx, w.fields, w.span, w.scope))),
+    parse: |cx, w| Some(Box::new(EvictTerms::parse(cx, w.fields, w.span, w.scope))),
 };
 
 /// The terms of `evict`.
-pub struct Evict {
+pub struct EvictTerms {
     account: usize,
-    unit: Unit,
+    unit: ItemUnit,
     spare: Option<Cond>,
 }
 
 /// The account that a pass names; reports an error if it names none.
-pub(super) fn account(cx: &mut CompileContext<'_>, fields: &Table, span: Span, verb: &str) -> usize {
+pub(super) fn account(cx: &mut CompileContext<'_>, fields: &FieldMap, span: Span, verb: &str) -> usize {
     match fields.get("account") {
         Some(f) => cx.row_number("account", f.node.as_text().unwrap_or(""), f.node.span),
         None => {
@@ -46,20 +46,20 @@ pub(super) fn account(cx: &mut CompileContext<'_>, fields: &Table, span: Span, v
     }
 }
 
-impl Evict {
+impl EvictTerms {
     /// Reads the terms.
-    fn parse(cx: &mut CompileContext<'_>, fields: &Table, span: Span, scope: &Scope) -> Self {
+    fn parse(cx: &mut CompileContext<'_>, fields: &FieldMap, span: Span, scope: &ItemScope) -> Self {
         let account = account(cx, fields, span, "evict");
-        let unit = Unit::of(fields.get("unit").and_then(|f| f.node.as_text()));
+        let unit = ItemUnit::of(fields.get("unit").and_then(|f| f.node.as_text()));
         let spare = fields.get("spare").map(|f| {
-            let c = cx.within(scope.clone(), |cx| cx.cond(&f.node, Mode::Item));
+            let c = cx.within(scope.clone(), |cx| cx.cond(&f.node, PathMode::Item));
             cx.sealed_cond(c)
         });
         Self { account, unit, spare }
     }
 
     /// Afterwards no unread item is a candidate, or it is known whether they are all evicted or all kept.
-    fn settle_unread(&self, pass: &Pass, st: &mut State, list: usize, size: f64, memo: &Memo) -> Result<(), Fault> {
+    fn settle_unread(&self, pass: &CompiledPass, st: &mut BuildState, list: usize, size: f64, memo: &PassMemo) -> Result<(), EvalFault> {
         let (candidates, spared) = {
             let env = pass_env(st, memo);
             let shape = st.list(list).lazy.as_ref().map(|l| l.shape.clone()).unwrap_or_default();
@@ -79,9 +79,9 @@ impl Evict {
         match (candidates, spared) {
             (Some(false), _) | (_, Some(true)) => self.read_until_over(st, list, size, pass, memo),
             (Some(true), Some(false))
-                if pass.select.from == End::First
+                if pass.select.from == SelectEnd::First
                     && pass.select.by.is_empty()
-                    && self.unit != Unit::Lead
+                    && self.unit != ItemUnit::Lead
                     && !self.older_candidates(pass, st, list, memo)? =>
             {
                 self.admit_from_behind(pass, st, list, size, memo)
@@ -91,12 +91,12 @@ impl Evict {
     }
 
     /// Whether a read item before the unread stretch would be evicted before it.
-    fn older_candidates(&self, pass: &Pass, st: &State, list: usize, memo: &Memo) -> Result<bool, Fault> {
+    fn older_candidates(&self, pass: &CompiledPass, st: &BuildState, list: usize, memo: &PassMemo) -> Result<bool, EvalFault> {
         let items = st.list(list);
         let env = pass_env(st, memo);
         let at = items.lazy_at().unwrap_or(0);
         for (n, item) in items.items.iter().take(at).enumerate() {
-            let here = env.inner(Current::Item(item, n));
+            let here = env.inner(CurrentItem::Item(item, n));
             let spared = self.spare.as_ref().map_or(Ok(false), |s| here.holds(s))?;
             if pass.chooses(&here, item.enabled())? && !spared {
                 return Ok(true);
@@ -107,13 +107,13 @@ impl Evict {
 
     /// The unread stretch is not a candidate but its cost counts: reads until it is known that all candidates must be
     /// evicted, or reads everything.
-    fn read_until_over(&self, st: &State, list: usize, size: f64, pass: &Pass, memo: &Memo) -> Result<(), Fault> {
+    fn read_until_over(&self, st: &BuildState, list: usize, size: f64, pass: &CompiledPass, memo: &PassMemo) -> Result<(), EvalFault> {
         let mut known = 0.0;
         {
             let env = pass_env(st, memo);
             let items = st.list(list);
             for (n, item) in items.items.iter().enumerate().filter(|(_, i)| i.enabled()) {
-                let here = env.inner(Current::Item(item, n));
+                let here = env.inner(CurrentItem::Item(item, n));
                 let spared = self.spare.as_ref().map_or(Ok(false), |s| here.holds(s))?;
                 if spared || !pass.chooses(&here, true)? {
                     known += ledger::cost(&env, self.account, item)?;
@@ -133,7 +133,14 @@ impl Evict {
     }
 
     /// Candidates from the oldest end: reads the longest newest stretch that fits; the rest is evicted.
-    fn admit_from_behind(&self, pass: &Pass, st: &mut State, list: usize, size: f64, memo: &Memo) -> Result<(), Fault> {
+    fn admit_from_behind(
+        &self,
+        pass: &CompiledPass,
+        st: &mut BuildState,
+        list: usize,
+        size: f64,
+        memo: &PassMemo,
+    ) -> Result<(), EvalFault> {
         let mut total = 0.0;
         {
             let env = pass_env(st, memo);
@@ -147,7 +154,7 @@ impl Evict {
                 total += newest_read(st, list, self.account, memo)?;
             }
         }
-        if self.unit == Unit::Bundle {
+        if self.unit == ItemUnit::Bundle {
             read_bundle_to_its_end(st, list)?;
         }
         let Some(at) = st.list(list).lazy_at() else { return Ok(()) };
@@ -158,7 +165,7 @@ impl Evict {
         let newest = st.list(list).items.get(at).and_then(|i| i.str(core::ID).map(str::to_owned)).unwrap_or_default();
         let group = st.list(list).lazy.as_ref().and_then(|l| l.shape.known.str(core::GROUP).map(str::to_owned)).unwrap_or_default();
         st.list_mut(list).lazy = None;
-        let record = Record {
+        let record = LedgerEviction {
             id: format!("before {newest}"),
             tokens: 0.0,
             group,
@@ -170,7 +177,7 @@ impl Evict {
         Ok(())
     }
 
-    fn evict_read(&self, pass: &Arc<Pass>, st: &mut State, list: usize, size: f64, memo: &Memo) -> Result<(), Fault> {
+    fn evict_read(&self, pass: &Arc<CompiledPass>, st: &mut BuildState, list: usize, size: f64, memo: &PassMemo) -> Result<(), EvalFault> {
         let mut off = Vec::new();
         {
             let items = st.list(list);
@@ -182,7 +189,7 @@ impl Evict {
             if total <= size && items.lazy.is_none() {
                 return Ok(());
             }
-            let visited = pass.select.run(Seq::Items(&items.items), &env)?;
+            let visited = pass.select.run(SelectSequence::Items(&items.items), &env)?;
             for group in units(&items.items, &visited, self.unit) {
                 // the unread rest alone is known to exceed the size, so all candidates must be evicted
                 if total <= size && items.lazy.is_none() {
@@ -205,11 +212,11 @@ impl Evict {
         Ok(())
     }
 
-    fn spares(&self, group: &Group, items: &[Item], env: &Env<'_>) -> Result<bool, Fault> {
+    fn spares(&self, group: &ItemGroup, items: &[Item], env: &Env<'_>) -> Result<bool, EvalFault> {
         let Some(spare) = &self.spare else { return Ok(false) };
         for n in &group.members {
             if let Some(item) = items.get(*n)
-                && env.inner(Current::Item(item, *n)).holds(spare)?
+                && env.inner(CurrentItem::Item(item, *n)).holds(spare)?
             {
                 return Ok(true);
             }
@@ -218,14 +225,21 @@ impl Evict {
     }
 }
 
-impl Verb for Evict {
-    fn reach(&self, _pass: &Pass) -> Reach<'_> {
-        Reach::Own
+impl Verb for EvictTerms {
+    fn reach(&self, _pass: &CompiledPass) -> HistoryDemand<'_> {
+        HistoryDemand::Own
     }
 
-    fn run(&self, pass: &Arc<Pass>, st: &mut State, list: usize, memo: &Memo, _caller: &dyn Caller) -> Result<(), Halt> {
+    fn run(
+        &self,
+        pass: &Arc<CompiledPass>,
+        st: &mut BuildState,
+        list: usize,
+        memo: &PassMemo,
+        _caller: &dyn ProgramRunner,
+    ) -> Result<(), ProgramInterrupt> {
         let stage = st.stage.borrow().clone();
-        st.ledger.borrow_mut().trim(ledger::Trimmed { list, account: self.account, pass: pass.id.clone(), stage });
+        st.ledger.borrow_mut().trim(ledger::TrimmedList { list, account: self.account, pass: pass.id.clone(), stage });
         let size = {
             let env = pass_env(st, memo);
             ledger::size(&env, self.account)? - st.ledger.borrow().spent(self.account)
@@ -239,7 +253,7 @@ impl Verb for Evict {
 }
 
 /// The item that was read last did not fit: its whole bundle is evicted with it, so the bundle is read to its end.
-fn read_bundle_to_its_end(st: &State, list: usize) -> Result<(), Fault> {
+fn read_bundle_to_its_end(st: &BuildState, list: usize) -> Result<(), EvalFault> {
     let Some(bundle) = oldest_read_bundle(st, list) else { return Ok(()) };
     while st.has_unread(list) {
         if st.read_one(list)? && bundle_of_newest_read(st, list).as_ref() != Some(&bundle) {
@@ -251,18 +265,18 @@ fn read_bundle_to_its_end(st: &State, list: usize) -> Result<(), Fault> {
 
 /// The bundle that more of may be unread: the first behind the unread stretch. What passes have put in front of it since
 /// it was read has no bundle, and is passed over.
-pub(super) fn oldest_read_bundle(st: &State, list: usize) -> Option<Value> {
+pub(super) fn oldest_read_bundle(st: &BuildState, list: usize) -> Option<Value> {
     let list = st.list(list);
     let read = list.items.get(list.lazy_at()?..)?;
     read.iter().find_map(|item| item.get(core::BUNDLE).filter(|b| !b.is_empty()).cloned())
 }
 
-fn bundle_of_newest_read(st: &State, list: usize) -> Option<Value> {
+fn bundle_of_newest_read(st: &BuildState, list: usize) -> Option<Value> {
     st.newest_item(list)?.get(core::BUNDLE).cloned()
 }
 
 /// What the item costs that has been read last.
-pub(super) fn newest_read(st: &State, list: usize, account: usize, memo: &Memo) -> Result<f64, Fault> {
+pub(super) fn newest_read(st: &BuildState, list: usize, account: usize, memo: &PassMemo) -> Result<f64, EvalFault> {
     match st.newest_item(list) {
         Some(item) if item.enabled() => ledger::cost(&pass_env(st, memo), account, &item),
         _ => Ok(0.0),
@@ -270,13 +284,13 @@ pub(super) fn newest_read(st: &State, list: usize, account: usize, memo: &Memo) 
 }
 
 /// The record of an evicted item.
-pub(super) fn record(item: &Item, tokens: f64, bundled: bool, pass: &str) -> Record {
+pub(super) fn record(item: &Item, tokens: f64, bundled: bool, pass: &str) -> LedgerEviction {
     let text = |id| item.get(id).map(|v| v.to_text().to_string()).unwrap_or_default();
-    Record { id: text(core::ID), tokens, group: text(core::GROUP), group_eviction: bundled, pass: pass.to_owned(), unread: None }
+    LedgerEviction { id: text(core::ID), tokens, group: text(core::GROUP), group_eviction: bundled, pass: pass.to_owned(), unread: None }
 }
 
 /// Disables items and records them.
-pub(super) fn switch_off(st: &mut State, list: usize, off: Vec<(usize, Record)>) {
+pub(super) fn switch_off(st: &mut BuildState, list: usize, off: Vec<(usize, LedgerEviction)>) {
     for (n, record) in off {
         if let Some(item) = st.list_mut(list).items.get_mut(n) {
             item.set(core::ENABLED, Value::Bool(false));

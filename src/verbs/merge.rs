@@ -3,78 +3,78 @@
 
 use std::sync::Arc;
 
-use super::pass::{Caller, Halt, Info, Pass, Reach, Verb};
-use crate::diag::{Code, Node, Table};
+use super::pass::{CompiledPass, HistoryDemand, ProgramInterrupt, ProgramRunner, Verb, VerbInfo};
+use crate::diag::{Code, DocumentNode, FieldMap};
 use crate::model::{FieldId, Item, Value, item::core};
 use crate::syntax::CompileContext;
-use crate::syntax::conditions::Mode;
-use crate::syntax::context::Scope;
-use crate::terms::select::{Seq, pass_env};
-use crate::terms::{Cond, Current, Env, Expr, Fault, Memo, State};
+use crate::syntax::conditions::PathMode;
+use crate::syntax::context::ItemScope;
+use crate::terms::select::{SelectSequence, pass_env};
+use crate::terms::{BuildState, Cond, CurrentItem, Env, EvalFault, Expr, PassMemo};
 use crate::text::work;
-use crate::text::written::Shown as _;
+use crate::text::written::ToText as _;
 
 /// `merge` as the table of verbs knows it.
-pub const INFO: Info = Info {
+pub const INFO: VerbInfo = VerbInfo {
     name: "merge",
     doc: "joins neighbours that are equal in `same`",
     terms: &["same", "absorb", "stop", "join", "field", "fold", "into"],
     cost: "the list and its text",
     did: "merged",
-    parse: |cx, w| Some(Box::new(Merge::parse(cx, w.fields, w.scope))),
+    parse: |cx, w| Some(Box::new(MergeTerms::parse(cx, w.fields, w.scope))),
 };
 
 /// The terms of `merge`.
-pub struct Merge {
+pub struct MergeTerms {
     same: Vec<(FieldId, Arc<str>)>,
     absorb: Option<Cond>,
     stop: Option<Cond>,
     join: Expr,
     field: FieldId,
-    fold: Vec<(FieldId, Fold)>,
+    fold: Vec<(FieldId, FieldFold)>,
     into: Option<Cond>,
 }
 
 /// What becomes of another field.
 #[derive(Clone, Copy)]
-enum Fold {
+enum FieldFold {
     Any,
     Last,
     Sum,
 }
 
-impl Merge {
+impl MergeTerms {
     /// Reads the terms.
-    fn parse(cx: &mut CompileContext<'_>, fields: &Table, scope: &Scope) -> Self {
+    fn parse(cx: &mut CompileContext<'_>, fields: &FieldMap, scope: &ItemScope) -> Self {
         let node = |key: &str| fields.get(key).map(|f| &f.node);
         let mut same = Vec::new();
-        for n in node("same").and_then(Node::as_list).unwrap_or(&[]) {
+        for n in node("same").and_then(DocumentNode::as_list).unwrap_or(&[]) {
             let name = cx.literal(n, "a field of `same`");
             cx.within(scope.clone(), |cx| cx.check_field(0, &name, n.span));
             same.push((cx.fields.intern(&name), name));
         }
         let cond = |cx: &mut CompileContext<'_>, key: &str| {
             node(key).map(|n| {
-                let c = cx.within(scope.clone(), |cx| cx.cond(n, Mode::Item));
+                let c = cx.within(scope.clone(), |cx| cx.cond(n, PathMode::Item));
                 cx.sealed_cond(c)
             })
         };
         let absorb = cond(cx, "absorb");
         let stop = cond(cx, "stop");
         // the item that goes stands outside of the one that takes it
-        let into = node("into").map(|n| cx.within(scope.clone(), |cx| cx.within(scope.clone(), |cx| cx.cond(n, Mode::Item))));
+        let into = node("into").map(|n| cx.within(scope.clone(), |cx| cx.within(scope.clone(), |cx| cx.cond(n, PathMode::Item))));
         let join = node("join").map_or_else(|| Expr::text(""), |n| cx.expr(n));
         let field = node("field").and_then(|n| Some((n.as_text()?, n.span))).map_or(core::TEXT, |(name, span)| {
             cx.within(scope.clone(), |cx| cx.check_field(0, name, span));
             cx.fields.intern(name)
         });
         let mut fold = Vec::new();
-        for (name, how) in node("fold").and_then(Node::as_table).into_iter().flatten() {
+        for (name, how) in node("fold").and_then(DocumentNode::as_table).into_iter().flatten() {
             cx.within(scope.clone(), |cx| cx.check_field(0, name, how.key));
             let how = match how.node.as_text() {
-                Some("any") => Fold::Any,
-                Some("last") => Fold::Last,
-                Some("sum") => Fold::Sum,
+                Some("any") => FieldFold::Any,
+                Some("last") => FieldFold::Last,
+                Some("sum") => FieldFold::Sum,
                 _ => {
                     cx.fail(Code::TermType, how.node.span, "a fold is \"any\", \"last\" or \"sum\"", None);
                     continue;
@@ -85,7 +85,7 @@ impl Merge {
         Self { same, absorb, stop, join, field, fold, into }
     }
 
-    fn fold_all(&self, items: &[Item], selected: &[bool], join: &str, env: &Env<'_>) -> Result<Vec<Item>, Fault> {
+    fn fold_all(&self, items: &[Item], selected: &[bool], join: &str, env: &Env<'_>) -> Result<Vec<Item>, EvalFault> {
         let mut out: Vec<(Item, bool)> = Vec::with_capacity(items.len());
         // a run of texts is joined once at its end: appending each time would copy it again and again
         let mut run: Vec<Value> = Vec::new();
@@ -114,7 +114,7 @@ impl Merge {
 
     /// Merges each selected item into the last item before it that meets `into`, evaluated on that item's state at
     /// that time; without such an item it stays.
-    fn gather(&self, into: &Cond, items: &[Item], selected: &[bool], join: &str, env: &Env<'_>) -> Result<Vec<Item>, Fault> {
+    fn gather(&self, into: &Cond, items: &[Item], selected: &[bool], join: &str, env: &Env<'_>) -> Result<Vec<Item>, EvalFault> {
         let mut out: Vec<(usize, Item)> = Vec::with_capacity(items.len());
         for (n, item) in items.iter().enumerate() {
             let chosen = selected.get(n).copied().unwrap_or(false);
@@ -133,11 +133,11 @@ impl Merge {
         Ok(out.into_iter().map(|(_, item)| item).collect())
     }
 
-    fn taker(&self, into: &Cond, out: &[(usize, Item)], item: &Item, n: usize, env: &Env<'_>) -> Result<Option<usize>, Fault> {
-        let from = env.inner(Current::Item(item, n));
+    fn taker(&self, into: &Cond, out: &[(usize, Item)], item: &Item, n: usize, env: &Env<'_>) -> Result<Option<usize>, EvalFault> {
+        let from = env.inner(CurrentItem::Item(item, n));
         for (at, (place, head)) in out.iter().enumerate().rev() {
             work::spend(1)?;
-            let there = from.inner(Current::Item(head, *place));
+            let there = from.inner(CurrentItem::Item(head, *place));
             if head.enabled() && there.holds(into)? && self.fits(head, item, n, env)? {
                 return Ok(Some(at));
             }
@@ -145,7 +145,7 @@ impl Merge {
         Ok(None)
     }
 
-    fn close(&self, out: &mut [(Item, bool)], run: &mut Vec<Value>, join: &str, env: &Env<'_>) -> Result<(), Fault> {
+    fn close(&self, out: &mut [(Item, bool)], run: &mut Vec<Value>, join: &str, env: &Env<'_>) -> Result<(), EvalFault> {
         if run.is_empty() {
             return Ok(());
         }
@@ -157,20 +157,20 @@ impl Merge {
         Ok(())
     }
 
-    fn fits(&self, head: &Item, item: &Item, n: usize, env: &Env<'_>) -> Result<bool, Fault> {
+    fn fits(&self, head: &Item, item: &Item, n: usize, env: &Env<'_>) -> Result<bool, EvalFault> {
         for (field, _) in &self.same {
             if head.get(*field) != item.get(*field) {
                 return Ok(false);
             }
         }
-        let here = env.inner(Current::Item(item, n));
+        let here = env.inner(CurrentItem::Item(item, n));
         if let Some(absorb) = &self.absorb
             && !here.holds(absorb)?
         {
             return Ok(false);
         }
         if let Some(stop) = &self.stop
-            && (here.holds(stop)? || env.inner(Current::Item(head, n)).holds(stop)?)
+            && (here.holds(stop)? || env.inner(CurrentItem::Item(head, n)).holds(stop)?)
         {
             return Ok(false);
         }
@@ -178,17 +178,24 @@ impl Merge {
     }
 }
 
-impl Verb for Merge {
-    fn reach(&self, _pass: &Pass) -> Reach<'_> {
-        Reach::Neighbours
+impl Verb for MergeTerms {
+    fn reach(&self, _pass: &CompiledPass) -> HistoryDemand<'_> {
+        HistoryDemand::Neighbours
     }
 
-    fn run(&self, pass: &Arc<Pass>, st: &mut State, list: usize, memo: &Memo, _caller: &dyn Caller) -> Result<(), Halt> {
+    fn run(
+        &self,
+        pass: &Arc<CompiledPass>,
+        st: &mut BuildState,
+        list: usize,
+        memo: &PassMemo,
+        _caller: &dyn ProgramRunner,
+    ) -> Result<(), ProgramInterrupt> {
         let merged = {
             let items = st.list(list);
             let env = pass_env(st, memo);
             let mut selected = vec![false; items.items.len()];
-            for n in pass.select.run(Seq::Items(&items.items), &env)? {
+            for n in pass.select.run(SelectSequence::Items(&items.items), &env)? {
                 if let Some(s) = selected.get_mut(n) {
                     *s = true;
                 }
@@ -209,7 +216,7 @@ impl Verb for Merge {
 }
 
 /// Combines values: lists are concatenated, texts are joined with `join`. What is made is paid before it is made.
-fn joined(run: &[Value], join: &str, env: &Env<'_>) -> Result<Value, Fault> {
+fn joined(run: &[Value], join: &str, env: &Env<'_>) -> Result<Value, EvalFault> {
     if run.iter().any(|v| matches!(v, Value::List(_))) {
         let elements = run.iter().map(|v| v.as_list().map_or(1, <[Value]>::len)).sum::<usize>();
         work::make(elements.saturating_mul(size_of::<Value>()))?;
@@ -226,19 +233,19 @@ fn joined(run: &[Value], join: &str, env: &Env<'_>) -> Result<Value, Fault> {
     Ok(Value::text(texts.join(join)))
 }
 
-fn fold(head: &mut Item, item: &Item, field: FieldId, how: Fold) {
+fn fold(head: &mut Item, item: &Item, field: FieldId, how: FieldFold) {
     let old = head.get(field).cloned().unwrap_or_default();
     let new = item.get(field).cloned().unwrap_or_default();
     let value = match how {
-        Fold::Any => {
+        FieldFold::Any => {
             if old.truthy() {
                 old
             } else {
                 new
             }
         }
-        Fold::Last => new,
-        Fold::Sum => Value::Num(old.as_f64().unwrap_or(0.0) + new.as_f64().unwrap_or(0.0)),
+        FieldFold::Last => new,
+        FieldFold::Sum => Value::Num(old.as_f64().unwrap_or(0.0) + new.as_f64().unwrap_or(0.0)),
     };
     head.set(field, value);
 }

@@ -1,18 +1,18 @@
 //! Terms that a verb knows, but that have no effect in this combination: they are refused.
 
-use crate::diag::{Code, Table};
+use crate::diag::{Code, FieldMap};
 use crate::syntax::CompileContext;
 use crate::syntax::selections::WORDS;
 
 /// Refuses the words of selections.
-pub(super) fn selection(cx: &mut CompileContext<'_>, fields: &Table, why: &str, help: &str) {
+pub(super) fn selection(cx: &mut CompileContext<'_>, fields: &FieldMap, why: &str, help: &str) {
     for word in WORDS {
         refuse(cx, fields, word, &format!("`{word}` has no meaning here: {why}"), help);
     }
 }
 
 /// Refuses a term, if the pass has it.
-pub(super) fn refuse(cx: &mut CompileContext<'_>, fields: &Table, key: &str, message: &str, help: &str) {
+pub(super) fn refuse(cx: &mut CompileContext<'_>, fields: &FieldMap, key: &str, message: &str, help: &str) {
     if let Some(field) = fields.get(key) {
         cx.fail(Code::TwoMeanings, field.key, message, Some(help.to_owned()));
     }

@@ -1,7 +1,7 @@
 //! The fifteen verbs: what a pass does with the items that its selection chose.
 //!
 //! One file is one verb: its row of the [table](VERBS), its terms as compiled, how they are read, how much of an unread
-//! history it needs, and what it does. `repeat` and `run` need other programs, which they reach through [`Caller`].
+//! history it needs, and what it does. `repeat` and `run` need other programs, which they reach through [`ProgramRunner`].
 
 pub mod add;
 pub mod admit;
@@ -29,5 +29,5 @@ mod misuse;
 mod parts;
 mod running;
 
-pub use pass::{Caller, Failing, Halt, Pass};
+pub use pass::{CompiledPass, FailurePolicy, ProgramInterrupt, ProgramRunner};
 pub use table::{SHARED, VERBS};

@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 
-use super::pass::{Caller, Halt, Info, Pass, Reach, Verb};
+use super::pass::{CompiledPass, HistoryDemand, ProgramInterrupt, ProgramRunner, Verb, VerbInfo};
 use crate::diag::Code;
 use crate::model::Item;
 use crate::terms::select::in_list_order;
-use crate::terms::{Memo, State};
+use crate::terms::{BuildState, PassMemo};
 
 /// `order` as the table of verbs knows it.
-pub const INFO: Info = Info {
+pub const INFO: VerbInfo = VerbInfo {
     name: "order",
     doc: "sorts the selected items among their positions",
     terms: &[],
@@ -20,19 +20,26 @@ pub const INFO: Info = Info {
             let help = "add `by = [\"field\"]`, or `draw = \"shuffle\"`";
             cx.fail(Code::TermMissing, written.span, "`order` says no order, so every item stays where it is", Some(help.into()));
         }
-        Some(Box::new(Order))
+        Some(Box::new(OrderVerb))
     },
 };
 
 /// The verb, which has no terms of its own.
-pub struct Order;
+pub struct OrderVerb;
 
-impl Verb for Order {
-    fn reach(&self, _pass: &Pass) -> Reach<'_> {
-        Reach::Selected
+impl Verb for OrderVerb {
+    fn reach(&self, _pass: &CompiledPass) -> HistoryDemand<'_> {
+        HistoryDemand::Selected
     }
 
-    fn run(&self, pass: &Arc<Pass>, st: &mut State, list: usize, memo: &Memo, _caller: &dyn Caller) -> Result<(), Halt> {
+    fn run(
+        &self,
+        pass: &Arc<CompiledPass>,
+        st: &mut BuildState,
+        list: usize,
+        memo: &PassMemo,
+        _caller: &dyn ProgramRunner,
+    ) -> Result<(), ProgramInterrupt> {
         let chosen = pass.chosen(st, list, memo)?;
         let places = in_list_order(chosen.clone());
         let list = st.list_mut(list);

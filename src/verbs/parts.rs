@@ -5,18 +5,18 @@
 
 use std::collections::BTreeMap;
 
-use crate::diag::{Code, Node, Table};
+use crate::diag::{Code, DocumentNode, FieldMap};
 use crate::model::{FieldId, Item, Value};
 use crate::syntax::CompileContext;
-use crate::syntax::conditions::Mode;
-use crate::syntax::context::Scope;
-use crate::terms::select::{Seq, in_list_order, pass_env};
-use crate::terms::{Cond, Current, Env, Expr, Fault, Memo, State};
+use crate::syntax::conditions::PathMode;
+use crate::syntax::context::ItemScope;
+use crate::terms::select::{SelectSequence, in_list_order, pass_env};
+use crate::terms::{BuildState, Cond, CurrentItem, Env, EvalFault, Expr, PassMemo};
 
-use super::pass::{Halt, Pass};
+use super::pass::{CompiledPass, ProgramInterrupt};
 
 /// The terms of `place` with `field`.
-pub(super) struct Parts {
+pub(super) struct PartTerms {
     field: FieldId,
     pick: Option<Cond>,
     next: Cond,
@@ -25,12 +25,12 @@ pub(super) struct Parts {
     front: bool,
 }
 
-impl Parts {
+impl PartTerms {
     /// Reads the terms; `None` if whole items are placed, or after a reported error.
-    pub(super) fn parse(cx: &mut CompileContext<'_>, fields: &Table, scope: &Scope) -> Option<Self> {
+    pub(super) fn parse(cx: &mut CompileContext<'_>, fields: &FieldMap, scope: &ItemScope) -> Option<Self> {
         let node = |key: &str| fields.get(key).map(|f| &f.node);
         let to = node("to");
-        let table = to.and_then(Node::as_table);
+        let table = to.and_then(DocumentNode::as_table);
         let Some(field) = node("field") else {
             if let (Some(to), Some(_)) = (to, table) {
                 let help = Some("write `to = \"list\"`, or add `field = \"…\"`".to_owned());
@@ -46,10 +46,10 @@ impl Parts {
             cx.fail(Code::TermMissing, field.span, "elements of a `field` need to know which item takes them", help);
             return None;
         };
-        let next = cx.within(scope.clone(), |cx| cx.cond(next, Mode::Item));
-        let pick = node("pick").map(|n| cx.within(Scope::Open, |cx| cx.cond(n, Mode::Item)));
+        let next = cx.within(scope.clone(), |cx| cx.cond(next, PathMode::Item));
+        let pick = node("pick").map(|n| cx.within(ItemScope::Open, |cx| cx.cond(n, PathMode::Item)));
         let added = table.and_then(|t| t.get("else")).and_then(|f| f.node.get("add"));
-        let otherwise = added.map(|n| cx.within(Scope::None, |cx| cx.expr(n)));
+        let otherwise = added.map(|n| cx.within(ItemScope::None, |cx| cx.expr(n)));
         let front = match node("at") {
             None => false,
             Some(at) if at.as_text() == Some("end") => false,
@@ -64,7 +64,14 @@ impl Parts {
     }
 
     /// Moves them.
-    pub(super) fn run(&self, pass: &Pass, st: &mut State, list: usize, memo: &Memo, copy: bool) -> Result<(), Halt> {
+    pub(super) fn run(
+        &self,
+        pass: &CompiledPass,
+        st: &mut BuildState,
+        list: usize,
+        memo: &PassMemo,
+        copy: bool,
+    ) -> Result<(), ProgramInterrupt> {
         // the receiving item may be anywhere later in the list
         st.force(list)?;
         let chosen = in_list_order(pass.chosen(st, list, memo)?);
@@ -76,12 +83,12 @@ impl Parts {
             let env = pass_env(st, memo);
             for n in chosen {
                 let Some(item) = items.items.get(n) else { continue };
-                let (picked, rest) = self.parted(item, &env.inner(Current::Item(item, n)))?;
+                let (picked, rest) = self.parted(item, &env.inner(CurrentItem::Item(item, n)))?;
                 if picked.is_empty() {
                     continue;
                 }
                 st.note(item, "placed");
-                match self.taker(n, Seq::Items(&items.items), &env)? {
+                match self.taker(n, SelectSequence::Items(&items.items), &env)? {
                     Some(taker) => given.entry(taker).or_default().extend(picked),
                     None => homeless.push((n, picked)),
                 }
@@ -122,11 +129,11 @@ impl Parts {
     }
 
     /// The elements that move, and those that stay.
-    fn parted(&self, item: &Item, env: &Env<'_>) -> Result<(Vec<Value>, Vec<Value>), Fault> {
+    fn parted(&self, item: &Item, env: &Env<'_>) -> Result<(Vec<Value>, Vec<Value>), EvalFault> {
         let (mut picked, mut rest) = (Vec::new(), Vec::new());
         for (n, element) in item.get(self.field).and_then(Value::as_list).unwrap_or(&[]).iter().enumerate() {
             let moves = match &self.pick {
-                Some(pick) => env.inner(Current::Value(element, n)).holds(pick)?,
+                Some(pick) => env.inner(CurrentItem::Value(element, n)).holds(pick)?,
                 None => true,
             };
             if moves { picked.push(element.clone()) } else { rest.push(element.clone()) }
@@ -135,10 +142,10 @@ impl Parts {
     }
 
     /// The next live item that accepts them.
-    fn taker(&self, giver: usize, seq: Seq<'_>, env: &Env<'_>) -> Result<Option<usize>, Fault> {
+    fn taker(&self, giver: usize, seq: SelectSequence<'_>, env: &Env<'_>) -> Result<Option<usize>, EvalFault> {
         let from = env.inner(seq.cur(giver));
         for n in giver + 1..seq.len() {
-            let live = matches!(seq.cur(n), Current::Item(item, _) if item.enabled());
+            let live = matches!(seq.cur(n), CurrentItem::Item(item, _) if item.enabled());
             if live && from.inner(seq.cur(n)).holds(&self.next)? {
                 return Ok(Some(n));
             }

@@ -2,22 +2,22 @@
 
 use std::sync::Arc;
 
-use crate::diag::{Span, Table};
+use crate::diag::{FieldMap, Span};
 use crate::model::{FieldId, Item};
 use crate::syntax::CompileContext;
-use crate::syntax::context::Scope;
-use crate::terms::cells::Cell;
-use crate::terms::ledger::Headroom;
-use crate::terms::select::{Seq, pass_env};
-use crate::terms::{Cond, Env, Fault, Memo, Select, State};
-use crate::text::work::Exceeded;
+use crate::syntax::context::ItemScope;
+use crate::terms::cells::MemoCell;
+use crate::terms::ledger::BudgetNumbers;
+use crate::terms::select::{SelectSequence, pass_env};
+use crate::terms::{BuildState, Cond, Env, EvalFault, PassMemo, Select};
+use crate::text::work::BudgetExceeded;
 
-use super::reads::Reads;
-use super::reason::Reason;
+use super::reads::ListReads;
+use super::reason::ReasonTerms;
 
 /// What a failing script, filter or program means.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Failing {
+pub enum FailurePolicy {
     /// A warning; the item is not selected.
     Spare,
     /// A warning; what the pass has done so far stands.
@@ -28,15 +28,15 @@ pub enum Failing {
 
 /// Why a program ended early.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Halt {
+pub enum ProgramInterrupt {
     /// `then = "stop"` or `level = "stop"`: no error.
     Stop,
     /// An evaluation failed.
-    Fault(Fault),
+    Fault(EvalFault),
     /// A warning, where warnings are errors.
     Warned,
     /// A hook or a function of the embedding program failed, which no pass handles.
-    Host(Fault),
+    Host(EvalFault),
     /// A requirement of the pack is not met.
     Refused {
         /// The code that the pass names.
@@ -44,25 +44,25 @@ pub enum Halt {
         /// What is wrong.
         message: String,
         /// What there was room for, where it is about room.
-        room: Option<Headroom>,
+        room: Option<BudgetNumbers>,
     },
 }
 
-impl From<Exceeded> for Halt {
-    fn from(exceeded: Exceeded) -> Self {
-        Halt::Fault(exceeded.into())
+impl From<BudgetExceeded> for ProgramInterrupt {
+    fn from(exceeded: BudgetExceeded) -> Self {
+        ProgramInterrupt::Fault(exceeded.into())
     }
 }
 
-impl From<Fault> for Halt {
-    fn from(fault: Fault) -> Self {
-        Halt::Fault(fault)
+impl From<EvalFault> for ProgramInterrupt {
+    fn from(fault: EvalFault) -> Self {
+        ProgramInterrupt::Fault(fault)
     }
 }
 
 /// A verb as the table knows it: one row for each file of this room that is a verb.
 #[derive(Clone, Copy)]
-pub struct Info {
+pub struct VerbInfo {
     /// The word in `do = "…"`.
     pub name: &'static str,
     /// What it does, in one line.
@@ -74,25 +74,32 @@ pub struct Info {
     /// What the trail says that it did to an item.
     pub did: &'static str,
     /// Reads its terms; `None` after an error that leaves nothing to run.
-    pub parse: fn(&mut CompileContext<'_>, &Written<'_>) -> Option<Box<dyn Verb>>,
+    pub parse: fn(&mut CompileContext<'_>, &WrittenPass<'_>) -> Option<Box<dyn Verb>>,
 }
 
 /// A pass as it is written.
-pub struct Written<'a> {
+pub struct WrittenPass<'a> {
     /// Its terms.
-    pub fields: &'a Table,
+    pub fields: &'a FieldMap,
     /// Where its verb stands.
     pub span: Span,
     /// What `@` means in its terms.
-    pub scope: &'a Scope,
+    pub scope: &'a ItemScope,
 }
 
 /// What a verb does with its terms.
 pub trait Verb: Send + Sync {
     /// How much of an unread history it needs.
-    fn reach(&self, pass: &Pass) -> Reach<'_>;
+    fn reach(&self, pass: &CompiledPass) -> HistoryDemand<'_>;
     /// Runs the verb. The list has been read as far as [`Verb::reach`] requires.
-    fn run(&self, pass: &Arc<Pass>, st: &mut State, list: usize, memo: &Memo, caller: &dyn Caller) -> Result<(), Halt>;
+    fn run(
+        &self,
+        pass: &Arc<CompiledPass>,
+        st: &mut BuildState,
+        list: usize,
+        memo: &PassMemo,
+        caller: &dyn ProgramRunner,
+    ) -> Result<(), ProgramInterrupt>;
     /// The program that it runs, by number.
     fn callee(&self) -> Option<usize> {
         None
@@ -100,13 +107,13 @@ pub trait Verb: Send + Sync {
 }
 
 /// How much of an unread history a verb needs.
-pub enum Reach<'a> {
+pub enum HistoryDemand<'a> {
     /// It reads what it needs by itself.
     Own,
     /// It looks at no item.
     Nothing,
     /// Each selected item is changed by itself, whatever the others are.
-    Each(&'a dyn Each),
+    Each(&'a dyn ItemChange),
     /// The selected items.
     Selected,
     /// The selected items and those beside them.
@@ -114,9 +121,9 @@ pub enum Reach<'a> {
 }
 
 /// A change of one item that looks at no other, so that it can wait until the item is read.
-pub trait Each {
+pub trait ItemChange {
     /// The item as it is afterwards; `None` if it is gone. `nth`: how many were changed before it.
-    fn change(&self, item: &Item, place: usize, nth: usize, env: &Env<'_>) -> Result<Option<Item>, Fault>;
+    fn change(&self, item: &Item, place: usize, nth: usize, env: &Env<'_>) -> Result<Option<Item>, EvalFault>;
     /// The fields that it may change.
     fn fields(&self) -> Vec<FieldId>;
     /// The change depends on how many items were visited before.
@@ -130,25 +137,25 @@ pub trait Each {
 }
 
 /// Runs other programs; implemented by the room above.
-pub trait Caller {
+pub trait ProgramRunner {
     /// Runs a program by number, over `list` if given.
-    fn program(&self, program: usize, list: Option<usize>, st: &mut State) -> Result<(), Halt>;
+    fn program(&self, program: usize, list: Option<usize>, st: &mut BuildState) -> Result<(), ProgramInterrupt>;
     /// The list that a program works on by itself.
     fn list_of(&self, program: usize) -> usize;
     /// Runs a script of the pack over a list.
-    fn script(&self, function: &str, list: usize, st: &mut State) -> Result<(), Halt>;
+    fn script(&self, function: &str, list: usize, st: &mut BuildState) -> Result<(), ProgramInterrupt>;
     /// Runs the hooks `before_NAME` now, and those of `after_NAME` when the current program ends.
-    fn event(&self, name: &str, pass: &Pass, list: usize, st: &mut State) -> Result<(), Halt>;
+    fn event(&self, name: &str, pass: &CompiledPass, list: usize, st: &mut BuildState) -> Result<(), ProgramInterrupt>;
 }
 
 /// A compiled pass.
-pub struct Pass {
+pub struct CompiledPass {
     /// `program/pass`.
     pub id: Arc<str>,
     /// Where its name is written.
     pub span: Span,
     /// Its verb, as the table knows it.
-    pub info: &'static Info,
+    pub info: &'static VerbInfo,
     /// A condition on the scene that decides whether the pass runs at all.
     pub when: Option<Cond>,
     /// Which items.
@@ -158,29 +165,29 @@ pub struct Pass {
     /// After this pass the program ends.
     pub stop: bool,
     /// What a failure means.
-    pub failing: Failing,
+    pub failing: FailurePolicy,
     /// What a trace gives as the reason for what it does to items.
-    pub reason: Option<Reason>,
+    pub reason: Option<ReasonTerms>,
     /// What its gate reads of lists.
-    pub gate_reads: Reads,
+    pub gate_reads: ListReads,
     /// What its other terms read of lists.
-    pub reads: Reads,
+    pub reads: ListReads,
     /// What its memo cells hold, to be filled at once when the pass is queued.
-    pub cells: Vec<Cell>,
+    pub cells: Vec<MemoCell>,
     /// What it does.
     pub verb: Box<dyn Verb>,
 }
 
-impl Pass {
+impl CompiledPass {
     /// The chosen items of the list, by index, in visiting order.
-    pub fn chosen(&self, st: &State, list: usize, memo: &Memo) -> Result<Vec<usize>, Fault> {
+    pub fn chosen(&self, st: &BuildState, list: usize, memo: &PassMemo) -> Result<Vec<usize>, EvalFault> {
         let list = st.list(list);
         st.telling.set(st.tells());
-        self.select.run(Seq::Items(&list.items), &pass_env(st, memo))
+        self.select.run(SelectSequence::Items(&list.items), &pass_env(st, memo))
     }
 
     /// Whether one item, looked at alone, is chosen: for selections that judge each item by itself.
-    pub fn chooses(&self, env: &Env<'_>, enabled: bool) -> Result<bool, Fault> {
+    pub fn chooses(&self, env: &Env<'_>, enabled: bool) -> Result<bool, EvalFault> {
         self.select.chooses(env, enabled)
     }
 }

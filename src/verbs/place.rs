@@ -2,66 +2,73 @@
 
 use std::sync::Arc;
 
-use crate::diag::{Node, Table};
+use crate::diag::{DocumentNode, FieldMap};
 use crate::model::Item;
 use crate::syntax::CompileContext;
-use crate::syntax::context::Scope;
+use crate::syntax::context::ItemScope;
 use crate::terms::select::in_list_order;
-use crate::terms::{Memo, State};
+use crate::terms::{BuildState, PassMemo};
 use crate::text::work;
 
 use super::misuse::refuse;
-use super::parts::Parts;
-use super::pass::{Caller, Halt, Info, Pass, Reach, Verb};
+use super::parts::PartTerms;
+use super::pass::{CompiledPass, HistoryDemand, ProgramInterrupt, ProgramRunner, Verb, VerbInfo};
 
 /// `place` as the table of verbs knows it.
-pub const INFO: Info = Info {
+pub const INFO: VerbInfo = VerbInfo {
     name: "place",
     doc: "moves the selected items, or copies of them, to a place",
     terms: &["to", "at", "against", "copy", "field", "pick"],
     cost: "the list",
     did: "placed",
-    parse: |cx, w| Some(Box::new(Place::parse(cx, w.fields, w.scope))),
+    parse: |cx, w| Some(Box::new(PlaceTerms::parse(cx, w.fields, w.scope))),
 };
 
 /// The terms of `place`.
-pub struct Place {
+pub struct PlaceTerms {
     to: Option<usize>,
-    at: crate::terms::Place,
+    at: crate::terms::InsertPosition,
     now: bool,
     copy: bool,
-    parts: Option<Parts>,
+    parts: Option<PartTerms>,
 }
 
-impl Place {
+impl PlaceTerms {
     /// Reads the terms.
-    fn parse(cx: &mut CompileContext<'_>, fields: &Table, scope: &Scope) -> Self {
+    fn parse(cx: &mut CompileContext<'_>, fields: &FieldMap, scope: &ItemScope) -> Self {
         check(cx, fields);
         let node = |key: &str| fields.get(key).map(|f| &f.node);
-        let parts = Parts::parse(cx, fields, scope);
+        let parts = PartTerms::parse(cx, fields, scope);
         let to = node("to").filter(|_| parts.is_none()).and_then(|n| {
             let name = n.as_text()?.to_owned();
             Some(cx.list(&name, n.span))
         });
         let target = to.map_or_else(|| scope.clone(), |n| cx.rows_of(n));
         let at = node("at").filter(|_| parts.is_none()).map(|n| cx.within(scope.clone(), |cx| cx.place(n, &target)));
-        let flag = |key: &str| node(key).and_then(Node::as_bool).unwrap_or(false);
+        let flag = |key: &str| node(key).and_then(DocumentNode::as_bool).unwrap_or(false);
         Self {
             to,
-            at: at.unwrap_or(crate::terms::Place::End),
-            now: node("against").and_then(Node::as_text) == Some("now"),
+            at: at.unwrap_or(crate::terms::InsertPosition::End),
+            now: node("against").and_then(DocumentNode::as_text) == Some("now"),
             copy: flag("copy"),
             parts,
         }
     }
 }
 
-impl Verb for Place {
-    fn reach(&self, _pass: &Pass) -> Reach<'_> {
-        Reach::Selected
+impl Verb for PlaceTerms {
+    fn reach(&self, _pass: &CompiledPass) -> HistoryDemand<'_> {
+        HistoryDemand::Selected
     }
 
-    fn run(&self, pass: &Arc<Pass>, st: &mut State, list: usize, memo: &Memo, _caller: &dyn Caller) -> Result<(), Halt> {
+    fn run(
+        &self,
+        pass: &Arc<CompiledPass>,
+        st: &mut BuildState,
+        list: usize,
+        memo: &PassMemo,
+        _caller: &dyn ProgramRunner,
+    ) -> Result<(), ProgramInterrupt> {
         if let Some(parts) = &self.parts {
             return parts.run(pass, st, list, memo, self.copy);
         }
@@ -70,7 +77,7 @@ impl Verb for Place {
         let moved: Vec<Item> = {
             let items = st.list(list);
             // a run or an end is taken in the list's own order
-            let ordered = if pass.select.from == crate::terms::select::End::Last && pass.select.by.is_empty() {
+            let ordered = if pass.select.from == crate::terms::select::SelectEnd::Last && pass.select.by.is_empty() {
                 in_list_order(chosen.clone())
             } else {
                 chosen.clone()
@@ -94,7 +101,7 @@ impl Verb for Place {
 }
 
 /// Reports terms that could have no effect.
-fn check(cx: &mut CompileContext<'_>, fields: &Table) {
+fn check(cx: &mut CompileContext<'_>, fields: &FieldMap) {
     if fields.contains_key("field") {
         refuse(cx, fields, "against", "`against` is about whole items, not about elements of a `field`", "take it out");
     } else {

@@ -1,13 +1,13 @@
 //! What queries of a pass read of lists, and how far the newest end of a list is read for a selection.
 
 use crate::syntax::CompileContext;
-use crate::syntax::context::Tail;
-use crate::terms::select::{End, Take, count, pass_env};
-use crate::terms::{Current, Fault, Memo, Select, State};
+use crate::syntax::context::TailQuery;
+use crate::terms::select::{SelectCount, SelectEnd, count, pass_env};
+use crate::terms::{BuildState, CurrentItem, EvalFault, PassMemo, Select};
 
 /// What queries read of lists.
 #[derive(Default)]
-pub struct Reads {
+pub struct ListReads {
     /// Lists that are read whole.
     pub whole: Vec<usize>,
     /// What is left of an account is asked for, which counts the whole current list.
@@ -15,10 +15,10 @@ pub struct Reads {
     /// The place of an item in its list is asked for, which takes the whole list.
     pub index: bool,
     /// Lists of which only the newest end is looked at, and by which selection.
-    pub tails: Vec<Tail>,
+    pub tails: Vec<TailQuery>,
 }
 
-impl Reads {
+impl ListReads {
     pub(super) fn take(cx: &mut CompileContext<'_>) -> Self {
         // a name that is compiled once and used again reports what it reads only once
         cx.forget_names();
@@ -31,15 +31,15 @@ impl Reads {
     }
 
     /// Has the lists read as far as the queries will look.
-    pub fn ready(&self, st: &State) -> Result<(), Fault> {
+    pub fn ready(&self, st: &BuildState) -> Result<(), EvalFault> {
         for list in &self.whole {
             st.force(*list)?;
         }
         if self.account {
             st.force(st.current.get())?;
         }
-        let memo = Memo::default();
-        for Tail { list, select, index } in &self.tails {
+        let memo = PassMemo::default();
+        for TailQuery { list, select, index } in &self.tails {
             if *index && st.list(*list).lazy.as_ref().is_some_and(|lazy| lazy.leaves_out()) {
                 st.force(*list)?;
             }
@@ -50,10 +50,10 @@ impl Reads {
 }
 
 /// Reads from the newest end until the selection has all it can take there.
-pub fn read_tail(select: &Select, st: &State, list: usize, memo: &Memo) -> Result<(), Fault> {
+pub fn read_tail(select: &Select, st: &BuildState, list: usize, memo: &PassMemo) -> Result<(), EvalFault> {
     let env = pass_env(st, memo);
     let wanted = match &select.take {
-        Some(Take::Count(n)) if select.from == End::Last => {
+        Some(SelectCount::Count(n)) if select.from == SelectEnd::Last => {
             let skip = select.skip.as_ref().map(|e| env.eval(e)).transpose()?.map_or(0, |v| count(&v));
             Some(count(&env.eval(n)?) + skip)
         }
@@ -67,7 +67,7 @@ pub fn read_tail(select: &Select, st: &State, list: usize, memo: &Memo) -> Resul
             let items = st.list(list);
             let seq = items.seq();
             for n in (at..seq.len()).rev() {
-                let enabled = matches!(seq.cur(n), Current::Item(i, _) if i.enabled());
+                let enabled = matches!(seq.cur(n), CurrentItem::Item(i, _) if i.enabled());
                 if !enabled && !select.off {
                     continue;
                 }

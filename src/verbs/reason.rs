@@ -3,24 +3,24 @@
 
 use std::sync::Arc;
 
-use crate::diag::{Code, Node, Table};
+use crate::diag::{Code, DocumentNode, FieldMap};
 use crate::syntax::CompileContext;
-use crate::syntax::context::Scope;
-use crate::terms::state::Because;
-use crate::terms::{Fault, State};
+use crate::syntax::context::ItemScope;
+use crate::terms::state::PassReason;
+use crate::terms::{BuildState, EvalFault};
 
-use super::reads::Reads;
+use super::reads::ListReads;
 
 /// The terms `because` and `why` of a pass.
-pub struct Reason {
-    because: Arc<Because>,
+pub struct ReasonTerms {
+    because: Arc<PassReason>,
     /// What `why` reads of lists.
-    reads: Reads,
+    reads: ListReads,
 }
 
-impl Reason {
+impl ReasonTerms {
     /// Reads the terms; `None` for a pass without `because`.
-    pub(super) fn parse(cx: &mut CompileContext<'_>, fields: &Table, scope: &Scope) -> Option<Self> {
+    pub(super) fn parse(cx: &mut CompileContext<'_>, fields: &FieldMap, scope: &ItemScope) -> Option<Self> {
         let why = fields.get("why");
         let Some(code) = fields.get("because").and_then(|f| f.node.as_text()) else {
             if let Some(why) = why {
@@ -31,7 +31,7 @@ impl Reason {
         };
         // it has a separate memo: without a trace nothing of it is evaluated
         cx.memo = Some(0);
-        let mut told = |node: &Node| {
+        let mut told = |node: &DocumentNode| {
             let expr = cx.within(scope.clone(), |cx| cx.expr(node));
             cx.sealed(expr)
         };
@@ -40,14 +40,14 @@ impl Reason {
             let help = Some("a build must come out alike with and without a trace; the draws of a selection are told by themselves".into());
             cx.fail(Code::TermType, *span, "`why` may not draw", help);
         }
-        let because = Arc::new(Because { code: code.into(), why: expr.map(|(e, _)| e) });
+        let because = Arc::new(PassReason { code: code.into(), why: expr.map(|(e, _)| e) });
         cx.cells.clear();
-        Some(Self { because, reads: Reads::take(cx) })
+        Some(Self { because, reads: ListReads::take(cx) })
     }
 }
 
 /// Sets the reason of the running pass, or none.
-pub(super) fn begin(reason: Option<&Reason>, st: &State) -> Result<(), Fault> {
+pub(super) fn begin(reason: Option<&ReasonTerms>, st: &BuildState) -> Result<(), EvalFault> {
     if let (Some(reason), true) = (reason, st.trail.is_some()) {
         reason.reads.ready(st)?;
     }
@@ -56,6 +56,6 @@ pub(super) fn begin(reason: Option<&Reason>, st: &State) -> Result<(), Fault> {
 }
 
 /// A code that a verb names in one of its own terms.
-pub(super) fn code(node: Option<&Node>) -> Option<Arc<Because>> {
-    node.and_then(Node::as_text).map(|code| Arc::new(Because { code: code.into(), why: None }))
+pub(super) fn code(node: Option<&DocumentNode>) -> Option<Arc<PassReason>> {
+    node.and_then(DocumentNode::as_text).map(|code| Arc::new(PassReason { code: code.into(), why: None }))
 }

@@ -4,42 +4,42 @@
 use std::sync::Arc;
 
 use super::misuse::selection;
-use super::pass::{Caller, Halt, Info, Pass, Reach, Verb};
-use crate::diag::{Code, Field, Node, Span, Table};
+use super::pass::{CompiledPass, HistoryDemand, ProgramInterrupt, ProgramRunner, Verb, VerbInfo};
+use crate::diag::{Code, DocumentNode, FieldMap, Span, TableField};
 use crate::model::{Map, Value};
 use crate::syntax::CompileContext;
-use crate::syntax::conditions::Mode;
-use crate::syntax::context::Scope;
+use crate::syntax::conditions::PathMode;
+use crate::syntax::context::ItemScope;
 use crate::terms::select::{count, pass_env};
-use crate::terms::{Cond, Expr, Fault, Memo, State};
+use crate::terms::{BuildState, Cond, EvalFault, Expr, PassMemo};
 
 /// `repeat` as the table of verbs knows it.
-pub const INFO: Info = Info {
+pub const INFO: VerbInfo = VerbInfo {
     name: "repeat",
     doc: "runs a program in rounds",
     terms: &["program", "max", "set"],
     cost: "bounded by `max`",
     did: "run",
-    parse: |cx, w| Some(Box::new(Repeat::parse(cx, w.fields, w.span)?)),
+    parse: |cx, w| Some(Box::new(RepeatTerms::parse(cx, w.fields, w.span)?)),
 };
 
 /// The terms of `repeat`.
-pub struct Repeat {
+pub struct RepeatTerms {
     /// The program, by number; linked when all programs are known.
     pub program: usize,
     max: Option<Expr>,
     set: Vec<(Arc<str>, Expr)>,
-    rounds: Vec<Round>,
+    rounds: Vec<RepeatRound>,
 }
 
-struct Round {
+struct RepeatRound {
     when: Option<Cond>,
     set: Vec<(Arc<str>, Expr)>,
 }
 
-impl Repeat {
+impl RepeatTerms {
     /// Reads the terms, and the rounds named after the pass.
-    fn parse(cx: &mut CompileContext<'_>, fields: &Table, span: Span) -> Option<Self> {
+    fn parse(cx: &mut CompileContext<'_>, fields: &FieldMap, span: Span) -> Option<Self> {
         selection(cx, fields, "`repeat` selects nothing", "select in the passes of the program that it runs");
         let program = super::run::program(cx, fields, span)?;
         let max = fields.get("max").map(|f| cx.expr(&f.node));
@@ -51,16 +51,16 @@ impl Repeat {
             if name.rsplit_once('/').map(|(pass, _)| pass) != Some(id.as_str()) {
                 continue;
             }
-            let when = row.fields.get("when").map(|f| cx.within(Scope::None, |cx| cx.cond(&f.node, Mode::Scene)));
+            let when = row.fields.get("when").map(|f| cx.within(ItemScope::None, |cx| cx.cond(&f.node, PathMode::Scene)));
             let set = row.fields.get("set").map(|f| values(cx, &f.node)).unwrap_or_default();
-            rounds.push(Round { when, set });
+            rounds.push(RepeatRound { when, set });
         }
         Some(Self { program, max, set, rounds })
     }
 
-    fn next(&self, st: &State) -> Result<Option<&Round>, Fault> {
+    fn next(&self, st: &BuildState) -> Result<Option<&RepeatRound>, EvalFault> {
         for round in &self.rounds {
-            let memo = Memo::default();
+            let memo = PassMemo::default();
             let held = match &round.when {
                 Some(when) => pass_env(st, &memo).holds(when)?,
                 None => true,
@@ -73,16 +73,23 @@ impl Repeat {
     }
 }
 
-impl Verb for Repeat {
-    fn reach(&self, _pass: &Pass) -> Reach<'_> {
-        Reach::Own
+impl Verb for RepeatTerms {
+    fn reach(&self, _pass: &CompiledPass) -> HistoryDemand<'_> {
+        HistoryDemand::Own
     }
 
-    fn run(&self, pass: &Arc<Pass>, st: &mut State, _list: usize, _memo: &Memo, caller: &dyn Caller) -> Result<(), Halt> {
+    fn run(
+        &self,
+        pass: &Arc<CompiledPass>,
+        st: &mut BuildState,
+        _list: usize,
+        _memo: &PassMemo,
+        caller: &dyn ProgramRunner,
+    ) -> Result<(), ProgramInterrupt> {
         let limit = st.rules.limits.rounds as usize;
         let wanted = match &self.max {
             Some(max) => {
-                let memo = Memo::default();
+                let memo = PassMemo::default();
                 let max = pass_env(st, &memo).eval(max)?;
                 if max.is_null() { limit } else { count(&max) }
             }
@@ -92,7 +99,7 @@ impl Verb for Repeat {
         let mut done = 0;
         while done < wanted {
             match caller.program(self.program, None, st) {
-                Ok(()) | Err(Halt::Stop) => {}
+                Ok(()) | Err(ProgramInterrupt::Stop) => {}
                 Err(halt) => return Err(halt),
             }
             done += 1;
@@ -101,7 +108,7 @@ impl Verb for Repeat {
             // a pass with its own `max` ends there without an error; otherwise reaching the limit of rounds is an
             // error
             if done >= limit && (self.max.is_none() || wanted > limit) {
-                return Err(Fault::bound(format!("more than {limit} rounds of `{}`", pass.id)).into());
+                return Err(EvalFault::bound(format!("more than {limit} rounds of `{}`", pass.id)).into());
             }
             apply(st, &next.set)?;
         }
@@ -113,32 +120,32 @@ impl Verb for Repeat {
     }
 }
 
-fn values(cx: &mut CompileContext<'_>, node: &Node) -> Vec<(Arc<str>, Expr)> {
+fn values(cx: &mut CompileContext<'_>, node: &DocumentNode) -> Vec<(Arc<str>, Expr)> {
     let Some(table) = node.as_table() else {
         cx.fail(Code::TermType, node.span, format!("`set` takes a table, not {}", node.kind()), None);
         return Vec::new();
     };
-    let value = |(key, field): (&Arc<str>, &Field)| {
+    let value = |(key, field): (&Arc<str>, &TableField)| {
         if let Some(path) = key.strip_prefix('$') {
             cx.check_path_value(path, &field.node);
         }
-        (key.clone(), cx.within(Scope::None, |cx| cx.expr(&field.node)))
+        (key.clone(), cx.within(ItemScope::None, |cx| cx.expr(&field.node)))
     };
     table.iter().map(value).collect()
 }
 
 /// A fresh `$round` for a new repeat.
-fn begin(st: &mut State, set: &[(Arc<str>, Expr)]) -> Result<(), Fault> {
+fn begin(st: &mut BuildState, set: &[(Arc<str>, Expr)]) -> Result<(), EvalFault> {
     let mut round = Map::default();
     round.insert("done".into(), Value::Int(0));
     st.put(&["round".into()], Value::map(round));
     apply(st, set)
 }
 
-fn apply(st: &mut State, set: &[(Arc<str>, Expr)]) -> Result<(), Fault> {
+fn apply(st: &mut BuildState, set: &[(Arc<str>, Expr)]) -> Result<(), EvalFault> {
     let mut made = Vec::with_capacity(set.len());
     {
-        let memo = Memo::default();
+        let memo = PassMemo::default();
         let env = pass_env(st, &memo);
         for (key, value) in set {
             made.push((key.clone(), env.eval(value)?));

@@ -2,56 +2,56 @@
 //!
 //! Without a selection `that` is tested once; with one, for each selected item (`@field` in `that`).
 
-use crate::text::written::Shown as _;
+use crate::text::written::ToText as _;
 use std::sync::Arc;
 
-use super::pass::{Caller, Halt, Info, Pass, Reach, Verb};
-use crate::diag::{Code, DiagnosticCode, Span, Table};
+use super::pass::{CompiledPass, HistoryDemand, ProgramInterrupt, ProgramRunner, Verb, VerbInfo};
+use crate::diag::{Code, DiagnosticCode, FieldMap, Span};
 use crate::model::item::core;
 use crate::syntax::CompileContext;
-use crate::syntax::conditions::Mode;
-use crate::syntax::context::Scope;
+use crate::syntax::conditions::PathMode;
+use crate::syntax::context::ItemScope;
 use crate::terms::ledger;
-use crate::terms::select::{Seq, pass_env};
-use crate::terms::{Cond, Env, Expr, Memo, State};
+use crate::terms::select::{SelectSequence, pass_env};
+use crate::terms::{BuildState, Cond, Env, Expr, PassMemo};
 
 /// `require` as the table of verbs knows it.
-pub const INFO: Info = Info {
+pub const INFO: VerbInfo = VerbInfo {
     name: "require",
     doc: "states what must hold; otherwise an error, a warning, or the end of the program",
     terms: &["that", "error", "level", "message", "help", "row"],
     cost: "the selected, or one test",
     did: "run",
-    parse: |cx, w| Some(Box::new(Require::parse(cx, w.fields, w.span, w.scope)?)),
+    parse: |cx, w| Some(Box::new(RequireTerms::parse(cx, w.fields, w.span, w.scope)?)),
 };
 
 /// The terms of `require`.
-pub struct Require {
+pub struct RequireTerms {
     that: Cond,
     error: Arc<str>,
     message: Option<Expr>,
     help: Option<Expr>,
     row: Option<Expr>,
-    level: Level,
+    level: FailureLevel,
 }
 
 /// The report of one failure.
-struct Complaint {
+struct FailureReport {
     message: String,
     help: Option<String>,
     row: Option<String>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Level {
+enum FailureLevel {
     Error,
     Warn,
     Stop,
 }
 
-impl Require {
+impl RequireTerms {
     /// Reads the terms.
-    fn parse(cx: &mut CompileContext<'_>, fields: &Table, span: Span, scope: &Scope) -> Option<Self> {
+    fn parse(cx: &mut CompileContext<'_>, fields: &FieldMap, span: Span, scope: &ItemScope) -> Option<Self> {
         let Some(that) = fields.get("that").map(|f| &f.node) else {
             cx.fail(Code::TermMissing, span, "`require` needs `that`", Some("add `that = { path = test }`".into()));
             return None;
@@ -60,38 +60,38 @@ impl Require {
             cx.check_row(&row.node);
         }
         let per_item = crate::syntax::selections::WORDS.iter().any(|w| fields.contains_key(*w));
-        let scope = if per_item { scope.clone() } else { Scope::None };
+        let scope = if per_item { scope.clone() } else { ItemScope::None };
         let (that, [message, help, row]) = cx.within(scope, |cx| {
-            let that = cx.cond(that, if per_item { Mode::Item } else { Mode::Scene });
+            let that = cx.cond(that, if per_item { PathMode::Item } else { PathMode::Scene });
             (that, ["message", "help", "row"].map(|term| fields.get(term).map(|f| cx.expr(&f.node))))
         });
         let word = |key: &str| fields.get(key).and_then(|f| f.node.as_text());
         let level = match word("level") {
-            Some("warn") => Level::Warn,
-            Some("stop") => Level::Stop,
-            _ => Level::Error,
+            Some("warn") => FailureLevel::Warn,
+            Some("stop") => FailureLevel::Stop,
+            _ => FailureLevel::Error,
         };
-        if level == Level::Error && word("error").is_none() {
+        if level == FailureLevel::Error && word("error").is_none() {
             let help = Some("add `error = \"code\"`, which programs can tell apart".into());
             cx.fail(Code::TermMissing, span, "`require` needs `error`: the code that is reported", help);
         }
         Some(Self { that, error: word("error").unwrap_or("require.failed").into(), message, help, row, level })
     }
 
-    fn complaint(&self, env: &Env<'_>) -> Result<Complaint, Halt> {
-        let said = |term: &Option<Expr>| -> Result<Option<String>, Halt> {
+    fn complaint(&self, env: &Env<'_>) -> Result<FailureReport, ProgramInterrupt> {
+        let said = |term: &Option<Expr>| -> Result<Option<String>, ProgramInterrupt> {
             let Some(term) = term else { return Ok(None) };
             Ok(Some(env.eval(term)?.shown().to_string()).filter(|text| !text.is_empty()))
         };
         let message = said(&self.message)?.unwrap_or_else(|| format!("the requirement `{}` is not met", self.error));
-        Ok(Complaint { message, help: said(&self.help)?, row: said(&self.row)? })
+        Ok(FailureReport { message, help: said(&self.help)?, row: said(&self.row)? })
     }
 
     /// The cost of the live list and the available size, if the requirement is about an account.
-    fn headroom(&self, st: &State, list: usize) -> Result<Option<ledger::Headroom>, Halt> {
+    fn headroom(&self, st: &BuildState, list: usize) -> Result<Option<ledger::BudgetNumbers>, ProgramInterrupt> {
         let Some(account) = account_of(&self.that) else { return Ok(None) };
         st.force(list)?;
-        let memo = Memo::default();
+        let memo = PassMemo::default();
         let env = pass_env(st, &memo);
         // what was reserved is part of what the prompt needs, whether or not an item stands for it yet
         let mut sum = st.ledger.borrow().spent(account);
@@ -102,13 +102,20 @@ impl Require {
     }
 }
 
-impl Verb for Require {
-    fn reach(&self, _pass: &Pass) -> Reach<'_> {
-        Reach::Own
+impl Verb for RequireTerms {
+    fn reach(&self, _pass: &CompiledPass) -> HistoryDemand<'_> {
+        HistoryDemand::Own
     }
 
-    fn run(&self, pass: &Arc<Pass>, st: &mut State, list: usize, _memo: &Memo, _caller: &dyn Caller) -> Result<(), Halt> {
-        let memo = Memo::default();
+    fn run(
+        &self,
+        pass: &Arc<CompiledPass>,
+        st: &mut BuildState,
+        list: usize,
+        _memo: &PassMemo,
+        _caller: &dyn ProgramRunner,
+    ) -> Result<(), ProgramInterrupt> {
+        let memo = PassMemo::default();
         super::reach::selected(pass, st, list, &memo)?;
         st.current.set(list);
         let mut complaints = Vec::new();
@@ -121,7 +128,7 @@ impl Verb for Require {
                 complaints.push(self.complaint(&env)?);
             } else {
                 let items = st.list(list);
-                let seq = Seq::Items(&items.items);
+                let seq = SelectSequence::Items(&items.items);
                 for n in pass.select.run(seq, &env)? {
                     let here = env.inner(seq.cur(n));
                     if !here.holds(&self.that)? {
@@ -130,13 +137,13 @@ impl Verb for Require {
                 }
             }
         }
-        for Complaint { message, help, row } in complaints {
+        for FailureReport { message, help, row } in complaints {
             match self.level {
-                Level::Stop => return Err(Halt::Stop),
-                Level::Warn => st.warn_with(DiagnosticCode::named(&self.error), message, help, row),
-                Level::Error => {
+                FailureLevel::Stop => return Err(ProgramInterrupt::Stop),
+                FailureLevel::Warn => st.warn_with(DiagnosticCode::named(&self.error), message, help, row),
+                FailureLevel::Error => {
                     let room = self.headroom(st, list)?;
-                    return Err(Halt::Refused { code: self.error.to_string(), message, room });
+                    return Err(ProgramInterrupt::Refused { code: self.error.to_string(), message, room });
                 }
             }
         }
@@ -148,7 +155,7 @@ impl Verb for Require {
 fn account_of(cond: &Cond) -> Option<usize> {
     match cond {
         Cond::Test { subject: Expr::Path(p), .. } => match p.root {
-            crate::terms::expr::Root::Account(n) => Some(n),
+            crate::terms::expr::PathRoot::Account(n) => Some(n),
             _ => None,
         },
         Cond::All(l) | Cond::Any(l) => l.iter().find_map(account_of),

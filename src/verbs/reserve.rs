@@ -2,35 +2,35 @@
 
 use std::sync::Arc;
 
-use crate::diag::{Span, Table};
+use crate::diag::{FieldMap, Span};
 use crate::model::{Value, item::core};
 use crate::syntax::CompileContext;
 use crate::terms::ledger;
 use crate::terms::select::pass_env;
-use crate::terms::{Expr, Memo, State};
+use crate::terms::{BuildState, Expr, PassMemo};
 
 use super::evict::account;
-use super::pass::{Caller, Halt, Info, Pass, Reach, Verb};
+use super::pass::{CompiledPass, HistoryDemand, ProgramInterrupt, ProgramRunner, Verb, VerbInfo};
 
 /// `reserve` as the table of verbs knows it.
-pub const INFO: Info = Info {
+pub const INFO: VerbInfo = VerbInfo {
     name: "reserve",
     doc: "takes tokens from an account",
     terms: &["account", "cost"],
     cost: "the selected",
     did: "admitted",
-    parse: |cx, w| Some(Box::new(Reserve::parse(cx, w.fields, w.span))),
+    parse: |cx, w| Some(Box::new(ReserveTerms::parse(cx, w.fields, w.span))),
 };
 
 /// The terms of `reserve`.
-pub struct Reserve {
+pub struct ReserveTerms {
     account: usize,
     cost: Option<Expr>,
 }
 
-impl Reserve {
+impl ReserveTerms {
     /// Reads the terms.
-    fn parse(cx: &mut CompileContext<'_>, fields: &Table, span: Span) -> Self {
+    fn parse(cx: &mut CompileContext<'_>, fields: &FieldMap, span: Span) -> Self {
         Self { account: account(cx, fields, span, "reserve"), cost: fields.get("cost").map(|f| cx.expr(&f.node)) }
     }
 
@@ -40,12 +40,19 @@ impl Reserve {
     }
 }
 
-impl Verb for Reserve {
-    fn reach(&self, _pass: &Pass) -> Reach<'_> {
-        if self.is_given() { Reach::Nothing } else { Reach::Selected }
+impl Verb for ReserveTerms {
+    fn reach(&self, _pass: &CompiledPass) -> HistoryDemand<'_> {
+        if self.is_given() { HistoryDemand::Nothing } else { HistoryDemand::Selected }
     }
 
-    fn run(&self, pass: &Arc<Pass>, st: &mut State, list: usize, memo: &Memo, _caller: &dyn Caller) -> Result<(), Halt> {
+    fn run(
+        &self,
+        pass: &Arc<CompiledPass>,
+        st: &mut BuildState,
+        list: usize,
+        memo: &PassMemo,
+        _caller: &dyn ProgramRunner,
+    ) -> Result<(), ProgramInterrupt> {
         let mut reserved = Vec::new();
         let mut sum = 0.0;
         {

@@ -7,28 +7,28 @@
 use std::sync::Arc;
 
 use super::misuse::{refuse, selection};
-use super::pass::{Caller, Halt, Info, Pass, Reach, Verb};
-use crate::diag::{Code, Span, Table};
+use super::pass::{CompiledPass, HistoryDemand, ProgramInterrupt, ProgramRunner, Verb, VerbInfo};
+use crate::diag::{Code, FieldMap, Span};
 use crate::model::Value;
 use crate::syntax::CompileContext;
 use crate::syntax::scripts::ITEMS_AND_SCENE;
 use crate::terms::select::pass_env;
-use crate::terms::{Expr, Memo, State};
+use crate::terms::{BuildState, Expr, PassMemo};
 
 /// `run` as the table of verbs knows it.
-pub const INFO: Info = Info {
+pub const INFO: VerbInfo = VerbInfo {
     name: "run",
     doc: "runs a program, a script, or the hooks of an event",
     terms: &["program", "script", "event", "each", "as", "copy", "singly"],
     cost: "what it runs",
     did: "run",
-    parse: |cx, w| Some(Box::new(Run::parse(cx, w.fields, w.span)?)),
+    parse: |cx, w| Some(Box::new(RunTerms::parse(cx, w.fields, w.span)?)),
 };
 
 /// The terms of `run`.
-pub struct Run {
+pub struct RunTerms {
     /// What is run.
-    pub what: What,
+    pub what: RunTarget,
     each: Option<Expr>,
     name: Arc<str>,
     copy: bool,
@@ -36,7 +36,7 @@ pub struct Run {
 }
 
 /// What is run.
-pub enum What {
+pub enum RunTarget {
     /// A program, by number.
     Program(usize),
     /// A Rhai function of the pack.
@@ -46,7 +46,7 @@ pub enum What {
 }
 
 /// The program that a pass names, by number; reports an error if there is none.
-pub(super) fn program(cx: &mut CompileContext<'_>, fields: &Table, span: Span) -> Option<usize> {
+pub(super) fn program(cx: &mut CompileContext<'_>, fields: &FieldMap, span: Span) -> Option<usize> {
     let Some(node) = fields.get("program").map(|f| &f.node) else {
         cx.fail(Code::TermMissing, span, "the pass names no program", Some("add `program = \"…\"`".into()));
         return None;
@@ -62,18 +62,18 @@ pub(super) fn program(cx: &mut CompileContext<'_>, fields: &Table, span: Span) -
     }
 }
 
-impl Run {
+impl RunTerms {
     /// Reads the terms.
-    fn parse(cx: &mut CompileContext<'_>, fields: &Table, span: Span) -> Option<Self> {
+    fn parse(cx: &mut CompileContext<'_>, fields: &FieldMap, span: Span) -> Option<Self> {
         check(cx, fields);
         let word = |key: &str| fields.get(key).and_then(|f| f.node.as_text()).map(Arc::from);
         let what = match (word("script"), word("event")) {
             (Some(script), _) => {
                 cx.function(&script, fields.get("script").map_or(span, |f| f.node.span), ITEMS_AND_SCENE);
-                What::Script(script)
+                RunTarget::Script(script)
             }
-            (None, Some(event)) => What::Event(event),
-            (None, None) => What::Program(program(cx, fields, span)?),
+            (None, Some(event)) => RunTarget::Event(event),
+            (None, None) => RunTarget::Program(program(cx, fields, span)?),
         };
         let each = fields.get("each").map(|f| cx.expr(&f.node));
         let copy = fields.get("copy").and_then(|f| f.node.as_bool()).unwrap_or(false);
@@ -83,9 +83,15 @@ impl Run {
 
     /// Runs the program for each selected item alone in the program's own list, and puts it back in its place; an
     /// item that is dropped there stays unchanged.
-    fn run_singly(pass: &Pass, program: usize, st: &mut State, list: usize, caller: &dyn Caller) -> Result<(), Halt> {
+    fn run_singly(
+        pass: &CompiledPass,
+        program: usize,
+        st: &mut BuildState,
+        list: usize,
+        caller: &dyn ProgramRunner,
+    ) -> Result<(), ProgramInterrupt> {
         st.force(list)?;
-        let chosen = pass.chosen(st, list, &Memo::default())?;
+        let chosen = pass.chosen(st, list, &PassMemo::default())?;
         let own = caller.list_of(program);
         for n in chosen {
             let Some(item) = st.list(list).items.get(n).cloned() else { continue };
@@ -100,9 +106,16 @@ impl Run {
         Ok(())
     }
 
-    fn run_each(&self, program: usize, each: &Expr, st: &mut State, list: usize, caller: &dyn Caller) -> Result<(), Halt> {
+    fn run_each(
+        &self,
+        program: usize,
+        each: &Expr,
+        st: &mut BuildState,
+        list: usize,
+        caller: &dyn ProgramRunner,
+    ) -> Result<(), ProgramInterrupt> {
         let elements = {
-            let memo = Memo::default();
+            let memo = PassMemo::default();
             pass_env(st, &memo).eval(each)?
         };
         let own = caller.list_of(program);
@@ -121,16 +134,23 @@ impl Run {
     }
 }
 
-impl Verb for Run {
-    fn reach(&self, _pass: &Pass) -> Reach<'_> {
-        Reach::Own
+impl Verb for RunTerms {
+    fn reach(&self, _pass: &CompiledPass) -> HistoryDemand<'_> {
+        HistoryDemand::Own
     }
 
-    fn run(&self, pass: &Arc<Pass>, st: &mut State, list: usize, _memo: &Memo, caller: &dyn Caller) -> Result<(), Halt> {
+    fn run(
+        &self,
+        pass: &Arc<CompiledPass>,
+        st: &mut BuildState,
+        list: usize,
+        _memo: &PassMemo,
+        caller: &dyn ProgramRunner,
+    ) -> Result<(), ProgramInterrupt> {
         let program = match &self.what {
-            What::Script(name) => return caller.script(name, list, st),
-            What::Event(name) => return caller.event(name, pass, list, st),
-            What::Program(n) => *n,
+            RunTarget::Script(name) => return caller.script(name, list, st),
+            RunTarget::Event(name) => return caller.event(name, pass, list, st),
+            RunTarget::Program(n) => *n,
         };
         if self.singly {
             return Self::run_singly(pass, program, st, list, caller);
@@ -159,15 +179,15 @@ impl Verb for Run {
 
     fn callee(&self) -> Option<usize> {
         match self.what {
-            What::Program(program) => Some(program),
-            What::Script(_) | What::Event(_) => None,
+            RunTarget::Program(program) => Some(program),
+            RunTarget::Script(_) | RunTarget::Event(_) => None,
         }
     }
 }
 
 /// A row of the pack's own tables, its compiled cells evaluated.
-fn settled(value: &Value, st: &State) -> Result<Value, Halt> {
-    let memo = Memo::default();
+fn settled(value: &Value, st: &BuildState) -> Result<Value, ProgramInterrupt> {
+    let memo = PassMemo::default();
     let env = pass_env(st, &memo);
     let Value::Map(map) = value else { return Ok(value.clone()) };
     let mut out = (**map).clone();
@@ -178,15 +198,15 @@ fn settled(value: &Value, st: &State) -> Result<Value, Halt> {
 }
 
 /// A program that stopped itself has ended; its caller continues.
-fn ended(result: Result<(), Halt>) -> Result<(), Halt> {
+fn ended(result: Result<(), ProgramInterrupt>) -> Result<(), ProgramInterrupt> {
     match result {
-        Err(Halt::Stop) => Ok(()),
+        Err(ProgramInterrupt::Stop) => Ok(()),
         other => other,
     }
 }
 
 /// Reports terms that could have no effect.
-fn check(cx: &mut CompileContext<'_>, fields: &Table) {
+fn check(cx: &mut CompileContext<'_>, fields: &FieldMap) {
     let has = |key: &str| fields.contains_key(key);
     let flag = |key: &str| fields.get(key).and_then(|f| f.node.as_bool()).unwrap_or(false);
     let what: Vec<&str> = ["program", "script", "event"].into_iter().filter(|key| has(key)).collect();

@@ -5,47 +5,47 @@
 
 use std::sync::Arc;
 
-use super::pass::{Caller, Each, Halt, Info, Pass, Reach, Verb};
-use crate::diag::{Code, Node, Span, Table};
+use super::pass::{CompiledPass, HistoryDemand, ItemChange, ProgramInterrupt, ProgramRunner, Verb, VerbInfo};
+use crate::diag::{Code, DocumentNode, FieldMap, Span};
 use crate::model::{FieldId, Item, Value};
 use crate::syntax::CompileContext;
-use crate::syntax::context::Scope;
-use crate::terms::select::{Seq, pass_env};
-use crate::terms::{Current, Env, Expr, Fault, Memo, State, sizes};
-use crate::text::written::Shown as _;
+use crate::syntax::context::ItemScope;
+use crate::terms::select::{SelectSequence, pass_env};
+use crate::terms::{BuildState, CurrentItem, Env, EvalFault, Expr, PassMemo, sizes};
+use crate::text::written::ToText as _;
 
 /// The most values of one field.
 const MOST_VALUES: usize = 1_000_000;
 
 /// `set` as the table of verbs knows it.
-pub const INFO: Info = Info {
+pub const INFO: VerbInfo = VerbInfo {
     name: "set",
     doc: "sets fields of the selected items; `$name` keys once per pass, `$state.x` in the patch",
     terms: &["set", "fields", "value", "number"],
     cost: "the selected",
     did: "set",
-    parse: |cx, w| Some(Box::new(Set::parse(cx, w.fields, w.span, w.scope)?)),
+    parse: |cx, w| Some(Box::new(SetTerms::parse(cx, w.fields, w.span, w.scope)?)),
 };
 
 /// The terms of `set`.
-pub struct Set {
+pub struct SetTerms {
     fields: Vec<(FieldId, Vec<Arc<str>>, Expr)>,
     /// The field that is set to the index of each selected item in visiting order, from 0.
     number: Option<FieldId>,
-    globals: Vec<(Vec<Step>, Expr)>,
+    globals: Vec<(Vec<KeyStep>, Expr)>,
     /// `$name` keys have an item at hand: the first of a part.
     parts: bool,
 }
 
 /// A step of a `$name` key: a name or a computed one.
-enum Step {
+enum KeyStep {
     Name(Arc<str>),
     Computed(Expr),
 }
 
-impl Set {
+impl SetTerms {
     /// Reads the terms.
-    fn parse(cx: &mut CompileContext<'_>, fields: &Table, span: Span, scope: &Scope) -> Option<Self> {
+    fn parse(cx: &mut CompileContext<'_>, fields: &FieldMap, span: Span, scope: &ItemScope) -> Option<Self> {
         let number = fields.get("number").and_then(|f| Some((f.node.as_text()?, f.node.span)));
         let number = number.map(|(name, span)| {
             cx.within(scope.clone(), |cx| cx.check_field(0, name, span));
@@ -54,7 +54,7 @@ impl Set {
         let mut set = Self { fields: Vec::new(), number, globals: Vec::new(), parts: fields.contains_key("per") };
         let alike = set.alike(cx, fields, scope);
         match fields.get("set").map(|f| &f.node) {
-            Some(node) if fields.contains_key("because") && node.as_table().is_some_and(Table::is_empty) => {}
+            Some(node) if fields.contains_key("because") && node.as_table().is_some_and(FieldMap::is_empty) => {}
             Some(node) => set.table(cx, node, scope),
             None if alike || number.is_some() => {}
             None => {
@@ -66,7 +66,7 @@ impl Set {
     }
 
     /// Reads `fields = [name, …]` with `value`, which is set on all of them. False if neither is present.
-    fn alike(&mut self, cx: &mut CompileContext<'_>, fields: &Table, scope: &Scope) -> bool {
+    fn alike(&mut self, cx: &mut CompileContext<'_>, fields: &FieldMap, scope: &ItemScope) -> bool {
         let (list, value) = (fields.get("fields"), fields.get("value"));
         let (Some(list), Some(value)) = (list, value) else {
             let lone = list.map(|f| (f.key, "value")).or_else(|| value.map(|f| (f.key, "fields")));
@@ -88,13 +88,13 @@ impl Set {
     }
 
     /// Reads a table of fields and `$name` keys, which are set for a part.
-    pub fn of(cx: &mut CompileContext<'_>, node: &Node, scope: &Scope) -> Self {
+    pub fn of(cx: &mut CompileContext<'_>, node: &DocumentNode, scope: &ItemScope) -> Self {
         let mut set = Self { fields: Vec::new(), number: None, globals: Vec::new(), parts: true };
         set.table(cx, node, scope);
         set
     }
 
-    fn table(&mut self, cx: &mut CompileContext<'_>, node: &Node, scope: &Scope) {
+    fn table(&mut self, cx: &mut CompileContext<'_>, node: &DocumentNode, scope: &ItemScope) {
         let Some(table) = node.as_table() else {
             cx.fail(
                 Code::TermType,
@@ -114,14 +114,14 @@ impl Set {
     }
 
     /// Reads one field or `$name` key, which stands at `span`.
-    fn key(&mut self, cx: &mut CompileContext<'_>, key: &str, span: Span, value: &Node) {
+    fn key(&mut self, cx: &mut CompileContext<'_>, key: &str, span: Span, value: &DocumentNode) {
         match key.strip_prefix('$') {
             Some(path) => {
                 cx.check_path_value(path, value);
                 let kind = cx.names.paths.get(path).map(|declared| declared.kind);
                 let read = |cx: &mut CompileContext<'_>| (steps(cx, path, value), cx.expr(value).meant_for(key, kind));
                 // without `per` the key is set once for all items, so that none of them is `@`
-                let global = if self.parts { read(cx) } else { cx.within(Scope::None, read) };
+                let global = if self.parts { read(cx) } else { cx.within(ItemScope::None, read) };
                 self.globals.push(global);
             }
             None => {
@@ -143,7 +143,7 @@ impl Set {
     }
 
     /// A pass that sets nothing only gives a reason, so it runs only where a trace is kept.
-    fn give_reasons(&self, pass: &Pass, st: &State, list: usize, memo: &Memo) -> Result<(), Fault> {
+    fn give_reasons(&self, pass: &CompiledPass, st: &BuildState, list: usize, memo: &PassMemo) -> Result<(), EvalFault> {
         let chosen = pass.chosen(st, list, memo)?;
         let items = st.list(list);
         for item in chosen.iter().filter_map(|n| items.items.get(*n)) {
@@ -153,7 +153,7 @@ impl Set {
     }
 
     /// Sets the fields of these items.
-    pub fn apply(&self, st: &mut State, list: usize, chosen: &[usize], memo: &Memo) -> Result<(), Fault> {
+    pub fn apply(&self, st: &mut BuildState, list: usize, chosen: &[usize], memo: &PassMemo) -> Result<(), EvalFault> {
         if let Some(values) = self.literals() {
             self.apply_literals(st, list, chosen, &values);
             return Ok(());
@@ -190,7 +190,7 @@ impl Set {
             .collect()
     }
 
-    fn apply_literals(&self, st: &mut State, list: usize, chosen: &[usize], values: &[(FieldId, &Value)]) {
+    fn apply_literals(&self, st: &mut BuildState, list: usize, chosen: &[usize], values: &[(FieldId, &Value)]) {
         if st.trail.is_some() {
             let items = st.list(list);
             for item in chosen.iter().filter_map(|n| items.items.get(*n)) {
@@ -207,11 +207,11 @@ impl Set {
     }
 
     /// Sets the `$name` keys; `@` is the first item of the part.
-    pub fn apply_globals(&self, st: &mut State, list: usize, part: &[usize], memo: &Memo) -> Result<(), Fault> {
+    pub fn apply_globals(&self, st: &mut BuildState, list: usize, part: &[usize], memo: &PassMemo) -> Result<(), EvalFault> {
         let mut made = Vec::new();
         {
             let items = st.list(list);
-            let seq = Seq::Some(&items.items, part);
+            let seq = SelectSequence::Some(&items.items, part);
             let env = pass_env(st, memo);
             let mut env = env.inner(seq.cur(0));
             env.part = Some(seq);
@@ -219,8 +219,8 @@ impl Set {
                 let mut names = Vec::with_capacity(steps.len());
                 for step in steps {
                     names.push(match step {
-                        Step::Name(n) => n.clone(),
-                        Step::Computed(e) => env.eval(e)?.shown(),
+                        KeyStep::Name(n) => n.clone(),
+                        KeyStep::Computed(e) => env.eval(e)?.shown(),
                     });
                 }
                 made.push((names, env.eval(value)?));
@@ -233,21 +233,21 @@ impl Set {
     }
 
     /// The item with its fields set; it is the `nth` that was visited, from 0.
-    pub fn changed(&self, item: &Item, place: usize, nth: usize, env: &Env<'_>) -> Result<Item, Fault> {
+    pub fn changed(&self, item: &Item, place: usize, nth: usize, env: &Env<'_>) -> Result<Item, EvalFault> {
         let values = self.values(item, place, env)?;
         let mut changed = item.clone();
         self.assign(&mut changed, nth, values);
         Ok(changed)
     }
 
-    fn values(&self, item: &Item, place: usize, env: &Env<'_>) -> Result<Vec<Value>, Fault> {
-        let here = env.inner(Current::Item(item, place));
+    fn values(&self, item: &Item, place: usize, env: &Env<'_>) -> Result<Vec<Value>, EvalFault> {
+        let here = env.inner(CurrentItem::Item(item, place));
         let values = self.fields.iter().map(|(_, _, e)| here.eval(e)).collect::<Result<Vec<_>, _>>()?;
         for (value, (id, rest, _)) in values.iter().zip(&self.fields) {
             if let Err(would) = sizes::kept(value, MOST_VALUES, env.st.rules.limits.text_bytes, &env.st.scene) {
                 let name = env.st.rules.fields.name(*id);
                 let name = std::iter::once(&name).chain(rest).map(|name| &**name).collect::<Vec<_>>().join(".");
-                return Err(Fault::bound(format!("the field `{name}` would {would}")));
+                return Err(EvalFault::bound(format!("the field `{name}` would {would}")));
             }
         }
         Ok(values)
@@ -263,16 +263,23 @@ impl Set {
     }
 }
 
-impl Verb for Set {
-    fn reach(&self, pass: &Pass) -> Reach<'_> {
+impl Verb for SetTerms {
+    fn reach(&self, pass: &CompiledPass) -> HistoryDemand<'_> {
         match self.has_fields() {
-            true => Reach::Each(self),
-            false if pass.select.is_local() => Reach::Nothing,
-            false => Reach::Selected,
+            true => HistoryDemand::Each(self),
+            false if pass.select.is_local() => HistoryDemand::Nothing,
+            false => HistoryDemand::Selected,
         }
     }
 
-    fn run(&self, pass: &Arc<Pass>, st: &mut State, list: usize, memo: &Memo, _caller: &dyn Caller) -> Result<(), Halt> {
+    fn run(
+        &self,
+        pass: &Arc<CompiledPass>,
+        st: &mut BuildState,
+        list: usize,
+        memo: &PassMemo,
+        _caller: &dyn ProgramRunner,
+    ) -> Result<(), ProgramInterrupt> {
         if self.has_fields() {
             let chosen = pass.chosen(st, list, memo)?;
             self.apply(st, list, &chosen, memo)?;
@@ -286,7 +293,7 @@ impl Verb for Set {
         if pass.select.per.is_none() {
             return Ok(self.apply_globals(st, list, &[], memo)?);
         }
-        let parts = pass.select.parts(Seq::Items(&st.list(list).items), &pass_env(st, memo))?;
+        let parts = pass.select.parts(SelectSequence::Items(&st.list(list).items), &pass_env(st, memo))?;
         for part in parts {
             self.apply_globals(st, list, &part, memo)?;
         }
@@ -294,8 +301,8 @@ impl Verb for Set {
     }
 }
 
-impl Each for Set {
-    fn change(&self, item: &Item, place: usize, nth: usize, env: &Env<'_>) -> Result<Option<Item>, Fault> {
+impl ItemChange for SetTerms {
+    fn change(&self, item: &Item, place: usize, nth: usize, env: &Env<'_>) -> Result<Option<Item>, EvalFault> {
         self.changed(item, place, nth, env).map(Some)
     }
 
@@ -323,7 +330,7 @@ pub fn assign(item: &mut Item, id: FieldId, rest: &[Arc<str>], value: Value) {
     item.set(id, tree);
 }
 
-fn steps(cx: &mut CompileContext<'_>, path: &str, node: &Node) -> Vec<Step> {
+fn steps(cx: &mut CompileContext<'_>, path: &str, node: &DocumentNode) -> Vec<KeyStep> {
     let mut out = Vec::new();
     let mut rest = path;
     while !rest.is_empty() {
@@ -332,10 +339,10 @@ fn steps(cx: &mut CompileContext<'_>, path: &str, node: &Node) -> Vec<Step> {
         match word.strip_prefix('[').and_then(|w| w.strip_suffix(']')) {
             Some(inner) => {
                 let expr = cx.reference(inner, node, 0);
-                out.push(Step::Computed(expr));
+                out.push(KeyStep::Computed(expr));
             }
             None if word.is_empty() => {}
-            None => out.push(Step::Name(word.into())),
+            None => out.push(KeyStep::Name(word.into())),
         }
         rest = after.strip_prefix('.').unwrap_or(after);
     }

@@ -2,36 +2,36 @@
 
 use std::sync::Arc;
 
-use crate::diag::{Code, Span, Table};
+use crate::diag::{Code, FieldMap, Span};
 use crate::model::{FieldId, Item, item::core};
 use crate::syntax::CompileContext;
-use crate::syntax::context::Scope;
+use crate::syntax::context::ItemScope;
 use crate::terms::select::pass_env;
-use crate::terms::steps::Step;
-use crate::terms::{Current, Env, Fault, Memo, State};
+use crate::terms::steps::TextStep;
+use crate::terms::{BuildState, CurrentItem, Env, EvalFault, PassMemo};
 
-use super::pass::{Caller, Each, Halt, Info, Pass, Reach, Verb};
+use super::pass::{CompiledPass, HistoryDemand, ItemChange, ProgramInterrupt, ProgramRunner, Verb, VerbInfo};
 
 /// `shape` as the table of verbs knows it.
-pub const INFO: Info = Info {
+pub const INFO: VerbInfo = VerbInfo {
     name: "shape",
     doc: "changes a text of the selected items, step by step",
     terms: &["steps", "field", "fields"],
     cost: "the text of the selected",
     did: "shaped",
-    parse: |cx, w| Some(Box::new(Shape::parse(cx, w.fields, w.span, w.scope)?)),
+    parse: |cx, w| Some(Box::new(ShapeTerms::parse(cx, w.fields, w.span, w.scope)?)),
 };
 
 /// The terms of `shape`.
-pub struct Shape {
+pub struct ShapeTerms {
     /// The fields that are changed, one after another.
     fields: Vec<FieldId>,
-    steps: Box<[Step]>,
+    steps: Box<[TextStep]>,
 }
 
-impl Shape {
+impl ShapeTerms {
     /// Reads the terms.
-    fn parse(cx: &mut CompileContext<'_>, fields: &Table, span: Span, scope: &Scope) -> Option<Self> {
+    fn parse(cx: &mut CompileContext<'_>, fields: &FieldMap, span: Span, scope: &ItemScope) -> Option<Self> {
         let Some(steps) = fields.get("steps").map(|f| &f.node) else {
             cx.fail(Code::TermMissing, span, "`shape` needs a list of `steps`", Some("add `steps = [{ trim = \"both\" }]`".into()));
             return None;
@@ -42,10 +42,10 @@ impl Shape {
     }
 
     /// The item with its text changed.
-    pub fn changed(&self, item: &Item, place: usize, env: &Env<'_>) -> Result<Item, Fault> {
+    pub fn changed(&self, item: &Item, place: usize, env: &Env<'_>) -> Result<Item, EvalFault> {
         let mut item = item.clone();
         for (field, step) in self.fields.iter().flat_map(|field| self.steps.iter().map(move |step| (*field, step))) {
-            let here = env.inner(Current::Item(&item, place));
+            let here = env.inner(CurrentItem::Item(&item, place));
             if let Some(when) = &step.when
                 && !here.holds(when)?
             {
@@ -60,12 +60,19 @@ impl Shape {
     }
 }
 
-impl Verb for Shape {
-    fn reach(&self, _pass: &Pass) -> Reach<'_> {
-        Reach::Each(self)
+impl Verb for ShapeTerms {
+    fn reach(&self, _pass: &CompiledPass) -> HistoryDemand<'_> {
+        HistoryDemand::Each(self)
     }
 
-    fn run(&self, pass: &Arc<Pass>, st: &mut State, list: usize, memo: &Memo, _caller: &dyn Caller) -> Result<(), Halt> {
+    fn run(
+        &self,
+        pass: &Arc<CompiledPass>,
+        st: &mut BuildState,
+        list: usize,
+        memo: &PassMemo,
+        _caller: &dyn ProgramRunner,
+    ) -> Result<(), ProgramInterrupt> {
         let chosen = pass.chosen(st, list, memo)?;
         let mut changed = Vec::with_capacity(chosen.len());
         {
@@ -84,15 +91,15 @@ impl Verb for Shape {
                 *slot = item;
             }
         }
-        if self.steps.iter().any(Step::outlines) {
+        if self.steps.iter().any(TextStep::outlines) {
             st.marks.borrow_mut().clear();
         }
         Ok(())
     }
 }
 
-impl Each for Shape {
-    fn change(&self, item: &Item, place: usize, _nth: usize, env: &Env<'_>) -> Result<Option<Item>, Fault> {
+impl ItemChange for ShapeTerms {
+    fn change(&self, item: &Item, place: usize, _nth: usize, env: &Env<'_>) -> Result<Option<Item>, EvalFault> {
         self.changed(item, place, env).map(Some)
     }
 
@@ -105,12 +112,12 @@ impl Each for Shape {
     }
 
     fn has_effects(&self) -> bool {
-        self.steps.iter().any(Step::expands_macros)
+        self.steps.iter().any(TextStep::expands_macros)
     }
 }
 
 /// The fields that the steps change: `fields`, or `field`, or else the text.
-fn names(cx: &mut CompileContext<'_>, fields: &Table) -> Vec<FieldId> {
+fn names(cx: &mut CompileContext<'_>, fields: &FieldMap) -> Vec<FieldId> {
     let Some(list) = fields.get("fields") else {
         let Some((name, span)) = fields.get("field").and_then(|f| Some((f.node.as_text()?, f.node.span))) else { return vec![core::TEXT] };
         cx.check_field(0, name, span);

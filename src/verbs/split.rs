@@ -8,32 +8,32 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
-use super::pass::{Caller, Halt, Info, Pass, Reach, Verb};
-use crate::diag::{Code, Node, Span, Table};
+use super::pass::{CompiledPass, HistoryDemand, ProgramInterrupt, ProgramRunner, Verb, VerbInfo};
+use crate::diag::{Code, DocumentNode, FieldMap, Span};
 use crate::model::{FieldId, Item, Value, item::core};
 use crate::syntax::CompileContext;
-use crate::syntax::context::Scope;
+use crate::syntax::context::ItemScope;
 use crate::terms::names::is_form;
-use crate::terms::place::Gap;
+use crate::terms::place::ItemGap;
 use crate::terms::select::{in_list_order, pass_env};
-use crate::terms::{Expr, Fault, Memo, State};
+use crate::terms::{BuildState, EvalFault, Expr, PassMemo};
 use crate::text::halves;
 use crate::text::pattern::{Captures, Pattern};
 use crate::text::work;
-use crate::text::written::Shown as _;
+use crate::text::written::ToText as _;
 
 /// `split` as the table of verbs knows it.
-pub const INFO: Info = Info {
+pub const INFO: VerbInfo = VerbInfo {
     name: "split",
     doc: "cuts an item into several at a pattern",
     terms: &["cut", "heads", "lead", "number", "to", "field"],
     cost: "the text",
     did: "split",
-    parse: |cx, w| Some(Box::new(Split::parse(cx, w.fields, w.span, w.scope)?)),
+    parse: |cx, w| Some(Box::new(SplitTerms::parse(cx, w.fields, w.span, w.scope)?)),
 };
 
 /// The terms of `split`.
-pub struct Split {
+pub struct SplitTerms {
     cut: Arc<Pattern>,
     heads: Option<Vec<HeadRule>>,
     lead: bool,
@@ -48,11 +48,11 @@ pub struct Split {
 type HeadRule = (Expr, Vec<(FieldId, Expr)>);
 
 /// The fields of each head, by its word: of two heads with one word, the first.
-type Heads = FxHashMap<Arc<str>, Arc<[(FieldId, Value)]>>;
+type SplitHeads = FxHashMap<Arc<str>, Arc<[(FieldId, Value)]>>;
 
-impl Split {
+impl SplitTerms {
     /// Reads the terms.
-    fn parse(cx: &mut CompileContext<'_>, fields: &Table, span: Span, scope: &Scope) -> Option<Self> {
+    fn parse(cx: &mut CompileContext<'_>, fields: &FieldMap, span: Span, scope: &ItemScope) -> Option<Self> {
         let Some(cut) = fields.get("cut").map(|f| &f.node) else {
             cx.fail(Code::TermMissing, span, "`split` needs `cut`: the pattern to cut at", Some("add `cut = \"/\\n/\"`".into()));
             return None;
@@ -80,12 +80,12 @@ impl Split {
         Some(Self { cut, heads, lead, number, to, field, names, source })
     }
 
-    fn heads(&self, st: &State, memo: &Memo) -> Result<Option<Heads>, Fault> {
+    fn heads(&self, st: &BuildState, memo: &PassMemo) -> Result<Option<SplitHeads>, EvalFault> {
         let Some(heads) = &self.heads else { return Ok(None) };
         let env = pass_env(st, memo);
-        let mut out = Heads::default();
+        let mut out = SplitHeads::default();
         for (word, set) in heads {
-            let fields: Arc<[_]> = set.iter().map(|(id, e)| Ok((*id, env.eval(e)?))).collect::<Result<_, Fault>>()?;
+            let fields: Arc<[_]> = set.iter().map(|(id, e)| Ok((*id, env.eval(e)?))).collect::<Result<_, EvalFault>>()?;
             // a list of words: each of them is a head
             for word in env.eval(word)?.elements() {
                 let word = word.shown();
@@ -102,7 +102,7 @@ impl Split {
     }
 
     /// The pieces of one item. With `lead` the last is what is left of the item.
-    fn cut(&self, item: &Item, heads: Option<&Heads>) -> Result<Vec<Item>, Fault> {
+    fn cut(&self, item: &Item, heads: Option<&SplitHeads>) -> Result<Vec<Item>, EvalFault> {
         let text = item.get(self.field).map(Value::shown).unwrap_or_default();
         match self.cut.by_units(&text) {
             None => self.cut_by(&self.cut, item, &text, heads),
@@ -120,8 +120,8 @@ impl Split {
         }
     }
 
-    fn cut_by(&self, cut: &Pattern, item: &Item, text: &str, heads: Option<&Heads>) -> Result<Vec<Item>, Fault> {
-        let found = cut.captures_all(text, 100_000).map_err(|b| Fault::bound(b.to_string()))?;
+    fn cut_by(&self, cut: &Pattern, item: &Item, text: &str, heads: Option<&SplitHeads>) -> Result<Vec<Item>, EvalFault> {
+        let found = cut.captures_all(text, 100_000).map_err(|b| EvalFault::bound(b.to_string()))?;
         let mut made: Vec<Item> = Vec::new();
         let mut at = 0;
         let mut open: Option<Item> = None;
@@ -171,7 +171,7 @@ impl Split {
         Ok(made)
     }
 
-    fn piece(&self, item: &Item, text: &str) -> Result<Item, Fault> {
+    fn piece(&self, item: &Item, text: &str) -> Result<Item, EvalFault> {
         work::make(size_of::<Item>())?;
         let mut piece = item.clone();
         if self.to.is_some() {
@@ -190,12 +190,19 @@ impl Split {
     }
 }
 
-impl Verb for Split {
-    fn reach(&self, _pass: &Pass) -> Reach<'_> {
-        Reach::Selected
+impl Verb for SplitTerms {
+    fn reach(&self, _pass: &CompiledPass) -> HistoryDemand<'_> {
+        HistoryDemand::Selected
     }
 
-    fn run(&self, pass: &Arc<Pass>, st: &mut State, list: usize, memo: &Memo, _caller: &dyn Caller) -> Result<(), Halt> {
+    fn run(
+        &self,
+        pass: &Arc<CompiledPass>,
+        st: &mut BuildState,
+        list: usize,
+        memo: &PassMemo,
+        _caller: &dyn ProgramRunner,
+    ) -> Result<(), ProgramInterrupt> {
         let chosen = in_list_order(pass.chosen(st, list, memo)?);
         let heads = self.heads(st, memo)?;
         let mut pieces = Vec::new();
@@ -225,7 +232,7 @@ impl Verb for Split {
         st.list_mut(list).remove(&chosen);
         let mut placed = Vec::new();
         for (removed, (n, made)) in pieces.into_iter().enumerate() {
-            placed.extend(made.into_iter().map(|item| (Gap { at: n - removed, early: false }, item)));
+            placed.extend(made.into_iter().map(|item| (ItemGap { at: n - removed, early: false }, item)));
         }
         if same {
             st.list_mut(list).insert(placed);
@@ -238,14 +245,14 @@ impl Verb for Split {
 }
 
 /// The heads: a table of words or references and the fields of each, or a list of words without fields.
-fn heads(cx: &mut CompileContext<'_>, node: &Node, scope: &Scope, pieces: &Scope) -> Vec<HeadRule> {
+fn heads(cx: &mut CompileContext<'_>, node: &DocumentNode, scope: &ItemScope, pieces: &ItemScope) -> Vec<HeadRule> {
     let Some(table) = node.as_table().filter(|table| !is_form(table)) else {
         let words = cx.expr(node);
         return vec![(words, Vec::new())];
     };
     let mut list = Vec::new();
     for (key, field) in table {
-        let word = cx.expr(&Node { span: field.key, data: crate::diag::Data::Text(key.clone()) });
+        let word = cx.expr(&DocumentNode { span: field.key, data: crate::diag::NodeValue::Text(key.clone()) });
         let Some(fields) = field.node.as_table() else {
             let help = Some("write `{ field = value }`, or `{}` for a head that sets nothing".to_owned());
             cx.fail(Code::TermType, field.node.span, format!("a head has a table of fields, not {}", field.node.kind()), help);
@@ -271,6 +278,6 @@ fn every(pattern: &Arc<Pattern>) -> Arc<Pattern> {
     }
 }
 
-fn find_head<'h>(captures: &Captures, text: &str, heads: &'h Heads) -> Option<&'h Arc<[(FieldId, Value)]>> {
+fn find_head<'h>(captures: &Captures, text: &str, heads: &'h SplitHeads) -> Option<&'h Arc<[(FieldId, Value)]>> {
     heads.get(captures.groups.first().copied().flatten()?.of(text))
 }

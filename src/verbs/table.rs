@@ -2,18 +2,18 @@
 
 use std::sync::Arc;
 
-use crate::diag::{Code, Node, Span, Table, suggest};
+use crate::diag::{Code, DocumentNode, FieldMap, Span, suggest};
 use crate::model::pack::LAYERING;
 use crate::syntax::CompileContext;
-use crate::syntax::conditions::Mode;
+use crate::syntax::conditions::PathMode;
 
-use super::pass::{Failing, Info, Pass, Written};
-use super::reads::Reads;
-use super::reason::Reason;
+use super::pass::{CompiledPass, FailurePolicy, VerbInfo, WrittenPass};
+use super::reads::ListReads;
+use super::reason::ReasonTerms;
 use super::{add, admit, drop, evict, matching, merge, order, place, repeat, require, reserve, run, set, shape, split};
 
 /// All verbs. A verb file that is missing here is dead code, which the compiler refuses.
-pub const VERBS: &[&Info] = &[
+pub const VERBS: &[&VerbInfo] = &[
     &add::INFO,
     &drop::INFO,
     &set::INFO,
@@ -34,9 +34,9 @@ pub const VERBS: &[&Info] = &[
 /// Terms that a pass of any verb may have.
 pub const SHARED: &[&str] = &["name", "about", "do", "when", "then", "list", "failing", "because", "why"];
 
-impl Pass {
+impl CompiledPass {
     /// Reads a pass. `list` is the list of its program. `None` after an error that leaves nothing to run.
-    pub fn parse(cx: &mut CompileContext<'_>, id: &Arc<str>, span: Span, fields: &Table, list: usize) -> Option<Self> {
+    pub fn parse(cx: &mut CompileContext<'_>, id: &Arc<str>, span: Span, fields: &FieldMap, list: usize) -> Option<Self> {
         let node = |key: &str| fields.get(key).map(|f| &f.node);
         let Some(word) = node("do") else {
             cx.fail(Code::NoVerb, span, format!("pass `{id}` has no verb"), Some("add `do = \"…\"`; `tapster ops` lists the verbs".into()));
@@ -63,29 +63,29 @@ impl Pass {
             cx.list(&name, n.span)
         });
         let scope = cx.rows_of(own.unwrap_or(list));
-        let when = node("when").map(|n| cx.cond(n, Mode::Scene));
-        let gate_reads = Reads::take(cx);
+        let when = node("when").map(|n| cx.cond(n, PathMode::Scene));
+        let gate_reads = ListReads::take(cx);
         let select = cx.select(fields, scope.clone());
         let mut select = cx.sealed_select(select);
         if select.stream.is_empty() {
             select.stream = id.clone();
         }
-        let verb = (info.parse)(cx, &Written { fields, span: word.span, scope: &scope })?;
-        let failing = match node("failing").and_then(Node::as_text) {
-            Some("spare") => Failing::Spare,
-            Some("keep") => Failing::Keep,
-            _ => Failing::Error,
+        let verb = (info.parse)(cx, &WrittenPass { fields, span: word.span, scope: &scope })?;
+        let failing = match node("failing").and_then(DocumentNode::as_text) {
+            Some("spare") => FailurePolicy::Spare,
+            Some("keep") => FailurePolicy::Keep,
+            _ => FailurePolicy::Error,
         };
-        let stop = node("then").and_then(Node::as_text) == Some("stop");
-        let (reads, cells) = (Reads::take(cx), std::mem::take(&mut cx.cells));
-        let reason = Reason::parse(cx, fields, &scope);
+        let stop = node("then").and_then(DocumentNode::as_text) == Some("stop");
+        let (reads, cells) = (ListReads::take(cx), std::mem::take(&mut cx.cells));
+        let reason = ReasonTerms::parse(cx, fields, &scope);
         cx.memo = None;
         cx.forget_names();
         Some(Self { id: id.clone(), span, info, when, select, list: own, stop, failing, reason, gate_reads, reads, cells, verb })
     }
 }
 
-fn check_terms(cx: &mut CompileContext<'_>, info: &Info, fields: &Table) {
+fn check_terms(cx: &mut CompileContext<'_>, info: &VerbInfo, fields: &FieldMap) {
     let shared = SHARED.iter().chain(crate::syntax::selections::WORDS);
     let known: Vec<&str> = shared.chain(info.terms).copied().collect();
     // these never come this far, so what is near to one of them was meant for it

@@ -7,7 +7,7 @@ use crate::terms::among;
 
 /// What is admitted or evicted at a time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Unit {
+pub enum ItemUnit {
     /// One item.
     #[default]
     Item,
@@ -17,21 +17,21 @@ pub enum Unit {
     Lead,
 }
 
-impl Unit {
+impl ItemUnit {
     /// Reads the word.
     #[must_use]
     pub fn of(word: Option<&str>) -> Self {
         match word {
-            Some("bundle") => Unit::Bundle,
-            Some("lead") => Unit::Lead,
-            _ => Unit::Item,
+            Some("bundle") => ItemUnit::Bundle,
+            Some("lead") => ItemUnit::Lead,
+            _ => ItemUnit::Item,
         }
     }
 }
 
 /// Some items that go together, by index, and whether they are a bundle.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Group {
+pub struct ItemGroup {
     /// The items.
     pub members: Vec<usize>,
     /// They share a bundle.
@@ -40,12 +40,12 @@ pub struct Group {
 
 /// The units of the visited items, each standing where its first member is visited.
 #[must_use]
-pub fn units(items: &[Item], visited: &[usize], unit: Unit) -> Vec<Group> {
+pub fn units(items: &[Item], visited: &[usize], unit: ItemUnit) -> Vec<ItemGroup> {
     // where the work of the build is spent, the next step of it fails
     let canonical = |bundle: &Value| among::canonical(bundle).unwrap_or_default();
     let bundle = |n: usize| items.get(n).and_then(|i| i.get(core::BUNDLE)).filter(|b| !b.is_empty()).map(canonical);
-    if unit == Unit::Item {
-        return visited.iter().map(|n| Group { members: vec![*n], bundled: false }).collect();
+    if unit == ItemUnit::Item {
+        return visited.iter().map(|n| ItemGroup { members: vec![*n], bundled: false }).collect();
     }
     let mut members: rustc_hash::FxHashMap<String, Vec<usize>> = rustc_hash::FxHashMap::default();
     for (n, item) in items.iter().enumerate().filter(|(_, i)| i.enabled()) {
@@ -62,12 +62,12 @@ pub fn units(items: &[Item], visited: &[usize], unit: Unit) -> Vec<Group> {
         let all = bundle(*n).and_then(|b| members.get(&b).cloned()).unwrap_or_else(|| vec![*n]);
         seen.extend(all.iter().copied());
         let bundled = bundle(*n).is_some();
-        if unit == Unit::Bundle {
-            out.push(Group { members: all, bundled });
+        if unit == ItemUnit::Bundle {
+            out.push(ItemGroup { members: all, bundled });
         } else {
             let lead = all.first().copied();
             let rest = all.iter().skip(1).rev().copied();
-            out.extend(lead.into_iter().chain(rest).map(|n| Group { members: vec![n], bundled: false }));
+            out.extend(lead.into_iter().chain(rest).map(|n| ItemGroup { members: vec![n], bundled: false }));
         }
     }
     out

@@ -5,10 +5,10 @@
 #![expect(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test that panics has failed")]
 
 use serde_json::{Value as Json, json};
-use tapster::Opened;
+use tapster::OpenedTemplate;
 use tapster::diag::{Code, Diagnostic, Severity};
-use tapster::machinery::pack::{Overlay, PackFiles, RuleFile, Shelf, Start};
-use tapster::template::{Asked, form};
+use tapster::machinery::pack::{Overlay, PackFiles, PackShelf, RuleFile, Start};
+use tapster::template::{TemplateContract, form};
 use tapster::{PackError, Ruleset};
 
 const SOURCES: [&str; 3] = ["turns", "weather", "name"];
@@ -47,12 +47,12 @@ fn change(template: &mut Json, path: &str, value: &Json) {
     }
 }
 
-fn open_text(text: &str, asked: &Asked<'_>) -> Result<Opened, PackError> {
+fn open_text(text: &str, asked: &TemplateContract<'_>) -> Result<OpenedTemplate, PackError> {
     tapster::open_template(&RuleFile { name: "t.json".into(), path_in_pack: "t.json".into(), bytes: text.into() }, asked)
 }
 
-fn open(template: &Json) -> Result<Opened, PackError> {
-    open_text(&template.to_string(), &Asked { task: Some("demo"), sources: Some(&SOURCES), ..Asked::default() })
+fn open(template: &Json) -> Result<OpenedTemplate, PackError> {
+    open_text(&template.to_string(), &TemplateContract { task: Some("demo"), sources: Some(&SOURCES), ..TemplateContract::default() })
 }
 
 /// `code message` of each complaint.
@@ -84,8 +84,11 @@ fn a_sound_template_is_sound() {
 fn the_example_of_the_page_is_sound() {
     let text = include_str!("../authoring/note.toml");
     let file = RuleFile { name: "note.toml".into(), path_in_pack: "note.toml".into(), bytes: text.into() };
-    let opened =
-        tapster::open_template(&file, &Asked { task: Some("letter"), sources: Some(&["turns", "weather"]), ..Asked::default() }).unwrap();
+    let opened = tapster::open_template(
+        &file,
+        &TemplateContract { task: Some("letter"), sources: Some(&["turns", "weather"]), ..TemplateContract::default() },
+    )
+    .unwrap();
     assert!(opened.warnings.is_empty(), "{:?}", told(opened.warnings.items()));
     assert_eq!(opened.template.order.iter().map(|n| &*opened.template.slots[*n].name).collect::<Vec<_>>(), ["weather", "history"]);
 }
@@ -167,8 +170,8 @@ fn one_complaint_names_all_unknown_sources_with_suggestions() {
     assert_eq!(complaint.help.as_deref(), Some("`name` for `Name`? `turns` for `turn`? `weather` for `wether`?"));
     assert_eq!(complaint.related.len(), 2);
     // with no list nothing is checked; an empty one leaves the reserved names
-    assert!(open_text(&template.to_string(), &Asked::default()).is_ok());
-    let none = open_text(&sound().to_string(), &Asked { sources: Some(&[]), ..Asked::default() }).unwrap_err();
+    assert!(open_text(&template.to_string(), &TemplateContract::default()).is_ok());
+    let none = open_text(&sound().to_string(), &TemplateContract { sources: Some(&[]), ..TemplateContract::default() }).unwrap_err();
     assert!(none.to_string().contains("unknown sources: `name`, `turns`, `weather`"), "{none}");
 }
 
@@ -198,7 +201,7 @@ fn slots_have_the_order_of_javascript() {
     let text = r#"{ "id": "t", "task": "demo", "name": "T", "version": 1.0, "layout": [], "slots": {
         "b": {"priority": 1, "plan": []}, "10": {"priority": 1, "plan": []}, "a": {"priority": 0.0, "plan": []}, "01": {"priority": 1, "plan": []},
         "2": {"priority": 1, "plan": []}, "4294967295": {"priority": 1, "plan": []}, "b": {"priority": 1, "plan": []} } }"#;
-    let opened = open_text(text, &Asked::default()).unwrap();
+    let opened = open_text(text, &TemplateContract::default()).unwrap();
     let names: Vec<&str> = opened.template.slots.iter().map(|slot| &*slot.name).collect();
     assert_eq!(names, ["2", "10", "b", "a", "01", "4294967295"]);
     assert_eq!(&*opened.template.order, [3, 0, 1, 2, 4, 5], "by priority, ties as they stand");
@@ -209,7 +212,7 @@ fn of_a_slot_that_is_written_twice_the_later_counts_and_both_are_shown() {
     let text = sound().to_string();
     let twice = text.replacen(r#""slots":{"#, r#""slots":{"a":{"priority":9,"plan":[]},"#, 1);
     assert_ne!(text, twice);
-    let opened = open_text(&twice, &Asked::default()).unwrap();
+    let opened = open_text(&twice, &TemplateContract::default()).unwrap();
     assert_eq!(opened.template.slots[0].priority, 0);
     let [warning] = opened.warnings.items() else { panic!("{:?}", told(opened.warnings.items())) };
     assert_eq!((warning.code.known(), warning.severity), (Some(Code::SyntaxDuplicate), Severity::Warning));
@@ -223,19 +226,19 @@ fn both_revisions_have_one_form() {
     change(&mut template, "attachments", &json!([{ "id": "l", "order": -1.0, "reserveTokens": 2.5, "groups": [{ "match": "(" }] }]));
     change(&mut template, "slots.a.plan.1.interleave", &json!({ "kind": "separator", "text": "--" }));
     change(&mut template, "slots.a.plan.1.stopWhenOutOfBudget", &json!(false));
-    let each = |opened: &Opened| match &opened.template.slots[0].plan[1] {
-        form::Node::Each(each) => (each.separator.is_some(), each.stops),
+    let each = |opened: &OpenedTemplate| match &opened.template.slots[0].plan[1] {
+        form::SlotNode::Each(each) => (each.separator.is_some(), each.stops),
         other => panic!("{other:?}"),
     };
     let base = open(&template).unwrap();
     assert_eq!((&*base.template.revision.name, base.template.lanes.len(), each(&base)), ("base", 0, (true, false)));
-    let head = open_text(&template.to_string(), &Asked { revision: Some("head"), ..Asked::default() }).unwrap();
+    let head = open_text(&template.to_string(), &TemplateContract { revision: Some("head"), ..TemplateContract::default() }).unwrap();
     assert_eq!((&*head.template.revision.name, each(&head)), ("head", (false, true)));
     let lane = &head.template.lanes[0];
     assert_eq!((lane.order, lane.reserve, lane.enabled), (Some(-1), Some(3), None));
     // what a file says itself wins
     change(&mut template, "revision", &json!("base"));
-    let said = open_text(&template.to_string(), &Asked { revision: Some("head"), ..Asked::default() }).unwrap();
+    let said = open_text(&template.to_string(), &TemplateContract { revision: Some("head"), ..TemplateContract::default() }).unwrap();
     assert_eq!(&*said.template.revision.name, "base");
 }
 
@@ -295,13 +298,13 @@ release = "1.0.0"
 /// The packs of a test, before those that ship.
 struct Packs(Vec<PackFiles>);
 
-impl tapster::machinery::pack::Library for Packs {
+impl tapster::machinery::pack::PackLibrary for Packs {
     fn find(&self, name: &str, report: &mut tapster::diag::Report) -> Option<PackFiles> {
-        self.0.iter().find(|p| p.name == name).cloned().or_else(|| Shelf::default().find(name, report))
+        self.0.iter().find(|p| p.name == name).cloned().or_else(|| PackShelf::default().find(name, report))
     }
 
     fn names(&self) -> Vec<String> {
-        Shelf::default().names()
+        PackShelf::default().names()
     }
 }
 
@@ -338,7 +341,7 @@ fn hostile_templates_are_bounded() {
         ("too many levels", file(&slot(1, &deep(5_000)), ""), false),
         ("tags", file(&slot(1, &format!(r#"{{"kind":"message","role":"user","content":"{}"}}"#, "{{a}}".repeat(50_000))), ""), true),
     ] {
-        let opened = open_text(&text, &Asked { sources: Some(&[]), ..Asked::default() });
+        let opened = open_text(&text, &TemplateContract { sources: Some(&[]), ..TemplateContract::default() });
         assert_eq!(opened.is_ok(), sound, "{name}");
         let count = opened.map_or_else(|rejected| rejected.report.items().len(), |opened| opened.warnings.items().len());
         assert!(count <= 250, "{name}: {count}");

@@ -8,7 +8,7 @@ use std::path::Path;
 use std::sync::LazyLock;
 
 use serde_json::{Value as Json, json};
-use tapster::model::Block;
+use tapster::model::PlanBlock;
 use tapster::{Plan, Ruleset, Scene, Value, build, emit, import_document, unchanged, unchanged_payload};
 
 use crate::shipped::{BASE, EXACT};
@@ -192,7 +192,7 @@ fn two(rules: &Ruleset, n: usize, change: impl Fn(&mut Scene, bool)) -> (Plan, P
 #[test]
 fn who_broke_it_is_named() {
     let (default, friendly) = (rules(false), rules(true));
-    let compared = |plan: &Plan, previous: &[Block]| unchanged(default, plan, previous).unwrap();
+    let compared = |plan: &Plan, previous: &[PlanBlock]| unchanged(default, plan, previous).unwrap();
     // lore in front of the character
     let (earlier, later) = two(default, 5, |_, _| {});
     let differs = compared(&later, &earlier.blocks).differs.unwrap();
@@ -231,8 +231,11 @@ fn a_payload_is_read_in_the_providers_order() {
     let rules = &*BASE;
     let plan = Plan { scene: Value::from(&json!({ "context": { "tokenizer": "words" } })), ..Plan::default() };
     let payload = |system: &str, chat: &str| {
-        let block =
-            |role: &str, text: &str| Block { fields: Value::from(&json!({ "role": role, "text": text })), tokens: 0, history: Vec::new() };
+        let block = |role: &str, text: &str| PlanBlock {
+            fields: Value::from(&json!({ "role": role, "text": text })),
+            tokens: 0,
+            history: Vec::new(),
+        };
         let plan = Plan { blocks: vec![block("system", system), block("user", chat)], ..plan.clone() };
         emit(rules, &plan, "google").unwrap().payload
     };
@@ -248,7 +251,7 @@ fn a_payload_is_read_in_the_providers_order() {
 /// What a provider reads of a message is said by the pack: a field becomes part of the request by one line.
 #[test]
 fn what_is_sent_is_declared() {
-    let block = |mood: &str| Block {
+    let block = |mood: &str| PlanBlock {
         fields: Value::from(&json!({ "role": "user", "text": "Hi", "meta": { "mood": mood } })),
         tokens: 0,
         history: Vec::new(),

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
 use serde_json::{Value as Json, json};
-use tapster::{Imported, Ruleset, convert_document, import_document};
+use tapster::{ImportedDocument, Ruleset, convert_document, import_document};
 
 use crate::shipped::SILLYTAVERN;
 
@@ -26,7 +26,7 @@ fn leaves(json: &Json, at: &str, out: &mut BTreeMap<String, Json>) {
 }
 
 /// The fields that a report names as approximated or dropped.
-fn named(made: &Imported) -> Vec<String> {
+fn named(made: &ImportedDocument) -> Vec<String> {
     let fields = serde_json::to_value(&made.fields).unwrap();
     let lost = fields.as_array().unwrap().iter().filter(|f| f["fate"] == "approximated" || f["fate"] == "dropped");
     lost.map(|f| f["field"].as_str().unwrap().to_owned()).collect()

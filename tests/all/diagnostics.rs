@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value as Json, json};
 use tapster::diag::{Code, Report, Sources, render};
-use tapster::machinery::pack::{Library, Overlay, PackFiles, RuleFile, Shelf, Start};
+use tapster::machinery::pack::{Overlay, PackFiles, PackLibrary, PackShelf, RuleFile, Start};
 use tapster::{Ruleset, Scene};
 
 /// Codes that have no file here, and where they are tested.
@@ -112,7 +112,7 @@ fn answer(case: &Json) -> String {
         }
         return render::human(&report, &Sources::default(), false);
     }
-    let library = Shelf { packs: packs(case), ..Shelf::default() };
+    let library = PackShelf { packs: packs(case), ..PackShelf::default() };
     let overlays = files(case, "overlays").into_iter();
     let overlays: Vec<Overlay> =
         overlays.map(|(name, bytes)| Overlay::File(RuleFile { name: name.into(), path_in_pack: name.into(), bytes })).collect();
@@ -199,8 +199,8 @@ fn code_of(path: &Path) -> String {
 
 /// The rule files of the shipped packs.
 fn shipped_rules() -> impl Iterator<Item = String> {
-    let names = Shelf::default().names();
-    let packs = names.into_iter().filter_map(|name| Shelf::default().find(&name, &mut Report::default()));
+    let names = PackShelf::default().names();
+    let packs = names.into_iter().filter_map(|name| PackShelf::default().find(&name, &mut Report::default()));
     packs.flat_map(|pack| pack.files).map(|file| String::from_utf8_lossy(&file.bytes).into_owned())
 }
 

@@ -3,13 +3,13 @@
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test that panics has failed")]
 
 use serde_json::{Value as Json, json};
-use tapster::model::Block;
+use tapster::model::PlanBlock;
 use tapster::{Plan, Ruleset, Value, emit};
 
 use crate::shipped::BASE;
 
 fn sent(dialect: &str, scene: &Json, messages: &Json) -> (Json, Json) {
-    let block = |m: &Json| Block { fields: Value::from(m), tokens: 0, history: Vec::new() };
+    let block = |m: &Json| PlanBlock { fields: Value::from(m), tokens: 0, history: Vec::new() };
     let blocks = messages.as_array().unwrap().iter().map(block).collect();
     let plan = Plan { blocks, scene: Value::from(scene), ..Default::default() };
     let emitted = emit(&BASE, &plan, dialect).unwrap_or_else(|e| panic!("{dialect}: {e}"));
@@ -119,7 +119,7 @@ fn pack(name: &str, overlay: &str) -> Ruleset {
 /// The payload of a chat whose answer is begun, and whether lint says that the model does not go on with it.
 fn begun(rules: &Ruleset, dialect: &str, provider: &Json) -> (Json, bool) {
     let messages = [json!({ "role": "user", "text": "Hi" }), json!({ "role": "assistant", "slot": "prefill", "text": "Well," })];
-    let blocks = messages.iter().map(|m| Block { fields: Value::from(m), tokens: 0, history: Vec::new() }).collect();
+    let blocks = messages.iter().map(|m| PlanBlock { fields: Value::from(m), tokens: 0, history: Vec::new() }).collect();
     let scene =
         json!({ "provider": provider, "config": { "mistral": { "enablePrefix": true } }, "plan": { "assistant_prefill": "Well," } });
     let plan = Plan { blocks, scene: Value::from(&scene), ..Default::default() };

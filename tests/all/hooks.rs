@@ -215,7 +215,7 @@ fn a_trace_tells_what_hooks_changed() {
     let traced = tapster::build(&SILLYTAVERN, &scene).unwrap();
     assert_eq!(texts(&plain), texts(&traced));
     let trace = traced.trace.unwrap();
-    let hook = |change: &tapster::model::plan::Change| change.hook.clone().unwrap_or_default();
+    let hook = |change: &tapster::model::plan::TracedChange| change.hook.clone().unwrap_or_default();
     let told: Vec<_> = trace
         .changes
         .iter()
@@ -245,7 +245,7 @@ fn items_that_a_script_changes_keep_their_history() {
     let mut scene = Scene::new(&json!({ "history": [message("a"), message("b"), message("c")] }));
     scene.trace = true;
     let plan = tapster::build(&pack(script, pass), &scene).unwrap();
-    let first = |block: &tapster::model::Block| block.history.first().map(|event| (event.pass.clone(), event.did));
+    let first = |block: &tapster::model::PlanBlock| block.history.first().map(|event| (event.pass.clone(), event.did));
     let mut told: Vec<_> = plan.blocks.iter().map(|b| (b.text("text"), b.history.iter().any(|e| &*e.pass == "build/turned"))).collect();
     told.sort();
     assert_eq!(told, [("a".to_owned(), false), ("b!".to_owned(), true), ("c".to_owned(), false)]);

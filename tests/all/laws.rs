@@ -6,7 +6,7 @@
 use proptest::prelude::*;
 use serde_json::{Value as Json, json};
 use std::sync::LazyLock;
-use tapster::machinery::text::work::Door;
+use tapster::machinery::text::work::BudgetScope;
 use tapster::{Plan, Ruleset, Scene, build, emit};
 
 use crate::shipped::{EXACT, SILLYTAVERN};
@@ -331,7 +331,7 @@ fn each_message_that_is_read_far_back_costs_the_same() {
         let mut scene = whole.clone();
         scene.set(path, tapster::Value::from(asks));
         scene.trace = true;
-        let door = Door::join();
+        let door = BudgetScope::join();
         let plan = build(&LAZY[1], &scene).unwrap_or_else(|e| panic!("{path}: {e}"));
         let (steps, _) = door.spent();
         let trace = plan.trace.as_ref().unwrap_or_else(|| panic!("{path}: no trace"));

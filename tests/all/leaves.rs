@@ -4,15 +4,15 @@
 
 use serde_json::Value as Json;
 use tapster::Value;
-use tapster::machinery::text::leaf::{Leaf, Printed, Scope, Syntax, TooLong, path, same, value_text};
+use tapster::machinery::text::leaf::{Leaf, LeafScope, LeafSyntax, PrintedLeaf, TooLong, path, same, value_text};
 
 const MOST: usize = 1 << 20;
 
 /// Renders as a template does: `item` hides all, `ctx` is the context, whose `globals` answer last.
-fn render(leaf: &Leaf, context: &Value, item: Option<&Value>, most: usize) -> Result<Printed, TooLong> {
+fn render(leaf: &Leaf, context: &Value, item: Option<&Value>, most: usize) -> Result<PrintedLeaf, TooLong> {
     let root = context.as_map();
     let globals = root.and_then(|root| root.get("globals")).and_then(Value::as_map);
-    let scope = Scope { over: &[("item", item)], root, under: &[("ctx", context)], globals };
+    let scope = LeafScope { over: &[("item", item)], root, under: &[("ctx", context)], globals };
     leaf.render(&scope, most)
 }
 
@@ -32,7 +32,7 @@ fn leaves_print_what_the_table_says() {
     assert!(rows.len() > 50);
     let mut wrong = Vec::new();
     for row in rows {
-        let syntax = if row["syntax"] == "head" { Syntax::Expressions } else { Syntax::Paths };
+        let syntax = if row["syntax"] == "head" { LeafSyntax::Expressions } else { LeafSyntax::Paths };
         let leaf = Leaf::compile(row["text"].as_str().unwrap(), syntax);
         let context = row.get("context").map_or_else(|| Value::map(<_>::default()), value);
         let printed = render(&leaf, &context, row.get("item").map(value).as_ref(), MOST).unwrap();
@@ -101,7 +101,7 @@ fn one_mistake_makes_a_text_of_expressions_literal() {
         "{{# a}}",
     ] {
         for text in [format!("{{{{a}}}} {mistake}"), format!("{mistake} {{{{a}}}}")] {
-            let leaf = Leaf::compile(&text, Syntax::Expressions);
+            let leaf = Leaf::compile(&text, LeafSyntax::Expressions);
             assert_eq!(&*render(&leaf, &value(&serde_json::json!({ "a": 1 })), None, MOST).unwrap().text, text);
             assert!(!leaf.has_tags(), "{text}");
         }
@@ -114,15 +114,15 @@ fn lengths_are_known_where_only_paths_are_printed() {
         let leaf = Leaf::compile(text, syntax);
         leaf.parts().map(|(units, paths)| (units, paths.iter().map(|p| p.first().to_owned()).collect::<Vec<_>>()))
     };
-    for syntax in [Syntax::Paths, Syntax::Expressions] {
+    for syntax in [LeafSyntax::Paths, LeafSyntax::Expressions] {
         assert_eq!(parts("é🗼 {{item.a}}-{{b}}{{b}}", syntax), Some((5, vec!["item".into(), "b".into(), "b".into()])));
         assert_eq!(parts("é🗼", syntax), Some((3, vec![])));
     }
-    assert_eq!(parts("{{ }}", Syntax::Paths), None);
-    assert_eq!(parts("{{ }}", Syntax::Expressions), Some((5, vec![])), "it is literal");
-    assert_eq!(parts("{{#if a}}b{{#endif}}", Syntax::Expressions), None);
-    assert_eq!(parts("{{!a}}", Syntax::Expressions), None);
-    assert_eq!(parts("{{'a'}}", Syntax::Expressions), None);
+    assert_eq!(parts("{{ }}", LeafSyntax::Paths), None);
+    assert_eq!(parts("{{ }}", LeafSyntax::Expressions), Some((5, vec![])), "it is literal");
+    assert_eq!(parts("{{#if a}}b{{#endif}}", LeafSyntax::Expressions), None);
+    assert_eq!(parts("{{!a}}", LeafSyntax::Expressions), None);
+    assert_eq!(parts("{{'a'}}", LeafSyntax::Expressions), None);
 }
 
 #[test]
@@ -159,25 +159,25 @@ fn hostile_texts_end() {
     let run = |text: &str, syntax| render(&Leaf::compile(text, syntax), &context, None, MOST).map(|printed| printed.text);
     for (open, times) in [("{{#if a}}", many), ("{{#if b}}{{#else}}", 10_000)] {
         let text = format!("{}a{}", open.repeat(times), "{{#endif}}".repeat(times));
-        assert_eq!(&*run(&text, Syntax::Expressions).unwrap(), "a");
+        assert_eq!(&*run(&text, LeafSyntax::Expressions).unwrap(), "a");
     }
-    assert_eq!(&*run(&format!("{{{{{}a{}}}}}", "(".repeat(many), ")".repeat(many)), Syntax::Expressions).unwrap(), "x");
-    assert_eq!(&*run(&format!("{{{{{}a}}}}", "!".repeat(many)), Syntax::Expressions).unwrap(), "true");
-    assert_eq!(&*run(&format!("{{{{a{}}}}}", " && a".repeat(many / 2)), Syntax::Expressions).unwrap(), "true");
-    assert_eq!(run(&"{{l}}".repeat(10_000), Syntax::Expressions).unwrap().len(), 0);
+    assert_eq!(&*run(&format!("{{{{{}a{}}}}}", "(".repeat(many), ")".repeat(many)), LeafSyntax::Expressions).unwrap(), "x");
+    assert_eq!(&*run(&format!("{{{{{}a}}}}", "!".repeat(many)), LeafSyntax::Expressions).unwrap(), "true");
+    assert_eq!(&*run(&format!("{{{{a{}}}}}", " && a".repeat(many / 2)), LeafSyntax::Expressions).unwrap(), "true");
+    assert_eq!(run(&"{{l}}".repeat(10_000), LeafSyntax::Expressions).unwrap().len(), 0);
     let path = format!("{{{{a{}}}}}", ".a".repeat(many));
-    assert_eq!((run(&path, Syntax::Paths).unwrap().len(), run(&path, Syntax::Expressions).unwrap().len()), (0, 0));
+    assert_eq!((run(&path, LeafSyntax::Paths).unwrap().len(), run(&path, LeafSyntax::Expressions).unwrap().len()), (0, 0));
 
     let large = 2 << 20;
     for piece in ["{", "{{", "}", "{{a", "{{a }", "{{'", "{{(", "{{!", "{{[", "\\", "é"] {
         let text = piece.repeat(large / piece.len());
-        for syntax in [Syntax::Paths, Syntax::Expressions] {
+        for syntax in [LeafSyntax::Paths, LeafSyntax::Expressions] {
             let leaf = Leaf::compile(&text, syntax);
             assert_eq!(render(&leaf, &context, None, MOST), Err(TooLong::Text(MOST)), "{piece}");
             assert_eq!(&*render(&leaf, &context, None, usize::MAX).unwrap().text, text.as_str(), "{piece}");
         }
     }
-    assert_eq!(run(&"{{l}}".repeat(2 << 20), Syntax::Paths).unwrap().len(), 0);
+    assert_eq!(run(&"{{l}}".repeat(2 << 20), LeafSyntax::Paths).unwrap().len(), 0);
 }
 
 #[test]
@@ -189,7 +189,7 @@ fn values_that_multiply_end() {
         .chain([("v5".to_owned(), Json::from(""))])
         .collect();
     let long = value(&serde_json::json!({ "a": format!("{}{{{{b}}}}", "{{b}}".repeat(100_000)), "b": "{{n}}" }));
-    for syntax in [Syntax::Paths, Syntax::Expressions] {
+    for syntax in [LeafSyntax::Paths, LeafSyntax::Expressions] {
         assert_eq!(render(&Leaf::compile("{{a}}", syntax), &large, None, MOST), Err(TooLong::Text(MOST)));
         assert_eq!(render(&Leaf::compile("{{v0}}", syntax), &value(&Json::Object(empty.clone())), None, MOST), Err(TooLong::Work));
         assert_eq!(render(&Leaf::compile("{{a}}", syntax), &long, None, MOST), Err(TooLong::Work));

@@ -6,13 +6,13 @@
 
 use serde_json::{Value as Json, json};
 use tapster::diag::Diagnostic;
-use tapster::model::Block;
+use tapster::model::PlanBlock;
 use tapster::{Plan, Ruleset, Value, emit};
 
 use crate::shipped::BASE;
 
 fn lint(dialect: &str, model: &str, messages: &[Json]) -> Vec<Diagnostic> {
-    let block = |m: &Json| Block { fields: Value::from(m), tokens: 0, history: Vec::new() };
+    let block = |m: &Json| PlanBlock { fields: Value::from(m), tokens: 0, history: Vec::new() };
     let scene = json!({ "dialect": dialect, "provider": { "model": model }, "context": { "reserve": 9 } });
     let plan = Plan { blocks: messages.iter().map(block).collect(), scene: Value::from(&scene), ..Plan::default() };
     let emitted = emit(&BASE, &plan, dialect).unwrap_or_else(|e| panic!("{dialect}: {e}"));
@@ -144,7 +144,7 @@ keys = { turns = { of = "messages", get = "@text" } }
 "#;
     let rules = Ruleset::open_with("base", &[("kite.toml", kite)]).unwrap_or_else(|e| panic!("{e}"));
     let said = |capability: Json| {
-        let blocks = [user("a"), user(""), answer("b")].map(|m| Block { fields: Value::from(&m), tokens: 0, history: Vec::new() });
+        let blocks = [user("a"), user(""), answer("b")].map(|m| PlanBlock { fields: Value::from(&m), tokens: 0, history: Vec::new() });
         let scene = json!({ "provider": { "model": "k" }, "capability": capability });
         let plan = Plan { blocks: blocks.into(), scene: Value::from(&scene), ..Plan::default() };
         let warnings = emit(&rules, &plan, "kite").unwrap().warnings;
@@ -228,7 +228,7 @@ fn unfilled_slots_are_no_messages() {
 /// A role that `provider.roles` names has a meaning.
 #[test]
 fn named_roles_are_known() {
-    let blocks = [user("a"), json!({ "role": "narrator", "text": "b" }), user("c")].map(|m| Block {
+    let blocks = [user("a"), json!({ "role": "narrator", "text": "b" }), user("c")].map(|m| PlanBlock {
         fields: Value::from(&m),
         tokens: 0,
         history: Vec::new(),

@@ -6,15 +6,15 @@ use std::sync::Arc;
 
 use serde_json::{Value as Json, json};
 use tapster::Value;
-use tapster::machinery::text::Limits;
-use tapster::machinery::text::liquid::{Liquid, Options, filter_names, tag_names};
+use tapster::machinery::text::TextLimits;
+use tapster::machinery::text::liquid::{Liquid, LiquidOptions, filter_names, tag_names};
 
-fn render_with(template: &str, names: &Json, options: &Options) -> Result<String, String> {
+fn render_with(template: &str, names: &Json, options: &LiquidOptions) -> Result<String, String> {
     Liquid::parse(template).and_then(|liquid| liquid.render(&Value::from(names), options)).map_err(|e| e.to_string())
 }
 
 fn render(template: &str, names: &Json) -> Result<String, String> {
-    render_with(template, names, &Options::default())
+    render_with(template, names, &LiquidOptions::default())
 }
 
 fn failure(template: &str, names: &Json) -> String {
@@ -53,7 +53,7 @@ fn templates_give_what_liquidjs_gives() {
     assert!(bare.len() > 40);
     let mut wrong = Vec::new();
     for case in bare {
-        let options = Options { strict: case["input"]["options"]["strictVariables"] == true, ..Options::default() };
+        let options = LiquidOptions { strict: case["input"]["options"]["strictVariables"] == true, ..LiquidOptions::default() };
         let got = render_with(case["input"]["template"].as_str().unwrap(), &case["input"]["context"], &options);
         if got.as_deref().ok() != case["expected"]["output"].as_str() {
             wrong.push(format!("{}: {got:?}, not {}", case["name"], case["expected"]));
@@ -98,7 +98,7 @@ fn templates_beyond_a_bound_are_refused() {
 /// The deepest template that is accepted fits on the stack of a thread of a test, which is small.
 #[test]
 fn templates_may_nest_up_to_the_bound() {
-    let (blocks, keys) = (Limits::LIQUID.depth, Limits::LIQUID.depth);
+    let (blocks, keys) = (TextLimits::LIQUID.depth, TextLimits::LIQUID.depth);
     let value = format!("{{{{ {}'x'{} }}}}", "a[".repeat(keys), "]".repeat(keys));
     let text = format!("{}y{value}{}", "{% if true %}".repeat(blocks), "{% endif %}".repeat(blocks));
     assert_eq!(render(&text, &json!({ "a": { "x": "x" } })).unwrap(), "yx");
@@ -146,7 +146,7 @@ fn a_template_is_rendered_by_many_threads_at_once() {
         for n in 0..4 {
             let liquid = &liquid;
             scope.spawn(move || {
-                let text = liquid.render(&Value::from(&json!({ "n": n })), &Options::default()).unwrap();
+                let text = liquid.render(&Value::from(&json!({ "n": n })), &LiquidOptions::default()).unwrap();
                 assert_eq!(text, format!("{}200", n.to_string().repeat(200)));
             });
         }
@@ -178,7 +178,7 @@ fn mistakes_name_their_line() {
         ("{{ 'x' | base64_decode }}", "column 1: this text is not base64"),
     ] {
         let text = format!("{{% comment %}}\n\n{{% endcomment %}}{{{{ 'long' | append: \"\n\" }}}}\n{line}\n{{{{ b }}}}");
-        let error = Liquid::parse(&text).and_then(|l| l.render(&Value::default(), &Options::default())).unwrap_err();
+        let error = Liquid::parse(&text).and_then(|l| l.render(&Value::default(), &LiquidOptions::default())).unwrap_err();
         let told = error.to_string();
         assert!(told.starts_with(&format!("line 5, {at}")), "{line}: {told}");
         assert_eq!(text.get(..error.offset).unwrap().matches('\n').count(), 4);
@@ -209,7 +209,7 @@ fn no_template_takes_long_to_read() {
         "\n",
     ];
     for part in parts {
-        let text = part.repeat(Limits::LIQUID.length / part.len());
+        let text = part.repeat(TextLimits::LIQUID.length / part.len());
         let _ = render(&text, &json!({ "a": "x" }));
     }
     let one = format!("{{{{ a{} }}}}", " | upcase".repeat(50_000));

@@ -23,7 +23,7 @@ use super::edits::copy;
 use crate::program::tapster;
 use serde_json::{Value as Json, json};
 use tapster::diag::{Diagnostic, Report, Sources};
-use tapster::machinery::pack::{Library, Overlay, PackFiles, RuleFile, Shelf, Start};
+use tapster::machinery::pack::{Overlay, PackFiles, PackLibrary, PackShelf, RuleFile, Start};
 use tapster::{Ruleset, Scene};
 use words::{Mutant, Population, chosen, defined};
 
@@ -54,7 +54,7 @@ struct Said {
 
 fn shipped(name: &str) -> PackFiles {
     let mut report = Report::default();
-    let found = Shelf::default().find(name, &mut report).unwrap();
+    let found = PackShelf::default().find(name, &mut report).unwrap();
     assert!(report.is_empty());
     found
 }
@@ -71,7 +71,7 @@ fn scene() -> Scene {
 }
 
 /// What checking and building say.
-fn said(start: &Start, overlays: &[Overlay], library: &dyn Library) -> Vec<Said> {
+fn said(start: &Start, overlays: &[Overlay], library: &dyn PackLibrary) -> Vec<Said> {
     match Ruleset::load(start, overlays, library) {
         Err(rejected) => rejected.report.items().iter().map(|d| Said::of(d, &rejected.sources)).collect(),
         Ok(rules) => {
@@ -167,8 +167,8 @@ fn on_all<T: Sync, R: Send>(work: &[T], run: impl Fn(&T) -> R + Sync) -> Vec<R> 
 
 fn mutants_of_packs() -> (Vec<(Mutant, Told)>, usize) {
     let mut all = Population::default();
-    for name in Shelf::default().names() {
-        let rules = Ruleset::load(&Start::Name(name.clone()), &[], &Shelf::default()).unwrap();
+    for name in PackShelf::default().names() {
+        let rules = Ruleset::load(&Start::Name(name.clone()), &[], &PackShelf::default()).unwrap();
         for file in shipped(&name).files.iter().filter(|file| file.path_in_pack.ends_with(".toml")) {
             let text = String::from_utf8(file.bytes.clone()).unwrap();
             let path = format!("rules/{name}/{}", file.path_in_pack);
@@ -176,7 +176,7 @@ fn mutants_of_packs() -> (Vec<(Mutant, Told)>, usize) {
         }
     }
     let before: BTreeMap<String, Vec<Said>> =
-        Shelf::default().names().into_iter().map(|name| (name.clone(), said(&Start::Name(name), &[], &Shelf::default()))).collect();
+        PackShelf::default().names().into_iter().map(|name| (name.clone(), said(&Start::Name(name), &[], &PackShelf::default()))).collect();
     let mutants = chosen(all.words, OF_PACKS);
     let told = on_all(&mutants, |mutant| {
         let (name, path) = mutant.word.file.strip_prefix("rules/").unwrap().split_once('/').unwrap();
@@ -184,7 +184,12 @@ fn mutants_of_packs() -> (Vec<(Mutant, Told)>, usize) {
         let file = pack.files.iter_mut().find(|file| file.path_in_pack == path).unwrap();
         file.bytes = mutant.text.clone().into_bytes();
         let shown = file.name.clone();
-        told(mutant, &shown, &said(&Start::Name(name.to_owned()), &[], &Shelf { packs: vec![pack], ..Shelf::default() }), &before[name])
+        told(
+            mutant,
+            &shown,
+            &said(&Start::Name(name.to_owned()), &[], &PackShelf { packs: vec![pack], ..PackShelf::default() }),
+            &before[name],
+        )
     });
     (mutants.into_iter().zip(told).collect(), all.left_out)
 }
@@ -196,8 +201,8 @@ fn mutants_of_overlays() -> (Vec<(Mutant, Told)>, usize) {
     for (path, pack) in overlays() {
         let file = path.display().to_string();
         let text = std::fs::read_to_string(&path).unwrap();
-        let quiet = said(&Start::Name(pack.clone()), &over(&file, text.clone().into_bytes()), &Shelf::default());
-        let rules = Ruleset::load(&Start::Name(pack.clone()), &over(&file, text.clone().into_bytes()), &Shelf::default()).unwrap();
+        let quiet = said(&Start::Name(pack.clone()), &over(&file, text.clone().into_bytes()), &PackShelf::default());
+        let rules = Ruleset::load(&Start::Name(pack.clone()), &over(&file, text.clone().into_bytes()), &PackShelf::default()).unwrap();
         all.add(&file, &text, &defined(&rules, &file));
         before.insert(file, (pack, quiet));
     }
@@ -206,7 +211,7 @@ fn mutants_of_overlays() -> (Vec<(Mutant, Told)>, usize) {
         let file = &mutant.word.file;
         let (pack, quiet) = &before[file];
         let changed = over(file, mutant.text.clone().into_bytes());
-        told(mutant, file, &said(&Start::Name(pack.clone()), &changed, &Shelf::default()), quiet)
+        told(mutant, file, &said(&Start::Name(pack.clone()), &changed, &PackShelf::default()), quiet)
     });
     (mutants.into_iter().zip(told).collect(), all.left_out)
 }

@@ -82,7 +82,7 @@ fn contract() -> Ruleset {
 fn plan(messages: &[(&str, &str)]) -> Plan {
     let block = |(role, text): &(&str, &str)| {
         let fields = Value::from(&json!({ "role": role, "text": text }));
-        tapster::model::Block { fields, tokens: 0, history: Vec::new() }
+        tapster::model::PlanBlock { fields, tokens: 0, history: Vec::new() }
     };
     Plan { blocks: messages.iter().map(block).collect(), ..Plan::default() }
 }

@@ -5,7 +5,7 @@
 use std::pin::Pin;
 
 use serde_json::{Value as Json, json};
-use tapster::artifact::Refusal;
+use tapster::artifact::WriteRefusal;
 use tapster::{Ruleset, Scene};
 use tapster_session::store::{Home, Moment, Page, SessionStore, block_on};
 use tapster_session::{Model, ModelError, NoModel, Request, Session, SessionError};
@@ -98,7 +98,7 @@ fn of_two_turns_from_one_version_the_later_is_refused_as_a_whole() {
         block_on(session.finish(first, "A", &Says(r#"{"hour": 1}"#))).unwrap();
         let refused = block_on(session.finish(second, "B", &Says(r#"{"hour": 2}"#))).unwrap_err();
         let SessionError::Refused { tag, refusal, .. } = &refused else { unreachable!("{refused}") };
-        assert_eq!((tag.as_str(), refusal), ("world", &Refusal::Conflict(Some(1))));
+        assert_eq!((tag.as_str(), refusal), ("world", &WriteRefusal::Conflict(Some(1))));
         assert_eq!(block_on(session.artifacts(at(1))).unwrap()[0].value, json!({ "hour": 1 }));
         let log = block_on(session.log(ALL)).unwrap();
         assert_eq!(log.last().unwrap().record["error"], "artifact_conflict");
@@ -121,10 +121,10 @@ fn a_write_to_a_foreign_tag_is_refused_and_logged() {
     let bed = Bed::sqlite();
     let session = Session::new(&bed.store, rules(KEEPER), home("foreign"));
     for (writer, tag, value, refusal) in [
-        ("stranger", "world", json!({}), Refusal::ForeignTag),
-        ("keeper", "ghost", json!({}), Refusal::UndeclaredTag),
-        ("keeper", "../../etc", json!({}), Refusal::UndeclaredTag),
-        ("keeper", "'; DROP TABLE artifact; --", json!({}), Refusal::UndeclaredTag),
+        ("stranger", "world", json!({}), WriteRefusal::ForeignTag),
+        ("keeper", "ghost", json!({}), WriteRefusal::UndeclaredTag),
+        ("keeper", "../../etc", json!({}), WriteRefusal::UndeclaredTag),
+        ("keeper", "'; DROP TABLE artifact; --", json!({}), WriteRefusal::UndeclaredTag),
     ] {
         let refused = block_on(session.write(writer, tag, None, value, at(1))).unwrap_err();
         assert!(matches!(refused, SessionError::Refused { refusal: ref why, .. } if *why == refusal), "{tag}: {refused}");

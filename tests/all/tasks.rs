@@ -114,9 +114,10 @@ fn a_condition_of_the_rule_language_needs_a_pack() {
     let mut alone = template("t", "base", &json!([{ "kind": "message", "role": "user", "content": "x" }]));
     alone["slots"]["s"]["when"] = json!({ "turns": { "nonempty": true } });
     let file = tapster::RuleFile { name: "t.json".into(), path_in_pack: "t.json".into(), bytes: alone.to_string().into_bytes() };
-    let opened = tapster::open_template(&file, &tapster::template::Asked::default()).unwrap_or_else(|rejected| panic!("{rejected}"));
+    let opened =
+        tapster::open_template(&file, &tapster::template::TemplateContract::default()).unwrap_or_else(|rejected| panic!("{rejected}"));
     struct None;
-    impl tapster::template::Sources for None {
+    impl tapster::template::SourceProvider for None {
         fn resolve(&self, _: &str, _: Option<&Value>) -> Result<Option<Value>, String> {
             Ok(Option::None)
         }
@@ -127,7 +128,7 @@ fn a_condition_of_the_rule_language_needs_a_pack() {
         ruler: &tapster::template::QuarterRuler,
         lanes: &[],
         requests: &[],
-        limits: tapster::template::Limits::default(),
+        limits: tapster::template::RenderLimits::default(),
     };
     let error = tapster::template::render(&opened.template, &inputs, &mut tapster::template::Budget::new(Option::None)).unwrap_err();
     assert_eq!(error.at, "slots.s.when");

@@ -10,12 +10,13 @@ use serde_json::{Value as Json, json};
 use tapster::Value;
 use tapster::machinery::pack::RuleFile;
 use tapster::template::{
-    Asked, Budget, ErrorKind, Inputs, Limits, QuarterRuler, RenderError, Rendered, Ruler, Sources, Template, offers, render,
+    Budget, ErrorKind, Inputs, QuarterRuler, RenderError, RenderLimits, RenderedTemplate, Ruler, SourceProvider, Template,
+    TemplateContract, offers, render,
 };
 
 fn compiled(template: &Json) -> Template {
     let file = RuleFile { name: "t.json".to_owned(), path_in_pack: "t.json".to_owned(), bytes: template.to_string().into_bytes() };
-    match tapster::open_template(&file, &Asked::default()) {
+    match tapster::open_template(&file, &TemplateContract::default()) {
         Ok(opened) => opened.template,
         Err(rejected) => panic!("{:?}\n{template}", rejected.report.items()),
     }
@@ -37,7 +38,7 @@ impl Table {
     }
 }
 
-impl Sources for Table {
+impl SourceProvider for Table {
     fn resolve(&self, name: &str, _: Option<&Value>) -> Result<Option<Value>, String> {
         self.asked.set(self.asked.get() + 1);
         if name.starts_with('!') { Err("out of order".to_owned()) } else { Ok(self.all.get(name).cloned()) }
@@ -67,17 +68,23 @@ impl Ruler for Counting {
     }
 }
 
-fn with(template: &Template, sources: &Table, ruler: &dyn Ruler, global: Option<u64>, limits: Limits) -> Result<Rendered, RenderError> {
+fn with(
+    template: &Template,
+    sources: &Table,
+    ruler: &dyn Ruler,
+    global: Option<u64>,
+    limits: RenderLimits,
+) -> Result<RenderedTemplate, RenderError> {
     let context = Value::from(&json!({ "globals": { "name": "Marit", "long": "a lantern, twice lit" }, "item": "hidden" }));
     let inputs = Inputs { context: &context, sources, ruler, lanes: &[], requests: &[], limits };
     render(template, &inputs, &mut Budget::new(global))
 }
 
-fn plain(template: &Json, sources: &Json, global: Option<u64>) -> Rendered {
-    with(&compiled(template), &Table::new(sources), &QuarterRuler, global, Limits::default()).unwrap_or_else(|e| panic!("{e}"))
+fn plain(template: &Json, sources: &Json, global: Option<u64>) -> RenderedTemplate {
+    with(&compiled(template), &Table::new(sources), &QuarterRuler, global, RenderLimits::default()).unwrap_or_else(|e| panic!("{e}"))
 }
 
-fn texts(done: &Rendered) -> Vec<&str> {
+fn texts(done: &RenderedTemplate) -> Vec<&str> {
     done.messages.iter().map(|m| &*m.content).collect()
 }
 
@@ -85,7 +92,7 @@ fn message(role: &str, content: &str) -> Json {
     json!({ "kind": "message", "role": role, "content": content })
 }
 
-fn refused(template: &Json, sources: &Json, limits: Limits) -> RenderError {
+fn refused(template: &Json, sources: &Json, limits: RenderLimits) -> RenderError {
     match with(&compiled(template), &Table::new(sources), &QuarterRuler, None, limits) {
         Ok(done) => panic!("{} messages", done.messages.len()),
         Err(error) => error,
@@ -101,13 +108,13 @@ fn a_million_items_under_a_small_budget_are_not_printed() {
     let template = compiled(&written("base", json!([{ "kind": "slot", "name": "a" }, { "kind": "slot", "name": "b" }]), slots));
     let sources = Table::new(&json!({ "items": items }));
     let ruler = Counting::new(true);
-    let done = with(&template, &sources, &ruler, Some(100), Limits::default()).unwrap_or_else(|e| panic!("{e}"));
+    let done = with(&template, &sources, &ruler, Some(100), RenderLimits::default()).unwrap_or_else(|e| panic!("{e}"));
     assert_eq!(done.tokens, (10 + 10 + 2 + 2) + (10 + 2 + 2) + (10 + 2), "the short ones fill what is left");
     assert_eq!(ruler.asked.get(), 9, "only what fits was printed and counted");
     assert_eq!(sources.asked.get(), 1, "three loops share one list");
 
     let spent = Counting::new(true);
-    let done = with(&template, &sources, &spent, Some(20), Limits::default()).unwrap_or_else(|e| panic!("{e}"));
+    let done = with(&template, &sources, &spent, Some(20), RenderLimits::default()).unwrap_or_else(|e| panic!("{e}"));
     assert_eq!((done.tokens, spent.asked.get()), (20, 2), "and the global ceiling ends all of them");
 }
 
@@ -117,7 +124,7 @@ fn a_source_that_fails_is_absent_and_warns_each_time_that_it_is_asked() {
     let each = json!({ "kind": "forEach", "source": { "source": "items" }, "map": [{ "kind": "if", "when": when, "then": [message("user", "on")], "else": [message("user", "off")] }] });
     let template = written("base", json!([{ "kind": "slot", "name": "a" }]), json!({ "a": { "priority": 0, "plan": [each] } }));
     let sources = Table::new(&json!({ "items": [1, 2, 3] }));
-    let done = with(&compiled(&template), &sources, &QuarterRuler, None, Limits::default()).unwrap_or_else(|e| panic!("{e}"));
+    let done = with(&compiled(&template), &sources, &QuarterRuler, None, RenderLimits::default()).unwrap_or_else(|e| panic!("{e}"));
     assert_eq!(texts(&done), ["off\noff\noff"]);
     let warnings: Vec<String> = done.warnings.iter().map(ToString::to_string).collect();
     assert_eq!(warnings, ["source `!lamp` cannot be read: out of order"; 3]);
@@ -131,13 +138,13 @@ fn bounds_are_errors_that_name_the_node() {
     let outer = json!({ "kind": "forEach", "source": { "source": "items" }, "map": [message("user", ""), inner] });
     let template = written("base", json!([]), json!({ "a": { "priority": 0, "plan": [outer] } }));
     let sources = json!({ "items": items });
-    let steps = refused(&template, &sources, Limits { steps: 10_000, ..Limits::default() });
+    let steps = refused(&template, &sources, RenderLimits { steps: 10_000, ..RenderLimits::default() });
     assert_eq!(steps.kind, ErrorKind::Bound);
     assert!(steps.to_string().starts_with("at `slots.a.plan.0.map.1"), "{steps}");
     assert!(steps.to_string().ends_with("takes more than 10000 steps"), "{steps}");
-    let bytes = refused(&template, &sources, Limits { bytes: 10_000, ..Limits::default() });
+    let bytes = refused(&template, &sources, RenderLimits { bytes: 10_000, ..RenderLimits::default() });
     assert_eq!(bytes.to_string(), "at `slots.a.plan.0.map.1.map.0`: gives more than 10000 bytes of text");
-    let depth = refused(&template, &sources, Limits { depth: 2, ..Limits::default() });
+    let depth = refused(&template, &sources, RenderLimits { depth: 2, ..RenderLimits::default() });
     assert_eq!(depth.to_string(), "at `slots.a.plan.0.map.1`: nests deeper than 2 levels");
 }
 
@@ -149,7 +156,8 @@ fn a_slot_joined_with_itself_grows_to_a_bound_and_no_further() {
     assert_eq!(texts(&done), ["x\nx\nx\nx"], "each place doubles the one message there is");
     let done = plain(&written("head", json!(places(3)), slots.clone()), &json!({}), None);
     assert_eq!(texts(&done), ["x\nx\nx"], "the later revision copies");
-    let error = refused(&written("base", json!(places(200)), slots), &json!({}), Limits { bytes: 1 << 20, ..Limits::default() });
+    let error =
+        refused(&written("base", json!(places(200)), slots), &json!({}), RenderLimits { bytes: 1 << 20, ..RenderLimits::default() });
     assert_eq!(error.to_string(), "gives more than 1048576 bytes of text");
 }
 
@@ -177,12 +185,12 @@ fn a_broken_pattern_of_a_group_ends_the_render() {
     let lane = json!({ "id": "lore", "template": "x", "groups": [{ "match": "(" }] });
     let mut with_lane = written("head", json!([]), json!({}));
     with_lane["attachments"] = json!([lane]);
-    let error = refused(&with_lane, &json!({}), Limits::default());
+    let error = refused(&with_lane, &json!({}), RenderLimits::default());
     assert_eq!((error.kind, error.at.as_str()), (ErrorKind::Structure, "attachments.0"));
     let template = compiled(&written("head", json!([]), json!({})));
     let lanes = offers::lanes(&Value::from(&json!([lane])), &template.revision).unwrap_or_else(|e| panic!("{e}"));
     let (context, sources) = (Value::Null, Table::new(&json!({})));
-    let limits = Limits::default();
+    let limits = RenderLimits::default();
     let inputs = Inputs { context: &context, sources: &sources, ruler: &QuarterRuler, lanes: &lanes, requests: &[], limits };
     let Err(error) = render(&template, &inputs, &mut Budget::new(None)) else { panic!("it rendered") };
     assert_eq!((error.kind, error.at.as_str()), (ErrorKind::Render, "lanes.0"));
@@ -201,7 +209,7 @@ fn what_a_lane_leaves_of_its_reserve_goes_to_the_next_lanes() {
     let read = |why: String| panic!("{why}");
     let lanes = offers::lanes(&Value::from(&lanes), &template.revision).unwrap_or_else(read);
     let requests = offers::requests(&Value::from(&requests), &template.revision).unwrap_or_else(|why| panic!("{why}"));
-    let (context, sources, limits) = (Value::Null, Table::new(&json!({})), Limits::default());
+    let (context, sources, limits) = (Value::Null, Table::new(&json!({})), RenderLimits::default());
     let inputs = Inputs { context: &context, sources: &sources, ruler: &QuarterRuler, lanes: &lanes, requests: &requests, limits };
     // one each for opening, message and closing, which the reserve does not pay; the other two are there for all
     let done = render(&template, &inputs, &mut Budget::new(Some(5))).unwrap_or_else(|e| panic!("{e}"));
@@ -339,8 +347,8 @@ proptest! {
         let template = compiled(&template);
         let sources = Table::new(&json!({ "items": items }));
         let (jumps, prints) = (Counting::new(true), Counting::new(false));
-        let fast = with(&template, &sources, &jumps, global, Limits::default());
-        let slow = with(&template, &sources, &prints, global, Limits::default());
+        let fast = with(&template, &sources, &jumps, global, RenderLimits::default());
+        let slow = with(&template, &sources, &prints, global, RenderLimits::default());
         prop_assert_eq!(fast, slow);
         prop_assert!(jumps.asked.get() <= prints.asked.get());
     }

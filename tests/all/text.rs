@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test stops at what is wrong")]
 
 use serde_json::Value as Json;
-use tapster::machinery::text::pattern::{Bound, Fault, Pattern};
+use tapster::machinery::text::pattern::{MatchBound, Pattern, PatternFault};
 
 /// Texts with characters of two units here and there are taken apart and put together again.
 #[test]
@@ -47,8 +47,8 @@ fn patterns_mean_what_they_mean_in_javascript() {
     for row in table("patterns.json") {
         let (source, flags, input) = (row["source"].as_str().unwrap(), row["flags"].as_str().unwrap(), row["input"].as_str().unwrap());
         let pattern = match Pattern::new(source, flags) {
-            Err(error) if error.fault == Fault::Unsafe && refused.contains(&source) => continue,
-            Err(error) if error.fault == Fault::Bad && row.get("error").is_some() => continue,
+            Err(error) if error.fault == PatternFault::Unsafe && refused.contains(&source) => continue,
+            Err(error) if error.fault == PatternFault::Bad && row.get("error").is_some() => continue,
             Err(error) => {
                 wrong.push(format!("/{source}/{flags}: {error:?}"));
                 continue;
@@ -77,20 +77,20 @@ fn patterns_mean_what_they_mean_in_javascript() {
 #[test]
 fn patterns_say_what_is_wrong_and_where() {
     for (text, fault, offset) in [
-        ("/a(b/", Fault::Bad, 2),
-        ("/ab)/", Fault::Bad, 3),
-        ("/é[b-a]/", Fault::Bad, 4),
-        ("/a**/", Fault::Bad, 3),
-        ("/a/gg", Fault::Bad, 2),
-        ("/a/xyz", Fault::Bad, 2),
-        ("/(.*)*x/", Fault::Unsafe, 1),
-        ("/(?:(x)|a{1,1000}){1,1000}/", Fault::Unsafe, 1),
+        ("/a(b/", PatternFault::Bad, 2),
+        ("/ab)/", PatternFault::Bad, 3),
+        ("/é[b-a]/", PatternFault::Bad, 4),
+        ("/a**/", PatternFault::Bad, 3),
+        ("/a/gg", PatternFault::Bad, 2),
+        ("/a/xyz", PatternFault::Bad, 2),
+        ("/(.*)*x/", PatternFault::Unsafe, 1),
+        ("/(?:(x)|a{1,1000}){1,1000}/", PatternFault::Unsafe, 1),
     ] {
         let error = Pattern::parse(text).unwrap_err();
         assert_eq!((error.fault, error.offset), (fault, offset), "{text}: {error}");
     }
-    assert_eq!(Pattern::new(&format!("{}a{}", "(".repeat(5000), ")".repeat(5000)), "").unwrap_err().fault, Fault::Unsafe);
-    assert_eq!(Pattern::new(&"(?:a{1000}){1000}".repeat(20), "").unwrap_err().fault, Fault::Unsafe);
+    assert_eq!(Pattern::new(&format!("{}a{}", "(".repeat(5000), ")".repeat(5000)), "").unwrap_err().fault, PatternFault::Unsafe);
+    assert_eq!(Pattern::new(&"(?:a{1000}){1000}".repeat(20), "").unwrap_err().fault, PatternFault::Unsafe);
 }
 
 #[test]
@@ -120,13 +120,13 @@ fn patterns_cannot_run_away() {
         let pattern = Pattern::new(source, flags).unwrap();
         match pattern.captures_all(&text, usize::MAX) {
             Ok(found) => assert!(found.len() <= text.len(), "/{source}/"),
-            Err(bound) => assert_eq!(bound, Bound::Steps, "/{source}/"),
+            Err(bound) => assert_eq!(bound, MatchBound::Steps, "/{source}/"),
         }
     }
     let javascript = Pattern::new("(?:(a)|(b))+c", "").unwrap();
-    assert!(matches!(javascript.is_match(&words), Err(Bound::Text { .. })));
+    assert!(matches!(javascript.is_match(&words), Err(MatchBound::Text { .. })));
     let far = Pattern::new("(?<=y[^]*)x", "").unwrap();
-    assert!(matches!(far.is_match(&words), Err(Bound::Text { length: 96_000, .. })));
+    assert!(matches!(far.is_match(&words), Err(MatchBound::Text { length: 96_000, .. })));
 }
 
 #[test]
@@ -141,12 +141,12 @@ fn replacing_counts_and_keeps_the_rest() {
     assert_eq!(pattern.names()[0].as_deref(), Some("n"));
     assert_eq!(pattern.replace("none", None, |_, _| {}).unwrap(), None);
     let grows = Pattern::new("", "g").unwrap().replace(&"a".repeat(200), None, |_, out| out.push_str(&"x".repeat(1 << 20)));
-    assert!(matches!(grows, Err(Bound::Output { .. })));
+    assert!(matches!(grows, Err(MatchBound::Output { .. })));
 }
 
 mod tokens {
     use super::table;
-    use tapster::machinery::text::tokens::{Counter, Estimator};
+    use tapster::machinery::text::tokens::{Estimator, TokenCounter};
 
     /// Texts of many scripts, made by a fixed sequence of numbers.
     fn mixed_texts(count: usize) -> Vec<String> {
@@ -237,7 +237,7 @@ mod tokens {
 
     #[test]
     fn a_counter_says_the_same_each_time() {
-        let counter = Counter::new(Estimator::Cl100k);
+        let counter = TokenCounter::new(Estimator::Cl100k);
         for text in mixed_texts(300) {
             let count = Estimator::Cl100k.count(&text);
             assert_eq!([counter.count(&text), counter.count(&text)], [count, count]);
@@ -437,8 +437,10 @@ mod macros {
     use std::sync::Arc;
 
     use super::table;
-    use tapster::machinery::text::Limits;
-    use tapster::machinery::text::macros::{Called, Found, Grammar, MacroHost, MacroResult, Shape, expand, may_have_effects};
+    use tapster::machinery::text::TextLimits;
+    use tapster::machinery::text::macros::{
+        ArgumentShape, KnownMacro, MacroCall, MacroGrammar, MacroHost, MacroResult, expand, may_have_effects,
+    };
     use tapster::machinery::text::pattern::{Captures, Pattern};
 
     /// A small table of macros, as a pack could declare them.
@@ -474,21 +476,21 @@ mod macros {
         ("fails", 0, usize::MAX),
     ];
 
-    impl Grammar for Table {
-        fn find(&self, name: &str) -> Option<Found> {
+    impl MacroGrammar for Table {
+        fn find(&self, name: &str) -> Option<KnownMacro> {
             let id = NAMES.iter().position(|(known, ..)| known.eq_ignore_ascii_case(name))?;
             let (_, least, most) = NAMES[id];
-            Some(Found { id: u32::try_from(id).unwrap(), shape: Shape { least, most, block: most < 9, raw: 0 } })
+            Some(KnownMacro { id: u32::try_from(id).unwrap(), shape: ArgumentShape { least, most, block: most < 9, raw: 0 } })
         }
 
-        fn syntax(&self) -> &tapster::machinery::text::macros::Syntax {
-            static NESTED: std::sync::LazyLock<tapster::machinery::text::macros::Syntax> = std::sync::LazyLock::new(Default::default);
+        fn syntax(&self) -> &tapster::machinery::text::macros::MacroSyntax {
+            static NESTED: std::sync::LazyLock<tapster::machinery::text::macros::MacroSyntax> = std::sync::LazyLock::new(Default::default);
             &NESTED
         }
     }
 
     impl MacroHost for Table {
-        fn call(&self, called: &Called<'_>) -> MacroResult {
+        fn call(&self, called: &MacroCall<'_>) -> MacroResult {
             self.calls.set(self.calls.get() + 1);
             let text = |text: &str| MacroResult::Text(text.into());
             let Some(id) = called.id else { return MacroResult::Unknown };
@@ -538,7 +540,7 @@ mod macros {
             let mut host = Table::new();
             host.unescapes = row["unescapes"] == true;
             let text: Arc<str> = row["text"].as_str().unwrap().into();
-            let done = expand(&text, &host, &Limits::MACROS);
+            let done = expand(&text, &host, &TextLimits::MACROS);
             assert_eq!(&*done.text, row["gives"].as_str().unwrap(), "{row}");
             assert_eq!(done.text == text, Arc::ptr_eq(&done.text, &text), "{row}");
         }
@@ -549,37 +551,37 @@ mod macros {
         let host = Table::new();
         for text in ["", "plain { text }", "a < b", "}} only closed"] {
             let text: Arc<str> = text.into();
-            assert!(Arc::ptr_eq(&expand(&text, &host, &Limits::MACROS).text, &text));
+            assert!(Arc::ptr_eq(&expand(&text, &host, &TextLimits::MACROS).text, &text));
         }
         assert_eq!(host.calls.get(), 0);
     }
 
     #[test]
     fn limits_leave_the_text_and_say_so() {
-        let run = |text: String, limits: Limits| {
+        let run = |text: String, limits: TextLimits| {
             let text: Arc<str> = text.into();
             let done = expand(&text, &Table::new(), &limits);
             (Arc::ptr_eq(&done.text, &text), done)
         };
-        let (same, done) = run("{{big}}".repeat(20), Limits::MACROS);
+        let (same, done) = run("{{big}}".repeat(20), TextLimits::MACROS);
         assert!(same && done.warnings[0].contains("bytes"));
-        let (same, done) = run("{{user}}".repeat(20), Limits { steps: 10, ..Limits::MACROS });
+        let (same, done) = run("{{user}}".repeat(20), TextLimits { steps: 10, ..TextLimits::MACROS });
         assert!(same && done.warnings[0].contains("more than 10 macros"));
         // the innermost of 65 levels stays as text, that of 64 does not
-        let (same, done) = run(format!("{}{{{{user}}}}{}", "{{mystery::".repeat(64), "}}".repeat(64)), Limits::MACROS);
+        let (same, done) = run(format!("{}{{{{user}}}}{}", "{{mystery::".repeat(64), "}}".repeat(64)), TextLimits::MACROS);
         assert!(same && done.warnings[0].contains("deeper than 64"));
-        let (_, done) = run(format!("{}{{{{user}}}}{}", "{{mystery::".repeat(63), "}}".repeat(63)), Limits::MACROS);
+        let (_, done) = run(format!("{}{{{{user}}}}{}", "{{mystery::".repeat(63), "}}".repeat(63)), TextLimits::MACROS);
         assert!(done.text.contains("Ilse") && done.warnings.is_empty());
         // 10,000 levels and as many open ends do not overflow anything
-        run(format!("{}a{}", "{{x ".repeat(10_000), "}}".repeat(10_000)), Limits::MACROS);
-        run("{{".repeat(100_000), Limits::MACROS);
-        let (same, done) = run("{{fails}}".into(), Limits::MACROS);
+        run(format!("{}a{}", "{{x ".repeat(10_000), "}}".repeat(10_000)), TextLimits::MACROS);
+        run("{{".repeat(100_000), TextLimits::MACROS);
+        let (same, done) = run("{{fails}}".into(), TextLimits::MACROS);
         assert!(same && done.warnings == ["it failed"]);
     }
 
     #[test]
     fn hostile_blocks_end() {
-        let run = |text: String| expand(&text.into(), &Table::new(), &Limits::MACROS);
+        let run = |text: String| expand(&text.into(), &Table::new(), &TextLimits::MACROS);
         // 10,000 blocks inside each other: deeper ones stay as text, and it is said
         let done = run(format!("{}a{}", "{{trim}}".repeat(10_000), "{{/trim}}".repeat(10_000)));
         assert!(done.warnings[0].contains("nested deeper than 64"), "{:?}", done.warnings);
@@ -609,7 +611,7 @@ mod macros {
             ("{{{pick}}}", true),
             ("pick}}", false),
         ] {
-            assert_eq!(may_have_effects(text, &names, &tapster::machinery::text::macros::Syntax::default()), effects, "{text}");
+            assert_eq!(may_have_effects(text, &names, &tapster::machinery::text::macros::MacroSyntax::default()), effects, "{text}");
         }
     }
 }
@@ -619,13 +621,13 @@ mod templates {
 
     use super::table;
     use serde_json::json;
-    use tapster::machinery::text::Limits;
-    use tapster::machinery::text::handlebars::{Template, Unknown};
+    use tapster::machinery::text::TextLimits;
+    use tapster::machinery::text::handlebars::{Template, UnknownNames};
 
     fn render(template: &str, fields: &serde_json::Value) -> Result<String, String> {
-        let template = Template::known(template, Unknown::Asked).map_err(|e| e.to_string())?;
+        let template = Template::known(template, UnknownNames::Asked).map_err(|e| e.to_string())?;
         template
-            .render(&tapster::Value::from(fields), &mut |name| Arc::from(format!("<{name}>")), &Limits::HANDLEBARS)
+            .render(&tapster::Value::from(fields), &mut |name| Arc::from(format!("<{name}>")), &TextLimits::HANDLEBARS)
             .map_err(|e| e.to_string())
     }
 
@@ -681,13 +683,13 @@ mod stories {
     use super::table;
     use serde_json::Value as Json;
     use tapster::Value;
-    use tapster::machinery::text::handlebars::{Template, Unknown};
-    use tapster::machinery::text::{Limits, js};
+    use tapster::machinery::text::handlebars::{Template, UnknownNames};
+    use tapster::machinery::text::{TextLimits, js};
 
     fn raw(template: &str, fields: &Json) -> Result<String, String> {
-        let story = Template::parse(template, Unknown::Stays).map_err(|e| format!("{} {}", e.offset, e.message))?;
+        let story = Template::parse(template, UnknownNames::Stays).map_err(|e| format!("{} {}", e.offset, e.message))?;
         let asked = &mut |name: &str| unreachable!("`{name}` is asked for");
-        story.render(&Value::from(fields), asked, &Limits::HANDLEBARS).map_err(|e| e.to_string())
+        story.render(&Value::from(fields), asked, &TextLimits::HANDLEBARS).map_err(|e| e.to_string())
     }
 
     /// With one line end behind the text, or none if there is no text.
@@ -758,8 +760,8 @@ mod stories {
 mod ground {
     use serde_json::json;
     use tapster::Value;
-    use tapster::machinery::text::handlebars::{Template, Unknown};
-    use tapster::machinery::text::{Language, Limits, TextError, truth};
+    use tapster::machinery::text::handlebars::{Template, UnknownNames};
+    use tapster::machinery::text::{Language, TextError, TextLimits, truth};
 
     #[test]
     fn an_error_says_its_place_in_lines_and_characters() {
@@ -775,13 +777,14 @@ mod ground {
 
     #[test]
     fn a_limit_is_told_from_a_mistake() {
-        let read = |text: &str| Template::parse(text, Unknown::Asked).unwrap_err();
+        let read = |text: &str| Template::parse(text, UnknownNames::Asked).unwrap_err();
         assert!(!read("a\n{{#if b}}").bound);
         assert_eq!((read("a\n{{#if b}}").line, read("a\n{{#if b}}").column), (2, 1));
         assert!(read(&"{{#if a}}".repeat(65)).bound);
-        assert!(read(&"x".repeat(Limits::HANDLEBARS.length + 1)).bound);
-        let long = Template::parse("{{a}}{{a}}\n{{a}}", Unknown::Asked).unwrap();
-        let error = long.render(&Value::from(&json!({ "a": "xxxx" })), &mut |_| "".into(), &Limits::HANDLEBARS.with_output(9)).unwrap_err();
+        assert!(read(&"x".repeat(TextLimits::HANDLEBARS.length + 1)).bound);
+        let long = Template::parse("{{a}}{{a}}\n{{a}}", UnknownNames::Asked).unwrap();
+        let error =
+            long.render(&Value::from(&json!({ "a": "xxxx" })), &mut |_| "".into(), &TextLimits::HANDLEBARS.with_output(9)).unwrap_err();
         assert!(error.bound && error.message.contains("longer than 9 bytes"), "{error}");
     }
 

@@ -4,13 +4,13 @@
 
 use serde_json::{Value as Json, json};
 use tapster::machinery::emit::dialects;
-use tapster::model::Block;
-use tapster::{Emitted, Plan, Ruleset, Value, emit};
+use tapster::model::PlanBlock;
+use tapster::{EmittedPlan, Plan, Ruleset, Value, emit};
 
 use crate::shipped::BASE;
 
-fn emitted(rules: &Ruleset, dialect: &str, scene: &Json, messages: &Json) -> Emitted {
-    let block = |m: &Json| Block { fields: Value::from(m), tokens: 0, history: Vec::new() };
+fn emitted(rules: &Ruleset, dialect: &str, scene: &Json, messages: &Json) -> EmittedPlan {
+    let block = |m: &Json| PlanBlock { fields: Value::from(m), tokens: 0, history: Vec::new() };
     let blocks = messages.as_array().unwrap().iter().map(block).collect();
     emit(rules, &Plan { blocks, scene: Value::from(scene), ..Default::default() }, dialect).unwrap_or_else(|e| panic!("{dialect}: {e}"))
 }

@@ -227,7 +227,7 @@ impl Built {
 
     /// All blocks, those that are switched off too.
     pub(crate) fn blocks(&self) -> Vec<Json> {
-        let block = |b: &tapster::model::Block| {
+        let block = |b: &tapster::model::PlanBlock| {
             let mut block = b.fields.to_json();
             block["tokens"] = json!(b.tokens);
             block["enabled"] = json!(b.enabled());
@@ -306,7 +306,7 @@ impl Built {
 
 /// Finished messages in a dialect of a pack.
 pub(crate) fn emit_messages(name: &str, overlay: &str, messages: Json, dialect: &str) -> Result<Json, Json> {
-    let block = |m: &Json| tapster::model::Block { fields: tapster::Value::from(m), tokens: 0, history: Vec::new() };
+    let block = |m: &Json| tapster::model::PlanBlock { fields: tapster::Value::from(m), tokens: 0, history: Vec::new() };
     let blocks = messages.as_array().into_iter().flatten().map(block).collect();
     let plan = tapster::Plan { blocks, ..Default::default() };
     tapster::emit(&pack_with(name, overlay)?, &plan, dialect).map(|e| e.payload).map_err(|e| error(&e))
@@ -314,7 +314,7 @@ pub(crate) fn emit_messages(name: &str, overlay: &str, messages: Json, dialect: 
 
 /// Finished messages in a dialect of a pack, in a scene: `payload`, and `request` where the dialect has one.
 pub(crate) fn emit_request(name: &str, scene: Json, messages: Json, dialect: &str) -> Result<Json, Json> {
-    let block = |m: &Json| tapster::model::Block { fields: tapster::Value::from(m), tokens: 0, history: Vec::new() };
+    let block = |m: &Json| tapster::model::PlanBlock { fields: tapster::Value::from(m), tokens: 0, history: Vec::new() };
     let blocks = messages.as_array().into_iter().flatten().map(block).collect();
     let plan = tapster::Plan { blocks, scene: tapster::Value::from(&scene), ..Default::default() };
     tapster::emit(&pack(name)?, &plan, dialect).map(|e| json!({ "payload": e.payload, "request": e.request })).map_err(|e| error(&e))

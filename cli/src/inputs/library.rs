@@ -6,7 +6,7 @@ use crate::diag::{Code, Report};
 use crate::model::Value;
 use crate::pack::files::packs_in;
 use crate::pack::library::{recommended_formats, shipped_readers};
-use crate::pack::{Library, Overlay, Ruleset, Shelf, Start};
+use crate::pack::{Overlay, PackLibrary, PackShelf, Ruleset, Start};
 
 use crate::output::Show;
 use crate::stop::Stop;
@@ -51,7 +51,7 @@ pub(crate) fn readers(document: &Value, format: Option<&str>, show: &Show<'_, '_
 
 /// The library: the folders of `TAPSTER_PACKS`, then those beside the scene and the pack, then `./rules`, then the
 /// shipped packs. A folder without packs is left out.
-pub(crate) fn shelf(show: &Show<'_, '_>) -> Shelf {
+pub(crate) fn shelf(show: &Show<'_, '_>) -> PackShelf {
     let mut folders = named(show);
     let mut near = Vec::new();
     for folder in show.near.iter().map(PathBuf::as_path).chain([Path::new("rules")]) {
@@ -63,7 +63,7 @@ pub(crate) fn shelf(show: &Show<'_, '_>) -> Shelf {
             folders.push(folder.to_owned());
         }
     }
-    Shelf { folders, near, ..Shelf::default() }
+    PackShelf { folders, near, ..PackShelf::default() }
 }
 
 /// The folders of `TAPSTER_PACKS`.

@@ -2,7 +2,7 @@
 
 use crate::diag::{Code, Diagnostic, Report};
 use crate::model::options::TABLE;
-use crate::model::{Map, OptionType, Options, Value};
+use crate::model::{Map, OptionType, PackOptions, Value};
 use crate::pack::Ruleset;
 
 use crate::inputs::parts::Parts;
@@ -41,7 +41,7 @@ pub(super) fn given(parts: &Parts, rules: &Ruleset) -> Value {
 }
 
 /// The value that a text on the command line means for an option.
-fn typed(options: &Options, name: &str, text: &str) -> Value {
+fn typed(options: &PackOptions, name: &str, text: &str) -> Value {
     let is_text = options.get(name).is_some_and(|option| matches!(option.kind, OptionType::Text | OptionType::Enum));
     let json = serde_json::from_str::<serde_json::Value>(text).ok().filter(|_| !is_text);
     json.map_or_else(|| Value::text(text), |json| Value::from(&json))
@@ -54,7 +54,8 @@ pub(super) fn check(parts: &Parts, rules: &Ruleset, given: &Value) -> Result<(),
         let name = fault.option.as_str();
         let path = format!("{TABLE}.{name}");
         let complaint = Diagnostic::error(fault.code, fault.message).help(fault.help);
-        let field = |node: &crate::diag::Node| node.as_table().and_then(|table| table.get(name)).map(|field| (field.key, field.node.span));
+        let field =
+            |node: &crate::diag::DocumentNode| node.as_table().and_then(|table| table.get(name)).map(|field| (field.key, field.node.span));
         let in_table = parts.option.as_ref().and_then(field);
         let in_scene = parts.written.as_ref().and_then(|(node, _)| node.get(TABLE)).and_then(field);
         let span = in_table.or(in_scene).map(|(key, value)| if fault.code == Code::OptionUnknown { key } else { value });

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::diag::{Node, Sources, Span};
+use crate::diag::{DocumentNode, Sources, Span};
 use crate::model::Value;
 use crate::pack::{Overlay, RuleFile, Start};
 
@@ -53,13 +53,13 @@ pub(crate) struct Parts {
     /// Scripted draws, which are used up before the seed is.
     pub(crate) draws: Option<Vec<f64>>,
     /// The table `scene` of the scene file as it is written, with the text that it stands in.
-    pub(crate) written: Option<(Node, Sources)>,
+    pub(crate) written: Option<(DocumentNode, Sources)>,
     /// The whole scene file in the same way.
-    pub(crate) top: Option<(Node, Sources)>,
+    pub(crate) top: Option<(DocumentNode, Sources)>,
     /// Values of the scene; they override those of all files.
     pub(crate) scene: Value,
     /// The table `option` of the scene file.
-    pub(crate) option: Option<Node>,
+    pub(crate) option: Option<DocumentNode>,
     /// Values of options by their names, as flags write them; they override those of the scene file.
     pub(crate) options: Vec<(String, String)>,
     /// Single paths; they override everything else.

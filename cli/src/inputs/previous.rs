@@ -8,8 +8,8 @@ use crate::assemble::{blocks_of, unchanged};
 use crate::diag::Code;
 use crate::emit::unchanged_payload;
 use crate::engine::BuildError;
-use crate::model::plan::Unchanged;
-use crate::model::{Block, Plan};
+use crate::model::plan::UnchangedPrefix;
+use crate::model::{Plan, PlanBlock};
 use crate::pack::Ruleset;
 
 use crate::inputs::files::{shown, values_of};
@@ -19,7 +19,7 @@ use crate::stop::Stop;
 /// The previous request.
 pub(crate) enum Previous {
     /// Its plan.
-    Plan(Vec<Block>),
+    Plan(Vec<PlanBlock>),
     /// Its payload.
     Payload(Json),
 }
@@ -41,7 +41,7 @@ impl Previous {
     }
 
     /// What of the plan is unchanged; `None` if the previous request is known as a payload.
-    pub(crate) fn plan(&self, rules: &Ruleset, plan: &Plan) -> Result<Option<Unchanged>, BuildError> {
+    pub(crate) fn plan(&self, rules: &Ruleset, plan: &Plan) -> Result<Option<UnchangedPrefix>, BuildError> {
         match self {
             Self::Plan(blocks) => unchanged(rules, plan, blocks).map(Some),
             Self::Payload(_) => Ok(None),
@@ -49,7 +49,13 @@ impl Previous {
     }
 
     /// What of the payload is unchanged; `None` if the previous request is known as a plan.
-    pub(crate) fn payload(&self, rules: &Ruleset, plan: &Plan, dialect: &str, payload: &Json) -> Result<Option<Unchanged>, BuildError> {
+    pub(crate) fn payload(
+        &self,
+        rules: &Ruleset,
+        plan: &Plan,
+        dialect: &str,
+        payload: &Json,
+    ) -> Result<Option<UnchangedPrefix>, BuildError> {
         match self {
             Self::Plan(_) => Ok(None),
             Self::Payload(before) => unchanged_payload(rules, plan, dialect, payload, before).map(Some),

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use crate::diag::{Code, Diagnostic, Field, Node, Report, Sources, suggest};
+use crate::diag::{Code, Diagnostic, DocumentNode, Report, Sources, TableField, suggest};
 use crate::model::{Map, Scene, Value};
 use crate::pack::{Ruleset, json, toml};
 
@@ -35,7 +35,7 @@ pub(crate) struct Said {
     /// What the model answers, which the next turn finds in the chat.
     reply: Option<String>,
     /// Values of the scene for this turn alone, as they are written.
-    scene: Option<Node>,
+    scene: Option<DocumentNode>,
     /// The text of the file.
     sources: Sources,
 }
@@ -113,13 +113,13 @@ struct TurnsReader {
 
 impl TurnsReader {
     /// That the whole file holds no turns.
-    fn none(&mut self, node: &Node, reason: &str) {
+    fn none(&mut self, node: &DocumentNode, reason: &str) {
         let help = format!("write a list `{LIST}` of tables with `{}`, each of which may be left out", KEYS.join("`, `"));
         let message = format!("`{}` holds no turns: {reason}", self.shown);
         self.report.push(Diagnostic::error(Code::SceneField, message).at(node.span).help(help));
     }
 
-    fn turns(&mut self, root: &Node) -> Vec<Said> {
+    fn turns(&mut self, root: &DocumentNode) -> Vec<Said> {
         for (key, field) in root.as_table().into_iter().flatten() {
             let key: &str = key;
             if key != LIST && !BESIDE.contains(&key) {
@@ -144,7 +144,7 @@ impl TurnsReader {
     }
 
     /// One turn, by its number from 1.
-    fn turn(&mut self, number: usize, turn: &Node) -> Said {
+    fn turn(&mut self, number: usize, turn: &DocumentNode) -> Said {
         let mut out = Said { sources: self.sources.clone(), ..Said::default() };
         let Some(table) = turn.as_table() else {
             let complaint = Diagnostic::new(Code::SchemaType, format!("turn {number} must be a table, but it is {}", turn.kind()));
@@ -164,7 +164,7 @@ impl TurnsReader {
         out
     }
 
-    fn text(&mut self, number: usize, key: &str, node: &Node) -> Option<String> {
+    fn text(&mut self, number: usize, key: &str, node: &DocumentNode) -> Option<String> {
         let text = node.as_text().map(str::to_owned);
         if text.is_none() {
             self.other(number, key, node, "a text");
@@ -172,12 +172,12 @@ impl TurnsReader {
         text
     }
 
-    fn other(&mut self, number: usize, key: &str, node: &Node, wanted: &str) {
+    fn other(&mut self, number: usize, key: &str, node: &DocumentNode, wanted: &str) {
         let message = format!("turn {number}: `{key}` must be {wanted}, but it is {}", node.kind());
         self.report.push(Diagnostic::new(Code::SchemaType, message).at(node.span).help(format!("write {wanted}, or take it out")));
     }
 
-    fn unknown(&mut self, number: usize, key: &str, field: &Field) {
+    fn unknown(&mut self, number: usize, key: &str, field: &TableField) {
         let help = suggest::help(key, KEYS).unwrap_or_default();
         let message = format!("turn {number}: a turn has no key `{}`", head(key, 40));
         self.report.push(Diagnostic::new(Code::SchemaUnknownKey, message).at(field.key).help(help));

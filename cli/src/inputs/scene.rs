@@ -5,14 +5,14 @@
 
 use std::path::Path;
 
-use crate::assemble::{AssembledScene, Mismatch, ScenePart, assemble_scene, import_document, misfits, unread};
-use crate::diag::{Code, Diagnostic, Node, Report, Severity, Sources, Span};
+use crate::assemble::{AssembledScene, ScenePart, TypeMismatch, assemble_scene, import_document, misfits, unread};
+use crate::diag::{Code, Diagnostic, DocumentNode, Report, Severity, Sources, Span};
 use crate::engine::ErrorKind;
 use crate::import::{self, Container, Contents};
 use crate::model::options::TABLE;
 use crate::model::{Map, Scene, Value};
 use crate::pack::Ruleset;
-use crate::program::foreign::Imported;
+use crate::program::foreign::ImportedDocument;
 
 use crate::inputs::files::bytes_of;
 use crate::inputs::files::shown;
@@ -101,7 +101,7 @@ fn check(parts: &Parts, rules: &Ruleset, scene: &Scene, show: &mut Show<'_, '_>)
     // a value of the file that is no table gives way to the tables of other parts
     found.extend(misfits(rules, &parts.scene));
     let mut told: Vec<String> = Vec::new();
-    for misfit in found.into_iter().filter(|misfit| misfit.kind == Mismatch::Type) {
+    for misfit in found.into_iter().filter(|misfit| misfit.kind == TypeMismatch::Type) {
         if told.contains(&misfit.path) {
             continue;
         }
@@ -126,7 +126,7 @@ fn check(parts: &Parts, rules: &Ruleset, scene: &Scene, show: &mut Show<'_, '_>)
 
 /// What a build warns of in the data of a scene, with the places: the key that no rule reads, else the value that does not
 /// fit. `at` finds the key and the value at a path in the file; what another part of the inputs says has no place in it.
-pub(crate) fn places<'n>(rules: &Ruleset, data: &Value, at: impl Fn(&str) -> Option<(Span, &'n Node)>) -> Vec<(String, Span)> {
+pub(crate) fn places<'n>(rules: &Ruleset, data: &Value, at: impl Fn(&str) -> Option<(Span, &'n DocumentNode)>) -> Vec<(String, Span)> {
     let unread = unread(rules, data).into_iter().filter_map(|(path, message)| Some((message, at(&path)?.0)));
     let odd = misfits(rules, data).into_iter().filter_map(|misfit| {
         let (key, value) = at(&misfit.path)?;
@@ -159,7 +159,7 @@ fn flags(parts: &Parts) -> Value {
 }
 
 /// What a file gives to the scene.
-fn part(kind: &str, file: &Path, brought: Imported) -> ScenePart {
+fn part(kind: &str, file: &Path, brought: ImportedDocument) -> ScenePart {
     let stem = file.file_stem().map(|s| s.to_string_lossy().into_owned()).unwrap_or_default();
     ScenePart { kind: kind.to_owned(), stem, scene: brought.scene }
 }
@@ -187,7 +187,7 @@ fn persona(file: &Path, rules: &Ruleset, show: &mut Show<'_, '_>) -> Result<Scen
     Ok(part("persona", file, brought))
 }
 
-fn brought(file: &Path, role: Role, rules: &Ruleset, show: &mut Show<'_, '_>) -> Result<Imported, Stop> {
+fn brought(file: &Path, role: Role, rules: &Ruleset, show: &mut Show<'_, '_>) -> Result<ImportedDocument, Stop> {
     let imported = opened(file, show)?;
     let brought = bring_in(file, &imported, Some(rules), None, show)?;
     if let Some(mistaken) = role.mistaken(file, &brought.format, &brought.scene) {
@@ -212,7 +212,7 @@ pub(crate) fn bring_in(
     rules: Option<&Ruleset>,
     format: Option<&str>,
     show: &mut Show<'_, '_>,
-) -> Result<Imported, Stop> {
+) -> Result<ImportedDocument, Stop> {
     let document = document(imported, rules);
     if let Some(own) = canonical(&document) {
         return Ok(own);
@@ -262,9 +262,9 @@ pub(crate) fn document(imported: &Contents, rules: Option<&Ruleset>) -> Value {
 }
 
 /// A document that `tapster import` has written: `format`, `scene` and `rest`, and nothing else.
-fn canonical(document: &Value) -> Option<Imported> {
+fn canonical(document: &Value) -> Option<ImportedDocument> {
     let table = document.as_map().filter(|t| t.len() == 3)?;
     let (format, scene, rest) = (table.get("format")?.as_str()?, table.get("scene")?, table.get("rest")?);
-    let found = || Imported { format: format.to_owned(), scene: scene.clone(), rest: rest.clone(), ..Imported::default() };
+    let found = || ImportedDocument { format: format.to_owned(), scene: scene.clone(), rest: rest.clone(), ..ImportedDocument::default() };
     scene.as_map().is_some().then(found)
 }

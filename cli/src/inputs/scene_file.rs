@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::diag::{Code, Data, Diagnostic, Field, Node, Report, Sources, suggest};
+use crate::diag::{Code, Diagnostic, DocumentNode, NodeValue, Report, Sources, TableField, suggest};
 use crate::model::{Scene, Value};
 use crate::pack::files::is_folder;
 use crate::pack::{Overlay, Start, json, toml};
@@ -117,7 +117,7 @@ impl SceneReader {
         self.parts.top = Some((root.clone(), self.sources.clone()));
     }
 
-    fn key(&mut self, key: &str, field: &Field) {
+    fn key(&mut self, key: &str, field: &TableField) {
         let node = &field.node;
         match key {
             "about" => {}
@@ -169,7 +169,7 @@ impl SceneReader {
         }
     }
 
-    fn text(&mut self, node: &Node) -> Option<String> {
+    fn text(&mut self, node: &DocumentNode) -> Option<String> {
         let text = node.as_text().map(str::to_owned);
         if text.is_none() {
             self.wrong(node, "a text");
@@ -177,13 +177,13 @@ impl SceneReader {
         text
     }
 
-    fn seed(&mut self, node: &Node) -> Option<String> {
-        if let Data::Int(n) = node.data { Some(n.to_string()) } else { self.text(node) }
+    fn seed(&mut self, node: &DocumentNode) -> Option<String> {
+        if let NodeValue::Int(n) = node.data { Some(n.to_string()) } else { self.text(node) }
     }
 
     /// Numbers from 0 up to, but not including, 1.
-    fn draws(&mut self, node: &Node) -> Option<Vec<f64>> {
-        let number = |node: &Node| Value::from(node).as_f64().filter(|n| (0.0..1.0).contains(n));
+    fn draws(&mut self, node: &DocumentNode) -> Option<Vec<f64>> {
+        let number = |node: &DocumentNode| Value::from(node).as_f64().filter(|n| (0.0..1.0).contains(n));
         let draws: Option<Vec<f64>> = node.as_list().and_then(|list| list.iter().map(number).collect());
         if draws.is_none() {
             self.wrong(node, "a list of numbers from 0 up to, but not including, 1");
@@ -191,12 +191,12 @@ impl SceneReader {
         draws
     }
 
-    fn file(&mut self, node: &Node) -> Option<PathBuf> {
+    fn file(&mut self, node: &DocumentNode) -> Option<PathBuf> {
         self.text(node).map(|t| self.base.join(t))
     }
 
     /// One path or a list of them.
-    fn files(&mut self, node: &Node) -> Vec<PathBuf> {
+    fn files(&mut self, node: &DocumentNode) -> Vec<PathBuf> {
         let one = std::slice::from_ref(node);
         let nodes = node.as_list().unwrap_or(one);
         nodes.iter().filter_map(|n| self.file(n)).collect()
@@ -212,7 +212,7 @@ impl SceneReader {
         }
     }
 
-    fn wrong(&mut self, node: &Node, wanted: &str) {
+    fn wrong(&mut self, node: &DocumentNode, wanted: &str) {
         let complaint = Diagnostic::new(Code::SchemaType, format!("this must be {wanted}, but it is {}", node.kind()));
         self.report.push(complaint.at(node.span).help(format!("write {wanted}")));
     }

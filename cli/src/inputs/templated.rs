@@ -7,8 +7,8 @@ use clap::Args;
 use crate::diag::{Code, Diagnostic, Report, Sources, short, suggest};
 use crate::model::Value;
 use crate::pack::files::{MAX_FOLDERS, is_pack};
-use crate::pack::{Library, Opened, Overlay, RuleFile, Ruleset, Start, json, open_template, read, toml};
-use crate::template::Asked;
+use crate::pack::{OpenedTemplate, Overlay, PackLibrary, RuleFile, Ruleset, Start, json, open_template, read, toml};
+use crate::template::TemplateContract;
 
 use crate::inputs::files::{bytes_of, shown, too_costly};
 use crate::inputs::library;
@@ -114,7 +114,7 @@ pub(crate) fn read_in(parts: &mut Parts, show: &mut Show<'_, '_>) -> Result<(), 
         parts.pack = Some(having(Some(task), show)?);
     }
     if let Some(file) = file {
-        let asked = Asked { task: parts.task.as_deref(), revision: parts.revision.as_deref(), ..Asked::default() };
+        let asked = TemplateContract { task: parts.task.as_deref(), revision: parts.revision.as_deref(), ..TemplateContract::default() };
         let opened = opened(&file, &asked, parts.pack.as_ref(), &parts.overlays, show)?.template;
         parts.set.push(("template".to_owned(), Value::Text(opened.id.clone())));
         task = Some(opened.task.to_string());
@@ -151,18 +151,18 @@ fn is_json(bytes: &[u8]) -> bool {
 /// Compiles a template. Where that fails, a pack may have the revision that it is written in, and is asked.
 pub(crate) fn opened(
     file: &RuleFile,
-    asked: &Asked<'_>,
+    asked: &TemplateContract<'_>,
     pack: Option<&Start>,
     overlays: &[Overlay],
     show: &Show<'_, '_>,
-) -> Result<Opened, Stop> {
+) -> Result<OpenedTemplate, Stop> {
     let first = open_template(file, asked);
     let rules = match (&first, pack) {
         (Err(_), Some(start)) => Ruleset::load(start, overlays, &library::shelf(show)).ok(),
         _ => None,
     };
     let opened = match &rules {
-        Some(rules) => open_template(file, &Asked { revisions: Some(rules.revisions()), ..*asked }),
+        Some(rules) => open_template(file, &TemplateContract { revisions: Some(rules.revisions()), ..*asked }),
         None => first,
     };
     opened.map_err(Stop::rejected)
@@ -207,7 +207,7 @@ fn having(task: Option<&str>, show: &Show<'_, '_>) -> Result<Start, Stop> {
 
 /// The pack whose own files declare the task; without a task, the first that declares any. Packs that only extend it
 /// are skipped.
-pub(crate) fn pack_of(task: Option<&str>, library: &dyn Library) -> Result<Start, Box<Diagnostic>> {
+pub(crate) fn pack_of(task: Option<&str>, library: &dyn PackLibrary) -> Result<Start, Box<Diagnostic>> {
     let mut known = Vec::new();
     for name in library.names() {
         let files = library.find(&name, &mut Report::default()).unwrap_or_default().files;

@@ -7,14 +7,14 @@ use std::sync::Arc;
 use clap::Args;
 use serde_json::{Value as Json, json};
 
-use crate::diag::{Code, Data, Node, Sources};
+use crate::diag::{Code, DocumentNode, NodeValue, Sources};
 use crate::model::Pack;
 use crate::model::pack::Layer;
 use crate::pack::files::{is_folder, is_pack, parent};
 use crate::pack::library::{SHIPPED, files_of_shipped};
 use crate::pack::{Overlay, Start, load};
-use crate::text::pattern::{FLAGS, Fault, Pattern};
-use crate::text::script::{Rights, Script};
+use crate::text::pattern::{FLAGS, Pattern, PatternFault};
+use crate::text::script::{Script, ScriptRights};
 
 use crate::inputs::library::shelf;
 use crate::inputs::locked::is_shipped;
@@ -158,7 +158,7 @@ fn files_of(layer: &Layer, sources: &Sources) -> Result<Vec<Listed>, Stop> {
     Ok(files)
 }
 
-fn capabilities(rights: &Arc<Rights>) -> Json {
+fn capabilities(rights: &Arc<ScriptRights>) -> Json {
     let words = |list: &[Arc<str>]| list.iter().map(|word| Json::from(&**word)).collect::<Vec<_>>();
     json!({ "reads": words(&rights.reads), "writes": words(&rights.writes) })
 }
@@ -196,11 +196,11 @@ impl Looked<'_> {
         }));
     }
 
-    fn node(&mut self, rule: &str, key: &str, node: &Node, depth: usize) {
+    fn node(&mut self, rule: &str, key: &str, node: &DocumentNode, depth: usize) {
         match &node.data {
-            Data::Text(text) => self.text(rule, key, text, node),
-            Data::List(list) if depth < DEEPEST => list.iter().for_each(|node| self.node(rule, key, node, depth + 1)),
-            Data::Table(table) if depth < DEEPEST => {
+            NodeValue::Text(text) => self.text(rule, key, text, node),
+            NodeValue::List(list) if depth < DEEPEST => list.iter().for_each(|node| self.node(rule, key, node, depth + 1)),
+            NodeValue::Table(table) if depth < DEEPEST => {
                 table.iter().for_each(|(key, field)| {
                     // a pattern may also be the key of a table of replacements
                     self.node(rule, key, &field.node, depth + 1);
@@ -210,7 +210,7 @@ impl Looked<'_> {
         }
     }
 
-    fn text(&mut self, rule: &str, key: &str, text: &str, node: &Node) {
+    fn text(&mut self, rule: &str, key: &str, text: &str, node: &DocumentNode) {
         if !(self.own)(&self.sources.layer(node.span)) {
             return;
         }
@@ -230,7 +230,7 @@ impl Looked<'_> {
         let (engine, state) = match &read {
             Ok(pattern) if pattern.may_run_away() => (pattern.engine(), "slow"),
             Ok(pattern) => (pattern.engine(), "linear"),
-            Err(error) if error.fault == Fault::Unsafe => ("", "refused"),
+            Err(error) if error.fault == PatternFault::Unsafe => ("", "refused"),
             Err(_) => ("", "unreadable"),
         };
         let why = read.as_ref().err().map(|error| error.reason.clone());

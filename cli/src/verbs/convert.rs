@@ -8,8 +8,8 @@ use serde_json::Value as Json;
 use crate::diag::{Code, Diagnostic, Report, Sources, suggest};
 use crate::engine::{BuildError, ErrorKind};
 use crate::import::{self, Container, Contents};
-use crate::pack::{Library, Ruleset, Shelf, Start};
-use crate::program::foreign::{Format, Imported};
+use crate::pack::{PackLibrary, PackShelf, Ruleset, Start};
+use crate::program::foreign::{ForeignFormat, ImportedDocument};
 
 use crate::inputs::files::{bytes_of, shown, write_file};
 use crate::inputs::library::{open, shelf};
@@ -79,7 +79,7 @@ impl Convert {
     }
 
     /// The document as the wanted program has it: by the pack that `--to` names, or by the first pack with such a format.
-    fn converted(&self, contents: &Contents, show: &mut Show<'_, '_>) -> Result<(Ruleset, Imported), Stop> {
+    fn converted(&self, contents: &Contents, show: &mut Show<'_, '_>) -> Result<(Ruleset, ImportedDocument), Stop> {
         let shelf = shelf(show);
         let by = |rules: &Ruleset, to: Option<&str>| tapster::convert_document(rules, to, document(contents, Some(rules)));
         let is_pack = shelf.names().contains(&self.to) || Path::new(&self.to).is_dir();
@@ -90,7 +90,7 @@ impl Convert {
                 let message = format!("pack `{}` converts to no format", rules.pack().name);
                 return Err(self.refused(message, converting(&shelf)));
             }
-            let made = |format: &Format, name: &str| *format.name == *name || format.makes.as_deref() == Some(name);
+            let made = |format: &ForeignFormat, name: &str| *format.name == *name || format.makes.as_deref() == Some(name);
             if let Some(name) = self.made.as_deref().filter(|name| !rules.programs().formats.iter().any(|format| made(format, name))) {
                 let near = suggest::nearest(name, makes.iter().copied()).map(|near| format!("did you mean `{near}`?"));
                 let help = near.unwrap_or_else(|| format!("it makes {}", listed(&makes)));
@@ -161,7 +161,7 @@ impl Convert {
 const HELP: &str = "`tapster ops --kinds --pack NAME` lists the conversions of a pack; `--as` names one of them";
 
 /// All packs that load.
-fn loaded(shelf: &Shelf) -> impl Iterator<Item = Ruleset> {
+fn loaded(shelf: &PackShelf) -> impl Iterator<Item = Ruleset> {
     shelf.names().into_iter().filter_map(|name| Ruleset::load(&Start::Name(name), &[], shelf).ok())
 }
 
@@ -180,7 +180,7 @@ fn formats(rules: &Ruleset) -> Vec<&str> {
 }
 
 /// The packs that convert, and what they make.
-fn converting(shelf: &Shelf) -> String {
+fn converting(shelf: &PackShelf) -> String {
     let all: Vec<Ruleset> = loaded(shelf).collect();
     let packs = all.iter().map(|rules| (&rules.pack().name, formats(rules))).filter(|(_, makes)| !makes.is_empty());
     let packs: Vec<String> = packs.map(|(name, makes)| format!("`{name}` ({})", listed(&makes))).collect();

@@ -8,14 +8,14 @@ use crate::import::Contents;
 use crate::layout::head;
 use crate::layout::table;
 use crate::output::Show;
-use crate::program::foreign::{Fate, FieldReport, Imported};
+use crate::program::foreign::{FieldOutcome, FieldReport, ImportedDocument};
 
 /// The most characters that the table shows of a field, and of what is said about it.
 const FIELD: usize = 80;
 const NOTE: usize = 200;
 
 /// Shows what became of each field of a file.
-pub(crate) fn report(brought: &Imported, contents: &Contents, file: &Path, show: &mut Show<'_, '_>) {
+pub(crate) fn report(brought: &ImportedDocument, contents: &Contents, file: &Path, show: &mut Show<'_, '_>) {
     let skipped = contents.skipped;
     if show.is_json() {
         let mut out = json!({ "file": file, "format": brought.format, "kept": contents.kept, "skipped": skipped });
@@ -41,21 +41,23 @@ fn counted(field: &FieldReport) -> String {
 }
 
 /// The fields that are not as they were, one line each.
-pub(crate) fn losses(brought: &Imported) -> Vec<String> {
-    let bad = brought.fields.iter().filter(|f| matches!(f.fate, Fate::Approximated | Fate::Dropped));
+pub(crate) fn losses(brought: &ImportedDocument) -> Vec<String> {
+    let bad = brought.fields.iter().filter(|f| matches!(f.fate, FieldOutcome::Approximated | FieldOutcome::Dropped));
     bad.map(|f| format!("`{}` is {}: {}", counted(f), fate(f.fate), f.note)).collect()
 }
 
-fn counts(brought: &Imported) -> String {
-    let of = |fate: Fate| brought.fields.iter().filter(|f| f.fate == fate).count();
-    [Fate::Kept, Fate::Mapped, Fate::Approximated, Fate::Dropped].map(|f| format!("{} {}", of(f), fate(f))).join(", ")
+fn counts(brought: &ImportedDocument) -> String {
+    let of = |fate: FieldOutcome| brought.fields.iter().filter(|f| f.fate == fate).count();
+    [FieldOutcome::Kept, FieldOutcome::Mapped, FieldOutcome::Approximated, FieldOutcome::Dropped]
+        .map(|f| format!("{} {}", of(f), fate(f)))
+        .join(", ")
 }
 
-fn fate(fate: Fate) -> &'static str {
+fn fate(fate: FieldOutcome) -> &'static str {
     match fate {
-        Fate::Kept => "kept",
-        Fate::Mapped => "mapped",
-        Fate::Approximated => "approximated",
-        Fate::Dropped => "dropped",
+        FieldOutcome::Kept => "kept",
+        FieldOutcome::Mapped => "mapped",
+        FieldOutcome::Approximated => "approximated",
+        FieldOutcome::Dropped => "dropped",
     }
 }

@@ -7,7 +7,7 @@ use clap::Args;
 use crate::engine::ErrorKind;
 use crate::import::Contents;
 use crate::model::Value;
-use crate::pack::{Library, Overlay, Ruleset, Start};
+use crate::pack::{Overlay, PackLibrary, Ruleset, Start};
 
 use crate::inputs::library::open;
 use crate::inputs::library::shelf;

@@ -13,8 +13,8 @@ use indexmap::{IndexMap, IndexSet};
 
 use crate::model::{Map, Value, WorkLimits};
 use crate::pack::Ruleset;
-use crate::program::foreign::{Fate, FieldReport, Imported};
-use crate::text::work::Door;
+use crate::program::foreign::{FieldOutcome, FieldReport, ImportedDocument};
+use crate::text::work::BudgetScope;
 
 /// The most conversions of a document that are tried, and the most work of all of them, in steps.
 const MOST: usize = 1_000;
@@ -30,18 +30,18 @@ const USES: [&str; 5] = ["to", "drop", "approximate", "warn", "item"];
 type Leaves<'d> = IndexMap<String, Vec<&'d Value>>;
 
 /// Adds to the report of a conversion the fields that are lost although rules read them. `again` is the conversion.
-pub(super) fn add(made: &mut Imported, document: &Value, rules: &Ruleset, again: &dyn Fn(Value) -> Option<Imported>) {
+pub(super) fn add(made: &mut ImportedDocument, document: &Value, rules: &Ruleset, again: &dyn Fn(Value) -> Option<ImportedDocument>) {
     let few = sample(document, "");
     let Some(usual) = again(few.clone()) else { return };
     let mut all = Leaves::new();
     leaves(document, "", &mut all);
     let excused = excused(rules);
-    let bad = made.fields.iter().filter(|field| matches!(field.fate, Fate::Dropped | Fate::Approximated));
+    let bad = made.fields.iter().filter(|field| matches!(field.fate, FieldOutcome::Dropped | FieldOutcome::Approximated));
     let told: Vec<String> = bad.map(|field| field.field.clone()).collect();
     let is_told = |path: &str| told.iter().any(|field| is_within(path, field)) || excused.iter().any(|read| is_last(path, read));
     let format = rules.programs().formats.iter().find(|format| *format.name == *made.format);
     let format = format.and_then(|format| format.makes.as_deref()).unwrap_or(&made.format).to_owned();
-    let door = Door::open(WorkLimits { steps: u64::MAX, bytes: u64::MAX });
+    let door = BudgetScope::open(WorkLimits { steps: u64::MAX, bytes: u64::MAX });
     let tried = Tried::new(&few, &usual, again, &door);
     let open = all.keys().map(String::as_str).filter(|path| !is_told(path) && !tried.is_there(path));
     let mut lost = HashSet::new();
@@ -50,7 +50,7 @@ pub(super) fn add(made: &mut Imported, document: &Value, rules: &Ruleset, again:
     let texts = tried.texts_of_lists(&lost);
     for (path, values) in all.iter().filter(|(path, _)| lost.contains(path.as_str())) {
         let note = why(path, &format, values, &texts);
-        made.fields.push(FieldReport { field: path.clone(), fate: Fate::Dropped, to: String::new(), note, times: values.len() });
+        made.fields.push(FieldReport { field: path.clone(), fate: FieldOutcome::Dropped, to: String::new(), note, times: values.len() });
     }
     if tried.untried.get() > 0 {
         let untried = tried.untried.get();
@@ -64,7 +64,7 @@ pub(super) fn each(fields: Vec<FieldReport>, document: &Value) -> Vec<FieldRepor
     leaves(document, "", &mut all);
     let split = |field: FieldReport| {
         // a row that makes its values itself is named by its own name
-        if field.fate != Fate::Dropped || field.field.contains('/') {
+        if field.fate != FieldOutcome::Dropped || field.field.contains('/') {
             return vec![field];
         }
         let below = all.iter().filter(|(path, _)| **path != field.field && is_within(path, &field.field));
@@ -78,22 +78,27 @@ pub(super) fn each(fields: Vec<FieldReport>, document: &Value) -> Vec<FieldRepor
 /// A document with few elements, what it becomes, and the conversion.
 struct Tried<'t> {
     few: &'t Value,
-    usual: &'t Imported,
-    again: &'t dyn Fn(Value) -> Option<Imported>,
+    usual: &'t ImportedDocument,
+    again: &'t dyn Fn(Value) -> Option<ImportedDocument>,
     /// The single values of the document.
     own: Leaves<'t>,
     /// Those of what it becomes, as [`known`] gives them.
     result: HashSet<(String, Arc<str>)>,
     /// Whether another value in a table or list is copied, by its path.
     copied: RefCell<HashMap<String, bool>>,
-    door: &'t Door,
+    door: &'t BudgetScope,
     conversions: Cell<usize>,
     /// Fields that were not tried out.
     untried: Cell<usize>,
 }
 
 impl<'t> Tried<'t> {
-    fn new(few: &'t Value, usual: &'t Imported, again: &'t dyn Fn(Value) -> Option<Imported>, door: &'t Door) -> Self {
+    fn new(
+        few: &'t Value,
+        usual: &'t ImportedDocument,
+        again: &'t dyn Fn(Value) -> Option<ImportedDocument>,
+        door: &'t BudgetScope,
+    ) -> Self {
         let (mut own, mut result) = (Leaves::new(), Leaves::new());
         leaves(few, "", &mut own);
         leaves(&usual.scene, "", &mut result);
@@ -107,7 +112,7 @@ impl<'t> Tried<'t> {
         self.conversions.get() >= MOST || self.door.spent().0 > MOST_STEPS
     }
 
-    fn convert(&self, document: Value) -> Option<Imported> {
+    fn convert(&self, document: Value) -> Option<ImportedDocument> {
         self.conversions.set(self.conversions.get() + 1);
         (self.again)(document)
     }
@@ -193,7 +198,7 @@ fn why(path: &str, format: &str, values: &[&Value], texts: &HashSet<Arc<str>>) -
     }
 }
 
-fn is_same(a: &Imported, b: &Imported) -> bool {
+fn is_same(a: &ImportedDocument, b: &ImportedDocument) -> bool {
     a.scene == b.scene && a.rest == b.rest && a.warnings == b.warnings
 }
 

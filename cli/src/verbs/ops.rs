@@ -3,12 +3,12 @@
 use clap::Args;
 use serde_json::{Map as JsonMap, Value as Json, json};
 
-use crate::model::pack::Row;
+use crate::model::pack::PackRow;
 use crate::pack::KINDS;
 use crate::pack::{Ruleset, Schemas, Start};
 use crate::syntax::{conditions, selections, steps, values};
 use crate::terms::calc;
-use crate::terms::names::Declared;
+use crate::terms::names::DeclaredName;
 use crate::text::functions::FUNCTIONS;
 use tapster::machinery::verbs::{SHARED, VERBS};
 
@@ -176,7 +176,7 @@ fn rows(rules: &Ruleset) -> Vec<Section> {
     types.iter().map(|(row, fields)| section(format!("fields of {row}"), fields.iter().map(declared))).collect()
 }
 
-fn declared((name, what): (&std::sync::Arc<str>, &Declared)) -> Json {
+fn declared((name, what): (&std::sync::Arc<str>, &DeclaredName)) -> Json {
     json!({ "name": &**name, "type": what.kind.word(), "doc": &*what.doc })
 }
 
@@ -200,12 +200,12 @@ fn scene(rules: &Ruleset) -> Vec<Section> {
 fn tables(rules: &Ruleset) -> Vec<Section> {
     let pack = rules.pack();
     let rows = |table: &str| pack.tables.get(table).into_iter().flat_map(|rows| rows.values());
-    let json_of = |row: &Row, key: &str| row.fields.get(key).map(|field| field.node.to_json()).unwrap_or_default();
-    let table = |row: &Row| {
+    let json_of = |row: &PackRow, key: &str| row.fields.get(key).map(|field| field.node.to_json()).unwrap_or_default();
+    let table = |row: &PackRow| {
         let held = pack.tables.get(&row.name).map_or(0, indexmap::IndexMap::len);
         json!({ "name": &*row.name, "rows": held, "doc": json_of(row, "doc") })
     };
-    let column = |row: &Row| {
+    let column = |row: &PackRow| {
         let kind = row.fields.get("type").and_then(|field| field.node.as_text()).unwrap_or("any");
         let needed = if json_of(row, "required") == Json::Bool(true) { "required" } else { "" };
         json!({

@@ -3,7 +3,7 @@
 use clap::Args;
 use serde_json::json;
 
-use crate::model::{Options, PackOption, Value};
+use crate::model::{PackOption, PackOptions, Value};
 
 use crate::inputs::Inputs;
 use crate::layout::{head, table};
@@ -50,7 +50,7 @@ impl OptionsVerb {
 }
 
 /// A table of all options, and below it what the choices and bounds are.
-fn listed(options: &Options, given: &Value) -> String {
+fn listed(options: &PackOptions, given: &Value) -> String {
     let values = options.values(given);
     let text = |value: &Value| head(&value.to_json().to_string(), MAX_SHOWN);
     let row = |option: &PackOption| {

@@ -8,7 +8,7 @@ use serde_json::{Value as Json, json};
 use crate::diag::{Code, Report, Sources, suggest};
 use crate::model::Value;
 use crate::pack::library::{SHIPPED, files_of_shipped, is_name, shipped_names};
-use crate::pack::{Library, PackFiles, Schemas};
+use crate::pack::{PackFiles, PackLibrary, Schemas};
 
 use crate::inputs::files::{folder_of, write_file};
 use crate::inputs::library::{shelf, shipped_cases};

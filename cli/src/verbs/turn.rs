@@ -11,7 +11,7 @@ use clap::Args;
 use indexmap::IndexMap;
 use serde_json::{Value as Json, json};
 
-use crate::artifact::Refusal;
+use crate::artifact::WriteRefusal;
 use crate::diag::{Code, Diagnostic};
 use crate::model::{Scene, Value};
 use crate::session::{Finished, Model, ModelError, Request, Session};
@@ -231,7 +231,7 @@ fn warn(at: Moment, recorded: &Recorded, asked: &[String], runs: [&Json; 2], sho
     warnings.into_iter().for_each(|warning| show.note(warning));
 }
 
-fn told((tag, writer, refusal): (String, String, Refusal)) -> Json {
+fn told((tag, writer, refusal): (String, String, WriteRefusal)) -> Json {
     let mut out = refusal.to_json();
     out.insert("tag".to_owned(), tag.into());
     out.insert("writer".to_owned(), writer.into());

@@ -157,7 +157,7 @@ impl Prompt<'_> {
     }
 }
 
-fn blocks(built: &Built) -> impl Iterator<Item = &crate::model::Block> {
+fn blocks(built: &Built) -> impl Iterator<Item = &crate::model::PlanBlock> {
     built.plan.blocks.iter().filter(|block| block.enabled())
 }
 

@@ -10,7 +10,7 @@ use serde_json::{Value as Json, json};
 
 use super::{Reply, RunError, RunnerConfig};
 use crate::assemble::{run, run_values};
-use crate::model::plan::Block;
+use crate::model::plan::PlanBlock;
 use crate::model::{Plan, Scene, Value};
 
 /// The program that cleans up an answer.
@@ -60,7 +60,7 @@ pub fn in_language(config: &RunnerConfig, plan: &Plan) -> Result<Plan, RunError>
     for (at, fields) in ran.list("blocks").into_iter().enumerate() {
         let id = fields.get("id").map(Value::to_text).unwrap_or_default();
         if !known.contains(&*id) {
-            plan.blocks.insert(at.min(plan.blocks.len()), Block { fields, tokens: 0, history: Vec::new() });
+            plan.blocks.insert(at.min(plan.blocks.len()), PlanBlock { fields, tokens: 0, history: Vec::new() });
         }
     }
     Ok(plan)

@@ -6,7 +6,7 @@ use super::error::ProviderError;
 use super::retry::REFUSED;
 use super::sse::{Event, Splitter, TooLong};
 use super::{Delta, Incoming, TransportError};
-use crate::reading::{Assembled, Assembler, Heard, Reading, Refused, Tree};
+use crate::reading::{AssembledReply, JsonTree, ReplyAssembler, ReplyDelta, ReplyError, ReplyReading};
 
 /// How much of an answer is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -33,11 +33,11 @@ const QUOTED: usize = 400;
 /// Reads an answer. `asked_for_stream` says whether a whole reply is told to `deltas` too.
 pub(super) async fn receive(
     mut incoming: Incoming,
-    reading: &Reading,
+    reading: &ReplyReading,
     bounds: Bounds,
     asked_for_stream: bool,
     deltas: &mut (dyn FnMut(Delta) + Send),
-) -> Result<Assembled, ProviderError> {
+) -> Result<AssembledReply, ProviderError> {
     let status = incoming.status;
     if let Some(encoding) =
         incoming.header("content-encoding").filter(|e| !e.trim().is_empty() && !e.trim().eq_ignore_ascii_case("identity"))
@@ -97,15 +97,15 @@ impl Kind {
 
 async fn stream(
     incoming: &mut Incoming,
-    reading: &Reading,
+    reading: &ReplyReading,
     bounds: Bounds,
     begun: Vec<u8>,
     deltas: &mut (dyn FnMut(Delta) + Send),
-) -> Result<Assembled, ProviderError> {
+) -> Result<AssembledReply, ProviderError> {
     let status = incoming.status;
     let mut splitter = Splitter::new(bounds.event);
     let mut following =
-        Following { assembler: Assembler::new(reading), status, told: false, events: 0, values: bounds.values, over: false };
+        Following { assembler: ReplyAssembler::new(reading), status, told: false, events: 0, values: bounds.values, over: false };
     let mut events = Vec::new();
     let mut read = 0_usize;
     let mut part = Some(begun);
@@ -144,7 +144,7 @@ async fn stream(
 
 /// A stream that is being read.
 struct Following<'r> {
-    assembler: Assembler<'r>,
+    assembler: ReplyAssembler<'r>,
     status: u16,
     /// Whether a part of the reply was handed out.
     told: bool,
@@ -167,7 +167,7 @@ impl<'r> Following<'r> {
         if values(event.data.as_bytes()) > self.values {
             return Err(too_many(self.status));
         }
-        let document = Tree::parse(event.data.as_bytes()).map_err(|e| {
+        let document = JsonTree::parse(event.data.as_bytes()).map_err(|e| {
             let message = format!("event {} of the stream is not JSON ({e}): {}", self.events, quoted(&event.data));
             error("malformed_response", Some(self.status), message)
         })?;
@@ -175,8 +175,8 @@ impl<'r> Following<'r> {
         self.assembler.event(&event.name, &document, &mut |heard| {
             *told = true;
             deltas(match heard {
-                Heard::Text(text) => Delta::Text(text.to_owned()),
-                Heard::Reasoning(text) => Delta::Reasoning(text.to_owned()),
+                ReplyDelta::Text(text) => Delta::Text(text.to_owned()),
+                ReplyDelta::Reasoning(text) => Delta::Reasoning(text.to_owned()),
             });
         });
         if let Some(refused) = self.assembler.refused() {
@@ -188,7 +188,7 @@ impl<'r> Following<'r> {
         Ok(())
     }
 
-    fn finish(self) -> Result<Assembled, ProviderError> {
+    fn finish(self) -> Result<AssembledReply, ProviderError> {
         match (self.assembler.has_anything(), self.over || self.assembler.is_complete()) {
             (true, true) => Ok(self.assembler.finish()),
             (true, false) => Err(cut_off(self.status)),
@@ -199,12 +199,12 @@ impl<'r> Following<'r> {
 
 async fn whole(
     incoming: &mut Incoming,
-    reading: &Reading,
+    reading: &ReplyReading,
     bounds: Bounds,
     mut bytes: Vec<u8>,
     tell: bool,
     deltas: &mut (dyn FnMut(Delta) + Send),
-) -> Result<Assembled, ProviderError> {
+) -> Result<AssembledReply, ProviderError> {
     let status = incoming.status;
     loop {
         if bytes.len() > bounds.reply {
@@ -221,11 +221,11 @@ async fn whole(
     if values(&bytes) > bounds.values {
         return Err(too_many(status));
     }
-    let document = Tree::parse(bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&bytes)).map_err(|e| {
+    let document = JsonTree::parse(bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&bytes)).map_err(|e| {
         let message = format!("the reply is not JSON ({e}): {}", quoted(&String::from_utf8_lossy(&bytes)));
         error("malformed_response", Some(status), message)
     })?;
-    let mut assembler = Assembler::new(reading);
+    let mut assembler = ReplyAssembler::new(reading);
     assembler.whole(&document);
     if let Some(refused) = assembler.refused() {
         return Err(reported(&refused, status));
@@ -251,7 +251,7 @@ fn values(bytes: &[u8]) -> usize {
 }
 
 /// The error of a status that does not mean success.
-async fn refusal(incoming: &mut Incoming, reading: &Reading, bounds: Bounds) -> ProviderError {
+async fn refusal(incoming: &mut Incoming, reading: &ReplyReading, bounds: Bounds) -> ProviderError {
     let status = incoming.status;
     let mut bytes = Vec::new();
     while bytes.len() < bounds.error {
@@ -260,10 +260,10 @@ async fn refusal(incoming: &mut Incoming, reading: &Reading, bounds: Bounds) -> 
         bytes.extend(part);
     }
     bytes.truncate(bounds.error);
-    let said = Tree::parse(&bytes).ok().and_then(|document| {
-        let mut assembler = Assembler::new(reading);
+    let said = JsonTree::parse(&bytes).ok().and_then(|document| {
+        let mut assembler = ReplyAssembler::new(reading);
         assembler.whole(&document);
-        let message = || document.get("message").or_else(|| document.get("detail")).and_then(Tree::as_str).map(str::to_owned);
+        let message = || document.get("message").or_else(|| document.get("detail")).and_then(JsonTree::as_str).map(str::to_owned);
         assembler.refused().map(|refused| refused.message).or_else(message)
     });
     let said = said.unwrap_or_else(|| String::from_utf8_lossy(&bytes).trim().to_owned());
@@ -285,7 +285,7 @@ fn redirect(incoming: &Incoming) -> ProviderError {
 }
 
 /// An error inside a reply whose status says that all is well.
-fn reported(refused: &Refused, status: u16) -> ProviderError {
+fn reported(refused: &ReplyError, status: u16) -> ProviderError {
     let status = refused.status.unwrap_or(status);
     let mut error = error("provider_error", Some(status), format!("the provider reports an error: {}", quoted(&refused.message)));
     error.safe_to_repeat = REFUSED.contains(&status);

@@ -11,7 +11,7 @@ use super::{Auth, Outgoing, Problem, RunError, RunnerConfig};
 use crate::assemble::run;
 use crate::diag::Diagnostic;
 use crate::emit::{dialects, emit};
-use crate::model::plan::Block;
+use crate::model::plan::PlanBlock;
 use crate::model::{Plan, Scene, Value};
 
 /// What a policy of the pack did to an option.
@@ -157,7 +157,7 @@ fn apart(config: &RunnerConfig, options: &Map<String, Json>, laid: &Map<String, 
 }
 
 /// A message in the shape of chat completions as a block of a plan.
-fn block(message: &Json) -> Block {
+fn block(message: &Json) -> PlanBlock {
     let at = |key: &str| message.get(key).cloned().unwrap_or_default();
     let rest = message.as_object().into_iter().flatten().filter(|(key, _)| !FIELDS.contains(&key.as_str()));
     let rest: Map<String, Json> = rest.map(|(key, value)| (key.clone(), value.clone())).collect();
@@ -185,7 +185,7 @@ fn block(message: &Json) -> Block {
     // what a loop has added is sent as it is: macros in it are not expanded, and nothing trims it
     fields.insert("expanded".to_owned(), Json::Bool(true));
     fields.insert("removable".to_owned(), Json::Bool(false));
-    Block { fields: Value::from(&Json::Object(fields)), tokens: 0, history: Vec::new() }
+    PlanBlock { fields: Value::from(&Json::Object(fields)), tokens: 0, history: Vec::new() }
 }
 
 /// Does the transforms of messages that the configuration asks for, on the messages of a body.

@@ -4,7 +4,7 @@ use crate::pack::Ruleset;
 
 use super::compare::{Difference, Step};
 use super::play::Played;
-use crate::terms::seen::Seen;
+use crate::terms::seen::CoverageSink;
 
 /// A rule that is responsible for a difference.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -26,7 +26,7 @@ impl Rule {
 
 /// The rule behind a difference of a turn that was played with a trace and a sink.
 #[must_use]
-pub fn behind(difference: &Difference, played: &Played, seen: &Seen, rules: &Ruleset) -> Option<Rule> {
+pub fn behind(difference: &Difference, played: &Played, seen: &CoverageSink, rules: &Ruleset) -> Option<Rule> {
     let key = |n: usize| match difference.steps.get(n) {
         Some(Step::Key(key)) => Some(key.as_str()),
         _ => None,

@@ -4,7 +4,7 @@
 
 use serde_json::{Map, Value as Json};
 
-use crate::diag::{Field, Node};
+use crate::diag::{DocumentNode, TableField};
 use crate::model::{Scene, Value};
 
 /// What a case runs.
@@ -56,11 +56,11 @@ pub struct Turn {
     /// What it is given.
     pub given: Given,
     /// What is expected of it, as it is written.
-    pub expect: Option<Node>,
+    pub expect: Option<DocumentNode>,
     /// What is expected is what once came out, and `--update` writes it anew.
     pub snapshot: bool,
     /// The turn, or the case, as it is written.
-    pub node: Node,
+    pub node: DocumentNode,
 }
 
 /// A case.
@@ -69,7 +69,7 @@ pub struct Case {
     /// Its name.
     pub name: String,
     /// The row as it is written.
-    pub node: Node,
+    pub node: DocumentNode,
     /// Rule files that are laid over the rules of the case file, by their paths from it.
     pub overlays: Vec<String>,
     /// Sizes of accounts.
@@ -84,7 +84,7 @@ pub struct Case {
 #[derive(Debug, Clone)]
 pub struct Unsound {
     /// The value that is wrong.
-    pub node: Box<Node>,
+    pub node: Box<DocumentNode>,
     /// What is wrong.
     pub message: String,
     /// What to do.
@@ -98,17 +98,17 @@ const ACTIONS: [&str; 5] = ["run", "build", "dialect", "expand", "import"];
 ///
 /// # Errors
 /// It says not what runs, or says it more than once.
-pub fn read(node: &Node, shared: Option<&Node>) -> Result<Case, Unsound> {
+pub fn read(node: &DocumentNode, shared: Option<&DocumentNode>) -> Result<Case, Unsound> {
     let nothing = Given { scene: Json::Object(Map::new()), ..Given::default() };
     let base = shared.map_or_else(|| nothing.clone(), |shared| given(shared, &nothing));
     let base = given(node, &base);
-    let wrong = |node: &Node, message: String, help: &str| Unsound { node: Box::new(node.clone()), message, help: help.to_owned() };
+    let wrong = |node: &DocumentNode, message: String, help: &str| Unsound { node: Box::new(node.clone()), message, help: help.to_owned() };
     let name = text(node, "name").unwrap_or_default();
     if let Some(said) = said_twice(node) {
         return Err(wrong(node, format!("case `{name}` has both {said}"), "a case runs one thing; write a second case"));
     }
     let own = action(node).or_else(|| shared.and_then(action));
-    let turns = node.get("turns").and_then(Node::as_list).unwrap_or_default();
+    let turns = node.get("turns").and_then(DocumentNode::as_list).unwrap_or_default();
     let expect = expected(node);
     let mut all = Vec::with_capacity(turns.len().max(1));
     for turn in turns {
@@ -141,22 +141,22 @@ pub fn read(node: &Node, shared: Option<&Node>) -> Result<Case, Unsound> {
     Ok(Case { name, node: node.clone(), overlays: texts(node.get("overlays")), budget, show, turns: all })
 }
 
-fn is_snapshot(node: &Node) -> bool {
-    node.get("snapshot").and_then(Node::as_bool).unwrap_or_default()
+fn is_snapshot(node: &DocumentNode) -> bool {
+    node.get("snapshot").and_then(DocumentNode::as_bool).unwrap_or_default()
 }
 
 /// The keys that say what runs, where a table has more than one of them.
-pub(super) fn said_twice(node: &Node) -> Option<String> {
+pub(super) fn said_twice(node: &DocumentNode) -> Option<String> {
     let said: Vec<&str> = ACTIONS.into_iter().filter(|key| node.get(key).is_some()).collect();
     (said.len() > 1).then(|| format!("`{}`", said.join("` and `")))
 }
 
 /// What is expected. An empty table expects nothing yet, as if it were not written.
-fn expected(node: &Node) -> Option<Node> {
+fn expected(node: &DocumentNode) -> Option<DocumentNode> {
     node.get("expect").filter(|expect| expect.as_table().is_none_or(|table| !table.is_empty())).cloned()
 }
 
-fn action(node: &Node) -> Option<Action> {
+fn action(node: &DocumentNode) -> Option<Action> {
     if let Some(run) = node.get("run") {
         return Some(Action::Run(texts(Some(run))));
     }
@@ -167,7 +167,7 @@ fn action(node: &Node) -> Option<Action> {
         return Some(Action::Payload(dialect.as_text().map(str::to_owned)));
     }
     if let Some(expand) = node.get("expand") {
-        let one = |node: &Node| match node.as_text() {
+        let one = |node: &DocumentNode| match node.as_text() {
             Some(text) => (text.to_owned(), Value::Null),
             None => (text(node, "text").unwrap_or_default(), node.get("with").map(Value::from).unwrap_or_default()),
         };
@@ -181,7 +181,7 @@ fn action(node: &Node) -> Option<Action> {
 }
 
 /// What a turn is given, over what the case gives to all of them.
-fn given(node: &Node, base: &Given) -> Given {
+fn given(node: &DocumentNode, base: &Given) -> Given {
     let json = json_of(node);
     let mut scene = Value::from(&base.scene);
     if let Some(own) = json.get("scene") {
@@ -200,31 +200,33 @@ fn given(node: &Node, base: &Given) -> Given {
         draws: draws.map_or_else(|| base.draws.clone(), |draws| draws.iter().filter_map(Json::as_f64).collect()),
         now: text(node, "now").or_else(|| base.now.clone()),
         seed: json.get("seed").map(|seed| seed.as_str().map_or_else(|| seed.to_string(), str::to_owned)).or_else(|| base.seed.clone()),
-        strict: node.get("strict").and_then(Node::as_bool).unwrap_or(base.strict),
+        strict: node.get("strict").and_then(DocumentNode::as_bool).unwrap_or(base.strict),
     }
 }
 
-fn text(node: &Node, key: &str) -> Option<String> {
-    node.get(key).and_then(Node::as_text).map(str::to_owned)
+fn text(node: &DocumentNode, key: &str) -> Option<String> {
+    node.get(key).and_then(DocumentNode::as_text).map(str::to_owned)
 }
 
 /// One text or a list of them.
-fn texts(node: Option<&Node>) -> Vec<String> {
+fn texts(node: Option<&DocumentNode>) -> Vec<String> {
     let Some(node) = node else { return Vec::new() };
     let one = std::slice::from_ref(node);
-    node.as_list().unwrap_or(one).iter().filter_map(Node::as_text).map(str::to_owned).collect()
+    node.as_list().unwrap_or(one).iter().filter_map(DocumentNode::as_text).map(str::to_owned).collect()
 }
 
 /// A value of a file as JSON.
-pub fn json_of(node: &Node) -> Json {
-    use crate::diag::Data;
+pub fn json_of(node: &DocumentNode) -> Json {
+    use crate::diag::NodeValue;
     match &node.data {
-        Data::Null => Json::Null,
-        Data::Bool(b) => Json::Bool(*b),
-        Data::Int(n) => Json::from(*n),
-        Data::Float(n) => Json::from(*n),
-        Data::Text(text) => Json::from(text.as_ref()),
-        Data::List(list) => Json::Array(list.iter().map(json_of).collect()),
-        Data::Table(table) => Json::Object(table.iter().map(|(key, Field { node, .. })| (key.to_string(), json_of(node))).collect()),
+        NodeValue::Null => Json::Null,
+        NodeValue::Bool(b) => Json::Bool(*b),
+        NodeValue::Int(n) => Json::from(*n),
+        NodeValue::Float(n) => Json::from(*n),
+        NodeValue::Text(text) => Json::from(text.as_ref()),
+        NodeValue::List(list) => Json::Array(list.iter().map(json_of).collect()),
+        NodeValue::Table(table) => {
+            Json::Object(table.iter().map(|(key, TableField { node, .. })| (key.to_string(), json_of(node))).collect())
+        }
     }
 }

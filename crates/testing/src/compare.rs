@@ -9,7 +9,7 @@ use std::cell::Cell;
 use serde_json::Value as Json;
 
 use crate::model::WorkLimits;
-use crate::text::work::Door;
+use crate::text::work::BudgetScope;
 
 use super::fitting::{Fitting, equal, rows};
 use super::matchers::{MOST_STEPS, matcher, near_test};
@@ -70,7 +70,7 @@ impl Comparing {
 
     /// Finds the differences between what is written and what came out.
     pub(super) fn compare(&self, steps: &mut Vec<Step>, wanted: &Json, got: &Json, out: &mut Vec<Difference>) {
-        let door = Door::open(WorkLimits { steps: self.left.get(), ..WorkLimits::default() });
+        let door = BudgetScope::open(WorkLimits { steps: self.left.get(), ..WorkLimits::default() });
         self.differences(steps, wanted, got, out);
         let (spent, _) = door.spent();
         self.left.set(self.left.get().saturating_sub(spent));

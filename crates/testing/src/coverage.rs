@@ -5,12 +5,12 @@ use std::fmt::Write as _;
 
 use indexmap::IndexMap;
 
-use crate::diag::Place;
+use crate::diag::SourcePlace;
 use crate::model::Value;
 use crate::model::value::RuleRef;
 use crate::pack::Ruleset;
-use crate::terms::seen::{CellSeen, PassSeen, Seen};
-use crate::verbs::Pass;
+use crate::terms::seen::{CellSeen, CoverageSink, PassSeen};
+use crate::verbs::CompiledPass;
 
 /// Something of a row that can be exercised: the table, the row, and the cell.
 type Cell = (String, String, String);
@@ -29,7 +29,7 @@ pub struct Covered {
 impl Covered {
     /// What a sink has seen.
     #[must_use]
-    pub fn of(seen: &Seen, rules: &Ruleset) -> Self {
+    pub fn of(seen: &CoverageSink, rules: &Ruleset) -> Self {
         let mut out = Self::default();
         out.passes.extend(seen.passes().into_iter().map(|(pass, seen)| (pass.to_string(), seen)));
         let saw = seen.cells();
@@ -101,7 +101,10 @@ pub struct Coverage {
 
 /// The passes that are written in places which `is_own` takes, with these places: where they are named, or else where the
 /// last such patch of them is.
-pub fn passes_in<'r>(rules: &'r Ruleset, is_own: &'r dyn Fn(&Place) -> bool) -> impl Iterator<Item = (&'r Pass, Place)> {
+pub fn passes_in<'r>(
+    rules: &'r Ruleset,
+    is_own: &'r dyn Fn(&SourcePlace) -> bool,
+) -> impl Iterator<Item = (&'r CompiledPass, SourcePlace)> {
     let passes = rules.programs().list.iter().flat_map(|program| &program.passes);
     passes.filter_map(move |pass| {
         let place = written(rules, "pass", &pass.id, is_own);
@@ -110,7 +113,7 @@ pub fn passes_in<'r>(rules: &'r Ruleset, is_own: &'r dyn Fn(&Place) -> bool) -> 
 }
 
 /// Where a row is written, among the places that are asked for: where it is named, or else where it is patched.
-fn written(rules: &Ruleset, table: &str, name: &str, is_own: &dyn Fn(&Place) -> bool) -> Option<Place> {
+fn written(rules: &Ruleset, table: &str, name: &str, is_own: &dyn Fn(&SourcePlace) -> bool) -> Option<SourcePlace> {
     let row = rules.pack().tables.get(table)?.get(name)?;
     std::iter::once(&row.name_span).chain(row.patched.iter().rev()).find_map(|span| rules.sources().place(*span).filter(is_own))
 }
@@ -118,7 +121,7 @@ fn written(rules: &Ruleset, table: &str, name: &str, is_own: &dyn Fn(&Place) -> 
 impl Coverage {
     /// The coverage of what is written in the places that `is_own` takes: rows, and what patches say of the rows of others.
     #[must_use]
-    pub fn of(rules: &Ruleset, is_own: &dyn Fn(&Place) -> bool, covered: &Covered) -> Self {
+    pub fn of(rules: &Ruleset, is_own: &dyn Fn(&SourcePlace) -> bool, covered: &Covered) -> Self {
         let mut out = Self::default();
         let says = |table: &str, row: &str, key: &str| {
             let Some(row) = rules.pack().tables.get(table).and_then(|rows| rows.get(row)) else { return true };

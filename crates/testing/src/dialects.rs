@@ -1,6 +1,6 @@
 //! The dialects that cases name: one that the pack does not have is a mistake of the file, which needs no run to be found.
 
-use crate::diag::{Code, Diagnostic, Node, Report, Span, suggest};
+use crate::diag::{Code, Diagnostic, DocumentNode, Report, Span, suggest};
 use crate::emit::dialects;
 use crate::pack::Ruleset;
 
@@ -26,7 +26,7 @@ pub fn unknown(file: &CaseFile, case: &Case, rules: &Ruleset) -> Report {
 }
 
 /// The dialect that a turn names, where it stands; nothing for a case that expects it to be unknown.
-fn named<'f>(file: &'f CaseFile, case: &'f Case, turn: &'f Turn) -> Option<(&'f Node, &'f str)> {
+fn named<'f>(file: &'f CaseFile, case: &'f Case, turn: &'f Turn) -> Option<(&'f DocumentNode, &'f str)> {
     let expected = turn.expect.as_ref().and_then(|expect| expect.get("error")?.as_text());
     if expected == Some(Code::DialectUnknown.as_str()) {
         return None;

@@ -1,7 +1,7 @@
 //! What a case gives, and what it runs does not look at: lists for texts, a scene for a document of another program. And
 //! documents that are not there, or are there twice.
 
-use crate::diag::{Code, Diagnostic, Node, Report, suggest};
+use crate::diag::{Code, Diagnostic, DocumentNode, Report, suggest};
 use crate::pack::Ruleset;
 
 use super::case::{Action, Case, Turn};
@@ -57,7 +57,7 @@ fn idle(case: &Case, turn: &Turn) -> Report {
 }
 
 /// What is wrong with a document that is to be read.
-fn document(import: &Node, rules: &Ruleset) -> Report {
+fn document(import: &DocumentNode, rules: &Ruleset) -> Report {
     let mut found = Report::default();
     match (import.get("document"), import.get("file")) {
         (None, None) => {

@@ -4,12 +4,12 @@ use std::path::{Component, Path, PathBuf};
 
 use serde_json::{Value as Json, json};
 
-use crate::diag::{Code, Diagnostic, Node, Report, Sources, suggest};
+use crate::diag::{Code, Diagnostic, DocumentNode, Report, Sources, suggest};
 use crate::pack::error::PackError;
 use crate::pack::files::{MAX_ENTRIES, MAX_FOLDERS, is_pack, read_file};
-use crate::pack::read::Document;
+use crate::pack::read::RuleDocument;
 use crate::pack::rows::is_meta;
-use crate::pack::{Library, Overlay, RuleFile, Ruleset, Schemas, Start, load_read};
+use crate::pack::{Overlay, PackLibrary, RuleFile, Ruleset, Schemas, Start, load_read};
 
 use super::case::{self, Case};
 use super::play::SIZES;
@@ -35,7 +35,7 @@ pub struct CaseFile {
     /// The cases, in order.
     pub cases: Vec<Case>,
     /// The whole file as it is written.
-    pub root: Node,
+    pub root: DocumentNode,
     /// The text of the file.
     pub sources: Sources,
 }
@@ -43,7 +43,7 @@ pub struct CaseFile {
 impl CaseFile {
     /// What the file gives to all of its cases.
     #[must_use]
-    pub fn given(&self) -> Option<&Node> {
+    pub fn given(&self) -> Option<&DocumentNode> {
         self.root.get("given")
     }
 
@@ -58,7 +58,7 @@ impl CaseFile {
     ///
     /// # Errors
     /// As for [`Ruleset::load`].
-    pub fn rules(&self, library: &dyn Library) -> Result<Ruleset, PackError> {
+    pub fn rules(&self, library: &dyn PackLibrary) -> Result<Ruleset, PackError> {
         Ruleset::load(&self.pack, &self.overlays, library).map_err(|rejected| {
             let Some(pack) = self.root.get("pack") else { return rejected };
             if rejected.report.items().iter().any(|d| d.span.is_some()) {
@@ -174,18 +174,18 @@ pub fn is_case_file(path: &Path) -> bool {
 
 /// Whether what is read of a file says that it holds cases.
 #[must_use]
-pub fn holds_cases(doc: &Document) -> bool {
+pub fn holds_cases(doc: &RuleDocument) -> bool {
     &*doc.kind == KIND || doc.root.get(FOLDER).is_some() || doc.root.get(KIND).is_some()
 }
 
 /// Whether a file of no known kind was certainly meant to hold cases: its kind, or in TOML the name of its rows, is that of
 /// cases with a slip. It is told as a case file that cannot be used; in JSON, the document of a case has such names too.
 #[must_use]
-pub fn nearly_holds_cases(doc: &Document, is_toml: bool) -> bool {
+pub fn nearly_holds_cases(doc: &RuleDocument, is_toml: bool) -> bool {
     let near = |word: &str| suggest::nearest(word, [KIND, FOLDER]).is_some();
-    let are_rows = |node: &Node| node.as_list().is_some_and(|rows| rows.iter().any(|row| row.as_table().is_some()));
+    let are_rows = |node: &DocumentNode| node.as_list().is_some_and(|rows| rows.iter().any(|row| row.as_table().is_some()));
     let rows = || doc.root.as_table().into_iter().flatten().any(|(name, field)| near(name) && are_rows(&field.node));
-    doc.kind.is_empty() && (doc.root.get("kind").and_then(Node::as_text).is_some_and(near) || is_toml && rows())
+    doc.kind.is_empty() && (doc.root.get("kind").and_then(DocumentNode::as_text).is_some_and(near) || is_toml && rows())
 }
 
 /// Reads a case file from a disk.
@@ -224,7 +224,7 @@ pub fn read(file: &RuleFile, path: &Path) -> Result<CaseFile, Unreadable> {
         report.push(Diagnostic::new(Code::SchemaValue, format!("`given` has both {said}")).at(shared.span).help("keep one of them"));
     }
     let mut cases = Vec::new();
-    for node in doc.root.get("case").and_then(Node::as_list).unwrap_or_default() {
+    for node in doc.root.get("case").and_then(DocumentNode::as_list).unwrap_or_default() {
         match case::read(node, shared) {
             Ok(case) => cases.push(case),
             Err(wrong) => report.push(Diagnostic::new(Code::SchemaValue, wrong.message).at(wrong.node.span).help(wrong.help)),
@@ -236,16 +236,16 @@ pub fn read(file: &RuleFile, path: &Path) -> Result<CaseFile, Unreadable> {
             report.push(Diagnostic::new(Code::SchemaValue, format!("two cases are named `{}`", case.name)).at(name).help("rename one"));
         }
     }
-    let files = doc.root.get("overlays").and_then(Node::as_list).unwrap_or_default();
+    let files = doc.root.get("overlays").and_then(DocumentNode::as_list).unwrap_or_default();
     report.extend(missing_overlays(files, &base));
     if report.has_errors() {
         return refuse(report, sources);
     }
-    let pack = match doc.root.get("pack").and_then(Node::as_text) {
+    let pack = match doc.root.get("pack").and_then(DocumentNode::as_text) {
         Some(pack) => named(pack, &base),
         None => around(path).unwrap_or_else(|| Start::Name(DEFAULT_PACK.to_owned())),
     };
-    let mut overlays: Vec<Overlay> = files.iter().filter_map(Node::as_text).map(|file| Overlay::Path(base.join(file))).collect();
+    let mut overlays: Vec<Overlay> = files.iter().filter_map(DocumentNode::as_text).map(|file| Overlay::Path(base.join(file))).collect();
     // the rows of the file itself come over them
     if doc.root.as_table().is_some_and(|table| table.keys().any(|key| !is_meta(key, KIND) || &**key == "arrange")) {
         overlays.push(Overlay::Rows(file.clone()));
@@ -254,15 +254,15 @@ pub fn read(file: &RuleFile, path: &Path) -> Result<CaseFile, Unreadable> {
 }
 
 /// The names of the cases in a file, with their lines.
-fn named_cases(root: &Node, sources: &Sources) -> Vec<(String, usize)> {
-    let rows = root.get(KIND).and_then(Node::as_list).unwrap_or_default();
-    let line = |node: &Node| sources.place(node.span).map_or(0, |at| at.line);
-    rows.iter().map(|row| (row.get("name").and_then(Node::as_text).unwrap_or_default().to_owned(), line(row))).collect()
+fn named_cases(root: &DocumentNode, sources: &Sources) -> Vec<(String, usize)> {
+    let rows = root.get(KIND).and_then(DocumentNode::as_list).unwrap_or_default();
+    let line = |node: &DocumentNode| sources.place(node.span).map_or(0, |at| at.line);
+    rows.iter().map(|row| (row.get("name").and_then(DocumentNode::as_text).unwrap_or_default().to_owned(), line(row))).collect()
 }
 
 /// The overlays among these that are not there.
-pub(super) fn missing_overlays(named: &[Node], base: &Path) -> Report {
-    let missing = |node: &Node| {
+pub(super) fn missing_overlays(named: &[DocumentNode], base: &Path) -> Report {
+    let missing = |node: &DocumentNode| {
         let path = node.as_text().filter(|path| !base.join(path).exists())?;
         let complaint = Diagnostic::new(Code::FileMissing, format!("there is no overlay `{path}`")).at(node.span);
         Some(complaint.help("name it by its path from the case file"))

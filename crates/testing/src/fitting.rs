@@ -12,7 +12,7 @@ use rustc_hash::FxHashMap;
 use serde_json::Value as Json;
 
 use crate::diag::short;
-use crate::text::pattern::{Bound, Pattern};
+use crate::text::pattern::{MatchBound, Pattern};
 use crate::text::work;
 
 use super::matchers::{MOST_STEPS, matcher};
@@ -34,7 +34,7 @@ enum Fit<'v> {
 #[derive(Debug, Clone)]
 pub(super) enum Doubt<'v> {
     /// A pattern was given up.
-    GivenUp(&'v str, Bound),
+    GivenUp(&'v str, MatchBound),
     /// A pattern cannot be used.
     Unusable(String),
     /// No work is left for this case.

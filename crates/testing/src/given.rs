@@ -1,7 +1,7 @@
 //! What a case gives to a turn: values of its scene and items of its lists that no rule reads, that are misspelt, or that are
 //! not of the type that the pack declares; options that the pack does not have; and the time.
 
-use crate::assemble::{Mismatch, misfits, unread};
+use crate::assemble::{TypeMismatch, misfits, unread};
 use crate::diag::{Code, Diagnostic, Report, Span};
 use crate::model::options::TABLE;
 use crate::model::{Map, Scene, Value};
@@ -66,11 +66,11 @@ impl Look<'_> {
             // a word that is like none of those that the pack knows is given on purpose, and `dialects` tells of that of a payload
             let is_dialect = misfit.path == "dialect" && matches!(self.turn.action, Action::Payload(_));
             let is_meant = match misfit.kind {
-                Mismatch::Item => has_other_rules,
-                Mismatch::Word => true,
-                Mismatch::Slip | Mismatch::Type => false,
+                TypeMismatch::Item => has_other_rules,
+                TypeMismatch::Word => true,
+                TypeMismatch::Slip | TypeMismatch::Type => false,
             };
-            if misfit.kind != Mismatch::Type && (is_dialect || is_meant) {
+            if misfit.kind != TypeMismatch::Type && (is_dialect || is_meant) {
                 continue;
             }
             told.push((misfit.path.clone(), Diagnostic::warning(misfit.code(), misfit.message).help(misfit.help)));
@@ -93,7 +93,7 @@ impl Look<'_> {
     fn now(&self) -> Option<Diagnostic> {
         let data: Map = [("now".into(), Value::text(self.turn.given.now.as_deref()?))].into_iter().collect();
         let wrong =
-            misfits(self.rules, &Value::map(data)).into_iter().find(|misfit| misfit.kind == Mismatch::Type && misfit.path == "now")?;
+            misfits(self.rules, &Value::map(data)).into_iter().find(|misfit| misfit.kind == TypeMismatch::Type && misfit.path == "now")?;
         Some(Diagnostic::error(Code::SceneType, wrong.message).help(wrong.help))
     }
 

@@ -3,8 +3,8 @@
 
 use std::collections::BTreeSet;
 
-use crate::diag::{Code, Data, Diagnostic, Node, Report};
-use crate::terms::names::Names;
+use crate::diag::{Code, Diagnostic, DocumentNode, NodeValue, Report};
+use crate::terms::names::PackNames;
 
 use super::case::{Action, Turn};
 use super::nodes::fields;
@@ -29,7 +29,7 @@ const HOLD_OF_ALL: [&str; 3] = ["contains", "includes", "excludes"];
 
 /// The parts of the expectation of a turn that can never fail. `own` are the keys of what the case gives: a table with one of
 /// them may be a value and no test.
-pub(super) fn parts(turn: &Turn, own: &BTreeSet<&str>, names: &Names) -> Report {
+pub(super) fn parts(turn: &Turn, own: &BTreeSet<&str>, names: &PackNames) -> Report {
     let mut found = Report::default();
     let (action, given) = given_by(&turn.action);
     let ends = turn.expect.as_ref().is_some_and(|expect| expect.get("error").is_some());
@@ -104,23 +104,23 @@ fn needed(key: &str) -> Option<&'static str> {
     }
 }
 
-fn is_empty_table(node: &Node) -> bool {
-    matches!(&node.data, Data::Table(table) if table.is_empty())
+fn is_empty_table(node: &DocumentNode) -> bool {
+    matches!(&node.data, NodeValue::Table(table) if table.is_empty())
 }
 
 /// A look for tests that hold of every list.
 struct Tests<'t> {
     own: &'t BTreeSet<&'t str>,
-    names: &'t Names,
+    names: &'t PackNames,
     found: &'t mut Report,
 }
 
 impl Tests<'_> {
     /// Looks through a value. Of a list (`of_list`) a table can only be a test; elsewhere it may be a value with such a key.
-    fn look(&mut self, node: &Node, of_list: bool) {
+    fn look(&mut self, node: &DocumentNode, of_list: bool) {
         match &node.data {
-            Data::List(list) => list.iter().for_each(|one| self.look(one, false)),
-            Data::Table(table) => {
+            NodeValue::List(list) => list.iter().for_each(|one| self.look(one, false)),
+            NodeValue::Table(table) => {
                 let alone = if table.len() == 1 { table.iter().next() } else { None };
                 if let Some((word, field)) = alone {
                     let word: &str = word;
@@ -128,7 +128,7 @@ impl Tests<'_> {
                         return;
                     }
                     let is_test = of_list || !(self.own.contains(word) || self.names.knows_field(None, word));
-                    if is_test && HOLD_OF_ALL.contains(&word) && field.node.as_list().is_some_and(<[Node]>::is_empty) {
+                    if is_test && HOLD_OF_ALL.contains(&word) && field.node.as_list().is_some_and(<[DocumentNode]>::is_empty) {
                         let complaint = Diagnostic::new(Code::SchemaValue, format!("`{word} = []` names no element, so it always holds"));
                         self.found.push(complaint.at(field.key).help("name an element, or write `{ count = 0 }` for a list without any"));
                         return;

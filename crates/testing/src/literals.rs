@@ -7,10 +7,10 @@
 
 use std::sync::Arc;
 
-use crate::diag::{Code, Data, Diagnostic, Node, suggest};
+use crate::diag::{Code, Diagnostic, DocumentNode, NodeValue, suggest};
 use crate::model::Value;
 use crate::pack::Ruleset;
-use crate::terms::names::Type;
+use crate::terms::names::ValueType;
 
 /// What is wrong with the value that a field of an item is expected to have. `types` are the row types of the list; `stands`
 /// says whether a word stands in the rules or in what the case gives, and `is_given` whether the case gives such a value.
@@ -18,18 +18,18 @@ pub(super) fn fault(
     rules: &Ruleset,
     types: &[Arc<str>],
     field: &str,
-    node: &Node,
+    node: &DocumentNode,
     stands: impl Fn(&str) -> bool,
-    is_given: impl Fn(&Node) -> bool,
+    is_given: impl Fn(&DocumentNode) -> bool,
 ) -> Option<Diagnostic> {
     // items of a list without row types may be anything, and tables and lists may hold tests
-    if types.is_empty() || !matches!(node.data, Data::Text(_) | Data::Int(_) | Data::Float(_) | Data::Bool(_)) {
+    if types.is_empty() || !matches!(node.data, NodeValue::Text(_) | NodeValue::Int(_) | NodeValue::Float(_) | NodeValue::Bool(_)) {
         return None;
     }
     let names = &rules.programs().rules.names;
     let own = names.field_type(Some(types), field);
     // rules copy fields from items of one type to items of another
-    let fits = |kind: Type| kind.accepts(&node.data) || kind.holds(&Value::from(node));
+    let fits = |kind: ValueType| kind.accepts(&node.data) || kind.holds(&Value::from(node));
     let mut kinds = names.fields.values().filter_map(|fields| fields.get(field)).map(|declared| declared.kind);
     if let Some(kind) = own.filter(|_| !kinds.any(fits)) {
         let message = format!("`{field}` is declared as `{}`, but is expected to be {}", kind.word(), node.kind());
@@ -39,11 +39,11 @@ pub(super) fn fault(
     }
     let word = node.as_text().filter(|word| !word.is_empty())?;
     let (near, message) = match own {
-        Some(Type::Slot) => {
+        Some(ValueType::Slot) => {
             let slots = rules.pack().tables.get("slot").into_iter().flat_map(|rows| rows.keys());
             (slipped(word, slots.chain(names.regions.keys()))?, format!("no slot or region is called `{word}`"))
         }
-        Some(Type::Group) => (slipped(word, names.groups.keys())?, format!("no budget group is called `{word}`")),
+        Some(ValueType::Group) => (slipped(word, names.groups.keys())?, format!("no budget group is called `{word}`")),
         // a field may also hold other words than the usual ones
         _ => (slipped(word, names.field_words.get(field)?.iter())?, format!("no rule gives `{field}` the word `{word}`")),
     };
@@ -56,13 +56,13 @@ pub(super) fn fault(
 pub(super) fn of_path(
     rules: &Ruleset,
     path: &str,
-    node: &Node,
+    node: &DocumentNode,
     stands: impl Fn(&str) -> bool,
-    is_given: impl Fn(&Node) -> bool,
+    is_given: impl Fn(&DocumentNode) -> bool,
 ) -> Option<Diagnostic> {
     let names = &rules.programs().rules.names;
     let word = node.as_text();
-    let kind = names.paths.get(path).map_or(Type::Any, |declared| declared.kind);
+    let kind = names.paths.get(path).map_or(ValueType::Any, |declared| declared.kind);
     let (code, message, help) = if !kind.accepts(&node.data) && !kind.holds(&Value::from(node)) {
         let message = format!("`${path}` is declared as `{}`, but is expected to be {}", kind.word(), node.kind());
         (Code::TermType, message, format!("write a value of type `{}`", kind.word()))

@@ -5,10 +5,10 @@ use std::collections::BTreeSet;
 use std::sync::Mutex;
 
 use crate::model::WorkLimits;
-use crate::pack::{Ruleset, Shelf};
+use crate::pack::{PackShelf, Ruleset};
 use crate::terms::Cond;
-use crate::text::work::Door;
-use crate::verbs::Pass;
+use crate::text::work::BudgetScope;
+use crate::verbs::CompiledPass;
 
 use super::files::CaseFile;
 use super::play::SceneReader;
@@ -30,7 +30,7 @@ pub struct Mutated {
 
 /// How a pass is broken, in words.
 #[must_use]
-pub fn how(pass: &Pass) -> &'static str {
+pub fn how(pass: &CompiledPass) -> &'static str {
     if pass.select.filter.is_some() {
         "with its `where` negated"
     } else if pass.when.is_some() {
@@ -69,7 +69,7 @@ pub fn runs(cases: &[Cases<'_>], own: &BTreeSet<String>) -> usize {
 pub fn mutate(
     cases: &[Cases<'_>],
     own: &BTreeSet<String>,
-    shelf: &Shelf,
+    shelf: &PackShelf,
     scenes: SceneReader<'_>,
     jobs: usize,
     done: &(dyn Fn() + Sync),
@@ -92,7 +92,7 @@ pub fn mutate(
                 let bounds = *bounds.get_or_insert_with(|| bounds_of(|| notices(file, case, rules, scenes)));
                 let Some(undo) = break_pass(rules, pass) else { continue };
                 let noticed = {
-                    let _door = bounds.map(Door::open);
+                    let _door = bounds.map(BudgetScope::open);
                     notices(file, case, rules, scenes)
                 };
                 mend_pass(rules, pass, undo);
@@ -112,7 +112,7 @@ pub fn mutate(
 /// The bounds of a case whose pass is broken, by the work of the case as it is. None are set where a counter around the whole
 /// case makes it fail: the size of what a build is given is then not added to the bounds of the build.
 fn bounds_of(notices: impl FnOnce() -> bool) -> Option<WorkLimits> {
-    let door = Door::open(WorkLimits { steps: u64::MAX, bytes: u64::MAX });
+    let door = BudgetScope::open(WorkLimits { steps: u64::MAX, bytes: u64::MAX });
     let failed = notices();
     let (steps, bytes) = door.spent();
     let of = |spent: u64, more: u64| spent.saturating_mul(TIMES).saturating_add(more);

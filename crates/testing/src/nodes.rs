@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::diag::{Data, Field, Node};
+use crate::diag::{DocumentNode, NodeValue, TableField};
 
 use super::case::{Case, Turn};
 use super::files::CaseFile;
@@ -16,15 +16,15 @@ pub(super) fn wanted_error(turn: &Turn) -> Option<&str> {
 }
 
 /// A key as it counts for a turn: its own, that of its case, or that of the file.
-pub(super) fn written<'c>(file: &'c CaseFile, case: &'c Case, turn: &'c Turn, key: &str) -> Option<&'c Field> {
+pub(super) fn written<'c>(file: &'c CaseFile, case: &'c Case, turn: &'c Turn, key: &str) -> Option<&'c TableField> {
     [Some(&turn.node), Some(&case.node), file.given()].into_iter().flatten().find_map(|node| node.as_table()?.get(key))
 }
 
 /// All keys of tables in a value.
-pub(super) fn keys_of<'c>(node: &'c Node, out: &mut BTreeSet<&'c str>) {
+pub(super) fn keys_of<'c>(node: &'c DocumentNode, out: &mut BTreeSet<&'c str>) {
     match &node.data {
-        Data::List(list) => list.iter().for_each(|one| keys_of(one, out)),
-        Data::Table(table) => table.iter().for_each(|(key, field)| {
+        NodeValue::List(list) => list.iter().for_each(|one| keys_of(one, out)),
+        NodeValue::Table(table) => table.iter().for_each(|(key, field)| {
             out.insert(key);
             keys_of(&field.node, out);
         }),
@@ -33,31 +33,31 @@ pub(super) fn keys_of<'c>(node: &'c Node, out: &mut BTreeSet<&'c str>) {
 }
 
 /// One text or a list of them.
-pub(super) fn one_or_list(node: &Node) -> &[Node] {
+pub(super) fn one_or_list(node: &DocumentNode) -> &[DocumentNode] {
     node.as_list().unwrap_or(std::slice::from_ref(node))
 }
 
 /// The fields of a table; none of anything else.
-pub(super) fn fields(node: Option<&Node>) -> impl Iterator<Item = (&str, &Field)> {
-    node.and_then(Node::as_table).into_iter().flatten().map(|(key, field)| (&**key, field))
+pub(super) fn fields(node: Option<&DocumentNode>) -> impl Iterator<Item = (&str, &TableField)> {
+    node.and_then(DocumentNode::as_table).into_iter().flatten().map(|(key, field)| (&**key, field))
 }
 
 /// Whether a text stands somewhere in a value.
-pub(super) fn says(node: &Node, word: &str) -> bool {
+pub(super) fn says(node: &DocumentNode, word: &str) -> bool {
     match &node.data {
-        Data::Text(text) => &**text == word,
-        Data::List(list) => list.iter().any(|one| says(one, word)),
-        Data::Table(table) => table.values().any(|field| says(&field.node, word)),
+        NodeValue::Text(text) => &**text == word,
+        NodeValue::List(list) => list.iter().any(|one| says(one, word)),
+        NodeValue::Table(table) => table.values().any(|field| says(&field.node, word)),
         _ => false,
     }
 }
 
 /// Whether a word stands in a value: as a key, or as a word of a text.
-pub(super) fn mentions(node: &Node, word: &str) -> bool {
+pub(super) fn mentions(node: &DocumentNode, word: &str) -> bool {
     match &node.data {
-        Data::Text(text) => has_word(text, word),
-        Data::List(list) => list.iter().any(|one| mentions(one, word)),
-        Data::Table(table) => table.iter().any(|(key, field)| has_word(key, word) || mentions(&field.node, word)),
+        NodeValue::Text(text) => has_word(text, word),
+        NodeValue::List(list) => list.iter().any(|one| mentions(one, word)),
+        NodeValue::Table(table) => table.iter().any(|(key, field)| has_word(key, word) || mentions(&field.node, word)),
         _ => false,
     }
 }
@@ -74,13 +74,13 @@ pub(super) fn has_word(text: &str, word: &str) -> bool {
 }
 
 /// The single values that are expected: the value itself, the elements of a list, and those that a test names.
-pub(super) fn singles(node: &Node) -> Vec<&Node> {
+pub(super) fn singles(node: &DocumentNode) -> Vec<&DocumentNode> {
     let mut found = Vec::new();
     let mut open = vec![node];
     while let Some(node) = open.pop() {
         match &node.data {
-            Data::List(list) => open.extend(list),
-            Data::Table(table) => {
+            NodeValue::List(list) => open.extend(list),
+            NodeValue::Table(table) => {
                 let test = table.iter().next().filter(|(word, _)| table.len() == 1 && OF_SINGLES.contains(&&***word));
                 open.extend(test.map(|(_, field)| &field.node));
             }
@@ -91,19 +91,19 @@ pub(super) fn singles(node: &Node) -> Vec<&Node> {
 }
 
 /// Whether a single value stands somewhere in a value.
-pub(super) fn holds(node: &Node, single: &Node) -> bool {
+pub(super) fn holds(node: &DocumentNode, single: &DocumentNode) -> bool {
     match &node.data {
-        Data::List(list) => list.iter().any(|one| holds(one, single)),
-        Data::Table(table) => table.values().any(|field| holds(&field.node, single)),
+        NodeValue::List(list) => list.iter().any(|one| holds(one, single)),
+        NodeValue::Table(table) => table.values().any(|field| holds(&field.node, single)),
         _ => node.to_json() == single.to_json(),
     }
 }
 
 /// The texts behind a key in a value.
-pub(super) fn texts_of<'p>(node: &'p Node, keys: &[&str], out: &mut BTreeSet<&'p str>) {
+pub(super) fn texts_of<'p>(node: &'p DocumentNode, keys: &[&str], out: &mut BTreeSet<&'p str>) {
     match &node.data {
-        Data::List(list) => list.iter().for_each(|one| texts_of(one, keys, out)),
-        Data::Table(table) => {
+        NodeValue::List(list) => list.iter().for_each(|one| texts_of(one, keys, out)),
+        NodeValue::Table(table) => {
             for (key, field) in table {
                 out.extend(field.node.as_text().filter(|_| keys.contains(&&**key)));
                 texts_of(&field.node, keys, out);

@@ -6,10 +6,10 @@ use serde_json::{Map, Value as Json, json};
 
 use crate::assemble::{self, Outcome};
 use crate::diag::Diagnostic;
-use crate::emit::{self, Emitted};
+use crate::emit::{self, EmittedPlan};
 use crate::engine::BuildError;
 use crate::import;
-use crate::model::plan::Reason;
+use crate::model::plan::RecordedReason;
 use crate::model::{Plan, Scene, Value};
 use crate::pack::Ruleset;
 use crate::pack::files::read_file;
@@ -33,7 +33,7 @@ pub struct Played {
     /// The plan of a build.
     pub plan: Option<Plan>,
     /// The payload of a build.
-    pub emitted: Option<Emitted>,
+    pub emitted: Option<EmittedPlan>,
     /// Expanded texts.
     pub texts: Option<Vec<String>>,
     /// A document that was read.
@@ -41,7 +41,7 @@ pub struct Played {
     /// All warnings, in order.
     pub warnings: Vec<Diagnostic>,
     /// The reasons that passes gave; only with a trace.
-    pub reasons: Vec<Reason>,
+    pub reasons: Vec<RecordedReason>,
     /// What to keep for the next turn.
     pub patch: Value,
     /// Scripted draws that were not used.
@@ -252,7 +252,7 @@ pub fn whole(played: &Played, turn: &Turn, show: &[(String, String)], rules: &Ru
         }
         Action::Build if out.is_empty() => {
             let blocks = played.plan.iter().flat_map(|plan| &plan.blocks).filter(|b| b.enabled());
-            let few = |block: &crate::model::Block| {
+            let few = |block: &crate::model::PlanBlock| {
                 let all = block.fields.to_json();
                 let kept = ["id", "slot", "role", "text"].into_iter().filter_map(|key| Some((key.to_owned(), all.get(key)?.clone())));
                 Json::Object(kept.collect())

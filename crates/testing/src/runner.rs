@@ -6,10 +6,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use serde_json::{Map, Value as Json, json};
 
-use crate::diag::{Diagnostic, Node, Report, Severity, Sources};
+use crate::diag::{Diagnostic, DocumentNode, Report, Severity, Sources};
 use crate::pack::error::PackError;
-use crate::pack::{Library, Ruleset, Shelf};
-use crate::terms::seen::{Seen, recording};
+use crate::pack::{PackLibrary, PackShelf, Ruleset};
+use crate::terms::seen::{CoverageSink, recording};
 
 use super::blame::{self, Rule};
 use super::case::{Case, Turn, json_of};
@@ -93,7 +93,7 @@ pub enum Update {
 /// How cases are run.
 pub struct Runner<'r> {
     /// Where packs are found.
-    pub shelf: &'r Shelf,
+    pub shelf: &'r PackShelf,
     /// Reads scene files.
     pub scenes: SceneReader<'r>,
     /// Only cases whose title `file#name` contains this.
@@ -253,7 +253,7 @@ fn placed(fault: &Diagnostic, sources: &Sources) -> String {
 }
 
 /// The rules of a case that lays more over those of its file.
-pub(super) fn rules_of(file: &CaseFile, case: &Case, library: &dyn Library) -> Result<Option<Ruleset>, PackError> {
+pub(super) fn rules_of(file: &CaseFile, case: &Case, library: &dyn PackLibrary) -> Result<Option<Ruleset>, PackError> {
     let own = file.overlays_of(case);
     if own.is_empty() {
         return Ok(None);
@@ -263,7 +263,12 @@ pub(super) fn rules_of(file: &CaseFile, case: &Case, library: &dyn Library) -> R
 }
 
 /// The rules of a case, as `rules_of`, and what is wrong with the case itself. `rules` are those of its file.
-pub fn sound_rules(file: &CaseFile, case: &Case, rules: &Ruleset, library: &dyn Library) -> (Result<Option<Ruleset>, PackError>, Report) {
+pub fn sound_rules(
+    file: &CaseFile,
+    case: &Case,
+    rules: &Ruleset,
+    library: &dyn PackLibrary,
+) -> (Result<Option<Ruleset>, PackError>, Report) {
     let mut found = sound::missing_files(file, case);
     if found.has_errors() {
         return (Ok(None), found);
@@ -417,7 +422,7 @@ impl Judged<'_> {
         self.differences.is_empty() && self.failed.is_none() && self.fresh.is_none()
     }
 
-    fn blame(&mut self, traced: &Judged<'_>, seen: &Seen, rules: &Ruleset) {
+    fn blame(&mut self, traced: &Judged<'_>, seen: &CoverageSink, rules: &Ruleset) {
         let Some(played) = &traced.played else { return };
         for (difference, rule) in &mut self.differences {
             *rule = blame::behind(difference, played, seen, rules);
@@ -448,7 +453,7 @@ impl Judged<'_> {
         if let Some(fresh) = &self.fresh {
             return vec![snapshot::new_expect(&self.turn.node, fresh, &file.sources, self.turn.node.span).map(Change::Text)];
         }
-        let Some(expect): Option<&Node> = self.turn.expect.as_ref() else { return Vec::new() };
+        let Some(expect): Option<&DocumentNode> = self.turn.expect.as_ref() else { return Vec::new() };
         let edit = |(difference, _): &(Difference, Option<Rule>)| match difference.steps.first() {
             Some(Step::Key(key)) if key == "payload_file" => {
                 let named = difference.wanted.as_str().or_else(|| expect.get(key)?.as_text()).unwrap_or_default();

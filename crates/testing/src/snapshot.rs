@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use serde_json::{Map, Value as Json};
 
-use crate::diag::{Field, Node, Report, Sources, Span};
+use crate::diag::{DocumentNode, Report, Sources, Span, TableField};
 
 use super::compare::{Difference, Step};
 use super::matchers::matcher;
@@ -35,7 +35,7 @@ pub struct Edit {
 ///
 /// # Errors
 /// The value is not written as one value, or is a test that only its author can rewrite.
-pub fn of_difference(difference: &Difference, expect: &Node, sources: &Sources) -> Result<Edit, String> {
+pub fn of_difference(difference: &Difference, expect: &DocumentNode, sources: &Sources) -> Result<Edit, String> {
     let mut node = expect;
     for step in &difference.steps {
         let next = match step {
@@ -65,10 +65,10 @@ pub fn of_difference(difference: &Difference, expect: &Node, sources: &Sources) 
 ///
 /// # Errors
 /// There is no key of the case in whose next line it can stand.
-pub fn new_expect(case: &Node, expect: &Map<String, Json>, sources: &Sources, source: Span) -> Result<Edit, String> {
+pub fn new_expect(case: &DocumentNode, expect: &Map<String, Json>, sources: &Sources, source: Span) -> Result<Edit, String> {
     let Some(text) = sources.get(source.source).map(|s| s.text.clone()) else { return Err("the file is not at hand".to_owned()) };
     let written = toml_text::value(&Json::Object(expect.clone()));
-    if let Some(Field { key, node }) = case.as_table().and_then(|table| table.get("expect")) {
+    if let Some(TableField { key, node }) = case.as_table().and_then(|table| table.get("expect")) {
         // it is written, and empty
         let (start, end) = (node.span.start as usize, node.span.end as usize);
         if text.get(start..).is_some_and(|at| at.starts_with('{')) {

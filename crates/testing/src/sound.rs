@@ -10,12 +10,12 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
 
-use crate::diag::{Code, Data, Diagnostic, Field, Node, Report, Span, short, suggest};
+use crate::diag::{Code, Diagnostic, DocumentNode, NodeValue, Report, Span, TableField, short, suggest};
 use crate::model::Value;
 use crate::pack::Ruleset;
 use crate::pack::files::is_pack;
-use crate::terms::names::Names;
-use crate::terms::rules::Rules;
+use crate::terms::names::PackNames;
+use crate::terms::rules::CompiledRules;
 use crate::text::pattern::Pattern;
 
 use super::case::{Action, Case, Turn};
@@ -42,7 +42,7 @@ const OF_TRIM: [&str; 8] =
 /// The files that a case names and that are not there.
 #[must_use]
 pub fn missing_files(file: &CaseFile, case: &Case) -> Report {
-    let mut found = missing_overlays(case.node.get("overlays").and_then(Node::as_list).unwrap_or_default(), &file.base);
+    let mut found = missing_overlays(case.node.get("overlays").and_then(DocumentNode::as_list).unwrap_or_default(), &file.base);
     for turn in case.turns.iter().filter(|turn| wanted_error(turn).is_none()) {
         let scene = written(file, case, turn, "scene_file").map(|field| ("scene file", &field.node));
         let document = written(file, case, turn, "import").and_then(|field| Some(("document", field.node.get("file")?)));
@@ -112,7 +112,7 @@ pub fn unknown_accounts(file: &CaseFile, case: &Case, rules: &Ruleset) -> Report
 }
 
 /// The scenes and lists that a case gives.
-fn given_by<'c>(file: &'c CaseFile, case: &'c Case) -> impl Iterator<Item = &'c Node> {
+fn given_by<'c>(file: &'c CaseFile, case: &'c Case) -> impl Iterator<Item = &'c DocumentNode> {
     let nodes = case.turns.iter().map(|turn| &turn.node).chain([&case.node]).chain(file.given());
     nodes.flat_map(|node| [node.get("scene"), node.get("lists")]).flatten()
 }
@@ -121,8 +121,8 @@ struct Search<'c> {
     file: &'c CaseFile,
     case: &'c Case,
     rules: &'c Ruleset,
-    compiled: &'c Rules,
-    names: &'c Names,
+    compiled: &'c CompiledRules,
+    names: &'c PackNames,
     /// The keys of what the case gives: what is given may come out as it is.
     own: BTreeSet<&'c str>,
     found: Report,
@@ -198,13 +198,13 @@ impl<'c> Search<'c> {
     }
 
     /// Tells of a value that a field of items cannot have.
-    fn literal(&mut self, list: &str, field: &str, node: &Node) {
+    fn literal(&mut self, list: &str, field: &str, node: &DocumentNode) {
         if self.is_open() {
             return;
         }
         let given = || given_by(self.file, self.case);
         let stands = |word: &str| self.stands(word) || given().any(|node| says(node, word));
-        let is_given = |single: &Node| given().any(|node| holds(node, single));
+        let is_given = |single: &DocumentNode| given().any(|node| holds(node, single));
         let fault = literals::fault(self.rules, self.types(list), field, node, stands, is_given);
         fault.into_iter().for_each(|fault| self.found.push(fault));
     }
@@ -262,7 +262,7 @@ impl<'c> Search<'c> {
     }
 
     /// Tells of keys and words with a slip inside of a value. What files bring along is not known here.
-    fn spelt(&mut self, key: Option<&str>, node: &Node) {
+    fn spelt(&mut self, key: Option<&str>, node: &DocumentNode) {
         let of_file = |turn: &Turn| turn.given.scene_file.is_some() || matches!(turn.action, Action::Import { file: Some(_), .. });
         if !self.case.turns.iter().any(of_file) {
             let found = spelling::faults(self.rules, key, node, &|word| self.is_written(word));
@@ -332,7 +332,7 @@ impl<'c> Search<'c> {
     }
 
     /// The rows that an expectation about a list holds, whether as the list itself or in a test.
-    fn elements(&mut self, node: &'c Node) -> Vec<&'c Node> {
+    fn elements(&mut self, node: &'c DocumentNode) -> Vec<&'c DocumentNode> {
         if let Some(list) = node.as_list() {
             return list.iter().collect();
         }
@@ -365,10 +365,10 @@ impl<'c> Search<'c> {
     }
 
     /// Tables in a value that hold several tests and nothing else.
-    fn alone(&mut self, node: &Node) {
+    fn alone(&mut self, node: &DocumentNode) {
         match &node.data {
-            Data::List(list) => list.iter().for_each(|one| self.alone(one)),
-            Data::Table(table) => {
+            NodeValue::List(list) => list.iter().for_each(|one| self.alone(one)),
+            NodeValue::Table(table) => {
                 let mut tests = table.keys().filter(|word| {
                     let word: &str = word;
                     MATCHERS.contains(&word) && !self.own.contains(word)
@@ -384,7 +384,7 @@ impl<'c> Search<'c> {
     }
 
     /// The fields of a row that is expected.
-    fn row(&mut self, list: &str, row: &'c Node) {
+    fn row(&mut self, list: &str, row: &'c DocumentNode) {
         let Some(table) = row.as_table() else { return };
         if table.len() == 1 && table.keys().all(|word| MATCHERS.contains(&&**word)) {
             return;
@@ -399,7 +399,7 @@ impl<'c> Search<'c> {
     }
 
     /// A value that is nearly a test.
-    fn test(&mut self, node: &Node) {
+    fn test(&mut self, node: &DocumentNode) {
         let Some((word, field)) = node.as_table().filter(|table| table.len() == 1).and_then(|table| table.iter().next()) else { return };
         if let Some(near) = near_test(word).filter(|_| !self.names.knows_field(None, word) && !self.own.contains(&**word)) {
             self.unknown(field.key, format!("`{word}` is no test"), Some(format!("did you mean `{near}`?")), "");
@@ -407,7 +407,7 @@ impl<'c> Search<'c> {
     }
 
     /// A path that rules can set.
-    fn path(&mut self, path: &str, field: &'c Field, turn: &Turn) {
+    fn path(&mut self, path: &str, field: &'c TableField, turn: &Turn) {
         self.test(&field.node);
         if let Some(bare) = path.strip_prefix('$') {
             self.unknown(field.key, format!("`{path}` is written without its `$` here"), Some(format!("write `{bare}`")), "");
@@ -423,10 +423,10 @@ impl<'c> Search<'c> {
     }
 
     /// The value that a path is expected to have.
-    fn value(&mut self, path: &str, node: &Node) {
+    fn value(&mut self, path: &str, node: &DocumentNode) {
         let singles = if self.is_open() { Vec::new() } else { singles(node) };
         for single in singles {
-            let is_given = |single: &Node| given_by(self.file, self.case).any(|node| holds(node, single));
+            let is_given = |single: &DocumentNode| given_by(self.file, self.case).any(|node| holds(node, single));
             let fault = literals::of_path(self.rules, path, single, |word| self.is_written(word), is_given);
             fault.into_iter().for_each(|fault| self.found.push(fault));
         }
@@ -434,14 +434,14 @@ impl<'c> Search<'c> {
     }
 
     /// Tells of slips inside of a value that has been looked at itself.
-    fn inside(&mut self, key: &str, node: &Node) {
-        if matches!(node.data, Data::List(_) | Data::Table(_)) {
+    fn inside(&mut self, key: &str, node: &DocumentNode) {
+        if matches!(node.data, NodeValue::List(_) | NodeValue::Table(_)) {
             self.spelt(Some(key), node);
         }
     }
 
     /// What is kept for the next turn: the variables of macros, and states.
-    fn patch(&mut self, node: &'c Node) {
+    fn patch(&mut self, node: &'c DocumentNode) {
         let names = self.names;
         for (key, field) in fields(Some(node)) {
             let is_known = key == "vars" || names.knows_path(&format!("state.{key}")) || self.own.contains(key) || MATCHERS.contains(&key);
@@ -454,7 +454,7 @@ impl<'c> Search<'c> {
     }
 
     /// The keys of a table that the program makes.
-    fn columns(&mut self, node: &Node, known: &[&str], what: &str) {
+    fn columns(&mut self, node: &DocumentNode, known: &[&str], what: &str) {
         for (key, field) in fields(Some(node)).filter(|(key, _)| !known.contains(key) && !MATCHERS.contains(key)) {
             let help = suggest::help(key, known.iter().copied());
             self.unknown(field.key, format!("{what} has no `{key}`"), help, &format!("it has {}", known.join(", ")));
@@ -462,7 +462,7 @@ impl<'c> Search<'c> {
     }
 
     /// Codes, or tables with a code.
-    fn codes(&mut self, node: &'c Node, key: &str, columns: &[&str]) {
+    fn codes(&mut self, node: &'c DocumentNode, key: &str, columns: &[&str]) {
         for row in self.elements(node) {
             self.columns(row, columns, if key == "code" { "a warning" } else { "a reason" });
             let code = if row.as_text().is_some() { Some(row) } else { row.get(key) };
@@ -471,7 +471,7 @@ impl<'c> Search<'c> {
     }
 
     /// A code of the program, or one that stands anywhere in the rules.
-    fn code(&mut self, node: &Node) {
+    fn code(&mut self, node: &DocumentNode) {
         let Some(code) = node.as_text().filter(|code| Code::of(code).is_none()) else { return };
         if self.stands(code) {
             return;
@@ -488,10 +488,10 @@ impl<'c> Search<'c> {
     }
 
     /// The patterns of tests.
-    fn patterns(&mut self, node: &Node) {
+    fn patterns(&mut self, node: &DocumentNode) {
         match &node.data {
-            Data::List(list) => list.iter().for_each(|one| self.patterns(one)),
-            Data::Table(table) => {
+            NodeValue::List(list) => list.iter().for_each(|one| self.patterns(one)),
+            NodeValue::Table(table) => {
                 let pattern = table.get("matches").filter(|_| table.len() == 1).map(|field| &field.node);
                 if let Some((pattern, Err(error))) = pattern.and_then(|node| Some((node, Pattern::new(node.as_text()?, "")))) {
                     let complaint = Diagnostic::new(Code::RegexBad, format!("the pattern cannot be used: {}", error.reason));

@@ -6,7 +6,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::diag::{Code, Data, Diagnostic, Node, Report, Span, suggest};
+use crate::diag::{Code, Diagnostic, DocumentNode, NodeValue, Report, Span, suggest};
 use crate::pack::Ruleset;
 
 use super::literals::slipped;
@@ -15,7 +15,7 @@ use super::nodes::keys_of;
 
 /// What is misspelt inside of a value. `key` is the field that has the value, and `stands` says whether a word stands in the
 /// rules or in what the case gives.
-pub(super) fn faults(rules: &Ruleset, key: Option<&str>, node: &Node, stands: &dyn Fn(&str) -> bool) -> Report {
+pub(super) fn faults(rules: &Ruleset, key: Option<&str>, node: &DocumentNode, stands: &dyn Fn(&str) -> bool) -> Report {
     let mut look = Look { rules, stands, known: None, found: Report::default() };
     look.value(key, node);
     look.found
@@ -30,10 +30,10 @@ struct Look<'s> {
 }
 
 impl<'s> Look<'s> {
-    fn value(&mut self, key: Option<&str>, node: &Node) {
+    fn value(&mut self, key: Option<&str>, node: &DocumentNode) {
         match &node.data {
-            Data::List(list) => list.iter().for_each(|one| self.value(key, one)),
-            Data::Table(table) => {
+            NodeValue::List(list) => list.iter().for_each(|one| self.value(key, one)),
+            NodeValue::Table(table) => {
                 let alone = if table.len() == 1 { table.iter().next() } else { None };
                 match alone.filter(|(word, _)| MATCHERS.contains(&&***word)) {
                     // a pattern or a part of a text is no word
@@ -45,7 +45,7 @@ impl<'s> Look<'s> {
                     }),
                 }
             }
-            Data::Text(word) => key.into_iter().for_each(|key| self.word(key, word, node.span)),
+            NodeValue::Text(word) => key.into_iter().for_each(|key| self.word(key, word, node.span)),
             _ => {}
         }
     }

@@ -5,7 +5,7 @@ use std::path::Path;
 use serde_json::Value as Json;
 
 use crate::assemble::kept::{kept, patched, restore};
-use crate::diag::Node;
+use crate::diag::DocumentNode;
 use crate::model::{Scene, Value};
 use crate::pack::Ruleset;
 
@@ -59,7 +59,7 @@ pub fn turns<'c>(
             chat.enter(&mut scene);
             // what this turn alone says of the state stands above what was kept
             for name in ["state", "vars"].into_iter().filter(|_| case.turns.len() > 1) {
-                if let Some(own) = one.node.get("scene").and_then(|scene: &Node| scene.get(name)) {
+                if let Some(own) = one.node.get("scene").and_then(|scene: &DocumentNode| scene.get(name)) {
                     scene.set(name, Value::from(own).over(scene.get(name)));
                 }
             }

@@ -3,13 +3,13 @@
 use std::sync::{Arc, LazyLock};
 
 use serde_json::{Value as Json, json};
-use tapster::machinery::text::handlebars::{Template, Unknown};
-use tapster::machinery::text::leaf::{Leaf, Scope, Syntax as LeafSyntax};
-use tapster::machinery::text::liquid::{Liquid, Options};
-use tapster::machinery::text::macros::{self, Called, Found, Grammar, MacroHost, MacroResult, Syntax};
+use tapster::machinery::text::handlebars::{Template, UnknownNames};
+use tapster::machinery::text::leaf::{Leaf, LeafScope, LeafSyntax};
+use tapster::machinery::text::liquid::{Liquid, LiquidOptions};
+use tapster::machinery::text::macros::{self, KnownMacro, MacroCall, MacroGrammar, MacroHost, MacroResult, MacroSyntax};
 use tapster::machinery::text::script::{Script, take_log};
 use tapster::machinery::text::verbatim::{VerbatimMasker, Zone};
-use tapster::machinery::text::{Limits, macros::macro_parser};
+use tapster::machinery::text::{TextLimits, macros::macro_parser};
 use tapster::model::Map;
 use tapster::{Scene, Value, expand_texts};
 
@@ -26,16 +26,16 @@ static NAMES: LazyLock<Value> = LazyLock::new(|| {
 });
 
 pub(super) fn macros(input: &[u8]) -> Verdict {
-    let host = Host(Syntax::of(None));
-    let done = macros::expand(&Arc::from(text(input)), &host, &Limits::MACROS);
+    let host = Host(MacroSyntax::of(None));
+    let done = macros::expand(&Arc::from(text(input)), &host, &TextLimits::MACROS);
     Ok(done.warnings.is_empty())
 }
 
 /// A host whose macros give a text, double their argument, or print a branch.
-struct Host(Syntax);
+struct Host(MacroSyntax);
 
-impl Grammar for Host {
-    fn find(&self, name: &str) -> Option<Found> {
+impl MacroGrammar for Host {
+    fn find(&self, name: &str) -> Option<KnownMacro> {
         let (id, least, most, block, raw) = match name {
             "user" | "char" => (0, 0, 0, false, 0),
             "reverse" | "double" | "trim" => (1, 1, 9, true, 0),
@@ -43,16 +43,16 @@ impl Grammar for Host {
             "." | "$" => (3, 1, 3, false, 0),
             _ => return None,
         };
-        Some(Found { id, shape: macro_parser::Shape { least, most, block, raw } })
+        Some(KnownMacro { id, shape: macro_parser::ArgumentShape { least, most, block, raw } })
     }
 
-    fn syntax(&self) -> &Syntax {
+    fn syntax(&self) -> &MacroSyntax {
         &self.0
     }
 }
 
 impl MacroHost for Host {
-    fn call(&self, called: &Called<'_>) -> MacroResult {
+    fn call(&self, called: &MacroCall<'_>) -> MacroResult {
         match called.id {
             Some(0) => MacroResult::Text("Ann".into()),
             Some(1) => MacroResult::Text(called.args.iter().flat_map(|arg| [arg.as_ref(), arg.as_ref()]).collect::<String>().into()),
@@ -95,21 +95,21 @@ fn texts_with_macros(json: &Json, all: &mut Vec<Vec<u8>>) {
 }
 
 pub(super) fn handlebars(input: &[u8]) -> Verdict {
-    rendered(input, Unknown::Asked)
+    rendered(input, UnknownNames::Asked)
 }
 
 pub(super) fn story(input: &[u8]) -> Verdict {
-    rendered(input, Unknown::Stays)
+    rendered(input, UnknownNames::Stays)
 }
 
-fn rendered(input: &[u8], unknown: Unknown) -> Verdict {
+fn rendered(input: &[u8], unknown: UnknownNames) -> Verdict {
     let Ok(template) = Template::parse(&text(input), unknown) else { return Ok(false) };
-    Ok(template.render(&NAMES, &mut |name| Arc::from(name), &Limits::HANDLEBARS).is_ok())
+    Ok(template.render(&NAMES, &mut |name| Arc::from(name), &TextLimits::HANDLEBARS).is_ok())
 }
 
 pub(super) fn liquid(input: &[u8]) -> Verdict {
     let Ok(template) = Liquid::parse(&text(input)) else { return Ok(false) };
-    Ok(template.render(&NAMES, &Options::default()).is_ok())
+    Ok(template.render(&NAMES, &LiquidOptions::default()).is_ok())
 }
 
 pub(super) fn leaf(input: &[u8]) -> Verdict {
@@ -118,7 +118,7 @@ pub(super) fn leaf(input: &[u8]) -> Verdict {
     let item = NAMES.get("item");
     let over = [("item", item), ("parent", None)];
     let under = [("ctx", &*NAMES)];
-    let scope = Scope { over: &over, root, under: &under, globals: root };
+    let scope = LeafScope { over: &over, root, under: &under, globals: root };
     let rendered = [LeafSyntax::Paths, LeafSyntax::Expressions].map(|syntax| {
         let leaf = Leaf::compile(&text, syntax);
         let _ = (leaf.has_tags(), leaf.parts());

@@ -18,7 +18,7 @@ use std::sync::{LazyLock, Mutex, PoisonError};
 
 use serde_json::Value as Json;
 use tapster::Ruleset;
-use tapster::machinery::pack::{Library, Shelf};
+use tapster::machinery::pack::{PackLibrary, PackShelf};
 
 use crate::seeds;
 
@@ -121,7 +121,7 @@ fn bytes(all: impl IntoIterator<Item = impl ToString>) -> Vec<Vec<u8>> {
 fn shipped(name: &str) -> Ruleset {
     static OPEN: LazyLock<Mutex<BTreeMap<String, Ruleset>>> = LazyLock::new(Mutex::default);
     let mut open = OPEN.lock().unwrap_or_else(PoisonError::into_inner);
-    let name = if Shelf::default().names().iter().any(|known| known == name) { name } else { "base" };
+    let name = if PackShelf::default().names().iter().any(|known| known == name) { name } else { "base" };
     let opened = || Ruleset::open(name, &[]).unwrap_or_else(|rejected| panic!("{name}: {rejected}"));
     open.entry(name.to_owned()).or_insert_with(opened).clone()
 }

@@ -2,12 +2,12 @@
 
 use std::sync::{Arc, LazyLock};
 
-use tapster::machinery::reading::{Assembler, Reading, Tree};
+use tapster::machinery::reading::{JsonTree, ReplyAssembler, ReplyReading};
 use tapster_client::sse::Splitter;
 
 use super::{Verdict, shipped};
 
-static READINGS: LazyLock<Vec<Arc<Reading>>> = LazyLock::new(|| {
+static READINGS: LazyLock<Vec<Arc<ReplyReading>>> = LazyLock::new(|| {
     let rules = shipped("base");
     let readings = rules.readings();
     readings.dialects().filter_map(|dialect| readings.get(dialect).cloned()).collect()
@@ -20,18 +20,18 @@ pub(super) fn reply(input: &[u8]) -> Verdict {
     let mut cut = input.chunks(7).all(|part| splitter.push(part, &mut events).is_ok());
     splitter.end(&mut events);
     for reading in READINGS.iter() {
-        if let Ok(tree) = Tree::parse(input) {
-            let mut whole = Assembler::new(reading);
+        if let Ok(tree) = JsonTree::parse(input) {
+            let mut whole = ReplyAssembler::new(reading);
             whole.whole(&tree);
             anything |= whole.has_anything();
             let _ = (whole.refused(), whole.finish());
         }
-        let mut streamed = Assembler::new(reading);
+        let mut streamed = ReplyAssembler::new(reading);
         for event in &events {
             if streamed.is_end(&event.data) {
                 break;
             }
-            if let Ok(tree) = Tree::parse(event.data.as_bytes()) {
+            if let Ok(tree) = JsonTree::parse(event.data.as_bytes()) {
                 streamed.event(&event.name, &tree, &mut |_| {});
             }
             cut &= !streamed.is_over();

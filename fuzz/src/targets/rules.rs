@@ -1,7 +1,7 @@
 //! Rule files: one alone, a whole pack, an overlay over a shipped pack, and their layout.
 
 use serde_json::json;
-use tapster::machinery::pack::{Overlay, PackFiles, RuleFile, Schemas, Shelf, Start, load_read};
+use tapster::machinery::pack::{Overlay, PackFiles, PackShelf, RuleFile, Schemas, Start, load_read};
 use tapster::{Ruleset, Scene, build, emit, run};
 
 use super::{Verdict, text};
@@ -37,7 +37,10 @@ pub(super) fn pack(input: &[u8]) -> Verdict {
     let manifest = "kind = \"pack\"\nversion = 1\nname = \"p\"\nrelease = \"1.0.0\"\n";
     let files = [("pack.toml", manifest.as_bytes()), ("scene.toml", DECLARED.as_bytes()), ("rules.toml", input)];
     let files = files.map(|(path, bytes)| (path.to_owned(), bytes.to_vec()));
-    used(Ruleset::load(&Start::Name("p".into()), &[], &Shelf { packs: vec![PackFiles::of("p", files)], ..Shelf::default() }).ok(), input)
+    used(
+        Ruleset::load(&Start::Name("p".into()), &[], &PackShelf { packs: vec![PackFiles::of("p", files)], ..PackShelf::default() }).ok(),
+        input,
+    )
 }
 
 pub(super) fn overlays() -> Vec<Vec<u8>> {
@@ -52,7 +55,7 @@ pub(super) fn overlay(input: &[u8]) -> Verdict {
         return Ok(false);
     }
     let overlay = Overlay::File(file("o.toml", input));
-    used(Ruleset::load(&Start::Name("base".into()), &[overlay], &Shelf::default()).ok(), input)
+    used(Ruleset::load(&Start::Name("base".into()), &[overlay], &PackShelf::default()).ok(), input)
 }
 
 /// What rules of a pack that stands alone may name.

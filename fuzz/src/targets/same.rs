@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::LazyLock;
 
 use serde_json::{Value as Json, json};
-use tapster::{Fate, Imported, Plan, Ruleset, Scene, Value, build, convert_document, emit};
+use tapster::{FieldOutcome, ImportedDocument, Plan, Ruleset, Scene, Value, build, convert_document, emit};
 use tapster_exchange::import;
 
 use super::builds::read;
@@ -117,8 +117,8 @@ fn leaves(json: &Json, at: &str, out: &mut BTreeMap<String, Json>) {
 }
 
 /// The fields that a report names as approximated or dropped.
-fn named(made: &Imported) -> Vec<String> {
-    made.fields.iter().filter(|f| matches!(f.fate, Fate::Approximated | Fate::Dropped)).map(|f| f.field.clone()).collect()
+fn named(made: &ImportedDocument) -> Vec<String> {
+    made.fields.iter().filter(|f| matches!(f.fate, FieldOutcome::Approximated | FieldOutcome::Dropped)).map(|f| f.field.clone()).collect()
 }
 
 /// A path without the numbers of elements.

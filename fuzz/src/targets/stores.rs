@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 
 use serde_json::Value as Json;
 use tapster_session::store::{
-    Batch, Committed, FolderStore, Home, Moment, Page, SessionStore, SqlStore, TemplateStore, Window, Write, block_on,
+    Batch, Committed, FolderStore, Home, Moment, Page, SessionStore, SqlStore, TemplateStore, VersionWindow, Write, block_on,
 };
 
 use super::Verdict;
@@ -24,9 +24,9 @@ fn text(json: &Json) -> String {
     json.as_str().map_or_else(|| json.to_string(), str::to_owned)
 }
 
-fn window(json: &Json) -> Window {
+fn window(json: &Json) -> VersionWindow {
     let number = |name: &str| json[name].as_u64().and_then(|n| u32::try_from(n).ok());
-    Window { versions: number("versions"), turns: number("turns"), ttl: json["ttl"].as_i64() }
+    VersionWindow { versions: number("versions"), turns: number("turns"), ttl: json["ttl"].as_i64() }
 }
 
 pub(super) fn sessions(input: &[u8]) -> Verdict {
@@ -43,7 +43,7 @@ pub(super) fn sessions(input: &[u8]) -> Verdict {
             if call["owner"].is_null() { home.clone() } else { Home { owner: text(&call["owner"]), session: text(&call["session"]) } };
         let at = Moment { now: call["at"][0].as_i64().unwrap_or(0), turn: call["at"][1].as_i64().unwrap_or(0) };
         let tag = text(&call["tag"]);
-        let windows: Vec<(String, Window)> =
+        let windows: Vec<(String, VersionWindow)> =
             call["tags"].as_array().into_iter().flatten().map(|tag| (text(tag), window(&call["keep"]))).collect();
         let most = call["most"].as_u64().and_then(|n| u32::try_from(n).ok()).unwrap_or(3);
         match call["do"].as_str().unwrap_or_default() {

@@ -3,8 +3,8 @@
 use std::sync::LazyLock;
 
 use serde_json::{Value as Json, json};
-use tapster::machinery::pack::{Overlay, RuleFile, Shelf, Start};
-use tapster::template::{Asked, Budget, Inputs, Limits, QuarterRuler, Sources, render};
+use tapster::machinery::pack::{Overlay, PackShelf, RuleFile, Start};
+use tapster::template::{Budget, Inputs, QuarterRuler, RenderLimits, SourceProvider, TemplateContract, render};
 use tapster::{Ruleset, Scene, Value, build, open_template};
 
 use super::Verdict;
@@ -20,7 +20,7 @@ static STORY: LazyLock<Json> = LazyLock::new(|| seeds::json("examples/storyforge
 
 struct Table;
 
-impl Sources for Table {
+impl SourceProvider for Table {
     fn resolve(&self, name: &str, args: Option<&Value>) -> Result<Option<Value>, String> {
         static ALL: LazyLock<Value> = LazyLock::new(|| {
             let mut story = STORY.clone();
@@ -39,9 +39,10 @@ impl Sources for Table {
 
 pub(super) fn template(input: &[u8]) -> Verdict {
     let file = RuleFile { name: "t.json".to_owned(), path_in_pack: "t.json".to_owned(), bytes: input.to_vec() };
-    let Ok(opened) = open_template(&file, &Asked::default()) else { return Ok(false) };
+    let Ok(opened) = open_template(&file, &TemplateContract::default()) else { return Ok(false) };
     let context = Value::from(&json!({ "globals": { "name": "Marit" }, "item": "hidden", "b": "{{ctx.b}}{{ctx.b}}" }));
-    let inputs = Inputs { context: &context, sources: &Table, ruler: &QuarterRuler, lanes: &[], requests: &[], limits: Limits::default() };
+    let inputs =
+        Inputs { context: &context, sources: &Table, ruler: &QuarterRuler, lanes: &[], requests: &[], limits: RenderLimits::default() };
     let whole = render(&opened.template, &inputs, &mut Budget::new(None)).is_ok();
     let small = render(&opened.template, &inputs, &mut Budget::new(Some(60))).is_ok();
     Ok(whole | small)
@@ -62,10 +63,10 @@ pub(super) fn task(input: &[u8]) -> Verdict {
     let bytes = tree["template"].to_string().into_bytes();
     let file = RuleFile { name: "t.json".to_owned(), path_in_pack: "t.json".to_owned(), bytes };
     // which costs less than loading a pack with it
-    if open_template(&file, &Asked::default()).is_err() {
+    if open_template(&file, &TemplateContract::default()).is_err() {
         return Ok(false);
     }
-    let Ok(rules) = Ruleset::load(&Start::Name("storyforge".into()), &[Overlay::File(file)], &Shelf::default()) else {
+    let Ok(rules) = Ruleset::load(&Start::Name("storyforge".into()), &[Overlay::File(file)], &PackShelf::default()) else {
         return Ok(false);
     };
     tree["template"] = "t".into();

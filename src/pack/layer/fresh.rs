@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use super::super::fingerprint;
-use super::super::rows::Incoming;
+use super::super::rows::IncomingRow;
 use super::stale::changed_verb;
-use super::{MAX_COMPLAINTS, Merger};
-use crate::diag::{Code, Data, Diagnostic, Field, Node, Span, Table, short, suggest};
-use crate::model::pack::Row;
+use super::{LayerMerger, MAX_COMPLAINTS};
+use crate::diag::{Code, Diagnostic, DocumentNode, FieldMap, NodeValue, Span, TableField, short, suggest};
+use crate::model::pack::PackRow;
 use crate::template;
 
 /// The most names of lower rows that names of new rows are compared with in total. The comparison is cheap for names of
@@ -19,16 +19,16 @@ const MAX_NAMED: usize = 12;
 const NEEDED: &[(&str, &[&str])] = &[("pass", &["do"]), ("hook", &["event", "run"]), ("tool", &["function", "description"])];
 
 /// A new row of an overlay whose name is nearly that of a row of a lower layer.
-pub(super) struct Suspect {
+pub(super) struct SuspectRow {
     table: Arc<str>,
     name: Arc<str>,
     span: Span,
     near: Arc<str>,
 }
 
-impl Merger<'_> {
+impl LayerMerger<'_> {
     /// What to say of a row that meets a row of its name in a lower layer, although it is said to be new or looks new.
-    pub(super) fn taken(&self, new: &Incoming, old: &Row) -> Option<Diagnostic> {
+    pub(super) fn taken(&self, new: &IncomingRow, old: &PackRow) -> Option<Diagnostic> {
         let help = "choose another name; to patch the row of the lower layer, take `new` out";
         if new.is_new {
             let complaint = Diagnostic::new(Code::LayerTaken, format!("{} is said to be new, but a lower layer has it", new.title()));
@@ -51,9 +51,9 @@ impl Merger<'_> {
     }
 
     /// What to say of a row of an overlay that says nothing but what the row of the lower layer says.
-    pub(super) fn unchanged(&self, new: &Incoming, old: &Row) -> Option<Diagnostic> {
+    pub(super) fn unchanged(&self, new: &IncomingRow, old: &PackRow) -> Option<Diagnostic> {
         let is_same =
-            |(key, field): (&Arc<str>, &Field)| old.fields.get(key).is_some_and(|below| below.node.to_json() == field.node.to_json());
+            |(key, field): (&Arc<str>, &TableField)| old.fields.get(key).is_some_and(|below| below.node.to_json() == field.node.to_json());
         let changes = new.replace || new.is_new || new.edit.is_some() || new.place.is_some() || !new.fields.iter().all(is_same);
         // a template that lies in a pack is laid over that pack as the one that is built
         if self.overlay.is_none() || changes || &*new.table == template::KIND {
@@ -66,7 +66,7 @@ impl Merger<'_> {
     }
 
     /// A patch of an overlay whose condition takes the place of the one below, and leaves a part of it out.
-    pub(super) fn dropped(&self, new: &Incoming, old: &Row) -> Vec<Diagnostic> {
+    pub(super) fn dropped(&self, new: &IncomingRow, old: &PackRow) -> Vec<Diagnostic> {
         // who says what the row was has looked at it
         if self.overlay.is_none() || new.replace || new.expects.is_some() {
             return Vec::new();
@@ -89,7 +89,7 @@ impl Merger<'_> {
     }
 
     /// Remembers a new row of an overlay whose name is nearly that of a row of a lower layer.
-    pub(super) fn suspect(&mut self, new: &Incoming) {
+    pub(super) fn suspect(&mut self, new: &IncomingRow) {
         if self.overlay.is_none() || new.is_new || self.nearly.len() >= MAX_COMPLAINTS {
             return;
         }
@@ -108,13 +108,13 @@ impl Merger<'_> {
         });
         if let Some((near, _)) = near {
             let near = near.clone();
-            self.nearly.push(Suspect { table: new.table.clone(), name: new.name.clone(), span: new.name_span, near });
+            self.nearly.push(SuspectRow { table: new.table.clone(), name: new.name.clone(), span: new.name_span, near });
         }
     }
 
     /// Warns of those suspects that nothing else names: a row that is used is meant as it is.
     pub(super) fn tell_nearly(&mut self) {
-        for Suspect { table, name, span, near } in std::mem::take(&mut self.nearly) {
+        for SuspectRow { table, name, span, near } in std::mem::take(&mut self.nearly) {
             let last = name.rsplit_once('/').map_or(&*name, |(_, last)| last);
             let own = self.merged.tables.get(&table).and_then(|rows| rows.get(&name)).map(|row| row.span);
             let rows = self.merged.tables.values().flat_map(|rows| rows.values()).filter(|row| Some(row.span) != own);
@@ -156,16 +156,16 @@ fn parts(name: &str) -> (&str, &str) {
     name.rsplit_once('/').unwrap_or(("", name))
 }
 
-fn verb(fields: &Table) -> Option<&str> {
+fn verb(fields: &FieldMap) -> Option<&str> {
     fields.get("do").and_then(|field| field.node.as_text())
 }
 
 /// Whether a name occurs in a text of a value, or as a key.
-fn mentions(node: &Node, name: &str) -> bool {
+fn mentions(node: &DocumentNode, name: &str) -> bool {
     match &node.data {
-        Data::Text(text) => has_word(text, name),
-        Data::List(list) => list.iter().any(|node| mentions(node, name)),
-        Data::Table(table) => table.iter().any(|(key, field)| has_word(key, name) || mentions(&field.node, name)),
+        NodeValue::Text(text) => has_word(text, name),
+        NodeValue::List(list) => list.iter().any(|node| mentions(node, name)),
+        NodeValue::Table(table) => table.iter().any(|(key, field)| has_word(key, name) || mentions(&field.node, name)),
         _ => false,
     }
 }

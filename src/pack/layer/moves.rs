@@ -2,13 +2,13 @@
 
 use super::*;
 
-impl Merger<'_> {
+impl LayerMerger<'_> {
     /// Moves rows in the order written, except that a row moves after its anchor if the anchor moves too.
-    pub(super) fn moves(&mut self, table: &str, moves: &[(Arc<str>, Move)]) {
+    pub(super) fn moves(&mut self, table: &str, moves: &[(Arc<str>, RowMove)]) {
         let Some(rows) = self.merged.tables.get(table) else { return };
-        let mut order = Order::of(rows.len());
+        let mut order = RowOrder::of(rows.len());
         // by index of the row that moves; a row that could not be added has already been reported
-        let mut pending: IndexMap<usize, &Move> = IndexMap::new();
+        let mut pending: IndexMap<usize, &RowMove> = IndexMap::new();
         let mut lost = Vec::new();
         for (name, place) in moves {
             if let Some(row) = rows.get_index_of(name) {

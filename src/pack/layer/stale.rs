@@ -1,15 +1,15 @@
 //! Patches that do not fit the row that they find: it has changed since, or they would change its verb.
 
 use super::super::fingerprint;
-use super::super::rows::{Expects, Incoming};
-use crate::diag::{Code, Diagnostic, Node};
-use crate::model::pack::Row;
+use super::super::rows::{ExpectedFingerprint, IncomingRow};
+use crate::diag::{Code, Diagnostic, DocumentNode};
+use crate::model::pack::PackRow;
 
 /// The longest text of a row that a diagnostic shows, in characters.
 const MAX_SHOWN: usize = 300;
 
 /// A patch that was written against another text of the row.
-pub(super) fn stale(expects: &Expects, new: &Incoming, old: &Row) -> Option<Diagnostic> {
+pub(super) fn stale(expects: &ExpectedFingerprint, new: &IncomingRow, old: &PackRow) -> Option<Diagnostic> {
     let now = fingerprint::of_row(&old.name, &old.fields);
     if now.starts_with(&expects.prefix) {
         return None;
@@ -28,12 +28,12 @@ pub(super) fn stale(expects: &Expects, new: &Incoming, old: &Row) -> Option<Diag
 }
 
 /// A patch that changes the verb of a pass.
-pub(super) fn changed_verb(new: &Incoming, old: &Row) -> Option<Diagnostic> {
+pub(super) fn changed_verb(new: &IncomingRow, old: &PackRow) -> Option<Diagnostic> {
     let (field, was) = (new.fields.get("do")?, old.fields.get("do")?);
     if &*new.table != "pass" || new.replace || field.node.to_json() == was.node.to_json() {
         return None;
     }
-    let name = |node: &Node| node.as_text().unwrap_or("?").to_owned();
+    let name = |node: &DocumentNode| node.as_text().unwrap_or("?").to_owned();
     let message = format!("{} changes its verb from `{}` to `{}`", new.title(), name(&was.node), name(&field.node));
     let complaint =
         Diagnostic::new(Code::ChangesVerb, message).at(field.node.span).label("another verb").related(was.node.span, "the verb below");

@@ -2,19 +2,20 @@
 
 use std::collections::HashMap;
 
-use super::{Reader, near, of_fault};
+use super::{OptionReader, near, of_fault};
 use crate::diag::{Code, Diagnostic};
-use crate::model::{Need, Options, PackOption, Value};
+use crate::model::{OptionCondition, PackOption, PackOptions, Value};
 
-pub(super) fn check(options: &Options, reader: &mut Reader<'_>) {
+pub(super) fn check(options: &PackOptions, reader: &mut OptionReader<'_>) {
     let before = reader.told;
     for option in options.iter() {
         let own = option.requires.iter().chain(&option.conflicts);
         let of_choices = option.choices.iter().flat_map(|choice| choice.requires.iter().chain(&choice.conflicts));
         own.chain(of_choices).for_each(|need| one(options, option, need, reader));
-        let both = option.requires.iter().find(|need| option.conflicts.contains(&Need { span: need.span, ..(*need).clone() }));
+        let both = option.requires.iter().find(|need| option.conflicts.contains(&OptionCondition { span: need.span, ..(*need).clone() }));
         let both = both.or_else(|| {
-            let same = |need: &&Need| option.conflicts.iter().any(|other| other.option == need.option && other.values == need.values);
+            let same =
+                |need: &&OptionCondition| option.conflicts.iter().any(|other| other.option == need.option && other.values == need.values);
             option.requires.iter().find(same)
         });
         if let Some(need) = both {
@@ -39,7 +40,7 @@ pub(super) fn check(options: &Options, reader: &mut Reader<'_>) {
     }
 }
 
-fn one(options: &Options, option: &PackOption, need: &Need, reader: &mut Reader<'_>) {
+fn one(options: &PackOptions, option: &PackOption, need: &OptionCondition, reader: &mut OptionReader<'_>) {
     if need.option == option.name {
         let message = format!("option `{}` depends on itself", option.name);
         reader.complain(Diagnostic::new(Code::OptionRequires, message).at(need.span).help("name another option"));
@@ -57,7 +58,7 @@ fn one(options: &Options, option: &PackOption, need: &Need, reader: &mut Reader<
 }
 
 /// Reports options that require each other in a circle: a user could turn none of them on alone.
-fn circles(options: &Options, reader: &mut Reader<'_>) {
+fn circles(options: &PackOptions, reader: &mut OptionReader<'_>) {
     // 1: on the way, 2: done
     let mut state: HashMap<&str, u8> = HashMap::new();
     for first in options.iter() {

@@ -3,16 +3,16 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use super::Reader;
-use crate::diag::{Code, Data, Diagnostic, Field, Node, Span, Table};
-use crate::model::{Choice, Need, OptionType, PackOption, Value};
+use super::OptionReader;
+use crate::diag::{Code, Diagnostic, DocumentNode, FieldMap, NodeValue, Span, TableField};
+use crate::model::{OptionChoice, OptionCondition, OptionType, PackOption, Value};
 
 /// The most choices of one option.
 const MAX_CHOICES: usize = 500;
 /// The most conditions that one option or choice may have of one sort.
 const MAX_NEEDS: usize = 50;
 
-pub(super) fn option(reader: &mut Reader<'_>, name: &Arc<str>, field: &Field) -> Option<PackOption> {
+pub(super) fn option(reader: &mut OptionReader<'_>, name: &Arc<str>, field: &TableField) -> Option<PackOption> {
     // anything but a table, and a word that is no type, is reported by the schema
     let table = field.node.as_table()?;
     let Some(word) = table.get("type") else {
@@ -68,7 +68,7 @@ pub(super) fn option(reader: &mut Reader<'_>, name: &Arc<str>, field: &Field) ->
 }
 
 /// Reports keys that do not belong to the type, and bounds that nothing can meet.
-fn shape(reader: &mut Reader<'_>, option: &PackOption, table: &Table, kind_span: Span) {
+fn shape(reader: &mut OptionReader<'_>, option: &PackOption, table: &FieldMap, kind_span: Span) {
     let kind = option.kind;
     let of: [(&str, &[OptionType], &str); 4] = [
         ("choices", &[OptionType::Enum], "`enum`"),
@@ -100,11 +100,11 @@ fn shape(reader: &mut Reader<'_>, option: &PackOption, table: &Table, kind_span:
     }
 }
 
-fn choices(reader: &mut Reader<'_>, name: &str, field: Option<&Field>) -> Vec<Choice> {
-    let mut out: Vec<Choice> = Vec::new();
+fn choices(reader: &mut OptionReader<'_>, name: &str, field: Option<&TableField>) -> Vec<OptionChoice> {
+    let mut out: Vec<OptionChoice> = Vec::new();
     let mut seen: HashSet<Arc<str>> = HashSet::new();
     for node in field.and_then(|field| field.node.as_list()).unwrap_or(&[]) {
-        let text = |key: &str| node.get(key).and_then(Node::as_text).map(Arc::from);
+        let text = |key: &str| node.get(key).and_then(DocumentNode::as_text).map(Arc::from);
         // a choice without a text is reported by the schema
         let Some(value) = node.as_text().map(Arc::<str>::from).or_else(|| text("value")) else { continue };
         if out.len() >= MAX_CHOICES {
@@ -118,7 +118,7 @@ fn choices(reader: &mut Reader<'_>, name: &str, field: Option<&Field>) -> Vec<Ch
             continue;
         }
         let needs = |key: &str| needs(node.as_table().and_then(|table| table.get(key)));
-        out.push(Choice {
+        out.push(OptionChoice {
             title: text("title").unwrap_or_else(|| value.clone()),
             help: text("help").unwrap_or_default(),
             requires: needs("requires"),
@@ -130,21 +130,22 @@ fn choices(reader: &mut Reader<'_>, name: &str, field: Option<&Field>) -> Vec<Ch
 }
 
 /// The conditions of `requires` or `conflicts`: a name, a list of names, or a table from names to values.
-fn needs(field: Option<&Field>) -> Vec<Need> {
-    let Some(Field { node, .. }) = field else { return Vec::new() };
-    let named = |node: &Node| node.as_text().map(|name| Need { option: name.into(), values: Vec::new(), span: node.span });
-    let all: Vec<Need> = match &node.data {
-        Data::Table(table) => {
-            let one = |(name, field): (&Arc<str>, &Field)| {
+fn needs(field: Option<&TableField>) -> Vec<OptionCondition> {
+    let Some(TableField { node, .. }) = field else { return Vec::new() };
+    let named =
+        |node: &DocumentNode| node.as_text().map(|name| OptionCondition { option: name.into(), values: Vec::new(), span: node.span });
+    let all: Vec<OptionCondition> = match &node.data {
+        NodeValue::Table(table) => {
+            let one = |(name, field): (&Arc<str>, &TableField)| {
                 let values = match field.node.as_list() {
                     Some(list) => list.iter().map(Value::from).collect(),
                     None => vec![Value::from(&field.node)],
                 };
-                Need { option: name.clone(), values, span: field.key }
+                OptionCondition { option: name.clone(), values, span: field.key }
             };
             table.iter().map(one).collect()
         }
-        Data::List(list) => list.iter().filter_map(named).collect(),
+        NodeValue::List(list) => list.iter().filter_map(named).collect(),
         _ => named(node).into_iter().collect(),
     };
     all.into_iter().take(MAX_NEEDS).collect()

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use crate::diag::{Code, Data, Diagnostic, Node, Report};
+use crate::diag::{Code, Diagnostic, DocumentNode, NodeValue, Report};
 use crate::model::Pack;
 use crate::model::options::TABLE;
 
@@ -12,7 +12,7 @@ pub(in crate::pack) fn check(pack: &Pack, report: &mut Report) {
     if pack.options.is_empty() {
         return;
     }
-    let mut read = Read { all: false, names: HashSet::new() };
+    let mut read = ReadOptions { all: false, names: HashSet::new() };
     let rows = pack.tables.values().flat_map(|rows| rows.values());
     for field in rows.flat_map(|row| row.fields.values()).chain(pack.values.values()) {
         read.node(&field.node);
@@ -47,19 +47,19 @@ fn reserved(pack: &Pack, report: &mut Report) {
 }
 
 /// The options that texts of rules name.
-struct Read<'p> {
+struct ReadOptions<'p> {
     /// A text names all of them, or computes the name.
     all: bool,
     names: HashSet<&'p str>,
 }
 
-impl<'p> Read<'p> {
+impl<'p> ReadOptions<'p> {
     /// Recursion is bounded by the readers of TOML and JSON.
-    fn node(&mut self, node: &'p Node) {
+    fn node(&mut self, node: &'p DocumentNode) {
         match &node.data {
-            Data::Text(text) => self.text(text),
-            Data::List(list) => list.iter().for_each(|node| self.node(node)),
-            Data::Table(table) => {
+            NodeValue::Text(text) => self.text(text),
+            NodeValue::List(list) => list.iter().for_each(|node| self.node(node)),
+            NodeValue::Table(table) => {
                 for (key, field) in table {
                     self.text(key);
                     self.node(&field.node);

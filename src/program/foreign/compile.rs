@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 
-use super::{Format, Mapping, Names, Rest};
-use crate::diag::{Code, Node};
+use super::{FieldMapping, ForeignFormat, PathNames, RestTarget};
+use crate::diag::{Code, DocumentNode};
 use crate::syntax::CompileContext;
-use crate::syntax::conditions::Mode;
-use crate::syntax::context::Scope;
+use crate::syntax::conditions::PathMode;
+use crate::syntax::context::ItemScope;
 
 /// Compiles all formats of a pack.
-pub(in crate::program) fn compile(cx: &mut CompileContext<'_>) -> Vec<Format> {
+pub(in crate::program) fn compile(cx: &mut CompileContext<'_>) -> Vec<ForeignFormat> {
     let pack = cx.pack;
     let rows = |table: &str| pack.tables.get(table).into_iter().flatten().map(|(_, r)| r).collect::<Vec<_>>();
     let known: Vec<Arc<str>> = rows("format").iter().map(|r| r.name.clone()).collect();
@@ -21,8 +21,9 @@ pub(in crate::program) fn compile(cx: &mut CompileContext<'_>) -> Vec<Format> {
         let of = row.fields.get("of").map(|f| cx.named("format", &known, f.node.as_text().unwrap_or(""), f.node.span));
         let source = of.and_then(|n| rows("format").get(n).copied());
         let cell = |key: &str| row.fields.get(key).or_else(|| source?.fields.get(key));
-        let (detect, root) =
-            cx.within(Scope::Any, |cx| (cell("detect").map(|f| cx.cond(&f.node, Mode::Item)), cell("root").map(|f| cx.expr(&f.node))));
+        let (detect, root) = cx.within(ItemScope::Any, |cx| {
+            (cell("detect").map(|f| cx.cond(&f.node, PathMode::Item)), cell("root").map(|f| cx.expr(&f.node)))
+        });
         let about = text("about").unwrap_or("").into();
         let makes = text("makes").map(Arc::from);
         if let (Some(rest), None) = (row.fields.get("rest"), &makes) {
@@ -30,9 +31,9 @@ pub(in crate::program) fn compile(cx: &mut CompileContext<'_>) -> Vec<Format> {
             cx.fail(Code::TermMissing, rest.node.span, "`rest` is for conversions to another format", help);
         }
         let given = text("rest");
-        let rest = Rest { names: path(given.unwrap_or("")), in_place: given == Some(".") };
+        let rest = RestTarget { names: path(given.unwrap_or("")), in_place: given == Some(".") };
         let kind = cell("detect").map(|f| kind_fields(&f.node)).unwrap_or_default();
-        formats.push(Format { name: row.name.clone(), about, detect, kind, root, maps: Vec::new(), makes, rest });
+        formats.push(ForeignFormat { name: row.name.clone(), about, detect, kind, root, maps: Vec::new(), makes, rest });
     }
     for row in rows("map") {
         cx.rule = format!("map {}", row.name);
@@ -57,7 +58,7 @@ pub(in crate::program) fn compile(cx: &mut CompileContext<'_>) -> Vec<Format> {
             cx.fail(Code::TermMissing, row.span, "a map row needs `from`", Some("write `from = \"@field\"`".into()));
             continue;
         };
-        let mapping = cx.within(Scope::Any, |cx| Mapping {
+        let mapping = cx.within(ItemScope::Any, |cx| FieldMapping {
             name: row.name.clone(),
             reads: heads(from),
             from: cx.expr(from),
@@ -67,7 +68,7 @@ pub(in crate::program) fn compile(cx: &mut CompileContext<'_>) -> Vec<Format> {
             key: row.fields.get("key").map(|f| cx.expr(&f.node)),
             code: text("code"),
             default: row.fields.get("default").map(|f| cx.expr(&f.node)),
-            when: row.fields.get("when").map(|f| cx.cond(&f.node, Mode::Item)),
+            when: row.fields.get("when").map(|f| cx.cond(&f.node, PathMode::Item)),
             approximate: text("approximate"),
             drop: dropped,
             warn: text("warn"),
@@ -80,12 +81,12 @@ pub(in crate::program) fn compile(cx: &mut CompileContext<'_>) -> Vec<Format> {
 }
 
 /// The names of a path.
-fn path(text: &str) -> Names {
+fn path(text: &str) -> PathNames {
     text.split('.').filter(|s| !s.is_empty()).map(Arc::from).collect()
 }
 
 /// The fields of the document that a condition compares with one text.
-fn kind_fields(detect: &Node) -> Vec<Names> {
+fn kind_fields(detect: &DocumentNode) -> Vec<PathNames> {
     let mut out = Vec::new();
     let mut open = vec![detect];
     while let Some(node) = open.pop() {
@@ -102,8 +103,8 @@ fn kind_fields(detect: &Node) -> Vec<Names> {
 
 /// The paths of the document that a value mentions, in the order written. Inside a query `@name` is an element's field
 /// and `@outer.name` the document's; deeper queries cannot reach the document.
-fn heads(node: &Node) -> Vec<Names> {
-    let mut out: Vec<Names> = Vec::new();
+fn heads(node: &DocumentNode) -> Vec<PathNames> {
+    let mut out: Vec<PathNames> = Vec::new();
     let mut open = vec![(node, 0)];
     while let Some((node, depth)) = open.pop() {
         if let Some(text) = node.as_text() {

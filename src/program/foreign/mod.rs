@@ -11,26 +11,26 @@ mod compile;
 mod reports;
 
 pub(in crate::program) use compile::compile;
-pub use reports::{Fate, FieldReport};
+pub use reports::{FieldOutcome, FieldReport};
 
-use crate::text::written::Shown as _;
+use crate::text::written::ToText as _;
 use std::sync::Arc;
 
 use crate::diag::short;
 use crate::model::{Map, Value};
 use crate::terms::select::pass_env;
 use crate::terms::state::put;
-use crate::terms::{Cond, Current, Env, Expr, Fault, Memo, State};
+use crate::terms::{BuildState, Cond, CurrentItem, Env, EvalFault, Expr, PassMemo};
 use crate::text::work;
 
 /// The names of a path.
-type Names = Vec<Arc<str>>;
+type PathNames = Vec<Arc<str>>;
 
 /// How deep rows with `item` may be nested in one document.
 const MOST_NESTED: usize = 8;
 
 /// A compiled foreign format.
-pub struct Format {
+pub struct ForeignFormat {
     /// Its name.
     pub name: Arc<str>,
     /// What it is for.
@@ -39,21 +39,21 @@ pub struct Format {
     pub makes: Option<Arc<str>>,
     detect: Option<Cond>,
     /// The fields whose text `detect` asks for. They say of which kind the document is, which what a conversion makes is not.
-    kind: Vec<Names>,
+    kind: Vec<PathNames>,
     root: Option<Expr>,
-    maps: Vec<Mapping>,
-    rest: Rest,
+    maps: Vec<FieldMapping>,
+    rest: RestTarget,
 }
 
 /// Where the result of a conversion gets the fields that no row reads.
-struct Rest {
+struct RestTarget {
     /// The table that receives them; if it is empty and they do not stay in place, they are dropped.
-    names: Names,
+    names: PathNames,
     /// They stay where they are in the document.
     in_place: bool,
 }
 
-impl Rest {
+impl RestTarget {
     /// Whether what no row reads has a place.
     fn keeps(&self) -> bool {
         self.in_place || !self.names.is_empty()
@@ -61,11 +61,11 @@ impl Rest {
 }
 
 /// One row of `map`.
-struct Mapping {
+struct FieldMapping {
     name: Arc<str>,
     from: Expr,
-    reads: Vec<Names>,
-    to: Names,
+    reads: Vec<PathNames>,
+    to: PathNames,
     /// The value is laid over the whole result.
     whole: bool,
     /// The format that converts each element of the value.
@@ -84,7 +84,7 @@ struct Mapping {
 
 /// A document of another program as scene data: the result of [`import_document`](crate::import_document).
 #[derive(Debug, Clone, Default)]
-pub struct Imported {
+pub struct ImportedDocument {
     /// The name of the format that read the document.
     pub format: String,
     /// The part of a scene that the document gives; [`Scene::merge`](crate::Scene::merge) adds it to a scene.
@@ -97,33 +97,33 @@ pub struct Imported {
     pub warnings: Vec<String>,
 }
 
-impl Format {
+impl ForeignFormat {
     /// Whether a document is in this format.
-    pub fn fits(&self, document: &Value, st: &State) -> Result<bool, Fault> {
-        let memo = Memo::default();
+    pub fn fits(&self, document: &Value, st: &BuildState) -> Result<bool, EvalFault> {
+        let memo = PassMemo::default();
         match &self.detect {
-            Some(detect) => pass_env(st, &memo).inner(Current::Value(document, 0)).holds(detect),
+            Some(detect) => pass_env(st, &memo).inner(CurrentItem::Value(document, 0)).holds(detect),
             None => Ok(false),
         }
     }
 
     /// Converts the document to scene data, or to a document of the format that this one makes. `all` are the formats
     /// of the pack, by which the elements of lists are converted.
-    pub fn bring(&self, document: &Value, st: &State, all: &[Format]) -> Result<Imported, Fault> {
+    pub fn bring(&self, document: &Value, st: &BuildState, all: &[ForeignFormat]) -> Result<ImportedDocument, EvalFault> {
         self.bring_at(document, st, all, 0)
     }
 
-    fn bring_at(&self, document: &Value, st: &State, all: &[Format], depth: usize) -> Result<Imported, Fault> {
+    fn bring_at(&self, document: &Value, st: &BuildState, all: &[ForeignFormat], depth: usize) -> Result<ImportedDocument, EvalFault> {
         let _paying = work::rule(&self.name);
-        let memo = Memo::default();
+        let memo = PassMemo::default();
         let env = pass_env(st, &memo);
         let root = match &self.root {
-            Some(root) => env.inner(Current::Value(document, 0)).eval(root)?,
+            Some(root) => env.inner(CurrentItem::Value(document, 0)).eval(root)?,
             None => document.clone(),
         };
-        let env = env.inner(Current::Value(&root, 0));
-        let mut out = Imported { format: self.name.to_string(), scene: Value::map(Map::default()), ..Imported::default() };
-        let mut read: Vec<&Names> = Vec::new();
+        let env = env.inner(CurrentItem::Value(&root, 0));
+        let mut out = ImportedDocument { format: self.name.to_string(), scene: Value::map(Map::default()), ..ImportedDocument::default() };
+        let mut read: Vec<&PathNames> = Vec::new();
         for map in &self.maps {
             if let Some(when) = &map.when
                 && !env.holds(when)?
@@ -189,7 +189,7 @@ impl Format {
         Ok(out)
     }
 
-    fn coded(&self, map: &Mapping, raw: &Value, st: &State, out: &mut Imported) -> Value {
+    fn coded(&self, map: &FieldMapping, raw: &Value, st: &BuildState, out: &mut ImportedDocument) -> Value {
         let Some(code) = &map.code else { return raw.clone() };
         if raw.is_null() {
             return Value::Null;
@@ -214,12 +214,20 @@ fn told(what: &str, wrong: &Value) -> Option<String> {
     (!words.is_empty()).then(|| format!("{what}: {}", short::listed(words.iter().map(AsRef::as_ref))))
 }
 
-impl Mapping {
+impl FieldMapping {
     /// Each element of a list, or of the values of a table, converted by the rows of another format.
-    fn each(&self, by: &Format, list: &Value, env: &Env<'_>, all: &[Format], depth: usize, out: &mut Imported) -> Result<Value, Fault> {
+    fn each(
+        &self,
+        by: &ForeignFormat,
+        list: &Value,
+        env: &Env<'_>,
+        all: &[ForeignFormat],
+        depth: usize,
+        out: &mut ImportedDocument,
+    ) -> Result<Value, EvalFault> {
         if depth >= MOST_NESTED {
             let message = format!("rows with `item` are nested deeper than {MOST_NESTED}: `{}` converts itself again and again", by.name);
-            return Err(Fault::bound(message));
+            return Err(EvalFault::bound(message));
         }
         let elements = match list {
             Value::List(list) => list.to_vec(),
@@ -228,7 +236,7 @@ impl Mapping {
             one => vec![one.clone()],
         };
         let mut made = Vec::with_capacity(elements.len());
-        let mut fields = reports::Tally::default();
+        let mut fields = reports::ReportTally::default();
         for element in elements {
             // rows are about the fields of tables
             if element.as_map().is_none() {
@@ -245,7 +253,7 @@ impl Mapping {
         let Some(key) = &self.key else { return Ok(Value::list(made)) };
         let (mut table, mut free) = (Map::default(), 0_usize);
         for (n, element) in made.into_iter().enumerate() {
-            let mut key = env.inner(Current::Value(&element, n)).eval(key)?.shown();
+            let mut key = env.inner(CurrentItem::Value(&element, n)).eval(key)?.shown();
             // of two elements with one key, the second gets a number that is free
             while table.contains_key(&key) {
                 key = Arc::from(free.to_string());

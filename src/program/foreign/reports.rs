@@ -4,13 +4,13 @@ use std::sync::Arc;
 
 use indexmap::IndexMap;
 
-use super::{Format, Mapping, Names};
+use super::{FieldMapping, ForeignFormat, PathNames};
 use crate::model::{Map, Value};
 
 /// What became of one field of the document.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Fate {
+pub enum FieldOutcome {
     /// The value as it was; or no rule reads the field, and it is carried along.
     Kept,
     /// The value under another name or spelling.
@@ -27,7 +27,7 @@ pub struct FieldReport {
     /// The field of the document, or the row that makes a value without one.
     pub field: String,
     /// What became of it.
-    pub fate: Fate,
+    pub fate: FieldOutcome,
     /// The scene path, where there is one.
     pub to: String,
     /// Why, where there is more to say.
@@ -36,18 +36,18 @@ pub struct FieldReport {
     pub times: usize,
 }
 
-impl Mapping {
+impl FieldMapping {
     pub(super) fn report(&self, raw: &Value, value: &Value) -> FieldReport {
         let field = self.reads.first().map_or_else(|| self.name.to_string(), |names| names.join("."));
         let to = self.to.join(".");
         let (fate, note) = match (&self.drop, &self.approximate) {
-            (Some(why), _) => (Fate::Dropped, why.to_string()),
-            (None, Some(why)) => (Fate::Approximated, why.to_string()),
-            (None, None) if raw.is_null() => (Fate::Mapped, "missing; the default is used".to_owned()),
+            (Some(why), _) => (FieldOutcome::Dropped, why.to_string()),
+            (None, Some(why)) => (FieldOutcome::Approximated, why.to_string()),
+            (None, None) if raw.is_null() => (FieldOutcome::Mapped, "missing; the default is used".to_owned()),
             (None, None) if raw == value && self.to.last() == self.reads.first().and_then(|names| names.last()) => {
-                (Fate::Kept, String::new())
+                (FieldOutcome::Kept, String::new())
             }
-            (None, None) => (Fate::Mapped, String::new()),
+            (None, None) => (FieldOutcome::Mapped, String::new()),
         };
         FieldReport { field, fate, to, note, times: 1 }
     }
@@ -55,9 +55,9 @@ impl Mapping {
 
 /// The reports about the elements of a list, counted.
 #[derive(Default)]
-pub(super) struct Tally(IndexMap<(String, Fate, String, String), usize>);
+pub(super) struct ReportTally(IndexMap<(String, FieldOutcome, String, String), usize>);
 
-impl Tally {
+impl ReportTally {
     pub(super) fn add(&mut self, fields: Vec<FieldReport>) {
         for f in fields {
             *self.0.entry((f.field, f.fate, f.to, f.note)).or_default() += f.times;
@@ -77,7 +77,7 @@ impl Tally {
 }
 
 /// The fields of the document that no rule reads, at any depth of tables.
-pub(super) fn rest(root: &Value, read: &[&Names], format: &Format, fields: &mut Vec<FieldReport>) -> Value {
+pub(super) fn rest(root: &Value, read: &[&PathNames], format: &ForeignFormat, fields: &mut Vec<FieldReport>) -> Value {
     let Some(map) = root.as_map() else { return Value::Null };
     let mut rest = Map::default();
     let read: Vec<&[Arc<str>]> = read.iter().map(|names| names.as_slice()).collect();
@@ -85,7 +85,7 @@ pub(super) fn rest(root: &Value, read: &[&Names], format: &Format, fields: &mut 
     Value::map(rest)
 }
 
-fn unread(map: &Map, read: &[&[Arc<str>]], above: &str, format: &Format, fields: &mut Vec<FieldReport>, rest: &mut Map) {
+fn unread(map: &Map, read: &[&[Arc<str>]], above: &str, format: &ForeignFormat, fields: &mut Vec<FieldReport>, rest: &mut Map) {
     for (key, value) in map {
         let below: Vec<_> =
             read.iter().filter_map(|names| names.split_first()).filter(|(head, _)| *head == key).map(|(_, tail)| tail).collect();
@@ -110,16 +110,16 @@ fn unread(map: &Map, read: &[&[Arc<str>]], above: &str, format: &Format, fields:
     }
 }
 
-impl Format {
+impl ForeignFormat {
     /// The report of a field that no rule reads.
     fn unread(&self, field: String) -> FieldReport {
         let (fate, to, note) = match &self.makes {
-            None => (Fate::Kept, format!("rest.{field}"), "no rule reads it".to_owned()),
-            Some(_) if self.rest.in_place => (Fate::Kept, field.clone(), String::new()),
-            Some(made) if self.rest.names.is_empty() => (Fate::Dropped, String::new(), format!("`{made}` has no field for it")),
+            None => (FieldOutcome::Kept, format!("rest.{field}"), "no rule reads it".to_owned()),
+            Some(_) if self.rest.in_place => (FieldOutcome::Kept, field.clone(), String::new()),
+            Some(made) if self.rest.names.is_empty() => (FieldOutcome::Dropped, String::new(), format!("`{made}` has no field for it")),
             Some(made) => {
                 let to = format!("{}.{field}", self.rest.names.join("."));
-                (Fate::Kept, to, format!("carried along; `{made}` has no field for it"))
+                (FieldOutcome::Kept, to, format!("carried along; `{made}` has no field for it"))
             }
         };
         FieldReport { field, fate, to, note, times: 1 }

@@ -1,6 +1,6 @@
 //! Conditions: tests of the value that a reference returns, without type conversion.
 
-use super::super::form::{Test, TypedCondition};
+use super::super::form::{ConditionTest, TypedCondition};
 use crate::model::Value;
 use crate::text::leaf::{TooLong, same};
 
@@ -9,12 +9,12 @@ use crate::text::leaf::{TooLong, same};
 pub(super) fn holds(condition: &TypedCondition, found: Option<&Value>, left: &mut usize) -> Result<bool, TooLong> {
     let with = condition.value.as_ref();
     Ok(match condition.test {
-        Test::Exists => found.is_some_and(|v| !v.is_null()),
-        Test::NonEmpty => matches!(found, Some(v @ (Value::Text(_) | Value::List(_))) if !v.is_empty()),
-        Test::Eq => same(found, with, left)?,
-        Test::Neq => !same(found, with, left)?,
-        Test::Gt => numbers(found, with).is_some_and(|(a, b)| a > b),
-        Test::Lt => numbers(found, with).is_some_and(|(a, b)| a < b),
+        ConditionTest::Exists => found.is_some_and(|v| !v.is_null()),
+        ConditionTest::NonEmpty => matches!(found, Some(v @ (Value::Text(_) | Value::List(_))) if !v.is_empty()),
+        ConditionTest::Eq => same(found, with, left)?,
+        ConditionTest::Neq => !same(found, with, left)?,
+        ConditionTest::Gt => numbers(found, with).is_some_and(|(a, b)| a > b),
+        ConditionTest::Lt => numbers(found, with).is_some_and(|(a, b)| a < b),
     })
 }
 

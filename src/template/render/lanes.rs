@@ -8,18 +8,18 @@ use std::sync::Arc;
 use indexmap::IndexMap;
 use rustc_hash::FxHashMap;
 
-use super::super::form::{Occurrence, Request, Target};
-use super::super::revision::Role;
-use super::layout::Page;
-use super::merge::{Group, Lane, given, laid};
-use super::{Message, RenderError, Run};
+use super::super::form::{AnchorOccurrence, InjectionTarget, PlacementRequest};
+use super::super::revision::MessageRole;
+use super::layout::DraftConversation;
+use super::merge::{ResolvedGroup, ResolvedLane, given, laid};
+use super::{Message, RenderError, RenderRun};
 use crate::model::Map;
 use crate::text::leaf::Leaf;
 
 /// The requests of each lane by its index: by priority, then in the given order. Requests of unknown lanes are dropped.
-pub(super) fn queues<'r>(lanes: &[Lane], requests: &'r [Request]) -> Vec<Vec<&'r Request>> {
+pub(super) fn queues<'r>(lanes: &[ResolvedLane], requests: &'r [PlacementRequest]) -> Vec<Vec<&'r PlacementRequest>> {
     let places: FxHashMap<&str, usize> = lanes.iter().enumerate().map(|(n, lane)| (&*lane.id, n)).collect();
-    let mut queues: Vec<Vec<&Request>> = lanes.iter().map(|_| Vec::new()).collect();
+    let mut queues: Vec<Vec<&PlacementRequest>> = lanes.iter().map(|_| Vec::new()).collect();
     for request in requests {
         if let Some(queue) = places.get(&*request.lane).and_then(|place| queues.get_mut(*place)) {
             queue.push(request);
@@ -32,7 +32,7 @@ pub(super) fn queues<'r>(lanes: &[Lane], requests: &'r [Request]) -> Vec<Vec<&'r
 }
 
 /// The current places of the anchors, in ascending order for each key.
-type Anchors = FxHashMap<Arc<str>, Vec<usize>>;
+type AnchorPlaces = FxHashMap<Arc<str>, Vec<usize>>;
 
 /// The state of the requests with one group id.
 struct OpenLane {
@@ -45,11 +45,11 @@ struct OpenLane {
 }
 
 /// The requests of a lane by group id, in the order in which the ids first occur.
-type Opens = IndexMap<Arc<str>, OpenLane>;
+type GroupRequests = IndexMap<Arc<str>, OpenLane>;
 
-impl Run<'_, '_> {
+impl RenderRun<'_, '_> {
     /// Reserves what the lanes with requests ask for.
-    pub(super) fn reserve_lanes(&mut self, lanes: &[Lane], queues: &[Vec<&Request>]) {
+    pub(super) fn reserve_lanes(&mut self, lanes: &[ResolvedLane], queues: &[Vec<&PlacementRequest>]) {
         for (lane, queue) in lanes.iter().zip(queues) {
             if lane.enabled && !queue.is_empty() {
                 self.budget.reserve(&lane.id, lane.reserve);
@@ -58,16 +58,21 @@ impl Run<'_, '_> {
     }
 
     /// Places the requests of all lanes, in the order of the lanes.
-    pub(super) fn inject(&mut self, lanes: &[Lane], queues: &[Vec<&Request>], page: &mut Page) -> Result<(), RenderError> {
+    pub(super) fn inject(
+        &mut self,
+        lanes: &[ResolvedLane],
+        queues: &[Vec<&PlacementRequest>],
+        page: &mut DraftConversation,
+    ) -> Result<(), RenderError> {
         if queues.iter().all(Vec::is_empty) {
             return Ok(());
         }
-        let mut anchors = Anchors::default();
+        let mut anchors = AnchorPlaces::default();
         for (key, place) in &page.anchors {
             anchors.entry(key.clone()).or_default().push(*place);
         }
         anchors.values_mut().for_each(|places| places.sort_unstable());
-        let mut all: Vec<(&Lane, &Vec<&Request>)> = lanes.iter().zip(queues).filter(|(lane, _)| lane.enabled).collect();
+        let mut all: Vec<(&ResolvedLane, &Vec<&PlacementRequest>)> = lanes.iter().zip(queues).filter(|(lane, _)| lane.enabled).collect();
         all.sort_by_key(|(lane, _)| lane.order);
         for (lane, queue) in all {
             self.lane(lane, queue, page, &mut anchors).map_err(|e| e.under(format_args!("lane `{}`", lane.id)))?;
@@ -75,8 +80,14 @@ impl Run<'_, '_> {
         Ok(())
     }
 
-    fn lane(&mut self, lane: &Lane, queue: &[&Request], page: &mut Page, anchors: &mut Anchors) -> Result<(), RenderError> {
-        let mut open = Opens::default();
+    fn lane(
+        &mut self,
+        lane: &ResolvedLane,
+        queue: &[&PlacementRequest],
+        page: &mut DraftConversation,
+        anchors: &mut AnchorPlaces,
+    ) -> Result<(), RenderError> {
+        let mut open = GroupRequests::default();
         self.budget.go(Some(lane.id.clone()));
         let depth = self.budget.enter(lane.budget);
         for request in queue {
@@ -91,11 +102,11 @@ impl Run<'_, '_> {
 
     fn request(
         &mut self,
-        lane: &Lane,
-        request: &Request,
-        open: &mut Opens,
-        page: &mut Page,
-        anchors: &mut Anchors,
+        lane: &ResolvedLane,
+        request: &PlacementRequest,
+        open: &mut GroupRequests,
+        page: &mut DraftConversation,
+        anchors: &mut AnchorPlaces,
     ) -> Result<(), RenderError> {
         let id = request.group.as_ref().filter(|id| !id.is_empty());
         // each pattern may be tried on the id
@@ -131,7 +142,13 @@ impl Run<'_, '_> {
     }
 
     /// Closes the opened groups, the last places first. The lane has ended by then, so its reserve is not available.
-    fn close(&mut self, lane: &Lane, open: &Opens, page: &mut Page, anchors: &mut Anchors) -> Result<(), RenderError> {
+    fn close(
+        &mut self,
+        lane: &ResolvedLane,
+        open: &GroupRequests,
+        page: &mut DraftConversation,
+        anchors: &mut AnchorPlaces,
+    ) -> Result<(), RenderError> {
         let mut open: Vec<(usize, usize)> =
             open.values().filter(|open| open.opened).filter_map(|open| Some((open.last?, open.group))).collect();
         open.sort_by_key(|(last, _)| std::cmp::Reverse(*last));
@@ -144,7 +161,7 @@ impl Run<'_, '_> {
         Ok(())
     }
 
-    fn wrapper(&mut self, lane: &Lane, group: &Group, leaf: Option<&Leaf>) -> Result<Option<Arc<str>>, RenderError> {
+    fn wrapper(&mut self, lane: &ResolvedLane, group: &ResolvedGroup, leaf: Option<&Leaf>) -> Result<Option<Arc<str>>, RenderError> {
         self.payload_text(leaf, laid([lane.payload.as_ref(), group.payload.as_ref()]))
     }
 
@@ -159,11 +176,11 @@ impl Run<'_, '_> {
     /// Inserts a message if it fits.
     fn put_in(
         &mut self,
-        role: Option<&Role>,
+        role: Option<&MessageRole>,
         content: Arc<str>,
         at: usize,
-        page: &mut Page,
-        anchors: &mut Anchors,
+        page: &mut DraftConversation,
+        anchors: &mut AnchorPlaces,
     ) -> Result<bool, RenderError> {
         let cost = self.inputs.ruler.cost(&content);
         if !self.budget.take(cost) {
@@ -181,23 +198,23 @@ impl Run<'_, '_> {
 }
 
 /// The place of a target; `None` if it does not exist.
-fn place_of(target: &Target, anchors: &Anchors, messages: usize) -> Option<usize> {
+fn place_of(target: &InjectionTarget, anchors: &AnchorPlaces, messages: usize) -> Option<usize> {
     let clamped = |place: usize, by: i64| {
         let moved = i64::try_from(place).unwrap_or(i64::MAX).saturating_add(by).max(0);
         usize::try_from(moved).unwrap_or(usize::MAX).min(messages)
     };
     match target {
-        Target::At(key, occurrence) => {
+        InjectionTarget::At(key, occurrence) => {
             let places = anchors.get(key)?;
             match occurrence {
-                Occurrence::First => places.first(),
-                Occurrence::Last => places.last(),
-                Occurrence::Nth(n) => places.get(usize::try_from(*n).unwrap_or(0).min(places.len().saturating_sub(1))),
+                AnchorOccurrence::First => places.first(),
+                AnchorOccurrence::Last => places.last(),
+                AnchorOccurrence::Nth(n) => places.get(usize::try_from(*n).unwrap_or(0).min(places.len().saturating_sub(1))),
             }
             .copied()
         }
-        Target::Offset(key, by) => Some(clamped(*anchors.get(key)?.last()?, *by)),
-        Target::Top(by) => Some(clamped(0, *by)),
-        Target::Bottom(by) => Some(clamped(messages, *by)),
+        InjectionTarget::Offset(key, by) => Some(clamped(*anchors.get(key)?.last()?, *by)),
+        InjectionTarget::Top(by) => Some(clamped(0, *by)),
+        InjectionTarget::Bottom(by) => Some(clamped(messages, *by)),
     }
 }

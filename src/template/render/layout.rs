@@ -5,13 +5,13 @@
 
 use std::sync::Arc;
 
-use super::super::form::{Block, Frame, Layout, Template};
+use super::super::form::{FramePiece, LayoutNode, MessageBlock, Template};
 use super::plan::message;
-use super::{Message, Piece, RenderError, Run};
+use super::{Message, OutputPiece, RenderError, RenderRun};
 
 /// The conversation under construction. One message can occur at several places.
 #[derive(Default)]
-pub(super) struct Page {
+pub(super) struct DraftConversation {
     /// The messages.
     pub(super) cells: Vec<Message>,
     /// The order of the messages: indexes of `cells`.
@@ -20,7 +20,7 @@ pub(super) struct Page {
     pub(super) anchors: Vec<(Arc<str>, usize)>,
 }
 
-impl Page {
+impl DraftConversation {
     fn push(&mut self, message: Message) {
         self.order.push(self.cells.len());
         self.cells.push(message);
@@ -32,58 +32,58 @@ impl Page {
 }
 
 /// The layout with its own texts printed, one element per node.
-pub(super) struct Prepared(Vec<Ready>);
+pub(super) struct PreparedLayout(Vec<PreparedNode>);
 
-enum Ready {
+enum PreparedNode {
     Nothing,
     Message(Message, u64),
     Anchor(Arc<str>),
-    Slot { header: Vec<Ready>, footer: Vec<Ready> },
+    Slot { header: Vec<PreparedNode>, footer: Vec<PreparedNode> },
 }
 
-impl Prepared {
+impl PreparedLayout {
     /// The cost of all of it, in tokens.
     pub(super) fn cost(&self) -> u64 {
-        self.0.iter().map(Ready::cost).fold(0, u64::saturating_add)
+        self.0.iter().map(PreparedNode::cost).fold(0, u64::saturating_add)
     }
 }
 
-impl Ready {
+impl PreparedNode {
     fn cost(&self) -> u64 {
         match self {
-            Ready::Message(_, cost) => *cost,
-            Ready::Slot { header, footer } => header.iter().chain(footer).map(Ready::cost).fold(0, u64::saturating_add),
-            Ready::Nothing | Ready::Anchor(_) => 0,
+            PreparedNode::Message(_, cost) => *cost,
+            PreparedNode::Slot { header, footer } => header.iter().chain(footer).map(PreparedNode::cost).fold(0, u64::saturating_add),
+            PreparedNode::Nothing | PreparedNode::Anchor(_) => 0,
         }
     }
 }
 
 /// The content of a slot, and the places of its messages once they have been placed.
-struct Filled {
-    pieces: Vec<Piece>,
+struct FilledSlot {
+    pieces: Vec<OutputPiece>,
     /// Whether it holds a message and not only points.
     speaks: bool,
     cells: Vec<usize>,
     placed: bool,
 }
 
-fn filled(slots: Vec<Vec<Piece>>) -> Vec<Filled> {
-    let fill = |pieces: Vec<Piece>| {
-        let speaks = pieces.iter().any(|piece| matches!(piece, Piece::Message(_)));
-        Filled { pieces, speaks, cells: Vec::new(), placed: false }
+fn filled(slots: Vec<Vec<OutputPiece>>) -> Vec<FilledSlot> {
+    let fill = |pieces: Vec<OutputPiece>| {
+        let speaks = pieces.iter().any(|piece| matches!(piece, OutputPiece::Message(_)));
+        FilledSlot { pieces, speaks, cells: Vec::new(), placed: false }
     };
     slots.into_iter().map(fill).collect()
 }
 
-impl Run<'_, '_> {
+impl RenderRun<'_, '_> {
     /// Builds the layout and pays for its texts on the way.
-    pub(super) fn lay(&mut self, template: &Template, slots: Vec<Vec<Piece>>) -> Result<Page, RenderError> {
-        let (mut page, mut slots) = (Page::default(), filled(slots));
+    pub(super) fn lay(&mut self, template: &Template, slots: Vec<Vec<OutputPiece>>) -> Result<DraftConversation, RenderError> {
+        let (mut page, mut slots) = (DraftConversation::default(), filled(slots));
         for (n, node) in template.layout.iter().enumerate() {
             let laid = match node {
-                Layout::Message(block) => self.emit(block, &mut page).map(drop),
-                Layout::Anchor(anchor) => self.anchor(anchor).map(|key| key.into_iter().for_each(|key| page.anchor(key))),
-                Layout::Slot { slot, header, footer, omit_if_empty } => match slots.get_mut(*slot) {
+                LayoutNode::Message(block) => self.emit(block, &mut page).map(drop),
+                LayoutNode::Anchor(anchor) => self.anchor(anchor).map(|key| key.into_iter().for_each(|key| page.anchor(key))),
+                LayoutNode::Slot { slot, header, footer, omit_if_empty } => match slots.get_mut(*slot) {
                     Some(filled) if filled.speaks || !omit_if_empty => {
                         let top = self.frames(template, header, &mut page).map_err(|e| e.under("header"));
                         top.and_then(|()| self.place(template, filled, &mut page))
@@ -97,16 +97,16 @@ impl Run<'_, '_> {
         Ok(page)
     }
 
-    fn frames(&mut self, template: &Template, frames: &[Frame], page: &mut Page) -> Result<(), RenderError> {
+    fn frames(&mut self, template: &Template, frames: &[FramePiece], page: &mut DraftConversation) -> Result<(), RenderError> {
         for (n, frame) in frames.iter().enumerate() {
             match frame {
-                Frame::Message(block) => {
+                FramePiece::Message(block) => {
                     let fits = self.emit(block, page).map_err(|e| e.under(n))?;
                     if !fits && template.revision.frame_stops {
                         break;
                     }
                 }
-                Frame::Anchor(anchor) => self.anchor(anchor).map_err(|e| e.under(n))?.into_iter().for_each(|key| page.anchor(key)),
+                FramePiece::Anchor(anchor) => self.anchor(anchor).map_err(|e| e.under(n))?.into_iter().for_each(|key| page.anchor(key)),
             }
         }
         Ok(())
@@ -114,7 +114,7 @@ impl Run<'_, '_> {
 
     /// Prints a block and adds its message. Returns false if the message did not fit; a block without text counts as
     /// fitting.
-    fn emit(&mut self, block: &Block, page: &mut Page) -> Result<bool, RenderError> {
+    fn emit(&mut self, block: &MessageBlock, page: &mut DraftConversation) -> Result<bool, RenderError> {
         self.meter.step(1)?;
         if !self.budget.has_any() {
             return Ok(false);
@@ -134,7 +134,7 @@ impl Run<'_, '_> {
     }
 
     /// Adds the content of a slot, which has been paid for. If messages are shared, every place gets the same ones.
-    fn place(&mut self, template: &Template, filled: &mut Filled, page: &mut Page) -> Result<(), RenderError> {
+    fn place(&mut self, template: &Template, filled: &mut FilledSlot, page: &mut DraftConversation) -> Result<(), RenderError> {
         if !filled.speaks {
             return Ok(());
         }
@@ -142,8 +142,8 @@ impl Run<'_, '_> {
         let mut cells = Vec::new();
         for piece in &filled.pieces {
             match piece {
-                Piece::Anchor(key) => page.anchor(key.clone()),
-                Piece::Message(message) => {
+                OutputPiece::Anchor(key) => page.anchor(key.clone()),
+                OutputPiece::Message(message) => {
                     if filled.placed {
                         self.meter.keep(&message.content)?;
                     }
@@ -161,59 +161,59 @@ impl Run<'_, '_> {
     }
 
     /// Prints the layout's own texts.
-    pub(super) fn prepare(&mut self, template: &Template) -> Result<Prepared, RenderError> {
+    pub(super) fn prepare(&mut self, template: &Template) -> Result<PreparedLayout, RenderError> {
         let mut ready = Vec::new();
         for (n, node) in template.layout.iter().enumerate() {
             let made = match node {
-                Layout::Message(block) => self.ready(block),
-                Layout::Anchor(anchor) => self.anchor(anchor).map(|key| key.map_or(Ready::Nothing, Ready::Anchor)),
-                Layout::Slot { header, footer, .. } => {
+                LayoutNode::Message(block) => self.ready(block),
+                LayoutNode::Anchor(anchor) => self.anchor(anchor).map(|key| key.map_or(PreparedNode::Nothing, PreparedNode::Anchor)),
+                LayoutNode::Slot { header, footer, .. } => {
                     let header = self.ready_frames(header).map_err(|e| e.under("header"));
                     header.and_then(|header| {
                         let footer = self.ready_frames(footer).map_err(|e| e.under("footer"))?;
-                        Ok(Ready::Slot { header, footer })
+                        Ok(PreparedNode::Slot { header, footer })
                     })
                 }
             };
             ready.push(made.map_err(|e| e.under(n).under("layout"))?);
         }
-        Ok(Prepared(ready))
+        Ok(PreparedLayout(ready))
     }
 
-    fn ready_frames(&mut self, frames: &[Frame]) -> Result<Vec<Ready>, RenderError> {
+    fn ready_frames(&mut self, frames: &[FramePiece]) -> Result<Vec<PreparedNode>, RenderError> {
         let ready = frames.iter().enumerate().map(|(n, frame)| {
             let made = match frame {
-                Frame::Message(block) => self.ready(block),
-                Frame::Anchor(anchor) => self.anchor(anchor).map(|key| key.map_or(Ready::Nothing, Ready::Anchor)),
+                FramePiece::Message(block) => self.ready(block),
+                FramePiece::Anchor(anchor) => self.anchor(anchor).map(|key| key.map_or(PreparedNode::Nothing, PreparedNode::Anchor)),
             };
             made.map_err(|e| e.under(n))
         });
         ready.collect()
     }
 
-    fn ready(&mut self, block: &Block) -> Result<Ready, RenderError> {
+    fn ready(&mut self, block: &MessageBlock) -> Result<PreparedNode, RenderError> {
         self.meter.step(1)?;
         if !self.all(&block.when)? {
-            return Ok(Ready::Nothing);
+            return Ok(PreparedNode::Nothing);
         }
-        let Some(text) = self.text(block)?.filter(|text| !text.is_empty()) else { return Ok(Ready::Nothing) };
+        let Some(text) = self.text(block)?.filter(|text| !text.is_empty()) else { return Ok(PreparedNode::Nothing) };
         self.meter.keep(&text)?;
         let cost = self.inputs.ruler.cost(&text);
-        Ok(Ready::Message(message(block, text), cost))
+        Ok(PreparedNode::Message(message(block, text), cost))
     }
 
     /// Builds the layout from the printed texts, paid from the reserve of the lane `layout`.
     pub(super) fn lay_prepared(
         &mut self,
         template: &Template,
-        prepared: &Prepared,
-        slots: Vec<Vec<Piece>>,
+        prepared: &PreparedLayout,
+        slots: Vec<Vec<OutputPiece>>,
         lane: &Arc<str>,
-    ) -> Result<Page, RenderError> {
-        let (mut page, mut slots) = (Page::default(), filled(slots));
+    ) -> Result<DraftConversation, RenderError> {
+        let (mut page, mut slots) = (DraftConversation::default(), filled(slots));
         for (n, (node, ready)) in template.layout.iter().zip(&prepared.0).enumerate() {
             match (node, ready) {
-                (Layout::Slot { slot, omit_if_empty, .. }, Ready::Slot { header, footer }) => {
+                (LayoutNode::Slot { slot, omit_if_empty, .. }, PreparedNode::Slot { header, footer }) => {
                     let Some(filled) = slots.get_mut(*slot) else { continue };
                     let stands = filled.speaks || !omit_if_empty;
                     self.put_frames(header, stands, lane, &mut page);
@@ -226,7 +226,7 @@ impl Run<'_, '_> {
         Ok(page)
     }
 
-    fn put_frames(&mut self, frames: &[Ready], stands: bool, lane: &Arc<str>, page: &mut Page) {
+    fn put_frames(&mut self, frames: &[PreparedNode], stands: bool, lane: &Arc<str>, page: &mut DraftConversation) {
         for frame in frames {
             if stands {
                 self.put(frame, lane, page);
@@ -237,10 +237,10 @@ impl Run<'_, '_> {
     }
 
     /// Adds the printed texts; the cost of a message that does not fit is released for everyone.
-    fn put(&mut self, ready: &Ready, lane: &Arc<str>, page: &mut Page) {
+    fn put(&mut self, ready: &PreparedNode, lane: &Arc<str>, page: &mut DraftConversation) {
         match ready {
-            Ready::Anchor(key) => page.anchor(key.clone()),
-            Ready::Message(message, cost) => {
+            PreparedNode::Anchor(key) => page.anchor(key.clone()),
+            PreparedNode::Message(message, cost) => {
                 self.budget.go(Some(lane.clone()));
                 let taken = self.budget.take(*cost);
                 self.budget.go(None);
@@ -250,7 +250,7 @@ impl Run<'_, '_> {
                     self.budget.release(lane, *cost);
                 }
             }
-            Ready::Nothing | Ready::Slot { .. } => {}
+            PreparedNode::Nothing | PreparedNode::Slot { .. } => {}
         }
     }
 }

@@ -5,40 +5,40 @@ use std::sync::Arc;
 use indexmap::IndexMap;
 
 use super::super::form::{self, Template};
-use super::super::revision::Role;
+use super::super::revision::MessageRole;
 use super::meter::{ErrorKind, RenderError};
 use crate::model::{Map, Value};
 use crate::text::leaf::Leaf;
 use crate::text::pattern::Pattern;
 
 /// A lane with all values resolved.
-pub(super) struct Lane {
+pub(super) struct ResolvedLane {
     pub(super) id: Arc<str>,
     pub(super) enabled: bool,
-    pub(super) role: Option<Role>,
+    pub(super) role: Option<MessageRole>,
     pub(super) template: Option<Leaf>,
     pub(super) order: i64,
     pub(super) reserve: u64,
     pub(super) budget: Option<u64>,
     pub(super) payload: Option<Value>,
     /// In the order in which they are tried.
-    pub(super) groups: Vec<Group>,
+    pub(super) groups: Vec<ResolvedGroup>,
 }
 
 /// A group of a lane with its pattern compiled.
-pub(super) struct Group {
+pub(super) struct ResolvedGroup {
     id: Option<Arc<str>>,
     pattern: Option<Pattern>,
     pub(super) template: Option<Leaf>,
     pub(super) open: Option<Leaf>,
     pub(super) close: Option<Leaf>,
-    pub(super) role: Option<Role>,
+    pub(super) role: Option<MessageRole>,
     pub(super) payload: Option<Value>,
 }
 
 /// All lanes, those of the task first.
-pub(super) fn lanes(template: &Template, offered: &[form::Lane]) -> Result<Vec<Lane>, RenderError> {
-    let mut lanes: IndexMap<Arc<str>, Lane> = IndexMap::new();
+pub(super) fn lanes(template: &Template, offered: &[form::AttachmentLane]) -> Result<Vec<ResolvedLane>, RenderError> {
+    let mut lanes: IndexMap<Arc<str>, ResolvedLane> = IndexMap::new();
     for (n, lane) in offered.iter().enumerate() {
         let made = over(lane, None, ErrorKind::Render).map_err(|e| e.under(n).under("lanes"))?;
         lanes.insert(lane.id.clone(), made);
@@ -48,18 +48,18 @@ pub(super) fn lanes(template: &Template, offered: &[form::Lane]) -> Result<Vec<L
         let made = over(lane, below, ErrorKind::Structure).map_err(|e| e.under(n).under("attachments"))?;
         let groups = if lane.groups.is_none() { lanes.get_mut(&lane.id).map(|below| std::mem::take(&mut below.groups)) } else { None };
         let groups = groups.unwrap_or(made.groups);
-        lanes.insert(lane.id.clone(), Lane { groups, ..made });
+        lanes.insert(lane.id.clone(), ResolvedLane { groups, ..made });
     }
     Ok(lanes.into_values().collect())
 }
 
 /// Merges a lane of the template over the task's lane of the same name. Whether it is enabled and its order always come
 /// from the template's lane, also if it does not give them.
-fn over(lane: &form::Lane, below: Option<&Lane>, broken: ErrorKind) -> Result<Lane, RenderError> {
-    let mut groups: Vec<&form::Group> = lane.groups.iter().flat_map(|groups| groups.iter()).collect();
+fn over(lane: &form::AttachmentLane, below: Option<&ResolvedLane>, broken: ErrorKind) -> Result<ResolvedLane, RenderError> {
+    let mut groups: Vec<&form::RequestGroup> = lane.groups.iter().flat_map(|groups| groups.iter()).collect();
     groups.sort_by_key(|group| group.order);
-    let groups: Result<Vec<Group>, RenderError> = groups.into_iter().map(|group| compiled(group, &lane.id, broken)).collect();
-    Ok(Lane {
+    let groups: Result<Vec<ResolvedGroup>, RenderError> = groups.into_iter().map(|group| compiled(group, &lane.id, broken)).collect();
+    Ok(ResolvedLane {
         id: lane.id.clone(),
         enabled: lane.enabled.unwrap_or(true),
         role: lane.role.clone().or_else(|| below.and_then(|b| b.role.clone())),
@@ -75,13 +75,13 @@ fn over(lane: &form::Lane, below: Option<&Lane>, broken: ErrorKind) -> Result<La
     })
 }
 
-fn compiled(group: &form::Group, lane: &str, broken: ErrorKind) -> Result<Group, RenderError> {
+fn compiled(group: &form::RequestGroup, lane: &str, broken: ErrorKind) -> Result<ResolvedGroup, RenderError> {
     let pattern = group.pattern.as_ref().filter(|source| !source.is_empty()).map(|source| Pattern::new(source, ""));
     let pattern = pattern.transpose().map_err(|why| {
         let written = group.pattern.as_deref().unwrap_or_default();
         RenderError::new(broken, format!("the pattern `{written}` of a group of lane `{lane}` is broken: {why}"))
     })?;
-    Ok(Group {
+    Ok(ResolvedGroup {
         id: group.id.clone().filter(|id| !id.is_empty()),
         pattern,
         template: given(group.template.as_ref()),
@@ -106,7 +106,7 @@ pub(super) fn laid<'v>(tables: impl IntoIterator<Item = Option<&'v Value>>) -> M
     all
 }
 
-impl Lane {
+impl ResolvedLane {
     /// The index of the group that takes a request: the one with exactly this id, else the first whose pattern matches,
     /// else the first that requires neither.
     pub(super) fn group(&self, id: Option<&str>) -> Result<Option<usize>, RenderError> {

@@ -2,12 +2,12 @@
 
 use std::fmt::{self, Display};
 
-use crate::text::leaf::{Leaf, Printed, TooLong};
+use crate::text::leaf::{Leaf, PrintedLeaf, TooLong};
 use crate::text::work;
 
 /// The most work and memory that one render may use, whatever the template and the data are.
 #[derive(Debug, Clone, Copy)]
-pub struct Limits {
+pub struct RenderLimits {
     /// Steps: nodes that run, items that are visited, every 32 bytes of text that are read or made, and every 16 values
     /// that are compared.
     pub steps: u64,
@@ -17,7 +17,7 @@ pub struct Limits {
     pub depth: usize,
 }
 
-impl Default for Limits {
+impl Default for RenderLimits {
     /// 50 million steps, 64 MiB, 128 levels.
     fn default() -> Self {
         Self { steps: 50_000_000, bytes: 64 << 20, depth: 128 }
@@ -37,7 +37,7 @@ pub enum ErrorKind {
 
 /// Why a render failed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{}{message}", Place(.at))]
+#[error("{}{message}", PlacePrefix(.at))]
 pub struct RenderError {
     /// The kind of error.
     pub kind: ErrorKind,
@@ -47,9 +47,9 @@ pub struct RenderError {
     pub message: String,
 }
 
-struct Place<'a>(&'a str);
+struct PlacePrefix<'a>(&'a str);
 
-impl Display for Place<'_> {
+impl Display for PlacePrefix<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.0.is_empty() { Ok(()) } else { write!(f, "at `{}`: ", self.0) }
     }
@@ -68,15 +68,15 @@ impl RenderError {
 }
 
 /// What is left of the limits.
-pub(super) struct Meter {
-    limits: Limits,
+pub(super) struct LimitMeter {
+    limits: RenderLimits,
     steps: u64,
     bytes: usize,
     depth: usize,
 }
 
-impl Meter {
-    pub(super) fn new(limits: Limits) -> Self {
+impl LimitMeter {
+    pub(super) fn new(limits: RenderLimits) -> Self {
         Self { limits, steps: limits.steps, bytes: limits.bytes, depth: limits.depth }
     }
 
@@ -93,7 +93,7 @@ impl Meter {
     }
 
     /// Counts a leaf that was printed: its letters, its values, and the resulting text.
-    pub(super) fn printed(&mut self, leaf: &Leaf, printed: &Printed) -> Result<(), RenderError> {
+    pub(super) fn printed(&mut self, leaf: &Leaf, printed: &PrintedLeaf) -> Result<(), RenderError> {
         self.step((leaf.written().len() / 32 + printed.work / 16) as u64)?;
         self.made(&printed.text)
     }
@@ -122,7 +122,7 @@ impl Meter {
         }
     }
 
-    /// Enters a level; [`Meter::rise`] leaves it.
+    /// Enters a level; [`LimitMeter::rise`] leaves it.
     pub(super) fn sink(&mut self) -> Result<(), RenderError> {
         self.depth = self.depth.checked_sub(1).ok_or_else(|| bound(format!("nests deeper than {} levels", self.limits.depth)))?;
         Ok(())

@@ -20,49 +20,49 @@ mod squash;
 use std::sync::Arc;
 
 pub use budget::{Budget, QuarterRuler, Ruler};
-pub use meter::{ErrorKind, Limits, RenderError};
-pub use sources::{Sources, Unread};
+pub use meter::{ErrorKind, RenderError, RenderLimits};
+pub use sources::{SourceProvider, UnreadSource};
 
-use super::form::{Lane, Request, Template};
-use super::revision::{Revision, Role};
+use super::form::{AttachmentLane, PlacementRequest, Template};
+use super::revision::{MessageRole, Revision};
 use crate::model::Value;
-use crate::text::work::Door;
-use meter::Meter;
-use reach::Lists;
-use sources::Data;
+use crate::text::work::BudgetScope;
+use meter::LimitMeter;
+use reach::LoopLists;
+use sources::RenderData;
 
 /// The input of a render.
 pub struct Inputs<'a> {
     /// The context: a table whose fields leaves print, and which `$ctx` returns.
     pub context: &'a Value,
     /// The sources of the task.
-    pub sources: &'a dyn Sources,
+    pub sources: &'a dyn SourceProvider,
     /// Counts the tokens of texts.
     pub ruler: &'a dyn Ruler,
     /// The lanes that the task offers, before the template's own are merged over them.
-    pub lanes: &'a [Lane],
+    pub lanes: &'a [AttachmentLane],
     /// The requests for places in the finished layout.
-    pub requests: &'a [Request],
+    pub requests: &'a [PlacementRequest],
     /// The bounds.
-    pub limits: Limits,
+    pub limits: RenderLimits,
 }
 
 /// The result of a render.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Rendered {
+pub struct RenderedTemplate {
     /// The conversation. Neighbours never have the same role.
     pub messages: Vec<Message>,
     /// The tokens that the budget has spent, including those of earlier renders with the same budget.
     pub tokens: u64,
     /// One warning for each time that a source could not be read.
-    pub warnings: Vec<Unread>,
+    pub warnings: Vec<UnreadSource>,
 }
 
 /// A message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Message {
     /// The role of the message.
-    pub role: Role,
+    pub role: MessageRole,
     /// The text; never empty.
     pub content: Arc<str>,
     /// Whether the model continues this message.
@@ -73,37 +73,44 @@ pub struct Message {
 ///
 /// # Errors
 /// A bound is reached, or a group of a lane has a pattern that cannot be compiled; the error names the node.
-pub fn render(template: &Template, inputs: &Inputs<'_>, budget: &mut Budget) -> Result<Rendered, RenderError> {
-    let _door = Door::join();
+pub fn render(template: &Template, inputs: &Inputs<'_>, budget: &mut Budget) -> Result<RenderedTemplate, RenderError> {
+    let _door = BudgetScope::join();
     budget.begin();
-    let data = Data::new(inputs.context, inputs.sources);
-    let mut run = Run { inputs, budget, data, meter: Meter::new(inputs.limits), lists: Lists::default(), revision: &template.revision };
+    let data = RenderData::new(inputs.context, inputs.sources);
+    let mut run = RenderRun {
+        inputs,
+        budget,
+        data,
+        meter: LimitMeter::new(inputs.limits),
+        lists: LoopLists::default(),
+        revision: &template.revision,
+    };
     let messages = run.template(template)?;
-    Ok(Rendered { messages, tokens: run.budget.total(), warnings: run.data.warnings })
+    Ok(RenderedTemplate { messages, tokens: run.budget.total(), warnings: run.data.warnings })
 }
 
 /// One render.
-struct Run<'a, 'b> {
+struct RenderRun<'a, 'b> {
     revision: &'b Revision,
     inputs: &'b Inputs<'a>,
     budget: &'b mut Budget,
-    data: Data<'a>,
-    meter: Meter,
-    lists: Lists,
+    data: RenderData<'a>,
+    meter: LimitMeter,
+    lists: LoopLists,
 }
 
 /// The output of a plan: messages, and points between them.
 #[derive(Debug)]
-enum Piece {
+enum OutputPiece {
     Message(Message),
     Anchor(Arc<str>),
 }
 
-impl Run<'_, '_> {
+impl RenderRun<'_, '_> {
     fn template(&mut self, template: &Template) -> Result<Vec<Message>, RenderError> {
         let layout: Arc<str> = Arc::from("layout");
         let prepared = if template.revision.reserves_layout { Some(self.prepare(template)?) } else { None };
-        let reserved = prepared.as_ref().map_or(0, layout::Prepared::cost);
+        let reserved = prepared.as_ref().map_or(0, layout::PreparedLayout::cost);
         self.budget.reserve(&layout, reserved);
         let lanes = merge::lanes(template, self.inputs.lanes)?;
         let queues = lanes::queues(&lanes, self.inputs.requests);

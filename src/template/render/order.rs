@@ -10,18 +10,18 @@ use std::sync::{Arc, LazyLock};
 use icu_collator::CollatorBorrowed;
 use icu_collator::options::CollatorOptions;
 
-use super::super::form::Order;
+use super::super::form::SortOrder;
 use super::RenderError;
-use super::meter::Meter;
-use super::reach::Lists;
+use super::meter::LimitMeter;
+use super::reach::LoopLists;
 use crate::model::Value;
 
 /// The list in the requested order; a list that was sorted before is shared.
 pub(super) fn ordered(
-    lists: &mut Lists,
+    lists: &mut LoopLists,
     items: Arc<Vec<Value>>,
-    order: Option<Order>,
-    meter: &mut Meter,
+    order: Option<SortOrder>,
+    meter: &mut LimitMeter,
 ) -> Result<Arc<Vec<Value>>, RenderError> {
     let Some(order) = order else { return Ok(items) };
     if let Some(known) = lists.ordered(&items, order) {
@@ -34,13 +34,13 @@ pub(super) fn ordered(
 }
 
 /// The sorted list; `None` if none of its items can be compared.
-fn sort(items: &[Value], order: Order) -> Option<Vec<Value>> {
+fn sort(items: &[Value], order: SortOrder) -> Option<Vec<Value>> {
     let numbers = items.iter().filter(|v| v.as_f64().is_some()).count();
     let texts = items.iter().filter(|v| v.as_str().is_some()).count();
     if numbers < 2 && texts < 2 {
         return None;
     }
-    let compare = |a: &Value, b: &Value| if order == Order::Asc { compare(a, b) } else { compare(b, a) };
+    let compare = |a: &Value, b: &Value| if order == SortOrder::Asc { compare(a, b) } else { compare(b, a) };
     let mut sorted = items.to_vec();
     if numbers == items.len() || texts == items.len() {
         sorted.sort_by(compare);

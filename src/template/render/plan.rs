@@ -2,18 +2,18 @@
 
 use std::sync::Arc;
 
-use super::super::form::{Anchor, Block, Condition, Node, Reads, RuleCondition, Slot, Template, Text};
-use super::{ErrorKind, Message, Piece, RenderError, Run, condition};
+use super::super::form::{ConditionInput, MessageBlock, NamedAnchor, RuleCondition, Slot, SlotCondition, SlotNode, Template, TextSource};
+use super::{ErrorKind, Message, OutputPiece, RenderError, RenderRun, condition};
 use crate::model::{Map, Value};
-use crate::text::leaf::{Leaf, Printed, value_text};
+use crate::text::leaf::{Leaf, PrintedLeaf, value_text};
 
 /// Most values that one condition compares.
 const MOST_COMPARED: usize = 1 << 20;
 
-impl Run<'_, '_> {
+impl RenderRun<'_, '_> {
     /// The content of each slot, by its index. All slots run and are paid for, also those that the layout never places.
-    pub(super) fn slots(&mut self, template: &Template) -> Result<Vec<Vec<Piece>>, RenderError> {
-        let mut filled: Vec<Vec<Piece>> = template.slots.iter().map(|_| Vec::new()).collect();
+    pub(super) fn slots(&mut self, template: &Template) -> Result<Vec<Vec<OutputPiece>>, RenderError> {
+        let mut filled: Vec<Vec<OutputPiece>> = template.slots.iter().map(|_| Vec::new()).collect();
         for &place in &template.order {
             let (Some(slot), Some(out)) = (template.slots.get(place), filled.get_mut(place)) else { continue };
             self.slot(slot, out).map_err(|e| e.under(format_args!("slots.{}", slot.name)))?;
@@ -21,7 +21,7 @@ impl Run<'_, '_> {
         Ok(filled)
     }
 
-    fn slot(&mut self, slot: &Slot, out: &mut Vec<Piece>) -> Result<(), RenderError> {
+    fn slot(&mut self, slot: &Slot, out: &mut Vec<OutputPiece>) -> Result<(), RenderError> {
         if let Some(when) = &slot.when
             && !self.holds(when).map_err(|e| e.under("when"))?
         {
@@ -34,7 +34,7 @@ impl Run<'_, '_> {
     }
 
     /// Runs nodes in order.
-    pub(super) fn nodes(&mut self, nodes: &[Node], out: &mut Vec<Piece>) -> Result<(), RenderError> {
+    pub(super) fn nodes(&mut self, nodes: &[SlotNode], out: &mut Vec<OutputPiece>) -> Result<(), RenderError> {
         self.meter.sink()?;
         for (n, node) in nodes.iter().enumerate() {
             self.node(node, out).map_err(|e| e.under(n))?;
@@ -44,26 +44,26 @@ impl Run<'_, '_> {
     }
 
     /// Runs one node.
-    pub(super) fn node(&mut self, node: &Node, out: &mut Vec<Piece>) -> Result<(), RenderError> {
+    pub(super) fn node(&mut self, node: &SlotNode, out: &mut Vec<OutputPiece>) -> Result<(), RenderError> {
         self.meter.step(1)?;
         match node {
-            Node::Message(block, ceiling) => self.message(block, *ceiling, out),
-            Node::Each(each) => self.each(each, out),
-            Node::If { when, then, otherwise } => {
+            SlotNode::Message(block, ceiling) => self.message(block, *ceiling, out),
+            SlotNode::Each(each) => self.each(each, out),
+            SlotNode::If { when, then, otherwise } => {
                 let (branch, name) = if self.holds(when)? { (then, "then") } else { (otherwise, "else") };
                 self.nodes(branch, out).map_err(|e| e.under(name))
             }
-            Node::Anchor(anchor) => {
+            SlotNode::Anchor(anchor) => {
                 if let Some(key) = self.anchor(anchor)? {
                     self.meter.keep(&key)?;
-                    out.push(Piece::Anchor(key));
+                    out.push(OutputPiece::Anchor(key));
                 }
                 Ok(())
             }
         }
     }
 
-    fn message(&mut self, block: &Block, ceiling: Option<u64>, out: &mut Vec<Piece>) -> Result<(), RenderError> {
+    fn message(&mut self, block: &MessageBlock, ceiling: Option<u64>, out: &mut Vec<OutputPiece>) -> Result<(), RenderError> {
         if !self.budget.has_any() || !self.all(&block.when)? {
             return Ok(());
         }
@@ -73,16 +73,16 @@ impl Run<'_, '_> {
         self.budget.leave(depth);
         if taken && !text.is_empty() {
             self.meter.keep(&text)?;
-            out.push(Piece::Message(message(block, text)));
+            out.push(OutputPiece::Message(message(block, text)));
         }
         Ok(())
     }
 
     /// Whether a condition holds.
-    pub(super) fn holds(&mut self, when: &Condition) -> Result<bool, RenderError> {
+    pub(super) fn holds(&mut self, when: &SlotCondition) -> Result<bool, RenderError> {
         let when = match when {
-            Condition::Typed(when) => when,
-            Condition::Rule(when) => return self.holds_rule(when),
+            SlotCondition::Typed(when) => when,
+            SlotCondition::Rule(when) => return self.holds_rule(when),
         };
         let found = self.data.resolve(&when.on);
         let mut left = MOST_COMPARED;
@@ -95,7 +95,7 @@ impl Run<'_, '_> {
     fn holds_rule(&mut self, when: &RuleCondition) -> Result<bool, RenderError> {
         self.meter.step(1 + when.reads.len() as u64)?;
         let mut values = Map::default();
-        for Reads { name, on, or } in &when.reads {
+        for ConditionInput { name, on, or } in &when.reads {
             let value = self.data.resolve(on).or_else(|| self.data.resolve(or.as_ref()?));
             values.extend(value.map(|value| (name.clone(), value)));
         }
@@ -104,7 +104,7 @@ impl Run<'_, '_> {
     }
 
     /// Whether all conditions hold.
-    pub(super) fn all(&mut self, when: &[Condition]) -> Result<bool, RenderError> {
+    pub(super) fn all(&mut self, when: &[SlotCondition]) -> Result<bool, RenderError> {
         for when in when {
             if !self.holds(when)? {
                 return Ok(false);
@@ -115,15 +115,15 @@ impl Run<'_, '_> {
 
     /// The text of a block, which may be empty; `None` if it has none, or if it is left out because its tags printed
     /// nothing.
-    pub(super) fn text(&mut self, block: &Block) -> Result<Option<Arc<str>>, RenderError> {
+    pub(super) fn text(&mut self, block: &MessageBlock) -> Result<Option<Arc<str>>, RenderError> {
         match &block.text {
-            Text::None => Ok(None),
-            Text::Leaf(leaf) => {
+            TextSource::None => Ok(None),
+            TextSource::Leaf(leaf) => {
                 let printed = self.print(leaf)?;
                 let skipped = block.skip_if_empty && leaf.has_tags() && !printed.produced;
                 Ok((!skipped).then_some(printed.text))
             }
-            Text::From(from) => {
+            TextSource::From(from) => {
                 let Some(value) = self.data.resolve(from).filter(|v| !v.is_null()) else { return Ok(None) };
                 let text = match value {
                     Value::Text(text) => text,
@@ -136,14 +136,14 @@ impl Run<'_, '_> {
     }
 
     /// Prints a leaf in the current scope.
-    pub(super) fn print(&mut self, leaf: &Leaf) -> Result<Printed, RenderError> {
+    pub(super) fn print(&mut self, leaf: &Leaf) -> Result<PrintedLeaf, RenderError> {
         let printed = self.data.print(leaf, self.meter.most()).map_err(|why| self.meter.refused(why))?;
         self.meter.printed(leaf, &printed)?;
         Ok(printed)
     }
 
     /// The key of an anchor; `None` if it is empty or its conditions do not hold.
-    pub(super) fn anchor(&mut self, anchor: &Anchor) -> Result<Option<Arc<str>>, RenderError> {
+    pub(super) fn anchor(&mut self, anchor: &NamedAnchor) -> Result<Option<Arc<str>>, RenderError> {
         if !self.all(&anchor.when)? {
             return Ok(None);
         }
@@ -152,6 +152,6 @@ impl Run<'_, '_> {
 }
 
 /// The message of a block with its text.
-pub(super) fn message(block: &Block, content: Arc<str>) -> Message {
+pub(super) fn message(block: &MessageBlock, content: Arc<str>) -> Message {
     Message { role: block.role.clone(), content, prefix: block.prefix }
 }

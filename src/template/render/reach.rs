@@ -12,41 +12,41 @@ use std::sync::Arc;
 use memchr::memchr_iter;
 use rustc_hash::FxHashMap;
 
-use super::super::form::{Block, Condition, Each, Node, Order, Text};
+use super::super::form::{MessageBlock, SlotCondition, SlotNode, SortOrder, SourceLoop, TextSource};
 use super::budget::Ruler;
 use crate::model::Value;
 use crate::text::js;
-use crate::text::leaf::{Path, path};
+use crate::text::leaf::{LeafPath, path};
 
 /// Lists shorter than this are not worth an index.
 const FEWEST: usize = 32;
 
 /// The least cost of the messages of a loop.
-pub(super) struct Reach {
-    asks: Vec<Ask>,
+pub(super) struct LoopDemand {
+    asks: Vec<MessageDemand>,
     /// The cost of finding it out, in steps.
     pub(super) work: u64,
 }
 
 /// One message: its letters, and what it prints of an item.
-struct Ask {
+struct MessageDemand {
     units: u64,
-    of: Printing,
+    of: PrintedPaths,
     /// No item before this index fits. The remaining budget never grows while a loop runs.
     from: usize,
 }
 
 /// Paths below an item that are printed, each once.
 #[derive(PartialEq)]
-struct Printing {
-    paths: Vec<Path>,
+struct PrintedPaths {
+    paths: Vec<LeafPath>,
     /// Whether the texts at these paths are printed unchanged; otherwise a text with `{{` may become shorter.
     verbatim: bool,
 }
 
-impl Reach {
+impl LoopDemand {
     /// The index for a loop over `count` items; `None` if its items have to run.
-    pub(super) fn of(each: &Each, count: usize, room: Option<u64>, ruler: &dyn Ruler) -> Option<Self> {
+    pub(super) fn of(each: &SourceLoop, count: usize, room: Option<u64>, ruler: &dyn Ruler) -> Option<Self> {
         if count < FEWEST || room.is_none() || each.separator.is_some() || ruler.least(u64::from(u32::MAX)) == 0 {
             return None;
         }
@@ -55,38 +55,38 @@ impl Reach {
         Some(reach)
     }
 
-    fn nodes(&mut self, nodes: &[Node]) -> Option<()> {
+    fn nodes(&mut self, nodes: &[SlotNode]) -> Option<()> {
         nodes.iter().try_for_each(|node| match node {
-            Node::Message(block, _) => self.block(block),
-            Node::If { when, then, otherwise } if is_quiet(when) => {
+            SlotNode::Message(block, _) => self.block(block),
+            SlotNode::If { when, then, otherwise } if is_quiet(when) => {
                 self.nodes(then)?;
                 self.nodes(otherwise)
             }
-            Node::If { .. } | Node::Each(_) | Node::Anchor(_) => None,
+            SlotNode::If { .. } | SlotNode::Each(_) | SlotNode::Anchor(_) => None,
         })
     }
 
-    fn block(&mut self, block: &Block) -> Option<()> {
+    fn block(&mut self, block: &MessageBlock) -> Option<()> {
         if !block.when.iter().all(is_quiet) {
             return None;
         }
         let ask = match &block.text {
-            Text::None => return Some(()),
-            Text::Leaf(leaf) => {
+            TextSource::None => return Some(()),
+            TextSource::Leaf(leaf) => {
                 let (units, paths) = leaf.parts()?;
                 self.work += 1 + leaf.written().len() as u64 / 32;
                 if units == 0 && paths.is_empty() {
                     return Some(());
                 }
-                let paths = paths.iter().filter(|p| p.first() == "item").map(Path::rest).collect();
-                Ask { units: units as u64, of: Printing { paths, verbatim: false }, from: 0 }
+                let paths = paths.iter().filter(|p| p.first() == "item").map(LeafPath::rest).collect();
+                MessageDemand { units: units as u64, of: PrintedPaths { paths, verbatim: false }, from: 0 }
             }
-            Text::From(from) if &*from.source == "$item" => {
+            TextSource::From(from) if &*from.source == "$item" => {
                 let below = from.args.as_ref().and_then(|a| a.as_map()?.get("path")?.as_str()).unwrap_or_default();
                 self.work += 1 + below.len() as u64 / 32;
-                Ask { units: 0, of: Printing { paths: vec![path(below)], verbatim: true }, from: 0 }
+                MessageDemand { units: 0, of: PrintedPaths { paths: vec![path(below)], verbatim: true }, from: 0 }
             }
-            Text::From(_) => return None,
+            TextSource::From(_) => return None,
         };
         self.asks.push(ask);
         Some(())
@@ -94,8 +94,8 @@ impl Reach {
 }
 
 /// Whether a condition only reads values that cannot fail.
-fn is_quiet(when: &Condition) -> bool {
-    matches!(when, Condition::Typed(when) if super::super::RESERVED.contains(&&*when.on.source))
+fn is_quiet(when: &SlotCondition) -> bool {
+    matches!(when, SlotCondition::Typed(when) if super::super::RESERVED.contains(&&*when.on.source))
 }
 
 /// A list of this render.
@@ -104,14 +104,14 @@ pub(super) struct ListId(usize);
 
 /// The lists that loops have iterated over, by identity. Each is kept alive, so that no other list can get its address.
 #[derive(Default)]
-pub(super) struct Lists {
+pub(super) struct LoopLists {
     places: FxHashMap<usize, usize>,
-    all: Vec<List>,
-    sorted: FxHashMap<(usize, bool), Sorted>,
+    all: Vec<MeasuredList>,
+    sorted: FxHashMap<(usize, bool), SortedList>,
 }
 
 /// A list, and its sorted forms.
-struct Sorted {
+struct SortedList {
     from: Arc<Vec<Value>>,
     to: Arc<Vec<Value>>,
 }
@@ -121,29 +121,29 @@ fn identity(items: &Arc<Vec<Value>>) -> usize {
     Arc::as_ptr(items).addr()
 }
 
-struct List {
+struct MeasuredList {
     items: Arc<Vec<Value>>,
-    lengths: Vec<(Printing, Lengths)>,
+    lengths: Vec<(PrintedPaths, ItemLengths)>,
 }
 
-impl Lists {
+impl LoopLists {
     /// The list as it was sorted before.
-    pub(super) fn ordered(&self, items: &Arc<Vec<Value>>, order: Order) -> Option<Arc<Vec<Value>>> {
-        let sorted = self.sorted.get(&(identity(items), order == Order::Asc));
+    pub(super) fn ordered(&self, items: &Arc<Vec<Value>>, order: SortOrder) -> Option<Arc<Vec<Value>>> {
+        let sorted = self.sorted.get(&(identity(items), order == SortOrder::Asc));
         sorted.filter(|sorted| Arc::ptr_eq(&sorted.from, items)).map(|sorted| sorted.to.clone())
     }
 
     /// Keeps a sorted list.
-    pub(super) fn keep_ordered(&mut self, items: &Arc<Vec<Value>>, order: Order, sorted: &Arc<Vec<Value>>) {
-        let kept = Sorted { from: items.clone(), to: sorted.clone() };
-        self.sorted.insert((identity(items), order == Order::Asc), kept);
+    pub(super) fn keep_ordered(&mut self, items: &Arc<Vec<Value>>, order: SortOrder, sorted: &Arc<Vec<Value>>) {
+        let kept = SortedList { from: items.clone(), to: sorted.clone() };
+        self.sorted.insert((identity(items), order == SortOrder::Asc), kept);
     }
 
     /// The entry of a list, by its identity.
     pub(super) fn enter(&mut self, items: &Arc<Vec<Value>>) -> ListId {
         let all = &mut self.all;
         ListId(*self.places.entry(identity(items)).or_insert_with(|| {
-            all.push(List { items: items.clone(), lengths: Vec::new() });
+            all.push(MeasuredList { items: items.clone(), lengths: Vec::new() });
             all.len() - 1
         }))
     }
@@ -152,7 +152,7 @@ impl Lists {
     pub(super) fn next(
         &mut self,
         list: ListId,
-        reach: &mut Reach,
+        reach: &mut LoopDemand,
         range: Range<usize>,
         fits: impl Fn(u64) -> bool,
     ) -> (Option<usize>, u64) {
@@ -169,15 +169,15 @@ impl Lists {
     }
 }
 
-impl List {
-    fn next(&mut self, of: &Printing, range: Range<usize>, fits: impl Fn(u32) -> bool, looked: &mut u64) -> Option<usize> {
+impl MeasuredList {
+    fn next(&mut self, of: &PrintedPaths, range: Range<usize>, fits: impl Fn(u32) -> bool, looked: &mut u64) -> Option<usize> {
         if of.paths.is_empty() {
             *looked += 1;
             return (fits(0) && !range.is_empty()).then_some(range.start);
         }
         let known = self.lengths.iter().position(|(printing, _)| printing == of).unwrap_or_else(|| {
-            let of = Printing { paths: of.paths.clone(), verbatim: of.verbatim };
-            self.lengths.push((of, Lengths::default()));
+            let of = PrintedPaths { paths: of.paths.clone(), verbatim: of.verbatim };
+            self.lengths.push((of, ItemLengths::default()));
             self.lengths.len() - 1
         });
         let (_, lengths) = self.lengths.get_mut(known)?;
@@ -186,7 +186,7 @@ impl List {
 }
 
 /// The least length that an item prints, in UTF-16 units.
-fn length(of: &Printing, item: &Value) -> u32 {
+fn length(of: &PrintedPaths, item: &Value) -> u32 {
     of.paths.iter().fold(0, |sum, path| sum.saturating_add(path.below(item).map_or(0, |value| units(&value, of.verbatim))))
 }
 
@@ -211,7 +211,7 @@ const STRETCH: usize = 64;
 
 /// The lengths of a list's items, as far as they have been measured.
 #[derive(Default)]
-struct Lengths {
+struct ItemLengths {
     items: Vec<u32>,
     /// The least length of each full group of items.
     stretches: Vec<u32>,
@@ -219,7 +219,7 @@ struct Lengths {
     wide: Vec<u32>,
 }
 
-impl Lengths {
+impl ItemLengths {
     fn next(&mut self, range: Range<usize>, fits: impl Fn(u32) -> bool, looked: &mut u64, measure: impl Fn(usize) -> u32) -> Option<usize> {
         let mut at = range.start;
         while at < range.end {

@@ -13,10 +13,10 @@ use rustc_hash::FxHashMap;
 use super::super::form::DataRef;
 use crate::diag::Span;
 use crate::model::{Map, Value};
-use crate::text::leaf::{self, Leaf, Printed, Scope, TooLong};
+use crate::text::leaf::{self, Leaf, LeafScope, PrintedLeaf, TooLong};
 
 /// The sources of a task, provided by the caller.
-pub trait Sources {
+pub trait SourceProvider {
     /// The value of a source; `None` is absent, which is not the same as `null`. An unknown name is absent too. Within
     /// one render the same name and arguments must give the same value.
     ///
@@ -36,14 +36,14 @@ pub trait Sources {
 
 /// A warning: a source could not be read and was absent for the template.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Unread {
+pub struct UnreadSource {
     /// The name of the source in the template.
     pub source: Arc<str>,
     /// The reason.
     pub why: String,
 }
 
-impl fmt::Display for Unread {
+impl fmt::Display for UnreadSource {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "source `{}` cannot be read: {}", self.source, self.why)
     }
@@ -52,36 +52,36 @@ impl fmt::Display for Unread {
 /// The most warnings that are kept.
 const MOST_WARNINGS: usize = 10_000;
 
-type Answer = Result<Option<Value>, String>;
+type SourceAnswer = Result<Option<Value>, String>;
 
 /// The data of one render.
-pub(super) struct Data<'a> {
+pub(super) struct RenderData<'a> {
     context: &'a Value,
-    sources: &'a dyn Sources,
-    frames: Vec<Frame>,
-    answers: Vec<Answer>,
+    sources: &'a dyn SourceProvider,
+    frames: Vec<LoopFrame>,
+    answers: Vec<SourceAnswer>,
     /// Indexes of `answers` by name and arguments, and by the reference.
     known: FxHashMap<(Arc<str>, String), usize>,
     asked: FxHashMap<usize, usize>,
-    paths: FxHashMap<usize, Option<leaf::Path>>,
-    pub(super) warnings: Vec<Unread>,
+    paths: FxHashMap<usize, Option<leaf::LeafPath>>,
+    pub(super) warnings: Vec<UnreadSource>,
 }
 
 /// One iteration of a loop.
-struct Frame {
+struct LoopFrame {
     item: Value,
     index: usize,
 }
 
-impl<'a> Data<'a> {
-    pub(super) fn new(context: &'a Value, sources: &'a dyn Sources) -> Self {
+impl<'a> RenderData<'a> {
+    pub(super) fn new(context: &'a Value, sources: &'a dyn SourceProvider) -> Self {
         let (known, asked, paths) = Default::default();
         Self { context, sources, frames: Vec::new(), answers: Vec::new(), known, asked, paths, warnings: Vec::new() }
     }
 
     /// Begins an iteration of a loop.
     pub(super) fn push(&mut self, item: Value, index: usize) {
-        self.frames.push(Frame { item, index });
+        self.frames.push(LoopFrame { item, index });
     }
 
     /// Ends an iteration.
@@ -102,7 +102,7 @@ impl<'a> Data<'a> {
         }
     }
 
-    fn frame(&self, last: usize, out: usize) -> Option<&Frame> {
+    fn frame(&self, last: usize, out: usize) -> Option<&LoopFrame> {
         self.frames.get(last.checked_sub(out)?)
     }
 
@@ -135,7 +135,7 @@ impl<'a> Data<'a> {
             Ok(value) => value.clone(),
             Err(why) => {
                 if self.warnings.len() < MOST_WARNINGS {
-                    self.warnings.push(Unread { source: of.source.clone(), why: why.clone() });
+                    self.warnings.push(UnreadSource { source: of.source.clone(), why: why.clone() });
                 }
                 None
             }
@@ -144,9 +144,9 @@ impl<'a> Data<'a> {
 
     /// Prints a leaf of a plan or of the layout. The item of the innermost loop hides a name `item` of the context,
     /// also outside of loops, where there is no item; `ctx` is the whole context unless that has a field `ctx`.
-    pub(super) fn print(&self, leaf: &Leaf, most: usize) -> Result<Printed, TooLong> {
+    pub(super) fn print(&self, leaf: &Leaf, most: usize) -> Result<PrintedLeaf, TooLong> {
         let root = self.context.as_map();
-        let scope = Scope {
+        let scope = LeafScope {
             over: &[("item", self.frames.last().map(|f| &f.item))],
             root,
             under: &[("ctx", self.context)],
@@ -156,10 +156,10 @@ impl<'a> Data<'a> {
     }
 
     /// Prints a leaf of a lane, which sees the whole context as `ctx`, and `payload`.
-    pub(super) fn print_payload(&self, leaf: &Leaf, payload: Map, most: usize) -> Result<Printed, TooLong> {
+    pub(super) fn print_payload(&self, leaf: &Leaf, payload: Map, most: usize) -> Result<PrintedLeaf, TooLong> {
         let payload = Value::map(payload);
         let under = [("ctx", self.context), ("payload", &payload)];
-        leaf.render(&Scope { over: &[], root: None, under: &under, globals: None }, most)
+        leaf.render(&LeafScope { over: &[], root: None, under: &under, globals: None }, most)
     }
 }
 

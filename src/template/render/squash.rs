@@ -5,13 +5,13 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
-use super::layout::Page;
-use super::meter::Meter;
+use super::layout::DraftConversation;
+use super::meter::LimitMeter;
 use super::{Message, RenderError};
 
 /// Joins the neighbours of a page. A message that occurs at several places changes at all of them.
-pub(super) fn squash(page: Page, joint: &str, meter: &mut Meter) -> Result<Vec<Message>, RenderError> {
-    let Page { cells, order, .. } = page;
+pub(super) fn squash(page: DraftConversation, joint: &str, meter: &mut LimitMeter) -> Result<Vec<Message>, RenderError> {
+    let DraftConversation { cells, order, .. } = page;
     let mut joined: FxHashMap<usize, String> = FxHashMap::default();
     let mut kept: Vec<usize> = Vec::new();
     for cell in order {
@@ -35,7 +35,12 @@ pub(super) fn squash(page: Page, joint: &str, meter: &mut Meter) -> Result<Vec<M
 }
 
 /// The messages with their final texts.
-fn finish(cells: &[Message], kept: &[usize], joined: &FxHashMap<usize, String>, meter: &mut Meter) -> Result<Vec<Message>, RenderError> {
+fn finish(
+    cells: &[Message],
+    kept: &[usize],
+    joined: &FxHashMap<usize, String>,
+    meter: &mut LimitMeter,
+) -> Result<Vec<Message>, RenderError> {
     let mut texts: FxHashMap<usize, Arc<str>> = FxHashMap::default();
     let mut messages = Vec::with_capacity(kept.len());
     for place in kept {

@@ -2,16 +2,16 @@
 
 use std::sync::Arc;
 
-use crate::model::pack::Row;
+use crate::model::pack::PackRow;
 use crate::model::{Map, Value};
-use crate::terms::eval::Current;
-use crate::terms::{Env, Fault, Memo, Rules, State};
+use crate::terms::eval::CurrentItem;
+use crate::terms::{BuildState, CompiledRules, Env, EvalFault, PassMemo};
 
 use super::halves;
 
 /// A lane that a task offers.
 #[derive(Debug)]
-pub struct Lane {
+pub struct TaskLane {
     /// The name of its row, `TASK/LANE`.
     pub whole: Arc<str>,
     /// The task that it belongs to.
@@ -23,15 +23,15 @@ pub struct Lane {
 
 /// The lanes of a task over one state and the requests for them, in the form of a template's own `attachments`.
 #[derive(Debug, Default)]
-pub struct Offered {
+pub struct OfferedLanes {
     /// The lanes.
     pub lanes: Vec<Value>,
     /// The requests: tables with `lane`.
     pub requests: Vec<Value>,
 }
 
-impl Lane {
-    pub(super) fn compile(rules: &Rules, row: &Row) -> Self {
+impl TaskLane {
+    pub(super) fn compile(rules: &CompiledRules, row: &PackRow) -> Self {
         let (task, id) = halves(row);
         Self { whole: row.name.clone(), task, id, cells: rules.row("lane", &row.name).unwrap_or_default() }
     }
@@ -40,9 +40,9 @@ impl Lane {
     ///
     /// # Errors
     /// A cell cannot be evaluated.
-    pub fn offer(&self, st: &State, to: &mut Offered) -> Result<(), Fault> {
-        let memo = Memo::default();
-        let env = Env { st, cur: Current::None, outer: None, memo: &memo, part: None };
+    pub fn offer(&self, st: &BuildState, to: &mut OfferedLanes) -> Result<(), EvalFault> {
+        let memo = PassMemo::default();
+        let env = Env { st, cur: CurrentItem::None, outer: None, memo: &memo, part: None };
         if !env.applies(self.cells.get("when"))? {
             return Ok(());
         }

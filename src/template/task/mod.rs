@@ -11,15 +11,15 @@ mod window;
 
 use std::sync::Arc;
 
-use crate::diag::{Code, Diagnostic, Node, Report, suggest};
+use crate::diag::{Code, Diagnostic, DocumentNode, Report, suggest};
 use crate::model::Pack;
-use crate::model::pack::Row;
-use crate::terms::Rules;
+use crate::model::pack::PackRow;
+use crate::terms::CompiledRules;
 
 use super::revision::Revisions;
 
-pub use lanes::Lane;
-pub use sources::Source;
+pub use lanes::TaskLane;
+pub use sources::TaskSource;
 
 /// The kinds of task of a pack. Immutable.
 #[derive(Debug, Default)]
@@ -37,19 +37,19 @@ pub struct Task {
     /// The revision of templates that it is for; `None`: every revision that has no row of its own.
     pub revision: Option<Arc<str>>,
     /// Its sources.
-    pub sources: Vec<Arc<Source>>,
+    pub sources: Vec<Arc<TaskSource>>,
     /// The lanes that it offers.
-    pub lanes: Vec<Arc<Lane>>,
+    pub lanes: Vec<Arc<TaskLane>>,
 }
 
 impl Tasks {
     /// Compiles the rows of tables `task`, `source` and `lane` of a pack whose values have been compiled.
     #[must_use]
-    pub fn compile(rules: &Rules, pack: &Pack, revisions: &Revisions) -> (Self, Report) {
+    pub fn compile(rules: &CompiledRules, pack: &Pack, revisions: &Revisions) -> (Self, Report) {
         let mut report = Report::default();
         let rows = |table: &str| pack.tables.get(table).into_iter().flatten().map(|(_, row)| row);
-        let sources: Vec<Arc<Source>> = rows("source").map(|row| Arc::new(Source::compile(rules, row, &mut report))).collect();
-        let lanes: Vec<Arc<Lane>> = rows("lane").map(|row| Arc::new(Lane::compile(rules, row))).collect();
+        let sources: Vec<Arc<TaskSource>> = rows("source").map(|row| Arc::new(TaskSource::compile(rules, row, &mut report))).collect();
+        let lanes: Vec<Arc<TaskLane>> = rows("lane").map(|row| Arc::new(TaskLane::compile(rules, row))).collect();
         let list: Vec<Task> = rows("task").map(|row| Task::compile(row, &sources, &lanes, &mut report)).collect();
         for row in rows("task") {
             let named = row.fields.get("revision").and_then(|field| Some((&field.node, field.node.as_text()?)));
@@ -93,7 +93,7 @@ impl Tasks {
 }
 
 impl Task {
-    fn compile(row: &Row, sources: &[Arc<Source>], lanes: &[Arc<Lane>], report: &mut Report) -> Self {
+    fn compile(row: &PackRow, sources: &[Arc<TaskSource>], lanes: &[Arc<TaskLane>], report: &mut Report) -> Self {
         let text = |key: &str| row.fields.get(key).and_then(|f| f.node.as_text()).map(Arc::from);
         let sources = own_and_lent(row, "source", sources, |s| (&s.task, &s.whole), report);
         let lanes = own_and_lent(row, "lane", lanes, |l| (&l.task, &l.whole), report);
@@ -103,7 +103,7 @@ impl Task {
 
     /// The source that templates call `name`; `None` if there is none.
     #[must_use]
-    pub fn source(&self, name: &str) -> Option<&Source> {
+    pub fn source(&self, name: &str) -> Option<&TaskSource> {
         self.sources.iter().find(|s| &*s.name == name).map(AsRef::as_ref)
     }
 
@@ -117,14 +117,14 @@ impl Task {
 /// The rows of the sources that a task of a pack offers to templates of a revision, by their names in templates; `None`
 /// if the pack has no such task. It needs no compiled values, so it also works for a pack with mistakes.
 #[must_use]
-pub fn offered<'a>(pack: &'a Pack, kind: &str, revision: &str) -> Option<Vec<(&'a str, &'a Row)>> {
-    let text = |row: &'a Row, key: &str| row.fields.get(key).and_then(|field| field.node.as_text());
+pub fn offered<'a>(pack: &'a Pack, kind: &str, revision: &str) -> Option<Vec<(&'a str, &'a PackRow)>> {
+    let text = |row: &'a PackRow, key: &str| row.fields.get(key).and_then(|field| field.node.as_text());
     let tasks = pack.tables.get("task")?;
     let of =
         |wanted: Option<&str>| tasks.values().find(|row| text(row, "for").unwrap_or(&row.name) == kind && text(row, "revision") == wanted);
     let task = of(Some(revision)).or_else(|| of(None))?;
     let lent: Vec<&str> =
-        task.fields.get("sources").and_then(|f| f.node.as_list()).into_iter().flatten().filter_map(Node::as_text).collect();
+        task.fields.get("sources").and_then(|f| f.node.as_list()).into_iter().flatten().filter_map(DocumentNode::as_text).collect();
     let sources = pack.tables.get("source").into_iter().flat_map(|rows| rows.values());
     let visible = sources.filter_map(|row| {
         let (of, name) = row.name.rsplit_once('/')?;
@@ -134,13 +134,13 @@ pub fn offered<'a>(pack: &'a Pack, kind: &str, revision: &str) -> Option<Vec<(&'
 }
 
 /// A row's name split as `TASK/NAME`.
-fn halves(row: &Row) -> (Arc<str>, Arc<str>) {
+fn halves(row: &PackRow) -> (Arc<str>, Arc<str>) {
     row.name.rsplit_once('/').map_or_else(|| (Arc::default(), row.name.clone()), |(task, name)| (task.into(), name.into()))
 }
 
 /// The rows of a table that belong to a task: its own, and those that its cell `sources` or `lanes` names.
 fn own_and_lent<T>(
-    task: &Row,
+    task: &PackRow,
     table: &'static str,
     all: &[Arc<T>],
     names: impl Fn(&T) -> (&Arc<str>, &Arc<str>),
@@ -161,13 +161,13 @@ fn own_and_lent<T>(
     has
 }
 
-fn unknown(what: &'static str, name: &str, node: &Node, row: &Row) -> Diagnostic {
+fn unknown(what: &'static str, name: &str, node: &DocumentNode, row: &PackRow) -> Diagnostic {
     let complaint = Diagnostic::new(Code::NameUnknown, format!("there is no {what} `{name}`")).at(node.span).missing_row(&[what], name);
     complaint.rule(format!("task {}", row.name))
 }
 
 /// The diagnostic about a row of a task that does not exist.
-fn homeless(table: &str, row: &Row, tasks: &[Task], report: &mut Report) {
+fn homeless(table: &str, row: &PackRow, tasks: &[Task], report: &mut Report) {
     let (task, _) = halves(row);
     let help = suggest::help(&task, tasks.iter().map(|t| t.name.as_ref()));
     let help = help.unwrap_or_else(|| format!("name the row `TASK/NAME`, with a [[task]] row `TASK`, or name it in `{table}s` of a task"));

@@ -3,17 +3,17 @@
 use std::sync::Arc;
 
 use crate::diag::Report;
-use crate::model::pack::Row;
+use crate::model::pack::PackRow;
 use crate::model::{Map, Value};
-use crate::terms::eval::Current;
-use crate::terms::{Env, Fault, Memo, Rules, State};
+use crate::terms::eval::CurrentItem;
+use crate::terms::{BuildState, CompiledRules, Env, EvalFault, PassMemo};
 
 use super::halves;
-use super::steps::{self, Step};
+use super::steps::{self, TaskStep};
 
 /// A named source of data.
 #[derive(Debug)]
-pub struct Source {
+pub struct TaskSource {
     /// The name of its row, `TASK/SOURCE`.
     pub whole: Arc<str>,
     /// The task that it belongs to.
@@ -26,17 +26,17 @@ pub struct Source {
     value: Value,
     /// The condition on which it returns anything: a truth value, or a compiled cell.
     when: Option<Value>,
-    steps: Vec<Step>,
+    steps: Vec<TaskStep>,
 }
 
-impl Source {
-    pub(super) fn compile(rules: &Rules, row: &Row, report: &mut Report) -> Self {
+impl TaskSource {
+    pub(super) fn compile(rules: &CompiledRules, row: &PackRow, report: &mut Report) -> Self {
         let (task, name) = halves(row);
         let cells = rules.row("source", &row.name).unwrap_or_default();
         let declared = cells.get("args").and_then(Value::as_map).into_iter().flatten();
         let defaults = declared.filter_map(|(arg, shape)| Some((arg.clone(), shape.get("default")?.clone()))).collect();
         let list = row.fields.get("list").and_then(|f| f.node.as_list()).unwrap_or(&[]);
-        let steps = list.iter().filter_map(|node| Step::compile(node, row, report)).collect();
+        let steps = list.iter().filter_map(|node| TaskStep::compile(node, row, report)).collect();
         let value = cells.get("value").cloned().unwrap_or_default();
         Self { whole: row.name.clone(), task, name, defaults, value, when: cells.get("when").cloned(), steps }
     }
@@ -45,7 +45,7 @@ impl Source {
     ///
     /// # Errors
     /// A cell cannot be evaluated, a value that should be changed by steps is not a list, or a bound is reached.
-    pub fn resolve(&self, args: Option<&Value>, st: &State) -> Result<Option<Value>, Fault> {
+    pub fn resolve(&self, args: Option<&Value>, st: &BuildState) -> Result<Option<Value>, EvalFault> {
         let mut given = args.and_then(Value::as_map).cloned().unwrap_or_default();
         for (name, default) in &self.defaults {
             if given.get(name).is_none_or(Value::is_null) {
@@ -53,8 +53,8 @@ impl Source {
             }
         }
         let args = Value::map(given);
-        let memo = Memo::default();
-        let env = Env { st, cur: Current::Value(&args, 0), outer: None, memo: &memo, part: None };
+        let memo = PassMemo::default();
+        let env = Env { st, cur: CurrentItem::Value(&args, 0), outer: None, memo: &memo, part: None };
         if !env.applies(self.when.as_ref())? {
             return Ok(None);
         }

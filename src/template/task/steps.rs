@@ -7,13 +7,13 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashSet;
 
-use crate::diag::{Code, Diagnostic, Node, Report, Table, short, suggest};
-use crate::model::pack::Row;
+use crate::diag::{Code, Diagnostic, DocumentNode, FieldMap, Report, short, suggest};
+use crate::model::pack::PackRow;
 use crate::model::{Map, Value};
-use crate::terms::Fault;
+use crate::terms::EvalFault;
 use crate::terms::among;
 
-use super::window::Window;
+use super::window::WindowNames;
 
 /// The words that name the steps; each step has exactly one.
 const WORDS: [&str; 6] = ["ids", "range", "window", "order", "reverse", "limit"];
@@ -23,7 +23,7 @@ const BESIDE: [&[&str]; 6] = [&["by"], &[], &["by", "from", "to", "least"], &["b
 
 /// One step.
 #[derive(Debug)]
-pub enum Step {
+pub enum TaskStep {
     /// Keeps the elements whose field is in a list of ids.
     Ids {
         /// The argument with the ids.
@@ -39,7 +39,7 @@ pub enum Step {
         end: Arc<str>,
     },
     /// Keeps groups of elements.
-    Window(Window),
+    Window(WindowNames),
     /// Reverses the list, or sorts it.
     Order {
         /// The argument with the direction.
@@ -67,7 +67,7 @@ pub enum Step {
 }
 
 /// A step that reads an argument which the row does not declare would never do anything.
-fn undeclared(said: Option<&Node>, row: &Row, report: &mut Report) {
+fn undeclared(said: Option<&DocumentNode>, row: &PackRow, report: &mut Report) {
     let declared = row.fields.get("args").and_then(|f| f.node.as_table());
     for node in said.into_iter().flat_map(|said| said.as_list().unwrap_or(std::slice::from_ref(said))) {
         let Some(name) = node.as_text().filter(|name| !declared.is_some_and(|args| args.contains_key(*name))) else { continue };
@@ -77,9 +77,9 @@ fn undeclared(said: Option<&Node>, row: &Row, report: &mut Report) {
     }
 }
 
-impl Step {
+impl TaskStep {
     /// Reads a step of a row; `None` after an error.
-    pub(super) fn compile(node: &Node, row: &Row, report: &mut Report) -> Option<Self> {
+    pub(super) fn compile(node: &DocumentNode, row: &PackRow, report: &mut Report) -> Option<Self> {
         let table = node.as_table()?;
         let Some((place, word)) = WORDS.iter().enumerate().find(|(_, word)| table.contains_key(**word)) else {
             let complaint = Diagnostic::new(Code::TermMissing, "this step of `list` says nothing to do").at(node.span);
@@ -98,30 +98,30 @@ impl Step {
         Some(Self::of(word, table))
     }
 
-    fn of(word: &str, table: &Table) -> Self {
+    fn of(word: &str, table: &FieldMap) -> Self {
         let text = |key: &str| table.get(key).and_then(|f| f.node.as_text()).map(Arc::<str>::from);
         let number = |key: &str| table.get(key).and_then(|f| Value::from(&f.node).as_f64());
         let arg = text(word).unwrap_or_default();
         let named = |key: &str, default: &str| text(key).unwrap_or_else(|| default.into());
         match word {
-            "ids" => Step::Ids { arg, by: named("by", "id") },
+            "ids" => TaskStep::Ids { arg, by: named("by", "id") },
             "range" => {
                 let place = |n: usize| {
                     let names = table.get("range").and_then(|f| f.node.as_list()).unwrap_or(&[]);
-                    names.get(n).and_then(Node::as_text).unwrap_or("").into()
+                    names.get(n).and_then(DocumentNode::as_text).unwrap_or("").into()
                 };
-                Step::Range { start: place(0), end: place(1) }
+                TaskStep::Range { start: place(0), end: place(1) }
             }
-            "window" => Step::Window(Window {
+            "window" => TaskStep::Window(WindowNames {
                 arg,
                 by: named("by", "id"),
                 from: named("from", "from"),
                 to: named("to", "to"),
                 least: named("least", "least"),
             }),
-            "order" => Step::Order { arg, default: text("default"), by: text("by") },
-            "reverse" => Step::Reverse,
-            _ => Step::Limit {
+            "order" => TaskStep::Order { arg, default: text("default"), by: text("by") },
+            "reverse" => TaskStep::Reverse,
+            _ => TaskStep::Limit {
                 arg,
                 default: number("default"),
                 last: text("from").as_deref() == Some("last"),
@@ -131,22 +131,22 @@ impl Step {
         }
     }
 
-    fn apply(&self, value: Option<Value>, args: &Map) -> Result<Option<Value>, Fault> {
+    fn apply(&self, value: Option<Value>, args: &Map) -> Result<Option<Value>, EvalFault> {
         let number = |arg: &str| args.get(arg).and_then(Value::as_f64);
         match self {
-            Step::Ids { arg, by } => match args.get(arg).and_then(Value::as_list) {
+            TaskStep::Ids { arg, by } => match args.get(arg).and_then(Value::as_list) {
                 Some(ids) if !ids.is_empty() => with_ids(&list(value, arg)?, ids, by),
                 _ => return Ok(value),
             },
-            Step::Range { start, end } => match (number(start), number(end)) {
+            TaskStep::Range { start, end } => match (number(start), number(end)) {
                 (None, None) => return Ok(value),
                 (first, last) => range(&list(value, start)?, first, last),
             },
-            Step::Window(window) => match args.get(&window.arg) {
+            TaskStep::Window(window) => match args.get(&window.arg) {
                 Some(wanted) if wanted.truthy() => window.apply(&list(value, &window.arg)?, wanted)?,
                 _ => return Ok(value),
             },
-            Step::Order { arg, default, by } => {
+            TaskStep::Order { arg, default, by } => {
                 let said = match args.get(arg) {
                     Some(said) => said.as_str(),
                     None => default.as_deref(),
@@ -157,8 +157,8 @@ impl Step {
                     None => return Ok(value),
                 }
             }
-            Step::Reverse => reversed(&list(value, "reverse")?),
-            Step::Limit { arg, default, last, zero_is_all, least } => {
+            TaskStep::Reverse => reversed(&list(value, "reverse")?),
+            TaskStep::Limit { arg, default, last, zero_is_all, least } => {
                 let said = if args.get(arg).is_none_or(Value::is_null) { *default } else { number(arg) };
                 let Some(limit) = said else { return Ok(value) };
                 let limit = least.map_or(limit, |least| limit.max(least));
@@ -173,17 +173,17 @@ impl Step {
 ///
 /// # Errors
 /// A step has something to do, but the value is not a list.
-pub fn apply(steps: &[Step], value: Option<Value>, args: &Map) -> Result<Option<Value>, Fault> {
+pub fn apply(steps: &[TaskStep], value: Option<Value>, args: &Map) -> Result<Option<Value>, EvalFault> {
     steps.iter().try_fold(value, |value, step| step.apply(value, args))
 }
 
-type Elements = Arc<Vec<Value>>;
+type ListElements = Arc<Vec<Value>>;
 
-fn list(value: Option<Value>, what: &str) -> Result<Elements, Fault> {
+fn list(value: Option<Value>, what: &str) -> Result<ListElements, EvalFault> {
     match value {
         Some(Value::List(list)) => Ok(list),
-        Some(_) => Err(Fault::failed(format!("`{what}` needs a list, and there is another value"))),
-        None => Err(Fault::failed(format!("`{what}` needs a list, and there is none"))),
+        Some(_) => Err(EvalFault::failed(format!("`{what}` needs a list, and there is another value"))),
+        None => Err(EvalFault::failed(format!("`{what}` needs a list, and there is none"))),
     }
 }
 
@@ -246,30 +246,31 @@ mod tests {
     use serde_json::{Value as Json, json};
 
     use super::*;
-    use crate::diag::{Data, Field, Span};
+    use crate::diag::{NodeValue, Span, TableField};
 
-    fn node(json: &Json) -> Node {
+    fn node(json: &Json) -> DocumentNode {
         let data = match json {
             Json::Object(map) => {
-                let field = |(key, json): (&String, &Json)| (Arc::from(key.as_str()), Field { key: Span::default(), node: node(json) });
-                Data::Table(map.iter().map(field).collect())
+                let field =
+                    |(key, json): (&String, &Json)| (Arc::from(key.as_str()), TableField { key: Span::default(), node: node(json) });
+                NodeValue::Table(map.iter().map(field).collect())
             }
-            Json::Array(list) => Data::List(list.iter().map(node).collect()),
-            Json::String(text) => Data::Text(text.as_str().into()),
-            Json::Bool(flag) => Data::Bool(*flag),
-            other => Data::Int(other.as_i64().unwrap_or_default()),
+            Json::Array(list) => NodeValue::List(list.iter().map(node).collect()),
+            Json::String(text) => NodeValue::Text(text.as_str().into()),
+            Json::Bool(flag) => NodeValue::Bool(*flag),
+            other => NodeValue::Int(other.as_i64().unwrap_or_default()),
         };
-        Node { span: Span::default(), data }
+        DocumentNode { span: Span::default(), data }
     }
 
-    fn steps(json: &Json) -> Vec<Step> {
+    fn steps(json: &Json) -> Vec<TaskStep> {
         let mut report = Report::default();
         let span = Span::default();
         let args =
             node(&json!({ "ids": "list", "start": "number", "end": "number", "order": "text", "limit": "number", "window": "table" }));
-        let fields = std::iter::once((Arc::from("args"), Field { key: span, node: args })).collect();
-        let row = Row { name: "t/s".into(), fields, span, name_span: span, patched: Vec::new() };
-        let made = json.as_array().unwrap().iter().filter_map(|s| Step::compile(&node(s), &row, &mut report)).collect();
+        let fields = std::iter::once((Arc::from("args"), TableField { key: span, node: args })).collect();
+        let row = PackRow { name: "t/s".into(), fields, span, name_span: span, patched: Vec::new() };
+        let made = json.as_array().unwrap().iter().filter_map(|s| TaskStep::compile(&node(s), &row, &mut report)).collect();
         assert!(!report.has_errors(), "{report:?}");
         made
     }

@@ -6,11 +6,11 @@
 use std::sync::Arc;
 
 use crate::model::Value;
-use crate::terms::Fault;
+use crate::terms::EvalFault;
 
 /// A window as a row declares it: the names of an argument, of a field, and of the keys of the argument's table.
 #[derive(Debug)]
-pub struct Window {
+pub struct WindowNames {
     /// The argument with the table.
     pub arg: Arc<str>,
     /// The field with the number of the group.
@@ -24,11 +24,11 @@ pub struct Window {
 }
 
 /// A group: its number, and its elements.
-type Group<'a> = (f64, Vec<&'a Value>);
+type ElementGroup<'a> = (f64, Vec<&'a Value>);
 
-impl Window {
+impl WindowNames {
     /// The elements in the window, in the order of the list.
-    pub(super) fn apply(&self, list: &[Value], wanted: &Value) -> Result<Option<Vec<Value>>, Fault> {
+    pub(super) fn apply(&self, list: &[Value], wanted: &Value) -> Result<Option<Vec<Value>>, EvalFault> {
         let groups = self.groups(list)?;
         let Some(last) = groups.len().checked_sub(1) else { return Ok(Some(Vec::new())) };
         let number = |key: &str| wanted.get(key).and_then(Value::as_f64);
@@ -56,11 +56,11 @@ impl Window {
     }
 
     /// The groups, in the order in which their numbers first occur.
-    fn groups<'a>(&self, list: &'a [Value]) -> Result<Vec<Group<'a>>, Fault> {
-        let mut groups: Vec<Group<'a>> = Vec::new();
+    fn groups<'a>(&self, list: &'a [Value]) -> Result<Vec<ElementGroup<'a>>, EvalFault> {
+        let mut groups: Vec<ElementGroup<'a>> = Vec::new();
         for element in list {
             let Some(number) = element.get(&self.by).and_then(Value::as_f64) else {
-                return Err(Fault::failed(format!("`{}` needs elements with a number `{}`", self.arg, self.by)));
+                return Err(EvalFault::failed(format!("`{}` needs elements with a number `{}`", self.arg, self.by)));
             };
             match groups.last_mut() {
                 Some((last, elements)) if last.to_bits() == number.to_bits() => elements.push(element),
@@ -76,13 +76,13 @@ fn is_prior(offset: f64) -> bool {
 }
 
 #[allow(clippy::cast_precision_loss)]
-fn too_few(groups: &[Group<'_>], low: usize, high: usize, least: f64) -> bool {
+fn too_few(groups: &[ElementGroup<'_>], low: usize, high: usize, least: f64) -> bool {
     let held: usize = groups.get(low..=high).unwrap_or(&[]).iter().map(|(_, elements)| elements.len()).sum();
     (held as f64) < least
 }
 
 /// The index of the group that an offset names, clamped to the existing groups.
-fn place(offset: f64, groups: &[Group<'_>]) -> usize {
+fn place(offset: f64, groups: &[ElementGroup<'_>]) -> usize {
     let (first, last) = (groups.first().map_or(0.0, |g| g.0), groups.last().map_or(0.0, |g| g.0));
     let number = match offset {
         o if !o.is_finite() => {
@@ -115,7 +115,8 @@ mod tests {
     /// Elements `[group, n]`, as the list of `n`.
     fn gives(groups: &[i64], wanted: &Json) -> Vec<i64> {
         let list: Vec<Value> = (1..).zip(groups).map(|(n, g)| Value::from(&json!({ "chapter": g, "n": n }))).collect();
-        let window = Window { arg: "window".into(), by: "chapter".into(), from: "from".into(), to: "to".into(), least: "least".into() };
+        let window =
+            WindowNames { arg: "window".into(), by: "chapter".into(), from: "from".into(), to: "to".into(), least: "least".into() };
         let kept = window.apply(&list, &Value::from(wanted)).unwrap().unwrap();
         kept.iter().filter_map(|e| e.get("n")?.as_i64()).collect()
     }

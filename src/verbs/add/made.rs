@@ -7,8 +7,8 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::model::{Item, Value, item::core};
-use crate::terms::expr::{FieldRef, Path, Query, Root, Seg, Source};
-use crate::terms::{Env, Expr, Fault};
+use crate::terms::expr::{FieldRef, ItemQuery, PathRoot, PathSegment, QuerySource, ScenePath};
+use crate::terms::{Env, EvalFault, Expr};
 
 /// From this many items on, what was made of an element is remembered.
 const FROM: usize = 48;
@@ -22,21 +22,21 @@ const ITEM: usize = 1 << 10;
 const VALUE: usize = 64;
 
 /// What one pass remembers.
-pub(super) struct Remembered {
+pub(super) struct ItemCache {
     /// The values that the template looks at, beside its element.
-    paths: Vec<Arc<Path>>,
-    known: Mutex<Vec<Known>>,
+    paths: Vec<Arc<ScenePath>>,
+    known: Mutex<Vec<CachedItems>>,
 }
 
 /// What was made of one element.
-struct Known {
+struct CachedItems {
     element: Value,
     values: Vec<Value>,
     items: Arc<Vec<Item>>,
     bytes: usize,
 }
 
-impl Remembered {
+impl ItemCache {
     /// A memory for a template, if that looks at nothing else.
     pub(super) fn of(template: &Expr) -> Option<Self> {
         let mut paths = Vec::new();
@@ -48,8 +48,8 @@ impl Remembered {
         &self,
         element: &Value,
         env: &Env<'_>,
-        make: impl FnOnce() -> Result<Vec<Item>, Fault>,
-    ) -> Result<Vec<Item>, Fault> {
+        make: impl FnOnce() -> Result<Vec<Item>, EvalFault>,
+    ) -> Result<Vec<Item>, EvalFault> {
         let values = self.paths.iter().map(|path| env.path(path)).collect::<Result<Vec<_>, _>>()?;
         if let Some(items) = self.find(element, &values) {
             return Ok(items.to_vec());
@@ -59,7 +59,7 @@ impl Remembered {
             && let Some(bytes) = bytes(element).zip(values.iter().map(bytes).sum::<Option<usize>>())
         {
             let bytes = bytes.0 + bytes.1 + ITEM * items.len();
-            self.keep(Known { element: element.clone(), values, items: Arc::new(items.clone()), bytes });
+            self.keep(CachedItems { element: element.clone(), values, items: Arc::new(items.clone()), bytes });
         }
         Ok(items)
     }
@@ -67,11 +67,11 @@ impl Remembered {
     fn find(&self, element: &Value, values: &[Value]) -> Option<Arc<Vec<Item>>> {
         // a poisoned lock only means that another build panicked; each entry is complete
         let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        let same = |k: &&Known| k.element.is_same(element) && k.values.iter().zip(values).all(|(a, b)| a.is_same(b));
+        let same = |k: &&CachedItems| k.element.is_same(element) && k.values.iter().zip(values).all(|(a, b)| a.is_same(b));
         known.iter().rev().find(same).map(|known| known.items.clone())
     }
 
-    fn keep(&self, new: Known) {
+    fn keep(&self, new: CachedItems) {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         let mut held = known.iter().map(|k| k.bytes).sum::<usize>();
         while !known.is_empty() && (held + new.bytes > MOST || known.len() >= MOST_ELEMENTS) {
@@ -96,14 +96,14 @@ fn bytes(value: &Value) -> Option<usize> {
 }
 
 /// Whether an expression depends on nothing but the element and values outside of lists, which are recorded.
-fn looks_at(of: &Expr, paths: &mut Vec<Arc<Path>>) -> bool {
+fn looks_at(of: &Expr, paths: &mut Vec<Arc<ScenePath>>) -> bool {
     match of {
         Expr::Const(_) => true,
         Expr::Memo(_, inner) => looks_at(inner, paths),
         Expr::Field(field) => is_plain(field),
         Expr::Path(path) => {
             paths.push(path.clone());
-            path.root == (Root::Scene { list: None }) && path.depends == 0 && named(&path.segs)
+            path.root == (PathRoot::Scene { list: None }) && path.depends == 0 && named(&path.segs)
         }
         Expr::Text(list) | Expr::List(list) | Expr::First(list) | Expr::Over(list) => list.iter().all(|e| looks_at(e, paths)),
         Expr::Table(table) => table.iter().all(|(_, e)| looks_at(e, paths)),
@@ -112,8 +112,8 @@ fn looks_at(of: &Expr, paths: &mut Vec<Arc<Path>>) -> bool {
     }
 }
 
-fn looks_at_query(query: &Query, paths: &mut Vec<Arc<Path>>) -> bool {
-    let Source::Value(of) = &query.of else { return false };
+fn looks_at_query(query: &ItemQuery, paths: &mut Vec<Arc<ScenePath>>) -> bool {
+    let QuerySource::Value(of) = &query.of else { return false };
     let plain = query.select.is_all() && query.form.is_none() && query.after.is_none() && query.join.is_none();
     let plain = plain && query.steps.is_empty();
     plain && looks_at(of, paths) && query.get.as_ref().is_none_or(|get| looks_at(get, paths))
@@ -123,6 +123,6 @@ fn is_plain(field: &FieldRef) -> bool {
     named(&field.rest) && field.field.as_ref().is_none_or(|(id, _)| *id != core::INDEX)
 }
 
-fn named(segs: &[Seg]) -> bool {
-    segs.iter().all(|seg| matches!(seg, Seg::Name(_)))
+fn named(segs: &[PathSegment]) -> bool {
+    segs.iter().all(|seg| matches!(seg, PathSegment::Name(_)))
 }

@@ -7,65 +7,65 @@ use std::cell::OnceCell;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use crate::diag::{Code, Node, Span, Table};
+use crate::diag::{Code, DocumentNode, FieldMap, Span};
 use crate::model::{FieldId, Item, Value, item::core};
 use crate::syntax::CompileContext;
-use crate::syntax::context::Scope;
-use crate::terms::expr::Root;
-use crate::terms::lists::{Lazy, Local, Shape};
-use crate::terms::place::Gap;
+use crate::syntax::context::ItemScope;
+use crate::terms::expr::PathRoot;
+use crate::terms::lists::{LocalChange, UnreadShape, UnreadStretch};
+use crate::terms::place::ItemGap;
 use crate::terms::select::pass_env;
-use crate::terms::{Current, Env, Expr, Fault, Memo, Place, State};
+use crate::terms::{BuildState, CurrentItem, Env, EvalFault, Expr, InsertPosition, PassMemo};
 
 mod made;
 
 use super::misuse::selection;
-use super::pass::{Caller, Halt, Info, Pass, Reach, Verb};
-use made::Remembered;
+use super::pass::{CompiledPass, HistoryDemand, ProgramInterrupt, ProgramRunner, Verb, VerbInfo};
+use made::ItemCache;
 
 /// `add` as the table of verbs knows it.
-pub const INFO: Info = Info {
+pub const INFO: VerbInfo = VerbInfo {
     name: "add",
     doc: "makes items, one for each element of `each`",
     terms: &["item", "each", "to", "at"],
     cost: "what is made; a long history is read as needed",
     did: "made",
-    parse: |cx, w| Some(Box::new(Add::parse(cx, w.fields, w.span, w.scope)?)),
+    parse: |cx, w| Some(Box::new(AddTerms::parse(cx, w.fields, w.span, w.scope)?)),
 };
 
 /// How deep value forms are looked into for tables of fields.
 const MAX_PARTS: usize = 8;
 
 /// The terms of `add`.
-pub struct Add {
+pub struct AddTerms {
     each: Option<Expr>,
-    template: Rc1,
+    template: SharedTemplate,
     to: Option<usize>,
-    at: Place,
+    at: InsertPosition,
     /// `at` depends on the item that is placed.
     at_varies: bool,
     /// The template asks for the index of its element.
     index: bool,
     /// What the memo cells of the template hold.
-    cells: Vec<crate::terms::cells::Cell>,
+    cells: Vec<crate::terms::cells::MemoCell>,
     /// Cached items of long elements; `None` if they may depend on more than the element and some values.
-    remembered: Option<Remembered>,
+    remembered: Option<ItemCache>,
 }
 
 /// A template that steps of lazy lists share.
-type Rc1 = Arc<Template>;
+type SharedTemplate = Arc<ItemTemplate>;
 
 /// What an item is made from.
-enum Template {
+enum ItemTemplate {
     /// A table of fields.
     Fields(Vec<(FieldId, Vec<Arc<str>>, Expr)>),
     /// Any value: a table is an item, a list several.
     Value(Expr),
 }
 
-impl Add {
+impl AddTerms {
     /// Reads the terms.
-    fn parse(cx: &mut CompileContext<'_>, fields: &Table, span: Span, own: &Scope) -> Option<Self> {
+    fn parse(cx: &mut CompileContext<'_>, fields: &FieldMap, span: Span, own: &ItemScope) -> Option<Self> {
         selection(cx, fields, "`add` selects nothing of its list", "say which elements in `each = { of = …, where = … }`");
         let Some(item) = fields.get("item").map(|f| &f.node) else {
             cx.fail(
@@ -82,9 +82,9 @@ impl Add {
         });
         let each = fields.get("each").map(|f| cx.expr(&f.node));
         let scope = match &each {
-            None => Scope::None,
+            None => ItemScope::None,
             Some(each @ Expr::Query(q)) => match (&q.of, &q.get) {
-                (crate::terms::expr::Source::List(n), None) if q.steps.is_empty() => cx.rows_of(*n),
+                (crate::terms::expr::QuerySource::List(n), None) if q.steps.is_empty() => cx.rows_of(*n),
                 _ => cx.elements_of(each),
             },
             Some(each) => cx.elements_of(each),
@@ -92,25 +92,25 @@ impl Add {
         let target = to.map(|n| cx.rows_of(n));
         let before = std::mem::take(&mut cx.reads_index);
         let types = match target.as_ref().unwrap_or(own) {
-            Scope::Rows(rows) => Some(rows.clone()),
+            ItemScope::Rows(rows) => Some(rows.clone()),
             _ => None,
         };
-        let target_of = Target { scope: target.as_ref(), types: types.as_deref() };
+        let target_of = TargetList { scope: target.as_ref(), types: types.as_deref() };
         let template = cx.within(scope, |cx| template(cx, item, target_of));
         let index = cx.reads_index;
         cx.reads_index |= before;
-        let placed = target.clone().unwrap_or(Scope::Open);
-        let at = fields.get("at").map(|f| cx.within(Scope::Open, |cx| cx.place(&f.node, &placed)));
+        let placed = target.clone().unwrap_or(ItemScope::Open);
+        let at = fields.get("at").map(|f| cx.within(ItemScope::Open, |cx| cx.place(&f.node, &placed)));
         let at_varies = fields.get("at").is_some_and(|f| mentions_item(&f.node));
         let remembered = match &template {
-            Template::Value(value) if !index => Remembered::of(value),
+            ItemTemplate::Value(value) if !index => ItemCache::of(value),
             _ => None,
         };
-        let at = at.unwrap_or(Place::End);
+        let at = at.unwrap_or(InsertPosition::End);
         Some(Self { each, template: Arc::new(template), to, at, at_varies, index, cells: cx.cells.clone(), remembered })
     }
 
-    fn made(&self, st: &State, memo: &Memo) -> Result<Vec<Item>, Fault> {
+    fn made(&self, st: &BuildState, memo: &PassMemo) -> Result<Vec<Item>, EvalFault> {
         let env = pass_env(st, memo);
         let Some(each) = &self.each else { return self.template.make(&env) };
         let elements = env.eval(each)?;
@@ -118,7 +118,7 @@ impl Add {
         st.visit(elements.len())?;
         let mut out = Vec::with_capacity(elements.len());
         for (n, element) in elements.iter().enumerate() {
-            let here = env.inner(Current::Value(element, n));
+            let here = env.inner(CurrentItem::Value(element, n));
             match &self.remembered {
                 Some(remembered) => out.extend(remembered.items(element, &here, || self.template.make(&here))?),
                 None => out.extend(self.template.make(&here)?),
@@ -128,14 +128,14 @@ impl Add {
     }
 
     /// A long list of the scene becomes a cursor. True if it did.
-    fn add_lazily(&self, st: &mut State, to: usize, memo: &Memo) -> Result<bool, Fault> {
-        let (Some(Expr::Path(path)), Template::Fields(fields), false) = (&self.each, &*self.template, self.at_varies) else {
+    fn add_lazily(&self, st: &mut BuildState, to: usize, memo: &PassMemo) -> Result<bool, EvalFault> {
+        let (Some(Expr::Path(path)), ItemTemplate::Fields(fields), false) = (&self.each, &*self.template, self.at_varies) else {
             return Ok(false);
         };
-        let mut steps: Vec<(Rc<dyn Local>, Rc<Memo>)> = Vec::new();
+        let mut steps: Vec<(Rc<dyn LocalChange>, Rc<PassMemo>)> = Vec::new();
         let mut tail = Vec::new();
         let (source, remaining, first_off) = match &path.root {
-            Root::Scene { list: Some((id, used)) }
+            PathRoot::Scene { list: Some((id, used)) }
                 if path.segs.len() == *used && st.rules.lists.get(*id).is_some_and(|l| l.from.is_some()) =>
             {
                 let held = st.list(*id);
@@ -150,8 +150,8 @@ impl Add {
                 tail.extend(held.items.iter().cloned());
                 (lazy.source.clone(), lazy.remaining, lazy.first_off.clone())
             }
-            Root::Scene { list: None } => match pass_env(st, memo).path(path)? {
-                Value::List(source) if State::worth_reading_lazily(&source) => {
+            PathRoot::Scene { list: None } => match pass_env(st, memo).path(path)? {
+                Value::List(source) if BuildState::worth_reading_lazily(&source) => {
                     let n = source.len();
                     (source, n, OnceCell::new())
                 }
@@ -163,12 +163,12 @@ impl Add {
             return Ok(false);
         }
         // what depends on no element is evaluated now, as if all items were made at once
-        let made_now = Memo::default();
+        let made_now = PassMemo::default();
         for cell in &self.cells {
             cell.fill(&pass_env(st, &made_now))?;
         }
-        steps.push((Rc::new(Make(self.template.clone())), Rc::new(made_now)));
-        let mut shape = Shape::default();
+        steps.push((Rc::new(MakeStep(self.template.clone())), Rc::new(made_now)));
+        let mut shape = UnreadShape::default();
         let env = pass_env(st, memo);
         for (id, rest, value) in fields {
             if rest.is_empty() && !value.refers(0) && !value.draws() {
@@ -180,28 +180,35 @@ impl Add {
         let mut made = Vec::new();
         for (n, item) in tail.iter().filter(|i| i.enabled()).enumerate() {
             let element = st.table(item);
-            made.extend(self.template.make(&env.inner(Current::Value(&element, remaining + n)))?);
+            made.extend(self.template.make(&env.inner(CurrentItem::Value(&element, remaining + n)))?);
         }
         st.force(to)?;
         let at = self.at.gap(to, &env)?;
         let Some(at) = at else { return Ok(true) };
         let list = st.list_mut(to);
         let at = at.at.min(list.items.len());
-        let gap = Gap { at, early: false };
+        let gap = ItemGap { at, early: false };
         list.insert(made.into_iter().map(|i| (gap, i)).collect());
-        list.lazy = Some(Box::new(Lazy { at, source, remaining, steps, shape, effects: OnceCell::new(), first_off }));
+        list.lazy = Some(Box::new(UnreadStretch { at, source, remaining, steps, shape, effects: OnceCell::new(), first_off }));
         Ok(true)
     }
 }
 
-impl Verb for Add {
-    fn reach(&self, _pass: &Pass) -> Reach<'_> {
-        Reach::Own
+impl Verb for AddTerms {
+    fn reach(&self, _pass: &CompiledPass) -> HistoryDemand<'_> {
+        HistoryDemand::Own
     }
 
-    fn run(&self, _pass: &Arc<Pass>, st: &mut State, list: usize, _memo: &Memo, _caller: &dyn Caller) -> Result<(), Halt> {
+    fn run(
+        &self,
+        _pass: &Arc<CompiledPass>,
+        st: &mut BuildState,
+        list: usize,
+        _memo: &PassMemo,
+        _caller: &dyn ProgramRunner,
+    ) -> Result<(), ProgramInterrupt> {
         let to = self.to.unwrap_or(list);
-        let memo = Memo::default();
+        let memo = PassMemo::default();
         if self.add_lazily(st, to, &memo)? {
             return Ok(());
         }
@@ -212,7 +219,7 @@ impl Verb for Add {
 }
 
 /// Inserts new or moved items into a list; items that lost their place are recorded.
-pub fn insert(st: &mut State, to: usize, at: &Place, made: Vec<Item>, memo: &Memo) -> Result<(), Fault> {
+pub fn insert(st: &mut BuildState, to: usize, at: &InsertPosition, made: Vec<Item>, memo: &PassMemo) -> Result<(), EvalFault> {
     let mut placed = Vec::with_capacity(made.len());
     let mut shift = 0;
     for mut item in made {
@@ -222,7 +229,7 @@ pub fn insert(st: &mut State, to: usize, at: &Place, made: Vec<Item>, memo: &Mem
         let before = st.list(to).items.len();
         let gap = {
             let env = pass_env(st, memo);
-            at.gap(to, &env.inner(Current::Item(&item, 0)))?
+            at.gap(to, &env.inner(CurrentItem::Item(&item, 0)))?
         };
         // finding a gap may read more of a history before the gaps found so far
         shift += st.list(to).items.len() - before;
@@ -239,7 +246,7 @@ pub fn insert(st: &mut State, to: usize, at: &Place, made: Vec<Item>, memo: &Mem
             }
         }
     }
-    let moved = |gap: Gap, by: usize| Gap { at: gap.at + by, early: gap.early };
+    let moved = |gap: ItemGap, by: usize| ItemGap { at: gap.at + by, early: gap.early };
     let placed = placed.into_iter().map(|(gap, then, item)| (moved(gap, then.map_or(0, |then| shift - then)), item)).collect();
     st.list_mut(to).insert(placed);
     Ok(())
@@ -247,18 +254,18 @@ pub fn insert(st: &mut State, to: usize, at: &Place, made: Vec<Item>, memo: &Mem
 
 /// The list that receives the items.
 #[derive(Clone, Copy)]
-struct Target<'a> {
+struct TargetList<'a> {
     /// What `@` means in it, if the pass names it.
-    scope: Option<&'a Scope>,
+    scope: Option<&'a ItemScope>,
     /// The row types of its items, for the types of fields.
     types: Option<&'a [Arc<str>]>,
 }
 
-fn template(cx: &mut CompileContext<'_>, node: &Node, target: Target<'_>) -> Template {
+fn template(cx: &mut CompileContext<'_>, node: &DocumentNode, target: TargetList<'_>) -> ItemTemplate {
     let Some(table) = node.as_table().filter(|t| !crate::terms::names::is_form(t)) else {
         let value = cx.expr(node);
         check_parts(cx, node, target, 0);
-        return Template::Value(value);
+        return ItemTemplate::Value(value);
     };
     let mut fields = Vec::new();
     for (key, field) in table {
@@ -270,11 +277,11 @@ fn template(cx: &mut CompileContext<'_>, node: &Node, target: Target<'_>) -> Tem
         let id = cx.fields.intern(name);
         fields.push((id, rest.split('.').filter(|s| !s.is_empty()).map(Arc::from).collect(), value));
     }
-    Template::Fields(fields)
+    ItemTemplate::Fields(fields)
 }
 
 /// Checks the fields of items that a value makes: those in a list of items, and those that are laid over another item.
-fn check_parts(cx: &mut CompileContext<'_>, node: &Node, target: Target<'_>, depth: usize) {
+fn check_parts(cx: &mut CompileContext<'_>, node: &DocumentNode, target: TargetList<'_>, depth: usize) {
     if let Some(list) = node.as_list() {
         list.iter().for_each(|part| check_parts(cx, part, target, depth));
     }
@@ -296,28 +303,28 @@ fn check_parts(cx: &mut CompileContext<'_>, node: &Node, target: Target<'_>, dep
     }
 }
 
-fn check_target(cx: &mut CompileContext<'_>, target: Option<&Scope>, name: &str, span: Span) {
-    let scope = target.cloned().unwrap_or(Scope::Open);
+fn check_target(cx: &mut CompileContext<'_>, target: Option<&ItemScope>, name: &str, span: Span) {
+    let scope = target.cloned().unwrap_or(ItemScope::Open);
     cx.within(scope, |cx| cx.check_field(0, name, span));
 }
 
 /// Whether a place may depend on the item, either directly or through a row that it names.
-fn mentions_item(node: &Node) -> bool {
+fn mentions_item(node: &DocumentNode) -> bool {
     let text = node.to_json().to_string();
     ["@", "\"value\":", "\"fact\":", "\"form\":", "\"read\":"].iter().any(|word| text.contains(word))
 }
 
-impl Template {
-    fn make(&self, env: &Env<'_>) -> Result<Vec<Item>, Fault> {
+impl ItemTemplate {
+    fn make(&self, env: &Env<'_>) -> Result<Vec<Item>, EvalFault> {
         match self {
-            Template::Fields(fields) => {
+            ItemTemplate::Fields(fields) => {
                 let mut item = Item::default();
                 for (id, rest, value) in fields {
                     super::set::assign(&mut item, *id, rest, env.eval(value)?);
                 }
                 Ok(vec![item])
             }
-            Template::Value(value) => {
+            ItemTemplate::Value(value) => {
                 let names = &env.st.rules.fields;
                 Ok(match env.eval(value)? {
                     Value::List(l) => l.iter().filter(|v| !v.is_null()).map(|v| Item::from_value(v, names)).collect(),
@@ -330,22 +337,22 @@ impl Template {
 }
 
 /// The step that makes an item of an element that has just been read.
-struct Make(Rc1);
+struct MakeStep(SharedTemplate);
 
-impl Local for Make {
-    fn apply(&self, cur: Current<'_>, env: &Env<'_>) -> Result<Option<Item>, Fault> {
-        if let Current::Item(item, _) = cur
+impl LocalChange for MakeStep {
+    fn apply(&self, cur: CurrentItem<'_>, env: &Env<'_>) -> Result<Option<Item>, EvalFault> {
+        if let CurrentItem::Item(item, _) = cur
             && item.get(core::ENABLED) == Some(&Value::Bool(false))
         {
             return Ok(None);
         }
         let place = match cur {
-            Current::Item(_, place) | Current::Value(_, place) => place,
-            Current::None => 0,
+            CurrentItem::Item(_, place) | CurrentItem::Value(_, place) => place,
+            CurrentItem::None => 0,
         };
         // what an element of a list is when the list is given as a value: without the defaults of a list's fields
         let element = env.inner(cur).whole();
-        let mut made = self.0.make(&env.inner(Current::Value(&element, place)))?.into_iter().next();
+        let mut made = self.0.make(&env.inner(CurrentItem::Value(&element, place)))?.into_iter().next();
         if let Some(item) = &mut made {
             item.seq = env.st.number();
             env.st.note(item, "made");

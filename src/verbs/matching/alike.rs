@@ -4,23 +4,23 @@
 use std::sync::Arc;
 
 use crate::model::{FieldId, Item, Value, item::core};
-use crate::terms::expr::Seg;
+use crate::terms::expr::PathSegment;
 use crate::terms::{Cond, Expr};
 
-use super::{Match, Profile, Windows};
+use super::{MatchProfile, MatchTerms, SourceWindows};
 
 /// The results for the last item, and the fields that they depend on.
 #[derive(Default)]
-pub(super) struct Alike {
+pub(super) struct SharedScan {
     /// The last item's values of the fields that are looked at; nothing before the first item.
     values: Option<Vec<Option<Value>>>,
     /// Its profile, with the number of it.
-    pub(super) profile: Option<(Profile, usize)>,
+    pub(super) profile: Option<(MatchProfile, usize)>,
     /// How much of each source it searches.
-    pub(super) windows: Option<Windows>,
+    pub(super) windows: Option<SourceWindows>,
 }
 
-impl Alike {
+impl SharedScan {
     /// Switches to an item; the results for the previous one are kept only if they apply to this one too.
     pub(super) fn turn(&mut self, looked_at: Option<&[FieldId]>, item: &Item) {
         let Some(fields) = looked_at else {
@@ -40,7 +40,7 @@ impl Alike {
 }
 
 /// The fields of an item that decide its matchers and what it searches; `None` if that may depend on more.
-pub(super) fn looked_at(of: &Match) -> Option<Arc<[FieldId]>> {
+pub(super) fn looked_at(of: &MatchTerms) -> Option<Arc<[FieldId]>> {
     let mut fields = vec![core::SELF];
     let mut conds = of.sources.iter().filter_map(|s| s.filter.as_ref()).chain(of.matchers.iter().filter_map(|m| m.filter.as_ref()));
     let mut values = of.sources.iter().filter_map(|s| s.window.as_ref()).chain(of.matchers.iter().filter_map(|m| m.case.as_ref()));
@@ -63,7 +63,7 @@ fn cond(of: &Cond, fields: &mut Vec<FieldId>) -> bool {
 }
 
 fn expr(of: &Expr, fields: &mut Vec<FieldId>) -> bool {
-    let named = |segs: &[Seg]| segs.iter().all(|s| matches!(s, Seg::Name(_)));
+    let named = |segs: &[PathSegment]| segs.iter().all(|s| matches!(s, PathSegment::Name(_)));
     match of {
         Expr::Const(_) | Expr::Memo(..) => true,
         Expr::Path(path) => named(&path.segs),

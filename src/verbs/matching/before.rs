@@ -6,34 +6,34 @@ use rustc_hash::FxHashMap;
 
 use crate::model::{FieldId, Item, Value};
 
-use super::Asks;
+use super::ItemRequest;
 
 /// What items have asked for, by the number that follows an item through its build.
 #[derive(Default)]
-pub(super) struct Before(FxHashMap<u32, Known>);
+pub(super) struct PreviousRound(FxHashMap<u32, PreviousRequest>);
 
 /// What one item has asked for.
-struct Known {
+struct PreviousRequest {
     /// Its values of the fields that its keys come from.
     values: Box<[Option<Value>]>,
     /// The number of the profile that its keys were prepared for.
     profile: usize,
-    asks: Asks,
+    asks: ItemRequest,
 }
 
-impl Before {
+impl PreviousRound {
     /// The keys of an item, if the item has not changed since and has the same profile.
-    pub(super) fn get(&self, item: &Item, fields: &[FieldId], profile: usize) -> Option<Asks> {
+    pub(super) fn get(&self, item: &Item, fields: &[FieldId], profile: usize) -> Option<ItemRequest> {
         let known = self.0.get(&item.seq).filter(|known| known.profile == profile)?;
         let same = fields.iter().zip(&known.values).all(|(field, old)| is_still(item.get(*field), old.as_ref()));
         same.then(|| known.asks.clone())
     }
 
     /// Keeps the keys of an item for the next round.
-    pub(super) fn put(&mut self, item: &Item, fields: &[FieldId], profile: usize, asks: &Asks) {
+    pub(super) fn put(&mut self, item: &Item, fields: &[FieldId], profile: usize, asks: &ItemRequest) {
         let values: Box<[Option<Value>]> = fields.iter().map(|f| item.get(*f).cloned()).collect();
         if item.seq != 0 && !values.iter().flatten().any(|v| matches!(v, Value::Rule(_))) {
-            self.0.insert(item.seq, Known { values, profile, asks: asks.clone() });
+            self.0.insert(item.seq, PreviousRequest { values, profile, asks: asks.clone() });
         }
     }
 }

@@ -9,56 +9,56 @@ use std::sync::Arc;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::diag::{Code, Node, Span, Table};
-use crate::model::pack::Row;
+use crate::diag::{Code, DocumentNode, FieldMap, Span};
+use crate::model::pack::PackRow;
 use crate::model::{FieldId, Item, Value, item::core};
 use crate::syntax::CompileContext;
-use crate::syntax::conditions::Mode;
-use crate::syntax::context::Scope;
-use crate::terms::names::Type;
+use crate::syntax::conditions::PathMode;
+use crate::syntax::context::ItemScope;
+use crate::terms::names::ValueType;
 use crate::terms::select::pass_env;
-use crate::terms::steps::Step;
-use crate::terms::{Cond, Current, Env, Expr, Fault, Memo, State, Test};
-use crate::text::keys::{Edge, Key};
+use crate::terms::steps::TextStep;
+use crate::terms::{BuildState, Cond, CondTest, CurrentItem, Env, EvalFault, Expr, PassMemo};
+use crate::text::keys::{KeyEdge, SearchKey};
 
 mod alike;
 mod before;
 mod scan;
 mod words;
 
-use super::pass::{Caller, Halt, Info, Pass, Reach, Verb};
-use super::set::Set;
-use scan::{Scan, ScanCache};
-use words::Words;
+use super::pass::{CompiledPass, HistoryDemand, ProgramInterrupt, ProgramRunner, Verb, VerbInfo};
+use super::set::SetTerms;
+use scan::{PassScan, ScanCache};
+use words::WordCache;
 
 /// `match` as the table of verbs knows it.
-pub const INFO: Info = Info {
+pub const INFO: VerbInfo = VerbInfo {
     name: "match",
     doc: "searches the scan sources for the keys of the items",
     terms: &["keys", "more", "queries", "unasked", "unless", "prepare", "set", "grow", "join"],
     cost: "one pass over the text",
     did: "set",
-    parse: |cx, w| Some(Box::new(Match::parse(cx, w.fields, w.span, w.scope)?)),
+    parse: |cx, w| Some(Box::new(MatchTerms::parse(cx, w.fields, w.span, w.scope)?)),
 };
 
 /// The terms of `match`.
-pub struct Match {
-    wanted: Wanted,
+pub struct MatchTerms {
+    wanted: RequestTerms,
     unasked: Option<Cond>,
     unless: Option<Expr>,
-    prepare: Box<[Step]>,
-    set: Set,
-    grow: Option<Grow>,
-    sources: Vec<Source>,
-    matchers: Vec<Matcher>,
-    logic: FxHashMap<Arc<str>, Logic>,
+    prepare: Box<[TextStep]>,
+    set: SetTerms,
+    grow: Option<GrowTerm>,
+    sources: Vec<ScanSource>,
+    matchers: Vec<MatcherRow>,
+    logic: FxHashMap<Arc<str>, LogicRow>,
     /// A row of `logic` has a test of the primary keys, so an item may be found without any of them.
     tests_primary: bool,
     logic_field: FieldId,
     /// What stands between the texts in which a key is searched as in one.
     join: Arc<str>,
     /// How words are looked up; `None` if that may depend on more than the word.
-    words: Option<Words>,
+    words: Option<WordCache>,
     /// The preparation of a word depends on the word alone, if the word contains no macro.
     steady: bool,
     /// The fields that decide how an item searches; `None` if it may depend on more.
@@ -68,7 +68,7 @@ pub struct Match {
 }
 
 /// What is asked for each item.
-enum Wanted {
+enum RequestTerms {
     /// Its primary and secondary keys.
     Keys(Expr, Option<Expr>),
     /// Its queries, all of which must succeed.
@@ -76,14 +76,14 @@ enum Wanted {
 }
 
 /// A row of `logic`: tests of how many keys are found.
-struct Logic {
-    primary: Option<Test>,
-    secondary: Option<Test>,
-    missing: Option<Test>,
+struct LogicRow {
+    primary: Option<CondTest>,
+    secondary: Option<CondTest>,
+    missing: Option<CondTest>,
 }
 
 /// The term `grow`.
-struct Grow {
+struct GrowTerm {
     /// The text that is searched too as soon as its item is found.
     field: FieldId,
     /// Which found items add their text; all without it.
@@ -93,7 +93,7 @@ struct Grow {
 }
 
 /// A row of `scan_source`.
-struct Source {
+struct ScanSource {
     name: Arc<str>,
     when: Option<Cond>,
     filter: Option<Cond>,
@@ -105,21 +105,21 @@ struct Source {
 }
 
 /// A row of `matcher`.
-struct Matcher {
+struct MatcherRow {
     when: Option<Cond>,
     filter: Option<Cond>,
-    keys: Option<Test>,
-    how: How,
+    keys: Option<CondTest>,
+    how: MatchMethod,
     case: Option<Expr>,
-    edge: Edge,
-    key: Box<[Step]>,
-    text: Box<[Step]>,
+    edge: KeyEdge,
+    key: Box<[TextStep]>,
+    text: Box<[TextStep]>,
     bad_is_next: bool,
-    texts: Texts,
+    texts: SearchedTexts,
 }
 
 #[derive(Clone, PartialEq, Eq)]
-enum How {
+enum MatchMethod {
     Plain,
     Word,
     Regex,
@@ -130,7 +130,7 @@ enum How {
 
 /// Which texts a key is searched in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Texts {
+enum SearchedTexts {
     /// In all texts as one, joined.
     Joined,
     /// In each text by itself.
@@ -141,7 +141,7 @@ enum Texts {
 
 /// A key, ready to be looked up.
 #[derive(Clone)]
-enum Ready {
+enum PreparedKey {
     /// In every text.
     Any,
     /// In no text.
@@ -150,33 +150,33 @@ enum Ready {
     Plain(usize, u32),
     /// By itself: a pattern, a key with a line break, or a key that counts in some texts only. The number is that of
     /// the matcher that prepares the texts.
-    Alone(usize, Sought, Texts),
+    Alone(usize, SingleSearch, SearchedTexts),
 }
 
 /// What is searched for by itself.
 #[derive(Clone)]
-enum Sought {
+enum SingleSearch {
     Pattern(crate::text::pattern::Pattern),
-    Key(Key),
+    Key(SearchKey),
     /// What a function of a script finds, which is given the key and a text.
     Function(Arc<str>, Arc<str>),
 }
 
 /// An item's keys, ready to be looked up.
-type Keys = Arc<[Ready]>;
+type ItemKeys = Arc<[PreparedKey]>;
 
 /// What an item asks for, ready to be looked up.
 #[derive(Clone)]
-enum Asks {
-    Keys(Keys, Keys),
-    Queries(Arc<[Query]>),
+enum ItemRequest {
+    Keys(ItemKeys, ItemKeys),
+    Queries(Arc<[KeyQuery]>),
 }
 
 /// One of an item's queries.
-struct Query {
+struct KeyQuery {
     /// The keys as written, for a trace.
     written: Value,
-    keys: Keys,
+    keys: ItemKeys,
     /// Every key must be in every text; otherwise one key in one text is enough.
     all: bool,
     /// The query succeeds if that does not hold.
@@ -184,23 +184,23 @@ struct Query {
 }
 
 /// Which matchers an item's keys may use, and whether case counts there.
-type Profile = Arc<[Option<bool>]>;
+type MatchProfile = Arc<[Option<bool>]>;
 
 /// How many texts of each source an item searches.
-type Windows = Arc<[usize]>;
+type SourceWindows = Arc<[usize]>;
 
-impl Match {
+impl MatchTerms {
     /// Reads the terms and the tables.
-    fn parse(cx: &mut CompileContext<'_>, fields: &Table, span: Span, scope: &Scope) -> Option<Self> {
+    fn parse(cx: &mut CompileContext<'_>, fields: &FieldMap, span: Span, scope: &ItemScope) -> Option<Self> {
         let node = |key: &str| fields.get(key).map(|f| &f.node);
         let wanted = match (node("queries"), node("keys")) {
             (Some(queries), None) => {
                 super::misuse::refuse(cx, fields, "more", "`more` beside `queries`: `more` are the secondary keys", "write a query");
-                Some(Wanted::Queries(cx.within(scope.clone(), |cx| cx.expr(queries))))
+                Some(RequestTerms::Queries(cx.within(scope.clone(), |cx| cx.expr(queries))))
             }
             (None, Some(keys)) => {
                 let keys = cx.within(scope.clone(), |cx| cx.expr(keys));
-                Some(Wanted::Keys(keys, sealed(cx, node("more"), scope)))
+                Some(RequestTerms::Keys(keys, sealed(cx, node("more"), scope)))
             }
             (Some(_), Some(_)) => {
                 super::misuse::refuse(cx, fields, "keys", "`keys` beside `queries`: both say what is searched for", "take one out");
@@ -220,20 +220,21 @@ impl Match {
         let unasked = filter(cx, node("unasked"), scope);
         let unless = sealed(cx, node("unless"), scope);
         let prepare = fields.get("prepare").map(|f| cx.within(scope.clone(), |cx| cx.steps(&f.node))).unwrap_or_default();
-        let set = Set::of(cx, &set.node, scope);
-        let grow = node("grow").and_then(|n| Grow::parse(cx, n, scope));
+        let set = SetTerms::of(cx, &set.node, scope);
+        let grow = node("grow").and_then(|n| GrowTerm::parse(cx, n, scope));
         let pack = cx.pack;
         let rows = |table: &str| pack.tables.get(table).into_iter().flatten().map(|(_, r)| r).collect::<Vec<_>>();
         let sources =
             rows("scan_source").iter().filter_map(|r| of_row(cx, "scan_source", r, |cx| source(cx, &r.name, &r.fields, scope))).collect();
-        let matchers: Vec<Matcher> = rows("matcher").iter().map(|r| of_row(cx, "matcher", r, |cx| matcher(cx, &r.fields, scope))).collect();
+        let matchers: Vec<MatcherRow> =
+            rows("matcher").iter().map(|r| of_row(cx, "matcher", r, |cx| matcher(cx, &r.fields, scope))).collect();
         let steady = prepare.iter().all(|step| step.is_fixed() || step.expands());
-        let words = matchers.iter().all(Matcher::looks_at_the_word_alone).then(Words::default);
+        let words = matchers.iter().all(MatcherRow::looks_at_the_word_alone).then(WordCache::default);
         let mut logic = FxHashMap::default();
         for row in rows("logic") {
             let made = of_row(cx, "logic", row, |cx| {
                 let mut test = |key: &str| row.fields.get(key).map(|f| cx.test(&f.node, None));
-                Logic { primary: test("primary"), secondary: test("secondary"), missing: test("missing") }
+                LogicRow { primary: test("primary"), secondary: test("secondary"), missing: test("missing") }
             });
             logic.insert(row.name.clone(), made);
         }
@@ -244,8 +245,8 @@ impl Match {
         };
         let logic_field = cx.fields.intern("logic");
         let keys_from = match &wanted {
-            Wanted::Keys(keys, more) => alike::keys_from(keys, more.as_ref()),
-            Wanted::Queries(queries) => alike::keys_from(queries, None),
+            RequestTerms::Keys(keys, more) => alike::keys_from(keys, more.as_ref()),
+            RequestTerms::Queries(queries) => alike::keys_from(queries, None),
         };
         let looked_at = None;
         let mut made = Self {
@@ -271,12 +272,12 @@ impl Match {
     }
 
     /// The row of `logic` that an item names.
-    fn logic(&self, item: &Item) -> Option<&Logic> {
+    fn logic(&self, item: &Item) -> Option<&LogicRow> {
         self.logic.get(&item.get(self.logic_field).map(Value::to_text).unwrap_or_default())
     }
 
     /// Whether enough primary keys are found. An item without secondary keys needs at least one.
-    fn is_begun(&self, item: &Item, found: usize, has_more: bool, env: &Env<'_>) -> Result<bool, Fault> {
+    fn is_begun(&self, item: &Item, found: usize, has_more: bool, env: &Env<'_>) -> Result<bool, EvalFault> {
         match self.logic(item).and_then(|row| row.primary.as_ref()) {
             Some(test) => Ok((has_more || found > 0) && test.holds(&number(found), env)?),
             None => Ok(found > 0),
@@ -284,7 +285,7 @@ impl Match {
     }
 
     /// Whether the secondary keys that are found are as the item wants them.
-    fn combines(&self, item: &Item, found: usize, of: usize, env: &Env<'_>) -> Result<bool, Fault> {
+    fn combines(&self, item: &Item, found: usize, of: usize, env: &Env<'_>) -> Result<bool, EvalFault> {
         match self.logic(item) {
             Some(row) => Ok(row.secondary.as_ref().map_or(Ok(true), |t| t.holds(&number(found), env))?
                 && row.missing.as_ref().map_or(Ok(true), |t| t.holds(&number(of - found), env))?),
@@ -303,12 +304,19 @@ fn number(n: usize) -> Value {
     Value::Int(i64::try_from(n).unwrap_or(i64::MAX))
 }
 
-impl Verb for Match {
-    fn reach(&self, _pass: &Pass) -> Reach<'_> {
-        Reach::Selected
+impl Verb for MatchTerms {
+    fn reach(&self, _pass: &CompiledPass) -> HistoryDemand<'_> {
+        HistoryDemand::Selected
     }
 
-    fn run(&self, pass: &Arc<Pass>, st: &mut State, list: usize, memo: &Memo, _caller: &dyn Caller) -> Result<(), Halt> {
+    fn run(
+        &self,
+        pass: &Arc<CompiledPass>,
+        st: &mut BuildState,
+        list: usize,
+        memo: &PassMemo,
+        _caller: &dyn ProgramRunner,
+    ) -> Result<(), ProgramInterrupt> {
         let mut hits = Vec::new();
         let kept = st.kept.borrow_mut().remove(&pass.id);
         let kept: Box<ScanCache> = kept.and_then(|kept| kept.downcast().ok()).unwrap_or_default();
@@ -316,18 +324,18 @@ impl Verb for Match {
             let env = pass_env(st, memo);
             let chosen = pass.chosen(st, list, memo)?;
             let items = st.list(list);
-            let mut scan = Scan::new(self, *kept, &env)?;
+            let mut scan = PassScan::new(self, *kept, &env)?;
             let mut asked = Vec::with_capacity(chosen.len());
             for n in chosen {
                 if let Some(item) = items.items.get(n) {
-                    asked.push((n, scan.ask(item, &env.inner(Current::Item(item, n)))?));
+                    asked.push((n, scan.ask(item, &env.inner(CurrentItem::Item(item, n)))?));
                 }
             }
             scan.compile()?;
             let mut found_so_far = FxHashSet::default();
             for (n, asked) in asked {
                 let Some(item) = items.items.get(n) else { continue };
-                let here = env.inner(Current::Item(item, n));
+                let here = env.inner(CurrentItem::Item(item, n));
                 if asked.rivals.iter().any(|rival| found_so_far.contains(rival)) {
                     continue;
                 }
@@ -361,10 +369,10 @@ impl Verb for Match {
     }
 }
 
-impl Grow {
+impl GrowTerm {
     /// `grow = "field"`, or `grow = { field, from?, for? }`.
-    fn parse(cx: &mut CompileContext<'_>, node: &Node, scope: &Scope) -> Option<Self> {
-        let field = node.as_text().or_else(|| node.get("field").and_then(Node::as_text));
+    fn parse(cx: &mut CompileContext<'_>, node: &DocumentNode, scope: &ItemScope) -> Option<Self> {
+        let field = node.as_text().or_else(|| node.get("field").and_then(DocumentNode::as_text));
         let Some(field) = field.map(|f| cx.fields.intern(f)) else {
             let help = "write `grow = \"text\"` or `grow = { field = \"text\", from = …, for = … }`";
             cx.fail(Code::TermType, node.span, "`grow` names no field", Some(help.into()));
@@ -374,56 +382,56 @@ impl Grow {
     }
 
     /// The text that a found item adds, if it adds one.
-    fn text(&self, item: &Item, env: &Env<'_>) -> Result<Option<Arc<str>>, Fault> {
+    fn text(&self, item: &Item, env: &Env<'_>) -> Result<Option<Arc<str>>, EvalFault> {
         let adds = self.from.as_ref().map_or(Ok(true), |c| env.holds(c))?;
         Ok(item.get(self.field).filter(|_| adds).map(Value::to_text))
     }
 }
 
-impl Matcher {
+impl MatcherRow {
     /// Whether the word alone decides if and how its keys are looked up here.
     fn looks_at_the_word_alone(&self) -> bool {
-        let literal = |test: &Test| test.operands().iter().all(|e| matches!(e, Expr::Const(_)));
-        self.keys.as_ref().is_none_or(literal) && self.key.iter().all(Step::is_fixed)
+        let literal = |test: &CondTest| test.operands().iter().all(|e| matches!(e, Expr::Const(_)));
+        self.keys.as_ref().is_none_or(literal) && self.key.iter().all(TextStep::is_fixed)
     }
 }
 
-fn source(cx: &mut CompileContext<'_>, name: &Arc<str>, fields: &Table, scope: &Scope) -> Option<Source> {
+fn source(cx: &mut CompileContext<'_>, name: &Arc<str>, fields: &FieldMap, scope: &ItemScope) -> Option<ScanSource> {
     let node = |key: &str| fields.get(key).map(|f| &f.node);
-    let when = node("when").map(|n| cx.within(Scope::None, |cx| cx.cond(n, Mode::Scene)));
+    let when = node("when").map(|n| cx.within(ItemScope::None, |cx| cx.cond(n, PathMode::Scene)));
     let filter = filter(cx, node("where"), scope);
     let each = node("each").map(|n| cx.expr(n));
     let window = sealed(cx, node("window"), scope);
-    let inner = if each.is_some() { Scope::Open } else { scope.clone() };
+    let inner = if each.is_some() { ItemScope::Open } else { scope.clone() };
     let text = cx.within(inner, |cx| node("text").map(|n| cx.expr(n)))?;
-    let newest_first = node("from").and_then(Node::as_text) == Some("last");
-    Some(Source {
+    let newest_first = node("from").and_then(DocumentNode::as_text) == Some("last");
+    Some(ScanSource {
         name: name.clone(),
         when,
         filter,
         each,
         window,
         newest_first,
-        lead: node("lead").and_then(Node::as_text).unwrap_or("").into(),
+        lead: node("lead").and_then(DocumentNode::as_text).unwrap_or("").into(),
         text,
     })
 }
 
 /// A condition on items; its parts that depend on no item are evaluated once per pass.
-fn filter(cx: &mut CompileContext<'_>, node: Option<&Node>, scope: &Scope) -> Option<Cond> {
-    let cond = cx.within(scope.clone(), |cx| Some(cx.cond(node?, Mode::Item)))?;
+fn filter(cx: &mut CompileContext<'_>, node: Option<&DocumentNode>, scope: &ItemScope) -> Option<Cond> {
+    let cond = cx.within(scope.clone(), |cx| Some(cx.cond(node?, PathMode::Item)))?;
     Some(cx.sealed_cond(cond))
 }
 
 /// A value of items, likewise.
-fn sealed(cx: &mut CompileContext<'_>, node: Option<&Node>, scope: &Scope) -> Option<Expr> {
+fn sealed(cx: &mut CompileContext<'_>, node: Option<&DocumentNode>, scope: &ItemScope) -> Option<Expr> {
     let expr = cx.within(scope.clone(), |cx| Some(cx.expr(node?)))?;
     Some(cx.sealed(expr))
 }
 
 /// Compiles a row that all passes share. A mistake in it is one of the row and not of a pass: it is told once, however
 /// many passes compile the row.
-fn of_row<T>(cx: &mut CompileContext<'_>, table: &str, row: &Row, compile: impl FnOnce(&mut CompileContext<'_>) -> T) -> T {
+fn of_row<T>(cx: &mut CompileContext<'_>, table: &str, row: &PackRow, compile: impl FnOnce(&mut CompileContext<'_>) -> T) -> T {
     let layer = cx.pack.sources.layer(row.patched.last().copied().unwrap_or(row.span));
     let from = if layer.is_empty() { String::new() } else { format!(", from layer `{layer}`") };
     let pass = std::mem::replace(&mut cx.rule, format!("{table} {}{from}", row.name));
@@ -432,10 +440,10 @@ fn of_row<T>(cx: &mut CompileContext<'_>, table: &str, row: &Row, compile: impl 
     made
 }
 
-fn matcher(cx: &mut CompileContext<'_>, fields: &Table, scope: &Scope) -> Matcher {
+fn matcher(cx: &mut CompileContext<'_>, fields: &FieldMap, scope: &ItemScope) -> MatcherRow {
     let node = |key: &str| fields.get(key).map(|f| &f.node);
-    let word = |key: &str| node(key).and_then(Node::as_text);
-    if let Some(case) = node("case").filter(|case| !Type::Boolean.accepts(&case.data)) {
+    let word = |key: &str| node(key).and_then(DocumentNode::as_text);
+    if let Some(case) = node("case").filter(|case| !ValueType::Boolean.accepts(&case.data)) {
         let help = "write `case = true` if upper and lower case differ, or a reference such as `\"$lore.case\"`";
         cx.fail(Code::TermType, case.span, format!("`case` is true or false, not {}", case.kind()), Some(help.into()));
     }
@@ -447,31 +455,31 @@ fn matcher(cx: &mut CompileContext<'_>, fields: &Table, scope: &Scope) -> Matche
         }
         function
     });
-    Matcher {
-        when: node("when").map(|n| cx.within(Scope::None, |cx| cx.cond(n, Mode::Scene))),
+    MatcherRow {
+        when: node("when").map(|n| cx.within(ItemScope::None, |cx| cx.cond(n, PathMode::Scene))),
         filter: filter(cx, node("where"), scope),
         keys: node("keys").map(|n| cx.test(n, None)),
         how: match (function, word("how")) {
-            (Some(function), _) => How::Function(function),
-            (None, Some("regex")) => How::Regex,
-            (None, Some("word")) => How::Word,
-            (None, Some("any")) => How::Any,
-            _ => How::Plain,
+            (Some(function), _) => MatchMethod::Function(function),
+            (None, Some("regex")) => MatchMethod::Regex,
+            (None, Some("word")) => MatchMethod::Word,
+            (None, Some("any")) => MatchMethod::Any,
+            _ => MatchMethod::Plain,
         },
         case: sealed(cx, node("case"), scope),
         edge: match word("edge") {
-            Some("boundary") => Edge::Boundary,
-            Some("letter") => Edge::Letter,
-            Some("space") => Edge::Space,
-            _ => Edge::NonWord,
+            Some("boundary") => KeyEdge::Boundary,
+            Some("letter") => KeyEdge::Letter,
+            Some("space") => KeyEdge::Space,
+            _ => KeyEdge::NonWord,
         },
         key: node("key").map(|n| cx.within(scope.clone(), |cx| cx.steps(n))).unwrap_or_default(),
-        text: node("text").map(|n| cx.within(Scope::None, |cx| cx.steps(n))).unwrap_or_default(),
+        text: node("text").map(|n| cx.within(ItemScope::None, |cx| cx.steps(n))).unwrap_or_default(),
         bad_is_next: word("bad") == Some("next"),
         texts: match word("texts") {
-            Some("each") => Texts::Each,
-            Some("first") => Texts::First,
-            _ => Texts::Joined,
+            Some("each") => SearchedTexts::Each,
+            Some("first") => SearchedTexts::First,
+            _ => SearchedTexts::Joined,
         },
     }
 }

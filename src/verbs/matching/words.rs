@@ -5,9 +5,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use rustc_hash::FxHashMap;
 
-use crate::text::keys::Key;
+use crate::text::keys::SearchKey;
 
-use super::{Profile, Texts};
+use super::{MatchProfile, SearchedTexts};
 
 /// Bytes that may be remembered.
 const MOST: usize = 32 << 20;
@@ -16,40 +16,43 @@ const OVERHEAD: usize = 96;
 
 /// How a word is looked up.
 #[derive(Debug, Clone)]
-pub(super) enum Way {
+pub(super) enum LookupMethod {
     /// In every text.
     Any,
     /// In no text.
     Never,
     /// As a key, in the texts of the lookup of that number.
-    Key(usize, Key, Texts),
+    Key(usize, SearchKey, SearchedTexts),
 }
 
 /// What is remembered: for each profile, by word.
 #[derive(Debug, Default)]
-pub(super) struct Words {
-    known: Mutex<Known>,
+pub(super) struct WordCache {
+    known: Mutex<CachedWords>,
 }
 
+/// How a word is looked up, and the work of finding that out.
+type KnownLookup = (LookupMethod, (u64, u64));
+
 #[derive(Debug, Default)]
-struct Known {
-    ways: FxHashMap<Profile, FxHashMap<Arc<str>, (Way, (u64, u64))>>,
+struct CachedWords {
+    ways: FxHashMap<MatchProfile, FxHashMap<Arc<str>, KnownLookup>>,
     bytes: usize,
 }
 
-impl Words {
+impl WordCache {
     /// How a word is looked up, and the work of finding that out, which a build pays whether it is known or not.
-    pub(super) fn get(&self, profile: &Profile, word: &str) -> Option<(Way, (u64, u64))> {
+    pub(super) fn get(&self, profile: &MatchProfile, word: &str) -> Option<KnownLookup> {
         // a poisoned lock only means that another build panicked; each entry is complete
         let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         known.ways.get(profile)?.get(word).cloned()
     }
 
-    pub(super) fn put(&self, profile: &Profile, word: Arc<str>, way: Way, cost: (u64, u64)) {
+    pub(super) fn put(&self, profile: &MatchProfile, word: Arc<str>, way: LookupMethod, cost: (u64, u64)) {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         let bytes = 2 * word.len() + OVERHEAD;
         if known.bytes + bytes > MOST {
-            *known = Known::default();
+            *known = CachedWords::default();
         }
         if bytes <= MOST {
             known.bytes += bytes;

@@ -117,7 +117,7 @@ fn fields(rows: &str) -> String {
     let prefix = format!("{rows}/");
     let declared = rules.pack().tables.get("field").into_iter().flat_map(|fields| fields.values());
     let own = declared.filter_map(|row| Some((row.name.strip_prefix(&prefix)?.to_owned(), row)));
-    let cell = |row: &tapster::model::pack::Row, key: &str| row.fields.get(key).map(|f| f.node.to_json());
+    let cell = |row: &tapster::model::pack::PackRow, key: &str| row.fields.get(key).map(|f| f.node.to_json());
     let text = |value: Option<Value>| value.and_then(|v| v.as_str().map(str::to_owned)).unwrap_or_default();
     let lines = own.map(|(name, row)| {
         let default = cell(row, "default").map(|v| code(&v.to_string())).unwrap_or_default();

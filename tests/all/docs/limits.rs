@@ -1,7 +1,7 @@
 //! The numbers of the page of limits are those of the program.
 
 use tapster::WorkLimits;
-use tapster::machinery::text::Limits;
+use tapster::machinery::text::TextLimits;
 
 use super::facts::{rows, words};
 use super::pages::{read, root};
@@ -81,7 +81,7 @@ fn the_budget_of_work_and_the_limits_of_a_pack_are_as_said() {
     for (key, most) in [("work_steps", most.steps), ("work_bytes", most.bytes)] {
         assert_eq!(keys[key]["maximum"].as_u64(), Some(most), "{key}: a pack can only lower it");
     }
-    let default = tapster::machinery::terms::rules::Limits::default();
+    let default = tapster::machinery::terms::rules::BuildLimits::default();
     let scripts = default.scripts;
     let known = [
         default.pass_visits,
@@ -104,7 +104,7 @@ fn the_budget_of_work_and_the_limits_of_a_pack_are_as_said() {
 #[test]
 fn the_limits_of_the_text_languages_are_as_said() {
     let page = read("docs/reference/limits.md");
-    let known = [Limits::HANDLEBARS, Limits::LIQUID, Limits::MACROS, Limits::LEAF, Limits::CALC];
+    let known = [TextLimits::HANDLEBARS, TextLimits::LIQUID, TextLimits::MACROS, TextLimits::LEAF, TextLimits::CALC];
     for (row, known) in rows(&page, "## Limits of the text languages\n").iter().zip(known) {
         for (cell, known) in row[1..].iter().zip([known.length, known.depth, known.steps, known.output]) {
             let said = if *cell == "any" { usize::MAX as u64 } else { number(cell) };

@@ -6,9 +6,9 @@ use std::sync::Arc;
 use serde_json::{Value as Json, json};
 use tapster::machinery::pack::RuleFile;
 use tapster::machinery::text::functions::find;
-use tapster::machinery::text::work::Door;
+use tapster::machinery::text::work::BudgetScope;
 use tapster::model::Map;
-use tapster::template::{Asked, Budget, ErrorKind as TemplateError, Inputs, Limits, QuarterRuler, Sources, render};
+use tapster::template::{Budget, ErrorKind as TemplateError, Inputs, QuarterRuler, RenderLimits, SourceProvider, TemplateContract, render};
 use tapster::{ErrorKind, Scene, Value, WorkLimits, build, expand_texts};
 
 use crate::shipped::{EXACT, SILLYTAVERN};
@@ -18,7 +18,7 @@ const SMALL: WorkLimits = WorkLimits { steps: 2_000_000, bytes: 16 << 20 };
 
 /// What a function gives within these bounds, or why it gives nothing.
 fn within(limits: WorkLimits, name: &str, given: &Json) -> Result<Value, String> {
-    let _door = Door::open(limits);
+    let _door = BudgetScope::open(limits);
     let given: Map = given.as_object().unwrap().iter().map(|(name, value)| (Arc::from(name.as_str()), Value::from(value))).collect();
     find(name).unwrap().call(&given).map_err(|refusal| refusal.why().to_owned())
 }
@@ -189,7 +189,7 @@ fn forms_that_take_more_memory_than_there_may_be_end_with_the_bound() {
 /// One source, whatever it is called.
 struct One(Value);
 
-impl Sources for One {
+impl SourceProvider for One {
     fn resolve(&self, _: &str, _: Option<&Value>) -> Result<Option<Value>, String> {
         Ok(Some(self.0.clone()))
     }
@@ -203,11 +203,12 @@ fn tables_that_become_the_messages_of_a_template_end_with_the_bound() {
         "slots": { "a": { "priority": 0, "plan": vec![message; 100] } },
     });
     let file = RuleFile { name: "t.json".to_owned(), path_in_pack: "t.json".to_owned(), bytes: template.to_string().into_bytes() };
-    let template = tapster::open_template(&file, &Asked::default()).unwrap_or_else(|e| panic!("{:?}", e.report.items())).template;
+    let template =
+        tapster::open_template(&file, &TemplateContract::default()).unwrap_or_else(|e| panic!("{:?}", e.report.items())).template;
     let tables = Json::Object((0..200).map(|n| (format!("k{n}"), json!({}))).collect());
-    let (context, sources, limits) = (Value::Null, One(Value::from(&tables)), Limits::default());
+    let (context, sources, limits) = (Value::Null, One(Value::from(&tables)), RenderLimits::default());
     let inputs = Inputs { context: &context, sources: &sources, ruler: &QuarterRuler, lanes: &[], requests: &[], limits };
-    let _door = Door::open(WorkLimits { steps: 30_000, ..WIDE });
+    let _door = BudgetScope::open(WorkLimits { steps: 30_000, ..WIDE });
     let error = render(&template, &inputs, &mut Budget::new(None)).err().unwrap();
     assert!(error.kind == TemplateError::Bound && error.message.contains("takes more than 30000 steps"), "{error}");
 }

@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 use tapster::machinery::emit::dialects;
-use tapster::{Emitted, Plan, blocks_of, emit};
+use tapster::{EmittedPlan, Plan, blocks_of, emit};
 
 use crate::shipped::shipped;
 
@@ -21,7 +21,7 @@ pub(super) fn call(id: &str, arguments: &str) -> Value {
 }
 
 /// What comes of messages in every dialect; an error must say something.
-pub(super) fn everywhere(messages: &[Value]) -> Vec<Emitted> {
+pub(super) fn everywhere(messages: &[Value]) -> Vec<EmittedPlan> {
     let mut all = Vec::new();
     for pack in PACKS {
         let rules = shipped(pack);
@@ -70,7 +70,7 @@ fn what_no_provider_takes_is_warned_of() {
         rows.push(("lint.media_data", vec![json!({ "role": "user", "text": "", "parts": parts })]));
     }
     for (code, messages) in rows {
-        let warned = |e: &Emitted| e.warnings.iter().any(|w| w.code == code && w.pass.starts_with("lint") && w.help.is_some());
+        let warned = |e: &EmittedPlan| e.warnings.iter().any(|w| w.code == code && w.pass.starts_with("lint") && w.help.is_some());
         let emitted = everywhere(&messages);
         assert!(code.is_empty() || emitted.iter().all(warned), "{code}: {}", Value::from(messages));
     }

@@ -8,7 +8,7 @@ use tapster::Ruleset;
 use tapster::diag::{Report, SourceId, memory};
 use tapster::machinery::pack::files::MAX_MEMORY;
 use tapster::machinery::pack::library::{shipped, shipped_names};
-use tapster::machinery::pack::{Library, PackFiles, RuleFile, Shelf, Start};
+use tapster::machinery::pack::{PackFiles, PackLibrary, PackShelf, RuleFile, Start};
 use tapster_cli::format::{Refusal, format};
 use tapster_exchange::share::{Index, Lock, index, pack};
 
@@ -273,10 +273,10 @@ fn a_text_of_very_many_references_is_walked_once() {
 /// The shipped packs, counting how often each is asked for.
 struct Counted(AtomicUsize);
 
-impl Library for Counted {
+impl PackLibrary for Counted {
     fn find(&self, name: &str, report: &mut Report) -> Option<PackFiles> {
         self.0.fetch_add(1, Ordering::Relaxed);
-        Shelf::default().find(name, report)
+        PackShelf::default().find(name, report)
     }
 
     fn names(&self) -> Vec<String> {
@@ -307,7 +307,7 @@ fn an_overlay_over_many_programs_loads_the_pack_below_once() {
 /// Packs of so many levels, two on each: both extend both packs of the level below.
 struct Diamonds(usize);
 
-impl Library for Diamonds {
+impl PackLibrary for Diamonds {
     fn find(&self, name: &str, _: &mut Report) -> Option<PackFiles> {
         let level: usize = name.get(1..)?.parse().ok().filter(|level| *level < self.0)?;
         let below = if level + 1 < self.0 { format!("\"a{0}\", \"b{0}\"", level + 1) } else { String::new() };

@@ -2,16 +2,16 @@
 //! work, never time.
 
 use super::*;
-use tapster::machinery::text::pattern::{Bound, Fault, Pattern};
-use tapster::machinery::text::work::Door;
+use tapster::machinery::text::pattern::{MatchBound, Pattern, PatternFault};
+use tapster::machinery::text::work::BudgetScope;
 
 /// The steps that a build may take at most by default.
 const BUDGET: u64 = 150_000_000;
 
 fn refused(source: &str, flags: &str) -> String {
-    let door = Door::join();
+    let door = BudgetScope::join();
     let error = Pattern::new(source, flags).unwrap_err();
-    assert_eq!(error.fault, Fault::Unsafe, "{error}");
+    assert_eq!(error.fault, PatternFault::Unsafe, "{error}");
     let (steps, _) = door.spent();
     // at most 20,000 parts are paid before an engine refuses it
     assert!(steps < 1_100_000, "{steps} steps for a pattern that is refused");
@@ -31,9 +31,9 @@ fn a_look_behind_over_a_large_count_is_refused_and_told_with_its_entry() {
 fn a_look_behind_that_reaches_far_is_given_short_texts_only() {
     for source in ["(?<=a[bc]{2000})d", "(?<=a[ab]*c)d", "(?<=a[ab]{0,400}c)(?:a|aa)+d"] {
         let pattern = Pattern::new(source, "g").unwrap_or_else(|e| panic!("{source}: {e}"));
-        assert!(matches!(pattern.is_match(&noise(30_000)), Err(Bound::Text { .. })), "{source}");
-        let _door = Door::join();
-        assert!(matches!(pattern.is_match(&noise(3_000)), Ok(false) | Err(Bound::Steps)), "{source}");
+        assert!(matches!(pattern.is_match(&noise(30_000)), Err(MatchBound::Text { .. })), "{source}");
+        let _door = BudgetScope::join();
+        assert!(matches!(pattern.is_match(&noise(3_000)), Ok(false) | Err(MatchBound::Steps)), "{source}");
     }
     assert_eq!(Pattern::new("(?<=a[bc]{200})d", "").unwrap().is_match(&format!("a{}d", "b".repeat(200))), Ok(true));
 }
@@ -87,7 +87,7 @@ fn what_an_automaton_has_too_many_states_for_is_counted() {
     let pattern = Pattern::new("a[ab]{400}q", "").unwrap();
     assert!(pattern.may_run_away());
     let steps = |text: &str, found: bool| {
-        let door = Door::join();
+        let door = BudgetScope::join();
         assert_eq!(pattern.is_match(text), Ok(found));
         door.spent().0
     };
@@ -100,7 +100,7 @@ fn what_an_automaton_has_too_many_states_for_is_counted() {
 
 #[test]
 fn many_searches_that_are_not_linear_are_paid_for() {
-    let _door = Door::join();
+    let _door = BudgetScope::join();
     let text = noise(20_000);
     let fails = |n: u32| Pattern::new(&format!("a[ab]{{400}}q{n}"), "").map_or(true, |pattern| pattern.is_match(&text).is_err());
     let given_up = (0..200).filter(|n| fails(*n)).count();
@@ -112,7 +112,7 @@ fn many_searches_that_are_not_linear_are_paid_for() {
 fn large_patterns_of_many_entries_are_bounded_together() {
     let entries: Vec<Value> = (0..2_000).map(|n| entry(n, &json!({ "key": [format!("/a[ab]{{9999}}q{n}/")] }))).collect();
     let all: Vec<Value> = entries.into_iter().chain([entry(9_999, &json!({}))]).collect();
-    let door = Door::join();
+    let door = BudgetScope::join();
     let plan = built(&[book(&all)]);
     assert!(prompt(&plan).contains("text 9999"));
     assert!(door.spent().0 < BUDGET / 2, "{:?}", door.spent());
@@ -143,7 +143,7 @@ fn a_text_that_each_match_reads_to_its_end_is_given_up() {
         ("a[ab]*x(?!y)|a(?=a)", "g", 100_000),
     ] {
         let pattern = Pattern::new(source, flags).unwrap_or_else(|e| panic!("{source}: {e}"));
-        let door = Door::join();
+        let door = BudgetScope::join();
         let found = pattern.find_all(&"a".repeat(length), usize::MAX);
         let (steps, _) = door.spent();
         // either the pattern is passed over, or what it takes is paid
@@ -175,7 +175,7 @@ fn ordinary_patterns_take_little() {
         r"\((?:[^()]|\([^()]*\))*\)",
     ] {
         let pattern = Pattern::new(source, "g").unwrap_or_else(|e| panic!("{source}: {e}"));
-        let door = Door::join();
+        let door = BudgetScope::join();
         let found = pattern.captures_all(&text, usize::MAX).unwrap_or_else(|e| panic!("{source}: {e}"));
         let (steps, _) = door.spent();
         assert!(steps < 3_000_000 && !found.is_empty(), "{source}: {steps} steps for {} matches", found.len());
@@ -186,19 +186,19 @@ fn ordinary_patterns_take_little() {
 fn the_groups_of_each_match_are_paid() {
     let pattern = Pattern::new(&format!("{}a", "()".repeat(1_000)), "g").unwrap();
     let text = "a".repeat(300_000);
-    let _door = Door::join();
-    assert_eq!(pattern.captures_all(&text, usize::MAX), Err(Bound::Steps));
+    let _door = BudgetScope::join();
+    assert_eq!(pattern.captures_all(&text, usize::MAX), Err(MatchBound::Steps));
 }
 
 #[test]
 fn nested_look_behinds_pay_for_the_cube_of_the_text() {
     // a text of 330 letters took 0.4 seconds a search, and an eighth of these steps
     let pattern = Pattern::parse("/(?<!(?<=$)(?:[^a]+?.*?)?)($)/gm").unwrap();
-    let door = Door::join();
+    let door = BudgetScope::join();
     assert!(pattern.is_match(&"c($)".repeat(60)).is_ok());
     let (steps, _) = door.spent();
     assert!(steps >= 240 * 240 * 240, "{steps} steps");
-    assert!(matches!(pattern.is_match(&"c($)".repeat(80)), Err(Bound::Text { limit: 250, .. })));
+    assert!(matches!(pattern.is_match(&"c($)".repeat(80)), Err(MatchBound::Text { limit: 250, .. })));
 }
 
 #[test]

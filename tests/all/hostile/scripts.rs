@@ -2,7 +2,7 @@
 //! scripts mean: the limits change nothing of it.
 
 use serde_json::{Value as Json, json};
-use tapster::machinery::text::script::{Argument, Script, ScriptLimits, Scripts};
+use tapster::machinery::text::script::{Script, ScriptArgument, ScriptLimits, Scripts};
 use tapster::model::Map;
 use tapster::{ErrorKind, Scene, Value, WorkLimits, build};
 
@@ -136,8 +136,8 @@ fn what_a_script_is_given_is_read_and_bounded() {
     }));
     let run = |body: &str| {
         let script = Script::compile(&format!("fn run(item, scene) {{ {body} }}")).unwrap();
-        let item = Argument::Item("blocks".into(), Value::from(&json!({ "text": "t" })));
-        script.call_with("run", &[item, Argument::Scene(scene.clone())]).map(|value| value.to_json()).map_err(|e| e.to_string())
+        let item = ScriptArgument::Item("blocks".into(), Value::from(&json!({ "text": "t" })));
+        script.call_with("run", &[item, ScriptArgument::Scene(scene.clone())]).map(|value| value.to_json()).map_err(|e| e.to_string())
     };
     for (body, given) in [
         ("scene.at(\"rows.4999.text\")", json!("a")),
@@ -188,7 +188,8 @@ fn a_call_does_not_depend_on_earlier_calls() {
     ];
     let all = || {
         let call = |(function, args): &(&str, Json)| {
-            let args: Vec<Argument> = args.as_array().unwrap().iter().map(|arg| Argument::Item("".into(), arg.into())).collect();
+            let args: Vec<ScriptArgument> =
+                args.as_array().unwrap().iter().map(|arg| ScriptArgument::Item("".into(), arg.into())).collect();
             script.call_with(function, &args).map(|value| value.to_json()).map_err(|e| e.to_string())
         };
         calls.iter().map(call).collect::<Vec<_>>()

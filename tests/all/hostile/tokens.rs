@@ -4,10 +4,10 @@
 use std::sync::Arc;
 
 use serde_json::json;
-use tapster::machinery::macros::Table;
-use tapster::machinery::text::Limits;
-use tapster::machinery::text::tokens::{Counter, Estimator};
-use tapster::machinery::text::work::{self, Door};
+use tapster::machinery::macros::MacroTable;
+use tapster::machinery::text::TextLimits;
+use tapster::machinery::text::tokens::{Estimator, TokenCounter};
+use tapster::machinery::text::work::{self, BudgetScope};
 use tapster::{ErrorKind, Scene, Texts, Value, WorkLimits, build, expand_texts};
 
 use crate::shipped::EXACT;
@@ -43,8 +43,8 @@ fn a_text_is_counted_alike_whether_its_count_is_known_or_not() {
         "ﷺ".repeat(10_000),
     ];
     for (estimator, text) in EXACTLY.iter().flat_map(|estimator| texts.iter().map(move |text| (estimator, text))) {
-        let _door = Door::open(WIDE);
-        let counter = Counter::new(*estimator);
+        let _door = BudgetScope::open(WIDE);
+        let counter = TokenCounter::new(*estimator);
         let counts = [(); 2].map(|()| counter.counted(text).unwrap_or_else(|e| panic!("{e}")));
         assert_eq!(counts, [estimator.count(text); 2], "{estimator:?}: {}", text.chars().take(20).collect::<String>());
     }
@@ -54,15 +54,15 @@ fn a_text_is_counted_alike_whether_its_count_is_known_or_not() {
 fn a_text_that_costs_too_much_is_not_counted() {
     let long = "a".repeat(100_000);
     for estimator in EXACTLY {
-        let _door = Door::open(WorkLimits { steps: 1_000_000, ..WIDE });
-        let counter = Counter::new(estimator);
+        let _door = BudgetScope::open(WorkLimits { steps: 1_000_000, ..WIDE });
+        let counter = TokenCounter::new(estimator);
         let error = counter.counted(&long).unwrap_err().to_string();
         assert!(error.contains("takes more than 1000000 steps"), "{estimator:?}: {error}");
         assert!(work::check().is_err(), "the next step fails too");
         assert!(counter.count(&long) >= long.len(), "no count is too small");
     }
-    let _door = Door::open(WorkLimits { steps: 1_500_000, ..WIDE });
-    let told = Counter::new(Estimator::Claude).counted(&"㌖".repeat(100_000)).unwrap_err().to_string();
+    let _door = BudgetScope::open(WorkLimits { steps: 1_500_000, ..WIDE });
+    let told = TokenCounter::new(Estimator::Claude).counted(&"㌖".repeat(100_000)).unwrap_err().to_string();
     assert!(told.contains("takes more than 1500000 steps"), "{told}");
 }
 
@@ -108,18 +108,18 @@ fn a_text_of_too_many_macros_is_not_read_to_its_end() {
 
 #[test]
 fn trees_are_kept_by_their_bytes() {
-    let table = Table::default();
-    let kept = |text: &Arc<str>| Arc::ptr_eq(&table.reading(text, &Limits::MACROS), &table.reading(text, &Limits::MACROS));
+    let table = MacroTable::default();
+    let kept = |text: &Arc<str>| Arc::ptr_eq(&table.reading(text, &TextLimits::MACROS), &table.reading(text, &TextLimits::MACROS));
     let text = |n: usize, macros: usize| -> Arc<str> { format!("{n} {}", "{{a}}".repeat(macros)).into() };
     assert!(kept(&text(0, 10)), "a usual text is kept");
     assert!(!kept(&text(1, 100_000)), "this tree alone is more than is kept");
     assert!(!kept(&text(2, 100_001)), "a text that is not read to its end is not kept");
     // each of these has a tree of 5 MB
     let texts: Vec<Arc<str>> = (0..8).map(|n| text(n, 20_000)).collect();
-    let first = table.reading(&texts[0], &Limits::MACROS);
-    assert!(Arc::ptr_eq(&first, &table.reading(&texts[0], &Limits::MACROS)));
+    let first = table.reading(&texts[0], &TextLimits::MACROS);
+    assert!(Arc::ptr_eq(&first, &table.reading(&texts[0], &TextLimits::MACROS)));
     for text in &texts {
-        table.reading(text, &Limits::MACROS);
+        table.reading(text, &TextLimits::MACROS);
     }
-    assert!(!Arc::ptr_eq(&first, &table.reading(&texts[0], &Limits::MACROS)), "it has made room for the others");
+    assert!(!Arc::ptr_eq(&first, &table.reading(&texts[0], &TextLimits::MACROS)), "it has made room for the others");
 }

@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 use tapster::machinery::emit::dialects;
-use tapster::model::Block;
+use tapster::model::PlanBlock;
 use tapster::{Plan, Scene, emit};
 
 use super::dialects::{PACKS, call, everywhere, plan};
@@ -29,7 +29,7 @@ fn kept_or_told(messages: &[Value], texts: &[&str]) {
 fn nested_ten_thousand_deep() {
     for field in ["text", "parts", "tool_calls", "meta", "role", "name", "tool_call_id"] {
         let message = deep(json!({ "role": "assistant", "text": "a" }), field);
-        let block = Block { fields: (&message).into(), tokens: 0, history: Vec::new() };
+        let block = PlanBlock { fields: (&message).into(), tokens: 0, history: Vec::new() };
         for pack in PACKS {
             let rules = shipped(pack);
             for dialect in dialects(rules) {

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use tapster::machinery::text::pattern::cached;
-use tapster::machinery::text::work::{self, Door};
+use tapster::machinery::text::work::{self, BudgetScope};
 use tapster::{ErrorKind, Ruleset, Scene, Value as Data, WorkLimits, build};
 
 use crate::shipped::EXACT;
@@ -34,7 +34,7 @@ fn scene(messages: usize, blocks: usize) -> Scene {
 
 /// Steps and bytes of one build.
 fn spent(rules: &Ruleset, scene: &Scene) -> (u64, u64) {
-    let door = Door::join();
+    let door = BudgetScope::join();
     build(rules, scene).unwrap_or_else(|e| panic!("{e}"));
     door.spent()
 }
@@ -62,7 +62,7 @@ fn the_same_build_costs_the_same_again() {
 fn a_pattern_is_paid_once_in_a_call_whatever_other_calls_keep() {
     for text in ["plain words", "/only in this test [a-z]+/i"] {
         let spent = |times: usize| {
-            let door = Door::join();
+            let door = BudgetScope::join();
             for _ in 0..times {
                 cached(text).unwrap();
                 // others use so many patterns that this one is no longer kept
@@ -93,10 +93,10 @@ fn the_host_sets_the_bound_and_the_error_names_a_rule() {
 
 #[test]
 fn an_inner_call_counts_on_and_a_smaller_bound_holds_inside_of_it() {
-    let outer = Door::open(WorkLimits { steps: 1_000, bytes: 1_000 });
+    let outer = BudgetScope::open(WorkLimits { steps: 1_000, bytes: 1_000 });
     work::spend(100).unwrap();
     {
-        let inner = Door::open(WorkLimits { steps: 50, bytes: 50 });
+        let inner = BudgetScope::open(WorkLimits { steps: 50, bytes: 50 });
         assert!(work::spend(40).is_ok());
         assert!(work::spend(20).is_err());
         assert!(work::spend(1).is_err(), "once a bound is reached, every later step fails");
@@ -123,7 +123,7 @@ fn what_data_adds_is_kept_if_an_inner_call_counts_on() {
         let outer = parts(200_000).open_budget(limits);
         work::spend(limits.steps - 10).unwrap();
         {
-            let mut inner: Vec<Door> = (0..doors).map(|_| Door::join()).collect();
+            let mut inner: Vec<BudgetScope> = (0..doors).map(|_| BudgetScope::join()).collect();
             work::spend(100).unwrap();
             while inner.pop().is_some() {}
         }
@@ -149,7 +149,7 @@ fn an_inner_call_with_smaller_bounds_keeps_what_the_data_of_the_outer_one_adds()
 #[test]
 fn the_message_names_the_rule_that_ran() {
     let names = ["a/first", "a/second"].map(std::sync::Arc::<str>::from);
-    let _door = Door::open(WorkLimits { steps: 1_000, bytes: 1_000 });
+    let _door = BudgetScope::open(WorkLimits { steps: 1_000, bytes: 1_000 });
     {
         let _rule = work::rule(&names[0]);
         work::spend(400).unwrap();

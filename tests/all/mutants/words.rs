@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use tapster::Ruleset;
-use tapster::diag::{Data, Node, Report, Sources};
+use tapster::diag::{DocumentNode, NodeValue, Report, Sources};
 
 const SEED: &str = "tapster mutants, first edition";
 /// Keys whose values are prose for readers or content: what a person calls things and says.
@@ -106,7 +106,7 @@ pub(super) fn defined(rules: &Ruleset, file: &str) -> BTreeSet<String> {
     .collect()
 }
 
-fn walk(node: &Node, path: &mut Vec<String>, text: &str, file: &str, found: &mut (Vec<Word>, usize)) {
+fn walk(node: &DocumentNode, path: &mut Vec<String>, text: &str, file: &str, found: &mut (Vec<Word>, usize)) {
     let mut word = |kind, start: usize, end: usize, path: &[String]| {
         if kind != "key" && is_free(path, file) || kind == "key" && is_free(&path[..path.len() - 1], file) {
             found.1 += 1;
@@ -115,7 +115,7 @@ fn walk(node: &Node, path: &mut Vec<String>, text: &str, file: &str, found: &mut
         found.0.push(Word { file: file.to_owned(), path: path.join("."), kind, start, end });
     };
     match &node.data {
-        Data::Table(table) => {
+        NodeValue::Table(table) => {
             for (key, field) in table {
                 path.push(key.to_string());
                 let (start, end) = (field.key.start as usize, field.key.end as usize);
@@ -130,15 +130,15 @@ fn walk(node: &Node, path: &mut Vec<String>, text: &str, file: &str, found: &mut
                 path.pop();
             }
         }
-        Data::List(list) => {
+        NodeValue::List(list) => {
             for (n, node) in list.iter().enumerate() {
-                let name = node.get("name").and_then(Node::as_text).map_or_else(|| n.to_string(), str::to_owned);
+                let name = node.get("name").and_then(DocumentNode::as_text).map_or_else(|| n.to_string(), str::to_owned);
                 path.push(name);
                 walk(node, path, text, file, found);
                 path.pop();
             }
         }
-        Data::Text(value) => {
+        NodeValue::Text(value) => {
             let (start, end) = (node.span.start as usize, node.span.end as usize);
             let Some(written) = text.get(start..end) else { return };
             if is_word(value) && written.contains(&**value) {

@@ -126,7 +126,7 @@ fn a_missing_pack_names_the_nearest() {
     let loaded = load_with(
         &Start::Name("nowhere".to_owned()),
         &[],
-        &Shelf { folders: vec![dir.0.clone()], bare: true, ..Shelf::default() },
+        &PackShelf { folders: vec![dir.0.clone()], bare: true, ..PackShelf::default() },
         &schemas(),
     );
     assert_eq!(one(&loaded, Code::PackMissing).help.as_deref(), Some("known here: `neutral`, `p`"));

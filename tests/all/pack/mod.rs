@@ -24,7 +24,7 @@ mod upgrades;
 
 use tapster::diag::{Code, Diagnostic, Severity, render};
 use tapster::machinery::pack::KINDS;
-use tapster::machinery::pack::{Loaded, Overlay, RuleFile, Schemas, Shelf, Start, load_file, load_with};
+use tapster::machinery::pack::{LoadedPack, Overlay, PackShelf, RuleFile, Schemas, Start, load_file, load_with};
 
 use crate::program::Folder;
 
@@ -41,11 +41,11 @@ impl Folder {
         self.file(&format!("{name}/rules.toml"), format!("kind = \"lore\"\nversion = 1\n{rules}"))
     }
 
-    fn load(&self, name: &str) -> Loaded {
+    fn load(&self, name: &str) -> LoadedPack {
         self.load_over(name, &[])
     }
 
-    fn load_over(&self, name: &str, overlays: &[&str]) -> Loaded {
+    fn load_over(&self, name: &str, overlays: &[&str]) -> LoadedPack {
         let overlays: Vec<Overlay> = overlays.iter().enumerate().map(|(n, text)| overlay(n, text)).collect();
         load_with(&Start::Folder(self.path(name)), &overlays, &bare(), &schemas())
     }
@@ -58,8 +58,8 @@ fn overlay(number: usize, text: &str) -> Overlay {
 }
 
 /// A library without the shipped packs.
-fn bare() -> Shelf {
-    Shelf { bare: true, ..Shelf::default() }
+fn bare() -> PackShelf {
+    PackShelf { bare: true, ..PackShelf::default() }
 }
 
 const ROW: &str = r#"{
@@ -99,31 +99,31 @@ fn schemas() -> Schemas {
 
 /// The only complaint of a code.
 #[track_caller]
-fn one(loaded: &Loaded, code: Code) -> &Diagnostic {
+fn one(loaded: &LoadedPack, code: Code) -> &Diagnostic {
     let all: Vec<_> = loaded.report.items().iter().filter(|d| d.code == code).collect();
     assert_eq!(all.len(), 1, "{}", render::human(&loaded.report, &loaded.sources, false));
     all[0]
 }
 
 /// `line:column` of a complaint, and the text that it covers.
-fn at<'a>(loaded: &'a Loaded, d: &Diagnostic) -> (String, &'a str) {
+fn at<'a>(loaded: &'a LoadedPack, d: &Diagnostic) -> (String, &'a str) {
     let span = d.span.expect("a place");
     let place = loaded.sources.place(span).expect("a known source");
     (format!("{}:{}", place.line, place.column), loaded.sources.snippet(span))
 }
 
 #[track_caller]
-fn clean(loaded: &Loaded) {
+fn clean(loaded: &LoadedPack) {
     assert!(loaded.report.is_empty(), "{}", render::human(&loaded.report, &loaded.sources, false));
 }
 
 /// Names of the rows of a table, in order.
-fn names(loaded: &Loaded, table: &str) -> Vec<String> {
+fn names(loaded: &LoadedPack, table: &str) -> Vec<String> {
     let pack = loaded.pack.as_ref().expect("a pack");
     pack.tables.get(table).map(|rows| rows.keys().map(ToString::to_string).collect()).unwrap_or_default()
 }
 
-fn row(loaded: &Loaded, table: &str, name: &str) -> serde_json::Value {
+fn row(loaded: &LoadedPack, table: &str, name: &str) -> serde_json::Value {
     let row = &loaded.pack.as_ref().unwrap().tables[table][name];
     row.fields.iter().map(|(k, f)| (k.to_string(), f.node.to_json())).collect::<serde_json::Map<_, _>>().into()
 }

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 use tapster::diag::Code;
-use tapster::machinery::pack::{PackFiles, Shelf, Start};
+use tapster::machinery::pack::{PackFiles, PackShelf, Start};
 use tapster::{Ruleset, Scene, Value};
 
 use super::overlay;
@@ -18,7 +18,7 @@ fn pack(name: &str, extends: &str, options: &str, rules: &str) -> PackFiles {
 fn load(packs: Vec<PackFiles>, overlays: &[&str]) -> Result<Ruleset, tapster::PackError> {
     let top = packs.last().unwrap().name.clone();
     let overlays: Vec<_> = overlays.iter().enumerate().map(|(n, text)| overlay(n, text)).collect();
-    Ruleset::load(&Start::Name(top), &overlays, &Shelf { packs, ..Shelf::default() })
+    Ruleset::load(&Start::Name(top), &overlays, &PackShelf { packs, ..PackShelf::default() })
 }
 
 /// The errors of a pack with these options, as `code: message (help)`.

@@ -3,7 +3,7 @@
 
 use serde_json::json;
 use tapster::diag::Code;
-use tapster::machinery::pack::{PackFiles, Schemas, Shelf, Start, load_read};
+use tapster::machinery::pack::{PackFiles, PackShelf, Schemas, Start, load_read};
 use tapster::{Ruleset, Scene};
 
 use super::overlay;
@@ -20,7 +20,7 @@ fn pack(name: &str, extends: &str, rules: &str) -> PackFiles {
 fn load(packs: Vec<PackFiles>, overlays: &[&str]) -> Result<Ruleset, tapster::PackError> {
     let top = packs.last().unwrap().name.clone();
     let overlays: Vec<_> = overlays.iter().enumerate().map(|(n, text)| overlay(n, text)).collect();
-    Ruleset::load(&Start::Name(top), &overlays, &Shelf { packs, ..Shelf::default() })
+    Ruleset::load(&Start::Name(top), &overlays, &PackShelf { packs, ..PackShelf::default() })
 }
 
 fn told(packs: Vec<PackFiles>, overlays: &[&str]) -> Vec<String> {

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use serde_json::{Value as Json, json};
-use tapster::model::Block;
+use tapster::model::PlanBlock;
 use tapster::{Plan, Value, emit};
 use tapster_client::{Delta, Http, HttpOptions, PromptRunner};
 
@@ -16,7 +16,7 @@ fn asked(dialect: &str, url: &str, stream: bool, messages: &Json, more: &Json) -
     let mut provider = json!({ "model": "m", "url": url, "stream": stream, "temperature": 0 });
     provider.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
     let scene = json!({ "provider": provider, "context": { "reserve": 24 } });
-    let blocks = messages.as_array().unwrap().iter().map(|m| Block { fields: Value::from(m), tokens: 0, history: Vec::new() });
+    let blocks = messages.as_array().unwrap().iter().map(|m| PlanBlock { fields: Value::from(m), tokens: 0, history: Vec::new() });
     let plan = Plan { blocks: blocks.collect(), scene: Value::from(&scene), ..Default::default() };
     let emitted = emit(&BASE, &plan, dialect).unwrap_or_else(|e| panic!("{e}"));
     let mut request = request(dialect, emitted.request["url"].as_str().unwrap_or(url), stream);

@@ -6,7 +6,7 @@
 use std::path::PathBuf;
 
 use serde_json::{Value as Json, json};
-use tapster::model::Block;
+use tapster::model::PlanBlock;
 use tapster::{Plan, Value, emit};
 use tapster_client::Auth;
 
@@ -59,7 +59,7 @@ fn what_is_sent() {
             if stream {
                 scene["provider"]["stream"] = true.into();
             }
-            let block = |m: &Json| Block { fields: Value::from(m), tokens: 0, history: Vec::new() };
+            let block = |m: &Json| PlanBlock { fields: Value::from(m), tokens: 0, history: Vec::new() };
             let blocks = case["messages"].as_array().unwrap().iter().map(block).collect();
             let plan = Plan { blocks, scene: Value::from(&scene), ..Default::default() };
             let emitted = emit(&BASE, &plan, dialect).unwrap_or_else(|e| panic!("{name}: {e}"));

@@ -6,7 +6,7 @@ use serde_json::{Value as Json, json};
 use sqlx::Connection as _;
 use tapster::diag::Code;
 use tapster_session::store::{
-    Batch, Committed, Home, MAX_DEPTH, MAX_NAME, MAX_VALUE, SessionStore, SqlStore, TemplateStore, Window, block_on,
+    Batch, Committed, Home, MAX_DEPTH, MAX_NAME, MAX_VALUE, SessionStore, SqlStore, TemplateStore, VersionWindow, block_on,
 };
 
 use super::bed::{ALL, Bed, Folder, KEEP, address_of, at, home, open, put, refused, write};
@@ -110,7 +110,7 @@ fn large_and_deep_values_are_refused_and_the_largest_are_not() {
 fn a_clock_that_goes_backwards_does_not_change_the_order() {
     for bed in Bed::each() {
         let (store, home) = (&bed.store, home("o", "s"));
-        let window = Window { ttl: Some(50), ..KEEP };
+        let window = VersionWindow { ttl: Some(50), ..KEEP };
         for (n, now) in (1..).zip([1_000, 900, i64::MIN, i64::MAX, 0]) {
             put(store, &home, at(now, -n), write("t", (n > 1).then_some(n - 1), json!(n), KEEP));
         }

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use serde_json::{Value as Json, json};
 use tapster::diag::Code;
-use tapster_session::store::{Batch, Committed, Home, Moment, Page, Refused, SessionStore, SqlStore, Window, Write, block_on};
+use tapster_session::store::{Batch, Committed, Home, Moment, Page, Refused, SessionStore, SqlStore, VersionWindow, Write, block_on};
 
 use super::postgres;
 pub(crate) use crate::program::Folder;
@@ -56,9 +56,9 @@ pub(crate) fn at(now: i64, turn: i64) -> Moment {
 
 pub(crate) const ALL: Page = Page { after: 0, limit: 1_000_000 };
 
-pub(crate) const KEEP: Window = Window { versions: None, turns: None, ttl: None };
+pub(crate) const KEEP: VersionWindow = VersionWindow { versions: None, turns: None, ttl: None };
 
-pub(crate) fn write(tag: &str, based_on: Option<i64>, value: Json, keep: Window) -> Write {
+pub(crate) fn write(tag: &str, based_on: Option<i64>, value: Json, keep: VersionWindow) -> Write {
     Write { tag: tag.to_owned(), based_on, value, keep, log: json!({ "op": "write", "tag": tag }) }
 }
 

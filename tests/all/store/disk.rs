@@ -11,7 +11,7 @@ use std::process::Command;
 
 use serde_json::json;
 use tapster::diag::Code;
-use tapster_session::store::{Batch, Committed, SessionStore, SqlStore, Window, block_on};
+use tapster_session::store::{Batch, Committed, SessionStore, SqlStore, VersionWindow, block_on};
 
 use super::bed::{ALL, Folder, KEEP, address_of, at, home, open, put, refused, write};
 use super::postgres::as_other_user;
@@ -88,7 +88,7 @@ fn reader() {
     let store = open(&address);
     let home = home("o", "s");
     assert_eq!(block_on(store.view(&home, at(1, 1), &[], 0)).unwrap()[0].value, json!("kept"));
-    let batch = Batch { writes: vec![write("t", Some(1), json!("changed"), Window::default())], ..Batch::default() };
+    let batch = Batch { writes: vec![write("t", Some(1), json!("changed"), VersionWindow::default())], ..Batch::default() };
     refused(block_on(store.commit(&home, batch)), Code::StoreReadOnly);
     assert_eq!(block_on(store.view(&home, at(1, 1), &[], 0)).unwrap()[0].value, json!("kept"));
     println!("told");
@@ -101,7 +101,7 @@ fn reader_of_closed_folders() {
     let store = block_on(SqlStore::open_existing(&closed)).unwrap();
     let home = home("o", "s");
     assert_eq!(block_on(store.view(&home, at(1, 1), &[], 0)).unwrap()[0].value, json!("kept"));
-    let batch = Batch { writes: vec![write("t", Some(1), json!("changed"), Window::default())], ..Batch::default() };
+    let batch = Batch { writes: vec![write("t", Some(1), json!("changed"), VersionWindow::default())], ..Batch::default() };
     refused(block_on(store.commit(&home, batch)), Code::StoreReadOnly);
     let message = refused(block_on(SqlStore::open_existing(&journal)), Code::StoreReadOnly);
     assert!(message.contains("did not close it"), "{message}");

@@ -3,7 +3,7 @@
 use serde_json::json;
 use sqlx::Connection as _;
 use tapster::diag::Code;
-use tapster_session::store::{Artifact, SessionStore, SqlStore, Window, block_on};
+use tapster_session::store::{Artifact, SessionStore, SqlStore, VersionWindow, block_on};
 
 use super::bed::{Bed, Folder, KEEP, address_of, at, home, open, put, refused, write};
 use super::postgres;
@@ -36,7 +36,7 @@ fn what_exists_is_read_and_written() {
         let one = |tag, window, most| block_on(store.artifact(&home, at(1, 1), tag, window, most)).unwrap();
         let wanted = |history| Artifact { tag: "t".to_owned(), version: 2, value: json!(2), history };
         assert_eq!(one("t", KEEP, 9), Some(wanted(vec![json!(1)])));
-        assert_eq!((one("t", KEEP, 0), one("t", Window::LATEST, 9)), (Some(wanted(vec![])), Some(wanted(vec![]))));
+        assert_eq!((one("t", KEEP, 0), one("t", VersionWindow::LATEST, 9)), (Some(wanted(vec![])), Some(wanted(vec![]))));
         assert_eq!(one("nope", KEEP, 9), None);
     }
 }

@@ -10,7 +10,7 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use serde_json::{Value as Json, json};
-use tapster_session::store::{Batch, Committed, Page, SessionStore, SqlStore, Window, block_on};
+use tapster_session::store::{Batch, Committed, Page, SessionStore, SqlStore, VersionWindow, block_on};
 
 use super::bed::{ALL, Bed, at, home, open, write};
 use super::race::full;
@@ -44,8 +44,8 @@ fn child() {
         loop {
             let base = (n > 0).then_some(n);
             let writes = vec![
-                write("all", base, value(n + 1), Window::default()),
-                write("some", base, value(n + 1), Window { versions: Some(KEPT), ..Window::default() }),
+                write("all", base, value(n + 1), VersionWindow::default()),
+                write("some", base, value(n + 1), VersionWindow { versions: Some(KEPT), ..VersionWindow::default() }),
             ];
             let batch = Batch { at: at(n + 1, 1), turn: true, writes, state: Some(value(n + 1)), state_based_on: base, log: vec![] };
             match store.commit(&home, batch).await.unwrap() {

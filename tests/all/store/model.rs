@@ -9,8 +9,8 @@ use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 use serde_json::{Value as Json, json};
 use tapster_session::store::{
-    Archived, Artifact, Batch, Committed, Dump, Home, Logged, Moment, PruneReason, Pruned, SessionStore, SqlStore, State, Version, Window,
-    block_on,
+    Archived, Artifact, Batch, Committed, Dump, Home, Logged, Moment, PruneReason, Pruned, SessionStore, SqlStore, State, Version,
+    VersionWindow, block_on,
 };
 
 use super::bed::{ALL, Bed, home, write};
@@ -20,9 +20,9 @@ const TAGS: [&str; 3] = ["a", "b", "ä'\""];
 /// One request. Bases are given as distances from the latest version, so that many fit.
 #[derive(Debug, Clone)]
 enum Ask {
-    Commit { session: usize, at: Moment, turn: bool, writes: Vec<(usize, i64, Window)>, state: Option<i64>, log: usize },
-    Prune { session: usize, at: Moment, windows: Vec<(usize, Window)> },
-    View { session: usize, at: Moment, windows: Vec<(usize, Window)>, most: u32 },
+    Commit { session: usize, at: Moment, turn: bool, writes: Vec<(usize, i64, VersionWindow)>, state: Option<i64>, log: usize },
+    Prune { session: usize, at: Moment, windows: Vec<(usize, VersionWindow)> },
+    View { session: usize, at: Moment, windows: Vec<(usize, VersionWindow)>, most: u32 },
     Copy { from: usize, to: usize },
     Forget { session: usize },
 }
@@ -32,9 +32,9 @@ fn moment() -> impl Strategy<Value = Moment> {
     (-5i64..40, -2i64..6).prop_map(|(now, turn)| Moment { now, turn })
 }
 
-fn window() -> impl Strategy<Value = Window> {
+fn window() -> impl Strategy<Value = VersionWindow> {
     let some = |most: u32| prop_oneof![2 => Just(None), 1 => (0..most).prop_map(Some)];
-    (some(5), some(4), prop_oneof![2 => Just(None), 1 => (-1i64..20).prop_map(Some)]).prop_map(|(versions, turns, ttl)| Window {
+    (some(5), some(4), prop_oneof![2 => Just(None), 1 => (-1i64..20).prop_map(Some)]).prop_map(|(versions, turns, ttl)| VersionWindow {
         versions,
         turns,
         ttl,
@@ -79,14 +79,14 @@ impl Session {
         self.log.push(Logged { seq: self.seq, at, record });
     }
 
-    fn prune(&mut self, tag: &str, window: Window, at: Moment, pruned: &mut Vec<Pruned>) {
+    fn prune(&mut self, tag: &str, window: VersionWindow, at: Moment, pruned: &mut Vec<Pruned>) {
         for reason in [PruneReason::Versions, PruneReason::Turns, PruneReason::Ttl] {
             let Some(versions) = self.artifacts.get_mut(tag) else { return };
             let head = versions.last().unwrap().version;
             let one = |reason| match reason {
-                PruneReason::Versions => Window { turns: None, ttl: None, ..window },
-                PruneReason::Turns => Window { versions: None, ttl: None, ..window },
-                PruneReason::Ttl => Window { versions: None, turns: None, ..window },
+                PruneReason::Versions => VersionWindow { turns: None, ttl: None, ..window },
+                PruneReason::Turns => VersionWindow { versions: None, ttl: None, ..window },
+                PruneReason::Ttl => VersionWindow { versions: None, turns: None, ..window },
             };
             let out: Vec<Version> = versions.iter().filter(|v| !inside(v, head, one(reason), at)).cloned().collect();
             versions.retain(|v| inside(v, head, one(reason), at));
@@ -101,7 +101,7 @@ impl Session {
 }
 
 /// Whether a version is within a window.
-fn inside(version: &Version, head: i64, window: Window, at: Moment) -> bool {
+fn inside(version: &Version, head: i64, window: VersionWindow, at: Moment) -> bool {
     version.version == head
         || (window.versions.is_none_or(|n| head - version.version < i64::from(n))
             && window.turns.is_none_or(|n| at.turn - version.at.turn < i64::from(n))
@@ -109,11 +109,11 @@ fn inside(version: &Version, head: i64, window: Window, at: Moment) -> bool {
 }
 
 /// The last window of each tag.
-fn named(windows: &[(usize, Window)]) -> Vec<(String, Window)> {
+fn named(windows: &[(usize, VersionWindow)]) -> Vec<(String, VersionWindow)> {
     windows.iter().map(|(tag, window)| (TAGS[*tag].to_owned(), *window)).collect()
 }
 
-fn last_of(windows: &[(String, Window)]) -> Vec<(String, Window)> {
+fn last_of(windows: &[(String, VersionWindow)]) -> Vec<(String, VersionWindow)> {
     let later = |at: usize, tag: &str| windows.iter().skip(at + 1).any(|(other, _)| other == tag);
     windows.iter().enumerate().filter(|(at, (tag, _))| !later(*at, tag)).map(|(_, window)| window.clone()).collect()
 }

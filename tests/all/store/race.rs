@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use serde_json::json;
-use tapster_session::store::{Batch, Committed, SessionStore, SqlStore, Window, block_on};
+use tapster_session::store::{Batch, Committed, SessionStore, SqlStore, VersionWindow, block_on};
 
 use super::bed::{ALL, Bed, at, home, write};
 
@@ -61,7 +61,7 @@ async fn one(store: &SqlStore) -> bool {
     let home = home("race", "one");
     let latest = store.view(&home, at(0, 0), &[], 0).await.unwrap().pop();
     let (based_on, count) = latest.map_or((None, 0), |a| (Some(a.version), a.value["count"].as_u64().unwrap()));
-    let batch = Batch { writes: vec![write("t", based_on, json!({ "count": count + 1 }), Window::default())], ..Batch::default() };
+    let batch = Batch { writes: vec![write("t", based_on, json!({ "count": count + 1 }), VersionWindow::default())], ..Batch::default() };
     match store.commit(&home, batch).await.unwrap() {
         Committed::Applied { versions, .. } => {
             assert_eq!(versions, [based_on.unwrap_or(0) + 1]);

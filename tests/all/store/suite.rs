@@ -4,7 +4,8 @@
 
 use serde_json::{Value as Json, json};
 use tapster_session::store::{
-    Artifact, Batch, Committed, Dump, Home, Moment, Page, PruneReason, Pruned, SessionStore, SqlStore, TemplateStore, Window, block_on,
+    Artifact, Batch, Committed, Dump, Home, Moment, Page, PruneReason, Pruned, SessionStore, SqlStore, TemplateStore, VersionWindow,
+    block_on,
 };
 
 use super::bed::{ALL, Bed, KEEP, at, home, open, put, write};
@@ -39,8 +40,8 @@ fn commit(store: &SqlStore, home: &Home, batch: Batch) -> Committed {
     block_on(store.commit(home, batch)).unwrap()
 }
 
-fn view(store: &SqlStore, home: &Home, at: Moment, windows: &[(&str, Window)], most: u32) -> Vec<Artifact> {
-    let windows: Vec<(String, Window)> = windows.iter().map(|(tag, window)| ((*tag).to_owned(), *window)).collect();
+fn view(store: &SqlStore, home: &Home, at: Moment, windows: &[(&str, VersionWindow)], most: u32) -> Vec<Artifact> {
+    let windows: Vec<(String, VersionWindow)> = windows.iter().map(|(tag, window)| ((*tag).to_owned(), *window)).collect();
     block_on(store.view(home, at, &windows, most)).unwrap()
 }
 
@@ -125,7 +126,7 @@ on_both! {
     /// TS-MODEL-10: how much is kept is said with the write.
     fn versions_leave_their_window_for_the_archive(bed) {
         let (store, home) = (&bed.store, home("me", "chat"));
-        let two = Window { versions: Some(2), ..KEEP };
+        let two = VersionWindow { versions: Some(2), ..KEEP };
         for n in 1..=3 {
             put(store, &home, at(n, n), write("a", (n > 1).then_some(n - 1), json!(n), two));
         }
@@ -139,7 +140,7 @@ on_both! {
         assert_eq!(log.iter().map(|logged| logged.seq).collect::<Vec<_>>(), [1, 2, 3, 4]);
 
         // a narrower window of the same write; of two writes in a batch the last decides
-        let writes = vec![write("a", Some(3), json!(4), KEEP), write("a", Some(4), json!(5), Window::LATEST)];
+        let writes = vec![write("a", Some(3), json!(4), KEEP), write("a", Some(4), json!(5), VersionWindow::LATEST)];
         let pruned = vec![Pruned { tag: "a".to_owned(), versions: vec![2, 3, 4], reason: PruneReason::Versions }];
         let done = commit(store, &home, Batch { at: at(4, 4), writes, ..Batch::default() });
         assert_eq!(done, Committed::Applied { versions: vec![4, 5], state: None, pruned });
@@ -154,25 +155,25 @@ on_both! {
         for n in 1..=6 {
             put(store, &home, at(n * 100, n / 2), write("a", (n > 1).then_some(n - 1), json!(n), KEEP));
         }
-        let history = |moment: Moment, window: Window| -> Vec<i64> {
+        let history = |moment: Moment, window: VersionWindow| -> Vec<i64> {
             let shown = view(store, &home, moment, &[("a", window)], 99);
             assert_eq!((shown.len(), shown[0].version), (1, 6), "the latest is always shown");
             shown[0].history.iter().map(|value| value.as_i64().unwrap()).collect()
         };
         // turns 0 1 1 2 2 3, times 100 … 600
         for (moment, window, seen) in [
-            (at(600, 3), Window { turns: Some(2), ..KEEP }, vec![4, 5]),
-            (at(600, 3), Window { turns: Some(3), ..KEEP }, vec![2, 3, 4, 5]),
-            (at(600, 9), Window { turns: Some(2), ..KEEP }, vec![]),
-            (at(600, 1), Window { turns: Some(1), ..KEEP }, vec![2, 3, 4, 5]),
-            (at(600, 3), Window { turns: Some(0), ..KEEP }, vec![]),
-            (at(600, 3), Window { ttl: Some(200), ..KEEP }, vec![5]),
-            (at(600, 3), Window { ttl: Some(201), ..KEEP }, vec![4, 5]),
-            (at(50, 3), Window { ttl: Some(1), ..KEEP }, vec![1, 2, 3, 4, 5]),
-            (at(600, 3), Window { versions: Some(3), ..KEEP }, vec![4, 5]),
-            (at(600, 3), Window { versions: Some(3), turns: Some(3), ttl: Some(150) }, vec![5]),
-            (at(i64::MIN, i64::MIN), Window { versions: Some(u32::MAX), turns: Some(u32::MAX), ttl: Some(i64::MAX) }, vec![1, 2, 3, 4, 5]),
-            (at(i64::MAX, i64::MAX), Window { versions: None, turns: Some(1), ttl: Some(i64::MIN) }, vec![]),
+            (at(600, 3), VersionWindow { turns: Some(2), ..KEEP }, vec![4, 5]),
+            (at(600, 3), VersionWindow { turns: Some(3), ..KEEP }, vec![2, 3, 4, 5]),
+            (at(600, 9), VersionWindow { turns: Some(2), ..KEEP }, vec![]),
+            (at(600, 1), VersionWindow { turns: Some(1), ..KEEP }, vec![2, 3, 4, 5]),
+            (at(600, 3), VersionWindow { turns: Some(0), ..KEEP }, vec![]),
+            (at(600, 3), VersionWindow { ttl: Some(200), ..KEEP }, vec![5]),
+            (at(600, 3), VersionWindow { ttl: Some(201), ..KEEP }, vec![4, 5]),
+            (at(50, 3), VersionWindow { ttl: Some(1), ..KEEP }, vec![1, 2, 3, 4, 5]),
+            (at(600, 3), VersionWindow { versions: Some(3), ..KEEP }, vec![4, 5]),
+            (at(600, 3), VersionWindow { versions: Some(3), turns: Some(3), ttl: Some(150) }, vec![5]),
+            (at(i64::MIN, i64::MIN), VersionWindow { versions: Some(u32::MAX), turns: Some(u32::MAX), ttl: Some(i64::MAX) }, vec![1, 2, 3, 4, 5]),
+            (at(i64::MAX, i64::MAX), VersionWindow { versions: None, turns: Some(1), ttl: Some(i64::MIN) }, vec![]),
             (at(600, 3), KEEP, vec![1, 2, 3, 4, 5]),
         ] {
             assert_eq!(history(moment, window), seen, "{moment:?} {window:?}");
@@ -180,7 +181,7 @@ on_both! {
         assert_eq!(stored(store, &home, "a"), [1, 2, 3, 4, 5, 6]);
 
         // each version goes for the first bound that it does not meet
-        let window = Window { versions: Some(5), turns: Some(3), ttl: Some(201) };
+        let window = VersionWindow { versions: Some(5), turns: Some(3), ttl: Some(201) };
         let pruned = block_on(store.prune(&home, at(600, 4), &[("a".to_owned(), window), ("none".to_owned(), window)])).unwrap();
         let part = |versions: &[i64], reason| Pruned { tag: "a".to_owned(), versions: versions.to_vec(), reason };
         assert_eq!(pruned, [part(&[1], PruneReason::Versions), part(&[2, 3], PruneReason::Turns)]);
@@ -214,7 +215,7 @@ on_both! {
         assert_eq!(listed(Some("nobody"), ALL), []);
 
         commit(store, &homes[0], Batch { at: at(9, 9), state: Some(json!(1)), ..Batch::default() });
-        put(store, &homes[0], at(9, 9), write("t", Some(1), json!(2), Window::LATEST));
+        put(store, &homes[0], at(9, 9), write("t", Some(1), json!(2), VersionWindow::LATEST));
         assert!(block_on(store.forget(&homes[0])).unwrap() && !block_on(store.forget(&homes[0])).unwrap());
         assert_eq!(listed(None, ALL).len(), 6);
         assert_eq!(view(store, &homes[0], at(0, 0), &[], 0), []);
@@ -227,7 +228,7 @@ on_both! {
         let (store, from, to) = (&bed.store, home("me", "chat"), home("me", "copy"));
         assert_eq!((block_on(store.info(&from)).unwrap(), block_on(store.dump(&from)).unwrap()), (None, None));
         for n in 1..=5 {
-            let keep = Window { versions: Some(2), ..KEEP };
+            let keep = VersionWindow { versions: Some(2), ..KEEP };
             let writes = vec![write("z", (n > 1).then_some(n - 1), json!(n), keep), write("a", (n > 1).then_some(n - 1), json!([n]), KEEP)];
             let batch = Batch { at: at(n, n), writes, state: Some(json!(n)), state_based_on: (n > 1).then_some(n - 1), ..Batch::default() };
             commit(store, &from, batch);
@@ -247,7 +248,7 @@ on_both! {
         assert!(block_on(store.restore(&to, dump.clone())).unwrap());
         assert_eq!(block_on(store.dump(&to)).unwrap().unwrap(), dump);
         assert_eq!(block_on(store.log(&to, ALL)).unwrap(), [], "the log stays where it was made");
-        assert_eq!(put(store, &to, at(6, 6), write("z", Some(5), json!(6), Window::LATEST)), 6);
+        assert_eq!(put(store, &to, at(6, 6), write("z", Some(5), json!(6), VersionWindow::LATEST)), 6);
         let archived: Vec<i64> = block_on(store.archive(&to, None, ALL)).unwrap().iter().map(|a| a.version.version).collect();
         assert_eq!(archived, [1, 2, 3, 4, 5], "new records come behind the old ones");
 
@@ -280,7 +281,7 @@ on_both! {
         let dump = block_on(store.dump(&old)).unwrap().unwrap();
         assert!(block_on(store.restore(&new, dump.clone())).unwrap(), "a session that only has a log can be filled");
         assert_eq!((block_on(store.dump(&new)).unwrap().unwrap(), block_on(store.log(&new, ALL)).unwrap().len()), (dump.clone(), 1));
-        assert_eq!(put(store, &new, at(3, 1), write("a", Some(1), json!(2), Window::LATEST)), 2);
+        assert_eq!(put(store, &new, at(3, 1), write("a", Some(1), json!(2), VersionWindow::LATEST)), 2);
         assert_eq!(block_on(store.log(&new, ALL)).unwrap().iter().map(|logged| logged.seq).collect::<Vec<_>>(), [1, 2, 3]);
 
         let played = home("me", "played");

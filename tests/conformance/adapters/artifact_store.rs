@@ -1,7 +1,7 @@
 //! `contract-artifact-store`: a script of declarations, writes, reads and time over a session.
 
 use serde_json::{Map, Value as Json, json};
-use tapster::artifact::{Refusal, RunArtifact, RunArtifacts};
+use tapster::artifact::{RunArtifact, RunArtifacts, WriteRefusal};
 use tapster::diag::{Diagnostic, Sources};
 use tapster::{PackError, Ruleset};
 use tapster_session::store::{Home, Moment, Page, SessionStore, SqlStore, block_on};
@@ -158,7 +158,7 @@ impl Script<'_> {
 
 fn refused(error: SessionError) -> Json {
     match error {
-        SessionError::Refused { refusal, .. } => Json::Object(Refusal::to_json(&refusal)),
+        SessionError::Refused { refusal, .. } => Json::Object(WriteRefusal::to_json(&refusal)),
         other => json!(other.to_string()),
     }
 }

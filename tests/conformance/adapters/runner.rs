@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
 
 use serde_json::{Map, Value as Json, json};
-use tapster::model::Block;
+use tapster::model::PlanBlock;
 use tapster::{Plan, Ruleset, Value};
 use tapster_client::{Body, Delta, Doing, Incoming, Outgoing, Problem, PromptRunner, RunError, RunnerConfig, Transport, TransportError};
 
@@ -262,7 +262,7 @@ pub(crate) fn plan_of(plan: &Json) -> Plan {
                 fields[to] = message[from].clone();
             }
         }
-        Block { fields: Value::from(&fields), tokens: 0, history: Vec::new() }
+        PlanBlock { fields: Value::from(&fields), tokens: 0, history: Vec::new() }
     };
     let reported = json!({ "plan": { "llm_options": plan["llm_options"], "dialect": plan["dialect"] } });
     Plan { blocks: plan["messages"].as_array().into_iter().flatten().map(block).collect(), set: Value::from(&reported), ..Plan::default() }

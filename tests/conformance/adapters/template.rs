@@ -2,7 +2,7 @@
 
 use serde_json::{Value as Json, json};
 use tapster::Value;
-use tapster::template::{Budget, Inputs, Limits, QuarterRuler, Rendered, Sources, offers, render};
+use tapster::template::{Budget, Inputs, QuarterRuler, RenderLimits, RenderedTemplate, SourceProvider, offers, render};
 
 use super::{template_check, template_pack};
 use crate::case::{Case, Check};
@@ -44,7 +44,7 @@ fn rendered(case: &Case) -> Result<Json, Json> {
     let requests = offers::requests(&read("injections"), &template.revision).map_err(wrong)?;
     let ruler = QuarterRuler;
     let inputs =
-        Inputs { context: &context, sources: &sources, ruler: &ruler, lanes: &lanes, requests: &requests, limits: Limits::default() };
+        Inputs { context: &context, sources: &sources, ruler: &ruler, lanes: &lanes, requests: &requests, limits: RenderLimits::default() };
     let mut budget = Budget::new(input["budget"]["maxTokens"].as_u64());
     let (mut last, mut warnings) = (None, 0);
     for _ in 0..input["repeat"].as_u64().unwrap_or(1) {
@@ -56,7 +56,7 @@ fn rendered(case: &Case) -> Result<Json, Json> {
 }
 
 /// A render as the cases have it.
-pub(super) fn told(done: &Rendered, warnings: usize) -> Json {
+pub(super) fn told(done: &RenderedTemplate, warnings: usize) -> Json {
     let message = |m: &tapster::template::Message| {
         let mut message = json!({ "role": m.role.as_str(), "content": &*m.content });
         if m.prefix {
@@ -74,7 +74,7 @@ struct Declared<'a> {
     context: &'a Json,
 }
 
-impl Sources for Declared<'_> {
+impl SourceProvider for Declared<'_> {
     fn resolve(&self, name: &str, args: Option<&Value>) -> Result<Option<Value>, String> {
         let Some(source) = self.all.get(name) else { return Ok(None) };
         let args = args.map(Value::to_json);

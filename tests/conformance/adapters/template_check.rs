@@ -1,11 +1,11 @@
 //! Templates that are to be refused, and doubtful ones that are not: what compiling says of them.
 
 use serde_json::{Value as Json, json};
-use tapster::Opened;
+use tapster::OpenedTemplate;
 use tapster::PackError;
 use tapster::diag::Severity;
 use tapster::machinery::pack::RuleFile;
-use tapster::template::Asked;
+use tapster::template::TemplateContract;
 
 use crate::case::{Case, Check};
 
@@ -19,18 +19,18 @@ pub(super) fn recorded(case: &Case) -> Vec<Check> {
 }
 
 /// The compiled template of a case, or the error as the cases have it.
-pub(super) fn opened(case: &Case) -> Result<Opened, Json> {
+pub(super) fn opened(case: &Case) -> Result<OpenedTemplate, Json> {
     let input = &case.input;
     let text = input["templateText"].as_str().map_or_else(|| input["template"].to_string(), str::to_owned);
     let file = RuleFile { name: "template.json".to_owned(), path_in_pack: "template.json".to_owned(), bytes: text.into_bytes() };
     let asked_for = |key: &str| input["compile"][key] != json!(false);
     // sources that are built in are checked by those who bring them
     let names: Option<Vec<&str>> = input["task"]["sources"].as_object().map(|all| all.keys().map(String::as_str).collect());
-    let asked = Asked {
+    let asked = TemplateContract {
         task: input["task"]["kind"].as_str().filter(|_| asked_for("checkKind")),
         sources: names.as_deref().filter(|_| asked_for("lint")),
         revision: input["revision"].as_str(),
-        ..Asked::default()
+        ..TemplateContract::default()
     };
     tapster::open_template(&file, &asked).map_err(|rejected| error(&rejected))
 }

@@ -83,7 +83,7 @@ pub(super) fn plan(history: &Json) -> tapster::Plan {
                 _ => fields["meta"][key.as_str()] = value.clone(),
             }
         }
-        tapster::model::Block { fields: tapster::Value::from(&fields), tokens: 0, history: Vec::new() }
+        tapster::model::PlanBlock { fields: tapster::Value::from(&fields), tokens: 0, history: Vec::new() }
     };
     let blocks = history.as_array().into_iter().flatten().map(block).collect();
     tapster::Plan { blocks, ..Default::default() }

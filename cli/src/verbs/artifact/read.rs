@@ -6,7 +6,7 @@ use serde_json::{Value as Json, json};
 use crate::artifact::{ContentType, diff};
 use crate::diag::Code;
 use crate::session::Session;
-use crate::store::{Archived, Artifact, Home, Moment, Page, SessionStore, SqlStore, Version, Window};
+use crate::store::{Archived, Artifact, Home, Moment, Page, SessionStore, SqlStore, Version, VersionWindow};
 
 use crate::inputs::session::{Place, Time};
 use crate::layout::table;
@@ -235,7 +235,7 @@ impl Log {
 
 /// An artifact as it is now, without its history.
 fn latest(store: &SqlStore, home: &Home, tag: &str) -> Result<Artifact, Stop> {
-    match wait(store.artifact(home, Moment::default(), tag, Window::LATEST, 0)).map_err(refused)? {
+    match wait(store.artifact(home, Moment::default(), tag, VersionWindow::LATEST, 0)).map_err(refused)? {
         Some(artifact) => Ok(artifact),
         None => {
             known(store, home)?;

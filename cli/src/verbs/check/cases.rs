@@ -4,17 +4,17 @@ use std::collections::{HashMap, HashSet};
 use std::path::Path;
 
 use super::{Found, Read, fix};
-use crate::diag::{Code, Data, Diagnostic, Node, Report, Severity, Sources, Span};
+use crate::diag::{Code, Diagnostic, DocumentNode, NodeValue, Report, Severity, Sources, Span};
 use crate::inputs::files::shown;
 use crate::pack::error::PackError;
-use crate::pack::{Document, Library, Overlay, RuleFile, Ruleset, Schemas, Start, case_files, load_read};
+use crate::pack::{Overlay, PackLibrary, RuleDocument, RuleFile, Ruleset, Schemas, Start, case_files, load_read};
 use crate::testing::dialects::unknown;
 use crate::testing::files::{holds_cases, nearly_holds_cases, read, read_path};
 use crate::testing::runner::sound_rules;
 use crate::testing::{CaseFile, Unreadable};
 
 /// Checks the case file at a path, and says that its cases are not run.
-pub(super) fn check(path: &Path, file: &Overlay, (_, alone, sources): Read, library: &dyn Library) -> Vec<Found> {
+pub(super) fn check(path: &Path, file: &Overlay, (_, alone, sources): Read, library: &dyn PackLibrary) -> Vec<Found> {
     let read = match file {
         Overlay::Path(path) => read_path(path),
         Overlay::File(file) | Overlay::Rows(file) => read(file, path),
@@ -35,14 +35,14 @@ pub(super) fn check(path: &Path, file: &Overlay, (_, alone, sources): Read, libr
 }
 
 /// Checks the case files at paths.
-pub(super) fn all<'p>(paths: impl Iterator<Item = &'p Path>, library: &dyn Library) -> Vec<Found> {
+pub(super) fn all<'p>(paths: impl Iterator<Item = &'p Path>, library: &dyn PackLibrary) -> Vec<Found> {
     let mut cases = Cases { library, known: HashMap::new() };
     paths.flat_map(|path| cases.file(read_path(path))).collect()
 }
 
 /// Checks the files under `cases/` of a pack. `is_sound` says that the pack itself has no mistakes, which every case file
 /// would repeat.
-pub(super) fn of_pack(start: &Start, is_sound: bool, library: &dyn Library) -> Vec<Found> {
+pub(super) fn of_pack(start: &Start, is_sound: bool, library: &dyn PackLibrary) -> Vec<Found> {
     let mut cases = Cases { library, known: HashMap::new() };
     let files = case_files(start, library);
     let mut used = Used::new(&files);
@@ -88,7 +88,7 @@ pub(super) fn of_pack(start: &Start, is_sound: bool, library: &dyn Library) -> V
 }
 
 /// The warning about a rule file in the folder `cases` that is laid over nothing: it is no part of the pack there.
-fn unused(file: &RuleFile, doc: &Document) -> Diagnostic {
+fn unused(file: &RuleFile, doc: &RuleDocument) -> Diagnostic {
     let message = format!("nothing reads `{}`: it lies in the folder `cases`, and no case names it", file.name);
     let help = "name it in `overlays` of a case, or move it out of `cases/`, where it is a part of the pack";
     Diagnostic::new(Code::FileStray, message).at(Span::new(doc.root.span.source, 0, 0)).help(help)
@@ -119,11 +119,11 @@ impl<'f> Used<'f> {
     }
 
     /// Adds what the texts of a case file name. A file nests no deeper than its reader allows.
-    fn add(&mut self, node: &Node) {
+    fn add(&mut self, node: &DocumentNode) {
         match &node.data {
-            Data::Text(text) => self.named.extend(text.rsplit('/').next().and_then(|last| self.names.get(last)).copied()),
-            Data::List(list) => list.iter().for_each(|node| self.add(node)),
-            Data::Table(table) => table.values().for_each(|field| self.add(&field.node)),
+            NodeValue::Text(text) => self.named.extend(text.rsplit('/').next().and_then(|last| self.names.get(last)).copied()),
+            NodeValue::List(list) => list.iter().for_each(|node| self.add(node)),
+            NodeValue::Table(table) => table.values().for_each(|field| self.add(&field.node)),
             _ => {}
         }
     }
@@ -138,7 +138,7 @@ impl<'f> Used<'f> {
 
 /// Case files that are checked together.
 struct Cases<'l> {
-    library: &'l dyn Library,
+    library: &'l dyn PackLibrary,
     /// The rules of packs over which a file lays nothing.
     known: HashMap<Start, Ruleset>,
 }

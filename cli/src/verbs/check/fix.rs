@@ -8,12 +8,12 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value as Json, json};
 
-use crate::diag::certain::{Seen, named};
-use crate::diag::{Code, Data, Diagnostic, Fix, Node, Place, Report, SourceId, Sources, Span, Table, file, suggest};
+use crate::diag::certain::{WordLookups, named};
+use crate::diag::{Code, Diagnostic, DocumentNode, FieldMap, Fix, NodeValue, Report, SourceId, SourcePlace, Sources, Span, file, suggest};
 use crate::model::Value;
 use crate::pack::Ruleset;
 use crate::pack::files::MAX_FILE;
-use crate::terms::names::Names;
+use crate::terms::names::PackNames;
 
 use crate::inputs::files::{own_file, write_file};
 use crate::output::Show;
@@ -32,7 +32,7 @@ const BOM: &str = "\u{FEFF}";
 const OTHERWISE: &str = "otherwise";
 
 /// Gives diagnostics that name the one near word the change that writes it.
-pub(super) fn fill(report: &mut Report, sources: &Sources, seen: &Seen) {
+pub(super) fn fill(report: &mut Report, sources: &Sources, seen: &WordLookups) {
     report.each(|d| {
         if d.fix.is_none() {
             d.fix = meant(d, sources, seen);
@@ -42,7 +42,7 @@ pub(super) fn fill(report: &mut Report, sources: &Sources, seen: &Seen) {
 
 /// The change to the word that was certainly meant: only one known word is near it, and it stands alone at the place, or once
 /// in what is written there.
-fn meant(d: &Diagnostic, sources: &Sources, seen: &Seen) -> Option<Fix> {
+fn meant(d: &Diagnostic, sources: &Sources, seen: &WordLookups) -> Option<Fix> {
     let help = d.help.as_deref()?;
     let near = named(help)?;
     let span = d.span?;
@@ -89,7 +89,7 @@ fn is_whole(text: &str, at: usize, length: usize) -> bool {
 /// Gives warnings about keys that no rule reads, of a scene or of an item, the change that writes the one known key that is
 /// near, if that key is not there already and may have such a value.
 pub(super) fn keys(report: &mut Report, sources: &Sources, rules: &Ruleset) {
-    let mut roots: BTreeMap<SourceId, Option<Node>> = BTreeMap::new();
+    let mut roots: BTreeMap<SourceId, Option<DocumentNode>> = BTreeMap::new();
     report.each(|d| {
         let Some(span) = d.span.filter(|_| d.fix.is_none() && d.code == Code::SceneField) else { return };
         let root = roots.entry(span.source).or_insert_with(|| tree(span.source, sources));
@@ -98,7 +98,7 @@ pub(super) fn keys(report: &mut Report, sources: &Sources, rules: &Ruleset) {
 }
 
 /// The values of a file of TOML or JSON.
-fn tree(id: SourceId, sources: &Sources) -> Option<Node> {
+fn tree(id: SourceId, sources: &Sources) -> Option<DocumentNode> {
     let source = sources.get(id)?;
     let is_json = source.name.ends_with(".json") || source.text.trim_start().starts_with('{');
     let mut said = Report::default();
@@ -107,7 +107,7 @@ fn tree(id: SourceId, sources: &Sources) -> Option<Node> {
 
 /// The change of the key at a place to the name that the diagnostic says is near: of a path, which the message itself says,
 /// the last name.
-fn known_key(d: &Diagnostic, span: Span, root: &Node, sources: &Sources, names: &Names) -> Option<Fix> {
+fn known_key(d: &Diagnostic, span: Span, root: &DocumentNode, sources: &Sources, names: &PackNames) -> Option<Fix> {
     let (table, key, value) = at_key(root, span)?;
     let value = Value::from(value);
     let is_slip = |known: &&str| suggest::is_misspelt_key(key, known);
@@ -136,12 +136,12 @@ fn below<'p>(path: &'p str, above: &str) -> Option<&'p str> {
 }
 
 /// The table that has a key at a place, the key, and its value.
-fn at_key(root: &Node, place: Span) -> Option<(&Table, &str, &Node)> {
+fn at_key(root: &DocumentNode, place: Span) -> Option<(&FieldMap, &str, &DocumentNode)> {
     let mut open = vec![root];
     while let Some(node) = open.pop() {
         match &node.data {
-            Data::List(list) => open.extend(list),
-            Data::Table(table) => {
+            NodeValue::List(list) => open.extend(list),
+            NodeValue::Table(table) => {
                 if let Some((key, field)) = table.iter().find(|(_, field)| field.key == place) {
                     return Some((table, &**key, &field.node));
                 }
@@ -155,7 +155,7 @@ fn at_key(root: &Node, place: Span) -> Option<(&Table, &str, &Node)> {
 
 /// One change that was made, or would be.
 struct Change {
-    place: Place,
+    place: SourcePlace,
     code: String,
     message: String,
     was: String,
@@ -183,7 +183,7 @@ struct Wanted {
     text: String,
     shown: String,
     change: (String, String),
-    place: Place,
+    place: SourcePlace,
     was: String,
 }
 

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::assemble::expand_texts;
-use crate::diag::{Code, Diagnostic, Node, Report, short, suggest};
+use crate::diag::{Code, Diagnostic, DocumentNode, Report, short, suggest};
 use crate::model::{Map, Plan, Scene, Value};
 use crate::pack::Ruleset;
 
@@ -48,7 +48,7 @@ fn names(rules: &Ruleset) -> Vec<&str> {
     for (name, row) in rules.pack().tables.get("macro").into_iter().flatten() {
         names.push(&**name);
         let aliases = row.fields.get("aliases").map(|field| &field.node);
-        names.extend(aliases.and_then(Node::as_list).into_iter().flatten().filter_map(Node::as_text));
+        names.extend(aliases.and_then(DocumentNode::as_list).into_iter().flatten().filter_map(DocumentNode::as_text));
     }
     names
 }

@@ -11,9 +11,9 @@ use clap::Args;
 use serde_json::json;
 
 use crate::diag::certain::recorded;
-use crate::diag::{Code, Diagnostic, Node, Report, Severity, SourceId, Sources, render, short, suggest};
+use crate::diag::{Code, Diagnostic, DocumentNode, Report, Severity, SourceId, Sources, render, short, suggest};
 use crate::pack::files::{is_folder, is_pack, parent};
-use crate::pack::{Document, Library, Overlay, PackFiles, RuleFile, Ruleset, Schemas, Start, load_file, load_read};
+use crate::pack::{Overlay, PackFiles, PackLibrary, RuleDocument, RuleFile, Ruleset, Schemas, Start, load_file, load_read};
 use crate::template::KIND;
 use crate::testing::files::{in_folder, is_case_file};
 
@@ -76,7 +76,7 @@ pub(crate) struct Check {
 }
 
 /// A rule file as it is read alone.
-type Read = (Option<Document>, Report, Sources);
+type Read = (Option<RuleDocument>, Report, Sources);
 
 /// The result of checking one path.
 struct Found {
@@ -224,7 +224,7 @@ impl Check {
     }
 
     /// Refuses `--pack` where nothing is laid over it: only packs are checked.
-    fn refuse_pack(&self, path: &str, library: &dyn Library) -> Result<(), Stop> {
+    fn refuse_pack(&self, path: &str, library: &dyn PackLibrary) -> Result<(), Stop> {
         let is_laid = |path: &String| path == "-" || Path::new(path).is_file();
         let Some(pack) = self.pack.as_deref().filter(|_| !self.paths.iter().any(is_laid)) else { return Ok(()) };
         let file = Path::new(path);
@@ -268,7 +268,7 @@ impl Check {
         let mut alone = Found { report, sources };
         // nothing more can be checked in a file that cannot be read; a manifest has no rows
         let Some(doc) = doc.filter(|d| &*d.kind != "pack") else { return alone };
-        let extends = doc.root.get("extends").and_then(Node::as_text).filter(|_| &*doc.kind == "overlay");
+        let extends = doc.root.get("extends").and_then(DocumentNode::as_text).filter(|_| &*doc.kind == "overlay");
         let (below, bottom) = self.below(extends);
         if !below.is_empty()
             && let Some(pack) = self.pack.as_deref().or(bottom.as_deref())
@@ -319,7 +319,7 @@ fn overlay_at(path: &str) -> Option<(String, Option<String>, Overlay)> {
         return None;
     }
     let doc = load_file(file, Schemas::shipped()).0.filter(|doc| &*doc.kind == "overlay")?;
-    let text = |key: &str| doc.root.get(key).and_then(Node::as_text).map(str::to_owned);
+    let text = |key: &str| doc.root.get(key).and_then(DocumentNode::as_text).map(str::to_owned);
     let stem = || file.file_stem().map(|stem| stem.to_string_lossy().into_owned());
     Some((text("name").or_else(stem)?, text("extends"), Overlay::Path(file.to_owned())))
 }
@@ -349,7 +349,7 @@ fn explain(asked: &str, show: &mut Show<'_, '_>) -> Result<Exit, Stop> {
         return Ok(Exit::Done);
     }
     show.result(&format!("{severity}[{}]: {}\n", code.as_str(), code.doc()));
-    if code.severity() == Severity::Warning && code.raised() != crate::diag::Raised::Elsewhere {
+    if code.severity() == Severity::Warning && code.raised() != crate::diag::CodeOrigin::Elsewhere {
         show.result(&format!("a rule file can allow it: [[allow]] code = \"{}\", reason = \"…\"\n", code.as_str()));
     }
     Ok(Exit::Done)
@@ -358,7 +358,7 @@ fn explain(asked: &str, show: &mut Show<'_, '_>) -> Result<Exit, Stop> {
 /// A library whose only pack has no rules.
 struct Nothing;
 
-impl Library for Nothing {
+impl PackLibrary for Nothing {
     fn find(&self, name: &str, _: &mut Report) -> Option<PackFiles> {
         let manifest = format!("kind = \"pack\"\nversion = 1\nname = \"{name}\"\nrelease = \"0.0.0\"\n");
         Some(PackFiles::of(name, [("pack.toml".to_owned(), manifest.into_bytes())]))
@@ -392,7 +392,7 @@ fn is_same(a: &Path, b: &Path) -> bool {
 }
 
 /// Loads, merges and compiles, and returns all diagnostics; with `locked`, also those about packs that are not as locked.
-fn compiled(start: &Start, overlays: &[Overlay], library: &dyn Library, locked: bool) -> Found {
+fn compiled(start: &Start, overlays: &[Overlay], library: &dyn PackLibrary, locked: bool) -> Found {
     match Ruleset::load(start, overlays, library) {
         Ok(rules) => {
             let mut report = rules.warnings().clone();

@@ -11,8 +11,8 @@ use super::steps::{Step, steps};
 use super::{What, options};
 use crate::diag::Diagnostic;
 use crate::model::options::TABLE;
-use crate::model::plan::Tracked;
-use crate::model::{Block, Plan};
+use crate::model::plan::TrackedItem;
+use crate::model::{Plan, PlanBlock};
 use crate::pack::Ruleset;
 
 use crate::layout::place_of;
@@ -93,7 +93,7 @@ impl PromptDiff {
         let (was, is) = (sent(&a.plan), sent(&b.plan));
         let blocks = blocks(&was, &is, (a, b), rules);
         let counted = a.plan.trim_report.is_some() && b.plan.trim_report.is_some();
-        let sum = |blocks: &[&Block]| blocks.iter().map(|b| b.tokens).fold(0, u64::saturating_add);
+        let sum = |blocks: &[&PlanBlock]| blocks.iter().map(|b| b.tokens).fold(0, u64::saturating_add);
         let mut payload = Vec::new();
         // messages that differ are told as blocks, so only what stands beside them is told of the payload
         let depth = if blocks.is_empty() { usize::MAX } else { 1 };
@@ -135,23 +135,23 @@ impl PromptDiff {
     }
 }
 
-fn sent(plan: &Plan) -> Vec<&Block> {
+fn sent(plan: &Plan) -> Vec<&PlanBlock> {
     plan.blocks.iter().filter(|b| b.enabled()).collect()
 }
 
-fn shown(index: usize, block: &Block) -> Shown {
+fn shown(index: usize, block: &PlanBlock) -> Shown {
     let text = |field: &str| block.text(field);
     Shown { index, id: text("id"), slot: text("slot"), role: text("role"), text: text("text"), tokens: block.tokens }
 }
 
 /// By what a changed block is found again: its slot and its id.
-fn key(block: &Block) -> (String, String) {
+fn key(block: &PlanBlock) -> (String, String) {
     (block.text("slot"), block.text("id"))
 }
 
 /// The blocks that differ, in the order of the second prompt; what is gone stands where it was.
-fn blocks(was: &[&Block], is: &[&Block], (a, b): (&Built, &Built), rules: &RuleDiff) -> Vec<BlockChange> {
-    let message = |block: &&Block| block.message().to_json().to_string();
+fn blocks(was: &[&PlanBlock], is: &[&PlanBlock], (a, b): (&Built, &Built), rules: &RuleDiff) -> Vec<BlockChange> {
+    let message = |block: &&PlanBlock| block.message().to_json().to_string();
     let (old, new): (Vec<String>, Vec<String>) = (was.iter().map(message).collect(), is.iter().map(message).collect());
     let steps = steps(&old, &new);
     let pairs = paired(&steps, (was, &old), (is, &new));
@@ -186,7 +186,7 @@ fn blocks(was: &[&Block], is: &[&Block], (a, b): (&Built, &Built), rules: &RuleD
 
 /// The blocks that are only changed or moved: the place in the second prompt, then the place in the first, and whether
 /// other blocks stand between them.
-fn paired(steps: &[Step], (was, old): (&[&Block], &[String]), (is, new): (&[&Block], &[String])) -> BTreeMap<usize, (usize, bool)> {
+fn paired(steps: &[Step], (was, old): (&[&PlanBlock], &[String]), (is, new): (&[&PlanBlock], &[String])) -> BTreeMap<usize, (usize, bool)> {
     // the number of equal blocks in front of each
     let (mut gone, mut come, mut gap) = (Vec::new(), Vec::new(), 0usize);
     for step in steps {
@@ -201,9 +201,9 @@ fn paired(steps: &[Step], (was, old): (&[&Block], &[String]), (is, new): (&[&Blo
         pairs.insert(b, (a, gap_a != gap_b || old.get(a) == new.get(b)));
     };
     take(&mut gone, &mut come, |(n, _)| old.get(n), |(n, _)| new.get(n), &mut found);
-    let named = |block: &&Block| Some(key(block)).filter(|(_, id)| !id.is_empty());
+    let named = |block: &&PlanBlock| Some(key(block)).filter(|(_, id)| !id.is_empty());
     take(&mut gone, &mut come, |(n, _)| was.get(n).and_then(named), |(n, _)| is.get(n).and_then(named), &mut found);
-    let in_gap = |block: &&Block, gap: usize| (gap, key(block), block.text("role"));
+    let in_gap = |block: &&PlanBlock, gap: usize| (gap, key(block), block.text("role"));
     let (was_there, is_there) = (|(n, gap): Placed| Some(in_gap(was.get(n)?, gap)), |(n, gap): Placed| Some(in_gap(is.get(n)?, gap)));
     take(&mut gone, &mut come, was_there, is_there, &mut found);
     pairs
@@ -240,7 +240,7 @@ fn take<K: Ord>(
 }
 
 /// The rules responsible for a block that is new, changed or moved.
-fn changed(was: Option<&Block>, is: Option<&Block>, (a, b): (&Built, &Built), rules: &RuleDiff) -> Vec<Culprit> {
+fn changed(was: Option<&PlanBlock>, is: Option<&PlanBlock>, (a, b): (&Built, &Built), rules: &RuleDiff) -> Vec<Culprit> {
     let mut out = Vec::new();
     for (block, built) in [(was, a), (is, b)] {
         let Some(block) = block else { continue };
@@ -276,7 +276,7 @@ fn ran(pass: &str, plan: &Plan) -> bool {
 }
 
 /// Macros and rewriting scripts that differ, and whose result stands in the block.
-fn wrote(block: &Block, built: &Built, rules: &RuleDiff, out: &mut Vec<Culprit>) {
+fn wrote(block: &PlanBlock, built: &Built, rules: &RuleDiff, out: &mut Vec<Culprit>) {
     let (Some(trace), text) = (&built.plan.trace, block.text("text")) else { return };
     let holds = |part: &str| !part.is_empty() && text.contains(part);
     for row in rules.rows.iter().filter(|row| row.table == "macro") {
@@ -293,7 +293,7 @@ fn wrote(block: &Block, built: &Built, rules: &RuleDiff, out: &mut Vec<Culprit>)
 }
 
 /// Options that have another value, and that a rule of the block reads: its slot, a pass of its history, or what these read.
-fn chosen(block: &Block, built: &Built, (a, b): (&Built, &Built), rules: &RuleDiff, out: &mut Vec<Culprit>) {
+fn chosen(block: &PlanBlock, built: &Built, (a, b): (&Built, &Built), rules: &RuleDiff, out: &mut Vec<Culprit>) {
     let differ = options::chosen((&a.rules, &a.plan), (&b.rules, &b.plan));
     if differ.is_empty() {
         return;
@@ -319,7 +319,7 @@ fn chosen(block: &Block, built: &Built, (a, b): (&Built, &Built), rules: &RuleDi
 }
 
 /// The rules responsible for a block that is gone: what removed it, or what no longer makes it.
-fn gone(block: &Block, (a, b): (&Built, &Built), rules: &RuleDiff) -> Vec<Culprit> {
+fn gone(block: &PlanBlock, (a, b): (&Built, &Built), rules: &RuleDiff) -> Vec<Culprit> {
     // the block is still in the plan, but switched off
     let off = b.plan.blocks.iter().find(|other| !other.enabled() && key(other) == key(block) && !block.text("id").is_empty());
     let record = b.plan.evicted().iter().find(|record| record.id == block.text("id") && !record.id.is_empty());
@@ -344,10 +344,10 @@ fn gone(block: &Block, (a, b): (&Built, &Built), rules: &RuleDiff) -> Vec<Culpri
 }
 
 /// The pass that removed a block from a list: one with its id, or else one with its text.
-fn dropped<'p>(block: &Block, plan: &'p Plan) -> Option<&'p str> {
+fn dropped<'p>(block: &PlanBlock, plan: &'p Plan) -> Option<&'p str> {
     let (id, text) = (block.text("id"), block.text("text"));
     let mut items = plan.trace.iter().flat_map(|trace| &trace.elsewhere).filter(|item| item.gone.is_some());
-    let has = |item: &&Tracked, name: &str, wanted: &str| {
+    let has = |item: &&TrackedItem, name: &str, wanted: &str| {
         !wanted.is_empty() && item.fields.get(name).is_some_and(|value| *value.to_text() == *wanted)
     };
     let found = items.clone().rfind(|item| has(item, "id", &id));
@@ -356,7 +356,7 @@ fn dropped<'p>(block: &Block, plan: &'p Plan) -> Option<&'p str> {
 }
 
 /// The pass that placed a block.
-fn placed(block: &Block, rules: &Ruleset) -> Option<Culprit> {
+fn placed(block: &PlanBlock, rules: &Ruleset) -> Option<Culprit> {
     let event = block.history.iter().rfind(|e| matches!(e.did, "made" | "placed" | "split")).or(block.history.last())?;
     Some(by(&event.pass, "placed it", rules))
 }

@@ -5,9 +5,9 @@ use serde_json::{Value as Json, json};
 
 use super::rows::{FieldChange, RowChange, moves, place, union};
 use super::{What, options};
-use crate::diag::{Data, Node, SourceId, Table};
+use crate::diag::{DocumentNode, FieldMap, NodeValue, SourceId};
 use crate::model::Pack;
-use crate::model::pack::{Row, Rows};
+use crate::model::pack::{PackRow, PackRows};
 
 /// Everything that differs between two packs.
 #[derive(Debug, Default)]
@@ -26,9 +26,9 @@ impl RuleDiff {
     /// Compares two packs.
     pub(crate) fn of(a: &Pack, b: &Pack) -> Self {
         let mut diff = Self::default();
-        let none = Rows::default();
+        let none = PackRows::default();
         for table in union(&a.tables, &b.tables) {
-            let rows = |pack: &'_ Pack| pack.tables.get(&table).map(Rows::len).unwrap_or_default();
+            let rows = |pack: &'_ Pack| pack.tables.get(&table).map(PackRows::len).unwrap_or_default();
             if rows(a) + rows(b) > 0 {
                 let (was, is) = (a.tables.get(&table).unwrap_or(&none), b.tables.get(&table).unwrap_or(&none));
                 diff.table(&table, (a, was), (b, is));
@@ -59,11 +59,11 @@ impl RuleDiff {
         self.rows.iter().find(|row| row.table == table && row.name == name)
     }
 
-    fn table(&mut self, table: &str, (a, was): (&Pack, &Rows), (b, is): (&Pack, &Rows)) {
+    fn table(&mut self, table: &str, (a, was): (&Pack, &PackRows), (b, is): (&Pack, &PackRows)) {
         let moved = moves(table, was, is);
         for name in union(was, is) {
             let (old, new) = (was.get(&name), is.get(&name));
-            let empty = Table::default();
+            let empty = FieldMap::default();
             let mut found = Vec::new();
             fields("", old.map_or(&empty, |r| &r.fields), new.map_or(&empty, |r| &r.fields), (a, b), &mut found);
             let place = moved.get(&*name).cloned();
@@ -98,12 +98,12 @@ impl RuleDiff {
 }
 
 /// The files and lines that wrote or patched a row, lowest first.
-fn deciders(pack: &Pack, row: &Row) -> Vec<String> {
+fn deciders(pack: &Pack, row: &PackRow) -> Vec<String> {
     std::iter::once(row.span).chain(row.patched.iter().copied()).filter_map(|span| place(pack, span)).collect()
 }
 
 /// The fields of two tables that differ.
-fn fields(path: &str, was: &Table, is: &Table, packs: (&Pack, &Pack), out: &mut Vec<FieldChange>) {
+fn fields(path: &str, was: &FieldMap, is: &FieldMap, packs: (&Pack, &Pack), out: &mut Vec<FieldChange>) {
     for key in union(was, is) {
         let path = if path.is_empty() { key.to_string() } else { format!("{path}.{key}") };
         let (old, new) = (was.get(&key).map(|f| &f.node), is.get(&key).map(|f| &f.node));
@@ -112,18 +112,18 @@ fn fields(path: &str, was: &Table, is: &Table, packs: (&Pack, &Pack), out: &mut 
 }
 
 /// Compares two values. Nesting is bounded by the readers of TOML and JSON.
-fn nodes(path: &str, was: Option<&Node>, is: Option<&Node>, packs: (&Pack, &Pack), out: &mut Vec<FieldChange>) {
+fn nodes(path: &str, was: Option<&DocumentNode>, is: Option<&DocumentNode>, packs: (&Pack, &Pack), out: &mut Vec<FieldChange>) {
     match (was.map(|n| &n.data), is.map(|n| &n.data)) {
-        (Some(Data::Table(old)), Some(Data::Table(new))) => fields(path, old, new, packs, out),
-        (Some(Data::List(old)), Some(Data::List(new))) if old.len() == new.len() => {
+        (Some(NodeValue::Table(old)), Some(NodeValue::Table(new))) => fields(path, old, new, packs, out),
+        (Some(NodeValue::List(old)), Some(NodeValue::List(new))) if old.len() == new.len() => {
             for (n, (old, new)) in old.iter().zip(new).enumerate() {
                 nodes(&format!("{path}[{n}]"), Some(old), Some(new), packs, out);
             }
         }
         _ => {
-            let (old, new) = (was.map(Node::to_json), is.map(Node::to_json));
+            let (old, new) = (was.map(DocumentNode::to_json), is.map(DocumentNode::to_json));
             if old != new {
-                let at = |pack: &Pack, node: Option<&Node>| node.and_then(|node| place(pack, node.span));
+                let at = |pack: &Pack, node: Option<&DocumentNode>| node.and_then(|node| place(pack, node.span));
                 out.push(FieldChange { path: path.to_owned(), was_at: at(packs.0, was), is_at: at(packs.1, is), was: old, is: new });
             }
         }

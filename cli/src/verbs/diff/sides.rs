@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::diag::{Code, Node};
+use crate::diag::{Code, DocumentNode};
 use crate::pack::files::{is_folder, is_pack, parent};
 use crate::pack::{Overlay, Ruleset, Schemas, Start, load_file};
 
@@ -45,7 +45,7 @@ impl Side {
             return Ok(Side::Rules { start: Start::typed(text), overlays: Vec::new() });
         }
         let (doc, report, sources) = load_file(file, Schemas::shipped());
-        let extends = doc.as_ref().and_then(|doc| doc.root.get("extends")).and_then(Node::as_text);
+        let extends = doc.as_ref().and_then(|doc| doc.root.get("extends")).and_then(DocumentNode::as_text);
         match pack.or(extends) {
             Some(pack) => Ok(Side::Rules { start: Start::typed(pack), overlays: vec![file.to_owned()] }),
             None if doc.is_none() => {

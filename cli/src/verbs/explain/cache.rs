@@ -3,7 +3,7 @@
 
 use serde_json::{Value as Json, json};
 
-use crate::model::plan::{Difference, Unchanged};
+use crate::model::plan::{PlanDifference, UnchangedPrefix};
 use crate::model::{Plan, Scene, Value};
 use crate::pack::Ruleset;
 
@@ -14,7 +14,7 @@ use crate::layout::place_of;
 const TEXT: usize = 100;
 
 /// One line that says how much is unchanged.
-pub(crate) fn line(found: &Unchanged) -> String {
+pub(crate) fn line(found: &UnchangedPrefix) -> String {
     // rounded to the nearest percent
     let (same, total) = (u128::from(found.tokens), u128::from(found.total));
     let share = (same * 200 + total).checked_div(total * 2).unwrap_or(100);
@@ -39,7 +39,7 @@ impl Provider {
     }
 }
 
-pub(crate) fn as_json(found: &Unchanged, provider: Option<&Provider>, plan: &Plan, rules: &Ruleset) -> Json {
+pub(crate) fn as_json(found: &UnchangedPrefix, provider: Option<&Provider>, plan: &Plan, rules: &Ruleset) -> Json {
     let mut out = serde_json::to_value(found).unwrap_or_default();
     if let (Some(provider), Some(json)) = (provider, out.as_object_mut()) {
         json.insert("provider".to_owned(), json!({ "caching": provider.caching, "capability": provider.row }));
@@ -54,7 +54,7 @@ pub(crate) fn as_json(found: &Unchanged, provider: Option<&Provider>, plan: &Pla
     out
 }
 
-pub(crate) fn as_text(found: &Unchanged, provider: Option<&Provider>, plan: &Plan, rules: &Ruleset) -> String {
+pub(crate) fn as_text(found: &UnchangedPrefix, provider: Option<&Provider>, plan: &Plan, rules: &Ruleset) -> String {
     let mut out = format!("{}, {} blocks whole\n", line(found), found.blocks);
     if let Some(provider) = provider {
         out.push_str(&format!("the provider caches {} (capability `{}`)\n", head(&provider.caching, 200), provider.row));
@@ -76,7 +76,7 @@ pub(crate) fn as_text(found: &Unchanged, provider: Option<&Provider>, plan: &Pla
 }
 
 /// The passes that made the difference, the nearest first.
-fn blame(d: &Difference, plan: &Plan, rules: &Ruleset) -> Vec<String> {
+fn blame(d: &PlanDifference, plan: &Plan, rules: &Ruleset) -> Vec<String> {
     let placed = |pass: &str| place_of(rules, pass).map_or_else(|| format!("`{pass}`"), |place| format!("`{pass}` ({place})"));
     let mut out = Vec::new();
     if let Some(name) = &d.by_macro {

@@ -4,7 +4,7 @@ use indexmap::IndexMap;
 use serde_json::{Value as Json, json};
 
 use crate::model::Plan;
-use crate::model::plan::Step;
+use crate::model::plan::BuildStep;
 use crate::pack::Ruleset;
 
 use crate::layout::{head, one_line, place_of, table};
@@ -64,7 +64,7 @@ pub(super) fn as_json(plan: &Plan, rules: &Ruleset, filter: Option<&str>) -> Jso
         })
         .collect();
     let hooks = trace.iter().flat_map(|trace| &trace.steps).filter_map(|step| match step {
-        Step::Hook(name) if fits(&[name]) => Some(name.clone()),
+        BuildStep::Hook(name) if fits(&[name]) => Some(name.clone()),
         _ => None,
     });
     let hooks: Vec<String> = hooks.take(ROWS).collect();

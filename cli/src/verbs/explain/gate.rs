@@ -5,12 +5,12 @@ use std::sync::Arc;
 
 use serde_json::{Value as Json, json};
 
-use crate::diag::{Node, Table};
+use crate::diag::{DocumentNode, FieldMap};
 use crate::engine::state;
 use crate::model::{Item, Map, Plan, Scene, Value};
 use crate::pack::Ruleset;
 use crate::terms::select::pass_env;
-use crate::terms::{Current, Memo, State};
+use crate::terms::{BuildState, CurrentItem, PassMemo};
 
 use crate::layout::{head, place_of};
 
@@ -65,7 +65,7 @@ impl Part {
 }
 
 /// Whether the value of a key `script` is a function, and not that of a field of this name.
-fn is_function(node: &Node) -> bool {
+fn is_function(node: &DocumentNode) -> bool {
     node.as_text().is_some_and(|text| text.contains("::"))
 }
 
@@ -89,7 +89,7 @@ pub(super) struct Probe<'a> {
     pub(super) plan: &'a Plan,
     /// The scene as it was given to the build: hooks may have changed that of the plan.
     pub(super) given: &'a Value,
-    st: State,
+    st: BuildState,
 }
 
 impl<'a> Probe<'a> {
@@ -112,7 +112,7 @@ impl<'a> Probe<'a> {
         let row = self.rules.pack().tables.get("pass").and_then(|rows| rows.get(pass));
         let field = |name: &str| row.and_then(|row| row.fields.get(name)).map(|field| &field.node);
         let each = field("each").and_then(|each| each.get("where"));
-        let parts = |node: Option<&Node>, item: Option<&Value>| -> Vec<Json> {
+        let parts = |node: Option<&DocumentNode>, item: Option<&Value>| -> Vec<Json> {
             let parts = node.map(|node| self.parts(node, item)).unwrap_or_default();
             let then = |part: &Part| known == Known::Ran && part.certain && part.holds == Some(false);
             let told = |part: &Part| {
@@ -126,8 +126,8 @@ impl<'a> Probe<'a> {
             parts.iter().map(told).collect()
         };
         json!({
-            "pass": pass, "rule": place_of(self.rules, pass), "about": field("about").and_then(Node::as_text),
-            "do": field("do").and_then(Node::as_text), "when": parts(field("when"), None),
+            "pass": pass, "rule": place_of(self.rules, pass), "about": field("about").and_then(DocumentNode::as_text),
+            "do": field("do").and_then(DocumentNode::as_text), "when": parts(field("when"), None),
             "where": parts(field("where").or(each), Some(item.unwrap_or(&Value::Null))),
         })
     }
@@ -139,13 +139,13 @@ impl<'a> Probe<'a> {
     }
 
     /// The parts of a condition. With an item, plain names are its fields; without, they are paths of the scene.
-    pub(super) fn parts(&self, node: &Node, item: Option<&Value>) -> Vec<Part> {
+    pub(super) fn parts(&self, node: &DocumentNode, item: Option<&Value>) -> Vec<Part> {
         let mut out = Vec::new();
         self.take_apart(node, item, Under { how: "all", certain: true, depth: 0 }, &mut out);
         out
     }
 
-    fn take_apart(&self, node: &Node, item: Option<&Value>, under: Under, out: &mut Vec<Part>) {
+    fn take_apart(&self, node: &DocumentNode, item: Option<&Value>, under: Under, out: &mut Vec<Part>) {
         let Under { how, certain, depth } = under;
         let Some(table) = node.as_table().filter(|_| depth < DEPTH && out.len() < PARTS) else {
             if depth == 0 {
@@ -183,12 +183,12 @@ impl<'a> Probe<'a> {
     }
 
     /// The condition of a row of `fact`, and whether it is about an item.
-    fn fact(&self, name: &str) -> Option<(&Node, bool)> {
+    fn fact(&self, name: &str) -> Option<(&DocumentNode, bool)> {
         let row = self.rules.pack().tables.get("fact")?.get(name)?;
         Some((&row.fields.get("is")?.node, row.fields.contains_key("over")))
     }
 
-    fn part(&self, under: Under, key: &str, node: &Node, item: Option<&Value>, table: &Table) -> Part {
+    fn part(&self, under: Under, key: &str, node: &DocumentNode, item: Option<&Value>, table: &FieldMap) -> Part {
         let Under { how, certain, .. } = under;
         let test = node.to_json();
         let unsure = || Part { how, certain, path: key.to_owned(), test: test.clone(), now: None, holds: None };
@@ -218,11 +218,11 @@ impl<'a> Probe<'a> {
 
     fn holds(&self, path: &str, test: Value, item: Option<&Value>) -> Option<bool> {
         let condition = Value::map([(Arc::from(path), test)].into_iter().collect());
-        let memo = Memo::default();
+        let memo = PassMemo::default();
         let env = pass_env(&self.st, &memo);
         let Some(value) = item else { return env.foreign_condition(&condition).ok() };
         let item = Item::from_value(value, &self.st.rules.fields);
-        env.inner(Current::Item(&item, 0)).foreign_condition(&condition).ok()
+        env.inner(CurrentItem::Item(&item, 0)).foreign_condition(&condition).ok()
     }
 
     /// A test with the values that it refers to; `None` if it needs more than a path or a field.

@@ -5,7 +5,7 @@ use std::collections::{HashMap, VecDeque};
 use indexmap::IndexMap;
 use serde_json::{Value as Json, json};
 
-use crate::model::plan::{Reason, Searched};
+use crate::model::plan::{RecordedReason, SearchRecord};
 use crate::model::{Plan, Value};
 use crate::pack::Ruleset;
 
@@ -30,11 +30,11 @@ pub(super) struct Entry<'a> {
     /// Its title; empty if it has none.
     title: String,
     /// What was searched for it, if nothing was found.
-    pub(super) searched: Option<&'a Searched>,
+    pub(super) searched: Option<&'a SearchRecord>,
     /// The indexes of the book in the scene and of the entry in the book; `None` for an entry that only the build
     /// knows.
     pub(super) place: Option<(usize, usize)>,
-    pub(super) reasons: Vec<&'a Reason>,
+    pub(super) reasons: Vec<&'a RecordedReason>,
     /// Whether it is active: its last code says so, or the pack reports it under `$lore.active`.
     pub(super) active: bool,
     /// The first block that is sent and holds its text.
@@ -42,7 +42,7 @@ pub(super) struct Entry<'a> {
 }
 
 /// The reasons of the entries of one book and id, one queue element for each entry, in the order in which they were made.
-type Told<'a> = IndexMap<(String, String), VecDeque<Vec<&'a Reason>>>;
+type Told<'a> = IndexMap<(String, String), VecDeque<Vec<&'a RecordedReason>>>;
 
 impl Entry<'_> {
     /// Its final state: the last code; `None` if no rule gives one.
@@ -80,7 +80,7 @@ fn text(value: &Value, field: &str) -> String {
 fn told(plan: &Plan) -> Told<'_> {
     // a pack may move entries to other lists; a reason with a book is about an entry, whatever its list is
     let reasons = plan.trace.iter().flat_map(|t| &t.reasons).filter(|r| r.list == "entries" || !r.book.is_empty());
-    let mut items: IndexMap<(&str, &str, u32), Vec<&Reason>> = IndexMap::new();
+    let mut items: IndexMap<(&str, &str, u32), Vec<&RecordedReason>> = IndexMap::new();
     for reason in reasons {
         items.entry((&reason.book, &reason.id, reason.item)).or_default().push(reason);
     }
@@ -94,9 +94,9 @@ fn told(plan: &Plan) -> Told<'_> {
 
 /// For each book of the scene the reason why the whole book was left out. Of several books with the same id and role,
 /// the later ones are left out.
-fn left_out<'a>(plan: &'a Plan, books: &[Value]) -> Vec<Option<&'a Reason>> {
-    let mut reasons: Vec<&Reason> = plan.trace.iter().flat_map(|t| &t.reasons).filter(|r| r.list == "books").collect();
-    let mut out: Vec<Option<&Reason>> = books
+fn left_out<'a>(plan: &'a Plan, books: &[Value]) -> Vec<Option<&'a RecordedReason>> {
+    let mut reasons: Vec<&RecordedReason> = plan.trace.iter().flat_map(|t| &t.reasons).filter(|r| r.list == "books").collect();
+    let mut out: Vec<Option<&RecordedReason>> = books
         .iter()
         .rev()
         .map(|book| {
@@ -140,7 +140,7 @@ fn entries<'a>(plan: &'a Plan, filter: Option<&str>) -> (Vec<Entry<'a>>, Names) 
         all.extend(items.into_iter().map(of));
     }
     mark_active(&mut all, plan);
-    let searched: HashMap<u32, &Searched> = plan.trace.iter().flat_map(|t| &t.searched).map(|s| (s.item, s)).collect();
+    let searched: HashMap<u32, &SearchRecord> = plan.trace.iter().flat_map(|t| &t.searched).map(|s| (s.item, s)).collect();
     for entry in all.iter_mut().filter(|entry| !entry.active) {
         entry.searched = entry.reasons.last().and_then(|reason| searched.get(&reason.item)).copied();
     }
@@ -187,13 +187,13 @@ pub(super) fn all(plan: &Plan) -> Vec<Entry<'_>> {
 }
 
 /// A reason in words; entries are shown by their titles.
-pub(super) fn detail_text(reason: &Reason, plan: &Plan) -> String {
+pub(super) fn detail_text(reason: &RecordedReason, plan: &Plan) -> String {
     detail(reason, &entries(plan, None).1)
 }
 
 /// The report for programs: every entry with its last code and all its reasons.
 pub(crate) fn as_json(plan: &Plan, rules: &Ruleset, filter: Option<&str>) -> Json {
-    let reason = |r: &&Reason| json!({ "code": r.because, "pass": r.pass, "rule": place_of(rules, &r.pass), "detail": r.detail });
+    let reason = |r: &&RecordedReason| json!({ "code": r.because, "pass": r.pass, "rule": place_of(rules, &r.pass), "detail": r.detail });
     let entry = |e: &Entry<'_>| {
         json!({
             "book": e.book, "id": e.id, "title": e.title, "book_index": e.place.map(|p| p.0), "index": e.place.map(|p| p.1), "code": e.code(),
@@ -233,7 +233,7 @@ fn row(entry: &Entry<'_>, names: &Names, rules: &Ruleset) -> Vec<String> {
 }
 
 /// `searched chat (2 texts), recursion (1 text) for "road", "river"`; sources without a text are left out.
-pub(super) fn searched(searched: &Searched) -> String {
+pub(super) fn searched(searched: &SearchRecord) -> String {
     let used = searched.sources.iter().filter(|(_, n)| *n > 0);
     let sources: Vec<String> = used.map(|(name, n)| format!("{name} ({n} text{})", if *n == 1 { "" } else { "s" })).collect();
     let keys: Vec<String> = searched.keys.iter().map(|key| format!("{key:?}")).collect();
@@ -255,7 +255,7 @@ pub(super) fn searched(searched: &Searched) -> String {
 }
 
 /// `code: name value, name value …`; an entry is shown by its title.
-fn detail(reason: &Reason, names: &Names) -> String {
+fn detail(reason: &RecordedReason, names: &Names) -> String {
     let shown = |value: &Value| {
         let known = || names.get(&(text(value, "book"), text(value, "id")));
         let entry = value.as_map().filter(|map| map.keys().all(|key| matches!(&**key, "book" | "id"))).and_then(|_| known());

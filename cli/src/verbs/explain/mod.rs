@@ -22,8 +22,8 @@ use clap::Args;
 use serde_json::{Value as Json, json};
 
 use crate::diag::{Code, Diagnostic};
-use crate::model::plan::{Event, EvictionRecord};
-use crate::model::{Block, Plan, Scene};
+use crate::model::plan::{BlockEvent, EvictionRecord};
+use crate::model::{Plan, PlanBlock, Scene};
 use crate::pack::Ruleset;
 
 use self::gate::Probe;
@@ -218,13 +218,13 @@ impl Explain {
 }
 
 /// The event that placed a block: the last that made or moved it.
-fn placed(block: &Block) -> Option<&Event> {
+fn placed(block: &PlanBlock) -> Option<&BlockEvent> {
     block.history.iter().rfind(|e| matches!(e.did, "made" | "placed" | "split"))
 }
 
 /// The place of the rule that decided about a block: the row of its slot, if the block is that slot itself, and else the
 /// pass that placed it.
-fn decided(block: &Block, rules: &Ruleset) -> Option<String> {
+fn decided(block: &PlanBlock, rules: &Ruleset) -> Option<String> {
     let slot = block.text("slot");
     let row = rules.pack().tables.get("slot").and_then(|rows| rows.get(slot.as_str())).filter(|_| block.text("id") == slot);
     let of_row = row.and_then(|row| {
@@ -235,12 +235,12 @@ fn decided(block: &Block, rules: &Ruleset) -> Option<String> {
 }
 
 /// Every event of a block with the file and line of its pass.
-pub(crate) fn events(block: &Block, rules: &Ruleset) -> Vec<Json> {
+pub(crate) fn events(block: &PlanBlock, rules: &Ruleset) -> Vec<Json> {
     block.history.iter().map(|e| json!({ "pass": e.pass, "did": e.did, "rule": place_of(rules, &e.pass) })).collect()
 }
 
 fn as_json(plan: &Plan, rules: &Ruleset) -> Json {
-    let block = |(index, b): (usize, &Block)| {
+    let block = |(index, b): (usize, &PlanBlock)| {
         let event = placed(b);
         json!({
             "index": index, "id": b.text("id"), "slot": b.text("slot"), "role": b.text("role"), "group": b.text("group"),
@@ -289,7 +289,7 @@ fn part(out: &mut String, title: &str, rows: Vec<Vec<String>>) {
     }
 }
 
-fn row(index: usize, block: &Block, counted: bool, rules: &Ruleset) -> Vec<String> {
+fn row(index: usize, block: &PlanBlock, counted: bool, rules: &Ruleset) -> Vec<String> {
     let event = placed(block);
     let pass = event.map(|e| e.pass.to_string()).unwrap_or_default();
     let rule = decided(block, rules).unwrap_or_default();

@@ -9,7 +9,7 @@ use serde_json::{Value as Json, json};
 
 use crate::model::{Plan, Scene, Value, WorkLimits};
 use crate::pack::Ruleset;
-use crate::text::work::Door;
+use crate::text::work::BudgetScope;
 
 use super::gate::short;
 
@@ -150,7 +150,7 @@ impl<'a> Trials<'a> {
         for (steps, what) in edits {
             edit(&mut scene.data, steps, what);
         }
-        let door = Door::open(WorkLimits { steps: self.budget.left.get(), ..WorkLimits::default() });
+        let door = BudgetScope::open(WorkLimits { steps: self.budget.left.get(), ..WorkLimits::default() });
         let works = tapster::build(self.rules, &scene).is_ok_and(|plan| (self.sent)(&plan));
         let (steps, _) = door.spent();
         self.budget.spend(steps);

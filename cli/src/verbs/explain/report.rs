@@ -2,7 +2,7 @@
 
 use serde_json::{Value as Json, json};
 
-use crate::model::plan::{Tracked, Unchanged};
+use crate::model::plan::{TrackedItem, UnchangedPrefix};
 use crate::model::{Plan, Scene, Value};
 use crate::pack::Ruleset;
 
@@ -16,7 +16,7 @@ const GONE: usize = 1_000;
 const TEXT: usize = 300;
 
 /// The report of a build; `scene` is how the scene was named, and `payload` what is sent.
-pub(super) fn of(plan: &Plan, rules: &Ruleset, scene: &str, payload: Option<&Json>, unchanged: Option<&Unchanged>) -> Json {
+pub(super) fn of(plan: &Plan, rules: &Ruleset, scene: &str, payload: Option<&Json>, unchanged: Option<&UnchangedPrefix>) -> Json {
     let mut report = super::as_json(plan, rules);
     let Some(map) = report.as_object_mut() else { return report };
     let mut add = |name: &str, value: Json| map.insert(name.to_owned(), value);
@@ -29,7 +29,7 @@ pub(super) fn of(plan: &Plan, rules: &Ruleset, scene: &str, payload: Option<&Jso
         json
     });
     add("evicted", evicted.take(GONE).collect());
-    let text = |item: &Tracked, field: &str| item.fields.get(field).map(|v| v.to_text().to_string()).unwrap_or_default();
+    let text = |item: &TrackedItem, field: &str| item.fields.get(field).map(|v| v.to_text().to_string()).unwrap_or_default();
     let elsewhere = plan.trace.iter().flat_map(|trace| &trace.elsewhere);
     let gone = elsewhere.filter(|item| item.list != "entries" && !is_empty(item, plan, rules)).filter_map(|item| {
         let gone = item.gone.as_ref()?;
@@ -68,7 +68,7 @@ fn read<'p>(plan: &'p Plan, path: &str) -> Option<&'p Value> {
 
 /// Whether an item has nothing to send, such as the anchor of a slot that nothing came to: no text, no parts of a message,
 /// and no value that it would have been read from.
-fn is_empty(item: &Tracked, plan: &Plan, rules: &Ruleset) -> bool {
+fn is_empty(item: &TrackedItem, plan: &Plan, rules: &Ruleset) -> bool {
     let has_parts = |value: &Value| value.as_list().is_some_and(|list| list.iter().any(|part| part.as_map().is_some()));
     let has_text = item.fields.get("text").is_some_and(|text| !text.to_text().trim().is_empty());
     // the text of a slot is read later than some passes drop it

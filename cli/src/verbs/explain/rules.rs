@@ -2,9 +2,9 @@
 
 use serde_json::{Value as Json, json};
 
-use crate::diag::{Code, Data, Node, Span, Table, suggest};
+use crate::diag::{Code, DocumentNode, FieldMap, NodeValue, Span, suggest};
 use crate::model::Pack;
-use crate::model::pack::{Row, Rows};
+use crate::model::pack::{PackRow, PackRows};
 use crate::pack::Ruleset;
 
 use crate::layout::head;
@@ -62,7 +62,7 @@ pub(crate) fn show(rules: &Ruleset, name: Option<&str>, show: &mut Show<'_, '_>)
 /// All programs with their passes.
 fn programs(rules: &Ruleset, show: &mut Show<'_, '_>) {
     let pack = rules.pack();
-    let pass = |p: &std::sync::Arc<tapster::machinery::verbs::Pass>| {
+    let pass = |p: &std::sync::Arc<tapster::machinery::verbs::CompiledPass>| {
         let layers: Vec<String> = row_of(pack, "pass", &p.id).map(|r| deciders(pack, r)).unwrap_or_default();
         json!({ "name": &*p.id, "do": p.info.name, "decided": layers })
     };
@@ -82,17 +82,17 @@ fn programs(rules: &Ruleset, show: &mut Show<'_, '_>) {
     }
 }
 
-fn row_of<'p>(pack: &'p Pack, table: &str, name: &str) -> Option<&'p Row> {
+fn row_of<'p>(pack: &'p Pack, table: &str, name: &str) -> Option<&'p PackRow> {
     pack.tables.get(table)?.get(name)
 }
 
 /// The rows that a name refers to: a program with its passes and rounds, a table, a pass, `table/row`, and else the rows
 /// of this name in all tables.
-fn rows_of<'p>(pack: &'p Pack, name: &str) -> Vec<(&'p str, &'p Row)> {
+fn rows_of<'p>(pack: &'p Pack, name: &str) -> Vec<(&'p str, &'p PackRow)> {
     let (below, mut out) = (format!("{name}/"), Vec::new());
     if row_of(pack, "program", name).is_some() {
-        let of = |kind: &'static str, keep: &dyn Fn(&str) -> bool| -> Vec<(&'p str, &'p Row)> {
-            let rows: Option<&Rows> = pack.tables.get(kind);
+        let of = |kind: &'static str, keep: &dyn Fn(&str) -> bool| -> Vec<(&'p str, &'p PackRow)> {
+            let rows: Option<&PackRows> = pack.tables.get(kind);
             rows.into_iter().flatten().filter(|(n, _)| keep(n)).map(|(_, r)| (kind, r)).collect()
         };
         out.extend(of("program", &|n| n == name));
@@ -119,7 +119,7 @@ fn rows_of<'p>(pack: &'p Pack, name: &str) -> Vec<(&'p str, &'p Row)> {
 }
 
 /// The files and lines that wrote or patched a row, lowest first.
-pub(super) fn deciders(pack: &Pack, row: &Row) -> Vec<String> {
+pub(super) fn deciders(pack: &Pack, row: &PackRow) -> Vec<String> {
     std::iter::once(row.span).chain(row.patched.iter().copied()).filter_map(|span| place(pack, span)).collect()
 }
 
@@ -157,7 +157,7 @@ fn lines_text(mut lines: Vec<Vec<String>>, most: usize, is_cut: &mut bool) -> St
 }
 
 /// A value and, below it, the values that it replaces.
-fn field_lines(pack: &Pack, key: &str, node: &Node) -> Vec<Vec<String>> {
+fn field_lines(pack: &Pack, key: &str, node: &DocumentNode) -> Vec<Vec<String>> {
     let mut lines = vec![vec![key.to_owned(), place(pack, node.span).unwrap_or_default(), node.to_json().to_string()]];
     let hidden = shadowed(pack, node.span).into_iter();
     let word = |edited: bool| if edited { "edited" } else { "hidden" };
@@ -165,31 +165,31 @@ fn field_lines(pack: &Pack, key: &str, node: &Node) -> Vec<Vec<String>> {
     lines
 }
 
-fn row_json(pack: &Pack, kind: &str, row: &Row) -> Json {
+fn row_json(pack: &Pack, kind: &str, row: &PackRow) -> Json {
     let fields: Vec<Json> = row.fields.iter().map(|(key, field)| field_json(pack, key, &field.node)).collect();
     json!({ "table": kind, "name": &*row.name, "decided": deciders(pack, row), "fields": fields })
 }
 
-fn field_json(pack: &Pack, key: &str, node: &Node) -> Json {
+fn field_json(pack: &Pack, key: &str, node: &DocumentNode) -> Json {
     let told = |(text, place, edited): (String, String, bool)| json!({ "text": text, "place": place, "edited": edited });
     let hidden: Vec<Json> = shadowed(pack, node.span).into_iter().map(told).collect();
     json!({ "key": key, "value": node.to_json(), "place": place(pack, node.span), "hidden": hidden })
 }
 
 /// The leaves of a table of values, by path. It does not recurse, although the depth of rule files is bounded.
-fn leaves<'n>(name: &str, node: &'n Node) -> Vec<(String, &'n Node)> {
+fn leaves<'n>(name: &str, node: &'n DocumentNode) -> Vec<(String, &'n DocumentNode)> {
     let mut out = Vec::new();
     let mut open = vec![(name.to_owned(), node)];
     while let Some((path, node)) = open.pop() {
         match &node.data {
-            Data::Table(table) if !table.is_empty() => open.extend(below(&path, table)),
+            NodeValue::Table(table) if !table.is_empty() => open.extend(below(&path, table)),
             _ => out.push((path, node)),
         }
     }
     out
 }
 
-fn below<'n>(path: &str, table: &'n Table) -> Vec<(String, &'n Node)> {
+fn below<'n>(path: &str, table: &'n FieldMap) -> Vec<(String, &'n DocumentNode)> {
     table.iter().rev().map(|(key, field)| (format!("{path}.{key}"), &field.node)).collect()
 }
 

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value as Json, json};
 
-use crate::diag::{Data, Node};
-use crate::model::plan::{Change, Event};
+use crate::diag::{DocumentNode, NodeValue};
+use crate::model::plan::{BlockEvent, TracedChange};
 use crate::model::{Plan, Value};
 use crate::pack::Ruleset;
 
@@ -20,12 +20,12 @@ const TEXT: usize = 160;
 const DEPTH: usize = 16;
 
 /// What made a change: `hook NAME` or `script FILE::FUNCTION`.
-pub(super) fn name(change: &Change) -> String {
+pub(super) fn name(change: &TracedChange) -> String {
     change.hook.as_ref().map_or_else(|| format!("script {}", change.by), |hook| format!("hook {hook}"))
 }
 
 /// Where the hook or the pass that made a change is written.
-pub(super) fn place(change: &Change, rules: &Ruleset) -> Option<String> {
+pub(super) fn place(change: &TracedChange, rules: &Ruleset) -> Option<String> {
     let Some(hook) = &change.hook else { return place_of(rules, &change.pass) };
     let row = rules.pack().tables.get("hook")?.get(hook.as_str())?;
     place_at(rules, row.span)
@@ -34,7 +34,7 @@ pub(super) fn place(change: &Change, rules: &Ruleset) -> Option<String> {
 /// The values that functions set, as far as they hold a text that is wanted.
 pub(super) fn values(plan: &Plan, rules: &Ruleset, fits: &dyn Fn(&[&str]) -> bool) -> Vec<Json> {
     let all = plan.trace.iter().flat_map(|trace| &trace.changes).filter(|change| change.list.is_empty());
-    let told = |change: &Change| {
+    let told = |change: &TracedChange| {
         let (was, is) = (short(&change.was), short(&change.is));
         fits(&[&change.path, &was, &is, &name(change), &change.by, &change.pass])
             .then(|| json!({ "path": change.path, "was": was, "is": is, "hook": change.hook, "function": change.by, "pass": change.pass, "rule": place(change, rules) }))
@@ -60,7 +60,7 @@ pub(super) fn items(plan: &Plan, rules: &Ruleset, fits: &dyn Fn(&[&str]) -> bool
     });
     let mut out: Vec<Json> = changed.collect();
     let chosen = choosing(rules);
-    let mut tell = |list: &str, fields: &Value, event: &Event| {
+    let mut tell = |list: &str, fields: &Value, event: &BlockEvent| {
         let Some(functions) = chosen.get(&*event.pass) else { return };
         let (id, text) = (field(fields, "id"), field(fields, "text"));
         if fits(&[&id, &text, list, functions, &event.pass]) {
@@ -97,9 +97,9 @@ fn choosing(rules: &Ruleset) -> BTreeMap<&str, String> {
 }
 
 /// The functions that stand in a field of a row.
-fn functions(node: &Node, depth: usize, out: &mut Vec<String>) {
+fn functions(node: &DocumentNode, depth: usize, out: &mut Vec<String>) {
     match &node.data {
-        Data::Table(table) if depth < DEPTH => {
+        NodeValue::Table(table) if depth < DEPTH => {
             for (key, field) in table {
                 match (&**key, field.node.as_text()) {
                     // a step that is a function is told with the texts that it rewrote
@@ -109,7 +109,7 @@ fn functions(node: &Node, depth: usize, out: &mut Vec<String>) {
                 }
             }
         }
-        Data::List(list) if depth < DEPTH => list.iter().for_each(|node| functions(node, depth + 1, out)),
+        NodeValue::List(list) if depth < DEPTH => list.iter().for_each(|node| functions(node, depth + 1, out)),
         _ => {}
     }
 }

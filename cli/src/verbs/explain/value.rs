@@ -5,7 +5,7 @@ use serde_json::{Value as Json, json};
 
 use crate::assemble::ScenePart;
 use crate::model::options::TABLE;
-use crate::model::plan::Change;
+use crate::model::plan::TracedChange;
 use crate::model::{Plan, Value};
 
 use crate::layout::table;
@@ -107,7 +107,7 @@ fn of_build(path: &str, now: &Value, probe: &Probe<'_>) -> Vec<Layer> {
 }
 
 /// The value that a change gave to a path: its own, one below it, or one that it lies in.
-fn said(change: &Change, path: &str, now: &Value) -> Option<Value> {
+fn said(change: &TracedChange, path: &str, now: &Value) -> Option<Value> {
     let below = |long: &str, short: &str| long.strip_prefix(short).and_then(|rest| rest.strip_prefix('.')).map(str::to_owned);
     match below(path, &change.path) {
         _ if change.path == path => Some(change.is.clone()),

@@ -3,9 +3,9 @@
 
 use serde_json::{Value as Json, json};
 
-use crate::diag::Node;
-use crate::model::plan::{Event, Tracked};
-use crate::model::{Block, Plan, Value};
+use crate::diag::DocumentNode;
+use crate::model::plan::{BlockEvent, TrackedItem};
+use crate::model::{Plan, PlanBlock, Value};
 
 use crate::assemble::ScenePart;
 use crate::layout::{head, one_line, place_of, table};
@@ -38,14 +38,14 @@ pub(super) fn blocks(plan: &Plan, wanted: &str) -> Vec<usize> {
 }
 
 /// The item of the list `slots` that a block was made from.
-pub(crate) fn slot_item<'p>(plan: &'p Plan, slot: &str) -> Option<&'p Tracked> {
+pub(crate) fn slot_item<'p>(plan: &'p Plan, slot: &str) -> Option<&'p TrackedItem> {
     let items = plan.trace.iter().flat_map(|trace| &trace.elsewhere);
     items
         .filter(|item| item.list == "slots")
         .rfind(|item| ["name", "id"].iter().any(|f| item.fields.get(f).and_then(|v| v.as_str()) == Some(slot)))
 }
 
-fn events(history: &[Event], probe: &Probe<'_>) -> Vec<Json> {
+fn events(history: &[BlockEvent], probe: &Probe<'_>) -> Vec<Json> {
     let mut out: Vec<Json> =
         history.iter().map(|e| json!({ "did": e.did, "pass": e.pass, "rule": place_of(probe.rules, &e.pass) })).collect();
     out.dedup();
@@ -106,7 +106,7 @@ fn lore(plan: &Plan, text: &str) -> Vec<Json> {
 }
 
 /// The macros that passes of the block's history evaluated and whose results stand in its text.
-fn macros(block: &Block, item: Option<&Tracked>, probe: &Probe<'_>) -> Vec<Json> {
+fn macros(block: &PlanBlock, item: Option<&TrackedItem>, probe: &Probe<'_>) -> Vec<Json> {
     let text = block.text("text");
     let passes: Vec<&str> = block.history.iter().chain(item.iter().flat_map(|item| &item.history)).map(|event| &*event.pass).collect();
     let all = probe.plan.trace.iter().flat_map(|trace| &trace.macros);
@@ -246,7 +246,7 @@ fn named(b: &Json) -> String {
 /// The passes that run a program.
 pub(super) fn callers(probe: &Probe<'_>, program: &str) -> Vec<String> {
     let rows = probe.rules.pack().tables.get("pass").into_iter().flat_map(|rows| rows.iter());
-    rows.filter(|(_, row)| row.fields.get("program").and_then(|field| Node::as_text(&field.node)) == Some(program))
+    rows.filter(|(_, row)| row.fields.get("program").and_then(|field| DocumentNode::as_text(&field.node)) == Some(program))
         .map(|(name, _)| name.to_string())
         .collect()
 }

@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 
 use serde_json::{Value as Json, json};
 
-use crate::diag::Node;
-use crate::model::plan::Tracked;
+use crate::diag::DocumentNode;
+use crate::model::plan::TrackedItem;
 use crate::model::{Plan, Scene, Value};
 
 use crate::layout::head;
@@ -93,14 +93,14 @@ impl Asked<'_> {
     }
 
     /// The items that are meant and of which no block is sent: the last that became of each.
-    fn items(&self, wanted: &str, exact: bool) -> Vec<&Tracked> {
+    fn items(&self, wanted: &str, exact: bool) -> Vec<&TrackedItem> {
         let plan = self.probe.plan;
         let all = plan.trace.iter().flat_map(|trace| &trace.elsewhere).filter(|item| item.list != "entries" && item.list != "books");
-        let meant = |item: &&Tracked| match exact {
+        let meant = |item: &&TrackedItem| match exact {
             true => ["id", "name", "slot"].iter().any(|f| item.fields.get(f).and_then(Value::as_str) == Some(wanted)),
             false => field(&item.fields, "text").contains(wanted),
         };
-        let mut out: Vec<&Tracked> = Vec::new();
+        let mut out: Vec<&TrackedItem> = Vec::new();
         for item in all.filter(meant) {
             let name = name_of(&item.fields);
             let is_there = if exact { is_sent(plan, &name) } else { holds_text(plan, wanted) };
@@ -265,7 +265,7 @@ impl Asked<'_> {
     }
 
     /// An item that is in no block.
-    fn item(&self, item: &Tracked) -> Json {
+    fn item(&self, item: &TrackedItem) -> Json {
         // trimming switches a block off, and a later pass may drop what is off
         if matches!(item.fields.get("enabled"), Some(Value::Bool(false)))
             && self.probe.plan.evicted().iter().any(|r| r.id == field(&item.fields, "id"))
@@ -322,7 +322,7 @@ impl Asked<'_> {
     }
 
     /// The conditions of the rows with this name from which items of a list come.
-    fn gates<'s>(&'s self, name: &'s str, list: &str) -> impl Iterator<Item = &'s Node> {
+    fn gates<'s>(&'s self, name: &'s str, list: &str) -> impl Iterator<Item = &'s DocumentNode> {
         let lists = &self.probe.rules.programs().rules.lists;
         let tables = lists.iter().find(|known| &*known.name == list).map(|list| list.rows.as_slice()).unwrap_or_default();
         let rows = tables.iter().filter_map(move |table| self.probe.rules.pack().tables.get(table)?.get(name));
@@ -331,7 +331,7 @@ impl Asked<'_> {
 
     /// Where the rules give an item of this name the fields that decided.
     fn rows_of(&self, name: &str, list: &str, fields: &[String]) -> Json {
-        let gates: &[&Node] = &self.gates(name, list).collect::<Vec<_>>();
+        let gates: &[&DocumentNode] = &self.gates(name, list).collect::<Vec<_>>();
         let pack = self.probe.rules.pack();
         let rows = pack.tables.iter().filter_map(|(table, rows)| Some((table, rows.get(name)?)));
         let said = rows.flat_map(|(table, row)| {
@@ -386,7 +386,7 @@ impl Asked<'_> {
     /// A block that is sent after all.
     fn sent(&self, wanted: &str, exact: bool) -> Option<Json> {
         let plan = self.probe.plan;
-        let of = |b: &&crate::model::Block| {
+        let of = |b: &&crate::model::PlanBlock| {
             if exact { b.text("id") == wanted || b.text("slot") == wanted } else { b.text("text").contains(wanted) }
         };
         let index = plan.blocks.iter().position(|b| b.enabled() && of(&b))?;

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use crate::diag::{Code, Report, short, suggest};
 use crate::pack::files::parent;
 use crate::pack::library::{is_name, is_own_name};
-use crate::pack::{Library, PackFiles, Ruleset, Shelf, Start};
+use crate::pack::{PackFiles, PackLibrary, PackShelf, Ruleset, Start};
 
 use crate::inputs::files::shown;
 use crate::inputs::library::{DEFAULT_PACK, beside_scene, shelf};
@@ -77,7 +77,7 @@ impl New {
     pub(super) fn loads(&self, files: &[NewFile], show: &Show<'_, '_>) -> Result<(), Stop> {
         let inside = |path: &Path| path.strip_prefix(&self.name).map(|path| path.display().to_string().replace('\\', "/"));
         let files = files.iter().filter_map(|(path, text)| Some((inside(path).ok()?, text.clone().into_bytes())));
-        let with = Shelf { packs: vec![PackFiles::of(&self.name, files)], ..shelf(show) };
+        let with = PackShelf { packs: vec![PackFiles::of(&self.name, files)], ..shelf(show) };
         Ruleset::load(&Start::Name(self.name.clone()), &[], &with).map(|_| ()).map_err(Stop::rejected)
     }
 

@@ -12,7 +12,7 @@ use semver::Version;
 use serde_json::json;
 
 use crate::diag::{Code, Report};
-use crate::pack::Library;
+use crate::pack::PackLibrary;
 use crate::pack::files::is_pack;
 use crate::share::{Manifest, Member};
 

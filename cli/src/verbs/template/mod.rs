@@ -10,10 +10,10 @@ use clap::{Args, Subcommand};
 use serde_json::{Value as Json, json};
 
 use crate::diag::{Code, Diagnostic, suggest};
-use crate::pack::{Opened, open_template};
+use crate::pack::{OpenedTemplate, open_template};
 use crate::pack::{RuleFile, Ruleset, Start};
 use crate::store::{MAX_TEMPLATE, Stored};
-use crate::template::{Asked, Template};
+use crate::template::{Template, TemplateContract};
 
 use crate::inputs::files::bytes_of;
 use crate::inputs::files::shown;
@@ -181,7 +181,7 @@ impl List {
         let start = self.pack.as_deref().map(Start::typed);
         let mut rows = Vec::new();
         for id in &listing.ids {
-            let opened = |stored| own(id, &stored, &Asked::default(), start.as_ref(), show).map(|opened| (stored, opened));
+            let opened = |stored| own(id, &stored, &TemplateContract::default(), start.as_ref(), show).map(|opened| (stored, opened));
             rows.push(match shelf.read(id).and_then(opened) {
                 Ok((stored, opened)) => about(&opened.template, &stored),
                 Err(stop) => {
@@ -208,7 +208,7 @@ impl ShowOne {
         let shelf = self.place.open(show)?;
         let stored = shelf.read(&self.id)?;
         let start = self.fitting.pack.as_deref().map(Start::typed);
-        let opened = own(&self.id, &stored, &Asked::default(), start.as_ref(), show)?;
+        let opened = own(&self.id, &stored, &TemplateContract::default(), start.as_ref(), show)?;
         self.fitting.check(&stored_file(&stored), show)?;
         // it has been read, so it is UTF-8
         let text = String::from_utf8_lossy(&stored.bytes);
@@ -242,8 +242,8 @@ impl Remove {
 
 impl Fitting {
     /// Checks a template, also against the sources of its task if a pack is named.
-    fn check(&self, file: &RuleFile, show: &mut Show<'_, '_>) -> Result<Opened, Stop> {
-        let asked = Asked { task: self.task.as_deref(), ..Asked::default() };
+    fn check(&self, file: &RuleFile, show: &mut Show<'_, '_>) -> Result<OpenedTemplate, Stop> {
+        let asked = TemplateContract { task: self.task.as_deref(), ..TemplateContract::default() };
         let start = self.pack.as_deref().map(Start::typed);
         let opened = templated::opened(file, &asked, start.as_ref(), &[], show)?;
         match &start {
@@ -253,7 +253,7 @@ impl Fitting {
     }
 
     /// Like `check`, but if no pack is named, uses the one that has the task. If there is none, a note says so.
-    fn admit(&self, file: &RuleFile, show: &mut Show<'_, '_>) -> Result<Opened, Stop> {
+    fn admit(&self, file: &RuleFile, show: &mut Show<'_, '_>) -> Result<OpenedTemplate, Stop> {
         let mut opened = self.check(file, show)?;
         if self.pack.is_some() {
             return Ok(opened);
@@ -270,11 +270,11 @@ impl Fitting {
 }
 
 /// Checks a template against the sources that a pack's task offers.
-fn fits(start: &Start, file: &RuleFile, template: &Template, show: &mut Show<'_, '_>) -> Result<Opened, Stop> {
+fn fits(start: &Start, file: &RuleFile, template: &Template, show: &mut Show<'_, '_>) -> Result<OpenedTemplate, Stop> {
     let rules = library::open(start, &[], show)?;
     let names = offered(&rules, template)?;
     let revisions = Some(rules.revisions());
-    let asked = Asked { task: Some(&template.task), sources: Some(&names), revisions, ..Asked::default() };
+    let asked = TemplateContract { task: Some(&template.task), sources: Some(&names), revisions, ..TemplateContract::default() };
     open_template(file, &asked).map_err(Stop::rejected)
 }
 

@@ -7,7 +7,7 @@ use serde_json::{Value as Json, json};
 use crate::diag::Code;
 use crate::model::Value;
 use crate::pack::{Ruleset, Start};
-use crate::template::Asked;
+use crate::template::TemplateContract;
 
 use crate::inputs::library;
 use crate::inputs::parts::Named;
@@ -50,7 +50,7 @@ impl Render {
     pub(crate) fn run(&self, show: &mut Show<'_, '_>) -> Result<Exit, Stop> {
         let stored = self.place.open(show)?.read(&self.id)?;
         let start = self.pack.as_deref().map(Start::typed);
-        let asked = Asked { task: self.given.task.as_deref(), ..Asked::default() };
+        let asked = TemplateContract { task: self.given.task.as_deref(), ..TemplateContract::default() };
         own(&self.id, &stored, &asked, start.as_ref(), show)?;
         let mut parts = Parts { pack: start, template: Some(Named::Read(stored_file(&stored))), ..Parts::default() };
         self.given.over(&mut parts);

@@ -5,11 +5,11 @@ use std::ffi::OsString;
 use clap::Args;
 
 use crate::diag::{Code, Diagnostic, suggest};
-use crate::pack::{Opened, RuleFile, Start};
+use crate::pack::{OpenedTemplate, RuleFile, Start};
 #[cfg(feature = "full")]
 use crate::store::SqlStore;
 use crate::store::{FolderStore, Stored, TemplateStore};
-use crate::template::Asked;
+use crate::template::TemplateContract;
 
 use crate::inputs::store::Named;
 use crate::inputs::store::from_env;
@@ -98,7 +98,13 @@ impl Shelf {
 
 /// Reads a stored template, whose id must be the one that it is stored under. A pack may have the revision that it is
 /// written in.
-pub(crate) fn own(id: &str, stored: &Stored, asked: &Asked<'_>, pack: Option<&Start>, show: &Show<'_, '_>) -> Result<Opened, Stop> {
+pub(crate) fn own(
+    id: &str,
+    stored: &Stored,
+    asked: &TemplateContract<'_>,
+    pack: Option<&Start>,
+    show: &Show<'_, '_>,
+) -> Result<OpenedTemplate, Stop> {
     let opened = templated::opened(&stored_file(stored), asked, pack, &[], show)?;
     if &*opened.template.id != id {
         let message = format!("`{}` holds template `{}`, and not `{}`", stored.name, head(&opened.template.id, 60), head(id, 60));

@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value as Json, json};
 
-use crate::diag::Place;
+use crate::diag::SourcePlace;
 use crate::pack::files::is_pack;
-use crate::pack::{Overlay, Ruleset, Shelf, Start};
+use crate::pack::{Overlay, PackShelf, Ruleset, Start};
 use crate::testing::case::Case;
 use crate::testing::coverage::{Coverage, Covered, Point, passes_in};
 use crate::testing::mutate::{self, Cases, Mutated};
@@ -53,7 +53,7 @@ struct Measuring<'a> {
 
 impl Measuring<'_> {
     /// Adds the coverage of what is written in the places that `is_own` takes.
-    fn add(&mut self, rules: &Ruleset, is_own: &dyn Fn(&Place) -> bool, covered: &Covered) {
+    fn add(&mut self, rules: &Ruleset, is_own: &dyn Fn(&SourcePlace) -> bool, covered: &Covered) {
         self.coverage.add(Coverage::of(rules, is_own, covered));
         for (pass, at) in passes_in(rules, is_own) {
             self.passes.entry(pass.id.to_string()).or_insert_with(|| (format!("{}:{}", at.file, at.line), mutate::how(pass)));
@@ -87,7 +87,7 @@ pub(super) struct Breaking {
 pub(super) fn of(
     files: &[Result<CaseFile, Unreadable>],
     tested: &[Tested],
-    shelf: &Shelf,
+    shelf: &PackShelf,
     scenes: SceneReader<'_>,
     breaking: Option<&Breaking>,
 ) -> Measured {
@@ -139,7 +139,7 @@ pub(super) fn of(
 }
 
 /// The pack of a case file, and its folder. A case file may name the pack that it lies in, or say nothing.
-fn pack_of(file: &CaseFile, shelf: &Shelf) -> (Unit, Option<PathBuf>) {
+fn pack_of(file: &CaseFile, shelf: &PackShelf) -> (Unit, Option<PathBuf>) {
     let (name, folder) = match &file.pack {
         Start::Name(name) => (name.clone(), shelf.folders.iter().map(|folder| folder.join(name)).find(|folder| is_pack(folder))),
         Start::Folder(folder) => (crate::pack::files::folder_name(folder), Some(folder.clone())),

@@ -12,7 +12,7 @@ use crate::diag::{Code, Report};
 use crate::model::Scene;
 use crate::pack::files::{is_folder, is_pack};
 use crate::pack::library::shipped_names;
-use crate::pack::{Library, Ruleset, Shelf, Start};
+use crate::pack::{PackLibrary, PackShelf, Ruleset, Start};
 use crate::testing::files::{FOLDER, in_folder, is_case_file, packs_from, read, read_path};
 use crate::testing::report;
 use crate::testing::{CaseFile, Runner, Unreadable, Update};
@@ -260,7 +260,7 @@ pub(crate) fn count_cases(files: &[PathBuf], show: &Show<'_, '_>) -> (usize, usi
 }
 
 /// The case files of a pack that is named.
-fn of_pack(name: &str, shelf: &Shelf) -> Result<Vec<Result<CaseFile, Unreadable>>, Stop> {
+fn of_pack(name: &str, shelf: &PackShelf) -> Result<Vec<Result<CaseFile, Unreadable>>, Stop> {
     let found = if crate::pack::library::is_name(name) { shelf.find(name, &mut Report::default()) } else { None };
     let Some(pack) = found else {
         let names = shelf.names();

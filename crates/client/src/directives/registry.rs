@@ -7,7 +7,7 @@ use serde_json::{Map, Value as Json};
 use super::super::Problem;
 use crate::model::Value;
 use crate::text::loose_name::loose_name;
-use crate::text::schema::Checker;
+use crate::text::schema::SchemaChecker;
 
 /// The keys of a type.
 const KEYS: [&str; 6] = ["type", "aliases", "payload", "text", "about", "description"];
@@ -23,7 +23,7 @@ pub struct DirectiveType {
     pub payload: Option<Json>,
     /// What a model is told of it.
     pub text: String,
-    checker: Option<Checker>,
+    checker: Option<SchemaChecker>,
 }
 
 impl DirectiveType {
@@ -167,7 +167,7 @@ impl Reader {
     fn payload(&mut self, json: Option<&Json>, at: &str, own: &mut DirectiveType) {
         match json {
             None | Some(Json::Null) => {}
-            Some(schema @ Json::Object(_)) => match Checker::new(&Value::from(schema)) {
+            Some(schema @ Json::Object(_)) => match SchemaChecker::new(&Value::from(schema)) {
                 Ok(checker) => {
                     own.payload = Some(schema.clone());
                     own.checker = Some(checker);

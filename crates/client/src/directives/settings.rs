@@ -8,7 +8,7 @@ use super::extract::{Bounds, ReadError, extract};
 use super::registry::DirectiveRegistry;
 use super::validate::{DirectiveReply, Envelope, Rules, validate};
 use crate::assemble::{Outcome, run};
-use crate::model::plan::Block;
+use crate::model::plan::PlanBlock;
 use crate::model::{Plan, Scene, Value};
 
 /// The program that says how directives are asked for.
@@ -154,10 +154,10 @@ impl Directives {
         if mode.instruction.trim().is_empty() {
             return plan;
         }
-        let leading = |block: &Block| !block.enabled() || matches!(block.text("role").as_str(), "system" | "developer");
+        let leading = |block: &PlanBlock| !block.enabled() || matches!(block.text("role").as_str(), "system" | "developer");
         let at = present.unwrap_or_else(|| plan.blocks.iter().take_while(|block| leading(block)).count());
         let fields = serde_json::json!({ "id": BLOCK, "slot": "control", "role": self.role, "text": mode.instruction });
-        plan.blocks.insert(at.min(plan.blocks.len()), Block { fields: Value::from(&fields), tokens: 0, history: Vec::new() });
+        plan.blocks.insert(at.min(plan.blocks.len()), PlanBlock { fields: Value::from(&fields), tokens: 0, history: Vec::new() });
         plan
     }
 }

@@ -9,7 +9,7 @@ use super::script::ScriptTool;
 use super::tool::{Tool, ToolCall, ToolFailure};
 use crate::model::Value;
 use crate::pack::Ruleset;
-use crate::text::schema::Checker;
+use crate::text::schema::SchemaChecker;
 
 /// What a model is told about a tool.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -44,7 +44,7 @@ pub(super) enum Trouble {
 /// One tool of a registry.
 pub(super) struct Entry {
     pub(super) spec: ToolSpec,
-    pub(super) checker: Result<Checker, Trouble>,
+    pub(super) checker: Result<SchemaChecker, Trouble>,
     pub(super) tool: Arc<dyn Tool>,
 }
 
@@ -83,8 +83,8 @@ impl ToolRegistry {
     /// Adds a tool behind the others.
     pub fn add(&mut self, spec: ToolSpec, tool: Arc<dyn Tool>) {
         let checker = match &spec.parameters {
-            Json::Null => Checker::new(&Value::map(crate::model::Map::default())).map_err(Trouble::Schema),
-            schema @ Json::Object(_) => Checker::new(&Value::from(schema)).map_err(Trouble::Schema),
+            Json::Null => SchemaChecker::new(&Value::map(crate::model::Map::default())).map_err(Trouble::Schema),
+            schema @ Json::Object(_) => SchemaChecker::new(&Value::from(schema)).map_err(Trouble::Schema),
             _ => Err(Trouble::Type),
         };
         self.entries.push(Arc::new(Entry { spec, checker, tool }));

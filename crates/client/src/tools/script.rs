@@ -6,7 +6,7 @@ use super::super::Doing;
 use super::tool::{Tool, ToolCall, ToolFailure};
 use crate::model::Value;
 use crate::pack::Ruleset;
-use crate::text::script::Argument;
+use crate::text::script::ScriptArgument;
 
 /// A function `file.rhai::function` of a pack's scripts.
 pub(super) struct ScriptTool {
@@ -29,7 +29,7 @@ impl Tool for ScriptTool {
                 .programs()
                 .rules
                 .scripts
-                .call(&self.function, &[Argument::Value(arguments), Argument::Scene(call.scene.clone())]);
+                .call(&self.function, &[ScriptArgument::Value(arguments), ScriptArgument::Scene(call.scene.clone())]);
             result.map(|value| value.to_json()).map_err(|fault| ToolFailure(fault.message))
         })
     }

@@ -1,6 +1,6 @@
 //! Why a turn or a write of a session failed.
 
-use crate::artifact::Refusal;
+use crate::artifact::WriteRefusal;
 use crate::diag::{Code, Diagnostic};
 use crate::engine::BuildError;
 use crate::pack::Ruleset;
@@ -24,7 +24,7 @@ pub enum SessionError {
         /// Who wanted to write it.
         writer: String,
         /// Why not.
-        refusal: Refusal,
+        refusal: WriteRefusal,
     },
     /// Somebody else has changed the state of the session since the turn began.
     #[error("the state of the session was changed by somebody else since the turn began")]
@@ -50,15 +50,17 @@ fn short(name: &str) -> String {
 }
 
 /// A refusal in words.
-fn reason(refusal: &Refusal) -> String {
+fn reason(refusal: &WriteRefusal) -> String {
     match refusal {
-        Refusal::UndeclaredTag => "no row of the pack declares it".to_owned(),
-        Refusal::ForeignTag => "it belongs to another writer".to_owned(),
-        Refusal::NoPermission => "the writer has no grant for artifacts of this kind".to_owned(),
-        Refusal::NoRun => "no run is going on".to_owned(),
-        Refusal::ContentType => "the value is not a text, and the artifact is".to_owned(),
-        Refusal::Conflict(Some(latest)) => format!("it was written by somebody else since it was read, and is now at version {latest}"),
-        Refusal::Conflict(None) => "it was computed from a version that does not exist".to_owned(),
+        WriteRefusal::UndeclaredTag => "no row of the pack declares it".to_owned(),
+        WriteRefusal::ForeignTag => "it belongs to another writer".to_owned(),
+        WriteRefusal::NoPermission => "the writer has no grant for artifacts of this kind".to_owned(),
+        WriteRefusal::NoRun => "no run is going on".to_owned(),
+        WriteRefusal::ContentType => "the value is not a text, and the artifact is".to_owned(),
+        WriteRefusal::Conflict(Some(latest)) => {
+            format!("it was written by somebody else since it was read, and is now at version {latest}")
+        }
+        WriteRefusal::Conflict(None) => "it was computed from a version that does not exist".to_owned(),
     }
 }
 
@@ -70,8 +72,10 @@ impl SessionError {
         match self {
             Self::Store(refused) => *refused,
             Self::Build(error) => error.diagnostic(rules),
-            Self::Refused { refusal: Refusal::Conflict(_), .. } | Self::StateConflict => Diagnostic::new(Code::ArtifactConflict, message)
-                .help("read it again, compute the new version from what is there now, and write that"),
+            Self::Refused { refusal: WriteRefusal::Conflict(_), .. } | Self::StateConflict => {
+                Diagnostic::new(Code::ArtifactConflict, message)
+                    .help("read it again, compute the new version from what is there now, and write that")
+            }
             Self::Refused { refusal, .. } => Diagnostic::new(Code::ArtifactRefused, message).help(remedy(&refusal)),
             Self::TooManyRequests(_) => Diagnostic::new(Code::BoundExceeded, message)
                 .help("run fewer operations that ask a model, or ask for several things at once"),
@@ -79,12 +83,12 @@ impl SessionError {
     }
 }
 
-fn remedy(refusal: &Refusal) -> &'static str {
+fn remedy(refusal: &WriteRefusal) -> &'static str {
     match refusal {
-        Refusal::UndeclaredTag => "declare it in the pack: a row `[[artifact]]` with this tag",
-        Refusal::ForeignTag => "write as its writer, or change `writer` of its row",
-        Refusal::NoPermission => "add `artifact_write` to `grants` of the writer",
-        Refusal::NoRun => "begin a run first",
-        Refusal::ContentType | Refusal::Conflict(_) => "write a text, or declare `content_type = \"json\"`",
+        WriteRefusal::UndeclaredTag => "declare it in the pack: a row `[[artifact]]` with this tag",
+        WriteRefusal::ForeignTag => "write as its writer, or change `writer` of its row",
+        WriteRefusal::NoPermission => "add `artifact_write` to `grants` of the writer",
+        WriteRefusal::NoRun => "begin a run first",
+        WriteRefusal::ContentType | WriteRefusal::Conflict(_) => "write a text, or declare `content_type = \"json\"`",
     }
 }

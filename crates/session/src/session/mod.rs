@@ -16,10 +16,10 @@ mod turn;
 
 use serde_json::{Value as Json, json};
 
-use crate::artifact::{Declared, Projection, Refusal, RunArtifact, RunArtifacts, diff};
+use crate::artifact::{DeclaredArtifact, Projection, RunArtifact, RunArtifacts, WriteRefusal, diff};
 use crate::pack::Ruleset;
 use crate::store::{
-    Archived, Artifact, Batch, Committed, Home, Logged, Moment, Page, Pruned, Refused, SessionStore, Version, Window, Write,
+    Archived, Artifact, Batch, Committed, Home, Logged, Moment, Page, Pruned, Refused, SessionStore, Version, VersionWindow, Write,
 };
 
 pub use error::SessionError;
@@ -71,7 +71,7 @@ impl<'s> Session<'s> {
     /// As [`artifacts`](Self::artifacts).
     pub async fn read(&self, reader: &str, tag: &str, at: Moment) -> Result<Option<Artifact>, Refused> {
         let declared = self.rules.artifacts().persisted(tag);
-        let keep = declared.map_or(Window::LATEST, |artifact| artifact.keep);
+        let keep = declared.map_or(VersionWindow::LATEST, |artifact| artifact.keep);
         let found = self.store.artifact(&self.home, at, tag, keep, declared.map_or(0, history)).await?;
         let kind = declared.map(|a| a.kind.as_ref());
         let version = found.as_ref().map(|a| a.version);
@@ -89,11 +89,11 @@ impl<'s> Session<'s> {
         let refusal = match self.rules.artifacts().may_write(writer, tag, &value) {
             Err(refusal) => refusal,
             Ok(_) => {
-                let before = self.store.artifact(&self.home, at, tag, Window::LATEST, 0).await?;
+                let before = self.store.artifact(&self.home, at, tag, VersionWindow::LATEST, 0).await?;
                 let write = self.write_of(writer, None, tag, based_on, value, before.as_ref().map(|a| &a.value));
                 match self.store.commit(&self.home, Batch { at, writes: vec![write], ..Batch::default() }).await? {
                     Committed::Applied { versions, .. } => return Ok(versions.first().copied().unwrap_or_default()),
-                    Committed::Conflict { latest, .. } => Refusal::Conflict(latest),
+                    Committed::Conflict { latest, .. } => WriteRefusal::Conflict(latest),
                 }
             }
         };
@@ -125,7 +125,7 @@ impl<'s> Session<'s> {
         if let (Some(operation), Some(log)) = (operation, log.as_object_mut()) {
             log.insert("operation".to_owned(), operation.into());
         }
-        let keep = declared.map_or(Window::LATEST, |a| a.keep);
+        let keep = declared.map_or(VersionWindow::LATEST, |a| a.keep);
         Write { tag: tag.to_owned(), based_on: base, value, keep, log }
     }
 
@@ -171,12 +171,12 @@ impl<'s> Session<'s> {
 }
 
 /// How many values of history the row of an artifact asks for.
-fn history(artifact: &Declared) -> u32 {
+fn history(artifact: &DeclaredArtifact) -> u32 {
     artifact.keep.versions.map_or(USUAL_HISTORY.max(artifact.asks), |n| n.saturating_sub(1)).min(MAX_HISTORY)
 }
 
 /// The record of a refused write.
-fn rejected(writer: &str, tag: &str, based_on: Option<i64>, refusal: &Refusal) -> Json {
+fn rejected(writer: &str, tag: &str, based_on: Option<i64>, refusal: &WriteRefusal) -> Json {
     let mut record = json!({ "op": "write_rejected", "tag": tag, "pipeline": writer, "basedOnVersion": based_on });
     if let Some(record) = record.as_object_mut() {
         record.extend(refusal.to_json());

@@ -5,7 +5,7 @@ use serde_json::{Value as Json, json};
 use super::replay::{Model, replay};
 use super::scene::{Wanted, art, fill, wanted, written};
 use super::{Artifact, Batch, Committed, Moment, Pruned, Session, SessionError, history, rejected};
-use crate::artifact::{Refusal, RunArtifact};
+use crate::artifact::{RunArtifact, WriteRefusal};
 use crate::assemble::kept::{kept, patched, restore};
 use crate::assemble::{build, run};
 use crate::diag::Diagnostic;
@@ -30,7 +30,7 @@ pub struct Turn {
     /// The state of the session that the turn began with.
     state: Option<State>,
     writes: Vec<Write>,
-    refused: Vec<(Wanted, Refusal)>,
+    refused: Vec<(Wanted, WriteRefusal)>,
     /// The state as the programs began with it: what the session knows, and over it what the scene gave.
     seen: Json,
     /// The patches of the programs so far, in order.
@@ -71,7 +71,7 @@ pub struct Finished {
     /// The new version of each artifact that was written, in the order of the writes.
     pub written: Vec<(String, i64)>,
     /// Writes that the rules refused: the artifact, the writer, and why. The log has them too.
-    pub refused: Vec<(String, String, Refusal)>,
+    pub refused: Vec<(String, String, WriteRefusal)>,
     /// Versions that went to the archive.
     pub pruned: Vec<Pruned>,
     /// The run log of the operations behind the request (`$plan.run`).
@@ -151,7 +151,7 @@ impl Session<'_> {
                 Ok(done)
             }
             Committed::Conflict { tag: Some(tag), latest } => {
-                let refusal = Refusal::Conflict(latest);
+                let refusal = WriteRefusal::Conflict(latest);
                 let write = turn.writes.iter().find(|w| w.tag == tag);
                 let writer = write.and_then(|w| w.log.get("pipeline")?.as_str()).unwrap_or_default().to_owned();
                 let record = rejected(&writer, &tag, write.and_then(|w| w.based_on), &refusal);
@@ -202,7 +202,7 @@ impl Session<'_> {
             let stale = want.based_on.is_some() && want.based_on != base;
             let verdict = declared.may_write(&want.writer, &want.tag, &want.value).map(history);
             match verdict {
-                Ok(_) if stale => turn.refused.push((want, Refusal::Conflict(base))),
+                Ok(_) if stale => turn.refused.push((want, WriteRefusal::Conflict(base))),
                 Ok(most) => {
                     let before = now.map(|a| &a.value);
                     let write = self.write_of(&want.writer, Some(&want.operation), &want.tag, base, want.value.clone(), before);

@@ -15,7 +15,7 @@ mod sessions;
 #[cfg(feature = "store")]
 mod sql;
 
-pub use crate::artifact::{Artifact, Window};
+pub use crate::artifact::{Artifact, VersionWindow};
 pub use folder::{FolderStore, MAX_TEMPLATE};
 pub use sessions::{
     Archived, Batch, Committed, Dump, Home, Logged, MAX_VALUE, Moment, Page, Pending, PruneReason, Pruned, SessionInfo, SessionStore,

@@ -11,7 +11,7 @@ use std::pin::Pin;
 use serde_json::Value as Json;
 
 use super::Refused;
-use crate::artifact::{Artifact, Window};
+use crate::artifact::{Artifact, VersionWindow};
 
 /// What a store will answer. It does not depend on a runtime: whoever polls it decides.
 pub type Pending<'a, T> = Pin<Box<dyn Future<Output = Result<T, Refused>> + Send + 'a>>;
@@ -48,7 +48,7 @@ pub struct Write {
     /// The value.
     pub value: Json,
     /// How many versions are kept from now on; older ones go to the archive in the same transaction.
-    pub keep: Window,
+    pub keep: VersionWindow,
     /// What the log says about it: an object, to which the store adds `version`. Anything else becomes its field `record`.
     pub log: Json,
 }
@@ -103,7 +103,7 @@ pub struct Pruned {
     pub reason: PruneReason,
 }
 
-/// The bound of a [`Window`] that a version did not meet.
+/// The bound of a [`VersionWindow`] that a version did not meet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PruneReason {
@@ -223,11 +223,11 @@ pub trait SessionStore: Send + Sync {
     /// The artifacts of a session, sorted by tag, each with its history: of the newest `most` earlier versions, those that
     /// are within the window that `windows` gives to its tag. An artifact that it does not name has no history.
     /// Versions that are outside of their window are not shown, even before they are archived.
-    fn view<'a>(&'a self, home: &'a Home, at: Moment, windows: &'a [(String, Window)], most: u32) -> Pending<'a, Vec<Artifact>>;
+    fn view<'a>(&'a self, home: &'a Home, at: Moment, windows: &'a [(String, VersionWindow)], most: u32) -> Pending<'a, Vec<Artifact>>;
 
     /// One artifact of a session, as [`view`](Self::view) shows it with this window; `None` if there is none of this tag.
     /// The values of other artifacts are not read, so that damage to one does not keep from the others.
-    fn artifact<'a>(&'a self, home: &'a Home, at: Moment, tag: &'a str, window: Window, most: u32) -> Pending<'a, Option<Artifact>>;
+    fn artifact<'a>(&'a self, home: &'a Home, at: Moment, tag: &'a str, window: VersionWindow, most: u32) -> Pending<'a, Option<Artifact>>;
 
     /// Applies a batch completely or not at all. Versions that leave the window of a written artifact are archived in
     /// the same transaction, and each pruned artifact adds a record `{op: "prune", tag, versions, reason}` to the log, one
@@ -235,7 +235,7 @@ pub trait SessionStore: Send + Sync {
     fn commit<'a>(&'a self, home: &'a Home, batch: Batch) -> Pending<'a, Committed>;
 
     /// Archives the versions that are outside of these windows.
-    fn prune<'a>(&'a self, home: &'a Home, at: Moment, windows: &'a [(String, Window)]) -> Pending<'a, Vec<Pruned>>;
+    fn prune<'a>(&'a self, home: &'a Home, at: Moment, windows: &'a [(String, VersionWindow)]) -> Pending<'a, Vec<Pruned>>;
 
     /// The stored versions of an artifact, ascending, the latest included and the archived ones not.
     fn versions<'a>(&'a self, home: &'a Home, tag: &'a str, page: Page) -> Pending<'a, Vec<Version>>;

@@ -9,7 +9,7 @@ use super::MEANT;
 
 thread_local! {
     /// What is known of the words that were looked up; `None` outside of [`recorded`].
-    static SEEN: RefCell<Option<Seen>> = const { RefCell::new(None) };
+    static SEEN: RefCell<Option<WordLookups>> = const { RefCell::new(None) };
 }
 
 /// The most words of which [`recorded`] remembers what they were taken for.
@@ -19,9 +19,9 @@ const EDITS: usize = 2;
 
 /// Words that were looked up while something ran, with all answers that they got.
 #[derive(Debug, Default)]
-pub struct Seen(HashMap<String, BTreeSet<Option<String>>>);
+pub struct WordLookups(HashMap<String, BTreeSet<Option<String>>>);
 
-impl Seen {
+impl WordLookups {
     /// What a word was certainly meant to be: every time that it was looked up, one and the same known word was at most two
     /// edits away, and no other one.
     pub fn sole(&self, word: &str) -> Option<&str> {
@@ -36,7 +36,7 @@ impl Seen {
 /// Remembers what is near to a word, with the numbers of edits.
 pub(super) fn remember(word: &str, near: &[(usize, &str)]) {
     SEEN.with_borrow_mut(|seen| {
-        let Some(Seen(seen)) = seen else { return };
+        let Some(WordLookups(seen)) = seen else { return };
         if seen.len() >= MOST && !seen.contains_key(word) {
             return;
         }
@@ -47,8 +47,8 @@ pub(super) fn remember(word: &str, near: &[(usize, &str)]) {
 }
 
 /// Remembers, while `run` runs, what each word was nearest to.
-pub fn recorded<T>(run: impl FnOnce() -> T) -> (T, Seen) {
-    let outer = SEEN.replace(Some(Seen::default()));
+pub fn recorded<T>(run: impl FnOnce() -> T) -> (T, WordLookups) {
+    let outer = SEEN.replace(Some(WordLookups::default()));
     let result = run();
     let seen = SEEN.replace(outer).unwrap_or_default();
     (result, seen)

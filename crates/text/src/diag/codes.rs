@@ -32,14 +32,14 @@ macro_rules! codes {
 
             /// What raises it.
             #[must_use]
-            pub fn raised(self) -> Raised { match self { $(Code::$name => Raised::$raised,)* } }
+            pub fn raised(self) -> CodeOrigin { match self { $(Code::$name => CodeOrigin::$raised,)* } }
         }
     };
 }
 
 /// What raises a code. A rule file can accept a warning with `[[allow]]` where rules are loaded or built with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Raised {
+pub enum CodeOrigin {
     /// Loading and checking rules.
     Load,
     /// Builds, programs and payloads.

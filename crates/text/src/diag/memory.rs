@@ -19,7 +19,7 @@ const LINE: usize = 45;
 /// The memory that the values of a text are likely to take, in bytes, without the bytes of its texts.
 #[must_use]
 pub fn of(text: &[u8]) -> usize {
-    let mut marks = Marks { fresh: true, ..Marks::default() };
+    let mut marks = ScanState { fresh: true, ..ScanState::default() };
     let mut at = 0;
     while let Some(rest) = text.get(at..).filter(|rest| !rest.is_empty()) {
         at += match rest.first() {
@@ -50,7 +50,7 @@ pub fn exceeds(text: &[u8], most: usize) -> bool {
 
 /// The state of the scan.
 #[derive(Default)]
-struct Marks {
+struct ScanState {
     sum: usize,
     /// Open brackets.
     open: usize,
@@ -62,7 +62,7 @@ struct Marks {
     in_word: bool,
 }
 
-impl Marks {
+impl ScanState {
     fn word(&mut self, goes_on: bool) {
         self.sum += if self.in_word { 0 } else { WORD };
         self.in_word = goes_on;

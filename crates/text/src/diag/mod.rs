@@ -25,8 +25,8 @@ use std::collections::HashSet;
 use std::hash::{BuildHasher, RandomState};
 use std::sync::LazyLock;
 
-pub use codes::{Code, DiagnosticCode, Raised};
-pub use source::{Data, Field, Node, Place, Source, SourceId, Sources, Span, Table};
+pub use codes::{Code, CodeOrigin, DiagnosticCode};
+pub use source::{DocumentNode, FieldMap, NodeValue, Source, SourceId, SourcePlace, Sources, Span, TableField};
 
 /// How a remedy begins to name the word that was probably meant.
 const MEANT: &str = "did you mean `";

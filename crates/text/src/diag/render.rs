@@ -169,7 +169,7 @@ fn snippet(out: &mut String, d: &Diagnostic, span: Span, source: &Source, line_n
     if line.trim().is_empty() && d.label.is_none() {
         return;
     }
-    let shown = Shown::cut(line, from, to);
+    let shown = RenderedLine::cut(line, from, to);
     let gutter = line_number.to_string().len();
     let _ = writeln!(out, "{} {}", paint.edge(&format!("{line_number}│")), shown.text.trim_end());
     let carets = "^".repeat(shown.width.max(1));
@@ -191,7 +191,7 @@ fn line_of(source: &Source, span: Span) -> (&str, usize, usize) {
 }
 
 /// A line as it is shown: tabs widened, control characters replaced, cut around the span.
-struct Shown {
+struct RenderedLine {
     text: String,
     /// Columns before the carets.
     indent: usize,
@@ -199,7 +199,7 @@ struct Shown {
     width: usize,
 }
 
-impl Shown {
+impl RenderedLine {
     /// What stands far from the span is not looked at: a line may be as long as a file, and each of its words wrong.
     fn cut(line: &str, from: usize, to: usize) -> Self {
         let mut used = 0;
@@ -208,7 +208,7 @@ impl Shown {
             used > WINDOW
         });
         let begin = if is_wide { lead(line.get(..from).unwrap_or("")) } else { 0 };
-        let mut shown = Shown { text: String::new(), indent: 0, width: 0 };
+        let mut shown = RenderedLine { text: String::new(), indent: 0, width: 0 };
         if begin > 0 {
             shown.text.push('…');
             shown.indent = 1;

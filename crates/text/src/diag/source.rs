@@ -1,6 +1,6 @@
 //! Source texts and places in them: every value of a rule file keeps the file, line and column it came from.
 //!
-//! A [`Node`] is one value of a TOML or JSON document with its span. Layering moves whole nodes, so every value keeps
+//! A [`DocumentNode`] is one value of a TOML or JSON document with its span. Layering moves whole nodes, so every value keeps
 //! its origin. Nothing here reads a file.
 
 use std::sync::Arc;
@@ -56,7 +56,7 @@ impl Source {
 
 /// A place as a person would look it up. Displayed as `file:line:column`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Place {
+pub struct SourcePlace {
     /// The name of the source.
     pub file: Arc<str>,
     /// The pack or overlay that the source belongs to; empty if it belongs to none.
@@ -67,7 +67,7 @@ pub struct Place {
     pub column: usize,
 }
 
-impl std::fmt::Display for Place {
+impl std::fmt::Display for SourcePlace {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{}:{}:{}", self.file, self.line, self.column)
     }
@@ -103,11 +103,11 @@ impl Sources {
 
     /// The place where a span begins; `None` for a span of another run.
     #[must_use]
-    pub fn place(&self, span: Span) -> Option<Place> {
+    pub fn place(&self, span: Span) -> Option<SourcePlace> {
         let (source, line) = self.line(span)?;
         let begin = source.lines.get(line - 1).copied().unwrap_or(0) as usize;
         let before = source.text.get(begin..span.start as usize).unwrap_or("");
-        Some(Place { file: source.name.clone(), layer: source.layer.clone(), line, column: before.chars().count() + 1 })
+        Some(SourcePlace { file: source.name.clone(), layer: source.layer.clone(), line, column: before.chars().count() + 1 })
     }
 
     /// The place of a line and a column of a file, as a span; `None` if no text has this name.
@@ -141,16 +141,16 @@ impl Sources {
 
 /// One value of a document, with its place.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Node {
+pub struct DocumentNode {
     /// Where the value is written.
     pub span: Span,
     /// The value.
-    pub data: Data,
+    pub data: NodeValue,
 }
 
-/// The data of a [`Node`]: what TOML and JSON have in common. Dates of TOML are texts.
+/// The data of a [`DocumentNode`]: what TOML and JSON have in common. Dates of TOML are texts.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Data {
+pub enum NodeValue {
     /// JSON `null`; TOML has no such value.
     Null,
     /// A truth value.
@@ -162,35 +162,35 @@ pub enum Data {
     /// A text.
     Text(Arc<str>),
     /// A list.
-    List(Vec<Node>),
+    List(Vec<DocumentNode>),
     /// A table, in the order in which it is written.
-    Table(Table),
+    Table(FieldMap),
 }
 
 /// The fields of a table by name.
-pub type Table = IndexMap<Arc<str>, Field>;
+pub type FieldMap = IndexMap<Arc<str>, TableField>;
 
 /// One `key = value` of a table.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Field {
+pub struct TableField {
     /// Where the key is written.
     pub key: Span,
     /// The value.
-    pub node: Node,
+    pub node: DocumentNode,
 }
 
-impl Node {
+impl DocumentNode {
     /// The table; `None` if the node is not a table.
     #[must_use]
-    pub fn as_table(&self) -> Option<&Table> {
-        if let Data::Table(t) = &self.data { Some(t) } else { None }
+    pub fn as_table(&self) -> Option<&FieldMap> {
+        if let NodeValue::Table(t) = &self.data { Some(t) } else { None }
     }
 
     /// What stands at a path below this node (`preset.entries.0.name`), and the place of its key; a key with dots counts as
     /// several steps.
     #[must_use]
-    pub fn at(&self, path: &str) -> Option<(Span, &Node)> {
-        let Data::Table(table) = &self.data else {
+    pub fn at(&self, path: &str) -> Option<(Span, &DocumentNode)> {
+        let NodeValue::Table(table) = &self.data else {
             let (first, rest) = path.split_once('.').map_or((path, None), |(first, rest)| (first, Some(rest)));
             let element = self.as_list()?.get(first.parse::<usize>().ok()?)?;
             return rest.map_or(Some((element.span, element)), |rest| element.at(rest));
@@ -204,25 +204,25 @@ impl Node {
 
     /// The list; `None` if the node is not a list.
     #[must_use]
-    pub fn as_list(&self) -> Option<&[Node]> {
-        if let Data::List(l) = &self.data { Some(l) } else { None }
+    pub fn as_list(&self) -> Option<&[DocumentNode]> {
+        if let NodeValue::List(l) = &self.data { Some(l) } else { None }
     }
 
     /// The text; `None` if the node is not a text.
     #[must_use]
     pub fn as_text(&self) -> Option<&str> {
-        if let Data::Text(t) = &self.data { Some(t) } else { None }
+        if let NodeValue::Text(t) = &self.data { Some(t) } else { None }
     }
 
     /// The truth value; `None` if the node is not a truth value.
     #[must_use]
     pub fn as_bool(&self) -> Option<bool> {
-        if let Data::Bool(b) = self.data { Some(b) } else { None }
+        if let NodeValue::Bool(b) = self.data { Some(b) } else { None }
     }
 
     /// The value of the field `key` of a table; `None` if there is none.
     #[must_use]
-    pub fn get(&self, key: &str) -> Option<&Node> {
+    pub fn get(&self, key: &str) -> Option<&DocumentNode> {
         self.as_table()?.get(key).map(|f| &f.node)
     }
 
@@ -230,13 +230,13 @@ impl Node {
     #[must_use]
     pub fn kind(&self) -> &'static str {
         match self.data {
-            Data::Null => "null",
-            Data::Bool(_) => "a truth value",
-            Data::Int(_) => "a whole number",
-            Data::Float(_) => "a number",
-            Data::Text(_) => "a text",
-            Data::List(_) => "a list",
-            Data::Table(_) => "a table",
+            NodeValue::Null => "null",
+            NodeValue::Bool(_) => "a truth value",
+            NodeValue::Int(_) => "a whole number",
+            NodeValue::Float(_) => "a number",
+            NodeValue::Text(_) => "a text",
+            NodeValue::List(_) => "a list",
+            NodeValue::Table(_) => "a table",
         }
     }
 
@@ -245,13 +245,13 @@ impl Node {
     pub fn to_json(&self) -> serde_json::Value {
         use serde_json::Value as J;
         match &self.data {
-            Data::Null => J::Null,
-            Data::Bool(b) => J::Bool(*b),
-            Data::Int(n) => J::from(*n),
-            Data::Float(n) => J::from(*n),
-            Data::Text(t) => J::String(t.to_string()),
-            Data::List(l) => J::Array(l.iter().map(Node::to_json).collect()),
-            Data::Table(t) => J::Object(t.iter().map(|(k, f)| (k.to_string(), f.node.to_json())).collect()),
+            NodeValue::Null => J::Null,
+            NodeValue::Bool(b) => J::Bool(*b),
+            NodeValue::Int(n) => J::from(*n),
+            NodeValue::Float(n) => J::from(*n),
+            NodeValue::Text(t) => J::String(t.to_string()),
+            NodeValue::List(l) => J::Array(l.iter().map(DocumentNode::to_json).collect()),
+            NodeValue::Table(t) => J::Object(t.iter().map(|(k, f)| (k.to_string(), f.node.to_json())).collect()),
         }
     }
 }

@@ -18,16 +18,16 @@ thread_local! {
 
 /// Counts the work of all suggestions together until it is dropped.
 #[must_use]
-pub struct Bounded(Option<u64>);
+pub struct SuggestionBudget(Option<u64>);
 
 /// Begins to count the work of suggestions; inside of another such scope, that one goes on.
-pub fn bounded() -> Bounded {
+pub fn bounded() -> SuggestionBudget {
     let before = LEFT.get();
     LEFT.set(Some(before.unwrap_or(MOST_LETTERS)));
-    Bounded(before)
+    SuggestionBudget(before)
 }
 
-impl Drop for Bounded {
+impl Drop for SuggestionBudget {
     fn drop(&mut self) {
         LEFT.set(self.0.and(LEFT.get()));
     }

@@ -1,6 +1,6 @@
 //! The budget of one call of the library: steps, and bytes that are made, whatever the rules and the data ask for.
 //!
-//! A [`Door`] opens the budget at the entrances of the library (a build, a payload, a text that is rendered by itself);
+//! A [`BudgetScope`] opens the budget at the entrances of the library (a build, a payload, a text that is rendered by itself);
 //! a door inside another one counts on with it. It is charged where values are evaluated and made, where passes visit items,
 //! and where templates, macros and scripts turn. The budget belongs to the thread, because constructors of values and
 //! callbacks of scripts reach it without being given anything. Once it is spent, every later step fails too, so code that
@@ -81,25 +81,25 @@ impl WorkLimits {
 
 /// The budget is spent. `Display` says which bound was reached, and names the rule that ran.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Exceeded;
+pub struct BudgetExceeded;
 
-impl std::fmt::Display for Exceeded {
+impl std::fmt::Display for BudgetExceeded {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(&told())
     }
 }
 
-impl std::error::Error for Exceeded {}
+impl std::error::Error for BudgetExceeded {}
 
-impl From<Exceeded> for String {
-    fn from(_: Exceeded) -> Self {
+impl From<BudgetExceeded> for String {
+    fn from(_: BudgetExceeded) -> Self {
         told()
     }
 }
 
 /// Which bound was reached.
 #[derive(Debug, Clone, Copy)]
-enum Over {
+enum BudgetBound {
     Steps,
     Bytes,
     /// One list or table is larger than what is written out at all.
@@ -108,8 +108,8 @@ enum Over {
 
 /// What belongs to the call besides the numbers.
 #[derive(Debug, Default)]
-struct Call {
-    over: Option<Over>,
+struct CallBudget {
+    over: Option<BudgetBound>,
     limits: WorkLimits,
     /// The size of the data of the outermost door, in values. Smaller bounds of a door inside grow by it as well.
     parts: usize,
@@ -127,13 +127,13 @@ thread_local! {
     static BYTES: Cell<u64> = const { Cell::new(0) };
     static DOORS: Cell<u32> = const { Cell::new(0) };
     static RULE: Cell<Option<Arc<str>>> = const { Cell::new(None) };
-    static CALL: RefCell<Call> = RefCell::default();
+    static CALL: RefCell<CallBudget> = RefCell::default();
 }
 
 /// An entrance of the library. Work is counted until it is dropped.
 #[derive(Debug)]
 #[must_use = "work is counted as long as the door is open"]
-pub struct Door {
+pub struct BudgetScope {
     /// What was left of the outer door's bounds, and those bounds; `None`: this is the outermost door.
     outer: Option<(WorkLimits, WorkLimits)>,
     opened: WorkLimits,
@@ -141,7 +141,7 @@ pub struct Door {
     here: PhantomData<*const ()>,
 }
 
-impl Door {
+impl BudgetScope {
     /// Opens a budget, or counts on with the one that is open. What is left there cannot grow by that; smaller bounds
     /// hold as long as this door is open.
     pub fn open(limits: WorkLimits) -> Self {
@@ -150,7 +150,7 @@ impl Door {
         let opened = if inside { before.at_most(limits) } else { limits };
         let outer = CALL.with_borrow_mut(|call| {
             if !inside {
-                *call = Call { limits, ..Call::default() };
+                *call = CallBudget { limits, ..CallBudget::default() };
                 return None;
             }
             let outer = call.limits;
@@ -197,7 +197,7 @@ impl Door {
     }
 }
 
-impl Drop for Door {
+impl Drop for BudgetScope {
     fn drop(&mut self) {
         DOORS.set(DOORS.get().saturating_sub(1));
         let Some((before, limits)) = self.outer else {
@@ -230,13 +230,13 @@ fn leave(left: WorkLimits) {
 /// # Errors
 /// The bound of steps is reached.
 #[inline]
-pub fn spend(steps: u64) -> Result<(), Exceeded> {
+pub fn spend(steps: u64) -> Result<(), BudgetExceeded> {
     match STEPS.get().checked_sub(steps) {
         Some(rest) => {
             STEPS.set(rest);
             Ok(())
         }
-        None => end(Over::Steps, steps),
+        None => end(BudgetBound::Steps, steps),
     }
 }
 
@@ -245,22 +245,22 @@ pub fn spend(steps: u64) -> Result<(), Exceeded> {
 /// # Errors
 /// The bound of bytes or of steps is reached.
 #[inline]
-pub fn make(bytes: usize) -> Result<(), Exceeded> {
+pub fn make(bytes: usize) -> Result<(), BudgetExceeded> {
     pay((bytes / BYTES_PER_STEP) as u64 + 1, bytes as u64)
 }
 
-/// Pays what [`Door::spent`] has counted for the same work before.
+/// Pays what [`BudgetScope::spent`] has counted for the same work before.
 ///
 /// # Errors
 /// The bound of bytes or of steps is reached.
 #[inline]
-pub fn pay(steps: u64, bytes: u64) -> Result<(), Exceeded> {
+pub fn pay(steps: u64, bytes: u64) -> Result<(), BudgetExceeded> {
     match BYTES.get().checked_sub(bytes) {
         Some(rest) => {
             BYTES.set(rest);
             spend(steps)
         }
-        None => end(Over::Bytes, bytes),
+        None => end(BudgetBound::Bytes, bytes),
     }
 }
 
@@ -274,8 +274,8 @@ pub(crate) fn charge(bytes: usize) {
 ///
 /// # Errors
 /// So many bytes cannot be made any more.
-pub fn check_room(bytes: usize) -> Result<(), Exceeded> {
-    if bytes > bytes_left() { end(Over::Bytes, bytes as u64) } else { Ok(()) }
+pub fn check_room(bytes: usize) -> Result<(), BudgetExceeded> {
+    if bytes > bytes_left() { end(BudgetBound::Bytes, bytes as u64) } else { Ok(()) }
 }
 
 /// Looks at the names of what was paid as a whole in this call and is kept for later ones, so that every call takes the same
@@ -298,18 +298,18 @@ pub(crate) fn bytes_left() -> usize {
 
 /// A list or table is too large to be written out at all.
 #[cold]
-pub(crate) fn too_large() -> Exceeded {
-    let _ = end(Over::Size, u64::MAX);
-    Exceeded
+pub(crate) fn too_large() -> BudgetExceeded {
+    let _ = end(BudgetBound::Size, u64::MAX);
+    BudgetExceeded
 }
 
 /// Ends the work: every later step fails. Outside of every door, the one piece of work is compared with the bounds.
 #[cold]
-fn end(over: Over, asked: u64) -> Result<(), Exceeded> {
+fn end(over: BudgetBound, asked: u64) -> Result<(), BudgetExceeded> {
     if DOORS.get() == 0 {
         let limits = WorkLimits::default();
-        let most = if let Over::Bytes = over { limits.bytes } else { limits.steps };
-        return if asked <= most { Ok(()) } else { Err(Exceeded) };
+        let most = if let BudgetBound::Bytes = over { limits.bytes } else { limits.steps };
+        return if asked <= most { Ok(()) } else { Err(BudgetExceeded) };
     }
     let by = RULE.take();
     RULE.set(by.clone());
@@ -319,15 +319,15 @@ fn end(over: Over, asked: u64) -> Result<(), Exceeded> {
         }
     });
     leave(WorkLimits { steps: 0, bytes: 0 });
-    Err(Exceeded)
+    Err(BudgetExceeded)
 }
 
 /// Whether the work is still within its bounds, which some code may have ignored on its way.
 ///
 /// # Errors
 /// A bound has been reached since the door was opened.
-pub fn check() -> Result<(), Exceeded> {
-    if is_over() { Err(Exceeded) } else { Ok(()) }
+pub fn check() -> Result<(), BudgetExceeded> {
+    if is_over() { Err(BudgetExceeded) } else { Ok(()) }
 }
 
 /// Whether a bound has been reached since the door was opened.
@@ -343,13 +343,13 @@ pub fn told() -> String {
         let by = call.by.as_ref().map(|name| format!(" in rule `{name}`")).unwrap_or_default();
         let WorkLimits { steps, bytes } = call.limits;
         let what = match call.over {
-            Some(Over::Size) => {
+            Some(BudgetBound::Size) => {
                 return format!(
                     "a list or table is written out or read{by} that comes to more than {MOST_WRITTEN} bytes or nests deeper than \
                      {DEEPEST_WRITTEN} levels; keep less in it"
                 );
             }
-            Some(Over::Bytes) => format!("makes more than {bytes} bytes of texts and data"),
+            Some(BudgetBound::Bytes) => format!("makes more than {bytes} bytes of texts and data"),
             _ => format!("takes more than {steps} steps of work"),
         };
         let by = if by.is_empty() { by } else { format!("; it ended{by}") };
@@ -359,19 +359,19 @@ pub fn told() -> String {
 }
 
 /// Names a rule as what runs, until the result is dropped.
-pub fn rule(name: &Arc<str>) -> Rule {
-    Rule { before: RULE.replace(Some(name.clone())), here: PhantomData }
+pub fn rule(name: &Arc<str>) -> RunningRule {
+    RunningRule { before: RULE.replace(Some(name.clone())), here: PhantomData }
 }
 
 /// A rule that is running.
 #[derive(Debug)]
 #[must_use = "the rule runs as long as this is held"]
-pub struct Rule {
+pub struct RunningRule {
     before: Option<Arc<str>>,
     here: PhantomData<*const ()>,
 }
 
-impl Drop for Rule {
+impl Drop for RunningRule {
     fn drop(&mut self) {
         RULE.set(self.before.take());
     }

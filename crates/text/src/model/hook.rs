@@ -32,7 +32,7 @@ type HeldBlock = (Option<usize>, Value);
 
 /// What a hook changed.
 #[doc(hidden)]
-pub struct Changes {
+pub struct HookChanges {
     pub sets: Vec<(String, Value)>,
     /// All blocks, if the hook changed any.
     pub blocks: Option<Vec<HeldBlock>>,
@@ -62,8 +62,8 @@ impl<'a> HookView<'a> {
     }
 
     /// The changes that the hook made, for the engine.
-    pub fn into_changes(self) -> Changes {
-        Changes { sets: self.sets, blocks: self.blocks, warnings: self.warnings, stats: self.stats }
+    pub fn into_changes(self) -> HookChanges {
+        HookChanges { sets: self.sets, blocks: self.blocks, warnings: self.warnings, stats: self.stats }
     }
 
     /// The list of blocks as the view was given it; empty before the build.
@@ -109,7 +109,7 @@ impl<'a> HookView<'a> {
         self.warnings.push(message.into());
     }
 
-    /// Records a value under `name` in the trace's [`stats`](crate::model::plan::Trace::stats). `value` is only called
+    /// Records a value under `name` in the trace's [`stats`](crate::model::plan::PlanTrace::stats). `value` is only called
     /// if a trace is kept.
     pub fn instrument(&mut self, name: &str, value: impl FnOnce() -> Value) {
         if self.tracing {

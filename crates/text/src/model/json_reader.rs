@@ -36,7 +36,7 @@ impl JsonReader {
     /// It is not JSON, nests too deeply, or takes too much memory ([`JsonReader::is_full`]).
     pub fn read(&mut self, text: &str) -> Result<Value, serde_json::Error> {
         let mut from = serde_json::Deserializer::from_str(text);
-        let value = Seed(self).deserialize(&mut from)?;
+        let value = ValueSeed(self).deserialize(&mut from)?;
         from.end().map(|()| value)
     }
 
@@ -79,9 +79,9 @@ impl JsonReader {
     }
 }
 
-struct Seed<'r>(&'r mut JsonReader);
+struct ValueSeed<'r>(&'r mut JsonReader);
 
-impl<'de> DeserializeSeed<'de> for Seed<'_> {
+impl<'de> DeserializeSeed<'de> for ValueSeed<'_> {
     type Value = Value;
 
     fn deserialize<D: serde::Deserializer<'de>>(self, from: D) -> Result<Value, D::Error> {
@@ -89,7 +89,7 @@ impl<'de> DeserializeSeed<'de> for Seed<'_> {
     }
 }
 
-impl<'de> Visitor<'de> for Seed<'_> {
+impl<'de> Visitor<'de> for ValueSeed<'_> {
     type Value = Value;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -129,7 +129,7 @@ impl<'de> Visitor<'de> for Seed<'_> {
     fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Value, A::Error> {
         self.0.take(LIST)?;
         let mut list = Vec::new();
-        while let Some(item) = items.next_element_seed(Seed(self.0))? {
+        while let Some(item) = items.next_element_seed(ValueSeed(self.0))? {
             self.0.take(ELEMENT)?;
             list.push(item);
         }
@@ -140,9 +140,9 @@ impl<'de> Visitor<'de> for Seed<'_> {
     fn visit_map<A: MapAccess<'de>>(self, mut fields: A) -> Result<Value, A::Error> {
         self.0.take(TABLE)?;
         let mut map = Map::default();
-        while let Some(key) = fields.next_key_seed(Name(self.0))? {
+        while let Some(key) = fields.next_key_seed(NameSeed(self.0))? {
             self.0.take(FIELD)?;
-            let value = fields.next_value_seed(Seed(self.0))?;
+            let value = fields.next_value_seed(ValueSeed(self.0))?;
             if map.contains_key(&key) && self.0.twice.len() < MAX_TWICE && !self.0.twice.iter().any(|known| **known == *key) {
                 self.0.twice.push(key.to_string());
             }
@@ -154,9 +154,9 @@ impl<'de> Visitor<'de> for Seed<'_> {
 }
 
 /// The name of a field.
-struct Name<'r>(&'r mut JsonReader);
+struct NameSeed<'r>(&'r mut JsonReader);
 
-impl<'de> DeserializeSeed<'de> for Name<'_> {
+impl<'de> DeserializeSeed<'de> for NameSeed<'_> {
     type Value = Arc<str>;
 
     fn deserialize<D: serde::Deserializer<'de>>(self, from: D) -> Result<Arc<str>, D::Error> {
@@ -164,7 +164,7 @@ impl<'de> DeserializeSeed<'de> for Name<'_> {
     }
 }
 
-impl Visitor<'_> for Name<'_> {
+impl Visitor<'_> for NameSeed<'_> {
     type Value = Arc<str>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

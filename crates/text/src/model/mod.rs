@@ -18,10 +18,10 @@ mod written;
 pub use budget::{DEEPEST_WRITTEN, MOST_WRITTEN, WorkLimits};
 pub use hook::{Hook, HookView};
 #[doc(hidden)]
-pub use item::{FieldId, Fields, Item};
-pub use options::{Choice, Need, OptionFault, OptionType, Options, PackOption};
+pub use item::{FieldId, FieldNames, Item};
+pub use options::{OptionChoice, OptionCondition, OptionFault, OptionType, PackOption, PackOptions};
 pub use pack::Pack;
-pub use plan::{Block, Plan};
+pub use plan::{Plan, PlanBlock};
 pub use scene::Scene;
 pub use value::{Map, RuleRef, Value};
-pub use written::{Excess, Written};
+pub use written::{SerializedSize, SizeExcess};

@@ -55,7 +55,7 @@ impl OptionType {
 
 /// One of the texts that an option of type [`OptionType::Enum`] may be.
 #[derive(Debug, Clone, Default)]
-pub struct Choice {
+pub struct OptionChoice {
     /// The text.
     pub value: Arc<str>,
     /// How a form calls it; the text itself if the pack gives no title.
@@ -63,14 +63,14 @@ pub struct Choice {
     /// What it does; empty if the pack does not say.
     pub help: Arc<str>,
     /// What must hold for other options if this one is chosen.
-    pub requires: Vec<Need>,
+    pub requires: Vec<OptionCondition>,
     /// What must not hold for other options if this one is chosen.
-    pub conflicts: Vec<Need>,
+    pub conflicts: Vec<OptionCondition>,
 }
 
 /// A condition on another option.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Need {
+pub struct OptionCondition {
     /// The other option.
     pub option: Arc<str>,
     /// The values of which it has one. If there are none: it is on, which is `true`, a number other than 0, or a text that is
@@ -100,7 +100,7 @@ pub struct PackOption {
     /// The layer that decides this value: a pack, or an overlay.
     pub value_from: Arc<str>,
     /// What it may be, for an enum.
-    pub choices: Vec<Choice>,
+    pub choices: Vec<OptionChoice>,
     /// The least number, or the least number of characters of a text.
     pub min: Option<f64>,
     /// The greatest number, or the greatest number of characters of a text.
@@ -108,9 +108,9 @@ pub struct PackOption {
     /// Whether a number must be whole.
     pub whole: bool,
     /// What must hold for other options while this one is on.
-    pub requires: Vec<Need>,
+    pub requires: Vec<OptionCondition>,
     /// What must not hold for other options while this one is on.
-    pub conflicts: Vec<Need>,
+    pub conflicts: Vec<OptionCondition>,
     /// Where its name is written.
     pub name_span: Span,
     /// Where its default is written, or else its name.
@@ -121,9 +121,9 @@ pub struct PackOption {
 
 /// The options of a pack, in the order in which they are declared.
 #[derive(Debug, Clone, Default)]
-pub struct Options(#[doc(hidden)] pub IndexMap<Arc<str>, PackOption>);
+pub struct PackOptions(#[doc(hidden)] pub IndexMap<Arc<str>, PackOption>);
 
-impl Options {
+impl PackOptions {
     /// The option of this name.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<&PackOption> {
@@ -214,7 +214,7 @@ impl PackOption {
         put("value", self.value.to_json());
         put("value_from", (&*self.value_from).into());
         if self.kind == OptionType::Enum {
-            put("choices", self.choices.iter().map(Choice::to_json).collect());
+            put("choices", self.choices.iter().map(OptionChoice::to_json).collect());
         }
         for (key, bound) in [("min", self.min), ("max", self.max)] {
             if let Some(bound) = bound {
@@ -226,26 +226,26 @@ impl PackOption {
         }
         for (key, needs) in [("requires", &self.requires), ("conflicts", &self.conflicts)] {
             if !needs.is_empty() {
-                put(key, needs.iter().map(Need::to_json).collect());
+                put(key, needs.iter().map(OptionCondition::to_json).collect());
             }
         }
         Json::Object(row)
     }
 }
 
-impl Choice {
+impl OptionChoice {
     fn to_json(&self) -> Json {
         let mut row = json!({ "value": &*self.value, "title": &*self.title, "help": &*self.help });
         for (key, needs) in [("requires", &self.requires), ("conflicts", &self.conflicts)] {
             if let Some(row) = row.as_object_mut().filter(|_| !needs.is_empty()) {
-                row.insert(key.to_owned(), needs.iter().map(Need::to_json).collect());
+                row.insert(key.to_owned(), needs.iter().map(OptionCondition::to_json).collect());
             }
         }
         row
     }
 }
 
-impl Need {
+impl OptionCondition {
     fn to_json(&self) -> Json {
         let mut row = json!({ "option": &*self.option });
         if let Some(row) = row.as_object_mut().filter(|_| !self.values.is_empty()) {

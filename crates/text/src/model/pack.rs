@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use indexmap::IndexMap;
 
-use super::Options;
-use super::rights::Rights;
-use crate::diag::{SourceId, Sources, Span, Table};
+use super::PackOptions;
+use super::rights::ScriptRights;
+use crate::diag::{FieldMap, SourceId, Sources, Span};
 
 /// One pack or overlay that is part of a merged pack.
 #[derive(Debug, Clone)]
@@ -26,15 +26,15 @@ pub struct Layer {
 pub const LAYERING: &[&str] = &["remove", "replace", "new", "edit", "before", "after", "expects"];
 
 /// The rows of one table by name, in their final order.
-pub type Rows = IndexMap<Arc<str>, Row>;
+pub type PackRows = IndexMap<Arc<str>, PackRow>;
 
 /// A named row of a table: a pass, a slot, an account …
 #[derive(Debug, Clone)]
-pub struct Row {
+pub struct PackRow {
     /// Its name; the name of a pass is `program/pass`.
     pub name: Arc<str>,
     /// Its fields without `name` and the words of layering. Each keeps its place in the file.
-    pub fields: Table,
+    pub fields: FieldMap,
     /// Where the row was first written.
     pub span: Span,
     /// Where its name is written in that row.
@@ -45,7 +45,7 @@ pub struct Row {
 
 /// A value that a higher layer replaced or edited.
 #[derive(Debug, Clone)]
-pub struct Shadowed {
+pub struct ShadowedValue {
     /// The value that is in force.
     pub by: Span,
     /// The value that it replaces.
@@ -56,7 +56,7 @@ pub struct Shadowed {
 
 /// What an overlay decides about a row: one of its keys, `place`, or `row` if the overlay adds it.
 #[derive(Debug, Clone)]
-pub struct Overlaid {
+pub struct OverlayDecision {
     /// The table.
     pub table: Arc<str>,
     /// The row.
@@ -77,21 +77,21 @@ pub struct Pack {
     /// The texts of all files, for messages.
     pub sources: Sources,
     /// Tables of named rows: `slot`, `pass`, `account` …
-    pub tables: IndexMap<Arc<str>, Rows>,
+    pub tables: IndexMap<Arc<str>, PackRows>,
     /// Values: `[lore]`, `[note]` …, merged key by key; `[limits]` of the manifests is one of them.
-    pub values: Table,
+    pub values: FieldMap,
     /// The options that the manifests declare, with the values that overlays give them.
-    pub options: Options,
+    pub options: PackOptions,
     /// Scripts and templates by their path inside the pack (`scripts/lore.rhai`); a file of a higher layer replaces the
     /// file of a lower one.
     pub assets: IndexMap<Arc<str>, SourceId>,
     /// What the scripts of each pack or overlay may read and write, by the name of the layer; one that declares nothing is
     /// not here.
-    pub rights: IndexMap<Arc<str>, Arc<Rights>>,
+    pub rights: IndexMap<Arc<str>, Arc<ScriptRights>>,
     /// The values that higher layers replaced, in the order in which that happened.
-    pub shadowed: Vec<Shadowed>,
+    pub shadowed: Vec<ShadowedValue>,
     /// What overlays decide about rows.
-    pub overlaid: Vec<Overlaid>,
+    pub overlaid: Vec<OverlayDecision>,
     /// The blake3 hash of the canonical merged text, in hex: equal rules have equal fingerprints.
     pub fingerprint: String,
 }

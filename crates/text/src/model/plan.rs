@@ -73,7 +73,7 @@ pub struct TrimmedAccount {
 
 /// One event in the history of a block: what a pass did to it.
 #[derive(Debug, Clone, PartialEq, serde::Serialize)]
-pub struct Event {
+pub struct BlockEvent {
     /// The pass, as `program/pass`.
     pub pass: Arc<str>,
     /// What it did: `made`, `set`, `shaped`, `placed`, `split`, `merged`, `dropped`, `admitted` or `evicted`.
@@ -91,7 +91,7 @@ pub struct PassStat {
 
 /// Why a pass treated an item as it did; recorded by passes with a `because`.
 #[derive(Debug, Clone, PartialEq, serde::Serialize)]
-pub struct Reason {
+pub struct RecordedReason {
     /// The number of the item in this build, ascending in the order in which items are made: two items may have the
     /// same list, book and id. 0 for an item of the scene that no pass has made.
     pub item: u32,
@@ -114,8 +114,8 @@ pub struct Reason {
 
 /// What a `match` searched for an item of which nothing was found.
 #[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize)]
-pub struct Searched {
-    /// The number of the item in this build, as in [`Reason`].
+pub struct SearchRecord {
+    /// The number of the item in this build, as in [`RecordedReason`].
     pub item: u32,
     /// The pass, as `program/pass`.
     pub pass: String,
@@ -130,8 +130,8 @@ pub struct Searched {
 
 /// An item that is not among the blocks of the plan: one that a pass has removed, or one of another list.
 #[derive(Debug, Clone, Default, PartialEq, serde::Serialize)]
-pub struct Tracked {
-    /// The number of the item in this build, as in [`Reason`].
+pub struct TrackedItem {
+    /// The number of the item in this build, as in [`RecordedReason`].
     pub item: u32,
     /// The list of the item: `slots`, `injections`, `entries` …
     pub list: String,
@@ -139,16 +139,16 @@ pub struct Tracked {
     pub fields: Value,
     /// The pass that removed it; `None` for an item that is still in its list.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub gone: Option<Event>,
+    pub gone: Option<BlockEvent>,
     /// What passes did to it, in order.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub history: Vec<Event>,
+    pub history: Vec<BlockEvent>,
 }
 
 /// One step of a build, in the order in which they ran. Serialised as `{ "stage": NAME }` or `{ "hook": ID }`.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Step {
+pub enum BuildStep {
     /// The stage of this name has ended.
     Stage(String),
     /// The hook of this id was called.
@@ -157,7 +157,7 @@ pub enum Step {
 
 /// A value that a stage, a hook or a pass recorded.
 #[derive(Debug, Clone, PartialEq, serde::Serialize)]
-pub struct Stat {
+pub struct RecordedValue {
     /// The stage that was running; empty for values that passes set under `$stat`.
     pub stage: String,
     /// The name of the value.
@@ -184,7 +184,7 @@ pub struct Expansion {
 
 /// One change that a script made to a text.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
-pub struct Rewrite {
+pub struct TextRewrite {
     /// The pass, as `program/pass`.
     pub pass: String,
     /// The name of the rewriting script, or the function of a script (`file.rhai::name`).
@@ -196,9 +196,9 @@ pub struct Rewrite {
 }
 
 /// One thing that a function changed: a hook, or a pass with `script`. Changes of the field `text` are in
-/// [`Trace::rewrites`].
+/// [`PlanTrace::rewrites`].
 #[derive(Debug, Clone, Default, PartialEq, serde::Serialize)]
-pub struct Change {
+pub struct TracedChange {
     /// The function, as `file.rhai::name`; of a hook of the embedding program, its id.
     pub by: String,
     /// The hook that the function runs as; `None` for a pass.
@@ -211,7 +211,7 @@ pub struct Change {
     /// The list of the item; empty for a value of the scene.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub list: String,
-    /// The number of the item in this build, as in [`Reason`].
+    /// The number of the item in this build, as in [`RecordedReason`].
     pub item: u32,
     /// The id of the item.
     #[serde(skip_serializing_if = "String::is_empty")]
@@ -229,7 +229,7 @@ pub struct Change {
 
 /// What was recorded during a build; only present if the scene sets `trace`.
 #[derive(Debug, Clone, Default, serde::Serialize)]
-pub struct Trace {
+pub struct PlanTrace {
     /// Every pass that ran, in order.
     pub passes: Vec<PassStat>,
     /// Every random draw: the name of its stream, and the number in [0, 1).
@@ -239,20 +239,20 @@ pub struct Trace {
     /// The enabled blocks after each stage, as far as they had been read.
     pub stages: Vec<(String, Vec<Value>)>,
     /// Why items were selected, dropped or placed, in order; recorded by passes with a `because`.
-    pub reasons: Vec<Reason>,
+    pub reasons: Vec<RecordedReason>,
     /// What was searched for the items of which no key was found in the end.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub searched: Vec<Searched>,
+    pub searched: Vec<SearchRecord>,
     /// The changes that scripts made to texts, in order: rewriting ones, and functions of hooks, passes and steps.
-    pub rewrites: Vec<Rewrite>,
+    pub rewrites: Vec<TextRewrite>,
     /// What else functions of hooks and passes changed, in order; only the first thousands of a long build.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub changes: Vec<Change>,
+    pub changes: Vec<TracedChange>,
     /// Stages and hooks in the order in which they ran.
-    pub steps: Vec<Step>,
+    pub steps: Vec<BuildStep>,
     /// Values that stages, hooks and passes recorded: `trim` of the stage that trimmed, and every value that passes set
     /// under `$stat`.
-    pub stats: Vec<Stat>,
+    pub stats: Vec<RecordedValue>,
     /// The macros that were evaluated, in order; only the first thousands of a long build.
     pub macros: Vec<Expansion>,
     /// Passes that did not run because their own `when` did not hold, and how often.
@@ -261,13 +261,13 @@ pub struct Trace {
     /// Items that are not among the blocks: those that were removed, in that order, then those of other lists; only
     /// the first thousands of a long build.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub elsewhere: Vec<Tracked>,
+    pub elsewhere: Vec<TrackedItem>,
 }
 
 /// How much of a plan or payload is the same as in an earlier one, from the front: the part that a provider's prompt
 /// cache can serve.
 #[derive(Debug, Clone, Default, PartialEq, serde::Serialize)]
-pub struct Unchanged {
+pub struct UnchangedPrefix {
     /// The number of tokens at the front that are the same; of the first text that differs, those before the
     /// difference.
     pub tokens: u64,
@@ -277,13 +277,13 @@ pub struct Unchanged {
     pub blocks: usize,
     /// The first difference; `None` if there is none.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub differs: Option<Difference>,
+    pub differs: Option<PlanDifference>,
 }
 
 /// The first block that differs from the earlier plan, and the rule that caused the difference as far as the trace
 /// shows it.
 #[derive(Debug, Clone, Default, PartialEq, serde::Serialize)]
-pub struct Difference {
+pub struct PlanDifference {
     /// The index of the block among the blocks that are sent; of a payload, the index of the value in reading order.
     pub index: usize,
     /// The id of the block, or its slot or role if it has no id; of a payload, the path of the value.
@@ -313,7 +313,7 @@ pub struct Difference {
 
 /// One block of the plan.
 #[derive(Debug, Clone, serde::Serialize)]
-pub struct Block {
+pub struct PlanBlock {
     /// All fields as a table: `id`, `slot`, `role`, `text`, `group`, `removable`, `enabled` …, as the pack declares
     /// them.
     pub fields: Value,
@@ -321,10 +321,10 @@ pub struct Block {
     pub tokens: u64,
     /// What passes did to it, in order; empty without a trace.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub history: Vec<Event>,
+    pub history: Vec<BlockEvent>,
 }
 
-impl Block {
+impl PlanBlock {
     /// A field as text; empty if the block does not have it.
     #[must_use]
     pub fn text(&self, field: &str) -> String {
@@ -355,7 +355,7 @@ impl Block {
 #[derive(Debug, Clone, Default, serde::Serialize)]
 pub struct Plan {
     /// All blocks in prompt order. Those that trimming removed are included with `enabled = false`.
-    pub blocks: Vec<Block>,
+    pub blocks: Vec<PlanBlock>,
     /// Warnings, in the order in which they were raised. Each names the pass that was running; its span points into the
     /// ruleset's sources.
     pub warnings: Vec<Diagnostic>,
@@ -374,11 +374,11 @@ pub struct Plan {
     pub fingerprint: String,
     /// What was recorded during the build; only present if the scene sets `trace`.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub trace: Option<Trace>,
+    pub trace: Option<PlanTrace>,
     /// What is the same as in an earlier plan; set by callers that compare them with
     /// `unchanged`.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub unchanged: Option<Unchanged>,
+    pub unchanged: Option<UnchangedPrefix>,
     /// The data of the scene that the plan was built from; `emit` reads it. Not serialised.
     #[serde(skip)]
     pub scene: Value,
@@ -427,9 +427,9 @@ impl Plan {
     }
 
     /// The messages of the prompt, in order: every enabled block as a table with `role` and `content` (see
-    /// [`Block::message`]).
+    /// [`PlanBlock::message`]).
     #[must_use]
     pub fn messages(&self) -> Vec<Value> {
-        self.blocks.iter().filter(|b| b.enabled()).map(Block::message).collect()
+        self.blocks.iter().filter(|b| b.enabled()).map(PlanBlock::message).collect()
     }
 }

@@ -14,7 +14,7 @@ pub const SCENE: &str = "scene";
 
 /// What the scripts of one pack may read and write.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Rights {
+pub struct ScriptRights {
     /// What they may read.
     pub reads: Arc<[Arc<str>]>,
     /// What they may change.
@@ -27,33 +27,33 @@ pub struct Rights {
 
 /// How much of a path is covered by some words.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Covered {
+enum PathCoverage {
     Wholly,
     /// A part below it is.
     Partly,
     Not,
 }
 
-fn covered(words: &[Arc<str>], path: &str) -> Covered {
+fn covered(words: &[Arc<str>], path: &str) -> PathCoverage {
     let below = |outer: &str, inner: &str| inner.strip_prefix(outer).is_some_and(|rest| rest.starts_with('.'));
     if words.iter().any(|word| word.as_ref() == path || below(word, path)) {
-        Covered::Wholly
+        PathCoverage::Wholly
     } else if words.iter().any(|word| below(path, word)) {
-        Covered::Partly
+        PathCoverage::Partly
     } else {
-        Covered::Not
+        PathCoverage::Not
     }
 }
 
-impl Rights {
+impl ScriptRights {
     /// Whether a path may be read as a whole; `false` if only a part below it may, which a table allows.
     ///
     /// # Errors
     /// It may not be read, and what to declare.
     pub fn read(&self, path: &str, is_table: bool) -> Result<bool, String> {
         match covered(&self.reads, path) {
-            Covered::Wholly => Ok(true),
-            Covered::Partly if is_table => Ok(false),
+            PathCoverage::Wholly => Ok(true),
+            PathCoverage::Partly if is_table => Ok(false),
             _ => Err(self.refusal("read", "reads", path)),
         }
     }
@@ -69,13 +69,13 @@ impl Rights {
     /// Whether everything below a path may be read.
     #[must_use]
     pub fn reads_all(&self, path: &str) -> bool {
-        covered(&self.reads, path) == Covered::Wholly
+        covered(&self.reads, path) == PathCoverage::Wholly
     }
 
     /// Whether everything below a path may be changed.
     #[must_use]
     pub fn writes_all(&self, path: &str) -> bool {
-        covered(&self.writes, path) == Covered::Wholly
+        covered(&self.writes, path) == PathCoverage::Wholly
     }
 
     fn refusal(&self, done: &str, list: &str, path: &str) -> String {

@@ -29,7 +29,7 @@ pub struct Scene {
     pub draws: Option<Vec<f64>>,
     /// Whether the first warning ends the build with `ErrorKind::StrictMode`.
     pub strict: bool,
-    /// Whether the plan gets a [`Trace`](crate::model::plan::Trace) of what every pass did, and its blocks a history.
+    /// Whether the plan gets a [trace](crate::model::plan::PlanTrace) of what every pass did, and its blocks a history.
     pub trace: bool,
     /// Functions that conditions and scripts can call, by name.
     pub host: FxHashMap<String, HostFn>,
@@ -88,7 +88,7 @@ impl Scene {
         put(&mut self.data, &names, value);
     }
 
-    /// Sets an option of the pack: the value at `option.NAME`. [`Options::faults`](super::Options::faults) says whether the
+    /// Sets an option of the pack: the value at `option.NAME`. [`PackOptions::faults`](super::PackOptions::faults) says whether the
     /// option can have it; a build warns of a value that it cannot have, and uses the value of the pack instead.
     #[must_use]
     pub fn option(mut self, name: &str, value: impl Into<Value>) -> Self {

@@ -234,8 +234,8 @@ impl Value {
     }
 
     /// Opens the budget of a call that is given this value, whose size adds to the bounds.
-    pub fn open_budget(&self, limits: budget::WorkLimits) -> budget::Door {
-        budget::Door::with_parts(limits, |most| self.nodes_within(MAX_DEPTH, most).unwrap_or(most))
+    pub fn open_budget(&self, limits: budget::WorkLimits) -> budget::BudgetScope {
+        budget::BudgetScope::with_parts(limits, |most| self.nodes_within(MAX_DEPTH, most).unwrap_or(most))
     }
 
     /// This table merged over `below`, field by field and level by level. Anything but a table replaces the value below
@@ -323,17 +323,17 @@ fn from_json(json: &serde_json::Value, depth: usize) -> Value {
     }
 }
 
-impl From<&crate::diag::Node> for Value {
-    fn from(node: &crate::diag::Node) -> Self {
-        use crate::diag::Data;
+impl From<&crate::diag::DocumentNode> for Value {
+    fn from(node: &crate::diag::DocumentNode) -> Self {
+        use crate::diag::NodeValue;
         match &node.data {
-            Data::Null => Value::Null,
-            Data::Bool(b) => Value::Bool(*b),
-            Data::Int(n) => Value::Int(*n),
-            Data::Float(n) => Value::Num(*n),
-            Data::Text(t) => Value::Text(t.clone()),
-            Data::List(l) => Value::list(l.iter().map(Value::from).collect()),
-            Data::Table(t) => Value::map(t.iter().map(|(k, f)| (k.clone(), Value::from(&f.node))).collect()),
+            NodeValue::Null => Value::Null,
+            NodeValue::Bool(b) => Value::Bool(*b),
+            NodeValue::Int(n) => Value::Int(*n),
+            NodeValue::Float(n) => Value::Num(*n),
+            NodeValue::Text(t) => Value::Text(t.clone()),
+            NodeValue::List(l) => Value::list(l.iter().map(Value::from).collect()),
+            NodeValue::Table(t) => Value::map(t.iter().map(|(k, f)| (k.clone(), Value::from(&f.node))).collect()),
         }
     }
 }

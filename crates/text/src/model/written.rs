@@ -12,7 +12,7 @@ use super::value::Value;
 
 /// The size of a value in which shared parts count each time.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Written {
+pub struct SerializedSize {
     /// The values in it, itself included.
     pub values: usize,
     /// The bytes of its texts and of the names of its fields.
@@ -21,7 +21,7 @@ pub struct Written {
 
 /// Why a value is larger than what was asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Excess {
+pub enum SizeExcess {
     /// It nests too deeply.
     Depth,
     /// It holds too many values.
@@ -42,7 +42,7 @@ impl Value {
     /// `nodes`.
     #[must_use]
     pub(crate) fn nodes_within(&self, depth: usize, nodes: usize) -> Option<usize> {
-        let most = Written { values: nodes, bytes: usize::MAX };
+        let most = SerializedSize { values: nodes, bytes: usize::MAX };
         self.written(depth, most).ok().map(|written| written.values)
     }
 
@@ -51,29 +51,29 @@ impl Value {
     ///
     /// # Errors
     /// The value nests deeper than `depth` levels or is larger than `most`.
-    pub fn written(&self, depth: usize, most: Written) -> Result<Written, Excess> {
+    pub fn written(&self, depth: usize, most: SerializedSize) -> Result<SerializedSize, SizeExcess> {
         let mut left = most;
         walk(self, depth, &mut left)?;
-        Ok(Written { values: most.values - left.values, bytes: most.bytes - left.bytes })
+        Ok(SerializedSize { values: most.values - left.values, bytes: most.bytes - left.bytes })
     }
 
     /// The bytes of the value's JSON text, if they are at most `most`.
     #[must_use]
     pub fn json_bytes(&self, most: usize) -> Option<usize> {
-        let mut counter = Counter { left: most };
+        let mut counter = ByteCounter { left: most };
         serde_json::to_writer(&mut counter, self).ok().map(|()| most - counter.left)
     }
 }
 
-fn walk(value: &Value, depth: usize, left: &mut Written) -> Result<(), Excess> {
-    left.values = left.values.checked_sub(1).ok_or(Excess::Values)?;
-    let text = |text: &str, left: &mut Written| {
-        left.bytes = left.bytes.checked_sub(text.len()).ok_or(Excess::Bytes)?;
+fn walk(value: &Value, depth: usize, left: &mut SerializedSize) -> Result<(), SizeExcess> {
+    left.values = left.values.checked_sub(1).ok_or(SizeExcess::Values)?;
+    let text = |text: &str, left: &mut SerializedSize| {
+        left.bytes = left.bytes.checked_sub(text.len()).ok_or(SizeExcess::Bytes)?;
         Ok(())
     };
     match value {
         Value::Text(t) => text(t, left),
-        Value::List(_) | Value::Map(_) if depth == 0 => Err(Excess::Depth),
+        Value::List(_) | Value::Map(_) if depth == 0 => Err(SizeExcess::Depth),
         Value::List(list) => list.iter().try_for_each(|value| walk(value, depth - 1, left)),
         Value::Map(map) => map.iter().try_for_each(|(key, value)| {
             text(key, left)?;
@@ -84,11 +84,11 @@ fn walk(value: &Value, depth: usize, left: &mut Written) -> Result<(), Excess> {
 }
 
 /// Counts the bytes that are written to it, up to a bound.
-struct Counter {
+struct ByteCounter {
     left: usize,
 }
 
-impl io::Write for Counter {
+impl io::Write for ByteCounter {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.left = self.left.checked_sub(bytes.len()).ok_or(io::ErrorKind::OutOfMemory)?;
         Ok(bytes.len())

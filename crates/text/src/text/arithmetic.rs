@@ -8,17 +8,17 @@ use std::borrow::Cow;
 
 use pest::Parser;
 
-use super::Limits;
-use super::function::{Args, Function, Refusal, of};
+use super::TextLimits;
+use super::function::{Function, FunctionArgs, FunctionRefusal, of};
 use super::js::leading_number;
 use super::js_number::power;
 use super::work;
-use super::written::Shown as _;
+use super::written::ToText as _;
 use crate::model::{Value, value::number_text};
 
 #[derive(pest_derive::Parser)]
 #[grammar = "../../grammar/arithmetic.pest"]
-struct Grammar;
+struct ArithmeticGrammar;
 
 pub(super) const ARITHMETIC: Function = Function {
     name: "arithmetic",
@@ -33,7 +33,7 @@ const STEPS_PER_BYTE: u64 = 60;
 /// Operators of two characters, each with the one that the grammar knows.
 const SHORT: [(&str, &str); 6] = [("&&", "&"), ("||", "|"), ("<=", "≤"), (">=", "≥"), ("==", "="), ("!=", "≠")];
 
-fn run(args: &Args) -> Result<Value, Refusal> {
+fn run(args: &FunctionArgs) -> Result<Value, FunctionRefusal> {
     if of(args).is_null() {
         return Err("there is no text to compute".into());
     }
@@ -69,7 +69,7 @@ fn run(args: &Args) -> Result<Value, Refusal> {
 }
 
 fn checked(text: &str) -> Result<(), String> {
-    let most = Limits::CALC.length;
+    let most = TextLimits::CALC.length;
     if text.len() > most { Err(format!("the text is longer than {most} bytes")) } else { Ok(()) }
 }
 
@@ -86,7 +86,7 @@ fn line(text: &str, names: &Value) -> Result<Option<f64>, String> {
         text = text.replace(long, short);
     }
     let text: String = without_null(&text).chars().filter(|c| !super::js::is_space(*c)).collect();
-    let mut parsed = Grammar::parse(Rule::line, &text).map_err(|e| e.to_string())?;
+    let mut parsed = ArithmeticGrammar::parse(Rule::line, &text).map_err(|e| e.to_string())?;
     let (mut values, mut operators) = (Vec::new(), Vec::<&str>::new());
     let mut operand = Some("0");
     for pair in parsed.next().into_iter().flat_map(pest::iterators::Pair::into_inner) {

@@ -10,16 +10,16 @@ use super::shortcuts;
 const MOST: (usize, usize) = (64, 4 << 20);
 
 /// Compiled values by their text.
-pub(crate) struct Cache<T>(Mutex<Store<T>>);
+pub(crate) struct Cache<T>(Mutex<CacheStore<T>>);
 
-struct Store<T> {
+struct CacheStore<T> {
     made: FxHashMap<Box<str>, Arc<T>>,
     bytes: usize,
 }
 
 impl<T> Default for Cache<T> {
     fn default() -> Self {
-        Self(Mutex::new(Store { made: FxHashMap::default(), bytes: 0 }))
+        Self(Mutex::new(CacheStore { made: FxHashMap::default(), bytes: 0 }))
     }
 }
 

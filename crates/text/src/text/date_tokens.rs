@@ -1,6 +1,6 @@
 //! Dates by tokens that are replaced one kind after another, and lengths of time as a clock shows them.
 
-use super::function::{Args, Function, Refusal, bounded, named, of};
+use super::function::{Function, FunctionArgs, FunctionRefusal, bounded, named, of};
 use super::js_number::number;
 use super::moment::{Calendar, INVALID, Moment};
 use crate::model::Value;
@@ -15,7 +15,7 @@ pub(super) const DATE_TOKENS: Function = Function {
     run: date_tokens,
 };
 
-fn date_tokens(args: &Args) -> Result<Value, Refusal> {
+fn date_tokens(args: &FunctionArgs) -> Result<Value, FunctionRefusal> {
     let tokens = args.get("tokens").and_then(Value::as_list).unwrap_or_default();
     if tokens.len() > MOST_TOKENS {
         return Err(format!("there are more than {MOST_TOKENS} tokens").into());

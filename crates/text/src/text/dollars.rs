@@ -1,7 +1,7 @@
 //! `substitute`: replaces in a text as JavaScript's `text.replace(find, with)` does, with the `$` marks of the
 //! replacement.
 
-use super::function::{Args, Function, Refusal};
+use super::function::{Function, FunctionArgs, FunctionRefusal};
 use super::pattern::{self, Captures, Pattern};
 use crate::model::Value;
 
@@ -12,17 +12,17 @@ pub(super) const SUBSTITUTE: Function = Function {
     run: substitute,
 };
 
-fn substitute(args: &Args) -> Result<Value, Refusal> {
+fn substitute(args: &FunctionArgs) -> Result<Value, FunctionRefusal> {
     let text = |name: &str| args.get(name).map(Value::to_text).unwrap_or_default();
     let (of, find, with) = (text("of"), text("find"), text("with"));
     if Pattern::split(&find).is_none() {
         let Some(start) = of.find(find.as_ref()) else { return Ok(Value::Text(of)) };
-        let whole = pattern::Match { start, end: start + find.len() };
+        let whole = pattern::TextMatch { start, end: start + find.len() };
         let mut out = of.get(..start).unwrap_or_default().to_owned();
         fill(&mut out, &with, &of, &Captures { whole, groups: Vec::new() }, &[]);
         out.push_str(of.get(whole.end..).unwrap_or_default());
         return match out.len() > pattern::MOST_OUTPUT {
-            true => Err(Refusal::Failed(format!("the replaced text is longer than {} bytes", pattern::MOST_OUTPUT))),
+            true => Err(FunctionRefusal::Failed(format!("the replaced text is longer than {} bytes", pattern::MOST_OUTPUT))),
             false => Ok(Value::text(out)),
         };
     }
@@ -30,7 +30,7 @@ fn substitute(args: &Args) -> Result<Value, Refusal> {
     let replaced = find.rewrite(&of, None, |searched, found, out| fill(out, &with, searched.text, found, find.names()));
     match replaced {
         Ok(replaced) => Ok(replaced.map_or_else(|| Value::Text(of.clone()), Value::text)),
-        Err(bound) => Err(Refusal::Bound { why: bound.to_string(), instead: Value::Text(of) }),
+        Err(bound) => Err(FunctionRefusal::Bound { why: bound.to_string(), instead: Value::Text(of) }),
     }
 }
 

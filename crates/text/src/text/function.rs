@@ -3,17 +3,17 @@
 use std::sync::Arc;
 
 use super::pattern::{self, MOST_OUTPUT};
-use super::work::{self, Door, Exceeded};
-use super::written::{self, Shown as _};
+use super::work::{self, BudgetExceeded, BudgetScope};
+use super::written::{self, ToText as _};
 use crate::diag::short;
 use crate::model::{Map, Value};
 
 /// A function's arguments, evaluated, by name.
-pub type Args = Map;
+pub type FunctionArgs = Map;
 
 /// Why a function returned no value.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Refusal {
+pub enum FunctionRefusal {
     /// It cannot be evaluated: a sentence without a full stop.
     Failed(String),
     /// A pattern reached its bound on this text. The text is the cause, not a mistake in the rule.
@@ -25,8 +25,8 @@ pub enum Refusal {
     },
 }
 
-impl Refusal {
-    pub(super) fn bound(bound: &pattern::Bound, instead: Value) -> Self {
+impl FunctionRefusal {
+    pub(super) fn bound(bound: &pattern::MatchBound, instead: Value) -> Self {
         Self::Bound { why: bound.to_string(), instead }
     }
 
@@ -39,20 +39,20 @@ impl Refusal {
     }
 }
 
-impl From<String> for Refusal {
+impl From<String> for FunctionRefusal {
     fn from(why: String) -> Self {
         // it may quote an argument, which can be of any length
         Self::Failed(short::cut(why))
     }
 }
 
-impl From<Exceeded> for Refusal {
-    fn from(exceeded: Exceeded) -> Self {
+impl From<BudgetExceeded> for FunctionRefusal {
+    fn from(exceeded: BudgetExceeded) -> Self {
         String::from(exceeded).into()
     }
 }
 
-impl From<&str> for Refusal {
+impl From<&str> for FunctionRefusal {
     fn from(why: &str) -> Self {
         Self::Failed(why.to_owned())
     }
@@ -67,7 +67,7 @@ pub struct Function {
     /// Its arguments, and whether each is required.
     pub args: &'static [(&'static str, bool)],
     /// The function; an error is a sentence without a full stop.
-    pub run: fn(&Args) -> Result<Value, Refusal>,
+    pub run: fn(&FunctionArgs) -> Result<Value, FunctionRefusal>,
 }
 
 impl Function {
@@ -75,15 +75,15 @@ impl Function {
     ///
     /// # Errors
     /// As the function says, or the work of the build is spent.
-    pub fn call(&self, args: &Args) -> Result<Value, Refusal> {
-        let _door = Door::unless_open();
+    pub fn call(&self, args: &FunctionArgs) -> Result<Value, FunctionRefusal> {
+        let _door = BudgetScope::unless_open();
         self.charge(args).map_err(String::from)?;
         let made = (self.run)(args)?;
         work::check().map_err(String::from)?;
         Ok(made)
     }
 
-    fn charge(&self, args: &Args) -> Result<(), Exceeded> {
+    fn charge(&self, args: &FunctionArgs) -> Result<(), BudgetExceeded> {
         let whole = !LOOKS_AT_ELEMENTS.contains(&self.name);
         let texts: usize = args.values().filter_map(Value::as_str).map(str::len).sum();
         work::spend(STEPS_PER_CALL + texts as u64 / BYTES_PER_STEP)?;
@@ -105,7 +105,7 @@ const BYTES_PER_STEP: u64 = 4;
 ///
 /// # Errors
 /// The budget of the call is spent.
-pub(super) fn listed(mut elements: impl Iterator<Item = Value>) -> Result<Value, Exceeded> {
+pub(super) fn listed(mut elements: impl Iterator<Item = Value>) -> Result<Value, BudgetExceeded> {
     let list = elements.try_fold(Vec::new(), |mut list, element| {
         work::make(size_of::<Value>())?;
         list.push(element);
@@ -114,19 +114,19 @@ pub(super) fn listed(mut elements: impl Iterator<Item = Value>) -> Result<Value,
     Ok(Value::list(list))
 }
 
-pub(super) fn of(args: &Args) -> &Value {
+pub(super) fn of(args: &FunctionArgs) -> &Value {
     args.get("of").unwrap_or(&Value::Null)
 }
 
-pub(super) fn text(args: &Args) -> Arc<str> {
+pub(super) fn text(args: &FunctionArgs) -> Arc<str> {
     of(args).shown()
 }
 
-pub(super) fn named(args: &Args, name: &str) -> Arc<str> {
+pub(super) fn named(args: &FunctionArgs, name: &str) -> Arc<str> {
     args.get(name).map_or_else(Arc::default, Value::shown)
 }
 
-pub(super) fn times(args: &Args) -> Result<Option<usize>, String> {
+pub(super) fn times(args: &FunctionArgs) -> Result<Option<usize>, String> {
     match args.get("times") {
         None | Some(Value::Null) => Ok(None),
         Some(value) => match value.as_i64().map(usize::try_from) {

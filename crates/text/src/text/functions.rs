@@ -9,13 +9,13 @@ use std::sync::Arc;
 use sha2::{Digest, Sha512};
 
 pub use super::fingerprint::fingerprint;
-pub use super::function::{Args, Function, Refusal};
+pub use super::function::{Function, FunctionArgs, FunctionRefusal};
 use super::function::{bounded, listed, named, of, text, times};
 use super::js;
 use super::moment::{Calendar, INVALID, Moment};
 use super::pattern::{self, MOST_OUTPUT};
-use super::work::Exceeded;
-use super::written::{self, Shown as _};
+use super::work::BudgetExceeded;
+use super::written::{self, ToText as _};
 use super::{arithmetic, date_tokens, dollars, js_number, json_text, lists, replacing, seeded, tools, units};
 use crate::model::{Map, Value};
 
@@ -89,7 +89,7 @@ pub const FUNCTIONS: &[Function] = &[
         name: "inline_refs",
         doc: "a JSON Schema in which references (`$ref`) to `$defs` are replaced by what they refer to, without `$defs`",
         args: OF,
-        run: |args| super::schema::inline_refs(of(args)).map_err(Refusal::from),
+        run: |args| super::schema::inline_refs(of(args)).map_err(FunctionRefusal::from),
     },
     lists::JOIN,
     Function {
@@ -167,7 +167,7 @@ pub const FUNCTIONS: &[Function] = &[
         name: "schema_mistakes",
         doc: "what is wrong with a value by the JSON Schema `schema`, as a list of texts; empty if nothing is",
         args: &[("of", true), ("schema", true)],
-        run: |args| super::schema::mistakes(of(args), args.get("schema").unwrap_or(&Value::Null)).map_err(Refusal::from),
+        run: |args| super::schema::mistakes(of(args), args.get("schema").unwrap_or(&Value::Null)).map_err(FunctionRefusal::from),
     },
     Function {
         name: "schema_problems",
@@ -175,7 +175,7 @@ pub const FUNCTIONS: &[Function] = &[
         args: &[("of", true), ("schema", true), ("at", false), ("codes", false)],
         run: |args| {
             let arg = |name: &str| args.get(name).unwrap_or(&Value::Null);
-            super::schema_problems::problems(of(args), arg("schema"), &arg("at").shown(), arg("codes")).map_err(Refusal::from)
+            super::schema_problems::problems(of(args), arg("schema"), &arg("at").shown(), arg("codes")).map_err(FunctionRefusal::from)
         },
     },
     seeded::SEEDED_NUMBER,
@@ -256,14 +256,14 @@ fn from_pairs(list: &Value) -> Value {
     Value::map(out)
 }
 
-fn values(args: &Args) -> Result<Value, Refusal> {
+fn values(args: &FunctionArgs) -> Result<Value, FunctionRefusal> {
     Ok(match of(args) {
         Value::List(list) => Value::List(list.clone()),
         other => Value::list(fields(other).into_iter().map(|(_, value)| value.clone()).collect()),
     })
 }
 
-fn without(args: &Args) -> Result<Value, Refusal> {
+fn without(args: &FunctionArgs) -> Result<Value, FunctionRefusal> {
     let Value::Map(map) = of(args) else { return Ok(of(args).clone()) };
     let keys = args.get("keys").unwrap_or(&Value::Null);
     let keys = keys.as_list().unwrap_or(std::slice::from_ref(keys));
@@ -273,7 +273,7 @@ fn without(args: &Args) -> Result<Value, Refusal> {
 }
 
 /// The text in another case, whose characters may be up to three times as long.
-fn cased(text: &str, change: fn(&str) -> String, length: fn(char) -> usize) -> Result<Value, Refusal> {
+fn cased(text: &str, change: fn(&str) -> String, length: fn(char) -> usize) -> Result<Value, FunctionRefusal> {
     if !text.is_ascii() && text.len() > MOST_OUTPUT / 3 {
         bounded(text.chars().map(length).sum())?;
     }
@@ -281,13 +281,13 @@ fn cased(text: &str, change: fn(&str) -> String, length: fn(char) -> usize) -> R
 }
 
 /// The trimmed text; it is not copied if nothing has to be trimmed.
-fn trimmed(args: &Args, trim: fn(&str) -> &str) -> Result<Value, Refusal> {
+fn trimmed(args: &FunctionArgs, trim: fn(&str) -> &str) -> Result<Value, FunctionRefusal> {
     let text = text(args);
     let short = trim(&text);
     Ok(if short.len() == text.len() { Value::Text(text.clone()) } else { Value::text(short) })
 }
 
-fn format_time(args: &Args) -> Result<Value, Refusal> {
+fn format_time(args: &FunctionArgs) -> Result<Value, FunctionRefusal> {
     let pattern = named(args, "format");
     if pattern.len() > MOST_PATTERN {
         return Err(format!("`format` is longer than {MOST_PATTERN} bytes").into());
@@ -304,7 +304,7 @@ fn format_time(args: &Args) -> Result<Value, Refusal> {
     Ok(Value::text(at.map_or_else(|| INVALID.into(), |at| at.format(&pattern, calendar))))
 }
 
-fn parse_time(args: &Args) -> Result<Value, Refusal> {
+fn parse_time(args: &FunctionArgs) -> Result<Value, FunctionRefusal> {
     let zone = match args.get("zone").filter(|zone| !zone.is_null()) {
         None => 0,
         Some(zone) => zone.as_i64().and_then(|zone| i32::try_from(zone).ok()).ok_or("`zone` must be a whole number of minutes")?,
@@ -317,29 +317,29 @@ fn parse_time(args: &Args) -> Result<Value, Refusal> {
 }
 
 /// The language of a date.
-fn calendar(args: &Args) -> Result<Calendar<'_>, Refusal> {
-    args.get("calendar").map_or_else(|| Ok(Calendar::default()), |table| Calendar::of(table).map_err(Refusal::from))
+fn calendar(args: &FunctionArgs) -> Result<Calendar<'_>, FunctionRefusal> {
+    args.get("calendar").map_or_else(|| Ok(Calendar::default()), |table| Calendar::of(table).map_err(FunctionRefusal::from))
 }
 
-fn time_difference(args: &Args) -> Result<Value, Refusal> {
+fn time_difference(args: &FunctionArgs) -> Result<Value, FunctionRefusal> {
     let from = Moment::of_value(args.get("from").unwrap_or(&Value::Null), 0);
     let (suffix, calendar) = (args.get("suffix").is_some_and(Value::truthy), calendar(args)?);
     let between = Moment::of_value(of(args), 0).zip(from).map(|(of, from)| of.difference(from, suffix, calendar));
     Ok(Value::text(between.unwrap_or_else(|| INVALID.into())))
 }
 
-fn words(args: &Args) -> Result<Value, Refusal> {
+fn words(args: &FunctionArgs) -> Result<Value, FunctionRefusal> {
     let text = text(args);
     let words = text.split(|c: char| !c.is_ascii_alphanumeric() && c != '_').filter(|w| !w.is_empty());
     Ok(listed(words.map(|w| Value::text(w.to_ascii_lowercase())))?)
 }
 
-fn lines(args: &Args) -> Result<Value, Refusal> {
+fn lines(args: &FunctionArgs) -> Result<Value, FunctionRefusal> {
     Ok(listed(text(args).lines().map(Value::text))?)
 }
 
 #[expect(clippy::cast_possible_wrap, reason = "lengths are far below 2^63")]
-fn length(args: &Args) -> Result<Value, Refusal> {
+fn length(args: &FunctionArgs) -> Result<Value, FunctionRefusal> {
     Ok(Value::Int(match of(args) {
         Value::List(list) => list.len(),
         Value::Map(map) => map.len(),
@@ -347,14 +347,14 @@ fn length(args: &Args) -> Result<Value, Refusal> {
     } as i64))
 }
 
-fn reverse(args: &Args) -> Result<Value, Refusal> {
+fn reverse(args: &FunctionArgs) -> Result<Value, FunctionRefusal> {
     Ok(match of(args) {
         Value::List(list) => Value::list(list.iter().rev().cloned().collect()),
         other => Value::text(other.shown().chars().rev().collect::<String>()),
     })
 }
 
-fn number(args: &Args) -> Result<Value, Refusal> {
+fn number(args: &FunctionArgs) -> Result<Value, FunctionRefusal> {
     let n = match of(args) {
         Value::Text(text) => js::number(text),
         Value::Bool(b) => f64::from(u8::from(*b)),
@@ -365,7 +365,7 @@ fn number(args: &Args) -> Result<Value, Refusal> {
     Ok(if n.is_nan() { Value::Null } else { value.as_i64().map_or(value, Value::Int) })
 }
 
-fn parse_json(args: &Args) -> Result<Value, Refusal> {
+fn parse_json(args: &FunctionArgs) -> Result<Value, FunctionRefusal> {
     if !matches!(of(args), Value::Text(_) | Value::Null) {
         return Ok(of(args).clone());
     }
@@ -381,24 +381,24 @@ fn string(value: &Value) -> Arc<str> {
     }
 }
 
-fn json(args: &Args) -> Result<Value, Refusal> {
+fn json(args: &FunctionArgs) -> Result<Value, FunctionRefusal> {
     let Some(indent) = args.get("indent").and_then(Value::as_i64) else {
         return Ok(Value::text(written::json(of(args)).map_err(String::from)?));
     };
     let blanks = vec![b' '; usize::try_from(indent.clamp(0, 10)).unwrap_or(0)];
-    let mut out = Bounded { bytes: Vec::new(), most: MOST_OUTPUT };
+    let mut out = BoundedOutput { bytes: Vec::new(), most: MOST_OUTPUT };
     let mut writer = serde_json::Serializer::with_formatter(&mut out, serde_json::ser::PrettyFormatter::with_indent(&blanks));
     serde::Serialize::serialize(of(args), &mut writer).map_err(|_| format!("the text would be longer than {MOST_OUTPUT} bytes"))?;
     Ok(Value::text(String::from_utf8_lossy(&out.bytes)))
 }
 
 /// What is written into it, up to a bound.
-struct Bounded {
+struct BoundedOutput {
     bytes: Vec<u8>,
     most: usize,
 }
 
-impl std::io::Write for Bounded {
+impl std::io::Write for BoundedOutput {
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
         if self.bytes.len().saturating_add(bytes.len()) > self.most {
             return Err(std::io::ErrorKind::OutOfMemory.into());
@@ -412,14 +412,14 @@ impl std::io::Write for Bounded {
     }
 }
 
-fn repeat(args: &Args) -> Result<Value, Refusal> {
+fn repeat(args: &FunctionArgs) -> Result<Value, FunctionRefusal> {
     let text = text(args);
     let times = times(args)?.unwrap_or(1);
     bounded(text.len().saturating_mul(times))?;
     Ok(Value::text(text.repeat(times)))
 }
 
-fn concat(args: &Args) -> Result<Value, Refusal> {
+fn concat(args: &FunctionArgs) -> Result<Value, FunctionRefusal> {
     let Value::List(list) = of(args) else { return Ok(of(args).clone()) };
     if !list.is_empty() && list.iter().all(|v| matches!(v, Value::List(_))) {
         return Ok(listed(list.iter().filter_map(Value::as_list).flatten().cloned())?);
@@ -449,7 +449,7 @@ fn laid(tables: &Value, deep: bool) -> Value {
     Value::map(out)
 }
 
-fn flat(value: &Value) -> Result<Value, Exceeded> {
+fn flat(value: &Value) -> Result<Value, BudgetExceeded> {
     let list = value.as_list().unwrap_or(std::slice::from_ref(value));
     let elements = list.iter().flat_map(|v| v.as_list().unwrap_or(std::slice::from_ref(v)));
     listed(elements.filter(|v| !v.is_null()).cloned())

@@ -2,9 +2,9 @@
 //!
 //! A missing value is `undefined` here, which is not a number; `null` of a JSON text counts as missing, too.
 
-use super::function::{Args, Function, Refusal, bounded, named, of};
+use super::function::{Function, FunctionArgs, FunctionRefusal, bounded, named, of};
 use super::js;
-use super::written::Shown as _;
+use super::written::ToText as _;
 use crate::model::{Value, value::number_text};
 
 /// `Number(value)`; a missing value is not a number.
@@ -13,7 +13,7 @@ pub(super) fn number(value: &Value) -> f64 {
 }
 
 /// `Number` of an argument.
-pub(super) fn number_of(args: &Args, name: &str) -> f64 {
+pub(super) fn number_of(args: &FunctionArgs, name: &str) -> f64 {
     args.get(name).map_or(f64::NAN, number)
 }
 
@@ -143,7 +143,7 @@ pub(super) const COMPUTE: Function = Function {
     run: compute,
 };
 
-fn compute(args: &Args) -> Result<Value, Refusal> {
+fn compute(args: &FunctionArgs) -> Result<Value, FunctionRefusal> {
     let list = of(args).as_list().unwrap_or(std::slice::from_ref(of(args)));
     let instead = number_of(args, "else");
     let numbers: Vec<f64> = list.iter().map(number).map(|n| if n.is_nan() { instead } else { n }).collect();

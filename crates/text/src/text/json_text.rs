@@ -2,10 +2,10 @@
 
 use std::fmt::Write;
 
-use super::function::{Args, Function, Refusal, bounded, listed, named, of};
+use super::function::{Function, FunctionArgs, FunctionRefusal, bounded, listed, named, of};
 use super::js_number::{number_of, undefined};
 use super::pattern::MOST_OUTPUT;
-use super::written::Shown as _;
+use super::written::ToText as _;
 use super::{halves, js, lists, work};
 use crate::model::value::{MAX_DEPTH, number_text};
 use crate::model::{Map, Value};
@@ -166,7 +166,7 @@ pub(super) const DIG: Function = Function {
     run: dig,
 };
 
-fn dig(args: &Args) -> Result<Value, Refusal> {
+fn dig(args: &FunctionArgs) -> Result<Value, FunctionRefusal> {
     if of(args).is_null() {
         return Err("there is nothing to look into".into());
     }
@@ -182,7 +182,7 @@ fn dig(args: &Args) -> Result<Value, Refusal> {
     Ok(text_or(args, Some(at)))
 }
 
-fn text_or(args: &Args, found: Option<Value>) -> Value {
+fn text_or(args: &FunctionArgs, found: Option<Value>) -> Value {
     match found {
         Some(Value::Text(text)) => Value::Text(text),
         Some(other) => args.get("other").cloned().unwrap_or(other),

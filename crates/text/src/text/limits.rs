@@ -5,7 +5,7 @@
 
 /// The limits of a text language.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Limits {
+pub struct TextLimits {
     /// Longest source text, in bytes.
     pub length: usize,
     /// Deepest nesting of blocks, calls or brackets.
@@ -16,7 +16,7 @@ pub struct Limits {
     pub output: usize,
 }
 
-impl Limits {
+impl TextLimits {
     /// Handlebars: a step is a piece that is rendered or an iteration of a loop.
     pub const HANDLEBARS: Self = Self { length: 1 << 20, depth: 64, steps: 1_000_000, output: 64 << 20 };
     /// Liquid: a step is a tag, an iteration of a loop, an operator, an element of a list or 32 bytes of text.

@@ -1,9 +1,9 @@
 //! Lists as JavaScript changes and reads them: indexes from the end, splicing, and places that are not filled.
 
-use super::function::{Args, Function, Refusal, bounded, of};
+use super::function::{Function, FunctionArgs, FunctionRefusal, bounded, of};
 use super::js;
 use super::js_number::{number, number_of, undefined, whole};
-use super::written::Shown as _;
+use super::written::ToText as _;
 use crate::model::Value;
 
 /// The most elements of a list that a function makes longer.
@@ -24,7 +24,7 @@ pub(super) fn property(value: &Value, key: &str) -> Option<Value> {
     }
 }
 
-fn list(args: &Args) -> Result<&[Value], Refusal> {
+fn list(args: &FunctionArgs) -> Result<&[Value], FunctionRefusal> {
     of(args).as_list().ok_or_else(|| "`of` is not a list".into())
 }
 
@@ -63,7 +63,7 @@ pub(super) const SET_MISSING: Function = Function {
     run: set_missing,
 };
 
-fn set_missing(args: &Args) -> Result<Value, Refusal> {
+fn set_missing(args: &FunctionArgs) -> Result<Value, FunctionRefusal> {
     let key = args.get("at").unwrap_or(&Value::Null);
     let value = args.get("value").cloned().unwrap_or_default();
     match of(args) {

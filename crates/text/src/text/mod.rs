@@ -58,4 +58,4 @@ pub mod written;
 pub(crate) use error::Mistake;
 pub use error::TextError;
 pub use language::Language;
-pub use limits::Limits;
+pub use limits::TextLimits;

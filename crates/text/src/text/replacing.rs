@@ -1,8 +1,8 @@
 //! Functions that search a text: the first match, replacing, and splitting.
 
-use super::function::{Args, Function, Refusal, bounded, listed, named, of, text, times};
+use super::function::{Function, FunctionArgs, FunctionRefusal, bounded, listed, named, of, text, times};
 use super::js_number::undefined;
-use super::work::Exceeded;
+use super::work::BudgetExceeded;
 use super::{dollars, halves, pattern};
 use crate::model::Value;
 
@@ -27,11 +27,11 @@ pub(super) const SPLIT: Function = Function {
     run: split,
 };
 
-fn javascript(args: &Args) -> bool {
+fn javascript(args: &FunctionArgs) -> bool {
     args.get("javascript").is_some_and(Value::truthy)
 }
 
-fn replace(args: &Args) -> Result<Value, Refusal> {
+fn replace(args: &FunctionArgs) -> Result<Value, FunctionRefusal> {
     if javascript(args) {
         return replace_all(args);
     }
@@ -42,12 +42,12 @@ fn replace(args: &Args) -> Result<Value, Refusal> {
     }
     let with = named(args, "with");
     let replaced = find.rewrite(&text, times(args)?, |_, _, out| out.push_str(&with));
-    let replaced = replaced.map_err(|e| Refusal::bound(&e, Value::Text(text.clone())))?;
+    let replaced = replaced.map_err(|e| FunctionRefusal::bound(&e, Value::Text(text.clone())))?;
     Ok(replaced.map_or_else(|| Value::Text(text), Value::text))
 }
 
 /// `text.replaceAll(find, with)` for texts, at most `times` times.
-fn replace_all(args: &Args) -> Result<Value, Refusal> {
+fn replace_all(args: &FunctionArgs) -> Result<Value, FunctionRefusal> {
     let text = text(args);
     let word = |name: &str| undefined(args.get(name).unwrap_or(&Value::Null));
     let (find, with) = (word("find"), word("with"));
@@ -57,7 +57,7 @@ fn replace_all(args: &Args) -> Result<Value, Refusal> {
     for (start, found) in text.match_indices(find.as_ref()).take(most) {
         out.push_str(text.get(from..start).unwrap_or_default());
         from = start + found.len();
-        let whole = pattern::Match { start, end: from };
+        let whole = pattern::TextMatch { start, end: from };
         dollars::fill(&mut out, &with, &text, &pattern::Captures { whole, groups: Vec::new() }, &[]);
         bounded(out.len())?;
     }
@@ -66,18 +66,18 @@ fn replace_all(args: &Args) -> Result<Value, Refusal> {
     Ok(Value::text(out))
 }
 
-fn first_match(args: &Args) -> Result<Value, Refusal> {
+fn first_match(args: &FunctionArgs) -> Result<Value, FunctionRefusal> {
     let text = text(args);
     let find = pattern::cached(&named(args, "find")).map_err(|e| format!("`find` is no usable pattern: {e}"))?;
     let own = find.by_units(&text);
     let (find, text) = own.as_ref().map_or((&find, &*text), |(find, text)| (find, text.as_str()));
-    let found = find.captures_all(text, 1).map_err(|e| Refusal::bound(&e, Value::Null))?;
+    let found = find.captures_all(text, 1).map_err(|e| FunctionRefusal::bound(&e, Value::Null))?;
     let Some(found) = found.first() else { return Ok(Value::Null) };
-    let group = |m: &Option<pattern::Match>| m.map_or(Value::Null, |m| piece(m.of(text), own.is_some()));
+    let group = |m: &Option<pattern::TextMatch>| m.map_or(Value::Null, |m| piece(m.of(text), own.is_some()));
     Ok(Value::list(std::iter::once(&Some(found.whole)).chain(&found.groups).map(group).collect()))
 }
 
-fn split(args: &Args) -> Result<Value, Refusal> {
+fn split(args: &FunctionArgs) -> Result<Value, FunctionRefusal> {
     let text = text(args);
     let sep = named(args, "sep");
     if javascript(args) {
@@ -99,7 +99,7 @@ fn split(args: &Args) -> Result<Value, Refusal> {
     let whole = Value::Text(text.clone());
     let own = pattern.by_units(&text);
     let (pattern, text) = own.as_ref().map_or((&pattern, &*text), |(pattern, text)| (pattern, text.as_str()));
-    let hits = pattern.find_all(text, usize::MAX).map_err(|e| Refusal::bound(&e, Value::list(vec![whole])))?;
+    let hits = pattern.find_all(text, usize::MAX).map_err(|e| FunctionRefusal::bound(&e, Value::list(vec![whole])))?;
     let mut from = 0;
     let cuts = hits.into_iter().filter(|hit| hit.start < text.len()).map(|hit| (hit.start, hit.end));
     let parts = cuts.chain([(text.len(), usize::MAX)]).filter_map(|(start, end)| {
@@ -111,7 +111,7 @@ fn split(args: &Args) -> Result<Value, Refusal> {
 }
 
 /// The characters of a text, as texts.
-fn characters(text: &str) -> Result<Value, Exceeded> {
+fn characters(text: &str) -> Result<Value, BudgetExceeded> {
     listed(text.chars().map(|c| Value::text(&*c.encode_utf8(&mut [0; 4]))))
 }
 

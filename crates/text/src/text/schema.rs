@@ -9,8 +9,8 @@ use jsonschema::PatternOptions;
 use serde_json::Value as Json;
 
 use super::language_tag::LanguageTag;
-use super::schema_cost::{self, Cost, Refused};
-use super::work::Door;
+use super::schema_cost::{self, CheckCost, CheckRefusal};
+use super::work::BudgetScope;
 use crate::diag::short;
 use crate::model::{Map, Value, value::MAX_DEPTH};
 
@@ -47,27 +47,27 @@ pub(super) fn inline_refs(schema: &Value) -> Result<Value, String> {
 /// # Errors
 /// The schema cannot be used, or has references to anything else than its own `$defs`.
 pub(super) fn mistakes(value: &Value, schema: &Value) -> Result<Value, String> {
-    let told = Checker::new(schema)?.try_mistakes(&value.to_json())?;
+    let told = SchemaChecker::new(schema)?.try_mistakes(&value.to_json())?;
     Ok(Value::list(told.into_iter().map(Value::text).collect()))
 }
 
 /// A JSON Schema that is compiled once, for values that come one after another.
 #[derive(Debug, Clone)]
-pub struct Checker(Arc<Paid>);
+pub struct SchemaChecker(Arc<PaidSchema>);
 
 /// A compiled schema, whose checks are paid.
 #[derive(Debug)]
-pub(super) struct Paid {
+pub(super) struct PaidSchema {
     validator: jsonschema::Validator,
-    cost: Cost,
+    cost: CheckCost,
 }
 
-impl Paid {
+impl PaidSchema {
     /// The mistakes of a value, which are all found at once.
     ///
     /// # Errors
     /// The work of the call is spent, or a text is too long for a pattern that backtracks.
-    pub(super) fn errors<'v>(&'v self, value: &'v Json) -> Result<jsonschema::ErrorIterator<'v>, Refused> {
+    pub(super) fn errors<'v>(&'v self, value: &'v Json) -> Result<jsonschema::ErrorIterator<'v>, CheckRefusal> {
         let most = self.cost.check(value, BACKTRACK as u64)?;
         // most values have no mistake, and then there is nothing to keep
         if !self.validator.is_valid(value) {
@@ -77,7 +77,7 @@ impl Paid {
     }
 }
 
-impl Checker {
+impl SchemaChecker {
     /// # Errors
     /// As for `mistakes`.
     pub fn new(schema: &Value) -> Result<Self, String> {
@@ -86,13 +86,13 @@ impl Checker {
 
     /// What is wrong with a value: one sentence for each mistake, with its JSON Pointer; or why it is not checked.
     pub fn mistakes(&self, value: &Json) -> Vec<String> {
-        let _door = Door::unless_open();
+        let _door = BudgetScope::unless_open();
         self.try_mistakes(value).unwrap_or_else(|refused| vec![refused.to_string()])
     }
 
     /// # Errors
-    /// As for [`Paid::errors`].
-    fn try_mistakes(&self, value: &Json) -> Result<Vec<String>, Refused> {
+    /// As for [`PaidSchema::errors`].
+    fn try_mistakes(&self, value: &Json) -> Result<Vec<String>, CheckRefusal> {
         let mut told = Vec::new();
         for error in self.0.errors(value)?.take(MOST_MISTAKES) {
             told.push(short::cut(format!("at `{}`: {}", error.instance_path().as_str(), sentence(&error))));
@@ -102,9 +102,9 @@ impl Checker {
 }
 
 /// A text that is given up when it grows long.
-struct Sentence(String);
+struct BoundedSentence(String);
 
-impl Write for Sentence {
+impl Write for BoundedSentence {
     fn write_str(&mut self, text: &str) -> fmt::Result {
         if self.0.len().saturating_add(text.len()) > LONGEST_SENTENCE {
             return Err(fmt::Error);
@@ -116,7 +116,7 @@ impl Write for Sentence {
 
 /// The sentence of a mistake; the value stands in it unless that is large.
 fn sentence(error: &jsonschema::ValidationError<'_>) -> String {
-    let mut sentence = Sentence(String::new());
+    let mut sentence = BoundedSentence(String::new());
     match write!(sentence, "{error}") {
         Ok(()) => sentence.0,
         Err(_) => error.masked_with("the value").to_string(),
@@ -131,12 +131,12 @@ pub fn usable(schema: &Value) -> Result<(), String> {
     validator(schema).map(drop)
 }
 
-fn validator(schema: &Value) -> Result<Paid, String> {
+fn validator(schema: &Value) -> Result<PaidSchema, String> {
     build(schema, options())
 }
 
 /// A validator that knows the format `language-tag` as well; the formats of JSON Schema are checked too.
-pub(super) fn strict_validator(schema: &Value) -> Result<Paid, String> {
+pub(super) fn strict_validator(schema: &Value) -> Result<PaidSchema, String> {
     let tag = |text: &str| LanguageTag::parse(text).is_ok();
     build(schema, options().with_format(LANGUAGE_TAG, tag).should_validate_formats(true))
 }
@@ -145,17 +145,17 @@ fn options() -> jsonschema::ValidationOptions<'static> {
     jsonschema::options().with_pattern_options(PatternOptions::fancy_regex().backtrack_limit(BACKTRACK))
 }
 
-fn build(schema: &Value, options: jsonschema::ValidationOptions<'static>) -> Result<Paid, String> {
-    let _door = Door::unless_open();
+fn build(schema: &Value, options: jsonschema::ValidationOptions<'static>) -> Result<PaidSchema, String> {
+    let _door = BudgetScope::unless_open();
     // a schema whose references lead in a circle could be followed without end
     let schema = inline_refs(schema)?;
     if refers(&schema) {
         return Err("a JSON Schema may refer to its own `$defs`, and to nothing else".into());
     }
-    let cost = Cost::compile(&schema)?;
+    let cost = CheckCost::compile(&schema)?;
     let validator =
         options.build(&schema.to_json()).map_err(|e| format!("the JSON Schema cannot be used: {}", short::cut(e.to_string())))?;
-    Ok(Paid { validator, cost })
+    Ok(PaidSchema { validator, cost })
 }
 
 fn refers(schema: &Value) -> bool {

@@ -4,7 +4,7 @@
 use serde_json::Value as Json;
 
 use super::pattern;
-use super::work::{self, Exceeded};
+use super::work::{self, BudgetExceeded};
 use super::written;
 use crate::diag::short;
 use crate::model::{Map, Value};
@@ -22,10 +22,10 @@ const MOST_MISTAKES: u64 = 1_000_000;
 
 /// Why a value is not checked.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum Refused {
+pub(super) enum CheckRefusal {
     /// The work of the call is spent.
     #[error(transparent)]
-    Work(#[from] Exceeded),
+    Work(#[from] BudgetExceeded),
     /// A text is too long for a pattern that backtracks.
     #[error(
         "the `pattern` `{pattern}` of the JSON Schema has look-arounds or back references, so texts of {LONGEST_BACKTRACKED} bytes at \
@@ -42,15 +42,15 @@ pub(super) enum Refused {
     Mistakes,
 }
 
-impl From<Refused> for String {
-    fn from(refused: Refused) -> Self {
+impl From<CheckRefusal> for String {
+    fn from(refused: CheckRefusal) -> Self {
         refused.to_string()
     }
 }
 
 /// What looks at each value that is checked.
 #[derive(Debug, Default)]
-pub(super) struct Cost {
+pub(super) struct CheckCost {
     /// Values of the schema. One beside `unevaluatedProperties` or `unevaluatedItems` counts twice, since it is applied again.
     values: u64,
     /// Parts of its patterns, with counts written out.
@@ -60,7 +60,7 @@ pub(super) struct Cost {
     first: Option<String>,
 }
 
-impl Cost {
+impl CheckCost {
     /// Measures a schema without references, and pays for compiling it.
     ///
     /// # Errors
@@ -98,12 +98,12 @@ impl Cost {
     ///
     /// # Errors
     /// The work of the call is spent, or a text is too long for a pattern that backtracks.
-    pub(super) fn check(&self, value: &Json, attempts: u64) -> Result<u64, Refused> {
+    pub(super) fn check(&self, value: &Json, attempts: u64) -> Result<u64, CheckRefusal> {
         let mut read = ValueSize { attempts, ..ValueSize::default() };
         read.add(value);
         match &self.first {
             Some(pattern) if read.longest > LONGEST_BACKTRACKED => {
-                return Err(Refused::Text { pattern: pattern.clone(), length: read.longest });
+                return Err(CheckRefusal::Text { pattern: pattern.clone(), length: read.longest });
             }
             _ => {}
         }
@@ -117,8 +117,8 @@ impl Cost {
 ///
 /// # Errors
 /// There may be too many.
-pub(super) fn check_mistakes(mistakes: u64) -> Result<(), Refused> {
-    if mistakes > MOST_MISTAKES { Err(Refused::Mistakes) } else { Ok(()) }
+pub(super) fn check_mistakes(mistakes: u64) -> Result<(), CheckRefusal> {
+    if mistakes > MOST_MISTAKES { Err(CheckRefusal::Mistakes) } else { Ok(()) }
 }
 
 /// What there is to read of a value.

@@ -19,7 +19,7 @@ const MOST_PROBLEMS: usize = 1000;
 const OTHERS: &str = "else";
 
 /// One place, and the keyword that is broken there.
-struct Problem {
+struct SchemaProblem {
     tokens: Vec<String>,
     keyword: String,
     message: String,
@@ -34,19 +34,19 @@ struct Problem {
 pub(super) fn problems(value: &Value, schema: &Value, at: &str, codes: &Value) -> Result<Value, String> {
     let validator = strict_validator(schema)?;
     let (value, schema) = (value.to_json(), schema.to_json());
-    let mut found: Vec<Problem> = Vec::new();
+    let mut found: Vec<SchemaProblem> = Vec::new();
     for error in validator.errors(&value)? {
         for (tokens, keyword) in places(&error).into_iter().take(MOST_PROBLEMS - found.len()) {
             let (order, fields) = order(&value, &tokens);
             work::spend(fields as u64)?;
             let message = sentence(&error, &schema, tokens.last().map_or("", String::as_str));
-            found.push(Problem { order, tokens, keyword, message });
+            found.push(SchemaProblem { order, tokens, keyword, message });
         }
     }
     // at one place the type comes first, since the rest follows from it
     found.sort_by(|a, b| (&a.order, a.keyword != "type").cmp(&(&b.order, b.keyword != "type")));
     found.dedup_by(|later, first| later.tokens == first.tokens);
-    let told = |problem: &Problem| {
+    let told = |problem: &SchemaProblem| {
         let mut out = Map::default();
         let code = [problem.keyword.as_str(), OTHERS].iter().find_map(|key| codes.get(key)).cloned();
         out.insert("code".into(), code.unwrap_or_else(|| Value::text(problem.keyword.as_str())));

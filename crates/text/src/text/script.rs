@@ -18,13 +18,13 @@ use std::sync::{Arc, LazyLock};
 
 use rhai::{AST, Dynamic, Engine, OptimizationLevel, Position, Scope};
 
-pub use crate::model::rights::Rights;
+pub use crate::model::rights::ScriptRights;
 use crate::model::{Map, Value};
-use crate::text::work::Door;
-use calls::{Found, LEVELS, compiled};
+use crate::text::work::BudgetScope;
+use calls::{LEVELS, ScriptLookups, compiled};
 pub use error::{ScriptError, ScriptPlace};
-use fuel::{Outcome, Running, Size};
-use shown::{Guard, View};
+use fuel::{RunningCall, ScriptResult, ScriptSize};
+use shown::{LazyMap, TableGuard};
 use values::{from_dynamic, to_dynamic};
 
 /// The limits of a script. All are counted by the interpreter; none depends on a clock.
@@ -63,7 +63,7 @@ pub struct Scripts {
 
 /// The text of a script, and what it is called.
 #[derive(Debug, Clone, Copy)]
-pub struct Source<'a> {
+pub struct ScriptSource<'a> {
     /// The name by which other scripts import it.
     pub name: &'a str,
     /// The file that messages name.
@@ -84,7 +84,7 @@ impl Scripts {
     /// # Errors
     /// As there.
     pub fn with_modules(limits: ScriptLimits, modules: &[(&str, &str)]) -> Result<Self, (String, ScriptError)> {
-        let modules: Vec<Source<'_>> = modules.iter().map(|(name, text)| Source { name, file: name, text }).collect();
+        let modules: Vec<ScriptSource<'_>> = modules.iter().map(|(name, text)| ScriptSource { name, file: name, text }).collect();
         Self::with_sources(limits, &modules, &mut 0)
     }
 
@@ -93,19 +93,19 @@ impl Scripts {
     ///
     /// # Errors
     /// The name of the module that does not compile or run, and why.
-    pub fn with_sources(limits: ScriptLimits, modules: &[Source<'_>], bytes: &mut usize) -> Result<Self, (String, ScriptError)> {
+    pub fn with_sources(limits: ScriptLimits, modules: &[ScriptSource<'_>], bytes: &mut usize) -> Result<Self, (String, ScriptError)> {
         let mut engine = harden(limits);
         let (mut constants, mut shares) = (0_u64, false);
         let mut resolver = rhai::module_resolvers::StaticModuleResolver::new();
         // the statements of a module are not run from inside of a call
         engine.set_max_call_levels(limits.calls);
-        for Source { name, file, text } in modules {
+        for ScriptSource { name, file, text } in modules {
             let named = |error: ScriptError| ((*name).to_string(), error);
             let file: Arc<str> = Arc::from(*file);
             let (ast, mentions) = compiled(&engine, text, &file, bytes, shares).map_err(named)?;
             view::register_fields(&mut engine, mentions.fields.clone());
-            let _door = Door::join();
-            let _running = Running::begin(limits.operations, text.len() as u64);
+            let _door = BudgetScope::join();
+            let _running = RunningCall::begin(limits.operations, text.len() as u64);
             shares |= mentions.shares;
             let module = rhai::Module::eval_ast_as_new(Scope::new(), &ast, &engine);
             let held = module.and_then(|module| Ok((calls::parts(module.iter_var().map(|(_, value)| value))?, module)));
@@ -138,7 +138,7 @@ impl Scripts {
     fn compile_among(&self, file: &str, source: &str, bytes: &mut usize) -> Result<Script, ScriptError> {
         let file: Arc<str> = file.into();
         let (ast, mentions) = compiled(&self.engine, source, &file, bytes, self.shares)?;
-        let found = Found::new(&ast, &mentions);
+        let found = ScriptLookups::new(&ast, &mentions);
         let (scripts, source) = (self.clone(), source.into());
         Ok(Script { scripts, ast, found, source, file, rights: None, origin: None })
     }
@@ -155,10 +155,10 @@ impl Default for Scripts {
 pub struct Script {
     scripts: Scripts,
     ast: AST,
-    found: Found,
+    found: ScriptLookups,
     source: Box<str>,
     file: Arc<str>,
-    rights: Option<Arc<Rights>>,
+    rights: Option<Arc<ScriptRights>>,
     /// Where an expression begins that stands in a file of rules.
     origin: Option<ScriptPlace>,
 }
@@ -171,7 +171,7 @@ impl std::fmt::Debug for Script {
 
 /// What a function of a script is given.
 #[derive(Debug, Clone)]
-pub enum Argument {
+pub enum ScriptArgument {
     /// A value that is converted as a whole.
     Value(Value),
     /// The scene, which is converted as far as it is read.
@@ -183,11 +183,11 @@ pub enum Argument {
     Items(Arc<str>, Value),
 }
 
-impl Argument {
-    fn dynamic(&self, rights: Option<&Arc<Rights>>) -> Outcome<Dynamic> {
+impl ScriptArgument {
+    fn dynamic(&self, rights: Option<&Arc<ScriptRights>>) -> ScriptResult<Dynamic> {
         let guard = |list: &Arc<str>, item: bool| {
             let rights = rights.filter(|_| !list.is_empty())?;
-            Some(Guard { rights: rights.clone(), path: list.clone(), item })
+            Some(TableGuard { rights: rights.clone(), path: list.clone(), item })
         };
         match self {
             Self::Value(value) => {
@@ -196,13 +196,13 @@ impl Argument {
                 fuel::hand(&value)?;
                 Ok(value)
             }
-            Self::Scene(value) => Ok(View::scene(value, rights)),
-            Self::Item(list, value) => View::of(value, guard(list, false)),
+            Self::Scene(value) => Ok(LazyMap::scene(value, rights)),
+            Self::Item(list, value) => LazyMap::of(value, guard(list, false)),
             Self::Items(list, values) => {
                 let values = values.elements();
                 fuel::note_list(values.len())?;
-                let guard = guard(list, true).and_then(Guard::needed);
-                values.iter().map(|value| View::of(value, guard.clone())).collect::<Result<Vec<_>, _>>().map(Dynamic::from_array)
+                let guard = guard(list, true).and_then(TableGuard::needed);
+                values.iter().map(|value| LazyMap::of(value, guard.clone())).collect::<Result<Vec<_>, _>>().map(Dynamic::from_array)
             }
         }
     }
@@ -227,7 +227,7 @@ impl Script {
 
     /// The same script, which may read and write only what its pack declares.
     #[must_use]
-    pub fn within(self, rights: Option<Arc<Rights>>) -> Self {
+    pub fn within(self, rights: Option<Arc<ScriptRights>>) -> Self {
         Self { rights, ..self }
     }
 
@@ -239,7 +239,7 @@ impl Script {
 
     /// What its pack declares.
     #[must_use]
-    pub fn rights(&self) -> Option<&Rights> {
+    pub fn rights(&self) -> Option<&ScriptRights> {
         self.rights.as_deref()
     }
 
@@ -274,7 +274,8 @@ impl Script {
     /// # Errors
     /// A limit, a throw, a mistake of the script, or a value that is none.
     pub fn eval(&self, scope: &Map) -> Result<Value, ScriptError> {
-        let names: Vec<(&str, Argument)> = scope.iter().map(|(name, value)| (&**name, Argument::Value(value.clone()))).collect();
+        let names: Vec<(&str, ScriptArgument)> =
+            scope.iter().map(|(name, value)| (&**name, ScriptArgument::Value(value.clone()))).collect();
         self.eval_over(&names)
     }
 
@@ -282,8 +283,8 @@ impl Script {
     ///
     /// # Errors
     /// As there.
-    pub fn eval_over(&self, scope: &[(&str, Argument)]) -> Result<Value, ScriptError> {
-        let _door = Door::join();
+    pub fn eval_over(&self, scope: &[(&str, ScriptArgument)]) -> Result<Value, ScriptError> {
+        let _door = BudgetScope::join();
         let _running = self.running();
         let mut names = Scope::new();
         let given = scope.iter().try_for_each(|(name, argument)| {
@@ -294,8 +295,8 @@ impl Script {
         self.given_back(result, false).map_err(|error| error.from(self.origin.as_ref()))
     }
 
-    fn running(&self) -> Running {
-        let running = Running::begin(self.scripts.limits.operations, self.source.len() as u64);
+    fn running(&self) -> RunningCall {
+        let running = RunningCall::begin(self.scripts.limits.operations, self.source.len() as u64);
         fuel::hold_constants(self.scripts.constants);
         running
     }
@@ -312,7 +313,7 @@ impl Script {
     ///
     /// # Errors
     /// As there, and a value that is not `true` or `false`.
-    pub fn holds(&self, scope: &[(&str, Argument)]) -> Result<bool, ScriptError> {
+    pub fn holds(&self, scope: &[(&str, ScriptArgument)]) -> Result<bool, ScriptError> {
         self.truth(self.eval_over(scope)?)
     }
 
@@ -331,7 +332,7 @@ impl Script {
     /// # Errors
     /// As [`Script::eval`], and a function that does not exist with so many arguments.
     pub fn call(&self, function: &str, args: &[Value]) -> Result<Value, ScriptError> {
-        let args: Vec<Argument> = args.iter().cloned().map(Argument::Value).collect();
+        let args: Vec<ScriptArgument> = args.iter().cloned().map(ScriptArgument::Value).collect();
         self.call_with(function, &args)
     }
 
@@ -339,18 +340,18 @@ impl Script {
     ///
     /// # Errors
     /// As [`Script::eval`], and a function that does not exist with so many arguments.
-    pub fn call_with(&self, function: &str, args: &[Argument]) -> Result<Value, ScriptError> {
-        let _door = Door::join();
+    pub fn call_with(&self, function: &str, args: &[ScriptArgument]) -> Result<Value, ScriptError> {
+        let _door = BudgetScope::join();
         let _running = self.running();
-        let given = args.iter().map(|argument| argument.dynamic(self.rights.as_ref())).collect::<Outcome<Vec<_>>>();
+        let given = args.iter().map(|argument| argument.dynamic(self.rights.as_ref())).collect::<ScriptResult<Vec<_>>>();
         let result = given.and_then(|mut given| self.found.call(&self.scripts.engine, &self.ast, function, &mut given));
-        let back = self.given_back(result, args.iter().any(|argument| matches!(argument, Argument::Items(..))));
+        let back = self.given_back(result, args.iter().any(|argument| matches!(argument, ScriptArgument::Items(..))));
         // an error without a place has the line of the function
         back.map_err(|error| if error.line > 0 { error } else { ScriptError { line: self.line_of(function), column: 1, ..error } })
     }
 
-    fn given_back(&self, result: Outcome<Dynamic>, items: bool) -> Result<Value, ScriptError> {
-        let measured = result.and_then(|value| Size::of(&value)?.check(&self.scripts.limits).map(|()| value));
+    fn given_back(&self, result: ScriptResult<Dynamic>, items: bool) -> Result<Value, ScriptError> {
+        let measured = result.and_then(|value| ScriptSize::of(&value)?.check(&self.scripts.limits).map(|()| value));
         let value = measured.map_err(|error| ScriptError::ran(*error, &self.file))?;
         from_dynamic(value, 0, items).map_err(|message| ScriptError::new(message, Position::NONE).within(&self.file))
     }
@@ -364,20 +365,20 @@ const MOST_LOG_BYTES: usize = 1 << 20;
 
 /// What scripts printed, and how many further lines were not kept.
 #[derive(Default)]
-struct Log {
+struct PrintLog {
     lines: Vec<String>,
     bytes: usize,
     more: usize,
 }
 
 thread_local! {
-    static LOG: RefCell<Log> = RefCell::default();
+    static LOG: RefCell<PrintLog> = RefCell::default();
 }
 
 /// What scripts of this thread printed since the last call. The last line says how many lines were not kept.
 #[must_use]
 pub fn take_log() -> Vec<String> {
-    let Log { mut lines, more, .. } = LOG.with_borrow_mut(std::mem::take);
+    let PrintLog { mut lines, more, .. } = LOG.with_borrow_mut(std::mem::take);
     if more > 0 {
         lines.push(format!("… and {more} more lines, which are not kept: a build keeps {MOST_LOG} lines and {MOST_LOG_BYTES} bytes"));
     }

@@ -2,8 +2,8 @@
 
 use super::function::{Function, of};
 use super::js_number::{number_of, whole};
-use super::work::{self, Exceeded};
-use super::written::Shown as _;
+use super::work::{self, BudgetExceeded};
+use super::written::ToText as _;
 use crate::model::Value;
 
 /// The largest modulus of the count of skipped numbers.
@@ -58,13 +58,13 @@ impl Sfc32 {
 
 /// The numbers of a generator in order, each computed once.
 #[derive(Debug)]
-pub struct Numbers {
+pub struct NumberSequence {
     generator: Sfc32,
     modulo: i64,
     known: Vec<f64>,
 }
 
-impl Numbers {
+impl NumberSequence {
     /// The numbers of a word; counts are taken modulo `modulo`, which is 100,000 at most and unless given.
     #[must_use]
     pub fn new(word: &str, start: f64, modulo: Option<i64>) -> Self {
@@ -83,7 +83,7 @@ impl Numbers {
     }
 
     /// The same where no other number is wanted.
-    fn only(mut self, count: i64) -> Result<f64, Exceeded> {
+    fn only(mut self, count: i64) -> Result<f64, BudgetExceeded> {
         let place = self.place(count);
         work::spend(place as u64)?;
         for _ in 0..place {
@@ -135,6 +135,6 @@ pub(super) const SEEDED_NUMBER: Function = Function {
         }
         let start = args.get("start").map_or(0.0, |_| number_of(args, "start"));
         let modulo = args.get("modulo").and_then(Value::as_i64);
-        Ok(Value::Num(Numbers::new(&of(args).shown(), start, modulo).only(whole(number_of(args, "skip")))?))
+        Ok(Value::Num(NumberSequence::new(&of(args).shown(), start, modulo).only(whole(number_of(args, "skip")))?))
     },
 };

@@ -19,12 +19,12 @@ pub fn are_on() -> bool {
 /// Runs something without shortcuts in this thread.
 pub fn without<R>(run: impl FnOnce() -> R) -> R {
     /// Switches back even if `run` panics.
-    struct Back(bool);
-    impl Drop for Back {
+    struct SwitchGuard(bool);
+    impl Drop for SwitchGuard {
         fn drop(&mut self) {
             OFF.set(self.0);
         }
     }
-    let _back = Back(OFF.replace(true));
+    let _back = SwitchGuard(OFF.replace(true));
     run()
 }

@@ -1,6 +1,6 @@
 //! Token counts: the length of a text for a model, exact or estimated, and counted once for each content.
 //!
-//! An [`Estimator`] is named in a rule file; a [`Counter`] is an estimator with a cache, shared by all threads of a
+//! An [`Estimator`] is named in a rule file; a [`TokenCounter`] is an estimator with a cache, shared by all threads of a
 //! build. A counter charges the budget with what counting takes, because a long text without blanks costs much more than its
 //! length.
 
@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use rustc_hash::FxHashMap;
 
 use super::js;
-use super::work::{self, Exceeded};
+use super::work::{self, BudgetExceeded};
 
 /// The estimators a rule file may name.
 pub const KNOWN: &str = "`cl100k`, `o200k`, `claude`, `words`, `chars/N`, `bytes/N`, `estimate/N/W`";
@@ -68,7 +68,7 @@ impl Estimator {
         }
     }
 
-    /// The size of `text` in this estimator's tokens. Nothing is charged for it; a [`Counter`] charges.
+    /// The size of `text` in this estimator's tokens. Nothing is charged for it; a [`TokenCounter`] charges.
     #[must_use]
     pub fn count(self, text: &str) -> usize {
         if self.is_exact() { parts(text).map(|part| encoded(self, part).0).sum() } else { self.estimate(text) }
@@ -192,24 +192,24 @@ const MOST_OF_BUILD: usize = 1 << 12;
 const MOST_FOR_A_BYTE: usize = 11;
 
 /// The place of a text in memory, and which table counted it.
-type Place = (usize, Discriminant<Estimator>);
+type TextPlace = (usize, Discriminant<Estimator>);
 /// A text, its size, and what counting it costs.
-type Counted = (Arc<str>, usize, u64);
+type CountedText = (Arc<str>, usize, u64);
 
 /// Counts of one build by the places of their texts, which are kept so that no other text takes their place: several passes
 /// ask for the cost of the same message.
 #[derive(Debug, Default)]
-pub struct Counts(RefCell<FxHashMap<Place, Counted>>);
+pub struct PlaceCounts(RefCell<FxHashMap<TextPlace, CountedText>>);
 
 /// An estimator that caches its counts by content.
 #[derive(Debug)]
-pub struct Counter {
+pub struct TokenCounter {
     estimator: Estimator,
     /// The counts of texts and what they cost, by the hash of the text.
     known: Mutex<FxHashMap<[u8; 16], (usize, u64)>>,
 }
 
-impl Counter {
+impl TokenCounter {
     /// A counter with an empty cache.
     #[must_use]
     pub fn new(estimator: Estimator) -> Self {
@@ -223,7 +223,7 @@ impl Counter {
     }
 
     /// The size of `text`; the largest size that a text of its length may have, if counting it would exceed a bound of the
-    /// work. Then the next step of the call fails too. Whoever can fail uses [`Counter::counted`].
+    /// work. Then the next step of the call fails too. Whoever can fail uses [`TokenCounter::counted`].
     #[must_use]
     pub fn count(&self, text: &str) -> usize {
         self.counted(text).unwrap_or_else(|_| text.len().saturating_mul(MOST_FOR_A_BYTE))
@@ -233,15 +233,15 @@ impl Counter {
     ///
     /// # Errors
     /// A bound of the work is reached. The text is not counted to its end.
-    pub fn counted(&self, text: &str) -> Result<usize, Exceeded> {
+    pub fn counted(&self, text: &str) -> Result<usize, BudgetExceeded> {
         self.measured(text).map(|(count, _)| count)
     }
 
     /// The same for a text that a build may ask for again, which is not even hashed then.
     ///
     /// # Errors
-    /// As for [`Counter::counted`].
-    pub fn counted_again(&self, text: &Arc<str>, counts: &Counts) -> Result<usize, Exceeded> {
+    /// As for [`TokenCounter::counted`].
+    pub fn counted_again(&self, text: &Arc<str>, counts: &PlaceCounts) -> Result<usize, BudgetExceeded> {
         if !self.remembers(text) {
             return self.counted(text);
         }
@@ -260,7 +260,7 @@ impl Counter {
     }
 
     /// The size of a text, and the steps that counting it takes, which are charged.
-    fn measured(&self, text: &str) -> Result<(usize, u64), Exceeded> {
+    fn measured(&self, text: &str) -> Result<(usize, u64), BudgetExceeded> {
         let key = self.remembers(text).then(|| key_of(text));
         if let Some((count, steps)) = key.as_ref().and_then(|key| self.recall(key)) {
             work::spend(steps)?;

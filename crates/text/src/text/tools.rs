@@ -4,7 +4,7 @@ use super::function::listed;
 use super::json_pointer::JsonPointer;
 use super::language_tag::LanguageTag;
 use super::verbatim::{VerbatimMasker, Zone};
-use super::written::Shown as _;
+use super::written::ToText as _;
 use crate::model::{Map, Value};
 
 /// The most names of escape tags.

@@ -8,10 +8,10 @@ use base64::alphabet::STANDARD as ALPHABET;
 use base64::engine::general_purpose::STANDARD;
 use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 
-use super::function::{Args, Function, Refusal, of};
+use super::function::{Function, FunctionArgs, FunctionRefusal, of};
 use super::halves;
 use super::js_number::{number, number_of, whole};
-use super::written::Shown as _;
+use super::written::ToText as _;
 use crate::model::Value;
 
 /// Texts of which parts may be missing at the end.
@@ -36,12 +36,12 @@ fn unit(number: f64) -> u16 {
     u16::try_from(whole(rest)).unwrap_or_default()
 }
 
-fn present(args: &Args) -> Result<std::sync::Arc<str>, Refusal> {
+fn present(args: &FunctionArgs) -> Result<std::sync::Arc<str>, FunctionRefusal> {
     if of(args).is_null() { Err("there is no text".into()) } else { Ok(of(args).shown()) }
 }
 
 /// An argument that is neither missing nor empty.
-fn given<'a>(args: &'a Args, name: &str) -> Option<&'a Value> {
+fn given<'a>(args: &'a FunctionArgs, name: &str) -> Option<&'a Value> {
     args.get(name).filter(|value| !value.is_empty())
 }
 
@@ -91,7 +91,7 @@ pub(super) const CAPITAL: Function = Function {
 };
 
 /// The number that bytes are masked with.
-fn mask(args: &Args) -> u8 {
+fn mask(args: &FunctionArgs) -> u8 {
     u8::try_from(args.get("with").and_then(Value::as_i64).unwrap_or(255)).unwrap_or(255)
 }
 

@@ -1,21 +1,21 @@
 //! Values that are written out, read as a whole or compared: each pays for its size before anything is made of it.
 //!
-//! A list may hold one text many times over, so what it takes in memory says nothing about its text ([`Written`]).
+//! A list may hold one text many times over, so what it takes in memory says nothing about its text ([`SerializedSize`]).
 //! Scalars and texts cost what they cost everywhere else; only lists and tables are measured.
 
 use std::sync::Arc;
 
-use super::work::{self, BYTES_PER_STEP, Exceeded};
-use crate::model::{DEEPEST_WRITTEN as DEEPEST, Excess, MOST_WRITTEN, Value, Written};
+use super::work::{self, BYTES_PER_STEP, BudgetExceeded};
+use crate::model::{DEEPEST_WRITTEN as DEEPEST, MOST_WRITTEN, SerializedSize, SizeExcess, Value};
 
 /// The text of a value that rules or data have made.
-pub trait Shown {
+pub trait ToText {
     /// As [`Value::to_text`], but the text of a list or table is paid before it is made. If that exceeds the work of the
     /// call, the text is empty, every later step of work fails, and so does the call.
     fn shown(&self) -> Arc<str>;
 }
 
-impl Shown for Value {
+impl ToText for Value {
     fn shown(&self) -> Arc<str> {
         match self {
             Value::List(_) | Value::Map(_) => json(self).unwrap_or_default().into(),
@@ -28,7 +28,7 @@ impl Shown for Value {
 ///
 /// # Errors
 /// It would be too large, or the budget of the call is spent.
-pub fn json(value: &Value) -> Result<String, Exceeded> {
+pub fn json(value: &Value) -> Result<String, BudgetExceeded> {
     read(value)?;
     work::make(value.json_bytes(MOST_WRITTEN).ok_or_else(work::too_large)?)?;
     Ok(serde_json::to_string(value).unwrap_or_default())
@@ -38,11 +38,11 @@ pub fn json(value: &Value) -> Result<String, Exceeded> {
 ///
 /// # Errors
 /// It nests too deeply, or the budget of the call is spent.
-pub fn read(value: &Value) -> Result<Written, Exceeded> {
-    let most = Written { values: work::steps_left(), bytes: usize::MAX };
+pub fn read(value: &Value) -> Result<SerializedSize, BudgetExceeded> {
+    let most = SerializedSize { values: work::steps_left(), bytes: usize::MAX };
     let written = value.written(DEEPEST, most).map_err(|excess| match excess {
-        Excess::Values => work::spend(u64::MAX).err().unwrap_or_else(work::too_large),
-        Excess::Depth | Excess::Bytes => work::too_large(),
+        SizeExcess::Values => work::spend(u64::MAX).err().unwrap_or_else(work::too_large),
+        SizeExcess::Depth | SizeExcess::Bytes => work::too_large(),
     })?;
     work::spend((written.values + written.bytes / BYTES_PER_STEP) as u64)?;
     // a copy of it may be made for a moment
@@ -55,14 +55,14 @@ pub fn read(value: &Value) -> Result<Written, Exceeded> {
 /// # Errors
 /// The work of the call is spent.
 #[inline]
-pub fn same(a: &Value, b: &Value) -> Result<bool, Exceeded> {
+pub fn same(a: &Value, b: &Value) -> Result<bool, BudgetExceeded> {
     match (a, b) {
         (Value::Text(_) | Value::List(_) | Value::Map(_), _) => same_within(a, b, DEEPEST),
         _ => Ok(a == b),
     }
 }
 
-fn same_within(a: &Value, b: &Value, depth: usize) -> Result<bool, Exceeded> {
+fn same_within(a: &Value, b: &Value, depth: usize) -> Result<bool, BudgetExceeded> {
     match (a, b) {
         (Value::Text(a), Value::Text(b)) => {
             if a.len() != b.len() {
@@ -108,7 +108,7 @@ fn same_within(a: &Value, b: &Value, depth: usize) -> Result<bool, Exceeded> {
 ///
 /// # Errors
 /// The work of the call is spent.
-pub fn holds(list: &[Value], wanted: &Value) -> Result<bool, Exceeded> {
+pub fn holds(list: &[Value], wanted: &Value) -> Result<bool, BudgetExceeded> {
     work::spend(list.len() as u64)?;
     if !matches!(wanted, Value::Text(_) | Value::List(_) | Value::Map(_)) {
         return Ok(list.contains(wanted));

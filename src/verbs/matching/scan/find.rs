@@ -6,15 +6,15 @@ use crate::diag::Code;
 use crate::model::Item;
 use crate::terms::scripted::found_by;
 use crate::terms::steps::text_through as through;
-use crate::terms::{Env, Fault};
-use crate::text::keys::Hit;
+use crate::terms::{Env, EvalFault};
+use crate::text::keys::KeyHit;
 
-use super::super::{Asks, Keys, Ready, Sought, Texts, Wanted};
-use super::{Asked, Place, Scan};
+use super::super::{ItemKeys, ItemRequest, PreparedKey, RequestTerms, SearchedTexts, SingleSearch};
+use super::{FoundPlace, PassScan, ScannedItem};
 
-impl Scan<'_> {
+impl PassScan<'_> {
     /// Adds the text of a found item to the texts in which later items are searched.
-    pub(in crate::verbs::matching) fn grow(&mut self, text: &Arc<str>) -> Result<(), Fault> {
+    pub(in crate::verbs::matching) fn grow(&mut self, text: &Arc<str>) -> Result<(), EvalFault> {
         let source = self.of.sources.len();
         for (n, lookup) in self.kept.lookups.iter_mut().enumerate() {
             let steps = self.of.matchers.get(n).map(|m| m.text.as_ref()).unwrap_or_default();
@@ -31,17 +31,17 @@ impl Scan<'_> {
     }
 
     /// How many texts of found items an item searches.
-    pub(super) fn grown(&self, asked: &Asked) -> usize {
+    pub(super) fn grown(&self, asked: &ScannedItem) -> usize {
         if asked.grown { self.grown.last().map_or(0, Vec::len) } else { 0 }
     }
 
     /// The number of keys found, if the item is hit.
-    pub(in crate::verbs::matching) fn find(&mut self, item: &Item, asked: &Asked, env: &Env<'_>) -> Result<Option<usize>, Fault> {
+    pub(in crate::verbs::matching) fn find(&mut self, item: &Item, asked: &ScannedItem, env: &Env<'_>) -> Result<Option<usize>, EvalFault> {
         if asked.unasked {
             return Ok(Some(0));
         }
         let (number, first) = match &asked.asks {
-            Asks::Keys(keys, more) => {
+            ItemRequest::Keys(keys, more) => {
                 let (primary, first) = self.count(keys, asked, item)?;
                 if !self.of.is_begun(item, primary, !more.is_empty(), env)? {
                     return Ok(None);
@@ -52,13 +52,13 @@ impl Scan<'_> {
                 }
                 let first = match (first, second, &self.of.wanted) {
                     (Some((n, at)), ..) => Some((keys.clone(), None, n, at)),
-                    (None, Some((n, at)), Wanted::Keys(_, Some(written))) => Some((more.clone(), Some(env.eval(written)?), n, at)),
+                    (None, Some((n, at)), RequestTerms::Keys(_, Some(written))) => Some((more.clone(), Some(env.eval(written)?), n, at)),
                     _ => None,
                 };
                 (primary + secondary, first)
             }
-            Asks::Queries(queries) if queries.is_empty() => return Ok(None),
-            Asks::Queries(queries) => {
+            ItemRequest::Queries(queries) if queries.is_empty() => return Ok(None),
+            ItemRequest::Queries(queries) => {
                 let (mut number, mut first) = (0, None);
                 for query in queries.iter() {
                     let found = match query.all {
@@ -78,7 +78,7 @@ impl Scan<'_> {
         };
         if let (true, Some((keys, written, n, at))) = (self.env.st.trail.is_some(), first) {
             let written = match (written, &self.of.wanted) {
-                (None, Wanted::Keys(keys, _)) => env.eval(keys)?,
+                (None, RequestTerms::Keys(keys, _)) => env.eval(keys)?,
                 (written, _) => written.unwrap_or_default(),
             };
             let written = written.elements().get(n).cloned().unwrap_or_default();
@@ -89,7 +89,7 @@ impl Scan<'_> {
     }
 
     /// How many of these keys are found, and the first of them with the place where it was found, if that is known.
-    fn count(&mut self, keys: &Keys, asked: &Asked, item: &Item) -> Result<(usize, Option<Place>), Fault> {
+    fn count(&mut self, keys: &ItemKeys, asked: &ScannedItem, item: &Item) -> Result<(usize, Option<FoundPlace>), EvalFault> {
         let (mut number, mut first) = (0, None);
         for (n, key) in keys.iter().enumerate() {
             if let Some(at) = self.has(key, asked, item)? {
@@ -101,7 +101,7 @@ impl Scan<'_> {
     }
 
     /// The first of these keys that is found.
-    fn any(&mut self, keys: &Keys, asked: &Asked, item: &Item) -> Result<Option<Place>, Fault> {
+    fn any(&mut self, keys: &ItemKeys, asked: &ScannedItem, item: &Item) -> Result<Option<FoundPlace>, EvalFault> {
         for (n, key) in keys.iter().enumerate() {
             if let Some(at) = self.has(key, asked, item)? {
                 return Ok(Some((n, at)));
@@ -111,14 +111,14 @@ impl Scan<'_> {
     }
 
     /// Whether each of these keys is in each text. This holds if there are no keys, or no texts.
-    fn all(&mut self, keys: &Keys, asked: &Asked, item: &Item) -> Result<bool, Fault> {
+    fn all(&mut self, keys: &ItemKeys, asked: &ScannedItem, item: &Item) -> Result<bool, EvalFault> {
         for key in keys.iter() {
             let (lookup, sought) = match key {
-                Ready::Any => continue,
-                Ready::Never => return Ok(self.texts_of(self.of.matchers.len(), asked)?.is_empty()),
-                Ready::Alone(lookup, sought, _) => (*lookup, sought.clone()),
-                Ready::Plain(lookup, number) => match self.kept.lookups.get(*lookup).and_then(|l| l.key_of(*number)) {
-                    Some(key) => (*lookup, Sought::Key(key.clone())),
+                PreparedKey::Any => continue,
+                PreparedKey::Never => return Ok(self.texts_of(self.of.matchers.len(), asked)?.is_empty()),
+                PreparedKey::Alone(lookup, sought, _) => (*lookup, sought.clone()),
+                PreparedKey::Plain(lookup, number) => match self.kept.lookups.get(*lookup).and_then(|l| l.key_of(*number)) {
+                    Some(key) => (*lookup, SingleSearch::Key(key.clone())),
                     None => return Ok(false),
                 },
             };
@@ -132,11 +132,16 @@ impl Scan<'_> {
     }
 
     /// Whether a key is in the texts, and where if that is known.
-    pub(super) fn has(&mut self, key: &Ready, asked: &Asked, item: &Item) -> Result<Option<Option<(usize, Hit)>>, Fault> {
+    pub(super) fn has(
+        &mut self,
+        key: &PreparedKey,
+        asked: &ScannedItem,
+        item: &Item,
+    ) -> Result<Option<Option<(usize, KeyHit)>>, EvalFault> {
         Ok(match key {
-            Ready::Any => Some(None),
-            Ready::Never => None,
-            Ready::Plain(lookup, key) => {
+            PreparedKey::Any => Some(None),
+            PreparedKey::Never => None,
+            PreparedKey::Plain(lookup, key) => {
                 let Some(lookup) = self.kept.lookups.get(*lookup).filter(|lookup| lookup.stands(*key)) else { return Ok(None) };
                 let grown = self.grown(asked);
                 asked
@@ -146,12 +151,12 @@ impl Scan<'_> {
                     .enumerate()
                     .find_map(|(source, n)| Some(Some((source, lookup.found(*key, source, *n)?))))
             }
-            Ready::Alone(lookup, sought, Texts::Joined) => {
+            PreparedKey::Alone(lookup, sought, SearchedTexts::Joined) => {
                 let text = self.text(*lookup, asked)?;
                 self.is_in(sought, &text, item)?.then_some(None)
             }
-            Ready::Alone(lookup, sought, texts) => {
-                let most = if *texts == Texts::First { 1 } else { usize::MAX };
+            PreparedKey::Alone(lookup, sought, texts) => {
+                let most = if *texts == SearchedTexts::First { 1 } else { usize::MAX };
                 for text in self.texts_of(*lookup, asked)?.iter().take(most) {
                     if self.is_in(sought, text, item)? {
                         return Ok(Some(None));
@@ -163,11 +168,11 @@ impl Scan<'_> {
     }
 
     /// Whether one text contains what is sought.
-    fn is_in(&self, sought: &Sought, text: &Arc<str>, item: &Item) -> Result<bool, Fault> {
+    fn is_in(&self, sought: &SingleSearch, text: &Arc<str>, item: &Item) -> Result<bool, EvalFault> {
         let pattern = match sought {
-            Sought::Key(key) => return Ok(key.is_in(text)),
-            Sought::Pattern(pattern) => pattern,
-            Sought::Function(function, key) => return found_by(function, key, text, self.env),
+            SingleSearch::Key(key) => return Ok(key.is_in(text)),
+            SingleSearch::Pattern(pattern) => pattern,
+            SingleSearch::Function(function, key) => return found_by(function, key, text, self.env),
         };
         Ok(self.env.st.is_match(pattern, text).unwrap_or_else(|bound| {
             self.env.st.warn_of_key(Code::RegexUnsafe, item, pattern.text(), &format!("was given up: {bound}"));
@@ -176,7 +181,7 @@ impl Scan<'_> {
     }
 
     /// The texts that an item searches, one after another in the order of the lists.
-    fn texts_of(&mut self, lookup: usize, asked: &Asked) -> Result<Vec<Arc<str>>, Fault> {
+    fn texts_of(&mut self, lookup: usize, asked: &ScannedItem) -> Result<Vec<Arc<str>>, EvalFault> {
         let mut out = Vec::new();
         for (source, n) in asked.windows.iter().enumerate() {
             let from = out.len();
@@ -191,7 +196,7 @@ impl Scan<'_> {
     }
 
     /// The texts that an item searches, joined.
-    pub(super) fn text(&mut self, lookup: usize, asked: &Asked) -> Result<Arc<str>, Fault> {
+    pub(super) fn text(&mut self, lookup: usize, asked: &ScannedItem) -> Result<Arc<str>, EvalFault> {
         let grown = self.grown(asked);
         let name = (lookup, asked.windows.clone(), grown);
         if let Some(text) = self.joined.get(&name) {

@@ -6,27 +6,30 @@ use rustc_hash::FxHashMap;
 
 use crate::diag::Code;
 use crate::model::{Item, Value};
-use crate::terms::expr::Root;
+use crate::terms::expr::PathRoot;
 use crate::terms::names::QUERY_KEYS;
-use crate::terms::select::{Seq, count};
+use crate::terms::select::{SelectSequence, count};
 use crate::terms::steps::text_through as through;
-use crate::terms::{Cond, Env, Expr, Fault};
-use crate::text::keys::{Edge, Hit, Key, Lookup};
-use crate::text::work::{self, Door};
-use crate::text::written::Shown as _;
+use crate::terms::{Cond, Env, EvalFault, Expr};
+use crate::text::keys::{KeyEdge, KeyHit, KeyLookup, SearchKey};
+use crate::text::work::{self, BudgetScope};
+use crate::text::written::ToText as _;
 
-use super::alike::Alike;
-use super::before::Before;
-use super::words::Way;
-use super::{Asks, How, Keys, Match, Profile, Query, Ready, Sought, Source, Texts, Wanted, Windows};
+use super::alike::SharedScan;
+use super::before::PreviousRound;
+use super::words::LookupMethod;
+use super::{
+    ItemKeys, ItemRequest, KeyQuery, MatchMethod, MatchProfile, MatchTerms, PreparedKey, RequestTerms, ScanSource, SearchedTexts,
+    SingleSearch, SourceWindows,
+};
 
 mod find;
 mod told;
 
 /// What one item asks for.
-pub(super) struct Asked {
-    asks: Asks,
-    windows: Windows,
+pub(super) struct ScannedItem {
+    asks: ItemRequest,
+    windows: SourceWindows,
     /// It searches the texts of items that were found before it.
     grown: bool,
     /// It is found without any key.
@@ -36,17 +39,17 @@ pub(super) struct Asked {
 }
 
 /// The number of a key that was found, and where if that is known: the source, and the place in its texts.
-type Place = (usize, Option<(usize, Hit)>);
+type FoundPlace = (usize, Option<(usize, KeyHit)>);
 
 /// The keys of an item as they were given, and made ready.
-type Prepared = (Value, Keys);
+type PreparedKeys = (Value, ItemKeys);
 
-impl Source {
+impl ScanSource {
     /// The newest rows of a list that is not read to its end: reading all rows would cost the length of the chat.
-    fn newest(&self, window: usize, env: &Env<'_>) -> Result<Option<Vec<Value>>, Fault> {
+    fn newest(&self, window: usize, env: &Env<'_>) -> Result<Option<Vec<Value>>, EvalFault> {
         match &self.each {
             Some(Expr::Path(path)) if self.newest_first && window < usize::MAX => match path.root {
-                Root::Scene { list: Some((id, used)) } if path.segs.len() == used => env.st.newest(id, window),
+                PathRoot::Scene { list: Some((id, used)) } if path.segs.len() == used => env.st.newest(id, window),
                 _ => Ok(None),
             },
             _ => Ok(None),
@@ -58,18 +61,18 @@ impl Source {
 #[derive(Default)]
 pub(super) struct ScanCache {
     /// One for each matcher, and a last one for texts as they are.
-    lookups: Vec<Lookup>,
-    profiles: FxHashMap<Profile, usize>,
+    lookups: Vec<KeyLookup>,
+    profiles: FxHashMap<MatchProfile, usize>,
     /// By the address of a list of keys, and the profile.
-    known: FxHashMap<(usize, usize), Prepared>,
-    before: Before,
+    known: FxHashMap<(usize, usize), PreparedKeys>,
+    before: PreviousRound,
     /// Texts as a matcher prepares them, by its number and the address of the text, which is kept for its address.
     prepared: FxHashMap<(usize, usize), (Arc<str>, Arc<str>)>,
 }
 
 /// One run of the pass.
-pub(super) struct Scan<'a> {
-    of: &'a Match,
+pub(super) struct PassScan<'a> {
+    of: &'a MatchTerms,
     env: &'a Env<'a>,
     /// The rows of each source, once evaluated.
     rows: Vec<Option<Value>>,
@@ -84,21 +87,21 @@ pub(super) struct Scan<'a> {
     /// The texts of found items, as they are and as each matcher prepares them.
     grown: Vec<Vec<Arc<str>>>,
     /// Keys of this run alone: patterns, about which each run warns, and macros, whose result may differ next time.
-    known: FxHashMap<(usize, usize), Prepared>,
-    joined: FxHashMap<(usize, Windows, usize), Arc<str>>,
+    known: FxHashMap<(usize, usize), PreparedKeys>,
+    joined: FxHashMap<(usize, SourceWindows, usize), Arc<str>>,
     /// What the last item searches: the next is likely to search the same.
-    windows: Windows,
-    alike: Alike,
+    windows: SourceWindows,
+    alike: SharedScan,
     /// No keys at all.
-    none: Keys,
+    none: ItemKeys,
 }
 
-impl<'a> Scan<'a> {
-    pub(super) fn new(of: &'a Match, mut kept: ScanCache, env: &'a Env<'a>) -> Result<Self, Fault> {
+impl<'a> PassScan<'a> {
+    pub(super) fn new(of: &'a MatchTerms, mut kept: ScanCache, env: &'a Env<'a>) -> Result<Self, EvalFault> {
         let on = |when: &Option<Cond>| when.as_ref().map_or(Ok(true), |c| env.holds(c));
         let active = of.sources.iter().map(|s| on(&s.when)).collect::<Result<Vec<_>, _>>()?;
         let matchers_on = of.matchers.iter().map(|m| on(&m.when)).collect::<Result<Vec<_>, _>>()?;
-        kept.lookups.resize_with(of.matchers.len() + 1, Lookup::default);
+        kept.lookups.resize_with(of.matchers.len() + 1, KeyLookup::default);
         kept.lookups.iter_mut().for_each(|lookup| lookup.forget(of.sources.len()));
         Ok(Self {
             of,
@@ -113,13 +116,13 @@ impl<'a> Scan<'a> {
             known: FxHashMap::default(),
             joined: FxHashMap::default(),
             windows: Arc::from([]),
-            alike: Alike::default(),
+            alike: SharedScan::default(),
             none: Arc::from([]),
         })
     }
 
     /// Prepares an item's keys and the texts that it searches.
-    pub(super) fn ask(&mut self, item: &Item, env: &Env<'_>) -> Result<Asked, Fault> {
+    pub(super) fn ask(&mut self, item: &Item, env: &Env<'_>) -> Result<ScannedItem, EvalFault> {
         let unasked = self.of.unasked.as_ref().map_or(Ok(false), |c| env.holds(c))?;
         let rivals = self.of.unless.as_ref().map(|e| env.eval(e)).transpose()?.unwrap_or_default();
         let rivals = rivals.elements().iter().filter_map(|n| usize::try_from(n.as_i64()?).ok()).collect();
@@ -128,9 +131,9 @@ impl<'a> Scan<'a> {
             Some(_) => true,
             None => false,
         };
-        let nothing = || Asks::Keys(self.none.clone(), self.none.clone());
+        let nothing = || ItemRequest::Keys(self.none.clone(), self.none.clone());
         if unasked {
-            return Ok(Asked { asks: nothing(), windows: Arc::from([]), grown, unasked, rivals });
+            return Ok(ScannedItem { asks: nothing(), windows: Arc::from([]), grown, unasked, rivals });
         }
         self.alike.turn(self.of.looked_at.as_deref(), item);
         let asks = match self.asked_before(item) {
@@ -138,32 +141,32 @@ impl<'a> Scan<'a> {
             None => self.asks(item, env)?,
         };
         let nothing = match &asks {
-            Asks::Keys(keys, more) => keys.is_empty() && more.is_empty(),
-            Asks::Queries(queries) => queries.is_empty(),
+            ItemRequest::Keys(keys, more) => keys.is_empty() && more.is_empty(),
+            ItemRequest::Queries(queries) => queries.is_empty(),
         };
         let windows = if nothing { Arc::from([]) } else { self.windows(env)? };
-        Ok(Asked { asks, windows, grown, unasked, rivals })
+        Ok(ScannedItem { asks, windows, grown, unasked, rivals })
     }
 
     /// What an item asks for, made ready.
-    fn asks(&mut self, item: &Item, env: &Env<'_>) -> Result<Asks, Fault> {
+    fn asks(&mut self, item: &Item, env: &Env<'_>) -> Result<ItemRequest, EvalFault> {
         let mut stays = true;
         let asks = match &self.of.wanted {
-            Wanted::Keys(keys, more) => {
+            RequestTerms::Keys(keys, more) => {
                 let keys = self.keys(&env.eval(keys)?, item, env, &mut stays)?;
                 if keys.is_empty() && !self.of.tests_primary {
-                    return Ok(Asks::Keys(keys, self.none.clone()));
+                    return Ok(ItemRequest::Keys(keys, self.none.clone()));
                 }
                 let more = match more {
                     Some(more) => self.keys(&env.eval(more)?, item, env, &mut stays)?,
                     None => self.none.clone(),
                 };
-                Asks::Keys(keys, more)
+                ItemRequest::Keys(keys, more)
             }
-            Wanted::Queries(queries) => {
+            RequestTerms::Queries(queries) => {
                 let queries = env.eval(queries)?;
                 let made = queries.elements().iter().map(|query| self.query(query, item, env, &mut stays));
-                Asks::Queries(made.collect::<Result<_, _>>()?)
+                ItemRequest::Queries(made.collect::<Result<_, _>>()?)
             }
         };
         if let (true, Some(from), Some((_, profile))) = (stays, &self.of.keys_from, &self.alike.profile) {
@@ -173,9 +176,9 @@ impl<'a> Scan<'a> {
     }
 
     /// One query: `{ keys, all?, absent? }`.
-    fn query(&mut self, query: &Value, item: &Item, env: &Env<'_>, stays: &mut bool) -> Result<Query, Fault> {
+    fn query(&mut self, query: &Value, item: &Item, env: &Env<'_>, stays: &mut bool) -> Result<KeyQuery, EvalFault> {
         let Value::Map(fields) = query else {
-            return Err(Fault::failed("a query of `match` is a table `{ keys = […], all = …, absent = … }`"));
+            return Err(EvalFault::failed("a query of `match` is a table `{ keys = […], all = …, absent = … }`"));
         };
         let [keys, all, absent] = QUERY_KEYS.map(|key| fields.get(key));
         let written = match keys {
@@ -184,18 +187,18 @@ impl<'a> Scan<'a> {
         };
         let flag = |said: Option<&Value>| said.is_some_and(Value::truthy);
         let keys = self.keys(&written, item, env, stays)?;
-        Ok(Query { written, keys, all: flag(all), absent: flag(absent) })
+        Ok(KeyQuery { written, keys, all: flag(all), absent: flag(absent) })
     }
 
     /// What an item has asked for in an earlier run, if it would ask for the same again. This does not compute the
     /// profile of the item: the first of several alike items always asks anew.
-    fn asked_before(&self, item: &Item) -> Option<Asks> {
+    fn asked_before(&self, item: &Item) -> Option<ItemRequest> {
         let (_, profile) = self.alike.profile.as_ref()?;
         self.kept.before.get(item, self.of.keys_from.as_deref()?, *profile)
     }
 
     /// An item's prepared keys; `stays` becomes false if the next run may prepare them differently.
-    fn keys(&mut self, value: &Value, item: &Item, env: &Env<'_>, stays: &mut bool) -> Result<Keys, Fault> {
+    fn keys(&mut self, value: &Value, item: &Item, env: &Env<'_>, stays: &mut bool) -> Result<ItemKeys, EvalFault> {
         let single;
         let (value, list) = match value {
             value if value.is_empty() => return Ok(self.none.clone()),
@@ -217,7 +220,7 @@ impl<'a> Scan<'a> {
             return Ok(ready.clone());
         }
         let ready = list.iter().map(|key| self.ready(key, &profile.0, item, env)).collect::<Result<Vec<_>, _>>()?;
-        let ready: Keys = ready.into();
+        let ready: ItemKeys = ready.into();
         let stay = self.stays(list, &ready);
         *stays &= stay;
         let known = if stay { &mut self.kept.known } else { &mut self.known };
@@ -226,13 +229,15 @@ impl<'a> Scan<'a> {
     }
 
     /// Whether the next run would prepare these keys the same way, and without warnings.
-    fn stays(&self, keys: &[Value], ready: &[Ready]) -> bool {
-        let found = |ready: &Ready| matches!(ready, Ready::Any | Ready::Plain(..) | Ready::Alone(_, Sought::Key(_), _));
+    fn stays(&self, keys: &[Value], ready: &[PreparedKey]) -> bool {
+        let found = |ready: &PreparedKey| {
+            matches!(ready, PreparedKey::Any | PreparedKey::Plain(..) | PreparedKey::Alone(_, SingleSearch::Key(_), _))
+        };
         let plain = |key: &Value| key.as_str().is_some_and(crate::text::macros::is_plain);
         self.of.steady && self.of.words.is_some() && ready.iter().all(found) && keys.iter().all(plain)
     }
 
-    fn profile(&mut self, env: &Env<'_>) -> Result<(Profile, usize), Fault> {
+    fn profile(&mut self, env: &Env<'_>) -> Result<(MatchProfile, usize), EvalFault> {
         if let Some(known) = &self.alike.profile {
             return Ok(known.clone());
         }
@@ -245,19 +250,19 @@ impl<'a> Scan<'a> {
             };
             profile.push(takes.then_some(case));
         }
-        let profile: Profile = profile.into();
+        let profile: MatchProfile = profile.into();
         let next = self.kept.profiles.len();
         let number = *self.kept.profiles.entry(profile.clone()).or_insert(next);
         self.alike.profile = Some((profile.clone(), number));
         Ok((profile, number))
     }
 
-    fn ready(&mut self, key: &Value, profile: &Profile, item: &Item, env: &Env<'_>) -> Result<Ready, Fault> {
+    fn ready(&mut self, key: &Value, profile: &MatchProfile, item: &Item, env: &Env<'_>) -> Result<PreparedKey, EvalFault> {
         let word = through(&self.of.prepare, key.shown(), env)?;
         if word.is_empty() {
-            return Ok(Ready::Never);
+            return Ok(PreparedKey::Never);
         }
-        let door = Door::join();
+        let door = BudgetScope::join();
         if let Some((way, (steps, bytes))) = self.of.words.as_ref().and_then(|words| words.get(profile, &word)) {
             work::pay(steps, bytes)?;
             return Ok(self.on(way));
@@ -270,43 +275,49 @@ impl<'a> Scan<'a> {
                 continue;
             }
             let text = through(&matcher.key, word.clone(), env)?;
-            let edge = if matcher.how == How::Word { matcher.edge } else { Edge::None };
+            let edge = if matcher.how == MatchMethod::Word { matcher.edge } else { KeyEdge::None };
             let lookup = if matcher.text.is_empty() { self.of.matchers.len() } else { n };
             let way = match &matcher.how {
-                How::Any => Way::Any,
-                How::Function(function) => return Ok(Ready::Alone(lookup, Sought::Function(function.clone(), text), matcher.texts)),
+                MatchMethod::Any => LookupMethod::Any,
+                MatchMethod::Function(function) => {
+                    return Ok(PreparedKey::Alone(lookup, SingleSearch::Function(function.clone(), text), matcher.texts));
+                }
                 // every build warns about a bad pattern, so it is not cached
-                How::Regex => match self.pattern(&text, item) {
-                    Ok(pattern) => return Ok(Ready::Alone(self.of.matchers.len(), Sought::Pattern(pattern), matcher.texts)),
+                MatchMethod::Regex => match self.pattern(&text, item) {
+                    Ok(pattern) => return Ok(PreparedKey::Alone(self.of.matchers.len(), SingleSearch::Pattern(pattern), matcher.texts)),
                     Err(true) if matcher.bad_is_next => {
                         warned = true;
                         continue;
                     }
-                    Err(_) => return Ok(Ready::Never),
+                    Err(_) => return Ok(PreparedKey::Never),
                 },
-                How::Plain | How::Word if text.is_empty() => Way::Never,
-                How::Plain | How::Word => Way::Key(lookup, Key { text, case, edge }, matcher.texts),
+                MatchMethod::Plain | MatchMethod::Word if text.is_empty() => LookupMethod::Never,
+                MatchMethod::Plain | MatchMethod::Word => LookupMethod::Key(lookup, SearchKey { text, case, edge }, matcher.texts),
             };
             if let (Some(words), false) = (&self.of.words, warned) {
                 words.put(profile, word, way.clone(), door.spent());
             }
             return Ok(self.on(way));
         }
-        Ok(Ready::Never)
+        Ok(PreparedKey::Never)
     }
 
     /// The key of a word in the lookups of this scan.
-    fn on(&mut self, way: Way) -> Ready {
+    fn on(&mut self, way: LookupMethod) -> PreparedKey {
         match way {
-            Way::Any => Ready::Any,
-            Way::Never => Ready::Never,
+            LookupMethod::Any => PreparedKey::Any,
+            LookupMethod::Never => PreparedKey::Never,
             // the automata read each text by itself
-            Way::Key(lookup, key, texts)
-                if texts == Texts::First || key.text.contains('\n') || texts == Texts::Joined && self.of.straddles(&key.text) =>
+            LookupMethod::Key(lookup, key, texts)
+                if texts == SearchedTexts::First
+                    || key.text.contains('\n')
+                    || texts == SearchedTexts::Joined && self.of.straddles(&key.text) =>
             {
-                Ready::Alone(lookup, Sought::Key(key), texts)
+                PreparedKey::Alone(lookup, SingleSearch::Key(key), texts)
             }
-            Way::Key(lookup, key, _) => self.kept.lookups.get_mut(lookup).map_or(Ready::Never, |keys| Ready::Plain(lookup, keys.key(key))),
+            LookupMethod::Key(lookup, key, _) => {
+                self.kept.lookups.get_mut(lookup).map_or(PreparedKey::Never, |keys| PreparedKey::Plain(lookup, keys.key(key)))
+            }
         }
     }
 
@@ -314,13 +325,13 @@ impl<'a> Scan<'a> {
     fn pattern(&mut self, word: &Arc<str>, item: &Item) -> Result<crate::text::pattern::Pattern, bool> {
         let st = self.env.st;
         st.pattern(word, None).map_err(|error| {
-            let code = if error.fault == crate::text::pattern::Fault::Bad { Code::RegexBad } else { Code::RegexUnsafe };
+            let code = if error.fault == crate::text::pattern::PatternFault::Bad { Code::RegexBad } else { Code::RegexUnsafe };
             st.warn_of_key(code, item, word, &format!("is no usable pattern: {}", error.reason));
-            error.fault == crate::text::pattern::Fault::Bad
+            error.fault == crate::text::pattern::PatternFault::Bad
         })
     }
 
-    fn windows(&mut self, env: &Env<'_>) -> Result<Windows, Fault> {
+    fn windows(&mut self, env: &Env<'_>) -> Result<SourceWindows, EvalFault> {
         if let Some(known) = &self.alike.windows {
             return Ok(known.clone());
         }
@@ -342,7 +353,7 @@ impl<'a> Scan<'a> {
     }
 
     /// Prepares the first `window` texts of a source and returns how many there are.
-    fn stretch(&mut self, n: usize, source: &Source, window: usize, env: &Env<'_>) -> Result<usize, Fault> {
+    fn stretch(&mut self, n: usize, source: &ScanSource, window: usize, env: &Env<'_>) -> Result<usize, EvalFault> {
         let (Some(made), Some(held)) = (self.texts.get_mut(n), self.rows.get_mut(n)) else { return Ok(0) };
         if made.len() >= window {
             return Ok(window);
@@ -362,7 +373,7 @@ impl<'a> Scan<'a> {
             *held = Some(self.env.eval(each)?);
         }
         let rows = newest.as_deref().or_else(|| held.as_ref().map(Value::elements)).unwrap_or(&[]);
-        let seq = Seq::Values(rows);
+        let seq = SelectSequence::Values(rows);
         for k in made.len()..window.min(rows.len()) {
             let place = if source.newest_first { rows.len() - 1 - k } else { k };
             made.push(led(&source.lead, &env.inner(seq.cur(place)).eval(&source.text)?.shown()));
@@ -371,7 +382,7 @@ impl<'a> Scan<'a> {
     }
 
     /// Searches what is new.
-    pub(super) fn compile(&mut self) -> Result<(), Fault> {
+    pub(super) fn compile(&mut self) -> Result<(), EvalFault> {
         for n in 0..self.kept.lookups.len() {
             for source in 0..self.texts.len() {
                 let texts = self.texts_for(n, source)?.to_vec();
@@ -380,7 +391,7 @@ impl<'a> Scan<'a> {
                 }
             }
             let Some(lookup) = self.kept.lookups.get_mut(n) else { continue };
-            lookup.compile(&self.env.st.rules.key_sets).map_err(Fault::bound)?;
+            lookup.compile(&self.env.st.rules.key_sets).map_err(EvalFault::bound)?;
             if std::mem::take(&mut lookup.cut_short) {
                 self.env.st.warn(Code::RegexUnsafe, "keys overlap so often that the rest of a text was not searched");
             }
@@ -389,7 +400,7 @@ impl<'a> Scan<'a> {
     }
 
     /// The texts of a source as a matcher prepares them.
-    fn texts_for(&mut self, lookup: usize, source: usize) -> Result<&[Arc<str>], Fault> {
+    fn texts_for(&mut self, lookup: usize, source: usize) -> Result<&[Arc<str>], EvalFault> {
         let raw = self.texts.get(source).map(Vec::as_slice).unwrap_or_default();
         let (Some(matcher), Some(made)) = (self.of.matchers.get(lookup), self.prepared.get_mut(lookup).and_then(|m| m.get_mut(source)))
         else {
@@ -398,7 +409,7 @@ impl<'a> Scan<'a> {
         if matcher.text.is_empty() {
             return Ok(&[]);
         }
-        let fixed = matcher.text.iter().all(crate::terms::steps::Step::is_fixed);
+        let fixed = matcher.text.iter().all(crate::terms::steps::TextStep::is_fixed);
         for text in raw.iter().skip(made.len()) {
             let place = (lookup, Arc::as_ptr(text).cast::<u8>() as usize);
             match self.kept.prepared.get(&place).filter(|_| fixed) {

@@ -2,22 +2,28 @@
 
 use std::sync::Arc;
 
-use crate::model::plan::Searched;
+use crate::model::plan::SearchRecord;
 use crate::model::{Item, Map, Value};
-use crate::terms::expr::Root;
-use crate::terms::{Env, Expr, Fault};
-use crate::text::keys::{Hit, Key};
-use crate::text::written::Shown as _;
+use crate::terms::expr::PathRoot;
+use crate::terms::{Env, EvalFault, Expr};
+use crate::text::keys::{KeyHit, SearchKey};
+use crate::text::written::ToText as _;
 
-use super::super::{Asks, Ready, Sought, Texts, Wanted};
-use super::{Asked, Scan};
+use super::super::{ItemRequest, PreparedKey, RequestTerms, SearchedTexts, SingleSearch};
+use super::{PassScan, ScannedItem};
 
 /// The most keys of one list that a trace holds.
 const MOST_KEYS: usize = 100;
 
-impl Scan<'_> {
+impl PassScan<'_> {
     /// The detail of a hit of a key of an item, which was `written` so.
-    pub(super) fn told(&mut self, written: Value, key: Option<&Ready>, at: Option<(usize, Hit)>, asked: &Asked) -> Result<Value, Fault> {
+    pub(super) fn told(
+        &mut self,
+        written: Value,
+        key: Option<&PreparedKey>,
+        at: Option<(usize, KeyHit)>,
+        asked: &ScannedItem,
+    ) -> Result<Value, EvalFault> {
         let mut out = Map::default();
         let number = |n: usize| Value::Int(i64::try_from(n).unwrap_or(i64::MAX));
         out.insert("key".into(), written);
@@ -38,28 +44,35 @@ impl Scan<'_> {
     }
 
     /// What an item has searched: its keys, and how many texts of each source.
-    pub(in crate::verbs::matching) fn searched(&mut self, item: &Item, asked: &Asked, env: &Env<'_>) -> Result<Searched, Fault> {
+    pub(in crate::verbs::matching) fn searched(
+        &mut self,
+        item: &Item,
+        asked: &ScannedItem,
+        env: &Env<'_>,
+    ) -> Result<SearchRecord, EvalFault> {
         let found = self.found(item, asked, env)?;
         let mut keys = Vec::new();
         let mut add = |value: &Value| keys.extend(value.elements().iter().take(MOST_KEYS).map(|key| key.shown().to_string()));
         match (&self.of.wanted, &asked.asks) {
-            (_, Asks::Queries(queries)) => queries.iter().for_each(|query| add(&query.written)),
-            (Wanted::Keys(own, more), _) => {
+            (_, ItemRequest::Queries(queries)) => queries.iter().for_each(|query| add(&query.written)),
+            (RequestTerms::Keys(own, more), _) => {
                 for expr in std::iter::once(own).chain(more) {
                     add(&env.eval(expr)?);
                 }
             }
-            (Wanted::Queries(_), Asks::Keys(..)) => {}
+            (RequestTerms::Queries(_), ItemRequest::Keys(..)) => {}
         }
         let count = |n: usize| asked.windows.get(n).copied().unwrap_or(0);
         let active = self.of.sources.iter().enumerate().filter(|(n, _)| self.active.get(*n).copied().unwrap_or(false));
         let sources = active.map(|(n, source)| (source.name.to_string(), count(n))).collect();
-        Ok(Searched { keys, sources, found, ..Searched::default() })
+        Ok(SearchRecord { keys, sources, found, ..SearchRecord::default() })
     }
 
     /// The primary keys, as written, that are found for an item whose other keys decide against it.
-    fn found(&mut self, item: &Item, asked: &Asked, env: &Env<'_>) -> Result<Vec<String>, Fault> {
-        let (Wanted::Keys(own, Some(_)), Asks::Keys(keys, more)) = (&self.of.wanted, &asked.asks) else { return Ok(Vec::new()) };
+    fn found(&mut self, item: &Item, asked: &ScannedItem, env: &Env<'_>) -> Result<Vec<String>, EvalFault> {
+        let (RequestTerms::Keys(own, Some(_)), ItemRequest::Keys(keys, more)) = (&self.of.wanted, &asked.asks) else {
+            return Ok(Vec::new());
+        };
         if more.is_empty() {
             return Ok(Vec::new());
         }
@@ -87,7 +100,7 @@ impl Scan<'_> {
             (Some(rows), _) => rows.len(),
             // a long history that has not been read to its end
             (None, Expr::Path(path)) => match path.root {
-                Root::Scene { list: Some((id, _)) } => {
+                PathRoot::Scene { list: Some((id, _)) } => {
                     let list = self.env.st.list(id);
                     list.lazy.as_ref().map_or(0, |l| l.remaining) + list.items.iter().filter(|i| i.enabled()).count()
                 }
@@ -99,15 +112,15 @@ impl Scan<'_> {
     }
 
     /// The position of a key that was searched in the joined texts; a hit may extend into the texts after it.
-    fn located(&mut self, key: &Ready, asked: &Asked) -> Result<Option<(usize, Hit)>, Fault> {
-        let Ready::Alone(lookup, sought, texts) = key else { return Ok(None) };
+    fn located(&mut self, key: &PreparedKey, asked: &ScannedItem) -> Result<Option<(usize, KeyHit)>, EvalFault> {
+        let PreparedKey::Alone(lookup, sought, texts) = key else { return Ok(None) };
         let find = |text: &str| match sought {
-            Sought::Pattern(pattern) => pattern.find_all(text, 1).ok().and_then(|found| found.first().map(|m| (m.start, m.end))),
-            Sought::Key(key) => stands(key, text),
+            SingleSearch::Pattern(pattern) => pattern.find_all(text, 1).ok().and_then(|found| found.first().map(|m| (m.start, m.end))),
+            SingleSearch::Key(key) => stands(key, text),
             // it does not say where
-            Sought::Function(..) => None,
+            SingleSearch::Function(..) => None,
         };
-        let joined = (*texts == Texts::Joined).then(|| self.text(*lookup, asked)).transpose()?;
+        let joined = (*texts == SearchedTexts::Joined).then(|| self.text(*lookup, asked)).transpose()?;
         let found = joined.as_deref().and_then(find);
         if joined.is_some() && found.is_none() {
             return Ok(None);
@@ -124,9 +137,9 @@ impl Scan<'_> {
                 Some((start, end)) => within.find_map(|(text, piece)| {
                     let before = passed;
                     passed += piece.len() + self.of.join.len();
-                    (start <= before + piece.len()).then(|| Hit { text, start: start - before, end: end - before })
+                    (start <= before + piece.len()).then(|| KeyHit { text, start: start - before, end: end - before })
                 }),
-                None => within.find_map(|(text, piece)| find(piece).map(|(start, end)| Hit { text, start, end })),
+                None => within.find_map(|(text, piece)| find(piece).map(|(start, end)| KeyHit { text, start, end })),
             };
             if let Some(hit) = hit {
                 return Ok(Some((source, hit)));
@@ -137,7 +150,7 @@ impl Scan<'_> {
 }
 
 /// The first position where a key stands by itself.
-fn stands(key: &Key, text: &str) -> Option<(usize, usize)> {
+fn stands(key: &SearchKey, text: &str) -> Option<(usize, usize)> {
     let (text, word) = if key.case { (text.to_owned(), key.text.to_string()) } else { (text.to_lowercase(), key.text.to_lowercase()) };
     let mut found = text.match_indices(&word).map(|(at, found)| (at, at + found.len()));
     found.find(|(start, end)| key.edge.fits(&text, *start, *end))

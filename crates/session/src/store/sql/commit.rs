@@ -8,7 +8,7 @@ use sqlx::{AnyConnection, Row};
 
 use super::fault::Fault;
 use super::names::{artifact_key, home_key, text_of};
-use crate::store::{Batch, Home, Moment, PruneReason, Pruned, Refused, Window};
+use crate::store::{Batch, Home, Moment, PruneReason, Pruned, Refused, VersionWindow};
 
 /// A batch whose names and values are within their bounds.
 pub(super) struct Checked<'a> {
@@ -27,7 +27,7 @@ struct CheckedWrite<'a> {
     artifact: String,
     based_on: Option<i64>,
     value: String,
-    keep: Window,
+    keep: VersionWindow,
     log: &'a Json,
 }
 
@@ -203,14 +203,14 @@ impl Log<'_> {
 pub(super) struct Pruning<'a> {
     key: String,
     at: Moment,
-    windows: Vec<(String, &'a str, Window)>,
+    windows: Vec<(String, &'a str, VersionWindow)>,
 }
 
 impl<'a> Pruning<'a> {
     /// Checks the names. Of several windows of one artifact, the last counts.
-    pub(super) fn new(home: &Home, at: Moment, windows: &'a [(String, Window)]) -> Result<Self, Refused> {
+    pub(super) fn new(home: &Home, at: Moment, windows: &'a [(String, VersionWindow)]) -> Result<Self, Refused> {
         let key = home_key(home)?;
-        let mut checked: Vec<(String, &str, Window)> = Vec::with_capacity(windows.len());
+        let mut checked: Vec<(String, &str, VersionWindow)> = Vec::with_capacity(windows.len());
         for (tag, window) in windows {
             let artifact = artifact_key(&key, tag)?;
             checked.retain(|(earlier, ..)| *earlier != artifact);
@@ -246,7 +246,7 @@ async fn prune_one(
     artifact: &str,
     tag: &str,
     head: i64,
-    window: Window,
+    window: VersionWindow,
     pruned: &mut Vec<Pruned>,
 ) -> Result<(), Fault> {
     // what meets one bound may still not meet the next
@@ -262,7 +262,7 @@ async fn prune_one(
 }
 
 /// The bounds of a window, in their order: versions, turns and times up to this are out.
-pub(super) fn bounds(window: Window, head: i64, at: Moment) -> impl Iterator<Item = (PruneReason, i64)> {
+pub(super) fn bounds(window: VersionWindow, head: i64, at: Moment) -> impl Iterator<Item = (PruneReason, i64)> {
     let versions = window.versions.map(|n| (PruneReason::Versions, head.saturating_sub(i64::from(n.max(1)))));
     let turns = window.turns.map(|n| (PruneReason::Turns, at.turn.saturating_sub(i64::from(n))));
     let ttl = window.ttl.map(|ms| (PruneReason::Ttl, at.now.saturating_sub(ms)));

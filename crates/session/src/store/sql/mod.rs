@@ -27,7 +27,7 @@ use tokio::time::Duration;
 use crate::diag::Code;
 use crate::store::{
     Archived, Artifact, Batch, Committed, Dump, Home, Listing, Logged, Moment, Page, Pending, Pruned, Refused, SessionInfo, SessionStore,
-    State, Stored, TemplateStore, Version, Window,
+    State, Stored, TemplateStore, Version, VersionWindow,
 };
 use address::{Address, Dialect};
 use fault::{Fault, refused};
@@ -273,14 +273,14 @@ async fn pause(attempt: u32) {
 }
 
 impl SessionStore for SqlStore {
-    fn view<'a>(&'a self, home: &'a Home, at: Moment, windows: &'a [(String, Window)], most: u32) -> Pending<'a, Vec<Artifact>> {
+    fn view<'a>(&'a self, home: &'a Home, at: Moment, windows: &'a [(String, VersionWindow)], most: u32) -> Pending<'a, Vec<Artifact>> {
         Box::pin(async move {
             let view = read::View::new(home, at, windows, most)?;
             self.run(Mode::Read, &view, |conn, view| Box::pin(read::view(conn, view))).await
         })
     }
 
-    fn artifact<'a>(&'a self, home: &'a Home, at: Moment, tag: &'a str, window: Window, most: u32) -> Pending<'a, Option<Artifact>> {
+    fn artifact<'a>(&'a self, home: &'a Home, at: Moment, tag: &'a str, window: VersionWindow, most: u32) -> Pending<'a, Option<Artifact>> {
         Box::pin(async move {
             let view = read::View::one(home, at, (tag, window), most)?;
             Ok(self.run(Mode::Read, &view, |conn, view| Box::pin(read::view(conn, view))).await?.pop())
@@ -301,7 +301,7 @@ impl SessionStore for SqlStore {
         })
     }
 
-    fn prune<'a>(&'a self, home: &'a Home, at: Moment, windows: &'a [(String, Window)]) -> Pending<'a, Vec<Pruned>> {
+    fn prune<'a>(&'a self, home: &'a Home, at: Moment, windows: &'a [(String, VersionWindow)]) -> Pending<'a, Vec<Pruned>> {
         Box::pin(async move {
             let pruning = commit::Pruning::new(home, at, windows)?;
             self.run(Mode::Write, &pruning, |conn, pruning| Box::pin(commit::prune(conn, pruning))).await

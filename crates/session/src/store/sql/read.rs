@@ -11,7 +11,7 @@ use super::commit::bounds;
 use super::fault::{Fault, refused};
 use super::names::{artifact_key, home_key, value_of};
 use crate::diag::Code;
-use crate::store::{Archived, Artifact, Home, Logged, Moment, Page, PruneReason, Refused, SessionInfo, State, Version, Window};
+use crate::store::{Archived, Artifact, Home, Logged, Moment, Page, PruneReason, Refused, SessionInfo, State, Version, VersionWindow};
 
 /// A view of a session: what the statement binds, and the windows by tag.
 pub(super) struct View {
@@ -21,7 +21,7 @@ pub(super) struct View {
     most: u32,
     /// No window holds more versions than this, the latest included.
     reach: i64,
-    windows: HashMap<String, Window>,
+    windows: HashMap<String, VersionWindow>,
 }
 
 /// What a view is of, by its key.
@@ -32,12 +32,12 @@ enum Of {
 
 impl View {
     /// A view of one artifact.
-    pub(super) fn one(home: &Home, at: Moment, (tag, window): (&str, Window), most: u32) -> Result<Self, Refused> {
+    pub(super) fn one(home: &Home, at: Moment, (tag, window): (&str, VersionWindow), most: u32) -> Result<Self, Refused> {
         let of = Of::Artifact(artifact_key(&home_key(home)?, tag)?);
         Ok(Self { of, ..Self::new(home, at, &[(tag.to_owned(), window)], most)? })
     }
 
-    pub(super) fn new(home: &Home, at: Moment, windows: &[(String, Window)], most: u32) -> Result<Self, Refused> {
+    pub(super) fn new(home: &Home, at: Moment, windows: &[(String, VersionWindow)], most: u32) -> Result<Self, Refused> {
         let key = home_key(home)?;
         for (tag, _) in windows {
             artifact_key(&key, tag)?;

@@ -7,9 +7,9 @@ const WORDS: usize = 4;
 
 /// A set of field numbers below 256. For larger numbers it answers that it does not know.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Bits([u64; WORDS]);
+pub(super) struct FieldBits([u64; WORDS]);
 
-impl Bits {
+impl FieldBits {
     /// Whether the number is in the set; `None` if that is not known.
     pub(super) fn has(&self, id: FieldId) -> Option<bool> {
         self.0.get(usize::from(id.0 / 64)).map(|word| word & (1 << (id.0 % 64)) != 0)

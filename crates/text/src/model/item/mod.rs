@@ -12,17 +12,17 @@ use super::{Map, Value};
 mod bits;
 mod tables;
 
-use bits::Bits;
-pub use tables::Tables;
+use bits::FieldBits;
+pub use tables::TableCache;
 
 /// A condition on an item: fields that it must have, and fields that must be able to count as true.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Wanted {
-    there: Bits,
-    on: Bits,
+pub struct RequiredFields {
+    there: FieldBits,
+    on: FieldBits,
 }
 
-impl Wanted {
+impl RequiredFields {
     /// Requires that the field is present.
     pub fn there(&mut self, id: FieldId) {
         self.there.put(id, true);
@@ -44,8 +44,8 @@ macro_rules! core_fields {
         pub mod core {
             use super::FieldId;
             #[allow(non_camel_case_types, clippy::upper_case_acronyms, clippy::enum_variant_names)]
-            enum N { $($konst,)* }
-            $(#[doc = concat!("The field `", $name, "`.")] pub const $konst: FieldId = FieldId(N::$konst as u16);)*
+            enum FieldNumber { $($konst,)* }
+            $(#[doc = concat!("The field `", $name, "`.")] pub const $konst: FieldId = FieldId(FieldNumber::$konst as u16);)*
             /// The names of these fields, in the order of their numbers.
             pub const NAMES: &[&str] = &[$($name,)*];
         }
@@ -60,12 +60,12 @@ core_fields! {
 
 /// The field names of one ruleset.
 #[derive(Debug, Clone)]
-pub struct Fields {
+pub struct FieldNames {
     names: Vec<Arc<str>>,
     by_name: FxHashMap<Arc<str>, FieldId>,
 }
 
-impl Default for Fields {
+impl Default for FieldNames {
     fn default() -> Self {
         let mut fields = Self { names: Vec::new(), by_name: FxHashMap::default() };
         for name in core::NAMES {
@@ -75,7 +75,7 @@ impl Default for Fields {
     }
 }
 
-impl Fields {
+impl FieldNames {
     /// The number of `name`; a new name gets the next number. All names beyond 65,535 share one number, which does not
     /// happen: a rule file's size is bounded, so a pack cannot declare that many.
     pub fn intern(&mut self, name: &str) -> FieldId {
@@ -115,9 +115,9 @@ pub struct Item {
     ids: Vec<FieldId>,
     values: Vec<Value>,
     /// The fields that the item has.
-    there: Bits,
+    there: FieldBits,
     /// The fields of these that may count as true.
-    on: Bits,
+    on: FieldBits,
     rest: Option<Arc<Map>>,
     /// Fields that the source set to null. They count as missing; [`Item::as_said`] returns them again.
     nulls: Option<Box<[FieldId]>>,
@@ -154,7 +154,7 @@ impl Item {
     /// Whether the item may meet the condition; `false` only if it certainly does not. Defaults of its list are not
     /// considered.
     #[must_use]
-    pub fn may_have(&self, wanted: &Wanted) -> bool {
+    pub fn may_have(&self, wanted: &RequiredFields) -> bool {
         if self.rest.is_some() || self.there.has(core::SELF) != Some(false) {
             return !self.there.has_some_without(&wanted.on, &self.on);
         }
@@ -243,7 +243,7 @@ impl Item {
 
     /// An item from a table; from any other value, an item whose field `_` is that value.
     #[must_use]
-    pub fn from_value(value: &Value, names: &Fields) -> Self {
+    pub fn from_value(value: &Value, names: &FieldNames) -> Self {
         let mut item = Self::default();
         match value {
             Value::Map(map) => {
@@ -277,7 +277,7 @@ impl Item {
 
     /// The item as a table; an item that only has the field `_` becomes that value.
     #[must_use]
-    pub fn to_value(&self, names: &Fields) -> Value {
+    pub fn to_value(&self, names: &FieldNames) -> Value {
         if let Some(own) = self.own() {
             return own.clone();
         }
@@ -299,7 +299,7 @@ impl Item {
 
     /// Like [`Item::to_value`], followed by the fields that the source set to null: for results that leave the engine.
     #[must_use]
-    pub fn as_said(&self, names: &Fields) -> Value {
+    pub fn as_said(&self, names: &FieldNames) -> Value {
         let value = self.to_value(names);
         let (Value::Map(map), Some(nulls)) = (&value, &self.nulls) else { return value };
         let mut map = Map::clone(map);

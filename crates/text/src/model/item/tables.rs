@@ -3,7 +3,7 @@
 //! Most items of a list have the same few sequences of fields. A table of such an item is a copy of an empty one with its
 //! names, which needs no hashing, and its values are put in by their places.
 
-use super::{FieldId, Fields, Item};
+use super::{FieldId, FieldNames, Item};
 use crate::model::{Map, Value};
 
 /// The most sequences of fields that are kept.
@@ -11,22 +11,22 @@ const MOST: usize = 4;
 
 /// The sequences of fields of the last items that became tables.
 #[derive(Debug, Default)]
-pub struct Tables {
-    kept: Vec<Kept>,
+pub struct TableCache {
+    kept: Vec<CachedTable>,
     /// The one of these that the next new one takes the place of.
     oldest: usize,
 }
 
 /// A sequence of fields, and a table of their names without values. The table is made for a second item.
 #[derive(Debug)]
-struct Kept {
+struct CachedTable {
     ids: Vec<FieldId>,
     names: Option<Map>,
 }
 
-impl Tables {
+impl TableCache {
     /// [`Item::to_value`], which costs half as much if an item with the same fields was made a table before.
-    pub fn of(&mut self, item: &Item, names: &Fields) -> Value {
+    pub fn of(&mut self, item: &Item, names: &FieldNames) -> Value {
         if let Some(known) = item.table.as_ref().or_else(|| item.own()) {
             return known.clone();
         }
@@ -47,15 +47,15 @@ impl Tables {
         Value::map(table)
     }
 
-    /// [`Tables::of`], which the item remembers until it changes.
-    pub fn kept(&mut self, item: &mut Item, names: &Fields) -> Value {
+    /// [`TableCache::of`], which the item remembers until it changes.
+    pub fn kept(&mut self, item: &mut Item, names: &FieldNames) -> Value {
         let table = self.of(item, names);
         item.table = Some(table.clone());
         table
     }
 
     fn keep(&mut self, ids: &[FieldId]) {
-        let new = Kept { ids: ids.to_vec(), names: None };
+        let new = CachedTable { ids: ids.to_vec(), names: None };
         match self.kept.get_mut(self.oldest) {
             Some(oldest) => *oldest = new,
             None => self.kept.push(new),

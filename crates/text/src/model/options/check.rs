@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::diag::{Code, suggest};
 
-use super::{Need, OptionType, Options, PackOption, TABLE};
+use super::{OptionCondition, OptionType, PackOption, PackOptions, TABLE};
 use crate::model::Value;
 
 /// The most faults that are reported together.
@@ -30,7 +30,7 @@ pub struct OptionFault {
     pub code: Code,
 }
 
-impl Options {
+impl PackOptions {
     /// What is wrong with values that are given to these options (the table `option` of a scene): unknown names, values that
     /// an option cannot have, and values that do not fit together. Empty if nothing is.
     #[must_use]
@@ -145,7 +145,7 @@ impl PackOption {
     }
 
     /// What this value of the option requires, or what it conflicts with.
-    pub(crate) fn needs(&self, value: &Value, required: bool) -> impl Iterator<Item = &Need> {
+    pub(crate) fn needs(&self, value: &Value, required: bool) -> impl Iterator<Item = &OptionCondition> {
         let choice = value.as_str().and_then(|text| self.choices.iter().find(|choice| *choice.value == *text));
         let own = if required { &self.requires } else { &self.conflicts };
         own.iter().chain(choice.into_iter().flat_map(move |choice| if required { &choice.requires } else { &choice.conflicts }))
@@ -160,7 +160,7 @@ impl PackOption {
     }
 }
 
-impl Need {
+impl OptionCondition {
     /// Whether the values of all options meet it.
     pub(crate) fn is_met(&self, values: &Value) -> bool {
         let Some(value) = values.get(&self.option) else { return false };

@@ -2,10 +2,10 @@
 
 use serde_json::{Map as JsonMap, Value as Json, json};
 
-use super::{OptionType, Options, PackOption};
+use super::{OptionType, PackOption, PackOptions};
 use crate::model::Value;
 
-impl Options {
+impl PackOptions {
     /// A JSON Schema (draft 7) of the table that sets options: one property for each option. What options require of each
     /// other is not in it; [`faults`](Self::faults) checks that.
     #[must_use]
@@ -40,8 +40,7 @@ fn property(option: &PackOption) -> Json {
             put("type", "string".into());
             let has_titles = option.choices.iter().any(|choice| choice.title != choice.value || !choice.help.is_empty());
             if has_titles {
-                let one =
-                    |choice: &super::Choice| json!({ "const": &*choice.value, "title": &*choice.title, "description": &*choice.help });
+                let one = |choice: &super::OptionChoice| json!({ "const": &*choice.value, "title": &*choice.title, "description": &*choice.help });
                 put("oneOf", option.choices.iter().map(one).collect());
             } else {
                 put("enum", option.choices.iter().map(|choice| Json::from(&*choice.value)).collect());

@@ -2,18 +2,18 @@
 
 use std::sync::Arc;
 
-use super::{Arg, Block, Call, LIMITS, Node, Path};
+use super::{LIMITS, TagArg, TagBlock, TagCall, TagPath, TemplateNode};
 use crate::model::Value;
 use crate::text::truth::handlebars as truthy;
-use crate::text::written::Shown as _;
-use crate::text::{Limits, Mistake, work};
+use crate::text::written::ToText as _;
+use crate::text::{Mistake, TextLimits, work};
 
 /// The most bytes that a text gets room for before anything is printed.
 const MOST_ROOM: usize = 4096;
 
 /// The values of `@key` and similar names in an iteration of `each`.
 #[derive(Clone, Default)]
-struct Round {
+struct EachRound {
     key: Value,
     index: Value,
     first: Value,
@@ -21,40 +21,40 @@ struct Round {
 }
 
 /// One rendering.
-pub(super) struct Render<'r> {
+pub(super) struct TemplateRun<'r> {
     /// The values that blocks have entered; the template's table is the first.
     contexts: Vec<Value>,
-    rounds: Vec<Round>,
+    rounds: Vec<EachRound>,
     /// The template as written.
     source: &'r str,
     unknown: &'r mut dyn FnMut(&str) -> Arc<str>,
-    limits: Limits,
+    limits: TextLimits,
     out: String,
     depth: usize,
     /// The number of rendered pieces and iterations.
     steps: usize,
 }
 
-type Rendered<T> = Result<T, Mistake>;
+type RenderResult<T> = Result<T, Mistake>;
 
-impl<'r> Render<'r> {
-    pub(super) fn new(root: &Value, source: &'r str, unknown: &'r mut dyn FnMut(&str) -> Arc<str>, limits: Limits) -> Self {
+impl<'r> TemplateRun<'r> {
+    pub(super) fn new(root: &Value, source: &'r str, unknown: &'r mut dyn FnMut(&str) -> Arc<str>, limits: TextLimits) -> Self {
         // most texts are about as long as their templates
         let out = String::with_capacity(source.len().min(MOST_ROOM));
         Self { contexts: vec![root.clone()], rounds: Vec::new(), source, unknown, limits, out, depth: 0, steps: 0 }
     }
 
-    pub(super) fn run(mut self, nodes: &[Node]) -> Rendered<String> {
+    pub(super) fn run(mut self, nodes: &[TemplateNode]) -> RenderResult<String> {
         self.nodes(nodes)?;
         Ok(self.out)
     }
 
-    fn nodes(&mut self, nodes: &[Node]) -> Rendered<()> {
+    fn nodes(&mut self, nodes: &[TemplateNode]) -> RenderResult<()> {
         for node in nodes {
             self.step(0)?;
             match node {
-                Node::Text(text) => self.out.push_str(text),
-                Node::Put(call) => {
+                TemplateNode::Text(text) => self.out.push_str(text),
+                TemplateNode::Put(call) => {
                     // the usual case copies nothing
                     if call.path.simple
                         && !call.path.data
@@ -70,7 +70,7 @@ impl<'r> Render<'r> {
                     }
                     self.room(call.offset)?;
                 }
-                Node::Field { name, tag } => {
+                TemplateNode::Field { name, tag } => {
                     match self.contexts.last().and_then(Value::as_map).and_then(|fields| fields.get(&**name)) {
                         Some(Value::Text(text)) => self.out.push_str(text),
                         Some(other) => {
@@ -81,7 +81,7 @@ impl<'r> Render<'r> {
                     }
                     self.room(tag.start)?;
                 }
-                Node::Block(block) => self.block(block)?,
+                TemplateNode::Block(block) => self.block(block)?,
             }
         }
         Ok(())
@@ -89,7 +89,7 @@ impl<'r> Render<'r> {
 
     /// Counts a step. Nested loops can do much work without output, so work and output are both bounded.
     #[inline]
-    fn step(&mut self, offset: usize) -> Rendered<()> {
+    fn step(&mut self, offset: usize) -> RenderResult<()> {
         self.steps += 1;
         if work::spend(work::STEPS_PER_TAG).is_err() || self.steps > self.limits.steps {
             return Err(self.stopped(offset));
@@ -98,7 +98,7 @@ impl<'r> Render<'r> {
     }
 
     #[inline]
-    fn room(&self, offset: usize) -> Rendered<()> {
+    fn room(&self, offset: usize) -> RenderResult<()> {
         if self.out.len() > self.limits.output { Err(self.too_long(offset)) } else { Ok(()) }
     }
 
@@ -135,7 +135,7 @@ impl<'r> Render<'r> {
     }
 
     /// The value of a call in a text or as an argument.
-    fn call(&mut self, call: &Call) -> Rendered<Value> {
+    fn call(&mut self, call: &TagCall) -> RenderResult<Value> {
         if !call.args.is_empty() || !call.named.is_empty() {
             return self.helper(call);
         }
@@ -151,11 +151,11 @@ impl<'r> Render<'r> {
         }
     }
 
-    fn ask(&mut self, call: &Call) -> Value {
+    fn ask(&mut self, call: &TagCall) -> Value {
         Value::Text((self.unknown)(&call.path.name))
     }
 
-    fn helper(&mut self, call: &Call) -> Rendered<Value> {
+    fn helper(&mut self, call: &TagCall) -> RenderResult<Value> {
         let args = self.args(call)?;
         match (&*call.path.name, &args[..]) {
             ("trim", _) if call.path.simple => Ok(Value::text("{{trim}}")),
@@ -171,22 +171,22 @@ impl<'r> Render<'r> {
         }
     }
 
-    fn args(&mut self, call: &Call) -> Rendered<Vec<Value>> {
+    fn args(&mut self, call: &TagCall) -> RenderResult<Vec<Value>> {
         let named = call.named.iter().map(|(_, arg)| arg);
-        let values = call.args.iter().chain(named).map(|arg| self.arg(arg)).collect::<Rendered<Vec<_>>>()?;
+        let values = call.args.iter().chain(named).map(|arg| self.arg(arg)).collect::<RenderResult<Vec<_>>>()?;
         Ok(values.into_iter().take(call.args.len()).collect())
     }
 
-    fn arg(&mut self, arg: &Arg) -> Rendered<Value> {
+    fn arg(&mut self, arg: &TagArg) -> RenderResult<Value> {
         match arg {
-            Arg::Path(path) => Ok(self.value(path)),
-            Arg::Value(value) => Ok(value.clone()),
+            TagArg::Path(path) => Ok(self.value(path)),
+            TagArg::Value(value) => Ok(value.clone()),
             // a call in brackets always calls a helper
-            Arg::Call(call) => self.helper(call),
+            TagArg::Call(call) => self.helper(call),
         }
     }
 
-    fn value(&self, path: &Path) -> Value {
+    fn value(&self, path: &TagPath) -> Value {
         if path.data {
             return self.data(path);
         }
@@ -194,7 +194,7 @@ impl<'r> Render<'r> {
         path.parts.iter().fold(base.clone(), |value, part| property(&value, part))
     }
 
-    fn data(&self, path: &Path) -> Value {
+    fn data(&self, path: &TagPath) -> Value {
         let Some(round) = self.rounds.len().checked_sub(path.up + 1).and_then(|n| self.rounds.get(n)) else {
             return self.root(path);
         };
@@ -207,14 +207,14 @@ impl<'r> Render<'r> {
         }
     }
 
-    fn root(&self, path: &Path) -> Value {
+    fn root(&self, path: &TagPath) -> Value {
         match (path.parts.split_first(), self.contexts.first()) {
             (Some((first, rest)), Some(root)) if &**first == "root" => rest.iter().fold(root.clone(), |v, part| property(&v, part)),
             _ => Value::Null,
         }
     }
 
-    fn block(&mut self, block: &Block) -> Rendered<()> {
+    fn block(&mut self, block: &TagBlock) -> RenderResult<()> {
         let call = &block.call;
         let word = if call.path.helper { &*call.path.name } else { "" };
         match word {
@@ -249,7 +249,7 @@ impl<'r> Render<'r> {
     }
 
     /// A block that is named after a value.
-    fn section(&mut self, value: &Value, block: &Block) -> Rendered<()> {
+    fn section(&mut self, value: &Value, block: &TagBlock) -> RenderResult<()> {
         match value {
             Value::Bool(true) => self.branch(&block.then),
             Value::Bool(false) | Value::Null => self.branch(&block.otherwise),
@@ -259,13 +259,13 @@ impl<'r> Render<'r> {
     }
 
     /// Whether the single field that a block tests is true, if that can be found out without a copy.
-    fn glance(&self, call: &Call) -> Option<bool> {
-        let ([Arg::Path(path)], []) = (&call.args[..], &call.named[..]) else { return None };
+    fn glance(&self, call: &TagCall) -> Option<bool> {
+        let ([TagArg::Path(path)], []) = (&call.args[..], &call.named[..]) else { return None };
         let fields = self.contexts.last()?.as_map().filter(|_| path.simple && !path.data)?;
         Some(fields.get(&**path.parts.first()?).is_some_and(truthy))
     }
 
-    fn one(&mut self, call: &Call) -> Rendered<Value> {
+    fn one(&mut self, call: &TagCall) -> RenderResult<Value> {
         if let ([arg], []) = (&call.args[..], &call.named[..]) {
             return self.arg(arg);
         }
@@ -275,14 +275,14 @@ impl<'r> Render<'r> {
         }
     }
 
-    fn named(&mut self, call: &Call, name: &str) -> Rendered<Value> {
+    fn named(&mut self, call: &TagCall, name: &str) -> RenderResult<Value> {
         match call.named.iter().find(|(key, _)| &**key == name) {
             Some((_, arg)) => self.arg(arg),
             None => Ok(Value::Null),
         }
     }
 
-    fn each(&mut self, value: &Value, block: &Block) -> Rendered<()> {
+    fn each(&mut self, value: &Value, block: &TagBlock) -> RenderResult<()> {
         let rows: Vec<(Value, Value)> = match value {
             Value::List(list) => (0_i64..).zip(list.iter()).map(|(n, v)| (Value::Int(n), v.clone())).collect(),
             Value::Map(map) => map.iter().map(|(key, v)| (Value::Text(key.clone()), v.clone())).collect(),
@@ -294,7 +294,7 @@ impl<'r> Render<'r> {
         let last = rows.len() - 1;
         for ((n, (key, value)), index) in rows.into_iter().enumerate().zip(0_i64..) {
             self.step(block.call.offset)?;
-            self.rounds.push(Round { key, index: Value::Int(index), first: Value::Bool(n == 0), last: Value::Bool(n == last) });
+            self.rounds.push(EachRound { key, index: Value::Int(index), first: Value::Bool(n == 0), last: Value::Bool(n == last) });
             let done = self.within(value, &block.then);
             self.rounds.pop();
             done?;
@@ -303,7 +303,7 @@ impl<'r> Render<'r> {
     }
 
     /// Runs nodes in a value. Entering the current value again adds no level, so `..` does not lead out of it.
-    fn within(&mut self, value: Value, nodes: &Option<Vec<Node>>) -> Rendered<()> {
+    fn within(&mut self, value: Value, nodes: &Option<Vec<TemplateNode>>) -> RenderResult<()> {
         if self.contexts.last().is_some_and(|now| is_same(now, &value)) {
             return self.branch(nodes);
         }
@@ -313,7 +313,7 @@ impl<'r> Render<'r> {
         done
     }
 
-    fn branch(&mut self, nodes: &Option<Vec<Node>>) -> Rendered<()> {
+    fn branch(&mut self, nodes: &Option<Vec<TemplateNode>>) -> RenderResult<()> {
         let Some(nodes) = nodes else { return Ok(()) };
         if self.depth > LIMITS.depth {
             return Err(Mistake::bound(0, format!("blocks are nested deeper than {}", LIMITS.depth)));

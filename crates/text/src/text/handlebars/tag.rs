@@ -6,7 +6,7 @@ use pest::Parser;
 use pest::error::InputLocation;
 use pest::iterators::Pair;
 
-use super::{Arg, Call, LIMITS, Node, Path, Unknown};
+use super::{LIMITS, TagArg, TagCall, TagPath, TemplateNode, UnknownNames};
 use crate::model::Value;
 use crate::text::Mistake;
 
@@ -15,43 +15,43 @@ const LONGEST: usize = 1 << 16;
 
 #[derive(pest_derive::Parser)]
 #[grammar = "../../grammar/handlebars.pest"]
-struct Grammar;
+struct TagGrammar;
 
 /// A tag.
 pub(super) struct Tag {
-    pub kind: Kind,
-    pub strip: Strip,
+    pub kind: TagKind,
+    pub strip: StripSides,
     /// Its position, in bytes.
     pub range: Range<usize>,
 }
 
-pub(super) enum Kind {
+pub(super) enum TagKind {
     Comment,
-    Put(Node),
+    Put(TemplateNode),
     /// `{{#name}}`
-    Open(Call),
+    Open(TagCall),
     /// `{{^name}}`
-    OpenInverse(Call),
+    OpenInverse(TagCall),
     /// `{{else}}` or `{{^}}`
     Else,
     /// `{{else name}}`
-    Chain(Call),
+    Chain(TagCall),
     /// `{{/name}}`
     Close(Box<str>),
 }
 
 /// The sides that have a `~`.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Strip {
+pub(super) struct StripSides {
     pub open: bool,
     pub close: bool,
 }
 
 /// Parses the tag at `at`; `None` if it is unknown and therefore text.
-pub(super) fn read(text: &str, at: usize, unknown: Unknown) -> Result<Option<Tag>, Mistake> {
+pub(super) fn read(text: &str, at: usize, unknown: UnknownNames) -> Result<Option<Tag>, Mistake> {
     match unknown {
-        Unknown::Asked => whole(text, at).map(Some),
-        Unknown::Stays => known(text, at),
+        UnknownNames::Asked => whole(text, at).map(Some),
+        UnknownNames::Stays => known(text, at),
     }
 }
 
@@ -60,7 +60,7 @@ fn whole(text: &str, at: usize) -> Result<Tag, Mistake> {
     let rest = text.get(at..).unwrap_or_default();
     let is_comment = rest.starts_with("{{!") || rest.starts_with("{{~!");
     let rest = if is_comment { rest } else { bounded(rest, at)? };
-    let tag = Grammar::parse(Rule::tag, rest).map_err(|error| {
+    let tag = TagGrammar::parse(Rule::tag, rest).map_err(|error| {
         let offset = match error.location {
             InputLocation::Pos(at) | InputLocation::Span((at, _)) => at,
         };
@@ -72,19 +72,19 @@ fn whole(text: &str, at: usize) -> Result<Tag, Mistake> {
     let open = inside.next_if(|pair| pair.as_rule() == Rule::left).is_some();
     let inner = inside.next().ok_or_else(|| unreadable(at))?;
     let close = inner.clone().into_inner().any(|pair| pair.as_rule() == Rule::right);
-    Ok(Tag { kind: kind(inner, at)?, strip: Strip { open, close }, range })
+    Ok(Tag { kind: kind(inner, at)?, strip: StripSides { open, close }, range })
 }
 
 fn unreadable(at: usize) -> Mistake {
     Mistake::at(at, "the tag cannot be read here")
 }
 
-fn kind(pair: Pair<'_, Rule>, at: usize) -> Result<Kind, Mistake> {
+fn kind(pair: Pair<'_, Rule>, at: usize) -> Result<TagKind, Mistake> {
     let refused = |what: &str| Err(Mistake::at(at, format!("{what} are not supported")));
     let rule = pair.as_rule();
     match rule {
-        Rule::comment => return Ok(Kind::Comment),
-        Rule::otherwise => return Ok(Kind::Else),
+        Rule::comment => return Ok(TagKind::Comment),
+        Rule::otherwise => return Ok(TagKind::Else),
         Rule::raw_block => return refused("raw blocks"),
         Rule::partial => return refused("partials"),
         Rule::decorator => return refused("decorators"),
@@ -92,11 +92,11 @@ fn kind(pair: Pair<'_, Rule>, at: usize) -> Result<Kind, Mistake> {
     }
     let inner = pair.into_inner().next().ok_or_else(|| unreadable(at))?;
     Ok(match rule {
-        Rule::begin => Kind::Open(call(inner, at)?),
-        Rule::inverse => Kind::OpenInverse(call(inner, at)?),
-        Rule::chain => Kind::Chain(call(inner, at)?),
-        Rule::end => Kind::Close(callee(&inner, at)?.name),
-        _ => Kind::Put(Node::Put(call(inner, at)?)),
+        Rule::begin => TagKind::Open(call(inner, at)?),
+        Rule::inverse => TagKind::OpenInverse(call(inner, at)?),
+        Rule::chain => TagKind::Chain(call(inner, at)?),
+        Rule::end => TagKind::Close(callee(&inner, at)?.name),
+        _ => TagKind::Put(TemplateNode::Put(call(inner, at)?)),
     })
 }
 
@@ -130,10 +130,10 @@ fn bounded(rest: &str, at: usize) -> Result<&str, Mistake> {
     Ok(rest)
 }
 
-fn call(pair: Pair<'_, Rule>, at: usize) -> Result<Call, Mistake> {
+fn call(pair: Pair<'_, Rule>, at: usize) -> Result<TagCall, Mistake> {
     let mut inner = pair.into_inner();
     let first = inner.next().ok_or_else(|| unreadable(at))?;
-    let mut call = Call { offset: at + first.as_span().start(), path: callee(&first, at)?, args: Vec::new(), named: Vec::new() };
+    let mut call = TagCall { offset: at + first.as_span().start(), path: callee(&first, at)?, args: Vec::new(), named: Vec::new() };
     for pair in inner {
         if pair.as_rule() == Rule::named {
             let mut parts = pair.into_inner();
@@ -148,21 +148,21 @@ fn call(pair: Pair<'_, Rule>, at: usize) -> Result<Call, Mistake> {
 }
 
 /// The first part of a call.
-fn callee(pair: &Pair<'_, Rule>, at: usize) -> Result<Path, Mistake> {
+fn callee(pair: &Pair<'_, Rule>, at: usize) -> Result<TagPath, Mistake> {
     Ok(match pair.as_rule() {
         Rule::path => path(pair.clone(), at)?,
-        Rule::string => Path::plain(&unquoted(pair.as_str())),
-        _ => Path::plain(pair.as_str()),
+        Rule::string => TagPath::plain(&unquoted(pair.as_str())),
+        _ => TagPath::plain(pair.as_str()),
     })
 }
 
 /// Depth is bounded by [`bounded`].
-fn arg(pair: Pair<'_, Rule>, at: usize) -> Result<Arg, Mistake> {
+fn arg(pair: Pair<'_, Rule>, at: usize) -> Result<TagArg, Mistake> {
     Ok(match pair.as_rule() {
-        Rule::path => Arg::Path(path(pair, at)?),
-        Rule::string => Arg::Value(Value::text(unquoted(pair.as_str()))),
-        Rule::sub => Arg::Call(Box::new(call(pair.into_inner().next().ok_or_else(|| unreadable(at))?, at)?)),
-        _ => Arg::Value(literal(pair.as_str())),
+        Rule::path => TagArg::Path(path(pair, at)?),
+        Rule::string => TagArg::Value(Value::text(unquoted(pair.as_str()))),
+        Rule::sub => TagArg::Call(Box::new(call(pair.into_inner().next().ok_or_else(|| unreadable(at))?, at)?)),
+        _ => TagArg::Value(literal(pair.as_str())),
     })
 }
 
@@ -196,9 +196,9 @@ fn unquoted(written: &str) -> String {
     out
 }
 
-fn path(pair: Pair<'_, Rule>, at: usize) -> Result<Path, Mistake> {
+fn path(pair: Pair<'_, Rule>, at: usize) -> Result<TagPath, Mistake> {
     let end = at + pair.as_span().end();
-    let mut path = Path::default();
+    let mut path = TagPath::default();
     let (mut name, mut scoped) = (String::new(), false);
     for part in pair.into_inner() {
         let written = part.as_str();
@@ -234,7 +234,7 @@ fn path(pair: Pair<'_, Rule>, at: usize) -> Result<Path, Mistake> {
     Ok(path)
 }
 
-impl Path {
+impl TagPath {
     /// A path of one name.
     fn plain(name: &str) -> Self {
         Self { parts: vec![name.into()], simple: true, helper: is_helper(name), name: name.into(), ..Self::default() }
@@ -248,7 +248,7 @@ fn is_helper(name: &str) -> bool {
 /// A tag that is a field, `if`, `unless` or `else`; `None` for any other.
 fn known(text: &str, at: usize) -> Result<Option<Tag>, Mistake> {
     let rest = text.get(at..).unwrap_or_default();
-    let Some(tag) = Grammar::parse(Rule::known, braced(rest)).ok().and_then(|mut tags| tags.next()) else { return Ok(None) };
+    let Some(tag) = TagGrammar::parse(Rule::known, braced(rest)).ok().and_then(|mut tags| tags.next()) else { return Ok(None) };
     let range = at..at + tag.as_str().len();
     let Some(tag) = tag.into_inner().next() else { return Ok(None) };
     let rule = tag.as_rule();
@@ -261,18 +261,18 @@ fn known(text: &str, at: usize) -> Result<Option<Tag>, Mistake> {
         }
     }
     let block = || {
-        let asked = Path { helper: false, ..Path::plain(field) };
-        Call { path: Path::plain(word), args: vec![Arg::Path(asked)], named: Vec::new(), offset }
+        let asked = TagPath { helper: false, ..TagPath::plain(field) };
+        TagCall { path: TagPath::plain(word), args: vec![TagArg::Path(asked)], named: Vec::new(), offset }
     };
     let kind = match rule {
-        Rule::known_begin => Kind::Open(block()),
-        Rule::known_otherwise if word.is_empty() => Kind::Else,
-        Rule::known_otherwise => Kind::Chain(block()),
-        Rule::known_end => Kind::Close(word.into()),
+        Rule::known_begin => TagKind::Open(block()),
+        Rule::known_otherwise if word.is_empty() => TagKind::Else,
+        Rule::known_otherwise => TagKind::Chain(block()),
+        Rule::known_end => TagKind::Close(word.into()),
         Rule::known_broken => return Err(Mistake::at(at, "this block tag is not finished or has not exactly one name")),
-        _ => Kind::Put(Node::Field { name: field.into(), tag: range.clone() }),
+        _ => TagKind::Put(TemplateNode::Field { name: field.into(), tag: range.clone() }),
     };
-    Ok(Some(Tag { kind, strip: Strip::default(), range }))
+    Ok(Some(Tag { kind, strip: StripSides::default(), range }))
 }
 
 /// The text up to the braces that end the tag at its start; no known tag contains braces. Reading no further keeps the

@@ -4,20 +4,20 @@ use std::ops::Range;
 
 use crate::text::{Mistake, TextError};
 
-use super::tag::{Kind, Strip, Tag, read};
-use super::{Block, Call, LIMITS, Node, Unknown};
+use super::tag::{StripSides, Tag, TagKind, read};
+use super::{LIMITS, TagBlock, TagCall, TemplateNode, UnknownNames};
 
 /// A part of a template before white space is stripped.
-pub(super) enum Part {
-    Content(Content),
-    Put(Node, Strip),
-    Comment(Strip),
+pub(super) enum TemplatePart {
+    Content(TextContent),
+    Put(TemplateNode, StripSides),
+    Comment(StripSides),
     Block(Box<BlockPart>),
 }
 
 /// Text between tags.
 #[derive(Default)]
-pub(super) struct Content {
+pub(super) struct TextContent {
     /// As written.
     pub original: Box<str>,
     /// The text after stripping.
@@ -27,25 +27,25 @@ pub(super) struct Content {
 }
 
 pub(super) struct BlockPart {
-    pub call: Call,
-    pub then: Option<Vec<Part>>,
-    pub otherwise: Option<Vec<Part>>,
+    pub call: TagCall,
+    pub then: Option<Vec<TemplatePart>>,
+    pub otherwise: Option<Vec<TemplatePart>>,
     /// `otherwise` is the one block that `{{else name}}` opened.
     pub chained: bool,
     /// It is such a block itself.
     pub chain: bool,
-    pub open: Strip,
-    pub middle: Strip,
-    pub close: Strip,
+    pub open: StripSides,
+    pub middle: StripSides,
+    pub close: StripSides,
 }
 
 /// The parts of a template.
-pub(super) fn parts(text: &str, unknown: Unknown) -> Result<Vec<Part>, Mistake> {
-    let mut tree = Tree { text, unknown, done: Vec::new(), open: Vec::new() };
+pub(super) fn parts(text: &str, unknown: UnknownNames) -> Result<Vec<TemplatePart>, Mistake> {
+    let mut tree = TreeBuilder { text, unknown, done: Vec::new(), open: Vec::new() };
     let (mut done, mut from) = (0, 0);
     while let Some(at) = text.get(from..).and_then(|rest| rest.find("{{")).map(|found| from + found) {
         let before = text.get(done..at).unwrap_or_default();
-        if unknown == Unknown::Asked && before.ends_with('\\') {
+        if unknown == UnknownNames::Asked && before.ends_with('\\') {
             let escaped = !before.ends_with("\\\\");
             tree.content(before.strip_suffix('\\').unwrap_or_default());
             if escaped {
@@ -85,26 +85,26 @@ fn end_of_escaped(text: &str, at: usize) -> usize {
 
 /// An open block.
 struct OpenSection {
-    call: Call,
+    call: TagCall,
     offset: usize,
-    open: Strip,
-    middle: Strip,
+    open: StripSides,
+    middle: StripSides,
     inverted: bool,
     /// Opened by `{{else name}}`: closed together with the block around it.
     chained: bool,
-    first: Vec<Part>,
-    second: Option<Vec<Part>>,
+    first: Vec<TemplatePart>,
+    second: Option<Vec<TemplatePart>>,
 }
 
-struct Tree<'t> {
+struct TreeBuilder<'t> {
     text: &'t str,
-    unknown: Unknown,
-    done: Vec<Part>,
+    unknown: UnknownNames,
+    done: Vec<TemplatePart>,
     open: Vec<OpenSection>,
 }
 
-impl Tree<'_> {
-    fn add(&mut self, part: Part) {
+impl TreeBuilder<'_> {
+    fn add(&mut self, part: TemplatePart) {
         match self.open.last_mut() {
             None => self.done.push(part),
             Some(open) => open.second.as_mut().unwrap_or(&mut open.first).push(part),
@@ -113,43 +113,43 @@ impl Tree<'_> {
 
     fn content(&mut self, text: &str) {
         if !text.is_empty() {
-            self.add(Part::Content(Content { original: text.into(), value: text.to_owned(), ..Content::default() }));
+            self.add(TemplatePart::Content(TextContent { original: text.into(), value: text.to_owned(), ..TextContent::default() }));
         }
     }
 
     /// Whether the tag is a tag here. Outside of a block, an `{{else}}` is text if unknown tags stay.
     fn takes(&self, tag: &Tag) -> bool {
-        self.unknown == Unknown::Asked || !self.open.is_empty() || !matches!(tag.kind, Kind::Else | Kind::Chain(_))
+        self.unknown == UnknownNames::Asked || !self.open.is_empty() || !matches!(tag.kind, TagKind::Else | TagKind::Chain(_))
     }
 
     fn tag(&mut self, tag: Tag) -> Result<(), Mistake> {
         let Tag { kind, strip, range } = tag;
         let at = range.start;
         match kind {
-            Kind::Comment => self.add(Part::Comment(strip)),
-            Kind::Put(node) => self.add(Part::Put(node, strip)),
-            Kind::Open(call) => return self.begin(call, strip, at, false, false),
-            Kind::OpenInverse(call) => return self.begin(call, strip, at, true, false),
-            Kind::Else => self.switch(strip, at)?,
-            Kind::Chain(call) => {
+            TagKind::Comment => self.add(TemplatePart::Comment(strip)),
+            TagKind::Put(node) => self.add(TemplatePart::Put(node, strip)),
+            TagKind::Open(call) => return self.begin(call, strip, at, false, false),
+            TagKind::OpenInverse(call) => return self.begin(call, strip, at, true, false),
+            TagKind::Else => self.switch(strip, at)?,
+            TagKind::Chain(call) => {
                 self.switch(strip, at)?;
                 return self.begin(call, strip, at, false, true);
             }
-            Kind::Close(name) => return self.end(&name, strip, &range),
+            TagKind::Close(name) => return self.end(&name, strip, &range),
         }
         Ok(())
     }
 
-    fn begin(&mut self, call: Call, open: Strip, offset: usize, inverted: bool, chained: bool) -> Result<(), Mistake> {
+    fn begin(&mut self, call: TagCall, open: StripSides, offset: usize, inverted: bool, chained: bool) -> Result<(), Mistake> {
         if self.open.len() >= LIMITS.depth {
             return Err(Mistake::bound(offset, format!("blocks are nested deeper than {}", LIMITS.depth)));
         }
-        let middle = Strip::default();
+        let middle = StripSides::default();
         self.open.push(OpenSection { call, offset, open, middle, inverted, chained, first: Vec::new(), second: None });
         Ok(())
     }
 
-    fn switch(&mut self, strip: Strip, at: usize) -> Result<(), Mistake> {
+    fn switch(&mut self, strip: StripSides, at: usize) -> Result<(), Mistake> {
         let Some(open) = self.open.last_mut() else {
             return Err(Mistake::at(at, "this `{{else}}` is not in a block"));
         };
@@ -161,7 +161,7 @@ impl Tree<'_> {
         Ok(())
     }
 
-    fn end(&mut self, name: &str, close: Strip, tag: &Range<usize>) -> Result<(), Mistake> {
+    fn end(&mut self, name: &str, close: StripSides, tag: &Range<usize>) -> Result<(), Mistake> {
         let written = self.text.get(tag.clone()).unwrap_or_default();
         loop {
             let Some(open) = self.open.pop() else {
@@ -180,7 +180,7 @@ impl Tree<'_> {
         }
     }
 
-    fn finish(self) -> Result<Vec<Part>, Mistake> {
+    fn finish(self) -> Result<Vec<TemplatePart>, Mistake> {
         match self.open.iter().rfind(|open| !open.chained) {
             None => Ok(self.done),
             Some(open) => Err(Mistake::at(open.offset, format!("this `{{{{#{0}}}}}` has no `{{{{/{0}}}}}`", open.call.path.name))),
@@ -189,29 +189,29 @@ impl Tree<'_> {
 }
 
 impl OpenSection {
-    fn into_part(self, close: Strip) -> Part {
-        let chained = matches!(self.second.as_deref(), Some([Part::Block(inner)]) if inner.chain);
+    fn into_part(self, close: StripSides) -> TemplatePart {
+        let chained = matches!(self.second.as_deref(), Some([TemplatePart::Block(inner)]) if inner.chain);
         let (then, otherwise) = match (self.inverted, self.second) {
             (false, second) => (Some(self.first), second),
             (true, second) => (second, Some(self.first)),
         };
         let (open, middle, chain) = (self.open, self.middle, self.chained);
-        Part::Block(Box::new(BlockPart { call: self.call, then, otherwise, chained, chain, open, middle, close }))
+        TemplatePart::Block(Box::new(BlockPart { call: self.call, then, otherwise, chained, chain, open, middle, close }))
     }
 }
 
 /// The nodes that are rendered. Depth has been bounded by the parser.
-pub(super) fn nodes(parts: Vec<Part>) -> Vec<Node> {
-    let mut out: Vec<Node> = Vec::with_capacity(parts.len());
+pub(super) fn nodes(parts: Vec<TemplatePart>) -> Vec<TemplateNode> {
+    let mut out: Vec<TemplateNode> = Vec::with_capacity(parts.len());
     for part in parts {
         match part {
-            Part::Comment(_) => {}
-            Part::Content(content) if content.value.is_empty() => {}
-            Part::Content(content) => out.push(Node::Text(content.value.into())),
-            Part::Put(node, _) => out.push(node),
-            Part::Block(block) => {
+            TemplatePart::Comment(_) => {}
+            TemplatePart::Content(content) if content.value.is_empty() => {}
+            TemplatePart::Content(content) => out.push(TemplateNode::Text(content.value.into())),
+            TemplatePart::Put(node, _) => out.push(node),
+            TemplatePart::Block(block) => {
                 let BlockPart { call, then, otherwise, .. } = *block;
-                out.push(Node::Block(Box::new(Block { call, then: then.map(nodes), otherwise: otherwise.map(nodes) })));
+                out.push(TemplateNode::Block(Box::new(TagBlock { call, then: then.map(nodes), otherwise: otherwise.map(nodes) })));
             }
         }
     }

@@ -18,7 +18,7 @@ const OVERHEAD: usize = 128;
 
 /// The first occurrence of a key in a text.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Find {
+pub(super) struct KeyOccurrence {
     /// The number of the key in its set.
     pub(super) key: u32,
     /// First byte.
@@ -29,9 +29,9 @@ pub(super) struct Find {
 
 /// What a set of keys found in a text.
 #[derive(Debug, Default)]
-pub(super) struct Finds {
+pub(super) struct KeyOccurrences {
     /// The first find of each key.
-    pub(super) first: Box<[Find]>,
+    pub(super) first: Box<[KeyOccurrence]>,
     /// The text was searched to its end.
     pub(super) whole: bool,
     /// What the search took, in steps of the work of a build: a build pays it also if the search was made before.
@@ -40,26 +40,26 @@ pub(super) struct Finds {
 
 /// The cache, shared by the builds of a ruleset.
 #[derive(Debug, Default)]
-pub(super) struct Memory {
-    halves: Mutex<Halves>,
+pub(super) struct OccurrenceCache {
+    halves: Mutex<CacheHalves>,
 }
 
 #[derive(Debug, Default)]
-struct Halves {
-    young: Half,
-    old: Half,
+struct CacheHalves {
+    young: CacheHalf,
+    old: CacheHalf,
 }
 
 /// By the number of the set, then by text; hashed with a secret, since texts come from outside.
 #[derive(Debug, Default)]
-struct Half {
-    sets: FxHashMap<u64, HashMap<Arc<str>, Arc<Finds>>>,
+struct CacheHalf {
+    sets: FxHashMap<u64, HashMap<Arc<str>, Arc<KeyOccurrences>>>,
     bytes: usize,
 }
 
-impl Memory {
+impl OccurrenceCache {
     /// The finds of the set in each of the texts; `search` is called for those that are not cached.
-    pub(super) fn get(&self, set: u64, texts: &[Arc<str>], search: impl Fn(&str) -> Finds) -> Vec<Arc<Finds>> {
+    pub(super) fn get(&self, set: u64, texts: &[Arc<str>], search: impl Fn(&str) -> KeyOccurrences) -> Vec<Arc<KeyOccurrences>> {
         // a poisoned lock only means that another build stopped; each entry is whole
         let known: Vec<_> = {
             let mut halves = self.halves.lock().unwrap_or_else(PoisonError::into_inner);
@@ -85,8 +85,8 @@ impl Memory {
     }
 }
 
-impl Halves {
-    fn get(&mut self, set: u64, text: &Arc<str>) -> Option<Arc<Finds>> {
+impl CacheHalves {
+    fn get(&mut self, set: u64, text: &Arc<str>) -> Option<Arc<KeyOccurrences>> {
         if let Some(found) = self.young.sets.get(&set).and_then(|texts| texts.get(text)) {
             return Some(found.clone());
         }
@@ -95,8 +95,8 @@ impl Halves {
         Some(found)
     }
 
-    fn put(&mut self, set: u64, text: Arc<str>, found: Arc<Finds>) {
-        let bytes = text.len() + found.first.len() * size_of::<Find>() + OVERHEAD;
+    fn put(&mut self, set: u64, text: Arc<str>, found: Arc<KeyOccurrences>) {
+        let bytes = text.len() + found.first.len() * size_of::<KeyOccurrence>() + OVERHEAD;
         if bytes > MOST {
             return;
         }
@@ -112,31 +112,31 @@ impl Halves {
 mod tests {
     use super::*;
 
-    fn found(memory: &Memory, text: &str) -> bool {
+    fn found(memory: &OccurrenceCache, text: &str) -> bool {
         let searched = std::cell::Cell::new(false);
         memory.get(1, &[text.into()], |_| {
             searched.set(true);
-            Finds::default()
+            KeyOccurrences::default()
         });
         !searched.get()
     }
 
     #[test]
     fn a_text_is_searched_once_for_each_set() {
-        let memory = Memory::default();
+        let memory = OccurrenceCache::default();
         assert!(!found(&memory, "a"));
         assert!(found(&memory, "a"));
         let searched = std::cell::Cell::new(0);
         memory.get(2, &["a".into(), "b".into()], |_| {
             searched.set(searched.get() + 1);
-            Finds::default()
+            KeyOccurrences::default()
         });
         assert_eq!(searched.get(), 2);
     }
 
     #[test]
     fn what_is_asked_for_stays_and_the_rest_is_forgotten() {
-        let memory = Memory::default();
+        let memory = OccurrenceCache::default();
         let large = |letter: &str| letter.repeat(MOST / 2);
         assert!(!found(&memory, "kept"));
         for letter in ["a", "b", "c", "d", "e", "f"] {

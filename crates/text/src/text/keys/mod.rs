@@ -14,11 +14,11 @@ use super::{shortcuts, work};
 
 mod memory;
 
-use memory::{Find, Finds, Memory};
+use memory::{KeyOccurrence, KeyOccurrences, OccurrenceCache};
 
 /// What must stand on both sides of a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Edge {
+pub enum KeyEdge {
     /// Anything.
     None,
     /// Anything but an ASCII letter, a digit or `_`; or an end of the text.
@@ -33,19 +33,19 @@ pub enum Edge {
 
 /// A key to search for.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub struct Key {
+pub struct SearchKey {
     /// The text to search for.
     pub text: Arc<str>,
     /// Upper and lower case differ.
     pub case: bool,
     /// What must stand on both sides.
-    pub edge: Edge,
+    pub edge: KeyEdge,
 }
 
 /// Where a key was found: which text of the source, and the bytes in it (of its lower-case form if case does not
 /// matter).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Hit {
+pub struct KeyHit {
     /// The index of the text.
     pub text: usize,
     /// First byte.
@@ -63,7 +63,7 @@ const STEPS_PER_BYTE: u64 = 30;
 /// The most compiled sets that are kept.
 const MOST_SETS: usize = 64;
 
-impl Key {
+impl SearchKey {
     /// Whether the text contains the key, searched for alone; for keys that the automata cannot hold.
     #[must_use]
     pub fn is_in(&self, text: &str) -> bool {
@@ -74,7 +74,7 @@ impl Key {
     }
 }
 
-fn stands(text: &str, key: &str, edge: Edge) -> bool {
+fn stands(text: &str, key: &str, edge: KeyEdge) -> bool {
     // occurrences may overlap: of `}}}` in `r}}}}`, only the second is no part of a word
     let mut from = 0;
     while let Some(at) = text.get(from..).and_then(|rest| rest.find(key)).map(|at| from + at) {
@@ -86,25 +86,25 @@ fn stands(text: &str, key: &str, edge: Edge) -> bool {
     false
 }
 
-impl Edge {
+impl KeyEdge {
     /// Whether the characters beside `text[start..end]` are as the edge requires.
     #[must_use]
     pub fn fits(self, text: &str, start: usize, end: usize) -> bool {
-        if self == Edge::None {
+        if self == KeyEdge::None {
             return true;
         }
         let word = |c: char| c.is_ascii_alphanumeric() || c == '_';
         let before = text.get(..start).and_then(|t| t.chars().next_back());
         let after = text.get(end..).and_then(|t| t.chars().next());
         match self {
-            Edge::None => true,
-            Edge::NonWord => before.is_none_or(|c| !word(c)) && after.is_none_or(|c| !word(c)),
-            Edge::Letter => {
+            KeyEdge::None => true,
+            KeyEdge::NonWord => before.is_none_or(|c| !word(c)) && after.is_none_or(|c| !word(c)),
+            KeyEdge::Letter => {
                 let letter = |c: char| c.is_alphanumeric() || c == '_';
                 before.is_none_or(|c| !letter(c)) && after.is_none_or(|c| !letter(c))
             }
-            Edge::Space => before.is_none_or(|c| c == ' ') && after.is_none_or(|c| c == ' '),
-            Edge::Boundary => {
+            KeyEdge::Space => before.is_none_or(|c| c == ' ') && after.is_none_or(|c| c == ' '),
+            KeyEdge::Boundary => {
                 let key = text.get(start..end).unwrap_or("");
                 let first = key.chars().next().is_some_and(word);
                 let last = key.chars().next_back().is_some_and(word);
@@ -117,14 +117,14 @@ impl Edge {
 /// Compiled keys. Numbers are indexes of the list that it was made from.
 #[derive(Debug)]
 pub struct KeySet {
-    folded: Option<Class>,
-    exact: Option<Class>,
+    folded: Option<KeyClass>,
+    exact: Option<KeyClass>,
 }
 
 #[derive(Debug)]
-struct Class {
+struct KeyClass {
     automaton: AhoCorasick,
-    keys: Vec<(u32, Edge)>,
+    keys: Vec<(u32, KeyEdge)>,
     /// The texts of the keys, as they are searched for.
     texts: Vec<String>,
 }
@@ -134,23 +134,23 @@ impl KeySet {
     ///
     /// # Errors
     /// Keys that are too long together for an automaton.
-    pub fn new(keys: &[Key]) -> Result<Self, String> {
-        Ok(Self { folded: Class::new(keys, false)?, exact: Class::new(keys, true)? })
+    pub fn new(keys: &[SearchKey]) -> Result<Self, String> {
+        Ok(Self { folded: KeyClass::new(keys, false)?, exact: KeyClass::new(keys, true)? })
     }
 
     /// The first find of each key in a text.
-    fn first(&self, text: &str) -> Finds {
+    fn first(&self, text: &str) -> KeyOccurrences {
         let mut first = Vec::new();
         let mut seen = FxHashSet::default();
         let mut finds = 0_u64;
         let whole = self.search(text, |key, start, end| {
             finds += 1;
             if seen.insert(key) {
-                first.push(Find { key, start, end });
+                first.push(KeyOccurrence { key, start, end });
             }
         });
         let steps = finds / FINDS_PER_STEP + (text.len() / work::BYTES_PER_STEP) as u64 + 1;
-        Finds { first: first.into(), whole, steps }
+        KeyOccurrences { first: first.into(), whole, steps }
     }
 
     /// Calls `found` for every key in the text. False if there were so many finds that the rest was left out.
@@ -177,8 +177,8 @@ pub fn finder(texts: &[String], any_case: bool) -> Result<AhoCorasick, BuildErro
     build(kind).or_else(|_| build(Some(AhoCorasickKind::NoncontiguousNFA)))
 }
 
-impl Class {
-    fn new(keys: &[Key], case: bool) -> Result<Option<Self>, String> {
+impl KeyClass {
+    fn new(keys: &[SearchKey], case: bool) -> Result<Option<Self>, String> {
         let mut texts = Vec::new();
         let mut numbers = Vec::new();
         for (n, key) in keys.iter().enumerate().filter(|(_, k)| k.case == case && !k.text.is_empty()) {
@@ -226,20 +226,20 @@ impl Class {
 /// once, and a message searched once.
 #[derive(Debug, Default)]
 pub struct KeySets {
-    made: Mutex<Made>,
-    memory: Memory,
+    made: Mutex<CompiledSets>,
+    memory: OccurrenceCache,
 }
 
 #[derive(Debug, Default)]
-struct Made {
-    sets: FxHashMap<[u8; 32], Numbered>,
+struct CompiledSets {
+    sets: FxHashMap<[u8; 32], NumberedSet>,
     /// The number of sets made so far, which is the number of the next one.
     count: u64,
 }
 
 /// A compiled set, and the number under which its finds are remembered.
 #[derive(Debug, Clone)]
-struct Numbered {
+struct NumberedSet {
     number: u64,
     set: Arc<KeySet>,
 }
@@ -249,7 +249,7 @@ impl KeySets {
     ///
     /// # Errors
     /// As [`KeySet::new`].
-    fn get(&self, keys: &[Key]) -> Result<Numbered, String> {
+    fn get(&self, keys: &[SearchKey]) -> Result<NumberedSet, String> {
         let mut hash = blake3::Hasher::new();
         for key in keys {
             hash.update(&(key.text.len() as u64).to_le_bytes());
@@ -267,7 +267,7 @@ impl KeySets {
             made.sets.clear();
         }
         made.count += 1;
-        let numbered = Numbered { number: made.count, set };
+        let numbered = NumberedSet { number: made.count, set };
         made.sets.insert(name, numbered.clone());
         Ok(numbered)
     }
@@ -275,13 +275,13 @@ impl KeySets {
 
 /// Keys and the texts that they are looked up in, source by source; it remembers what it has read.
 #[derive(Debug, Default)]
-pub struct Lookup {
-    numbers: FxHashMap<Key, u32>,
-    keys: Vec<Key>,
+pub struct KeyLookup {
+    numbers: FxHashMap<SearchKey, u32>,
+    keys: Vec<SearchKey>,
     /// Compiled sets, each with the number of its first key; the last may still be missing.
-    sets: Vec<(u32, Numbered)>,
+    sets: Vec<(u32, NumberedSet)>,
     compiled: usize,
-    sources: Vec<Read>,
+    sources: Vec<ScannedSource>,
     /// By number: the key was found in some text.
     anywhere: Vec<bool>,
     /// A text was not searched to its end.
@@ -290,14 +290,14 @@ pub struct Lookup {
 
 /// What has been read of a source.
 #[derive(Debug, Default)]
-struct Read {
+struct ScannedSource {
     texts: Vec<Arc<str>>,
-    first: FxHashMap<u32, Hit>,
+    first: FxHashMap<u32, KeyHit>,
 }
 
-impl Lookup {
+impl KeyLookup {
     /// The number of a key.
-    pub fn key(&mut self, key: Key) -> u32 {
+    pub fn key(&mut self, key: SearchKey) -> u32 {
         if let Some(n) = self.numbers.get(&key) {
             return *n;
         }
@@ -309,7 +309,7 @@ impl Lookup {
 
     /// The key of a number.
     #[must_use]
-    pub fn key_of(&self, number: u32) -> Option<&Key> {
+    pub fn key_of(&self, number: u32) -> Option<&SearchKey> {
         self.keys.get(number as usize)
     }
 
@@ -338,12 +338,12 @@ impl Lookup {
     /// Sets the texts of a source, and reads those that are new.
     pub fn read(&mut self, source: usize, texts: &[Arc<str>], sets: &KeySets) {
         if self.sources.len() <= source {
-            self.sources.resize_with(source + 1, Read::default);
+            self.sources.resize_with(source + 1, ScannedSource::default);
         }
         let Some(read) = self.sources.get_mut(source) else { return };
         let known = read.texts.len().min(texts.len());
         if read.texts.get(..known) != texts.get(..known) {
-            *read = Read::default();
+            *read = ScannedSource::default();
         }
         let from = read.texts.len();
         read.texts.extend(texts.iter().skip(from).cloned());
@@ -353,7 +353,7 @@ impl Lookup {
     /// Adds one text to a source, and reads it.
     pub fn add(&mut self, source: usize, text: Arc<str>, sets: &KeySets) {
         if self.sources.len() <= source {
-            self.sources.resize_with(source + 1, Read::default);
+            self.sources.resize_with(source + 1, ScannedSource::default);
         }
         let Some(read) = self.sources.get_mut(source) else { return };
         let from = read.texts.len();
@@ -364,7 +364,7 @@ impl Lookup {
     /// Forgets the texts of a source.
     pub fn forget(&mut self, source: usize) {
         if let Some(read) = self.sources.get_mut(source) {
-            *read = Read::default();
+            *read = ScannedSource::default();
         }
     }
 
@@ -376,20 +376,20 @@ impl Lookup {
 
     /// The first occurrence of a key in the first `count` texts of a source.
     #[must_use]
-    pub fn found(&self, key: u32, source: usize, count: usize) -> Option<Hit> {
+    pub fn found(&self, key: u32, source: usize, count: usize) -> Option<KeyHit> {
         self.sources.get(source)?.first.get(&key).filter(|hit| hit.text < count).copied()
     }
 }
 
-impl Read {
-    fn search(&mut self, from: usize, sets: &[(u32, Numbered)], all: &KeySets, anywhere: &mut [bool]) -> bool {
+impl ScannedSource {
+    fn search(&mut self, from: usize, sets: &[(u32, NumberedSet)], all: &KeySets, anywhere: &mut [bool]) -> bool {
         let mut whole = true;
         let texts = self.texts.get(from..).unwrap_or_default();
-        for (base, Numbered { number, set }) in sets {
+        for (base, NumberedSet { number, set }) in sets {
             for (n, finds) in all.memory.get(*number, texts, |text| set.first(text)).iter().enumerate() {
                 whole &= finds.whole && work::spend(finds.steps).is_ok();
-                for Find { key, start, end } in finds.first.iter().copied() {
-                    self.first.entry(base + key).or_insert(Hit { text: from + n, start, end });
+                for KeyOccurrence { key, start, end } in finds.first.iter().copied() {
+                    self.first.entry(base + key).or_insert(KeyHit { text: from + n, start, end });
                     if let Some(found) = anywhere.get_mut((base + key) as usize) {
                         *found = true;
                     }

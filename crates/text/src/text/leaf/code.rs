@@ -5,19 +5,19 @@ use std::ops::Range;
 use crate::model::Value;
 use crate::text::js;
 
-use super::Syntax;
-use super::path::{Path, path};
+use super::LeafSyntax;
+use super::path::{LeafPath, path};
 
 /// The program that prints a text. Without steps the text is literal.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Code {
-    pub(super) steps: Vec<Step>,
-    pub(super) paths: Vec<Path>,
+pub(super) struct LeafCode {
+    pub(super) steps: Vec<LeafStep>,
+    pub(super) paths: Vec<LeafPath>,
 }
 
 /// One step. Those that make a value push it, those that need one pop it.
 #[derive(Debug, Clone)]
-pub(super) enum Step {
+pub(super) enum LeafStep {
     /// Prints a part of the text, in bytes.
     Text(Range<usize>),
     /// Prints the value at a path.
@@ -29,7 +29,7 @@ pub(super) enum Step {
     /// Negates the truth of a value.
     Not,
     /// Pops the right value, then the left one.
-    Binary(Binary),
+    Binary(BinaryOperator),
     /// Prints a value.
     Print,
     /// Jumps unless a value is true.
@@ -40,7 +40,7 @@ pub(super) enum Step {
 
 /// An operator between two values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Binary {
+pub(super) enum BinaryOperator {
     Or,
     And,
     Equal,
@@ -51,14 +51,14 @@ pub(super) enum Binary {
     AtLeast,
 }
 
-impl Code {
-    pub(super) fn read(text: &str, syntax: Syntax) -> Self {
+impl LeafCode {
+    pub(super) fn read(text: &str, syntax: LeafSyntax) -> Self {
         if !text.contains("{{") {
             return Self::default();
         }
         match syntax {
-            Syntax::Paths => Self::of_paths(text),
-            Syntax::Expressions => super::expression::read(text).unwrap_or_default(),
+            LeafSyntax::Paths => Self::of_paths(text),
+            LeafSyntax::Expressions => super::expression::read(text).unwrap_or_default(),
         }
     }
 
@@ -78,7 +78,7 @@ impl Code {
             };
             code.text(done..open);
             let place = code.path(path(js::trim(tag)));
-            code.steps.push(Step::Tag(place));
+            code.steps.push(LeafStep::Tag(place));
             (done, at) = (end + 2, end + 2);
         }
         if !code.steps.is_empty() {
@@ -89,12 +89,12 @@ impl Code {
 
     pub(super) fn text(&mut self, part: Range<usize>) {
         if !part.is_empty() {
-            self.steps.push(Step::Text(part));
+            self.steps.push(LeafStep::Text(part));
         }
     }
 
     /// Stores a path and returns its index.
-    pub(super) fn path(&mut self, path: Path) -> usize {
+    pub(super) fn path(&mut self, path: LeafPath) -> usize {
         self.paths.push(path);
         self.paths.len() - 1
     }

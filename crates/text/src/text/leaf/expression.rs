@@ -3,17 +3,17 @@
 //! numbers, words and signs with white space between them, and `}}`. Anything else in it is a mistake.
 
 use crate::model::Value;
-use crate::text::{Limits, js};
+use crate::text::{TextLimits, js};
 
-use super::code::{Binary, Code, Step, find};
-use super::path::Path;
+use super::code::{BinaryOperator, LeafCode, LeafStep, find};
+use super::path::LeafPath;
 
 /// All signs, the longer ones first.
 const SIGNS: [&str; 15] = ["||", "&&", "==", "!=", "<=", ">=", "<", ">", "!", "(", ")", "[", "]", ".", "#"];
 
 /// A token of a tag.
 #[derive(Clone, Copy, PartialEq)]
-enum Token<'t> {
+enum TagToken<'t> {
     Text(&'t str),
     Number(&'t str),
     Word(&'t str),
@@ -22,21 +22,21 @@ enum Token<'t> {
 
 /// An operator that waits for its right side, or a bracket for its end.
 #[derive(Clone, Copy)]
-enum Waiting {
+enum WaitingOperator {
     Open,
     Not,
-    Binary(Binary),
+    Binary(BinaryOperator),
 }
 
 /// An open block: the step that jumps to its other branch, and whether that branch has begun.
-struct Block {
+struct OpenBranch {
     skip: usize,
     other: bool,
 }
 
 /// Parses a whole text; `None` if it has a mistake.
-pub(super) fn read(text: &str) -> Option<Code> {
-    let mut code = Code::default();
+pub(super) fn read(text: &str) -> Option<LeafCode> {
+    let mut code = LeafCode::default();
     let mut open = Vec::new();
     let mut done = 0;
     while let Some(at) = find(text, done, "{{") {
@@ -50,9 +50,9 @@ pub(super) fn read(text: &str) -> Option<Code> {
 }
 
 /// The tokens and the length of the tag at the start of a text.
-fn tokens(text: &str) -> Option<(Vec<Token<'_>>, usize)> {
+fn tokens(text: &str) -> Option<(Vec<TagToken<'_>>, usize)> {
     // a longer tag counts as a mistake
-    let text = text.get(..text.floor_char_boundary(Limits::LEAF.length)).unwrap_or(text);
+    let text = text.get(..text.floor_char_boundary(TextLimits::LEAF.length)).unwrap_or(text);
     let mut rest = text.strip_prefix("{{")?;
     let mut tokens = Vec::new();
     loop {
@@ -67,15 +67,15 @@ fn tokens(text: &str) -> Option<(Vec<Token<'_>>, usize)> {
 }
 
 /// The token at the start of a text, and what follows.
-fn token<'t>(text: &'t str) -> Option<(Token<'t>, &'t str)> {
-    let (made, length): (fn(&'t str) -> Token<'t>, _) = match text.chars().next()? {
-        quote @ ('"' | '\'') => (Token::Text, quoted(text, quote)?),
-        '-' | '0'..='9' => (Token::Number, number(text)?),
+fn token<'t>(text: &'t str) -> Option<(TagToken<'t>, &'t str)> {
+    let (made, length): (fn(&'t str) -> TagToken<'t>, _) = match text.chars().next()? {
+        quote @ ('"' | '\'') => (TagToken::Text, quoted(text, quote)?),
+        '-' | '0'..='9' => (TagToken::Number, number(text)?),
         'a'..='z' | 'A'..='Z' | '_' | '$' => {
             let end = text.find(|c: char| !c.is_ascii_alphanumeric() && !matches!(c, '_' | '$'));
-            (Token::Word, end.unwrap_or(text.len()))
+            (TagToken::Word, end.unwrap_or(text.len()))
         }
-        _ => (Token::Sign, SIGNS.iter().find(|sign| text.starts_with(**sign))?.len()),
+        _ => (TagToken::Sign, SIGNS.iter().find(|sign| text.starts_with(**sign))?.len()),
     };
     text.split_at_checked(length).map(|(token, behind)| (made(token), behind))
 }
@@ -102,31 +102,31 @@ fn number(text: &str) -> Option<usize> {
     Some(text.len() - unsigned.len() + whole + fraction.map_or(0, |length| length + 1))
 }
 
-fn tag(tokens: &[Token<'_>], code: &mut Code, open: &mut Vec<Block>) -> Option<()> {
+fn tag(tokens: &[TagToken<'_>], code: &mut LeafCode, open: &mut Vec<OpenBranch>) -> Option<()> {
     match tokens {
-        [Token::Sign("#"), Token::Word("if"), condition @ ..] => {
+        [TagToken::Sign("#"), TagToken::Word("if"), condition @ ..] => {
             expression(condition, code)?;
-            open.push(Block { skip: code.steps.len(), other: false });
-            code.steps.push(Step::Unless(0));
+            open.push(OpenBranch { skip: code.steps.len(), other: false });
+            code.steps.push(LeafStep::Unless(0));
         }
-        [Token::Sign("#"), Token::Word("else")] => {
+        [TagToken::Sign("#"), TagToken::Word("else")] => {
             let block = open.last_mut().filter(|block| !block.other)?;
             let jump = code.steps.len();
-            code.steps.push(Step::Jump(0));
+            code.steps.push(LeafStep::Jump(0));
             land(code, block.skip);
-            *block = Block { skip: jump, other: true };
+            *block = OpenBranch { skip: jump, other: true };
         }
-        [Token::Sign("#"), Token::Word("endif")] => land(code, open.pop()?.skip),
+        [TagToken::Sign("#"), TagToken::Word("endif")] => land(code, open.pop()?.skip),
         tokens => {
             let start = code.steps.len();
             expression(tokens, code)?;
             match code.steps.get_mut(start..) {
-                Some([step @ Step::Path(_)]) => {
-                    if let Step::Path(place) = *step {
-                        *step = Step::Tag(place);
+                Some([step @ LeafStep::Path(_)]) => {
+                    if let LeafStep::Path(place) = *step {
+                        *step = LeafStep::Tag(place);
                     }
                 }
-                _ => code.steps.push(Step::Print),
+                _ => code.steps.push(LeafStep::Print),
             }
         }
     }
@@ -134,29 +134,29 @@ fn tag(tokens: &[Token<'_>], code: &mut Code, open: &mut Vec<Block>) -> Option<(
 }
 
 /// Sets the target of a jump to the end of the steps.
-fn land(code: &mut Code, jump: usize) {
+fn land(code: &mut LeafCode, jump: usize) {
     let here = code.steps.len();
-    if let Some(Step::Unless(to) | Step::Jump(to)) = code.steps.get_mut(jump) {
+    if let Some(LeafStep::Unless(to) | LeafStep::Jump(to)) = code.steps.get_mut(jump) {
         *to = here;
     }
 }
 
 /// Writes the steps of an expression: values in the order written, operators behind their values.
-fn expression(mut tokens: &[Token<'_>], code: &mut Code) -> Option<()> {
+fn expression(mut tokens: &[TagToken<'_>], code: &mut LeafCode) -> Option<()> {
     let mut waiting = Vec::new();
     let mut wants_value = true;
     while let Some((token, rest)) = tokens.split_first() {
         tokens = rest;
         match token {
-            Token::Sign("!") if wants_value => waiting.push(Waiting::Not),
-            Token::Sign("(") if wants_value => waiting.push(Waiting::Open),
-            Token::Sign(")") if !wants_value => while release(waiting.pop()?, code) {},
-            Token::Sign(sign) if !wants_value => {
-                let binary = Binary::of(sign)?;
+            TagToken::Sign("!") if wants_value => waiting.push(WaitingOperator::Not),
+            TagToken::Sign("(") if wants_value => waiting.push(WaitingOperator::Open),
+            TagToken::Sign(")") if !wants_value => while release(waiting.pop()?, code) {},
+            TagToken::Sign(sign) if !wants_value => {
+                let binary = BinaryOperator::of(sign)?;
                 while let Some(before) = waiting.pop_if(|before| before.strength() >= binary.strength()) {
                     release(before, code);
                 }
-                waiting.push(Waiting::Binary(binary));
+                waiting.push(WaitingOperator::Binary(binary));
                 wants_value = true;
             }
             token if wants_value => {
@@ -173,32 +173,32 @@ fn expression(mut tokens: &[Token<'_>], code: &mut Code) -> Option<()> {
 }
 
 /// Writes the step of an operator. Returns false for a bracket, which has none.
-fn release(waiting: Waiting, code: &mut Code) -> bool {
+fn release(waiting: WaitingOperator, code: &mut LeafCode) -> bool {
     match waiting {
-        Waiting::Open => return false,
-        Waiting::Not => code.steps.push(Step::Not),
-        Waiting::Binary(binary) => code.steps.push(Step::Binary(binary)),
+        WaitingOperator::Open => return false,
+        WaitingOperator::Not => code.steps.push(LeafStep::Not),
+        WaitingOperator::Binary(binary) => code.steps.push(LeafStep::Binary(binary)),
     }
     true
 }
 
 /// Writes the step of a value and returns the tokens after it.
-fn value<'t, 's>(token: Token<'t>, rest: &'s [Token<'t>], code: &mut Code) -> Option<&'s [Token<'t>]> {
+fn value<'t, 's>(token: TagToken<'t>, rest: &'s [TagToken<'t>], code: &mut LeafCode) -> Option<&'s [TagToken<'t>]> {
     let constant = match token {
-        Token::Text(written) => Value::text(unescaped(written)),
-        Token::Number(written) => js::value(written.parse().ok()?),
-        Token::Word("true") => Value::Bool(true),
-        Token::Word("false") => Value::Bool(false),
-        Token::Word("null") => Value::Null,
-        Token::Word(first) if !is_keyword(first) => {
+        TagToken::Text(written) => Value::text(unescaped(written)),
+        TagToken::Number(written) => js::value(written.parse().ok()?),
+        TagToken::Word("true") => Value::Bool(true),
+        TagToken::Word("false") => Value::Bool(false),
+        TagToken::Word("null") => Value::Null,
+        TagToken::Word(first) if !is_keyword(first) => {
             let (path, rest) = path(first, rest)?;
             let place = code.path(path);
-            code.steps.push(Step::Path(place));
+            code.steps.push(LeafStep::Path(place));
             return Some(rest);
         }
         _ => return None,
     };
-    code.steps.push(Step::Constant(constant));
+    code.steps.push(LeafStep::Constant(constant));
     Some(rest)
 }
 
@@ -206,25 +206,25 @@ fn is_keyword(word: &str) -> bool {
     matches!(word, "if" | "else" | "endif" | "true" | "false" | "null")
 }
 
-fn path<'t, 's>(first: &str, mut rest: &'s [Token<'t>]) -> Option<(Path, &'s [Token<'t>])> {
+fn path<'t, 's>(first: &str, mut rest: &'s [TagToken<'t>]) -> Option<(LeafPath, &'s [TagToken<'t>])> {
     let mut steps = vec![first.to_owned()];
     loop {
         rest = match rest {
-            [Token::Sign("."), Token::Word(name), behind @ ..] if !is_keyword(name) => {
+            [TagToken::Sign("."), TagToken::Word(name), behind @ ..] if !is_keyword(name) => {
                 steps.push((*name).to_owned());
                 behind
             }
-            [Token::Sign("["), Token::Number(place), Token::Sign("]"), behind @ ..] => {
+            [TagToken::Sign("["), TagToken::Number(place), TagToken::Sign("]"), behind @ ..] => {
                 steps.push(js::string(&js::value(place.parse().ok()?)));
                 behind
             }
-            [Token::Sign("." | "["), ..] => return None,
-            _ => return Some((Path::of_steps(steps.iter().map(String::as_str)), rest)),
+            [TagToken::Sign("." | "["), ..] => return None,
+            _ => return Some((LeafPath::of_steps(steps.iter().map(String::as_str)), rest)),
         };
     }
 }
 
-impl Binary {
+impl BinaryOperator {
     fn of(sign: &str) -> Option<Self> {
         Some(match sign {
             "||" => Self::Or,
@@ -250,7 +250,7 @@ impl Binary {
     }
 }
 
-impl Waiting {
+impl WaitingOperator {
     fn strength(self) -> u8 {
         match self {
             Self::Open => 0,

@@ -14,14 +14,14 @@ mod path;
 mod print;
 mod run;
 
-pub use path::{Path, path};
+pub use path::{LeafPath, path};
 pub use print::{same, value_text};
 
-use code::{Code, Step};
+use code::{LeafCode, LeafStep};
 
 /// Which tags a leaf may hold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Syntax {
+pub enum LeafSyntax {
     /// Only `{{path}}`; a tag that is not a path is literal, and the other tags still count.
     Paths,
     /// `{{ expression }}` and `{{#if …}} … {{#else}} … {{#endif}}`; one mistake makes the whole text literal.
@@ -31,7 +31,7 @@ pub enum Syntax {
 /// The names that the paths of a leaf are resolved in. The first step is searched in `over`, `root`, `under`, in this
 /// order.
 #[derive(Debug, Clone, Copy)]
-pub struct Scope<'a> {
+pub struct LeafScope<'a> {
     /// Names that hide all others, even if they have no value (`item` outside of a loop).
     pub over: &'a [(&'a str, Option<&'a Value>)],
     /// The names of the context.
@@ -46,15 +46,15 @@ pub struct Scope<'a> {
 #[derive(Debug, Clone)]
 pub struct Leaf {
     written: Arc<str>,
-    syntax: Syntax,
-    code: Arc<Code>,
+    syntax: LeafSyntax,
+    code: Arc<LeafCode>,
     /// UTF-16 units of its literal parts; `None` if it prints more than those and paths.
     literal: Option<usize>,
 }
 
 /// The result of printing a leaf.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Printed {
+pub struct PrintedLeaf {
     /// The text.
     pub text: Arc<str>,
     /// There is a tag, and one of them printed something that is not blank.
@@ -80,8 +80,8 @@ pub enum TooLong {
 impl Leaf {
     /// Compiles a text. Never fails.
     #[must_use]
-    pub fn compile(text: &str, syntax: Syntax) -> Self {
-        let code = Code::read(text, syntax);
+    pub fn compile(text: &str, syntax: LeafSyntax) -> Self {
+        let code = LeafCode::read(text, syntax);
         let literal = literal(text, &code);
         Self { written: text.into(), syntax, code: Arc::new(code), literal }
     }
@@ -105,12 +105,12 @@ impl Leaf {
         if self.code.steps.is_empty() {
             return literal(&(0..self.written.len()));
         }
-        self.code.steps.iter().find_map(|step| if let Step::Text(part) = step { literal(part) } else { None })
+        self.code.steps.iter().find_map(|step| if let LeafStep::Text(part) = step { literal(part) } else { None })
     }
 
     /// All paths that it may look up, in the order written.
     #[must_use]
-    pub fn paths(&self) -> &[Path] {
+    pub fn paths(&self) -> &[LeafPath] {
         &self.code.paths
     }
 
@@ -118,7 +118,7 @@ impl Leaf {
     /// text at a path that holds `{{` is evaluated too, so its own length says nothing). `None` if the leaf has blocks,
     /// operators, or the path of the whole scope.
     #[must_use]
-    pub fn parts(&self) -> Option<(usize, &[Path])> {
+    pub fn parts(&self) -> Option<(usize, &[LeafPath])> {
         self.literal.map(|units| (units, &*self.code.paths))
     }
 
@@ -126,29 +126,29 @@ impl Leaf {
     ///
     /// # Errors
     /// The text exceeds `most` bytes, or values multiply each other or nest too deep.
-    pub fn render(&self, scope: &Scope<'_>, most: usize) -> Result<Printed, TooLong> {
+    pub fn render(&self, scope: &LeafScope<'_>, most: usize) -> Result<PrintedLeaf, TooLong> {
         if !self.has_tags() {
             let text = self.written.clone();
-            return if text.len() > most { Err(TooLong::Text(most)) } else { Ok(Printed { text, produced: false, work: 0 }) };
+            return if text.len() > most { Err(TooLong::Text(most)) } else { Ok(PrintedLeaf { text, produced: false, work: 0 }) };
         }
-        let mut run = run::Run::new(scope, self.syntax, most);
+        let mut run = run::LeafRun::new(scope, self.syntax, most);
         let produced = run.text(&self.written, &self.code, 0);
         let compared = run.work();
         let steps = (self.code.steps.len() as u64).saturating_mul(work::STEPS_PER_TAG).saturating_add(compared as u64);
         // a run that failed has been paid for too
         work::spend(steps).map_err(|_| TooLong::Work)?;
         let produced = produced?;
-        Ok(Printed { text: run.out.text.into(), produced, work: compared })
+        Ok(PrintedLeaf { text: run.out.text.into(), produced, work: compared })
     }
 }
 
-fn literal(text: &str, code: &Code) -> Option<usize> {
+fn literal(text: &str, code: &LeafCode) -> Option<usize> {
     if code.steps.is_empty() {
         return Some(js::length(text));
     }
     code.steps.iter().try_fold(0, |units, step| match step {
-        Step::Text(part) => Some(units + js::length(text.get(part.clone()).unwrap_or_default())),
-        Step::Tag(place) if code.paths.get(*place).is_some_and(|path| !path.is_empty()) => Some(units),
+        LeafStep::Text(part) => Some(units + js::length(text.get(part.clone()).unwrap_or_default())),
+        LeafStep::Tag(place) if code.paths.get(*place).is_some_and(|path| !path.is_empty()) => Some(units),
         _ => None,
     })
 }

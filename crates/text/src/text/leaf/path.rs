@@ -5,11 +5,11 @@ use std::borrow::Cow;
 use crate::model::{Map, Value};
 use crate::text::js;
 
-use super::Scope;
+use super::LeafScope;
 
 /// A path, split into steps. Without steps it means the whole scope.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Path {
+pub struct LeafPath {
     steps: Box<[PathStep]>,
 }
 
@@ -22,7 +22,7 @@ struct PathStep {
 
 /// Parses a path: names between dots, and the literal text between brackets. Empty pieces are dropped.
 #[must_use]
-pub fn path(text: &str) -> Path {
+pub fn path(text: &str) -> LeafPath {
     let mut steps = Vec::new();
     let mut rest = text;
     while let Some(at) = rest.find(['.', '[']) {
@@ -42,10 +42,10 @@ pub fn path(text: &str) -> Path {
         }
     }
     steps.push(rest);
-    Path::of_steps(steps)
+    LeafPath::of_steps(steps)
 }
 
-impl Path {
+impl LeafPath {
     /// A path of these steps; empty ones are dropped.
     pub(super) fn of_steps<'t>(steps: impl IntoIterator<Item = &'t str>) -> Self {
         let steps = steps.into_iter().filter(|s| !s.is_empty());
@@ -60,8 +60,8 @@ impl Path {
 
     /// The path without its first step.
     #[must_use]
-    pub fn rest(&self) -> Path {
-        Path { steps: self.steps.iter().skip(1).cloned().collect() }
+    pub fn rest(&self) -> LeafPath {
+        LeafPath { steps: self.steps.iter().skip(1).cloned().collect() }
     }
 
     /// Whether it has no steps and means the whole scope.
@@ -74,7 +74,7 @@ impl Path {
     /// is absent, which is not the same as `null`. A new value is only made for the length of a list and for the whole
     /// scope.
     #[must_use]
-    pub fn find<'v>(&self, scope: &Scope<'v>) -> Option<Cow<'v, Value>> {
+    pub fn find<'v>(&self, scope: &LeafScope<'v>) -> Option<Cow<'v, Value>> {
         let Some((first, rest)) = self.steps.split_first() else { return Some(Cow::Owned(whole(scope))) };
         let direct = match scope.first(&first.name) {
             Some(None) if rest.is_empty() => return None,
@@ -92,7 +92,7 @@ impl Path {
     }
 }
 
-impl<'v> Scope<'v> {
+impl<'v> LeafScope<'v> {
     /// The value of a name; the inner `None` is a name without a value.
     fn first(&self, name: &str) -> Option<Option<&'v Value>> {
         let over = self.over.iter().find(|(key, _)| *key == name).map(|(_, value)| *value);
@@ -118,7 +118,7 @@ fn walk<'v>(steps: &[PathStep], from: &'v Value) -> Option<Cow<'v, Value>> {
 }
 
 /// The scope as one table: a name keeps its first position, and has the value that hides the others.
-fn whole(scope: &Scope<'_>) -> Value {
+fn whole(scope: &LeafScope<'_>) -> Value {
     let mut all = Map::default();
     for (name, value) in scope.under {
         all.insert((*name).into(), (*value).clone());

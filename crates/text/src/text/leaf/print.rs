@@ -25,7 +25,7 @@ pub fn value_text(value: &Value, most: usize) -> Result<Cow<'_, str>, TooLong> {
     if let Value::Text(text) = value {
         return if text.len() > most { Err(TooLong::Text(most)) } else { Ok(Cow::Borrowed(text)) };
     }
-    let mut out = Bounded::new(most);
+    let mut out = BoundedText::new(most);
     out.value(value)?;
     Ok(Cow::Owned(out.text))
 }
@@ -38,18 +38,18 @@ pub fn value_text(value: &Value, most: usize) -> Result<Cow<'_, str>, TooLong> {
 /// The values need more steps than are left, or nest too deep.
 pub fn same(a: Option<&Value>, b: Option<&Value>, left: &mut usize) -> Result<bool, TooLong> {
     match (a, b) {
-        (Some(a), Some(b)) => Compare { left, inside: false }.same(a, b, DEEPEST),
+        (Some(a), Some(b)) => ComparisonWriter { left, inside: false }.same(a, b, DEEPEST),
         (a, b) => Ok(a.is_none() && b.is_none()),
     }
 }
 
-struct Compare<'l> {
+struct ComparisonWriter<'l> {
     left: &'l mut usize,
     /// Writes a value inside a list or table, where JSON has `null` for NaN and infinity.
     inside: bool,
 }
 
-impl Compare<'_> {
+impl ComparisonWriter<'_> {
     fn spend(&mut self, steps: usize) -> Result<(), TooLong> {
         *self.left = self.left.checked_sub(steps).ok_or(TooLong::Work)?;
         Ok(())
@@ -99,12 +99,12 @@ fn paid(values: usize) -> Result<(), TooLong> {
 }
 
 /// A text of bounded length.
-pub(super) struct Bounded {
+pub(super) struct BoundedText {
     pub(super) text: String,
     most: usize,
 }
 
-impl Bounded {
+impl BoundedText {
     pub(super) fn new(most: usize) -> Self {
         Self { text: String::new(), most }
     }

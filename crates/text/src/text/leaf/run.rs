@@ -3,37 +3,37 @@
 use std::borrow::Cow;
 
 use crate::model::Value;
-use crate::text::{Limits, js, truth};
+use crate::text::{TextLimits, js, truth};
 
-use super::code::{Binary, Code, Step};
-use super::print::{Bounded, same};
-use super::{Scope, Syntax, TooLong};
+use super::code::{BinaryOperator, LeafCode, LeafStep};
+use super::print::{BoundedText, same};
+use super::{LeafScope, LeafSyntax, TooLong};
 
 /// Tags in values are evaluated up to a depth below the authored text; deeper values are printed unchanged. Steps in
 /// values count, and so do comparing and compiling values.
-const LIMITS: Limits = Limits::LEAF;
+const LIMITS: TextLimits = TextLimits::LEAF;
 /// The cost of compiling a value, in steps: one per this many bytes, and this many per compiled step.
 const BYTES_A_STEP: usize = 64;
 const STEPS_A_STEP: usize = 32;
 
 /// One rendering.
-pub(super) struct Run<'r> {
-    pub(super) out: Bounded,
-    scope: &'r Scope<'r>,
-    syntax: Syntax,
+pub(super) struct LeafRun<'r> {
+    pub(super) out: BoundedText,
+    scope: &'r LeafScope<'r>,
+    syntax: LeafSyntax,
     work: usize,
 }
 
-type Stack<'s> = Vec<Option<Cow<'s, Value>>>;
+type ValueStack<'s> = Vec<Option<Cow<'s, Value>>>;
 
-impl<'r> Run<'r> {
-    pub(super) fn new(scope: &'r Scope<'r>, syntax: Syntax, most: usize) -> Self {
-        Self { out: Bounded::new(most), scope, syntax, work: LIMITS.steps }
+impl<'r> LeafRun<'r> {
+    pub(super) fn new(scope: &'r LeafScope<'r>, syntax: LeafSyntax, most: usize) -> Self {
+        Self { out: BoundedText::new(most), scope, syntax, work: LIMITS.steps }
     }
 
     /// Runs a text that is `depth` values below the authored one. Returns whether a tag printed anything but blanks.
-    pub(super) fn text(&mut self, text: &str, code: &Code, depth: usize) -> Result<bool, TooLong> {
-        let mut stack: Stack<'_> = Vec::new();
+    pub(super) fn text(&mut self, text: &str, code: &LeafCode, depth: usize) -> Result<bool, TooLong> {
+        let mut stack: ValueStack<'_> = Vec::new();
         let mut produced = false;
         let mut at = 0;
         while let Some(step) = code.steps.get(at) {
@@ -42,21 +42,21 @@ impl<'r> Run<'r> {
                 self.spend(1)?;
             }
             match step {
-                Step::Text(part) => self.out.push(text.get(part.clone()).unwrap_or_default())?,
-                Step::Tag(place) => produced |= self.print(find(code, *place, self.scope), depth)?,
-                Step::Print => produced |= self.print(stack.pop().flatten(), depth)?,
-                Step::Path(place) => stack.push(find(code, *place, self.scope)),
-                Step::Constant(value) => stack.push(Some(Cow::Borrowed(value))),
-                Step::Not => {
+                LeafStep::Text(part) => self.out.push(text.get(part.clone()).unwrap_or_default())?,
+                LeafStep::Tag(place) => produced |= self.print(find(code, *place, self.scope), depth)?,
+                LeafStep::Print => produced |= self.print(stack.pop().flatten(), depth)?,
+                LeafStep::Path(place) => stack.push(find(code, *place, self.scope)),
+                LeafStep::Constant(value) => stack.push(Some(Cow::Borrowed(value))),
+                LeafStep::Not => {
                     let truth = truthy(stack.pop());
                     push(&mut stack, !truth);
                 }
-                Step::Binary(operator) => {
+                LeafStep::Binary(operator) => {
                     let (right, left) = (stack.pop().flatten(), stack.pop().flatten());
                     push(&mut stack, decide(*operator, left.as_deref(), right.as_deref(), &mut self.work)?);
                 }
-                Step::Unless(to) if truthy(stack.pop()) => {}
-                Step::Unless(to) | Step::Jump(to) => at = *to,
+                LeafStep::Unless(to) if truthy(stack.pop()) => {}
+                LeafStep::Unless(to) | LeafStep::Jump(to) => at = *to,
             }
         }
         Ok(produced)
@@ -75,7 +75,7 @@ impl<'r> Run<'r> {
 
     fn value(&mut self, text: &str, depth: usize) -> Result<(), TooLong> {
         self.spend(text.len() / BYTES_A_STEP)?;
-        let code = Code::read(text, self.syntax);
+        let code = LeafCode::read(text, self.syntax);
         if code.steps.is_empty() {
             return self.out.push(text);
         }
@@ -94,11 +94,11 @@ impl<'r> Run<'r> {
     }
 }
 
-fn find<'r>(code: &Code, place: usize, scope: &'r Scope<'r>) -> Option<Cow<'r, Value>> {
+fn find<'r>(code: &LeafCode, place: usize, scope: &'r LeafScope<'r>) -> Option<Cow<'r, Value>> {
     code.paths.get(place).and_then(|path| path.find(scope))
 }
 
-fn push(stack: &mut Stack<'_>, truth: bool) {
+fn push(stack: &mut ValueStack<'_>, truth: bool) {
     stack.push(Some(Cow::Owned(Value::Bool(truth))));
 }
 
@@ -107,17 +107,17 @@ fn truthy(value: Option<Option<Cow<'_, Value>>>) -> bool {
 }
 
 /// `<`, `>` and the like need two numbers.
-fn decide(operator: Binary, left: Option<&Value>, right: Option<&Value>, work: &mut usize) -> Result<bool, TooLong> {
+fn decide(operator: BinaryOperator, left: Option<&Value>, right: Option<&Value>, work: &mut usize) -> Result<bool, TooLong> {
     let truth = |value: Option<&Value>| value.is_some_and(truth::javascript);
     let numbers = || left.and_then(Value::as_f64).zip(right.and_then(Value::as_f64));
     Ok(match operator {
-        Binary::Or => truth(left) || truth(right),
-        Binary::And => truth(left) && truth(right),
-        Binary::Equal => same(left, right, work)?,
-        Binary::Unequal => !same(left, right, work)?,
-        Binary::Less => numbers().is_some_and(|(a, b)| a < b),
-        Binary::AtMost => numbers().is_some_and(|(a, b)| a <= b),
-        Binary::Greater => numbers().is_some_and(|(a, b)| a > b),
-        Binary::AtLeast => numbers().is_some_and(|(a, b)| a >= b),
+        BinaryOperator::Or => truth(left) || truth(right),
+        BinaryOperator::And => truth(left) && truth(right),
+        BinaryOperator::Equal => same(left, right, work)?,
+        BinaryOperator::Unequal => !same(left, right, work)?,
+        BinaryOperator::Less => numbers().is_some_and(|(a, b)| a < b),
+        BinaryOperator::AtMost => numbers().is_some_and(|(a, b)| a <= b),
+        BinaryOperator::Greater => numbers().is_some_and(|(a, b)| a > b),
+        BinaryOperator::AtLeast => numbers().is_some_and(|(a, b)| a >= b),
     })
 }

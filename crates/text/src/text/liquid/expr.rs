@@ -7,11 +7,11 @@ use liquid_core::{Expression, Language, Result, Runtime, TagTokenIter};
 
 use super::filters;
 use super::state::{state, with};
-use super::val::{self, Val};
+use super::val::{self, LiquidValue};
 use super::words::NAMED;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Op {
+pub(super) enum LiquidOperator {
     Equal,
     Unequal,
     Less,
@@ -24,11 +24,18 @@ pub(super) enum Op {
     Or,
 }
 
-const SIGNS: &[(&str, Op)] =
-    &[("==", Op::Equal), ("!=", Op::Unequal), ("<=", Op::LessEqual), (">=", Op::GreaterEqual), ("<", Op::Less), (">", Op::Greater)];
-const WORDS: &[(&str, Op)] = &[("contains", Op::Contains), ("not", Op::Not), ("and", Op::And), ("or", Op::Or)];
+const SIGNS: &[(&str, LiquidOperator)] = &[
+    ("==", LiquidOperator::Equal),
+    ("!=", LiquidOperator::Unequal),
+    ("<=", LiquidOperator::LessEqual),
+    (">=", LiquidOperator::GreaterEqual),
+    ("<", LiquidOperator::Less),
+    (">", LiquidOperator::Greater),
+];
+const WORDS: &[(&str, LiquidOperator)] =
+    &[("contains", LiquidOperator::Contains), ("not", LiquidOperator::Not), ("and", LiquidOperator::And), ("or", LiquidOperator::Or)];
 
-impl Op {
+impl LiquidOperator {
     /// The operator or mark, other than a word, at the start of a text.
     pub(super) fn sign(text: &str) -> Option<&'static str> {
         let signs = SIGNS.iter().map(|(sign, _)| *sign).chain(["=", ",", ":"]);
@@ -41,33 +48,33 @@ impl Op {
 
     fn binds(self) -> u8 {
         match self {
-            Op::And | Op::Or => 0,
-            Op::Not => 1,
+            LiquidOperator::And | LiquidOperator::Or => 0,
+            LiquidOperator::Not => 1,
             _ => 2,
         }
     }
 
-    fn of(self, left: &Val, right: &Val, seen: &mut usize) -> bool {
+    fn of(self, left: &LiquidValue, right: &LiquidValue, seen: &mut usize) -> bool {
         let order = || val::compare(left, right);
         match self {
-            Op::Equal => val::equals(left, right, seen),
-            Op::Unequal => !val::equals(left, right, seen),
-            Op::Less => order().is_some_and(Ordering::is_lt),
-            Op::LessEqual => order().is_some_and(Ordering::is_le),
-            Op::Greater => order().is_some_and(Ordering::is_gt),
-            Op::GreaterEqual => order().is_some_and(Ordering::is_ge),
-            Op::Contains => val::contains(left, right, seen),
-            Op::And => left.truthy() && right.truthy(),
-            Op::Or => left.truthy() || right.truthy(),
-            Op::Not => !right.truthy(),
+            LiquidOperator::Equal => val::equals(left, right, seen),
+            LiquidOperator::Unequal => !val::equals(left, right, seen),
+            LiquidOperator::Less => order().is_some_and(Ordering::is_lt),
+            LiquidOperator::LessEqual => order().is_some_and(Ordering::is_le),
+            LiquidOperator::Greater => order().is_some_and(Ordering::is_gt),
+            LiquidOperator::GreaterEqual => order().is_some_and(Ordering::is_ge),
+            LiquidOperator::Contains => val::contains(left, right, seen),
+            LiquidOperator::And => left.truthy() && right.truthy(),
+            LiquidOperator::Or => left.truthy() || right.truthy(),
+            LiquidOperator::Not => !right.truthy(),
         }
     }
 }
 
 /// Operands and operators in postfix order, and the filters that are applied to the result.
 #[derive(Debug)]
-pub(super) struct Expr {
-    steps: Vec<Step>,
+pub(super) struct PostfixExpr {
+    steps: Vec<PostfixStep>,
     filters: Option<Operand>,
 }
 
@@ -79,53 +86,53 @@ pub(super) enum Operand {
 }
 
 #[derive(Debug)]
-enum Step {
+enum PostfixStep {
     Operand(Operand),
-    Op(Op),
+    Op(LiquidOperator),
 }
 
-impl Expr {
+impl PostfixExpr {
     /// The rest of a tag.
     pub(super) fn read(tokens: &mut TagTokenIter<'_>, language: &Language) -> Result<Self> {
-        let (mut steps, mut waiting, mut filters): (Vec<Step>, Vec<Op>, _) = (Vec::new(), Vec::new(), None);
+        let (mut steps, mut waiting, mut filters): (Vec<PostfixStep>, Vec<LiquidOperator>, _) = (Vec::new(), Vec::new(), None);
         while let Some(token) = tokens.next() {
-            if let Some(op) = Op::word(token.as_str()) {
+            if let Some(op) = LiquidOperator::word(token.as_str()) {
                 while let Some(last) = waiting.pop_if(|last| last.binds() > op.binds()) {
-                    steps.push(Step::Op(last));
+                    steps.push(PostfixStep::Op(last));
                 }
                 waiting.push(op);
             } else if token.as_str() == ":" && !steps.is_empty() && filters.is_none() {
                 let filtered = |next: &TagToken<'_>| next.as_str().strip_prefix(NAMED).is_some_and(|rest| rest.starts_with('\n'));
                 filters = Some(Operand::read(tokens.next().filter(filtered).unwrap_or(token), language)?);
             } else {
-                steps.push(Step::Operand(Operand::read(token, language)?));
+                steps.push(PostfixStep::Operand(Operand::read(token, language)?));
             }
         }
-        steps.extend(waiting.into_iter().rev().map(Step::Op));
+        steps.extend(waiting.into_iter().rev().map(PostfixStep::Op));
         if steps.is_empty() { Err(tokens.raise_error("a value is missing here")) } else { Ok(Self { steps, filters }) }
     }
 
-    pub(super) fn value(&self, runtime: &dyn Runtime) -> Result<Val> {
+    pub(super) fn value(&self, runtime: &dyn Runtime) -> Result<LiquidValue> {
         // nearly all expressions are one operand
-        if let ([Step::Operand(operand)], None) = (self.steps.as_slice(), &self.filters) {
+        if let ([PostfixStep::Operand(operand)], None) = (self.steps.as_slice(), &self.filters) {
             return operand.value(runtime);
         }
-        let mut stack: Vec<Val> = Vec::new();
+        let mut stack: Vec<LiquidValue> = Vec::new();
         for step in &self.steps {
             let value = match step {
-                Step::Operand(operand) => operand.value(runtime)?,
-                Step::Op(op) => {
-                    let right = stack.pop().unwrap_or(Val::Missing);
-                    let left = if *op == Op::Not { Val::Missing } else { stack.pop().unwrap_or(Val::Missing) };
+                PostfixStep::Operand(operand) => operand.value(runtime)?,
+                PostfixStep::Op(op) => {
+                    let right = stack.pop().unwrap_or(LiquidValue::Missing);
+                    let left = if *op == LiquidOperator::Not { LiquidValue::Missing } else { stack.pop().unwrap_or(LiquidValue::Missing) };
                     let mut seen = 1;
                     let truth = op.of(&left, &right, &mut seen);
                     with(runtime, |state| state.pay(seen))?;
-                    Val::bool(truth)
+                    LiquidValue::bool(truth)
                 }
             };
             stack.push(value);
         }
-        let result = stack.into_iter().next().unwrap_or(Val::Missing);
+        let result = stack.into_iter().next().unwrap_or(LiquidValue::Missing);
         let Some(filters) = &self.filters else { return Ok(result) };
         state(runtime).answer = result;
         filters.value(runtime)
@@ -149,7 +156,7 @@ impl Operand {
         Self::read(token, language)
     }
 
-    pub(super) fn value(&self, runtime: &dyn Runtime) -> Result<Val> {
+    pub(super) fn value(&self, runtime: &dyn Runtime) -> Result<LiquidValue> {
         let mark = state(runtime).mark();
         let value = match self {
             Self::Value(chain) => {

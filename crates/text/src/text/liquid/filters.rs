@@ -6,39 +6,39 @@ use std::sync::Arc;
 use liquid_core::parser::{FilterArguments, ParameterReflection};
 use liquid_core::{Expression, Filter, FilterReflection, ParseFilter, Runtime, ValueView};
 
-use super::state::{State, handle, place, state, with};
-use super::val::Val;
+use super::state::{RenderState, handle, place, state, with};
+use super::val::LiquidValue;
 use super::{lists, numbers, texts};
 use crate::model::Value;
 use crate::text::Mistake;
 
-pub(super) type Given = Result<Val, Mistake>;
-pub(super) type Plain = fn(&mut State, &Val, &Args) -> Given;
+pub(super) type FilterResult = Result<LiquidValue, Mistake>;
+pub(super) type FilterFunction = fn(&mut RenderState, &LiquidValue, &FilterArgs) -> FilterResult;
 
 /// A filter as the crate knows it; one without a function evaluates an expression for each element.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Known {
+pub(super) struct KnownFilter {
     pub name: &'static str,
-    plain: Option<Plain>,
+    plain: Option<FilterFunction>,
 }
 
 /// A filter in a template.
 #[derive(Debug)]
-struct Call {
-    known: Known,
+struct FilterCall {
+    known: KnownFilter,
     positional: Vec<Expression>,
     named: Vec<(Box<str>, Expression)>,
 }
 
 /// The arguments of a call, evaluated.
-pub(super) struct Args {
-    list: Vec<Val>,
-    named: Vec<(Box<str>, Val)>,
+pub(super) struct FilterArgs {
+    list: Vec<LiquidValue>,
+    named: Vec<(Box<str>, LiquidValue)>,
 }
 
-impl Args {
-    pub(super) fn get(&self, n: usize) -> &Val {
-        self.list.get(n).unwrap_or(&Val::Missing)
+impl FilterArgs {
+    pub(super) fn get(&self, n: usize) -> &LiquidValue {
+        self.list.get(n).unwrap_or(&LiquidValue::Missing)
     }
 
     pub(super) fn is_given(&self, n: usize) -> bool {
@@ -49,35 +49,35 @@ impl Args {
         !self.named.is_empty()
     }
 
-    pub(super) fn named(&self, name: &str) -> &Val {
-        self.named.iter().find(|(n, _)| **n == *name).map_or(&Val::Missing, |(_, value)| value)
+    pub(super) fn named(&self, name: &str) -> &LiquidValue {
+        self.named.iter().find(|(n, _)| **n == *name).map_or(&LiquidValue::Missing, |(_, value)| value)
     }
 }
 
-impl State {
+impl RenderState {
     /// A value as text, and what reading it costs.
-    pub(super) fn text(&mut self, value: &Val) -> Result<Arc<str>, Mistake> {
+    pub(super) fn text(&mut self, value: &LiquidValue) -> Result<Arc<str>, Mistake> {
         let text = self.printed(value)?;
         self.pay(text.len() / 32)?;
         Ok(text)
     }
 
     /// Makes a text that is at most a fixed factor longer than its input.
-    pub(super) fn made(&mut self, text: String) -> Given {
+    pub(super) fn made(&mut self, text: String) -> FilterResult {
         self.room(text.len())?;
-        Ok(Val::text(text))
+        Ok(LiquidValue::text(text))
     }
 
     /// The elements of a value; their cost is counted.
-    pub(super) fn elements(&mut self, value: &Val) -> Result<Vec<Value>, Mistake> {
-        let count = if let Val::Is(Value::List(list)) = value { list.len() } else { 1 };
+    pub(super) fn elements(&mut self, value: &LiquidValue) -> Result<Vec<Value>, Mistake> {
+        let count = if let LiquidValue::Is(Value::List(list)) = value { list.len() } else { 1 };
         self.pay_list(count)?;
         Ok(value.elements())
     }
 
-    pub(super) fn list(&mut self, list: Vec<Value>) -> Given {
+    pub(super) fn list(&mut self, list: Vec<Value>) -> FilterResult {
         self.pay_list(list.len())?;
-        Ok(Val::list(list))
+        Ok(LiquidValue::list(list))
     }
 }
 
@@ -86,7 +86,7 @@ pub(super) fn slot(value: &dyn ValueView) -> usize {
     value.as_scalar().and_then(|scalar| scalar.to_integer()).map_or(usize::MAX, place)
 }
 
-impl Filter for Call {
+impl Filter for FilterCall {
     fn evaluate(&self, input: &dyn ValueView, runtime: &dyn Runtime) -> liquid_core::Result<liquid_core::Value> {
         let input = slot(input);
         with(runtime, |state| state.pay(1))?;
@@ -97,7 +97,7 @@ impl Filter for Call {
         };
         let list = self.positional.iter().map(given).collect::<liquid_core::Result<_>>()?;
         let named = self.named.iter().map(|(name, argument)| Ok((name.clone(), given(argument)?)));
-        let args = Args { list, named: named.collect::<liquid_core::Result<_>>()? };
+        let args = FilterArgs { list, named: named.collect::<liquid_core::Result<_>>()? };
         let value = state(runtime).value(input);
         let made = match self.known.plain {
             Some(plain) => with(runtime, |state| plain(state, &value, &args))?,
@@ -110,16 +110,16 @@ impl Filter for Call {
     }
 }
 
-impl fmt::Display for Call {
+impl fmt::Display for FilterCall {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.known.name)
     }
 }
 
-impl ParseFilter for Known {
+impl ParseFilter for KnownFilter {
     fn parse(&self, arguments: FilterArguments<'_>) -> liquid_core::Result<Box<dyn Filter>> {
         let named = arguments.keyword.map(|(name, argument)| (name.into(), argument)).collect();
-        Ok(Box::new(Call { known: *self, positional: arguments.positional.collect(), named }))
+        Ok(Box::new(FilterCall { known: *self, positional: arguments.positional.collect(), named }))
     }
 
     fn reflection(&self) -> &dyn FilterReflection {
@@ -127,7 +127,7 @@ impl ParseFilter for Known {
     }
 }
 
-impl FilterReflection for Known {
+impl FilterReflection for KnownFilter {
     fn name(&self) -> &str {
         self.name
     }
@@ -146,10 +146,10 @@ impl FilterReflection for Known {
 }
 
 /// All filters that a template may call.
-pub(super) fn all() -> impl Iterator<Item = Known> {
+pub(super) fn all() -> impl Iterator<Item = KnownFilter> {
     let plain = [texts::FILTERS, lists::FILTERS, numbers::FILTERS, OTHERS].into_iter().flatten();
-    let plain = plain.map(|(name, plain)| Known { name, plain: Some(*plain) });
-    plain.chain(lists::EXPRESSIONS.iter().map(|name| Known { name, plain: None }))
+    let plain = plain.map(|(name, plain)| KnownFilter { name, plain: Some(*plain) });
+    plain.chain(lists::EXPRESSIONS.iter().map(|name| KnownFilter { name, plain: None }))
 }
 
 pub(super) fn is_known(name: &str) -> bool {
@@ -160,23 +160,23 @@ pub(super) fn is_known(name: &str) -> bool {
 pub(super) const NOTHING: &str = "raw";
 
 /// The filters that are not for texts, numbers or lists.
-const OTHERS: &[(&str, Plain)] =
+const OTHERS: &[(&str, FilterFunction)] =
     &[("default", default), ("inspect", json), ("json", json), ("jsonify", json), (NOTHING, |_, value, _| Ok(value.clone()))];
 
-fn default(_: &mut State, value: &Val, args: &Args) -> Given {
+fn default(_: &mut RenderState, value: &LiquidValue, args: &FilterArgs) -> FilterResult {
     let keeps = match value {
-        Val::Is(Value::Bool(false)) => args.named("allow_false").truthy(),
-        Val::Is(Value::Text(_) | Value::List(_)) => !value.value().is_empty(),
+        LiquidValue::Is(Value::Bool(false)) => args.named("allow_false").truthy(),
+        LiquidValue::Is(Value::Text(_) | Value::List(_)) => !value.value().is_empty(),
         other => other.truthy(),
     };
     Ok(if keeps { value.clone() } else { args.get(0).clone() })
 }
 
-fn json(state: &mut State, value: &Val, _: &Args) -> Given {
+fn json(state: &mut RenderState, value: &LiquidValue, _: &FilterArgs) -> FilterResult {
     match value {
-        Val::Missing => Ok(Val::Missing),
+        LiquidValue::Missing => Ok(LiquidValue::Missing),
         // in LiquidJS these words are objects
-        Val::Nil | Val::Empty | Val::Blank => Ok(Val::text("{}")),
+        LiquidValue::Nil | LiquidValue::Empty | LiquidValue::Blank => Ok(LiquidValue::text("{}")),
         other => {
             let value = other.value();
             // a list may hold one part many times over

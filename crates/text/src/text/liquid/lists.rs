@@ -5,15 +5,15 @@ use std::sync::Arc;
 
 use liquid_core::{Renderable, Runtime};
 
-use super::filters::{Args, Given, Plain};
-use super::state::{State, state, with};
-use super::val::{self, Val};
+use super::filters::{FilterArgs, FilterFunction, FilterResult};
+use super::state::{RenderState, state, with};
+use super::val::{self, LiquidValue};
 use super::{MOST_ELEMENTS, expression};
 use crate::model::value::MAX_DEPTH;
 use crate::model::{Map, Value};
 use crate::text::js;
 
-pub(super) const FILTERS: &[(&str, Plain)] = &[
+pub(super) const FILTERS: &[(&str, FilterFunction)] = &[
     ("array_to_sentence_string", sentence),
     ("compact", |state, value, _| changed(state, value, |list| list.retain(|value| !value.is_null()))),
     ("concat", concat),
@@ -44,35 +44,35 @@ pub(super) const FILTERS: &[(&str, Plain)] = &[
 /// Filters over an expression that is evaluated for each element.
 pub(super) const EXPRESSIONS: &[&str] = &["find_exp", "find_index_exp", "group_by_exp", "has_exp", "reject_exp", "where_exp"];
 
-fn changed(state: &mut State, value: &Val, change: impl FnOnce(&mut Vec<Value>)) -> Given {
+fn changed(state: &mut RenderState, value: &LiquidValue, change: impl FnOnce(&mut Vec<Value>)) -> FilterResult {
     let mut list = state.elements(value)?;
     change(&mut list);
-    Ok(Val::list(list))
+    Ok(LiquidValue::list(list))
 }
 
-fn join(state: &mut State, value: &Val, args: &Args) -> Given {
+fn join(state: &mut RenderState, value: &LiquidValue, args: &FilterArgs) -> FilterResult {
     let list = state.elements(value)?;
     joined(state, list, args.get(0))
 }
 
-fn joined(state: &mut State, list: Vec<Value>, sep: &Val) -> Given {
+fn joined(state: &mut RenderState, list: Vec<Value>, sep: &LiquidValue) -> FilterResult {
     let sep = if sep.is_nil() { " ".into() } else { state.text(sep)? };
     let mut parts = Vec::with_capacity(list.len());
     let mut bytes = sep.len().saturating_mul(list.len());
     for value in list {
-        let part = state.text(&Val::Is(value))?;
+        let part = state.text(&LiquidValue::Is(value))?;
         bytes = bytes.saturating_add(part.len());
         state.room(bytes).map(|()| parts.push(part))?;
     }
     let out = parts.join(&*sep);
-    Ok(Val::text(out))
+    Ok(LiquidValue::text(out))
 }
 
-fn sentence(state: &mut State, value: &Val, args: &Args) -> Given {
+fn sentence(state: &mut RenderState, value: &LiquidValue, args: &FilterArgs) -> FilterResult {
     let word = if args.get(0).is_nil() { "and".into() } else { state.text(args.get(0))? };
     let mut parts = Vec::new();
     for value in state.elements(value)? {
-        parts.push(state.text(&Val::Is(value))?);
+        parts.push(state.text(&LiquidValue::Is(value))?);
     }
     let last = parts.pop().unwrap_or_default();
     let out = match parts.as_slice() {
@@ -83,31 +83,31 @@ fn sentence(state: &mut State, value: &Val, args: &Args) -> Given {
     state.made(out)
 }
 
-fn end_of(value: &Val, list: fn(&[Value]) -> Option<&Value>, text: fn(&str) -> Option<char>) -> Val {
+fn end_of(value: &LiquidValue, list: fn(&[Value]) -> Option<&Value>, text: fn(&str) -> Option<char>) -> LiquidValue {
     match value {
-        Val::Is(Value::List(elements)) => list(elements).map_or(Val::Missing, |v| Val::Is(v.clone())),
-        Val::Is(Value::Text(chars)) => text(chars).map_or(Val::Missing, |c| Val::text(c.to_string())),
-        _ => Val::text(""),
+        LiquidValue::Is(Value::List(elements)) => list(elements).map_or(LiquidValue::Missing, |v| LiquidValue::Is(v.clone())),
+        LiquidValue::Is(Value::Text(chars)) => text(chars).map_or(LiquidValue::Missing, |c| LiquidValue::text(c.to_string())),
+        _ => LiquidValue::text(""),
     }
 }
 
-fn size(state: &mut State, value: &Val, _: &Args) -> Given {
+fn size(state: &mut RenderState, value: &LiquidValue, _: &FilterArgs) -> FilterResult {
     let length = match value {
-        Val::Is(Value::List(list)) => list.len(),
-        Val::Is(Value::Text(_)) => js::length(&state.text(value)?),
+        LiquidValue::Is(Value::List(list)) => list.len(),
+        LiquidValue::Is(Value::Text(_)) => js::length(&state.text(value)?),
         _ => 0,
     };
-    Ok(Val::count(length))
+    Ok(LiquidValue::count(length))
 }
 
-fn concat(state: &mut State, value: &Val, args: &Args) -> Given {
+fn concat(state: &mut RenderState, value: &LiquidValue, args: &FilterArgs) -> FilterResult {
     let mut list = state.elements(value)?;
     list.extend(state.elements(args.get(0))?);
     state.list(list)
 }
 
 /// A part of a list or, in UTF-16 units, of a text; from the end if negative; one if no length is given.
-fn slice(state: &mut State, value: &Val, args: &Args) -> Given {
+fn slice(state: &mut RenderState, value: &LiquidValue, args: &FilterArgs) -> FilterResult {
     let length = if args.is_given(1) { args.get(1).whole() } else { 1 };
     let span = |count: usize| {
         let count = i64::try_from(count).unwrap_or(i64::MAX);
@@ -118,18 +118,18 @@ fn slice(state: &mut State, value: &Val, args: &Args) -> Given {
         place(begin)..place(begin.saturating_add(length))
     };
     match value {
-        Val::Is(Value::List(list)) => {
+        LiquidValue::Is(Value::List(list)) => {
             let part = list.get(span(list.len())).unwrap_or_default().to_vec();
             state.list(part)
         }
-        other if other.is_nil() => Ok(Val::list(Vec::new())),
+        other if other.is_nil() => Ok(LiquidValue::list(Vec::new())),
         other => {
             let text = state.text(other)?;
             if text.is_ascii() {
-                return Ok(Val::text(text.get(span(text.len())).unwrap_or_default()));
+                return Ok(LiquidValue::text(text.get(span(text.len())).unwrap_or_default()));
             }
             let units: Vec<u16> = text.encode_utf16().collect();
-            Ok(Val::text(String::from_utf16_lossy(units.get(span(units.len())).unwrap_or_default())))
+            Ok(LiquidValue::text(String::from_utf16_lossy(units.get(span(units.len())).unwrap_or_default())))
         }
     }
 }
@@ -137,10 +137,10 @@ fn slice(state: &mut State, value: &Val, args: &Args) -> Given {
 /// The last `n` elements of the value, or of the list in `of:`; with weights in `by:`, elements from the end until their
 /// weights add up to `n`. A fraction of `n` is cut off and a text is read as a number; if that is not above 0, there are
 /// none. With `join:`, they are joined to a text. LiquidJS has no such filter.
-fn recent(state: &mut State, value: &Val, args: &Args) -> Given {
+fn recent(state: &mut RenderState, value: &LiquidValue, args: &FilterArgs) -> FilterResult {
     let wanted = match args.get(0) {
-        Val::Is(Value::Text(text)) if js::trim(text).is_empty() => f64::NAN,
-        Val::Is(Value::Text(_) | Value::Int(_) | Value::Num(_)) => args.get(0).to_number(),
+        LiquidValue::Is(Value::Text(text)) if js::trim(text).is_empty() => f64::NAN,
+        LiquidValue::Is(Value::Text(_) | Value::Int(_) | Value::Num(_)) => args.get(0).to_number(),
         _ => f64::NAN,
     };
     let of = args.named("of");
@@ -154,54 +154,54 @@ fn recent(state: &mut State, value: &Val, args: &Args) -> Given {
     }
     let list = list.split_off(from);
     let sep = args.named("join");
-    if sep.is_nil() { Ok(Val::list(list)) } else { joined(state, list, sep) }
+    if sep.is_nil() { Ok(LiquidValue::list(list)) } else { joined(state, list, sep) }
 }
 
 /// A property of each element, or each element itself.
-fn property(state: &mut State, value: &Value, path: &Val) -> Given {
-    let value = Val::Is(value.clone());
+fn property(state: &mut RenderState, value: &Value, path: &LiquidValue) -> FilterResult {
+    let value = LiquidValue::Is(value.clone());
     if path.is_nil() {
         return Ok(value);
     }
     let path = state.text(path)?;
     state.pay(1 + path.len())?;
-    if let Val::Is(Value::Text(text)) = &value {
+    if let LiquidValue::Is(Value::Text(text)) = &value {
         state.pay(text.len() / 32)?;
     }
     Ok(value.path(&path))
 }
 
 /// A property that, where names are strict, must be there.
-fn needed(state: &mut State, value: &Value, path: &Val) -> Given {
+fn needed(state: &mut RenderState, value: &Value, path: &LiquidValue) -> FilterResult {
     match property(state, value, path)? {
-        Val::Missing if state.options.strict => state.fail("an element has no such property"),
+        LiquidValue::Missing if state.options.strict => state.fail("an element has no such property"),
         found => Ok(found),
     }
 }
 
-fn sorted(state: &mut State, value: &Val, args: &Args, key: fn(Val) -> Val) -> Given {
+fn sorted(state: &mut RenderState, value: &LiquidValue, args: &FilterArgs, key: fn(LiquidValue) -> LiquidValue) -> FilterResult {
     let list = state.elements(value)?;
     state.pay(list.len().saturating_mul(16))?;
     let mut keyed = Vec::with_capacity(list.len());
     for value in list {
         let found = key(property(state, &value, args.get(0))?);
-        if let Val::Is(Value::Text(text)) = &found {
+        if let LiquidValue::Is(Value::Text(text)) = &found {
             state.pay(text.len())?;
         }
         keyed.push((found, value));
     }
     keyed.sort_by(|(a, _), (b, _)| val::order(a, b));
-    Ok(Val::list(keyed.into_iter().map(|(_, value)| value).collect()))
+    Ok(LiquidValue::list(keyed.into_iter().map(|(_, value)| value).collect()))
 }
 
-fn without_case(key: Val) -> Val {
+fn without_case(key: LiquidValue) -> LiquidValue {
     match key {
-        Val::Is(Value::Text(text)) => Val::text(text.to_lowercase()),
+        LiquidValue::Is(Value::Text(text)) => LiquidValue::text(text.to_lowercase()),
         other => other,
     }
 }
 
-fn uniq(state: &mut State, value: &Val, _: &Args) -> Given {
+fn uniq(state: &mut RenderState, value: &LiquidValue, _: &FilterArgs) -> FilterResult {
     let mut out: Vec<Value> = Vec::new();
     for value in state.elements(value)? {
         let mut seen = 1;
@@ -211,44 +211,44 @@ fn uniq(state: &mut State, value: &Val, _: &Args) -> Given {
             out.push(value);
         }
     }
-    Ok(Val::list(out))
+    Ok(LiquidValue::list(out))
 }
 
-fn map(state: &mut State, value: &Val, args: &Args) -> Given {
+fn map(state: &mut RenderState, value: &LiquidValue, args: &FilterArgs) -> FilterResult {
     let mut out = Vec::new();
     for value in state.elements(value)? {
         out.push(property(state, &value, args.get(0))?.value());
     }
-    Ok(Val::list(out))
+    Ok(LiquidValue::list(out))
 }
 
-fn sum(state: &mut State, value: &Val, args: &Args) -> Given {
+fn sum(state: &mut RenderState, value: &LiquidValue, args: &FilterArgs) -> FilterResult {
     let mut sum = 0.0;
     for value in state.elements(value)? {
         let n = property(state, &value, args.get(0))?.to_number();
         sum += if n.is_nan() { 0.0 } else { n };
     }
-    Ok(Val::number(sum))
+    Ok(LiquidValue::number(sum))
 }
 
 /// A list that holds one more value: what nests too deeply or repeats a part too often is refused.
-fn fits(state: &mut State, list: Vec<Value>) -> Given {
+fn fits(state: &mut RenderState, list: Vec<Value>) -> FilterResult {
     state.pay(list.len())?;
     let list = Value::list(list);
     if !list.fits(MAX_DEPTH, MOST_ELEMENTS) {
         return state.bound(format!("a list would nest deeper than {MAX_DEPTH} or hold more than {MOST_ELEMENTS} values"));
     }
-    Ok(Val::Is(list))
+    Ok(LiquidValue::Is(list))
 }
 
-fn grown(state: &mut State, value: &Val, grow: impl FnOnce(&mut Vec<Value>)) -> Given {
+fn grown(state: &mut RenderState, value: &LiquidValue, grow: impl FnOnce(&mut Vec<Value>)) -> FilterResult {
     let mut list = state.elements(value)?;
     grow(&mut list);
     fits(state, list)
 }
 
 /// The elements that have a property of that value, or one that counts as true.
-fn chosen(state: &mut State, value: &Val, args: &Args, filter: &str) -> Given {
+fn chosen(state: &mut RenderState, value: &LiquidValue, args: &FilterArgs, filter: &str) -> FilterResult {
     let mut out = Vec::new();
     for value in state.elements(value)? {
         let found = needed(state, &value, args.get(0))?;
@@ -261,19 +261,19 @@ fn chosen(state: &mut State, value: &Val, args: &Args, filter: &str) -> Given {
 }
 
 /// The result of a filter, after each element has been tested.
-fn pick(filter: &str, mut elements: Vec<(Value, bool)>) -> Val {
+fn pick(filter: &str, mut elements: Vec<(Value, bool)>) -> LiquidValue {
     let first = elements.iter().position(|(_, fits)| *fits);
     match filter {
-        "has" => return Val::bool(first.is_some()),
-        "find_index" => return first.map_or(Val::Missing, Val::count),
-        "find" => return first.map_or(Val::Missing, |n| Val::Is(elements.swap_remove(n).0)),
+        "has" => return LiquidValue::bool(first.is_some()),
+        "find_index" => return first.map_or(LiquidValue::Missing, LiquidValue::count),
+        "find" => return first.map_or(LiquidValue::Missing, |n| LiquidValue::Is(elements.swap_remove(n).0)),
         _ => {}
     }
     let wanted = filter == "where";
-    Val::list(elements.into_iter().filter(|(_, fits)| *fits == wanted).map(|(value, _)| value).collect())
+    LiquidValue::list(elements.into_iter().filter(|(_, fits)| *fits == wanted).map(|(value, _)| value).collect())
 }
 
-fn group_by(state: &mut State, value: &Val, args: &Args) -> Given {
+fn group_by(state: &mut RenderState, value: &LiquidValue, args: &FilterArgs) -> FilterResult {
     let mut keyed = Vec::new();
     for value in state.elements(value)? {
         keyed.push((needed(state, &value, args.get(0))?.value(), value));
@@ -282,7 +282,7 @@ fn group_by(state: &mut State, value: &Val, args: &Args) -> Given {
 }
 
 /// Tables of `name` and `items`, in the order in which names are first seen.
-fn grouped(state: &mut State, keyed: Vec<(Value, Value)>) -> Given {
+fn grouped(state: &mut RenderState, keyed: Vec<(Value, Value)>) -> FilterResult {
     let mut groups: Vec<(Value, Vec<Value>)> = Vec::new();
     for (name, value) in keyed {
         let mut seen = 1;
@@ -301,7 +301,7 @@ fn grouped(state: &mut State, keyed: Vec<(Value, Value)>) -> Given {
 }
 
 /// The filters over an expression: `where_exp: "name", "name.field > 1"`. The expression has operators, but no filters.
-pub(super) fn each(runtime: &dyn Runtime, filter: &str, value: &Val, args: &Args) -> liquid_core::Result<Val> {
+pub(super) fn each(runtime: &dyn Runtime, filter: &str, value: &LiquidValue, args: &FilterArgs) -> liquid_core::Result<LiquidValue> {
     let (name, list, expression) = with(runtime, |state| {
         let (name, text) = (state.text(args.get(0))?, state.text(args.get(1))?);
         state.pay(64 + text.len())?;
@@ -312,7 +312,7 @@ pub(super) fn each(runtime: &dyn Runtime, filter: &str, value: &Val, args: &Args
     let mut out = Vec::new();
     state(runtime).begin(name);
     for value in list {
-        with(runtime, |state| state.turn(Val::Is(value.clone()), None))?;
+        with(runtime, |state| state.turn(LiquidValue::Is(value.clone()), None))?;
         expression.render_to(&mut std::io::sink(), runtime)?;
         out.push((value, std::mem::take(&mut state(runtime).answer)));
     }

@@ -32,12 +32,12 @@ use std::sync::{Arc, LazyLock};
 use liquid_core::{Error, Language};
 
 use super::cache::Cache;
-use super::{Limits, Mistake, TextError, work};
+use super::{Mistake, TextError, TextLimits, work};
 use crate::model::Value;
-use state::State;
+use state::RenderState;
 
 /// Deepest nesting of blocks, and of brackets in one expression.
-const DEEPEST: usize = Limits::LIQUID.depth;
+const DEEPEST: usize = TextLimits::LIQUID.depth;
 /// Most words of a template; the crate's parser keeps some hundred bytes for each.
 const MOST_WORDS: usize = 1 << 18;
 /// Longest list that a range or a filter may make.
@@ -47,16 +47,16 @@ const PAGE: &str = "page";
 
 /// The options of a rendering: its limits, and how missing names are treated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Options {
+pub struct LiquidOptions {
     /// Whether an unknown name is an error; otherwise it is nil.
     pub strict: bool,
     /// The bounds of work and of the text.
-    pub limits: Limits,
+    pub limits: TextLimits,
 }
 
-impl Default for Options {
+impl Default for LiquidOptions {
     fn default() -> Self {
-        Self { strict: false, limits: Limits::LIQUID }
+        Self { strict: false, limits: TextLimits::LIQUID }
     }
 }
 
@@ -64,7 +64,7 @@ impl Default for Options {
 pub struct Liquid {
     source: Arc<str>,
     template: liquid::Template,
-    constants: Arc<[val::Val]>,
+    constants: Arc<[val::LiquidValue]>,
     unknown: Vec<String>,
 }
 
@@ -75,7 +75,7 @@ impl Liquid {
     /// Tags that are unknown, cut off, not closed or closed wrongly, expressions that cannot be read, and templates
     /// beyond a bound; the first of them, with its place.
     pub fn parse(template: &str) -> Result<Self, TextError> {
-        TextError::refuse_long(template, Limits::LIQUID.length)?;
+        TextError::refuse_long(template, TextLimits::LIQUID.length)?;
         let written = scan::template(template).map_err(|mistake| mistake.within(template))?;
         match guarded(|| PARSER.parse(&written.text)) {
             Ok(parsed) => {
@@ -98,10 +98,10 @@ impl Liquid {
     ///
     /// # Errors
     /// A bound that is reached and, with `strict`, an unknown name; with the place of the tag.
-    pub fn render(&self, names: &Value, options: &Options) -> Result<String, TextError> {
-        let _door = work::Door::join();
-        let mut page = Page::new(&options.limits);
-        HANDED.set(State::new(names, options, &self.constants));
+    pub fn render(&self, names: &Value, options: &LiquidOptions) -> Result<String, TextError> {
+        let _door = work::BudgetScope::join();
+        let mut page = BoundedPage::new(&options.limits);
+        HANDED.set(RenderState::new(names, options, &self.constants));
         // names are looked up in the state: the crate has no values of its own
         match guarded(|| self.template.render_to(&mut page, &liquid::Object::new())) {
             Ok(()) => Ok(page.text()),
@@ -125,7 +125,7 @@ impl std::fmt::Debug for Liquid {
 thread_local! {
     /// The initial state of the next rendering of this thread. The crate makes the registers in which it is kept only
     /// when a rendering begins, and the block that holds the template takes it from here at once.
-    static HANDED: Cell<State> = Cell::default();
+    static HANDED: Cell<RenderState> = Cell::default();
 }
 
 /// The crate's parser, with our tags and filters and none of its own.
@@ -136,7 +136,7 @@ static PARSER: LazyLock<liquid::Parser> = LazyLock::new(|| {
         parser = parser.block(*block);
     }
     for tag in tags::ALONE {
-        parser = parser.tag(tags::Tag(tag, ""));
+        parser = parser.tag(tags::LiquidTag(tag, ""));
     }
     for filter in filters::all() {
         parser = parser.filter(filter);
@@ -145,10 +145,10 @@ static PARSER: LazyLock<liquid::Parser> = LazyLock::new(|| {
 });
 
 /// An expression that a filter evaluates, in the midst of a rendering.
-fn expression(text: &str, state: &mut State) -> Result<liquid_core::Template, String> {
+fn expression(text: &str, state: &mut RenderState) -> Result<liquid_core::Template, String> {
     static LANGUAGE: LazyLock<Language> = LazyLock::new(|| {
         let mut language = Language::empty();
-        language.tags.register(tags::ANSWER.to_owned(), tags::Tag(tags::ANSWER, "").into());
+        language.tags.register(tags::ANSWER.to_owned(), tags::LiquidTag(tags::ANSWER, "").into());
         language
     });
     let written = scan::expression(text, tags::ANSWER, state.at, state.mark()).map_err(|mistake| mistake.message)?;
@@ -165,13 +165,13 @@ fn guarded<T>(work: impl FnOnce() -> Result<T, Error>) -> Result<T, Error> {
 }
 
 /// The output, up to a bound.
-struct Page {
+struct BoundedPage {
     text: Vec<u8>,
     most: usize,
 }
 
-impl Page {
-    fn new(limits: &Limits) -> Self {
+impl BoundedPage {
+    fn new(limits: &TextLimits) -> Self {
         Self { text: Vec::new(), most: limits.output }
     }
 
@@ -180,7 +180,7 @@ impl Page {
     }
 }
 
-impl io::Write for Page {
+impl io::Write for BoundedPage {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         if self.text.len().saturating_add(bytes.len()) > self.most {
             return Err(io::ErrorKind::FileTooLarge.into());
@@ -197,21 +197,21 @@ impl io::Write for Page {
 /// A mistake that is passed through the crate, whose errors show the source of their cause and not the cause.
 #[derive(Debug, Clone, thiserror::Error)]
 #[error("a mistake in the template")]
-struct Carrier(#[source] Carried);
+struct MistakeCarrier(#[source] CarriedMistake);
 
 #[derive(Debug, Clone, thiserror::Error)]
 #[error("{}", .0.message)]
-struct Carried(Mistake);
+struct CarriedMistake(Mistake);
 
 fn carried(mistake: Mistake) -> Error {
-    Error::with_msg(mistake.message.clone()).cause(Carrier(Carried(mistake)))
+    Error::with_msg(mistake.message.clone()).cause(MistakeCarrier(CarriedMistake(mistake)))
 }
 
 /// Converts an error of the crate: either a mistake of ours that was passed through, or an error at a line of the text
 /// for its parser, which `spots` maps back to the template.
 fn told(error: &Error, spots: &[usize]) -> Mistake {
-    let carried = std::error::Error::source(error).and_then(|cause| cause.downcast_ref::<Carried>());
-    if let Some(Carried(mistake)) = carried {
+    let carried = std::error::Error::source(error).and_then(|cause| cause.downcast_ref::<CarriedMistake>());
+    if let Some(CarriedMistake(mistake)) = carried {
         return mistake.clone();
     }
     let text = error.to_string();

@@ -1,11 +1,11 @@
 //! Filters of numbers, in JavaScript's arithmetic, and dates in UTC.
 
-use super::filters::{Args, Given, Plain};
-use super::state::State;
-use super::val::Val;
+use super::filters::{FilterArgs, FilterFunction, FilterResult};
+use super::state::RenderState;
+use super::val::LiquidValue;
 use crate::model::Value;
 
-pub(super) const FILTERS: &[(&str, Plain)] = &[
+pub(super) const FILTERS: &[(&str, FilterFunction)] = &[
     ("abs", |_, value, _| number(of(value).abs())),
     ("at_least", |_, value, args| with(value, args, f64::max)),
     ("at_most", |_, value, args| with(value, args, f64::min)),
@@ -26,34 +26,34 @@ pub(super) const FILTERS: &[(&str, Plain)] = &[
     ("to_integer", |_, value, _| number(value.to_number())),
 ];
 
-fn number(n: f64) -> Given {
-    Ok(Val::number(n))
+fn number(n: f64) -> FilterResult {
+    Ok(LiquidValue::number(n))
 }
 
 /// A value that is not a number counts as 0.
-fn of(value: &Val) -> f64 {
+fn of(value: &LiquidValue) -> f64 {
     let n = value.to_number();
     if n.is_nan() { 0.0 } else { n }
 }
 
-fn with(value: &Val, args: &Args, work: fn(f64, f64) -> f64) -> Given {
+fn with(value: &LiquidValue, args: &FilterArgs, work: fn(f64, f64) -> f64) -> FilterResult {
     number(work(of(value), of(args.get(0))))
 }
 
 /// Halves go up, as with `Math.round`.
-fn round(_: &mut State, value: &Val, args: &Args) -> Given {
+fn round(_: &mut RenderState, value: &LiquidValue, args: &FilterArgs) -> FilterResult {
     let by = 10_f64.powf(of(args.get(0)));
     number((of(value) * by + 0.5).floor() / by)
 }
 
 /// A time (ISO 8601, or seconds since 1970) by a format of `strftime`. There is no clock: `now` and anything that is not
 /// a time stay as they are.
-fn date(state: &mut State, value: &Val, args: &Args) -> Given {
+fn date(state: &mut RenderState, value: &LiquidValue, args: &FilterArgs) -> FilterResult {
     let format = if args.get(0).is_nil() { "%A, %B %-e, %Y at %-l:%M %P %z".into() } else { state.text(args.get(0))? };
     in_format(state, value, &format)
 }
 
-fn in_format(state: &mut State, value: &Val, format: &str) -> Given {
+fn in_format(state: &mut RenderState, value: &LiquidValue, format: &str) -> FilterResult {
     let text = state.text(value)?;
     state.spend(text.len().saturating_add(format.len()) as u64)?;
     let Some(time) = moment(value, &text) else { return Ok(value.clone()) };
@@ -90,9 +90,9 @@ fn fractions(format: &str, nanoseconds: i32) -> String {
 }
 
 #[expect(clippy::cast_possible_truncation, reason = "saturates; a time out of range is none")]
-fn moment(value: &Val, text: &str) -> Option<jiff::Timestamp> {
+fn moment(value: &LiquidValue, text: &str) -> Option<jiff::Timestamp> {
     let digits = || !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
-    if matches!(value, Val::Is(Value::Int(_) | Value::Num(_))) || digits() {
+    if matches!(value, LiquidValue::Is(Value::Int(_) | Value::Num(_))) || digits() {
         return jiff::Timestamp::from_millisecond((value.to_number() * 1000.0) as i64).ok();
     }
     let civil = || {

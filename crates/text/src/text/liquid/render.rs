@@ -6,47 +6,47 @@ use liquid_core::runtime::{Interrupt, InterruptRegister};
 use liquid_core::{Renderable, Result, Runtime};
 
 use super::expr::Operand;
-use super::state::{Names, state, with};
-use super::tags::{Loop, Node, Offset, What, When};
-use super::val::{self, Val};
-use super::{HANDED, Page};
+use super::state::{NameRuntime, state, with};
+use super::tags::{LoopOffset, LoopTag, TagBody, TagCondition, TagNode};
+use super::val::{self, LiquidValue};
+use super::{BoundedPage, HANDED};
 use crate::model::Value;
 
-impl Renderable for Node {
+impl Renderable for TagNode {
     fn render_to(&self, writer: &mut dyn Write, runtime: &dyn Runtime) -> Result<()> {
-        if let What::Page(body) = &self.what {
+        if let TagBody::Page(body) = &self.what {
             *state(runtime) = HANDED.take();
-            return body.render_to(writer, &Names(runtime));
+            return body.render_to(writer, &NameRuntime(runtime));
         }
         with(runtime, |state| {
             state.at = self.at;
             state.pay(1)
         })?;
         match &self.what {
-            What::Page(body) => return body.render_to(writer, runtime),
-            What::Echo(value) => return print(&value.value(runtime)?, writer, runtime),
-            What::Answer(value) => {
+            TagBody::Page(body) => return body.render_to(writer, runtime),
+            TagBody::Echo(value) => return print(&value.value(runtime)?, writer, runtime),
+            TagBody::Answer(value) => {
                 let value = value.value(runtime)?;
                 state(runtime).answer = value;
             }
-            What::Assign { name, value } => {
+            TagBody::Assign { name, value } => {
                 let value = value.value(runtime)?;
                 state(runtime).assign(*name, value);
             }
-            What::Capture { name, body } => {
-                let mut page = Page::new(&state(runtime).options.limits);
+            TagBody::Capture { name, body } => {
+                let mut page = BoundedPage::new(&state(runtime).options.limits);
                 body.render_to(&mut page, runtime)?;
-                state(runtime).assign(*name, Val::text(page.text()));
+                state(runtime).assign(*name, LiquidValue::text(page.text()));
             }
-            What::If { arms, otherwise } => {
-                for (When(when, wanted), body) in arms {
+            TagBody::If { arms, otherwise } => {
+                for (TagCondition(when, wanted), body) in arms {
                     if when.value(runtime)?.truthy() == *wanted {
                         return body.render_to(writer, runtime);
                     }
                 }
                 return otherwise.render_to(writer, runtime);
             }
-            What::Case { target, arms, otherwise } => {
+            TagBody::Case { target, arms, otherwise } => {
                 let target = target.value(runtime)?;
                 let mut hit = false;
                 for (values, body) in arms {
@@ -60,8 +60,8 @@ impl Renderable for Node {
                 }
                 return if hit { Ok(()) } else { otherwise.render_to(writer, runtime) };
             }
-            What::Loop(each) => return each.render(self.at, writer, runtime),
-            What::Cycle { group, items, written } => {
+            TagBody::Loop(each) => return each.render(self.at, writer, runtime),
+            TagBody::Cycle { group, items, written } => {
                 let key = match group {
                     Some(group) => {
                         let group = group.value(runtime)?;
@@ -72,11 +72,11 @@ impl Renderable for Node {
                 let turn = state(runtime).cycle(key, items.len());
                 return items.get(turn).map_or(Ok(()), |item| print(&item.value(runtime)?, writer, runtime));
             }
-            What::Count { name, by } => {
+            TagBody::Count { name, by } => {
                 let shown = state(runtime).count(*name, *by);
                 return write(&shown.to_string(), writer, runtime);
             }
-            What::Stop(interrupt) => runtime.registers().get_mut::<InterruptRegister>().set(*interrupt),
+            TagBody::Stop(interrupt) => runtime.registers().get_mut::<InterruptRegister>().set(*interrupt),
         }
         Ok(())
     }
@@ -90,12 +90,12 @@ fn write(text: &str, writer: &mut dyn Write, runtime: &dyn Runtime) -> Result<()
     })
 }
 
-fn print(value: &Val, writer: &mut dyn Write, runtime: &dyn Runtime) -> Result<()> {
+fn print(value: &LiquidValue, writer: &mut dyn Write, runtime: &dyn Runtime) -> Result<()> {
     let text = with(runtime, |state| state.printed(value))?;
     write(&text, writer, runtime)
 }
 
-fn is_one(target: &Val, values: &[Operand], runtime: &dyn Runtime) -> Result<bool> {
+fn is_one(target: &LiquidValue, values: &[Operand], runtime: &dyn Runtime) -> Result<bool> {
     for given in values {
         let mut seen = 0;
         let equal = val::equals(&given.value(runtime)?, target, &mut seen);
@@ -113,15 +113,15 @@ fn count(given: &Operand, runtime: &dyn Runtime) -> Result<Option<usize>> {
     Ok(if given.is_nil() { None } else { Some(usize::try_from(given.whole()).unwrap_or(0)) })
 }
 
-impl Loop {
+impl LoopTag {
     fn render(&self, at: usize, writer: &mut dyn Write, runtime: &dyn Runtime) -> Result<()> {
         let over = self.over.value(runtime)?;
         let name = state(runtime).name(self.name);
         let key = (name.clone(), self.written.clone());
         let offset = match &self.offset {
             None => 0,
-            Some(Offset::Continue) => state(runtime).came.get(&key).copied().unwrap_or(0),
-            Some(Offset::Given(offset)) => count(offset, runtime)?.unwrap_or(0),
+            Some(LoopOffset::Continue) => state(runtime).came.get(&key).copied().unwrap_or(0),
+            Some(LoopOffset::Given(offset)) => count(offset, runtime)?.unwrap_or(0),
         };
         let limit = self.limit.as_ref().map_or(Ok(None), |limit| count(limit, runtime))?;
         let turns = length(&over).saturating_sub(offset).min(limit.unwrap_or(usize::MAX));
@@ -140,7 +140,7 @@ impl Loop {
             let value = element(&over, offset + if self.reversed { turns - 1 - n } else { n });
             with(runtime, |state| {
                 state.at = at;
-                state.turn(Val::Is(value), Some((n, turns, columns)))
+                state.turn(LiquidValue::Is(value), Some((n, turns, columns)))
             })?;
             if let Some(columns) = columns {
                 let row = if n == 0 { "" } else { "</tr>" };
@@ -161,19 +161,19 @@ impl Loop {
 }
 
 /// The number of iterations of a loop over a value: one for each element of a list or pair of a table, one for a text.
-fn length(over: &Val) -> usize {
+fn length(over: &LiquidValue) -> usize {
     match over {
-        Val::Is(Value::List(list)) => list.len(),
-        Val::Is(Value::Map(map)) => map.len(),
-        Val::Is(Value::Text(text)) => usize::from(!text.is_empty()),
+        LiquidValue::Is(Value::List(list)) => list.len(),
+        LiquidValue::Is(Value::Map(map)) => map.len(),
+        LiquidValue::Is(Value::Text(text)) => usize::from(!text.is_empty()),
         _ => 0,
     }
 }
 
-fn element(over: &Val, n: usize) -> Value {
+fn element(over: &LiquidValue, n: usize) -> Value {
     match over {
-        Val::Is(Value::List(list)) => list.get(n).cloned().unwrap_or_default(),
-        Val::Is(Value::Map(map)) => {
+        LiquidValue::Is(Value::List(list)) => list.get(n).cloned().unwrap_or_default(),
+        LiquidValue::Is(Value::Map(map)) => {
             let pair = map.get_index(n).map(|(key, value)| vec![Value::Text(key.clone()), value.clone()]);
             Value::list(pair.unwrap_or_default())
         }

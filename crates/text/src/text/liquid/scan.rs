@@ -5,8 +5,8 @@
 //! inputs. So texts become constants and never reach it, blocks that do not match or nest too deeply are refused here,
 //! and the rest is tags of plain words (`words.rs`). The scan takes linear time and does not recurse.
 
-use super::val::Val;
-use super::words::{Words, Written};
+use super::val::LiquidValue;
+use super::words::{LiquidReader, TranslatedText};
 use super::{DEEPEST, PAGE};
 use crate::diag::suggest;
 use crate::text::{Mistake, js};
@@ -32,7 +32,7 @@ pub(super) const TAGS: &[&str] = &[
     "unless",
 ];
 
-type Done = Result<(), Mistake>;
+type ScanResult = Result<(), Mistake>;
 
 /// A block that is not closed yet.
 struct OpenTag {
@@ -42,8 +42,8 @@ struct OpenTag {
     in_else: bool,
 }
 
-struct Scan<'t> {
-    words: Words<'t>,
+struct TemplateScan<'t> {
+    words: LiquidReader<'t>,
     /// The text before the next tag loses the blanks at its start.
     trims: bool,
     /// The start of the open comment.
@@ -52,15 +52,15 @@ struct Scan<'t> {
 }
 
 /// A whole template, as the inside of one block.
-pub(super) fn template(text: &str) -> Result<Written, Mistake> {
-    let mut scan = Scan { words: Words::new(text, 0), trims: false, comment: None, open: Vec::new() };
+pub(super) fn template(text: &str) -> Result<TranslatedText, Mistake> {
+    let mut scan = TemplateScan { words: LiquidReader::new(text, 0), trims: false, comment: None, open: Vec::new() };
     scan.page()?;
     Ok(scan.words.written)
 }
 
 /// A single expression as the only tag, `word`, reported at the position `at`; its constants begin at the slot `first`.
-pub(super) fn expression(text: &str, word: &str, at: usize, first: usize) -> Result<Written, Mistake> {
-    let mut words = Words::new(text, first);
+pub(super) fn expression(text: &str, word: &str, at: usize, first: usize) -> Result<TranslatedText, Mistake> {
+    let mut words = LiquidReader::new(text, first);
     words.open(word);
     words.piece(0, at)?;
     words.all(true)?;
@@ -68,8 +68,8 @@ pub(super) fn expression(text: &str, word: &str, at: usize, first: usize) -> Res
     Ok(words.written)
 }
 
-impl<'t> Scan<'t> {
-    fn page(&mut self) -> Done {
+impl<'t> TemplateScan<'t> {
+    fn page(&mut self) -> ScanResult {
         let text = self.words.text;
         self.words.open(PAGE);
         self.words.close()?;
@@ -111,7 +111,7 @@ impl<'t> Scan<'t> {
     }
 
     /// The text up to a place becomes a constant that is printed.
-    fn literal(&mut self, end: usize) -> Done {
+    fn literal(&mut self, end: usize) -> ScanResult {
         let at = self.words.at;
         let mut text = self.words.text.get(at..end).unwrap_or_default();
         if self.trims {
@@ -123,7 +123,7 @@ impl<'t> Scan<'t> {
         if text.is_empty() || self.comment.is_some() {
             return Ok(());
         }
-        let slot = self.words.constant(Val::text(text));
+        let slot = self.words.constant(LiquidValue::text(text));
         self.begin("echo", at)?;
         self.words.piece(at, slot)?;
         self.words.close()
@@ -150,18 +150,18 @@ impl<'t> Scan<'t> {
     }
 
     /// Begins a tag for the crate; its first word is its place in the template.
-    fn begin(&mut self, word: &str, at: usize) -> Done {
+    fn begin(&mut self, word: &str, at: usize) -> ScanResult {
         self.words.open(word);
         self.words.piece(at, at)
     }
 
-    fn value(&mut self, at: usize) -> Done {
+    fn value(&mut self, at: usize) -> ScanResult {
         self.begin("echo", at)?;
         self.words.all(false)?;
         self.words.close()
     }
 
-    fn tag(&mut self, at: usize) -> Done {
+    fn tag(&mut self, at: usize) -> ScanResult {
         self.words.skip_blank();
         if self.words.take("#") {
             return Ok(());
@@ -190,7 +190,7 @@ impl<'t> Scan<'t> {
         self.words.close()
     }
 
-    fn opens(&mut self, at: usize, word: &str) -> Done {
+    fn opens(&mut self, at: usize, word: &str) -> ScanResult {
         if self.open.len() >= DEEPEST {
             return Err(Mistake::bound(at, format!("blocks are nested deeper than {DEEPEST}")));
         }
@@ -199,7 +199,7 @@ impl<'t> Scan<'t> {
         Ok(())
     }
 
-    fn continues(&mut self, at: usize, word: &str) -> Done {
+    fn continues(&mut self, at: usize, word: &str) -> ScanResult {
         let (fits, said): (fn(&str) -> bool, _) = match word {
             "elsif" => (|open| matches!(open, "if" | "unless"), "`elsif` belongs into an `if` or `unless`, before its `else`"),
             "when" => (|open| open == "case", "`when` belongs into a `case`, before its `else`"),
@@ -214,7 +214,7 @@ impl<'t> Scan<'t> {
         }
     }
 
-    fn ends(&mut self, at: usize, word: &str) -> Done {
+    fn ends(&mut self, at: usize, word: &str) -> ScanResult {
         let Some(open) = self.open.pop() else {
             return Err(Mistake::at(at, format!("`{word}` closes nothing")));
         };
@@ -226,7 +226,7 @@ impl<'t> Scan<'t> {
     }
 
     /// Everything up to `{% endraw %}` is text.
-    fn raw(&mut self, at: usize) -> Done {
+    fn raw(&mut self, at: usize) -> ScanResult {
         let text = self.words.text;
         let from = self.words.end + text.get(self.words.end..).and_then(|t| t.find("%}")).unwrap_or_default() + 2;
         let left = text.get(..from).is_some_and(|t| t.ends_with("-%}"));
@@ -250,7 +250,7 @@ impl<'t> Scan<'t> {
     }
 
     /// `{% liquid %}`: each line is a tag.
-    fn lines(&mut self) -> Done {
+    fn lines(&mut self) -> ScanResult {
         let (text, end) = (self.words.text, self.words.end);
         let mut from = self.words.at;
         for line in text.get(from..end).unwrap_or_default().split('\n') {

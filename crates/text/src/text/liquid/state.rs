@@ -13,57 +13,57 @@ use liquid_core::runtime::{PartialStore, Registers};
 use liquid_core::{Runtime, ValueCow, ValueView};
 use rustc_hash::FxHashMap;
 
-use super::val::{self, Val};
+use super::val::{self, LiquidValue};
 use super::words::{NAMED, VALUE};
-use super::{MOST_ELEMENTS, Options, carried};
+use super::{LiquidOptions, MOST_ELEMENTS, carried};
 use crate::model::{Map, Value};
 use crate::text::{Mistake, work};
 
-type Done = Result<(), Mistake>;
+type StateResult = Result<(), Mistake>;
 
 /// A running loop, or a filter that evaluates an expression for an element.
-pub(super) struct Turn {
+pub(super) struct LoopTurn {
     pub name: Arc<str>,
-    pub value: Val,
-    pub place: Option<Place>,
+    pub value: LiquidValue,
+    pub place: Option<LoopPlace>,
 }
 
 /// The iteration, the number of iterations, and the columns of a table.
-type Place = (usize, usize, Option<usize>);
+type LoopPlace = (usize, usize, Option<usize>);
 
 /// The state of a rendering.
 #[derive(Default)]
-pub(super) struct State {
+pub(super) struct RenderState {
     names: Value,
-    pub options: Options,
+    pub options: LiquidOptions,
     left: usize,
     /// The position of the current tag.
     pub at: usize,
-    constants: Arc<[Val]>,
+    constants: Arc<[LiquidValue]>,
     /// The intermediate values of the current expression.
-    passing: Vec<Val>,
+    passing: Vec<LiquidValue>,
     /// The value of an expression before its filters, or as the expression of a filter.
-    pub answer: Val,
-    assigned: FxHashMap<Arc<str>, Val>,
-    counted: FxHashMap<Arc<str>, Val>,
+    pub answer: LiquidValue,
+    assigned: FxHashMap<Arc<str>, LiquidValue>,
+    counted: FxHashMap<Arc<str>, LiquidValue>,
     cycles: FxHashMap<Arc<str>, usize>,
     /// The positions of earlier loops, by name and list, for `offset: continue`.
     pub came: FxHashMap<(Arc<str>, Arc<str>), usize>,
-    pub turns: Vec<Turn>,
+    pub turns: Vec<LoopTurn>,
 }
 
 /// The state of a rendering, borrowed until the end of a statement; the crate must not request it meanwhile.
-pub(super) fn state(runtime: &dyn Runtime) -> RefMut<'_, State> {
+pub(super) fn state(runtime: &dyn Runtime) -> RefMut<'_, RenderState> {
     runtime.registers().get_mut()
 }
 
 /// Calls a function with the state of a rendering; its mistake is passed through the crate.
-pub(super) fn with<T>(runtime: &dyn Runtime, work: impl FnOnce(&mut State) -> Result<T, Mistake>) -> liquid_core::Result<T> {
+pub(super) fn with<T>(runtime: &dyn Runtime, work: impl FnOnce(&mut RenderState) -> Result<T, Mistake>) -> liquid_core::Result<T> {
     work(&mut state(runtime)).map_err(carried)
 }
 
-impl State {
-    pub(super) fn new(names: &Value, options: &Options, constants: &Arc<[Val]>) -> Self {
+impl RenderState {
+    pub(super) fn new(names: &Value, options: &LiquidOptions, constants: &Arc<[LiquidValue]>) -> Self {
         Self { names: names.clone(), options: *options, left: options.limits.steps, constants: constants.clone(), ..Self::default() }
     }
 
@@ -76,12 +76,12 @@ impl State {
     }
 
     /// Spends steps of the call's work which the template's own bound does not count.
-    pub(super) fn spend(&self, steps: u64) -> Done {
+    pub(super) fn spend(&self, steps: u64) -> StateResult {
         work::spend(steps).or_else(|exceeded| self.bound(exceeded.to_string()))
     }
 
     /// Spends work of the budget.
-    pub(super) fn pay(&mut self, units: usize) -> Done {
+    pub(super) fn pay(&mut self, units: usize) -> StateResult {
         self.spend((units as u64).saturating_mul(work::STEPS_PER_TAG))?;
         match self.left.checked_sub(units) {
             Some(left) => {
@@ -93,7 +93,7 @@ impl State {
     }
 
     /// Pays for a text of so many bytes before it is made, unless it is too long.
-    pub(super) fn room(&mut self, bytes: usize) -> Done {
+    pub(super) fn room(&mut self, bytes: usize) -> StateResult {
         if bytes > self.options.limits.output {
             return self.bound(format!("a text would be longer than {} bytes", self.options.limits.output));
         }
@@ -101,7 +101,7 @@ impl State {
     }
 
     /// Pays for a list of so many elements, unless it is too long.
-    pub(super) fn pay_list(&mut self, elements: usize) -> Done {
+    pub(super) fn pay_list(&mut self, elements: usize) -> StateResult {
         if elements > MOST_ELEMENTS {
             return self.bound(format!("a list would have {elements} elements, more than {MOST_ELEMENTS}"));
         }
@@ -109,7 +109,7 @@ impl State {
     }
 
     /// A value as text. The text of a list may be very long, so its cost is counted before it is made.
-    pub(super) fn printed(&mut self, value: &Val) -> Result<Arc<str>, Mistake> {
+    pub(super) fn printed(&mut self, value: &LiquidValue) -> Result<Arc<str>, Mistake> {
         fn length(value: &Value, left: usize) -> usize {
             match value {
                 Value::Text(text) => text.len(),
@@ -117,13 +117,13 @@ impl State {
                 _ => 16,
             }
         }
-        if let Val::Is(list @ Value::List(_)) = value {
+        if let LiquidValue::Is(list @ Value::List(_)) = value {
             self.room(length(list, self.options.limits.output))?;
         }
         Ok(value.print())
     }
 
-    pub(super) fn value(&self, slot: usize) -> Val {
+    pub(super) fn value(&self, slot: usize) -> LiquidValue {
         let value = match slot.checked_sub(self.constants.len()) {
             None => self.constants.get(slot),
             Some(slot) => self.passing.get(slot),
@@ -132,7 +132,7 @@ impl State {
     }
 
     /// A slot for a value, until it is released.
-    pub(super) fn keep(&mut self, value: Val) -> usize {
+    pub(super) fn keep(&mut self, value: LiquidValue) -> usize {
         self.passing.push(value);
         self.mark() - 1
     }
@@ -152,13 +152,13 @@ impl State {
         match key.to_integer() {
             None => Ok(Some(key.to_kstr())),
             Some(slot) => match self.value(place(slot)) {
-                Val::Is(Value::List(_) | Value::Map(_)) => Ok(None),
+                LiquidValue::Is(Value::List(_) | Value::Map(_)) => Ok(None),
                 value => Ok(Some(KStringCow::from_string(self.printed(&value)?.as_ref().to_owned()))),
             },
         }
     }
 
-    fn lookup(&mut self, path: &[ScalarCow<'_>]) -> Result<Val, Mistake> {
+    fn lookup(&mut self, path: &[ScalarCow<'_>]) -> Result<LiquidValue, Mistake> {
         self.pay(path.len())?;
         let mut keys = path.iter();
         let root = keys.next().map(|root| root.to_kstr()).unwrap_or_default();
@@ -166,32 +166,32 @@ impl State {
             (NAMED, []) => self.answer.clone(),
             (NAMED, [name, ..]) => {
                 keys.next();
-                self.key(name)?.map_or(Val::Missing, |name| self.named(&name))
+                self.key(name)?.map_or(LiquidValue::Missing, |name| self.named(&name))
             }
             (VALUE, [value, ..]) => {
                 keys.next();
-                value.to_integer().map_or(Val::Missing, |slot| self.value(place(slot)))
+                value.to_integer().map_or(LiquidValue::Missing, |slot| self.value(place(slot)))
             }
             (name, _) => self.named(name),
         };
         for key in keys {
-            if let Val::Is(Value::Text(text)) = &value {
+            if let LiquidValue::Is(Value::Text(text)) = &value {
                 self.pay(text.len() / 32)?;
             }
-            value = self.key(key)?.map_or(Val::Missing, |key| value.property(&key));
+            value = self.key(key)?.map_or(LiquidValue::Missing, |key| value.property(&key));
         }
-        if self.options.strict && matches!(value, Val::Missing) {
+        if self.options.strict && matches!(value, LiquidValue::Missing) {
             return self.fail("there is no such name");
         }
         Ok(value)
     }
 
     /// The whole numbers from the one in a slot to the one in another.
-    pub(super) fn range(&mut self, from: usize, to: usize) -> Result<Val, Mistake> {
+    pub(super) fn range(&mut self, from: usize, to: usize) -> Result<LiquidValue, Mistake> {
         let (from, to) = (self.value(from).whole(), self.value(to).whole());
         let count = to.saturating_sub(from).saturating_add(1).max(0);
         self.pay_list(place(count))?;
-        Ok(Val::list((from..=to).map(Value::Int).collect()))
+        Ok(LiquidValue::list((from..=to).map(Value::Int).collect()))
     }
 
     /// The name in the slot of a constant.
@@ -199,7 +199,7 @@ impl State {
         self.value(slot).print()
     }
 
-    pub(super) fn assign(&mut self, name: usize, value: Val) {
+    pub(super) fn assign(&mut self, name: usize, value: LiquidValue) {
         self.assigned.insert(self.name(name), value);
     }
 
@@ -207,12 +207,12 @@ impl State {
     pub(super) fn count(&mut self, name: usize, by: i64) -> i64 {
         let name = self.name(name);
         let old = match self.counted.get(&name) {
-            Some(Val::Is(value)) => value.as_i64(),
+            Some(LiquidValue::Is(value)) => value.as_i64(),
             _ => self.names.get(&name).and_then(Value::as_i64),
         };
         let old = old.unwrap_or(0);
         let new = old.saturating_add(by);
-        self.counted.insert(name, Val::Is(Value::Int(new)));
+        self.counted.insert(name, LiquidValue::Is(Value::Int(new)));
         if by > 0 { old } else { new }
     }
 
@@ -226,31 +226,31 @@ impl State {
 
     /// Begins the iterations of a loop.
     pub(super) fn begin(&mut self, name: Arc<str>) {
-        self.turns.push(Turn { name, value: Val::Missing, place: None });
+        self.turns.push(LoopTurn { name, value: LiquidValue::Missing, place: None });
     }
 
-    pub(super) fn turn(&mut self, value: Val, place: Option<Place>) -> Done {
+    pub(super) fn turn(&mut self, value: LiquidValue, place: Option<LoopPlace>) -> StateResult {
         if let Some(turn) = self.turns.last_mut() {
             (turn.value, turn.place) = (value, place);
         }
         self.pay(1)
     }
 
-    fn named(&self, name: &str) -> Val {
+    fn named(&self, name: &str) -> LiquidValue {
         for turn in self.turns.iter().rev() {
             if *turn.name == *name {
                 return turn.value.clone();
             }
             match (name, turn.place) {
-                ("forloop", Some((n, count, None))) => return Val::Is(about(n, count, None)),
-                ("tablerowloop", Some((n, count, columns @ Some(_)))) => return Val::Is(about(n, count, columns)),
+                ("forloop", Some((n, count, None))) => return LiquidValue::Is(about(n, count, None)),
+                ("tablerowloop", Some((n, count, columns @ Some(_)))) => return LiquidValue::Is(about(n, count, columns)),
                 _ => {}
             }
         }
         if let Some(value) = self.assigned.get(name).or_else(|| self.counted.get(name)) {
             return value.clone();
         }
-        self.names.get(name).map_or(Val::Missing, |value| Val::Is(value.clone()))
+        self.names.get(name).map_or(LiquidValue::Missing, |value| LiquidValue::Is(value.clone()))
     }
 }
 
@@ -288,9 +288,9 @@ fn about(n: usize, count: usize, columns: Option<usize>) -> Value {
 }
 
 /// The runtime that the crate sees: names resolve to slots, and an unknown name is nil. Everything else is delegated.
-pub(super) struct Names<'r>(pub &'r dyn Runtime);
+pub(super) struct NameRuntime<'r>(pub &'r dyn Runtime);
 
-impl Runtime for Names<'_> {
+impl Runtime for NameRuntime<'_> {
     fn get(&self, path: &[ScalarCow<'_>]) -> liquid_core::Result<ValueCow<'_>> {
         with(self.0, |state| state.lookup(path).map(|value| ValueCow::Owned(handle(state.keep(value)))))
     }

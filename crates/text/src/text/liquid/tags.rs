@@ -7,7 +7,7 @@ use liquid_core::runtime::Interrupt;
 use liquid_core::{BlockReflection, Language, ParseBlock, ParseTag, Renderable, Result, TagBlock, TagTokenIter, Template};
 
 use super::PAGE;
-use super::expr::{Expr, Operand};
+use super::expr::{Operand, PostfixExpr};
 use super::filters::slot;
 
 /// The tag whose value is the answer to a filter that evaluates an expression.
@@ -15,39 +15,39 @@ pub(super) const ANSWER: &str = "answer";
 
 /// A tag as the crate knows it, and the tag that closes it.
 #[derive(Clone, Copy)]
-pub(super) struct Tag(pub &'static str, pub &'static str);
+pub(super) struct LiquidTag(pub &'static str, pub &'static str);
 
 /// Tags that stand alone.
 pub(super) const ALONE: &[&str] = &["assign", "break", "continue", "cycle", "decrement", "echo", "increment"];
 
 /// Tags that are closed by another; the first holds a whole template.
-pub(super) const BLOCKS: &[Tag] = &[
-    Tag(PAGE, "endpage"),
-    Tag("capture", "endcapture"),
-    Tag("case", "endcase"),
-    Tag("for", "endfor"),
-    Tag("if", "endif"),
-    Tag("tablerow", "endtablerow"),
-    Tag("unless", "endunless"),
+pub(super) const BLOCKS: &[LiquidTag] = &[
+    LiquidTag(PAGE, "endpage"),
+    LiquidTag("capture", "endcapture"),
+    LiquidTag("case", "endcase"),
+    LiquidTag("for", "endfor"),
+    LiquidTag("if", "endif"),
+    LiquidTag("tablerow", "endtablerow"),
+    LiquidTag("unless", "endunless"),
 ];
 
 /// A tag of a template, and where it stands.
 #[derive(Debug)]
-pub(super) struct Node {
+pub(super) struct TagNode {
     pub at: usize,
-    pub what: What,
+    pub what: TagBody,
 }
 
 #[derive(Debug)]
-pub(super) enum What {
+pub(super) enum TagBody {
     Page(Template),
-    Echo(Expr),
-    Answer(Expr),
-    Assign { name: usize, value: Expr },
+    Echo(PostfixExpr),
+    Answer(PostfixExpr),
+    Assign { name: usize, value: PostfixExpr },
     Capture { name: usize, body: Template },
-    If { arms: Vec<(When, Template)>, otherwise: Template },
-    Case { target: Expr, arms: Vec<(Vec<Operand>, Template)>, otherwise: Template },
-    Loop(Box<Loop>),
+    If { arms: Vec<(TagCondition, Template)>, otherwise: Template },
+    Case { target: PostfixExpr, arms: Vec<(Vec<Operand>, Template)>, otherwise: Template },
+    Loop(Box<LoopTag>),
     Cycle { group: Option<Operand>, items: Vec<Operand>, written: Arc<str> },
     Count { name: usize, by: i64 },
     Stop(Interrupt),
@@ -55,17 +55,17 @@ pub(super) enum What {
 
 /// A condition and the truth value that it must have.
 #[derive(Debug)]
-pub(super) struct When(pub Expr, pub bool);
+pub(super) struct TagCondition(pub PostfixExpr, pub bool);
 
 /// `for` and `tablerow`.
 #[derive(Debug)]
-pub(super) struct Loop {
+pub(super) struct LoopTag {
     pub name: usize,
     pub over: Operand,
     /// The source text of `over`, which identifies the loop for `offset: continue`.
     pub written: Arc<str>,
     pub limit: Option<Operand>,
-    pub offset: Option<Offset>,
+    pub offset: Option<LoopOffset>,
     pub reversed: bool,
     /// The columns of a `tablerow`; if not given, all are in one row.
     pub table: Option<Option<Operand>>,
@@ -74,7 +74,7 @@ pub(super) struct Loop {
 }
 
 #[derive(Debug)]
-pub(super) enum Offset {
+pub(super) enum LoopOffset {
     Given(Operand),
     Continue,
 }
@@ -89,7 +89,7 @@ fn number(tokens: &mut TagTokenIter<'_>) -> Result<usize> {
     Ok(slot(&number))
 }
 
-impl ParseTag for Tag {
+impl ParseTag for LiquidTag {
     fn parse(&self, mut tokens: TagTokenIter<'_>, language: &Language) -> Result<Box<dyn Renderable>> {
         let at = number(&mut tokens)?;
         let what = match self.0 {
@@ -97,18 +97,18 @@ impl ParseTag for Tag {
                 let name = number(&mut tokens)?;
                 let sign = tokens.expect_next("`=` is missing here: `{% assign name = value %}`")?;
                 sign.expect_str("=").into_result_custom_msg("`=` is missing here: `{% assign name = value %}`")?;
-                What::Assign { name, value: Expr::read(&mut tokens, language)? }
+                TagBody::Assign { name, value: PostfixExpr::read(&mut tokens, language)? }
             }
-            "break" => What::Stop(Interrupt::Break),
-            "continue" => What::Stop(Interrupt::Continue),
+            "break" => TagBody::Stop(Interrupt::Break),
+            "continue" => TagBody::Stop(Interrupt::Continue),
             "cycle" => cycle(&mut tokens, language)?,
-            "increment" => What::Count { name: number(&mut tokens)?, by: 1 },
-            "decrement" => What::Count { name: number(&mut tokens)?, by: -1 },
-            ANSWER => What::Answer(Expr::read(&mut tokens, language)?),
-            _ => What::Echo(Expr::read(&mut tokens, language)?),
+            "increment" => TagBody::Count { name: number(&mut tokens)?, by: 1 },
+            "decrement" => TagBody::Count { name: number(&mut tokens)?, by: -1 },
+            ANSWER => TagBody::Answer(PostfixExpr::read(&mut tokens, language)?),
+            _ => TagBody::Echo(PostfixExpr::read(&mut tokens, language)?),
         };
         end(&mut tokens)?;
-        Ok(Box::new(Node { at, what }))
+        Ok(Box::new(TagNode { at, what }))
     }
 
     fn reflection(&self) -> &dyn TagReflection {
@@ -116,7 +116,7 @@ impl ParseTag for Tag {
     }
 }
 
-impl TagReflection for Tag {
+impl TagReflection for LiquidTag {
     fn tag(&self) -> &str {
         self.0
     }
@@ -126,19 +126,19 @@ impl TagReflection for Tag {
     }
 }
 
-impl ParseBlock for Tag {
+impl ParseBlock for LiquidTag {
     fn parse(&self, mut tokens: TagTokenIter<'_>, mut block: TagBlock<'_, '_>, language: &Language) -> Result<Box<dyn Renderable>> {
         let at = if self.0 == PAGE { 0 } else { number(&mut tokens)? };
         let what = match self.0 {
-            "capture" => What::Capture { name: number(&mut tokens)?, body: Template::new(block.parse_all(language)?) },
+            "capture" => TagBody::Capture { name: number(&mut tokens)?, body: Template::new(block.parse_all(language)?) },
             "case" => case(&mut tokens, &mut block, language)?,
-            "for" | "tablerow" => What::Loop(Box::new(each(&mut tokens, &mut block, language, self.0 == "tablerow")?)),
+            "for" | "tablerow" => TagBody::Loop(Box::new(each(&mut tokens, &mut block, language, self.0 == "tablerow")?)),
             "if" | "unless" => choice(&mut tokens, &mut block, language, self.0 == "if")?,
-            _ => What::Page(Template::new(block.parse_all(language)?)),
+            _ => TagBody::Page(Template::new(block.parse_all(language)?)),
         };
         end(&mut tokens)?;
         block.assert_empty();
-        Ok(Box::new(Node { at, what }))
+        Ok(Box::new(TagNode { at, what }))
     }
 
     fn reflection(&self) -> &dyn BlockReflection {
@@ -146,7 +146,7 @@ impl ParseBlock for Tag {
     }
 }
 
-impl BlockReflection for Tag {
+impl BlockReflection for LiquidTag {
     fn start_tag(&self) -> &str {
         self.0
     }
@@ -190,22 +190,22 @@ fn otherwise(block: &mut TagBlock<'_, '_>, language: &Language) -> Result<Templa
     Ok(body)
 }
 
-fn choice(tokens: &mut TagTokenIter<'_>, block: &mut TagBlock<'_, '_>, language: &Language, wanted: bool) -> Result<What> {
-    let mut when = When(Expr::read(tokens, language)?, wanted);
+fn choice(tokens: &mut TagTokenIter<'_>, block: &mut TagBlock<'_, '_>, language: &Language, wanted: bool) -> Result<TagBody> {
+    let mut when = TagCondition(PostfixExpr::read(tokens, language)?, wanted);
     let mut arms = Vec::new();
     loop {
         let (body, next) = part(block, language)?;
         arms.push((when, body));
         match next {
-            None => return Ok(What::If { arms, otherwise: nothing() }),
-            Some((name, mut tokens)) if name == "elsif" => when = When(Expr::read(&mut tokens, language)?, true),
-            Some(_) => return Ok(What::If { arms, otherwise: otherwise(block, language)? }),
+            None => return Ok(TagBody::If { arms, otherwise: nothing() }),
+            Some((name, mut tokens)) if name == "elsif" => when = TagCondition(PostfixExpr::read(&mut tokens, language)?, true),
+            Some(_) => return Ok(TagBody::If { arms, otherwise: otherwise(block, language)? }),
         }
     }
 }
 
-fn case(tokens: &mut TagTokenIter<'_>, block: &mut TagBlock<'_, '_>, language: &Language) -> Result<What> {
-    let target = Expr::read(tokens, language)?;
+fn case(tokens: &mut TagTokenIter<'_>, block: &mut TagBlock<'_, '_>, language: &Language) -> Result<TagBody> {
+    let target = PostfixExpr::read(tokens, language)?;
     // elements before the first `when` belong to no branch
     let (_, mut next) = part(block, language)?;
     let mut arms = Vec::new();
@@ -217,8 +217,8 @@ fn case(tokens: &mut TagTokenIter<'_>, block: &mut TagBlock<'_, '_>, language: &
                 arms.push((values, body));
                 next = after;
             }
-            Some(_) => return Ok(What::Case { target, arms, otherwise: otherwise(block, language)? }),
-            None => return Ok(What::Case { target, arms, otherwise: nothing() }),
+            Some(_) => return Ok(TagBody::Case { target, arms, otherwise: otherwise(block, language)? }),
+            None => return Ok(TagBody::Case { target, arms, otherwise: nothing() }),
         }
     }
 }
@@ -235,7 +235,7 @@ fn values(tokens: &mut TagTokenIter<'_>, language: &Language, said: &str) -> Res
     Ok(values)
 }
 
-fn cycle(tokens: &mut TagTokenIter<'_>, language: &Language) -> Result<What> {
+fn cycle(tokens: &mut TagTokenIter<'_>, language: &Language) -> Result<TagBody> {
     const SAID: &str = "`cycle` needs values, separated by commas";
     let mut words: Vec<TagToken<'_>> = tokens.collect();
     let written = words.iter().map(TagToken::as_str).collect::<Vec<_>>().join(" ").into();
@@ -252,10 +252,10 @@ fn cycle(tokens: &mut TagTokenIter<'_>, language: &Language) -> Result<What> {
             _ => {}
         }
     }
-    if items.is_empty() { Err(tokens.raise_error(SAID)) } else { Ok(What::Cycle { group, items, written }) }
+    if items.is_empty() { Err(tokens.raise_error(SAID)) } else { Ok(TagBody::Cycle { group, items, written }) }
 }
 
-fn each(tokens: &mut TagTokenIter<'_>, block: &mut TagBlock<'_, '_>, language: &Language, table: bool) -> Result<Loop> {
+fn each(tokens: &mut TagTokenIter<'_>, block: &mut TagBlock<'_, '_>, language: &Language, table: bool) -> Result<LoopTag> {
     let said = format!("`in` is missing here: `{{% {} name in list %}}`", if table { "tablerow" } else { "for" });
     let name = number(tokens)?;
     tokens.expect_next(&said)?.expect_str("in").into_result_custom_msg(&said)?;
@@ -278,8 +278,8 @@ fn each(tokens: &mut TagTokenIter<'_>, block: &mut TagBlock<'_, '_>, language: &
                 match key.as_str() {
                     "limit" => limit = Some(given),
                     "cols" => table = Some(Some(given)),
-                    _ if continues => offset = Some(Offset::Continue),
-                    _ => offset = Some(Offset::Given(given)),
+                    _ if continues => offset = Some(LoopOffset::Continue),
+                    _ => offset = Some(LoopOffset::Given(given)),
                 }
             }
             _ if table.is_some() => return Err(word.raise_custom_error("`limit:`, `offset:` or `cols:` may follow here")),
@@ -288,5 +288,5 @@ fn each(tokens: &mut TagTokenIter<'_>, block: &mut TagBlock<'_, '_>, language: &
     }
     let (body, next) = part(block, language)?;
     let otherwise = if next.is_some() { Template::new(block.parse_all(language)?) } else { nothing() };
-    Ok(Loop { name, over, written, limit, offset, reversed, table, body, otherwise })
+    Ok(LoopTag { name, over, written, limit, offset, reversed, table, body, otherwise })
 }

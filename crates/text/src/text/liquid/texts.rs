@@ -5,13 +5,13 @@ use std::sync::LazyLock;
 use base64::Engine as _;
 use regex::Regex;
 
-use super::filters::{Args, Given, Plain};
-use super::state::State;
-use super::val::Val;
+use super::filters::{FilterArgs, FilterFunction, FilterResult};
+use super::state::RenderState;
+use super::val::LiquidValue;
 use crate::model::Value;
 use crate::text::{Mistake, js};
 
-pub(super) const FILTERS: &[(&str, Plain)] = &[
+pub(super) const FILTERS: &[(&str, FilterFunction)] = &[
     ("append", |state, value, args| given(state, args).and_then(|()| joined(state, value, args.get(0)))),
     ("base64_decode", base64_decode),
     ("base64_encode", |state, value, _| changed(state, value, 2, |text| base64::engine::general_purpose::STANDARD.encode(text))),
@@ -25,12 +25,12 @@ pub(super) const FILTERS: &[(&str, Plain)] = &[
     ("normalize_whitespace", |state, value, _| changed(state, value, 1, normalized)),
     ("number_of_words", number_of_words),
     ("prepend", |state, value, args| given(state, args).and_then(|()| joined(state, args.get(0), value))),
-    ("remove", |state, value, args| replaced(state, value, (args.get(0), &Val::Missing), Which::All)),
-    ("remove_first", |state, value, args| replaced(state, value, (args.get(0), &Val::Missing), Which::First)),
-    ("remove_last", |state, value, args| replaced(state, value, (args.get(0), &Val::Missing), Which::Last)),
-    ("replace", |state, value, args| replaced(state, value, (args.get(0), args.get(1)), Which::All)),
-    ("replace_first", |state, value, args| replaced(state, value, (args.get(0), args.get(1)), Which::First)),
-    ("replace_last", |state, value, args| replaced(state, value, (args.get(0), args.get(1)), Which::Last)),
+    ("remove", |state, value, args| replaced(state, value, (args.get(0), &LiquidValue::Missing), ReplacedMatches::All)),
+    ("remove_first", |state, value, args| replaced(state, value, (args.get(0), &LiquidValue::Missing), ReplacedMatches::First)),
+    ("remove_last", |state, value, args| replaced(state, value, (args.get(0), &LiquidValue::Missing), ReplacedMatches::Last)),
+    ("replace", |state, value, args| replaced(state, value, (args.get(0), args.get(1)), ReplacedMatches::All)),
+    ("replace_first", |state, value, args| replaced(state, value, (args.get(0), args.get(1)), ReplacedMatches::First)),
+    ("replace_last", |state, value, args| replaced(state, value, (args.get(0), args.get(1)), ReplacedMatches::Last)),
     ("rstrip", |state, value, args| stripped(state, value, args, (false, true))),
     ("slugify", slugify),
     ("split", split),
@@ -47,7 +47,7 @@ pub(super) const FILTERS: &[(&str, Plain)] = &[
 ];
 
 /// A text made of the value by a function that makes it at most `times` as long.
-fn changed(state: &mut State, value: &Val, times: usize, change: impl FnOnce(&str) -> String) -> Given {
+fn changed(state: &mut RenderState, value: &LiquidValue, times: usize, change: impl FnOnce(&str) -> String) -> FilterResult {
     let text = state.text(value)?;
     state.pay(text.len().saturating_mul(times) / 32)?;
     let text = change(&text);
@@ -55,11 +55,11 @@ fn changed(state: &mut State, value: &Val, times: usize, change: impl FnOnce(&st
 }
 
 /// `append` and `prepend` must be told what.
-fn given(state: &State, args: &Args) -> Result<(), Mistake> {
+fn given(state: &RenderState, args: &FilterArgs) -> Result<(), Mistake> {
     if args.is_given(0) || args.has_named() { Ok(()) } else { state.fail("the text to add is missing: write `append: 'text'`") }
 }
 
-fn joined(state: &mut State, first: &Val, second: &Val) -> Given {
+fn joined(state: &mut RenderState, first: &LiquidValue, second: &LiquidValue) -> FilterResult {
     let (first, second) = (state.text(first)?, state.text(second)?);
     state.made([&*first, &*second].concat())
 }
@@ -71,7 +71,7 @@ fn capitalized(text: &str) -> String {
 }
 
 /// Strips the given characters, or white space if none are given.
-fn stripped(state: &mut State, value: &Val, args: &Args, (start, end): (bool, bool)) -> Given {
+fn stripped(state: &mut RenderState, value: &LiquidValue, args: &FilterArgs, (start, end): (bool, bool)) -> FilterResult {
     let set: Vec<char> = if args.get(0).is_nil() { Vec::new() } else { state.text(args.get(0))?.chars().take(256).collect() };
     let goes = |c: char| if set.is_empty() { js::is_space(c) } else { set.contains(&c) };
     let text = state.text(value)?;
@@ -83,36 +83,41 @@ fn stripped(state: &mut State, value: &Val, args: &Args, (start, end): (bool, bo
     if end {
         text = text.trim_end_matches(goes);
     }
-    Ok(Val::text(text))
+    Ok(LiquidValue::text(text))
 }
 
 /// All of `find`, or the first or last, replaced.
-fn replaced(state: &mut State, value: &Val, (find, with): (&Val, &Val), which: Which) -> Given {
+fn replaced(
+    state: &mut RenderState,
+    value: &LiquidValue,
+    (find, with): (&LiquidValue, &LiquidValue),
+    which: ReplacedMatches,
+) -> FilterResult {
     let (text, find, with) = (state.text(value)?, state.text(find)?, state.text(with)?);
     state.pay(text.len() / 32)?;
     let place = match which {
-        Which::All => {
+        ReplacedMatches::All => {
             let hits = text.matches(&*find).count();
             state.room(text.len().saturating_add(hits.saturating_mul(with.len())))?;
-            return Ok(Val::text(text.replace(&*find, &with)));
+            return Ok(LiquidValue::text(text.replace(&*find, &with)));
         }
-        Which::First => text.find(&*find),
-        Which::Last => text.rfind(&*find),
+        ReplacedMatches::First => text.find(&*find),
+        ReplacedMatches::Last => text.rfind(&*find),
     };
     let parts = place.and_then(|at| Some((text.get(..at)?, text.get(at + find.len()..)?)));
-    let Some((before, after)) = parts else { return Ok(Val::text(text)) };
+    let Some((before, after)) = parts else { return Ok(LiquidValue::text(text)) };
     state.made([before, &with, after].concat())
 }
 
 #[derive(Clone, Copy)]
-enum Which {
+enum ReplacedMatches {
     All,
     First,
     Last,
 }
 
 /// The parts between a separator, without empty ones at the end; the characters for an empty separator.
-fn split(state: &mut State, value: &Val, args: &Args) -> Given {
+fn split(state: &mut RenderState, value: &LiquidValue, args: &FilterArgs) -> FilterResult {
     let (text, sep) = (state.text(value)?, state.text(args.get(0))?);
     let count = if sep.is_empty() { text.chars().count() } else { text.matches(&*sep).count() + 1 };
     state.pay_list(count)?;
@@ -122,7 +127,7 @@ fn split(state: &mut State, value: &Val, args: &Args) -> Given {
         text.split(&*sep).map(Value::text).collect()
     };
     while parts.pop_if(|part| part.is_empty()).is_some() {}
-    Ok(Val::list(parts))
+    Ok(LiquidValue::list(parts))
 }
 
 fn normalized(text: &str) -> String {
@@ -138,11 +143,11 @@ fn normalized(text: &str) -> String {
 }
 
 /// Words between blanks. With `cjk`, each Chinese, Japanese or Korean character is one too; with `auto`, if there are any.
-fn number_of_words(state: &mut State, value: &Val, args: &Args) -> Given {
+fn number_of_words(state: &mut RenderState, value: &LiquidValue, args: &FilterArgs) -> FilterResult {
     let (text, mode) = (state.text(value)?, state.text(args.get(0))?);
     let signs = if matches!(&*mode, "cjk" | "auto") { text.chars().filter(|c| is_cjk(*c)).count() } else { 0 };
     let words = text.split(|c: char| js::is_space(c) || signs > 0 && is_cjk(c)).filter(|word| !word.is_empty()).count();
-    Ok(Val::count(words + signs))
+    Ok(LiquidValue::count(words + signs))
 }
 
 fn is_cjk(c: char) -> bool {
@@ -152,7 +157,7 @@ fn is_cjk(c: char) -> bool {
 /// Runs of what is not a letter or digit become `-`, in lower case unless the second argument counts as true. The first
 /// one says what stays: `raw` all but blanks, `pretty` some marks too, `ascii` only ASCII, `none` everything.
 #[expect(clippy::expect_used, reason = "patterns that are written here")]
-fn slugify(state: &mut State, value: &Val, args: &Args) -> Given {
+fn slugify(state: &mut RenderState, value: &LiquidValue, args: &FilterArgs) -> FilterResult {
     static RUNS: LazyLock<[(&str, Regex); 5]> = LazyLock::new(|| {
         let letters = r"[^\p{M}\p{L}\p{Nd}]+";
         let pretty = r"[^\p{M}\p{L}\p{Nd}._~!$&'()+,;=@]+";
@@ -205,12 +210,12 @@ fn plain_of(c: char) -> Option<&'static str> {
 }
 
 /// At most this many UTF-16 units (50), including the mark at the end (`...`).
-fn truncate(state: &mut State, value: &Val, args: &Args) -> Given {
+fn truncate(state: &mut RenderState, value: &LiquidValue, args: &FilterArgs) -> FilterResult {
     let most = if args.is_given(0) { usize::try_from(args.get(0).whole()).unwrap_or(0) } else { 50 };
     let mark = if args.is_given(1) { state.text(args.get(1))? } else { "...".into() };
     let text = state.text(value)?;
     if js::length(&text) <= most {
-        return Ok(Val::text(text));
+        return Ok(LiquidValue::text(text));
     }
     let mut left = most.saturating_sub(js::length(&mark));
     let fits = |c: &char| {
@@ -224,7 +229,7 @@ fn truncate(state: &mut State, value: &Val, args: &Args) -> Given {
 }
 
 /// At most this many words (15), and the mark if that number is reached.
-fn truncatewords(state: &mut State, value: &Val, args: &Args) -> Given {
+fn truncatewords(state: &mut RenderState, value: &LiquidValue, args: &FilterArgs) -> FilterResult {
     let most = if args.is_given(0) { usize::try_from(args.get(0).whole()).unwrap_or(1).max(1) } else { 15 };
     let mark = if args.is_given(1) { state.text(args.get(1))? } else { "...".into() };
     let text = state.text(value)?;
@@ -260,7 +265,7 @@ fn escaped_once(text: &str) -> String {
 
 /// Removes tags, comments, scripts and styles.
 #[expect(clippy::expect_used, reason = "a pattern that is written here")]
-fn strip_html(state: &mut State, value: &Val, _: &Args) -> Given {
+fn strip_html(state: &mut RenderState, value: &LiquidValue, _: &FilterArgs) -> FilterResult {
     static TAGS: LazyLock<Regex> =
         LazyLock::new(|| Regex::new(r"(?s:<script.*?</script>|<style.*?</style>|<!--.*?-->)|<.*?>").expect("the pattern is sound"));
     changed(state, value, 8, |text| TAGS.replace_all(text, "").into_owned())
@@ -300,7 +305,7 @@ fn unescaped(text: &str) -> String {
     String::from_utf8_lossy(&out).into_owned()
 }
 
-fn base64_decode(state: &mut State, value: &Val, _: &Args) -> Given {
+fn base64_decode(state: &mut RenderState, value: &LiquidValue, _: &FilterArgs) -> FilterResult {
     let text = state.text(value)?;
     match base64::engine::general_purpose::STANDARD.decode(&*text) {
         Ok(bytes) => state.made(String::from_utf8_lossy(&bytes).into_owned()),

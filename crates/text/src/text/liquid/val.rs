@@ -9,7 +9,7 @@ use crate::text::{js, truth};
 
 /// A value while a template is rendered.
 #[derive(Debug, Clone, Default)]
-pub(super) enum Val {
+pub(super) enum LiquidValue {
     /// An unknown name.
     #[default]
     Missing,
@@ -23,51 +23,51 @@ pub(super) enum Val {
     Is(Value),
 }
 
-impl Val {
+impl LiquidValue {
     pub(super) fn text(text: impl Into<Arc<str>>) -> Self {
-        Val::Is(Value::text(text))
+        LiquidValue::Is(Value::text(text))
     }
 
     pub(super) fn list(list: Vec<Value>) -> Self {
-        Val::Is(Value::list(list))
+        LiquidValue::Is(Value::list(list))
     }
 
     pub(super) fn bool(truth: bool) -> Self {
-        Val::Is(Value::Bool(truth))
+        LiquidValue::Is(Value::Bool(truth))
     }
 
     /// A number; a whole one stays an integer, so that it can be used as a count or index.
     pub(super) fn number(n: f64) -> Self {
         let value = Value::Num(n);
-        Val::Is(value.as_i64().map_or(value, Value::Int))
+        LiquidValue::Is(value.as_i64().map_or(value, Value::Int))
     }
 
     pub(super) fn count(n: usize) -> Self {
-        Val::Is(Value::Int(int(n)))
+        LiquidValue::Is(Value::Int(int(n)))
     }
 
     /// As a value that a table can hold.
     pub(super) fn value(&self) -> Value {
-        if let Val::Is(value) = self { value.clone() } else { Value::Null }
+        if let LiquidValue::Is(value) = self { value.clone() } else { Value::Null }
     }
 
     /// A whole number, for limits and the like.
     #[expect(clippy::cast_possible_truncation, reason = "saturates, which is what a bound wants")]
     pub(super) fn whole(&self) -> i64 {
         match self {
-            Val::Is(Value::Int(n)) => *n,
+            LiquidValue::Is(Value::Int(n)) => *n,
             other => other.to_number().trunc() as i64,
         }
     }
 
     pub(super) fn is_nil(&self) -> bool {
-        matches!(self, Val::Missing | Val::Nil | Val::Is(Value::Null))
+        matches!(self, LiquidValue::Missing | LiquidValue::Nil | LiquidValue::Is(Value::Null))
     }
 
     /// Only `false` and nil are not true; 0 and `""` are.
     pub(super) fn truthy(&self) -> bool {
         match self {
-            Val::Is(value) => truth::liquid(value),
+            LiquidValue::Is(value) => truth::liquid(value),
             other => !other.is_nil(),
         }
     }
@@ -75,8 +75,8 @@ impl Val {
     /// Its text when printed.
     pub(super) fn print(&self) -> Arc<str> {
         match self {
-            Val::Is(Value::Text(text)) => text.clone(),
-            Val::Is(value) => {
+            LiquidValue::Is(Value::Text(text)) => text.clone(),
+            LiquidValue::Is(value) => {
                 let mut out = String::new();
                 print(value, &mut out);
                 out.into()
@@ -88,10 +88,10 @@ impl Val {
     /// `Number(value)` of JavaScript.
     pub(super) fn to_number(&self) -> f64 {
         match self {
-            Val::Is(Value::Null) | Val::Nil => 0.0,
-            Val::Is(Value::Bool(b)) => f64::from(u8::from(*b)),
-            Val::Is(Value::Text(text)) => js::number(text),
-            Val::Is(value) => value.as_f64().unwrap_or(f64::NAN),
+            LiquidValue::Is(Value::Null) | LiquidValue::Nil => 0.0,
+            LiquidValue::Is(Value::Bool(b)) => f64::from(u8::from(*b)),
+            LiquidValue::Is(Value::Text(text)) => js::number(text),
+            LiquidValue::Is(value) => value.as_f64().unwrap_or(f64::NAN),
             _ => f64::NAN,
         }
     }
@@ -99,39 +99,41 @@ impl Val {
     /// As a list: nil is an empty list, and any other value that is not a list is its only element.
     pub(super) fn elements(&self) -> Vec<Value> {
         match self {
-            Val::Is(Value::List(list)) => list.to_vec(),
+            LiquidValue::Is(Value::List(list)) => list.to_vec(),
             other if other.is_nil() => Vec::new(),
             other => vec![other.value()],
         }
     }
 
     /// A property: a field, an element (negative from the end), or `size`, `first`, `last`.
-    pub(super) fn property(&self, name: &str) -> Val {
-        let Val::Is(value) = self else { return Val::Missing };
-        let given = |value: Option<&Value>| value.map_or(Val::Missing, |v| Val::Is(v.clone()));
+    pub(super) fn property(&self, name: &str) -> LiquidValue {
+        let LiquidValue::Is(value) = self else { return LiquidValue::Missing };
+        let given = |value: Option<&Value>| value.map_or(LiquidValue::Missing, |v| LiquidValue::Is(v.clone()));
         match value {
             Value::Map(map) => match map.get(name) {
-                None if name == "size" => Val::count(map.len()),
+                None if name == "size" => LiquidValue::count(map.len()),
                 found => given(found),
             },
             Value::List(list) => match name {
-                "size" => Val::count(list.len()),
+                "size" => LiquidValue::count(list.len()),
                 "first" => given(list.first()),
                 "last" => given(list.last()),
                 _ => given(index(name, list.len()).and_then(|n| list.get(n))),
             },
-            Value::Text(text) if name == "size" => Val::count(js::length(text)),
-            Value::Text(text) => {
-                name.parse().ok().and_then(|n: usize| text.chars().nth(n)).map_or(Val::Missing, |c| Val::text(c.to_string()))
-            }
+            Value::Text(text) if name == "size" => LiquidValue::count(js::length(text)),
+            Value::Text(text) => name
+                .parse()
+                .ok()
+                .and_then(|n: usize| text.chars().nth(n))
+                .map_or(LiquidValue::Missing, |c| LiquidValue::text(c.to_string())),
             // what is null has no properties, but is not missing
-            Value::Null => Val::Is(Value::Null),
-            _ => Val::Missing,
+            Value::Null => LiquidValue::Is(Value::Null),
+            _ => LiquidValue::Missing,
         }
     }
 
     /// A property along a path with dots.
-    pub(super) fn path(&self, path: &str) -> Val {
+    pub(super) fn path(&self, path: &str) -> LiquidValue {
         path.split('.').fold(self.clone(), |value, key| value.property(key))
     }
 }
@@ -156,14 +158,14 @@ fn print(value: &Value, out: &mut String) {
 }
 
 /// `==`. Tables are equal only to themselves. `seen` grows by the number of compared values.
-pub(super) fn equals(left: &Val, right: &Val, seen: &mut usize) -> bool {
+pub(super) fn equals(left: &LiquidValue, right: &LiquidValue, seen: &mut usize) -> bool {
     match (left, right) {
-        (Val::Nil, Val::Empty | Val::Blank) => false,
-        (Val::Empty, other) | (other, Val::Empty) => is_empty(other),
-        (Val::Blank, other) | (other, Val::Blank) => is_blank(other),
-        (Val::Nil, other) | (other, Val::Nil) => other.is_nil(),
-        (Val::Missing, other) | (other, Val::Missing) => matches!(other, Val::Missing),
-        (Val::Is(left), Val::Is(right)) => same(left, right, seen),
+        (LiquidValue::Nil, LiquidValue::Empty | LiquidValue::Blank) => false,
+        (LiquidValue::Empty, other) | (other, LiquidValue::Empty) => is_empty(other),
+        (LiquidValue::Blank, other) | (other, LiquidValue::Blank) => is_blank(other),
+        (LiquidValue::Nil, other) | (other, LiquidValue::Nil) => other.is_nil(),
+        (LiquidValue::Missing, other) | (other, LiquidValue::Missing) => matches!(other, LiquidValue::Missing),
+        (LiquidValue::Is(left), LiquidValue::Is(right)) => same(left, right, seen),
     }
 }
 
@@ -183,35 +185,36 @@ pub(super) fn same(left: &Value, right: &Value, seen: &mut usize) -> bool {
     }
 }
 
-fn is_empty(value: &Val) -> bool {
-    matches!(value, Val::Is(Value::Text(_) | Value::List(_) | Value::Map(_))) && value.value().is_empty()
+fn is_empty(value: &LiquidValue) -> bool {
+    matches!(value, LiquidValue::Is(Value::Text(_) | Value::List(_) | Value::Map(_))) && value.value().is_empty()
 }
 
-fn is_blank(value: &Val) -> bool {
+fn is_blank(value: &LiquidValue) -> bool {
     match value {
-        Val::Is(Value::Text(text)) => js::trim(text).is_empty(),
+        LiquidValue::Is(Value::Text(text)) => js::trim(text).is_empty(),
         other => !other.truthy() || is_empty(other),
     }
 }
 
 /// `<`, `>` and the like; `None` if JavaScript finds neither.
-pub(super) fn compare(left: &Val, right: &Val) -> Option<Ordering> {
+pub(super) fn compare(left: &LiquidValue, right: &LiquidValue) -> Option<Ordering> {
     match (left, right) {
-        (Val::Nil | Val::Empty | Val::Blank, _) | (_, Val::Nil | Val::Empty | Val::Blank) => None,
-        (Val::Is(Value::Text(left)), Val::Is(Value::Text(right))) => Some(left.encode_utf16().cmp(right.encode_utf16())),
+        (LiquidValue::Nil | LiquidValue::Empty | LiquidValue::Blank, _)
+        | (_, LiquidValue::Nil | LiquidValue::Empty | LiquidValue::Blank) => None,
+        (LiquidValue::Is(Value::Text(left)), LiquidValue::Is(Value::Text(right))) => Some(left.encode_utf16().cmp(right.encode_utf16())),
         _ => left.to_number().partial_cmp(&right.to_number()),
     }
 }
 
 /// `contains`. `seen` grows by the work.
-pub(super) fn contains(left: &Val, right: &Val, seen: &mut usize) -> bool {
+pub(super) fn contains(left: &LiquidValue, right: &LiquidValue, seen: &mut usize) -> bool {
     match (left, right) {
-        (Val::Is(Value::List(list)), right) => list.iter().any(|value| equals(&Val::Is(value.clone()), right, seen)),
-        (Val::Is(Value::Text(text)), Val::Is(Value::Text(part))) => {
+        (LiquidValue::Is(Value::List(list)), right) => list.iter().any(|value| equals(&LiquidValue::Is(value.clone()), right, seen)),
+        (LiquidValue::Is(Value::Text(text)), LiquidValue::Is(Value::Text(part))) => {
             *seen += text.len() / 32;
             text.contains(&**part)
         }
-        (Val::Is(Value::Text(text)), Val::Is(Value::Int(_) | Value::Num(_) | Value::Bool(_))) => {
+        (LiquidValue::Is(Value::Text(text)), LiquidValue::Is(Value::Int(_) | Value::Num(_) | Value::Bool(_))) => {
             *seen += text.len() / 32;
             text.contains(&*right.print())
         }
@@ -220,10 +223,10 @@ pub(super) fn contains(left: &Val, right: &Val, seen: &mut usize) -> bool {
 }
 
 /// An order of all values, for sorting: numbers, then texts, then other values in their given order, and nil last.
-pub(super) fn order(left: &Val, right: &Val) -> Ordering {
-    let rank = |value: &Val| match value {
-        Val::Is(Value::Int(_) | Value::Num(_)) => 0,
-        Val::Is(Value::Text(_)) => 1,
+pub(super) fn order(left: &LiquidValue, right: &LiquidValue) -> Ordering {
+    let rank = |value: &LiquidValue| match value {
+        LiquidValue::Is(Value::Int(_) | Value::Num(_)) => 0,
+        LiquidValue::Is(Value::Text(_)) => 1,
         other if other.is_nil() => 3,
         _ => 2,
     };

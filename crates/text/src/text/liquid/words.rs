@@ -9,8 +9,8 @@ use std::fmt::{Display, Write as _};
 
 use rustc_hash::FxHashMap;
 
-use super::expr::Op;
-use super::val::Val;
+use super::expr::LiquidOperator;
+use super::val::LiquidValue;
 use super::{DEEPEST, MOST_WORDS, filters};
 use crate::model::Value;
 use crate::text::{Mistake, js};
@@ -23,31 +23,31 @@ pub(super) const VALUE: &str = "__";
 
 /// What was written for the crate.
 #[derive(Default)]
-pub(super) struct Written {
+pub(super) struct TranslatedText {
     pub text: String,
     /// The position of each line of `text` in the template, in bytes.
     pub spots: Vec<usize>,
-    pub constants: Vec<Val>,
+    pub constants: Vec<LiquidValue>,
     /// Filters that the template calls and that do not exist.
     pub unknown: Vec<String>,
 }
 
 /// Reads a range of the template and writes it for the crate.
-pub(super) struct Words<'t> {
+pub(super) struct LiquidReader<'t> {
     pub text: &'t str,
     pub at: usize,
     pub end: usize,
-    pub written: Written,
+    pub written: TranslatedText,
     /// The slot of the first constant.
     first: usize,
     known: FxHashMap<&'t str, usize>,
 }
 
-type Done = Result<(), Mistake>;
+type WordResult = Result<(), Mistake>;
 
-impl<'t> Words<'t> {
+impl<'t> LiquidReader<'t> {
     pub(super) fn new(text: &'t str, first: usize) -> Self {
-        let written = Written { spots: vec![0], ..Written::default() };
+        let written = TranslatedText { spots: vec![0], ..TranslatedText::default() };
         Self { text, at: 0, end: text.len(), written, first, known: FxHashMap::default() }
     }
 
@@ -80,18 +80,18 @@ impl<'t> Words<'t> {
         Err(Mistake::at(self.at, message))
     }
 
-    /// Begins a tag, which every word up to [`Words::close`] belongs to.
+    /// Begins a tag, which every word up to [`LiquidReader::close`] belongs to.
     pub(super) fn open(&mut self, name: &str) {
         self.glue("{%");
         self.glue(name);
     }
 
-    pub(super) fn close(&mut self) -> Done {
+    pub(super) fn close(&mut self) -> WordResult {
         self.piece(self.at, "%}")
     }
 
     /// A word on a line of its own.
-    pub(super) fn piece(&mut self, at: usize, text: impl Display) -> Done {
+    pub(super) fn piece(&mut self, at: usize, text: impl Display) -> WordResult {
         if self.written.spots.len() >= MOST_WORDS {
             return Err(Mistake::bound(at, format!("the template has more than {MOST_WORDS} words")));
         }
@@ -106,25 +106,25 @@ impl<'t> Words<'t> {
     }
 
     /// The slot of a new constant.
-    pub(super) fn constant(&mut self, value: Val) -> usize {
+    pub(super) fn constant(&mut self, value: LiquidValue) -> usize {
         self.written.constants.push(value);
         self.first + self.written.constants.len() - 1
     }
 
     /// A name that is assigned; quotes around it are allowed.
-    pub(super) fn name(&mut self) -> Done {
+    pub(super) fn name(&mut self) -> WordResult {
         self.skip_blank();
         let at = self.at;
         let name = if self.rest().starts_with(['"', '\'']) { self.quoted()? } else { self.word().to_owned() };
         if name.is_empty() {
             return self.fail("a name is missing here");
         }
-        let slot = self.constant(Val::text(name));
+        let slot = self.constant(LiquidValue::text(name));
         self.piece(at, slot)
     }
 
     /// Everything up to the end of the range: values, operators and, unless it is `bare`, filters.
-    pub(super) fn all(&mut self, bare: bool) -> Done {
+    pub(super) fn all(&mut self, bare: bool) -> WordResult {
         let (mut operators, mut piped, mut depth, mut range) = (false, false, 0, None);
         // the end of the last value, which a key may be joined to, and whether there has been a value
         let (mut ended, mut begun) = (None, false);
@@ -140,7 +140,7 @@ impl<'t> Words<'t> {
                 return self.fail("a value is missing here");
             }
             let Some(first) = first else { break };
-            let sign = Op::sign(rest);
+            let sign = LiquidOperator::sign(rest);
             if piped && (sign.is_some_and(|sign| !matches!(sign, "," | ":")) || first == '(') {
                 return self.fail("a filter is followed only by its arguments, which are single values, and by more filters");
             }
@@ -187,7 +187,7 @@ impl<'t> Words<'t> {
                         "" => return self.fail("a name is missing behind the dot"),
                         key if is_plain(key) => self.glue(format_args!(".{key}")),
                         key => {
-                            let slot = self.constant(Val::text(key));
+                            let slot = self.constant(LiquidValue::text(key));
                             self.glue(format_args!("[{slot}]"));
                         }
                     }
@@ -217,7 +217,7 @@ impl<'t> Words<'t> {
                     if word.is_empty() {
                         break;
                     }
-                    let is_operator = Op::word(word).is_some();
+                    let is_operator = LiquidOperator::word(word).is_some();
                     operator = is_operator || before.is_some();
                     (ended, begun) = ((!is_operator).then_some(self.at), true);
                 }
@@ -235,7 +235,7 @@ impl<'t> Words<'t> {
     }
 
     /// A filter by its name. One that does not exist becomes the filter that changes nothing.
-    fn filter(&mut self) -> Done {
+    fn filter(&mut self) -> WordResult {
         self.piece(self.at, "|")?;
         self.at += 1;
         self.skip_blank();
@@ -255,14 +255,14 @@ impl<'t> Words<'t> {
     /// A literal or a name, as it is written; empty if neither stands here.
     fn operand(&mut self) -> Result<&'t str, Mistake> {
         let at = self.at;
-        let quoted = if self.rest().starts_with(['"', '\'']) { Some(Val::text(self.quoted()?)) } else { None };
+        let quoted = if self.rest().starts_with(['"', '\'']) { Some(LiquidValue::text(self.quoted()?)) } else { None };
         let literal = quoted.or_else(|| self.number()).or_else(|| literal(self.word()));
         let word = self.text.get(at..self.at).unwrap_or_default();
         let Some(literal) = literal else {
             if is_plain(word) {
                 self.piece(at, word)?;
             } else if !word.is_empty() {
-                let slot = self.constant(Val::text(word));
+                let slot = self.constant(LiquidValue::text(word));
                 self.piece(at, format_args!("{NAMED}[{slot}]"))?;
             }
             return Ok(word);
@@ -282,7 +282,7 @@ impl<'t> Words<'t> {
         Ok(word)
     }
 
-    fn number(&mut self) -> Option<Val> {
+    fn number(&mut self) -> Option<LiquidValue> {
         let rest = self.rest();
         let digits = |from: usize| rest.bytes().skip(from).take_while(u8::is_ascii_digit).count();
         let sign = usize::from(rest.starts_with('-'));
@@ -293,7 +293,7 @@ impl<'t> Words<'t> {
         }
         let value = rest.get(..end).filter(|_| whole > 0)?.parse::<f64>().ok()?;
         self.at += end;
-        Some(Val::number(value))
+        Some(LiquidValue::number(value))
     }
 
     /// A text in quotes, with JavaScript's escapes.
@@ -315,16 +315,16 @@ impl<'t> Words<'t> {
 }
 
 /// The words that are values.
-const LITERALS: &[(&str, Val)] = &[
-    ("true", Val::Is(Value::Bool(true))),
-    ("false", Val::Is(Value::Bool(false))),
-    ("nil", Val::Nil),
-    ("null", Val::Nil),
-    ("empty", Val::Empty),
-    ("blank", Val::Blank),
+const LITERALS: &[(&str, LiquidValue)] = &[
+    ("true", LiquidValue::Is(Value::Bool(true))),
+    ("false", LiquidValue::Is(Value::Bool(false))),
+    ("nil", LiquidValue::Nil),
+    ("null", LiquidValue::Nil),
+    ("empty", LiquidValue::Empty),
+    ("blank", LiquidValue::Blank),
 ];
 
-fn literal(word: &str) -> Option<Val> {
+fn literal(word: &str) -> Option<LiquidValue> {
     LITERALS.iter().find(|(literal, _)| *literal == word).map(|(_, value)| value.clone())
 }
 

@@ -7,16 +7,16 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
-use super::Syntax;
-use super::tally::Tally;
-use crate::text::{Limits, js};
+use super::MacroSyntax;
+use super::tally::ArgumentTally;
+use crate::text::{TextLimits, js};
 
 /// So many names of a text are looked up once; a search among more would take longer than looking them up.
 const MOST_NAMES: usize = 16;
 
 /// The arguments that a macro takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Shape {
+pub struct ArgumentShape {
     /// Fewest arguments.
     pub least: usize,
     /// Most arguments.
@@ -27,7 +27,7 @@ pub struct Shape {
     pub raw: u32,
 }
 
-impl Shape {
+impl ArgumentShape {
     /// Whether this number of arguments is allowed.
     #[must_use]
     pub fn takes(&self, count: usize) -> bool {
@@ -43,21 +43,21 @@ impl Shape {
 
 /// A known macro.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Found {
+pub struct KnownMacro {
     /// Its number, which its owner assigns.
     pub id: u32,
     /// What it takes.
-    pub shape: Shape,
+    pub shape: ArgumentShape,
 }
 
 /// The known names. A variable shorthand is known by its mark: `.` or `$`; it is called with the variable's name, the
 /// operator (empty for reading) and, where there is one, a value.
-pub trait Grammar {
+pub trait MacroGrammar {
     /// The macro of a name, as written.
-    fn find(&self, name: &str) -> Option<Found>;
+    fn find(&self, name: &str) -> Option<KnownMacro>;
 
     /// How macros are written.
-    fn syntax(&self) -> &Syntax;
+    fn syntax(&self) -> &MacroSyntax;
 
     /// Whether `{{/name}}` ends a block; if not, ends stay as they are written.
     fn has_blocks(&self) -> bool {
@@ -67,34 +67,34 @@ pub trait Grammar {
 
 /// An argument or a whole text: its range, and the macros in it.
 #[derive(Debug, Default)]
-pub struct Part {
+pub struct MacroText {
     pub(super) from: usize,
     pub(super) to: usize,
-    pub(super) nodes: Vec<Node>,
+    pub(super) nodes: Vec<MacroNode>,
 }
 
 /// A macro in a text.
 #[derive(Debug)]
-pub struct Node {
+pub struct MacroNode {
     /// The position of its `{{`.
     pub(super) start: usize,
     /// The position after its `}}`.
     pub(super) end: usize,
     /// Its name, as written; empty for braces that do not form a macro.
     pub(super) name: Arc<str>,
-    pub(super) found: Option<Found>,
+    pub(super) found: Option<KnownMacro>,
     /// It ends a block: `{{/name}}`.
     pub(super) closes: bool,
     /// It keeps white space: `{{#name}}`.
     pub(super) keeps: bool,
     /// For a variable shorthand: the name and the operator.
     pub(super) variable: Option<[Arc<str>; 2]>,
-    pub(super) args: Vec<Part>,
+    pub(super) args: Vec<MacroText>,
     /// The index of its end in the same list, if one follows.
     pub(super) closer: Option<usize>,
 }
 
-impl Node {
+impl MacroNode {
     /// Whether it is something that can be called.
     pub(super) fn is_macro(&self) -> bool {
         !self.name.is_empty()
@@ -112,28 +112,28 @@ impl Node {
 
 /// A text that has been read.
 #[derive(Debug, Default)]
-pub struct Tree {
-    pub(super) whole: Part,
+pub struct MacroTree {
+    pub(super) whole: MacroText,
     /// Some macros were nested too deeply and are text.
     pub too_deep: bool,
     /// What it holds and what it cost.
-    pub tally: Tally,
+    pub tally: ArgumentTally,
 }
 
-impl Tree {
+impl MacroTree {
     /// Reads a text. Macros nested deeper than `limits.depth` are text. A text with more than `limits.steps` macros is not
     /// read to its end, and its tree holds no macro.
     #[must_use]
-    pub fn parse(text: &str, grammar: &dyn Grammar, limits: &Limits) -> Self {
+    pub fn parse(text: &str, grammar: &dyn MacroGrammar, limits: &TextLimits) -> Self {
         let splits = grammar.syntax().separators.iter().filter_map(|sep| sep.bytes().next()).collect();
-        let (frames, nodes, tally, names) = (Vec::new(), Vec::new(), Tally::of(limits.steps), Names::default());
+        let (frames, nodes, tally, names) = (Vec::new(), Vec::new(), ArgumentTally::of(limits.steps), NameCache::default());
         MacroReader { text, grammar, depth: limits.depth, splits, names, frames, nodes, ignored: 0, too_deep: false, tally }.run()
     }
 }
 
 /// What separates the arguments of a macro.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Mode {
+enum SeparatorMode {
     /// There are none.
     None,
     /// There may be several, with this separator between them.
@@ -145,20 +145,20 @@ enum Mode {
 }
 
 /// A macro whose end has not been reached.
-struct Frame {
-    node: Node,
-    mode: Mode,
+struct OpenMacro {
+    node: MacroNode,
+    mode: SeparatorMode,
     /// The argument that is being read.
-    part: Part,
+    part: MacroText,
 }
 
 /// Names that a text repeats, as they are written, with what the grammar knows of them; the first few of a text are
 /// remembered.
 #[derive(Default)]
-struct Names(Vec<(Arc<str>, Option<Found>)>);
+struct NameCache(Vec<(Arc<str>, Option<KnownMacro>)>);
 
-impl Names {
-    fn of(&mut self, name: &str, grammar: &dyn Grammar) -> (Arc<str>, Option<Found>) {
+impl NameCache {
+    fn of(&mut self, name: &str, grammar: &dyn MacroGrammar) -> (Arc<str>, Option<KnownMacro>) {
         if let Some(known) = self.0.iter().find(|(known, _)| **known == *name) {
             return known.clone();
         }
@@ -172,22 +172,22 @@ impl Names {
 
 struct MacroReader<'a> {
     text: &'a str,
-    grammar: &'a dyn Grammar,
+    grammar: &'a dyn MacroGrammar,
     depth: usize,
     /// The first bytes of separators.
     splits: Vec<u8>,
-    names: Names,
-    frames: Vec<Frame>,
+    names: NameCache,
+    frames: Vec<OpenMacro>,
     /// Macros of the text itself.
-    nodes: Vec<Node>,
+    nodes: Vec<MacroNode>,
     /// Macros that are open but too deep.
     ignored: usize,
     too_deep: bool,
-    tally: Tally,
+    tally: ArgumentTally,
 }
 
 impl MacroReader<'_> {
-    fn run(mut self) -> Tree {
+    fn run(mut self) -> MacroTree {
         let bytes = self.text.as_bytes();
         let mut at = 0;
         while !self.tally.is_refused() {
@@ -219,7 +219,7 @@ impl MacroReader<'_> {
         if self.grammar.has_blocks() {
             pair(&mut nodes);
         }
-        Tree { whole: Part { from: 0, to: self.text.len(), nodes }, too_deep: self.too_deep, tally: self.tally }
+        MacroTree { whole: MacroText { from: 0, to: self.text.len(), nodes }, too_deep: self.too_deep, tally: self.tally }
     }
 
     /// Opens a macro. The last two of a run of braces open it.
@@ -232,7 +232,7 @@ impl MacroReader<'_> {
             return start + 2;
         }
         let (node, mode, at) = header(self.text, start, self.grammar, &mut self.names);
-        self.frames.push(Frame { node, mode, part: Part { from: at, to: at, nodes: Vec::new() } });
+        self.frames.push(OpenMacro { node, mode, part: MacroText { from: at, to: at, nodes: Vec::new() } });
         at
     }
 
@@ -244,11 +244,11 @@ impl MacroReader<'_> {
         let Some(mut frame) = self.frames.pop() else { return at + 1 };
         frame.part.to = at;
         match frame.mode {
-            Mode::List(_) | Mode::Rest => {
+            SeparatorMode::List(_) | SeparatorMode::Rest => {
                 self.tally.count_part();
                 frame.end_part(at, 0, self.grammar);
             }
-            Mode::None | Mode::Skip => {}
+            SeparatorMode::None | SeparatorMode::Skip => {}
         }
         frame.node.end = at + 2;
         self.tally.end(frame.node.closes);
@@ -259,7 +259,7 @@ impl MacroReader<'_> {
 
     fn separate(&mut self, at: usize) -> usize {
         let Some(frame) = self.frames.last_mut().filter(|_| self.ignored == 0) else { return at + 1 };
-        let Mode::List(n) = frame.mode else { return at + 1 };
+        let SeparatorMode::List(n) = frame.mode else { return at + 1 };
         match self.grammar.syntax().separators.get(n) {
             Some(sep) if self.text.get(at..).is_some_and(|rest| rest.starts_with(sep.as_ref())) => {
                 self.tally.count_part();
@@ -271,10 +271,10 @@ impl MacroReader<'_> {
     }
 }
 
-impl Frame {
-    fn end_part(&mut self, at: usize, separator: usize, grammar: &dyn Grammar) {
+impl OpenMacro {
+    fn end_part(&mut self, at: usize, separator: usize, grammar: &dyn MacroGrammar) {
         let from = at + separator;
-        let next = Part { from, to: from, nodes: Vec::new() };
+        let next = MacroText { from, to: from, nodes: Vec::new() };
         let mut part = std::mem::replace(&mut self.part, next);
         part.to = at;
         if grammar.has_blocks() {
@@ -308,8 +308,8 @@ pub(super) fn name_of(text: &str) -> &str {
 }
 
 /// Reads what follows the braces at `start`: the macro so far, the separator of its arguments, and where they begin.
-fn header(text: &str, start: usize, grammar: &dyn Grammar, names: &mut Names) -> (Node, Mode, usize) {
-    let mut node = Node {
+fn header(text: &str, start: usize, grammar: &dyn MacroGrammar, names: &mut NameCache) -> (MacroNode, SeparatorMode, usize) {
+    let mut node = MacroNode {
         start,
         end: start,
         name: Arc::default(),
@@ -340,12 +340,12 @@ fn header(text: &str, start: usize, grammar: &dyn Grammar, names: &mut Names) ->
             node.variable = Some(variable);
             return (node, mode, at);
         }
-        return (node, Mode::Rest, start + 2);
+        return (node, SeparatorMode::Rest, start + 2);
     }
     let name = name_of(from(at));
     if name.is_empty() {
         // not a macro, but it has its own end
-        return (node, Mode::Rest, start + 2);
+        return (node, SeparatorMode::Rest, start + 2);
     }
     (node.name, node.found) = names.of(name, grammar);
     let mut after = at + name.len();
@@ -356,18 +356,18 @@ fn header(text: &str, start: usize, grammar: &dyn Grammar, names: &mut Names) ->
     let next = skip(after);
     let separator = syntax.separators.iter().enumerate().filter(|(_, sep)| from(next).starts_with(sep.as_ref()));
     if let Some((n, sep)) = separator.max_by_key(|(_, sep)| sep.len()) {
-        (node, Mode::List(n), next + sep.len())
+        (node, SeparatorMode::List(n), next + sep.len())
     } else if let Some(mark) = syntax.rest_at(from(next)) {
-        (node, Mode::Rest, next + mark)
+        (node, SeparatorMode::Rest, next + mark)
     } else if from(next).starts_with("}}") || from(next).is_empty() {
-        (node, Mode::None, next)
+        (node, SeparatorMode::None, next)
     } else {
-        (node, if syntax.parts_at_space() { Mode::Rest } else { Mode::Skip }, after)
+        (node, if syntax.parts_at_space() { SeparatorMode::Rest } else { SeparatorMode::Skip }, after)
     }
 }
 
 /// The name and the operator of a variable shorthand whose name begins at `at`; `None` if it is not one.
-fn variable(text: &str, at: usize, syntax: &Syntax) -> Option<([Arc<str>; 2], Mode, usize)> {
+fn variable(text: &str, at: usize, syntax: &MacroSyntax) -> Option<([Arc<str>; 2], SeparatorMode, usize)> {
     let rest = text.get(at..)?;
     // a dash at the end belongs to an operator
     let name = match name_of(rest) {
@@ -378,23 +378,23 @@ fn variable(text: &str, at: usize, syntax: &Syntax) -> Option<([Arc<str>; 2], Mo
     let behind = js::trim_start(after);
     let place = text.len() - behind.len();
     if behind.starts_with("}}") || behind.is_empty() {
-        return Some(([name.into(), Arc::default()], Mode::None, place));
+        return Some(([name.into(), Arc::default()], SeparatorMode::None, place));
     }
     if name.is_empty() {
         return nameless(text, place, syntax);
     }
     if let Some(operator) = syntax.operators.iter().find(|o| behind.starts_with(o.as_ref())) {
-        let mode = if syntax.steps.contains(operator) { Mode::Skip } else { Mode::Rest };
+        let mode = if syntax.steps.contains(operator) { SeparatorMode::Skip } else { SeparatorMode::Rest };
         return Some(([name.into(), operator.as_ref().into()], mode, place + operator.len()));
     }
     // a second word is ignored
     let word = behind.len() < after.len() && behind.starts_with(|c: char| c.is_ascii_alphabetic());
-    word.then(|| ([name.into(), Arc::default()], Mode::Skip, place))
+    word.then(|| ([name.into(), Arc::default()], SeparatorMode::Skip, place))
 }
 
 /// A variable shorthand whose mark no name follows but other marks and flags, like `{{...}}`: one mark too many is passed
 /// over, and otherwise all up to the end is a variable without a name. With anything else behind the mark it is none.
-fn nameless(text: &str, at: usize, syntax: &Syntax) -> Option<([Arc<str>; 2], Mode, usize)> {
+fn nameless(text: &str, at: usize, syntax: &MacroSyntax) -> Option<([Arc<str>; 2], SeparatorMode, usize)> {
     let behind = text.get(at..)?;
     let is_mark = |c: char| syntax.marks.contains(c);
     let is_noise = |c: char| is_mark(c) || syntax.flags.contains(c) || js::is_space(c);
@@ -407,7 +407,7 @@ fn nameless(text: &str, at: usize, syntax: &Syntax) -> Option<([Arc<str>; 2], Mo
     let after = rest.trim_start_matches(|c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-'));
     let ends = after.is_empty() || after.starts_with("}}") || named(rest) && after.starts_with(is_noise);
     let found = rest.len() < behind.len() && (rest.len() == after.len() || named(rest)) && ends;
-    found.then(|| (<[Arc<str>; 2]>::default(), Mode::Skip, text.len() - rest.len()))
+    found.then(|| (<[Arc<str>; 2]>::default(), SeparatorMode::Skip, text.len() - rest.len()))
 }
 
 /// For each name: the blocks that are open, and beside each the macros that could not take a body.
@@ -419,7 +419,7 @@ struct OpenBlock {
 }
 
 /// Finds the end that would close each macro: the next one of its name that no block in between needs.
-fn pair(nodes: &mut [Node]) {
+fn pair(nodes: &mut [MacroNode]) {
     if !nodes.iter().any(|n| n.closes && n.is_macro()) {
         return;
     }

@@ -15,14 +15,14 @@ pub mod walk;
 use std::hash::BuildHasher;
 use std::sync::Arc;
 
-use super::Limits;
+use super::TextLimits;
 
-pub use macro_parser::{Found, Grammar, Shape, Tree};
-pub use syntax::Syntax;
-pub use walk::{Branch, Called, Walk};
+pub use macro_parser::{ArgumentShape, KnownMacro, MacroGrammar, MacroTree};
+pub use syntax::MacroSyntax;
+pub use walk::{MacroCall, MacroWalk, TextBranch};
 
 /// A place in the text that is expanded, in bytes.
-pub type Offset = usize;
+pub type TextOffset = usize;
 
 /// The answer of a host.
 #[derive(Debug, Clone, PartialEq)]
@@ -36,12 +36,12 @@ pub enum MacroResult {
 }
 
 /// Declares and evaluates the macros.
-pub trait MacroHost: Grammar {
+pub trait MacroHost: MacroGrammar {
     /// Evaluates one macro.
-    fn call(&self, called: &Called<'_>) -> MacroResult;
+    fn call(&self, called: &MacroCall<'_>) -> MacroResult;
 
     /// What becomes of a macro that is called with a number of arguments that it does not take.
-    fn misfit(&self, _found: Found, _name: &str, _args: &[Arc<str>], _at: Offset) -> MacroResult {
+    fn misfit(&self, _found: KnownMacro, _name: &str, _args: &[Arc<str>], _at: TextOffset) -> MacroResult {
         MacroResult::Unknown
     }
 
@@ -61,28 +61,28 @@ pub trait MacroHost: Grammar {
     }
 
     /// Parses a text. A host may cache the result.
-    fn reading(&self, text: &Arc<str>, limits: &Limits) -> Arc<Reading>
+    fn reading(&self, text: &Arc<str>, limits: &TextLimits) -> Arc<ParsedText>
     where
         Self: Sized,
     {
         let marked: Option<Arc<str>> = self.before(text).map(Arc::from);
-        let tree = Tree::parse(marked.as_ref().unwrap_or(text), self, limits);
-        Arc::new(Reading { marked, tree })
+        let tree = MacroTree::parse(marked.as_ref().unwrap_or(text), self, limits);
+        Arc::new(ParsedText { marked, tree })
     }
 }
 
 /// A parsed text.
 #[derive(Debug)]
-pub struct Reading {
+pub struct ParsedText {
     /// The text after the rewriting before parsing; `None` if that changed nothing.
     pub marked: Option<Arc<str>>,
     /// The tree of the rewritten text.
-    pub tree: Tree,
+    pub tree: MacroTree,
 }
 
 /// An expanded text.
 #[derive(Debug, Clone)]
-pub struct Expanded {
+pub struct ExpandedText {
     /// The text; the very same `Arc` if nothing changed.
     pub text: Arc<str>,
     /// The warnings, one sentence each. A text that exceeds a limit is left unchanged.
@@ -90,14 +90,14 @@ pub struct Expanded {
 }
 
 /// Expands all macros of a text.
-pub fn expand<H: MacroHost>(text: &Arc<str>, host: &H, limits: &Limits) -> Expanded {
+pub fn expand<H: MacroHost>(text: &Arc<str>, host: &H, limits: &TextLimits) -> ExpandedText {
     let mut warnings = Vec::new();
     let done = work(text, host, limits, &mut warnings).filter(|done| **done != **text);
-    Expanded { text: done.map_or_else(|| text.clone(), Arc::from), warnings }
+    ExpandedText { text: done.map_or_else(|| text.clone(), Arc::from), warnings }
 }
 
 /// The expanded text; `None` if it stays unchanged.
-fn work<H: MacroHost>(text: &Arc<str>, host: &H, limits: &Limits, warnings: &mut Vec<String>) -> Option<String> {
+fn work<H: MacroHost>(text: &Arc<str>, host: &H, limits: &TextLimits, warnings: &mut Vec<String>) -> Option<String> {
     // most texts are not worth caching
     if !has_braces(text) && host.before(text).is_none() {
         return host.after(text);
@@ -111,7 +111,7 @@ fn work<H: MacroHost>(text: &Arc<str>, host: &H, limits: &Limits, warnings: &mut
         warnings.push(refused);
         None
     } else {
-        let walk = Walk::new(host, *limits);
+        let walk = MacroWalk::new(host, *limits);
         let done = walk.whole(source, &reading.tree);
         warnings.append(&mut walk.warnings.take());
         done
@@ -135,7 +135,7 @@ pub(crate) fn has_braces(text: &str) -> bool {
 /// as `{{.name = 1}}` counts as the macro `.`, `{{$name}}` as `$`. It may also return true for a macro that is never
 /// reached.
 #[must_use]
-pub fn may_have_effects<S: BuildHasher>(text: &str, names: &std::collections::HashSet<Arc<str>, S>, syntax: &Syntax) -> bool {
+pub fn may_have_effects<S: BuildHasher>(text: &str, names: &std::collections::HashSet<Arc<str>, S>, syntax: &MacroSyntax) -> bool {
     // most messages hold no brace at all, and a long chat has many
     text.contains('{')
         && text.match_indices("{{").any(|(at, _)| {

@@ -6,28 +6,28 @@
 
 use std::sync::Arc;
 
-use super::{Expanded, MacroResult, Offset};
-use crate::text::pattern::{Bound, Captures, Pattern, replace_any};
-use crate::text::{Limits, work};
+use super::{ExpandedText, MacroResult, TextOffset};
+use crate::text::pattern::{Captures, MatchBound, Pattern, replace_any};
+use crate::text::{TextLimits, work};
 
 /// Most warnings about one text.
 const MOST_WARNINGS: usize = 20;
 
 /// A match of a pass.
-pub struct Hit<'a> {
+pub struct PassHit<'a> {
     /// The groups of the pattern from group 1 on; groups that did not participate are empty.
     pub groups: Vec<&'a str>,
     /// Where it begins in `source`, in bytes.
-    pub at: Offset,
+    pub at: TextOffset,
     /// The text as it was before this pass.
     pub source: &'a Arc<str>,
 }
 
 /// A text under a series of passes.
-pub struct Flat {
+pub struct PassText {
     given: Arc<str>,
     text: Arc<str>,
-    limits: Limits,
+    limits: TextLimits,
     /// The text holds `{{`.
     braces: bool,
     /// Matches so far.
@@ -37,10 +37,10 @@ pub struct Flat {
     warnings: Vec<String>,
 }
 
-impl Flat {
+impl PassText {
     /// A text before its first pass.
     #[must_use]
-    pub fn new(text: &Arc<str>, limits: Limits) -> Self {
+    pub fn new(text: &Arc<str>, limits: TextLimits) -> Self {
         let braces = text.contains("{{");
         Self { given: text.clone(), text: text.clone(), limits, braces, steps: 0, over: false, warnings: Vec::new() }
     }
@@ -59,19 +59,19 @@ impl Flat {
 
     /// One pass: every match of `find` is replaced by the answer of `each`. A macro that is unknown or fails ends the
     /// pass, and the text is as it was before it.
-    pub fn pass(&mut self, find: &Pattern, mut each: impl FnMut(&Hit<'_>) -> MacroResult) {
+    pub fn pass(&mut self, find: &Pattern, mut each: impl FnMut(&PassHit<'_>) -> MacroResult) {
         self.replace(|text, put| find.replace(text, None, |hit, out| put(0, hit, out)), |_, hit| each(hit));
     }
 
     /// The same for several patterns in one walk from left to right; `each` gets the number of the one that matched.
-    pub fn pass_of_several(&mut self, finds: &[&Pattern], each: impl FnMut(usize, &Hit<'_>) -> MacroResult) {
+    pub fn pass_of_several(&mut self, finds: &[&Pattern], each: impl FnMut(usize, &PassHit<'_>) -> MacroResult) {
         self.replace(|text, put| replace_any(finds, text, put), each);
     }
 
     fn replace(
         &mut self,
-        walk: impl FnOnce(&str, &mut dyn FnMut(usize, &Captures, &mut String)) -> Result<Option<String>, Bound>,
-        mut each: impl FnMut(usize, &Hit<'_>) -> MacroResult,
+        walk: impl FnOnce(&str, &mut dyn FnMut(usize, &Captures, &mut String)) -> Result<Option<String>, MatchBound>,
+        mut each: impl FnMut(usize, &PassHit<'_>) -> MacroResult,
     ) {
         if !self.goes_on() {
             return;
@@ -125,19 +125,19 @@ impl Flat {
 
     /// A text that a macro has ended.
     #[must_use]
-    pub fn ended(self, whole: Arc<str>) -> Expanded {
-        Expanded { text: whole, warnings: self.warnings }
+    pub fn ended(self, whole: Arc<str>) -> ExpandedText {
+        ExpandedText { text: whole, warnings: self.warnings }
     }
 
     /// The text after its last pass.
     #[must_use]
-    pub fn done(self) -> Expanded {
+    pub fn done(self) -> ExpandedText {
         let text = if self.over { self.given.clone() } else { self.text };
-        Expanded { text, warnings: self.warnings }
+        ExpandedText { text, warnings: self.warnings }
     }
 }
 
-fn hit_of<'a>(hit: &Captures, source: &'a Arc<str>) -> Hit<'a> {
+fn hit_of<'a>(hit: &Captures, source: &'a Arc<str>) -> PassHit<'a> {
     let groups = hit.groups.iter().map(|group| group.map_or("", |g| g.of(source))).collect();
-    Hit { groups, at: hit.whole.start, source }
+    PassHit { groups, at: hit.whole.start, source }
 }

@@ -8,8 +8,8 @@
 
 use std::sync::Arc;
 
-use super::{Expanded, MacroResult, Offset};
-use crate::text::{Limits, work};
+use super::{ExpandedText, MacroResult, TextOffset};
+use crate::text::{TextLimits, work};
 
 /// Most warnings about one text.
 const MOST_WARNINGS: usize = 20;
@@ -20,14 +20,14 @@ const MOST_FRAMES: usize = 510;
 
 /// A run of braces.
 #[derive(Debug, Clone, Copy)]
-struct Run {
+struct BraceRun {
     from: usize,
     to: usize,
 }
 
 /// The braces of a text, in order.
 #[derive(Debug, Default)]
-pub struct Braces(Vec<Run>);
+pub struct Braces(Vec<BraceRun>);
 
 impl Braces {
     /// Finds them. A single brace does nothing, unless the mark of a block in one tag follows or precedes it.
@@ -42,7 +42,7 @@ impl Braces {
             let to = from + bytes.iter().skip(from).take_while(|byte| Some(**byte) == brace).count();
             let beside = if brace == Some(b'{') { Some(to) } else { from.checked_sub(1) };
             if to - from > 1 || marked(beside) {
-                runs.push(Run { from, to });
+                runs.push(BraceRun { from, to });
             }
             at = to;
         }
@@ -52,12 +52,12 @@ impl Braces {
     /// What they take in memory, in bytes.
     #[must_use]
     pub fn bytes(&self) -> usize {
-        self.0.len().saturating_mul(size_of::<Run>())
+        self.0.len().saturating_mul(size_of::<BraceRun>())
     }
 }
 
 /// The tag with which a block begins.
-pub struct Opened<B> {
+pub struct OpeningTag<B> {
     /// What the host needs at its end.
     pub block: B,
     /// The body is not expanded.
@@ -65,7 +65,7 @@ pub struct Opened<B> {
 }
 
 /// What becomes of a block at its end.
-pub enum Closed {
+pub enum BlockResult {
     /// This stands in its place.
     Text(Arc<str>),
     /// This is read in its place, as if it had been written there.
@@ -74,7 +74,7 @@ pub enum Closed {
     Failed(String),
 }
 
-impl Closed {
+impl BlockResult {
     /// The bytes of what the block gives.
     fn bytes(&self) -> usize {
         match self {
@@ -96,10 +96,10 @@ pub trait StackHost {
     fn ends(&self, tag: &str) -> bool;
 
     /// The block that a tag begins; `None` if it is no block, so that the tag stays as written.
-    fn begin(&self, tag: &str) -> Option<Opened<Self::Block>>;
+    fn begin(&self, tag: &str) -> Option<OpeningTag<Self::Block>>;
 
     /// The value of a block, from the tag that began it and its body.
-    fn end(&self, block: &Self::Block, body: &str) -> Closed;
+    fn end(&self, block: &Self::Block, body: &str) -> BlockResult;
 
     /// The mark of a block in one tag: `#` for `{#name …#}`.
     fn mark(&self) -> Option<u8>;
@@ -109,10 +109,10 @@ pub trait StackHost {
     fn unclosed(&self, tag: Option<&str>) -> Arc<str>;
 
     /// The value of a block in one tag, `{#name …#}`; `None` if it is no block.
-    fn inline(&self, tag: &str) -> Option<Closed>;
+    fn inline(&self, tag: &str) -> Option<BlockResult>;
 
     /// The value of a macro, from all that stands between its braces.
-    fn call(&self, tag: &str, at: Offset) -> MacroResult;
+    fn call(&self, tag: &str, at: TextOffset) -> MacroResult;
 
     /// The text that a macro has given as the value of the whole text, which ends there.
     fn ended(&self) -> Option<Arc<str>>;
@@ -122,7 +122,7 @@ pub trait StackHost {
 }
 
 /// A text that is read: the given one, or one that a block has put back into the input.
-struct Source {
+struct StackSource {
     text: Arc<str>,
     braces: Arc<Braces>,
     /// The next run of braces.
@@ -131,28 +131,28 @@ struct Source {
     at: usize,
 }
 
-enum Kind<B> {
+enum FrameKind<B> {
     /// `{{`
     Macro,
     /// The body of a block; the tag that began it.
-    Block(Opened<B>, Box<str>),
+    Block(OpeningTag<B>, Box<str>),
     /// The body of a tag inside a body that is not expanded, which needs an end of its own.
     Inner,
 }
 
-struct Frame<B> {
-    kind: Kind<B>,
+struct StackFrame<B> {
+    kind: FrameKind<B>,
     /// Where its content begins in the output.
     from: usize,
     /// Where it was opened in the given text.
-    at: Offset,
+    at: TextOffset,
 }
 
-struct Stack<'a, H: StackHost> {
+struct MacroStack<'a, H: StackHost> {
     host: &'a H,
-    limits: Limits,
-    sources: Vec<Source>,
-    frames: Vec<Frame<H::Block>>,
+    limits: TextLimits,
+    sources: Vec<StackSource>,
+    frames: Vec<StackFrame<H::Block>>,
     out: String,
     /// Open blocks whose bodies are not expanded.
     raw: usize,
@@ -167,12 +167,12 @@ struct Stack<'a, H: StackHost> {
 }
 
 /// A bound was reached: the text stays as it was given.
-struct Stop;
+struct StackStop;
 
 /// Expands a text whose braces have been found.
-pub fn expand<H: StackHost>(text: &Arc<str>, braces: Arc<Braces>, host: &H, limits: &Limits) -> Expanded {
-    let first = Source { text: text.clone(), braces, next: 0, at: 0 };
-    let mut stack = Stack {
+pub fn expand<H: StackHost>(text: &Arc<str>, braces: Arc<Braces>, host: &H, limits: &TextLimits) -> ExpandedText {
+    let first = StackSource { text: text.clone(), braces, next: 0, at: 0 };
+    let mut stack = MacroStack {
         host,
         limits: *limits,
         sources: vec![first],
@@ -193,18 +193,18 @@ pub fn expand<H: StackHost>(text: &Arc<str>, braces: Arc<Braces>, host: &H, limi
         stack.warn(format!("more than {MOST_FRAMES} macros and blocks are open at one place; the inner ones are left as text"));
     }
     let text = match (done, host.ended()) {
-        (Err(Stop), _) => text.clone(),
+        (Err(StackStop), _) => text.clone(),
         (Ok(()), Some(whole)) => whole,
         (Ok(()), None) => {
             stack.close_all();
             if stack.out == **text { text.clone() } else { stack.out.into() }
         }
     };
-    Expanded { text, warnings: stack.warnings }
+    ExpandedText { text, warnings: stack.warnings }
 }
 
-impl<H: StackHost> Stack<'_, H> {
-    fn walk(&mut self) -> Result<(), Stop> {
+impl<H: StackHost> MacroStack<'_, H> {
+    fn walk(&mut self) -> Result<(), StackStop> {
         while let Some(source) = self.sources.last_mut() {
             let run = source.braces.0.get(source.next).copied();
             let until = run.map_or(source.text.len(), |run| run.from).max(source.at);
@@ -243,9 +243,9 @@ impl<H: StackHost> Stack<'_, H> {
         }
     }
 
-    fn stop(&mut self, why: String) -> Stop {
+    fn stop(&mut self, why: String) -> StackStop {
         self.warn(why);
-        Stop
+        StackStop
     }
 
     /// Everything up to this place of the current source has been read.
@@ -256,7 +256,7 @@ impl<H: StackHost> Stack<'_, H> {
     }
 
     /// The next brace of a run that opens: two open a frame, and the last one with the mark behind the run.
-    fn open(&mut self, at: usize, run: Run, marked: bool) {
+    fn open(&mut self, at: usize, run: BraceRun, marked: bool) {
         if run.to - at == 1 && !marked {
             self.out.push('{');
             return self.read_to(at + 1);
@@ -269,17 +269,17 @@ impl<H: StackHost> Stack<'_, H> {
             return;
         }
         let at = self.place(at);
-        self.frames.push(Frame { kind: Kind::Macro, from: self.out.len(), at });
+        self.frames.push(StackFrame { kind: FrameKind::Macro, from: self.out.len(), at });
     }
 
     /// A place of the current source in the given text: for a text that was put back, that of the frame around it.
-    fn place(&self, at: usize) -> Offset {
+    fn place(&self, at: usize) -> TextOffset {
         if self.sources.len() > 1 { self.frames.last().map_or(0, |frame| frame.at) } else { at }
     }
 
     /// The next brace of a run that closes: two close a frame, and the first one with the mark before the run.
-    fn close(&mut self, at: usize, run: Run, marked: bool) -> Result<(), Stop> {
-        let in_macro = self.ignored == 0 && self.frames.last().is_some_and(|frame| matches!(frame.kind, Kind::Macro));
+    fn close(&mut self, at: usize, run: BraceRun, marked: bool) -> Result<(), StackStop> {
+        let in_macro = self.ignored == 0 && self.frames.last().is_some_and(|frame| matches!(frame.kind, FrameKind::Macro));
         if in_macro && marked && self.out.as_bytes().last().copied() == self.host.mark() {
             self.read_to(at + 1);
             self.out.pop();
@@ -297,18 +297,18 @@ impl<H: StackHost> Stack<'_, H> {
     }
 
     /// Counts a macro, and what it gave: so many bytes, and the work of its functions.
-    fn step(&mut self, gave: usize) -> Result<(), Stop> {
+    fn step(&mut self, gave: usize) -> Result<(), StackStop> {
         let steps = self.host.worked().saturating_add(gave / BYTES_OF_STEP).saturating_add(1);
         self.count(steps)
     }
 
     /// Counts the bytes of a tag before it is read. A macro that is unknown stays, and each frame around it reads it again.
-    fn read(&mut self, from: usize) -> Result<(), Stop> {
+    fn read(&mut self, from: usize) -> Result<(), StackStop> {
         let steps = self.out.len().saturating_sub(from) / BYTES_OF_STEP;
         if steps > 0 { self.count(steps) } else { Ok(()) }
     }
 
-    fn count(&mut self, steps: usize) -> Result<(), Stop> {
+    fn count(&mut self, steps: usize) -> Result<(), StackStop> {
         self.steps = self.steps.saturating_add(steps);
         if work::spend((steps as u64).saturating_mul(work::STEPS_PER_MACRO)).is_err() {
             return Err(self.stop(work::told()));
@@ -324,18 +324,18 @@ impl<H: StackHost> Stack<'_, H> {
     }
 
     /// `#}`: a block in one tag.
-    fn end_inline(&mut self) -> Result<(), Stop> {
+    fn end_inline(&mut self) -> Result<(), StackStop> {
         let Some(frame) = self.frames.pop() else { return Ok(()) };
         self.read(frame.from)?;
         let closed = self.host.inline(self.out.get(frame.from..).unwrap_or_default());
         let from = frame.from.saturating_sub(2);
-        self.step(closed.as_ref().map_or(0, Closed::bytes))?;
+        self.step(closed.as_ref().map_or(0, BlockResult::bytes))?;
         match closed {
-            Some(Closed::Text(value)) => {
+            Some(BlockResult::Text(value)) => {
                 self.out.truncate(from);
                 self.out.push_str(&value);
             }
-            Some(Closed::Again(value)) => {
+            Some(BlockResult::Again(value)) => {
                 self.out.truncate(from);
                 self.again(value)?;
             }
@@ -345,7 +345,7 @@ impl<H: StackHost> Stack<'_, H> {
                 self.out.replace_range(from..frame.from, &format!("{{{mark}"));
                 self.out.push(mark);
                 self.out.push('}');
-                if let Some(Closed::Failed(why)) = failed {
+                if let Some(BlockResult::Failed(why)) = failed {
                     self.warn(why);
                 }
             }
@@ -354,7 +354,7 @@ impl<H: StackHost> Stack<'_, H> {
     }
 
     /// `}}`: a macro, or the beginning or the end of a block.
-    fn end_tag(&mut self) -> Result<(), Stop> {
+    fn end_tag(&mut self) -> Result<(), StackStop> {
         let Some(frame) = self.frames.pop() else { return Ok(()) };
         self.read(frame.from)?;
         let (from, tag) = (frame.from.saturating_sub(2), self.out.get(frame.from..).unwrap_or_default());
@@ -364,11 +364,13 @@ impl<H: StackHost> Stack<'_, H> {
         }
         if self.host.ends(tag) {
             match self.frames.pop() {
-                Some(Frame { kind: Kind::Inner, .. }) => {
+                Some(StackFrame { kind: FrameKind::Inner, .. }) => {
                     self.out.push_str("}}");
                     return self.step(0);
                 }
-                Some(Frame { kind: Kind::Block(opened, begun), from: body, .. }) => return self.end_block(&opened, &begun, body, from),
+                Some(StackFrame { kind: FrameKind::Block(opened, begun), from: body, .. }) => {
+                    return self.end_block(&opened, &begun, body, from);
+                }
                 Some(outer) => self.frames.push(outer),
                 None => {}
             }
@@ -398,31 +400,31 @@ impl<H: StackHost> Stack<'_, H> {
         let at = self.place(self.sources.last().map_or(0, |source| source.at));
         if self.raw > 0 {
             self.out.push_str("}}");
-            self.frames.push(Frame { kind: Kind::Inner, from: self.out.len(), at });
+            self.frames.push(StackFrame { kind: FrameKind::Inner, from: self.out.len(), at });
             return;
         }
         let tag: Box<str> = self.out.get(tag_from..).unwrap_or_default().into();
         let Some(opened) = self.host.begin(&tag) else { return self.out.push_str("}}") };
         self.out.truncate(from);
         self.raw += usize::from(opened.raw);
-        self.frames.push(Frame { kind: Kind::Block(opened, tag), from, at });
+        self.frames.push(StackFrame { kind: FrameKind::Block(opened, tag), from, at });
     }
 
     /// The end of a block whose body begins at `body`; the tag that ends it begins at `tag`.
-    fn end_block(&mut self, opened: &Opened<H::Block>, begun: &str, body: usize, tag: usize) -> Result<(), Stop> {
+    fn end_block(&mut self, opened: &OpeningTag<H::Block>, begun: &str, body: usize, tag: usize) -> Result<(), StackStop> {
         self.raw -= usize::from(opened.raw);
         let closed = self.host.end(&opened.block, self.out.get(body..tag).unwrap_or_default());
         self.step(closed.bytes())?;
         match closed {
-            Closed::Text(value) => {
+            BlockResult::Text(value) => {
                 self.out.truncate(body);
                 self.out.push_str(&value);
             }
-            Closed::Again(value) => {
+            BlockResult::Again(value) => {
                 self.out.truncate(body);
                 self.again(value)?;
             }
-            Closed::Failed(why) => {
+            BlockResult::Failed(why) => {
                 // the body moves
                 self.step(self.out.len().saturating_sub(body))?;
                 self.out.push_str("}}");
@@ -434,7 +436,7 @@ impl<H: StackHost> Stack<'_, H> {
     }
 
     /// Puts a text back into the input.
-    fn again(&mut self, value: Arc<str>) -> Result<(), Stop> {
+    fn again(&mut self, value: Arc<str>) -> Result<(), StackStop> {
         let behind = |text: &str, from: usize| text.as_bytes().get(from).copied();
         let mark = self.host.mark();
         let is_part = |byte: Option<u8>| byte.is_some() && (matches!(byte, Some(b'{' | b'}')) || byte == mark);
@@ -455,12 +457,12 @@ impl<H: StackHost> Stack<'_, H> {
         self.spend(value.len())?;
         if !value.is_empty() {
             let braces = Arc::new(Braces::of(&value, mark));
-            self.sources.push(Source { text: value, braces, next: 0, at: 0 });
+            self.sources.push(StackSource { text: value, braces, next: 0, at: 0 });
         }
         Ok(())
     }
 
-    fn spend(&mut self, bytes: usize) -> Result<(), Stop> {
+    fn spend(&mut self, bytes: usize) -> Result<(), StackStop> {
         match self.left.checked_sub(bytes) {
             Some(left) => self.left = left,
             None => {
@@ -480,9 +482,9 @@ impl<H: StackHost> Stack<'_, H> {
             whole.push_str(self.out.get(from..frame.from).unwrap_or_default());
             from = frame.from;
             let mark = match &frame.kind {
-                Kind::Macro => None,
-                Kind::Block(_, begun) => Some(self.host.unclosed(Some(begun))),
-                Kind::Inner => Some(self.host.unclosed(None)),
+                FrameKind::Macro => None,
+                FrameKind::Block(_, begun) => Some(self.host.unclosed(Some(begun))),
+                FrameKind::Inner => Some(self.host.unclosed(None)),
             };
             whole.push_str(&mark.unwrap_or_default());
         }

@@ -9,7 +9,7 @@ use crate::text::js;
 
 /// The values of a pack that say how macros are written.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Syntax {
+pub struct MacroSyntax {
     /// What stands between the name and the arguments, and between arguments.
     pub separators: Vec<Box<str>>,
     /// After one of these, everything that follows is one argument. A blank stands for white space.
@@ -50,7 +50,7 @@ fn words(words: &[&str]) -> Vec<Box<str>> {
     words.iter().map(|word| (*word).into()).collect()
 }
 
-impl Default for Syntax {
+impl Default for MacroSyntax {
     fn default() -> Self {
         Self {
             separators: words(&["::"]),
@@ -74,7 +74,7 @@ impl Default for Syntax {
     }
 }
 
-impl Syntax {
+impl MacroSyntax {
     /// The values of `[macro_engine]` over the defaults.
     #[must_use]
     pub fn of(values: Option<&Value>) -> Self {

@@ -1,14 +1,14 @@
 //! What the tree of a text may hold. A tree takes far more memory than its text, so macros are counted as they are read, and
 //! reading ends at the first one that is too much.
 
-use crate::text::Limits;
+use crate::text::TextLimits;
 
 /// So many arguments and ends of blocks a text may have for each macro that it may have.
 const PARTS_PER_MACRO: usize = 10;
 
 /// Why a text is not read to its end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Refused {
+enum TallyRefusal {
     /// It holds too many macros.
     Macros,
     /// It holds too many arguments and ends of blocks.
@@ -17,17 +17,17 @@ enum Refused {
 
 /// The count of one text.
 #[derive(Debug, Default)]
-pub struct Tally {
+pub struct ArgumentTally {
     /// The most macros.
     most: usize,
     /// Macros, without those that end blocks.
     macros: usize,
     /// Arguments and ends of blocks.
     parts: usize,
-    refused: Option<Refused>,
+    refused: Option<TallyRefusal>,
 }
 
-impl Tally {
+impl ArgumentTally {
     /// A count of at most this many macros.
     pub(super) fn of(most: usize) -> Self {
         Self { most, ..Self::default() }
@@ -40,7 +40,7 @@ impl Tally {
         }
         self.macros += 1;
         if self.macros > self.most {
-            self.refuse(Refused::Macros);
+            self.refuse(TallyRefusal::Macros);
         }
     }
 
@@ -48,12 +48,12 @@ impl Tally {
     pub(super) fn count_part(&mut self) {
         self.parts += 1;
         if self.parts > self.most.saturating_mul(PARTS_PER_MACRO) {
-            self.refuse(Refused::Parts);
+            self.refuse(TallyRefusal::Parts);
         }
     }
 
     /// The first reason is told.
-    fn refuse(&mut self, why: Refused) {
+    fn refuse(&mut self, why: TallyRefusal) {
         self.refused = self.refused.or(Some(why));
     }
 
@@ -63,10 +63,10 @@ impl Tally {
     }
 
     /// The warning about a text that is not read to its end.
-    pub(super) fn told(&self, limits: &Limits) -> Option<String> {
+    pub(super) fn told(&self, limits: &TextLimits) -> Option<String> {
         Some(match self.refused? {
-            Refused::Macros => format!("the text holds more than {} macros and is left as it was", limits.steps),
-            Refused::Parts => format!(
+            TallyRefusal::Macros => format!("the text holds more than {} macros and is left as it was", limits.steps),
+            TallyRefusal::Parts => format!(
                 "the macros of the text have more than {} arguments and ends of blocks, and it is left as it was",
                 limits.steps.saturating_mul(PARTS_PER_MACRO)
             ),

@@ -1,6 +1,6 @@
 //! The walk over a tree: macros in the order of the text, each after its arguments.
 //!
-//! Bounded in depth, in macros and in what they add. A macro whose arguments are passed unevaluated gets [`Branch`]es,
+//! Bounded in depth, in macros and in what they add. A macro whose arguments are passed unevaluated gets [`TextBranch`]es,
 //! and asks the walk to evaluate those that it needs.
 
 use std::cell::{Cell, RefCell};
@@ -9,30 +9,30 @@ use std::sync::Arc;
 use rustc_hash::FxHashSet;
 
 use super::indent::dedent;
-use super::macro_parser::{Node, Part, Tree};
-use super::{MacroHost, MacroResult, Offset};
-use crate::text::{Limits, js, work};
+use super::macro_parser::{MacroNode, MacroText, MacroTree};
+use super::{MacroHost, MacroResult, TextOffset};
+use crate::text::{TextLimits, js, work};
 
 /// Most warnings about one text.
 const MOST_WARNINGS: usize = 20;
 
 /// A limit was reached; the text is left as it was.
-struct Stop;
+struct WalkStop;
 
 /// A range of a text that has not been evaluated: an argument, a body, or a part of one.
 #[derive(Debug, Clone, Copy)]
-pub struct Branch<'a> {
+pub struct TextBranch<'a> {
     source: &'a Arc<str>,
     /// The list that contains its macros, and their range in it.
-    nodes: &'a [Node],
+    nodes: &'a [MacroNode],
     first: usize,
     end: usize,
     from: usize,
     to: usize,
 }
 
-impl<'a> Branch<'a> {
-    fn part(source: &'a Arc<str>, part: &'a Part) -> Self {
+impl<'a> TextBranch<'a> {
+    fn part(source: &'a Arc<str>, part: &'a MacroText) -> Self {
         Self { source, nodes: &part.nodes, first: 0, end: part.nodes.len(), from: part.from, to: part.to }
     }
 
@@ -77,7 +77,7 @@ impl<'a> Branch<'a> {
 }
 
 /// One call of a macro.
-pub struct Called<'a> {
+pub struct MacroCall<'a> {
     /// The name, as written; `.` and `$` for a variable shorthand.
     pub name: &'a str,
     /// The number that the host assigned; `None` for a macro that its grammar does not know.
@@ -87,22 +87,22 @@ pub struct Called<'a> {
     /// What stands between its braces, as far as that is known: with what was expanded in it, where it is read with a stack.
     pub written: &'a str,
     /// The arguments that are passed unevaluated, as written; empty if there are none.
-    pub branches: &'a [Branch<'a>],
+    pub branches: &'a [TextBranch<'a>],
     /// Whether the last argument was written as a body.
     pub block: bool,
     /// The flag `#`: white space is kept.
     pub keeps: bool,
     /// The position of its `{{` in `source`.
-    pub at: Offset,
+    pub at: TextOffset,
     /// An offset of `source` in UTF-16 units from which its place is counted, and the place of that offset.
     pub origin: (usize, usize),
     /// The text that contains it, after the rewriting before parsing.
     pub source: &'a Arc<str>,
     /// The walk that evaluates branches; `None` if there are no branches.
-    pub walk: Option<&'a Walk<'a>>,
+    pub walk: Option<&'a MacroWalk<'a>>,
 }
 
-impl Called<'_> {
+impl MacroCall<'_> {
     /// The place of the macro in UTF-16 units: in the whole text, or as a text in it was resolved with its own.
     #[must_use]
     pub fn place(&self) -> usize {
@@ -116,9 +116,9 @@ impl Called<'_> {
 }
 
 /// One expansion of a text.
-pub struct Walk<'a> {
+pub struct MacroWalk<'a> {
     host: &'a dyn MacroHost,
-    limits: Limits,
+    limits: TextLimits,
     /// Bytes that macros may still add.
     left: Cell<usize>,
     steps: Cell<usize>,
@@ -126,12 +126,12 @@ pub struct Walk<'a> {
     stopped: Cell<bool>,
     origin: Cell<(usize, usize)>,
     /// The last requested place in the text, and its UTF-16 units, because the next request is usually near it.
-    seen: Cell<(Offset, usize)>,
+    seen: Cell<(TextOffset, usize)>,
     pub(super) warnings: RefCell<Vec<String>>,
 }
 
-impl<'a> Walk<'a> {
-    pub(super) fn new(host: &'a dyn MacroHost, limits: Limits) -> Self {
+impl<'a> MacroWalk<'a> {
+    pub(super) fn new(host: &'a dyn MacroHost, limits: TextLimits) -> Self {
         Self {
             host,
             limits,
@@ -146,15 +146,15 @@ impl<'a> Walk<'a> {
     }
 
     /// The expanded text; `None` if a limit was reached.
-    pub(super) fn whole(&self, source: &Arc<str>, tree: &Tree) -> Option<String> {
+    pub(super) fn whole(&self, source: &Arc<str>, tree: &MacroTree) -> Option<String> {
         let mut out = String::with_capacity(source.len());
-        self.list(Branch::part(source, &tree.whole), &mut out).ok()?;
+        self.list(TextBranch::part(source, &tree.whole), &mut out).ok()?;
         (!self.stopped.get()).then_some(out)
     }
 
     /// Evaluates a branch as a text of its own that begins at `place`: with the rewriting that follows.
     #[must_use]
-    pub fn resolve(&self, branch: Branch<'_>, place: usize) -> String {
+    pub fn resolve(&self, branch: TextBranch<'_>, place: usize) -> String {
         let mut out = String::new();
         let outside = self.origin.replace((self.units(branch.source, branch.from), place));
         let done = self.list(branch, &mut out);
@@ -167,7 +167,7 @@ impl<'a> Walk<'a> {
     }
 
     /// The UTF-16 units of the text before `at`.
-    fn units(&self, source: &str, at: Offset) -> usize {
+    fn units(&self, source: &str, at: TextOffset) -> usize {
         let (known, units) = self.seen.get();
         let between = |from: usize, to: usize| source.get(from..to).map_or(0, js::length);
         let units = if at < known { units.saturating_sub(between(at, known)) } else { units + between(known, at) };
@@ -177,7 +177,7 @@ impl<'a> Walk<'a> {
 
     /// Evaluates a branch and only trims the result.
     #[must_use]
-    pub fn value(&self, branch: Branch<'_>) -> String {
+    pub fn value(&self, branch: TextBranch<'_>) -> String {
         let mut out = String::new();
         if self.list(branch, &mut out).is_err() {
             return String::new();
@@ -185,20 +185,20 @@ impl<'a> Walk<'a> {
         js::trim(&out).to_owned()
     }
 
-    fn stop(&self, why: String) -> Stop {
+    fn stop(&self, why: String) -> WalkStop {
         if !self.stopped.replace(true) {
             self.warn(why);
         }
-        Stop
+        WalkStop
     }
 
     #[cold]
-    fn too_long(&self) -> Stop {
+    fn too_long(&self) -> WalkStop {
         self.stop(format!("macros would add more than {} bytes; the text is left as it was", self.limits.output))
     }
 
     #[cold]
-    fn too_much(&self) -> Stop {
+    fn too_much(&self) -> WalkStop {
         let most = self.limits.steps;
         self.stop(if work::is_over() { work::told() } else { format!("the text holds more than {most} macros and is left as it was") })
     }
@@ -215,7 +215,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    fn add(&self, text: &str, out: &mut String) -> Result<(), Stop> {
+    fn add(&self, text: &str, out: &mut String) -> Result<(), WalkStop> {
         match self.left.get().checked_sub(text.len()) {
             Some(left) => self.left.set(left),
             None => return Err(self.too_long()),
@@ -224,7 +224,7 @@ impl<'a> Walk<'a> {
         Ok(())
     }
 
-    fn list(&self, of: Branch<'_>, out: &mut String) -> Result<(), Stop> {
+    fn list(&self, of: TextBranch<'_>, out: &mut String) -> Result<(), WalkStop> {
         let copy = |from: usize, to: usize, out: &mut String| out.push_str(of.source.get(from..to).unwrap_or_default());
         // ends of blocks that are not closed properly stay as text
         let mut torn = FxHashSet::default();
@@ -235,7 +235,7 @@ impl<'a> Walk<'a> {
             let closer = node.closer.filter(|c| *c < of.end && !torn.contains(c));
             match closer.and_then(|c| of.nodes.get(c).map(|closer| (c, closer))) {
                 Some((c, closer)) if node.takes_body() && !node.closes => {
-                    let body = Branch { first: n + 1, end: c, from: node.end, to: closer.start, ..of };
+                    let body = TextBranch { first: n + 1, end: c, from: node.end, to: closer.start, ..of };
                     self.node(of.source, node, Some(body), out)?;
                     at = closer.end;
                     n = c;
@@ -254,10 +254,10 @@ impl<'a> Walk<'a> {
     }
 
     /// Evaluates one macro.
-    fn node(&self, source: &Arc<str>, node: &Node, body: Option<Branch<'_>>, out: &mut String) -> Result<(), Stop> {
+    fn node(&self, source: &Arc<str>, node: &MacroNode, body: Option<TextBranch<'_>>, out: &mut String) -> Result<(), WalkStop> {
         self.steps.set(self.steps.get() + 1);
         if self.stopped.get() {
-            return Err(Stop);
+            return Err(WalkStop);
         }
         if work::spend(work::STEPS_PER_MACRO).is_err() || self.steps.get() > self.limits.steps {
             return Err(self.too_much());
@@ -273,16 +273,16 @@ impl<'a> Walk<'a> {
         done
     }
 
-    fn inside(&self, source: &Arc<str>, node: &Node, body: Option<Branch<'_>>, out: &mut String) -> Result<(), Stop> {
+    fn inside(&self, source: &Arc<str>, node: &MacroNode, body: Option<TextBranch<'_>>, out: &mut String) -> Result<(), WalkStop> {
         let count = node.args.len() + usize::from(body.is_some());
         let fits = match (node.found, &node.variable) {
             (Some(found), None) => found.shape.takes(count),
             _ => node.is_macro(),
         };
-        let mut given = Given::default();
+        let mut given = CallArguments::default();
         for (n, part) in node.args.iter().enumerate() {
             let raw = fits && self.is_raw(node, n);
-            self.argument(Branch::part(source, part), node, raw, &mut given)?;
+            self.argument(TextBranch::part(source, part), node, raw, &mut given)?;
         }
         if let Some(body) = body {
             if fits && self.is_raw(node, node.args.len()) {
@@ -303,7 +303,7 @@ impl<'a> Walk<'a> {
             self.stopped.set(true);
         }
         if self.stopped.get() {
-            return Err(Stop);
+            return Err(WalkStop);
         }
         match result {
             MacroResult::Text(text) => return self.add(&text, out),
@@ -313,14 +313,14 @@ impl<'a> Walk<'a> {
         self.as_written(source, node, body, &given, out)
     }
 
-    fn is_raw(&self, node: &Node, n: usize) -> bool {
+    fn is_raw(&self, node: &MacroNode, n: usize) -> bool {
         let n = if node.variable.is_some() { n + 2 } else { n };
         node.found.is_some_and(|f| f.shape.is_raw(n))
     }
 
     /// Evaluates an argument, or keeps it as a branch. White space at its ends as written does not belong to it; what inner
     /// macros give there does, except in the value of a variable shorthand.
-    fn argument<'b>(&self, part: Branch<'b>, node: &Node, raw: bool, given: &mut Given<'b>) -> Result<(), Stop> {
+    fn argument<'b>(&self, part: TextBranch<'b>, node: &MacroNode, raw: bool, given: &mut CallArguments<'b>) -> Result<(), WalkStop> {
         let trims = self.host.syntax().trim;
         if raw {
             given.raw(if trims { part.trimmed() } else { part }, given.args.len());
@@ -343,7 +343,7 @@ impl<'a> Walk<'a> {
         Ok(())
     }
 
-    fn call(&self, source: &Arc<str>, node: &Node, block: bool, given: &mut Given<'_>) -> MacroResult {
+    fn call(&self, source: &Arc<str>, node: &MacroNode, block: bool, given: &mut CallArguments<'_>) -> MacroResult {
         if let Some([name, operator]) = &node.variable {
             // what follows the operator is the third argument
             let shift = [name.clone(), operator.clone()];
@@ -358,23 +358,23 @@ impl<'a> Walk<'a> {
         self.ask(source, node, block, &given.args, &given.branches)
     }
 
-    fn ask(&self, source: &Arc<str>, node: &Node, block: bool, args: &[Arc<str>], branches: &[Branch<'_>]) -> MacroResult {
+    fn ask(&self, source: &Arc<str>, node: &MacroNode, block: bool, args: &[Arc<str>], branches: &[TextBranch<'_>]) -> MacroResult {
         let id = node.found.map(|f| f.id);
         let (at, origin) = (node.start, self.origin.get());
         let written = source.get(node.start + 2..node.end.saturating_sub(2)).unwrap_or_default();
         let keeps = node.keeps;
-        self.host.call(&Called { name: &node.name, id, args, written, branches, block, keeps, at, origin, source, walk: Some(self) })
+        self.host.call(&MacroCall { name: &node.name, id, args, written, branches, block, keeps, at, origin, source, walk: Some(self) })
     }
 
     /// The macro as written, with the macros inside it expanded, and with the body that it has not taken.
     fn as_written(
         &self,
         source: &Arc<str>,
-        node: &Node,
-        body: Option<Branch<'_>>,
-        given: &Given<'_>,
+        node: &MacroNode,
+        body: Option<TextBranch<'_>>,
+        given: &CallArguments<'_>,
         out: &mut String,
-    ) -> Result<(), Stop> {
+    ) -> Result<(), WalkStop> {
         let mut at = node.start;
         for (n, part) in node.args.iter().enumerate() {
             out.push_str(source.get(at..part.from).unwrap_or_default());
@@ -386,7 +386,7 @@ impl<'a> Walk<'a> {
         }
         out.push_str(source.get(at..node.end).unwrap_or_default());
         let Some(body) = body else { return Ok(()) };
-        let raw = given.branches.get(node.args.len()).map(Branch::text);
+        let raw = given.branches.get(node.args.len()).map(TextBranch::text);
         if self.host.syntax().short_ends {
             self.add(raw.unwrap_or(given.args.last().map_or("", AsRef::as_ref)), out)?;
             out.push_str(if body.from < body.to { "}}" } else { "" });
@@ -401,17 +401,17 @@ impl<'a> Walk<'a> {
 
 /// The arguments of a macro, as far as they have been evaluated.
 #[derive(Default)]
-struct Given<'a> {
+struct CallArguments<'a> {
     args: Vec<Arc<str>>,
-    branches: Vec<Branch<'a>>,
+    branches: Vec<TextBranch<'a>>,
     /// The expanded body, with its white space.
     body: String,
     /// The expanded text of each argument in which something was expanded, with its white space.
     written: Vec<Option<String>>,
 }
 
-impl<'a> Given<'a> {
-    fn raw(&mut self, branch: Branch<'a>, place: usize) {
+impl<'a> CallArguments<'a> {
+    fn raw(&mut self, branch: TextBranch<'a>, place: usize) {
         self.branches.resize(place, branch);
         self.branches.push(branch);
         self.args.push(Arc::default());

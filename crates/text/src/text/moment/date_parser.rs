@@ -33,7 +33,7 @@ static MAIL: LazyLock<Option<Regex>> = LazyLock::new(|| {
 });
 
 /// What one notation says of a text.
-enum Read {
+enum NotationResult {
     /// It is written in that notation; `None` if the date is impossible.
     Is(Option<i64>),
     /// Another notation may know it.
@@ -45,23 +45,23 @@ pub(super) fn parse(text: &str, zone: i64) -> Option<i64> {
     if text.len() > MOST {
         return None;
     }
-    if let Read::Is(ms) = iso(text, zone) {
+    if let NotationResult::Is(ms) = iso(text, zone) {
         return ms;
     }
-    if let Read::Is(ms) = mail(text) {
+    if let NotationResult::Is(ms) = mail(text) {
         return ms;
     }
     free::parse(text, zone)
 }
 
-fn iso(text: &str, zone: i64) -> Read {
-    let Some(parts) = ISO.iter().flatten().find_map(|pattern| pattern.captures(text)) else { return Read::Other };
+fn iso(text: &str, zone: i64) -> NotationResult {
+    let Some(parts) = ISO.iter().flatten().find_map(|pattern| pattern.captures(text)) else { return NotationResult::Other };
     // a week, month or year alone takes no time of day
     let whole = ["month", "weekday", "of_year"].iter().any(|name| parts.name(name).is_some());
     if parts.name("hour").is_some() && !whole {
-        return Read::Other;
+        return NotationResult::Other;
     }
-    Read::Is(iso_day(&parts).zip(time_of_day(&parts)).and_then(|(date, time)| {
+    NotationResult::Is(iso_day(&parts).zip(time_of_day(&parts)).and_then(|(date, time)| {
         let offset = match parts.name("zone").map(|z| z.as_str().trim_start()) {
             None => zone,
             Some("Z") => 0,
@@ -108,9 +108,9 @@ fn written_offset(text: &str) -> Option<i64> {
     Some(if text.starts_with('-') { -size } else { size })
 }
 
-fn mail(text: &str) -> Read {
+fn mail(text: &str) -> NotationResult {
     let text = without_comments(text);
-    let Some(parts) = MAIL.as_ref().and_then(|pattern| pattern.captures(&text)) else { return Read::Other };
+    let Some(parts) = MAIL.as_ref().and_then(|pattern| pattern.captures(&text)) else { return NotationResult::Other };
     let month = parts.name("month").and_then(|m| free::month(m.as_str()));
     let year = number(&parts, "year").map(|year| match year {
         0..=49 => 2000 + year,
@@ -122,14 +122,14 @@ fn mail(text: &str) -> Read {
     let named = parts.name("weekday").and_then(|w| free::weekday(w.as_str()));
     // a weekday that is not that of the date makes it no date
     if date.zip(named).is_some_and(|(date, named)| i64::from(date.weekday().to_sunday_zero_offset()) != named) {
-        return Read::Is(None);
+        return NotationResult::Is(None);
     }
     let offset = match (parts.name("name"), parts.name("zone")) {
         (Some(name), _) => free::zone(name.as_str()),
         (None, Some(zone)) => written_offset(zone.as_str()),
         (None, None) => Some(0),
     };
-    Read::Is((|| millis_of(date?, time_of_day(&parts)?, offset?))())
+    NotationResult::Is((|| millis_of(date?, time_of_day(&parts)?, offset?))())
 }
 
 /// The text without `(comments)`, and with single blanks.

@@ -5,7 +5,7 @@ use jiff::civil::DateTime;
 use super::calendar::LOCAL;
 use super::{Calendar, INVALID, Moment};
 use crate::text::pattern::MOST_OUTPUT;
-use crate::text::work::{self, Exceeded};
+use crate::text::work::{self, BudgetExceeded};
 
 /// All other tokens, in the order in which moment.js tries them.
 const TOKENS: &[&str] = &[
@@ -92,7 +92,7 @@ const TOKENS: &[&str] = &[
 ];
 
 /// A part of a pattern.
-enum Piece<'p> {
+enum FormatPiece<'p> {
     Token(&'static str),
     /// `[text]`, brackets included.
     Literal(&'p str),
@@ -105,25 +105,25 @@ enum Piece<'p> {
 /// call itself then ends with the bound.
 pub(super) fn format(moment: Moment, pattern: &str, calendar: Calendar<'_>) -> String {
     let Some(clock) = moment.clock() else { return INVALID.into() };
-    let mut long = Made::default();
+    let mut long = FormattedText::default();
     let expanded = pieces(pattern, local, |piece| match piece {
-        Piece::Token(name) => long.push(calendar.pattern(name)),
-        Piece::Literal(text) | Piece::Escaped(text) => long.push(text),
-        Piece::Plain(c) => long.push(c.encode_utf8(&mut [0; 4])),
+        FormatPiece::Token(name) => long.push(calendar.pattern(name)),
+        FormatPiece::Literal(text) | FormatPiece::Escaped(text) => long.push(text),
+        FormatPiece::Plain(c) => long.push(c.encode_utf8(&mut [0; 4])),
     });
-    let mut out = Made::default();
+    let mut out = FormattedText::default();
     if expanded.is_err() {
         return out.text;
     }
-    let shown = Shown { moment, clock, calendar };
+    let shown = ShownMoment { moment, clock, calendar };
     // a mistake is not lost: the work of the call stays spent
     let _ = pieces(&long.text, token, |piece| match piece {
-        Piece::Token(name) => out.push(&shown.token(name)),
-        Piece::Literal(text) => out.push(text.strip_prefix('[').and_then(|t| t.strip_suffix(']')).unwrap_or(text)),
-        Piece::Escaped(text) => text.split('\\').try_for_each(|part| out.push(part)),
+        FormatPiece::Token(name) => out.push(&shown.token(name)),
+        FormatPiece::Literal(text) => out.push(text.strip_prefix('[').and_then(|t| t.strip_suffix(']')).unwrap_or(text)),
+        FormatPiece::Escaped(text) => text.split('\\').try_for_each(|part| out.push(part)),
         // moment.js splits patterns with a `.`, which does not match line ends
-        Piece::Plain('\\' | '\n' | '\r' | '\u{2028}' | '\u{2029}') => Ok(()),
-        Piece::Plain(c) => out.push(c.encode_utf8(&mut [0; 4])),
+        FormatPiece::Plain('\\' | '\n' | '\r' | '\u{2028}' | '\u{2029}') => Ok(()),
+        FormatPiece::Plain(c) => out.push(c.encode_utf8(&mut [0; 4])),
     });
     out.text
 }
@@ -144,12 +144,12 @@ fn token(rest: &str) -> Option<&'static str> {
 
 /// A text that is made piece by piece.
 #[derive(Default)]
-struct Made {
+struct FormattedText {
     text: String,
 }
 
-impl Made {
-    fn push(&mut self, text: &str) -> Result<(), Exceeded> {
+impl FormattedText {
+    fn push(&mut self, text: &str) -> Result<(), BudgetExceeded> {
         if self.text.len().saturating_add(text.len()) > MOST_OUTPUT {
             return Err(work::too_large());
         }
@@ -162,19 +162,19 @@ impl Made {
 fn pieces<'p>(
     pattern: &'p str,
     token: impl Fn(&str) -> Option<&'static str>,
-    mut each: impl FnMut(Piece<'p>) -> Result<(), Exceeded>,
-) -> Result<(), Exceeded> {
+    mut each: impl FnMut(FormatPiece<'p>) -> Result<(), BudgetExceeded>,
+) -> Result<(), BudgetExceeded> {
     work::spend(pattern.len() as u64)?;
     let mut rest = pattern;
     while let Some(c) = rest.chars().next() {
         let (piece, len) = if let Some(len) = literal(rest) {
-            (Piece::Literal(rest.get(..len).unwrap_or_default()), len)
+            (FormatPiece::Literal(rest.get(..len).unwrap_or_default()), len)
         } else if let Some(token) = token(rest) {
-            (Piece::Token(token), token.len())
+            (FormatPiece::Token(token), token.len())
         } else if let Some(len) = escaped(rest, &token) {
-            (Piece::Escaped(rest.get(..len).unwrap_or_default()), len)
+            (FormatPiece::Escaped(rest.get(..len).unwrap_or_default()), len)
         } else {
-            (Piece::Plain(c), c.len_utf8())
+            (FormatPiece::Plain(c), c.len_utf8())
         };
         each(piece)?;
         rest = rest.get(len..).unwrap_or_default();
@@ -196,13 +196,13 @@ fn escaped(rest: &str, token: impl Fn(&str) -> Option<&'static str>) -> Option<u
 }
 
 /// A point in time with what its wall clock shows.
-struct Shown<'v> {
+struct ShownMoment<'v> {
     moment: Moment,
     clock: DateTime,
     calendar: Calendar<'v>,
 }
 
-impl Shown<'_> {
+impl ShownMoment<'_> {
     fn token(&self, token: &str) -> String {
         let (clock, date, calendar) = (self.clock, self.clock.date(), self.calendar);
         let year = i64::from(clock.year());

@@ -48,7 +48,7 @@ fn place(names: &[&str], word: &str) -> Option<i64> {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq)]
-enum Token<'t> {
+enum DateToken<'t> {
     /// A number and how many digits it is written with.
     Number(i64, usize),
     Word(&'t str),
@@ -56,9 +56,9 @@ enum Token<'t> {
     Space,
 }
 
-impl Token<'_> {
+impl DateToken<'_> {
     fn is(self, symbol: char) -> bool {
-        self == Token::Symbol(symbol)
+        self == DateToken::Symbol(symbol)
     }
 }
 
@@ -66,13 +66,13 @@ impl Token<'_> {
 pub(super) fn parse(text: &str, local: i64) -> Option<i64> {
     let tokens = tokens(text);
     let mut reader =
-        DateReader { tokens: &tokens, at: 0, days: Vec::new(), month: None, times: Vec::new(), noon: None, zone: Zone::default() };
+        DateReader { tokens: &tokens, at: 0, days: Vec::new(), month: None, times: Vec::new(), noon: None, zone: ZoneOffset::default() };
     reader.read()?;
     let date = reader.date()?;
     millis_of(date, reader.time()?, reader.zone.minutes().unwrap_or(local))
 }
 
-fn tokens(text: &str) -> Vec<Token<'_>> {
+fn tokens(text: &str) -> Vec<DateToken<'_>> {
     let mut found = Vec::new();
     let mut rest = text;
     while let Some(c) = rest.chars().next() {
@@ -82,14 +82,14 @@ fn tokens(text: &str) -> Vec<Token<'_>> {
                 let digits = part(|c| c.is_ascii_digit());
                 // nine digits count, as in the original; a longer number is out of every range all the same
                 let value = digits.trim_start_matches('0').get(..9).unwrap_or(digits.trim_start_matches('0')).parse().unwrap_or(0);
-                (Token::Number(value, digits.len()), digits.len())
+                (DateToken::Number(value, digits.len()), digits.len())
             }
             c if c >= 'A' && !c.is_whitespace() => {
                 let word = part(|c| c >= 'A' && !c.is_whitespace());
-                (Token::Word(word), word.len())
+                (DateToken::Word(word), word.len())
             }
-            c if c.is_whitespace() => (Token::Space, part(char::is_whitespace).len()),
-            c => (Token::Symbol(c), c.len_utf8()),
+            c if c.is_whitespace() => (DateToken::Space, part(char::is_whitespace).len()),
+            c => (DateToken::Symbol(c), c.len_utf8()),
         };
         found.push(token);
         rest = rest.get(len..).unwrap_or_default();
@@ -99,13 +99,13 @@ fn tokens(text: &str) -> Vec<Token<'_>> {
 
 /// A distance from UTC that is read piece by piece.
 #[derive(Default)]
-struct Zone {
+struct ZoneOffset {
     sign: i64,
     hour: Option<i64>,
     minute: Option<i64>,
 }
 
-impl Zone {
+impl ZoneOffset {
     fn named(minutes: i64) -> Self {
         Self { sign: if minutes < 0 { -1 } else { 1 }, hour: Some(minutes.abs() / 60), minute: Some(minutes.abs() % 60) }
     }
@@ -124,7 +124,7 @@ impl Zone {
 }
 
 struct DateReader<'t> {
-    tokens: &'t [Token<'t>],
+    tokens: &'t [DateToken<'t>],
     at: usize,
     /// Numbers that are days, months or years, at most three.
     days: Vec<i64>,
@@ -133,15 +133,15 @@ struct DateReader<'t> {
     times: Vec<i64>,
     /// Hours that `am` or `pm` adds.
     noon: Option<i64>,
-    zone: Zone,
+    zone: ZoneOffset,
 }
 
 impl<'t> DateReader<'t> {
-    fn peek(&self) -> Option<Token<'t>> {
+    fn peek(&self) -> Option<DateToken<'t>> {
         self.tokens.get(self.at).copied()
     }
 
-    fn next(&mut self) -> Option<Token<'t>> {
+    fn next(&mut self) -> Option<DateToken<'t>> {
         let token = self.peek();
         self.at += 1;
         token
@@ -157,7 +157,7 @@ impl<'t> DateReader<'t> {
     fn standard_date(&mut self) -> bool {
         for (digits, most) in [(4, 9999), (2, 12), (2, 31)] {
             match self.peek() {
-                Some(Token::Number(n, written)) if written == digits && (digits == 4 || (1..=most).contains(&n)) => self.days.push(n),
+                Some(DateToken::Number(n, written)) if written == digits && (digits == 4 || (1..=most).contains(&n)) => self.days.push(n),
                 _ => break,
             }
             self.at += 1;
@@ -172,18 +172,18 @@ impl<'t> DateReader<'t> {
         let mut numbers = self.standard_date();
         while let Some(token) = self.next() {
             match token {
-                Token::Number(n, _) => {
+                DateToken::Number(n, _) => {
                     numbers = true;
                     self.number(n)?;
                 }
-                Token::Word(word) => self.word(word, numbers)?,
-                Token::Symbol(sign @ ('+' | '-')) if self.zone.is_utc() || !self.times.is_empty() => {
+                DateToken::Word(word) => self.word(word, numbers)?,
+                DateToken::Symbol(sign @ ('+' | '-')) if self.zone.is_utc() || !self.times.is_empty() => {
                     numbers = true;
                     self.offset(if sign == '+' { 1 } else { -1 })?;
                 }
-                Token::Symbol('+' | '-' | ')') if numbers => return None,
-                Token::Symbol('(') => self.parentheses(),
-                Token::Symbol(_) | Token::Space => {}
+                DateToken::Symbol('+' | '-' | ')') if numbers => return None,
+                DateToken::Symbol('(') => self.parentheses(),
+                DateToken::Symbol(_) | DateToken::Space => {}
             }
         }
         Some(())
@@ -201,7 +201,7 @@ impl<'t> DateReader<'t> {
         } else if self.peek().is_some_and(|t| t.is('.')) && self.expects(n) {
             self.at += 1;
             self.times.push(n);
-            let Some(Token::Number(fraction, digits)) = self.next() else { return None };
+            let Some(DateToken::Number(fraction, digits)) = self.next() else { return None };
             self.times.resize(3, 0);
             self.times.push(millis(fraction, digits));
         } else if self.zone.waits_for_minutes() {
@@ -209,8 +209,9 @@ impl<'t> DateReader<'t> {
         } else if self.expects(n) {
             self.times.push(n);
             self.times.resize(4, 0);
-            let ends = |t: Token| {
-                matches!(t, Token::Space | Token::Symbol('+' | '-')) || matches!(t, Token::Word(w) if w.eq_ignore_ascii_case("z"))
+            let ends = |t: DateToken| {
+                matches!(t, DateToken::Space | DateToken::Symbol('+' | '-'))
+                    || matches!(t, DateToken::Word(w) if w.eq_ignore_ascii_case("z"))
             };
             return self.peek().is_none_or(ends).then_some(());
         } else {
@@ -238,8 +239,8 @@ impl<'t> DateReader<'t> {
             self.month = Some(month);
             self.skip('-');
         } else if let Some(minutes) = zone(word).filter(|_| numbers) {
-            self.zone = Zone::named(minutes);
-        } else if numbers || matches!(self.peek(), Some(Token::Number(..))) {
+            self.zone = ZoneOffset::named(minutes);
+        } else if numbers || matches!(self.peek(), Some(DateToken::Number(..))) {
             return None;
         }
         Some(())
@@ -248,7 +249,7 @@ impl<'t> DateReader<'t> {
     /// What follows the sign of a zone: `+2`, `+02`, `+0230`, `+02:30`.
     fn offset(&mut self, sign: i64) -> Option<()> {
         let (n, digits) = match self.peek() {
-            Some(Token::Number(n, digits)) => {
+            Some(DateToken::Number(n, digits)) => {
                 self.at += 1;
                 (n, digits)
             }
@@ -260,7 +261,7 @@ impl<'t> DateReader<'t> {
             3 | 4 => (n / 100, Some(n % 100)),
             _ => return None,
         };
-        self.zone = Zone { sign, hour: Some(hour), minute };
+        self.zone = ZoneOffset { sign, hour: Some(hour), minute };
         Some(())
     }
 

@@ -25,20 +25,20 @@ pub(super) fn parse(text: &str, zone: i64, stamps: &Value) -> Result<Option<i64>
         let found = pattern.captures_all(text, 1).map_err(|bound| bound.to_string())?;
         if let Some(found) = found.first() {
             let is_utc = row.get("zone").and_then(Value::as_str) == Some("utc");
-            return Ok(Parts { text, pattern: &pattern, found }.millis(if is_utc { 0 } else { zone }));
+            return Ok(StampParts { text, pattern: &pattern, found }.millis(if is_utc { 0 } else { zone }));
         }
     }
     Ok(date_parser::parse(text, zone))
 }
 
 /// The groups of a match.
-struct Parts<'a> {
+struct StampParts<'a> {
     text: &'a str,
     pattern: &'a Pattern,
     found: &'a Captures,
 }
 
-impl<'a> Parts<'a> {
+impl<'a> StampParts<'a> {
     fn part(&self, name: &str) -> Option<&'a str> {
         let group = self.pattern.names().iter().position(|known| known.as_deref() == Some(name))?;
         Some(self.found.groups.get(group).copied().flatten()?.of(self.text))

@@ -4,11 +4,11 @@ use std::cell::Cell;
 
 use fancy_regex::{Input, RegexInput};
 
-use super::check::{self, Facts};
-use super::print::{Reader, print};
-use super::size::Size;
-use super::tree::{Flags, Node, Tree};
-use super::{Bound, Captures, Match, PatternError};
+use super::check::{self, TreeFacts};
+use super::print::{PatternReader, print};
+use super::size::PatternSize;
+use super::tree::{PatternFlags, PatternNode, PatternTree};
+use super::{Captures, MatchBound, PatternError, TextMatch};
 use crate::text::{shortcuts, work};
 
 /// Bytes of a text that are searched within one step.
@@ -26,10 +26,10 @@ const SIZE: usize = 20 << 20;
 const LONGEST_JAVASCRIPT: usize = 10_000;
 
 #[derive(Debug)]
-pub(super) struct Engines {
+pub(super) struct PatternEngines {
     /// For texts whose only line ends are `\n`, where the exact engine is slower.
     plain: Option<regex::Regex>,
-    exact: Engine,
+    exact: ExactEngine,
     /// A match may be found long after its end.
     reads_on: bool,
     /// The parts of the pattern, with counts written out.
@@ -37,16 +37,16 @@ pub(super) struct Engines {
 }
 
 #[derive(Debug)]
-enum Engine {
+enum ExactEngine {
     Text(Box<str>),
     Automaton(regex::Regex),
-    Bounded(Box<Bounded>),
+    Bounded(Box<BacktrackingEngine>),
     JavaScript { regex: Box<regress::Regex>, limit: usize },
 }
 
 /// A backtracking engine with a bound of its own.
 #[derive(Debug)]
-struct Bounded {
+struct BacktrackingEngine {
     regex: fancy_regex::Regex,
     /// The longest text that it is given, in bytes.
     limit: usize,
@@ -55,18 +55,18 @@ struct Bounded {
     bytes_per_step: usize,
 }
 
-impl Bounded {
-    fn new(tree: &Tree, flags: Flags, facts: Facts) -> Result<Self, PatternError> {
+impl BacktrackingEngine {
+    fn new(tree: &PatternTree, flags: PatternFlags, facts: TreeFacts) -> Result<Self, PatternError> {
         let path = check::longest_path(&tree.root);
         let (limit, most, bytes_per_step) = match facts {
-            Facts { far_behind: true, .. } => (BEHIND_TEXT, BACKTRACKS / 20, 128),
-            Facts { backref: true, .. } => (BACKREF_TEXT, BACKTRACKS / 4, 8 << 10),
+            TreeFacts { far_behind: true, .. } => (BEHIND_TEXT, BACKTRACKS / 20, 128),
+            TreeFacts { backref: true, .. } => (BACKREF_TEXT, BACKTRACKS / 4, 8 << 10),
             _ => (usize::MAX, BACKTRACKS, usize::MAX),
         };
         let backtracks = most.min(BACKTRACKS.saturating_mul(20) / path.max(1));
         // it skips to where a match can begin, by an automaton: one without loops reads each character once
         let seek = |pattern: &str| !pattern.contains(['*', '+', '{']) && fancy_regex::seek_pattern_is_useful(pattern);
-        let mut builder = fancy_regex::RegexBuilder::new(&print(tree, flags, Reader::Backtracker));
+        let mut builder = fancy_regex::RegexBuilder::new(&print(tree, flags, PatternReader::Backtracker));
         builder.backtrack_limit(backtracks).delegate_size_limit(SIZE);
         if !facts.wide {
             builder.seek_filter(seek);
@@ -90,7 +90,7 @@ impl CountingText<'_> {
 
 impl Input for CountingText<'_> {
     type Match<'m>
-        = Match
+        = TextMatch
     where
         Self: 'm;
 
@@ -117,8 +117,8 @@ impl Input for CountingText<'_> {
         self.text.prev_codepoint_ix(at)
     }
 
-    fn make_match(&self, start: usize, end: usize) -> Match {
-        Match { start, end }
+    fn make_match(&self, start: usize, end: usize) -> TextMatch {
+        TextMatch { start, end }
     }
 
     fn advance_position(&self, at: usize) -> usize {
@@ -128,35 +128,35 @@ impl Input for CountingText<'_> {
 }
 
 /// The engine for a tree; `source` is what it was parsed from.
-pub(super) fn choose(tree: &Tree, size: Size, source: &str, flags: Flags) -> Result<Engines, PatternError> {
+pub(super) fn choose(tree: &PatternTree, size: PatternSize, source: &str, flags: PatternFlags) -> Result<PatternEngines, PatternError> {
     let facts = check::facts(tree, flags, size.wide);
-    let alone = |exact| Engines { plain: None, exact, reads_on: check::reads_on(&tree.root), parts: size.parts };
+    let alone = |exact| PatternEngines { plain: None, exact, reads_on: check::reads_on(&tree.root), parts: size.parts };
     if !facts.javascript_only && !facts.needs_backtracking {
         let regex = automaton(tree, flags)?;
         if flags.multiline && has_line_anchor(&tree.root) {
-            let exact = Bounded::new(tree, flags, facts)?;
-            return Ok(Engines { plain: Some(regex), ..alone(Engine::Bounded(Box::new(exact))) });
+            let exact = BacktrackingEngine::new(tree, flags, facts)?;
+            return Ok(PatternEngines { plain: Some(regex), ..alone(ExactEngine::Bounded(Box::new(exact))) });
         }
-        return Ok(alone(Engine::Automaton(regex)));
+        return Ok(alone(ExactEngine::Automaton(regex)));
     }
     if facts.javascript_only {
         return javascript(tree, source.len(), flags).map(alone);
     }
-    match Bounded::new(tree, flags, facts) {
-        Ok(exact) => Ok(alone(Engine::Bounded(Box::new(exact)))),
+    match BacktrackingEngine::new(tree, flags, facts) {
+        Ok(exact) => Ok(alone(ExactEngine::Bounded(Box::new(exact)))),
         Err(error) => javascript(tree, source.len(), flags).map(alone).map_err(|_| error),
     }
 }
 
-fn automaton(tree: &Tree, flags: Flags) -> Result<regex::Regex, PatternError> {
-    let text = print(tree, flags, Reader::Automaton);
+fn automaton(tree: &PatternTree, flags: PatternFlags) -> Result<regex::Regex, PatternError> {
+    let text = print(tree, flags, PatternReader::Automaton);
     regex::RegexBuilder::new(&text).size_limit(SIZE).nest_limit(1_000).build().map_err(|error| match error {
         regex::Error::CompiledTooBig(_) => PatternError::too_costly(0, "the pattern is too large when its counts are written out"),
         _ => PatternError::bad(0, "the pattern names a Unicode property that does not exist"),
     })
 }
 
-fn javascript(tree: &Tree, length: usize, flags: Flags) -> Result<Engine, PatternError> {
+fn javascript(tree: &PatternTree, length: usize, flags: PatternFlags) -> Result<ExactEngine, PatternError> {
     if length > LONGEST_JAVASCRIPT {
         return Err(PatternError::too_costly(
             LONGEST_JAVASCRIPT,
@@ -165,16 +165,16 @@ fn javascript(tree: &Tree, length: usize, flags: Flags) -> Result<Engine, Patter
     }
     let limit = check::bounded_length(tree).map_err(|reason| PatternError::too_costly(0, reason))?;
     // the sets hold all letter cases already, but what a back reference repeats may differ in case
-    let icase = flags.ignore_case && (flags.unicode || check::has(&tree.root, &|n| matches!(n, Node::Backref(_))));
+    let icase = flags.ignore_case && (flags.unicode || check::has(&tree.root, &|n| matches!(n, PatternNode::Backref(_))));
     let own = regress::Flags { icase, multiline: flags.multiline, dot_all: false, no_opt: false, unicode: true, unicode_sets: false };
-    match regress::Regex::with_flags(&print(tree, flags, Reader::JavaScript), own) {
-        Ok(regex) => Ok(Engine::JavaScript { regex: Box::new(regex), limit }),
+    match regress::Regex::with_flags(&print(tree, flags, PatternReader::JavaScript), own) {
+        Ok(regex) => Ok(ExactEngine::JavaScript { regex: Box::new(regex), limit }),
         Err(error) => Err(PatternError::bad(0, error.text.to_lowercase())),
     }
 }
 
-fn has_line_anchor(node: &Node) -> bool {
-    check::has(node, &|n| matches!(n, Node::Start | Node::End))
+fn has_line_anchor(node: &PatternNode) -> bool {
+    check::has(node, &|n| matches!(n, PatternNode::Start | PatternNode::End))
 }
 
 /// Whether `\n` is the only line end of JavaScript in the text.
@@ -182,79 +182,79 @@ fn has_plain_lines(text: &str) -> bool {
     !text.contains(['\r', '\u{2028}', '\u{2029}'])
 }
 
-impl Engines {
+impl PatternEngines {
     pub(super) fn literal(text: &str) -> Self {
-        Self { plain: None, exact: Engine::Text(text.into()), reads_on: false, parts: 1 }
+        Self { plain: None, exact: ExactEngine::Text(text.into()), reads_on: false, parts: 1 }
     }
 
     pub(super) fn name(&self) -> &'static str {
         match (&self.plain, &self.exact) {
-            (_, Engine::Text(_)) => "text",
-            (Some(_), _) | (_, Engine::Automaton(_)) => "automaton",
-            (_, Engine::Bounded(_)) => "bounded",
-            (_, Engine::JavaScript { .. }) => "javascript",
+            (_, ExactEngine::Text(_)) => "text",
+            (Some(_), _) | (_, ExactEngine::Automaton(_)) => "automaton",
+            (_, ExactEngine::Bounded(_)) => "bounded",
+            (_, ExactEngine::JavaScript { .. }) => "javascript",
         }
     }
 
     /// Prepares a search of `text`; checks of the whole text are made once.
-    pub(super) fn search<'a>(&'a self, text: &'a str) -> Result<Search<'a>, Bound> {
+    pub(super) fn search<'a>(&'a self, text: &'a str) -> Result<EngineSearch<'a>, MatchBound> {
         let mut steps = (text.len() / BYTES_PER_STEP) as u64 + 1;
         let how = match (&self.plain, &self.exact) {
-            (Some(regex), _) if has_plain_lines(text) && shortcuts::are_on() => How::Automaton(regex),
-            (_, Engine::Automaton(regex)) => {
+            (Some(regex), _) if has_plain_lines(text) && shortcuts::are_on() => SearchMethod::Automaton(regex),
+            (_, ExactEngine::Automaton(regex)) => {
                 // it makes its states as it reads
                 steps = steps.saturating_mul(2);
-                How::Automaton(regex)
+                SearchMethod::Automaton(regex)
             }
-            (_, Engine::Text(find)) => How::Text(find),
-            (_, Engine::Bounded(bounded)) => {
+            (_, ExactEngine::Text(find)) => SearchMethod::Text(find),
+            (_, ExactEngine::Bounded(bounded)) => {
                 within(text, bounded.limit)?;
-                How::Bounded(bounded, CountingText { text, looks: Cell::new(0) })
+                SearchMethod::Bounded(bounded, CountingText { text, looks: Cell::new(0) })
             }
-            (_, Engine::JavaScript { regex, limit }) => {
+            (_, ExactEngine::JavaScript { regex, limit }) => {
                 within(text, *limit)?;
                 steps = steps.saturating_add(check::steps(text.len(), *limit));
-                How::JavaScript(regex)
+                SearchMethod::JavaScript(regex)
             }
         };
-        let search = Search { text, how, engines: self, left: Cell::new(MOST_STEPS) };
+        let search = EngineSearch { text, how, engines: self, left: Cell::new(MOST_STEPS) };
         search.pay(steps)?;
         Ok(search)
     }
 }
 
 /// One operation on one text.
-pub(super) struct Search<'a> {
+pub(super) struct EngineSearch<'a> {
     text: &'a str,
-    how: How<'a>,
-    engines: &'a Engines,
+    how: SearchMethod<'a>,
+    engines: &'a PatternEngines,
     /// The steps that it may still take.
     left: Cell<u64>,
 }
 
-enum How<'a> {
+enum SearchMethod<'a> {
     Text(&'a str),
     Automaton(&'a regex::Regex),
-    Bounded(&'a Bounded, CountingText<'a>),
+    Bounded(&'a BacktrackingEngine, CountingText<'a>),
     JavaScript(&'a regress::Regex),
 }
 
-impl Search<'_> {
-    fn pay(&self, steps: u64) -> Result<(), Bound> {
-        work::spend(steps).map_err(|_| Bound::Steps)?;
-        self.left.set(self.left.get().checked_sub(steps).ok_or(Bound::Steps)?);
+impl EngineSearch<'_> {
+    fn pay(&self, steps: u64) -> Result<(), MatchBound> {
+        work::spend(steps).map_err(|_| MatchBound::Steps)?;
+        self.left.set(self.left.get().checked_sub(steps).ok_or(MatchBound::Steps)?);
         Ok(())
     }
 
     /// The first match at or after `at`, with `groups` groups.
-    pub(super) fn next(&self, at: usize, groups: usize) -> Result<Option<Captures>, Bound> {
+    pub(super) fn next(&self, at: usize, groups: usize) -> Result<Option<Captures>, MatchBound> {
         let text = self.text;
         let found = match &self.how {
-            How::Text(find) => text.get(at..).and_then(|rest| rest.find(*find)).map(|start| {
+            SearchMethod::Text(find) => text.get(at..).and_then(|rest| rest.find(*find)).map(|start| {
                 let start = at + start;
-                alone(Match { start, end: start + find.len() })
+                alone(TextMatch { start, end: start + find.len() })
             }),
-            How::Automaton(regex) => match regex.find_at(text, at).map(|m| Match { start: m.start(), end: m.end() }) {
+            SearchMethod::Automaton(regex) => match regex.find_at(text, at).map(|m| TextMatch { start: m.start(), end: m.end() }) {
                 Some(whole) if groups > 0 => {
                     // it reads the match once more with all its parts
                     let length = whole.end.saturating_sub(whole.start) as u64 + 1;
@@ -262,39 +262,39 @@ impl Search<'_> {
                     let steps = self.engines.parts.saturating_mul(length).saturating_mul(groups_of_thread) / 32;
                     self.pay(steps)?;
                     let found = regex.captures_at(text, whole.start);
-                    found.and_then(|c| collect(groups, |n| c.get(n).map(|m| Match { start: m.start(), end: m.end() })))
+                    found.and_then(|c| collect(groups, |n| c.get(n).map(|m| TextMatch { start: m.start(), end: m.end() })))
                 }
                 found => found.map(alone),
             },
-            How::Bounded(bounded, counted) => {
+            SearchMethod::Bounded(bounded, counted) => {
                 let found = bounded.regex.captures_input(RegexInput::new(counted).from_pos(at));
                 let each = bounded.weight + (text.len() / bounded.bytes_per_step) as u64;
                 let steps = counted.looks.take().saturating_mul(each);
                 self.pay(steps)?;
-                found.map_err(|_| Bound::Steps)?.and_then(|c| collect(groups, |n| c.get(n)))
+                found.map_err(|_| MatchBound::Steps)?.and_then(|c| collect(groups, |n| c.get(n)))
             }
-            How::JavaScript(regex) => {
+            SearchMethod::JavaScript(regex) => {
                 let found = regex.find_from(text, at).next();
-                found.and_then(|m| collect(groups, |n| m.group(n).map(|r| Match { start: r.start, end: r.end })))
+                found.and_then(|m| collect(groups, |n| m.group(n).map(|r| TextMatch { start: r.start, end: r.end })))
             }
         };
         if let Some(Captures { whole, .. }) = &found {
             let rest = text.len().saturating_sub(whole.end);
-            let again = if self.engines.reads_on && matches!(self.how, How::Automaton(_)) { rest / 16 } else { 0 };
+            let again = if self.engines.reads_on && matches!(self.how, SearchMethod::Automaton(_)) { rest / 16 } else { 0 };
             self.pay(4 + groups as u64 + again as u64)?;
         }
         Ok(found)
     }
 }
 
-fn alone(whole: Match) -> Captures {
+fn alone(whole: TextMatch) -> Captures {
     Captures { whole, groups: Vec::new() }
 }
 
-fn collect(groups: usize, get: impl Fn(usize) -> Option<Match>) -> Option<Captures> {
+fn collect(groups: usize, get: impl Fn(usize) -> Option<TextMatch>) -> Option<Captures> {
     Some(Captures { whole: get(0)?, groups: (1..=groups).map(get).collect() })
 }
 
-fn within(text: &str, limit: usize) -> Result<(), Bound> {
-    if text.len() > limit { Err(Bound::Text { length: text.len(), limit }) } else { Ok(()) }
+fn within(text: &str, limit: usize) -> Result<(), MatchBound> {
+    if text.len() > limit { Err(MatchBound::Text { length: text.len(), limit }) } else { Ok(()) }
 }

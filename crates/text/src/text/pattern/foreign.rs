@@ -1,6 +1,6 @@
 //! How large a pattern is that another library compiles, such as the patterns of a JSON Schema.
 
-use super::tree::{Flags, Tree};
+use super::tree::{PatternFlags, PatternTree};
 use super::{PatternError, check, pattern_parser, size};
 
 /// The most parts, with counts written out; the other library has a bound of its own for the memory of each automaton.
@@ -12,7 +12,7 @@ const PARTS_OF_UNREAD: u64 = 50_000;
 
 /// The size of a pattern of another library.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Foreign {
+pub(crate) struct ForeignSize {
     /// Its parts, with counts written out.
     pub parts: u64,
     /// It is no automaton.
@@ -25,14 +25,14 @@ pub(crate) struct Foreign {
 ///
 /// # Errors
 /// It is too large.
-pub(crate) fn foreign(source: &str) -> Result<Foreign, PatternError> {
+pub(crate) fn foreign(source: &str) -> Result<ForeignSize, PatternError> {
     let (inner, ignore_case) = match source.strip_prefix("(?").and_then(|rest| rest.split_once(')')) {
         Some((flags, rest)) if !flags.is_empty() && flags.bytes().all(|b| b.is_ascii_lowercase()) => (rest, flags.contains('i')),
         _ => (source, false),
     };
     // names of groups as other languages write them
     let inner = inner.replace("(?P<", "(?<");
-    let flags = |unicode| Flags { ignore_case, unicode, ..Flags::default() };
+    let flags = |unicode| PatternFlags { ignore_case, unicode, ..PatternFlags::default() };
     for unicode in [true, false] {
         if let Ok(tree) = pattern_parser::parse(&inner, flags(unicode)) {
             return measured(&tree, flags(unicode));
@@ -41,12 +41,12 @@ pub(crate) fn foreign(source: &str) -> Result<Foreign, PatternError> {
     if source.len() > LONGEST_UNREAD {
         return Err(PatternError::too_costly(0, format!("it is no pattern of JavaScript, and longer than {LONGEST_UNREAD} bytes")));
     }
-    Ok(Foreign { parts: PARTS_OF_UNREAD, backtracks: true, folded: 0 })
+    Ok(ForeignSize { parts: PARTS_OF_UNREAD, backtracks: true, folded: 0 })
 }
 
-fn measured(tree: &Tree, flags: Flags) -> Result<Foreign, PatternError> {
+fn measured(tree: &PatternTree, flags: PatternFlags) -> Result<ForeignSize, PatternError> {
     let parts = size::parts(&tree.root);
     size::within(parts, MOST_PARTS)?;
-    let folded = size::folds(tree, Flags { unicode: true, ..flags })?;
-    Ok(Foreign { parts, backtracks: check::facts(tree, flags, false).needs_backtracking, folded })
+    let folded = size::folds(tree, PatternFlags { unicode: true, ..flags })?;
+    Ok(ForeignSize { parts, backtracks: check::facts(tree, flags, false).needs_backtracking, folded })
 }

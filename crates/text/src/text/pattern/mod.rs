@@ -21,17 +21,17 @@ use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 use rustc_hash::FxHashMap;
 
 use crate::text::work;
-use engine::Engines;
+use engine::PatternEngines;
 pub(crate) use foreign::foreign;
-pub use tree::Flags;
-pub use units::Searched;
+pub use tree::PatternFlags;
+pub use units::SearchedText;
 
 /// The letters that may follow a pattern as its flags.
 pub const FLAGS: &str = "gimsuy";
 
 /// What is wrong with a pattern.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Fault {
+pub enum PatternFault {
     /// It is not a pattern.
     Bad,
     /// It is a pattern, but matching it could take unbounded time or memory.
@@ -43,7 +43,7 @@ pub enum Fault {
 #[error("{reason}")]
 pub struct PatternError {
     /// Which kind of mistake.
-    pub fault: Fault,
+    pub fault: PatternFault,
     /// Where in the text that was given, in bytes.
     pub offset: usize,
     /// What is wrong: lower case, no full stop.
@@ -52,17 +52,17 @@ pub struct PatternError {
 
 impl PatternError {
     fn bad(offset: usize, reason: impl Into<String>) -> Self {
-        Self { fault: Fault::Bad, offset, reason: reason.into() }
+        Self { fault: PatternFault::Bad, offset, reason: reason.into() }
     }
 
     fn too_costly(offset: usize, reason: impl Into<String>) -> Self {
-        Self { fault: Fault::Unsafe, offset, reason: reason.into() }
+        Self { fault: PatternFault::Unsafe, offset, reason: reason.into() }
     }
 }
 
 /// A bound that was reached while matching; the text is to be left as it was.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Bound {
+pub enum MatchBound {
     /// The text is longer than the pattern may be given.
     #[error("the text has {length} bytes, and this pattern is bounded to {limit}")]
     Text {
@@ -101,14 +101,14 @@ pub const MOST_OUTPUT: usize = 64 << 20;
 
 /// A stretch of a text, in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Match {
+pub struct TextMatch {
     /// First byte.
     pub start: usize,
     /// The end, exclusive.
     pub end: usize,
 }
 
-impl Match {
+impl TextMatch {
     /// The stretch of `text`; nothing if it is from another text.
     #[must_use]
     pub fn of<'t>(&self, text: &'t str) -> &'t str {
@@ -120,9 +120,9 @@ impl Match {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Captures {
     /// The whole match.
-    pub whole: Match,
+    pub whole: TextMatch,
     /// Group 1 and on; `None` for a group that did not participate.
-    pub groups: Vec<Option<Match>>,
+    pub groups: Vec<Option<TextMatch>>,
 }
 
 /// A text as a piece of a pattern that finds just this text, also in a class.
@@ -146,15 +146,15 @@ pub fn escape(text: &str) -> String {
 
 /// A compiled pattern. Cheap to clone, shared by threads.
 #[derive(Debug, Clone)]
-pub struct Pattern(Arc<Inner>);
+pub struct Pattern(Arc<CompiledPattern>);
 
 #[derive(Debug)]
-struct Inner {
+struct CompiledPattern {
     text: Arc<str>,
-    flags: Flags,
+    flags: PatternFlags,
     names: Vec<Option<Arc<str>>>,
-    engines: Engines,
-    units: units::Units,
+    engines: PatternEngines,
+    units: units::UnitPattern,
     parts: u64,
 }
 
@@ -202,16 +202,16 @@ impl Pattern {
             pay(size.parts).map_err(|_| PatternError::too_costly(0, "no work is left for compiling patterns"))?;
         }
         let engines = engine::choose(&tree, size, source, parsed)?;
-        let units = if by_units { units::Units::of(&tree, source, flags)? } else { units::Units::Same };
-        Ok(Self(Arc::new(Inner { text: text.into(), flags: parsed, names: tree.names, engines, units, parts: size.parts })))
+        let units = if by_units { units::UnitPattern::of(&tree, source, flags)? } else { units::UnitPattern::Same };
+        Ok(Self(Arc::new(CompiledPattern { text: text.into(), flags: parsed, names: tree.names, engines, units, parts: size.parts })))
     }
 
     /// A pattern that matches all occurrences of `text` itself.
     #[must_use]
     pub fn literal(text: &str) -> Self {
-        let flags = Flags { global: true, ..Flags::default() };
-        let engines = Engines::literal(text);
-        Self(Arc::new(Inner { text: text.into(), flags, names: Vec::new(), engines, units: units::Units::Same, parts: 0 }))
+        let flags = PatternFlags { global: true, ..PatternFlags::default() };
+        let engines = PatternEngines::literal(text);
+        Self(Arc::new(CompiledPattern { text: text.into(), flags, names: Vec::new(), engines, units: units::UnitPattern::Same, parts: 0 }))
     }
 
     /// The text that it was made from.
@@ -222,7 +222,7 @@ impl Pattern {
 
     /// Its flags.
     #[must_use]
-    pub fn flags(&self) -> Flags {
+    pub fn flags(&self) -> PatternFlags {
         self.0.flags
     }
 
@@ -248,7 +248,7 @@ impl Pattern {
     ///
     /// # Errors
     /// A bound of the work is reached.
-    pub fn pay(&self) -> Result<(), work::Exceeded> {
+    pub fn pay(&self) -> Result<(), work::BudgetExceeded> {
         if self.0.parts == 0 { Ok(()) } else { pay(self.0.parts) }
     }
 
@@ -262,7 +262,7 @@ impl Pattern {
     ///
     /// # Errors
     /// A bound that was reached.
-    pub fn is_match(&self, text: &str) -> Result<bool, Bound> {
+    pub fn is_match(&self, text: &str) -> Result<bool, MatchBound> {
         if let Some((halved, apart)) = self.by_units(text) {
             return halved.is_match(&apart);
         }
@@ -278,12 +278,12 @@ impl Pattern {
     ///
     /// # Errors
     /// A bound that was reached.
-    pub fn find_all(&self, text: &str, limit: usize) -> Result<Vec<Match>, Bound> {
+    pub fn find_all(&self, text: &str, limit: usize) -> Result<Vec<TextMatch>, MatchBound> {
         let mut found = Vec::new();
         self.each(text, limit, 0, |hit| {
             found.push(hit.whole);
             if found.len().is_multiple_of(BATCH) {
-                work::make(BATCH * size_of::<Match>()).map_err(|_| Bound::Steps)?;
+                work::make(BATCH * size_of::<TextMatch>()).map_err(|_| MatchBound::Steps)?;
             }
             Ok(())
         })?;
@@ -294,10 +294,10 @@ impl Pattern {
     ///
     /// # Errors
     /// A bound that was reached.
-    pub fn captures_all(&self, text: &str, limit: usize) -> Result<Vec<Captures>, Bound> {
+    pub fn captures_all(&self, text: &str, limit: usize) -> Result<Vec<Captures>, MatchBound> {
         let mut found = Vec::new();
         self.each(text, limit, self.0.names.len(), |hit| {
-            work::make(size_of::<Captures>() + hit.groups.len() * size_of::<Option<Match>>()).map_err(|_| Bound::Steps)?;
+            work::make(size_of::<Captures>() + hit.groups.len() * size_of::<Option<TextMatch>>()).map_err(|_| MatchBound::Steps)?;
             found.push(hit);
             Ok(())
         })?;
@@ -309,14 +309,19 @@ impl Pattern {
     ///
     /// # Errors
     /// A bound that was reached.
-    pub fn replace(&self, text: &str, times: Option<usize>, mut with: impl FnMut(&Captures, &mut String)) -> Result<Option<String>, Bound> {
+    pub fn replace(
+        &self,
+        text: &str,
+        times: Option<usize>,
+        mut with: impl FnMut(&Captures, &mut String),
+    ) -> Result<Option<String>, MatchBound> {
         let mut out = String::new();
         let mut copied = None;
         self.each(text, times.unwrap_or(usize::MAX), self.0.names.len(), |hit| {
             out.push_str(text.get(copied.unwrap_or(0)..hit.whole.start).unwrap_or_default());
             with(&hit, &mut out);
             copied = Some(hit.whole.end);
-            if out.len() > MOST_OUTPUT { Err(Bound::Output { limit: MOST_OUTPUT }) } else { Ok(()) }
+            if out.len() > MOST_OUTPUT { Err(MatchBound::Output { limit: MOST_OUTPUT }) } else { Ok(()) }
         })?;
         Ok(copied.map(|end| {
             out.push_str(text.get(end..).unwrap_or_default());
@@ -325,13 +330,19 @@ impl Pattern {
     }
 
     /// Walks over the matches as JavaScript's `matchAll` does; after an empty match it steps one character on.
-    fn each(&self, text: &str, limit: usize, groups: usize, mut use_it: impl FnMut(Captures) -> Result<(), Bound>) -> Result<(), Bound> {
+    fn each(
+        &self,
+        text: &str,
+        limit: usize,
+        groups: usize,
+        mut use_it: impl FnMut(Captures) -> Result<(), MatchBound>,
+    ) -> Result<(), MatchBound> {
         let search = self.0.engines.search(text)?;
         let mut at = 0;
         let limit = if self.0.flags.global { limit } else { limit.min(1) };
         for _ in 0..limit {
             let Some(hit) = search.next(at, groups)?.filter(|hit| !self.0.flags.sticky || hit.whole.start == at) else { break };
-            let Match { start, end } = hit.whole;
+            let TextMatch { start, end } = hit.whole;
             use_it(hit)?;
             at = end;
             if start == end {
@@ -346,7 +357,7 @@ impl Pattern {
 }
 
 /// Pays for compiling so many parts.
-fn pay(parts: u64) -> Result<(), work::Exceeded> {
+fn pay(parts: u64) -> Result<(), work::BudgetExceeded> {
     let parts = parts.saturating_add(SMALLEST);
     work::spend(parts.saturating_mul(STEPS_PER_PART))?;
     work::make(usize::try_from(parts).unwrap_or(usize::MAX).saturating_mul(BYTES_PER_PART))
@@ -362,7 +373,7 @@ pub fn replace_any(
     patterns: &[&Pattern],
     text: &str,
     mut with: impl FnMut(usize, &Captures, &mut String),
-) -> Result<Option<String>, Bound> {
+) -> Result<Option<String>, MatchBound> {
     let mut searches = Vec::with_capacity(patterns.len());
     for pattern in patterns {
         // the next match of the pattern, as far as it is known
@@ -382,12 +393,12 @@ pub fn replace_any(
             }
         }
         let Some((n, hit)) = first else { break };
-        let Match { start, end } = hit.whole;
+        let TextMatch { start, end } = hit.whole;
         out.push_str(text.get(copied.unwrap_or(0)..start).unwrap_or_default());
         with(n, &hit, &mut out);
         copied = Some(end);
         if out.len() > MOST_OUTPUT {
-            return Err(Bound::Output { limit: MOST_OUTPUT });
+            return Err(MatchBound::Output { limit: MOST_OUTPUT });
         }
         at = end;
         if start == end {
@@ -445,8 +456,8 @@ pub fn cached(text: &str) -> Result<Pattern, PatternError> {
     Ok(pattern)
 }
 
-fn read_flags(text: &str, offset: usize) -> Result<Flags, PatternError> {
-    let mut flags = Flags::default();
+fn read_flags(text: &str, offset: usize) -> Result<PatternFlags, PatternError> {
+    let mut flags = PatternFlags::default();
     for c in text.chars() {
         let flag = match c {
             'g' => &mut flags.global,

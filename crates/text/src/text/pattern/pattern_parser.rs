@@ -3,36 +3,37 @@
 use std::sync::Arc;
 
 use super::PatternError;
-use super::tree::{Flags, Node, Set, Tree};
+use super::tree::{CharSet, PatternFlags, PatternNode, PatternTree};
 
 /// Longest pattern that is read, in bytes.
 const LONGEST: usize = 100_000;
 /// Deepest nesting of groups.
 const DEEPEST: usize = 100;
 
-pub(super) fn parse(source: &str, flags: Flags) -> Result<Tree, PatternError> {
+pub(super) fn parse(source: &str, flags: PatternFlags) -> Result<PatternTree, PatternError> {
     if source.len() > LONGEST {
         return Err(PatternError::too_costly(LONGEST, format!("the pattern is longer than {LONGEST} bytes")));
     }
-    let mut parser = Parser { chars: source.char_indices().collect(), at: 0, end: source.len(), flags, groups: Vec::new(), opened: 0 };
+    let mut parser =
+        PatternParser { chars: source.char_indices().collect(), at: 0, end: source.len(), flags, groups: Vec::new(), opened: 0 };
     parser.groups = parser.group_names()?;
     let root = parser.disjunction(0)?;
     match parser.peek() {
-        None => Ok(Tree { root, names: parser.groups }),
+        None => Ok(PatternTree { root, names: parser.groups }),
         Some(_) => parser.bad("a `)` has no `(`"),
     }
 }
 
-struct Parser {
+struct PatternParser {
     chars: Vec<(usize, char)>,
     at: usize,
     end: usize,
-    flags: Flags,
+    flags: PatternFlags,
     groups: Vec<Option<Arc<str>>>,
     opened: usize,
 }
 
-impl Parser {
+impl PatternParser {
     fn peek(&self) -> Option<char> {
         self.peek_at(0)
     }
@@ -106,7 +107,7 @@ impl Parser {
         }
     }
 
-    fn disjunction(&mut self, depth: usize) -> Result<Node, PatternError> {
+    fn disjunction(&mut self, depth: usize) -> Result<PatternNode, PatternError> {
         if depth > DEEPEST {
             return Err(PatternError::too_costly(self.offset(), format!("groups are nested deeper than {DEEPEST}")));
         }
@@ -114,31 +115,31 @@ impl Parser {
         while self.eat("|") {
             branches.push(self.alternative(depth)?);
         }
-        Ok(if branches.len() == 1 { branches.remove(0) } else { Node::Alt(branches) })
+        Ok(if branches.len() == 1 { branches.remove(0) } else { PatternNode::Alt(branches) })
     }
 
-    fn alternative(&mut self, depth: usize) -> Result<Node, PatternError> {
-        let mut items: Vec<Node> = Vec::new();
+    fn alternative(&mut self, depth: usize) -> Result<PatternNode, PatternError> {
+        let mut items: Vec<PatternNode> = Vec::new();
         while !matches!(self.peek(), None | Some('|' | ')')) {
             let (node, repeatable) = self.atom(depth)?;
             let node = self.quantified(node, repeatable)?;
             let pair = match (items.last(), &node) {
-                (Some(Node::Set(high)), Node::Set(low)) => Set::pair(high, low),
+                (Some(PatternNode::Set(high)), PatternNode::Set(low)) => CharSet::pair(high, low),
                 _ => None,
             };
             match pair {
                 Some(pair) => {
                     items.pop();
-                    items.push(Node::Set(pair));
+                    items.push(PatternNode::Set(pair));
                 }
                 None => items.push(node),
             }
         }
-        Ok(if items.len() == 1 { items.remove(0) } else { Node::Concat(items) })
+        Ok(if items.len() == 1 { items.remove(0) } else { PatternNode::Concat(items) })
     }
 
     /// One atom or assertion, and whether a quantifier may follow it.
-    fn atom(&mut self, depth: usize) -> Result<(Node, bool), PatternError> {
+    fn atom(&mut self, depth: usize) -> Result<(PatternNode, bool), PatternError> {
         let Some(c) = self.peek() else { return self.bad("the pattern ends too early") };
         match c {
             '*' | '+' | '?' => return self.bad("there is nothing to repeat"),
@@ -148,28 +149,28 @@ impl Parser {
         }
         self.at += 1;
         Ok(match c {
-            '^' => (Node::Start, false),
-            '$' => (Node::End, false),
+            '^' => (PatternNode::Start, false),
+            '$' => (PatternNode::End, false),
             '(' => {
                 let open = self.at - 1;
                 self.group(open, depth)?
             }
-            '.' => (Node::Set(Set::dot(self.flags)), true),
-            '[' => (Node::Set(self.class()?), true),
+            '.' => (PatternNode::Set(CharSet::dot(self.flags)), true),
+            '[' => (PatternNode::Set(self.class()?), true),
             '\\' => self.escape()?,
             c => (self.literal(u32::from(c)), true),
         })
     }
 
-    fn literal(&self, c: u32) -> Node {
-        Node::Set(Set::one(c).finish(self.flags))
+    fn literal(&self, c: u32) -> PatternNode {
+        PatternNode::Set(CharSet::one(c).finish(self.flags))
     }
 
-    fn group(&mut self, open: usize, depth: usize) -> Result<(Node, bool), PatternError> {
+    fn group(&mut self, open: usize, depth: usize) -> Result<(PatternNode, bool), PatternError> {
         let look = [("?=", true, false), ("?!", true, true), ("?<=", false, false), ("?<!", false, true)];
         if let Some((_, ahead, negative)) = look.into_iter().find(|(text, ..)| self.eat(text)) {
             let node = Box::new(self.body(open, depth)?);
-            return Ok((Node::Look { ahead, negative, node }, ahead && !self.flags.unicode));
+            return Ok((PatternNode::Look { ahead, negative, node }, ahead && !self.flags.unicode));
         }
         if self.eat("?:") {
             return Ok((self.body(open, depth)?, true));
@@ -181,10 +182,10 @@ impl Parser {
         }
         self.opened += 1;
         let index = self.opened;
-        Ok((Node::Capture(index, Box::new(self.body(open, depth)?)), true))
+        Ok((PatternNode::Capture(index, Box::new(self.body(open, depth)?)), true))
     }
 
-    fn body(&mut self, open: usize, depth: usize) -> Result<Node, PatternError> {
+    fn body(&mut self, open: usize, depth: usize) -> Result<PatternNode, PatternError> {
         let node = self.disjunction(depth + 1)?;
         if self.eat(")") {
             return Ok(node);
@@ -193,7 +194,7 @@ impl Parser {
         self.bad("a `(` has no `)`")
     }
 
-    fn quantified(&mut self, node: Node, repeatable: bool) -> Result<Node, PatternError> {
+    fn quantified(&mut self, node: PatternNode, repeatable: bool) -> Result<PatternNode, PatternError> {
         let (min, max) = match self.peek() {
             Some('*') => (0, None),
             Some('+') => (1, None),
@@ -216,7 +217,7 @@ impl Parser {
         }
         self.at += 1;
         let lazy = self.eat("?");
-        Ok(Node::Repeat { node: Box::new(node), min, max, lazy })
+        Ok(PatternNode::Repeat { node: Box::new(node), min, max, lazy })
     }
 
     /// `{2}`, `{2,}` or `{2,5}` at this place: least, most, length in characters.
@@ -242,18 +243,18 @@ impl Parser {
     }
 
     /// What follows a backslash outside a class.
-    fn escape(&mut self) -> Result<(Node, bool), PatternError> {
+    fn escape(&mut self) -> Result<(PatternNode, bool), PatternError> {
         match self.peek() {
             Some(c @ ('b' | 'B')) => {
                 self.at += 1;
-                Ok((Node::Boundary(c == 'b'), false))
+                Ok((PatternNode::Boundary(c == 'b'), false))
             }
             Some('1'..='9') => {
                 let mut length = 0;
                 let n = self.digits(&mut length).unwrap_or(u32::MAX) as usize;
                 if n <= self.groups.len() {
                     self.at += length;
-                    return Ok((Node::Backref(n), true));
+                    return Ok((PatternNode::Backref(n), true));
                 }
                 if self.flags.unicode {
                     return self.bad(format!("there is no group {n}"));
@@ -267,18 +268,18 @@ impl Parser {
                 }
                 let name = self.name()?;
                 match self.groups.iter().position(|g| g.as_ref() == Some(&name)) {
-                    Some(index) => Ok((Node::Backref(index + 1), true)),
+                    Some(index) => Ok((PatternNode::Backref(index + 1), true)),
                     None => self.bad(format!("no group is named `{name}`")),
                 }
             }
-            _ => Ok((Node::Set(self.set_escape(false)?.finish(self.flags)), true)),
+            _ => Ok((PatternNode::Set(self.set_escape(false)?.finish(self.flags)), true)),
         }
     }
 
     /// An escape that stands for one of some characters.
-    fn set_escape(&mut self, in_class: bool) -> Result<Set, PatternError> {
+    fn set_escape(&mut self, in_class: bool) -> Result<CharSet, PatternError> {
         let Some(c) = self.peek() else { return self.bad("a `\\` ends the pattern") };
-        if let Some(set) = Set::shorthand(c, self.flags) {
+        if let Some(set) = CharSet::shorthand(c, self.flags) {
             self.at += 1;
             return Ok(set);
         }
@@ -286,10 +287,10 @@ impl Parser {
             self.at += 1;
             return self.property(c);
         }
-        self.char_escape(in_class).map(Set::one)
+        self.char_escape(in_class).map(CharSet::one)
     }
 
-    fn property(&mut self, letter: char) -> Result<Set, PatternError> {
+    fn property(&mut self, letter: char) -> Result<CharSet, PatternError> {
         if !self.eat("{") {
             return self.bad(format!("`\\{letter}` needs a property, as in `\\{letter}{{L}}`"));
         }
@@ -302,7 +303,7 @@ impl Parser {
             }
         }
         text.push('}');
-        Ok(Set { props: vec![text], ..Set::default() })
+        Ok(CharSet { props: vec![text], ..CharSet::default() })
     }
 
     /// An escape that stands for one character.
@@ -382,10 +383,10 @@ impl Parser {
         Ok(high)
     }
 
-    fn class(&mut self) -> Result<Set, PatternError> {
+    fn class(&mut self) -> Result<CharSet, PatternError> {
         let open = self.at - 1;
         let negated = self.eat("^");
-        let mut set = Set::default();
+        let mut set = CharSet::default();
         loop {
             if self.eat("]") {
                 break;
@@ -420,10 +421,10 @@ impl Parser {
         Ok(set)
     }
 
-    fn class_atom(&mut self, open: usize) -> Result<Set, PatternError> {
+    fn class_atom(&mut self, open: usize) -> Result<CharSet, PatternError> {
         match self.next() {
             Some('\\') => self.set_escape(true),
-            Some(c) => Ok(Set::one(u32::from(c))),
+            Some(c) => Ok(CharSet::one(u32::from(c))),
             None => {
                 self.at = open;
                 self.bad("a `[` has no `]`")
@@ -433,7 +434,7 @@ impl Parser {
 }
 
 /// The one character that an atom of a class stands for, if it stands for one.
-fn single(set: &Set) -> Option<u32> {
+fn single(set: &CharSet) -> Option<u32> {
     match set.ranges.as_slice() {
         [(a, b)] if a == b && set.props.is_empty() => Some(*a),
         _ => None,

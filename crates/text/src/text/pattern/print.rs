@@ -4,11 +4,11 @@
 use std::fmt::Write;
 
 use super::size;
-use super::tree::{Flags, LAST, Node, Set, Tree, caseless_gaps, without_surrogates, word};
+use super::tree::{CharSet, LAST, PatternFlags, PatternNode, PatternTree, caseless_gaps, without_surrogates, word};
 
 /// Who will read it.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Reader {
+pub(super) enum PatternReader {
     /// `regex`; line ends are `\n` only, so the text may hold no other.
     Automaton,
     /// `fancy-regex`: has look-around, and needs it for what the other has built in.
@@ -19,10 +19,10 @@ pub(super) enum Reader {
 
 const LINE_END: &str = r"[\n\r\x{2028}\x{2029}]";
 
-pub(super) fn print(tree: &Tree, flags: Flags, reader: Reader) -> String {
+pub(super) fn print(tree: &PatternTree, flags: PatternFlags, reader: PatternReader) -> String {
     let mut out = String::new();
     // without `u` the sets hold all letter cases already
-    let mut printer = Printer { out: &mut out, flags, reader, behind: false };
+    let mut printer = PatternPrinter { out: &mut out, flags, reader, behind: false };
     printer.count_step();
     if printer.folds() {
         printer.out.push_str("(?i)");
@@ -31,21 +31,21 @@ pub(super) fn print(tree: &Tree, flags: Flags, reader: Reader) -> String {
     out
 }
 
-struct Printer<'a> {
+struct PatternPrinter<'a> {
     out: &'a mut String,
-    flags: Flags,
-    reader: Reader,
+    flags: PatternFlags,
+    reader: PatternReader,
     /// Inside of a look-behind.
     behind: bool,
 }
 
-impl Printer<'_> {
-    fn node(&mut self, node: &Node) {
+impl PatternPrinter<'_> {
+    fn node(&mut self, node: &PatternNode) {
         match node {
-            Node::Set(set) => self.set(set),
-            Node::Concat(items) if items.is_empty() => self.out.push_str("(?:)"),
-            Node::Concat(items) => items.iter().for_each(|item| self.item(item)),
-            Node::Alt(branches) => {
+            PatternNode::Set(set) => self.set(set),
+            PatternNode::Concat(items) if items.is_empty() => self.out.push_str("(?:)"),
+            PatternNode::Concat(items) => items.iter().for_each(|item| self.item(item)),
+            PatternNode::Alt(branches) => {
                 if size::is_wide(node, self.flags.ignore_case) {
                     self.count_step();
                 }
@@ -56,8 +56,8 @@ impl Printer<'_> {
                     self.node(branch);
                 }
             }
-            Node::Capture(_, node) => self.wrapped("(", node),
-            Node::Repeat { node, min, max, lazy } => {
+            PatternNode::Capture(_, node) => self.wrapped("(", node),
+            PatternNode::Repeat { node, min, max, lazy } => {
                 self.out.push_str("(?:");
                 self.count_step();
                 self.item(node);
@@ -67,10 +67,10 @@ impl Printer<'_> {
                     self.out.push('?');
                 }
             }
-            Node::Start => self.start(),
-            Node::End => self.end(),
-            Node::Boundary(inside) => self.boundary(*inside),
-            Node::Look { ahead, negative, node } => {
+            PatternNode::Start => self.start(),
+            PatternNode::End => self.end(),
+            PatternNode::Boundary(inside) => self.boundary(*inside),
+            PatternNode::Look { ahead, negative, node } => {
                 let open = match (ahead, negative) {
                     (true, false) => "(?=",
                     (true, true) => "(?!",
@@ -81,24 +81,24 @@ impl Printer<'_> {
                 self.wrapped(open, node);
                 self.behind = behind;
             }
-            Node::Backref(n) => self.write(format_args!("(?:\\{n})")),
+            PatternNode::Backref(n) => self.write(format_args!("(?:\\{n})")),
         }
     }
 
     /// Makes the backtracking engine take what follows in steps that it counts, and not leave it to an automaton: loops, and
     /// what an automaton has very many states for. It cannot do so in a look-behind.
     fn count_step(&mut self) {
-        if self.reader == Reader::Backtracker && !self.behind {
+        if self.reader == PatternReader::Backtracker && !self.behind {
             self.out.push_str("(?=)");
         }
     }
 
     /// A part of a sequence: branches need brackets there.
-    fn item(&mut self, node: &Node) {
-        if matches!(node, Node::Alt(_)) { self.wrapped("(?:", node) } else { self.node(node) }
+    fn item(&mut self, node: &PatternNode) {
+        if matches!(node, PatternNode::Alt(_)) { self.wrapped("(?:", node) } else { self.node(node) }
     }
 
-    fn wrapped(&mut self, open: &str, node: &Node) {
+    fn wrapped(&mut self, open: &str, node: &PatternNode) {
         self.out.push_str(open);
         self.node(node);
         self.out.push(')');
@@ -121,28 +121,28 @@ impl Printer<'_> {
 
     fn start(&mut self) {
         match (self.flags.multiline, self.reader) {
-            (_, Reader::JavaScript) => self.out.push('^'),
+            (_, PatternReader::JavaScript) => self.out.push('^'),
             (false, _) => self.out.push_str(r"\A"),
-            (true, Reader::Automaton) => self.out.push_str("(?m:^)"),
-            (true, Reader::Backtracker) => self.write(format_args!(r"(?:\A|(?<={LINE_END}))")),
+            (true, PatternReader::Automaton) => self.out.push_str("(?m:^)"),
+            (true, PatternReader::Backtracker) => self.write(format_args!(r"(?:\A|(?<={LINE_END}))")),
         }
     }
 
     fn end(&mut self) {
         match (self.flags.multiline, self.reader) {
-            (_, Reader::JavaScript) => self.out.push('$'),
+            (_, PatternReader::JavaScript) => self.out.push('$'),
             (false, _) => self.out.push_str(r"\z"),
-            (true, Reader::Automaton) => self.out.push_str("(?m:$)"),
-            (true, Reader::Backtracker) => self.write(format_args!(r"(?:(?={LINE_END})|\z)")),
+            (true, PatternReader::Automaton) => self.out.push_str("(?m:$)"),
+            (true, PatternReader::Backtracker) => self.write(format_args!(r"(?:(?={LINE_END})|\z)")),
         }
     }
 
     fn boundary(&mut self, inside: bool) {
-        if self.reader == Reader::Automaton {
+        if self.reader == PatternReader::Automaton {
             // the choice of engines gives it neither `\B` nor the wider words of the flags i and u together
             return self.out.push_str(r"(?-u:\b)");
         }
-        if self.reader == Reader::JavaScript {
+        if self.reader == PatternReader::JavaScript {
             return self.out.push_str(if inside { r"\b" } else { r"\B" });
         }
         let mut w = String::from("[");
@@ -157,7 +157,7 @@ impl Printer<'_> {
         }
     }
 
-    fn set(&mut self, set: &Set) {
+    fn set(&mut self, set: &CharSet) {
         let mut ranges = set.ranges.clone();
         without_surrogates(&mut ranges);
         if let ([(a, b)], false, true) = (ranges.as_slice(), set.negated, set.props.is_empty())
@@ -190,13 +190,13 @@ impl Printer<'_> {
 
     /// Whether the reader adds the other cases of letters.
     fn folds(&self) -> bool {
-        self.flags.ignore_case && self.flags.unicode && self.reader != Reader::JavaScript
+        self.flags.ignore_case && self.flags.unicode && self.reader != PatternReader::JavaScript
     }
 
     fn char(&mut self, c: u32) {
         match char::from_u32(c) {
             Some(c) if c.is_ascii_alphanumeric() => self.out.push(c),
-            _ if self.reader == Reader::JavaScript => self.write(format_args!(r"\u{{{c:x}}}")),
+            _ if self.reader == PatternReader::JavaScript => self.write(format_args!(r"\u{{{c:x}}}")),
             _ => self.write(format_args!(r"\x{{{c:x}}}")),
         }
     }

@@ -1,7 +1,7 @@
 //! How large a pattern is once all its counts are written out, which is what an engine compiles.
 
 use super::PatternError;
-use super::tree::{Flags, Node, Set, Tree, caseless_gaps};
+use super::tree::{CharSet, PatternFlags, PatternNode, PatternTree, caseless_gaps};
 
 /// The most parts.
 const MOST_PARTS: u64 = 50_000;
@@ -17,7 +17,7 @@ const ALL: u64 = 0x11_0000;
 
 /// The size of a pattern.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Size {
+pub(super) struct PatternSize {
     /// Its parts, with counts written out.
     pub parts: u64,
     /// An automaton may come to have very many states.
@@ -28,18 +28,18 @@ pub(super) struct Size {
 ///
 /// # Errors
 /// It is too large for every engine.
-pub(super) fn of(tree: &Tree, flags: Flags) -> Result<Size, PatternError> {
+pub(super) fn of(tree: &PatternTree, flags: PatternFlags) -> Result<PatternSize, PatternError> {
     let parts = parts(&tree.root);
     within(parts, MOST_PARTS)?;
     folds(tree, flags)?;
-    Ok(Size { parts, wide: is_wide(&tree.root, flags.ignore_case) })
+    Ok(PatternSize { parts, wide: is_wide(&tree.root, flags.ignore_case) })
 }
 
 /// How many characters an engine looks for the other case of.
 ///
 /// # Errors
 /// There are too many of them.
-pub(super) fn folds(tree: &Tree, flags: Flags) -> Result<u64, PatternError> {
+pub(super) fn folds(tree: &PatternTree, flags: PatternFlags) -> Result<u64, PatternError> {
     match folded(&tree.root) {
         _ if !flags.ignore_case || !flags.unicode => Ok(0),
         folded if folded <= FOLDED => Ok(folded),
@@ -48,7 +48,7 @@ pub(super) fn folds(tree: &Tree, flags: Flags) -> Result<u64, PatternError> {
 }
 
 /// Whether an automaton for a node may come to have very many states.
-pub(super) fn is_wide(node: &Node, ignore_case: bool) -> bool {
+pub(super) fn is_wide(node: &PatternNode, ignore_case: bool) -> bool {
     wide(node, ignore_case) > WIDE
 }
 
@@ -65,47 +65,47 @@ fn copies(min: u32, max: Option<u32>) -> u64 {
 }
 
 /// The parts of a pattern, with counts written out.
-pub(super) fn parts(node: &Node) -> u64 {
-    let sum = |items: &[Node]| items.iter().fold(1_u64, |sum, item| sum.saturating_add(parts(item)));
+pub(super) fn parts(node: &PatternNode) -> u64 {
+    let sum = |items: &[PatternNode]| items.iter().fold(1_u64, |sum, item| sum.saturating_add(parts(item)));
     match node {
-        Node::Set(set) => of_set(set),
-        Node::Concat(items) | Node::Alt(items) => sum(items),
-        Node::Capture(_, node) | Node::Look { node, .. } => parts(node).saturating_add(2),
-        Node::Repeat { node, min, max, .. } => parts(node).saturating_mul(copies(*min, *max)).saturating_add(1),
-        Node::Start | Node::End | Node::Boundary(_) | Node::Backref(_) => 2,
+        PatternNode::Set(set) => of_set(set),
+        PatternNode::Concat(items) | PatternNode::Alt(items) => sum(items),
+        PatternNode::Capture(_, node) | PatternNode::Look { node, .. } => parts(node).saturating_add(2),
+        PatternNode::Repeat { node, min, max, .. } => parts(node).saturating_mul(copies(*min, *max)).saturating_add(1),
+        PatternNode::Start | PatternNode::End | PatternNode::Boundary(_) | PatternNode::Backref(_) => 2,
     }
 }
 
-fn of_set(set: &Set) -> u64 {
+fn of_set(set: &CharSet) -> u64 {
     // a range beyond ASCII is several sequences of bytes
     let beyond = set.ranges.iter().filter(|(_, last)| *last >= 0x80).count() as u64;
     beyond.saturating_mul(4).saturating_add(PROPERTY.saturating_mul(set.props.len() as u64)).saturating_add(1)
 }
 
 /// How many sets of several characters there are with counts written out; a loop without an end counts once.
-fn wide(node: &Node, ignore_case: bool) -> u64 {
-    let sum = |items: &[Node]| items.iter().fold(0_u64, |sum, item| sum.saturating_add(wide(item, ignore_case)));
+fn wide(node: &PatternNode, ignore_case: bool) -> u64 {
+    let sum = |items: &[PatternNode]| items.iter().fold(0_u64, |sum, item| sum.saturating_add(wide(item, ignore_case)));
     match node {
-        Node::Set(set) => u64::from(set.characters().is_none_or(|ranges| !alone(&ranges, ignore_case))),
-        Node::Concat(items) | Node::Alt(items) => sum(items),
-        Node::Capture(_, node) | Node::Look { node, .. } => wide(node, ignore_case),
-        Node::Repeat { node, min, max, .. } => wide(node, ignore_case).saturating_mul(copies(*min, *max)),
-        Node::Start | Node::End | Node::Boundary(_) | Node::Backref(_) => 0,
+        PatternNode::Set(set) => u64::from(set.characters().is_none_or(|ranges| !alone(&ranges, ignore_case))),
+        PatternNode::Concat(items) | PatternNode::Alt(items) => sum(items),
+        PatternNode::Capture(_, node) | PatternNode::Look { node, .. } => wide(node, ignore_case),
+        PatternNode::Repeat { node, min, max, .. } => wide(node, ignore_case).saturating_mul(copies(*min, *max)),
+        PatternNode::Start | PatternNode::End | PatternNode::Boundary(_) | PatternNode::Backref(_) => 0,
     }
 }
 
 /// The characters of the sets whose other cases are looked for, which happens before counts are written out.
-fn folded(node: &Node) -> u64 {
+fn folded(node: &PatternNode) -> u64 {
     match node {
-        Node::Set(set) if set.props.is_empty() && !set.negated && caseless_gaps(&set.ranges).is_some() => 0,
-        Node::Set(set) => {
+        PatternNode::Set(set) if set.props.is_empty() && !set.negated && caseless_gaps(&set.ranges).is_some() => 0,
+        PatternNode::Set(set) => {
             let own = set.ranges.iter().map(|(first, last)| u64::from(last - first) + 1).fold(0, u64::saturating_add);
             // a property may hold all characters
             u64::try_from(set.props.len()).unwrap_or(u64::MAX).saturating_mul(ALL).saturating_add(own)
         }
-        Node::Concat(items) | Node::Alt(items) => items.iter().fold(0_u64, |sum, item| sum.saturating_add(folded(item))),
-        Node::Capture(_, node) | Node::Look { node, .. } | Node::Repeat { node, .. } => folded(node),
-        Node::Start | Node::End | Node::Boundary(_) | Node::Backref(_) => 0,
+        PatternNode::Concat(items) | PatternNode::Alt(items) => items.iter().fold(0_u64, |sum, item| sum.saturating_add(folded(item))),
+        PatternNode::Capture(_, node) | PatternNode::Look { node, .. } | PatternNode::Repeat { node, .. } => folded(node),
+        PatternNode::Start | PatternNode::End | PatternNode::Boundary(_) | PatternNode::Backref(_) => 0,
     }
 }
 

@@ -7,7 +7,7 @@ use rustc_hash::FxHashMap;
 /// The flags of a pattern.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[expect(clippy::struct_excessive_bools, reason = "six independent flags, as written")]
-pub struct Flags {
+pub struct PatternFlags {
     /// `g`: all matches, not only the first.
     pub global: bool,
     /// `i`: without regard to letter case.
@@ -24,20 +24,20 @@ pub struct Flags {
 
 /// A parsed pattern.
 #[derive(Debug)]
-pub(super) struct Tree {
-    pub root: Node,
+pub(super) struct PatternTree {
+    pub root: PatternNode,
     /// Names of the capturing groups, from group 1 on.
     pub names: Vec<Option<Arc<str>>>,
 }
 
 #[derive(Debug, Clone)]
-pub(super) enum Node {
-    Set(Set),
-    Concat(Vec<Node>),
-    Alt(Vec<Node>),
-    Capture(usize, Box<Node>),
+pub(super) enum PatternNode {
+    Set(CharSet),
+    Concat(Vec<PatternNode>),
+    Alt(Vec<PatternNode>),
+    Capture(usize, Box<PatternNode>),
     Repeat {
-        node: Box<Node>,
+        node: Box<PatternNode>,
         min: u32,
         max: Option<u32>,
         lazy: bool,
@@ -49,14 +49,14 @@ pub(super) enum Node {
     Look {
         ahead: bool,
         negative: bool,
-        node: Box<Node>,
+        node: Box<PatternNode>,
     },
     Backref(usize),
 }
 
 /// One code point out of a set.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Set {
+pub(super) struct CharSet {
     /// Sorted, without overlap; surrogates may be among them, and match nothing in UTF-8.
     pub ranges: Vec<(u32, u32)>,
     /// Unicode properties, as `\p{…}` or `\P{…}`.
@@ -83,13 +83,13 @@ const SPACE: &[(u32, u32)] = &[
 ];
 const LINE_ENDS: &[(u32, u32)] = &[(0xa, 0xa), (0xd, 0xd), (0x2028, 0x2029)];
 
-impl Set {
+impl CharSet {
     pub(super) fn one(c: u32) -> Self {
         Self { ranges: vec![(c, c)], ..Self::default() }
     }
 
     /// `\d \D \s \S \w \W`, or nothing for another letter.
-    pub(super) fn shorthand(letter: char, flags: Flags) -> Option<Self> {
+    pub(super) fn shorthand(letter: char, flags: PatternFlags) -> Option<Self> {
         let ranges = match letter.to_ascii_lowercase() {
             'd' => DIGIT,
             's' => SPACE,
@@ -101,17 +101,17 @@ impl Set {
     }
 
     /// What `.` matches.
-    pub(super) fn dot(flags: Flags) -> Self {
+    pub(super) fn dot(flags: PatternFlags) -> Self {
         Self { ranges: if flags.dot_all { vec![(0, LAST)] } else { complement(LINE_ENDS) }, ..Self::default() }
     }
 
-    pub(super) fn add(&mut self, other: &Set) {
+    pub(super) fn add(&mut self, other: &CharSet) {
         self.ranges.extend(&other.ranges);
         self.props.extend(other.props.iter().cloned());
     }
 
     /// Sorts and merges the ranges and adds what the flags make equal.
-    pub(super) fn finish(mut self, flags: Flags) -> Self {
+    pub(super) fn finish(mut self, flags: PatternFlags) -> Self {
         self.ranges = merged(std::mem::take(&mut self.ranges));
         if !flags.unicode {
             if flags.ignore_case {
@@ -148,7 +148,7 @@ impl Set {
     }
 
     /// The characters that a high half followed by a low half stand for.
-    pub(super) fn pair(high: &Set, low: &Set) -> Option<Set> {
+    pub(super) fn pair(high: &CharSet, low: &CharSet) -> Option<CharSet> {
         if !high.is_half(true) || !low.is_half(false) {
             return None;
         }
@@ -157,12 +157,12 @@ impl Set {
             let base = 0x1_0000 + ((h - 0xd800) << 10);
             ranges.extend(low.ranges.iter().map(|(a, b)| (base + (a - 0xdc00), base + (b - 0xdc00))));
         }
-        Some(Set { ranges: merged(ranges), ..Set::default() })
+        Some(CharSet { ranges: merged(ranges), ..CharSet::default() })
     }
 }
 
 /// The characters of `\w`.
-pub(super) fn word(flags: Flags) -> &'static [(u32, u32)] {
+pub(super) fn word(flags: PatternFlags) -> &'static [(u32, u32)] {
     if flags.unicode && flags.ignore_case { WORD_FOLDED } else { WORD }
 }
 
@@ -233,13 +233,13 @@ fn folded(ranges: &[(u32, u32)]) -> Vec<(u32, u32)> {
 
 /// Letters that JavaScript's `Canonicalize` makes equal without the flag `u`: those with one upper case form
 /// of one code unit, where a non-ASCII letter never becomes an ASCII one.
-struct Cases {
+struct CaseTable {
     families: Vec<Vec<u32>>,
     /// The letters that are in a family, sorted, each with the index of its family.
     letters: Vec<(u32, usize)>,
 }
 
-static CASES: LazyLock<Cases> = LazyLock::new(|| {
+static CASES: LazyLock<CaseTable> = LazyLock::new(|| {
     let mut families: FxHashMap<u32, Vec<u32>> = FxHashMap::default();
     for c in (0..0x1_0000).filter_map(char::from_u32) {
         families.entry(canonical(c)).or_default().push(u32::from(c));
@@ -248,7 +248,7 @@ static CASES: LazyLock<Cases> = LazyLock::new(|| {
     let mut letters: Vec<(u32, usize)> =
         families.iter().enumerate().flat_map(|(n, family)| family.iter().map(move |letter| (*letter, n))).collect();
     letters.sort_unstable();
-    Cases { families, letters }
+    CaseTable { families, letters }
 });
 
 fn canonical(c: char) -> u32 {

@@ -7,20 +7,20 @@ use std::borrow::Cow;
 use std::sync::OnceLock;
 
 use super::check::nullable;
-use super::tree::{Node, Tree};
-use super::{Bound, Captures, Pattern, PatternError};
+use super::tree::{PatternNode, PatternTree};
+use super::{Captures, MatchBound, Pattern, PatternError};
 use crate::text::halves;
 
 /// A text in which a pattern has matched.
 #[derive(Debug, Clone, Copy)]
-pub struct Searched<'t> {
+pub struct SearchedText<'t> {
     /// The text that the places of matches are in.
     pub text: &'t str,
     /// Its characters beyond U+FFFF are taken apart into halves.
     pub apart: bool,
 }
 
-impl<'t> Searched<'t> {
+impl<'t> SearchedText<'t> {
     /// A part of the text, with matching halves joined if it was taken apart.
     #[must_use]
     pub fn whole(&self, part: &'t str) -> Cow<'t, str> {
@@ -30,19 +30,19 @@ impl<'t> Searched<'t> {
 
 /// The same pattern for texts of halves.
 #[derive(Debug)]
-pub(super) enum Units {
+pub(super) enum UnitPattern {
     /// Whole characters and units give the same matches.
     Same,
     /// The pattern for halves, compiled when it is first needed. The pattern itself has been shown to compile.
     Own(OnceLock<Option<Pattern>>),
 }
 
-impl Units {
+impl UnitPattern {
     /// Whether a pattern that was read from `source` needs one of its own.
     ///
     /// # Errors
     /// A pattern that cannot be read by units, such as a range between two characters beyond U+FFFF.
-    pub(super) fn of(tree: &Tree, source: &str, flags: &str) -> Result<Self, PatternError> {
+    pub(super) fn of(tree: &PatternTree, source: &str, flags: &str) -> Result<Self, PatternError> {
         if flags.contains('u') || (!nullable(&tree.root) && is_basic(&tree.root)) {
             return Ok(Self::Same);
         }
@@ -61,12 +61,12 @@ impl Units {
 }
 
 /// Whether all sets are of characters that are one unit.
-fn is_basic(node: &Node) -> bool {
+fn is_basic(node: &PatternNode) -> bool {
     match node {
-        Node::Set(set) => set.characters().is_some_and(|ranges| ranges.iter().all(|(_, last)| *last <= 0xFFFF)) && !set.has_halves(),
-        Node::Concat(items) | Node::Alt(items) => items.iter().all(is_basic),
-        Node::Capture(_, node) | Node::Repeat { node, .. } | Node::Look { node, .. } => is_basic(node),
-        Node::Start | Node::End | Node::Boundary(_) | Node::Backref(_) => true,
+        PatternNode::Set(set) => set.characters().is_some_and(|ranges| ranges.iter().all(|(_, last)| *last <= 0xFFFF)) && !set.has_halves(),
+        PatternNode::Concat(items) | PatternNode::Alt(items) => items.iter().all(is_basic),
+        PatternNode::Capture(_, node) | PatternNode::Repeat { node, .. } | PatternNode::Look { node, .. } => is_basic(node),
+        PatternNode::Start | PatternNode::End | PatternNode::Boundary(_) | PatternNode::Backref(_) => true,
     }
 }
 
@@ -75,7 +75,7 @@ impl Pattern {
     /// whole characters. What it finds is to be put together by [`halves::together`].
     #[must_use]
     pub fn by_units(&self, text: &str) -> Option<(Pattern, String)> {
-        let Units::Own(own) = &self.0.units else { return None };
+        let UnitPattern::Own(own) = &self.0.units else { return None };
         if !halves::has_any(text) {
             return None;
         }
@@ -95,15 +95,15 @@ impl Pattern {
         &self,
         text: &str,
         times: Option<usize>,
-        mut with: impl FnMut(&Searched<'_>, &Captures, &mut String),
-    ) -> Result<Option<String>, Bound> {
+        mut with: impl FnMut(&SearchedText<'_>, &Captures, &mut String),
+    ) -> Result<Option<String>, MatchBound> {
         match self.by_units(text) {
             None => {
-                let searched = Searched { text, apart: false };
+                let searched = SearchedText { text, apart: false };
                 self.replace(text, times, |found, out| with(&searched, found, out))
             }
             Some((halved, apart)) => {
-                let searched = Searched { text: &apart, apart: true };
+                let searched = SearchedText { text: &apart, apart: true };
                 let made = halved.replace(&apart, times, |found, out| with(&searched, found, out))?;
                 Ok(made.map(|made| halves::together(&made)))
             }

@@ -12,7 +12,7 @@ use rhai::{
 };
 
 use super::error::ScriptError;
-use super::fuel::{Outcome, Size, hold_constants};
+use super::fuel::{ScriptResult, ScriptSize, hold_constants};
 
 /// The most bytes of one script: the interpreter compares the variables, fields and cases of a script with each other.
 const MOST_BYTES: usize = 64 << 10;
@@ -32,7 +32,7 @@ pub(super) fn compiled(
     file: &Arc<str>,
     bytes: &mut usize,
     shares: bool,
-) -> Result<(AST, Mentions), ScriptError> {
+) -> Result<(AST, ScriptMentions), ScriptError> {
     let refused = |message: String, at: Position| Err(ScriptError::new(message, at).within(file));
     let start = Position::new(1, 1);
     if source.len() > MOST_BYTES {
@@ -45,7 +45,7 @@ pub(super) fn compiled(
     }
     let compiled = engine.compile(source);
     let mut ast = compiled.map_err(|error| ScriptError::new(error.err_type().to_string(), error.position()).within(file))?;
-    let mentions = Mentions::of(&ast);
+    let mentions = ScriptMentions::of(&ast);
     if let Some(at) = mentions.long_call {
         return refused(format!("a call has more than {MOST_ARGUMENTS} arguments; give it one table"), at);
     }
@@ -62,7 +62,7 @@ pub(super) fn compiled(
 
 /// What a script mentions.
 #[derive(Default)]
-pub(super) struct Mentions {
+pub(super) struct ScriptMentions {
     /// The names behind dots, sorted.
     pub(super) fields: BTreeSet<ImmutableString>,
     imports: bool,
@@ -73,7 +73,7 @@ pub(super) struct Mentions {
     long_call: Option<Position>,
 }
 
-impl Mentions {
+impl ScriptMentions {
     fn of(ast: &AST) -> Self {
         let mut found = Self::default();
         ast.walk(&mut |path| {
@@ -98,20 +98,20 @@ impl Mentions {
 }
 
 /// The parts of values that stand outside of all functions.
-pub(super) fn parts<'v>(values: impl Iterator<Item = &'v Dynamic>) -> Outcome<u64> {
-    values.map(|value| Ok(Size::of(value)?.parts() as u64 - 1)).sum()
+pub(super) fn parts<'v>(values: impl Iterator<Item = &'v Dynamic>) -> ScriptResult<u64> {
+    values.map(|value| Ok(ScriptSize::of(value)?.parts() as u64 - 1)).sum()
 }
 
 /// What runs of a script have looked up; nothing if nothing may be kept.
-pub(super) struct Found {
+pub(super) struct ScriptLookups {
     kept: Mutex<Option<Caches>>,
     keeps: bool,
     /// The file of the script.
     source: Option<ImmutableString>,
 }
 
-impl Found {
-    pub(super) fn new(ast: &AST, mentions: &Mentions) -> Self {
+impl ScriptLookups {
+    pub(super) fn new(ast: &AST, mentions: &ScriptMentions) -> Self {
         Self { kept: Mutex::default(), keeps: !mentions.imports, source: ast.source().map(Into::into) }
     }
 
@@ -124,7 +124,7 @@ impl Found {
 
     /// Runs something with the finds of earlier runs. A run inside of a run, or on another thread at the same time, begins
     /// with none.
-    fn lend(&self, run: impl FnOnce(&mut Caches) -> Outcome<Dynamic>) -> Outcome<Dynamic> {
+    fn lend(&self, run: impl FnOnce(&mut Caches) -> ScriptResult<Dynamic>) -> ScriptResult<Dynamic> {
         let mut caches = self.kept.try_lock().ok().and_then(|mut kept| kept.take()).unwrap_or_default();
         let outcome = run(&mut caches);
         if self.keeps
@@ -137,14 +137,14 @@ impl Found {
     }
 
     /// Runs the statements of a script.
-    pub(super) fn eval(&self, engine: &Engine, ast: &AST, scope: &mut Scope<'_>) -> Outcome<Dynamic> {
+    pub(super) fn eval(&self, engine: &Engine, ast: &AST, scope: &mut Scope<'_>) -> ScriptResult<Dynamic> {
         let mut global = self.global(engine, ast);
         global.level = LEVELS;
         self.lend(|caches| statements(engine, ast, &mut global, caches, scope))
     }
 
     /// Calls a function of a script. What the script imports, and its constants, are known to it.
-    pub(super) fn call(&self, engine: &Engine, ast: &AST, function: &str, args: &mut [Dynamic]) -> Outcome<Dynamic> {
+    pub(super) fn call(&self, engine: &Engine, ast: &AST, function: &str, args: &mut [Dynamic]) -> ScriptResult<Dynamic> {
         let mut global = self.global(engine, ast);
         let mut scope = Scope::new();
         let outcome = self.lend(|caches| {
@@ -170,6 +170,12 @@ impl Found {
 }
 
 #[expect(deprecated, reason = "the one way to run statements with finds that are kept; the version of the interpreter is fixed")]
-fn statements(engine: &Engine, ast: &AST, global: &mut GlobalRuntimeState, caches: &mut Caches, scope: &mut Scope<'_>) -> Outcome<Dynamic> {
+fn statements(
+    engine: &Engine,
+    ast: &AST,
+    global: &mut GlobalRuntimeState,
+    caches: &mut Caches,
+    scope: &mut Scope<'_>,
+) -> ScriptResult<Dynamic> {
     engine.eval_statements_raw(global, caches, scope, ast.statements())
 }

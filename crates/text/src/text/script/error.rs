@@ -5,7 +5,7 @@ use std::sync::Arc;
 use rhai::{Array, Dynamic, EvalAltResult, Map, Position};
 
 use super::fuel;
-use super::shown::View;
+use super::shown::LazyMap;
 use super::values::from_dynamic;
 
 /// Why a script does not compile or stopped.
@@ -87,7 +87,7 @@ const MOST_THROWN: usize = 2_000;
 
 /// A value that a script throws, as text. Tables and lists are written as JSON, as far as the script may read them.
 fn thrown(value: Dynamic) -> String {
-    if !(value.is::<View>() || value.is::<Map>() || value.is::<Array>()) {
+    if !(value.is::<LazyMap>() || value.is::<Map>() || value.is::<Array>()) {
         return value.to_string();
     }
     let text = from_dynamic(value, 0, false).and_then(|value| match fuel::reading(&value) {

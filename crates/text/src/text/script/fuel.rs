@@ -6,7 +6,7 @@ use std::cell::Cell;
 use rhai::{Array, Blob, Dynamic, Engine, EvalAltResult, EvalContext, FnPtr, ImmutableString, Map, Position};
 
 use super::ScriptLimits;
-use super::shown::{self, View};
+use super::shown::{self, LazyMap};
 use crate::model::Value;
 use crate::text::work;
 
@@ -23,11 +23,11 @@ const DEEPEST: usize = 64;
 /// The most items and tables of the build that a script holds at once, copies included.
 const MOST_VIEWS: u64 = 2_000_000;
 
-pub(super) type Outcome<T> = Result<T, Box<EvalAltResult>>;
+pub(super) type ScriptResult<T> = Result<T, Box<EvalAltResult>>;
 
 /// The state of the call that is running.
 #[derive(Debug, Clone, Copy, Default)]
-struct State {
+struct FuelState {
     /// What is left of the operations of the call; `None`: none is running.
     operations: Option<u64>,
     /// Steps that an operation takes: more if the script has large constants, of which each operation may make a copy.
@@ -36,42 +36,43 @@ struct State {
     looks: u64,
     draw: u64,
     /// All that the call was given: what it makes of it may be as large.
-    given: Size,
+    given: ScriptSize,
 }
 
 thread_local! {
-    static STATE: Cell<State> = Cell::default();
+    static STATE: Cell<FuelState> = Cell::default();
 }
 
-fn change(change: impl FnOnce(&mut State)) {
+fn change(change: impl FnOnce(&mut FuelState)) {
     let mut state = STATE.get();
     change(&mut state);
     STATE.set(state);
 }
 
 /// A call of a script, as long as its operations are counted.
-pub(super) struct Running(State);
+pub(super) struct RunningCall(FuelState);
 
-impl Running {
+impl RunningCall {
     /// Begins to count, or counts on if a script calls a script. `draw` is a number of the script's own.
     pub(super) fn begin(operations: u64, draw: u64) -> Self {
         let left = STATE.get().operations.unwrap_or(operations);
-        let state = State { operations: Some(left.min(operations)), price: STEPS_PER_OPERATION, draw: draw | 1, ..State::default() };
+        let state =
+            FuelState { operations: Some(left.min(operations)), price: STEPS_PER_OPERATION, draw: draw | 1, ..FuelState::default() };
         Self(STATE.replace(state))
     }
 }
 
-impl Drop for Running {
+impl Drop for RunningCall {
     fn drop(&mut self) {
         // what the inner call has used up is gone
         let left = STATE.get().operations;
         let operations = self.0.operations.map(|before| before.min(left.unwrap_or(before)));
-        STATE.set(State { operations, ..self.0 });
+        STATE.set(FuelState { operations, ..self.0 });
     }
 }
 
 /// Pays steps, and bytes that are made: all that scripts do is paid here.
-pub(super) fn charge(steps: u64, bytes: usize) -> Outcome<()> {
+pub(super) fn charge(steps: u64, bytes: usize) -> ScriptResult<()> {
     let made = if bytes > 0 { work::make(bytes) } else { Ok(()) };
     made.and_then(|()| work::spend(steps)).map_err(|_| terminated())
 }
@@ -91,7 +92,7 @@ pub(super) fn stopped() -> String {
 /// Counts operations, and measures variables.
 pub(super) fn register(engine: &mut Engine, limits: ScriptLimits) {
     engine.on_progress(|_| {
-        let State { operations: left, price, .. } = STATE.get();
+        let FuelState { operations: left, price, .. } = STATE.get();
         change(|state| state.operations = left.map(|left| left.saturating_sub(1)));
         let ends = left == Some(0) || shown::held() > MOST_VIEWS || charge(price, 0).is_err();
         ends.then_some(Dynamic::UNIT)
@@ -102,7 +103,7 @@ pub(super) fn register(engine: &mut Engine, limits: ScriptLimits) {
 
 /// One look at a variable. The interpreter may copy it, and checks no size where something is put into a place of it, so the
 /// variables are measured now and then.
-fn look(name: &str, context: &EvalContext<'_, '_, '_, '_, '_, '_>, limits: &ScriptLimits) -> Outcome<()> {
+fn look(name: &str, context: &EvalContext<'_, '_, '_, '_, '_, '_>, limits: &ScriptLimits) -> ScriptResult<()> {
     let mut state = STATE.get();
     if state.looks > 0 {
         change(|state| state.looks -= 1);
@@ -115,7 +116,7 @@ fn look(name: &str, context: &EvalContext<'_, '_, '_, '_, '_, '_>, limits: &Scri
     state.looks = state.draw % (2 * LOOKS - 1);
     STATE.set(state);
     for (of, _, value) in context.scope().iter_raw() {
-        let size = Size::of(value)?;
+        let size = ScriptSize::of(value)?;
         size.check(limits)?;
         // this look stands for the others
         charge(if of == name { LOOKS.saturating_mul(size.steps()) } else { size.parts() as u64 }, 0)?;
@@ -125,7 +126,7 @@ fn look(name: &str, context: &EvalContext<'_, '_, '_, '_, '_, '_>, limits: &Scri
 
 /// The size of a value, with everything inside of it.
 #[derive(Debug, Default, Clone, Copy)]
-pub(super) struct Size {
+pub(super) struct ScriptSize {
     /// Elements of lists, and bytes of bytes.
     pub(super) lists: usize,
     pub(super) fields: usize,
@@ -135,15 +136,15 @@ pub(super) struct Size {
     pub(super) views: usize,
 }
 
-impl Size {
+impl ScriptSize {
     /// Measures a value; an error if it nests too deeply, or is being changed.
-    pub(super) fn of(value: &Dynamic) -> Outcome<Self> {
+    pub(super) fn of(value: &Dynamic) -> ScriptResult<Self> {
         let mut size = Self::default();
         size.add(value, 0)?;
         Ok(size)
     }
 
-    fn add(&mut self, value: &Dynamic, depth: usize) -> Outcome<()> {
+    fn add(&mut self, value: &Dynamic, depth: usize) -> ScriptResult<()> {
         if depth > DEEPEST {
             // a script may catch the error, and try again
             charge(self.parts() as u64, 0)?;
@@ -158,7 +159,7 @@ impl Size {
         }
         if let Some(text) = value.read_lock::<ImmutableString>() {
             self.text = self.text.saturating_add(text.len());
-        } else if value.is::<View>() {
+        } else if value.is::<LazyMap>() {
             self.views += 1;
         } else if let Some(list) = value.read_lock::<Array>() {
             self.lists = self.lists.saturating_add(list.len());
@@ -215,7 +216,7 @@ impl Size {
     }
 
     /// Refuses a value that is larger than what a script may make, and than all that it was given.
-    pub(super) fn check(&self, limits: &ScriptLimits) -> Outcome<()> {
+    pub(super) fn check(&self, limits: &ScriptLimits) -> ScriptResult<()> {
         let given = STATE.get().given;
         let over = |what: &str, own: usize, limit: usize, given: usize| {
             if own <= limit.saturating_add(given) {
@@ -230,14 +231,14 @@ impl Size {
 }
 
 /// Notes and pays for a value that a script is given as a whole.
-pub(super) fn hand(value: &Dynamic) -> Outcome<()> {
-    let size = Size::of(value)?;
+pub(super) fn hand(value: &Dynamic) -> ScriptResult<()> {
+    let size = ScriptSize::of(value)?;
     change(|state| state.given = state.given.and(size));
     charge(size.parts() as u64, size.bytes())
 }
 
 /// Notes and pays for a list of so many parts that a script is given.
-pub(super) fn note_list(length: usize) -> Outcome<()> {
+pub(super) fn note_list(length: usize) -> ScriptResult<()> {
     change(|state| state.given.lists = state.given.lists.saturating_add(length));
     charge(length as u64, length.saturating_mul(4 * BYTES_PER_PART))
 }
@@ -248,7 +249,7 @@ pub(super) fn hold_constants(parts: u64) {
 }
 
 /// Pays for a value of the build that is read as a whole.
-pub(super) fn reading(value: &Value) -> Outcome<()> {
+pub(super) fn reading(value: &Value) -> ScriptResult<()> {
     let read = crate::text::written::read(value).map_err(|_| terminated())?;
     charge(0, read.values.saturating_mul(4 * BYTES_PER_PART).saturating_add(read.bytes))
 }

@@ -7,11 +7,11 @@ use rhai::packages::{
 use rhai::{Array, Dynamic, Engine, EvalAltResult, FnPtr, FuncRegistration, INT, ImmutableString as Text, NativeCallContext, Position};
 
 use super::ScriptLimits;
-use super::fuel::{Outcome, Size, charge};
+use super::fuel::{ScriptResult, ScriptSize, charge};
 use super::values::to_dynamic;
 use crate::model::Value;
 
-fn failed<T>(message: impl Into<Dynamic>) -> Outcome<T> {
+fn failed<T>(message: impl Into<Dynamic>) -> ScriptResult<T> {
     Err(EvalAltResult::ErrorRuntime(message.into(), Position::NONE).into())
 }
 
@@ -32,38 +32,38 @@ pub(super) fn register(engine: &mut Engine, limits: ScriptLimits) {
     engine.register_fn("sleep", |_: INT| failed::<()>("scripts may not wait"));
     engine.register_fn("sleep", |_: f64| failed::<()>("scripts may not wait"));
     // the interpreter compares the name of each field with all before it
-    engine.register_fn("parse_json", |json: Text| -> Outcome<Dynamic> {
+    engine.register_fn("parse_json", |json: Text| -> ScriptResult<Dynamic> {
         charge((json.len() / 4) as u64, json.len())?;
         let value = match serde_json::from_str::<serde_json::Value>(&json) {
             Ok(read) => to_dynamic(&Value::from(&read)),
             Err(error) => return failed(format!("this is no JSON: {error}")),
         };
-        let size = Size::of(&value)?;
+        let size = ScriptSize::of(&value)?;
         charge(size.parts() as u64, size.bytes())?;
         Ok(value)
     });
-    let pay = move |size: Size| size.check(&limits).and_then(|()| charge(size.parts() as u64, size.bytes()));
-    changing("pad").register_into_engine(engine, move |list: &mut Array, length: INT, with: Dynamic| -> Outcome<()> {
+    let pay = move |size: ScriptSize| size.check(&limits).and_then(|()| charge(size.parts() as u64, size.bytes()));
+    changing("pad").register_into_engine(engine, move |list: &mut Array, length: INT, with: Dynamic| -> ScriptResult<()> {
         let missing = usize::try_from(length).unwrap_or(0).saturating_sub(list.len());
-        pay(Size::of(&with)?.times(missing))?;
+        pay(ScriptSize::of(&with)?.times(missing))?;
         list.resize(list.len() + missing, with);
         Ok(())
     });
     // the interpreter's own one does not end for a padding without letters
-    let pad = move |text: &mut Text, length: INT, with: &str| -> Outcome<()> {
+    let pad = move |text: &mut Text, length: INT, with: &str| -> ScriptResult<()> {
         let missing = usize::try_from(length).unwrap_or(0).saturating_sub(text.chars().count());
         if with.is_empty() || missing == 0 {
             return Ok(());
         }
-        pay(Size::of_text(text.len().saturating_add(missing.saturating_mul(with.len()).div_ceil(with.chars().count()))))?;
+        pay(ScriptSize::of_text(text.len().saturating_add(missing.saturating_mul(with.len()).div_ceil(with.chars().count()))))?;
         *text += with.chars().cycle().take(missing).collect::<String>();
         Ok(())
     };
     changing("pad").register_into_engine(engine, move |text: &mut Text, length: INT, with: Text| pad(text, length, &with));
     changing("pad")
         .register_into_engine(engine, move |text: &mut Text, length: INT, with: char| pad(text, length, with.encode_utf8(&mut [0; 4])));
-    let replace = move |text: &mut Text, old: &str, new: &str| -> Outcome<()> {
-        pay(Size::of_text(text.matches(old).count().saturating_mul(new.len()).saturating_add(text.len())))?;
+    let replace = move |text: &mut Text, old: &str, new: &str| -> ScriptResult<()> {
+        pay(ScriptSize::of_text(text.matches(old).count().saturating_mul(new.len()).saturating_add(text.len())))?;
         *text = text.replace(old, new).into();
         Ok(())
     };
@@ -83,7 +83,7 @@ pub(super) fn register(engine: &mut Engine, limits: ScriptLimits) {
         });
     }
     for name in ["order", "order_by"] {
-        engine.register_fn(name, |context: NativeCallContext<'_>, mut list: Array, by: FnPtr| -> Outcome<Array> {
+        engine.register_fn(name, |context: NativeCallContext<'_>, mut list: Array, by: FnPtr| -> ScriptResult<Array> {
             sort(&context, &mut list, &by)?;
             Ok(list)
         });
@@ -92,9 +92,9 @@ pub(super) fn register(engine: &mut Engine, limits: ScriptLimits) {
 
 /// Sorts stably, whatever order the function makes up. The interpreter's own one ignores its errors. The function gives a number
 /// above 0, or `false`, if `a` belongs behind `b`.
-fn sort(context: &NativeCallContext<'_>, list: &mut Array, by: &FnPtr) -> Outcome<()> {
+fn sort(context: &NativeCallContext<'_>, list: &mut Array, by: &FnPtr) -> ScriptResult<()> {
     let mut sorted: Array = Array::with_capacity(list.len());
-    let belongs_behind = |a: &Dynamic, b: &Dynamic| -> Outcome<bool> {
+    let belongs_behind = |a: &Dynamic, b: &Dynamic| -> ScriptResult<bool> {
         let answer: Dynamic = by.call_within_context(context, (a.clone(), b.clone()))?;
         match (answer.as_int(), answer.as_bool()) {
             (Ok(number), _) => Ok(number > 0),

@@ -4,7 +4,7 @@ use std::cell::Cell;
 use std::sync::Arc;
 
 use crate::model::Value;
-use crate::model::rights::Rights;
+use crate::model::rights::ScriptRights;
 use crate::text::work;
 
 /// Steps of the work of a build that a copy of a view takes.
@@ -21,8 +21,8 @@ pub(super) fn held() -> u64 {
 
 /// What a script may read and write of a table, and the path of the table.
 #[derive(Debug, Clone)]
-pub(super) struct Guard {
-    pub(super) rights: Arc<Rights>,
+pub(super) struct TableGuard {
+    pub(super) rights: Arc<ScriptRights>,
     pub(super) path: Arc<str>,
     /// The table is an item that is given back, so changes of it are writes.
     pub(super) item: bool,
@@ -30,27 +30,27 @@ pub(super) struct Guard {
 
 /// A table that is read lazily.
 #[derive(Debug, Clone)]
-pub(super) struct View {
+pub(super) struct LazyMap {
     pub(super) value: Value,
     /// `None`: all of it may be read and changed.
-    pub(super) guard: Option<Guard>,
+    pub(super) guard: Option<TableGuard>,
     /// It is the scene, which no script changes in place.
     pub(super) scene: bool,
-    pub(super) _held: Held,
+    pub(super) _held: HeldTable,
 }
 
 /// A table of the build that a script holds: each copy is counted and paid, and one that is dropped is counted no more.
 #[derive(Debug)]
-pub(super) struct Held;
+pub(super) struct HeldTable;
 
-impl Held {
+impl HeldTable {
     pub(super) fn new() -> Self {
         VIEWS.set(VIEWS.get().saturating_add(1));
         Self
     }
 }
 
-impl Clone for Held {
+impl Clone for HeldTable {
     fn clone(&self) -> Self {
         // the next operation ends the script, if this was too much
         let _ = work::spend(STEPS_PER_COPY);
@@ -58,7 +58,7 @@ impl Clone for Held {
     }
 }
 
-impl Drop for Held {
+impl Drop for HeldTable {
     fn drop(&mut self) {
         VIEWS.set(VIEWS.get().saturating_sub(1));
     }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use rhai::Dynamic;
 
-use super::shown::View;
+use super::shown::LazyMap;
 use crate::model::{Map, Value};
 
 /// The deepest nesting of a value that a script returns.
@@ -30,8 +30,8 @@ pub(super) fn from_dynamic(value: Dynamic, depth: usize, unread: bool) -> Result
     }
     let value = value.flatten();
     // most of what comes back are items of a list
-    if value.is::<View>() {
-        return value.try_cast::<View>().map_or(Ok(Value::Null), |view| view.given_back(unread && depth > 0));
+    if value.is::<LazyMap>() {
+        return value.try_cast::<LazyMap>().map_or(Ok(Value::Null), |view| view.given_back(unread && depth > 0));
     }
     if value.is_unit() {
         return Ok(Value::Null);

@@ -7,11 +7,11 @@ use std::sync::{Arc, LazyLock};
 
 use rhai::{Array, Dynamic, Engine, EvalAltResult, ImmutableString, Position};
 
-use super::fuel::{BYTES_PER_PART, Outcome, Size, charge, hand, note_list, reading, terminated};
-use super::shown::{Guard, Held, View};
+use super::fuel::{BYTES_PER_PART, ScriptResult, ScriptSize, charge, hand, note_list, reading, terminated};
+use super::shown::{HeldTable, LazyMap, TableGuard};
 use super::values::{from_dynamic, to_dynamic};
 use crate::model::item::core;
-use crate::model::rights::Rights;
+use crate::model::rights::ScriptRights;
 use crate::model::{Map, Value, value::MAX_DEPTH};
 use crate::text::written;
 
@@ -28,19 +28,19 @@ fn in_place(key: &str) -> Box<EvalAltResult> {
     failed(format!("`scene.{key}` cannot be changed in place; return `#{{ set: #{{ \"{key}\": … }} }}`"))
 }
 
-impl View {
-    fn new(value: Value, guard: Option<Guard>, scene: bool) -> Self {
-        Self { value, guard, scene, _held: Held::new() }
+impl LazyMap {
+    fn new(value: Value, guard: Option<TableGuard>, scene: bool) -> Self {
+        Self { value, guard, scene, _held: HeldTable::new() }
     }
 
     /// A value as a script sees it: tables become views, and everything else is converted.
-    pub(super) fn of(value: &Value, guard: Option<Guard>) -> Outcome<Dynamic> {
+    pub(super) fn of(value: &Value, guard: Option<TableGuard>) -> ScriptResult<Dynamic> {
         Ok(match value {
-            Value::Map(_) => Dynamic::from(Self::new(value.clone(), guard.and_then(Guard::needed), false)),
+            Value::Map(_) => Dynamic::from(Self::new(value.clone(), guard.and_then(TableGuard::needed), false)),
             Value::List(list) => {
                 note_list(list.len())?;
-                let guard = guard.and_then(Guard::needed);
-                Dynamic::from_array(list.iter().map(|value| Self::of(value, guard.clone())).collect::<Outcome<Array>>()?)
+                let guard = guard.and_then(TableGuard::needed);
+                Dynamic::from_array(list.iter().map(|value| Self::of(value, guard.clone())).collect::<ScriptResult<Array>>()?)
             }
             other => {
                 let value = to_dynamic(other);
@@ -51,10 +51,10 @@ impl View {
     }
 
     /// The scene as a script sees it.
-    pub(super) fn scene(value: &Value, rights: Option<&Arc<Rights>>) -> Dynamic {
+    pub(super) fn scene(value: &Value, rights: Option<&Arc<ScriptRights>>) -> Dynamic {
         static PATH: LazyLock<Arc<str>> = LazyLock::new(|| "scene".into());
-        let guard = rights.map(|rights| Guard { rights: rights.clone(), path: PATH.clone(), item: false });
-        Dynamic::from(Self::new(value.clone(), guard.and_then(Guard::needed), true))
+        let guard = rights.map(|rights| TableGuard { rights: rights.clone(), path: PATH.clone(), item: false });
+        Dynamic::from(Self::new(value.clone(), guard.and_then(TableGuard::needed), true))
     }
 
     /// The value, when the script gives it back; `unread`: it need not be one that the script may read.
@@ -79,22 +79,22 @@ impl View {
     }
 
     /// What guards a field; an error if the field may not be read.
-    fn below(&self, key: &str) -> Outcome<Option<Guard>> {
+    fn below(&self, key: &str) -> ScriptResult<Option<TableGuard>> {
         let Some(guard) = &self.guard else { return Ok(None) };
         let path: Arc<str> = format!("{}.{key}", guard.path).into();
         let is_table = self.fields().get(key).is_none_or(|value| value.as_map().is_some());
         guard.rights.read(&path, is_table).map_err(failed)?;
-        Ok(Some(Guard { path, ..guard.clone() }))
+        Ok(Some(TableGuard { path, ..guard.clone() }))
     }
 
-    pub(super) fn get(&self, key: &str) -> Outcome<Dynamic> {
+    pub(super) fn get(&self, key: &str) -> ScriptResult<Dynamic> {
         charge(STEPS_PER_READ, 0)?;
         let guard = self.below(key)?;
         self.fields().get(key).map_or(Ok(Dynamic::UNIT), |value| Self::of(value, guard))
     }
 
     /// The value at a path; numbers are indexes of lists, and negative ones count from the end.
-    fn at(&self, path: &str) -> Outcome<Option<(Value, Option<Guard>)>> {
+    fn at(&self, path: &str) -> ScriptResult<Option<(Value, Option<TableGuard>)>> {
         let mut found = self.clone();
         let mut keys = path.split('.').filter(|key| !key.is_empty());
         while let Some(key) = keys.next() {
@@ -115,7 +115,7 @@ impl View {
         Ok(Some((found.value, found.guard)))
     }
 
-    fn set(&mut self, key: &str, value: Dynamic) -> Outcome<()> {
+    fn set(&mut self, key: &str, value: Dynamic) -> ScriptResult<()> {
         if let Some(view) = value.read_lock::<Self>() {
             // the interpreter hands back a table on which a method was called: this neither reads nor changes it
             if self.fields().get(key).is_some_and(|old| old.is_same(&view.value)) {
@@ -156,14 +156,14 @@ impl View {
         Ok(())
     }
 
-    fn remove(&mut self, key: &str) -> Outcome<Dynamic> {
+    fn remove(&mut self, key: &str) -> ScriptResult<Dynamic> {
         let old = self.get(key)?;
         self.set(key, Dynamic::UNIT)?;
         Ok(old)
     }
 
     /// All of it as a table of the language.
-    fn table(&self) -> Outcome<Dynamic> {
+    fn table(&self) -> ScriptResult<Dynamic> {
         self.whole().map_err(failed)?;
         reading(&self.value)?;
         let value = to_dynamic(&self.value);
@@ -171,23 +171,23 @@ impl View {
         Ok(value)
     }
 
-    fn mixin(&mut self, other: &Map) -> Outcome<()> {
+    fn mixin(&mut self, other: &Map) -> ScriptResult<()> {
         other.iter().try_for_each(|(key, value)| self.set(key, Self::of(value, None)?))
     }
 
-    fn text(&self) -> Outcome<String> {
+    fn text(&self) -> ScriptResult<String> {
         self.whole().map_err(failed)?;
         reading(&self.value)?;
         Ok(self.value.to_text().to_string())
     }
 
     /// The number of fields, which tells of them all.
-    fn len(&self) -> Outcome<i64> {
+    fn len(&self) -> ScriptResult<i64> {
         self.whole().map_err(failed)?;
         Ok(i64::try_from(self.fields().len()).unwrap_or(i64::MAX))
     }
 
-    fn keys(&self) -> Outcome<Vec<Arc<str>>> {
+    fn keys(&self) -> ScriptResult<Vec<Arc<str>>> {
         self.whole().map_err(failed)?;
         note_list(self.fields().len())?;
         let mut keys: Vec<Arc<str>> = self.fields().keys().cloned().collect();
@@ -197,7 +197,7 @@ impl View {
     }
 }
 
-impl Guard {
+impl TableGuard {
     /// The guard, if it can refuse anything.
     pub(super) fn needed(self) -> Option<Self> {
         let free = self.rights.reads_all(&self.path) && (!self.item || self.rights.writes_all(&self.path));
@@ -206,7 +206,7 @@ impl Guard {
 }
 
 /// The value of a table of the language or of a view.
-fn fields_of(value: Dynamic) -> Outcome<Map> {
+fn fields_of(value: Dynamic) -> ScriptResult<Map> {
     match from_dynamic(value, 0, false).map_err(failed)? {
         Value::Map(map) => Ok(Arc::unwrap_or_clone(map)),
         _ => Err(failed("this works on tables only")),
@@ -215,49 +215,49 @@ fn fields_of(value: Dynamic) -> Outcome<Map> {
 
 /// Registers what scripts can do with views.
 pub(super) fn register(engine: &mut Engine) {
-    engine.register_type_with_name::<View>("view");
-    engine.register_indexer_get(|view: &mut View, key: ImmutableString| view.get(&key));
-    engine.register_indexer_set(|view: &mut View, key: ImmutableString, value: Dynamic| view.set(&key, value));
-    engine.register_fn("get", |view: &mut View, key: ImmutableString| view.get(&key));
-    engine.register_fn("set", |view: &mut View, key: ImmutableString, value: Dynamic| view.set(&key, value));
-    engine.register_fn("remove", |view: &mut View, key: ImmutableString| view.remove(&key));
-    engine.register_fn("contains", |view: &mut View, key: ImmutableString| -> Outcome<bool> {
+    engine.register_type_with_name::<LazyMap>("view");
+    engine.register_indexer_get(|view: &mut LazyMap, key: ImmutableString| view.get(&key));
+    engine.register_indexer_set(|view: &mut LazyMap, key: ImmutableString, value: Dynamic| view.set(&key, value));
+    engine.register_fn("get", |view: &mut LazyMap, key: ImmutableString| view.get(&key));
+    engine.register_fn("set", |view: &mut LazyMap, key: ImmutableString, value: Dynamic| view.set(&key, value));
+    engine.register_fn("remove", |view: &mut LazyMap, key: ImmutableString| view.remove(&key));
+    engine.register_fn("contains", |view: &mut LazyMap, key: ImmutableString| -> ScriptResult<bool> {
         view.below(&key)?;
         Ok(view.fields().contains_key(&*key))
     });
-    engine.register_fn("at", |view: &mut View, path: ImmutableString| -> Outcome<Dynamic> {
-        view.at(&path)?.map_or(Ok(Dynamic::UNIT), |(value, guard)| View::of(&value, guard))
+    engine.register_fn("at", |view: &mut LazyMap, path: ImmutableString| -> ScriptResult<Dynamic> {
+        view.at(&path)?.map_or(Ok(Dynamic::UNIT), |(value, guard)| LazyMap::of(&value, guard))
     });
-    engine.register_fn("count", |view: &mut View, path: ImmutableString| -> Outcome<i64> {
+    engine.register_fn("count", |view: &mut LazyMap, path: ImmutableString| -> ScriptResult<i64> {
         let count = view.at(&path)?.map_or(0, |(value, _)| value.elements().len());
         Ok(i64::try_from(count).unwrap_or(i64::MAX))
     });
-    engine.register_fn("len", |view: &mut View| view.len());
-    engine.register_fn("is_empty", |view: &mut View| view.len().map(|fields| fields == 0));
-    engine.register_fn("keys", |view: &mut View| -> Outcome<Array> {
+    engine.register_fn("len", |view: &mut LazyMap| view.len());
+    engine.register_fn("is_empty", |view: &mut LazyMap| view.len().map(|fields| fields == 0));
+    engine.register_fn("keys", |view: &mut LazyMap| -> ScriptResult<Array> {
         Ok(view.keys()?.iter().map(|key| Dynamic::from(ImmutableString::from(&**key))).collect())
     });
-    engine.register_fn("values", |view: &mut View| -> Outcome<Array> { view.keys()?.iter().map(|key| view.get(key)).collect() });
-    engine.register_fn("to_map", |view: &mut View| view.table());
-    engine.register_fn("to_json", |view: &mut View| view.text());
+    engine.register_fn("values", |view: &mut LazyMap| -> ScriptResult<Array> { view.keys()?.iter().map(|key| view.get(key)).collect() });
+    engine.register_fn("to_map", |view: &mut LazyMap| view.table());
+    engine.register_fn("to_json", |view: &mut LazyMap| view.text());
     // the interpreter's own function knows no views
-    engine.register_fn("to_json", |table: &mut rhai::Map| -> Outcome<String> {
+    engine.register_fn("to_json", |table: &mut rhai::Map| -> ScriptResult<String> {
         let table = Dynamic::from_map(table.clone());
-        let size = Size::of(&table)?;
+        let size = ScriptSize::of(&table)?;
         charge(size.parts() as u64, size.bytes())?;
         Ok(Value::map(fields_of(table)?).to_json().to_string())
     });
-    engine.register_fn("to_string", |view: &mut View| view.text());
-    engine.register_fn("to_debug", |view: &mut View| view.text());
+    engine.register_fn("to_string", |view: &mut LazyMap| view.text());
+    engine.register_fn("to_debug", |view: &mut LazyMap| view.text());
     for name in ["mixin", "+="] {
-        engine.register_fn(name, |view: &mut View, other: rhai::Map| view.mixin(&fields_of(Dynamic::from_map(other))?));
-        engine.register_fn(name, |view: &mut View, other: View| view.mixin(&fields_of(Dynamic::from(other))?));
+        engine.register_fn(name, |view: &mut LazyMap, other: rhai::Map| view.mixin(&fields_of(Dynamic::from_map(other))?));
+        engine.register_fn(name, |view: &mut LazyMap, other: LazyMap| view.mixin(&fields_of(Dynamic::from(other))?));
     }
-    engine.register_fn("+", |mut view: View, other: rhai::Map| -> Outcome<View> {
+    engine.register_fn("+", |mut view: LazyMap, other: rhai::Map| -> ScriptResult<LazyMap> {
         view.mixin(&fields_of(Dynamic::from_map(other))?)?;
         Ok(view)
     });
-    engine.register_fn("+", |mut view: View, other: View| -> Outcome<View> {
+    engine.register_fn("+", |mut view: LazyMap, other: LazyMap| -> ScriptResult<LazyMap> {
         view.mixin(&fields_of(Dynamic::from(other))?)?;
         Ok(view)
     });
@@ -270,20 +270,20 @@ pub(super) fn register(engine: &mut Engine) {
 pub(super) fn register_fields(engine: &mut Engine, names: impl IntoIterator<Item = ImmutableString>) {
     for name in names {
         let (read, written) = (name.clone(), name.clone());
-        engine.register_get(&name, move |view: &mut View| view.get(&read));
-        engine.register_set(&name, move |view: &mut View, value: Dynamic| view.set(&written, value));
+        engine.register_get(&name, move |view: &mut LazyMap| view.get(&read));
+        engine.register_set(&name, move |view: &mut LazyMap, value: Dynamic| view.set(&written, value));
     }
 }
 
 fn register_equality(engine: &mut Engine) {
-    fn equal(a: Dynamic, b: Dynamic) -> Outcome<bool> {
+    fn equal(a: Dynamic, b: Dynamic) -> ScriptResult<bool> {
         let (a, b) = (from_dynamic(a, 0, false).map_err(failed)?, from_dynamic(b, 0, false).map_err(failed)?);
         written::same(&a, &b).map_err(|_| terminated())
     }
-    engine.register_fn("==", |a: View, b: View| equal(Dynamic::from(a), Dynamic::from(b)));
-    engine.register_fn("==", |a: View, b: rhai::Map| equal(Dynamic::from(a), Dynamic::from_map(b)));
-    engine.register_fn("==", |a: rhai::Map, b: View| equal(Dynamic::from_map(a), Dynamic::from(b)));
-    engine.register_fn("!=", |a: View, b: View| equal(Dynamic::from(a), Dynamic::from(b)).map(|same| !same));
-    engine.register_fn("!=", |a: View, b: rhai::Map| equal(Dynamic::from(a), Dynamic::from_map(b)).map(|same| !same));
-    engine.register_fn("!=", |a: rhai::Map, b: View| equal(Dynamic::from_map(a), Dynamic::from(b)).map(|same| !same));
+    engine.register_fn("==", |a: LazyMap, b: LazyMap| equal(Dynamic::from(a), Dynamic::from(b)));
+    engine.register_fn("==", |a: LazyMap, b: rhai::Map| equal(Dynamic::from(a), Dynamic::from_map(b)));
+    engine.register_fn("==", |a: rhai::Map, b: LazyMap| equal(Dynamic::from_map(a), Dynamic::from(b)));
+    engine.register_fn("!=", |a: LazyMap, b: LazyMap| equal(Dynamic::from(a), Dynamic::from(b)).map(|same| !same));
+    engine.register_fn("!=", |a: LazyMap, b: rhai::Map| equal(Dynamic::from(a), Dynamic::from_map(b)).map(|same| !same));
+    engine.register_fn("!=", |a: rhai::Map, b: LazyMap| equal(Dynamic::from_map(a), Dynamic::from(b)).map(|same| !same));
 }

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use memchr::memmem;
 
 /// What stands in braces in a text.
-pub(super) struct Braces<'a> {
+pub(super) struct BraceZones<'a> {
     text: &'a str,
     /// Where a macro begins, and where it ends; for a block, where the block ends.
     macros: Option<HashMap<usize, usize>>,
@@ -13,7 +13,7 @@ pub(super) struct Braces<'a> {
     liquid: Option<HashMap<usize, usize>>,
 }
 
-impl<'a> Braces<'a> {
+impl<'a> BraceZones<'a> {
     pub(super) fn new(text: &'a str) -> Self {
         Self { text, macros: None, liquid: None }
     }

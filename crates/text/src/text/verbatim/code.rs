@@ -4,15 +4,15 @@ use std::collections::HashMap;
 use std::ops::Range;
 
 /// Code in a text.
-pub(super) struct Code<'a> {
+pub(super) struct CodeZones<'a> {
     text: &'a str,
     /// Whether fences are zones; a fence then ends a paragraph.
     fences: bool,
-    spans: Option<Spans>,
+    spans: Option<CodeSpans>,
 }
 
 /// Where runs of backticks and ends of paragraphs stand.
-struct Spans {
+struct CodeSpans {
     /// The starts of the runs of a length, ascending.
     runs: HashMap<usize, Vec<usize>>,
     /// The starts of the lines that end a paragraph, ascending.
@@ -20,14 +20,14 @@ struct Spans {
 }
 
 /// A line that opens or closes a fenced block.
-struct Fence {
+struct FenceLine {
     mark: u8,
     length: usize,
     /// Whether nothing but blanks stands behind the marks.
     bare: bool,
 }
 
-impl<'a> Code<'a> {
+impl<'a> CodeZones<'a> {
     pub(super) fn new(text: &'a str, fences: bool) -> Self {
         Self { text, fences, spans: None }
     }
@@ -38,7 +38,7 @@ impl<'a> Code<'a> {
         if before.is_some_and(|b| !matches!(b, b'\n' | b'\r')) {
             return None;
         }
-        let mut lines = Lines { text: self.text, at };
+        let mut lines = TextLines { text: self.text, at };
         let opening = fence(lines.next().and_then(|line| self.text.get(line))?)?;
         let closes = |line: &str| fence(line).is_some_and(|f| f.bare && f.mark == opening.mark && f.length >= opening.length);
         let closing = lines.find(|line| self.text.get(line.clone()).is_some_and(closes));
@@ -48,7 +48,7 @@ impl<'a> Code<'a> {
     /// The end of the code span whose opening run of backticks stands here.
     pub(super) fn inline(&mut self, at: usize) -> Option<usize> {
         let fences = self.fences;
-        let spans = self.spans.get_or_insert_with(|| Spans::of(self.text, fences));
+        let spans = self.spans.get_or_insert_with(|| CodeSpans::of(self.text, fences));
         let length = self.text.as_bytes().iter().skip(at).take_while(|b| **b == b'`').count();
         let starts = spans.runs.get(&length)?;
         let closing = *starts.get(starts.partition_point(|start| *start < at + length))?;
@@ -57,7 +57,7 @@ impl<'a> Code<'a> {
     }
 }
 
-impl Spans {
+impl CodeSpans {
     fn of(text: &str, fences: bool) -> Self {
         let mut runs: HashMap<usize, Vec<usize>> = HashMap::new();
         let mut start = None;
@@ -72,7 +72,7 @@ impl Spans {
                 (_, None) => {}
             }
         }
-        let lines = Lines { text, at: 0 };
+        let lines = TextLines { text, at: 0 };
         let ends = |line: &Range<usize>| {
             let line = text.get(line.clone()).unwrap_or_default();
             line.bytes().all(|b| matches!(b, b' ' | b'\t')) || (fences && fence(line).is_some())
@@ -82,7 +82,7 @@ impl Spans {
 }
 
 /// The fence that a line is: at most three blanks, three or more backticks or tildes, and behind backticks no backtick.
-fn fence(line: &str) -> Option<Fence> {
+fn fence(line: &str) -> Option<FenceLine> {
     let rest = line.trim_start_matches(' ');
     let mark = *rest.as_bytes().first().filter(|b| matches!(b, b'`' | b'~'))?;
     let length = rest.bytes().take_while(|b| *b == mark).count();
@@ -90,16 +90,16 @@ fn fence(line: &str) -> Option<Fence> {
     if line.len() - rest.len() > 3 || length < 3 || (mark == b'`' && behind.contains('`')) {
         return None;
     }
-    Some(Fence { mark, length, bare: behind.bytes().all(|b| matches!(b, b' ' | b'\t')) })
+    Some(FenceLine { mark, length, bare: behind.bytes().all(|b| matches!(b, b' ' | b'\t')) })
 }
 
 /// The lines of a text from a place on, without their ends (`\n`, `\r\n`, `\r`).
-struct Lines<'a> {
+struct TextLines<'a> {
     text: &'a str,
     at: usize,
 }
 
-impl Iterator for Lines<'_> {
+impl Iterator for TextLines<'_> {
     type Item = Range<usize>;
 
     fn next(&mut self) -> Option<Range<usize>> {

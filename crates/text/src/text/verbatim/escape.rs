@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 
 /// The escape tags of a text.
-pub(super) struct Escapes<'a> {
+pub(super) struct EscapeZones<'a> {
     text: &'a str,
     names: HashSet<&'a str>,
     /// The longest name, in bytes.
@@ -12,7 +12,7 @@ pub(super) struct Escapes<'a> {
     pairs: Option<HashMap<usize, usize>>,
 }
 
-impl<'a> Escapes<'a> {
+impl<'a> EscapeZones<'a> {
     pub(super) fn new(text: &'a str, names: &'a [String]) -> Self {
         let names: HashSet<&str> = names.iter().map(String::as_str).filter(|name| !name.is_empty()).collect();
         let longest = names.iter().map(|name| name.len()).max().unwrap_or(0);

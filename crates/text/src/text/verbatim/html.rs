@@ -11,7 +11,7 @@ const WHOLE: &[&str] = &["pre", "code", "script", "style"];
 
 /// Where the reader is inside a tag.
 #[derive(Debug, Clone, Copy)]
-enum State {
+enum TagState {
     Name,
     Between,
     Attribute,
@@ -27,28 +27,28 @@ enum State {
 }
 
 /// What a byte does.
-enum Next {
-    To(State),
+enum NextState {
+    To(TagState),
     End,
     No,
 }
 
 /// The HTML of a text.
-pub(super) struct Html<'a> {
+pub(super) struct HtmlZones<'a> {
     text: &'a str,
     /// States in which a place has led to no tag, as bits; empty until the first time.
     dead: Vec<u16>,
     /// The closing tags of [`WHOLE`]: which element, start, end; ascending.
     closing: Option<Vec<Vec<(usize, usize)>>>,
-    comments: Ends<'a>,
-    instructions: Ends<'a>,
-    sections: Ends<'a>,
-    declarations: Ends<'a>,
+    comments: EndFinder<'a>,
+    instructions: EndFinder<'a>,
+    sections: EndFinder<'a>,
+    declarations: EndFinder<'a>,
 }
 
-impl<'a> Html<'a> {
+impl<'a> HtmlZones<'a> {
     pub(super) fn new(text: &'a str) -> Self {
-        let ends = |end: &'static str| Ends { text, end, known: None };
+        let ends = |end: &'static str| EndFinder { text, end, known: None };
         Self {
             text,
             dead: Vec::new(),
@@ -91,7 +91,7 @@ impl<'a> Html<'a> {
         if !bytes.get(from).is_some_and(u8::is_ascii_alphabetic) {
             return None;
         }
-        let mut state = if closes { State::CloseName } else { State::Name };
+        let mut state = if closes { TagState::CloseName } else { TagState::Name };
         let mut trail = Vec::new();
         for (n, byte) in bytes.iter().enumerate().skip(from) {
             let bit = 1_u16 << (state as u16);
@@ -100,9 +100,9 @@ impl<'a> Html<'a> {
             }
             trail.push((n, bit));
             match next(state, *byte) {
-                Next::To(to) => state = to,
-                Next::End => return Some(n + 1),
-                Next::No => break,
+                NextState::To(to) => state = to,
+                NextState::End => return Some(n + 1),
+                NextState::No => break,
             }
         }
         if self.dead.is_empty() {
@@ -144,41 +144,41 @@ fn closing(text: &str) -> Vec<Vec<(usize, usize)>> {
     found
 }
 
-fn next(state: State, byte: u8) -> Next {
+fn next(state: TagState, byte: u8) -> NextState {
     let blank = byte.is_ascii_whitespace();
     let begins = byte.is_ascii_alphabetic() || matches!(byte, b'_' | b':');
     let goes_on = byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b':' | b'.' | b'-');
     match (state, byte) {
-        (State::Double, b'"') | (State::Single, b'\'') => Next::To(State::AfterValue),
-        (State::Double | State::Single, _) => Next::To(state),
-        (State::BeforeValue, b'"') => Next::To(State::Double),
-        (State::BeforeValue, b'\'') => Next::To(State::Single),
-        (State::BeforeValue, _) if blank => Next::To(State::BeforeValue),
-        (State::BeforeValue | State::Bare, b'"' | b'\'' | b'=' | b'<' | b'`') | (State::BeforeValue, b'>') => Next::No,
-        (_, b'>') => Next::End,
-        (State::Bare, _) if blank => Next::To(State::Between),
-        (State::BeforeValue | State::Bare, _) => Next::To(State::Bare),
-        (State::CloseName | State::CloseEnd, _) if blank => Next::To(State::CloseEnd),
-        (State::CloseName | State::Name | State::Attribute, _) if goes_on => Next::To(state),
-        (State::CloseName | State::CloseEnd | State::Slash, _) => Next::No,
-        (_, b'/') => Next::To(State::Slash),
-        (State::Attribute | State::AfterAttribute, b'=') => Next::To(State::BeforeValue),
-        (State::Attribute | State::AfterAttribute, _) if blank => Next::To(State::AfterAttribute),
-        (_, _) if blank => Next::To(State::Between),
-        (State::Between | State::AfterAttribute | State::AfterValue, _) if begins => Next::To(State::Attribute),
-        _ => Next::No,
+        (TagState::Double, b'"') | (TagState::Single, b'\'') => NextState::To(TagState::AfterValue),
+        (TagState::Double | TagState::Single, _) => NextState::To(state),
+        (TagState::BeforeValue, b'"') => NextState::To(TagState::Double),
+        (TagState::BeforeValue, b'\'') => NextState::To(TagState::Single),
+        (TagState::BeforeValue, _) if blank => NextState::To(TagState::BeforeValue),
+        (TagState::BeforeValue | TagState::Bare, b'"' | b'\'' | b'=' | b'<' | b'`') | (TagState::BeforeValue, b'>') => NextState::No,
+        (_, b'>') => NextState::End,
+        (TagState::Bare, _) if blank => NextState::To(TagState::Between),
+        (TagState::BeforeValue | TagState::Bare, _) => NextState::To(TagState::Bare),
+        (TagState::CloseName | TagState::CloseEnd, _) if blank => NextState::To(TagState::CloseEnd),
+        (TagState::CloseName | TagState::Name | TagState::Attribute, _) if goes_on => NextState::To(state),
+        (TagState::CloseName | TagState::CloseEnd | TagState::Slash, _) => NextState::No,
+        (_, b'/') => NextState::To(TagState::Slash),
+        (TagState::Attribute | TagState::AfterAttribute, b'=') => NextState::To(TagState::BeforeValue),
+        (TagState::Attribute | TagState::AfterAttribute, _) if blank => NextState::To(TagState::AfterAttribute),
+        (_, _) if blank => NextState::To(TagState::Between),
+        (TagState::Between | TagState::AfterAttribute | TagState::AfterValue, _) if begins => NextState::To(TagState::Attribute),
+        _ => NextState::No,
     }
 }
 
 /// Finds the next end from places that ascend, reading the text once.
-struct Ends<'a> {
+struct EndFinder<'a> {
     text: &'a str,
     end: &'static str,
     /// From where it was sought, and what was found.
     known: Option<(usize, Option<usize>)>,
 }
 
-impl Ends<'_> {
+impl EndFinder<'_> {
     /// The end of the first `end` at or behind `from`.
     fn after(&mut self, from: usize) -> Option<usize> {
         let known = self.known.filter(|(sought, found)| *sought <= from && found.is_none_or(|start| start >= from));

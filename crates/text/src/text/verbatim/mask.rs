@@ -10,7 +10,7 @@ const FILL: char = 'v';
 
 /// A text whose zones are placeholders.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Masked {
+pub struct MaskedText {
     text: String,
     zones: Vec<(Zone, String)>,
     /// What every placeholder begins with, and nothing else in the text.
@@ -52,7 +52,7 @@ impl PlaceholderProblem {
     }
 }
 
-impl Masked {
+impl MaskedText {
     pub(super) fn new(text: &str, parts: &[Segment<'_>]) -> Self {
         let mut masked = Self { text: String::with_capacity(text.len()), zones: Vec::new(), mark: mark(text) };
         for part in parts {

@@ -13,7 +13,7 @@ mod mask;
 mod url;
 mod zone;
 
-pub use mask::{Masked, PlaceholderProblem};
+pub use mask::{MaskedText, PlaceholderProblem};
 pub use zone::{Segment, Zone};
 
 /// Finds and masks zones.
@@ -41,7 +41,7 @@ impl VerbatimMasker {
     /// The text cut into zones and what stands between them. Put together again, the parts are the text.
     #[must_use]
     pub fn split<'a>(&self, text: &'a str) -> Vec<Segment<'a>> {
-        let mut scan = Scan::new(self, text);
+        let mut scan = ZoneScan::new(self, text);
         let mut parts = Vec::new();
         let (mut at, mut plain) = (0, 0);
         let mut push = |zone, from: usize, to: usize| {
@@ -64,32 +64,32 @@ impl VerbatimMasker {
 
     /// The text with a placeholder for each zone.
     #[must_use]
-    pub fn mask(&self, text: &str) -> Masked {
-        Masked::new(text, &self.split(text))
+    pub fn mask(&self, text: &str) -> MaskedText {
+        MaskedText::new(text, &self.split(text))
     }
 }
 
 /// The scanners of one text; each does its own preparation when its first character turns up.
-struct Scan<'a> {
+struct ZoneScan<'a> {
     zones: &'a [Zone],
     bytes: &'a [u8],
     text: &'a str,
-    escapes: escape::Escapes<'a>,
-    code: code::Code<'a>,
-    braces: braces::Braces<'a>,
-    html: html::Html<'a>,
+    escapes: escape::EscapeZones<'a>,
+    code: code::CodeZones<'a>,
+    braces: braces::BraceZones<'a>,
+    html: html::HtmlZones<'a>,
 }
 
-impl<'a> Scan<'a> {
+impl<'a> ZoneScan<'a> {
     fn new(masker: &'a VerbatimMasker, text: &'a str) -> Self {
         Self {
             zones: &masker.zones,
             bytes: text.as_bytes(),
             text,
-            escapes: escape::Escapes::new(text, &masker.escape_tags),
-            code: code::Code::new(text, masker.zones.contains(&Zone::CodeFence)),
-            braces: braces::Braces::new(text),
-            html: html::Html::new(text),
+            escapes: escape::EscapeZones::new(text, &masker.escape_tags),
+            code: code::CodeZones::new(text, masker.zones.contains(&Zone::CodeFence)),
+            braces: braces::BraceZones::new(text),
+            html: html::HtmlZones::new(text),
         }
     }
 
