@@ -11,7 +11,9 @@ use std::time::Instant;
 
 use serde_json::{Value as Json, json};
 use sqlx::{AnyConnection, Connection as _, Row as _};
-use tapster_session::store::{Batch, Committed, Dump, Home, Moment, SessionStore, SqlStore, Version, VersionWindow, Write, block_on};
+use tapster_session::store::{
+    ArtifactVersion, ArtifactWrite, Batch, CommitOutcome, Home, Moment, SessionDump, SessionStore, SqlStore, VersionWindow, block_on,
+};
 
 /// The most values of history in a view.
 const MOST: u32 = 10;
@@ -61,9 +63,10 @@ impl Drop for Place {
 /// A store of one session with these artifacts, each with as many versions.
 fn filled(place: &Place, tags: usize, versions: usize) -> SqlStore {
     let each = i64::try_from(versions / tags).unwrap();
-    let of = |_| (1..=each).map(|n| Version { version: n, based_on: (n > 1).then_some(n - 1), at: at(n), value: value(n) }).collect();
+    let of =
+        |_| (1..=each).map(|n| ArtifactVersion { version: n, based_on: (n > 1).then_some(n - 1), at: at(n), value: value(n) }).collect();
     let artifacts = (0..tags).map(|n| (tag(n), of(n))).collect();
-    let dump = Dump { artifacts, at: at(each), ..Dump::default() };
+    let dump = SessionDump { artifacts, at: at(each), ..SessionDump::default() };
     block_on(async {
         let store = SqlStore::open(&place.address()).await.unwrap();
         assert!(store.restore(&home(), dump).await.unwrap());
@@ -144,9 +147,9 @@ fn writes(versions: usize, name: &str, keep: VersionWindow) {
 
 async fn commit(store: &SqlStore, head: &mut i64, keep: VersionWindow) {
     let log = json!({ "op": "write", "tag": tag(7) });
-    let writes = vec![Write { tag: tag(7), based_on: Some(*head), value: value(*head), keep, log }];
+    let writes = vec![ArtifactWrite { tag: tag(7), based_on: Some(*head), value: value(*head), keep, log }];
     let done = store.commit(&home(), Batch { at: at(*head), writes, ..Batch::default() }).await.unwrap();
-    assert!(matches!(done, Committed::Applied { .. }));
+    assert!(matches!(done, CommitOutcome::Applied { .. }));
     *head += 1;
 }
 

@@ -16,8 +16,8 @@ use criterion::{Criterion, criterion_group, criterion_main};
 use serde_json::{Map, json};
 use tapster::{Ruleset, Scene};
 use tapster_client::{
-    Body, Delta, Doing, Http, HttpOptions, Incoming, Outgoing, Prepared, PromptRunner, Reply, RunnerConfig, Timeouts, Transport,
-    TransportError,
+    Body, BoxFuture, Delta, Http, HttpOptions, IncomingAnswer, OutgoingRequest, PreparedRequest, PromptRunner, Reply, RunnerConfig,
+    Timeouts, Transport, TransportError,
 };
 
 /// Chunks of the reply.
@@ -80,17 +80,17 @@ impl Canned {
 struct Parts(std::vec::IntoIter<Vec<u8>>);
 
 impl Body for Parts {
-    fn next(&mut self) -> Doing<'_, Result<Option<Vec<u8>>, TransportError>> {
+    fn next(&mut self) -> BoxFuture<'_, Result<Option<Vec<u8>>, TransportError>> {
         Box::pin(std::future::ready(Ok(self.0.next())))
     }
 }
 
 impl Transport for Canned {
-    fn send<'a>(&'a self, _: &'a Outgoing) -> Doing<'a, Result<Incoming, TransportError>> {
+    fn send<'a>(&'a self, _: &'a OutgoingRequest) -> BoxFuture<'a, Result<IncomingAnswer, TransportError>> {
         let headers = vec![("content-type".to_owned(), "text/event-stream".to_owned())];
         let stream = self.0.lock().ok().and_then(|mut ready| ready.pop()).unwrap_or_else(stream);
         let body = Box::new(Parts(stream.into_iter()));
-        Box::pin(std::future::ready(Ok(Incoming { status: 200, headers, body })))
+        Box::pin(std::future::ready(Ok(IncomingAnswer { status: 200, headers, body })))
     }
 }
 
@@ -102,12 +102,12 @@ fn now<T>(future: impl Future<Output = T>) -> T {
     }
 }
 
-fn prepared(config: &RunnerConfig, scene: &Scene) -> Prepared {
+fn prepared(config: &RunnerConfig, scene: &Scene) -> PreparedRequest {
     let plan = tapster::build(&config.rules, scene).unwrap_or_else(|e| panic!("{e}"));
     PromptRunner::prepare(config, &plan, &[], &Map::new(), true).unwrap_or_else(|e| panic!("{e}"))
 }
 
-fn read(runner: &PromptRunner, config: &RunnerConfig, request: &Prepared) -> Reply {
+fn read(runner: &PromptRunner, config: &RunnerConfig, request: &PreparedRequest) -> Reply {
     let mut told = 0;
     let reply = now(runner.send(config, request, &mut |_: &Delta| told += 1));
     assert_eq!(told, CHUNKS - 1);

@@ -1,6 +1,6 @@
 //! The command line: it reads files, calls the library and shows the results. It decides nothing about prompts.
 //!
-//! Results go to standard output, diagnostics to standard error. There are three exit codes; see [`Exit`].
+//! Results go to standard output, diagnostics to standard error. There are three exit codes; see [`RunExit`].
 
 #![cfg_attr(not(feature = "full"), allow(dead_code, reason = "what some verbs alone use is checked with all of them"))]
 
@@ -30,8 +30,8 @@ use tapster_testing as testing;
 use {tapster::artifact, tapster_client as run, tapster_session as session};
 
 pub use output::Io;
-use output::{Color, Globals, Show, colored};
-pub use stop::Exit;
+use output::{ColorMode, GlobalArgs, OutputStreams, colored};
+pub use stop::RunExit;
 use verbs::Verb;
 
 /// Builds the exact messages that a language model receives, by rules that are files.
@@ -39,7 +39,7 @@ use verbs::Verb;
 #[command(name = "tapster", version, about, arg_required_else_help = true, after_help = EXAMPLES)]
 struct Cli {
     #[command(flatten)]
-    globals: Globals,
+    globals: GlobalArgs,
     #[command(subcommand)]
     verb: Verb,
 }
@@ -60,24 +60,24 @@ pub fn main_with_args(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     let mut out = std::io::BufWriter::new(std::io::stdout().lock());
     let mut io =
         Io { input: &mut std::io::stdin().lock(), out: &mut out, err: &mut stderr.lock(), terminal, env: &|name| std::env::var_os(name) };
-    let process = Process { arguments: args.into_iter().collect(), to_terminal: std::io::stdout().is_terminal() };
+    let process = ProcessArguments { arguments: args.into_iter().collect(), to_terminal: std::io::stdout().is_terminal() };
     ExitCode::from(run_on(process.arguments.clone(), &mut io, Some(process)).code())
 }
 
 /// Runs the program with the given streams.
-pub fn run(args: impl IntoIterator<Item = OsString>, io: &mut Io<'_>) -> Exit {
+pub fn run(args: impl IntoIterator<Item = OsString>, io: &mut Io<'_>) -> RunExit {
     run_on(args.into_iter().collect(), io, None)
 }
 
 /// The process, if the program has one of its own.
-struct Process {
+struct ProcessArguments {
     arguments: Vec<OsString>,
     /// Whether results go to a terminal too.
     to_terminal: bool,
 }
 
-fn run_on(args: Vec<OsString>, io: &mut Io<'_>, process: Option<Process>) -> Exit {
-    let no_color = !colored(Color::Auto, io);
+fn run_on(args: Vec<OsString>, io: &mut Io<'_>, process: Option<ProcessArguments>) -> RunExit {
+    let no_color = !colored(ColorMode::Auto, io);
     let command = Cli::command().color(if no_color { ColorChoice::Never } else { ColorChoice::Auto });
     let streams = inputs::files::streams(&args);
     let parsed = command.try_get_matches_from(args).and_then(|m| Cli::from_arg_matches(&m));
@@ -86,7 +86,7 @@ fn run_on(args: Vec<OsString>, io: &mut Io<'_>, process: Option<Process>) -> Exi
         Err(error) => return usage(&error, no_color, io),
     };
     let paint = colored(cli.globals.color, io);
-    let mut show = Show::new(io, &cli.globals, paint);
+    let mut show = OutputStreams::new(io, &cli.globals, paint);
     show.streams = streams;
     if let Some(process) = process {
         if process.to_terminal {
@@ -106,18 +106,18 @@ fn run_on(args: Vec<OsString>, io: &mut Io<'_>, process: Option<Process>) -> Exi
 }
 
 /// Help and version are results; any mistake in the flags is a diagnostic.
-fn usage(error: &clap::Error, no_color: bool, io: &mut Io<'_>) -> Exit {
+fn usage(error: &clap::Error, no_color: bool, io: &mut Io<'_>) -> RunExit {
     let text = if no_color { error.render().to_string() } else { error.render().ansi().to_string() };
     if error.use_stderr() {
         // nobody can read an error about a closed stream
         let _ = io.err.write_all(text.as_bytes());
-        return Exit::CouldNot;
+        return RunExit::CouldNot;
     }
     let plain = error.render().to_string();
     match io.out.write_all(plain.as_bytes()).and_then(|()| io.out.flush()) {
-        Ok(()) => Exit::Done,
-        Err(e) if e.kind() == std::io::ErrorKind::BrokenPipe => Exit::Done,
-        Err(_) => Exit::CouldNot,
+        Ok(()) => RunExit::Done,
+        Err(e) if e.kind() == std::io::ErrorKind::BrokenPipe => RunExit::Done,
+        Err(_) => RunExit::CouldNot,
     }
 }
 

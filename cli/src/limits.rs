@@ -4,7 +4,7 @@
 use rustix::process::{Resource, getrlimit, setrlimit};
 
 use super::output::Io;
-use super::stop::Stop;
+use super::stop::EarlyExit;
 use crate::diag::Code;
 
 /// The most memory, in MiB, if `TAPSTER_MEMORY` does not say it.
@@ -15,12 +15,12 @@ const PROCESSOR: u64 = 600;
 /// Sets the limits. A number that cannot be read is an error, so that nothing runs without the limit that was meant. A verb
 /// that `runs_on` for as long as somebody asks has none of processor time.
 #[cfg(unix)]
-pub(super) fn set(runs_on: bool, io: &Io<'_>) -> Result<(), Stop> {
+pub(super) fn set(runs_on: bool, io: &Io<'_>) -> Result<(), EarlyExit> {
     let number = |name: &str, usual| match (io.env)(name).filter(|text| !text.is_empty()) {
         None => Ok(usual),
         Some(text) => text.to_str().and_then(|text| text.parse().ok()).ok_or_else(|| {
             let message = format!("`{name}` is `{}`, which is no whole number", text.display());
-            Stop::could_not(Code::SceneField, message, "write a number of MiB, or of seconds, without a unit; 0 sets no limit")
+            EarlyExit::could_not(Code::SceneField, message, "write a number of MiB, or of seconds, without a unit; 0 sets no limit")
         }),
     };
     lower(Resource::Data, number("TAPSTER_MEMORY", MEMORY)?.saturating_mul(1 << 20));
@@ -32,7 +32,7 @@ pub(super) fn set(runs_on: bool, io: &Io<'_>) -> Result<(), Stop> {
 }
 
 #[cfg(not(unix))]
-pub(super) fn set(_: bool, _: &Io<'_>) -> Result<(), Stop> {
+pub(super) fn set(_: bool, _: &Io<'_>) -> Result<(), EarlyExit> {
     Ok(())
 }
 

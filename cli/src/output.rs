@@ -9,7 +9,7 @@ use indexmap::IndexMap;
 
 use crate::diag::{Diagnostic, Report, Sources, Span, render, sarif};
 
-use super::stop::{Exit, Stop};
+use super::stop::{EarlyExit, RunExit};
 
 /// The parts of the process that a run may use; tests provide their own.
 pub struct Io<'a> {
@@ -27,20 +27,20 @@ pub struct Io<'a> {
 
 /// Flags that every verb has.
 #[derive(Debug, Clone, Default, Args)]
-pub(super) struct Globals {
+pub(super) struct GlobalArgs {
     /// How results are written (`build` writes JSON either way).
     #[arg(long, global = true, value_enum, default_value_t, help_heading = "Output")]
-    pub(super) format: Format,
+    pub(super) format: OutputFormat,
     /// How diagnostics are written; `json` is one object per line, `sarif` one document.
     #[arg(long, global = true, value_enum, default_value_t, help_heading = "Output")]
     pub(super) error_format: ErrorFormat,
     /// Colour in diagnostics and differences; `auto` depends on the terminal and `NO_COLOR`.
     #[arg(long, global = true, value_enum, default_value_t, help_heading = "Output")]
-    pub(super) color: Color,
+    pub(super) color: ColorMode,
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
-pub(super) enum Format {
+pub(super) enum OutputFormat {
     #[default]
     Text,
     Json,
@@ -62,7 +62,7 @@ pub(super) enum ErrorFormat {
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
-pub(super) enum Color {
+pub(super) enum ColorMode {
     #[default]
     Auto,
     Always,
@@ -71,28 +71,28 @@ pub(super) enum Color {
 
 /// Whether diagnostics are coloured: as the flag says, else as `NO_COLOR` and `TERM` say, else if they go to a
 /// terminal.
-pub(super) fn colored(flag: Color, io: &Io<'_>) -> bool {
+pub(super) fn colored(flag: ColorMode, io: &Io<'_>) -> bool {
     let set = |name: &str| (io.env)(name).is_some_and(|v| !v.is_empty());
     let dumb = (io.env)("TERM").is_some_and(|t| t == "dumb");
     match flag {
-        Color::Always => true,
-        Color::Never => false,
-        Color::Auto => io.terminal && !set("NO_COLOR") && !dumb,
+        ColorMode::Always => true,
+        ColorMode::Never => false,
+        ColorMode::Auto => io.terminal && !set("NO_COLOR") && !dumb,
     }
 }
 
 /// What a build may warn of, by the message of the warning, with the places where a file says it.
 #[derive(Debug, Clone)]
-pub(super) struct Placed {
+pub(super) struct WarningPlaces {
     pub(super) told: Vec<(String, Span)>,
     /// The text of the file.
     pub(super) sources: Sources,
 }
 
 /// The streams with the requested formats.
-pub(super) struct Show<'a, 'io> {
+pub(super) struct OutputStreams<'a, 'io> {
     pub(super) io: &'a mut Io<'io>,
-    format: Format,
+    format: OutputFormat,
     errors: ErrorFormat,
     paint: bool,
     /// Whether results may be coloured.
@@ -101,7 +101,7 @@ pub(super) struct Show<'a, 'io> {
     /// Folders in which packs are searched too: those of the scene and of the pack that were named.
     pub(super) near: Vec<PathBuf>,
     /// Where files say what a build may warn of; the last one counts.
-    pub(super) places: Vec<Placed>,
+    pub(super) places: Vec<WarningPlaces>,
     /// The arguments of the process, if the program has one of its own: it can start itself again.
     pub(super) arguments: Option<Vec<OsString>>,
     /// The streams among the arguments of the program, which are read although they are no files.
@@ -112,14 +112,14 @@ pub(super) struct Show<'a, 'io> {
     gathered: Vec<(Report, Sources)>,
 }
 
-impl<'a, 'io> Show<'a, 'io> {
-    pub(super) fn new(io: &'a mut Io<'io>, globals: &Globals, paint: bool) -> Self {
+impl<'a, 'io> OutputStreams<'a, 'io> {
+    pub(super) fn new(io: &'a mut Io<'io>, globals: &GlobalArgs, paint: bool) -> Self {
         Self {
             io,
             format: globals.format,
             errors: globals.error_format,
             paint,
-            paints_results: globals.color == Color::Always,
+            paints_results: globals.color == ColorMode::Always,
             failed: None,
             near: Vec::new(),
             places: Vec::new(),
@@ -142,7 +142,7 @@ impl<'a, 'io> Show<'a, 'io> {
 
     /// Whether results are requested as JSON.
     pub(super) fn is_json(&self) -> bool {
-        self.format == Format::Json
+        self.format == OutputFormat::Json
     }
 
     /// Whether diagnostics become one document, which is to hold all of them.
@@ -152,7 +152,7 @@ impl<'a, 'io> Show<'a, 'io> {
 
     /// Writes results as JSON from now on, as the verb's own flag requests.
     pub(super) fn set_json(&mut self) {
-        self.format = Format::Json;
+        self.format = OutputFormat::Json;
     }
 
     /// Writes a result. A failure to write is reported once, at the end.
@@ -249,7 +249,7 @@ impl<'a, 'io> Show<'a, 'io> {
         if warning.span.is_some() {
             return None;
         }
-        let within = |placed: &Placed| placed.told.iter().find(|(message, _)| *message == warning.message).map(|(_, span)| *span);
+        let within = |placed: &WarningPlaces| placed.told.iter().find(|(message, _)| *message == warning.message).map(|(_, span)| *span);
         self.places.iter().enumerate().rev().find_map(|(n, placed)| Some((n, within(placed)?)))
     }
 
@@ -259,7 +259,7 @@ impl<'a, 'io> Show<'a, 'io> {
     }
 
     /// Reports why a verb could not continue, and returns the exit code.
-    pub(super) fn stop(&mut self, stop: Stop) -> Exit {
+    pub(super) fn stop(&mut self, stop: EarlyExit) -> RunExit {
         self.report(&stop.report, &stop.sources);
         stop.exit
     }
@@ -270,7 +270,7 @@ impl<'a, 'io> Show<'a, 'io> {
     }
 
     /// Flushes the streams. A reader that has closed the pipe (`| head`) is not a failure; a full disk is.
-    pub(super) fn finish(mut self, exit: Exit) -> Exit {
+    pub(super) fn finish(mut self, exit: RunExit) -> RunExit {
         if self.gathers() {
             let document = serde_json::to_string_pretty(&sarif::document(&self.gathered)).unwrap_or_default();
             self.complain(&format!("{document}\n"));
@@ -279,7 +279,7 @@ impl<'a, 'io> Show<'a, 'io> {
         match failed {
             Some(error) if error.kind() != ErrorKind::BrokenPipe => {
                 self.complain(&format!("error: the result cannot be written: {error}\n"));
-                Exit::CouldNot
+                RunExit::CouldNot
             }
             _ => exit,
         }

@@ -6,7 +6,7 @@ use crate::pack::{PackError, Ruleset};
 
 /// How a run ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Exit {
+pub enum RunExit {
     /// Done: 0.
     Done,
     /// It ran with a negative result: 1. A check failed, a build was refused, or a file is damaged.
@@ -15,51 +15,51 @@ pub enum Exit {
     CouldNot,
 }
 
-impl Exit {
+impl RunExit {
     /// The number that the process ends with.
     #[must_use]
     pub fn code(self) -> u8 {
         match self {
-            Exit::Done => 0,
-            Exit::No => 1,
-            Exit::CouldNot => 2,
+            RunExit::Done => 0,
+            RunExit::No => 1,
+            RunExit::CouldNot => 2,
         }
     }
 }
 
 /// Why a verb ends early.
 #[derive(Debug)]
-pub(super) struct Stop {
-    pub(super) exit: Exit,
+pub(super) struct EarlyExit {
+    pub(super) exit: RunExit,
     pub(super) report: Report,
     pub(super) sources: Sources,
 }
 
-impl Stop {
+impl EarlyExit {
     /// One diagnostic without a place.
-    pub(super) fn new(exit: Exit, diagnostic: Diagnostic) -> Self {
+    pub(super) fn new(exit: RunExit, diagnostic: Diagnostic) -> Self {
         Self::report(exit, diagnostic.into(), Sources::default())
     }
 
     /// Something that was named does not exist or cannot be used: exit code 2.
     pub(super) fn could_not(code: Code, message: impl Into<String>, help: impl Into<String>) -> Self {
-        Self::new(Exit::CouldNot, Diagnostic::error(code, message).help(help))
+        Self::new(RunExit::CouldNot, Diagnostic::error(code, message).help(help))
     }
 
     /// Several diagnostics.
-    pub(super) fn report(exit: Exit, report: Report, sources: Sources) -> Self {
+    pub(super) fn report(exit: RunExit, report: Report, sources: Sources) -> Self {
         Self { exit, report, sources }
     }
 
     /// A pack that could not be loaded: 2 if it does not exist, 1 if it has mistakes.
     pub(super) fn rejected(rejected: PackError) -> Self {
-        let exit = if only_missing(&rejected.report) { Exit::CouldNot } else { Exit::No };
+        let exit = if only_missing(&rejected.report) { RunExit::CouldNot } else { RunExit::No };
         Self::report(exit, rejected.report, rejected.sources)
     }
 
     /// A build that failed: 2 if it was asked for something that the pack does not have, 1 if it was refused.
     pub(super) fn build(error: &BuildError, rules: &Ruleset) -> Self {
-        let exit = if matches!(error.kind(), ErrorKind::Call | ErrorKind::UnknownDialect) { Exit::CouldNot } else { Exit::No };
+        let exit = if matches!(error.kind(), ErrorKind::Call | ErrorKind::UnknownDialect) { RunExit::CouldNot } else { RunExit::No };
         Self::report(exit, error.diagnostic(rules).into(), rules.sources().clone())
     }
 }

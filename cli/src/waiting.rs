@@ -11,15 +11,15 @@ pub(crate) fn wait<F: Future>(future: F) -> F::Output {
     use std::task::{Context, Poll, Wake, Waker};
     use std::thread::{Thread, current, park};
 
-    struct Unpark(Thread);
+    struct ThreadWaker(Thread);
 
-    impl Wake for Unpark {
+    impl Wake for ThreadWaker {
         fn wake(self: Arc<Self>) {
             self.0.unpark();
         }
     }
 
-    let waker = Waker::from(Arc::new(Unpark(current())));
+    let waker = Waker::from(Arc::new(ThreadWaker(current())));
     let mut future = std::pin::pin!(future);
     loop {
         match future.as_mut().poll(&mut Context::from_waker(&waker)) {

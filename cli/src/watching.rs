@@ -1,6 +1,7 @@
 //! Waiting for changes: of files on the disk, or of whatever a program tells by a line.
 //!
-//! The one who watches does its work in steps, and asks [`Changes`] in between. So a test decides itself when a step comes.
+//! The one who watches does its work in steps, and asks a [`ChangeSource`] in between, so that a test decides
+//! itself when a step comes.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -12,9 +13,9 @@ use notify::{RecommendedWatcher, RecursiveMode, Watcher};
 
 use crate::pack::files::{MAX_ENTRIES, MAX_FOLDERS, packs_in};
 
-use super::inputs::lines::Lines;
-use super::output::Show;
-use super::stop::Stop;
+use super::inputs::lines::LineReader;
+use super::output::OutputStreams;
+use super::stop::EarlyExit;
 
 /// How often the disk is looked at although it tells nothing: a folder that was removed and made again tells nothing.
 const PAUSE: Duration = Duration::from_secs(2);
@@ -26,7 +27,7 @@ const QUIET_TIMES: usize = 25;
 
 /// How changes are noticed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
-pub(super) enum How {
+pub(super) enum WatchMode {
     /// A file that was read, or one of a pack, changes on the disk.
     #[default]
     Files,
@@ -36,7 +37,7 @@ pub(super) enum How {
 
 /// What is watched.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Places {
+pub(super) struct WatchedPaths {
     /// Files, and folders with all that is in them.
     pub(super) paths: Vec<PathBuf>,
     /// Folders whose packs are watched, with all that is in them.
@@ -44,46 +45,46 @@ pub(super) struct Places {
 }
 
 /// A source of changes.
-pub(super) trait Changes {
+pub(super) trait ChangeSource {
     /// Notes how things are before the first step.
-    fn begin(&mut self, places: &Places);
+    fn begin(&mut self, places: &WatchedPaths);
 
     /// Waits for a change since the step that came last. False: no more changes will come.
-    fn wait(&mut self, places: &Places, show: &mut Show<'_, '_>) -> Result<bool, Stop>;
+    fn wait(&mut self, places: &WatchedPaths, show: &mut OutputStreams<'_, '_>) -> Result<bool, EarlyExit>;
 }
 
 /// The changes of this sort.
-pub(super) fn changes(how: How, show: &mut Show<'_, '_>) -> Result<Box<dyn Changes>, Stop> {
+pub(super) fn changes(how: WatchMode, show: &mut OutputStreams<'_, '_>) -> Result<Box<dyn ChangeSource>, EarlyExit> {
     Ok(match how {
-        How::Files => Box::new(Disk::new()),
-        How::Lines => Box::new(Told(Lines::open(Path::new("-"), show)?)),
+        WatchMode::Files => Box::new(DiskChanges::new()),
+        WatchMode::Lines => Box::new(StdinChanges(LineReader::open(Path::new("-"), show)?)),
     })
 }
 
 /// Each line of standard input is a change.
-struct Told(Lines);
+struct StdinChanges(LineReader);
 
-impl Changes for Told {
-    fn begin(&mut self, _: &Places) {}
+impl ChangeSource for StdinChanges {
+    fn begin(&mut self, _: &WatchedPaths) {}
 
-    fn wait(&mut self, _: &Places, show: &mut Show<'_, '_>) -> Result<bool, Stop> {
+    fn wait(&mut self, _: &WatchedPaths, show: &mut OutputStreams<'_, '_>) -> Result<bool, EarlyExit> {
         Ok(self.0.next(show)?.is_some())
     }
 }
 
 /// What the disk says of a file: its length, and when it was written.
-type Seen = BTreeMap<PathBuf, (u64, Option<SystemTime>)>;
+type FileStamps = BTreeMap<PathBuf, (u64, Option<SystemTime>)>;
 
 /// Files on the disk. The system tells that something has happened, and a look at the files tells what.
-struct Disk {
-    seen: Seen,
+struct DiskChanges {
+    seen: FileStamps,
     told: Receiver<()>,
     /// `None` where the system cannot tell.
     watcher: Option<RecommendedWatcher>,
     armed: BTreeSet<PathBuf>,
 }
 
-impl Disk {
+impl DiskChanges {
     fn new() -> Self {
         let (tell, told) = channel();
         let watcher = notify::recommended_watcher(move |event: notify::Result<notify::Event>| {
@@ -92,12 +93,12 @@ impl Disk {
                 let _ = tell.send(());
             }
         });
-        Self { seen: Seen::new(), told, watcher: watcher.ok(), armed: BTreeSet::new() }
+        Self { seen: FileStamps::new(), told, watcher: watcher.ok(), armed: BTreeSet::new() }
     }
 
     /// Lets the system tell of the folders of everything that is watched. A folder that is gone is forgotten, so that it is
     /// watched again once it is back.
-    fn arm(&mut self, places: &Places) {
+    fn arm(&mut self, places: &WatchedPaths) {
         let Some(watcher) = &mut self.watcher else { return };
         let wanted = folders(places);
         for gone in self.armed.iter().filter(|folder| !wanted.contains(*folder)) {
@@ -113,13 +114,13 @@ impl Disk {
     }
 }
 
-impl Changes for Disk {
-    fn begin(&mut self, places: &Places) {
+impl ChangeSource for DiskChanges {
+    fn begin(&mut self, places: &WatchedPaths) {
         self.arm(places);
         self.seen = look(places);
     }
 
-    fn wait(&mut self, places: &Places, show: &mut Show<'_, '_>) -> Result<bool, Stop> {
+    fn wait(&mut self, places: &WatchedPaths, show: &mut OutputStreams<'_, '_>) -> Result<bool, EarlyExit> {
         loop {
             self.arm(places);
             let mut now = look(places);
@@ -148,14 +149,14 @@ impl Changes for Disk {
 }
 
 /// The packs on shelves, and the other paths.
-fn roots(places: &Places) -> impl Iterator<Item = PathBuf> {
+fn roots(places: &WatchedPaths) -> impl Iterator<Item = PathBuf> {
     let packs = places.shelves.iter().flat_map(|shelf| packs_in(shelf).into_iter().map(|name| shelf.join(name)));
     packs.chain(places.paths.iter().cloned())
 }
 
 /// Every folder in which something is watched: those of files, and all that are in a folder. Of what is not there, the
 /// nearest folder above it that is.
-fn folders(places: &Places) -> BTreeSet<PathBuf> {
+fn folders(places: &WatchedPaths) -> BTreeSet<PathBuf> {
     let mut out: BTreeSet<PathBuf> = places.shelves.iter().filter(|shelf| shelf.is_dir()).cloned().collect();
     for root in roots(places) {
         let above = root.ancestors().skip(1).map(|folder| if folder.as_os_str().is_empty() { Path::new(".") } else { folder });
@@ -170,8 +171,8 @@ fn folders(places: &Places) -> BTreeSet<PathBuf> {
 }
 
 /// How the files are now.
-fn look(places: &Places) -> Seen {
-    let mut seen = Seen::new();
+fn look(places: &WatchedPaths) -> FileStamps {
+    let mut seen = FileStamps::new();
     for root in roots(places) {
         each(&root, &mut |path, about| {
             if about.is_file() {

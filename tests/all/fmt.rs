@@ -6,7 +6,7 @@
 use std::path::{Path, PathBuf};
 
 use proptest::prelude::*;
-use tapster_cli::format::{Formatted, Layout, Refusal, format};
+use tapster_cli::format::{FormatRefusal, FormattedText, TomlLayout, format};
 
 #[derive(Debug, serde::Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -31,11 +31,11 @@ struct Case {
 }
 
 fn usual() -> usize {
-    Layout::default().width
+    TomlLayout::default().width
 }
 
-fn laid_out(text: &str, width: usize) -> Result<Formatted, Refusal> {
-    format(Default::default(), text, Layout { width })
+fn laid_out(text: &str, width: usize) -> Result<FormattedText, FormatRefusal> {
+    format(Default::default(), text, TomlLayout { width })
 }
 
 /// Formats a text and says what is wrong with the result.
@@ -185,7 +185,7 @@ fn the_order_of_keys_inside_a_row_stays() {
 #[test]
 fn what_is_not_toml_is_refused_with_its_place() {
     let place = |text: &str| match laid_out(text, 120) {
-        Err(Refusal::Syntax(complaint)) => (complaint.code.as_str().to_owned(), complaint.span.map(|s| s.start)),
+        Err(FormatRefusal::Syntax(complaint)) => (complaint.code.as_str().to_owned(), complaint.span.map(|s| s.start)),
         other => panic!("{other:?}"),
     };
     assert_eq!(place("a = 1\nb = \n"), ("syntax.toml".to_owned(), Some(10)));
@@ -275,8 +275,8 @@ proptest! {
         let damaged = format!("{}{put}{}", text.get(..cut).unwrap(), text.get(cut..).unwrap());
         match laid_out(&damaged, width) {
             Ok(_) => prop_assert_eq!(mistakes(&damaged, width), Vec::<String>::new()),
-            Err(Refusal::Syntax(complaint)) => prop_assert!(complaint.span.is_some()),
-            Err(Refusal::Loss(complaint) | Refusal::Large(complaint)) => prop_assert!(false, "{:?}", complaint),
+            Err(FormatRefusal::Syntax(complaint)) => prop_assert!(complaint.span.is_some()),
+            Err(FormatRefusal::Loss(complaint) | FormatRefusal::Large(complaint)) => prop_assert!(false, "{:?}", complaint),
         }
     }
 }

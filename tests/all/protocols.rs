@@ -10,7 +10,8 @@ use serde_json::{Map, Value as Json, json};
 use tapster::{Plan, Ruleset, Scene, Value, build};
 use tapster_client::directives::{DirectiveRegistry, DirectiveReport, DirectiveRequest, DirectiveRunner, Directives};
 use tapster_client::{
-    self as run, Body, Delta, Doing, Incoming, Outgoing, PromptRunner, Reply, RunError, RunnerConfig, Transport, TransportError,
+    self as run, Body, BoxFuture, Delta, IncomingAnswer, OutgoingRequest, PromptRunner, Reply, RunError, RunnerConfig, Transport,
+    TransportError,
 };
 
 /// Gives out replies, one a request: a status and a body.
@@ -40,26 +41,26 @@ fn message(message: &Json) -> String {
 struct Whole(Option<Vec<u8>>);
 
 impl Body for Whole {
-    fn next(&mut self) -> Doing<'_, Result<Option<Vec<u8>>, TransportError>> {
+    fn next(&mut self) -> BoxFuture<'_, Result<Option<Vec<u8>>, TransportError>> {
         let part = self.0.take();
         Box::pin(async move { Ok(part) })
     }
 }
 
 impl Transport for Script {
-    fn send<'a>(&'a self, request: &'a Outgoing) -> Doing<'a, Result<Incoming, TransportError>> {
+    fn send<'a>(&'a self, request: &'a OutgoingRequest) -> BoxFuture<'a, Result<IncomingAnswer, TransportError>> {
         Box::pin(async move {
             self.requests.lock().unwrap().push(request.body.clone());
             let (status, body) = self.replies.lock().unwrap().pop_front().unwrap();
             let kind = if body.starts_with("data:") { "text/event-stream" } else { "application/json" };
             let headers = vec![("content-type".to_owned(), kind.to_owned())];
-            Ok(Incoming { status, headers, body: Box::new(Whole(Some(body.into_bytes()))) })
+            Ok(IncomingAnswer { status, headers, body: Box::new(Whole(Some(body.into_bytes()))) })
         })
     }
 }
 
 /// Polls until it is done; nothing here waits for anything.
-fn wait<T>(mut doing: Doing<'_, T>) -> T {
+fn wait<T>(mut doing: BoxFuture<'_, T>) -> T {
     let mut cx = std::task::Context::from_waker(std::task::Waker::noop());
     loop {
         if let std::task::Poll::Ready(done) = doing.as_mut().poll(&mut cx) {

@@ -5,7 +5,7 @@
 
 use serde_json::{Map, Value as Json, json};
 use tapster::{Plan, Ruleset, Scene, Value};
-use tapster_client::{Prepared, PromptRunner, RunError, RunnerConfig};
+use tapster_client::{PreparedRequest, PromptRunner, RunError, RunnerConfig};
 
 fn config(rules: &Ruleset, context: &Json) -> RunnerConfig {
     RunnerConfig::parse(rules, context).unwrap()
@@ -15,7 +15,7 @@ fn scene(data: &Json) -> Scene {
     Scene { data: Value::from(data), ..Scene::default() }
 }
 
-fn prepared(config: &RunnerConfig, plan: &Plan, added: &[Json], options: &Json, stream: bool) -> Result<Prepared, RunError> {
+fn prepared(config: &RunnerConfig, plan: &Plan, added: &[Json], options: &Json, stream: bool) -> Result<PreparedRequest, RunError> {
     let options: Map<String, Json> = options.as_object().cloned().unwrap_or_default();
     PromptRunner::prepare(config, plan, added, &options, stream)
 }

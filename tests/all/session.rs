@@ -7,19 +7,19 @@ use std::pin::Pin;
 use serde_json::{Value as Json, json};
 use tapster::artifact::WriteRefusal;
 use tapster::{Ruleset, Scene};
-use tapster_session::store::{Home, Moment, Page, SessionStore, block_on};
-use tapster_session::{Model, ModelError, NoModel, Request, Session, SessionError};
+use tapster_session::store::{Home, ListPage, Moment, SessionStore, block_on};
+use tapster_session::{Model, ModelError, NoModel, OperationRequest, Session, SessionError};
 
 use crate::store::bed::Bed;
 
 /// Everything of a listing.
-const ALL: Page = Page { after: 0, limit: 1000 };
+const ALL: ListPage = ListPage { after: 0, limit: 1000 };
 
 /// The same answer to every request.
 struct Says(&'static str);
 
 impl Model for Says {
-    fn ask<'a>(&'a self, _: &'a Request) -> Pin<Box<dyn Future<Output = Result<String, ModelError>> + Send + 'a>> {
+    fn ask<'a>(&'a self, _: &'a OperationRequest) -> Pin<Box<dyn Future<Output = Result<String, ModelError>> + Send + 'a>> {
         Box::pin(std::future::ready(Ok(self.0.to_owned())))
     }
 }

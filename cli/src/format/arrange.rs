@@ -7,17 +7,17 @@
 
 use std::collections::HashMap;
 
-use super::fit::{Effort, INDENT, fit};
-use super::tree::{Array, Document, Entry, Header, Line, Section, Table, Value, path_width};
+use super::fit::{BreakLevel, INDENT, fit};
+use super::tree::{InlineTable, KeylessLine, SectionHeader, TomlArray, TomlEntry, TomlSection, TomlTree, TomlValue, path_width};
 
 /// The number of short tables that may become sections too, because they follow a long one.
 const COMPANIONS: usize = 1;
 
 /// Arranges a whole file, and decides how every value in it is broken.
-pub(super) fn arrange(document: &mut Document<'_>, most: usize) {
+pub(super) fn arrange(document: &mut TomlTree<'_>, most: usize) {
     let mut out = Vec::with_capacity(document.sections.len());
     for section in std::mem::take(&mut document.sections) {
-        Arranger { most, out: &mut out }.section(section, false);
+        SectionArranger { most, out: &mut out }.section(section, false);
     }
     document.sections = out;
 }
@@ -27,14 +27,14 @@ pub(super) fn is_free(depth: usize, is_row: bool) -> bool {
     depth == 0 || is_row && depth == 1
 }
 
-struct Arranger<'o, 's> {
+struct SectionArranger<'o, 's> {
     most: usize,
-    out: &'o mut Vec<Section<'s>>,
+    out: &'o mut Vec<TomlSection<'s>>,
 }
 
-impl<'s> Arranger<'_, 's> {
+impl<'s> SectionArranger<'_, 's> {
     /// Recursion is bounded: each level takes one from the depth of the values.
-    fn section(&mut self, mut section: Section<'s>, is_made: bool) {
+    fn section(&mut self, mut section: TomlSection<'s>, is_made: bool) {
         let (path, is_row) = section.header.as_ref().map_or((Vec::new(), false), |h| (h.path.clone(), h.is_row));
         let mut entries = std::mem::take(&mut section.entries);
         let wishes: Vec<bool> = entries.iter_mut().map(|entry| wishes_to_leave(entry, self.most)).collect();
@@ -65,106 +65,106 @@ impl<'s> Arranger<'_, 's> {
     }
 
     /// Writes an entry as one section, or as rows.
-    fn leave(&mut self, entry: Entry<'s>, path: &[&'s str]) {
-        let Entry { mut lead, path: own, value, note } = entry;
+    fn leave(&mut self, entry: TomlEntry<'s>, path: &[&'s str]) {
+        let TomlEntry { mut lead, path: own, value, note } = entry;
         let path: Vec<&str> = path.iter().chain(&own).copied().collect();
         match value {
-            Value::Table(table) => {
+            TomlValue::Table(table) => {
                 lead.extend(table.tail);
-                let header = Some(Header { path, is_row: false });
-                self.section(Section { lead, header, note, entries: table.entries }, true);
+                let header = Some(SectionHeader { path, is_row: false });
+                self.section(TomlSection { lead, header, note, entries: table.entries }, true);
             }
-            Value::Array(array) => {
-                lead.extend(note.map(|note| Line::Comment(note.text)));
+            TomlValue::Array(array) => {
+                lead.extend(note.map(|note| KeylessLine::Comment(note.text)));
                 for item in array.items {
-                    let Value::Table(table) = item.value else { continue };
+                    let TomlValue::Table(table) = item.value else { continue };
                     lead.extend(item.lead);
                     lead.extend(table.tail);
-                    let header = Some(Header { path: path.clone(), is_row: true });
+                    let header = Some(SectionHeader { path: path.clone(), is_row: true });
                     let lead = std::mem::take(&mut lead);
-                    self.section(Section { lead, header, note: item.note, entries: table.entries }, true);
+                    self.section(TomlSection { lead, header, note: item.note, entries: table.entries }, true);
                 }
             }
-            Value::Scalar(_) => {}
+            TomlValue::Scalar(_) => {}
         }
     }
 }
 
 /// Whether an entry should become a section; if not, decides how it is broken.
-fn wishes_to_leave(entry: &mut Entry<'_>, most: usize) -> bool {
+fn wishes_to_leave(entry: &mut TomlEntry<'_>, most: usize) -> bool {
     let column = path_width(&entry.path) + 3;
     let is_rows = can_leave(&entry.value);
     let remarked = is_remarked(&entry.value);
     let value = &mut entry.value;
     let mut fits = |effort| fit(value, most, 0, column, 0, effort);
     if !is_rows {
-        fits(Effort::Texts);
+        fits(BreakLevel::Texts);
         return false;
     }
-    if !remarked && fits(Effort::Written) {
+    if !remarked && fits(BreakLevel::Written) {
         return false;
     }
     let breaks = match &mut entry.value {
-        Value::Table(table) if !is_chain(table) => None,
-        Value::Table(_) => Some(Effort::Lists),
-        Value::Array(array) => Some(if mostly_fits(array, most) { Effort::Texts } else { Effort::Arrays }),
-        Value::Scalar(_) => return false,
+        TomlValue::Table(table) if !is_chain(table) => None,
+        TomlValue::Table(_) => Some(BreakLevel::Lists),
+        TomlValue::Array(array) => Some(if mostly_fits(array, most) { BreakLevel::Texts } else { BreakLevel::Arrays }),
+        TomlValue::Scalar(_) => return false,
     };
     remarked || breaks.is_none_or(|effort| !fit(&mut entry.value, most, 0, column, 0, effort))
 }
 
 /// Whether a value can be written as a section or as rows.
-fn can_leave(value: &Value<'_>) -> bool {
+fn can_leave(value: &TomlValue<'_>) -> bool {
     match value {
-        Value::Scalar(_) => false,
-        Value::Array(array) => array.is_rows() && array.tail.is_empty(),
-        Value::Table(table) => !table.entries.is_empty(),
+        TomlValue::Scalar(_) => false,
+        TomlValue::Array(array) => array.is_rows() && array.tail.is_empty(),
+        TomlValue::Table(table) => !table.entries.is_empty(),
     }
 }
 
 /// Whether inline tables contain comments, which TOML 1.0 does not allow.
-fn is_remarked(value: &Value<'_>) -> bool {
-    let remarked = |value: &Value<'_>| matches!(value, Value::Table(table) if table.remarked);
+fn is_remarked(value: &TomlValue<'_>) -> bool {
+    let remarked = |value: &TomlValue<'_>| matches!(value, TomlValue::Table(table) if table.remarked);
     match value {
-        Value::Array(array) => array.items.iter().any(|item| remarked(&item.value)),
+        TomlValue::Array(array) => array.items.iter().any(|item| remarked(&item.value)),
         _ => remarked(value),
     }
 }
 
 /// Whether a table only leads to one list: `{ any = [ … ] }`.
-fn is_chain(table: &Table<'_>) -> bool {
+fn is_chain(table: &InlineTable<'_>) -> bool {
     match table.entries.as_slice() {
-        [Entry { value: Value::Table(inner), .. }] => is_chain(inner),
-        [Entry { value: Value::Array(array), .. }] => array.is_worth_breaking(),
+        [TomlEntry { value: TomlValue::Table(inner), .. }] => is_chain(inner),
+        [TomlEntry { value: TomlValue::Array(array), .. }] => array.is_worth_breaking(),
         _ => false,
     }
 }
 
 /// Whether most of the rows fit on one line each, so that the list reads as a table; the texts of the others are
 /// broken.
-fn mostly_fits(array: &mut Array<'_>, most: usize) -> bool {
-    let fits = array.items.iter_mut().filter_map(|item| fit(&mut item.value, most, INDENT, INDENT, 1, Effort::Written).then_some(()));
+fn mostly_fits(array: &mut TomlArray<'_>, most: usize) -> bool {
+    let fits = array.items.iter_mut().filter_map(|item| fit(&mut item.value, most, INDENT, INDENT, 1, BreakLevel::Written).then_some(()));
     fits.count() * 2 >= array.items.len()
 }
 
 /// Whether a table only leads to one plain value: `{ matches = "…" }`.
-fn is_pin(value: &Value<'_>) -> bool {
-    let Value::Table(table) = value else { return false };
+fn is_pin(value: &TomlValue<'_>) -> bool {
+    let TomlValue::Table(table) = value else { return false };
     match table.entries.as_slice() {
-        [Entry { value: Value::Scalar(_), .. }] => true,
-        [Entry { value, .. }] => is_pin(value),
+        [TomlEntry { value: TomlValue::Scalar(_), .. }] => true,
+        [TomlEntry { value, .. }] => is_pin(value),
         _ => false,
     }
 }
 
 /// Which entries become sections.
-fn leaves(entries: &[Entry<'_>], wishes: &[bool], free: bool) -> Vec<bool> {
+fn leaves(entries: &[TomlEntry<'_>], wishes: &[bool], free: bool) -> Vec<bool> {
     let mut named: HashMap<&str, usize> = HashMap::new();
     for key in entries.iter().filter_map(|entry| entry.path.first()) {
         *named.entry(key).or_default() += 1;
     }
     // a header cannot open a table that other dotted keys extend
-    let alone = |entry: &Entry<'_>| entry.path.first().is_some_and(|key| named.get(key) == Some(&1));
+    let alone = |entry: &TomlEntry<'_>| entry.path.first().is_some_and(|key| named.get(key) == Some(&1));
     let mut leaves: Vec<bool> = Vec::with_capacity(entries.len());
     if free {
         leaves.extend(entries.iter().zip(wishes).map(|(entry, wish)| *wish && alone(entry)));
@@ -186,24 +186,24 @@ fn leaves(entries: &[Entry<'_>], wishes: &[bool], free: bool) -> Vec<bool> {
 }
 
 /// Writes an entry that must stay, as dotted keys if its lines do not fit.
-fn dotted<'s>(entry: Entry<'s>, most: usize, out: &mut Vec<Entry<'s>>) {
-    let Entry { mut lead, path, mut value, note } = entry;
+fn dotted<'s>(entry: TomlEntry<'s>, most: usize, out: &mut Vec<TomlEntry<'s>>) {
+    let TomlEntry { mut lead, path, mut value, note } = entry;
     let column = path_width(&path) + 3;
     let table = match value {
-        Value::Table(table) if !table.entries.is_empty() => table,
+        TomlValue::Table(table) if !table.entries.is_empty() => table,
         other => {
             value = other;
-            fit(&mut value, most, 0, column, 0, Effort::Texts);
-            return out.push(Entry { lead, path, value, note });
+            fit(&mut value, most, 0, column, 0, BreakLevel::Texts);
+            return out.push(TomlEntry { lead, path, value, note });
         }
     };
     let remarked = table.remarked;
-    value = Value::Table(table);
-    if !remarked && fit(&mut value, most, 0, column, 0, Effort::Lists) {
-        return out.push(Entry { lead, path, value, note });
+    value = TomlValue::Table(table);
+    if !remarked && fit(&mut value, most, 0, column, 0, BreakLevel::Lists) {
+        return out.push(TomlEntry { lead, path, value, note });
     }
-    let Value::Table(table) = value else { return };
-    lead.extend(note.map(|note| Line::Comment(note.text)));
+    let TomlValue::Table(table) = value else { return };
+    lead.extend(note.map(|note| KeylessLine::Comment(note.text)));
     lead.extend(table.tail);
     for mut inner in table.entries {
         inner.lead.splice(0..0, std::mem::take(&mut lead));
@@ -213,8 +213,9 @@ fn dotted<'s>(entry: Entry<'s>, most: usize, out: &mut Vec<Entry<'s>>) {
 }
 
 /// The comments of the file as a whole, which stay on top when its first key moves.
-fn preamble<'s>(lead: &mut Vec<Line<'s>>) -> Vec<Line<'s>> {
-    let is_of_file = |line: &Line<'_>| matches!(line, Line::Blank) || matches!(line, Line::Comment(c) if c.starts_with("#:"));
+fn preamble<'s>(lead: &mut Vec<KeylessLine<'s>>) -> Vec<KeylessLine<'s>> {
+    let is_of_file =
+        |line: &KeylessLine<'_>| matches!(line, KeylessLine::Blank) || matches!(line, KeylessLine::Comment(c) if c.starts_with("#:"));
     let end = lead.iter().rposition(is_of_file).map_or(0, |n| n + 1);
     lead.drain(..end).collect()
 }

@@ -5,7 +5,7 @@
 //! as possible are broken, the longest first. The items of a broken array begin new lines and are decided separately,
 //! so the work for each level is linear in the size of the value.
 
-use super::tree::{Array, Kind, Scalar, Table, Value, path_width, width};
+use super::tree::{InlineTable, ScalarKind, TomlArray, TomlScalar, TomlValue, path_width, width};
 
 /// Spaces before the items of a broken array.
 pub(super) const INDENT: usize = 2;
@@ -16,7 +16,7 @@ const TRIES: usize = 4;
 
 /// What may be broken; each variant includes those before it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Effort {
+pub(super) enum BreakLevel {
     /// Only what its author broke.
     Written,
     /// Arrays that hold tables, and long arrays.
@@ -29,9 +29,9 @@ pub(super) enum Effort {
 
 /// Decides how a value is broken. There are `column` characters before it on its line, which is indented by `indent`,
 /// and `after` characters after it. Returns whether all of its lines fit.
-pub(super) fn fit(value: &mut Value<'_>, most: usize, indent: usize, column: usize, after: usize, effort: Effort) -> bool {
-    let mut line = Ruler { most, indent, column, after };
-    let mut sizes = Sizes::default();
+pub(super) fn fit(value: &mut TomlValue<'_>, most: usize, indent: usize, column: usize, after: usize, effort: BreakLevel) -> bool {
+    let mut line = LineFitter { most, indent, column, after };
+    let mut sizes = BreakWidths::default();
     sizes.of(value);
     sizes.sort();
     let mut ok = line.settle(value, &sizes, effort);
@@ -46,31 +46,31 @@ pub(super) fn fit(value: &mut Value<'_>, most: usize, indent: usize, column: usi
 }
 
 /// Calls `each` for the broken arrays that are not inside other arrays.
-fn broken_in(value: &mut Value<'_>, each: &mut impl FnMut(&mut Array<'_>)) {
+fn broken_in(value: &mut TomlValue<'_>, each: &mut impl FnMut(&mut TomlArray<'_>)) {
     match value {
-        Value::Array(array) if array.broken => each(array),
-        Value::Scalar(_) | Value::Array(_) => {}
-        Value::Table(table) => table.entries.iter_mut().for_each(|entry| broken_in(&mut entry.value, each)),
+        TomlValue::Array(array) if array.broken => each(array),
+        TomlValue::Scalar(_) | TomlValue::Array(_) => {}
+        TomlValue::Table(table) => table.entries.iter_mut().for_each(|entry| broken_in(&mut entry.value, each)),
     }
 }
 
 /// Widths of what a line can be broken at.
 #[derive(Default)]
-struct Sizes {
+struct BreakWidths {
     lists: Vec<usize>,
     arrays: Vec<usize>,
     texts: Vec<usize>,
 }
 
-impl Sizes {
-    fn of(&mut self, value: &Value<'_>) {
+impl BreakWidths {
+    fn of(&mut self, value: &TomlValue<'_>) {
         match value {
-            Value::Scalar(text) if is_breakable(text) => self.texts.push(text.flat),
-            Value::Scalar(_) => {}
-            Value::Array(array) if array.items.is_empty() => {}
-            Value::Array(array) if array.is_worth_breaking() => self.lists.push(array.flat),
-            Value::Array(array) => self.arrays.push(array.flat),
-            Value::Table(table) => table.entries.iter().for_each(|entry| self.of(&entry.value)),
+            TomlValue::Scalar(text) if is_breakable(text) => self.texts.push(text.flat),
+            TomlValue::Scalar(_) => {}
+            TomlValue::Array(array) if array.items.is_empty() => {}
+            TomlValue::Array(array) if array.is_worth_breaking() => self.lists.push(array.flat),
+            TomlValue::Array(array) => self.arrays.push(array.flat),
+            TomlValue::Table(table) => table.entries.iter().for_each(|entry| self.of(&entry.value)),
         }
     }
 
@@ -81,44 +81,44 @@ impl Sizes {
     }
 }
 
-fn is_breakable(text: &Scalar<'_>) -> bool {
-    matches!(text.kind, Kind::Basic | Kind::Literal) && text.flat > SHORT_TEXT
+fn is_breakable(text: &TomlScalar<'_>) -> bool {
+    matches!(text.kind, ScalarKind::Basic | ScalarKind::Literal) && text.flat > SHORT_TEXT
 }
 
 /// The least width of arrays and texts that are broken.
 #[derive(Debug, Clone, Copy)]
-struct From {
+struct MinimumWidths {
     lists: usize,
     arrays: usize,
     texts: usize,
 }
 
-const NOTHING: From = From { lists: usize::MAX, arrays: usize::MAX, texts: usize::MAX };
+const NOTHING: MinimumWidths = MinimumWidths { lists: usize::MAX, arrays: usize::MAX, texts: usize::MAX };
 
 /// The places between the lines that one value is written on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Break {
+enum BreakPoints {
     Array,
     Text,
     /// A text that its author wrote over several lines.
     Written,
 }
 
-struct Ruler {
+struct LineFitter {
     most: usize,
     indent: usize,
     column: usize,
     after: usize,
 }
 
-impl Ruler {
+impl LineFitter {
     /// Breaks as little as the effort allows, and returns whether the line fits.
-    fn settle(&mut self, value: &mut Value<'_>, sizes: &Sizes, effort: Effort) -> bool {
+    fn settle(&mut self, value: &mut TomlValue<'_>, sizes: &BreakWidths, effort: BreakLevel) -> bool {
         if self.attempt(value, NOTHING) {
             return true;
         }
         let mut from = NOTHING;
-        if effort >= Effort::Lists {
+        if effort >= BreakLevel::Lists {
             for lists in steps(&sizes.lists) {
                 from.lists = lists;
                 if self.attempt(value, from) {
@@ -127,7 +127,7 @@ impl Ruler {
             }
         }
         let lists = from;
-        if effort >= Effort::Arrays {
+        if effort >= BreakLevel::Arrays {
             for arrays in steps(&sizes.arrays) {
                 from.arrays = arrays;
                 if self.attempt(value, from) {
@@ -135,10 +135,10 @@ impl Ruler {
                 }
             }
         }
-        if effort >= Effort::Texts {
+        if effort >= BreakLevel::Texts {
             for start in [NOTHING, lists, from] {
                 for texts in steps(&sizes.texts) {
-                    if self.attempt(value, From { texts, ..start }) {
+                    if self.attempt(value, MinimumWidths { texts, ..start }) {
                         return true;
                     }
                 }
@@ -149,9 +149,9 @@ impl Ruler {
         false
     }
 
-    fn attempt(&mut self, value: &mut Value<'_>, from: From) -> bool {
+    fn attempt(&mut self, value: &mut TomlValue<'_>, from: MinimumWidths) -> bool {
         mark(value, from);
-        let mut runs = Runs { length: self.column, list: Vec::new() };
+        let mut runs = PieceWidths { length: self.column, list: Vec::new() };
         runs.value(value);
         let last = runs.length + self.after;
         let mut ok = true;
@@ -159,16 +159,16 @@ impl Ruler {
         for (length, end) in &runs.list {
             ok &= start + length <= self.most;
             start = match end {
-                Break::Array => self.indent,
+                BreakPoints::Array => self.indent,
                 // its last line holds at least one word of the text
-                Break::Text => self.indent + INDENT + 8,
-                Break::Written => 0,
+                BreakPoints::Text => self.indent + INDENT + 8,
+                BreakPoints::Written => 0,
             };
         }
         ok &= start + last <= self.most;
-        if ok && runs.list.iter().any(|(_, end)| *end == Break::Text) {
+        if ok && runs.list.iter().any(|(_, end)| *end == BreakPoints::Text) {
             let follow = runs.list.iter().skip(1).map(|(length, _)| *length).chain([last]);
-            let mut follow = runs.list.iter().map(|(_, end)| *end).zip(follow).filter(|(end, _)| *end == Break::Text).map(|(_, n)| n);
+            let mut follow = runs.list.iter().map(|(_, end)| *end).zip(follow).filter(|(end, _)| *end == BreakPoints::Text).map(|(_, n)| n);
             reserve(value, &mut follow);
         }
         ok
@@ -182,60 +182,60 @@ fn steps(sizes: &[usize]) -> impl Iterator<Item = usize> {
 }
 
 /// Marks what is broken.
-fn mark(value: &mut Value<'_>, from: From) {
+fn mark(value: &mut TomlValue<'_>, from: MinimumWidths) {
     match value {
-        Value::Scalar(text) => text.split = (is_breakable(text) && text.flat >= from.texts).then_some(0),
-        Value::Array(array) => {
+        TomlValue::Scalar(text) => text.split = (is_breakable(text) && text.flat >= from.texts).then_some(0),
+        TomlValue::Array(array) => {
             let least = if array.is_worth_breaking() { from.lists } else { from.arrays };
             array.broken = array.forced || !array.items.is_empty() && array.flat >= least;
             if !array.broken {
                 array.items.iter_mut().for_each(|item| mark(&mut item.value, NOTHING));
             }
         }
-        Value::Table(table) => table.entries.iter_mut().for_each(|entry| mark(&mut entry.value, from)),
+        TomlValue::Table(table) => table.entries.iter_mut().for_each(|entry| mark(&mut entry.value, from)),
     }
 }
 
 /// Sets for each broken text how many characters follow its closing quotes.
-fn reserve(value: &mut Value<'_>, follow: &mut impl Iterator<Item = usize>) {
+fn reserve(value: &mut TomlValue<'_>, follow: &mut impl Iterator<Item = usize>) {
     match value {
-        Value::Scalar(text) if text.split.is_some() => text.split = follow.next(),
-        Value::Scalar(_) | Value::Array(_) => {}
-        Value::Table(table) => table.entries.iter_mut().for_each(|entry| reserve(&mut entry.value, follow)),
+        TomlValue::Scalar(text) if text.split.is_some() => text.split = follow.next(),
+        TomlValue::Scalar(_) | TomlValue::Array(_) => {}
+        TomlValue::Table(table) => table.entries.iter_mut().for_each(|entry| reserve(&mut entry.value, follow)),
     }
 }
 
 /// The lengths of the pieces between breaks.
-struct Runs {
+struct PieceWidths {
     length: usize,
-    list: Vec<(usize, Break)>,
+    list: Vec<(usize, BreakPoints)>,
 }
 
-impl Runs {
-    fn cut(&mut self, end: Break, next: usize) {
+impl PieceWidths {
+    fn cut(&mut self, end: BreakPoints, next: usize) {
         self.list.push((self.length, end));
         self.length = next;
     }
 
-    fn value(&mut self, value: &Value<'_>) {
+    fn value(&mut self, value: &TomlValue<'_>) {
         match value {
-            Value::Scalar(text) => self.scalar(text),
-            Value::Array(array) if array.broken => {
+            TomlValue::Scalar(text) => self.scalar(text),
+            TomlValue::Array(array) if array.broken => {
                 self.length += 1;
-                self.cut(Break::Array, 1);
+                self.cut(BreakPoints::Array, 1);
             }
-            Value::Array(array) => {
+            TomlValue::Array(array) => {
                 self.length += 2;
                 for (n, item) in array.items.iter().enumerate() {
                     self.length += if n > 0 { 2 } else { 0 };
                     self.value(&item.value);
                 }
             }
-            Value::Table(table) => self.table(table),
+            TomlValue::Table(table) => self.table(table),
         }
     }
 
-    fn table(&mut self, table: &Table<'_>) {
+    fn table(&mut self, table: &InlineTable<'_>) {
         self.length += if table.entries.is_empty() { 2 } else { 4 };
         for (n, entry) in table.entries.iter().enumerate() {
             self.length += path_width(&entry.path) + 3 + if n > 0 { 2 } else { 0 };
@@ -243,13 +243,13 @@ impl Runs {
         }
     }
 
-    fn scalar(&mut self, text: &Scalar<'_>) {
+    fn scalar(&mut self, text: &TomlScalar<'_>) {
         if text.split.is_some() {
             self.length += 4;
-            self.cut(Break::Text, 3);
+            self.cut(BreakPoints::Text, 3);
         } else if let Some((first, last)) = text.ends() {
             self.length += width(first);
-            self.cut(Break::Written, width(last));
+            self.cut(BreakPoints::Written, width(last));
         } else {
             self.length += text.flat;
         }

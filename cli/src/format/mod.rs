@@ -1,6 +1,6 @@
 //! The layout of TOML rule files: text in, text out.
 //!
-//! Lines are at most as wide as the [`Layout`] says, in TOML 1.0, which all editors read. Line breaks of the author
+//! Lines are at most as wide as the [`TomlLayout`] says, in TOML 1.0, which all editors read. Line breaks of the author
 //! stay, and lines that fit stay unchanged: only lines that are too long are laid out again. An array gets a line for
 //! each item; an inline table becomes a section below its row (`[pass.where]`), or dotted keys where a section would
 //! change the order of keys; a long text gets line breaks that are not part of its value. A file whose meaning or
@@ -31,12 +31,12 @@ const MAX_ROUNDS: usize = 8;
 
 /// How a file is laid out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Layout {
+pub struct TomlLayout {
     /// Most characters of a line.
     pub width: usize,
 }
 
-impl Default for Layout {
+impl Default for TomlLayout {
     fn default() -> Self {
         Self { width: 120 }
     }
@@ -44,7 +44,7 @@ impl Default for Layout {
 
 /// A text that was laid out.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Formatted {
+pub struct FormattedText {
     /// The text.
     pub text: String,
     /// Lines of it that are still too long, as byte ranges: a key, a literal text or a word that cannot be broken.
@@ -53,7 +53,7 @@ pub struct Formatted {
 
 /// Why a text was not laid out.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Refusal {
+pub enum FormatRefusal {
     /// It is not TOML; the reader of rule files reports all the reasons.
     Syntax(Box<Diagnostic>),
     /// Its values would take too much memory.
@@ -72,18 +72,18 @@ pub enum Refusal {
 ///
 /// # Errors
 /// The text is not TOML, is nested too deep, has too many values, or would change its meaning.
-pub fn format(source: SourceId, text: &str, layout: Layout) -> Result<Formatted, Refusal> {
+pub fn format(source: SourceId, text: &str, layout: TomlLayout) -> Result<FormattedText, FormatRefusal> {
     let text = text.strip_prefix('\u{FEFF}').unwrap_or(text);
     if let Some(at) = too_deep(text) {
         let message = format!("values are nested deeper than {MAX_DEPTH} levels");
         let help = "use fewer dots in keys and fewer brackets inside brackets";
         let complaint = Diagnostic::new(Code::FileTooDeep, message).at(Span::new(source, at, at + 1)).help(help);
-        return Err(Refusal::Syntax(Box::new(complaint)));
+        return Err(FormatRefusal::Syntax(Box::new(complaint)));
     }
     if memory::exceeds(text.as_bytes(), MAX_MEMORY) {
         let message = format!("the values of this file take more than {} MiB of memory", MAX_MEMORY >> 20);
         let complaint = Diagnostic::new(Code::FileTooLarge, message).at(Span::new(source, 0, 0)).help("split it into several files");
-        return Err(Refusal::Large(Box::new(complaint)));
+        return Err(FormatRefusal::Large(Box::new(complaint)));
     }
     let before: toml::Table = toml::from_str(text).map_err(|error| syntax(source, text, &error))?;
     let newline = if text.split_once('\n').is_some_and(|(line, _)| line.ends_with('\r')) { "\r\n" } else { "\n" };
@@ -98,17 +98,17 @@ pub fn format(source: SourceId, text: &str, layout: Layout) -> Result<Formatted,
         }
     }
     let long = long_lines(&formatted, layout.width);
-    Ok(Formatted { text: formatted, long })
+    Ok(FormattedText { text: formatted, long })
 }
 
-fn lay_out(source: SourceId, text: &str, layout: Layout, newline: &str) -> Result<String, Refusal> {
+fn lay_out(source: SourceId, text: &str, layout: TomlLayout, newline: &str) -> Result<String, FormatRefusal> {
     let mut document = read::read(text).ok_or_else(|| loss(source, "it cannot be read in parts"))?;
     arrange::arrange(&mut document, layout.width);
     Ok(write::write(&document, layout.width, newline))
 }
 
 /// Whether a text has the meaning and the comments of the text before it.
-fn keeps(source: SourceId, before: &toml::Table, words: &[&str], formatted: &str) -> Result<(), Refusal> {
+fn keeps(source: SourceId, before: &toml::Table, words: &[&str], formatted: &str) -> Result<(), FormatRefusal> {
     let after: toml::Table = toml::from_str(formatted).map_err(|_| loss(source, "the result would not be TOML"))?;
     if !same::is_same(before, &after) {
         return Err(loss(source, "its meaning would change"));
@@ -119,19 +119,19 @@ fn keeps(source: SourceId, before: &toml::Table, words: &[&str], formatted: &str
     Ok(())
 }
 
-fn syntax(source: SourceId, text: &str, error: &toml::de::Error) -> Refusal {
+fn syntax(source: SourceId, text: &str, error: &toml::de::Error) -> FormatRefusal {
     let range = error.span().unwrap_or(0..0);
     let end = range.end.min(text.len());
     let message = error.message().replace('\n', ", ");
     let span = Span::new(source, range.start.min(end), end);
     let help = "see https://toml.io for how TOML is written";
-    Refusal::Syntax(Box::new(Diagnostic::new(Code::SyntaxToml, message).at(span).help(help)))
+    FormatRefusal::Syntax(Box::new(Diagnostic::new(Code::SyntaxToml, message).at(span).help(help)))
 }
 
-fn loss(source: SourceId, why: &str) -> Refusal {
+fn loss(source: SourceId, why: &str) -> FormatRefusal {
     let message = format!("the file is left as it is: {why}");
     let help = "this is a defect of the formatter; please report it with the file, and lay the file out by hand until it is mended";
-    Refusal::Loss(Box::new(Diagnostic::new(Code::FormatRefused, message).at(Span::new(source, 0, 0)).help(help)))
+    FormatRefusal::Loss(Box::new(Diagnostic::new(Code::FormatRefused, message).at(Span::new(source, 0, 0)).help(help)))
 }
 
 /// The words of all comments, sorted: a comment may be wrapped, and may move above its line.

@@ -7,10 +7,13 @@ use toml_parser::decoder::Encoding;
 use toml_parser::parser::{Event, EventKind, parse_document};
 use toml_parser::{ParseError, Source};
 
-use super::tree::{Array, Document, Entry, Header, Item, Kind, Line, Note, Scalar, Section, Table, Value};
+use super::tree::{
+    ArrayItem, InlineTable, KeylessLine, LineComment, ScalarKind, SectionHeader, TomlArray, TomlEntry, TomlScalar, TomlSection, TomlTree,
+    TomlValue,
+};
 
 /// Reads a text that is known to be valid TOML and not too deep. `None` if the parser disagrees.
-pub(super) fn read(text: &str) -> Option<Document<'_>> {
+pub(super) fn read(text: &str) -> Option<TomlTree<'_>> {
     let source = Source::new(text);
     let tokens = source.lex().into_vec();
     let mut events: Vec<Event> = Vec::with_capacity(tokens.len());
@@ -30,19 +33,19 @@ struct LayoutReader<'s, 'e> {
 
 /// The white space and comments between two elements.
 #[derive(Default)]
-struct Between<'s> {
+struct ElementTrivia<'s> {
     /// The comment on the line of the previous element.
-    note: Option<Note<'s>>,
+    note: Option<LineComment<'s>>,
     /// The separate lines after that.
-    lines: Vec<Line<'s>>,
+    lines: Vec<KeylessLine<'s>>,
     /// Whether a line ended.
     fresh: bool,
 }
 
-impl<'s> Between<'s> {
+impl<'s> ElementTrivia<'s> {
     /// The lines, with the comment of the line before as the first of them.
-    fn all(self) -> Vec<Line<'s>> {
-        self.note.map(|note| Line::Comment(note.text)).into_iter().chain(self.lines).collect()
+    fn all(self) -> Vec<KeylessLine<'s>> {
+        self.note.map(|note| KeylessLine::Comment(note.text)).into_iter().chain(self.lines).collect()
     }
 }
 
@@ -59,8 +62,8 @@ impl<'s> LayoutReader<'s, '_> {
     }
 
     /// Reads white space, line breaks and comments up to the next element. `fresh`: nothing precedes them on the line.
-    fn between(&mut self, fresh: bool) -> Between<'s> {
-        let mut found = Between { fresh, ..Between::default() };
+    fn between(&mut self, fresh: bool) -> ElementTrivia<'s> {
+        let mut found = ElementTrivia { fresh, ..ElementTrivia::default() };
         let mut gap = 0;
         let mut empty = fresh;
         while let Some(EventKind::Whitespace | EventKind::Newline | EventKind::Comment) = self.peek() {
@@ -70,16 +73,16 @@ impl<'s> LayoutReader<'s, '_> {
                 EventKind::Comment => {
                     let text = text.trim_end();
                     if found.fresh {
-                        found.lines.push(Line::Comment(text));
+                        found.lines.push(KeylessLine::Comment(text));
                     } else {
-                        found.note = Some(Note { gap, text });
+                        found.note = Some(LineComment { gap, text });
                     }
                     empty = false;
                 }
                 _ => {
                     // one blank line of several is kept
-                    if empty && found.fresh && found.lines.last() != Some(&Line::Blank) {
-                        found.lines.push(Line::Blank);
+                    if empty && found.fresh && found.lines.last() != Some(&KeylessLine::Blank) {
+                        found.lines.push(KeylessLine::Blank);
                     }
                     found.fresh = true;
                     empty = true;
@@ -90,21 +93,21 @@ impl<'s> LayoutReader<'s, '_> {
         found
     }
 
-    fn document(mut self) -> Option<Document<'s>> {
-        let mut sections = vec![Section { lead: Vec::new(), header: None, note: None, entries: Vec::new() }];
+    fn document(mut self) -> Option<TomlTree<'s>> {
+        let mut sections = vec![TomlSection { lead: Vec::new(), header: None, note: None, entries: Vec::new() }];
         let mut lead = self.between(true).lines;
         while let Some(kind) = self.peek() {
             let (note, lines) = match kind {
                 EventKind::StdTableOpen | EventKind::ArrayTableOpen => {
                     let header = self.header()?;
-                    let Between { note, lines, .. } = self.between(false);
-                    sections.push(Section { lead, header: Some(header), note, entries: Vec::new() });
+                    let ElementTrivia { note, lines, .. } = self.between(false);
+                    sections.push(TomlSection { lead, header: Some(header), note, entries: Vec::new() });
                     (None, lines)
                 }
                 _ => {
                     let (path, value) = self.key_value(&mut lead)?;
-                    let Between { note, lines, .. } = self.between(false);
-                    sections.last_mut()?.entries.push(Entry { lead, path, value, note: None });
+                    let ElementTrivia { note, lines, .. } = self.between(false);
+                    sections.last_mut()?.entries.push(TomlEntry { lead, path, value, note: None });
                     (note, lines)
                 }
             };
@@ -113,24 +116,24 @@ impl<'s> LayoutReader<'s, '_> {
             }
             lead = lines;
         }
-        Some(Document { sections, tail: lead })
+        Some(TomlTree { sections, tail: lead })
     }
 
-    fn header(&mut self) -> Option<Header<'s>> {
+    fn header(&mut self) -> Option<SectionHeader<'s>> {
         let is_row = self.next()?.0 == EventKind::ArrayTableOpen;
         let mut path = Vec::new();
         loop {
             match self.next()? {
                 (EventKind::SimpleKey, _, key) => path.push(key),
                 (EventKind::KeySep | EventKind::Whitespace, ..) => {}
-                (EventKind::StdTableClose | EventKind::ArrayTableClose, ..) => return Some(Header { path, is_row }),
+                (EventKind::StdTableClose | EventKind::ArrayTableClose, ..) => return Some(SectionHeader { path, is_row }),
                 _ => return None,
             }
         }
     }
 
     /// A key and its value. The parser takes line breaks between them in an inline table; comments there go to `lead`.
-    fn key_value(&mut self, lead: &mut Vec<Line<'s>>) -> Option<(Vec<&'s str>, Value<'s>)> {
+    fn key_value(&mut self, lead: &mut Vec<KeylessLine<'s>>) -> Option<(Vec<&'s str>, TomlValue<'s>)> {
         let mut path = Vec::new();
         loop {
             lead.extend(comments(self.between(false).all()));
@@ -146,17 +149,17 @@ impl<'s> LayoutReader<'s, '_> {
     }
 
     /// Recursion is bounded, because the depth of the text is checked first.
-    fn value(&mut self) -> Option<Value<'s>> {
+    fn value(&mut self) -> Option<TomlValue<'s>> {
         match self.next()? {
-            (EventKind::Scalar, encoding, text) => Some(Value::Scalar(scalar(text, encoding))),
-            (EventKind::ArrayOpen, ..) => self.array().map(Value::Array),
-            (EventKind::InlineTableOpen, ..) => self.table().map(Value::Table),
+            (EventKind::Scalar, encoding, text) => Some(TomlValue::Scalar(scalar(text, encoding))),
+            (EventKind::ArrayOpen, ..) => self.array().map(TomlValue::Array),
+            (EventKind::InlineTableOpen, ..) => self.table().map(TomlValue::Table),
             _ => None,
         }
     }
 
-    fn array(&mut self) -> Option<Array<'s>> {
-        let mut items: Vec<Item<'s>> = Vec::new();
+    fn array(&mut self) -> Option<TomlArray<'s>> {
+        let mut items: Vec<ArrayItem<'s>> = Vec::new();
         let mut before = self.between(false);
         loop {
             // a line break alone after the last item is part of the layout, not of the text
@@ -167,7 +170,7 @@ impl<'s> LayoutReader<'s, '_> {
                     remark(&mut items, &mut before.lines, note);
                 }
                 without_outer_blanks(&mut before.lines);
-                let mut array = Array::new(items, before.lines);
+                let mut array = TomlArray::new(items, before.lines);
                 let is_broken = fresh && !array.items.is_empty();
                 array.forced |= is_broken;
                 array.broken |= is_broken;
@@ -176,19 +179,19 @@ impl<'s> LayoutReader<'s, '_> {
             let fresh = before.fresh;
             let mut lead = if items.is_empty() { before.all() } else { before.lines };
             if items.is_empty() {
-                while lead.first() == Some(&Line::Blank) {
+                while lead.first() == Some(&KeylessLine::Blank) {
                     lead.remove(0);
                 }
             }
             let value = self.value()?;
-            items.push(Item { lead, value, note: None, fresh });
+            items.push(ArrayItem { lead, value, note: None, fresh });
             before = self.after(&mut items)?;
         }
     }
 
     /// Reads what follows an item up to the next one: a comment on its line belongs to the item, before or after the
     /// comma.
-    fn after(&mut self, items: &mut Vec<Item<'s>>) -> Option<Between<'s>> {
+    fn after(&mut self, items: &mut Vec<ArrayItem<'s>>) -> Option<ElementTrivia<'s>> {
         let mut before = self.between(false);
         if self.peek()? != EventKind::ValueSep {
             return Some(before);
@@ -205,17 +208,17 @@ impl<'s> LayoutReader<'s, '_> {
         Some(behind)
     }
 
-    fn table(&mut self) -> Option<Table<'s>> {
-        let mut entries: Vec<Entry<'s>> = Vec::new();
+    fn table(&mut self) -> Option<InlineTable<'s>> {
+        let mut entries: Vec<TomlEntry<'s>> = Vec::new();
         let mut lead = comments(self.between(false).all());
         loop {
             if self.peek()? == EventKind::InlineTableClose {
                 self.at += 1;
-                return Some(Table::new(entries, lead));
+                return Some(InlineTable::new(entries, lead));
             }
             let (path, value) = self.key_value(&mut lead)?;
             let before = self.between(false);
-            let mut entry = Entry { lead, path, value, note: before.note };
+            let mut entry = TomlEntry { lead, path, value, note: before.note };
             lead = comments(before.lines);
             if self.peek()? == EventKind::ValueSep {
                 self.at += 1;
@@ -233,40 +236,40 @@ impl<'s> LayoutReader<'s, '_> {
 }
 
 /// Attaches a comment to the last item, or to the lines of the next one if the last already has one.
-fn remark<'s>(items: &mut [Item<'s>], lines: &mut Vec<Line<'s>>, note: Note<'s>) {
+fn remark<'s>(items: &mut [ArrayItem<'s>], lines: &mut Vec<KeylessLine<'s>>, note: LineComment<'s>) {
     match items.last_mut() {
         Some(item) if item.note.is_none() => item.note = Some(note),
-        _ => lines.insert(0, Line::Comment(note.text)),
+        _ => lines.insert(0, KeylessLine::Comment(note.text)),
     }
 }
 
-fn comments(mut lines: Vec<Line<'_>>) -> Vec<Line<'_>> {
-    lines.retain(|line| *line != Line::Blank);
+fn comments(mut lines: Vec<KeylessLine<'_>>) -> Vec<KeylessLine<'_>> {
+    lines.retain(|line| *line != KeylessLine::Blank);
     lines
 }
 
-fn without_outer_blanks(lines: &mut Vec<Line<'_>>) {
-    while lines.last() == Some(&Line::Blank) {
+fn without_outer_blanks(lines: &mut Vec<KeylessLine<'_>>) {
+    while lines.last() == Some(&KeylessLine::Blank) {
         lines.pop();
     }
 }
 
 /// A scalar in the spelling that TOML 1.0 knows. A time without seconds stays, because it is not the same value with them.
-fn scalar(text: &str, encoding: Option<Encoding>) -> Scalar<'_> {
+fn scalar(text: &str, encoding: Option<Encoding>) -> TomlScalar<'_> {
     match encoding {
-        None => Scalar::new(text, Kind::Bare),
-        Some(Encoding::BasicString) => Scalar::new(old_escapes(text), Kind::Basic),
-        Some(Encoding::MlBasicString) => Scalar::new(old_escapes(text), Kind::LongBasic),
+        None => TomlScalar::new(text, ScalarKind::Bare),
+        Some(Encoding::BasicString) => TomlScalar::new(old_escapes(text), ScalarKind::Basic),
+        Some(Encoding::MlBasicString) => TomlScalar::new(old_escapes(text), ScalarKind::LongBasic),
         Some(Encoding::LiteralString) => literal(text),
-        Some(Encoding::MlLiteralString) => Scalar::new(text, Kind::LongLiteral),
+        Some(Encoding::MlLiteralString) => TomlScalar::new(text, ScalarKind::LongLiteral),
     }
 }
 
 /// Writes a literal text with basic quotes if it does not need literal ones.
-fn literal(text: &str) -> Scalar<'_> {
+fn literal(text: &str) -> TomlScalar<'_> {
     match text.get(1..text.len().saturating_sub(1)) {
-        Some(inner) if !inner.contains(['"', '\\', '\t']) => Scalar::new(format!("\"{inner}\""), Kind::Basic),
-        _ => Scalar::new(text, Kind::Literal),
+        Some(inner) if !inner.contains(['"', '\\', '\t']) => TomlScalar::new(format!("\"{inner}\""), ScalarKind::Basic),
+        _ => TomlScalar::new(text, ScalarKind::Literal),
     }
 }
 

@@ -1,7 +1,7 @@
 //! Texts and comments that are longer than a line. A text keeps its value: it is broken with a backslash at the end of
 //! the line, which removes the line break and the white space that follows, or at a line break of its own.
 
-use super::tree::{Kind, Scalar};
+use super::tree::{ScalarKind, TomlScalar};
 
 /// The least number of characters on a line of a text, whatever the available width is.
 const LEAST: usize = 8;
@@ -59,9 +59,9 @@ fn units(text: &str) -> impl Iterator<Item = &str> {
 }
 
 /// The contents of the quotes, as a basic text of several lines writes them.
-fn basic(text: &Scalar<'_>) -> String {
+fn basic(text: &TomlScalar<'_>) -> String {
     let inner = text.text.get(1..text.text.len().saturating_sub(1)).unwrap_or("");
-    if text.kind == Kind::Literal {
+    if text.kind == ScalarKind::Literal {
         return plain_quotes(&inner.replace('\\', "\\\\").replace('"', "\\\"").replace('\t', "\\t"));
     }
     plain_quotes(inner)
@@ -82,7 +82,7 @@ fn plain_quotes(text: &str) -> String {
 }
 
 /// A text of one line over several lines, each indented by `pad`. `after` characters follow its closing quotes.
-pub(super) fn split(text: &Scalar<'_>, pad: usize, after: usize, most: usize, newline: &str) -> String {
+pub(super) fn split(text: &TomlScalar<'_>, pad: usize, after: usize, most: usize, newline: &str) -> String {
     let inner = basic(text);
     let indent = " ".repeat(pad);
     // a line break of the text can only be written as one if nothing is indented

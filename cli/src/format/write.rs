@@ -1,19 +1,21 @@
 //! From the arranged tree to text.
 
 use super::text::{rewrap, split, wrap};
-use super::tree::{Array, Document, Entry, Item, Kind, Line, Note, Scalar, Section, Value, width};
+use super::tree::{
+    ArrayItem, KeylessLine, LineComment, ScalarKind, TomlArray, TomlEntry, TomlScalar, TomlSection, TomlTree, TomlValue, width,
+};
 
 use super::fit::INDENT;
 
 /// Writes a whole file.
-pub(super) fn write(document: &Document<'_>, most: usize, newline: &str) -> String {
-    let mut writer = Writer { out: String::new(), most, newline };
+pub(super) fn write(document: &TomlTree<'_>, most: usize, newline: &str) -> String {
+    let mut writer = TomlWriter { out: String::new(), most, newline };
     let mut depth = 0;
     for section in &document.sections {
         let own = section.header.as_ref().map_or(0, |header| header.path.len());
         // a blank line follows a row with sections of its own, so that the next row is easy to find
         if own == 1 && depth > 1 {
-            writer.lines(&[Line::Blank], 0);
+            writer.lines(&[KeylessLine::Blank], 0);
         }
         depth = own;
         writer.section(section);
@@ -27,13 +29,13 @@ pub(super) fn write(document: &Document<'_>, most: usize, newline: &str) -> Stri
     writer.out
 }
 
-struct Writer<'n> {
+struct TomlWriter<'n> {
     out: String,
     most: usize,
     newline: &'n str,
 }
 
-impl Writer<'_> {
+impl TomlWriter<'_> {
     fn end_line(&mut self) {
         self.out.push_str(self.newline);
     }
@@ -42,7 +44,7 @@ impl Writer<'_> {
         self.out.extend(std::iter::repeat_n(' ', indent));
     }
 
-    fn section(&mut self, section: &Section<'_>) {
+    fn section(&mut self, section: &TomlSection<'_>) {
         self.lines(&section.lead, 0);
         if let Some(header) = &section.header {
             let start = self.out.len();
@@ -58,26 +60,26 @@ impl Writer<'_> {
         }
     }
 
-    fn entry(&mut self, entry: &Entry<'_>) {
+    fn entry(&mut self, entry: &TomlEntry<'_>) {
         self.lines(&entry.lead, 0);
         self.hoist(&entry.value, 0);
         let start = self.out.len();
         self.out.push_str(&entry.path.join("."));
         self.out.push_str(" = ");
         match &entry.value {
-            Value::Scalar(text) => self.scalar(text, 0, true),
+            TomlValue::Scalar(text) => self.scalar(text, 0, true),
             value => self.value(value, 0),
         }
         self.note(entry.note, start, 0);
         self.end_line();
     }
 
-    fn lines(&mut self, lines: &[Line<'_>], indent: usize) {
+    fn lines(&mut self, lines: &[KeylessLine<'_>], indent: usize) {
         for line in lines {
             match line {
-                Line::Comment(text) => self.comment(text, indent),
-                Line::Blank if self.out.is_empty() || self.out.ends_with("\n\n") || self.out.ends_with("\n\r\n") => {}
-                Line::Blank => self.end_line(),
+                KeylessLine::Comment(text) => self.comment(text, indent),
+                KeylessLine::Blank if self.out.is_empty() || self.out.ends_with("\n\n") || self.out.ends_with("\n\r\n") => {}
+                KeylessLine::Blank => self.end_line(),
             }
         }
     }
@@ -91,8 +93,8 @@ impl Writer<'_> {
     }
 
     /// Writes the comments in inline tables above the line, because TOML 1.0 does not allow them there.
-    fn hoist(&mut self, value: &Value<'_>, indent: usize) {
-        let Value::Table(table) = value else { return };
+    fn hoist(&mut self, value: &TomlValue<'_>, indent: usize) {
+        let TomlValue::Table(table) = value else { return };
         if table.remarked {
             for entry in &table.entries {
                 self.lines(&entry.lead, indent);
@@ -106,7 +108,7 @@ impl Writer<'_> {
     }
 
     /// Writes a comment after the text since `start`, or above it if the line would be too long.
-    fn note(&mut self, note: Option<Note<'_>>, start: usize, indent: usize) {
+    fn note(&mut self, note: Option<LineComment<'_>>, start: usize, indent: usize) {
         let Some(note) = note else { return };
         let last = self.out.rfind('\n').map_or(0, |n| n + 1);
         let used = self.out.get(last..).map_or(0, width);
@@ -122,11 +124,11 @@ impl Writer<'_> {
         }
     }
 
-    fn value(&mut self, value: &Value<'_>, indent: usize) {
+    fn value(&mut self, value: &TomlValue<'_>, indent: usize) {
         match value {
-            Value::Scalar(text) => self.scalar(text, indent, false),
-            Value::Array(array) if array.broken => self.broken(array, indent),
-            Value::Array(array) => {
+            TomlValue::Scalar(text) => self.scalar(text, indent, false),
+            TomlValue::Array(array) if array.broken => self.broken(array, indent),
+            TomlValue::Array(array) => {
                 self.out.push('[');
                 for (n, item) in array.items.iter().enumerate() {
                     self.out.push_str(if n > 0 { ", " } else { "" });
@@ -134,8 +136,8 @@ impl Writer<'_> {
                 }
                 self.out.push(']');
             }
-            Value::Table(table) if table.entries.is_empty() => self.out.push_str("{}"),
-            Value::Table(table) => {
+            TomlValue::Table(table) if table.entries.is_empty() => self.out.push_str("{}"),
+            TomlValue::Table(table) => {
                 for (n, entry) in table.entries.iter().enumerate() {
                     self.out.push_str(if n > 0 { ", " } else { "{ " });
                     self.out.push_str(&entry.path.join("."));
@@ -147,7 +149,7 @@ impl Writer<'_> {
         }
     }
 
-    fn broken(&mut self, array: &Array<'_>, indent: usize) {
+    fn broken(&mut self, array: &TomlArray<'_>, indent: usize) {
         self.out.push('[');
         self.end_line();
         if !array.items.is_empty() && array.is_filled() {
@@ -162,7 +164,7 @@ impl Writer<'_> {
         self.out.push(']');
     }
 
-    fn item(&mut self, item: &Item<'_>, indent: usize) {
+    fn item(&mut self, item: &ArrayItem<'_>, indent: usize) {
         self.lines(&item.lead, indent);
         self.hoist(&item.value, indent);
         let start = self.out.len();
@@ -174,7 +176,7 @@ impl Writer<'_> {
     }
 
     /// Short items side by side; a new line where the author began one, and where the line is full.
-    fn filled(&mut self, items: &[Item<'_>], indent: usize) {
+    fn filled(&mut self, items: &[ArrayItem<'_>], indent: usize) {
         let mut column = 0;
         for (n, item) in items.iter().enumerate() {
             let flat = item.value.flat() + 1;
@@ -196,13 +198,13 @@ impl Writer<'_> {
         self.end_line();
     }
 
-    fn scalar(&mut self, text: &Scalar<'_>, indent: usize, is_whole: bool) {
+    fn scalar(&mut self, text: &TomlScalar<'_>, indent: usize, is_whole: bool) {
         match (text.split, text.kind) {
             (Some(after), _) => {
                 let pad = if is_whole { 0 } else { indent + INDENT };
                 self.out.push_str(&split(text, pad, after, self.most, self.newline));
             }
-            (None, Kind::LongBasic) => {
+            (None, ScalarKind::LongBasic) => {
                 let last = self.out.rfind('\n').map_or(0, |n| n + 1);
                 let column = self.out.get(last..).map_or(0, width);
                 self.out.push_str(&rewrap(&text.text, column, self.most, self.newline));

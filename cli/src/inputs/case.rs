@@ -6,15 +6,15 @@ use crate::diag::{Code, Report};
 use crate::model::Value;
 use crate::pack::files::read_file;
 use crate::pack::{Schemas, load_read};
-use crate::testing::case::{Action, Case};
+use crate::testing::case::{CaseAction, TestCase};
 use crate::testing::files::{holds_cases, read_path};
 
 use crate::inputs::library::beside_scene;
-use crate::inputs::parts::Parts;
+use crate::inputs::parts::BuildParts;
 use crate::inputs::scene_file;
 use crate::layout::head;
-use crate::output::Show;
-use crate::stop::{Exit, Stop};
+use crate::output::OutputStreams;
+use crate::stop::{EarlyExit, RunExit};
 
 /// The time of a case that says none: a case never reads the clock.
 pub(crate) const NOW: &str = "2026-01-01T12:00:00Z";
@@ -35,34 +35,34 @@ pub(crate) fn find_case_file(path: &Path) -> Option<(PathBuf, Option<&str>)> {
 }
 
 /// The inputs that a case gives to a build: its pack with its overlays, its scene, time, seed and draws.
-pub(crate) fn read_case(path: &Path, name: Option<&str>, show: &mut Show<'_, '_>) -> Result<Parts, Stop> {
+pub(crate) fn read_case(path: &Path, name: Option<&str>, show: &mut OutputStreams<'_, '_>) -> Result<BuildParts, EarlyExit> {
     show.near.extend(path.parent().map(beside_scene).into_iter().flatten());
-    let file = read_path(path).map_err(|wrong| Stop::report(Exit::CouldNot, wrong.report, *wrong.sources))?;
+    let file = read_path(path).map_err(|wrong| EarlyExit::report(RunExit::CouldNot, wrong.report, *wrong.sources))?;
     let case = find_case(&file.cases, path, name)?;
     let [turn] = case.turns.as_slice() else {
         return Err(no_prompt(case, "it has several turns", "write the turn that is meant as a case of its own"));
     };
     match &turn.action {
-        Action::Expand(_) => return Err(no_prompt(case, "it expands texts", "`tapster test` runs it")),
-        Action::Import { .. } => return Err(no_prompt(case, "it reads a document", "`tapster test` runs it")),
-        Action::Run(_) if !turn.given.lists.is_empty() => {
+        CaseAction::Expand(_) => return Err(no_prompt(case, "it expands texts", "`tapster test` runs it")),
+        CaseAction::Import { .. } => return Err(no_prompt(case, "it reads a document", "`tapster test` runs it")),
+        CaseAction::Run(_) if !turn.given.lists.is_empty() => {
             return Err(no_prompt(
                 case,
                 "it gives items of lists to programs, which a build fills from the scene",
                 "`tapster test` runs it",
             ));
         }
-        Action::Run(_) | Action::Build | Action::Payload(_) => {}
+        CaseAction::Run(_) | CaseAction::Build | CaseAction::Payload(_) => {}
     }
     let given = &turn.given;
     let mut parts = match &given.scene_file {
         Some(scene) => scene_file::read(&file.base.join(scene), show)?,
-        None => Parts::default(),
+        None => BuildParts::default(),
     };
     (parts.pack, parts.pack_at) = (Some(file.pack.clone()), None);
     parts.overlays = file.overlays.iter().cloned().chain(file.overlays_of(case)).collect();
     parts.scene = Value::from(&given.scene).over(parts.scene);
-    if let Action::Payload(Some(dialect)) = &turn.action {
+    if let CaseAction::Payload(Some(dialect)) = &turn.action {
         parts.dialect = Some(dialect.clone());
     }
     parts.now = given.now.clone().or(parts.now).or_else(|| Some(NOW.to_owned()));
@@ -73,7 +73,7 @@ pub(crate) fn read_case(path: &Path, name: Option<&str>, show: &mut Show<'_, '_>
 }
 
 /// The case of this name; without a name, the only one.
-fn find_case<'c>(cases: &'c [Case], path: &Path, name: Option<&str>) -> Result<&'c Case, Stop> {
+fn find_case<'c>(cases: &'c [TestCase], path: &Path, name: Option<&str>) -> Result<&'c TestCase, EarlyExit> {
     let found = match (name, cases) {
         (Some(name), _) => cases.iter().find(|case| case.name == name),
         (None, [only]) => Some(only),
@@ -87,10 +87,10 @@ fn find_case<'c>(cases: &'c [Case], path: &Path, name: Option<&str>) -> Result<&
             None => format!("`{}` has {} cases", path.display(), cases.len()),
         };
         let help = format!("write `{}#NAME`, with one of {}{more}", path.display(), names.join(", "));
-        Stop::could_not(Code::NameUnknown, message, help)
+        EarlyExit::could_not(Code::NameUnknown, message, help)
     })
 }
 
-fn no_prompt(case: &Case, why: &str, help: &str) -> Stop {
-    Stop::could_not(Code::SceneField, format!("case `{}` gives no prompt: {why}", head(&case.name, 60)), help)
+fn no_prompt(case: &TestCase, why: &str, help: &str) -> EarlyExit {
+    EarlyExit::could_not(Code::SceneField, format!("case `{}` gives no prompt: {why}", head(&case.name, 60)), help)
 }

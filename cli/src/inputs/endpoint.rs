@@ -13,17 +13,17 @@ use clap::Args;
 use crate::diag::{Code, Diagnostic, DiagnosticCode};
 use crate::inputs::files::{bytes_of, shown};
 use crate::inputs::parts::seconds;
-use crate::output::Show;
+use crate::output::OutputStreams;
 use crate::pack::Ruleset;
 use crate::pack::library::is_shipped_key;
-use crate::run::retry::{Attempt, Pace, Policy, Retrying};
-use crate::run::{Clock, Doing, Http, HttpOptions, Key, Recorder, Replay, Timeouts, Transport, is_variable};
-use crate::stop::Stop;
+use crate::run::retry::{Pace, RetryAttempt, RetryPolicy, RetryTransport};
+use crate::run::{BoxFuture, Http, HttpOptions, Key, RealPace, Recorder, Replay, Timeouts, Transport, is_variable};
+use crate::stop::EarlyExit;
 
 /// Where requests are sent.
 #[derive(Debug, Clone, Default, Args)]
 #[command(next_help_heading = "Endpoint")]
-pub(crate) struct Endpoint {
+pub(crate) struct EndpointArgs {
     /// The provider that serves the model, as capability rows name it: `openrouter`, `anthropic` … [default: the
     /// dialect].
     #[arg(long, value_name = "NAME")]
@@ -54,7 +54,7 @@ pub(crate) struct Endpoint {
     pub(crate) replay: Option<PathBuf>,
 }
 
-impl Endpoint {
+impl EndpointArgs {
     /// A flag that has an effect only where a model is asked, if one is given.
     pub(crate) fn names_provider(&self) -> Option<&'static str> {
         let flags = [
@@ -70,13 +70,13 @@ impl Endpoint {
     }
 
     /// Checks what the flags say about each other and about addresses.
-    pub(crate) fn check(&self) -> Result<(), Stop> {
+    pub(crate) fn check(&self) -> Result<(), EarlyExit> {
         for (flag, address) in [("--url", &self.url), ("--proxy", &self.proxy)] {
             let Some(address) = address else { continue };
             // an address may hold a user and a password, so it is not shown
             if !address.contains("://") {
                 let message = format!("the value of `{flag}` is not an address");
-                return Err(Stop::could_not(Code::SceneField, message, "begin it with `http://` or `https://`"));
+                return Err(EarlyExit::could_not(Code::SceneField, message, "begin it with `http://` or `https://`"));
             }
         }
         if let Some(name) = &self.key_env
@@ -84,7 +84,7 @@ impl Endpoint {
         {
             // what was given may be the key itself, so it is not shown
             let message = "`--key-env` takes the name of an environment variable, and what was given is not such a name";
-            return Err(Stop::could_not(Code::SceneField, message, "write for example `--key-env OPENAI_API_KEY`"));
+            return Err(EarlyExit::could_not(Code::SceneField, message, "write for example `--key-env OPENAI_API_KEY`"));
         }
         Ok(())
     }
@@ -93,10 +93,16 @@ impl Endpoint {
     /// variable is read if a shipped pack names it, and goes to the provider's own address alone: where a request goes
     /// is said by packs and scenes, and they must not choose what is read and sent. `addressed` means that the scene
     /// names an address.
-    fn key(&self, rules: &Ruleset, dialect: &str, addressed: bool, show: &mut Show<'_, '_>) -> Result<(Option<Key>, Vec<String>), Stop> {
+    fn key(
+        &self,
+        rules: &Ruleset,
+        dialect: &str,
+        addressed: bool,
+        show: &mut OutputStreams<'_, '_>,
+    ) -> Result<(Option<Key>, Vec<String>), EarlyExit> {
         let named = |key: Key| (Some(key), Vec::new());
         let help = "name the variable with `--key-env NAME`, or the file with `--key-file FILE`";
-        let refused = |error: crate::run::KeyError| Stop::could_not(Code::FileMissing, error.to_string(), help);
+        let refused = |error: crate::run::KeyError| EarlyExit::could_not(Code::FileMissing, error.to_string(), help);
         if let Some(file) = &self.key_file {
             return bytes_of(file, show).and_then(|text| Key::from_bytes(&text, file).map(named).map_err(refused));
         }
@@ -111,7 +117,7 @@ impl Endpoint {
                 return Ok((None, Vec::new()));
             }
             let message = format!("no key is named, and the pack's own row `[[key]]` for `{dialect}` may not choose one");
-            return Err(Stop::could_not(Code::SceneField, message, help));
+            return Err(EarlyExit::could_not(Code::SceneField, message, help));
         }
         let set = |name: &&Arc<str>| (show.io.env)(name).is_some_and(|value| !value.is_empty());
         match place.env.iter().find(set) {
@@ -126,7 +132,7 @@ impl Endpoint {
                     "set {}, or name a file with `--key-file FILE`; a server that needs no key is named with `--url`",
                     place.env.join(" or ")
                 );
-                Err(Stop::could_not(Code::SceneField, message, help))
+                Err(EarlyExit::could_not(Code::SceneField, message, help))
             }
         }
     }
@@ -138,9 +144,9 @@ impl Endpoint {
         rules: &Ruleset,
         dialect: &str,
         addressed: bool,
-        hears: Arc<dyn Fn(&Attempt) + Send + Sync>,
-        show: &mut Show<'_, '_>,
-    ) -> Result<Arc<dyn Transport>, Stop> {
+        hears: Arc<dyn Fn(&RetryAttempt) + Send + Sync>,
+        show: &mut OutputStreams<'_, '_>,
+    ) -> Result<Arc<dyn Transport>, EarlyExit> {
         self.check()?;
         if let Some(file) = &self.replay {
             if self.url.is_some() {
@@ -149,9 +155,9 @@ impl Endpoint {
             }
             let text = String::from_utf8_lossy(&bytes_of(file, show)?).into_owned();
             let replay = Replay::parse(&text).map_err(|error| {
-                Stop::could_not(Code::SyntaxJson, format!("`{}`: {error}", shown(file)), "name a file that `--record` has written")
+                EarlyExit::could_not(Code::SyntaxJson, format!("`{}`: {error}", shown(file)), "name a file that `--record` has written")
             })?;
-            return Ok(self.repeating(Arc::new(replay), Arc::new(Hasty), hears));
+            return Ok(self.repeating(Arc::new(replay), Arc::new(ZeroPace), hears));
         }
         let (key, origins) = self.key(rules, dialect, addressed, show)?;
         let silent = Duration::from_secs_f64(self.timeout.unwrap_or(120.0));
@@ -159,26 +165,31 @@ impl Endpoint {
         let timeouts = Timeouts { connect: usual.connect.min(silent), answer: silent, idle: silent, total: usual.total.max(silent) };
         let hidden = Key::hidden(key.as_ref(), self.proxy.as_deref());
         let options = HttpOptions { key, origins, below: self.url.clone(), proxy: self.proxy.clone(), timeouts };
-        let http = Http::new(options).map_err(|error| Stop::could_not(Code::SceneField, error.message, "correct the address"))?;
+        let http = Http::new(options).map_err(|error| EarlyExit::could_not(Code::SceneField, error.message, "correct the address"))?;
         let mut sends: Arc<dyn Transport> = Arc::new(http);
         if let Some(file) = &self.record {
             // below the retries, so that every attempt has its line
             sends = Arc::new(Recorder::new(sends, Arc::new(Mutex::new(new_record(file)?)), hidden));
         }
-        Ok(self.repeating(sends, Arc::new(Clock), hears))
+        Ok(self.repeating(sends, Arc::new(RealPace), hears))
     }
 
-    fn repeating(&self, sends: Arc<dyn Transport>, pace: Arc<dyn Pace>, hears: Arc<dyn Fn(&Attempt) + Send + Sync>) -> Arc<dyn Transport> {
-        let policy = Policy { attempts: self.retries.unwrap_or(2).saturating_add(1), ..Policy::default() };
-        Arc::new(Retrying::new(sends, policy, pace).telling(hears))
+    fn repeating(
+        &self,
+        sends: Arc<dyn Transport>,
+        pace: Arc<dyn Pace>,
+        hears: Arc<dyn Fn(&RetryAttempt) + Send + Sync>,
+    ) -> Arc<dyn Transport> {
+        let policy = RetryPolicy { attempts: self.retries.unwrap_or(2).saturating_add(1), ..RetryPolicy::default() };
+        Arc::new(RetryTransport::new(sends, policy, pace).telling(hears))
     }
 }
 
 /// Waits for nothing: a record is there at once.
-struct Hasty;
+struct ZeroPace;
 
-impl Pace for Hasty {
-    fn sleep(&self, _: Duration) -> Doing<'_, ()> {
+impl Pace for ZeroPace {
+    fn sleep(&self, _: Duration) -> BoxFuture<'_, ()> {
         Box::pin(std::future::ready(()))
     }
 
@@ -192,13 +203,13 @@ impl Pace for Hasty {
 }
 
 /// A new file for a record, which only its owner may read.
-fn new_record(file: &Path) -> Result<File, Stop> {
+fn new_record(file: &Path) -> Result<File, EarlyExit> {
     let mut options = File::options();
     options.write(true).create_new(true);
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
     options.open(file).map_err(|error| {
         let message = format!("`{}` cannot be written: {error}", shown(file));
-        Stop::could_not(Code::FileMissing, message, "name a new file; a record that exists is not overwritten")
+        EarlyExit::could_not(Code::FileMissing, message, "name a new file; a record that exists is not overwritten")
     })
 }

@@ -6,12 +6,12 @@ use crate::diag::{Code, Diagnostic};
 use crate::import;
 use crate::inputs::files::{bytes_of, shown};
 use crate::inputs::library::readers;
-use crate::inputs::role::Role;
+use crate::inputs::role::SceneRole;
 use crate::inputs::scene::document;
-use crate::output::Show;
+use crate::output::OutputStreams;
 
 /// A file of another program, as a pack reads it.
-pub(crate) struct Read {
+pub(crate) struct ForeignFile {
     /// The pack that is recommended for it.
     pub(crate) pack: String,
     /// The format that the pack recognises.
@@ -22,8 +22,8 @@ pub(crate) struct Read {
 
 /// The diagnostic about a file of another program where `wanted` was expected; `None` for a file that may be a rule file or
 /// a scene file, and for one that does not exist.
-pub(crate) fn of(path: &Path, wanted: &str, show: &mut Show<'_, '_>) -> Option<Diagnostic> {
-    let Read { pack, format, flag } = read(path, show)?;
+pub(crate) fn of(path: &Path, wanted: &str, show: &mut OutputStreams<'_, '_>) -> Option<Diagnostic> {
+    let ForeignFile { pack, format, flag } = read(path, show)?;
     let file = shown(path);
     let message = format!("`{file}` is not {wanted}: it is a `{format}`, which pack `{pack}` reads");
     let help = format!(
@@ -33,7 +33,7 @@ pub(crate) fn of(path: &Path, wanted: &str, show: &mut Show<'_, '_>) -> Option<D
 }
 
 /// Reads a file of another program; `None` as for [`of`].
-pub(crate) fn read(path: &Path, show: &mut Show<'_, '_>) -> Option<Read> {
+pub(crate) fn read(path: &Path, show: &mut OutputStreams<'_, '_>) -> Option<ForeignFile> {
     let ending = path.extension().map(|e| e.to_string_lossy().to_ascii_lowercase()).unwrap_or_default();
     if ending == "toml" || !path.is_file() {
         return None;
@@ -48,6 +48,6 @@ pub(crate) fn read(path: &Path, show: &mut Show<'_, '_>) -> Option<Read> {
     let found = readers(&document, None, show);
     let (rules, format) = found.first()?;
     let brought = tapster::import_document(rules, Some(format), document).ok()?;
-    let flag = Role::of(&brought.scene).map_or("--preset", Role::flag);
-    Some(Read { pack: rules.pack().name.to_string(), format: format.clone(), flag })
+    let flag = SceneRole::of(&brought.scene).map_or("--preset", SceneRole::flag);
+    Some(ForeignFile { pack: rules.pack().name.to_string(), format: format.clone(), flag })
 }

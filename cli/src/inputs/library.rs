@@ -8,8 +8,8 @@ use crate::pack::files::packs_in;
 use crate::pack::library::{recommended_formats, shipped_readers};
 use crate::pack::{Overlay, PackLibrary, PackShelf, Ruleset, Start};
 
-use crate::output::Show;
-use crate::stop::Stop;
+use crate::output::OutputStreams;
+use crate::stop::EarlyExit;
 
 /// The pack that is used if none is named.
 pub(crate) const DEFAULT_PACK: &str = "base";
@@ -31,7 +31,7 @@ pub(crate) fn examples(text: &str) -> String {
 
 /// The packs of the library that recognise a document, each with the format that it recognises: those that are recommended
 /// for it, those for most formats first, or all if none is, by name.
-pub(crate) fn readers(document: &Value, format: Option<&str>, show: &Show<'_, '_>) -> Vec<(Ruleset, String)> {
+pub(crate) fn readers(document: &Value, format: Option<&str>, show: &OutputStreams<'_, '_>) -> Vec<(Ruleset, String)> {
     let shelf = shelf(show);
     let read = |name: String| {
         let files = shelf.find(&name, &mut Report::default())?.files;
@@ -51,7 +51,7 @@ pub(crate) fn readers(document: &Value, format: Option<&str>, show: &Show<'_, '_
 
 /// The library: the folders of `TAPSTER_PACKS`, then those beside the scene and the pack, then `./rules`, then the
 /// shipped packs. A folder without packs is left out.
-pub(crate) fn shelf(show: &Show<'_, '_>) -> PackShelf {
+pub(crate) fn shelf(show: &OutputStreams<'_, '_>) -> PackShelf {
     let mut folders = named(show);
     let mut near = Vec::new();
     for folder in show.near.iter().map(PathBuf::as_path).chain([Path::new("rules")]) {
@@ -67,7 +67,7 @@ pub(crate) fn shelf(show: &Show<'_, '_>) -> PackShelf {
 }
 
 /// The folders of `TAPSTER_PACKS`.
-pub(crate) fn named(show: &Show<'_, '_>) -> Vec<PathBuf> {
+pub(crate) fn named(show: &OutputStreams<'_, '_>) -> Vec<PathBuf> {
     let named = (show.io.env)("TAPSTER_PACKS").unwrap_or_default();
     std::env::split_paths(&named).filter(|path| !path.as_os_str().is_empty()).collect()
 }
@@ -88,8 +88,8 @@ pub(crate) fn beside_scene(folder: &Path) -> [PathBuf; 2] {
 }
 
 /// Loads and compiles a pack and shows its warnings.
-pub(crate) fn open(start: &Start, overlays: &[Overlay], show: &mut Show<'_, '_>) -> Result<Ruleset, Stop> {
-    let rules = Ruleset::load(start, overlays, &shelf(show)).map_err(Stop::rejected)?;
+pub(crate) fn open(start: &Start, overlays: &[Overlay], show: &mut OutputStreams<'_, '_>) -> Result<Ruleset, EarlyExit> {
+    let rules = Ruleset::load(start, overlays, &shelf(show)).map_err(EarlyExit::rejected)?;
     // advice to authors of templates and overlays is only shown by `check`
     let mut warnings = rules.warnings().clone();
     let is_advice =

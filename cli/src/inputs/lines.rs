@@ -5,8 +5,8 @@ use std::path::Path;
 use crate::diag::Code;
 
 use crate::inputs::files::{bytes_of, shown};
-use crate::output::Show;
-use crate::stop::Stop;
+use crate::output::OutputStreams;
+use crate::stop::EarlyExit;
 
 /// The longest line, in bytes (16 MiB).
 const MAX_LINE: usize = 16 << 20;
@@ -14,7 +14,7 @@ const MAX_LINE: usize = 16 << 20;
 const CHUNK: usize = 8 << 10;
 
 /// Lines that are read one at a time. Blank lines are passed over.
-pub(crate) struct Lines {
+pub(crate) struct LineReader {
     name: String,
     number: usize,
     /// What has been read.
@@ -27,9 +27,9 @@ pub(crate) struct Lines {
     open: bool,
 }
 
-impl Lines {
+impl LineReader {
     /// The lines of a file; `-` is standard input.
-    pub(crate) fn open(path: &Path, show: &mut Show<'_, '_>) -> Result<Self, Stop> {
+    pub(crate) fn open(path: &Path, show: &mut OutputStreams<'_, '_>) -> Result<Self, EarlyExit> {
         let open = path == Path::new("-");
         let read = if open { Vec::new() } else { bytes_of(path, show)? };
         Ok(Self { name: shown(path), number: 0, read, start: 0, searched: 0, open })
@@ -41,7 +41,7 @@ impl Lines {
     }
 
     /// The next line; `None` at the end.
-    pub(crate) fn next(&mut self, show: &mut Show<'_, '_>) -> Result<Option<String>, Stop> {
+    pub(crate) fn next(&mut self, show: &mut OutputStreams<'_, '_>) -> Result<Option<String>, EarlyExit> {
         loop {
             let behind = self.read.get(self.searched..).unwrap_or_default();
             let end = behind.iter().position(|byte| *byte == b'\n').map(|at| self.searched + at + 1);
@@ -56,28 +56,29 @@ impl Lines {
             }
             self.start = self.searched;
             self.number += 1;
-            let line = String::from_utf8(line)
-                .map_err(|_| Stop::could_not(Code::FileEncoding, format!("{} is not valid UTF-8", self.place()), "save it as UTF-8"))?;
+            let line = String::from_utf8(line).map_err(|_| {
+                EarlyExit::could_not(Code::FileEncoding, format!("{} is not valid UTF-8", self.place()), "save it as UTF-8")
+            })?;
             if !line.trim().is_empty() {
                 return Ok(Some(line));
             }
         }
     }
 
-    fn more(&mut self, show: &mut Show<'_, '_>) -> Result<(), Stop> {
+    fn more(&mut self, show: &mut OutputStreams<'_, '_>) -> Result<(), EarlyExit> {
         // only the beginning of a line is left
         self.read.drain(..self.start);
         self.searched -= self.start;
         self.start = 0;
         let mut chunk = [0; CHUNK];
         let read = show.io.input.read(&mut chunk).map_err(|error| {
-            Stop::could_not(Code::FileMissing, format!("`{}` cannot be read: {error}", self.name), "check the program that writes it")
+            EarlyExit::could_not(Code::FileMissing, format!("`{}` cannot be read: {error}", self.name), "check the program that writes it")
         })?;
         self.open = read > 0;
         self.read.extend(chunk.iter().take(read));
         if self.read.len() > MAX_LINE {
             let message = format!("a line of `{}` is longer than {} MiB", self.name, MAX_LINE >> 20);
-            return Err(Stop::could_not(Code::FileTooLarge, message, "write one turn a line"));
+            return Err(EarlyExit::could_not(Code::FileTooLarge, message, "write one turn a line"));
         }
         Ok(())
     }

@@ -12,14 +12,14 @@ use crate::pack::Start;
 use crate::pack::files::{parent, read_folder};
 use crate::pack::library::{self, shipped};
 use crate::share::lock::{self, MAX_LOCK};
-use crate::share::{Fault, Lock};
+use crate::share::{PackLock, ShareFault};
 
 use super::files::shown;
 use super::shared::{bounded, digest_of};
 
 /// The packs that are not what a lock says.
 pub(crate) fn complaints(pack: &Pack, start: &Start) -> Report {
-    let mut locks: BTreeMap<PathBuf, Result<Option<Lock>, Fault>> = BTreeMap::new();
+    let mut locks: BTreeMap<PathBuf, Result<Option<PackLock>, ShareFault>> = BTreeMap::new();
     let mut report = Report::default();
     let packs: Vec<_> = pack.layers.iter().filter(|layer| !layer.overlay).collect();
     for layer in &packs {
@@ -39,7 +39,7 @@ pub(crate) fn complaints(pack: &Pack, start: &Start) -> Report {
     report
 }
 
-fn read(file: &Path) -> Result<Option<Lock>, Fault> {
+fn read(file: &Path) -> Result<Option<PackLock>, ShareFault> {
     if !file.exists() {
         return Ok(None);
     }
@@ -51,7 +51,7 @@ fn read(file: &Path) -> Result<Option<Lock>, Fault> {
         let message = format!("`{}` is not valid UTF-8", shown(file));
         Diagnostic::new(Code::ShareIndex, message).help("restore the file from your version control, or install the packs again")
     })?;
-    Lock::read(&shown(file), &text).map(Some)
+    PackLock::read(&shown(file), &text).map(Some)
 }
 
 /// What is wrong with one pack.

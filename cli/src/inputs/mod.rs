@@ -40,19 +40,19 @@ use crate::pack::{Overlay, Ruleset, Start};
 
 use crate::inputs::files::bytes_of;
 use crate::inputs::library::DEFAULT_PACK;
-use crate::inputs::parts::Parts;
-use crate::inputs::previous::Previous;
-use crate::inputs::templated::Templated;
+use crate::inputs::parts::BuildParts;
+use crate::inputs::previous::PreviousRequest;
+use crate::inputs::templated::TemplateInputArgs;
 use crate::layout::head;
-use crate::output::Show;
-use crate::stop::{Exit, Stop, only_missing};
+use crate::output::OutputStreams;
+use crate::stop::{EarlyExit, RunExit, only_missing};
 
 /// The most parts of a path that `--set` accepts.
 const MAX_PATH: usize = 32;
 
 /// The flags of a build.
 #[derive(Debug, Clone, Default, Args)]
-pub(crate) struct Inputs {
+pub(crate) struct InputArgs {
     /// A folder with a `scene.toml`, such a file (TOML or JSON), a case of a rule test (`FILE` or `FILE#NAME`), or `-` for
     /// standard input [default: `./scene.toml`, if it exists and no flag names a pack, a template or a file of a scene].
     #[arg(value_name = "SCENE")]
@@ -118,16 +118,16 @@ pub(crate) struct Inputs {
     #[arg(long)]
     locked: bool,
     #[command(flatten)]
-    templated: Templated,
+    templated: TemplateInputArgs,
 }
 
 /// The same flags for a verb whose arguments are something else: the scene is a flag too.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct SceneFlag(pub(crate) Inputs);
+pub(crate) struct SceneFlag(pub(crate) InputArgs);
 
 impl Args for SceneFlag {
     fn augment_args(command: Command) -> Command {
-        Inputs::augment_args(command).mut_arg("scene", |scene| scene.long("scene")).mut_arg("previous", |previous| previous.hide(true))
+        InputArgs::augment_args(command).mut_arg("scene", |scene| scene.long("scene")).mut_arg("previous", |previous| previous.hide(true))
     }
 
     fn augment_args_for_update(command: Command) -> Command {
@@ -137,7 +137,7 @@ impl Args for SceneFlag {
 
 impl FromArgMatches for SceneFlag {
     fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
-        Inputs::from_arg_matches(matches).map(Self)
+        InputArgs::from_arg_matches(matches).map(Self)
     }
 
     fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
@@ -145,7 +145,7 @@ impl FromArgMatches for SceneFlag {
     }
 }
 
-impl Inputs {
+impl InputArgs {
     /// The inputs of a scene file without further flags.
     pub(crate) fn of_scene(scene: &Path) -> Self {
         Self { scene: Some(scene.to_owned()), ..Self::default() }
@@ -166,7 +166,7 @@ impl Inputs {
     }
 
     /// Reads all files that the flags name.
-    pub(crate) fn open(&self, show: &mut Show<'_, '_>) -> Result<(Ruleset, Scene), Stop> {
+    pub(crate) fn open(&self, show: &mut OutputStreams<'_, '_>) -> Result<(Ruleset, Scene), EarlyExit> {
         let parts = self.parts(show)?;
         let rules = self.rules_as_locked(&parts, show)?;
         let scene = scene::of(&parts, &rules, show)?;
@@ -179,16 +179,16 @@ impl Inputs {
     }
 
     /// Loads the rules, and compares their packs with their locks if that is asked for.
-    fn rules_as_locked(&self, parts: &Parts, show: &mut Show<'_, '_>) -> Result<Ruleset, Stop> {
+    fn rules_as_locked(&self, parts: &BuildParts, show: &mut OutputStreams<'_, '_>) -> Result<Ruleset, EarlyExit> {
         let rules = rules_of(parts, show)?;
         let start = parts.pack.clone().unwrap_or_else(|| Start::Name(DEFAULT_PACK.to_owned()));
         let report = if self.locked { locked::complaints(rules.pack(), &start) } else { Report::default() };
-        if report.is_empty() { Ok(rules) } else { Err(Stop::report(Exit::No, report, Sources::default())) }
+        if report.is_empty() { Ok(rules) } else { Err(EarlyExit::report(RunExit::No, report, Sources::default())) }
     }
 
     /// What each part of the inputs gives to the scene, lowest first. The parts were read before, so what there is to say
     /// about them has been said.
-    pub(crate) fn layers(&self, rules: &Ruleset, show: &mut Show<'_, '_>) -> Result<Vec<ScenePart>, Stop> {
+    pub(crate) fn layers(&self, rules: &Ruleset, show: &mut OutputStreams<'_, '_>) -> Result<Vec<ScenePart>, EarlyExit> {
         let (given, _) = show.keeping(|show| {
             let parts = self.parts(show)?;
             scene::given(&parts, rules, show)
@@ -197,8 +197,8 @@ impl Inputs {
     }
 
     /// The request that `--previous` names; `None` without the flag.
-    pub(crate) fn previous(&self, show: &mut Show<'_, '_>) -> Result<Option<Previous>, Stop> {
-        self.previous.as_deref().map(|file| Previous::read(file, show)).transpose()
+    pub(crate) fn previous(&self, show: &mut OutputStreams<'_, '_>) -> Result<Option<PreviousRequest>, EarlyExit> {
+        self.previous.as_deref().map(|file| PreviousRequest::read(file, show)).transpose()
     }
 
     /// Whether the flags say when it is now.
@@ -213,11 +213,11 @@ impl Inputs {
     }
 
     /// Refuses `--previous` where requests are not compared.
-    pub(crate) fn refuse_previous(&self) -> Result<(), Stop> {
+    pub(crate) fn refuse_previous(&self) -> Result<(), EarlyExit> {
         if self.previous.is_none() {
             return Ok(());
         }
-        Err(Stop::could_not(
+        Err(EarlyExit::could_not(
             Code::SceneField,
             "`--previous` has no effect here",
             "`tapster build --previous FILE` and `tapster explain --cache --previous FILE` compare two requests, and so does the page of `--html`",
@@ -260,7 +260,7 @@ impl Inputs {
     }
 
     /// Refuses flags that say something about a prompt where only rules are shown: `by` is what shows them.
-    pub(crate) fn refuse_prompt(&self, by: &str) -> Result<(), Stop> {
+    pub(crate) fn refuse_prompt(&self, by: &str) -> Result<(), EarlyExit> {
         let given = self.given_for_a_prompt();
         if given.is_empty() {
             return Ok(());
@@ -268,7 +268,7 @@ impl Inputs {
         let (have, them) = if given.len() == 1 { ("has", "it") } else { ("have", "them") };
         let message = format!("`{}` {have} no effect with `{by}`: it shows rules, and builds no prompt", given.join("`, `"));
         let help = format!("leave {them} out; the rules are those of the scene, of `--pack`, and of `--overlay`");
-        Err(Stop::could_not(Code::SceneField, message, help))
+        Err(EarlyExit::could_not(Code::SceneField, message, help))
     }
 
     /// Whether the flags say what is generated.
@@ -299,18 +299,18 @@ impl Inputs {
     }
 
     /// Refuses to build from nothing: neither a scene nor any part of one is named, and none lies here.
-    pub(crate) fn require_scene(&self) -> Result<(), Stop> {
+    pub(crate) fn require_scene(&self) -> Result<(), EarlyExit> {
         let is_said =
             self.scene.is_some() || self.names_parts() || self.message.is_some() || !self.set.is_empty() || !self.choose.is_empty();
         if is_said || self.scene_here().is_some() {
             return Ok(());
         }
         let help = "name a scene (`tapster build examples/hello`), or say what it is made of: `--character`, `--message` …";
-        Err(Stop::could_not(Code::FileMissing, format!("no scene is named, and there is no `{}` here", scene_file::NAME), help))
+        Err(EarlyExit::could_not(Code::FileMissing, format!("no scene is named, and there is no `{}` here", scene_file::NAME), help))
     }
 
     /// Loads the pack and the overlays, and the values that the scene file and flags give to its options.
-    pub(crate) fn open_options(&self, show: &mut Show<'_, '_>) -> Result<(Ruleset, Value), Stop> {
+    pub(crate) fn open_options(&self, show: &mut OutputStreams<'_, '_>) -> Result<(Ruleset, Value), EarlyExit> {
         let named = self.naming_pack();
         let inputs = named.as_ref().unwrap_or(self);
         let parts = inputs.parts(show)?;
@@ -328,7 +328,7 @@ impl Inputs {
     }
 
     /// Loads only the pack and the overlays.
-    pub(crate) fn open_rules(&self, show: &mut Show<'_, '_>) -> Result<Ruleset, Stop> {
+    pub(crate) fn open_rules(&self, show: &mut OutputStreams<'_, '_>) -> Result<Ruleset, EarlyExit> {
         self.rules_as_locked(&self.parts(show)?, show)
     }
 
@@ -341,7 +341,7 @@ impl Inputs {
     }
 
     /// The files and folders that the flags and the scene file name. Of a scene file that cannot be read, only itself.
-    pub(crate) fn files(&self, show: &mut Show<'_, '_>) -> Vec<PathBuf> {
+    pub(crate) fn files(&self, show: &mut OutputStreams<'_, '_>) -> Vec<PathBuf> {
         let here = self.scene_here();
         let mut all = self.flags().paths();
         if let Some(scene) = self.scene.as_deref().or(here.as_deref()) {
@@ -354,8 +354,8 @@ impl Inputs {
     }
 
     /// The parts that flags alone name by a path.
-    fn flags(&self) -> Parts {
-        let mut parts = Parts {
+    fn flags(&self) -> BuildParts {
+        let mut parts = BuildParts {
             pack: self.pack.as_deref().map(Start::typed),
             overlays: self.overlay.iter().cloned().map(Overlay::Path).collect(),
             character: self.character.clone(),
@@ -363,18 +363,18 @@ impl Inputs {
             chat: self.chat.clone(),
             lorebooks: self.lorebook.clone(),
             persona_file: self.persona_file.clone(),
-            ..Parts::default()
+            ..BuildParts::default()
         };
         self.templated.over(&mut parts);
         parts
     }
 
     /// The inputs of the scene file, with those of the flags over them.
-    pub(crate) fn parts(&self, show: &mut Show<'_, '_>) -> Result<Parts, Stop> {
+    pub(crate) fn parts(&self, show: &mut OutputStreams<'_, '_>) -> Result<BuildParts, EarlyExit> {
         let here = self.scene_here();
         let mut parts = match self.scene.as_deref().or(here.as_deref()) {
             Some(path) => read_scene(path, show)?,
-            None => Parts::default(),
+            None => BuildParts::default(),
         };
         self.over(&mut parts, show)?;
         self.templated.over(&mut parts);
@@ -385,7 +385,7 @@ impl Inputs {
         Ok(parts)
     }
 
-    fn over(&self, parts: &mut Parts, show: &mut Show<'_, '_>) -> Result<(), Stop> {
+    fn over(&self, parts: &mut BuildParts, show: &mut OutputStreams<'_, '_>) -> Result<(), EarlyExit> {
         if let Some(pack) = &self.pack {
             (parts.pack, parts.pack_at) = (Some(Start::typed(pack)), None);
         }
@@ -419,22 +419,22 @@ impl Inputs {
         Ok(())
     }
 
-    fn message_of_stdin(&self, show: &mut Show<'_, '_>) -> Result<String, Stop> {
+    fn message_of_stdin(&self, show: &mut OutputStreams<'_, '_>) -> Result<String, EarlyExit> {
         if self.scene.as_deref() == Some(Path::new("-")) {
             let message = "standard input cannot be both the scene and the message";
-            return Err(Stop::could_not(Code::FileMissing, message, "write one of them into a file"));
+            return Err(EarlyExit::could_not(Code::FileMissing, message, "write one of them into a file"));
         }
         let bytes = bytes_of(Path::new("-"), show)?;
         let text = String::from_utf8(bytes).map_err(|e| {
             let message = format!("the message is not valid UTF-8: byte {} does not begin a character", e.utf8_error().valid_up_to());
-            Stop::could_not(Code::FileEncoding, message, "save it as UTF-8")
+            EarlyExit::could_not(Code::FileEncoding, message, "save it as UTF-8")
         })?;
         Ok(text.strip_suffix('\n').unwrap_or(&text).to_owned())
     }
 }
 
 /// Reads a scene file, or a case that stands in its place.
-fn read_scene(path: &Path, show: &mut Show<'_, '_>) -> Result<Parts, Stop> {
+fn read_scene(path: &Path, show: &mut OutputStreams<'_, '_>) -> Result<BuildParts, EarlyExit> {
     match case::find_case_file(path) {
         Some((file, name)) => case::read_case(&file, name, show),
         None => scene_file::read(path, show),
@@ -442,17 +442,17 @@ fn read_scene(path: &Path, show: &mut Show<'_, '_>) -> Result<Parts, Stop> {
 }
 
 /// Loads the pack and the overlays of a build.
-pub(crate) fn rules_of(parts: &Parts, show: &mut Show<'_, '_>) -> Result<Ruleset, Stop> {
+pub(crate) fn rules_of(parts: &BuildParts, show: &mut OutputStreams<'_, '_>) -> Result<Ruleset, EarlyExit> {
     let start = parts.pack.clone().unwrap_or_else(|| Start::Name(DEFAULT_PACK.to_owned()));
     library::open(&start, &parts.overlays, show).map_err(|stop| {
         let paths = parts.overlays.iter().filter_map(|overlay| if let Overlay::Path(path) = overlay { Some(path) } else { None });
         let said = paths.into_iter().find_map(|path| foreign::of(path, "an overlay", show));
-        said.map_or_else(|| placed(stop, parts), |said| Stop::new(Exit::No, said))
+        said.map_or_else(|| placed(stop, parts), |said| EarlyExit::new(RunExit::No, said))
     })
 }
 
 /// The complaint that a pack is missing, at the line of the scene file that names the pack.
-fn placed(mut stop: Stop, parts: &Parts) -> Stop {
+fn placed(mut stop: EarlyExit, parts: &BuildParts) -> EarlyExit {
     let (Some(span), Some((_, sources))) = (parts.pack_at, &parts.top) else { return stop };
     // other mistakes stand in the files of the pack
     if !only_missing(&stop.report) || stop.report.items().iter().any(|d| d.span.is_some()) {
@@ -471,11 +471,11 @@ fn put<T>(old: &mut Option<T>, new: Option<T>) {
 }
 
 /// `path=value`.
-pub(crate) fn assignment(text: &str) -> Result<(String, Value), Stop> {
+pub(crate) fn assignment(text: &str) -> Result<(String, Value), EarlyExit> {
     let (path, value) = text.split_once('=').unwrap_or(("", ""));
     if path.is_empty() || path.split('.').any(str::is_empty) || path.split('.').count() > MAX_PATH {
         let message = format!("`{}` is not an assignment", head(text, 60));
-        return Err(Stop::could_not(Code::SceneField, message, "write a path, `=` and a value: `note.depth=2`"));
+        return Err(EarlyExit::could_not(Code::SceneField, message, "write a path, `=` and a value: `note.depth=2`"));
     }
     let value = serde_json::from_str::<serde_json::Value>(value).map_or_else(|_| Value::text(value), |json| Value::from(&json));
     Ok((path.to_owned(), value))

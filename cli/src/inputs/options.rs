@@ -5,23 +5,23 @@ use crate::model::options::TABLE;
 use crate::model::{Map, OptionType, PackOptions, Value};
 use crate::pack::Ruleset;
 
-use crate::inputs::parts::Parts;
+use crate::inputs::parts::BuildParts;
 use crate::layout::head;
-use crate::stop::{Exit, Stop};
+use crate::stop::{EarlyExit, RunExit};
 
 /// `NAME=VALUE` of a flag.
-pub(super) fn assigned(text: &str) -> Result<(String, String), Stop> {
+pub(super) fn assigned(text: &str) -> Result<(String, String), EarlyExit> {
     match text.split_once('=') {
         Some((name, value)) if !name.is_empty() => Ok((name.to_owned(), value.to_owned())),
         _ => {
             let message = format!("`{}` is not the value of an option", head(text, 60));
-            Err(Stop::could_not(Code::OptionValue, message, "write the name of an option, `=` and its value: `tone=dark`"))
+            Err(EarlyExit::could_not(Code::OptionValue, message, "write the name of an option, `=` and its value: `tone=dark`"))
         }
     }
 }
 
 /// The values of the scene file, with those of the flags over them: a table, or nothing if there are none.
-pub(super) fn given(parts: &Parts, rules: &Ruleset) -> Value {
+pub(super) fn given(parts: &BuildParts, rules: &Ruleset) -> Value {
     let mut all = Map::default();
     let in_scene = parts.scene.get(TABLE).and_then(Value::as_map);
     all.extend(in_scene.into_iter().flat_map(|map| map.iter()).map(|(name, value)| (name.clone(), value.clone())));
@@ -48,7 +48,7 @@ fn typed(options: &PackOptions, name: &str, text: &str) -> Value {
 }
 
 /// Refuses values that options cannot have, at the line or the flag that gives them.
-pub(super) fn check(parts: &Parts, rules: &Ruleset, given: &Value) -> Result<(), Stop> {
+pub(super) fn check(parts: &BuildParts, rules: &Ruleset, given: &Value) -> Result<(), EarlyExit> {
     let mut report = Report::default();
     for fault in rules.options().faults(given) {
         let name = fault.option.as_str();
@@ -73,5 +73,5 @@ pub(super) fn check(parts: &Parts, rules: &Ruleset, given: &Value) -> Result<(),
         return Ok(());
     }
     let sources = parts.top.as_ref().map(|(_, sources)| sources.clone()).unwrap_or_default();
-    Err(Stop::report(Exit::No, report, sources))
+    Err(EarlyExit::report(RunExit::No, report, sources))
 }

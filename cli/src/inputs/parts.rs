@@ -8,7 +8,7 @@ use crate::pack::{Overlay, RuleFile, Start};
 
 /// A template, as a scene file or a flag names it.
 #[derive(Debug, Clone)]
-pub(crate) enum Named {
+pub(crate) enum TemplateReference {
     /// By its id.
     Id(String),
     /// A file.
@@ -17,17 +17,21 @@ pub(crate) enum Named {
     Read(RuleFile),
 }
 
-impl Named {
+impl TemplateReference {
     /// A file if it looks like one: it ends in `.json` or `.toml`, holds a `/`, or is `-`.
     pub(crate) fn typed(text: &str, base: &Path) -> Self {
         let is_file = text == "-" || text.contains(['/', '\\']) || [".json", ".toml"].iter().any(|end| text.ends_with(end));
-        if is_file { Named::File(if text == "-" { text.into() } else { base.join(text) }) } else { Named::Id(text.to_owned()) }
+        if is_file {
+            TemplateReference::File(if text == "-" { text.into() } else { base.join(text) })
+        } else {
+            TemplateReference::Id(text.to_owned())
+        }
     }
 }
 
 /// The inputs of a build after the flags have been merged over the scene file. Paths are resolved.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Parts {
+pub(crate) struct BuildParts {
     pub(crate) pack: Option<Start>,
     /// Where the scene file names the pack, if it is the one that is used.
     pub(crate) pack_at: Option<Span>,
@@ -46,7 +50,7 @@ pub(crate) struct Parts {
     /// What the clock says, for builds that must not differ by it.
     pub(crate) clock: Option<String>,
     pub(crate) strict: bool,
-    pub(crate) template: Option<Named>,
+    pub(crate) template: Option<TemplateReference>,
     pub(crate) task: Option<String>,
     pub(crate) data: Option<PathBuf>,
     pub(crate) revision: Option<String>,
@@ -66,7 +70,7 @@ pub(crate) struct Parts {
     pub(crate) set: Vec<(String, Value)>,
 }
 
-impl Parts {
+impl BuildParts {
     /// The files and folders that the parts name, but not those in which packs are searched by name.
     pub(crate) fn paths(&self) -> Vec<PathBuf> {
         let single = [&self.character, &self.chat, &self.persona_file, &self.data].into_iter().flatten();
@@ -75,7 +79,7 @@ impl Parts {
         if let Some(Start::Folder(folder)) = &self.pack {
             all.push(folder.clone());
         }
-        if let Some(Named::File(file)) = &self.template {
+        if let Some(TemplateReference::File(file)) = &self.template {
             all.push(file.clone());
         }
         all

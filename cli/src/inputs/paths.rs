@@ -5,10 +5,10 @@ use crate::model::options::TABLE;
 use crate::pack::Ruleset;
 
 use crate::layout::head;
-use crate::stop::Stop;
+use crate::stop::EarlyExit;
 
 /// Refuses a path that nothing of the pack declares, so that it can have no value.
-pub(crate) fn known(rules: &Ruleset, path: &str) -> Result<(), Stop> {
+pub(crate) fn known(rules: &Ruleset, path: &str) -> Result<(), EarlyExit> {
     let own = &rules.programs().rules;
     if own.names.knows_path(path) || path == TABLE {
         return Ok(());
@@ -21,5 +21,5 @@ pub(crate) fn known(rules: &Ruleset, path: &str) -> Result<(), Stop> {
         }
         None => format!("`tapster ops --scene --pack {}` lists the paths that there are", rules.pack().name),
     };
-    Err(Stop::could_not(Code::NameUnknown, message, help))
+    Err(EarlyExit::could_not(Code::NameUnknown, message, help))
 }

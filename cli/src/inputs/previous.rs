@@ -13,24 +13,24 @@ use crate::model::{Plan, PlanBlock};
 use crate::pack::Ruleset;
 
 use crate::inputs::files::{shown, values_of};
-use crate::output::Show;
-use crate::stop::Stop;
+use crate::output::OutputStreams;
+use crate::stop::EarlyExit;
 
 /// The previous request.
-pub(crate) enum Previous {
+pub(crate) enum PreviousRequest {
     /// Its plan.
     Plan(Vec<PlanBlock>),
     /// Its payload.
     Payload(Json),
 }
 
-impl Previous {
+impl PreviousRequest {
     /// Reads a file: what has `blocks` is a plan, any other JSON object a payload.
-    pub(crate) fn read(file: &Path, show: &mut Show<'_, '_>) -> Result<Self, Stop> {
+    pub(crate) fn read(file: &Path, show: &mut OutputStreams<'_, '_>) -> Result<Self, EarlyExit> {
         let bytes = values_of(file, show)?;
         let wrong = |reason: String| {
             let message = format!("`{}` is no plan and no payload: {reason}", shown(file));
-            Stop::could_not(Code::ImportFormat, message, "write one with `tapster build … --dump plan`")
+            EarlyExit::could_not(Code::ImportFormat, message, "write one with `tapster build … --dump plan`")
         };
         let json: Json = serde_json::from_slice(&bytes).map_err(|e| wrong(e.to_string()))?;
         match blocks_of(&json) {

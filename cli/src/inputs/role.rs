@@ -9,7 +9,7 @@ use crate::inputs::files::shown;
 
 /// A part of a scene that has a flag of its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Role {
+pub(crate) enum SceneRole {
     Character,
     Preset,
     Chat,
@@ -17,7 +17,7 @@ pub(crate) enum Role {
     Persona,
 }
 
-impl Role {
+impl SceneRole {
     /// The part that an imported scene is; `None` if it may be any.
     pub(crate) fn of(scene: &Value) -> Option<Self> {
         let has = |path: &str| scene.get(path).is_some_and(|value| !value.is_empty());

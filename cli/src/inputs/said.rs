@@ -9,8 +9,8 @@ use crate::pack::{Ruleset, json, toml};
 use crate::inputs::files::{shown, utf8, values_of};
 use crate::inputs::scene::places;
 use crate::layout::head;
-use crate::output::{Placed, Show};
-use crate::stop::{Exit, Stop};
+use crate::output::{OutputStreams, WarningPlaces};
+use crate::stop::{EarlyExit, RunExit};
 
 /// The most turns of one run.
 pub(super) const MAX_TURNS: u16 = 1000;
@@ -29,7 +29,7 @@ const OF_USER: [&str; 1] = ["chat.by_user"];
 
 /// One turn.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Said {
+pub(crate) struct TranscriptTurn {
     /// What the user writes.
     message: Option<String>,
     /// What the model answers, which the next turn finds in the chat.
@@ -40,7 +40,7 @@ pub(crate) struct Said {
     sources: Sources,
 }
 
-impl Said {
+impl TranscriptTurn {
     /// Puts the turn into its scene.
     pub(crate) fn enter(&self, scene: &mut Scene) {
         scene.merge(self.scene());
@@ -53,9 +53,9 @@ impl Said {
     }
 
     /// Where the file says what the turn may be warned of.
-    pub(crate) fn places(&self, rules: &Ruleset) -> Option<Placed> {
+    pub(crate) fn places(&self, rules: &Ruleset) -> Option<WarningPlaces> {
         let scene = self.scene.as_ref()?;
-        Some(Placed { told: places(rules, &self.scene(), |path| scene.at(path)), sources: self.sources.clone() })
+        Some(WarningPlaces { told: places(rules, &self.scene(), |path| scene.at(path)), sources: self.sources.clone() })
     }
 
     /// Adds to the chat what was said.
@@ -83,10 +83,14 @@ pub(crate) fn said(scene: &mut Scene, role: &str, text: &str) {
 }
 
 /// The turns of a file. A scene with a message of its own is refused, because the turns have theirs.
-pub(super) fn read(file: &Path, scene: &Scene, show: &mut Show<'_, '_>) -> Result<Vec<Said>, Stop> {
+pub(super) fn read(file: &Path, scene: &Scene, show: &mut OutputStreams<'_, '_>) -> Result<Vec<TranscriptTurn>, EarlyExit> {
     if !scene.get(INPUT).is_empty() {
         let message = "the scene has a message, and the turns have theirs";
-        return Err(Stop::could_not(Code::SceneField, message, "leave out the message of the scene, and write it into the first turn"));
+        return Err(EarlyExit::could_not(
+            Code::SceneField,
+            message,
+            "leave out the message of the scene, and write it into the first turn",
+        ));
     }
     let text = utf8(file, values_of(file, show)?)?;
     let text = text.strip_prefix('\u{FEFF}').unwrap_or(&text);
@@ -97,7 +101,7 @@ pub(super) fn read(file: &Path, scene: &Scene, show: &mut Show<'_, '_>) -> Resul
     let turns = root.map(|root| reader.turns(&root)).unwrap_or_default();
     if reader.report.has_errors() {
         reader.report.sort();
-        return Err(Stop::report(Exit::No, reader.report, reader.sources));
+        return Err(EarlyExit::report(RunExit::No, reader.report, reader.sources));
     }
     show.report(&reader.report, &reader.sources);
     Ok(turns)
@@ -119,7 +123,7 @@ impl TurnsReader {
         self.report.push(Diagnostic::error(Code::SceneField, message).at(node.span).help(help));
     }
 
-    fn turns(&mut self, root: &DocumentNode) -> Vec<Said> {
+    fn turns(&mut self, root: &DocumentNode) -> Vec<TranscriptTurn> {
         for (key, field) in root.as_table().into_iter().flatten() {
             let key: &str = key;
             if key != LIST && !BESIDE.contains(&key) {
@@ -144,8 +148,8 @@ impl TurnsReader {
     }
 
     /// One turn, by its number from 1.
-    fn turn(&mut self, number: usize, turn: &DocumentNode) -> Said {
-        let mut out = Said { sources: self.sources.clone(), ..Said::default() };
+    fn turn(&mut self, number: usize, turn: &DocumentNode) -> TranscriptTurn {
+        let mut out = TranscriptTurn { sources: self.sources.clone(), ..TranscriptTurn::default() };
         let Some(table) = turn.as_table() else {
             let complaint = Diagnostic::new(Code::SchemaType, format!("turn {number} must be a table, but it is {}", turn.kind()));
             let help = format!("write a table with `{}`, each of which may be left out", KEYS.join("`, `"));

@@ -18,32 +18,32 @@ use crate::inputs::files::bytes_of;
 use crate::inputs::files::shown;
 use crate::inputs::library;
 use crate::inputs::options;
-use crate::inputs::parts::Parts;
-use crate::inputs::role::Role;
-use crate::output::{Placed, Show};
-use crate::stop::Exit;
-use crate::stop::Stop;
+use crate::inputs::parts::BuildParts;
+use crate::inputs::role::SceneRole;
+use crate::output::{OutputStreams, WarningPlaces};
+use crate::stop::EarlyExit;
+use crate::stop::RunExit;
 
 /// The remedy for a document that takes too much work.
 pub(crate) const SMALLER: &str = "import it in smaller parts: a lorebook as several files, a chat without its oldest messages";
 
 /// What the clock, the files and the flags give to the scene, in the order in which they are laid over one another.
-pub(crate) fn given(parts: &Parts, rules: &Ruleset, show: &mut Show<'_, '_>) -> Result<Vec<ScenePart>, Stop> {
+pub(crate) fn given(parts: &BuildParts, rules: &Ruleset, show: &mut OutputStreams<'_, '_>) -> Result<Vec<ScenePart>, EarlyExit> {
     let mut given = Vec::new();
     if rules.programs().rules.names.knows_path("now") {
         given.push(ScenePart::new("clock", one("now", Value::text(parts.clock.clone().unwrap_or_else(clock)))));
     }
     for preset in &parts.presets {
-        given.push(part("preset", preset, brought(preset, Role::Preset, rules, show)?));
+        given.push(part("preset", preset, brought(preset, SceneRole::Preset, rules, show)?));
     }
     if let Some(card) = &parts.character {
-        given.push(part("character", card, brought(card, Role::Character, rules, show)?));
+        given.push(part("character", card, brought(card, SceneRole::Character, rules, show)?));
     }
     for book in &parts.lorebooks {
-        given.push(part("lorebook", book, brought(book, Role::Lorebook, rules, show)?));
+        given.push(part("lorebook", book, brought(book, SceneRole::Lorebook, rules, show)?));
     }
     if let Some(chat) = &parts.chat {
-        given.push(part("chat", chat, brought(chat, Role::Chat, rules, show)?));
+        given.push(part("chat", chat, brought(chat, SceneRole::Chat, rules, show)?));
     }
     if let Some(file) = &parts.persona_file {
         given.push(persona(file, rules, show)?);
@@ -59,13 +59,13 @@ pub(crate) fn given(parts: &Parts, rules: &Ruleset, show: &mut Show<'_, '_>) -> 
 }
 
 /// The scene of a build.
-pub(crate) fn of(parts: &Parts, rules: &Ruleset, show: &mut Show<'_, '_>) -> Result<Scene, Stop> {
+pub(crate) fn of(parts: &BuildParts, rules: &Ruleset, show: &mut OutputStreams<'_, '_>) -> Result<Scene, EarlyExit> {
     let given = given(parts, rules, show)?;
-    let AssembledScene { mut scene, warnings } = assemble_scene(rules, &given).map_err(|error| Stop::build(&error, rules))?;
+    let AssembledScene { mut scene, warnings } = assemble_scene(rules, &given).map_err(|error| EarlyExit::build(&error, rules))?;
     if parts.strict && !warnings.is_empty() {
         let mut report = Report::default();
         warnings.into_iter().for_each(|warning| report.push(Diagnostic { severity: Severity::Error, ..warning }));
-        return Err(Stop::report(Exit::No, report, rules.sources().clone()));
+        return Err(EarlyExit::report(RunExit::No, report, rules.sources().clone()));
     }
     show.warnings(&warnings, rules.sources());
     // a table of `--set` replaces the one below it as a whole
@@ -82,7 +82,7 @@ pub(crate) fn of(parts: &Parts, rules: &Ruleset, show: &mut Show<'_, '_>) -> Res
 
 /// Refuses values of the scene file and of flags that are not of their declared type. Those of other files are only warned
 /// of, by the build.
-fn check(parts: &Parts, rules: &Ruleset, scene: &Scene, show: &mut Show<'_, '_>) -> Result<(), Stop> {
+fn check(parts: &BuildParts, rules: &Ruleset, scene: &Scene, show: &mut OutputStreams<'_, '_>) -> Result<(), EarlyExit> {
     let mut report = Report::default();
     for path in ["template", "task", "data"] {
         if parts.set.iter().any(|(given, _)| given == path) && !rules.programs().rules.names.knows_path(path) {
@@ -95,7 +95,7 @@ fn check(parts: &Parts, rules: &Ruleset, scene: &Scene, show: &mut Show<'_, '_>)
     let placed = parts.top.iter().map(|(root, sources)| {
         // beside `scene`, a scene file has some of its paths as keys of its own
         let at = |path: &str| root.get("scene").and_then(|scene| scene.at(path)).or_else(|| root.at(path));
-        Placed { told: places(rules, &scene.data, at), sources: sources.clone() }
+        WarningPlaces { told: places(rules, &scene.data, at), sources: sources.clone() }
     });
     show.places = placed.collect();
     // a value of the file that is no table gives way to the tables of other parts
@@ -121,7 +121,7 @@ fn check(parts: &Parts, rules: &Ruleset, scene: &Scene, show: &mut Show<'_, '_>)
         return Ok(());
     }
     let sources = parts.written.as_ref().map(|(_, sources)| sources.clone()).unwrap_or_default();
-    Err(Stop::report(Exit::No, report, sources))
+    Err(EarlyExit::report(RunExit::No, report, sources))
 }
 
 /// What a build warns of in the data of a scene, with the places: the key that no rule reads, else the value that does not
@@ -136,7 +136,7 @@ pub(crate) fn places<'n>(rules: &Ruleset, data: &Value, at: impl Fn(&str) -> Opt
 }
 
 /// What the keys of the scene file beside `scene`, and the flags, give to the scene.
-fn flags(parts: &Parts) -> Value {
+fn flags(parts: &BuildParts) -> Value {
     let mut scene = Scene { data: Value::map(Map::default()), ..Scene::default() };
     let texts = [
         ("names.user", &parts.persona),
@@ -174,20 +174,20 @@ pub(crate) fn clock() -> String {
     jiff::Zoned::now().strftime("%Y-%m-%dT%H:%M:%S%:z").to_string()
 }
 
-fn persona(file: &Path, rules: &Ruleset, show: &mut Show<'_, '_>) -> Result<ScenePart, Stop> {
+fn persona(file: &Path, rules: &Ruleset, show: &mut OutputStreams<'_, '_>) -> Result<ScenePart, EarlyExit> {
     let imported = opened(file, show)?;
     if imported.container == Container::Text {
         let text = imported.main().and_then(|d| d.value.as_str()).unwrap_or("").trim_end().to_owned();
         return Ok(ScenePart::new("persona", one("persona", one("text", Value::text(text)))));
     }
     let brought = bring_in(file, &imported, Some(rules), None, show)?;
-    if let Some(mistaken) = Role::Persona.mistaken(file, &brought.format, &brought.scene) {
+    if let Some(mistaken) = SceneRole::Persona.mistaken(file, &brought.format, &brought.scene) {
         show.note(mistaken);
     }
     Ok(part("persona", file, brought))
 }
 
-fn brought(file: &Path, role: Role, rules: &Ruleset, show: &mut Show<'_, '_>) -> Result<ImportedDocument, Stop> {
+fn brought(file: &Path, role: SceneRole, rules: &Ruleset, show: &mut OutputStreams<'_, '_>) -> Result<ImportedDocument, EarlyExit> {
     let imported = opened(file, show)?;
     let brought = bring_in(file, &imported, Some(rules), None, show)?;
     if let Some(mistaken) = role.mistaken(file, &brought.format, &brought.scene) {
@@ -197,9 +197,9 @@ fn brought(file: &Path, role: Role, rules: &Ruleset, show: &mut Show<'_, '_>) ->
 }
 
 /// Opens a foreign file and shows the warnings about its container.
-pub(crate) fn opened(file: &Path, show: &mut Show<'_, '_>) -> Result<Contents, Stop> {
+pub(crate) fn opened(file: &Path, show: &mut OutputStreams<'_, '_>) -> Result<Contents, EarlyExit> {
     let bytes = bytes_of(file, show)?;
-    let imported = import::read(&shown(file), &bytes).map_err(|report| Stop::report(Exit::No, report, Sources::default()))?;
+    let imported = import::read(&shown(file), &bytes).map_err(|report| EarlyExit::report(RunExit::No, report, Sources::default()))?;
     show.report(&imported.report, &Sources::default());
     Ok(imported)
 }
@@ -211,8 +211,8 @@ pub(crate) fn bring_in(
     imported: &Contents,
     rules: Option<&Ruleset>,
     format: Option<&str>,
-    show: &mut Show<'_, '_>,
-) -> Result<ImportedDocument, Stop> {
+    show: &mut OutputStreams<'_, '_>,
+) -> Result<ImportedDocument, EarlyExit> {
     let document = document(imported, rules);
     if let Some(own) = canonical(&document) {
         return Ok(own);
@@ -222,9 +222,9 @@ pub(crate) fn bring_in(
         let message = format!("`{}`: {}", shown(file), error.message);
         // it was recognised; another pack would not help
         if *error.kind() == ErrorKind::Bound {
-            return Stop::new(Exit::No, Diagnostic::error(Code::BoundExceeded, message).help(SMALLER));
+            return EarlyExit::new(RunExit::No, Diagnostic::error(Code::BoundExceeded, message).help(SMALLER));
         }
-        Stop::new(Exit::No, Diagnostic::new(Code::ImportFormat, message).help(another_pack(rules, &document, format, show)))
+        EarlyExit::new(RunExit::No, Diagnostic::new(Code::ImportFormat, message).help(another_pack(rules, &document, format, show)))
     })?;
     let mut report = Report::default();
     for warning in &brought.warnings {
@@ -236,7 +236,7 @@ pub(crate) fn bring_in(
 }
 
 /// The remedy for a document that this pack cannot read: the packs that can.
-fn another_pack(own: &Ruleset, document: &Value, format: Option<&str>, show: &Show<'_, '_>) -> String {
+fn another_pack(own: &Ruleset, document: &Value, format: Option<&str>, show: &OutputStreams<'_, '_>) -> String {
     let readers = library::readers(document, format, show);
     let Some((_, format)) = readers.first() else {
         return "no pack here reads it; `tapster ops --kinds --pack NAME` lists the formats of a pack".to_owned();
@@ -251,9 +251,9 @@ fn another_pack(own: &Ruleset, document: &Value, format: Option<&str>, show: &Sh
     format!("it is a `{format}`, which is read with {}{too}", flags.join(" or "))
 }
 
-fn not_known(file: &Path) -> Stop {
+fn not_known(file: &Path) -> EarlyExit {
     let message = format!("`{}` is of no format that a pack here reads", shown(file));
-    Stop::new(Exit::No, Diagnostic::new(Code::ImportFormat, message).help("name a pack with `--pack`; `tapster packs` lists them"))
+    EarlyExit::new(RunExit::No, Diagnostic::new(Code::ImportFormat, message).help("name a pack with `--pack`; `tapster packs` lists them"))
 }
 
 /// The one document of a file that counts for a pack; a file with one object per line becomes `{ lines }`.

@@ -10,11 +10,11 @@ use crate::pack::{Overlay, Start, json, toml};
 use crate::inputs::files::{bytes_of, too_costly};
 use crate::inputs::foreign;
 use crate::inputs::library;
-use crate::inputs::parts::Named;
-use crate::inputs::parts::Parts;
-use crate::output::Show;
-use crate::stop::Exit;
-use crate::stop::Stop;
+use crate::inputs::parts::BuildParts;
+use crate::inputs::parts::TemplateReference;
+use crate::output::OutputStreams;
+use crate::stop::EarlyExit;
+use crate::stop::RunExit;
 
 /// The name of the scene file in a folder.
 pub(crate) const NAME: &str = "scene.toml";
@@ -45,19 +45,19 @@ pub(crate) const KEYS: &[&str] = &[
 ];
 
 /// Reads a scene file; a folder means the `scene.toml` in it, `-` standard input.
-pub(crate) fn read(path: &Path, show: &mut Show<'_, '_>) -> Result<Parts, Stop> {
+pub(crate) fn read(path: &Path, show: &mut OutputStreams<'_, '_>) -> Result<BuildParts, EarlyExit> {
     let file = if is_folder(path) { path.join(NAME) } else { path.to_owned() };
     let bytes = bytes_of(&file, show)?;
     let base = file.parent().unwrap_or(Path::new("")).to_owned();
     let shown = if path == Path::new("-") { "standard input".to_owned() } else { file.display().to_string() };
     parse(&shown, &bytes, &base, show).map_err(|stop| match foreign::of(&file, "a scene file", show) {
-        Some(said) => Stop::new(Exit::No, said),
+        Some(said) => EarlyExit::new(RunExit::No, said),
         None => stop,
     })
 }
 
 /// Reads the text of a scene file; paths in it begin at `base`.
-pub(crate) fn parse(shown: &str, bytes: &[u8], base: &Path, show: &mut Show<'_, '_>) -> Result<Parts, Stop> {
+pub(crate) fn parse(shown: &str, bytes: &[u8], base: &Path, show: &mut OutputStreams<'_, '_>) -> Result<BuildParts, EarlyExit> {
     parse_beside(shown, bytes, base, &[], show)
 }
 
@@ -67,14 +67,14 @@ pub(crate) fn parse_beside(
     bytes: &[u8],
     base: &Path,
     beside: &'static [&'static str],
-    show: &mut Show<'_, '_>,
-) -> Result<Parts, Stop> {
+    show: &mut OutputStreams<'_, '_>,
+) -> Result<BuildParts, EarlyExit> {
     let (sources, report) = (Sources::default(), Report::default());
     let _bounded = suggest::bounded();
-    let mut reader = SceneReader { base: base.to_owned(), sources, report, parts: Parts::default(), beside };
+    let mut reader = SceneReader { base: base.to_owned(), sources, report, parts: BuildParts::default(), beside };
     reader.document(shown, bytes);
     if reader.report.has_errors() {
-        return Err(Stop::report(Exit::No, reader.report, reader.sources));
+        return Err(EarlyExit::report(RunExit::No, reader.report, reader.sources));
     }
     show.report(&reader.report, &reader.sources);
     show.near.extend(library::beside_scene(&reader.base));
@@ -85,7 +85,7 @@ struct SceneReader {
     base: PathBuf,
     sources: Sources,
     report: Report,
-    parts: Parts,
+    parts: BuildParts,
     /// Keys that the caller reads itself.
     beside: &'static [&'static str],
 }
@@ -143,7 +143,7 @@ impl SceneReader {
                 Some(strict) => self.parts.strict = strict,
                 None => self.wrong(node, "`true` or `false`"),
             },
-            "template" => self.parts.template = self.text(node).map(|t| Named::typed(&t, &self.base)),
+            "template" => self.parts.template = self.text(node).map(|t| TemplateReference::typed(&t, &self.base)),
             "task" => self.parts.task = self.text(node),
             "data" => self.parts.data = self.file(node),
             "scene" if node.as_table().is_some() => {

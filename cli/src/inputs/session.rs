@@ -9,13 +9,13 @@ use crate::store::{Home, Moment};
 
 use crate::inputs::scene::clock;
 use crate::inputs::store::{self, OpenStore, StoreArgs};
-use crate::output::Show;
-use crate::stop::Stop;
+use crate::output::OutputStreams;
+use crate::stop::EarlyExit;
 
 /// Which session of which store.
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Session")]
-pub(crate) struct Place {
+pub(crate) struct SessionArgs {
     #[command(flatten)]
     store: StoreArgs,
     /// Whose session.
@@ -27,14 +27,14 @@ pub(crate) struct Place {
     session: Option<String>,
 }
 
-impl Place {
+impl SessionArgs {
     /// Opens the store, and creates it if it does not exist.
-    pub(crate) fn open(&self, show: &Show<'_, '_>) -> Result<OpenStore, Stop> {
+    pub(crate) fn open(&self, show: &OutputStreams<'_, '_>) -> Result<OpenStore, EarlyExit> {
         self.store.open(show)
     }
 
     /// Opens a store that exists.
-    pub(crate) fn open_existing(&self, show: &Show<'_, '_>) -> Result<OpenStore, Stop> {
+    pub(crate) fn open_existing(&self, show: &OutputStreams<'_, '_>) -> Result<OpenStore, EarlyExit> {
         self.store.open_existing(show)
     }
 
@@ -52,17 +52,17 @@ impl Place {
     }
 
     /// Whether a store or a session is named.
-    pub(crate) fn is_named(&self, show: &Show<'_, '_>) -> bool {
+    pub(crate) fn is_named(&self, show: &OutputStreams<'_, '_>) -> bool {
         self.session.is_some() || self.store.is_named(show)
     }
 }
 
 /// A store that goes away with the chat.
-pub(crate) struct Scratch(PathBuf);
+pub(crate) struct ScratchStore(PathBuf);
 
-impl Scratch {
+impl ScratchStore {
     /// A folder of its own, which only this user can read.
-    pub(crate) fn new() -> Result<Self, Stop> {
+    pub(crate) fn new() -> Result<Self, EarlyExit> {
         let mut builder = std::fs::DirBuilder::new();
         #[cfg(unix)]
         std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
@@ -76,16 +76,16 @@ impl Scratch {
         }
         let why = last.map(|error| error.to_string()).unwrap_or_default();
         let message = format!("no temporary folder can be made for the state of the chat: {why}");
-        Err(Stop::could_not(Code::StoreUrl, message, "name a store with `--store`"))
+        Err(EarlyExit::could_not(Code::StoreUrl, message, "name a store with `--store`"))
     }
 
     /// Opens the store.
-    pub(crate) fn open(&self) -> Result<OpenStore, Stop> {
+    pub(crate) fn open(&self) -> Result<OpenStore, EarlyExit> {
         store::open(&format!("sqlite:{}", self.0.join("chat.db").display()))
     }
 }
 
-impl Drop for Scratch {
+impl Drop for ScratchStore {
     fn drop(&mut self) {
         // a folder for temporary files is cleaned up by the system in any case
         let _ = std::fs::remove_dir_all(&self.0);
@@ -95,7 +95,7 @@ impl Drop for Scratch {
 /// When it is now, for retention.
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Session")]
-pub(crate) struct Time {
+pub(crate) struct TimeArgs {
     /// The time, such as 2026-01-31T20:15:00Z [default: the clock].
     #[arg(long, value_name = "TIME")]
     now: Option<String>,
@@ -104,19 +104,19 @@ pub(crate) struct Time {
     turn: Option<i64>,
 }
 
-impl Time {
+impl TimeArgs {
     /// The moment; `last` is when the session was last written.
-    pub(crate) fn moment(&self, last: Option<Moment>) -> Result<Moment, Stop> {
+    pub(crate) fn moment(&self, last: Option<Moment>) -> Result<Moment, EarlyExit> {
         let now = milliseconds(&self.now.clone().unwrap_or_else(clock))?;
         Ok(Moment { now, turn: self.turn.or(last.map(|at| at.turn)).unwrap_or_default() })
     }
 }
 
 /// A time in milliseconds since 1970.
-pub(crate) fn milliseconds(text: &str) -> Result<i64, Stop> {
+pub(crate) fn milliseconds(text: &str) -> Result<i64, EarlyExit> {
     let time = text.parse::<jiff::Timestamp>().map(jiff::Timestamp::as_millisecond);
     time.map_err(|_| {
         let message = format!("`{}` is not a time", crate::layout::head(text, 60));
-        Stop::could_not(Code::SceneField, message, "write it with its distance from UTC: 2026-01-31T20:15:00Z")
+        EarlyExit::could_not(Code::SceneField, message, "write it with its distance from UTC: 2026-01-31T20:15:00Z")
     })
 }

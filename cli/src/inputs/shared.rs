@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 use crate::diag::{Code, Diagnostic, file};
 use crate::pack::files::is_schema;
 use crate::share::archive::{MAX_FILE, MAX_FILES};
-use crate::share::{self, Fault, Member, names};
+use crate::share::{self, PackFile, ShareFault, names};
 
-use crate::stop::{Exit, Stop};
+use crate::stop::{EarlyExit, RunExit};
 
 /// Most entries of a folder that are looked at.
 const MAX_ENTRIES: usize = 20_000;
@@ -16,12 +16,12 @@ const MAX_ENTRIES: usize = 20_000;
 const ALONG: &[&str] = &["readme", "license", "licence", "copying", "notice", "changelog", "authors"];
 
 /// A file that stays out of an archive, and why.
-pub(crate) struct LeftOut {
+pub(crate) struct OmittedFile {
     pub(crate) path: String,
     pub(crate) why: &'static str,
 }
 
-impl LeftOut {
+impl OmittedFile {
     /// Whether it can be made again or is written by the system: nobody misses it, and no rule reads it.
     fn is_nothing(&self) -> bool {
         self.why == SCHEMA || JUNK.contains(&self.path.rsplit('/').next().unwrap_or(&self.path))
@@ -34,14 +34,14 @@ const SCHEMA: &str = "it is a schema for editors, which `tapster schema` writes"
 const JUNK: &[&str] = &[".DS_Store", "Thumbs.db", "desktop.ini"];
 
 /// The end of a verb because of something that is refused: 2 if it is not there, else 1.
-pub(crate) fn refused(fault: Fault) -> Stop {
+pub(crate) fn refused(fault: ShareFault) -> EarlyExit {
     let missing = fault.code.known().is_some_and(|c| matches!(c, Code::ShareUnmet | Code::ShareUnreachable | Code::FileMissing));
-    Stop::new(if missing { Exit::CouldNot } else { Exit::No }, *fault)
+    EarlyExit::new(if missing { RunExit::CouldNot } else { RunExit::No }, *fault)
 }
 
 /// Calls `each` for every entry below a folder, with its path from there, and whether it is a folder, a file or something
 /// else. A folder is entered if `each` says so. Links are not followed.
-fn walk(folder: &Path, each: &mut dyn FnMut(&DirEntry, &str, FileType) -> Result<bool, Stop>) -> Result<(), Stop> {
+fn walk(folder: &Path, each: &mut dyn FnMut(&DirEntry, &str, FileType) -> Result<bool, EarlyExit>) -> Result<(), EarlyExit> {
     let mut open = vec![String::new()];
     let mut entries = 0;
     while let Some(inside) = open.pop() {
@@ -51,7 +51,7 @@ fn walk(folder: &Path, each: &mut dyn FnMut(&DirEntry, &str, FileType) -> Result
             entries += 1;
             if entries > MAX_ENTRIES {
                 let message = format!("`{}` has more than {MAX_ENTRIES} entries", folder.display());
-                return Err(Stop::could_not(Code::FileTooLarge, message, "keep other files out of the pack's folder"));
+                return Err(EarlyExit::could_not(Code::FileTooLarge, message, "keep other files out of the pack's folder"));
             }
             let path = format!("{inside}{}", entry.file_name().to_string_lossy());
             let kind = entry.file_type().map_err(|error| unreadable(&entry.path(), &error))?;
@@ -64,7 +64,7 @@ fn walk(folder: &Path, each: &mut dyn FnMut(&DirEntry, &str, FileType) -> Result
 }
 
 /// Every file below a folder with its size, hidden ones and links among them, sorted. `None` is the size of what is no file.
-pub(crate) fn everything_in(folder: &Path) -> Result<Vec<(String, Option<u64>)>, Stop> {
+pub(crate) fn everything_in(folder: &Path) -> Result<Vec<(String, Option<u64>)>, EarlyExit> {
     let mut found = Vec::new();
     walk(folder, &mut |entry, path, kind| {
         if !kind.is_dir() {
@@ -78,10 +78,10 @@ pub(crate) fn everything_in(folder: &Path) -> Result<Vec<(String, Option<u64>)>,
 }
 
 /// The files of a pack's folder that are shared, and those that are not. Links are not followed.
-pub(crate) fn files_of(folder: &Path) -> Result<(Vec<Member>, Vec<LeftOut>), Stop> {
+pub(crate) fn files_of(folder: &Path) -> Result<(Vec<PackFile>, Vec<OmittedFile>), EarlyExit> {
     let (mut files, mut left) = (Vec::new(), Vec::new());
     walk(folder, &mut |entry, path, kind| {
-        let mut leave = |why| left.push(LeftOut { path: path.to_owned(), why });
+        let mut leave = |why| left.push(OmittedFile { path: path.to_owned(), why });
         let name = entry.file_name();
         let Some(name) = name.to_str() else {
             leave("its name is not UTF-8");
@@ -102,7 +102,7 @@ pub(crate) fn files_of(folder: &Path) -> Result<(Vec<Member>, Vec<LeftOut>), Sto
         } else {
             if files.len() >= MAX_FILES {
                 let message = format!("`{}` has more than {MAX_FILES} files", folder.display());
-                return Err(Stop::could_not(Code::FileTooLarge, message, "keep other files out of the pack's folder"));
+                return Err(EarlyExit::could_not(Code::FileTooLarge, message, "keep other files out of the pack's folder"));
             }
             let bytes = bounded(&entry.path(), MAX_FILE)?;
             match unshared(path, Some(&bytes)) {
@@ -135,7 +135,7 @@ fn is_shared(path: &str) -> bool {
 
 /// The digest of a pack in a folder: that of its archive. `None` if other files lie there than an archive has: an
 /// installed pack has none, the loader might read them, and somebody might miss them.
-pub(crate) fn digest_of(folder: &Path) -> Result<Option<String>, Stop> {
+pub(crate) fn digest_of(folder: &Path) -> Result<Option<String>, EarlyExit> {
     let (files, left) = files_of(folder)?;
     if left.iter().any(|file| !file.is_nothing()) {
         return Ok(None);
@@ -144,52 +144,52 @@ pub(crate) fn digest_of(folder: &Path) -> Result<Option<String>, Stop> {
 }
 
 /// The bytes of a file, at most `limit`.
-pub(crate) fn bounded(path: &Path, limit: usize) -> Result<Vec<u8>, Stop> {
+pub(crate) fn bounded(path: &Path, limit: usize) -> Result<Vec<u8>, EarlyExit> {
     match file::read(path, limit as u64) {
         Err(error) => Err(unreadable(path, &error)),
         Ok(bytes) if bytes.len() > limit => {
             let message = format!("`{}` is larger than {limit} bytes", path.display());
-            Err(Stop::could_not(Code::FileTooLarge, message, "name another file, or split it"))
+            Err(EarlyExit::could_not(Code::FileTooLarge, message, "name another file, or split it"))
         }
         Ok(bytes) => Ok(bytes),
     }
 }
 
-fn unreadable(path: &Path, error: &std::io::Error) -> Stop {
+fn unreadable(path: &Path, error: &std::io::Error) -> EarlyExit {
     let message = format!("`{}` cannot be read: {}", path.display(), file::reason(error));
-    Stop::could_not(Code::FileMissing, message, "check the path and its permissions")
+    EarlyExit::could_not(Code::FileMissing, message, "check the path and its permissions")
 }
 
 /// Where a file lies.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Place {
+pub(crate) enum FileLocation {
     Path(PathBuf),
     Url(String),
 }
 
-impl std::fmt::Display for Place {
+impl std::fmt::Display for FileLocation {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Place::Path(path) => write!(f, "{}", path.display().to_string().replace('\\', "/")),
-            Place::Url(url) => f.write_str(url),
+            FileLocation::Path(path) => write!(f, "{}", path.display().to_string().replace('\\', "/")),
+            FileLocation::Url(url) => f.write_str(url),
         }
     }
 }
 
-impl Place {
+impl FileLocation {
     /// What a person or a lock wrote.
     pub(crate) fn typed(text: &str) -> Self {
         if text.starts_with("file:") {
-            return Place::Path(file_of(text).unwrap_or_else(|| text.into()));
+            return FileLocation::Path(file_of(text).unwrap_or_else(|| text.into()));
         }
-        if is_url(text) { Place::Url(text.to_owned()) } else { Place::Path(text.into()) }
+        if is_url(text) { FileLocation::Url(text.to_owned()) } else { FileLocation::Path(text.into()) }
     }
 
     /// A file beside this one. In an address, `%` stands for itself, so that no part of it leads elsewhere.
     pub(crate) fn beside(&self, file: &str) -> Self {
         match self {
-            Place::Path(path) => Place::Path(path.parent().unwrap_or(Path::new("")).join(file)),
-            Place::Url(url) => Place::Url(format!(
+            FileLocation::Path(path) => FileLocation::Path(path.parent().unwrap_or(Path::new("")).join(file)),
+            FileLocation::Url(url) => FileLocation::Url(format!(
                 "{}/{}",
                 url.rsplit_once('/').map_or(url.as_str(), |(folder, _)| folder),
                 file.replace('%', "%25").replace('#', "%23")
@@ -200,26 +200,26 @@ impl Place {
     /// The same place with something behind its name.
     pub(crate) fn with(&self, ending: &str) -> Self {
         match self {
-            Place::Path(path) => {
+            FileLocation::Path(path) => {
                 let mut name = path.clone().into_os_string();
                 name.push(ending);
-                Place::Path(name.into())
+                FileLocation::Path(name.into())
             }
-            Place::Url(url) => Place::Url(format!("{url}{ending}")),
+            FileLocation::Url(url) => FileLocation::Url(format!("{url}{ending}")),
         }
     }
 
     /// The bytes there, at most `limit`; `None` if there is nothing.
-    pub(crate) fn get(&self, limit: usize) -> Result<Option<Vec<u8>>, Stop> {
+    pub(crate) fn get(&self, limit: usize) -> Result<Option<Vec<u8>>, EarlyExit> {
         match self {
-            Place::Path(path) if !path.exists() => Ok(None),
-            Place::Path(path) => bounded(path, limit).map(Some),
-            Place::Url(url) => fetch(url, limit),
+            FileLocation::Path(path) if !path.exists() => Ok(None),
+            FileLocation::Path(path) => bounded(path, limit).map(Some),
+            FileLocation::Url(url) => fetch(url, limit),
         }
     }
 
     /// The bytes there, which must be there.
-    pub(crate) fn need(&self, limit: usize) -> Result<Vec<u8>, Stop> {
+    pub(crate) fn need(&self, limit: usize) -> Result<Vec<u8>, EarlyExit> {
         self.get(limit)?.ok_or_else(|| {
             let message = format!("there is nothing at `{}`", share::shown(&self.to_string()));
             refused(Diagnostic::new(Code::ShareUnreachable, message).help("check the path or the address").into())
@@ -240,7 +240,7 @@ fn file_of(address: &str) -> Option<PathBuf> {
 
 /// The bytes at an address, at most `limit`.
 #[cfg(feature = "full")]
-fn fetch(url: &str, limit: usize) -> Result<Option<Vec<u8>>, Stop> {
+fn fetch(url: &str, limit: usize) -> Result<Option<Vec<u8>>, EarlyExit> {
     use crate::run::fetch::{fetch, timeouts};
     crate::waiting::wait(fetch(url, limit, timeouts())).map_err(|error| {
         let help = "check the address and the connection; nothing was changed";
@@ -250,9 +250,9 @@ fn fetch(url: &str, limit: usize) -> Result<Option<Vec<u8>>, Stop> {
 }
 
 #[cfg(not(feature = "full"))]
-fn fetch(url: &str, _: usize) -> Result<Option<Vec<u8>>, Stop> {
+fn fetch(url: &str, _: usize) -> Result<Option<Vec<u8>>, EarlyExit> {
     let message = format!("`{}` cannot be fetched: this program was built without a client for HTTP", share::shown(url));
-    Err(Stop::could_not(Code::FeatureMissing, message, format!("get the file, and name it; or {}", crate::verbs::missing::HELP)))
+    Err(EarlyExit::could_not(Code::FeatureMissing, message, format!("get the file, and name it; or {}", crate::verbs::missing::HELP)))
 }
 
 /// Whether a text is an address of the web.

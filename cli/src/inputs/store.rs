@@ -3,18 +3,18 @@
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-use crate::output::Show;
+use crate::output::OutputStreams;
 
 /// What `--store` or an environment variable names.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Named {
+pub(crate) enum StoreLocation {
     /// A database: an address, or a path that ends in `.db` or `.sqlite` and is not a folder.
     Database(String),
     /// A folder of templates: every other path.
     Folder(PathBuf),
 }
 
-impl Named {
+impl StoreLocation {
     pub(crate) fn of(name: OsString) -> Self {
         // an address is text; a path may be anything
         let text = match name.into_string() {
@@ -28,7 +28,7 @@ impl Named {
 }
 
 /// The value of an environment variable that is set and not empty.
-pub(crate) fn from_env(name: &str, show: &Show<'_, '_>) -> Option<OsString> {
+pub(crate) fn from_env(name: &str, show: &OutputStreams<'_, '_>) -> Option<OsString> {
     (show.io.env)(name).filter(|value| !value.is_empty())
 }
 
@@ -43,13 +43,13 @@ mod database {
 
     use clap::Args;
 
-    use super::{Named, from_env};
+    use super::{StoreLocation, from_env};
     use crate::diag::Code;
     use crate::layout::head;
-    use crate::output::Show;
-    use crate::stop::Exit;
-    use crate::stop::Stop;
-    use crate::store::{Refused, SqlStore};
+    use crate::output::OutputStreams;
+    use crate::stop::EarlyExit;
+    use crate::stop::RunExit;
+    use crate::store::{SqlStore, StoreRefusal};
     use crate::waiting::wait;
 
     /// A store that is closed when it is dropped, however its verb ends: what was written then stands in the file itself,
@@ -83,45 +83,45 @@ mod database {
     }
     impl StoreArgs {
         /// Opens the store; a file that does not exist is created.
-        pub(crate) fn open(&self, show: &Show<'_, '_>) -> Result<OpenStore, Stop> {
+        pub(crate) fn open(&self, show: &OutputStreams<'_, '_>) -> Result<OpenStore, EarlyExit> {
             open(&self.address(show)?)
         }
 
         /// Whether a store is named, by the flag or by the environment.
-        pub(crate) fn is_named(&self, show: &Show<'_, '_>) -> bool {
+        pub(crate) fn is_named(&self, show: &OutputStreams<'_, '_>) -> bool {
             self.store.is_some() || from_env("TAPSTER_STORE", show).is_some()
         }
 
         /// Opens a store that exists.
-        pub(crate) fn open_existing(&self, show: &Show<'_, '_>) -> Result<OpenStore, Stop> {
+        pub(crate) fn open_existing(&self, show: &OutputStreams<'_, '_>) -> Result<OpenStore, EarlyExit> {
             told(wait(SqlStore::open_existing(&self.address(show)?)))
         }
 
-        fn address(&self, show: &Show<'_, '_>) -> Result<String, Stop> {
+        fn address(&self, show: &OutputStreams<'_, '_>) -> Result<String, EarlyExit> {
             let named = self.store.clone().or_else(|| from_env("TAPSTER_STORE", show));
-            let path = match named.map_or_else(|| Named::Database(DEFAULT_STORE.to_owned()), Named::of) {
-                Named::Database(address) => return Ok(address),
-                Named::Folder(path) => path,
+            let path = match named.map_or_else(|| StoreLocation::Database(DEFAULT_STORE.to_owned()), StoreLocation::of) {
+                StoreLocation::Database(address) => return Ok(address),
+                StoreLocation::Folder(path) => path,
             };
             let help = "name a file that ends in `.db`, `sqlite:PATH`, or `postgres://…`";
             let shown = head(&path.display().to_string(), 200);
             Err(if shown.is_empty() {
-                Stop::could_not(Code::StoreUrl, "`--store` is empty", help)
+                EarlyExit::could_not(Code::StoreUrl, "`--store` is empty", help)
             } else if path.is_dir() {
-                Stop::could_not(Code::StoreUrl, format!("`{shown}` is a folder of templates, which holds no sessions"), help)
+                EarlyExit::could_not(Code::StoreUrl, format!("`{shown}` is a folder of templates, which holds no sessions"), help)
             } else {
                 let message = format!("`{shown}` does not say which kind of database it is");
-                Stop::could_not(Code::StoreUrl, message, format!("write `sqlite:{shown}`, or {help}"))
+                EarlyExit::could_not(Code::StoreUrl, message, format!("write `sqlite:{shown}`, or {help}"))
             })
         }
     }
 
     /// Opens a database.
-    pub(crate) fn open(address: &str) -> Result<OpenStore, Stop> {
+    pub(crate) fn open(address: &str) -> Result<OpenStore, EarlyExit> {
         told(wait(SqlStore::open(address)))
     }
 
-    fn told(opened: Result<SqlStore, Refused>) -> Result<OpenStore, Stop> {
-        opened.map(OpenStore).map_err(|complaint| Stop::new(Exit::CouldNot, *complaint))
+    fn told(opened: Result<SqlStore, StoreRefusal>) -> Result<OpenStore, EarlyExit> {
+        opened.map(OpenStore).map_err(|complaint| EarlyExit::new(RunExit::CouldNot, *complaint))
     }
 }

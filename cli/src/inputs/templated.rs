@@ -12,21 +12,21 @@ use crate::template::TemplateContract;
 
 use crate::inputs::files::{bytes_of, shown, too_costly};
 use crate::inputs::library;
-use crate::inputs::parts::{Named, Parts};
-use crate::output::Show;
-use crate::stop::Exit;
-use crate::stop::Stop;
+use crate::inputs::parts::{BuildParts, TemplateReference};
+use crate::output::OutputStreams;
+use crate::stop::EarlyExit;
+use crate::stop::RunExit;
 
 /// The flags.
 #[derive(Debug, Clone, Default, Args)]
 #[command(next_help_heading = "Template")]
-pub(crate) struct Templated {
+pub(crate) struct TemplateInputArgs {
     /// The template: its id in the pack, or a file (JSON or TOML); `-` reads it from standard input. Without `--pack`,
     /// the pack is the one that contains the file, else the one that has its task.
     #[arg(long, value_name = "ID|FILE")]
     template: Option<String>,
     #[command(flatten)]
-    given: Given,
+    given: RenderInputArgs,
     /// The revision of a template file that does not name one [default: the first of the pack].
     #[arg(long, value_name = "NAME", requires = "template")]
     revision: Option<String>,
@@ -35,7 +35,7 @@ pub(crate) struct Templated {
 /// The data and the limits that a template is rendered with.
 #[derive(Debug, Clone, Default, Args)]
 #[command(next_help_heading = "Template")]
-pub(crate) struct Given {
+pub(crate) struct RenderInputArgs {
     /// The kind of task; a template of another one is refused.
     #[arg(long, value_name = "KIND")]
     pub(crate) task: Option<String>,
@@ -47,9 +47,9 @@ pub(crate) struct Given {
     max_tokens: Option<u32>,
 }
 
-impl Given {
+impl RenderInputArgs {
     /// Merges the flags over the parts.
-    pub(crate) fn over(&self, parts: &mut Parts) {
+    pub(crate) fn over(&self, parts: &mut BuildParts) {
         parts.task = self.task.clone().or_else(|| parts.task.take());
         parts.data = self.data.clone().or_else(|| parts.data.take());
         if let Some(most) = self.max_tokens {
@@ -58,7 +58,7 @@ impl Given {
     }
 }
 
-impl Templated {
+impl TemplateInputArgs {
     /// Whether a flag names a template or its task.
     pub(crate) fn is_given(&self) -> bool {
         self.template.is_some() || self.given.task.is_some()
@@ -67,7 +67,10 @@ impl Templated {
     /// The flags that say nothing about the rules that are loaded, and whether they are given. Without `--pack` (`has_pack`),
     /// a template or its task says which pack is loaded, and a template of a file is laid over it.
     pub(crate) fn given_for_a_prompt(&self, has_pack: bool) -> [(&'static str, bool); 4] {
-        let is_file = self.template.as_deref().is_some_and(|text| matches!(Named::typed(text, Path::new("")), Named::File(_)));
+        let is_file = self
+            .template
+            .as_deref()
+            .is_some_and(|text| matches!(TemplateReference::typed(text, Path::new("")), TemplateReference::File(_)));
         let named = has_pack && !is_file;
         [
             ("--template", named && self.template.is_some()),
@@ -78,9 +81,9 @@ impl Templated {
     }
 
     /// Lays the flags over the parts.
-    pub(crate) fn over(&self, parts: &mut Parts) {
+    pub(crate) fn over(&self, parts: &mut BuildParts) {
         if let Some(template) = &self.template {
-            parts.template = Some(Named::typed(template, Path::new("")));
+            parts.template = Some(TemplateReference::typed(template, Path::new("")));
         }
         self.given.over(parts);
         parts.revision = self.revision.clone().or_else(|| parts.revision.take());
@@ -88,22 +91,22 @@ impl Templated {
 }
 
 /// Reads the template and the data that the parts name, and finds the pack if they do not name one.
-pub(crate) fn read_in(parts: &mut Parts, show: &mut Show<'_, '_>) -> Result<(), Stop> {
+pub(crate) fn read_in(parts: &mut BuildParts, show: &mut OutputStreams<'_, '_>) -> Result<(), EarlyExit> {
     let both = |path: Option<&PathBuf>| path.is_some_and(|path| path == Path::new("-"));
-    let of_template = if let Some(Named::File(path)) = &parts.template { Some(path) } else { None };
+    let of_template = if let Some(TemplateReference::File(path)) = &parts.template { Some(path) } else { None };
     if both(of_template) && both(parts.data.as_ref()) {
         let message = "standard input cannot be both the template and the data";
-        return Err(Stop::could_not(Code::FileMissing, message, "write one of them into a file"));
+        return Err(EarlyExit::could_not(Code::FileMissing, message, "write one of them into a file"));
     }
     let mut task = parts.task.clone();
     let file = match parts.template.clone() {
-        Some(Named::File(path)) => {
+        Some(TemplateReference::File(path)) => {
             parts.pack = parts.pack.take().or_else(|| pack_around(&path).map(Start::Folder).filter(|_| path != Path::new("-")));
             let bytes = bytes_of(&path, show)?;
             Some(RuleFile { name: shown(&path), path_in_pack: name_of(&path, &bytes), bytes })
         }
-        Some(Named::Read(file)) => Some(file),
-        Some(Named::Id(id)) => {
+        Some(TemplateReference::Read(file)) => Some(file),
+        Some(TemplateReference::Id(id)) => {
             parts.set.push(("template".to_owned(), Value::text(id)));
             None
         }
@@ -154,8 +157,8 @@ pub(crate) fn opened(
     asked: &TemplateContract<'_>,
     pack: Option<&Start>,
     overlays: &[Overlay],
-    show: &Show<'_, '_>,
-) -> Result<OpenedTemplate, Stop> {
+    show: &OutputStreams<'_, '_>,
+) -> Result<OpenedTemplate, EarlyExit> {
     let first = open_template(file, asked);
     let rules = match (&first, pack) {
         (Err(_), Some(start)) => Ruleset::load(start, overlays, &library::shelf(show)).ok(),
@@ -165,7 +168,7 @@ pub(crate) fn opened(
         Some(rules) => open_template(file, &TemplateContract { revisions: Some(rules.revisions()), ..*asked }),
         None => first,
     };
-    opened.map_err(Stop::rejected)
+    opened.map_err(EarlyExit::rejected)
 }
 
 /// A layer that sets the revision of a template.
@@ -175,14 +178,14 @@ fn of_revision(id: &str, revision: &str) -> RuleFile {
 }
 
 /// Reads a file of data, which must be a table.
-fn data(path: &Path, show: &mut Show<'_, '_>) -> Result<Value, Stop> {
+fn data(path: &Path, show: &mut OutputStreams<'_, '_>) -> Result<Value, EarlyExit> {
     let bytes = bytes_of(path, show)?;
     let (mut sources, mut report, shown) = (Sources::default(), Report::default(), shown(path));
     if let Some(complaint) = too_costly(&format!("`{shown}`"), &bytes) {
-        return Err(Stop::new(Exit::No, complaint));
+        return Err(EarlyExit::new(RunExit::No, complaint));
     }
     let Ok(text) = std::str::from_utf8(&bytes) else {
-        return Err(Stop::could_not(Code::FileEncoding, format!("`{shown}` is not valid UTF-8"), "save it as UTF-8"));
+        return Err(EarlyExit::could_not(Code::FileEncoding, format!("`{shown}` is not valid UTF-8"), "save it as UTF-8"));
     };
     let text = text.strip_prefix('\u{FEFF}').unwrap_or(text);
     let source = sources.add(&shown, "", text);
@@ -197,12 +200,12 @@ fn data(path: &Path, show: &mut Show<'_, '_>) -> Result<Value, Stop> {
             show.report(&report, &sources);
             Ok(Value::from(&root))
         }
-        None => Err(Stop::report(Exit::No, report, sources)),
+        None => Err(EarlyExit::report(RunExit::No, report, sources)),
     }
 }
 
-fn having(task: Option<&str>, show: &Show<'_, '_>) -> Result<Start, Stop> {
-    pack_of(task, &library::shelf(show)).map_err(|complaint| Stop::new(Exit::CouldNot, *complaint))
+fn having(task: Option<&str>, show: &OutputStreams<'_, '_>) -> Result<Start, EarlyExit> {
+    pack_of(task, &library::shelf(show)).map_err(|complaint| EarlyExit::new(RunExit::CouldNot, *complaint))
 }
 
 /// The pack whose own files declare the task; without a task, the first that declares any. Packs that only extend it

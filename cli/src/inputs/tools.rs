@@ -9,8 +9,8 @@ use crate::pack::Ruleset;
 use crate::run::tools::{FilteredToolRegistry, HostTools, ToolRegistry};
 
 use crate::inputs::files::{shown, text_of};
-use crate::output::Show;
-use crate::stop::{Exit, Stop};
+use crate::output::OutputStreams;
+use crate::stop::{EarlyExit, RunExit};
 use crate::waiting::wait;
 
 /// Which tools a model may call.
@@ -33,7 +33,7 @@ pub(crate) struct ToolArgs {
 
 impl ToolArgs {
     /// The tools of the pack and of the host's file, as far as the flags let them through.
-    pub(crate) fn registry(&self, rules: &Ruleset, show: &mut Show<'_, '_>) -> Result<FilteredToolRegistry, Stop> {
+    pub(crate) fn registry(&self, rules: &Ruleset, show: &mut OutputStreams<'_, '_>) -> Result<FilteredToolRegistry, EarlyExit> {
         if self.no_tools {
             return Ok(FilteredToolRegistry::default());
         }
@@ -46,7 +46,7 @@ impl ToolArgs {
             let help = suggest::help(name, known.iter().copied());
             let help =
                 help.unwrap_or_else(|| format!("the tools are {}", if known.is_empty() { "none".to_owned() } else { known.join(", ") }));
-            return Err(Stop::could_not(Code::NameUnknown, format!("there is no tool `{name}`"), help));
+            return Err(EarlyExit::could_not(Code::NameUnknown, format!("there is no tool `{name}`"), help));
         }
         let allow = (!self.allow_tool.is_empty()).then(|| self.allow_tool.clone());
         Ok(FilteredToolRegistry::new(tools, allow, self.deny_tool.clone()))
@@ -54,11 +54,11 @@ impl ToolArgs {
 }
 
 /// The commands and servers that a file of the host declares. The servers are started.
-pub(crate) fn host_tools(path: &Path, show: &mut Show<'_, '_>) -> Result<ToolRegistry, Stop> {
+pub(crate) fn host_tools(path: &Path, show: &mut OutputStreams<'_, '_>) -> Result<ToolRegistry, EarlyExit> {
     let text = text_of(path, show)?;
     let declared = HostTools::parse(&text).map_err(|why| {
         let message = format!("`{}` is no file of tools: {}", shown(path), why.trim_end());
-        Stop::new(Exit::No, Diagnostic::error(Code::SyntaxToml, message).help("docs/reference/tools.md lists its keys"))
+        EarlyExit::new(RunExit::No, Diagnostic::error(Code::SyntaxToml, message).help("docs/reference/tools.md lists its keys"))
     })?;
-    wait(declared.open()).map_err(|failure| Stop::could_not(Code::FileMissing, failure.0, "correct the command in the file of tools"))
+    wait(declared.open()).map_err(|failure| EarlyExit::could_not(Code::FileMissing, failure.0, "correct the command in the file of tools"))
 }

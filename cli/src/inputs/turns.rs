@@ -8,20 +8,20 @@ use serde_json::Value as Json;
 use crate::diag::{Code, Diagnostic};
 use crate::model::{Scene, Value};
 use crate::pack::Ruleset;
-use crate::testing::turns::Chat;
+use crate::testing::turns::CaseChat;
 
 use crate::inputs::files::{shown, utf8, values_of, write_private};
-use crate::inputs::said::{self, MAX_TURNS, Said};
+use crate::inputs::said::{self, MAX_TURNS, TranscriptTurn};
 use crate::layout::head;
-use crate::output::Show;
-use crate::stop::{Exit, Stop};
+use crate::output::OutputStreams;
+use crate::stop::{EarlyExit, RunExit};
 
 /// The path of the scene that counts the messages of the user.
 const COUNT: &str = "turn_count";
 
 /// Flags of verbs that build or run a scene.
 #[derive(Debug, Clone, Default, Args)]
-pub(crate) struct Turns {
+pub(crate) struct PlayArgs {
     /// Random draws, which are used up before the seed is: a file with a JSON list of numbers from 0 up to, but not
     /// including, 1, or with such numbers between spaces and line breaks; `-` reads them from standard input.
     #[arg(long, value_name = "FILE", help_heading = "Turns")]
@@ -30,7 +30,7 @@ pub(crate) struct Turns {
     /// a list with one element for each turn. A file says what is written and answered, and the chat grows by that: TOML or
     /// JSON with a list `turns` of tables with `message`, `reply` and `scene`. With a number, the chat stays as it is.
     #[arg(long, value_name = "N|FILE", value_parser = several, conflicts_with = "previous", help_heading = "Turns")]
-    turns: Option<Several>,
+    turns: Option<TurnSelection>,
     /// The file that keeps the state of the chat: it is read if it exists, and written at the end.
     #[arg(long, value_name = "FILE", help_heading = "Turns")]
     state: Option<PathBuf>,
@@ -38,23 +38,23 @@ pub(crate) struct Turns {
 
 /// Which turns are played.
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Several {
+enum TurnSelection {
     /// The same one several times.
     Times(u16),
     /// Those of a file.
     Said(PathBuf),
 }
 
-fn several(text: &str) -> Result<Several, String> {
+fn several(text: &str) -> Result<TurnSelection, String> {
     if text.is_empty() || text.bytes().any(|b| !b.is_ascii_digit()) {
-        return if text.is_empty() { Err("write a number or a file".to_owned()) } else { Ok(Several::Said(text.into())) };
+        return if text.is_empty() { Err("write a number or a file".to_owned()) } else { Ok(TurnSelection::Said(text.into())) };
     }
     let times = text.parse().ok().filter(|times| (1..=MAX_TURNS).contains(times));
-    times.map(Several::Times).ok_or_else(|| format!("{text} is not in 1..={MAX_TURNS}; a file with such a name is `./{text}`"))
+    times.map(TurnSelection::Times).ok_or_else(|| format!("{text} is not in 1..={MAX_TURNS}; a file with such a name is `./{text}`"))
 }
 
 /// What a turn has left.
-pub(crate) struct Left {
+pub(crate) struct TurnResult {
     /// What it shows.
     pub(crate) result: Json,
     /// What it stores.
@@ -63,15 +63,15 @@ pub(crate) struct Left {
     pub(crate) draws: usize,
 }
 
-impl Turns {
+impl PlayArgs {
     /// Whether the result is a list of turns.
     pub(crate) fn are_many(&self) -> bool {
         self.turns.is_some()
     }
 
     /// Warns that the chat stays as it is, where somebody may think that it grows.
-    pub(crate) fn warn_of_same_chat(&self, show: &mut Show<'_, '_>) {
-        if let Some(Several::Times(times @ 2..)) = self.turns {
+    pub(crate) fn warn_of_same_chat(&self, show: &mut OutputStreams<'_, '_>) {
+        if let Some(TurnSelection::Times(times @ 2..)) = self.turns {
             let message = format!("the chat is the same in all {times} turns: nothing is written or answered in between");
             show.note(Diagnostic::note(Code::SceneField, message).help("`--turns FILE` names a file with what is said in each turn"));
         }
@@ -82,12 +82,12 @@ impl Turns {
         &self,
         rules: &Ruleset,
         scene: &Scene,
-        show: &mut Show<'_, '_>,
-        mut turn: impl FnMut(Scene, Option<&Said>, &mut Show<'_, '_>) -> Result<Left, Stop>,
-    ) -> Result<Vec<Json>, Stop> {
+        show: &mut OutputStreams<'_, '_>,
+        mut turn: impl FnMut(Scene, Option<&TranscriptTurn>, &mut OutputStreams<'_, '_>) -> Result<TurnResult, EarlyExit>,
+    ) -> Result<Vec<Json>, EarlyExit> {
         let mut chat = match &self.state {
-            Some(file) => stored(file, show)?.map_or_else(Chat::default, Chat::with),
-            None => Chat::default(),
+            Some(file) => stored(file, show)?.map_or_else(CaseChat::default, CaseChat::with),
+            None => CaseChat::default(),
         };
         let mut draws = match &self.draws {
             Some(file) => Some(draws(file, show)?),
@@ -97,8 +97,8 @@ impl Turns {
         let counted = rules.programs().rules.names.knows_path(COUNT).then(|| scene.get(COUNT).as_f64()).flatten();
         let said = match &self.turns {
             None => vec![None],
-            Some(Several::Times(times)) => vec![None; usize::from(*times)],
-            Some(Several::Said(file)) => said::read(file, scene, show)?.into_iter().map(Some).collect(),
+            Some(TurnSelection::Times(times)) => vec![None; usize::from(*times)],
+            Some(TurnSelection::Said(file)) => said::read(file, scene, show)?.into_iter().map(Some).collect(),
         };
         let mut all = Vec::new();
         let mut grown = scene.clone();
@@ -143,24 +143,24 @@ impl Turns {
 }
 
 /// The state that a file keeps; `None` if there is no such file yet.
-fn stored(file: &Path, show: &mut Show<'_, '_>) -> Result<Option<Json>, Stop> {
+fn stored(file: &Path, show: &mut OutputStreams<'_, '_>) -> Result<Option<Json>, EarlyExit> {
     if file == Path::new("-") {
         let message = "the state cannot be kept in a stream";
-        return Err(Stop::could_not(Code::FileMissing, message, "name a file; it is read and written"));
+        return Err(EarlyExit::could_not(Code::FileMissing, message, "name a file; it is read and written"));
     }
     if !file.exists() {
         return Ok(None);
     }
     let wrong = |reason: String| {
         let complaint = Diagnostic::error(Code::SyntaxJson, format!("`{}` keeps no state of a chat: {reason}", shown(file)));
-        Stop::new(Exit::No, complaint.help("it is a JSON object, as this flag writes it"))
+        EarlyExit::new(RunExit::No, complaint.help("it is a JSON object, as this flag writes it"))
     };
     let json: Json = serde_json::from_slice(&values_of(file, show)?).map_err(|error| wrong(error.to_string()))?;
     if json.is_object() { Ok(Some(json)) } else { Err(wrong(format!("it holds {}", head(&json.to_string(), 40)))) }
 }
 
 /// The draws that a file scripts.
-fn draws(file: &Path, show: &mut Show<'_, '_>) -> Result<Vec<f64>, Stop> {
+fn draws(file: &Path, show: &mut OutputStreams<'_, '_>) -> Result<Vec<f64>, EarlyExit> {
     let text = utf8(file, values_of(file, show)?)?;
     let numbers: Vec<String> = match serde_json::from_str::<Json>(&text) {
         Ok(Json::Array(list)) => list.iter().map(Json::to_string).collect(),
@@ -169,7 +169,7 @@ fn draws(file: &Path, show: &mut Show<'_, '_>) -> Result<Vec<f64>, Stop> {
     let number = |word: &String| {
         word.parse::<f64>().ok().filter(|n| (0.0..1.0).contains(n)).ok_or_else(|| {
             let message = format!("`{}`: `{}` is no draw", shown(file), head(word, 40));
-            Stop::could_not(Code::SceneField, message, "a draw is a number from 0 up to, but not including, 1")
+            EarlyExit::could_not(Code::SceneField, message, "a draw is a number from 0 up to, but not including, 1")
         })
     };
     numbers.iter().map(number).collect()

@@ -20,8 +20,8 @@ use crate::inputs::library::shelf;
 use crate::inputs::locked::is_shipped;
 use crate::inputs::shared::everything_in;
 use crate::layout::{head, one_line, table};
-use crate::output::Show;
-use crate::stop::{Exit, Stop};
+use crate::output::OutputStreams;
+use crate::stop::{EarlyExit, RunExit};
 
 /// Show what a pack brings along before you trust it: what its scripts may read and write, every script, regular expression,
 /// limit, file and size, and the packs that it extends.
@@ -33,7 +33,7 @@ use crate::stop::{Exit, Stop};
   tapster audit base --all
   tapster audit base --overlay tweak.toml        what an overlay adds
   tapster audit ./stranger --format json         the same for a program")]
-pub(crate) struct Audit {
+pub(crate) struct AuditArgs {
     /// The pack: a folder or a name.
     #[arg(value_name = "PACK")]
     pack: String,
@@ -48,8 +48,8 @@ pub(crate) struct Audit {
 /// The most characters of a pattern that are shown.
 const SHOWN: usize = 60;
 
-impl Audit {
-    pub(crate) fn run(&self, show: &mut Show<'_, '_>) -> Result<Exit, Stop> {
+impl AuditArgs {
+    pub(crate) fn run(&self, show: &mut OutputStreams<'_, '_>) -> Result<RunExit, EarlyExit> {
         let file = Path::new(&self.pack);
         if file.is_file() {
             let message = format!("`{}` is a file, not the folder of a pack", self.pack);
@@ -62,28 +62,28 @@ impl Audit {
                     self.pack
                 ),
             };
-            return Err(Stop::could_not(Code::FileMissing, message, help));
+            return Err(EarlyExit::could_not(Code::FileMissing, message, help));
         }
         show.near.extend(Some(file).filter(|file| is_folder(file) && is_pack(file)).and_then(parent));
         let overlays: Vec<Overlay> = self.overlay.iter().cloned().map(Overlay::Path).collect();
         let loaded = load(&Start::typed(&self.pack), &overlays, &shelf(show));
-        let Some(pack) = loaded.pack else { return Err(Stop::report(Exit::CouldNot, loaded.report, loaded.sources)) };
+        let Some(pack) = loaded.pack else { return Err(EarlyExit::report(RunExit::CouldNot, loaded.report, loaded.sources)) };
         let found = json(&pack, self.all)?;
         if show.is_json() {
             show.json(&found);
         } else {
             show.result(&text(&found));
         }
-        Ok(Exit::Done)
+        Ok(RunExit::Done)
     }
 }
 
 /// Everything that is found.
-fn json(pack: &Pack, all: bool) -> Result<Json, Stop> {
+fn json(pack: &Pack, all: bool) -> Result<Json, EarlyExit> {
     let comes_along = |layer: &Layer| layer.folder.as_ref().is_none_or(|folder| is_shipped(folder, &layer.name)) && !layer.overlay;
     let shipped: BTreeSet<&str> = pack.layers.iter().filter(|layer| comes_along(layer)).map(|layer| &*layer.name).collect();
     let own = |layer: &str| all || layer == pack.name.as_ref() || !shipped.contains(layer);
-    let files = pack.layers.iter().map(|layer| files_of(layer, &pack.sources)).collect::<Result<Vec<_>, Stop>>()?;
+    let files = pack.layers.iter().map(|layer| files_of(layer, &pack.sources)).collect::<Result<Vec<_>, EarlyExit>>()?;
     let layers = pack.layers.iter().zip(&files).map(|(layer, files)| {
         json!({
             "name": &*layer.name,
@@ -97,9 +97,9 @@ fn json(pack: &Pack, all: bool) -> Result<Json, Stop> {
     });
     let layers = layers.collect::<Vec<_>>();
     let listed = pack.layers.iter().zip(&files).filter(|(layer, _)| own(&layer.name));
-    let row = |layer: &Layer, file: &Listed| json!({ "file": file.name, "layer": &*layer.name, "bytes": file.bytes, "is": file.is });
+    let row = |layer: &Layer, file: &LayerFile| json!({ "file": file.name, "layer": &*layer.name, "bytes": file.bytes, "is": file.is });
     let files: Vec<Json> = listed.flat_map(|(layer, files)| files.iter().map(move |file| row(layer, file))).collect();
-    let mut looked = Looked { sources: &pack.sources, own: &own, scripts: Vec::new(), patterns: Vec::new() };
+    let mut looked = CodeInventory { sources: &pack.sources, own: &own, scripts: Vec::new(), patterns: Vec::new() };
     looked.files(pack);
     for (table, rows) in &pack.tables {
         for row in rows.values() {
@@ -119,7 +119,7 @@ fn json(pack: &Pack, all: bool) -> Result<Json, Stop> {
 }
 
 /// A file that a layer brings along.
-struct Listed {
+struct LayerFile {
     name: String,
     /// Its size; `None` for a link and whatever else is no file.
     bytes: Option<u64>,
@@ -128,11 +128,11 @@ struct Listed {
 }
 
 /// Every file of a layer: those that are read for a build, and those that only lie beside them.
-fn files_of(layer: &Layer, sources: &Sources) -> Result<Vec<Listed>, Stop> {
+fn files_of(layer: &Layer, sources: &Sources) -> Result<Vec<LayerFile>, EarlyExit> {
     let read = sources.ids().filter_map(|id| sources.get(id)).filter(|source| source.layer == layer.name);
     let is = |name: &str| if name.ends_with(".rhai") { "script" } else { "rules or template" };
-    let mut files: Vec<Listed> =
-        read.map(|s| Listed { name: s.name.to_string(), bytes: Some(s.text.len() as u64), is: is(&s.name) }).collect();
+    let mut files: Vec<LayerFile> =
+        read.map(|s| LayerFile { name: s.name.to_string(), bytes: Some(s.text.len() as u64), is: is(&s.name) }).collect();
     let known: BTreeSet<String> = files.iter().map(|file| file.name.clone()).collect();
     let beside: Vec<(String, Option<u64>)> = match &layer.folder {
         Some(folder) => {
@@ -152,7 +152,7 @@ fn files_of(layer: &Layer, sources: &Sources) -> Result<Vec<Listed>, Stop> {
             (Some(_), true) => "rule test",
             (Some(_), false) => "not read by a build",
         };
-        Listed { name, bytes, is }
+        LayerFile { name, bytes, is }
     }));
     files.sort_by(|a, b| a.name.cmp(&b.name));
     Ok(files)
@@ -164,7 +164,7 @@ fn capabilities(rights: &Arc<ScriptRights>) -> Json {
 }
 
 /// Scripts and patterns, as they are found.
-struct Looked<'a> {
+struct CodeInventory<'a> {
     sources: &'a Sources,
     own: &'a dyn Fn(&str) -> bool,
     scripts: Vec<Json>,
@@ -174,7 +174,7 @@ struct Looked<'a> {
 /// The deepest nesting that is looked into; a file nests no deeper.
 const DEEPEST: usize = 128;
 
-impl Looked<'_> {
+impl CodeInventory<'_> {
     fn files(&mut self, pack: &Pack) {
         for (path, id) in &pack.assets {
             let Some(source) = pack.sources.get(*id).filter(|source| path.ends_with(".rhai") && (self.own)(&source.layer)) else {

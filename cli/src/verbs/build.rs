@@ -7,12 +7,12 @@ use crate::diag::{Code, Diagnostic, suggest};
 use crate::model::{Plan, Scene, Value};
 use crate::pack::Ruleset;
 
-use crate::inputs::previous::Previous;
-use crate::inputs::turns::{Left, Turns};
-use crate::inputs::{Inputs, lists};
-use crate::output::Show;
-use crate::stop::Exit;
-use crate::stop::Stop;
+use crate::inputs::previous::PreviousRequest;
+use crate::inputs::turns::{PlayArgs, TurnResult};
+use crate::inputs::{InputArgs, lists};
+use crate::output::OutputStreams;
+use crate::stop::EarlyExit;
+use crate::stop::RunExit;
 use crate::verbs::explain::cache;
 
 /// Build a prompt and print the provider's payload as JSON.
@@ -31,81 +31,87 @@ use crate::verbs::explain::cache;
   tapster build --template turn.json --data story.json --max-tokens 2000
   tapster build --template ID --task turn_generation --data - < story.json
   echo 'Hello?' | tapster build examples/hello --message -"))]
-pub(crate) struct Build {
+pub(crate) struct BuildArgs {
     #[command(flatten)]
-    inputs: Inputs,
+    inputs: InputArgs,
     /// Another link of the chain: `draft:<stage>` (the live blocks after that stage), `list:<name>` (the items of any list
     /// at the end of the build, such as `entries`, `injections` or `blocks`), `plan` or `payload`.
     #[arg(long, value_name = "LINK", default_value = "payload", value_parser = link)]
-    dump: Link,
+    dump: BuildLink,
     #[command(flatten)]
-    turns: Turns,
+    turns: PlayArgs,
 }
 
 /// A link of the chain.
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Link {
+enum BuildLink {
     Draft(String),
     List(String),
     Plan,
     Payload,
 }
 
-fn link(text: &str) -> Result<Link, String> {
+fn link(text: &str) -> Result<BuildLink, String> {
     match text.split_once(':') {
-        Some(("draft", stage)) if !stage.is_empty() => Ok(Link::Draft(stage.to_owned())),
-        Some(("list", name)) if !name.is_empty() => Ok(Link::List(name.to_owned())),
-        None if text == "plan" => Ok(Link::Plan),
-        None if text == "payload" => Ok(Link::Payload),
+        Some(("draft", stage)) if !stage.is_empty() => Ok(BuildLink::Draft(stage.to_owned())),
+        Some(("list", name)) if !name.is_empty() => Ok(BuildLink::List(name.to_owned())),
+        None if text == "plan" => Ok(BuildLink::Plan),
+        None if text == "payload" => Ok(BuildLink::Payload),
         _ => Err("write `draft:<stage>`, `list:<name>`, `plan` or `payload`".to_owned()),
     }
 }
 
-impl Build {
-    pub(crate) fn run(&self, show: &mut Show<'_, '_>) -> Result<Exit, Stop> {
+impl BuildArgs {
+    pub(crate) fn run(&self, show: &mut OutputStreams<'_, '_>) -> Result<RunExit, EarlyExit> {
         self.inputs.require_scene()?;
         let (rules, mut scene) = self.inputs.open(show)?;
-        if let Link::List(name) = &self.dump {
+        if let BuildLink::List(name) = &self.dump {
             lists::known(&rules, name)?;
         }
-        scene.trace = matches!(self.dump, Link::Draft(_));
+        scene.trace = matches!(self.dump, BuildLink::Draft(_));
         let previous = self.inputs.previous(show)?;
         self.turns.warn_of_same_chat(show);
         let all = self.turns.play(&rules, &scene, show, |scene, _, show| self.once(&rules, &scene, previous.as_ref(), show))?;
         show.json(&self.turns.joined(all));
-        Ok(Exit::Done)
+        Ok(RunExit::Done)
     }
 
     /// One build.
-    fn once(&self, rules: &Ruleset, scene: &Scene, previous: Option<&Previous>, show: &mut Show<'_, '_>) -> Result<Left, Stop> {
-        let (mut plan, outcome) = crate::assemble::built(rules, scene).map_err(|e| Stop::build(&e, rules))?;
+    fn once(
+        &self,
+        rules: &Ruleset,
+        scene: &Scene,
+        previous: Option<&PreviousRequest>,
+        show: &mut OutputStreams<'_, '_>,
+    ) -> Result<TurnResult, EarlyExit> {
+        let (mut plan, outcome) = crate::assemble::built(rules, scene).map_err(|e| EarlyExit::build(&e, rules))?;
         if let Some(previous) = previous {
-            plan.unchanged = previous.plan(rules, &plan).map_err(|e| Stop::build(&e, rules))?;
+            plan.unchanged = previous.plan(rules, &plan).map_err(|e| EarlyExit::build(&e, rules))?;
         }
         show.warnings(&plan.warnings, rules.sources());
         waiting(&plan, show);
         let result = match &self.dump {
-            Link::Payload => {
+            BuildLink::Payload => {
                 let dialect = dialect(rules, scene);
-                let emitted = tapster::emit(rules, &plan, &dialect).map_err(|e| Stop::build(&e, rules))?;
+                let emitted = tapster::emit(rules, &plan, &dialect).map_err(|e| EarlyExit::build(&e, rules))?;
                 show.warnings(&emitted.warnings, rules.sources());
                 let of_payload = previous.map(|p| p.payload(rules, &plan, &dialect, &emitted.payload)).transpose();
-                let of_payload = of_payload.map_err(|e| Stop::build(&e, rules))?.flatten();
+                let of_payload = of_payload.map_err(|e| EarlyExit::build(&e, rules))?.flatten();
                 if let Some(unchanged) = emitted.unchanged.or(of_payload) {
                     show.note(Diagnostic::new(Code::CacheUnchanged, cache::line(&unchanged)));
                 }
                 emitted.payload
             }
-            Link::Plan => serde_json::to_value(&plan).unwrap_or(Json::Null),
-            Link::Draft(stage) => draft(&plan, stage)?,
-            Link::List(name) => outcome.list(name).iter().map(Value::to_json).collect(),
+            BuildLink::Plan => serde_json::to_value(&plan).unwrap_or(Json::Null),
+            BuildLink::Draft(stage) => draft(&plan, stage)?,
+            BuildLink::List(name) => outcome.list(name).iter().map(Value::to_json).collect(),
         };
-        Ok(Left { result, patch: plan.patch, draws: outcome.draws_left() })
+        Ok(TurnResult { result, patch: plan.patch, draws: outcome.draws_left() })
     }
 }
 
 /// Warns about operations that wait for the reply of a model, which a build does not ask.
-pub(crate) fn waiting(plan: &Plan, show: &mut Show<'_, '_>) {
+pub(crate) fn waiting(plan: &Plan, show: &mut OutputStreams<'_, '_>) {
     let requests = plan.reported("requests").to_json();
     for operation in requests.as_array().into_iter().flatten().filter_map(|request| request["operation"].as_str()) {
         let message = format!("operation `{operation}` waits for a model, so the prompt is not what a turn would send");
@@ -115,13 +121,13 @@ pub(crate) fn waiting(plan: &Plan, show: &mut Show<'_, '_>) {
 }
 
 /// Builds the plan.
-pub(crate) fn planned(rules: &Ruleset, scene: &Scene) -> Result<Plan, Stop> {
-    tapster::build(rules, scene).map_err(|e| Stop::build(&e, rules))
+pub(crate) fn planned(rules: &Ruleset, scene: &Scene) -> Result<Plan, EarlyExit> {
+    tapster::build(rules, scene).map_err(|e| EarlyExit::build(&e, rules))
 }
 
 pub(crate) use crate::emit::prompt::dialect_of as dialect;
 
-fn draft(plan: &Plan, stage: &str) -> Result<Json, Stop> {
+fn draft(plan: &Plan, stage: &str) -> Result<Json, EarlyExit> {
     let stages = plan.trace.as_ref().map(|t| t.stages.as_slice()).unwrap_or(&[]);
     match stages.iter().find(|(name, _)| name == stage) {
         Some((name, blocks)) => Ok(json!({ "stage": name, "blocks": blocks })),
@@ -129,7 +135,7 @@ fn draft(plan: &Plan, stage: &str) -> Result<Json, Stop> {
             let names: Vec<&str> = stages.iter().map(|(n, _)| n.as_str()).collect();
             let help = suggest::nearest(stage, names.iter().copied())
                 .map_or_else(|| format!("the stages are {}", names.join(", ")), |near| format!("did you mean `{near}`?"));
-            Err(Stop::could_not(Code::NameUnknown, format!("the build has no stage `{stage}`"), help))
+            Err(EarlyExit::could_not(Code::NameUnknown, format!("the build has no stage `{stage}`"), help))
         }
     }
 }

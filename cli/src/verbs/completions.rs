@@ -10,8 +10,8 @@ use serde_json::json;
 use crate::diag::Code;
 
 use crate::inputs::files::write_file;
-use crate::output::Show;
-use crate::stop::{Exit, Stop};
+use crate::output::OutputStreams;
+use crate::stop::{EarlyExit, RunExit};
 
 /// Print the completions of verbs, flags and their values for a shell.
 #[derive(Debug, Args)]
@@ -19,19 +19,19 @@ use crate::stop::{Exit, Stop};
   tapster completions bash > ~/.local/share/bash-completion/completions/tapster
   tapster completions zsh > ~/.zfunc/_tapster
   tapster completions fish > ~/.config/fish/completions/tapster.fish")]
-pub(crate) struct Completions {
+pub(crate) struct CompletionsArgs {
     /// The shell.
     #[arg(value_enum)]
     shell: Shell,
 }
 
-impl Completions {
-    pub(crate) fn run(&self, mut command: Command, show: &mut Show<'_, '_>) -> Result<Exit, Stop> {
+impl CompletionsArgs {
+    pub(crate) fn run(&self, mut command: Command, show: &mut OutputStreams<'_, '_>) -> Result<RunExit, EarlyExit> {
         let name = command.get_name().to_owned();
         let mut text = Vec::new();
         clap_complete::generate(self.shell, &mut command, name, &mut text);
         show.result(&String::from_utf8_lossy(&text));
-        Ok(Exit::Done)
+        Ok(RunExit::Done)
     }
 }
 
@@ -40,22 +40,22 @@ impl Completions {
 #[command(after_help = "Examples:
   tapster man | man -l -                    the page of the program
   tapster man ~/.local/share/man/man1       all pages, for `man tapster-build`")]
-pub(crate) struct Manual {
+pub(crate) struct ManualArgs {
     /// The folder in which the pages are written; it is made if it does not exist.
     #[arg(value_name = "DIR")]
     folder: Option<PathBuf>,
 }
 
-impl Manual {
-    pub(crate) fn run(&self, mut command: Command, show: &mut Show<'_, '_>) -> Result<Exit, Stop> {
+impl ManualArgs {
+    pub(crate) fn run(&self, mut command: Command, show: &mut OutputStreams<'_, '_>) -> Result<RunExit, EarlyExit> {
         command.build();
         let Some(folder) = &self.folder else {
             show.result(&String::from_utf8_lossy(&page(&command)));
-            return Ok(Exit::Done);
+            return Ok(RunExit::Done);
         };
         std::fs::create_dir_all(folder).map_err(|error| {
             let message = format!("folder `{}` cannot be made: {error}", folder.display());
-            Stop::could_not(Code::FileMissing, message, "check the path and its permissions")
+            EarlyExit::could_not(Code::FileMissing, message, "check the path and its permissions")
         })?;
         let mut written = Vec::new();
         pages(&command, folder, &mut written)?;
@@ -64,12 +64,12 @@ impl Manual {
         } else {
             written.iter().for_each(|path| show.result(&format!("{path}\n")));
         }
-        Ok(Exit::Done)
+        Ok(RunExit::Done)
     }
 }
 
 /// Writes the page of a command and those of its verbs.
-fn pages(command: &Command, folder: &Path, written: &mut Vec<String>) -> Result<(), Stop> {
+fn pages(command: &Command, folder: &Path, written: &mut Vec<String>) -> Result<(), EarlyExit> {
     let path = folder.join(Man::new(command.clone()).get_filename());
     write_file(&path, page(command))?;
     written.push(path.display().to_string());

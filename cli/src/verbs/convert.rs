@@ -14,8 +14,8 @@ use crate::program::foreign::{ForeignFormat, ImportedDocument};
 use crate::inputs::files::{bytes_of, shown, write_file};
 use crate::inputs::library::{open, shelf};
 use crate::inputs::scene::{SMALLER, document, opened};
-use crate::output::Show;
-use crate::stop::{Exit, Stop};
+use crate::output::OutputStreams;
+use crate::stop::{EarlyExit, RunExit};
 use crate::verbs::{fields, lost};
 
 /// Convert a card, preset, lorebook or script file of one program to the format of another. The result is JSON, or what
@@ -27,7 +27,7 @@ use crate::verbs::{fields, lost};
   tapster convert preset.json --to PACK --out preset-for-it.json
   tapster convert card.json --to PACK --out card.png --picture portrait.png
   tapster export imported.json --to PACK            the JSON of `tapster import`, changed or not, as a file again")]
-pub(crate) struct Convert {
+pub(crate) struct ConvertArgs {
     /// A PNG or CHARX card, a packed module or preset, or a JSON file; `-` is standard input.
     file: PathBuf,
     /// A pack that converts to its program's formats, or the name of a format.
@@ -47,8 +47,8 @@ pub(crate) struct Convert {
     report: bool,
 }
 
-impl Convert {
-    pub(crate) fn run(&self, show: &mut Show<'_, '_>) -> Result<Exit, Stop> {
+impl ConvertArgs {
+    pub(crate) fn run(&self, show: &mut OutputStreams<'_, '_>) -> Result<RunExit, EarlyExit> {
         let contents = opened(&self.file, show)?;
         let (rules, mut made) = self.converted(&contents, show)?;
         let result = made.scene.to_json();
@@ -70,16 +70,16 @@ impl Convert {
         if self.report {
             made.fields = lost::each(made.fields, &document);
             fields::report(&made, &contents, &self.file, show);
-            return Ok(Exit::Done);
+            return Ok(RunExit::Done);
         }
         if self.out.is_none() {
             show.json(&result);
         }
-        Ok(Exit::Done)
+        Ok(RunExit::Done)
     }
 
     /// The document as the wanted program has it: by the pack that `--to` names, or by the first pack with such a format.
-    fn converted(&self, contents: &Contents, show: &mut Show<'_, '_>) -> Result<(Ruleset, ImportedDocument), Stop> {
+    fn converted(&self, contents: &Contents, show: &mut OutputStreams<'_, '_>) -> Result<(Ruleset, ImportedDocument), EarlyExit> {
         let shelf = shelf(show);
         let by = |rules: &Ruleset, to: Option<&str>| tapster::convert_document(rules, to, document(contents, Some(rules)));
         let is_pack = shelf.names().contains(&self.to) || Path::new(&self.to).is_dir();
@@ -102,7 +102,7 @@ impl Convert {
         }
         if let Some(name) = &self.made {
             let message = format!("`--as {name}` has no effect: `--to {}` is no pack, and names the format itself", self.to);
-            return Err(Stop::could_not(Code::SceneField, message, "leave it out, or name a pack with `--to`"));
+            return Err(EarlyExit::could_not(Code::SceneField, message, "leave it out, or name a pack with `--to`"));
         }
         let mut packs =
             loaded(&shelf).filter(|rules| rules.programs().formats.iter().any(|f| f.makes.as_deref() == Some(&*self.to))).peekable();
@@ -122,36 +122,37 @@ impl Convert {
     }
 
     /// That the document is not converted.
-    fn refused(&self, message: String, help: String) -> Stop {
-        Stop::new(Exit::No, Diagnostic::new(Code::ImportFormat, format!("`{}`: {message}", shown(&self.file))).help(help))
+    fn refused(&self, message: String, help: String) -> EarlyExit {
+        EarlyExit::new(RunExit::No, Diagnostic::new(Code::ImportFormat, format!("`{}`: {message}", shown(&self.file))).help(help))
     }
 
     /// That a document takes too much work; `None` for another error.
-    fn bound(&self, error: &BuildError) -> Option<Stop> {
+    fn bound(&self, error: &BuildError) -> Option<EarlyExit> {
         let message = || format!("`{}`: {}", shown(&self.file), error.message);
-        let told = || Stop::new(Exit::No, Diagnostic::new(Code::BoundExceeded, message()).help(SMALLER));
+        let told = || EarlyExit::new(RunExit::No, Diagnostic::new(Code::BoundExceeded, message()).help(SMALLER));
         (*error.kind() == ErrorKind::Bound).then(told)
     }
 
     /// The result as the name of the file that is written wants it.
-    fn bytes(&self, out: &Path, result: &Json, contents: &Contents, show: &mut Show<'_, '_>) -> Result<Vec<u8>, Stop> {
+    fn bytes(&self, out: &Path, result: &Json, contents: &Contents, show: &mut OutputStreams<'_, '_>) -> Result<Vec<u8>, EarlyExit> {
         let ending = out.extension().map(|e| e.to_string_lossy().to_ascii_lowercase()).unwrap_or_default();
         if self.picture.is_some() && !import::needs_picture(&ending) {
             let message = format!("`--picture` has no effect on `{}`, which holds no picture", out.display());
-            return Err(Stop::could_not(Code::ImportContainer, message, "leave it out, or write a `.png` file"));
+            return Err(EarlyExit::could_not(Code::ImportContainer, message, "leave it out, or write a `.png` file"));
         }
         let picture = if import::needs_picture(&ending) { Some(self.portrait(contents, show)?) } else { None };
-        import::write(&ending, result, picture.as_deref()).map_err(|report| Stop::report(Exit::CouldNot, report, Sources::default()))
+        import::write(&ending, result, picture.as_deref())
+            .map_err(|report| EarlyExit::report(RunExit::CouldNot, report, Sources::default()))
     }
 
     /// The picture that a card is written to.
-    fn portrait(&self, contents: &Contents, show: &mut Show<'_, '_>) -> Result<Vec<u8>, Stop> {
+    fn portrait(&self, contents: &Contents, show: &mut OutputStreams<'_, '_>) -> Result<Vec<u8>, EarlyExit> {
         match (&self.picture, contents.container) {
             (Some(picture), _) => bytes_of(picture, show),
             (None, Container::Png) if self.file != Path::new("-") => bytes_of(&self.file, show),
             _ => {
                 let help = "name a picture with `--picture`, or write a `.json` file";
-                Err(Stop::could_not(Code::ImportContainer, "a card in a PNG needs a picture".to_owned(), help))
+                Err(EarlyExit::could_not(Code::ImportContainer, "a card in a PNG needs a picture".to_owned(), help))
             }
         }
     }

@@ -7,7 +7,7 @@ use serde_json::{Value as Json, json};
 use crate::import::Contents;
 use crate::layout::head;
 use crate::layout::table;
-use crate::output::Show;
+use crate::output::OutputStreams;
 use crate::program::foreign::{FieldOutcome, FieldReport, ImportedDocument};
 
 /// The most characters that the table shows of a field, and of what is said about it.
@@ -15,7 +15,7 @@ const FIELD: usize = 80;
 const NOTE: usize = 200;
 
 /// Shows what became of each field of a file.
-pub(crate) fn report(brought: &ImportedDocument, contents: &Contents, file: &Path, show: &mut Show<'_, '_>) {
+pub(crate) fn report(brought: &ImportedDocument, contents: &Contents, file: &Path, show: &mut OutputStreams<'_, '_>) {
     let skipped = contents.skipped;
     if show.is_json() {
         let mut out = json!({ "file": file, "format": brought.format, "kept": contents.kept, "skipped": skipped });

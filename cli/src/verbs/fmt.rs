@@ -6,12 +6,12 @@ use clap::Args;
 use serde_json::json;
 
 use crate::diag::{Code, Diagnostic, Report, Sources, Span};
-use crate::format::{Layout, Refusal, format};
+use crate::format::{FormatRefusal, TomlLayout, format};
 use crate::pack::files::MAX_FILE;
 
 use crate::inputs::files::{bytes_of, own_file, shown, write_file};
-use crate::output::Show;
-use crate::stop::{Exit, Stop};
+use crate::output::OutputStreams;
+use crate::stop::{EarlyExit, RunExit};
 
 /// Most files that one run lays out, and most folders inside each other.
 const MAX_FILES: usize = 10_000;
@@ -30,7 +30,7 @@ const MAX_FOLDERS: usize = 16;
   tapster fmt - < lore.toml               from standard input to standard output
 
 Exit codes: 0 done, 1 a file cannot be laid out or (with --check) would change, 2 it could not run.")]
-pub(crate) struct Fmt {
+pub(crate) struct FmtArgs {
     /// Files and folders; `-` is standard input.
     #[arg(required = true, value_name = "PATH")]
     paths: Vec<PathBuf>,
@@ -44,7 +44,7 @@ pub(crate) struct Fmt {
 
 /// The results for all files.
 #[derive(Default)]
-struct Tally {
+struct FmtTally {
     changed: Vec<String>,
     unchanged: usize,
     refused: usize,
@@ -54,8 +54,8 @@ struct Tally {
     sources: Sources,
 }
 
-impl Fmt {
-    pub(crate) fn run(&self, show: &mut Show<'_, '_>) -> Result<Exit, Stop> {
+impl FmtArgs {
+    pub(crate) fn run(&self, show: &mut OutputStreams<'_, '_>) -> Result<RunExit, EarlyExit> {
         let mut files = Vec::new();
         for path in &self.paths {
             collect(path, 0, &mut files)?;
@@ -63,9 +63,9 @@ impl Fmt {
         let prints = self.stdout || !self.check && files.iter().any(|file| file == Path::new("-"));
         if prints && files.len() > 1 {
             let message = "several files cannot be printed as one";
-            return Err(Stop::could_not(Code::FileMissing, message, "name one file, or leave out `--stdout` and `-`"));
+            return Err(EarlyExit::could_not(Code::FileMissing, message, "name one file, or leave out `--stdout` and `-`"));
         }
-        let mut tally = Tally::default();
+        let mut tally = FmtTally::default();
         for file in &files {
             self.one(file, prints, &mut tally, show)?;
         }
@@ -79,10 +79,10 @@ impl Fmt {
             self.sum_up(&tally, show);
         }
         let no = tally.refused > 0 || self.check && !tally.changed.is_empty();
-        Ok(if no { Exit::No } else { Exit::Done })
+        Ok(if no { RunExit::No } else { RunExit::Done })
     }
 
-    fn one(&self, path: &Path, prints: bool, tally: &mut Tally, show: &mut Show<'_, '_>) -> Result<(), Stop> {
+    fn one(&self, path: &Path, prints: bool, tally: &mut FmtTally, show: &mut OutputStreams<'_, '_>) -> Result<(), EarlyExit> {
         let name = shown(path);
         let is_json = path.extension().is_some_and(|e| e == "json");
         if is_json && !self.paths.iter().any(|named| named == path) {
@@ -98,12 +98,12 @@ impl Fmt {
         let bytes = bytes_of(path, show)?;
         let Some(text) = text_of(&bytes, &name, tally) else { return Ok(()) };
         let source = tally.sources.add(&name, "", text);
-        match format(source, text, Layout::default()) {
+        match format(source, text, TomlLayout::default()) {
             Ok(formatted) => {
                 if !formatted.long.is_empty() {
                     let result = tally.sources.add(&name, "", &formatted.text);
                     for line in &formatted.long {
-                        let message = format!("a line stays longer than {} characters", Layout::default().width);
+                        let message = format!("a line stays longer than {} characters", TomlLayout::default().width);
                         let help = "it holds nested inline tables or one long text; name a part as a `[[value]]`, or shorten it";
                         let span = Span::new(result, line.start, line.end);
                         tally.report.push(Diagnostic::new(Code::FormatLong, message).at(span).help(help));
@@ -120,11 +120,11 @@ impl Fmt {
                     tally.changed.push(name);
                 }
             }
-            Err(Refusal::Loss(complaint) | Refusal::Large(complaint)) => {
+            Err(FormatRefusal::Loss(complaint) | FormatRefusal::Large(complaint)) => {
                 tally.refused += 1;
                 tally.report.push(*complaint);
             }
-            Err(Refusal::Syntax(complaint)) => {
+            Err(FormatRefusal::Syntax(complaint)) => {
                 tally.refused += 1;
                 // the reader of rule files reports all mistakes with their remedies
                 let mut report = Report::default();
@@ -138,7 +138,7 @@ impl Fmt {
         Ok(())
     }
 
-    fn sum_up(&self, tally: &Tally, show: &mut Show<'_, '_>) {
+    fn sum_up(&self, tally: &FmtTally, show: &mut OutputStreams<'_, '_>) {
         if show.is_json() {
             show.json(&json!({ "changed": tally.changed, "unchanged": tally.unchanged, "refused": tally.refused }));
             return;
@@ -153,7 +153,7 @@ impl Fmt {
 }
 
 /// The text of a file; `None`, with a diagnostic, if it is too large or not UTF-8.
-fn text_of<'b>(bytes: &'b [u8], name: &str, tally: &mut Tally) -> Option<&'b str> {
+fn text_of<'b>(bytes: &'b [u8], name: &str, tally: &mut FmtTally) -> Option<&'b str> {
     let complaint = match std::str::from_utf8(bytes) {
         Ok(text) if bytes.len() as u64 <= MAX_FILE => return Some(text),
         Ok(_) => Diagnostic::new(Code::FileTooLarge, format!("`{name}` is larger than {} MiB", MAX_FILE >> 20))
@@ -170,8 +170,8 @@ fn text_of<'b>(bytes: &'b [u8], name: &str, tally: &mut Tally) -> Option<&'b str
 
 /// The files that a path names: itself, or the TOML files of the folder, sorted. Hidden files and links in a folder are
 /// skipped.
-fn collect(path: &Path, depth: usize, files: &mut Vec<PathBuf>) -> Result<(), Stop> {
-    let too_many = |what: String| Stop::could_not(Code::FileTooLarge, what, "name the folders one by one");
+fn collect(path: &Path, depth: usize, files: &mut Vec<PathBuf>) -> Result<(), EarlyExit> {
+    let too_many = |what: String| EarlyExit::could_not(Code::FileTooLarge, what, "name the folders one by one");
     if path == Path::new("-") || !path.is_dir() {
         files.push(path.to_owned());
         return Ok(());
@@ -181,7 +181,7 @@ fn collect(path: &Path, depth: usize, files: &mut Vec<PathBuf>) -> Result<(), St
     }
     let unreadable = |error: std::io::Error| {
         let message = format!("`{}` cannot be read: {error}", path.display());
-        Stop::could_not(Code::FileMissing, message, "check the path and its permissions")
+        EarlyExit::could_not(Code::FileMissing, message, "check the path and its permissions")
     };
     let mut inside = Vec::new();
     for entry in std::fs::read_dir(path).map_err(unreadable)? {

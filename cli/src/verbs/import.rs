@@ -14,10 +14,10 @@ use crate::inputs::library::shelf;
 use crate::inputs::scene::bring_in;
 use crate::inputs::scene::document;
 use crate::inputs::scene::opened;
-use crate::output::Show;
+use crate::output::OutputStreams;
 use crate::pack::library::shipped_readers;
-use crate::stop::Exit;
-use crate::stop::Stop;
+use crate::stop::EarlyExit;
+use crate::stop::RunExit;
 use crate::verbs::fields;
 
 /// Turn a card, preset, lorebook or chat of another program into JSON: `format`, `scene`, and `rest`, the fields that
@@ -29,7 +29,7 @@ use crate::verbs::fields;
   tapster import preset.json --pack my-pack --as my_preset
   tapster import card.png --overlay mine.toml    with changed rules
   cat chat.jsonl | tapster import - > chat.json")]
-pub(crate) struct Import {
+pub(crate) struct ImportArgs {
     /// A PNG or CHARX card, a packed module or preset, a JSON or JSONL file; `-` is standard input.
     file: PathBuf,
     /// The pack that reads it; by default the first pack here that knows the format.
@@ -48,14 +48,14 @@ pub(crate) struct Import {
 
 /// What an import prints; it is written without being copied.
 #[derive(serde::Serialize)]
-struct Brought<'a> {
+struct ImportOutput<'a> {
     format: &'a str,
     scene: &'a Value,
     rest: &'a Value,
 }
 
-impl Import {
-    pub(crate) fn run(&self, show: &mut Show<'_, '_>) -> Result<Exit, Stop> {
+impl ImportArgs {
+    pub(crate) fn run(&self, show: &mut OutputStreams<'_, '_>) -> Result<RunExit, EarlyExit> {
         let contents = opened(&self.file, show)?;
         let rules = match &self.pack {
             Some(pack) => Some(open(&Start::typed(pack), &self.overlays(), show)?),
@@ -65,9 +65,9 @@ impl Import {
         if self.report {
             fields::report(&brought, &contents, &self.file, show);
         } else {
-            show.json(&Brought { format: &brought.format, scene: &brought.scene, rest: &brought.rest });
+            show.json(&ImportOutput { format: &brought.format, scene: &brought.scene, rest: &brought.rest });
         }
-        Ok(Exit::Done)
+        Ok(RunExit::Done)
     }
 
     fn overlays(&self) -> Vec<Overlay> {
@@ -76,7 +76,7 @@ impl Import {
 
     /// The first pack of the library that recognises the document, those for most formats first. If none does with the
     /// overlays, the one that does without them says what is wrong with them.
-    fn reader(&self, contents: &Contents, show: &mut Show<'_, '_>) -> Result<Option<Ruleset>, Stop> {
+    fn reader(&self, contents: &Contents, show: &mut OutputStreams<'_, '_>) -> Result<Option<Ruleset>, EarlyExit> {
         let shelf = shelf(show);
         let first = |overlays: &[Overlay]| {
             let rank = |name: &String| shipped_readers().iter().position(|reader| reader == name).unwrap_or(usize::MAX);

@@ -27,13 +27,13 @@ const OTHER: &str = "~other~";
 const USES: [&str; 5] = ["to", "drop", "approximate", "warn", "item"];
 
 /// The single values of a document by their paths, in which elements of lists have no number.
-type Leaves<'d> = IndexMap<String, Vec<&'d Value>>;
+type DocumentLeaves<'d> = IndexMap<String, Vec<&'d Value>>;
 
 /// Adds to the report of a conversion the fields that are lost although rules read them. `again` is the conversion.
 pub(super) fn add(made: &mut ImportedDocument, document: &Value, rules: &Ruleset, again: &dyn Fn(Value) -> Option<ImportedDocument>) {
     let few = sample(document, "");
     let Some(usual) = again(few.clone()) else { return };
-    let mut all = Leaves::new();
+    let mut all = DocumentLeaves::new();
     leaves(document, "", &mut all);
     let excused = excused(rules);
     let bad = made.fields.iter().filter(|field| matches!(field.fate, FieldOutcome::Dropped | FieldOutcome::Approximated));
@@ -42,7 +42,7 @@ pub(super) fn add(made: &mut ImportedDocument, document: &Value, rules: &Ruleset
     let format = rules.programs().formats.iter().find(|format| *format.name == *made.format);
     let format = format.and_then(|format| format.makes.as_deref()).unwrap_or(&made.format).to_owned();
     let door = BudgetScope::open(WorkLimits { steps: u64::MAX, bytes: u64::MAX });
-    let tried = Tried::new(&few, &usual, again, &door);
+    let tried = ConversionSample::new(&few, &usual, again, &door);
     let open = all.keys().map(String::as_str).filter(|path| !is_told(path) && !tried.is_there(path));
     let mut lost = HashSet::new();
     tried.same(&open.collect::<Vec<_>>(), &mut lost);
@@ -60,7 +60,7 @@ pub(super) fn add(made: &mut ImportedDocument, document: &Value, rules: &Ruleset
 
 /// The report with every field of tables and lists that are dropped as a whole.
 pub(super) fn each(fields: Vec<FieldReport>, document: &Value) -> Vec<FieldReport> {
-    let mut all = Leaves::new();
+    let mut all = DocumentLeaves::new();
     leaves(document, "", &mut all);
     let split = |field: FieldReport| {
         // a row that makes its values itself is named by its own name
@@ -76,12 +76,12 @@ pub(super) fn each(fields: Vec<FieldReport>, document: &Value) -> Vec<FieldRepor
 }
 
 /// A document with few elements, what it becomes, and the conversion.
-struct Tried<'t> {
+struct ConversionSample<'t> {
     few: &'t Value,
     usual: &'t ImportedDocument,
     again: &'t dyn Fn(Value) -> Option<ImportedDocument>,
     /// The single values of the document.
-    own: Leaves<'t>,
+    own: DocumentLeaves<'t>,
     /// Those of what it becomes, as [`known`] gives them.
     result: HashSet<(String, Arc<str>)>,
     /// Whether another value in a table or list is copied, by its path.
@@ -92,14 +92,14 @@ struct Tried<'t> {
     untried: Cell<usize>,
 }
 
-impl<'t> Tried<'t> {
+impl<'t> ConversionSample<'t> {
     fn new(
         few: &'t Value,
         usual: &'t ImportedDocument,
         again: &'t dyn Fn(Value) -> Option<ImportedDocument>,
         door: &'t BudgetScope,
     ) -> Self {
-        let (mut own, mut result) = (Leaves::new(), Leaves::new());
+        let (mut own, mut result) = (DocumentLeaves::new(), DocumentLeaves::new());
         leaves(few, "", &mut own);
         leaves(&usual.scene, "", &mut result);
         let result = result.iter().flat_map(|(at, found)| found.iter().map(|value| known(at, value))).collect();
@@ -164,7 +164,7 @@ impl<'t> Tried<'t> {
     /// The texts of what a document becomes.
     fn texts(&self, document: Value) -> HashSet<Arc<str>> {
         let Some(made) = self.convert(document) else { return HashSet::new() };
-        let mut result = Leaves::new();
+        let mut result = DocumentLeaves::new();
         leaves(&made.scene, "", &mut result);
         let texts = result.values().flatten().filter_map(|value| value.as_str());
         texts.map(Arc::from).collect()
@@ -264,7 +264,7 @@ fn is_numbered(map: &Map) -> bool {
 }
 
 /// The single values of a document that say something.
-fn leaves<'d>(value: &'d Value, at: &str, out: &mut Leaves<'d>) {
+fn leaves<'d>(value: &'d Value, at: &str, out: &mut DocumentLeaves<'d>) {
     match value {
         Value::List(_) | Value::Map(_) => parts(value, at).into_iter().for_each(|(path, one)| leaves(one, &path, out)),
         one if one.is_empty() => {}
@@ -276,7 +276,7 @@ fn leaves<'d>(value: &'d Value, at: &str, out: &mut Leaves<'d>) {
 fn sample(value: &Value, at: &str) -> Value {
     let mut seen = IndexSet::new();
     let mut is_new = |n: usize, path: &str, one: &Value| {
-        let (before, mut own) = (seen.len(), Leaves::new());
+        let (before, mut own) = (seen.len(), DocumentLeaves::new());
         leaves(one, path, &mut own);
         seen.extend(own.into_keys());
         n < FIRST || seen.len() > before

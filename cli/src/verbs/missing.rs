@@ -6,8 +6,8 @@ use clap::Args;
 
 use crate::diag::Code;
 
-use crate::output::Show;
-use crate::stop::{Exit, Stop};
+use crate::output::OutputStreams;
+use crate::stop::{EarlyExit, RunExit};
 
 /// Whatever follows the verb.
 #[derive(Debug, Args)]
@@ -19,8 +19,12 @@ pub(crate) struct MissingVerb {
 
 impl MissingVerb {
     #[expect(clippy::unused_self, reason = "the same call as of a verb that is there")]
-    pub(crate) fn run(&self, _: &mut Show<'_, '_>) -> Result<Exit, Stop> {
-        Err(Stop::could_not(Code::FeatureMissing, "this program was built without the verbs `artifact`, `chat`, `eval` and `turn`", HELP))
+    pub(crate) fn run(&self, _: &mut OutputStreams<'_, '_>) -> Result<RunExit, EarlyExit> {
+        Err(EarlyExit::could_not(
+            Code::FeatureMissing,
+            "this program was built without the verbs `artifact`, `chat`, `eval` and `turn`",
+            HELP,
+        ))
     }
 }
 

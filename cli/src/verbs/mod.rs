@@ -38,82 +38,85 @@ mod watch;
 
 use clap::{Command, Subcommand};
 
-use super::output::Show;
-use super::stop::{Exit, Stop};
+use super::output::OutputStreams;
+use super::stop::{EarlyExit, RunExit};
 #[cfg(feature = "full")]
-use {artifact::Artifacts, chat::Chat, eval::Eval, turn::Turn};
+use {artifact::ArtifactArgs, chat::ChatArgs, eval::EvalArgs, turn::TurnArgs};
 #[cfg(not(feature = "full"))]
-use {missing::MissingVerb as Artifacts, missing::MissingVerb as Chat, missing::MissingVerb as Eval, missing::MissingVerb as Turn};
+use {
+    missing::MissingVerb as ArtifactArgs, missing::MissingVerb as ChatArgs, missing::MissingVerb as EvalArgs,
+    missing::MissingVerb as TurnArgs,
+};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Verb {
     /// Build a prompt: the payload, or another link of the chain.
-    Build(build::Build),
+    Build(build::BuildArgs),
     /// Run programs of a pack, and show the lists and values that they leave behind.
-    Run(run::Run),
+    Run(run::RunArgs),
     /// Show where each block of a prompt came from, or which rules are in force.
-    Explain(explain::Explain),
+    Explain(explain::ExplainArgs),
     /// Build a prompt again whenever a file is saved, and show what has changed.
-    Watch(watch::Watch),
+    Watch(watch::WatchArgs),
     /// Check a pack, an overlay or single rule files.
-    Check(check::Check),
+    Check(check::CheckArgs),
     /// Show what differs between two packs, overlays or scenes, and between their prompts.
-    Diff(diff::Diff),
+    Diff(diff::DiffArgs),
     /// Write the first files of a pack, an overlay, a rule file, a template, a rule test or a hook.
-    New(new::New),
+    New(new::NewArgs),
     /// Run rule tests, write snapshots, and measure what they cover.
-    Test(test::Test),
+    Test(test::TestArgs),
     /// Lay out TOML rule files.
-    Fmt(fmt::Fmt),
+    Fmt(fmt::FmtArgs),
     /// Convert a card, preset, lorebook or chat of another program to JSON of this one.
-    Import(import::Import),
+    Import(import::ImportArgs),
     /// Convert a card, preset, lorebook or script file of one program to the format of another.
     #[command(visible_alias = "export")]
-    Convert(convert::Convert),
+    Convert(convert::ConvertArgs),
     /// Print the JSON Schema of a kind of rule file.
-    Schema(schema::Schema),
+    Schema(schema::SchemaArgs),
     /// List the vocabulary: verbs, terms, functions, fields, paths.
-    Ops(ops::Ops),
+    Ops(ops::OpsArgs),
     /// List the options of a pack, and the values that they have.
     Options(options::OptionsVerb),
     /// Store templates, check them, and render them.
-    Template(template::Templates),
+    Template(template::TemplateArgs),
     /// Show, compare, write and move the artifacts of a session.
-    Artifact(Artifacts),
+    Artifact(ArtifactArgs),
     /// Talk to a model in the terminal, with any pack.
-    Chat(Box<Chat>),
+    Chat(Box<ChatArgs>),
     /// Play turns of a chat over a store, with recorded replies.
-    Turn(Turn),
+    Turn(TurnArgs),
     /// Ask models what scenario files say, judge the replies, and count.
-    Eval(Eval),
+    Eval(EvalArgs),
     /// Answer scenes with prompts, line by line, for a program that asks many times.
-    Serve(serve::Serve),
+    Serve(serve::ServeArgs),
     /// List the packs that can be named.
-    Packs(packs::Packs),
+    Packs(packs::PacksArgs),
     /// Show what a pack brings along: capabilities, scripts, regular expressions, limits, files.
-    Audit(audit::Audit),
+    Audit(audit::AuditArgs),
     /// Make the archive of a pack, for others to install.
-    Pack(share::pack::Pack),
+    Pack(share::pack::PackArgs),
     /// Install packs: from an archive, a folder, an address, or by name from an index.
-    Install(share::install::Install),
+    Install(share::install::InstallArgs),
     /// Take newer releases of installed packs.
-    Update(share::update::Update),
+    Update(share::update::UpdateArgs),
     /// Remove installed packs.
-    Remove(share::remove::Remove),
+    Remove(share::remove::RemoveArgs),
     /// List installed packs, and whether they are as they were installed.
-    List(share::list::List),
+    List(share::list::ListArgs),
     /// Find packs in an index.
-    Search(share::index::Search),
+    Search(share::index::SearchArgs),
     /// Write the index of a folder of archives.
-    Index(share::index::MakeIndex),
+    Index(share::index::MakeIndexArgs),
     /// Sign the archive of a pack.
-    Sign(share::keys::Sign),
+    Sign(share::keys::SignArgs),
     /// Make keys, and say whose signatures are trusted.
-    Keys(share::keys::Keys),
+    Keys(share::keys::KeysArgs),
     /// Print completions for a shell.
-    Completions(completions::Completions),
+    Completions(completions::CompletionsArgs),
     /// Write the pages of the manual.
-    Man(completions::Manual),
+    Man(completions::ManualArgs),
 }
 
 impl Verb {
@@ -123,7 +126,7 @@ impl Verb {
     }
 
     /// Runs the verb. `command` is the declaration of the whole program.
-    pub(crate) fn run(self, command: Command, show: &mut Show<'_, '_>) -> Result<Exit, Stop> {
+    pub(crate) fn run(self, command: Command, show: &mut OutputStreams<'_, '_>) -> Result<RunExit, EarlyExit> {
         match self {
             Verb::Build(verb) => verb.run(show),
             Verb::Run(verb) => verb.run(show),

@@ -5,15 +5,15 @@ use std::sync::{Arc, Mutex, PoisonError};
 use serde_json::{Map, Value as Json, json};
 
 use crate::diag::{Code, Diagnostic, DiagnosticCode};
-use crate::inputs::endpoint::Endpoint;
+use crate::inputs::endpoint::EndpointArgs;
 use crate::layout::visible;
 use crate::model::{Plan, Scene, Value};
-use crate::output::Show;
+use crate::output::OutputStreams;
 use crate::pack::Ruleset;
-use crate::run::retry::Attempt;
-use crate::run::{Delta, Doing, PromptRunner, RunError, RunnerConfig};
-use crate::session::{Model, ModelError, Request};
-use crate::stop::Stop;
+use crate::run::retry::RetryAttempt;
+use crate::run::{BoxFuture, Delta, PromptRunner, RunError, RunnerConfig};
+use crate::session::{Model, ModelError, OperationRequest};
+use crate::stop::EarlyExit;
 
 /// Keys of the params of an operation that say how its reply is read, and are no options of the request.
 const OF_THE_READER: [&str; 1] = ["output_mode"];
@@ -32,7 +32,12 @@ pub(super) struct OperationModel {
 
 impl OperationModel {
     /// The model that the scene and the flags name.
-    pub(super) fn open(endpoint: &Endpoint, rules: &Ruleset, scene: &Scene, show: &mut Show<'_, '_>) -> Result<Self, Stop> {
+    pub(super) fn open(
+        endpoint: &EndpointArgs,
+        rules: &Ruleset,
+        scene: &Scene,
+        show: &mut OutputStreams<'_, '_>,
+    ) -> Result<Self, EarlyExit> {
         let (mut scene, mut context) = (scene.clone(), Map::new());
         if let Some(url) = &endpoint.url {
             scene.set("provider.url", Value::text(url.as_str()));
@@ -40,7 +45,7 @@ impl OperationModel {
         complete_context(&mut context, endpoint, rules, &scene)?;
         let dialect = crate::emit::prompt::dialect_of(rules, &scene);
         let addressed = !scene.get("provider.url").is_null();
-        let transport = endpoint.transport(rules, &dialect, addressed, Arc::new(|_: &Attempt| {}), show)?;
+        let transport = endpoint.transport(rules, &dialect, addressed, Arc::new(|_: &RetryAttempt| {}), show)?;
         Ok(Self::new(rules.clone(), PromptRunner::new(transport), context, &scene))
     }
 
@@ -59,7 +64,7 @@ impl OperationModel {
         asked.into_iter().map(|line| Diagnostic::note(DiagnosticCode::named("operation.asked"), line)).collect()
     }
 
-    async fn reply(&self, request: &Request) -> Result<String, RunError> {
+    async fn reply(&self, request: &OperationRequest) -> Result<String, RunError> {
         let params = request.params.as_object();
         let mut context = self.context.clone();
         let mut scene = self.scene.clone();
@@ -84,7 +89,7 @@ impl OperationModel {
 }
 
 impl Model for OperationModel {
-    fn ask<'a>(&'a self, request: &'a Request) -> Doing<'a, Result<String, ModelError>> {
+    fn ask<'a>(&'a self, request: &'a OperationRequest) -> BoxFuture<'a, Result<String, ModelError>> {
         Box::pin(
             async move { self.reply(request).await.map_err(|error| ModelError { code: error_code(&error), message: error.to_string() }) },
         )
@@ -92,7 +97,12 @@ impl Model for OperationModel {
 }
 
 /// Adds to a configuration of the runner what the scene and the flags say: dialect, model and provider.
-pub(super) fn complete_context(context: &mut Map<String, Json>, endpoint: &Endpoint, rules: &Ruleset, scene: &Scene) -> Result<(), Stop> {
+pub(super) fn complete_context(
+    context: &mut Map<String, Json>,
+    endpoint: &EndpointArgs,
+    rules: &Ruleset,
+    scene: &Scene,
+) -> Result<(), EarlyExit> {
     let mut put = |key: &str, value: Option<String>| {
         if let Some(value) = value.filter(|value| !value.is_empty()) {
             context.insert(key.to_owned(), Json::String(value));
@@ -108,7 +118,7 @@ pub(super) fn complete_context(context: &mut Map<String, Json>, endpoint: &Endpo
         context.insert("provider".to_owned(), dialect);
     }
     if context.get("model").and_then(Json::as_str).is_none_or(|model| model.trim().is_empty()) {
-        return Err(Stop::could_not(Code::SceneField, "no model is named", "name it with `--model NAME`"));
+        return Err(EarlyExit::could_not(Code::SceneField, "no model is named", "name it with `--model NAME`"));
     }
     Ok(())
 }

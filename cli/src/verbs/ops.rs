@@ -15,9 +15,9 @@ use tapster::machinery::verbs::{SHARED, VERBS};
 use crate::inputs::library::DEFAULT_PACK;
 use crate::inputs::library::open;
 use crate::layout::table;
-use crate::output::Show;
-use crate::stop::Exit;
-use crate::stop::Stop;
+use crate::output::OutputStreams;
+use crate::stop::EarlyExit;
+use crate::stop::RunExit;
 
 /// List the vocabulary of rule files; without a flag, all of it.
 #[derive(Debug, Args)]
@@ -27,7 +27,7 @@ use crate::stop::Stop;
   tapster ops --scene --pack base         what a scene may hold
   tapster ops --tables --pack my-pack     the tables and columns of a pack's own
   tapster ops --rows --format json        the fields of items, for tools")]
-pub(crate) struct Ops {
+pub(crate) struct OpsArgs {
     /// The verbs, with their own terms and their cost.
     #[arg(long)]
     verbs: bool,
@@ -64,21 +64,21 @@ pub(crate) struct Ops {
 }
 
 /// A part of the vocabulary: a title, and rows of a name with its description.
-struct Section {
+struct VocabularySection {
     title: String,
     rows: Vec<Json>,
 }
 
 /// Makes sections that do not need a pack.
-type Make = fn() -> Vec<Section>;
+type SectionMaker = fn() -> Vec<VocabularySection>;
 
-impl Ops {
-    pub(crate) fn run(&self, show: &mut Show<'_, '_>) -> Result<Exit, Stop> {
+impl OpsArgs {
+    pub(crate) fn run(&self, show: &mut OutputStreams<'_, '_>) -> Result<RunExit, EarlyExit> {
         let flags =
             [self.verbs, self.terms, self.values, self.functions, self.rows, self.scene, self.steps, self.tests, self.kinds, self.tables];
         let all = !flags.contains(&true);
         let mut sections = Vec::new();
-        let fixed: [(bool, Make); 6] = [
+        let fixed: [(bool, SectionMaker); 6] = [
             (self.verbs, verbs),
             (self.terms, terms),
             (self.tests, tests),
@@ -107,11 +107,11 @@ impl Ops {
             }
         }
         print(&sections, show);
-        Ok(Exit::Done)
+        Ok(RunExit::Done)
     }
 }
 
-fn print(sections: &[Section], show: &mut Show<'_, '_>) {
+fn print(sections: &[VocabularySection], show: &mut OutputStreams<'_, '_>) {
     if show.is_json() {
         let all: JsonMap<String, Json> = sections.iter().map(|s| (s.title.clone(), Json::Array(s.rows.clone()))).collect();
         show.json(&Json::Object(all));
@@ -135,30 +135,30 @@ fn cells(row: &Json) -> Vec<String> {
     row.as_object().into_iter().flatten().map(|(_, v)| cell(v)).collect()
 }
 
-fn section(title: impl Into<String>, rows: impl IntoIterator<Item = Json>) -> Section {
-    Section { title: title.into(), rows: rows.into_iter().collect() }
+fn section(title: impl Into<String>, rows: impl IntoIterator<Item = Json>) -> VocabularySection {
+    VocabularySection { title: title.into(), rows: rows.into_iter().collect() }
 }
 
-fn verbs() -> Vec<Section> {
+fn verbs() -> Vec<VocabularySection> {
     vec![section("verbs", VERBS.iter().map(|v| json!({ "name": v.name, "doc": v.doc, "terms": v.terms, "cost": v.cost })))]
 }
 
-fn terms() -> Vec<Section> {
+fn terms() -> Vec<VocabularySection> {
     let row = |name: &&str| json!({ "name": name, "doc": term_doc("pass", name) });
     vec![section("terms of every pass", SHARED.iter().map(row)), section("terms of a selection", selections::WORDS.iter().map(row))]
 }
 
-fn tests() -> Vec<Section> {
+fn tests() -> Vec<VocabularySection> {
     vec![section("tests", conditions::TESTS.iter().map(|name| json!({ "name": name, "doc": test_doc(name) })))]
 }
 
-fn forms() -> Vec<Section> {
+fn forms() -> Vec<VocabularySection> {
     let by_themselves: [(&str, &[&str]); 3] = [("of", &[]), ("fn", &[]), ("form", &[])];
     let row = |(word, others): &(&str, &[&str])| json!({ "name": word, "with": others, "doc": form_doc(word) });
     vec![section("forms of values", by_themselves.iter().chain(values::FORMS).map(row))]
 }
 
-fn functions() -> Vec<Section> {
+fn functions() -> Vec<VocabularySection> {
     let args =
         |args: &[(&str, bool)]| -> Vec<String> { args.iter().map(|(n, must)| format!("{n}{}", if *must { "" } else { "?" })).collect() };
     vec![
@@ -167,11 +167,11 @@ fn functions() -> Vec<Section> {
     ]
 }
 
-fn shape_steps() -> Vec<Section> {
+fn shape_steps() -> Vec<VocabularySection> {
     vec![section("steps of shape", steps::STEPS.iter().map(|(name, doc)| json!({ "name": name, "doc": doc })))]
 }
 
-fn rows(rules: &Ruleset) -> Vec<Section> {
+fn rows(rules: &Ruleset) -> Vec<VocabularySection> {
     let types = &rules.programs().rules.names.fields;
     types.iter().map(|(row, fields)| section(format!("fields of {row}"), fields.iter().map(declared))).collect()
 }
@@ -180,7 +180,7 @@ fn declared((name, what): (&std::sync::Arc<str>, &DeclaredName)) -> Json {
     json!({ "name": &**name, "type": what.kind.word(), "doc": &*what.doc })
 }
 
-fn scene(rules: &Ruleset) -> Vec<Section> {
+fn scene(rules: &Ruleset) -> Vec<VocabularySection> {
     let own = &rules.programs().rules;
     let plain = |(name, doc): (&std::sync::Arc<str>, &std::sync::Arc<str>)| json!({ "name": &**name, "doc": &**doc });
     let lists = own.lists.iter().map(|l| {
@@ -197,7 +197,7 @@ fn scene(rules: &Ruleset) -> Vec<Section> {
 }
 
 /// The tables that the pack declares, and the columns of those and of the language's tables.
-fn tables(rules: &Ruleset) -> Vec<Section> {
+fn tables(rules: &Ruleset) -> Vec<VocabularySection> {
     let pack = rules.pack();
     let rows = |table: &str| pack.tables.get(table).into_iter().flat_map(|rows| rows.values());
     let json_of = |row: &PackRow, key: &str| row.fields.get(key).map(|field| field.node.to_json()).unwrap_or_default();
@@ -216,7 +216,7 @@ fn tables(rules: &Ruleset) -> Vec<Section> {
     vec![section("tables of the pack", rows("table").map(table)), section("columns of the pack", rows("column").map(column))]
 }
 
-fn kinds(rules: &Ruleset) -> Vec<Section> {
+fn kinds(rules: &Ruleset) -> Vec<VocabularySection> {
     let programs = rules.programs();
     let lists = &programs.rules.lists;
     let program = |p: &crate::program::Program| {

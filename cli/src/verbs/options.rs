@@ -5,10 +5,10 @@ use serde_json::json;
 
 use crate::model::{PackOption, PackOptions, Value};
 
-use crate::inputs::Inputs;
+use crate::inputs::InputArgs;
 use crate::layout::{head, table};
-use crate::output::Show;
-use crate::stop::{Exit, Stop};
+use crate::output::OutputStreams;
+use crate::stop::{EarlyExit, RunExit};
 
 /// The most characters of a value that the table shows.
 const MAX_SHOWN: usize = 40;
@@ -26,14 +26,14 @@ const MAX_SHOWN: usize = 40;
   tapster options examples/options --choose tone=dark  whether that can be set")]
 pub(crate) struct OptionsVerb {
     #[command(flatten)]
-    inputs: Inputs,
+    inputs: InputArgs,
     /// Print a JSON Schema of the table that sets the options.
     #[arg(long)]
     schema: bool,
 }
 
 impl OptionsVerb {
-    pub(crate) fn run(&self, show: &mut Show<'_, '_>) -> Result<Exit, Stop> {
+    pub(crate) fn run(&self, show: &mut OutputStreams<'_, '_>) -> Result<RunExit, EarlyExit> {
         let (rules, given) = self.inputs.open_options(show)?;
         let options = rules.options();
         if self.schema {
@@ -45,7 +45,7 @@ impl OptionsVerb {
         } else {
             show.result(&listed(options, &given));
         }
-        Ok(Exit::Done)
+        Ok(RunExit::Done)
     }
 }
 

@@ -13,9 +13,9 @@ use crate::pack::{PackFiles, PackLibrary, Schemas};
 use crate::inputs::files::{folder_of, write_file};
 use crate::inputs::library::{shelf, shipped_cases};
 use crate::layout::table;
-use crate::output::Show;
-use crate::stop::Exit;
-use crate::stop::Stop;
+use crate::output::OutputStreams;
+use crate::stop::EarlyExit;
+use crate::stop::RunExit;
 
 /// How many lines are shown in front of a line and behind it.
 const AROUND: usize = 10;
@@ -30,7 +30,7 @@ const AROUND: usize = 10;
   tapster packs --show rules/base/slots.toml:12  a place, as diagnostics and `tapster explain` show it
   tapster packs --eject base                     a copy in ./rules, which wins over the shipped pack
   TAPSTER_PACKS=~/packs:/srv/packs tapster packs")]
-pub(crate) struct Packs {
+pub(crate) struct PacksArgs {
     /// Print a file of a shipped pack, or the list of its files. A place `…:LINE` prints the lines around it.
     #[arg(long, value_name = "NAME[/FILE]", conflicts_with = "eject")]
     show: Option<String>,
@@ -42,8 +42,8 @@ pub(crate) struct Packs {
     to: PathBuf,
 }
 
-impl Packs {
-    pub(crate) fn run(&self, show: &mut Show<'_, '_>) -> Result<Exit, Stop> {
+impl PacksArgs {
+    pub(crate) fn run(&self, show: &mut OutputStreams<'_, '_>) -> Result<RunExit, EarlyExit> {
         if let Some(place) = &self.show {
             return shown(place, show);
         }
@@ -56,7 +56,7 @@ impl Packs {
         show.report(&report, &Sources::default());
         if show.is_json() {
             show.json(&Json::Array(packs));
-            return Ok(Exit::Done);
+            return Ok(RunExit::Done);
         }
         let text = |p: &Json, key: &str| p.get(key).and_then(Json::as_str).unwrap_or("").to_owned();
         let rows: Vec<Vec<String>> =
@@ -67,7 +67,7 @@ impl Packs {
         for other in packs.iter().filter_map(other) {
             show.result(&format!("{other}; packs are named by their folders, so give the folder the same name\n"));
         }
-        Ok(Exit::Done)
+        Ok(RunExit::Done)
     }
 }
 
@@ -87,33 +87,33 @@ fn about(pack: &PackFiles) -> Json {
 }
 
 /// Prints a shipped file, the lines around a place in it, or the files of a shipped pack.
-fn shown(asked: &str, show: &mut Show<'_, '_>) -> Result<Exit, Stop> {
+fn shown(asked: &str, show: &mut OutputStreams<'_, '_>) -> Result<RunExit, EarlyExit> {
     let (path, line) = place(asked);
     let path = path.strip_prefix(SHIPPED).unwrap_or(path).trim_end_matches('/');
     let Some((name, file)) = path.split_once('/') else {
         let files: Vec<String> = of_shipped(path)?.map(|(file, _)| format!("{path}/{file}\n")).collect();
         show.result(&files.concat());
-        return Ok(Exit::Done);
+        return Ok(RunExit::Done);
     };
     let Some((_, bytes)) = of_shipped(name)?.find(|(inside, _)| *inside == file) else {
         let files: Vec<&str> = of_shipped(name)?.map(|(file, _)| file).collect();
         let help = suggest::help(file, files.iter().copied()).unwrap_or_else(|| format!("`tapster packs --show {name}` lists its files"));
-        return Err(Stop::could_not(Code::FileMissing, format!("the shipped pack `{name}` has no file `{file}`"), help));
+        return Err(EarlyExit::could_not(Code::FileMissing, format!("the shipped pack `{name}` has no file `{file}`"), help));
     };
     let text = String::from_utf8_lossy(bytes);
     let Some(line) = line else {
         show.result(&text);
-        return Ok(Exit::Done);
+        return Ok(RunExit::Done);
     };
     let lines = text.lines().enumerate().map(|(n, text)| (n + 1, text));
     let around = lines.filter(|(n, _)| n.abs_diff(line) <= AROUND);
     let rows: Vec<String> = around.map(|(n, text)| format!("{}{n:>5} | {text}\n", if n == line { '>' } else { ' ' })).collect();
     if rows.is_empty() {
         let message = format!("`{path}` has {} lines, and no line {line}", text.lines().count());
-        return Err(Stop::could_not(Code::FileMissing, message, "the place is of another release of the pack"));
+        return Err(EarlyExit::could_not(Code::FileMissing, message, "the place is of another release of the pack"));
     }
     show.result(&rows.concat());
-    Ok(Exit::Done)
+    Ok(RunExit::Done)
 }
 
 /// A path with the line behind it: `slots.toml:12` and `slots.toml:12:5`.
@@ -128,23 +128,23 @@ fn place(asked: &str) -> (&str, Option<usize>) {
 }
 
 /// The files of a shipped pack.
-fn of_shipped(name: &str) -> Result<impl Iterator<Item = (&'static str, &'static [u8])>, Stop> {
+fn of_shipped(name: &str) -> Result<impl Iterator<Item = (&'static str, &'static [u8])>, EarlyExit> {
     let names = shipped_names();
     if names.iter().any(|known| known == name) {
         return Ok(files_of_shipped(name));
     }
     let help =
         suggest::help(name, names.iter().map(String::as_str)).unwrap_or_else(|| format!("the shipped packs are {}", names.join(", ")));
-    Err(Stop::could_not(Code::PackMissing, format!("there is no shipped pack `{name}`"), help))
+    Err(EarlyExit::could_not(Code::PackMissing, format!("there is no shipped pack `{name}`"), help))
 }
 
 /// Copies a shipped pack into a new folder below `to`.
-fn eject(name: &str, to: &Path, show: &mut Show<'_, '_>) -> Result<Exit, Stop> {
+fn eject(name: &str, to: &Path, show: &mut OutputStreams<'_, '_>) -> Result<RunExit, EarlyExit> {
     let files = of_shipped(name)?;
     let folder = to.join(name);
     if !is_name(name) || folder.exists() {
         let message = format!("`{}` exists already", folder.display());
-        return Err(Stop::could_not(Code::FileMissing, message, "name another folder with `--to DIR`; nothing is overwritten"));
+        return Err(EarlyExit::could_not(Code::FileMissing, message, "name another folder with `--to DIR`; nothing is overwritten"));
     }
     for (inside, bytes) in files {
         let path = folder.join(inside);
@@ -158,5 +158,5 @@ fn eject(name: &str, to: &Path, show: &mut Show<'_, '_>) -> Result<Exit, Stop> {
         format!("name it with `--pack {}`, or put `{}` into `TAPSTER_PACKS`", folder.display(), to.display())
     };
     show.result(&format!("{}: {wins}\n{}\n", folder.display(), shipped_cases(name)));
-    Ok(Exit::Done)
+    Ok(RunExit::Done)
 }

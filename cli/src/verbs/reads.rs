@@ -32,12 +32,12 @@ pub(super) fn follow(pack: &Pack, paths: &mut BTreeSet<String>) {
 
 /// The `$path`s that stand in rules, the paths that their `when` tests, and those of the scene that their `where` tests.
 pub(super) fn paths_in(node: &Json, out: &mut BTreeSet<String>) {
-    collect(node, Key::Plain, 0, out);
+    collect(node, TableKeys::Plain, 0, out);
 }
 
 /// What the keys of a table are.
 #[derive(Clone, Copy)]
-enum Key {
+enum TableKeys {
     /// Words of the language.
     Plain,
     /// Paths of the scene, or words.
@@ -46,7 +46,7 @@ enum Key {
     Where,
 }
 
-fn collect(node: &Json, keys: Key, depth: usize, out: &mut BTreeSet<String>) {
+fn collect(node: &Json, keys: TableKeys, depth: usize, out: &mut BTreeSet<String>) {
     if depth > 16 {
         return;
     }
@@ -56,16 +56,16 @@ fn collect(node: &Json, keys: Key, depth: usize, out: &mut BTreeSet<String>) {
         Json::Object(map) => {
             for (key, node) in map {
                 let is_path = match keys {
-                    Key::Plain => false,
-                    Key::When => key.starts_with('$') || key.contains('.') && !key.starts_with('@'),
-                    Key::Where => key.starts_with('$'),
+                    TableKeys::Plain => false,
+                    TableKeys::When => key.starts_with('$') || key.contains('.') && !key.starts_with('@'),
+                    TableKeys::Where => key.starts_with('$'),
                 };
                 if is_path {
                     out.insert(key.trim_start_matches('$').to_owned());
                 }
                 let below = match key.as_str() {
-                    "when" => Key::When,
-                    "where" => Key::Where,
+                    "when" => TableKeys::When,
+                    "where" => TableKeys::Where,
                     _ => keys,
                 };
                 collect(node, below, depth + 1, out);

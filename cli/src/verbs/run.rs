@@ -11,11 +11,11 @@ use crate::diag::{Code, Diagnostic, Report, Severity, suggest};
 use crate::model::{Scene, Value};
 use crate::pack::Ruleset;
 
-use crate::inputs::turns::{Left, Turns};
+use crate::inputs::turns::{PlayArgs, TurnResult};
 use crate::inputs::{SceneFlag, lists, paths};
 use crate::layout::{head, table};
-use crate::output::Show;
-use crate::stop::{Exit, Stop};
+use crate::output::OutputStreams;
+use crate::stop::{EarlyExit, RunExit};
 
 /// The most columns of a table of items, and characters of a cell and of a value.
 const COLUMNS: usize = 8;
@@ -39,7 +39,7 @@ const NAMES: usize = 30;
 `tapster ops --kinds --pack NAME` lists the programs of a pack, each with its list.
 
 Exit codes: 0 done, 1 the rules refused, 2 it could not run.")]
-pub(crate) struct Run {
+pub(crate) struct RunArgs {
     /// Programs, or single passes (`program/pass`), in the order in which they run.
     #[arg(value_name = "PROGRAM")]
     programs: Vec<String>,
@@ -54,11 +54,11 @@ pub(crate) struct Run {
     #[arg(long, value_name = "NAME", num_args = 1..)]
     dump: Vec<String>,
     #[command(flatten)]
-    turns: Turns,
+    turns: PlayArgs,
 }
 
-impl Run {
-    pub(crate) fn run(&self, show: &mut Show<'_, '_>) -> Result<Exit, Stop> {
+impl RunArgs {
+    pub(crate) fn run(&self, show: &mut OutputStreams<'_, '_>) -> Result<RunExit, EarlyExit> {
         self.scene.0.refuse_previous()?;
         let (rules, scene) = self.scene.0.open(show)?;
         self.check(&rules)?;
@@ -66,7 +66,7 @@ impl Run {
         let mut once = IndexSet::new();
         if let Some((name, _)) = given.iter().find(|(name, _)| !once.insert(name.as_str())) {
             let help = "give all items of a list in one `--list`, for example from a file";
-            return Err(Stop::could_not(Code::SceneField, format!("list `{name}` is given items twice"), help));
+            return Err(EarlyExit::could_not(Code::SceneField, format!("list `{name}` is given items twice"), help));
         }
         let named = self.dump.iter().map(String::as_str).filter(|name| !name.starts_with('$'));
         let shown: IndexSet<&str> = if self.dump.is_empty() {
@@ -86,7 +86,7 @@ impl Run {
         })?;
         if show.is_json() {
             show.json(&self.turns.joined(all));
-            return Ok(Exit::Done);
+            return Ok(RunExit::Done);
         }
         for (n, one) in all.iter().enumerate() {
             if self.turns.are_many() {
@@ -94,11 +94,11 @@ impl Run {
             }
             show.result(&text(one));
         }
-        Ok(Exit::Done)
+        Ok(RunExit::Done)
     }
 
     /// Refuses what the pack does not have, before anything runs.
-    fn check(&self, rules: &Ruleset) -> Result<(), Stop> {
+    fn check(&self, rules: &Ruleset) -> Result<(), EarlyExit> {
         let programs = &rules.programs().list;
         let names = || programs.iter().map(|program| &*program.name);
         let pack = &rules.pack().name;
@@ -109,7 +109,7 @@ impl Run {
             format!("the programs of pack `{pack}` are {}{more}", first.join(", "))
         };
         if self.programs.is_empty() {
-            return Err(Stop::could_not(Code::NameUnknown, "no program is named", all()));
+            return Err(EarlyExit::could_not(Code::NameUnknown, "no program is named", all()));
         }
         let passes = || programs.iter().flat_map(|program| &program.passes).map(|pass| &*pass.id);
         for name in &self.programs {
@@ -117,7 +117,7 @@ impl Run {
                 let message = format!("pack `{pack}` has no program or pass `{}`", head(name, 60));
                 let near = suggest::nearest(name, names().chain(passes()));
                 let help = near.map_or_else(all, |near| format!("did you mean `{near}`? {}", listed()));
-                return Err(Stop::could_not(Code::NameUnknown, message, help));
+                return Err(EarlyExit::could_not(Code::NameUnknown, message, help));
             }
         }
         Ok(())
@@ -130,11 +130,11 @@ impl Run {
         scene: &Scene,
         given: &[(String, Json)],
         shown: &IndexSet<&str>,
-        show: &mut Show<'_, '_>,
-    ) -> Result<Left, Stop> {
+        show: &mut OutputStreams<'_, '_>,
+    ) -> Result<TurnResult, EarlyExit> {
         let names: Vec<&str> = self.programs.iter().map(String::as_str).collect();
         let given: Vec<(&str, Json)> = given.iter().map(|(name, items)| (name.as_str(), items.clone())).collect();
-        let outcome = run_all(rules, &names, scene, &given).map_err(|error| Stop::build(&error, rules))?;
+        let outcome = run_all(rules, &names, scene, &given).map_err(|error| EarlyExit::build(&error, rules))?;
         let warnings = outcome.warnings();
         show.warnings(&warnings, rules.sources());
         let mut lists: Map<String, Json> = shown.iter().map(|name| ((*name).to_owned(), items(&outcome, name))).collect();
@@ -167,18 +167,18 @@ impl Run {
             table.insert("warnings".to_owned(), told.into());
             table.insert("draws_left".to_owned(), outcome.draws_left().into());
         }
-        Ok(Left { result, patch, draws: outcome.draws_left() })
+        Ok(TurnResult { result, patch, draws: outcome.draws_left() })
     }
 }
 
 /// Warns of what is doubtful; of a strict scene it is an error.
-fn tell(told: Vec<Diagnostic>, strict: bool, rules: &Ruleset, show: &mut Show<'_, '_>) -> Result<(), Stop> {
+fn tell(told: Vec<Diagnostic>, strict: bool, rules: &Ruleset, show: &mut OutputStreams<'_, '_>) -> Result<(), EarlyExit> {
     if !strict || told.is_empty() {
         show.warnings(&told, rules.sources());
         return Ok(());
     }
     let errors: Report = told.into_iter().map(|told| Diagnostic { severity: Severity::Error, ..told }).collect();
-    Err(Stop::report(Exit::No, errors, rules.sources().clone()))
+    Err(EarlyExit::report(RunExit::No, errors, rules.sources().clone()))
 }
 
 /// What a build would say of the scene, and the same of the items of `--list`.

@@ -13,9 +13,9 @@ use crate::share::schema as share;
 use crate::inputs::files::write_file;
 use crate::inputs::library::open;
 use crate::layout::table;
-use crate::output::Show;
-use crate::stop::Exit;
-use crate::stop::Stop;
+use crate::output::OutputStreams;
+use crate::stop::EarlyExit;
+use crate::stop::RunExit;
 
 /// Print the JSON Schema of a kind of rule file; without a kind, list the kinds. Each schema is one file that refers to
 /// no other.
@@ -26,7 +26,7 @@ use crate::stop::Stop;
   tapster schema overlay --pack my-pack   with the pack's options, its own tables and its columns
   tapster schema lock                     that of tapster.lock; `index` is that of an index of packs
   tapster schema --all schemas            all of them, for an editor")]
-pub(crate) struct Schema {
+pub(crate) struct SchemaArgs {
     /// A kind; `terms`: the terms that all kinds share; `lock` or `index`: the files of sharing packs.
     kind: Option<String>,
     /// A version of the schema; the newest by default.
@@ -43,8 +43,8 @@ pub(crate) struct Schema {
 /// The schema that the others refer to; it is not a kind of file.
 const TERMS: &str = "terms";
 
-impl Schema {
-    pub(crate) fn run(&self, show: &mut Show<'_, '_>) -> Result<Exit, Stop> {
+impl SchemaArgs {
+    pub(crate) fn run(&self, show: &mut OutputStreams<'_, '_>) -> Result<RunExit, EarlyExit> {
         let schemas = Schemas::shipped();
         if let Some(folder) = &self.all {
             let rules = self.rules(show)?;
@@ -53,10 +53,10 @@ impl Schema {
         let Some(kind) = &self.kind else {
             if self.pack.is_some() {
                 let help = "name a kind, such as `tapster schema overlay --pack NAME`, or write all with `--all DIR`";
-                return Err(Stop::could_not(Code::SchemaKind, "a schema of no kind is asked for", help));
+                return Err(EarlyExit::could_not(Code::SchemaKind, "a schema of no kind is asked for", help));
             }
             list(schemas, show);
-            return Ok(Exit::Done);
+            return Ok(RunExit::Done);
         };
         let version = self.version.or_else(|| schemas.newest(kind));
         let rules = self.rules(show)?;
@@ -66,11 +66,11 @@ impl Schema {
             Some(schema) => show.json(&schema),
             None => return Err(unknown(kind, schemas)),
         }
-        Ok(Exit::Done)
+        Ok(RunExit::Done)
     }
 
     /// The pack whose declarations are added.
-    fn rules(&self, show: &mut Show<'_, '_>) -> Result<Option<Ruleset>, Stop> {
+    fn rules(&self, show: &mut OutputStreams<'_, '_>) -> Result<Option<Ruleset>, EarlyExit> {
         self.pack.as_deref().map(|pack| open(&Start::typed(pack), &[], show)).transpose()
     }
 }
@@ -79,7 +79,7 @@ fn schema_of(schemas: &Schemas, file: &str, rules: Option<&Ruleset>) -> Option<J
     rules.map_or_else(|| schemas.bundled(file), |rules| schemas.bundled_for(file, rules.pack()))
 }
 
-fn list(schemas: &Schemas, show: &mut Show<'_, '_>) {
+fn list(schemas: &Schemas, show: &mut OutputStreams<'_, '_>) {
     let kinds = KINDS.iter().copied().chain([(TERMS, "what all kinds share: values, conditions, selections, places, passes")]);
     let rows: Vec<(&str, i64, &str)> = kinds.filter_map(|(name, about)| Some((name, schemas.newest(name)?, about))).collect();
     if show.is_json() {
@@ -91,7 +91,12 @@ fn list(schemas: &Schemas, show: &mut Show<'_, '_>) {
     }
 }
 
-fn write_all(folder: &std::path::Path, schemas: &Schemas, rules: Option<&Ruleset>, show: &mut Show<'_, '_>) -> Result<Exit, Stop> {
+fn write_all(
+    folder: &std::path::Path,
+    schemas: &Schemas,
+    rules: Option<&Ruleset>,
+    show: &mut OutputStreams<'_, '_>,
+) -> Result<RunExit, EarlyExit> {
     std::fs::create_dir_all(folder).map_err(|error| unmade(folder, &error))?;
     for name in schemas.names() {
         let text = schema_of(schemas, name, rules).map(|s| serde_json::to_string_pretty(&s).unwrap_or_default()).unwrap_or_default();
@@ -106,18 +111,18 @@ fn write_all(folder: &std::path::Path, schemas: &Schemas, rules: Option<&Ruleset
         write_file(&path, text)?;
         show.result(&format!("{}\n", path.display()));
     }
-    Ok(Exit::Done)
+    Ok(RunExit::Done)
 }
 
-fn unmade(folder: &std::path::Path, error: &std::io::Error) -> Stop {
+fn unmade(folder: &std::path::Path, error: &std::io::Error) -> EarlyExit {
     let message = format!("folder `{}` cannot be made: {error}", folder.display());
-    Stop::could_not(Code::FileMissing, message, "check the path and its permissions")
+    EarlyExit::could_not(Code::FileMissing, message, "check the path and its permissions")
 }
 
-fn unknown(kind: &str, schemas: &Schemas) -> Stop {
+fn unknown(kind: &str, schemas: &Schemas) -> EarlyExit {
     let help = match schemas.newest(kind) {
         Some(newest) => format!("the newest version of `{kind}` is {newest}"),
         None => suggest::help(kind, KINDS.iter().map(|(n, _)| *n)).unwrap_or_else(|| "`tapster schema` lists the kinds".to_owned()),
     };
-    Stop::could_not(Code::SchemaKind, format!("there is no such schema of `{kind}`"), help)
+    EarlyExit::could_not(Code::SchemaKind, format!("there is no such schema of `{kind}`"), help)
 }

@@ -14,17 +14,17 @@ use serde_json::{Value as Json, json};
 use crate::artifact::WriteRefusal;
 use crate::diag::{Code, Diagnostic};
 use crate::model::{Scene, Value};
-use crate::session::{Finished, Model, ModelError, Request, Session};
-use crate::store::{Moment, Page, Refused, SessionStore};
+use crate::session::{FinishedTurn, Model, ModelError, OperationRequest, Session};
+use crate::store::{ListPage, Moment, SessionStore, StoreRefusal};
 
-use crate::inputs::Inputs;
-use crate::inputs::endpoint::Endpoint;
-use crate::inputs::lines::Lines;
+use crate::inputs::InputArgs;
+use crate::inputs::endpoint::EndpointArgs;
+use crate::inputs::lines::LineReader;
 use crate::inputs::said::said;
-use crate::inputs::session::{Place, milliseconds};
+use crate::inputs::session::{SessionArgs, milliseconds};
 use crate::layout::visible;
-use crate::output::Show;
-use crate::stop::{Exit, Stop};
+use crate::output::OutputStreams;
+use crate::stop::{EarlyExit, RunExit};
 use crate::verbs::artifact::stop;
 use crate::verbs::operations::{OperationModel, failed_operations};
 use crate::waiting::wait;
@@ -46,22 +46,22 @@ an operation that asks again asks for `NAME:2`. With `--model`, operations witho
 A turn that the session has played already is only taken into the chat, so an interrupted run goes on where it ended. With `--format json`, one line of JSON is printed for each turn that is played.
 
 Exit code 1: an operation that a turn needs did not end as `done`; the turn is committed all the same.")]
-pub(crate) struct Turn {
+pub(crate) struct TurnArgs {
     #[command(flatten)]
-    inputs: Inputs,
+    inputs: InputArgs,
     #[command(flatten)]
-    endpoint: Endpoint,
+    endpoint: EndpointArgs,
     /// The recorded turns, one JSON object a line; `-` reads them from standard input as they arrive.
     #[arg(long, value_name = "FILE")]
     replies: PathBuf,
     #[command(flatten)]
-    place: Place,
+    place: SessionArgs,
 }
 
 /// One recorded turn.
 #[derive(Debug, serde::Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Recorded {
+struct RecordedTurn {
     message: String,
     reply: String,
     #[serde(default)]
@@ -69,14 +69,14 @@ struct Recorded {
 }
 
 /// A model that answers with what is recorded, or asks a real one, and remembers what it was asked.
-struct Replies<'r> {
-    recorded: &'r Recorded,
+struct ReplyModel<'r> {
+    recorded: &'r RecordedTurn,
     live: Option<&'r OperationModel>,
     asked: Mutex<Vec<String>>,
 }
 
-impl Model for Replies<'_> {
-    fn ask<'a>(&'a self, request: &'a Request) -> Pin<Box<dyn Future<Output = Result<String, ModelError>> + Send + 'a>> {
+impl Model for ReplyModel<'_> {
+    fn ask<'a>(&'a self, request: &'a OperationRequest) -> Pin<Box<dyn Future<Output = Result<String, ModelError>> + Send + 'a>> {
         self.asked.lock().unwrap_or_else(PoisonError::into_inner).push(request.operation.clone());
         let recorded = self.recorded.operations.get(&request.operation).cloned();
         match (recorded, self.live) {
@@ -89,41 +89,44 @@ impl Model for Replies<'_> {
     }
 }
 
-impl Turn {
-    pub(crate) fn run(&self, show: &mut Show<'_, '_>) -> Result<Exit, Stop> {
+impl TurnArgs {
+    pub(crate) fn run(&self, show: &mut OutputStreams<'_, '_>) -> Result<RunExit, EarlyExit> {
         if let Some(flag) = self.inputs.given_for_one_build() {
             let message = format!("`{flag}` has no effect here");
-            return Err(Stop::could_not(Code::SceneField, message, "each line of the replies holds the message of its turn"));
+            return Err(EarlyExit::could_not(Code::SceneField, message, "each line of the replies holds the message of its turn"));
         }
         if let (Some(flag), false) = (self.endpoint.names_provider(), self.inputs.names_model()) {
             let message = format!("`{flag}` has no effect without `--model`: no operation asks a model");
-            return Err(Stop::could_not(Code::SceneField, message, "name the model with `--model NAME`"));
+            return Err(EarlyExit::could_not(Code::SceneField, message, "name the model with `--model NAME`"));
         }
         let (rules, mut scene) = self.inputs.open(show)?;
         let live = if self.inputs.names_model() { Some(OperationModel::open(&self.endpoint, &rules, &scene, show)?) } else { None };
         let kind = scene.get("type").to_text().to_string();
         if !matches!(kind.as_str(), "" | "normal") {
             let message = format!("a turn of type `{kind}` cannot be played from recorded replies");
-            return Err(Stop::could_not(Code::SceneField, message, "leave out `type`"));
+            return Err(EarlyExit::could_not(Code::SceneField, message, "leave out `type`"));
         }
         let (store, home) = (self.place.open(show)?, self.place.home());
         let played = wait(store.info(&home)).map_err(stopped)?.map_or(0, |info| info.turns);
         let session = Session::new(&*store, rules.clone(), home);
         let rewritten = wait(rewritten(&session)).map_err(stopped)?;
         let mut turn = scene.get("turn_count").as_f64().unwrap_or_default() as i64;
-        let mut lines = Lines::open(&self.replies, show)?;
-        let mut exit = Exit::Done;
+        let mut lines = LineReader::open(&self.replies, show)?;
+        let mut exit = RunExit::Done;
         while let Some(line) = lines.next(show)? {
-            let recorded: Recorded = serde_json::from_str(&line).map_err(|error| {
+            let recorded: RecordedTurn = serde_json::from_str(&line).map_err(|error| {
                 let message = format!("{} is not a recorded turn: {error}", lines.place());
-                Stop::new(Exit::No, Diagnostic::error(Code::SyntaxJson, message).help("`tapster turn --help` shows the form of a line"))
+                EarlyExit::new(
+                    RunExit::No,
+                    Diagnostic::error(Code::SyntaxJson, message).help("`tapster turn --help` shows the form of a line"),
+                )
             })?;
             turn += 1;
             let (user, reply) = if turn > played {
                 let at = Moment { now: milliseconds(&scene.get("now").to_text())?, turn };
                 let done =
-                    play(&session, &scene, at, &Replies { recorded: &recorded, live: live.as_ref(), asked: Mutex::default() }, show)?;
-                exit = if done.run.get("status").is_some_and(|status| status == "failed") { Exit::No } else { exit };
+                    play(&session, &scene, at, &ReplyModel { recorded: &recorded, live: live.as_ref(), asked: Mutex::default() }, show)?;
+                exit = if done.run.get("status").is_some_and(|status| status == "failed") { RunExit::No } else { exit };
                 (done.user_text, Some(done.reply))
             } else {
                 rewritten.get(&turn).cloned().unwrap_or_default()
@@ -136,16 +139,16 @@ impl Turn {
     }
 }
 
-fn stopped(refused: Refused) -> Stop {
-    Stop::new(Exit::CouldNot, *refused)
+fn stopped(refused: StoreRefusal) -> EarlyExit {
+    EarlyExit::new(RunExit::CouldNot, *refused)
 }
 
 /// What operations have made of the texts of earlier turns: the user's message, and the reply.
-async fn rewritten(session: &Session<'_>) -> Result<HashMap<i64, (Option<String>, Option<String>)>, Refused> {
+async fn rewritten(session: &Session<'_>) -> Result<HashMap<i64, (Option<String>, Option<String>)>, StoreRefusal> {
     let mut out = HashMap::new();
     let mut after = 0;
     loop {
-        let part = session.log(Page { after, limit: LOG_PART }).await?;
+        let part = session.log(ListPage { after, limit: LOG_PART }).await?;
         let Some(last) = part.last() else { return Ok(out) };
         after = last.seq;
         for record in part.iter().map(|logged| &logged.record).filter(|record| record["op"] == "turn") {
@@ -156,7 +159,13 @@ async fn rewritten(session: &Session<'_>) -> Result<HashMap<i64, (Option<String>
 }
 
 /// Plays one turn, and prints what became of it.
-fn play(session: &Session<'_>, scene: &Scene, at: Moment, replies: &Replies<'_>, show: &mut Show<'_, '_>) -> Result<Finished, Stop> {
+fn play(
+    session: &Session<'_>,
+    scene: &Scene,
+    at: Moment,
+    replies: &ReplyModel<'_>,
+    show: &mut OutputStreams<'_, '_>,
+) -> Result<FinishedTurn, EarlyExit> {
     let (recorded, rules) = (replies.recorded, session.rules());
     let mut scene = scene.clone();
     scene.set("input", Value::text(recorded.message.as_str()));
@@ -216,7 +225,7 @@ fn describe_turn(turn: &Json) -> String {
 }
 
 /// Warns about operations that failed, phases that failed, and recorded replies that nobody asked for.
-fn warn(at: Moment, recorded: &Recorded, asked: &[String], runs: [&Json; 2], show: &mut Show<'_, '_>) {
+fn warn(at: Moment, recorded: &RecordedTurn, asked: &[String], runs: [&Json; 2], show: &mut OutputStreams<'_, '_>) {
     let mut warnings = Vec::new();
     for run in runs {
         warnings.extend(failed_operations(run, at.turn));

@@ -7,17 +7,17 @@ use serde_json::{Value as Json, json};
 
 use crate::diag::{Code, Report, Sources, render};
 use crate::inputs::library::shelf;
-use crate::inputs::parts::Parts;
-use crate::inputs::{Inputs, rules_of, scene};
+use crate::inputs::parts::BuildParts;
+use crate::inputs::{InputArgs, rules_of, scene};
 use crate::layout::{head, one_line};
-use crate::output::Show;
-use crate::stop::{Exit, Stop};
-use crate::verbs::diff::page::Page;
+use crate::output::OutputStreams;
+use crate::stop::{EarlyExit, RunExit};
+use crate::verbs::diff::page::PageLimits;
 use crate::verbs::diff::paint::Paint;
-use crate::verbs::diff::prompts::{Built, PromptDiff};
+use crate::verbs::diff::prompts::{BuiltPrompt, PromptDiff};
 use crate::verbs::diff::rules::RuleDiff;
-use crate::verbs::diff::{Told, built};
-use crate::watching::{How, Places, changes};
+use crate::verbs::diff::{ReportedDiagnostics, built};
+use crate::watching::{WatchMode, WatchedPaths, changes};
 
 /// Characters of a text that are shown of a block.
 const TEXT: usize = 100;
@@ -37,27 +37,27 @@ const TEXT: usize = 100;
 It ends with Ctrl-C, or with the end of standard input (`--on lines`).
 
 Exit codes: 0 the last build was good, 1 it was refused, 2 it could not run.")]
-pub(crate) struct Watch {
+pub(crate) struct WatchArgs {
     #[command(flatten)]
-    inputs: Inputs,
+    inputs: InputArgs,
     /// How changes are noticed.
     #[arg(long, value_name = "HOW", value_enum, default_value_t)]
-    on: How,
+    on: WatchMode,
     /// Show long texts in full.
     #[arg(long)]
     all: bool,
 }
 
-impl Watch {
-    pub(crate) fn run(&self, show: &mut Show<'_, '_>) -> Result<Exit, Stop> {
+impl WatchArgs {
+    pub(crate) fn run(&self, show: &mut OutputStreams<'_, '_>) -> Result<RunExit, EarlyExit> {
         self.inputs.require_scene()?;
         self.inputs.refuse_previous()?;
         if self.inputs.reads_a_stream() {
             let message = "standard input can be read only once, so it cannot be watched";
-            return Err(Stop::could_not(Code::FileMissing, message, "save it in a file"));
+            return Err(EarlyExit::could_not(Code::FileMissing, message, "save it in a file"));
         }
         let mut changes = changes(self.on, show)?;
-        let mut prompt = Prompt { watch: self, clock: scene::clock(), last: None, told: Told::default() };
+        let mut prompt = WatchedPrompt { watch: self, clock: scene::clock(), last: None, told: ReportedDiagnostics::default() };
         changes.begin(&self.places(show));
         loop {
             let exit = prompt.step(show);
@@ -69,7 +69,7 @@ impl Watch {
     }
 
     /// Everything that the prompt may depend on.
-    fn places(&self, show: &mut Show<'_, '_>) -> Places {
+    fn places(&self, show: &mut OutputStreams<'_, '_>) -> WatchedPaths {
         let near = show.near.len();
         let paths = self.inputs.files(show);
         let mut shelves = shelf(show).folders;
@@ -77,23 +77,23 @@ impl Watch {
             shelves.push(PathBuf::from("rules"));
         }
         show.near.truncate(near);
-        Places { paths, shelves }
+        WatchedPaths { paths, shelves }
     }
 }
 
 /// The prompt that is watched.
-struct Prompt<'w> {
-    watch: &'w Watch,
+struct WatchedPrompt<'w> {
+    watch: &'w WatchArgs,
     /// The time of the start.
     clock: String,
     /// The last good prompt.
-    last: Option<Built>,
-    told: Told,
+    last: Option<BuiltPrompt>,
+    told: ReportedDiagnostics,
 }
 
-impl Prompt<'_> {
+impl WatchedPrompt<'_> {
     /// Builds once, and shows what is different.
-    fn step(&mut self, show: &mut Show<'_, '_>) -> Exit {
+    fn step(&mut self, show: &mut OutputStreams<'_, '_>) -> RunExit {
         let near = show.near.len();
         let (result, kept) = show.keeping(|show| self.build(show));
         show.near.truncate(near);
@@ -101,7 +101,7 @@ impl Prompt<'_> {
             Ok(new) => {
                 self.told.anew(kept, show);
                 self.good(new, show);
-                Exit::Done
+                RunExit::Done
             }
             Err(stop) => {
                 let exit = stop.exit;
@@ -113,14 +113,14 @@ impl Prompt<'_> {
         }
     }
 
-    fn build(&self, show: &mut Show<'_, '_>) -> Result<Built, Stop> {
-        let parts = Parts { clock: Some(self.clock.clone()), ..self.watch.inputs.parts(show)? };
+    fn build(&self, show: &mut OutputStreams<'_, '_>) -> Result<BuiltPrompt, EarlyExit> {
+        let parts = BuildParts { clock: Some(self.clock.clone()), ..self.watch.inputs.parts(show)? };
         let rules = rules_of(&parts, show)?;
         built(&parts, rules, show)
     }
 
-    fn good(&mut self, new: Built, show: &mut Show<'_, '_>) {
-        let page = Page { paint: Paint { on: show.paints_results() }, all: self.watch.all };
+    fn good(&mut self, new: BuiltPrompt, show: &mut OutputStreams<'_, '_>) {
+        let page = PageLimits { paint: Paint { on: show.paints_results() }, all: self.watch.all };
         let Some(old) = self.last.replace(new) else {
             let Some(new) = &self.last else { return };
             if show.is_json() {
@@ -143,7 +143,7 @@ impl Prompt<'_> {
         show.result(&format!("\n{rules}{}", page.prompt("prompt", &prompt)));
     }
 
-    fn failed(&self, all: &[(Report, Sources)], show: &mut Show<'_, '_>) {
+    fn failed(&self, all: &[(Report, Sources)], show: &mut OutputStreams<'_, '_>) {
         let stays = self.last.is_some();
         if show.is_json() {
             let found = |(report, sources): &(Report, Sources)| render::json(report, sources).as_array().cloned().unwrap_or_default();
@@ -157,12 +157,12 @@ impl Prompt<'_> {
     }
 }
 
-fn blocks(built: &Built) -> impl Iterator<Item = &crate::model::PlanBlock> {
+fn blocks(built: &BuiltPrompt) -> impl Iterator<Item = &crate::model::PlanBlock> {
     built.plan.blocks.iter().filter(|block| block.enabled())
 }
 
 /// The whole prompt, a line for each block.
-fn whole(built: &Built, page: Page) -> String {
+fn whole(built: &BuiltPrompt, page: PageLimits) -> String {
     let count = blocks(built).count();
     let mut out = page.paint.title(&format!("prompt: {count} {}", if count == 1 { "block" } else { "blocks" }));
     out.push('\n');

@@ -16,7 +16,7 @@ const FOREIGN: &[&str] = &["cargo new", "cargo add", "cargo run", "cargo test", 
 const PYTHON: &str = "python3 ";
 
 /// A fenced block of a page.
-struct Block<'a> {
+struct PageBlock<'a> {
     /// The comment on the line in front of it.
     marker: Option<&'a str>,
     /// The text in front of it, back to the block or heading before.
@@ -26,7 +26,7 @@ struct Block<'a> {
 }
 
 /// The fenced blocks of a page, in order.
-fn blocks(page: &str) -> Vec<Block<'_>> {
+fn blocks(page: &str) -> Vec<PageBlock<'_>> {
     let mut all = Vec::new();
     let (mut before, mut marker) = (String::new(), None);
     let mut lines = page.lines();
@@ -34,7 +34,7 @@ fn blocks(page: &str) -> Vec<Block<'_>> {
         if let Some(language) = line.strip_prefix("```") {
             let body: Vec<&str> = lines.by_ref().take_while(|l| *l != "```").collect();
             let body = body.iter().map(|l| format!("{l}\n")).collect();
-            all.push(Block { marker: marker.take(), before: std::mem::take(&mut before), language, body });
+            all.push(PageBlock { marker: marker.take(), before: std::mem::take(&mut before), language, body });
             continue;
         }
         marker = line.strip_prefix("<!-- ").and_then(|l| l.strip_suffix(" -->"));
@@ -48,15 +48,15 @@ fn blocks(page: &str) -> Vec<Block<'_>> {
 }
 
 /// One step of a page.
-enum Step {
+enum PageStep {
     Save(String, String),
     Run { typed: String, lines: Vec<String> },
 }
 
 /// A fresh folder that goes away with its owner.
-struct Folder(PathBuf);
+struct PageFolder(PathBuf);
 
-impl Folder {
+impl PageFolder {
     fn new(name: &str) -> Self {
         let path = std::env::temp_dir().join(format!("tapster-docs-{}-{name}", std::process::id()));
         std::fs::create_dir_all(&path).unwrap();
@@ -64,20 +64,20 @@ impl Folder {
     }
 }
 
-impl Drop for Folder {
+impl Drop for PageFolder {
     fn drop(&mut self) {
         let _ = std::fs::remove_dir_all(&self.0);
     }
 }
 
 /// What a page saves and runs, in order.
-fn steps(page: &str, text: &str) -> Vec<Step> {
+fn steps(page: &str, text: &str) -> Vec<PageStep> {
     let mut all = Vec::new();
     for block in blocks(text) {
         if let Some(name) = block.marker.and_then(|m| m.strip_prefix("save: ")) {
             let named = block.before.contains(&format!("`{name}`"));
             assert!(named, "{page}: the paragraph in front of the file `{name}` does not name it");
-            all.push(Step::Save(name.to_owned(), block.body.clone()));
+            all.push(PageStep::Save(name.to_owned(), block.body.clone()));
         } else if block.language == "console" {
             let mut open = false;
             for line in block.body.lines() {
@@ -87,8 +87,8 @@ fn steps(page: &str, text: &str) -> Vec<Step> {
                     let ours = ours.or_else(|| Some(typed).filter(|typed| typed.starts_with(PYTHON)));
                     open = ours.is_some();
                     assert!(open || FOREIGN.iter().any(|c| typed.starts_with(c)), "{page}: nobody runs `{typed}`");
-                    all.extend(ours.map(|typed| Step::Run { typed: typed.to_owned(), lines: Vec::new() }));
-                } else if let Some(Step::Run { lines, .. }) = all.last_mut().filter(|_| open) {
+                    all.extend(ours.map(|typed| PageStep::Run { typed: typed.to_owned(), lines: Vec::new() }));
+                } else if let Some(PageStep::Run { lines, .. }) = all.last_mut().filter(|_| open) {
                     lines.push(line.trim_end().to_owned());
                 }
             }
@@ -163,23 +163,23 @@ fn matches(shown: &str, line: &str) -> bool {
 fn run(page: &str) -> Vec<String> {
     let text = read(page);
     let steps = steps(page, &text);
-    let own = steps.iter().any(|s| matches!(s, Step::Save(..))).then(|| Folder::new(&page.replace('/', "-")));
+    let own = steps.iter().any(|s| matches!(s, PageStep::Save(..))).then(|| PageFolder::new(&page.replace('/', "-")));
     let folder = own.as_ref().map_or(root(), |f| f.0.as_path());
     // sessions of a page that runs in the checkout are not left there
-    let beside = own.is_none().then(|| Folder::new(&format!("store-{}", page.replace('/', "-"))));
+    let beside = own.is_none().then(|| PageFolder::new(&format!("store-{}", page.replace('/', "-"))));
     let store = beside.as_ref().map(|f| f.0.join("tapster.db"));
     let mut wrong = Vec::new();
     for step in steps {
         match step {
-            Step::Save(name, body) => {
+            PageStep::Save(name, body) => {
                 let path = folder.join(name);
                 std::fs::create_dir_all(path.parent().unwrap()).unwrap();
                 std::fs::write(path, body).unwrap();
             }
-            Step::Run { typed, .. } if typed.starts_with(PYTHON) && Command::new(PYTHON.trim()).arg("-V").output().is_err() => {
+            PageStep::Run { typed, .. } if typed.starts_with(PYTHON) && Command::new(PYTHON.trim()).arg("-V").output().is_err() => {
                 println!("notice: {page}: `{typed}` is not run, because this machine has no Python");
             }
-            Step::Run { typed, lines } => {
+            PageStep::Run { typed, lines } => {
                 let printed = printed(&typed, folder, store.as_deref());
                 let out: Vec<&str> = printed.lines().map(str::trim_end).collect();
                 if !says(&lines, &out) {
@@ -229,7 +229,7 @@ fn pages_that_teach_show_a_command() {
         let folder = page.split('/').nth(1).unwrap_or("");
         page.starts_with("examples/") || folder == "tutorials" || folder == "how-to"
     };
-    let silent = |page: &String| !steps(page, &read(page)).iter().any(|s| matches!(s, Step::Run { .. }));
+    let silent = |page: &String| !steps(page, &read(page)).iter().any(|s| matches!(s, PageStep::Run { .. }));
     let silent: Vec<String> = shown().into_iter().filter(|page| teaches(page)).filter(silent).collect();
     assert!(silent.is_empty(), "{silent:?}");
 }
@@ -262,7 +262,7 @@ fn every_rule_on_a_page_is_read_by_something() {
 /// `<!-- over: PACK -->`: the block is a part of an overlay that the pack takes without a complaint.
 fn over(page: &str, marker: &str, body: &str) -> Option<String> {
     let pack = marker.trim_start_matches("over: ");
-    let folder = Folder::new(&format!("over-{}-{}", page.replace('/', "-"), body.len()));
+    let folder = PageFolder::new(&format!("over-{}-{}", page.replace('/', "-"), body.len()));
     std::fs::write(folder.0.join("overlay.toml"), format!("kind = \"overlay\"\nversion = 1\n\n{body}")).unwrap();
     let pack = if pack.contains('/') { root().join(pack).display().to_string() } else { pack.to_owned() };
     let said = printed(&format!("check overlay.toml --pack '{pack}'"), &folder.0, None);

@@ -6,9 +6,9 @@ use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
 /// A fresh folder that goes away with its owner.
-struct Folder(PathBuf);
+struct WorkingFolder(PathBuf);
 
-impl Folder {
+impl WorkingFolder {
     fn new(name: &str) -> Self {
         let path = std::env::temp_dir().join(format!("tapster-here-{}-{name}", std::process::id()));
         std::fs::create_dir_all(&path).unwrap();
@@ -23,7 +23,7 @@ impl Folder {
     }
 }
 
-impl Drop for Folder {
+impl Drop for WorkingFolder {
     fn drop(&mut self) {
         let _ = std::fs::remove_dir_all(&self.0);
     }
@@ -31,7 +31,7 @@ impl Drop for Folder {
 
 #[test]
 fn a_scene_in_the_working_folder_is_the_scene() {
-    let folder = Folder::new("scene");
+    let folder = WorkingFolder::new("scene");
     std::fs::write(folder.0.join("scene.toml"), "pack = \"base\"\nmessage = \"From the file.\"\n").unwrap();
     assert!(folder.run(&["build"]).contains("From the file."));
     assert!(folder.run(&["build", "--message", "From the flag."]).contains("From the flag."));
@@ -43,7 +43,7 @@ fn a_scene_in_the_working_folder_is_the_scene() {
 
 #[test]
 fn a_copy_of_a_shipped_pack_in_rules_wins() {
-    let folder = Folder::new("eject");
+    let folder = WorkingFolder::new("eject");
     assert!(folder.run(&["packs", "--eject", "base"]).contains("it wins over the shipped pack `base`"));
     let listed = folder.run(&["packs"]);
     assert!(listed.lines().any(|line| line.trim_start().starts_with("base ") && line.contains("rules/base")), "{listed}");
@@ -53,7 +53,7 @@ fn a_copy_of_a_shipped_pack_in_rules_wins() {
 /// With an index a word is the name of a pack in it, whatever lies in the working folder.
 #[test]
 fn a_word_is_a_name_where_an_index_is_named() {
-    let folder = Folder::new("index");
+    let folder = WorkingFolder::new("index");
     let pack = |inside: &str, about: &str| {
         let manifest =
             format!("kind = \"pack\"\nversion = 1\nname = \"alpha\"\nrelease = \"1.0.0\"\nextends = [\"base\"]\nabout = \"{about}\"\n");

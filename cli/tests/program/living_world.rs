@@ -7,9 +7,9 @@ use std::process::{Child, Command, Stdio};
 use super::pages::root;
 
 /// A folder that goes away with its owner.
-struct Folder(PathBuf);
+struct WorldFolder(PathBuf);
 
-impl Folder {
+impl WorldFolder {
     fn new(name: &str) -> Self {
         let path = std::env::temp_dir().join(format!("tapster-living-{}-{name}", std::process::id()));
         std::fs::create_dir_all(&path).unwrap();
@@ -21,7 +21,7 @@ impl Folder {
     }
 }
 
-impl Drop for Folder {
+impl Drop for WorldFolder {
     fn drop(&mut self) {
         let _ = std::fs::remove_dir_all(&self.0);
     }
@@ -60,7 +60,7 @@ fn exported(store: &Path) -> String {
 fn a_killed_process_goes_on_where_it_ended() {
     let turns = turns();
     assert_eq!(turns.len(), 5);
-    let (whole, parted) = (Folder::new("whole"), Folder::new("parted"));
+    let (whole, parted) = (WorldFolder::new("whole"), WorldFolder::new("parted"));
     let lines = play(&whole.store(), &turns);
     assert_eq!(lines.len(), 5);
 
@@ -86,7 +86,7 @@ fn a_killed_process_goes_on_where_it_ended() {
 /// Each part of the example is seen at work: the guard, the state after the reply, the panel, and the next prompt.
 #[test]
 fn the_world_is_read_written_shown_and_included() {
-    let folder = Folder::new("parts");
+    let folder = WorldFolder::new("parts");
     let lines = play(&folder.store(), &turns());
     let night: Vec<bool> = lines.iter().map(|line| line.contains("It is night in")).collect();
     // the world of each turn is the one that the turn before has left
@@ -106,7 +106,7 @@ fn complaints(store: &Path, turns: &[String]) -> (Option<i32>, String) {
 
 #[test]
 fn a_reply_that_nobody_asked_for_is_told() {
-    let folder = Folder::new("misspelt");
+    let folder = WorldFolder::new("misspelt");
     let turns = turns();
     let misspelt = turns[0].replace("\"keep_world\"", "\"keep_wrold\"");
     let (exit, said) = complaints(&folder.store(), &[misspelt]);
@@ -116,7 +116,7 @@ fn a_reply_that_nobody_asked_for_is_told() {
 
 #[test]
 fn lines_that_are_no_turns_are_refused_with_their_place() {
-    let folder = Folder::new("malformed");
+    let folder = WorldFolder::new("malformed");
     for (line, word) in
         [("{\n", "line 1"), ("[1]\n", "line 1"), ("{\"message\": \"a\", \"reply\": \"b\", \"extra\": 1}\n", "unknown field `extra`")]
     {
@@ -129,7 +129,7 @@ fn lines_that_are_no_turns_are_refused_with_their_place() {
 /// Writes by hand, refused or not, and whatever turn they name, neither skip a turn nor play one twice.
 #[test]
 fn writes_by_hand_do_not_move_the_turns() {
-    let (folder, turns) = (Folder::new("by-hand"), turns());
+    let (folder, turns) = (WorldFolder::new("by-hand"), turns());
     assert_eq!(play(&folder.store(), &turns[..2]).len(), 2);
     let put = |based_on: &str, turn: &str| {
         let mut command = Command::new(env!("CARGO_BIN_EXE_tapster"));

@@ -4,16 +4,16 @@
 
 use std::process::{Command, Output};
 
-use super::folder::Folder;
+use super::folder::TempFolder;
 
 /// What a run ends with that may take so many MiB; the system keeps the limit.
-fn limited(folder: &Folder, args: &[&str]) -> Output {
+fn limited(folder: &TempFolder, args: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_tapster")).args(args).env("TAPSTER_MEMORY", "700").current_dir(&folder.0).output().unwrap()
 }
 
 #[test]
 fn a_long_chat_takes_little_memory() {
-    let folder = Folder::new("long");
+    let folder = TempFolder::new("long");
     for (rows, fits) in [(100_000, true), (249_000, false)] {
         let log = format!("{{\"user_name\":\"Bo\",\"character_name\":\"Ines\"}}\n{}", "{\"mes\":\"a\"}\n".repeat(rows));
         std::fs::write(folder.0.join("chat.jsonl"), log).unwrap();

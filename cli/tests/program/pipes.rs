@@ -5,9 +5,9 @@
 use std::io::Write;
 use std::process::{Command, Output, Stdio};
 
-use super::folder::Folder;
+use super::folder::TempFolder;
 
-fn tapster(folder: &Folder, args: &[&str]) -> Command {
+fn tapster(folder: &TempFolder, args: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_tapster"));
     command.args(args).current_dir(&folder.0).env_remove("TAPSTER_PACKS").env_remove("TAPSTER_STORE");
     command
@@ -22,7 +22,7 @@ fn told(ran: &Output, what: &str) {
 /// Nobody writes into this pipe, so whoever waits for it would wait for ever.
 #[test]
 fn a_pipe_in_the_place_of_a_file_is_told() {
-    let folder = Folder::new("pipe");
+    let folder = TempFolder::new("pipe");
     let pipe = folder.0.join("p.json");
     assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
     std::fs::write(folder.0.join("scene.toml"), "pack = \"sillytavern\"\ncharacter = \"p.json\"\n").unwrap();
@@ -71,7 +71,7 @@ fn a_pipe_in_the_place_of_a_file_is_told() {
     told(&piped(&folder, &["build", "fd.toml"], "{}"), "it is a pipe, not a file");
 }
 
-fn piped(folder: &Folder, args: &[&str], text: &str) -> Output {
+fn piped(folder: &TempFolder, args: &[&str], text: &str) -> Output {
     let command = &mut tapster(folder, args);
     let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     // one that refuses its input does not read it
@@ -81,7 +81,7 @@ fn piped(folder: &Folder, args: &[&str], text: &str) -> Output {
 
 #[test]
 fn a_pipe_that_the_command_line_names_is_read() {
-    let folder = Folder::new("opened");
+    let folder = TempFolder::new("opened");
     let scene = r#"{ "pack": "base", "message": "From a pipe." }"#;
     for path in ["/dev/fd/0", "/proc/self/fd/0", "/dev/stdin"] {
         if !std::path::Path::new(path).exists() {

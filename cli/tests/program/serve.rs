@@ -4,7 +4,7 @@ use std::io::Write;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use super::folder::Folder;
+use super::folder::TempFolder;
 
 /// The answers to these lines.
 fn served(folder: &Path, flags: &[&str], lines: &str) -> Vec<String> {
@@ -25,7 +25,7 @@ fn served(folder: &Path, flags: &[&str], lines: &str) -> Vec<String> {
 /// No process has begun to answer within so short a time; the lines behind are answered all the same.
 #[test]
 fn a_line_that_takes_too_long_is_answered_and_so_is_the_next_one() {
-    let folder = Folder::new("deadline");
+    let folder = TempFolder::new("deadline");
     let answers = served(&folder.0, &["--deadline", "0.000001"], "{\"id\":1,\"message\":\"a\"}\n\n{\"id\":[2],\"message\":\"b\"}");
     assert_eq!(answers.len(), 2);
     for (answer, id) in answers.iter().zip(["1", "[2]"]) {
@@ -36,7 +36,7 @@ fn a_line_that_takes_too_long_is_answered_and_so_is_the_next_one() {
 
 #[test]
 fn lines_read_only_below_the_folders_that_they_may() {
-    let [folder, beside] = [Folder::new("served"), Folder::new("beside")];
+    let [folder, beside] = [TempFolder::new("served"), TempFolder::new("beside")];
     std::fs::write(folder.0.join("in.txt"), "inner text").unwrap();
     std::fs::write(beside.0.join("out.txt"), "outer text").unwrap();
     std::fs::create_dir(folder.0.join("near")).unwrap();

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::Command;
 
-use super::folder::Folder;
+use super::folder::TempFolder;
 
 fn tapster(args: &[&str]) -> std::process::Output {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
@@ -12,7 +12,7 @@ fn tapster(args: &[&str]) -> std::process::Output {
 
 #[test]
 fn a_store_is_one_whole_file_when_the_program_has_ended() {
-    let folder = Folder::new("store");
+    let folder = TempFolder::new("store");
     let [file, copy, broken] = ["a.db", "copy.db", "turns.jsonl"].map(|name| folder.0.join(name));
     let turns = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples/living-world/turns.jsonl")).unwrap();
     std::fs::write(&broken, format!("{turns}no turn\n")).unwrap();

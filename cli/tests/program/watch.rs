@@ -12,13 +12,13 @@ use super::pages::root;
 const LONG: Duration = Duration::from_secs(180);
 
 /// A process that ends with its owner, in a folder that goes away with it.
-struct Watching {
+struct WatchProcess {
     folder: PathBuf,
     child: Child,
     lines: Receiver<String>,
 }
 
-impl Watching {
+impl WatchProcess {
     fn start(name: &str, files: &[(&str, &str)], args: &[&str]) -> Self {
         let folder = std::env::temp_dir().join(format!("tapster-watch-{}-{name}", std::process::id()));
         std::fs::create_dir_all(&folder).unwrap();
@@ -48,7 +48,7 @@ impl Watching {
     }
 }
 
-impl Drop for Watching {
+impl Drop for WatchProcess {
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
@@ -74,7 +74,7 @@ fn saved_files_are_noticed() {
     let scene = "pack = \"base\"\nmessage = \"Hello.\"\nnow = \"2026-01-31T20:15:00Z\"\noverlays = [\"tweak.toml\"]\n";
     let tone = |text: &str| format!("kind = \"overlay\"\nversion = 1\n[[slot]]\nname = \"tone\"\ntext = \"{text}\"\n");
     let files = [("story/scene.toml", scene), ("story/tweak.toml", &tone("Short."))];
-    let watching = Watching::start("files", &files, &["watch", "story"]);
+    let watching = WatchProcess::start("files", &files, &["watch", "story"]);
     let tweak = watching.file("story/tweak.toml");
     let (fails, stays) = ("the build fails", "the last good prompt stays");
     watching.until("tone  Short.");
@@ -100,7 +100,7 @@ fn rule_tests_run_again_when_their_pack_is_saved() {
     let drops = "[[pass]]\nname = \"clean/all\"\ndo = \"drop\"\n";
     let case = "kind = \"case\"\nversion = 2\n[[case]]\nname = \"empties\"\nrun = \"clean\"\nlists = { blocks = [{ text = \"x\" }] }\nexpect = { lists = { blocks = [] } }\n";
     let files = [("mine/pack.toml", pack), ("mine/clean.toml", &rules(drops)), ("mine/cases/clean.toml", case)];
-    let watching = Watching::start("cases", &files, &["test", "mine", "--watch"]);
+    let watching = WatchProcess::start("cases", &files, &["test", "mine", "--watch"]);
     watching.until("1 passed, 0 failed");
     save(&watching.file("mine/clean.toml"), &rules(""));
     watching.until("0 passed, 1 failed");

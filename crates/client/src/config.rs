@@ -37,7 +37,7 @@ pub struct Capabilities {
 
 /// What a prompt may cost.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Budget {
+pub struct PromptBudget {
     /// The window.
     pub max_tokens: i64,
     /// What is kept for the answer.
@@ -206,7 +206,7 @@ impl RunnerConfig {
 ///
 /// # Errors
 /// [`RunError::Config`] with every mistake.
-pub fn capabilities(rules: &Ruleset, input: &Json) -> Result<(Capabilities, Option<Budget>), RunError> {
+pub fn capabilities(rules: &Ruleset, input: &Json) -> Result<(Capabilities, Option<PromptBudget>), RunError> {
     let at = |key: &str| input.get(key).cloned().unwrap_or_default();
     let name = |key: &str| at(key).as_str().unwrap_or_default().trim().to_owned();
     let runner = json!({ "default_overrides": at("default_overrides"), "registry": at("registry"), "override": at("override"), "dialects": dialects(rules) });
@@ -215,7 +215,7 @@ pub fn capabilities(rules: &Ruleset, input: &Json) -> Result<(Capabilities, Opti
     problems(&done)?;
     let read = Capabilities::deserialize(done.get("capabilities").to_json());
     let flags = read.map_err(|error| config("invalid_type", "", format!("the pack's program `capabilities` left no flags: {error}")))?;
-    Ok((flags, Budget::deserialize(done.get("budget").to_json()).ok()))
+    Ok((flags, PromptBudget::deserialize(done.get("budget").to_json()).ok()))
 }
 
 /// A configuration of a protocol (`tool_calling` or `directives`): the presets of the names in `used`, laid over each

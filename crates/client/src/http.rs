@@ -12,8 +12,8 @@ use reqwest::{Client, Proxy, Response, Url, redirect};
 use rustls::{ClientConfig, RootCertStore};
 use rustls_platform_verifier::Verifier;
 
-use super::keys::{Key, Scrubber};
-use super::{Body, Doing, Incoming, Outgoing, Transport, TransportError};
+use super::keys::{Key, KeyScrubber};
+use super::{Body, BoxFuture, IncomingAnswer, OutgoingRequest, Transport, TransportError};
 
 /// How long is waited.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -99,7 +99,7 @@ impl Http {
         Ok(Self { client, key: options.key, hidden, origins, first: OnceLock::new(), below, timeouts: options.timeouts, no_roots })
     }
 
-    async fn answer(&self, request: &Outgoing) -> Result<Incoming, TransportError> {
+    async fn answer(&self, request: &OutgoingRequest) -> Result<IncomingAnswer, TransportError> {
         let url = address(&request.url)?;
         self.allows(&url, request)?;
         let host = url.host_str().unwrap_or_default().to_owned();
@@ -116,19 +116,19 @@ impl Http {
             answer.headers().iter().map(|(name, value)| (name.as_str().to_owned(), scrub(&String::from_utf8_lossy(value.as_bytes()))));
         let headers = headers.collect();
         let status = answer.status().as_u16();
-        let body = Arriving {
+        let body = ArrivingBody {
             answer,
-            scrubber: Some(Scrubber::new(self.hidden.clone())),
+            scrubber: Some(KeyScrubber::new(self.hidden.clone())),
             idle: self.timeouts.idle,
             host,
             scrub: self.hidden.clone(),
         };
-        Ok(Incoming { status, headers, body: Box::new(body) })
+        Ok(IncomingAnswer { status, headers, body: Box::new(body) })
     }
 
     /// Whether a request may go to an address, and the key with it. The address may come from a pack or a scene, which
     /// must not decide where a key goes.
-    fn allows(&self, url: &Url, request: &Outgoing) -> Result<(), TransportError> {
+    fn allows(&self, url: &Url, request: &OutgoingRequest) -> Result<(), TransportError> {
         let origin = origin_of(url);
         if let Some(base) = self.below.as_ref().filter(|base| !is_below(url, base)) {
             let message = format!(
@@ -158,7 +158,7 @@ impl Http {
         Err(unsent("key_not_for_this_address", message))
     }
 
-    fn headers(&self, request: &Outgoing) -> Result<HeaderMap, TransportError> {
+    fn headers(&self, request: &OutgoingRequest) -> Result<HeaderMap, TransportError> {
         let mut headers = HeaderMap::new();
         let accept = if request.stream { "text/event-stream, application/json" } else { "application/json" };
         for (name, value) in [("content-type", "application/json"), ("accept", accept), ("accept-encoding", "identity")] {
@@ -197,7 +197,7 @@ impl Http {
 }
 
 impl Transport for Http {
-    fn send<'a>(&'a self, request: &'a Outgoing) -> Doing<'a, Result<Incoming, TransportError>> {
+    fn send<'a>(&'a self, request: &'a OutgoingRequest) -> BoxFuture<'a, Result<IncomingAnswer, TransportError>> {
         Box::pin(self.answer(request))
     }
 
@@ -208,22 +208,22 @@ impl Transport for Http {
         }
     }
 
-    fn scrubber(&self) -> Scrubber {
-        Scrubber::new(self.hidden.clone())
+    fn scrubber(&self) -> KeyScrubber {
+        KeyScrubber::new(self.hidden.clone())
     }
 }
 
 /// A body that arrives.
-struct Arriving {
+struct ArrivingBody {
     answer: Response,
     /// `None` at the end.
-    scrubber: Option<Scrubber>,
+    scrubber: Option<KeyScrubber>,
     idle: Duration,
     host: String,
     scrub: Option<Key>,
 }
 
-impl Arriving {
+impl ArrivingBody {
     async fn part(&mut self) -> Result<Option<Vec<u8>>, TransportError> {
         loop {
             let Some(scrubber) = &mut self.scrubber else { return Ok(None) };
@@ -252,8 +252,8 @@ impl Arriving {
     }
 }
 
-impl Body for Arriving {
-    fn next(&mut self) -> Doing<'_, Result<Option<Vec<u8>>, TransportError>> {
+impl Body for ArrivingBody {
+    fn next(&mut self) -> BoxFuture<'_, Result<Option<Vec<u8>>, TransportError>> {
         Box::pin(self.part())
     }
 }

@@ -13,9 +13,9 @@ use crate::diag::file;
 
 /// The secret of an account at a provider.
 #[derive(Clone)]
-pub struct Key(Arc<Secret>);
+pub struct Key(Arc<KeySecret>);
 
-struct Secret {
+struct KeySecret {
     #[cfg_attr(not(feature = "run"), expect(dead_code, reason = "sent by the client for HTTP alone"))]
     text: String,
     /// The forms in which a provider may echo it, the longest first.
@@ -102,7 +102,7 @@ impl Key {
         let mut forms = vec![text.to_owned(), json.to_owned(), json.replace('/', "\\/"), lower, percent, numbered(true), numbered(false)];
         forms.sort_by_key(|form| std::cmp::Reverse(form.len()));
         forms.dedup();
-        Ok(Self(Arc::new(Secret { text: text.to_owned(), forms: forms.into_iter().map(String::into_bytes).collect() })))
+        Ok(Self(Arc::new(KeySecret { text: text.to_owned(), forms: forms.into_iter().map(String::into_bytes).collect() })))
     }
 
     /// What is taken out of texts: a key, and the user and password in the address of a proxy. It can be sent nowhere.
@@ -123,7 +123,7 @@ impl Key {
         forms.retain(|form| form.len() > 3 && form.is_ascii());
         forms.sort_by_key(|form| std::cmp::Reverse(form.len()));
         forms.dedup();
-        (!forms.is_empty()).then(|| Self(Arc::new(Secret { text: String::new(), forms })))
+        (!forms.is_empty()).then(|| Self(Arc::new(KeySecret { text: String::new(), forms })))
     }
 
     /// The value of a header: the only way out.
@@ -200,12 +200,12 @@ fn percent(byte: u8, upper: bool) -> String {
 
 /// Takes a key out of a text that arrives in parts, wherever they are cut.
 #[derive(Debug)]
-pub struct Scrubber {
+pub struct KeyScrubber {
     key: Option<Key>,
     held: Vec<u8>,
 }
 
-impl Scrubber {
+impl KeyScrubber {
     /// A scrubber for a key; without one it changes nothing.
     #[must_use]
     pub fn new(key: Option<Key>) -> Self {

@@ -41,19 +41,19 @@ use tapster::machinery::{assemble, emit, engine, pack, reading, text};
 use tapster::{diag, model};
 
 pub use cleaned::{in_language, reply};
-pub use config::{Budget, Capabilities, DirectiveLimits, LanguagePolicy, RunnerConfig, ToolLimits, capabilities, presets};
+pub use config::{Capabilities, DirectiveLimits, LanguagePolicy, PromptBudget, RunnerConfig, ToolLimits, capabilities, presets};
 pub use error::{Problem, ProviderError, RunError};
 #[cfg(feature = "run")]
 pub use http::{Http, HttpOptions, Timeouts};
 pub use keys::{Key, KeyError, is_variable};
 #[cfg(feature = "run")]
-pub use pace::Clock;
-pub use receive::Bounds;
+pub use pace::RealPace;
+pub use receive::AnswerLimits;
 pub use record::{Recorder, Replay};
 pub use reply::{Delta, Reply};
-pub use request::{Change, Prepared};
+pub use request::{OptionChange, PreparedRequest};
 pub use runner::PromptRunner;
-pub use transport::{Auth, Body, Incoming, Outgoing, Transport, TransportError};
+pub use transport::{AuthHeader, Body, IncomingAnswer, OutgoingRequest, Transport, TransportError};
 
 /// Something that is being done; it needs no particular runtime.
-pub type Doing<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
+pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;

@@ -4,15 +4,15 @@ use core::time::Duration;
 use std::hash::{BuildHasher, RandomState};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use super::Doing;
+use super::BoxFuture;
 use super::retry::Pace;
 
 /// Waits in real time.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Clock;
+pub struct RealPace;
 
-impl Pace for Clock {
-    fn sleep(&self, pause: Duration) -> Doing<'_, ()> {
+impl Pace for RealPace {
+    fn sleep(&self, pause: Duration) -> BoxFuture<'_, ()> {
         Box::pin(tokio::time::sleep(pause))
     }
 

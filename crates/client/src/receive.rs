@@ -4,13 +4,13 @@ use serde_json::Value as Json;
 
 use super::error::ProviderError;
 use super::retry::REFUSED;
-use super::sse::{Event, Splitter, TooLong};
-use super::{Delta, Incoming, TransportError};
+use super::sse::{EventTooLong, Splitter, SseEvent};
+use super::{Delta, IncomingAnswer, TransportError};
 use crate::reading::{AssembledReply, JsonTree, ReplyAssembler, ReplyDelta, ReplyError, ReplyReading};
 
 /// How much of an answer is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Bounds {
+pub struct AnswerLimits {
     /// Bytes of a reply, whole or streamed.
     pub reply: usize,
     /// Bytes of one event of a stream.
@@ -21,7 +21,7 @@ pub struct Bounds {
     pub values: usize,
 }
 
-impl Default for Bounds {
+impl Default for AnswerLimits {
     fn default() -> Self {
         Self { reply: 16 << 20, event: 4 << 20, error: 64 << 10, values: 1 << 20 }
     }
@@ -32,9 +32,9 @@ const QUOTED: usize = 400;
 
 /// Reads an answer. `asked_for_stream` says whether a whole reply is told to `deltas` too.
 pub(super) async fn receive(
-    mut incoming: Incoming,
+    mut incoming: IncomingAnswer,
     reading: &ReplyReading,
-    bounds: Bounds,
+    bounds: AnswerLimits,
     asked_for_stream: bool,
     deltas: &mut (dyn FnMut(Delta) + Send),
 ) -> Result<AssembledReply, ProviderError> {
@@ -50,15 +50,15 @@ pub(super) async fn receive(
         300..=399 => return Err(redirect(&incoming)),
         _ => return Err(refusal(&mut incoming, reading, bounds).await),
     }
-    match Kind::of(&incoming) {
-        Kind::Stream => stream(&mut incoming, reading, bounds, Vec::new(), deltas).await,
-        Kind::Whole => whole(&mut incoming, reading, bounds, Vec::new(), asked_for_stream, deltas).await,
-        Kind::Other(kind) => {
+    match AnswerKind::of(&incoming) {
+        AnswerKind::Stream => stream(&mut incoming, reading, bounds, Vec::new(), deltas).await,
+        AnswerKind::Whole => whole(&mut incoming, reading, bounds, Vec::new(), asked_for_stream, deltas).await,
+        AnswerKind::Other(kind) => {
             let message = format!("the answer is of type {}, which is neither JSON nor a stream of events", quoted(&kind));
             Err(error("malformed_response", Some(status), message))
         }
         // without a type, the first character tells
-        Kind::Unsaid => {
+        AnswerKind::Unsaid => {
             let mut begun = Vec::new();
             while !begun.iter().any(|b: &u8| !b.is_ascii_whitespace()) && begun.len() < bounds.error {
                 match incoming.body.next().await.map_err(|e| failed(e, status))? {
@@ -75,15 +75,15 @@ pub(super) async fn receive(
 }
 
 /// What an answer is, by its type.
-enum Kind {
+enum AnswerKind {
     Whole,
     Stream,
     Unsaid,
     Other(String),
 }
 
-impl Kind {
-    fn of(incoming: &Incoming) -> Self {
+impl AnswerKind {
+    fn of(incoming: &IncomingAnswer) -> Self {
         let Some(kind) = incoming.header("content-type") else { return Self::Unsaid };
         let kind = kind.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
         match kind.as_str() {
@@ -96,16 +96,16 @@ impl Kind {
 }
 
 async fn stream(
-    incoming: &mut Incoming,
+    incoming: &mut IncomingAnswer,
     reading: &ReplyReading,
-    bounds: Bounds,
+    bounds: AnswerLimits,
     begun: Vec<u8>,
     deltas: &mut (dyn FnMut(Delta) + Send),
 ) -> Result<AssembledReply, ProviderError> {
     let status = incoming.status;
     let mut splitter = Splitter::new(bounds.event);
     let mut following =
-        Following { assembler: ReplyAssembler::new(reading), status, told: false, events: 0, values: bounds.values, over: false };
+        StreamReader { assembler: ReplyAssembler::new(reading), status, told: false, events: 0, values: bounds.values, over: false };
     let mut events = Vec::new();
     let mut read = 0_usize;
     let mut part = Some(begun);
@@ -124,7 +124,7 @@ async fn stream(
         if read > bounds.reply {
             return Err(too_large("reply", bounds.reply, status));
         }
-        splitter.push(&bytes, &mut events).map_err(|TooLong| too_large("event of a stream", bounds.event, status))?;
+        splitter.push(&bytes, &mut events).map_err(|EventTooLong| too_large("event of a stream", bounds.event, status))?;
         for event in events.drain(..) {
             following.event(&event, deltas)?;
             if following.over {
@@ -143,7 +143,7 @@ async fn stream(
 }
 
 /// A stream that is being read.
-struct Following<'r> {
+struct StreamReader<'r> {
     assembler: ReplyAssembler<'r>,
     status: u16,
     /// Whether a part of the reply was handed out.
@@ -154,8 +154,8 @@ struct Following<'r> {
     over: bool,
 }
 
-impl<'r> Following<'r> {
-    fn event(&mut self, event: &Event, deltas: &mut (dyn FnMut(Delta) + Send)) -> Result<(), ProviderError> {
+impl<'r> StreamReader<'r> {
+    fn event(&mut self, event: &SseEvent, deltas: &mut (dyn FnMut(Delta) + Send)) -> Result<(), ProviderError> {
         if self.assembler.is_end(&event.data) {
             self.over = true;
             return Ok(());
@@ -198,9 +198,9 @@ impl<'r> Following<'r> {
 }
 
 async fn whole(
-    incoming: &mut Incoming,
+    incoming: &mut IncomingAnswer,
     reading: &ReplyReading,
-    bounds: Bounds,
+    bounds: AnswerLimits,
     mut bytes: Vec<u8>,
     tell: bool,
     deltas: &mut (dyn FnMut(Delta) + Send),
@@ -251,7 +251,7 @@ fn values(bytes: &[u8]) -> usize {
 }
 
 /// The error of a status that does not mean success.
-async fn refusal(incoming: &mut Incoming, reading: &ReplyReading, bounds: Bounds) -> ProviderError {
+async fn refusal(incoming: &mut IncomingAnswer, reading: &ReplyReading, bounds: AnswerLimits) -> ProviderError {
     let status = incoming.status;
     let mut bytes = Vec::new();
     while bytes.len() < bounds.error {
@@ -274,7 +274,7 @@ async fn refusal(incoming: &mut Incoming, reading: &ReplyReading, bounds: Bounds
     error
 }
 
-fn redirect(incoming: &Incoming) -> ProviderError {
+fn redirect(incoming: &IncomingAnswer) -> ProviderError {
     let to = incoming.header("location").unwrap_or_default();
     let host = to.split_once("://").map_or(to, |(_, rest)| rest.split(['/', '?', '#']).next().unwrap_or_default());
     // a host may have a user and a password in front of it

@@ -13,8 +13,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use base64::Engine;
 use serde_json::{Map, Value as Json, json};
 
-use super::keys::{Key, Scrubber};
-use super::{Body, Doing, Incoming, Outgoing, Transport, TransportError};
+use super::keys::{Key, KeyScrubber};
+use super::{Body, BoxFuture, IncomingAnswer, OutgoingRequest, Transport, TransportError};
 use crate::text::json_pointer::escape;
 
 /// Headers of answers that are kept.
@@ -27,43 +27,43 @@ const PROGRAM: &str = concat!("tapster/", env!("CARGO_PKG_VERSION"));
 const LARGEST: usize = 64 << 20;
 
 /// Where lines go.
-pub type Sink = Arc<Mutex<dyn Write + Send>>;
+pub type RecordSink = Arc<Mutex<dyn Write + Send>>;
 
 /// Records what goes through it.
 pub struct Recorder {
     inner: Arc<dyn Transport>,
-    sink: Sink,
+    sink: RecordSink,
     key: Option<Key>,
 }
 
 impl Recorder {
     /// Records into `sink` what is sent through `inner`. `key` is taken out of every line.
     #[must_use]
-    pub fn new(inner: Arc<dyn Transport>, sink: Sink, key: Option<Key>) -> Self {
+    pub fn new(inner: Arc<dyn Transport>, sink: RecordSink, key: Option<Key>) -> Self {
         Self { inner, sink, key }
     }
 }
 
 impl Transport for Recorder {
-    fn send<'a>(&'a self, request: &'a Outgoing) -> Doing<'a, Result<Incoming, TransportError>> {
+    fn send<'a>(&'a self, request: &'a OutgoingRequest) -> BoxFuture<'a, Result<IncomingAnswer, TransportError>> {
         Box::pin(async move {
-            let line = Line { request: asked(request), sink: self.sink.clone(), key: self.key.clone(), written: false };
+            let line = RecordLine { request: asked(request), sink: self.sink.clone(), key: self.key.clone(), written: false };
             match self.inner.send(request).await {
                 Err(error) => {
                     let written = line.write(json!({ "error": failure(&error) }));
                     Err(with_both(error, written))
                 }
-                Ok(Incoming { status, headers, body }) => {
+                Ok(IncomingAnswer { status, headers, body }) => {
                     let kept = headers.iter().filter(|(name, _)| KEPT.contains(&name.as_str()));
                     let kept = kept.map(|(name, value)| json!([name, without_query(name, value)])).collect();
-                    let heard = Heard { body, status, headers: kept, parts: Vec::new(), size: 0, line: Some(line) };
-                    Ok(Incoming { status, headers, body: Box::new(heard) })
+                    let heard = RecordedBody { body, status, headers: kept, parts: Vec::new(), size: 0, line: Some(line) };
+                    Ok(IncomingAnswer { status, headers, body: Box::new(heard) })
                 }
             }
         })
     }
 
-    fn may_repeat(&self, request: &Outgoing) -> bool {
+    fn may_repeat(&self, request: &OutgoingRequest) -> bool {
         self.inner.may_repeat(request)
     }
 
@@ -71,13 +71,13 @@ impl Transport for Recorder {
         self.inner.scrub(text)
     }
 
-    fn scrubber(&self) -> Scrubber {
+    fn scrubber(&self) -> KeyScrubber {
         self.inner.scrubber()
     }
 }
 
 /// What is written for a request.
-fn asked(request: &Outgoing) -> Json {
+fn asked(request: &OutgoingRequest) -> Json {
     let headers: Map<String, Json> = request.headers.iter().map(|(name, value)| (name.clone(), value.as_str().into())).collect();
     json!({ "url": without_query("location", &request.url), "headers": headers, "stream": request.stream, "body": request.body })
 }
@@ -100,14 +100,14 @@ fn with_both(error: TransportError, written: Result<(), TransportError>) -> Tran
 }
 
 /// The line of one request. If it is dropped before it is written, the request was cancelled.
-struct Line {
+struct RecordLine {
     request: Json,
-    sink: Sink,
+    sink: RecordSink,
     key: Option<Key>,
     written: bool,
 }
 
-impl Drop for Line {
+impl Drop for RecordLine {
     fn drop(&mut self) {
         if !self.written {
             let message = "the request was cancelled before its answer began".to_owned();
@@ -117,7 +117,7 @@ impl Drop for Line {
     }
 }
 
-impl Line {
+impl RecordLine {
     fn write(mut self, reply: Json) -> Result<(), TransportError> {
         self.put(reply)
     }
@@ -139,16 +139,16 @@ impl Line {
 }
 
 /// A body that is recorded while it arrives. A body that is dropped before its end is recorded as far as it was read.
-struct Heard {
+struct RecordedBody {
     body: Box<dyn Body>,
     status: u16,
     headers: Vec<Json>,
     parts: Vec<Json>,
     size: usize,
-    line: Option<Line>,
+    line: Option<RecordLine>,
 }
 
-impl Heard {
+impl RecordedBody {
     fn ended(&mut self, how: &str, with: Json) -> Result<(), TransportError> {
         let Some(line) = self.line.take() else { return Ok(()) };
         let parts = std::mem::take(&mut self.parts);
@@ -182,8 +182,8 @@ impl Heard {
     }
 }
 
-impl Body for Heard {
-    fn next(&mut self) -> Doing<'_, Result<Option<Vec<u8>>, TransportError>> {
+impl Body for RecordedBody {
+    fn next(&mut self) -> BoxFuture<'_, Result<Option<Vec<u8>>, TransportError>> {
         Box::pin(self.part())
     }
 
@@ -194,7 +194,7 @@ impl Body for Heard {
     }
 }
 
-impl Drop for Heard {
+impl Drop for RecordedBody {
     fn drop(&mut self) {
         // whoever dropped it no longer asks, so an error has no one to go to
         let _ = self.ended("cut", json!("not read any further"));
@@ -221,17 +221,17 @@ pub struct RecordError {
 
 /// Answers requests from a record.
 pub struct Replay {
-    exchanges: Mutex<Vec<Exchange>>,
+    exchanges: Mutex<Vec<RecordedExchange>>,
 }
 
 #[derive(Clone)]
-struct Exchange {
+struct RecordedExchange {
     request: Json,
-    reply: Recorded,
+    reply: RecordedAnswer,
     used: bool,
 }
 
-impl Exchange {
+impl RecordedExchange {
     /// Whether it is left for a request. Headers and the address may differ from machine to machine; what is asked may
     /// not.
     fn answers(&self, asked: &Json) -> bool {
@@ -240,7 +240,7 @@ impl Exchange {
 }
 
 #[derive(Clone)]
-enum Recorded {
+enum RecordedAnswer {
     Failed(TransportError),
     Answered { status: u16, headers: Vec<(String, String)>, parts: Vec<Vec<u8>>, end: Option<TransportError> },
 }
@@ -259,12 +259,12 @@ impl Replay {
             let request = document.get("request").filter(|r| r.get("body").is_some()).ok_or_else(|| missing("request"))?.clone();
             let reply = document.get("reply").ok_or_else(|| missing("reply"))?;
             let reply = recorded(reply).ok_or_else(|| wrong("its `reply` has neither a status nor an error".to_owned()))?;
-            exchanges.push(Exchange { request, reply, used: false });
+            exchanges.push(RecordedExchange { request, reply, used: false });
         }
         Ok(Self { exchanges: Mutex::new(exchanges) })
     }
 
-    fn answer(&self, request: &Outgoing) -> Result<Incoming, TransportError> {
+    fn answer(&self, request: &OutgoingRequest) -> Result<IncomingAnswer, TransportError> {
         let asked = asked(request);
         let mut exchanges = self.exchanges.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(exchange) = exchanges.iter_mut().find(|exchange| exchange.answers(&asked)) else {
@@ -272,33 +272,33 @@ impl Replay {
         };
         exchange.used = true;
         match exchange.reply.clone() {
-            Recorded::Failed(error) => Err(error),
-            Recorded::Answered { status, headers, parts, end } => {
+            RecordedAnswer::Failed(error) => Err(error),
+            RecordedAnswer::Answered { status, headers, parts, end } => {
                 let parts = parts.into_iter();
-                Ok(Incoming { status, headers, body: Box::new(Replayed { parts, end }) })
+                Ok(IncomingAnswer { status, headers, body: Box::new(ReplayedBody { parts, end }) })
             }
         }
     }
 }
 
 impl Transport for Replay {
-    fn send<'a>(&'a self, request: &'a Outgoing) -> Doing<'a, Result<Incoming, TransportError>> {
+    fn send<'a>(&'a self, request: &'a OutgoingRequest) -> BoxFuture<'a, Result<IncomingAnswer, TransportError>> {
         Box::pin(std::future::ready(self.answer(request)))
     }
 
-    fn may_repeat(&self, request: &Outgoing) -> bool {
+    fn may_repeat(&self, request: &OutgoingRequest) -> bool {
         let asked = asked(request);
         self.exchanges.lock().unwrap_or_else(PoisonError::into_inner).iter().any(|exchange| exchange.answers(&asked))
     }
 }
 
-struct Replayed {
+struct ReplayedBody {
     parts: std::vec::IntoIter<Vec<u8>>,
     end: Option<TransportError>,
 }
 
-impl Body for Replayed {
-    fn next(&mut self) -> Doing<'_, Result<Option<Vec<u8>>, TransportError>> {
+impl Body for ReplayedBody {
+    fn next(&mut self) -> BoxFuture<'_, Result<Option<Vec<u8>>, TransportError>> {
         let next = match (self.parts.next(), self.end.clone()) {
             (Some(part), _) => Ok(Some(part)),
             (None, Some(error)) => Err(error),
@@ -308,7 +308,7 @@ impl Body for Replayed {
     }
 }
 
-fn recorded(reply: &Json) -> Option<Recorded> {
+fn recorded(reply: &Json) -> Option<RecordedAnswer> {
     let failed = |error: &Json| TransportError {
         code: code(error.get("code").and_then(Json::as_str).unwrap_or_default()),
         message: error.get("message").and_then(Json::as_str).unwrap_or_default().to_owned(),
@@ -316,7 +316,7 @@ fn recorded(reply: &Json) -> Option<Recorded> {
     };
     let error = reply.get("error").map(failed);
     let Some(status) = reply.get("status").and_then(Json::as_u64).and_then(|n| u16::try_from(n).ok()) else {
-        return error.map(Recorded::Failed);
+        return error.map(RecordedAnswer::Failed);
     };
     let list = |key: &str| reply.get(key).and_then(Json::as_array).into_iter().flatten();
     let header = |pair: &Json| Some((pair.get(0)?.as_str()?.to_owned(), pair.get(1)?.as_str()?.to_owned()));
@@ -326,7 +326,7 @@ fn recorded(reply: &Json) -> Option<Recorded> {
     };
     let cut = reply.get("cut").map(|_| TransportError { code: "dropped", message: "the record ends here".to_owned(), unsent: false });
     let parts = list("parts").map(part).collect::<Option<_>>()?;
-    Some(Recorded::Answered { status, headers: list("headers").filter_map(header).collect(), parts, end: error.or(cut) })
+    Some(RecordedAnswer::Answered { status, headers: list("headers").filter_map(header).collect(), parts, end: error.or(cut) })
 }
 
 /// The codes of transports, which are few.
@@ -337,7 +337,7 @@ fn code(text: &str) -> &'static str {
 }
 
 /// That no answer fits, and what differs from the next one that is left.
-fn no_answer(exchanges: &[Exchange], asked: &Json) -> TransportError {
+fn no_answer(exchanges: &[RecordedExchange], asked: &Json) -> TransportError {
     let error = |message: String| TransportError { code: "not_recorded", message, unsent: true };
     let Some(next) = exchanges.iter().find(|exchange| !exchange.used) else {
         return error(format!("the record holds {} replies, and all are used", exchanges.len()));

@@ -7,7 +7,7 @@
 use serde_json::{Map, Value as Json, json};
 
 use super::config::{config as config_error, listed, problems, table};
-use super::{Auth, Outgoing, Problem, RunError, RunnerConfig};
+use super::{AuthHeader, OutgoingRequest, Problem, RunError, RunnerConfig};
 use crate::assemble::run;
 use crate::diag::Diagnostic;
 use crate::emit::{dialects, emit};
@@ -16,7 +16,7 @@ use crate::model::{Plan, Scene, Value};
 
 /// What a policy of the pack did to an option.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-pub struct Change {
+pub struct OptionChange {
     /// The option.
     pub key: String,
     /// `forced` or `removed`.
@@ -27,15 +27,15 @@ pub struct Change {
 
 /// A request that may be sent.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Prepared {
+pub struct PreparedRequest {
     /// The request.
-    pub outgoing: Outgoing,
+    pub outgoing: OutgoingRequest,
     /// The dialect that wrote it and reads the reply.
     pub dialect: String,
     /// Options as later decisions see them.
     pub internal: Map<String, Json>,
     /// What was done to the options.
-    pub changes: Vec<Change>,
+    pub changes: Vec<OptionChange>,
     /// Warnings of the dialect and of the pack's program `lint`.
     pub warnings: Vec<Diagnostic>,
 }
@@ -57,7 +57,7 @@ pub(super) fn prepare(
     added: &[Json],
     options: &Map<String, Json>,
     stream: bool,
-) -> Result<Prepared, RunError> {
+) -> Result<PreparedRequest, RunError> {
     let mut scene = Scene { data: plan.scene.clone(), ..plan.given.clone() };
     let runner = json!({
         "config": config.values, "plan_options": plan_options(plan), "call_options": options, "stream": stream,
@@ -102,13 +102,13 @@ pub(super) fn prepare(
     let text = |key: &str| emitted.request.get(key).and_then(Json::as_str).unwrap_or_default().to_owned();
     let headers = emitted.request.get("headers").and_then(Json::as_object).into_iter().flatten();
     let headers = headers.filter_map(|(name, value)| Some((name.to_ascii_lowercase(), value.as_str()?.to_owned()))).collect();
-    let outgoing = Outgoing { url: text("url"), headers, auth: Auth::of(&config.rules, &dialect), body, stream };
+    let outgoing = OutgoingRequest { url: text("url"), headers, auth: AuthHeader::of(&config.rules, &dialect), body, stream };
     let changes = done.get("options.changes").to_json();
     let changes = if changes.is_null() { Ok(Vec::new()) } else { serde_json::from_value(changes) };
     let changes = changes.map_err(|error| {
         config_error("invalid_type", "/options/changes", format!("the pack's program `request` reports changes in another shape: {error}"))
     })?;
-    Ok(Prepared { outgoing, dialect, internal: table(&done, "options.internal"), changes, warnings: emitted.warnings })
+    Ok(PreparedRequest { outgoing, dialect, internal: table(&done, "options.internal"), changes, warnings: emitted.warnings })
 }
 
 /// Options are part of a plan: those of its scene, and above them those that the build has reported.

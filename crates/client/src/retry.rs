@@ -1,6 +1,6 @@
 //! Sending again what the provider has not carried out.
 //!
-//! [`Retrying`] stands between a runner and a transport. It repeats a request that was not sent, or that the provider
+//! [`RetryTransport`] stands between a runner and a transport. It repeats a request that was not sent, or that the provider
 //! refused with a status which says that the same request may succeed later. As soon as an answer of success begins,
 //! nothing is repeated: a part of it may have been shown. Time and chance come from outside ([`Pace`]), so that no test
 //! waits.
@@ -8,12 +8,12 @@
 use core::time::Duration;
 use std::sync::Arc;
 
-use super::keys::Scrubber;
-use super::{Doing, Incoming, Outgoing, Transport, TransportError};
+use super::keys::KeyScrubber;
+use super::{BoxFuture, IncomingAnswer, OutgoingRequest, Transport, TransportError};
 
 /// How often and how fast a request is repeated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Policy {
+pub struct RetryPolicy {
     /// How often it is sent at most, the first time included.
     pub attempts: u32,
     /// The pause after the first attempt; each further one is twice as long. The pause is a random part of it, at least
@@ -25,7 +25,7 @@ pub struct Policy {
     pub longest_asked: Duration,
 }
 
-impl Default for Policy {
+impl Default for RetryPolicy {
     fn default() -> Self {
         let seconds = Duration::from_secs;
         Self { attempts: 4, first: Duration::from_millis(500), most: seconds(20), longest_asked: seconds(60) }
@@ -35,7 +35,7 @@ impl Default for Policy {
 /// Time and chance.
 pub trait Pace: Send + Sync {
     /// Waits.
-    fn sleep(&self, pause: Duration) -> Doing<'_, ()>;
+    fn sleep(&self, pause: Duration) -> BoxFuture<'_, ()>;
     /// A number from 0 to 1, without 1.
     fn chance(&self) -> f64;
     /// Seconds since 1970, to understand dates of providers that do not say what time it is for them.
@@ -44,7 +44,7 @@ pub trait Pace: Send + Sync {
 
 /// Why a request is sent again.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Attempt {
+pub struct RetryAttempt {
     /// The number of the attempt that failed, from 1.
     pub number: u32,
     /// How it failed: a status, or the code of a [`TransportError`].
@@ -54,7 +54,7 @@ pub struct Attempt {
 }
 
 /// Whoever is told of attempts that are repeated.
-pub type Hears = Arc<dyn Fn(&Attempt) + Send + Sync>;
+pub type RetryObserver = Arc<dyn Fn(&RetryAttempt) + Send + Sync>;
 
 /// Statuses after which a request is repeated: it was not carried out.
 pub(super) const REFUSED: &[u16] = &[408, 409, 425, 429, 500, 502, 503, 504, 529];
@@ -63,28 +63,28 @@ pub(super) const REFUSED: &[u16] = &[408, 409, 425, 429, 500, 502, 503, 504, 529
 const LASTING: &[&str] = &["tls", "address", "key_not_for_this_address", "other_address", "not_recorded"];
 
 /// A transport that repeats requests.
-pub struct Retrying {
+pub struct RetryTransport {
     inner: Arc<dyn Transport>,
-    policy: Policy,
+    policy: RetryPolicy,
     pace: Arc<dyn Pace>,
-    hears: Option<Hears>,
+    hears: Option<RetryObserver>,
 }
 
-impl Retrying {
+impl RetryTransport {
     /// Repeats what fails in `inner`.
     #[must_use]
-    pub fn new(inner: Arc<dyn Transport>, policy: Policy, pace: Arc<dyn Pace>) -> Self {
+    pub fn new(inner: Arc<dyn Transport>, policy: RetryPolicy, pace: Arc<dyn Pace>) -> Self {
         Self { inner, policy, pace, hears: None }
     }
 
     /// Tells `hears` of every attempt that is repeated.
     #[must_use]
-    pub fn telling(self, hears: Hears) -> Self {
+    pub fn telling(self, hears: RetryObserver) -> Self {
         Self { hears: Some(hears), ..self }
     }
 
     /// The pause before the next attempt; `None` if what came stands.
-    fn pause(&self, number: u32, came: &Result<Incoming, TransportError>) -> Option<Duration> {
+    fn pause(&self, number: u32, came: &Result<IncomingAnswer, TransportError>) -> Option<Duration> {
         if number >= self.policy.attempts {
             return None;
         }
@@ -108,8 +108,8 @@ impl Retrying {
     }
 }
 
-impl Transport for Retrying {
-    fn send<'a>(&'a self, request: &'a Outgoing) -> Doing<'a, Result<Incoming, TransportError>> {
+impl Transport for RetryTransport {
+    fn send<'a>(&'a self, request: &'a OutgoingRequest) -> BoxFuture<'a, Result<IncomingAnswer, TransportError>> {
         Box::pin(async move {
             let mut number = 0;
             loop {
@@ -122,7 +122,7 @@ impl Transport for Retrying {
                         Ok(incoming) => incoming.status.to_string(),
                         Err(error) => error.code.to_owned(),
                     };
-                    hears(&Attempt { number, failed, pause });
+                    hears(&RetryAttempt { number, failed, pause });
                 }
                 // the answer is dropped before the pause, which closes its connection
                 drop(came);
@@ -135,7 +135,7 @@ impl Transport for Retrying {
         self.inner.scrub(text)
     }
 
-    fn scrubber(&self) -> Scrubber {
+    fn scrubber(&self) -> KeyScrubber {
         self.inner.scrubber()
     }
 }

@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value as Json};
 
-use super::keys::Scrubber;
+use super::keys::KeyScrubber;
 use super::left::exact;
 use super::receive::{failed, receive};
 use super::request::{inbound_transforms, prepare};
-use super::{Bounds, Delta, Doing, Prepared, Problem, ProviderError, Reply, RunError, RunnerConfig, Transport};
+use super::{AnswerLimits, BoxFuture, Delta, PreparedRequest, Problem, ProviderError, Reply, RunError, RunnerConfig, Transport};
 use crate::model::Plan;
 use crate::text::json_pointer::escape;
 
@@ -17,19 +17,19 @@ use crate::text::json_pointer::escape;
 #[derive(Clone)]
 pub struct PromptRunner {
     transport: Arc<dyn Transport>,
-    bounds: Bounds,
+    bounds: AnswerLimits,
 }
 
 impl PromptRunner {
     /// A runner over a transport.
     #[must_use]
     pub fn new(transport: Arc<dyn Transport>) -> Self {
-        Self { transport, bounds: Bounds::default() }
+        Self { transport, bounds: AnswerLimits::default() }
     }
 
     /// The same with other bounds on what is read.
     #[must_use]
-    pub fn with_bounds(self, bounds: Bounds) -> Self {
+    pub fn with_bounds(self, bounds: AnswerLimits) -> Self {
         Self { bounds, ..self }
     }
 
@@ -44,7 +44,7 @@ impl PromptRunner {
         added: &[Json],
         options: &Map<String, Json>,
         stream: bool,
-    ) -> Result<Prepared, RunError> {
+    ) -> Result<PreparedRequest, RunError> {
         for (key, value) in options {
             exact(value, &format!("/llm_options/{}", escape(key)))?;
         }
@@ -58,9 +58,9 @@ impl PromptRunner {
     pub fn send<'a>(
         &'a self,
         config: &'a RunnerConfig,
-        request: &'a Prepared,
+        request: &'a PreparedRequest,
         deltas: &'a mut (dyn FnMut(&Delta) + Send),
-    ) -> Doing<'a, Result<Reply, RunError>> {
+    ) -> BoxFuture<'a, Result<Reply, RunError>> {
         Box::pin(async move {
             let dialect = &request.dialect;
             let reading = config.rules.readings().get(dialect).cloned().ok_or_else(|| unreadable(config, dialect))?;
@@ -104,8 +104,8 @@ impl PromptRunner {
 
 /// Hands on the parts of a streamed reply without the key, wherever it is cut.
 struct CleanDeltas<'a> {
-    text: Scrubber,
-    reasoning: Scrubber,
+    text: KeyScrubber,
+    reasoning: KeyScrubber,
     deltas: &'a mut (dyn FnMut(&Delta) + Send),
 }
 

@@ -6,7 +6,7 @@
 
 /// One event.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Event {
+pub struct SseEvent {
     /// Its name; empty if it has none.
     pub name: String,
     /// Its data; several lines of data are joined with line feeds.
@@ -15,7 +15,7 @@ pub struct Event {
 
 /// An event is longer than the limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct TooLong;
+pub struct EventTooLong;
 
 /// Cuts a body into events.
 #[derive(Debug)]
@@ -24,7 +24,7 @@ pub struct Splitter {
     line: Vec<u8>,
     after_cr: bool,
     begun: bool,
-    event: Event,
+    event: SseEvent,
     has_data: bool,
 }
 
@@ -35,14 +35,14 @@ impl Splitter {
     /// A splitter that refuses events, or lines, of more than `most` bytes.
     #[must_use]
     pub fn new(most: usize) -> Self {
-        Self { most, line: Vec::new(), after_cr: false, begun: false, event: Event::default(), has_data: false }
+        Self { most, line: Vec::new(), after_cr: false, begun: false, event: SseEvent::default(), has_data: false }
     }
 
     /// Takes the next part of the body and adds the events that it completes to `events`.
     ///
     /// # Errors
-    /// [`TooLong`]; nothing can be read after it.
-    pub fn push(&mut self, mut part: &[u8], events: &mut Vec<Event>) -> Result<(), TooLong> {
+    /// [`EventTooLong`]; nothing can be read after it.
+    pub fn push(&mut self, mut part: &[u8], events: &mut Vec<SseEvent>) -> Result<(), EventTooLong> {
         while !part.is_empty() {
             if std::mem::take(&mut self.after_cr) && part.first() == Some(&b'\n') {
                 part = part.get(1..).unwrap_or_default();
@@ -51,7 +51,7 @@ impl Splitter {
             let end = memchr::memchr2(b'\r', b'\n', part);
             let (line, rest) = part.split_at(end.unwrap_or(part.len()));
             if self.line.len() + self.event.data.len() + line.len() > self.most {
-                return Err(TooLong);
+                return Err(EventTooLong);
             }
             self.line.extend_from_slice(line);
             if end.is_none() {
@@ -68,7 +68,7 @@ impl Splitter {
     }
 
     /// Ends the body: an event that was begun is given too, although no empty line ends it.
-    pub fn end(&mut self, events: &mut Vec<Event>) {
+    pub fn end(&mut self, events: &mut Vec<SseEvent>) {
         let line = std::mem::take(&mut self.line);
         if !line.is_empty() {
             self.line_ended(&line, events);
@@ -76,7 +76,7 @@ impl Splitter {
         self.event_ended(events);
     }
 
-    fn line_ended(&mut self, mut line: &[u8], events: &mut Vec<Event>) {
+    fn line_ended(&mut self, mut line: &[u8], events: &mut Vec<SseEvent>) {
         if !std::mem::replace(&mut self.begun, true) {
             line = line.strip_prefix(BOM).unwrap_or(line);
         }
@@ -100,7 +100,7 @@ impl Splitter {
         }
     }
 
-    fn event_ended(&mut self, events: &mut Vec<Event>) {
+    fn event_ended(&mut self, events: &mut Vec<SseEvent>) {
         let event = std::mem::take(&mut self.event);
         if std::mem::take(&mut self.has_data) {
             events.push(event);

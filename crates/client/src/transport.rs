@@ -5,19 +5,19 @@
 
 use serde_json::Value as Json;
 
-use super::Doing;
-use super::keys::Scrubber;
+use super::BoxFuture;
+use super::keys::KeyScrubber;
 use crate::pack::Ruleset;
 
 /// A request as it goes out. It holds no key: a transport adds it, and nothing else ever sees it.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Outgoing {
+pub struct OutgoingRequest {
     /// Where it is sent; empty if the dialect names no address, and the transport knows it.
     pub url: String,
     /// Headers without secrets, by lower-case name.
     pub headers: Vec<(String, String)>,
     /// Where a key goes, if the transport has one.
-    pub auth: Option<Auth>,
+    pub auth: Option<AuthHeader>,
     /// The body.
     pub body: Json,
     /// Whether the answer is to come as a stream of events.
@@ -26,14 +26,14 @@ pub struct Outgoing {
 
 /// The header in which a provider expects a key, which is not here.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Auth {
+pub struct AuthHeader {
     /// Name of the header, in lower case.
     pub header: String,
     /// What stands in front of the key: `Bearer `, with its space.
     pub prefix: String,
 }
 
-impl Auth {
+impl AuthHeader {
     /// What the row of table `key` says of a dialect.
     #[must_use]
     pub fn of(rules: &Ruleset, dialect: &str) -> Option<Self> {
@@ -43,7 +43,7 @@ impl Auth {
 }
 
 /// An answer whose body is still arriving.
-pub struct Incoming {
+pub struct IncomingAnswer {
     /// The HTTP status.
     pub status: u16,
     /// Headers, by lower-case name.
@@ -52,7 +52,7 @@ pub struct Incoming {
     pub body: Box<dyn Body>,
 }
 
-impl Incoming {
+impl IncomingAnswer {
     /// The value of a header, by lower-case name.
     #[must_use]
     pub fn header(&self, name: &str) -> Option<&str> {
@@ -63,7 +63,7 @@ impl Incoming {
 /// A body that arrives in parts.
 pub trait Body: Send {
     /// The next part; `None` at the end. A body that ends before it is complete gives an error.
-    fn next(&mut self) -> Doing<'_, Result<Option<Vec<u8>>, TransportError>>;
+    fn next(&mut self) -> BoxFuture<'_, Result<Option<Vec<u8>>, TransportError>>;
 
     /// Says that the reply is complete, so that whatever would follow is not read.
     fn complete(&mut self) {}
@@ -84,10 +84,10 @@ pub struct TransportError {
 /// Whoever carries requests to a provider: HTTP, a record, or an application's own client.
 pub trait Transport: Send + Sync {
     /// Sends a request once. It follows no redirect and repeats nothing.
-    fn send<'a>(&'a self, request: &'a Outgoing) -> Doing<'a, Result<Incoming, TransportError>>;
+    fn send<'a>(&'a self, request: &'a OutgoingRequest) -> BoxFuture<'a, Result<IncomingAnswer, TransportError>>;
 
     /// Whether sending the request again may bring another answer; a record knows that it has no more.
-    fn may_repeat(&self, request: &Outgoing) -> bool {
+    fn may_repeat(&self, request: &OutgoingRequest) -> bool {
         let _ = request;
         true
     }
@@ -100,7 +100,7 @@ pub trait Transport: Send + Sync {
 
     /// The same for a text that arrives in parts, between which a key may be cut. A transport over another one asks that
     /// one.
-    fn scrubber(&self) -> Scrubber {
-        Scrubber::new(None)
+    fn scrubber(&self) -> KeyScrubber {
+        KeyScrubber::new(None)
     }
 }

@@ -2,20 +2,20 @@
 
 use crate::pack::Ruleset;
 
-use super::compare::{Difference, Step};
-use super::play::Played;
+use super::compare::{Difference, ValueStep};
+use super::play::PlayedTurn;
 use crate::terms::seen::CoverageSink;
 
 /// A rule that is responsible for a difference.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Rule {
+pub struct BlamedRule {
     /// The pass, as `program/pass`.
     pub pass: String,
     /// `file:line`; empty where the pack's text is not at hand.
     pub at: String,
 }
 
-impl Rule {
+impl BlamedRule {
     /// A pass with its place.
     #[must_use]
     pub fn of(pass: &str, rules: &Ruleset) -> Self {
@@ -26,13 +26,13 @@ impl Rule {
 
 /// The rule behind a difference of a turn that was played with a trace and a sink.
 #[must_use]
-pub fn behind(difference: &Difference, played: &Played, seen: &CoverageSink, rules: &Ruleset) -> Option<Rule> {
+pub fn behind(difference: &Difference, played: &PlayedTurn, seen: &CoverageSink, rules: &Ruleset) -> Option<BlamedRule> {
     let key = |n: usize| match difference.steps.get(n) {
-        Some(Step::Key(key)) => Some(key.as_str()),
+        Some(ValueStep::Key(key)) => Some(key.as_str()),
         _ => None,
     };
     let index = |n: usize| match difference.steps.get(n) {
-        Some(Step::Index(at)) => Some(*at),
+        Some(ValueStep::Index(at)) => Some(*at),
         _ => None,
     };
     let pass = match key(0)? {
@@ -51,5 +51,5 @@ pub fn behind(difference: &Difference, played: &Played, seen: &CoverageSink, rul
         }
         _ => return None,
     };
-    Some(Rule::of(&pass, rules))
+    Some(BlamedRule::of(&pass, rules))
 }

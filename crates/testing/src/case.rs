@@ -9,7 +9,7 @@ use crate::model::{Scene, Value};
 
 /// What a case runs.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Action {
+pub enum CaseAction {
     /// Programs or passes, one after another over one state.
     Run(Vec<String>),
     /// The build of a scene.
@@ -31,7 +31,7 @@ pub enum Action {
 
 /// What one run is given.
 #[derive(Debug, Clone, Default)]
-pub struct Given {
+pub struct RunInputs {
     /// The scene, laid over that of the scene file.
     pub scene: Json,
     /// A scene file, by its path from the case file.
@@ -50,11 +50,11 @@ pub struct Given {
 
 /// One turn of a case. A case without turns has one.
 #[derive(Debug, Clone)]
-pub struct Turn {
+pub struct CaseTurn {
     /// What runs.
-    pub action: Action,
+    pub action: CaseAction,
     /// What it is given.
-    pub given: Given,
+    pub given: RunInputs,
     /// What is expected of it, as it is written.
     pub expect: Option<DocumentNode>,
     /// What is expected is what once came out, and `--update` writes it anew.
@@ -65,7 +65,7 @@ pub struct Turn {
 
 /// A case.
 #[derive(Debug, Clone)]
-pub struct Case {
+pub struct TestCase {
     /// Its name.
     pub name: String,
     /// The row as it is written.
@@ -77,12 +77,12 @@ pub struct Case {
     /// How the items of lists are shown: the list, and the line of an item.
     pub show: Vec<(String, String)>,
     /// Its turns.
-    pub turns: Vec<Turn>,
+    pub turns: Vec<CaseTurn>,
 }
 
 /// A case that is not sound.
 #[derive(Debug, Clone)]
-pub struct Unsound {
+pub struct UnsoundCase {
     /// The value that is wrong.
     pub node: Box<DocumentNode>,
     /// What is wrong.
@@ -98,11 +98,12 @@ const ACTIONS: [&str; 5] = ["run", "build", "dialect", "expand", "import"];
 ///
 /// # Errors
 /// It says not what runs, or says it more than once.
-pub fn read(node: &DocumentNode, shared: Option<&DocumentNode>) -> Result<Case, Unsound> {
-    let nothing = Given { scene: Json::Object(Map::new()), ..Given::default() };
+pub fn read(node: &DocumentNode, shared: Option<&DocumentNode>) -> Result<TestCase, UnsoundCase> {
+    let nothing = RunInputs { scene: Json::Object(Map::new()), ..RunInputs::default() };
     let base = shared.map_or_else(|| nothing.clone(), |shared| given(shared, &nothing));
     let base = given(node, &base);
-    let wrong = |node: &DocumentNode, message: String, help: &str| Unsound { node: Box::new(node.clone()), message, help: help.to_owned() };
+    let wrong =
+        |node: &DocumentNode, message: String, help: &str| UnsoundCase { node: Box::new(node.clone()), message, help: help.to_owned() };
     let name = text(node, "name").unwrap_or_default();
     if let Some(said) = said_twice(node) {
         return Err(wrong(node, format!("case `{name}` has both {said}"), "a case runs one thing; write a second case"));
@@ -119,14 +120,14 @@ pub fn read(node: &DocumentNode, shared: Option<&DocumentNode>) -> Result<Case, 
             let message = format!("case `{name}` does not say what this turn runs");
             return Err(wrong(turn, message, "add `run = \"program\"`, `build = true`, `dialect = \"…\"`, `expand` or `import`"));
         };
-        all.push(Turn { action, given: given(turn, &base), expect: expected(turn), snapshot: is_snapshot(turn), node: turn.clone() });
+        all.push(CaseTurn { action, given: given(turn, &base), expect: expected(turn), snapshot: is_snapshot(turn), node: turn.clone() });
     }
     if turns.is_empty() {
         let Some(action) = own else {
             let message = format!("case `{name}` does not say what runs");
             return Err(wrong(node, message, "add `run = \"program\"`, `build = true`, `dialect = \"…\"`, `expand` or `import`"));
         };
-        all.push(Turn { action, given: base, expect, snapshot: is_snapshot(node), node: node.clone() });
+        all.push(CaseTurn { action, given: base, expect, snapshot: is_snapshot(node), node: node.clone() });
     } else if let Some(expect) = &expect {
         let message = format!("case `{name}` has turns and an `expect` of its own");
         return Err(wrong(expect, message, "write `expect` into the turns"));
@@ -138,7 +139,7 @@ pub fn read(node: &DocumentNode, shared: Option<&DocumentNode>) -> Result<Case, 
     let show = own("show").map(json_of).unwrap_or_default();
     let show = show.as_object().into_iter().flatten().filter_map(|(list, line)| Some((list.clone(), line.as_str()?.to_owned()))).collect();
     let budget = own("budget").and_then(|budget| json_of(budget).as_object().cloned());
-    Ok(Case { name, node: node.clone(), overlays: texts(node.get("overlays")), budget, show, turns: all })
+    Ok(TestCase { name, node: node.clone(), overlays: texts(node.get("overlays")), budget, show, turns: all })
 }
 
 fn is_snapshot(node: &DocumentNode) -> bool {
@@ -156,32 +157,32 @@ fn expected(node: &DocumentNode) -> Option<DocumentNode> {
     node.get("expect").filter(|expect| expect.as_table().is_none_or(|table| !table.is_empty())).cloned()
 }
 
-fn action(node: &DocumentNode) -> Option<Action> {
+fn action(node: &DocumentNode) -> Option<CaseAction> {
     if let Some(run) = node.get("run") {
-        return Some(Action::Run(texts(Some(run))));
+        return Some(CaseAction::Run(texts(Some(run))));
     }
     if node.get("build").is_some() {
-        return Some(Action::Build);
+        return Some(CaseAction::Build);
     }
     if let Some(dialect) = node.get("dialect") {
-        return Some(Action::Payload(dialect.as_text().map(str::to_owned)));
+        return Some(CaseAction::Payload(dialect.as_text().map(str::to_owned)));
     }
     if let Some(expand) = node.get("expand") {
         let one = |node: &DocumentNode| match node.as_text() {
             Some(text) => (text.to_owned(), Value::Null),
             None => (text(node, "text").unwrap_or_default(), node.get("with").map(Value::from).unwrap_or_default()),
         };
-        return Some(Action::Expand(match expand.as_list() {
+        return Some(CaseAction::Expand(match expand.as_list() {
             Some(list) => list.iter().map(one).collect(),
             None => vec![one(expand)],
         }));
     }
     let import = node.get("import")?;
-    Some(Action::Import { document: import.get("document").map(json_of), file: text(import, "file"), format: text(import, "format") })
+    Some(CaseAction::Import { document: import.get("document").map(json_of), file: text(import, "file"), format: text(import, "format") })
 }
 
 /// What a turn is given, over what the case gives to all of them.
-fn given(node: &DocumentNode, base: &Given) -> Given {
+fn given(node: &DocumentNode, base: &RunInputs) -> RunInputs {
     let json = json_of(node);
     let mut scene = Value::from(&base.scene);
     if let Some(own) = json.get("scene") {
@@ -193,7 +194,7 @@ fn given(node: &DocumentNode, base: &Given) -> Given {
         lists.push((name.clone(), rows.clone()));
     }
     let draws = json.get("draws").and_then(Json::as_array);
-    Given {
+    RunInputs {
         scene: scene.to_json(),
         scene_file: text(node, "scene_file").or_else(|| base.scene_file.clone()),
         lists,

@@ -11,12 +11,12 @@ use serde_json::Value as Json;
 use crate::model::WorkLimits;
 use crate::text::work::BudgetScope;
 
-use super::fitting::{Fitting, equal, rows};
+use super::fitting::{ValueMatcher, equal, rows};
 use super::matchers::{MOST_STEPS, matcher, near_test};
 
 /// One step to a value.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Step {
+pub enum ValueStep {
     /// The field of a table.
     Key(String),
     /// The element of a list.
@@ -27,7 +27,7 @@ pub enum Step {
 #[derive(Debug, Clone)]
 pub struct Difference {
     /// Where, from the expectation: `lists`, `blocks`, 0, `text`.
-    pub steps: Vec<Step>,
+    pub steps: Vec<ValueStep>,
     /// What is written.
     pub wanted: Json,
     /// What came out.
@@ -43,12 +43,12 @@ impl Difference {
         let mut out = String::new();
         for step in &self.steps {
             match step {
-                Step::Key(key) if out.is_empty() => out.push_str(key),
-                Step::Key(key) => {
+                ValueStep::Key(key) if out.is_empty() => out.push_str(key),
+                ValueStep::Key(key) => {
                     out.push('.');
                     out.push_str(key);
                 }
-                Step::Index(n) => out.push_str(&format!("[{n}]")),
+                ValueStep::Index(n) => out.push_str(&format!("[{n}]")),
             }
         }
         out
@@ -56,27 +56,27 @@ impl Difference {
 }
 
 /// Holds what came out of one case against what is expected of it. All tests of the case share one bound of work.
-pub(super) struct Comparing {
+pub(super) struct CaseComparison {
     /// The steps of work that are left.
     left: Cell<u64>,
-    fitting: Fitting,
+    fitting: ValueMatcher,
 }
 
-impl Comparing {
+impl CaseComparison {
     /// For a case.
     pub(super) fn new() -> Self {
-        Self { left: Cell::new(MOST_STEPS), fitting: Fitting::default() }
+        Self { left: Cell::new(MOST_STEPS), fitting: ValueMatcher::default() }
     }
 
     /// Finds the differences between what is written and what came out.
-    pub(super) fn compare(&self, steps: &mut Vec<Step>, wanted: &Json, got: &Json, out: &mut Vec<Difference>) {
+    pub(super) fn compare(&self, steps: &mut Vec<ValueStep>, wanted: &Json, got: &Json, out: &mut Vec<Difference>) {
         let door = BudgetScope::open(WorkLimits { steps: self.left.get(), ..WorkLimits::default() });
         self.differences(steps, wanted, got, out);
         let (spent, _) = door.spent();
         self.left.set(self.left.get().saturating_sub(spent));
     }
 
-    fn differences(&self, steps: &mut Vec<Step>, wanted: &Json, got: &Json, out: &mut Vec<Difference>) {
+    fn differences(&self, steps: &mut Vec<ValueStep>, wanted: &Json, got: &Json, out: &mut Vec<Difference>) {
         let mut differs =
             |said: Option<String>| out.push(Difference { steps: steps.clone(), wanted: wanted.clone(), got: got.clone(), said });
         match (wanted, got) {
@@ -88,14 +88,14 @@ impl Comparing {
             }
             (Json::Object(table), Json::Object(found)) => {
                 for (key, value) in table {
-                    steps.push(Step::Key(key.clone()));
+                    steps.push(ValueStep::Key(key.clone()));
                     self.differences(steps, value, found.get(key).unwrap_or(&Json::Null), out);
                     steps.pop();
                 }
             }
             (Json::Array(list), Json::Array(found)) if list.len() == found.len() => {
                 for (n, (wanted, got)) in list.iter().zip(found).enumerate() {
-                    steps.push(Step::Index(n));
+                    steps.push(ValueStep::Index(n));
                     self.differences(steps, wanted, got, out);
                     steps.pop();
                 }

@@ -13,20 +13,20 @@ use crate::terms::seen::{CellSeen, CoverageSink, PassSeen};
 use crate::verbs::CompiledPass;
 
 /// Something of a row that can be exercised: the table, the row, and the cell.
-type Cell = (String, String, String);
+type RowCell = (String, String, String);
 
 /// What one or more cases have exercised.
 #[derive(Debug, Clone, Default)]
-pub struct Covered {
+pub struct ExercisedRules {
     /// Passes, by their names.
     pub passes: BTreeMap<String, PassSeen>,
     /// Values of rows.
-    pub values: BTreeSet<Cell>,
+    pub values: BTreeSet<RowCell>,
     /// Conditions of rows, and whether they held.
-    pub conditions: BTreeSet<(Cell, bool)>,
+    pub conditions: BTreeSet<(RowCell, bool)>,
 }
 
-impl Covered {
+impl ExercisedRules {
     /// What a sink has seen.
     #[must_use]
     pub fn of(seen: &CoverageSink, rules: &Ruleset) -> Self {
@@ -60,7 +60,7 @@ impl Covered {
 }
 
 /// The compiled cells of the rows of a pack.
-fn cells(rules: &Ruleset) -> Vec<(Cell, RuleRef)> {
+fn cells(rules: &Ruleset) -> Vec<(RowCell, RuleRef)> {
     let mut out = Vec::new();
     for (table, rows) in &rules.programs().rules.tables {
         for row in rows.all.as_list().unwrap_or_default() {
@@ -77,7 +77,7 @@ fn cells(rules: &Ruleset) -> Vec<(Cell, RuleRef)> {
 
 /// One thing that was exercised or not.
 #[derive(Debug, Clone)]
-pub struct Point {
+pub struct CoveragePoint {
     /// The file, as messages show it.
     pub file: String,
     /// Its line.
@@ -92,11 +92,11 @@ pub struct Point {
 #[derive(Debug, Clone, Default)]
 pub struct Coverage {
     /// Passes that ran: their `when` held, whether or not their `where` chose an item.
-    pub passes: Vec<Point>,
+    pub passes: Vec<CoveragePoint>,
     /// Rows with at least one evaluated cell, among those that have cells.
-    pub rows: Vec<Point>,
+    pub rows: Vec<CoveragePoint>,
     /// Sides of conditions: `when` held and did not, `where` chose an item and left one out.
-    pub conditions: Vec<Point>,
+    pub conditions: Vec<CoveragePoint>,
 }
 
 /// The passes that are written in places which `is_own` takes, with these places: where they are named, or else where the
@@ -121,7 +121,7 @@ fn written(rules: &Ruleset, table: &str, name: &str, is_own: &dyn Fn(&SourcePlac
 impl Coverage {
     /// The coverage of what is written in the places that `is_own` takes: rows, and what patches say of the rows of others.
     #[must_use]
-    pub fn of(rules: &Ruleset, is_own: &dyn Fn(&SourcePlace) -> bool, covered: &Covered) -> Self {
+    pub fn of(rules: &Ruleset, is_own: &dyn Fn(&SourcePlace) -> bool, covered: &ExercisedRules) -> Self {
         let mut out = Self::default();
         let says = |table: &str, row: &str, key: &str| {
             let Some(row) = rules.pack().tables.get(table).and_then(|rows| rows.get(row)) else { return true };
@@ -130,7 +130,7 @@ impl Coverage {
         };
         for (pass, at) in passes_in(rules, is_own) {
             let seen = covered.passes.get(&*pass.id).copied().unwrap_or_default();
-            let point = |what: String, hit: bool| Point { file: at.file.to_string(), line: at.line, what, hit };
+            let point = |what: String, hit: bool| CoveragePoint { file: at.file.to_string(), line: at.line, what, hit };
             out.passes.push(point(format!("pass `{}`", pass.id), seen.ran));
             if pass.when.is_some() && says("pass", &pass.id, "when") {
                 out.conditions.push(point(format!("pass `{}`: `when` holds", pass.id), seen.ran));
@@ -141,7 +141,7 @@ impl Coverage {
                 out.conditions.push(point(format!("pass `{}`: `where` leaves out", pass.id), seen.left));
             }
         }
-        let mut rows: IndexMap<(String, String), Point> = IndexMap::new();
+        let mut rows: IndexMap<(String, String), CoveragePoint> = IndexMap::new();
         for ((table, row, key), rule) in cells(rules) {
             if !says(&table, &row, &key) {
                 continue;
@@ -150,7 +150,7 @@ impl Coverage {
             let cell = (table.clone(), row.clone(), key.clone());
             let held = |held: bool| covered.conditions.contains(&(cell.clone(), held));
             let hit = covered.values.contains(&cell) || held(true) || held(false);
-            let point = |what: String, hit: bool| Point { file: at.file.to_string(), line: at.line, what, hit };
+            let point = |what: String, hit: bool| CoveragePoint { file: at.file.to_string(), line: at.line, what, hit };
             let known = rows.entry((table.clone(), row.clone())).or_insert_with(|| point(format!("{table} `{row}`"), false));
             known.hit |= hit;
             if matches!(rule, RuleRef::Cond(_)) {
@@ -182,7 +182,7 @@ impl Coverage {
 
     /// How many of the points were exercised.
     #[must_use]
-    pub fn hit(points: &[Point]) -> usize {
+    pub fn hit(points: &[CoveragePoint]) -> usize {
         points.iter().filter(|point| point.hit).count()
     }
 
@@ -190,7 +190,7 @@ impl Coverage {
     #[must_use]
     pub fn lcov(&self) -> String {
         type Lines<'p> = BTreeMap<usize, bool>;
-        let mut files: BTreeMap<&str, (Lines<'_>, Vec<&Point>)> = BTreeMap::new();
+        let mut files: BTreeMap<&str, (Lines<'_>, Vec<&CoveragePoint>)> = BTreeMap::new();
         for point in self.passes.iter().chain(&self.rows) {
             *files.entry(&point.file).or_default().0.entry(point.line).or_default() |= point.hit;
         }

@@ -4,11 +4,11 @@ use crate::diag::{Code, Diagnostic, DocumentNode, Report, Span, suggest};
 use crate::emit::dialects;
 use crate::pack::Ruleset;
 
-use super::case::{Action, Case, Turn};
+use super::case::{CaseAction, CaseTurn, TestCase};
 use super::files::CaseFile;
 
 /// What is wrong with the dialects that a case names. `rules` are those of the case.
-pub fn unknown(file: &CaseFile, case: &Case, rules: &Ruleset) -> Report {
+pub fn unknown(file: &CaseFile, case: &TestCase, rules: &Ruleset) -> Report {
     let mut report = Report::default();
     let mut told: Vec<Span> = Vec::new();
     for (node, name) in case.turns.iter().filter_map(|turn| named(file, case, turn)) {
@@ -26,15 +26,15 @@ pub fn unknown(file: &CaseFile, case: &Case, rules: &Ruleset) -> Report {
 }
 
 /// The dialect that a turn names, where it stands; nothing for a case that expects it to be unknown.
-fn named<'f>(file: &'f CaseFile, case: &'f Case, turn: &'f Turn) -> Option<(&'f DocumentNode, &'f str)> {
+fn named<'f>(file: &'f CaseFile, case: &'f TestCase, turn: &'f CaseTurn) -> Option<(&'f DocumentNode, &'f str)> {
     let expected = turn.expect.as_ref().and_then(|expect| expect.get("error")?.as_text());
     if expected == Some(Code::DialectUnknown.as_str()) {
         return None;
     }
     let mut nodes = [Some(&turn.node), Some(&case.node), file.given()].into_iter().flatten();
     let node = match turn.action {
-        Action::Payload(Some(_)) => nodes.find_map(|node| node.get("dialect")),
-        Action::Payload(None) => nodes.find_map(|node| node.get("scene")?.get("dialect")),
+        CaseAction::Payload(Some(_)) => nodes.find_map(|node| node.get("dialect")),
+        CaseAction::Payload(None) => nodes.find_map(|node| node.get("scene")?.get("dialect")),
         _ => None,
     }?;
     Some((node, node.as_text()?))

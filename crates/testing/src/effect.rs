@@ -4,7 +4,7 @@
 use crate::diag::{Code, Diagnostic, DocumentNode, Report, suggest};
 use crate::pack::Ruleset;
 
-use super::case::{Action, Case, Turn};
+use super::case::{CaseAction, CaseTurn, TestCase};
 use super::files::CaseFile;
 use super::nodes::{wanted_error, written};
 
@@ -14,9 +14,9 @@ const OF_EXPAND: &[&str] = &["lists", "show"];
 const OF_IMPORT: &[&str] = &["scene", "scene_file", "lists", "draws", "now", "seed", "strict", "show", "budget"];
 
 /// What the case gives to a turn without any effect; and what is wrong with the document that the turn reads.
-pub(super) fn faults(file: &CaseFile, case: &Case, rules: &Ruleset, turn: &Turn) -> Report {
+pub(super) fn faults(file: &CaseFile, case: &TestCase, rules: &Ruleset, turn: &CaseTurn) -> Report {
     let mut found = idle(case, turn);
-    if let (Action::Import { .. }, None) = (&turn.action, wanted_error(turn))
+    if let (CaseAction::Import { .. }, None) = (&turn.action, wanted_error(turn))
         && let Some(import) = written(file, case, turn, "import")
     {
         found.extend(document(&import.node, rules));
@@ -25,20 +25,20 @@ pub(super) fn faults(file: &CaseFile, case: &Case, rules: &Ruleset, turn: &Turn)
 }
 
 /// The key that says an action, and the keys that it does not look at.
-fn unread(action: &Action) -> (&'static str, &'static [&'static str]) {
+fn unread(action: &CaseAction) -> (&'static str, &'static [&'static str]) {
     match action {
-        Action::Expand(_) => ("expand", OF_EXPAND),
-        Action::Import { .. } => ("import", OF_IMPORT),
+        CaseAction::Expand(_) => ("expand", OF_EXPAND),
+        CaseAction::Import { .. } => ("import", OF_IMPORT),
         // of a build, lists are an error
-        Action::Run(_) => ("run", &[]),
-        Action::Build => ("build", &[]),
-        Action::Payload(_) => ("dialect", &[]),
+        CaseAction::Run(_) => ("run", &[]),
+        CaseAction::Build => ("build", &[]),
+        CaseAction::Payload(_) => ("dialect", &[]),
     }
 }
 
 /// What a turn gives by itself and does not look at, and what its case gives to turns none of which looks at it. What the
 /// file gives is for its other cases.
-fn idle(case: &Case, turn: &Turn) -> Report {
+fn idle(case: &TestCase, turn: &CaseTurn) -> Report {
     let (action, keys) = unread(&turn.action);
     let of_turn = |key: &str| keys.contains(&key);
     let of_case = |key: &str| case.turns.iter().all(|turn| unread(&turn.action).1.contains(&key));

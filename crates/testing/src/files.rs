@@ -11,7 +11,7 @@ use crate::pack::read::RuleDocument;
 use crate::pack::rows::is_meta;
 use crate::pack::{Overlay, PackLibrary, RuleFile, Ruleset, Schemas, Start, load_read};
 
-use super::case::{self, Case};
+use super::case::{self, TestCase};
 use super::play::SIZES;
 
 /// The pack of a case file that names none and lies in none.
@@ -33,7 +33,7 @@ pub struct CaseFile {
     /// Rule files that are laid over the pack, the last on top; the rows of the file itself are among them.
     pub overlays: Vec<Overlay>,
     /// The cases, in order.
-    pub cases: Vec<Case>,
+    pub cases: Vec<TestCase>,
     /// The whole file as it is written.
     pub root: DocumentNode,
     /// The text of the file.
@@ -49,7 +49,7 @@ impl CaseFile {
 
     /// The line of a case.
     #[must_use]
-    pub fn line(&self, case: &Case) -> usize {
+    pub fn line(&self, case: &TestCase) -> usize {
         self.sources.place(case.node.span).map_or(0, |at| at.line)
     }
 
@@ -77,7 +77,7 @@ impl CaseFile {
 
     /// What a case lays over the rules of the file: its overlays, and the sizes of accounts.
     #[must_use]
-    pub fn overlays_of(&self, case: &Case) -> Vec<Overlay> {
+    pub fn overlays_of(&self, case: &TestCase) -> Vec<Overlay> {
         let files = case.overlays.iter().map(|path| Overlay::Path(self.base.join(path)));
         let sizes = case.budget.as_ref().map(|budget| {
             let accounts: Vec<Json> = budget.iter().map(|(name, size)| json!({ "name": name, "size": size })).collect();
@@ -115,7 +115,7 @@ pub fn payload(path: &Path, file: &str) -> Result<Json, String> {
 
 /// A case file that cannot be used.
 #[derive(Debug)]
-pub struct Unreadable {
+pub struct UnreadableFile {
     /// The path, as messages show it.
     pub shown: String,
     /// What is wrong.
@@ -192,12 +192,12 @@ pub fn nearly_holds_cases(doc: &RuleDocument, is_toml: bool) -> bool {
 ///
 /// # Errors
 /// It cannot be read, or does not fit its schema.
-pub fn read_path(path: &Path) -> Result<CaseFile, Unreadable> {
+pub fn read_path(path: &Path) -> Result<CaseFile, UnreadableFile> {
     let shown = path.display().to_string().replace('\\', "/");
     let mut report = Report::default();
     match read_file(path, &mut report) {
         Some(file) => read(&file, path),
-        None => Err(Unreadable { shown, report, sources: Box::default(), cases: Box::default() }),
+        None => Err(UnreadableFile { shown, report, sources: Box::default(), cases: Box::default() }),
     }
 }
 
@@ -205,12 +205,12 @@ pub fn read_path(path: &Path) -> Result<CaseFile, Unreadable> {
 ///
 /// # Errors
 /// As for [`read_path`].
-pub fn read(file: &RuleFile, path: &Path) -> Result<CaseFile, Unreadable> {
+pub fn read(file: &RuleFile, path: &Path) -> Result<CaseFile, UnreadableFile> {
     let (doc, mut report, sources) = load_read(file, Schemas::shipped());
     let shown = file.name.clone();
     let names = doc.as_ref().map(|doc| named_cases(&doc.root, &sources)).unwrap_or_default();
     let refuse = |report: Report, sources: Sources| {
-        Err(Unreadable { shown: shown.clone(), report, sources: Box::new(sources), cases: names.clone().into() })
+        Err(UnreadableFile { shown: shown.clone(), report, sources: Box::new(sources), cases: names.clone().into() })
     };
     let Some(doc) = doc.filter(|_| !report.has_errors()) else { return refuse(report, sources) };
     if &*doc.kind != KIND {

@@ -16,7 +16,7 @@ use crate::text::pattern::{MatchBound, Pattern};
 use crate::text::work;
 
 use super::matchers::{MOST_STEPS, matcher};
-use super::plain::{Key, key};
+use super::plain::{PlainKey, key};
 
 /// What holding one value against another takes, in steps of work.
 const STEPS_PER_COMPARISON: u64 = 30;
@@ -24,15 +24,15 @@ const STEPS_PER_COMPARISON: u64 = 30;
 const MOST_PATTERNS: usize = 64;
 
 /// Whether a value is as written.
-enum Fit<'v> {
+enum MatchResult<'v> {
     Yes,
     No,
-    Unknown(Doubt<'v>),
+    Unknown(MatchDoubt<'v>),
 }
 
 /// Why it is not known whether a value is as written.
 #[derive(Debug, Clone)]
-pub(super) enum Doubt<'v> {
+pub(super) enum MatchDoubt<'v> {
     /// A pattern was given up.
     GivenUp(&'v str, MatchBound),
     /// A pattern cannot be used.
@@ -43,7 +43,7 @@ pub(super) enum Doubt<'v> {
 
 /// What is wrong with a value by a test.
 #[derive(Debug)]
-pub(super) enum Wrong<'v> {
+pub(super) enum ValueMismatch<'v> {
     /// These words say all.
     Words(&'static str),
     /// A part of the test, between words.
@@ -53,25 +53,25 @@ pub(super) enum Wrong<'v> {
     /// So many elements or characters came out, and this number is written.
     Number(usize, &'v Json),
     /// Nobody knows.
-    Unknown(Doubt<'v>),
+    Unknown(MatchDoubt<'v>),
 }
 
-impl fmt::Display for Wrong<'_> {
+impl fmt::Display for ValueMismatch<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Wrong::Words(words) => f.write_str(words),
-            Wrong::Part(before, part, behind) => write!(f, "{before} {part}{behind}"),
-            Wrong::Rows(got, wanted) => f.write_str(&rows(*got, *wanted)),
-            Wrong::Number(got, wanted) => write!(f, "{got} instead of {wanted}"),
-            Wrong::Unknown(doubt) => doubt.fmt(f),
+            ValueMismatch::Words(words) => f.write_str(words),
+            ValueMismatch::Part(before, part, behind) => write!(f, "{before} {part}{behind}"),
+            ValueMismatch::Rows(got, wanted) => f.write_str(&rows(*got, *wanted)),
+            ValueMismatch::Number(got, wanted) => write!(f, "{got} instead of {wanted}"),
+            ValueMismatch::Unknown(doubt) => doubt.fmt(f),
         }
     }
 }
 
-impl fmt::Display for Doubt<'_> {
+impl fmt::Display for MatchDoubt<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Doubt::GivenUp(pattern, bound) => {
+            MatchDoubt::GivenUp(pattern, bound) => {
                 let pattern = short::word(pattern);
                 write!(
                     f,
@@ -79,8 +79,8 @@ impl fmt::Display for Doubt<'_> {
                      character once, or test a shorter text"
                 )
             }
-            Doubt::Unusable(why) => f.write_str(why),
-            Doubt::Work => {
+            MatchDoubt::Unusable(why) => f.write_str(why),
+            MatchDoubt::Work => {
                 let most = MOST_STEPS / STEPS_PER_COMPARISON;
                 write!(
                     f,
@@ -99,22 +99,22 @@ pub(super) fn rows(got: usize, wanted: usize) -> String {
 
 /// Holds values against what is written. All work is paid to the counter that is open.
 #[derive(Debug, Default)]
-pub(super) struct Fitting {
+pub(super) struct ValueMatcher {
     patterns: RefCell<FxHashMap<String, Result<Pattern, String>>>,
 }
 
-impl Fitting {
-    fn fit<'v>(&self, wanted: &'v Json, got: &Json) -> Fit<'v> {
+impl ValueMatcher {
+    fn fit<'v>(&self, wanted: &'v Json, got: &Json) -> MatchResult<'v> {
         if let Err(doubt) = pay(got) {
-            return Fit::Unknown(doubt);
+            return MatchResult::Unknown(doubt);
         }
         if let Json::Object(table) = wanted
             && let Some((word, value)) = matcher(table, got)
         {
             return match self.test(word, value, got) {
-                None => Fit::Yes,
-                Some(Wrong::Unknown(doubt)) => Fit::Unknown(doubt),
-                Some(_) => Fit::No,
+                None => MatchResult::Yes,
+                Some(ValueMismatch::Unknown(doubt)) => MatchResult::Unknown(doubt),
+                Some(_) => MatchResult::No,
             };
         }
         match (wanted, got) {
@@ -124,28 +124,30 @@ impl Fitting {
             (Json::Array(list), Json::Array(found)) if list.len() == found.len() => {
                 all(list.iter().zip(found).map(|(wanted, got)| self.fit(wanted, got)))
             }
-            (Json::Array(_), Json::Array(_)) => Fit::No,
-            _ if equal(wanted, got) => Fit::Yes,
-            _ => Fit::No,
+            (Json::Array(_), Json::Array(_)) => MatchResult::No,
+            _ if equal(wanted, got) => MatchResult::Yes,
+            _ => MatchResult::No,
         }
     }
 
     /// What is wrong with a value by a test; `None` if nothing is.
-    pub(super) fn test<'v>(&self, word: &str, value: &'v Json, got: &Json) -> Option<Wrong<'v>> {
+    pub(super) fn test<'v>(&self, word: &str, value: &'v Json, got: &Json) -> Option<ValueMismatch<'v>> {
         if let Err(doubt) = pay(got) {
-            return Some(Wrong::Unknown(doubt));
+            return Some(ValueMismatch::Unknown(doubt));
         }
         let parts: &'v [Json] = value.as_array().map_or(std::slice::from_ref(value), Vec::as_slice);
         match word {
-            "missing" => (!got.is_null()).then_some(Wrong::Words("should be missing")),
+            "missing" => (!got.is_null()).then_some(ValueMismatch::Words("should be missing")),
             "contains" => match got {
                 Json::String(text) => within(parts, got, text),
                 Json::Array(found) => self.lacks(parts, found),
-                _ => parts.first().map(|part| Wrong::Part("does not contain", part, "")),
+                _ => parts.first().map(|part| ValueMismatch::Part("does not contain", part, "")),
             },
-            "matches" => self.matches(value, got).map(|wrong| if work::is_over() { Wrong::Unknown(Doubt::Work) } else { wrong }),
+            "matches" => {
+                self.matches(value, got).map(|wrong| if work::is_over() { ValueMismatch::Unknown(MatchDoubt::Work) } else { wrong })
+            }
             "includes" | "excludes" | "any_order" => {
-                let Some(found) = got.as_array() else { return Some(Wrong::Words("is not a list")) };
+                let Some(found) = got.as_array() else { return Some(ValueMismatch::Words("is not a list")) };
                 match word {
                     "includes" => self.includes(parts, found),
                     "excludes" => self.excludes(parts, found),
@@ -157,30 +159,30 @@ impl Fitting {
                     Json::Array(found) => found.len(),
                     Json::Null => 0,
                     Json::String(text) => text.chars().count(),
-                    _ => return Some(Wrong::Words("is neither a list nor a text")),
+                    _ => return Some(ValueMismatch::Words("is neither a list nor a text")),
                 };
-                (value.as_u64() != Some(count as u64)).then_some(Wrong::Number(count, value))
+                (value.as_u64() != Some(count as u64)).then_some(ValueMismatch::Number(count, value))
             }
             _ => match same(value, got) {
-                Fit::Yes => None,
-                Fit::No => Some(Wrong::Words("differs")),
-                Fit::Unknown(doubt) => Some(Wrong::Unknown(doubt)),
+                MatchResult::Yes => None,
+                MatchResult::No => Some(ValueMismatch::Words("differs")),
+                MatchResult::Unknown(doubt) => Some(ValueMismatch::Unknown(doubt)),
             },
         }
     }
 
-    fn matches<'v>(&self, value: &'v Json, got: &Json) -> Option<Wrong<'v>> {
-        let unusable = |why: String| Some(Wrong::Unknown(Doubt::Unusable(why)));
+    fn matches<'v>(&self, value: &'v Json, got: &Json) -> Option<ValueMismatch<'v>> {
+        let unusable = |why: String| Some(ValueMismatch::Unknown(MatchDoubt::Unusable(why)));
         let Some(source) = value.as_str() else { return unusable("the pattern is not a text".to_owned()) };
         let pattern = match self.pattern(source) {
             Ok(pattern) => pattern,
             Err(reason) => return unusable(format!("the pattern cannot be used: {reason}")),
         };
-        let Some(text) = got.as_str() else { return Some(Wrong::Words("is not a text")) };
+        let Some(text) = got.as_str() else { return Some(ValueMismatch::Words("is not a text")) };
         match pattern.is_match(text) {
             Ok(true) => None,
-            Ok(false) => Some(Wrong::Words("does not match the pattern")),
-            Err(bound) => Some(Wrong::Unknown(Doubt::GivenUp(source, bound))),
+            Ok(false) => Some(ValueMismatch::Words("does not match the pattern")),
+            Err(bound) => Some(ValueMismatch::Unknown(MatchDoubt::GivenUp(source, bound))),
         }
     }
 
@@ -199,24 +201,24 @@ impl Fitting {
     }
 
     /// The first of some values that fits, by its number among them. Where it is not known of one, that is kept in `doubt`.
-    fn first<'v, 'g>(&self, wanted: &'v Json, among: impl Iterator<Item = &'g Json>, doubt: &mut Option<Doubt<'v>>) -> Option<usize> {
+    fn first<'v, 'g>(&self, wanted: &'v Json, among: impl Iterator<Item = &'g Json>, doubt: &mut Option<MatchDoubt<'v>>) -> Option<usize> {
         for (n, one) in among.enumerate() {
             match self.fit(wanted, one) {
-                Fit::Yes => return Some(n),
-                Fit::No => {}
-                Fit::Unknown(Doubt::Work) => {
-                    *doubt = Some(Doubt::Work);
+                MatchResult::Yes => return Some(n),
+                MatchResult::No => {}
+                MatchResult::Unknown(MatchDoubt::Work) => {
+                    *doubt = Some(MatchDoubt::Work);
                     return None;
                 }
-                Fit::Unknown(own) if doubt.is_none() => *doubt = Some(own),
-                Fit::Unknown(_) => {}
+                MatchResult::Unknown(own) if doubt.is_none() => *doubt = Some(own),
+                MatchResult::Unknown(_) => {}
             }
         }
         None
     }
 
     /// The first element that a list has not.
-    fn lacks<'v>(&self, parts: &'v [Json], found: &[Json]) -> Option<Wrong<'v>> {
+    fn lacks<'v>(&self, parts: &'v [Json], found: &[Json]) -> Option<ValueMismatch<'v>> {
         let known = plain(found);
         for part in parts {
             let mut doubt = None;
@@ -225,23 +227,25 @@ impl Fitting {
                 None => self.first(part, found.iter(), &mut doubt).is_some(),
             };
             if !has {
-                return Some(doubt.map_or(Wrong::Part("does not contain", part, ""), Wrong::Unknown));
+                return Some(doubt.map_or(ValueMismatch::Part("does not contain", part, ""), ValueMismatch::Unknown));
             }
         }
         None
     }
 
-    fn includes<'v>(&self, parts: &'v [Json], found: &[Json]) -> Option<Wrong<'v>> {
+    fn includes<'v>(&self, parts: &'v [Json], found: &[Json]) -> Option<ValueMismatch<'v>> {
         let (mut rest, mut doubt) = (found.iter(), None);
         for part in parts {
             if self.first(part, rest.by_ref(), &mut doubt).is_none() {
-                return Some(doubt.map_or(Wrong::Part("does not include", part, " behind those before it"), Wrong::Unknown));
+                return Some(
+                    doubt.map_or(ValueMismatch::Part("does not include", part, " behind those before it"), ValueMismatch::Unknown),
+                );
             }
         }
         None
     }
 
-    fn excludes<'v>(&self, parts: &'v [Json], found: &[Json]) -> Option<Wrong<'v>> {
+    fn excludes<'v>(&self, parts: &'v [Json], found: &[Json]) -> Option<ValueMismatch<'v>> {
         let known = plain(found);
         let mut doubt = None;
         for part in parts {
@@ -250,17 +254,17 @@ impl Fitting {
                 None => self.first(part, found.iter(), &mut doubt).is_some(),
             };
             if has {
-                return Some(Wrong::Part("includes", part, ""));
+                return Some(ValueMismatch::Part("includes", part, ""));
             }
-            if matches!(doubt, Some(Doubt::Work)) {
+            if matches!(doubt, Some(MatchDoubt::Work)) {
                 break;
             }
         }
-        doubt.map(Wrong::Unknown)
+        doubt.map(ValueMismatch::Unknown)
     }
 
     /// Plain elements are taken first: only an equal one is as good for them.
-    fn any_order<'v>(&self, parts: &'v [Json], found: &[Json]) -> Option<Wrong<'v>> {
+    fn any_order<'v>(&self, parts: &'v [Json], found: &[Json]) -> Option<ValueMismatch<'v>> {
         let mut known = plain(found);
         let (mut taken, mut others) = (vec![false; found.len()], Vec::new());
         for part in parts {
@@ -269,7 +273,7 @@ impl Fitting {
                 continue;
             };
             let at = known.get_mut(&key).and_then(Vec::pop);
-            let Some(free) = at.and_then(|at| taken.get_mut(at)) else { return Some(Wrong::Part("has no", part, "")) };
+            let Some(free) = at.and_then(|at| taken.get_mut(at)) else { return Some(ValueMismatch::Part("has no", part, "")) };
             *free = true;
         }
         // the first one stands last, so that what is taken out is near the end
@@ -280,27 +284,27 @@ impl Fitting {
             let Some(at) = at.and_then(|n| left.len().checked_sub(n + 1)) else {
                 // of lists that are not equally long, no more needs to be known
                 let doubt = doubt.filter(|_| parts.len() == found.len());
-                return Some(doubt.map_or(Wrong::Part("has no", part, ""), Wrong::Unknown));
+                return Some(doubt.map_or(ValueMismatch::Part("has no", part, ""), ValueMismatch::Unknown));
             };
             left.remove(at);
         }
-        (!left.is_empty()).then_some(Wrong::Rows(found.len(), parts.len()))
+        (!left.is_empty()).then_some(ValueMismatch::Rows(found.len(), parts.len()))
     }
 }
 
 /// Pays for looking at a value, but not for its elements one by one.
-fn pay(got: &Json) -> Result<(), Doubt<'static>> {
+fn pay(got: &Json) -> Result<(), MatchDoubt<'static>> {
     let size = match got {
         Json::String(text) => text.len() / 32,
         Json::Array(list) => list.len(),
         _ => 0,
     };
-    work::spend(STEPS_PER_COMPARISON + size as u64).map_err(|_| Doubt::Work)
+    work::spend(STEPS_PER_COMPARISON + size as u64).map_err(|_| MatchDoubt::Work)
 }
 
 /// The plain elements of a list, with their places, the first of them last.
-fn plain(found: &[Json]) -> HashMap<Key<'_>, Vec<usize>> {
-    let mut known: HashMap<Key<'_>, Vec<usize>> = HashMap::new();
+fn plain(found: &[Json]) -> HashMap<PlainKey<'_>, Vec<usize>> {
+    let mut known: HashMap<PlainKey<'_>, Vec<usize>> = HashMap::new();
     for (n, one) in found.iter().enumerate().rev() {
         if let Some(key) = key(one) {
             known.entry(key).or_default().push(n);
@@ -310,27 +314,27 @@ fn plain(found: &[Json]) -> HashMap<Key<'_>, Vec<usize>> {
 }
 
 /// The first part that is not in a text.
-fn within<'v>(parts: &'v [Json], got: &Json, text: &str) -> Option<Wrong<'v>> {
+fn within<'v>(parts: &'v [Json], got: &Json, text: &str) -> Option<ValueMismatch<'v>> {
     for part in parts {
         if let Err(doubt) = pay(got) {
-            return Some(Wrong::Unknown(doubt));
+            return Some(ValueMismatch::Unknown(doubt));
         }
         if part.as_str().is_none_or(|part| !text.contains(part)) {
-            return Some(Wrong::Part("does not contain", part, ""));
+            return Some(ValueMismatch::Part("does not contain", part, ""));
         }
     }
     None
 }
 
 /// Whether all of them fit.
-fn all<'v>(fits: impl Iterator<Item = Fit<'v>>) -> Fit<'v> {
-    let mut whole = Fit::Yes;
+fn all<'v>(fits: impl Iterator<Item = MatchResult<'v>>) -> MatchResult<'v> {
+    let mut whole = MatchResult::Yes;
     for fit in fits {
         match fit {
-            Fit::Yes => {}
-            Fit::No => return Fit::No,
-            Fit::Unknown(Doubt::Work) => return fit,
-            Fit::Unknown(_) => whole = fit,
+            MatchResult::Yes => {}
+            MatchResult::No => return MatchResult::No,
+            MatchResult::Unknown(MatchDoubt::Work) => return fit,
+            MatchResult::Unknown(_) => whole = fit,
         }
     }
     whole
@@ -345,17 +349,17 @@ pub(super) fn equal(wanted: &Json, got: &Json) -> bool {
 }
 
 /// Equality in full: no key more, and none less.
-fn same(wanted: &Json, got: &Json) -> Fit<'static> {
+fn same(wanted: &Json, got: &Json) -> MatchResult<'static> {
     if let Err(doubt) = pay(got) {
-        return Fit::Unknown(doubt);
+        return MatchResult::Unknown(doubt);
     }
     match (wanted, got) {
         (Json::Object(a), Json::Object(b)) if a.len() == b.len() => {
-            all(a.iter().map(|(key, value)| b.get(key).map_or(Fit::No, |other| same(value, other))))
+            all(a.iter().map(|(key, value)| b.get(key).map_or(MatchResult::No, |other| same(value, other))))
         }
         (Json::Array(a), Json::Array(b)) if a.len() == b.len() => all(a.iter().zip(b).map(|(a, b)| same(a, b))),
-        (Json::Object(_), Json::Object(_)) | (Json::Array(_), Json::Array(_)) => Fit::No,
-        _ if equal(wanted, got) => Fit::Yes,
-        _ => Fit::No,
+        (Json::Object(_), Json::Object(_)) | (Json::Array(_), Json::Array(_)) => MatchResult::No,
+        _ if equal(wanted, got) => MatchResult::Yes,
+        _ => MatchResult::No,
     }
 }

@@ -7,7 +7,7 @@ use crate::model::options::TABLE;
 use crate::model::{Map, Scene, Value};
 use crate::pack::Ruleset;
 
-use super::case::{Action, Case, Turn};
+use super::case::{CaseAction, CaseTurn, TestCase};
 use super::files::CaseFile;
 use super::nodes::{says, wanted_error, written};
 
@@ -15,8 +15,8 @@ use super::nodes::{says, wanted_error, written};
 const BESIDE_SCENE: [&str; 3] = ["seed", "draws", "strict"];
 
 /// What is wrong with what the case itself gives to a turn, unless the turn expects to be told of it.
-pub(super) fn faults(file: &CaseFile, case: &Case, rules: &Ruleset, turn: &Turn) -> Report {
-    let look = Look { file, case, rules, turn };
+pub(super) fn faults(file: &CaseFile, case: &TestCase, rules: &Ruleset, turn: &CaseTurn) -> Report {
+    let look = InputCheck { file, case, rules, turn };
     let error = wanted_error(turn);
     let warnings = turn.expect.as_ref().and_then(|expect| expect.get("warnings"));
     let mut found = Report::default();
@@ -33,14 +33,14 @@ pub(super) fn faults(file: &CaseFile, case: &Case, rules: &Ruleset, turn: &Turn)
 }
 
 /// A look at what is given to one turn.
-struct Look<'c> {
+struct InputCheck<'c> {
     file: &'c CaseFile,
-    case: &'c Case,
+    case: &'c TestCase,
     rules: &'c Ruleset,
-    turn: &'c Turn,
+    turn: &'c CaseTurn,
 }
 
-impl Look<'_> {
+impl InputCheck<'_> {
     /// All that is wrong, each with its path in the scene.
     fn told(&self) -> Vec<(String, Diagnostic)> {
         let data = Value::from(&self.turn.given.scene);
@@ -64,7 +64,7 @@ impl Look<'_> {
         // a build warns of the same; what programs are given is looked at here alone
         for misfit in misfits(self.rules, &self.filled(data)) {
             // a word that is like none of those that the pack knows is given on purpose, and `dialects` tells of that of a payload
-            let is_dialect = misfit.path == "dialect" && matches!(self.turn.action, Action::Payload(_));
+            let is_dialect = misfit.path == "dialect" && matches!(self.turn.action, CaseAction::Payload(_));
             let is_meant = match misfit.kind {
                 TypeMismatch::Item => has_other_rules,
                 TypeMismatch::Word => true,
@@ -81,7 +81,7 @@ impl Look<'_> {
     /// The scene with the items of the lists that programs are given, as `tapster run --list` fills it.
     fn filled(&self, data: Value) -> Value {
         let mut scene = Scene { data, ..Scene::default() };
-        if matches!(self.turn.action, Action::Run(_)) {
+        if matches!(self.turn.action, CaseAction::Run(_)) {
             for (name, rows) in &self.turn.given.lists {
                 scene.set(self.rules.programs().rules.source_of(name), Value::from(rows));
             }
@@ -103,7 +103,7 @@ impl Look<'_> {
             return now.node.span;
         }
         let nodes = || [Some(&self.turn.node), Some(&self.case.node), self.file.given()].into_iter().flatten();
-        let lists = self.turn.given.lists.iter().filter(|_| matches!(self.turn.action, Action::Run(_)));
+        let lists = self.turn.given.lists.iter().filter(|_| matches!(self.turn.action, CaseAction::Run(_)));
         let mut in_lists = lists.filter_map(|(name, _)| {
             let rest = path.strip_prefix(self.rules.programs().rules.source_of(name))?.strip_prefix('.')?;
             // the nearest table of lists that has it counts

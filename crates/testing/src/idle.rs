@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use crate::diag::{Code, Diagnostic, DocumentNode, NodeValue, Report};
 use crate::terms::names::PackNames;
 
-use super::case::{Action, Turn};
+use super::case::{CaseAction, CaseTurn};
 use super::nodes::fields;
 
 /// What comes of programs and passes.
@@ -29,7 +29,7 @@ const HOLD_OF_ALL: [&str; 3] = ["contains", "includes", "excludes"];
 
 /// The parts of the expectation of a turn that can never fail. `own` are the keys of what the case gives: a table with one of
 /// them may be a value and no test.
-pub(super) fn parts(turn: &Turn, own: &BTreeSet<&str>, names: &PackNames) -> Report {
+pub(super) fn parts(turn: &CaseTurn, own: &BTreeSet<&str>, names: &PackNames) -> Report {
     let mut found = Report::default();
     let (action, given) = given_by(&turn.action);
     let ends = turn.expect.as_ref().is_some_and(|expect| expect.get("error").is_some());
@@ -55,7 +55,7 @@ pub(super) fn parts(turn: &Turn, own: &BTreeSet<&str>, names: &PackNames) -> Rep
                 found.push(wrong(message, EXACTLY.to_owned()).at(field.key));
             }
         }
-        let mut search = Tests { own, names, found: &mut found };
+        let mut search = VacuousTests { own, names, found: &mut found };
         match key {
             // of lists, and their lines
             "lists" | "shown" => fields(Some(&field.node)).for_each(|(_, list)| search.look(&list.node, true)),
@@ -67,13 +67,13 @@ pub(super) fn parts(turn: &Turn, own: &BTreeSet<&str>, names: &PackNames) -> Rep
 }
 
 /// The key that says an action, and the parts of an expectation that it gives a value to.
-fn given_by(action: &Action) -> (&'static str, &'static [&'static str]) {
+fn given_by(action: &CaseAction) -> (&'static str, &'static [&'static str]) {
     match action {
-        Action::Run(_) => ("run", OF_RUN),
-        Action::Build => ("build", OF_BUILD),
-        Action::Payload(_) => ("dialect", OF_PAYLOAD),
-        Action::Expand(_) => ("expand", OF_EXPAND),
-        Action::Import { .. } => ("import", OF_IMPORT),
+        CaseAction::Run(_) => ("run", OF_RUN),
+        CaseAction::Build => ("build", OF_BUILD),
+        CaseAction::Payload(_) => ("dialect", OF_PAYLOAD),
+        CaseAction::Expand(_) => ("expand", OF_EXPAND),
+        CaseAction::Import { .. } => ("import", OF_IMPORT),
     }
 }
 
@@ -109,13 +109,13 @@ fn is_empty_table(node: &DocumentNode) -> bool {
 }
 
 /// A look for tests that hold of every list.
-struct Tests<'t> {
+struct VacuousTests<'t> {
     own: &'t BTreeSet<&'t str>,
     names: &'t PackNames,
     found: &'t mut Report,
 }
 
-impl Tests<'_> {
+impl VacuousTests<'_> {
     /// Looks through a value. Of a list (`of_list`) a table can only be a test; elsewhere it may be a value with such a key.
     fn look(&mut self, node: &DocumentNode, of_list: bool) {
         match &node.data {

@@ -33,8 +33,8 @@ mod spelling;
 pub mod toml_text;
 pub mod turns;
 
-pub use files::{CaseFile, Unreadable};
-pub use runner::{Runner, Tested, Update};
+pub use files::{CaseFile, UnreadableFile};
+pub use runner::{CaseRunner, FileResult, SnapshotUpdate};
 
 use tapster::machinery::{assemble, emit, engine, pack, terms, text, verbs};
 use tapster::{diag, model};

@@ -12,7 +12,7 @@ use crate::verbs::CompiledPass;
 
 use super::files::CaseFile;
 use super::play::SceneReader;
-use super::runner::{Ran, each, notices, rules_of};
+use super::runner::{CaseResult, each, notices, rules_of};
 
 /// A case may take so many times its own work with a broken pass, and this more. One that takes still more has noticed it: it
 /// does not end as it did.
@@ -21,7 +21,7 @@ const MORE: WorkLimits = WorkLimits { steps: 1_000_000, bytes: 16 << 20 };
 
 /// What became of the broken passes.
 #[derive(Debug, Default)]
-pub struct Mutated {
+pub struct MutationResult {
     /// Passes whose breaking was noticed.
     pub killed: BTreeSet<String>,
     /// Passes that a case runs, and whose breaking no case noticed.
@@ -42,16 +42,16 @@ pub fn how(pass: &CompiledPass) -> &'static str {
 
 /// The cases of a file that exercise the same passes.
 #[derive(Debug, Clone)]
-pub struct Cases<'t> {
+pub struct MutationCases<'t> {
     /// The file.
     pub file: &'t CaseFile,
     /// What came of its cases.
-    pub ran: Vec<&'t Ran>,
+    pub ran: Vec<&'t CaseResult>,
 }
 
-impl Cases<'_> {
+impl MutationCases<'_> {
     /// The cases that may notice something, which are those that pass, with the passes among `own` that each has exercised.
-    fn able<'c>(&'c self, own: &'c BTreeSet<String>) -> impl Iterator<Item = (&'c Ran, Vec<&'c String>)> {
+    fn able<'c>(&'c self, own: &'c BTreeSet<String>) -> impl Iterator<Item = (&'c CaseResult, Vec<&'c String>)> {
         let passing = self.ran.iter().filter(|ran| ran.complaints.is_empty());
         passing.filter_map(|ran| Some((*ran, ran.covered.as_ref()?.passes.keys().filter(|pass| own.contains(*pass)).collect())))
     }
@@ -59,7 +59,7 @@ impl Cases<'_> {
 
 /// How many runs of a case with a broken pass [`mutate`] asks for at most.
 #[must_use]
-pub fn runs(cases: &[Cases<'_>], own: &BTreeSet<String>) -> usize {
+pub fn runs(cases: &[MutationCases<'_>], own: &BTreeSet<String>) -> usize {
     cases.iter().flat_map(|cases| cases.able(own)).map(|(_, passes)| passes.len()).sum()
 }
 
@@ -67,14 +67,14 @@ pub fn runs(cases: &[Cases<'_>], own: &BTreeSet<String>) -> usize {
 /// that are not needed because another case has noticed.
 #[must_use]
 pub fn mutate(
-    cases: &[Cases<'_>],
+    cases: &[MutationCases<'_>],
     own: &BTreeSet<String>,
     shelf: &PackShelf,
     scenes: SceneReader<'_>,
     jobs: usize,
     done: &(dyn Fn() + Sync),
-) -> Mutated {
-    let out = Mutex::new(Mutated::default());
+) -> MutationResult {
+    let out = Mutex::new(MutationResult::default());
     let lock = || out.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
     each(cases, jobs, |cases| {
         let file = cases.file;
@@ -120,9 +120,9 @@ fn bounds_of(notices: impl FnOnce() -> bool) -> Option<WorkLimits> {
 }
 
 /// The conditions that a pass had before it was broken.
-type Undo = (Option<Cond>, Option<Cond>);
+type PassConditions = (Option<Cond>, Option<Cond>);
 
-fn break_pass(rules: &mut Ruleset, name: &str) -> Option<Undo> {
+fn break_pass(rules: &mut Ruleset, name: &str) -> Option<PassConditions> {
     let pass = rules.programs_mut()?.pass_mut(name)?;
     let undo = (pass.when.clone(), pass.select.filter.clone());
     let not = |cond: Cond| Some(Cond::Not(Box::new(cond)));
@@ -137,7 +137,7 @@ fn break_pass(rules: &mut Ruleset, name: &str) -> Option<Undo> {
     Some(undo)
 }
 
-fn mend_pass(rules: &mut Ruleset, name: &str, (when, filter): Undo) {
+fn mend_pass(rules: &mut Ruleset, name: &str, (when, filter): PassConditions) {
     if let Some(pass) = rules.programs_mut().and_then(|programs| programs.pass_mut(name)) {
         pass.when = when;
         pass.select.filter = filter;

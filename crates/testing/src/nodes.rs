@@ -4,19 +4,19 @@ use std::collections::BTreeSet;
 
 use crate::diag::{DocumentNode, NodeValue, TableField};
 
-use super::case::{Case, Turn};
+use super::case::{CaseTurn, TestCase};
 use super::files::CaseFile;
 
 /// The tests whose argument is values of a list.
 const OF_SINGLES: [&str; 4] = ["includes", "excludes", "any_order", "exactly"];
 
 /// The error that a turn expects.
-pub(super) fn wanted_error(turn: &Turn) -> Option<&str> {
+pub(super) fn wanted_error(turn: &CaseTurn) -> Option<&str> {
     turn.expect.as_ref()?.get("error")?.as_text()
 }
 
 /// A key as it counts for a turn: its own, that of its case, or that of the file.
-pub(super) fn written<'c>(file: &'c CaseFile, case: &'c Case, turn: &'c Turn, key: &str) -> Option<&'c TableField> {
+pub(super) fn written<'c>(file: &'c CaseFile, case: &'c TestCase, turn: &'c CaseTurn, key: &str) -> Option<&'c TableField> {
     [Some(&turn.node), Some(&case.node), file.given()].into_iter().flatten().find_map(|node| node.as_table()?.get(key))
 }
 

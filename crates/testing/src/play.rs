@@ -14,7 +14,7 @@ use crate::model::{Plan, Scene, Value};
 use crate::pack::Ruleset;
 use crate::pack::files::read_file;
 
-use super::case::{Action, Given, Turn};
+use super::case::{CaseAction, CaseTurn, RunInputs};
 
 /// Reads a scene file, whose files are read by the rules. `now` is the time of the case, which stands above that of the
 /// file; the clock is never read.
@@ -27,7 +27,7 @@ pub(super) const SIZES: &str = "budget";
 
 /// What came out of a turn.
 #[derive(Default)]
-pub struct Played {
+pub struct PlayedTurn {
     /// The state that programs have left behind.
     pub outcome: Option<Outcome>,
     /// The plan of a build.
@@ -50,16 +50,16 @@ pub struct Played {
 
 /// Why a turn has no result.
 #[derive(Debug)]
-pub enum Failed {
+pub enum TurnFailure {
     /// A file of the case cannot be read.
     Given(String),
     /// The rules ended with an error.
     Rules(BuildError),
 }
 
-impl From<BuildError> for Failed {
+impl From<BuildError> for TurnFailure {
     fn from(error: BuildError) -> Self {
-        Failed::Rules(error)
+        TurnFailure::Rules(error)
     }
 }
 
@@ -67,15 +67,15 @@ impl From<BuildError> for Failed {
 ///
 /// # Errors
 /// The scene file cannot be read.
-pub fn scene(given: &Given, base: &Path, rules: &Ruleset, reader: SceneReader<'_>) -> Result<Scene, Failed> {
+pub fn scene(given: &RunInputs, base: &Path, rules: &Ruleset, reader: SceneReader<'_>) -> Result<Scene, TurnFailure> {
     let mut scene = match &given.scene_file {
         Some(file) => {
             let path = base.join(file);
             // a pipe or a device would be waited for
             if path.metadata().is_ok_and(|kind| !kind.is_file() && !kind.is_dir()) {
-                return Err(Failed::Given(format!("`{file}` is neither a file nor a folder")));
+                return Err(TurnFailure::Given(format!("`{file}` is neither a file nor a folder")));
             }
-            reader(&path, given.now.as_deref(), rules).map_err(Failed::Given)?
+            reader(&path, given.now.as_deref(), rules).map_err(TurnFailure::Given)?
         }
         None => Scene { data: Value::map(crate::model::Map::default()), ..Scene::default() },
     };
@@ -95,46 +95,46 @@ pub fn scene(given: &Given, base: &Path, rules: &Ruleset, reader: SceneReader<'_
 ///
 /// # Errors
 /// A file cannot be read, or the rules end with an error.
-pub fn turn(turn: &Turn, mut scene: Scene, rules: &Ruleset, base: &Path, trace: bool) -> Result<Played, Failed> {
+pub fn turn(turn: &CaseTurn, mut scene: Scene, rules: &Ruleset, base: &Path, trace: bool) -> Result<PlayedTurn, TurnFailure> {
     scene.trace |= trace;
     let drawn = turn.given.draws.len();
     match &turn.action {
-        Action::Run(names) => {
+        CaseAction::Run(names) => {
             let names: Vec<&str> = names.iter().map(String::as_str).collect();
             let lists: Vec<(&str, Json)> = turn.given.lists.iter().map(|(name, rows)| (name.as_str(), rows.clone())).collect();
             let outcome = assemble::run_all(rules, &names, &scene, &lists)?;
             Ok(of_outcome(outcome))
         }
-        Action::Build | Action::Payload(_) if !turn.given.lists.is_empty() => {
-            Err(Failed::Given(format!("a build fills its lists from the scene; {NO_LISTS}")))
+        CaseAction::Build | CaseAction::Payload(_) if !turn.given.lists.is_empty() => {
+            Err(TurnFailure::Given(format!("a build fills its lists from the scene; {NO_LISTS}")))
         }
-        Action::Build => {
+        CaseAction::Build => {
             let (plan, outcome) = assemble::built(rules, &scene)?;
-            Ok(Played { warnings: plan.warnings.clone(), plan: Some(plan), ..of_outcome(outcome) })
+            Ok(PlayedTurn { warnings: plan.warnings.clone(), plan: Some(plan), ..of_outcome(outcome) })
         }
-        Action::Payload(dialect) => {
+        CaseAction::Payload(dialect) => {
             let (plan, outcome) = assemble::built(rules, &scene)?;
             let dialect = dialect.clone().unwrap_or_else(|| emit::prompt::dialect_of(rules, &scene));
             let emitted = emit::emit(rules, &plan, &dialect)?;
             let warnings = plan.warnings.iter().chain(&emitted.warnings).cloned().collect();
-            Ok(Played { warnings, plan: Some(plan), emitted: Some(emitted), ..of_outcome(outcome) })
+            Ok(PlayedTurn { warnings, plan: Some(plan), emitted: Some(emitted), ..of_outcome(outcome) })
         }
-        Action::Expand(texts) => {
+        CaseAction::Expand(texts) => {
             let asked: Vec<(&str, Value)> = texts.iter().map(|(text, with)| (text.as_str(), with.clone())).collect();
             let found = assemble::expand_texts(rules, &scene, &asked)?;
-            Ok(Played {
+            Ok(PlayedTurn {
                 texts: Some(found.texts.iter().map(ToString::to_string).collect()),
                 warnings: found.warnings,
                 patch: found.patch,
                 draws_left: drawn.saturating_sub(found.draws),
-                ..Played::default()
+                ..PlayedTurn::default()
             })
         }
-        Action::Import { document, file, format } => {
+        CaseAction::Import { document, file, format } => {
             let document = match (document, file) {
                 (Some(document), _) => Value::from(document),
                 (None, Some(file)) => opened(&base.join(file), rules)?,
-                (None, None) => return Err(Failed::Given("`import` names neither a `document` nor a `file`".to_owned())),
+                (None, None) => return Err(TurnFailure::Given("`import` names neither a `document` nor a `file`".to_owned())),
             };
             let brought = assemble::import_document(rules, format.as_deref(), document)?;
             let said = json!({
@@ -143,33 +143,33 @@ pub fn turn(turn: &Turn, mut scene: Scene, rules: &Ruleset, base: &Path, trace: 
                 "rest": brought.rest.to_json(),
                 "warnings": brought.warnings,
             });
-            Ok(Played { imported: Some(said), ..Played::default() })
+            Ok(PlayedTurn { imported: Some(said), ..PlayedTurn::default() })
         }
     }
 }
 
-fn of_outcome(outcome: Outcome) -> Played {
-    Played {
+fn of_outcome(outcome: Outcome) -> PlayedTurn {
+    PlayedTurn {
         warnings: outcome.warnings(),
         reasons: outcome.reasons(),
         patch: outcome.patch(),
         draws_left: outcome.draws_left(),
         outcome: Some(outcome),
-        ..Played::default()
+        ..PlayedTurn::default()
     }
 }
 
 /// The document of a file of another program.
-fn opened(path: &Path, rules: &Ruleset) -> Result<Value, Failed> {
+fn opened(path: &Path, rules: &Ruleset) -> Result<Value, TurnFailure> {
     let mut report = crate::diag::Report::default();
     let read = read_file(path, &mut report);
     let told = |report: &crate::diag::Report| report.items().first().map(|d| d.message.clone()).unwrap_or_default();
-    let Some(file) = read else { return Err(Failed::Given(told(&report))) };
-    let contents = import::read(&file.name, &file.bytes).map_err(|report| Failed::Given(told(&report)))?;
+    let Some(file) = read else { return Err(TurnFailure::Given(told(&report))) };
+    let contents = import::read(&file.name, &file.bytes).map_err(|report| TurnFailure::Given(told(&report)))?;
     Ok(contents.whole(rules.card_chunks()))
 }
 
-impl Played {
+impl PlayedTurn {
     /// The value that an expectation of this key is held against; `Null` where the turn has none.
     #[must_use]
     pub fn value(&self, key: &str) -> Json {
@@ -235,7 +235,7 @@ fn shown(line: &str, item: &Json) -> String {
 
 /// A table of what came out, for a snapshot file and for a case without expectations.
 #[must_use]
-pub fn whole(played: &Played, turn: &Turn, show: &[(String, String)], rules: &Ruleset) -> Map<String, Json> {
+pub fn whole(played: &PlayedTurn, turn: &CaseTurn, show: &[(String, String)], rules: &Ruleset) -> Map<String, Json> {
     let mut out = Map::new();
     let lists: Vec<(String, Json)> =
         show.iter().filter_map(|(list, line)| Some((list.clone(), played.list(list).map(|_| played.lines(list, line))?))).collect();
@@ -243,14 +243,14 @@ pub fn whole(played: &Played, turn: &Turn, show: &[(String, String)], rules: &Ru
         out.insert("shown".into(), Json::Object(lists.into_iter().collect()));
     }
     match &turn.action {
-        Action::Run(names) if out.is_empty() => {
+        CaseAction::Run(names) if out.is_empty() => {
             let program =
                 |name: &String| rules.programs().list.iter().find(|p| name == &*p.name || name.starts_with(&format!("{}/", p.name)));
             let lists = names.iter().filter_map(program).filter_map(|p| rules.programs().rules.lists.get(p.list));
             let lists: Map<String, Json> = lists.filter_map(|l| Some((l.name.to_string(), played.list(&l.name)?))).collect();
             out.insert("lists".into(), Json::Object(lists));
         }
-        Action::Build if out.is_empty() => {
+        CaseAction::Build if out.is_empty() => {
             let blocks = played.plan.iter().flat_map(|plan| &plan.blocks).filter(|b| b.enabled());
             let few = |block: &crate::model::PlanBlock| {
                 let all = block.fields.to_json();
@@ -259,10 +259,10 @@ pub fn whole(played: &Played, turn: &Turn, show: &[(String, String)], rules: &Ru
             };
             out.insert("lists".into(), json!({ "blocks": blocks.map(few).collect::<Vec<_>>() }));
         }
-        Action::Payload(_) => drop(out.insert("payload".into(), played.value("payload"))),
-        Action::Expand(_) => drop(out.insert("texts".into(), played.value("texts"))),
-        Action::Import { .. } => drop(out.insert("imported".into(), played.value("imported"))),
-        Action::Run(_) | Action::Build => {}
+        CaseAction::Payload(_) => drop(out.insert("payload".into(), played.value("payload"))),
+        CaseAction::Expand(_) => drop(out.insert("texts".into(), played.value("texts"))),
+        CaseAction::Import { .. } => drop(out.insert("imported".into(), played.value("imported"))),
+        CaseAction::Run(_) | CaseAction::Build => {}
     }
     if !played.warnings.is_empty() {
         out.insert("warnings".into(), played.warnings.iter().map(|w| Json::from(w.code.as_str())).collect());

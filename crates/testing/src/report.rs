@@ -6,7 +6,7 @@ use serde_json::{Map, Value as Json, json};
 
 use crate::diag::render;
 
-use super::runner::{Complaint, Ran, Tested};
+use super::runner::{CaseComplaint, CaseResult, FileResult};
 
 /// The most lines of a difference that are shown on each side.
 const LINES: usize = 12;
@@ -15,7 +15,7 @@ const WIDTH: usize = 200;
 
 /// How many cases passed, and how many failed; a file that cannot be used and names no cases counts as one that failed.
 #[must_use]
-pub fn counts(tested: &[Tested]) -> (usize, usize) {
+pub fn counts(tested: &[FileResult]) -> (usize, usize) {
     let cases = || tested.iter().flat_map(|file| &file.cases);
     let passed = cases().filter(|case| case.complaints.is_empty()).count();
     let unreadable = tested.iter().filter(|file| file.unreadable.is_some() && file.cases.is_empty()).count();
@@ -24,7 +24,7 @@ pub fn counts(tested: &[Tested]) -> (usize, usize) {
 
 /// The failures of a file for people.
 #[must_use]
-pub fn text(tested: &Tested) -> String {
+pub fn text(tested: &FileResult) -> String {
     let mut out = String::new();
     for case in tested.cases.iter().filter(|case| !case.complaints.is_empty()) {
         let _ = writeln!(out, "FAILED {}:{} {}", tested.shown, case.line, case.name);
@@ -46,13 +46,13 @@ pub fn text(tested: &Tested) -> String {
 }
 
 /// What is wrong, with the turn.
-fn headline(complaint: &Complaint) -> String {
+fn headline(complaint: &CaseComplaint) -> String {
     let turn = complaint.turn.map(|n| format!("turn {n}: ")).unwrap_or_default();
     format!("{turn}{}", complaint.message)
 }
 
 /// The lines of a difference: those that are expected with `-`, those that came out with `+`.
-fn diff(complaint: &Complaint) -> Vec<String> {
+fn diff(complaint: &CaseComplaint) -> Vec<String> {
     let Some(difference) = &complaint.difference else { return Vec::new() };
     let lines = |value: &Json| -> Vec<String> {
         match value {
@@ -94,7 +94,7 @@ fn diff(complaint: &Complaint) -> Vec<String> {
 
 /// The result as JSON.
 #[must_use]
-pub fn json(tested: &[Tested]) -> Json {
+pub fn json(tested: &[FileResult]) -> Json {
     let (passed, failed) = counts(tested);
     let files: Vec<Json> = tested
         .iter()
@@ -108,7 +108,7 @@ pub fn json(tested: &[Tested]) -> Json {
     json!({ "passed": passed, "failed": failed, "files": files })
 }
 
-fn case(ran: &Ran) -> Json {
+fn case(ran: &CaseResult) -> Json {
     let complaints: Vec<Json> = ran
         .complaints
         .iter()
@@ -135,7 +135,7 @@ fn case(ran: &Ran) -> Json {
 
 /// The result as JUnit XML.
 #[must_use]
-pub fn junit(tested: &[Tested]) -> String {
+pub fn junit(tested: &[FileResult]) -> String {
     let (passed, failed) = counts(tested);
     let mut out = String::from("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n");
     let _ = writeln!(out, "<testsuites name=\"tapster\" tests=\"{}\" failures=\"{failed}\">", passed + failed);

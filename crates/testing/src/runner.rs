@@ -11,13 +11,13 @@ use crate::pack::error::PackError;
 use crate::pack::{PackLibrary, PackShelf, Ruleset};
 use crate::terms::seen::{CoverageSink, recording};
 
-use super::blame::{self, Rule};
-use super::case::{Case, Turn, json_of};
-use super::compare::{Comparing, Difference, Step};
-use super::coverage::Covered;
-use super::files::{CaseFile, Unreadable, beside, payload};
-use super::play::{self, Failed, Played, SceneReader};
-use super::snapshot::{self, Change};
+use super::blame::{self, BlamedRule};
+use super::case::{CaseTurn, TestCase, json_of};
+use super::compare::{CaseComparison, Difference, ValueStep};
+use super::coverage::ExercisedRules;
+use super::files::{CaseFile, UnreadableFile, beside, payload};
+use super::play::{self, PlayedTurn, SceneReader, TurnFailure};
+use super::snapshot::{self, SnapshotChange};
 use super::sound;
 use super::turns::turns;
 
@@ -28,7 +28,7 @@ const NOT_TOML: &str = "only case files in TOML can be updated";
 
 /// What is wrong with a case.
 #[derive(Debug, Clone)]
-pub struct Complaint {
+pub struct CaseComplaint {
     /// The turn, counted from 1, where the case has several.
     pub turn: Option<usize>,
     /// The difference; `None` where the case has no result.
@@ -36,10 +36,10 @@ pub struct Complaint {
     /// What is wrong, in words.
     pub message: String,
     /// The rule behind it.
-    pub rule: Option<Rule>,
+    pub rule: Option<BlamedRule>,
 }
 
-impl Complaint {
+impl CaseComplaint {
     /// Something that is wrong with a case that has no result.
     fn of(message: String) -> Self {
         Self { turn: None, difference: None, message, rule: None }
@@ -48,24 +48,24 @@ impl Complaint {
 
 /// What came of a case.
 #[derive(Debug)]
-pub struct Ran {
+pub struct CaseResult {
     /// Its name.
     pub name: String,
     /// Its line in the file.
     pub line: usize,
     /// What is wrong; empty for a case that passes.
-    pub complaints: Vec<Complaint>,
+    pub complaints: Vec<CaseComplaint>,
     /// What of the rules it has exercised, if that was asked for.
-    pub covered: Option<Covered>,
+    pub covered: Option<ExercisedRules>,
 }
 
 /// What came of a case file.
 #[derive(Debug, Default)]
-pub struct Tested {
+pub struct FileResult {
     /// The file.
     pub shown: String,
     /// Its cases, in order.
-    pub cases: Vec<Ran>,
+    pub cases: Vec<CaseResult>,
     /// Why it could not be used, so that none of its cases was run: its report, or that of its rules.
     pub unreadable: Option<(Report, Sources)>,
     /// Warnings about what its cases give: what no rule reads, and what does not fit.
@@ -80,7 +80,7 @@ pub struct Tested {
 
 /// Which expectations are written anew.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Update {
+pub enum SnapshotUpdate {
     /// None.
     #[default]
     None,
@@ -91,7 +91,7 @@ pub enum Update {
 }
 
 /// How cases are run.
-pub struct Runner<'r> {
+pub struct CaseRunner<'r> {
     /// Where packs are found.
     pub shelf: &'r PackShelf,
     /// Reads scene files.
@@ -101,19 +101,19 @@ pub struct Runner<'r> {
     /// Files that are run at the same time.
     pub jobs: usize,
     /// Which expectations are written anew.
-    pub update: Update,
+    pub update: SnapshotUpdate,
     /// Whether coverage is recorded.
     pub coverage: bool,
 }
 
-impl Runner<'_> {
+impl CaseRunner<'_> {
     /// Runs all cases of files, in the order of the files.
     #[must_use]
-    pub fn run(&self, files: &[Result<CaseFile, Unreadable>]) -> Vec<Tested> {
+    pub fn run(&self, files: &[Result<CaseFile, UnreadableFile>]) -> Vec<FileResult> {
         each(files, self.jobs, |file| self.file(file))
     }
 
-    fn file(&self, file: &Result<CaseFile, Unreadable>) -> Tested {
+    fn file(&self, file: &Result<CaseFile, UnreadableFile>) -> FileResult {
         let file = match file {
             Ok(file) => file,
             Err(wrong) => {
@@ -121,9 +121,9 @@ impl Runner<'_> {
                 return failed(&wrong.shown, cases, wrong.report.clone(), (*wrong.sources).clone());
             }
         };
-        let mut out = Tested { shown: file.shown.clone(), ..Tested::default() };
+        let mut out = FileResult { shown: file.shown.clone(), ..FileResult::default() };
         out.remarks.1.clone_from(&file.sources);
-        let wanted: Vec<&Case> = file.cases.iter().filter(|case| self.takes(&file.shown, &case.name)).collect();
+        let wanted: Vec<&TestCase> = file.cases.iter().filter(|case| self.takes(&file.shown, &case.name)).collect();
         if wanted.is_empty() {
             return out;
         }
@@ -140,8 +140,8 @@ impl Runner<'_> {
             out.cases.push(ran);
             for edit in own_edits {
                 match edit {
-                    Ok(Change::Text(edit)) => edits.push(edit),
-                    Ok(Change::Payload(path, text)) => out.payloads.push((path, text)),
+                    Ok(SnapshotChange::Text(edit)) => edits.push(edit),
+                    Ok(SnapshotChange::Payload(path, text)) => out.payloads.push((path, text)),
                     Err(reason) => out.kept.push(format!("case `{}`: {reason}", case.name)),
                 }
             }
@@ -162,19 +162,25 @@ impl Runner<'_> {
         format!("{shown}#{name}").contains(self.filter)
     }
 
-    fn case(&self, file: &CaseFile, case: &Case, rules: &Ruleset, remarks: &mut Report) -> (Ran, Vec<Result<Change, String>>) {
-        let mut ran = Ran { name: case.name.clone(), line: file.line(case), complaints: Vec::new(), covered: None };
+    fn case(
+        &self,
+        file: &CaseFile,
+        case: &TestCase,
+        rules: &Ruleset,
+        remarks: &mut Report,
+    ) -> (CaseResult, Vec<Result<SnapshotChange, String>>) {
+        let mut ran = CaseResult { name: case.name.clone(), line: file.line(case), complaints: Vec::new(), covered: None };
         let (own, found) = sound_rules(file, case, rules, self.shelf);
         let own = match own {
             Ok(own) => own,
             Err(rejected) => {
-                ran.complaints.push(Complaint::of(rejected.to_string()));
+                ran.complaints.push(CaseComplaint::of(rejected.to_string()));
                 return (ran, Vec::new());
             }
         };
         for fault in found.items().iter().cloned() {
             if fault.severity == Severity::Error {
-                ran.complaints.push(Complaint::of(placed(&fault, &file.sources)));
+                ran.complaints.push(CaseComplaint::of(placed(&fault, &file.sources)));
             } else {
                 remarks.push(fault);
             }
@@ -191,11 +197,11 @@ impl Runner<'_> {
         } else {
             (check(), None)
         };
-        ran.covered = seen.map(|seen| Covered::of(&seen, rules));
-        let changes = |turn: &Judged<'_>| if self.update == Update::None { Vec::new() } else { turn.edits(file, self.update) };
+        ran.covered = seen.map(|seen| ExercisedRules::of(&seen, rules));
+        let changes = |turn: &JudgedTurn<'_>| if self.update == SnapshotUpdate::None { Vec::new() } else { turn.edits(file, self.update) };
         let changes: Vec<_> = judged.iter().map(changes).collect();
-        let is_fixed = |turn: &Judged<'_>, own: &[Result<Change, String>]| {
-            self.update != Update::None && turn.failed.is_none() && file.is_toml() && own.iter().all(Result::is_ok)
+        let is_fixed = |turn: &JudgedTurn<'_>, own: &[Result<SnapshotChange, String>]| {
+            self.update != SnapshotUpdate::None && turn.failed.is_none() && file.is_toml() && own.iter().all(Result::is_ok)
         };
         if judged.iter().zip(&changes).any(|(turn, own)| !turn.differences.is_empty() && !is_fixed(turn, own)) {
             // once more, to see which rules did it
@@ -237,12 +243,12 @@ pub(super) fn each<T: Sync, R: Send>(all: &[T], jobs: usize, run: impl Fn(&T) ->
 }
 
 /// A file that cannot be used: all of its cases count as failed.
-fn failed(shown: &str, cases: impl Iterator<Item = (String, usize)>, report: Report, sources: Sources) -> Tested {
+fn failed(shown: &str, cases: impl Iterator<Item = (String, usize)>, report: Report, sources: Sources) -> FileResult {
     let unrun = |(name, line)| {
         let message = "is not run, because the file or its rules cannot be used".to_owned();
-        Ran { name, line, complaints: vec![Complaint::of(message)], covered: None }
+        CaseResult { name, line, complaints: vec![CaseComplaint::of(message)], covered: None }
     };
-    Tested { shown: shown.to_owned(), cases: cases.map(unrun).collect(), unreadable: Some((report, sources)), ..Tested::default() }
+    FileResult { shown: shown.to_owned(), cases: cases.map(unrun).collect(), unreadable: Some((report, sources)), ..FileResult::default() }
 }
 
 /// What is wrong with a case by itself, in one line.
@@ -253,7 +259,7 @@ fn placed(fault: &Diagnostic, sources: &Sources) -> String {
 }
 
 /// The rules of a case that lays more over those of its file.
-pub(super) fn rules_of(file: &CaseFile, case: &Case, library: &dyn PackLibrary) -> Result<Option<Ruleset>, PackError> {
+pub(super) fn rules_of(file: &CaseFile, case: &TestCase, library: &dyn PackLibrary) -> Result<Option<Ruleset>, PackError> {
     let own = file.overlays_of(case);
     if own.is_empty() {
         return Ok(None);
@@ -265,7 +271,7 @@ pub(super) fn rules_of(file: &CaseFile, case: &Case, library: &dyn PackLibrary) 
 /// The rules of a case, as `rules_of`, and what is wrong with the case itself. `rules` are those of its file.
 pub fn sound_rules(
     file: &CaseFile,
-    case: &Case,
+    case: &TestCase,
     rules: &Ruleset,
     library: &dyn PackLibrary,
 ) -> (Result<Option<Ruleset>, PackError>, Report) {
@@ -287,41 +293,41 @@ pub fn sound_rules(
 }
 
 /// What came of a turn, beside what is expected.
-struct Judged<'c> {
-    turn: &'c Turn,
-    played: Option<Played>,
-    differences: Vec<(Difference, Option<Rule>)>,
+struct JudgedTurn<'c> {
+    turn: &'c CaseTurn,
+    played: Option<PlayedTurn>,
+    differences: Vec<(Difference, Option<BlamedRule>)>,
     /// Why there is no result.
-    failed: Option<(String, Option<Rule>)>,
+    failed: Option<(String, Option<BlamedRule>)>,
     /// The values of a new expectation, for a turn without any.
     fresh: Option<Map<String, Json>>,
 }
 
 /// Plays the turns of a case. After a turn without a result, the others are not played.
-fn judge<'c>(file: &CaseFile, case: &'c Case, rules: &Ruleset, scenes: SceneReader<'_>, trace: bool) -> Vec<Judged<'c>> {
+fn judge<'c>(file: &CaseFile, case: &'c TestCase, rules: &Ruleset, scenes: SceneReader<'_>, trace: bool) -> Vec<JudgedTurn<'c>> {
     judge_while(file, case, rules, scenes, trace, |turn| turn.failed.is_none())
 }
 
 /// Whether a turn of a case is not as expected. The turns behind it are not played.
-pub(super) fn notices(file: &CaseFile, case: &Case, rules: &Ruleset, scenes: SceneReader<'_>) -> bool {
+pub(super) fn notices(file: &CaseFile, case: &TestCase, rules: &Ruleset, scenes: SceneReader<'_>) -> bool {
     judge_while(file, case, rules, scenes, false, |turn| turn.holds()).iter().any(|turn| !turn.holds())
 }
 
 /// Plays the turns of a case as long as each of them is such.
 fn judge_while<'c>(
     file: &CaseFile,
-    case: &'c Case,
+    case: &'c TestCase,
     rules: &Ruleset,
     scenes: SceneReader<'_>,
     trace: bool,
-    goes_on: impl Fn(&Judged<'_>) -> bool,
-) -> Vec<Judged<'c>> {
-    let expect_of = |turn: &Turn| turn.expect.as_ref().map(json_of);
-    let wants_trace = |turn: &Turn| trace || expect_of(turn).is_some_and(|expect| expect.get("reasons").is_some());
+    goes_on: impl Fn(&JudgedTurn<'_>) -> bool,
+) -> Vec<JudgedTurn<'c>> {
+    let expect_of = |turn: &CaseTurn| turn.expect.as_ref().map(json_of);
+    let wants_trace = |turn: &CaseTurn| trace || expect_of(turn).is_some_and(|expect| expect.get("reasons").is_some());
     let mut all = Vec::with_capacity(case.turns.len());
-    let comparing = Comparing::new();
+    let comparing = CaseComparison::new();
     turns(case, &file.base, rules, scenes, wants_trace, |turn, result| {
-        let mut judged = Judged { turn, played: None, differences: Vec::new(), failed: None, fresh: None };
+        let mut judged = JudgedTurn { turn, played: None, differences: Vec::new(), failed: None, fresh: None };
         let expect = expect_of(turn);
         let wanted_error = expect.as_ref().and_then(|expect| expect.get("error")).and_then(Json::as_str);
         match result {
@@ -336,13 +342,13 @@ fn judge_while<'c>(
                 }
                 judged.played = Some(played);
             }
-            Err(Failed::Rules(error)) if wanted_error == Some(error.kind().as_str()) => {}
-            Err(Failed::Rules(error)) => {
+            Err(TurnFailure::Rules(error)) if wanted_error == Some(error.kind().as_str()) => {}
+            Err(TurnFailure::Rules(error)) => {
                 let expected = wanted_error.map(|code| format!("the error `{code}` is expected, but it is ")).unwrap_or_default();
-                let rule = error.stage.as_deref().map(|stage| Rule::of(stage, rules)).filter(|rule| !rule.at.is_empty());
+                let rule = error.stage.as_deref().map(|stage| BlamedRule::of(stage, rules)).filter(|rule| !rule.at.is_empty());
                 judged.failed = Some((format!("{expected}error `{}`: {error}", error.kind()), rule));
             }
-            Err(Failed::Given(message)) => judged.failed = Some((message, None)),
+            Err(TurnFailure::Given(message)) => judged.failed = Some((message, None)),
         }
         let on = goes_on(&judged);
         all.push(judged);
@@ -352,14 +358,14 @@ fn judge_while<'c>(
 }
 
 /// What is not as expected.
-fn differences(comparing: &Comparing, played: &Played, case: &Case, expect: &Json, base: &Path) -> Vec<Difference> {
+fn differences(comparing: &CaseComparison, played: &PlayedTurn, case: &TestCase, expect: &Json, base: &Path) -> Vec<Difference> {
     let mut out = Vec::new();
     for (key, wanted) in expect.as_object().into_iter().flatten() {
-        let mut steps = vec![Step::Key(key.clone())];
+        let mut steps = vec![ValueStep::Key(key.clone())];
         match key.as_str() {
             "lists" | "shown" => {
                 for (list, rows) in wanted.as_object().into_iter().flatten() {
-                    steps.push(Step::Key(list.clone()));
+                    steps.push(ValueStep::Key(list.clone()));
                     let line = case.show.iter().find(|(name, _)| name == list).map(|(_, line)| line.as_str());
                     let got = match (key.as_str(), line) {
                         ("shown", Some(line)) => played.lines(list, line),
@@ -372,7 +378,7 @@ fn differences(comparing: &Comparing, played: &Played, case: &Case, expect: &Jso
             }
             "set" => {
                 for (path, value) in wanted.as_object().into_iter().flatten() {
-                    steps.push(Step::Key(path.clone()));
+                    steps.push(ValueStep::Key(path.clone()));
                     let got = played.outcome.as_ref().map(|o| o.get(path).to_json()).unwrap_or_default();
                     comparing.compare(&mut steps, value, &got, &mut out);
                     steps.pop();
@@ -396,7 +402,7 @@ fn differences(comparing: &Comparing, played: &Played, case: &Case, expect: &Jso
         }
     }
     let left = expect.get("draws_left").cloned().unwrap_or_else(|| json!(0));
-    comparing.compare(&mut vec![Step::Key("draws_left".into())], &left, &json!(played.draws_left), &mut out);
+    comparing.compare(&mut vec![ValueStep::Key("draws_left".into())], &left, &json!(played.draws_left), &mut out);
     out
 }
 
@@ -416,59 +422,59 @@ fn coded(wanted: &Json, rows: Json, key: &str) -> Json {
     Json::Array(codes.collect())
 }
 
-impl Judged<'_> {
+impl JudgedTurn<'_> {
     /// Whether the turn is as expected.
     fn holds(&self) -> bool {
         self.differences.is_empty() && self.failed.is_none() && self.fresh.is_none()
     }
 
-    fn blame(&mut self, traced: &Judged<'_>, seen: &CoverageSink, rules: &Ruleset) {
+    fn blame(&mut self, traced: &JudgedTurn<'_>, seen: &CoverageSink, rules: &Ruleset) {
         let Some(played) = &traced.played else { return };
         for (difference, rule) in &mut self.differences {
             *rule = blame::behind(difference, played, seen, rules);
         }
     }
 
-    fn complaints(self, turn: Option<usize>) -> Vec<Complaint> {
+    fn complaints(self, turn: Option<usize>) -> Vec<CaseComplaint> {
         let mut out = Vec::new();
         if let Some((message, rule)) = self.failed {
-            out.push(Complaint { turn, difference: None, message, rule });
+            out.push(CaseComplaint { turn, difference: None, message, rule });
         }
         if self.fresh.is_some() {
             let message = "nothing is expected; `tapster test --update` writes what came out into `expect`".to_owned();
-            out.push(Complaint { turn, difference: None, message, rule: None });
+            out.push(CaseComplaint { turn, difference: None, message, rule: None });
         }
         out.extend(self.differences.into_iter().map(|(difference, rule)| {
             let message = match &difference.said {
                 Some(said) => format!("{}: {said}", difference.place()),
                 None => format!("{} differs", difference.place()),
             };
-            Complaint { turn, difference: Some(difference), message, rule }
+            CaseComplaint { turn, difference: Some(difference), message, rule }
         }));
         out
     }
 
     /// What has to change in the file so that the turn is as expected.
-    fn edits(&self, file: &CaseFile, update: Update) -> Vec<Result<Change, String>> {
+    fn edits(&self, file: &CaseFile, update: SnapshotUpdate) -> Vec<Result<SnapshotChange, String>> {
         if let Some(fresh) = &self.fresh {
-            return vec![snapshot::new_expect(&self.turn.node, fresh, &file.sources, self.turn.node.span).map(Change::Text)];
+            return vec![snapshot::new_expect(&self.turn.node, fresh, &file.sources, self.turn.node.span).map(SnapshotChange::Text)];
         }
         let Some(expect): Option<&DocumentNode> = self.turn.expect.as_ref() else { return Vec::new() };
-        let edit = |(difference, _): &(Difference, Option<Rule>)| match difference.steps.first() {
-            Some(Step::Key(key)) if key == "payload_file" => {
+        let edit = |(difference, _): &(Difference, Option<BlamedRule>)| match difference.steps.first() {
+            Some(ValueStep::Key(key)) if key == "payload_file" => {
                 let named = difference.wanted.as_str().or_else(|| expect.get(key)?.as_text()).unwrap_or_default();
                 let text = serde_json::to_string_pretty(&difference.got).unwrap_or_default();
-                Some(beside(&file.base, named).map(|path| Change::Payload(path, text + "\n")))
+                Some(beside(&file.base, named).map(|path| SnapshotChange::Payload(path, text + "\n")))
             }
-            Some(Step::Key(key)) if key == "draws_left" && expect.get(key).is_none() => {
+            Some(ValueStep::Key(key)) if key == "draws_left" && expect.get(key).is_none() => {
                 Some(Err(format!("{} scripted draws are left; take them out", difference.got)))
             }
             _ if !file.is_toml() => Some(Err(NOT_TOML.to_owned())),
             _ => Some(match snapshot::of_difference(difference, expect, &file.sources) {
-                Ok(_) if !self.turn.snapshot && update != Update::All => {
+                Ok(_) if !self.turn.snapshot && update != SnapshotUpdate::All => {
                     Err(format!("`{}` is written by hand; `tapster test --update=all` replaces it", difference.place()))
                 }
-                edit => edit.map(Change::Text),
+                edit => edit.map(SnapshotChange::Text),
             }),
         };
         self.differences.iter().filter_map(edit).collect()

@@ -7,22 +7,22 @@ use serde_json::{Map, Value as Json};
 
 use crate::diag::{DocumentNode, Report, Sources, Span, TableField};
 
-use super::compare::{Difference, Step};
+use super::compare::{Difference, ValueStep};
 use super::matchers::matcher;
 use super::toml_text;
 
 /// What `--update` changes.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Change {
+pub enum SnapshotChange {
     /// A part of the case file.
-    Text(Edit),
+    Text(TextEdit),
     /// A payload file, with its new text.
     Payload(PathBuf, String),
 }
 
 /// One replacement in a text: the bytes, and what comes in their place.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Edit {
+pub struct TextEdit {
     /// The first byte.
     pub start: usize,
     /// One past the last byte.
@@ -35,12 +35,12 @@ pub struct Edit {
 ///
 /// # Errors
 /// The value is not written as one value, or is a test that only its author can rewrite.
-pub fn of_difference(difference: &Difference, expect: &DocumentNode, sources: &Sources) -> Result<Edit, String> {
+pub fn of_difference(difference: &Difference, expect: &DocumentNode, sources: &Sources) -> Result<TextEdit, String> {
     let mut node = expect;
     for step in &difference.steps {
         let next = match step {
-            Step::Key(key) => node.get(key),
-            Step::Index(n) => node.as_list().and_then(|list| list.get(*n)),
+            ValueStep::Key(key) => node.get(key),
+            ValueStep::Index(n) => node.as_list().and_then(|list| list.get(*n)),
         };
         match next {
             Some(found) => node = found,
@@ -58,25 +58,25 @@ pub fn of_difference(difference: &Difference, expect: &DocumentNode, sources: &S
     if !is_value(sources.snippet(node.span)) {
         return Err(format!("`{}` is not written as one value; write it in the line of its key", difference.place()));
     }
-    Ok(Edit { start: node.span.start as usize, end: node.span.end as usize, text })
+    Ok(TextEdit { start: node.span.start as usize, end: node.span.end as usize, text })
 }
 
 /// The lines for a case or turn that expects nothing yet.
 ///
 /// # Errors
 /// There is no key of the case in whose next line it can stand.
-pub fn new_expect(case: &DocumentNode, expect: &Map<String, Json>, sources: &Sources, source: Span) -> Result<Edit, String> {
+pub fn new_expect(case: &DocumentNode, expect: &Map<String, Json>, sources: &Sources, source: Span) -> Result<TextEdit, String> {
     let Some(text) = sources.get(source.source).map(|s| s.text.clone()) else { return Err("the file is not at hand".to_owned()) };
     let written = toml_text::value(&Json::Object(expect.clone()));
     if let Some(TableField { key, node }) = case.as_table().and_then(|table| table.get("expect")) {
         // it is written, and empty
         let (start, end) = (node.span.start as usize, node.span.end as usize);
         if text.get(start..).is_some_and(|at| at.starts_with('{')) {
-            return Ok(Edit { start, end, text: written });
+            return Ok(TextEdit { start, end, text: written });
         }
         let at = text.get(key.end as usize..).and_then(|rest| rest.find('\n')).map_or(text.len(), |n| key.end as usize + n);
         let lines = expect.iter().map(|(name, value)| format!("\n{} = {}", toml_text::key(name), toml_text::value(value)));
-        return Ok(Edit { start: at, end: at, text: lines.collect() });
+        return Ok(TextEdit { start: at, end: at, text: lines.collect() });
     }
     let is_marked = case.get("snapshot").is_some();
     if text.get(case.span.start as usize..).is_some_and(|at| at.starts_with('{')) {
@@ -84,7 +84,7 @@ pub fn new_expect(case: &DocumentNode, expect: &Map<String, Json>, sources: &Sou
         let end = case.span.end.saturating_sub(1) as usize;
         let before = text.get(..end).unwrap_or_default().trim_end();
         let comma = if before.ends_with('{') || before.ends_with(',') { " " } else { ", " };
-        return Ok(Edit {
+        return Ok(TextEdit {
             start: before.len(),
             end,
             text: format!("{comma}expect = {written}{} ", if is_marked { "" } else { ", snapshot = true" }),
@@ -96,13 +96,13 @@ pub fn new_expect(case: &DocumentNode, expect: &Map<String, Json>, sources: &Sou
     let last = fields.filter(|(_, field)| is_simple(field.key)).map(|(_, field)| field.node.span.end).max();
     let Some(end) = last else { return Err("the case has no key in a line of its own".to_owned()) };
     let at = text.get(end as usize..).and_then(|rest| rest.find('\n')).map_or(text.len(), |n| end as usize + n);
-    Ok(Edit { start: at, end: at, text: format!("\nexpect = {written}{}", if is_marked { "" } else { "\nsnapshot = true" }) })
+    Ok(TextEdit { start: at, end: at, text: format!("\nexpect = {written}{}", if is_marked { "" } else { "\nsnapshot = true" }) })
 }
 
 /// Lays replacements over a text. Of two that overlap, the first is taken. `None` if the result is not TOML.
 #[must_use]
-pub fn apply(text: &str, edits: &[Edit]) -> Option<String> {
-    let mut sorted: Vec<&Edit> = edits.iter().collect();
+pub fn apply(text: &str, edits: &[TextEdit]) -> Option<String> {
+    let mut sorted: Vec<&TextEdit> = edits.iter().collect();
     sorted.sort_by_key(|edit| edit.start);
     let (mut out, mut at) = (String::with_capacity(text.len()), 0);
     for edit in sorted {

@@ -18,7 +18,7 @@ use crate::terms::names::PackNames;
 use crate::terms::rules::CompiledRules;
 use crate::text::pattern::Pattern;
 
-use super::case::{Action, Case, Turn};
+use super::case::{CaseAction, CaseTurn, TestCase};
 use super::files::{CaseFile, missing_overlays};
 use super::matchers::{MATCHERS, near_test};
 use super::nodes::{fields, has_word, holds, keys_of, mentions, one_or_list, says, singles, texts_of, wanted_error, written};
@@ -41,12 +41,12 @@ const OF_TRIM: [&str; 8] =
 
 /// The files that a case names and that are not there.
 #[must_use]
-pub fn missing_files(file: &CaseFile, case: &Case) -> Report {
+pub fn missing_files(file: &CaseFile, case: &TestCase) -> Report {
     let mut found = missing_overlays(case.node.get("overlays").and_then(DocumentNode::as_list).unwrap_or_default(), &file.base);
     for turn in case.turns.iter().filter(|turn| wanted_error(turn).is_none()) {
         let scene = written(file, case, turn, "scene_file").map(|field| ("scene file", &field.node));
         let document = written(file, case, turn, "import").and_then(|field| Some(("document", field.node.get("file")?)));
-        let document = document.filter(|_| matches!(turn.action, Action::Import { .. }));
+        let document = document.filter(|_| matches!(turn.action, CaseAction::Import { .. }));
         for (what, node) in [scene, document].into_iter().flatten() {
             if let Some(path) = node.as_text().filter(|path| !file.base.join(path).exists()) {
                 let complaint = Diagnostic::new(Code::FileMissing, format!("there is no {what} `{path}`")).at(node.span);
@@ -58,7 +58,7 @@ pub fn missing_files(file: &CaseFile, case: &Case) -> Report {
 }
 
 /// The files that a case among those of a pack names outside of the pack: whoever installs the pack does not have them.
-fn outside(file: &CaseFile, case: &Case) -> Report {
+fn outside(file: &CaseFile, case: &TestCase) -> Report {
     let mut found = Report::default();
     let real = |path: &Path| path.canonicalize().ok();
     let is_cases = |folder: &&Path| folder.file_name().is_some_and(|name| name == "cases");
@@ -83,9 +83,9 @@ fn outside(file: &CaseFile, case: &Case) -> Report {
 /// What else a case names and its rules do not have, and what of its expectation can never fail. Warnings are about what it
 /// gives: what no rule reads, and what does not fit.
 #[must_use]
-pub fn faults(file: &CaseFile, case: &Case, rules: &Ruleset) -> Report {
+pub fn faults(file: &CaseFile, case: &TestCase, rules: &Ruleset) -> Report {
     let _bounded = suggest::bounded();
-    let mut search = Search::new(file, case, rules);
+    let mut search = CaseValidation::new(file, case, rules);
     given_by(file, case).for_each(|node| keys_of(node, &mut search.own));
     search.accounts();
     search.lines();
@@ -105,21 +105,21 @@ pub fn faults(file: &CaseFile, case: &Case, rules: &Ruleset) -> Report {
 
 /// The accounts that a case gives sizes to and its rules do not have.
 #[must_use]
-pub fn unknown_accounts(file: &CaseFile, case: &Case, rules: &Ruleset) -> Report {
-    let mut search = Search::new(file, case, rules);
+pub fn unknown_accounts(file: &CaseFile, case: &TestCase, rules: &Ruleset) -> Report {
+    let mut search = CaseValidation::new(file, case, rules);
     search.accounts();
     search.found
 }
 
 /// The scenes and lists that a case gives.
-fn given_by<'c>(file: &'c CaseFile, case: &'c Case) -> impl Iterator<Item = &'c DocumentNode> {
+fn given_by<'c>(file: &'c CaseFile, case: &'c TestCase) -> impl Iterator<Item = &'c DocumentNode> {
     let nodes = case.turns.iter().map(|turn| &turn.node).chain([&case.node]).chain(file.given());
     nodes.flat_map(|node| [node.get("scene"), node.get("lists")]).flatten()
 }
 
-struct Search<'c> {
+struct CaseValidation<'c> {
     file: &'c CaseFile,
-    case: &'c Case,
+    case: &'c TestCase,
     rules: &'c Ruleset,
     compiled: &'c CompiledRules,
     names: &'c PackNames,
@@ -128,8 +128,8 @@ struct Search<'c> {
     found: Report,
 }
 
-impl<'c> Search<'c> {
-    fn new(file: &'c CaseFile, case: &'c Case, rules: &'c Ruleset) -> Self {
+impl<'c> CaseValidation<'c> {
+    fn new(file: &'c CaseFile, case: &'c TestCase, rules: &'c Ruleset) -> Self {
         let compiled = &rules.programs().rules;
         Self { file, case, rules, compiled, names: &compiled.names, own: BTreeSet::new(), found: Report::default() }
     }
@@ -217,7 +217,7 @@ impl<'c> Search<'c> {
 
     /// Whether the case has data that is not known here: what a scene file or a document brings along.
     fn is_open(&self) -> bool {
-        let open = |turn: &Turn| turn.given.scene_file.is_some() || matches!(turn.action, Action::Import { .. });
+        let open = |turn: &CaseTurn| turn.given.scene_file.is_some() || matches!(turn.action, CaseAction::Import { .. });
         self.case.turns.iter().any(open)
     }
 
@@ -232,8 +232,8 @@ impl<'c> Search<'c> {
     }
 
     /// The programs and passes that run.
-    fn run(&mut self, turn: &'c Turn) {
-        let Some(run) = written(self.file, self.case, turn, "run").filter(|_| matches!(turn.action, Action::Run(_))) else { return };
+    fn run(&mut self, turn: &'c CaseTurn) {
+        let Some(run) = written(self.file, self.case, turn, "run").filter(|_| matches!(turn.action, CaseAction::Run(_))) else { return };
         let programs = self.rules.programs();
         let passes = || programs.list.iter().flat_map(|program| program.passes.iter().map(|pass| &*pass.id));
         for node in one_or_list(&run.node) {
@@ -247,9 +247,9 @@ impl<'c> Search<'c> {
     }
 
     /// The lists that are given.
-    fn lists(&mut self, turn: &'c Turn) {
+    fn lists(&mut self, turn: &'c CaseTurn) {
         let Some(lists) = written(self.file, self.case, turn, "lists") else { return };
-        if matches!(turn.action, Action::Build | Action::Payload(_)) {
+        if matches!(turn.action, CaseAction::Build | CaseAction::Payload(_)) {
             let complaint = Diagnostic::new(Code::SchemaValue, "a build fills its lists from the scene").at(lists.key);
             self.found.push(complaint.help(NO_LISTS));
             return;
@@ -263,7 +263,7 @@ impl<'c> Search<'c> {
 
     /// Tells of keys and words with a slip inside of a value. What files bring along is not known here.
     fn spelt(&mut self, key: Option<&str>, node: &DocumentNode) {
-        let of_file = |turn: &Turn| turn.given.scene_file.is_some() || matches!(turn.action, Action::Import { file: Some(_), .. });
+        let of_file = |turn: &CaseTurn| turn.given.scene_file.is_some() || matches!(turn.action, CaseAction::Import { file: Some(_), .. });
         if !self.case.turns.iter().any(of_file) {
             let found = spelling::faults(self.rules, key, node, &|word| self.is_written(word));
             self.found.extend(found);
@@ -280,7 +280,7 @@ impl<'c> Search<'c> {
         others.any(|source| has_word(&source.text, word)) || rows.chain(given).any(|node| mentions(node, word))
     }
 
-    fn expect(&mut self, turn: &'c Turn) {
+    fn expect(&mut self, turn: &'c CaseTurn) {
         let Some(expect) = turn.expect.as_ref() else { return };
         self.patterns(expect);
         self.found.extend(idle::parts(turn, &self.own, self.names));
@@ -407,7 +407,7 @@ impl<'c> Search<'c> {
     }
 
     /// A path that rules can set.
-    fn path(&mut self, path: &str, field: &'c TableField, turn: &Turn) {
+    fn path(&mut self, path: &str, field: &'c TableField, turn: &CaseTurn) {
         self.test(&field.node);
         if let Some(bare) = path.strip_prefix('$') {
             self.unknown(field.key, format!("`{path}` is written without its `$` here"), Some(format!("write `{bare}`")), "");

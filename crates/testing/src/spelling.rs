@@ -16,12 +16,12 @@ use super::nodes::keys_of;
 /// What is misspelt inside of a value. `key` is the field that has the value, and `stands` says whether a word stands in the
 /// rules or in what the case gives.
 pub(super) fn faults(rules: &Ruleset, key: Option<&str>, node: &DocumentNode, stands: &dyn Fn(&str) -> bool) -> Report {
-    let mut look = Look { rules, stands, known: None, found: Report::default() };
+    let mut look = SpellingCheck { rules, stands, known: None, found: Report::default() };
     look.value(key, node);
     look.found
 }
 
-struct Look<'s> {
+struct SpellingCheck<'s> {
     rules: &'s Ruleset,
     stands: &'s dyn Fn(&str) -> bool,
     /// What a key may have been meant to be, once that is asked.
@@ -29,7 +29,7 @@ struct Look<'s> {
     found: Report,
 }
 
-impl<'s> Look<'s> {
+impl<'s> SpellingCheck<'s> {
     fn value(&mut self, key: Option<&str>, node: &DocumentNode) {
         match &node.data {
             NodeValue::List(list) => list.iter().for_each(|one| self.value(key, one)),

@@ -9,16 +9,16 @@ use crate::diag::DocumentNode;
 use crate::model::{Scene, Value};
 use crate::pack::Ruleset;
 
-use super::case::{Case, Turn};
-use super::play::{self, Failed, Played, SceneReader};
+use super::case::{CaseTurn, TestCase};
+use super::play::{self, PlayedTurn, SceneReader, TurnFailure};
 
 /// The turns of a chat, each of which begins with what those before it have kept.
 #[derive(Debug, Default)]
-pub struct Chat {
+pub struct CaseChat {
     kept: Option<Json>,
 }
 
-impl Chat {
+impl CaseChat {
     /// A chat that begins with this state.
     #[must_use]
     pub fn with(kept: Json) -> Self {
@@ -46,14 +46,14 @@ impl Chat {
 
 /// Plays the turns of a case, and hands what came of each to `judge`, which says whether to go on.
 pub fn turns<'c>(
-    case: &'c Case,
+    case: &'c TestCase,
     base: &Path,
     rules: &Ruleset,
     reader: SceneReader<'_>,
-    trace: impl Fn(&Turn) -> bool,
-    mut judge: impl FnMut(&'c Turn, Result<Played, Failed>) -> bool,
+    trace: impl Fn(&CaseTurn) -> bool,
+    mut judge: impl FnMut(&'c CaseTurn, Result<PlayedTurn, TurnFailure>) -> bool,
 ) {
-    let mut chat = Chat::default();
+    let mut chat = CaseChat::default();
     for one in &case.turns {
         let played = play::scene(&one.given, base, rules, reader).and_then(|mut scene| {
             chat.enter(&mut scene);

@@ -5,7 +5,8 @@ use std::sync::LazyLock;
 
 use serde_json::Value as Json;
 use tapster_session::store::{
-    Batch, Committed, FolderStore, Home, Moment, Page, SessionStore, SqlStore, TemplateStore, VersionWindow, Write, block_on,
+    ArtifactWrite, Batch, CommitOutcome, FolderStore, Home, ListPage, Moment, SessionStore, SqlStore, TemplateStore, VersionWindow,
+    block_on,
 };
 
 use super::Verdict;
@@ -36,7 +37,7 @@ pub(super) fn sessions(input: &[u8]) -> Verdict {
     });
     let Ok(Json::Array(calls)) = serde_json::from_slice::<Json>(input) else { return Ok(false) };
     let home = Home { owner: "o".to_owned(), session: "s".to_owned() };
-    let page = Page { after: 0, limit: 50 };
+    let page = ListPage { after: 0, limit: 50 };
     let mut written = false;
     for call in calls.iter().take(20) {
         let home =
@@ -48,14 +49,14 @@ pub(super) fn sessions(input: &[u8]) -> Verdict {
         let most = call["most"].as_u64().and_then(|n| u32::try_from(n).ok()).unwrap_or(3);
         match call["do"].as_str().unwrap_or_default() {
             "commit" => {
-                let write = |write: &Json| Write {
+                let write = |write: &Json| ArtifactWrite {
                     tag: text(&write["tag"]),
                     based_on: write["based_on"].as_i64(),
                     value: write["value"].clone(),
                     keep: window(&write["keep"]),
                     log: write["log"].clone(),
                 };
-                let writes: Vec<Write> = call["writes"].as_array().into_iter().flatten().map(write).collect();
+                let writes: Vec<ArtifactWrite> = call["writes"].as_array().into_iter().flatten().map(write).collect();
                 let batch = Batch {
                     at,
                     turn: call["turn"].as_bool().unwrap_or(false),
@@ -64,10 +65,10 @@ pub(super) fn sessions(input: &[u8]) -> Verdict {
                     state_based_on: call["state_based_on"].as_i64(),
                     log: call["log"].as_array().cloned().unwrap_or_default(),
                 };
-                if let Ok(Committed::Applied { versions, .. }) = block_on(STORE.commit(&home, batch)) {
+                if let Ok(CommitOutcome::Applied { versions, .. }) = block_on(STORE.commit(&home, batch)) {
                     written = true;
                     if let (Some(write), Some(version)) = (writes.last(), versions.last()) {
-                        let all = block_on(STORE.versions(&home, &write.tag, Page { after: version - 1, limit: 1 }));
+                        let all = block_on(STORE.versions(&home, &write.tag, ListPage { after: version - 1, limit: 1 }));
                         let back = all.ok().and_then(|all| all.into_iter().next());
                         if back.as_ref().is_some_and(|back| back.value != write.value) {
                             return Err(format!("{} was written, and {:?} is there", write.value, back));

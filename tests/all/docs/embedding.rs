@@ -252,7 +252,7 @@ fn tools_of_a_pack_a_host_and_an_application() -> Result<(), Box<dyn Error>> {
         // page: tools
         use std::sync::Arc;
         use tapster::{Ruleset, Scene, build};
-        use tapster_client::tools::{FilteredToolRegistry, HostTools, ToolCall, ToolLoopRunner, ToolRegistry, ToolSpec, Unwatched};
+        use tapster_client::tools::{FilteredToolRegistry, HostTools, NoWatch, ToolCall, ToolLoopRunner, ToolRegistry, ToolSpec};
         use tapster_client::{PromptRunner, RunnerConfig};
 
         let rules = Ruleset::open("examples/tools/pack", &[])?;
@@ -272,7 +272,7 @@ fn tools_of_a_pack_a_host_and_an_application() -> Result<(), Box<dyn Error>> {
         let context = json!({ "provider": "openai", "model": "gpt-4o", "tool_calling": { "max_turns": 4 } });
         let config = RunnerConfig::parse(&rules, &context)?;
         let runner = ToolLoopRunner::new(PromptRunner::new(transport));
-        let report = runner.run(&config, &plan, &tools, &serde_json::Map::new(), &mut Unwatched).await?;
+        let report = runner.run(&config, &plan, &tools, &serde_json::Map::new(), &mut NoWatch).await?;
 
         assert_eq!(report.final_text.as_deref(), Some("A lamp that turns."));
         let result = r#"{"ok":true,"data":{"room":"lamp","seen":"a lamp that turns every twelve seconds"}}"#;

@@ -82,7 +82,7 @@ fn verbs() -> String {
 
 fn tests() -> String {
     let known: Vec<&str> = TESTS.iter().map(|(name, _)| *name).collect();
-    assert_eq!(known, conditions::TESTS, "tests/docs/generate.rs explains other tests than the engine knows");
+    assert_eq!(known, conditions::TESTS, "tests/all/docs/generate.rs explains other tests than the engine knows");
     let plain = [
         ["`x`".to_owned(), "is equal to x. `true` and `false`: counts as true or false".to_owned()],
         ["`[a, b]`".to_owned(), "is equal to one of them".to_owned()],

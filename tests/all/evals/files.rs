@@ -2,7 +2,7 @@
 
 #![expect(clippy::string_slice, reason = "a test that panics has failed")]
 
-use tapster_client::eval::{EvalFile, Mode, Price, Wanted, cells};
+use tapster_client::eval::{CellOptions, EvalFile, EvalMode, TokenPrice, cells};
 
 const SCENARIO: &str = "[[scenario]]\nname = 'a'\nscene = '.'\n";
 
@@ -13,7 +13,7 @@ fn a_file_is_read_and_crossed() {
          [[preset]]\nname = 'p'\n"
     );
     let file = EvalFile::parse(&text).unwrap();
-    let all = cells(&file, &Wanted { modes: vec![Mode::Chat, Mode::JsonSchema], repetitions: 3 });
+    let all = cells(&file, &CellOptions { modes: vec![EvalMode::Chat, EvalMode::JsonSchema], repetitions: 3 });
     // a: chat; b: both modes; two models, one preset, three times
     assert_eq!(all.len(), (1 + 2) * 2 * 3);
     assert_eq!((all[0].repetition, all[2].repetition, all[3].model), (1, 3, 1));
@@ -21,7 +21,7 @@ fn a_file_is_read_and_crossed() {
 
 #[test]
 fn prices_fit_names_by_stars() {
-    let of = |pattern: &str, model: &str| Price { model: pattern.into(), ..Price::default() }.is_of(model);
+    let of = |pattern: &str, model: &str| TokenPrice { model: pattern.into(), ..TokenPrice::default() }.is_of(model);
     for (pattern, model, fits) in [
         ("gpt-4o", "gpt-4o", true),
         ("gpt-4o", "gpt-4o-mini", false),

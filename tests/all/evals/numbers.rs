@@ -3,7 +3,7 @@
 #![expect(clippy::string_slice, reason = "a test that panics has failed")]
 
 use serde_json::json;
-use tapster_client::eval::{Outcome, Price, Report, Tokens, finished, percentile, wilson};
+use tapster_client::eval::{CellOutcome, EvalReport, TokenCounts, TokenPrice, finished, percentile, wilson};
 
 #[test]
 fn intervals_are_those_of_wilson() {
@@ -29,16 +29,16 @@ fn percentiles_are_nearest_ranks() {
 
 #[test]
 fn prices_count_cached_tokens_apart() {
-    let price = Price { model: "gpt-*".into(), input: 2.0, output: 8.0, cached: Some(0.5) };
+    let price = TokenPrice { model: "gpt-*".into(), input: 2.0, output: 8.0, cached: Some(0.5) };
     assert!(price.is_of("gpt-4o") && !price.is_of("o3"));
     assert!((price.cost(1_000_000, 500_000, 400_000) - (1.2 + 0.2 + 4.0)).abs() < 1e-9);
-    let plain = Price { cached: None, ..price };
+    let plain = TokenPrice { cached: None, ..price };
     assert!((plain.cost(1_000_000, 0, 400_000) - 2.0).abs() < 1e-9);
     assert!((plain.cost(1, 0, 5) - 2e-6).abs() < 1e-12);
 }
 
-fn outcome(model: &str, repetition: u32, ms: u64, failure: Option<&str>) -> Outcome {
-    Outcome {
+fn outcome(model: &str, repetition: u32, ms: u64, failure: Option<&str>) -> CellOutcome {
+    CellOutcome {
         key: format!("s/{model}/chat/plain/{repetition}"),
         scenario: "s".into(),
         model: model.into(),
@@ -50,17 +50,17 @@ fn outcome(model: &str, repetition: u32, ms: u64, failure: Option<&str>) -> Outc
         text: "=cmd|' /C calc'!A0 <script>alert(1)</script>".into(),
         ms: Some(ms),
         requests: 1,
-        tokens: Some(Tokens { input: 100, output: 10, cached: 25 }),
+        tokens: Some(TokenCounts { input: 100, output: 10, cached: 25 }),
         cost: Some(0.25),
-        ..Outcome::default()
+        ..CellOutcome::default()
     }
 }
 
-fn report() -> Report {
+fn report() -> EvalReport {
     let refused =
-        Outcome { status: Some(503), text: String::new(), tokens: None, cost: None, ..outcome("b", 2, 9, Some("provider_error")) };
+        CellOutcome { status: Some(503), text: String::new(), tokens: None, cost: None, ..outcome("b", 2, 9, Some("provider_error")) };
     let all = vec![outcome("a", 1, 100, None), outcome("a", 2, 300, None), outcome("b", 1, 50, Some("check_failed")), refused];
-    Report::of("A <test>", all, 2)
+    EvalReport::of("A <test>", all, 2)
 }
 
 #[test]
@@ -89,7 +89,7 @@ fn tables_and_pages_show_what_strangers_write_as_text() {
     );
     let mut odd = outcome("=1+1", 1, 1, None);
     odd.scenario = "a,\"b\"\nc".into();
-    let csv = Report::of("", vec![odd], 0).csv();
+    let csv = EvalReport::of("", vec![odd], 0).csv();
     assert!(csv.ends_with("\"a,\"\"b\"\"\nc\",'=1+1,chat,plain,1,true,,,1,1,100,10,25,0.25,\n"), "{csv}");
     let page = report.html();
     assert!(page.contains("<title>A &lt;test&gt;</title>") && !page.contains("<script"), "{page}");
@@ -134,7 +134,7 @@ fn a_page_for_the_eye() {
                     };
                     let ms = u64::try_from(m).unwrap() * 700 + u64::from(n) * 130 + 200;
                     let one = outcome(model, n, ms, failure);
-                    all.push(Outcome {
+                    all.push(CellOutcome {
                         scenario: scenario.into(),
                         mode: mode.into(),
                         key: format!("{scenario}/{model}/{mode}/plain/{n}"),
@@ -144,7 +144,7 @@ fn a_page_for_the_eye() {
             }
         }
     }
-    let page = Report::of("The lighthouse: does a model look before it answers?", all, 0).html();
+    let page = EvalReport::of("The lighthouse: does a model look before it answers?", all, 0).html();
     assert_eq!(page.matches("<svg ").count(), 4);
     if let Some(path) = std::env::var_os("TAPSTER_EVAL_PAGE") {
         std::fs::write(path, page).unwrap();

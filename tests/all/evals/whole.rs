@@ -9,7 +9,9 @@ use std::sync::{Arc, Mutex};
 
 use serde_json::{Value as Json, json};
 use tapster::{Ruleset, Scene};
-use tapster_client::eval::{Candidate, EvalFile, Evaluation, Mode, Outcome, Preset, Report, Subject, Wanted, cells, evaluate};
+use tapster_client::eval::{
+    Candidate, CellOptions, CellOutcome, EvalFile, EvalMode, EvalPreset, EvalReport, Evaluation, TrialSubject, cells, evaluate,
+};
 use tapster_client::tools::ToolRegistry;
 use tapster_client::{Transport, TransportError};
 
@@ -34,13 +36,13 @@ fn evaluation(transport: Arc<dyn Transport>, jobs: usize) -> Evaluation {
     let text = std::fs::read_to_string("examples/tools/eval.toml").unwrap();
     let mut file = EvalFile::parse(&text).unwrap();
     file.models = vec![Candidate::named("gpt-4o-mini")];
-    file.presets = vec![Preset { name: "plain".into(), ..Preset::default() }];
+    file.presets = vec![EvalPreset { name: "plain".into(), ..EvalPreset::default() }];
     let rules = Ruleset::open("examples/tools/pack", &[]).unwrap();
     let scene = Scene::new(&json!({
         "history": [{ "role": "user", "text": "What is in the lamp room?" }],
         "lighthouse": { "rooms": { "lamp": "a lamp that turns every twelve seconds" } },
     }));
-    let subject = Subject { rules, scene, tools: ToolRegistry::new() };
+    let subject = TrialSubject { rules, scene, tools: ToolRegistry::new() };
     let ticks = AtomicU64::new(0);
     Evaluation {
         subjects: vec![subject; file.scenarios.len()],
@@ -53,10 +55,10 @@ fn evaluation(transport: Arc<dyn Transport>, jobs: usize) -> Evaluation {
 }
 
 /// Evaluates with these answers, and gives the outcomes and those that were told.
-fn evaluated(answers: Vec<Answer>, finished: &BTreeMap<String, Outcome>, retry: bool) -> (Vec<Outcome>, Vec<String>, usize) {
+fn evaluated(answers: Vec<Answer>, finished: &BTreeMap<String, CellOutcome>, retry: bool) -> (Vec<CellOutcome>, Vec<String>, usize) {
     let transport = Scripted::new(answers);
     let evaluation = Evaluation { retry, ..evaluation(transport.clone(), 1) };
-    let all = cells(&evaluation.file, &Wanted { modes: vec![Mode::Chat, Mode::Tools], repetitions: 1 });
+    let all = cells(&evaluation.file, &CellOptions { modes: vec![EvalMode::Chat, EvalMode::Tools], repetitions: 1 });
     let told = Mutex::new(Vec::new());
     let outcomes = now(evaluate(&evaluation, &all, finished, &|outcome| told.lock().unwrap().push(outcome.key.clone())));
     (outcomes, told.into_inner().unwrap(), transport.count())
@@ -96,7 +98,7 @@ fn directives_cost_what_all_their_attempts_cost() {
     let transport = Scripted::new([ok(&says("no JSON")), ok(&says("none either")), ok(&good)]);
     let mut evaluation = evaluation(transport, 1);
     evaluation.file.presets[0].config = json!({ "directives": { "repair_retries": 2 } }).as_object().unwrap().clone();
-    let all = cells(&evaluation.file, &Wanted { modes: vec![Mode::PromptOnly], repetitions: 1 });
+    let all = cells(&evaluation.file, &CellOptions { modes: vec![EvalMode::PromptOnly], repetitions: 1 });
     let outcomes = now(evaluate(&evaluation, &all[..1], &BTreeMap::new(), &|_| {}));
     let tokens = outcomes[0].tokens.unwrap();
     assert_eq!((outcomes[0].ok, outcomes[0].requests), (true, 3), "{outcomes:?}");
@@ -111,7 +113,7 @@ fn cleaned_replies_are_judged() {
     let mut evaluation = evaluation(transport, 1);
     let tags = json!({ "output_tags": { "enabled": true, "rules": [{ "tag": "x", "action": "strip" }] } });
     evaluation.file.presets[0].config = tags.as_object().unwrap().clone();
-    let all = cells(&evaluation.file, &Wanted { modes: vec![Mode::Chat, Mode::Tools], repetitions: 1 });
+    let all = cells(&evaluation.file, &CellOptions { modes: vec![EvalMode::Chat, EvalMode::Tools], repetitions: 1 });
     let outcomes = now(evaluate(&evaluation, &all[..2], &BTreeMap::new(), &|_| {}));
     for outcome in &outcomes {
         assert!(!outcome.text.contains("<x>") && outcome.text.contains("twelve seconds"), "{outcome:?}");
@@ -122,7 +124,7 @@ fn cleaned_replies_are_judged() {
 fn what_is_finished_is_not_asked_again_unless_it_has_changed() {
     let answers = || vec![ok(&says("nothing")), ok(&says("nothing")), json_answer(503, &json!({}))];
     let (first, ..) = evaluated(answers(), &BTreeMap::new(), false);
-    let finished: BTreeMap<String, Outcome> = first.iter().map(|o| (o.key.clone(), o.clone())).collect();
+    let finished: BTreeMap<String, CellOutcome> = first.iter().map(|o| (o.key.clone(), o.clone())).collect();
     assert_eq!(first[0].failure.as_deref(), Some("check_failed"));
     let (second, told, requests) = evaluated(vec![], &finished, false);
     assert_eq!((second, told.len(), requests), (first.clone(), 0, 0));
@@ -143,7 +145,10 @@ struct Together {
 }
 
 impl Transport for Together {
-    fn send<'a>(&'a self, _: &'a tapster_client::Outgoing) -> tapster_client::Doing<'a, Result<tapster_client::Incoming, TransportError>> {
+    fn send<'a>(
+        &'a self,
+        _: &'a tapster_client::OutgoingRequest,
+    ) -> tapster_client::BoxFuture<'a, Result<tapster_client::IncomingAnswer, TransportError>> {
         Box::pin(async move {
             self.waiting.wait().await;
             let answer = self.answers.lock().unwrap().pop_front().unwrap();
@@ -157,12 +162,12 @@ fn several_are_asked_at_a_time() {
     let answers = (0..6).map(|_| says("twelve")).collect();
     let transport = Arc::new(Together { waiting: tokio::sync::Barrier::new(3), answers: Mutex::new(answers) });
     let evaluation = evaluation(transport, 3);
-    let all = cells(&evaluation.file, &Wanted { modes: vec![Mode::Chat], repetitions: 6 });
+    let all = cells(&evaluation.file, &CellOptions { modes: vec![EvalMode::Chat], repetitions: 6 });
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let outcomes = runtime.block_on(evaluate(&evaluation, &all, &BTreeMap::new(), &|_| {}));
     let order: Vec<u32> = outcomes.iter().map(|outcome| outcome.repetition).collect();
     assert_eq!((order, outcomes.iter().all(|o| o.ok)), (vec![1, 2, 3, 4, 5, 6], true));
-    assert_eq!(Report::of("", outcomes, 0).total.trials, 6);
+    assert_eq!(EvalReport::of("", outcomes, 0).total.trials, 6);
 }
 
 /// Exit code, standard output, standard error.

@@ -9,8 +9,8 @@ use tapster::diag::{Report, SourceId, memory};
 use tapster::machinery::pack::files::MAX_MEMORY;
 use tapster::machinery::pack::library::{shipped, shipped_names};
 use tapster::machinery::pack::{PackFiles, PackLibrary, PackShelf, RuleFile, Start};
-use tapster_cli::format::{Refusal, format};
-use tapster_exchange::share::{Index, Lock, index, pack};
+use tapster_cli::format::{FormatRefusal, format};
+use tapster_exchange::share::{PackIndex, PackLock, index, pack};
 
 use crate::own;
 use crate::program::{Folder, tapster, tapster_with};
@@ -69,8 +69,8 @@ fn a_rule_file_of_too_many_values_is_refused_before_it_is_read() {
         assert!(text.len() < 4 << 20, "{what}");
         let told = refused(&[("a.toml", &text)]);
         assert!(told.contains("a.toml") && told.contains("MiB of memory"), "{what}: {told}");
-        let formatted = format(SourceId::default(), &text, tapster_cli::format::Layout::default());
-        assert!(matches!(formatted, Err(Refusal::Large(_))), "{what}");
+        let formatted = format(SourceId::default(), &text, tapster_cli::format::TomlLayout::default());
+        assert!(matches!(formatted, Err(FormatRefusal::Large(_))), "{what}");
     }
     let json = [("elements", "0,", 1_900_000), ("tables", "{\"a\":0},", 400_000), ("lists", "[],", 1_000_000)];
     for (what, element, times) in json {
@@ -172,14 +172,14 @@ fn thousands_of_values_beside_described_ones_are_compared_within_bounds() {
 #[test]
 fn a_costly_index_is_refused_before_it_is_checked() {
     let of = |packs: &str| format!("{{\"format\":\"tapster-index\",\"version\":1,\"packs\":[{packs}]}}");
-    let told = |packs: &str| Index::read("i.json", of(packs).as_bytes()).err().map(|e| e.message).unwrap_or_default();
+    let told = |packs: &str| PackIndex::read("i.json", of(packs).as_bytes()).err().map(|e| e.message).unwrap_or_default();
     assert_eq!(told(&format!("{}0", "{},".repeat(1_000_000))), "`i.json` has values that take more than 384 MiB of memory");
     assert_eq!(told(&format!("{}0", "0,".repeat(5_500_000))), "`i.json` has values that take more than 384 MiB of memory");
     assert_eq!(told(&format!("{}{{}}", "{},".repeat(60_000))), "`i.json` has more than 50000 releases");
     // what is wrong is told without the whole list
     let wrong = told(&format!("{}{{}}", "{},".repeat(40_000)));
     assert!(wrong.contains("at `packs.0`: ") && wrong.len() < 200, "{wrong}");
-    let wrong = Index::read("i.json", format!("[{}0]", "0,".repeat(100_000)).as_bytes()).err().unwrap().message;
+    let wrong = PackIndex::read("i.json", format!("[{}0]", "0,".repeat(100_000)).as_bytes()).err().unwrap().message;
     assert!(wrong.contains("is no index of packs: value is not of type") && wrong.len() < 200, "{wrong}");
     // as many releases as fit into one
     let entry = format!(
@@ -192,7 +192,7 @@ fn a_costly_index_is_refused_before_it_is_checked() {
 
 #[test]
 fn a_costly_lock_is_refused_before_it_is_read() {
-    let told = |text: &str| Lock::read("tapster.lock", text).err().map(|e| e.message).unwrap_or_default();
+    let told = |text: &str| PackLock::read("tapster.lock", text).err().map(|e| e.message).unwrap_or_default();
     let much = "`tapster.lock` has values that take more than 64 MiB of memory";
     assert_eq!(told(&format!("version = 1\npack = [{}0]\n", "0,".repeat(2_000_000))), much);
     assert_eq!(told(&format!("version = 1\n{}", "[[pack]]\n".repeat(170_000))), much);
@@ -203,7 +203,7 @@ fn a_costly_lock_is_refused_before_it_is_read() {
         )
     };
     let rows: String = (0..15_000).map(row).collect();
-    let lock = Lock::read("tapster.lock", &format!("version = 1\n{rows}"));
+    let lock = PackLock::read("tapster.lock", &format!("version = 1\n{rows}"));
     assert_eq!(lock.map(|lock| lock.packs.len()).map_err(|e| e.message), Ok(15_000));
 }
 

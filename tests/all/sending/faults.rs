@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use serde_json::{Value as Json, json};
-use tapster_client::{Body, Doing, Incoming, Outgoing, Transport, TransportError};
+use tapster_client::{Body, BoxFuture, IncomingAnswer, OutgoingRequest, Transport, TransportError};
 
 use super::scripted::{Answer, BASE, Part, Scripted, answered, json_answer, send, stream_answer, typed};
 
@@ -98,7 +98,7 @@ fn a_whole_reply_cut_at_every_byte() {
 struct Endless(Arc<AtomicUsize>, Vec<u8>);
 
 impl Body for Endless {
-    fn next(&mut self) -> Doing<'_, Result<Option<Vec<u8>>, TransportError>> {
+    fn next(&mut self) -> BoxFuture<'_, Result<Option<Vec<u8>>, TransportError>> {
         self.0.fetch_add(self.1.len(), Ordering::Relaxed);
         Box::pin(std::future::ready(Ok(Some(self.1.clone()))))
     }
@@ -107,9 +107,9 @@ impl Body for Endless {
 struct Flood(u16, &'static str, Arc<AtomicUsize>, Vec<u8>);
 
 impl Transport for Flood {
-    fn send<'a>(&'a self, _: &'a Outgoing) -> Doing<'a, Result<Incoming, TransportError>> {
+    fn send<'a>(&'a self, _: &'a OutgoingRequest) -> BoxFuture<'a, Result<IncomingAnswer, TransportError>> {
         let body = Box::new(Endless(self.2.clone(), self.3.clone()));
-        Box::pin(std::future::ready(Ok(Incoming { status: self.0, headers: typed(self.1), body })))
+        Box::pin(std::future::ready(Ok(IncomingAnswer { status: self.0, headers: typed(self.1), body })))
     }
 }
 

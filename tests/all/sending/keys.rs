@@ -6,8 +6,8 @@ use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use proptest::prelude::*;
-use tapster_client::keys::Scrubber;
-use tapster_client::{Doing, Incoming, Key, Outgoing, Transport, TransportError};
+use tapster_client::keys::KeyScrubber;
+use tapster_client::{BoxFuture, IncomingAnswer, Key, OutgoingRequest, Transport, TransportError};
 
 use super::scripted::{BASE, Scripted, send, stream_answer};
 
@@ -65,7 +65,7 @@ fn a_key_shows_nothing_of_itself() {
 struct Keyed(std::sync::Arc<Scripted>);
 
 impl Transport for Keyed {
-    fn send<'a>(&'a self, request: &'a Outgoing) -> Doing<'a, Result<Incoming, TransportError>> {
+    fn send<'a>(&'a self, request: &'a OutgoingRequest) -> BoxFuture<'a, Result<IncomingAnswer, TransportError>> {
         self.0.send(request)
     }
 
@@ -73,8 +73,8 @@ impl Transport for Keyed {
         key().scrub(&text)
     }
 
-    fn scrubber(&self) -> Scrubber {
-        Scrubber::new(Some(key()))
+    fn scrubber(&self) -> KeyScrubber {
+        KeyScrubber::new(Some(key()))
     }
 }
 
@@ -103,7 +103,7 @@ proptest! {
     #[test]
     fn an_echo_in_parts(sizes in prop::collection::vec(1usize..9, 1..60)) {
         let text = format!("a {KEY}{KEY} sk-Te sk-{KEY}x sk-Test/0123456789+");
-        let (mut scrubber, mut out, mut rest) = (Scrubber::new(Some(key())), Vec::new(), text.as_bytes());
+        let (mut scrubber, mut out, mut rest) = (KeyScrubber::new(Some(key())), Vec::new(), text.as_bytes());
         for size in sizes {
             let (part, behind) = rest.split_at(size.min(rest.len()));
             out.extend(scrubber.push(part.to_vec()));

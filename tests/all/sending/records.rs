@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use std::task::{Context, Waker};
 
 use serde_json::{Value as Json, json};
-use tapster_client::retry::{Policy, Retrying};
+use tapster_client::retry::{RetryPolicy, RetryTransport};
 use tapster_client::{Recorder, Replay, TransportError};
 
 use super::faults::{STREAM, TEXT, whole};
@@ -92,7 +92,7 @@ fn every_request_has_a_line_of_its_own() {
         Arc::new(Recorder::new(Scripted::new([json_answer(503, &json!({})), stream_answer(STREAM)]), sink.clone(), None));
     let asked = request("openai", "https://a.example/v1", true).outgoing;
     drop(Recorder::new(Arc::new(Silent), sink.clone(), None).send(&asked).as_mut().poll(&mut Context::from_waker(Waker::noop())));
-    let retrying = |inner: Arc<dyn Transport>| Arc::new(Retrying::new(inner, Policy::default(), Arc::new(Still::default())));
+    let retrying = |inner: Arc<dyn Transport>| Arc::new(RetryTransport::new(inner, RetryPolicy::default(), Arc::new(Still::default())));
     assert_eq!(send(&BASE, retrying(recorder), "openai", true).reply().message["content"], TEXT);
     let record = String::from_utf8(sink.lock().unwrap().clone()).unwrap();
     let replies: Vec<Json> = record.lines().map(|line| serde_json::from_str::<Json>(line).unwrap()["reply"].clone()).collect();
@@ -111,7 +111,10 @@ fn every_request_has_a_line_of_its_own() {
 struct Silent;
 
 impl tapster_client::Transport for Silent {
-    fn send<'a>(&'a self, _: &'a tapster_client::Outgoing) -> tapster_client::Doing<'a, Result<tapster_client::Incoming, TransportError>> {
+    fn send<'a>(
+        &'a self,
+        _: &'a tapster_client::OutgoingRequest,
+    ) -> tapster_client::BoxFuture<'a, Result<tapster_client::IncomingAnswer, TransportError>> {
         Box::pin(std::future::pending())
     }
 }

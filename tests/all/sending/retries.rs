@@ -6,8 +6,8 @@ use core::time::Duration;
 use std::sync::{Arc, Mutex};
 
 use serde_json::json;
-use tapster_client::retry::{Attempt, Pace, Policy, Retrying};
-use tapster_client::{Doing, TransportError};
+use tapster_client::retry::{Pace, RetryAttempt, RetryPolicy, RetryTransport};
+use tapster_client::{BoxFuture, TransportError};
 
 use super::faults::{STREAM, whole};
 use super::scripted::{Answer, BASE, Came, Part, Scripted, json_answer, send, stream_answer, typed};
@@ -17,7 +17,7 @@ use super::scripted::{Answer, BASE, Came, Part, Scripted, json_answer, send, str
 pub(crate) struct Still(Mutex<Vec<Duration>>);
 
 impl Pace for Still {
-    fn sleep(&self, pause: Duration) -> Doing<'_, ()> {
+    fn sleep(&self, pause: Duration) -> BoxFuture<'_, ()> {
         self.0.lock().unwrap().push(pause);
         Box::pin(std::future::ready(()))
     }
@@ -35,7 +35,7 @@ impl Pace for Still {
 /// Sends with retries: what came, how often it was sent, and the pauses in milliseconds.
 fn tried(answers: Vec<Answer>) -> (Came, usize, Vec<u128>) {
     let (transport, pace) = (Scripted::new(answers), Arc::new(Still::default()));
-    let retrying = Retrying::new(transport.clone(), Policy::default(), pace.clone());
+    let retrying = RetryTransport::new(transport.clone(), RetryPolicy::default(), pace.clone());
     let came = send(&BASE, Arc::new(retrying), "openai", true);
     let pauses = pace.0.lock().unwrap().iter().map(Duration::as_millis).collect();
     (came, transport.count(), pauses)
@@ -132,9 +132,13 @@ fn an_answer_that_has_begun_is_never_asked_for_again() {
 fn attempts_are_told() {
     let heard = Arc::new(Mutex::new(Vec::new()));
     let told = heard.clone();
+    let retrying = RetryTransport::new(
+        Scripted::new([status(503, &[]), fails("connection", true), good()]),
+        RetryPolicy::default(),
+        Arc::new(Still::default()),
+    );
     let retrying =
-        Retrying::new(Scripted::new([status(503, &[]), fails("connection", true), good()]), Policy::default(), Arc::new(Still::default()));
-    let retrying = retrying.telling(Arc::new(move |attempt: &Attempt| told.lock().unwrap().push((attempt.number, attempt.failed.clone()))));
+        retrying.telling(Arc::new(move |attempt: &RetryAttempt| told.lock().unwrap().push((attempt.number, attempt.failed.clone()))));
     send(&BASE, Arc::new(retrying), "openai", true).reply();
     assert_eq!(*heard.lock().unwrap(), [(1, "503".to_owned()), (2, "connection".to_owned())]);
 }

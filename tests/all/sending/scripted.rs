@@ -10,7 +10,8 @@ use std::task::{Context, Poll, Waker};
 use serde_json::{Map, Value as Json, json};
 use tapster::Ruleset;
 use tapster_client::{
-    Body, Delta, Doing, Incoming, Outgoing, Prepared, PromptRunner, ProviderError, Reply, RunError, RunnerConfig, Transport, TransportError,
+    Body, BoxFuture, Delta, IncomingAnswer, OutgoingRequest, PreparedRequest, PromptRunner, ProviderError, Reply, RunError, RunnerConfig,
+    Transport, TransportError,
 };
 
 /// One answer: a status, headers, and a body in parts; or none.
@@ -28,7 +29,7 @@ pub(crate) enum Part {
 #[derive(Default)]
 pub(crate) struct Scripted {
     pub(crate) answers: Mutex<VecDeque<Answer>>,
-    pub(crate) sent: Mutex<Vec<Outgoing>>,
+    pub(crate) sent: Mutex<Vec<OutgoingRequest>>,
 }
 
 impl Scripted {
@@ -44,7 +45,7 @@ impl Scripted {
 struct Parts(VecDeque<Part>);
 
 impl Body for Parts {
-    fn next(&mut self) -> Doing<'_, Result<Option<Vec<u8>>, TransportError>> {
+    fn next(&mut self) -> BoxFuture<'_, Result<Option<Vec<u8>>, TransportError>> {
         let next = match self.0.pop_front() {
             None => Ok(None),
             Some(Part::Bytes(bytes)) => Ok(Some(bytes)),
@@ -55,10 +56,10 @@ impl Body for Parts {
 }
 
 impl Transport for Scripted {
-    fn send<'a>(&'a self, request: &'a Outgoing) -> Doing<'a, Result<Incoming, TransportError>> {
+    fn send<'a>(&'a self, request: &'a OutgoingRequest) -> BoxFuture<'a, Result<IncomingAnswer, TransportError>> {
         self.sent.lock().unwrap().push(request.clone());
         let answer = self.answers.lock().unwrap().pop_front().expect("no more requests than answers");
-        let incoming = answer.map(|(status, headers, parts)| Incoming { status, headers, body: Box::new(Parts(parts.into())) });
+        let incoming = answer.map(|(status, headers, parts)| IncomingAnswer { status, headers, body: Box::new(Parts(parts.into())) });
         Box::pin(std::future::ready(incoming))
     }
 }
@@ -79,10 +80,10 @@ pub(crate) fn config(rules: &Ruleset) -> RunnerConfig {
 }
 
 /// A request in a dialect, as it might have been prepared.
-pub(crate) fn request(dialect: &str, url: &str, stream: bool) -> Prepared {
+pub(crate) fn request(dialect: &str, url: &str, stream: bool) -> PreparedRequest {
     let body = json!({ "model": "m", "messages": [{ "role": "user", "content": "Hi" }], "stream": stream });
-    let outgoing = Outgoing { url: url.to_owned(), headers: Vec::new(), auth: None, body, stream };
-    Prepared { outgoing, dialect: dialect.to_owned(), internal: Map::new(), changes: Vec::new(), warnings: Vec::new() }
+    let outgoing = OutgoingRequest { url: url.to_owned(), headers: Vec::new(), auth: None, body, stream };
+    PreparedRequest { outgoing, dialect: dialect.to_owned(), internal: Map::new(), changes: Vec::new(), warnings: Vec::new() }
 }
 
 pub(crate) fn typed(kind: &str) -> Vec<(String, String)> {

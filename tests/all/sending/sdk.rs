@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use serde_json::{Value as Json, json};
 use tapster::model::PlanBlock;
 use tapster::{Plan, Value, emit};
-use tapster_client::Auth;
+use tapster_client::AuthHeader;
 
 use super::scripted::{BASE, answered, json_answer, stream_answer};
 
@@ -86,7 +86,7 @@ fn what_is_sent() {
 #[test]
 fn where_the_key_goes() {
     for (name, case, recorded) in cases() {
-        let auth = Auth::of(&BASE, case["dialect"].as_str().unwrap()).unwrap();
+        let auth = AuthHeader::of(&BASE, case["dialect"].as_str().unwrap()).unwrap();
         if auth.header != "x-api-key" {
             let sent = recorded["whole"]["sent"]["headers"][&auth.header].as_str();
             assert_eq!(sent, Some(format!("{}sk-no-key-at-all", auth.prefix).as_str()), "{name}");

@@ -6,9 +6,9 @@ use core::time::Duration;
 use std::sync::{Arc, Mutex};
 
 use serde_json::json;
-use tapster_client::retry::{Policy, Retrying};
+use tapster_client::retry::{RetryPolicy, RetryTransport};
 use tapster_client::{
-    Auth, Clock, Delta, Http, HttpOptions, Key, PromptRunner, ProviderError, Recorder, Reply, RunError, Timeouts, Transport,
+    AuthHeader, Delta, Http, HttpOptions, Key, PromptRunner, ProviderError, RealPace, Recorder, Reply, RunError, Timeouts, Transport,
 };
 
 use super::faults::{STREAM, TEXT, finished_at, whole};
@@ -36,7 +36,7 @@ fn runtime() -> tokio::runtime::Runtime {
 
 fn sent(transport: Arc<dyn Transport>, url: &str) -> (Result<Reply, ProviderError>, String) {
     let mut request = request("openai", url, true);
-    request.outgoing.auth = Some(Auth { header: "authorization".to_owned(), prefix: "Bearer ".to_owned() });
+    request.outgoing.auth = Some(AuthHeader { header: "authorization".to_owned(), prefix: "Bearer ".to_owned() });
     let config = config(&BASE);
     let mut text = String::new();
     let mut hear = |delta: &Delta| {
@@ -258,8 +258,8 @@ fn retries_over_sockets() {
     let soon = peers::whole("429 Slow down", &[JSON, ("retry-after", "0")], b"{}");
     let good = vec![Step::Send([head("200 OK", &[EVENTS]), STREAM.as_bytes().to_vec()].concat())];
     let peer = Peer::new(vec![later, soon, good]);
-    let policy = Policy { first: Duration::from_millis(1), ..Policy::default() };
-    let (result, text) = sent(Arc::new(Retrying::new(http(LONG, None), policy, Arc::new(Clock))), &peer.url());
+    let policy = RetryPolicy { first: Duration::from_millis(1), ..RetryPolicy::default() };
+    let (result, text) = sent(Arc::new(RetryTransport::new(http(LONG, None), policy, Arc::new(RealPace))), &peer.url());
     assert_eq!((result.unwrap().message["content"].as_str(), text.as_str(), peer.asked().len()), (Some(TEXT), TEXT, 3));
 }
 

@@ -1,9 +1,9 @@
 //! Events of streams, however their bytes are cut.
 
 use proptest::prelude::*;
-use tapster_client::sse::{Event, Splitter, TooLong};
+use tapster_client::sse::{EventTooLong, Splitter, SseEvent};
 
-fn split(parts: &[&[u8]], most: usize) -> Result<Vec<Event>, TooLong> {
+fn split(parts: &[&[u8]], most: usize) -> Result<Vec<SseEvent>, EventTooLong> {
     let (mut splitter, mut events) = (Splitter::new(most), Vec::new());
     for part in parts {
         splitter.push(part, &mut events)?;
@@ -12,14 +12,14 @@ fn split(parts: &[&[u8]], most: usize) -> Result<Vec<Event>, TooLong> {
     Ok(events)
 }
 
-fn event(name: &str, data: &str) -> Event {
-    Event { name: name.to_owned(), data: data.to_owned() }
+fn event(name: &str, data: &str) -> SseEvent {
+    SseEvent { name: name.to_owned(), data: data.to_owned() }
 }
 
 /// A stream with everything that the standard allows.
 const STREAM: &str = "\u{feff}: a comment\r\ndata: one\r\n\r\nevent: more\rdata:two\rdata:  three\r\rdata\n\nid: 7\nretry: 10\n\nevent: lost\n\ndata: Grüße – \u{1f980}\n\ndata: [DONE]\n\n";
 
-fn expected() -> Vec<Event> {
+fn expected() -> Vec<SseEvent> {
     vec![event("", "one"), event("more", "two\n three"), event("", ""), event("", "Grüße – 🦀"), event("", "[DONE]")]
 }
 
@@ -53,10 +53,10 @@ fn bytes_that_are_no_text_are_replaced() {
 fn events_that_are_too_long_are_refused() {
     let line = format!("data: {}\n\n", "x".repeat(90));
     assert!(split(&[line.as_bytes()], 100).is_ok());
-    assert_eq!(split(&[line.as_bytes()], 90), Err(TooLong));
+    assert_eq!(split(&[line.as_bytes()], 90), Err(EventTooLong));
     // also without any line end, and as many short lines of one event
-    assert_eq!(split(&[&[b'x'; 200]], 100), Err(TooLong));
-    assert_eq!(split(&[b"data: 12345\n".repeat(30).as_slice()], 100), Err(TooLong));
+    assert_eq!(split(&[&[b'x'; 200]], 100), Err(EventTooLong));
+    assert_eq!(split(&[b"data: 12345\n".repeat(30).as_slice()], 100), Err(EventTooLong));
     // many events are no long event
     assert!(split(&[b"data: 12345\n\n".repeat(30).as_slice()], 100).is_ok());
 }

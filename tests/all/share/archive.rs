@@ -2,12 +2,12 @@
 
 use std::io::{Cursor, Write};
 
-use tapster_exchange::share::{self, Member, pack, unpack};
+use tapster_exchange::share::{self, PackFile, pack, unpack};
 use zip::write::SimpleFileOptions;
 
 use super::{Folder, bytes};
 
-fn files() -> Vec<Member> {
+fn files() -> Vec<PackFile> {
     let file = |path: &str, text: &str| (path.to_owned(), text.as_bytes().to_vec());
     vec![
         file("pack.toml", "kind = \"pack\"\nversion = 1\nname = \"a\"\nrelease = \"1.0.0\"\n"),

@@ -1,22 +1,22 @@
 //! Which releases are taken: the newest that fit everybody, what is there first, and clear errors otherwise.
 
 use semver::{Version, VersionReq};
-use tapster_exchange::share::manifest::Need;
-use tapster_exchange::share::resolve::{Asked, Candidate, resolve};
+use tapster_exchange::share::manifest::PackDependency;
+use tapster_exchange::share::resolve::{PackRequest, ReleaseCandidate, resolve};
 
 /// Releases of packs: name, release, what it extends (`name range`).
 type World = &'static [(&'static str, &'static str, &'static [&'static str])];
 
-fn need(text: &str) -> Need {
+fn need(text: &str) -> PackDependency {
     let (name, range) = text.split_once(' ').map_or((text, None), |(name, range)| (name, Some(range)));
-    Need { name: name.to_owned(), release: range.map(|range| VersionReq::parse(range).unwrap()) }
+    PackDependency { name: name.to_owned(), release: range.map(|range| VersionReq::parse(range).unwrap()) }
 }
 
 /// What is chosen, as `name release`, or the error.
 fn chosen(world: World, asked: &[&str]) -> Result<Vec<String>, String> {
     let candidates = |name: &str| {
         let of = world.iter().filter(|(n, ..)| *n == name);
-        let candidate = |(_, release, extends): &(&str, &str, &[&str])| Candidate {
+        let candidate = |(_, release, extends): &(&str, &str, &[&str])| ReleaseCandidate {
             release: Version::parse(release).unwrap(),
             extends: extends.iter().map(|text| need(text)).collect(),
             engine: (*release == "9.0.0").then(|| VersionReq::parse(">=99").unwrap()),
@@ -24,7 +24,7 @@ fn chosen(world: World, asked: &[&str]) -> Result<Vec<String>, String> {
         };
         of.map(candidate).collect()
     };
-    let asked = asked.iter().map(|text| Asked { need: need(text), by: "you".to_owned() }).collect();
+    let asked = asked.iter().map(|text| PackRequest { need: need(text), by: "you".to_owned() }).collect();
     let done = resolve(asked, &Version::new(0, 1, 0), &candidates).map_err(|fault| {
         assert!(fault.help.is_some());
         format!("{}: {}", fault.code.as_str(), fault.message)
@@ -83,17 +83,17 @@ fn circles_are_shown() {
 fn the_search_is_bounded() {
     // every combination of 40 releases of 10 packs fails at the last one
     let names: Vec<String> = (0..10).map(|n| format!("p{n}")).collect();
-    let candidates = |name: &str| -> Vec<Candidate<()>> {
+    let candidates = |name: &str| -> Vec<ReleaseCandidate<()>> {
         let at = names.iter().position(|n| n == name);
         let releases = (0..40).rev().filter(|_| at.is_some());
         releases
             .map(|n| {
                 let next = at.map_or_else(|| "end".to_owned(), |at| names.get(at + 1).cloned().unwrap_or_else(|| "end".to_owned()));
-                Candidate { release: Version::new(1, n, 0), extends: vec![need(&next)], engine: None, source: () }
+                ReleaseCandidate { release: Version::new(1, n, 0), extends: vec![need(&next)], engine: None, source: () }
             })
             .collect()
     };
-    let asked = vec![Asked { need: need("p0"), by: "you".to_owned() }];
+    let asked = vec![PackRequest { need: need("p0"), by: "you".to_owned() }];
     let fault = resolve(asked, &Version::new(0, 1, 0), &candidates).unwrap_err();
     assert!(fault.message.contains("too many"), "{}", fault.message);
 }

@@ -1,6 +1,6 @@
 //! Signatures: those of `minisign` are understood, and whatever does not fit is refused.
 
-use tapster_exchange::share::signature::{Trusted, Verdict, public_key, verify};
+use tapster_exchange::share::signature::{SignatureVerdict, TrustedKey, public_key, verify};
 
 use super::{Folder, bytes};
 
@@ -20,18 +20,18 @@ trusted comment: timestamp:1555779966\tfile:test
 QtKMXWyYcwdpZAlPF7tE2ENJkRd1ujvKjlj1m9RtHTBnZPa5WKU5uWRs5GoP5M/VqE81QFuMKI5k/SfNQUaOAA==
 ";
 
-fn trusted() -> Vec<Trusted> {
-    vec![Trusted { name: "Frank".to_owned(), key: KEY.to_owned() }]
+fn trusted() -> Vec<TrustedKey> {
+    vec![TrustedKey { name: "Frank".to_owned(), key: KEY.to_owned() }]
 }
 
 #[test]
 fn signatures_of_minisign_are_understood() {
     for signature in [PREHASHED, LEGACY] {
         let verdict = verify("test", b"test", signature.as_bytes(), &trusted()).unwrap();
-        assert!(matches!(verdict, Verdict::By(key) if key.name == "Frank"));
+        assert!(matches!(verdict, SignatureVerdict::By(key) if key.name == "Frank"));
         let fault = verify("test", b"Test", signature.as_bytes(), &trusted()).unwrap_err();
         assert!(fault.message.contains("does not fit"), "{}", fault.message);
-        assert_eq!(verify("test", b"test", signature.as_bytes(), &[]).unwrap(), Verdict::Unknown("E7620F1842B4E81F".to_owned()));
+        assert_eq!(verify("test", b"test", signature.as_bytes(), &[]).unwrap(), SignatureVerdict::Unknown("E7620F1842B4E81F".to_owned()));
     }
     assert_eq!(public_key(&format!("untrusted comment: minisign public key E7620F1842B4E81F\n{KEY}\n")).unwrap(), KEY);
     for wrong in ["", "RWQ", "untrusted comment: x", &KEY.replace('R', "x")] {
@@ -47,7 +47,7 @@ fn a_changed_signature_is_refused() {
         // the first line is a comment that nobody signs; the number of the key says only by whom it claims to be
         let told = verify("test", b"test", &changed, &trusted());
         let first = PREHASHED.find('\n').unwrap();
-        assert!(at < first || !matches!(told, Ok(Verdict::By(_))), "{at}: {told:?}");
+        assert!(at < first || !matches!(told, Ok(SignatureVerdict::By(_))), "{at}: {told:?}");
         assert!(verify("test", b"test", &PREHASHED.as_bytes()[..at], &trusted()).is_err() || at + 1 == PREHASHED.len(), "cut at {at}");
     }
     let short = PREHASHED.replace("y/rUw2y8/hOUYjZU71eHp/Wo1KZ40fGy2VJEDl34XMJM+TX48Ss/17u3IvIfbVR1FkZZSNCisQbuQY+bHwhEBg==", "AAAA");

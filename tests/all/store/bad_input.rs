@@ -6,7 +6,7 @@ use serde_json::{Value as Json, json};
 use sqlx::Connection as _;
 use tapster::diag::Code;
 use tapster_session::store::{
-    Batch, Committed, Home, MAX_DEPTH, MAX_NAME, MAX_VALUE, SessionStore, SqlStore, TemplateStore, VersionWindow, block_on,
+    Batch, CommitOutcome, Home, MAX_DEPTH, MAX_NAME, MAX_VALUE, SessionStore, SqlStore, TemplateStore, VersionWindow, block_on,
 };
 
 use super::bed::{ALL, Bed, Folder, KEEP, address_of, at, home, open, put, refused, write};
@@ -219,7 +219,7 @@ fn a_lock_that_is_not_given_back_is_told() {
         refused(bed.store.commit(&home, one("t", json!(1))).await, Code::StoreBusy);
         assert_eq!(bed.store.view(&home, at(1, 1), &[], 0).await.unwrap(), [], "reading goes on");
         sqlx::raw_sql("ROLLBACK").execute(&mut other).await.unwrap();
-        assert!(matches!(bed.store.commit(&home, one("t", json!(1))).await.unwrap(), Committed::Applied { .. }));
+        assert!(matches!(bed.store.commit(&home, one("t", json!(1))).await.unwrap(), CommitOutcome::Applied { .. }));
     });
 }
 
@@ -262,5 +262,5 @@ fn a_server_that_goes_away_may_return() {
     refused(block_on(store.view(&home, at(1, 1), &[], 0)), Code::StoreUnreachable);
     assert!(server.run());
     assert_eq!(block_on(store.view(&home, at(1, 1), &[], 0)).unwrap()[0].value, json!(1), "the same store works again");
-    assert!(matches!(write_next(&store, &home, 2).unwrap(), Committed::Applied { .. }));
+    assert!(matches!(write_next(&store, &home, 2).unwrap(), CommitOutcome::Applied { .. }));
 }

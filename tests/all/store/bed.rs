@@ -6,7 +6,9 @@ use std::path::Path;
 
 use serde_json::{Value as Json, json};
 use tapster::diag::Code;
-use tapster_session::store::{Batch, Committed, Home, Moment, Page, Refused, SessionStore, SqlStore, VersionWindow, Write, block_on};
+use tapster_session::store::{
+    ArtifactWrite, Batch, CommitOutcome, Home, ListPage, Moment, SessionStore, SqlStore, StoreRefusal, VersionWindow, block_on,
+};
 
 use super::postgres;
 pub(crate) use crate::program::Folder;
@@ -54,25 +56,25 @@ pub(crate) fn at(now: i64, turn: i64) -> Moment {
     Moment { now, turn }
 }
 
-pub(crate) const ALL: Page = Page { after: 0, limit: 1_000_000 };
+pub(crate) const ALL: ListPage = ListPage { after: 0, limit: 1_000_000 };
 
 pub(crate) const KEEP: VersionWindow = VersionWindow { versions: None, turns: None, ttl: None };
 
-pub(crate) fn write(tag: &str, based_on: Option<i64>, value: Json, keep: VersionWindow) -> Write {
-    Write { tag: tag.to_owned(), based_on, value, keep, log: json!({ "op": "write", "tag": tag }) }
+pub(crate) fn write(tag: &str, based_on: Option<i64>, value: Json, keep: VersionWindow) -> ArtifactWrite {
+    ArtifactWrite { tag: tag.to_owned(), based_on, value, keep, log: json!({ "op": "write", "tag": tag }) }
 }
 
 /// Writes one value, which must be accepted, and returns its version.
 #[track_caller]
-pub(crate) fn put(store: &SqlStore, home: &Home, at: Moment, write: Write) -> i64 {
+pub(crate) fn put(store: &SqlStore, home: &Home, at: Moment, write: ArtifactWrite) -> i64 {
     match block_on(store.commit(home, Batch { at, writes: vec![write], ..Batch::default() })).unwrap() {
-        Committed::Applied { versions, .. } => *versions.first().unwrap(),
-        conflict @ Committed::Conflict { .. } => unreachable!("{conflict:?}"),
+        CommitOutcome::Applied { versions, .. } => *versions.first().unwrap(),
+        conflict @ CommitOutcome::Conflict { .. } => unreachable!("{conflict:?}"),
     }
 }
 
 #[track_caller]
-pub(crate) fn refused<T: std::fmt::Debug>(result: Result<T, Refused>, code: Code) -> String {
+pub(crate) fn refused<T: std::fmt::Debug>(result: Result<T, StoreRefusal>, code: Code) -> String {
     let complaint = result.unwrap_err();
     assert_eq!(complaint.code, code, "{}", complaint.message);
     assert!(complaint.help.is_some());

@@ -11,7 +11,7 @@ use std::process::Command;
 
 use serde_json::json;
 use tapster::diag::Code;
-use tapster_session::store::{Batch, Committed, SessionStore, SqlStore, VersionWindow, block_on};
+use tapster_session::store::{Batch, CommitOutcome, SessionStore, SqlStore, VersionWindow, block_on};
 
 use super::bed::{ALL, Folder, KEEP, address_of, at, home, open, put, refused, write};
 use super::postgres::as_other_user;
@@ -63,7 +63,7 @@ fn a_full_disk_is_told_and_loses_nothing() {
     let mut stored = 0;
     let full = loop {
         match next(stored + 1) {
-            Ok(Committed::Applied { .. }) if stored < 100 => stored += 1,
+            Ok(CommitOutcome::Applied { .. }) if stored < 100 => stored += 1,
             other => break other,
         }
     };
@@ -75,7 +75,7 @@ fn a_full_disk_is_told_and_loses_nothing() {
     };
     check(&store, stored);
     disk.resize("8m");
-    assert!(matches!(next(stored + 1).unwrap(), Committed::Applied { .. }), "there is room again");
+    assert!(matches!(next(stored + 1).unwrap(), CommitOutcome::Applied { .. }), "there is room again");
     check(&store, stored + 1);
     block_on(store.close());
     check(&open(&address_of(&disk.0.path("store.db"))), stored + 1);

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use std::fs;
 
 use tapster::diag::Code;
-use tapster_session::store::{FolderStore, MAX_TEMPLATE, Refused, TemplateStore, block_on};
+use tapster_session::store::{FolderStore, MAX_TEMPLATE, StoreRefusal, TemplateStore, block_on};
 
 use crate::program::Folder;
 
@@ -22,7 +22,7 @@ impl Folder {
 }
 
 #[track_caller]
-fn refused<T: std::fmt::Debug>(result: Result<T, Refused>, code: Code) -> String {
+fn refused<T: std::fmt::Debug>(result: Result<T, StoreRefusal>, code: Code) -> String {
     let complaint = result.unwrap_err();
     assert_eq!(complaint.code, code, "{}", complaint.message);
     assert!(complaint.help.is_some());

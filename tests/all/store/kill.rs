@@ -10,7 +10,7 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use serde_json::{Value as Json, json};
-use tapster_session::store::{Batch, Committed, Page, SessionStore, SqlStore, VersionWindow, block_on};
+use tapster_session::store::{Batch, CommitOutcome, ListPage, SessionStore, SqlStore, VersionWindow, block_on};
 
 use super::bed::{ALL, Bed, at, home, open, write};
 use super::race::full;
@@ -49,8 +49,8 @@ fn child() {
             ];
             let batch = Batch { at: at(n + 1, 1), turn: true, writes, state: Some(value(n + 1)), state_based_on: base, log: vec![] };
             match store.commit(&home, batch).await.unwrap() {
-                Committed::Applied { versions, state, .. } => assert_eq!((versions, state), (vec![n + 1, n + 1], Some(n + 1))),
-                conflict @ Committed::Conflict { .. } => unreachable!("{conflict:?}"),
+                CommitOutcome::Applied { versions, state, .. } => assert_eq!((versions, state), (vec![n + 1, n + 1], Some(n + 1))),
+                conflict @ CommitOutcome::Conflict { .. } => unreachable!("{conflict:?}"),
             }
             n += 1;
             writeln!(out, "stored {n}").unwrap();
@@ -111,19 +111,19 @@ fn check(store: &SqlStore, told: i64) -> i64 {
         assert_eq!(heads, [("all", n, &value(n)), ("some", n, &value(n))]);
         // of the many earlier ones, those since the last checks
         let from = (n - 40).max(0);
-        let all = store.versions(&home, "all", Page { after: from, limit: 100 }).await.unwrap();
+        let all = store.versions(&home, "all", ListPage { after: from, limit: 100 }).await.unwrap();
         assert_eq!(all.iter().map(|v| v.version).collect::<Vec<_>>(), (from + 1..=n).collect::<Vec<_>>());
         assert!(all.iter().all(|v| v.value == value(v.version) && v.based_on == (v.version > 1).then(|| v.version - 1)));
         let some = store.versions(&home, "some", ALL).await.unwrap();
         let kept = (n - i64::from(KEPT)).max(0);
         assert_eq!(some.iter().map(|v| v.version).collect::<Vec<_>>(), (kept + 1..=n).collect::<Vec<_>>());
         let after = (kept - 40).max(0);
-        let archived = store.archive(&home, Some("some"), Page { after, limit: 100 }).await.unwrap();
+        let archived = store.archive(&home, Some("some"), ListPage { after, limit: 100 }).await.unwrap();
         assert_eq!(archived.iter().map(|a| a.version.version).collect::<Vec<_>>(), (after + 1..=kept).collect::<Vec<_>>());
         assert!(archived.iter().all(|a| a.version.value == value(a.version.version)));
         // two writes a turn, and a record for each version that was pruned
         let records = 2 * n + kept;
-        let log = store.log(&home, Page { after: (records - 50).max(0), limit: 100 }).await.unwrap();
+        let log = store.log(&home, ListPage { after: (records - 50).max(0), limit: 100 }).await.unwrap();
         assert_eq!(log.last().map(|logged| logged.seq), Some(records));
         n
     })

@@ -9,8 +9,8 @@ use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 use serde_json::{Value as Json, json};
 use tapster_session::store::{
-    Archived, Artifact, Batch, Committed, Dump, Home, Logged, Moment, PruneReason, Pruned, SessionStore, SqlStore, State, Version,
-    VersionWindow, block_on,
+    ArchivedVersion, Artifact, ArtifactVersion, Batch, CommitOutcome, Home, LogRecord, Moment, PruneReason, PrunedVersion, SessionDump,
+    SessionState, SessionStore, SqlStore, VersionWindow, block_on,
 };
 
 use super::bed::{ALL, Bed, home, write};
@@ -63,10 +63,10 @@ struct Session {
     at: Moment,
     turns: i64,
     seq: i64,
-    artifacts: BTreeMap<String, Vec<Version>>,
-    archive: Vec<Archived>,
-    state: Option<State>,
-    log: Vec<Logged>,
+    artifacts: BTreeMap<String, Vec<ArtifactVersion>>,
+    archive: Vec<ArchivedVersion>,
+    state: Option<SessionState>,
+    log: Vec<LogRecord>,
 }
 
 impl Session {
@@ -76,10 +76,10 @@ impl Session {
 
     fn note(&mut self, at: Moment, record: Json) {
         self.seq += 1;
-        self.log.push(Logged { seq: self.seq, at, record });
+        self.log.push(LogRecord { seq: self.seq, at, record });
     }
 
-    fn prune(&mut self, tag: &str, window: VersionWindow, at: Moment, pruned: &mut Vec<Pruned>) {
+    fn prune(&mut self, tag: &str, window: VersionWindow, at: Moment, pruned: &mut Vec<PrunedVersion>) {
         for reason in [PruneReason::Versions, PruneReason::Turns, PruneReason::Ttl] {
             let Some(versions) = self.artifacts.get_mut(tag) else { return };
             let head = versions.last().unwrap().version;
@@ -88,20 +88,20 @@ impl Session {
                 PruneReason::Turns => VersionWindow { versions: None, ttl: None, ..window },
                 PruneReason::Ttl => VersionWindow { versions: None, turns: None, ..window },
             };
-            let out: Vec<Version> = versions.iter().filter(|v| !inside(v, head, one(reason), at)).cloned().collect();
+            let out: Vec<ArtifactVersion> = versions.iter().filter(|v| !inside(v, head, one(reason), at)).cloned().collect();
             versions.retain(|v| inside(v, head, one(reason), at));
             if !out.is_empty() {
                 let numbers: Vec<i64> = out.iter().map(|v| v.version).collect();
                 self.note(at, json!({ "op": "prune", "tag": tag, "versions": numbers, "reason": reason.word() }));
-                self.archive.extend(out.into_iter().map(|version| Archived { tag: tag.to_owned(), version, archived: at, reason }));
-                pruned.push(Pruned { tag: tag.to_owned(), versions: numbers, reason });
+                self.archive.extend(out.into_iter().map(|version| ArchivedVersion { tag: tag.to_owned(), version, archived: at, reason }));
+                pruned.push(PrunedVersion { tag: tag.to_owned(), versions: numbers, reason });
             }
         }
     }
 }
 
 /// Whether a version is within a window.
-fn inside(version: &Version, head: i64, window: VersionWindow, at: Moment) -> bool {
+fn inside(version: &ArtifactVersion, head: i64, window: VersionWindow, at: Moment) -> bool {
     version.version == head
         || (window.versions.is_none_or(|n| head - version.version < i64::from(n))
             && window.turns.is_none_or(|n| at.turn - version.at.turn < i64::from(n))
@@ -137,7 +137,7 @@ fn both(store: &SqlStore, homes: &[Home; 2], model: &mut [Option<Session>; 2], a
                 batch.state_based_on = base(revision, off);
                 batch.state = Some(json!({ "at": at.now }));
                 if batch.state_based_on == revision {
-                    after.state = Some(State { revision: revision.unwrap_or(0) + 1, at, value: json!({ "at": at.now }) });
+                    after.state = Some(SessionState { revision: revision.unwrap_or(0) + 1, at, value: json!({ "at": at.now }) });
                 } else {
                     conflict = Some((None, revision));
                 }
@@ -157,7 +157,7 @@ fn both(store: &SqlStore, homes: &[Home; 2], model: &mut [Option<Session>; 2], a
                     conflict = Some((Some(tag.to_owned()), latest));
                     break;
                 }
-                after.artifacts.entry(tag.to_owned()).or_default().push(Version { version, based_on, at, value });
+                after.artifacts.entry(tag.to_owned()).or_default().push(ArtifactVersion { version, based_on, at, value });
                 after.note(at, json!({ "op": "write", "tag": tag, "version": version }));
                 versions.push(version);
             }
@@ -172,10 +172,10 @@ fn both(store: &SqlStore, homes: &[Home; 2], model: &mut [Option<Session>; 2], a
             let changed = batch.state.is_some();
             let done = block_on(store.commit(&homes[session], batch)).unwrap();
             match conflict {
-                Some((tag, latest)) => assert_eq!(done, Committed::Conflict { tag, latest }),
+                Some((tag, latest)) => assert_eq!(done, CommitOutcome::Conflict { tag, latest }),
                 None => {
                     let state = after.state.as_ref().filter(|_| changed).map(|state| state.revision);
-                    assert_eq!(done, Committed::Applied { versions, state, pruned });
+                    assert_eq!(done, CommitOutcome::Applied { versions, state, pruned });
                     if written {
                         after.at = at;
                     }
@@ -216,7 +216,7 @@ fn both(store: &SqlStore, homes: &[Home; 2], model: &mut [Option<Session>; 2], a
         }
         Ask::Copy { from, to } => {
             let dump = block_on(store.dump(&homes[from])).unwrap();
-            let wanted = model[from].as_ref().map(|session| Dump {
+            let wanted = model[from].as_ref().map(|session| SessionDump {
                 artifacts: session.artifacts.clone().into_iter().collect(),
                 archive: session.archive.clone(),
                 state: session.state.clone(),
@@ -247,7 +247,7 @@ fn compare(store: &SqlStore, home: &Home, model: Option<&Session>) {
     for tag in TAGS {
         let versions = session.artifacts.get(tag).cloned().unwrap_or_default();
         assert_eq!(block_on(store.versions(home, tag, ALL)).unwrap(), versions);
-        let archive: Vec<Archived> = session.archive.iter().filter(|archived| archived.tag == tag).cloned().collect();
+        let archive: Vec<ArchivedVersion> = session.archive.iter().filter(|archived| archived.tag == tag).cloned().collect();
         assert_eq!(block_on(store.archive(home, Some(tag), ALL)).unwrap(), archive);
     }
     assert_eq!(block_on(store.archive(home, None, ALL)).unwrap(), session.archive);

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use serde_json::json;
-use tapster_session::store::{Batch, Committed, SessionStore, SqlStore, VersionWindow, block_on};
+use tapster_session::store::{Batch, CommitOutcome, SessionStore, SqlStore, VersionWindow, block_on};
 
 use super::bed::{ALL, Bed, at, home, write};
 
@@ -63,11 +63,11 @@ async fn one(store: &SqlStore) -> bool {
     let (based_on, count) = latest.map_or((None, 0), |a| (Some(a.version), a.value["count"].as_u64().unwrap()));
     let batch = Batch { writes: vec![write("t", based_on, json!({ "count": count + 1 }), VersionWindow::default())], ..Batch::default() };
     match store.commit(&home, batch).await.unwrap() {
-        Committed::Applied { versions, .. } => {
+        CommitOutcome::Applied { versions, .. } => {
             assert_eq!(versions, [based_on.unwrap_or(0) + 1]);
             true
         }
-        Committed::Conflict { tag, latest } => {
+        CommitOutcome::Conflict { tag, latest } => {
             assert!(tag.as_deref() == Some("t") && latest > based_on, "{latest:?} {based_on:?}");
             false
         }

@@ -4,8 +4,8 @@
 
 use serde_json::{Value as Json, json};
 use tapster_session::store::{
-    Artifact, Batch, Committed, Dump, Home, Moment, Page, PruneReason, Pruned, SessionStore, SqlStore, TemplateStore, VersionWindow,
-    block_on,
+    Artifact, Batch, CommitOutcome, Home, ListPage, Moment, PruneReason, PrunedVersion, SessionDump, SessionStore, SqlStore, TemplateStore,
+    VersionWindow, block_on,
 };
 
 use super::bed::{ALL, Bed, KEEP, at, home, open, put, write};
@@ -36,7 +36,7 @@ macro_rules! on_both {
     };
 }
 
-fn commit(store: &SqlStore, home: &Home, batch: Batch) -> Committed {
+fn commit(store: &SqlStore, home: &Home, batch: Batch) -> CommitOutcome {
     block_on(store.commit(home, batch)).unwrap()
 }
 
@@ -67,7 +67,7 @@ on_both! {
         assert_eq!(view(store, &home, at(40, 4), &[("mood", KEEP)], 0), [artifact("mood", 4, json!({ "n": 4 }), &[])]);
         assert_eq!(view(store, &home, at(40, 4), &[], 9), [artifact("mood", 4, json!({ "n": 4 }), &[])]);
 
-        let versions = block_on(store.versions(&home, "mood", Page { after: 1, limit: 2 })).unwrap();
+        let versions = block_on(store.versions(&home, "mood", ListPage { after: 1, limit: 2 })).unwrap();
         let shown: Vec<_> = versions.iter().map(|v| (v.version, v.based_on, v.at, v.value.clone())).collect();
         assert_eq!(shown, [(2, Some(1), at(20, 2), json!({ "n": 2 })), (3, Some(2), at(30, 3), json!({ "n": 3 }))]);
         assert_eq!(stored(store, &home, "other"), [0; 0]);
@@ -83,7 +83,7 @@ on_both! {
         {
             let writes = vec![write("other", None, json!("x"), KEEP), write(tag, base, json!("no"), KEEP)];
             let batch = Batch { at: at(9, 9), writes, state: Some(json!({})), log: vec![json!({ "op": "read" })], ..Batch::default() };
-            assert_eq!(commit(store, &home, batch), Committed::Conflict { tag: Some(tag.to_owned()), latest }, "{base:?}");
+            assert_eq!(commit(store, &home, batch), CommitOutcome::Conflict { tag: Some(tag.to_owned()), latest }, "{base:?}");
         }
         assert_eq!(view(store, &home, at(9, 9), &[], 9), [artifact("a", 2, json!(2), &[])]);
         assert_eq!((block_on(store.log(&home, ALL)).unwrap(), block_on(store.state(&home)).unwrap()), (before, None));
@@ -95,7 +95,7 @@ on_both! {
         let writes = vec![write("b", None, json!("b1"), KEEP), write("a", None, json!("a1"), KEEP), write("b", Some(1), json!("b2"), KEEP)];
         let log = vec![json!({ "op": "read", "tag": "x" })];
         let batch = Batch { at: at(5, 2), writes, state: Some(json!({ "k": 1 })), log, ..Batch::default() };
-        assert_eq!(commit(store, &home, batch), Committed::Applied { versions: vec![1, 1, 2], state: Some(1), pruned: vec![] });
+        assert_eq!(commit(store, &home, batch), CommitOutcome::Applied { versions: vec![1, 1, 2], state: Some(1), pruned: vec![] });
         let shown = view(store, &home, at(5, 2), &[("b", KEEP)], 9);
         assert_eq!(shown, [artifact("a", 1, json!("a1"), &[]), artifact("b", 2, json!("b2"), &[json!("b1")])]);
         let log = block_on(store.log(&home, ALL)).unwrap();
@@ -103,9 +103,9 @@ on_both! {
         let wrote = |tag: &str, version: i64| json!({ "op": "write", "tag": tag, "version": version });
         assert_eq!(records, [json!({ "op": "read", "tag": "x" }), wrote("b", 1), wrote("a", 1), wrote("b", 2)]);
         assert_eq!(log.iter().map(|logged| (logged.seq, logged.at)).collect::<Vec<_>>(), (1..=4).map(|n| (n, at(5, 2))).collect::<Vec<_>>());
-        assert_eq!(block_on(store.log(&home, Page { after: 1, limit: 2 })).unwrap(), log[1..3]);
+        assert_eq!(block_on(store.log(&home, ListPage { after: 1, limit: 2 })).unwrap(), log[1..3]);
 
-        assert_eq!(commit(store, &home, Batch::default()), Committed::Applied { versions: vec![], state: None, pruned: vec![] });
+        assert_eq!(commit(store, &home, Batch::default()), CommitOutcome::Applied { versions: vec![], state: None, pruned: vec![] });
         assert_eq!(block_on(store.sessions(None, ALL)).unwrap()[0].at, at(5, 2), "an empty batch changes nothing");
     }
 
@@ -113,12 +113,12 @@ on_both! {
         let (store, home) = (&bed.store, home("me", "chat"));
         let change = |base: Option<i64>, value: Json| Batch { at: at(value["n"].as_i64().unwrap(), 1), state: Some(value), state_based_on: base, ..Batch::default() };
         assert_eq!(block_on(store.state(&home)).unwrap(), None);
-        assert_eq!(commit(store, &home, change(Some(1), json!({ "n": 0 }))), Committed::Conflict { tag: None, latest: None });
-        let applied = |revision| Committed::Applied { versions: vec![], state: Some(revision), pruned: vec![] };
+        assert_eq!(commit(store, &home, change(Some(1), json!({ "n": 0 }))), CommitOutcome::Conflict { tag: None, latest: None });
+        let applied = |revision| CommitOutcome::Applied { versions: vec![], state: Some(revision), pruned: vec![] };
         assert_eq!(commit(store, &home, change(None, json!({ "n": 1 }))), applied(1));
-        assert_eq!(commit(store, &home, change(None, json!({ "n": 2 }))), Committed::Conflict { tag: None, latest: Some(1) });
+        assert_eq!(commit(store, &home, change(None, json!({ "n": 2 }))), CommitOutcome::Conflict { tag: None, latest: Some(1) });
         assert_eq!(commit(store, &home, change(Some(1), json!({ "n": 3 }))), applied(2));
-        assert_eq!(commit(store, &home, change(Some(1), json!({ "n": 4 }))), Committed::Conflict { tag: None, latest: Some(2) });
+        assert_eq!(commit(store, &home, change(Some(1), json!({ "n": 4 }))), CommitOutcome::Conflict { tag: None, latest: Some(2) });
         let state = block_on(store.state(&home)).unwrap().unwrap();
         assert_eq!((state.revision, state.at, state.value), (2, at(3, 1), json!({ "n": 3 })));
     }
@@ -141,12 +141,12 @@ on_both! {
 
         // a narrower window of the same write; of two writes in a batch the last decides
         let writes = vec![write("a", Some(3), json!(4), KEEP), write("a", Some(4), json!(5), VersionWindow::LATEST)];
-        let pruned = vec![Pruned { tag: "a".to_owned(), versions: vec![2, 3, 4], reason: PruneReason::Versions }];
+        let pruned = vec![PrunedVersion { tag: "a".to_owned(), versions: vec![2, 3, 4], reason: PruneReason::Versions }];
         let done = commit(store, &home, Batch { at: at(4, 4), writes, ..Batch::default() });
-        assert_eq!(done, Committed::Applied { versions: vec![4, 5], state: None, pruned });
+        assert_eq!(done, CommitOutcome::Applied { versions: vec![4, 5], state: None, pruned });
         assert_eq!(stored(store, &home, "a"), [5]);
         let archived = |page| -> Vec<i64> { block_on(store.archive(&home, None, page)).unwrap().iter().map(|a| a.version.version).collect() };
-        assert_eq!((archived(ALL), archived(Page { after: 1, limit: 2 })), (vec![1, 2, 3, 4], vec![2, 3]));
+        assert_eq!((archived(ALL), archived(ListPage { after: 1, limit: 2 })), (vec![1, 2, 3, 4], vec![2, 3]));
         assert_eq!(put(store, &home, at(5, 5), write("a", Some(5), json!(6), two)), 6, "numbers go on");
     }
 
@@ -183,13 +183,13 @@ on_both! {
         // each version goes for the first bound that it does not meet
         let window = VersionWindow { versions: Some(5), turns: Some(3), ttl: Some(201) };
         let pruned = block_on(store.prune(&home, at(600, 4), &[("a".to_owned(), window), ("none".to_owned(), window)])).unwrap();
-        let part = |versions: &[i64], reason| Pruned { tag: "a".to_owned(), versions: versions.to_vec(), reason };
+        let part = |versions: &[i64], reason| PrunedVersion { tag: "a".to_owned(), versions: versions.to_vec(), reason };
         assert_eq!(pruned, [part(&[1], PruneReason::Versions), part(&[2, 3], PruneReason::Turns)]);
         let pruned = block_on(store.prune(&home, at(700, 4), &[("a".to_owned(), window)])).unwrap();
         assert_eq!(pruned, [part(&[4], PruneReason::Ttl)]);
         assert_eq!(block_on(store.prune(&home, at(700, 4), &[("a".to_owned(), window)])).unwrap(), []);
         assert_eq!(stored(store, &home, "a"), [5, 6]);
-        let records: Vec<Json> = block_on(store.log(&home, Page { after: 6, limit: 9 })).unwrap().into_iter().map(|l| l.record).collect();
+        let records: Vec<Json> = block_on(store.log(&home, ListPage { after: 6, limit: 9 })).unwrap().into_iter().map(|l| l.record).collect();
         let prune = |versions: Json, reason: &str| json!({ "op": "prune", "tag": "a", "versions": versions, "reason": reason });
         assert_eq!(records, [prune(json!([1]), "versions"), prune(json!([2, 3]), "turns"), prune(json!([4]), "ttl")]);
         let archive = block_on(store.archive(&home, None, ALL)).unwrap();
@@ -210,7 +210,7 @@ on_both! {
         sorted.sort();
         let listed = |owner, page| -> Vec<Home> { block_on(store.sessions(owner, page)).unwrap().into_iter().map(|s| s.home).collect() };
         assert_eq!(listed(None, ALL), sorted);
-        assert_eq!(listed(None, Page { after: 2, limit: 3 }), sorted[2..5]);
+        assert_eq!(listed(None, ListPage { after: 2, limit: 3 }), sorted[2..5]);
         assert_eq!(listed(Some("a"), ALL), [home("a", "B"), home("a", "b")]);
         assert_eq!(listed(Some("nobody"), ALL), []);
 
@@ -239,7 +239,7 @@ on_both! {
         let info = block_on(store.info(&from)).unwrap().unwrap();
         assert_eq!((info.artifacts, info.at, info.turns), (2, at(5, 3), 4), "the completed turn is never lowered");
         let dump = block_on(store.dump(&from)).unwrap().unwrap();
-        let numbers = |versions: &[tapster_session::store::Version]| versions.iter().map(|v| v.version).collect::<Vec<_>>();
+        let numbers = |versions: &[tapster_session::store::ArtifactVersion]| versions.iter().map(|v| v.version).collect::<Vec<_>>();
         let shown: Vec<_> = dump.artifacts.iter().map(|(tag, versions)| (tag.as_str(), numbers(versions))).collect();
         assert_eq!(shown, [("a", vec![1, 2, 3, 4, 5]), ("z", vec![4, 5])]);
         assert_eq!((dump.archive.len(), dump.at, dump.turns, dump.state.as_ref().unwrap().revision), (3, at(5, 3), 4, 5));
@@ -252,7 +252,7 @@ on_both! {
         let archived: Vec<i64> = block_on(store.archive(&to, None, ALL)).unwrap().iter().map(|a| a.version.version).collect();
         assert_eq!(archived, [1, 2, 3, 4, 5], "new records come behind the old ones");
 
-        let broken = |change: &dyn Fn(&mut Dump)| {
+        let broken = |change: &dyn Fn(&mut SessionDump)| {
             let mut dump = dump.clone();
             change(&mut dump);
             super::super::bed::refused(block_on(store.restore(&home("me", "broken"), dump)), tapster::diag::Code::StoreDamaged);

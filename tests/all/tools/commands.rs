@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use serde_json::{Value as Json, json};
-use tapster_client::tools::{CommandLine, CommandTool, HostTools, Output};
+use tapster_client::tools::{CommandLine, CommandOutput, CommandTool, HostTools};
 
 use super::{call, wait};
 
@@ -13,7 +13,7 @@ fn shell(script: &str) -> CommandTool {
         line: CommandLine { words: ["sh", "-c", script].map(str::to_owned).to_vec(), ..CommandLine::default() },
         timeout: Duration::from_secs(20),
         most: 10_000,
-        output: Output::Auto,
+        output: CommandOutput::Auto,
     }
 }
 
@@ -26,8 +26,8 @@ fn arguments_go_in_as_json_and_results_come_out_as_json_or_text() {
     assert_eq!(done(&shell("cat"), &json!({ "to": "é", "n": [1, null] })), Ok(json!({ "to": "é", "n": [1, null] })));
     assert_eq!(done(&shell("printf 'a hall'"), &json!({})), Ok(json!("a hall")));
     assert_eq!(done(&shell("true"), &json!({})), Ok(json!("")));
-    assert_eq!(done(&CommandTool { output: Output::Text, ..shell("printf 4") }, &json!({})), Ok(json!("4")));
-    let strict = done(&CommandTool { output: Output::Json, ..shell("printf 'a hall'") }, &json!({}));
+    assert_eq!(done(&CommandTool { output: CommandOutput::Text, ..shell("printf 4") }, &json!({})), Ok(json!("4")));
+    let strict = done(&CommandTool { output: CommandOutput::Json, ..shell("printf 'a hall'") }, &json!({}));
     assert!(strict.as_ref().is_err_and(|why| why.contains("not JSON")), "{strict:?}");
 }
 

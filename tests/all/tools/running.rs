@@ -9,12 +9,12 @@ use std::time::Duration;
 
 use serde_json::{Map, Value as Json, json};
 use tapster::{Plan, Ruleset, Scene};
-use tapster_client::retry::{Pace, Policy, Retrying};
+use tapster_client::retry::{Pace, RetryPolicy, RetryTransport};
 use tapster_client::tools::{
-    FilteredToolRegistry, LoopEvent, StopReason, Tool, ToolCall, ToolFailure, ToolLoopReport, ToolLoopRunner, ToolRegistry, ToolSpec,
-    Unwatched,
+    FilteredToolRegistry, LoopEvent, NoWatch, StopReason, Tool, ToolCall, ToolFailure, ToolLoopReport, ToolLoopRunner, ToolRegistry,
+    ToolSpec,
 };
-use tapster_client::{Doing, PromptRunner, RunError, RunnerConfig, Transport, TransportError};
+use tapster_client::{BoxFuture, PromptRunner, RunError, RunnerConfig, Transport, TransportError};
 
 use super::wait;
 use crate::sending::scripted::{Answer, BASE, Scripted, config, json_answer};
@@ -47,7 +47,7 @@ fn plan(rules: &Ruleset) -> Plan {
 fn ran(transport: Arc<dyn Transport>, config: &RunnerConfig, tools: ToolRegistry) -> Result<ToolLoopReport, RunError> {
     let runner = ToolLoopRunner::new(PromptRunner::new(transport));
     let (plan, tools) = (plan(&config.rules), FilteredToolRegistry::from(tools));
-    wait(runner.run(config, &plan, &tools, &Map::new(), &mut Unwatched))
+    wait(runner.run(config, &plan, &tools, &Map::new(), &mut NoWatch))
 }
 
 /// What the model is told of the n-th call.
@@ -130,7 +130,7 @@ struct Meeting {
 }
 
 impl Tool for Meeting {
-    fn call<'a>(&'a self, call: ToolCall<'a>) -> Doing<'a, Result<Json, ToolFailure>> {
+    fn call<'a>(&'a self, call: ToolCall<'a>) -> BoxFuture<'a, Result<Json, ToolFailure>> {
         Box::pin(async move {
             self.begun.wait().await;
             if call.id == "a" {
@@ -168,7 +168,7 @@ fn calls_that_may_run_side_by_side_do_and_results_keep_their_order() {
 struct Still;
 
 impl Pace for Still {
-    fn sleep(&self, _: Duration) -> Doing<'_, ()> {
+    fn sleep(&self, _: Duration) -> BoxFuture<'_, ()> {
         Box::pin(async {})
     }
     fn chance(&self) -> f64 {
@@ -183,7 +183,7 @@ impl Pace for Still {
 struct Endless;
 
 impl Tool for Endless {
-    fn call<'a>(&'a self, _: ToolCall<'a>) -> Doing<'a, Result<Json, ToolFailure>> {
+    fn call<'a>(&'a self, _: ToolCall<'a>) -> BoxFuture<'a, Result<Json, ToolFailure>> {
         Box::pin(std::future::pending())
     }
 }
@@ -197,7 +197,7 @@ fn a_tool_that_never_ends_is_given_up_and_the_loop_goes_on() {
     let runner = ToolLoopRunner::new(PromptRunner::new(transport)).with_time_limit(Duration::from_millis(40), Arc::new(Still));
     let config = config(&BASE);
     let (plan, tools) = (plan(&config.rules), FilteredToolRegistry::from(tools));
-    let report = wait(runner.run(&config, &plan, &tools, &Map::new(), &mut Unwatched)).unwrap();
+    let report = wait(runner.run(&config, &plan, &tools, &Map::new(), &mut NoWatch)).unwrap();
     let codes: Vec<Option<&str>> = report.results.iter().map(|result| result.code.as_deref()).collect();
     assert_eq!((codes, report.final_text.as_deref()), (vec![Some("tool_error"), None], Some("Done.")));
     assert!(told(&report, 0).to_string().contains("did not end within 40 ms"), "{}", told(&report, 0));
@@ -209,7 +209,7 @@ fn a_request_that_is_sent_again_runs_no_tool_again() {
     let busy = || json_answer(503, &json!({ "error": { "message": "busy" } }));
     let unsent = || Err(TransportError { code: "connect", message: "refused".into(), unsent: true });
     let transport = Scripted::new([busy(), calls(&[("a", "count", "{}")]), busy(), unsent(), busy(), says("One.")]);
-    let retrying = Arc::new(Retrying::new(transport.clone(), Policy::default(), Arc::new(Still)));
+    let retrying = Arc::new(RetryTransport::new(transport.clone(), RetryPolicy::default(), Arc::new(Still)));
     let report = ran(retrying, &config(&BASE), ToolRegistry::new().with(ToolSpec::new("count"), counting(&count))).unwrap();
     assert_eq!((count.load(Ordering::SeqCst), report.final_text.as_deref(), transport.count()), (1, Some("One."), 6));
 }
@@ -249,7 +249,7 @@ fn no_pack_can_make_the_loop_run_what_it_must_not() {
     ]);
     let runner = ToolLoopRunner::new(PromptRunner::new(transport));
     let (config, plan) = (limits(&rules, json!({ "max_result_bytes": 1 })), plan(&rules));
-    let report = wait(runner.run(&config, &plan, &tools, &Map::new(), &mut Unwatched)).unwrap();
+    let report = wait(runner.run(&config, &plan, &tools, &Map::new(), &mut NoWatch)).unwrap();
     let codes: Vec<Option<&str>> = report.results.iter().map(|result| result.code.as_deref()).collect();
     let (hidden, object) = (Some("tool_not_allowed"), Some("arguments_not_object"));
     assert_eq!(codes, [hidden, hidden, object, object, None]);
@@ -308,7 +308,7 @@ fn what_is_wrong_with_tools_is_said_before_anything_is_sent() {
     let transport = Scripted::new([]);
     let runner = ToolLoopRunner::new(PromptRunner::new(transport.clone()));
     let (config, plan) = (config(&BASE), plan(&BASE));
-    let done = wait(runner.run(&config, &plan, &tools, options.as_object().unwrap(), &mut Unwatched));
+    let done = wait(runner.run(&config, &plan, &tools, options.as_object().unwrap(), &mut NoWatch));
     let Err(RunError::Config(problems)) = done else { panic!("it was sent") };
     let said: Vec<String> = problems.iter().map(|p| format!("{} {}", p.code, p.at)).collect();
     let wanted = [
@@ -328,7 +328,7 @@ fn what_is_wrong_with_tools_is_said_before_anything_is_sent() {
     assert!(problems.iter().all(|problem| !problem.message.is_empty()));
     let planned =
         Plan { scene: tapster::Value::from(&json!({ "llm_options": { "response_format": { "type": "text" }, "seed": 1 } })), ..plan };
-    let done = wait(runner.run(&config, &planned, &ToolRegistry::new().into(), &Map::new(), &mut Unwatched));
+    let done = wait(runner.run(&config, &planned, &ToolRegistry::new().into(), &Map::new(), &mut NoWatch));
     let Err(RunError::Config(problems)) = done else { panic!("it was sent") };
     assert_eq!((problems.len(), problems[0].at.as_str()), (1, "/plan/llm_options/response_format"));
     assert_eq!(transport.count(), 0);

@@ -4,7 +4,7 @@ use serde_json::{Map, Value as Json, json};
 use tapster::artifact::{RunArtifact, RunArtifacts, WriteRefusal};
 use tapster::diag::{Diagnostic, Sources};
 use tapster::{PackError, Ruleset};
-use tapster_session::store::{Home, Moment, Page, SessionStore, SqlStore, block_on};
+use tapster_session::store::{Home, ListPage, Moment, SessionStore, SqlStore, block_on};
 use tapster_session::{Session, SessionError};
 
 use crate::case::{Case, Check};
@@ -15,7 +15,7 @@ const PACK: &str = "talespinner";
 /// The address of a PostgreSQL server, which the harness starts where it can.
 pub(crate) const POSTGRES: &str = "TAPSTER_TEST_POSTGRES";
 /// Everything of a listing.
-const ALL: Page = Page { after: 0, limit: 10_000 };
+const ALL: ListPage = ListPage { after: 0, limit: 10_000 };
 
 /// Runs the script on each backend.
 pub(crate) fn contract(case: &Case) -> Vec<Check> {
@@ -104,7 +104,7 @@ impl Script<'_> {
             }
             "versions" => {
                 let all = block_on(session.versions(text("tag"), ALL)).unwrap_or_default();
-                let one = |v: &tapster_session::store::Version| json!({ "version": v.version, "basedOnVersion": v.based_on, "createdAt": v.at.now / 1000 });
+                let one = |v: &tapster_session::store::ArtifactVersion| json!({ "version": v.version, "basedOnVersion": v.based_on, "createdAt": v.at.now / 1000 });
                 json!({ "versions": all.iter().map(one).collect::<Vec<_>>() })
             }
             "ui" => json!({ "ui": block_on(session.projections(at)).unwrap_or_default() }),
@@ -119,7 +119,7 @@ impl Script<'_> {
             "prune" => json!({ "pruned": block_on(session.prune(at)).unwrap_or_default() }),
             "archive" => {
                 let all = block_on(session.archive(None, ALL)).unwrap_or_default();
-                let one = |a: &tapster_session::store::Archived| {
+                let one = |a: &tapster_session::store::ArchivedVersion| {
                     json!({
                         "tag": a.tag, "version": a.version.version, "reason": a.reason, "at": a.archived.now / 1000, "value": a.version.value,
                     })
@@ -127,7 +127,7 @@ impl Script<'_> {
                 json!({ "archive": all.iter().map(one).collect::<Vec<_>>() })
             }
             "log" => {
-                let all = block_on(session.log(Page { after: self.seen, ..ALL })).unwrap_or_default();
+                let all = block_on(session.log(ListPage { after: self.seen, ..ALL })).unwrap_or_default();
                 drop(session);
                 self.seen = all.last().map_or(self.seen, |record| record.seq);
                 json!({ "log": all.into_iter().map(|logged| logged.record).collect::<Vec<_>>() })

@@ -6,7 +6,9 @@ use std::sync::{Arc, Mutex};
 use serde_json::{Map, Value as Json, json};
 use tapster::model::PlanBlock;
 use tapster::{Plan, Ruleset, Value};
-use tapster_client::{Body, Delta, Doing, Incoming, Outgoing, Problem, PromptRunner, RunError, RunnerConfig, Transport, TransportError};
+use tapster_client::{
+    Body, BoxFuture, Delta, IncomingAnswer, OutgoingRequest, Problem, PromptRunner, RunError, RunnerConfig, Transport, TransportError,
+};
 
 use crate::case::{Case, Check};
 use crate::engine::{self, Scene};
@@ -215,7 +217,7 @@ pub(crate) struct Scripted {
 struct Parts(VecDeque<Vec<u8>>);
 
 impl Body for Parts {
-    fn next(&mut self) -> Doing<'_, Result<Option<Vec<u8>>, TransportError>> {
+    fn next(&mut self) -> BoxFuture<'_, Result<Option<Vec<u8>>, TransportError>> {
         Box::pin(std::future::ready(Ok(self.0.pop_front())))
     }
 }
@@ -240,10 +242,10 @@ impl Scripted {
 }
 
 impl Transport for Scripted {
-    fn send<'a>(&'a self, request: &'a Outgoing) -> Doing<'a, Result<Incoming, TransportError>> {
+    fn send<'a>(&'a self, request: &'a OutgoingRequest) -> BoxFuture<'a, Result<IncomingAnswer, TransportError>> {
         self.sent.lock().unwrap_or_else(std::sync::PoisonError::into_inner).push(request.body.clone());
         let answer = self.answers.lock().unwrap_or_else(std::sync::PoisonError::into_inner).pop_front();
-        let incoming = answer.map(|(status, kind, parts)| Incoming {
+        let incoming = answer.map(|(status, kind, parts)| IncomingAnswer {
             status,
             headers: vec![("content-type".to_owned(), kind.to_owned())],
             body: Box::new(Parts(parts.into())),

@@ -6,9 +6,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use serde_json::{Map, Value as Json, json};
 use tapster_client::tools::{
-    FilteredToolRegistry, Tool, ToolCall, ToolFailure, ToolLoopReport, ToolLoopRunner, ToolRegistry, ToolSpec, Unwatched,
+    FilteredToolRegistry, NoWatch, Tool, ToolCall, ToolFailure, ToolLoopReport, ToolLoopRunner, ToolRegistry, ToolSpec,
 };
-use tapster_client::{Body, Doing, Incoming, Outgoing, Problem, PromptRunner, RunError, RunnerConfig, Transport, TransportError};
+use tapster_client::{
+    Body, BoxFuture, IncomingAnswer, OutgoingRequest, Problem, PromptRunner, RunError, RunnerConfig, Transport, TransportError,
+};
 
 use crate::case::{Case, Check};
 use crate::compare::{fits, same};
@@ -62,7 +64,7 @@ fn ran(input: &Json) -> Json {
     let runner = ToolLoopRunner::new(PromptRunner::new(Arc::clone(&script) as Arc<dyn Transport>));
     let (plan, tools) = (plan(&input["history"]), tools(input));
     let options = input["options"].as_object().cloned().unwrap_or_default();
-    let done = wait(runner.run(&config, &plan, &tools, &options, &mut Unwatched));
+    let done = wait(runner.run(&config, &plan, &tools, &options, &mut NoWatch));
     if !script.left().is_empty() {
         return json!({ "replies left": script.left().len() });
     }
@@ -113,7 +115,7 @@ struct Does {
 }
 
 impl Tool for Does {
-    fn call<'a>(&'a self, call: ToolCall<'a>) -> Doing<'a, Result<Json, ToolFailure>> {
+    fn call<'a>(&'a self, call: ToolCall<'a>) -> BoxFuture<'a, Result<Json, ToolFailure>> {
         Box::pin(async move {
             let run = self.runs.fetch_add(1, Ordering::SeqCst);
             match self.does.as_object().and_then(|does| does.iter().next()).map(|(what, value)| (what.as_str(), value)) {
@@ -149,7 +151,7 @@ impl Script {
 }
 
 impl Transport for Script {
-    fn send<'a>(&'a self, request: &'a Outgoing) -> Doing<'a, Result<Incoming, TransportError>> {
+    fn send<'a>(&'a self, request: &'a OutgoingRequest) -> BoxFuture<'a, Result<IncomingAnswer, TransportError>> {
         Box::pin(async move {
             self.requests.lock().unwrap_or_else(PoisonError::into_inner).push(request.body.clone());
             let next = self.replies.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
@@ -166,7 +168,7 @@ impl Transport for Script {
                 None => ("application/json", json!({ "choices": [reply] }).to_string()),
             };
             let headers = vec![("content-type".to_owned(), kind.to_owned())];
-            Ok(Incoming { status, headers, body: Box::new(Whole(Some(body.into_bytes()))) })
+            Ok(IncomingAnswer { status, headers, body: Box::new(Whole(Some(body.into_bytes()))) })
         })
     }
 }
@@ -175,14 +177,14 @@ impl Transport for Script {
 struct Whole(Option<Vec<u8>>);
 
 impl Body for Whole {
-    fn next(&mut self) -> Doing<'_, Result<Option<Vec<u8>>, TransportError>> {
+    fn next(&mut self) -> BoxFuture<'_, Result<Option<Vec<u8>>, TransportError>> {
         let part = self.0.take();
         Box::pin(async move { Ok(part) })
     }
 }
 
 /// Polls until it is done; nothing here waits for anything.
-pub(super) fn wait<T>(mut doing: Doing<'_, T>) -> T {
+pub(super) fn wait<T>(mut doing: BoxFuture<'_, T>) -> T {
     let mut cx = std::task::Context::from_waker(std::task::Waker::noop());
     loop {
         if let std::task::Poll::Ready(done) = doing.as_mut().poll(&mut cx) {

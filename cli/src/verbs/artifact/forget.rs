@@ -6,9 +6,9 @@ use serde_json::json;
 use crate::diag::{Code, Diagnostic};
 use crate::store::SessionStore;
 
-use crate::inputs::session::Place;
-use crate::output::Show;
-use crate::stop::{Exit, Stop};
+use crate::inputs::session::SessionArgs;
+use crate::output::OutputStreams;
+use crate::stop::{EarlyExit, RunExit};
 use crate::waiting::wait;
 
 use super::{head, known, refused};
@@ -19,16 +19,16 @@ use super::{head, known, refused};
 
 Artifacts with all their versions, the archive, the state and the log are removed for good. `tapster artifact export`
 keeps a copy of all but the log.")]
-pub(super) struct Forget {
+pub(super) struct ArtifactForgetArgs {
     /// Remove it: without this, nothing is removed.
     #[arg(long)]
     yes: bool,
     #[command(flatten)]
-    place: Place,
+    place: SessionArgs,
 }
 
-impl Forget {
-    pub(super) fn run(&self, show: &mut Show<'_, '_>) -> Result<Exit, Stop> {
+impl ArtifactForgetArgs {
+    pub(super) fn run(&self, show: &mut OutputStreams<'_, '_>) -> Result<RunExit, EarlyExit> {
         let (store, home) = (self.place.open_existing(show)?, self.place.home());
         let info = known(&store, &home)?;
         let what = format!(
@@ -41,7 +41,7 @@ impl Forget {
         if !self.yes {
             let message = format!("this would remove {what} for good");
             let help = "repeat it with `--yes`; `tapster artifact export` keeps a copy";
-            return Err(Stop::new(Exit::No, Diagnostic::error(Code::StoreConfirm, message).help(help)));
+            return Err(EarlyExit::new(RunExit::No, Diagnostic::error(Code::StoreConfirm, message).help(help)));
         }
         let removed = wait(store.forget(&home)).map_err(refused)?;
         if !removed {
@@ -53,6 +53,6 @@ impl Forget {
         } else {
             show.result(&format!("removed {what}\n"));
         }
-        Ok(Exit::Done)
+        Ok(RunExit::Done)
     }
 }

@@ -12,11 +12,11 @@ use clap::{Args, Subcommand};
 use crate::diag::{Code, Diagnostic};
 use crate::model::Pack;
 use crate::pack::{Overlay, Ruleset, Start};
-use crate::store::{Home, Page, Refused, SessionInfo, SessionStore, SqlStore};
+use crate::store::{Home, ListPage, SessionInfo, SessionStore, SqlStore, StoreRefusal};
 
 use crate::inputs::library;
-use crate::output::Show;
-use crate::stop::{Exit, Stop};
+use crate::output::OutputStreams;
+use crate::stop::{EarlyExit, RunExit};
 use crate::waiting::wait;
 
 /// The artifacts of a session: show, compare, write, and move them.
@@ -33,55 +33,55 @@ use crate::waiting::wait;
   tapster artifact forget --session copy --yes
 
 The store is a file of SQLite or a PostgreSQL database: `--store`, else TAPSTER_STORE, else `tapster.db` here.")]
-pub(crate) struct Artifacts {
+pub(crate) struct ArtifactArgs {
     #[command(subcommand)]
-    verb: Verb,
+    verb: ArtifactVerb,
 }
 
 #[derive(Debug, Subcommand)]
-enum Verb {
+enum ArtifactVerb {
     /// List the artifacts of a session, or the sessions of the store.
-    List(read::List),
+    List(read::ArtifactListArgs),
     /// Print the value of an artifact, or what the pack shows of all of them.
-    Show(read::ShowOne),
+    Show(read::ArtifactShowArgs),
     /// List the versions of an artifact, the archived ones too if wanted.
-    History(read::History),
+    History(read::ArtifactHistoryArgs),
     /// Compare two versions of an artifact.
-    Diff(read::Diff),
+    Diff(read::ArtifactDiffArgs),
     /// Print the log of a session: what was read, written, refused and archived.
-    Log(read::Log),
+    Log(read::ArtifactLogArgs),
     /// Write a new version.
-    Put(write::Put),
+    Put(write::ArtifactPutArgs),
     /// Archive the versions that the pack does not keep.
-    Prune(write::Prune),
+    Prune(write::ArtifactPruneArgs),
     /// Print a session as JSON, with all versions and its state.
-    Export(file::Export),
+    Export(file::ArtifactExportArgs),
     /// Put an exported session back, with the same version numbers.
-    Import(file::Import),
+    Import(file::ArtifactImportArgs),
     /// Remove a session with everything in it.
-    Forget(forget::Forget),
+    Forget(forget::ArtifactForgetArgs),
 }
 
-impl Artifacts {
-    pub(crate) fn run(&self, show: &mut Show<'_, '_>) -> Result<Exit, Stop> {
+impl ArtifactArgs {
+    pub(crate) fn run(&self, show: &mut OutputStreams<'_, '_>) -> Result<RunExit, EarlyExit> {
         match &self.verb {
-            Verb::List(verb) => verb.run(show),
-            Verb::Show(verb) => verb.run(show),
-            Verb::History(verb) => verb.run(show),
-            Verb::Diff(verb) => verb.run(show),
-            Verb::Log(verb) => verb.run(show),
-            Verb::Put(verb) => verb.run(show),
-            Verb::Prune(verb) => verb.run(show),
-            Verb::Export(verb) => verb.run(show),
-            Verb::Import(verb) => verb.run(show),
-            Verb::Forget(verb) => verb.run(show),
+            ArtifactVerb::List(verb) => verb.run(show),
+            ArtifactVerb::Show(verb) => verb.run(show),
+            ArtifactVerb::History(verb) => verb.run(show),
+            ArtifactVerb::Diff(verb) => verb.run(show),
+            ArtifactVerb::Log(verb) => verb.run(show),
+            ArtifactVerb::Put(verb) => verb.run(show),
+            ArtifactVerb::Prune(verb) => verb.run(show),
+            ArtifactVerb::Export(verb) => verb.run(show),
+            ArtifactVerb::Import(verb) => verb.run(show),
+            ArtifactVerb::Forget(verb) => verb.run(show),
         }
     }
 }
 
 /// The pack whose declarations hold.
 #[derive(Debug, Clone, Args)]
-struct Declared {
+struct DeclarationArgs {
     /// The pack that declares the artifacts: a folder or a name.
     #[arg(long, value_name = "PACK")]
     pack: Option<String>,
@@ -90,32 +90,32 @@ struct Declared {
     overlay: Vec<std::path::PathBuf>,
 }
 
-impl Declared {
+impl DeclarationArgs {
     /// The pack, if one is named.
-    fn open(&self, show: &mut Show<'_, '_>) -> Result<Option<Ruleset>, Stop> {
+    fn open(&self, show: &mut OutputStreams<'_, '_>) -> Result<Option<Ruleset>, EarlyExit> {
         let overlays: Vec<Overlay> = self.overlay.iter().cloned().map(Overlay::Path).collect();
         self.pack.as_deref().map(|pack| library::open(&Start::typed(pack), &overlays, show)).transpose()
     }
 
     /// The pack, which must be named.
-    fn needed(&self, show: &mut Show<'_, '_>) -> Result<Ruleset, Stop> {
+    fn needed(&self, show: &mut OutputStreams<'_, '_>) -> Result<Ruleset, EarlyExit> {
         self.open(show)?.ok_or_else(|| {
             let message = "this needs the pack that declares the artifacts";
-            Stop::could_not(Code::PackMissing, message, "name it with `--pack`")
+            EarlyExit::could_not(Code::PackMissing, message, "name it with `--pack`")
         })
     }
 }
 
 /// A store that could not answer.
-fn refused(refused: Refused) -> Stop {
-    Stop::new(Exit::CouldNot, *refused)
+fn refused(refused: StoreRefusal) -> EarlyExit {
+    EarlyExit::new(RunExit::CouldNot, *refused)
 }
 
 /// The most sessions among which a similar name is looked for.
-const MANY: Page = Page { after: 0, limit: 1000 };
+const MANY: ListPage = ListPage { after: 0, limit: 1000 };
 
 /// What is known of a session, which must exist.
-fn known(store: &SqlStore, home: &Home) -> Result<SessionInfo, Stop> {
+fn known(store: &SqlStore, home: &Home) -> Result<SessionInfo, EarlyExit> {
     if let Some(info) = wait(store.info(home)).map_err(refused)? {
         return Ok(info);
     }
@@ -123,7 +123,7 @@ fn known(store: &SqlStore, home: &Home) -> Result<SessionInfo, Stop> {
     let near = crate::diag::suggest::help(&home.session, all.iter().map(|info| info.home.session.as_str()));
     let message = format!("the store has no session `{}` of `{}`", head(&home.session), head(&home.owner));
     let help = near.unwrap_or_else(|| "`tapster artifact list --sessions` names those there are".to_owned());
-    Err(Stop::new(Exit::No, Diagnostic::error(Code::NameUnknown, message).help(help)))
+    Err(EarlyExit::new(RunExit::No, Diagnostic::error(Code::NameUnknown, message).help(help)))
 }
 
 /// The first whole number of a JSON text that has more than 64 bits, and so would not be kept as it is written.
@@ -150,12 +150,12 @@ fn too_long_number(json: &str) -> Option<&str> {
 }
 
 /// An artifact that is not there.
-fn missing(home: &Home, tag: &str, tags: impl Iterator<Item = String>) -> Stop {
+fn missing(home: &Home, tag: &str, tags: impl Iterator<Item = String>) -> EarlyExit {
     let tags: Vec<String> = tags.collect();
     let near = crate::diag::suggest::help(tag, tags.iter().map(String::as_str));
     let message = format!("session `{}` has no artifact `{}`", head(&home.session), head(tag));
     let help = near.unwrap_or_else(|| "`tapster artifact list` names those there are; `--session` names another session".to_owned());
-    Stop::new(Exit::No, Diagnostic::error(Code::NameUnknown, message).help(help))
+    EarlyExit::new(RunExit::No, Diagnostic::error(Code::NameUnknown, message).help(help))
 }
 
 fn head(text: &str) -> String {

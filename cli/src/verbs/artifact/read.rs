@@ -6,15 +6,15 @@ use serde_json::{Value as Json, json};
 use crate::artifact::{ContentType, diff};
 use crate::diag::Code;
 use crate::session::Session;
-use crate::store::{Archived, Artifact, Home, Moment, Page, SessionStore, SqlStore, Version, VersionWindow};
+use crate::store::{ArchivedVersion, Artifact, ArtifactVersion, Home, ListPage, Moment, SessionStore, SqlStore, VersionWindow};
 
-use crate::inputs::session::{Place, Time};
+use crate::inputs::session::{SessionArgs, TimeArgs};
 use crate::layout::table;
-use crate::output::Show;
-use crate::stop::{Exit, Stop};
+use crate::output::OutputStreams;
+use crate::stop::{EarlyExit, RunExit};
 use crate::waiting::wait;
 
-use super::{Declared, head, known, missing, refused};
+use super::{DeclarationArgs, head, known, missing, refused};
 
 /// The most rows of a listing, unless `--limit` says otherwise.
 const LIMIT: u32 = 1000;
@@ -25,12 +25,12 @@ const WIDTH: usize = 60;
 #[command(after_help = "Examples:
   tapster artifact list --session tavern
   tapster artifact list --sessions --format json")]
-pub(super) struct List {
+pub(super) struct ArtifactListArgs {
     /// List the sessions of the owner instead.
     #[arg(long)]
     sessions: bool,
     #[command(flatten)]
-    place: Place,
+    place: SessionArgs,
 }
 
 #[derive(Debug, Args)]
@@ -39,7 +39,7 @@ pub(super) struct List {
   tapster artifact show world --version 3
   tapster artifact show --ui --pack my-pack --session tavern")]
 #[command(mut_arg("now", |arg| arg.requires("ui")), mut_arg("turn", |arg| arg.requires("ui")), mut_arg("pack", |arg| arg.requires("ui")))]
-pub(super) struct ShowOne {
+pub(super) struct ArtifactShowArgs {
     /// The tag of the artifact.
     #[arg(required_unless_present = "ui")]
     tag: Option<String>,
@@ -50,18 +50,18 @@ pub(super) struct ShowOne {
     #[arg(long, requires = "pack", conflicts_with = "tag")]
     ui: bool,
     #[command(flatten)]
-    declared: Declared,
+    declared: DeclarationArgs,
     #[command(flatten)]
-    time: Time,
+    time: TimeArgs,
     #[command(flatten)]
-    place: Place,
+    place: SessionArgs,
 }
 
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   tapster artifact history world
   tapster artifact history world --archived --limit 20")]
-pub(super) struct History {
+pub(super) struct ArtifactHistoryArgs {
     /// The tag of the artifact.
     tag: String,
     /// The archived versions instead of the stored ones.
@@ -74,14 +74,14 @@ pub(super) struct History {
     #[arg(long, value_name = "N", default_value_t = LIMIT)]
     limit: u32,
     #[command(flatten)]
-    place: Place,
+    place: SessionArgs,
 }
 
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   tapster artifact diff world              the latest version against the one before it
   tapster artifact diff world 3 5")]
-pub(super) struct Diff {
+pub(super) struct ArtifactDiffArgs {
     /// The tag of the artifact.
     tag: String,
     /// The earlier version.
@@ -89,13 +89,13 @@ pub(super) struct Diff {
     /// The later version [default: the latest].
     to: Option<i64>,
     #[command(flatten)]
-    place: Place,
+    place: SessionArgs,
 }
 
 #[derive(Debug, Args)]
 #[command(after_help = "Example:
   tapster artifact log --session tavern --format json")]
-pub(super) struct Log {
+pub(super) struct ArtifactLogArgs {
     /// Only what comes behind the record of this number.
     #[arg(long, value_name = "SEQ", default_value_t = 0)]
     after: i64,
@@ -103,19 +103,19 @@ pub(super) struct Log {
     #[arg(long, value_name = "N", default_value_t = LIMIT)]
     limit: u32,
     #[command(flatten)]
-    place: Place,
+    place: SessionArgs,
 }
 
 /// All artifacts of a session without their history.
-pub(super) fn heads(store: &SqlStore, home: &Home) -> Result<Vec<Artifact>, Stop> {
+pub(super) fn heads(store: &SqlStore, home: &Home) -> Result<Vec<Artifact>, EarlyExit> {
     wait(store.view(home, Moment::default(), &[], 0)).map_err(refused)
 }
 
-impl List {
-    pub(super) fn run(&self, show: &mut Show<'_, '_>) -> Result<Exit, Stop> {
+impl ArtifactListArgs {
+    pub(super) fn run(&self, show: &mut OutputStreams<'_, '_>) -> Result<RunExit, EarlyExit> {
         let (store, home) = (self.place.open_existing(show)?, self.place.home());
         if self.sessions {
-            let page = Page { after: 0, limit: LIMIT };
+            let page = ListPage { after: 0, limit: LIMIT };
             let all = wait(store.sessions(Some(&home.owner), page)).map_err(refused)?;
             if show.is_json() {
                 show.json(&json!(all));
@@ -123,7 +123,7 @@ impl List {
                 let row = |s: &crate::store::SessionInfo| vec![head(&s.home.session), format!("{} artifacts", s.artifacts), written(s.at)];
                 show.result(&table(&all.iter().map(row).collect::<Vec<_>>()));
             }
-            return Ok(Exit::Done);
+            return Ok(RunExit::Done);
         }
         known(&store, &home)?;
         let all = heads(&store, &home)?;
@@ -133,12 +133,12 @@ impl List {
             let row = |a: &Artifact| vec![head(&a.tag), format!("version {}", a.version), short(&a.value)];
             show.result(&table(&all.iter().map(row).collect::<Vec<_>>()));
         }
-        Ok(Exit::Done)
+        Ok(RunExit::Done)
     }
 }
 
-impl ShowOne {
-    pub(super) fn run(&self, show: &mut Show<'_, '_>) -> Result<Exit, Stop> {
+impl ArtifactShowArgs {
+    pub(super) fn run(&self, show: &mut OutputStreams<'_, '_>) -> Result<RunExit, EarlyExit> {
         let (store, home) = (self.place.open_existing(show)?, self.place.home());
         let Some(tag) = &self.tag else {
             let rules = self.declared.needed(show)?;
@@ -146,7 +146,7 @@ impl ShowOne {
             let session = Session::new(&*store, rules, home);
             let shown = wait(session.projections(self.time.moment(Some(last))?)).map_err(refused)?;
             show.json(&json!(shown));
-            return Ok(Exit::Done);
+            return Ok(RunExit::Done);
         };
         let value = match self.version {
             Some(version) => one(&store, &home, tag, version)?.value,
@@ -156,14 +156,14 @@ impl ShowOne {
             Json::String(text) if !show.is_json() => show.result(&format!("{text}\n")),
             value => show.json(&value),
         }
-        Ok(Exit::Done)
+        Ok(RunExit::Done)
     }
 }
 
-impl History {
-    pub(super) fn run(&self, show: &mut Show<'_, '_>) -> Result<Exit, Stop> {
+impl ArtifactHistoryArgs {
+    pub(super) fn run(&self, show: &mut OutputStreams<'_, '_>) -> Result<RunExit, EarlyExit> {
         let (store, home) = (self.place.open_existing(show)?, self.place.home());
-        let page = Page { after: self.after, limit: self.limit };
+        let page = ListPage { after: self.after, limit: self.limit };
         if self.archived {
             let all = wait(store.archive(&home, Some(&self.tag), page)).map_err(refused)?;
             if all.is_empty() {
@@ -172,7 +172,7 @@ impl History {
             if show.is_json() {
                 show.json(&json!(all));
             } else {
-                let row = |a: &Archived| {
+                let row = |a: &ArchivedVersion| {
                     vec![
                         format!("version {}", a.version.version),
                         format!("archived for {}", a.reason.word()),
@@ -182,7 +182,7 @@ impl History {
                 };
                 show.result(&table(&all.iter().map(row).collect::<Vec<_>>()));
             }
-            return Ok(Exit::Done);
+            return Ok(RunExit::Done);
         }
         let all = wait(store.versions(&home, &self.tag, page)).map_err(refused)?;
         if all.is_empty() {
@@ -191,18 +191,18 @@ impl History {
         if show.is_json() {
             show.json(&json!(all));
         } else {
-            let row = |v: &Version| {
+            let row = |v: &ArtifactVersion| {
                 let base = v.based_on.map_or_else(|| "the first".to_owned(), |base| format!("from {base}"));
                 vec![format!("version {}", v.version), base, time(v.at), short(&v.value)]
             };
             show.result(&table(&all.iter().map(row).collect::<Vec<_>>()));
         }
-        Ok(Exit::Done)
+        Ok(RunExit::Done)
     }
 }
 
-impl Diff {
-    pub(super) fn run(&self, show: &mut Show<'_, '_>) -> Result<Exit, Stop> {
+impl ArtifactDiffArgs {
+    pub(super) fn run(&self, show: &mut OutputStreams<'_, '_>) -> Result<RunExit, EarlyExit> {
         let (store, home) = (self.place.open_existing(show)?, self.place.home());
         let newest = latest(&store, &home, &self.tag)?;
         let (to, after) = match self.to {
@@ -214,27 +214,27 @@ impl Diff {
         let texts = after.is_string() && before.as_ref().is_none_or(Json::is_string);
         let changes = diff(if texts { ContentType::Text } else { ContentType::Json }, before.as_ref(), &after);
         show.json(&json!({ "tag": self.tag, "from": from, "to": to, "changes": changes, "before": before, "after": after }));
-        Ok(Exit::Done)
+        Ok(RunExit::Done)
     }
 }
 
-impl Log {
-    pub(super) fn run(&self, show: &mut Show<'_, '_>) -> Result<Exit, Stop> {
+impl ArtifactLogArgs {
+    pub(super) fn run(&self, show: &mut OutputStreams<'_, '_>) -> Result<RunExit, EarlyExit> {
         let (store, home) = (self.place.open_existing(show)?, self.place.home());
         known(&store, &home)?;
-        let all = wait(store.log(&home, Page { after: self.after, limit: self.limit })).map_err(refused)?;
+        let all = wait(store.log(&home, ListPage { after: self.after, limit: self.limit })).map_err(refused)?;
         if show.is_json() {
             show.json(&json!(all));
         } else {
-            let row = |r: &crate::store::Logged| vec![r.seq.to_string(), time(r.at), head(&r.record.to_string())];
+            let row = |r: &crate::store::LogRecord| vec![r.seq.to_string(), time(r.at), head(&r.record.to_string())];
             show.result(&table(&all.iter().map(row).collect::<Vec<_>>()));
         }
-        Ok(Exit::Done)
+        Ok(RunExit::Done)
     }
 }
 
 /// An artifact as it is now, without its history.
-fn latest(store: &SqlStore, home: &Home, tag: &str) -> Result<Artifact, Stop> {
+fn latest(store: &SqlStore, home: &Home, tag: &str) -> Result<Artifact, EarlyExit> {
     match wait(store.artifact(home, Moment::default(), tag, VersionWindow::LATEST, 0)).map_err(refused)? {
         Some(artifact) => Ok(artifact),
         None => {
@@ -245,8 +245,8 @@ fn latest(store: &SqlStore, home: &Home, tag: &str) -> Result<Artifact, Stop> {
 }
 
 /// A stored version.
-fn one(store: &SqlStore, home: &Home, tag: &str, version: i64) -> Result<Version, Stop> {
-    let page = Page { after: version.saturating_sub(1), limit: 1 };
+fn one(store: &SqlStore, home: &Home, tag: &str, version: i64) -> Result<ArtifactVersion, EarlyExit> {
+    let page = ListPage { after: version.saturating_sub(1), limit: 1 };
     let found = wait(store.versions(home, tag, page)).map_err(refused)?.into_iter().next().filter(|v| v.version == version);
     if let Some(found) = found {
         return Ok(found);
@@ -254,7 +254,7 @@ fn one(store: &SqlStore, home: &Home, tag: &str, version: i64) -> Result<Version
     latest(store, home, tag)?;
     let message = format!("version {version} of artifact `{}` is not stored", head(tag));
     let help = "`tapster artifact history` lists the stored versions, and with `--archived` those that were archived";
-    Err(Stop::new(Exit::No, crate::diag::Diagnostic::error(Code::NameUnknown, message).help(help)))
+    Err(EarlyExit::new(RunExit::No, crate::diag::Diagnostic::error(Code::NameUnknown, message).help(help)))
 }
 
 /// A value on one line.

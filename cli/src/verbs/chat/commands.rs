@@ -5,12 +5,12 @@ use serde_json::json;
 use crate::diag::suggest;
 use crate::inputs::assignment;
 use crate::layout::visible;
-use crate::output::Show;
-use crate::stop::Stop;
+use crate::output::OutputStreams;
+use crate::stop::EarlyExit;
 use crate::verbs::explain;
 
-use super::log::Log;
-use super::talk::{Heard, Talk};
+use super::log::ChatLog;
+use super::talk::{LineOutcome, RunningChat};
 use super::trouble::nothing;
 
 /// Every command: its name, what it takes, what it does.
@@ -27,10 +27,10 @@ const COMMANDS: &[(&str, &str, &str)] = &[
     ("quit", "", "ends the chat"),
 ];
 
-impl Talk<'_> {
+impl RunningChat<'_> {
     /// One line of the chat. A message that begins with `/` is written with two of them.
-    pub(super) fn hear(&mut self, log: &mut Log, line: &str, show: &mut Show<'_, '_>) -> Result<Heard, Stop> {
-        let heard = |done: bool| if done { Heard::Done } else { Heard::Failed };
+    pub(super) fn hear(&mut self, log: &mut ChatLog, line: &str, show: &mut OutputStreams<'_, '_>) -> Result<LineOutcome, EarlyExit> {
+        let heard = |done: bool| if done { LineOutcome::Done } else { LineOutcome::Failed };
         let Some(command) = line.strip_prefix('/') else { return self.say(log, line, show).map(heard) };
         if command.starts_with('/') {
             return self.say(log, command, show).map(heard);
@@ -52,22 +52,22 @@ impl Talk<'_> {
             }
             "model" if rest.is_empty() => show.result(&format!("{}\n", visible(&self.config.model))),
             "model" => self.change_model(rest)?,
-            "quit" | "exit" => return Ok(Heard::End),
+            "quit" | "exit" => return Ok(LineOutcome::End),
             other => {
                 let near = suggest::help(other, COMMANDS.iter().map(|(name, ..)| *name)).map(|help| format!("; {help}"));
                 return Err(nothing(&format!("there is no command `/{}`{}", visible(other), near.unwrap_or_default())));
             }
         }
-        Ok(Heard::Done)
+        Ok(LineOutcome::Done)
     }
 
-    fn explain(&self, show: &mut Show<'_, '_>) -> Result<(), Stop> {
+    fn explain(&self, show: &mut OutputStreams<'_, '_>) -> Result<(), EarlyExit> {
         let Some(plan) = &self.plan else { return Err(nothing("nothing was built yet")) };
         show.result(&explain::as_text(plan, &self.start.rules));
         Ok(())
     }
 
-    fn why(&self, rest: &str, show: &mut Show<'_, '_>) -> Result<(), Stop> {
+    fn why(&self, rest: &str, show: &mut OutputStreams<'_, '_>) -> Result<(), EarlyExit> {
         let Some(plan) = &self.plan else { return Err(nothing("nothing was built yet")) };
         if rest.is_empty() {
             show.result(&explain::lore::as_text(plan, &self.start.rules, None));
@@ -82,7 +82,7 @@ impl Talk<'_> {
         Ok(())
     }
 
-    fn choose(&mut self, log: &mut Log, rest: &str, show: &mut Show<'_, '_>) -> Result<(), Stop> {
+    fn choose(&mut self, log: &mut ChatLog, rest: &str, show: &mut OutputStreams<'_, '_>) -> Result<(), EarlyExit> {
         if log.ends_with_reply() != Some(true) {
             return Err(nothing("the chat does not end with a reply"));
         }
@@ -95,7 +95,7 @@ impl Talk<'_> {
         log.save()
     }
 
-    fn edit(&mut self, log: &mut Log, rest: &str) -> Result<(), Stop> {
+    fn edit(&mut self, log: &mut ChatLog, rest: &str) -> Result<(), EarlyExit> {
         let (number, text) = rest.split_once(char::is_whitespace).unwrap_or((rest, ""));
         let (index, text) = match number.parse::<usize>() {
             Ok(number) if !text.trim().is_empty() => (number.checked_sub(1), text.trim()),
@@ -114,7 +114,7 @@ impl Talk<'_> {
     }
 }
 
-fn help(show: &mut Show<'_, '_>) {
+fn help(show: &mut OutputStreams<'_, '_>) {
     for (name, takes, does) in COMMANDS {
         show.result(&format!("{:<20}{does}\n", format!("/{name} {takes}")));
     }

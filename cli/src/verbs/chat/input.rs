@@ -7,33 +7,33 @@ use rustyline::DefaultEditor;
 use rustyline::error::ReadlineError;
 
 use crate::diag::Code;
-use crate::inputs::lines::Lines;
-use crate::output::Show;
-use crate::stop::Stop;
+use crate::inputs::lines::LineReader;
+use crate::output::OutputStreams;
+use crate::stop::EarlyExit;
 
-use super::interrupts::Interrupts;
+use super::interrupts::InterruptListener;
 
 /// What Ctrl-C is answered with while nothing can be interrupted.
 const HOW_TO_END: &str = "(`/quit` or Ctrl-D ends the chat)\n";
 
 /// Where lines come from.
-pub(super) enum Typed {
+pub(super) enum LineSource {
     /// A person at a terminal.
     Terminal(Box<DefaultEditor>),
     /// A file or another program.
-    Piped(Lines),
+    Piped(LineReader),
 }
 
-impl Typed {
-    pub(super) fn open(show: &mut Show<'_, '_>) -> Result<Self, Stop> {
+impl LineSource {
+    pub(super) fn open(show: &mut OutputStreams<'_, '_>) -> Result<Self, EarlyExit> {
         // tests bring streams of their own, and say that nobody sits there
         if show.io.terminal && std::io::stdin().is_terminal() && !show.is_json() {
             let editor = DefaultEditor::new().map_err(|error| {
-                Stop::could_not(Code::FileMissing, format!("the terminal cannot be read: {error}"), "send one message with `--once`")
+                EarlyExit::could_not(Code::FileMissing, format!("the terminal cannot be read: {error}"), "send one message with `--once`")
             })?;
             return Ok(Self::Terminal(Box::new(editor)));
         }
-        Ok(Self::Piped(Lines::open(Path::new("-"), show)?))
+        Ok(Self::Piped(LineReader::open(Path::new("-"), show)?))
     }
 
     pub(super) fn is_terminal(&self) -> bool {
@@ -41,7 +41,7 @@ impl Typed {
     }
 
     /// The next line that is not blank; `None` at the end.
-    pub(super) fn next(&mut self, interrupts: &Interrupts, show: &mut Show<'_, '_>) -> Result<Option<String>, Stop> {
+    pub(super) fn next(&mut self, interrupts: &InterruptListener, show: &mut OutputStreams<'_, '_>) -> Result<Option<String>, EarlyExit> {
         let editor = match self {
             Self::Piped(lines) => return Ok(lines.next(show)?.map(|line| line.trim_end_matches(['\n', '\r']).to_owned())),
             Self::Terminal(editor) => editor,
@@ -62,7 +62,7 @@ impl Typed {
                 Err(ReadlineError::Eof) => return Ok(None),
                 Err(error) => {
                     let message = format!("the terminal cannot be read: {error}");
-                    return Err(Stop::could_not(Code::FileMissing, message, "send one message with `--once`"));
+                    return Err(EarlyExit::could_not(Code::FileMissing, message, "send one message with `--once`"));
                 }
             }
         }

@@ -19,7 +19,7 @@ const INTERRUPTED: i32 = 130;
 const CLOSING: Duration = Duration::from_secs(1);
 
 #[derive(Default)]
-struct State {
+struct InterruptState {
     /// Whether something is being waited for that may be interrupted.
     waiting: AtomicBool,
     pressed: AtomicBool,
@@ -32,21 +32,21 @@ struct State {
 }
 
 /// Hears of Ctrl-C until it is dropped.
-pub(super) struct Interrupts(Arc<State>);
+pub(super) struct InterruptListener(Arc<InterruptState>);
 
 /// Ends the time in which an interruption goes to what is being waited for.
-struct Waiting<'a>(&'a State);
+struct WaitGuard<'a>(&'a InterruptState);
 
-impl Drop for Waiting<'_> {
+impl Drop for WaitGuard<'_> {
     fn drop(&mut self) {
         self.0.waiting.store(false, Ordering::SeqCst);
     }
 }
 
-impl Interrupts {
+impl InterruptListener {
     /// Listens from now on; when Ctrl-C ends the program, the store is closed before. Without a listener, which the system may refuse, Ctrl-C ends the program.
     pub(super) fn listen(store: SqlStore) -> Self {
-        let state = Arc::new(State::default());
+        let state = Arc::new(InterruptState::default());
         let Ok(runtime) = tokio::runtime::Builder::new_current_thread().enable_all().build() else { return Self(state) };
         let presses = {
             let _inside = runtime.enter();
@@ -90,7 +90,7 @@ impl Interrupts {
     pub(super) async fn during<T>(&self, work: impl Future<Output = T>) -> Option<T> {
         self.0.pressed.store(false, Ordering::SeqCst);
         self.0.waiting.store(true, Ordering::SeqCst);
-        let _waiting = Waiting(&self.0);
+        let _waiting = WaitGuard(&self.0);
         let interrupted = async {
             loop {
                 self.0.told.notified().await;
@@ -119,7 +119,7 @@ fn presses() -> std::io::Result<tokio::signal::windows::CtrlC> {
     tokio::signal::windows::ctrl_c()
 }
 
-impl State {
+impl InterruptState {
     /// Tells who waits; false if nobody does, so that the program is to end.
     fn hears(&self) -> bool {
         if self.waiting.load(Ordering::SeqCst) {
@@ -134,7 +134,7 @@ impl State {
     }
 }
 
-impl Drop for Interrupts {
+impl Drop for InterruptListener {
     fn drop(&mut self) {
         self.0.over.notify_one();
     }

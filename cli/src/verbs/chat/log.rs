@@ -17,12 +17,12 @@ use crate::inputs::files::{bytes_of, no_link, shown, write_private};
 use crate::inputs::lock::FileLock;
 use crate::inputs::scene::{SMALLER, clock};
 use crate::model::{Scene, Value};
-use crate::output::Show;
+use crate::output::OutputStreams;
 use crate::pack::Ruleset;
-use crate::stop::{Exit, Stop};
+use crate::stop::{EarlyExit, RunExit};
 
 /// A chat, and the file that it is kept in.
-pub(super) struct Log {
+pub(super) struct ChatLog {
     file: Option<PathBuf>,
     header: Map<String, Json>,
     messages: Vec<Map<String, Json>>,
@@ -32,9 +32,9 @@ pub(super) struct Log {
     _lock: Option<FileLock>,
 }
 
-impl Log {
+impl ChatLog {
     /// The chat in a file; a new one if there is no such file, or no file is named.
-    pub(super) fn open(file: Option<&Path>, user: &str, character: &str, show: &mut Show<'_, '_>) -> Result<Self, Stop> {
+    pub(super) fn open(file: Option<&Path>, user: &str, character: &str, show: &mut OutputStreams<'_, '_>) -> Result<Self, EarlyExit> {
         let header = json!({ "user_name": user, "character_name": character, "create_date": clock(), "chat_metadata": {} });
         let header = header.as_object().cloned().unwrap_or_default();
         file.map(no_link).transpose()?;
@@ -49,7 +49,7 @@ impl Log {
 
     /// Begins with the messages of another file, if it is of this form; otherwise with those of the scene. A chat that
     /// has messages stays as it is.
-    pub(super) fn begin(&mut self, chat: Option<&Path>, scene: &Scene, show: &mut Show<'_, '_>) -> Result<(), Stop> {
+    pub(super) fn begin(&mut self, chat: Option<&Path>, scene: &Scene, show: &mut OutputStreams<'_, '_>) -> Result<(), EarlyExit> {
         if self.len() > 0 {
             return Ok(());
         }
@@ -68,19 +68,19 @@ impl Log {
 
     /// Takes over header and messages of a file. A file that cannot be read completely is refused, because what was not
     /// read would be lost when it is written.
-    fn read(&mut self, file: &Path, bytes: &[u8], show: &mut Show<'_, '_>) -> Result<(), Stop> {
+    fn read(&mut self, file: &Path, bytes: &[u8], show: &mut OutputStreams<'_, '_>) -> Result<(), EarlyExit> {
         if bytes.trim_ascii().is_empty() {
             return Ok(());
         }
-        let read = import::read(&shown(file), bytes).map_err(|report| Stop::report(Exit::CouldNot, report, Sources::default()))?;
+        let read = import::read(&shown(file), bytes).map_err(|report| EarlyExit::report(RunExit::CouldNot, report, Sources::default()))?;
         if read.container != Container::Jsonl {
             let message = format!("`{}` is not a chat with one JSON object on each line", shown(file));
-            return Err(Stop::could_not(Code::ImportFormat, message, "name another file with `--log`"));
+            return Err(EarlyExit::could_not(Code::ImportFormat, message, "name another file with `--log`"));
         }
         show.report(&read.report, &Sources::default());
         if read.skipped > 0 {
             let message = format!("{} lines of `{}` cannot be read, and would be lost when the chat is written", read.skipped, shown(file));
-            return Err(Stop::could_not(Code::ImportFormat, message, "correct the lines, or delete them"));
+            return Err(EarlyExit::could_not(Code::ImportFormat, message, "correct the lines, or delete them"));
         }
         let log = self;
         let mut lines = read.documents.into_iter().filter_map(|document| match document.json() {
@@ -107,7 +107,7 @@ impl Log {
     /// Puts the messages into a scene: by a format of the pack if one reads such chats, and otherwise by role and text.
     /// Messages from `until` on are left out. A chat that is read by a format and takes more work than it may is refused, as
     /// in a build.
-    pub(super) fn fill(&self, rules: &Ruleset, scene: &mut Scene, until: usize) -> Result<(), Stop> {
+    pub(super) fn fill(&self, rules: &Ruleset, scene: &mut Scene, until: usize) -> Result<(), EarlyExit> {
         let kept = self.messages.get(..until.min(self.messages.len())).unwrap_or_default();
         // the name of a field is the same text in all lines, of which there may be very many
         let mut names: HashMap<&str, Arc<str>> = HashMap::new();
@@ -120,7 +120,7 @@ impl Log {
                 return Ok(());
             }
             Err(error) if *error.kind() == ErrorKind::Bound => {
-                return Err(Stop::new(Exit::No, Diagnostic::error(Code::BoundExceeded, error.message).help(SMALLER)));
+                return Err(EarlyExit::new(RunExit::No, Diagnostic::error(Code::BoundExceeded, error.message).help(SMALLER)));
             }
             // no format of the pack reads such chats
             Err(_) => {}
@@ -245,20 +245,20 @@ impl Log {
     }
 
     /// Writes the file, unless another program has changed it since it was last read or written.
-    pub(super) fn save(&mut self) -> Result<(), Stop> {
+    pub(super) fn save(&mut self) -> Result<(), EarlyExit> {
         let Some(file) = &self.file else { return Ok(()) };
         let held = match file::read(file, import::MAX_FILE as u64) {
             Ok(held) => Some(held),
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => None,
             Err(error) => {
                 let message = format!("`{}` cannot be read: {}", shown(file), file::reason(&error));
-                return Err(Stop::could_not(Code::FileMissing, message, "check the file and its permissions"));
+                return Err(EarlyExit::could_not(Code::FileMissing, message, "check the file and its permissions"));
             }
         };
         if held != self.known {
             let message = format!("`{}` was changed by another program, so it is not written", shown(file));
             let help = "end this chat and open the file again; two chats cannot be kept in one file at the same time";
-            return Err(Stop::could_not(Code::FileMissing, message, help));
+            return Err(EarlyExit::could_not(Code::FileMissing, message, help));
         }
         let header = Json::Object(self.header.clone());
         let mut text = format!("{header}\n");
@@ -273,18 +273,18 @@ impl Log {
 }
 
 /// The lock of the file of a chat, which need not exist: one chat at a time has it.
-fn lock_of(chat: &Path) -> Result<FileLock, Stop> {
+fn lock_of(chat: &Path) -> Result<FileLock, EarlyExit> {
     let mut path = chat.as_os_str().to_owned();
     path.push(".lock~");
     match FileLock::try_take(Path::new(&path)) {
         Ok(Some(lock)) => Ok(lock),
         Ok(None) => {
             let message = format!("`{}` belongs to another chat that is still open", shown(chat));
-            Err(Stop::could_not(Code::FileMissing, message, "end that chat first, or name another file with `--log`"))
+            Err(EarlyExit::could_not(Code::FileMissing, message, "end that chat first, or name another file with `--log`"))
         }
         Err(error) => {
             let message = format!("`{}` cannot be locked for this chat: {error}", shown(chat));
-            Err(Stop::could_not(Code::FileMissing, message, "check the folder and its permissions"))
+            Err(EarlyExit::could_not(Code::FileMissing, message, "check the folder and its permissions"))
         }
     }
 }

@@ -18,20 +18,20 @@ use clap::Args;
 use serde_json::{Map, Value as Json};
 
 use crate::diag::{Code, Diagnostic, DiagnosticCode};
-use crate::inputs::endpoint::Endpoint;
+use crate::inputs::endpoint::EndpointArgs;
 use crate::inputs::files::{bytes_of, shown, values_of};
-use crate::inputs::session::{Place, Scratch};
+use crate::inputs::session::{ScratchStore, SessionArgs};
 use crate::inputs::tools::ToolArgs;
-use crate::inputs::{Inputs, assignment};
+use crate::inputs::{InputArgs, assignment};
 use crate::model::{Scene, Value};
-use crate::output::Show;
+use crate::output::OutputStreams;
 use crate::pack::Ruleset;
-use crate::stop::{Exit, Stop};
+use crate::stop::{EarlyExit, RunExit};
 use crate::verbs::operations::complete_context;
 
-use input::Typed;
-use log::Log;
-use talk::Talk;
+use input::LineSource;
+use log::ChatLog;
+use talk::RunningChat;
 
 /// Talk to a model in the terminal, with any pack. The chat is kept in a file, its state and artifacts in a store.
 #[derive(Debug, Args)]
@@ -52,11 +52,11 @@ the store of sessions (`--store`, else `tapster.db` in this folder), for each lo
 `--session` and `--store` nothing is kept. The model is offered the tools of the pack and of `--tools FILE`.
 
 Exit codes: 0 done, 1 a reply failed or was interrupted, 2 it could not begin, 130 ended by Ctrl-C."))]
-pub(crate) struct Chat {
+pub(crate) struct ChatArgs {
     #[command(flatten)]
-    inputs: Inputs,
+    inputs: InputArgs,
     #[command(flatten)]
-    endpoint: Endpoint,
+    endpoint: EndpointArgs,
     /// Sends this message, writes the reply, and ends; `-` reads the message from standard input.
     #[arg(long, value_name = "MESSAGE", allow_hyphen_values = true)]
     once: Option<String>,
@@ -75,18 +75,18 @@ pub(crate) struct Chat {
     #[command(flatten)]
     tools: ToolArgs,
     #[command(flatten)]
-    place: Place,
+    place: SessionArgs,
 }
 
-impl Chat {
-    pub(crate) fn run(&self, show: &mut Show<'_, '_>) -> Result<Exit, Stop> {
+impl ChatArgs {
+    pub(crate) fn run(&self, show: &mut OutputStreams<'_, '_>) -> Result<RunExit, EarlyExit> {
         if let Some(flag) = self.inputs.given_for_one_build() {
             let message = format!("`{flag}` has no effect here");
-            return Err(Stop::could_not(Code::SceneField, message, "send one message with `--once MESSAGE`"));
+            return Err(EarlyExit::could_not(Code::SceneField, message, "send one message with `--once MESSAGE`"));
         }
         if self.inputs.has_type() {
             let message = "`--type` has no effect here: the commands of the chat say what is generated";
-            return Err(Stop::could_not(Code::SceneField, message, "leave it out; `/regen` and `/swipe` ask for a reply again"));
+            return Err(EarlyExit::could_not(Code::SceneField, message, "leave it out; `/regen` and `/swipe` ask for a reply again"));
         }
         self.endpoint.check()?;
         let (rules, mut scene) = self.inputs.open(show)?;
@@ -97,10 +97,10 @@ impl Chat {
         let context = self.context(&rules, &scene, show)?;
         let once = self.once_message(show)?;
         let (user, character) = (scene.get("names.user").to_text(), scene.get("names.char").to_text());
-        let mut log = Log::open(self.log.as_deref(), &user, &character, show)?;
+        let mut log = ChatLog::open(self.log.as_deref(), &user, &character, show)?;
         if let (Some(chat), true) = (self.inputs.chat(), log.len() > 0) {
             let message = format!("the log has messages already, so `--chat {}` would have no effect", shown(chat));
-            return Err(Stop::could_not(Code::SceneField, message, "leave `--chat` out, or name a new file with `--log`"));
+            return Err(EarlyExit::could_not(Code::SceneField, message, "leave `--chat` out, or name a new file with `--log`"));
         }
         log.begin(self.inputs.chat(), &scene, show)?;
         let input = scene.get("input").to_text();
@@ -108,45 +108,45 @@ impl Chat {
             let message = "the message of the scene is not sent: a chat sends what is typed, or what `--once` says";
             show.note(Diagnostic::note(DiagnosticCode::named("chat.message"), message));
         }
-        let memory = if self.log.is_none() && !self.place.is_named(show) { Some(Scratch::new()?) } else { None };
+        let memory = if self.log.is_none() && !self.place.is_named(show) { Some(ScratchStore::new()?) } else { None };
         let store = memory.as_ref().map_or_else(|| self.place.open(show), |scratch| scratch.open())?;
         let home = self.place.home_of(self.log.as_deref());
         let stream = !self.no_stream && !show.is_json();
         let fixed_time = self.inputs.has_time();
-        let start = talk::Start { rules, scene, context, options, stream, fixed_time, once: once.is_some() };
+        let start = talk::ChatStart { rules, scene, context, options, stream, fixed_time, once: once.is_some() };
         let tools = self.tools.registry(&start.rules, show)?;
         tell_of_directives(&start.rules, show);
-        let mut talk = Talk::new(start, &self.endpoint, tools, &store, home, show)?;
+        let mut talk = RunningChat::new(start, &self.endpoint, tools, &store, home, show)?;
         talk.greet(&mut log, show)?;
         if let Some(message) = once {
             let said = talk.say(&mut log, &message, show);
             let committed = talk.commit(&mut log, show);
             committed?;
-            return Ok(if said? { Exit::Done } else { Exit::No });
+            return Ok(if said? { RunExit::Done } else { RunExit::No });
         }
-        let mut typed = Typed::open(show)?;
+        let mut typed = LineSource::open(show)?;
         if typed.is_terminal() {
             talk.interrupts.at_terminal();
         }
-        let mut exit = Exit::Done;
+        let mut exit = RunExit::Done;
         while let Some(line) = typed.next(&talk.interrupts, show)? {
             match talk.hear(&mut log, &line, show) {
-                Ok(talk::Heard::End) => break,
-                Ok(talk::Heard::Done) => {}
-                Ok(talk::Heard::Failed) => exit = Exit::No,
+                Ok(talk::LineOutcome::End) => break,
+                Ok(talk::LineOutcome::Done) => {}
+                Ok(talk::LineOutcome::Failed) => exit = RunExit::No,
                 // one failed message ends no chat
                 Err(stop) => {
                     show.stop(stop);
-                    exit = Exit::No;
+                    exit = RunExit::No;
                 }
             }
         }
         talk.commit(&mut log, show)?;
-        Ok(if typed.is_terminal() { Exit::Done } else { exit })
+        Ok(if typed.is_terminal() { RunExit::Done } else { exit })
     }
 
     /// The configuration of the runner: the file, and above it what the flags say.
-    fn context(&self, rules: &Ruleset, scene: &Scene, show: &mut Show<'_, '_>) -> Result<Map<String, Json>, Stop> {
+    fn context(&self, rules: &Ruleset, scene: &Scene, show: &mut OutputStreams<'_, '_>) -> Result<Map<String, Json>, EarlyExit> {
         let mut context = match &self.config {
             None => Map::new(),
             Some(file) => {
@@ -168,7 +168,7 @@ impl Chat {
         Ok(context)
     }
 
-    fn once_message(&self, show: &mut Show<'_, '_>) -> Result<Option<String>, Stop> {
+    fn once_message(&self, show: &mut OutputStreams<'_, '_>) -> Result<Option<String>, EarlyExit> {
         let message = match self.once.as_deref() {
             Some("-") => {
                 let text = String::from_utf8_lossy(&bytes_of(std::path::Path::new("-"), show)?).into_owned();
@@ -177,7 +177,7 @@ impl Chat {
             once => once.map(str::to_owned),
         };
         if message.as_ref().is_some_and(|message| message.trim().is_empty()) {
-            return Err(Stop::could_not(Code::SceneField, "the message is empty", "write the message behind `--once`"));
+            return Err(EarlyExit::could_not(Code::SceneField, "the message is empty", "write the message behind `--once`"));
         }
         Ok(message)
     }
@@ -193,7 +193,7 @@ fn unknown_steps(rules: &Ruleset, read: &Map<String, Json>) -> Vec<String> {
 }
 
 /// Tells that a chat asks for no directives, if the pack declares some.
-fn tell_of_directives(rules: &Ruleset, show: &mut Show<'_, '_>) {
+fn tell_of_directives(rules: &Ruleset, show: &mut OutputStreams<'_, '_>) {
     let rows = rules.programs().rules.table("directive");
     let names: Vec<String> =
         rows.as_list().unwrap_or(&[]).iter().filter_map(|row| row.get("name")).map(|name| format!("`{}`", name.to_text())).collect();
@@ -209,10 +209,10 @@ fn tell_of_directives(rules: &Ruleset, show: &mut Show<'_, '_>) {
 }
 
 /// A configuration, as JSON if it begins like an object, and otherwise as TOML.
-fn config_of(file: &Path, text: &str) -> Result<Map<String, Json>, Stop> {
+fn config_of(file: &Path, text: &str) -> Result<Map<String, Json>, EarlyExit> {
     let wrong = |code: Code, why: String| {
         let message = format!("`{}` cannot be read: {}", shown(file), why.trim_end());
-        Stop::could_not(code, message, "a configuration is a TOML file or a JSON object")
+        EarlyExit::could_not(code, message, "a configuration is a TOML file or a JSON object")
     };
     let read = if text.trim_start().starts_with('{') {
         serde_json::from_str::<Json>(text).map_err(|error| wrong(Code::SyntaxJson, error.to_string()))?
@@ -227,7 +227,7 @@ fn config_of(file: &Path, text: &str) -> Result<Map<String, Json>, Stop> {
 }
 
 /// `key=value` of every `--option`.
-fn options(given: &[String]) -> Result<Map<String, Json>, Stop> {
+fn options(given: &[String]) -> Result<Map<String, Json>, EarlyExit> {
     let mut options = Map::new();
     for text in given {
         let (key, value) = assignment(text)?;

@@ -9,15 +9,15 @@ use tokio::sync::mpsc::UnboundedSender;
 use crate::diag::Diagnostic;
 use crate::layout::{head, visible};
 use crate::model::Plan;
-use crate::output::Show;
+use crate::output::OutputStreams;
 use crate::pack::Ruleset;
 use crate::run::tools::{LoopEvent, StopReason, ToolLoopReport, ToolLoopRunner, ToolResult, Watch};
-use crate::run::{Change, Delta, Doing, PromptRunner, ProviderError, Reply, RunError, reply};
-use crate::stop::Stop;
+use crate::run::{BoxFuture, Delta, OptionChange, PromptRunner, ProviderError, Reply, RunError, reply};
+use crate::stop::EarlyExit;
 use crate::waiting::wait;
 
-use super::reply::{Event, Said};
-use super::talk::Talk;
+use super::reply::{ReceivedReply, ReplyEvent};
+use super::talk::RunningChat;
 use super::trouble::{named, told};
 
 /// The most characters of a name that a model has made up.
@@ -25,28 +25,28 @@ const MOST_NAME: usize = 64;
 
 /// What the model has answered, and what was done for it.
 #[derive(Default)]
-struct Answer {
+struct ModelAnswer {
     reply: Reply,
     calls: Vec<ToolResult>,
-    changes: Vec<Change>,
+    changes: Vec<OptionChange>,
 }
 
 /// Looks on while a loop of tools runs.
-struct Teller(UnboundedSender<Event>);
+struct LoopReporter(UnboundedSender<ReplyEvent>);
 
-impl Watch for Teller {
+impl Watch for LoopReporter {
     fn event(&mut self, event: &LoopEvent) {
         // nobody hears of it when the chat is over
-        drop(self.0.send(Event::Loop(event.clone())));
+        drop(self.0.send(ReplyEvent::Loop(event.clone())));
     }
 
     fn delta(&mut self, delta: &Delta) {
-        drop(self.0.send(Event::Part(delta.clone())));
+        drop(self.0.send(ReplyEvent::Part(delta.clone())));
     }
 }
 
 /// What has arrived of a reply, and how much of it is shown.
-struct Screen<'a> {
+struct ReplyScreen<'a> {
     rules: &'a Ruleset,
     /// Only a person sees a reply before it is complete, because the pack may clean it up.
     live: bool,
@@ -57,22 +57,22 @@ struct Screen<'a> {
     started: BTreeSet<String>,
 }
 
-impl Screen<'_> {
-    fn hear(&mut self, event: Event, show: &mut Show<'_, '_>) {
+impl ReplyScreen<'_> {
+    fn hear(&mut self, event: ReplyEvent, show: &mut OutputStreams<'_, '_>) {
         match event {
-            Event::Part(Delta::Text(text)) => self.more(&text, show),
-            Event::Part(_) => {}
-            Event::Again(attempt) => {
+            ReplyEvent::Part(Delta::Text(text)) => self.more(&text, show),
+            ReplyEvent::Part(_) => {}
+            ReplyEvent::Again(attempt) => {
                 let pause = attempt.pause.as_secs_f64();
                 let message = format!("attempt {} failed ({}); the next one follows in {pause:.1} s", attempt.number, attempt.failed);
                 show.note(Diagnostic::note(named("run.repeated"), message));
             }
-            Event::Loop(event) => self.step(event, show),
-            Event::Warnings(warnings) => show.warnings(&warnings, self.rules.sources()),
+            ReplyEvent::Loop(event) => self.step(event, show),
+            ReplyEvent::Warnings(warnings) => show.warnings(&warnings, self.rules.sources()),
         }
     }
 
-    fn more(&mut self, text: &str, show: &mut Show<'_, '_>) {
+    fn more(&mut self, text: &str, show: &mut OutputStreams<'_, '_>) {
         self.arrived.push_str(text);
         if self.live {
             let end = self.arrived.trim_end().len();
@@ -84,7 +84,7 @@ impl Screen<'_> {
     }
 
     /// One step of the loop of tools: each call is told in one line.
-    fn step(&mut self, event: LoopEvent, show: &mut Show<'_, '_>) {
+    fn step(&mut self, event: LoopEvent, show: &mut OutputStreams<'_, '_>) {
         let message = match event {
             LoopEvent::Response { tool_calls: 1.., .. } => {
                 if self.written > 0 {
@@ -115,9 +115,9 @@ impl Screen<'_> {
     }
 }
 
-impl Talk<'_> {
+impl RunningChat<'_> {
     /// Whether the model is offered tools. If it takes none, that is told once.
-    fn offers_tools(&mut self, show: &mut Show<'_, '_>) -> bool {
+    fn offers_tools(&mut self, show: &mut OutputStreams<'_, '_>) -> bool {
         if self.tools.visible().next().is_none() {
             return false;
         }
@@ -133,7 +133,7 @@ impl Talk<'_> {
 
     /// Sends a plan, with the tools that the model may call, and shows the reply. `None` if it was interrupted before
     /// any part of it arrived.
-    pub(super) fn send(&mut self, plan: &Plan, show: &mut Show<'_, '_>) -> Result<Option<Said>, Stop> {
+    pub(super) fn send(&mut self, plan: &Plan, show: &mut OutputStreams<'_, '_>) -> Result<Option<ReceivedReply>, EarlyExit> {
         let (rules, once) = (self.start.rules.clone(), self.start.once);
         let streams = self.start.stream && self.config.capabilities().streaming;
         let mut request = None;
@@ -144,21 +144,21 @@ impl Talk<'_> {
             request = Some(prepared);
         }
         let live = streams && show.io.terminal && std::io::stdout().is_terminal() && !show.is_json();
-        let mut screen = Screen { rules: &rules, live, arrived: String::new(), written: 0, started: BTreeSet::new() };
+        let mut screen = ReplyScreen { rules: &rules, live, arrived: String::new(), written: 0, started: BTreeSet::new() };
         let (tell, events) = (self.tell.clone(), &mut self.events);
         let (runner, config, tools, options) = (&self.runner, &self.config, &self.tools, &self.start.options);
         let tool_loop = ToolLoopRunner::new(runner.clone());
         let tool_loop = if streams { tool_loop.streaming() } else { tool_loop };
         let answer = wait(self.interrupts.during(async {
-            let mut teller = Teller(tell);
-            let mut sending: Doing<'_, Result<Answer, RunError>> = Box::pin(async {
+            let mut teller = LoopReporter(tell);
+            let mut sending: BoxFuture<'_, Result<ModelAnswer, RunError>> = Box::pin(async {
                 let Some(request) = &request else {
                     let report = tool_loop.run(config, plan, tools, options, &mut teller).await?;
-                    drop(teller.0.send(Event::Warnings(report.warnings.clone())));
+                    drop(teller.0.send(ReplyEvent::Warnings(report.warnings.clone())));
                     return answer_of(report);
                 };
                 let reply = runner.send(config, request, &mut |delta: &Delta| teller.delta(delta)).await?;
-                Ok(Answer { reply, changes: request.changes.clone(), ..Answer::default() })
+                Ok(ModelAnswer { reply, changes: request.changes.clone(), ..ModelAnswer::default() })
             });
             loop {
                 tokio::select! {
@@ -172,11 +172,11 @@ impl Talk<'_> {
             screen.hear(event, show);
         }
         let interrupted = !matches!(answer, Some(Ok(_)));
-        let so_far = |arrived: &str| Answer {
+        let so_far = |arrived: &str| ModelAnswer {
             reply: Reply { message: json!({ "role": "assistant", "content": arrived }), ..Reply::default() },
-            ..Answer::default()
+            ..ModelAnswer::default()
         };
-        let Answer { reply: raw, calls, changes } = match answer {
+        let ModelAnswer { reply: raw, calls, changes } = match answer {
             Some(Ok(answer)) => answer,
             None if screen.arrived.is_empty() => {
                 show.note(Diagnostic::note(named("run.interrupted"), "interrupted before any part of the reply arrived"));
@@ -212,12 +212,12 @@ impl Talk<'_> {
             show.result(&format!("{}\n", visible(text.trim_end_matches('\n'))));
         }
         show.flush();
-        Ok(Some(Said { text, reasoning: clean.reasoning, calls, interrupted }))
+        Ok(Some(ReceivedReply { text, reasoning: clean.reasoning, calls, interrupted }))
     }
 }
 
 /// The answer that a loop of tools has come to.
-fn answer_of(report: ToolLoopReport) -> Result<Answer, RunError> {
+fn answer_of(report: ToolLoopReport) -> Result<ModelAnswer, RunError> {
     if let Some(error) = report.error {
         return Err(error);
     }
@@ -232,5 +232,5 @@ fn answer_of(report: ToolLoopReport) -> Result<Answer, RunError> {
     }
     let mut reply = report.reply.unwrap_or_default();
     reply.message = json!({ "role": "assistant", "content": report.final_text.unwrap_or_default() });
-    Ok(Answer { reply, calls: report.results, changes: report.changes })
+    Ok(ModelAnswer { reply, calls: report.results, changes: report.changes })
 }

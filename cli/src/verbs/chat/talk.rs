@@ -6,30 +6,30 @@ use serde_json::{Map, Value as Json, json};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
 use crate::diag::Diagnostic;
-use crate::inputs::endpoint::Endpoint;
+use crate::inputs::endpoint::EndpointArgs;
 use crate::inputs::scene::clock;
 use crate::inputs::session::milliseconds;
 use crate::layout::visible;
 use crate::model::{Plan, Scene, Value};
-use crate::output::Show;
+use crate::output::OutputStreams;
 use crate::pack::Ruleset;
-use crate::run::retry::Attempt;
+use crate::run::retry::RetryAttempt;
 use crate::run::tools::FilteredToolRegistry;
 use crate::run::{PromptRunner, RunnerConfig, in_language};
 use crate::session::{Session, Turn};
-use crate::stop::{Exit, Stop};
-use crate::store::{Home, Moment, Refused, SessionStore, SqlStore};
+use crate::stop::{EarlyExit, RunExit};
+use crate::store::{Home, Moment, SessionStore, SqlStore, StoreRefusal};
 use crate::verbs::artifact::stop;
 use crate::verbs::operations::{OperationModel, failed_operations};
 use crate::waiting::wait;
 
-use super::interrupts::Interrupts;
-use super::log::Log;
-use super::reply::{Event, Said};
+use super::interrupts::InterruptListener;
+use super::log::ChatLog;
+use super::reply::{ReceivedReply, ReplyEvent};
 use super::trouble::{named, nothing, told};
 
 /// What a chat begins with.
-pub(super) struct Start {
+pub(super) struct ChatStart {
     /// The pack.
     pub(super) rules: Ruleset,
     /// The scene of every build, without the chat.
@@ -48,7 +48,7 @@ pub(super) struct Start {
 
 /// What a line led to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Heard {
+pub(super) enum LineOutcome {
     /// It was done.
     Done,
     /// A reply was interrupted, or there is none.
@@ -58,14 +58,14 @@ pub(super) enum Heard {
 }
 
 /// A turn with a reply that may still be asked for again.
-struct Pending {
+struct PendingTurn {
     turn: Turn,
     reply: String,
 }
 
 /// A chat that is going on.
-pub(super) struct Talk<'s> {
-    pub(super) start: Start,
+pub(super) struct RunningChat<'s> {
+    pub(super) start: ChatStart,
     pub(super) config: RunnerConfig,
     pub(super) runner: PromptRunner,
     /// What the model may call.
@@ -75,38 +75,38 @@ pub(super) struct Talk<'s> {
     pub(super) session: Session<'s>,
     store: &'s SqlStore,
     home: Home,
-    pub(super) tell: UnboundedSender<Event>,
-    pub(super) events: UnboundedReceiver<Event>,
-    pending: Option<Pending>,
-    pub(super) interrupts: Interrupts,
+    pub(super) tell: UnboundedSender<ReplyEvent>,
+    pub(super) events: UnboundedReceiver<ReplyEvent>,
+    pending: Option<PendingTurn>,
+    pub(super) interrupts: InterruptListener,
     /// The plan of the last request.
     pub(super) plan: Option<Plan>,
     /// Turns that are committed.
     played: i64,
 }
 
-impl<'s> Talk<'s> {
+impl<'s> RunningChat<'s> {
     pub(super) fn new(
-        start: Start,
-        endpoint: &Endpoint,
+        start: ChatStart,
+        endpoint: &EndpointArgs,
         tools: FilteredToolRegistry,
         store: &'s SqlStore,
         home: Home,
-        show: &mut Show<'_, '_>,
-    ) -> Result<Self, Stop> {
+        show: &mut OutputStreams<'_, '_>,
+    ) -> Result<Self, EarlyExit> {
         let config =
             RunnerConfig::parse(&start.rules, &Json::Object(start.context.clone())).map_err(|e| told(&e, &start.rules, start.once))?;
         let dialect = config.values.get("dialect").and_then(Json::as_str).unwrap_or_default().to_owned();
         let (tell, events) = unbounded_channel();
         let again = tell.clone();
         // nobody hears of an attempt when the chat is over
-        let hears = Arc::new(move |attempt: &Attempt| drop(again.send(Event::Again(attempt.clone()))));
+        let hears = Arc::new(move |attempt: &RetryAttempt| drop(again.send(ReplyEvent::Again(attempt.clone()))));
         let addressed = !start.scene.get("provider.url").is_null();
         let transport = endpoint.transport(&start.rules, &dialect, addressed, hears, show)?;
         let session = Session::new(store, start.rules.clone(), home.clone());
         let played = wait(store.info(&home)).map_err(refused)?.map_or(0, |info| info.turns);
         let runner = PromptRunner::new(transport);
-        let interrupts = Interrupts::listen(store.clone());
+        let interrupts = InterruptListener::listen(store.clone());
         Ok(Self {
             start,
             config,
@@ -126,7 +126,7 @@ impl<'s> Talk<'s> {
     }
 
     /// Begins a new chat with the greeting of the character, if there is one; its other greetings can be swiped to.
-    pub(super) fn greet(&mut self, log: &mut Log, show: &mut Show<'_, '_>) -> Result<(), Stop> {
+    pub(super) fn greet(&mut self, log: &mut ChatLog, show: &mut OutputStreams<'_, '_>) -> Result<(), EarlyExit> {
         let greetings = self.start.scene.get("card.greetings");
         let named = |text: &Value| text.to_text().replace("{{char}}", &self.name("char")).replace("{{user}}", &self.name("user"));
         let greetings: Vec<String> =
@@ -153,7 +153,7 @@ impl<'s> Talk<'s> {
     }
 
     /// Sends a message of the user. False if the reply was interrupted.
-    pub(super) fn say(&mut self, log: &mut Log, text: &str, show: &mut Show<'_, '_>) -> Result<bool, Stop> {
+    pub(super) fn say(&mut self, log: &mut ChatLog, text: &str, show: &mut OutputStreams<'_, '_>) -> Result<bool, EarlyExit> {
         self.commit(log, show)?;
         let until = log.len();
         // a message that is not answered stands in the chat all the same, and its reply can be asked for again
@@ -168,7 +168,7 @@ impl<'s> Talk<'s> {
     }
 
     /// Asks for the last reply again: in its place, or as one more text of it.
-    pub(super) fn again(&mut self, log: &mut Log, beside: bool, show: &mut Show<'_, '_>) -> Result<bool, Stop> {
+    pub(super) fn again(&mut self, log: &mut ChatLog, beside: bool, show: &mut OutputStreams<'_, '_>) -> Result<bool, EarlyExit> {
         let Some((index, text)) = log.last_of_user() else { return Err(nothing("there is no message of yours to answer")) };
         if index + 1 + usize::from(log.ends_with_reply() == Some(true)) != log.len() {
             return Err(nothing("the last reply does not stand behind a message of yours"));
@@ -200,18 +200,18 @@ impl<'s> Talk<'s> {
     }
 
     /// Keeps a turn until its reply stands. Packs that work on replies want it at once.
-    fn keep(&mut self, turn: Turn, text: &str, log: &mut Log, show: &mut Show<'_, '_>) -> Result<(), Stop> {
-        self.pending = Some(Pending { turn, reply: text.to_owned() });
+    fn keep(&mut self, turn: Turn, text: &str, log: &mut ChatLog, show: &mut OutputStreams<'_, '_>) -> Result<(), EarlyExit> {
+        self.pending = Some(PendingTurn { turn, reply: text.to_owned() });
         if self.start.rules.programs().find("after_reply").is_some() { self.commit(log, show) } else { Ok(()) }
     }
 
     /// Commits the turn that waits: its state and its artifacts.
-    pub(super) fn commit(&mut self, log: &mut Log, show: &mut Show<'_, '_>) -> Result<(), Stop> {
-        let Some(Pending { turn, reply }) = self.pending.take() else { return Ok(()) };
+    pub(super) fn commit(&mut self, log: &mut ChatLog, show: &mut OutputStreams<'_, '_>) -> Result<(), EarlyExit> {
+        let Some(PendingTurn { turn, reply }) = self.pending.take() else { return Ok(()) };
         let asker = self.asker();
         let Some(done) = wait(self.interrupts.during(self.session.finish(turn.clone(), &reply, &asker))) else {
             // the turn can still be committed
-            self.pending = Some(Pending { turn, reply });
+            self.pending = Some(PendingTurn { turn, reply });
             return Err(interrupted("interrupted before the state of the last turn was committed"));
         };
         asker.notes().into_iter().for_each(|note| show.note(note));
@@ -233,13 +233,20 @@ impl<'s> Talk<'s> {
 
     /// Who answers operations of the pack that ask a model.
     fn asker(&self) -> OperationModel {
-        let Start { rules, context, scene, .. } = &self.start;
+        let ChatStart { rules, context, scene, .. } = &self.start;
         OperationModel::new(rules.clone(), self.runner.clone(), context.clone(), &self.config.scene(scene))
     }
 
     /// Builds the prompt behind the first `until` messages, and sends it. `said` is what the user has said: it is a new
     /// message, or for other types than `normal` the last one of the chat. `None` if no part of a reply arrived.
-    fn ask(&mut self, log: &Log, until: usize, said: &str, kind: &str, show: &mut Show<'_, '_>) -> Result<(Turn, Option<Said>), Stop> {
+    fn ask(
+        &mut self,
+        log: &ChatLog,
+        until: usize,
+        said: &str,
+        kind: &str,
+        show: &mut OutputStreams<'_, '_>,
+    ) -> Result<(Turn, Option<ReceivedReply>), EarlyExit> {
         let rules = self.start.rules.clone();
         let mut scene = self.start.scene.clone();
         log.fill(&rules, &mut scene, until)?;
@@ -274,7 +281,7 @@ impl<'s> Talk<'s> {
     }
 
     /// Asks another model from now on.
-    pub(super) fn change_model(&mut self, model: &str) -> Result<(), Stop> {
+    pub(super) fn change_model(&mut self, model: &str) -> Result<(), EarlyExit> {
         let mut context = self.start.context.clone();
         context.insert("model".to_owned(), json!(model));
         let config = RunnerConfig::parse(&self.start.rules, &Json::Object(context.clone()));
@@ -286,7 +293,7 @@ impl<'s> Talk<'s> {
     }
 
     /// The state of the session, and what the last turn will change in it.
-    pub(super) fn state(&self) -> Result<Json, Stop> {
+    pub(super) fn state(&self) -> Result<Json, EarlyExit> {
         let state = wait(self.store.state(&self.home)).map_err(refused)?.map(|state| state.value).unwrap_or_default();
         let at = Moment { now: milliseconds(&clock())?, turn: self.played };
         let artifacts = wait(self.session.artifacts(at)).map_err(refused)?;
@@ -296,10 +303,10 @@ impl<'s> Talk<'s> {
     }
 }
 
-fn interrupted(message: &str) -> Stop {
-    Stop::new(Exit::No, Diagnostic::error(named("run.interrupted"), message))
+fn interrupted(message: &str) -> EarlyExit {
+    EarlyExit::new(RunExit::No, Diagnostic::error(named("run.interrupted"), message))
 }
 
-fn refused(refused: Refused) -> Stop {
-    Stop::new(Exit::CouldNot, *refused)
+fn refused(refused: StoreRefusal) -> EarlyExit {
+    EarlyExit::new(RunExit::CouldNot, *refused)
 }

@@ -4,14 +4,14 @@ use crate::diag::{Diagnostic, DiagnosticCode};
 use crate::layout::visible;
 use crate::pack::Ruleset;
 use crate::run::{Problem, ProviderError, RunError};
-use crate::stop::{Exit, Stop};
+use crate::stop::{EarlyExit, RunExit};
 use crate::verbs::operations::error_code;
 
 /// Why there is no reply, for the terminal. With `once` there is no chat in which it could be asked for again.
-pub(super) fn told(error: &RunError, rules: &Ruleset, once: bool) -> Stop {
+pub(super) fn told(error: &RunError, rules: &Ruleset, once: bool) -> EarlyExit {
     let list = |problems: &[Problem]| -> String { problems.iter().map(Problem::to_string).collect::<Vec<_>>().join("; ") };
     let (message, help) = match error {
-        RunError::Build(error) => return Stop::build(error, rules),
+        RunError::Build(error) => return EarlyExit::build(error, rules),
         RunError::Config(problems) => {
             (format!("the configuration of the run has mistakes: {}", list(problems)), "docs/reference/runner.md says what it may hold")
         }
@@ -21,9 +21,9 @@ pub(super) fn told(error: &RunError, rules: &Ruleset, once: bool) -> Stop {
         RunError::Provider(error) => (visible(&error.message), remedy(error, once)),
         other => (visible(&other.to_string()), ""),
     };
-    let exit = if matches!(error, RunError::Config(_)) { Exit::CouldNot } else { Exit::No };
+    let exit = if matches!(error, RunError::Config(_)) { RunExit::CouldNot } else { RunExit::No };
     let found = Diagnostic::error(named(&format!("run.{}", error_code(error))), message);
-    Stop::new(exit, if help.is_empty() { found } else { found.help(help) })
+    EarlyExit::new(exit, if help.is_empty() { found } else { found.help(help) })
 }
 
 /// What can be done about a failure of a provider; empty if the message says it all.
@@ -43,6 +43,6 @@ pub(super) fn named(code: &str) -> DiagnosticCode {
 }
 
 /// A command that has nothing to work on.
-pub(super) fn nothing(message: &str) -> Stop {
-    Stop::new(Exit::No, Diagnostic::error(named("chat.command"), message).help("`/help` lists the commands"))
+pub(super) fn nothing(message: &str) -> EarlyExit {
+    EarlyExit::new(RunExit::No, Diagnostic::error(named("chat.command"), message).help("`/help` lists the commands"))
 }

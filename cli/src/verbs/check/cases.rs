@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
 
-use super::{Found, Read, fix};
+use super::{PathReport, RuleFileReading, fix};
 use crate::diag::{Code, Diagnostic, DocumentNode, NodeValue, Report, Severity, Sources, Span};
 use crate::inputs::files::shown;
 use crate::pack::error::PackError;
@@ -11,44 +11,44 @@ use crate::pack::{Overlay, PackLibrary, RuleDocument, RuleFile, Ruleset, Schemas
 use crate::testing::dialects::unknown;
 use crate::testing::files::{holds_cases, nearly_holds_cases, read, read_path};
 use crate::testing::runner::sound_rules;
-use crate::testing::{CaseFile, Unreadable};
+use crate::testing::{CaseFile, UnreadableFile};
 
 /// Checks the case file at a path, and says that its cases are not run.
-pub(super) fn check(path: &Path, file: &Overlay, (_, alone, sources): Read, library: &dyn PackLibrary) -> Vec<Found> {
+pub(super) fn check(path: &Path, file: &Overlay, (_, alone, sources): RuleFileReading, library: &dyn PackLibrary) -> Vec<PathReport> {
     let read = match file {
         Overlay::Path(path) => read_path(path),
         Overlay::File(file) | Overlay::Rows(file) => read(file, path),
     };
     let count = read.as_ref().map_or(0, |file| file.cases.len());
-    let mut found = Cases { library, known: HashMap::new() }.file(read);
+    let mut found = CaseChecker { library, known: HashMap::new() }.file(read);
     // its mistakes have been found again
     if !alone.has_errors() {
-        found.push(Found { report: alone, sources });
+        found.push(PathReport { report: alone, sources });
     }
     if !found.iter().any(|found| found.report.has_errors()) {
         let message = format!("{count} {} of `{}` read, and not run", if count == 1 { "case" } else { "cases" }, shown(path));
         let named = if path == Path::new("-") { "FILE".to_owned() } else { path.display().to_string() };
         let note = Diagnostic::new(Code::CaseNotRun, message).help(format!("`tapster test {named}` runs rule tests"));
-        found.push(Found { report: Report::from(note), sources: Sources::default() });
+        found.push(PathReport { report: Report::from(note), sources: Sources::default() });
     }
     found
 }
 
 /// Checks the case files at paths.
-pub(super) fn all<'p>(paths: impl Iterator<Item = &'p Path>, library: &dyn PackLibrary) -> Vec<Found> {
-    let mut cases = Cases { library, known: HashMap::new() };
+pub(super) fn all<'p>(paths: impl Iterator<Item = &'p Path>, library: &dyn PackLibrary) -> Vec<PathReport> {
+    let mut cases = CaseChecker { library, known: HashMap::new() };
     paths.flat_map(|path| cases.file(read_path(path))).collect()
 }
 
 /// Checks the files under `cases/` of a pack. `is_sound` says that the pack itself has no mistakes, which every case file
 /// would repeat.
-pub(super) fn of_pack(start: &Start, is_sound: bool, library: &dyn PackLibrary) -> Vec<Found> {
-    let mut cases = Cases { library, known: HashMap::new() };
+pub(super) fn of_pack(start: &Start, is_sound: bool, library: &dyn PackLibrary) -> Vec<PathReport> {
+    let mut cases = CaseChecker { library, known: HashMap::new() };
     let files = case_files(start, library);
-    let mut used = Used::new(&files);
+    let mut used = FileUses::new(&files);
     // rule files are unused until all cases have been read
     let mut doubtful: Vec<(usize, &RuleFile, Report)> = Vec::new();
-    let mut all: Vec<Found> = Vec::new();
+    let mut all: Vec<PathReport> = Vec::new();
     for file in &files {
         let (doc, report, sources) = load_read(file, Schemas::shipped());
         let is_json = file.path_in_pack.ends_with(".json");
@@ -56,7 +56,7 @@ pub(super) fn of_pack(start: &Start, is_sound: bool, library: &dyn PackLibrary) 
             used.add(&doc.root);
         }
         let found = match doc {
-            Some(doc) if nearly_holds_cases(&doc, !is_json) => vec![Found { report, sources }],
+            Some(doc) if nearly_holds_cases(&doc, !is_json) => vec![PathReport { report, sources }],
             // a document or payload of a case
             Some(doc) if doc.kind.is_empty() && is_json => Vec::new(),
             Some(doc) if !holds_cases(&doc) => {
@@ -70,10 +70,10 @@ pub(super) fn of_pack(start: &Start, is_sound: bool, library: &dyn PackLibrary) 
                     }
                     report
                 };
-                vec![Found { report: own, sources }]
+                vec![PathReport { report: own, sources }]
             }
             _ => match read(file, Path::new(&file.name)) {
-                Ok(_) if !is_sound => vec![Found { report, sources }],
+                Ok(_) if !is_sound => vec![PathReport { report, sources }],
                 read => cases.file(read),
             },
         };
@@ -95,7 +95,7 @@ fn unused(file: &RuleFile, doc: &RuleDocument) -> Diagnostic {
 }
 
 /// Which of the files among the cases something uses, gathered while the cases are read.
-struct Used<'f> {
+struct FileUses<'f> {
     /// The names of all files.
     names: HashSet<&'f str>,
     /// Those of them that a text in a case is, or is a path to.
@@ -104,9 +104,9 @@ struct Used<'f> {
     packs: Vec<&'f str>,
 }
 
-impl<'f> Used<'f> {
+impl<'f> FileUses<'f> {
     fn new(files: &'f [RuleFile]) -> Self {
-        let mut used = Used { names: HashSet::new(), named: HashSet::new(), packs: Vec::new() };
+        let mut used = FileUses { names: HashSet::new(), named: HashSet::new(), packs: Vec::new() };
         for file in files {
             let path = file.path_in_pack.as_str();
             let (folder, name) = path.rsplit_once('/').unwrap_or(("", path));
@@ -137,17 +137,17 @@ impl<'f> Used<'f> {
 }
 
 /// Case files that are checked together.
-struct Cases<'l> {
+struct CaseChecker<'l> {
     library: &'l dyn PackLibrary,
     /// The rules of packs over which a file lays nothing.
     known: HashMap<Start, Ruleset>,
 }
 
-impl Cases<'_> {
-    fn file(&mut self, read: Result<CaseFile, Unreadable>) -> Vec<Found> {
+impl CaseChecker<'_> {
+    fn file(&mut self, read: Result<CaseFile, UnreadableFile>) -> Vec<PathReport> {
         let file = match read {
             Ok(file) => file,
-            Err(wrong) => return vec![Found { report: wrong.report, sources: *wrong.sources }],
+            Err(wrong) => return vec![PathReport { report: wrong.report, sources: *wrong.sources }],
         };
         let rules = match self.rules(&file) {
             Ok(rules) => rules,
@@ -168,7 +168,7 @@ impl Cases<'_> {
             own.extend(wrong);
         }
         own.sort();
-        found.insert(0, Found { report: own, sources: file.sources });
+        found.insert(0, PathReport { report: own, sources: file.sources });
         found
     }
 
@@ -186,7 +186,7 @@ impl Cases<'_> {
 }
 
 /// Why rules do not load; what they are only warned of is told of the pack.
-fn of_error(PackError { mut report, sources }: PackError) -> Found {
+fn of_error(PackError { mut report, sources }: PackError) -> PathReport {
     report.retain(|d| d.severity == Severity::Error);
-    Found { report, sources }
+    PathReport { report, sources }
 }

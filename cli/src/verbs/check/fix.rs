@@ -16,12 +16,12 @@ use crate::pack::files::MAX_FILE;
 use crate::terms::names::PackNames;
 
 use crate::inputs::files::{own_file, write_file};
-use crate::output::Show;
-use crate::stop::Stop;
+use crate::output::OutputStreams;
+use crate::stop::EarlyExit;
 use crate::verbs::diff::paint::Paint;
 use crate::verbs::diff::texts;
 
-use super::{Check, Found};
+use super::{CheckArgs, PathReport};
 
 /// The most times that the files are checked: a change can uncover mistakes that could not be seen before.
 const MAX_ROUNDS: usize = 50;
@@ -154,7 +154,7 @@ fn at_key(root: &DocumentNode, place: Span) -> Option<(&FieldMap, &str, &Documen
 }
 
 /// One change that was made, or would be.
-struct Change {
+struct AppliedFix {
     place: SourcePlace,
     code: String,
     message: String,
@@ -164,13 +164,13 @@ struct Change {
 
 /// All changes of a run.
 #[derive(Default)]
-pub(super) struct Fixed {
-    changes: Vec<Change>,
+pub(super) struct FixRun {
+    changes: Vec<AppliedFix>,
     /// Files as they were and as they are.
-    files: BTreeMap<PathBuf, Edited>,
+    files: BTreeMap<PathBuf, EditedFile>,
 }
 
-struct Edited {
+struct EditedFile {
     shown: String,
     was: String,
     is: String,
@@ -178,7 +178,7 @@ struct Edited {
 
 /// A change that is to be made: where, and of which diagnostic.
 #[derive(Clone)]
-struct Wanted {
+struct PlannedFix {
     span: Span,
     text: String,
     shown: String,
@@ -187,19 +187,19 @@ struct Wanted {
     was: String,
 }
 
-impl Wanted {
+impl PlannedFix {
     /// What is remembered of a change that was taken back.
     fn key(&self) -> (String, String, String) {
         (self.shown.clone(), self.change.0.clone(), self.change.1.clone())
     }
 }
 
-impl Check {
+impl CheckArgs {
     /// Checks, makes changes, and checks again until there is nothing that is certain.
-    pub(super) fn fixed(&self, show: &mut Show<'_, '_>) -> Result<(Vec<Found>, Option<Fixed>), Stop> {
+    pub(super) fn fixed(&self, show: &mut OutputStreams<'_, '_>) -> Result<(Vec<PathReport>, Option<FixRun>), EarlyExit> {
         if self.paths.iter().any(|path| path == "-") {
             let message = "standard input cannot be changed";
-            return Err(Stop::could_not(Code::FileMissing, message, "name a file, or leave out `--fix`"));
+            return Err(EarlyExit::could_not(Code::FileMissing, message, "name a file, or leave out `--fix`"));
         }
         let (folders, files): (Vec<&Path>, Vec<&Path>) =
             self.paths.iter().map(Path::new).filter(|path| path.exists()).partition(|path| path.is_dir());
@@ -208,12 +208,12 @@ impl Check {
         for file in files {
             roots.push(own_file(file)?);
         }
-        let mut fixed = Fixed::default();
+        let mut fixed = FixRun::default();
         let mut found = self.all(show)?;
         let (mut refused, mut careful) = (HashSet::new(), HashSet::new());
         for _ in 0..MAX_ROUNDS {
             let mut before = BTreeMap::new();
-            let mut tried: BTreeMap<PathBuf, Vec<Wanted>> = BTreeMap::new();
+            let mut tried: BTreeMap<PathBuf, Vec<PlannedFix>> = BTreeMap::new();
             for (path, mut wanted) in wanted(&found, &roots) {
                 wanted.retain(|w| !refused.contains(&w.key()));
                 if careful.contains(&path) {
@@ -262,15 +262,15 @@ impl Check {
 }
 
 /// The changes that diagnostics ask for, by file. Files that do not lie below the given paths are left out.
-fn wanted(found: &[Found], roots: &[PathBuf]) -> BTreeMap<PathBuf, Vec<Wanted>> {
-    let mut all: BTreeMap<PathBuf, Vec<Wanted>> = BTreeMap::new();
+fn wanted(found: &[PathReport], roots: &[PathBuf]) -> BTreeMap<PathBuf, Vec<PlannedFix>> {
+    let mut all: BTreeMap<PathBuf, Vec<PlannedFix>> = BTreeMap::new();
     for f in found {
         for d in f.report.items() {
             let fix = d.fix.clone().or_else(|| bom(d));
             let Some((fix, source)) = fix.and_then(|fix| Some((fix.clone(), f.sources.get(fix.span.source)?))) else { continue };
             let Ok(path) = Path::new(&*source.name).canonicalize() else { continue };
             let Some(place) = f.sources.place(fix.span).filter(|_| roots.iter().any(|root| path.starts_with(root))) else { continue };
-            all.entry(path).or_default().push(Wanted {
+            all.entry(path).or_default().push(PlannedFix {
                 span: fix.span,
                 text: fix.text,
                 shown: source.name.to_string(),
@@ -294,9 +294,9 @@ fn bom(d: &Diagnostic) -> Option<Fix> {
 }
 
 /// The text of a file on disk, if it is the one that was checked.
-fn unchanged(path: &Path, span: Span, found: &[Found]) -> Option<String> {
+fn unchanged(path: &Path, span: Span, found: &[PathReport]) -> Option<String> {
     let text = String::from_utf8(file::read(path, MAX_FILE).ok()?).ok()?;
-    let checked = |f: &Found| {
+    let checked = |f: &PathReport| {
         let source = f.sources.get(span.source)?;
         (*source.text == *text.strip_prefix(BOM).unwrap_or(&text)).then_some(())
     };
@@ -304,7 +304,7 @@ fn unchanged(path: &Path, span: Span, found: &[Found]) -> Option<String> {
 }
 
 /// A text with the changes made that do not overlap, and those changes.
-fn applied(text: &str, wanted: Vec<Wanted>) -> (String, Vec<Wanted>) {
+fn applied(text: &str, wanted: Vec<PlannedFix>) -> (String, Vec<PlannedFix>) {
     let (mark, body) = text.strip_prefix(BOM).map_or(("", text), |body| (BOM, body));
     let unmarked = wanted.iter().any(|w| w.change.0 == Code::FileBom.as_str());
     let mut out = if unmarked { String::new() } else { mark.to_owned() };
@@ -322,8 +322,8 @@ fn applied(text: &str, wanted: Vec<Wanted>) -> (String, Vec<Wanted>) {
 }
 
 /// Whether a diagnostic is still there although its remedy was applied, or the file cannot be read any more.
-fn fails(w: &Wanted, after: &[Found]) -> bool {
-    let of_file = |f: &Found, d: &Diagnostic| {
+fn fails(w: &PlannedFix, after: &[PathReport]) -> bool {
+    let of_file = |f: &PathReport, d: &Diagnostic| {
         let source = d.span.and_then(|span| f.sources.get(span.source));
         source.is_some_and(|source| *source.name == *w.shown)
     };
@@ -332,19 +332,19 @@ fn fails(w: &Wanted, after: &[Found]) -> bool {
     after.iter().any(|f| f.report.items().iter().any(|d| of_file(f, d) && (same(d) || broken(d))))
 }
 
-impl Fixed {
-    fn add(&mut self, path: PathBuf, was: String, is: String, wanted: Vec<Wanted>) {
+impl FixRun {
+    fn add(&mut self, path: PathBuf, was: String, is: String, wanted: Vec<PlannedFix>) {
         let shown = wanted.first().map(|w| w.shown.clone()).unwrap_or_default();
-        let edited = self.files.entry(path).or_insert(Edited { shown, was, is: String::new() });
+        let edited = self.files.entry(path).or_insert(EditedFile { shown, was, is: String::new() });
         edited.is = is;
         self.changes.extend(wanted.into_iter().map(|w| {
             let (code, message) = w.change;
-            Change { place: w.place, code, message, was: w.was, is: w.text }
+            AppliedFix { place: w.place, code, message, was: w.was, is: w.text }
         }));
     }
 
     pub(super) fn json(&self) -> Json {
-        let one = |c: &Change| {
+        let one = |c: &AppliedFix| {
             json!({
                 "file": c.place.file.to_string(), "line": c.place.line, "column": c.place.column, "code": c.code, "message": c.message,
                 "was": c.was, "is": c.is,

@@ -17,16 +17,16 @@ use crate::pack::{Overlay, PackFiles, PackLibrary, RuleDocument, RuleFile, Rules
 use crate::template::KIND;
 use crate::testing::files::{in_folder, is_case_file};
 
-use crate::inputs::Inputs;
+use crate::inputs::InputArgs;
 use crate::inputs::files::{bytes_of, shown};
 use crate::inputs::foreign;
 use crate::inputs::library::{beside_scene, shelf};
 use crate::inputs::locked;
 use crate::inputs::templated::{name_of, pack_around, pack_of};
 use crate::layout::counted;
-use crate::output::Show;
-use crate::stop::Exit;
-use crate::stop::Stop;
+use crate::output::OutputStreams;
+use crate::stop::EarlyExit;
+use crate::stop::RunExit;
 use crate::stop::only_missing;
 
 /// Check packs (a folder or a name), overlays, single rule files and scenes: syntax, schema, layers, names, terms.
@@ -53,7 +53,7 @@ use crate::stop::only_missing;
   tapster check my-pack --error-format plain     one line a mistake, for editors
   tapster check my-pack --format json            counts and mistakes as JSON
   tapster check my-pack --error-format sarif 2> check.sarif")]
-pub(crate) struct Check {
+pub(crate) struct CheckArgs {
     /// A pack's folder or name, a rule file, a folder of case files, a scene (`scene.toml` or its folder), or `-`: a rule
     /// file from standard input.
     #[arg(required_unless_present = "explain", value_name = "PATH")]
@@ -76,21 +76,21 @@ pub(crate) struct Check {
 }
 
 /// A rule file as it is read alone.
-type Read = (Option<RuleDocument>, Report, Sources);
+type RuleFileReading = (Option<RuleDocument>, Report, Sources);
 
 /// The result of checking one path.
-struct Found {
+struct PathReport {
     report: Report,
     sources: Sources,
 }
 
-impl Check {
-    pub(crate) fn run(&self, show: &mut Show<'_, '_>) -> Result<Exit, Stop> {
+impl CheckArgs {
+    pub(crate) fn run(&self, show: &mut OutputStreams<'_, '_>) -> Result<RunExit, EarlyExit> {
         if let Some(code) = &self.explain {
             return explain(code, show);
         }
         let (found, fixed) = if self.fix { self.fixed(show)? } else { (self.all(show)?, None) };
-        let counts = |f: &Found| f.report.counts();
+        let counts = |f: &PathReport| f.report.counts();
         let (errors, warnings) = found.iter().map(counts).fold((0, 0), |(e, w), (de, dw)| (e + de, w + dw));
         if show.is_json() {
             let all: Vec<_> =
@@ -115,18 +115,18 @@ impl Check {
         }
         let missing = found.iter().any(|f| only_missing(&f.report));
         Ok(if missing {
-            Exit::CouldNot
+            RunExit::CouldNot
         } else if errors > 0 {
-            Exit::No
+            RunExit::No
         } else {
-            Exit::Done
+            RunExit::Done
         })
     }
 
     /// Checks all paths. Diagnostics with a certain remedy have it.
-    fn all(&self, show: &mut Show<'_, '_>) -> Result<Vec<Found>, Stop> {
+    fn all(&self, show: &mut OutputStreams<'_, '_>) -> Result<Vec<PathReport>, EarlyExit> {
         let (found, seen) = recorded(|| {
-            let mut found: Vec<Found> = Vec::new();
+            let mut found: Vec<PathReport> = Vec::new();
             let laid = self.laid(show)?;
             for path in &self.paths {
                 if !laid.contains(&path) {
@@ -145,7 +145,7 @@ impl Check {
     }
 
     /// The files that are laid over the pack together: all rule files, if there are several.
-    fn laid(&self, show: &mut Show<'_, '_>) -> Result<Vec<&String>, Stop> {
+    fn laid(&self, show: &mut OutputStreams<'_, '_>) -> Result<Vec<&String>, EarlyExit> {
         let mut laid = Vec::new();
         for path in self.paths.iter().filter(|_| self.pack.is_some()) {
             let file = Path::new(path);
@@ -164,7 +164,7 @@ impl Check {
     }
 
     /// Lays files over the pack in their order.
-    fn together(&self, files: &[&String], show: &mut Show<'_, '_>) -> Result<Found, Stop> {
+    fn together(&self, files: &[&String], show: &mut OutputStreams<'_, '_>) -> Result<PathReport, EarlyExit> {
         let mut overlays = Vec::new();
         let near = show.near.len();
         for path in files {
@@ -182,14 +182,14 @@ impl Check {
     }
 
     /// Checks a rule file, a scene, or a pack with the rule tests in its `cases/`.
-    fn path(&self, path: &str, show: &mut Show<'_, '_>) -> Result<Vec<Found>, Stop> {
+    fn path(&self, path: &str, show: &mut OutputStreams<'_, '_>) -> Result<Vec<PathReport>, EarlyExit> {
         let file = Path::new(path);
         let (folder, near) = (is_folder(file), show.near.len());
         let found = if path == "-" {
             let read = typed(file, show)?;
             self.files(file, &Overlay::File(read), show)
         } else if let Some(scene) = scene::of(file, folder) {
-            scene::check(&Inputs::of_scene(&scene).locked(self.locked), show)
+            scene::check(&InputArgs::of_scene(&scene).locked(self.locked), show)
         } else if !folder && let Some(read) = foreign::read(file, show) {
             self.foreign(file, &read, show)
         } else if !folder && is_rule_file(file) {
@@ -213,18 +213,18 @@ impl Check {
     }
 
     /// Checks a preset, a card or another file of another program: it is built with, alone.
-    fn foreign(&self, file: &Path, read: &foreign::Read, show: &mut Show<'_, '_>) -> Vec<Found> {
+    fn foreign(&self, file: &Path, read: &foreign::ForeignFile, show: &mut OutputStreams<'_, '_>) -> Vec<PathReport> {
         let pack = self.pack.as_deref().unwrap_or(&read.pack);
         let message = format!("`{}` is a `{}`, and is checked as pack `{}` reads it", shown(file), read.format, short::word(pack));
         let help = format!("`tapster build --pack {pack} {} {}` builds with it", read.flag, shown(file));
         let said = Diagnostic::note(Code::SchemaKind, message).help(help);
-        let mut found = vec![Found { report: Report::from(said), sources: Sources::default() }];
-        found.extend(scene::check(&Inputs::of_file(read.flag, file, pack).locked(self.locked), show));
+        let mut found = vec![PathReport { report: Report::from(said), sources: Sources::default() }];
+        found.extend(scene::check(&InputArgs::of_file(read.flag, file, pack).locked(self.locked), show));
         found
     }
 
     /// Refuses `--pack` where nothing is laid over it: only packs are checked.
-    fn refuse_pack(&self, path: &str, library: &dyn PackLibrary) -> Result<(), Stop> {
+    fn refuse_pack(&self, path: &str, library: &dyn PackLibrary) -> Result<(), EarlyExit> {
         let is_laid = |path: &String| path == "-" || Path::new(path).is_file();
         let Some(pack) = self.pack.as_deref().filter(|_| !self.paths.iter().any(is_laid)) else { return Ok(()) };
         let file = Path::new(path);
@@ -232,7 +232,7 @@ impl Check {
             return Ok(());
         }
         let message = format!("`--pack {}` has no effect on `{}`, which is a pack", short::word(pack), short::word(path));
-        Err(Stop::could_not(Code::SceneField, message, "check it without `--pack`; rule files are laid over the pack that is named"))
+        Err(EarlyExit::could_not(Code::SceneField, message, "check it without `--pack`; rule files are laid over the pack that is named"))
     }
 
     /// The overlays among the checked files that an overlay is written for, lowest first, and what the lowest extends.
@@ -252,7 +252,7 @@ impl Check {
     }
 
     /// Checks a case file or another rule file.
-    fn files(&self, path: &Path, file: &Overlay, show: &Show<'_, '_>) -> Vec<Found> {
+    fn files(&self, path: &Path, file: &Overlay, show: &OutputStreams<'_, '_>) -> Vec<PathReport> {
         let read = match file {
             Overlay::Path(path) => load_file(path, Schemas::shipped()),
             Overlay::File(file) | Overlay::Rows(file) => load_read(file, Schemas::shipped()),
@@ -263,9 +263,9 @@ impl Check {
         vec![self.file(path, file, read, show)]
     }
 
-    fn file(&self, path: &Path, file: &Overlay, (doc, report, sources): Read, show: &Show<'_, '_>) -> Found {
+    fn file(&self, path: &Path, file: &Overlay, (doc, report, sources): RuleFileReading, show: &OutputStreams<'_, '_>) -> PathReport {
         let library = &shelf(show);
-        let mut alone = Found { report, sources };
+        let mut alone = PathReport { report, sources };
         // nothing more can be checked in a file that cannot be read; a manifest has no rows
         let Some(doc) = doc.filter(|d| &*d.kind != "pack") else { return alone };
         let extends = doc.root.get("extends").and_then(DocumentNode::as_text).filter(|_| &*doc.kind == "overlay");
@@ -300,7 +300,8 @@ impl Check {
             };
         }
         // it is compiled without a pack, so missing names are not reported
-        let mut found = compiled(&Start::Name(String::from("nothing")), &overlay, &Nothing, self.locked).of_file(path).unwrap_or(alone);
+        let mut found =
+            compiled(&Start::Name(String::from("nothing")), &overlay, &EmptyLibrary, self.locked).of_file(path).unwrap_or(alone);
         let count = found.report.items().len();
         found.report.retain(|d| d.missing.is_none());
         if found.report.items().len() < count {
@@ -325,7 +326,7 @@ fn overlay_at(path: &str) -> Option<(String, Option<String>, Overlay)> {
 }
 
 /// The rule file that standard input holds.
-fn typed(file: &Path, show: &mut Show<'_, '_>) -> Result<RuleFile, Stop> {
+fn typed(file: &Path, show: &mut OutputStreams<'_, '_>) -> Result<RuleFile, EarlyExit> {
     let bytes = bytes_of(file, show)?;
     Ok(RuleFile { name: shown(file), path_in_pack: name_of(file, &bytes), bytes })
 }
@@ -335,30 +336,30 @@ fn is_rule_file(file: &Path) -> bool {
 }
 
 /// Says what a code means.
-fn explain(asked: &str, show: &mut Show<'_, '_>) -> Result<Exit, Stop> {
+fn explain(asked: &str, show: &mut OutputStreams<'_, '_>) -> Result<RunExit, EarlyExit> {
     let asked = asked.trim().trim_matches(['[', ']']);
     let Some(code) = Code::ALL.iter().find(|code| code.as_str() == asked) else {
         let help = suggest::help(asked, Code::ALL.iter().map(|code| code.as_str()));
         let help =
             help.unwrap_or_else(|| "docs/reference/codes.md lists all codes of the program; other codes are those of a pack".to_owned());
-        return Err(Stop::could_not(Code::NameUnknown, format!("there is no code `{asked}`"), help));
+        return Err(EarlyExit::could_not(Code::NameUnknown, format!("there is no code `{asked}`"), help));
     };
     let severity = code.severity().as_str();
     if show.is_json() {
         show.json(&json!({ "code": code.as_str(), "severity": severity, "means": code.doc() }));
-        return Ok(Exit::Done);
+        return Ok(RunExit::Done);
     }
     show.result(&format!("{severity}[{}]: {}\n", code.as_str(), code.doc()));
     if code.severity() == Severity::Warning && code.raised() != crate::diag::CodeOrigin::Elsewhere {
         show.result(&format!("a rule file can allow it: [[allow]] code = \"{}\", reason = \"…\"\n", code.as_str()));
     }
-    Ok(Exit::Done)
+    Ok(RunExit::Done)
 }
 
 /// A library whose only pack has no rules.
-struct Nothing;
+struct EmptyLibrary;
 
-impl PackLibrary for Nothing {
+impl PackLibrary for EmptyLibrary {
     fn find(&self, name: &str, _: &mut Report) -> Option<PackFiles> {
         let manifest = format!("kind = \"pack\"\nversion = 1\nname = \"{name}\"\nrelease = \"0.0.0\"\n");
         Some(PackFiles::of(name, [("pack.toml".to_owned(), manifest.into_bytes())]))
@@ -369,7 +370,7 @@ impl PackLibrary for Nothing {
     }
 }
 
-impl Found {
+impl PathReport {
     /// Keeps only the diagnostics about one file; `None` if the file has not been read.
     fn of_file(mut self, path: &Path) -> Option<Self> {
         let own: Vec<SourceId> =
@@ -392,7 +393,7 @@ fn is_same(a: &Path, b: &Path) -> bool {
 }
 
 /// Loads, merges and compiles, and returns all diagnostics; with `locked`, also those about packs that are not as locked.
-fn compiled(start: &Start, overlays: &[Overlay], library: &dyn PackLibrary, locked: bool) -> Found {
+fn compiled(start: &Start, overlays: &[Overlay], library: &dyn PackLibrary, locked: bool) -> PathReport {
     match Ruleset::load(start, overlays, library) {
         Ok(rules) => {
             let mut report = rules.warnings().clone();
@@ -400,8 +401,8 @@ fn compiled(start: &Start, overlays: &[Overlay], library: &dyn PackLibrary, lock
             if locked {
                 report.extend(locked::complaints(rules.pack(), start));
             }
-            Found { report, sources: rules.pack().sources.clone() }
+            PathReport { report, sources: rules.pack().sources.clone() }
         }
-        Err(rejected) => Found { report: rejected.report, sources: rejected.sources },
+        Err(rejected) => PathReport { report: rejected.report, sources: rejected.sources },
     }
 }

@@ -3,15 +3,15 @@
 use std::path::{Path, PathBuf};
 
 use crate::diag::{Report, SourceId};
-use crate::inputs::Inputs;
+use crate::inputs::InputArgs;
 use crate::inputs::scene_file::{KEYS, NAME};
-use crate::output::Show;
+use crate::output::OutputStreams;
 use crate::pack::files::{is_pack, read_file};
 use crate::pack::{Ruleset, json, toml};
-use crate::stop::Stop;
+use crate::stop::EarlyExit;
 use crate::verbs::build::{dialect, planned};
 
-use super::{Found, fix, macros};
+use super::{PathReport, fix, macros};
 
 /// The scene file that a path means: a folder with a `scene.toml` that is no pack, or a file that reads like a scene.
 pub(crate) fn of(path: &Path, folder: bool) -> Option<PathBuf> {
@@ -39,7 +39,7 @@ fn is_scene(path: &Path) -> bool {
 }
 
 /// Builds a scene and returns what was told about it.
-pub(super) fn check(inputs: &Inputs, show: &mut Show<'_, '_>) -> Vec<Found> {
+pub(super) fn check(inputs: &InputArgs, show: &mut OutputStreams<'_, '_>) -> Vec<PathReport> {
     let mut rules = None;
     let (result, mut kept) = show.keeping(|show| built(inputs, &mut rules, show));
     if let Err(stop) = result {
@@ -48,11 +48,11 @@ pub(super) fn check(inputs: &Inputs, show: &mut Show<'_, '_>) -> Vec<Found> {
     if let Some(rules) = &rules {
         kept.iter_mut().for_each(|(report, sources)| fix::keys(report, sources, rules));
     }
-    Found::kept(kept)
+    PathReport::kept(kept)
 }
 
 /// Builds a scene, and keeps its rules.
-fn built(inputs: &Inputs, kept: &mut Option<Ruleset>, show: &mut Show<'_, '_>) -> Result<(), Stop> {
+fn built(inputs: &InputArgs, kept: &mut Option<Ruleset>, show: &mut OutputStreams<'_, '_>) -> Result<(), EarlyExit> {
     let (rules, mut scene) = inputs.open(show)?;
     let rules: &Ruleset = kept.insert(rules);
     // a trace says which macros there are
@@ -61,7 +61,7 @@ fn built(inputs: &Inputs, kept: &mut Option<Ruleset>, show: &mut Show<'_, '_>) -
     show.warnings(&plan.warnings, rules.sources());
     show.report(&macros::unknown(rules, &scene), rules.sources());
     show.report(&macros::unstable(rules, &scene, &plan), rules.sources());
-    let emitted = tapster::emit(rules, &plan, &dialect(rules, &scene)).map_err(|error| Stop::build(&error, rules))?;
+    let emitted = tapster::emit(rules, &plan, &dialect(rules, &scene)).map_err(|error| EarlyExit::build(&error, rules))?;
     show.warnings(&emitted.warnings, rules.sources());
     Ok(())
 }

@@ -20,17 +20,17 @@ use serde_json::{Value as Json, json};
 use crate::diag::{Code, Diagnostic, Report, Sources, render, short};
 use crate::pack::{Overlay, Ruleset};
 
-use crate::inputs::Inputs;
-use crate::inputs::parts::Parts;
+use crate::inputs::InputArgs;
+use crate::inputs::parts::BuildParts;
 use crate::inputs::{rules_of, scene};
-use crate::output::Show;
-use crate::stop::{Exit, Stop};
+use crate::output::OutputStreams;
+use crate::stop::{EarlyExit, RunExit};
 use crate::verbs::build::{dialect, planned};
-use page::Page;
+use page::PageLimits;
 use paint::Paint;
-use prompts::{Built, PromptDiff};
+use prompts::{BuiltPrompt, PromptDiff};
 use rules::RuleDiff;
-use sides::Side;
+use sides::DiffSide;
 
 /// Show what differs between two packs, two overlays, two versions of a pack or two scenes: rows that are new, changed,
 /// moved or gone, and how prompts change, block by block, with the rules that are responsible.
@@ -50,7 +50,7 @@ use sides::Side;
   tapster diff tweak.toml --pack base --format json
 
 Exit codes: 0 no difference, 1 prompts (or, without scenes and cases, rules) differ, 2 it could not run.")]
-pub(crate) struct Diff {
+pub(crate) struct DiffArgs {
     /// A pack's folder or name, an overlay, or a scene.
     #[arg(value_name = "A")]
     a: String,
@@ -73,40 +73,40 @@ pub(crate) struct Diff {
 
 /// How something differs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum What {
+pub(crate) enum DifferenceKind {
     New,
     Changed,
     Moved,
     Gone,
 }
 
-impl What {
-    pub(crate) const ALL: [What; 4] = [What::New, What::Changed, What::Moved, What::Gone];
+impl DifferenceKind {
+    pub(crate) const ALL: [DifferenceKind; 4] = [DifferenceKind::New, DifferenceKind::Changed, DifferenceKind::Moved, DifferenceKind::Gone];
 
     pub(crate) fn word(self) -> &'static str {
         match self {
-            What::New => "new",
-            What::Changed => "changed",
-            What::Moved => "moved",
-            What::Gone => "gone",
+            DifferenceKind::New => "new",
+            DifferenceKind::Changed => "changed",
+            DifferenceKind::Moved => "moved",
+            DifferenceKind::Gone => "gone",
         }
     }
 }
 
 /// Diagnostics that have been shown: both sides mostly give the same.
 #[derive(Default)]
-pub(crate) struct Told(HashSet<String>);
+pub(crate) struct ReportedDiagnostics(HashSet<String>);
 
-impl Told {
+impl ReportedDiagnostics {
     /// Runs something and shows what it tells for the first time.
-    fn once<T>(&mut self, show: &mut Show<'_, '_>, run: impl FnOnce(&mut Show<'_, '_>) -> T) -> T {
+    fn once<T>(&mut self, show: &mut OutputStreams<'_, '_>, run: impl FnOnce(&mut OutputStreams<'_, '_>) -> T) -> T {
         let (result, kept) = show.keeping(run);
         self.anew(kept, show);
         result
     }
 
     /// Shows diagnostics that were kept, if they have not been shown before.
-    pub(crate) fn anew(&mut self, kept: Vec<(Report, Sources)>, show: &mut Show<'_, '_>) {
+    pub(crate) fn anew(&mut self, kept: Vec<(Report, Sources)>, show: &mut OutputStreams<'_, '_>) {
         for (report, sources) in kept {
             let mut is_new = |d: &Diagnostic| self.0.insert(render::plain(&Report::from(d.clone()), &sources));
             let new: Report = report.items().iter().filter(|d| is_new(d)).cloned().collect();
@@ -115,27 +115,27 @@ impl Told {
     }
 }
 
-impl Diff {
-    pub(crate) fn run(&self, show: &mut Show<'_, '_>) -> Result<Exit, Stop> {
-        let mut told = Told::default();
-        let first = Side::typed(&self.a, self.pack.as_deref())?;
+impl DiffArgs {
+    pub(crate) fn run(&self, show: &mut OutputStreams<'_, '_>) -> Result<RunExit, EarlyExit> {
+        let mut told = ReportedDiagnostics::default();
+        let first = DiffSide::typed(&self.a, self.pack.as_deref())?;
         let (a, b) = match &self.b {
-            Some(b) => (first, Side::typed(b, self.pack.as_deref())?),
+            Some(b) => (first, DiffSide::typed(b, self.pack.as_deref())?),
             None => (told.once(show, |show| first.below(show))?, first),
         };
         if let Some(pack) = self.pack.as_deref().filter(|_| !a.is_laid() && !b.is_laid()) {
             let message = format!("`--pack {}` has no effect: neither side is an overlay", short::word(pack));
-            return Err(Stop::could_not(Code::SceneField, message, "leave it out; only overlays are laid over a pack"));
+            return Err(EarlyExit::could_not(Code::SceneField, message, "leave it out; only overlays are laid over a pack"));
         }
-        let scenes = usize::from(matches!(a, Side::Scene(_))) + usize::from(matches!(b, Side::Scene(_)));
+        let scenes = usize::from(matches!(a, DiffSide::Scene(_))) + usize::from(matches!(b, DiffSide::Scene(_)));
         if scenes == 1 || scenes == 2 && !(self.scene.is_empty() && self.cases.is_empty()) {
             let help = "compare two scenes, or two packs or overlays with `--scene SCENE`";
-            return Err(Stop::could_not(Code::FileMissing, "a scene is compared with another scene", help));
+            return Err(EarlyExit::could_not(Code::FileMissing, "a scene is compared with another scene", help));
         }
         let (rules_a, parts_a) = told.once(show, |show| a.open(show))?;
         let (rules_b, parts_b) = told.once(show, |show| b.open(show))?;
         let rules = RuleDiff::of(rules_a.pack(), rules_b.pack());
-        let page = Page { paint: Paint { on: show.paints_results() }, all: self.all };
+        let page = PageLimits { paint: Paint { on: show.paints_results() }, all: self.all };
         let (title_a, title_b) = (a.title(&rules_a), b.title(&rules_b));
         if !show.is_json() {
             show.result(&format!("{title_a} → {title_b}\n{}", page.rules(&rules)));
@@ -158,17 +158,17 @@ impl Diff {
             });
             show.json(&json);
         }
-        Ok(if differs { Exit::No } else { Exit::Done })
+        Ok(if differs { RunExit::No } else { RunExit::Done })
     }
 }
 
 /// A comparison while it runs.
 struct Comparison<'s> {
-    a: &'s Side,
-    b: &'s Side,
+    a: &'s DiffSide,
+    b: &'s DiffSide,
     rules: &'s RuleDiff,
-    page: Page,
-    told: Told,
+    page: PageLimits,
+    told: ReportedDiagnostics,
     /// The results so far, for JSON.
     prompts: Vec<Json>,
     cases: Vec<Json>,
@@ -178,10 +178,10 @@ struct Comparison<'s> {
 
 impl Comparison<'_> {
     /// Builds a scene with the rules of both sides.
-    fn scene(&mut self, path: &Path, show: &mut Show<'_, '_>) -> Result<(), Stop> {
+    fn scene(&mut self, path: &Path, show: &mut OutputStreams<'_, '_>) -> Result<(), EarlyExit> {
         let compared: Vec<PathBuf> = self.a.overlays().iter().chain(self.b.overlays()).cloned().collect();
         let near = show.near.len();
-        let parts = self.told.once(show, |show| Inputs::of_scene(path).parts(show))?;
+        let parts = self.told.once(show, |show| InputArgs::of_scene(path).parts(show))?;
         let mut sides = Vec::new();
         for side in [self.a, self.b] {
             let parts = side.over(parts.clone(), &compared);
@@ -196,10 +196,16 @@ impl Comparison<'_> {
     }
 
     /// Compares two prompts and tells what differs.
-    fn prompt(&mut self, title: &str, one: (Parts, Ruleset), other: (Parts, Ruleset), show: &mut Show<'_, '_>) -> Result<(), Stop> {
+    fn prompt(
+        &mut self,
+        title: &str,
+        one: (BuildParts, Ruleset),
+        other: (BuildParts, Ruleset),
+        show: &mut OutputStreams<'_, '_>,
+    ) -> Result<(), EarlyExit> {
         // both are built at the same time of day, or else every macro of the clock would differ
         let clock = scene::clock();
-        let [one, other] = [one, other].map(|(parts, rules)| (Parts { clock: Some(clock.clone()), ..parts }, rules));
+        let [one, other] = [one, other].map(|(parts, rules)| (BuildParts { clock: Some(clock.clone()), ..parts }, rules));
         let one = self.told.once(show, |show| built(&one.0, one.1, show));
         let other = self.told.once(show, |show| built(&other.0, other.1, show));
         let (text, json, differs) = match (one, other) {
@@ -230,18 +236,18 @@ impl Comparison<'_> {
     }
 
     /// Runs the rule tests of a file or folder with the rules of both sides.
-    fn cases(&mut self, path: &Path, show: &mut Show<'_, '_>) -> Result<(), Stop> {
+    fn cases(&mut self, path: &Path, show: &mut OutputStreams<'_, '_>) -> Result<(), EarlyExit> {
         let files = cases::files(path);
         if files.is_empty() {
             let help = "a case file begins with `kind = \"case\"`; `tapster new case NAME` writes one";
-            return Err(Stop::could_not(Code::FileMissing, format!("`{}` has no cases", path.display()), help));
+            return Err(EarlyExit::could_not(Code::FileMissing, format!("`{}` has no cases", path.display()), help));
         }
         for path in files {
             let near = show.near.len();
             let file = cases::read(&path, show)?;
-            let mut open = |over: Vec<Overlay>, show: &mut Show<'_, '_>| -> Result<[Ruleset; 2], Stop> {
-                let mut one = |side: &Side| {
-                    let mut parts = side.over(Parts::default(), &[]);
+            let mut open = |over: Vec<Overlay>, show: &mut OutputStreams<'_, '_>| -> Result<[Ruleset; 2], EarlyExit> {
+                let mut one = |side: &DiffSide| {
+                    let mut parts = side.over(BuildParts::default(), &[]);
                     parts.overlays.extend(file.overlays.iter().cloned().chain(over.iter().cloned()));
                     self.told.once(show, |show| rules_of(&parts, show))
                 };
@@ -277,7 +283,7 @@ impl Comparison<'_> {
 }
 
 /// Builds a prompt with a trace.
-pub(crate) fn built(parts: &Parts, rules: Ruleset, show: &mut Show<'_, '_>) -> Result<Built, Stop> {
+pub(crate) fn built(parts: &BuildParts, rules: Ruleset, show: &mut OutputStreams<'_, '_>) -> Result<BuiltPrompt, EarlyExit> {
     let mut scene = scene::of(parts, &rules, show)?;
     scene.trace = true;
     let plan = planned(&rules, &scene)?;
@@ -285,9 +291,9 @@ pub(crate) fn built(parts: &Parts, rules: Ruleset, show: &mut Show<'_, '_>) -> R
     let payload = if crate::emit::dialects(&rules).is_empty() {
         Json::Null
     } else {
-        let emitted = tapster::emit(&rules, &plan, &dialect(&rules, &scene)).map_err(|error| Stop::build(&error, &rules))?;
+        let emitted = tapster::emit(&rules, &plan, &dialect(&rules, &scene)).map_err(|error| EarlyExit::build(&error, &rules))?;
         warnings.extend(emitted.warnings);
         emitted.payload
     };
-    Ok(Built { rules, plan, payload, warnings })
+    Ok(BuiltPrompt { rules, plan, payload, warnings })
 }

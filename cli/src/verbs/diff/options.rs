@@ -2,7 +2,7 @@
 
 use serde_json::Value as Json;
 
-use super::What;
+use super::DifferenceKind;
 use super::rows::{FieldChange, RowChange, moves, place, union};
 use crate::model::options::TABLE;
 use crate::model::{Pack, PackOption, Plan, Value};
@@ -20,10 +20,10 @@ pub(super) fn changes(a: &Pack, b: &Pack) -> Vec<RowChange> {
         let fields = fields(old.map(|option| (a, option)), new.map(|option| (b, option)));
         let place = moved.get(&*name).cloned();
         let what = match (old, new) {
-            (None, _) => What::New,
-            (_, None) => What::Gone,
-            _ if !fields.is_empty() => What::Changed,
-            _ if place.is_some() => What::Moved,
+            (None, _) => DifferenceKind::New,
+            (_, None) => DifferenceKind::Gone,
+            _ if !fields.is_empty() => DifferenceKind::Changed,
+            _ if place.is_some() => DifferenceKind::Moved,
             _ => continue,
         };
         let (was, is) = (old.map(|o| places(a, o)).unwrap_or_default(), new.map(|o| places(b, o)).unwrap_or_default());

@@ -2,10 +2,10 @@
 
 use serde_json::Value as Json;
 
-use super::What;
+use super::DifferenceKind;
 use super::options::SECTION;
 use super::paint::Paint;
-use super::prompts::{BlockChange, Culprit, PromptDiff, Shown};
+use super::prompts::{BlockChange, BlockView, Culprit, PromptDiff};
 use super::rows::{FieldChange, RowChange, arrow, places};
 use super::rules::RuleDiff;
 use super::texts;
@@ -13,7 +13,7 @@ use crate::layout::{head, one_line};
 
 /// How much is shown.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Page {
+pub(crate) struct PageLimits {
     pub(crate) paint: Paint,
     /// Show everything.
     pub(crate) all: bool,
@@ -30,7 +30,7 @@ const BLOCKS: usize = 30;
 const LINES: usize = 12;
 const VALUE: usize = 100;
 
-impl Page {
+impl PageLimits {
     fn most(self, most: usize) -> usize {
         if self.all { usize::MAX } else { most }
     }
@@ -94,7 +94,7 @@ impl Page {
         if row.moved.is_some() {
             fields.push("its place");
         }
-        let fields = if row.what == What::Changed { format!("  {}", head(&fields.join(", "), VALUE)) } else { String::new() };
+        let fields = if row.what == DifferenceKind::Changed { format!("  {}", head(&fields.join(", "), VALUE)) } else { String::new() };
         out.push_str(&format!("  {} {}{fields}  {}\n", self.paint.sign(row.what), one_line(&row.name), self.paint.faint(&places(row))));
     }
 
@@ -104,11 +104,11 @@ impl Page {
             let behind = |name: &Option<String>| name.as_ref().map_or("first".to_owned(), |name| format!("behind `{}`", one_line(name)));
             out.push_str(&format!("      moved: {} → {}\n", behind(was), behind(is)));
         }
-        if row.what == What::Gone {
+        if row.what == DifferenceKind::Gone {
             return;
         }
         for field in row.fields.iter().take(self.most(FIELDS)) {
-            if row.what == What::New {
+            if row.what == DifferenceKind::New {
                 let value = field.is.as_ref().map(|v| head(&v.to_string(), VALUE)).unwrap_or_default();
                 out.push_str(&format!("      {} = {value}\n", one_line(&field.path)));
             } else {
@@ -201,11 +201,11 @@ impl Page {
         let mut words = vec![number, one_line(&own.role), one_line(name.trim())];
         words.retain(|word| !word.is_empty());
         let what = match block.what {
-            What::Changed if block.moved => "moved and changed",
+            DifferenceKind::Changed if block.moved => "moved and changed",
             what => what.word(),
         };
         out.push_str(&format!("\n  {} {}  {what}\n", self.paint.sign(block.what), words.join(" ")));
-        let empty = Shown { index: 0, id: String::new(), slot: String::new(), role: String::new(), text: String::new(), tokens: 0 };
+        let empty = BlockView { index: 0, id: String::new(), slot: String::new(), role: String::new(), text: String::new(), tokens: 0 };
         match (&block.was, &block.is) {
             (Some(was), Some(is)) => {
                 for (field, a, b) in [("role", &was.role, &is.role), ("slot", &was.slot, &is.slot), ("id", &was.id, &is.id)] {
@@ -238,26 +238,26 @@ impl Page {
     }
 }
 
-fn of(field: &FieldChange) -> What {
+fn of(field: &FieldChange) -> DifferenceKind {
     match (&field.was, &field.is) {
-        (None, _) => What::New,
-        (_, None) => What::Gone,
-        _ => What::Changed,
+        (None, _) => DifferenceKind::New,
+        (_, None) => DifferenceKind::Gone,
+        _ => DifferenceKind::Changed,
     }
 }
 
 /// How many rows, values, options and files differ, in words.
 pub(crate) fn summary(diff: &RuleDiff) -> String {
-    let rows = |what: What| diff.rows.iter().filter(|row| row.what == what).count();
-    let values = |what: What| diff.values.iter().filter(|value| of(value) == what).count();
-    let options = |what: What| diff.options.iter().filter(|option| option.what == what).count();
-    let files = |what: What| diff.files.iter().filter(|(is, _)| *is == what).count();
-    let kinds: [(&str, &dyn Fn(What) -> usize); 4] = [("row", &rows), ("value", &values), ("option", &options), ("file", &files)];
+    let rows = |what: DifferenceKind| diff.rows.iter().filter(|row| row.what == what).count();
+    let values = |what: DifferenceKind| diff.values.iter().filter(|value| of(value) == what).count();
+    let options = |what: DifferenceKind| diff.options.iter().filter(|option| option.what == what).count();
+    let files = |what: DifferenceKind| diff.files.iter().filter(|(is, _)| *is == what).count();
+    let kinds: [(&str, &dyn Fn(DifferenceKind) -> usize); 4] = [("row", &rows), ("value", &values), ("option", &options), ("file", &files)];
     let mut parts = Vec::new();
     for (name, count) in kinds {
         let told: Vec<String> =
-            What::ALL.iter().filter(|what| count(**what) > 0).map(|what| format!("{} {}", count(*what), what.word())).collect();
-        let sum: usize = What::ALL.iter().map(|what| count(*what)).sum();
+            DifferenceKind::ALL.iter().filter(|what| count(**what) > 0).map(|what| format!("{} {}", count(*what), what.word())).collect();
+        let sum: usize = DifferenceKind::ALL.iter().map(|what| count(*what)).sum();
         if sum > 0 {
             parts.push(format!("{name}{} {}", if sum == 1 { "" } else { "s" }, told.join(", ")));
         }

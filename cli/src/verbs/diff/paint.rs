@@ -32,12 +32,12 @@ impl Paint {
     }
 
     /// The sign of a change, in its colour.
-    pub(crate) fn sign(self, what: super::What) -> String {
+    pub(crate) fn sign(self, what: super::DifferenceKind) -> String {
         match what {
-            super::What::New => self.come("+"),
-            super::What::Gone => self.gone("-"),
-            super::What::Changed => self.changed("~"),
-            super::What::Moved => self.changed(">"),
+            super::DifferenceKind::New => self.come("+"),
+            super::DifferenceKind::Gone => self.gone("-"),
+            super::DifferenceKind::Changed => self.changed("~"),
+            super::DifferenceKind::Moved => self.changed(">"),
         }
     }
 }

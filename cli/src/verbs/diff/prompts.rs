@@ -7,8 +7,8 @@ use serde_json::{Value as Json, json};
 
 use super::rows::places;
 use super::rules::RuleDiff;
-use super::steps::{Step, steps};
-use super::{What, options};
+use super::steps::{DiffStep, steps};
+use super::{DifferenceKind, options};
 use crate::diag::Diagnostic;
 use crate::model::options::TABLE;
 use crate::model::plan::TrackedItem;
@@ -25,7 +25,7 @@ const MOST_OF_PAYLOAD: usize = 200;
 const MOST_RULES: usize = 6;
 
 /// A prompt with the rules that it was built by.
-pub(crate) struct Built {
+pub(crate) struct BuiltPrompt {
     pub(crate) rules: Ruleset,
     pub(crate) plan: Plan,
     /// `null` for a pack without dialects.
@@ -43,7 +43,7 @@ pub(crate) struct PromptDiff {
     /// Whether the payloads differ at all.
     pub(crate) payload_differs: bool,
     /// Warnings that are new and that are gone.
-    pub(crate) warnings: Vec<(What, String)>,
+    pub(crate) warnings: Vec<(DifferenceKind, String)>,
     /// The number of blocks that are sent, before and now.
     pub(crate) sent: (usize, usize),
     /// Their tokens, where both prompts were counted.
@@ -53,10 +53,10 @@ pub(crate) struct PromptDiff {
 /// One block that differs.
 #[derive(Debug)]
 pub(crate) struct BlockChange {
-    pub(crate) what: What,
+    pub(crate) what: DifferenceKind,
     /// Its place, its fields and its tokens, before and now.
-    pub(crate) was: Option<Shown>,
-    pub(crate) is: Option<Shown>,
+    pub(crate) was: Option<BlockView>,
+    pub(crate) is: Option<BlockView>,
     /// It stands elsewhere, and is changed too.
     pub(crate) moved: bool,
     /// The rules that are responsible.
@@ -65,7 +65,7 @@ pub(crate) struct BlockChange {
 
 /// What is told of a block.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Shown {
+pub(crate) struct BlockView {
     pub(crate) index: usize,
     pub(crate) id: String,
     pub(crate) slot: String,
@@ -82,14 +82,14 @@ pub(crate) struct Culprit {
     /// `file:line`, or two of them if it differs.
     pub(crate) place: String,
     /// How the rule itself differs; `None` for a rule that only placed or removed the block.
-    pub(crate) what: Option<What>,
+    pub(crate) what: Option<DifferenceKind>,
     /// What it did, for a rule that does not differ.
     pub(crate) did: String,
 }
 
 impl PromptDiff {
     /// Compares two prompts. `rules` is what differs between their rules.
-    pub(crate) fn of(a: &Built, b: &Built, rules: &RuleDiff) -> Self {
+    pub(crate) fn of(a: &BuiltPrompt, b: &BuiltPrompt, rules: &RuleDiff) -> Self {
         let (was, is) = (sent(&a.plan), sent(&b.plan));
         let blocks = blocks(&was, &is, (a, b), rules);
         let counted = a.plan.trim_report.is_some() && b.plan.trim_report.is_some();
@@ -114,13 +114,13 @@ impl PromptDiff {
     }
 
     pub(crate) fn as_json(&self) -> Json {
-        let shown = |s: &Option<Shown>| {
+        let shown = |s: &Option<BlockView>| {
             s.as_ref().map(|s| json!({ "index": s.index, "id": s.id, "slot": s.slot, "role": s.role, "tokens": s.tokens, "text": s.text }))
         };
-        let culprit = |c: &Culprit| json!({ "rule": c.rule, "place": c.place, "what": c.what.map(What::word), "did": c.did });
+        let culprit = |c: &Culprit| json!({ "rule": c.rule, "place": c.place, "what": c.what.map(DifferenceKind::word), "did": c.did });
         let block = |b: &BlockChange| {
             json!({
-                "what": b.what.word(), "was": shown(&b.was), "is": shown(&b.is), "moved": b.moved || b.what == What::Moved,
+                "what": b.what.word(), "was": shown(&b.was), "is": shown(&b.is), "moved": b.moved || b.what == DifferenceKind::Moved,
                 "rules": b.rules.iter().map(culprit).collect::<Vec<_>>(),
             })
         };
@@ -139,9 +139,9 @@ fn sent(plan: &Plan) -> Vec<&PlanBlock> {
     plan.blocks.iter().filter(|b| b.enabled()).collect()
 }
 
-fn shown(index: usize, block: &PlanBlock) -> Shown {
+fn shown(index: usize, block: &PlanBlock) -> BlockView {
     let text = |field: &str| block.text(field);
-    Shown { index, id: text("id"), slot: text("slot"), role: text("role"), text: text("text"), tokens: block.tokens }
+    BlockView { index, id: text("id"), slot: text("slot"), role: text("role"), text: text("text"), tokens: block.tokens }
 }
 
 /// By what a changed block is found again: its slot and its id.
@@ -150,7 +150,7 @@ fn key(block: &PlanBlock) -> (String, String) {
 }
 
 /// The blocks that differ, in the order of the second prompt; what is gone stands where it was.
-fn blocks(was: &[&PlanBlock], is: &[&PlanBlock], (a, b): (&Built, &Built), rules: &RuleDiff) -> Vec<BlockChange> {
+fn blocks(was: &[&PlanBlock], is: &[&PlanBlock], (a, b): (&BuiltPrompt, &BuiltPrompt), rules: &RuleDiff) -> Vec<BlockChange> {
     let message = |block: &&PlanBlock| block.message().to_json().to_string();
     let (old, new): (Vec<String>, Vec<String>) = (was.iter().map(message).collect(), is.iter().map(message).collect());
     let steps = steps(&old, &new);
@@ -159,22 +159,22 @@ fn blocks(was: &[&PlanBlock], is: &[&PlanBlock], (a, b): (&Built, &Built), rules
     let mut out = Vec::new();
     for step in steps {
         match step {
-            Step::Same(..) => {}
-            Step::Gone(n) if taken.contains(&n) => {}
-            Step::Gone(n) => {
+            DiffStep::Same(..) => {}
+            DiffStep::Gone(n) if taken.contains(&n) => {}
+            DiffStep::Gone(n) => {
                 let Some(block) = was.get(n) else { continue };
                 let rules = gone(block, (a, b), rules);
-                out.push(BlockChange { what: What::Gone, was: Some(shown(n, block)), is: None, moved: false, rules });
+                out.push(BlockChange { what: DifferenceKind::Gone, was: Some(shown(n, block)), is: None, moved: false, rules });
             }
-            Step::New(n) => {
+            DiffStep::New(n) => {
                 let Some(block) = is.get(n) else { continue };
                 let pair = pairs.get(&n).and_then(|(old, moved)| Some((*old, *was.get(*old)?, *moved)));
                 let Some((at, before, moved)) = pair else {
                     let rules = changed(None, Some(block), (a, b), rules);
-                    out.push(BlockChange { what: What::New, was: None, is: Some(shown(n, block)), moved: false, rules });
+                    out.push(BlockChange { what: DifferenceKind::New, was: None, is: Some(shown(n, block)), moved: false, rules });
                     continue;
                 };
-                let what = if old.get(at) == new.get(n) { What::Moved } else { What::Changed };
+                let what = if old.get(at) == new.get(n) { DifferenceKind::Moved } else { DifferenceKind::Changed };
                 let rules = changed(Some(before), Some(block), (a, b), rules);
                 let (was, is) = (Some(shown(at, before)), Some(shown(n, block)));
                 out.push(BlockChange { what, was, is, moved, rules });
@@ -186,40 +186,45 @@ fn blocks(was: &[&PlanBlock], is: &[&PlanBlock], (a, b): (&Built, &Built), rules
 
 /// The blocks that are only changed or moved: the place in the second prompt, then the place in the first, and whether
 /// other blocks stand between them.
-fn paired(steps: &[Step], (was, old): (&[&PlanBlock], &[String]), (is, new): (&[&PlanBlock], &[String])) -> BTreeMap<usize, (usize, bool)> {
+fn paired(
+    steps: &[DiffStep],
+    (was, old): (&[&PlanBlock], &[String]),
+    (is, new): (&[&PlanBlock], &[String]),
+) -> BTreeMap<usize, (usize, bool)> {
     // the number of equal blocks in front of each
     let (mut gone, mut come, mut gap) = (Vec::new(), Vec::new(), 0usize);
     for step in steps {
         match step {
-            Step::Same(..) => gap += 1,
-            Step::Gone(n) => gone.push((*n, gap)),
-            Step::New(n) => come.push((*n, gap)),
+            DiffStep::Same(..) => gap += 1,
+            DiffStep::Gone(n) => gone.push((*n, gap)),
+            DiffStep::New(n) => come.push((*n, gap)),
         }
     }
     let mut pairs = BTreeMap::new();
-    let mut found = |(a, gap_a): Placed, (b, gap_b): Placed| {
+    let mut found = |(a, gap_a): BlockPosition, (b, gap_b): BlockPosition| {
         pairs.insert(b, (a, gap_a != gap_b || old.get(a) == new.get(b)));
     };
     take(&mut gone, &mut come, |(n, _)| old.get(n), |(n, _)| new.get(n), &mut found);
     let named = |block: &&PlanBlock| Some(key(block)).filter(|(_, id)| !id.is_empty());
     take(&mut gone, &mut come, |(n, _)| was.get(n).and_then(named), |(n, _)| is.get(n).and_then(named), &mut found);
     let in_gap = |block: &&PlanBlock, gap: usize| (gap, key(block), block.text("role"));
-    let (was_there, is_there) = (|(n, gap): Placed| Some(in_gap(was.get(n)?, gap)), |(n, gap): Placed| Some(in_gap(is.get(n)?, gap)));
+    let (was_there, is_there) =
+        (|(n, gap): BlockPosition| Some(in_gap(was.get(n)?, gap)), |(n, gap): BlockPosition| Some(in_gap(is.get(n)?, gap)));
     take(&mut gone, &mut come, was_there, is_there, &mut found);
     pairs
 }
 
 /// The number of a block, and the number of equal blocks in front of it.
-type Placed = (usize, usize);
+type BlockPosition = (usize, usize);
 
 /// Pairs each new block with the first one that is gone and looks the same, and takes both out of their lists. Each is looked up
 /// once, because a prompt may have many thousands of blocks.
 fn take<K: Ord>(
-    gone: &mut Vec<Placed>,
-    come: &mut Vec<Placed>,
-    was: impl Fn(Placed) -> Option<K>,
-    is: impl Fn(Placed) -> Option<K>,
-    found: &mut impl FnMut(Placed, Placed),
+    gone: &mut Vec<BlockPosition>,
+    come: &mut Vec<BlockPosition>,
+    was: impl Fn(BlockPosition) -> Option<K>,
+    is: impl Fn(BlockPosition) -> Option<K>,
+    found: &mut impl FnMut(BlockPosition, BlockPosition),
 ) {
     let mut alike: BTreeMap<K, VecDeque<usize>> = BTreeMap::new();
     for (at, block) in gone.iter().enumerate() {
@@ -240,7 +245,7 @@ fn take<K: Ord>(
 }
 
 /// The rules responsible for a block that is new, changed or moved.
-fn changed(was: Option<&PlanBlock>, is: Option<&PlanBlock>, (a, b): (&Built, &Built), rules: &RuleDiff) -> Vec<Culprit> {
+fn changed(was: Option<&PlanBlock>, is: Option<&PlanBlock>, (a, b): (&BuiltPrompt, &BuiltPrompt), rules: &RuleDiff) -> Vec<Culprit> {
     let mut out = Vec::new();
     for (block, built) in [(was, a), (is, b)] {
         let Some(block) = block else { continue };
@@ -276,7 +281,7 @@ fn ran(pass: &str, plan: &Plan) -> bool {
 }
 
 /// Macros and rewriting scripts that differ, and whose result stands in the block.
-fn wrote(block: &PlanBlock, built: &Built, rules: &RuleDiff, out: &mut Vec<Culprit>) {
+fn wrote(block: &PlanBlock, built: &BuiltPrompt, rules: &RuleDiff, out: &mut Vec<Culprit>) {
     let (Some(trace), text) = (&built.plan.trace, block.text("text")) else { return };
     let holds = |part: &str| !part.is_empty() && text.contains(part);
     for row in rules.rows.iter().filter(|row| row.table == "macro") {
@@ -293,7 +298,7 @@ fn wrote(block: &PlanBlock, built: &Built, rules: &RuleDiff, out: &mut Vec<Culpr
 }
 
 /// Options that have another value, and that a rule of the block reads: its slot, a pass of its history, or what these read.
-fn chosen(block: &PlanBlock, built: &Built, (a, b): (&Built, &Built), rules: &RuleDiff, out: &mut Vec<Culprit>) {
+fn chosen(block: &PlanBlock, built: &BuiltPrompt, (a, b): (&BuiltPrompt, &BuiltPrompt), rules: &RuleDiff, out: &mut Vec<Culprit>) {
     let differ = options::chosen((&a.rules, &a.plan), (&b.rules, &b.plan));
     if differ.is_empty() {
         return;
@@ -319,7 +324,7 @@ fn chosen(block: &PlanBlock, built: &Built, (a, b): (&Built, &Built), rules: &Ru
 }
 
 /// The rules responsible for a block that is gone: what removed it, or what no longer makes it.
-fn gone(block: &PlanBlock, (a, b): (&Built, &Built), rules: &RuleDiff) -> Vec<Culprit> {
+fn gone(block: &PlanBlock, (a, b): (&BuiltPrompt, &BuiltPrompt), rules: &RuleDiff) -> Vec<Culprit> {
     // the block is still in the plan, but switched off
     let off = b.plan.blocks.iter().find(|other| !other.enabled() && key(other) == key(block) && !block.text("id").is_empty());
     let record = b.plan.evicted().iter().find(|record| record.id == block.text("id") && !record.id.is_empty());
@@ -375,14 +380,14 @@ fn push(out: &mut Vec<Culprit>, table: &str, name: &str, rules: &RuleDiff) {
 }
 
 /// Warnings that only one of two builds gives; of equal ones, the number counts.
-fn warnings(was: &[Diagnostic], is: &[Diagnostic]) -> Vec<(What, String)> {
+fn warnings(was: &[Diagnostic], is: &[Diagnostic]) -> Vec<(DifferenceKind, String)> {
     let mut count: BTreeMap<String, (usize, usize)> = BTreeMap::new();
     let text = |w: &Diagnostic| format!("{}: {}", w.code, w.message);
     was.iter().for_each(|w| count.entry(text(w)).or_default().0 += 1);
     is.iter().for_each(|w| count.entry(text(w)).or_default().1 += 1);
     let change = |(text, (was, is)): (String, (usize, usize))| match was.cmp(&is) {
-        std::cmp::Ordering::Less => Some((What::New, text)),
-        std::cmp::Ordering::Greater => Some((What::Gone, text)),
+        std::cmp::Ordering::Less => Some((DifferenceKind::New, text)),
+        std::cmp::Ordering::Greater => Some((DifferenceKind::Gone, text)),
         std::cmp::Ordering::Equal => None,
     };
     count.into_iter().filter_map(change).collect()
@@ -425,15 +430,15 @@ fn pointers(was: &Json, is: &Json, at: String, depth: usize, out: &mut Vec<(Stri
 mod tests {
     use std::cell::Cell;
 
-    use super::{Placed, take};
+    use super::{BlockPosition, take};
 
     #[test]
     fn the_first_block_that_looks_the_same_is_taken() {
         let (mut gone, mut come) = (vec![(0, 0), (1, 0), (2, 5), (3, 5)], vec![(4, 0), (6, 5), (8, 5), (9, 5)]);
         let mut pairs = Vec::new();
         // even numbers look the same where as many blocks stand in front of them, and odd ones look like nothing
-        let look = |(n, gap): Placed| (n % 2 == 0).then_some(gap);
-        take(&mut gone, &mut come, look, look, &mut |was: Placed, is: Placed| pairs.push((was.0, is.0)));
+        let look = |(n, gap): BlockPosition| (n % 2 == 0).then_some(gap);
+        take(&mut gone, &mut come, look, look, &mut |was: BlockPosition, is: BlockPosition| pairs.push((was.0, is.0)));
         assert_eq!(pairs, [(0, 4), (2, 6)]);
         assert_eq!((gone, come), (vec![(1, 0), (3, 5)], vec![(8, 5), (9, 5)]));
     }
@@ -441,14 +446,14 @@ mod tests {
     #[test]
     fn each_block_is_looked_at_once() {
         let looks = Cell::new(0);
-        let look = |(n, _): Placed| {
+        let look = |(n, _): BlockPosition| {
             looks.set(looks.get() + 1);
             Some(n / 2)
         };
-        let (mut gone, mut come): (Vec<Placed>, Vec<Placed>) =
+        let (mut gone, mut come): (Vec<BlockPosition>, Vec<BlockPosition>) =
             ((0..5_000).map(|n| (n, 0)).collect(), (0..5_000).rev().map(|n| (n, 0)).collect());
         let mut pairs = Vec::new();
-        take(&mut gone, &mut come, look, look, &mut |was: Placed, is: Placed| pairs.push((was.0, is.0)));
+        take(&mut gone, &mut come, look, look, &mut |was: BlockPosition, is: BlockPosition| pairs.push((was.0, is.0)));
         assert_eq!((looks.get(), pairs.len(), pairs.first()), (10_000, 5_000, Some(&(4_998, 4_999))));
         assert!(gone.is_empty() && come.is_empty());
     }

@@ -6,15 +6,15 @@ use std::sync::Arc;
 use indexmap::IndexMap;
 use serde_json::Value as Json;
 
-use super::What;
-use super::steps::{Step, steps};
+use super::DifferenceKind;
+use super::steps::{DiffStep, steps};
 use crate::diag::Span;
 use crate::model::Pack;
 
 /// One row that differs.
 #[derive(Debug)]
 pub(crate) struct RowChange {
-    pub(crate) what: What,
+    pub(crate) what: DifferenceKind,
     pub(crate) table: String,
     pub(crate) name: String,
     /// Where it was decided, as `file:line`, lowest layer first.
@@ -44,11 +44,11 @@ pub(super) fn union<A, B>(a: &IndexMap<Arc<str>, A>, b: &IndexMap<Arc<str>, B>) 
     a.keys().chain(b.keys().filter(|key| !a.contains_key(*key))).cloned().collect()
 }
 
-pub(super) type Moves = HashMap<String, (Option<String>, Option<String>)>;
+pub(super) type RowMoves = HashMap<String, (Option<String>, Option<String>)>;
 
 /// The rows whose place among the rows that both packs have differs: what they stood and stand behind. Passes are
 /// ordered inside of their program only.
-pub(super) fn moves<R>(table: &str, was: &IndexMap<Arc<str>, R>, is: &IndexMap<Arc<str>, R>) -> Moves {
+pub(super) fn moves<R>(table: &str, was: &IndexMap<Arc<str>, R>, is: &IndexMap<Arc<str>, R>) -> RowMoves {
     let group =
         |name: &str| if table == "pass" { name.rsplit_once('/').map_or("", |(program, _)| program).to_owned() } else { String::new() };
     let mut groups: IndexMap<String, (Vec<&str>, Vec<&str>)> = IndexMap::new();
@@ -58,14 +58,14 @@ pub(super) fn moves<R>(table: &str, was: &IndexMap<Arc<str>, R>, is: &IndexMap<A
     for name in is.keys().filter(|name| was.contains_key(*name)) {
         groups.entry(group(name)).or_default().1.push(name);
     }
-    let mut out = Moves::new();
+    let mut out = RowMoves::new();
     let behind = |list: &[&str], name: &str| {
         let at = list.iter().position(|n| *n == name)?;
         Some((*list.get(at.checked_sub(1)?)?).to_owned())
     };
     for (old, new) in groups.values().filter(|(old, new)| old != new) {
         for step in steps(old, new) {
-            if let Step::New(n) = step
+            if let DiffStep::New(n) = step
                 && let Some(name) = new.get(n)
             {
                 out.insert((*name).to_owned(), (behind(old, name), behind(new, name)));
@@ -83,8 +83,8 @@ pub(super) fn place(pack: &Pack, span: Span) -> Option<String> {
 /// Where a row is and was decided.
 pub(crate) fn places(row: &RowChange) -> String {
     match row.what {
-        What::New => row.is.join(", "),
-        What::Gone => row.was.join(", "),
+        DifferenceKind::New => row.is.join(", "),
+        DifferenceKind::Gone => row.was.join(", "),
         _ => {
             // the layers that both have in common are told once
             let only = |own: &[String], other: &[String]| own.iter().filter(|p| !other.contains(p)).cloned().collect::<Vec<_>>().join(", ");

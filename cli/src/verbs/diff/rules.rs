@@ -4,7 +4,7 @@
 use serde_json::{Value as Json, json};
 
 use super::rows::{FieldChange, RowChange, moves, place, union};
-use super::{What, options};
+use super::{DifferenceKind, options};
 use crate::diag::{DocumentNode, FieldMap, NodeValue, SourceId};
 use crate::model::Pack;
 use crate::model::pack::{PackRow, PackRows};
@@ -19,7 +19,7 @@ pub(crate) struct RuleDiff {
     /// Options: what the packs declare, and the values that overlays give them.
     pub(crate) options: Vec<RowChange>,
     /// Scripts and templates by path inside the pack.
-    pub(crate) files: Vec<(What, String)>,
+    pub(crate) files: Vec<(DifferenceKind, String)>,
 }
 
 impl RuleDiff {
@@ -40,9 +40,9 @@ impl RuleDiff {
             let text = |pack: &Pack| pack.assets.get(&path).and_then(|id: &SourceId| pack.sources.get(*id)).map(|s| s.text.clone());
             let what = match (text(a), text(b)) {
                 (Some(was), Some(is)) if was == is => continue,
-                (Some(_), Some(_)) => What::Changed,
-                (None, _) => What::New,
-                (_, None) => What::Gone,
+                (Some(_), Some(_)) => DifferenceKind::Changed,
+                (None, _) => DifferenceKind::New,
+                (_, None) => DifferenceKind::Gone,
             };
             diff.files.push((what, path.to_string()));
         }
@@ -68,10 +68,10 @@ impl RuleDiff {
             fields("", old.map_or(&empty, |r| &r.fields), new.map_or(&empty, |r| &r.fields), (a, b), &mut found);
             let place = moved.get(&*name).cloned();
             let what = match (old, new) {
-                (None, _) => What::New,
-                (_, None) => What::Gone,
-                _ if !found.is_empty() => What::Changed,
-                _ if place.is_some() => What::Moved,
+                (None, _) => DifferenceKind::New,
+                (_, None) => DifferenceKind::Gone,
+                _ if !found.is_empty() => DifferenceKind::Changed,
+                _ if place.is_some() => DifferenceKind::Moved,
                 _ => continue,
             };
             let (was, is) = (old.map(|r| deciders(a, r)).unwrap_or_default(), new.map(|r| deciders(b, r)).unwrap_or_default());

@@ -6,83 +6,87 @@ use crate::diag::{Code, DocumentNode};
 use crate::pack::files::{is_folder, is_pack, parent};
 use crate::pack::{Overlay, Ruleset, Schemas, Start, load_file};
 
-use crate::inputs::Inputs;
+use crate::inputs::InputArgs;
 use crate::inputs::library::beside_scene;
-use crate::inputs::parts::Parts;
+use crate::inputs::parts::BuildParts;
 use crate::inputs::rules_of;
-use crate::output::Show;
-use crate::stop::Stop;
+use crate::output::OutputStreams;
+use crate::stop::EarlyExit;
 use crate::verbs::check::scene::of as scene_at;
 
 /// One of two sides.
 #[derive(Debug, Clone)]
-pub(super) enum Side {
+pub(super) enum DiffSide {
     /// A pack with the overlays that are laid over it.
     Rules { start: Start, overlays: Vec<PathBuf> },
     /// A scene, which names its own pack.
     Scene(PathBuf),
 }
 
-impl Side {
+impl DiffSide {
     /// Whether an overlay is laid over a pack.
     pub(super) fn is_laid(&self) -> bool {
-        matches!(self, Side::Rules { overlays, .. } if !overlays.is_empty())
+        matches!(self, DiffSide::Rules { overlays, .. } if !overlays.is_empty())
     }
 
     /// What an argument means. An overlay is laid over `pack`, or else over the pack that it extends.
-    pub(super) fn typed(text: &str, pack: Option<&str>) -> Result<Self, Stop> {
+    pub(super) fn typed(text: &str, pack: Option<&str>) -> Result<Self, EarlyExit> {
         let file = Path::new(text);
         let folder = is_folder(file);
         if let Some(scene) = scene_at(file, folder) {
-            return Ok(Side::Scene(scene));
+            return Ok(DiffSide::Scene(scene));
         }
         let is_rule_file = file.extension().is_some_and(|e| e == "toml" || e == "json");
         if folder || !is_rule_file {
             if folder && !is_pack(file) {
                 let message = format!("`{text}` is neither a pack nor a scene");
-                return Err(Stop::could_not(Code::FileMissing, message, "a pack has a `pack.toml`, a scene a `scene.toml`"));
+                return Err(EarlyExit::could_not(Code::FileMissing, message, "a pack has a `pack.toml`, a scene a `scene.toml`"));
             }
-            return Ok(Side::Rules { start: Start::typed(text), overlays: Vec::new() });
+            return Ok(DiffSide::Rules { start: Start::typed(text), overlays: Vec::new() });
         }
         let (doc, report, sources) = load_file(file, Schemas::shipped());
         let extends = doc.as_ref().and_then(|doc| doc.root.get("extends")).and_then(DocumentNode::as_text);
         match pack.or(extends) {
-            Some(pack) => Ok(Side::Rules { start: Start::typed(pack), overlays: vec![file.to_owned()] }),
+            Some(pack) => Ok(DiffSide::Rules { start: Start::typed(pack), overlays: vec![file.to_owned()] }),
             None if doc.is_none() => {
                 let missing = crate::stop::only_missing(&report);
-                Err(Stop::report(if missing { super::Exit::CouldNot } else { super::Exit::No }, report, sources))
+                Err(EarlyExit::report(if missing { super::RunExit::CouldNot } else { super::RunExit::No }, report, sources))
             }
             None => {
                 let message = format!("`{text}` does not say what it extends");
-                Err(Stop::could_not(Code::PackMissing, message, "name the pack that it is laid over with `--pack NAME`"))
+                Err(EarlyExit::could_not(Code::PackMissing, message, "name the pack that it is laid over with `--pack NAME`"))
             }
         }
     }
 
     /// The side that this one is laid over: the pack below an overlay, or the pack that a pack extends.
-    pub(super) fn below(&self, show: &mut Show<'_, '_>) -> Result<Self, Stop> {
+    pub(super) fn below(&self, show: &mut OutputStreams<'_, '_>) -> Result<Self, EarlyExit> {
         match self {
-            Side::Rules { start, overlays } if !overlays.is_empty() => Ok(Side::Rules { start: start.clone(), overlays: Vec::new() }),
-            Side::Rules { start, .. } => {
+            DiffSide::Rules { start, overlays } if !overlays.is_empty() => {
+                Ok(DiffSide::Rules { start: start.clone(), overlays: Vec::new() })
+            }
+            DiffSide::Rules { start, .. } => {
                 let (rules, _) = self.open(show)?;
                 let packs: Vec<&str> = rules.pack().layers.iter().filter(|layer| !layer.overlay).map(|layer| &*layer.name).collect();
                 match packs.as_slice() {
-                    [.., below, _] => Ok(Side::Rules { start: beside(start, below), overlays: Vec::new() }),
+                    [.., below, _] => Ok(DiffSide::Rules { start: beside(start, below), overlays: Vec::new() }),
                     _ => {
                         let message = format!("pack `{}` extends nothing that it could be compared with", rules.pack().name);
-                        Err(Stop::could_not(Code::PackMissing, message, "name a second pack"))
+                        Err(EarlyExit::could_not(Code::PackMissing, message, "name a second pack"))
                     }
                 }
             }
-            Side::Scene(_) => Err(Stop::could_not(Code::FileMissing, "one scene is named", "name a second scene to compare it with")),
+            DiffSide::Scene(_) => {
+                Err(EarlyExit::could_not(Code::FileMissing, "one scene is named", "name a second scene to compare it with"))
+            }
         }
     }
 
     /// How the side is named in the page.
     pub(super) fn title(&self, rules: &Ruleset) -> String {
         match self {
-            Side::Scene(path) => path.display().to_string(),
-            Side::Rules { start, overlays } => {
+            DiffSide::Scene(path) => path.display().to_string(),
+            DiffSide::Rules { start, overlays } => {
                 let pack = rules.pack();
                 let release = pack.layers.iter().rfind(|l| !l.overlay).map(|l| format!(" {}", l.release)).unwrap_or_default();
                 let from = if let Start::Folder(folder) = start { format!(" ({})", folder.display()) } else { String::new() };
@@ -93,26 +97,26 @@ impl Side {
     }
 
     /// Loads the rules; of a scene, with its parts.
-    pub(super) fn open(&self, show: &mut Show<'_, '_>) -> Result<(Ruleset, Option<Parts>), Stop> {
+    pub(super) fn open(&self, show: &mut OutputStreams<'_, '_>) -> Result<(Ruleset, Option<BuildParts>), EarlyExit> {
         let near = show.near.len();
         let opened = self.open_near(show);
         show.near.truncate(near);
         opened
     }
 
-    fn open_near(&self, show: &mut Show<'_, '_>) -> Result<(Ruleset, Option<Parts>), Stop> {
+    fn open_near(&self, show: &mut OutputStreams<'_, '_>) -> Result<(Ruleset, Option<BuildParts>), EarlyExit> {
         match self {
-            Side::Scene(path) => {
-                let parts = Inputs::of_scene(path).parts(show)?;
+            DiffSide::Scene(path) => {
+                let parts = InputArgs::of_scene(path).parts(show)?;
                 Ok((rules_of(&parts, show)?, Some(parts)))
             }
-            Side::Rules { start, overlays } => {
+            DiffSide::Rules { start, overlays } => {
                 if let Start::Folder(folder) = start {
                     show.near.extend(parent(folder));
                 }
                 show.near.extend(overlays.iter().filter_map(|path| path.parent()).flat_map(beside_scene));
                 let overlays = overlays.iter().cloned().map(Overlay::Path).collect();
-                let parts = Parts { pack: Some(start.clone()), overlays, ..Parts::default() };
+                let parts = BuildParts { pack: Some(start.clone()), overlays, ..BuildParts::default() };
                 Ok((rules_of(&parts, show)?, None))
             }
         }
@@ -120,8 +124,8 @@ impl Side {
 
     /// The parts of a scene with the rules of this side: its pack, then the overlays of the scene, then its own overlays.
     /// The compared overlays give way where the scene names them too.
-    pub(super) fn over(&self, mut parts: Parts, compared: &[PathBuf]) -> Parts {
-        if let Side::Rules { start, overlays } = self {
+    pub(super) fn over(&self, mut parts: BuildParts, compared: &[PathBuf]) -> BuildParts {
+        if let DiffSide::Rules { start, overlays } = self {
             let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
             let compared: Vec<PathBuf> = compared.iter().map(|path| real(path)).collect();
             parts.overlays.retain(|overlay| !matches!(overlay, Overlay::Path(path) if compared.contains(&real(path))));
@@ -133,7 +137,7 @@ impl Side {
 
     /// The overlays of the side.
     pub(super) fn overlays(&self) -> &[PathBuf] {
-        if let Side::Rules { overlays, .. } = self { overlays } else { &[] }
+        if let DiffSide::Rules { overlays, .. } = self { overlays } else { &[] }
     }
 }
 

@@ -6,7 +6,7 @@ const MOST_CELLS: usize = 4_000_000;
 
 /// One step, with the places of what it is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Step {
+pub(crate) enum DiffStep {
     /// Both lists have it: its place in the first and in the second.
     Same(usize, usize),
     /// Only the first list has it.
@@ -16,23 +16,23 @@ pub(crate) enum Step {
 }
 
 /// The steps from `was` to `is`, with as many equal elements as possible.
-pub(crate) fn steps<T: PartialEq>(was: &[T], is: &[T]) -> Vec<Step> {
+pub(crate) fn steps<T: PartialEq>(was: &[T], is: &[T]) -> Vec<DiffStep> {
     let ahead = was.iter().zip(is).take_while(|(a, b)| a == b).count();
     let rest = was.len().min(is.len()) - ahead;
     let behind = was.iter().rev().zip(is.iter().rev()).take(rest).take_while(|(a, b)| a == b).count();
     let (from, to) = (was.len() - behind, is.len() - behind);
-    let mut out: Vec<Step> = (0..ahead).map(|n| Step::Same(n, n)).collect();
+    let mut out: Vec<DiffStep> = (0..ahead).map(|n| DiffStep::Same(n, n)).collect();
     middle(was.get(ahead..from).unwrap_or(&[]), is.get(ahead..to).unwrap_or(&[]), ahead, &mut out);
-    out.extend((0..behind).map(|n| Step::Same(from + n, to + n)));
+    out.extend((0..behind).map(|n| DiffStep::Same(from + n, to + n)));
     out
 }
 
 /// Compares what lies between the equal ends; `base` is the number of elements in front of it.
-fn middle<T: PartialEq>(was: &[T], is: &[T], base: usize, out: &mut Vec<Step>) {
+fn middle<T: PartialEq>(was: &[T], is: &[T], base: usize, out: &mut Vec<DiffStep>) {
     let width = is.len() + 1;
     if was.is_empty() || is.is_empty() || (was.len() + 1).saturating_mul(width) > MOST_CELLS {
-        out.extend((0..was.len()).map(|n| Step::Gone(base + n)));
-        out.extend((0..is.len()).map(|n| Step::New(base + n)));
+        out.extend((0..was.len()).map(|n| DiffStep::Gone(base + n)));
+        out.extend((0..is.len()).map(|n| DiffStep::New(base + n)));
         return;
     }
     // how many elements the rests of both lists have in common, at best
@@ -49,13 +49,13 @@ fn middle<T: PartialEq>(was: &[T], is: &[T], base: usize, out: &mut Vec<Step>) {
     let (mut a, mut b) = (0, 0);
     while a < was.len() || b < is.len() {
         if a < was.len() && b < is.len() && was.get(a) == is.get(b) {
-            out.push(Step::Same(base + a, base + b));
+            out.push(DiffStep::Same(base + a, base + b));
             (a, b) = (a + 1, b + 1);
         } else if a < was.len() && (b == is.len() || at(&common, a + 1, b) >= at(&common, a, b + 1)) {
-            out.push(Step::Gone(base + a));
+            out.push(DiffStep::Gone(base + a));
             a += 1;
         } else {
-            out.push(Step::New(base + b));
+            out.push(DiffStep::New(base + b));
             b += 1;
         }
     }
@@ -63,14 +63,14 @@ fn middle<T: PartialEq>(was: &[T], is: &[T], base: usize, out: &mut Vec<Step>) {
 
 #[cfg(test)]
 mod tests {
-    use super::{Step, steps};
+    use super::{DiffStep, steps};
 
     fn told(was: &str, is: &str) -> String {
         let (a, b): (Vec<char>, Vec<char>) = (was.chars().collect(), is.chars().collect());
-        let step = |step: Step| match step {
-            Step::Same(_, n) => b.get(n).map(char::to_string),
-            Step::Gone(n) => a.get(n).map(|c| format!("-{c}")),
-            Step::New(n) => b.get(n).map(|c| format!("+{c}")),
+        let step = |step: DiffStep| match step {
+            DiffStep::Same(_, n) => b.get(n).map(char::to_string),
+            DiffStep::Gone(n) => a.get(n).map(|c| format!("-{c}")),
+            DiffStep::New(n) => b.get(n).map(|c| format!("+{c}")),
         };
         steps(&a, &b).into_iter().filter_map(step).collect()
     }

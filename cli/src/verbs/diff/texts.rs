@@ -1,7 +1,7 @@
 //! Two texts below each other: the lines that differ, cut around the difference, and few of them.
 
 use super::paint::Paint;
-use super::steps::{Step, steps};
+use super::steps::{DiffStep, steps};
 use crate::layout::one_line;
 
 /// Characters of a line that are shown.
@@ -12,13 +12,13 @@ const LEAD: usize = 40;
 /// The lines that differ, each with `indent` in front of its sign; at most `most` of them.
 pub(crate) fn lines(was: &str, is: &str, indent: &str, most: usize, paint: Paint) -> String {
     let (old, new): (Vec<&str>, Vec<&str>) = (was.split('\n').collect(), is.split('\n').collect());
-    let steps: Vec<Step> = steps(&old, &new).into_iter().collect();
+    let steps: Vec<DiffStep> = steps(&old, &new).into_iter().collect();
     let at = |lines: &[&str], n: usize| lines.get(n).map(|line| (*line).to_owned()).unwrap_or_default();
     let mut shown: Vec<String> = Vec::new();
     let mut rest = steps.as_slice();
     let mut same = 0usize;
     while let Some(first) = rest.first() {
-        if matches!(first, Step::Same(..)) {
+        if matches!(first, DiffStep::Same(..)) {
             same += 1;
             rest = rest.get(1..).unwrap_or(&[]);
             continue;
@@ -28,11 +28,11 @@ pub(crate) fn lines(was: &str, is: &str, indent: &str, most: usize, paint: Paint
             shown.push(format!("{indent}  {}", paint.faint(&format!("… {same} {lines} the same"))));
         }
         same = 0;
-        let block = rest.iter().take_while(|step| !matches!(step, Step::Same(..))).count();
+        let block = rest.iter().take_while(|step| !matches!(step, DiffStep::Same(..))).count();
         let gone: Vec<String> =
-            rest.iter().take(block).filter_map(|s| if let Step::Gone(n) = s { Some(at(&old, *n)) } else { None }).collect();
+            rest.iter().take(block).filter_map(|s| if let DiffStep::Gone(n) = s { Some(at(&old, *n)) } else { None }).collect();
         let come: Vec<String> =
-            rest.iter().take(block).filter_map(|s| if let Step::New(n) = s { Some(at(&new, *n)) } else { None }).collect();
+            rest.iter().take(block).filter_map(|s| if let DiffStep::New(n) = s { Some(at(&new, *n)) } else { None }).collect();
         let skip = |n: usize, own: &str, other: &[String]| other.get(n).map_or(0, |other| from(own, other));
         shown.extend(
             gone.iter().enumerate().map(|(n, line)| format!("{indent}{}", paint.gone(&format!("- {}", cut(line, skip(n, line, &come)))))),

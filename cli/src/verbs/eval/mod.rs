@@ -14,19 +14,20 @@ use clap::Args;
 use crate::diag::{Code, Diagnostic, DiagnosticCode};
 use crate::run::Transport;
 use crate::run::eval::{
-    Candidate, Cell, Clock, EvalFile, Evaluation, Mode, Outcome, Preset, Report, Subject, Wanted, cells, dialect_of, evaluate, known,
+    Candidate, CellOptions, CellOutcome, EvalCell, EvalClock, EvalFile, EvalMode, EvalPreset, EvalReport, Evaluation, TrialSubject, cells,
+    dialect_of, evaluate, known,
 };
 use crate::run::tools::ToolRegistry;
 
-use crate::inputs::endpoint::Endpoint;
+use crate::inputs::endpoint::EndpointArgs;
 use crate::inputs::files::write_file;
 use crate::inputs::tools::host_tools;
-use crate::output::Show;
-use crate::stop::{Exit, Stop};
+use crate::output::OutputStreams;
+use crate::stop::{EarlyExit, RunExit};
 use crate::waiting::wait;
-use progress::Progress;
-use results::Results;
-use sources::Sourced;
+use progress::EvalProgress;
+use results::ResultsFile;
+use sources::ScenarioFiles;
 
 /// Ask models what scenario files say, judge the replies, and count.
 #[derive(Debug, Args)]
@@ -42,7 +43,7 @@ its prompt, its model and its settings are still the same.
 
 Exit code 1: cells are still to be done, or fewer succeeded than `--at-least` says.
 docs/eval.md describes the files.")]
-pub(crate) struct Eval {
+pub(crate) struct EvalArgs {
     /// Files of scenarios (TOML).
     #[arg(value_name = "FILE", required = true)]
     files: Vec<PathBuf>,
@@ -51,7 +52,7 @@ pub(crate) struct Eval {
     model: Vec<String>,
     /// How they are asked: chat, tools, directives, json_schema, json_object, prompt_only.
     #[arg(long, value_name = "MODE", num_args = 1.., default_value = "chat", value_parser = mode)]
-    mode: Vec<Mode>,
+    mode: Vec<EvalMode>,
     /// The settings that are compared: names of `[[preset]]` rows [default: all].
     #[arg(long, value_name = "NAME", num_args = 1..)]
     preset: Vec<String>,
@@ -86,23 +87,23 @@ pub(crate) struct Eval {
     #[arg(long, value_name = "RATE", default_value = "0", value_parser = rate, help_heading = "Results")]
     at_least: f64,
     #[command(flatten)]
-    endpoint: Endpoint,
+    endpoint: EndpointArgs,
 }
 
 /// How a model is reached: address, variable of the key, dialect.
-type Way = (Option<String>, Option<String>, String);
+type ModelRoute = (Option<String>, Option<String>, String);
 
-fn mode(name: &str) -> Result<Mode, String> {
-    Mode::named(name).ok_or_else(|| format!("write one of {}", Mode::ALL.map(Mode::name).join(", ")))
+fn mode(name: &str) -> Result<EvalMode, String> {
+    EvalMode::named(name).ok_or_else(|| format!("write one of {}", EvalMode::ALL.map(EvalMode::name).join(", ")))
 }
 
 fn rate(text: &str) -> Result<f64, String> {
     text.parse::<f64>().ok().filter(|rate| (0.0..=1.0).contains(rate)).ok_or_else(|| "a number from 0 to 1".to_owned())
 }
 
-impl Eval {
-    pub(crate) fn run(&self, show: &mut Show<'_, '_>) -> Result<Exit, Stop> {
-        let Sourced { mut file, folders } = sources::read(&self.files, self.prices.as_deref(), show)?;
+impl EvalArgs {
+    pub(crate) fn run(&self, show: &mut OutputStreams<'_, '_>) -> Result<RunExit, EarlyExit> {
+        let ScenarioFiles { mut file, folders } = sources::read(&self.files, self.prices.as_deref(), show)?;
         self.choose(&mut file)?;
         let folders: BTreeMap<&str, &PathBuf> = folders.iter().map(|(name, folder)| (name.as_str(), folder)).collect();
         let tools = self.tools(show)?;
@@ -110,30 +111,30 @@ impl Eval {
         for scenario in &file.scenarios {
             let folder = folders.get(scenario.name.get_ref().as_str()).map_or_else(PathBuf::new, |folder| (*folder).clone());
             let (rules, scene) = sources::scene(scenario, &folder, &self.endpoint, show)?;
-            subjects.push(Subject { rules, scene, tools: tools.clone() });
+            subjects.push(TrialSubject { rules, scene, tools: tools.clone() });
         }
         let transports = self.transports(&file, &subjects, show)?;
-        let all = cells(&file, &Wanted { modes: self.mode.clone(), repetitions: self.repeat });
+        let all = cells(&file, &CellOptions { modes: self.mode.clone(), repetitions: self.repeat });
         if all.is_empty() {
             let message = "there is nothing to ask: no scenario is for these modes";
-            return Err(Stop::could_not(Code::SceneField, message, "name other modes with `--mode`"));
+            return Err(EarlyExit::could_not(Code::SceneField, message, "name other modes with `--mode`"));
         }
-        let results = Results::open(self.results.as_deref(), show)?;
+        let results = ResultsFile::open(self.results.as_deref(), show)?;
         let about = file.about.clone();
         let evaluation = Evaluation { file, subjects, transports, clock: self.clock(), jobs: self.jobs.into(), retry: self.retry_failed };
         let (outcomes, missing) = asked(&evaluation, &all, &results, show)?;
-        let report = Report::of(&about, outcomes, missing);
+        let report = EvalReport::of(&about, outcomes, missing);
         self.tell(&report, show)?;
-        Ok(if missing == 0 && report.total.rate >= self.at_least { Exit::Done } else { Exit::No })
+        Ok(if missing == 0 && report.total.rate >= self.at_least { RunExit::Done } else { RunExit::No })
     }
 
     /// Keeps what the flags name; a model that no row describes is one of the endpoint's.
-    fn choose(&self, file: &mut EvalFile) -> Result<(), Stop> {
+    fn choose(&self, file: &mut EvalFile) -> Result<(), EarlyExit> {
         let unknown = |what: &str, name: &str, known: Vec<&str>| {
             let help = crate::diag::suggest::help(name, known.iter().copied());
             let help =
                 help.unwrap_or_else(|| format!("the files have {}", if known.is_empty() { "none".to_owned() } else { known.join(", ") }));
-            Stop::could_not(Code::NameUnknown, format!("no file has a {what} `{name}`"), help)
+            EarlyExit::could_not(Code::NameUnknown, format!("no file has a {what} `{name}`"), help)
         };
         for name in &self.scenario {
             if !file.scenarios.iter().any(|s| s.name.get_ref() == name) {
@@ -152,14 +153,18 @@ impl Eval {
             file.presets.retain(|p| self.preset.contains(&p.name));
         }
         if file.presets.is_empty() {
-            file.presets.push(Preset { name: "plain".to_owned(), ..Preset::default() });
+            file.presets.push(EvalPreset { name: "plain".to_owned(), ..EvalPreset::default() });
         }
         if !self.model.is_empty() {
             let row = |name: &String| file.models.iter().find(|m| m.name == *name).cloned().unwrap_or_else(|| Candidate::named(name));
             file.models = self.model.iter().map(row).collect();
         }
         if file.models.is_empty() {
-            return Err(Stop::could_not(Code::SceneField, "no model is named", "name it with `--model NAME`, or with a row `[[model]]`"));
+            return Err(EarlyExit::could_not(
+                Code::SceneField,
+                "no model is named",
+                "name it with `--model NAME`, or with a row `[[model]]`",
+            ));
         }
         if let Some(provider) = &self.endpoint.provider {
             file.models.iter_mut().for_each(|model| _ = model.provider.get_or_insert_with(|| provider.clone()));
@@ -167,15 +172,20 @@ impl Eval {
         Ok(())
     }
 
-    fn tools(&self, show: &mut Show<'_, '_>) -> Result<ToolRegistry, Stop> {
+    fn tools(&self, show: &mut OutputStreams<'_, '_>) -> Result<ToolRegistry, EarlyExit> {
         self.tools.as_deref().map_or_else(|| Ok(ToolRegistry::new()), |path| host_tools(path, show))
     }
 
     /// One transport for each model; models with the same address and key share one.
-    fn transports(&self, file: &EvalFile, subjects: &[Subject], show: &mut Show<'_, '_>) -> Result<Vec<Arc<dyn Transport>>, Stop> {
+    fn transports(
+        &self,
+        file: &EvalFile,
+        subjects: &[TrialSubject],
+        show: &mut OutputStreams<'_, '_>,
+    ) -> Result<Vec<Arc<dyn Transport>>, EarlyExit> {
         let Some(subject) = subjects.first() else { return Ok(Vec::new()) };
         let addressed = subjects.iter().any(|subject| !subject.scene.get("provider.url").is_null());
-        let mut made: Vec<(Way, Arc<dyn Transport>)> = Vec::new();
+        let mut made: Vec<(ModelRoute, Arc<dyn Transport>)> = Vec::new();
         let mut transports = Vec::new();
         for model in &file.models {
             let dialect = self.dialect(file, subject, model)?;
@@ -186,7 +196,7 @@ impl Eval {
             }
             if !made.is_empty() && (self.endpoint.record.is_some() || self.endpoint.replay.is_some()) {
                 let message = "`--record` and `--replay` are for models with one address";
-                return Err(Stop::could_not(Code::SceneField, message, "name models of one provider with `--model`"));
+                return Err(EarlyExit::could_not(Code::SceneField, message, "name models of one provider with `--model`"));
             }
             let mut endpoint = self.endpoint.clone();
             if own.0.is_some() && own.0 != endpoint.url {
@@ -206,16 +216,16 @@ impl Eval {
     }
 
     /// The dialect in which a model is asked, which decides about its key. It is the same with all presets.
-    fn dialect(&self, file: &EvalFile, subject: &Subject, model: &Candidate) -> Result<String, Stop> {
+    fn dialect(&self, file: &EvalFile, subject: &TrialSubject, model: &Candidate) -> Result<String, EarlyExit> {
         let mut found: Option<String> = None;
         for preset in &file.presets {
             let dialect = dialect_of(subject, model, preset).map_err(|error| {
                 let message = format!("model `{}` cannot be asked with preset `{}`: {error}", model.name, preset.name);
-                Stop::could_not(Code::SceneField, message, "correct the `config` of the preset, or the row of the model")
+                EarlyExit::could_not(Code::SceneField, message, "correct the `config` of the preset, or the row of the model")
             })?;
             if found.as_ref().is_some_and(|found| *found != dialect) {
                 let message = format!("the presets give model `{}` different dialects, which need different keys", model.name);
-                return Err(Stop::could_not(Code::SceneField, message, "set `dialect` in the row `[[model]]`"));
+                return Err(EarlyExit::could_not(Code::SceneField, message, "set `dialect` in the row `[[model]]`"));
             }
             found = Some(dialect);
         }
@@ -223,7 +233,7 @@ impl Eval {
     }
 
     /// The machine's clock; a replay takes no time that means anything.
-    fn clock(&self) -> Clock {
+    fn clock(&self) -> EvalClock {
         if self.endpoint.replay.is_some() {
             return Arc::new(|| None);
         }
@@ -231,7 +241,7 @@ impl Eval {
         Arc::new(move || u64::try_from(begun.elapsed().as_millis()).ok())
     }
 
-    fn tell(&self, report: &Report, show: &mut Show<'_, '_>) -> Result<(), Stop> {
+    fn tell(&self, report: &EvalReport, show: &mut OutputStreams<'_, '_>) -> Result<(), EarlyExit> {
         if let Some(path) = &self.html {
             write_file(path, report.html())?;
         }
@@ -248,10 +258,15 @@ impl Eval {
 }
 
 /// Asks everything that is not finished, and gives what there is, in order, and how many cells are missing.
-fn asked(evaluation: &Evaluation, all: &[Cell], results: &Results, show: &mut Show<'_, '_>) -> Result<(Vec<Outcome>, usize), Stop> {
-    let progress = Progress::new(all.len(), show.io.terminal);
-    let told: Mutex<BTreeMap<String, Outcome>> = Mutex::default();
-    let tell = |outcome: &Outcome| {
+fn asked(
+    evaluation: &Evaluation,
+    all: &[EvalCell],
+    results: &ResultsFile,
+    show: &mut OutputStreams<'_, '_>,
+) -> Result<(Vec<CellOutcome>, usize), EarlyExit> {
+    let progress = EvalProgress::new(all.len(), show.io.terminal);
+    let told: Mutex<BTreeMap<String, CellOutcome>> = Mutex::default();
+    let tell = |outcome: &CellOutcome| {
         results.write(outcome);
         progress.done(outcome);
         told.lock().unwrap_or_else(PoisonError::into_inner).insert(outcome.key.clone(), outcome.clone());
@@ -277,7 +292,7 @@ fn asked(evaluation: &Evaluation, all: &[Cell], results: &Results, show: &mut Sh
 }
 
 /// Tells the warnings of builds and requests, each once for each scenario.
-fn warn(evaluation: &Evaluation, told: &BTreeMap<String, Outcome>, show: &mut Show<'_, '_>) {
+fn warn(evaluation: &Evaluation, told: &BTreeMap<String, CellOutcome>, show: &mut OutputStreams<'_, '_>) {
     for (scenario, subject) in evaluation.file.scenarios.iter().zip(&evaluation.subjects) {
         let mut warnings: Vec<Diagnostic> = Vec::new();
         let own = told.values().filter(|outcome| outcome.scenario == *scenario.name.get_ref());

@@ -8,22 +8,22 @@ use std::sync::{Mutex, PoisonError};
 
 use crate::diag::{Code, Diagnostic};
 use crate::inputs::files::{bytes_of, no_link, shown};
-use crate::output::Show;
-use crate::run::eval::{Outcome, finished};
-use crate::stop::Stop;
+use crate::output::OutputStreams;
+use crate::run::eval::{CellOutcome, finished};
+use crate::stop::EarlyExit;
 
 /// A file of results, open for more; or none.
-pub(super) struct Results {
+pub(super) struct ResultsFile {
     /// What it held before.
-    pub(super) finished: BTreeMap<String, Outcome>,
+    pub(super) finished: BTreeMap<String, CellOutcome>,
     file: Mutex<Option<File>>,
     failed: Mutex<Option<std::io::Error>>,
     name: String,
 }
 
-impl Results {
+impl ResultsFile {
     /// Reads a file of results, and opens it for more.
-    pub(super) fn open(path: Option<&Path>, show: &mut Show<'_, '_>) -> Result<Self, Stop> {
+    pub(super) fn open(path: Option<&Path>, show: &mut OutputStreams<'_, '_>) -> Result<Self, EarlyExit> {
         let mut results = Self { finished: BTreeMap::new(), file: Mutex::default(), failed: Mutex::default(), name: String::new() };
         let Some(path) = path else { return Ok(results) };
         results.name = shown(path);
@@ -41,7 +41,7 @@ impl Results {
         }
         let unwritable = |error: std::io::Error| {
             let message = format!("`{}` cannot be written: {error}", results.name);
-            Stop::could_not(Code::FileMissing, message, "check the folder and its permissions")
+            EarlyExit::could_not(Code::FileMissing, message, "check the folder and its permissions")
         };
         let mut file = OpenOptions::new().create(true).append(true).open(path).map_err(unwritable)?;
         if torn {
@@ -57,7 +57,7 @@ impl Results {
     }
 
     /// Appends a result. What goes wrong is told at the end.
-    pub(super) fn write(&self, outcome: &Outcome) {
+    pub(super) fn write(&self, outcome: &CellOutcome) {
         let mut file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(open) = file.as_mut() else { return };
         let mut line = serde_json::to_string(outcome).unwrap_or_default();
@@ -69,12 +69,12 @@ impl Results {
     }
 
     /// Whether everything could be written.
-    pub(super) fn ended(&self) -> Result<(), Stop> {
+    pub(super) fn ended(&self) -> Result<(), EarlyExit> {
         match self.failed.lock().unwrap_or_else(PoisonError::into_inner).take() {
             None => Ok(()),
             Some(error) => {
                 let message = format!("`{}` cannot be written: {error}", self.name);
-                Err(Stop::could_not(Code::FileMissing, message, "free some space; what was written before is kept"))
+                Err(EarlyExit::could_not(Code::FileMissing, message, "free some space; what was written before is kept"))
             }
         }
     }

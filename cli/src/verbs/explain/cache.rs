@@ -22,12 +22,12 @@ pub(crate) fn line(found: &UnchangedPrefix) -> String {
 }
 
 /// What the provider caches, and the row of `capability` that says so.
-pub(crate) struct Provider {
+pub(crate) struct ProviderCache {
     caching: String,
     row: String,
 }
 
-impl Provider {
+impl ProviderCache {
     /// By the pack's program `capability`; `None` if it has none, or no row says it.
     pub(crate) fn of(plan: &Plan, rules: &Ruleset, dialect: &str) -> Option<Self> {
         let mut scene = Scene { data: plan.scene.clone(), ..plan.given.clone() };
@@ -39,7 +39,7 @@ impl Provider {
     }
 }
 
-pub(crate) fn as_json(found: &UnchangedPrefix, provider: Option<&Provider>, plan: &Plan, rules: &Ruleset) -> Json {
+pub(crate) fn as_json(found: &UnchangedPrefix, provider: Option<&ProviderCache>, plan: &Plan, rules: &Ruleset) -> Json {
     let mut out = serde_json::to_value(found).unwrap_or_default();
     if let (Some(provider), Some(json)) = (provider, out.as_object_mut()) {
         json.insert("provider".to_owned(), json!({ "caching": provider.caching, "capability": provider.row }));
@@ -54,7 +54,7 @@ pub(crate) fn as_json(found: &UnchangedPrefix, provider: Option<&Provider>, plan
     out
 }
 
-pub(crate) fn as_text(found: &UnchangedPrefix, provider: Option<&Provider>, plan: &Plan, rules: &Ruleset) -> String {
+pub(crate) fn as_text(found: &UnchangedPrefix, provider: Option<&ProviderCache>, plan: &Plan, rules: &Ruleset) -> String {
     let mut out = format!("{}, {} blocks whole\n", line(found), found.blocks);
     if let Some(provider) = provider {
         out.push_str(&format!("the provider caches {} (capability `{}`)\n", head(&provider.caching, 200), provider.row));

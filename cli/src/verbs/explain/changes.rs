@@ -32,14 +32,14 @@ fn differing(before: &str, after: &str) -> (String, String) {
 }
 
 /// A macro as it was expanded: its name, arguments, result and pass.
-type Expanded<'a> = (&'a str, &'a [String], Option<&'a str>, &'a str);
+type MacroExpansion<'a> = (&'a str, &'a [String], Option<&'a str>, &'a str);
 
 /// Everything that changed a text. With a filter, only what holds it.
 pub(super) fn as_json(plan: &Plan, rules: &Ruleset, filter: Option<&str>) -> Json {
     let wanted = filter.map(str::to_lowercase);
     let fits = |texts: &[&str]| wanted.as_ref().is_none_or(|wanted| texts.iter().any(|text| text.to_lowercase().contains(wanted)));
     let trace = plan.trace.as_ref();
-    let mut macros: IndexMap<Expanded<'_>, usize> = IndexMap::new();
+    let mut macros: IndexMap<MacroExpansion<'_>, usize> = IndexMap::new();
     for m in trace.iter().flat_map(|trace| &trace.macros) {
         let args = m.args.join("::");
         if fits(&[&m.name, &args, m.result.as_deref().unwrap_or_default(), &m.pass]) {

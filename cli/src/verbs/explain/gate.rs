@@ -25,7 +25,7 @@ const TESTS: [&str; 15] =
     ["ne", "gt", "ge", "lt", "le", "in", "contains", "meets", "starts", "matches", "exists", "nonempty", "given", "every", "between"];
 
 /// One part of a condition.
-pub(super) struct Part {
+pub(super) struct ConditionPart {
     /// `all`, `any` (one of several is enough) or `not`.
     pub(super) how: &'static str,
     /// What it looks at: a path of the scene, or `@field`.
@@ -42,7 +42,7 @@ pub(super) struct Part {
 
 /// Where a part of a condition stands.
 #[derive(Clone, Copy)]
-struct Under {
+struct PartPosition {
     how: &'static str,
     certain: bool,
     depth: usize,
@@ -50,14 +50,14 @@ struct Under {
 
 /// What is known about the run of a pass.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Known {
+pub(super) enum RunKnowledge {
     /// It has done something, so its conditions held then.
     Ran,
     /// Nothing.
     Nothing,
 }
 
-impl Part {
+impl ConditionPart {
     pub(super) fn as_json(&self) -> Json {
         let now = self.now.as_ref().map(short);
         json!({ "how": self.how, "path": self.path, "test": head(&self.test.to_string(), TEXT), "now": now, "holds": self.holds })
@@ -84,7 +84,7 @@ pub(super) fn field(value: &Value, name: &str) -> String {
 }
 
 /// The end of a build, where conditions can be evaluated again.
-pub(super) struct Probe<'a> {
+pub(super) struct ConditionProbe<'a> {
     pub(super) rules: &'a Ruleset,
     pub(super) plan: &'a Plan,
     /// The scene as it was given to the build: hooks may have changed that of the plan.
@@ -92,7 +92,7 @@ pub(super) struct Probe<'a> {
     st: BuildState,
 }
 
-impl<'a> Probe<'a> {
+impl<'a> ConditionProbe<'a> {
     pub(super) fn new(rules: &'a Ruleset, plan: &'a Plan, given: &'a Value) -> Self {
         let scene = Scene { data: plan.scene.clone(), trace: false, strict: false, ..plan.given.clone() };
         let st = state(rules, &scene);
@@ -108,14 +108,14 @@ impl<'a> Probe<'a> {
 
     /// A pass with the place and the words of its rule, and the parts of its conditions. `item` is what its `where` is
     /// asked about.
-    pub(super) fn pass(&self, pass: &str, item: Option<&Value>, known: Known) -> Json {
+    pub(super) fn pass(&self, pass: &str, item: Option<&Value>, known: RunKnowledge) -> Json {
         let row = self.rules.pack().tables.get("pass").and_then(|rows| rows.get(pass));
         let field = |name: &str| row.and_then(|row| row.fields.get(name)).map(|field| &field.node);
         let each = field("each").and_then(|each| each.get("where"));
         let parts = |node: Option<&DocumentNode>, item: Option<&Value>| -> Vec<Json> {
             let parts = node.map(|node| self.parts(node, item)).unwrap_or_default();
-            let then = |part: &Part| known == Known::Ran && part.certain && part.holds == Some(false);
-            let told = |part: &Part| {
+            let then = |part: &ConditionPart| known == RunKnowledge::Ran && part.certain && part.holds == Some(false);
+            let told = |part: &ConditionPart| {
                 let mut json = part.as_json();
                 // a later pass has changed the value that it looked at
                 if let Some(fields) = json.as_object_mut().filter(|_| then(part)) {
@@ -133,30 +133,30 @@ impl<'a> Probe<'a> {
     }
 
     /// The parts of the `when` of a pass.
-    pub(super) fn when(&self, pass: &str) -> Vec<Part> {
+    pub(super) fn when(&self, pass: &str) -> Vec<ConditionPart> {
         let row = self.rules.pack().tables.get("pass").and_then(|rows| rows.get(pass));
         row.and_then(|row| row.fields.get("when")).map(|when| self.parts(&when.node, None)).unwrap_or_default()
     }
 
     /// The parts of a condition. With an item, plain names are its fields; without, they are paths of the scene.
-    pub(super) fn parts(&self, node: &DocumentNode, item: Option<&Value>) -> Vec<Part> {
+    pub(super) fn parts(&self, node: &DocumentNode, item: Option<&Value>) -> Vec<ConditionPart> {
         let mut out = Vec::new();
-        self.take_apart(node, item, Under { how: "all", certain: true, depth: 0 }, &mut out);
+        self.take_apart(node, item, PartPosition { how: "all", certain: true, depth: 0 }, &mut out);
         out
     }
 
-    fn take_apart(&self, node: &DocumentNode, item: Option<&Value>, under: Under, out: &mut Vec<Part>) {
-        let Under { how, certain, depth } = under;
+    fn take_apart(&self, node: &DocumentNode, item: Option<&Value>, under: PartPosition, out: &mut Vec<ConditionPart>) {
+        let PartPosition { how, certain, depth } = under;
         let Some(table) = node.as_table().filter(|_| depth < DEPTH && out.len() < PARTS) else {
             if depth == 0 {
                 let holds = node.as_bool();
-                out.push(Part { how, certain, path: String::new(), test: node.to_json(), now: None, holds });
+                out.push(ConditionPart { how, certain, path: String::new(), test: node.to_json(), now: None, holds });
             }
             return;
         };
         for (key, field) in table {
-            let below = |how, certain, out: &mut Vec<Part>| {
-                let under = Under { how, certain, depth: depth + 1 };
+            let below = |how, certain, out: &mut Vec<ConditionPart>| {
+                let under = PartPosition { how, certain, depth: depth + 1 };
                 match field.node.as_list() {
                     Some(list) => list.iter().for_each(|node| self.take_apart(node, item, under, out)),
                     None => self.take_apart(&field.node, item, under, out),
@@ -174,7 +174,9 @@ impl<'a> Probe<'a> {
                 "not" if how == "not" => below("all", false, out),
                 "not" => below("not", certain && how == "all" && is_single, out),
                 "fact" => match field.node.as_text().and_then(|name| self.fact(name)) {
-                    Some((is, over)) => self.take_apart(is, if over { item } else { None }, Under { depth: depth + 1, ..under }, out),
+                    Some((is, over)) => {
+                        self.take_apart(is, if over { item } else { None }, PartPosition { depth: depth + 1, ..under }, out)
+                    }
                     None => out.push(self.part(under, key, &field.node, item, table)),
                 },
                 _ => out.push(self.part(under, key, &field.node, item, table)),
@@ -188,10 +190,10 @@ impl<'a> Probe<'a> {
         Some((&row.fields.get("is")?.node, row.fields.contains_key("over")))
     }
 
-    fn part(&self, under: Under, key: &str, node: &DocumentNode, item: Option<&Value>, table: &FieldMap) -> Part {
-        let Under { how, certain, .. } = under;
+    fn part(&self, under: PartPosition, key: &str, node: &DocumentNode, item: Option<&Value>, table: &FieldMap) -> ConditionPart {
+        let PartPosition { how, certain, .. } = under;
         let test = node.to_json();
-        let unsure = || Part { how, certain, path: key.to_owned(), test: test.clone(), now: None, holds: None };
+        let unsure = || ConditionPart { how, certain, path: key.to_owned(), test: test.clone(), now: None, holds: None };
         // `{ of = …, is = … }` and scripts look at more than one value
         if table.contains_key("of")
             || matches!(key, "rhai" | "host" | "is" | "fact")
@@ -209,11 +211,11 @@ impl<'a> Probe<'a> {
             None => self.read(&path),
         };
         if item.is_some_and(Value::is_null) && path.starts_with('@') {
-            return Part { path, ..unsure() };
+            return ConditionPart { path, ..unsure() };
         }
         let holds =
             self.resolved(&Value::from(&test), item, 0).and_then(|test| self.holds(&path, test, item)).map(|holds| holds != (how == "not"));
-        Part { how, certain, path, test, now: Some(now), holds }
+        ConditionPart { how, certain, path, test, now: Some(now), holds }
     }
 
     fn holds(&self, path: &str, test: Value, item: Option<&Value>) -> Option<bool> {

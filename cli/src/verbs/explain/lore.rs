@@ -24,7 +24,7 @@ const DETAIL: usize = 200;
 const ACTIVE: &str = "active";
 
 /// One entry and all reasons about it, in order.
-pub(super) struct Entry<'a> {
+pub(super) struct EntryReasons<'a> {
     pub(super) book: String,
     pub(super) id: String,
     /// Its title; empty if it has none.
@@ -42,9 +42,9 @@ pub(super) struct Entry<'a> {
 }
 
 /// The reasons of the entries of one book and id, one queue element for each entry, in the order in which they were made.
-type Told<'a> = IndexMap<(String, String), VecDeque<Vec<&'a RecordedReason>>>;
+type ReasonQueues<'a> = IndexMap<(String, String), VecDeque<Vec<&'a RecordedReason>>>;
 
-impl Entry<'_> {
+impl EntryReasons<'_> {
     /// Its final state: the last code; `None` if no rule gives one.
     pub(super) fn code(&self) -> Option<&str> {
         self.reasons.last().map(|r| r.because.as_str())
@@ -71,13 +71,13 @@ impl Entry<'_> {
 }
 
 /// The names of entries by book and id.
-type Names = HashMap<(String, String), String>;
+type EntryNames = HashMap<(String, String), String>;
 
 fn text(value: &Value, field: &str) -> String {
     value.get(field).map(|v| v.to_text().to_string()).unwrap_or_default()
 }
 
-fn told(plan: &Plan) -> Told<'_> {
+fn told(plan: &Plan) -> ReasonQueues<'_> {
     // a pack may move entries to other lists; a reason with a book is about an entry, whatever its list is
     let reasons = plan.trace.iter().flat_map(|t| &t.reasons).filter(|r| r.list == "entries" || !r.book.is_empty());
     let mut items: IndexMap<(&str, &str, u32), Vec<&RecordedReason>> = IndexMap::new();
@@ -85,7 +85,7 @@ fn told(plan: &Plan) -> Told<'_> {
         items.entry((&reason.book, &reason.id, reason.item)).or_default().push(reason);
     }
     items.sort_by(|(_, _, a), _, (_, _, b), _| a.cmp(b));
-    let mut told = Told::new();
+    let mut told = ReasonQueues::new();
     for ((book, id, _), reasons) in items {
         told.entry((book.to_owned(), id.to_owned())).or_default().push_back(reasons);
     }
@@ -110,7 +110,7 @@ fn left_out<'a>(plan: &'a Plan, books: &[Value]) -> Vec<Option<&'a RecordedReaso
 }
 
 /// The entries of the scene's books in their order, then those that only the build knows. With a filter, those that fit.
-fn entries<'a>(plan: &'a Plan, filter: Option<&str>) -> (Vec<Entry<'a>>, Names) {
+fn entries<'a>(plan: &'a Plan, filter: Option<&str>) -> (Vec<EntryReasons<'a>>, EntryNames) {
     let books = plan.scene.at("books").and_then(Value::as_list).unwrap_or_default();
     let (mut told, out) = (told(plan), left_out(plan, books));
     let mut all = Vec::new();
@@ -123,11 +123,20 @@ fn entries<'a>(plan: &'a Plan, filter: Option<&str>) -> (Vec<Entry<'a>>, Names) 
                 None => told.get_mut(&(name.clone(), id.clone())).and_then(VecDeque::pop_front).unwrap_or_default(),
             };
             let title = Some(text(entry, "name")).filter(|name| !name.is_empty()).unwrap_or_else(|| text(entry, "title"));
-            all.push(Entry { book: name.clone(), id, title, searched: None, place: Some((b, e)), reasons, active: false, block: None });
+            all.push(EntryReasons {
+                book: name.clone(),
+                id,
+                title,
+                searched: None,
+                place: Some((b, e)),
+                reasons,
+                active: false,
+                block: None,
+            });
         }
     }
     for ((book, id), items) in told {
-        let of = |reasons| Entry {
+        let of = |reasons| EntryReasons {
             book: book.clone(),
             id: id.clone(),
             title: String::new(),
@@ -152,7 +161,7 @@ fn entries<'a>(plan: &'a Plan, filter: Option<&str>) -> (Vec<Entry<'a>>, Names) 
 /// Says which entries are active, and in which block each stands. A pack need not give a code to what it lets in, so what it
 /// reports counts too; of a pack that reports nothing, what is sent. Of several entries with one id, as many are active as
 /// are reported.
-fn mark_active(all: &mut [Entry<'_>], plan: &Plan) {
+fn mark_active(all: &mut [EntryReasons<'_>], plan: &Plan) {
     let reported = why::active(plan);
     let mut left: HashMap<(String, String), usize> = HashMap::new();
     // what has no text is reported by some packs, but never sent
@@ -173,7 +182,7 @@ fn mark_active(all: &mut [Entry<'_>], plan: &Plan) {
 }
 
 /// The first block that is sent and holds a lore entry, as it was placed or else as it is written.
-pub(super) fn block_of(plan: &Plan, entry: &Entry<'_>) -> Option<usize> {
+pub(super) fn block_of(plan: &Plan, entry: &EntryReasons<'_>) -> Option<usize> {
     let is_own = |own: &&Value| entry.active && field(own, "book") == entry.book && field(own, "id") == entry.id;
     let placed = why::active(plan).into_iter().flatten().filter(is_own);
     let written = entry.place.and_then(|place| remedy::at(&plan.scene, &entry_steps(place)));
@@ -182,7 +191,7 @@ pub(super) fn block_of(plan: &Plan, entry: &Entry<'_>) -> Option<usize> {
 }
 
 /// All entries of a build.
-pub(super) fn all(plan: &Plan) -> Vec<Entry<'_>> {
+pub(super) fn all(plan: &Plan) -> Vec<EntryReasons<'_>> {
     entries(plan, None).0
 }
 
@@ -194,7 +203,7 @@ pub(super) fn detail_text(reason: &RecordedReason, plan: &Plan) -> String {
 /// The report for programs: every entry with its last code and all its reasons.
 pub(crate) fn as_json(plan: &Plan, rules: &Ruleset, filter: Option<&str>) -> Json {
     let reason = |r: &&RecordedReason| json!({ "code": r.because, "pass": r.pass, "rule": place_of(rules, &r.pass), "detail": r.detail });
-    let entry = |e: &Entry<'_>| {
+    let entry = |e: &EntryReasons<'_>| {
         json!({
             "book": e.book, "id": e.id, "title": e.title, "book_index": e.place.map(|p| p.0), "index": e.place.map(|p| p.1), "code": e.code(),
             "active": e.active, "block": e.block,
@@ -215,7 +224,7 @@ pub(crate) fn as_text(plan: &Plan, rules: &Ruleset, filter: Option<&str>) -> Str
     format!("{}\n{active} of {shown} are active\n", table(&rows))
 }
 
-fn row(entry: &Entry<'_>, names: &Names, rules: &Ruleset) -> Vec<String> {
+fn row(entry: &EntryReasons<'_>, names: &EntryNames, rules: &Ruleset) -> Vec<String> {
     let way: Vec<&str> = entry.reasons.iter().map(|r| r.because.as_str()).collect();
     let rule = entry.reasons.last().and_then(|r| place_of(rules, &r.pass)).unwrap_or_default();
     let mut details: Vec<String> = entry.reasons.iter().filter(|r| !r.detail.is_null()).map(|r| detail(r, names)).collect();
@@ -255,7 +264,7 @@ pub(super) fn searched(searched: &SearchRecord) -> String {
 }
 
 /// `code: name value, name value …`; an entry is shown by its title.
-fn detail(reason: &RecordedReason, names: &Names) -> String {
+fn detail(reason: &RecordedReason, names: &EntryNames) -> String {
     let shown = |value: &Value| {
         let known = || names.get(&(text(value, "book"), text(value, "id")));
         let entry = value.as_map().filter(|map| map.keys().all(|key| matches!(&**key, "book" | "id"))).and_then(|_| known());

@@ -4,15 +4,15 @@ use serde_json::{Value as Json, json};
 
 use crate::model::Value;
 
-use super::gate::{Part, short};
-use super::remedy::{Edit, Step, Trials, path};
+use super::gate::{ConditionPart, short};
+use super::remedy::{ChangeTrials, SceneEdit, ScenePathStep, path};
 
 /// A change that was tried, in words.
-type Tried = (String, (Vec<Step>, Edit));
+type TriedChange = (String, (Vec<ScenePathStep>, SceneEdit));
 
 /// Tries values with which the parts of a condition hold that do not, one by one and then all together.
-pub(super) fn try_parts(parts: &[Part], trials: &mut Trials<'_>) {
-    let mut together: Vec<Tried> = Vec::new();
+pub(super) fn try_parts(parts: &[ConditionPart], trials: &mut ChangeTrials<'_>) {
+    let mut together: Vec<TriedChange> = Vec::new();
     // parts of which one is enough stand next to each other
     for group in parts.chunk_by(|a, b| a.how == "any" && b.how == "any") {
         let one_is_enough = group.first().is_some_and(|part| part.how == "any");
@@ -20,7 +20,7 @@ pub(super) fn try_parts(parts: &[Part], trials: &mut Trials<'_>) {
             continue;
         }
         let missing = group.iter().filter(|part| part.holds == Some(false) && !part.path.is_empty());
-        let tried: Vec<Tried> = missing.filter_map(|part| try_part(part, trials)).collect();
+        let tried: Vec<TriedChange> = missing.filter_map(|part| try_part(part, trials)).collect();
         together.extend(tried.into_iter().take(if one_is_enough { 1 } else { usize::MAX }));
     }
     if trials.found.is_empty() && together.len() > 1 {
@@ -30,16 +30,16 @@ pub(super) fn try_parts(parts: &[Part], trials: &mut Trials<'_>) {
 }
 
 /// Tries a value with which a part holds, if one can be said.
-fn try_part(part: &Part, trials: &mut Trials<'_>) -> Option<Tried> {
+fn try_part(part: &ConditionPart, trials: &mut ChangeTrials<'_>) -> Option<TriedChange> {
     let steps = path(&part.path);
     Some(match meeting(&part.test, part.how == "not")? {
         Some(value) => {
             trials.replace(&steps, part.now.as_ref(), value.clone());
-            (format!("{} = {}", part.path, short(&value)), (steps, Edit::Set(value)))
+            (format!("{} = {}", part.path, short(&value)), (steps, SceneEdit::Set(value)))
         }
         None => {
             trials.leave_out(&steps, None);
-            (format!("no {}", part.path), (steps, Edit::Remove))
+            (format!("no {}", part.path), (steps, SceneEdit::Remove))
         }
     })
 }

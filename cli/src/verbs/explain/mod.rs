@@ -26,18 +26,18 @@ use crate::model::plan::{BlockEvent, EvictionRecord};
 use crate::model::{Plan, PlanBlock, Scene};
 use crate::pack::Ruleset;
 
-use self::gate::Probe;
+use self::gate::ConditionProbe;
 
-use crate::inputs::Inputs;
+use crate::inputs::InputArgs;
 use crate::inputs::files::write_file;
 use crate::inputs::paths;
 use crate::layout::head;
 use crate::layout::one_line;
 use crate::layout::place_of;
 use crate::layout::table;
-use crate::output::Show;
-use crate::stop::Exit;
-use crate::stop::Stop;
+use crate::output::OutputStreams;
+use crate::stop::EarlyExit;
+use crate::stop::RunExit;
 use crate::verbs::build::{dialect, planned, waiting};
 
 /// The most characters that are shown of a block's text.
@@ -67,9 +67,9 @@ const PLAN: &str = "write a plan with `tapster build … --dump plan`";
   tapster explain examples/hello --html report.html     everything as one page for a browser
   tapster explain examples/hello --cache --previous plan.json   what a provider's cache can serve, and who broke it
   tapster explain examples/hello --format json")]
-pub(crate) struct Explain {
+pub(crate) struct ExplainArgs {
     #[command(flatten)]
-    inputs: Inputs,
+    inputs: InputArgs,
     /// Show the merged rules instead: a program, a table, a row (`form/NAME`, `fact/NAME`, `slot/NAME` …; a name alone is
     /// looked for in all tables) or a section of values; without a name, all programs. One row is shown whole.
     #[arg(long, value_name = "NAME", num_args = 0..=1)]
@@ -104,8 +104,8 @@ pub(crate) struct Explain {
     html: Option<PathBuf>,
 }
 
-impl Explain {
-    pub(crate) fn run(&self, show: &mut Show<'_, '_>) -> Result<Exit, Stop> {
+impl ExplainArgs {
+    pub(crate) fn run(&self, show: &mut OutputStreams<'_, '_>) -> Result<RunExit, EarlyExit> {
         if !self.cache && self.html.is_none() {
             self.inputs.refuse_previous()?;
         }
@@ -121,7 +121,7 @@ impl Explain {
         let payload = self.tell(&mut plan, &rules, &dialect(&rules, &scene), show);
         if let Some(file) = &self.html {
             let found = self.inputs.previous(show)?.map(|previous| previous.plan(&rules, &plan)).transpose();
-            let found = found.map_err(|e| Stop::build(&e, &rules))?.flatten();
+            let found = found.map_err(|e| EarlyExit::build(&e, &rules))?.flatten();
             let page = html::page(&report::of(&plan, &rules, &self.inputs.named_scene(), payload.as_ref(), found.as_ref()));
             if file.as_os_str() == "-" {
                 show.result(&page);
@@ -133,10 +133,10 @@ impl Explain {
             if show.is_json() { show.json(&json) } else { show.result(&text) }
         } else if self.cache {
             let found = self.inputs.previous(show)?.map(|previous| previous.plan(&rules, &plan)).transpose();
-            let Some(found) = found.map_err(|e| Stop::build(&e, &rules))?.flatten() else {
-                return Err(Stop::could_not(Code::ImportFormat, "`--cache` compares plans, but this is a payload", PLAN));
+            let Some(found) = found.map_err(|e| EarlyExit::build(&e, &rules))?.flatten() else {
+                return Err(EarlyExit::could_not(Code::ImportFormat, "`--cache` compares plans, but this is a payload", PLAN));
             };
-            let provider = cache::Provider::of(&plan, &rules, &dialect(&rules, &scene));
+            let provider = cache::ProviderCache::of(&plan, &rules, &dialect(&rules, &scene));
             if show.is_json() {
                 show.json(&cache::as_json(&found, provider.as_ref(), &plan, &rules));
             } else {
@@ -151,30 +151,40 @@ impl Explain {
         } else {
             show.result(&as_text(&plan, &rules));
         }
-        Ok(Exit::Done)
+        Ok(RunExit::Done)
     }
 }
 
-impl Explain {
+impl ExplainArgs {
     /// The answer to a question about one thing, as JSON and as text; `None` if none is asked.
-    fn answer(&self, plan: &Plan, rules: &Ruleset, scene: &Scene, show: &mut Show<'_, '_>) -> Result<Option<(Json, String)>, Stop> {
-        let probe = Probe::new(rules, plan, &scene.data);
+    fn answer(
+        &self,
+        plan: &Plan,
+        rules: &Ruleset,
+        scene: &Scene,
+        show: &mut OutputStreams<'_, '_>,
+    ) -> Result<Option<(Json, String)>, EarlyExit> {
+        let probe = ConditionProbe::new(rules, plan, &scene.data);
         if let Some(wanted) = &self.why {
             let found = why::blocks(plan, wanted);
             if found.is_empty() {
                 let help = format!("`tapster explain` lists the blocks; `--why-not {}` says what stopped it", head(wanted, 40));
-                return Err(Stop::could_not(Code::NameUnknown, format!("no block is called `{}` or holds it", head(wanted, 60)), help));
+                return Err(EarlyExit::could_not(
+                    Code::NameUnknown,
+                    format!("no block is called `{}` or holds it", head(wanted, 60)),
+                    help,
+                ));
             }
             let json = why::as_json(&found, &probe, &self.inputs.layers(rules, show)?);
             let text = why::as_text(&json);
             return Ok(Some((json, text)));
         }
         if let Some(wanted) = &self.why_not {
-            let json = why_not::Asked { probe: &probe, scene, budget: &remedy::Budget::new(scene) }.as_json(wanted);
+            let json = why_not::BuildQuestion { probe: &probe, scene, budget: &remedy::TrialBudget::new(scene) }.as_json(wanted);
             if json.get("answers").and_then(Json::as_array).is_none_or(Vec::is_empty) {
                 let message = format!("nothing in this build is called `{}` or holds it", head(wanted, 60));
                 let help = "name a block, an item, a lore entry, a slot or a pass, or write a part of a text of the scene";
-                return Err(Stop::could_not(Code::NameUnknown, message, help));
+                return Err(EarlyExit::could_not(Code::NameUnknown, message, help));
             }
             let text = why_not_text::as_text(&json);
             return Ok(Some((json, text)));
@@ -195,7 +205,7 @@ impl Explain {
 
     /// Adds what the dialect warns of to the warnings of the plan, so that `explain` tells what `build` tells. The reports
     /// that have no part for warnings get them as diagnostics. Gives back the payload.
-    fn tell(&self, plan: &mut Plan, rules: &Ruleset, dialect: &str, show: &mut Show<'_, '_>) -> Option<Json> {
+    fn tell(&self, plan: &mut Plan, rules: &Ruleset, dialect: &str, show: &mut OutputStreams<'_, '_>) -> Option<Json> {
         let payload = match tapster::emit(rules, plan, dialect) {
             Ok(emitted) => {
                 plan.warnings.extend(emitted.warnings);

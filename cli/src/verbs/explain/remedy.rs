@@ -27,14 +27,14 @@ const DOUBLINGS: usize = 20;
 
 /// One step of a path in the scene.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum Step {
+pub(super) enum ScenePathStep {
     Name(String),
     Index(usize),
 }
 
 /// What is done at a path.
 #[derive(Debug, Clone)]
-pub(super) enum Edit {
+pub(super) enum SceneEdit {
     Set(Value),
     Remove,
     /// Puts a text behind the text that is there.
@@ -42,48 +42,48 @@ pub(super) enum Edit {
 }
 
 /// The path of names such as `lore.depth`.
-pub(super) fn path(text: &str) -> Vec<Step> {
-    text.split('.').filter(|name| !name.is_empty()).map(|name| Step::Name(name.to_owned())).collect()
+pub(super) fn path(text: &str) -> Vec<ScenePathStep> {
+    text.split('.').filter(|name| !name.is_empty()).map(|name| ScenePathStep::Name(name.to_owned())).collect()
 }
 
-pub(super) fn shown(steps: &[Step]) -> String {
+pub(super) fn shown(steps: &[ScenePathStep]) -> String {
     let names = steps.iter().map(|step| match step {
-        Step::Name(name) => name.clone(),
-        Step::Index(n) => n.to_string(),
+        ScenePathStep::Name(name) => name.clone(),
+        ScenePathStep::Index(n) => n.to_string(),
     });
     names.collect::<Vec<_>>().join(".")
 }
 
 /// The value at a path of steps.
-pub(super) fn at<'v>(tree: &'v Value, steps: &[Step]) -> Option<&'v Value> {
+pub(super) fn at<'v>(tree: &'v Value, steps: &[ScenePathStep]) -> Option<&'v Value> {
     steps.iter().try_fold(tree, |tree, step| match step {
-        Step::Name(name) => tree.get(name),
-        Step::Index(n) => tree.as_list()?.get(*n),
+        ScenePathStep::Name(name) => tree.get(name),
+        ScenePathStep::Index(n) => tree.as_list()?.get(*n),
     })
 }
 
-fn edit(tree: &mut Value, steps: &[Step], what: &Edit) {
+fn edit(tree: &mut Value, steps: &[ScenePathStep], what: &SceneEdit) {
     let Some((first, rest)) = steps.split_first() else {
         match what {
-            Edit::Set(value) => *tree = value.clone(),
-            Edit::Append(more) => *tree = Value::text(format!("{} {more}", tree.to_text())),
-            Edit::Remove => *tree = Value::Null,
+            SceneEdit::Set(value) => *tree = value.clone(),
+            SceneEdit::Append(more) => *tree = Value::text(format!("{} {more}", tree.to_text())),
+            SceneEdit::Remove => *tree = Value::Null,
         }
         return;
     };
     match (first, tree) {
-        (Step::Index(n), Value::List(list)) => {
+        (ScenePathStep::Index(n), Value::List(list)) => {
             if let Some(below) = Arc::make_mut(list).get_mut(*n) {
                 edit(below, rest, what);
             }
         }
-        (Step::Name(name), tree) => {
+        (ScenePathStep::Name(name), tree) => {
             if tree.as_map().is_none() {
                 *tree = Value::map(crate::model::Map::default());
             }
             let Value::Map(map) = tree else { return };
             let map = Arc::make_mut(map);
-            if rest.is_empty() && matches!(what, Edit::Remove) {
+            if rest.is_empty() && matches!(what, SceneEdit::Remove) {
                 map.shift_remove(name.as_str());
             } else {
                 edit(map.entry(Arc::from(name.as_str())).or_default(), rest, what);
@@ -94,13 +94,13 @@ fn edit(tree: &mut Value, steps: &[Step], what: &Edit) {
 }
 
 /// The work that the builds for all answers of one question may take.
-pub(super) struct Budget {
+pub(super) struct TrialBudget {
     left: Cell<u64>,
     /// What a build counts as besides its own steps.
     least: u64,
 }
 
-impl Budget {
+impl TrialBudget {
     pub(super) fn new(scene: &Scene) -> Self {
         fn list<'v>(of: &'v Value, name: &str) -> &'v [Value] {
             of.get(name).and_then(Value::as_list).unwrap_or_default()
@@ -116,17 +116,17 @@ impl Budget {
 }
 
 /// Changes that are tried, and those that work.
-pub(super) struct Trials<'a> {
+pub(super) struct ChangeTrials<'a> {
     rules: &'a Ruleset,
     scene: &'a Scene,
     sent: &'a dyn Fn(&Plan) -> bool,
-    budget: &'a Budget,
+    budget: &'a TrialBudget,
     pub(super) builds: usize,
     pub(super) found: Vec<Json>,
 }
 
-impl<'a> Trials<'a> {
-    pub(super) fn new(rules: &'a Ruleset, scene: &'a Scene, sent: &'a dyn Fn(&Plan) -> bool, budget: &'a Budget) -> Self {
+impl<'a> ChangeTrials<'a> {
+    pub(super) fn new(rules: &'a Ruleset, scene: &'a Scene, sent: &'a dyn Fn(&Plan) -> bool, budget: &'a TrialBudget) -> Self {
         Self { rules, scene, sent, budget, builds: 0, found: Vec::new() }
     }
 
@@ -140,7 +140,7 @@ impl<'a> Trials<'a> {
     }
 
     /// Whether a change would be enough.
-    fn works(&mut self, edits: &[(Vec<Step>, Edit)]) -> bool {
+    fn works(&mut self, edits: &[(Vec<ScenePathStep>, SceneEdit)]) -> bool {
         if self.is_enough() {
             return false;
         }
@@ -164,7 +164,7 @@ impl<'a> Trials<'a> {
     }
 
     /// Tries a change in words.
-    pub(super) fn attempt(&mut self, say: &str, flag: Option<String>, edits: &[(Vec<Step>, Edit)]) -> bool {
+    pub(super) fn attempt(&mut self, say: &str, flag: Option<String>, edits: &[(Vec<ScenePathStep>, SceneEdit)]) -> bool {
         let works = self.works(edits);
         if works {
             self.report(say.to_owned(), flag);
@@ -173,32 +173,33 @@ impl<'a> Trials<'a> {
     }
 
     /// Tries another value at a path of the scene.
-    pub(super) fn set(&mut self, steps: &[Step], value: Value) -> bool {
+    pub(super) fn set(&mut self, steps: &[ScenePathStep], value: Value) -> bool {
         self.replace(steps, at(&self.scene.data, steps), value)
     }
 
     /// Tries another value at a path that has this value now, which may be a default of the pack.
-    pub(super) fn replace(&mut self, steps: &[Step], now: Option<&Value>, value: Value) -> bool {
+    pub(super) fn replace(&mut self, steps: &[ScenePathStep], now: Option<&Value>, value: Value) -> bool {
         let now = now.filter(|now| !now.is_null()).map_or_else(|| "not set".to_owned(), short);
         let said = format!("{} = {} (now {now})", shown(steps), short(&value));
-        let flag = steps.iter().all(|step| matches!(step, Step::Name(_))).then(|| format!("--set '{}={}'", shown(steps), short(&value)));
-        self.attempt(&said, flag, &[(steps.to_vec(), Edit::Set(value))])
+        let flag =
+            steps.iter().all(|step| matches!(step, ScenePathStep::Name(_))).then(|| format!("--set '{}={}'", shown(steps), short(&value)));
+        self.attempt(&said, flag, &[(steps.to_vec(), SceneEdit::Set(value))])
     }
 
     /// Tries to leave out a field, so that it has its default.
-    pub(super) fn leave_out(&mut self, steps: &[Step], default: Option<String>) -> bool {
+    pub(super) fn leave_out(&mut self, steps: &[ScenePathStep], default: Option<String>) -> bool {
         let now = at(&self.scene.data, steps).map(short).unwrap_or_default();
         let said = match default {
             Some(default) => format!("{} = {default} (now {now})", shown(steps)),
             None => format!("leave out {} (now {now})", shown(steps)),
         };
-        self.attempt(&said, None, &[(steps.to_vec(), Edit::Remove)])
+        self.attempt(&said, None, &[(steps.to_vec(), SceneEdit::Remove)])
     }
 
     /// Tries larger numbers at a path and looks for the smallest that is enough.
     pub(super) fn grow(&mut self, name: &str, now: i64) {
         let steps = path(name);
-        let works = |trials: &mut Self, n: i64| trials.works(&[(steps.clone(), Edit::Set(Value::Int(n)))]);
+        let works = |trials: &mut Self, n: i64| trials.works(&[(steps.clone(), SceneEdit::Set(Value::Int(n)))]);
         let mut low = now.max(0);
         let mut high = None;
         let mut next = low.saturating_mul(2).max(1);
@@ -247,6 +248,11 @@ impl<'a> Trials<'a> {
 }
 
 /// The path of an entry in a scene.
-pub(super) fn entry_steps((book, entry): (usize, usize)) -> Vec<Step> {
-    vec![Step::Name("books".to_owned()), Step::Index(book), Step::Name("entries".to_owned()), Step::Index(entry)]
+pub(super) fn entry_steps((book, entry): (usize, usize)) -> Vec<ScenePathStep> {
+    vec![
+        ScenePathStep::Name("books".to_owned()),
+        ScenePathStep::Index(book),
+        ScenePathStep::Name("entries".to_owned()),
+        ScenePathStep::Index(entry),
+    ]
 }

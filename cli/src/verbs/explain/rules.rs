@@ -10,19 +10,19 @@ use crate::pack::Ruleset;
 use crate::layout::head;
 use crate::layout::one_line;
 use crate::layout::table;
-use crate::output::Show;
-use crate::stop::Exit;
-use crate::stop::Stop;
+use crate::output::OutputStreams;
+use crate::stop::EarlyExit;
+use crate::stop::RunExit;
 
 /// The most characters that a page of several rows shows of a value; one row and JSON show all of it.
 const VALUE: usize = 400;
 
 /// Shows the page of `name`, or the list of programs.
-pub(crate) fn show(rules: &Ruleset, name: Option<&str>, show: &mut Show<'_, '_>) -> Result<Exit, Stop> {
+pub(crate) fn show(rules: &Ruleset, name: Option<&str>, show: &mut OutputStreams<'_, '_>) -> Result<RunExit, EarlyExit> {
     let pack = rules.pack();
     let Some(name) = name else {
         programs(rules, show);
-        return Ok(Exit::Done);
+        return Ok(RunExit::Done);
     };
     let rows = rows_of(pack, name);
     let values = pack.values.get(name).map(|f| &f.node);
@@ -33,7 +33,7 @@ pub(crate) fn show(rules: &Ruleset, name: Option<&str>, show: &mut Show<'_, '_>)
         let rows: Vec<Json> = rows.iter().map(|(kind, row)| row_json(pack, kind, row)).collect();
         let values = values.map(|node| leaves(name, node).iter().map(|(path, node)| field_json(pack, path, node)).collect::<Vec<_>>());
         show.json(&json!({ "pack": &*pack.name, "name": name, "rows": rows, "values": values }));
-        return Ok(Exit::Done);
+        return Ok(RunExit::Done);
     }
     let mut page = String::new();
     let most = if rows.len() == 1 || rows.is_empty() { usize::MAX } else { VALUE };
@@ -56,11 +56,11 @@ pub(crate) fn show(rules: &Ruleset, name: Option<&str>, show: &mut Show<'_, '_>)
     if is_cut {
         show.result("\nvalues that end in … are shown whole by `--rules TABLE/ROW`, and for all rows by `--format json`\n");
     }
-    Ok(Exit::Done)
+    Ok(RunExit::Done)
 }
 
 /// All programs with their passes.
-fn programs(rules: &Ruleset, show: &mut Show<'_, '_>) {
+fn programs(rules: &Ruleset, show: &mut OutputStreams<'_, '_>) {
     let pack = rules.pack();
     let pass = |p: &std::sync::Arc<tapster::machinery::verbs::CompiledPass>| {
         let layers: Vec<String> = row_of(pack, "pass", &p.id).map(|r| deciders(pack, r)).unwrap_or_default();
@@ -193,7 +193,7 @@ fn below<'n>(path: &str, table: &'n FieldMap) -> Vec<(String, &'n DocumentNode)>
     table.iter().rev().map(|(key, field)| (format!("{path}.{key}"), &field.node)).collect()
 }
 
-fn unknown(pack: &Pack, name: &str) -> Stop {
+fn unknown(pack: &Pack, name: &str) -> EarlyExit {
     let programs = pack.tables.get("program").into_iter().flat_map(|r| r.keys());
     let passes = pack.tables.get("pass").into_iter().flat_map(|r| r.keys());
     let rows = pack.tables.values().flat_map(|rows| rows.keys());
@@ -202,5 +202,5 @@ fn unknown(pack: &Pack, name: &str) -> Stop {
         Some(near) => format!("did you mean `{near}`?"),
         None => "`tapster explain --rules` lists the programs; a row is named `form/NAME`, `fact/NAME`, `slot/NAME` …".to_owned(),
     };
-    Stop::could_not(Code::NameUnknown, format!("pack `{}` has no program, table or row `{name}`", pack.name), help)
+    EarlyExit::could_not(Code::NameUnknown, format!("pack `{}` has no program, table or row `{name}`", pack.name), help)
 }

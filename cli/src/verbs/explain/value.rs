@@ -11,19 +11,19 @@ use crate::model::{Plan, Value};
 use crate::layout::table;
 
 use super::cache::setter;
-use super::gate::{Probe, short};
+use super::gate::{ConditionProbe, short};
 use super::rules::place;
 use super::scripted;
 use crate::layout::place_of;
 
 /// What one part says about a value: its name, the value, and where it is written.
-type Layer = (String, Value, Option<String>);
+type ValueLayer = (String, Value, Option<String>);
 
 /// What each part of the inputs and of the build says about a value, lowest first, and which of them decided.
-pub(super) fn as_json(path: &str, probe: &Probe<'_>, parts: &[ScenePart]) -> Json {
+pub(super) fn as_json(path: &str, probe: &ConditionProbe<'_>, parts: &[ScenePart]) -> Json {
     let path = path.trim_start_matches('$');
     let now = probe.read(path);
-    let mut layers: Vec<Layer> = of_path(path, probe).into_iter().chain(of_pack(path, probe)).collect();
+    let mut layers: Vec<ValueLayer> = of_path(path, probe).into_iter().chain(of_pack(path, probe)).collect();
     for part in parts {
         if let Some(value) = part.scene.at(path).filter(|value| !value.is_null()) {
             layers.push((label(part), value.clone(), None));
@@ -39,20 +39,20 @@ pub(super) fn as_json(path: &str, probe: &Probe<'_>, parts: &[ScenePart]) -> Jso
         layers.push(("default of the build".to_owned(), now.clone(), None));
     }
     let decided = layers.iter().rposition(|(_, value, _)| value.is_same(&now));
-    let layer = |(n, (name, value, place)): (usize, &Layer)| json!({ "layer": name, "value": short(value), "place": place, "decides": decided == Some(n) });
+    let layer = |(n, (name, value, place)): (usize, &ValueLayer)| json!({ "layer": name, "value": short(value), "place": place, "decides": decided == Some(n) });
     let decided_by = decided.and_then(|n| layers.get(n)).map(|(name, ..)| name);
     json!({ "path": path, "value": short(&now), "decided_by": decided_by, "layers": layers.iter().enumerate().map(layer).collect::<Vec<_>>() })
 }
 
 /// The default of a path that the pack declares.
-fn of_path(path: &str, probe: &Probe<'_>) -> Option<Layer> {
+fn of_path(path: &str, probe: &ConditionProbe<'_>) -> Option<ValueLayer> {
     let pack = probe.rules.pack();
     let default = pack.tables.get("path")?.get(path)?.fields.get("default")?;
     Some(("default of the path".to_owned(), Value::from(&default.node.to_json()), place(pack, default.node.span)))
 }
 
 /// What the pack says with its overlays: one of its values, or an option.
-fn of_pack(path: &str, probe: &Probe<'_>) -> Vec<Layer> {
+fn of_pack(path: &str, probe: &ConditionProbe<'_>) -> Vec<ValueLayer> {
     let pack = probe.rules.pack();
     let (section, rest) = path.split_once('.').unwrap_or((path, ""));
     if section == TABLE && !pack.options.is_empty() {
@@ -64,7 +64,7 @@ fn of_pack(path: &str, probe: &Probe<'_>) -> Vec<Layer> {
 }
 
 /// The default of an option, and what the highest overlay makes of it.
-fn of_option(name: &str, probe: &Probe<'_>) -> Vec<Layer> {
+fn of_option(name: &str, probe: &ConditionProbe<'_>) -> Vec<ValueLayer> {
     let pack = probe.rules.pack();
     if name.is_empty() {
         return vec![(format!("options of pack {}", pack.name), pack.options.values(&Value::Null), None)];
@@ -82,7 +82,7 @@ fn of_option(name: &str, probe: &Probe<'_>) -> Vec<Layer> {
 }
 
 /// What made the scene of its parts, if it is what none of them says.
-fn assembled(probe: &Probe<'_>) -> String {
+fn assembled(probe: &ConditionProbe<'_>) -> String {
     match probe.rules.programs().find("scene") {
         Some(_) => "program `scene` of the pack".to_owned(),
         None => "the parts of the scene, laid over each other".to_owned(),
@@ -90,9 +90,9 @@ fn assembled(probe: &Probe<'_>) -> String {
 }
 
 /// What hooks, scripts and passes set, in the order in which they ran.
-fn of_build(path: &str, now: &Value, probe: &Probe<'_>) -> Vec<Layer> {
+fn of_build(path: &str, now: &Value, probe: &ConditionProbe<'_>) -> Vec<ValueLayer> {
     let (plan, rules) = (probe.plan, probe.rules);
-    let mut found: Vec<(Option<usize>, Layer)> = Vec::new();
+    let mut found: Vec<(Option<usize>, ValueLayer)> = Vec::new();
     for change in plan.trace.iter().flat_map(|trace| &trace.changes).filter(|change| change.list.is_empty()) {
         let Some(value) = said(change, path, now) else { continue };
         let below = if change.path.len() > path.len() { format!(" ({})", change.path) } else { String::new() };

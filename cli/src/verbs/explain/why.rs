@@ -10,7 +10,7 @@ use crate::model::{Plan, PlanBlock, Value};
 use crate::assemble::ScenePart;
 use crate::layout::{head, one_line, place_of, table};
 
-use super::gate::{self, Known, Probe, field};
+use super::gate::{self, ConditionProbe, RunKnowledge, field};
 use super::rules::deciders;
 use super::{at, placed, value};
 
@@ -45,7 +45,7 @@ pub(crate) fn slot_item<'p>(plan: &'p Plan, slot: &str) -> Option<&'p TrackedIte
         .rfind(|item| ["name", "id"].iter().any(|f| item.fields.get(f).and_then(|v| v.as_str()) == Some(slot)))
 }
 
-fn events(history: &[BlockEvent], probe: &Probe<'_>) -> Vec<Json> {
+fn events(history: &[BlockEvent], probe: &ConditionProbe<'_>) -> Vec<Json> {
     let mut out: Vec<Json> =
         history.iter().map(|e| json!({ "did": e.did, "pass": e.pass, "rule": place_of(probe.rules, &e.pass) })).collect();
     out.dedup();
@@ -53,18 +53,19 @@ fn events(history: &[BlockEvent], probe: &Probe<'_>) -> Vec<Json> {
 }
 
 /// Everything that is known about a block.
-pub(super) fn block(index: usize, probe: &Probe<'_>, parts: &[ScenePart]) -> Json {
+pub(super) fn block(index: usize, probe: &ConditionProbe<'_>, parts: &[ScenePart]) -> Json {
     let Some(block) = probe.plan.blocks.get(index) else { return Json::Null };
     let (slot, text) = (block.text("slot"), block.text("text"));
     let item = slot_item(probe.plan, &slot);
-    let pass = placed(block).map(|event| probe.pass(&event.pass, item.map_or(Some(&block.fields), |item| Some(&item.fields)), Known::Ran));
+    let pass =
+        placed(block).map(|event| probe.pass(&event.pass, item.map_or(Some(&block.fields), |item| Some(&item.fields)), RunKnowledge::Ran));
     let row = probe.rules.pack().tables.get("slot").and_then(|rows| rows.get(slot.as_str()));
     let cell = |name: &str| row.and_then(|row| row.fields.get(name)).and_then(|field| field.node.as_text());
     let paths = ["source", "override"].into_iter().filter_map(cell).filter(|path| path.starts_with('$'));
     let sources: Vec<Json> =
         paths.filter(|path| !probe.read(path.trim_start_matches('$')).is_empty()).map(|path| value::as_json(path, probe, parts)).collect();
     let record = probe.plan.evicted().iter().find(|record| !block.enabled() && record.id == block.text("id"));
-    let evicted = record.map(|r| json!({ "reason": r.reason(), "tokens": r.tokens, "group": r.group, "by": probe.pass(&r.pass, Some(&block.fields), Known::Ran) }));
+    let evicted = record.map(|r| json!({ "reason": r.reason(), "tokens": r.tokens, "group": r.group, "by": probe.pass(&r.pass, Some(&block.fields), RunKnowledge::Ran) }));
     json!({
         "index": index, "id": block.text("id"), "slot": slot, "role": block.text("role"), "tokens": block.tokens, "enabled": block.enabled(),
         "text": head(&text, TEXT), "placed": pass, "slot_row": row.map(|row| json!({ "name": &*row.name, "decided": deciders(probe.rules.pack(), row) })),
@@ -106,7 +107,7 @@ fn lore(plan: &Plan, text: &str) -> Vec<Json> {
 }
 
 /// The macros that passes of the block's history evaluated and whose results stand in its text.
-fn macros(block: &PlanBlock, item: Option<&TrackedItem>, probe: &Probe<'_>) -> Vec<Json> {
+fn macros(block: &PlanBlock, item: Option<&TrackedItem>, probe: &ConditionProbe<'_>) -> Vec<Json> {
     let text = block.text("text");
     let passes: Vec<&str> = block.history.iter().chain(item.iter().flat_map(|item| &item.history)).map(|event| &*event.pass).collect();
     let all = probe.plan.trace.iter().flat_map(|trace| &trace.macros);
@@ -120,7 +121,7 @@ fn macros(block: &PlanBlock, item: Option<&TrackedItem>, probe: &Probe<'_>) -> V
 }
 
 /// The scripts whose result is the text.
-fn scripts(probe: &Probe<'_>, text: &str) -> Vec<Json> {
+fn scripts(probe: &ConditionProbe<'_>, text: &str) -> Vec<Json> {
     let all = probe
         .plan
         .trace
@@ -133,7 +134,7 @@ fn scripts(probe: &Probe<'_>, text: &str) -> Vec<Json> {
 }
 
 /// The blocks that are meant, and how many more there are.
-pub(super) fn as_json(found: &[usize], probe: &Probe<'_>, parts: &[ScenePart]) -> Json {
+pub(super) fn as_json(found: &[usize], probe: &ConditionProbe<'_>, parts: &[ScenePart]) -> Json {
     let blocks: Vec<Json> = found.iter().take(BLOCKS).map(|index| block(*index, probe, parts)).collect();
     json!({ "blocks": blocks, "left_out": found.len().saturating_sub(BLOCKS) })
 }
@@ -244,7 +245,7 @@ fn named(b: &Json) -> String {
 }
 
 /// The passes that run a program.
-pub(super) fn callers(probe: &Probe<'_>, program: &str) -> Vec<String> {
+pub(super) fn callers(probe: &ConditionProbe<'_>, program: &str) -> Vec<String> {
     let rows = probe.rules.pack().tables.get("pass").into_iter().flat_map(|rows| rows.iter());
     rows.filter(|(_, row)| row.fields.get("program").and_then(|field| DocumentNode::as_text(&field.node)) == Some(program))
         .map(|(name, _)| name.to_string())

@@ -12,10 +12,10 @@ use crate::model::{Plan, Scene, Value};
 use crate::layout::head;
 use crate::verbs::reads::{self, paths_in};
 
-use super::gate::{Known, Part, Probe, field};
-use super::lore::{self, Entry};
+use super::gate::{ConditionPart, ConditionProbe, RunKnowledge, field};
+use super::lore::{self, EntryReasons};
 use super::meeting::try_parts;
-use super::remedy::{Budget, Edit, Step, Trials, at, entry_steps, path};
+use super::remedy::{ChangeTrials, SceneEdit, ScenePathStep, TrialBudget, at, entry_steps, path};
 
 /// The most things that are explained at once.
 const THINGS: usize = 5;
@@ -27,10 +27,10 @@ const LOOKED_AT: usize = 100_000;
 const WHEN: &str = "when";
 
 /// A question about one build.
-pub(super) struct Asked<'a> {
-    pub(super) probe: &'a Probe<'a>,
+pub(super) struct BuildQuestion<'a> {
+    pub(super) probe: &'a ConditionProbe<'a>,
     pub(super) scene: &'a Scene,
-    pub(super) budget: &'a Budget,
+    pub(super) budget: &'a TrialBudget,
 }
 
 /// The name of an item: its id, else its name.
@@ -49,7 +49,7 @@ fn holds_text(plan: &Plan, text: &str) -> bool {
     plan.blocks.iter().any(|b| b.enabled() && b.text("text").contains(text))
 }
 
-impl Asked<'_> {
+impl BuildQuestion<'_> {
     /// The answers, one for each thing that is meant.
     pub(super) fn as_json(&self, wanted: &str) -> Json {
         let plan = self.probe.plan;
@@ -86,7 +86,7 @@ impl Asked<'_> {
         json!({ "asked": wanted, "answers": answers, "left_out": left_out })
     }
 
-    fn entry_holds(&self, entry: &Entry<'_>, wanted: &str) -> bool {
+    fn entry_holds(&self, entry: &EntryReasons<'_>, wanted: &str) -> bool {
         let content =
             entry.place.and_then(|place| at(&self.scene.data, &entry_steps(place))).map(|entry| field(entry, "text")).unwrap_or_default();
         entry.fits(wanted) || content.to_lowercase().contains(&wanted.to_lowercase())
@@ -117,11 +117,11 @@ impl Asked<'_> {
         out
     }
 
-    pub(super) fn answer(&self, kind: &str, name: &str, says: &str, pass: Option<Json>, trials: Trials<'_>) -> Json {
+    pub(super) fn answer(&self, kind: &str, name: &str, says: &str, pass: Option<Json>, trials: ChangeTrials<'_>) -> Json {
         json!({ "kind": kind, "name": name, "sent": false, "says": says, "stopped_by": pass, "remedies": trials.found, "builds": trials.builds, "given_up": trials.is_given_up() })
     }
 
-    fn entry(&self, entry: &Entry<'_>) -> Json {
+    fn entry(&self, entry: &EntryReasons<'_>) -> Json {
         let plan = self.probe.plan;
         let (code, steps) = (entry.code().unwrap_or("-").to_owned(), entry.place.map(entry_steps));
         let own = steps.as_ref().and_then(|steps| at(&self.scene.data, steps)).cloned().unwrap_or_default();
@@ -137,7 +137,7 @@ impl Asked<'_> {
         }
         let last = entry.reasons.last();
         let sent = |plan: &Plan| lore::all(plan).iter().any(|e| e.place == entry.place && e.active);
-        let mut trials = Trials::new(self.probe.rules, self.scene, &sent, self.budget);
+        let mut trials = ChangeTrials::new(self.probe.rules, self.scene, &sent, self.budget);
         if let Some(steps) = &steps {
             self.try_keys(entry, &own, &mut trials);
             self.try_fields("entry", steps, &own, &["id", "name", "title", "text", "keys", "order", "comment"], &mut trials);
@@ -163,28 +163,28 @@ impl Asked<'_> {
         let tracked =
             plan.trace.iter().flat_map(|trace| &trace.elsewhere).find(|item| last.is_some_and(|r| r.item != 0 && r.item == item.item));
         let fields = tracked.map_or(&own, |item| &item.fields);
-        let pass = last.map(|reason| self.probe.pass(&reason.pass, Some(fields), Known::Ran));
+        let pass = last.map(|reason| self.probe.pass(&reason.pass, Some(fields), RunKnowledge::Ran));
         self.answer("lore entry", &format!("{} of book {}", entry.name(), entry.book), &says, pass, trials)
     }
 
     /// Tries what the newest message would have to say.
-    fn try_keys(&self, entry: &Entry<'_>, own: &Value, trials: &mut Trials<'_>) {
+    fn try_keys(&self, entry: &EntryReasons<'_>, own: &Value, trials: &mut ChangeTrials<'_>) {
         let Some(searched) = entry.searched else { return };
         let list = |name: &str| {
             own.get(name).and_then(Value::as_list).unwrap_or_default().iter().map(|key| key.to_text().to_string()).collect::<Vec<_>>()
         };
         let is_plain = |key: &&String| !key.is_empty() && !key.starts_with('/') && key.chars().count() <= 60;
         let (first, more) = (list("keys"), list("secondary_keys"));
-        let name = |name: &str| Step::Name(name.to_owned());
+        let name = |name: &str| ScenePathStep::Name(name.to_owned());
         let history = self.scene.data.get("history").and_then(Value::as_list).unwrap_or_default();
         // the typed message is not part of the chat yet
         let steps = match history.len().checked_sub(1) {
             _ if self.scene.data.get("input").is_some_and(|input| !input.is_empty()) => vec![name("input")],
-            Some(newest) => vec![name("history"), Step::Index(newest), name("text")],
+            Some(newest) => vec![name("history"), ScenePathStep::Index(newest), name("text")],
             None => return,
         };
         let mut say = |words: &str| {
-            trials.attempt(&format!("the newest message holds {words:?}"), None, &[(steps.clone(), Edit::Append(words.to_owned()))])
+            trials.attempt(&format!("the newest message holds {words:?}"), None, &[(steps.clone(), SceneEdit::Append(words.to_owned()))])
         };
         let candidates = if searched.found.is_empty() { &first } else { &more };
         for key in candidates.iter().filter(is_plain).take(2) {
@@ -201,7 +201,7 @@ impl Asked<'_> {
     }
 
     /// Tries each field of an item of the scene with its default.
-    fn try_fields(&self, kind: &str, steps: &[Step], own: &Value, but: &[&str], trials: &mut Trials<'_>) {
+    fn try_fields(&self, kind: &str, steps: &[ScenePathStep], own: &Value, but: &[&str], trials: &mut ChangeTrials<'_>) {
         let rows = self.probe.rules.pack().tables.get("field");
         for (name, now) in own.as_map().into_iter().flatten().filter(|(name, _)| !but.contains(&&***name)) {
             let row = rows.and_then(|rows| rows.get(format!("{kind}/{name}").as_str()));
@@ -209,7 +209,7 @@ impl Asked<'_> {
             if default.as_ref().is_some_and(|default| default.is_same(now)) || (default.is_none() && now.is_empty()) {
                 continue;
             }
-            let steps: Vec<Step> = steps.iter().cloned().chain([Step::Name(name.to_string())]).collect();
+            let steps: Vec<ScenePathStep> = steps.iter().cloned().chain([ScenePathStep::Name(name.to_string())]).collect();
             trials.leave_out(&steps, default.as_ref().map(super::gate::short));
         }
     }
@@ -242,7 +242,7 @@ impl Asked<'_> {
         let record = plan.evicted().iter().find(|record| record.id == id && record.group == group);
         let text = field(fields, "text");
         let sent = |plan: &Plan| plan.blocks.iter().any(|b| b.enabled() && b.text("id") == id && b.text("text") == text);
-        let mut trials = Trials::new(self.probe.rules, self.scene, &sent, self.budget);
+        let mut trials = ChangeTrials::new(self.probe.rules, self.scene, &sent, self.budget);
         let mut paths = BTreeSet::new();
         if let Some(record) = record {
             self.read_by(&record.pass, &mut paths);
@@ -251,7 +251,7 @@ impl Asked<'_> {
             reads::row(self.probe.rules.pack(), "account", &report.account, &mut paths);
         }
         trials.paths(&paths, &|path| self.probe.read(path));
-        let pass = record.map(|record| self.probe.pass(&record.pass, Some(fields), Known::Ran));
+        let pass = record.map(|record| self.probe.pass(&record.pass, Some(fields), RunKnowledge::Ran));
         let room = plan
             .trim_report
             .as_ref()
@@ -276,15 +276,15 @@ impl Asked<'_> {
         let slot = field(&item.fields, "slot");
         let kind = format!("item of list `{}`", item.list);
         let sent = |plan: &Plan| is_sent(plan, &name);
-        let mut trials = Trials::new(self.probe.rules, self.scene, &sent, self.budget);
+        let mut trials = ChangeTrials::new(self.probe.rules, self.scene, &sent, self.budget);
         let Some(gone) = &item.gone else {
             self.try_source(&name, &mut trials);
-            let last = item.history.last().map(|event| self.probe.pass(&event.pass, Some(&item.fields), Known::Ran));
+            let last = item.history.last().map(|event| self.probe.pass(&event.pass, Some(&item.fields), RunKnowledge::Ran));
             let empty = if field(&item.fields, "text").is_empty() { ", and it has no text" } else { "" };
             let says = format!("it is still in the list `{}`: no pass has made a block of it{empty}", item.list);
             return self.answer(&kind, &name, &says, last, trials);
         };
-        let pass = self.probe.pass(&gone.pass, Some(&item.fields), Known::Ran);
+        let pass = self.probe.pass(&gone.pass, Some(&item.fields), RunKnowledge::Ran);
         let tested: Vec<String> = pass
             .get("where")
             .and_then(Json::as_array)
@@ -298,7 +298,7 @@ impl Asked<'_> {
         }
         for steps in self.places(&name) {
             for field in &tested {
-                let steps: Vec<Step> = steps.iter().cloned().chain([Step::Name(field.clone())]).collect();
+                let steps: Vec<ScenePathStep> = steps.iter().cloned().chain([ScenePathStep::Name(field.clone())]).collect();
                 match at(&self.scene.data, &steps) {
                     Some(Value::Bool(now)) => _ = trials.set(&steps, Value::Bool(!now)),
                     Some(_) => _ = trials.leave_out(&steps, None),
@@ -339,7 +339,7 @@ impl Asked<'_> {
             of.filter_map(move |(key, field)| {
                 let value = head(&field.node.to_json().to_string(), TEXT);
                 let is_gate = &**key == WHEN && gates.iter().any(|gate| std::ptr::eq(*gate, &field.node));
-                let parts: Vec<Json> = self.probe.parts(&field.node, None).iter().filter(|_| is_gate).map(Part::as_json).collect();
+                let parts: Vec<Json> = self.probe.parts(&field.node, None).iter().filter(|_| is_gate).map(ConditionPart::as_json).collect();
                 Some(json!({ "row": format!("[[{table}]] {name}"), "field": &**key, "value": value, "parts": parts, "place": super::rules::place(pack, field.node.span)? }))
             })
         });
@@ -347,35 +347,35 @@ impl Asked<'_> {
     }
 
     /// Tries to give the value that a slot is read from a text.
-    pub(super) fn try_source(&self, slot: &str, trials: &mut Trials<'_>) {
+    pub(super) fn try_source(&self, slot: &str, trials: &mut ChangeTrials<'_>) {
         let row = self.probe.rules.pack().tables.get("slot").and_then(|rows| rows.get(slot));
         let source =
             row.and_then(|row| row.fields.get("source")).and_then(|field| field.node.as_text()).and_then(|source| source.strip_prefix('$'));
         let Some(source) = source.filter(|source| self.probe.read(source).is_empty()) else { return };
         let flag = format!("--set '{source}=…'");
-        trials.attempt(&format!("give {source} a text (it is empty now)"), Some(flag), &[(path(source), Edit::Set(Value::text("x")))]);
+        trials.attempt(&format!("give {source} a text (it is empty now)"), Some(flag), &[(path(source), SceneEdit::Set(Value::text("x")))]);
     }
 
     /// The places of the scene that hold a table with this id or name.
-    fn places(&self, name: &str) -> Vec<Vec<Step>> {
-        let mut open: Vec<(Vec<Step>, &Value)> = vec![(Vec::new(), &self.scene.data)];
+    fn places(&self, name: &str) -> Vec<Vec<ScenePathStep>> {
+        let mut open: Vec<(Vec<ScenePathStep>, &Value)> = vec![(Vec::new(), &self.scene.data)];
         let (mut out, mut looked) = (Vec::new(), 0);
         while let Some((steps, value)) = open.pop() {
             looked += 1;
             if looked > LOOKED_AT || steps.len() > 8 {
                 continue;
             }
-            let below = |step: Step| steps.iter().cloned().chain([step]).collect::<Vec<_>>();
+            let below = |step: ScenePathStep| steps.iter().cloned().chain([step]).collect::<Vec<_>>();
             match value {
-                Value::List(list) => {
-                    open.extend(list.iter().enumerate().filter(|(_, v)| v.as_map().is_some()).map(|(n, v)| (below(Step::Index(n)), v)))
-                }
+                Value::List(list) => open.extend(
+                    list.iter().enumerate().filter(|(_, v)| v.as_map().is_some()).map(|(n, v)| (below(ScenePathStep::Index(n)), v)),
+                ),
                 Value::Map(map) => {
                     if ["id", "name", "slot"].iter().any(|key| value.get(key).and_then(Value::as_str) == Some(name)) {
                         out.push(steps.clone());
                     }
                     let inner = map.iter().filter(|(key, v)| &***key != "history" && matches!(v, Value::List(_) | Value::Map(_)));
-                    open.extend(inner.map(|(key, v)| (below(Step::Name(key.to_string())), v)));
+                    open.extend(inner.map(|(key, v)| (below(ScenePathStep::Name(key.to_string())), v)));
                 }
                 _ => {}
             }
@@ -400,7 +400,7 @@ impl Asked<'_> {
         let index = history.iter().rposition(|message| field(message, "id") == wanted || field(message, "text").contains(wanted))?;
         let text = history.get(index).map(|message| field(message, "text"))?;
         let sent = |plan: &Plan| holds_text(plan, &text);
-        let mut trials = Trials::new(self.probe.rules, self.scene, &sent, self.budget);
+        let mut trials = ChangeTrials::new(self.probe.rules, self.scene, &sent, self.budget);
         let record = self.probe.plan.evicted().iter().find(|record| record.unread.is_some());
         let mut paths = BTreeSet::new();
         if let Some(record) = record {
@@ -415,20 +415,20 @@ impl Asked<'_> {
             |r| format!("there was no room for it: {} older messages were never read", r.unread.unwrap_or_default()),
         );
         let says = format!("it is message {index} of {} of the chat; {read}", history.len());
-        let pass = record.map(|record| self.probe.pass(&record.pass, None, Known::Ran));
+        let pass = record.map(|record| self.probe.pass(&record.pass, None, RunKnowledge::Ran));
         Some(self.answer("message", &head(wanted, TEXT), &says, pass, trials))
     }
 
     /// A text of the scene that no block holds.
     fn in_scene(&self, wanted: &str) -> Option<Json> {
-        let mut open: Vec<(Vec<Step>, &Value)> = vec![(Vec::new(), &self.scene.data)];
+        let mut open: Vec<(Vec<ScenePathStep>, &Value)> = vec![(Vec::new(), &self.scene.data)];
         let mut looked = 0;
         while let Some((steps, value)) = open.pop() {
             looked += 1;
             if looked > LOOKED_AT {
                 return None;
             }
-            let below = |step: Step| steps.iter().cloned().chain([step]).collect::<Vec<_>>();
+            let below = |step: ScenePathStep| steps.iter().cloned().chain([step]).collect::<Vec<_>>();
             match value {
                 Value::Text(text) if text.contains(wanted) => {
                     let place = super::remedy::shown(&steps);
@@ -438,8 +438,8 @@ impl Asked<'_> {
                         json!({ "kind": "text", "name": head(wanted, TEXT), "sent": false, "says": says, "remedies": [], "builds": 0 }),
                     );
                 }
-                Value::List(list) => open.extend(list.iter().enumerate().map(|(n, v)| (below(Step::Index(n)), v))),
-                Value::Map(map) => open.extend(map.iter().map(|(key, v)| (below(Step::Name(key.to_string())), v))),
+                Value::List(list) => open.extend(list.iter().enumerate().map(|(n, v)| (below(ScenePathStep::Index(n)), v))),
+                Value::Map(map) => open.extend(map.iter().map(|(key, v)| (below(ScenePathStep::Name(key.to_string())), v))),
                 _ => {}
             }
         }

@@ -7,17 +7,17 @@ use serde_json::{Value as Json, json};
 
 use crate::model::Plan;
 
-use super::gate::Known;
+use super::gate::RunKnowledge;
 use super::meeting::try_parts;
-use super::remedy::Trials;
+use super::remedy::ChangeTrials;
 use super::why;
-use super::why_not::{Asked, is_sent};
+use super::why_not::{BuildQuestion, is_sent};
 
-impl Asked<'_> {
+impl BuildQuestion<'_> {
     /// A row of `slot` that is not among the slots of the prompt.
     pub(super) fn slot(&self, name: &str) -> Json {
         let sent = |plan: &Plan| is_sent(plan, name);
-        let mut trials = Trials::new(self.probe.rules, self.scene, &sent, self.budget);
+        let mut trials = ChangeTrials::new(self.probe.rules, self.scene, &sent, self.budget);
         self.try_source(name, &mut trials);
         let skipped = self.probe.plan.trace.iter().flat_map(|trace| &trace.skipped);
         let rows = self.probe.rules.pack().tables.get("pass");
@@ -34,7 +34,7 @@ impl Asked<'_> {
             }
             None => "the prompt has no such slot",
         };
-        self.answer("slot", name, says, pass.map(|pass| self.probe.pass(pass, None, Known::Nothing)), trials)
+        self.answer("slot", name, says, pass.map(|pass| self.probe.pass(pass, None, RunKnowledge::Nothing)), trials)
     }
 
     /// A pass that has not run.
@@ -43,12 +43,12 @@ impl Asked<'_> {
         let ran = |plan: &Plan| plan.trace.iter().flat_map(|trace| &trace.passes).any(|pass| pass.pass == name);
         let times = trace.iter().flat_map(|trace| &trace.passes).filter(|pass| pass.pass == name).count();
         let item = trace.iter().flat_map(|trace| &trace.elsewhere).find(|item| item.gone.as_ref().is_some_and(|gone| &*gone.pass == name));
-        let pass = self.probe.pass(name, item.map(|item| &item.fields), Known::Nothing);
+        let pass = self.probe.pass(name, item.map(|item| &item.fields), RunKnowledge::Nothing);
         if times > 0 {
             let says = format!("it ran {times} time{}", if times == 1 { "" } else { "s" });
             return json!({ "kind": "pass", "name": name, "sent": true, "says": says, "stopped_by": pass, "remedies": [], "builds": 0 });
         }
-        let mut trials = Trials::new(self.probe.rules, self.scene, &ran, self.budget);
+        let mut trials = ChangeTrials::new(self.probe.rules, self.scene, &ran, self.budget);
         if trace.is_some_and(|trace| trace.skipped.iter().any(|(pass, _)| pass == name)) {
             try_parts(&self.probe.when(name), &mut trials);
             return self.answer("pass", name, "it was skipped, because its `when` does not hold", Some(pass), trials);
@@ -61,7 +61,7 @@ impl Asked<'_> {
             if let Some(caller) = callers.iter().find(was_skipped) {
                 try_parts(&self.probe.when(caller), &mut trials);
                 let says = format!("its program was not run: pass `{caller}`, which leads to it, was skipped");
-                return self.answer("pass", name, &says, Some(self.probe.pass(caller, None, Known::Nothing)), trials);
+                return self.answer("pass", name, &says, Some(self.probe.pass(caller, None, RunKnowledge::Nothing)), trials);
             }
             let Some(caller) = callers.first() else { break };
             program = caller.rsplit_once('/').map_or(caller.as_str(), |(program, _)| program).to_owned();

@@ -14,12 +14,12 @@ use serde_json::json;
 use crate::diag::{Code, Report};
 use crate::pack::PackLibrary;
 use crate::pack::files::is_pack;
-use crate::share::{Manifest, Member};
+use crate::share::{ManifestHeader, PackFile};
 
 use crate::inputs::files::{shown, write_file};
 use crate::inputs::library::{DEFAULT_PACK, shelf};
-use crate::output::Show;
-use crate::stop::{Exit, Stop};
+use crate::output::OutputStreams;
+use crate::stop::{EarlyExit, RunExit};
 use crate::verbs::test::count_cases;
 
 use texts::NewFile;
@@ -36,10 +36,10 @@ use texts::NewFile;
 
 What is written passes `tapster check`, and the rule tests pass `tapster test`. `tapster schema --all DIR` writes the JSON
 Schemas for an editor.")]
-pub(crate) struct New {
+pub(crate) struct NewArgs {
     /// What is made.
     #[arg(value_enum)]
-    what: Kind,
+    what: ScaffoldKind,
     /// Its name: letters, digits, `-`, `_` and `.`; of a pack small letters, digits, `-` and `_`.
     name: String,
     /// The pack that it extends; of a rule test, the pack that it runs on [default: base; of a rule test in the folder of
@@ -60,7 +60,7 @@ const TASK: &str = "turn_generation";
 const FIRST: &str = "cases/first.toml";
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Kind {
+enum ScaffoldKind {
     /// A folder with a manifest, a slot and a rule test.
     Pack,
     /// A file that is laid over a pack.
@@ -75,23 +75,23 @@ enum Kind {
     Hook,
 }
 
-impl New {
-    pub(crate) fn run(&self, show: &mut Show<'_, '_>) -> Result<Exit, Stop> {
+impl NewArgs {
+    pub(crate) fn run(&self, show: &mut OutputStreams<'_, '_>) -> Result<RunExit, EarlyExit> {
         let to = self.to.clone().unwrap_or_default();
         self.fits(&to, show)?;
         let files = self.files(&to, show)?;
         if let Some((taken, _)) = files.iter().find(|(path, _)| to.join(path).symlink_metadata().is_ok()) {
             let message = format!("`{}` exists already", shown(&to.join(taken)));
-            return Err(Stop::could_not(Code::FileMissing, message, "choose another name, or another folder with `--to`"));
+            return Err(EarlyExit::could_not(Code::FileMissing, message, "choose another name, or another folder with `--to`"));
         }
-        if self.what == Kind::Pack {
+        if self.what == ScaffoldKind::Pack {
             self.loads(&files, show)?;
         }
         let mut made = Vec::new();
         for (path, text) in &files {
             made.push(write(&to.join(path), text)?);
         }
-        if self.what == Kind::Pack {
+        if self.what == ScaffoldKind::Pack {
             self.try_first_case(&to, show)?;
         }
         if show.is_json() {
@@ -99,7 +99,7 @@ impl New {
         } else {
             made.iter().for_each(|path| show.result(&format!("made {path}\n")));
         }
-        Ok(Exit::Done)
+        Ok(RunExit::Done)
     }
 
     /// The task of a template.
@@ -107,12 +107,12 @@ impl New {
         self.task.as_deref().unwrap_or(TASK)
     }
 
-    fn files(&self, to: &Path, show: &mut Show<'_, '_>) -> Result<Vec<NewFile>, Stop> {
+    fn files(&self, to: &Path, show: &mut OutputStreams<'_, '_>) -> Result<Vec<NewFile>, EarlyExit> {
         let (name, extends) = (self.name.as_str(), self.extends.as_deref());
         let file = |path: String, text: String| (PathBuf::from(path), text);
         let word = texts::word(name);
         Ok(match self.what {
-            Kind::Pack => {
+            ScaffoldKind::Pack => {
                 let base = extends.unwrap_or(DEFAULT_PACK);
                 vec![
                     file(format!("{name}/pack.toml"), texts::manifest(name, base, release_of(base, show).as_ref())),
@@ -120,22 +120,22 @@ impl New {
                     file(format!("{name}/{FIRST}"), texts::case_of_slot(&format!("{word}_style"))),
                 ]
             }
-            Kind::Overlay => vec![file(format!("{name}.toml"), texts::overlay(name, extends.unwrap_or(DEFAULT_PACK), &word))],
-            Kind::Rule => vec![file(format!("{name}.toml"), texts::slots(&word))],
-            Kind::Case => {
+            ScaffoldKind::Overlay => vec![file(format!("{name}.toml"), texts::overlay(name, extends.unwrap_or(DEFAULT_PACK), &word))],
+            ScaffoldKind::Rule => vec![file(format!("{name}.toml"), texts::slots(&word))],
+            ScaffoldKind::Case => {
                 let pack = if is_pack(to) { extends } else { Some(extends.unwrap_or(DEFAULT_PACK)) };
                 vec![file(format!("cases/{name}.toml"), texts::case(pack))]
             }
-            Kind::Hook => {
+            ScaffoldKind::Hook => {
                 vec![file(format!("{name}.toml"), texts::hook(&word)), file(format!("scripts/{word}.rhai"), texts::script(&word))]
             }
-            Kind::Template => vec![file(format!("{name}.json"), texts::template(name, self.task(), &self.sources(to, show)?))],
+            ScaffoldKind::Template => vec![file(format!("{name}.json"), texts::template(name, self.task(), &self.sources(to, show)?))],
         })
     }
 
     /// Runs the first rule test of a new pack. Not every pack shows its slots in every build; where the test of the slot
     /// does not pass, a test that needs no build takes its place.
-    fn try_first_case(&self, to: &Path, show: &mut Show<'_, '_>) -> Result<(), Stop> {
+    fn try_first_case(&self, to: &Path, show: &mut OutputStreams<'_, '_>) -> Result<(), EarlyExit> {
         let path = to.join(&self.name).join(FIRST);
         if count_cases(std::slice::from_ref(&path), show) != (1, 0) {
             write_file(&path, texts::case(None))?;
@@ -145,18 +145,18 @@ impl New {
 }
 
 /// The release of a pack that can be found.
-fn release_of(name: &str, show: &Show<'_, '_>) -> Option<Version> {
+fn release_of(name: &str, show: &OutputStreams<'_, '_>) -> Option<Version> {
     let files = shelf(show).find(name, &mut Report::default())?.files;
-    let members: Vec<Member> = files.into_iter().map(|file| (file.path_in_pack, file.bytes)).collect();
-    Manifest::of(name, &members).ok().map(|manifest| manifest.release)
+    let members: Vec<PackFile> = files.into_iter().map(|file| (file.path_in_pack, file.bytes)).collect();
+    ManifestHeader::of(name, &members).ok().map(|manifest| manifest.release)
 }
 
 /// Writes a file that does not exist yet, with the folders above it.
-fn write(path: &Path, text: &str) -> Result<String, Stop> {
+fn write(path: &Path, text: &str) -> Result<String, EarlyExit> {
     let made = path.parent().map_or(Ok(()), std::fs::create_dir_all).and_then(|()| std::fs::File::create_new(path));
     made.and_then(|mut file| file.write_all(text.as_bytes())).map_err(|error| {
         let message = format!("`{}` cannot be written: {error}", shown(path));
-        Stop::could_not(Code::FileMissing, message, "check the path and its permissions")
+        EarlyExit::could_not(Code::FileMissing, message, "check the path and its permissions")
     })?;
     Ok(shown(path))
 }

@@ -4,28 +4,28 @@ use std::path::{Component, Path, PathBuf};
 
 use crate::diag::{Code, Diagnostic};
 use crate::inputs::library;
-use crate::inputs::parts::Parts;
-use crate::output::Show;
+use crate::inputs::parts::BuildParts;
+use crate::output::OutputStreams;
 use crate::pack::Start;
 use crate::pack::files::is_pack;
-use crate::stop::{Exit, Stop};
+use crate::stop::{EarlyExit, RunExit};
 
 /// Folders by their real paths.
-pub(super) struct Folders {
+pub(super) struct RealFolders {
     /// For all files.
     all: Vec<PathBuf>,
     /// For packs: the folders of `TAPSTER_PACKS`.
     packs: Vec<PathBuf>,
 }
 
-impl Folders {
+impl RealFolders {
     /// The working folder, and those that are allowed besides.
-    pub(super) fn new(allowed: &[PathBuf], show: &Show<'_, '_>) -> Result<Self, Stop> {
+    pub(super) fn new(allowed: &[PathBuf], show: &OutputStreams<'_, '_>) -> Result<Self, EarlyExit> {
         let here = [PathBuf::from(".")];
         let real = |folder: &PathBuf| {
             folder.canonicalize().ok().filter(|folder| folder.is_dir()).ok_or_else(|| {
                 let message = format!("`{}` is not a folder", folder.display());
-                Stop::could_not(Code::FileMissing, message, "name a folder that exists")
+                EarlyExit::could_not(Code::FileMissing, message, "name a folder that exists")
             })
         };
         let all = here.iter().chain(allowed).map(real).collect::<Result<_, _>>()?;
@@ -33,7 +33,7 @@ impl Folders {
     }
 
     /// Refuses the parts of a scene if a path of them leads out of the folders.
-    pub(super) fn check(&self, parts: &Parts, show: &Show<'_, '_>) -> Result<(), Stop> {
+    pub(super) fn check(&self, parts: &BuildParts, show: &OutputStreams<'_, '_>) -> Result<(), EarlyExit> {
         let packs = match &parts.pack {
             Some(Start::Folder(folder)) => vec![folder.clone()],
             Some(Start::Name(name)) => library::shelf(show).folders.iter().map(|folder| folder.join(name)).filter(|f| is_pack(f)).collect(),
@@ -46,7 +46,7 @@ impl Folders {
         let Some(path) = files.iter().chain(&packs).find(lost) else { return Ok(()) };
         let message = format!("`{}` does not lie below a folder that lines may read", path.display());
         let help = "start `tapster serve` in the folder of the files, or with `--allow FOLDER`";
-        Err(Stop::new(Exit::No, Diagnostic::error(Code::FileOutside, message).help(help)))
+        Err(EarlyExit::new(RunExit::No, Diagnostic::error(Code::FileOutside, message).help(help)))
     }
 }
 

@@ -17,13 +17,13 @@ use crate::diag::{Code, Diagnostic, Report, Sources, render};
 use crate::pack::Ruleset;
 
 use crate::inputs::files::too_costly;
-use crate::inputs::parts::{Named, Parts, seconds};
+use crate::inputs::parts::{BuildParts, TemplateReference, seconds};
 use crate::inputs::{library, rules_of, scene, scene_file, templated};
-use crate::output::Show;
-use crate::stop::{Exit, Stop};
+use crate::output::OutputStreams;
+use crate::stop::{EarlyExit, RunExit};
 
-use folders::Folders;
-use worker::Worker;
+use folders::RealFolders;
+use worker::LineWorker;
 
 /// The most packs that are kept ready.
 const MAX_READY: usize = 32;
@@ -41,7 +41,7 @@ const OWN: &[&str] = &["id", "trace", "reload"];
 #[command(after_help = "Examples:
   echo '{\"id\":1,\"pack\":\"base\",\"message\":\"Hello.\"}' | tapster serve --stdio
   tapster serve --stdio < scenes.jsonl > prompts.jsonl")]
-pub(crate) struct Serve {
+pub(crate) struct ServeArgs {
     /// Read lines from standard input and write lines to standard output.
     #[arg(long, required = true)]
     stdio: bool,
@@ -57,12 +57,12 @@ pub(crate) struct Serve {
 }
 
 /// Packs with their overlays, ready for builds.
-type Ready = IndexMap<String, Ruleset>;
+type ReadyPacks = IndexMap<String, Ruleset>;
 
-impl Serve {
-    pub(crate) fn run(&self, show: &mut Show<'_, '_>) -> Result<Exit, Stop> {
-        let folders = Folders::new(&self.allow, show)?;
-        let mut ready = Ready::default();
+impl ServeArgs {
+    pub(crate) fn run(&self, show: &mut OutputStreams<'_, '_>) -> Result<RunExit, EarlyExit> {
+        let folders = RealFolders::new(&self.allow, show)?;
+        let mut ready = ReadyPacks::default();
         let mut watched = None;
         if self.worker {
             worker::end_with_parent();
@@ -84,12 +84,12 @@ impl Serve {
                 break;
             }
         }
-        Ok(Exit::Done)
+        Ok(RunExit::Done)
     }
 
     /// The answer of a process that is ended at the deadline.
-    fn watch(&self, line: &Arc<[u8]>, watched: &mut Option<Worker>, show: &Show<'_, '_>) -> String {
-        let started = watched.take().map_or_else(|| Worker::start(show), Ok);
+    fn watch(&self, line: &Arc<[u8]>, watched: &mut Option<LineWorker>, show: &OutputStreams<'_, '_>) -> String {
+        let started = watched.take().map_or_else(|| LineWorker::start(show), Ok);
         let answered = started.and_then(|mut worker| Ok((worker.ask(line, Duration::from_secs_f64(self.deadline))?, worker)));
         match answered {
             Ok((answer, worker)) => {
@@ -104,16 +104,16 @@ impl Serve {
 /// The `id` of a line; null if it has none.
 fn id_of(line: &[u8]) -> Json {
     #[derive(serde::Deserialize)]
-    struct Id {
+    struct LineId {
         #[serde(default)]
         id: Json,
     }
-    serde_json::from_slice::<Id>(line).map_or(Json::Null, |line| line.id)
+    serde_json::from_slice::<LineId>(line).map_or(Json::Null, |line| line.id)
 }
 
 /// The next line of standard input; `None` at its end. Of a line that is longer than [`MAX_LINE`], the rest is skipped.
-fn next_line(show: &mut Show<'_, '_>) -> Result<Option<Vec<u8>>, Stop> {
-    let failed = |error: std::io::Error| Stop::could_not(Code::FileMissing, format!("standard input cannot be read: {error}"), "");
+fn next_line(show: &mut OutputStreams<'_, '_>) -> Result<Option<Vec<u8>>, EarlyExit> {
+    let failed = |error: std::io::Error| EarlyExit::could_not(Code::FileMissing, format!("standard input cannot be read: {error}"), "");
     let mut line = Vec::new();
     // one byte of buffer, so that nothing behind the line is taken from the stream
     let mut input = BufReader::with_capacity(1, &mut *show.io.input);
@@ -138,7 +138,7 @@ fn refusal(id: Json, complaint: Diagnostic) -> Json {
 }
 
 /// The answer to one line.
-fn answer(line: &[u8], ready: &mut Ready, folders: &Folders, show: &mut Show<'_, '_>) -> Json {
+fn answer(line: &[u8], ready: &mut ReadyPacks, folders: &RealFolders, show: &mut OutputStreams<'_, '_>) -> Json {
     let (asked, id) = match serde_json::from_slice::<Json>(line) {
         Ok(Json::Object(mut asked)) => {
             let id = asked.shift_remove("id").unwrap_or(Json::Null);
@@ -151,7 +151,7 @@ fn answer(line: &[u8], ready: &mut Ready, folders: &Folders, show: &mut Show<'_,
     let near = show.near.len();
     let (result, mut kept) = show.keeping(|show| match asked {
         Ok(asked) => prompt(line, &asked, ready, folders, show),
-        Err(message) => Err(Stop::new(Exit::No, Diagnostic::new(Code::SyntaxJson, message).help("write one object on each line"))),
+        Err(message) => Err(EarlyExit::new(RunExit::No, Diagnostic::new(Code::SyntaxJson, message).help("write one object on each line"))),
     });
     show.near.truncate(near);
     let mut out = Map::new();
@@ -169,13 +169,19 @@ fn answer(line: &[u8], ready: &mut Ready, folders: &Folders, show: &mut Show<'_,
 }
 
 /// Builds what a line asks for; `own` has the keys that are not those of a scene file.
-fn prompt(line: &[u8], own: &Map<String, Json>, ready: &mut Ready, folders: &Folders, show: &mut Show<'_, '_>) -> Result<Json, Stop> {
+fn prompt(
+    line: &[u8],
+    own: &Map<String, Json>,
+    ready: &mut ReadyPacks,
+    folders: &RealFolders,
+    show: &mut OutputStreams<'_, '_>,
+) -> Result<Json, EarlyExit> {
     let flag = |key: &str| match own.get(key) {
         None => Ok(false),
         Some(Json::Bool(flag)) => Ok(*flag),
         Some(_) => {
             let complaint = Diagnostic::new(Code::SchemaType, format!("`{key}` must be `true` or `false`"));
-            Err(Stop::new(Exit::No, complaint.help(format!("leave `{key}` out where it is not wanted"))))
+            Err(EarlyExit::new(RunExit::No, complaint.help(format!("leave `{key}` out where it is not wanted"))))
         }
     };
     let (trace, reload) = (flag("trace")?, flag("reload")?);
@@ -191,7 +197,7 @@ fn prompt(line: &[u8], own: &Map<String, Json>, ready: &mut Ready, folders: &Fol
     let rules = rules(&parts, ready, show)?;
     let mut scene = scene::of(&parts, &rules, show)?;
     scene.trace = trace;
-    let prompt = tapster::prompt(&rules, &scene).map_err(|error| Stop::build(&error, &rules))?;
+    let prompt = tapster::prompt(&rules, &scene).map_err(|error| EarlyExit::build(&error, &rules))?;
     show.warnings(&prompt.warnings, rules.sources());
     let mut answer = json!({ "dialect": prompt.dialect, "payload": prompt.payload, "request": prompt.request, "patch": prompt.patch });
     if let (Some(trace), Json::Object(answer)) = (prompt.trace, &mut answer) {
@@ -201,19 +207,19 @@ fn prompt(line: &[u8], own: &Map<String, Json>, ready: &mut Ready, folders: &Fol
 }
 
 /// Refuses `-` as a file: standard input has the lines.
-fn own_input(parts: &Parts) -> Result<(), Stop> {
-    let template = if let Some(Named::File(file)) = &parts.template { Some(file) } else { None };
+fn own_input(parts: &BuildParts) -> Result<(), EarlyExit> {
+    let template = if let Some(TemplateReference::File(file)) = &parts.template { Some(file) } else { None };
     let one = [&parts.character, &parts.chat, &parts.persona_file, &parts.data];
     let mut files = one.into_iter().flatten().chain(&parts.presets).chain(&parts.lorebooks).chain(template);
     if files.any(|file| file == Path::new("-")) {
         let message = "standard input has the scenes, and cannot be a file of one";
-        return Err(Stop::could_not(Code::FileMissing, message, "write the file to disk, or its contents into `scene`"));
+        return Err(EarlyExit::could_not(Code::FileMissing, message, "write the file to disk, or its contents into `scene`"));
     }
     Ok(())
 }
 
 /// The rules of a scene, compiled once for each pack with its overlays.
-fn rules(parts: &Parts, ready: &mut Ready, show: &mut Show<'_, '_>) -> Result<Ruleset, Stop> {
+fn rules(parts: &BuildParts, ready: &mut ReadyPacks, show: &mut OutputStreams<'_, '_>) -> Result<Ruleset, EarlyExit> {
     let key = format!("{:?} {:?} {:?}", parts.pack, parts.overlays, library::shelf(show).folders);
     if let Some(rules) = ready.get(&key) {
         return Ok(rules.clone());

@@ -8,21 +8,21 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::Duration;
 
 use crate::diag::{Code, Diagnostic};
-use crate::output::Show;
+use crate::output::OutputStreams;
 
 /// The hidden flag of the process that answers.
 pub(super) const FLAG: &str = "--worker";
 
 /// Answers lines until it is dropped.
-pub(super) struct Worker {
+pub(super) struct LineWorker {
     child: Child,
     lines: Sender<Arc<[u8]>>,
     answers: Receiver<Vec<u8>>,
 }
 
-impl Worker {
+impl LineWorker {
     /// Starts the program again, with the same arguments.
-    pub(super) fn start(show: &Show<'_, '_>) -> Result<Self, Box<Diagnostic>> {
+    pub(super) fn start(show: &OutputStreams<'_, '_>) -> Result<Self, Box<Diagnostic>> {
         let failed = |why: &dyn std::fmt::Display| {
             let message = format!("the process that answers cannot be started: {why}");
             Box::new(Diagnostic::error(Code::FileMissing, message).help("start `tapster serve` again"))
@@ -73,7 +73,7 @@ impl Worker {
     }
 }
 
-impl Drop for Worker {
+impl Drop for LineWorker {
     fn drop(&mut self) {
         // one that has ended already cannot be killed
         let _ = self.child.kill();

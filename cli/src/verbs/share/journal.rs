@@ -11,13 +11,13 @@ use serde::{Deserialize, Serialize};
 
 use crate::diag::{Code, Diagnostic, DiagnosticCode};
 use crate::share::lock::{self, MAX_LOCK};
-use crate::store::disk::{self, LETTERS, Readers, UNFINISHED};
+use crate::store::disk::{self, FileReaders, LETTERS, UNFINISHED};
 
 use crate::inputs::files::no_link;
 use crate::inputs::lock::FileLock;
 use crate::inputs::shared::bounded;
-use crate::output::Show;
-use crate::stop::Stop;
+use crate::output::OutputStreams;
+use crate::stop::EarlyExit;
 
 /// The file whose lock the folder has while it is read or changed.
 const LOCK: &str = ".tapster.lock~";
@@ -27,7 +27,7 @@ const JOURNAL: &str = "journal.json";
 
 /// What is moved, by the names of entries of the folder.
 #[derive(Debug, Serialize, Deserialize)]
-struct Journal {
+struct MoveJournal {
     /// These come from `new` to their places.
     put: Vec<String>,
     /// These go away.
@@ -36,13 +36,13 @@ struct Journal {
     lock: Option<String>,
 }
 
-pub(super) fn failed(path: &Path, error: &std::io::Error) -> Stop {
+pub(super) fn failed(path: &Path, error: &std::io::Error) -> EarlyExit {
     let message = format!("`{}` cannot be written: {error}", path.display());
-    Stop::could_not(Code::FileMissing, message, "check the folder and its permissions")
+    EarlyExit::could_not(Code::FileMissing, message, "check the folder and its permissions")
 }
 
 /// The folder of installed packs, which no other process reads or changes as long as this is there.
-pub(super) struct Hold {
+pub(super) struct FolderHold {
     folder: PathBuf,
     /// `None` while a folder is read that does not exist or cannot be written.
     lock: Option<FileLock>,
@@ -50,9 +50,9 @@ pub(super) struct Hold {
     made: Vec<PathBuf>,
 }
 
-impl Hold {
+impl FolderHold {
     /// Takes the folder, which is made if it does not exist, and finishes what a killed process has begun there.
-    pub(super) fn to_change(folder: &Path, show: &mut Show<'_, '_>) -> Result<Self, Stop> {
+    pub(super) fn to_change(folder: &Path, show: &mut OutputStreams<'_, '_>) -> Result<Self, EarlyExit> {
         let above = folder.ancestors().take_while(|folder| !folder.as_os_str().is_empty() && !folder.exists());
         let mut hold = Self { folder: folder.to_owned(), lock: None, made: above.map(Path::to_owned).collect() };
         hold.lock = Some(hold.locked(show).map_err(|error| failed(folder, &error))?);
@@ -61,7 +61,7 @@ impl Hold {
     }
 
     /// Takes the folder to read it. One that does not exist or cannot be written is read as it is.
-    pub(super) fn to_read(folder: &Path, show: &mut Show<'_, '_>) -> Result<Self, Stop> {
+    pub(super) fn to_read(folder: &Path, show: &mut OutputStreams<'_, '_>) -> Result<Self, EarlyExit> {
         let mut hold = Self { folder: folder.to_owned(), lock: None, made: Vec::new() };
         if !folder.is_dir() {
             return Ok(hold);
@@ -75,7 +75,7 @@ impl Hold {
         Ok(hold)
     }
 
-    fn locked(&self, show: &mut Show<'_, '_>) -> Done<FileLock> {
+    fn locked(&self, show: &mut OutputStreams<'_, '_>) -> Done<FileLock> {
         let file = self.folder.join(LOCK);
         let made = || std::fs::create_dir_all(&self.folder);
         made()?;
@@ -97,8 +97,8 @@ impl Hold {
     }
 
     /// Begins a change.
-    pub(super) fn stage(&self) -> Result<Stage<'_>, Stop> {
-        let stage = Stage { folder: &self.folder, path: self.folder.join(STAGE) };
+    pub(super) fn stage(&self) -> Result<StagedChange<'_>, EarlyExit> {
+        let stage = StagedChange { folder: &self.folder, path: self.folder.join(STAGE) };
         // the folder is new, so that no link in it leads elsewhere
         for folder in [&stage.path, &stage.new_packs(), &stage.path.join("old")] {
             std::fs::create_dir(folder).map_err(|error| failed(folder, &error))?;
@@ -107,7 +107,7 @@ impl Hold {
     }
 }
 
-impl Drop for Hold {
+impl Drop for FolderHold {
     fn drop(&mut self) {
         self.lock = None;
         for folder in &self.made {
@@ -118,21 +118,21 @@ impl Drop for Hold {
 }
 
 /// A change that is being prepared: dropped, it leaves everything as it was.
-pub(super) struct Stage<'h> {
+pub(super) struct StagedChange<'h> {
     folder: &'h Path,
     path: PathBuf,
 }
 
-impl Stage<'_> {
+impl StagedChange<'_> {
     /// Where the new packs are written.
     pub(super) fn new_packs(&self) -> PathBuf {
         self.path.join("new")
     }
 
     /// Puts new packs into the folder, removes these entries, and writes the lock: all of it or nothing.
-    pub(super) fn commit(self, put: Vec<String>, gone: Vec<String>, lock: String) -> Result<(), Stop> {
+    pub(super) fn commit(self, put: Vec<String>, gone: Vec<String>, lock: String) -> Result<(), EarlyExit> {
         no_link(&self.folder.join(lock::FILE))?;
-        let mut journal = Journal { put, gone, lock: Some(lock) };
+        let mut journal = MoveJournal { put, gone, lock: Some(lock) };
         journal.write(&self.path).map_err(|error| failed(&self.path, &error))?;
         let moved = journal.finish(self.folder, &self.path);
         if moved.is_err() {
@@ -144,7 +144,7 @@ impl Stage<'_> {
     }
 }
 
-impl Drop for Stage<'_> {
+impl Drop for StagedChange<'_> {
     fn drop(&mut self) {
         // with a journal it is the only place where some packs are
         if !exists(&self.path.join(JOURNAL)) {
@@ -153,13 +153,13 @@ impl Drop for Stage<'_> {
     }
 }
 
-impl Journal {
+impl MoveJournal {
     fn write(&self, stage: &Path) -> Done<()> {
-        disk::replace(&stage.join(JOURNAL), serde_json::to_string(self)?.as_bytes(), Readers::Owner)
+        disk::replace(&stage.join(JOURNAL), serde_json::to_string(self)?.as_bytes(), FileReaders::Owner)
     }
 
     /// The journal of a change that was not finished.
-    fn read(stage: &Path) -> Result<Option<Self>, Stop> {
+    fn read(stage: &Path) -> Result<Option<Self>, EarlyExit> {
         let file = stage.join(JOURNAL);
         // we make folders and a file: a link in the place of one is a stranger's, and would lead elsewhere
         let folders = [stage.to_owned(), stage.join("new"), stage.join("old")];
@@ -174,7 +174,7 @@ impl Journal {
             None => {
                 let message = format!("`{}` does not say how an interrupted change is to be finished", file.display());
                 let help = format!("remove `{}`, and run `tapster list --locked` to see what is missing", stage.display());
-                Err(Stop::could_not(Code::ShareIndex, message, help))
+                Err(EarlyExit::could_not(Code::ShareIndex, message, help))
             }
         }
     }
@@ -205,7 +205,7 @@ impl Journal {
         }
         let file = folder.join(lock::FILE);
         if !lock.is_empty() {
-            disk::replace(&file, lock.as_bytes(), Readers::Usual)?;
+            disk::replace(&file, lock.as_bytes(), FileReaders::Usual)?;
         } else if exists(&file) {
             std::fs::remove_file(&file)?;
         }
@@ -220,9 +220,9 @@ impl Journal {
 }
 
 /// Finishes a change in whose middle a process was killed, and removes what it has left.
-fn settle(folder: &Path) -> Result<(), Stop> {
+fn settle(folder: &Path) -> Result<(), EarlyExit> {
     let stage = folder.join(STAGE);
-    if let Some(journal) = Journal::read(&stage)? {
+    if let Some(journal) = MoveJournal::read(&stage)? {
         journal.finish(folder, &stage).map_err(|error| failed(folder, &error))?;
     }
     for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {

@@ -8,14 +8,14 @@ use serde_json::json;
 
 use crate::diag::{Code, Diagnostic};
 use crate::share::archive::MAX_ARCHIVE;
-use crate::share::signature::{self, ENDING, Keyring, MAX_KEYS, MAX_SIGNATURE, Trusted};
-use crate::share::{self, Manifest};
+use crate::share::signature::{self, ENDING, Keyring, MAX_KEYS, MAX_SIGNATURE, TrustedKey};
+use crate::share::{self, ManifestHeader};
 
 use crate::inputs::files::write_file;
 use crate::inputs::shared::{bounded, refused};
 use crate::layout::{one_line, table};
-use crate::output::Show;
-use crate::stop::{Exit, Stop};
+use crate::output::OutputStreams;
+use crate::stop::{EarlyExit, RunExit};
 
 /// The variable that holds the password of a secret key.
 const PASSWORD: &str = "TAPSTER_KEY_PASSWORD";
@@ -26,7 +26,7 @@ const PASSWORD: &str = "TAPSTER_KEY_PASSWORD";
 #[command(after_help = "Examples:
   tapster sign my-pack-1.0.0.tapster --key ~/tapster.key
   minisign -V -p tapster.pub -m my-pack-1.0.0.tapster      how others check it without this program")]
-pub(crate) struct Sign {
+pub(crate) struct SignArgs {
     /// The archive.
     archive: PathBuf,
     /// The secret key: a file of `tapster keys new` or `minisign -G`.
@@ -34,19 +34,19 @@ pub(crate) struct Sign {
     key: PathBuf,
 }
 
-impl Sign {
-    pub(crate) fn run(&self, show: &mut Show<'_, '_>) -> Result<Exit, Stop> {
+impl SignArgs {
+    pub(crate) fn run(&self, show: &mut OutputStreams<'_, '_>) -> Result<RunExit, EarlyExit> {
         let bytes = bounded(&self.archive, MAX_ARCHIVE)?;
         let out = sign_file(&self.archive, &bytes, &self.key, show)?;
         show.result(&format!("{}\n", out.display()));
-        Ok(Exit::Done)
+        Ok(RunExit::Done)
     }
 }
 
 /// Writes the signature of an archive beside it. The comment that is signed too says which release it is.
-pub(super) fn sign_file(archive: &Path, bytes: &[u8], key: &Path, show: &Show<'_, '_>) -> Result<PathBuf, Stop> {
+pub(super) fn sign_file(archive: &Path, bytes: &[u8], key: &Path, show: &OutputStreams<'_, '_>) -> Result<PathBuf, EarlyExit> {
     let name = archive.display().to_string();
-    let manifest = Manifest::of(&name, &share::unpack(&name, bytes).map_err(refused)?).map_err(refused)?;
+    let manifest = ManifestHeader::of(&name, &share::unpack(&name, bytes).map_err(refused)?).map_err(refused)?;
     let secret = text(key, MAX_SIGNATURE)?;
     let password = if signature::is_locked(&secret) { Some(password(key, show)?) } else { None };
     let comment = signature::comment(&manifest, bytes);
@@ -57,7 +57,7 @@ pub(super) fn sign_file(archive: &Path, bytes: &[u8], key: &Path, show: &Show<'_
 }
 
 /// The password of a secret key.
-fn password(key: &Path, show: &Show<'_, '_>) -> Result<String, Stop> {
+fn password(key: &Path, show: &OutputStreams<'_, '_>) -> Result<String, EarlyExit> {
     let is_new = !key.exists();
     // an empty one would protect nothing
     if let Some(password) = (show.io.env)(PASSWORD).and_then(|p| p.into_string().ok()).filter(|p| !is_new || !p.is_empty()) {
@@ -66,12 +66,12 @@ fn password(key: &Path, show: &Show<'_, '_>) -> Result<String, Stop> {
     let what = if is_new { "needs a password" } else { "has a password, which is not given" };
     let more = if is_new { ", or make a key without one: `--no-password`" } else { "" };
     let help = format!("set it in the environment: `TAPSTER_KEY_PASSWORD`{more}");
-    Err(Stop::could_not(Code::ShareSignature, format!("the secret key `{}` {what}", key.display()), &help))
+    Err(EarlyExit::could_not(Code::ShareSignature, format!("the secret key `{}` {what}", key.display()), &help))
 }
 
-fn text(path: &Path, limit: usize) -> Result<String, Stop> {
+fn text(path: &Path, limit: usize) -> Result<String, EarlyExit> {
     String::from_utf8(bounded(path, limit)?)
-        .map_err(|_| Stop::could_not(Code::FileEncoding, format!("`{}` is not valid UTF-8", path.display()), "name another file"))
+        .map_err(|_| EarlyExit::could_not(Code::FileEncoding, format!("`{}` is not valid UTF-8", path.display()), "name another file"))
 }
 
 /// Make a pair of keys to sign with, and keep the public keys of those whose packs are trusted.
@@ -85,13 +85,13 @@ fn text(path: &Path, limit: usize) -> Result<String, Stop> {
 
 Trusted keys are kept in `tapster/trusted-keys.toml` of the folder of configurations (`XDG_CONFIG_HOME`, `~/.config`), or in
 the file that `TAPSTER_TRUSTED_KEYS` names.")]
-pub(crate) struct Keys {
+pub(crate) struct KeysArgs {
     #[command(subcommand)]
-    what: What,
+    what: KeysVerb,
 }
 
 #[derive(Debug, Subcommand)]
-enum What {
+enum KeysVerb {
     /// Make a pair of keys. The secret key is encrypted with the password in `TAPSTER_KEY_PASSWORD`.
     New {
         /// The files are called so, with `.key` and `.pub`.
@@ -118,24 +118,24 @@ enum What {
     List,
 }
 
-impl Keys {
-    pub(crate) fn run(&self, show: &mut Show<'_, '_>) -> Result<Exit, Stop> {
+impl KeysArgs {
+    pub(crate) fn run(&self, show: &mut OutputStreams<'_, '_>) -> Result<RunExit, EarlyExit> {
         match &self.what {
-            What::New { name, no_password } => made(name, *no_password, show),
-            What::Trust { key, name } => trust(key, name, show),
-            What::Distrust { name } => distrust(name, show),
-            What::List => listed(show),
+            KeysVerb::New { name, no_password } => made(name, *no_password, show),
+            KeysVerb::Trust { key, name } => trust(key, name, show),
+            KeysVerb::Distrust { name } => distrust(name, show),
+            KeysVerb::List => listed(show),
         }
     }
 }
 
-fn made(name: &Path, bare: bool, show: &mut Show<'_, '_>) -> Result<Exit, Stop> {
+fn made(name: &Path, bare: bool, show: &mut OutputStreams<'_, '_>) -> Result<RunExit, EarlyExit> {
     let file = |ending: &str| PathBuf::from(format!("{}{ending}", name.display()));
     let (secret, public) = (file(".key"), file(".pub"));
     for path in [&secret, &public] {
         if path.exists() {
             let message = format!("`{}` exists already", path.display());
-            return Err(Stop::could_not(Code::ShareTaken, message, "choose another name; a lost key cannot be made again"));
+            return Err(EarlyExit::could_not(Code::ShareTaken, message, "choose another name; a lost key cannot be made again"));
         }
     }
     let password = if bare { None } else { Some(password(&secret, show)?) };
@@ -144,11 +144,11 @@ fn made(name: &Path, bare: bool, show: &mut Show<'_, '_>) -> Result<Exit, Stop> 
     write_file(&public, &public_text)?;
     let key = signature::public_key(&public_text).map_err(refused)?;
     show.result(&format!("{}: keep it secret\n{}: give it to others\n{key}\n", secret.display(), public.display()));
-    Ok(Exit::Done)
+    Ok(RunExit::Done)
 }
 
 /// Writes a new file that only its owner may read.
-fn write_secret(path: &Path, text: &str) -> Result<(), Stop> {
+fn write_secret(path: &Path, text: &str) -> Result<(), EarlyExit> {
     use std::io::Write;
     let mut options = std::fs::OpenOptions::new();
     options.write(true).create_new(true);
@@ -156,55 +156,58 @@ fn write_secret(path: &Path, text: &str) -> Result<(), Stop> {
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
     options.open(path).and_then(|mut file| file.write_all(text.as_bytes())).map_err(|error| {
         let message = format!("`{}` cannot be written: {error}", path.display());
-        Stop::could_not(Code::FileMissing, message, "check the folder and its permissions")
+        EarlyExit::could_not(Code::FileMissing, message, "check the folder and its permissions")
     })
 }
 
-fn trust(key: &str, name: &str, show: &mut Show<'_, '_>) -> Result<Exit, Stop> {
+fn trust(key: &str, name: &str, show: &mut OutputStreams<'_, '_>) -> Result<RunExit, EarlyExit> {
     let key = typed_key(key)?;
     let file = keyring_file(show)?;
     let mut ring = keyring(show)?;
     if let Some(other) = ring.keys.iter().find(|k| k.key == key || k.name == name) {
         if other.key == key && other.name == name {
             show.result(&format!("{name} is trusted already\n"));
-            return Ok(Exit::Done);
+            return Ok(RunExit::Done);
         }
         let message = format!("`{}` is trusted already, with key {}", one_line(&other.name), other.key);
-        return Err(Stop::new(Exit::No, Diagnostic::new(Code::ShareTaken, message).help("`tapster keys distrust NAME` removes it")));
+        return Err(EarlyExit::new(
+            RunExit::No,
+            Diagnostic::new(Code::ShareTaken, message).help("`tapster keys distrust NAME` removes it"),
+        ));
     }
-    ring.keys.push(Trusted { name: name.to_owned(), key: key.clone() });
+    ring.keys.push(TrustedKey { name: name.to_owned(), key: key.clone() });
     written(&file, &ring)?;
     show.result(&format!("{name}: key {} is trusted now\n", signature::key_id(&key)));
-    Ok(Exit::Done)
+    Ok(RunExit::Done)
 }
 
-fn distrust(name: &str, show: &mut Show<'_, '_>) -> Result<Exit, Stop> {
+fn distrust(name: &str, show: &mut OutputStreams<'_, '_>) -> Result<RunExit, EarlyExit> {
     let file = keyring_file(show)?;
     let mut ring = keyring(show)?;
     let before = ring.keys.len();
     ring.keys.retain(|k| k.name != name && k.key != name);
     if ring.keys.len() == before {
         let message = format!("no trusted key is called `{}`", share::shown(name));
-        return Err(Stop::could_not(Code::ShareSignature, message, "`tapster keys list` lists them"));
+        return Err(EarlyExit::could_not(Code::ShareSignature, message, "`tapster keys list` lists them"));
     }
     written(&file, &ring)?;
     show.result(&format!("{name} is trusted no more\n"));
-    Ok(Exit::Done)
+    Ok(RunExit::Done)
 }
 
-fn listed(show: &mut Show<'_, '_>) -> Result<Exit, Stop> {
+fn listed(show: &mut OutputStreams<'_, '_>) -> Result<RunExit, EarlyExit> {
     let ring = keyring(show)?;
     if show.is_json() {
         show.json(&json!(ring.keys));
-        return Ok(Exit::Done);
+        return Ok(RunExit::Done);
     }
     let rows: Vec<Vec<String>> = ring.keys.iter().map(|k| vec![one_line(&k.name), signature::key_id(&k.key), k.key.clone()]).collect();
     show.result(&table(&rows));
-    Ok(Exit::Done)
+    Ok(RunExit::Done)
 }
 
 /// The public key that a person typed, or that is in the file that they named.
-pub(super) fn typed_key(text_or_path: &str) -> Result<String, Stop> {
+pub(super) fn typed_key(text_or_path: &str) -> Result<String, EarlyExit> {
     let path = Path::new(text_or_path);
     if path.is_file() || text_or_path.ends_with(".pub") || text_or_path.contains(['/', '\\']) && text_or_path.contains('.') {
         return signature::public_key(&text(path, MAX_SIGNATURE)?).map_err(refused);
@@ -213,7 +216,7 @@ pub(super) fn typed_key(text_or_path: &str) -> Result<String, Stop> {
 }
 
 /// The trusted keys of the user.
-pub(super) fn keyring(show: &Show<'_, '_>) -> Result<Keyring, Stop> {
+pub(super) fn keyring(show: &OutputStreams<'_, '_>) -> Result<Keyring, EarlyExit> {
     let Some(file) = keyring_path(show).filter(|file| file.exists()) else { return Ok(Keyring::default()) };
     let wrong = |why: String| {
         let message = format!("the trusted keys in `{}` cannot be read: {why}", file.display());
@@ -226,26 +229,26 @@ pub(super) fn keyring(show: &Show<'_, '_>) -> Result<Keyring, Stop> {
     Ok(ring)
 }
 
-fn written(file: &Path, ring: &Keyring) -> Result<(), Stop> {
+fn written(file: &Path, ring: &Keyring) -> Result<(), EarlyExit> {
     if let Some(folder) = file.parent() {
         std::fs::create_dir_all(folder).map_err(|error| {
             let message = format!("folder `{}` cannot be made: {error}", folder.display());
-            Stop::could_not(Code::FileMissing, message, "check the path and its permissions")
+            EarlyExit::could_not(Code::FileMissing, message, "check the path and its permissions")
         })?;
     }
     write_file(file, toml::to_string(ring).unwrap_or_default())
 }
 
-fn keyring_path(show: &Show<'_, '_>) -> Option<PathBuf> {
+fn keyring_path(show: &OutputStreams<'_, '_>) -> Option<PathBuf> {
     let env = |name: &str| (show.io.env)(name).filter(|value: &OsString| !value.is_empty()).map(PathBuf::from);
     let inside = |folder: PathBuf| folder.join("tapster").join("trusted-keys.toml");
     let home = || env("HOME").map(|home| home.join(".config"));
     env("TAPSTER_TRUSTED_KEYS").or_else(|| env("XDG_CONFIG_HOME").or_else(|| env("APPDATA")).or_else(home).map(inside))
 }
 
-fn keyring_file(show: &Show<'_, '_>) -> Result<PathBuf, Stop> {
+fn keyring_file(show: &OutputStreams<'_, '_>) -> Result<PathBuf, EarlyExit> {
     keyring_path(show).ok_or_else(|| {
         let message = "there is no folder of configurations in which trusted keys could be kept";
-        Stop::could_not(Code::FileMissing, message, "set `HOME`, or name a file with `TAPSTER_TRUSTED_KEYS`")
+        EarlyExit::could_not(Code::FileMissing, message, "set `HOME`, or name a file with `TAPSTER_TRUSTED_KEYS`")
     })
 }

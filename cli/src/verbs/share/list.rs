@@ -8,10 +8,10 @@ use crate::share::lock;
 use crate::share::signature::key_id;
 
 use crate::layout::{one_line, table};
-use crate::output::Show;
-use crate::stop::{Exit, Stop};
+use crate::output::OutputStreams;
+use crate::stop::{EarlyExit, RunExit};
 
-use super::shelf::{State, To};
+use super::shelf::{InstallFolderArgs, InstallState};
 
 /// List the installed packs, and whether each is as it was installed. `tapster packs` lists all packs that can be named.
 #[derive(Debug, Args)]
@@ -19,16 +19,16 @@ use super::shelf::{State, To};
   tapster list
   tapster list --locked        exit 1 if a pack is not what tapster.lock says
   tapster list --format json")]
-pub(crate) struct List {
+pub(crate) struct ListArgs {
     #[command(flatten)]
-    to: To,
+    to: InstallFolderArgs,
     /// Refuse packs that are not what `tapster.lock` says: exit 1, with the reason for each.
     #[arg(long)]
     locked: bool,
 }
 
-impl List {
-    pub(crate) fn run(&self, show: &mut Show<'_, '_>) -> Result<Exit, Stop> {
+impl ListArgs {
+    pub(crate) fn run(&self, show: &mut OutputStreams<'_, '_>) -> Result<RunExit, EarlyExit> {
         let home = self.to.look(show)?;
         let (mut rows, mut all, mut report) = (Vec::new(), Vec::new(), Report::default());
         let file = home.folder.join(lock::FILE).display().to_string();
@@ -47,10 +47,10 @@ impl List {
             let signed = signed.map(|key| format!("signed by {}", key_id(key))).unwrap_or_default();
             rows.push(vec![name.clone(), release, state.text().to_owned(), signed, source]);
             let (what, help) = match state {
-                State::Locked => continue,
-                State::Changed => ("has other files than", "restore it, or remove the folder and run `tapster install --locked`"),
-                State::Unlocked => ("is not in", "install it with `tapster install`, or keep it in another folder"),
-                State::Missing => ("is missing, and named by", "`tapster install --locked` installs it"),
+                InstallState::Locked => continue,
+                InstallState::Changed => ("has other files than", "restore it, or remove the folder and run `tapster install --locked`"),
+                InstallState::Unlocked => ("is not in", "install it with `tapster install`, or keep it in another folder"),
+                InstallState::Missing => ("is missing, and named by", "`tapster install --locked` installs it"),
             };
             report.push(Diagnostic::new(Code::ShareDigest, format!("`{}` {what} `{file}`", home.folder.join(&name).display())).help(help));
         }
@@ -63,9 +63,9 @@ impl List {
             }
         }
         if !self.locked || report.is_empty() {
-            return Ok(Exit::Done);
+            return Ok(RunExit::Done);
         }
         show.report(&report, &Sources::default());
-        Ok(Exit::No)
+        Ok(RunExit::No)
     }
 }

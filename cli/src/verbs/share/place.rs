@@ -6,24 +6,24 @@ use std::path::Path;
 
 use crate::diag::{Code, Diagnostic, Sources};
 use crate::pack::{Ruleset, Start};
-use crate::share::{self, Member, signature};
+use crate::share::{self, PackFile, signature};
 
 use crate::inputs::library::shelf;
-use crate::output::Show;
-use crate::stop::{Exit, Stop};
+use crate::output::OutputStreams;
+use crate::stop::{EarlyExit, RunExit};
 
 use super::journal::failed;
-use super::shelf::{Home, State, shipped};
-use super::sources::Brought;
+use super::shelf::{InstallState, PackFolder, shipped};
+use super::sources::IncomingPack;
 
 /// Refuses packs whose names are taken, unless they are to replace what is there; removes those that are there already
 /// from the list.
-pub(super) fn free(home: &Home, packs: &mut Vec<Brought>, replaces: &dyn Fn(&str) -> bool) -> Result<Vec<String>, Stop> {
+pub(super) fn free(home: &PackFolder, packs: &mut Vec<IncomingPack>, replaces: &dyn Fn(&str) -> bool) -> Result<Vec<String>, EarlyExit> {
     let (mut there, mut fault) = (Vec::new(), None);
     packs.retain(|pack| {
         let name = &pack.manifest.name;
         let same = home.lock.get(name).filter(|locked| locked.digest == pack.locked.digest);
-        if let Some(row) = same.filter(|_| home.state(name).is_ok_and(|state| state == State::Locked)) {
+        if let Some(row) = same.filter(|_| home.state(name).is_ok_and(|state| state == InstallState::Locked)) {
             // a signature that is verified only now is put into the lock
             let is_whole = row.signed_by.is_some() || pack.locked.signed_by.is_none();
             there.extend(is_whole.then(|| format!("{name} {}", pack.manifest.release)));
@@ -35,13 +35,13 @@ pub(super) fn free(home: &Home, packs: &mut Vec<Brought>, replaces: &dyn Fn(&str
         true
     });
     match fault {
-        Some(complaint) => Err(Stop::new(Exit::No, complaint)),
+        Some(complaint) => Err(EarlyExit::new(RunExit::No, complaint)),
         None => Ok(there),
     }
 }
 
 /// Why a pack cannot have its name.
-fn taken(home: &Home, name: &str) -> Option<Diagnostic> {
+fn taken(home: &PackFolder, name: &str) -> Option<Diagnostic> {
     if let Some(folder) = home.taken(name) {
         let message = format!("`{name}` is there already: `{}`", folder.display());
         let help = format!("`tapster update {name}` takes a newer release, `tapster remove {name}` removes it; `--replace` replaces it");
@@ -58,7 +58,7 @@ fn taken(home: &Home, name: &str) -> Option<Diagnostic> {
 }
 
 /// Refuses a pack that is not signed by the key of the release that is installed, or was when it was locked.
-pub(super) fn same_signer(home: &Home, pack: &Brought) -> Result<(), Stop> {
+pub(super) fn same_signer(home: &PackFolder, pack: &IncomingPack) -> Result<(), EarlyExit> {
     let name = &pack.manifest.name;
     let Some(before) = home.lock.get(name).and_then(|row| row.signed_by.as_ref()) else { return Ok(()) };
     if pack.locked.signed_by.as_ref() == Some(before) {
@@ -68,17 +68,22 @@ pub(super) fn same_signer(home: &Home, pack: &Brought) -> Result<(), Stop> {
     let (release, key) = (&pack.manifest.release, signature::key_id(before));
     let message = format!("`{name}` {release} is {by}, but the installed release is signed by key {key}");
     let help = "ask whoever made the pack; if it is right, install it with `tapster install --replace --allow-other-signer`";
-    Err(Stop::new(Exit::No, Diagnostic::new(Code::ShareSignature, message).help(help)))
+    Err(EarlyExit::new(RunExit::No, Diagnostic::new(Code::ShareSignature, message).help(help)))
 }
 
 /// Installs packs, and writes the lock. A folder that is there is thrown away only if it is as it was installed, or if
 /// `replaces` says so for the pack.
-pub(super) fn put(home: &mut Home, packs: Vec<Brought>, replaces: &dyn Fn(&str) -> bool, show: &mut Show<'_, '_>) -> Result<(), Stop> {
+pub(super) fn put(
+    home: &mut PackFolder,
+    packs: Vec<IncomingPack>,
+    replaces: &dyn Fn(&str) -> bool,
+    show: &mut OutputStreams<'_, '_>,
+) -> Result<(), EarlyExit> {
     for name in packs.iter().map(|pack| pack.manifest.name.as_str()).filter(|name| !replaces(name)) {
-        if home.state(name)? != State::Locked
+        if home.state(name)? != InstallState::Locked
             && let Some(complaint) = taken(home, name)
         {
-            return Err(Stop::new(Exit::No, complaint));
+            return Err(EarlyExit::new(RunExit::No, complaint));
         }
     }
     if packs.is_empty() {
@@ -95,7 +100,7 @@ pub(super) fn put(home: &mut Home, packs: Vec<Brought>, replaces: &dyn Fn(&str) 
         // packs beside it are found first, so that all new ones are checked together
         let start = Start::Folder(new.join(&pack.manifest.name));
         if let Err(rejected) = Ruleset::load(&start, &[], &library) {
-            let mut stop = Stop::rejected(rejected);
+            let mut stop = EarlyExit::rejected(rejected);
             let message = format!("`{}` {} is not installed, because it has mistakes", pack.manifest.name, pack.manifest.release);
             stop.report.push(Diagnostic::new(Code::ShareArchive, message).help("tell whoever made it, or take another release"));
             return Err(stop);
@@ -123,7 +128,7 @@ pub(super) fn put(home: &mut Home, packs: Vec<Brought>, replaces: &dyn Fn(&str) 
 }
 
 /// Writes the files of a pack into a new folder.
-fn write_new(folder: &Path, files: &[Member]) -> Result<(), Stop> {
+fn write_new(folder: &Path, files: &[PackFile]) -> Result<(), EarlyExit> {
     for (path, bytes) in files {
         let path = folder.join(path);
         let parent = path.parent().unwrap_or(folder);
@@ -134,7 +139,7 @@ fn write_new(folder: &Path, files: &[Member]) -> Result<(), Stop> {
 }
 
 /// Removes packs, or the links in their places, and their rows of the lock.
-pub(super) fn discard(home: &mut Home, names: &[String]) -> Result<(), Stop> {
+pub(super) fn discard(home: &mut PackFolder, names: &[String]) -> Result<(), EarlyExit> {
     let mut lock = home.lock.clone();
     names.iter().for_each(|name| lock.remove(name));
     home.stage()?.commit(Vec::new(), names.to_vec(), lock.write())?;
@@ -143,7 +148,7 @@ pub(super) fn discard(home: &mut Home, names: &[String]) -> Result<(), Stop> {
 }
 
 /// What is said of a pack that was installed.
-pub(super) fn line(verb: &str, pack: &Brought, home: &Home) -> String {
+pub(super) fn line(verb: &str, pack: &IncomingPack, home: &PackFolder) -> String {
     let scripts = pack.files.iter().filter(|(path, _)| path.ends_with(".rhai")).count();
     let with = match scripts {
         0 => String::new(),

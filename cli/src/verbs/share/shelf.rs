@@ -8,40 +8,40 @@ use crate::diag::Code;
 use crate::pack::files::{is_pack, packs_in};
 use crate::pack::library::{files_of_shipped, shipped_names};
 use crate::share::lock::{self, MAX_LOCK};
-use crate::share::{self, Lock, Manifest, Member, names};
+use crate::share::{self, ManifestHeader, PackFile, PackLock, names};
 
 use crate::inputs::shared::{bounded, digest_of, files_of, refused};
-use crate::output::Show;
-use crate::stop::Stop;
+use crate::output::OutputStreams;
+use crate::stop::EarlyExit;
 
-use super::journal::{Hold, Stage};
+use super::journal::{FolderHold, StagedChange};
 
 /// Where packs are installed.
 #[derive(Debug, Clone, Default, Args)]
-pub(crate) struct To {
+pub(crate) struct InstallFolderArgs {
     /// The folder of installed packs [default: the first one of `TAPSTER_PACKS`, else `rules`].
     #[arg(long, value_name = "DIR")]
     to: Option<PathBuf>,
 }
 
 /// A pack in the folder.
-pub(super) struct Installed {
+pub(super) struct InstalledPack {
     pub(super) folder: PathBuf,
-    pub(super) manifest: Manifest,
+    pub(super) manifest: ManifestHeader,
 }
 
 /// The folder with its lock.
-pub(super) struct Home {
+pub(super) struct PackFolder {
     pub(super) folder: PathBuf,
-    pub(super) lock: Lock,
+    pub(super) lock: PackLock,
     /// Those that can be read, by the names of their folders.
-    pub(super) packs: Vec<Installed>,
-    hold: Hold,
+    pub(super) packs: Vec<InstalledPack>,
+    hold: FolderHold,
 }
 
 /// How an installed pack stands to the lock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum State {
+pub(super) enum InstallState {
     /// It is what was installed.
     Locked,
     /// Its files were changed since.
@@ -52,71 +52,71 @@ pub(super) enum State {
     Missing,
 }
 
-impl State {
+impl InstallState {
     pub(super) fn text(self) -> &'static str {
         match self {
-            State::Locked => "as installed",
-            State::Changed => "changed",
-            State::Unlocked => "not in the lock",
-            State::Missing => "missing",
+            InstallState::Locked => "as installed",
+            InstallState::Changed => "changed",
+            InstallState::Unlocked => "not in the lock",
+            InstallState::Missing => "missing",
         }
     }
 }
 
-impl To {
+impl InstallFolderArgs {
     /// The folder, to change it; it need not exist.
-    pub(super) fn open(&self, show: &mut Show<'_, '_>) -> Result<Home, Stop> {
+    pub(super) fn open(&self, show: &mut OutputStreams<'_, '_>) -> Result<PackFolder, EarlyExit> {
         let folder = self.folder(show)?;
-        let hold = Hold::to_change(&folder, show)?;
-        Home::of(folder, hold)
+        let hold = FolderHold::to_change(&folder, show)?;
+        PackFolder::of(folder, hold)
     }
 
     /// The folder as it is now, to look at it; it need not exist.
-    pub(super) fn look(&self, show: &mut Show<'_, '_>) -> Result<Home, Stop> {
+    pub(super) fn look(&self, show: &mut OutputStreams<'_, '_>) -> Result<PackFolder, EarlyExit> {
         let folder = self.folder(show)?;
-        let hold = Hold::to_read(&folder, show)?;
-        Home::of(folder, hold)
+        let hold = FolderHold::to_read(&folder, show)?;
+        PackFolder::of(folder, hold)
     }
 
-    fn folder(&self, show: &Show<'_, '_>) -> Result<PathBuf, Stop> {
+    fn folder(&self, show: &OutputStreams<'_, '_>) -> Result<PathBuf, EarlyExit> {
         let named = (show.io.env)("TAPSTER_PACKS").unwrap_or_default();
         let first = std::env::split_paths(&named).find(|path| !path.as_os_str().is_empty());
         let folder = self.to.clone().or(first).unwrap_or_else(|| PathBuf::from("rules"));
         if folder.exists() && !folder.is_dir() {
             let message = format!("`{}` is not a folder", folder.display());
-            return Err(Stop::could_not(Code::FileMissing, message, "name a folder with `--to DIR`"));
+            return Err(EarlyExit::could_not(Code::FileMissing, message, "name a folder with `--to DIR`"));
         }
         Ok(folder)
     }
 }
 
-impl Home {
-    fn of(folder: PathBuf, hold: Hold) -> Result<Self, Stop> {
+impl PackFolder {
+    fn of(folder: PathBuf, hold: FolderHold) -> Result<Self, EarlyExit> {
         let file = folder.join(lock::FILE);
-        let mut held = Lock::default();
+        let mut held = PackLock::default();
         if file.exists() {
             let shown = file.display().to_string();
             let text = String::from_utf8(bounded(&file, MAX_LOCK)?).unwrap_or_default();
-            held = Lock::read(&shown, &text).map_err(refused)?;
+            held = PackLock::read(&shown, &text).map_err(refused)?;
         }
         let mut packs = Vec::new();
         for name in packs_in(&folder).into_iter().filter(|name| !name.starts_with('.')) {
             let at = folder.join(&name);
-            let manifests: Vec<Member> = ["pack.toml", "pack.json"]
+            let manifests: Vec<PackFile> = ["pack.toml", "pack.json"]
                 .into_iter()
                 .filter(|file| at.join(file).is_file())
                 .filter_map(|file| Some((file.to_owned(), bounded(&at.join(file), share::archive::MAX_FILE).ok()?)))
                 .collect();
             // a pack that cannot be read is not one that others can stand on; `check` says what is wrong with it
-            if let Ok(manifest) = Manifest::of(&at.display().to_string(), &manifests) {
-                packs.push(Installed { folder: at, manifest });
+            if let Ok(manifest) = ManifestHeader::of(&at.display().to_string(), &manifests) {
+                packs.push(InstalledPack { folder: at, manifest });
             }
         }
         Ok(Self { folder, lock: held, packs, hold })
     }
 
     /// Begins a change of the folder.
-    pub(super) fn stage(&self) -> Result<Stage<'_>, Stop> {
+    pub(super) fn stage(&self) -> Result<StagedChange<'_>, EarlyExit> {
         self.hold.stage()
     }
 
@@ -128,18 +128,18 @@ impl Home {
     }
 
     /// The installed pack of this name.
-    pub(super) fn get(&self, name: &str) -> Option<&Installed> {
+    pub(super) fn get(&self, name: &str) -> Option<&InstalledPack> {
         self.packs.iter().find(|pack| pack.manifest.name == name)
     }
 
     /// How the pack of this name stands to the lock.
-    pub(super) fn state(&self, name: &str) -> Result<State, Stop> {
+    pub(super) fn state(&self, name: &str) -> Result<InstallState, EarlyExit> {
         let folder = self.folder.join(name);
         Ok(match (self.lock.get(name), is_pack(&folder)) {
-            (Some(locked), true) if digest_of(&folder).is_ok_and(|digest| digest.as_ref() == Some(&locked.digest)) => State::Locked,
-            (Some(_), true) => State::Changed,
-            (None, _) => State::Unlocked,
-            (Some(_), false) => State::Missing,
+            (Some(locked), true) if digest_of(&folder).is_ok_and(|digest| digest.as_ref() == Some(&locked.digest)) => InstallState::Locked,
+            (Some(_), true) => InstallState::Changed,
+            (None, _) => InstallState::Unlocked,
+            (Some(_), false) => InstallState::Missing,
         })
     }
 
@@ -153,22 +153,22 @@ impl Home {
     }
 
     /// The installed packs that extend this one.
-    pub(super) fn above(&self, name: &str) -> Vec<&Installed> {
+    pub(super) fn above(&self, name: &str) -> Vec<&InstalledPack> {
         self.packs.iter().filter(|pack| pack.manifest.extends.iter().any(|need| need.name == name)).collect()
     }
 }
 
 /// The manifest of a shipped pack.
-pub(super) fn shipped(name: &str) -> Option<Manifest> {
+pub(super) fn shipped(name: &str) -> Option<ManifestHeader> {
     if !shipped_names().iter().any(|known| known == name) {
         return None;
     }
     let manifest = files_of_shipped(name).filter(|(path, _)| *path == "pack.toml").map(|(path, bytes)| (path.to_owned(), bytes.to_vec()));
-    Manifest::of(name, &manifest.collect::<Vec<_>>()).ok()
+    ManifestHeader::of(name, &manifest.collect::<Vec<_>>()).ok()
 }
 
 /// The files of a pack in a folder, with the archive that they make.
-pub(super) fn packed(folder: &Path) -> Result<Vec<u8>, Stop> {
+pub(super) fn packed(folder: &Path) -> Result<Vec<u8>, EarlyExit> {
     let (files, _) = files_of(folder)?;
     share::pack(files).map_err(refused)
 }

@@ -5,21 +5,21 @@ use semver::Version;
 
 use crate::diag::{Code, Diagnostic};
 use crate::share::archive::MAX_ARCHIVE;
-use crate::share::index::{self, Entry, Index, MAX_INDEX};
-use crate::share::signature::{self, ENDING, MAX_SIGNATURE, Trusted, Verdict};
-use crate::share::{self, Locked, Manifest, Member};
+use crate::share::index::{self, IndexEntry, MAX_INDEX, PackIndex};
+use crate::share::signature::{self, ENDING, MAX_SIGNATURE, SignatureVerdict, TrustedKey};
+use crate::share::{self, LockedPack, ManifestHeader, PackFile};
 
-use crate::inputs::shared::{Place, refused, unshared};
+use crate::inputs::shared::{FileLocation, refused, unshared};
 use crate::layout::one_line;
-use crate::output::Show;
-use crate::stop::{Exit, Stop};
+use crate::output::OutputStreams;
+use crate::stop::{EarlyExit, RunExit};
 
 use super::keys::{keyring, typed_key};
-use super::shelf::{Home, State, To, packed};
+use super::shelf::{InstallFolderArgs, InstallState, PackFolder, packed};
 
 /// Where packs are searched by name.
 #[derive(Debug, Clone, Default, Args)]
-pub(crate) struct Indexes {
+pub(crate) struct IndexArgs {
     /// An index of packs: the address or folder of an `index.json` [default: those that `TAPSTER_INDEX` names, between
     /// spaces].
     #[arg(long, value_name = "URL|DIR")]
@@ -28,9 +28,9 @@ pub(crate) struct Indexes {
 
 /// Where packs are searched by name, and whose packs are taken.
 #[derive(Debug, Clone, Default, Args)]
-pub(crate) struct Sources {
+pub(crate) struct SourceArgs {
     #[command(flatten)]
-    pub(super) indexes: Indexes,
+    pub(super) indexes: IndexArgs,
     /// Trust packs that are signed with this key too: a public key, or the file that it is in.
     #[arg(long, value_name = "KEY")]
     trust: Vec<String>,
@@ -41,20 +41,20 @@ pub(crate) struct Sources {
 
 /// Where packs come from and where they go: what `install` and `update` have in common.
 #[derive(Debug, Clone, Default, Args)]
-pub(crate) struct Taking {
+pub(crate) struct TransferArgs {
     #[command(flatten)]
-    to: To,
+    to: InstallFolderArgs,
     #[command(flatten)]
-    pub(super) sources: Sources,
+    pub(super) sources: SourceArgs,
     /// Take releases also from other indexes than the one to which a pack belongs: the one from which it was installed, or
     /// else the first one that has it.
     #[arg(long)]
     allow_other_index: bool,
 }
 
-impl Taking {
+impl TransferArgs {
     /// The folder of installed packs, and the keys that are trusted.
-    pub(super) fn open(&self, show: &mut Show<'_, '_>) -> Result<(Home, Policy), Stop> {
+    pub(super) fn open(&self, show: &mut OutputStreams<'_, '_>) -> Result<(PackFolder, SignaturePolicy), EarlyExit> {
         Ok((self.to.open(show)?, self.sources.policy(show)?))
     }
 
@@ -64,27 +64,27 @@ impl Taking {
     }
 
     /// Reads these indexes; the user chose the order of the first ones, `ordered` in all.
-    pub(super) fn listings(&self, named: &[String], ordered: usize) -> Result<Listings, Stop> {
+    pub(super) fn listings(&self, named: &[String], ordered: usize) -> Result<IndexListings, EarlyExit> {
         let all = named.iter().map(|named| listing(named)).collect::<Result<_, _>>()?;
-        Ok(Listings { all, ordered, any: self.allow_other_index })
+        Ok(IndexListings { all, ordered, any: self.allow_other_index })
     }
 }
 
 /// The indexes of a command.
-pub(super) struct Listings {
-    pub(super) all: Vec<Listing>,
+pub(super) struct IndexListings {
+    pub(super) all: Vec<IndexListing>,
     ordered: usize,
     /// Whether every pack belongs to all of them.
     any: bool,
 }
 
 /// A release that an index has, with the number of the index.
-pub(super) type Listed<'l> = (usize, &'l Entry);
+pub(super) type ListedRelease<'l> = (usize, &'l IndexEntry);
 
-impl Listings {
+impl IndexListings {
     /// The number of the index to which a pack belongs: the one that its row of the lock names, or else the first one that
     /// has it. Where several have it and nobody chose their order, it belongs to none.
-    fn owner(&self, name: &str, row: Option<&Locked>) -> Option<usize> {
+    fn owner(&self, name: &str, row: Option<&LockedPack>) -> Option<usize> {
         if let Some(row) = row {
             let index = row.index.as_deref()?;
             return self.all.iter().position(|listing| listing.is(index));
@@ -95,14 +95,14 @@ impl Listings {
     }
 
     /// The releases of a pack that may be taken, and those of other indexes than the one to which it belongs.
-    pub(super) fn releases(&self, name: &str, row: Option<&Locked>) -> (Vec<Listed<'_>>, Vec<Listed<'_>>) {
+    pub(super) fn releases(&self, name: &str, row: Option<&LockedPack>) -> (Vec<ListedRelease<'_>>, Vec<ListedRelease<'_>>) {
         let owner = self.owner(name, row);
         let all = self.all.iter().enumerate().flat_map(|(n, listing)| listing.index.packs.iter().map(move |entry| (n, entry)));
         all.filter(|(_, entry)| entry.name == name).partition(|(n, _)| self.any || owner == Some(*n))
     }
 
     /// What is said of the newest release of a pack that is not taken, because it is in another index and newer than `than`.
-    pub(super) fn other(&self, name: &str, row: Option<&Locked>, than: Option<&Version>) -> Option<Diagnostic> {
+    pub(super) fn other(&self, name: &str, row: Option<&LockedPack>, than: Option<&Version>) -> Option<Diagnostic> {
         let (_, others) = self.releases(name, row);
         let newest =
             others.into_iter().filter(|(_, entry)| than.is_none_or(|than| entry.release > *than)).max_by_key(|(_, entry)| &entry.release);
@@ -121,20 +121,20 @@ impl Listings {
 }
 
 /// An index that was read, and where it lies.
-pub(super) struct Listing {
+pub(super) struct IndexListing {
     /// As it was named.
     pub(super) named: String,
-    pub(super) place: Place,
-    pub(super) index: Index,
+    pub(super) place: FileLocation,
+    pub(super) index: PackIndex,
 }
 
 /// A pack on its way into the folder.
 #[derive(Debug, Clone)]
-pub(super) struct Brought {
-    pub(super) manifest: Manifest,
-    pub(super) files: Vec<Member>,
+pub(super) struct IncomingPack {
+    pub(super) manifest: ManifestHeader,
+    pub(super) files: Vec<PackFile>,
     /// What the lock will say of it.
-    pub(super) locked: Locked,
+    pub(super) locked: LockedPack,
     /// Who signed it, for people.
     pub(super) signer: Option<String>,
     /// What is said of it while it is installed.
@@ -142,28 +142,28 @@ pub(super) struct Brought {
 }
 
 /// Which signatures are wanted.
-pub(super) struct Policy {
-    keys: Vec<Trusted>,
+pub(super) struct SignaturePolicy {
+    keys: Vec<TrustedKey>,
     required: bool,
 }
 
-impl Sources {
+impl SourceArgs {
     /// Reads the keys that are trusted.
-    pub(super) fn policy(&self, show: &Show<'_, '_>) -> Result<Policy, Stop> {
+    pub(super) fn policy(&self, show: &OutputStreams<'_, '_>) -> Result<SignaturePolicy, EarlyExit> {
         let mut keys = keyring(show)?.keys;
         for key in &self.trust {
             let key = typed_key(key)?;
             if !keys.iter().any(|known| known.key == key) {
-                keys.push(Trusted { name: "the key of `--trust`".to_owned(), key });
+                keys.push(TrustedKey { name: "the key of `--trust`".to_owned(), key });
             }
         }
-        Ok(Policy { keys, required: self.require_signature })
+        Ok(SignaturePolicy { keys, required: self.require_signature })
     }
 }
 
-impl Indexes {
+impl IndexArgs {
     /// The names of the indexes.
-    pub(super) fn named(&self, show: &Show<'_, '_>) -> Vec<String> {
+    pub(super) fn named(&self, show: &OutputStreams<'_, '_>) -> Vec<String> {
         if !self.index.is_empty() {
             return self.index.clone();
         }
@@ -172,17 +172,17 @@ impl Indexes {
     }
 
     /// Reads the indexes, of which the first one that has a pack counts.
-    pub(super) fn read(&self, show: &Show<'_, '_>) -> Result<Listings, Stop> {
-        let all: Vec<Listing> = self.named(show).iter().map(|named| listing(named)).collect::<Result<_, _>>()?;
-        Ok(Listings { ordered: all.len(), all, any: false })
+    pub(super) fn read(&self, show: &OutputStreams<'_, '_>) -> Result<IndexListings, EarlyExit> {
+        let all: Vec<IndexListing> = self.named(show).iter().map(|named| listing(named)).collect::<Result<_, _>>()?;
+        Ok(IndexListings { ordered: all.len(), all, any: false })
     }
 }
 
-impl Listing {
+impl IndexListing {
     /// Whether it is the index of this name, also where that is written in another way.
     fn is(&self, named: &str) -> bool {
         match (&self.place, &index_file(named)) {
-            (Place::Path(own), Place::Path(other)) => {
+            (FileLocation::Path(own), FileLocation::Path(other)) => {
                 own == other || own.canonicalize().is_ok_and(|own| other.canonicalize().is_ok_and(|other| own == other))
             }
             (own, other) => own == other,
@@ -191,68 +191,68 @@ impl Listing {
 }
 
 /// The file of an index: one that ends in `.json`, or the `index.json` of a folder.
-fn index_file(named: &str) -> Place {
-    match Place::typed(named) {
+fn index_file(named: &str) -> FileLocation {
+    match FileLocation::typed(named) {
         place if named.ends_with(".json") => place,
-        Place::Path(folder) => Place::Path(folder.join(index::FILE)),
-        Place::Url(url) => Place::Url(format!("{}/{}", url.trim_end_matches('/'), index::FILE)),
+        FileLocation::Path(folder) => FileLocation::Path(folder.join(index::FILE)),
+        FileLocation::Url(url) => FileLocation::Url(format!("{}/{}", url.trim_end_matches('/'), index::FILE)),
     }
 }
 
 /// Reads an index.
-fn listing(named: &str) -> Result<Listing, Stop> {
+fn listing(named: &str) -> Result<IndexListing, EarlyExit> {
     let place = index_file(named);
     let bytes = place.need(MAX_INDEX)?;
-    let index = Index::read(&place.to_string(), &bytes).map_err(refused)?;
-    Ok(Listing { named: named.to_owned(), place, index })
+    let index = PackIndex::read(&place.to_string(), &bytes).map_err(refused)?;
+    Ok(IndexListing { named: named.to_owned(), place, index })
 }
 
-impl Policy {
+impl SignaturePolicy {
     /// Refuses an installed pack if a signature is required and the lock names none by a trusted key, or none of these files.
-    pub(super) fn require_signature(&self, home: &Home, name: &str) -> Result<(), Stop> {
+    pub(super) fn require_signature(&self, home: &PackFolder, name: &str) -> Result<(), EarlyExit> {
         let Some(installed) = home.get(name).filter(|_| self.required) else { return Ok(()) };
         let key = home.lock.get(name).and_then(|row| row.signed_by.as_ref());
         let why = match (key, home.state(name)?) {
             (Some(key), _) if !self.keys.iter().any(|known| known.key == *key) => {
                 format!("was signed by key {}, which is not trusted", signature::key_id(key))
             }
-            (Some(_), State::Locked) => return Ok(()),
+            (Some(_), InstallState::Locked) => return Ok(()),
             (Some(_), _) => "was changed since its signature was verified".to_owned(),
             (None, _) => "was installed without a signature by a trusted key".to_owned(),
         };
         let message = format!("`{name}` {}, which is installed, {why}", installed.manifest.release);
         let help =
             format!("install its signed archive: `tapster install FILE --replace`; or `tapster remove {name}`, and install it again");
-        Err(Stop::new(Exit::No, Diagnostic::new(Code::ShareSignature, message).help(help)))
+        Err(EarlyExit::new(RunExit::No, Diagnostic::new(Code::ShareSignature, message).help(help)))
     }
 
     /// A pack from a place that a lock names: a folder or an archive.
-    pub(super) fn at(&self, place: &Place) -> Result<Brought, Stop> {
+    pub(super) fn at(&self, place: &FileLocation) -> Result<IncomingPack, EarlyExit> {
         match place {
-            Place::Path(path) if path.is_dir() => self.folder(path),
+            FileLocation::Path(path) if path.is_dir() => self.folder(path),
             place => self.archive(place),
         }
     }
 
     /// A pack from an archive at a place.
-    pub(super) fn archive(&self, place: &Place) -> Result<Brought, Stop> {
+    pub(super) fn archive(&self, place: &FileLocation) -> Result<IncomingPack, EarlyExit> {
         let bytes = place.need(MAX_ARCHIVE)?;
         self.brought(place, &bytes, false)
     }
 
     /// A pack from a folder.
-    pub(super) fn folder(&self, folder: &std::path::Path) -> Result<Brought, Stop> {
+    pub(super) fn folder(&self, folder: &std::path::Path) -> Result<IncomingPack, EarlyExit> {
         let bytes = packed(folder)?;
-        let place = Place::Path(folder.to_owned());
+        let place = FileLocation::Path(folder.to_owned());
         let name = place.to_string();
         let files = unpacked(&name, &bytes)?;
-        let manifest = Manifest::of(&name, &files).map_err(refused)?;
+        let manifest = ManifestHeader::of(&name, &files).map_err(refused)?;
         let verdict = self.judged(&name, &manifest, None, false)?;
         Ok(brought(place, &bytes, files, manifest, verdict))
     }
 
     /// A release that an index names.
-    pub(super) fn listed(&self, listing: &Listing, entry: &Entry) -> Result<Brought, Stop> {
+    pub(super) fn listed(&self, listing: &IndexListing, entry: &IndexEntry) -> Result<IncomingPack, EarlyExit> {
         let place = listing.place.beside(&entry.file);
         let bytes = place.need(MAX_ARCHIVE.min(usize::try_from(entry.size).unwrap_or(usize::MAX)))?;
         let wrong = |what: &str| {
@@ -271,23 +271,29 @@ impl Policy {
         Ok(brought)
     }
 
-    fn brought(&self, place: &Place, bytes: &[u8], must: bool) -> Result<Brought, Stop> {
+    fn brought(&self, place: &FileLocation, bytes: &[u8], must: bool) -> Result<IncomingPack, EarlyExit> {
         let name = place.to_string();
         let files = unpacked(&name, bytes)?;
-        let manifest = Manifest::of(&name, &files).map_err(refused)?;
+        let manifest = ManifestHeader::of(&name, &files).map_err(refused)?;
         let signature = place.with(ENDING).get(MAX_SIGNATURE)?;
         let verdict = self.judged(&name, &manifest, signature.as_deref().map(|s| (bytes, s)), must)?;
         Ok(brought(place.clone(), bytes, files, manifest, verdict))
     }
 
     /// What is said of the signature of a pack, or why it is refused.
-    fn judged(&self, name: &str, manifest: &Manifest, signed: Option<(&[u8], &[u8])>, must: bool) -> Result<Judged, Stop> {
+    fn judged(
+        &self,
+        name: &str,
+        manifest: &ManifestHeader,
+        signed: Option<(&[u8], &[u8])>,
+        must: bool,
+    ) -> Result<SignatureJudgement, EarlyExit> {
         let verdict =
             signed.map(|(bytes, signature)| signature::verify(name, bytes, signature, &self.keys)).transpose().map_err(refused)?;
         let who = format!("`{}` {}", manifest.name, manifest.release);
         let (what, help) = match verdict {
-            Some(Verdict::By(key)) => return Ok(Judged { by: Some(key), remark: None }),
-            Some(Verdict::Unknown(id)) => (
+            Some(SignatureVerdict::By(key)) => return Ok(SignatureJudgement { by: Some(key), remark: None }),
+            Some(SignatureVerdict::Unknown(id)) => (
                 format!("{who} is signed by key {id}, which is not trusted"),
                 "get the public key from its owner, and trust it: `tapster keys trust KEY --name NAME`",
             ),
@@ -295,14 +301,14 @@ impl Policy {
             None => (format!("{who} is not signed"), "ask whoever made the pack to sign it: `tapster sign`"),
         };
         if self.required || (must && signed.is_none()) {
-            return Err(Stop::new(Exit::No, Diagnostic::new(Code::ShareSignature, what).help(help)));
+            return Err(EarlyExit::new(RunExit::No, Diagnostic::new(Code::ShareSignature, what).help(help)));
         }
-        Ok(Judged { by: None, remark: Some(Diagnostic::new(Code::ShareUnsigned, what).help(help)) })
+        Ok(SignatureJudgement { by: None, remark: Some(Diagnostic::new(Code::ShareUnsigned, what).help(help)) })
     }
 }
 
 /// The files of an archive, if `tapster pack` takes all of them: an installed pack is compared with what it would pack.
-fn unpacked(name: &str, bytes: &[u8]) -> Result<Vec<Member>, Stop> {
+fn unpacked(name: &str, bytes: &[u8]) -> Result<Vec<PackFile>, EarlyExit> {
     let files = share::unpack(name, bytes).map_err(refused)?;
     let odd = files.iter().find_map(|(path, bytes)| Some((path, unshared(path, Some(bytes))?)));
     let Some((path, why)) = odd else { return Ok(files) };
@@ -310,13 +316,13 @@ fn unpacked(name: &str, bytes: &[u8]) -> Result<Vec<Member>, Stop> {
     Err(refused(Diagnostic::new(Code::ShareArchive, message).help("tell whoever made it: `tapster pack` leaves such files out").into()))
 }
 
-struct Judged {
-    by: Option<Trusted>,
+struct SignatureJudgement {
+    by: Option<TrustedKey>,
     remark: Option<Diagnostic>,
 }
 
-fn brought(place: Place, bytes: &[u8], files: Vec<Member>, manifest: Manifest, judged: Judged) -> Brought {
-    let locked = Locked {
+fn brought(place: FileLocation, bytes: &[u8], files: Vec<PackFile>, manifest: ManifestHeader, judged: SignatureJudgement) -> IncomingPack {
+    let locked = LockedPack {
         name: manifest.name.clone(),
         release: manifest.release.clone(),
         digest: share::digest(bytes),
@@ -325,5 +331,5 @@ fn brought(place: Place, bytes: &[u8], files: Vec<Member>, manifest: Manifest, j
         signed_by: judged.by.as_ref().map(|key| key.key.clone()),
     };
     let signer = judged.by.map(|key| format!("{} ({})", one_line(&key.name), signature::key_id(&key.key)));
-    Brought { manifest, files, locked, signer, remark: judged.remark }
+    IncomingPack { manifest, files, locked, signer, remark: judged.remark }
 }

@@ -6,18 +6,18 @@ use clap::Args;
 use semver::Version;
 
 use crate::diag::{Code, Diagnostic, Sources};
-use crate::share::Locked;
-use crate::share::manifest::Need;
-use crate::share::resolve::Asked;
+use crate::share::LockedPack;
+use crate::share::manifest::PackDependency;
+use crate::share::resolve::PackRequest;
 
-use crate::inputs::shared::Place;
-use crate::output::Show;
-use crate::stop::{Exit, Stop};
+use crate::inputs::shared::FileLocation;
+use crate::output::OutputStreams;
+use crate::stop::{EarlyExit, RunExit};
 
-use super::install::{Kept, choose, exactly, fetched, others, standing};
+use super::install::{KeptPacks, choose, exactly, fetched, others, standing};
 use super::place::{line, put, same_signer};
-use super::shelf::{Home, State};
-use super::sources::{Brought, Listings, Policy, Taking};
+use super::shelf::{InstallState, PackFolder};
+use super::sources::{IncomingPack, IndexListings, SignaturePolicy, TransferArgs};
 
 /// Take newer releases of installed packs: from the index by which they were installed, also where `--index` names others; a
 /// pack that came from a file, a folder or an address is got from there again. Older releases are never taken.
@@ -28,18 +28,18 @@ use super::sources::{Brought, Listings, Policy, Taking};
   tapster update my-pack --index ../packs
 
 Exit codes: 0 done, also if nothing is newer; 1 a pack is refused, 2 something is not found.")]
-pub(crate) struct Update {
+pub(crate) struct UpdateArgs {
     /// The packs [default: all that `tapster.lock` names].
     packs: Vec<String>,
     #[command(flatten)]
-    taking: Taking,
+    taking: TransferArgs,
     /// Replace packs whose files were changed since they were installed.
     #[arg(long)]
     replace: bool,
 }
 
-impl Update {
-    pub(crate) fn run(&self, show: &mut Show<'_, '_>) -> Result<Exit, Stop> {
+impl UpdateArgs {
+    pub(crate) fn run(&self, show: &mut OutputStreams<'_, '_>) -> Result<RunExit, EarlyExit> {
         let (mut home, policy) = self.taking.open(show)?;
         let sources = &self.taking.sources;
         let names: Vec<String> =
@@ -50,19 +50,23 @@ impl Update {
         for name in &names {
             let Some(row) = home.lock.get(name) else {
                 let message = format!("`{name}` is not in the lock of `{}`", home.folder.display());
-                return Err(Stop::could_not(Code::ShareUnmet, message, "`tapster list` lists the packs; `tapster install` installs one"));
+                return Err(EarlyExit::could_not(
+                    Code::ShareUnmet,
+                    message,
+                    "`tapster list` lists the packs; `tapster install` installs one",
+                ));
             };
-            if !self.replace && home.state(name)? == State::Changed {
+            if !self.replace && home.state(name)? == InstallState::Changed {
                 let message = format!("the files of `{}` were changed since it was installed", home.folder.join(name).display());
                 let help = "keep the changes as an overlay or a pack that extends it; `--replace` throws them away";
-                return Err(Stop::new(Exit::No, Diagnostic::new(Code::ShareTaken, message).help(help)));
+                return Err(EarlyExit::new(RunExit::No, Diagnostic::new(Code::ShareTaken, message).help(help)));
             }
             match &row.index {
                 Some(index) if !indexes.contains(index) && sources.indexes.index.is_empty() => indexes.push(index.clone()),
                 Some(_) => {}
                 None if self.taking.takes_any() => {}
                 None => {
-                    if let Some(brought) = again(&home, name, &Place::typed(&row.source), &policy)? {
+                    if let Some(brought) = again(&home, name, &FileLocation::typed(&row.source), &policy)? {
                         given.insert(name.clone(), brought);
                     }
                 }
@@ -70,12 +74,12 @@ impl Update {
         }
         let listings = self.taking.listings(&indexes, ordered)?;
         let asked = names.iter().map(|name| match given.get(name) {
-            Some(brought) => Asked { need: exactly(name, &brought.manifest.release), by: "you".to_owned() },
-            None => Asked { need: Need { name: name.clone(), release: None }, by: "you".to_owned() },
+            Some(brought) => PackRequest { need: exactly(name, &brought.manifest.release), by: "you".to_owned() },
+            None => PackRequest { need: PackDependency { name: name.clone(), release: None }, by: "you".to_owned() },
         });
-        let mut asked: Vec<Asked> = asked.collect();
+        let mut asked: Vec<PackRequest> = asked.collect();
         asked.extend(standing(&home, &names.iter().map(String::as_str).collect::<Vec<_>>()));
-        let chosen = choose(asked, &home, &given, &listings, Kept::Older(&names))?;
+        let chosen = choose(asked, &home, &given, &listings, KeptPacks::Older(&names))?;
         let (packs, kept) = fetched(&chosen, given, &listings, &home, &policy)?;
         packs.iter().try_for_each(|pack| same_signer(&home, pack))?;
         let lines: Vec<String> = packs.iter().map(|pack| changed(pack, &home)).collect();
@@ -96,18 +100,18 @@ impl Update {
                 None => format!("{name} {release} is the newest\n"),
             });
         }
-        Ok(Exit::Done)
+        Ok(RunExit::Done)
     }
 }
 
 /// The newest release of an installed pack in its index, if it is newer than what is installed; not one for trial.
-fn newer(row: &Locked, listings: &Listings) -> Option<Version> {
+fn newer(row: &LockedPack, listings: &IndexListings) -> Option<Version> {
     let (entries, _) = listings.releases(&row.name, Some(row));
     let entries = entries.into_iter().filter(|(_, entry)| entry.release.pre.is_empty());
     entries.map(|(_, entry)| entry.release.clone()).max().filter(|newest| *newest > row.release)
 }
 
-fn changed(pack: &Brought, home: &Home) -> String {
+fn changed(pack: &IncomingPack, home: &PackFolder) -> String {
     let text = line("updated", pack, home);
     match home.lock.get(&pack.manifest.name) {
         Some(row) => text.replacen("updated ", &format!("updated {} from {} to ", row.name, row.release), 1).replacen(
@@ -120,11 +124,11 @@ fn changed(pack: &Brought, home: &Home) -> String {
 }
 
 /// A pack from where it came, if it is another one there now and not an older one.
-fn again(home: &Home, name: &str, place: &Place, policy: &Policy) -> Result<Option<Brought>, Stop> {
+fn again(home: &PackFolder, name: &str, place: &FileLocation, policy: &SignaturePolicy) -> Result<Option<IncomingPack>, EarlyExit> {
     let brought = policy.at(place)?;
     let wrong = |what: String| {
         let diagnostic = Diagnostic::new(Code::ShareDigest, format!("`{place}` {what}"));
-        Stop::new(Exit::No, diagnostic.help("`tapster install` installs another pack, `tapster install --replace` another release"))
+        EarlyExit::new(RunExit::No, diagnostic.help("`tapster install` installs another pack, `tapster install --replace` another release"))
     };
     if brought.manifest.name != name {
         return Err(wrong(format!("is now the pack `{}`, and was `{name}`", brought.manifest.name)));

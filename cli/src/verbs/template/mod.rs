@@ -12,7 +12,7 @@ use serde_json::{Value as Json, json};
 use crate::diag::{Code, Diagnostic, suggest};
 use crate::pack::{OpenedTemplate, open_template};
 use crate::pack::{RuleFile, Ruleset, Start};
-use crate::store::{MAX_TEMPLATE, Stored};
+use crate::store::{MAX_TEMPLATE, StoredTemplate};
 use crate::template::{Template, TemplateContract};
 
 use crate::inputs::files::bytes_of;
@@ -22,13 +22,13 @@ use crate::inputs::templated;
 use crate::inputs::templated::pack_of;
 use crate::layout::head;
 use crate::layout::table;
-use crate::output::Show;
-use crate::stop::Exit;
-use crate::stop::Stop;
+use crate::output::OutputStreams;
+use crate::stop::EarlyExit;
+use crate::stop::RunExit;
 use crate::waiting::wait;
 
-use render::Render;
-use shelf::{Place, json_file, own, stored_file};
+use render::TemplateRenderArgs;
+use shelf::{TemplateStoreArgs, json_file, own, stored_file};
 
 /// Store templates, check them, and render them.
 #[derive(Debug, Args)]
@@ -41,28 +41,28 @@ use shelf::{Place, json_file, own, stored_file};
 
 Templates are files of a folder, or rows of a database: `--store`, else TAPSTER_TEMPLATES, else TAPSTER_STORE, else
 the folder `templates` here. A path that ends in `.db` or `.sqlite` is a database.")]
-pub(crate) struct Templates {
+pub(crate) struct TemplateArgs {
     #[command(subcommand)]
-    verb: Verb,
+    verb: TemplateVerb,
 }
 
 #[derive(Debug, Subcommand)]
-enum Verb {
+enum TemplateVerb {
     /// Check a template and store it, byte for byte, by its `id`.
-    Add(Add),
+    Add(TemplateAddArgs),
     /// List the stored templates, and report broken ones.
-    List(List),
+    List(TemplateListArgs),
     /// Print a stored template as it was authored.
-    Show(ShowOne),
+    Show(TemplateShowArgs),
     /// Remove a stored template.
-    Remove(Remove),
+    Remove(TemplateRemoveArgs),
     /// Render a stored template with data.
-    Render(Render),
+    Render(TemplateRenderArgs),
 }
 
 /// The task and the pack that a template must fit.
 #[derive(Debug, Clone, Args)]
-struct Fitting {
+struct TemplateTaskArgs {
     /// The kind of task that the template must be written for.
     #[arg(long, value_name = "KIND")]
     task: Option<String>,
@@ -77,17 +77,17 @@ struct Fitting {
   tapster template add turn.json
   tapster template add turn.json --task turn_generation --pack my-pack
   tapster template add - --store prompts --force < turn.json")]
-struct Add {
+struct TemplateAddArgs {
     /// The template, as JSON; `-` is standard input.
     #[arg(value_name = "FILE")]
     file: PathBuf,
     #[command(flatten)]
-    fitting: Fitting,
+    fitting: TemplateTaskArgs,
     /// Replace the stored template of this id.
     #[arg(long)]
     force: bool,
     #[command(flatten)]
-    place: Place,
+    place: TemplateStoreArgs,
 }
 
 #[derive(Debug, Args)]
@@ -95,12 +95,12 @@ struct Add {
   tapster template list
   tapster template list --store prompts --json
   tapster template list --pack ./my-pack            templates in revisions of this pack")]
-struct List {
+struct TemplateListArgs {
     /// A pack whose revisions the templates may be written in [default: the shipped ones].
     #[arg(long, value_name = "PACK")]
     pack: Option<String>,
     #[command(flatten)]
-    place: Place,
+    place: TemplateStoreArgs,
 }
 
 #[derive(Debug, Args)]
@@ -108,76 +108,76 @@ struct List {
   tapster template show turn-default
   tapster template show turn-default > turn.json
   tapster template show turn-default --json        what it is, beside the template itself")]
-struct ShowOne {
+struct TemplateShowArgs {
     /// The template's id.
     #[arg(allow_hyphen_values = true)]
     id: String,
     #[command(flatten)]
-    fitting: Fitting,
+    fitting: TemplateTaskArgs,
     #[command(flatten)]
-    place: Place,
+    place: TemplateStoreArgs,
 }
 
 #[derive(Debug, Args)]
 #[command(after_help = "Example:
   tapster template remove turn-default")]
-struct Remove {
+struct TemplateRemoveArgs {
     /// The template's id.
     #[arg(allow_hyphen_values = true)]
     id: String,
     #[command(flatten)]
-    place: Place,
+    place: TemplateStoreArgs,
 }
 
-impl Templates {
-    pub(crate) fn run(&self, show: &mut Show<'_, '_>) -> Result<Exit, Stop> {
+impl TemplateArgs {
+    pub(crate) fn run(&self, show: &mut OutputStreams<'_, '_>) -> Result<RunExit, EarlyExit> {
         match &self.verb {
-            Verb::Add(verb) => verb.run(show),
-            Verb::List(verb) => verb.run(show),
-            Verb::Show(verb) => verb.run(show),
-            Verb::Remove(verb) => verb.run(show),
-            Verb::Render(verb) => verb.run(show),
+            TemplateVerb::Add(verb) => verb.run(show),
+            TemplateVerb::List(verb) => verb.run(show),
+            TemplateVerb::Show(verb) => verb.run(show),
+            TemplateVerb::Remove(verb) => verb.run(show),
+            TemplateVerb::Render(verb) => verb.run(show),
         }
     }
 }
 
-impl Add {
-    fn run(&self, show: &mut Show<'_, '_>) -> Result<Exit, Stop> {
+impl TemplateAddArgs {
+    fn run(&self, show: &mut OutputStreams<'_, '_>) -> Result<RunExit, EarlyExit> {
         let shelf = self.place.open(show)?;
         let bytes = bytes_of(&self.file, show)?;
         self.storable(&bytes)?;
         let opened = self.fitting.admit(&json_file(shown(&self.file), bytes.clone()), show)?;
         let template = &opened.template;
-        let name = wait(shelf.store.put(&template.id, &bytes, self.force)).map_err(|complaint| Stop::new(Exit::No, *complaint))?;
+        let name = wait(shelf.store.put(&template.id, &bytes, self.force)).map_err(|complaint| EarlyExit::new(RunExit::No, *complaint))?;
         show.report(&opened.warnings, &opened.sources);
         if show.is_json() {
             show.json(&json!({ "id": template.id, "file": name, "warnings": opened.warnings.counts().1 }));
         } else {
             show.result(&format!("stored `{}` in {}\n", head(&template.id, 60), head(&name, 400)));
         }
-        Ok(Exit::Done)
+        Ok(RunExit::Done)
     }
 
     /// Refuses, before reading it, a file that the store would refuse.
-    fn storable(&self, bytes: &[u8]) -> Result<(), Stop> {
+    fn storable(&self, bytes: &[u8]) -> Result<(), EarlyExit> {
         let shown = shown(&self.file);
         if shown.ends_with(".toml") {
             let help = "write it as JSON, or keep it as a file of a pack";
-            return Err(Stop::could_not(Code::SyntaxJson, format!("templates are stored as JSON, and `{shown}` is TOML"), help));
+            return Err(EarlyExit::could_not(Code::SyntaxJson, format!("templates are stored as JSON, and `{shown}` is TOML"), help));
         }
         if bytes.len() as u64 > MAX_TEMPLATE {
             let message = format!("`{shown}` is larger than {} MiB", MAX_TEMPLATE >> 20);
             let complaint = Diagnostic::new(Code::FileTooLarge, message).help("split the template, or move long texts into the data");
-            return Err(Stop::new(Exit::No, complaint));
+            return Err(EarlyExit::new(RunExit::No, complaint));
         }
         Ok(())
     }
 }
 
-impl List {
-    fn run(&self, show: &mut Show<'_, '_>) -> Result<Exit, Stop> {
+impl TemplateListArgs {
+    fn run(&self, show: &mut OutputStreams<'_, '_>) -> Result<RunExit, EarlyExit> {
         let shelf = self.place.open(show)?;
-        let listing = wait(shelf.store.list()).map_err(|complaint| Stop::new(Exit::CouldNot, *complaint))?;
+        let listing = wait(shelf.store.list()).map_err(|complaint| EarlyExit::new(RunExit::CouldNot, *complaint))?;
         let start = self.pack.as_deref().map(Start::typed);
         let mut rows = Vec::new();
         for id in &listing.ids {
@@ -199,12 +199,12 @@ impl List {
         } else {
             show.result(&table(&rows.iter().map(row).collect::<Vec<_>>()));
         }
-        Ok(Exit::Done)
+        Ok(RunExit::Done)
     }
 }
 
-impl ShowOne {
-    fn run(&self, show: &mut Show<'_, '_>) -> Result<Exit, Stop> {
+impl TemplateShowArgs {
+    fn run(&self, show: &mut OutputStreams<'_, '_>) -> Result<RunExit, EarlyExit> {
         let shelf = self.place.open(show)?;
         let stored = shelf.read(&self.id)?;
         let start = self.fitting.pack.as_deref().map(Start::typed);
@@ -221,14 +221,14 @@ impl ShowOne {
         } else {
             show.result(&text);
         }
-        Ok(Exit::Done)
+        Ok(RunExit::Done)
     }
 }
 
-impl Remove {
-    fn run(&self, show: &mut Show<'_, '_>) -> Result<Exit, Stop> {
+impl TemplateRemoveArgs {
+    fn run(&self, show: &mut OutputStreams<'_, '_>) -> Result<RunExit, EarlyExit> {
         let shelf = self.place.open(show)?;
-        if !wait(shelf.store.remove(&self.id)).map_err(|complaint| Stop::new(Exit::No, *complaint))? {
+        if !wait(shelf.store.remove(&self.id)).map_err(|complaint| EarlyExit::new(RunExit::No, *complaint))? {
             return Err(shelf.missing(&self.id));
         }
         if show.is_json() {
@@ -236,13 +236,13 @@ impl Remove {
         } else {
             show.result(&format!("removed `{}`\n", head(&self.id, 60)));
         }
-        Ok(Exit::Done)
+        Ok(RunExit::Done)
     }
 }
 
-impl Fitting {
+impl TemplateTaskArgs {
     /// Checks a template, also against the sources of its task if a pack is named.
-    fn check(&self, file: &RuleFile, show: &mut Show<'_, '_>) -> Result<OpenedTemplate, Stop> {
+    fn check(&self, file: &RuleFile, show: &mut OutputStreams<'_, '_>) -> Result<OpenedTemplate, EarlyExit> {
         let asked = TemplateContract { task: self.task.as_deref(), ..TemplateContract::default() };
         let start = self.pack.as_deref().map(Start::typed);
         let opened = templated::opened(file, &asked, start.as_ref(), &[], show)?;
@@ -253,7 +253,7 @@ impl Fitting {
     }
 
     /// Like `check`, but if no pack is named, uses the one that has the task. If there is none, a note says so.
-    fn admit(&self, file: &RuleFile, show: &mut Show<'_, '_>) -> Result<OpenedTemplate, Stop> {
+    fn admit(&self, file: &RuleFile, show: &mut OutputStreams<'_, '_>) -> Result<OpenedTemplate, EarlyExit> {
         let mut opened = self.check(file, show)?;
         if self.pack.is_some() {
             return Ok(opened);
@@ -270,16 +270,16 @@ impl Fitting {
 }
 
 /// Checks a template against the sources that a pack's task offers.
-fn fits(start: &Start, file: &RuleFile, template: &Template, show: &mut Show<'_, '_>) -> Result<OpenedTemplate, Stop> {
+fn fits(start: &Start, file: &RuleFile, template: &Template, show: &mut OutputStreams<'_, '_>) -> Result<OpenedTemplate, EarlyExit> {
     let rules = library::open(start, &[], show)?;
     let names = offered(&rules, template)?;
     let revisions = Some(rules.revisions());
     let asked = TemplateContract { task: Some(&template.task), sources: Some(&names), revisions, ..TemplateContract::default() };
-    open_template(file, &asked).map_err(Stop::rejected)
+    open_template(file, &asked).map_err(EarlyExit::rejected)
 }
 
 /// The sources that a pack offers to a template.
-fn offered<'r>(rules: &'r Ruleset, template: &Template) -> Result<Vec<&'r str>, Stop> {
+fn offered<'r>(rules: &'r Ruleset, template: &Template) -> Result<Vec<&'r str>, EarlyExit> {
     let tasks = rules.tasks();
     tasks.find(&template.task, &template.revision.name).map(crate::template::task::Task::names).ok_or_else(|| {
         let kinds = tasks.kinds();
@@ -289,12 +289,12 @@ fn offered<'r>(rules: &'r Ruleset, template: &Template) -> Result<Vec<&'r str>, 
         });
         let message =
             format!("pack `{}` has no task `{}` for templates of revision {}", rules.pack().name, template.task, template.revision.name);
-        Stop::could_not(Code::NameUnknown, message, help)
+        EarlyExit::could_not(Code::NameUnknown, message, help)
     })
 }
 
 /// A short description of a template.
-fn about(template: &Template, stored: &Stored) -> Json {
+fn about(template: &Template, stored: &StoredTemplate) -> Json {
     json!({
         "id": template.id, "name": template.name, "task": template.task, "revision": template.revision.name,
         "slots": template.slots.iter().map(|slot| &slot.name).collect::<Vec<_>>(), "file": stored.name,

@@ -10,17 +10,17 @@ use crate::pack::{Ruleset, Start};
 use crate::template::TemplateContract;
 
 use crate::inputs::library;
-use crate::inputs::parts::Named;
-use crate::inputs::parts::Parts;
+use crate::inputs::parts::BuildParts;
+use crate::inputs::parts::TemplateReference;
 use crate::inputs::scene;
 use crate::inputs::templated;
-use crate::inputs::templated::Given;
+use crate::inputs::templated::RenderInputArgs;
 use crate::layout::one_line;
-use crate::output::Show;
-use crate::stop::Exit;
-use crate::stop::Stop;
+use crate::output::OutputStreams;
+use crate::stop::EarlyExit;
+use crate::stop::RunExit;
 use crate::verbs::build::planned;
-use crate::verbs::template::shelf::Place;
+use crate::verbs::template::shelf::TemplateStoreArgs;
 use crate::verbs::template::shelf::own;
 use crate::verbs::template::shelf::stored_file;
 
@@ -33,37 +33,37 @@ const RENDERED: &str = "rendered";
   tapster template render turn-default --data story.json
   tapster template render turn-default --task turn_generation --data - --json < story.json
   tapster template render turn-default --data story.json --max-tokens 4000")]
-pub(crate) struct Render {
+pub(crate) struct TemplateRenderArgs {
     /// The template's id.
     #[arg(allow_hyphen_values = true)]
     id: String,
     #[command(flatten)]
-    given: Given,
+    given: RenderInputArgs,
     /// The pack that has the task [default: the first that has it].
     #[arg(long, value_name = "PACK")]
     pack: Option<String>,
     #[command(flatten)]
-    place: Place,
+    place: TemplateStoreArgs,
 }
 
-impl Render {
-    pub(crate) fn run(&self, show: &mut Show<'_, '_>) -> Result<Exit, Stop> {
+impl TemplateRenderArgs {
+    pub(crate) fn run(&self, show: &mut OutputStreams<'_, '_>) -> Result<RunExit, EarlyExit> {
         let stored = self.place.open(show)?.read(&self.id)?;
         let start = self.pack.as_deref().map(Start::typed);
         let asked = TemplateContract { task: self.given.task.as_deref(), ..TemplateContract::default() };
         own(&self.id, &stored, &asked, start.as_ref(), show)?;
-        let mut parts = Parts { pack: start, template: Some(Named::Read(stored_file(&stored))), ..Parts::default() };
+        let mut parts = BuildParts { pack: start, template: Some(TemplateReference::Read(stored_file(&stored))), ..BuildParts::default() };
         self.given.over(&mut parts);
         templated::read_in(&mut parts, show)?;
         // its warnings were shown when it was added
         let start = parts.pack.clone().unwrap_or_else(|| Start::Name(library::DEFAULT_PACK.to_owned()));
-        let rules = Ruleset::load(&start, &parts.overlays, &library::shelf(show)).map_err(Stop::rejected)?;
+        let rules = Ruleset::load(&start, &parts.overlays, &library::shelf(show)).map_err(EarlyExit::rejected)?;
         let scene = scene::of(&parts, &rules, show)?;
         let plan = planned(&rules, &scene)?;
         show.warnings(&plan.warnings, rules.sources());
         let Some(rendered) = plan.set.at(RENDERED).filter(|rendered| rendered.as_map().is_some()) else {
             let message = format!("pack `{}` renders no template by itself: its build sets no `${RENDERED}`", rules.pack().name);
-            return Err(Stop::could_not(Code::NameUnknown, message, "name a pack that renders templates with `--pack`"));
+            return Err(EarlyExit::could_not(Code::NameUnknown, message, "name a pack that renders templates with `--pack`"));
         };
         let mut out = rendered.to_json();
         if show.is_json() {
@@ -74,7 +74,7 @@ impl Render {
         } else {
             show.result(&page(rendered));
         }
-        Ok(Exit::Done)
+        Ok(RunExit::Done)
     }
 }
 

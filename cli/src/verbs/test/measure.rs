@@ -9,12 +9,12 @@ use serde_json::{Value as Json, json};
 use crate::diag::SourcePlace;
 use crate::pack::files::is_pack;
 use crate::pack::{Overlay, PackShelf, Ruleset, Start};
-use crate::testing::case::Case;
-use crate::testing::coverage::{Coverage, Covered, Point, passes_in};
-use crate::testing::mutate::{self, Cases, Mutated};
+use crate::testing::case::TestCase;
+use crate::testing::coverage::{Coverage, CoveragePoint, ExercisedRules, passes_in};
+use crate::testing::mutate::{self, MutationCases, MutationResult};
 use crate::testing::play::SceneReader;
-use crate::testing::runner::Ran;
-use crate::testing::{CaseFile, Tested, Unreadable};
+use crate::testing::runner::CaseResult;
+use crate::testing::{CaseFile, FileResult, UnreadableFile};
 
 use crate::bar::{bar, clean};
 use crate::inputs::files::shown;
@@ -24,7 +24,7 @@ const MOST: usize = 1_000;
 
 /// What is measured.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-enum Unit {
+enum MeasuredUnit {
     /// A pack, by its name and its folder, where it has one: two packs may have one name.
     Pack(String, PathBuf),
     /// A file whose rows cases lay over packs, by its path.
@@ -32,28 +32,28 @@ enum Unit {
 }
 
 /// What was measured.
-pub(super) struct Measured {
-    units: Vec<(Unit, Coverage, Option<Killed>)>,
+pub(super) struct UnitMeasurements {
+    units: Vec<(MeasuredUnit, Coverage, Option<PassScore>)>,
 }
 
 /// The passes of a unit whose breaking was noticed, and those for which it was not.
-struct Killed {
+struct PassScore {
     killed: usize,
     survived: Vec<String>,
 }
 
 /// A unit that is being measured.
 #[derive(Default)]
-struct Measuring<'a> {
+struct RunningMeasurement<'a> {
     coverage: Coverage,
     /// The passes by name: where each is, and how it is broken.
     passes: BTreeMap<String, (String, &'static str)>,
-    cases: Vec<Cases<'a>>,
+    cases: Vec<MutationCases<'a>>,
 }
 
-impl Measuring<'_> {
+impl RunningMeasurement<'_> {
     /// Adds the coverage of what is written in the places that `is_own` takes.
-    fn add(&mut self, rules: &Ruleset, is_own: &dyn Fn(&SourcePlace) -> bool, covered: &Covered) {
+    fn add(&mut self, rules: &Ruleset, is_own: &dyn Fn(&SourcePlace) -> bool, covered: &ExercisedRules) {
         self.coverage.add(Coverage::of(rules, is_own, covered));
         for (pass, at) in passes_in(rules, is_own) {
             self.passes.entry(pass.id.to_string()).or_insert_with(|| (format!("{}:{}", at.file, at.line), mutate::how(pass)));
@@ -61,8 +61,8 @@ impl Measuring<'_> {
     }
 
     /// The score: a pass that no case runs counts as one whose breaking is not noticed.
-    fn killed(&self, mutated: &Mutated) -> Killed {
-        let mut out = Killed { killed: 0, survived: Vec::new() };
+    fn killed(&self, mutated: &MutationResult) -> PassScore {
+        let mut out = PassScore { killed: 0, survived: Vec::new() };
         for (pass, (at, how)) in &self.passes {
             if mutated.killed.contains(pass) {
                 out.killed += 1;
@@ -76,7 +76,7 @@ impl Measuring<'_> {
 }
 
 /// How passes are broken.
-pub(super) struct Breaking {
+pub(super) struct MutationRun {
     pub(super) jobs: usize,
     /// Whether how far it has come is shown.
     pub(super) terminal: bool,
@@ -85,21 +85,21 @@ pub(super) struct Breaking {
 /// Measures packs by the cases that run on them, and the files that cases lay over packs. A pack is left out where cases only
 /// lay files over it that lie elsewhere: those are what is tested.
 pub(super) fn of(
-    files: &[Result<CaseFile, Unreadable>],
-    tested: &[Tested],
+    files: &[Result<CaseFile, UnreadableFile>],
+    tested: &[FileResult],
     shelf: &PackShelf,
     scenes: SceneReader<'_>,
-    breaking: Option<&Breaking>,
-) -> Measured {
-    let mut packs: BTreeMap<Unit, (Vec<Cases<'_>>, &Start, bool)> = BTreeMap::new();
-    let mut units: BTreeMap<Unit, Measuring<'_>> = BTreeMap::new();
+    breaking: Option<&MutationRun>,
+) -> UnitMeasurements {
+    let mut packs: BTreeMap<MeasuredUnit, (Vec<MutationCases<'_>>, &Start, bool)> = BTreeMap::new();
+    let mut units: BTreeMap<MeasuredUnit, RunningMeasurement<'_>> = BTreeMap::new();
     for (file, tested) in files.iter().zip(tested) {
         let Ok(file) = file else { continue };
         let (unit, folder) = pack_of(file, shelf);
         let (all, _, is_tested) = packs.entry(unit).or_insert((Vec::new(), &file.pack, false));
-        all.push(Cases { file, ran: tested.cases.iter().collect() });
+        all.push(MutationCases { file, ran: tested.cases.iter().collect() });
         let lies_in = folder.is_some_and(|folder| real(&file.base).starts_with(folder));
-        let lays = |case: &Case| !case.overlays.is_empty();
+        let lays = |case: &TestCase| !case.overlays.is_empty();
         *is_tested |= lies_in || file.overlays.is_empty() && !file.cases.iter().any(lays);
         for (overlays, ran) in by_overlays(file, tested) {
             let own = |overlay: &&Overlay| !(lies_in && matches!(overlay, Overlay::Rows(_)));
@@ -110,9 +110,9 @@ pub(super) fn of(
             let Ok(rules) = Ruleset::load(&file.pack, &overlays, shelf) else { continue };
             let covered = covered_by(&ran);
             for (path, shown) in shown {
-                let unit = units.entry(Unit::File(path)).or_default();
+                let unit = units.entry(MeasuredUnit::File(path)).or_default();
                 unit.add(&rules, &|at| *at.file == *shown, &covered);
-                unit.cases.push(Cases { file, ran: ran.clone() });
+                unit.cases.push(MutationCases { file, ran: ran.clone() });
             }
         }
     }
@@ -120,11 +120,11 @@ pub(super) fn of(
         let Ok(rules) = Ruleset::load(start, &[], shelf) else { continue };
         let covered = covered_by(&cases.iter().flat_map(|cases| cases.ran.iter().copied()).collect::<Vec<_>>());
         let pack = rules.pack().name.clone();
-        let mut measuring = Measuring { cases, ..Measuring::default() };
+        let mut measuring = RunningMeasurement { cases, ..RunningMeasurement::default() };
         measuring.add(&rules, &|at| at.layer == pack, &covered);
         units.insert(unit, measuring);
     }
-    let one = |(unit, measuring): (Unit, Measuring<'_>)| {
+    let one = |(unit, measuring): (MeasuredUnit, RunningMeasurement<'_>)| {
         let killed = breaking.map(|breaking| {
             let own = measuring.passes.keys().cloned().collect();
             let bar = bar(mutate::runs(&measuring.cases, &own), breaking.terminal);
@@ -135,17 +135,17 @@ pub(super) fn of(
         });
         (unit, measuring.coverage, killed)
     };
-    Measured { units: units.into_iter().map(one).collect() }
+    UnitMeasurements { units: units.into_iter().map(one).collect() }
 }
 
 /// The pack of a case file, and its folder. A case file may name the pack that it lies in, or say nothing.
-fn pack_of(file: &CaseFile, shelf: &PackShelf) -> (Unit, Option<PathBuf>) {
+fn pack_of(file: &CaseFile, shelf: &PackShelf) -> (MeasuredUnit, Option<PathBuf>) {
     let (name, folder) = match &file.pack {
         Start::Name(name) => (name.clone(), shelf.folders.iter().map(|folder| folder.join(name)).find(|folder| is_pack(folder))),
         Start::Folder(folder) => (crate::pack::files::folder_name(folder), Some(folder.clone())),
     };
     let folder = folder.map(|folder| real(&folder));
-    (Unit::Pack(name, folder.clone().unwrap_or_default()), folder)
+    (MeasuredUnit::Pack(name, folder.clone().unwrap_or_default()), folder)
 }
 
 fn real(folder: &Path) -> PathBuf {
@@ -154,8 +154,8 @@ fn real(folder: &Path) -> PathBuf {
 }
 
 /// The cases of a file, by the overlays that they run with.
-fn by_overlays<'t>(file: &CaseFile, tested: &'t Tested) -> Vec<(Vec<Overlay>, Vec<&'t Ran>)> {
-    let mut all: Vec<(&[String], Vec<Overlay>, Vec<&Ran>)> = Vec::new();
+fn by_overlays<'t>(file: &CaseFile, tested: &'t FileResult) -> Vec<(Vec<Overlay>, Vec<&'t CaseResult>)> {
+    let mut all: Vec<(&[String], Vec<Overlay>, Vec<&CaseResult>)> = Vec::new();
     for case in &file.cases {
         let Some(ran) = tested.cases.iter().find(|ran| ran.name == case.name) else { continue };
         match all.iter_mut().find(|(named, ..)| *named == case.overlays) {
@@ -179,18 +179,18 @@ fn place_of(overlay: &Overlay, file: &CaseFile) -> Option<(PathBuf, String)> {
 }
 
 /// What cases have exercised together.
-fn covered_by(ran: &[&Ran]) -> Covered {
-    let mut covered = Covered::default();
+fn covered_by(ran: &[&CaseResult]) -> ExercisedRules {
+    let mut covered = ExercisedRules::default();
     ran.iter().filter_map(|ran| ran.covered.as_ref()).for_each(|own| covered.add(own));
     covered
 }
 
-impl Unit {
+impl MeasuredUnit {
     /// What it is called where it is measured.
     fn name(&self) -> String {
         match self {
-            Unit::Pack(name, _) => name.clone(),
-            Unit::File(path) => shown(&near(path)),
+            MeasuredUnit::Pack(name, _) => name.clone(),
+            MeasuredUnit::File(path) => shown(&near(path)),
         }
     }
 }
@@ -209,7 +209,7 @@ fn percent(part: usize, whole: usize) -> f64 {
     (share * 1000.0).round() / 10.0
 }
 
-impl Measured {
+impl UnitMeasurements {
     /// For people. `list` says whether all that was not exercised is listed.
     pub(super) fn text(&self, list: bool) -> String {
         let mut out = String::new();
@@ -222,7 +222,7 @@ impl Measured {
                     }
                 }
                 let sorts = [("passes", &coverage.passes), ("rows", &coverage.rows), ("conditions", &coverage.conditions)];
-                let part = |(name, points): (&str, &Vec<Point>)| {
+                let part = |(name, points): (&str, &Vec<CoveragePoint>)| {
                     let hit = Coverage::hit(points);
                     format!("{hit} of {} {name} ({}%)", points.len(), percent(hit, points.len()))
                 };
@@ -232,7 +232,7 @@ impl Measured {
                     let _ = writeln!(out, "coverage of {name}: {}", sorts.map(part).join(", "));
                 }
             }
-            if let Some(Killed { killed, survived }) = killed {
+            if let Some(PassScore { killed, survived }) = killed {
                 for line in survived.iter().take(MOST) {
                     let _ = writeln!(out, "NOT NOTICED {line}");
                 }
@@ -249,15 +249,15 @@ impl Measured {
 
     /// As JSON.
     pub(super) fn json(&self) -> Json {
-        let one = |(unit, coverage, killed): &(Unit, Coverage, Option<Killed>)| {
-            let sort = |points: &[Point]| {
+        let one = |(unit, coverage, killed): &(MeasuredUnit, Coverage, Option<PassScore>)| {
+            let sort = |points: &[CoveragePoint]| {
                 let missing: Vec<Json> =
                     points.iter().filter(|p| !p.hit).map(|p| json!({ "file": p.file, "line": p.line, "what": p.what })).collect();
                 json!({ "all": points.len(), "covered": Coverage::hit(points), "missing": missing })
             };
             let (key, folder) = match unit {
-                Unit::Pack(_, folder) => ("pack", folder.clone()),
-                Unit::File(path) => ("overlay", path.parent().map(Path::to_owned).unwrap_or_default()),
+                MeasuredUnit::Pack(_, folder) => ("pack", folder.clone()),
+                MeasuredUnit::File(path) => ("overlay", path.parent().map(Path::to_owned).unwrap_or_default()),
             };
             let mut out = json!({
                 key: unit.name(),
@@ -266,7 +266,7 @@ impl Measured {
                 "rows": sort(&coverage.rows),
                 "conditions": sort(&coverage.conditions),
             });
-            if let Some(Killed { killed, survived }) = killed {
+            if let Some(PassScore { killed, survived }) = killed {
                 let score = percent(*killed, killed + survived.len());
                 let mutants = json!({ "all": killed + survived.len(), "noticed": killed, "score": score, "survived": survived });
                 if let Some(fields) = out.as_object_mut() {

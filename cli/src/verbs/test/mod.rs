@@ -15,15 +15,15 @@ use crate::pack::library::shipped_names;
 use crate::pack::{PackLibrary, PackShelf, Ruleset, Start};
 use crate::testing::files::{FOLDER, in_folder, is_case_file, packs_from, read, read_path};
 use crate::testing::report;
-use crate::testing::{CaseFile, Runner, Unreadable, Update};
+use crate::testing::{CaseFile, CaseRunner, SnapshotUpdate, UnreadableFile};
 
 use crate::inputs::case::NOW;
 use crate::inputs::files::{folder_of, write_file};
 use crate::inputs::library::{beside_scene, shelf, shipped_cases};
 use crate::inputs::scene_file;
-use crate::output::{Globals, Io, Show};
-use crate::stop::{Exit, Stop};
-use crate::watching::{How, Places, changes};
+use crate::output::{GlobalArgs, Io, OutputStreams};
+use crate::stop::{EarlyExit, RunExit};
+use crate::watching::{WatchMode, WatchedPaths, changes};
 
 /// What to do where cases fail that `--mutate` needs.
 const NO_MUTANTS: &str = "mend them, or choose others with `--filter`, before passes are broken";
@@ -43,7 +43,7 @@ const NO_MUTANTS: &str = "mend them, or choose others with `--filter`, before pa
   tapster test --junit report.xml --format json
 
 Exit codes: 0 every case passes, 1 a case fails, 2 there is nothing to run.")]
-pub(crate) struct Test {
+pub(crate) struct TestArgs {
     /// A pack's folder or name, a folder of case files, or a case file [default: every pack in this folder and in
     /// `./rules`].
     #[arg(value_name = "PATH")]
@@ -52,7 +52,7 @@ pub(crate) struct Test {
     /// become snapshots; `--update=all`: also in the place of what was written by hand. Tests such as `{ includes = […] }` and
     /// comments stay.
     #[arg(long, value_name = "WHAT", value_enum, num_args = 0..=1, require_equals = true, default_missing_value = "snapshots", conflicts_with_all = ["coverage", "mutate"])]
-    update: Option<Written>,
+    update: Option<UpdateScope>,
     /// Run only the cases whose title `file#name` contains this.
     #[arg(long, value_name = "TEXT", default_value = "")]
     filter: String,
@@ -75,20 +75,20 @@ pub(crate) struct Test {
     /// Run again whenever a case file, a pack or a file beside a case is saved; `--watch=lines`: whenever a line arrives on
     /// standard input, until its end.
     #[arg(long, value_name = "HOW", value_enum, num_args = 0..=1, require_equals = true, default_missing_value = "files", conflicts_with = "update")]
-    watch: Option<How>,
+    watch: Option<WatchMode>,
 }
 
 /// Which expectations are written anew.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Written {
+enum UpdateScope {
     /// Those that `--update` has written, payload files, and those of cases that expect nothing yet.
     Snapshots,
     /// Those written by hand too.
     All,
 }
 
-impl Test {
-    pub(crate) fn run(&self, show: &mut Show<'_, '_>) -> Result<Exit, Stop> {
+impl TestArgs {
+    pub(crate) fn run(&self, show: &mut OutputStreams<'_, '_>) -> Result<RunExit, EarlyExit> {
         let Some(how) = self.watch else { return self.once(show) };
         let mut changes = changes(how, show)?;
         changes.begin(&self.places(show));
@@ -104,7 +104,7 @@ impl Test {
     }
 
     /// Everything that the cases may depend on: what the arguments name, the folders that they lie in, and all packs.
-    fn places(&self, show: &mut Show<'_, '_>) -> Places {
+    fn places(&self, show: &mut OutputStreams<'_, '_>) -> WatchedPaths {
         let near = show.near.len();
         let mut paths = Vec::new();
         for path in self.paths.iter().map(Path::new) {
@@ -116,27 +116,27 @@ impl Test {
         let mut shelves = shelf(show).folders;
         shelves.extend([PathBuf::from("rules"), PathBuf::from(".")].into_iter().filter(|_| self.paths.is_empty()));
         show.near.truncate(near);
-        Places { paths, shelves }
+        WatchedPaths { paths, shelves }
     }
 
     /// Runs all cases once.
-    fn once(&self, show: &mut Show<'_, '_>) -> Result<Exit, Stop> {
+    fn once(&self, show: &mut OutputStreams<'_, '_>) -> Result<RunExit, EarlyExit> {
         let files = self.files(show)?;
         let shelf = shelf(show);
         let jobs = self.jobs.map_or_else(|| std::thread::available_parallelism().map_or(1, usize::from), usize::from);
         let scenes = |path: &Path, now: Option<&str>, rules: &Ruleset| scene(path, now, rules);
         let coverage = self.coverage || self.mutate;
         let update = match self.update {
-            None => Update::None,
-            Some(Written::Snapshots) => Update::Snapshots,
-            Some(Written::All) => Update::All,
+            None => SnapshotUpdate::None,
+            Some(UpdateScope::Snapshots) => SnapshotUpdate::Snapshots,
+            Some(UpdateScope::All) => SnapshotUpdate::All,
         };
-        let runner = Runner { shelf: &shelf, scenes: &scenes, filter: &self.filter, jobs, update, coverage };
+        let runner = CaseRunner { shelf: &shelf, scenes: &scenes, filter: &self.filter, jobs, update, coverage };
         let tested = runner.run(&files);
         let (passed, failed) = report::counts(&tested);
         if passed + failed == 0 {
             let message = format!("no case is called `{}`", self.filter);
-            return Err(Stop::could_not(Code::NameUnknown, message, "`--filter` is a part of `file#name`"));
+            return Err(EarlyExit::could_not(Code::NameUnknown, message, "`--filter` is a part of `file#name`"));
         }
         let mut updated = 0;
         for (file, tested) in files.iter().zip(&tested) {
@@ -156,7 +156,7 @@ impl Test {
         // a failing case would notice every mutant, and without it a pass may look as if no case ran it
         let no_mutants =
             (self.mutate && failed > 0).then(|| format!("{failed} {} failed; {NO_MUTANTS}", if failed == 1 { "case" } else { "cases" }));
-        let breaking = (self.mutate && failed == 0).then_some(measure::Breaking { jobs, terminal: show.io.terminal });
+        let breaking = (self.mutate && failed == 0).then_some(measure::MutationRun { jobs, terminal: show.io.terminal });
         let measured = coverage.then(|| measure::of(&files, &tested, &shelf, &scenes, breaking.as_ref()));
         if let (Some(path), Some(measured)) = (&self.lcov, &measured) {
             write_file(path, measured.lcov())?;
@@ -196,11 +196,11 @@ impl Test {
             show.result(&format!("{passed} passed, {failed} failed\n"));
         }
         let kept = tested.iter().any(|file| !file.kept.is_empty());
-        Ok(if failed > 0 || kept { Exit::No } else { Exit::Done })
+        Ok(if failed > 0 || kept { RunExit::No } else { RunExit::Done })
     }
 
     /// The case files that the arguments name, each once.
-    fn files(&self, show: &mut Show<'_, '_>) -> Result<Vec<Result<CaseFile, Unreadable>>, Stop> {
+    fn files(&self, show: &mut OutputStreams<'_, '_>) -> Result<Vec<Result<CaseFile, UnreadableFile>>, EarlyExit> {
         let mut paths: Vec<PathBuf> = Vec::new();
         if self.paths.is_empty() {
             let packs = packs_from(Path::new("."));
@@ -208,7 +208,7 @@ impl Test {
             paths.extend(packs.iter().flat_map(|pack| case_files(pack)).map(tidy));
             if paths.is_empty() {
                 let help = "name a pack, a folder of case files or a case file; the cases of a pack lie in its folder `cases`";
-                return Err(Stop::could_not(Code::FileMissing, "no pack here has cases", help));
+                return Err(EarlyExit::could_not(Code::FileMissing, "no pack here has cases", help));
             }
         }
         let mut read_already = Vec::new();
@@ -229,7 +229,7 @@ impl Test {
                 read_already.extend(of_pack(&name, &shelf(show))?);
             } else {
                 let message = format!("`{said}` is neither a pack, a folder of case files, nor a case file");
-                return Err(Stop::could_not(Code::FileMissing, message, "check the path"));
+                return Err(EarlyExit::could_not(Code::FileMissing, message, "check the path"));
             }
             if paths.len() + read_already.len() == before {
                 let help = if shipped_names().contains(said) {
@@ -237,7 +237,7 @@ impl Test {
                 } else {
                     "a case file begins with `kind = \"case\"`; those of a pack lie in its folder `cases`".to_owned()
                 };
-                return Err(Stop::could_not(Code::FileMissing, format!("`{said}` has no cases"), help));
+                return Err(EarlyExit::could_not(Code::FileMissing, format!("`{said}` has no cases"), help));
             }
         }
         let mut known = HashSet::new();
@@ -252,21 +252,21 @@ pub(crate) fn case_files(pack: &Path) -> impl Iterator<Item = PathBuf> + use<> {
 }
 
 /// Runs all cases of these files, and says how many pass and how many fail.
-pub(crate) fn count_cases(files: &[PathBuf], show: &Show<'_, '_>) -> (usize, usize) {
+pub(crate) fn count_cases(files: &[PathBuf], show: &OutputStreams<'_, '_>) -> (usize, usize) {
     let shelf = shelf(show);
     let jobs = std::thread::available_parallelism().map_or(1, usize::from);
-    let runner = Runner { shelf: &shelf, scenes: &scene, filter: "", jobs, update: Update::None, coverage: false };
+    let runner = CaseRunner { shelf: &shelf, scenes: &scene, filter: "", jobs, update: SnapshotUpdate::None, coverage: false };
     report::counts(&runner.run(&files.iter().map(|path| read_path(path)).collect::<Vec<_>>()))
 }
 
 /// The case files of a pack that is named.
-fn of_pack(name: &str, shelf: &PackShelf) -> Result<Vec<Result<CaseFile, Unreadable>>, Stop> {
+fn of_pack(name: &str, shelf: &PackShelf) -> Result<Vec<Result<CaseFile, UnreadableFile>>, EarlyExit> {
     let found = if crate::pack::library::is_name(name) { shelf.find(name, &mut Report::default()) } else { None };
     let Some(pack) = found else {
         let names = shelf.names();
         let help = crate::diag::suggest::help(name, names.iter().map(String::as_str));
         let help = help.unwrap_or_else(|| "name a pack, or write the path of its folder".to_owned());
-        return Err(Stop::could_not(Code::PackMissing, format!("pack `{name}` is not found"), help));
+        return Err(EarlyExit::could_not(Code::PackMissing, format!("pack `{name}` is not found"), help));
     };
     Ok(pack.cases.iter().map(|file| read(file, Path::new(&file.name))).collect())
 }
@@ -275,8 +275,8 @@ fn of_pack(name: &str, shelf: &PackShelf) -> Result<Vec<Result<CaseFile, Unreada
 pub(crate) fn scene(path: &Path, now: Option<&str>, rules: &Ruleset) -> Result<Scene, String> {
     let (mut nothing, mut out, mut err) = (std::io::empty(), std::io::sink(), std::io::sink());
     let mut io = Io { input: &mut nothing, out: &mut out, err: &mut err, terminal: false, env: &|_| None };
-    let mut show = Show::new(&mut io, &Globals::default(), false);
-    let told = |stop: Stop| {
+    let mut show = OutputStreams::new(&mut io, &GlobalArgs::default(), false);
+    let told = |stop: EarlyExit| {
         let said: Vec<String> = stop.report.items().iter().map(|d| d.message.clone()).collect();
         format!("`{}`: {}", path.display(), said.join("; "))
     };

@@ -8,7 +8,7 @@ use serde_json::{Map, Value as Json};
 /// Why a reply holds no directives.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-pub enum ReadError {
+pub enum DirectiveReadError {
     /// The reply has more bytes than may be read.
     #[error("the reply is larger than {0} bytes")]
     TooLarge(usize),
@@ -26,7 +26,7 @@ pub enum ReadError {
     Envelope(String),
 }
 
-impl ReadError {
+impl DirectiveReadError {
     /// The kind in a word.
     #[must_use]
     pub fn code(&self) -> &'static str {
@@ -48,7 +48,7 @@ impl ReadError {
 
 /// An object that was found.
 #[derive(Debug, PartialEq)]
-pub(super) struct Found {
+pub(super) struct FoundObject {
     pub(super) object: Map<String, Json>,
     /// Whether commas behind last elements were left out to read it.
     pub(super) lenient: bool,
@@ -56,7 +56,7 @@ pub(super) struct Found {
 
 /// How much is read.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Bounds {
+pub(super) struct ReadBounds {
     /// The most bytes of a reply.
     pub(super) bytes: usize,
     /// The most places that are tried.
@@ -65,31 +65,31 @@ pub(super) struct Bounds {
 
 /// The object of a reply that counts: the whole reply, or the first of its objects that has one of `keys`, or else
 /// the first one. Closed fences come before objects in the text.
-pub(super) fn extract(text: &str, keys: [&str; 2], bounds: Bounds) -> Result<Found, ReadError> {
+pub(super) fn extract(text: &str, keys: [&str; 2], bounds: ReadBounds) -> Result<FoundObject, DirectiveReadError> {
     if text.len() > bounds.bytes {
-        return Err(ReadError::TooLarge(bounds.bytes));
+        return Err(DirectiveReadError::TooLarge(bounds.bytes));
     }
     let text = text.trim_matches(|c: char| c.is_whitespace() || c == '\u{feff}');
     if text.is_empty() {
-        return Err(ReadError::Empty);
+        return Err(DirectiveReadError::Empty);
     }
     match read(text) {
-        Some((Json::Object(object), lenient)) => return Ok(Found { object, lenient }),
-        Some(_) => return Err(ReadError::NotAnObject),
+        Some((Json::Object(object), lenient)) => return Ok(FoundObject { object, lenient }),
+        Some(_) => return Err(DirectiveReadError::NotAnObject),
         None => {}
     }
     let mut first = None;
     let fenced = fences(text).filter_map(|inside| read(inside.trim())).filter_map(|(value, lenient)| match value {
-        Json::Object(object) => Some(Found { object, lenient }),
+        Json::Object(object) => Some(FoundObject { object, lenient }),
         _ => None,
     });
-    for found in fenced.take(bounds.places).chain(Objects { text, at: 0, left: bounds.places }) {
+    for found in fenced.take(bounds.places).chain(JsonObjects { text, at: 0, left: bounds.places }) {
         if keys.iter().any(|key| found.object.contains_key(*key)) {
             return Ok(found);
         }
         first.get_or_insert(found);
     }
-    first.ok_or(ReadError::NoJson)
+    first.ok_or(DirectiveReadError::NoJson)
 }
 
 /// The value of a JSON text, and whether it could only be read without commas behind last elements.
@@ -162,16 +162,16 @@ fn fences(text: &str) -> impl Iterator<Item = &str> {
 }
 
 /// The JSON objects of a text from left to right; one inside another that can be read is not looked for.
-struct Objects<'a> {
+struct JsonObjects<'a> {
     text: &'a str,
     at: usize,
     left: usize,
 }
 
-impl Iterator for Objects<'_> {
-    type Item = Found;
+impl Iterator for JsonObjects<'_> {
+    type Item = FoundObject;
 
-    fn next(&mut self) -> Option<Found> {
+    fn next(&mut self) -> Option<FoundObject> {
         loop {
             let start = self.at + self.text.get(self.at..)?.find('{')?;
             let rest = self.text.get(start..)?;
@@ -191,14 +191,14 @@ impl Iterator for Objects<'_> {
 }
 
 /// The object that begins a text, and its length.
-fn object(text: &str) -> Option<(Found, usize)> {
+fn object(text: &str) -> Option<(FoundObject, usize)> {
     let mut values = serde_json::Deserializer::from_str(text).into_iter::<Map<String, Json>>();
     if let Some(Ok(object)) = values.next() {
-        return Some((Found { object, lenient: false }, values.byte_offset()));
+        return Some((FoundObject { object, lenient: false }, values.byte_offset()));
     }
     let length = span(text)?;
     match read(text.get(..length)?)? {
-        (Json::Object(object), lenient) => Some((Found { object, lenient }, length)),
+        (Json::Object(object), lenient) => Some((FoundObject { object, lenient }, length)),
         _ => None,
     }
 }
@@ -231,9 +231,9 @@ fn span(text: &str) -> Option<usize> {
 mod tests {
     use serde_json::{Value as Json, json};
 
-    use super::{Bounds, ReadError, extract};
+    use super::{DirectiveReadError, ReadBounds, extract};
 
-    const BOUNDS: Bounds = Bounds { bytes: 400_000, places: 64 };
+    const BOUNDS: ReadBounds = ReadBounds { bytes: 400_000, places: 64 };
 
     fn found(text: &str) -> Result<(Json, bool), &'static str> {
         let found = extract(text, ["text", "list"], BOUNDS).map_err(|error| error.code())?;
@@ -266,7 +266,7 @@ mod tests {
             let _ = extract(&format!("x {text}"), ["text", "list"], BOUNDS);
             let _ = extract(&text, ["text", "list"], BOUNDS);
         }
-        assert_eq!(extract("12345", ["a", "b"], Bounds { bytes: 4, places: 1 }), Err(ReadError::TooLarge(4)));
+        assert_eq!(extract("12345", ["a", "b"], ReadBounds { bytes: 4, places: 1 }), Err(DirectiveReadError::TooLarge(4)));
         assert_eq!(found(" \u{feff} \n"), Err("empty_reply"));
     }
 }

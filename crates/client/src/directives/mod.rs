@@ -13,9 +13,9 @@ mod runner;
 mod settings;
 mod validate;
 
-pub use extract::ReadError;
+pub use extract::DirectiveReadError;
 pub use registry::{DirectiveRegistry, DirectiveType};
-pub use report::{Attempt, DirectiveReport, Skipped};
+pub use report::{DirectiveAttempt, DirectiveReport, SkippedMode};
 pub use runner::DirectiveRunner;
 pub use settings::{DirectiveRequest, Directives};
 pub use validate::{Directive, DirectiveReply, DirectiveWarning};

@@ -58,7 +58,7 @@ impl DirectiveRegistry {
     /// Everything that is wrong, with JSON Pointers: `required`, `invalid_type`, `unknown_key`, `invalid_schema` (the
     /// payload is no JSON Schema), and `name_collision` (another type has the name or alias).
     pub fn parse(json: &Json) -> Result<Self, Vec<Problem>> {
-        let mut reader = Reader { registry: Self::default(), problems: Vec::new() };
+        let mut reader = RegistryReader { registry: Self::default(), problems: Vec::new() };
         reader.read(json);
         if reader.problems.is_empty() { Ok(reader.registry) } else { Err(reader.problems) }
     }
@@ -86,12 +86,12 @@ impl DirectiveRegistry {
     }
 }
 
-struct Reader {
+struct RegistryReader {
     registry: DirectiveRegistry,
     problems: Vec<Problem>,
 }
 
-impl Reader {
+impl RegistryReader {
     fn wrong(&mut self, code: &str, at: String, message: impl Into<String>) {
         self.problems.push(Problem { code: code.to_owned(), at, message: message.into() });
     }

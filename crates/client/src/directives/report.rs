@@ -10,7 +10,7 @@ use crate::diag::Diagnostic;
 
 /// One request of a run.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
-pub struct Attempt {
+pub struct DirectiveAttempt {
     /// The mode.
     pub mode: String,
     /// How many repairs of the mode came before it.
@@ -18,7 +18,7 @@ pub struct Attempt {
     /// Whether the reply could be read.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub ok: bool,
-    /// Why it could not: the code of a [`ReadError`](super::ReadError) or of a [`ProviderError`].
+    /// Why it could not: the code of a [`DirectiveReadError`](super::DirectiveReadError) or of a [`ProviderError`].
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
     /// Where in the envelope, as a JSON Pointer.
@@ -31,7 +31,7 @@ pub struct Attempt {
 
 /// A mode that was not tried.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
-pub struct Skipped {
+pub struct SkippedMode {
     /// The mode.
     pub mode: String,
     /// Why: `capability`.
@@ -57,9 +57,9 @@ pub struct DirectiveReport {
     /// What was tolerated and dropped.
     pub warnings: Vec<DirectiveWarning>,
     /// All requests, in order.
-    pub attempts: Vec<Attempt>,
+    pub attempts: Vec<DirectiveAttempt>,
     /// The modes that were not tried.
-    pub skipped: Vec<Skipped>,
+    pub skipped: Vec<SkippedMode>,
     /// The reply that was read, or the last one.
     #[serde(skip)]
     pub reply: Option<Reply>,

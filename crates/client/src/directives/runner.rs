@@ -5,9 +5,9 @@ use std::sync::Arc;
 use serde_json::{Map, Value as Json, json};
 
 use super::super::config::{listed, scene};
-use super::super::{Delta, Doing, Problem, PromptRunner, RunError, RunnerConfig};
-use super::report::{Attempt, DirectiveReport, Skipped};
-use super::settings::{Directives, Mode};
+use super::super::{BoxFuture, Delta, Problem, PromptRunner, RunError, RunnerConfig};
+use super::report::{DirectiveAttempt, DirectiveReport, SkippedMode};
+use super::settings::{DirectiveMode, Directives};
 use crate::assemble::run;
 use crate::model::{Plan, Value};
 use crate::text::json_pointer;
@@ -26,7 +26,7 @@ pub struct DirectiveRunner {
 }
 
 /// How an attempt ended.
-enum Ended {
+enum AttemptEnd {
     Read(Box<DirectiveReport>),
     /// The reply cannot be read: a repair may help.
     Unreadable,
@@ -56,19 +56,19 @@ impl DirectiveRunner {
         plan: &'a Plan,
         directives: &'a Directives,
         options: &'a Map<String, Json>,
-    ) -> Doing<'a, Result<DirectiveReport, RunError>> {
+    ) -> BoxFuture<'a, Result<DirectiveReport, RunError>> {
         Box::pin(async move {
             refuse(config, plan, options)?;
-            let mut run = Run { runner: &self.runner, config, directives, options, report: DirectiveReport::default() };
+            let mut run = DirectiveRun { runner: &self.runner, config, directives, options, report: DirectiveReport::default() };
             for mode in &directives.modes {
                 if mode.needs.as_deref().is_some_and(|flag| !has(config, flag)) {
-                    run.report.skipped.push(Skipped { mode: mode.name.clone(), why: "capability".to_owned() });
+                    run.report.skipped.push(SkippedMode { mode: mode.name.clone(), why: "capability".to_owned() });
                     continue;
                 }
                 match run.mode(plan, mode).await {
-                    Ok(Ended::Read(report)) => return Ok(*report),
-                    Ok(Ended::Failed) => return Ok(run.report),
-                    Ok(Ended::Unreadable | Ended::Refused) => {}
+                    Ok(AttemptEnd::Read(report)) => return Ok(*report),
+                    Ok(AttemptEnd::Failed) => return Ok(run.report),
+                    Ok(AttemptEnd::Unreadable | AttemptEnd::Refused) => {}
                     // in front of the first request an error is the caller's; behind it, what was done counts
                     Err(error) if run.report.attempts.is_empty() => return Err(error),
                     Err(error) => {
@@ -85,7 +85,7 @@ impl DirectiveRunner {
 }
 
 /// One run.
-struct Run<'a> {
+struct DirectiveRun<'a> {
     runner: &'a PromptRunner,
     config: &'a RunnerConfig,
     directives: &'a Directives,
@@ -93,9 +93,9 @@ struct Run<'a> {
     report: DirectiveReport,
 }
 
-impl Run<'_> {
+impl DirectiveRun<'_> {
     /// All attempts of a mode. Each mode begins with the history as it is, without the repairs of the one before it.
-    async fn mode(&mut self, plan: &Plan, mode: &Mode) -> Result<Ended, RunError> {
+    async fn mode(&mut self, plan: &Plan, mode: &DirectiveMode) -> Result<AttemptEnd, RunError> {
         let plan = self.directives.asked(plan, mode);
         // null takes the option out, also if the plan or the defaults of the configuration have it
         let mut options = self.options.clone();
@@ -103,22 +103,22 @@ impl Run<'_> {
         let mut added = Vec::new();
         for repair in 0..=self.directives.repair_retries {
             let ended = self.attempt(&plan, mode, repair, &options, &mut added).await?;
-            if !matches!(ended, Ended::Unreadable) {
+            if !matches!(ended, AttemptEnd::Unreadable) {
                 return Ok(ended);
             }
         }
-        Ok(Ended::Unreadable)
+        Ok(AttemptEnd::Unreadable)
     }
 
     async fn attempt(
         &mut self,
         plan: &Plan,
-        mode: &Mode,
+        mode: &DirectiveMode,
         repair: usize,
         options: &Map<String, Json>,
         added: &mut Vec<Json>,
-    ) -> Result<Ended, RunError> {
-        let mut attempt = Attempt { mode: mode.name.clone(), repair, ok: false, error: None, at: None, status: None };
+    ) -> Result<AttemptEnd, RunError> {
+        let mut attempt = DirectiveAttempt { mode: mode.name.clone(), repair, ok: false, error: None, at: None, status: None };
         let request = PromptRunner::prepare(self.config, plan, added, options, false)?;
         for warning in &request.warnings {
             if !self.report.request_warnings.contains(warning) {
@@ -137,7 +137,7 @@ impl Run<'_> {
                 self.report.attempts.push(attempt);
                 let refused = error.status.is_some_and(|status| self.directives.next_mode_statuses.contains(&status));
                 self.report.provider_error = Some(error);
-                return Ok(if refused { Ended::Refused } else { Ended::Failed });
+                return Ok(if refused { AttemptEnd::Refused } else { AttemptEnd::Failed });
             }
             Err(other) => return Err(other),
         };
@@ -148,7 +148,7 @@ impl Run<'_> {
                 attempt.ok = true;
                 let mut report = std::mem::take(&mut self.report);
                 report.attempts.push(attempt);
-                Ok(Ended::Read(Box::new(DirectiveReport {
+                Ok(AttemptEnd::Read(Box::new(DirectiveReport {
                     ok: true,
                     mode: Some(mode.name.clone()),
                     error: None,
@@ -174,7 +174,7 @@ impl Run<'_> {
                     added.push(json!({ "role": "user", "content": self.directives.repair_instruction }));
                 }
                 self.report.reply = Some(reply);
-                Ok(Ended::Unreadable)
+                Ok(AttemptEnd::Unreadable)
             }
         }
     }

@@ -4,9 +4,9 @@ use serde_json::{Map, Value as Json};
 
 use super::super::left::{list, number, number_or_none};
 use super::super::{Problem, RunError, RunnerConfig};
-use super::extract::{Bounds, ReadError, extract};
+use super::extract::{DirectiveReadError, ReadBounds, extract};
 use super::registry::DirectiveRegistry;
-use super::validate::{DirectiveReply, Envelope, Rules, validate};
+use super::validate::{DirectiveReply, DirectiveRules, EnvelopeKeys, validate};
 use crate::assemble::{Outcome, run};
 use crate::model::plan::PlanBlock;
 use crate::model::{Plan, Scene, Value};
@@ -31,7 +31,7 @@ pub struct DirectiveRequest {
 
 /// A way to ask for directives.
 #[derive(Debug, Clone)]
-pub(super) struct Mode {
+pub(super) struct DirectiveMode {
     pub(super) name: String,
     /// The capability that the model must have.
     pub(super) needs: Option<String>,
@@ -46,14 +46,14 @@ pub(super) struct Mode {
 pub struct Directives {
     registry: DirectiveRegistry,
     allow: Option<Vec<String>>,
-    pub(super) modes: Vec<Mode>,
+    pub(super) modes: Vec<DirectiveMode>,
     pub(super) repair_retries: usize,
     pub(super) repair_instruction: String,
     /// HTTP statuses by which a provider says that it does not take the mode.
     pub(super) next_mode_statuses: Vec<u16>,
     role: String,
-    envelope: Envelope,
-    bounds: Bounds,
+    envelope: EnvelopeKeys,
+    bounds: ReadBounds,
     most: Option<usize>,
 }
 
@@ -93,7 +93,7 @@ impl Directives {
         }
         let modes = modes(&ran, &mut problems);
         let repair_retries = number(&ran, "directives.repair_retries", MOST, &mut problems);
-        let bounds = Bounds {
+        let bounds = ReadBounds {
             bytes: number(&ran, "directives.max_bytes", usize::MAX, &mut problems),
             places: number(&ran, "directives.max_places", MOST, &mut problems),
         };
@@ -110,7 +110,7 @@ impl Directives {
             repair_instruction: word("directives.repair_instruction"),
             next_mode_statuses: list(&ran, "directives.next_mode_statuses").iter().filter_map(status).collect(),
             role: word("directives.role"),
-            envelope: Envelope {
+            envelope: EnvelopeKeys {
                 text: word("directives.envelope.text"),
                 list: word("directives.envelope.list"),
                 kind: word("directives.envelope.type"),
@@ -137,15 +137,15 @@ impl Directives {
     ///
     /// # Errors
     /// It holds no envelope.
-    pub fn read(&self, text: &str) -> Result<DirectiveReply, ReadError> {
+    pub fn read(&self, text: &str) -> Result<DirectiveReply, DirectiveReadError> {
         let found = extract(text, [&self.envelope.text, &self.envelope.list], self.bounds)?;
-        let rules = Rules { envelope: &self.envelope, registry: &self.registry, allow: self.allow.as_deref(), most: self.most };
+        let rules = DirectiveRules { envelope: &self.envelope, registry: &self.registry, allow: self.allow.as_deref(), most: self.most };
         validate(&found, &rules)
     }
 
     /// The plan with the instruction of a mode behind its leading system messages, or in the place where the build has
     /// put it.
-    pub(super) fn asked(&self, plan: &Plan, mode: &Mode) -> Plan {
+    pub(super) fn asked(&self, plan: &Plan, mode: &DirectiveMode) -> Plan {
         let mut plan = plan.clone();
         let present = plan.blocks.iter().position(|block| block.text("id") == BLOCK);
         if let Some(at) = present {
@@ -163,7 +163,7 @@ impl Directives {
 }
 
 /// The modes in the order that the configuration says.
-fn modes(ran: &Outcome, problems: &mut Vec<Problem>) -> Vec<Mode> {
+fn modes(ran: &Outcome, problems: &mut Vec<Problem>) -> Vec<DirectiveMode> {
     let rows = list(ran, "directive.modes");
     let mut modes = Vec::new();
     for (n, name) in list(ran, "directives.modes").iter().enumerate() {
@@ -175,7 +175,7 @@ fn modes(ran: &Outcome, problems: &mut Vec<Problem>) -> Vec<Mode> {
             continue;
         };
         let text = |key: &str| row.get(key).and_then(Json::as_str).map(str::to_owned);
-        modes.push(Mode {
+        modes.push(DirectiveMode {
             name: name.to_owned(),
             needs: text("needs").filter(|needs| !needs.is_empty()),
             response_format: row.get("response_format").filter(|format| !format.is_null()).cloned(),

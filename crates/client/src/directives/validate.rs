@@ -2,12 +2,12 @@
 
 use serde_json::{Map, Value as Json, json};
 
-use super::extract::{Found, ReadError};
+use super::extract::{DirectiveReadError, FoundObject};
 use super::registry::DirectiveRegistry;
 
 /// What an envelope calls its parts.
 #[derive(Debug, Clone)]
-pub(super) struct Envelope {
+pub(super) struct EnvelopeKeys {
     pub(super) text: String,
     pub(super) list: String,
     pub(super) kind: String,
@@ -15,8 +15,8 @@ pub(super) struct Envelope {
 }
 
 /// What counts.
-pub(super) struct Rules<'a> {
-    pub(super) envelope: &'a Envelope,
+pub(super) struct DirectiveRules<'a> {
+    pub(super) envelope: &'a EnvelopeKeys,
     pub(super) registry: &'a DirectiveRegistry,
     /// The types that this request may use; without it, all.
     pub(super) allow: Option<&'a [String]>,
@@ -70,13 +70,13 @@ pub struct DirectiveReply {
 }
 
 /// Reads an envelope.
-pub(super) fn validate(found: &Found, rules: &Rules<'_>) -> Result<DirectiveReply, ReadError> {
+pub(super) fn validate(found: &FoundObject, rules: &DirectiveRules<'_>) -> Result<DirectiveReply, DirectiveReadError> {
     let words = rules.envelope;
     let part = |key: &str| found.object.get(key).filter(|value| !value.is_null());
     let (text, list) = (part(&words.text), part(&words.list));
-    let at = |key: &str| ReadError::Envelope(format!("/{}", crate::text::json_pointer::escape(key)));
+    let at = |key: &str| DirectiveReadError::Envelope(format!("/{}", crate::text::json_pointer::escape(key)));
     if text.is_none() && list.is_none() {
-        return Err(ReadError::Envelope(String::new()));
+        return Err(DirectiveReadError::Envelope(String::new()));
     }
     if text.is_some_and(|text| !text.is_string()) {
         return Err(at(&words.text));
@@ -97,7 +97,7 @@ pub(super) fn validate(found: &Found, rules: &Rules<'_>) -> Result<DirectiveRepl
 }
 
 /// One directive; the first thing that is wrong decides.
-fn one(json: &Json, before: usize, rules: &Rules<'_>) -> Result<Directive, DirectiveWarning> {
+fn one(json: &Json, before: usize, rules: &DirectiveRules<'_>) -> Result<Directive, DirectiveWarning> {
     let Some(object) = json.as_object() else { return Err(DirectiveWarning::of("not_an_object")) };
     let name = object.get(&rules.envelope.kind).and_then(Json::as_str).filter(|name| !name.trim().is_empty());
     let Some(name) = name else { return Err(DirectiveWarning::of("type_missing")) };

@@ -3,12 +3,12 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value as Json};
 
-use super::mode::Mode;
+use super::mode::EvalMode;
 
 /// One check of a reply. It says one thing: one of the keys from `contains` to `max_chars` stands in it.
 #[derive(Debug, Clone, Default, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
-pub struct Check {
+pub struct ReplyCheck {
     /// The text contains this.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub contains: Option<String>,
@@ -45,12 +45,12 @@ pub struct Check {
     pub not: bool,
     /// The modes that it is made in; without it, all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub modes: Option<Vec<Mode>>,
+    pub modes: Option<Vec<EvalMode>>,
 }
 
 /// A call that was made.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct Call {
+pub struct CallRecord {
     /// The name of the tool.
     pub tool: String,
     /// The arguments.
@@ -64,7 +64,7 @@ pub struct Call {
 
 /// A directive that was given.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct Given {
+pub struct DirectiveRecord {
     /// Its type.
     #[serde(rename = "type")]
     pub kind: String,
@@ -73,10 +73,10 @@ pub struct Given {
 }
 
 /// What is judged.
-pub(super) struct Judged<'a> {
+pub(super) struct ReplyFacts<'a> {
     pub(super) text: &'a str,
-    pub(super) calls: &'a [Call],
-    pub(super) directives: &'a [Given],
+    pub(super) calls: &'a [CallRecord],
+    pub(super) directives: &'a [DirectiveRecord],
     pub(super) output_tokens: Option<u64>,
 }
 
@@ -85,12 +85,12 @@ pub(super) struct Judged<'a> {
 const LONGEST_BACKTRACKED: usize = 10_000;
 
 /// A pattern, by the engine that reads a text once where that can match it.
-enum Pattern {
+enum CheckPattern {
     Linear(regex::Regex),
     Backtracking(fancy_regex::Regex),
 }
 
-impl Pattern {
+impl CheckPattern {
     fn of(source: &str) -> Result<Self, String> {
         let backtracking = || fancy_regex::RegexBuilder::new(source).backtrack_limit(10_000).build().map(Self::Backtracking);
         let made = regex::Regex::new(source).map(Self::Linear).or_else(|_| backtracking());
@@ -108,16 +108,16 @@ impl Pattern {
 }
 
 /// A check that can be made.
-pub(super) struct Compiled {
-    check: Check,
-    pattern: Option<Pattern>,
+pub(super) struct CompiledCheck {
+    check: ReplyCheck,
+    pattern: Option<CheckPattern>,
 }
 
-impl Compiled {
+impl CompiledCheck {
     /// # Errors
     /// The check says nothing, several things, or something that cannot be checked.
-    pub(super) fn of(check: &Check) -> Result<Self, String> {
-        let Check { contains, matches, json, equals, tool, arguments, directive, payload, max_tokens, max_chars, .. } = check;
+    pub(super) fn of(check: &ReplyCheck) -> Result<Self, String> {
+        let ReplyCheck { contains, matches, json, equals, tool, arguments, directive, payload, max_tokens, max_chars, .. } = check;
         let said = [
             contains.is_some(),
             matches.is_some(),
@@ -144,12 +144,12 @@ impl Compiled {
         if json.as_ref().is_some_and(|pointer| !pointer.is_empty() && !pointer.starts_with('/')) {
             return Err("`json` is a JSON Pointer, which begins with `/`".to_owned());
         }
-        let pattern = matches.as_deref().map(Pattern::of).transpose()?;
+        let pattern = matches.as_deref().map(CheckPattern::of).transpose()?;
         Ok(Self { check: check.clone(), pattern })
     }
 
     /// Whether it is made in a mode.
-    pub(super) fn is_for(&self, mode: Mode) -> bool {
+    pub(super) fn is_for(&self, mode: EvalMode) -> bool {
         self.check.modes.as_ref().is_none_or(|modes| modes.contains(&mode))
     }
 
@@ -159,46 +159,47 @@ impl Compiled {
         let not = if check.not { "not " } else { "" };
         let fields = |map: &Option<Map<String, Json>>| map.as_ref().map(|m| format!(" {}", Json::Object(m.clone()))).unwrap_or_default();
         let said = match check {
-            Check { contains: Some(text), .. } => format!("contains {text:?}"),
-            Check { matches: Some(pattern), .. } => format!("matches /{pattern}/"),
-            Check { json: Some(pointer), equals, .. } => {
+            ReplyCheck { contains: Some(text), .. } => format!("contains {text:?}"),
+            ReplyCheck { matches: Some(pattern), .. } => format!("matches /{pattern}/"),
+            ReplyCheck { json: Some(pointer), equals, .. } => {
                 format!("json {pointer:?}{}", equals.as_ref().map(|v| format!(" = {v}")).unwrap_or_default())
             }
-            Check { tool: Some(tool), arguments, .. } => format!("tool {tool}{}", fields(arguments)),
-            Check { directive: Some(kind), payload, .. } => format!("directive {kind}{}", fields(payload)),
-            Check { max_tokens: Some(most), .. } => format!("max_tokens {most}"),
-            Check { max_chars, .. } => format!("max_chars {}", max_chars.unwrap_or_default()),
+            ReplyCheck { tool: Some(tool), arguments, .. } => format!("tool {tool}{}", fields(arguments)),
+            ReplyCheck { directive: Some(kind), payload, .. } => format!("directive {kind}{}", fields(payload)),
+            ReplyCheck { max_tokens: Some(most), .. } => format!("max_tokens {most}"),
+            ReplyCheck { max_chars, .. } => format!("max_chars {}", max_chars.unwrap_or_default()),
         };
         format!("{not}{said}")
     }
 
     /// Whether a reply is as it must be. What cannot be known, such as a number of tokens that the provider does not
     /// tell, is not as it must be.
-    pub(super) fn holds(&self, reply: &Judged<'_>) -> bool {
+    pub(super) fn holds(&self, reply: &ReplyFacts<'_>) -> bool {
         let check = &self.check;
         let holds = match check {
-            Check { contains: Some(text), .. } => reply.text.contains(text.as_str()),
-            Check { matches: Some(_), .. } => match self.pattern.as_ref().and_then(|pattern| pattern.is_match(reply.text)) {
+            ReplyCheck { contains: Some(text), .. } => reply.text.contains(text.as_str()),
+            ReplyCheck { matches: Some(_), .. } => match self.pattern.as_ref().and_then(|pattern| pattern.is_match(reply.text)) {
                 Some(matches) => matches,
                 None => return false,
             },
-            Check { json: Some(pointer), equals, .. } => {
+            ReplyCheck { json: Some(pointer), equals, .. } => {
                 let json: Option<Json> = serde_json::from_str(unfenced(reply.text)).ok();
                 let found = json.as_ref().and_then(|json| json.pointer(pointer));
                 found.is_some_and(|found| equals.as_ref().is_none_or(|wanted| same(wanted, found)))
             }
-            Check { tool: Some(tool), arguments, .. } => {
-                let fits = |call: &Call| {
+            ReplyCheck { tool: Some(tool), arguments, .. } => {
+                let fits = |call: &CallRecord| {
                     call.ok && call.tool == *tool && arguments.as_ref().is_none_or(|wanted| holds_in(wanted, &call.arguments))
                 };
                 reply.calls.iter().any(fits)
             }
-            Check { directive: Some(kind), payload, .. } => {
-                let fits = |one: &Given| one.kind == *kind && payload.as_ref().is_none_or(|wanted| holds_in(wanted, &one.payload));
+            ReplyCheck { directive: Some(kind), payload, .. } => {
+                let fits =
+                    |one: &DirectiveRecord| one.kind == *kind && payload.as_ref().is_none_or(|wanted| holds_in(wanted, &one.payload));
                 reply.directives.iter().any(fits)
             }
-            Check { max_tokens: Some(most), .. } => return reply.output_tokens.is_some_and(|n| (n <= *most) != check.not),
-            Check { max_chars, .. } => reply.text.chars().count() <= max_chars.unwrap_or_default(),
+            ReplyCheck { max_tokens: Some(most), .. } => return reply.output_tokens.is_some_and(|n| (n <= *most) != check.not),
+            ReplyCheck { max_chars, .. } => reply.text.chars().count() <= max_chars.unwrap_or_default(),
         };
         holds != check.not
     }

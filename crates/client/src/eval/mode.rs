@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 /// How a model is asked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Mode {
+pub enum EvalMode {
     /// For a plain reply.
     Chat,
     /// In the loop of tools.
@@ -20,7 +20,7 @@ pub enum Mode {
     PromptOnly,
 }
 
-impl Mode {
+impl EvalMode {
     /// All modes.
     pub const ALL: [Self; 6] = [Self::Chat, Self::Tools, Self::Directives, Self::JsonSchema, Self::JsonObject, Self::PromptOnly];
 

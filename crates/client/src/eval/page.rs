@@ -3,8 +3,8 @@
 use std::fmt::Write as _;
 
 use super::plot::{costs, failures, latencies, name_of, rates};
-use super::record::Outcome;
-use super::report::{Group, Report};
+use super::record::CellOutcome;
+use super::report::{CellGroup, EvalReport};
 use super::table::{money, percent, time};
 use crate::text::markup::escaped;
 
@@ -31,7 +31,7 @@ svg{display:block;width:100%;max-width:60rem;height:auto}.label,.value{font-size
 .no{color:var(--bad);font-weight:600}pre{white-space:pre-wrap;overflow-wrap:anywhere;background:var(--soft);padding:.7rem;margin:.4rem 0;font-size:.85rem}\
 summary{cursor:pointer}dl{display:flex;flex-wrap:wrap;gap:.4rem 2rem;margin:1rem 0}dt{color:var(--dim);font-size:.85rem}dd{margin:0;font-size:1.3rem}";
 
-impl Report {
+impl EvalReport {
     /// The report as a page that stands by itself.
     #[must_use]
     pub fn html(&self) -> String {
@@ -105,8 +105,9 @@ impl Report {
         for name in names {
             let _ = write!(page, "<tr><th scope=\"row\">{}</th>", escaped(name));
             for contender in &self.contenders {
-                let own =
-                    |g: &&Group| g.of.scenario == name && super::report::Slice { scenario: String::new(), ..g.of.clone() } == contender.of;
+                let own = |g: &&CellGroup| {
+                    g.of.scenario == name && super::report::CellSlice { scenario: String::new(), ..g.of.clone() } == contender.of
+                };
                 match self.details.iter().find(own) {
                     Some(g) => {
                         let width = g.rate * 100.0;
@@ -126,7 +127,7 @@ impl Report {
 
     /// The cells that failed, with what came back.
     fn failed(&self, page: &mut String) {
-        let failed: Vec<&Outcome> = self.cells.iter().filter(|cell| !cell.ok).collect();
+        let failed: Vec<&CellOutcome> = self.cells.iter().filter(|cell| !cell.ok).collect();
         if failed.is_empty() {
             return;
         }
@@ -158,7 +159,7 @@ impl Report {
 }
 
 /// All numbers that the plots show.
-fn numbers(page: &mut String, groups: &[Group], total: &Group) {
+fn numbers(page: &mut String, groups: &[CellGroup], total: &CellGroup) {
     page.push_str(
         "<h2>Numbers</h2><div class=\"wide\"><table><caption>One row for each model, mode and preset</caption><thead><tr>\
          <th scope=\"col\">Contender</th><th scope=\"col\" class=\"n\">Success</th><th scope=\"col\" class=\"n\">Rate</th>\

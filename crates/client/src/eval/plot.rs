@@ -5,7 +5,7 @@
 
 use std::fmt::Write as _;
 
-use super::report::Group;
+use super::report::CellGroup;
 use super::table::{money, percent, time};
 use crate::text::markup::escaped;
 
@@ -46,7 +46,7 @@ impl Plot {
     }
 
     /// The name of a row on its left, and its number on the right.
-    fn named(&mut self, row: usize, group: &Group, value: &str) {
+    fn named(&mut self, row: usize, group: &CellGroup, value: &str) {
         let (y, name) = (Self::y(row) + 4.0, name_of(group));
         let short = shortened(&name);
         let _ = write!(
@@ -69,15 +69,15 @@ impl Plot {
         let _ = write!(self.body, "<line x1=\"{x:.1}\" y1=\"{:.1}\" x2=\"{x:.1}\" y2=\"{:.1}\" class=\"whisker\"/>", y - 6.0, y + 6.0);
     }
 
-    fn dot(&mut self, row: usize, at: f64, shape: Shape) {
+    fn dot(&mut self, row: usize, at: f64, shape: PlotShape) {
         let (y, x) = (Self::y(row), self.x(at));
         let _ = match shape {
-            Shape::Circle => write!(self.body, "<circle cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"5.5\" class=\"mark\"/>"),
-            Shape::Diamond => {
+            PlotShape::Circle => write!(self.body, "<circle cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"5.5\" class=\"mark\"/>"),
+            PlotShape::Diamond => {
                 let (l, r, t, b) = (x - 6.0, x + 6.0, y - 6.0, y + 6.0);
                 write!(self.body, "<path d=\"M{l:.1} {y:.1}L{x:.1} {t:.1}L{r:.1} {y:.1}L{x:.1} {b:.1}Z\" class=\"mark\"/>")
             }
-            Shape::Square => {
+            PlotShape::Square => {
                 write!(self.body, "<rect x=\"{:.1}\" y=\"{:.1}\" width=\"9\" height=\"9\" class=\"mark\"/>", x - 4.5, y - 4.5)
             }
         };
@@ -124,7 +124,7 @@ impl Plot {
     }
 }
 
-enum Shape {
+enum PlotShape {
     Circle,
     Diamond,
     Square,
@@ -141,21 +141,21 @@ fn shortened(name: &str) -> String {
 }
 
 /// A contender in words.
-pub(super) fn name_of(group: &Group) -> String {
+pub(super) fn name_of(group: &CellGroup) -> String {
     let of = &group.of;
     let parts = [of.model.as_str(), of.mode.as_str(), of.preset.as_str()];
     parts.into_iter().filter(|part| !part.is_empty() && *part != "plain").collect::<Vec<_>>().join(" · ")
 }
 
 /// Success rates with their intervals.
-pub(super) fn rates(groups: &[Group]) -> String {
+pub(super) fn rates(groups: &[CellGroup]) -> String {
     let mut plot = Plot::new(groups.len(), 1.0);
     for (row, group) in groups.iter().enumerate() {
         plot.named(row, group, &format!("{} ({}/{})", percent(group.rate), group.successes, group.trials));
         plot.line(row, group.low, group.high, "whisker");
         plot.tick(row, group.low);
         plot.tick(row, group.high);
-        plot.dot(row, group.rate, Shape::Circle);
+        plot.dot(row, group.rate, PlotShape::Circle);
     }
     let about = groups.iter().map(|g| format!("{}: {}, between {} and {}.", name_of(g), percent(g.rate), percent(g.low), percent(g.high)));
     plot.drawn("rates", "Success rates", &about.collect::<Vec<_>>().join(" "), percent)
@@ -163,16 +163,16 @@ pub(super) fn rates(groups: &[Group]) -> String {
 
 /// The percentiles of latency; nothing where no time was measured.
 #[expect(clippy::cast_precision_loss, reason = "no reply takes so long")]
-pub(super) fn latencies(groups: &[Group]) -> Option<String> {
+pub(super) fn latencies(groups: &[CellGroup]) -> Option<String> {
     let most = groups.iter().filter_map(|group| group.p99).max()?;
     let mut plot = Plot::new(groups.len(), most as f64);
     for (row, group) in groups.iter().enumerate() {
         plot.named(row, group, &time(group.p50));
         let (Some(p50), Some(p90), Some(p99)) = (group.p50, group.p90, group.p99) else { continue };
         plot.line(row, p50 as f64, p99 as f64, "whisker");
-        plot.dot(row, p99 as f64, Shape::Square);
-        plot.dot(row, p90 as f64, Shape::Diamond);
-        plot.dot(row, p50 as f64, Shape::Circle);
+        plot.dot(row, p99 as f64, PlotShape::Square);
+        plot.dot(row, p90 as f64, PlotShape::Diamond);
+        plot.dot(row, p50 as f64, PlotShape::Circle);
     }
     let about = groups.iter().map(|g| format!("{}: half within {}, 99 % within {}.", name_of(g), time(g.p50), time(g.p99)));
     let about = about.collect::<Vec<_>>().join(" ");
@@ -182,7 +182,7 @@ pub(super) fn latencies(groups: &[Group]) -> Option<String> {
 }
 
 /// What one success costs; nothing where no price is known.
-pub(super) fn costs(groups: &[Group]) -> Option<String> {
+pub(super) fn costs(groups: &[CellGroup]) -> Option<String> {
     let known = groups.iter().filter_map(|group| group.cost_per_success);
     let most = known.fold(None, |most: Option<f64>, cost| Some(most.map_or(cost, |most| most.max(cost))))?;
     let mut plot = Plot::new(groups.len(), most);
@@ -198,7 +198,7 @@ pub(super) fn costs(groups: &[Group]) -> Option<String> {
 
 /// Why cells failed, and the legend; nothing where none failed.
 #[expect(clippy::cast_precision_loss, reason = "no evaluation has so many cells")]
-pub(super) fn failures(groups: &[Group]) -> Option<String> {
+pub(super) fn failures(groups: &[CellGroup]) -> Option<String> {
     let mut codes: Vec<&String> = groups.iter().flat_map(|group| group.failures.keys()).collect();
     codes.sort_unstable();
     codes.dedup();
@@ -215,7 +215,7 @@ pub(super) fn failures(groups: &[Group]) -> Option<String> {
             from += count;
         }
     }
-    let told = |g: &Group| g.failures.iter().map(|(code, count)| format!("{count} {code}")).collect::<Vec<_>>().join(", ");
+    let told = |g: &CellGroup| g.failures.iter().map(|(code, count)| format!("{count} {code}")).collect::<Vec<_>>().join(", ");
     let about = groups.iter().filter(|g| !g.failures.is_empty()).map(|g| format!("{}: {}.", name_of(g), told(g)));
     let about = about.collect::<Vec<_>>().join(" ");
     let mut legend = String::from("<ul class=\"legend\">");

@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::judge::{Call, Given};
+use super::judge::{CallRecord, DirectiveRecord};
 use crate::diag::Diagnostic;
 
 /// The tokens of a cell, as far as the provider tells them.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Tokens {
+pub struct TokenCounts {
     /// Of the prompts.
     pub input: u64,
     /// Of the replies.
@@ -20,7 +20,7 @@ pub struct Tokens {
 
 /// A check that was made.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Made {
+pub struct CheckRecord {
     /// The check, in a few words.
     pub check: String,
     /// Whether the reply was as it must be.
@@ -29,7 +29,7 @@ pub struct Made {
 
 /// The outcome of one cell.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct Outcome {
+pub struct CellOutcome {
     /// The name of the cell.
     pub key: String,
     /// What it depends on; a result with another one is not used.
@@ -57,7 +57,7 @@ pub struct Outcome {
     pub message: String,
     /// The checks that were made.
     #[serde(default)]
-    pub checks: Vec<Made>,
+    pub checks: Vec<CheckRecord>,
     /// How long it took, in milliseconds; missing where time was not measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ms: Option<u64>,
@@ -66,7 +66,7 @@ pub struct Outcome {
     pub requests: u32,
     /// The tokens; missing if the provider tells none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub tokens: Option<Tokens>,
+    pub tokens: Option<TokenCounts>,
     /// What it cost; missing if the price or the tokens are not known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost: Option<f64>,
@@ -75,16 +75,16 @@ pub struct Outcome {
     pub text: String,
     /// The calls of tools.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub calls: Vec<Call>,
+    pub calls: Vec<CallRecord>,
     /// The directives.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub directives: Vec<Given>,
+    pub directives: Vec<DirectiveRecord>,
     /// Warnings of the build and of the requests, each once; they are told, and not kept in files.
     #[serde(skip)]
     pub warnings: Vec<Diagnostic>,
 }
 
-impl Outcome {
+impl CellOutcome {
     /// Whether the provider and not the reply is why it failed, so that asking again may help.
     #[must_use]
     pub fn is_trouble(&self) -> bool {
@@ -96,11 +96,11 @@ impl Outcome {
 /// The results of a file, by the names of their cells; the last of each counts. Lines that are no results, such as one that
 /// was cut off when the program was killed, are counted and left out.
 #[must_use]
-pub fn finished(text: &str) -> (BTreeMap<String, Outcome>, usize) {
+pub fn finished(text: &str) -> (BTreeMap<String, CellOutcome>, usize) {
     let mut found = BTreeMap::new();
     let mut broken = 0;
     for line in text.lines().filter(|line| !line.trim().is_empty()) {
-        match serde_json::from_str::<Outcome>(line) {
+        match serde_json::from_str::<CellOutcome>(line) {
             Ok(outcome) => _ = found.insert(outcome.key.clone(), outcome),
             Err(_) => broken += 1,
         }

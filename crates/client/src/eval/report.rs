@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use super::record::{Outcome, Tokens};
+use super::record::{CellOutcome, TokenCounts};
 use super::stats::{percentile, wilson};
 
 /// The cells that a group counts; an empty name is any.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
-pub struct Slice {
+pub struct CellSlice {
     /// The scenario.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub scenario: String,
@@ -26,10 +26,10 @@ pub struct Slice {
 
 /// The numbers of some cells.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
-pub struct Group {
+pub struct CellGroup {
     /// Which cells.
     #[serde(flatten)]
-    pub of: Slice,
+    pub of: CellSlice,
     /// How many were asked.
     pub trials: usize,
     /// How many succeeded.
@@ -49,7 +49,7 @@ pub struct Group {
     /// Requests that were sent.
     pub requests: u64,
     /// Tokens, as far as they are known.
-    pub tokens: Tokens,
+    pub tokens: TokenCounts,
     /// The share of the prompt's tokens that came from the provider's cache; missing where no tokens are known.
     pub cache_rate: Option<f64>,
     /// What it cost, as far as it is known.
@@ -63,9 +63,9 @@ pub struct Group {
     pub failed_checks: BTreeMap<String, usize>,
 }
 
-impl Group {
+impl CellGroup {
     #[expect(clippy::cast_precision_loss, reason = "no evaluation has so many cells or tokens")]
-    fn of(of: Slice, outcomes: &[&Outcome]) -> Self {
+    fn of(of: CellSlice, outcomes: &[&CellOutcome]) -> Self {
         let trials = outcomes.len();
         let successes = outcomes.iter().filter(|o| o.ok).count();
         let (low, high) = wilson(successes, trials);
@@ -98,7 +98,7 @@ impl Group {
 
 /// The report of an evaluation.
 #[derive(Debug, Clone, Default, Serialize)]
-pub struct Report {
+pub struct EvalReport {
     /// What the evaluation is for.
     pub about: String,
     /// When it was made, if that is known.
@@ -107,41 +107,41 @@ pub struct Report {
     /// How many cells are still to be done.
     pub missing: usize,
     /// All cells together.
-    pub total: Group,
+    pub total: CellGroup,
     /// One group for each model, mode and preset.
-    pub contenders: Vec<Group>,
+    pub contenders: Vec<CellGroup>,
     /// One group for each scenario, model, mode and preset.
-    pub details: Vec<Group>,
+    pub details: Vec<CellGroup>,
     /// The cells.
-    pub cells: Vec<Outcome>,
+    pub cells: Vec<CellOutcome>,
 }
 
-impl Report {
+impl EvalReport {
     /// Counts outcomes, in the order in which the file names their parts.
     #[must_use]
-    pub fn of(about: &str, outcomes: Vec<Outcome>, missing: usize) -> Self {
-        let all: Vec<&Outcome> = outcomes.iter().collect();
-        let total = Group::of(Slice::default(), &all);
+    pub fn of(about: &str, outcomes: Vec<CellOutcome>, missing: usize) -> Self {
+        let all: Vec<&CellOutcome> = outcomes.iter().collect();
+        let total = CellGroup::of(CellSlice::default(), &all);
         let contender =
-            |o: &Outcome| Slice { scenario: String::new(), model: o.model.clone(), mode: o.mode.clone(), preset: o.preset.clone() };
+            |o: &CellOutcome| CellSlice { scenario: String::new(), model: o.model.clone(), mode: o.mode.clone(), preset: o.preset.clone() };
         let contenders = groups(&all, contender);
-        let details = groups(&all, |o| Slice { scenario: o.scenario.clone(), ..contender(o) });
+        let details = groups(&all, |o| CellSlice { scenario: o.scenario.clone(), ..contender(o) });
         Self { about: about.to_owned(), made: String::new(), missing, total, contenders, details, cells: outcomes }
     }
 }
 
 /// One group for each different slice, in the order of first appearance.
-fn groups(outcomes: &[&Outcome], slice: impl Fn(&Outcome) -> Slice) -> Vec<Group> {
-    let mut slices: Vec<Slice> = Vec::new();
+fn groups(outcomes: &[&CellOutcome], slice: impl Fn(&CellOutcome) -> CellSlice) -> Vec<CellGroup> {
+    let mut slices: Vec<CellSlice> = Vec::new();
     for outcome in outcomes {
         let own = slice(outcome);
         if !slices.contains(&own) {
             slices.push(own);
         }
     }
-    let group = |of: Slice| {
-        let own: Vec<&Outcome> = outcomes.iter().filter(|o| slice(o) == of).copied().collect();
-        Group::of(of, &own)
+    let group = |of: CellSlice| {
+        let own: Vec<&CellOutcome> = outcomes.iter().filter(|o| slice(o) == of).copied().collect();
+        CellGroup::of(of, &own)
     };
     slices.into_iter().map(group).collect()
 }

@@ -8,12 +8,12 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value as Json};
 use toml::Spanned;
 
-use super::judge::{Check, Compiled};
-use super::mode::Mode;
+use super::judge::{CompiledCheck, ReplyCheck};
+use super::mode::EvalMode;
 
 /// What is wrong with a file, and where.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Mistake {
+pub struct EvalFileMistake {
     /// What is wrong, in a sentence.
     pub message: String,
     /// What to do about it.
@@ -37,15 +37,15 @@ pub struct EvalFile {
     pub models: Vec<Candidate>,
     /// Settings that are compared with each other; without them, there is one, called `plain`.
     #[serde(default, rename = "preset")]
-    pub presets: Vec<Preset>,
+    pub presets: Vec<EvalPreset>,
     /// What tokens cost.
     #[serde(default, rename = "price")]
-    pub prices: Vec<Price>,
+    pub prices: Vec<TokenPrice>,
 }
 
 /// Where the rows are that know no place of their own.
 #[derive(Default, Deserialize)]
-struct Rows {
+struct RowPositions {
     #[serde(default)]
     model: Vec<Spanned<toml::Table>>,
     #[serde(default)]
@@ -73,7 +73,7 @@ pub struct Scenario {
     pub set: BTreeMap<String, Json>,
     /// The modes that it makes sense in; without it, all that are asked for.
     #[serde(default)]
-    pub modes: Option<Vec<Mode>>,
+    pub modes: Option<Vec<EvalMode>>,
     /// Options of its requests.
     #[serde(default)]
     pub options: Map<String, Json>,
@@ -85,7 +85,7 @@ pub struct Scenario {
     pub directives: Option<Vec<String>>,
     /// What the reply must be like.
     #[serde(default, rename = "check")]
-    pub checks: Vec<Spanned<Check>>,
+    pub checks: Vec<Spanned<ReplyCheck>>,
 }
 
 /// A model that is tried.
@@ -134,7 +134,7 @@ impl Candidate {
 /// Settings that are compared.
 #[derive(Debug, Clone, Default, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
-pub struct Preset {
+pub struct EvalPreset {
     /// Its name, unique in a run.
     pub name: String,
     /// Options of its requests.
@@ -148,7 +148,7 @@ pub struct Preset {
 /// What a million tokens cost.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
-pub struct Price {
+pub struct TokenPrice {
     /// The model, by its name for the provider; `*` stands for anything.
     pub model: String,
     /// Tokens of the prompt.
@@ -160,7 +160,7 @@ pub struct Price {
     pub cached: Option<f64>,
 }
 
-impl Price {
+impl TokenPrice {
     /// Whether it is the price of a model.
     #[must_use]
     pub fn is_of(&self, model: &str) -> bool {
@@ -196,19 +196,20 @@ impl EvalFile {
     ///
     /// # Errors
     /// Everything that is wrong with it; of what cannot be read at all, the first.
-    pub fn parse(text: &str) -> Result<Self, Vec<Mistake>> {
+    pub fn parse(text: &str) -> Result<Self, Vec<EvalFileMistake>> {
         let file: Self = toml::from_str(text).map_err(|error| {
             let at = error.span().unwrap_or(0..0);
             let help = "docs/eval.md lists the keys of such a file".to_owned();
-            vec![Mistake { message: error.message().to_owned(), help, at }]
+            vec![EvalFileMistake { message: error.message().to_owned(), help, at }]
         })?;
         let mistakes = file.mistakes(text);
         if mistakes.is_empty() { Ok(file) } else { Err(mistakes) }
     }
 
-    fn mistakes(&self, text: &str) -> Vec<Mistake> {
+    fn mistakes(&self, text: &str) -> Vec<EvalFileMistake> {
         let mut mistakes = Vec::new();
-        let mut wrong = |at: Range<usize>, message: String, help: &str| mistakes.push(Mistake { message, help: help.to_owned(), at });
+        let mut wrong =
+            |at: Range<usize>, message: String, help: &str| mistakes.push(EvalFileMistake { message, help: help.to_owned(), at });
         let mut names = BTreeSet::new();
         for scenario in &self.scenarios {
             let (name, at) = (scenario.name.get_ref().as_str(), scenario.name.span());
@@ -222,12 +223,12 @@ impl EvalFile {
                 wrong(at, format!("scenario `{name}` is for no mode"), "leave out `modes`, or name one");
             }
             for check in &scenario.checks {
-                if let Err(why) = Compiled::of(check.get_ref()) {
+                if let Err(why) = CompiledCheck::of(check.get_ref()) {
                     wrong(check.span(), why, "a check says one thing about the reply; docs/eval.md lists what it may say");
                 }
             }
         }
-        let rows: Rows = toml::from_str(text).unwrap_or_default();
+        let rows: RowPositions = toml::from_str(text).unwrap_or_default();
         let models = rows.model.iter().zip(self.models.iter().map(|m| m.name.as_str()));
         let presets = rows.preset.iter().zip(self.presets.iter().map(|p| p.name.as_str()));
         for (what, named) in [("model", models.collect::<Vec<_>>()), ("preset", presets.collect())] {

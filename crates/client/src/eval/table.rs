@@ -2,10 +2,10 @@
 
 use std::fmt::Write as _;
 
-use super::record::Outcome;
-use super::report::{Group, Report};
+use super::record::CellOutcome;
+use super::report::{CellGroup, EvalReport};
 
-impl Report {
+impl EvalReport {
     /// A table of the contenders, and below it why cells failed.
     #[must_use]
     pub fn table(&self) -> String {
@@ -49,7 +49,7 @@ impl Report {
     }
 }
 
-fn line(cell: &Outcome) -> String {
+fn line(cell: &CellOutcome) -> String {
     let number = |n: Option<u64>| n.map(|n| n.to_string()).unwrap_or_default();
     let failed: Vec<&str> = cell.checks.iter().filter(|made| !made.ok).map(|made| made.check.as_str()).collect();
     let fields = [
@@ -78,7 +78,7 @@ fn quoted(field: &str) -> String {
     if field.contains([',', '"', '\n', '\r']) { format!("\"{}\"", field.replace('"', "\"\"")) } else { field }
 }
 
-fn row(group: &Group) -> Vec<String> {
+fn row(group: &CellGroup) -> Vec<String> {
     vec![
         group.of.model.clone(),
         group.of.mode.clone(),

@@ -6,14 +6,16 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use serde_json::{Map, Value as Json, json};
 
 use super::super::directives::{DirectiveRequest, DirectiveRunner, Directives};
-use super::super::keys::Scrubber;
+use super::super::keys::KeyScrubber;
 use super::super::reply as cleaned;
-use super::super::tools::{FilteredToolRegistry, StopReason, ToolLoopReport, ToolLoopRunner, ToolRegistry, Unwatched};
-use super::super::{Delta, Doing, Incoming, Outgoing, PromptRunner, RunError, RunnerConfig, Transport, TransportError, in_language};
-use super::judge::{Call, Compiled, Given, Judged};
-use super::mode::Mode;
-use super::record::{Made, Outcome, Tokens};
-use super::scenario::{Candidate, Preset, Scenario};
+use super::super::tools::{FilteredToolRegistry, NoWatch, StopReason, ToolLoopReport, ToolLoopRunner, ToolRegistry};
+use super::super::{
+    BoxFuture, Delta, IncomingAnswer, OutgoingRequest, PromptRunner, RunError, RunnerConfig, Transport, TransportError, in_language,
+};
+use super::judge::{CallRecord, CompiledCheck, DirectiveRecord, ReplyFacts};
+use super::mode::EvalMode;
+use super::record::{CellOutcome, CheckRecord, TokenCounts};
+use super::scenario::{Candidate, EvalPreset, Scenario};
 use crate::assemble::{build, run};
 use crate::diag::Diagnostic;
 use crate::model::{Plan, Scene, Value};
@@ -23,11 +25,11 @@ use crate::pack::Ruleset;
 const MOST_TEXT: usize = 4_000;
 
 /// The time in milliseconds, from any beginning; `None` where time is not measured.
-pub type Clock = Arc<dyn Fn() -> Option<u64> + Send + Sync>;
+pub type EvalClock = Arc<dyn Fn() -> Option<u64> + Send + Sync>;
 
 /// What a scenario is asked with.
 #[derive(Clone)]
-pub struct Subject {
+pub struct TrialSubject {
     /// The rules.
     pub rules: Ruleset,
     /// The scene.
@@ -37,22 +39,22 @@ pub struct Subject {
 }
 
 /// Everything that one cell needs.
-pub(super) struct Trial<'a> {
-    pub(super) subject: &'a Subject,
+pub(super) struct CellTrial<'a> {
+    pub(super) subject: &'a TrialSubject,
     pub(super) scenario: &'a Scenario,
     pub(super) candidate: &'a Candidate,
-    pub(super) preset: &'a Preset,
-    pub(super) mode: Mode,
+    pub(super) preset: &'a EvalPreset,
+    pub(super) mode: EvalMode,
     pub(super) transport: Arc<dyn Transport>,
-    pub(super) clock: &'a Clock,
+    pub(super) clock: &'a EvalClock,
 }
 
 /// The answer of a model: its text, or why there is none.
 #[derive(Default)]
-struct Reply {
+struct TrialReply {
     text: String,
-    calls: Vec<Call>,
-    directives: Vec<Given>,
+    calls: Vec<CallRecord>,
+    directives: Vec<DirectiveRecord>,
     usage: Vec<Json>,
     warnings: Vec<Diagnostic>,
     failure: Option<String>,
@@ -60,18 +62,18 @@ struct Reply {
     message: String,
 }
 
-impl Trial<'_> {
+impl CellTrial<'_> {
     /// Asks once, and judges.
-    pub(super) async fn run(&self) -> Outcome {
-        let counting = Arc::new(Counting { inner: Arc::clone(&self.transport), sent: AtomicU32::new(0) });
+    pub(super) async fn run(&self) -> CellOutcome {
+        let counting = Arc::new(CountingTransport { inner: Arc::clone(&self.transport), sent: AtomicU32::new(0) });
         let begun = (self.clock)();
         let reply = match self.ask(PromptRunner::new(Arc::clone(&counting) as Arc<dyn Transport>)).await {
             Ok(reply) => reply,
-            Err(error) => Reply::failed(&error),
+            Err(error) => TrialReply::failed(&error),
         };
         let ms = begun.zip((self.clock)()).map(|(begun, ended)| ended.saturating_sub(begun));
         let tokens = self.tokens(&reply.usage);
-        let judged = Judged {
+        let judged = ReplyFacts {
             text: &reply.text,
             calls: &reply.calls,
             directives: &reply.directives,
@@ -79,13 +81,13 @@ impl Trial<'_> {
         };
         let mut checks = Vec::new();
         if reply.failure.is_none() {
-            let compiled = self.scenario.checks.iter().filter_map(|check| Compiled::of(check.get_ref()).ok());
+            let compiled = self.scenario.checks.iter().filter_map(|check| CompiledCheck::of(check.get_ref()).ok());
             let made = compiled.filter(|check| check.is_for(self.mode));
-            checks = made.map(|check| Made { check: check.words(), ok: check.holds(&judged) }).collect();
+            checks = made.map(|check| CheckRecord { check: check.words(), ok: check.holds(&judged) }).collect();
         }
         let wrong = checks.iter().any(|made| !made.ok).then(|| "check_failed".to_owned());
         let failure = reply.failure.or(wrong);
-        Outcome {
+        CellOutcome {
             ok: failure.is_none(),
             failure,
             status: reply.status,
@@ -98,36 +100,36 @@ impl Trial<'_> {
             calls: reply.calls,
             directives: reply.directives,
             warnings: reply.warnings,
-            ..Outcome::default()
+            ..CellOutcome::default()
         }
     }
 
-    async fn ask(&self, runner: PromptRunner) -> Result<Reply, RunError> {
+    async fn ask(&self, runner: PromptRunner) -> Result<TrialReply, RunError> {
         let rules = &self.subject.rules;
         let config = RunnerConfig::parse(rules, &self.context())?;
         let mut plan = self.plan(&config)?;
         let mut told = plan.warnings.clone();
         // the text of directives is data, and no prose whose language is asked for
-        if matches!(self.mode, Mode::Chat | Mode::Tools) {
+        if matches!(self.mode, EvalMode::Chat | EvalMode::Tools) {
             plan = in_language(&config, &plan)?;
         }
         let mut options = self.candidate.options.clone();
         options.extend(self.preset.options.clone());
         options.extend(self.scenario.options.clone());
         let mut answer = match self.mode {
-            Mode::Chat => {
+            EvalMode::Chat => {
                 let request = PromptRunner::prepare(&config, &plan, &[], &options, false)?;
                 told.extend(request.warnings.iter().cloned());
                 let reply = runner.send(&config, &request, &mut |_: &Delta| {}).await?;
                 let text = cleaned(&config, &plan, &reply)?.text();
-                Reply { text, usage: vec![reply.usage], ..Reply::default() }
+                TrialReply { text, usage: vec![reply.usage], ..TrialReply::default() }
             }
-            Mode::Tools => {
+            EvalMode::Tools => {
                 let mut tools = ToolRegistry::of_pack(rules);
                 tools.extend(self.subject.tools.clone());
                 let tools = FilteredToolRegistry::new(tools, self.scenario.tools.clone(), Vec::new());
-                let report = ToolLoopRunner::new(runner).run(&config, &plan, &tools, &options, &mut Unwatched).await?;
-                let mut reply = Reply::of_loop(report);
+                let report = ToolLoopRunner::new(runner).run(&config, &plan, &tools, &options, &mut NoWatch).await?;
+                let mut reply = TrialReply::of_loop(report);
                 let answer = super::super::Reply {
                     message: json!({ "role": "assistant", "content": reply.text }),
                     ..super::super::Reply::default()
@@ -139,10 +141,10 @@ impl Trial<'_> {
                 let request = DirectiveRequest { allow: self.scenario.directives.clone(), ..DirectiveRequest::default() };
                 let directives = Directives::new(&config, &plan, &request)?;
                 let report = DirectiveRunner::new(runner).run(&config, &plan, &directives, &options).await?;
-                let given = |d: super::super::directives::Directive| Given { kind: d.kind, payload: Json::Object(d.payload) };
+                let given = |d: super::super::directives::Directive| DirectiveRecord { kind: d.kind, payload: Json::Object(d.payload) };
                 let error = report.provider_error.as_ref();
                 let said = |error: &Option<Arc<RunError>>| error.as_ref().map(ToString::to_string);
-                Reply {
+                TrialReply {
                     text: report.assistant_text,
                     directives: report.directives.into_iter().map(given).collect(),
                     usage: report.usage,
@@ -150,7 +152,7 @@ impl Trial<'_> {
                     status: error.and_then(|error| error.status),
                     message: error.map(|error| error.message.clone()).or_else(|| said(&report.run_error)).unwrap_or_default(),
                     failure: if report.ok { None } else { report.error.or_else(|| Some("unreadable".to_owned())) },
-                    ..Reply::default()
+                    ..TrialReply::default()
                 }
             }
         };
@@ -169,7 +171,7 @@ impl Trial<'_> {
         if !self.candidate.capabilities.is_empty() {
             context.insert("capabilities".to_owned(), json!(self.candidate.capabilities));
         }
-        if matches!(self.mode, Mode::JsonSchema | Mode::JsonObject | Mode::PromptOnly) {
+        if matches!(self.mode, EvalMode::JsonSchema | EvalMode::JsonObject | EvalMode::PromptOnly) {
             let mut directives = context.get("directives").and_then(Json::as_object).cloned().unwrap_or_default();
             directives.insert("modes".to_owned(), json!([self.mode.name()]));
             context.insert("directives".to_owned(), Json::Object(directives));
@@ -189,12 +191,12 @@ impl Trial<'_> {
     }
 
     /// The tokens of all replies, in the words of the pack.
-    fn tokens(&self, usage: &[Json]) -> Option<Tokens> {
-        let mut sum: Option<Tokens> = None;
+    fn tokens(&self, usage: &[Json]) -> Option<TokenCounts> {
+        let mut sum: Option<TokenCounts> = None;
         for usage in usage.iter().filter(|usage| usage.is_object()) {
             let counted = run(&self.subject.rules, "usage", &Scene::new(&json!({ "usage": usage })), &[]).ok()?;
             let number = |key: &str| counted.get(&format!("tokens.{key}")).as_i64().and_then(|n| u64::try_from(n).ok());
-            let sum = sum.get_or_insert_with(Tokens::default);
+            let sum = sum.get_or_insert_with(TokenCounts::default);
             sum.input += number("input").unwrap_or_default();
             sum.output += number("output").unwrap_or_default();
             sum.cached += number("cached").unwrap_or_default();
@@ -203,7 +205,7 @@ impl Trial<'_> {
     }
 }
 
-impl Reply {
+impl TrialReply {
     fn failed(error: &RunError) -> Self {
         let status = if let RunError::Provider(error) = error { error.status } else { None };
         Self { failure: Some(error.code()), status, message: error.to_string(), ..Self::default() }
@@ -220,7 +222,7 @@ impl Reply {
             let text = call.pointer("/function/arguments").and_then(Json::as_str).unwrap_or_default();
             serde_json::from_str(text).unwrap_or_else(|_| Json::Object(Map::new()))
         });
-        let result = |(result, arguments): (super::super::tools::ToolResult, Json)| Call {
+        let result = |(result, arguments): (super::super::tools::ToolResult, Json)| CallRecord {
             tool: result.tool,
             arguments,
             ok: result.ok,
@@ -235,7 +237,7 @@ impl Reply {
 }
 
 /// The configuration of a preset for a model.
-fn context(rules: &Ruleset, scene: &Scene, candidate: &Candidate, preset: &Preset) -> Map<String, Json> {
+fn context(rules: &Ruleset, scene: &Scene, candidate: &Candidate, preset: &EvalPreset) -> Map<String, Json> {
     let mut context = preset.config.clone();
     let provider = candidate.provider.clone().or_else(|| candidate.dialect.clone());
     let provider = provider.unwrap_or_else(|| crate::emit::prompt::dialect_of(rules, scene));
@@ -249,7 +251,7 @@ fn context(rules: &Ruleset, scene: &Scene, candidate: &Candidate, preset: &Prese
 ///
 /// # Errors
 /// The configuration has mistakes.
-pub fn dialect_of(subject: &Subject, candidate: &Candidate, preset: &Preset) -> Result<String, RunError> {
+pub fn dialect_of(subject: &TrialSubject, candidate: &Candidate, preset: &EvalPreset) -> Result<String, RunError> {
     if let Some(dialect) = candidate.dialect.clone().or_else(|| text_at(&subject.scene, "dialect")) {
         return Ok(dialect);
     }
@@ -267,18 +269,18 @@ fn cut(text: &str) -> String {
 }
 
 /// A transport that counts what is sent.
-struct Counting {
+struct CountingTransport {
     inner: Arc<dyn Transport>,
     sent: AtomicU32,
 }
 
-impl Transport for Counting {
-    fn send<'a>(&'a self, request: &'a Outgoing) -> Doing<'a, Result<Incoming, TransportError>> {
+impl Transport for CountingTransport {
+    fn send<'a>(&'a self, request: &'a OutgoingRequest) -> BoxFuture<'a, Result<IncomingAnswer, TransportError>> {
         self.sent.fetch_add(1, Ordering::SeqCst);
         self.inner.send(request)
     }
 
-    fn may_repeat(&self, request: &Outgoing) -> bool {
+    fn may_repeat(&self, request: &OutgoingRequest) -> bool {
         self.inner.may_repeat(request)
     }
 
@@ -286,7 +288,7 @@ impl Transport for Counting {
         self.inner.scrub(text)
     }
 
-    fn scrubber(&self) -> Scrubber {
+    fn scrubber(&self) -> KeyScrubber {
         self.inner.scrubber()
     }
 }

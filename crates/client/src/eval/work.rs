@@ -6,11 +6,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 use serde_json::json;
 
 use super::super::tools::together;
-use super::super::{Doing, Transport};
-use super::cell::{Cell, inputs, key};
-use super::record::Outcome;
-use super::scenario::{Candidate, EvalFile, Preset, Scenario};
-use super::trial::{Clock, Subject, Trial};
+use super::super::{BoxFuture, Transport};
+use super::cell::{EvalCell, inputs, key};
+use super::record::CellOutcome;
+use super::scenario::{Candidate, EvalFile, EvalPreset, Scenario};
+use super::trial::{CellTrial, EvalClock, TrialSubject};
 use crate::model::Value;
 use crate::text::functions::fingerprint;
 
@@ -19,11 +19,11 @@ pub struct Evaluation {
     /// The file.
     pub file: EvalFile,
     /// What each scenario is asked with, in the order of the file.
-    pub subjects: Vec<Subject>,
+    pub subjects: Vec<TrialSubject>,
     /// How each model is reached, in the order of the file.
     pub transports: Vec<Arc<dyn Transport>>,
     /// Measures time.
-    pub clock: Clock,
+    pub clock: EvalClock,
     /// How many cells are done at a time.
     pub jobs: usize,
     /// Cells in which the provider was the trouble are done again.
@@ -34,19 +34,19 @@ pub struct Evaluation {
 /// cells: a finished one counts if what it depends on is still the same. Dropping the future cancels what is being done.
 pub async fn evaluate(
     evaluation: &Evaluation,
-    cells: &[Cell],
-    finished: &BTreeMap<String, Outcome>,
-    told: &(dyn Fn(&Outcome) + Sync),
-) -> Vec<Outcome> {
+    cells: &[EvalCell],
+    finished: &BTreeMap<String, CellOutcome>,
+    told: &(dyn Fn(&CellOutcome) + Sync),
+) -> Vec<CellOutcome> {
     let prompts: Vec<String> = evaluation.subjects.iter().map(prompt).collect();
     let queue = Mutex::new(cells.iter().enumerate());
-    let done: Mutex<BTreeMap<usize, Outcome>> = Mutex::default();
-    let worker = || -> Doing<'_, ()> {
+    let done: Mutex<BTreeMap<usize, CellOutcome>> = Mutex::default();
+    let worker = || -> BoxFuture<'_, ()> {
         Box::pin(async {
             loop {
                 let next = queue.lock().unwrap_or_else(PoisonError::into_inner).next();
                 let Some((at, cell)) = next else { return };
-                let Some(task) = Task::of(evaluation, cell, &prompts) else { continue };
+                let Some(task) = CellTask::of(evaluation, cell, &prompts) else { continue };
                 let outcome = match task.finished(evaluation, finished) {
                     Some(old) => old.clone(),
                     None => {
@@ -69,36 +69,36 @@ pub async fn evaluate(
 #[must_use]
 pub fn known(
     evaluation: &Evaluation,
-    cells: &[Cell],
-    finished: &BTreeMap<String, Outcome>,
-    told: &BTreeMap<String, Outcome>,
-) -> Vec<Outcome> {
+    cells: &[EvalCell],
+    finished: &BTreeMap<String, CellOutcome>,
+    told: &BTreeMap<String, CellOutcome>,
+) -> Vec<CellOutcome> {
     let prompts: Vec<String> = evaluation.subjects.iter().map(prompt).collect();
-    let tasks = cells.iter().filter_map(|cell| Task::of(evaluation, cell, &prompts));
+    let tasks = cells.iter().filter_map(|cell| CellTask::of(evaluation, cell, &prompts));
     tasks.filter_map(|task| told.get(&task.key).or_else(|| task.finished(evaluation, finished)).cloned()).collect()
 }
 
 /// The fingerprint of what a prompt is made of.
-fn prompt(subject: &Subject) -> String {
+fn prompt(subject: &TrialSubject) -> String {
     let tools: Vec<_> = subject.tools.specs().map(|spec| json!([spec.name, spec.description, spec.parameters])).collect();
     let scene = &subject.scene;
     fingerprint(&Value::from(&json!([subject.rules.fingerprint(), scene.data.to_json(), scene.seed, tools])))
 }
 
 /// One cell with its parts.
-struct Task<'a> {
+struct CellTask<'a> {
     key: String,
     inputs: String,
-    cell: Cell,
+    cell: EvalCell,
     scenario: &'a Scenario,
     candidate: &'a Candidate,
-    preset: &'a Preset,
-    subject: &'a Subject,
+    preset: &'a EvalPreset,
+    subject: &'a TrialSubject,
     transport: &'a Arc<dyn Transport>,
 }
 
-impl<'a> Task<'a> {
-    fn of(evaluation: &'a Evaluation, cell: &Cell, prompts: &[String]) -> Option<Self> {
+impl<'a> CellTask<'a> {
+    fn of(evaluation: &'a Evaluation, cell: &EvalCell, prompts: &[String]) -> Option<Self> {
         let file = &evaluation.file;
         let (scenario, candidate) = (file.scenarios.get(cell.scenario)?, file.models.get(cell.model)?);
         let preset = file.presets.get(cell.preset)?;
@@ -115,12 +115,12 @@ impl<'a> Task<'a> {
     }
 
     /// The outcome that the task already has.
-    fn finished<'o>(&self, evaluation: &Evaluation, finished: &'o BTreeMap<String, Outcome>) -> Option<&'o Outcome> {
+    fn finished<'o>(&self, evaluation: &Evaluation, finished: &'o BTreeMap<String, CellOutcome>) -> Option<&'o CellOutcome> {
         finished.get(&self.key).filter(|old| old.inputs == self.inputs && !(evaluation.retry && old.is_trouble()))
     }
 
-    async fn run(&self, evaluation: &Evaluation) -> Outcome {
-        let trial = Trial {
+    async fn run(&self, evaluation: &Evaluation) -> CellOutcome {
+        let trial = CellTrial {
             subject: self.subject,
             scenario: self.scenario,
             candidate: self.candidate,
@@ -132,7 +132,7 @@ impl<'a> Task<'a> {
         let outcome = trial.run().await;
         let price = evaluation.file.prices.iter().find(|price| price.is_of(self.candidate.id()));
         let cost = price.zip(outcome.tokens).map(|(price, tokens)| price.cost(tokens.input, tokens.output, tokens.cached));
-        Outcome {
+        CellOutcome {
             key: self.key.clone(),
             inputs: self.inputs.clone(),
             scenario: self.scenario.name.get_ref().clone(),

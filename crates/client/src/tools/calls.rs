@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::{Map, Value as Json, json};
 
-use super::registry::{Entry, FilteredToolRegistry};
+use super::registry::{FilteredToolRegistry, RegistryEntry};
 use crate::assemble::run;
 use crate::engine::BuildError;
 use crate::model::{Scene, Value};
@@ -16,20 +16,20 @@ pub(super) const MOST_CALLS: usize = 1_000;
 const CALLS: &str = "tool_calls";
 
 /// Why a call is not carried out: a code, and words for the model.
-pub(super) type Refusal = (String, String);
+pub(super) type CallRefusal = (String, String);
 
 /// One call, decided.
-pub(super) struct Decided<'a> {
+pub(super) struct DecidedCall<'a> {
     pub(super) id: String,
     pub(super) name: String,
     /// The call as it is written back into the chat.
     pub(super) written: Json,
     /// What is run with what; or the code and the words why not.
-    pub(super) run: Result<(&'a Entry, Map<String, Json>), Refusal>,
+    pub(super) run: Result<(&'a RegistryEntry, Map<String, Json>), CallRefusal>,
 }
 
 /// What the calls of a reply are measured by.
-pub(super) struct Limits<'l> {
+pub(super) struct CallLimits<'l> {
     /// The configuration, which is laid over the values of the pack.
     pub(super) limits: &'l Json,
     /// Arguments with more bytes are not read.
@@ -45,12 +45,12 @@ pub(super) struct Limits<'l> {
 pub(super) fn decide<'a>(
     rules: &Ruleset,
     tools: &'a FilteredToolRegistry,
-    limits: &Limits<'_>,
+    limits: &CallLimits<'_>,
     calls: &[Json],
     used: &mut BTreeSet<String>,
-) -> Result<Vec<Decided<'a>>, BuildError> {
+) -> Result<Vec<DecidedCall<'a>>, BuildError> {
     let turn = limits.turn;
-    let read: Vec<Read<'_, 'a>> = calls.iter().map(|call| Read::of(call, tools, limits.max_args_bytes)).collect();
+    let read: Vec<SentCall<'_, 'a>> = calls.iter().map(|call| SentCall::of(call, tools, limits.max_args_bytes)).collect();
     let rows: Vec<Json> = read.iter().enumerate().map(|(index, call)| call.row(index, used)).collect();
     let ran = run(rules, CALLS, &scene(limits.limits, turn), &[(CALLS, json!(rows))])?;
     let rows = ran.list(CALLS);
@@ -68,7 +68,7 @@ pub(super) fn scene(limits: &Json, turn: usize) -> Scene {
 }
 
 /// A call as it was sent.
-struct Read<'c, 'a> {
+struct SentCall<'c, 'a> {
     call: &'c Json,
     id: String,
     name: String,
@@ -78,11 +78,11 @@ struct Read<'c, 'a> {
     /// The number of their bytes.
     bytes: usize,
     parsed: Option<Json>,
-    entry: Option<&'a Entry>,
+    entry: Option<&'a RegistryEntry>,
     visible: bool,
 }
 
-impl<'c, 'a> Read<'c, 'a> {
+impl<'c, 'a> SentCall<'c, 'a> {
     fn of(call: &'c Json, tools: &'a FilteredToolRegistry, most: usize) -> Self {
         let word = |value: Option<&Json>| value.and_then(Json::as_str).unwrap_or_default().to_owned();
         let name = word(call.pointer("/function/name"));
@@ -121,7 +121,7 @@ impl<'c, 'a> Read<'c, 'a> {
 
     /// What the pack has decided. Whatever it says, ids differ, a tool that is hidden does not run, and neither does one
     /// whose arguments are no object.
-    fn decided(self, index: usize, turn: usize, row: Option<&Value>, used: &mut BTreeSet<String>) -> Decided<'a> {
+    fn decided(self, index: usize, turn: usize, row: Option<&Value>, used: &mut BTreeSet<String>) -> DecidedCall<'a> {
         let word = |key: &str| row.and_then(|row| row.get(key)).and_then(Value::as_str).map(str::to_owned);
         let id = own(word("id").unwrap_or_default(), || format!("call_{turn}_{index}"), used);
         let written = written(self.call, &id, &self.name, &word("written").unwrap_or_else(|| "{}".to_owned()));
@@ -136,7 +136,7 @@ impl<'c, 'a> Read<'c, 'a> {
             (None, None, _) => Err(("tool_not_allowed".to_owned(), String::new())),
             (None, Some(_), _) => Err(("arguments_not_object".to_owned(), String::new())),
         };
-        Decided { id, name: self.name, written, run }
+        DecidedCall { id, name: self.name, written, run }
     }
 }
 

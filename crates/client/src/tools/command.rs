@@ -8,8 +8,8 @@ use core::time::Duration;
 use serde_json::Value as Json;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
 
-use super::super::Doing;
-use super::process::{CommandLine, Group, Pipes};
+use super::super::BoxFuture;
+use super::process::{CommandLine, ProcessGroup, ProcessPipes};
 use super::tool::{Tool, ToolCall, ToolFailure};
 
 /// The most bytes of errors that the model is told.
@@ -20,7 +20,7 @@ const PART: usize = 8 << 10;
 /// How the output of a command is read.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Output {
+pub enum CommandOutput {
     /// JSON if it is JSON, otherwise text.
     #[default]
     Auto,
@@ -40,11 +40,11 @@ pub struct CommandTool {
     /// The most bytes that it may print.
     pub most: usize,
     /// How its output is read.
-    pub output: Output,
+    pub output: CommandOutput,
 }
 
 impl Tool for CommandTool {
-    fn call<'a>(&'a self, call: ToolCall<'a>) -> Doing<'a, Result<Json, ToolFailure>> {
+    fn call<'a>(&'a self, call: ToolCall<'a>) -> BoxFuture<'a, Result<Json, ToolFailure>> {
         let input = Json::Object(call.arguments.clone()).to_string();
         Box::pin(async move { self.read(self.run(input.into_bytes()).await?) })
     }
@@ -53,7 +53,7 @@ impl Tool for CommandTool {
 impl CommandTool {
     /// Runs the command once; gives what it printed.
     async fn run(&self, input: Vec<u8>) -> Result<Vec<u8>, ToolFailure> {
-        let (mut group, Pipes { mut stdin, stdout, stderr }) = Group::start(&self.line, true)?;
+        let (mut group, ProcessPipes { mut stdin, stdout, stderr }) = ProcessGroup::start(&self.line, true)?;
         let write = async {
             // a command that does not read its arguments closes the pipe
             let _ = stdin.write_all(&input).await;
@@ -98,9 +98,9 @@ impl CommandTool {
         let text = String::from_utf8(output).map_err(|_| self.failure("printed something that is not valid UTF-8"))?;
         let json = || serde_json::from_str::<Json>(&text);
         match self.output {
-            Output::Text => Ok(Json::String(text)),
-            Output::Json => json().map_err(|e| self.failure(&format!("printed something that is not JSON: {e}"))),
-            Output::Auto => Ok(json().unwrap_or(Json::String(text))),
+            CommandOutput::Text => Ok(Json::String(text)),
+            CommandOutput::Json => json().map_err(|e| self.failure(&format!("printed something that is not JSON: {e}"))),
+            CommandOutput::Auto => Ok(json().unwrap_or(Json::String(text))),
         }
     }
 

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use serde::Deserialize;
 use serde_json::Value as Json;
 
-use super::command::{CommandTool, Output};
+use super::command::{CommandOutput, CommandTool};
 use super::process::CommandLine;
 use super::registry::{ToolRegistry, ToolSpec};
 use super::server::{ServerSpec, tools_of_server};
@@ -44,11 +44,11 @@ struct ToolRow {
     #[serde(default)]
     env: Vec<String>,
     #[serde(default)]
-    timeout: Seconds,
+    timeout: RowSeconds,
     #[serde(default)]
     max_output_bytes: Option<usize>,
     #[serde(default)]
-    output: Output,
+    output: CommandOutput,
     #[serde(default)]
     parallel: bool,
 }
@@ -63,7 +63,7 @@ struct ServerRow {
     #[serde(default)]
     env: Vec<String>,
     #[serde(default)]
-    timeout: Seconds,
+    timeout: RowSeconds,
     #[serde(default)]
     prefix: String,
     #[serde(default)]
@@ -75,15 +75,15 @@ struct ServerRow {
 /// A time that a row gives, in seconds.
 #[derive(Debug, Clone, Copy, Deserialize)]
 #[serde(try_from = "f64")]
-struct Seconds(Duration);
+struct RowSeconds(Duration);
 
-impl Default for Seconds {
+impl Default for RowSeconds {
     fn default() -> Self {
         Self(Duration::from_secs_f64(TIMEOUT))
     }
 }
 
-impl TryFrom<f64> for Seconds {
+impl TryFrom<f64> for RowSeconds {
     type Error = String;
 
     fn try_from(seconds: f64) -> Result<Self, String> {

@@ -26,13 +26,13 @@ mod tool;
 mod tool_loop;
 
 #[cfg(feature = "run")]
-pub use command::{CommandTool, Output};
+pub use command::{CommandOutput, CommandTool};
 #[cfg(feature = "run")]
 pub use host::HostTools;
 #[cfg(feature = "run")]
 pub use process::CommandLine;
 pub use registry::{FilteredToolRegistry, ToolRegistry, ToolSpec};
-pub use report::{LoopEvent, StopReason, ToolLoopReport, ToolResult, Unwatched, Watch};
+pub use report::{LoopEvent, NoWatch, StopReason, ToolLoopReport, ToolResult, Watch};
 #[cfg(feature = "run")]
 pub use server::{ServerSpec, tools_of_server};
 #[cfg(feature = "run")]

@@ -30,26 +30,26 @@ impl CommandLine {
 }
 
 /// A running process. Dropping it kills its whole group.
-pub(super) struct Group {
+pub(super) struct ProcessGroup {
     child: Child,
     #[cfg(unix)]
     id: Option<rustix::process::Pid>,
 }
 
 /// The ends of its pipes.
-pub(super) struct Pipes {
+pub(super) struct ProcessPipes {
     pub(super) stdin: ChildStdin,
     pub(super) stdout: ChildStdout,
     /// Only if it was asked for.
     pub(super) stderr: Option<ChildStderr>,
 }
 
-impl Group {
+impl ProcessGroup {
     /// Starts a process, with what it prints as errors if `errors`.
     ///
     /// # Errors
     /// It cannot be started; the message names the program and not its arguments.
-    pub(super) fn start(line: &CommandLine, errors: bool) -> Result<(Self, Pipes), ToolFailure> {
+    pub(super) fn start(line: &CommandLine, errors: bool) -> Result<(Self, ProcessPipes), ToolFailure> {
         let failed = |why: &dyn std::fmt::Display| ToolFailure(format!("`{}` cannot be started: {why}", line.program()));
         let (program, arguments) = line.words.split_first().ok_or_else(|| failed(&"the command is empty"))?;
         let mut command = Command::new(program);
@@ -72,7 +72,7 @@ impl Group {
             id,
         };
         match (stdin, stdout) {
-            (Some(stdin), Some(stdout)) => Ok((group, Pipes { stdin, stdout, stderr })),
+            (Some(stdin), Some(stdout)) => Ok((group, ProcessPipes { stdin, stdout, stderr })),
             _ => Err(failed(&"it has no pipes")),
         }
     }
@@ -96,7 +96,7 @@ impl Group {
     }
 }
 
-impl Drop for Group {
+impl Drop for ProcessGroup {
     fn drop(&mut self) {
         self.kill();
     }

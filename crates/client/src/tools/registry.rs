@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value as Json, json};
 
-use super::super::Doing;
+use super::super::BoxFuture;
 use super::script::ScriptTool;
 use super::tool::{Tool, ToolCall, ToolFailure};
 use crate::model::Value;
@@ -34,7 +34,7 @@ impl ToolSpec {
 
 /// Why parameters cannot be used.
 #[derive(Clone)]
-pub(super) enum Trouble {
+pub(super) enum ParameterError {
     /// They are not a JSON object.
     Type,
     /// They are no usable JSON Schema.
@@ -42,9 +42,9 @@ pub(super) enum Trouble {
 }
 
 /// One tool of a registry.
-pub(super) struct Entry {
+pub(super) struct RegistryEntry {
     pub(super) spec: ToolSpec,
-    pub(super) checker: Result<SchemaChecker, Trouble>,
+    pub(super) checker: Result<SchemaChecker, ParameterError>,
     pub(super) tool: Arc<dyn Tool>,
 }
 
@@ -52,7 +52,7 @@ pub(super) struct Entry {
 /// begins, by the rules of the pack.
 #[derive(Clone, Default)]
 pub struct ToolRegistry {
-    entries: Vec<Arc<Entry>>,
+    entries: Vec<Arc<RegistryEntry>>,
 }
 
 impl ToolRegistry {
@@ -83,11 +83,11 @@ impl ToolRegistry {
     /// Adds a tool behind the others.
     pub fn add(&mut self, spec: ToolSpec, tool: Arc<dyn Tool>) {
         let checker = match &spec.parameters {
-            Json::Null => SchemaChecker::new(&Value::map(crate::model::Map::default())).map_err(Trouble::Schema),
-            schema @ Json::Object(_) => SchemaChecker::new(&Value::from(schema)).map_err(Trouble::Schema),
-            _ => Err(Trouble::Type),
+            Json::Null => SchemaChecker::new(&Value::map(crate::model::Map::default())).map_err(ParameterError::Schema),
+            schema @ Json::Object(_) => SchemaChecker::new(&Value::from(schema)).map_err(ParameterError::Schema),
+            _ => Err(ParameterError::Type),
         };
-        self.entries.push(Arc::new(Entry { spec, checker, tool }));
+        self.entries.push(Arc::new(RegistryEntry { spec, checker, tool }));
     }
 
     /// The same, for a chain of calls.
@@ -111,7 +111,7 @@ impl ToolRegistry {
     ///
     /// # Errors
     /// What the tool says, or there is no such tool.
-    pub fn call<'a>(&'a self, name: &'a str, arguments: Json) -> Doing<'a, Result<Json, ToolFailure>> {
+    pub fn call<'a>(&'a self, name: &'a str, arguments: Json) -> BoxFuture<'a, Result<Json, ToolFailure>> {
         Box::pin(async move {
             let Some(entry) = self.find(name) else { return Err(ToolFailure(format!("there is no tool `{name}`"))) };
             let arguments = arguments.as_object().cloned().unwrap_or_default();
@@ -119,11 +119,11 @@ impl ToolRegistry {
         })
     }
 
-    pub(super) fn entries(&self) -> &[Arc<Entry>] {
+    pub(super) fn entries(&self) -> &[Arc<RegistryEntry>] {
         &self.entries
     }
 
-    pub(super) fn find(&self, name: &str) -> Option<&Arc<Entry>> {
+    pub(super) fn find(&self, name: &str) -> Option<&Arc<RegistryEntry>> {
         self.entries.iter().find(|entry| entry.spec.name == name)
     }
 }

@@ -3,7 +3,7 @@
 use serde::Serialize;
 use serde_json::Value as Json;
 
-use super::super::{Change, Delta, Problem, ProviderError, Reply, RunError};
+use super::super::{Delta, OptionChange, Problem, ProviderError, Reply, RunError};
 use crate::diag::Diagnostic;
 
 /// Something that happened in a loop.
@@ -128,7 +128,7 @@ pub struct ToolLoopReport {
     /// Warnings of the requests, each once.
     pub warnings: Vec<Diagnostic>,
     /// What the pack did to the options of the requests, each once.
-    pub changes: Vec<Change>,
+    pub changes: Vec<OptionChange>,
     /// Why the provider gave no reply, or which program of the pack failed.
     pub error: Option<RunError>,
 }
@@ -162,9 +162,9 @@ pub trait Watch: Send {
 
 /// Nobody looks on.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Unwatched;
+pub struct NoWatch;
 
-impl Watch for Unwatched {}
+impl Watch for NoWatch {}
 
 impl<F: FnMut(&LoopEvent) + Send> Watch for F {
     fn event(&mut self, event: &LoopEvent) {

@@ -2,7 +2,7 @@
 
 use serde_json::Value as Json;
 
-use super::super::Doing;
+use super::super::BoxFuture;
 use super::tool::{Tool, ToolCall, ToolFailure};
 use crate::model::Value;
 use crate::pack::Ruleset;
@@ -21,7 +21,7 @@ impl ScriptTool {
 }
 
 impl Tool for ScriptTool {
-    fn call<'a>(&'a self, call: ToolCall<'a>) -> Doing<'a, Result<Json, ToolFailure>> {
+    fn call<'a>(&'a self, call: ToolCall<'a>) -> BoxFuture<'a, Result<Json, ToolFailure>> {
         Box::pin(async move {
             let arguments = Value::from(&Json::Object(call.arguments.clone()));
             let result = self

@@ -12,8 +12,8 @@ use rmcp::service::{RunningService, serve_client};
 use rmcp::transport::async_rw::AsyncRwTransport;
 use serde_json::{Value as Json, json};
 
-use super::super::Doing;
-use super::process::{CommandLine, Group, Pipes};
+use super::super::BoxFuture;
+use super::process::{CommandLine, ProcessGroup, ProcessPipes};
 use super::registry::{ToolRegistry, ToolSpec};
 use super::tool::{Tool, ToolCall, ToolFailure};
 
@@ -58,16 +58,16 @@ pub async fn tools_of_server(spec: &ServerSpec) -> Result<ToolRegistry, ToolFail
 }
 
 /// A server that runs as long as one of its tools is held.
-struct Connection {
+struct ServerConnection {
     service: RunningService<RoleClient, ()>,
     name: String,
     timeout: Duration,
     /// Killed when it is dropped.
-    _group: Group,
+    _group: ProcessGroup,
 }
 
 async fn begin(spec: &ServerSpec) -> Result<ToolRegistry, ToolFailure> {
-    let (group, Pipes { stdin, stdout, .. }) = Group::start(&spec.line, false)?;
+    let (group, ProcessPipes { stdin, stdout, .. }) = ProcessGroup::start(&spec.line, false)?;
     let transport = AsyncRwTransport::new(stdout, stdin).with_max_line_length(MOST_LINE);
     let service = serve_client((), transport).await.map_err(|e| failure(&spec.name, &format!("cannot be used: {e}")))?;
     let mut found = Vec::new();
@@ -91,7 +91,7 @@ async fn begin(spec: &ServerSpec) -> Result<ToolRegistry, ToolFailure> {
     for tool in &found {
         usable(spec, tool)?;
     }
-    let connection = Connection { service, name: spec.name.clone(), timeout: spec.timeout, _group: group };
+    let connection = ServerConnection { service, name: spec.name.clone(), timeout: spec.timeout, _group: group };
     let connection = Arc::new(connection);
     let mut registry = ToolRegistry::new();
     for tool in found {
@@ -126,15 +126,15 @@ fn usable(spec: &ServerSpec, tool: &rmcp::model::Tool) -> Result<(), ToolFailure
 
 /// One tool of a server.
 struct ServerTool {
-    connection: Arc<Connection>,
+    connection: Arc<ServerConnection>,
     name: String,
 }
 
 impl Tool for ServerTool {
-    fn call<'a>(&'a self, call: ToolCall<'a>) -> Doing<'a, Result<Json, ToolFailure>> {
+    fn call<'a>(&'a self, call: ToolCall<'a>) -> BoxFuture<'a, Result<Json, ToolFailure>> {
         let params = CallToolRequestParams::new(self.name.clone()).with_arguments(call.arguments.clone());
         Box::pin(async move {
-            let Connection { service, name, timeout, .. } = &*self.connection;
+            let ServerConnection { service, name, timeout, .. } = &*self.connection;
             match tokio::time::timeout(*timeout, service.call_tool_once(params)).await {
                 Ok(Ok(CallToolResponse::Complete(result))) => result_of(result),
                 Ok(Ok(_)) => Err(failure(name, "asks for something in between, which is not supported")),

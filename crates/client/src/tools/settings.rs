@@ -4,13 +4,13 @@ use serde_json::{Map, Value as Json, json};
 
 use super::super::left::{number, words};
 use super::super::{Problem, RunError, RunnerConfig};
-use super::registry::{FilteredToolRegistry, Trouble};
+use super::registry::{FilteredToolRegistry, ParameterError};
 use crate::assemble::run;
 use crate::model::{Plan, Scene, Value};
 use crate::text::json_pointer::escape;
 
 /// What a run goes by.
-pub(super) struct Settings {
+pub(super) struct LoopSettings {
     pub(super) max_turns: usize,
     pub(super) max_args_bytes: usize,
     pub(super) max_result_bytes: usize,
@@ -22,7 +22,7 @@ pub(super) struct Settings {
     pub(super) limits: Json,
 }
 
-impl Settings {
+impl LoopSettings {
     /// Reads the limits and checks what a run is given.
     ///
     /// # Errors
@@ -75,11 +75,11 @@ fn problem(row: &Value) -> Problem {
 }
 
 fn entries(tools: &FilteredToolRegistry) -> Json {
-    let entry = |(at, entry): (usize, &std::sync::Arc<super::registry::Entry>)| {
+    let entry = |(at, entry): (usize, &std::sync::Arc<super::registry::RegistryEntry>)| {
         let schema = match &entry.checker {
             Ok(_) => "",
-            Err(Trouble::Type) => "type",
-            Err(Trouble::Schema(why)) => why,
+            Err(ParameterError::Type) => "type",
+            Err(ParameterError::Schema(why)) => why,
         };
         json!({ "at": at, "name": entry.spec.name, "schema": schema })
     };

@@ -3,12 +3,12 @@
 use std::future::poll_fn;
 use std::task::Poll;
 
-use super::super::Doing;
+use super::super::BoxFuture;
 
 /// Waits for something unless `limit` is over first; it begins only if there is something to wait for.
-pub(crate) async fn within<'a, T>(mut doing: Doing<'a, T>, limit: impl FnOnce() -> Doing<'a, ()>) -> Option<T> {
+pub(crate) async fn within<'a, T>(mut doing: BoxFuture<'a, T>, limit: impl FnOnce() -> BoxFuture<'a, ()>) -> Option<T> {
     let mut begin = Some(limit);
-    let mut limit: Option<Doing<'a, ()>> = None;
+    let mut limit: Option<BoxFuture<'a, ()>> = None;
     poll_fn(|cx| {
         if let Poll::Ready(result) = doing.as_mut().poll(cx) {
             return Poll::Ready(Some(result));
@@ -25,8 +25,8 @@ pub(crate) async fn within<'a, T>(mut doing: Doing<'a, T>, limit: impl FnOnce() 
 }
 
 /// Waits until all are done, and gives their results in order.
-pub(crate) async fn together<T>(doing: Vec<Doing<'_, T>>) -> Vec<T> {
-    let mut all: Vec<Result<T, Doing<'_, T>>> = doing.into_iter().map(Err).collect();
+pub(crate) async fn together<T>(doing: Vec<BoxFuture<'_, T>>) -> Vec<T> {
+    let mut all: Vec<Result<T, BoxFuture<'_, T>>> = doing.into_iter().map(Err).collect();
     poll_fn(|cx| {
         let mut waiting = false;
         for one in &mut all {

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value as Json};
 
-use super::super::Doing;
+use super::super::BoxFuture;
 use crate::model::Value;
 
 /// One call that a tool carries out.
@@ -28,7 +28,7 @@ pub trait Tool: Send + Sync {
     /// Carries out a call once. Dropping the future cancels it, and must leave nothing running. A loop waits as long as
     /// this takes unless it has a limit of time
     /// ([`with_time_limit`](super::ToolLoopRunner::with_time_limit)). A panic goes through the loop to its caller.
-    fn call<'a>(&'a self, call: ToolCall<'a>) -> Doing<'a, Result<Json, ToolFailure>>;
+    fn call<'a>(&'a self, call: ToolCall<'a>) -> BoxFuture<'a, Result<Json, ToolFailure>>;
 }
 
 /// A function that needs to wait for nothing.
@@ -36,7 +36,7 @@ impl<F> Tool for F
 where
     F: Fn(&ToolCall<'_>) -> Result<Json, ToolFailure> + Send + Sync,
 {
-    fn call<'a>(&'a self, call: ToolCall<'a>) -> Doing<'a, Result<Json, ToolFailure>> {
+    fn call<'a>(&'a self, call: ToolCall<'a>) -> BoxFuture<'a, Result<Json, ToolFailure>> {
         Box::pin(async move { self(&call) })
     }
 }

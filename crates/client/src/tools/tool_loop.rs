@@ -7,12 +7,12 @@ use std::sync::Arc;
 use serde_json::{Map, Value as Json, json};
 
 use super::super::retry::Pace;
-use super::super::{Delta, Doing, Prepared, PromptRunner, ProviderError, Reply, RunError, RunnerConfig};
-use super::calls::{Decided, Limits, MOST_CALLS, decide};
+use super::super::{BoxFuture, Delta, PreparedRequest, PromptRunner, ProviderError, Reply, RunError, RunnerConfig};
+use super::calls::{CallLimits, DecidedCall, MOST_CALLS, decide};
 use super::registry::FilteredToolRegistry;
 use super::report::{LoopEvent, StopReason, ToolLoopReport, ToolResult, Watch};
-use super::results::{Came, Told, tell};
-use super::settings::Settings;
+use super::results::{CallMessage, CallResult, tell};
+use super::settings::LoopSettings;
 use super::together::{together, within};
 use super::tool::{ToolCall, ToolFailure};
 use crate::model::{Plan, Value};
@@ -22,13 +22,13 @@ use crate::model::{Plan, Value};
 #[derive(Clone)]
 pub struct ToolLoopRunner {
     runner: PromptRunner,
-    limit: Option<Limit>,
+    limit: Option<CallTimeout>,
     streams: bool,
 }
 
 /// How long a call may take, and by which clock.
 #[derive(Clone)]
-struct Limit {
+struct CallTimeout {
     each: Duration,
     pace: Arc<dyn Pace>,
 }
@@ -44,7 +44,7 @@ impl ToolLoopRunner {
     /// that the tool failed. What a tool does without ever waiting cannot be interrupted.
     #[must_use]
     pub fn with_time_limit(self, each: Duration, pace: Arc<dyn Pace>) -> Self {
-        Self { limit: Some(Limit { each, pace }), ..self }
+        Self { limit: Some(CallTimeout { each, pace }), ..self }
     }
 
     /// The same with every reply as a stream, if the pack takes requests with tools that are streamed. The watch hears
@@ -67,9 +67,9 @@ impl ToolLoopRunner {
         tools: &'a FilteredToolRegistry,
         options: &'a Map<String, Json>,
         watch: &'a mut dyn Watch,
-    ) -> Doing<'a, Result<ToolLoopReport, RunError>> {
+    ) -> BoxFuture<'a, Result<ToolLoopReport, RunError>> {
         Box::pin(async move {
-            let settings = Settings::read(config, plan, tools, options)?;
+            let settings = LoopSettings::read(config, plan, tools, options)?;
             let used = ids(plan);
             let report = ToolLoopReport {
                 added: Vec::new(),
@@ -84,7 +84,7 @@ impl ToolLoopRunner {
                 error: None,
             };
             let (limit, streams) = (self.limit.as_ref(), self.streams);
-            let mut run = Run { runner: &self.runner, limit, streams, config, plan, tools, settings, used, watch, report };
+            let mut run = LoopRun { runner: &self.runner, limit, streams, config, plan, tools, settings, used, watch, report };
             let turns = run.turns(options.clone()).await?;
             let reason = run.report.stop;
             run.tell(LoopEvent::Stop { reason, turns });
@@ -94,21 +94,21 @@ impl ToolLoopRunner {
 }
 
 /// One run.
-struct Run<'a> {
+struct LoopRun<'a> {
     runner: &'a PromptRunner,
-    limit: Option<&'a Limit>,
+    limit: Option<&'a CallTimeout>,
     streams: bool,
     config: &'a RunnerConfig,
     plan: &'a Plan,
     tools: &'a FilteredToolRegistry,
-    settings: Settings,
+    settings: LoopSettings,
     /// The ids of all calls of the chat.
     used: BTreeSet<String>,
     watch: &'a mut dyn Watch,
     report: ToolLoopReport,
 }
 
-impl<'a> Run<'a> {
+impl<'a> LoopRun<'a> {
     /// Goes round, and gives the number of requests.
     async fn turns(&mut self, mut options: Map<String, Json>) -> Result<usize, RunError> {
         let definitions = self.tools.definitions();
@@ -151,7 +151,7 @@ impl<'a> Run<'a> {
     }
 
     /// The next request: as a stream where that is wanted and the pack allows it.
-    fn prepared(&self, options: &Map<String, Json>) -> Result<Prepared, RunError> {
+    fn prepared(&self, options: &Map<String, Json>) -> Result<PreparedRequest, RunError> {
         let prepare = |stream| PromptRunner::prepare(self.config, self.plan, &self.report.added, options, stream);
         if self.streams && self.config.capabilities().streaming {
             match prepare(true) {
@@ -215,7 +215,7 @@ impl<'a> Run<'a> {
             self.tell(LoopEvent::ContentDropped { turn, chars: dropped });
         }
         let (rules, limits) = (&self.config.rules, self.settings.limits.clone());
-        let limits = Limits { limits: &limits, max_args_bytes: self.settings.max_args_bytes, turn };
+        let limits = CallLimits { limits: &limits, max_args_bytes: self.settings.max_args_bytes, turn };
         let decided = decide(rules, self.tools, &limits, calls, &mut self.used)?;
         let mut message = reply.message.as_object().cloned().unwrap_or_default();
         message.insert("role".to_owned(), json!("assistant"));
@@ -234,14 +234,14 @@ impl<'a> Run<'a> {
     }
 
     /// Carries out calls that may run beside each other, or one call.
-    async fn batch(&mut self, turn: usize, batch: Vec<Decided<'a>>) -> Result<(), RunError> {
+    async fn batch(&mut self, turn: usize, batch: Vec<DecidedCall<'a>>) -> Result<(), RunError> {
         for call in batch.iter().filter(|call| call.run.is_ok()) {
             self.tell(LoopEvent::ToolStart { turn, id: call.id.clone(), tool: call.name.clone() });
         }
         let (scene, limit) = (&self.plan.scene, self.limit);
         let came = together(batch.into_iter().map(|call| came(call, scene, limit)).collect()).await;
         let told = tell(&self.config.rules, &self.settings.limits, turn, self.settings.max_result_bytes, &came)?;
-        for (Came { id, name: tool, .. }, Told { code, content }) in came.into_iter().zip(told) {
+        for (CallResult { id, name: tool, .. }, CallMessage { code, content }) in came.into_iter().zip(told) {
             let ok = code.is_none();
             self.report.added.push(json!({ "role": "tool", "tool_call_id": id, "content": content }));
             self.report.results.push(ToolResult { id: id.clone(), tool: tool.clone(), ok, code: code.clone() });
@@ -278,20 +278,20 @@ fn once_each<T: Clone + PartialEq>(all: &mut Vec<T>, more: &[T]) {
 }
 
 /// Whether a call may be carried out beside others; one that is refused disturbs nobody.
-fn beside(call: &Decided<'_>) -> bool {
+fn beside(call: &DecidedCall<'_>) -> bool {
     call.run.as_ref().map_or(true, |(entry, _)| entry.spec.parallel)
 }
 
 /// Runs the tool of a call, if it is to be run.
-fn came<'a>(call: Decided<'a>, scene: &'a Value, limit: Option<&'a Limit>) -> Doing<'a, Came> {
+fn came<'a>(call: DecidedCall<'a>, scene: &'a Value, limit: Option<&'a CallTimeout>) -> BoxFuture<'a, CallResult> {
     Box::pin(async move {
-        let Decided { id, name, run, .. } = call;
+        let DecidedCall { id, name, run, .. } = call;
         let result = match run {
             Ok((entry, arguments)) => {
                 let doing = entry.tool.call(ToolCall { id: &id, name: &name, arguments: &arguments, scene });
-                Came::of(match limit {
+                CallResult::of(match limit {
                     None => doing.await,
-                    Some(Limit { each, pace }) => {
+                    Some(CallTimeout { each, pace }) => {
                         let late = || ToolFailure(format!("the tool did not end within {} ms", each.as_millis()));
                         within(doing, || pace.sleep(*each)).await.unwrap_or_else(|| Err(late()))
                     }
@@ -299,7 +299,7 @@ fn came<'a>(call: Decided<'a>, scene: &'a Value, limit: Option<&'a Limit>) -> Do
             }
             Err(refused) => Err(refused),
         };
-        Came { id, name, result }
+        CallResult { id, name, result }
     })
 }
 

@@ -9,7 +9,7 @@ use zip::ZipArchive;
 use zip::result::ZipError;
 
 use super::json::{self, JsonScanner, MAX_JSON};
-use super::{Asset, Container, Contents, Document, Fault, container, listed, tolerated, too_large};
+use super::{Asset, Container, Contents, Document, ImportFault, container, listed, tolerated, too_large};
 use crate::diag::{Code, Diagnostic, Report};
 
 /// The member that holds the card.
@@ -26,7 +26,7 @@ const MAX_TOTAL: u64 = 2 << 30;
 const FETCH: &str = "download the original file again";
 const HOSTILE: &str = "no card needs this much; do not unpack the file with other programs either";
 
-type Archive<'a> = ZipArchive<Cursor<&'a [u8]>>;
+type CharxArchive<'a> = ZipArchive<Cursor<&'a [u8]>>;
 
 /// Reads the card of an archive.
 pub(super) fn read(name: &str, bytes: &[u8]) -> Result<Contents, Report> {
@@ -60,7 +60,7 @@ pub(super) fn read(name: &str, bytes: &[u8]) -> Result<Contents, Report> {
 }
 
 /// The module beside a card. One that cannot be read is told, and the card is read without it.
-fn module(name: &str, archive: &mut Archive<'_>, member: &Member, report: &mut Report) -> Result<Option<Document>, Fault> {
+fn module(name: &str, archive: &mut CharxArchive<'_>, member: &CharxMember, report: &mut Report) -> Result<Option<Document>, ImportFault> {
     let bytes = match unpack(name, archive, member) {
         Ok(bytes) => bytes,
         Err(fault) => {
@@ -79,7 +79,7 @@ fn module(name: &str, archive: &mut Archive<'_>, member: &Member, report: &mut R
     Ok(None)
 }
 
-struct Member {
+struct CharxMember {
     index: usize,
     name: String,
     size: u64,
@@ -87,7 +87,7 @@ struct Member {
 
 /// Opens the archive after counting its directory entries by their signature: opening takes memory for each entry, and
 /// the count that the archive declares may be wrong.
-fn open<'a>(name: &str, bytes: &'a [u8]) -> Result<Archive<'a>, Fault> {
+fn open<'a>(name: &str, bytes: &'a [u8]) -> Result<CharxArchive<'a>, ImportFault> {
     let entries = AhoCorasick::new([b"PK\x01\x02"]).map_or(0, |search| search.find_iter(bytes).take(MAX_ENTRIES + 1).count());
     if entries > MAX_ENTRIES {
         return Err(container(name, format!("has more than {MAX_ENTRIES} members")).help(HOSTILE).into());
@@ -97,7 +97,7 @@ fn open<'a>(name: &str, bytes: &'a [u8]) -> Result<Archive<'a>, Fault> {
 }
 
 /// The members with safe names. Their declared sizes are checked here.
-fn members(name: &str, archive: &Archive<'_>, report: &mut Report) -> Result<Vec<Member>, Fault> {
+fn members(name: &str, archive: &CharxArchive<'_>, report: &mut Report) -> Result<Vec<CharxMember>, ImportFault> {
     let (mut members, mut unsafe_names, mut total) = (Vec::new(), Vec::new(), 0_u64);
     for index in 0..archive.len() {
         let Ok(entry) = archive.by_index_data(index) else { continue };
@@ -114,7 +114,7 @@ fn members(name: &str, archive: &Archive<'_>, report: &mut Report) -> Result<Vec
                 .into());
         }
         match entry.enclosed_name() {
-            Some(_) => members.push(Member { index, name: path, size }),
+            Some(_) => members.push(CharxMember { index, name: path, size }),
             None => unsafe_names.push(path),
         }
     }
@@ -127,11 +127,11 @@ fn members(name: &str, archive: &Archive<'_>, report: &mut Report) -> Result<Vec
 }
 
 /// The member `card.json` at the root, else the only one in a folder.
-fn find_card<'m>(name: &str, members: &'m [Member], report: &mut Report) -> Result<&'m Member, Fault> {
+fn find_card<'m>(name: &str, members: &'m [CharxMember], report: &mut Report) -> Result<&'m CharxMember, ImportFault> {
     if let Some(card) = members.iter().find(|m| m.name == CARD) {
         return Ok(card);
     }
-    let last = |m: &Member| m.name.rsplit('/').next().is_some_and(|file| file.eq_ignore_ascii_case(CARD));
+    let last = |m: &CharxMember| m.name.rsplit('/').next().is_some_and(|file| file.eq_ignore_ascii_case(CARD));
     let mut nested = members.iter().filter(|m| last(m));
     if let (Some(card), None) = (nested.next(), nested.next()) {
         let message = format!("has its card at `{}` and not at `{CARD}`", super::shown(&card.name));
@@ -148,7 +148,7 @@ fn find_card<'m>(name: &str, members: &'m [Member], report: &mut Report) -> Resu
 }
 
 /// The bytes of one member, at most [`MAX_JSON`].
-fn unpack(name: &str, archive: &mut Archive<'_>, card: &Member) -> Result<Vec<u8>, Fault> {
+fn unpack(name: &str, archive: &mut CharxArchive<'_>, card: &CharxMember) -> Result<Vec<u8>, ImportFault> {
     let what = super::shown(&card.name);
     let large = || too_large(name, &format!("has a member `{what}`"), MAX_JSON);
     if card.size > MAX_JSON as u64 {

@@ -18,7 +18,7 @@ const FRAME: usize = 12;
 
 /// One chunk.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Chunk<'a> {
+pub(super) struct PngChunk<'a> {
     /// The offset of its length field.
     pub(super) start: usize,
     /// Its type, such as `tEXt`.
@@ -33,20 +33,20 @@ pub(super) struct Chunk<'a> {
 
 /// How the walk ended.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum End<'a> {
+pub(super) enum WalkEnd<'a> {
     /// At the `IEND` chunk.
     Complete,
     /// The bytes end without `IEND`.
     Missing,
     /// A chunk declares more bytes than the file has.
-    Cut { chunk: Chunk<'a>, declared: u32 },
+    Cut { chunk: PngChunk<'a>, declared: u32 },
     /// The bytes after a chunk are not a chunk: a length before them is wrong.
     Nonsense { at: usize },
     /// There are more than [`MAX_CHUNKS`] chunks.
     TooMany,
 }
 
-impl<'a> Chunk<'a> {
+impl<'a> PngChunk<'a> {
     /// The type as text.
     pub(super) fn kind(&self) -> String {
         String::from_utf8_lossy(&self.kind).into_owned()
@@ -69,32 +69,32 @@ impl<'a> Chunk<'a> {
 }
 
 /// All chunks in order, as far as they can be followed.
-pub(super) fn walk(bytes: &[u8]) -> (Vec<Chunk<'_>>, End<'_>) {
+pub(super) fn walk(bytes: &[u8]) -> (Vec<PngChunk<'_>>, WalkEnd<'_>) {
     let mut chunks = Vec::new();
     let mut at = SIGNATURE.len();
     while at < bytes.len() {
         if chunks.len() == MAX_CHUNKS {
-            return (chunks, End::TooMany);
+            return (chunks, WalkEnd::TooMany);
         }
-        let Some((declared, kind)) = frame(bytes, at) else { return (chunks, End::Nonsense { at }) };
+        let Some((declared, kind)) = frame(bytes, at) else { return (chunks, WalkEnd::Nonsense { at }) };
         let chunk = chunk_at(bytes, at, declared, kind);
         if chunk.data.len() < declared as usize {
-            return (chunks, End::Cut { chunk, declared });
+            return (chunks, WalkEnd::Cut { chunk, declared });
         }
         chunks.push(chunk);
         if &kind == b"IEND" {
-            return (chunks, End::Complete);
+            return (chunks, WalkEnd::Complete);
         }
         at += chunk.raw.len();
     }
-    (chunks, End::Missing)
+    (chunks, WalkEnd::Missing)
 }
 
 /// Intact card chunks anywhere in the bytes, for files in which the order of chunks is lost.
 ///
 /// The checksum must be correct, and the number of tried places is limited: a hostile file could claim a long chunk at
 /// every byte.
-pub(super) fn strays(bytes: &[u8]) -> Vec<Chunk<'_>> {
+pub(super) fn strays(bytes: &[u8]) -> Vec<PngChunk<'_>> {
     let Ok(search) = AhoCorasick::new(["tEXt", "zTXt", "iTXt"]) else { return Vec::new() };
     search
         .find_iter(bytes)
@@ -102,7 +102,7 @@ pub(super) fn strays(bytes: &[u8]) -> Vec<Chunk<'_>> {
             let start = hit.start().checked_sub(4)?;
             let (declared, kind) = frame(bytes, start)?;
             let data = bytes.get(start + 8..)?.get(..declared as usize)?;
-            let chunk = Chunk { start, kind, data, raw: data, intact: false };
+            let chunk = PngChunk { start, kind, data, raw: data, intact: false };
             chunk.card().map(|_| (start, declared, kind))
         })
         .take(MAX_STRAYS)
@@ -118,7 +118,7 @@ fn frame(bytes: &[u8], at: usize) -> Option<(u32, [u8; 4])> {
     Some((u32::from_be_bytes(*length), *kind))
 }
 
-fn chunk_at(bytes: &[u8], start: usize, declared: u32, kind: [u8; 4]) -> Chunk<'_> {
+fn chunk_at(bytes: &[u8], start: usize, declared: u32, kind: [u8; 4]) -> PngChunk<'_> {
     let clipped = |length: usize| {
         let rest = bytes.get(start..).unwrap_or_default();
         rest.get(..length).unwrap_or(rest)
@@ -128,7 +128,7 @@ fn chunk_at(bytes: &[u8], start: usize, declared: u32, kind: [u8; 4]) -> Chunk<'
     let data = clipped(length.saturating_add(8)).get(8..).unwrap_or_default();
     let sum = raw.get(length.saturating_add(8)..).and_then(|tail| tail.first_chunk::<4>());
     let intact = sum.is_some_and(|sum| u32::from_be_bytes(*sum) == checksum(kind, data));
-    Chunk { start, kind, data, raw, intact }
+    PngChunk { start, kind, data, raw, intact }
 }
 
 /// The correct checksum of a chunk.

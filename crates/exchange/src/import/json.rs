@@ -8,7 +8,7 @@
 
 use std::fmt;
 
-use super::{Container, Contents, Document, Fault, failed, listed, tolerated, too_large};
+use super::{Container, Contents, Document, ImportFault, failed, listed, tolerated, too_large};
 use crate::diag::{Code, Diagnostic, Report};
 use crate::model::Value;
 use crate::model::json_reader::JsonReader;
@@ -43,7 +43,7 @@ pub(super) fn read_text(name: &str, bytes: &[u8]) -> Result<Contents, Report> {
 }
 
 /// The bytes as text, without a byte order mark.
-pub(super) fn utf8<'a>(name: &str, bytes: &'a [u8], report: &mut Report) -> Result<&'a str, Fault> {
+pub(super) fn utf8<'a>(name: &str, bytes: &'a [u8], report: &mut Report) -> Result<&'a str, ImportFault> {
     let text = std::str::from_utf8(bytes).map_err(|e| {
         Diagnostic::new(Code::FileEncoding, format!("`{name}` is not valid UTF-8: byte {} begins no character", e.valid_up_to()))
             .help("save it again with the encoding UTF-8")
@@ -58,7 +58,7 @@ pub(super) fn utf8<'a>(name: &str, bytes: &'a [u8], report: &mut Report) -> Resu
 
 /// The JSON document `what` in the file `name`; both are used in messages and may be the same. All documents of a file
 /// are read by one reader.
-pub(super) fn document(name: &str, what: &str, text: &str, reader: &mut JsonScanner, report: &mut Report) -> Result<Value, Fault> {
+pub(super) fn document(name: &str, what: &str, text: &str, reader: &mut JsonScanner, report: &mut Report) -> Result<Value, ImportFault> {
     let result = reader.parse(text);
     reader.notes(name, report);
     result.map_err(|reject| reject.explain(what).into())
@@ -66,7 +66,7 @@ pub(super) fn document(name: &str, what: &str, text: &str, reader: &mut JsonScan
 
 /// Why a text is not a usable JSON document.
 #[derive(Debug, PartialEq)]
-pub(super) enum Reject {
+pub(super) enum JsonRejection {
     /// Longer than [`MAX_JSON`].
     TooLong,
     /// Its values take more than [`MAX_MEMORY`].
@@ -79,30 +79,30 @@ pub(super) enum Reject {
     Syntax { reason: String, line: usize, column: usize },
 }
 
-impl fmt::Display for Reject {
+impl fmt::Display for JsonRejection {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Reject::TooLong => write!(f, "longer than {} MiB", MAX_JSON >> 20),
-            Reject::TooMuch => write!(f, "its values take more than {} MiB of memory", MAX_MEMORY >> 20),
-            Reject::TooDeep => write!(f, "nested deeper than 128 levels"),
-            Reject::Cut { line, column } => write!(f, "it ends too early, at line {line} column {column}"),
-            Reject::Syntax { reason, line, column } => write!(f, "{reason} at line {line} column {column}"),
+            JsonRejection::TooLong => write!(f, "longer than {} MiB", MAX_JSON >> 20),
+            JsonRejection::TooMuch => write!(f, "its values take more than {} MiB of memory", MAX_MEMORY >> 20),
+            JsonRejection::TooDeep => write!(f, "nested deeper than 128 levels"),
+            JsonRejection::Cut { line, column } => write!(f, "it ends too early, at line {line} column {column}"),
+            JsonRejection::Syntax { reason, line, column } => write!(f, "{reason} at line {line} column {column}"),
         }
     }
 }
 
-impl Reject {
+impl JsonRejection {
     fn explain(&self, what: &str) -> Diagnostic {
         let what = super::shown(what);
         match self {
-            Reject::TooLong | Reject::TooMuch => {
+            JsonRejection::TooLong | JsonRejection::TooMuch => {
                 Diagnostic::new(Code::FileTooLarge, format!("`{what}` is too large: {self}")).help("import it in smaller parts")
             }
-            Reject::TooDeep => Diagnostic::new(Code::FileTooDeep, format!("`{what}` is {self}"))
+            JsonRejection::TooDeep => Diagnostic::new(Code::FileTooDeep, format!("`{what}` is {self}"))
                 .help("no card, preset or lorebook is nested like this; export the file again"),
-            Reject::Cut { .. } => Diagnostic::new(Code::SyntaxJson, format!("`{what}` is not valid JSON: {self}"))
+            JsonRejection::Cut { .. } => Diagnostic::new(Code::SyntaxJson, format!("`{what}` is not valid JSON: {self}"))
                 .help("the file was cut off; download or export it again"),
-            Reject::Syntax { .. } => Diagnostic::new(Code::SyntaxJson, format!("`{what}` is not valid JSON: {self}"))
+            JsonRejection::Syntax { .. } => Diagnostic::new(Code::SyntaxJson, format!("`{what}` is not valid JSON: {self}"))
                 .help("correct the place named, or export the file again"),
         }
     }
@@ -110,14 +110,14 @@ impl Reject {
     fn of(error: &serde_json::Error) -> Self {
         let (line, column) = (error.line(), error.column());
         if error.is_eof() {
-            return Reject::Cut { line, column };
+            return JsonRejection::Cut { line, column };
         }
         let text = error.to_string();
         let reason = text.rsplit_once(" at line ").map_or(text.as_str(), |(reason, _)| reason);
         if reason == "recursion limit exceeded" {
-            return Reject::TooDeep;
+            return JsonRejection::TooDeep;
         }
-        Reject::Syntax { reason: reason.to_owned(), line, column }
+        JsonRejection::Syntax { reason: reason.to_owned(), line, column }
     }
 }
 
@@ -137,13 +137,13 @@ impl Default for JsonScanner {
 
 impl JsonScanner {
     /// One JSON value and nothing after it.
-    pub(super) fn parse(&mut self, text: &str) -> Result<Value, Reject> {
+    pub(super) fn parse(&mut self, text: &str) -> Result<Value, JsonRejection> {
         if text.len() > MAX_JSON {
-            return Err(Reject::TooLong);
+            return Err(JsonRejection::TooLong);
         }
         let before = self.reader.counted();
         match self.strict(text) {
-            Err(Reject::Syntax { reason, line, column }) => match mend_surrogates(text) {
+            Err(JsonRejection::Syntax { reason, line, column }) => match mend_surrogates(text) {
                 Some((mended, halves)) => {
                     // what was read of the text is no longer there
                     self.reader.reset(before);
@@ -151,14 +151,14 @@ impl JsonScanner {
                     self.mended += halves;
                     Ok(value)
                 }
-                None => Err(Reject::Syntax { reason, line, column }),
+                None => Err(JsonRejection::Syntax { reason, line, column }),
             },
             other => other,
         }
     }
 
-    fn strict(&mut self, text: &str) -> Result<Value, Reject> {
-        self.reader.read(text).map_err(|e| if self.reader.is_full() { Reject::TooMuch } else { Reject::of(&e) })
+    fn strict(&mut self, text: &str) -> Result<Value, JsonRejection> {
+        self.reader.read(text).map_err(|e| if self.reader.is_full() { JsonRejection::TooMuch } else { JsonRejection::of(&e) })
     }
 
     /// Counts bytes of memory; whether there are so many.

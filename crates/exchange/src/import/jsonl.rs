@@ -73,11 +73,11 @@ fn object(line: &[u8], reader: &mut JsonScanner) -> Result<Value, Option<String>
 }
 
 /// The parser's reason without its line number, which is always 1 here.
-fn reason(reject: &json::Reject) -> Option<String> {
+fn reason(reject: &json::JsonRejection) -> Option<String> {
     Some(match reject {
-        json::Reject::Cut { column, .. } => format!("it ends too early, at column {column}"),
-        json::Reject::Syntax { reason, column, .. } => format!("{reason} at column {column}"),
-        json::Reject::TooMuch => return None,
+        json::JsonRejection::Cut { column, .. } => format!("it ends too early, at column {column}"),
+        json::JsonRejection::Syntax { reason, column, .. } => format!("{reason} at column {column}"),
+        json::JsonRejection::TooMuch => return None,
         other => other.to_string(),
     })
 }

@@ -162,10 +162,10 @@ pub fn read(name: &str, bytes: &[u8]) -> Result<Contents, Report> {
 }
 
 /// Why a part of a file cannot be read. Boxed, because it is the rare result of functions that are called often.
-type Fault = Box<Diagnostic>;
+type ImportFault = Box<Diagnostic>;
 
 /// A report of one error.
-fn failed(fault: impl Into<Fault>) -> Report {
+fn failed(fault: impl Into<ImportFault>) -> Report {
     let mut report = Report::default();
     report.push(*fault.into());
     report

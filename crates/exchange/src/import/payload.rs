@@ -7,9 +7,9 @@ use base64::Engine;
 use base64::alphabet;
 use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 
-use super::chunks::Chunk;
+use super::chunks::PngChunk;
 use super::json::{JsonScanner, MAX_UNPACKED};
-use super::{Fault, container, json, too_large};
+use super::{ImportFault, container, json, too_large};
 use crate::diag::Report;
 use crate::model::Value;
 
@@ -25,7 +25,13 @@ const LENIENT: GeneralPurpose = GeneralPurpose::new(
 const AGAIN: &str = "download the original file again; if it stays so, export the card again where it was made";
 
 /// The document that the card chunk `label` of file `name` holds.
-pub(super) fn document(name: &str, label: &str, chunk: &Chunk<'_>, reader: &mut JsonScanner, report: &mut Report) -> Result<Value, Fault> {
+pub(super) fn document(
+    name: &str,
+    label: &str,
+    chunk: &PngChunk<'_>,
+    reader: &mut JsonScanner,
+    report: &mut Report,
+) -> Result<Value, ImportFault> {
     let text = text(name, label, chunk, reader)?;
     if text.len() > MAX_TEXT {
         return Err(too_large(name, &format!("has a card chunk `{label}`"), MAX_TEXT).into());
@@ -44,7 +50,7 @@ pub(super) fn encoded(json: &serde_json::Value) -> String {
     LENIENT.encode(json.to_string())
 }
 
-fn plain(name: &str, label: &str, text: Cow<'_, [u8]>) -> Result<Vec<u8>, Fault> {
+fn plain(name: &str, label: &str, text: Cow<'_, [u8]>) -> Result<Vec<u8>, ImportFault> {
     let mut tight = text.into_owned();
     tight.retain(|b| !b.is_ascii_whitespace());
     if tight.is_empty() {
@@ -63,7 +69,7 @@ fn base64_reason(error: &base64::DecodeError) -> String {
 }
 
 /// The text of the chunk after its keyword, decompressed.
-fn text<'a>(name: &str, label: &str, chunk: &Chunk<'a>, reader: &mut JsonScanner) -> Result<Cow<'a, [u8]>, Fault> {
+fn text<'a>(name: &str, label: &str, chunk: &PngChunk<'a>, reader: &mut JsonScanner) -> Result<Cow<'a, [u8]>, ImportFault> {
     let body = after_nul(chunk.data).ok_or_else(|| damaged(name, label, "it has no text"))?;
     match &chunk.kind {
         b"tEXt" => Ok(Cow::Borrowed(body)),
@@ -76,7 +82,7 @@ fn text<'a>(name: &str, label: &str, chunk: &Chunk<'a>, reader: &mut JsonScanner
 }
 
 /// An `iTXt` body: compressed or not, method, language, translated keyword, text.
-fn international<'a>(name: &str, label: &str, body: &'a [u8], reader: &mut JsonScanner) -> Result<Cow<'a, [u8]>, Fault> {
+fn international<'a>(name: &str, label: &str, body: &'a [u8], reader: &mut JsonScanner) -> Result<Cow<'a, [u8]>, ImportFault> {
     let parts = body.split_first_chunk::<2>().and_then(|(flags, rest)| Some((flags, after_nul(after_nul(rest)?)?)));
     match parts {
         Some(([0, _], text)) => Ok(Cow::Borrowed(text)),
@@ -92,7 +98,7 @@ fn after_nul(bytes: &[u8]) -> Option<&[u8]> {
 }
 
 /// Decompresses a zlib stream, but never more than what the compressed texts of the file may still unpack to.
-fn inflate(name: &str, label: &str, packed: &[u8], reader: &mut JsonScanner) -> Result<Vec<u8>, Fault> {
+fn inflate(name: &str, label: &str, packed: &[u8], reader: &mut JsonScanner) -> Result<Vec<u8>, ImportFault> {
     let mut out = Vec::new();
     let limit = reader.unpacked as u64 + 1;
     let done = flate2::read::ZlibDecoder::new(packed).take(limit).read_to_end(&mut out);
@@ -105,6 +111,6 @@ fn inflate(name: &str, label: &str, packed: &[u8], reader: &mut JsonScanner) -> 
     Ok(out)
 }
 
-fn damaged(name: &str, label: &str, reason: &str) -> Fault {
+fn damaged(name: &str, label: &str, reason: &str) -> ImportFault {
     container(name, format!("has a card chunk `{label}` that cannot be read: {reason}")).help(AGAIN).into()
 }

@@ -1,8 +1,8 @@
 //! Cards in PNG pictures. A card is found wherever it stands, and read as long as its own chunk is intact.
 
-use super::chunks::{self, Chunk, End};
+use super::chunks::{self, PngChunk, WalkEnd};
 use super::json::JsonScanner;
-use super::{Asset, Container, Contents, Document, Fault, container, failed, listed, payload, tolerated};
+use super::{Asset, Container, Contents, Document, ImportFault, container, failed, listed, payload, tolerated};
 use crate::diag::{Code, Diagnostic, Report};
 
 const FETCH: &str = "download the original file again";
@@ -37,9 +37,9 @@ pub(super) fn read(name: &str, bytes: &[u8]) -> Result<Contents, Report> {
 }
 
 /// The card chunks in file order: those of the walk, and stray ones if the walk was cut short or found none.
-fn cards<'a>(name: &str, bytes: &'a [u8], all: &[Chunk<'a>], end: &End<'_>, report: &mut Report) -> Vec<Chunk<'a>> {
-    let mut found: Vec<Chunk<'a>> = all.iter().filter(|c| c.card().is_some()).copied().collect();
-    if !found.is_empty() && matches!(end, End::Complete | End::Missing) {
+fn cards<'a>(name: &str, bytes: &'a [u8], all: &[PngChunk<'a>], end: &WalkEnd<'_>, report: &mut Report) -> Vec<PngChunk<'a>> {
+    let mut found: Vec<PngChunk<'a>> = all.iter().filter(|c| c.card().is_some()).copied().collect();
+    if !found.is_empty() && matches!(end, WalkEnd::Complete | WalkEnd::Missing) {
         return found;
     }
     let strays: Vec<_> = chunks::strays(bytes).into_iter().filter(|s| !found.iter().any(|c| c.start == s.start)).collect();
@@ -52,7 +52,7 @@ fn cards<'a>(name: &str, bytes: &'a [u8], all: &[Chunk<'a>], end: &End<'_>, repo
 }
 
 /// The documents of the card chunks, with warnings about the chunks that hold none.
-fn decode(name: &str, cards: &[Chunk<'_>], report: &mut Report) -> (Vec<Document>, Vec<Fault>) {
+fn decode(name: &str, cards: &[PngChunk<'_>], report: &mut Report) -> (Vec<Document>, Vec<ImportFault>) {
     let (mut documents, mut failures) = (Vec::new(), Vec::new());
     let mut reader = JsonScanner::default();
     for chunk in cards {
@@ -65,7 +65,7 @@ fn decode(name: &str, cards: &[Chunk<'_>], report: &mut Report) -> (Vec<Document
     (documents, failures)
 }
 
-fn assets(all: &[Chunk<'_>]) -> Vec<Asset> {
+fn assets(all: &[PngChunk<'_>]) -> Vec<Asset> {
     let others = all.iter().filter(|c| c.card().is_none());
     others
         .filter_map(|c| {
@@ -77,33 +77,34 @@ fn assets(all: &[Chunk<'_>]) -> Vec<Asset> {
 }
 
 /// Warns of everything in the picture that is damaged.
-fn note_damage(name: &str, all: &[Chunk<'_>], end: &End<'_>, report: &mut Report) {
-    let wrong: Vec<String> = all.iter().filter(|c| !c.intact).take(1000).map(Chunk::kind).collect();
+fn note_damage(name: &str, all: &[PngChunk<'_>], end: &WalkEnd<'_>, report: &mut Report) {
+    let wrong: Vec<String> = all.iter().filter(|c| !c.intact).take(1000).map(PngChunk::kind).collect();
     if !wrong.is_empty() {
         let kinds = listed(wrong.iter().map(String::as_str));
         report.push(tolerated(container(name, format!("has a wrong checksum in {kinds}")).help(FETCH)));
     }
     let message = match end {
-        End::Complete => return,
-        End::Missing => "is cut off: it has no `IEND` chunk".to_owned(),
-        End::Cut { chunk, declared } => {
+        WalkEnd::Complete => return,
+        WalkEnd::Missing => "is cut off: it has no `IEND` chunk".to_owned(),
+        WalkEnd::Cut { chunk, declared } => {
             format!("is cut off or lies: chunk `{}` declares {declared} bytes, but {} are left", chunk.kind(), chunk.data.len())
         }
-        End::Nonsense { at } => format!("is damaged: no chunk begins at byte {at}"),
-        End::TooMany => "has too many chunks; only the first are walked".to_owned(),
+        WalkEnd::Nonsense { at } => format!("is damaged: no chunk begins at byte {at}"),
+        WalkEnd::TooMany => "has too many chunks; only the first are walked".to_owned(),
     };
     report.push(tolerated(container(name, message).help(FETCH)));
 }
 
 /// The error for a picture in which no card chunk is intact.
-fn no_card(name: &str, all: &[Chunk<'_>], end: &End<'_>) -> Diagnostic {
-    if let End::Cut { chunk, declared } = end
+fn no_card(name: &str, all: &[PngChunk<'_>], end: &WalkEnd<'_>) -> Diagnostic {
+    if let WalkEnd::Cut { chunk, declared } = end
         && let Some(label) = chunk.card()
     {
         let have = chunk.data.len();
         return container(name, format!("ends inside its card: chunk `{label}` has {have} of {declared} bytes")).help(FETCH);
     }
-    let words: Vec<String> = all.iter().filter_map(Chunk::keyword).take(1000).map(|w| w.iter().map(|b| char::from(*b)).collect()).collect();
+    let words: Vec<String> =
+        all.iter().filter_map(PngChunk::keyword).take(1000).map(|w| w.iter().map(|b| char::from(*b)).collect()).collect();
     let found = match words.is_empty() {
         true => "it has no text chunk".to_owned(),
         false => format!("its text chunks are {}", listed(words.iter().map(String::as_str))),
@@ -122,7 +123,7 @@ fn no_card(name: &str, all: &[Chunk<'_>], end: &End<'_>) -> Diagnostic {
 /// for a chunk.
 pub fn write_card(png: &[u8], cards: &[(&str, &serde_json::Value)]) -> Result<Vec<u8>, Report> {
     let (all, end) = chunks::walk(png);
-    if !png.starts_with(chunks::SIGNATURE) || !matches!(end, End::Complete) {
+    if !png.starts_with(chunks::SIGNATURE) || !matches!(end, WalkEnd::Complete) {
         let mut report = failed(container("the picture", "is not a whole PNG file, so no card can be written to it").help(FETCH));
         note_damage("the picture", &all, &end, &mut report);
         return Err(report);
@@ -137,7 +138,7 @@ pub fn write_card(png: &[u8], cards: &[(&str, &serde_json::Value)]) -> Result<Ve
     Ok(out)
 }
 
-fn append(cards: &[(&str, &serde_json::Value)], out: &mut Vec<u8>) -> Result<(), Fault> {
+fn append(cards: &[(&str, &serde_json::Value)], out: &mut Vec<u8>) -> Result<(), ImportFault> {
     for (keyword, json) in cards {
         if ![chunks::CCV3, chunks::CHARA].contains(keyword) {
             return Err(Diagnostic::new(Code::ImportFormat, format!("a card cannot be written under the keyword `{keyword}`"))

@@ -1,6 +1,6 @@
 //! The kind of container that some bytes are, by their content. The format of the JSON inside is recognised by rules.
 
-use super::{Container, Fault};
+use super::{Container, ImportFault};
 use crate::diag::{Code, Diagnostic};
 
 /// The first bytes of files that people mistake for cards, and what such a file is.
@@ -22,7 +22,7 @@ const ZIP_END: &[u8] = b"PK\x05\x06";
 const ZIP_END_REACH: usize = 22 + 65_535;
 
 /// The reader that the bytes are for.
-pub(super) fn container(name: &str, bytes: &[u8]) -> Result<Container, Fault> {
+pub(super) fn container(name: &str, bytes: &[u8]) -> Result<Container, ImportFault> {
     if bytes.starts_with(b"\x89PNG") {
         return Ok(Container::Png);
     }
@@ -48,7 +48,7 @@ fn ends_as_zip(bytes: &[u8]) -> bool {
     tail.windows(ZIP_END.len()).any(|w| w == ZIP_END)
 }
 
-fn text_or_unknown(name: &str, bytes: &[u8]) -> Result<Container, Fault> {
+fn text_or_unknown(name: &str, bytes: &[u8]) -> Result<Container, ImportFault> {
     if let Ok(text) = std::str::from_utf8(bytes)
         && !text.contains('\0')
     {
@@ -112,6 +112,6 @@ fn named_jsonl(name: &str) -> bool {
     lower.ends_with(".jsonl") || lower.ends_with(".ndjson")
 }
 
-fn unknown(name: &str, message: &str, help: &str) -> Fault {
+fn unknown(name: &str, message: &str, help: &str) -> ImportFault {
     Diagnostic::new(Code::ImportFormat, format!("`{name}` {message}")).help(help).into()
 }

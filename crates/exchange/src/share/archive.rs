@@ -7,8 +7,8 @@
 
 use flate2::Crc;
 
-use super::names::{self, Seen};
-use super::{Fault, Member, shown};
+use super::names::{self, SeenPaths};
+use super::{PackFile, ShareFault, shown};
 use crate::diag::{Code, Diagnostic};
 
 /// Largest archive, in bytes (64 MiB).
@@ -37,12 +37,12 @@ const AGAIN: &str = "get the file again from where it came";
 ///
 /// # Errors
 /// A name cannot be shared, there are too many files, or they are too large.
-pub fn pack(mut files: Vec<Member>) -> Result<Vec<u8>, Fault> {
+pub fn pack(mut files: Vec<PackFile>) -> Result<Vec<u8>, ShareFault> {
     files.sort_by(|(a, _), (b, _)| a.cmp(b));
     if files.len() > MAX_FILES {
         return Err(refused(format!("a pack of more than {MAX_FILES} files cannot be packed"), "keep other files out of its folder"));
     }
-    let (mut out, mut directory, mut seen) = (Vec::new(), Vec::new(), Seen::default());
+    let (mut out, mut directory, mut seen) = (Vec::new(), Vec::new(), SeenPaths::default());
     for (path, bytes) in &files {
         if let Some(why) = names::complaint(path) {
             return Err(refused(format!("the name `{}` cannot be shared: it {why}", shown(path)), "give the file another name"));
@@ -112,13 +112,13 @@ fn number(length: usize) -> u32 {
 ///
 /// # Errors
 /// It is damaged, hostile, or not written by [`pack`].
-pub fn unpack(name: &str, bytes: &[u8]) -> Result<Vec<Member>, Fault> {
+pub fn unpack(name: &str, bytes: &[u8]) -> Result<Vec<PackFile>, ShareFault> {
     let fault = |what: String, help: &str| refused(format!("`{}` {what}", shown(name)), help);
     if bytes.len() > MAX_ARCHIVE {
         return Err(fault("is larger than 64 MiB".to_owned(), REMEDY));
     }
     let entries = directory(bytes).map_err(|what| fault(what, AGAIN))?;
-    let (mut files, mut seen) = (Vec::with_capacity(entries.len()), Seen::default());
+    let (mut files, mut seen) = (Vec::with_capacity(entries.len()), SeenPaths::default());
     for entry in &entries {
         let Ok(path) = std::str::from_utf8(entry.name) else {
             let path = String::from_utf8_lossy(entry.name);
@@ -158,7 +158,7 @@ pub fn unpack(name: &str, bytes: &[u8]) -> Result<Vec<Member>, Fault> {
 }
 
 /// What the directory at the end says of a file.
-struct Entry<'a> {
+struct ArchiveEntry<'a> {
     name: &'a [u8],
     method: u16,
     crc: u32,
@@ -168,7 +168,7 @@ struct Entry<'a> {
     at: usize,
 }
 
-impl<'a> Entry<'a> {
+impl<'a> ArchiveEntry<'a> {
     /// The bytes of the file, which follow its own header.
     fn contents(&self, bytes: &'a [u8]) -> Option<&'a [u8]> {
         let header = bytes.get(self.at..)?;
@@ -181,7 +181,7 @@ impl<'a> Entry<'a> {
 }
 
 /// The entries of the directory, at most [`MAX_FILES`]; or what is wrong.
-fn directory(bytes: &[u8]) -> Result<Vec<Entry<'_>>, String> {
+fn directory(bytes: &[u8]) -> Result<Vec<ArchiveEntry<'_>>, String> {
     let none = || "is not an archive of a pack".to_owned();
     if !bytes.starts_with(LOCAL) && !bytes.starts_with(END) {
         return Err(none());
@@ -203,13 +203,13 @@ fn directory(bytes: &[u8]) -> Result<Vec<Entry<'_>>, String> {
     if rest.is_empty() { Ok(entries) } else { Err("has more files than it declares".to_owned()) }
 }
 
-fn entry(bytes: &[u8]) -> Option<(Entry<'_>, &[u8])> {
+fn entry(bytes: &[u8]) -> Option<(ArchiveEntry<'_>, &[u8])> {
     if !bytes.starts_with(CENTRAL) {
         return None;
     }
     let name_end = 46 + usize::from(u16_at(bytes, 28)?);
     let end = name_end + usize::from(u16_at(bytes, 30)?) + usize::from(u16_at(bytes, 32)?);
-    let entry = Entry {
+    let entry = ArchiveEntry {
         name: bytes.get(46..name_end)?,
         method: u16_at(bytes, 10)?,
         crc: u32_at(bytes, 16)?,
@@ -229,6 +229,6 @@ fn u32_at(bytes: &[u8], at: usize) -> Option<u32> {
     Some(u32::from_le_bytes(bytes.get(at..at + 4)?.try_into().ok()?))
 }
 
-fn refused(message: String, help: &str) -> Fault {
+fn refused(message: String, help: &str) -> ShareFault {
     Diagnostic::new(Code::ShareArchive, message).help(help).into()
 }

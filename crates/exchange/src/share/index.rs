@@ -4,8 +4,8 @@ use semver::{Version, VersionReq};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::manifest::{Manifest, Need, name_complaint};
-use super::{Fault, file_name, names, schema, shown};
+use super::manifest::{ManifestHeader, PackDependency, name_complaint};
+use super::{ShareFault, file_name, names, schema, shown};
 use crate::diag::{Code, Diagnostic, memory};
 
 /// The name of its file.
@@ -21,7 +21,7 @@ const FORMAT: &str = "tapster-index";
 
 /// One release of a pack.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Entry {
+pub struct IndexEntry {
     /// The name of the pack.
     pub name: String,
     /// Its release.
@@ -40,7 +40,7 @@ pub struct Entry {
     pub engine: Option<VersionReq>,
     /// The packs that it extends.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub extends: Vec<Need>,
+    pub extends: Vec<PackDependency>,
     /// Its licence.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub licence: String,
@@ -54,22 +54,22 @@ pub struct Entry {
 
 /// The releases that can be had from one place.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Index {
+pub struct PackIndex {
     /// By name, the newest release first.
-    pub packs: Vec<Entry>,
+    pub packs: Vec<IndexEntry>,
 }
 
 #[derive(Serialize, Deserialize)]
-struct Written {
+struct WrittenIndex {
     format: String,
     version: u64,
-    packs: Vec<Entry>,
+    packs: Vec<IndexEntry>,
 }
 
-impl Entry {
+impl IndexEntry {
     /// The entry of an archive.
     #[must_use]
-    pub fn of(manifest: &Manifest, file: String, archive: &[u8], signed: bool) -> Self {
+    pub fn of(manifest: &ManifestHeader, file: String, archive: &[u8], signed: bool) -> Self {
         Self {
             name: manifest.name.clone(),
             release: manifest.release.clone(),
@@ -87,7 +87,7 @@ impl Entry {
 
     /// Whether a pack says of itself what the index says of it.
     #[must_use]
-    pub fn fits(&self, manifest: &Manifest) -> bool {
+    pub fn fits(&self, manifest: &ManifestHeader) -> bool {
         self.name == manifest.name && self.release == manifest.release && self.extends == manifest.extends && self.engine == manifest.engine
     }
 
@@ -99,10 +99,10 @@ impl Entry {
     }
 }
 
-impl Index {
+impl PackIndex {
     /// An index of these releases.
     #[must_use]
-    pub fn new(mut packs: Vec<Entry>) -> Self {
+    pub fn new(mut packs: Vec<IndexEntry>) -> Self {
         packs.sort_by(|a, b| a.name.cmp(&b.name).then_with(|| b.release.cmp(&a.release)));
         Self { packs }
     }
@@ -111,8 +111,8 @@ impl Index {
     ///
     /// # Errors
     /// It is no index, or an entry of it cannot be used.
-    pub fn read(place: &str, bytes: &[u8]) -> Result<Self, Fault> {
-        let fault = |what: String| -> Fault {
+    pub fn read(place: &str, bytes: &[u8]) -> Result<Self, ShareFault> {
+        let fault = |what: String| -> ShareFault {
             let help = "`tapster index DIR` writes an index; ask whoever keeps this one";
             Diagnostic::new(Code::ShareIndex, format!("`{}` {what}", shown(place))).help(help).into()
         };
@@ -136,7 +136,7 @@ impl Index {
         if let Some(wrong) = schema::wrong_in_index(&value) {
             return Err(fault(format!("is no index of packs: {wrong}")));
         }
-        let written: Written = serde_json::from_value(value).map_err(|error| unread(&error))?;
+        let written: WrittenIndex = serde_json::from_value(value).map_err(|error| unread(&error))?;
         for entry in &written.packs {
             let who = format!("{} {}", shown(&entry.name), entry.release);
             let needs = entry.extends.iter().find_map(|need| name_complaint(&need.name));
@@ -158,14 +158,14 @@ impl Index {
     /// The text of the index.
     #[must_use]
     pub fn write(&self) -> String {
-        let written = Written { format: FORMAT.to_owned(), version: 1, packs: self.packs.clone() };
+        let written = WrittenIndex { format: FORMAT.to_owned(), version: 1, packs: self.packs.clone() };
         serde_json::to_string_pretty(&written).unwrap_or_default() + "\n"
     }
 }
 
 /// Whether the name of an archive is the one that its pack gives it.
 #[must_use]
-pub fn is_own_name(file: &str, manifest: &Manifest) -> bool {
+pub fn is_own_name(file: &str, manifest: &ManifestHeader) -> bool {
     file.rsplit('/').next() == Some(&file_name(&manifest.name, &manifest.release))
 }
 

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::index::is_digest;
 use super::manifest::name_complaint;
 use super::schema;
-use super::{Fault, MAX_MEMORY, shown};
+use super::{MAX_MEMORY, ShareFault, shown};
 use crate::diag::{Code, Diagnostic, memory};
 
 /// The name of its file.
@@ -21,7 +21,7 @@ const HEAD: &str = "# Written by `tapster install`, `tapster update` and `tapste
 /// One installed pack.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Locked {
+pub struct LockedPack {
     /// The name of the pack.
     pub name: String,
     /// Its release.
@@ -41,20 +41,20 @@ pub struct Locked {
 /// All installed packs of a folder.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Lock {
+pub struct PackLock {
     version: u64,
     /// By name.
     #[serde(default, rename = "pack")]
-    pub packs: Vec<Locked>,
+    pub packs: Vec<LockedPack>,
 }
 
-impl Lock {
+impl PackLock {
     /// Reads a lock. `place` is what messages call it.
     ///
     /// # Errors
     /// It cannot be read.
-    pub fn read(place: &str, text: &str) -> Result<Self, Fault> {
-        let fault = |what: String| -> Fault {
+    pub fn read(place: &str, text: &str) -> Result<Self, ShareFault> {
+        let fault = |what: String| -> ShareFault {
             let help = "restore the file from your version control, or remove it and install the packs again";
             Diagnostic::new(Code::ShareIndex, format!("`{}` {what}", shown(place))).help(help).into()
         };
@@ -103,12 +103,12 @@ impl Lock {
 
     /// The row of a pack.
     #[must_use]
-    pub fn get(&self, name: &str) -> Option<&Locked> {
+    pub fn get(&self, name: &str) -> Option<&LockedPack> {
         self.packs.iter().find(|pack| pack.name == name)
     }
 
     /// Adds the row of a pack in place of an older one.
-    pub fn put(&mut self, pack: Locked) {
+    pub fn put(&mut self, pack: LockedPack) {
         self.remove(&pack.name);
         self.packs.push(pack);
     }

@@ -3,7 +3,7 @@
 use semver::{Version, VersionReq};
 use serde::{Deserialize, Serialize};
 
-use super::{Fault, MAX_MEMORY, Member, names, shown};
+use super::{MAX_MEMORY, PackFile, ShareFault, names, shown};
 use crate::diag::{Code, Diagnostic, memory};
 
 /// Most packs that one pack may name.
@@ -12,7 +12,7 @@ const MAX_NEEDS: usize = 64;
 /// A pack that another one extends.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Need {
+pub struct PackDependency {
     /// Its name.
     pub name: String,
     /// The releases that fit; any if there is no range.
@@ -22,7 +22,7 @@ pub struct Need {
 
 /// The part of a manifest that is read before anything else of a pack.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Manifest {
+pub struct ManifestHeader {
     /// The name of the pack.
     pub name: String,
     /// Its release.
@@ -30,7 +30,7 @@ pub struct Manifest {
     /// The releases of the engine that it works with.
     pub engine: Option<VersionReq>,
     /// The packs that it extends.
-    pub extends: Vec<Need>,
+    pub extends: Vec<PackDependency>,
     /// Its licence.
     pub licence: String,
     /// What it is for.
@@ -39,13 +39,13 @@ pub struct Manifest {
     pub authors: Vec<String>,
 }
 
-impl Manifest {
+impl ManifestHeader {
     /// The manifest among the files of a pack. `place` is what messages call the pack.
     ///
     /// # Errors
     /// There is none, it cannot be read, or it lacks what others need to know.
-    pub fn of(place: &str, files: &[Member]) -> Result<Self, Fault> {
-        let fault = |what: String, help: &str| -> Fault {
+    pub fn of(place: &str, files: &[PackFile]) -> Result<Self, ShareFault> {
+        let fault = |what: String, help: &str| -> ShareFault {
             Diagnostic::new(Code::PackManifest, format!("`{}` {what}", shown(place))).help(help).into()
         };
         let too_large = |bytes: &Vec<u8>| memory::exceeds(bytes, MAX_MEMORY);
@@ -89,7 +89,7 @@ impl Manifest {
                 return Err(fault(format!("extends `{}`, which {why}", shown(named)), help));
             }
             let release = entry.get("release").and_then(toml::Value::as_str).map(|text| range(named, text)).transpose()?;
-            extends.push(Need { name: named.to_owned(), release });
+            extends.push(PackDependency { name: named.to_owned(), release });
         }
         let authors = table.get("authors").and_then(toml::Value::as_array).into_iter().flatten();
         let authors = authors.filter_map(|a| a.as_str().map(str::to_owned)).collect();

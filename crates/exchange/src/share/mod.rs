@@ -15,9 +15,9 @@ pub mod signature;
 use crate::diag::Diagnostic;
 
 pub use archive::{pack, unpack};
-pub use index::{Entry, Index};
-pub use lock::{Lock, Locked};
-pub use manifest::Manifest;
+pub use index::{IndexEntry, PackIndex};
+pub use lock::{LockedPack, PackLock};
+pub use manifest::ManifestHeader;
 
 /// What the name of an archive ends in.
 pub const ENDING: &str = "tapster";
@@ -27,10 +27,10 @@ pub const ENDING: &str = "tapster";
 pub const MAX_MEMORY: usize = 64 << 20;
 
 /// Why something of a stranger is refused.
-pub type Fault = Box<Diagnostic>;
+pub type ShareFault = Box<Diagnostic>;
 
 /// A file of a pack: its path inside the pack, with `/`, and its contents.
-pub type Member = (String, Vec<u8>);
+pub type PackFile = (String, Vec<u8>);
 
 /// The digest of these bytes, as locks and indexes write it.
 #[must_use]

@@ -70,12 +70,12 @@ pub fn folded(path: &str) -> String {
 
 /// The paths seen so far, so that no two of them can be the same file, nor one a folder of the other.
 #[derive(Debug, Default)]
-pub struct Seen {
+pub struct SeenPaths {
     /// Folded path = the path, and whether it is a file.
     paths: HashMap<String, (String, bool)>,
 }
 
-impl Seen {
+impl SeenPaths {
     /// Adds the path of a file.
     ///
     /// # Errors

@@ -8,8 +8,8 @@ use std::rc::Rc;
 
 use semver::{Version, VersionReq};
 
-use super::Fault;
-use super::manifest::Need;
+use super::ShareFault;
+use super::manifest::PackDependency;
 use crate::diag::{Code, Diagnostic};
 
 /// Most steps of one search.
@@ -19,11 +19,11 @@ const MAX_PACKS: usize = 64;
 
 /// A release that could be taken.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Candidate<S> {
+pub struct ReleaseCandidate<S> {
     /// Its release.
     pub release: Version,
     /// The packs that it extends.
-    pub extends: Vec<Need>,
+    pub extends: Vec<PackDependency>,
     /// The releases of the engine that it works with.
     pub engine: Option<VersionReq>,
     /// Where it comes from.
@@ -32,24 +32,29 @@ pub struct Candidate<S> {
 
 /// A pack that is asked for, and who asks.
 #[derive(Debug, Clone)]
-pub struct Asked {
+pub struct PackRequest {
     /// What is asked for.
-    pub need: Need,
+    pub need: PackDependency,
     /// Who asks, for messages.
     pub by: String,
 }
 
 /// What was chosen, by name.
-pub type Chosen<S> = BTreeMap<String, Candidate<S>>;
+pub type ChosenReleases<S> = BTreeMap<String, ReleaseCandidate<S>>;
 
 /// Chooses a release of every pack that is asked for, and of all packs that those extend. `candidates` gives the
 /// releases of a pack, those that are preferred first.
 ///
 /// # Errors
 /// A pack cannot be had, no release fits, or packs extend each other in a circle.
-pub fn resolve<S: Clone>(asked: Vec<Asked>, engine: &Version, candidates: &dyn Fn(&str) -> Vec<Candidate<S>>) -> Result<Chosen<S>, Fault> {
-    let mut search = Search { engine, candidates, known: BTreeMap::new(), steps: 0 };
-    let chosen: Chosen<S> = search.step(asked, Partial::new())?.into_iter().map(|(name, (candidate, _))| (name, candidate)).collect();
+pub fn resolve<S: Clone>(
+    asked: Vec<PackRequest>,
+    engine: &Version,
+    candidates: &dyn Fn(&str) -> Vec<ReleaseCandidate<S>>,
+) -> Result<ChosenReleases<S>, ShareFault> {
+    let mut search = ReleaseSearch { engine, candidates, known: BTreeMap::new(), steps: 0 };
+    let chosen: ChosenReleases<S> =
+        search.step(asked, PartialChoice::new())?.into_iter().map(|(name, (candidate, _))| (name, candidate)).collect();
     match circle(&chosen) {
         Some(names) => {
             let message = format!("packs extend each other in a circle: {}", names.join(" → "));
@@ -59,20 +64,20 @@ pub fn resolve<S: Clone>(asked: Vec<Asked>, engine: &Version, candidates: &dyn F
     }
 }
 
-struct Search<'a, S> {
+struct ReleaseSearch<'a, S> {
     engine: &'a Version,
-    candidates: &'a dyn Fn(&str) -> Vec<Candidate<S>>,
+    candidates: &'a dyn Fn(&str) -> Vec<ReleaseCandidate<S>>,
     /// The candidates of the packs that were looked up so far.
-    known: BTreeMap<String, Rc<[Candidate<S>]>>,
+    known: BTreeMap<String, Rc<[ReleaseCandidate<S>]>>,
     steps: usize,
 }
 
 /// Who asked for a chosen pack, and the pack.
-type Partial<S> = BTreeMap<String, (Candidate<S>, Asked)>;
+type PartialChoice<S> = BTreeMap<String, (ReleaseCandidate<S>, PackRequest)>;
 
-impl<S: Clone> Search<'_, S> {
+impl<S: Clone> ReleaseSearch<'_, S> {
     /// Takes the next pack that is asked for. The recursion is as deep as packs are chosen, at most [`MAX_PACKS`].
-    fn step(&mut self, mut open: Vec<Asked>, chosen: Partial<S>) -> Result<Partial<S>, Fault> {
+    fn step(&mut self, mut open: Vec<PackRequest>, chosen: PartialChoice<S>) -> Result<PartialChoice<S>, ShareFault> {
         self.steps += 1;
         if self.steps > MAX_STEPS || chosen.len() > MAX_PACKS {
             let message = "the packs that are needed cannot be chosen: there are too many, or too many combinations of them";
@@ -88,16 +93,16 @@ impl<S: Clone> Search<'_, S> {
         };
         let name = next.need.name.clone();
         let all = self.known.entry(name.clone()).or_insert_with(|| (self.candidates)(&name).into()).clone();
-        let fitting: Vec<&Candidate<S>> = all.iter().filter(|c| fits(&next.need, &c.release)).collect();
-        let usable: Vec<&Candidate<S>> =
+        let fitting: Vec<&ReleaseCandidate<S>> = all.iter().filter(|c| fits(&next.need, &c.release)).collect();
+        let usable: Vec<&ReleaseCandidate<S>> =
             fitting.iter().copied().filter(|c| c.engine.as_ref().is_none_or(|range| range.matches(self.engine))).collect();
         if usable.is_empty() {
             return Err(unmet(&next, &all.iter().map(|c| &c.release).collect::<Vec<_>>(), !fitting.is_empty(), self.engine));
         }
-        let mut first: Option<Fault> = None;
+        let mut first: Option<ShareFault> = None;
         for candidate in usable {
             let by = format!("`{name}` {}", candidate.release);
-            let needs = candidate.extends.iter().map(|need| Asked { need: need.clone(), by: by.clone() });
+            let needs = candidate.extends.iter().map(|need| PackRequest { need: need.clone(), by: by.clone() });
             let mut with = chosen.clone();
             with.insert(name.clone(), (candidate.clone(), next.clone()));
             match self.step(open.iter().cloned().chain(needs).collect(), with) {
@@ -110,15 +115,15 @@ impl<S: Clone> Search<'_, S> {
     }
 }
 
-fn fits(need: &Need, release: &Version) -> bool {
+fn fits(need: &PackDependency, release: &Version) -> bool {
     need.release.as_ref().is_none_or(|range| range.matches(release))
 }
 
-fn range(need: &Need) -> String {
+fn range(need: &PackDependency) -> String {
     need.release.as_ref().map_or_else(|| "any release".to_owned(), |range| format!("`{range}`"))
 }
 
-fn conflict(taken: &Version, first: &Asked, next: &Asked) -> Fault {
+fn conflict(taken: &Version, first: &PackRequest, next: &PackRequest) -> ShareFault {
     let name = &next.need.name;
     let message = format!(
         "no release of `{name}` fits all who need it: {} asks for {}, {} asks for {}, and {taken} was to be taken",
@@ -130,7 +135,7 @@ fn conflict(taken: &Version, first: &Asked, next: &Asked) -> Fault {
     Diagnostic::new(Code::PackVersion, message).help("use other releases of the packs that ask for it, or one of them only").into()
 }
 
-fn unmet(next: &Asked, all: &[&Version], engine: bool, this: &Version) -> Fault {
+fn unmet(next: &PackRequest, all: &[&Version], engine: bool, this: &Version) -> ShareFault {
     let name = &next.need.name;
     if engine {
         let message = format!("`{name}` does not work with this engine, {this}");
@@ -149,7 +154,7 @@ fn unmet(next: &Asked, all: &[&Version], engine: bool, this: &Version) -> Fault 
 }
 
 /// Packs that extend each other in a circle, the first one at both ends.
-fn circle<S>(chosen: &Chosen<S>) -> Option<Vec<String>> {
+fn circle<S>(chosen: &ChosenReleases<S>) -> Option<Vec<String>> {
     // packs that extend nothing but settled ones are settled; what stays is in a circle or above one
     let mut open: Vec<&String> = chosen.keys().collect();
     loop {

@@ -7,7 +7,7 @@ use base64::engine::general_purpose::STANDARD;
 use minisign::{KeyPair, PublicKey, SecretKeyBox, SignatureBox};
 use serde::{Deserialize, Serialize};
 
-use super::{Fault, Manifest, digest, shown};
+use super::{ManifestHeader, ShareFault, digest, shown};
 use crate::diag::{Code, Diagnostic};
 
 /// What is put behind the name of an archive to get the name of its signature.
@@ -20,7 +20,7 @@ pub const MAX_KEYS: usize = 1 << 20;
 /// A public key of somebody.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Trusted {
+pub struct TrustedKey {
     /// Who it is.
     pub name: String,
     /// The key, as `minisign` writes it: 56 characters that begin with `RW`.
@@ -33,14 +33,14 @@ pub struct Trusted {
 pub struct Keyring {
     /// In the order in which they were trusted.
     #[serde(default, rename = "key")]
-    pub keys: Vec<Trusted>,
+    pub keys: Vec<TrustedKey>,
 }
 
 /// What a signature says.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Verdict {
+pub enum SignatureVerdict {
     /// It is by a trusted key, and fits.
-    By(Trusted),
+    By(TrustedKey),
     /// It is by a key that is not trusted, of which only the number is known; nothing can be said of it.
     Unknown(String),
 }
@@ -49,12 +49,13 @@ pub enum Verdict {
 ///
 /// # Errors
 /// It is no public key.
-pub fn public_key(text: &str) -> Result<String, Fault> {
+pub fn public_key(text: &str) -> Result<String, ShareFault> {
     let line = text.lines().map(str::trim).rfind(|line| !line.is_empty() && !line.starts_with("untrusted comment:"));
-    let key = line.filter(|line| line.starts_with("RW")).and_then(|line| PublicKey::from_base64(line).ok()).ok_or_else(|| -> Fault {
-        let help = "a public key is a line of 56 characters that begins with `RW`, or the `.pub` file that it is in";
-        Diagnostic::new(Code::ShareSignature, format!("`{}` is no public key", shown(text))).help(help).into()
-    })?;
+    let key =
+        line.filter(|line| line.starts_with("RW")).and_then(|line| PublicKey::from_base64(line).ok()).ok_or_else(|| -> ShareFault {
+            let help = "a public key is a line of 56 characters that begins with `RW`, or the `.pub` file that it is in";
+            Diagnostic::new(Code::ShareSignature, format!("`{}` is no public key", shown(text))).help(help).into()
+        })?;
     Ok(key.to_base64())
 }
 
@@ -72,8 +73,8 @@ fn id(number: &[u8]) -> String {
 ///
 /// # Errors
 /// The signature cannot be read, or it says that it is by a trusted key and does not fit the archive.
-pub fn verify(name: &str, archive: &[u8], signature: &[u8], trusted: &[Trusted]) -> Result<Verdict, Fault> {
-    let fault = |what: &str| -> Fault {
+pub fn verify(name: &str, archive: &[u8], signature: &[u8], trusted: &[TrustedKey]) -> Result<SignatureVerdict, ShareFault> {
+    let fault = |what: &str| -> ShareFault {
         let help = "do not use the file; get the archive and its signature again from where they came";
         Diagnostic::new(Code::ShareSignature, format!("the signature of `{}` {what}", shown(name))).help(help).into()
     };
@@ -86,23 +87,23 @@ pub fn verify(name: &str, archive: &[u8], signature: &[u8], trusted: &[Trusted])
     }
     let signature = SignatureBox::from_string(text).map_err(|_| fault("is no signature"))?;
     let number = signature.keynum().to_vec();
-    let of_number = |known: &&Trusted| PublicKey::from_base64(&known.key).is_ok_and(|key| key.keynum() == number);
+    let of_number = |known: &&TrustedKey| PublicKey::from_base64(&known.key).is_ok_and(|key| key.keynum() == number);
     let mut known = trusted.iter().filter(of_number).peekable();
     if known.peek().is_none() {
-        return Ok(Verdict::Unknown(id(&number)));
+        return Ok(SignatureVerdict::Unknown(id(&number)));
     }
-    let fits = |known: &&Trusted| {
+    let fits = |known: &&TrustedKey| {
         let key = PublicKey::from_base64(&known.key);
         // older signatures without the hash in between are as good, and `minisign -V` takes them too
         key.is_ok_and(|key| minisign::verify(&key, &signature, Cursor::new(archive), true, false, true).is_ok())
     };
     let by = known.find(fits).ok_or_else(|| fault("does not fit it: the archive or the signature was changed"))?;
-    Ok(Verdict::By(by.clone()))
+    Ok(SignatureVerdict::By(by.clone()))
 }
 
 /// The comment that is signed with an archive: which release it is, and by its digest which archive.
 #[must_use]
-pub fn comment(manifest: &Manifest, archive: &[u8]) -> String {
+pub fn comment(manifest: &ManifestHeader, archive: &[u8]) -> String {
     format!("pack:{} release:{} digest:{}", manifest.name, manifest.release, digest(archive))
 }
 
@@ -119,8 +120,8 @@ pub fn names_digest(signature: &[u8], archive: &[u8]) -> Option<bool> {
 ///
 /// # Errors
 /// The system gives no random numbers, or the password cannot be used.
-pub fn generate(password: Option<String>) -> Result<(String, String), Fault> {
-    let fault = |error: minisign::PError| -> Fault {
+pub fn generate(password: Option<String>) -> Result<(String, String), ShareFault> {
+    let fault = |error: minisign::PError| -> ShareFault {
         Diagnostic::new(Code::ShareSignature, format!("no key can be made: {error}")).help("try it again").into()
     };
     let pair = match password {
@@ -141,8 +142,8 @@ pub fn is_locked(secret: &str) -> bool {
 ///
 /// # Errors
 /// The key cannot be read, or the password is wrong.
-pub fn sign(archive: &[u8], secret: &str, password: Option<String>, comment: &str) -> Result<String, Fault> {
-    let fault = |what: String| -> Fault {
+pub fn sign(archive: &[u8], secret: &str, password: Option<String>, comment: &str) -> Result<String, ShareFault> {
+    let fault = |what: String| -> ShareFault {
         let help = "name the secret key that `tapster keys new` or `minisign -G` wrote, and its password";
         Diagnostic::new(Code::ShareSignature, what).help(help).into()
     };

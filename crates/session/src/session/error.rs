@@ -4,7 +4,7 @@ use crate::artifact::WriteRefusal;
 use crate::diag::{Code, Diagnostic};
 use crate::engine::BuildError;
 use crate::pack::Ruleset;
-use crate::store::Refused;
+use crate::store::StoreRefusal;
 
 /// Why a turn or a write of a session failed. Nothing of it was committed, except for records in the log.
 #[derive(Debug, thiserror::Error)]
@@ -12,7 +12,7 @@ use crate::store::Refused;
 pub enum SessionError {
     /// The store cannot answer.
     #[error("{}", .0.message)]
-    Store(Refused),
+    Store(StoreRefusal),
     /// A program of the pack failed.
     #[error(transparent)]
     Build(#[from] BuildError),
@@ -34,8 +34,8 @@ pub enum SessionError {
     TooManyRequests(usize),
 }
 
-impl From<Refused> for SessionError {
-    fn from(refused: Refused) -> Self {
+impl From<StoreRefusal> for SessionError {
+    fn from(refused: StoreRefusal) -> Self {
         Self::Store(refused)
     }
 }

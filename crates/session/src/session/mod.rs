@@ -19,12 +19,13 @@ use serde_json::{Value as Json, json};
 use crate::artifact::{DeclaredArtifact, Projection, RunArtifact, RunArtifacts, WriteRefusal, diff};
 use crate::pack::Ruleset;
 use crate::store::{
-    Archived, Artifact, Batch, Committed, Home, Logged, Moment, Page, Pruned, Refused, SessionStore, Version, VersionWindow, Write,
+    ArchivedVersion, Artifact, ArtifactVersion, ArtifactWrite, Batch, CommitOutcome, Home, ListPage, LogRecord, Moment, PrunedVersion,
+    SessionStore, StoreRefusal, VersionWindow,
 };
 
 pub use error::SessionError;
-pub use replay::{Model, ModelError, NoModel, Request};
-pub use turn::{Finished, Turn};
+pub use replay::{Model, ModelError, NoModel, OperationRequest};
+pub use turn::{FinishedTurn, Turn};
 
 /// The most values of history that a view holds of an artifact whose row asks for no number: one that is kept without
 /// a bound, or within turns or a time.
@@ -57,7 +58,7 @@ impl<'s> Session<'s> {
     ///
     /// # Errors
     /// A `store.*` code if the store cannot answer.
-    pub async fn artifacts(&self, at: Moment) -> Result<Vec<Artifact>, Refused> {
+    pub async fn artifacts(&self, at: Moment) -> Result<Vec<Artifact>, StoreRefusal> {
         let declared = self.rules.artifacts();
         let most = declared.artifacts.iter().map(history).max().unwrap_or_default();
         let mut all = self.store.view(&self.home, at, &declared.windows(), most).await?;
@@ -69,7 +70,7 @@ impl<'s> Session<'s> {
     ///
     /// # Errors
     /// As [`artifacts`](Self::artifacts).
-    pub async fn read(&self, reader: &str, tag: &str, at: Moment) -> Result<Option<Artifact>, Refused> {
+    pub async fn read(&self, reader: &str, tag: &str, at: Moment) -> Result<Option<Artifact>, StoreRefusal> {
         let declared = self.rules.artifacts().persisted(tag);
         let keep = declared.map_or(VersionWindow::LATEST, |artifact| artifact.keep);
         let found = self.store.artifact(&self.home, at, tag, keep, declared.map_or(0, history)).await?;
@@ -92,8 +93,8 @@ impl<'s> Session<'s> {
                 let before = self.store.artifact(&self.home, at, tag, VersionWindow::LATEST, 0).await?;
                 let write = self.write_of(writer, None, tag, based_on, value, before.as_ref().map(|a| &a.value));
                 match self.store.commit(&self.home, Batch { at, writes: vec![write], ..Batch::default() }).await? {
-                    Committed::Applied { versions, .. } => return Ok(versions.first().copied().unwrap_or_default()),
-                    Committed::Conflict { latest, .. } => WriteRefusal::Conflict(latest),
+                    CommitOutcome::Applied { versions, .. } => return Ok(versions.first().copied().unwrap_or_default()),
+                    CommitOutcome::Conflict { latest, .. } => WriteRefusal::Conflict(latest),
                 }
             }
         };
@@ -117,7 +118,15 @@ impl<'s> Session<'s> {
     }
 
     /// A write with its record for the log.
-    fn write_of(&self, writer: &str, operation: Option<&str>, tag: &str, base: Option<i64>, value: Json, before: Option<&Json>) -> Write {
+    fn write_of(
+        &self,
+        writer: &str,
+        operation: Option<&str>,
+        tag: &str,
+        base: Option<i64>,
+        value: Json,
+        before: Option<&Json>,
+    ) -> ArtifactWrite {
         let declared = self.rules.artifacts().persisted(tag);
         let changes = diff(declared.map_or_else(Default::default, |a| a.content_type), before, &value);
         let kind = declared.map(|a| a.kind.as_ref());
@@ -126,14 +135,14 @@ impl<'s> Session<'s> {
             log.insert("operation".to_owned(), operation.into());
         }
         let keep = declared.map_or(VersionWindow::LATEST, |a| a.keep);
-        Write { tag: tag.to_owned(), based_on: base, value, keep, log }
+        ArtifactWrite { tag: tag.to_owned(), based_on: base, value, keep, log }
     }
 
     /// Archives the versions that are outside of what the pack keeps of each artifact.
     ///
     /// # Errors
     /// As [`artifacts`](Self::artifacts).
-    pub async fn prune(&self, at: Moment) -> Result<Vec<Pruned>, Refused> {
+    pub async fn prune(&self, at: Moment) -> Result<Vec<PrunedVersion>, StoreRefusal> {
         self.store.prune(&self.home, at, &self.rules.artifacts().windows()).await
     }
 
@@ -141,7 +150,7 @@ impl<'s> Session<'s> {
     ///
     /// # Errors
     /// As [`artifacts`](Self::artifacts).
-    pub async fn projections(&self, at: Moment) -> Result<Vec<Projection>, Refused> {
+    pub async fn projections(&self, at: Moment) -> Result<Vec<Projection>, StoreRefusal> {
         Ok(self.rules.artifacts().project(&self.artifacts(at).await?))
     }
 
@@ -149,7 +158,7 @@ impl<'s> Session<'s> {
     ///
     /// # Errors
     /// As [`artifacts`](Self::artifacts).
-    pub async fn versions(&self, tag: &str, page: Page) -> Result<Vec<Version>, Refused> {
+    pub async fn versions(&self, tag: &str, page: ListPage) -> Result<Vec<ArtifactVersion>, StoreRefusal> {
         self.store.versions(&self.home, tag, page).await
     }
 
@@ -157,7 +166,7 @@ impl<'s> Session<'s> {
     ///
     /// # Errors
     /// As [`artifacts`](Self::artifacts).
-    pub async fn archive(&self, tag: Option<&str>, page: Page) -> Result<Vec<Archived>, Refused> {
+    pub async fn archive(&self, tag: Option<&str>, page: ListPage) -> Result<Vec<ArchivedVersion>, StoreRefusal> {
         self.store.archive(&self.home, tag, page).await
     }
 
@@ -165,7 +174,7 @@ impl<'s> Session<'s> {
     ///
     /// # Errors
     /// As [`artifacts`](Self::artifacts).
-    pub async fn log(&self, page: Page) -> Result<Vec<Logged>, Refused> {
+    pub async fn log(&self, page: ListPage) -> Result<Vec<LogRecord>, StoreRefusal> {
         self.store.log(&self.home, page).await
     }
 }

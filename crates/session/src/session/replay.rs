@@ -14,7 +14,7 @@ const MAX_REQUESTS: usize = 64;
 
 /// What an operation asks of a model.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Request {
+pub struct OperationRequest {
     /// The operation.
     pub operation: String,
     /// The messages: a list of `{role, content}`.
@@ -36,7 +36,7 @@ pub struct ModelError {
 /// Whoever answers the requests of operations: a provider, or recorded replies.
 pub trait Model: Send + Sync {
     /// The reply to a request.
-    fn ask<'a>(&'a self, request: &'a Request) -> Pin<Box<dyn Future<Output = Result<String, ModelError>> + Send + 'a>>;
+    fn ask<'a>(&'a self, request: &'a OperationRequest) -> Pin<Box<dyn Future<Output = Result<String, ModelError>> + Send + 'a>>;
 }
 
 /// A model for packs whose operations ask none; a request that comes all the same fails.
@@ -44,7 +44,7 @@ pub trait Model: Send + Sync {
 pub struct NoModel;
 
 impl Model for NoModel {
-    fn ask<'a>(&'a self, request: &'a Request) -> Pin<Box<dyn Future<Output = Result<String, ModelError>> + Send + 'a>> {
+    fn ask<'a>(&'a self, request: &'a OperationRequest) -> Pin<Box<dyn Future<Output = Result<String, ModelError>> + Send + 'a>> {
         let message = format!("operation `{}` asks a model, and none is connected", request.operation);
         Box::pin(std::future::ready(Err(ModelError { code: "no_model".to_owned(), message })))
     }
@@ -87,14 +87,14 @@ pub(super) async fn replay<T>(
 }
 
 /// The requests without a reply. One that is asked again although its reply is there is not asked twice.
-fn open(requests: &Value, scene: &Scene) -> Vec<Request> {
+fn open(requests: &Value, scene: &Scene) -> Vec<OperationRequest> {
     let known = scene.get("replies");
     let text = |row: &Json, key: &str| row[key].as_str().unwrap_or_default().to_owned();
-    let mut out: Vec<Request> = Vec::new();
+    let mut out: Vec<OperationRequest> = Vec::new();
     for row in requests.to_json().as_array().into_iter().flatten() {
         let operation = text(row, "operation");
         if known.get(&operation).is_none() && !out.iter().any(|r| r.operation == operation) {
-            out.push(Request { operation, messages: row["messages"].clone(), params: row["params"].clone() });
+            out.push(OperationRequest { operation, messages: row["messages"].clone(), params: row["params"].clone() });
         }
     }
     out

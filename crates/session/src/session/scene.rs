@@ -31,7 +31,7 @@ pub(super) fn fill(rules: &Ruleset, scene: &mut Scene, artifacts: &[Artifact], s
 
 /// A write that a program of the pack wants.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Wanted {
+pub(super) struct ProgramWrite {
     pub(super) tag: String,
     pub(super) value: Json,
     /// The version that the program says it started from, if it says one.
@@ -41,12 +41,12 @@ pub(super) struct Wanted {
 }
 
 /// The writes that a program has left in `$plan.writes`.
-pub(super) fn wanted(writes: &Value) -> Vec<Wanted> {
+pub(super) fn wanted(writes: &Value) -> Vec<ProgramWrite> {
     let text = |row: &Json, key: &str| row[key].as_str().unwrap_or_default().to_owned();
     let one = |row: &Json| {
         let operation = text(row, "operation");
         let writer = row["writer"].as_str().map_or_else(|| operation.clone(), str::to_owned);
-        Wanted { tag: text(row, "tag"), value: row["value"].clone(), based_on: row["based_on"].as_i64(), writer, operation }
+        ProgramWrite { tag: text(row, "tag"), value: row["value"].clone(), based_on: row["based_on"].as_i64(), writer, operation }
     };
     writes.to_json().as_array().into_iter().flatten().map(one).collect()
 }

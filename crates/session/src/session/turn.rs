@@ -3,14 +3,14 @@
 use serde_json::{Value as Json, json};
 
 use super::replay::{Model, replay};
-use super::scene::{Wanted, art, fill, wanted, written};
-use super::{Artifact, Batch, Committed, Moment, Pruned, Session, SessionError, history, rejected};
+use super::scene::{ProgramWrite, art, fill, wanted, written};
+use super::{Artifact, Batch, CommitOutcome, Moment, PrunedVersion, Session, SessionError, history, rejected};
 use crate::artifact::{RunArtifact, WriteRefusal};
 use crate::assemble::kept::{kept, patched, restore};
 use crate::assemble::{build, run};
 use crate::diag::Diagnostic;
 use crate::model::{Plan, Scene, Value};
-use crate::store::{State, Write};
+use crate::store::{ArtifactWrite, SessionState};
 
 /// The program that runs behind the main request, if the pack has it.
 const AFTER: &str = "after_reply";
@@ -28,9 +28,9 @@ pub struct Turn {
     /// The artifacts as the turn sees them, with what its operations have written.
     view: Vec<Artifact>,
     /// The state of the session that the turn began with.
-    state: Option<State>,
-    writes: Vec<Write>,
-    refused: Vec<(Wanted, WriteRefusal)>,
+    state: Option<SessionState>,
+    writes: Vec<ArtifactWrite>,
+    refused: Vec<(ProgramWrite, WriteRefusal)>,
     /// The state as the programs began with it: what the session knows, and over it what the scene gave.
     seen: Json,
     /// The patches of the programs so far, in order.
@@ -61,7 +61,7 @@ fn list_of(value: &Value) -> Vec<Json> {
 
 /// A turn that is committed.
 #[derive(Debug, Clone)]
-pub struct Finished {
+pub struct FinishedTurn {
     /// The reply, as operations have rewritten it.
     pub reply: String,
     /// The user's message, as operations have rewritten it; `None` if they have not.
@@ -73,7 +73,7 @@ pub struct Finished {
     /// Writes that the rules refused: the artifact, the writer, and why. The log has them too.
     pub refused: Vec<(String, String, WriteRefusal)>,
     /// Versions that went to the archive.
-    pub pruned: Vec<Pruned>,
+    pub pruned: Vec<PrunedVersion>,
     /// The run log of the operations behind the request (`$plan.run`).
     pub run: Json,
     /// Warnings of the operations behind the request.
@@ -101,7 +101,7 @@ impl Session<'_> {
     }
 
     /// The artifacts and the state, as they were at one moment.
-    async fn known(&self, at: Moment) -> Result<(Vec<Artifact>, Option<State>), SessionError> {
+    async fn known(&self, at: Moment) -> Result<(Vec<Artifact>, Option<SessionState>), SessionError> {
         let mut state = self.store.state(&self.home).await?;
         for _ in 0..READS {
             let view = self.artifacts(at).await?;
@@ -120,8 +120,8 @@ impl Session<'_> {
     /// # Errors
     /// The store cannot answer, a program of the pack fails, or somebody else has written an artifact or the state since
     /// the turn began. Then nothing of the turn is stored, but the log has a record of the conflict.
-    pub async fn finish(&self, mut turn: Turn, reply: &str, model: &dyn Model) -> Result<Finished, SessionError> {
-        let mut done = Finished {
+    pub async fn finish(&self, mut turn: Turn, reply: &str, model: &dyn Model) -> Result<FinishedTurn, SessionError> {
+        let mut done = FinishedTurn {
             reply: reply.to_owned(),
             user_text: turn.user_text(),
             inline: list_of(&turn.plan.reported("inline")),
@@ -144,13 +144,13 @@ impl Session<'_> {
             log: self.log_of(&turn, &done, reply),
         };
         match self.store.commit(&self.home, batch).await? {
-            Committed::Applied { versions, pruned, .. } => {
+            CommitOutcome::Applied { versions, pruned, .. } => {
                 done.written = turn.writes.into_iter().map(|w| w.tag).zip(versions).collect();
                 done.pruned = pruned;
                 done.refused = turn.refused.into_iter().map(|(w, why)| (w.tag, w.writer, why)).collect();
                 Ok(done)
             }
-            Committed::Conflict { tag: Some(tag), latest } => {
+            CommitOutcome::Conflict { tag: Some(tag), latest } => {
                 let refusal = WriteRefusal::Conflict(latest);
                 let write = turn.writes.iter().find(|w| w.tag == tag);
                 let writer = write.and_then(|w| w.log.get("pipeline")?.as_str()).unwrap_or_default().to_owned();
@@ -158,7 +158,7 @@ impl Session<'_> {
                 self.store.commit(&self.home, Batch { at: turn.at, log: vec![record], ..Batch::default() }).await?;
                 Err(SessionError::Refused { tag, writer, refusal })
             }
-            Committed::Conflict { tag: None, latest } => {
+            CommitOutcome::Conflict { tag: None, latest } => {
                 let record = json!({ "op": "write_rejected", "scope": "state", "error": "artifact_conflict", "latest": latest });
                 self.store.commit(&self.home, Batch { at: turn.at, log: vec![record], ..Batch::default() }).await?;
                 Err(SessionError::StateConflict)
@@ -166,7 +166,7 @@ impl Session<'_> {
         }
     }
 
-    async fn after(&self, turn: &mut Turn, done: &mut Finished, model: &dyn Model) -> Result<(), SessionError> {
+    async fn after(&self, turn: &mut Turn, done: &mut FinishedTurn, model: &dyn Model) -> Result<(), SessionError> {
         let blocks: Vec<Json> = turn.plan.blocks.iter().filter(|b| b.enabled()).map(|b| b.fields.to_json()).collect();
         let blocks = Json::Array(blocks);
         let mut scene = turn.scene.clone();
@@ -194,7 +194,7 @@ impl Session<'_> {
 
     /// Checks what a program wants to write, and adds it to the turn. Every write is based on the version that the turn
     /// has seen, or on the turn's own write before it.
-    fn collect(&self, turn: &mut Turn, wanted: Vec<Wanted>) {
+    fn collect(&self, turn: &mut Turn, wanted: Vec<ProgramWrite>) {
         let declared = self.rules.artifacts();
         for want in wanted {
             let now = turn.view.iter().find(|a| a.tag == want.tag);
@@ -216,7 +216,7 @@ impl Session<'_> {
 
     /// What the log says about a turn besides its writes: what was read, what the operations did, what was refused, and
     /// the traces of values that are not kept.
-    fn log_of(&self, turn: &Turn, done: &Finished, reply: &str) -> Vec<Json> {
+    fn log_of(&self, turn: &Turn, done: &FinishedTurn, reply: &str) -> Vec<Json> {
         let read: serde_json::Map<String, Json> =
             turn.scene.get("art").to_json().as_object().into_iter().flatten().map(|(tag, a)| (tag.clone(), a["version"].clone())).collect();
         let artifacts = turn.scene.get("run.artifacts").to_json();

@@ -13,7 +13,7 @@ pub const LETTERS: usize = 6;
 
 /// Who may read a file that did not exist before. The permissions of one that did are kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Readers {
+pub enum FileReaders {
     /// Whom the user lets read new files.
     Usual,
     /// The user alone. Such a file cannot be made again, so it is on the disk before the old one goes.
@@ -24,7 +24,7 @@ pub enum Readers {
 ///
 /// # Errors
 /// It cannot be written, or what is there is no file.
-pub fn replace(path: &Path, bytes: &[u8], readers: Readers) -> Result<()> {
+pub fn replace(path: &Path, bytes: &[u8], readers: FileReaders) -> Result<()> {
     unnamed(path, bytes, readers)?.persist(path)?;
     Ok(())
 }
@@ -33,13 +33,13 @@ pub fn replace(path: &Path, bytes: &[u8], readers: Readers) -> Result<()> {
 ///
 /// # Errors
 /// It cannot be written, or something of this name is there ([`ErrorKind::AlreadyExists`]), even since a moment ago.
-pub(crate) fn create(path: &Path, bytes: &[u8], readers: Readers) -> Result<()> {
+pub(crate) fn create(path: &Path, bytes: &[u8], readers: FileReaders) -> Result<()> {
     unnamed(path, bytes, readers)?.persist_noclobber(path)?;
     Ok(())
 }
 
 /// A finished file in the folder of `path`, with the permissions that it will have. It goes away unless it gets its name.
-fn unnamed(path: &Path, bytes: &[u8], readers: Readers) -> Result<NamedTempFile> {
+fn unnamed(path: &Path, bytes: &[u8], readers: FileReaders) -> Result<NamedTempFile> {
     let there = std::fs::symlink_metadata(path).ok().filter(|there| !there.is_symlink());
     if there.as_ref().is_some_and(|there| !there.is_file()) {
         return Err(Error::other("it is not a regular file"));
@@ -50,7 +50,7 @@ fn unnamed(path: &Path, bytes: &[u8], readers: Readers) -> Result<NamedTempFile>
     builder.prefix(UNFINISHED).rand_bytes(LETTERS);
     // until it is finished, a file that takes the place of another one is private
     #[cfg(unix)]
-    if readers == Readers::Usual && there.is_none() {
+    if readers == FileReaders::Usual && there.is_none() {
         builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
     }
     let mut file = builder.tempfile_in(folder)?;
@@ -58,7 +58,7 @@ fn unnamed(path: &Path, bytes: &[u8], readers: Readers) -> Result<NamedTempFile>
     if let Some(there) = there.as_ref().filter(|_| cfg!(unix)).map(Metadata::permissions) {
         file.as_file().set_permissions(there)?;
     }
-    if readers == Readers::Owner {
+    if readers == FileReaders::Owner {
         file.as_file().sync_all()?;
     }
     Ok(file)

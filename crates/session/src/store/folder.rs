@@ -8,8 +8,8 @@ use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-use super::disk::{self, Readers};
-use super::{Listing, Pending, Refused, Stored, TemplateStore};
+use super::disk::{self, FileReaders};
+use super::{StoreFuture, StoreListing, StoreRefusal, StoredTemplate, TemplateStore};
 use crate::diag::{Code, Diagnostic, file};
 
 /// The largest template, in bytes (4 MiB).
@@ -38,7 +38,7 @@ impl FolderStore {
     }
 
     /// The path of the file for an id.
-    fn path(&self, id: &str) -> Result<PathBuf, Refused> {
+    fn path(&self, id: &str) -> Result<PathBuf, StoreRefusal> {
         let name = file_name(id);
         if name.len() > MAX_NAME {
             let message = format!("the id `{}` is too long for the name of a file", short(id));
@@ -51,7 +51,7 @@ impl FolderStore {
     }
 
     /// The size of the file; `None` if there is none. A link is not followed, because it may lead anywhere.
-    fn size(path: &Path) -> Result<Option<u64>, Refused> {
+    fn size(path: &Path) -> Result<Option<u64>, StoreRefusal> {
         let shown = path.display();
         match fs::symlink_metadata(path) {
             Ok(data) if data.is_file() => Ok(Some(data.len())),
@@ -64,13 +64,13 @@ impl FolderStore {
         }
     }
 
-    fn listed(&self) -> Result<Listing, Refused> {
+    fn listed(&self) -> Result<StoreListing, StoreRefusal> {
         let entries = match fs::read_dir(&self.folder) {
             Ok(entries) => entries,
-            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Listing::default()),
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(StoreListing::default()),
             Err(error) => return Err(failed("read", &self.folder, &error)),
         };
-        let mut listing = Listing::default();
+        let mut listing = StoreListing::default();
         for (count, entry) in entries.enumerate() {
             if count >= MAX_ENTRIES {
                 let message = format!("`{}` has more than {MAX_ENTRIES} entries", self.folder.display());
@@ -90,17 +90,21 @@ impl FolderStore {
         Ok(listing)
     }
 
-    fn read(&self, id: &str) -> Result<Option<Stored>, Refused> {
+    fn read(&self, id: &str) -> Result<Option<StoredTemplate>, StoreRefusal> {
         let path = self.path(id)?;
         let Some(size) = Self::size(&path)? else { return Ok(None) };
         if size > MAX_TEMPLATE {
             return Err(too_large(&path));
         }
         let bytes = file::read(&path, MAX_TEMPLATE).map_err(|error| failed("read", &path, &error))?;
-        if bytes.len() as u64 > MAX_TEMPLATE { Err(too_large(&path)) } else { Ok(Some(Stored { name: path.display().to_string(), bytes })) }
+        if bytes.len() as u64 > MAX_TEMPLATE {
+            Err(too_large(&path))
+        } else {
+            Ok(Some(StoredTemplate { name: path.display().to_string(), bytes }))
+        }
     }
 
-    fn write(&self, id: &str, bytes: &[u8], replace: bool) -> Result<String, Refused> {
+    fn write(&self, id: &str, bytes: &[u8], replace: bool) -> Result<String, StoreRefusal> {
         let path = self.path(id)?;
         if bytes.len() as u64 > MAX_TEMPLATE {
             return Err(too_large(&path));
@@ -110,12 +114,12 @@ impl FolderStore {
         }
         fs::create_dir_all(&self.folder).map_err(|error| failed("made", &self.folder, &error))?;
         let written = if replace { disk::replace } else { disk::create };
-        written(&path, bytes, Readers::Owner)
+        written(&path, bytes, FileReaders::Owner)
             .map_err(|error| if error.kind() == ErrorKind::AlreadyExists { taken(id, &path) } else { failed("written", &path, &error) })?;
         Ok(path.display().to_string())
     }
 
-    fn delete(&self, id: &str) -> Result<bool, Refused> {
+    fn delete(&self, id: &str) -> Result<bool, StoreRefusal> {
         let path = self.path(id)?;
         match fs::remove_file(&path) {
             Ok(()) => Ok(true),
@@ -127,19 +131,19 @@ impl FolderStore {
 
 /// A folder is read and written without waiting: each future is ready when it is first polled.
 impl TemplateStore for FolderStore {
-    fn list(&self) -> Pending<'_, Listing> {
+    fn list(&self) -> StoreFuture<'_, StoreListing> {
         Box::pin(async move { self.listed() })
     }
 
-    fn get<'a>(&'a self, id: &'a str) -> Pending<'a, Option<Stored>> {
+    fn get<'a>(&'a self, id: &'a str) -> StoreFuture<'a, Option<StoredTemplate>> {
         Box::pin(async move { self.read(id) })
     }
 
-    fn put<'a>(&'a self, id: &'a str, bytes: &'a [u8], replace: bool) -> Pending<'a, String> {
+    fn put<'a>(&'a self, id: &'a str, bytes: &'a [u8], replace: bool) -> StoreFuture<'a, String> {
         Box::pin(async move { self.write(id, bytes, replace) })
     }
 
-    fn remove<'a>(&'a self, id: &'a str) -> Pending<'a, bool> {
+    fn remove<'a>(&'a self, id: &'a str) -> StoreFuture<'a, bool> {
         Box::pin(async move { self.delete(id) })
     }
 }
@@ -183,21 +187,21 @@ fn id_of(name: &str) -> Option<String> {
     String::from_utf8(bytes).ok().filter(|id| file_name(id) == name)
 }
 
-fn refused(code: Code, message: String, help: impl Into<String>) -> Refused {
+fn refused(code: Code, message: String, help: impl Into<String>) -> StoreRefusal {
     Box::new(Diagnostic::new(code, message).help(help))
 }
 
-fn too_large(path: &Path) -> Refused {
+fn too_large(path: &Path) -> StoreRefusal {
     let message = format!("`{}` is larger than {} MiB", path.display(), MAX_TEMPLATE >> 20);
     refused(Code::FileTooLarge, message, "split the template, or move long texts into the data")
 }
 
-fn taken(id: &str, path: &Path) -> Refused {
+fn taken(id: &str, path: &Path) -> StoreRefusal {
     let message = format!("a template `{}` is stored already, in `{}`", short(id), path.display());
     refused(Code::StoreTaken, message, "give it another `id`, or replace the stored one (`--force`)")
 }
 
-fn failed(what: &str, path: &Path, error: &std::io::Error) -> Refused {
+fn failed(what: &str, path: &Path, error: &std::io::Error) -> StoreRefusal {
     let reason = match error.kind() {
         ErrorKind::PermissionDenied => "permission denied".to_owned(),
         ErrorKind::NotADirectory => "it, or a folder above it, is a file".to_owned(),

@@ -18,8 +18,8 @@ mod sql;
 pub use crate::artifact::{Artifact, VersionWindow};
 pub use folder::{FolderStore, MAX_TEMPLATE};
 pub use sessions::{
-    Archived, Batch, Committed, Dump, Home, Logged, MAX_VALUE, Moment, Page, Pending, PruneReason, Pruned, SessionInfo, SessionStore,
-    State, Version, Write,
+    ArchivedVersion, ArtifactVersion, ArtifactWrite, Batch, CommitOutcome, Home, ListPage, LogRecord, MAX_VALUE, Moment, PruneReason,
+    PrunedVersion, SessionDump, SessionInfo, SessionState, SessionStore, StoreFuture,
 };
 #[cfg(feature = "store")]
 pub use sql::{MAX_DEPTH, MAX_NAME, SqlStore, block_on};
@@ -27,7 +27,7 @@ pub use sql::{MAX_DEPTH, MAX_NAME, SqlStore, block_on};
 use crate::diag::Diagnostic;
 
 /// Why a store refused a request, as a diagnostic without a place.
-pub type Refused = Box<Diagnostic>;
+pub type StoreRefusal = Box<Diagnostic>;
 
 /// Stored templates by their `id`, which may be any text, including the empty one.
 pub trait TemplateStore: Send + Sync {
@@ -35,13 +35,13 @@ pub trait TemplateStore: Send + Sync {
     ///
     /// # Errors
     /// A `file.*` or `store.*` code if the store cannot be read.
-    fn list(&self) -> Pending<'_, Listing>;
+    fn list(&self) -> StoreFuture<'_, StoreListing>;
 
     /// Returns a template as it was authored, or `None` if none of this id is stored.
     ///
     /// # Errors
     /// `store.name` for an id that cannot be stored, a `file.*` or `store.*` code if the template cannot be read.
-    fn get<'a>(&'a self, id: &'a str) -> Pending<'a, Option<Stored>>;
+    fn get<'a>(&'a self, id: &'a str) -> StoreFuture<'a, Option<StoredTemplate>>;
 
     /// Stores a template completely or not at all, and returns its name for messages. `replace` allows to replace a
     /// stored template of the same id.
@@ -49,18 +49,18 @@ pub trait TemplateStore: Send + Sync {
     /// # Errors
     /// `store.taken` if a template of this id is stored and `replace` is false; `store.name` for an id that cannot be
     /// stored; a `file.*` or `store.*` code if it cannot be written.
-    fn put<'a>(&'a self, id: &'a str, bytes: &'a [u8], replace: bool) -> Pending<'a, String>;
+    fn put<'a>(&'a self, id: &'a str, bytes: &'a [u8], replace: bool) -> StoreFuture<'a, String>;
 
     /// Removes a template. Returns false if none of this id is stored.
     ///
     /// # Errors
     /// `store.name` for an id that cannot be stored; a `file.*` or `store.*` code if the template cannot be removed.
-    fn remove<'a>(&'a self, id: &'a str) -> Pending<'a, bool>;
+    fn remove<'a>(&'a self, id: &'a str) -> StoreFuture<'a, bool>;
 }
 
 /// A stored template.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Stored {
+pub struct StoredTemplate {
     /// Its name for messages: the path of its file, or the name of its store with its id.
     pub name: String,
     /// Its content, byte for byte.
@@ -69,7 +69,7 @@ pub struct Stored {
 
 /// The content of a store.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Listing {
+pub struct StoreListing {
     /// The ids of the stored templates, sorted.
     pub ids: Vec<String>,
     /// The names of JSON files in the store that it did not write, sorted. They are not returned as templates.

@@ -10,11 +10,11 @@ use std::pin::Pin;
 
 use serde_json::Value as Json;
 
-use super::Refused;
+use super::StoreRefusal;
 use crate::artifact::{Artifact, VersionWindow};
 
 /// What a store will answer. It does not depend on a runtime: whoever polls it decides.
-pub type Pending<'a, T> = Pin<Box<dyn Future<Output = Result<T, Refused>> + Send + 'a>>;
+pub type StoreFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T, StoreRefusal>> + Send + 'a>>;
 
 /// The largest value of an artifact and the largest state of a session, in bytes of compact JSON (16 MiB).
 pub const MAX_VALUE: usize = 16 << 20;
@@ -40,7 +40,7 @@ pub struct Moment {
 
 /// A new version of an artifact.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Write {
+pub struct ArtifactWrite {
     /// The artifact.
     pub tag: String,
     /// The version that it was computed from; `None` if there was none.
@@ -61,7 +61,7 @@ pub struct Batch {
     /// Whether this batch ends the turn `at.turn`, so that [`SessionInfo::turns`] counts it.
     pub turn: bool,
     /// New versions, in this order. Several may be of one artifact, each based on the one before.
-    pub writes: Vec<Write>,
+    pub writes: Vec<ArtifactWrite>,
     /// The state of the rules as a whole, if it changes.
     pub state: Option<Json>,
     /// The revision of the state that the new one was computed from; `None` if there was none. It is compared only if
@@ -73,7 +73,7 @@ pub struct Batch {
 
 /// What became of a batch.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Committed {
+pub enum CommitOutcome {
     /// It was applied.
     Applied {
         /// The version of each write, in their order.
@@ -81,7 +81,7 @@ pub enum Committed {
         /// The revision of the state, if it was changed.
         state: Option<i64>,
         /// What went to the archive.
-        pruned: Vec<Pruned>,
+        pruned: Vec<PrunedVersion>,
     },
     /// Nothing was applied, because somebody else has written this artifact since.
     Conflict {
@@ -94,7 +94,7 @@ pub enum Committed {
 
 /// Versions that were moved to the archive.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
-pub struct Pruned {
+pub struct PrunedVersion {
     /// The artifact.
     pub tag: String,
     /// The versions, ascending.
@@ -130,7 +130,7 @@ impl PruneReason {
 /// One stored version.
 #[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Version {
+pub struct ArtifactVersion {
     /// Its number, from 1.
     pub version: i64,
     /// The version that it was computed from.
@@ -144,11 +144,11 @@ pub struct Version {
 /// A version in the archive.
 #[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Archived {
+pub struct ArchivedVersion {
     /// The artifact.
     pub tag: String,
     /// The version as it was.
-    pub version: Version,
+    pub version: ArtifactVersion,
     /// When it was archived.
     pub archived: Moment,
     /// Why.
@@ -157,7 +157,7 @@ pub struct Archived {
 
 /// A record of the log.
 #[derive(Debug, Clone, PartialEq, serde::Serialize)]
-pub struct Logged {
+pub struct LogRecord {
     /// Its number within the session, ascending.
     pub seq: i64,
     /// When.
@@ -169,7 +169,7 @@ pub struct Logged {
 /// The state of a session's rules.
 #[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct State {
+pub struct SessionState {
     /// How often it was changed.
     pub revision: i64,
     /// The turn of the last change.
@@ -181,13 +181,13 @@ pub struct State {
 /// Everything of a session but its log.
 #[derive(Debug, Clone, PartialEq, Default, serde::Serialize, serde::Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Dump {
+pub struct SessionDump {
     /// The stored versions of each artifact, ascending; the last one is the latest.
-    pub artifacts: Vec<(String, Vec<Version>)>,
+    pub artifacts: Vec<(String, Vec<ArtifactVersion>)>,
     /// What was archived.
-    pub archive: Vec<Archived>,
+    pub archive: Vec<ArchivedVersion>,
     /// The state of the rules.
-    pub state: Option<State>,
+    pub state: Option<SessionState>,
     /// When the session was last written.
     pub at: Moment,
     /// The highest turn that was completed.
@@ -209,7 +209,7 @@ pub struct SessionInfo {
 
 /// A part of a long listing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Page {
+pub struct ListPage {
     /// Only what comes behind this number: a version, or a `seq` of the log. `0` for the beginning.
     pub after: i64,
     /// At most this many.
@@ -223,46 +223,53 @@ pub trait SessionStore: Send + Sync {
     /// The artifacts of a session, sorted by tag, each with its history: of the newest `most` earlier versions, those that
     /// are within the window that `windows` gives to its tag. An artifact that it does not name has no history.
     /// Versions that are outside of their window are not shown, even before they are archived.
-    fn view<'a>(&'a self, home: &'a Home, at: Moment, windows: &'a [(String, VersionWindow)], most: u32) -> Pending<'a, Vec<Artifact>>;
+    fn view<'a>(&'a self, home: &'a Home, at: Moment, windows: &'a [(String, VersionWindow)], most: u32) -> StoreFuture<'a, Vec<Artifact>>;
 
     /// One artifact of a session, as [`view`](Self::view) shows it with this window; `None` if there is none of this tag.
     /// The values of other artifacts are not read, so that damage to one does not keep from the others.
-    fn artifact<'a>(&'a self, home: &'a Home, at: Moment, tag: &'a str, window: VersionWindow, most: u32) -> Pending<'a, Option<Artifact>>;
+    fn artifact<'a>(
+        &'a self,
+        home: &'a Home,
+        at: Moment,
+        tag: &'a str,
+        window: VersionWindow,
+        most: u32,
+    ) -> StoreFuture<'a, Option<Artifact>>;
 
     /// Applies a batch completely or not at all. Versions that leave the window of a written artifact are archived in
     /// the same transaction, and each pruned artifact adds a record `{op: "prune", tag, versions, reason}` to the log, one
     /// for each reason. An empty batch changes nothing.
-    fn commit<'a>(&'a self, home: &'a Home, batch: Batch) -> Pending<'a, Committed>;
+    fn commit<'a>(&'a self, home: &'a Home, batch: Batch) -> StoreFuture<'a, CommitOutcome>;
 
     /// Archives the versions that are outside of these windows.
-    fn prune<'a>(&'a self, home: &'a Home, at: Moment, windows: &'a [(String, VersionWindow)]) -> Pending<'a, Vec<Pruned>>;
+    fn prune<'a>(&'a self, home: &'a Home, at: Moment, windows: &'a [(String, VersionWindow)]) -> StoreFuture<'a, Vec<PrunedVersion>>;
 
     /// The stored versions of an artifact, ascending, the latest included and the archived ones not.
-    fn versions<'a>(&'a self, home: &'a Home, tag: &'a str, page: Page) -> Pending<'a, Vec<Version>>;
+    fn versions<'a>(&'a self, home: &'a Home, tag: &'a str, page: ListPage) -> StoreFuture<'a, Vec<ArtifactVersion>>;
 
     /// The archived versions of one artifact, or of all if `tag` is `None`, by the time of archiving. `page.after` is
     /// the number of records to pass over.
-    fn archive<'a>(&'a self, home: &'a Home, tag: Option<&'a str>, page: Page) -> Pending<'a, Vec<Archived>>;
+    fn archive<'a>(&'a self, home: &'a Home, tag: Option<&'a str>, page: ListPage) -> StoreFuture<'a, Vec<ArchivedVersion>>;
 
     /// The log, ascending.
-    fn log<'a>(&'a self, home: &'a Home, page: Page) -> Pending<'a, Vec<Logged>>;
+    fn log<'a>(&'a self, home: &'a Home, page: ListPage) -> StoreFuture<'a, Vec<LogRecord>>;
 
     /// The state of a session's rules, if it has one.
-    fn state<'a>(&'a self, home: &'a Home) -> Pending<'a, Option<State>>;
+    fn state<'a>(&'a self, home: &'a Home) -> StoreFuture<'a, Option<SessionState>>;
 
     /// What is known of one session; `None` if there is none.
-    fn info<'a>(&'a self, home: &'a Home) -> Pending<'a, Option<SessionInfo>>;
+    fn info<'a>(&'a self, home: &'a Home) -> StoreFuture<'a, Option<SessionInfo>>;
 
     /// Everything of a session, to be kept elsewhere; `None` if there is none. Read in one transaction.
-    fn dump<'a>(&'a self, home: &'a Home) -> Pending<'a, Option<Dump>>;
+    fn dump<'a>(&'a self, home: &'a Home) -> StoreFuture<'a, Option<SessionDump>>;
 
     /// Puts back what [`dump`](Self::dump) gave, with the same version numbers, completely or not at all. Returns false,
     /// and changes nothing, if the session has anything but a log: an artifact, an archive, a state, or a completed turn.
-    fn restore<'a>(&'a self, home: &'a Home, dump: Dump) -> Pending<'a, bool>;
+    fn restore<'a>(&'a self, home: &'a Home, dump: SessionDump) -> StoreFuture<'a, bool>;
 
     /// The sessions of an owner, or of all owners, sorted. `page.after` is the number of sessions to pass over.
-    fn sessions<'a>(&'a self, owner: Option<&'a str>, page: Page) -> Pending<'a, Vec<SessionInfo>>;
+    fn sessions<'a>(&'a self, owner: Option<&'a str>, page: ListPage) -> StoreFuture<'a, Vec<SessionInfo>>;
 
     /// Removes a session with everything in it. Returns false if there is none.
-    fn forget<'a>(&'a self, home: &'a Home) -> Pending<'a, bool>;
+    fn forget<'a>(&'a self, home: &'a Home) -> StoreFuture<'a, bool>;
 }

@@ -18,9 +18,9 @@ const LINE: usize = 160;
 const WIDTH: f64 = 1_000.0;
 
 /// The colours of the slots, in the order in which the slots appear.
-pub(super) struct Colours(IndexMap<String, usize>);
+pub(super) struct SlotColours(IndexMap<String, usize>);
 
-impl Colours {
+impl SlotColours {
     pub(super) fn of(report: &Json) -> Self {
         let mut slots: IndexMap<String, usize> = IndexMap::new();
         for block in list(&report["blocks"]) {
@@ -61,7 +61,7 @@ pub(super) fn summary(report: &Json) -> String {
 }
 
 /// The bar of what each slot takes of the budget, and the same as a table.
-pub(super) fn budget(report: &Json, colours: &Colours) -> String {
+pub(super) fn budget(report: &Json, colours: &SlotColours) -> String {
     let blocks = list(&report["blocks"]);
     let mut slots: IndexMap<&str, (u64, usize, usize, u64)> = IndexMap::new();
     for (index, block) in blocks.iter().enumerate() {
@@ -147,7 +147,7 @@ fn cause(differs: &Json) -> String {
 }
 
 /// The list of blocks in prompt order.
-pub(super) fn blocks(report: &Json, colours: &Colours) -> String {
+pub(super) fn blocks(report: &Json, colours: &SlotColours) -> String {
     let blocks = list(&report["blocks"]);
     let same = at(report, "/unchanged/blocks").as_u64().and_then(|n| usize::try_from(n).ok()).filter(|n| *n > 0);
     let hidden = FRONT..blocks.len().saturating_sub(END);
@@ -176,7 +176,7 @@ pub(super) fn blocks(report: &Json, colours: &Colours) -> String {
     out
 }
 
-fn one(index: usize, block: &Json, colours: &Colours, room: &mut usize) -> String {
+fn one(index: usize, block: &Json, colours: &SlotColours, room: &mut usize) -> String {
     let (sent, slot) = (is_sent(block), slot(block));
     let whole = block["text"].as_str().unwrap_or_default();
     let body = cut(whole, TEXT.min(*room));

@@ -75,7 +75,7 @@ fn allowed(content: &str) -> String {
 
 /// The page of a full report.
 pub(super) fn page(report: &Json) -> String {
-    let colours = blocks::Colours::of(report);
+    let colours = blocks::SlotColours::of(report);
     let sections = [
         ("budget", "Token budget", blocks::budget(report, &colours)),
         ("blocks", "Blocks", blocks::blocks(report, &colours)),

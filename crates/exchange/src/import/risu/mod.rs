@@ -15,7 +15,7 @@ pub use preset::write_preset;
 
 use serde_json::{Value as Json, json};
 
-use super::{Asset, Container, Contents, Document, Fault, container, failed, json as text, too_large};
+use super::{Asset, Container, Contents, Document, ImportFault, container, failed, json as text, too_large};
 use crate::diag::Report;
 #[cfg(not(feature = "packed"))]
 use crate::diag::{Code, Diagnostic};
@@ -48,7 +48,7 @@ pub(super) fn read_module(name: &str, bytes: &[u8]) -> Result<Contents, Report> 
     })
 }
 
-fn module(name: &str, bytes: &[u8], report: &mut Report) -> Result<(Value, Vec<Asset>), Fault> {
+fn module(name: &str, bytes: &[u8], report: &mut Report) -> Result<(Value, Vec<Asset>), ImportFault> {
     let (packed, mut rest) = part(bytes.get(MODULE.len()..).unwrap_or_default()).ok_or_else(|| damaged(name, "its module is cut off"))?;
     if packed.len() > text::MAX_JSON {
         return Err(too_large(name, "has a module", text::MAX_JSON).into());
@@ -113,6 +113,6 @@ pub(super) fn read_preset(name: &str, _bytes: &[u8]) -> Result<Contents, Report>
     Err(failed(Diagnostic::error(Code::FeatureMissing, message).help(help)))
 }
 
-fn damaged(name: &str, why: &str) -> Fault {
+fn damaged(name: &str, why: &str) -> ImportFault {
     container(name, format!("cannot be read: {why}")).help(AGAIN).into()
 }

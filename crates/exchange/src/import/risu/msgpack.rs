@@ -17,7 +17,7 @@ const MAX_DEPTH: usize = 128;
 
 /// The envelope around a preset: `{ presetVersion, type, preset }`; older files call the last field `pres`.
 #[derive(Debug, Deserialize)]
-pub(super) struct Envelope {
+pub(super) struct PresetEnvelope {
     /// 0 or 2.
     #[serde(rename = "presetVersion")]
     pub(super) version: Option<f64>,
@@ -26,52 +26,52 @@ pub(super) struct Envelope {
     pub(super) kind: Option<String>,
     /// The encrypted preset.
     #[serde(alias = "pres")]
-    pub(super) preset: Option<Blob>,
+    pub(super) preset: Option<PresetBytes>,
 }
 
 /// Bytes.
 #[derive(Debug)]
-pub(super) struct Blob(pub(super) Vec<u8>);
+pub(super) struct PresetBytes(pub(super) Vec<u8>);
 
-impl<'de> Deserialize<'de> for Blob {
+impl<'de> Deserialize<'de> for PresetBytes {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        struct Bytes;
-        impl Visitor<'_> for Bytes {
-            type Value = Blob;
+        struct BytesVisitor;
+        impl Visitor<'_> for BytesVisitor {
+            type Value = PresetBytes;
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("bytes")
             }
-            fn visit_bytes<E: Error>(self, bytes: &[u8]) -> Result<Blob, E> {
-                Ok(Blob(bytes.to_vec()))
+            fn visit_bytes<E: Error>(self, bytes: &[u8]) -> Result<PresetBytes, E> {
+                Ok(PresetBytes(bytes.to_vec()))
             }
-            fn visit_byte_buf<E: Error>(self, bytes: Vec<u8>) -> Result<Blob, E> {
-                Ok(Blob(bytes))
+            fn visit_byte_buf<E: Error>(self, bytes: Vec<u8>) -> Result<PresetBytes, E> {
+                Ok(PresetBytes(bytes))
             }
         }
-        from.deserialize_bytes(Bytes)
+        from.deserialize_bytes(BytesVisitor)
     }
 }
 
 /// The envelope that some bytes hold.
-pub(super) fn envelope(bytes: &[u8]) -> Result<Envelope, String> {
+pub(super) fn envelope(bytes: &[u8]) -> Result<PresetEnvelope, String> {
     let mut reader = rmp_serde::Deserializer::from_read_ref(bytes);
     reader.set_max_depth(MAX_DEPTH);
-    Envelope::deserialize(&mut reader).map_err(|e| e.to_string())
+    PresetEnvelope::deserialize(&mut reader).map_err(|e| e.to_string())
 }
 
 /// The JSON value that some bytes hold, and how many values in it JSON cannot hold as they are.
 pub(super) fn json(bytes: &[u8]) -> Result<(Value, usize), String> {
     let mut reader = rmp_serde::Deserializer::from_read_ref(bytes);
     reader.set_max_depth(MAX_DEPTH);
-    let mut count = Count { left: MAX_VALUES, changed: 0 };
-    let value = Reader(&mut count).deserialize(&mut reader).map_err(|e| e.to_string())?;
+    let mut count = ValueCount { left: MAX_VALUES, changed: 0 };
+    let value = ValueReader(&mut count).deserialize(&mut reader).map_err(|e| e.to_string())?;
     Ok((value, count.changed))
 }
 
 /// The bytes of an envelope around an encrypted preset.
 pub(super) fn enveloped(preset: &[u8]) -> Result<Vec<u8>, String> {
     #[derive(serde::Serialize)]
-    struct Written<'a> {
+    struct WrittenEnvelope<'a> {
         #[serde(rename = "presetVersion")]
         version: u8,
         #[serde(rename = "type")]
@@ -84,7 +84,7 @@ pub(super) fn enveloped(preset: &[u8]) -> Result<Vec<u8>, String> {
             to.serialize_bytes(self.0)
         }
     }
-    rmp_serde::to_vec_named(&Written { version: 2, kind: "preset", preset: Binary(preset) }).map_err(|e| e.to_string())
+    rmp_serde::to_vec_named(&WrittenEnvelope { version: 2, kind: "preset", preset: Binary(preset) }).map_err(|e| e.to_string())
 }
 
 /// A JSON value as bytes.
@@ -93,14 +93,14 @@ pub(super) fn packed(value: &Value) -> Result<Vec<u8>, String> {
 }
 
 /// Values that may still be read, and those that JSON cannot hold as they are.
-struct Count {
+struct ValueCount {
     left: usize,
     changed: usize,
 }
 
-struct Reader<'a>(&'a mut Count);
+struct ValueReader<'a>(&'a mut ValueCount);
 
-impl Reader<'_> {
+impl ValueReader<'_> {
     fn one<E: Error>(&mut self) -> Result<(), E> {
         self.0.left = self.0.left.checked_sub(1).ok_or_else(|| E::custom(format!("it holds more than {MAX_VALUES} values")))?;
         Ok(())
@@ -112,14 +112,14 @@ impl Reader<'_> {
     }
 }
 
-impl<'de> DeserializeSeed<'de> for Reader<'_> {
+impl<'de> DeserializeSeed<'de> for ValueReader<'_> {
     type Value = Value;
     fn deserialize<D: Deserializer<'de>>(self, from: D) -> Result<Value, D::Error> {
         from.deserialize_any(self)
     }
 }
 
-impl<'de> Visitor<'de> for Reader<'_> {
+impl<'de> Visitor<'de> for ValueReader<'_> {
     type Value = Value;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -184,7 +184,7 @@ impl<'de> Visitor<'de> for Reader<'_> {
     fn visit_seq<A: SeqAccess<'de>>(mut self, mut from: A) -> Result<Value, A::Error> {
         self.one()?;
         let mut list = Vec::new();
-        while let Some(value) = from.next_element_seed(Reader(self.0))? {
+        while let Some(value) = from.next_element_seed(ValueReader(self.0))? {
             list.push(value);
         }
         Ok(Value::Array(list))
@@ -193,12 +193,12 @@ impl<'de> Visitor<'de> for Reader<'_> {
     fn visit_map<A: MapAccess<'de>>(mut self, mut from: A) -> Result<Value, A::Error> {
         self.one()?;
         let mut map = Map::new();
-        while let Some(key) = from.next_key_seed(Reader(self.0))? {
+        while let Some(key) = from.next_key_seed(ValueReader(self.0))? {
             let key = match key {
                 Value::String(key) => key,
                 other => other.to_string(),
             };
-            let value = from.next_value_seed(Reader(self.0))?;
+            let value = from.next_value_seed(ValueReader(self.0))?;
             map.insert(key, value);
         }
         Ok(Value::Object(map))

@@ -13,7 +13,7 @@ use sha2::{Digest, Sha256};
 use super::{AGAIN, GZIP, damaged, msgpack, rpack};
 use crate::diag::Report;
 use crate::import::json::MAX_JSON;
-use crate::import::{Container, Contents, Document, Fault, container, failed, tolerated, too_large};
+use crate::import::{Container, Contents, Document, ImportFault, container, failed, tolerated, too_large};
 use crate::model::Value;
 
 /// The key is the hash of this text, and the nonce is zero: the encryption hides nothing, it only marks the format.
@@ -26,7 +26,7 @@ pub(super) fn read(name: &str, bytes: &[u8]) -> Result<Contents, Report> {
     Ok(Contents::new(Container::Risup, vec![Document::new("preset", json)], report))
 }
 
-fn document(name: &str, bytes: &[u8], report: &mut Report) -> Result<Value, Fault> {
+fn document(name: &str, bytes: &[u8], report: &mut Report) -> Result<Value, ImportFault> {
     let outer = if bytes.starts_with(&GZIP) { unpack(name, bytes)? } else { unpack(name, &rpack::decode(bytes))? };
     let no_preset = |why: String| {
         container(name, format!("is a compressed file without a preset: {why}"))
@@ -58,7 +58,7 @@ fn document(name: &str, bytes: &[u8], report: &mut Report) -> Result<Value, Faul
     Ok(Value::from(&json))
 }
 
-fn unpack(name: &str, bytes: &[u8]) -> Result<Vec<u8>, Fault> {
+fn unpack(name: &str, bytes: &[u8]) -> Result<Vec<u8>, ImportFault> {
     let mut out = Vec::new();
     let done = GzDecoder::new(bytes).take(MAX_JSON as u64 + 1).read_to_end(&mut out);
     if out.len() > MAX_JSON {

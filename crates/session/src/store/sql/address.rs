@@ -3,19 +3,19 @@
 
 use super::fault::refused;
 use crate::diag::Code;
-use crate::store::Refused;
+use crate::store::StoreRefusal;
 
 /// What the two databases do not have in common.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Dialect {
+pub(super) enum SqlDialect {
     Sqlite,
     Postgres,
 }
 
 /// A database, and how to name it.
 #[derive(Clone)]
-pub(super) struct Address {
-    pub(super) dialect: Dialect,
+pub(super) struct DatabaseAddress {
+    pub(super) dialect: SqlDialect,
     /// What the driver opens.
     pub(super) url: String,
     /// The file of SQLite.
@@ -26,9 +26,9 @@ pub(super) struct Address {
     pub(super) secret: bool,
 }
 
-impl Address {
+impl DatabaseAddress {
     /// Reads `sqlite:PATH`, `postgres://…`, or a path.
-    pub(super) fn read(text: &str) -> Result<Self, Refused> {
+    pub(super) fn read(text: &str) -> Result<Self, StoreRefusal> {
         if text.starts_with("postgres:") || text.starts_with("postgresql:") {
             if cfg!(not(feature = "postgres")) {
                 let help = "build it with the feature `postgres`, or name a file, which is a database of SQLite";
@@ -54,7 +54,7 @@ impl Address {
 
     fn sqlite(path: &str) -> Self {
         let url = sqlite_url(path, "mode=rwc");
-        Self { dialect: Dialect::Sqlite, url, path: Some(path.to_owned()), shown: head(path), secret: false }
+        Self { dialect: SqlDialect::Sqlite, url, path: Some(path.to_owned()), shown: head(path), secret: false }
     }
 
     /// The same database, which must exist.
@@ -72,7 +72,7 @@ impl Address {
         Self { url: url.unwrap_or(self.url), ..self }
     }
 
-    fn postgres(text: &str) -> Result<Self, Refused> {
+    fn postgres(text: &str) -> Result<Self, StoreRefusal> {
         let Some((scheme, rest)) = text.split_once("://") else {
             return Err(unknown("the address of a PostgreSQL database begins with `postgres://`".to_owned()));
         };
@@ -87,7 +87,7 @@ impl Address {
             None => format!("{scheme}://{}", head(place)),
         };
         let secret = user.is_some() || options.contains("password");
-        Ok(Self { dialect: Dialect::Postgres, url: text.to_owned(), path: None, shown, secret })
+        Ok(Self { dialect: SqlDialect::Postgres, url: text.to_owned(), path: None, shown, secret })
     }
 }
 
@@ -109,7 +109,7 @@ fn sqlite_url(path: &str, options: &str) -> String {
     url + "?" + options
 }
 
-fn unknown(message: String) -> Refused {
+fn unknown(message: String) -> StoreRefusal {
     refused(Code::StoreUrl, message, "write the path of a file, `sqlite:PATH`, or `postgres://USER:PASSWORD@HOST:PORT/DATABASE`")
 }
 
@@ -124,7 +124,7 @@ fn head(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{Address, Dialect};
+    use super::{DatabaseAddress, SqlDialect};
 
     #[test]
     fn addresses_are_told_apart() {
@@ -137,11 +137,11 @@ mod tests {
             ("/tmp/a b?c#d%25.db", "sqlite:/tmp/a%20b%3Fc%23d%2525.db?mode=rwc"),
             ("C:\\a.db", "sqlite:C%3A%5Ca.db?mode=rwc"),
         ] {
-            let address = Address::read(text).unwrap();
-            assert_eq!((address.dialect, address.url.as_str()), (Dialect::Sqlite, url));
+            let address = DatabaseAddress::read(text).unwrap();
+            assert_eq!((address.dialect, address.url.as_str()), (SqlDialect::Sqlite, url));
         }
         for text in ["", "sqlite:", "sqlite::memory:", "mysql://a", "postgres:a", "a\0b", "https://a/b.db"] {
-            assert!(Address::read(text).is_err(), "{text:?}");
+            assert!(DatabaseAddress::read(text).is_err(), "{text:?}");
         }
     }
 
@@ -152,7 +152,7 @@ mod tests {
             "postgres://me:hush@db:5432/tapster?password=hush",
             "postgres://me:hu/hush@sh@db:5432/tapster",
         ] {
-            let address = Address::read(text).unwrap();
+            let address = DatabaseAddress::read(text).unwrap();
             assert_eq!(address.shown, "postgres://me@db:5432/tapster");
             assert!(address.secret);
         }

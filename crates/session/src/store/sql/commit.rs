@@ -6,12 +6,12 @@
 use serde_json::{Map, Value as Json, json};
 use sqlx::{AnyConnection, Row};
 
-use super::fault::Fault;
+use super::fault::DatabaseFault;
 use super::names::{artifact_key, home_key, text_of};
-use crate::store::{Batch, Home, Moment, PruneReason, Pruned, Refused, VersionWindow};
+use crate::store::{Batch, Home, Moment, PruneReason, PrunedVersion, StoreRefusal, VersionWindow};
 
 /// A batch whose names and values are within their bounds.
-pub(super) struct Checked<'a> {
+pub(super) struct CheckedBatch<'a> {
     home: &'a Home,
     key: String,
     at: Moment,
@@ -32,11 +32,11 @@ struct CheckedWrite<'a> {
 }
 
 /// What a commit did: versions, revision of the state, pruned versions.
-pub(super) type Done = (Vec<i64>, Option<i64>, Vec<Pruned>);
+pub(super) type CommitResult = (Vec<i64>, Option<i64>, Vec<PrunedVersion>);
 
-impl<'a> Checked<'a> {
+impl<'a> CheckedBatch<'a> {
     /// Checks a batch before anything reaches the database.
-    pub(super) fn new(home: &'a Home, batch: &'a Batch) -> Result<Self, Refused> {
+    pub(super) fn new(home: &'a Home, batch: &'a Batch) -> Result<Self, StoreRefusal> {
         let key = home_key(home)?;
         let mut writes = Vec::with_capacity(batch.writes.len());
         for write in &batch.writes {
@@ -62,7 +62,7 @@ impl<'a> Checked<'a> {
 }
 
 /// Applies a batch.
-pub(super) async fn commit(conn: &mut AnyConnection, batch: &Checked<'_>) -> Result<Done, Fault> {
+pub(super) async fn commit(conn: &mut AnyConnection, batch: &CheckedBatch<'_>) -> Result<CommitResult, DatabaseFault> {
     let records = batch.log.len() + batch.writes.len();
     // a record of the log is numbered by this row, but says nothing about when the session was written
     let changed = i64::from(batch.is_change());
@@ -84,7 +84,7 @@ pub(super) async fn commit(conn: &mut AnyConnection, batch: &Checked<'_>) -> Res
         .fetch_one(&mut *conn)
         .await?;
     let last: i64 = row.try_get(0)?;
-    let mut log = Log { home: &batch.key, at: batch.at, next: last - number(records) + 1 };
+    let mut log = SessionLog { home: &batch.key, at: batch.at, next: last - number(records) + 1 };
     for record in &batch.log {
         log.add(conn, record.clone()).await?;
     }
@@ -108,7 +108,7 @@ pub(super) async fn commit(conn: &mut AnyConnection, batch: &Checked<'_>) -> Res
 }
 
 /// Stores the state if it changes, and returns its revision.
-async fn put_state(conn: &mut AnyConnection, batch: &Checked<'_>) -> Result<Option<i64>, Fault> {
+async fn put_state(conn: &mut AnyConnection, batch: &CheckedBatch<'_>) -> Result<Option<i64>, DatabaseFault> {
     let Some(state) = &batch.state else { return Ok(None) };
     let (changed, revision) = match batch.state_based_on {
         None => {
@@ -128,11 +128,11 @@ async fn put_state(conn: &mut AnyConnection, batch: &Checked<'_>) -> Result<Opti
     }
     let row = sqlx::query("SELECT revision FROM tapster_states WHERE home = $1").bind(batch.key.clone()).fetch_optional(&mut *conn).await?;
     let latest = row.map(|row| row.try_get(0)).transpose()?;
-    Err(Fault::Conflict { tag: None, latest })
+    Err(DatabaseFault::Conflict { tag: None, latest })
 }
 
 /// Stores a new version, unless its base is not the latest.
-async fn put_version(conn: &mut AnyConnection, batch: &Checked<'_>, write: &CheckedWrite<'_>) -> Result<i64, Fault> {
+async fn put_version(conn: &mut AnyConnection, batch: &CheckedBatch<'_>, write: &CheckedWrite<'_>) -> Result<i64, DatabaseFault> {
     let artifact = || write.artifact.clone();
     let (changed, version) = match write.based_on {
         None => {
@@ -147,7 +147,7 @@ async fn put_version(conn: &mut AnyConnection, batch: &Checked<'_>, write: &Chec
     if changed.execute(&mut *conn).await?.rows_affected() != 1 {
         let row = sqlx::query("SELECT version FROM tapster_heads WHERE artifact = $1").bind(artifact()).fetch_optional(&mut *conn).await?;
         let latest = row.map(|row| row.try_get(0)).transpose()?;
-        return Err(Fault::Conflict { tag: Some(write.tag.to_owned()), latest });
+        return Err(DatabaseFault::Conflict { tag: Some(write.tag.to_owned()), latest });
     }
     let sql = "INSERT INTO tapster_versions (artifact, version, based_on, at_ms, turn, value) VALUES ($1, $2, $3, $4, $5, $6)";
     sqlx::query(sql)
@@ -174,14 +174,14 @@ fn record_of(said: &Json, version: i64) -> Json {
 }
 
 /// The log of a session whose row is locked: numbers without gaps.
-struct Log<'a> {
+struct SessionLog<'a> {
     home: &'a str,
     at: Moment,
     next: i64,
 }
 
-impl Log<'_> {
-    async fn add(&mut self, conn: &mut AnyConnection, record: String) -> Result<(), Fault> {
+impl SessionLog<'_> {
+    async fn add(&mut self, conn: &mut AnyConnection, record: String) -> Result<(), DatabaseFault> {
         let sql = "INSERT INTO tapster_log (home, seq, at_ms, turn, record) VALUES ($1, $2, $3, $4, $5)";
         let query = sqlx::query(sql).bind(self.home.to_owned()).bind(self.next).bind(self.at.now).bind(self.at.turn).bind(record);
         query.execute(&mut *conn).await?;
@@ -190,7 +190,7 @@ impl Log<'_> {
     }
 
     /// Keeps the last number, if it is not `reserved` already.
-    async fn close(self, conn: &mut AnyConnection, reserved: i64) -> Result<(), Fault> {
+    async fn close(self, conn: &mut AnyConnection, reserved: i64) -> Result<(), DatabaseFault> {
         if self.next - 1 != reserved {
             let sql = "UPDATE tapster_sessions SET records = $2 WHERE home = $1";
             sqlx::query(sql).bind(self.home.to_owned()).bind(self.next - 1).execute(&mut *conn).await?;
@@ -200,15 +200,15 @@ impl Log<'_> {
 }
 
 /// The artifacts of a session that are to be pruned, and their windows.
-pub(super) struct Pruning<'a> {
+pub(super) struct PruneTargets<'a> {
     key: String,
     at: Moment,
     windows: Vec<(String, &'a str, VersionWindow)>,
 }
 
-impl<'a> Pruning<'a> {
+impl<'a> PruneTargets<'a> {
     /// Checks the names. Of several windows of one artifact, the last counts.
-    pub(super) fn new(home: &Home, at: Moment, windows: &'a [(String, VersionWindow)]) -> Result<Self, Refused> {
+    pub(super) fn new(home: &Home, at: Moment, windows: &'a [(String, VersionWindow)]) -> Result<Self, StoreRefusal> {
         let key = home_key(home)?;
         let mut checked: Vec<(String, &str, VersionWindow)> = Vec::with_capacity(windows.len());
         for (tag, window) in windows {
@@ -221,13 +221,13 @@ impl<'a> Pruning<'a> {
 }
 
 /// Archives the versions that are outside of their windows.
-pub(super) async fn prune(conn: &mut AnyConnection, pruning: &Pruning<'_>) -> Result<Vec<Pruned>, Fault> {
+pub(super) async fn prune(conn: &mut AnyConnection, pruning: &PruneTargets<'_>) -> Result<Vec<PrunedVersion>, DatabaseFault> {
     let mut pruned = Vec::new();
     // an update that changes nothing locks the row
     let sql = "UPDATE tapster_sessions SET records = records WHERE home = $1 RETURNING records";
     let Some(row) = sqlx::query(sql).bind(pruning.key.clone()).fetch_optional(&mut *conn).await? else { return Ok(pruned) };
     let last: i64 = row.try_get(0)?;
-    let mut log = Log { home: &pruning.key, at: pruning.at, next: last + 1 };
+    let mut log = SessionLog { home: &pruning.key, at: pruning.at, next: last + 1 };
     for (artifact, tag, window) in &pruning.windows {
         let row =
             sqlx::query("SELECT version FROM tapster_heads WHERE artifact = $1").bind(artifact.clone()).fetch_optional(&mut *conn).await?;
@@ -242,20 +242,20 @@ pub(super) async fn prune(conn: &mut AnyConnection, pruning: &Pruning<'_>) -> Re
 /// Archives the versions of one artifact that are outside of its window. The latest version, `head`, stays.
 async fn prune_one(
     conn: &mut AnyConnection,
-    log: &mut Log<'_>,
+    log: &mut SessionLog<'_>,
     artifact: &str,
     tag: &str,
     head: i64,
     window: VersionWindow,
-    pruned: &mut Vec<Pruned>,
-) -> Result<(), Fault> {
+    pruned: &mut Vec<PrunedVersion>,
+) -> Result<(), DatabaseFault> {
     // what meets one bound may still not meet the next
     for (reason, bound) in bounds(window, head, log.at) {
         let versions = archive(conn, log, (artifact, tag), head, reason, bound).await?;
         if !versions.is_empty() {
             let record = json!({ "op": "prune", "tag": tag, "versions": versions, "reason": reason.word() });
             log.add(conn, record.to_string()).await?;
-            pruned.push(Pruned { tag: tag.to_owned(), versions, reason });
+            pruned.push(PrunedVersion { tag: tag.to_owned(), versions, reason });
         }
     }
     Ok(())
@@ -272,12 +272,12 @@ pub(super) fn bounds(window: VersionWindow, head: i64, at: Moment) -> impl Itera
 /// Moves the versions up to a bound to the archive, and returns their numbers, ascending.
 async fn archive(
     conn: &mut AnyConnection,
-    log: &Log<'_>,
+    log: &SessionLog<'_>,
     (artifact, tag): (&str, &str),
     head: i64,
     reason: PruneReason,
     bound: i64,
-) -> Result<Vec<i64>, Fault> {
+) -> Result<Vec<i64>, DatabaseFault> {
     macro_rules! statements {
         ($column:literal) => {
             (
@@ -319,7 +319,7 @@ async fn archive(
 }
 
 /// Removes a session with everything in it. Returns false if there is none.
-pub(super) async fn forget(conn: &mut AnyConnection, home: &str) -> Result<bool, Fault> {
+pub(super) async fn forget(conn: &mut AnyConnection, home: &str) -> Result<bool, DatabaseFault> {
     // its row first, so that a commit at the same time waits and then begins a new session
     let statements = [
         "DELETE FROM tapster_sessions WHERE home = $1",

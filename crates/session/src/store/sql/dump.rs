@@ -5,19 +5,19 @@ use std::collections::{HashMap, HashSet};
 
 use sqlx::{AnyConnection, Row};
 
-use super::fault::{Fault, refused};
+use super::fault::{DatabaseFault, refused};
 use super::names::{artifact_key, head, home_key, text_of};
 use super::read::{archived_of, state, version_of};
 use crate::diag::Code;
-use crate::store::{Archived, Dump, Home, Moment, Refused, SessionInfo, State, Version};
+use crate::store::{ArchivedVersion, ArtifactVersion, Home, Moment, SessionDump, SessionInfo, SessionState, StoreRefusal};
 
 /// A session, by its names and by its key.
-pub(super) struct Wanted<'a> {
+pub(super) struct SessionKey<'a> {
     pub(super) home: &'a Home,
     pub(super) key: String,
 }
 
-pub(super) async fn info(conn: &mut AnyConnection, wanted: &Wanted<'_>) -> Result<Option<SessionInfo>, Fault> {
+pub(super) async fn info(conn: &mut AnyConnection, wanted: &SessionKey<'_>) -> Result<Option<SessionInfo>, DatabaseFault> {
     let sql = "SELECT at_ms, turn, played, (SELECT COUNT(*) FROM tapster_heads h WHERE h.home = s.home) \
                FROM tapster_sessions s WHERE s.home = $1";
     let Some(row) = sqlx::query(sql).bind(wanted.key.clone()).fetch_optional(conn).await? else { return Ok(None) };
@@ -25,9 +25,9 @@ pub(super) async fn info(conn: &mut AnyConnection, wanted: &Wanted<'_>) -> Resul
     Ok(Some(SessionInfo { home: wanted.home.clone(), artifacts: row.try_get(3)?, at, turns: row.try_get(2)? }))
 }
 
-pub(super) async fn dump(conn: &mut AnyConnection, wanted: &Wanted<'_>) -> Result<Option<Dump>, Fault> {
+pub(super) async fn dump(conn: &mut AnyConnection, wanted: &SessionKey<'_>) -> Result<Option<SessionDump>, DatabaseFault> {
     let Some(SessionInfo { at, turns, .. }) = info(conn, wanted).await? else { return Ok(None) };
-    let mut artifacts: Vec<(String, Vec<Version>)> = Vec::new();
+    let mut artifacts: Vec<(String, Vec<ArtifactVersion>)> = Vec::new();
     let sql = "SELECT h.tag, v.version, v.based_on, v.at_ms, v.turn, v.value FROM tapster_heads h \
                JOIN tapster_versions v ON v.artifact = h.artifact WHERE h.home = $1 ORDER BY h.artifact, v.version";
     for row in sqlx::query(sql).bind(wanted.key.clone()).fetch_all(&mut *conn).await? {
@@ -44,29 +44,29 @@ pub(super) async fn dump(conn: &mut AnyConnection, wanted: &Wanted<'_>) -> Resul
     let rows = sqlx::query(sql).bind(wanted.key.clone()).fetch_all(&mut *conn).await?;
     let archive = rows.iter().map(archived_of).collect::<Result<_, _>>()?;
     let state = state(conn, &wanted.key).await?;
-    Ok(Some(Dump { artifacts, archive, state, at, turns }))
+    Ok(Some(SessionDump { artifacts, archive, state, at, turns }))
 }
 
 /// An artifact: its key, its tag, and its versions with their values as text.
-type RestoredArtifact<'a> = (String, &'a str, Vec<(&'a Version, String)>);
+type RestoredArtifact<'a> = (String, &'a str, Vec<(&'a ArtifactVersion, String)>);
 
 /// A dump whose names, numbers and values fit together.
-pub(super) struct Restored<'a> {
+pub(super) struct RestoredDump<'a> {
     home: &'a Home,
     key: String,
     at: Moment,
     turns: i64,
     artifacts: Vec<RestoredArtifact<'a>>,
     /// Artifact, and what was archived with its value as text.
-    archive: Vec<(String, &'a Archived, String)>,
-    state: Option<(&'a State, String)>,
+    archive: Vec<(String, &'a ArchivedVersion, String)>,
+    state: Option<(&'a SessionState, String)>,
 }
 
 /// The largest number of a version, a revision or a turn (2^53): there is room behind it, and every program can read it.
 const MAX_NUMBER: i64 = 1 << 53;
 
 /// Checks the number of a version and the one that it is based on.
-fn numbered(tag: &str, version: &Version) -> Result<(), Refused> {
+fn numbered(tag: &str, version: &ArtifactVersion) -> Result<(), StoreRefusal> {
     let number = version.version;
     let of = || format!("version {number} of `{}`", head(tag));
     if !(1..=MAX_NUMBER).contains(&number) {
@@ -79,15 +79,15 @@ fn numbered(tag: &str, version: &Version) -> Result<(), Refused> {
 }
 
 /// Checks the turn of a moment.
-fn timed(at: Moment, of: &dyn Fn() -> String) -> Result<(), Refused> {
+fn timed(at: Moment, of: &dyn Fn() -> String) -> Result<(), StoreRefusal> {
     if (-MAX_NUMBER..=MAX_NUMBER).contains(&at.turn) {
         return Ok(());
     }
     Err(unfit(format!("the turn of {} is {}, which is beyond 2^53", of(), at.turn)))
 }
 
-impl<'a> Restored<'a> {
-    pub(super) fn new(home: &'a Home, dump: &'a Dump) -> Result<Self, Refused> {
+impl<'a> RestoredDump<'a> {
+    pub(super) fn new(home: &'a Home, dump: &'a SessionDump) -> Result<Self, StoreRefusal> {
         let key = home_key(home)?;
         timed(dump.at, &|| "the session".to_owned())?;
         if !(0..=MAX_NUMBER).contains(&dump.turns) {
@@ -148,12 +148,12 @@ impl<'a> Restored<'a> {
     }
 }
 
-fn unfit(message: String) -> Refused {
+fn unfit(message: String) -> StoreRefusal {
     refused(Code::StoreDamaged, format!("the dump of the session is not sound: {message}"), "restore a dump that was not changed")
 }
 
 /// Puts a session back. Returns false if there is one already that has more than a log.
-pub(super) async fn restore(conn: &mut AnyConnection, dump: &Restored<'_>) -> Result<bool, Fault> {
+pub(super) async fn restore(conn: &mut AnyConnection, dump: &RestoredDump<'_>) -> Result<bool, DatabaseFault> {
     // an update that changes nothing locks the row
     let sql = "INSERT INTO tapster_sessions AS s (home, owner, session, records, at_ms, turn, played) \
                VALUES ($1, $2, $3, 0, 0, 0, 0) ON CONFLICT (home) DO UPDATE SET records = s.records RETURNING records, played";

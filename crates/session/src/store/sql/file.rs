@@ -7,7 +7,7 @@ use std::path::Path;
 
 use super::fault::refused;
 use crate::diag::{Code, file};
-use crate::store::Refused;
+use crate::store::StoreRefusal;
 
 /// The first bytes of every database.
 const MAGIC: &[u8] = b"SQLite format 3\0";
@@ -15,7 +15,7 @@ const MAGIC: &[u8] = b"SQLite format 3\0";
 const HEADER: u64 = 100;
 
 /// Refuses what is there and is neither a database nor empty. Unless it `may_be_made`, there must be a file.
-pub(super) fn check(path: &str, may_be_made: bool) -> Result<(), Refused> {
+pub(super) fn check(path: &str, may_be_made: bool) -> Result<(), StoreRefusal> {
     let failed = |error: &std::io::Error| {
         let message = format!("`{path}` cannot be read: {error}");
         refused(Code::StoreUnreachable, message, "check the path and its permissions")

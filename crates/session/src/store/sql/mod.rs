@@ -26,11 +26,11 @@ use tokio::time::Duration;
 
 use crate::diag::Code;
 use crate::store::{
-    Archived, Artifact, Batch, Committed, Dump, Home, Listing, Logged, Moment, Page, Pending, Pruned, Refused, SessionInfo, SessionStore,
-    State, Stored, TemplateStore, Version, VersionWindow,
+    ArchivedVersion, Artifact, ArtifactVersion, Batch, CommitOutcome, Home, ListPage, LogRecord, Moment, PrunedVersion, SessionDump,
+    SessionInfo, SessionState, SessionStore, StoreFuture, StoreListing, StoreRefusal, StoredTemplate, TemplateStore, VersionWindow,
 };
-use address::{Address, Dialect};
-use fault::{Fault, refused};
+use address::{DatabaseAddress, SqlDialect};
+use fault::{DatabaseFault, refused};
 
 pub use names::{MAX_DEPTH, MAX_NAME};
 pub use runtime::block_on;
@@ -45,15 +45,15 @@ const PATIENCE: Duration = Duration::from_secs(60);
 const ATTEMPTS: u32 = 5;
 
 /// What a request does with a connection.
-type Doing<'c, T> = Pin<Box<dyn Future<Output = Result<T, Fault>> + Send + 'c>>;
+type ConnectionFuture<'c, T> = Pin<Box<dyn Future<Output = Result<T, DatabaseFault>> + Send + 'c>>;
 
 /// Sessions and templates in SQLite or PostgreSQL. A clone is the same store.
 #[derive(Clone)]
-pub struct SqlStore(Arc<Inner>);
+pub struct SqlStore(Arc<SharedStore>);
 
-struct Inner {
+struct SharedStore {
     pool: AnyPool,
-    address: Address,
+    address: DatabaseAddress,
     /// Whose turn it is to use a connection.
     connections: Semaphore,
     /// Whose turn it is to write a file of SQLite, which has one writer at a time.
@@ -62,7 +62,7 @@ struct Inner {
 
 /// The transaction that a request needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Mode {
+enum TransactionMode {
     /// One statement.
     Read,
     /// Several statements that see the same state of the database.
@@ -87,8 +87,8 @@ impl SqlStore {
     ///
     /// # Panics
     /// If the program has called `sqlx::any::install_drivers` with a selection of its own; the default drivers are needed.
-    pub async fn open(address: &str) -> Result<Self, Refused> {
-        let mut address = Address::read(address)?;
+    pub async fn open(address: &str) -> Result<Self, StoreRefusal> {
+        let mut address = DatabaseAddress::read(address)?;
         if let Some(path) = &address.path {
             file::check(path, true)?;
             file::make(path);
@@ -107,8 +107,8 @@ impl SqlStore {
     ///
     /// # Panics
     /// As [`open`](Self::open).
-    pub async fn open_existing(address: &str) -> Result<Self, Refused> {
-        let address = Address::read(address)?.existing();
+    pub async fn open_existing(address: &str) -> Result<Self, StoreRefusal> {
+        let address = DatabaseAddress::read(address)?.existing();
         let Some(path) = address.path.clone() else {
             return Self::opened(address, false).await.map_err(|(refused, _)| refused);
         };
@@ -126,13 +126,13 @@ impl SqlStore {
 
     /// Opens a store whose file has been looked at. `new`: tables may be made. The error says whether the file, or one
     /// beside it, cannot be opened.
-    async fn opened(address: Address, new: bool) -> Result<Self, (Refused, bool)> {
+    async fn opened(address: DatabaseAddress, new: bool) -> Result<Self, (StoreRefusal, bool)> {
         sqlx::any::install_default_drivers();
-        let told = |fault: Fault| {
+        let told = |fault: DatabaseFault| {
             let closed = fault.is_closed();
             (fault.told(&address.shown, address.secret), closed)
         };
-        let options: AnyConnectOptions = address.url.parse().map_err(|error| told(Fault::Sql(error)))?;
+        let options: AnyConnectOptions = address.url.parse().map_err(|error| told(DatabaseFault::Sql(error)))?;
         let options = options.disable_statement_logging();
         // without the pool, which would try again for a while what cannot succeed
         let mut attempt = 0;
@@ -148,7 +148,7 @@ impl SqlStore {
         let pool = AnyPoolOptions::new().max_connections(CONNECTIONS).acquire_timeout(CONNECT);
         let pool = pool.after_connect(move |conn, _| Box::pin(set_up(conn, dialect))).connect_lazy_with(options);
         let connections = Semaphore::new(usize::try_from(CONNECTIONS).unwrap_or(1));
-        Ok(Self(Arc::new(Inner { pool, address, connections, writer: Semaphore::new(1) })))
+        Ok(Self(Arc::new(SharedStore { pool, address, connections, writer: Semaphore::new(1) })))
     }
 
     /// The name of the store for messages: its path, or its address without the password.
@@ -164,7 +164,12 @@ impl SqlStore {
     }
 
     /// Runs a request, again if it stood in the way of others, and tells in the words of a store what went wrong.
-    async fn run<D, T>(&self, mode: Mode, job: &D, work: for<'c> fn(&'c mut AnyConnection, &'c D) -> Doing<'c, T>) -> Result<T, Refused>
+    async fn run<D, T>(
+        &self,
+        mode: TransactionMode,
+        job: &D,
+        work: for<'c> fn(&'c mut AnyConnection, &'c D) -> ConnectionFuture<'c, T>,
+    ) -> Result<T, StoreRefusal>
     where
         D: Sync + ?Sized,
     {
@@ -173,15 +178,15 @@ impl SqlStore {
 
     async fn run_or_fault<D, T>(
         &self,
-        mode: Mode,
+        mode: TransactionMode,
         job: &D,
-        work: for<'c> fn(&'c mut AnyConnection, &'c D) -> Doing<'c, T>,
-    ) -> Result<T, Fault>
+        work: for<'c> fn(&'c mut AnyConnection, &'c D) -> ConnectionFuture<'c, T>,
+    ) -> Result<T, DatabaseFault>
     where
         D: Sync + ?Sized,
     {
-        let closed = |_| Fault::Sql(sqlx::Error::PoolClosed);
-        let one_writer = mode == Mode::Write && self.0.address.dialect == Dialect::Sqlite;
+        let closed = |_| DatabaseFault::Sql(sqlx::Error::PoolClosed);
+        let one_writer = mode == TransactionMode::Write && self.0.address.dialect == SqlDialect::Sqlite;
         let _writer = if one_writer { Some(self.0.writer.acquire().await.map_err(closed)?) } else { None };
         let _connection = self.0.connections.acquire().await.map_err(closed)?;
         let mut attempt = 0;
@@ -194,17 +199,22 @@ impl SqlStore {
         }
     }
 
-    async fn once<D, T>(&self, mode: Mode, job: &D, work: for<'c> fn(&'c mut AnyConnection, &'c D) -> Doing<'c, T>) -> Result<T, Fault>
+    async fn once<D, T>(
+        &self,
+        mode: TransactionMode,
+        job: &D,
+        work: for<'c> fn(&'c mut AnyConnection, &'c D) -> ConnectionFuture<'c, T>,
+    ) -> Result<T, DatabaseFault>
     where
         D: Sync + ?Sized,
     {
         let mut conn = self.0.pool.acquire().await?;
         let begin = match (mode, self.0.address.dialect) {
-            (Mode::Read, _) => return work(&mut conn, job).await,
-            (Mode::Snapshot, Dialect::Sqlite) | (Mode::Write, Dialect::Postgres) => "BEGIN",
-            (Mode::Snapshot, Dialect::Postgres) => "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY",
+            (TransactionMode::Read, _) => return work(&mut conn, job).await,
+            (TransactionMode::Snapshot, SqlDialect::Sqlite) | (TransactionMode::Write, SqlDialect::Postgres) => "BEGIN",
+            (TransactionMode::Snapshot, SqlDialect::Postgres) => "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY",
             // the lock at once: a transaction that reads first could find it taken when it writes
-            (Mode::Write, Dialect::Sqlite) => "BEGIN IMMEDIATE",
+            (TransactionMode::Write, SqlDialect::Sqlite) => "BEGIN IMMEDIATE",
         };
         let mut tx = conn.begin_with(begin).await?;
         let (done, ended) = match work(&mut tx, job).await {
@@ -222,19 +232,19 @@ impl SqlStore {
         done
     }
 
-    fn told(&self, fault: Fault) -> Refused {
+    fn told(&self, fault: DatabaseFault) -> StoreRefusal {
         fault.told(&self.0.address.shown, self.0.address.secret)
     }
 }
 
 /// Connects, sets the file of SQLite up, and brings the tables up to date.
-async fn prepared(options: &AnyConnectOptions, address: &Address, new: bool) -> Result<(), Fault> {
+async fn prepared(options: &AnyConnectOptions, address: &DatabaseAddress, new: bool) -> Result<(), DatabaseFault> {
     let mut conn = options.connect().await?;
     set_up(&mut conn, address.dialect).await?;
     schema::look(&mut conn, address.dialect, &address.shown, new).await?;
-    if new && address.dialect == Dialect::Sqlite {
+    if new && address.dialect == SqlDialect::Sqlite {
         // a setting of the file, which a file that cannot be written keeps as it is
-        match sqlx::raw_sql("PRAGMA journal_mode = WAL").execute(&mut conn).await.map_err(Fault::Sql) {
+        match sqlx::raw_sql("PRAGMA journal_mode = WAL").execute(&mut conn).await.map_err(DatabaseFault::Sql) {
             Err(fault) if fault.passes() || fault.is_damage() => return Err(fault),
             _ => {}
         }
@@ -246,8 +256,8 @@ async fn prepared(options: &AnyConnectOptions, address: &Address, new: bool) -> 
 }
 
 /// Settings of each connection.
-async fn set_up(conn: &mut AnyConnection, dialect: Dialect) -> Result<(), sqlx::Error> {
-    if dialect == Dialect::Sqlite {
+async fn set_up(conn: &mut AnyConnection, dialect: SqlDialect) -> Result<(), sqlx::Error> {
+    if dialect == SqlDialect::Sqlite {
         // a transaction is on the disk before it is acknowledged; another writer is waited for; a view finds its pages
         let settings = "PRAGMA synchronous = FULL; PRAGMA busy_timeout = 2000; PRAGMA cache_size = -16384";
         sqlx::raw_sql(settings).execute(conn).await?;
@@ -256,7 +266,7 @@ async fn set_up(conn: &mut AnyConnection, dialect: Dialect) -> Result<(), sqlx::
 }
 
 /// Waits no longer than this.
-async fn within<T>(most: Duration, shown: &str, work: impl Future<Output = Result<T, Fault>>) -> Result<T, Fault> {
+async fn within<T>(most: Duration, shown: &str, work: impl Future<Output = Result<T, DatabaseFault>>) -> Result<T, DatabaseFault> {
     match tokio::time::timeout(most, work).await {
         Ok(done) => done,
         Err(_) => {
@@ -273,130 +283,137 @@ async fn pause(attempt: u32) {
 }
 
 impl SessionStore for SqlStore {
-    fn view<'a>(&'a self, home: &'a Home, at: Moment, windows: &'a [(String, VersionWindow)], most: u32) -> Pending<'a, Vec<Artifact>> {
+    fn view<'a>(&'a self, home: &'a Home, at: Moment, windows: &'a [(String, VersionWindow)], most: u32) -> StoreFuture<'a, Vec<Artifact>> {
         Box::pin(async move {
-            let view = read::View::new(home, at, windows, most)?;
-            self.run(Mode::Read, &view, |conn, view| Box::pin(read::view(conn, view))).await
+            let view = read::SessionView::new(home, at, windows, most)?;
+            self.run(TransactionMode::Read, &view, |conn, view| Box::pin(read::view(conn, view))).await
         })
     }
 
-    fn artifact<'a>(&'a self, home: &'a Home, at: Moment, tag: &'a str, window: VersionWindow, most: u32) -> Pending<'a, Option<Artifact>> {
+    fn artifact<'a>(
+        &'a self,
+        home: &'a Home,
+        at: Moment,
+        tag: &'a str,
+        window: VersionWindow,
+        most: u32,
+    ) -> StoreFuture<'a, Option<Artifact>> {
         Box::pin(async move {
-            let view = read::View::one(home, at, (tag, window), most)?;
-            Ok(self.run(Mode::Read, &view, |conn, view| Box::pin(read::view(conn, view))).await?.pop())
+            let view = read::SessionView::one(home, at, (tag, window), most)?;
+            Ok(self.run(TransactionMode::Read, &view, |conn, view| Box::pin(read::view(conn, view))).await?.pop())
         })
     }
 
-    fn commit<'a>(&'a self, home: &'a Home, batch: Batch) -> Pending<'a, Committed> {
+    fn commit<'a>(&'a self, home: &'a Home, batch: Batch) -> StoreFuture<'a, CommitOutcome> {
         Box::pin(async move {
-            let checked = commit::Checked::new(home, &batch)?;
+            let checked = commit::CheckedBatch::new(home, &batch)?;
             if checked.is_empty() {
-                return Ok(Committed::Applied { versions: Vec::new(), state: None, pruned: Vec::new() });
+                return Ok(CommitOutcome::Applied { versions: Vec::new(), state: None, pruned: Vec::new() });
             }
-            match self.run_or_fault(Mode::Write, &checked, |conn, batch| Box::pin(commit::commit(conn, batch))).await {
-                Ok((versions, state, pruned)) => Ok(Committed::Applied { versions, state, pruned }),
-                Err(Fault::Conflict { tag, latest }) => Ok(Committed::Conflict { tag, latest }),
+            match self.run_or_fault(TransactionMode::Write, &checked, |conn, batch| Box::pin(commit::commit(conn, batch))).await {
+                Ok((versions, state, pruned)) => Ok(CommitOutcome::Applied { versions, state, pruned }),
+                Err(DatabaseFault::Conflict { tag, latest }) => Ok(CommitOutcome::Conflict { tag, latest }),
                 Err(fault) => Err(self.told(fault)),
             }
         })
     }
 
-    fn prune<'a>(&'a self, home: &'a Home, at: Moment, windows: &'a [(String, VersionWindow)]) -> Pending<'a, Vec<Pruned>> {
+    fn prune<'a>(&'a self, home: &'a Home, at: Moment, windows: &'a [(String, VersionWindow)]) -> StoreFuture<'a, Vec<PrunedVersion>> {
         Box::pin(async move {
-            let pruning = commit::Pruning::new(home, at, windows)?;
-            self.run(Mode::Write, &pruning, |conn, pruning| Box::pin(commit::prune(conn, pruning))).await
+            let pruning = commit::PruneTargets::new(home, at, windows)?;
+            self.run(TransactionMode::Write, &pruning, |conn, pruning| Box::pin(commit::prune(conn, pruning))).await
         })
     }
 
-    fn versions<'a>(&'a self, home: &'a Home, tag: &'a str, page: Page) -> Pending<'a, Vec<Version>> {
+    fn versions<'a>(&'a self, home: &'a Home, tag: &'a str, page: ListPage) -> StoreFuture<'a, Vec<ArtifactVersion>> {
         Box::pin(async move {
-            let part = read::Part::versions(home, tag, page)?;
-            self.run(Mode::Read, &part, |conn, part| Box::pin(read::versions(conn, part))).await
+            let part = read::VersionsPart::versions(home, tag, page)?;
+            self.run(TransactionMode::Read, &part, |conn, part| Box::pin(read::versions(conn, part))).await
         })
     }
 
-    fn archive<'a>(&'a self, home: &'a Home, tag: Option<&'a str>, page: Page) -> Pending<'a, Vec<Archived>> {
+    fn archive<'a>(&'a self, home: &'a Home, tag: Option<&'a str>, page: ListPage) -> StoreFuture<'a, Vec<ArchivedVersion>> {
         Box::pin(async move {
             let part = read::ArchivePart::new(home, tag, page)?;
-            self.run(Mode::Read, &part, |conn, part| Box::pin(read::archive(conn, part))).await
+            self.run(TransactionMode::Read, &part, |conn, part| Box::pin(read::archive(conn, part))).await
         })
     }
 
-    fn log<'a>(&'a self, home: &'a Home, page: Page) -> Pending<'a, Vec<Logged>> {
+    fn log<'a>(&'a self, home: &'a Home, page: ListPage) -> StoreFuture<'a, Vec<LogRecord>> {
         Box::pin(async move {
-            let part = read::Part::log(home, page)?;
-            self.run(Mode::Read, &part, |conn, part| Box::pin(read::log(conn, part))).await
+            let part = read::VersionsPart::log(home, page)?;
+            self.run(TransactionMode::Read, &part, |conn, part| Box::pin(read::log(conn, part))).await
         })
     }
 
-    fn state<'a>(&'a self, home: &'a Home) -> Pending<'a, Option<State>> {
+    fn state<'a>(&'a self, home: &'a Home) -> StoreFuture<'a, Option<SessionState>> {
         Box::pin(async move {
             let key = names::home_key(home)?;
-            self.run(Mode::Read, key.as_str(), |conn, key| Box::pin(read::state(conn, key))).await
+            self.run(TransactionMode::Read, key.as_str(), |conn, key| Box::pin(read::state(conn, key))).await
         })
     }
 
-    fn info<'a>(&'a self, home: &'a Home) -> Pending<'a, Option<SessionInfo>> {
+    fn info<'a>(&'a self, home: &'a Home) -> StoreFuture<'a, Option<SessionInfo>> {
         Box::pin(async move {
-            let wanted = dump::Wanted { home, key: names::home_key(home)? };
-            self.run(Mode::Read, &wanted, |conn, wanted| Box::pin(dump::info(conn, wanted))).await
+            let wanted = dump::SessionKey { home, key: names::home_key(home)? };
+            self.run(TransactionMode::Read, &wanted, |conn, wanted| Box::pin(dump::info(conn, wanted))).await
         })
     }
 
-    fn dump<'a>(&'a self, home: &'a Home) -> Pending<'a, Option<Dump>> {
+    fn dump<'a>(&'a self, home: &'a Home) -> StoreFuture<'a, Option<SessionDump>> {
         Box::pin(async move {
-            let wanted = dump::Wanted { home, key: names::home_key(home)? };
-            self.run(Mode::Snapshot, &wanted, |conn, wanted| Box::pin(dump::dump(conn, wanted))).await
+            let wanted = dump::SessionKey { home, key: names::home_key(home)? };
+            self.run(TransactionMode::Snapshot, &wanted, |conn, wanted| Box::pin(dump::dump(conn, wanted))).await
         })
     }
 
-    fn restore<'a>(&'a self, home: &'a Home, dump: Dump) -> Pending<'a, bool> {
+    fn restore<'a>(&'a self, home: &'a Home, dump: SessionDump) -> StoreFuture<'a, bool> {
         Box::pin(async move {
-            let restored = dump::Restored::new(home, &dump)?;
-            self.run(Mode::Write, &restored, |conn, restored| Box::pin(dump::restore(conn, restored))).await
+            let restored = dump::RestoredDump::new(home, &dump)?;
+            self.run(TransactionMode::Write, &restored, |conn, restored| Box::pin(dump::restore(conn, restored))).await
         })
     }
 
-    fn sessions<'a>(&'a self, owner: Option<&'a str>, page: Page) -> Pending<'a, Vec<SessionInfo>> {
+    fn sessions<'a>(&'a self, owner: Option<&'a str>, page: ListPage) -> StoreFuture<'a, Vec<SessionInfo>> {
         Box::pin(async move {
             names::bounded("owner", owner.unwrap_or_default())?;
             let part = read::SessionsPart { dialect: self.0.address.dialect, owner, page };
-            self.run(Mode::Read, &part, |conn, part| Box::pin(read::sessions(conn, part))).await
+            self.run(TransactionMode::Read, &part, |conn, part| Box::pin(read::sessions(conn, part))).await
         })
     }
 
-    fn forget<'a>(&'a self, home: &'a Home) -> Pending<'a, bool> {
+    fn forget<'a>(&'a self, home: &'a Home) -> StoreFuture<'a, bool> {
         Box::pin(async move {
             let key = names::home_key(home)?;
-            self.run(Mode::Write, key.as_str(), |conn, key| Box::pin(commit::forget(conn, key))).await
+            self.run(TransactionMode::Write, key.as_str(), |conn, key| Box::pin(commit::forget(conn, key))).await
         })
     }
 }
 
 impl TemplateStore for SqlStore {
-    fn list(&self) -> Pending<'_, Listing> {
-        Box::pin(self.run(Mode::Read, self.name(), |conn, shown| Box::pin(templates::list(conn, shown))))
+    fn list(&self) -> StoreFuture<'_, StoreListing> {
+        Box::pin(self.run(TransactionMode::Read, self.name(), |conn, shown| Box::pin(templates::list(conn, shown))))
     }
 
-    fn get<'a>(&'a self, id: &'a str) -> Pending<'a, Option<Stored>> {
+    fn get<'a>(&'a self, id: &'a str) -> StoreFuture<'a, Option<StoredTemplate>> {
         Box::pin(async move {
             names::bounded("id", id)?;
             let wanted = (id, self.name());
-            self.run(Mode::Read, &wanted, |conn, wanted| Box::pin(templates::get(conn, wanted))).await
+            self.run(TransactionMode::Read, &wanted, |conn, wanted| Box::pin(templates::get(conn, wanted))).await
         })
     }
 
-    fn put<'a>(&'a self, id: &'a str, bytes: &'a [u8], replace: bool) -> Pending<'a, String> {
+    fn put<'a>(&'a self, id: &'a str, bytes: &'a [u8], replace: bool) -> StoreFuture<'a, String> {
         Box::pin(async move {
-            let new = templates::New::checked(id, bytes, replace, self.name())?;
-            self.run(Mode::Write, &new, |conn, new| Box::pin(templates::put(conn, new))).await
+            let new = templates::NewTemplate::checked(id, bytes, replace, self.name())?;
+            self.run(TransactionMode::Write, &new, |conn, new| Box::pin(templates::put(conn, new))).await
         })
     }
 
-    fn remove<'a>(&'a self, id: &'a str) -> Pending<'a, bool> {
+    fn remove<'a>(&'a self, id: &'a str) -> StoreFuture<'a, bool> {
         Box::pin(async move {
             names::bounded("id", id)?;
-            self.run(Mode::Write, id, |conn, id| Box::pin(templates::remove(conn, id))).await
+            self.run(TransactionMode::Write, id, |conn, id| Box::pin(templates::remove(conn, id))).await
         })
     }
 }

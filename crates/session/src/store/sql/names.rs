@@ -5,7 +5,7 @@ use serde_json::Value as Json;
 use super::fault::refused;
 use crate::diag::Code;
 use crate::diag::depth::nests_deeper;
-use crate::store::{Home, MAX_VALUE, Refused};
+use crate::store::{Home, MAX_VALUE, StoreRefusal};
 
 /// The longest owner, session, tag or id of a template, in bytes.
 pub const MAX_NAME: usize = 1024;
@@ -13,14 +13,14 @@ pub const MAX_NAME: usize = 1024;
 pub const MAX_DEPTH: usize = 100;
 
 /// The key of a session.
-pub(super) fn home_key(home: &Home) -> Result<String, Refused> {
+pub(super) fn home_key(home: &Home) -> Result<String, StoreRefusal> {
     bounded("owner", &home.owner)?;
     bounded("session", &home.session)?;
     Ok(key(&[&home.owner, &home.session]))
 }
 
 /// The key of an artifact of a session.
-pub(super) fn artifact_key(home_key: &str, tag: &str) -> Result<String, Refused> {
+pub(super) fn artifact_key(home_key: &str, tag: &str) -> Result<String, StoreRefusal> {
     bounded("tag", tag)?;
     Ok(key(&[home_key, tag]))
 }
@@ -45,7 +45,7 @@ pub(super) fn head(name: &str) -> String {
 }
 
 /// Refuses a name that one of the databases would refuse or cut.
-pub(super) fn bounded(what: &str, name: &str) -> Result<(), Refused> {
+pub(super) fn bounded(what: &str, name: &str) -> Result<(), StoreRefusal> {
     if name.len() > MAX_NAME {
         let message = format!("the {what} `{}…` is {} bytes long", name.chars().take(40).collect::<String>(), name.len());
         return Err(refused(Code::StoreName, message, format!("use at most {MAX_NAME} bytes")));
@@ -57,7 +57,7 @@ pub(super) fn bounded(what: &str, name: &str) -> Result<(), Refused> {
 }
 
 /// A value as compact JSON, within the bounds of a store. `of` says whose it is.
-pub(super) fn text_of(value: &Json, of: &dyn Fn() -> String) -> Result<String, Refused> {
+pub(super) fn text_of(value: &Json, of: &dyn Fn() -> String) -> Result<String, StoreRefusal> {
     if nests_deeper(value, MAX_DEPTH) {
         let message = format!("{} is nested deeper than {MAX_DEPTH} levels", of());
         return Err(refused(Code::StoreTooLarge, message, "make it flatter"));
@@ -71,7 +71,7 @@ pub(super) fn text_of(value: &Json, of: &dyn Fn() -> String) -> Result<String, R
 }
 
 /// Reads a stored text of JSON back. `of` says whose it is.
-pub(super) fn value_of<T: serde::de::DeserializeOwned>(text: &str, of: &dyn Fn() -> String) -> Result<T, Refused> {
+pub(super) fn value_of<T: serde::de::DeserializeOwned>(text: &str, of: &dyn Fn() -> String) -> Result<T, StoreRefusal> {
     serde_json::from_str(text).map_err(|error| {
         let message = format!("{} is stored as something that is not JSON: {error}", of());
         refused(Code::StoreDamaged, message, "restore a backup, or remove it and write it anew")

@@ -6,17 +6,20 @@ use serde_json::Value as Json;
 use sqlx::any::AnyRow;
 use sqlx::{AnyConnection, Row};
 
-use super::address::Dialect;
+use super::address::SqlDialect;
 use super::commit::bounds;
-use super::fault::{Fault, refused};
+use super::fault::{DatabaseFault, refused};
 use super::names::{artifact_key, home_key, value_of};
 use crate::diag::Code;
-use crate::store::{Archived, Artifact, Home, Logged, Moment, Page, PruneReason, Refused, SessionInfo, State, Version, VersionWindow};
+use crate::store::{
+    ArchivedVersion, Artifact, ArtifactVersion, Home, ListPage, LogRecord, Moment, PruneReason, SessionInfo, SessionState, StoreRefusal,
+    VersionWindow,
+};
 
 /// A view of a session: what the statement binds, and the windows by tag.
-pub(super) struct View {
+pub(super) struct SessionView {
     /// The session, or the one artifact that is wanted.
-    of: Of,
+    of: ViewScope,
     at: Moment,
     most: u32,
     /// No window holds more versions than this, the latest included.
@@ -25,19 +28,19 @@ pub(super) struct View {
 }
 
 /// What a view is of, by its key.
-enum Of {
+enum ViewScope {
     Session(String),
     Artifact(String),
 }
 
-impl View {
+impl SessionView {
     /// A view of one artifact.
-    pub(super) fn one(home: &Home, at: Moment, (tag, window): (&str, VersionWindow), most: u32) -> Result<Self, Refused> {
-        let of = Of::Artifact(artifact_key(&home_key(home)?, tag)?);
+    pub(super) fn one(home: &Home, at: Moment, (tag, window): (&str, VersionWindow), most: u32) -> Result<Self, StoreRefusal> {
+        let of = ViewScope::Artifact(artifact_key(&home_key(home)?, tag)?);
         Ok(Self { of, ..Self::new(home, at, &[(tag.to_owned(), window)], most)? })
     }
 
-    pub(super) fn new(home: &Home, at: Moment, windows: &[(String, VersionWindow)], most: u32) -> Result<Self, Refused> {
+    pub(super) fn new(home: &Home, at: Moment, windows: &[(String, VersionWindow)], most: u32) -> Result<Self, StoreRefusal> {
         let key = home_key(home)?;
         for (tag, _) in windows {
             artifact_key(&key, tag)?;
@@ -45,7 +48,7 @@ impl View {
         let reach = windows.iter().map(|(_, window)| window.versions.map_or(i64::MAX, i64::from)).max().unwrap_or(1);
         // one without history looks nothing up
         let most = if reach <= 1 { 0 } else { most };
-        Ok(Self { of: Of::Session(key), at, most, reach, windows: windows.iter().cloned().collect() })
+        Ok(Self { of: ViewScope::Session(key), at, most, reach, windows: windows.iter().cloned().collect() })
     }
 
     /// The values of earlier versions that are within the window of an artifact, ascending. `earlier` are versions with
@@ -91,15 +94,15 @@ macro_rules! history {
     };
 }
 
-pub(super) async fn view(conn: &mut AnyConnection, view: &View) -> Result<Vec<Artifact>, Fault> {
+pub(super) async fn view(conn: &mut AnyConnection, view: &SessionView) -> Result<Vec<Artifact>, DatabaseFault> {
     let timed = view.windows.values().any(|window| window.turns.is_some() || window.ttl.is_some());
     let (sql, key) = match (&view.of, view.most, timed) {
-        (Of::Session(key), 0, _) => (view!("CAST(NULL AS TEXT)", "h.home = $1"), key),
-        (Of::Artifact(key), 0, _) => (view!("CAST(NULL AS TEXT)", "h.artifact = $1"), key),
-        (Of::Session(key), _, false) => (view!(history!("x.version || ',0,0,'"), "h.home = $1"), key),
-        (Of::Artifact(key), _, false) => (view!(history!("x.version || ',0,0,'"), "h.artifact = $1"), key),
-        (Of::Session(key), ..) => (view!(history!("x.version || ',' || x.turn || ',' || x.at_ms || ','"), "h.home = $1"), key),
-        (Of::Artifact(key), ..) => (view!(history!("x.version || ',' || x.turn || ',' || x.at_ms || ','"), "h.artifact = $1"), key),
+        (ViewScope::Session(key), 0, _) => (view!("CAST(NULL AS TEXT)", "h.home = $1"), key),
+        (ViewScope::Artifact(key), 0, _) => (view!("CAST(NULL AS TEXT)", "h.artifact = $1"), key),
+        (ViewScope::Session(key), _, false) => (view!(history!("x.version || ',0,0,'"), "h.home = $1"), key),
+        (ViewScope::Artifact(key), _, false) => (view!(history!("x.version || ',0,0,'"), "h.artifact = $1"), key),
+        (ViewScope::Session(key), ..) => (view!(history!("x.version || ',' || x.turn || ',' || x.at_ms || ','"), "h.home = $1"), key),
+        (ViewScope::Artifact(key), ..) => (view!(history!("x.version || ',' || x.turn || ',' || x.at_ms || ','"), "h.artifact = $1"), key),
     };
     let query = sqlx::query(sql).bind(key.clone());
     let query = if view.most == 0 { query } else { query.bind(view.reach).bind(i64::from(view.most)) };
@@ -120,22 +123,22 @@ pub(super) async fn view(conn: &mut AnyConnection, view: &View) -> Result<Vec<Ar
 }
 
 /// A part of the versions of an artifact, or of the log of a session.
-pub(super) struct Part {
+pub(super) struct VersionsPart {
     key: String,
-    page: Page,
+    page: ListPage,
 }
 
-impl Part {
-    pub(super) fn versions(home: &Home, tag: &str, page: Page) -> Result<Self, Refused> {
+impl VersionsPart {
+    pub(super) fn versions(home: &Home, tag: &str, page: ListPage) -> Result<Self, StoreRefusal> {
         Ok(Self { key: artifact_key(&home_key(home)?, tag)?, page })
     }
 
-    pub(super) fn log(home: &Home, page: Page) -> Result<Self, Refused> {
+    pub(super) fn log(home: &Home, page: ListPage) -> Result<Self, StoreRefusal> {
         Ok(Self { key: home_key(home)?, page })
     }
 }
 
-pub(super) async fn versions(conn: &mut AnyConnection, part: &Part) -> Result<Vec<Version>, Fault> {
+pub(super) async fn versions(conn: &mut AnyConnection, part: &VersionsPart) -> Result<Vec<ArtifactVersion>, DatabaseFault> {
     let sql = "SELECT version, based_on, at_ms, turn, value FROM tapster_versions WHERE artifact = $1 AND version > $2 \
                ORDER BY version LIMIT $3";
     let query = sqlx::query(sql).bind(part.key.clone()).bind(part.page.after).bind(i64::from(part.page.limit));
@@ -143,9 +146,9 @@ pub(super) async fn versions(conn: &mut AnyConnection, part: &Part) -> Result<Ve
 }
 
 /// A version: number, base, time, turn and value, from this column on.
-pub(super) fn version_of(row: &AnyRow, first: usize) -> Result<Version, Fault> {
+pub(super) fn version_of(row: &AnyRow, first: usize) -> Result<ArtifactVersion, DatabaseFault> {
     let version: i64 = row.try_get(first)?;
-    Ok(Version {
+    Ok(ArtifactVersion {
         version,
         based_on: row.try_get(first + 1)?,
         at: Moment { now: row.try_get(first + 2)?, turn: row.try_get(first + 3)? },
@@ -153,14 +156,14 @@ pub(super) fn version_of(row: &AnyRow, first: usize) -> Result<Version, Fault> {
     })
 }
 
-pub(super) async fn log(conn: &mut AnyConnection, part: &Part) -> Result<Vec<Logged>, Fault> {
+pub(super) async fn log(conn: &mut AnyConnection, part: &VersionsPart) -> Result<Vec<LogRecord>, DatabaseFault> {
     let sql = "SELECT seq, at_ms, turn, record FROM tapster_log WHERE home = $1 AND seq > $2 ORDER BY seq LIMIT $3";
     let query = sqlx::query(sql).bind(part.key.clone()).bind(part.page.after).bind(i64::from(part.page.limit));
     let mut log = Vec::new();
     for row in query.fetch_all(conn).await? {
         let seq: i64 = row.try_get(0)?;
         let record = value_of(row.try_get(3)?, &|| format!("record {seq} of the log"))?;
-        log.push(Logged { seq, at: Moment { now: row.try_get(1)?, turn: row.try_get(2)? }, record });
+        log.push(LogRecord { seq, at: Moment { now: row.try_get(1)?, turn: row.try_get(2)? }, record });
     }
     Ok(log)
 }
@@ -169,18 +172,18 @@ pub(super) async fn log(conn: &mut AnyConnection, part: &Part) -> Result<Vec<Log
 pub(super) struct ArchivePart {
     home: String,
     artifact: Option<String>,
-    page: Page,
+    page: ListPage,
 }
 
 impl ArchivePart {
-    pub(super) fn new(home: &Home, tag: Option<&str>, page: Page) -> Result<Self, Refused> {
+    pub(super) fn new(home: &Home, tag: Option<&str>, page: ListPage) -> Result<Self, StoreRefusal> {
         let home = home_key(home)?;
         let artifact = tag.map(|tag| artifact_key(&home, tag)).transpose()?;
         Ok(Self { home, artifact, page })
     }
 }
 
-pub(super) async fn archive(conn: &mut AnyConnection, part: &ArchivePart) -> Result<Vec<Archived>, Fault> {
+pub(super) async fn archive(conn: &mut AnyConnection, part: &ArchivePart) -> Result<Vec<ArchivedVersion>, DatabaseFault> {
     macro_rules! statement {
         ($condition:literal) => {
             concat!(
@@ -199,7 +202,7 @@ pub(super) async fn archive(conn: &mut AnyConnection, part: &ArchivePart) -> Res
 }
 
 /// A record of the archive: tag, time, turn, reason, and the five columns of a version.
-pub(super) fn archived_of(row: &AnyRow) -> Result<Archived, Fault> {
+pub(super) fn archived_of(row: &AnyRow) -> Result<ArchivedVersion, DatabaseFault> {
     let tag: String = row.try_get(0)?;
     let word: String = row.try_get(3)?;
     let reason = [PruneReason::Versions, PruneReason::Turns, PruneReason::Ttl].into_iter().find(|reason| reason.word() == word);
@@ -208,24 +211,24 @@ pub(super) fn archived_of(row: &AnyRow) -> Result<Archived, Fault> {
         return Err(refused(Code::StoreDamaged, message, "restore a backup, or write one of versions, turns, ttl").into());
     };
     let archived = Moment { now: row.try_get(1)?, turn: row.try_get(2)? };
-    Ok(Archived { tag, version: version_of(row, 4)?, archived, reason })
+    Ok(ArchivedVersion { tag, version: version_of(row, 4)?, archived, reason })
 }
 
-pub(super) async fn state(conn: &mut AnyConnection, home: &str) -> Result<Option<State>, Fault> {
+pub(super) async fn state(conn: &mut AnyConnection, home: &str) -> Result<Option<SessionState>, DatabaseFault> {
     let sql = "SELECT revision, at_ms, turn, value FROM tapster_states WHERE home = $1";
     let Some(row) = sqlx::query(sql).bind(home.to_owned()).fetch_optional(conn).await? else { return Ok(None) };
     let value = value_of(row.try_get(3)?, &|| "the state of the session".to_owned())?;
-    Ok(Some(State { revision: row.try_get(0)?, at: Moment { now: row.try_get(1)?, turn: row.try_get(2)? }, value }))
+    Ok(Some(SessionState { revision: row.try_get(0)?, at: Moment { now: row.try_get(1)?, turn: row.try_get(2)? }, value }))
 }
 
 /// A part of the list of sessions.
 pub(super) struct SessionsPart<'a> {
-    pub(super) dialect: Dialect,
+    pub(super) dialect: SqlDialect,
     pub(super) owner: Option<&'a str>,
-    pub(super) page: Page,
+    pub(super) page: ListPage,
 }
 
-pub(super) async fn sessions(conn: &mut AnyConnection, part: &SessionsPart<'_>) -> Result<Vec<SessionInfo>, Fault> {
+pub(super) async fn sessions(conn: &mut AnyConnection, part: &SessionsPart<'_>) -> Result<Vec<SessionInfo>, DatabaseFault> {
     // sorted by bytes, whatever the language of the database
     macro_rules! statement {
         ($condition:literal, $bytes:literal) => {
@@ -242,10 +245,10 @@ pub(super) async fn sessions(conn: &mut AnyConnection, part: &SessionsPart<'_>) 
         };
     }
     let sql = match (part.dialect, part.owner.is_some()) {
-        (Dialect::Sqlite, true) => statement!("s.owner = $1", "BINARY"),
-        (Dialect::Sqlite, false) => statement!("$1 = ''", "BINARY"),
-        (Dialect::Postgres, true) => statement!("s.owner = $1", "\"C\""),
-        (Dialect::Postgres, false) => statement!("$1 = ''", "\"C\""),
+        (SqlDialect::Sqlite, true) => statement!("s.owner = $1", "BINARY"),
+        (SqlDialect::Sqlite, false) => statement!("$1 = ''", "BINARY"),
+        (SqlDialect::Postgres, true) => statement!("s.owner = $1", "\"C\""),
+        (SqlDialect::Postgres, false) => statement!("$1 = ''", "\"C\""),
     };
     let query = sqlx::query(sql).bind(part.owner.unwrap_or_default().to_owned());
     let mut sessions = Vec::new();

@@ -3,16 +3,16 @@
 use sqlx::migrate::{Migration, MigrationType, Migrator};
 use sqlx::{AnyConnection, Connection, Error, Row, SqlSafeStr};
 
-use super::address::Dialect;
-use super::fault::{Fault, newer, refused};
+use super::address::SqlDialect;
+use super::fault::{DatabaseFault, newer, refused};
 use crate::diag::Code;
 
 /// The table in which the driver records the migrations that were applied.
 const TABLE: &str = "tapster_migrations";
 
 /// Refuses a file of SQLite with the tables of another program, and a database without tables unless it may be `new`.
-pub(super) async fn look(conn: &mut AnyConnection, dialect: Dialect, shown: &str, new: bool) -> Result<(), Fault> {
-    let has_ours = if dialect == Dialect::Sqlite {
+pub(super) async fn look(conn: &mut AnyConnection, dialect: SqlDialect, shown: &str, new: bool) -> Result<(), DatabaseFault> {
+    let has_ours = if dialect == SqlDialect::Sqlite {
         // one statement, because another program may be making the tables
         let sql = "SELECT COUNT(*), COUNT(CASE WHEN name = 'tapster_migrations' THEN 1 END) FROM sqlite_master WHERE type = 'table'";
         let row = sqlx::query(sql).fetch_one(&mut *conn).await?;
@@ -34,7 +34,7 @@ pub(super) async fn look(conn: &mut AnyConnection, dialect: Dialect, shown: &str
 }
 
 /// Brings the tables up to date. Databases that are need no write access for it.
-pub(super) async fn prepare(conn: &mut AnyConnection, dialect: Dialect, shown: &str) -> Result<(), Fault> {
+pub(super) async fn prepare(conn: &mut AnyConnection, dialect: SqlDialect, shown: &str) -> Result<(), DatabaseFault> {
     let migrator = migrator();
     if let Some(applied) = applied(conn).await? {
         let known: Vec<i64> = migrator.iter().map(|migration| migration.version).collect();
@@ -47,9 +47,9 @@ pub(super) async fn prepare(conn: &mut AnyConnection, dialect: Dialect, shown: &
     }
     let run = match dialect {
         // the driver takes a lock of its own
-        Dialect::Postgres => migrator.run_direct(None, conn, false).await,
+        SqlDialect::Postgres => migrator.run_direct(None, conn, false).await,
         // the driver takes none, so that two programs might make the same tables at once
-        Dialect::Sqlite => {
+        SqlDialect::Sqlite => {
             let mut tx = conn.begin_with("BEGIN IMMEDIATE").await?;
             let run = migrator.run_direct(None, &mut *tx, false).await;
             match run {
@@ -61,7 +61,7 @@ pub(super) async fn prepare(conn: &mut AnyConnection, dialect: Dialect, shown: &
             }
         }
     };
-    run.map_err(|error| Fault::of_migration(error, shown))
+    run.map_err(|error| DatabaseFault::of_migration(error, shown))
 }
 
 fn migrator() -> Migrator {
