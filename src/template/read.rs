@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use super::form::{FramePiece, LayoutNode, Slot, SlotNode as Step, SourceLoop, Template};
+use super::form::{FramePiece, LayoutNode, Slot, SlotNode, SourceLoop, Template};
 use super::parts::{self, PartResult};
 use super::revision::Revision;
 use super::walk::in_order;
@@ -84,23 +84,23 @@ impl TemplateReader<'_> {
     }
 
     /// Reads a list of nodes. A file cannot nest deeper than `depth`, but a caller's own tree can.
-    fn plan(&self, node: &DocumentNode, key: &str, depth: usize) -> PartResult<Box<[Step]>> {
+    fn plan(&self, node: &DocumentNode, key: &str, depth: usize) -> PartResult<Box<[SlotNode]>> {
         if depth >= MAX_DEPTH {
             return Err(parts::misfit(node, "a plan of so many levels"));
         }
         parts::list(node, key)?.iter().map(|node| self.step(node, depth + 1)).collect()
     }
 
-    fn step(&self, node: &DocumentNode, depth: usize) -> PartResult<Step> {
+    fn step(&self, node: &DocumentNode, depth: usize) -> PartResult<SlotNode> {
         match parts::word(node, "kind")? {
-            "message" => Ok(Step::Message(parts::block(node, self.revision)?, parts::budget(node)?)),
-            "forEach" => Ok(Step::Each(Box::new(self.each(node, depth)?))),
-            "if" => Ok(Step::If {
+            "message" => Ok(SlotNode::Message(parts::block(node, self.revision)?, parts::budget(node)?)),
+            "forEach" => Ok(SlotNode::Each(Box::new(self.each(node, depth)?))),
+            "if" => Ok(SlotNode::If {
                 when: parts::condition_of(node)?.ok_or_else(|| parts::lacks(node, "when"))?,
                 then: self.plan(node, "then", depth)?,
                 otherwise: if node.get("else").is_some() { self.plan(node, "else", depth)? } else { Box::default() },
             }),
-            "anchor" if self.revision.knows_anchors => Ok(Step::Anchor(parts::anchor(node, self.revision)?)),
+            "anchor" if self.revision.knows_anchors => Ok(SlotNode::Anchor(parts::anchor(node, self.revision)?)),
             _ => Err(parts::misfit(node, "a node of a plan")),
         }
     }

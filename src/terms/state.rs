@@ -10,7 +10,7 @@ use std::sync::{Arc, LazyLock};
 
 use crate::diag::{Code, Diagnostic, DiagnosticCode, short};
 use crate::model::item::TableCache;
-use crate::model::plan::{BuildStep, Expansion, RecordedValue as Note, TextRewrite};
+use crate::model::plan::{BuildStep, Expansion, RecordedValue, TextRewrite};
 use crate::model::scene::HostFn;
 use crate::model::{Item, Map, Value};
 use crate::text::shortcuts;
@@ -75,7 +75,7 @@ pub struct BuildState {
     /// Stages and hooks, in order, when tracing.
     pub steps: RefCell<Vec<BuildStep>>,
     /// Values that were recorded for the trace.
-    pub notes: RefCell<Vec<Note>>,
+    pub notes: RefCell<Vec<RecordedValue>>,
     /// Functions of the embedding program.
     pub host: rustc_hash::FxHashMap<String, HostFn>,
     /// The trail, when tracing.

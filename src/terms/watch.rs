@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::diag::Diagnostic;
 use crate::model::Value;
-use crate::model::plan::{BuildStep, RecordedValue as Note};
+use crate::model::plan::{BuildStep, RecordedValue};
 
 use super::BuildState;
 use super::lists::BuildList;
@@ -29,7 +29,7 @@ impl BuildState {
     pub fn instrument(&self, name: &str, value: impl FnOnce() -> Value) {
         if self.trail.is_some() {
             let stage = self.stage.borrow().to_string();
-            self.notes.borrow_mut().push(Note { stage, name: name.to_owned(), value: value() });
+            self.notes.borrow_mut().push(RecordedValue { stage, name: name.to_owned(), value: value() });
         }
     }
 
