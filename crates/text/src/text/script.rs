@@ -398,7 +398,7 @@ fn log(line: &str) {
 
 /// The largest values that the interpreter makes before they are measured against the limits of the script, to which the sizes
 /// are added of what it is given.
-const LARGEST_TEXT: usize = 16 << 20;
+const LARGEST_TEXT: usize = 8 << 20;
 const MOST_PARTS: usize = 1_000_000;
 
 fn harden(limits: ScriptLimits) -> Engine {
