@@ -1,7 +1,7 @@
 //! Untrusted scripts: one Rhai engine without access to the outside, and with a limit on everything that grows.
 //!
 //! One call of a script has a bound of operations, callbacks included; operations, and the sizes of what is copied and made,
-//! are paid from the work of the build (`script/fuel.rs`). No file, no clock, no randomness, no `eval`, no
+//! are paid from the work of the build (`script/fuel.rs`, `script/natives.rs`). No file, no clock, no randomness, no `eval`, no
 //! waiting; `import` finds only the modules that the engine was given. A script that exceeds a limit or throws gives an error
 //! with its line; its output is written to a log. Tables come back with their keys sorted, since that is how Rhai keeps them.
 
@@ -398,7 +398,7 @@ fn log(line: &str) {
 
 /// The largest values that the interpreter makes before they are measured against the limits of the script, to which the sizes
 /// are added of what it is given.
-const LARGEST_TEXT: usize = 8 << 20;
+const LARGEST_TEXT: usize = 16 << 20;
 const MOST_PARTS: usize = 1_000_000;
 
 fn harden(limits: ScriptLimits) -> Engine {
@@ -407,6 +407,8 @@ fn harden(limits: ScriptLimits) -> Engine {
     natives::register(&mut engine, limits);
     view::register(&mut engine);
     fuel::register(&mut engine, limits);
+    // operators are functions with scales, too
+    engine.set_fast_operators(false);
     // the optimizer moves all statements for each one that it removes
     engine.set_optimization_level(OptimizationLevel::None);
     // `this` is no variable that is looked at, and what `curry` holds is copied in each call

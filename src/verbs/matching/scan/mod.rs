@@ -294,7 +294,8 @@ impl<'a> PassScan<'a> {
                 MatchMethod::Plain | MatchMethod::Word if text.is_empty() => LookupMethod::Never,
                 MatchMethod::Plain | MatchMethod::Word => LookupMethod::Key(lookup, SearchKey { text, case, edge }, matcher.texts),
             };
-            if let (Some(words), false) = (&self.of.words, warned) {
+            // a build whose budget is spent does not know what the word costs
+            if let (Some(words), false, false) = (&self.of.words, warned, work::is_over()) {
                 words.put(profile, word, way.clone(), door.spent());
             }
             return Ok(self.on(way));

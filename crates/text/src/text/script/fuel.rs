@@ -1,5 +1,6 @@
-//! What scripts may use up. Each operation of the interpreter counts, and pays the work of the build; a look at variables
-//! (`on_var`) measures them now and then, and pays for what was copied and made of them since.
+//! What scripts may use up. Each operation of the interpreter counts, and pays the work of the build. A look at variables
+//! (`on_var`) measures them now and then, and pays for what was copied of them since; the functions of the packages
+//! (`natives.rs`) measure what they are given and make. All pay through [`charge`].
 
 use std::cell::Cell;
 
@@ -12,8 +13,12 @@ use crate::text::work;
 
 /// Steps of the work of a build that one operation takes.
 const STEPS_PER_OPERATION: u64 = 16;
-/// Steps of a part of a value, and of a byte of a text, that may be copied or read by a function.
+/// Steps of a part of a value that is copied, or that a function of the packages reads.
 const STEPS_PER_PART: u64 = 2;
+/// Bytes of a text that are read or written within one step.
+const BYTES_PER_STEP: usize = 8;
+/// Steps of a byte of a text that is written anew letter by letter.
+pub(super) const STEPS_PER_LETTER: u64 = 2;
 /// The memory of a part of a value.
 pub(super) const BYTES_PER_PART: usize = 16;
 /// About every so many looks at variables, all variables of the function are measured, and pay for the other looks.
@@ -22,6 +27,8 @@ const LOOKS: u64 = 16;
 const DEEPEST: usize = 64;
 /// The most items and tables of the build that a script holds at once, copies included.
 const MOST_VIEWS: u64 = 2_000_000;
+/// A wait for a value that is being changed: the interpreter sleeps for 50 ms before it gives up.
+const STEPS_PER_RACE: u64 = 10_000_000;
 
 pub(super) type ScriptResult<T> = Result<T, Box<EvalAltResult>>;
 
@@ -37,6 +44,7 @@ struct FuelState {
     draw: u64,
     /// All that the call was given: what it makes of it may be as large.
     given: ScriptSize,
+    raced: bool,
 }
 
 thread_local! {
@@ -81,8 +89,19 @@ pub(super) fn terminated() -> Box<EvalAltResult> {
     EvalAltResult::ErrorTerminated(Dynamic::UNIT, Position::NONE).into()
 }
 
+/// Ends a script that waits for its own values.
+pub(super) fn raced() -> Box<EvalAltResult> {
+    change(|state| state.raced = true);
+    // it ends all the same
+    let _ = charge(STEPS_PER_RACE, 0);
+    terminated()
+}
+
 /// Why the interpreter was told to stop.
 pub(super) fn stopped() -> String {
+    if STATE.get().raced {
+        return "a variable is used while it is being changed".into();
+    }
     if shown::held() > MOST_VIEWS {
         return format!("the script holds more than {MOST_VIEWS} items and tables");
     }
@@ -118,8 +137,9 @@ fn look(name: &str, context: &EvalContext<'_, '_, '_, '_, '_, '_>, limits: &Scri
     for (of, _, value) in context.scope().iter_raw() {
         let size = ScriptSize::of(value)?;
         size.check(limits)?;
-        // this look stands for the others
-        charge(if of == name { LOOKS.saturating_mul(size.steps()) } else { size.parts() as u64 }, 0)?;
+        // this look stands for the others, each of which may write a text anew for a letter
+        let copy = size.steps().saturating_add((size.text as u64).saturating_mul(STEPS_PER_LETTER));
+        charge(if of == name { LOOKS.saturating_mul(copy) } else { size.parts() as u64 }, 0)?;
     }
     Ok(())
 }
@@ -155,7 +175,7 @@ impl ScriptSize {
             return Ok(());
         }
         if value.is_shared() && value.is_locked() {
-            return Err(EvalAltResult::ErrorDataRace(String::new(), Position::NONE).into());
+            return Err(raced());
         }
         if let Some(text) = value.read_lock::<ImmutableString>() {
             self.text = self.text.saturating_add(text.len());
@@ -187,27 +207,14 @@ impl ScriptSize {
         }
     }
 
-    pub(super) fn of_text(bytes: usize) -> Self {
-        Self { text: bytes, ..Self::default() }
-    }
-
-    /// The size of a list of so many copies.
-    pub(super) fn times(self, copies: usize) -> Self {
-        Self {
-            lists: self.lists.saturating_add(1).saturating_mul(copies),
-            fields: self.fields.saturating_mul(copies),
-            text: self.text.saturating_mul(copies),
-            views: self.views.saturating_mul(copies),
-        }
-    }
-
     pub(super) fn parts(&self) -> usize {
         self.lists.saturating_add(self.fields).saturating_add(1)
     }
 
-    /// The work of copying it, or of reading it letter by letter.
-    fn steps(&self) -> u64 {
-        (self.parts().saturating_sub(self.views).saturating_add(self.text) as u64).saturating_mul(STEPS_PER_PART)
+    /// The work of copying it, or of reading it once.
+    pub(super) fn steps(&self) -> u64 {
+        let parts = self.parts().saturating_sub(self.views) as u64;
+        parts.saturating_mul(STEPS_PER_PART).saturating_add((self.text / BYTES_PER_STEP) as u64)
     }
 
     /// The memory of a copy.
