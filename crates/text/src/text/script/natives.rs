@@ -102,6 +102,7 @@ fn found(engine: &Engine, name: &str, types: &[TypeId]) -> Option<RhaiFunc> {
 
 /// Registers the functions with their scales.
 pub(super) fn register(engine: &mut Engine, limits: ScriptLimits) {
+    packages(engine);
     for native in NATIVES.iter() {
         let (name, run) = (native.name.as_str(), native.run.clone());
         engine.register_raw_fn(name, &native.types, move |context: NativeCallContext<'_>, args: &mut [&mut Dynamic]| {
