@@ -58,6 +58,26 @@ fn the_same_build_costs_the_same_again() {
     assert!(first.0 > 10_000, "a build is counted: {first:?}");
 }
 
+/// What an earlier build has found out before its budget was spent costs a later one no more.
+#[test]
+fn a_build_that_ends_early_makes_no_later_one_dearer() {
+    let rules = Ruleset::open("sillytavern-exact", &[]).unwrap();
+    let keys: Vec<String> = (0..400).map(|n| format!("key {n} ")).collect();
+    let entries = json!([{ "id": "e", "keys": keys, "text": "Lore.", "order": 1 }]);
+    let scene = Scene::new(&json!({
+        "type": "normal", "card": { "name": "Vex" }, "context": { "window": 4_000, "tokenizer": "words" }, "lore": { "depth": 4 },
+        "books": [{ "id": "b", "role": "character", "entries": entries }], "history": [{ "role": "user", "text": "key 3 and more" }],
+    }));
+    let (_, bytes) = spent(&Ruleset::open("sillytavern-exact", &[]).unwrap(), &scene);
+    let mut ended = 0;
+    for share in 1..400 {
+        let short = Scene { work: WorkLimits { bytes: bytes * share / 400, ..WorkLimits::default() }, ..scene.clone() };
+        ended += usize::from(build(&rules, &short).is_err());
+    }
+    assert!(ended > 300, "{ended}");
+    assert_eq!(spent(&rules, &scene), spent(&Ruleset::open("sillytavern-exact", &[]).unwrap(), &scene));
+}
+
 #[test]
 fn a_pattern_is_paid_once_in_a_call_whatever_other_calls_keep() {
     for text in ["plain words", "/only in this test [a-z]+/i"] {

@@ -42,10 +42,4 @@ impl EvalMode {
     pub fn named(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|mode| mode.name() == name)
     }
-
-    /// Whether directives are asked for.
-    #[must_use]
-    pub fn is_directives(self) -> bool {
-        !matches!(self, Self::Chat | Self::Tools)
-    }
 }
