@@ -7,9 +7,7 @@ pub mod machinery;
 pub mod template;
 pub mod text_utils;
 
-mod assemble;
-mod emit;
-mod engine;
+mod build;
 mod macros;
 mod pack;
 mod program;
@@ -18,10 +16,10 @@ mod syntax;
 mod terms;
 mod verbs;
 
-pub use assemble::{AssembledScene, ScenePart, assemble_scene};
-pub use assemble::{Outcome, Texts, blocks_of, build, convert_document, expand_texts, import_document, run, run_all, unchanged};
-pub use emit::{EmittedPlan, Prompt, dialects, emit, prompt, unchanged_payload};
-pub use engine::{BuildError, ErrorKind};
+pub use build::{
+    AssembledScene, BuildError, EmittedPlan, ErrorKind, Prompt, ScenePart, assemble_scene, dialects, emit, prompt, unchanged_payload,
+};
+pub use build::{Outcome, Texts, blocks_of, build, convert_document, expand_texts, import_document, run, run_all, unchanged};
 pub use model::{Hook, HookView, Plan, Scene, Value, WorkLimits};
 pub use pack::{OpenedTemplate, PackError, RuleFile, Ruleset, open_template};
 pub use program::foreign::{FieldOutcome, FieldReport, ImportedDocument};

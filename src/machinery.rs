@@ -5,14 +5,8 @@
 
 pub use tapster_text::text;
 
-pub mod assemble {
-    pub use crate::assemble::*;
-}
-pub mod emit {
-    pub use crate::emit::*;
-}
-pub mod engine {
-    pub use crate::engine::*;
+pub mod build {
+    pub use crate::build::*;
 }
 pub mod macros {
     pub use crate::macros::*;

@@ -21,7 +21,7 @@ use std::io::IsTerminal;
 use std::process::ExitCode;
 
 use clap::{ColorChoice, CommandFactory, FromArgMatches, Parser};
-use tapster::machinery::{assemble, emit, engine, pack, program, syntax, terms, text};
+use tapster::machinery::{build, pack, program, syntax, terms, text};
 use tapster::{diag, model, template};
 use tapster_exchange::{import, share};
 use tapster_session::store;

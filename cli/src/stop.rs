@@ -1,7 +1,7 @@
 //! Why a verb could not continue, with the resulting exit code.
 
+use crate::build::{BuildError, ErrorKind};
 use crate::diag::{Code, Diagnostic, Report, Sources};
-use crate::engine::{BuildError, ErrorKind};
 use crate::pack::{PackError, Ruleset};
 
 /// How a run ended.

@@ -272,3 +272,13 @@ pub fn cost_of(env: &Env<'_>, args: &Map) -> Result<Value, EvalFault> {
     }
     Ok(Value::Num(ruler_cost(&env.inner(CurrentItem::Item(&item, 0)), ruler)?))
 }
+
+/// The largest count that is reported: every reader of JSON keeps whole numbers up to it exactly.
+const MOST: f64 = 9_007_199_254_740_991.0;
+
+/// A cost as a count of tokens, rounded up; negative costs and anything that is not a number are 0. A sum of fractions
+/// that differs from a whole number only by the rounding of floats is that number.
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "the cast saturates at both ends")]
+pub(crate) fn whole_tokens(tokens: f64) -> u64 {
+    (tokens - 1e-6).ceil().min(MOST) as u64
+}

@@ -3,7 +3,7 @@
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test that panics has failed")]
 
 use serde_json::{Value as Json, json};
-use tapster::machinery::emit::dialects;
+use tapster::machinery::build::dialects;
 use tapster::model::PlanBlock;
 use tapster::{EmittedPlan, Plan, Ruleset, Value, emit};
 

@@ -32,7 +32,7 @@ use std::path::{Path, PathBuf};
 
 use clap::{ArgMatches, Args, Command, FromArgMatches};
 
-use crate::assemble::ScenePart;
+use crate::build::ScenePart;
 use crate::diag::{Code, Report, Sources};
 use crate::model::{Scene, Value};
 use crate::pack::files::is_pack;

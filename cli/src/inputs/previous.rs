@@ -4,10 +4,8 @@ use std::path::Path;
 
 use serde_json::Value as Json;
 
-use crate::assemble::{blocks_of, unchanged};
+use crate::build::{BuildError, blocks_of, unchanged, unchanged_payload};
 use crate::diag::Code;
-use crate::emit::unchanged_payload;
-use crate::engine::BuildError;
 use crate::model::plan::UnchangedPrefix;
 use crate::model::{Plan, PlanBlock};
 use crate::pack::Ruleset;

@@ -5,9 +5,8 @@
 
 use std::path::Path;
 
-use crate::assemble::{AssembledScene, ScenePart, TypeMismatch, assemble_scene, import_document, misfits, unread};
+use crate::build::{AssembledScene, ErrorKind, ScenePart, TypeMismatch, assemble_scene, import_document, misfits, unread};
 use crate::diag::{Code, Diagnostic, DocumentNode, Report, Severity, Sources, Span};
-use crate::engine::ErrorKind;
 use crate::import::{self, Container, Contents};
 use crate::model::options::TABLE;
 use crate::model::{Map, Scene, Value};
@@ -242,7 +241,7 @@ fn another_pack(own: &Ruleset, document: &Value, format: Option<&str>, show: &Ou
         return "no pack here reads it; `tapster ops --kinds --pack NAME` lists the formats of a pack".to_owned();
     };
     let flags: Vec<String> = readers.iter().map(|(rules, _)| format!("`--pack {}`", rules.pack().name)).collect();
-    let has_all = |rules: &Ruleset| crate::emit::dialects(own).iter().all(|d| crate::emit::dialects(rules).contains(d));
+    let has_all = |rules: &Ruleset| crate::build::dialects(own).iter().all(|d| crate::build::dialects(rules).contains(d));
     let too = if readers.iter().all(|(rules, _)| has_all(rules)) {
         format!(", which has all dialects of pack `{}` too", own.pack().name)
     } else {

@@ -84,7 +84,7 @@ impl BuildArgs {
         previous: Option<&PreviousRequest>,
         show: &mut OutputStreams<'_, '_>,
     ) -> Result<TurnResult, EarlyExit> {
-        let (mut plan, outcome) = crate::assemble::built(rules, scene).map_err(|e| EarlyExit::build(&e, rules))?;
+        let (mut plan, outcome) = crate::build::built(rules, scene).map_err(|e| EarlyExit::build(&e, rules))?;
         if let Some(previous) = previous {
             plan.unchanged = previous.plan(rules, &plan).map_err(|e| EarlyExit::build(&e, rules))?;
         }
@@ -125,7 +125,7 @@ pub(crate) fn planned(rules: &Ruleset, scene: &Scene) -> Result<Plan, EarlyExit>
     tapster::build(rules, scene).map_err(|e| EarlyExit::build(&e, rules))
 }
 
-pub(crate) use crate::emit::prompt::dialect_of as dialect;
+pub(crate) use crate::build::dialect_of as dialect;
 
 fn draft(plan: &Plan, stage: &str) -> Result<Json, EarlyExit> {
     let stages = plan.trace.as_ref().map(|t| t.stages.as_slice()).unwrap_or(&[]);

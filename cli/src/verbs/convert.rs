@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use serde_json::Value as Json;
 
+use crate::build::{BuildError, ErrorKind};
 use crate::diag::{Code, Diagnostic, Report, Sources, suggest};
-use crate::engine::{BuildError, ErrorKind};
 use crate::import::{self, Container, Contents};
 use crate::pack::{PackLibrary, PackShelf, Ruleset, Start};
 use crate::program::foreign::{ForeignFormat, ImportedDocument};

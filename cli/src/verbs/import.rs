@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use crate::engine::ErrorKind;
+use crate::build::ErrorKind;
 use crate::import::Contents;
 use crate::model::Value;
 use crate::pack::{Overlay, PackLibrary, Ruleset, Start};

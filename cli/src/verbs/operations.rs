@@ -43,7 +43,7 @@ impl OperationModel {
             scene.set("provider.url", Value::text(url.as_str()));
         }
         complete_context(&mut context, endpoint, rules, &scene)?;
-        let dialect = crate::emit::prompt::dialect_of(rules, &scene);
+        let dialect = crate::build::dialect_of(rules, &scene);
         let addressed = !scene.get("provider.url").is_null();
         let transport = endpoint.transport(rules, &dialect, addressed, Arc::new(|_: &RetryAttempt| {}), show)?;
         Ok(Self::new(rules.clone(), PromptRunner::new(transport), context, &scene))
@@ -114,7 +114,7 @@ pub(super) fn complete_context(
     put("provider", text("provider.source"));
     put("provider", endpoint.provider.clone());
     if !context.contains_key("provider") {
-        let dialect = context.get("dialect").cloned().unwrap_or_else(|| Json::String(crate::emit::prompt::dialect_of(rules, scene)));
+        let dialect = context.get("dialect").cloned().unwrap_or_else(|| Json::String(crate::build::dialect_of(rules, scene)));
         context.insert("provider".to_owned(), dialect);
     }
     if context.get("model").and_then(Json::as_str).is_none_or(|model| model.trim().is_empty()) {

@@ -226,7 +226,7 @@ fn kinds(rules: &Ruleset) -> Vec<VocabularySection> {
     vec![
         section("kinds of files", KINDS.iter().map(|(name, doc)| json!({ "name": name, "doc": doc }))),
         section("programs", programs.list.iter().map(program)),
-        section("dialects", crate::emit::dialects(rules).into_iter().map(|name| json!({ "name": name }))),
+        section("dialects", crate::build::dialects(rules).into_iter().map(|name| json!({ "name": name }))),
         section("foreign formats", programs.formats.iter().map(|f| json!({ "name": &*f.name, "doc": &*f.about }))),
     ]
 }

@@ -6,7 +6,7 @@ use clap::Args;
 use indexmap::IndexSet;
 use serde_json::{Map, Value as Json, json};
 
-use crate::assemble::{Outcome, misfits, run_all, unread};
+use crate::build::{Outcome, misfits, run_all, unread};
 use crate::diag::{Code, Diagnostic, Report, Severity, suggest};
 use crate::model::{Scene, Value};
 use crate::pack::Ruleset;

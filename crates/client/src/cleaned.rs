@@ -9,7 +9,7 @@ use std::collections::HashSet;
 use serde_json::{Value as Json, json};
 
 use super::{Reply, RunError, RunnerConfig};
-use crate::assemble::{run, run_values};
+use crate::build::{run, run_values};
 use crate::model::plan::PlanBlock;
 use crate::model::{Plan, Scene, Value};
 

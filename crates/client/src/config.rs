@@ -8,8 +8,7 @@ use serde_json::{Map, Value as Json, json};
 
 use super::left::exact;
 use super::{Problem, RunError};
-use crate::assemble::{Outcome, run};
-use crate::emit::dialects;
+use crate::build::{Outcome, dialects, run};
 use crate::model::{Scene, Value};
 use crate::pack::Ruleset;
 

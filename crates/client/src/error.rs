@@ -1,6 +1,6 @@
 //! Why a run gave no reply.
 
-use crate::engine::BuildError;
+use crate::build::BuildError;
 
 /// One thing that is wrong with a configuration or a request.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]

@@ -4,7 +4,7 @@
 use serde_json::Value as Json;
 
 use super::{Problem, RunError};
-use crate::assemble::Outcome;
+use crate::build::Outcome;
 use crate::model::Value;
 use crate::model::value::MAX_DEPTH;
 use crate::text::json_pointer::escape;

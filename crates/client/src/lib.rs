@@ -37,7 +37,7 @@ pub mod tools;
 use std::future::Future;
 use std::pin::Pin;
 
-use tapster::machinery::{assemble, emit, engine, pack, reading, text};
+use tapster::machinery::{build, pack, reading, text};
 use tapster::{diag, model};
 
 pub use cleaned::{in_language, reply};

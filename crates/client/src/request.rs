@@ -8,9 +8,8 @@ use serde_json::{Map, Value as Json, json};
 
 use super::config::{config as config_error, listed, problems, table};
 use super::{AuthHeader, OutgoingRequest, Problem, RunError, RunnerConfig};
-use crate::assemble::run;
+use crate::build::{dialects, emit, run};
 use crate::diag::Diagnostic;
-use crate::emit::{dialects, emit};
 use crate::model::plan::PlanBlock;
 use crate::model::{Plan, Scene, Value};
 

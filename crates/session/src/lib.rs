@@ -9,5 +9,5 @@ mod session;
 
 pub use session::*;
 
-use tapster::machinery::{assemble, engine, pack};
+use tapster::machinery::{build, pack};
 use tapster::{artifact, diag, model};

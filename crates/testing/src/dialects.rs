@@ -1,7 +1,7 @@
 //! The dialects that cases name: one that the pack does not have is a mistake of the file, which needs no run to be found.
 
+use crate::build::dialects;
 use crate::diag::{Code, Diagnostic, DocumentNode, Report, Span, suggest};
-use crate::emit::dialects;
 use crate::pack::Ruleset;
 
 use super::case::{CaseAction, CaseTurn, TestCase};

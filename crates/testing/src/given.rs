@@ -1,7 +1,7 @@
 //! What a case gives to a turn: values of its scene and items of its lists that no rule reads, that are misspelt, or that are
 //! not of the type that the pack declares; options that the pack does not have; and the time.
 
-use crate::assemble::{TypeMismatch, misfits, unread};
+use crate::build::{TypeMismatch, misfits, unread};
 use crate::diag::{Code, Diagnostic, Report, Span};
 use crate::model::options::TABLE;
 use crate::model::{Map, Scene, Value};

@@ -36,6 +36,6 @@ pub mod turns;
 pub use files::{CaseFile, UnreadableFile};
 pub use runner::{CaseRunner, FileResult, SnapshotUpdate};
 
-use tapster::machinery::{assemble, emit, engine, pack, terms, text, verbs};
+use tapster::machinery::{build, pack, terms, text, verbs};
 use tapster::{diag, model};
 use tapster_exchange::import;

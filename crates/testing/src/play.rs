@@ -4,10 +4,8 @@ use std::path::Path;
 
 use serde_json::{Map, Value as Json, json};
 
-use crate::assemble::{self, Outcome};
+use crate::build::{self, BuildError, EmittedPlan, Outcome};
 use crate::diag::Diagnostic;
-use crate::emit::{self, EmittedPlan};
-use crate::engine::BuildError;
 use crate::import;
 use crate::model::plan::RecordedReason;
 use crate::model::{Plan, Scene, Value};
@@ -102,26 +100,26 @@ pub fn turn(turn: &CaseTurn, mut scene: Scene, rules: &Ruleset, base: &Path, tra
         CaseAction::Run(names) => {
             let names: Vec<&str> = names.iter().map(String::as_str).collect();
             let lists: Vec<(&str, Json)> = turn.given.lists.iter().map(|(name, rows)| (name.as_str(), rows.clone())).collect();
-            let outcome = assemble::run_all(rules, &names, &scene, &lists)?;
+            let outcome = build::run_all(rules, &names, &scene, &lists)?;
             Ok(of_outcome(outcome))
         }
         CaseAction::Build | CaseAction::Payload(_) if !turn.given.lists.is_empty() => {
             Err(TurnFailure::Given(format!("a build fills its lists from the scene; {NO_LISTS}")))
         }
         CaseAction::Build => {
-            let (plan, outcome) = assemble::built(rules, &scene)?;
+            let (plan, outcome) = build::built(rules, &scene)?;
             Ok(PlayedTurn { warnings: plan.warnings.clone(), plan: Some(plan), ..of_outcome(outcome) })
         }
         CaseAction::Payload(dialect) => {
-            let (plan, outcome) = assemble::built(rules, &scene)?;
-            let dialect = dialect.clone().unwrap_or_else(|| emit::prompt::dialect_of(rules, &scene));
-            let emitted = emit::emit(rules, &plan, &dialect)?;
+            let (plan, outcome) = build::built(rules, &scene)?;
+            let dialect = dialect.clone().unwrap_or_else(|| build::dialect_of(rules, &scene));
+            let emitted = build::emit(rules, &plan, &dialect)?;
             let warnings = plan.warnings.iter().chain(&emitted.warnings).cloned().collect();
             Ok(PlayedTurn { warnings, plan: Some(plan), emitted: Some(emitted), ..of_outcome(outcome) })
         }
         CaseAction::Expand(texts) => {
             let asked: Vec<(&str, Value)> = texts.iter().map(|(text, with)| (text.as_str(), with.clone())).collect();
-            let found = assemble::expand_texts(rules, &scene, &asked)?;
+            let found = build::expand_texts(rules, &scene, &asked)?;
             Ok(PlayedTurn {
                 texts: Some(found.texts.iter().map(ToString::to_string).collect()),
                 warnings: found.warnings,
@@ -136,7 +134,7 @@ pub fn turn(turn: &CaseTurn, mut scene: Scene, rules: &Ruleset, base: &Path, tra
                 (None, Some(file)) => opened(&base.join(file), rules)?,
                 (None, None) => return Err(TurnFailure::Given("`import` names neither a `document` nor a `file`".to_owned())),
             };
-            let brought = assemble::import_document(rules, format.as_deref(), document)?;
+            let brought = build::import_document(rules, format.as_deref(), document)?;
             let said = json!({
                 "format": brought.format,
                 "scene": brought.scene.to_json(),

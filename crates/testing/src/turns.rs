@@ -4,7 +4,7 @@ use std::path::Path;
 
 use serde_json::Value as Json;
 
-use crate::assemble::kept::{kept, patched, restore};
+use crate::build::scene::{kept, patched, restore};
 use crate::diag::DocumentNode;
 use crate::model::{Scene, Value};
 use crate::pack::Ruleset;

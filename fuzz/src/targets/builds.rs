@@ -1,7 +1,7 @@
 //! Builds of mutated scenes with the shipped packs, scans of lorebooks, and payloads of mutated messages.
 
 use serde_json::{Value as Json, json};
-use tapster::machinery::emit::dialects;
+use tapster::machinery::build::dialects;
 use tapster::{Plan, Scene, blocks_of, build, emit, run};
 
 use super::{Verdict, imports, shipped, text};

@@ -2,7 +2,7 @@
 //! broken in the middle. What a dialect does not send is told of.
 
 use serde_json::{Value, json};
-use tapster::machinery::emit::dialects;
+use tapster::machinery::build::dialects;
 use tapster::model::PlanBlock;
 use tapster::{Plan, Scene, emit};
 

@@ -9,9 +9,8 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value as Json, json};
 
-use crate::assemble::import_document;
+use crate::build::{ErrorKind, import_document};
 use crate::diag::{Code, Diagnostic, Sources, file};
-use crate::engine::ErrorKind;
 use crate::import::{self, Container};
 use crate::inputs::files::{bytes_of, no_link, shown, write_private};
 use crate::inputs::lock::FileLock;

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::assemble::expand_texts;
+use crate::build::expand_texts;
 use crate::diag::{Code, Diagnostic, DocumentNode, Report, short, suggest};
 use crate::model::{Map, Plan, Scene, Value};
 use crate::pack::Ruleset;

@@ -288,7 +288,7 @@ pub(crate) fn built(parts: &BuildParts, rules: Ruleset, show: &mut OutputStreams
     scene.trace = true;
     let plan = planned(&rules, &scene)?;
     let mut warnings = plan.warnings.clone();
-    let payload = if crate::emit::dialects(&rules).is_empty() {
+    let payload = if crate::build::dialects(&rules).is_empty() {
         Json::Null
     } else {
         let emitted = tapster::emit(&rules, &plan, &dialect(&rules, &scene)).map_err(|error| EarlyExit::build(&error, &rules))?;

@@ -33,7 +33,7 @@ impl ProviderCache {
         let mut scene = Scene { data: plan.scene.clone(), ..plan.given.clone() };
         scene.trace = false;
         scene.set("dialect", Value::text(dialect));
-        let done = crate::assemble::run(rules, "capability", &scene, &[]).ok()?;
+        let done = crate::build::run(rules, "capability", &scene, &[]).ok()?;
         let text = |path: &str| done.get(path).as_str().map(str::to_owned);
         Some(Self { caching: text("capability.caching")?, row: text("capability.by.caching")? })
     }

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use serde_json::{Value as Json, json};
 
+use crate::build::state;
 use crate::diag::{DocumentNode, FieldMap};
-use crate::engine::state;
 use crate::model::{Item, Map, Plan, Scene, Value};
 use crate::pack::Ruleset;
 use crate::terms::select::pass_env;

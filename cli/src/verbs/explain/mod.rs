@@ -212,7 +212,7 @@ impl ExplainArgs {
                 Some(emitted.payload)
             }
             // a pack may have programs and lists alone
-            Err(_) if crate::emit::dialects(rules).is_empty() => None,
+            Err(_) if crate::build::dialects(rules).is_empty() => None,
             Err(error) => {
                 show.report(&error.diagnostic(rules).into(), rules.sources());
                 None

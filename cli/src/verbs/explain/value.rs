@@ -3,7 +3,7 @@
 
 use serde_json::{Value as Json, json};
 
-use crate::assemble::ScenePart;
+use crate::build::ScenePart;
 use crate::model::options::TABLE;
 use crate::model::plan::TracedChange;
 use crate::model::{Plan, Value};

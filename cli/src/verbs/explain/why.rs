@@ -7,7 +7,7 @@ use crate::diag::DocumentNode;
 use crate::model::plan::{BlockEvent, TrackedItem};
 use crate::model::{Plan, PlanBlock, Value};
 
-use crate::assemble::ScenePart;
+use crate::build::ScenePart;
 use crate::layout::{head, one_line, place_of, table};
 
 use super::gate::{self, ConditionProbe, RunKnowledge, field};

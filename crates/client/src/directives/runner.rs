@@ -8,7 +8,7 @@ use super::super::config::{listed, scene};
 use super::super::{BoxFuture, Delta, Problem, PromptRunner, RunError, RunnerConfig};
 use super::report::{DirectiveAttempt, DirectiveReport, SkippedMode};
 use super::settings::{DirectiveMode, Directives};
-use crate::assemble::run;
+use crate::build::run;
 use crate::model::{Plan, Value};
 use crate::text::json_pointer;
 

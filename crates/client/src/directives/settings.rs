@@ -7,7 +7,7 @@ use super::super::{Problem, RunError, RunnerConfig};
 use super::extract::{DirectiveReadError, ReadBounds, extract};
 use super::registry::DirectiveRegistry;
 use super::validate::{DirectiveReply, DirectiveRules, EnvelopeKeys, validate};
-use crate::assemble::{Outcome, run};
+use crate::build::{Outcome, run};
 use crate::model::plan::PlanBlock;
 use crate::model::{Plan, Scene, Value};
 

@@ -16,7 +16,7 @@ use super::judge::{CallRecord, CompiledCheck, DirectiveRecord, ReplyFacts};
 use super::mode::EvalMode;
 use super::record::{CellOutcome, CheckRecord, TokenCounts};
 use super::scenario::{Candidate, EvalPreset, Scenario};
-use crate::assemble::{build, run};
+use crate::build::{build, run};
 use crate::diag::Diagnostic;
 use crate::model::{Plan, Scene, Value};
 use crate::pack::Ruleset;
@@ -240,7 +240,7 @@ impl TrialReply {
 fn context(rules: &Ruleset, scene: &Scene, candidate: &Candidate, preset: &EvalPreset) -> Map<String, Json> {
     let mut context = preset.config.clone();
     let provider = candidate.provider.clone().or_else(|| candidate.dialect.clone());
-    let provider = provider.unwrap_or_else(|| crate::emit::prompt::dialect_of(rules, scene));
+    let provider = provider.unwrap_or_else(|| crate::build::dialect_of(rules, scene));
     context.insert("provider".to_owned(), json!(provider));
     context.insert("model".to_owned(), json!(candidate.id()));
     context

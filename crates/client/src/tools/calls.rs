@@ -5,8 +5,7 @@ use std::collections::BTreeSet;
 use serde_json::{Map, Value as Json, json};
 
 use super::registry::{FilteredToolRegistry, RegistryEntry};
-use crate::assemble::run;
-use crate::engine::BuildError;
+use crate::build::{BuildError, run};
 use crate::model::{Scene, Value};
 use crate::pack::Ruleset;
 

@@ -4,8 +4,7 @@ use serde_json::{Value as Json, json};
 
 use super::calls::scene;
 use super::tool::ToolFailure;
-use crate::assemble::run;
-use crate::engine::BuildError;
+use crate::build::{BuildError, run};
 use crate::model::Value;
 use crate::pack::Ruleset;
 

@@ -5,7 +5,7 @@ use serde_json::{Map, Value as Json, json};
 use super::super::left::{number, words};
 use super::super::{Problem, RunError, RunnerConfig};
 use super::registry::{FilteredToolRegistry, ParameterError};
-use crate::assemble::run;
+use crate::build::run;
 use crate::model::{Plan, Scene, Value};
 use crate::text::json_pointer::escape;
 

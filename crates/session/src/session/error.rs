@@ -1,8 +1,8 @@
 //! Why a turn or a write of a session failed.
 
 use crate::artifact::WriteRefusal;
+use crate::build::BuildError;
 use crate::diag::{Code, Diagnostic};
-use crate::engine::BuildError;
 use crate::pack::Ruleset;
 use crate::store::StoreRefusal;
 

@@ -6,7 +6,7 @@ use std::pin::Pin;
 use serde_json::{Value as Json, json};
 
 use super::SessionError;
-use crate::engine::BuildError;
+use crate::build::BuildError;
 use crate::model::{Scene, Value};
 
 /// The most requests of the operations of one half of a turn.

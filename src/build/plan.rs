@@ -1,18 +1,16 @@
-//! From the state at the end of a run to a plan or an outcome.
+//! The plan of a finished build, from the state at its end.
 
 use std::sync::Arc;
 
-use crate::model::plan::{EvictionRecord, PlanTrace, RecordedReason, TrimReport, TrimmedAccount};
+use crate::model::plan::{EvictionRecord, PlanTrace, TrimReport, TrimmedAccount};
 use crate::model::{MOST_WRITTEN, Map, Plan, PlanBlock, Scene, Value, budget};
 use crate::pack::Ruleset;
-use crate::terms::ledger::{self, LedgerEviction, TrimmedList};
+use crate::terms::ledger::{self, LedgerEviction, TrimmedList, whole_tokens};
 use crate::terms::select::pass_env;
 use crate::terms::{BuildState, PassMemo, sizes};
 
-use crate::diag::Diagnostic;
-use crate::engine::counting::whole;
-use crate::engine::trace::{ItemHistories, elsewhere, reasons, trace};
-use crate::engine::{BuildError, warnings};
+use super::error::{BuildError, placed_warnings};
+use super::trace::{ItemHistories, elsewhere, trace};
 
 /// The plan of a finished build.
 pub(super) fn plan(rules: &Ruleset, st: &BuildState, list: usize, stages: Vec<(String, Vec<Value>)>) -> Result<Plan, BuildError> {
@@ -30,7 +28,7 @@ pub(super) fn plan(rules: &Ruleset, st: &BuildState, list: usize, stages: Vec<(S
             None => 0.0,
         };
         kept += if item.enabled() { cost } else { 0.0 };
-        blocks.push(PlanBlock { fields: st.table(item), tokens: whole(cost), history: histories.of(item.seq) });
+        blocks.push(PlanBlock { fields: st.table(item), tokens: whole_tokens(cost), history: histories.of(item.seq) });
     }
     let patch = patch(st);
     printable(&blocks, &patch, st)?;
@@ -38,7 +36,7 @@ pub(super) fn plan(rules: &Ruleset, st: &BuildState, list: usize, stages: Vec<(S
     let names = |name: &str| vec![Arc::<str>::from(name)];
     Ok(Plan {
         blocks,
-        warnings: warnings::placed(rules, st),
+        warnings: placed_warnings(rules, st),
         outlets: st.lookup(&names("outlet"), None),
         trace: trace(st, report.as_ref().zip(trimmed.as_ref()), stages)
             .map(|t| PlanTrace { elsewhere: elsewhere(st, list, &histories), ..t }),
@@ -94,9 +92,9 @@ fn report(st: &BuildState, kept: f64, trimmed: Option<&TrimmedList>) -> Result<O
     Ok(Some(TrimReport {
         strategy: strategy(pass),
         account: st.rules.accounts.get(*account).map(|a| a.name.to_string()).unwrap_or_default(),
-        budget_tokens: whole(size),
-        initial_tokens: whole(kept + gone),
-        final_tokens: whole(kept),
+        budget_tokens: whole_tokens(size),
+        initial_tokens: whole_tokens(kept + gone),
+        final_tokens: whole_tokens(kept),
         eviction_count: ledger.records.iter().map(|r| r.unread.unwrap_or(1)).sum(),
         records: ledger.records.iter().map(evicted).collect(),
         accounts,
@@ -112,99 +110,11 @@ fn trimmed_account(st: &BuildState, by: &TrimmedList) -> Result<TrimmedAccount, 
     let memo = PassMemo::default();
     let size = ledger::size(&pass_env(st, &memo), by.account).map_err(BuildError::fault)?;
     let account = st.rules.accounts.get(by.account).map(|account| account.name.to_string()).unwrap_or_default();
-    Ok(TrimmedAccount { account, strategy: strategy(&by.pass), budget_tokens: whole(size) })
+    Ok(TrimmedAccount { account, strategy: strategy(&by.pass), budget_tokens: whole_tokens(size) })
 }
 
 /// A record of the ledger as the plan reports it.
-fn evicted(record: &LedgerEviction) -> EvictionRecord {
+pub(super) fn evicted(record: &LedgerEviction) -> EvictionRecord {
     let LedgerEviction { id, tokens, group, group_eviction, pass, unread } = record.clone();
-    EvictionRecord { id, tokens: whole(tokens), group, group_eviction, pass, unread }
-}
-
-/// The result of [`run`](fn@crate::run) or [`run_all`](crate::run_all): the state that the programs left behind.
-pub struct Outcome {
-    rules: Ruleset,
-    st: BuildState,
-}
-
-impl Outcome {
-    pub(super) fn new(rules: Ruleset, st: BuildState) -> Self {
-        Self { rules, st }
-    }
-
-    /// The items of a list as tables; a disabled item has `enabled = false`. Empty for an unknown list.
-    #[must_use]
-    pub fn list(&self, name: &str) -> Vec<Value> {
-        let Some(id) = self.st.rules.list_id(name) else { return Vec::new() };
-        self.st.snapshot(id).iter().map(|i| i.as_said(&self.st.rules.fields)).collect()
-    }
-
-    /// The value of `$path` after the run; [`Value::Null`] if there is none.
-    #[must_use]
-    pub fn get(&self, path: &str) -> Value {
-        let names: Vec<Arc<str>> = path.split('.').map(Arc::from).collect();
-        self.st.lookup(&names, self.st.rules.list_id(path).map(|id| (id, names.len())))
-    }
-
-    /// Warnings, in the order in which they were raised.
-    #[must_use]
-    pub fn warnings(&self) -> Vec<Diagnostic> {
-        warnings::placed(&self.rules, &self.st)
-    }
-
-    /// The items that were trimmed, in the order of removal.
-    #[must_use]
-    pub fn records(&self) -> Vec<EvictionRecord> {
-        self.st.ledger.borrow().records.iter().map(evicted).collect()
-    }
-
-    /// The trim report for a list; `None` if no pass trimmed.
-    ///
-    /// # Errors
-    /// The cost of an item cannot be evaluated.
-    pub fn trim_report(&self, list: &str) -> Result<Option<TrimReport>, BuildError> {
-        let id = self.st.rules.list_id(list).unwrap_or(0);
-        Ok(plan(&self.rules, &self.st, id, Vec::new())?.trim_report)
-    }
-
-    /// Why passes treated items as they did, in order; empty unless the scene asks for a trace.
-    #[must_use]
-    pub fn reasons(&self) -> Vec<RecordedReason> {
-        reasons(&self.st)
-    }
-
-    /// The number of scripted draws that were not used.
-    #[must_use]
-    pub fn draws_left(&self) -> usize {
-        self.st.draws.borrow().left()
-    }
-
-    /// The pass that did something to the item of this index of a list last; without such an item, to any of the list.
-    /// `None` without a trace.
-    #[must_use]
-    pub fn last_pass(&self, list: &str, n: Option<usize>) -> Option<Arc<str>> {
-        let id = self.st.rules.list_id(list)?;
-        let trail = self.st.trail.as_ref()?.borrow();
-        let item = n.and_then(|n| self.st.snapshot(id).get(n).map(|item| item.seq)).filter(|seq| *seq != 0);
-        let of_item = item.and_then(|seq| trail.iter().rfind(|event| event.item == seq));
-        let programs = self.rules.programs();
-        let works_here = |pass: &str| {
-            let found = programs.list.iter().find_map(|p| Some((p, p.passes.iter().find(|known| known.id.as_ref() == pass)?)));
-            found.is_some_and(|(program, pass)| pass.list.unwrap_or(program.list) == id)
-        };
-        let event = of_item.or_else(|| trail.iter().rfind(|event| works_here(&event.pass)))?;
-        Some(event.pass.clone())
-    }
-
-    /// Every value that passes have set (`$name`), as a table.
-    #[must_use]
-    pub fn values(&self) -> Value {
-        self.st.set.borrow().clone()
-    }
-
-    /// What to store with the chat, as in [`Plan::patch`](crate::Plan::patch).
-    #[must_use]
-    pub fn patch(&self) -> Value {
-        patch(&self.st)
-    }
+    EvictionRecord { id, tokens: whole_tokens(tokens), group, group_eviction, pass, unread }
 }

@@ -4,16 +4,26 @@
 //! Two plans are compared block by block from the front, in the order in which the provider reads them. The trace of
 //! the later plan names the rule: the macro or script whose text covers the first character that differs, else the
 //! pass.
+//!
+//! Two payloads are compared by their texts, in the order that the pack defines: a row `[[reading]]` names the keys of a
+//! dialect's payload. The order of keys in the JSON means nothing, because a provider may read the last key first.
+
+use std::sync::Arc;
 
 use serde_json::Value as Json;
 
-use crate::engine::BuildError;
-use crate::engine::counting::{common, count, counter, whole};
+use crate::diag::DocumentNode;
 use crate::model::plan::{PlanDifference, UnchangedPrefix};
-use crate::model::{Plan, PlanBlock, Value};
+use crate::model::{Plan, PlanBlock, Scene, Value};
 use crate::pack::Ruleset;
+use crate::terms::PassMemo;
+use crate::terms::ledger::{self, whole_tokens};
+use crate::terms::select::pass_env;
+use crate::text::tokens::TokenCounter;
 
 use super::ENTRY;
+use super::error::BuildError;
+use super::state::state;
 
 /// How much of `plan` is the same as in the blocks of an earlier plan. The fields that the pack declares as `sent` are
 /// compared, and tokens are counted with the account that the plan was trimmed to. The rule behind the first difference
@@ -47,7 +57,7 @@ pub fn blocks_of(plan: &Json) -> Option<Vec<PlanBlock>> {
     let block = |b: &Json| {
         let fields = Value::from(b.get("fields")?);
         fields.as_map()?;
-        Some(PlanBlock { fields, tokens: b.get("tokens").and_then(Json::as_f64).map_or(0, whole), history: Vec::new() })
+        Some(PlanBlock { fields, tokens: b.get("tokens").and_then(Json::as_f64).map_or(0, whole_tokens), history: Vec::new() })
     };
     blocks.iter().map(block).collect()
 }
@@ -201,4 +211,84 @@ fn removed(plan: &Plan, block: &PlanBlock) -> Option<String> {
 
 fn name(block: &PlanBlock) -> String {
     [block.text("id"), block.text("slot"), block.text("role")].into_iter().find(|t| !t.is_empty()).unwrap_or_default()
+}
+
+/// How much of the payload of a plan in a dialect is the same as in a previous payload, up to the first value that
+/// differs. The tokens of texts are counted with the pack's account; keys and numbers are not counted.
+///
+/// # Errors
+/// The pack names a tokenizer that does not exist.
+pub fn unchanged_payload(
+    rules: &Ruleset,
+    plan: &Plan,
+    dialect: &str,
+    payload: &Json,
+    previous: &Json,
+) -> Result<UnchangedPrefix, BuildError> {
+    let counter = counter(rules, plan)?;
+    let (now, before) = (read(rules, dialect, payload), read(rules, dialect, previous));
+    let cost = |leaf: &(String, &Json)| leaf.1.as_str().map_or(0, |text| count(&counter, text));
+    let same = now.iter().zip(&before).take_while(|(a, b)| a == b).count();
+    let mut tokens: u64 = now.iter().take(same).map(cost).sum();
+    let mut differs = None;
+    if let Some((path, value)) = now.get(same) {
+        let (text, old) = (shown(value), before.get(same).filter(|(p, _)| p == path).map(|(_, v)| shown(v)).unwrap_or_default());
+        let at = common(&text, &old);
+        if value.is_string() {
+            tokens += count(&counter, text.get(..at).unwrap_or(""));
+        }
+        let what = if old.is_empty() { "new" } else { "changed" };
+        differs =
+            Some(PlanDifference { index: same, id: path.clone(), what, at: Some(at), is: text, was: old, ..PlanDifference::default() });
+    }
+    Ok(UnchangedPrefix { tokens, total: now.iter().map(cost).sum(), blocks: same, differs })
+}
+
+/// The values of a payload in the order in which the provider reads them: those under the keys of the dialect's row, or
+/// all if it has no row.
+fn read<'a>(rules: &Ruleset, dialect: &str, payload: &'a Json) -> Vec<(String, &'a Json)> {
+    let row = rules.pack().tables.get("reading").and_then(|rows| rows.get(dialect));
+    let Some(keys) = row.and_then(|row| row.fields.get("keys")?.node.as_list()) else { return leaves("", payload) };
+    let keys = keys.iter().filter_map(DocumentNode::as_text);
+    keys.filter_map(|key| Some(leaves(key, key.split('.').try_fold(payload, |at, step| at.get(step))?))).flatten().collect()
+}
+
+/// All values of a JSON document that are neither objects nor arrays, in order, with their paths.
+fn leaves<'a>(path: &str, json: &'a Json) -> Vec<(String, &'a Json)> {
+    let mut out = Vec::new();
+    let mut open = vec![(path.to_owned(), json)];
+    while let Some((path, value)) = open.pop() {
+        let dot = if path.is_empty() { "" } else { "." };
+        match value {
+            Json::Object(map) => open.extend(map.iter().rev().map(|(key, v)| (format!("{path}{dot}{key}"), v))),
+            Json::Array(list) => open.extend(list.iter().enumerate().rev().map(|(n, v)| (format!("{path}{dot}{n}"), v))),
+            _ => out.push((path, value)),
+        }
+    }
+    out
+}
+
+fn shown(value: &Json) -> String {
+    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+}
+
+/// The counter for the texts of a plan: the estimator of the account that it was trimmed to, or of the pack's first
+/// account.
+fn counter(rules: &Ruleset, plan: &Plan) -> Result<Arc<TokenCounter>, BuildError> {
+    let st = state(rules, &Scene { data: plan.scene.clone(), ..plan.given.clone() });
+    *st.set.borrow_mut() = plan.set.clone();
+    let named = plan.trim_report.as_ref().map(|report| report.account.as_str());
+    let account = st.rules.accounts.iter().position(|a| Some(a.name.as_ref()) == named).unwrap_or(0);
+    let memo = PassMemo::default();
+    ledger::counter_of(&pass_env(&st, &memo), account).map_err(BuildError::fault)
+}
+
+/// The number of tokens of a text.
+fn count(counter: &TokenCounter, text: &str) -> u64 {
+    counter.count(text) as u64
+}
+
+/// The length of the common beginning of two texts, in bytes, on a character boundary.
+fn common(a: &str, b: &str) -> usize {
+    a.chars().zip(b.chars()).take_while(|(x, y)| x == y).map(|(x, _)| x.len_utf8()).sum()
 }

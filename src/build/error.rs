@@ -1,17 +1,19 @@
 //! Why a build gave no plan: the kind of the error, the stage that it happened in, and the token counts where the
-//! prompt did not fit.
+//! prompt did not fit. And the warnings of a run with their places: the pass that raised each, and the row of a table
+//! that it follows from.
 
 use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
 
 use crate::diag::{Code, Diagnostic, DiagnosticCode, Span};
 use crate::model::Value;
 use crate::pack::Ruleset;
+use crate::terms::ledger::whole_tokens;
 use crate::terms::{BuildState, EvalFault, FaultKind};
 use crate::text::script::ScriptPlace;
 use crate::text::work;
 use crate::verbs::ProgramInterrupt;
-
-use super::counting::whole;
 
 /// What kind of error a [`BuildError`] is. [`as_str`](Self::as_str) gives the stable word that JSON output uses.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -214,9 +216,9 @@ impl BuildError {
             ProgramInterrupt::Refused { code, message, room } => {
                 let mut error = Self::plain(ErrorKind::named(&code), stage, message);
                 if let Some(room) = room {
-                    error.max_tokens = room.window.map(whole);
-                    error.reserve_tokens = room.reserve.map(whole);
-                    error.estimated_tokens = Some(whole(room.estimated));
+                    error.max_tokens = room.window.map(whole_tokens);
+                    error.reserve_tokens = room.reserve.map(whole_tokens);
+                    error.estimated_tokens = Some(whole_tokens(room.estimated));
                 }
                 error
             }
@@ -268,5 +270,55 @@ impl BuildError {
     #[must_use]
     pub fn to_json(&self) -> serde_json::Value {
         serde_json::to_value(self).unwrap_or_else(|_| Value::text(self.message.as_str()).to_json())
+    }
+}
+
+/// The warnings of a run, in order, with their places.
+pub(crate) fn placed_warnings(rules: &Ruleset, st: &BuildState) -> Vec<Diagnostic> {
+    let mut warnings = st.warnings.borrow().clone();
+    place_warnings(rules, &mut warnings);
+    warnings
+}
+
+/// Adds to each warning the span of the script or else of the pass that raised it, the rule in words, and what to do where
+/// the engine knows it.
+/// Warnings that a rule file allows are taken out.
+pub(crate) fn place_warnings(rules: &Ruleset, warnings: &mut Vec<Diagnostic>) {
+    // a build can warn once per message, of a few passes
+    let mut spans: FxHashMap<String, Option<Span>> = FxHashMap::default();
+    for warning in warnings.iter_mut().filter(|w| w.span.is_none()) {
+        if !warning.pass.is_empty() {
+            let span = spans.entry(warning.pass.clone()).or_insert_with(|| rules.span_of_pass(&warning.pass));
+            warning.span = *span;
+            warning.rule = Some(crate::diag::short::cut(rule(rules, warning)));
+        }
+        let script = warning.script.as_ref();
+        if let Some(span) = script.and_then(|(file, line, column)| rules.sources().span_at(file, *line, *column)) {
+            warning.move_into_script(span);
+        }
+        if warning.help.is_none() {
+            warning.help = remedy(&warning.code).map(str::to_owned);
+        }
+    }
+    warnings.retain(|warning| !rules.allows(warning));
+}
+
+/// The pass that warned, and the row that it follows from, with the row's file and line.
+fn rule(rules: &Ruleset, warning: &Diagnostic) -> String {
+    let pass = format!("pass `{}`", warning.pass);
+    let Some((table, name)) = warning.row.as_deref().and_then(|row| row.split_once('/')) else { return pass };
+    let row = rules.pack().tables.get(table).and_then(|rows| rows.get(name));
+    let place = row.and_then(|row| rules.sources().place(*row.patched.last().unwrap_or(&row.span)));
+    let place = place.map(|at| format!(" ({}:{})", at.file, at.line)).unwrap_or_default();
+    format!("{pass}, by {table} `{name}`{place}")
+}
+
+/// What to do about a warning that is about the content of a file of the caller.
+fn remedy(code: &DiagnosticCode) -> Option<&'static str> {
+    match code.known()? {
+        Code::RegexBad => Some("correct the pattern in the file that it comes from"),
+        Code::RegexUnsafe => Some("write the pattern without repeats inside repeats, or as plain words"),
+        Code::TemplateData => Some("correct the data, or the row of the source"),
+        _ => None,
     }
 }

@@ -1,4 +1,5 @@
-//! A scene from its parts: presets, a card, lorebooks, a chat, a persona, a scene file, and flags.
+//! A scene from its parts: presets, a card, lorebooks, a chat, a persona, a scene file, and flags; and what a chat keeps
+//! of it from one turn to the next: its state, with the variables of macros.
 //!
 //! The program `scene` of the pack decides which part wins, what role the lorebooks of a part have, and which facts are
 //! filled in. Here the parts are only given to it. Without the program, a scene may consist of what its author has
@@ -6,11 +7,14 @@
 
 use std::sync::Arc;
 
-use crate::assemble::run;
+use serde_json::Value as Json;
+
 use crate::diag::Diagnostic;
-use crate::engine::BuildError;
 use crate::model::{Map, Scene, Value};
 use crate::pack::Ruleset;
+
+use super::error::BuildError;
+use super::run::run;
 
 /// The program that makes a scene of its parts.
 const PROGRAM: &str = "scene";
@@ -91,4 +95,73 @@ fn without_program(rules: &Ruleset, parts: &[ScenePart]) -> Result<AssembledScen
         scene.merge(part.scene.clone());
     }
     Ok(AssembledScene { scene, warnings: Vec::new() })
+}
+
+/// What the scene of a turn begins with: its `state`, with its `vars`.
+#[must_use]
+pub fn kept(scene: &Scene) -> Json {
+    let mut state = match scene.get("state").to_json() {
+        Json::Object(state) => state,
+        _ => serde_json::Map::new(),
+    };
+    if let vars @ Json::Object(_) = scene.get("vars").to_json() {
+        state.insert("vars".to_owned(), vars);
+    }
+    Json::Object(state)
+}
+
+/// Puts what was kept into a scene, in the place of what the scene says.
+pub fn restore(scene: &mut Scene, kept: &Json) {
+    let Json::Object(mut state) = kept.clone() else { return };
+    if let Some(vars) = state.remove("vars") {
+        scene.set("vars", Value::from(&vars));
+    }
+    scene.set("state", Value::from(&Json::Object(state)));
+}
+
+/// The state with a patch laid over it: each name of the patch replaces the one of the state, and each variable the
+/// variable of that store and name. What is null is removed.
+#[must_use]
+pub fn patched(state: Json, patch: &Json) -> Json {
+    let mut state = match state {
+        Json::Object(state) => state,
+        _ => serde_json::Map::new(),
+    };
+    for (name, value) in patch.as_object().into_iter().flatten() {
+        match value {
+            Json::Object(stores) if name == "vars" => {
+                for (store, values) in stores {
+                    for (key, value) in values.as_object().into_iter().flatten() {
+                        put_at(&mut state, &["vars", store, key], value);
+                    }
+                }
+            }
+            value => put(&mut state, name, value),
+        }
+    }
+    Json::Object(state)
+}
+
+/// Sets `within.names[0].names[1]…`, or removes it if the value is null; what is in the way and not a table is replaced.
+fn put_at(within: &mut serde_json::Map<String, Json>, names: &[&str], value: &Json) {
+    match names {
+        [] => {}
+        [name] => put(within, name, value),
+        [name, rest @ ..] => {
+            let mut inner = match within.get_mut(*name).map(Json::take) {
+                Some(Json::Object(inner)) => inner,
+                _ => serde_json::Map::new(),
+            };
+            put_at(&mut inner, rest, value);
+            within.insert((*name).to_owned(), Json::Object(inner));
+        }
+    }
+}
+
+fn put(within: &mut serde_json::Map<String, Json>, key: &str, value: &Json) {
+    if value.is_null() {
+        within.shift_remove(key);
+    } else {
+        within.insert(key.to_owned(), value.clone());
+    }
 }

@@ -1,28 +1,70 @@
-//! The text languages, templates and scripts, as rules reach them.
+//! The state of a build over a scene: the data and draws of the scene, and the text languages, templates and scripts as
+//! rules reach them.
 
 use std::sync::Arc;
 
 use crate::diag::Code;
 use crate::macros::engine::WriteMode;
 use crate::macros::{MacroTable, Macros, OutletHost};
-use crate::model::{Map, Value};
+use crate::model::options::TABLE;
+use crate::model::{Map, Scene, Value};
+use crate::pack::Ruleset;
 use crate::template::TemplateCalls;
+use crate::terms::draws::Draws;
 use crate::terms::{BuildState, EvalFault, RenderRequest};
 use crate::text::functions;
 use crate::text::handlebars::{Template, UnknownNames};
 use crate::text::leaf::{Leaf, LeafScope, LeafSyntax};
 use crate::text::liquid::{Liquid, LiquidOptions};
 use crate::text::macros::expand;
+use crate::text::script::take_log;
+use crate::text::work::BudgetScope;
 use crate::text::{Language, TextError, TextLimits};
 
+/// Opens the counter of all work that a scene may take with these rules; inside of another call, it counts on there.
+pub(crate) fn door(rules: &Ruleset, scene: &Scene) -> BudgetScope {
+    scene.data.open_budget(scene.work.at_most(rules.programs().rules.limits.work))
+}
+
+/// A fresh state over a scene.
+pub fn state(rules: &Ruleset, scene: &Scene) -> BuildState {
+    // what scripts of another build printed is not of this one
+    let _ = take_log();
+    let data = if scene.data.as_map().is_some() { scene.data.clone() } else { Value::map(Map::default()) };
+    let mut data = data;
+    if !scene.seed.is_empty()
+        && data.get("seed").is_none()
+        && let Value::Map(map) = &mut data
+    {
+        std::sync::Arc::make_mut(map).insert("seed".into(), Value::text(scene.seed.as_str()));
+    }
+    // a value that an option cannot have does not hide the pack's own; a build warns of it
+    if let Some(given) = data.get(TABLE).cloned()
+        && let Value::Map(map) = &mut data
+    {
+        let usable = rules.options().usable(&given);
+        std::sync::Arc::make_mut(map).insert(TABLE.into(), usable);
+    }
+    // the seed that the rules see is the one that draws are made from
+    let seed = data.get("seed").filter(|seed| !seed.is_empty()).map_or_else(|| Arc::from(scene.seed.as_str()), Value::to_text);
+    let mut st = BuildState::new(rules.programs().rules.clone(), data, Draws::new(&seed, scene.draws.clone()));
+    st.host.clone_from(&scene.host);
+    if scene.trace {
+        st.trail = Some(std::cell::RefCell::default());
+    }
+    st.strict = scene.strict;
+    if st.strict {
+        let allowing = rules.clone();
+        st.accepts = Some(std::rc::Rc::new(move |warning| allowing.allows(warning)));
+    }
+    let table = rules.macros().clone();
+    let templates = TemplateCalls::new(rules.templates().clone(), rules.tasks().clone());
+    st.set_renderer(std::rc::Rc::new(move |what, args, st| render(what, args, st, &table, &templates)));
+    st
+}
+
 /// Renders a text or a template; `args` are the arguments of the call.
-pub(super) fn render(
-    what: RenderRequest,
-    args: &Map,
-    st: &BuildState,
-    table: &MacroTable,
-    templates: &TemplateCalls,
-) -> Result<Value, EvalFault> {
+fn render(what: RenderRequest, args: &Map, st: &BuildState, table: &MacroTable, templates: &TemplateCalls) -> Result<Value, EvalFault> {
     let text = || args.get("of").map(Value::to_text).unwrap_or_default();
     let with = || args.get("with").cloned().unwrap_or_default();
     let language = match what {

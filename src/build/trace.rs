@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
-use super::StageBlocks;
 use crate::model::Value;
 use crate::model::plan::{BlockEvent, PassStat, PlanTrace, RecordedReason, RecordedValue, TrackedItem, TrimReport};
 use crate::terms::BuildState;
@@ -111,6 +110,9 @@ pub(crate) fn reasons(st: &BuildState) -> Vec<RecordedReason> {
     });
     reasons.collect()
 }
+
+/// The enabled blocks after each stage, if a trace is kept.
+pub(crate) type StageBlocks = Vec<(String, Vec<Value>)>;
 
 /// The items after each stage. A stage leaves most of them as they were, and these have one table for all stages.
 #[derive(Default)]

@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use crate::model::plan::BuildStep;
-use crate::model::{Hook, HookView, Value};
+use crate::model::{Hook, HookView, Scene, Value};
 use crate::program::HookRequest;
 use crate::terms::scripted::ValueOrigin;
 use crate::terms::select::pass_env;
@@ -16,10 +16,15 @@ use crate::text::script::ScriptArgument;
 use crate::text::written::ToText as _;
 use crate::verbs::{FailurePolicy, ProgramInterrupt};
 
-use super::replaced::{ChangeSource, differing, is_untouched, replace};
+use super::script_results::{ChangeSource, differing, is_untouched, replace};
+
+/// Returns the function with which a machine runs the hooks of a scene and the scripts of the pack.
+pub(crate) fn hooks_of(scene: &Scene) -> impl Fn(&HookRequest<'_>, usize, &mut BuildState) -> Result<(), ProgramInterrupt> {
+    |ask, list, st| run(&scene.hooks, ask, list, st)
+}
 
 /// Runs a script over a list, or all hooks of an event.
-pub(super) fn run(hooks: &[Hook], ask: &HookRequest<'_>, list: usize, st: &mut BuildState) -> Result<(), ProgramInterrupt> {
+fn run(hooks: &[Hook], ask: &HookRequest<'_>, list: usize, st: &mut BuildState) -> Result<(), ProgramInterrupt> {
     match ask {
         HookRequest::Script(function) => script(function, list, st),
         HookRequest::Event { name, failing } => {

@@ -3,12 +3,7 @@
 //! A dialect is a program of the pack over the list `messages`, and a form `<dialect>/payload` that describes the JSON.
 //! The engine fills the list, runs the program and evaluates the form; it knows no provider.
 
-pub mod prompt;
-pub mod unchanged;
-mod unsent;
-
 use crate::diag::Diagnostic;
-use crate::engine::{self, BuildError};
 use crate::model::plan::{PlanTrace, UnchangedPrefix};
 use crate::model::value::MAX_DEPTH;
 use crate::model::{Item, Map, Plan, Scene, SerializedSize, SizeExcess, Value, WorkLimits};
@@ -18,8 +13,11 @@ use crate::terms::select::pass_env;
 use crate::terms::{BuildState, CurrentItem, PassMemo, sizes};
 use crate::verbs::ProgramInterrupt;
 
-pub use prompt::{Prompt, prompt};
-pub use unchanged::unchanged_payload;
+use super::error::{BuildError, place_warnings};
+use super::run::watched;
+use super::state::{door, state};
+use super::trace::trace;
+use super::{build, unsent};
 
 /// The program that checks finished messages before they are sent.
 const LINT: &str = "lint";
@@ -59,16 +57,16 @@ pub fn emit(rules: &Ruleset, plan: &Plan, dialect: &str) -> Result<EmittedPlan, 
         return Err(BuildError::unknown_dialect(format!("pack `{}` has no dialect `{dialect}`{help}", rules.pack().name)));
     };
     let scene = Scene { data: plan.scene.clone(), ..plan.given.clone() };
-    let _door = engine::door(rules, &scene);
+    let _door = door(rules, &scene);
     shallow(plan)?;
-    let mut st = engine::state(rules, &scene);
+    let mut st = state(rules, &scene);
     *st.set.borrow_mut() = plan.set.clone();
     st.change("dialect", Value::text(dialect));
     let list = programs.list.get(program).map_or(0, |p| p.list);
     let items: Vec<Item> = plan.blocks.iter().filter(|b| b.enabled()).map(|b| message(&b.fields, list, &st)).collect();
     let mut warnings = lint(rules, plan, &scene, dialect, items.clone())?;
     st.restore(list, items);
-    let stages = engine::watched(rules, program, &scene, &mut st).map_err(|(halt, pass)| BuildError::of(halt, Some(&pass), &st))?;
+    let stages = watched(rules, program, &scene, &mut st).map_err(|(halt, pass)| BuildError::of(halt, Some(&pass), &st))?;
     let failed = |halt: ProgramInterrupt| BuildError::of(halt, Some(&form_name), &st);
     let payload = formed(form, &st).map_err(failed)?;
     unsent::warn(rules, plan, dialect, &payload, &st);
@@ -79,9 +77,9 @@ pub fn emit(rules: &Ruleset, plan: &Plan, dialect: &str) -> Result<EmittedPlan, 
     let request = programs.rules.forms.iter().position(|f| f.name.as_ref() == request);
     let request = request.map_or(Ok(serde_json::Value::Null), |form| formed(form, &st)).map_err(failed)?;
     BuildError::if_spent()?;
-    let trace = engine::trace::trace(&st, None, stages);
+    let trace = trace(&st, None, stages);
     warnings.extend(st.warnings.take());
-    engine::warnings::place(rules, &mut warnings);
+    place_warnings(rules, &mut warnings);
     Ok(EmittedPlan { payload, request, warnings, unchanged: plan.unchanged.clone(), trace })
 }
 
@@ -102,7 +100,7 @@ fn shallow(plan: &Plan) -> Result<(), BuildError> {
 fn lint(rules: &Ruleset, plan: &Plan, scene: &Scene, dialect: &str, items: Vec<Item>) -> Result<Vec<Diagnostic>, BuildError> {
     let programs = rules.programs();
     let Some(program) = programs.find(LINT) else { return Ok(Vec::new()) };
-    let mut st = engine::state(rules, scene);
+    let mut st = state(rules, scene);
     *st.set.borrow_mut() = plan.set.clone();
     st.change("dialect", Value::text(dialect));
     st.restore(programs.list.get(program).map_or(0, |p| p.list), items);
@@ -138,4 +136,46 @@ fn message(fields: &Value, list: usize, st: &BuildState) -> Item {
     let own = fields.as_map().into_iter().flat_map(|m| m.iter());
     let declared = own.filter(|(name, _)| st.rules.names.knows_field(types, name));
     Item::from_value(&Value::map(declared.map(|(k, v)| (k.clone(), v.clone())).collect()), &st.rules.fields)
+}
+
+/// A prompt that is ready to be sent: the result of [`prompt`].
+#[derive(Debug, Clone, Default, serde::Serialize)]
+pub struct Prompt {
+    /// The dialect that the payload is written in.
+    pub dialect: String,
+    /// The JSON body to send to the provider.
+    pub payload: serde_json::Value,
+    /// Where to send it: `url` and `headers`; `null` if the dialect does not say.
+    pub request: serde_json::Value,
+    /// What the build changed in the state of the chat; merge it over the state once the prompt is used.
+    pub patch: Value,
+    /// The warnings of the build, then those of the dialect.
+    pub warnings: Vec<Diagnostic>,
+    /// What was recorded during the build; only present if the scene asks for a trace.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub trace: Option<PlanTrace>,
+}
+
+/// Builds a scene and makes its payload in the dialect that the scene names, or else the pack: [`build`] and [`emit`] in
+/// one call.
+///
+/// # Errors
+/// Those of [`build`] and [`emit`].
+pub fn prompt(rules: &Ruleset, scene: &Scene) -> Result<Prompt, BuildError> {
+    let _door = door(rules, scene);
+    let dialect = dialect_of(rules, scene);
+    let plan = build(rules, scene)?;
+    let emitted = emit(rules, &plan, &dialect)?;
+    let warnings = plan.warnings.into_iter().chain(emitted.warnings).collect();
+    let (payload, request) = (emitted.payload, emitted.request);
+    Ok(Prompt { dialect, payload, request, patch: plan.patch, warnings, trace: plan.trace })
+}
+
+/// The dialect that a scene names; else the default that the pack declares for the path `dialect`, or its first dialect.
+pub fn dialect_of(rules: &Ruleset, scene: &Scene) -> String {
+    let named = |value: Option<&Value>| value.map(Value::to_text).filter(|name| !name.is_empty()).map(|name| name.to_string());
+    named(Some(&scene.get("dialect")))
+        .or_else(|| named(rules.programs().rules.values.at("dialect")))
+        .or_else(|| dialects(rules).into_iter().next())
+        .unwrap_or_default()
 }

@@ -5,7 +5,8 @@ use crate::pack::Ruleset;
 use crate::program::foreign::{ForeignFormat, ImportedDocument};
 use crate::terms::BuildState;
 
-use crate::engine::{BuildError, door, state};
+use super::error::BuildError;
+use super::state::{door, state};
 
 /// The bytes that one import makes at most, beside what the size of the document adds (256 MiB): less than those of a build,
 /// because most of what is made is kept, beside the document itself.
