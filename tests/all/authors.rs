@@ -3,7 +3,7 @@
 
 use serde_json::Value as Json;
 
-use crate::program::{Folder, tapster};
+use crate::support::{Folder, tapster};
 
 /// Checks an overlay with these rows over the pack `base`.
 fn checked(name: &str, rows: &str) -> (u8, String) {

@@ -11,7 +11,7 @@ use serde_json::{Value as Json, json};
 use tapster::model::PlanBlock;
 use tapster::{Plan, Ruleset, Scene, Value, build, emit, import_document, unchanged, unchanged_payload};
 
-use crate::shipped::{BASE, EXACT};
+use crate::support::{BASE, EXACT};
 
 const TURNS: usize = 200;
 

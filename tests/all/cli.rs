@@ -4,16 +4,15 @@
 
 mod artifact;
 mod chat;
-mod large;
 mod watch;
 
 use std::ffi::OsString;
+use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
 use serde_json::Value as Json;
-use tapster_cli::{Io, run};
 
-use crate::program::Folder;
+use crate::support::{self, Folder};
 
 #[derive(Debug, serde::Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -60,13 +59,8 @@ struct Ran {
 }
 
 fn tapster(args: &[String], stdin: &str, env: &std::collections::BTreeMap<String, String>, terminal: bool) -> Ran {
-    crate::program::in_checkout();
-    let (mut input, mut out, mut err) = (stdin.as_bytes(), Vec::new(), Vec::new());
-    let env = |name: &str| env.get(name).map(OsString::from);
-    let mut io = Io { input: &mut input, out: &mut out, err: &mut err, terminal, env: &env };
-    let all = std::iter::once("tapster".to_owned()).chain(args.iter().cloned()).map(OsString::from);
-    let exit = run(all, &mut io).code();
-    Ran { exit, out: String::from_utf8(out).unwrap(), err: String::from_utf8(err).unwrap() }
+    let (exit, out, err) = support::run_program(args, stdin.as_bytes(), &|name| env.get(name).map(OsString::from), terminal);
+    Ran { exit, out, err }
 }
 
 fn holds(stream: &str, what: &str, pieces: Option<&Vec<String>>, put: &dyn Fn(&str) -> String, wrong: &mut Vec<String>) {
@@ -135,7 +129,7 @@ fn a_document_that_takes_too_much_work_is_told_as_a_bound() {
 
 #[test]
 fn every_case_holds() {
-    crate::program::in_checkout();
+    support::in_checkout();
     let files = std::fs::read_dir("tests/cli").unwrap().map(|entry| entry.unwrap().path());
     let files = files.filter(|path| path.extension().is_some_and(|e| e == "toml"));
     let only = std::env::var("CASE").unwrap_or_default();
@@ -240,4 +234,76 @@ fn schemas_are_written_whole() {
     assert_eq!(names(&folder.0.join("share")), names(Path::new("schemas/share")));
     let read = |path: PathBuf| serde_json::from_slice::<Json>(&std::fs::read(path).unwrap()).unwrap();
     assert_eq!(read(folder.0.join("lore.v1.json")), read(Path::new("editors/lore.v1.json").to_owned()));
+}
+
+// Files of very many mistakes: what is told is bounded, and what is left out is said. None of them may take long.
+
+#[test]
+fn unknown_keys_in_one_long_line_are_counted() {
+    let folder = Folder::new("keys of one line");
+    let keys: String = (0..40_000).fold(String::new(), |mut out, n| {
+        let _ = write!(out, ",\"k{n}\":1");
+        out
+    });
+    folder.write("scene.json", format!("{{\"pack\":\"base\",\"message\":\"x\"{keys}}}"));
+    let (exit, _, err) = support::tapster(&["build", &folder.at("scene.json")]);
+    assert_eq!(exit, 1);
+    assert!(err.contains("39700 more errors are not shown"), "{err}");
+    assert!(err.len() < 300_000);
+}
+
+#[test]
+fn of_very_many_packs_in_one_extends_the_first_are_looked_for() {
+    let folder = Folder::new("extends");
+    let names: Vec<String> = (0..16_000).map(|n| format!("\"../n{n}\"")).collect();
+    let manifest = "kind = \"pack\"\nversion = 1\nname = \"p\"\nrelease = \"1.0.0\"\n";
+    folder.write("pack.toml", format!("{manifest}extends = [{}]\n", names.join(", ")));
+    for verb in ["check", "audit"] {
+        let (exit, _, err) = support::tapster(&[verb, &folder.0.display().to_string()]);
+        assert_ne!(exit, 0);
+        assert!(err.contains("`extends` has 16000 entries"), "{err}");
+        assert!(err.matches("error[").count() <= 70, "{err}");
+    }
+}
+
+#[test]
+fn overlays_that_do_not_exist_are_counted() {
+    let folder = Folder::new("overlays");
+    folder.write("scene.json", "{\"pack\":\"base\",\"message\":\"x\"}");
+    let (scene, missing) = (folder.at("scene.json"), folder.at("none"));
+    let names: Vec<String> = (0..16_000).map(|n| format!("{missing}{n}.toml")).collect();
+    let mut args = vec!["build", scene.as_str()];
+    args.extend(names.iter().flat_map(|name| ["--overlay", name.as_str()]));
+    let (exit, _, err) = support::tapster(&args);
+    assert_ne!(exit, 0);
+    assert!(err.contains("more errors are not shown"), "{}", err.len());
+}
+
+#[test]
+fn blocks_of_leaves_are_read_once_each() {
+    let folder = Folder::new("leaves");
+    let content = format!("{}{}", "{{#if 1}}".repeat(14_000), "{{#endif}}".repeat(12_000));
+    let message = serde_json::json!({ "kind": "message", "role": "system", "content": content });
+    let plan = vec![message; 15];
+    let template = serde_json::json!({
+        "kind": "template", "version": 1, "id": "t", "task": "chapter_summarization", "name": "n", "revision": "head",
+        "layout": [{ "kind": "slot", "name": "a" }], "slots": { "a": { "priority": 0, "plan": plan } },
+    });
+    folder.write("templates/t.json", template.to_string());
+    folder.write("pack.toml", "kind = \"pack\"\nversion = 1\nname = \"t\"\nrelease = \"0.1.0\"\nextends = [\"storyforge\"]\n");
+    let (exit, _, err) = support::tapster(&["check", &folder.0.display().to_string()]);
+    assert!(exit < 2, "{err}");
+}
+
+#[test]
+fn fields_that_a_conversion_loses_are_tried_out_together() {
+    let folder = Folder::new("lost fields");
+    let mut card = serde_json::json!({ "name": "Ines", "description": "d", "first_mes": "hi" });
+    for n in 0..1_500 {
+        card[format!("unknown{n}")] = format!("value {n}").into();
+    }
+    folder.write("card.json", serde_json::json!({ "spec": "chara_card_v2", "spec_version": "2.0", "data": card }).to_string());
+    let (exit, out, err) = support::tapster(&["convert", &folder.at("card.json"), "--to", "risuai", "--report"]);
+    assert_eq!(exit, 0, "{err}");
+    assert!(!out.contains("were not tried out") && !err.contains("were not tried out"), "{out}{err}");
 }

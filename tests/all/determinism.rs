@@ -1,7 +1,7 @@
 //! The same rules and the same scene give the same bytes: in any process, folder, language, time zone and thread. What
 //! differs from run to run (the seeds of hash tables, addresses, the order of threads) must not show.
 
-#![expect(clippy::indexing_slicing, reason = "helpers of tests may panic")]
+#![expect(clippy::indexing_slicing, clippy::panic, clippy::unwrap_used, reason = "a test that panics has failed")]
 
 use std::process::Command;
 
@@ -9,7 +9,7 @@ use serde_json::{Value as Json, json};
 use tapster::{BuildError, Ruleset, Scene, Value, WorkLimits, fingerprint};
 use tapster_fuzz::seeds;
 
-use crate::program::tapster_with;
+use crate::support::tapster_with;
 
 /// Asks a child for its digest.
 const CHILD: &str = "TAPSTER_DETERMINISM_CHILD";
@@ -178,4 +178,195 @@ fn group(rules: &Ruleset) -> Result<String, BuildError> {
     let out = tapster::run(rules, "decide", &scene(&data, WorkLimits::default()), &[("members", json!(members))])?;
     let warnings: Vec<String> = out.warnings().iter().map(ToString::to_string).collect();
     Ok(format!("{:?} {warnings:?}", out.list("chosen").iter().map(|item| item.to_json().to_string()).collect::<Vec<_>>()))
+}
+
+/// What a ruleset remembers of earlier scans changes no outcome: after any change of the chat or of the entries, a build
+/// with a used ruleset gives what a build with a fresh one gives.
+
+mod lore_memory {
+    use serde_json::{Value as Json, json};
+    use tapster::{Ruleset, Scene, run};
+
+    const PACKS: &[&str] = &["sillytavern", "sillytavern-exact", "risuai"];
+
+    fn open(pack: &str) -> Ruleset {
+        Ruleset::open(pack, &[]).unwrap_or_else(|e| panic!("{e}"))
+    }
+
+    /// A chat and a book in which keys are found in several ways, and some not at all.
+    fn scene() -> Json {
+        let history: Vec<Json> = (0..60)
+        .map(|n| json!({ "role": if n % 2 == 0 { "user" } else { "assistant" }, "name": "Ann", "text": format!("Message {n} of place{n:02}.") }))
+        .collect();
+        let mut entries: Vec<Json> = (0..40)
+        .map(|n| json!({ "id": format!("e{n}"), "keys": [format!("place{:02}", n * 2), "no such key"], "text": format!("Lore {n}, near hill{n:02}.") }))
+        .collect();
+        entries.push(json!({ "id": "hill", "keys": ["HILL07"], "text": "A hill." }));
+        entries.push(json!({ "id": "case", "keys": ["HILL08"], "case": true, "text": "Never found." }));
+        entries.push(json!({ "id": "pattern", "keys": ["/place4\\d/"], "text": "A pattern." }));
+        entries.push(json!({ "id": "bad", "keys": ["/(/"], "text": "A bad pattern." }));
+        entries.push(json!({ "id": "near", "keys": ["place58"], "scan_depth": 1, "text": "In the newest message only." }));
+        entries.push(json!({ "id": "macro", "keys": ["{{user}}"], "text": "A key with a macro." }));
+        // a book of few entries is not remembered
+        entries.extend((0..40).map(|n| json!({ "id": format!("f{n}"), "keys": [format!("far place {n}")], "text": "Far." })));
+        json!({
+            "type": "normal",
+            "names": { "user": "Ann", "char": "Vex" },
+            "card": { "name": "Vex", "description": "A thief." },
+            "context": { "window": 32_000, "reserve": 500, "tokenizer": "words" },
+            "lore": { "names": true, "depth": 100, "recursion": true },
+            "books": [{ "id": "b", "role": "character", "entries": entries }],
+            "speaker": { "file": "vex", "tags": [] },
+            "chat": { "length": history.len() },
+            "history": history,
+        })
+    }
+
+    /// Everything that a scan says: what is active, why, and its warnings.
+    fn said(rules: &Ruleset, scene: &Json) -> String {
+        let mut scene = Scene::new(scene);
+        scene.trace = true;
+        let outcome = run(rules, "lore", &scene, &[]).unwrap_or_else(|e| panic!("{e}"));
+        format!("{:#?}\n{:#?}\n{:#?}", outcome.get("lore.active"), outcome.reasons(), outcome.warnings())
+    }
+
+    /// What changes, and how.
+    type Edit = (&'static str, fn(&mut Json));
+
+    #[test]
+    fn a_used_ruleset_says_what_a_fresh_one_says() {
+        let edits: &[Edit] = &[
+            ("nothing", |_| ()),
+            ("one message more", |s| {
+                if let Some(history) = s["history"].as_array_mut() {
+                    history.push(json!({ "role": "user", "name": "Ann", "text": "At place02 again, and hill03." }));
+                }
+            }),
+            ("an edited message", |s| s["history"][58]["text"] = "Nowhere.".into()),
+            ("an older message gone", |s| {
+                if let Some(history) = s["history"].as_array_mut() {
+                    history.remove(10);
+                }
+            }),
+            ("an edited key", |s| s["books"][0]["entries"][3]["keys"][0] = "place59".into()),
+            ("an edited text", |s| s["books"][0]["entries"][3]["text"] = "Lore 3, near HILL07.".into()),
+            ("a number that prints alike", |s| s["books"][0]["entries"][3]["order"] = json!(100.0)),
+            ("a book of another name", |s| s["books"][0]["id"] = "c".into()),
+            ("a book from elsewhere", |s| s["books"][0]["role"] = "global".into()),
+            ("what entries have when they do not say", |s| s["entry"] = json!({ "constant": true, "order": 7 })),
+            ("a key that counts case", |s| s["books"][0]["entries"][40]["case"] = true.into()),
+            ("whole words or not", |s| s["lore"]["whole_words"] = false.into()),
+            ("keys in another order", |s| {
+                if let Some(entries) = s["books"][0]["entries"].as_array_mut() {
+                    entries.reverse();
+                }
+            }),
+            ("another name", |s| s["names"]["user"] = "place13".into()),
+            ("fewer messages searched", |s| s["lore"]["depth"] = 5.into()),
+        ];
+        for pack in PACKS {
+            let used = open(pack);
+            let first = said(&used, &scene());
+            for (name, edit) in edits {
+                let mut changed = scene();
+                edit(&mut changed);
+                let fresh = said(&open(pack), &changed);
+                assert_eq!(said(&used, &changed), fresh, "{pack}: {name}");
+                assert_eq!(said(&used, &changed), fresh, "{pack}: {name}, again");
+            }
+            assert_eq!(said(&used, &scene()), first, "{pack}: as it was");
+        }
+    }
+
+    #[test]
+    fn edits_are_seen() {
+        let rules = open("sillytavern-exact");
+        let mut changed = scene();
+        let before = said(&rules, &changed);
+        changed["books"][0]["entries"][3]["keys"][0] = "no such place".into();
+        assert_ne!(said(&rules, &changed), before);
+        let mut changed = scene();
+        changed["history"][58]["text"] = "Nowhere.".into();
+        assert_ne!(said(&rules, &changed), before);
+    }
+
+    #[test]
+    fn builds_at_the_same_time_share_what_they_remember() {
+        let rules = open("sillytavern-exact");
+        let fresh = said(&open("sillytavern-exact"), &scene());
+        std::thread::scope(|threads| {
+            let all: Vec<_> = (0..4).map(|_| threads.spawn(|| said(&rules, &scene()))).collect();
+            for one in all {
+                assert_eq!(one.join().unwrap_or_else(|_| panic!("a build stopped")), fresh);
+            }
+        });
+    }
+}
+
+// What a build does with its whole input: a seed counts wherever it is written, and a report names every account.
+
+const SHUFFLED: &str = r#"
+kind = "overlay"
+version = 1
+name = "shuffled"
+[[path]]
+name = "shuffled"
+type = "list"
+[[program]]
+name = "shuffled"
+over = "blocks"
+[[pass]]
+name = "shuffled/all"
+do = "set"
+set = { "$shuffled" = { of = { fn = "split", of = "abcdefghijklmnop", sep = "" }, draw = "shuffle", take = 5, get = "@" } }
+"#;
+
+fn shuffled(seed: &str, data: &Json) -> Json {
+    let rules = Ruleset::open_with("base", &[("shuffled.toml", SHUFFLED)]).unwrap();
+    let scene = Scene { seed: seed.to_owned(), ..Scene::new(data) };
+    tapster::run(&rules, "shuffled", &scene, &[]).unwrap().get("shuffled").to_json()
+}
+
+#[test]
+fn a_seed_in_the_data_of_a_scene_decides_draws() {
+    let of_scene = shuffled("x", &json!({}));
+    assert_eq!(shuffled("", &json!({ "seed": "x" })), of_scene);
+    assert_eq!(shuffled("", &json!({ "seed": 7 })), shuffled("7", &json!({})));
+    assert_ne!(shuffled("", &json!({ "seed": "y" })), of_scene);
+}
+
+const TWICE: &str = r#"
+kind = "overlay"
+version = 1
+name = "twice"
+[[account]]
+name = "short"
+size = 6
+ruler = "chat_message"
+[[pass]]
+name = "group_order/short"
+before = "history"
+do = "evict"
+account = "short"
+where = { group = "history" }
+"#;
+
+#[test]
+fn a_trim_report_names_every_account() {
+    let scene = Scene::new(&json!({ "context": { "window": 12, "tokenizer": "words" } }));
+    let blocks = json!([
+        { "id": "1", "role": "user", "group": "history", "text": "one two three" },
+        { "id": "2", "role": "user", "group": "history", "text": "four five six" },
+        { "id": "3", "role": "user", "group": "history", "text": "seven" },
+    ]);
+    let report = |overlays: &[(&str, &str)]| {
+        let rules = Ruleset::open_with("base", overlays).unwrap();
+        let outcome = tapster::run(&rules, "group_order", &scene, &[("blocks", blocks.clone())]).unwrap();
+        json!(outcome.trim_report("blocks").unwrap().unwrap())
+    };
+    assert!(report(&[]).get("accounts").is_none(), "one account is the account of the report");
+    let both = report(&[("twice.toml", TWICE)]);
+    let accounts: Vec<&str> = both["accounts"].as_array().unwrap().iter().map(|a| a["account"].as_str().unwrap()).collect();
+    assert_eq!(accounts, ["short", "prompt"]);
+    assert_eq!(both["accounts"][0]["budget_tokens"], 6);
 }

@@ -12,7 +12,7 @@ use std::process::Command;
 use serde_json::Value as Json;
 use tapster::machinery::pack::Schemas;
 
-use crate::program::Folder;
+use crate::support::Folder;
 
 fn root() -> &'static Path {
     Path::new(env!("CHECKOUT"))

@@ -5,7 +5,7 @@
 
 use serde_json::json;
 
-use crate::program::tapster_with;
+use crate::support::tapster_with;
 
 fn page(scene: &serde_json::Value) -> String {
     let (exit, out, err) = tapster_with(&["explain", "-", "--html", "-"], scene.to_string().as_bytes(), &|_| None);

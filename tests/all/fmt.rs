@@ -81,7 +81,7 @@ fn sorted_value(value: toml::Value) -> toml::Value {
 
 #[test]
 fn every_case_is_laid_out_as_expected() {
-    crate::program::in_checkout();
+    crate::support::in_checkout();
     let cases: Cases = toml::from_str(&std::fs::read_to_string("tests/fmt/cases.toml").unwrap()).unwrap();
     let mut wrong = Vec::new();
     for case in &cases.case {
@@ -100,7 +100,7 @@ fn every_case_is_laid_out_as_expected() {
 
 /// All TOML files of a folder.
 fn files(folder: &str) -> Vec<PathBuf> {
-    crate::program::in_checkout();
+    crate::support::in_checkout();
     let mut open = vec![PathBuf::from(folder)];
     let mut found = Vec::new();
     while let Some(path) = open.pop() {
@@ -290,7 +290,7 @@ fn a_folder_is_formatted_in_place() {
     std::fs::write(inner.join("a.toml"), "kind='x'\n").unwrap();
     std::fs::write(folder.join("b.toml"), "kind = \"x\"\n").unwrap();
     let run = |args: &[&str], exit: u8, out: &str| {
-        let (code, output, err) = crate::program::tapster(&[&["fmt"], args].concat());
+        let (code, output, err) = crate::support::tapster(&[&["fmt"], args].concat());
         assert_eq!(code, exit, "{output}{err}");
         assert!(output.ends_with(out), "{output}");
     };

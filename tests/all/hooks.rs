@@ -8,13 +8,13 @@ use std::sync::{Arc, Mutex};
 use serde_json::{Value as Json, json};
 use tapster::{HookView, Ruleset, Scene, Value};
 
-use crate::own;
-use crate::shipped::{SILLYTAVERN, shipped};
+use crate::support;
+use crate::support::{SILLYTAVERN, shipped};
 
 /// A pack over `base` with a script `mine.rhai` and a rule file of kind `hooks`.
 fn pack(script: &str, rules: &str) -> Ruleset {
     let rules = format!("kind = \"hooks\"\nversion = 1\n{rules}");
-    own::pack("[limits]\nscript_operations = 20_000\n", &[("scripts/mine.rhai", script), ("hooks.toml", &rules)]).unwrap()
+    support::pack_over_base("[limits]\nscript_operations = 20_000\n", &[("scripts/mine.rhai", script), ("hooks.toml", &rules)]).unwrap()
 }
 
 fn chat() -> Scene {

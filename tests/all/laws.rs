@@ -9,7 +9,7 @@ use std::sync::LazyLock;
 use tapster::machinery::text::work::BudgetScope;
 use tapster::{Plan, Ruleset, Scene, build, emit};
 
-use crate::shipped::{EXACT, SILLYTAVERN};
+use crate::support::{EXACT, SILLYTAVERN};
 
 /// A pass that looks at every block makes the whole history be read, and changes nothing.
 const WHOLE: &str = "kind = \"overlay\"\nversion = 1\nname = \"whole\"\n\

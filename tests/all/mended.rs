@@ -4,7 +4,7 @@
 
 use serde_json::Value as Json;
 
-use crate::program::{Folder, tapster};
+use crate::support::{Folder, tapster};
 
 const MANIFEST: &str = "kind = \"pack\"\nversion = 1\nname = \"mine\"\nrelease = \"0.1.0\"\nextends = [\"base\"]\n";
 

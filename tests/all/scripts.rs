@@ -8,12 +8,12 @@ use serde_json::{Value as Json, json};
 use tapster::machinery::text::script::take_log;
 use tapster::{BuildError, Outcome, Ruleset, Scene, run};
 
-use crate::own;
+use crate::support;
 
 /// Pack `p` with a script and rules of kind `hooks`; `manifest` stands at the end of its manifest.
 fn pack(manifest: &str, script: &str, rules: &str) -> Ruleset {
     let rules = format!("kind = \"hooks\"\nversion = 1\n[[program]]\nname = \"own\"\nover = \"blocks\"\n{rules}");
-    own::pack(manifest, &[("scripts/mine.rhai", script), ("hooks.toml", &rules)]).unwrap_or_else(|e| panic!("{e}"))
+    support::pack_over_base(manifest, &[("scripts/mine.rhai", script), ("hooks.toml", &rules)]).unwrap_or_else(|e| panic!("{e}"))
 }
 
 fn ran(rules: &Ruleset) -> Result<Outcome, BuildError> {
@@ -86,7 +86,7 @@ fn functions_are_checked_when_the_pack_is_loaded() {
             "kind = \"hooks\"\nversion = 1\n[[program]]\nname = \"own\"\nover = \"blocks\"\n[[pass]]\nname = \"own/x\"\ndo = \"drop\"\n{rule}\n"
         );
         let files = [("scripts/mine.rhai", "fn keep(item, scene) { true }\nfn one(x) { x }"), ("hooks.toml", rules.as_str())];
-        let error = own::pack("", &files).err().unwrap().to_string();
+        let error = support::pack_over_base("", &files).err().unwrap().to_string();
         assert!(error.contains(told) && error.contains("p/hooks.toml"), "{rule}: {error}");
     }
 }
@@ -128,7 +128,7 @@ fn a_name_in_an_open_table_that_is_nearly_a_declared_one_is_set_and_told() {
     for (path, told) in [("own.last_used", vec![near]), ("own.banana", vec![])] {
         let script = format!("fn f(items, scene) {{ #{{ set: #{{ \"{path}\": \"z\" }} }} }}");
         let files = [("scripts/mine.rhai", script.as_str()), ("hooks.toml", hooks.as_str()), ("scene.toml", scene)];
-        let out = ran(&own::pack("", &files).unwrap_or_else(|e| panic!("{e}"))).unwrap();
+        let out = ran(&support::pack_over_base("", &files).unwrap_or_else(|e| panic!("{e}"))).unwrap();
         assert_eq!(out.get(path).to_json(), json!("z"), "{path}");
         let warnings = out.warnings();
         let said: Vec<_> = warnings.iter().map(|warning| (warning.message.as_str(), warning.help.as_deref())).collect();
@@ -253,7 +253,7 @@ fn errors_say_the_file_and_line_also_of_an_imported_script() {
         ("scripts/mine.rhai", "import \"b\" as b;\nconst MOST = 5;\nfn f(items, scene) {\n    b::middle(global::MOST)\n}"),
         ("hooks.toml", &format!("kind = \"hooks\"\nversion = 1\n[[program]]\nname = \"own\"\nover = \"blocks\"\n{PASS}")),
     ];
-    let error = ran(&own::pack("", &files).unwrap()).err().unwrap();
+    let error = ran(&support::pack_over_base("", &files).unwrap()).err().unwrap();
     assert!(error.message.contains("too large (p/scripts/a.rhai, line 3"), "{}", error.message);
 }
 

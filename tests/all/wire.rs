@@ -1,13 +1,14 @@
 //! What the dialects of `base` send in one way: addresses, stop strings, tools, speakers, media.
 
-#![expect(clippy::unwrap_used, clippy::panic, reason = "a test that panics has failed")]
+#![expect(clippy::panic, clippy::unwrap_used, reason = "a test that panics has failed")]
 
 use serde_json::{Value as Json, json};
-use tapster::machinery::build::dialects;
+use tapster::diag::Diagnostic;
+use tapster::machinery::emit::dialects;
 use tapster::model::PlanBlock;
 use tapster::{EmittedPlan, Plan, Ruleset, Value, emit};
 
-use crate::shipped::BASE;
+use crate::support::BASE;
 
 fn emitted(rules: &Ruleset, dialect: &str, scene: &Json, messages: &Json) -> EmittedPlan {
     let block = |m: &Json| PlanBlock { fields: Value::from(m), tokens: 0, history: Vec::new() };
@@ -347,4 +348,429 @@ fn responses_input_is_a_list() {
         json!([{ "role": "user", "text": "a" }, { "role": "assistant", "text": "" }, { "role": "user" }, { "role": "user", "text": "b" }]);
     assert_eq!(input(&messages), json!([said("a"), said("b")]));
     assert_eq!(input(&json!([])), json!([]));
+}
+
+// The chat-completion dialects of `base`: what each sends for one chat with a picture, a call and a beginning.
+
+fn payload_for(dialect: &str, scene: &Json, messages: &Json) -> (Json, Json) {
+    let block = |m: &Json| PlanBlock { fields: Value::from(m), tokens: 0, history: Vec::new() };
+    let blocks = messages.as_array().unwrap().iter().map(block).collect();
+    let plan = Plan { blocks, scene: Value::from(scene), ..Default::default() };
+    let emitted = emit(&BASE, &plan, dialect).unwrap_or_else(|e| panic!("{dialect}: {e}"));
+    (emitted.payload, emitted.request)
+}
+
+fn call() -> Json {
+    json!({ "id": "c1", "type": "function", "function": { "name": "roll", "arguments": "{}" } })
+}
+
+/// A picture, a call with its thought and result, as a build leaves them.
+fn chat() -> Json {
+    json!([
+        { "role": "system", "text": "Main" },
+        { "role": "user", "text": "Look", "parts": [{ "type": "text", "text": "Look" }, { "type": "image_url", "image_url": { "url": "data:image/png;base64,AA==" } }] },
+        { "role": "assistant", "text": "Rolling.", "meta": { "tool_calls": [call()], "reasoning": "dice", "signature": "S" } },
+        { "role": "tool", "text": "4", "meta": { "tool_call_id": "c1" } },
+        { "role": "assistant", "text": "So," },
+    ])
+}
+
+#[test]
+fn responses_are_items() {
+    let scene = json!({
+        "provider": { "model": "gpt-5", "reasoning_effort": "low", "tools": [{ "type": "function", "function": { "name": "roll" } }] },
+        "context": { "reserve": 9 },
+    });
+    let (payload, request) = payload_for("openai-responses", &scene, &chat());
+    assert_eq!(request["url"], "https://api.openai.com/v1/responses");
+    assert_eq!(
+        payload,
+        json!({
+            "model": "gpt-5",
+            "input": [
+                { "role": "system", "content": [{ "type": "input_text", "text": "Main" }] },
+                { "role": "user", "content": [{ "type": "input_text", "text": "Look" }, { "type": "input_image", "image_url": "data:image/png;base64,AA==" }] },
+                { "role": "assistant", "content": [{ "type": "output_text", "text": "Rolling." }] },
+                { "type": "function_call", "call_id": "c1", "name": "roll", "arguments": "{}" },
+                { "type": "function_call_output", "call_id": "c1", "output": "4" },
+                { "role": "assistant", "content": [{ "type": "output_text", "text": "So," }] },
+            ],
+            "max_output_tokens": 9,
+            "reasoning": { "effort": "low" },
+            "tools": [{ "type": "function", "name": "roll" }],
+        })
+    );
+}
+
+#[test]
+fn deepseek_takes_texts_and_goes_on_with_an_answer() {
+    let (payload, request) = payload_for("deepseek", &json!({ "provider": { "model": "deepseek-chat" } }), &chat());
+    assert_eq!(request["url"], "https://api.deepseek.com/beta/chat/completions");
+    assert_eq!(
+        payload["messages"],
+        json!([
+            { "role": "system", "content": "Main" },
+            { "role": "user", "content": "Look" },
+            { "role": "assistant", "content": "Rolling.", "tool_calls": [call()], "reasoning_content": "dice" },
+            { "role": "tool", "content": "4", "tool_call_id": "c1" },
+            { "role": "assistant", "content": "So,", "prefix": true },
+        ])
+    );
+    let (_, request) = payload_for("deepseek", &json!({}), &json!([{ "role": "user", "text": "Hi" }]));
+    assert_eq!(request["url"], "https://api.deepseek.com/chat/completions");
+}
+
+#[test]
+fn openrouter_marks_thoughts_and_cached_prefixes() {
+    let scene = json!({ "provider": { "model": "anthropic/claude-sonnet-4.5", "cache_system": true } });
+    let mut chat = chat();
+    chat.as_array_mut().unwrap().push(json!({ "role": "user", "text": "Go on", "meta": { "cache": true } }));
+    let (payload, _) = payload_for("openrouter", &scene, &chat);
+    let mark = json!({ "type": "ephemeral" });
+    assert_eq!(payload["messages"][0]["content"], json!([{ "type": "text", "text": "Main", "cache_control": mark }]));
+    assert_eq!(payload["messages"][5]["content"], json!([{ "type": "text", "text": "Go on", "cache_control": mark }]));
+    let details = json!([{ "index": 0, "id": "signature-0", "type": "reasoning.encrypted", "data": "S", "format": "anthropic-claude-v1" }]);
+    assert_eq!(payload["messages"][2]["reasoning_details"], details);
+    assert_eq!(payload["messages"][3], json!({ "role": "tool", "content": "4", "tool_call_id": "c1" }));
+
+    let (payload, _) = payload_for("openrouter", &json!({ "provider": { "model": "x/y", "cache_system": true } }), &chat);
+    assert_eq!(payload["messages"][0]["content"], "Main");
+}
+
+/// What no provider would take neither fails nor grows.
+#[test]
+fn odd_messages_pass() {
+    let odd = json!([
+        { "role": "narrator", "text": "?" },
+        { "role": "tool", "text": "no call" },
+        { "role": "assistant", "meta": { "tool_calls": [{ "id": 3 }, "x"] } },
+        { "role": "user", "parts": [{ "type": "image_url" }, 7, { "type": "audio_url", "audio_url": { "url": "data:" } }] },
+    ]);
+    for dialect in ["openai", "openai-responses", "deepseek", "openrouter"] {
+        let list = if dialect == "openai-responses" { "input" } else { "messages" };
+        for messages in [&odd, &json!([])] {
+            let (payload, _) =
+                payload_for(dialect, &json!({ "provider": { "model": "google/gemini-3-pro", "cache_system": true } }), messages);
+            assert!(messages == &json!([]) || payload[list].as_array().is_some_and(|l| !l.is_empty()), "{dialect}: {payload}");
+        }
+    }
+}
+
+fn pack(name: &str, overlay: &str) -> Ruleset {
+    let text = format!("kind = \"overlay\"\nversion = 1\nname = \"mine\"\n{overlay}\n");
+    Ruleset::open_with(name, &[("mine.toml", &text)]).unwrap_or_else(|e| panic!("{overlay}: {e}"))
+}
+
+/// The payload of a chat whose answer is begun, and whether lint says that the model does not go on with it.
+fn begun(rules: &Ruleset, dialect: &str, provider: &Json) -> (Json, bool) {
+    let messages = [json!({ "role": "user", "text": "Hi" }), json!({ "role": "assistant", "slot": "prefill", "text": "Well," })];
+    let blocks = messages.iter().map(|m| PlanBlock { fields: Value::from(m), tokens: 0, history: Vec::new() }).collect();
+    let scene =
+        json!({ "provider": provider, "config": { "mistral": { "enablePrefix": true } }, "plan": { "assistant_prefill": "Well," } });
+    let plan = Plan { blocks, scene: Value::from(&scene), ..Default::default() };
+    let emitted = emit(rules, &plan, dialect).unwrap_or_else(|e| panic!("{dialect}: {e}"));
+    (emitted.payload, emitted.warnings.iter().any(|w| w.code == "lint.prefill"))
+}
+
+/// One line of an overlay changes what is sent and what is warned of, in every dialect that begins an answer.
+#[test]
+fn one_row_changes_payload_and_lint() {
+    let rows = [
+        ("base", "anthropic", "", "claude-sonnet-4-5", "anthropic/all", true),
+        ("base", "anthropic", "", "claude-opus-4-6", "claude/newer", false),
+        ("base", "google", "", "gemini-2.5-pro", "google/all", true),
+        ("base", "google", "", "gemini-3.7-flash", "gemini/newest_flash", false),
+        ("base", "mistral", "", "mistral-large", "mistral/all", true),
+        ("base", "deepseek", "", "deepseek-chat", "deepseek/all", true),
+        ("base", "openrouter", "", "x/y", "openrouter/all", true),
+        ("base", "openrouter", "", "anthropic/claude-opus-4.6", "claude/newer", false),
+        ("sillytavern", "anthropic", "", "claude-opus-4-6", "claude/newer", false),
+        ("sillytavern-exact", "claude", "claude", "claude-sonnet-4-5", "anthropic/all", true),
+        ("sillytavern-exact", "claude", "claude", "claude-opus-4-6", "claude/newer", false),
+        ("sillytavern-exact", "google", "makersuite", "gemini-3.7-flash", "gemini/newest_flash", false),
+        ("sillytavern-exact", "mistral", "mistralai", "mistral-large", "mistral/all", true),
+        ("sillytavern-exact", "deepseek", "deepseek", "deepseek-chat", "deepseek/all", true),
+        ("sillytavern-exact", "openai", "moonshot", "kimi-k2", "moonshot/all", true),
+    ];
+    for (name, dialect, source, model, row, takes) in rows {
+        let provider = json!({ "model": model, "source": source, "reasoning_effort": "auto" });
+        let one_line = format!("capability = [{{ name = \"{row}\", prefill = {} }}]", !takes);
+        let (payload, warned) = begun(&pack(name, ""), dialect, &provider);
+        let (changed, warned_then) = begun(&pack(name, &one_line), dialect, &provider);
+        assert_eq!((warned, warned_then), (!takes, takes), "{name}, {dialect}, {row}");
+        assert_ne!(payload, changed, "{name}, {dialect}, {row}");
+    }
+}
+
+/// A row of one model stands above the rows of its family, and says nothing of other models.
+#[test]
+fn a_row_of_an_overlay_is_for_its_model() {
+    let rules = pack(
+        "base",
+        "[[capability]]\nname = \"mine\"\nbefore = \"claude/newer\"\nprovider = \"anthropic\"\nmodel = \"/claude-opus-4-6/\"\nprefill = true",
+    );
+    assert!(!begun(&rules, "anthropic", &json!({ "model": "claude-opus-4-6" })).1);
+    assert!(begun(&rules, "anthropic", &json!({ "model": "claude-opus-4-7" })).1);
+    assert!(begun(&rules, "openrouter", &json!({ "model": "anthropic/claude-opus-4-6" })).1);
+}
+
+/// The words for how much to think are the same everywhere; rows of `capability` say what each model is sent for them.
+#[test]
+fn efforts_are_words_of_rows() {
+    let rows = [
+        ("openai", "gpt-5", "/reasoning_effort", ["none", "minimal", "high"]),
+        ("openai-responses", "gpt-5", "/reasoning/effort", ["none", "minimal", "high"]),
+        ("openrouter", "x/y", "/reasoning/effort", ["none", "minimal", "xhigh"]),
+        ("xai", "grok-3-mini", "/reasoning_effort", ["", "low", "high"]),
+        ("anthropic", "claude-opus-4-7", "/output_config/effort", ["", "low", "max"]),
+        ("google", "gemini-3-pro-preview", "/generationConfig/thinkingConfig/thinkingLevel", ["low", "low", "high"]),
+        ("google", "gemini-2.5-pro", "/generationConfig/thinkingConfig/thinkingBudget", ["128", "128", "1000"]),
+    ];
+    let said = |payload: &Json, at: &str| match payload.pointer(at) {
+        Some(Json::String(word)) => word.clone(),
+        Some(other) => other.to_string(),
+        None => String::new(),
+    };
+    for (dialect, model, at, expected) in rows {
+        let sent = |word: &str| {
+            let scene = json!({ "provider": { "model": model, "reasoning_effort": word }, "context": { "reserve": 1000 } });
+            said(&payload_for(dialect, &scene, &json!([{ "role": "user", "text": "Hi" }])).0, at)
+        };
+        assert_eq!(["none", "min", "max"].map(sent), expected, "{dialect}, {model}");
+        assert_eq!(["", "much"].map(sent), ["", ""], "{dialect}, {model}");
+    }
+    let plain = json!({ "provider": { "model": "gpt-4o", "reasoning_effort": "high" } });
+    assert!(payload_for("openai", &plain, &json!([{ "role": "user", "text": "Hi" }])).0["reasoning_effort"].is_null());
+}
+
+// What lint says of messages before they are sent: each dialect of `base` against what its provider documents.
+//
+// Every warning names the message, the rule that says so, and what to do about it.
+
+fn lint(dialect: &str, model: &str, messages: &[Json]) -> Vec<Diagnostic> {
+    let block = |m: &Json| PlanBlock { fields: Value::from(m), tokens: 0, history: Vec::new() };
+    let scene = json!({ "dialect": dialect, "provider": { "model": model }, "context": { "reserve": 9 } });
+    let plan = Plan { blocks: messages.iter().map(block).collect(), scene: Value::from(&scene), ..Plan::default() };
+    let emitted = emit(&BASE, &plan, dialect).unwrap_or_else(|e| panic!("{dialect}: {e}"));
+    emitted.warnings.into_iter().filter(|w| w.code.as_str().starts_with("lint.")).collect()
+}
+
+fn codes(warnings: &[Diagnostic]) -> Vec<&str> {
+    warnings.iter().map(|w| w.code.as_str()).collect()
+}
+
+fn user(text: &str) -> Json {
+    json!({ "role": "user", "text": text })
+}
+
+fn answer(text: &str) -> Json {
+    json!({ "role": "assistant", "text": text })
+}
+
+fn calls(ids: &[&str]) -> Json {
+    let call = |id: &&str| json!({ "id": id, "type": "function", "function": { "name": "look", "arguments": "{}" } });
+    json!({ "role": "assistant", "tool_calls": ids.iter().map(call).collect::<Vec<_>>() })
+}
+
+fn result(id: &str) -> Json {
+    json!({ "role": "tool", "text": "x", "tool_call_id": id })
+}
+
+/// One chat with everything that some provider does not take.
+fn everything() -> Vec<Json> {
+    let media = json!([
+        { "type": "text", "text": "see" },
+        { "type": "image_url", "image_url": { "url": "data:image/png;base64,AA==" } },
+        { "type": "video_url", "video_url": { "url": "data:video/mp4;base64,AA==" } },
+        { "type": "audio_url", "audio_url": { "url": "data:audio/mpeg;base64,AA==" } },
+    ]);
+    vec![
+        json!({ "role": "system", "text": "Main" }),
+        answer("Hello."),
+        json!({ "role": "user", "name": "Bo", "text": "", "parts": media }),
+        calls(&["a b"]),
+        result("a b"),
+        json!({ "role": "user", "text": "And?" }),
+        json!({ "role": "system", "text": "late" }),
+        json!({ "role": "assistant", "name": "Ann", "text": "Well," }),
+        json!({ "role": "user", "text": " " }),
+        answer("So,"),
+    ]
+}
+
+/// What is said of it in each dialect: whatever the provider does not take, and nothing else.
+#[test]
+fn every_dialect_knows_its_provider() {
+    let media = ["lint.films", "lint.images", "lint.sounds"];
+    let rows: &[(&str, &str, &[&str], &[&str])] = &[
+        ("openai", "gpt-4o", &["lint.films", "lint.prefill"], &[]),
+        ("openai", "gpt-3.5-turbo", &["lint.films", "lint.images", "lint.prefill"], &[]),
+        ("openai-responses", "gpt-5", &["lint.empty", "lint.films", "lint.name", "lint.prefill", "lint.sounds"], &[]),
+        (
+            "anthropic",
+            "claude-opus-4-6",
+            &["lint.call", "lint.empty", "lint.films", "lint.name", "lint.prefill", "lint.sounds", "lint.system"],
+            &[],
+        ),
+        ("anthropic", "claude-sonnet-4-5", &["lint.call", "lint.empty", "lint.films", "lint.name", "lint.sounds", "lint.system"], &[]),
+        ("google", "gemini-2.5-pro", &["lint.empty", "lint.name", "lint.system"], &[]),
+        ("google", "gemini-3.7-flash", &["lint.empty", "lint.name", "lint.prefill", "lint.system"], &[]),
+        (
+            "mistral",
+            "mistral-large",
+            &["lint.after_tools", "lint.call", "lint.empty", "lint.films", "lint.name", "lint.sounds", "lint.system"],
+            &[],
+        ),
+        ("mistral", "voxtral-small", &["lint.after_tools", "lint.call", "lint.empty", "lint.films", "lint.name", "lint.system"], &[]),
+        ("cohere", "command-a", &["lint.empty", "lint.name", "lint.prefill"], &media),
+        ("cohere", "command-a-vision", &["lint.empty", "lint.films", "lint.name", "lint.prefill", "lint.sounds"], &[]),
+        ("ai21", "jamba", &["lint.empty", "lint.first", "lint.name", "lint.system"], &media),
+        ("xai", "grok-4", &["lint.empty", "lint.films", "lint.name", "lint.sounds"], &[]),
+        ("deepseek", "deepseek-chat", &["lint.empty"], &media),
+        ("openrouter", "x/y", &["lint.empty"], &[]),
+        ("openrouter", "anthropic/claude-opus-4.6", &["lint.empty", "lint.prefill"], &[]),
+        ("text", "m", &["lint.tools"], &media),
+    ];
+    for (dialect, model, own, more) in rows {
+        let warnings = lint(dialect, model, &everything());
+        let mut found = codes(&warnings);
+        found.sort_unstable();
+        let mut expected: Vec<&str> = own.iter().chain(more.iter()).copied().collect();
+        expected.sort_unstable();
+        assert_eq!(found, expected, "{dialect}, {model}");
+    }
+    let known: Vec<String> = tapster::machinery::emit::dialects(&BASE);
+    assert!(known.iter().all(|d| rows.iter().any(|(row, ..)| row == d)), "{known:?}");
+}
+
+/// A warning says which message, by which rule, and what to do.
+#[test]
+fn warnings_name_message_rule_and_remedy() {
+    let dialects = tapster::machinery::emit::dialects(&BASE);
+    let odd = [
+        everything(),
+        vec![json!({ "role": "oracle", "text": "x" }), result("9"), calls(&[""]), json!({ "role": "user", "tool_calls": [1] })],
+    ];
+    for dialect in dialects.iter().map(String::as_str).chain(["openai"]) {
+        for messages in &odd {
+            for warning in lint(dialect, "any-model", messages) {
+                assert!(warning.message.contains("message"), "{warning:?}");
+                assert!(warning.pass.starts_with("lint/") || warning.pass.starts_with("lint_tools/"), "{warning:?}");
+                assert!(warning.help.as_ref().is_some_and(|h| !h.is_empty()), "{warning:?}");
+                assert!(!warning.message.contains("``"), "{warning:?}");
+                assert!(warning.row.as_deref().is_none_or(|row| row.starts_with("capability/") && row.len() > 11), "{warning:?}");
+            }
+        }
+    }
+}
+
+/// Who says a thing that no row says: the default, or the scene.
+#[test]
+fn a_provider_that_nobody_knows() {
+    let kite = r#"
+kind = "overlay"
+version = 1
+name = "kite"
+[[program]]
+name = "kite"
+over = "messages"
+[[form]]
+name = "kite/payload"
+keys = { turns = { of = "messages", get = "@text" } }
+"#;
+    let rules = Ruleset::open_with("base", &[("kite.toml", kite)]).unwrap_or_else(|e| panic!("{e}"));
+    let said = |capability: Json| {
+        let blocks = [user("a"), user(""), answer("b")].map(|m| PlanBlock { fields: Value::from(&m), tokens: 0, history: Vec::new() });
+        let scene = json!({ "provider": { "model": "k" }, "capability": capability });
+        let plan = Plan { blocks: blocks.into(), scene: Value::from(&scene), ..Plan::default() };
+        let warnings = emit(&rules, &plan, "kite").unwrap().warnings;
+        warnings.into_iter().map(|w| format!("{} {}", w.code, w.row.unwrap_or_default())).collect::<Vec<_>>()
+    };
+    assert_eq!(said(json!({})), ["lint.empty capability/default"]);
+    assert_eq!(said(json!({ "prefill": false, "takes_empty": true })), ["lint.prefill capability/scene"]);
+}
+
+#[test]
+fn results_stand_behind_their_calls() {
+    let ask = || user("?");
+    let rows: Vec<(&str, Vec<Json>, &[&str])> = vec![
+        ("well", vec![ask(), calls(&["1", "2"]), result("1"), result("2"), answer("ok"), ask()], &[]),
+        ("an id may come again", vec![ask(), calls(&["1"]), result("1"), calls(&["1"]), result("1"), ask()], &[]),
+        ("no result", vec![ask(), calls(&["1"]), ask()], &["lint.unanswered"]),
+        ("one of two", vec![ask(), calls(&["1", "2"]), result("2"), ask()], &["lint.unanswered"]),
+        ("none at the end", vec![ask(), calls(&["1"])], &["lint.unanswered"]),
+        ("no call", vec![ask(), result("1"), ask()], &["lint.uncalled"]),
+        ("no id", vec![ask(), calls(&["1"]), result("1"), json!({ "role": "tool", "text": "x" }), ask()], &["lint.uncalled"]),
+        ("another's", vec![ask(), calls(&["1"]), result("1"), result("2"), ask()], &["lint.uncalled"]),
+        ("in between", vec![ask(), calls(&["1"]), ask(), result("1"), ask()], &["lint.unanswered", "lint.apart"]),
+        ("in front", vec![ask(), result("1"), calls(&["1"]), ask()], &["lint.unanswered", "lint.apart"]),
+        ("behind another", vec![ask(), calls(&["1"]), result("1"), calls(&["2"]), result("2"), result("1"), ask()], &["lint.apart"]),
+        ("twice", vec![ask(), calls(&["1"]), result("1"), result("1"), ask()], &["lint.twice"]),
+        ("wrong order", vec![ask(), calls(&["1", "2"]), result("2"), result("1"), ask()], &["lint.order"]),
+        ("two calls of one id", vec![ask(), calls(&["1", "1"]), result("1"), ask()], &["lint.call"]),
+        (
+            "a call of the user",
+            vec![json!({ "role": "user", "text": "x", "tool_calls": [{ "id": "1", "function": { "name": "f", "arguments": "{}" } }] })],
+            &["lint.caller"],
+        ),
+    ];
+    for (name, messages, expected) in rows {
+        assert_eq!(codes(&lint("openai", "gpt-4o", &messages)), expected, "{name}");
+    }
+    let late = lint("openai", "gpt-4o", &[ask(), calls(&["1"]), ask(), result("1")]);
+    assert!(late.iter().any(|w| w.message.contains("message 1 ")) && late.iter().any(|w| w.message.contains("message 3 ")), "{late:?}");
+}
+
+#[test]
+fn arguments_are_an_object() {
+    let said = |dialect: &str, arguments: Json| {
+        let call = json!({ "id": "1", "type": "function", "function": { "name": "look", "arguments": arguments } });
+        let messages = [user("?"), json!({ "role": "assistant", "tool_calls": [call] }), result("1"), user("!")];
+        codes(&lint(dialect, "m", &messages)).contains(&"lint.arguments")
+    };
+    for good in ["{}", " {\"a\": [1]} "] {
+        assert!(!said("openai", json!(good)), "{good}");
+    }
+    for bad in [
+        json!(""),
+        json!(" "),
+        json!("{"),
+        json!("42"),
+        json!("[]"),
+        json!("\"{}\""),
+        json!("null"),
+        json!("look"),
+        json!(42),
+        json!([]),
+        Json::Null,
+        json!("{\"a\":\"\\ud800\"}"),
+    ] {
+        for dialect in tapster::machinery::emit::dialects(&BASE) {
+            assert!(said(&dialect, bad.clone()), "{dialect}: {bad}");
+        }
+    }
+    assert!(said("openai", json!({ "a": 1 })) && !said("anthropic", json!({ "a": 1 })) && !said("google", json!({ "a": 1 })));
+}
+
+/// Slots that nothing filled are not sent, and do not count.
+#[test]
+fn unfilled_slots_are_no_messages() {
+    let slot = json!({ "role": "system", "slot": "scenario", "text": "" });
+    let warnings = lint("anthropic", "claude-opus-4-6", &[slot.clone(), user("a"), slot, answer("b")]);
+    assert_eq!(codes(&warnings), ["lint.prefill"]);
+    assert!(warnings[0].message.contains("message 1,"), "{warnings:?}");
+}
+
+/// A role that `provider.roles` names has a meaning.
+#[test]
+fn named_roles_are_known() {
+    let blocks = [user("a"), json!({ "role": "narrator", "text": "b" }), user("c")].map(|m| PlanBlock {
+        fields: Value::from(&m),
+        tokens: 0,
+        history: Vec::new(),
+    });
+    let scene = json!({ "provider": { "model": "claude-opus-4-6", "roles": { "narrator": "system", "assistant": "model" } }, "context": { "reserve": 9 } });
+    let plan = Plan { blocks: blocks.into(), scene: Value::from(&scene), ..Plan::default() };
+    let warnings = emit(&BASE, &plan, "anthropic").unwrap().warnings;
+    assert_eq!(codes(&warnings), ["lint.system"]);
 }

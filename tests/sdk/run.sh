@@ -2,7 +2,7 @@
 # Checks our wire formats against the vendors' own SDKs: `tests/sdk/run.sh`.
 #
 # Each case of cases/ is a call. The SDK makes it against a server on this machine that gives the replies of the case.
-# What the SDK sent and what it read is compared with recorded/, which `cargo test --test all sending::sdk` compares
+# What the SDK sent and what it read is compared with recorded/, which `cargo test --test all sending::reading` compares
 # with what our dialects send and read. `UPDATE=1 tests/sdk/run.sh` writes recorded/ anew.
 set -euo pipefail
 cd "$(dirname "$0")"

@@ -4,7 +4,7 @@ use serde_json::{Value as Json, json};
 use tapster_session::store::{SqlStore, block_on};
 
 use super::{Ran, tapster};
-use crate::program::Folder;
+use crate::support::Folder;
 
 const RULES: &str = r#"
 kind = "overlay"

@@ -5,7 +5,7 @@ use std::io::Read;
 
 use tapster_cli::{Io, run};
 
-use crate::program::Folder;
+use crate::support::Folder;
 
 /// Standard input whose lines arrive one at a time; in front of each, something happens.
 struct Edits<'e> {

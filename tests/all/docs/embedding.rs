@@ -25,7 +25,7 @@ fn the_page_has_the_steps_of_the_tutorial() {
 
 #[test]
 fn tutorial() -> Result<(), Box<dyn Error>> {
-    crate::program::in_checkout();
+    crate::support::in_checkout();
     // page: first
     use tapster::{Ruleset, Scene, build, emit};
 
@@ -240,7 +240,7 @@ fn a_turn_of_a_session() -> Result<(), Box<dyn Error>> {
 fn tools_of_a_pack_a_host_and_an_application() -> Result<(), Box<dyn Error>> {
     use serde_json::json;
 
-    crate::program::in_checkout();
+    crate::support::in_checkout();
     let called = json!([{ "id": "c1", "type": "function", "function": { "name": "look", "arguments": "{\"room\":\"lamp\"}" } }]);
     let replies = [
         json!({ "choices": [{ "message": { "role": "assistant", "content": null, "tool_calls": called } }] }),

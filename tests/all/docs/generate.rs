@@ -38,7 +38,7 @@ const COMMON: &[&str] = &["$schema", "kind", "version", "about", "program", "pas
 /// The block called `what`.
 pub(crate) fn block(what: &str) -> String {
     match what.split_once(' ').unwrap_or((what, "")) {
-        ("programs", pack) => super::programs::block(pack),
+        ("programs", pack) => super::block(pack),
         ("wishes", _) => super::wishes::block(),
         ("verbs", _) => verbs(),
         ("tests", _) => tests(),

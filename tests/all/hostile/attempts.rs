@@ -11,7 +11,7 @@ use tapster::machinery::text::script::take_log;
 use tapster::{BuildError, Ruleset, Scene, build, run};
 use tapster_client::tools::ToolRegistry;
 
-use crate::own;
+use crate::support;
 
 /// The topics: the headings of their tables, and their rows as they are written.
 pub(crate) const TOPICS: [(&str, &str); 6] = [
@@ -220,7 +220,7 @@ fn tried(attempt: &Attempt) -> Vec<Tried<'_>> {
         made.push((place, text, own, mine));
     }
     let files: Vec<(&str, &str)> = files.iter().map(|(path, text)| (path.as_str(), text.as_str())).collect();
-    let rules = own::pack(&attempt.manifest, &files);
+    let rules = support::pack_over_base(&attempt.manifest, &files);
     let ran = |(place, text, own, script): (Place, _, String, String)| {
         let came = match &rules {
             Ok(rules) => ran(rules, place, &own),
@@ -285,7 +285,7 @@ fn by_itself(attempt: &Attempt, place: Place, text: &str) -> Came {
     let manifest = if attempt.kind == Kind::Manifest { text } else { &attempt.manifest };
     let mut files = vec![("scripts/mine.rhai", script.as_str()), ("rules.toml", rules.as_str())];
     files.extend(attempt.files.iter().map(|(path, text)| (path.as_str(), text.as_str())));
-    match own::pack(manifest, &files) {
+    match support::pack_over_base(manifest, &files) {
         Ok(rules) if text.contains("before_build") => came(build(&rules, &scene()).map(|plan| (plan.warnings, Vec::new()))),
         Ok(rules) => ran(&rules, place, "own"),
         Err(rejected) => Came::of(Ends::Load, rejected.to_string()),

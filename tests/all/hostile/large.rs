@@ -12,8 +12,8 @@ use tapster::machinery::pack::{PackFiles, PackLibrary, PackShelf, RuleFile, Star
 use tapster_cli::format::{FormatRefusal, format};
 use tapster_exchange::share::{PackIndex, PackLock, index, pack};
 
-use crate::own;
-use crate::program::{Folder, tapster, tapster_with};
+use crate::support;
+use crate::support::{Folder, tapster, tapster_with};
 
 const HEAD: &str = "kind = \"lore\"\nversion = 1\n";
 
@@ -60,7 +60,7 @@ fn refused(files: &[(&str, &str)]) -> String {
         let helps: Vec<String> = error.report.items().iter().filter_map(|d| d.help.clone()).collect();
         format!("{error}\n{}", helps.join("\n"))
     };
-    own::pack("", files).err().map(told).unwrap_or_default()
+    support::pack_over_base("", files).err().map(told).unwrap_or_default()
 }
 
 #[test]
@@ -155,7 +155,7 @@ fn packs_that_people_write_are_far_below() {
 fn thousands_of_values_beside_described_ones_are_compared_within_bounds() {
     let values: String = (0..40_000).map(|n| format!("key{n} = 1\n")).collect();
     let free = format!("kind = \"lore\"\nversion = 1\n[lore]\n{values}");
-    if let Err(error) = own::pack("", &[("a.toml", &free)]) {
+    if let Err(error) = support::pack_over_base("", &[("a.toml", &free)]) {
         panic!("{error}");
     }
     let letters = |n: usize| n.to_string().bytes().map(|b| char::from(b - b'0' + b'a')).collect::<String>();
@@ -163,7 +163,8 @@ fn thousands_of_values_beside_described_ones_are_compared_within_bounds() {
         (0..8_000).map(|n| format!("[[path]]\nname = \"lore.some_word_{}\"\ntype = \"any\"\ndoc = \"x\"\n", letters(n))).collect();
     let values: String = (0..8_000).map(|n| format!("some_wrod_{} = 1\n", letters(n))).collect();
     let scene = format!("kind = \"scene\"\nversion = 1\n{paths}");
-    let rules = own::pack("", &[("scene.toml", &scene), ("v.toml", &format!("kind = \"lore\"\nversion = 1\n[lore]\n{values}"))]);
+    let rules =
+        support::pack_over_base("", &[("scene.toml", &scene), ("v.toml", &format!("kind = \"lore\"\nversion = 1\n[lore]\n{values}"))]);
     let near = rules.map(|rules| rules.warnings().items().iter().filter(|d| d.code.as_str() == "name.nearly").count());
     let near = near.unwrap_or_else(|e| panic!("{e}"));
     assert!((1..8_000).contains(&near), "{near}: comparisons end");
@@ -262,10 +263,10 @@ fn files_that_flags_name_are_refused_before_they_are_read() {
 #[test]
 fn a_text_of_very_many_references_is_walked_once() {
     let rules = pipeline(&format!("[[value]]\nname = \"v\"\nis = \"{}\"\n", "é\\n{{$dialect}}".repeat(60_000)));
-    assert!(own::pack("", &[("pipeline.toml", &rules)]).is_ok());
+    assert!(support::pack_over_base("", &[("pipeline.toml", &rules)]).is_ok());
     // the place of a reference far behind is exact nevertheless
     let rules = pipeline(&format!("[[value]]\nname = \"v\"\nis = \"{}{{{{$nowhere}}}}\"\n", "é\\n{{$dialect}}".repeat(100)));
-    let error = own::pack("", &[("pipeline.toml", &rules)]).err().unwrap();
+    let error = support::pack_over_base("", &[("pipeline.toml", &rules)]).err().unwrap();
     let [mistake] = error.report.items() else { panic!("{error}") };
     assert_eq!(error.sources.snippet(mistake.span.unwrap()), "$nowhere");
 }
@@ -337,7 +338,7 @@ fn words_that_many_rows_take_from_one_table_are_bounded() {
         format!("kind = \"scene\"\nversion = 1\n[[table]]\nname = \"big\"\n{big}{fields}")
     };
     let values = |fields: usize| scene(fields, "values").replace("values = ", "values = \"$table.big\"\n");
-    assert!(own::pack("", &[("scene.toml", &values(80))]).is_ok());
+    assert!(support::pack_over_base("", &[("scene.toml", &values(80))]).is_ok());
     // 54 million words took 20 seconds and 3 GB
     let many = refused(&[("scene.toml", &values(9_000))]);
     assert!(many.contains("come to more than 500000 words"), "{many}");

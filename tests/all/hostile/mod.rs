@@ -3,27 +3,19 @@
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test says what went wrong by failing")]
 
 pub(crate) mod attempts;
-mod chats;
-mod costs;
 mod dialects;
-mod doubling;
 mod functions;
-mod given;
+mod imports;
 mod large;
-mod lore;
 mod patterns;
-mod presets;
 mod scripts;
-mod sharing;
-mod tokens;
-mod verbs;
-mod wire;
+mod values;
 mod work;
 
 use serde_json::{Value, json};
 use tapster::{Plan, Scene, build, import_document};
 
-use crate::shipped::EXACT;
+use crate::support::EXACT;
 
 fn built(documents: &[Value]) -> Plan {
     let mut scene = Scene { trace: true, ..Default::default() };

@@ -209,7 +209,8 @@ fn a_pattern_of_a_schema_that_backtracks_is_given_short_texts_only() {
              \"$own.x\" = {{ fn = \"schema_mistakes\", of = {{ fn = \"repeat\", of = \"a\", times = {times} }}, schema = {{ pattern = '{pattern}' }} }}\n"
         );
         let scene = "kind = \"scene\"\nversion = 1\n[[path]]\nname = \"own.x\"\ntype = \"any\"\n";
-        let rules = crate::own::pack("", &[("pipeline.toml", &rules), ("scene.toml", scene)]).unwrap_or_else(|e| panic!("{e}"));
+        let rules =
+            crate::support::pack_over_base("", &[("pipeline.toml", &rules), ("scene.toml", scene)]).unwrap_or_else(|e| panic!("{e}"));
         tapster::build(&rules, &tapster::Scene::new(&serde_json::json!({ "dialect": "openai" }))).map(drop).map_err(|e| e.message)
     };
     let refused = built("(?=(a+)+b)(a|aa)+$", 100_000).unwrap_err();

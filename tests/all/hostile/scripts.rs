@@ -6,7 +6,7 @@ use tapster::machinery::text::script::{Script, ScriptArgument, ScriptLimits, Scr
 use tapster::model::Map;
 use tapster::{ErrorKind, Scene, Value, WorkLimits, build};
 
-use crate::own;
+use crate::support;
 
 /// A call of `run()`, or of the whole script: the error if there is one.
 fn ran(source: &str, limits: ScriptLimits) -> Option<String> {
@@ -103,7 +103,7 @@ fn scripts_that_are_too_long_are_refused() {
 fn hooked(script: &str, limits: &str) -> Result<tapster::Plan, tapster::BuildError> {
     let rules =
         "kind = \"hooks\"\nversion = 1\n[[hook]]\nname = \"mine\"\nevent = \"before_build\"\nrun = \"mine::run\"\nfailing = \"error\"\n";
-    let pack = own::pack(limits, &[("scripts/mine.rhai", script), ("hooks.toml", rules)]).unwrap();
+    let pack = support::pack_over_base(limits, &[("scripts/mine.rhai", script), ("hooks.toml", rules)]).unwrap();
     build(&pack, &Scene::new(&json!({ "history": [{ "role": "user", "text": "Hi" }], "context": { "tokenizer": "words" } })))
 }
 
@@ -122,7 +122,7 @@ fn a_pack_can_lower_the_bound_and_not_raise_it() {
     let error = hooked(script, "[limits]\nwork_steps = 2_000\n").err().unwrap();
     assert!(*error.kind() == ErrorKind::Bound && error.message.contains("more than 2000 steps"), "{error}");
     let more = format!("[limits]\nwork_steps = {}\n", WorkLimits::default().steps + 1);
-    let refused = own::pack(&more, &[]).err().unwrap().to_string();
+    let refused = support::pack_over_base(&more, &[]).err().unwrap().to_string();
     assert!(refused.contains("work_steps") && refused.contains("schema.value"), "{refused}");
 }
 

@@ -2,10 +2,11 @@
 
 use serde_json::{Value, json};
 use tapster::machinery::text::pattern::cached;
-use tapster::machinery::text::work::{self, BudgetScope};
+use tapster::machinery::text::work;
+use tapster::machinery::text::work::BudgetScope;
 use tapster::{ErrorKind, Ruleset, Scene, Value as Data, WorkLimits, build};
 
-use crate::shipped::EXACT;
+use crate::support::EXACT;
 
 /// A chat of so many messages, and so many blocks that are inserted into it.
 fn scene(messages: usize, blocks: usize) -> Scene {
@@ -177,4 +178,25 @@ fn the_message_names_the_rule_that_ran() {
     let _rule = work::rule(&names[1]);
     let told = work::make(5_000).unwrap_err().to_string();
     assert!(told.contains("makes more than 1000 bytes of texts and data; it ended in rule `a/second`"), "{told}");
+}
+
+// What the data that a call is given adds to the bounds of its work: a share of its size, and never more than the bounds.
+
+const LIMITS: WorkLimits = WorkLimits { steps: 800_000, bytes: 8_000_000 };
+
+/// The steps that a call with a list of so many parts may take.
+fn steps(parts: usize) -> u64 {
+    let data = Data::list(vec![Data::Int(0); parts - 1]);
+    let _door = data.open_budget(LIMITS);
+    let mut taken = 0;
+    while work::spend(1_000).is_ok() {
+        taken += 1_000;
+    }
+    taken
+}
+
+#[test]
+fn data_adds_its_share_and_at_most_as_much_again() {
+    let found: Vec<u64> = [1, 100_000, 400_000, 800_000, 1_600_000, 4_000_000].into_iter().map(steps).collect();
+    assert_eq!(found, [800_000, 900_000, 1_200_000, 1_600_000, 1_600_000, 1_600_000]);
 }

@@ -26,7 +26,7 @@ use tapster::diag::{Code, Diagnostic, Severity, render};
 use tapster::machinery::pack::KINDS;
 use tapster::machinery::pack::{LoadedPack, Overlay, PackShelf, RuleFile, Schemas, Start, load_file, load_with};
 
-use crate::program::Folder;
+use crate::support::Folder;
 
 impl Folder {
     fn file(&self, path: &str, text: impl AsRef<[u8]>) -> &Self {

@@ -1,11 +1,17 @@
 //! Replies in every dialect of base, whole and streamed, read by its rows.
 
+#![expect(clippy::indexing_slicing, clippy::unwrap_used, reason = "a test that panics has failed")]
+
+use std::path::PathBuf;
+
 use proptest::prelude::*;
 use serde_json::{Value as Json, json};
-use tapster::Ruleset;
-use tapster_client::Delta;
+use tapster::model::PlanBlock;
+use tapster::{Plan, Ruleset, Value, emit};
+use tapster_client::sse::{EventTooLong, Splitter, SseEvent};
+use tapster_client::{AuthHeader, Delta};
 
-use super::scripted::{Scripted, answered, json_answer, send, stream_answer};
+use crate::sending::scripted::{BASE, Scripted, answered, json_answer, send, stream_answer};
 
 /// The data of events as a stream; a text is data that is not JSON, `event: name` stands in front of it.
 fn stream(events: &[Json]) -> String {
@@ -346,6 +352,199 @@ proptest! {
             && !told.is_empty()
         {
             prop_assert_eq!(reply.message["content"].as_str(), Some(told.as_str()));
+        }
+    }
+}
+
+// Events of streams, however their bytes are cut.
+
+fn split(parts: &[&[u8]], most: usize) -> Result<Vec<SseEvent>, EventTooLong> {
+    let (mut splitter, mut events) = (Splitter::new(most), Vec::new());
+    for part in parts {
+        splitter.push(part, &mut events)?;
+    }
+    splitter.end(&mut events);
+    Ok(events)
+}
+
+fn event(name: &str, data: &str) -> SseEvent {
+    SseEvent { name: name.to_owned(), data: data.to_owned() }
+}
+
+/// A stream with everything that the standard allows.
+const STREAM: &str = "\u{feff}: a comment\r\ndata: one\r\n\r\nevent: more\rdata:two\rdata:  three\r\rdata\n\nid: 7\nretry: 10\n\nevent: lost\n\ndata: Grüße – \u{1f980}\n\ndata: [DONE]\n\n";
+
+fn expected() -> Vec<SseEvent> {
+    vec![event("", "one"), event("more", "two\n three"), event("", ""), event("", "Grüße – 🦀"), event("", "[DONE]")]
+}
+
+#[test]
+fn line_ends_comments_and_several_lines_of_data() {
+    assert_eq!(split(&[STREAM.as_bytes()], 100), Ok(expected()));
+}
+
+#[test]
+fn cut_at_every_byte() {
+    let bytes = STREAM.as_bytes();
+    for at in 0..=bytes.len() {
+        let (a, b) = bytes.split_at(at);
+        assert_eq!(split(&[a, b], 100), Ok(expected()), "cut at {at}");
+    }
+    let single: Vec<&[u8]> = bytes.chunks(1).collect();
+    assert_eq!(split(&single, 100), Ok(expected()));
+}
+
+#[test]
+fn an_event_without_its_empty_line_is_given_at_the_end() {
+    assert_eq!(split(&[b"data: a\n\ndata: b"], 100), Ok(vec![event("", "a"), event("", "b")]));
+}
+
+#[test]
+fn bytes_that_are_no_text_are_replaced() {
+    assert_eq!(split(&[b"data: a\xffb\n\n"], 100), Ok(vec![event("", "a\u{fffd}b")]));
+}
+
+#[test]
+fn events_that_are_too_long_are_refused() {
+    let line = format!("data: {}\n\n", "x".repeat(90));
+    assert!(split(&[line.as_bytes()], 100).is_ok());
+    assert_eq!(split(&[line.as_bytes()], 90), Err(EventTooLong));
+    // also without any line end, and as many short lines of one event
+    assert_eq!(split(&[&[b'x'; 200]], 100), Err(EventTooLong));
+    assert_eq!(split(&[b"data: 12345\n".repeat(30).as_slice()], 100), Err(EventTooLong));
+    // many events are no long event
+    assert!(split(&[b"data: 12345\n\n".repeat(30).as_slice()], 100).is_ok());
+}
+
+proptest! {
+    #[test]
+    fn any_bytes_in_any_parts_give_the_same_events(bytes in prop::collection::vec(prop_oneof![
+        Just(b'\n'), Just(b'\r'), Just(b':'), Just(b' '), Just(b'd'), Just(b'a'), Just(b't'), any::<u8>()
+    ], 0..200), cuts in prop::collection::vec(0usize..200, 0..5)) {
+        let mut cuts: Vec<usize> = cuts.into_iter().map(|c| c.min(bytes.len())).collect();
+        cuts.sort_unstable();
+        let mut parts: Vec<&[u8]> = Vec::new();
+        let mut from = 0;
+        for cut in cuts { parts.push(&bytes[from..cut]); from = cut; }
+        parts.push(&bytes[from..]);
+        prop_assert_eq!(split(&parts, 10_000), split(&[&bytes], 10_000));
+    }
+}
+
+// Our wire formats against those of the vendors' SDKs, as `tests/sdk/run.sh` has recorded them: what an SDK sends for a
+// call is what our dialect sends, and what its parser reads in a reply is what our rows read.
+
+fn folder(name: &str) -> PathBuf {
+    PathBuf::from(env!("CHECKOUT")).join("tests/sdk").join(name)
+}
+
+fn file(path: PathBuf) -> Json {
+    serde_json::from_str(&std::fs::read_to_string(&path).unwrap()).unwrap()
+}
+
+/// The cases with what the SDK sent and read.
+fn cases() -> Vec<(String, Json, Json)> {
+    let mut names: Vec<String> =
+        std::fs::read_dir(folder("cases")).unwrap().map(|e| e.unwrap().file_name().into_string().unwrap()).collect();
+    names.sort();
+    assert!(!names.is_empty());
+    names.into_iter().map(|name| (name.clone(), file(folder("cases").join(&name)), file(folder("recorded").join(&name)))).collect()
+}
+
+/// The places at which two documents differ, with what stands there.
+fn differences(at: &str, ours: &Json, theirs: &Json, found: &mut Vec<String>, places: &mut Vec<String>) {
+    let keys: Vec<String> = match (ours, theirs) {
+        (Json::Object(a), Json::Object(b)) => a.keys().chain(b.keys().filter(|key| !a.contains_key(*key))).cloned().collect(),
+        (Json::Array(a), Json::Array(b)) if a.len() == b.len() => (0..a.len()).map(|n| n.to_string()).collect(),
+        _ if ours == theirs => return,
+        _ => {
+            places.push(at.to_owned());
+            return found.push(format!("{at}: {ours} instead of {theirs}"));
+        }
+    };
+    let inner = |of: &Json, key: &str| match of {
+        Json::Array(list) => list[key.parse::<usize>().unwrap()].clone(),
+        other => other[key].clone(),
+    };
+    for key in keys {
+        differences(&format!("{at}/{key}"), &inner(ours, &key), &inner(theirs, &key), found, places);
+    }
+}
+
+#[test]
+fn what_is_sent() {
+    let mut wrong = Vec::new();
+    for (name, case, recorded) in cases() {
+        let dialect = case["dialect"].as_str().unwrap();
+        for stream in [false, true] {
+            let mut scene = case["scene"].clone();
+            if stream {
+                scene["provider"]["stream"] = true.into();
+            }
+            let block = |m: &Json| PlanBlock { fields: Value::from(m), tokens: 0, history: Vec::new() };
+            let blocks = case["messages"].as_array().unwrap().iter().map(block).collect();
+            let plan = Plan { blocks, scene: Value::from(&scene), ..Default::default() };
+            let emitted = emit(&BASE, &plan, dialect).unwrap_or_else(|e| panic!("{name}: {e}"));
+            let sent = &recorded[if stream { "stream" } else { "whole" }]["sent"];
+            // the same path behind the provider's address, and the same version of the API
+            let url = emitted.request["url"].as_str().unwrap();
+            assert!(url.ends_with(sent["path"].as_str().unwrap()), "{name}: {url}");
+            let ours = json!({ "body": emitted.payload, "version": emitted.request["headers"]["anthropic-version"] });
+            let theirs = json!({ "body": sent["body"], "version": sent["headers"]["anthropic-version"] });
+            let (mut found, mut places) = (Vec::new(), Vec::new());
+            differences("", &ours, &theirs, &mut found, &mut places);
+            // each difference is named in the case, with a reason
+            let named = case["differences"].as_object().cloned().unwrap_or_default();
+            let expected: Vec<&String> = named.keys().collect();
+            if places.iter().collect::<Vec<_>>() != expected {
+                wrong.push(format!("{name}, stream: {stream}\n  {}", found.join("\n  ")));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// Where the key goes. Anthropic's documentation says `x-api-key`; its SDK sends the same key as `authorization` too.
+#[test]
+fn where_the_key_goes() {
+    for (name, case, recorded) in cases() {
+        let auth = AuthHeader::of(&BASE, case["dialect"].as_str().unwrap()).unwrap();
+        if auth.header != "x-api-key" {
+            let sent = recorded["whole"]["sent"]["headers"][&auth.header].as_str();
+            assert_eq!(sent, Some(format!("{}sk-no-key-at-all", auth.prefix).as_str()), "{name}");
+        }
+    }
+}
+
+#[test]
+fn what_is_read() {
+    for (name, case, recorded) in cases() {
+        let dialect = case["dialect"].as_str().unwrap();
+        let lines: Vec<&str> = case["stream"].as_array().unwrap().iter().map(|line| line.as_str().unwrap()).collect();
+        let whole = answered(dialect, false, json_answer(200, &case["whole"]));
+        let streamed = answered(dialect, true, stream_answer(&(lines.join("\n") + "\n")));
+        for (way, came) in [("whole", whole), ("stream", streamed)] {
+            let theirs = &recorded[way]["read"];
+            let (text, reasoning) = (came.text(), came.reasoning());
+            let reply = came.reply();
+            assert_eq!(reply.message["content"].as_str().unwrap_or_default(), theirs["text"], "{name} {way}");
+            if way == "stream" {
+                assert_eq!((text, reasoning), (theirs["text"].as_str().unwrap().to_owned(), reply.reasoning.clone()), "{name}");
+            }
+            // an SDK that does not gather thoughts has no word for them
+            let thoughts = theirs.get("reasoning").or_else(|| case.get("reasoning")).and_then(Json::as_str).unwrap_or_default();
+            assert_eq!(reply.reasoning, thoughts, "{name} {way}");
+            let call = |call: &Json| {
+                let arguments: Json = serde_json::from_str(call["function"]["arguments"].as_str().unwrap()).unwrap();
+                json!({ "id": call["id"], "name": call["function"]["name"], "arguments": arguments })
+            };
+            let calls: Vec<Json> = reply.message["tool_calls"].as_array().into_iter().flatten().map(call).collect();
+            assert_eq!(json!(calls), theirs["calls"], "{name} {way}");
+            if let Some(details) = theirs.get("details").filter(|details| **details != json!([])) {
+                assert_eq!(&reply.message["reasoning_details"], details, "{name} {way}");
+            }
+            assert_eq!(reply.finish_reason.as_deref(), case["finish"].as_str(), "{name} {way}");
+            assert_eq!(reply.usage, theirs["usage"], "{name} {way}");
         }
     }
 }

@@ -3,10 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that panics has failed")]
 
 mod archive;
-mod export;
 mod install;
-mod keeping;
-mod newcomer;
 mod resolve;
 mod trust;
 
@@ -14,7 +11,7 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::Path;
 
-use crate::program::{Folder, tapster_with};
+use crate::support::{Folder, tapster_with};
 
 impl Folder {
     /// The folder of a pack that holds nothing but its manifest.

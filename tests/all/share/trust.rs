@@ -2,7 +2,7 @@
 
 use tapster_exchange::share::signature::{SignatureVerdict, TrustedKey, public_key, verify};
 
-use super::{Folder, bytes};
+use crate::share::{Folder, bytes};
 
 const BASE: &str = "\"base\"";
 

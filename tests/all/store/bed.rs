@@ -10,8 +10,8 @@ use tapster_session::store::{
     ArtifactWrite, Batch, CommitOutcome, Home, ListPage, Moment, SessionStore, SqlStore, StoreRefusal, VersionWindow, block_on,
 };
 
-use super::postgres;
-pub(crate) use crate::program::Folder;
+use crate::store::postgres;
+pub(crate) use crate::support::Folder;
 
 /// A store and where it is.
 pub(crate) struct Bed {

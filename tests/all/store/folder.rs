@@ -8,7 +8,7 @@ use std::fs;
 use tapster::diag::Code;
 use tapster_session::store::{FolderStore, MAX_TEMPLATE, StoreRefusal, TemplateStore, block_on};
 
-use crate::program::Folder;
+use crate::support::Folder;
 
 impl Folder {
     fn store(&self) -> FolderStore {

@@ -2,11 +2,9 @@
 
 mod bad_input;
 pub(crate) mod bed;
-mod disk;
-mod existing;
+mod failures;
 mod folder;
-mod kill;
 mod model;
 mod postgres;
-mod race;
+
 mod suite;

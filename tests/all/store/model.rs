@@ -13,7 +13,7 @@ use tapster_session::store::{
     SessionState, SessionStore, SqlStore, VersionWindow, block_on,
 };
 
-use super::bed::{ALL, Bed, home, write};
+use crate::store::bed::{ALL, Bed, home, write};
 
 const TAGS: [&str; 3] = ["a", "b", "ä'\""];
 

@@ -8,7 +8,7 @@ use tapster_session::store::{
     VersionWindow, block_on,
 };
 
-use super::bed::{ALL, Bed, KEEP, at, home, open, put, write};
+use crate::store::bed::{ALL, Bed, KEEP, at, home, open, put, write};
 
 /// Runs a test on a store of each database.
 macro_rules! on_both {

@@ -2,7 +2,9 @@
 //! panic, nor make two ways disagree, and its door must still look at it: an input that is refused before anything is
 //! compared shows nothing. The driver of `fuzz/` begins with the same inputs, and ends what takes too much time or memory.
 
-use tapster_fuzz::{TARGETS, seeds};
+#![expect(clippy::panic, reason = "a test that panics has failed")]
+
+use tapster_fuzz::{TARGETS, find, run_mutations, seeds};
 
 /// Inputs that end with an error; all others are taken.
 const REFUSED: &[&str] = &["build/name-that-quotes-itself.json", "script/key-that-holds-its-table.rhai", "script/nested-callbacks.rhai"];
@@ -43,4 +45,42 @@ fn every_folder_of_inputs_is_that_of_a_target() {
             assert!(tapster_fuzz::find(&name).is_some(), "fuzz/{kind}/{name}: there is no target of this name");
         }
     }
+}
+
+// Two ways that must agree, on mutated scenes and documents: targets of `fuzz/`, some hundred inputs each, other ones than
+// the driver tries in CI.
+
+const SEED: u64 = 1;
+
+#[track_caller]
+fn agree(name: &str, count: u32) {
+    let target = find(name).unwrap_or_else(|| panic!("there is no target `{name}`"));
+    let taken = run_mutations(target, SEED, count, target.run);
+    let taken = taken.unwrap_or_else(|(input, why)| panic!("{why}: {}", String::from_utf8_lossy(&input)));
+    assert!(taken * 4 > count, "only {taken} of {count} inputs were taken");
+}
+
+#[test]
+fn a_build_without_shortcuts_gives_the_same() {
+    agree("same-shortcuts", 100);
+}
+
+#[test]
+fn a_build_gives_the_same_twice_and_in_another_thread() {
+    agree("same-twice", 100);
+}
+
+#[test]
+fn documents_that_are_written_are_read_as_they_were() {
+    agree("same-card", 300);
+}
+
+#[test]
+fn rule_files_mean_the_same_when_they_are_laid_out() {
+    agree("format", 500);
+}
+
+#[test]
+fn keys_are_found_together_as_they_are_found_alone() {
+    agree("keys", 2_000);
 }
