@@ -13,24 +13,18 @@
 
 mod adapters;
 mod case;
-mod compare;
 mod engine;
-mod faults;
-mod fields;
-mod floors;
-mod options;
 #[path = "../all/store/postgres.rs"]
 #[allow(dead_code, reason = "the tests of stores use more of it")]
 mod postgres;
 mod report;
 mod suites;
-mod worker;
 
 use std::path::Path;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    let options = options::Options::read();
+    let options = report::options::Options::read();
     // cargo starts tests in the folder of their package
     let root = Path::new(env!("CHECKOUT"));
     if let Err(error) = std::env::set_current_dir(root) {
@@ -38,7 +32,7 @@ fn main() -> ExitCode {
         return ExitCode::FAILURE;
     }
     if options.worker {
-        return worker::serve();
+        return suites::worker::serve();
     }
     if options.list {
         println!("conformance: test\n\n1 test, 0 benchmarks");
@@ -51,16 +45,16 @@ fn main() -> ExitCode {
         println!("the cases recorded from other programs are not part of this repository: only those of tests/recorded run");
         println!("(TAPSTER_CONFORMANCE names a folder of further cases; {} does not exist)", folder.display());
     }
-    let all = suites::find(&folder, "").into_iter().chain(own).chain(faults::suites(&folder));
+    let all = suites::find(&folder, "").into_iter().chain(own).chain(report::fault_suites(&folder));
     let chosen = all.filter(|s| options.selects(&s.name)).collect::<Vec<_>>();
-    let unread = fields::unread(&chosen);
+    let unread = case::unread(&chosen);
     // it stops when it goes out of scope
     let about_stores = |suite: &suites::Suite| suite.cases.iter().any(|case| case.kind == "contract-artifact-store");
     let server = chosen.iter().any(about_stores).then(|| postgres::Server::start("conformance")).flatten();
     if let Some(server) = &server {
-        worker::POSTGRES.get_or_init(|| server.database());
+        suites::worker::POSTGRES.get_or_init(|| server.database());
     }
-    let results = suites::run(&chosen, &options);
+    let results = suites::run(&chosen);
     drop(server);
     report::print(&results, &options);
     if options.is_whole() {
@@ -68,9 +62,9 @@ fn main() -> ExitCode {
     }
     let floors_file = root.join("tests/conformance/floors.toml");
     if options.raise {
-        floors::raise(&floors_file, &results);
+        report::raise(&floors_file, &results);
     }
-    let below = floors::below(&floors::read(&floors_file), &results);
+    let below = report::below(&report::read(&floors_file), &results);
     for line in &below {
         println!("below its floor: {line}");
     }

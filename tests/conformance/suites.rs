@@ -10,9 +10,7 @@ use std::sync::Mutex;
 use serde_json::Value as Json;
 
 use crate::case::{Case, Check};
-use crate::options::Options;
-use crate::worker::Worker;
-use crate::{adapters, faults};
+use crate::{adapters, report};
 
 /// A case file.
 pub(crate) struct Suite {
@@ -61,7 +59,7 @@ pub(crate) fn read(file: &Path, name: String) -> Option<Suite> {
 /// The cases of a file, if it is a list of cases. A case that names a file which is not there cannot run and is left out.
 pub(crate) fn cases(file: &Path) -> Option<Vec<Case>> {
     let bytes = std::fs::read(file).ok()?;
-    let Ok(mut cases) = serde_json::from_slice::<Vec<Case>>(&bytes) else { return faults::cases(file) };
+    let Ok(mut cases) = serde_json::from_slice::<Vec<Case>>(&bytes) else { return report::fault_cases(file) };
     let folder = file.parent().unwrap_or(Path::new(""));
     cases.retain_mut(|case| resolve(&mut case.input, folder).is_some());
     (!cases.is_empty()).then_some(cases)
@@ -97,7 +95,7 @@ fn name(folder: &Path, file: &Path) -> String {
 }
 
 /// Runs all cases; the tallies by suite, stricter levels as suites of their own.
-pub(crate) fn run(suites: &[Suite], _options: &Options) -> BTreeMap<String, Tally> {
+pub(crate) fn run(suites: &[Suite]) -> BTreeMap<String, Tally> {
     let mut jobs = VecDeque::new();
     let mut results: Vec<Vec<Vec<Check>>> = Vec::new();
     for (n, suite) in suites.iter().enumerate() {
@@ -125,7 +123,7 @@ fn work(suites: &[Suite], jobs: &Mutex<VecDeque<(usize, usize)>>, results: &Mute
         let job = jobs.lock().ok().and_then(|mut jobs| jobs.pop_front());
         let Some((n, k)) = job else { return };
         let Some((suite, case)) = suites.get(n).and_then(|s| Some((s, s.cases.get(k)?))) else { continue };
-        let checks = match worker.get_or_insert_with(Worker::start).run(&suite.file, k) {
+        let checks = match worker.get_or_insert_with(worker::Worker::start).run(&suite.file, k) {
             Ok(checks) => checks,
             Err(why) => {
                 worker = None; // it is gone or stuck: the next case gets a new one
@@ -161,4 +159,118 @@ fn tally(suites: &[Suite], results: Vec<Vec<Vec<Check>>>) -> BTreeMap<String, Ta
         }
     }
     tallies
+}
+
+/// One child process that runs cases: a line in (`file<TAB>number`), a line out (the checks as JSON).
+
+pub(crate) mod worker {
+    use std::io::{BufRead, BufReader, Write};
+    use std::panic::{AssertUnwindSafe, catch_unwind};
+    use std::path::{Path, PathBuf};
+    use std::process::{Child, ChildStdin, Command, ExitCode, Stdio};
+    use std::sync::OnceLock;
+    use std::sync::mpsc::{Receiver, channel};
+    use std::time::Duration;
+
+    use crate::adapters;
+    use crate::case::{Case, Check};
+
+    /// How long a case may take.
+    const LIMIT: Duration = Duration::from_secs(60);
+    /// Deep inputs are part of the cases.
+    const STACK: usize = 256 << 20;
+
+    /// A running child.
+    pub(crate) struct Worker {
+        child: Option<(Child, ChildStdin, Receiver<String>)>,
+    }
+
+    impl Worker {
+        /// Starts a child.
+        pub(crate) fn start() -> Self {
+            Self { child: spawn().ok() }
+        }
+
+        /// Runs one case; an error if the child ends or does not answer in time, and is of no more use.
+        pub(crate) fn run(&mut self, file: &Path, number: usize) -> Result<Vec<Check>, String> {
+            let Some((_, input, answers)) = &mut self.child else { return Err("the worker process does not start".into()) };
+            writeln!(input, "{}\t{number}", file.display())
+                .and_then(|()| input.flush())
+                .map_err(|e| format!("the worker process is gone: {e}"))?;
+            let line = answers.recv_timeout(LIMIT).map_err(|e| match e {
+                std::sync::mpsc::RecvTimeoutError::Timeout => format!("no answer within {} seconds", LIMIT.as_secs()),
+                std::sync::mpsc::RecvTimeoutError::Disconnected => "the worker process died (stack overflow?)".to_owned(),
+            })?;
+            serde_json::from_str(&line).map_err(|e| format!("the worker process answers nonsense ({e}): {line}"))
+        }
+    }
+
+    impl Drop for Worker {
+        fn drop(&mut self) {
+            if let Some((child, ..)) = &mut self.child {
+                // a child that has ended cannot be killed, which is what is wanted
+                let _ = child.kill();
+                let _ = child.wait();
+            }
+        }
+    }
+
+    /// The address of a PostgreSQL server for cases about stores, where one can be started.
+    pub(crate) static POSTGRES: OnceLock<String> = OnceLock::new();
+
+    fn spawn() -> std::io::Result<(Child, ChildStdin, Receiver<String>)> {
+        let mut child = Command::new(std::env::current_exe()?)
+            .arg("--worker")
+            .envs(POSTGRES.get().map(|address| (adapters::POSTGRES, address)))
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()?;
+        let (Some(input), Some(output)) = (child.stdin.take(), child.stdout.take()) else {
+            return Err(std::io::Error::other("no pipes"));
+        };
+        let (send, answers) = channel();
+        std::thread::spawn(move || {
+            for line in BufReader::new(output).lines().map_while(Result::ok) {
+                if send.send(line).is_err() {
+                    return;
+                }
+            }
+        });
+        Ok((child, input, answers))
+    }
+
+    /// The child's side: answers until its input ends.
+    pub(crate) fn serve() -> ExitCode {
+        let served = std::thread::Builder::new().stack_size(STACK).spawn(|| {
+            let mut held: Option<(PathBuf, Vec<Case>)> = None;
+            for line in std::io::stdin().lines().map_while(Result::ok) {
+                let Some((file, number)) = line.rsplit_once('\t') else { continue };
+                let file = PathBuf::from(file);
+                if held.as_ref().is_none_or(|(name, _)| *name != file) {
+                    held = super::cases(&file).map(|cases| (file, cases));
+                }
+                let case = held.as_ref().zip(number.parse::<usize>().ok()).and_then(|((_, cases), n)| cases.get(n));
+                let Some(case) = case else { continue };
+                let checks = run(case);
+                println!("{}", serde_json::to_string(&checks).unwrap_or_else(|_| "[]".into()));
+            }
+        });
+        match served.map(std::thread::JoinHandle::join) {
+            Ok(Ok(())) => ExitCode::SUCCESS,
+            _ => ExitCode::FAILURE,
+        }
+    }
+
+    fn run(case: &Case) -> Vec<Check> {
+        let Some(adapter) = adapters::find(case) else { return vec![Check::broken("", case, "no adapter for this kind yet")] };
+        match catch_unwind(AssertUnwindSafe(|| (adapter.run)(case))) {
+            Ok(checks) => checks,
+            Err(panic) => {
+                let text = panic.downcast_ref::<String>().cloned().or_else(|| panic.downcast_ref::<&str>().map(|s| (*s).to_owned()));
+                let why = format!("panic: {}", text.unwrap_or_default());
+                adapter.levels.iter().map(|level| Check::broken(level, case, &why)).collect()
+            }
+        }
+    }
 }

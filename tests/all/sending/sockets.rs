@@ -353,7 +353,7 @@ fn the_key_is_in_nothing_that_comes_out() {
     assert!(out.contains("[key]"));
 }
 
-// A real inference server, by hand: `TAPSTER_REAL_URL=http://127.0.0.1:8080/v1 cargo test --test all sending::real --
+// A real inference server, by hand: `TAPSTER_REAL_URL=http://127.0.0.1:8080/v1 cargo test --test all sending::sockets::a_real_server --
 // --nocapture`, for example with llama.cpp and a small model. Without the variable there is nothing to do.
 
 fn asked(dialect: &str, url: &str, stream: bool, messages: &Json, more: &Json) -> String {

@@ -2,11 +2,12 @@
 
 use serde_json::{Value as Json, json};
 
-use super::words::{extension_prompts, note, persona};
-use super::{imports, parts, slots, wire_claude};
-use crate::case::{Case, Check};
-use crate::compare::{fits, same, without};
-use crate::engine::{self, Built, EXACT, Scene};
+use crate::adapters::text::words::{extension_prompts, note, persona};
+use crate::adapters::wire::{claude, parts};
+use crate::adapters::{cards, template};
+use crate::case::{Case, Check, fits, same, without};
+use crate::engine;
+use crate::engine::{Built, EXACT, Scene};
 
 /// How many draws follow the script of a case: more than were recorded must show, and not come from a seed.
 const SPARE: usize = 64;
@@ -24,7 +25,7 @@ pub(crate) fn recorded(case: &Case) -> Vec<Check> {
         Ok(built) => built,
         Err(error) => return vec![Check::broken("", case, &error.to_string()), Check::broken("tokens", case, &error.to_string())],
     };
-    vec![Some(messages(case, &built)), Some(slots::check(case, data, &built)), lore(case, &built), draws(case, &built)]
+    vec![Some(messages(case, &built)), Some(template::check(case, data, &built)), lore(case, &built), draws(case, &built)]
         .into_iter()
         .flatten()
         .collect()
@@ -71,8 +72,8 @@ fn messages(case: &Case, built: &Built) -> Check {
     for (key, tools) in [("anthropic", false), ("anthropic_with_tools", true)] {
         if let Some(converted) = case.expected.get(key) {
             parts::set(&mut expected, key, converted.clone());
-            let payload = built.emit_in("claude", &[("provider.tools", wire_claude::tools(tools))]);
-            let (messages, system) = wire_claude::apart(&payload.unwrap_or_else(|error| error));
+            let payload = built.emit_in("claude", &[("provider.tools", claude::tools(tools))]);
+            let (messages, system) = claude::apart(&payload.unwrap_or_else(|error| error));
             parts::set(&mut actual, key, json!({ "messages": messages, "system": system }));
         }
     }
@@ -126,10 +127,10 @@ pub(crate) fn scene(input: &Json) -> Result<Json, Json> {
     let given = input["preset"].as_object().into_iter().flatten().chain(input["oai_settings"].as_object().into_iter().flatten());
     given.for_each(|(key, value)| parts::set(&mut preset, key, value.clone()));
     parts::set(&mut preset, "chat_completion_source", input.get("chat_completion_source").cloned().unwrap_or_else(|| json!("custom")));
-    let mut data = imports::preset(EXACT, &preset)?;
-    parts::lay(&mut data, imports::card(EXACT, &speaker(input))?);
-    parts::lay(&mut data, imports::chat(EXACT, &chat(input))?);
-    parts::put(&mut data, "books", imports::books(EXACT, &world_info(input))?);
+    let mut data = cards::preset(EXACT, &preset)?;
+    parts::lay(&mut data, cards::card(EXACT, &speaker(input))?);
+    parts::lay(&mut data, cards::chat(EXACT, &chat(input))?);
+    parts::put(&mut data, "books", cards::books(EXACT, &world_info(input))?);
     parts::put(&mut data, "names", names(input));
     parts::put(&mut data, "type", input.get("type").cloned().unwrap_or_else(|| json!("normal")));
     parts::put(&mut data, "dialect", json!("openai"));
@@ -151,7 +152,7 @@ pub(crate) fn scene(input: &Json) -> Result<Json, Json> {
     parts::put(&mut data, "state.timed", super::lore::state(input));
     parts::put(&mut data, "lore.handed", super::lore::handed(&input["forced_activations"])?);
     parts::put(&mut data, "injections", extension_prompts(&input["extension_prompts"]));
-    parts::lay(&mut data, imports::scripts(EXACT, &input["regex_scripts"])?);
+    parts::lay(&mut data, cards::scripts(EXACT, &input["regex_scripts"])?);
     parts::copy(input, &mut data, &SCRIPTS);
     Ok(data)
 }
@@ -277,7 +278,7 @@ pub(crate) fn group(input: &Json, data: &mut Json) -> Result<(), Json> {
         let mut member = json!({ "id": id, "position": n, "has_card": card.is_some() });
         if let Some(card) = card {
             parts::set(&mut member, "name", card["data"]["name"].clone());
-            parts::set(&mut member, "card", imports::card(EXACT, card)?["card"].clone());
+            parts::set(&mut member, "card", cards::card(EXACT, card)?["card"].clone());
             parts::set(&mut member, "talkativeness", number(&card["data"]["extensions"]["talkativeness"]));
         }
         members.push(member);

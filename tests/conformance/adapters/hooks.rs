@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use serde_json::{Value as Json, json};
 use tapster::{Hook, HookView, Value};
 
-use super::parts;
+use crate::adapters::wire::parts;
 
 /// What hooks have seen.
 #[derive(Clone, Default)]

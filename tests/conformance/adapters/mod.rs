@@ -1,49 +1,26 @@
 //! Adapters: one recorded form each. They rename fields on the way in and out; what happens between is the rules'.
 
-mod artifact_inclusion;
-mod artifact_store;
+mod artifacts;
 mod cards;
 mod chat_completion;
-mod chat_request;
-mod cli_build;
 mod command;
-mod dialect;
-mod directives;
 mod group;
 mod hooks;
-mod imports;
-mod injection;
 mod lore;
-mod macros;
-mod notes;
-mod parts;
 mod pipeline;
-mod post;
-mod rewrite;
 mod risuai;
 mod runner;
-mod slots;
-mod st_group;
-mod story;
 mod talespinner;
-mod talespinner_liquid;
 mod template;
-mod template_check;
-mod template_pack;
 mod text;
-mod text_utils;
 mod tool_loop;
 mod trim;
 mod wire;
-mod wire_claude;
-mod wire_google;
-mod wire_openai;
-mod wire_turns;
-mod words;
+
+pub(crate) use artifacts::POSTGRES;
+pub(crate) use wire::parts::put;
 
 use crate::case::{Case, Check};
-pub(crate) use artifact_store::POSTGRES;
-pub(crate) use parts::put;
 
 /// What runs the cases of a kind.
 pub(crate) struct Adapter {
@@ -63,17 +40,17 @@ const fn adapter(kind: &'static str, op: &'static str, run: fn(&Case) -> Vec<Che
 }
 
 const ADAPTERS: &[Adapter] = &[
-    adapter("contract-artifact-inclusion", "", artifact_inclusion::contract),
-    Adapter { kind: "contract-artifact-store", op: "", levels: &["", "postgres"], run: artifact_store::contract },
+    adapter("contract-artifact-inclusion", "", artifacts::inclusion::contract),
+    Adapter { kind: "contract-artifact-store", op: "", levels: &["", "postgres"], run: artifacts::contract },
     adapter("contract-trim", "", trim::trim),
     adapter("contract-budget", "", trim::budget),
     adapter("contract-cards", "", cards::contract),
-    adapter("contract-dialect", "", dialect::contract),
+    adapter("contract-dialect", "", runner::dialect::contract),
     adapter("contract-group", "", group::contract),
-    adapter("contract-injection", "", injection::contract),
-    adapter("contract-notes", "", notes::contract),
+    adapter("contract-injection", "", lore::injection::contract),
+    adapter("contract-notes", "", lore::notes::contract),
     adapter("contract-pipeline", "", pipeline::contract),
-    adapter("contract-story", "", story::contract),
+    adapter("contract-story", "", template::story::contract),
     adapter("contract-capabilities", "", runner::capabilities),
     adapter("contract-request-policy", "", runner::policy),
     adapter("contract-preflight", "", runner::preflight),
@@ -81,22 +58,22 @@ const ADAPTERS: &[Adapter] = &[
     adapter("contract-plan", "", runner::plan),
     adapter("contract-presets", "", runner::presets),
     adapter("contract-prompt-runner", "", runner::prompt),
-    adapter("contract-directives", "", directives::contract),
-    adapter("contract-language-tag", "", text_utils::language_tag),
-    adapter("contract-json-pointer", "", text_utils::json_pointer),
-    adapter("contract-verbatim-mask", "", text_utils::verbatim),
+    adapter("contract-directives", "", runner::directives::contract),
+    adapter("contract-language-tag", "", text::language_tag),
+    adapter("contract-json-pointer", "", text::json_pointer),
+    adapter("contract-verbatim-mask", "", text::verbatim),
     adapter("contract-tool-loop", "", tool_loop::contract),
-    adapter("contract-dialect-wire", "contract-openai", wire_openai::contract),
-    adapter("dialect", "post-", post::recorded),
-    adapter("contract-dialect-wire", "contract-anthropic", wire_claude::contract),
-    adapter("dialect", "claude", wire_claude::converted),
-    adapter("dialect", "body-claude", wire_claude::request),
-    adapter("dialect", "budget-claude", wire_claude::budget),
-    adapter("dialect", "caching-claude-depth", wire_claude::cached),
-    adapter("dialect", "assistant-prefix", wire_claude::flagged),
-    adapter("dialect", "google", wire_google::recorded),
-    adapter("dialect", "body-google", wire_google::recorded),
-    adapter("dialect", "budget-google", wire_google::recorded),
+    adapter("contract-dialect-wire", "contract-openai", wire::contract),
+    adapter("dialect", "post-", trim::recorded),
+    adapter("contract-dialect-wire", "contract-anthropic", wire::claude::contract),
+    adapter("dialect", "claude", wire::claude::converted),
+    adapter("dialect", "body-claude", wire::claude::request),
+    adapter("dialect", "budget-claude", wire::claude::budget),
+    adapter("dialect", "caching-claude-depth", wire::claude::cached),
+    adapter("dialect", "assistant-prefix", wire::claude::flagged),
+    adapter("dialect", "google", wire::google::recorded),
+    adapter("dialect", "body-google", wire::google::recorded),
+    adapter("dialect", "budget-google", wire::google::recorded),
     adapter("dialect", "body-openai", |case| wire::request(case, "openai")),
     adapter("dialect", "body-openrouter", |case| wire::request(case, "openrouter")),
     adapter("dialect", "body-deepseek", |case| wire::request(case, "deepseek")),
@@ -106,22 +83,22 @@ const ADAPTERS: &[Adapter] = &[
     adapter("dialect", "caching-openrouter-depth", |case| wire::converted(case, "openrouter", "cache_depth")),
     adapter("dialect", "caching-openrouter-system", |case| wire::converted(case, "openrouter", "cache_system")),
     adapter("dialect", "text-completion", |case| wire::payload(case, "completion")),
-    adapter("dialect", "mistral", wire_turns::converted),
-    adapter("dialect", "cohere", wire_turns::converted),
-    adapter("dialect", "ai21", wire_turns::converted),
-    adapter("dialect", "xai", wire_turns::converted),
-    adapter("dialect", "body-mistral", wire_turns::body),
-    adapter("dialect", "body-cohere", wire_turns::body),
-    adapter("dialect", "body-ai21", wire_turns::body),
-    adapter("dialect", "body-xai", wire_turns::body),
+    adapter("dialect", "mistral", wire::turns::converted),
+    adapter("dialect", "cohere", wire::turns::converted),
+    adapter("dialect", "ai21", wire::turns::converted),
+    adapter("dialect", "xai", wire::turns::converted),
+    adapter("dialect", "body-mistral", wire::turns::body),
+    adapter("dialect", "body-cohere", wire::turns::body),
+    adapter("dialect", "body-ai21", wire::turns::body),
+    adapter("dialect", "body-xai", wire::turns::body),
     Adapter { kind: "sillytavern-chat-completion", op: "", levels: &["", "tokens"], run: chat_completion::recorded },
-    adapter("sillytavern-cli-build", "", cli_build::recorded),
-    adapter("sillytavern-chat-request", "", chat_request::recorded),
-    adapter("sillytavern-group-activation", "", st_group::activation),
-    adapter("sillytavern-group-cards", "", st_group::cards),
+    adapter("sillytavern-cli-build", "", command::build::recorded),
+    adapter("sillytavern-chat-request", "", wire::chat_request::recorded),
+    adapter("sillytavern-group-activation", "", group::sillytavern::activation),
+    adapter("sillytavern-group-cards", "", group::sillytavern::cards),
     adapter("sillytavern-raw", "", raw),
     adapter("sillytavern-text-completion", "", text::recorded),
-    adapter("sillytavern-macro", "", macros::recorded),
+    adapter("sillytavern-macro", "", text::macros::recorded),
     adapter("sillytavern-world-info", "", lore::recorded),
     adapter("risuai-import", "", risuai::import::recorded),
     adapter("risuai-cbs", "", risuai::cbs::recorded),
@@ -131,7 +108,7 @@ const ADAPTERS: &[Adapter] = &[
     adapter("storyforge", "", template::recorded),
     adapter("front-door", "", command::recorded),
     adapter("check", "", command::recorded),
-    adapter("liquid", "", talespinner_liquid::recorded),
+    adapter("liquid", "", talespinner::liquid::recorded),
     adapter("talespinner", "", talespinner::recorded),
 ];
 
@@ -142,5 +119,5 @@ pub(crate) fn find(case: &Case) -> Option<&'static Adapter> {
 
 /// Functions of the program that were called by themselves; the recorded arguments tell which.
 fn raw(case: &Case) -> Vec<Check> {
-    if case.input["placement"].is_null() { text::raw(case) } else { rewrite::recorded(case) }
+    if case.input["placement"].is_null() { text::raw(case) } else { text::rewrite::recorded(case) }
 }

@@ -2,11 +2,12 @@
 
 use serde_json::{Value as Json, json};
 
-use super::hooks::{self, Seen};
-use super::parts;
-use crate::case::{Case, Check};
-use crate::compare::{fits, texts, without};
-use crate::engine::{self, Built, CONTRACT, Scene};
+use crate::adapters::hooks;
+use crate::adapters::hooks::Seen;
+use crate::adapters::wire::parts;
+use crate::case::{Case, Check, fits, texts, without};
+use crate::engine;
+use crate::engine::{Built, CONTRACT, Scene};
 
 /// Field of a contract preset = where the scene has it.
 const PRESET: &[(&str, &str)] = &[

@@ -4,9 +4,9 @@
 
 use serde_json::{Map, Value as Json, json};
 
-use crate::case::{Case, Check};
-use crate::compare::fits;
-use crate::engine::{self, Ran, Scene};
+use crate::case::{Case, Check, fits};
+use crate::engine;
+use crate::engine::{Ran, Scene};
 
 /// The pack that follows the real program.
 const PACK: &str = "talespinner-exact";
@@ -144,5 +144,37 @@ fn free(value: &Json) -> Json {
         Json::Array(list) => list.iter().map(free).collect(),
         Json::String(text) if text.starts_with(TEMPLATE) => json!(TEMPLATE),
         other => other.clone(),
+    }
+}
+
+/// `liquid`: one template over one context, as the real program renders it in all its passes.
+
+pub(super) mod liquid {
+    use serde_json::json;
+
+    use crate::case::{Case, Check, same};
+    use crate::engine;
+    use crate::engine::Scene;
+
+    /// The pack that follows the real program.
+    const PACK: &str = "talespinner-exact";
+
+    /// The text that comes out, or that there was an error.
+    pub(crate) fn recorded(case: &Case) -> Vec<Check> {
+        let input = &case.input;
+        let liquid = json!({
+            "of": input["template"], "with": input["context"], "strict": input["options"]["strictVariables"] == json!(true),
+        });
+        // the recorder's generator always gave 0
+        let scene = Scene { draws: Some(vec![0.0; 1000]), ..Scene::new(json!({ "liquid": liquid })) };
+        let actual = match engine::run(PACK, "liquid", scene, &[]) {
+            Ok(ran) if ran.get("liquid.made.error").is_null() => json!({ "output": ran.get("liquid.made.value") }),
+            Ok(ran) => json!({ "error": true, "message": ran.get("liquid.made.error.message") }),
+            Err(error) => error,
+        };
+        // messages of mistakes are each program's own
+        let expected = crate::case::without(&case.expected, &["message"]);
+        let passed = same(&expected, &crate::case::without(&actual, &["message"]));
+        vec![Check { level: String::new(), passed, expected, actual }]
     }
 }

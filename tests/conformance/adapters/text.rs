@@ -1,11 +1,13 @@
 //! `sillytavern-text-completion` and the raw activation cases: whole prompts of text mode.
 
 use serde_json::{Value as Json, json};
+use tapster::text_utils::{JsonPointer, LanguageTag, PointerError, VerbatimMasker, Zone, escape_pointer_token};
 
-use super::{chat_completion as chat, imports, lore, parts, words};
-use crate::case::{Case, Check};
-use crate::compare::{fits, same};
-use crate::engine::{self, EXACT, Scene};
+use crate::adapters::wire::parts;
+use crate::adapters::{cards, chat_completion as chat, lore};
+use crate::case::{Case, Check, fits, same, texts};
+use crate::engine;
+use crate::engine::{EXACT, Scene};
 
 const ROLES: &[&str] = &["system", "user", "assistant"];
 /// How many draws follow the script of a case.
@@ -16,7 +18,7 @@ const UNTOLD: &[&str] = &["error_detail"];
 /// One prompt; in a group one for each member who speaks.
 pub(crate) fn recorded(case: &Case) -> Vec<Check> {
     let actual = generation(&case.input).unwrap_or_else(|error| error);
-    let mut expected = crate::compare::without(&case.expected, UNTOLD);
+    let mut expected = crate::case::without(&case.expected, UNTOLD);
     let calls = expected.as_object_mut().and_then(|expected| expected.remove("random_calls"));
     told(&mut expected, &actual);
     let passed = match expected.get("error") {
@@ -128,7 +130,7 @@ fn script(input: &Json) -> Vec<f64> {
 /// Who writes, as the group's schedule says, and how many draws it took.
 fn speakers(input: &Json) -> Result<(Vec<Json>, usize), Json> {
     let cards = chat::cards(input);
-    let (ids, taken) = super::st_group::chosen(input, script(input))?;
+    let (ids, taken) = super::group::sillytavern::chosen(input, script(input))?;
     let found = ids.iter().filter_map(|id| cards.iter().find(|c| chat::file_of(c) == *id).cloned()).collect();
     Ok((found, taken))
 }
@@ -203,7 +205,7 @@ pub(crate) fn world_info(built: &engine::Built) -> Json {
         "examples": examples.as_array().into_iter().flatten().map(example).collect::<Json>(),
         "an_top": text(&built.set("lore.note_top")), "an_bottom": text(&built.set("lore.note_bottom")), "outlets": Some(built.outlets()).filter(Json::is_object).unwrap_or_else(|| json!({})),
     });
-    crate::compare::unordered(&mut out, "depth");
+    crate::case::unordered(&mut out, "depth");
     out
 }
 
@@ -218,9 +220,9 @@ fn scene(input: &Json) -> Result<Json, Json> {
         "dialect": "text", "instruct": { "enabled": false }, "story": { "system_enabled": false },
         "stored": { "instruct": { "enabled": false }, "sysprompt": { "enabled": false } },
     });
-    parts::lay(&mut data, imports::card(EXACT, &chat::speaker(input))?);
-    parts::lay(&mut data, imports::chat(EXACT, &chat::chat(input))?);
-    parts::put(&mut data, "books", imports::books(EXACT, &chat::world_info(input))?);
+    parts::lay(&mut data, cards::card(EXACT, &chat::speaker(input))?);
+    parts::lay(&mut data, cards::chat(EXACT, &chat::chat(input))?);
+    parts::put(&mut data, "books", cards::books(EXACT, &chat::world_info(input))?);
     parts::put(&mut data, "names", chat::names(input));
     chat::settings(input, &mut data);
     for (key, format) in
@@ -261,7 +263,286 @@ fn scene(input: &Json) -> Result<Json, Json> {
     words::note(&input["authors_note"], &mut data);
     chat::group(input, &mut data)?;
     parts::put(&mut data, "injections", words::extension_prompts(&input["extension_prompts"]));
-    parts::lay(&mut data, imports::scripts(EXACT, &input["regex_scripts"])?);
+    parts::lay(&mut data, cards::scripts(EXACT, &input["regex_scripts"])?);
     parts::copy(input, &mut data, &chat::SCRIPTS);
     Ok(data)
+}
+
+// Language tags, JSON Pointers and verbatim zones: recorded inputs through `tapster::text_utils`.
+
+/// `contract-language-tag`.
+pub(super) fn language_tag(case: &Case) -> Vec<Check> {
+    let text = case.input["tag"].as_str().unwrap_or("");
+    let read = if case.input["lenient"] == true { LanguageTag::parse_lenient(text) } else { LanguageTag::parse(text) };
+    let actual = read.map_or_else(|error| json!({ "error": error.code() }), |tag| json!(tag));
+    vec![case.check(actual, |expected, actual| fits(expected, actual) && fits(actual, expected))]
+}
+
+/// `contract-json-pointer`.
+pub(super) fn json_pointer(case: &Case) -> Vec<Check> {
+    let actual = pointer(case).unwrap_or_else(|error| json!({ "error": error.code(), "offset": error.offset(), "depth": error.depth() }));
+    vec![case.check(actual, fits)]
+}
+
+fn pointer(case: &Case) -> Result<Json, PointerError> {
+    let text = |key: &str| case.input[key].as_str().unwrap_or("");
+    Ok(match case.op() {
+        "get" => json!({ "value": JsonPointer::parse(text("pointer"))?.get(&case.input["document"])? }),
+        "parse" => json!({ "tokens": JsonPointer::parse(text("pointer"))?.tokens() }),
+        "escape" => json!({ "escaped": escape_pointer_token(text("token")) }),
+        "build" => json!({ "pointer": JsonPointer::of(texts(&case.input["tokens"])).to_string() }),
+        "from_fragment" => json!({ "pointer": JsonPointer::from_fragment(text("fragment"))?.to_string() }),
+        "to_fragment" => json!({ "fragment": JsonPointer::parse(text("pointer"))?.to_fragment() }),
+        other => json!({ "unknown op": other }),
+    })
+}
+
+/// `contract-verbatim-mask`.
+pub(super) fn verbatim(case: &Case) -> Vec<Check> {
+    let text = case.input["text"].as_str().unwrap_or("");
+    let masker = masker(&case.input["options"]);
+    let masked = masker.mask(text);
+    let actual = if case.op() == "unmask" {
+        let part = |part: &Json| match part["token"].as_u64() {
+            Some(n) => masked.placeholder(usize::try_from(n).unwrap_or(usize::MAX)),
+            None => part["text"].as_str().unwrap_or("").to_owned(),
+        };
+        let edited: String = case.input["edited"].as_array().into_iter().flatten().map(part).collect();
+        let told = |problem: &tapster::text_utils::PlaceholderProblem| json!({ "code": problem.code(), "token": problem.token() });
+        match masked.unmask(&edited) {
+            Ok(text) => json!({ "text": text }),
+            Err(problems) => json!({ "problems": problems.iter().map(told).collect::<Json>() }),
+        }
+    } else {
+        let segment = |part: &tapster::text_utils::Segment<'_>| match part.zone {
+            None => json!({ "text": part.text }),
+            Some(zone) => json!({ "zone": zone, "raw": part.text }),
+        };
+        let unmasked = masked.unmask(masked.text()).unwrap_or_else(|problems| format!("{problems:?}"));
+        json!({ "segments": masker.split(text).iter().map(segment).collect::<Json>(), "unmasked": unmasked })
+    };
+    vec![case.check(actual, fits)]
+}
+
+fn masker(options: &Json) -> VerbatimMasker {
+    let zones = match &options["zones"] {
+        Json::Null => Zone::ALL.to_vec(),
+        list => texts(list).into_iter().filter_map(Zone::named).collect(),
+    };
+    match &options["escape_tags"] {
+        Json::Null => VerbatimMasker::new(&zones, ["verbatim"]),
+        list => VerbatimMasker::new(&zones, texts(list)),
+    }
+}
+
+/// Persona, note and extension prompts of recorded inputs: what they say by numbers, in words.
+
+pub(super) mod words {
+    use serde_json::{Value as Json, json};
+
+    use crate::adapters::wire::parts;
+
+    const ROLES: &[&str] = &["system", "user", "assistant"];
+
+    /// The persona, its numbers as words.
+    pub(crate) fn persona(persona: &Json, data: &mut Json) {
+        parts::copy(persona, data, &[("description", "persona.text"), ("depth", "persona.depth")]);
+        let positions = &["in_prompt", "after_char", "top_an", "bottom_an", "at_depth", "", "", "", "", "none"];
+        parts::put(data, "persona.position", persona.get("position").map_or_else(|| json!("in_prompt"), |p| parts::code(p, positions)));
+        if let Some(role) = persona.get("role") {
+            parts::put(data, "persona.role", parts::code(role, ROLES));
+        }
+    }
+
+    /// The author's note, its numbers as words.
+    pub(crate) fn note(note: &Json, data: &mut Json) {
+        let names = [("prompt", "note.text"), ("interval", "note.frequency"), ("depth", "note.depth"), ("allow_wi_scan", "note.scan")];
+        parts::copy(note, data, &names);
+        if let Some(position) = note.get("position") {
+            parts::put(data, "note.position", parts::code(position, &["after", "chat", "before"]));
+        }
+        if let Some(role) = note.get("role") {
+            parts::put(data, "note.role", parts::code(role, ROLES));
+        }
+        let own = &note["chara"];
+        if own.is_object() {
+            parts::copy(own, data, &[("prompt", "card.note.text")]);
+            parts::put(data, "card.note.enabled", json!(own["useChara"] != json!(false)));
+            let mode = own.get("position").map_or_else(|| json!("replace"), |p| parts::code(p, &["replace", "before", "after"]));
+            parts::put(data, "card.note.mode", mode);
+        }
+    }
+
+    /// What extensions have registered, its numbers as words.
+    pub(crate) fn extension_prompts(list: &Json) -> Json {
+        let prompt = |p: &Json| {
+            let mut out = json!({ "id": p["key"], "text": p["value"], "depth": p.get("depth").unwrap_or(&json!(0)), "scan": p["scan"] == json!(true) });
+            let position = p.get("position").and_then(Json::as_i64).unwrap_or(0);
+            let words = [(-1, "none"), (0, "after"), (1, "chat"), (2, "before")];
+            if let Some((_, word)) = words.iter().find(|(n, _)| *n == position) {
+                parts::set(&mut out, "position", json!(word));
+            }
+            parts::set(&mut out, "role", parts::code(p.get("role").unwrap_or(&json!(0)), ROLES));
+            if p["filter"].is_boolean() {
+                parts::set(&mut out, "filter", p["filter"].clone());
+            }
+            out
+        };
+        list.as_array().into_iter().flatten().map(prompt).collect()
+    }
+}
+
+/// `sillytavern-raw` with a placement: one text through the regex scripts, outside a prompt.
+
+pub(super) mod rewrite {
+    use serde_json::{Value as Json, json};
+
+    use crate::adapters::wire::parts;
+    use crate::adapters::{cards, chat_completion};
+    use crate::case::{Case, Check, same};
+    use crate::engine;
+    use crate::engine::{EXACT, Scene};
+
+    /// Runs the pack's program `rewrite` over the text.
+    pub(crate) fn recorded(case: &Case) -> Vec<Check> {
+        let expected = json!({ "output": case.expected["output"], "variables": case.expected["variables"] });
+        let actual = output(&case.input).unwrap_or_else(|error| error);
+        vec![Check { level: String::new(), passed: same(&expected, &actual), expected, actual }]
+    }
+
+    fn output(input: &Json) -> Result<Json, Json> {
+        let mut data = cards::card(EXACT, &chat_completion::speaker(input))?;
+        parts::lay(&mut data, cards::scripts(EXACT, &input["regex_scripts"])?);
+        parts::put(&mut data, "card.scripts_allowed", input["allowed_character_regex"].clone());
+        parts::put(&mut data, "names", chat_completion::names(input));
+        let options = &input["options"];
+        let stages: Json = [("isPrompt", "prompt"), ("isMarkdown", "display")]
+            .iter()
+            .filter(|(option, _)| options[*option] == json!(true))
+            .map(|(_, stage)| json!(stage))
+            .collect();
+        let text = json!({
+            "text": input["text"], "placement": cards::placement(&input["placement"]), "stages": stages,
+            "edited": options["isEdit"] == json!(true), "age": options["depth"], "speaker": options["characterOverride"],
+        });
+        let ran = engine::run(EXACT, "rewrite", Scene::new(data), &[("texts", json!([text]))])?;
+        let variables = ran.get("vars.local");
+        Ok(json!({ "output": ran.column("texts", "text")[0], "variables": if variables.is_null() { json!({}) } else { variables } }))
+    }
+}
+
+/// `sillytavern-macro`: single texts expanded by the recorded client, with what they wrote and drew.
+
+pub(super) mod macros {
+    use serde_json::{Value as Json, json};
+
+    use crate::adapters::text::words;
+    use crate::adapters::wire::parts;
+    use crate::adapters::{cards, chat_completion as chat};
+    use crate::case::{Case, Check, same};
+    use crate::engine;
+    use crate::engine::{EXACT, Scene};
+
+    /// Where the oracle keeps the texts of outlets.
+    const OUTLET: &str = "customWIOutlet_";
+
+    /// One text or several over one state.
+    pub(crate) fn recorded(case: &Case) -> Vec<Check> {
+        let actual = expanded(&case.input).unwrap_or_else(|error| error);
+        vec![case.check(actual, same)]
+    }
+
+    fn expanded(input: &Json) -> Result<Json, Json> {
+        let mut texts: Vec<&str> = input["texts"].as_array().into_iter().flatten().filter_map(Json::as_str).collect();
+        let single = texts.is_empty();
+        if single {
+            texts.push(input["text"].as_str().unwrap_or_default());
+        }
+        let options = &input["options"];
+        let mut names = options["dynamic_macros"].as_object().cloned().unwrap_or_default();
+        if let Some(original) = options.get("original").filter(|o| o.is_string()) {
+            names.insert("original".to_owned(), original.clone());
+        }
+        // when the script of draws ends, the recorder goes on with zeros
+        let mut draws: Vec<f64> = input["random"].as_array().into_iter().flatten().filter_map(Json::as_f64).collect();
+        draws.resize(draws.len() + 1000, 0.0);
+        let data = scene(input)?;
+        let done = engine::expand(EXACT, Scene { draws: Some(draws), ..Scene::new(data.clone()) }, &texts, &Json::Object(names))?;
+        let mut variables = json!({ "local": {}, "global": {} });
+        parts::lay(&mut variables, data["vars"].clone());
+        for store in ["local", "global"] {
+            for (name, value) in done["patch"]["vars"][store].as_object().into_iter().flatten() {
+                match (variables[store].as_object_mut(), value) {
+                    (Some(of), Json::Null) => drop(of.remove(name)),
+                    (Some(of), value) => drop(of.insert(name.clone(), value.clone())),
+                    (None, _) => {}
+                }
+            }
+        }
+        let mut out = json!({ "variables": variables, "random_calls": done["draws"] });
+        match single {
+            true => parts::set(&mut out, "output", done["texts"][0].clone()),
+            false => parts::set(&mut out, "outputs", done["texts"].clone()),
+        }
+        Ok(out)
+    }
+
+    /// What a fresh install has of the settings that macros quote.
+    fn stored() -> Json {
+        json!({
+            "instruct": { "enabled": false },
+            "context": { "example_separator": "***", "chat_start": "***" },
+            "sysprompt": { "enabled": true, "content": "Write {{char}}'s next reply in a fictional chat between {{char}} and {{user}}." },
+            "extensions": { "regex": true },
+        })
+    }
+
+    fn scene(input: &Json) -> Result<Json, Json> {
+        let mut data = json!({ "type": "normal" });
+        parts::lay(&mut data, cards::card(EXACT, &chat::speaker(input))?);
+        parts::lay(&mut data, cards::chat(EXACT, &chat::chat(input))?);
+        parts::put(&mut data, "names", chat::names(input));
+        parts::put(&mut data, "now", input.get("now").cloned().unwrap_or_else(|| json!("2024-03-05T14:07:09Z")));
+        parts::put(&mut data, "chat.id", input.get("chat_id").cloned().unwrap_or_else(|| json!("oracle-chat")));
+        parts::put(&mut data, "chat.metadata", input.get("chat_metadata").cloned().unwrap_or_else(|| json!({})));
+        let text = input["main_api"] == json!("textgenerationwebui");
+        parts::put(&mut data, "dialect", json!(if text { "text" } else { "openai" }));
+        parts::put(&mut data, "context.window", json!(if text { 8192 } else { 4095 }));
+        parts::put(&mut data, "context.reserve", json!(if text { 350 } else { 300 }));
+        parts::put(&mut data, "provider.model", input.get("model").cloned().unwrap_or_else(|| json!("oracle-model")));
+        chat::settings(input, &mut data);
+        words::persona(&input["persona"], &mut data);
+        words::note(&input["authors_note"], &mut data);
+        chat::group(input, &mut data)?;
+        options(&input["options"], &mut data);
+        if input["engine"] == json!("legacy") {
+            parts::put(&mut data, "macro_flavour", json!("passes"));
+        }
+        let mut settings = stored();
+        for key in ["instruct", "context", "sysprompt"] {
+            if let Some(given) = input["power_user"].get(key) {
+                parts::lay(&mut settings, json!({ key: given }));
+            }
+        }
+        if let Some(instruct) = input.get("instruct").filter(|i| i.is_object()) {
+            parts::lay(&mut settings, json!({ "instruct": instruct }));
+            parts::put(&mut settings, "instruct.enabled", json!(true));
+        }
+        parts::put(&mut data, "stored", settings);
+        parts::put(&mut data, "vars", input.get("variables").cloned().unwrap_or_else(|| json!({})));
+        for prompt in input["extension_prompts"].as_array().into_iter().flatten() {
+            if let Some(name) = prompt["key"].as_str().and_then(|key| key.strip_prefix(OUTLET)) {
+                parts::put(&mut data, &format!("outlet.{name}"), prompt["value"].clone());
+            }
+        }
+        Ok(data)
+    }
+
+    /// What the call itself says in place of the chat.
+    fn options(options: &Json, data: &mut Json) {
+        parts::copy(options, data, &[("name1", "names.user"), ("name2", "names.char"), ("group", "names.group_override")]);
+        if options["replace_character_card"] == json!(false) {
+            parts::put(data, "card_macros", json!(false));
+        }
+    }
 }

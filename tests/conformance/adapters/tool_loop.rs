@@ -12,8 +12,7 @@ use tapster_client::{
     Body, BoxFuture, IncomingAnswer, OutgoingRequest, Problem, PromptRunner, RunError, RunnerConfig, Transport, TransportError,
 };
 
-use crate::case::{Case, Check};
-use crate::compare::{fits, same};
+use crate::case::{Case, Check, fits, same};
 use crate::engine;
 
 /// The pack of the contract.
