@@ -42,17 +42,14 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("template", &["diag", "model", "text", "terms"]),
     ("reading", &["diag", "model"]),
     ("pack", &["diag", "model", "text", "terms", "artifact", "program", "macros", "template", "reading"]),
-    ("engine", &["diag", "model", "text", "terms", "verbs", "program", "macros", "template", "pack"]),
-    ("assemble", &["diag", "model", "terms", "verbs", "program", "macros", "pack", "engine"]),
-    // a dialect is a program, run over the finished plan by the same runner and state as a build
-    ("emit", &["diag", "model", "terms", "verbs", "program", "pack", "engine", "assemble"]),
+    ("build", &["diag", "model", "text", "terms", "verbs", "program", "macros", "template", "pack"]),
     ("store", &["diag", "artifact"]),
-    ("session", &["diag", "model", "store", "artifact", "pack", "engine", "assemble"]),
-    ("client", &["diag", "model", "text", "reading", "pack", "engine", "assemble", "emit"]),
+    ("session", &["diag", "model", "store", "artifact", "pack", "build"]),
+    ("client", &["diag", "model", "text", "reading", "pack", "build"]),
     ("import", &["diag", "model"]),
     ("share", &["diag"]),
     // it runs what a case names, as the command line would
-    ("testing", &["diag", "model", "text", "terms", "verbs", "pack", "engine", "assemble", "emit", "import"]),
+    ("testing", &["diag", "model", "text", "terms", "verbs", "pack", "build", "import"]),
     // a room of the command line that knows nothing of it
     ("format", &["diag"]),
 ];

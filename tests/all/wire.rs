@@ -4,7 +4,7 @@
 
 use serde_json::{Value as Json, json};
 use tapster::diag::Diagnostic;
-use tapster::machinery::emit::dialects;
+use tapster::machinery::build::dialects;
 use tapster::model::PlanBlock;
 use tapster::{EmittedPlan, Plan, Ruleset, Value, emit};
 
@@ -639,14 +639,14 @@ fn every_dialect_knows_its_provider() {
         expected.sort_unstable();
         assert_eq!(found, expected, "{dialect}, {model}");
     }
-    let known: Vec<String> = tapster::machinery::emit::dialects(&BASE);
+    let known: Vec<String> = tapster::machinery::build::dialects(&BASE);
     assert!(known.iter().all(|d| rows.iter().any(|(row, ..)| row == d)), "{known:?}");
 }
 
 /// A warning says which message, by which rule, and what to do.
 #[test]
 fn warnings_name_message_rule_and_remedy() {
-    let dialects = tapster::machinery::emit::dialects(&BASE);
+    let dialects = tapster::machinery::build::dialects(&BASE);
     let odd = [
         everything(),
         vec![json!({ "role": "oracle", "text": "x" }), result("9"), calls(&[""]), json!({ "role": "user", "tool_calls": [1] })],
@@ -745,7 +745,7 @@ fn arguments_are_an_object() {
         Json::Null,
         json!("{\"a\":\"\\ud800\"}"),
     ] {
-        for dialect in tapster::machinery::emit::dialects(&BASE) {
+        for dialect in tapster::machinery::build::dialects(&BASE) {
             assert!(said(&dialect, bad.clone()), "{dialect}: {bad}");
         }
     }

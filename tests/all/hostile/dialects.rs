@@ -2,7 +2,7 @@
 //! where the model is named, what is wrong is warned of.
 
 use serde_json::{Value, json};
-use tapster::machinery::emit::dialects;
+use tapster::machinery::build::dialects;
 use tapster::model::PlanBlock;
 use tapster::{EmittedPlan, Plan, Scene, blocks_of, emit};
 
