@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::fingerprint;
 use crate::diag::{Code, Diagnostic, DocumentNode, FieldMap, NodeValue, Span, TableField};
-use crate::model::pack::LAYERING;
+use crate::model::pack::is_layering;
 use crate::template;
 
 /// Top-level keys of every file that are neither rows nor values.
@@ -119,7 +119,7 @@ pub(super) fn incoming(
     complain: &mut dyn FnMut(Diagnostic),
 ) -> IncomingRow {
     let flag = |key: &str| written.get(key).is_some_and(|f| f.node.as_bool() == Some(true));
-    let fields = written.iter().filter(|(key, _)| !LAYERING.contains(&&***key));
+    let fields = written.iter().filter(|(key, _)| !is_layering(key));
     IncomingRow {
         table: table.clone(),
         name,

@@ -12,7 +12,7 @@ use jsonschema::{Draft, PatternOptions, Retrieve, Uri, Validator};
 use serde_json::Value;
 
 use super::kinds::KINDS;
-use crate::model::pack::LAYERING;
+use crate::model::pack::is_layering;
 use crate::terms::names::RowKeys;
 
 #[cfg(not(rules_on_disk))]
@@ -125,7 +125,7 @@ impl Schemas {
                         open.insert(table.as_str());
                     }
                     let known = row.get("properties").and_then(Value::as_object).into_iter().flat_map(|known| known.keys());
-                    keys.entry(table.clone()).or_default().extend(known.filter(|key| !LAYERING.contains(&key.as_str())).cloned());
+                    keys.entry(table.clone()).or_default().extend(known.filter(|key| !is_layering(key)).cloned());
                 }
             }
             keys.retain(|table, _| !open.contains(table.as_str()));

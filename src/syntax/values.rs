@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use crate::diag::{Code, Diagnostic, DocumentNode, FieldMap, NodeValue, Span, inside, suggest};
 use crate::model::Value;
+use crate::model::term::names;
 use crate::text::functions;
 
 use crate::terms::expr::{CalledFunction, Expr, ExprCall, ItemQuery, QuerySource, TableLookup, ValueChoice, ValueFold};
@@ -16,6 +17,7 @@ use crate::terms::{calc, names};
 
 use super::conditions::PathMode;
 use super::context::{CompileContext, ItemScope, TailQuery};
+use super::selections;
 
 /// Values nested deeper than this are refused.
 const MAX_DEPTH: usize = 96;
@@ -361,8 +363,8 @@ impl CompileContext<'_> {
         let of = &table.get("of")?.node;
         let (source, scope) = self.source(of);
         for (key, field) in table {
-            if !QUERY.contains(&key.as_ref()) && !super::selections::WORDS.contains(&key.as_ref()) {
-                let known: Vec<&str> = QUERY.iter().chain(super::selections::WORDS).copied().collect();
+            if !QUERY.contains(&key.as_ref()) && !names(selections::TERMS).any(|term| term == key.as_ref()) {
+                let known: Vec<&str> = QUERY.iter().copied().chain(names(selections::TERMS)).collect();
                 self.fail(Code::SchemaUnknownKey, field.key, format!("`{key}` does not belong to a query"), suggest::help(key, known));
             }
         }

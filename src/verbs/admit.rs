@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use crate::diag::{FieldMap, Span};
-use crate::model::{Value, item::core};
+use crate::model::{Term, TermType, Value, item::core};
 use crate::syntax::CompileContext;
 use crate::syntax::conditions::PathMode;
 use crate::syntax::context::ItemScope;
@@ -15,16 +15,47 @@ use crate::terms::select::{SelectEnd, SelectSequence, pass_env};
 use crate::terms::state::PassReason;
 use crate::terms::{BuildState, Cond, CurrentItem, PassMemo};
 
-use super::evict::{account, newest_read, oldest_read_bundle, record, switch_off};
+use super::evict::{ACCOUNT, account, newest_read, oldest_read_bundle, record, switch_off};
 use super::pass::{CompiledPass, HistoryDemand, ProgramInterrupt, ProgramRunner, Verb, VerbInfo};
+use super::reason::CODE_OF_REASON;
 use super::set::SetTerms;
-use super::units::{ItemUnit, units};
+use super::units::{ItemUnit, UNIT, units};
 
 /// `admit` as the table of verbs knows it.
 pub const INFO: VerbInfo = VerbInfo {
     name: "admit",
     doc: "lets units in until one does not fit into the account",
-    terms: &["account", "unit", "misfit", "fits", "rest", "exempt", "set", "admitted"],
+    terms: &[
+        ACCOUNT,
+        UNIT,
+        Term {
+            name: "misfit",
+            kind: TermType::Word { of: &["stop", "skip", "fail"], default: "stop" },
+            doc: "What happens at the first unit that does not fit: `stop` (everything behind it is refused too), `skip` (the next \
+                  is tried), `fail` (the build fails).",
+        },
+        Term {
+            name: "fits",
+            kind: TermType::Word { of: &["le", "lt"], default: "le" },
+            doc: "A unit fits if its cost is at most (`le`, default) or less than (`lt`) what is left.",
+        },
+        Term {
+            name: "rest",
+            kind: TermType::Word { of: &["off", "leave"], default: "off" },
+            doc: "What becomes of refused units: `off` (default) switches them off, `leave` leaves them for a later pass.",
+        },
+        Term {
+            name: "exempt",
+            kind: TermType::Defined("condition"),
+            doc: "Units with an item that meets this condition are always let in, and paid for.",
+        },
+        Term { name: "set", kind: TermType::Defined("set"), doc: "Field = value, of the items that do not fit." },
+        Term {
+            name: "admitted",
+            kind: CODE_OF_REASON,
+            doc: "The code that a trace gives for items that are let in; `because` is the code for those that are refused.",
+        },
+    ],
     cost: "what is admitted, and one",
     did: "admitted",
     parse: |cx, w| Some(Box::new(AdmitTerms::parse(cx, w.fields, w.span, w.scope))),

@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use crate::diag::{FieldMap, Span};
-use crate::model::{Item, Value, item::core};
+use crate::model::{Item, Term, TermType, Value, item::core};
 use crate::syntax::CompileContext;
 use crate::syntax::conditions::PathMode;
 use crate::syntax::context::ItemScope;
@@ -16,13 +16,24 @@ use crate::terms::select::{SelectEnd, SelectSequence, pass_env};
 use crate::terms::{BuildState, Cond, CurrentItem, Env, EvalFault, PassMemo};
 
 use super::pass::{CompiledPass, HistoryDemand, ProgramInterrupt, ProgramRunner, Verb, VerbInfo};
-use super::units::{ItemGroup, ItemUnit, units};
+use super::units::{ItemGroup, ItemUnit, UNIT, units};
+
+/// The term that [`account`] reads.
+pub(super) const ACCOUNT: Term = Term { name: "account", kind: TermType::Text, doc: "The account (a row of table `account`)." };
 
 /// `evict` as the table of verbs knows it.
 pub const INFO: VerbInfo = VerbInfo {
     name: "evict",
     doc: "switches units off until the list fits into the account",
-    terms: &["account", "unit", "spare"],
+    terms: &[
+        ACCOUNT,
+        UNIT,
+        Term {
+            name: "spare",
+            kind: TermType::Defined("condition"),
+            doc: "Items that meet this condition are never switched off, and neither are bundles that contain one.",
+        },
+    ],
     cost: "what fits",
     did: "evicted",
     parse: |cx, w| Some(Box::new(EvictTerms::parse(cx, w.fields, w.span, w.scope))),

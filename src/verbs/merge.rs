@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::pass::{CompiledPass, HistoryDemand, ProgramInterrupt, ProgramRunner, Verb, VerbInfo};
 use crate::diag::{Code, DocumentNode, FieldMap};
-use crate::model::{FieldId, Item, Value, item::core};
+use crate::model::{FieldId, Item, Term, TermType, Value, item::core};
 use crate::syntax::CompileContext;
 use crate::syntax::conditions::PathMode;
 use crate::syntax::context::ItemScope;
@@ -18,7 +18,33 @@ use crate::text::written::ToText as _;
 pub const INFO: VerbInfo = VerbInfo {
     name: "merge",
     doc: "joins neighbours that are equal in `same`",
-    terms: &["same", "absorb", "stop", "join", "field", "fold", "into"],
+    terms: &[
+        Term {
+            name: "same",
+            kind: TermType::Json(r#"{ "type": "array", "items": { "type": "string", "description": "A field." } }"#),
+            doc: "Fields that must be equal for two neighbours to be joined. Empty: all neighbours.",
+        },
+        Term { name: "absorb", kind: TermType::Defined("condition"), doc: "The later item is joined only if it meets this condition." },
+        Term {
+            name: "stop",
+            kind: TermType::Defined("condition"),
+            doc: "An item that meets this condition is never joined, in neither direction.",
+        },
+        Term { name: "join", kind: TermType::Text, doc: "The text between the two texts; default: none." },
+        Term { name: "field", kind: TermType::Text, doc: "The field that is joined; default `text`. A list field is concatenated." },
+        Term {
+            name: "fold",
+            kind: TermType::Json(r#"{ "type": "object", "additionalProperties": { "enum": ["any", "last", "sum"] } }"#),
+            doc: "What becomes of other fields: the value of `any` item that has one, that of the `last`, or the `sum`. Without \
+                  it: the value of the first.",
+        },
+        Term {
+            name: "into",
+            kind: TermType::Defined("condition"),
+            doc: "Each selected item is joined to the last item before it that meets this condition, instead of to its neighbour; \
+                  if there is none, it stays.",
+        },
+    ],
     cost: "the list and its text",
     did: "merged",
     parse: |cx, w| Some(Box::new(MergeTerms::parse(cx, w.fields, w.scope))),

@@ -1,12 +1,13 @@
 //! Terms that a verb knows, but that have no effect in this combination: they are refused.
 
 use crate::diag::{Code, FieldMap};
+use crate::model::term::names;
 use crate::syntax::CompileContext;
-use crate::syntax::selections::WORDS;
+use crate::syntax::selections::TERMS;
 
 /// Refuses the words of selections.
 pub(super) fn selection(cx: &mut CompileContext<'_>, fields: &FieldMap, why: &str, help: &str) {
-    for word in WORDS {
+    for word in names(TERMS) {
         refuse(cx, fields, word, &format!("`{word}` has no meaning here: {why}"), help);
     }
 }

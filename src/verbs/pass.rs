@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::diag::{FieldMap, Span};
-use crate::model::{FieldId, Item};
+use crate::model::{FieldId, Item, Term};
 use crate::syntax::CompileContext;
 use crate::syntax::context::ItemScope;
 use crate::terms::cells::MemoCell;
@@ -68,7 +68,7 @@ pub struct VerbInfo {
     /// What it does, in one line.
     pub doc: &'static str,
     /// Its own terms, beside those that every pass may have.
-    pub terms: &'static [&'static str],
+    pub terms: &'static [Term],
     /// What it costs.
     pub cost: &'static str,
     /// What the trail says that it did to an item.

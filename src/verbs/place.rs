@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::diag::{DocumentNode, FieldMap};
-use crate::model::Item;
+use crate::model::{Item, Term, TermType};
 use crate::syntax::CompileContext;
 use crate::syntax::context::ItemScope;
 use crate::terms::select::in_list_order;
@@ -18,7 +18,26 @@ use super::pass::{CompiledPass, HistoryDemand, ProgramInterrupt, ProgramRunner, 
 pub const INFO: VerbInfo = VerbInfo {
     name: "place",
     doc: "moves the selected items, or copies of them, to a place",
-    terms: &["to", "at", "against", "copy", "field", "pick"],
+    terms: &[
+        Term {
+            name: "to",
+            kind: TermType::Json(
+                r##"{ "type": ["string", "object"], "if": { "type": "object" }, "then": { "$ref": "#/definitions/to_item" } }"##,
+            ),
+            doc: "List that receives the items; default: the same list. With `field`: `{ next = condition, else = { add = item } \
+                  }`, the next item behind the selected one that meets the condition.",
+        },
+        Term { name: "at", kind: TermType::Defined("place"), doc: "Where in the list; default `end`." },
+        Term {
+            name: "against",
+            kind: TermType::Word { of: &["before", "now"], default: "before" },
+            doc: "`before`: all places are found in the list as it was before the pass, and items of the same place keep their \
+                  order. `now`: one item after another, in the list as it is then.",
+        },
+        Term { name: "copy", kind: TermType::Flag, doc: "Copies the items; the originals stay." },
+        Term { name: "field", kind: TermType::Text, doc: "Moves elements of this list field (such as `parts`) instead of whole items." },
+        Term { name: "pick", kind: TermType::Defined("condition"), doc: "With `field`: which elements of that field are moved." },
+    ],
     cost: "the list",
     did: "placed",
     parse: |cx, w| Some(Box::new(PlaceTerms::parse(cx, w.fields, w.scope))),

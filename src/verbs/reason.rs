@@ -4,12 +4,16 @@
 use std::sync::Arc;
 
 use crate::diag::{Code, DocumentNode, FieldMap};
+use crate::model::TermType;
 use crate::syntax::CompileContext;
 use crate::syntax::context::ItemScope;
 use crate::terms::state::PassReason;
 use crate::terms::{BuildState, EvalFault};
 
 use super::reads::ListReads;
+
+/// The code of a reason, which nothing is compared with.
+pub(super) const CODE_OF_REASON: TermType = TermType::Json(r#"{ "x-free": "text", "type": "string" }"#);
 
 /// The terms `because` and `why` of a pass.
 pub struct ReasonTerms {

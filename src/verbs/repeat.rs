@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::misuse::selection;
 use super::pass::{CompiledPass, HistoryDemand, ProgramInterrupt, ProgramRunner, Verb, VerbInfo};
 use crate::diag::{Code, DocumentNode, FieldMap, Span, TableField};
-use crate::model::{Map, Value};
+use crate::model::{Map, Term, TermType, Value};
 use crate::syntax::CompileContext;
 use crate::syntax::conditions::PathMode;
 use crate::syntax::context::ItemScope;
@@ -17,7 +17,11 @@ use crate::terms::{BuildState, Cond, EvalFault, Expr, PassMemo};
 pub const INFO: VerbInfo = VerbInfo {
     name: "repeat",
     doc: "runs a program in rounds",
-    terms: &["program", "max", "set"],
+    terms: &[
+        Term { name: "program", kind: TermType::Text, doc: "The program that is one round." },
+        Term { name: "max", kind: TermType::Defined("number"), doc: "The greatest number of rounds; default 64." },
+        Term { name: "set", kind: TermType::Defined("set"), doc: "Values of `$round`." },
+    ],
     cost: "bounded by `max`",
     did: "run",
     parse: |cx, w| Some(Box::new(RepeatTerms::parse(cx, w.fields, w.span)?)),

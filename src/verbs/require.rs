@@ -7,19 +7,43 @@ use std::sync::Arc;
 
 use super::pass::{CompiledPass, HistoryDemand, ProgramInterrupt, ProgramRunner, Verb, VerbInfo};
 use crate::diag::{Code, DiagnosticCode, FieldMap, Span};
-use crate::model::item::core;
-use crate::syntax::CompileContext;
+use crate::model::term::names;
+use crate::model::{Term, TermType, item::core};
 use crate::syntax::conditions::PathMode;
 use crate::syntax::context::ItemScope;
+use crate::syntax::{CompileContext, selections};
 use crate::terms::ledger;
 use crate::terms::select::{SelectSequence, pass_env};
 use crate::terms::{BuildState, Cond, Env, Expr, PassMemo};
+
+/// A text that nothing is compared with.
+const PROSE: TermType = TermType::Json(r##"{ "x-free": "text", "$ref": "#/definitions/value" }"##);
 
 /// `require` as the table of verbs knows it.
 pub const INFO: VerbInfo = VerbInfo {
     name: "require",
     doc: "states what must hold; otherwise an error, a warning, or the end of the program",
-    terms: &["that", "error", "level", "message", "help", "row"],
+    terms: &[
+        Term {
+            name: "that",
+            kind: TermType::Defined("condition"),
+            doc: "What must hold. A bare name is a path of the scene. With a selection, it is tested for each selected item, and a \
+                  bare name is its field.",
+        },
+        Term { name: "error", kind: TermType::Text, doc: "Code that is reported, such as `max_tokens_exceeded`." },
+        Term {
+            name: "level",
+            kind: TermType::Word { of: &["error", "warn", "stop"], default: "error" },
+            doc: "`error` (default): the build fails. `warn`: a warning. `stop`: the program ends here, and nothing is reported.",
+        },
+        Term { name: "message", kind: PROSE, doc: "What is wrong, in words; `{{@field}}` and `{{$path}}` are filled in." },
+        Term { name: "help", kind: PROSE, doc: "With `level = \"warn\"`: what to do about it." },
+        Term {
+            name: "row",
+            kind: TermType::Defined("value"),
+            doc: "With `level = \"warn\"`: the row that decides, as `table/name`; tools show its file and line.",
+        },
+    ],
     cost: "the selected, or one test",
     did: "run",
     parse: |cx, w| Some(Box::new(RequireTerms::parse(cx, w.fields, w.span, w.scope)?)),
@@ -59,7 +83,7 @@ impl RequireTerms {
         if let Some(row) = fields.get("row") {
             cx.check_row(&row.node);
         }
-        let per_item = crate::syntax::selections::WORDS.iter().any(|w| fields.contains_key(*w));
+        let per_item = names(selections::TERMS).any(|term| fields.contains_key(term));
         let scope = if per_item { scope.clone() } else { ItemScope::None };
         let (that, [message, help, row]) = cx.within(scope, |cx| {
             let that = cx.cond(that, if per_item { PathMode::Item } else { PathMode::Scene });

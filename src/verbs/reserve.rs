@@ -3,20 +3,23 @@
 use std::sync::Arc;
 
 use crate::diag::{FieldMap, Span};
-use crate::model::{Value, item::core};
+use crate::model::{Term, TermType, Value, item::core};
 use crate::syntax::CompileContext;
 use crate::terms::ledger;
 use crate::terms::select::pass_env;
 use crate::terms::{BuildState, Expr, PassMemo};
 
-use super::evict::account;
+use super::evict::{ACCOUNT, account};
 use super::pass::{CompiledPass, HistoryDemand, ProgramInterrupt, ProgramRunner, Verb, VerbInfo};
 
 /// `reserve` as the table of verbs knows it.
 pub const INFO: VerbInfo = VerbInfo {
     name: "reserve",
     doc: "takes tokens from an account",
-    terms: &["account", "cost"],
+    terms: &[
+        ACCOUNT,
+        Term { name: "cost", kind: TermType::Defined("number"), doc: "How many tokens; default: the cost of the selected items." },
+    ],
     cost: "the selected",
     did: "admitted",
     parse: |cx, w| Some(Box::new(ReserveTerms::parse(cx, w.fields, w.span))),

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use super::misuse::{refuse, selection};
 use super::pass::{CompiledPass, HistoryDemand, ProgramInterrupt, ProgramRunner, Verb, VerbInfo};
 use crate::diag::{Code, FieldMap, Span};
-use crate::model::Value;
+use crate::model::{Term, TermType, Value};
 use crate::syntax::CompileContext;
 use crate::syntax::scripts::ITEMS_AND_SCENE;
 use crate::terms::select::pass_env;
@@ -19,7 +19,24 @@ use crate::terms::{BuildState, Expr, PassMemo};
 pub const INFO: VerbInfo = VerbInfo {
     name: "run",
     doc: "runs a program, a script, or the hooks of an event",
-    terms: &["program", "script", "event", "each", "as", "copy", "singly"],
+    terms: &[
+        Term { name: "program", kind: TermType::Text, doc: "The program." },
+        Term { name: "script", kind: TermType::Text, doc: "The script function, `file.rhai::function`." },
+        Term {
+            name: "event",
+            kind: TermType::Text,
+            doc: "The event: functions bound to before it run now, those bound to after it when the calling program ends.",
+        },
+        Term { name: "each", kind: TermType::Defined("given"), doc: "Runs it once for each element of this list." },
+        Term { name: "as", kind: TermType::Text, doc: "Name of the element: `as = \"field\"` makes it `$field`." },
+        Term { name: "copy", kind: TermType::Flag, doc: "Works on copies of the list; the list itself stays as it is." },
+        Term {
+            name: "singly",
+            kind: TermType::Flag,
+            doc: "The program runs once for each selected item, which is alone in the program's own list, and then goes back to \
+                  its position.",
+        },
+    ],
     cost: "what it runs",
     did: "run",
     parse: |cx, w| Some(Box::new(RunTerms::parse(cx, w.fields, w.span)?)),

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use super::pass::{CompiledPass, HistoryDemand, ItemChange, ProgramInterrupt, ProgramRunner, Verb, VerbInfo};
 use crate::diag::{Code, DocumentNode, FieldMap, Span};
-use crate::model::{FieldId, Item, Value};
+use crate::model::{FieldId, Item, Term, TermType, Value};
 use crate::syntax::CompileContext;
 use crate::syntax::context::ItemScope;
 use crate::terms::select::{SelectSequence, pass_env};
@@ -17,11 +17,28 @@ use crate::text::written::ToText as _;
 /// The most values of one field.
 const MOST_VALUES: usize = 1_000_000;
 
+/// Names of fields, and of values of the build.
+pub(super) const FIELD_NAMES: TermType = TermType::Json(
+    r#"{
+        "type": "array", "minItems": 1, "uniqueItems": true,
+        "items": { "type": "string", "pattern": "^\\$?[A-Za-z_][A-Za-z0-9_.$@\\[\\]-]*$" }
+    }"#,
+);
+
 /// `set` as the table of verbs knows it.
 pub const INFO: VerbInfo = VerbInfo {
     name: "set",
     doc: "sets fields of the selected items; `$name` keys once per pass, `$state.x` in the patch",
-    terms: &["set", "fields", "value", "number"],
+    terms: &[
+        Term { name: "set", kind: TermType::Defined("set"), doc: "Field = value; `$name` = value of the build." },
+        Term { name: "fields", kind: FIELD_NAMES, doc: "The fields, or `$path` values of the build, that all get `value`." },
+        Term { name: "value", kind: TermType::Defined("value"), doc: "With `fields`: what all of them get." },
+        Term {
+            name: "number",
+            kind: TermType::Text,
+            doc: "Field that receives the position of the selected item in visiting order, from 0.",
+        },
+    ],
     cost: "the selected",
     did: "set",
     parse: |cx, w| Some(Box::new(SetTerms::parse(cx, w.fields, w.span, w.scope)?)),

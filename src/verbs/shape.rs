@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::diag::{Code, FieldMap, Span};
-use crate::model::{FieldId, Item, item::core};
+use crate::model::{FieldId, Item, Term, TermType, item::core};
 use crate::syntax::CompileContext;
 use crate::syntax::context::ItemScope;
 use crate::terms::select::pass_env;
@@ -11,12 +11,21 @@ use crate::terms::steps::TextStep;
 use crate::terms::{BuildState, CurrentItem, Env, EvalFault, PassMemo};
 
 use super::pass::{CompiledPass, HistoryDemand, ItemChange, ProgramInterrupt, ProgramRunner, Verb, VerbInfo};
+use super::set::FIELD_NAMES;
 
 /// `shape` as the table of verbs knows it.
 pub const INFO: VerbInfo = VerbInfo {
     name: "shape",
     doc: "changes a text of the selected items, step by step",
-    terms: &["steps", "field", "fields"],
+    terms: &[
+        Term {
+            name: "steps",
+            kind: TermType::Json(r##"{ "type": "array", "items": { "$ref": "#/definitions/step" }, "minItems": 1 }"##),
+            doc: "The steps, in order.",
+        },
+        Term { name: "field", kind: TermType::Text, doc: "The field that holds the text; default `text`." },
+        Term { name: "fields", kind: FIELD_NAMES, doc: "The fields whose texts go through the steps, in place of `field`." },
+    ],
     cost: "the text of the selected",
     did: "shaped",
     parse: |cx, w| Some(Box::new(ShapeTerms::parse(cx, w.fields, w.span, w.scope)?)),

@@ -10,7 +10,7 @@ use rustc_hash::FxHashMap;
 
 use super::pass::{CompiledPass, HistoryDemand, ProgramInterrupt, ProgramRunner, Verb, VerbInfo};
 use crate::diag::{Code, DocumentNode, FieldMap, Span};
-use crate::model::{FieldId, Item, Value, item::core};
+use crate::model::{FieldId, Item, Term, TermType, Value, item::core};
 use crate::syntax::CompileContext;
 use crate::syntax::context::ItemScope;
 use crate::terms::names::is_form;
@@ -26,7 +26,32 @@ use crate::text::written::ToText as _;
 pub const INFO: VerbInfo = VerbInfo {
     name: "split",
     doc: "cuts an item into several at a pattern",
-    terms: &["cut", "heads", "lead", "number", "to", "field"],
+    terms: &[
+        Term {
+            name: "cut",
+            kind: TermType::Defined("pattern"),
+            doc: "Where to cut: `/regex/flags`. Named groups become fields of the piece that follows.",
+        },
+        Term {
+            name: "heads",
+            kind: TermType::Json(
+                r##"{ "type": ["object", "array", "string"], "additionalProperties": { "$ref": "#/definitions/value" } }"##,
+            ),
+            doc: "The text of a head (or a reference) = fields that are set on the piece; or a list of heads that set nothing.",
+        },
+        Term {
+            name: "lead",
+            kind: TermType::Flag,
+            doc: "Only cuts at the start of the text, as often as the pattern matches there; the rest stays the text of the item.",
+        },
+        Term { name: "number", kind: TermType::Text, doc: "Field that receives the number of the piece, from 0." },
+        Term {
+            name: "to",
+            kind: TermType::Text,
+            doc: "List that receives the pieces; default: they replace the item. The field `entry` of a piece is the id of its item.",
+        },
+        Term { name: "field", kind: TermType::Text, doc: "The field that holds the text; default `text`." },
+    ],
     cost: "the text",
     did: "split",
     parse: |cx, w| Some(Box::new(SplitTerms::parse(cx, w.fields, w.span, w.scope)?)),

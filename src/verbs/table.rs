@@ -4,12 +4,14 @@ use std::sync::Arc;
 
 use crate::diag::{Code, DocumentNode, FieldMap, Span, suggest};
 use crate::model::pack::LAYERING;
-use crate::syntax::CompileContext;
+use crate::model::term::names;
+use crate::model::{Term, TermType};
 use crate::syntax::conditions::PathMode;
+use crate::syntax::{CompileContext, selections};
 
 use super::pass::{CompiledPass, FailurePolicy, VerbInfo, WrittenPass};
 use super::reads::ListReads;
-use super::reason::ReasonTerms;
+use super::reason::{CODE_OF_REASON, ReasonTerms};
 use super::{add, admit, drop, evict, matching, merge, order, place, repeat, require, reserve, run, set, shape, split};
 
 /// All verbs. A verb file that is missing here is dead code, which the compiler refuses.
@@ -32,7 +34,42 @@ pub const VERBS: &[&VerbInfo] = &[
 ];
 
 /// Terms that a pass of any verb may have.
-pub const SHARED: &[&str] = &["name", "about", "do", "when", "then", "list", "failing", "because", "why"];
+pub const SHARED: &[Term] = &[
+    Term {
+        name: "name",
+        kind: TermType::Json(r#"{ "type": "string", "minLength": 1, "pattern": "^([A-Za-z0-9_.-]+/)?[A-Za-z0-9_]+$" }"#),
+        doc: "`program/pass`, or the short name of a pass of the file's own `program`.",
+    },
+    Term { name: "about", kind: TermType::Text, doc: "What the row is for, in a sentence. Shown by `explain`." },
+    Term {
+        name: "do",
+        kind: TermType::Defined("verb"),
+        doc: "The verb. A pass without one patches the pass of that name in a lower layer.",
+    },
+    Term {
+        name: "when",
+        kind: TermType::Defined("gate"),
+        doc: "Whether the pass runs at all: a condition on the scene. `false` switches it off.",
+    },
+    Term {
+        name: "then",
+        kind: TermType::Word { of: &["next", "stop"], default: "next" },
+        doc: "`stop`: if this pass ran, the program ends here.",
+    },
+    Term { name: "list", kind: TermType::Text, doc: "The list that this pass works on; default: the list of its program." },
+    Term {
+        name: "failing",
+        kind: TermType::Word { of: &["spare", "keep", "error"], default: "error" },
+        doc: "What happens if a script or a condition of the data fails: `spare` (a warning, and the item is not selected), `keep` (a \
+              warning, and what the pass has done stays), `error` (default).",
+    },
+    Term { name: "because", kind: CODE_OF_REASON, doc: "A code for why the pass changes its items; a trace gives it as their reason." },
+    Term {
+        name: "why",
+        kind: TermType::Defined("value"),
+        doc: "With `because`: a table that a trace adds to the details of an item (`@field` is the item). It may not draw.",
+    },
+];
 
 impl CompiledPass {
     /// Reads a pass. `list` is the list of its program. `None` after an error that leaves nothing to run.
@@ -86,21 +123,21 @@ impl CompiledPass {
 }
 
 fn check_terms(cx: &mut CompileContext<'_>, info: &VerbInfo, fields: &FieldMap) {
-    let shared = SHARED.iter().chain(crate::syntax::selections::WORDS);
-    let known: Vec<&str> = shared.chain(info.terms).copied().collect();
+    let known: Vec<&str> = names(SHARED).chain(names(selections::TERMS)).chain(names(info.terms)).collect();
     // these never come this far, so what is near to one of them was meant for it
-    let meant: Vec<&str> = known.iter().chain(LAYERING).copied().collect();
+    let meant: Vec<&str> = known.iter().copied().chain(names(LAYERING)).collect();
     for (key, field) in fields {
         if known.contains(&key.as_ref()) {
             continue;
         }
-        let owners: Vec<&str> = VERBS.iter().filter(|v| v.terms.contains(&key.as_ref())).map(|v| v.name).collect();
+        let owners: Vec<&str> = VERBS.iter().filter(|v| names(v.terms).any(|term| term == key.as_ref())).map(|v| v.name).collect();
         let help = suggest::nearest(key, meant.iter().copied()).map(|n| format!("did you mean `{n}`?")).or_else(|| {
             (!owners.is_empty())
                 .then(|| format!("`{key}` is a term of {}", owners.iter().map(|o| format!("`{o}`")).collect::<Vec<_>>().join(", ")))
         });
-        let terms = if info.terms.is_empty() { "no terms of its own".to_owned() } else { info.terms.join(", ") };
-        let help = help.or_else(|| Some(format!("`{}` takes {terms}, and what every pass may have: {}", info.name, SHARED.join(", "))));
+        let terms = if info.terms.is_empty() { "no terms of its own".to_owned() } else { names(info.terms).collect::<Vec<_>>().join(", ") };
+        let shared = names(SHARED).collect::<Vec<_>>().join(", ");
+        let help = help.or_else(|| Some(format!("`{}` takes {terms}, and what every pass may have: {shared}", info.name)));
         // a key of no verb is told as the schema tells it
         if owners.is_empty() {
             cx.fail(Code::SchemaUnknownKey, field.key, format!("unknown key `{key}` in a pass of `{}`", info.name), help);

@@ -2,8 +2,11 @@
 
 use rustc_hash::FxHashSet;
 
-use crate::model::{Item, Value, item::core};
+use crate::model::{Item, Term, TermType, Value, item::core};
 use crate::terms::among;
+
+/// The term that [`ItemUnit::of`] reads.
+pub const UNIT: Term = Term { name: "unit", kind: TermType::Defined("unit"), doc: "" };
 
 /// What is admitted or evicted at a time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

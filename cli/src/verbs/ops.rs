@@ -3,7 +3,9 @@
 use clap::Args;
 use serde_json::{Map as JsonMap, Value as Json, json};
 
+use crate::model::Term;
 use crate::model::pack::PackRow;
+use crate::model::term::names;
 use crate::pack::KINDS;
 use crate::pack::{Ruleset, Schemas, Start};
 use crate::syntax::{conditions, selections, steps, values};
@@ -140,12 +142,15 @@ fn section(title: impl Into<String>, rows: impl IntoIterator<Item = Json>) -> Vo
 }
 
 fn verbs() -> Vec<VocabularySection> {
-    vec![section("verbs", VERBS.iter().map(|v| json!({ "name": v.name, "doc": v.doc, "terms": v.terms, "cost": v.cost })))]
+    vec![section(
+        "verbs",
+        VERBS.iter().map(|v| json!({ "name": v.name, "doc": v.doc, "terms": names(v.terms).collect::<Vec<_>>(), "cost": v.cost })),
+    )]
 }
 
 fn terms() -> Vec<VocabularySection> {
-    let row = |name: &&str| json!({ "name": name, "doc": term_doc("pass", name) });
-    vec![section("terms of every pass", SHARED.iter().map(row)), section("terms of a selection", selections::WORDS.iter().map(row))]
+    let row = |term: &Term| json!({ "name": term.name, "doc": term.doc });
+    vec![section("terms of every pass", SHARED.iter().map(row)), section("terms of a selection", selections::TERMS.iter().map(row))]
 }
 
 fn tests() -> Vec<VocabularySection> {
@@ -229,13 +234,6 @@ fn kinds(rules: &Ruleset) -> Vec<VocabularySection> {
         section("dialects", crate::build::dialects(rules).into_iter().map(|name| json!({ "name": name }))),
         section("foreign formats", programs.formats.iter().map(|f| json!({ "name": &*f.name, "doc": &*f.about }))),
     ]
-}
-
-/// The description of a term in the schema, which editors show.
-fn term_doc(definition: &str, term: &str) -> String {
-    let schema = Schemas::shipped().get("terms.v1.json");
-    let at = |path: &str| schema.and_then(|s| s.pointer(path)).and_then(Json::as_str);
-    at(&format!("/definitions/{definition}/properties/{term}/description")).unwrap_or("").to_owned()
 }
 
 /// The description of a form of values in the schema, by the word that names the form.

@@ -8,7 +8,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use crate::diag::{Code, DocumentNode, FieldMap, Span};
-use crate::model::{FieldId, Item, Value, item::core};
+use crate::model::{FieldId, Item, Term, TermType, Value, item::core};
 use crate::syntax::CompileContext;
 use crate::syntax::context::ItemScope;
 use crate::terms::expr::PathRoot;
@@ -27,7 +27,20 @@ use made::ItemCache;
 pub const INFO: VerbInfo = VerbInfo {
     name: "add",
     doc: "makes items, one for each element of `each`",
-    terms: &["item", "each", "to", "at"],
+    terms: &[
+        Term {
+            name: "item",
+            kind: TermType::Defined("value"),
+            doc: "The new item: a table of fields, a query that gives items, or `\"@\"` for a copy of the element.",
+        },
+        Term {
+            name: "each",
+            kind: TermType::Defined("given"),
+            doc: "One item is made for each element of this list (`@` is the element). Without it: one item.",
+        },
+        Term { name: "to", kind: TermType::Text, doc: "List that receives the items; default: the pass's own list." },
+        Term { name: "at", kind: TermType::Defined("place"), doc: "Where in the list; default `end`." },
+    ],
     cost: "what is made; a long history is read as needed",
     did: "made",
     parse: |cx, w| Some(Box::new(AddTerms::parse(cx, w.fields, w.span, w.scope)?)),

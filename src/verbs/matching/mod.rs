@@ -11,7 +11,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::diag::{Code, DocumentNode, FieldMap, Span};
 use crate::model::pack::PackRow;
-use crate::model::{FieldId, Item, Value, item::core};
+use crate::model::{FieldId, Item, Term, TermType, Value, item::core};
 use crate::syntax::CompileContext;
 use crate::syntax::conditions::PathMode;
 use crate::syntax::context::ItemScope;
@@ -31,11 +31,55 @@ use super::set::SetTerms;
 use scan::{PassScan, ScanCache};
 use words::WordCache;
 
+const GROW: &str = r##"{
+    "type": ["string", "object"], "required": ["field"], "additionalProperties": false,
+    "properties": {
+        "field": { "type": "string" },
+        "from": { "$ref": "#/definitions/condition" },
+        "for": { "$ref": "#/definitions/condition" }
+    }
+}"##;
+
 /// `match` as the table of verbs knows it.
 pub const INFO: VerbInfo = VerbInfo {
     name: "match",
     doc: "searches the scan sources for the keys of the items",
-    terms: &["keys", "more", "queries", "unasked", "unless", "prepare", "set", "grow", "join"],
+    terms: &[
+        Term { name: "keys", kind: TermType::Defined("given"), doc: "The primary keys of the item." },
+        Term {
+            name: "more",
+            kind: TermType::Defined("given"),
+            doc: "The secondary keys; the item's `logic` names the row that combines them.",
+        },
+        Term {
+            name: "queries",
+            kind: TermType::Defined("value"),
+            doc: "Instead of `keys`: a list of tables `{ keys, all?, absent? }`, all of which must succeed.",
+        },
+        Term { name: "unasked", kind: TermType::Defined("condition"), doc: "Which items are found at their turn without any key." },
+        Term {
+            name: "unless",
+            kind: TermType::Defined("value"),
+            doc: "The index of another item, or a list of them: the item is not found if one of these has been found before it.",
+        },
+        Term {
+            name: "prepare",
+            kind: TermType::Json(r##"{ "type": "array", "items": { "$ref": "#/definitions/step" } }"##),
+            doc: "Steps done on every key before anything looks at it; a key that is empty then is passed over.",
+        },
+        Term { name: "set", kind: TermType::Defined("set"), doc: "Field = value, of the items that are found." },
+        Term {
+            name: "grow",
+            kind: TermType::Json(GROW),
+            doc: "Field whose text is searched too as soon as its item is found; or `{ field, from?, for? }` with conditions on \
+                  the items that add their texts, and on those that search them.",
+        },
+        Term {
+            name: "join",
+            kind: TermType::Text,
+            doc: "What stands between the texts in which a key is searched as in one; default: a line break.",
+        },
+    ],
     cost: "one pass over the text",
     did: "set",
     parse: |cx, w| Some(Box::new(MatchTerms::parse(cx, w.fields, w.span, w.scope)?)),

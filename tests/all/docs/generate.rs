@@ -10,6 +10,7 @@ use tapster::machinery::syntax::{conditions, selections, steps};
 use tapster::machinery::terms::calc;
 use tapster::machinery::text::functions::FUNCTIONS;
 use tapster::machinery::verbs::{SHARED, VERBS};
+use tapster::model::term::names;
 
 /// What each test means; the names are held against the engine's.
 const TESTS: &[(&str, &str)] = &[
@@ -70,12 +71,12 @@ pub(crate) fn block(what: &str) -> String {
 
 fn verbs() -> String {
     let rows = VERBS.iter().map(|v| {
-        let terms: Vec<String> = v.terms.iter().map(|t| code(t)).collect();
+        let terms: Vec<String> = names(v.terms).map(code).collect();
         let terms = if terms.is_empty() { "–".to_owned() } else { terms.join(", ") };
         [format!("[`{name}`](#{name})", name = v.name), v.doc.to_owned(), terms, v.cost.to_owned()]
     });
-    let shared: Vec<String> = SHARED.iter().map(|t| code(t)).collect();
-    let select: Vec<String> = selections::WORDS.iter().map(|t| code(t)).collect();
+    let shared: Vec<String> = names(SHARED).map(code).collect();
+    let select: Vec<String> = names(selections::TERMS).map(code).collect();
     let body = table(["verb", "does", "own terms", "costs"], rows);
     format!("{body}\nShared terms: {}. Selection: {}.\n\n", shared.join(", "), select.join(", "))
 }

@@ -10,6 +10,7 @@
 mod embedding;
 mod generate;
 mod pages;
+mod schemas;
 mod wishes;
 
 use std::collections::BTreeSet;

@@ -12,6 +12,7 @@ pub mod pack;
 pub mod plan;
 pub mod rights;
 pub mod scene;
+pub mod term;
 pub mod value;
 mod written;
 
@@ -23,5 +24,7 @@ pub use options::{OptionChoice, OptionCondition, OptionFault, OptionType, PackOp
 pub use pack::Pack;
 pub use plan::{Plan, PlanBlock};
 pub use scene::Scene;
+#[doc(hidden)]
+pub use term::{Term, TermType};
 pub use value::{Map, RuleRef, Value};
 pub use written::{SerializedSize, SizeExcess};

@@ -7,6 +7,7 @@ use indexmap::IndexMap;
 
 use super::PackOptions;
 use super::rights::ScriptRights;
+use super::term::{Term, TermType};
 use crate::diag::{FieldMap, SourceId, Sources, Span};
 
 /// One pack or overlay that is part of a merged pack.
@@ -23,7 +24,39 @@ pub struct Layer {
 }
 
 /// Keys of a row that say how it changes the lower layers. They are never its data, and are gone when it is compiled.
-pub const LAYERING: &[&str] = &["remove", "replace", "new", "edit", "before", "after", "expects"];
+pub const LAYERING: &[Term] = &[
+    Term {
+        name: "remove",
+        kind: ONLY_TRUE,
+        doc: "Deletes the row of a lower layer. The row may only contain `name`, `about` and `expects` besides.",
+    },
+    Term { name: "replace", kind: ONLY_TRUE, doc: "Replaces the row of the lower layer as a whole." },
+    Term { name: "new", kind: ONLY_TRUE, doc: "Says that the row is new: it is an error if a lower layer has a row of this name." },
+    Term { name: "edit", kind: TermType::Defined("edit"), doc: "" },
+    Term {
+        name: "before",
+        kind: TermType::Text,
+        doc: "Puts the row before this row of the same table (a pass: before this pass of its own program, by its short name).",
+    },
+    Term {
+        name: "after",
+        kind: TermType::Text,
+        doc: "Puts the row after this row of the same table (a pass: after this pass of its own program, by its short name).",
+    },
+    Term {
+        name: "expects",
+        kind: TermType::Text,
+        doc: "Fingerprint of the row that this patch was written for. If the row has changed since, there is a warning with both texts.",
+    },
+];
+
+const ONLY_TRUE: TermType = TermType::Json(r#"{ "const": true }"#);
+
+/// Whether a key says how a row changes the lower layers.
+#[must_use]
+pub fn is_layering(key: &str) -> bool {
+    LAYERING.iter().any(|term| term.name == key)
+}
 
 /// The rows of one table by name, in their final order.
 pub type PackRows = IndexMap<Arc<str>, PackRow>;

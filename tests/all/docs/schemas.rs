@@ -1,0 +1,126 @@
+//! The parts of `schemas/` that are made from what the engine declares.
+
+use serde_json::{Map, Value, json};
+use tapster::machinery::syntax::selections;
+use tapster::machinery::verbs::{SHARED, VERBS};
+use tapster::model::pack::LAYERING;
+use tapster::model::{Term, TermType};
+
+use super::pages::{root, updating};
+
+#[test]
+fn schemas_say_what_the_engine_declares() {
+    let path = root().join("schemas/terms.v1.json");
+    let text = std::fs::read_to_string(&path).unwrap();
+    let mut schema: Value = serde_json::from_str(&text).unwrap();
+    let definitions = schema.get_mut("definitions").and_then(Value::as_object_mut).unwrap();
+    for (name, made) in [("verb", verb()), ("pass", pass())] {
+        definitions.insert(name.to_owned(), made);
+    }
+    let fresh = format!("{schema:#}\n");
+    if updating() {
+        std::fs::write(path, fresh).unwrap();
+    } else {
+        assert!(fresh == text, "schemas/terms.v1.json is not up to date; `UPDATE=1 cargo test --test all docs::schemas` writes it");
+    }
+}
+
+fn verb() -> Value {
+    json!({ "description": "What a pass does.", "enum": VERBS.iter().map(|verb| verb.name).collect::<Vec<_>>() })
+}
+
+/// A pass has the terms of its verb. One without a verb patches another pass, and may have those of any verb.
+fn pass() -> Value {
+    let common: Vec<&Term> = [SHARED, selections::TERMS, LAYERING].into_iter().flatten().collect();
+    let owned: Vec<(&str, &Term)> = VERBS.iter().flat_map(|verb| verb.terms.iter().map(|term| (verb.name, term))).collect();
+    let mut properties = Map::new();
+    for term in &common {
+        properties.insert(term.name.to_owned(), described(shape(term), term.doc));
+    }
+    for (_, term) in &owned {
+        let meanings: Vec<(&str, &Term)> = owned.iter().copied().filter(|(_, other)| other.name == term.name).collect();
+        properties.entry(term.name).or_insert_with(|| any_meaning(&meanings));
+    }
+    let allow = |own: Map<String, Value>, doc: String| {
+        let mut known: Map<String, Value> = common.iter().map(|term| (term.name.to_owned(), json!(true))).collect();
+        known.extend(own);
+        json!({ "description": doc, "properties": known, "additionalProperties": false })
+    };
+    let patch = owned.iter().map(|(_, term)| (term.name.to_owned(), json!(true))).collect();
+    let mut branches = vec![json!({
+        "if": { "not": { "required": ["do"] } },
+        "then": allow(patch, "A patch: any term of any verb.".to_owned()),
+    })];
+    for verb in VERBS {
+        let own = verb.terms.iter().map(|term| {
+            let others: Vec<&Term> = owned.iter().map(|(_, other)| *other).filter(|other| other.name == term.name).collect();
+            let own = match () {
+                () if others.iter().all(|other| *other == term) => json!(true),
+                () if others.iter().all(|other| other.kind == term.kind) => described(Value::Object(Map::new()), term.doc),
+                () => described(shape(term), term.doc),
+            };
+            (term.name.to_owned(), own)
+        });
+        branches.push(json!({
+            "if": { "properties": { "do": { "const": verb.name } }, "required": ["do"] },
+            "then": allow(own.collect(), sentence(verb.doc)),
+        }));
+    }
+    json!({
+        "description": "A pass: one verb with its terms, a step of a program. With `do`, only the terms of that verb are allowed; \
+                        without `do` it patches a pass of a lower layer, and any term is allowed.",
+        "type": "object",
+        "required": ["name"],
+        "properties": properties,
+        "allOf": branches,
+    })
+}
+
+/// A term of one or several verbs, where it is not known which of them is meant.
+fn any_meaning(meanings: &[(&str, &Term)]) -> Value {
+    let mut docs: Vec<(Vec<String>, &str)> = Vec::new();
+    let mut shapes: Vec<Value> = Vec::new();
+    for (verb, term) in meanings {
+        match docs.iter_mut().find(|(_, doc)| *doc == term.doc) {
+            Some((verbs, _)) => verbs.push(format!("`{verb}`")),
+            None => docs.push((vec![format!("`{verb}`")], term.doc)),
+        }
+        let shape = shape(term);
+        if !shapes.contains(&shape) {
+            shapes.push(shape);
+        }
+    }
+    let doc = match docs.as_slice() {
+        [(_, doc)] => (*doc).to_owned(),
+        several => several.iter().map(|(verbs, doc)| format!("{}: {doc}", verbs.join(", "))).collect::<Vec<_>>().join(" "),
+    };
+    let shape = if let [one] = shapes.as_slice() { one.clone() } else { json!({ "anyOf": shapes }) };
+    described(shape, &doc)
+}
+
+/// What may be written under a term, as a JSON Schema.
+fn shape(term: &Term) -> Value {
+    match term.kind {
+        TermType::Flag => json!({ "type": "boolean" }),
+        TermType::Text => json!({ "type": "string" }),
+        TermType::Word { of, default } => {
+            assert!(of.contains(&default), "the default of `{}` is none of its words", term.name);
+            json!({ "enum": of, "default": default })
+        }
+        TermType::Defined(definition) => json!({ "$ref": format!("#/definitions/{definition}") }),
+        TermType::Json(text) => serde_json::from_str(text).unwrap(),
+    }
+}
+
+fn described(mut shape: Value, doc: &str) -> Value {
+    if let (Some(table), false) = (shape.as_object_mut(), doc.is_empty()) {
+        table.insert("description".to_owned(), doc.into());
+    }
+    shape
+}
+
+/// The one-line description of a verb as a sentence.
+fn sentence(doc: &str) -> String {
+    let (first, rest) = doc.split_at(1);
+    format!("{}{rest}.", first.to_uppercase())
+}
