@@ -16,7 +16,7 @@ use crate::terms::{BuildState, Cond, EvalFault, Expr, PassMemo};
 /// `repeat` as the table of verbs knows it.
 pub const INFO: VerbInfo = VerbInfo {
     name: "repeat",
-    doc: "runs a program in rounds",
+    doc: "runs a program in rounds; after each, the rows of table `round` named after the pass decide whether there is another",
     terms: &[
         Term { name: "program", kind: TermType::Text, doc: "The program that is one round." },
         Term { name: "max", kind: TermType::Defined("number"), doc: "The greatest number of rounds; default 64." },
