@@ -44,9 +44,7 @@ impl Schemas {
             #[cfg(rules_on_disk)]
             {
                 let files = super::files::checkout(concat!(env!("CARGO_MANIFEST_DIR"), "/schemas"), "");
-                // folders hold schemas of other files than those of rules
-                let own = files.iter().filter(|(name, _)| !name.contains('/'));
-                Schemas::new(own.filter_map(|(name, bytes)| Some((name.as_str(), std::str::from_utf8(bytes).ok()?))))
+                Schemas::new(files.iter().filter_map(|(name, bytes)| Some((name.as_str(), std::str::from_utf8(bytes).ok()?))))
             }
             #[cfg(not(rules_on_disk))]
             Schemas::new(SHIPPED.files().filter_map(|f| Some((f.path().to_str()?, f.contents_utf8()?))))

@@ -230,8 +230,10 @@ fn schemas_are_written_whole() {
         names.sort();
         names
     };
-    assert_eq!(names(&folder.0), names(Path::new("schemas")));
-    assert_eq!(names(&folder.0.join("share")), names(Path::new("schemas/share")));
+    let mut written = names(&folder.0);
+    written.retain(|name| name != "share");
+    assert_eq!(written, names(Path::new("schemas")));
+    assert_eq!(names(&folder.0.join("share")), names(Path::new("crates/exchange/schemas")));
     let read = |path: PathBuf| serde_json::from_slice::<Json>(&std::fs::read(path).unwrap()).unwrap();
     assert_eq!(read(folder.0.join("lore.v1.json")), read(Path::new("editors/lore.v1.json").to_owned()));
 }

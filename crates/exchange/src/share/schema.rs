@@ -8,10 +8,10 @@ use serde_json::Value;
 
 use super::shown;
 
-/// The schemas by the names of their files, below `schemas/share`.
+/// The schemas by the names of their files, in the folder `schemas` of this crate.
 pub const FILES: [(&str, &str); 2] = [
-    ("lock.v1.json", include_str!("../../../../schemas/share/lock.v1.json")),
-    ("index.v1.json", include_str!("../../../../schemas/share/index.v1.json")),
+    ("lock.v1.json", include_str!("../../schemas/lock.v1.json")),
+    ("index.v1.json", include_str!("../../schemas/index.v1.json")),
 ];
 
 /// A schema by the name of its file.

@@ -17,7 +17,7 @@ use super::written::ToText as _;
 use crate::model::{Value, value::number_text};
 
 #[derive(pest_derive::Parser)]
-#[grammar = "../../grammar/arithmetic.pest"]
+#[grammar = "../grammar/arithmetic.pest"]
 struct ArithmeticGrammar;
 
 pub(super) const ARITHMETIC: Function = Function {

@@ -14,7 +14,7 @@ use crate::text::Mistake;
 const LONGEST: usize = 1 << 16;
 
 #[derive(pest_derive::Parser)]
-#[grammar = "../../grammar/handlebars.pest"]
+#[grammar = "../grammar/handlebars.pest"]
 struct TagGrammar;
 
 /// A tag.
