@@ -11,7 +11,7 @@ use crate::model::Pack;
 use crate::pack::Start;
 use crate::pack::files::{parent, read_folder};
 use crate::pack::library::{self, shipped};
-use crate::share::lock::{self, MAX_LOCK};
+use crate::share::index::{LOCK_FILE, MAX_LOCK};
 use crate::share::{PackLock, ShareFault};
 
 use super::files::shown;
@@ -24,7 +24,7 @@ pub(crate) fn complaints(pack: &Pack, start: &Start) -> Report {
     let packs: Vec<_> = pack.layers.iter().filter(|layer| !layer.overlay).collect();
     for layer in &packs {
         let Some((folder, around)) = layer.folder.as_ref().and_then(|folder| Some((folder, parent(folder)?))) else { continue };
-        let file = around.join(lock::FILE);
+        let file = around.join(LOCK_FILE);
         let read = locks.entry(around).or_insert_with(|| read(&file));
         let name = folder.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
         match read {

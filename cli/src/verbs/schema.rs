@@ -8,7 +8,7 @@ use serde_json::{Value as Json, json};
 use crate::diag::{Code, suggest};
 use crate::pack::KINDS;
 use crate::pack::{Ruleset, Schemas, Start};
-use crate::share::schema as share;
+use crate::share::index as share;
 
 use crate::inputs::files::write_file;
 use crate::inputs::library::open;
@@ -60,7 +60,7 @@ impl SchemaArgs {
         };
         let version = self.version.or_else(|| schemas.newest(kind));
         let rules = self.rules(show)?;
-        let shared = share::get(&format!("{kind}.v{}.json", self.version.unwrap_or(1)));
+        let shared = share::schema(&format!("{kind}.v{}.json", self.version.unwrap_or(1)));
         let found = version.and_then(|v| schema_of(schemas, &format!("{kind}.v{v}.json"), rules.as_ref())).or(shared);
         match found {
             Some(schema) => show.json(&schema),
@@ -106,7 +106,7 @@ fn write_all(
     }
     let folder = folder.join("share");
     std::fs::create_dir_all(&folder).map_err(|error| unmade(&folder, &error))?;
-    for (name, text) in share::FILES {
+    for (name, text) in share::SCHEMAS {
         let path = folder.join(name);
         write_file(&path, text)?;
         show.result(&format!("{}\n", path.display()));

@@ -2,7 +2,7 @@
 //! step is a verb of the program, as in docs/how-to/share-a-pack.md.
 
 use semver::{Version, VersionReq};
-use tapster_exchange::share::manifest::PackDependency;
+use tapster_exchange::share::index::PackDependency;
 use tapster_exchange::share::resolve::{PackRequest, ReleaseCandidate, resolve};
 
 use crate::share::{Folder, Ran, bytes};

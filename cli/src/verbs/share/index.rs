@@ -8,7 +8,7 @@ use serde_json::json;
 
 use crate::diag::{Code, Diagnostic};
 use crate::share::archive::MAX_ARCHIVE;
-use crate::share::index::{FILE, is_own_name};
+use crate::share::index::{INDEX_FILE, is_own_name};
 use crate::share::signature::{ENDING as SIGNATURE, MAX_SIGNATURE, SignatureVerdict, names_digest, verify};
 use crate::share::{self, ENDING, IndexEntry, ManifestHeader, PackIndex, file_name};
 
@@ -73,7 +73,7 @@ impl MakeIndexArgs {
             entries.push(IndexEntry::of(&manifest, file, &bytes, signature.is_some()));
         }
         let index = PackIndex::new(entries);
-        let out = self.folder.join(FILE);
+        let out = self.folder.join(INDEX_FILE);
         write_file(&out, index.write())?;
         show.result(&format!("{}: {}\n", out.display(), counted(index.packs.len(), "release")));
         if unchecked > 0 {

@@ -9,7 +9,7 @@ use semver::{Version, VersionReq};
 
 use crate::diag::{Code, Diagnostic, Report, Sources};
 use crate::pack::files::is_pack;
-use crate::share::manifest::{PackDependency, name_complaint};
+use crate::share::index::{PackDependency, name_complaint};
 use crate::share::resolve::{ChosenReleases, PackRequest, ReleaseCandidate, resolve};
 use crate::share::{ENDING, index::IndexEntry};
 
@@ -272,7 +272,7 @@ pub(super) fn fetched(
 
 /// Brings the folder to what the lock says.
 fn locked(home: &mut PackFolder, policy: &SignaturePolicy, show: &mut OutputStreams<'_, '_>) -> Result<RunExit, EarlyExit> {
-    let file = home.folder.join(crate::share::lock::FILE);
+    let file = home.folder.join(crate::share::index::LOCK_FILE);
     if home.lock.packs.is_empty() {
         let message = format!("there is no `{}`, or it names no pack", file.display());
         return Err(EarlyExit::could_not(Code::ShareIndex, message, "`tapster install` writes it; `--to DIR` names another folder"));

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use crate::diag::{Code, Diagnostic, DiagnosticCode};
-use crate::share::lock::{self, MAX_LOCK};
+use crate::share::index::{LOCK_FILE, MAX_LOCK};
 use crate::store::disk::{self, FileReaders, LETTERS, UNFINISHED};
 
 use crate::inputs::files::no_link;
@@ -131,7 +131,7 @@ impl StagedChange<'_> {
 
     /// Puts new packs into the folder, removes these entries, and writes the lock: all of it or nothing.
     pub(super) fn commit(self, put: Vec<String>, gone: Vec<String>, lock: String) -> Result<(), EarlyExit> {
-        no_link(&self.folder.join(lock::FILE))?;
+        no_link(&self.folder.join(LOCK_FILE))?;
         let mut journal = MoveJournal { put, gone, lock: Some(lock) };
         journal.write(&self.path).map_err(|error| failed(&self.path, &error))?;
         let moved = journal.finish(self.folder, &self.path);
@@ -203,7 +203,7 @@ impl MoveJournal {
             }
             std::fs::rename(new.join(name), folder.join(name))?;
         }
-        let file = folder.join(lock::FILE);
+        let file = folder.join(LOCK_FILE);
         if !lock.is_empty() {
             disk::replace(&file, lock.as_bytes(), FileReaders::Usual)?;
         } else if exists(&file) {

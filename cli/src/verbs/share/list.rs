@@ -4,7 +4,7 @@ use clap::Args;
 use serde_json::json;
 
 use crate::diag::{Code, Diagnostic, Report, Sources};
-use crate::share::lock;
+use crate::share::index::LOCK_FILE;
 use crate::share::signature::key_id;
 
 use crate::layout::{one_line, table};
@@ -31,7 +31,7 @@ impl ListArgs {
     pub(crate) fn run(&self, show: &mut OutputStreams<'_, '_>) -> Result<RunExit, EarlyExit> {
         let home = self.to.look(show)?;
         let (mut rows, mut all, mut report) = (Vec::new(), Vec::new(), Report::default());
-        let file = home.folder.join(lock::FILE).display().to_string();
+        let file = home.folder.join(LOCK_FILE).display().to_string();
         for name in home.names() {
             let state = home.state(&name)?;
             let row = home.lock.get(&name);

@@ -4,7 +4,7 @@ use clap::Args;
 
 use crate::diag::{Code, Diagnostic, suggest};
 use crate::pack::files::is_pack;
-use crate::share::manifest::name_complaint;
+use crate::share::index::name_complaint;
 
 use crate::output::OutputStreams;
 use crate::stop::{EarlyExit, RunExit};

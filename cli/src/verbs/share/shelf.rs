@@ -7,8 +7,9 @@ use clap::Args;
 use crate::diag::Code;
 use crate::pack::files::{is_pack, packs_in};
 use crate::pack::library::{files_of_shipped, shipped_names};
-use crate::share::lock::{self, MAX_LOCK};
-use crate::share::{self, ManifestHeader, PackFile, PackLock, names};
+use crate::share::archive::folded;
+use crate::share::index::{LOCK_FILE, MAX_LOCK};
+use crate::share::{self, ManifestHeader, PackFile, PackLock};
 
 use crate::inputs::shared::{bounded, digest_of, files_of, refused};
 use crate::output::OutputStreams;
@@ -92,7 +93,7 @@ impl InstallFolderArgs {
 
 impl PackFolder {
     fn of(folder: PathBuf, hold: FolderHold) -> Result<Self, EarlyExit> {
-        let file = folder.join(lock::FILE);
+        let file = folder.join(LOCK_FILE);
         let mut held = PackLock::default();
         if file.exists() {
             let shown = file.display().to_string();
@@ -122,9 +123,9 @@ impl PackFolder {
 
     /// The folder of a pack of this name, also where only the case of its letters differs.
     pub(super) fn taken(&self, name: &str) -> Option<PathBuf> {
-        let wanted = names::folded(name);
+        let wanted = folded(name);
         let entries = std::fs::read_dir(&self.folder).into_iter().flatten().flatten();
-        entries.map(|e| e.path()).find(|path| path.file_name().is_some_and(|n| names::folded(&n.to_string_lossy()) == wanted))
+        entries.map(|e| e.path()).find(|path| path.file_name().is_some_and(|n| folded(&n.to_string_lossy()) == wanted))
     }
 
     /// The installed pack of this name.

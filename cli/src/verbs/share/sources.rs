@@ -5,7 +5,7 @@ use semver::Version;
 
 use crate::diag::{Code, Diagnostic};
 use crate::share::archive::MAX_ARCHIVE;
-use crate::share::index::{self, IndexEntry, MAX_INDEX, PackIndex};
+use crate::share::index::{INDEX_FILE, IndexEntry, MAX_INDEX, PackIndex};
 use crate::share::signature::{self, ENDING, MAX_SIGNATURE, SignatureVerdict, TrustedKey};
 use crate::share::{self, LockedPack, ManifestHeader, PackFile};
 
@@ -194,8 +194,8 @@ impl IndexListing {
 fn index_file(named: &str) -> FileLocation {
     match FileLocation::typed(named) {
         place if named.ends_with(".json") => place,
-        FileLocation::Path(folder) => FileLocation::Path(folder.join(index::FILE)),
-        FileLocation::Url(url) => FileLocation::Url(format!("{}/{}", url.trim_end_matches('/'), index::FILE)),
+        FileLocation::Path(folder) => FileLocation::Path(folder.join(INDEX_FILE)),
+        FileLocation::Url(url) => FileLocation::Url(format!("{}/{}", url.trim_end_matches('/'), INDEX_FILE)),
     }
 }
 

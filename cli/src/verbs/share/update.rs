@@ -7,7 +7,7 @@ use semver::Version;
 
 use crate::diag::{Code, Diagnostic, Sources};
 use crate::share::LockedPack;
-use crate::share::manifest::PackDependency;
+use crate::share::index::PackDependency;
 use crate::share::resolve::PackRequest;
 
 use crate::inputs::shared::FileLocation;

@@ -5,6 +5,8 @@
 //!
 //! There is one tolerance: half of a surrogate pair (`\ud83d` alone), which JavaScript programs write when they cut a
 //! text inside an emoji, becomes U+FFFD with a warning; a strict reader would refuse the whole file for it.
+//!
+//! A chat has one JSON object per line. A broken line is skipped with a warning; the rest of the chat is read.
 
 use std::fmt;
 
@@ -18,7 +20,7 @@ pub(super) const MAX_JSON: usize = 32 << 20;
 /// The most memory that the values of one file may take, in bytes (96 MiB).
 pub(super) const MAX_MEMORY: usize = 96 << 20;
 /// The memory of a line of a chat beside its values.
-pub(super) const LINE: usize = 112;
+const LINE: usize = 112;
 /// The most that the compressed texts of one file unpack to, in bytes (64 MiB).
 pub(super) const MAX_UNPACKED: usize = 64 << 20;
 
@@ -66,7 +68,7 @@ pub(super) fn document(name: &str, what: &str, text: &str, reader: &mut JsonScan
 
 /// Why a text is not a usable JSON document.
 #[derive(Debug, PartialEq)]
-pub(super) enum JsonRejection {
+enum JsonRejection {
     /// Longer than [`MAX_JSON`].
     TooLong,
     /// Its values take more than [`MAX_MEMORY`].
@@ -162,12 +164,12 @@ impl JsonScanner {
     }
 
     /// Counts bytes of memory; whether there are so many.
-    pub(super) fn pay(&mut self, bytes: usize) -> bool {
+    fn pay(&mut self, bytes: usize) -> bool {
         self.reader.pay(bytes)
     }
 
     /// Reports what was tolerated since the last time.
-    pub(super) fn notes(&mut self, name: &str, report: &mut Report) {
+    fn notes(&mut self, name: &str, report: &mut Report) {
         let twice = self.reader.take_twice();
         if !twice.is_empty() {
             let keys = listed(twice.iter().map(String::as_str));
@@ -216,4 +218,105 @@ fn mend_surrogates(text: &str) -> Option<(String, usize)> {
 fn unit(text: &str) -> Option<u16> {
     let hex = text.strip_prefix("\\u")?.get(..4)?;
     hex.bytes().all(|b| b.is_ascii_hexdigit()).then(|| u16::from_str_radix(hex, 16).ok())?
+}
+
+/// The longest line, in bytes.
+const MAX_LINE: usize = 16 << 20;
+/// The most lines that are read.
+const MAX_LINES: usize = 250_000;
+/// The number of broken lines that get their own warning; one more warning counts the rest.
+const MAX_LISTED: usize = 50;
+
+/// Reads a chat.
+pub(super) fn read_lines(name: &str, bytes: &[u8]) -> Result<Contents, Report> {
+    let mut report = Report::default();
+    let mut reader = JsonScanner::default();
+    let (mut documents, mut skipped) = (Vec::new(), 0_usize);
+    for (number, line) in (1..).zip(without_bom(name, bytes, &mut report).split(|b| *b == b'\n')) {
+        let line = line.trim_ascii();
+        if line.is_empty() {
+            continue;
+        }
+        if documents.len() >= MAX_LINES {
+            return Err(failed(too_many(name)));
+        }
+        if !reader.pay(LINE) {
+            return Err(failed(too_much(name, number)));
+        }
+        match object(line, &mut reader) {
+            Ok(json) => documents.push(Document::new(format!("line {number}"), json)),
+            Err(None) => return Err(failed(too_much(name, number))),
+            Err(Some(reason)) => {
+                skipped += 1;
+                if skipped <= MAX_LISTED {
+                    report.push(broken(name, number, &reason));
+                }
+            }
+        }
+    }
+    count_the_rest(name, skipped, &mut report);
+    reader.notes(name, &mut report);
+    if documents.is_empty() {
+        report.push(
+            Diagnostic::new(Code::ImportFormat, format!("`{name}` has no line that can be read"))
+                .help("a chat file is one JSON object a line; export it again"),
+        );
+        return Err(report);
+    }
+    let mut imported = Contents::new(Container::Jsonl, documents, report);
+    imported.skipped = skipped;
+    Ok(imported)
+}
+
+fn without_bom<'a>(name: &str, bytes: &'a [u8], report: &mut Report) -> &'a [u8] {
+    let Some(rest) = bytes.strip_prefix(b"\xEF\xBB\xBF") else { return bytes };
+    report.push(
+        Diagnostic::new(Code::FileBom, format!("`{name}` begins with a byte order mark, which is ignored"))
+            .help("save it as UTF-8 without a byte order mark"),
+    );
+    rest
+}
+
+/// The object on the line, or why there is none; `None` if there is no memory left for it.
+fn object(line: &[u8], reader: &mut JsonScanner) -> Result<Value, Option<String>> {
+    if line.len() > MAX_LINE {
+        return Err(Some(format!("longer than {} MiB", MAX_LINE >> 20)));
+    }
+    let text = std::str::from_utf8(line).map_err(|e| Some(format!("not valid UTF-8 at byte {} of the line", e.valid_up_to())))?;
+    let value = reader.parse(text).map_err(|reject| reason(&reject))?;
+    if value.as_map().is_some() { Ok(value) } else { Err(Some("not an object".to_owned())) }
+}
+
+/// The parser's reason without its line number, which is always 1 here.
+fn reason(reject: &JsonRejection) -> Option<String> {
+    Some(match reject {
+        JsonRejection::Cut { column, .. } => format!("it ends too early, at column {column}"),
+        JsonRejection::Syntax { reason, column, .. } => format!("{reason} at column {column}"),
+        JsonRejection::TooMuch => return None,
+        other => other.to_string(),
+    })
+}
+
+fn broken(name: &str, number: usize, reason: &str) -> Diagnostic {
+    Diagnostic::new(Code::ImportLine, format!("line {number} of `{name}` is skipped: {reason}"))
+        .help("correct the line, or delete it to be rid of this warning")
+}
+
+fn count_the_rest(name: &str, skipped: usize, report: &mut Report) {
+    if let Some(rest) = skipped.checked_sub(MAX_LISTED).filter(|n| *n > 0) {
+        report.push(
+            Diagnostic::new(Code::ImportLine, format!("{rest} more lines of `{name}` are skipped"))
+                .help("so many broken lines point to a damaged file; export the chat again"),
+        );
+    }
+}
+
+fn too_much(name: &str, number: usize) -> Diagnostic {
+    let most = MAX_MEMORY >> 20;
+    let message = format!("`{name}` is too large: its values take more than {most} MiB of memory, which line {number} exceeds");
+    Diagnostic::new(Code::FileTooLarge, message).help("split the chat into smaller files")
+}
+
+fn too_many(name: &str) -> Diagnostic {
+    Diagnostic::new(Code::FileTooLarge, format!("`{name}` has more than {MAX_LINES} lines")).help("split the chat into smaller files")
 }

@@ -1,29 +1,27 @@
-//! Reading files of other programs: a picture, an archive, JSON, a chat of JSON lines or plain text becomes JSON
+//! Reading and writing files of other programs: a picture, an archive, JSON, a chat of JSON lines or plain text becomes JSON
 //! documents.
 //!
-//! What a field of such a document means is data (the `foreign` rule files of a pack, see
-//! `tapster::import_document`), so nothing here looks inside a document. Nothing here opens a file
-//! either, and every byte is treated as hostile.
+//! The kind of container is recognised by content; the format of the JSON inside is recognised by rules. What a field of such
+//! a document means is data (the `foreign` rule files of a pack, see `tapster::import_document`), so nothing here looks inside
+//! a document. Nothing here opens a file either, and every byte is treated as hostile.
 
 mod charx;
-mod chunks;
 mod json;
-mod jsonl;
-mod payload;
 mod png;
 mod risu;
-mod sniff;
-mod written;
 
-pub use png::write_card;
-pub use risu::write_module;
-#[cfg(feature = "packed")]
-pub use risu::write_preset;
-pub use written::{WRITTEN, needs_picture, write};
+use serde_json::Value as Json;
 
+use crate::diag::depth::{DEEPEST_JSON, nests_deeper};
 use crate::diag::short::{listed, word as shown};
 use crate::diag::{Code, Diagnostic, Report, Severity};
 use crate::model::Value;
+
+pub use png::write_card;
+pub use risu::write_module;
+
+#[cfg(feature = "packed")]
+pub use risu::write_preset;
 
 /// The largest file that is read, in bytes (128 MiB): it is in memory as a whole.
 pub const MAX_FILE: usize = 128 << 20;
@@ -108,7 +106,7 @@ impl Contents {
     #[must_use]
     pub fn main(&self) -> Option<&Document> {
         let labelled = |label: &str| self.documents.iter().find(|d| d.label == label);
-        labelled(chunks::CCV3).or_else(|| labelled(chunks::CHARA)).or_else(|| self.documents.first())
+        labelled(png::CCV3).or_else(|| labelled(png::CHARA)).or_else(|| self.documents.first())
     }
 
     /// The document of the whole file: of a chat `{ lines }`, of other files the [`main_of`](Self::main_of); in a card of an
@@ -150,11 +148,11 @@ pub fn read(name: &str, bytes: &[u8]) -> Result<Contents, Report> {
     if bytes.len() > MAX_FILE {
         return Err(failed(too_large(name, "is", MAX_FILE)));
     }
-    match sniff::container(name, bytes).map_err(failed)? {
+    match recognize(name, bytes).map_err(failed)? {
         Container::Png => png::read(name, bytes),
         Container::Charx => charx::read(name, bytes),
         Container::Json => json::read(name, bytes),
-        Container::Jsonl => jsonl::read(name, bytes),
+        Container::Jsonl => json::read_lines(name, bytes),
         Container::Risum => risu::read_module(name, bytes),
         Container::Risup => risu::read_preset(name, bytes),
         Container::Text => json::read_text(name, bytes),
@@ -185,4 +183,167 @@ fn too_large(name: &str, what: &str, limit: usize) -> Diagnostic {
 /// The same diagnostic as a warning, because the rest could be read.
 fn tolerated(diagnostic: Diagnostic) -> Diagnostic {
     Diagnostic { severity: Severity::Warning, ..diagnostic }
+}
+
+/// The endings of file names that [`write()`] knows, each with what such a file holds.
+pub const WRITTEN: &[(&str, &str)] = &[
+    ("json", "any document"),
+    ("png", "a card in a picture"),
+    #[cfg(feature = "packed")]
+    ("risup", "a packed preset"),
+    ("risum", "a packed module"),
+];
+
+/// Whether a file with this ending is a picture, which [`write()`] needs to be given.
+#[must_use]
+pub fn needs_picture(ending: &str) -> bool {
+    ending == "png"
+}
+
+/// The bytes of a file that holds `document`, for the ending of its name in lower case. `picture` is the PNG file that a
+/// card is written to; other endings ignore it.
+///
+/// # Errors
+/// No file with this ending can be written, the picture is missing or damaged, or the document is too large or nested too
+/// deeply for its file.
+pub fn write(ending: &str, document: &Json, picture: Option<&[u8]>) -> Result<Vec<u8>, Report> {
+    let (document, deepest) = match ending {
+        // a packed module stands inside of another table
+        "risum" => (document.get("module").unwrap_or(document), DEEPEST_JSON - 1),
+        _ => (document, DEEPEST_JSON),
+    };
+    if nests_deeper(document, deepest) {
+        let message = format!("the document is nested deeper than {deepest} levels, so that nothing could read its `.{ending}` file");
+        return Err(failed(Diagnostic::new(Code::FileTooDeep, message).help("make it flatter")));
+    }
+    match ending {
+        "json" => Ok(format!("{document:#}\n").into_bytes()),
+        "png" => {
+            let picture =
+                picture.ok_or_else(|| failed(container("the card", "needs a picture to be written to").help("give a PNG file")))?;
+            let third = document.get("spec").and_then(Json::as_str) == Some("chara_card_v3");
+            write_card(picture, &[(if third { "ccv3" } else { "chara" }, document)])
+        }
+        #[cfg(feature = "packed")]
+        "risup" => write_preset(document),
+        "risum" => write_module(document),
+        other => {
+            let known = listed(WRITTEN.iter().map(|(ending, _)| *ending));
+            let message = format!("there is no way to write a `.{other}` file");
+            Err(failed(Diagnostic::new(Code::ImportContainer, message).help(format!("use one of the endings {known}"))))
+        }
+    }
+}
+
+/// The first bytes of files that people mistake for cards, and what such a file is.
+const OTHERS: &[(&[u8], &str)] = &[
+    (b"\xFF\xD8\xFF", "a JPEG picture"),
+    (b"GIF8", "a GIF picture"),
+    (b"RIFF", "a WebP picture or a sound"),
+    (b"BM", "a BMP picture"),
+    (b"7z\xBC\xAF\x27\x1C", "a 7z archive"),
+    (b"Rar!", "a RAR archive"),
+    (b"%PDF", "a PDF document"),
+    (b"SQLite format 3", "a database"),
+    (b"\xFF\xFE", "a UTF-16 text"),
+    (b"\xFE\xFF", "a UTF-16 text"),
+];
+
+/// The end-of-directory signature of a ZIP archive, and how far from the end of the file it can be.
+const ZIP_END: &[u8] = b"PK\x05\x06";
+const ZIP_END_REACH: usize = 22 + 65_535;
+
+/// The reader that the bytes are for.
+fn recognize(name: &str, bytes: &[u8]) -> Result<Container, ImportFault> {
+    if bytes.starts_with(b"\x89PNG") {
+        return Ok(Container::Png);
+    }
+    if bytes.starts_with(b"PK\x03\x04") || bytes.starts_with(ZIP_END) || (bytes.starts_with(b"\xFF\xD8\xFF") && ends_as_zip(bytes)) {
+        return Ok(Container::Charx);
+    }
+    if let Some(container) = risu::sniffed(bytes) {
+        return Ok(container);
+    }
+    let body = bytes.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(bytes).trim_ascii_start();
+    match body.first() {
+        None => Err(unknown(name, "is empty", "export the file again; nothing was written to it")),
+        Some(b'{' | b'[') if is_text(name, body) => text_or_unknown(name, bytes),
+        Some(b'{') if is_jsonl(name, body) => Ok(Container::Jsonl),
+        Some(b'{' | b'[') => Ok(Container::Json),
+        Some(_) => text_or_unknown(name, bytes),
+    }
+}
+
+/// Whether the archive's directory is at the end of the bytes.
+fn ends_as_zip(bytes: &[u8]) -> bool {
+    let tail = bytes.get(bytes.len().saturating_sub(ZIP_END_REACH)..).unwrap_or(bytes);
+    tail.windows(ZIP_END.len()).any(|w| w == ZIP_END)
+}
+
+fn text_or_unknown(name: &str, bytes: &[u8]) -> Result<Container, ImportFault> {
+    if let Ok(text) = std::str::from_utf8(bytes)
+        && !text.contains('\0')
+    {
+        return Ok(Container::Text);
+    }
+    let help = "a card is the original PNG or CHARX file, or JSON in UTF-8; sites and chat programs that convert pictures remove the card";
+    match OTHERS.iter().find(|(start, _)| bytes.starts_with(start)) {
+        Some((_, what)) => Err(unknown(name, &format!("is {what}, which cannot be imported"), help)),
+        None if is_text_but_for_a_few_bytes(bytes) => Ok(Container::Text),
+        None => Err(unknown(name, "is of no known format: neither PNG, CHARX, JSON, JSONL nor UTF-8 text", help)),
+    }
+}
+
+/// Whether this is text in an old 8-bit encoding; the text reader can then say at which byte it is invalid.
+fn is_text_but_for_a_few_bytes(bytes: &[u8]) -> bool {
+    let head = bytes.get(..4096).unwrap_or(bytes);
+    let odd = head.iter().filter(|b| !b.is_ascii() || (b.is_ascii_control() && !b.is_ascii_whitespace())).count();
+    !head.contains(&0) && odd * 10 < head.len()
+}
+
+/// Whether `body`, which begins with `{` or `[`, is a text and no JSON, because nothing in JSON goes on like that:
+/// `{{user}} is …`, `[A note]`. A file that is named as JSON is meant to be JSON.
+fn is_text(name: &str, body: &[u8]) -> bool {
+    let lower = name.to_ascii_lowercase();
+    if lower.ends_with(".json") || named_jsonl(name) {
+        return false;
+    }
+    // a file that is named as a text is JSON only if it can be read as that
+    if [".txt", ".md"].iter().any(|end| lower.ends_with(end)) && serde_json::from_slice::<serde::de::IgnoredAny>(body).is_err() {
+        return !is_jsonl(name, body);
+    }
+    let (open, rest) = body.split_first().map_or((0, body), |(open, rest)| (*open, rest.trim_ascii_start()));
+    let literal = ["true", "false", "null"].iter().any(|word| rest.starts_with(word.as_bytes()));
+    match rest.first() {
+        None => false,
+        Some(b'"') => false,
+        Some(b'}') => open != b'{',
+        Some(b'{' | b'[' | b']' | b'-' | b'0'..=b'9') => open != b'[',
+        Some(_) => open == b'{' || !literal,
+    }
+}
+
+/// Whether `body`, which begins with `{`, has one object per line. The first line decides; if it is broken, the
+/// majority of the other lines does. A single line is a chat only if the name of the file says so.
+fn is_jsonl(name: &str, body: &[u8]) -> bool {
+    let mut lines = body.split(|b| *b == b'\n').map(<[u8]>::trim_ascii).filter(|l| !l.is_empty());
+    let Some(first) = lines.next() else { return false };
+    let whole = |line: &[u8]| line.starts_with(b"{") && line.ends_with(b"}");
+    let rest = lines.clone().count();
+    if rest == 0 {
+        return named_jsonl(name);
+    }
+    if whole(first) && serde_json::from_slice::<serde::de::IgnoredAny>(first).is_ok() {
+        return true;
+    }
+    lines.filter(|l| whole(l)).count() * 2 > rest
+}
+
+fn named_jsonl(name: &str) -> bool {
+    let lower = name.to_ascii_lowercase();
+    lower.ends_with(".jsonl") || lower.ends_with(".ndjson")
+}
+
+fn unknown(name: &str, message: &str, help: &str) -> ImportFault {
+    Diagnostic::new(Code::ImportFormat, format!("`{name}` {message}")).help(help).into()
 }

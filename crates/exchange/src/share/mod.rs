@@ -5,19 +5,13 @@
 
 pub mod archive;
 pub mod index;
-pub mod lock;
-pub mod manifest;
-pub mod names;
 pub mod resolve;
-pub mod schema;
 pub mod signature;
 
 use crate::diag::Diagnostic;
 
 pub use archive::{pack, unpack};
-pub use index::{IndexEntry, PackIndex};
-pub use lock::{LockedPack, PackLock};
-pub use manifest::ManifestHeader;
+pub use index::{IndexEntry, LockedPack, ManifestHeader, PackIndex, PackLock};
 
 /// What the name of an archive ends in.
 pub const ENDING: &str = "tapster";

@@ -9,7 +9,7 @@ use std::rc::Rc;
 use semver::{Version, VersionReq};
 
 use super::ShareFault;
-use super::manifest::PackDependency;
+use super::index::PackDependency;
 use crate::diag::{Code, Diagnostic};
 
 /// Most steps of one search.
