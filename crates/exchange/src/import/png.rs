@@ -1,9 +1,5 @@
-//! Cards in PNG pictures. A card is found wherever it stands, and read as long as its own chunk is intact.
-//!
-//! The chunks of a PNG file, read without trusting any of them, so that damage in the picture does not lose the card
-//! after it.
-//!
-//! From a text chunk to the JSON document in it: three types of chunk, base64 of JSON.
+//! Cards in PNG pictures. A card is found wherever it stands, and read as long as its own chunk is intact: no chunk is trusted, so
+//! that damage in the picture does not lose the card after it. Three types of chunk hold a card, as base64 of JSON.
 
 use std::borrow::Cow;
 use std::io::Read;

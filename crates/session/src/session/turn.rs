@@ -1,15 +1,20 @@
-//! The two halves of a turn, and the one transaction at its end.
+//! The two halves of a turn, and the one transaction at its end: what a session puts into the scene, what it takes out of the
+//! result, and how pure programs get replies of a model. They cannot wait, so a program runs again with every reply that it has
+//! asked for.
+
+use std::future::Future;
+use std::pin::Pin;
 
 use serde_json::{Value as Json, json};
 
-use super::replay::{Model, replay};
-use super::scene::{ProgramWrite, art, fill, wanted, written};
 use super::{Artifact, Batch, CommitOutcome, Moment, PrunedVersion, Session, SessionError, history, rejected};
 use crate::artifact::{RunArtifact, WriteRefusal};
 use crate::build::scene::{kept, patched, restore};
 use crate::build::{build, run};
 use crate::diag::Diagnostic;
+use crate::engine::BuildError;
 use crate::model::{Plan, Scene, Value};
+use crate::pack::Ruleset;
 use crate::store::{ArtifactWrite, SessionState};
 
 /// The program that runs behind the main request, if the pack has it.
@@ -236,4 +241,152 @@ impl Session<'_> {
 fn redacted(row: &Json) -> RunArtifact {
     let text = |key: &str| row[key].as_str().unwrap_or_default().to_owned();
     RunArtifact { id: text("id"), tag: row["tag"].as_str().map(str::to_owned), kind: text("kind"), value: row["value"].clone() }
+}
+
+/// Artifacts as rules see them: `art.TAG.value`, `.history`, `.version`.
+fn art(artifacts: &[Artifact]) -> Value {
+    let one = |a: &Artifact| (a.tag.clone(), json!({ "value": a.value, "history": a.history, "version": a.version }));
+    Value::from(&Json::Object(artifacts.iter().map(one).collect()))
+}
+
+/// Fills the scene with what the session knows. Variables of macros are kept with the state, and read from `vars`. Of
+/// artifacts nothing is said to a pack that reads none.
+fn fill(rules: &Ruleset, scene: &mut Scene, artifacts: &[Artifact], state: Option<&Json>) {
+    if !artifacts.is_empty() || rules.programs().rules.names.knows_path("art") {
+        scene.set("art", art(artifacts));
+    }
+    let Some(Json::Object(mut state)) = state.cloned() else { return };
+    if let Some(vars) = state.remove("vars") {
+        let given = scene.get("vars");
+        let vars = Value::from(&vars);
+        scene.set("vars", if given.is_null() { vars } else { given.over(vars) });
+    }
+    let given = scene.get("state");
+    let state = Value::from(&Json::Object(state));
+    scene.set("state", if given.is_null() { state } else { given.over(state) });
+}
+
+/// A write that a program of the pack wants.
+#[derive(Debug, Clone, PartialEq)]
+struct ProgramWrite {
+    pub(super) tag: String,
+    pub(super) value: Json,
+    /// The version that the program says it started from, if it says one.
+    pub(super) based_on: Option<i64>,
+    pub(super) writer: String,
+    pub(super) operation: String,
+}
+
+/// The writes that a program has left in `$plan.writes`.
+pub(super) fn wanted(writes: &Value) -> Vec<ProgramWrite> {
+    let text = |row: &Json, key: &str| row[key].as_str().unwrap_or_default().to_owned();
+    let one = |row: &Json| {
+        let operation = text(row, "operation");
+        let writer = row["writer"].as_str().map_or_else(|| operation.clone(), str::to_owned);
+        ProgramWrite { tag: text(row, "tag"), value: row["value"].clone(), based_on: row["based_on"].as_i64(), writer, operation }
+    };
+    writes.to_json().as_array().into_iter().flatten().map(one).collect()
+}
+
+/// The view after a write, as the next programs of the turn see it, with at most `most` values of history.
+pub(super) fn written(view: &mut Vec<Artifact>, tag: &str, value: Json, most: u32) {
+    let Some(artifact) = view.iter_mut().find(|a| a.tag == tag) else {
+        view.push(Artifact { tag: tag.to_owned(), version: 1, value, history: Vec::new() });
+        return;
+    };
+    artifact.version += 1;
+    artifact.history.push(std::mem::replace(&mut artifact.value, value));
+    let most = usize::try_from(most).unwrap_or(usize::MAX);
+    artifact.history.drain(..artifact.history.len().saturating_sub(most));
+}
+
+/// The most requests of the operations of one half of a turn.
+const MAX_REQUESTS: usize = 64;
+
+/// What an operation asks of a model.
+#[derive(Debug, Clone, PartialEq)]
+pub struct OperationRequest {
+    /// The operation.
+    pub operation: String,
+    /// The messages: a list of `{role, content}`.
+    pub messages: Json,
+    /// What the row of the operation says besides: model, output mode and the like.
+    pub params: Json,
+}
+
+/// Why a model gave no reply.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{message}")]
+pub struct ModelError {
+    /// What kind of failure it is: `timeout`, `rate_limit`, `provider_error` …
+    pub code: String,
+    /// What happened.
+    pub message: String,
+}
+
+/// Whoever answers the requests of operations: a provider, or recorded replies.
+pub trait Model: Send + Sync {
+    /// The reply to a request.
+    fn ask<'a>(&'a self, request: &'a OperationRequest) -> Pin<Box<dyn Future<Output = Result<String, ModelError>> + Send + 'a>>;
+}
+
+/// A model for packs whose operations ask none; a request that comes all the same fails.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct NoModel;
+
+impl Model for NoModel {
+    fn ask<'a>(&'a self, request: &'a OperationRequest) -> Pin<Box<dyn Future<Output = Result<String, ModelError>> + Send + 'a>> {
+        let message = format!("operation `{}` asks a model, and none is connected", request.operation);
+        Box::pin(std::future::ready(Err(ModelError { code: "no_model".to_owned(), message })))
+    }
+}
+
+/// Runs `program` until it asks for nothing more. `requests` reads what a result asks for. The replies stay in the scene.
+async fn replay<T>(
+    scene: &mut Scene,
+    model: &dyn Model,
+    program: impl Fn(&Scene) -> Result<T, BuildError>,
+    requests: impl Fn(&T) -> Value,
+) -> Result<T, SessionError> {
+    let mut asked = 0;
+    loop {
+        let result = program(scene)?;
+        let open = open(&requests(&result), scene);
+        if open.is_empty() {
+            return Ok(result);
+        }
+        drop(result);
+        for request in open {
+            asked += 1;
+            if asked > MAX_REQUESTS {
+                return Err(SessionError::TooManyRequests(MAX_REQUESTS));
+            }
+            let reply = match model.ask(&request).await {
+                Ok(text) => json!({ "text": text }),
+                Err(error) => json!({ "error": { "code": error.code, "message": error.message } }),
+            };
+            let mut replies = scene.get("replies").to_json();
+            if !replies.is_object() {
+                replies = json!({});
+            }
+            if let Some(replies) = replies.as_object_mut() {
+                replies.insert(request.operation, reply);
+            }
+            scene.set("replies", Value::from(&replies));
+        }
+    }
+}
+
+/// The requests without a reply. One that is asked again although its reply is there is not asked twice.
+fn open(requests: &Value, scene: &Scene) -> Vec<OperationRequest> {
+    let known = scene.get("replies");
+    let text = |row: &Json, key: &str| row[key].as_str().unwrap_or_default().to_owned();
+    let mut out: Vec<OperationRequest> = Vec::new();
+    for row in requests.to_json().as_array().into_iter().flatten() {
+        let operation = text(row, "operation");
+        if known.get(&operation).is_none() && !out.iter().any(|r| r.operation == operation) {
+            out.push(OperationRequest { operation, messages: row["messages"].clone(), params: row["params"].clone() });
+        }
+    }
+    out
 }

@@ -1,12 +1,9 @@
 //! The containers of RisuAI (166.3.3): modules (`.risum`) and presets (`.risup`, `.risupreset`).
 //!
-//! A module is JSON with its assets behind it, in RPack. A preset is `MessagePack` of `MessagePack`: the inner one is
-//! encrypted with a key that is a constant of the format, and the whole is compressed, and in a `.risup` in RPack too. What
-//! the fields mean is data, as for all files. A container is bounded as JSON is.
-//!
-//! RPack: every byte is replaced by another one, always the same; nothing is compressed, and there is no key.
-//!
-//! The table is a constant of the format (RisuAI 166.3.3), observed by encoding all 256 bytes.
+//! A module is JSON with its assets behind it, in RPack: every byte is replaced by another one, always the same; nothing is
+//! compressed, and there is no key. A preset is `MessagePack` of `MessagePack`: the inner one is encrypted with a key that is a
+//! constant of the format, and the whole is compressed, and in a `.risup` in RPack too. What the fields mean is data, as for all
+//! files. A container is bounded as JSON is.
 
 use serde_json::{Value as Json, json};
 
@@ -119,7 +116,7 @@ fn damaged(name: &str, why: &str) -> ImportFault {
     container(name, format!("cannot be read: {why}")).help(AGAIN).into()
 }
 
-/// What each byte becomes when it is encoded.
+/// What each byte becomes when it is encoded, observed by encoding all 256 bytes.
 #[rustfmt::skip]
 const ENCODE: [u8; 256] = [
     0xc4, 0x0d, 0x1e, 0x0b, 0xbd, 0x2b, 0x3f, 0x55, 0xfc, 0x45, 0x6e, 0xf5, 0x66, 0x53, 0x4f, 0x1a,

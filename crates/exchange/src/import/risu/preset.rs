@@ -1,8 +1,7 @@
 //! Presets: `MessagePack` in AES-256-GCM in `MessagePack`, compressed, and in a `.risup` in RPack too.
 //!
-//! `MessagePack` as JSON, bounded in depth and in values, and back.
-//!
-//! A value that JSON cannot hold is told: bytes become base64, a number that is not finite and an extension become null.
+//! `MessagePack` is bounded in depth and in values. A value that JSON cannot hold is reported: bytes become base64, a number that is
+//! not finite and an extension become null.
 
 use std::fmt;
 use std::io::{Read, Write};

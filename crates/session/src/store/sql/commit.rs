@@ -1,14 +1,18 @@
-//! What changes a session: a batch of writes, pruning, and removal. Each function is the inside of one transaction.
+//! What changes a session: a batch of writes, pruning, and removal; and templates, under the same names as in a folder. Each
+//! function is the inside of one transaction.
 //!
-//! The first statement of each locks the row of the session, so that transactions of one session take turns and those
+//! The first statement of each that changes a session locks its row, so that transactions of one session take turns and those
 //! of different sessions do not wait for each other. Whether a base is stale is decided by the statement that writes.
 
 use serde_json::{Map, Value as Json, json};
 use sqlx::{AnyConnection, Row};
 
-use super::fault::DatabaseFault;
-use super::names::{artifact_key, home_key, text_of};
-use crate::store::{Batch, Home, Moment, PruneReason, PrunedVersion, StoreRefusal, VersionWindow};
+use super::schema::{artifact_key, bounded, home_key, text_of};
+use super::{DatabaseFault, refused};
+use crate::diag::Code;
+use crate::store::{
+    Batch, Home, MAX_TEMPLATE, Moment, PruneReason, PrunedVersion, StoreListing, StoreRefusal, StoredTemplate, VersionWindow,
+};
 
 /// A batch whose names and values are within their bounds.
 pub(super) struct CheckedBatch<'a> {
@@ -32,7 +36,7 @@ struct CheckedWrite<'a> {
 }
 
 /// What a commit did: versions, revision of the state, pruned versions.
-pub(super) type CommitResult = (Vec<i64>, Option<i64>, Vec<PrunedVersion>);
+type CommitResult = (Vec<i64>, Option<i64>, Vec<PrunedVersion>);
 
 impl<'a> CheckedBatch<'a> {
     /// Checks a batch before anything reaches the database.
@@ -340,4 +344,70 @@ pub(super) async fn forget(conn: &mut AnyConnection, home: &str) -> Result<bool,
 
 fn number(count: usize) -> i64 {
     i64::try_from(count).unwrap_or(i64::MAX)
+}
+
+/// The most templates of a listing.
+const MAX_ENTRIES: i64 = 20_000;
+
+/// A template to store.
+pub(super) struct NewTemplate<'a> {
+    pub(super) id: &'a str,
+    pub(super) bytes: &'a [u8],
+    pub(super) replace: bool,
+    pub(super) name: String,
+}
+
+impl<'a> NewTemplate<'a> {
+    pub(super) fn checked(id: &'a str, bytes: &'a [u8], replace: bool, shown: &str) -> Result<Self, StoreRefusal> {
+        bounded("id", id)?;
+        if bytes.len() as u64 > MAX_TEMPLATE {
+            let message = format!("a template for `{shown}` is larger than {} MiB", MAX_TEMPLATE >> 20);
+            return Err(refused(Code::FileTooLarge, message, "split the template, or move long texts into the data"));
+        }
+        Ok(Self { id, bytes, replace, name: name(id, shown) })
+    }
+}
+
+/// The name of a stored template for messages.
+fn name(id: &str, shown: &str) -> String {
+    format!("{shown}#{id}")
+}
+
+pub(super) async fn list(conn: &mut AnyConnection, shown: &str) -> Result<StoreListing, DatabaseFault> {
+    let rows = sqlx::query("SELECT id FROM tapster_templates LIMIT $1").bind(MAX_ENTRIES + 1).fetch_all(conn).await?;
+    let mut ids = rows.iter().map(|row| row.try_get(0)).collect::<Result<Vec<String>, _>>()?;
+    if i64::try_from(ids.len()).unwrap_or(i64::MAX) > MAX_ENTRIES {
+        let message = format!("`{shown}` has more than {MAX_ENTRIES} templates");
+        return Err(refused(Code::FileTooLarge, message, "remove some, or use several stores").into());
+    }
+    ids.sort_unstable();
+    Ok(StoreListing { ids, strangers: Vec::new() })
+}
+
+/// The id of a template, and the name of the store.
+type TemplateKey<'a> = (&'a str, &'a str);
+
+pub(super) async fn get(conn: &mut AnyConnection, (id, shown): &TemplateKey<'_>) -> Result<Option<StoredTemplate>, DatabaseFault> {
+    let query = sqlx::query("SELECT content FROM tapster_templates WHERE id = $1").bind((*id).to_owned());
+    let Some(row) = query.fetch_optional(conn).await? else { return Ok(None) };
+    Ok(Some(StoredTemplate { name: name(id, shown), bytes: row.try_get(0)? }))
+}
+
+pub(super) async fn put(conn: &mut AnyConnection, new: &NewTemplate<'_>) -> Result<String, DatabaseFault> {
+    let sql = if new.replace {
+        "INSERT INTO tapster_templates (id, content) VALUES ($1, $2) ON CONFLICT (id) DO UPDATE SET content = excluded.content"
+    } else {
+        "INSERT INTO tapster_templates (id, content) VALUES ($1, $2) ON CONFLICT (id) DO NOTHING"
+    };
+    let stored = sqlx::query(sql).bind(new.id.to_owned()).bind(new.bytes.to_vec()).execute(conn).await?;
+    if stored.rows_affected() == 0 {
+        let message = format!("a template is stored already as `{}`", new.name);
+        return Err(refused(Code::StoreTaken, message, "give it another `id`, or replace the stored one (`--force`)").into());
+    }
+    Ok(new.name.clone())
+}
+
+pub(super) async fn remove(conn: &mut AnyConnection, id: &str) -> Result<bool, DatabaseFault> {
+    let removed = sqlx::query("DELETE FROM tapster_templates WHERE id = $1").bind(id.to_owned()).execute(conn).await?;
+    Ok(removed.rows_affected() > 0)
 }

@@ -1,39 +1,33 @@
 //! Sessions and templates in a database: SQLite (one file) or PostgreSQL, through the same statements.
 //!
-//! [`SqlStore`] decides how a request is run: in which transaction, how often it is tried again, and how long. What the
-//! requests are is in the files beside this one. The futures need a `tokio` runtime with time and IO; a program without
-//! one uses [`block_on`].
+//! [`SqlStore`] decides how a request is run: in which transaction, how often it is tried again, how long, and which error of
+//! the database becomes which diagnostic. What the requests are is in the other files of this folder. The futures need a `tokio`
+//! runtime with time and IO; a program without one uses [`block_on`].
 
 mod address;
 mod commit;
-mod dump;
-mod fault;
-mod file;
-mod names;
 mod read;
-mod runtime;
 mod schema;
-mod templates;
 
 use std::future::Future;
 use std::pin::Pin;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
+use address::{DatabaseAddress, SqlDialect};
 use sqlx::any::{AnyConnectOptions, AnyPoolOptions};
-use sqlx::{AnyConnection, AnyPool, ConnectOptions, Connection};
+use sqlx::migrate::MigrateError;
+use sqlx::{AnyConnection, AnyPool, ConnectOptions, Connection, Error};
+use tokio::runtime::{Builder, Runtime};
 use tokio::sync::Semaphore;
 use tokio::time::Duration;
 
-use crate::diag::Code;
+use crate::diag::{Code, Diagnostic};
 use crate::store::{
     ArchivedVersion, Artifact, ArtifactVersion, Batch, CommitOutcome, Home, ListPage, LogRecord, Moment, PrunedVersion, SessionDump,
     SessionInfo, SessionState, SessionStore, StoreFuture, StoreListing, StoreRefusal, StoredTemplate, TemplateStore, VersionWindow,
 };
-use address::{DatabaseAddress, SqlDialect};
-use fault::{DatabaseFault, refused};
 
-pub use names::{MAX_DEPTH, MAX_NAME};
-pub use runtime::block_on;
+pub use schema::{MAX_DEPTH, MAX_NAME};
 
 /// The most connections at once. What is asked beyond them waits its turn.
 const CONNECTIONS: u32 = 8;
@@ -90,8 +84,8 @@ impl SqlStore {
     pub async fn open(address: &str) -> Result<Self, StoreRefusal> {
         let mut address = DatabaseAddress::read(address)?;
         if let Some(path) = &address.path {
-            file::check(path, true)?;
-            file::make(path);
+            address::check_file(path, true)?;
+            address::create_file(path);
             // SQLite itself makes none: its file would be readable by everybody
             address = address.existing();
         }
@@ -112,10 +106,10 @@ impl SqlStore {
         let Some(path) = address.path.clone() else {
             return Self::opened(address, false).await.map_err(|(refused, _)| refused);
         };
-        file::check(&path, false)?;
+        address::check_file(&path, false)?;
         match Self::opened(address.clone(), false).await {
             Ok(store) => Ok(store),
-            Err((_, true)) if file::has_journal(&path) => {
+            Err((_, true)) if address::has_journal(&path) => {
                 let message = format!("`{}` cannot be read: its folder cannot be written, and a program did not close it", address.shown);
                 Err(refused(Code::StoreReadOnly, message, "open it once where its folder can be written, or copy it with its `-wal` file"))
             }
@@ -348,35 +342,35 @@ impl SessionStore for SqlStore {
 
     fn state<'a>(&'a self, home: &'a Home) -> StoreFuture<'a, Option<SessionState>> {
         Box::pin(async move {
-            let key = names::home_key(home)?;
+            let key = schema::home_key(home)?;
             self.run(TransactionMode::Read, key.as_str(), |conn, key| Box::pin(read::state(conn, key))).await
         })
     }
 
     fn info<'a>(&'a self, home: &'a Home) -> StoreFuture<'a, Option<SessionInfo>> {
         Box::pin(async move {
-            let wanted = dump::SessionKey { home, key: names::home_key(home)? };
-            self.run(TransactionMode::Read, &wanted, |conn, wanted| Box::pin(dump::info(conn, wanted))).await
+            let wanted = read::SessionKey { home, key: schema::home_key(home)? };
+            self.run(TransactionMode::Read, &wanted, |conn, wanted| Box::pin(read::info(conn, wanted))).await
         })
     }
 
     fn dump<'a>(&'a self, home: &'a Home) -> StoreFuture<'a, Option<SessionDump>> {
         Box::pin(async move {
-            let wanted = dump::SessionKey { home, key: names::home_key(home)? };
-            self.run(TransactionMode::Snapshot, &wanted, |conn, wanted| Box::pin(dump::dump(conn, wanted))).await
+            let wanted = read::SessionKey { home, key: schema::home_key(home)? };
+            self.run(TransactionMode::Snapshot, &wanted, |conn, wanted| Box::pin(read::dump(conn, wanted))).await
         })
     }
 
     fn restore<'a>(&'a self, home: &'a Home, dump: SessionDump) -> StoreFuture<'a, bool> {
         Box::pin(async move {
-            let restored = dump::RestoredDump::new(home, &dump)?;
-            self.run(TransactionMode::Write, &restored, |conn, restored| Box::pin(dump::restore(conn, restored))).await
+            let restored = read::RestoredDump::new(home, &dump)?;
+            self.run(TransactionMode::Write, &restored, |conn, restored| Box::pin(read::restore(conn, restored))).await
         })
     }
 
     fn sessions<'a>(&'a self, owner: Option<&'a str>, page: ListPage) -> StoreFuture<'a, Vec<SessionInfo>> {
         Box::pin(async move {
-            names::bounded("owner", owner.unwrap_or_default())?;
+            schema::bounded("owner", owner.unwrap_or_default())?;
             let part = read::SessionsPart { dialect: self.0.address.dialect, owner, page };
             self.run(TransactionMode::Read, &part, |conn, part| Box::pin(read::sessions(conn, part))).await
         })
@@ -384,7 +378,7 @@ impl SessionStore for SqlStore {
 
     fn forget<'a>(&'a self, home: &'a Home) -> StoreFuture<'a, bool> {
         Box::pin(async move {
-            let key = names::home_key(home)?;
+            let key = schema::home_key(home)?;
             self.run(TransactionMode::Write, key.as_str(), |conn, key| Box::pin(commit::forget(conn, key))).await
         })
     }
@@ -392,28 +386,206 @@ impl SessionStore for SqlStore {
 
 impl TemplateStore for SqlStore {
     fn list(&self) -> StoreFuture<'_, StoreListing> {
-        Box::pin(self.run(TransactionMode::Read, self.name(), |conn, shown| Box::pin(templates::list(conn, shown))))
+        Box::pin(self.run(TransactionMode::Read, self.name(), |conn, shown| Box::pin(commit::list(conn, shown))))
     }
 
     fn get<'a>(&'a self, id: &'a str) -> StoreFuture<'a, Option<StoredTemplate>> {
         Box::pin(async move {
-            names::bounded("id", id)?;
+            schema::bounded("id", id)?;
             let wanted = (id, self.name());
-            self.run(TransactionMode::Read, &wanted, |conn, wanted| Box::pin(templates::get(conn, wanted))).await
+            self.run(TransactionMode::Read, &wanted, |conn, wanted| Box::pin(commit::get(conn, wanted))).await
         })
     }
 
     fn put<'a>(&'a self, id: &'a str, bytes: &'a [u8], replace: bool) -> StoreFuture<'a, String> {
         Box::pin(async move {
-            let new = templates::NewTemplate::checked(id, bytes, replace, self.name())?;
-            self.run(TransactionMode::Write, &new, |conn, new| Box::pin(templates::put(conn, new))).await
+            let new = commit::NewTemplate::checked(id, bytes, replace, self.name())?;
+            self.run(TransactionMode::Write, &new, |conn, new| Box::pin(commit::put(conn, new))).await
         })
     }
 
     fn remove<'a>(&'a self, id: &'a str) -> StoreFuture<'a, bool> {
         Box::pin(async move {
-            names::bounded("id", id)?;
-            self.run(TransactionMode::Write, id, |conn, id| Box::pin(templates::remove(conn, id))).await
+            schema::bounded("id", id)?;
+            self.run(TransactionMode::Write, id, |conn, id| Box::pin(commit::remove(conn, id))).await
         })
+    }
+}
+
+/// Runs a future of a store to its end on this thread. All calls of a process share one runtime, so that connections
+/// stay usable from one call to the next.
+///
+/// # Panics
+/// If the system refuses a runtime, or if it is called from inside of a `tokio` runtime.
+pub fn block_on<F: Future>(future: F) -> F::Output {
+    static RUNTIME: OnceLock<Runtime> = OnceLock::new();
+    #[expect(clippy::expect_used, reason = "a system that refuses an event queue can run no store")]
+    let runtime = RUNTIME.get_or_init(|| Builder::new_current_thread().enable_all().build().expect("the system refuses a runtime"));
+    runtime.block_on(future)
+}
+
+/// Why a request to a database ended early.
+pub(super) enum DatabaseFault {
+    /// The database, the connection or the driver failed.
+    Sql(Error),
+    /// The store refuses by itself.
+    Refused(StoreRefusal),
+    /// Somebody else has written this artifact (or the state) since.
+    Conflict { tag: Option<String>, latest: Option<i64> },
+}
+
+impl From<Error> for DatabaseFault {
+    fn from(error: Error) -> Self {
+        Self::Sql(error)
+    }
+}
+
+impl From<StoreRefusal> for DatabaseFault {
+    fn from(complaint: StoreRefusal) -> Self {
+        Self::Refused(complaint)
+    }
+}
+
+/// What a failure of a database means for the one who asks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum FailureMeaning {
+    /// Two transactions stood in each other's way; nothing was applied.
+    Busy,
+    Unreachable,
+    Login,
+    NoDatabase,
+    Full,
+    ReadOnly,
+    Damaged,
+    TooLarge,
+    Other,
+}
+
+impl DatabaseFault {
+    /// Whether the same request may succeed in a moment, and nothing of it was applied.
+    fn passes(&self) -> bool {
+        matches!(self, Self::Sql(error) if meaning(error) == FailureMeaning::Busy)
+    }
+
+    /// Whether the file, or one that is needed beside it, could not be opened or written.
+    fn is_closed(&self) -> bool {
+        matches!(self, Self::Sql(error) if matches!(meaning(error), FailureMeaning::Unreachable | FailureMeaning::ReadOnly))
+    }
+
+    /// Whether the file is not a database.
+    fn is_damage(&self) -> bool {
+        matches!(self, Self::Sql(error) if meaning(error) == FailureMeaning::Damaged)
+    }
+
+    /// The complaint about the store of this name. `secret`: the address has a password, which the driver may repeat.
+    pub(super) fn told(self, shown: &str, secret: bool) -> StoreRefusal {
+        let error = match self {
+            Self::Refused(complaint) => return complaint,
+            // a caller that expects conflicts has taken them out
+            Self::Conflict { .. } => return refused(Code::StoreBusy, format!("`{shown}` was written by somebody else"), "try again"),
+            Self::Sql(error) => error,
+        };
+        if let Error::Configuration(error) = &error {
+            let why = if secret { String::new() } else { format!(": {error}") };
+            let help = "write `postgres://USER:PASSWORD@HOST:PORT/DATABASE`, with other characters than letters and digits as `%` and two hex digits";
+            return refused(Code::StoreUrl, format!("`{shown}` is not an address of a database{why}"), help);
+        }
+        let why = match &error {
+            Error::Database(error) => error.message().to_owned(),
+            Error::PoolTimedOut => "no connection within the time limit".to_owned(),
+            Error::Io(error) => error.to_string(),
+            Error::WorkerCrashed => "the connection ended".to_owned(),
+            other => other.to_string(),
+        };
+        let (code, what, help) = match meaning(&error) {
+            FailureMeaning::Busy => (Code::StoreBusy, "stays locked by other programs", "try again; end programs that keep it locked"),
+            FailureMeaning::Unreachable => {
+                (Code::StoreUnreachable, "cannot be reached", "check that the database runs, the address, and the folder of a file")
+            }
+            FailureMeaning::Login => {
+                (Code::StoreUnreachable, "refuses the login", "check the user and the password; `PGPASSWORD` and `~/.pgpass` are read")
+            }
+            FailureMeaning::NoDatabase => (Code::StoreUnreachable, "has no such database", "create it first (`createdb`), or name another"),
+            FailureMeaning::Full => (Code::StoreFull, "has no room left", "make room, then try again: nothing of this request was stored"),
+            FailureMeaning::ReadOnly => {
+                (Code::StoreReadOnly, "cannot be written", "check the permissions of the file, its folder, or the database user")
+            }
+            FailureMeaning::Damaged => (Code::StoreDamaged, "is not a store, or is damaged", "name another file, or restore a backup"),
+            FailureMeaning::TooLarge => (Code::StoreTooLarge, "cannot take so much in one piece", "store or ask for less at once"),
+            FailureMeaning::Other => {
+                (Code::StoreFailed, "refused a request", "see the message of the database; report it if it is not about your data")
+            }
+        };
+        refused(code, format!("`{shown}` {what}: {why}"), help)
+    }
+
+    /// The complaint about migrations that do not fit.
+    pub(super) fn of_migration(error: MigrateError, shown: &str) -> Self {
+        match error {
+            MigrateError::Execute(error) | MigrateError::ExecuteMigration(error, _) => Self::Sql(error),
+            MigrateError::VersionMissing(version) => newer(shown, version).into(),
+            other => {
+                let message = format!("the tables of `{shown}` are not those of a store: {other}");
+                refused(Code::StoreDamaged, message, "name another database, or restore a backup").into()
+            }
+        }
+    }
+}
+
+/// The complaint about tables that a later release has made.
+pub(super) fn newer(shown: &str, version: i64) -> StoreRefusal {
+    let message = format!("`{shown}` was written by a newer Tapster: this one does not know its schema {version}");
+    refused(Code::StoreNewer, message, "update Tapster, or name another store")
+}
+
+pub(super) fn refused(code: Code, message: impl Into<String>, help: impl Into<String>) -> StoreRefusal {
+    Box::new(Diagnostic::new(code, message).help(help))
+}
+
+fn meaning(error: &Error) -> FailureMeaning {
+    match error {
+        Error::Database(error) => {
+            let code = error.code().unwrap_or_default();
+            match code.parse::<i32>() {
+                // SQLSTATE has five characters; some consist of digits only
+                Ok(1) if error.message().starts_with("no such ") => FailureMeaning::Damaged,
+                Ok(number) if code.len() < 5 => of_sqlite(number),
+                _ => of_postgres(&code),
+            }
+        }
+        Error::Io(_) | Error::Tls(_) | Error::PoolTimedOut | Error::PoolClosed | Error::WorkerCrashed | Error::Protocol(_) => {
+            FailureMeaning::Unreachable
+        }
+        Error::ColumnDecode { .. } | Error::Decode(_) | Error::RowNotFound => FailureMeaning::Damaged,
+        _ => FailureMeaning::Other,
+    }
+}
+
+/// <https://www.sqlite.org/rescode.html>; the low byte is the primary code.
+fn of_sqlite(code: i32) -> FailureMeaning {
+    match code & 0xff {
+        5 | 6 => FailureMeaning::Busy,
+        3 | 8 => FailureMeaning::ReadOnly,
+        11 | 26 => FailureMeaning::Damaged,
+        13 => FailureMeaning::Full,
+        10 | 14 => FailureMeaning::Unreachable,
+        18 => FailureMeaning::TooLarge,
+        _ => FailureMeaning::Other,
+    }
+}
+
+/// <https://www.postgresql.org/docs/current/errcodes-appendix.html>
+fn of_postgres(code: &str) -> FailureMeaning {
+    match code {
+        "40001" | "40P01" | "55P03" | "53300" => FailureMeaning::Busy,
+        "53100" => FailureMeaning::Full,
+        "3D000" => FailureMeaning::NoDatabase,
+        "25006" | "42501" => FailureMeaning::ReadOnly,
+        "54000" | "22001" => FailureMeaning::TooLarge,
+        "42P01" | "42703" => FailureMeaning::Damaged,
+        _ if code.starts_with("08") || code.starts_with("57P") => FailureMeaning::Unreachable,
+        _ if code.starts_with("28") => FailureMeaning::Login,
+        "XX001" | "XX002" => FailureMeaning::Damaged,
+        _ => FailureMeaning::Other,
     }
 }
