@@ -15,7 +15,7 @@ use serde_json::{Value, Value as Json};
 use tapster::machinery::pack::library::shipped_names;
 use tapster::machinery::pack::{Schemas, load_file};
 use tapster::machinery::verbs::VERBS;
-use tapster_testing::files::{in_folder, is_case_file};
+use tapster_testing::case::{in_folder, is_case_file};
 
 use crate::support::tapster;
 

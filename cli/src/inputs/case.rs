@@ -7,7 +7,7 @@ use crate::model::Value;
 use crate::pack::files::read_file;
 use crate::pack::{Schemas, load_read};
 use crate::testing::case::{CaseAction, TestCase};
-use crate::testing::files::{holds_cases, read_path};
+use crate::testing::case::{holds_cases, read_path};
 
 use crate::inputs::library::beside_scene;
 use crate::inputs::parts::BuildParts;

@@ -8,7 +8,7 @@ use serde_json::Value as Json;
 use crate::diag::{Code, Diagnostic};
 use crate::model::{Scene, Value};
 use crate::pack::Ruleset;
-use crate::testing::turns::CaseChat;
+use crate::testing::play::CaseChat;
 
 use crate::inputs::files::{shown, utf8, values_of, write_private};
 use crate::inputs::said::{self, MAX_TURNS, TranscriptTurn};

@@ -123,7 +123,7 @@ impl Coverage {
     #[must_use]
     pub fn of(rules: &Ruleset, is_own: &dyn Fn(&SourcePlace) -> bool, covered: &ExercisedRules) -> Self {
         let mut out = Self::default();
-        let says = |table: &str, row: &str, key: &str| {
+        let is_written_here = |table: &str, row: &str, key: &str| {
             let Some(row) = rules.pack().tables.get(table).and_then(|rows| rows.get(row)) else { return true };
             let span = row.fields.get(key).map_or(row.name_span, |field| field.node.span);
             rules.sources().place(span).is_some_and(|at| is_own(&at))
@@ -132,18 +132,18 @@ impl Coverage {
             let seen = covered.passes.get(&*pass.id).copied().unwrap_or_default();
             let point = |what: String, hit: bool| CoveragePoint { file: at.file.to_string(), line: at.line, what, hit };
             out.passes.push(point(format!("pass `{}`", pass.id), seen.ran));
-            if pass.when.is_some() && says("pass", &pass.id, "when") {
+            if pass.when.is_some() && is_written_here("pass", &pass.id, "when") {
                 out.conditions.push(point(format!("pass `{}`: `when` holds", pass.id), seen.ran));
                 out.conditions.push(point(format!("pass `{}`: `when` does not hold", pass.id), seen.skipped));
             }
-            if pass.select.filter.is_some() && says("pass", &pass.id, "where") {
+            if pass.select.filter.is_some() && is_written_here("pass", &pass.id, "where") {
                 out.conditions.push(point(format!("pass `{}`: `where` chooses", pass.id), seen.chose));
                 out.conditions.push(point(format!("pass `{}`: `where` leaves out", pass.id), seen.left));
             }
         }
         let mut rows: IndexMap<(String, String), CoveragePoint> = IndexMap::new();
         for ((table, row, key), rule) in cells(rules) {
-            if !says(&table, &row, &key) {
+            if !is_written_here(&table, &row, &key) {
                 continue;
             }
             let Some(at) = written(rules, &table, &row, is_own) else { continue };

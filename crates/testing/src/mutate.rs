@@ -10,7 +10,7 @@ use crate::terms::Cond;
 use crate::text::work::BudgetScope;
 use crate::verbs::CompiledPass;
 
-use super::files::CaseFile;
+use super::case::CaseFile;
 use super::play::SceneReader;
 use super::runner::{CaseResult, each, notices, rules_of};
 

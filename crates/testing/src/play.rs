@@ -1,18 +1,21 @@
-//! Runs one turn of a case, and collects everything that may be expected of it.
+//! Runs the turns of a case, each of which finds what those before it have stored, and collects everything that may be expected of
+//! them.
 
 use std::path::Path;
 
 use serde_json::{Map, Value as Json, json};
 
-use crate::build::{self, BuildError, EmittedPlan, Outcome};
-use crate::diag::Diagnostic;
-use crate::import;
+use super::case::{CaseAction, CaseTurn, RunInputs, TestCase};
+use crate::assemble::Outcome;
+use crate::assemble::kept::{kept, patched, restore};
+use crate::diag::{Diagnostic, DocumentNode};
+use crate::emit::EmittedPlan;
+use crate::engine::BuildError;
 use crate::model::plan::RecordedReason;
 use crate::model::{Plan, Scene, Value};
 use crate::pack::Ruleset;
 use crate::pack::files::read_file;
-
-use super::case::{CaseAction, CaseTurn, RunInputs};
+use crate::{assemble, emit, import};
 
 /// Reads a scene file, whose files are read by the rules. `now` is the time of the case, which stands above that of the
 /// file; the clock is never read.
@@ -134,14 +137,14 @@ pub fn turn(turn: &CaseTurn, mut scene: Scene, rules: &Ruleset, base: &Path, tra
                 (None, Some(file)) => opened(&base.join(file), rules)?,
                 (None, None) => return Err(TurnFailure::Given("`import` names neither a `document` nor a `file`".to_owned())),
             };
-            let brought = build::import_document(rules, format.as_deref(), document)?;
-            let said = json!({
+            let brought = assemble::import_document(rules, format.as_deref(), document)?;
+            let imported = json!({
                 "format": brought.format,
                 "scene": brought.scene.to_json(),
                 "rest": brought.rest.to_json(),
                 "warnings": brought.warnings,
             });
-            Ok(PlayedTurn { imported: Some(said), ..PlayedTurn::default() })
+            Ok(PlayedTurn { imported: Some(imported), ..PlayedTurn::default() })
         }
     }
 }
@@ -269,4 +272,66 @@ pub fn whole(played: &PlayedTurn, turn: &CaseTurn, show: &[(String, String)], ru
         out.insert("draws_left".into(), json!(played.draws_left));
     }
     out
+}
+
+/// The turns of a chat, each of which begins with what those before it have kept.
+#[derive(Debug, Default)]
+pub struct CaseChat {
+    kept: Option<Json>,
+}
+
+impl CaseChat {
+    /// A chat that begins with this state.
+    #[must_use]
+    pub fn with(kept: Json) -> Self {
+        Self { kept: Some(kept) }
+    }
+
+    /// Puts what was kept into the scene of the next turn. Before the first turn, what the scene itself says stays.
+    pub fn enter(&self, scene: &mut Scene) {
+        if let Some(kept) = &self.kept {
+            restore(scene, kept);
+        }
+    }
+
+    /// Keeps what a turn has left behind. The scene is the one that the turn began with.
+    pub fn leave(&mut self, began: &Scene, patch: &Value) {
+        self.kept = Some(patched(kept(began), &patch.to_json()));
+    }
+
+    /// What was kept; `None` before the first turn of a chat that begins with nothing.
+    #[must_use]
+    pub fn kept(&self) -> Option<&Json> {
+        self.kept.as_ref()
+    }
+}
+
+/// Plays the turns of a case, and hands what came of each to `judge`, which says whether to go on.
+pub fn turns<'c>(
+    case: &'c TestCase,
+    base: &Path,
+    rules: &Ruleset,
+    reader: SceneReader<'_>,
+    trace: impl Fn(&CaseTurn) -> bool,
+    mut judge: impl FnMut(&'c CaseTurn, Result<PlayedTurn, TurnFailure>) -> bool,
+) {
+    let mut chat = CaseChat::default();
+    for one in &case.turns {
+        let played = scene(&one.given, base, rules, reader).and_then(|mut scene| {
+            chat.enter(&mut scene);
+            // what this turn alone says of the state stands above what was kept
+            for name in ["state", "vars"].into_iter().filter(|_| case.turns.len() > 1) {
+                if let Some(own) = one.node.get("scene").and_then(|scene: &DocumentNode| scene.get(name)) {
+                    scene.set(name, Value::from(own).over(scene.get(name)));
+                }
+            }
+            let began = scene.clone();
+            let played = turn(one, scene, rules, base, trace(one))?;
+            chat.leave(&began, &played.patch);
+            Ok(played)
+        });
+        if !judge(one, played) {
+            return;
+        }
+    }
 }

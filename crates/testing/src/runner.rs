@@ -1,4 +1,5 @@
-//! Runs case files, several at a time, and collects what came of each case.
+//! Runs case files, several at a time, and collects what came of each case, with the rule behind each difference: the pass that set
+//! the value or changed the item last.
 
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
@@ -6,20 +7,18 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use serde_json::{Map, Value as Json, json};
 
+use super::case::{CaseFile, UnreadableFile, beside, payload};
+use super::case::{CaseTurn, TestCase, json_of};
+use super::compare::{CaseComparison, Difference, ValueStep};
+use super::coverage::ExercisedRules;
+use super::play::turns;
+use super::play::{PlayedTurn, SceneReader, TurnFailure};
+use super::snapshot::SnapshotChange;
+use super::{play, snapshot, validate};
 use crate::diag::{Diagnostic, DocumentNode, Report, Severity, Sources};
 use crate::pack::error::PackError;
 use crate::pack::{PackLibrary, PackShelf, Ruleset};
 use crate::terms::seen::{CoverageSink, recording};
-
-use super::blame::{self, BlamedRule};
-use super::case::{CaseTurn, TestCase, json_of};
-use super::compare::{CaseComparison, Difference, ValueStep};
-use super::coverage::ExercisedRules;
-use super::files::{CaseFile, UnreadableFile, beside, payload};
-use super::play::{self, PlayedTurn, SceneReader, TurnFailure};
-use super::snapshot::{self, SnapshotChange};
-use super::sound;
-use super::turns::turns;
 
 /// The stack of a thread that runs cases.
 const STACK: usize = 16 << 20;
@@ -275,18 +274,18 @@ pub fn sound_rules(
     rules: &Ruleset,
     library: &dyn PackLibrary,
 ) -> (Result<Option<Ruleset>, PackError>, Report) {
-    let mut found = sound::missing_files(file, case);
+    let mut found = validate::missing_files(file, case);
     if found.has_errors() {
         return (Ok(None), found);
     }
     match rules_of(file, case, library) {
         Ok(own) => {
-            found.extend(sound::faults(file, case, own.as_ref().unwrap_or(rules)));
+            found.extend(validate::case_faults(file, case, own.as_ref().unwrap_or(rules)));
             (Ok(own), found)
         }
         Err(rejected) => {
             // a size for an account that is not there makes an account that lacks the rest
-            let unknown = if case.overlays.is_empty() { sound::unknown_accounts(file, case, rules) } else { Report::default() };
+            let unknown = if case.overlays.is_empty() { validate::unknown_accounts(file, case, rules) } else { Report::default() };
             if unknown.has_errors() { (Ok(None), unknown) } else { (Err(rejected), found) }
         }
     }
@@ -394,7 +393,7 @@ fn differences(comparing: &CaseComparison, played: &PlayedTurn, case: &TestCase,
                         let exactly = json!({ "exactly": wanted });
                         comparing.compare(&mut steps, &exactly, &got, &mut out);
                     }
-                    Err(said) => out.push(Difference { steps, wanted: wanted.clone(), got, said: Some(said) }),
+                    Err(problem) => out.push(Difference { steps, wanted: wanted.clone(), got, problem: Some(problem) }),
                 }
             }
             "error" | "draws_left" => {}
@@ -431,7 +430,7 @@ impl JudgedTurn<'_> {
     fn blame(&mut self, traced: &JudgedTurn<'_>, seen: &CoverageSink, rules: &Ruleset) {
         let Some(played) = &traced.played else { return };
         for (difference, rule) in &mut self.differences {
-            *rule = blame::behind(difference, played, seen, rules);
+            *rule = behind(difference, played, seen, rules);
         }
     }
 
@@ -445,8 +444,8 @@ impl JudgedTurn<'_> {
             out.push(CaseComplaint { turn, difference: None, message, rule: None });
         }
         out.extend(self.differences.into_iter().map(|(difference, rule)| {
-            let message = match &difference.said {
-                Some(said) => format!("{}: {said}", difference.place()),
+            let message = match &difference.problem {
+                Some(problem) => format!("{}: {problem}", difference.place()),
                 None => format!("{} differs", difference.place()),
             };
             CaseComplaint { turn, difference: Some(difference), message, rule }
@@ -479,4 +478,52 @@ impl JudgedTurn<'_> {
         };
         self.differences.iter().filter_map(edit).collect()
     }
+}
+
+/// A rule that is responsible for a difference.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BlamedRule {
+    /// The pass, as `program/pass`.
+    pub pass: String,
+    /// `file:line`; empty where the pack's text is not at hand.
+    pub at: String,
+}
+
+impl BlamedRule {
+    /// A pass with its place.
+    #[must_use]
+    pub fn of(pass: &str, rules: &Ruleset) -> Self {
+        let place = rules.span_of_pass(pass).and_then(|span| rules.sources().place(span));
+        Self { pass: pass.to_owned(), at: place.map(|at| format!("{}:{}", at.file, at.line)).unwrap_or_default() }
+    }
+}
+
+/// The rule behind a difference of a turn that was played with a trace and a sink.
+#[must_use]
+pub fn behind(difference: &Difference, played: &PlayedTurn, seen: &CoverageSink, rules: &Ruleset) -> Option<BlamedRule> {
+    let key = |n: usize| match difference.steps.get(n) {
+        Some(ValueStep::Key(key)) => Some(key.as_str()),
+        _ => None,
+    };
+    let index = |n: usize| match difference.steps.get(n) {
+        Some(ValueStep::Index(at)) => Some(*at),
+        _ => None,
+    };
+    let pass = match key(0)? {
+        "lists" => played.outcome.as_ref()?.last_pass(key(1)?, index(2))?.to_string(),
+        "shown" => played.outcome.as_ref()?.last_pass(key(1)?, None)?.to_string(),
+        "set" => seen.setter(key(1)?)?.to_string(),
+        "patch" => seen.setter(&format!("state.{}", key(1)?))?.to_string(),
+        "warnings" => {
+            let at = index(1).unwrap_or_default();
+            played.warnings.get(at).or(played.warnings.first()).map(|w| w.pass.clone()).filter(|pass| !pass.is_empty())?
+        }
+        "reasons" => played.reasons.get(index(1)?)?.pass.clone(),
+        "payload" | "request" => {
+            let messages = played.emitted.as_ref()?.trace.as_ref()?;
+            messages.passes.last()?.pass.clone()
+        }
+        _ => return None,
+    };
+    Some(BlamedRule::of(&pass, rules))
 }

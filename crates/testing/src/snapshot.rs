@@ -5,11 +5,8 @@ use std::path::PathBuf;
 
 use serde_json::{Map, Value as Json};
 
+use super::compare::{Difference, ValueStep, matcher};
 use crate::diag::{DocumentNode, Report, Sources, Span, TableField};
-
-use super::compare::{Difference, ValueStep};
-use super::matchers::matcher;
-use super::toml_text;
 
 /// What `--update` changes.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -48,10 +45,10 @@ pub fn of_difference(difference: &Difference, expect: &DocumentNode, sources: &S
         }
     }
     let test = difference.wanted.as_object().and_then(|table| matcher(table, &difference.got));
-    if test.is_some_and(|(word, _)| word != "missing") && difference.said.is_some() {
+    if test.is_some_and(|(word, _)| word != "missing") && difference.problem.is_some() {
         return Err(format!("`{}` is a test, which only its author can change", difference.place()));
     }
-    let text = toml_text::value(&pruned(&difference.wanted, &difference.got));
+    let text = toml_value(&pruned(&difference.wanted, &difference.got));
     if test.is_none() && holds_test(&difference.wanted) {
         return Err(format!("`{}` holds tests, which only its author can change", difference.place()));
     }
@@ -67,7 +64,7 @@ pub fn of_difference(difference: &Difference, expect: &DocumentNode, sources: &S
 /// There is no key of the case in whose next line it can stand.
 pub fn new_expect(case: &DocumentNode, expect: &Map<String, Json>, sources: &Sources, source: Span) -> Result<TextEdit, String> {
     let Some(text) = sources.get(source.source).map(|s| s.text.clone()) else { return Err("the file is not at hand".to_owned()) };
-    let written = toml_text::value(&Json::Object(expect.clone()));
+    let written = toml_value(&Json::Object(expect.clone()));
     if let Some(TableField { key, node }) = case.as_table().and_then(|table| table.get("expect")) {
         // it is written, and empty
         let (start, end) = (node.span.start as usize, node.span.end as usize);
@@ -75,7 +72,7 @@ pub fn new_expect(case: &DocumentNode, expect: &Map<String, Json>, sources: &Sou
             return Ok(TextEdit { start, end, text: written });
         }
         let at = text.get(key.end as usize..).and_then(|rest| rest.find('\n')).map_or(text.len(), |n| key.end as usize + n);
-        let lines = expect.iter().map(|(name, value)| format!("\n{} = {}", toml_text::key(name), toml_text::value(value)));
+        let lines = expect.iter().map(|(name, value)| format!("\n{} = {}", toml_key(name), toml_value(value)));
         return Ok(TextEdit { start: at, end: at, text: lines.collect() });
     }
     let is_marked = case.get("snapshot").is_some();
@@ -169,4 +166,72 @@ fn is_document(text: &str) -> bool {
     let (mut sources, mut report) = (Sources::default(), Report::default());
     let source = sources.add("", "", text);
     crate::pack::toml::parse(source, text, &mut report).is_some() && !report.has_errors()
+}
+
+/// The width up to which a list stays on one line.
+const WIDTH: usize = 120;
+
+/// A value as TOML. A list that is too long for one line has one element a line. TOML has no `null`; what is not there is
+/// written as the test for it.
+fn toml_value(value: &Json) -> String {
+    write_toml(value, 0)
+}
+
+fn write_toml(value: &Json, indent: usize) -> String {
+    match value {
+        Json::Null => "{ missing = true }".to_owned(),
+        Json::Bool(_) | Json::Number(_) => value.to_string(),
+        Json::String(text) => string(text),
+        Json::Array(list) if list.is_empty() => "[]".to_owned(),
+        Json::Array(list) => {
+            let one_line = format!("[{}]", list.iter().map(flat).collect::<Vec<_>>().join(", "));
+            if one_line.len() <= WIDTH {
+                return one_line;
+            }
+            let inner = " ".repeat(indent + 2);
+            let rows: Vec<String> = list.iter().map(|one| format!("{inner}{},\n", write_toml(one, indent + 2))).collect();
+            format!("[\n{}{}]", rows.concat(), " ".repeat(indent))
+        }
+        Json::Object(table) if table.is_empty() => "{}".to_owned(),
+        Json::Object(table) => {
+            let fields: Vec<String> =
+                table.iter().map(|(name, value)| format!("{} = {}", toml_key(name), write_toml(value, indent))).collect();
+            format!("{{ {} }}", fields.join(", "))
+        }
+    }
+}
+
+fn flat(value: &Json) -> String {
+    match value {
+        Json::Array(list) => format!("[{}]", list.iter().map(flat).collect::<Vec<_>>().join(", ")),
+        Json::Object(table) if !table.is_empty() => {
+            let fields: Vec<String> = table.iter().map(|(name, value)| format!("{} = {}", toml_key(name), flat(value))).collect();
+            format!("{{ {} }}", fields.join(", "))
+        }
+        other => write_toml(other, 0),
+    }
+}
+
+/// A key, quoted where it must be.
+fn toml_key(name: &str) -> String {
+    let is_bare = !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-'));
+    if is_bare { name.to_owned() } else { string(name) }
+}
+
+fn string(text: &str) -> String {
+    let mut out = String::with_capacity(text.len() + 2);
+    out.push('"');
+    for c in text.chars() {
+        match c {
+            '"' => out.push_str("\\\""),
+            '\\' => out.push_str("\\\\"),
+            '\n' => out.push_str("\\n"),
+            '\t' => out.push_str("\\t"),
+            '\r' => out.push_str("\\r"),
+            c if c.is_control() => out.push_str(&format!("\\u{:04X}", c as u32)),
+            c => out.push(c),
+        }
+    }
+    out.push('"');
+    out
 }

@@ -8,8 +8,8 @@ use crate::diag::{Code, Diagnostic, DocumentNode, NodeValue, Report, Severity, S
 use crate::inputs::files::shown;
 use crate::pack::error::PackError;
 use crate::pack::{Overlay, PackLibrary, RuleDocument, RuleFile, Ruleset, Schemas, Start, case_files, load_read};
-use crate::testing::dialects::unknown;
-use crate::testing::files::{holds_cases, nearly_holds_cases, read, read_path};
+use crate::testing::case::{holds_cases, nearly_holds_cases, read, read_path};
+use crate::testing::inputs::unknown_dialects;
 use crate::testing::runner::sound_rules;
 use crate::testing::{CaseFile, UnreadableFile};
 
@@ -161,7 +161,7 @@ impl CaseChecker<'_> {
                 Ok(of_case) => {
                     let rules = of_case.as_ref().unwrap_or(&rules);
                     fix::keys(&mut wrong, &file.sources, rules);
-                    wrong.extend(unknown(&file, case, rules));
+                    wrong.extend(unknown_dialects(&file, case, rules));
                 }
                 Err(rejected) => found.push(of_error(rejected)),
             }

@@ -15,7 +15,7 @@ use crate::diag::{Code, Diagnostic, DocumentNode, Report, Severity, SourceId, So
 use crate::pack::files::{is_folder, is_pack, parent};
 use crate::pack::{Overlay, PackFiles, PackLibrary, RuleDocument, RuleFile, Ruleset, Schemas, Start, load_file, load_read};
 use crate::template::KIND;
-use crate::testing::files::{in_folder, is_case_file};
+use crate::testing::case::{in_folder, is_case_file};
 
 use crate::inputs::InputArgs;
 use crate::inputs::files::{bytes_of, shown};

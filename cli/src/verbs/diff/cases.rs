@@ -7,9 +7,9 @@ use serde_json::{Map, Value as Json, json};
 use crate::pack::Ruleset;
 use crate::testing::CaseFile;
 use crate::testing::case::{CaseAction, CaseTurn, TestCase, json_of};
-use crate::testing::files::{in_folder, is_case_file, read_path};
+use crate::testing::case::{in_folder, is_case_file, read_path};
+use crate::testing::play::turns;
 use crate::testing::play::{PlayedTurn, TurnFailure};
-use crate::testing::turns::turns;
 
 use super::rows::{RowChange, places};
 use super::rules::RuleDiff;

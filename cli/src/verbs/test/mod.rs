@@ -13,7 +13,7 @@ use crate::model::Scene;
 use crate::pack::files::{is_folder, is_pack};
 use crate::pack::library::shipped_names;
 use crate::pack::{PackLibrary, PackShelf, Ruleset, Start};
-use crate::testing::files::{FOLDER, in_folder, is_case_file, packs_from, read, read_path};
+use crate::testing::case::{FOLDER, in_folder, is_case_file, packs_from, read, read_path};
 use crate::testing::report;
 use crate::testing::{CaseFile, CaseRunner, SnapshotUpdate, UnreadableFile};
 

@@ -139,7 +139,7 @@ impl Default for JsonScanner {
 
 impl JsonScanner {
     /// One JSON value and nothing after it.
-    pub(super) fn parse(&mut self, text: &str) -> Result<Value, JsonRejection> {
+    fn parse(&mut self, text: &str) -> Result<Value, JsonRejection> {
         if text.len() > MAX_JSON {
             return Err(JsonRejection::TooLong);
         }

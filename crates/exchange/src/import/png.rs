@@ -320,13 +320,7 @@ const LENIENT: GeneralPurpose = GeneralPurpose::new(
 const AGAIN: &str = "download the original file again; if it stays so, export the card again where it was made";
 
 /// The document that the card chunk `label` of file `name` holds.
-pub(super) fn document(
-    name: &str,
-    label: &str,
-    chunk: &PngChunk<'_>,
-    reader: &mut JsonScanner,
-    report: &mut Report,
-) -> Result<Value, ImportFault> {
+fn document(name: &str, label: &str, chunk: &PngChunk<'_>, reader: &mut JsonScanner, report: &mut Report) -> Result<Value, ImportFault> {
     let text = text(name, label, chunk, reader)?;
     if text.len() > MAX_TEXT {
         return Err(too_large(name, &format!("has a card chunk `{label}`"), MAX_TEXT).into());

@@ -278,7 +278,7 @@ struct ProgramWrite {
 }
 
 /// The writes that a program has left in `$plan.writes`.
-pub(super) fn wanted(writes: &Value) -> Vec<ProgramWrite> {
+fn wanted(writes: &Value) -> Vec<ProgramWrite> {
     let text = |row: &Json, key: &str| row[key].as_str().unwrap_or_default().to_owned();
     let one = |row: &Json| {
         let operation = text(row, "operation");

@@ -1,15 +1,18 @@
 //! Whether what a case names is there: files, programs, lists, fields, paths, options, accounts, codes, and the words and
 //! patterns of tests. Otherwise an expectation about something that does not exist would hold.
 //!
-//! Other files look at what a case gives (`given`), at expectations that can never fail (`idle`), and at the values of fields
-//! (`literals`).
-//!
 //! What is found has a place in the case file. `tapster test` counts a case with an error as failed, and does not run it.
 
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
 
+use super::case::{CaseAction, CaseFile, CaseTurn, TestCase, missing_overlays};
+use super::compare::{MATCHERS, similar_matcher};
+use super::expectations::{field_fault, misspellings, path_fault, vacuous_parts};
+use super::inputs::{ignored_inputs, input_faults};
+use super::play;
+use super::play::NO_LISTS;
 use crate::diag::{Code, Diagnostic, DocumentNode, NodeValue, Report, Span, TableField, short, suggest};
 use crate::model::Value;
 use crate::pack::Ruleset;
@@ -17,13 +20,6 @@ use crate::pack::files::is_pack;
 use crate::terms::names::PackNames;
 use crate::terms::rules::CompiledRules;
 use crate::text::pattern::Pattern;
-
-use super::case::{CaseAction, CaseTurn, TestCase};
-use super::files::{CaseFile, missing_overlays};
-use super::matchers::{MATCHERS, near_test};
-use super::nodes::{fields, has_word, holds, keys_of, mentions, one_or_list, says, singles, texts_of, wanted_error, written};
-use super::play::{self, NO_LISTS};
-use super::{effect, given, idle, literals, spelling};
 
 /// The tests of a list whose argument is rows of the list.
 const OF_ROWS: [&str; 5] = ["contains", "includes", "excludes", "any_order", "exactly"];
@@ -43,9 +39,9 @@ const OF_TRIM: [&str; 8] =
 #[must_use]
 pub fn missing_files(file: &CaseFile, case: &TestCase) -> Report {
     let mut found = missing_overlays(case.node.get("overlays").and_then(DocumentNode::as_list).unwrap_or_default(), &file.base);
-    for turn in case.turns.iter().filter(|turn| wanted_error(turn).is_none()) {
-        let scene = written(file, case, turn, "scene_file").map(|field| ("scene file", &field.node));
-        let document = written(file, case, turn, "import").and_then(|field| Some(("document", field.node.get("file")?)));
+    for turn in case.turns.iter().filter(|turn| expected_error(turn).is_none()) {
+        let scene = field_of_turn(file, case, turn, "scene_file").map(|field| ("scene file", &field.node));
+        let document = field_of_turn(file, case, turn, "import").and_then(|field| Some(("document", field.node.get("file")?)));
         let document = document.filter(|_| matches!(turn.action, CaseAction::Import { .. }));
         for (what, node) in [scene, document].into_iter().flatten() {
             if let Some(path) = node.as_text().filter(|path| !file.base.join(path).exists()) {
@@ -65,8 +61,8 @@ fn outside(file: &CaseFile, case: &TestCase) -> Report {
     let Some(base) = real(&file.base) else { return found };
     let Some(pack) = base.ancestors().find(is_cases).and_then(Path::parent).filter(|folder| is_pack(folder)) else { return found };
     let overlays = case.node.get("overlays").map(one_or_list).unwrap_or_default().iter().collect::<Vec<_>>();
-    let scenes = case.turns.iter().filter_map(|turn| written(file, case, turn, "scene_file")).map(|field| &field.node);
-    let documents = case.turns.iter().filter_map(|turn| written(file, case, turn, "import")?.node.get("file"));
+    let scenes = case.turns.iter().filter_map(|turn| field_of_turn(file, case, turn, "scene_file")).map(|field| &field.node);
+    let documents = case.turns.iter().filter_map(|turn| field_of_turn(file, case, turn, "import")?.node.get("file"));
     let mut told: Vec<&str> = Vec::new();
     for node in overlays.into_iter().chain(scenes).chain(documents) {
         let Some(path) = node.as_text().filter(|path| !told.contains(path)) else { continue };
@@ -83,20 +79,20 @@ fn outside(file: &CaseFile, case: &TestCase) -> Report {
 /// What else a case names and its rules do not have, and what of its expectation can never fail. Warnings are about what it
 /// gives: what no rule reads, and what does not fit.
 #[must_use]
-pub fn faults(file: &CaseFile, case: &TestCase, rules: &Ruleset) -> Report {
+pub fn case_faults(file: &CaseFile, case: &TestCase, rules: &Ruleset) -> Report {
     let _bounded = suggest::bounded();
     let mut search = CaseValidation::new(file, case, rules);
     given_by(file, case).for_each(|node| keys_of(node, &mut search.own));
-    search.accounts();
-    search.lines();
+    search.check_accounts();
+    search.check_show_lines();
     for turn in &case.turns {
-        if wanted_error(turn).is_none() {
-            search.run(turn);
-            search.lists(turn);
+        if expected_error(turn).is_none() {
+            search.check_programs(turn);
+            search.check_lists(turn);
         }
-        search.expect(turn);
-        search.found.extend(given::faults(file, case, rules, turn));
-        search.found.extend(effect::faults(file, case, rules, turn));
+        search.check_expectation(turn);
+        search.found.extend(input_faults(file, case, rules, turn));
+        search.found.extend(ignored_inputs(file, case, rules, turn));
     }
     search.found.extend(outside(file, case));
     search.found.sort();
@@ -107,7 +103,7 @@ pub fn faults(file: &CaseFile, case: &TestCase, rules: &Ruleset) -> Report {
 #[must_use]
 pub fn unknown_accounts(file: &CaseFile, case: &TestCase, rules: &Ruleset) -> Report {
     let mut search = CaseValidation::new(file, case, rules);
-    search.accounts();
+    search.check_accounts();
     search.found
 }
 
@@ -134,17 +130,17 @@ impl<'c> CaseValidation<'c> {
         Self { file, case, rules, compiled, names: &compiled.names, own: BTreeSet::new(), found: Report::default() }
     }
 
-    fn unknown(&mut self, span: Span, message: String, help: Option<String>, otherwise: &str) {
+    fn report_unknown(&mut self, span: Span, message: String, help: Option<String>, otherwise: &str) {
         let complaint = Diagnostic::new(Code::NameUnknown, message).at(span);
         self.found.push(complaint.help(help.unwrap_or_else(|| otherwise.to_owned())));
     }
 
-    fn pack(&self) -> &'c str {
+    fn pack_name(&self) -> &'c str {
         &self.rules.pack().name
     }
 
     /// Sizes are given to accounts that the rules have.
-    fn accounts(&mut self) {
+    fn check_accounts(&mut self) {
         let budget = self.case.node.get("budget").or_else(|| self.file.given()?.get("budget"));
         let rows = self.rules.pack().tables.get("account");
         // the overlay of the sizes adds a row for every other name
@@ -156,61 +152,61 @@ impl<'c> CaseValidation<'c> {
         let unknown: Vec<(&str, Span)> = fields(budget).map(|(name, field)| (name, field.key)).filter(|(name, _)| is_new(name)).collect();
         for (name, span) in unknown {
             let help = suggest::help(name, known.iter().copied());
-            let message = format!("pack `{}` has no account `{name}`", self.pack());
-            self.unknown(span, message, help, "`[[account]]` declares one");
+            let message = format!("pack `{}` has no account `{name}`", self.pack_name());
+            self.report_unknown(span, message, help, "`[[account]]` declares one");
         }
     }
 
     /// The lines of `show` are about fields of lists.
-    fn lines(&mut self) {
+    fn check_show_lines(&mut self) {
         let show = self.case.node.get("show").or_else(|| self.file.given()?.get("show"));
         for (list, field) in fields(show) {
-            if !self.list(list, field.key) {
+            if !self.check_list(list, field.key) {
                 continue;
             }
             let line = field.node.as_text().unwrap_or_default();
             for path in line.split('{').skip(1).filter_map(|part| Some(part.split_once('}')?.0)) {
-                self.field(list, path.split('.').next().unwrap_or(path), field.node.span);
+                self.check_field(list, path.split('.').next().unwrap_or(path), field.node.span);
             }
         }
     }
 
     /// Whether there is a list; if not, it is told.
-    fn list(&mut self, name: &str, span: Span) -> bool {
+    fn check_list(&mut self, name: &str, span: Span) -> bool {
         let known = self.compiled.list_id(name).is_some();
         if !known {
             let help = suggest::help(name, self.compiled.lists.iter().map(|list| &*list.name));
-            self.unknown(span, format!("pack `{}` has no list `{name}`", self.pack()), help, "`[[list]]` declares one");
+            self.report_unknown(span, format!("pack `{}` has no list `{name}`", self.pack_name()), help, "`[[list]]` declares one");
         }
         known
     }
 
     /// Tells of a field that items of a list do not have.
-    fn field(&mut self, list: &str, name: &str, span: Span) {
-        let types = Some(self.types(list)).filter(|types| !types.is_empty());
+    fn check_field(&mut self, list: &str, name: &str, span: Span) {
+        let types = Some(self.row_types(list)).filter(|types| !types.is_empty());
         // rules copy fields from items of one type to items of another
         if self.names.knows_field(None, name) || self.own.contains(name) || self.is_open() {
             return;
         }
         let near = suggest::help(name, self.names.field_names(types).chain(MATCHERS));
         let of = types.map_or_else(|| format!("items of `{list}`"), |types| format!("`{}` items", types.join("` or `")));
-        self.unknown(span, format!("{of} have no field `{name}`"), near, "`[[field]]` declares one");
+        self.report_unknown(span, format!("{of} have no field `{name}`"), near, "`[[field]]` declares one");
     }
 
     /// Tells of a value that a field of items cannot have.
-    fn literal(&mut self, list: &str, field: &str, node: &DocumentNode) {
+    fn check_field_value(&mut self, list: &str, field: &str, node: &DocumentNode) {
         if self.is_open() {
             return;
         }
         let given = || given_by(self.file, self.case);
-        let stands = |word: &str| self.stands(word) || given().any(|node| says(node, word));
-        let is_given = |single: &DocumentNode| given().any(|node| holds(node, single));
-        let fault = literals::fault(self.rules, self.types(list), field, node, stands, is_given);
+        let stands = |word: &str| self.occurs_in_rules(word) || given().any(|node| contains_text(node, word));
+        let is_given = |single: &DocumentNode| given().any(|node| contains_value(node, single));
+        let fault = field_fault(self.rules, self.row_types(list), field, node, stands, is_given);
         fault.into_iter().for_each(|fault| self.found.push(fault));
     }
 
     /// The row types of a list; none if there is no such list.
-    fn types(&self, list: &str) -> &'c [Arc<str>] {
+    fn row_types(&self, list: &str) -> &'c [Arc<str>] {
         let known = self.compiled.list_id(list).and_then(|id| self.compiled.lists.get(id));
         known.map_or(&[], |list| list.rows.as_slice())
     }
@@ -222,18 +218,20 @@ impl<'c> CaseValidation<'c> {
     }
 
     /// Whether a text stands anywhere in the rules: a rule may read it from any row.
-    fn stands(&self, word: &str) -> bool {
+    fn occurs_in_rules(&self, word: &str) -> bool {
         let pack = self.rules.pack();
         let mut rows = pack.tables.values().flat_map(|rows| rows.values());
         let in_scripts = || pack.assets.values().any(|id| pack.sources.get(*id).is_some_and(|source| source.text.contains(word)));
-        rows.any(|row| &*row.name == word || row.fields.values().any(|field| says(&field.node, word)))
-            || pack.values.values().any(|field| says(&field.node, word))
+        rows.any(|row| &*row.name == word || row.fields.values().any(|field| contains_text(&field.node, word)))
+            || pack.values.values().any(|field| contains_text(&field.node, word))
             || in_scripts()
     }
 
     /// The programs and passes that run.
-    fn run(&mut self, turn: &'c CaseTurn) {
-        let Some(run) = written(self.file, self.case, turn, "run").filter(|_| matches!(turn.action, CaseAction::Run(_))) else { return };
+    fn check_programs(&mut self, turn: &'c CaseTurn) {
+        let Some(run) = field_of_turn(self.file, self.case, turn, "run").filter(|_| matches!(turn.action, CaseAction::Run(_))) else {
+            return;
+        };
         let programs = self.rules.programs();
         let passes = || programs.list.iter().flat_map(|program| program.passes.iter().map(|pass| &*pass.id));
         for node in one_or_list(&run.node) {
@@ -241,14 +239,14 @@ impl<'c> CaseValidation<'c> {
                 continue;
             };
             let help = suggest::help(name, programs.list.iter().map(|program| &*program.name).chain(passes()));
-            let message = format!("pack `{}` has no program or pass `{name}`", self.pack());
-            self.unknown(node.span, message, help, "`tapster ops --pack PACK` lists them");
+            let message = format!("pack `{}` has no program or pass `{name}`", self.pack_name());
+            self.report_unknown(node.span, message, help, "`tapster ops --pack PACK` lists them");
         }
     }
 
     /// The lists that are given.
-    fn lists(&mut self, turn: &'c CaseTurn) {
-        let Some(lists) = written(self.file, self.case, turn, "lists") else { return };
+    fn check_lists(&mut self, turn: &'c CaseTurn) {
+        let Some(lists) = field_of_turn(self.file, self.case, turn, "lists") else { return };
         if matches!(turn.action, CaseAction::Build | CaseAction::Payload(_)) {
             let complaint = Diagnostic::new(Code::SchemaValue, "a build fills its lists from the scene").at(lists.key);
             self.found.push(complaint.help(NO_LISTS));
@@ -256,83 +254,83 @@ impl<'c> CaseValidation<'c> {
         }
         for node in [Some(&turn.node), Some(&self.case.node), self.file.given()].into_iter().flatten() {
             for (name, field) in fields(node.get("lists")) {
-                self.list(name, field.key);
+                self.check_list(name, field.key);
             }
         }
     }
 
     /// Tells of keys and words with a slip inside of a value. What files bring along is not known here.
-    fn spelt(&mut self, key: Option<&str>, node: &DocumentNode) {
+    fn check_spelling(&mut self, key: Option<&str>, node: &DocumentNode) {
         let of_file = |turn: &CaseTurn| turn.given.scene_file.is_some() || matches!(turn.action, CaseAction::Import { file: Some(_), .. });
         if !self.case.turns.iter().any(of_file) {
-            let found = spelling::faults(self.rules, key, node, &|word| self.is_written(word));
+            let found = misspellings(self.rules, key, node, &|word| self.is_mentioned(word));
             self.found.extend(found);
         }
     }
 
     /// Whether a word stands in the rules, or in what the case gives: anywhere but in what cases expect.
-    fn is_written(&self, word: &str) -> bool {
+    fn is_mentioned(&self, word: &str) -> bool {
         let sources = &self.rules.pack().sources;
         let mut others = sources.ids().filter_map(|id| sources.get(id)).filter(|source| *source.name != *self.file.shown);
         let rows = fields(Some(&self.file.root)).filter(|(key, _)| *key != "case").map(|(_, field)| &field.node);
         let nodes = self.case.turns.iter().map(|turn| &turn.node).chain([&self.case.node]);
         let given = nodes.flat_map(|node| ["scene", "lists", "import", "expand"].map(|key| node.get(key))).flatten();
-        others.any(|source| has_word(&source.text, word)) || rows.chain(given).any(|node| mentions(node, word))
+        others.any(|source| has_word(&source.text, word)) || rows.chain(given).any(|node| mentions_word(node, word))
     }
 
-    fn expect(&mut self, turn: &'c CaseTurn) {
+    fn check_expectation(&mut self, turn: &'c CaseTurn) {
         let Some(expect) = turn.expect.as_ref() else { return };
-        self.patterns(expect);
-        self.found.extend(idle::parts(turn, &self.own, self.names));
+        self.check_patterns(expect);
+        self.found.extend(vacuous_parts(turn, &self.own, self.names));
         for (key, field) in fields(Some(expect)) {
             let node = &field.node;
             if OF_VALUES.contains(&key) {
-                self.alone(node);
+                self.check_single_tests(node);
             }
             match key {
                 "lists" => {
                     for (list, field) in fields(Some(node)) {
-                        if self.list(list, field.key) {
-                            self.elements(&field.node).into_iter().for_each(|row| self.row(list, row));
+                        if self.check_list(list, field.key) {
+                            self.expected_rows(&field.node).into_iter().for_each(|row| self.check_row(list, row));
                         }
                     }
                 }
                 "shown" => {
                     for (list, field) in fields(Some(node)) {
-                        self.elements(&field.node);
+                        self.expected_rows(&field.node);
                         if !self.case.show.iter().any(|(known, _)| known == list) {
                             let help = suggest::nearest(list, self.case.show.iter().map(|(known, _)| known.as_str()));
                             let help = help.map(|near| format!("did you mean `{near}`?"));
                             let message = format!("`show` has no line for the items of `{list}`");
-                            self.unknown(field.key, message, help, &format!("write one: `show.{list} = \"{{text}}\"`"));
+                            self.report_unknown(field.key, message, help, &format!("write one: `show.{list} = \"{{text}}\"`"));
                         }
                     }
                 }
                 "set" => fields(Some(node)).for_each(|(path, field)| {
-                    self.path(path, field, turn);
-                    self.value(path, &field.node);
+                    self.check_path(path, field, turn);
+                    self.check_path_value(path, &field.node);
                 }),
                 "patch" => {
-                    self.patch(node);
-                    fields(Some(node)).for_each(|(_, state)| self.spelt(None, &state.node));
+                    self.check_patch(node);
+                    fields(Some(node)).for_each(|(_, state)| self.check_spelling(None, &state.node));
                 }
-                "payload" | "request" => self.spelt(None, node),
-                "warnings" => self.codes(node, "code", &OF_WARNING),
-                "reasons" => self.codes(node, "because", &OF_REASON),
-                "error" => self.code(node),
-                "texts" => drop(self.elements(node)),
+                "payload" | "request" => self.check_spelling(None, node),
+                "warnings" => self.check_codes(node, "code", &OF_WARNING),
+                "reasons" => self.check_codes(node, "because", &OF_REASON),
+                "error" => self.check_code(node),
+                "texts" => drop(self.expected_rows(node)),
                 "imported" => {
-                    self.columns(node, &OF_IMPORT, "what a document gives");
-                    [node.get("scene"), node.get("rest")].into_iter().flatten().for_each(|part| self.spelt(None, part));
+                    self.check_columns(node, &OF_IMPORT, "what a document gives");
+                    [node.get("scene"), node.get("rest")].into_iter().flatten().for_each(|part| self.check_spelling(None, part));
                 }
-                "trim" => self.columns(node, &OF_TRIM, "the report of trimming"),
+                "trim" => self.check_columns(node, &OF_TRIM, "the report of trimming"),
                 _ => {}
             }
         }
     }
 
     /// The rows that an expectation about a list holds, whether as the list itself or in a test.
-    fn elements(&mut self, node: &'c DocumentNode) -> Vec<&'c DocumentNode> {
+    fn expected_rows(&mut self, node: &'c DocumentNode) -> Vec<&'c DocumentNode> {
         if let Some(list) = node.as_list() {
             return list.iter().collect();
         }
@@ -343,15 +341,15 @@ impl<'c> CaseValidation<'c> {
             Some((word, _)) if MATCHERS.contains(&&**word) => Vec::new(),
             _ => {
                 if let Some((word, field)) = table.iter().find(|(word, _)| !MATCHERS.contains(&&***word)) {
-                    let help = near_test(word).map(|near| format!("did you mean `{near}`?"));
-                    self.unknown(
+                    let help = similar_matcher(word).map(|near| format!("did you mean `{near}`?"));
+                    self.report_unknown(
                         field.key,
                         format!("`{word}` is no test of a list"),
                         help,
                         &format!("the tests are {}", MATCHERS.join(", ")),
                     );
                 } else if let Some((word, field)) = table.iter().nth(1) {
-                    self.beside(word, field.key);
+                    self.report_second_test(word, field.key);
                 }
                 Vec::new()
             }
@@ -359,15 +357,15 @@ impl<'c> CaseValidation<'c> {
     }
 
     /// A test stands beside another one.
-    fn beside(&mut self, word: &str, span: Span) {
+    fn report_second_test(&mut self, word: &str, span: Span) {
         let complaint = Diagnostic::new(Code::SchemaValue, format!("`{word}` does not stand alone")).at(span);
         self.found.push(complaint.help("a table holds one test; write a second case for the other"));
     }
 
     /// Tables in a value that hold several tests and nothing else.
-    fn alone(&mut self, node: &DocumentNode) {
+    fn check_single_tests(&mut self, node: &DocumentNode) {
         match &node.data {
-            NodeValue::List(list) => list.iter().for_each(|one| self.alone(one)),
+            NodeValue::List(list) => list.iter().for_each(|one| self.check_single_tests(one)),
             NodeValue::Table(table) => {
                 let mut tests = table.keys().filter(|word| {
                     let word: &str = word;
@@ -375,42 +373,42 @@ impl<'c> CaseValidation<'c> {
                 });
                 let second = tests.nth(1).filter(|_| table.keys().all(|word| MATCHERS.contains(&&**word)));
                 if let Some((word, field)) = second.and_then(|word| table.get_key_value(word)) {
-                    self.beside(word, field.key);
+                    self.report_second_test(word, field.key);
                 }
-                table.values().for_each(|field| self.alone(&field.node));
+                table.values().for_each(|field| self.check_single_tests(&field.node));
             }
             _ => {}
         }
     }
 
     /// The fields of a row that is expected.
-    fn row(&mut self, list: &str, row: &'c DocumentNode) {
+    fn check_row(&mut self, list: &str, row: &'c DocumentNode) {
         let Some(table) = row.as_table() else { return };
         if table.len() == 1 && table.keys().all(|word| MATCHERS.contains(&&**word)) {
             return;
         }
         for (name, field) in table {
-            self.field(list, name, field.key);
-            self.literal(list, name, &field.node);
-            self.test(&field.node);
-            self.alone(&field.node);
-            self.inside(name, &field.node);
+            self.check_field(list, name, field.key);
+            self.check_field_value(list, name, &field.node);
+            self.check_test_name(&field.node);
+            self.check_single_tests(&field.node);
+            self.check_nested_spelling(name, &field.node);
         }
     }
 
     /// A value that is nearly a test.
-    fn test(&mut self, node: &DocumentNode) {
+    fn check_test_name(&mut self, node: &DocumentNode) {
         let Some((word, field)) = node.as_table().filter(|table| table.len() == 1).and_then(|table| table.iter().next()) else { return };
-        if let Some(near) = near_test(word).filter(|_| !self.names.knows_field(None, word) && !self.own.contains(&**word)) {
-            self.unknown(field.key, format!("`{word}` is no test"), Some(format!("did you mean `{near}`?")), "");
+        if let Some(near) = similar_matcher(word).filter(|_| !self.names.knows_field(None, word) && !self.own.contains(&**word)) {
+            self.report_unknown(field.key, format!("`{word}` is no test"), Some(format!("did you mean `{near}`?")), "");
         }
     }
 
     /// A path that rules can set.
-    fn path(&mut self, path: &str, field: &'c TableField, turn: &CaseTurn) {
-        self.test(&field.node);
+    fn check_path(&mut self, path: &str, field: &'c TableField, turn: &CaseTurn) {
+        self.check_test_name(&field.node);
         if let Some(bare) = path.strip_prefix('$') {
-            self.unknown(field.key, format!("`{path}` is written without its `$` here"), Some(format!("write `{bare}`")), "");
+            self.report_unknown(field.key, format!("`{path}` is written without its `$` here"), Some(format!("write `{bare}`")), "");
             return;
         }
         let parts: Vec<&str> = path.split('.').collect();
@@ -418,62 +416,72 @@ impl<'c> CaseValidation<'c> {
         let is_given = || Value::from(&turn.given.scene).at(path).is_some();
         if !is_list && !self.names.knows_path(path) && !is_given() {
             let help = suggest::help(path, self.names.path_names());
-            self.unknown(field.key, format!("no rule of pack `{}` sets or reads `${path}`", self.pack()), help, "`[[path]]` declares one");
+            self.report_unknown(
+                field.key,
+                format!("no rule of pack `{}` sets or reads `${path}`", self.pack_name()),
+                help,
+                "`[[path]]` declares one",
+            );
         }
     }
 
     /// The value that a path is expected to have.
-    fn value(&mut self, path: &str, node: &DocumentNode) {
-        let singles = if self.is_open() { Vec::new() } else { singles(node) };
+    fn check_path_value(&mut self, path: &str, node: &DocumentNode) {
+        let singles = if self.is_open() { Vec::new() } else { expected_values(node) };
         for single in singles {
-            let is_given = |single: &DocumentNode| given_by(self.file, self.case).any(|node| holds(node, single));
-            let fault = literals::of_path(self.rules, path, single, |word| self.is_written(word), is_given);
+            let is_given = |single: &DocumentNode| given_by(self.file, self.case).any(|node| contains_value(node, single));
+            let fault = path_fault(self.rules, path, single, |word| self.is_mentioned(word), is_given);
             fault.into_iter().for_each(|fault| self.found.push(fault));
         }
-        self.inside(path.rsplit('.').next().unwrap_or(path), node);
+        self.check_nested_spelling(path.rsplit('.').next().unwrap_or(path), node);
     }
 
     /// Tells of slips inside of a value that has been looked at itself.
-    fn inside(&mut self, key: &str, node: &DocumentNode) {
+    fn check_nested_spelling(&mut self, key: &str, node: &DocumentNode) {
         if matches!(node.data, NodeValue::List(_) | NodeValue::Table(_)) {
-            self.spelt(Some(key), node);
+            self.check_spelling(Some(key), node);
         }
     }
 
     /// What is kept for the next turn: the variables of macros, and states.
-    fn patch(&mut self, node: &'c DocumentNode) {
+    fn check_patch(&mut self, node: &'c DocumentNode) {
         let names = self.names;
         for (key, field) in fields(Some(node)) {
             let is_known = key == "vars" || names.knows_path(&format!("state.{key}")) || self.own.contains(key) || MATCHERS.contains(&key);
             if !is_known {
                 let states = names.path_names().filter_map(|path| path.strip_prefix("state."));
                 let help = suggest::help(key, states.chain(["vars"]));
-                self.unknown(field.key, format!("pack `{}` has no state `{key}`", self.pack()), help, "`[[state]]` declares one");
+                self.report_unknown(
+                    field.key,
+                    format!("pack `{}` has no state `{key}`", self.pack_name()),
+                    help,
+                    "`[[state]]` declares one",
+                );
             }
         }
     }
 
     /// The keys of a table that the program makes.
-    fn columns(&mut self, node: &DocumentNode, known: &[&str], what: &str) {
+    fn check_columns(&mut self, node: &DocumentNode, known: &[&str], what: &str) {
         for (key, field) in fields(Some(node)).filter(|(key, _)| !known.contains(key) && !MATCHERS.contains(key)) {
             let help = suggest::help(key, known.iter().copied());
-            self.unknown(field.key, format!("{what} has no `{key}`"), help, &format!("it has {}", known.join(", ")));
+            self.report_unknown(field.key, format!("{what} has no `{key}`"), help, &format!("it has {}", known.join(", ")));
         }
     }
 
     /// Codes, or tables with a code.
-    fn codes(&mut self, node: &'c DocumentNode, key: &str, columns: &[&str]) {
-        for row in self.elements(node) {
-            self.columns(row, columns, if key == "code" { "a warning" } else { "a reason" });
+    fn check_codes(&mut self, node: &'c DocumentNode, key: &str, columns: &[&str]) {
+        for row in self.expected_rows(node) {
+            self.check_columns(row, columns, if key == "code" { "a warning" } else { "a reason" });
             let code = if row.as_text().is_some() { Some(row) } else { row.get(key) };
-            code.into_iter().for_each(|code| self.code(code));
+            code.into_iter().for_each(|code| self.check_code(code));
         }
     }
 
     /// A code of the program, or one that stands anywhere in the rules.
-    fn code(&mut self, node: &DocumentNode) {
+    fn check_code(&mut self, node: &DocumentNode) {
         let Some(code) = node.as_text().filter(|code| Code::of(code).is_none()) else { return };
-        if self.stands(code) {
+        if self.occurs_in_rules(code) {
             return;
         }
         let rows = self.rules.pack().tables.values().flat_map(|rows| rows.values());
@@ -483,14 +491,14 @@ impl<'c> CaseValidation<'c> {
             texts_of(&field.1.node, &["error", "code", "because"], &mut known);
         }
         let help = suggest::nearest(code, known).map(|near| format!("did you mean `{near}`?"));
-        let message = format!("neither the program nor pack `{}` has the code `{code}`", self.pack());
-        self.unknown(node.span, message, help, "docs/reference/codes.md lists the codes of the program");
+        let message = format!("neither the program nor pack `{}` has the code `{code}`", self.pack_name());
+        self.report_unknown(node.span, message, help, "docs/reference/codes.md lists the codes of the program");
     }
 
     /// The patterns of tests.
-    fn patterns(&mut self, node: &DocumentNode) {
+    fn check_patterns(&mut self, node: &DocumentNode) {
         match &node.data {
-            NodeValue::List(list) => list.iter().for_each(|one| self.patterns(one)),
+            NodeValue::List(list) => list.iter().for_each(|one| self.check_patterns(one)),
             NodeValue::Table(table) => {
                 let pattern = table.get("matches").filter(|_| table.len() == 1).map(|field| &field.node);
                 if let Some((pattern, Err(error))) = pattern.and_then(|node| Some((node, Pattern::new(node.as_text()?, "")))) {
@@ -498,9 +506,115 @@ impl<'c> CaseValidation<'c> {
                     self.found
                         .push(complaint.at(pattern.span).help("see docs/reference/language/conditions.md for the patterns that there are"));
                 }
-                table.values().for_each(|field| self.patterns(&field.node));
+                table.values().for_each(|field| self.check_patterns(&field.node));
             }
             _ => {}
         }
+    }
+}
+
+/// The tests whose argument is values of a list.
+const OF_SINGLES: [&str; 4] = ["includes", "excludes", "any_order", "exactly"];
+
+/// The error that a turn expects.
+pub(super) fn expected_error(turn: &CaseTurn) -> Option<&str> {
+    turn.expect.as_ref()?.get("error")?.as_text()
+}
+
+/// A key as it counts for a turn: its own, that of its case, or that of the file.
+pub(super) fn field_of_turn<'c>(file: &'c CaseFile, case: &'c TestCase, turn: &'c CaseTurn, key: &str) -> Option<&'c TableField> {
+    [Some(&turn.node), Some(&case.node), file.given()].into_iter().flatten().find_map(|node| node.as_table()?.get(key))
+}
+
+/// All keys of tables in a value.
+pub(super) fn keys_of<'c>(node: &'c DocumentNode, out: &mut BTreeSet<&'c str>) {
+    match &node.data {
+        NodeValue::List(list) => list.iter().for_each(|one| keys_of(one, out)),
+        NodeValue::Table(table) => table.iter().for_each(|(key, field)| {
+            out.insert(key);
+            keys_of(&field.node, out);
+        }),
+        _ => {}
+    }
+}
+
+/// One text or a list of them.
+fn one_or_list(node: &DocumentNode) -> &[DocumentNode] {
+    node.as_list().unwrap_or(std::slice::from_ref(node))
+}
+
+/// The fields of a table; none of anything else.
+pub(super) fn fields(node: Option<&DocumentNode>) -> impl Iterator<Item = (&str, &TableField)> {
+    node.and_then(DocumentNode::as_table).into_iter().flatten().map(|(key, field)| (&**key, field))
+}
+
+/// Whether a text stands somewhere in a value.
+pub(super) fn contains_text(node: &DocumentNode, word: &str) -> bool {
+    match &node.data {
+        NodeValue::Text(text) => &**text == word,
+        NodeValue::List(list) => list.iter().any(|one| contains_text(one, word)),
+        NodeValue::Table(table) => table.values().any(|field| contains_text(&field.node, word)),
+        _ => false,
+    }
+}
+
+/// Whether a word stands in a value: as a key, or as a word of a text.
+fn mentions_word(node: &DocumentNode, word: &str) -> bool {
+    match &node.data {
+        NodeValue::Text(text) => has_word(text, word),
+        NodeValue::List(list) => list.iter().any(|one| mentions_word(one, word)),
+        NodeValue::Table(table) => table.iter().any(|(key, field)| has_word(key, word) || mentions_word(&field.node, word)),
+        _ => false,
+    }
+}
+
+/// Whether a text has a word that is not a part of a longer one.
+fn has_word(text: &str, word: &str) -> bool {
+    let goes_on = |letter: Option<char>| letter.is_some_and(|letter| letter.is_alphanumeric() || letter == '_');
+    let is_whole = |at: usize| {
+        let before = text.get(..at).and_then(|before| before.chars().next_back());
+        let behind = text.get(at + word.len()..).and_then(|behind| behind.chars().next());
+        !goes_on(before) && !goes_on(behind)
+    };
+    !word.is_empty() && text.match_indices(word).any(|(at, _)| is_whole(at))
+}
+
+/// The single values that are expected: the value itself, the elements of a list, and those that a test names.
+fn expected_values(node: &DocumentNode) -> Vec<&DocumentNode> {
+    let mut found = Vec::new();
+    let mut open = vec![node];
+    while let Some(node) = open.pop() {
+        match &node.data {
+            NodeValue::List(list) => open.extend(list),
+            NodeValue::Table(table) => {
+                let test = table.iter().next().filter(|(word, _)| table.len() == 1 && OF_SINGLES.contains(&&***word));
+                open.extend(test.map(|(_, field)| &field.node));
+            }
+            _ => found.push(node),
+        }
+    }
+    found
+}
+
+/// Whether a single value stands somewhere in a value.
+pub(super) fn contains_value(node: &DocumentNode, single: &DocumentNode) -> bool {
+    match &node.data {
+        NodeValue::List(list) => list.iter().any(|one| contains_value(one, single)),
+        NodeValue::Table(table) => table.values().any(|field| contains_value(&field.node, single)),
+        _ => node.to_json() == single.to_json(),
+    }
+}
+
+/// The texts behind a key in a value.
+fn texts_of<'p>(node: &'p DocumentNode, keys: &[&str], out: &mut BTreeSet<&'p str>) {
+    match &node.data {
+        NodeValue::List(list) => list.iter().for_each(|one| texts_of(one, keys, out)),
+        NodeValue::Table(table) => {
+            for (key, field) in table {
+                out.extend(field.node.as_text().filter(|_| keys.contains(&&**key)));
+                texts_of(&field.node, keys, out);
+            }
+        }
+        _ => {}
     }
 }
