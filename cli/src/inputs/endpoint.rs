@@ -181,7 +181,7 @@ impl EndpointArgs {
         hears: Arc<dyn Fn(&RetryAttempt) + Send + Sync>,
     ) -> Arc<dyn Transport> {
         let policy = RetryPolicy { attempts: self.retries.unwrap_or(2).saturating_add(1), ..RetryPolicy::default() };
-        Arc::new(RetryTransport::new(sends, policy, pace).telling(hears))
+        Arc::new(RetryTransport::new(sends, policy, pace).with_observer(hears))
     }
 }
 

@@ -5,8 +5,9 @@ use std::path::{Path, PathBuf};
 
 use crate::diag::{Code, Diagnostic, file};
 use crate::pack::files::is_schema;
+use crate::share::archive::MAX_FOLDERS;
 use crate::share::archive::{MAX_FILE, MAX_FILES};
-use crate::share::{self, PackFile, ShareFault, names};
+use crate::share::{self, PackFile, ShareFault};
 
 use crate::stop::{EarlyExit, RunExit};
 
@@ -91,7 +92,7 @@ pub(crate) fn files_of(folder: &Path) -> Result<(Vec<PackFile>, Vec<OmittedFile>
             leave("it is hidden");
         } else if kind.is_symlink() {
             leave("it is a link");
-        } else if kind.is_dir() && path.split('/').count() > names::MAX_FOLDERS {
+        } else if kind.is_dir() && path.split('/').count() > MAX_FOLDERS {
             leave("it is nested deeper than 16 folders");
         } else if kind.is_dir() {
             return Ok(true);
@@ -230,7 +231,7 @@ impl FileLocation {
 /// The file of a `file:` address.
 #[cfg(feature = "full")]
 fn file_of(address: &str) -> Option<PathBuf> {
-    crate::run::fetch::file_of(address)
+    crate::run::http::file_of(address)
 }
 
 #[cfg(not(feature = "full"))]
@@ -241,7 +242,7 @@ fn file_of(address: &str) -> Option<PathBuf> {
 /// The bytes at an address, at most `limit`.
 #[cfg(feature = "full")]
 fn fetch(url: &str, limit: usize) -> Result<Option<Vec<u8>>, EarlyExit> {
-    use crate::run::fetch::{fetch, timeouts};
+    use crate::run::http::{fetch, timeouts};
     crate::waiting::wait(fetch(url, limit, timeouts())).map_err(|error| {
         let help = "check the address and the connection; nothing was changed";
         let message = format!("`{}` cannot be fetched: {}", share::shown(url), share::shown(&error.message));

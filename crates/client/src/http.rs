@@ -1,18 +1,23 @@
-//! HTTP/1.1 with TLS: the transport that has keys and sockets.
+//! HTTP/1.1 with TLS: the transport that has keys and sockets, and getting a file without a key.
 //!
-//! It sends once. It follows no redirect, since a key would go along, and understands no compression, since a small
-//! body could become a huge one. Dropping what it returns closes the connection.
+//! The transport sends once. It follows no redirect, since a key would go along, and understands no compression, since a small
+//! body could become a huge one. Dropping what it returns closes the connection. To get a file, redirects are followed, within
+//! bounds.
 
 use core::time::Duration;
 use std::error::Error;
+use std::hash::{BuildHasher, RandomState};
+use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
+use std::time::{SystemTime, UNIX_EPOCH};
 
-use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
+use reqwest::header::{HeaderMap, HeaderName, HeaderValue, LOCATION};
 use reqwest::{Client, Proxy, Response, Url, redirect};
 use rustls::{ClientConfig, RootCertStore};
 use rustls_platform_verifier::Verifier;
 
 use super::keys::{Key, KeyScrubber};
+use super::retry::Pace;
 use super::{Body, BoxFuture, IncomingAnswer, OutgoingRequest, Transport, TransportError};
 
 /// How long is waited.
@@ -93,14 +98,14 @@ impl Http {
             builder = builder.proxy(proxy.ok_or_else(wrong)?);
         }
         let client = builder.build().map_err(|e| unsent("address", format!("no client for HTTP: {}", e.without_url())))?;
-        let below = options.below.as_deref().map(address).transpose()?;
-        let origins = options.origins.iter().map(|origin| address(origin).map(|url| origin_of(&url))).collect::<Result<_, _>>()?;
+        let below = options.below.as_deref().map(parse_address).transpose()?;
+        let origins = options.origins.iter().map(|origin| parse_address(origin).map(|url| origin_of(&url))).collect::<Result<_, _>>()?;
         let hidden = Key::hidden(options.key.as_ref(), options.proxy.as_deref());
         Ok(Self { client, key: options.key, hidden, origins, first: OnceLock::new(), below, timeouts: options.timeouts, no_roots })
     }
 
     async fn answer(&self, request: &OutgoingRequest) -> Result<IncomingAnswer, TransportError> {
-        let url = address(&request.url)?;
+        let url = parse_address(&request.url)?;
         self.allows(&url, request)?;
         let host = url.host_str().unwrap_or_default().to_owned();
         let headers = self.headers(request)?;
@@ -108,7 +113,7 @@ impl Http {
         let sending = self.client.post(url).headers(headers).body(body).send();
         let answer = match tokio::time::timeout(self.timeouts.answer, sending).await {
             Ok(Ok(answer)) => answer,
-            Ok(Err(e)) => return Err(self.told(e, &host, "before it answered")),
+            Ok(Err(e)) => return Err(self.transport_error(e, &host, "before it answered")),
             Err(_) => return Err(timeout(format!("{host} did not answer within {} s", self.timeouts.answer.as_secs_f64()))),
         };
         let scrub = |text: &str| self.hidden.as_ref().map_or_else(|| text.to_owned(), |key| key.scrub(text));
@@ -181,18 +186,18 @@ impl Http {
         Ok(headers)
     }
 
-    fn told(&self, error: reqwest::Error, host: &str, when: &str) -> TransportError {
-        let mut told = told(error, host, when);
-        if told.code == "tls"
+    fn transport_error(&self, error: reqwest::Error, host: &str, when: &str) -> TransportError {
+        let mut failure = transport_error(error, host, when);
+        if failure.code == "tls"
             && let Some(why) = &self.no_roots
         {
-            told.message.push_str("; the system has no certificates to check it by: ");
-            told.message.push_str(why);
+            failure.message.push_str("; the system has no certificates to check it by: ");
+            failure.message.push_str(why);
         }
         if let Some(key) = &self.hidden {
-            told.message = key.scrub(&told.message);
+            failure.message = key.scrub(&failure.message);
         }
-        told
+        failure
     }
 }
 
@@ -240,11 +245,11 @@ impl ArrivingBody {
                     return Ok(Some(rest).filter(|rest| !rest.is_empty()));
                 }
                 Ok(Err(e)) => {
-                    let mut told = told(e, &self.host, "in the middle of its answer");
+                    let mut failure = transport_error(e, &self.host, "in the middle of its answer");
                     if let Some(key) = &self.scrub {
-                        told.message = key.scrub(&told.message);
+                        failure.message = key.scrub(&failure.message);
                     }
-                    return Err(told);
+                    return Err(failure);
                 }
                 Err(_) => return Err(timeout(format!("{} sent nothing for {} s", self.host, self.idle.as_secs_f64()))),
             }
@@ -272,7 +277,7 @@ pub(super) fn tls() -> Result<(ClientConfig, Option<String>), rustls::Error> {
     })
 }
 
-pub(super) fn address(text: &str) -> Result<Url, TransportError> {
+fn parse_address(text: &str) -> Result<Url, TransportError> {
     let wrong = |why: &str| unsent("address", format!("the address of the provider {why}; set a base URL such as https://host/v1"));
     if text.is_empty() {
         return Err(wrong("is not known"));
@@ -320,7 +325,7 @@ fn is_tls(error: &(dyn Error + 'static)) -> bool {
 }
 
 /// What happened, without addresses, which may hold secrets.
-pub(super) fn told(error: reqwest::Error, host: &str, when: &str) -> TransportError {
+pub(super) fn transport_error(error: reqwest::Error, host: &str, when: &str) -> TransportError {
     let error = error.without_url();
     let connecting = error.is_connect();
     let mut causes: Vec<String> = Vec::new();
@@ -346,4 +351,117 @@ pub(super) fn told(error: reqwest::Error, host: &str, when: &str) -> TransportEr
         ("dropped", format!("{host} closed the connection {when}: {last}"))
     };
     TransportError { code, message, unsent: connecting }
+}
+
+/// Most redirects of one file.
+const MAX_REDIRECTS: usize = 5;
+
+/// How long a file may take.
+#[must_use]
+pub fn timeouts() -> Timeouts {
+    let seconds = Duration::from_secs;
+    Timeouts { connect: seconds(15), answer: seconds(60), idle: seconds(30), total: seconds(600) }
+}
+
+/// The file of a `file:` address.
+#[must_use]
+pub fn file_of(address: &str) -> Option<PathBuf> {
+    Url::parse(address).ok().filter(|url| url.scheme() == "file")?.to_file_path().ok()
+}
+
+/// The bytes at an address, at most `limit` of them; `None` if there is nothing.
+///
+/// # Errors
+/// The address cannot be used, nobody answers in time, or the file is too large.
+pub async fn fetch(address: &str, limit: usize, timeouts: Timeouts) -> Result<Option<Vec<u8>>, TransportError> {
+    match tokio::time::timeout(timeouts.total, follow(address, limit, timeouts)).await {
+        Ok(result) => result,
+        Err(_) => Err(timeout(format!("the file did not arrive within {} s", timeouts.total.as_secs_f64()))),
+    }
+}
+
+async fn follow(address: &str, limit: usize, timeouts: Timeouts) -> Result<Option<Vec<u8>>, TransportError> {
+    let (tls, _) = tls().map_err(|e| unsent("tls", format!("no TLS: {e}")))?;
+    let builder = Client::builder().tls_backend_preconfigured(tls).redirect(redirect::Policy::none()).retry(reqwest::retry::never());
+    let builder = builder.http1_only().referer(false).no_proxy().connect_timeout(timeouts.connect).timeout(timeouts.total);
+    let client = builder.build().map_err(|e| unsent("address", format!("no client for HTTP: {}", e.without_url())))?;
+    let mut url = parse_address(address)?;
+    for _ in 0..=MAX_REDIRECTS {
+        let host = url.host_str().unwrap_or_default().to_owned();
+        let request = client.get(url.clone()).header("accept-encoding", "identity");
+        let request = request.header("user-agent", concat!("tapster/", env!("CARGO_PKG_VERSION")));
+        let mut answer = match tokio::time::timeout(timeouts.answer, request.send()).await {
+            Ok(Ok(answer)) => answer,
+            Ok(Err(e)) => return Err(transport_error(e, &host, "before it answered")),
+            Err(_) => return Err(timeout(format!("{host} did not answer within {} s", timeouts.answer.as_secs_f64()))),
+        };
+        let status = answer.status();
+        if matches!(status.as_u16(), 301 | 302 | 303 | 307 | 308) {
+            url = redirected(&url, answer.headers().get(LOCATION).and_then(|to| to.to_str().ok()))?;
+            continue;
+        }
+        if matches!(status.as_u16(), 404 | 410) {
+            return Ok(None);
+        }
+        if !status.is_success() {
+            return Err(failed("status", format!("{host} answered with status {}", status.as_u16())));
+        }
+        if answer.headers().get("content-encoding").is_some_and(|coding| coding != "identity") {
+            return Err(failed("encoding", format!("{host} sent a compressed file, which was not asked for")));
+        }
+        let too_large = || failed("too_large", format!("what {host} sends is larger than {limit} bytes"));
+        if answer.content_length().is_some_and(|length| length > limit as u64) {
+            return Err(too_large());
+        }
+        let mut bytes = Vec::new();
+        loop {
+            match tokio::time::timeout(timeouts.idle, answer.chunk()).await {
+                Ok(Ok(Some(part))) if bytes.len() + part.len() > limit => {
+                    drop(part);
+                    return Err(too_large());
+                }
+                Ok(Ok(Some(part))) => bytes.extend_from_slice(&part),
+                Ok(Ok(None)) => return Ok(Some(bytes)),
+                Ok(Err(e)) => return Err(transport_error(e, &host, "in the middle of the file")),
+                Err(_) => return Err(timeout(format!("{host} sent nothing for {} s", timeouts.idle.as_secs_f64()))),
+            }
+        }
+    }
+    Err(failed("redirect", format!("more than {MAX_REDIRECTS} redirects")))
+}
+
+/// Where a redirect leads. What was asked for safely is not got unsafely.
+fn redirected(from: &Url, to: Option<&str>) -> Result<Url, TransportError> {
+    let wrong = |why: &str| failed("redirect", format!("{} redirects {why}", from.host_str().unwrap_or_default()));
+    let to = to.and_then(|to| from.join(to).ok()).ok_or_else(|| wrong("to an address that cannot be read"))?;
+    let to = parse_address(to.as_str())?;
+    if from.scheme() == "https" && to.scheme() != "https" {
+        return Err(wrong("from https to http"));
+    }
+    Ok(to)
+}
+
+fn failed(code: &'static str, message: String) -> TransportError {
+    TransportError { code, message, unsent: false }
+}
+
+/// Waits in real time.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct RealPace;
+
+impl Pace for RealPace {
+    fn sleep(&self, pause: Duration) -> BoxFuture<'_, ()> {
+        Box::pin(tokio::time::sleep(pause))
+    }
+
+    fn chance(&self) -> f64 {
+        // every hasher of the standard library begins with other random numbers
+        #[expect(clippy::cast_precision_loss, reason = "32 bits are enough of a chance")]
+        let bits = (RandomState::new().hash_one(0) >> 32) as f64;
+        bits / 4_294_967_296.0
+    }
+
+    fn now(&self) -> u64 {
+        SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
+    }
 }

@@ -9,20 +9,12 @@
 //!
 //! Nothing here needs a runtime or a socket: whoever brings a [`Transport`] of its own does without the feature `run`.
 
-mod cleaned;
 mod config;
-mod error;
-#[cfg(feature = "run")]
-pub mod fetch;
 #[cfg(feature = "run")]
 pub mod http;
 pub mod keys;
-mod left;
-#[cfg(feature = "run")]
-mod pace;
 mod receive;
 pub mod record;
-mod reply;
 mod request;
 pub mod retry;
 mod runner;
@@ -40,19 +32,14 @@ use std::pin::Pin;
 use tapster::machinery::{build, pack, reading, text};
 use tapster::{diag, model};
 
-pub use cleaned::{in_language, reply};
 pub use config::{Capabilities, DirectiveLimits, LanguagePolicy, PromptBudget, RunnerConfig, ToolLimits, capabilities, presets};
-pub use error::{Problem, ProviderError, RunError};
 #[cfg(feature = "run")]
-pub use http::{Http, HttpOptions, Timeouts};
+pub use http::{Http, HttpOptions, RealPace, Timeouts};
 pub use keys::{Key, KeyError, is_variable};
-#[cfg(feature = "run")]
-pub use pace::RealPace;
 pub use receive::AnswerLimits;
 pub use record::{Recorder, Replay};
-pub use reply::{Delta, Reply};
 pub use request::{OptionChange, PreparedRequest};
-pub use runner::PromptRunner;
+pub use runner::{Delta, Problem, PromptRunner, ProviderError, Reply, RunError, in_language, reply};
 pub use transport::{AuthHeader, Body, IncomingAnswer, OutgoingRequest, Transport, TransportError};
 
 /// Something that is being done; it needs no particular runtime.

@@ -78,9 +78,9 @@ pub(super) fn prepare(
     let dialect = done.get("dialect").to_text().to_string();
     let outbound = table(&done, "options.outbound");
     let laid = table(&done, "options.body");
-    apart(config, &outbound, &laid)?;
+    check_protocols(config, &outbound, &laid)?;
     let mut plan = Plan { scene: scene.data.clone(), ..plan.clone() };
-    plan.blocks.extend(added.iter().map(block));
+    plan.blocks.extend(added.iter().map(block_of_message));
     let meant = done.get("options.scene").to_json();
     let mut data = Scene { data: plan.scene, ..Scene::default() };
     for option in meant.as_array().into_iter().flatten() {
@@ -131,7 +131,7 @@ fn plan_dialect(plan: &Plan) -> Json {
 
 /// What keeps the protocols apart: `options` are those that are sent, and `laid` those of them that are laid over the
 /// body. Source: the contract of the runner, section 8.
-fn apart(config: &RunnerConfig, options: &Map<String, Json>, laid: &Map<String, Json>) -> Result<(), RunError> {
+fn check_protocols(config: &RunnerConfig, options: &Map<String, Json>, laid: &Map<String, Json>) -> Result<(), RunError> {
     let some = |v: &Json| !v.is_null() && v.as_array().is_none_or(|list| !list.is_empty());
     let given = |key: &str| options.get(key).is_some_and(some) || laid.get(key).is_some_and(some);
     if given("tools") && given("response_format") {
@@ -156,7 +156,7 @@ fn apart(config: &RunnerConfig, options: &Map<String, Json>, laid: &Map<String, 
 }
 
 /// A message in the shape of chat completions as a block of a plan.
-fn block(message: &Json) -> PlanBlock {
+fn block_of_message(message: &Json) -> PlanBlock {
     let at = |key: &str| message.get(key).cloned().unwrap_or_default();
     let rest = message.as_object().into_iter().flatten().filter(|(key, _)| !FIELDS.contains(&key.as_str()));
     let rest: Map<String, Json> = rest.map(|(key, value)| (key.clone(), value.clone())).collect();
@@ -197,7 +197,7 @@ fn outbound_transforms(config_of_run: &RunnerConfig, scene: &Scene, body: &mut J
         let message = "the dialect's requests have no list `messages`, so transforms of messages cannot be done".to_owned();
         return Err(config_error("transform_unsupported", "/runner_config/message_transforms", message));
     };
-    *messages = Json::Array(transformed(config_of_run, scene, "outbound", messages.as_array().map_or(&[], Vec::as_slice))?);
+    *messages = Json::Array(transform_messages(config_of_run, scene, "outbound", messages.as_array().map_or(&[], Vec::as_slice))?);
     Ok(())
 }
 
@@ -208,11 +208,11 @@ pub(super) fn inbound_transforms(config: &RunnerConfig, message: Json) -> Result
         return Ok(message);
     }
     let scene = super::config::scene(json!({ "runner": { "config": config.values } }));
-    let done = transformed(config, &scene, "inbound", std::slice::from_ref(&message))?;
+    let done = transform_messages(config, &scene, "inbound", std::slice::from_ref(&message))?;
     Ok(done.into_iter().next().unwrap_or(message))
 }
 
-fn transformed(config: &RunnerConfig, scene: &Scene, program: &str, messages: &[Json]) -> Result<Vec<Json>, RunError> {
+fn transform_messages(config: &RunnerConfig, scene: &Scene, program: &str, messages: &[Json]) -> Result<Vec<Json>, RunError> {
     let list: Vec<Json> = messages.iter().map(|message| json!({ "message": message })).collect();
     let done = run(&config.rules, program, scene, &[("wire", Json::Array(list))])?;
     Ok(done.list("wire").iter().map(|item| item.get("message").map(Value::to_json).unwrap_or_default()).collect())

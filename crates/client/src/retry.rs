@@ -67,20 +67,20 @@ pub struct RetryTransport {
     inner: Arc<dyn Transport>,
     policy: RetryPolicy,
     pace: Arc<dyn Pace>,
-    hears: Option<RetryObserver>,
+    observer: Option<RetryObserver>,
 }
 
 impl RetryTransport {
     /// Repeats what fails in `inner`.
     #[must_use]
     pub fn new(inner: Arc<dyn Transport>, policy: RetryPolicy, pace: Arc<dyn Pace>) -> Self {
-        Self { inner, policy, pace, hears: None }
+        Self { inner, policy, pace, observer: None }
     }
 
-    /// Tells `hears` of every attempt that is repeated.
+    /// Calls `observer` for every attempt that is repeated.
     #[must_use]
-    pub fn telling(self, hears: RetryObserver) -> Self {
-        Self { hears: Some(hears), ..self }
+    pub fn with_observer(self, observer: RetryObserver) -> Self {
+        Self { observer: Some(observer), ..self }
     }
 
     /// The pause before the next attempt; `None` if what came stands.
@@ -117,12 +117,12 @@ impl Transport for RetryTransport {
                 let came = self.inner.send(request).await;
                 let pause = self.pause(number, &came).filter(|_| self.inner.may_repeat(request));
                 let Some(pause) = pause else { return came };
-                if let Some(hears) = &self.hears {
+                if let Some(observer) = &self.observer {
                     let failed = match &came {
                         Ok(incoming) => incoming.status.to_string(),
                         Err(error) => error.code.to_owned(),
                     };
-                    hears(&RetryAttempt { number, failed, pause });
+                    observer(&RetryAttempt { number, failed, pause });
                 }
                 // the answer is dropped before the pause, which closes its connection
                 drop(came);

@@ -1,15 +1,22 @@
-//! One request, one reply.
+//! One request, one reply: the runner, the reply, why there is none, and what programs of the pack do to the reply's text.
+//!
+//! Only the text of an answer is changed. Calls of tools, their results and directives pass untouched, because they
+//! are data and not prose.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
-use serde_json::{Map, Value as Json};
+use serde_json::{Map, Value as Json, json};
 
+use super::config::exact;
 use super::keys::KeyScrubber;
-use super::left::exact;
 use super::receive::{failed, receive};
 use super::request::{inbound_transforms, prepare};
-use super::{AnswerLimits, BoxFuture, Delta, PreparedRequest, Problem, ProviderError, Reply, RunError, RunnerConfig, Transport};
-use crate::model::Plan;
+use super::{AnswerLimits, BoxFuture, PreparedRequest, RunnerConfig, Transport};
+use crate::assemble::{run, run_values};
+use crate::engine::BuildError;
+use crate::model::plan::PlanBlock;
+use crate::model::{Plan, Scene, Value};
 use crate::text::json_pointer::escape;
 
 /// Sends plans and reads replies. It holds a transport and no configuration, so one runner serves all requests. Source:
@@ -77,9 +84,7 @@ impl PromptRunner {
             Ok(Reply { message, reasoning, finish_reason, usage: read.usage })
         })
     }
-}
 
-impl PromptRunner {
     /// What a provider has echoed in other letters than those of the body, or in several parts, is taken out of the
     /// texts that were read.
     fn clean(&self, value: &mut Json) {
@@ -152,4 +157,191 @@ fn unreadable(config: &RunnerConfig, dialect: &str) -> RunError {
     let message =
         format!("pack `{}` has no row of `reply` that says how replies in dialect `{dialect}` are read", config.rules.pack().name);
     RunError::Config(vec![Problem { code: "unreadable_dialect".to_owned(), at: "/dialect".to_owned(), message }])
+}
+
+/// A part of a streamed reply.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Delta {
+    /// More of the text.
+    Text(String),
+    /// More of the model's reasoning.
+    Reasoning(String),
+}
+
+/// One reply of a model.
+#[derive(Debug, Clone, Default, PartialEq, serde::Serialize)]
+pub struct Reply {
+    /// The assistant's message in the shape of chat completions: `role`, `content`, `tool_calls`, and whatever else the
+    /// provider sent in it.
+    pub message: Json,
+    /// What the model thought, wherever the provider puts it.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub reasoning: String,
+    /// Why the model stopped; the provider's word where it has no usual one.
+    pub finish_reason: Option<String>,
+    /// Token counts as the provider gives them; null if it gives none.
+    pub usage: Json,
+}
+
+impl Reply {
+    /// The text of the message, also where it is written in parts.
+    #[must_use]
+    pub fn text(&self) -> String {
+        match self.message.get("content") {
+            Some(Json::String(text)) => text.clone(),
+            Some(Json::Array(parts)) => parts.iter().filter_map(|part| part.get("text").and_then(Json::as_str)).collect(),
+            _ => String::new(),
+        }
+    }
+}
+
+/// One thing that is wrong with a configuration or a request.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
+pub struct Problem {
+    /// What is wrong: `required`, `invalid_type`, `tools_with_response_format` …
+    pub code: String,
+    /// Where: a JSON Pointer into what was given, or for a preflight error the key of the request.
+    pub at: String,
+    /// What to do about it, in a sentence; empty if the code says it all.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub message: String,
+}
+
+impl std::fmt::Display for Problem {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}", self.code)?;
+        if !self.at.is_empty() {
+            write!(f, " at `{}`", self.at)?;
+        }
+        if self.message.is_empty() { Ok(()) } else { write!(f, ": {}", self.message) }
+    }
+}
+
+/// What a provider answered in place of a reply, or why there was no answer.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{message}")]
+pub struct ProviderError {
+    /// `provider_error` (a status), `empty_response`, `malformed_response`, `too_large`, `timeout`, `connection`,
+    /// `redirect`, `tls` …
+    pub code: String,
+    /// The HTTP status, if there was an answer.
+    pub status: Option<u16>,
+    /// What happened, in a sentence without secrets.
+    pub message: String,
+    /// Whether nothing can have been carried out, so that sending the same request again is safe.
+    pub safe_to_repeat: bool,
+    /// How long the provider asks to wait before the next attempt, in milliseconds.
+    pub retry_after: Option<u64>,
+}
+
+/// Why a run gave no reply.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum RunError {
+    /// The configuration or the options are wrong; nothing was built or sent.
+    #[error("the configuration is wrong: {}", summarize(.0))]
+    Config(Vec<Problem>),
+    /// The request must not be sent.
+    #[error("the request must not be sent: {}", summarize(.0))]
+    Preflight(Vec<Problem>),
+    /// A program of the pack failed.
+    #[error(transparent)]
+    Build(#[from] BuildError),
+    /// The provider gave no reply.
+    #[error(transparent)]
+    Provider(#[from] ProviderError),
+}
+
+impl RunError {
+    /// The kind in a word: the code of the first problem, or that of the provider's error.
+    #[must_use]
+    pub fn code(&self) -> String {
+        let first = |problems: &[Problem], otherwise: &str| problems.first().map_or_else(|| otherwise.to_owned(), |p| p.code.clone());
+        match self {
+            Self::Config(problems) => first(problems, "config"),
+            Self::Preflight(problems) => first(problems, "preflight"),
+            Self::Build(error) => format!("{:?}", error.kind()).to_lowercase(),
+            Self::Provider(error) => error.code.clone(),
+        }
+    }
+}
+
+/// The first of several problems in words, and how many more there are.
+fn summarize(problems: &[Problem]) -> String {
+    let Some(first) = problems.first() else { return "no reason is given".to_owned() };
+    let more = match problems.len() - 1 {
+        0 => String::new(),
+        more => format!(" (and {more} more)"),
+    };
+    format!("{first}{more}")
+}
+
+/// The program that cleans up an answer.
+const REPLY: &str = "reply";
+/// The program that says in which language to answer.
+const LANGUAGE: &str = "language_policy";
+/// Parts of the configuration that the programs read.
+const READ: [&str; 2] = ["output_tags", "language_policy"];
+
+/// The answer as it is shown and stored: the pack's program `reply` over its text and reasoning, with the tag rules of
+/// the configuration. A reply that calls tools comes back as it is.
+///
+/// # Errors
+/// [`RunError::Build`] if the program fails.
+pub fn reply(config: &RunnerConfig, plan: &Plan, reply: &Reply) -> Result<Reply, RunError> {
+    let calls = |key: &str| reply.message.get(key).is_some_and(|calls| !calls.is_null() && calls != &json!([]));
+    if calls("tool_calls") || calls("function_call") {
+        return Ok(reply.clone());
+    }
+    let Some(text) = reply.message.get("content").and_then(Json::as_str) else { return Ok(reply.clone()) };
+    let given = json!({
+        "text": text,
+        "reasoning": reply.reasoning,
+        "finish_reason": reply.finish_reason,
+        "stops": plan.reported("stops").to_json(),
+    });
+    let ran = run(&config.rules, REPLY, &scene(config, plan, Some(given)), &[])?;
+    let word = |path: &str| ran.get(path).to_text().to_string();
+    let mut cleaned = reply.clone();
+    if let Some(message) = cleaned.message.as_object_mut() {
+        message.insert("content".to_owned(), word("reply.text").into());
+    }
+    cleaned.reasoning = word("reply.reasoning");
+    Ok(cleaned)
+}
+
+/// The plan with a message about the language of the answer, if the policy of the configuration is switched on. A plan
+/// whose build has already put it there stays as it is.
+///
+/// # Errors
+/// [`RunError::Build`] if the program fails.
+pub fn in_language(config: &RunnerConfig, plan: &Plan) -> Result<Plan, RunError> {
+    let blocks: Vec<Value> = plan.blocks.iter().map(|block| block.fields.clone()).collect();
+    let known: HashSet<String> = plan.blocks.iter().map(|block| block.text("id")).collect();
+    let ran = run_values(&config.rules, &[LANGUAGE], &scene(config, plan, None), &[("blocks", blocks)])?;
+    let mut plan = plan.clone();
+    for (at, fields) in ran.list("blocks").into_iter().enumerate() {
+        let id = fields.get("id").map(Value::to_text).unwrap_or_default();
+        if !known.contains(&*id) {
+            plan.blocks.insert(at.min(plan.blocks.len()), PlanBlock { fields, tokens: 0, history: Vec::new() });
+        }
+    }
+    Ok(plan)
+}
+
+/// The scene of the plan with what the configuration says laid over it.
+fn scene(config: &RunnerConfig, plan: &Plan, reply: Option<Json>) -> Scene {
+    // the chat of the plan may be very long, so nothing of it is copied
+    let mut scene = Scene { data: plan.scene.clone(), ..plan.given.clone() };
+    for key in READ {
+        let mut own = scene.get(key).as_map().cloned().unwrap_or_default();
+        let given = config.values.get(key).and_then(Json::as_object).into_iter().flatten();
+        own.extend(given.map(|(name, value)| (name.as_str().into(), Value::from(value))));
+        scene.set(key, Value::map(own));
+    }
+    if let Some(reply) = reply {
+        scene.set("reply", Value::from(&reply));
+    }
+    scene
 }

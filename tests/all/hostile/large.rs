@@ -188,7 +188,7 @@ fn a_costly_index_is_refused_before_it_is_checked() {
          \"signed\": true,\n\"engine\": \">=0.1\",\n\"extends\": [{{\"name\": \"base\"}}],\n\"licence\": \"MIT\",\n\"about\": \"A pack.\"}},",
         "0".repeat(64)
     );
-    assert!(memory::of(of(&entry.repeat(50_000)).as_bytes()) < index::MAX_MEMORY);
+    assert!(memory::of(of(&entry.repeat(50_000)).as_bytes()) < index::MAX_INDEX_MEMORY);
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value as Json};
 
-use super::mode::EvalMode;
+use super::EvalMode;
 
 /// One check of a reply. It says one thing: one of the keys from `contains` to `max_chars` stands in it.
 #[derive(Debug, Clone, Default, Deserialize, Serialize)]

@@ -8,8 +8,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value as Json};
 use toml::Spanned;
 
+use super::EvalMode;
 use super::judge::{CompiledCheck, ReplyCheck};
-use super::mode::EvalMode;
 
 /// What is wrong with a file, and where.
 #[derive(Debug, Clone, PartialEq, Eq)]

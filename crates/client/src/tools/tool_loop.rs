@@ -1,21 +1,24 @@
-//! The loop: sends a plan, carries out the calls of the reply, and goes on until the model answers.
+//! The loop: sends a plan, carries out the calls of the reply, and goes on until the model answers. What is known of each call is
+//! measured here; the pack decides which are carried out.
 
 use core::time::Duration;
 use std::collections::BTreeSet;
+use std::future::poll_fn;
 use std::sync::Arc;
+use std::task::Poll;
 
 use serde_json::{Map, Value as Json, json};
 
 use super::super::retry::Pace;
 use super::super::{BoxFuture, Delta, PreparedRequest, PromptRunner, ProviderError, Reply, RunError, RunnerConfig};
-use super::calls::{CallLimits, DecidedCall, MOST_CALLS, decide};
-use super::registry::FilteredToolRegistry;
+use super::LoopSettings;
 use super::report::{LoopEvent, StopReason, ToolLoopReport, ToolResult, Watch};
-use super::results::{CallMessage, CallResult, tell};
-use super::settings::LoopSettings;
-use super::together::{together, within};
-use super::tool::{ToolCall, ToolFailure};
-use crate::model::{Plan, Value};
+use super::{FilteredToolRegistry, RegistryEntry};
+use super::{ToolCall, ToolFailure};
+use crate::assemble::run;
+use crate::engine::BuildError;
+use crate::model::{Plan, Scene, Value};
+use crate::pack::Ruleset;
 
 /// Carries out the calls of a model over a [`PromptRunner`]. It holds no configuration and no tools, so one serves all
 /// runs.
@@ -87,7 +90,7 @@ impl ToolLoopRunner {
             let mut run = LoopRun { runner: &self.runner, limit, streams, config, plan, tools, settings, used, watch, report };
             let turns = run.turns(options.clone()).await?;
             let reason = run.report.stop;
-            run.tell(LoopEvent::Stop { reason, turns });
+            run.notify(LoopEvent::Stop { reason, turns });
             Ok(run.report)
         })
     }
@@ -125,7 +128,7 @@ impl<'a> LoopRun<'a> {
             if self.settings.is_forced(request.internal.get("tool_choice")) {
                 options.insert("tool_choice".to_owned(), json!(self.settings.later_choice));
             }
-            self.tell(LoopEvent::Request { turn });
+            self.notify(LoopEvent::Request { turn });
             let watch = &mut *self.watch;
             let reply = match self.runner.send(self.config, &request, &mut |delta: &Delta| watch.delta(delta)).await {
                 Ok(reply) => reply,
@@ -137,7 +140,7 @@ impl<'a> LoopRun<'a> {
             }
             self.report.usage.push(reply.usage.clone());
             let finish_reason = reply.finish_reason.clone();
-            self.tell(LoopEvent::Response { turn, tool_calls: calls.len(), finish_reason });
+            self.notify(LoopEvent::Response { turn, tool_calls: calls.len(), finish_reason });
             if calls.is_empty() {
                 self.answered(reply, turn, options, request.outgoing.stream).await;
                 return Ok(turn);
@@ -166,7 +169,7 @@ impl<'a> LoopRun<'a> {
     async fn answered(&mut self, reply: Reply, turn: usize, options: Map<String, Json>, was_streamed: bool) {
         let mut text = reply.text();
         if text.is_empty() {
-            self.tell(LoopEvent::EmptyFinal { turn });
+            self.notify(LoopEvent::EmptyFinal { turn });
         }
         if self.settings.final_stream
             && !was_streamed
@@ -204,7 +207,7 @@ impl<'a> LoopRun<'a> {
             Err(error @ RunError::Preflight(_)) => (None, Some(error.code())),
             Err(_) => (None, Some("error".to_owned())),
         };
-        self.tell(LoopEvent::FinalStream { ok: why.is_none(), why });
+        self.notify(LoopEvent::FinalStream { ok: why.is_none(), why });
         text
     }
 
@@ -212,7 +215,7 @@ impl<'a> LoopRun<'a> {
     async fn carry_out(&mut self, turn: usize, reply: &Reply, calls: &[Json]) -> Result<(), RunError> {
         let dropped = reply.text().chars().count();
         if dropped > 0 {
-            self.tell(LoopEvent::ContentDropped { turn, chars: dropped });
+            self.notify(LoopEvent::ContentDropped { turn, chars: dropped });
         }
         let (rules, limits) = (&self.config.rules, self.settings.limits.clone());
         let limits = CallLimits { limits: &limits, max_args_bytes: self.settings.max_args_bytes, turn };
@@ -236,16 +239,16 @@ impl<'a> LoopRun<'a> {
     /// Carries out calls that may run beside each other, or one call.
     async fn batch(&mut self, turn: usize, batch: Vec<DecidedCall<'a>>) -> Result<(), RunError> {
         for call in batch.iter().filter(|call| call.run.is_ok()) {
-            self.tell(LoopEvent::ToolStart { turn, id: call.id.clone(), tool: call.name.clone() });
+            self.notify(LoopEvent::ToolStart { turn, id: call.id.clone(), tool: call.name.clone() });
         }
         let (scene, limit) = (&self.plan.scene, self.limit);
-        let came = together(batch.into_iter().map(|call| came(call, scene, limit)).collect()).await;
-        let told = tell(&self.config.rules, &self.settings.limits, turn, self.settings.max_result_bytes, &came)?;
-        for (CallResult { id, name: tool, .. }, CallMessage { code, content }) in came.into_iter().zip(told) {
+        let came = join_all(batch.into_iter().map(|call| came(call, scene, limit)).collect()).await;
+        let messages = result_messages(&self.config.rules, &self.settings.limits, turn, self.settings.max_result_bytes, &came)?;
+        for (CallResult { id, name: tool, .. }, CallMessage { code, content }) in came.into_iter().zip(messages) {
             let ok = code.is_none();
             self.report.added.push(json!({ "role": "tool", "tool_call_id": id, "content": content }));
             self.report.results.push(ToolResult { id: id.clone(), tool: tool.clone(), ok, code: code.clone() });
-            self.tell(LoopEvent::ToolEnd { turn, id, tool, ok, code });
+            self.notify(LoopEvent::ToolEnd { turn, id, tool, ok, code });
         }
         Ok(())
     }
@@ -262,7 +265,7 @@ impl<'a> LoopRun<'a> {
         Ok(turns)
     }
 
-    fn tell(&mut self, event: LoopEvent) {
+    fn notify(&mut self, event: LoopEvent) {
         self.watch.event(&event);
         self.report.events.push(event);
     }
@@ -331,4 +334,276 @@ fn ids(plan: &Plan) -> BTreeSet<String> {
         }
     }
     ids
+}
+
+/// The most calls of one reply. Each needs a row and a result, so a reply with more is no reply.
+const MOST_CALLS: usize = 1_000;
+/// The list, and the program over it.
+const CALLS: &str = "tool_calls";
+
+/// Why a call is not carried out: a code, and words for the model.
+type CallRefusal = (String, String);
+
+/// One call, decided.
+struct DecidedCall<'a> {
+    pub(super) id: String,
+    pub(super) name: String,
+    /// The call as it is written back into the chat.
+    pub(super) written: Json,
+    /// What is run with what; or the code and the words why not.
+    pub(super) run: Result<(&'a RegistryEntry, Map<String, Json>), CallRefusal>,
+}
+
+/// What the calls of a reply are measured by.
+struct CallLimits<'l> {
+    /// The configuration, which is laid over the values of the pack.
+    pub(super) limits: &'l Json,
+    /// Arguments with more bytes are not read.
+    pub(super) max_args_bytes: usize,
+    /// The number of the request.
+    pub(super) turn: usize,
+}
+
+/// Decides the calls of a reply. `used` are the ids of the chat, to which those of the calls are added.
+///
+/// # Errors
+/// The program of the pack fails.
+fn decide<'a>(
+    rules: &Ruleset,
+    tools: &'a FilteredToolRegistry,
+    limits: &CallLimits<'_>,
+    calls: &[Json],
+    used: &mut BTreeSet<String>,
+) -> Result<Vec<DecidedCall<'a>>, BuildError> {
+    let turn = limits.turn;
+    let read: Vec<SentCall<'_, 'a>> = calls.iter().map(|call| SentCall::of(call, tools, limits.max_args_bytes)).collect();
+    let rows: Vec<Json> = read.iter().enumerate().map(|(index, call)| call.row(index, used)).collect();
+    let ran = run(rules, CALLS, &scene(limits.limits, turn), &[(CALLS, json!(rows))])?;
+    let rows = ran.list(CALLS);
+    let row = |index: usize| rows.iter().find(|row| row.get("index").and_then(Value::as_i64) == i64::try_from(index).ok());
+    Ok(read.into_iter().enumerate().map(|(index, call)| call.decided(index, turn, row(index), used)).collect())
+}
+
+/// The scene of the programs of a loop: its limits, and the number of the request.
+pub(super) fn scene(limits: &Json, turn: usize) -> Scene {
+    let mut limits = limits.clone();
+    if let Some(limits) = limits.as_object_mut() {
+        limits.insert("turn".into(), json!(turn));
+    }
+    Scene::new(&json!({ "tool_loop": limits }))
+}
+
+/// A call as it was sent.
+struct SentCall<'c, 'a> {
+    call: &'c Json,
+    id: String,
+    name: String,
+    sent: &'static str,
+    /// The arguments as they were sent, a value as compact JSON; empty if they have too many bytes to be read.
+    text: String,
+    /// The number of their bytes.
+    bytes: usize,
+    parsed: Option<Json>,
+    entry: Option<&'a RegistryEntry>,
+    visible: bool,
+}
+
+impl<'c, 'a> SentCall<'c, 'a> {
+    fn of(call: &'c Json, tools: &'a FilteredToolRegistry, most: usize) -> Self {
+        let word = |value: Option<&Json>| value.and_then(Json::as_str).unwrap_or_default().to_owned();
+        let name = word(call.pointer("/function/name"));
+        let (sent, mut text) = match call.pointer("/function/arguments") {
+            None | Some(Json::Null) => ("nothing", String::new()),
+            Some(Json::String(text)) if text.trim().is_empty() => ("nothing", text.clone()),
+            Some(Json::String(text)) => ("text", text.clone()),
+            Some(other) => ("value", other.to_string()),
+        };
+        let bytes = text.len();
+        if bytes > most {
+            text.clear();
+        }
+        let parsed = match sent {
+            _ if bytes > most => None,
+            "nothing" => Some(json!({})),
+            "text" => serde_json::from_str(&text).ok(),
+            _ => None,
+        };
+        let entry = tools.registry().find(&name).map(AsRef::as_ref);
+        Self { call, id: word(call.get("id")), visible: tools.shows(&name), name, sent, text, bytes, parsed, entry }
+    }
+
+    /// The row of the program.
+    fn row(&self, index: usize, used: &BTreeSet<String>) -> Json {
+        let checker = self.entry.and_then(|entry| entry.checker.as_ref().ok());
+        let object = self.parsed.as_ref().filter(|parsed| parsed.is_object());
+        let mistakes = checker.zip(object).map(|(checker, object)| checker.mistakes(object)).unwrap_or_default();
+        json!({
+            "index": index, "id": self.id, "used": used.contains(&self.id), "name": self.name,
+            "known": self.entry.is_some(), "visible": self.visible, "sent": self.sent,
+            "arguments": self.text, "bytes": self.bytes, "json": self.parsed.is_some(),
+            "object": object.is_some(), "mistakes": mistakes,
+        })
+    }
+
+    /// What the pack has decided. Whatever it says, ids differ, a tool that is hidden does not run, and neither does one
+    /// whose arguments are no object.
+    fn decided(self, index: usize, turn: usize, row: Option<&Value>, used: &mut BTreeSet<String>) -> DecidedCall<'a> {
+        let word = |key: &str| row.and_then(|row| row.get(key)).and_then(Value::as_str).map(str::to_owned);
+        let id = own(word("id").unwrap_or_default(), || format!("call_{turn}_{index}"), used);
+        let written = written(self.call, &id, &self.name, &word("written").unwrap_or_else(|| "{}".to_owned()));
+        let refused = match (row, word("code")) {
+            (_, Some(code)) => Some((code, word("message").unwrap_or_default())),
+            (None, None) => Some(("tool_not_allowed".to_owned(), String::new())),
+            (Some(_), None) => None,
+        };
+        let run = match (refused, self.entry.filter(|_| self.visible), self.parsed) {
+            (Some(refused), _, _) => Err(refused),
+            (None, Some(entry), Some(Json::Object(arguments))) => Ok((entry, arguments)),
+            (None, None, _) => Err(("tool_not_allowed".to_owned(), String::new())),
+            (None, Some(_), _) => Err(("arguments_not_object".to_owned(), String::new())),
+        };
+        DecidedCall { id, name: self.name, written, run }
+    }
+}
+
+/// An id that no other call of the chat has.
+fn own(id: String, otherwise: impl Fn() -> String, used: &mut BTreeSet<String>) -> String {
+    let mut own = if id.trim().is_empty() { otherwise() } else { id };
+    let mut n = 1_usize;
+    while used.contains(&own) {
+        n += 1;
+        own = format!("{}_{n}", otherwise());
+    }
+    used.insert(own.clone());
+    own
+}
+
+/// A call as the chat keeps it: in the usual shape, with whatever else the provider sent in it.
+fn written(call: &Json, id: &str, name: &str, arguments: &str) -> Json {
+    let mut call = call.as_object().cloned().unwrap_or_default();
+    let mut function = call.get("function").and_then(Json::as_object).cloned().unwrap_or_default();
+    function.insert("name".into(), json!(name));
+    function.insert("arguments".into(), json!(arguments));
+    call.insert("id".into(), json!(id));
+    call.insert("type".into(), json!("function"));
+    call.insert("function".into(), Json::Object(function));
+    Json::Object(call)
+}
+
+/// The list, and the program over it.
+const RESULTS: &str = "tool_results";
+/// What a tool that failed is called.
+const FAILED: &str = "tool_error";
+/// What a result of too many bytes is called.
+const TOO_LARGE: &str = "result_too_large";
+
+/// What a call has come to before the pack has a word in it.
+struct CallResult {
+    pub(super) id: String,
+    pub(super) name: String,
+    /// The result; the code and the words why there is none.
+    pub(super) result: Result<Json, (String, String)>,
+}
+
+impl CallResult {
+    /// What a tool gave back.
+    pub(super) fn of(result: Result<Json, ToolFailure>) -> Result<Json, (String, String)> {
+        result.map_err(|ToolFailure(message)| (FAILED.to_owned(), message))
+    }
+}
+
+/// What the model is told of a call, and its code if there is no result.
+struct CallMessage {
+    pub(super) code: Option<String>,
+    pub(super) content: String,
+}
+
+/// What the model is told of each call, in order.
+///
+/// # Errors
+/// The program of the pack fails.
+fn result_messages(rules: &Ruleset, limits: &Json, turn: usize, most: usize, came: &[CallResult]) -> Result<Vec<CallMessage>, BuildError> {
+    let measured: Vec<(Json, bool)> = came.iter().map(|one| row(one, most)).collect();
+    let rows: Vec<&Json> = measured.iter().map(|(row, _)| row).collect();
+    let ran = run(rules, RESULTS, &scene(limits, turn), &[(RESULTS, json!(rows))])?;
+    let rows = ran.list(RESULTS);
+    Ok(measured.iter().zip(came).map(|((_, over), one)| told(rows.iter().find(|row| is(row, &one.id)), *over)).collect())
+}
+
+fn is(row: &Value, id: &str) -> bool {
+    row.get("id").and_then(Value::as_str) == Some(id)
+}
+
+/// The row of the program, and whether its result has too many bytes to be told.
+fn row(came: &CallResult, most: usize) -> (Json, bool) {
+    let mut row = json!({ "id": came.id, "name": came.name });
+    let mut put = |key: &str, value: Json| _ = row.as_object_mut().map(|row| row.insert(key.to_owned(), value));
+    let mut over = false;
+    match &came.result {
+        Ok(data) => {
+            let text = data.to_string();
+            over = text.len() > most;
+            put("bytes", json!(text.len()));
+            if !over {
+                put("data", json!(text));
+            }
+        }
+        Err((code, message)) => {
+            put("code", json!(code));
+            put("message", json!(cut(message, most)));
+        }
+    }
+    (row, over)
+}
+
+/// What the pack says of a call. Whatever it says, there is a text, and a result of too many bytes is an error.
+fn told(row: Option<&Value>, over: bool) -> CallMessage {
+    let word = |key: &str| row.and_then(|row| row.get(key)).and_then(Value::as_str).map(str::to_owned);
+    let code = word("code").or_else(|| (over || row.is_none()).then(|| TOO_LARGE.to_owned()));
+    let bare = || json!({ "ok": code.is_none(), "error": { "code": code } }).to_string();
+    let content = word("content").filter(|_| word("code").is_some() || !over).unwrap_or_else(bare);
+    CallMessage { code, content }
+}
+
+/// The beginning of a text, in whole characters.
+fn cut(text: &str, bytes: usize) -> &str {
+    text.get(..text.floor_char_boundary(bytes)).unwrap_or(text)
+}
+
+/// Waits for something unless `limit` is over first; it begins only if there is something to wait for.
+pub(crate) async fn within<'a, T>(mut doing: BoxFuture<'a, T>, limit: impl FnOnce() -> BoxFuture<'a, ()>) -> Option<T> {
+    let mut begin = Some(limit);
+    let mut limit: Option<BoxFuture<'a, ()>> = None;
+    poll_fn(|cx| {
+        if let Poll::Ready(result) = doing.as_mut().poll(cx) {
+            return Poll::Ready(Some(result));
+        }
+        if let Some(begin) = begin.take() {
+            limit = Some(begin());
+        }
+        match &mut limit {
+            Some(limit) => limit.as_mut().poll(cx).map(|()| None),
+            None => Poll::Pending,
+        }
+    })
+    .await
+}
+
+/// Waits until all are done, and gives their results in order.
+pub(crate) async fn join_all<T>(doing: Vec<BoxFuture<'_, T>>) -> Vec<T> {
+    let mut all: Vec<Result<T, BoxFuture<'_, T>>> = doing.into_iter().map(Err).collect();
+    poll_fn(|cx| {
+        let mut waiting = false;
+        for one in &mut all {
+            if let Err(doing) = one {
+                match doing.as_mut().poll(cx) {
+                    Poll::Ready(result) => *one = Ok(result),
+                    Poll::Pending => waiting = true,
+                }
+            }
+        }
+        if waiting { Poll::Pending } else { Poll::Ready(()) }
+    })
+    .await;
+    all.into_iter().filter_map(Result::ok).collect()
 }

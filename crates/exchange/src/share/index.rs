@@ -22,7 +22,7 @@ pub const INDEX_FILE: &str = "index.json";
 pub const MAX_INDEX: usize = 16 << 20;
 /// The most memory that its values may take, in bytes (384 MiB), as [`crate::diag::memory`] estimates it: an index needs
 /// half of it, because no places are kept.
-const MAX_INDEX_MEMORY: usize = 384 << 20;
+pub const MAX_INDEX_MEMORY: usize = 384 << 20;
 /// Most releases in it.
 const MAX_ENTRIES: usize = 50_000;
 const FORMAT: &str = "tapster-index";
