@@ -300,7 +300,7 @@ mod functions {
 }
 
 mod scripts {
-    use tapster::machinery::text::script::{Script, ScriptLimits, Scripts, take_log};
+    use tapster::machinery::text::script::{Script, ScriptArgument, ScriptLimits, ScriptSource, Scripts, take_log};
     use tapster::model::{Map, Value};
 
     fn json(text: &str) -> Value {
@@ -328,9 +328,9 @@ mod scripts {
 
     #[test]
     fn conditions_see_their_scope_and_must_be_true_or_false() {
-        let scope: Map = [("depth".into(), Value::Int(3)), ("name".into(), Value::text("Ann"))].into_iter().collect();
-        assert!(Script::compile(r#"depth > 2 && name.contains("nn")"#).unwrap().eval_condition(&scope).unwrap());
-        assert!(Script::compile("depth").unwrap().eval_condition(&scope).unwrap_err().message.contains("true or false"));
+        let scope = [("depth", ScriptArgument::Value(Value::Int(3))), ("name", ScriptArgument::Value(Value::text("Ann")))];
+        assert!(Script::compile(r#"depth > 2 && name.contains("nn")"#).unwrap().holds(&scope).unwrap());
+        assert!(Script::compile("depth").unwrap().holds(&scope).unwrap_err().message.contains("true or false"));
     }
 
     #[test]
@@ -374,13 +374,15 @@ mod scripts {
 
     #[test]
     fn modules_are_those_that_were_given() {
-        let modules = [("util", "fn twice(x) { x * 2 }"), ("more", "import \"util\" as u; fn four(x) { u::twice(u::twice(x)) }")];
-        let scripts = Scripts::with_modules(ScriptLimits::default(), &modules).unwrap();
+        let module = |name, text| ScriptSource { name, file: name, text };
+        let load = |modules: &[ScriptSource<'_>]| Scripts::with_sources(ScriptLimits::default(), modules, &mut 0);
+        let more = module("more", "import \"util\" as u; fn four(x) { u::twice(u::twice(x)) }");
+        let scripts = load(&[module("util", "fn twice(x) { x * 2 }"), more]).unwrap();
         let script = scripts.compile("import \"util\" as u; u::twice(21)").unwrap();
         assert_eq!(script.eval(&Map::default()).unwrap(), Value::Int(42));
         let error = scripts.compile("import \"other\" as o; 1").unwrap().eval(&Map::default()).unwrap_err();
         assert!(error.message.contains("other"), "{error}");
-        let (name, _) = Scripts::with_modules(ScriptLimits::default(), &[("bad", "let = 1")]).err().unwrap();
+        let (name, _) = load(&[module("bad", "let = 1")]).err().unwrap();
         assert_eq!(name, "bad");
     }
 

@@ -6,10 +6,8 @@
 
 use core::time::Duration;
 use std::error::Error;
-use std::hash::{BuildHasher, RandomState};
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue, LOCATION};
 use reqwest::{Client, Proxy, Response, Url, redirect};
@@ -17,7 +15,6 @@ use rustls::{ClientConfig, RootCertStore};
 use rustls_platform_verifier::Verifier;
 
 use super::keys::{Key, KeyScrubber};
-use super::retry::Pace;
 use super::{Body, BoxFuture, IncomingAnswer, OutgoingRequest, Transport, TransportError};
 
 /// How long is waited.
@@ -443,25 +440,4 @@ fn redirected(from: &Url, to: Option<&str>) -> Result<Url, TransportError> {
 
 fn failed(code: &'static str, message: String) -> TransportError {
     TransportError { code, message, unsent: false }
-}
-
-/// Waits in real time.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct RealPace;
-
-impl Pace for RealPace {
-    fn sleep(&self, pause: Duration) -> BoxFuture<'_, ()> {
-        Box::pin(tokio::time::sleep(pause))
-    }
-
-    fn chance(&self) -> f64 {
-        // every hasher of the standard library begins with other random numbers
-        #[expect(clippy::cast_precision_loss, reason = "32 bits are enough of a chance")]
-        let bits = (RandomState::new().hash_one(0) >> 32) as f64;
-        bits / 4_294_967_296.0
-    }
-
-    fn now(&self) -> u64 {
-        SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
-    }
 }

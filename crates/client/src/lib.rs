@@ -9,6 +9,8 @@
 //!
 //! Nothing here needs a runtime or a socket: whoever brings a [`Transport`] of its own does without the feature `run`.
 
+#[cfg(feature = "run")]
+mod clock;
 mod config;
 #[cfg(feature = "run")]
 pub mod http;
@@ -32,11 +34,12 @@ use std::pin::Pin;
 use tapster::machinery::{build, pack, reading, text};
 use tapster::{diag, model};
 
+#[cfg(feature = "run")]
+pub use clock::RealPace;
 pub use config::{Capabilities, DirectiveLimits, LanguagePolicy, PromptBudget, RunnerConfig, ToolLimits, capabilities, presets};
 #[cfg(feature = "run")]
-pub use http::{Http, HttpOptions, RealPace, Timeouts};
+pub use http::{Http, HttpOptions, Timeouts};
 pub use keys::{Key, KeyError, is_variable};
-pub use receive::AnswerLimits;
 pub use record::{Recorder, Replay};
 pub use request::{OptionChange, PreparedRequest};
 pub use runner::{Delta, Problem, PromptRunner, ProviderError, Reply, RunError, in_language, reply};

@@ -8,25 +8,14 @@ use super::sse::{EventTooLong, Splitter, SseEvent};
 use super::{Delta, IncomingAnswer, TransportError};
 use crate::reading::{AssembledReply, JsonTree, ReplyAssembler, ReplyDelta, ReplyError, ReplyReading};
 
-/// How much of an answer is read.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct AnswerLimits {
-    /// Bytes of a reply, whole or streamed.
-    pub reply: usize,
-    /// Bytes of one event of a stream.
-    pub event: usize,
-    /// Bytes of the body of an error; what is behind them is left out.
-    pub error: usize,
-    /// Values of a whole reply, or of one event: a small text can hold very many, and each takes memory.
-    pub values: usize,
-}
-
-impl Default for AnswerLimits {
-    fn default() -> Self {
-        Self { reply: 16 << 20, event: 4 << 20, error: 64 << 10, values: 1 << 20 }
-    }
-}
-
+/// Largest reply, whole or streamed, in bytes.
+const MAX_REPLY: usize = 16 << 20;
+/// Largest event of a stream, in bytes.
+const MAX_EVENT: usize = 4 << 20;
+/// How much of the body of an error is read, in bytes.
+const MAX_ERROR_BODY: usize = 64 << 10;
+/// Most values of a whole reply, or of one event: a small text can hold very many, and each takes memory.
+const MAX_VALUES: usize = 1 << 20;
 /// The longest text of a provider that a message quotes, in characters.
 const QUOTED: usize = 400;
 
@@ -34,7 +23,6 @@ const QUOTED: usize = 400;
 pub(super) async fn receive(
     mut incoming: IncomingAnswer,
     reading: &ReplyReading,
-    bounds: AnswerLimits,
     asked_for_stream: bool,
     deltas: &mut (dyn FnMut(Delta) + Send),
 ) -> Result<AssembledReply, ProviderError> {
@@ -48,11 +36,11 @@ pub(super) async fn receive(
     match status {
         200..=299 => {}
         300..=399 => return Err(redirect(&incoming)),
-        _ => return Err(refusal(&mut incoming, reading, bounds).await),
+        _ => return Err(refusal(&mut incoming, reading).await),
     }
     match AnswerKind::of(&incoming) {
-        AnswerKind::Stream => stream(&mut incoming, reading, bounds, Vec::new(), deltas).await,
-        AnswerKind::Whole => whole(&mut incoming, reading, bounds, Vec::new(), asked_for_stream, deltas).await,
+        AnswerKind::Stream => stream(&mut incoming, reading, Vec::new(), deltas).await,
+        AnswerKind::Whole => whole(&mut incoming, reading, Vec::new(), asked_for_stream, deltas).await,
         AnswerKind::Other(kind) => {
             let message = format!("the answer is of type {}, which is neither JSON nor a stream of events", quoted(&kind));
             Err(error("malformed_response", Some(status), message))
@@ -60,15 +48,15 @@ pub(super) async fn receive(
         // without a type, the first character tells
         AnswerKind::Unsaid => {
             let mut begun = Vec::new();
-            while !begun.iter().any(|b: &u8| !b.is_ascii_whitespace()) && begun.len() < bounds.error {
+            while !begun.iter().any(|b: &u8| !b.is_ascii_whitespace()) && begun.len() < MAX_ERROR_BODY {
                 match incoming.body.next().await.map_err(|e| failed(e, status))? {
                     Some(part) => begun.extend(part),
                     None => break,
                 }
             }
             match begun.iter().find(|b| !b.is_ascii_whitespace()) {
-                Some(b'{' | b'[') | None => whole(&mut incoming, reading, bounds, begun, asked_for_stream, deltas).await,
-                Some(_) => stream(&mut incoming, reading, bounds, begun, deltas).await,
+                Some(b'{' | b'[') | None => whole(&mut incoming, reading, begun, asked_for_stream, deltas).await,
+                Some(_) => stream(&mut incoming, reading, begun, deltas).await,
             }
         }
     }
@@ -98,14 +86,12 @@ impl AnswerKind {
 async fn stream(
     incoming: &mut IncomingAnswer,
     reading: &ReplyReading,
-    bounds: AnswerLimits,
     begun: Vec<u8>,
     deltas: &mut (dyn FnMut(Delta) + Send),
 ) -> Result<AssembledReply, ProviderError> {
     let status = incoming.status;
-    let mut splitter = Splitter::new(bounds.event);
-    let mut following =
-        StreamReader { assembler: ReplyAssembler::new(reading), status, told: false, events: 0, values: bounds.values, over: false };
+    let mut splitter = Splitter::new(MAX_EVENT);
+    let mut following = StreamReader { assembler: ReplyAssembler::new(reading), status, shared: false, events: 0, over: false };
     let mut events = Vec::new();
     let mut read = 0_usize;
     let mut part = Some(begun);
@@ -121,10 +107,10 @@ async fn stream(
             },
         };
         read = read.saturating_add(bytes.len());
-        if read > bounds.reply {
-            return Err(too_large("reply", bounds.reply, status));
+        if read > MAX_REPLY {
+            return Err(too_large("reply", MAX_REPLY, status));
         }
-        splitter.push(&bytes, &mut events).map_err(|EventTooLong| too_large("event of a stream", bounds.event, status))?;
+        splitter.push(&bytes, &mut events).map_err(|EventTooLong| too_large("event of a stream", MAX_EVENT, status))?;
         for event in events.drain(..) {
             following.event(&event, deltas)?;
             if following.over {
@@ -147,10 +133,8 @@ struct StreamReader<'r> {
     assembler: ReplyAssembler<'r>,
     status: u16,
     /// Whether a part of the reply was handed out.
-    told: bool,
+    shared: bool,
     events: usize,
-    /// How many values an event may have.
-    values: usize,
     over: bool,
 }
 
@@ -164,16 +148,16 @@ impl<'r> StreamReader<'r> {
         if event.data.trim().is_empty() {
             return Ok(());
         }
-        if values(event.data.as_bytes()) > self.values {
+        if values(event.data.as_bytes()) > MAX_VALUES {
             return Err(too_many(self.status));
         }
         let document = JsonTree::parse(event.data.as_bytes()).map_err(|e| {
             let message = format!("event {} of the stream is not JSON ({e}): {}", self.events, quoted(&event.data));
             error("malformed_response", Some(self.status), message)
         })?;
-        let told = &mut self.told;
+        let shared = &mut self.shared;
         self.assembler.event(&event.name, &document, &mut |heard| {
-            *told = true;
+            *shared = true;
             deltas(match heard {
                 ReplyDelta::Text(text) => Delta::Text(text.to_owned()),
                 ReplyDelta::Reasoning(text) => Delta::Reasoning(text.to_owned()),
@@ -181,7 +165,7 @@ impl<'r> StreamReader<'r> {
         });
         if let Some(refused) = self.assembler.refused() {
             let mut error = reported(&refused, self.status);
-            error.safe_to_repeat &= !self.told;
+            error.safe_to_repeat &= !self.shared;
             return Err(error);
         }
         self.over |= self.assembler.is_over();
@@ -200,15 +184,14 @@ impl<'r> StreamReader<'r> {
 async fn whole(
     incoming: &mut IncomingAnswer,
     reading: &ReplyReading,
-    bounds: AnswerLimits,
     mut bytes: Vec<u8>,
     tell: bool,
     deltas: &mut (dyn FnMut(Delta) + Send),
 ) -> Result<AssembledReply, ProviderError> {
     let status = incoming.status;
     loop {
-        if bytes.len() > bounds.reply {
-            return Err(too_large("reply", bounds.reply, status));
+        if bytes.len() > MAX_REPLY {
+            return Err(too_large("reply", MAX_REPLY, status));
         }
         match incoming.body.next().await.map_err(|e| failed(e, status))? {
             Some(part) => bytes.extend(part),
@@ -218,7 +201,7 @@ async fn whole(
     if bytes.trim_ascii().is_empty() {
         return Err(empty(status));
     }
-    if values(&bytes) > bounds.values {
+    if values(&bytes) > MAX_VALUES {
         return Err(too_many(status));
     }
     let document = JsonTree::parse(bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&bytes)).map_err(|e| {
@@ -251,15 +234,15 @@ fn values(bytes: &[u8]) -> usize {
 }
 
 /// The error of a status that does not mean success.
-async fn refusal(incoming: &mut IncomingAnswer, reading: &ReplyReading, bounds: AnswerLimits) -> ProviderError {
+async fn refusal(incoming: &mut IncomingAnswer, reading: &ReplyReading) -> ProviderError {
     let status = incoming.status;
     let mut bytes = Vec::new();
-    while bytes.len() < bounds.error {
+    while bytes.len() < MAX_ERROR_BODY {
         // what the provider says is worth showing, but the status is what counts
         let Ok(Some(part)) = incoming.body.next().await else { break };
         bytes.extend(part);
     }
-    bytes.truncate(bounds.error);
+    bytes.truncate(MAX_ERROR_BODY);
     let said = JsonTree::parse(&bytes).ok().and_then(|document| {
         let mut assembler = ReplyAssembler::new(reading);
         assembler.whole(&document);

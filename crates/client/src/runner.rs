@@ -12,7 +12,7 @@ use super::config::exact;
 use super::keys::KeyScrubber;
 use super::receive::{failed, receive};
 use super::request::{inbound_transforms, prepare};
-use super::{AnswerLimits, BoxFuture, PreparedRequest, RunnerConfig, Transport};
+use super::{BoxFuture, PreparedRequest, RunnerConfig, Transport};
 use crate::assemble::{run, run_values};
 use crate::engine::BuildError;
 use crate::model::plan::PlanBlock;
@@ -24,20 +24,13 @@ use crate::text::json_pointer::escape;
 #[derive(Clone)]
 pub struct PromptRunner {
     transport: Arc<dyn Transport>,
-    bounds: AnswerLimits,
 }
 
 impl PromptRunner {
     /// A runner over a transport.
     #[must_use]
     pub fn new(transport: Arc<dyn Transport>) -> Self {
-        Self { transport, bounds: AnswerLimits::default() }
-    }
-
-    /// The same with other bounds on what is read.
-    #[must_use]
-    pub fn with_bounds(self, bounds: AnswerLimits) -> Self {
-        Self { bounds, ..self }
+        Self { transport }
     }
 
     /// The request of a plan, with `added` messages behind it. Options of the call stand above those of the plan, and
@@ -73,7 +66,7 @@ impl PromptRunner {
             let reading = config.rules.readings().get(dialect).cloned().ok_or_else(|| unreadable(config, dialect))?;
             let incoming = self.transport.send(&request.outgoing).await.map_err(|e| self.clean_error(failed(e, None)))?;
             let mut clean = CleanDeltas { text: self.transport.scrubber(), reasoning: self.transport.scrubber(), deltas };
-            let read = receive(incoming, &reading, self.bounds, request.outgoing.stream, &mut |delta| clean.tell(delta)).await;
+            let read = receive(incoming, &reading, request.outgoing.stream, &mut |delta| clean.tell(delta)).await;
             clean.end();
             let mut read = read.map_err(|e| self.clean_error(e))?;
             self.clean(&mut read.message);

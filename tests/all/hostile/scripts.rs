@@ -2,7 +2,7 @@
 //! scripts mean: the limits change nothing of it.
 
 use serde_json::{Value as Json, json};
-use tapster::machinery::text::script::{Script, ScriptArgument, ScriptLimits, Scripts};
+use tapster::machinery::text::script::{Script, ScriptArgument, ScriptLimits, ScriptSource, Scripts};
 use tapster::model::Map;
 use tapster::{ErrorKind, Scene, Value, WorkLimits, build};
 
@@ -84,9 +84,12 @@ fn scripts_mean_what_they_mean() {
 /// The interpreter sleeps before it gives up a value that is being changed, which no step counts: a script cannot catch that.
 #[test]
 fn waiting_in_a_module_is_not_caught() {
-    let modules =
-        [("a", "fn wait() { let a = [1, 2]; a.map(|x| a.len()) }"), ("b", "import \"a\" as a; fn f() { try { a::wait() } catch { } }")];
-    assert!(Scripts::with_modules(ScriptLimits::default(), &modules).err().unwrap().1.message.contains("catches errors"));
+    let module = |name, text| ScriptSource { name, file: name, text };
+    let modules = [
+        module("a", "fn wait() { let a = [1, 2]; a.map(|x| a.len()) }"),
+        module("b", "import \"a\" as a; fn f() { try { a::wait() } catch { } }"),
+    ];
+    assert!(Scripts::with_sources(ScriptLimits::default(), &modules, &mut 0).err().unwrap().1.message.contains("catches errors"));
 }
 
 /// Loading a script takes the square of some of its parts, so its length is bounded.

@@ -79,15 +79,6 @@ impl Scripts {
         Self { engine: Arc::new(harden(limits)), limits, constants: 0, shares: false }
     }
 
-    /// [`Scripts::with_sources`] of texts that are no files.
-    ///
-    /// # Errors
-    /// As there.
-    pub fn with_modules(limits: ScriptLimits, modules: &[(&str, &str)]) -> Result<Self, (String, ScriptError)> {
-        let modules: Vec<ScriptSource<'_>> = modules.iter().map(|(name, text)| ScriptSource { name, file: name, text }).collect();
-        Self::with_sources(limits, &modules, &mut 0)
-    }
-
     /// An engine whose scripts may `import` these modules by name; a module may import those before it. Their bytes are added
     /// to those of all scripts so far.
     ///
@@ -301,24 +292,12 @@ impl Script {
         running
     }
 
-    /// [`Script::eval`] for a condition.
-    ///
-    /// # Errors
-    /// As there, and a value that is not `true` or `false`.
-    pub fn eval_condition(&self, scope: &Map) -> Result<bool, ScriptError> {
-        self.truth(self.eval(scope)?)
-    }
-
     /// [`Script::eval_over`] for a condition.
     ///
     /// # Errors
     /// As there, and a value that is not `true` or `false`.
     pub fn holds(&self, scope: &[(&str, ScriptArgument)]) -> Result<bool, ScriptError> {
-        self.truth(self.eval_over(scope)?)
-    }
-
-    fn truth(&self, value: Value) -> Result<bool, ScriptError> {
-        match value {
+        match self.eval_over(scope)? {
             Value::Bool(b) => Ok(b),
             other => {
                 let message = format!("a condition must give true or false, not `{}`", other.to_text());

@@ -6,6 +6,7 @@
 
 mod address;
 mod commit;
+mod file;
 mod read;
 mod schema;
 
@@ -84,8 +85,8 @@ impl SqlStore {
     pub async fn open(address: &str) -> Result<Self, StoreRefusal> {
         let mut address = DatabaseAddress::read(address)?;
         if let Some(path) = &address.path {
-            address::check_file(path, true)?;
-            address::create_file(path);
+            file::check_file(path, true)?;
+            file::create_file(path);
             // SQLite itself makes none: its file would be readable by everybody
             address = address.existing();
         }
@@ -106,10 +107,10 @@ impl SqlStore {
         let Some(path) = address.path.clone() else {
             return Self::opened(address, false).await.map_err(|(refused, _)| refused);
         };
-        address::check_file(&path, false)?;
+        file::check_file(&path, false)?;
         match Self::opened(address.clone(), false).await {
             Ok(store) => Ok(store),
-            Err((_, true)) if address::has_journal(&path) => {
+            Err((_, true)) if file::has_journal(&path) => {
                 let message = format!("`{}` cannot be read: its folder cannot be written, and a program did not close it", address.shown);
                 Err(refused(Code::StoreReadOnly, message, "open it once where its folder can be written, or copy it with its `-wal` file"))
             }
