@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value as Json, json};
 use tapster::{Ruleset, Scene, ScenePart, Value, assemble_scene};
-use tapster_testing::files::read_path;
+use tapster_testing::case::read_path;
 
 use crate::support::{Folder, tapster};
 use crate::wishes::Wish;

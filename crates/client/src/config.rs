@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value as Json, json};
 
 use super::{Problem, RunError};
-use crate::assemble::{Outcome, run};
-use crate::emit::dialects;
+use crate::build::dialects;
+use crate::build::{Outcome, run};
 use crate::model::value::MAX_DEPTH;
 use crate::model::{Scene, Value};
 use crate::pack::Ruleset;

@@ -3,9 +3,9 @@
 
 use super::case::{CaseAction, CaseFile, CaseTurn, TestCase};
 use super::validate::{contains_text, expected_error, field_of_turn};
-use crate::assemble::{TypeMismatch, misfits, unread};
+use crate::build::dialects;
+use crate::build::{TypeMismatch, misfits, unread};
 use crate::diag::{Code, Diagnostic, DocumentNode, Report, Span, suggest};
-use crate::emit::dialects;
 use crate::model::options::TABLE;
 use crate::model::{Map, Scene, Value};
 use crate::pack::Ruleset;

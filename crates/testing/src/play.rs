@@ -6,16 +6,14 @@ use std::path::Path;
 use serde_json::{Map, Value as Json, json};
 
 use super::case::{CaseAction, CaseTurn, RunInputs, TestCase};
-use crate::assemble::Outcome;
-use crate::assemble::kept::{kept, patched, restore};
+use crate::build::scene::{kept, patched, restore};
+use crate::build::{BuildError, EmittedPlan, Outcome};
 use crate::diag::{Diagnostic, DocumentNode};
-use crate::emit::EmittedPlan;
-use crate::engine::BuildError;
 use crate::model::plan::RecordedReason;
 use crate::model::{Plan, Scene, Value};
 use crate::pack::Ruleset;
 use crate::pack::files::read_file;
-use crate::{assemble, emit, import};
+use crate::{build, import};
 
 /// Reads a scene file, whose files are read by the rules. `now` is the time of the case, which stands above that of the
 /// file; the clock is never read.
@@ -137,7 +135,7 @@ pub fn turn(turn: &CaseTurn, mut scene: Scene, rules: &Ruleset, base: &Path, tra
                 (None, Some(file)) => opened(&base.join(file), rules)?,
                 (None, None) => return Err(TurnFailure::Given("`import` names neither a `document` nor a `file`".to_owned())),
             };
-            let brought = assemble::import_document(rules, format.as_deref(), document)?;
+            let brought = build::import_document(rules, format.as_deref(), document)?;
             let imported = json!({
                 "format": brought.format,
                 "scene": brought.scene.to_json(),

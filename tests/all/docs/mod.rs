@@ -349,7 +349,7 @@ const SIZES: &[(&str, &str, &str)] = &[
     ("a file of another program", "crates/exchange/src/import/mod.rs", "MAX_FILE"),
     ("a document in it", "crates/exchange/src/import/json.rs", "MAX_JSON"),
     ("memory of its values", "crates/exchange/src/import/json.rs", "MAX_MEMORY"),
-    ("lines of a chat", "crates/exchange/src/import/jsonl.rs", "MAX_LINES"),
+    ("lines of a chat", "crates/exchange/src/import/json.rs", "MAX_LINES"),
     ("parts of a pattern", "crates/text/src/text/pattern/size.rs", "MOST_PARTS"),
     ("text for back references", "crates/text/src/text/pattern/engine.rs", "BACKREF_TEXT"),
     ("text for a far look-behind", "crates/text/src/text/pattern/engine.rs", "BEHIND_TEXT"),
@@ -360,7 +360,7 @@ const SIZES: &[(&str, &str, &str)] = &[
     ("nesting of values", "crates/text/src/model/value.rs", "MAX_DEPTH"),
     ("a value of a store", "crates/session/src/store/sessions.rs", "MAX_VALUE"),
     ("a line of `serve`", "cli/src/verbs/serve/mod.rs", "MAX_LINE"),
-    ("a reply of a provider", "crates/client/src/receive.rs", "reply"),
+    ("a reply of a provider", "crates/client/src/receive.rs", "MAX_REPLY"),
     ("an archive", "crates/exchange/src/share/archive.rs", "MAX_ARCHIVE"),
 ];
 

@@ -385,7 +385,7 @@ fn attempts_are_told() {
         Arc::new(Still::default()),
     );
     let retrying =
-        retrying.telling(Arc::new(move |attempt: &RetryAttempt| told.lock().unwrap().push((attempt.number, attempt.failed.clone()))));
+        retrying.with_observer(Arc::new(move |attempt: &RetryAttempt| told.lock().unwrap().push((attempt.number, attempt.failed.clone()))));
     send(&BASE, Arc::new(retrying), "openai", true).reply();
     assert_eq!(*heard.lock().unwrap(), [(1, "503".to_owned()), (2, "connection".to_owned())]);
 }

@@ -17,7 +17,7 @@ use settings::DirectiveMode;
 
 use super::config::{listed, scene};
 use super::{BoxFuture, Delta, Problem, PromptRunner, RunError, RunnerConfig};
-use crate::assemble::run;
+use crate::build::run;
 use crate::model::{Plan, Value};
 use crate::text::json_pointer;
 

@@ -8,7 +8,7 @@ use super::super::config::{list, number, optional_number};
 use super::super::{Problem, ProviderError, Reply, RunError, RunnerConfig};
 use super::extract::{DirectiveReadError, ReadBounds, extract};
 use super::registry::{Directive, DirectiveRegistry, DirectiveReply, DirectiveRules, DirectiveWarning, EnvelopeKeys, validate};
-use crate::assemble::{Outcome, run};
+use crate::build::{Outcome, run};
 use crate::diag::Diagnostic;
 use crate::model::plan::PlanBlock;
 use crate::model::{Plan, Scene, Value};

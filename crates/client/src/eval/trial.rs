@@ -18,7 +18,7 @@ use super::judge::{CallRecord, CompiledCheck, DirectiveRecord, ReplyFacts};
 use super::report::{CellOutcome, CheckRecord, TokenCounts};
 use super::scenario::{Candidate, EvalFile, EvalPreset, Scenario};
 use super::{EvalCell, EvalMode, inputs, key};
-use crate::assemble::{build, run};
+use crate::build::{build, run};
 use crate::diag::Diagnostic;
 use crate::model::{Plan, Scene, Value};
 use crate::pack::Ruleset;

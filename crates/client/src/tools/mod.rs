@@ -20,7 +20,7 @@ use serde_json::{Map, Value as Json, json};
 
 use super::config::{number, words};
 use super::{BoxFuture, Problem, RunError, RunnerConfig};
-use crate::assemble::run;
+use crate::build::run;
 use crate::model::{Plan, Scene, Value};
 use crate::pack::Ruleset;
 use crate::text::json_pointer::escape;

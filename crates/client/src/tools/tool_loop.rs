@@ -15,8 +15,8 @@ use super::LoopSettings;
 use super::report::{LoopEvent, StopReason, ToolLoopReport, ToolResult, Watch};
 use super::{FilteredToolRegistry, RegistryEntry};
 use super::{ToolCall, ToolFailure};
-use crate::assemble::run;
-use crate::engine::BuildError;
+use crate::build::BuildError;
+use crate::build::run;
 use crate::model::{Plan, Scene, Value};
 use crate::pack::Ruleset;
 

@@ -14,8 +14,8 @@ mod turn;
 use serde_json::{Value as Json, json};
 
 use crate::artifact::{DeclaredArtifact, Projection, RunArtifact, RunArtifacts, WriteRefusal, diff};
+use crate::build::BuildError;
 use crate::diag::{Code, Diagnostic};
-use crate::engine::BuildError;
 use crate::pack::Ruleset;
 use crate::store::{
     ArchivedVersion, Artifact, ArtifactVersion, ArtifactWrite, Batch, CommitOutcome, Home, ListPage, LogRecord, Moment, PrunedVersion,

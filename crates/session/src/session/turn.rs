@@ -9,10 +9,10 @@ use serde_json::{Value as Json, json};
 
 use super::{Artifact, Batch, CommitOutcome, Moment, PrunedVersion, Session, SessionError, history, rejected};
 use crate::artifact::{RunArtifact, WriteRefusal};
+use crate::build::BuildError;
 use crate::build::scene::{kept, patched, restore};
 use crate::build::{build, run};
 use crate::diag::Diagnostic;
-use crate::engine::BuildError;
 use crate::model::{Plan, Scene, Value};
 use crate::pack::Ruleset;
 use crate::store::{ArtifactWrite, SessionState};
