@@ -8,6 +8,7 @@ pub mod template;
 pub mod text_utils;
 
 mod build;
+mod lint;
 mod macros;
 mod pack;
 mod program;

@@ -8,15 +8,10 @@
 
 mod declare;
 mod diff;
-mod fields;
-mod inclusion;
-mod operations;
 mod policy;
 mod project;
-mod rows;
 mod run;
 mod stored;
-mod unused;
 
 use std::sync::Arc;
 
@@ -24,8 +19,10 @@ use indexmap::IndexMap;
 
 use crate::diag::Span;
 
+pub(crate) use declare::{RETENTION_BY_KIND, retention};
 pub use diff::diff;
 pub use policy::WriteRefusal;
+pub(crate) use project::NOWHERE;
 pub use project::{ProjectedItem, Projection, ShownAs};
 pub use run::{RunArtifact, RunArtifacts, ValueTrace};
 pub use stored::{Artifact, VersionWindow};

@@ -7,7 +7,7 @@ use serde_json::Value as Json;
 use super::{Artifact, Declarations, DeclaredArtifact, VersionMode, diff};
 
 /// The surface that is nowhere.
-pub(super) const NOWHERE: &str = "internal";
+pub(crate) const NOWHERE: &str = "internal";
 /// The surface of messages.
 const CHAT: &str = "chat_history";
 
@@ -75,13 +75,13 @@ impl Declarations {
 
 impl DeclaredArtifact {
     /// Which versions are shown: what its row says, or what is usual for its surface.
-    pub(super) fn mode(&self) -> VersionMode {
+    pub(crate) fn mode(&self) -> VersionMode {
         let usual = if self.surface.starts_with("feed:") { VersionMode::Timeline } else { VersionMode::LatestOnly };
         self.presentation.mode.unwrap_or(usual)
     }
 
     /// Whether its surface is nowhere.
-    pub(super) fn is_nowhere(&self) -> bool {
+    pub(crate) fn is_nowhere(&self) -> bool {
         &*self.surface == NOWHERE
     }
 }

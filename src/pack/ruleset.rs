@@ -6,6 +6,7 @@ use std::sync::{Arc, OnceLock};
 
 use crate::artifact::Declarations;
 use crate::diag::{Code, Diagnostic, DiagnosticCode, Report, Severity, Sources, Span, suggest};
+use crate::lint;
 use crate::macros::MacroTable;
 use crate::model::{Pack, PackOptions};
 use crate::program::{DetachedCondition, Programs, compile};
@@ -94,10 +95,10 @@ impl Ruleset {
         let (tasks, wrong) = Tasks::compile(&programs.rules, &pack, &revisions);
         found.extend(wrong);
         let templates = templates::compile_all(&pack, &revisions, Schemas::shipped(), &mut found);
-        let (artifacts, wrong) = Declarations::compile(&pack);
-        found.extend(wrong);
         let (readings, wrong) = ReplyReadings::compile(&pack);
         found.extend(wrong);
+        let artifacts = Declarations::compile(&pack);
+        lint::rules(&pack, &artifacts, &mut found);
         super::directives::check(&pack, &mut found);
         super::operations::check(&pack, &mut found);
         super::times::check(&pack, &mut found);

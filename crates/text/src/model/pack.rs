@@ -8,7 +8,7 @@ use indexmap::IndexMap;
 use super::PackOptions;
 use super::rights::ScriptRights;
 use super::term::{Term, TermType};
-use crate::diag::{FieldMap, SourceId, Sources, Span};
+use crate::diag::{DocumentNode, FieldMap, SourceId, Sources, Span};
 
 /// One pack or overlay that is part of a merged pack.
 #[derive(Debug, Clone)]
@@ -76,6 +76,32 @@ pub struct PackRow {
     pub patched: Vec<Span>,
 }
 
+impl PackRow {
+    /// The value of a key.
+    #[must_use]
+    pub fn node(&self, key: &str) -> Option<&DocumentNode> {
+        Some(&self.fields.get(key)?.node)
+    }
+
+    /// The string that is the value of a key.
+    #[must_use]
+    pub fn text(&self, key: &str) -> Option<&str> {
+        self.node(key)?.as_text()
+    }
+
+    /// The strings in the list that is the value of a key, each with its place.
+    pub fn words<'a>(&'a self, key: &str) -> impl Iterator<Item = (&'a str, Span)> + use<'a> {
+        let list = self.node(key).and_then(DocumentNode::as_list);
+        list.into_iter().flatten().filter_map(|node| Some((node.as_text()?, node.span)))
+    }
+
+    /// Where the value of a key is written; where the row is, if it does not have the key.
+    #[must_use]
+    pub fn place(&self, key: &str) -> Span {
+        self.node(key).map_or(self.name_span, |node| node.span)
+    }
+}
+
 /// A value that a higher layer replaced or edited.
 #[derive(Debug, Clone)]
 pub struct ShadowedValue {
@@ -127,4 +153,17 @@ pub struct Pack {
     pub overlaid: Vec<OverlayDecision>,
     /// The blake3 hash of the canonical merged text, in hex: equal rules have equal fingerprints.
     pub fingerprint: String,
+}
+
+impl Pack {
+    /// The rows of a table, in their order; none if there is no such table.
+    pub fn rows<'a>(&'a self, table: &str) -> impl Iterator<Item = &'a PackRow> + use<'a> {
+        self.tables.get(table).into_iter().flat_map(IndexMap::values)
+    }
+
+    /// The row of a table that has this name.
+    #[must_use]
+    pub fn row(&self, table: &str, name: &str) -> Option<&PackRow> {
+        self.tables.get(table)?.get(name)
+    }
 }

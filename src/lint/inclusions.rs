@@ -1,25 +1,15 @@
-//! Words of an inclusion that no row explains, and keys that contradict each other: what the schema, which sees each key
-//! by itself, cannot say.
+//! Inclusions of artifacts: words that no row explains, and keys that contradict each other, which the schema, that sees each
+//! key by itself, cannot say.
 //!
 //! Source: the contract of artifacts, prompt inclusion; the contradictions are decision A2.15. The short forms are
 //! rows of the pack, so the keys that a `mode` stands for are read from there.
 
 use crate::diag::{Code, Diagnostic, DocumentNode, Span, suggest};
-use crate::model::pack::{PackRow, PackRows};
+use crate::model::Pack;
+use crate::model::pack::PackRow;
 
 /// The most anchors that may stand inside each other.
 const MAX_ANCHORS: usize = 8;
-
-/// The words of inclusions, which are rows of the pack.
-#[derive(Clone, Copy)]
-pub(super) struct InclusionWords<'a> {
-    /// Short forms.
-    pub(super) modes: &'a PackRows,
-    /// Phases, in their order.
-    pub(super) phases: &'a PackRows,
-    /// Anchors that are words.
-    pub(super) anchors: &'a PackRows,
-}
 
 /// The keys of one inclusion, and of the short form that it names.
 struct InclusionKeys<'a> {
@@ -30,13 +20,19 @@ struct InclusionKeys<'a> {
 }
 
 impl<'a> InclusionKeys<'a> {
+    fn of(pack: &'a Pack, row: &'a PackRow) -> Option<Self> {
+        let node = row.node("inclusion")?;
+        let mode = node.get("mode").and_then(DocumentNode::as_text);
+        Some(Self { node, short: mode.and_then(|mode| pack.row("inclusion_mode", mode)) })
+    }
+
     fn written(&self, key: &str) -> Option<&'a str> {
         self.node.get(key).and_then(DocumentNode::as_text)
     }
 
     /// What is written, else what the short form stands for.
     fn word(&self, key: &str) -> Option<&'a str> {
-        self.written(key).or_else(|| self.short?.fields.get(key)?.node.as_text())
+        self.written(key).or_else(|| self.short?.text(key))
     }
 
     /// What is done: what is written, what `place` says where it stands for that, else an insert.
@@ -69,11 +65,10 @@ impl<'a> InclusionKeys<'a> {
 }
 
 /// What is unknown in the inclusion of one artifact, and what contradicts what.
-pub(super) fn check(row: &PackRow, words: InclusionWords<'_>) -> Vec<Diagnostic> {
-    let Some(node) = row.fields.get("inclusion").map(|field| &field.node) else { return Vec::new() };
-    let short = node.get("mode").and_then(DocumentNode::as_text).and_then(|mode| words.modes.get(mode));
-    let keys = InclusionKeys { node, short };
-    let mut found = unknown(&keys, words);
+pub(super) fn check(pack: &Pack, row: &PackRow) -> Vec<Diagnostic> {
+    let Some(keys) = InclusionKeys::of(pack, row) else { return Vec::new() };
+    let node = keys.node;
+    let mut found = unknown(&keys, pack);
     match keys.operation() {
         "insert" => insert(&keys, &mut found),
         operation @ ("replace" | "wrap" | "merge_section") => change(&keys, operation, row, &mut found),
@@ -93,11 +88,10 @@ pub(super) fn check(row: &PackRow, words: InclusionWords<'_>) -> Vec<Diagnostic>
 }
 
 /// Keys that have no effect in the inclusion of one artifact.
-pub(super) fn unused(row: &PackRow, words: InclusionWords<'_>) -> Vec<Diagnostic> {
-    let Some(node) = row.fields.get("inclusion").map(|field| &field.node) else { return Vec::new() };
-    let mode = node.get("mode").and_then(DocumentNode::as_text);
-    let keys = InclusionKeys { node, short: mode.and_then(|mode| words.modes.get(mode)) };
-    if mode == Some("none") {
+pub(super) fn unused(pack: &Pack, row: &PackRow) -> Vec<Diagnostic> {
+    let Some(keys) = InclusionKeys::of(pack, row) else { return Vec::new() };
+    let node = keys.node;
+    if keys.written("mode") == Some("none") {
         let others = node.as_table().into_iter().flatten().filter(|(key, _)| &***key != "mode");
         return others.map(|(key, field)| keys.idle(key, field.node.span, "its mode is `none`", "remove it, or the mode")).collect();
     }
@@ -110,21 +104,25 @@ pub(super) fn unused(row: &PackRow, words: InclusionWords<'_>) -> Vec<Diagnostic
 }
 
 /// Words that no row of the pack explains.
-fn unknown(keys: &InclusionKeys<'_>, words: InclusionWords<'_>) -> Vec<Diagnostic> {
+fn unknown(keys: &InclusionKeys<'_>, pack: &Pack) -> Vec<Diagnostic> {
     let mut found = Vec::new();
-    for (key, table, rows) in [("mode", "inclusion_mode", words.modes), ("phase", "inclusion_phase", words.phases)] {
-        if let Some(word) = keys.written(key).filter(|word| !rows.contains_key(*word)) {
-            found.push(keys.wrong(key, format!("no row of `{table}` is called `{word}`"), known(word, rows)));
+    for (key, table) in [("mode", "inclusion_mode"), ("phase", "inclusion_phase")] {
+        if let Some(word) = keys.written(key).filter(|word| pack.row(table, word).is_none()) {
+            found.push(keys.wrong(key, format!("no row of `{table}` is called `{word}`"), known(word, table, pack)));
         }
     }
     let anchors = std::iter::successors(keys.node.get("anchor"), |node| inner(node)).take(MAX_ANCHORS + 1);
     for word in anchors.filter_map(DocumentNode::as_text) {
         let (name, id) = word.split_once(':').map_or((word, None), |(name, id)| (name, Some(id)));
-        let row = words.anchors.get(name);
+        let row = pack.row("inclusion_anchor", name);
         // an anchor that is found by its role has no id, every other one has
         let by_role = row.is_some_and(|row| row.fields.contains_key("role"));
         if row.is_none() {
-            found.push(keys.wrong("anchor", format!("no row of `inclusion_anchor` is called `{name}`"), known(name, words.anchors)));
+            found.push(keys.wrong(
+                "anchor",
+                format!("no row of `inclusion_anchor` is called `{name}`"),
+                known(name, "inclusion_anchor", pack),
+            ));
         } else if by_role && id.is_some() {
             found.push(keys.wrong("anchor", format!("`{name}` is a message by itself, and takes no id"), format!("write `\"{name}\"`")));
         } else if !by_role && id.is_none_or(str::is_empty) {
@@ -135,8 +133,8 @@ fn unknown(keys: &InclusionKeys<'_>, words: InclusionWords<'_>) -> Vec<Diagnosti
 }
 
 /// The remedy for an unknown word.
-fn known(word: &str, rows: &PackRows) -> String {
-    suggest::help(word, rows.keys().map(AsRef::as_ref)).unwrap_or_else(|| "declare it as a row of this table".to_owned())
+fn known(word: &str, table: &str, pack: &Pack) -> String {
+    suggest::help(word, pack.rows(table).map(|row| &*row.name)).unwrap_or_else(|| "declare it as a row of this table".to_owned())
 }
 
 /// The anchor that an anchor counts from.
@@ -175,7 +173,7 @@ fn change(keys: &InclusionKeys<'_>, operation: &str, row: &PackRow, found: &mut 
         let help = "remove `place`, or write another `operation`";
         found.push(keys.wrong("place", format!("the operation is `{operation}`, and the place says `{place}`"), help));
     }
-    let tag = row.fields.get("tag").and_then(|tag| tag.node.as_text());
+    let tag = row.text("tag");
     if operation == "merge_section" && keys.node.get("section").is_none() && !tag.is_some_and(can_mark) {
         let help = "add a `section`";
         found.push(keys.wrong("section", "the section has no name, and the tag cannot be one".to_owned(), help));
