@@ -1,20 +1,59 @@
-//! Checks of what can be read and yet cannot be meant: rules that contradict each other or have no effect.
+//! Checks of what can be read and yet cannot be meant: rules that contradict each other or have no effect, and data that no
+//! rule reads. Here stand the codes that are about rules as a whole; what cannot be read is reported by who reads it.
 //!
-//! Each check is one file with its messages; whoever makes a ruleset asks for all of them at once.
+//! Each file is about one subject, with its messages, and `tests/diagnostics` holds an example of each. The entrances are few:
+//! [`rules`] when a ruleset is made, and [`typos`] when its author asks.
 
 mod artifacts;
+mod columns;
+mod directives;
 mod inclusions;
+mod mentioned;
 mod operations;
+mod options;
+mod programs;
+mod texts;
+mod typos;
+
+use std::collections::HashSet;
+
+use serde_json::Value as Json;
 
 use crate::artifact::Declarations;
 use crate::diag::{Diagnostic, Report};
 use crate::model::Pack;
 use crate::model::pack::PackRow;
 
+pub(crate) use mentioned::{MentionedNames, names_in};
+pub(crate) use typos::check as typos;
+
+/// The rules of a pack, and what is known of them when they are checked.
+pub(crate) struct CheckedRules<'a> {
+    /// The merged rules.
+    pub(crate) pack: &'a Pack,
+    /// What they declare as artifacts.
+    pub(crate) artifacts: &'a Declarations,
+    /// The programs that builds of the pack run.
+    pub(crate) run: HashSet<&'a str>,
+    /// The programs that builds of another pack run, given its name.
+    pub(crate) run_by: &'a dyn Fn(&str) -> HashSet<String>,
+    /// The schemas of rule files.
+    pub(crate) schemas: Vec<&'a Json>,
+    /// Whether the schemas know a key of the rows of a table.
+    pub(crate) schema_has: &'a dyn Fn(&str, &str) -> bool,
+}
+
 /// Checks the rows of a pack against each other.
-pub(crate) fn rules(pack: &Pack, declared: &Declarations, found: &mut Report) {
-    artifacts::check(pack, declared, found);
-    operations::check(pack, declared, found);
+pub(crate) fn rules(rules: &CheckedRules<'_>, found: &mut Report) {
+    let CheckedRules { pack, artifacts, .. } = rules;
+    artifacts::check(pack, artifacts, found);
+    operations::check(pack, artifacts, found);
+    directives::check(pack, found);
+    texts::check_operations(pack, found);
+    texts::check_times(pack, found);
+    options::check(pack, found);
+    columns::check(rules, found);
+    programs::check(rules, found);
 }
 
 /// Adds a complaint about a row, which programs find under `row`.

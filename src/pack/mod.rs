@@ -18,26 +18,18 @@ pub mod toml;
 mod allow;
 mod bundle;
 mod causes;
-mod columns;
 mod declared_schema;
-mod directives;
 mod edits;
 mod endings;
 mod extends;
 mod layer;
-mod mentioned;
-mod operations;
 mod options;
 mod order;
 mod overlaid;
 pub mod rows;
 mod scripts;
 mod short_names;
-mod slips;
 mod stray;
-mod times;
-mod unread;
-mod unused;
 mod upgrade;
 mod validate;
 
@@ -52,8 +44,9 @@ use crate::model::pack::Layer;
 use crate::template;
 use extends::{LayerDocs, PackResolver};
 
+pub(crate) use crate::lint::names_in;
 pub(crate) use allow::AllowedWarning;
-pub(crate) use mentioned::names_in;
+pub use causes::UnreadTexts;
 
 pub use error::PackError;
 pub use files::{PackFiles, RuleFile};
@@ -64,7 +57,6 @@ pub use read::RuleDocument;
 pub use ruleset::Ruleset;
 pub use schemas::Schemas;
 pub use templates::{OpenedTemplate, open_template};
-pub use unread::UnreadTexts;
 
 /// Which pack to load.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -147,7 +139,7 @@ pub fn load_with(start: &Start, overlays: &[Overlay], library: &dyn PackLibrary,
     let fingerprint = fingerprint::of_pack(&merged.tables, &merged.values, &assets_of(&layers), &sources);
     let options = options::read(&mut merged.values, &sources, complete, &mut report);
     let removed = std::mem::take(&mut merged.removed);
-    columns::settle(&merged, &mut report);
+    causes::settle(&merged, &mut report);
     unread.excuse(&mut report);
     let pack = complete.then(|| pack_of(&layers, merged, sources.clone(), &mut report));
     let pack = pack.map(|pack| Pack { options, fingerprint, ..pack });
@@ -196,7 +188,7 @@ pub fn load_read(file: &RuleFile, schemas: &Schemas) -> (Option<RuleDocument>, R
         templates::alone(&template.root, schemas, &mut report);
     }
     if let Some(doc) = &doc {
-        columns::excuse(&columns::written(&doc.root), &mut report);
+        causes::excuse(&causes::written(&doc.root), &mut report);
     }
     report.sort();
     (doc, report, sources)

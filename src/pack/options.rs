@@ -3,7 +3,6 @@
 
 mod needs;
 mod reading;
-mod used;
 
 use std::sync::Arc;
 
@@ -12,8 +11,6 @@ use indexmap::IndexMap;
 use crate::diag::{Code, Diagnostic, DocumentNode, FieldMap, Report, Sources, TableField, suggest};
 use crate::model::options::TABLE;
 use crate::model::{OptionFault, PackOption, PackOptions, Value};
-
-pub(super) use used::check;
 
 use super::layer::OPTIONS;
 

@@ -6,7 +6,7 @@ use std::sync::{Arc, OnceLock};
 
 use crate::artifact::Declarations;
 use crate::diag::{Code, Diagnostic, DiagnosticCode, Report, Severity, Sources, Span, suggest};
-use crate::lint;
+use crate::lint::{self, CheckedRules, MentionedNames};
 use crate::macros::MacroTable;
 use crate::model::{Pack, PackOptions};
 use crate::program::{DetachedCondition, Programs, compile};
@@ -15,9 +15,7 @@ use crate::template::task::Tasks;
 use crate::template::{self, CompiledTemplates, Revisions, WrittenCondition};
 
 use super::error::PackError;
-use super::mentioned::MentionedNames;
-use super::{AllowedWarning, LoadedPack, Overlay, PackLibrary, PackShelf, RuleFile, Schemas, Start, templates};
-use super::{causes, slips, unused};
+use super::{AllowedWarning, LoadedPack, Overlay, PackLibrary, PackShelf, RuleFile, Schemas, Start, causes, templates};
 
 /// A compiled pack: rules, macros, templates and tasks, with the texts that they came from. `Clone` is O(1), and a
 /// ruleset can be shared between threads.
@@ -43,6 +41,12 @@ struct RulesetParts {
 /// Whether a code is about the shape of a single value, as a schema checks it.
 fn is_shape(code: &DiagnosticCode) -> bool {
     matches!(code.known(), Some(Code::SchemaUnknownKey | Code::SchemaType | Code::SchemaValue))
+}
+
+/// The programs that builds of the pack `name` run. What is wrong with that pack is reported where it is loaded.
+fn run_by_builds(name: &str, library: &dyn PackLibrary) -> HashSet<String> {
+    let rules = Ruleset::load(&Start::Name(name.to_owned()), &[], library);
+    rules.map(|rules| rules.programs().run_by_builds(rules.pack()).into_iter().map(str::to_owned).collect()).unwrap_or_default()
 }
 
 impl Ruleset {
@@ -98,13 +102,15 @@ impl Ruleset {
         let (readings, wrong) = ReplyReadings::compile(&pack);
         found.extend(wrong);
         let artifacts = Declarations::compile(&pack);
-        lint::rules(&pack, &artifacts, &mut found);
-        super::directives::check(&pack, &mut found);
-        super::operations::check(&pack, &mut found);
-        super::times::check(&pack, &mut found);
-        super::options::check(&pack, &mut found);
-        super::columns::check(&pack, Schemas::shipped(), &mut found);
-        unused::check(&pack, &programs, library, &mut found);
+        let checked = CheckedRules {
+            pack: &pack,
+            artifacts: &artifacts,
+            run: programs.run_by_builds(&pack),
+            run_by: &|pack| run_by_builds(pack, library),
+            schemas: Schemas::shipped().all().collect(),
+            schema_has: &|table, key| Schemas::shipped().row_has(table, key),
+        };
+        lint::rules(&checked, &mut found);
         unread.excuse(&mut found);
         causes::removals(&removed, &pack, &mut found);
         // where the compiler and the schema report the same value, the compiler knows more; a warning hides no error
@@ -229,7 +235,7 @@ impl Ruleset {
     #[must_use]
     pub fn suspicions(&self) -> Report {
         let mut report = Report::default();
-        slips::check(&self.0.pack, &self.0.warnings, &mut report);
+        lint::typos(&self.0.pack, Schemas::shipped().all(), &self.0.warnings, &mut report);
         super::allow::apply_to_suspicions(&self.0.unsettled, &self.0.pack, &mut report);
         report
     }

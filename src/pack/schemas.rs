@@ -79,6 +79,11 @@ impl Schemas {
         self.files.keys().map(String::as_str)
     }
 
+    /// All schemas, sorted by their file names.
+    pub(super) fn all(&self) -> impl Iterator<Item = &Value> {
+        self.files.values()
+    }
+
     /// The newest version of a kind's schema; `None` for a kind without schema.
     #[must_use]
     pub fn newest(&self, kind: &str) -> Option<i64> {

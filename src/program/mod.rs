@@ -1,6 +1,6 @@
 //! Programs: ordered passes over lists, compiled once and run over the state of a build.
 //!
-//! [`compile()`] turns a merged [`Pack`](crate::model::Pack) into a [`Program`] table with every name resolved; [`Machine`] runs them.
+//! [`compile()`] turns a merged [`Pack`] into a [`Program`] table with every name resolved; [`Machine`] runs them.
 //! The build itself is such a program (`build`), so this room knows no stage by name.
 
 pub mod cells;
@@ -12,14 +12,19 @@ pub mod foreign;
 mod functions;
 pub mod machine;
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
+use crate::model::Pack;
 use crate::terms::CompiledRules;
 use crate::verbs::CompiledPass;
 
 pub(crate) use compile::ENGINE_TABLES;
 pub use compile::{DetachedCondition, compile};
 pub use machine::{HookRequest, Machine};
+
+/// The programs that the engine starts itself, in addition to those of the dialects.
+const STARTED: &[&str] = &["build", "lint", "macros"];
 
 /// A compiled program.
 pub struct Program {
@@ -46,6 +51,21 @@ impl Programs {
     #[must_use]
     pub fn find(&self, name: &str) -> Option<usize> {
         self.list.iter().position(|p| p.name.as_ref() == name)
+    }
+
+    /// The programs that a build or a payload of the pack runs.
+    pub(crate) fn run_by_builds<'p>(&'p self, pack: &'p Pack) -> HashSet<&'p str> {
+        let dialects = pack.rows("form").filter_map(|row| row.name.strip_suffix("/payload"));
+        let mut open: Vec<&str> = STARTED.iter().copied().chain(dialects).collect();
+        let mut run = HashSet::new();
+        while let Some(name) = open.pop() {
+            let Some(program) = self.find(name).and_then(|n| self.list.get(n)) else { continue };
+            if run.insert(&*program.name) {
+                let called = program.passes.iter().filter_map(|pass| self.list.get(pass.verb.callee()?));
+                open.extend(called.map(|program| &*program.name));
+            }
+        }
+        run
     }
 
     /// A pass, to be changed in place. `None` if there is no such pass, or if it is shared.

@@ -53,7 +53,7 @@ enum TableKeys {
 
 /// The names.
 #[derive(Debug, Default)]
-pub(super) struct MentionedNames {
+pub(crate) struct MentionedNames {
     names: FxHashSet<Box<str>>,
     /// The first parts of the paths of lists.
     lists: FxHashSet<Box<str>>,
@@ -61,7 +61,7 @@ pub(super) struct MentionedNames {
 
 impl MentionedNames {
     /// The names of a pack.
-    pub(super) fn of(pack: &Pack) -> Self {
+    pub(crate) fn of(pack: &Pack) -> Self {
         let mut found = Self::default();
         found.add_lists(pack);
         for source in pack.assets.values().filter_map(|id| pack.sources.get(*id)) {
@@ -69,14 +69,14 @@ impl MentionedNames {
         }
         let converts = |map: &str| {
             let format = map.split_once('/').map_or(map, |(format, _)| format);
-            pack.tables.get(FORMATS).and_then(|rows| rows.get(format)).is_some_and(|row| row.fields.contains_key("makes"))
+            pack.row(FORMATS, format).is_some_and(|row| row.fields.contains_key("makes"))
         };
         for (table, rows) in &pack.tables {
             for row in rows.values() {
                 if row.fields.contains_key(QUERIES) {
                     found.names.extend(QUERY_KEYS.map(Box::from));
                 }
-                let is_open = row.fields.get("over").and_then(|field| field.node.as_text()) == Some("any");
+                let is_open = row.text("over") == Some("any");
                 match &**table {
                     FORMATS | MAPS if converts(&row.name) => found.table(&row.fields, RuleSubject::Export, TableKeys::Words),
                     FORMATS | MAPS => found.made(&row.fields),
@@ -101,13 +101,13 @@ impl MentionedNames {
     }
 
     /// Whether the pack mentions a name.
-    pub(super) fn holds(&self, name: &str) -> bool {
+    pub(crate) fn holds(&self, name: &str) -> bool {
         self.names.contains(name)
     }
 
     fn add_lists(&mut self, pack: &Pack) {
-        for row in pack.tables.get("list").into_iter().flat_map(|rows| rows.values()) {
-            let from = row.fields.get("from").and_then(|field| field.node.as_text());
+        for row in pack.rows("list") {
+            let from = row.text("from");
             for path in from.into_iter().chain([&*row.name]) {
                 self.lists.extend(path.trim_start_matches('$').split('.').next().map(Box::<str>::from));
             }

@@ -7,7 +7,7 @@ use crate::model::Pack;
 use crate::model::options::TABLE;
 
 /// Reports names that stand where options stand, and options that no rule reads.
-pub(in crate::pack) fn check(pack: &Pack, report: &mut Report) {
+pub(super) fn check(pack: &Pack, report: &mut Report) {
     reserved(pack, report);
     if pack.options.is_empty() {
         return;
@@ -29,14 +29,13 @@ pub(in crate::pack) fn check(pack: &Pack, report: &mut Report) {
 /// Reports paths, lists and passes that would hide options.
 fn reserved(pack: &Pack, report: &mut Report) {
     let is_ours = |path: &str| path == TABLE || path.strip_prefix(TABLE).is_some_and(|rest| rest.starts_with('.'));
-    let rows = |table: &str| pack.tables.get(table).into_iter().flat_map(|rows| rows.values());
-    for row in rows("path").chain(rows("list")).filter(|row| is_ours(&row.name)) {
+    for row in pack.rows("path").chain(pack.rows("list")).filter(|row| is_ours(&row.name)) {
         let message = format!("`${}` is a name of options, which manifests declare", row.name);
         let help = "declare an option in `pack.toml`: `[options.NAME]`; or choose another name";
         report.push(Diagnostic::new(Code::SchemaValue, message).at(row.name_span).help(help));
     }
-    for row in rows("pass").chain(rows("round")) {
-        let set = row.fields.get("set").and_then(|field| field.node.as_table()).into_iter().flatten();
+    for row in pack.rows("pass").chain(pack.rows("round")) {
+        let set = row.node("set").and_then(DocumentNode::as_table).into_iter().flatten();
         for (key, field) in set.filter(|(key, _)| key.strip_prefix('$').is_some_and(is_ours)) {
             let message = format!("`{key}` is what the user has chosen, and no pass can set it");
             let help = "set a path of another name";

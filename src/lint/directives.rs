@@ -2,7 +2,8 @@
 
 use std::collections::HashMap;
 
-use crate::diag::{Code, Diagnostic, DocumentNode, NodeValue, Report, Span, short};
+use super::push;
+use crate::diag::{Code, Diagnostic, DocumentNode, Report, Span, short};
 use crate::model::pack::PackRow;
 use crate::model::{Pack, Value};
 use crate::text::loose_name::loose_name;
@@ -21,12 +22,10 @@ struct NameClaim<'a> {
 /// Reports what is wrong with the types of directives of a pack.
 pub(super) fn check(pack: &Pack, found: &mut Report) {
     let mut claims: HashMap<String, NameClaim<'_>> = HashMap::new();
-    let read = pack.tables.get("program").is_some_and(|programs| programs.contains_key(PROGRAM));
-    for row in pack.tables.get("directive").into_iter().flat_map(|rows| rows.values()) {
-        let aliases = row.fields.get("aliases").and_then(|field| field.node.as_list());
-        let aliases = aliases.into_iter().flatten().filter_map(|node| Some((node.as_text()?, node.span)));
+    let read = pack.row("program", PROGRAM).is_some();
+    for row in pack.rows("directive") {
         let mut told: Vec<Diagnostic> = Vec::new();
-        for (name, span) in std::iter::once((&*row.name, row.name_span)).chain(aliases) {
+        for (name, span) in std::iter::once((&*row.name, row.name_span)).chain(row.words("aliases")) {
             let claim = NameClaim { row: &row.name, name, span };
             match claims.get(&loose_name(name)) {
                 Some(other) if other.row == claim.row => told.push(same(&claim, other)),
@@ -34,12 +33,9 @@ pub(super) fn check(pack: &Pack, found: &mut Report) {
                 None => drop(claims.insert(loose_name(name), claim)),
             }
         }
-        told.extend(row.fields.get("payload").and_then(|field| payload(row, &field.node)));
+        told.extend(row.node("payload").and_then(|node| payload(row, node)));
         told.extend(idle(row, read));
-        for mut complaint in told {
-            complaint.details.insert("row".into(), row.name.as_ref().into());
-            found.push(complaint);
-        }
+        told.into_iter().for_each(|complaint| push(found, row, complaint));
     }
 }
 
@@ -64,9 +60,9 @@ fn payload(row: &PackRow, node: &DocumentNode) -> Option<Diagnostic> {
 
 /// A row that nothing uses.
 fn idle(row: &PackRow, read: bool) -> Option<Diagnostic> {
-    let never = row.fields.get("when").filter(|field| matches!(field.node.data, NodeValue::Bool(false)));
+    let never = row.node("when").filter(|node| node.as_bool() == Some(false));
     let (span, why, help) = match never {
-        Some(field) => (field.node.span, "its `when` never holds", "remove the row, or write a condition"),
+        Some(node) => (node.span, "its `when` never holds", "remove the row, or write a condition"),
         None if !read => (row.name_span, "the pack has no program `directives`", "extend pack `base`, whose program reads the rows"),
         None => return None,
     };

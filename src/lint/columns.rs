@@ -8,53 +8,17 @@ use crate::diag::{Code, Diagnostic, DocumentNode, Report, Span, suggest};
 use crate::model::Pack;
 use crate::model::pack::PackRow;
 
-use super::Schemas;
-use super::layer::MergedLayers;
-use super::validate::OWN_TABLE;
+use super::CheckedRules;
 
 /// Names that mean something else behind `$table.`, or where rows stand.
 const RESERVED: &[&str] = &["overlaid", "options", "limits"];
 /// The most diagnostics about the rows of tables that a pack declares.
 const MAX_COMPLAINTS: usize = 200;
 
-/// What a pack, or a file, declares.
-#[derive(Debug, Default)]
-pub(super) struct DeclaredColumns<'a> {
-    tables: HashSet<&'a str>,
-    /// Tables and keys.
-    columns: HashSet<(&'a str, &'a str)>,
-}
-
-/// Withdraws that tables and keys are unknown which a pack declares.
-pub(super) fn settle(merged: &MergedLayers, report: &mut Report) {
-    let names = |table: &str| merged.tables.get(table).into_iter().flat_map(|rows| rows.keys()).map(AsRef::as_ref);
-    let columns = names("column").filter_map(|name: &str| name.split_once('/')).collect();
-    excuse(&DeclaredColumns { tables: names("table").collect(), columns }, report);
-}
-
-/// What a file declares.
-pub(super) fn written(root: &DocumentNode) -> DeclaredColumns<'_> {
-    let names = |table: &str| {
-        let rows = root.get(table).and_then(DocumentNode::as_list).unwrap_or_default();
-        rows.iter().filter_map(|row| row.get("name")?.as_text())
-    };
-    DeclaredColumns { tables: names("table").collect(), columns: names("column").filter_map(|name| name.split_once('/')).collect() }
-}
-
-/// Withdraws that tables and keys are unknown which these declare.
-pub(super) fn excuse(declared: &DeclaredColumns<'_>, report: &mut Report) {
-    report.retain(|complaint| {
-        let detail = |name: &str| complaint.details.get(name).and_then(serde_json::Value::as_str);
-        let table = complaint.rule.as_deref().and_then(|rule| rule.split_once(' ')).map(|(table, _)| table);
-        let is_column = || table.zip(detail("key")).is_some_and(|column| declared.columns.contains(&column));
-        let is_table = || table.is_none() && detail(OWN_TABLE).is_some_and(|table| declared.tables.contains(table));
-        complaint.code != Code::SchemaUnknownKey || !(is_column() || is_table())
-    });
-}
-
 /// Checks the tables that a pack declares: their names, and which keys their rows have. The types of cells are checked where
 /// they are compiled.
-pub(super) fn check(pack: &Pack, schemas: &Schemas, found: &mut Report) {
+pub(super) fn check(rules: &CheckedRules<'_>, found: &mut Report) {
+    let pack = rules.pack;
     let mut told = 0;
     let mut tell = |complaint: Diagnostic| {
         told += 1;
@@ -64,9 +28,9 @@ pub(super) fn check(pack: &Pack, schemas: &Schemas, found: &mut Report) {
     };
     changed_types(pack, &mut tell);
     let mut columns: HashMap<&str, Vec<(&str, &PackRow)>> = HashMap::new();
-    for row in rows(pack, "column") {
+    for row in pack.rows("column") {
         if let Some((table, key)) = row.name.split_once('/') {
-            if schemas.row_has(table, key) {
+            if (rules.schema_has)(table, key) {
                 let message = format!("rows of table `{table}` have a key `{key}` already, and a column is one beside those");
                 tell(Diagnostic::new(Code::SchemaValue, message).at(row.name_span).help("choose another name for the key"));
                 continue;
@@ -74,17 +38,16 @@ pub(super) fn check(pack: &Pack, schemas: &Schemas, found: &mut Report) {
             columns.entry(table).or_default().push((key, row));
         }
     }
-    let own: HashSet<&str> = rows(pack, "table").map(|row| &*row.name).collect();
+    let own: HashSet<&str> = pack.rows("table").map(|row| &*row.name).collect();
     for (table, columns) in &columns {
-        let required =
-            |row: &PackRow| row.fields.get("required").filter(|field| field.node.as_bool() == Some(true)).map(|field| field.node.span);
+        let required = |row: &PackRow| row.node("required").filter(|node| node.as_bool() == Some(true)).map(|node| node.span);
         for (key, span) in columns.iter().filter(|_| !own.contains(table)).filter_map(|(key, row)| Some((key, required(row)?))) {
             let message = format!("`{key}` cannot be required: rows of table `{table}` come from packs that do not know it");
             tell(Diagnostic::new(Code::SchemaValue, message).at(span).help("give it a `default`, or declare a table of your own"));
         }
     }
-    for table in rows(pack, "table") {
-        if is_taken(&table.name, schemas) {
+    for table in pack.rows("table") {
+        if is_taken(&table.name, rules) {
             let message = format!("`{}` is a word of rule files already, and cannot be a table of your own", table.name);
             let help =
                 format!("choose another name; a `[[column]]` such as `{}/mood` adds a key to rows of the language's tables", table.name);
@@ -92,12 +55,8 @@ pub(super) fn check(pack: &Pack, schemas: &Schemas, found: &mut Report) {
             continue;
         }
         let columns = columns.get(&*table.name).map_or(&[][..], Vec::as_slice);
-        rows(pack, &table.name).for_each(|row| cells(table, columns, row, &mut tell));
+        pack.rows(&table.name).for_each(|row| cells(table, columns, row, &mut tell));
     }
-}
-
-fn rows<'p>(pack: &'p Pack, table: &str) -> impl Iterator<Item = &'p PackRow> {
-    pack.tables.get(table).into_iter().flat_map(|rows| rows.values())
 }
 
 /// The keys of one row of a declared table.
@@ -110,7 +69,7 @@ fn cells(table: &PackRow, columns: &[(&str, &PackRow)], row: &PackRow, tell: &mu
         tell(Diagnostic::new(Code::SchemaUnknownKey, message).at(field.key).rule(rule.clone()).help(help));
     }
     for (key, column) in columns.iter().filter(|(key, _)| !row.fields.contains_key(*key)) {
-        let is_required = column.fields.get("required").and_then(|field| field.node.as_bool()) == Some(true);
+        let is_required = column.node("required").and_then(DocumentNode::as_bool) == Some(true);
         if is_required && !column.fields.contains_key("default") {
             let message = format!("`{}` has no `{key}`, which every row of table `{}` must have", row.name, table.name);
             let complaint = Diagnostic::new(Code::SchemaMissingKey, message).at(row.name_span).related(column.name_span, "declared here");
@@ -120,14 +79,13 @@ fn cells(table: &PackRow, columns: &[(&str, &PackRow)], row: &PackRow, tell: &mu
 }
 
 /// Whether rule files use a word at their top already.
-fn is_taken(name: &str, schemas: &Schemas) -> bool {
-    let has = |file: &str| schemas.get(file).and_then(|schema| schema.get("properties")).is_some_and(|known| known.get(name).is_some());
-    RESERVED.contains(&name) || schemas.names().any(has)
+fn is_taken(name: &str, rules: &CheckedRules<'_>) -> bool {
+    RESERVED.contains(&name) || rules.schemas.iter().any(|schema| schema.get("properties").is_some_and(|known| known.get(name).is_some()))
 }
 
 /// Reports columns to which two layers give different types: rows of the lower one would be wrong for no fault of theirs.
 fn changed_types(pack: &Pack, tell: &mut dyn FnMut(Diagnostic)) {
-    let types: Vec<(&PackRow, &DocumentNode)> = rows(pack, "column").filter_map(|row| Some((row, &row.fields.get("type")?.node))).collect();
+    let types: Vec<(&PackRow, &DocumentNode)> = pack.rows("column").filter_map(|row| Some((row, row.node("type")?))).collect();
     let by: HashSet<Span> = types.iter().map(|(_, node)| node.span).collect();
     let old: HashMap<Span, Span> = pack.shadowed.iter().filter(|value| by.contains(&value.by)).map(|value| (value.by, value.old)).collect();
     for (row, node) in types {

@@ -1,19 +1,18 @@
-//! Words that are probably slips: names that the language leaves open, such as those below an open table or the keys of
+//! Words that are probably typos: names that the language leaves open, such as those below an open table or the keys of
 //! a request, are defined nowhere, so that a misspelt one is not an unknown name. But a word that occurs a single time
 //! in all rules, and is one letter away from one that occurs often, is most likely that one.
-
 //!
 //! That is a guess about rules that may be right, so it belongs to `tapster check` and not to every load. The schemas say
 //! which keys hold free texts, and which tables use another program's words (`x-free`).
 
 use std::collections::{BTreeMap, HashSet};
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
+
+use serde_json::Value as Json;
 
 use crate::diag::{Code, Diagnostic, DocumentNode, NodeValue, Report, SourceId, Span, inside, suggest};
 use crate::model::Pack;
 use crate::terms::names::is_reference;
-
-use super::Schemas;
 
 /// The fewest letters of a word that may be a slip.
 const SHORTEST_SLIP: usize = 5;
@@ -47,6 +46,7 @@ struct WordCount {
 
 struct WordCounter<'p> {
     pack: &'p Pack,
+    language: &'p SchemaWords,
     // in the order of the words, so that every run compares the same ones
     words: BTreeMap<Arc<str>, WordCount>,
     /// Words are only counted: they may be anything.
@@ -54,13 +54,13 @@ struct WordCounter<'p> {
     places: inside::PlaceFinder,
 }
 
-/// Warns of words that are probably slips, except where something is told already.
-pub(super) fn check(pack: &Pack, told: &Report, report: &mut Report) {
+/// Warns of words that are probably typos, except where something is reported already. `schemas` are those of rule files.
+pub(crate) fn check<'s>(pack: &Pack, schemas: impl Iterator<Item = &'s Json>, told: &Report, report: &mut Report) {
     let spans: HashSet<(SourceId, u32)> = told.items().iter().filter_map(|d| d.span).map(|span| (span.source, span.start)).collect();
     // a reference is told with its `$`, a text with its quote
     let is_told = |at: Span| (0..=1).any(|more| spans.contains(&(at.source, at.start.saturating_sub(more))));
-    let language = SchemaWords::of_schemas();
-    let mut count = WordCounter { pack, words: BTreeMap::new(), foreign: false, places: inside::PlaceFinder::default() };
+    let language = &SchemaWords::of(schemas);
+    let mut count = WordCounter { pack, language, words: BTreeMap::new(), foreign: false, places: inside::PlaceFinder::default() };
     let foreign_files = foreign_files(pack, language);
     for (table, rows) in &pack.tables {
         for row in rows.values() {
@@ -101,14 +101,13 @@ pub(super) fn check(pack: &Pack, told: &Report, report: &mut Report) {
 
 /// The files that speak of another program's documents: they use its words in rows of any table.
 fn foreign_files(pack: &Pack, language: &SchemaWords) -> HashSet<SourceId> {
-    let tables = pack.tables.iter().filter(|(table, _)| language.files.contains(&***table));
-    tables.flat_map(|(_, rows)| rows.values()).map(|row| row.span.source).collect()
+    language.files.iter().flat_map(|table| pack.rows(table)).map(|row| row.span.source).collect()
 }
 
 impl WordCounter<'_> {
     fn field(&mut self, key: &str, at: Span, node: &DocumentNode) {
         self.words_of(key, Some(at));
-        let language = SchemaWords::of_schemas();
+        let language = self.language;
         if language.names.contains(key) {
             // names for a text language, which belong to the text
             let before = std::mem::replace(&mut self.foreign, true);
@@ -183,30 +182,26 @@ struct SchemaWords {
 }
 
 impl SchemaWords {
-    fn of_schemas() -> &'static Self {
-        static LANGUAGE: OnceLock<SchemaWords> = OnceLock::new();
-        LANGUAGE.get_or_init(|| {
-            let schemas = Schemas::shipped();
-            let mut language = Self::default();
-            let mut open: Vec<&serde_json::Value> = schemas.names().filter_map(|name| schemas.get(name)).collect();
-            while let Some(value) = open.pop() {
-                match value {
-                    serde_json::Value::Object(table) => {
-                        language.table(table);
-                        open.extend(table.values());
-                    }
-                    serde_json::Value::Array(list) => open.extend(list),
-                    _ => {}
+    fn of<'s>(schemas: impl Iterator<Item = &'s Json>) -> Self {
+        let mut language = Self::default();
+        let mut open: Vec<&Json> = schemas.collect();
+        while let Some(value) = open.pop() {
+            match value {
+                Json::Object(table) => {
+                    language.table(table);
+                    open.extend(table.values());
                 }
+                Json::Array(list) => open.extend(list),
+                _ => {}
             }
-            language
-        })
+        }
+        language
     }
 
-    fn table(&mut self, table: &serde_json::Map<String, serde_json::Value>) {
-        for (key, schema) in table.get("properties").and_then(serde_json::Value::as_object).into_iter().flatten() {
+    fn table(&mut self, table: &serde_json::Map<String, Json>) {
+        for (key, schema) in table.get("properties").and_then(Json::as_object).into_iter().flatten() {
             self.words.insert(key.clone());
-            match schema.get("x-free").and_then(serde_json::Value::as_str) {
+            match schema.get("x-free").and_then(Json::as_str) {
                 Some("names") => drop(self.names.insert(key.clone())),
                 Some("table") => drop(self.tables.insert(key.clone())),
                 Some("file") => drop(self.files.insert(key.clone())),
@@ -214,7 +209,7 @@ impl SchemaWords {
                 _ => {}
             }
         }
-        let values = table.get("enum").and_then(serde_json::Value::as_array).into_iter().flatten();
+        let values = table.get("enum").and_then(Json::as_array).into_iter().flatten();
         self.words.extend(values.chain(table.get("const")).filter_map(|v| v.as_str().map(str::to_owned)));
     }
 }
