@@ -7,8 +7,19 @@ use std::sync::Arc;
 use crate::diag::{Code, Diagnostic, DocumentNode, Report, Span, suggest};
 use crate::model::Pack;
 use crate::model::pack::PackRow;
+use crate::syntax::CompileContext;
+use crate::terms::names::{self, TABLES, ValueType};
 
 use super::CheckedRules;
+
+/// The most columns of one table.
+pub(crate) const MAX_COLUMNS: usize = 100;
+/// The tables whose rows declare values.
+const COLUMN: &str = "column";
+const PATH: &str = "path";
+const FIELD: &str = "field";
+/// The most characters of a text that a message shows.
+const MAX_SHOWN: usize = 60;
 
 /// Names that mean something else behind `$table.`, or where rows stand.
 const RESERVED: &[&str] = &["overlaid", "options", "limits"];
@@ -98,4 +109,111 @@ fn changed_types(pack: &Pack, tell: &mut dyn FnMut(Diagnostic)) {
             tell(complaint.help("keep the type, or choose another name; `replace = true` says that the whole column is meant anew"));
         }
     }
+}
+
+/// Checks the columns that a pack declares, and that literals in them are of their type.
+pub(super) fn check_cells(cx: &mut CompileContext<'_>) {
+    let pack = cx.pack;
+    let mut counts: FxHashMap<&str, usize> = FxHashMap::default();
+    for column in pack.rows(COLUMN) {
+        // the schema says how a column is named
+        let Some((table, key)) = column.name.split_once('/') else { continue };
+        cx.rule = format!("column {}", column.name);
+        let number = counts.entry(table).or_default();
+        *number += 1;
+        if *number > MAX_COLUMNS {
+            if *number == MAX_COLUMNS + 1 {
+                let message = format!("table `{table}` has more than {MAX_COLUMNS} columns of its own");
+                cx.fail(Code::BoundExceeded, column.name_span, message, Some("put several of them into one of type `table`".into()));
+            }
+            continue;
+        }
+        if let Some(default) = column.node("default") {
+            value(cx, COLUMN, column, "the default", default);
+        }
+        if cx.engine_tables.contains(&table) {
+            let message = format!("no pass can read a column of table `{table}`, which the engine reads itself");
+            let help = "give the key to a table that passes read as `$table.NAME`";
+            cx.fail(Code::SchemaValue, column.name_span, message, Some(help.into()));
+        } else if !names::is_table(pack, table) {
+            let known = pack.tables.keys().map(AsRef::as_ref).chain(TABLES.iter().copied()).chain(names::own_tables(pack));
+            let near = suggest::nearest(table, known).map(|near| format!("did you mean `{near}`?"));
+            let help = near.unwrap_or_else(|| format!("declare it: `[[table]]` with `name = \"{table}\"`"));
+            let message = format!("there is no table `{table}`");
+            cx.fail_for_row((&["table"], table), Code::NameUnknown, column.name_span, message, Some(help));
+        }
+        for (row, node) in pack.rows(table).filter_map(|row| Some((row, row.node(key)?))) {
+            value(cx, COLUMN, column, &format!("`{key}` of `{}`", row.name), node);
+        }
+    }
+}
+
+/// Checks that the defaults of paths and of fields of items are what their rows declare.
+pub(super) fn check_defaults(cx: &mut CompileContext<'_>) {
+    let pack = cx.pack;
+    for table in [PATH, FIELD] {
+        for row in pack.rows(table) {
+            let Some(default) = row.node("default") else { continue };
+            cx.enter_row(table, row);
+            value(cx, table, row, "the default", default);
+        }
+    }
+}
+
+/// Checks that a literal is of the type that a row of `table` declares, and one of its words if it has some.
+fn value(cx: &mut CompileContext<'_>, table: &str, row: &PackRow, what: &str, node: &DocumentNode) {
+    let wanted = row.text("type").unwrap_or("any");
+    let kind = ValueType::parse(wanted);
+    // the text of a message may be a list of parts, a cell may not
+    let is_parts = table == COLUMN && kind == ValueType::Text && node.as_list().is_some();
+    // a single value of a scene counts as a list of one
+    let is_single = table != COLUMN && kind == ValueType::List;
+    if is_parts || !(is_single || kind.accepts(&node.data)) {
+        let message = format!("{what} must be of type `{wanted}`, but is {}", node.kind());
+        let help = format!("change the value, or the type of {table} `{}`", row.name);
+        cx.fail(Code::SchemaType, node.span, message, Some(help));
+        return;
+    }
+    let Some(values) = row.node("values") else { return };
+    let Some(word) = node.as_text().filter(|word| !refers(word)) else { return };
+    match table {
+        COLUMN => {
+            let words: Vec<&str> = values.as_list().unwrap_or(&[]).iter().filter_map(DocumentNode::as_text).collect();
+            one_of(cx, (table, row), what, &words, node, word);
+        }
+        // an item may have other words in a field than the usual ones, so that only a slip is told
+        FIELD => {
+            if let Some((_, field)) = row.name.split_once('/') {
+                cx.check_words(field, node);
+            }
+        }
+        // an empty text says that nobody has given a word
+        _ if word.is_empty() => {}
+        _ => {
+            let known = cx.names.words.get(&row.name).cloned().unwrap_or_default();
+            let words: Vec<&str> = known.iter().map(AsRef::as_ref).collect();
+            // a layer may have taken the row away that a default names
+            let may_lack = |node: &DocumentNode| node.as_text().is_some_and(|text| text.starts_with("$table."));
+            let open = may_lack(values) || values.as_list().unwrap_or(&[]).iter().any(may_lack);
+            if !open || (cx.may_look(words.len(), node.span) && cx.names.near_path_word(&row.name, word).is_some()) {
+                one_of(cx, (table, row), what, &words, node, word);
+            }
+        }
+    }
+}
+
+/// Checks that a text is one of the words that a row of a table declares, if it declares some.
+fn one_of(cx: &mut CompileContext<'_>, (table, row): (&str, &PackRow), what: &str, words: &[&str], node: &DocumentNode, word: &str) {
+    if words.is_empty() || words.contains(&word) || !cx.may_look(words.len(), node.span) {
+        return;
+    }
+    let shown: String = word.chars().take(MAX_SHOWN).collect();
+    let help = suggest::help(word, words.iter().copied());
+    let help = help.unwrap_or_else(|| format!("use one of the `values` of {table} `{}`", row.name));
+    cx.fail(Code::SchemaValue, node.span, format!("{what} cannot be `{shown}`"), Some(help));
+}
+
+/// Whether a text is evaluated, so that it may be of any type.
+fn refers(text: &str) -> bool {
+    text.starts_with(['$', '@']) || text.contains("{{")
 }

@@ -2,11 +2,13 @@
 //! rule reads. Here stand the codes that are about rules as a whole; what cannot be read is reported by who reads it.
 //!
 //! Each file is about one subject, with its messages, and `tests/diagnostics` holds an example of each. The entrances are few:
-//! [`rules`] when a ruleset is made, and [`typos`] when its author asks.
+//! [`declarations`] at the end of compiling, [`rules`] when a ruleset is made, and [`typos`] when its author asks.
 
 mod artifacts;
 mod columns;
+mod declarations;
 mod directives;
+mod fields;
 mod inclusions;
 mod mentioned;
 mod operations;
@@ -23,7 +25,9 @@ use crate::artifact::Declarations;
 use crate::diag::{Diagnostic, Report};
 use crate::model::Pack;
 use crate::model::pack::PackRow;
+use crate::syntax::CompileContext;
 
+pub(crate) use columns::MAX_COLUMNS;
 pub(crate) use mentioned::{MentionedNames, names_in};
 pub(crate) use typos::check as typos;
 
@@ -41,6 +45,17 @@ pub(crate) struct CheckedRules<'a> {
     pub(crate) schemas: Vec<&'a Json>,
     /// Whether the schemas know a key of the rows of a table.
     pub(crate) schema_has: &'a dyn Fn(&str, &str) -> bool,
+}
+
+/// Checks what rows declare: the names in it, columns, and the literals that are to be of a declared type. The programs of the
+/// pack are compiled.
+pub(crate) fn declarations(cx: &mut CompileContext<'_>) {
+    declarations::check(cx);
+    columns::check_cells(cx);
+    columns::check_defaults(cx);
+    declarations::check_lists(cx);
+    declarations::check_references(cx);
+    fields::check(cx);
 }
 
 /// Checks the rows of a pack against each other.

@@ -6,20 +6,19 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 
 use crate::diag::{Code, DocumentNode, FieldMap, Report, Span};
+use crate::lint;
 use crate::model::pack::PackRow;
 use crate::model::{Map, Pack, Value, WorkLimits};
 use crate::syntax::conditions::PathMode;
 use crate::syntax::context::ItemScope;
-use crate::syntax::{CompileContext, rights, scripts};
+use crate::syntax::{CompileContext, scripts};
 use crate::terms::ledger::{CostModel, TokenBudget};
-use crate::terms::names::RowKeys;
+use crate::terms::names::{ANYTHING, RowKeys};
 use crate::terms::rules::{BuildLimits, JsonForm, TableRows};
 use crate::terms::{CompiledRules, Expr};
 use crate::text::script::ScriptLimits;
 use crate::verbs::CompiledPass;
 
-use super::declared::{ANYTHING, check_lists, check_over, check_references};
-use super::functions::{check_functions, origin};
 use super::{Program, Programs, cells};
 
 /// Tables that the engine reads, and passes do not.
@@ -68,7 +67,6 @@ pub fn compile(pack: &Pack, conditions: &[DetachedCondition], row_keys: &RowKeys
     cx.engine_tables = ENGINE_TABLES;
     let limits = limits(pack);
     cx.scripts = scripts::compile(&mut cx, limits.scripts);
-    rights::check(&mut cx);
     check_facts(&mut cx);
     check_values(&mut cx);
     let values = values(&mut cx);
@@ -76,16 +74,10 @@ pub fn compile(pack: &Pack, conditions: &[DetachedCondition], row_keys: &RowKeys
     let rulers = rulers(&mut cx);
     let accounts = accounts(&mut cx);
     let forms = forms(&mut cx);
-    check_functions(&mut cx);
     let conditions = apart(&mut cx, conditions);
     let list = programs(&mut cx);
     check_cycles(&mut cx, &list);
-    check_rounds(&mut cx);
-    super::columns::check(&mut cx, ENGINE_TABLES);
-    super::columns::check_defaults(&mut cx);
-    check_lists(&mut cx);
-    check_references(&mut cx);
-    super::fields::check(&mut cx);
+    lint::declarations(&mut cx);
     let formats = super::foreign::compile(&mut cx);
     let defaults = defaults(&mut cx);
     let mut report = std::mem::take(&mut cx.report);
@@ -152,7 +144,7 @@ fn values(cx: &mut CompileContext<'_>) -> Value {
 fn tables(cx: &mut CompileContext<'_>) -> indexmap::IndexMap<Arc<str>, TableRows> {
     let mut out = indexmap::IndexMap::new();
     let pack = cx.pack;
-    let columns = super::columns::defaults(cx);
+    let columns = defaults_of_columns(cx);
     for (table, rows) in &pack.tables {
         if ENGINE_TABLES.contains(&table.as_ref()) {
             out.insert(table.clone(), TableRows::default());
@@ -161,7 +153,7 @@ fn tables(cx: &mut CompileContext<'_>) -> indexmap::IndexMap<Arc<str>, TableRows
         let mut all = Vec::with_capacity(rows.len());
         let mut by_name = FxHashMap::default();
         for row in rows.values() {
-            cx.rule = origin(cx, table, row);
+            cx.enter_row(table, row);
             let mut map = Map::default();
             map.insert("name".into(), Value::Text(row.name.clone()));
             map.extend(if table.as_ref() == "source" {
@@ -185,6 +177,22 @@ fn tables(cx: &mut CompileContext<'_>) -> indexmap::IndexMap<Arc<str>, TableRows
     });
     out.insert("overlaid".into(), TableRows { all: Value::list(decided.collect()), by_name: FxHashMap::default() });
     out
+}
+
+/// The defaults of columns, by their table.
+fn defaults_of_columns(cx: &mut CompileContext<'_>) -> FxHashMap<Arc<str>, Vec<(Arc<str>, Value)>> {
+    let pack = cx.pack;
+    let mut all: FxHashMap<Arc<str>, Vec<(Arc<str>, Value)>> = FxHashMap::default();
+    for column in pack.rows("column") {
+        let Some((table, key)) = column.name.split_once('/') else { continue };
+        let Some(default) = column.node("default") else { continue };
+        let of_table = all.entry(table.into()).or_default();
+        if of_table.len() < lint::MAX_COLUMNS {
+            cx.rule = format!("column {}", column.name);
+            of_table.push((key.into(), cells::whole(cx, default)));
+        }
+    }
+    all
 }
 
 /// Defaults of fields by list. Where two row types of one list differ, the first that the list names decides.
@@ -230,8 +238,8 @@ fn effect_macros(pack: &Pack, syntax: &crate::text::macros::MacroSyntax) -> rust
 fn rulers(cx: &mut CompileContext<'_>) -> Vec<CostModel> {
     let pack = cx.pack;
     let mut out = Vec::new();
-    for row in pack.tables.get("ruler").into_iter().flatten().map(|(_, r)| r) {
-        cx.rule = origin(cx, "ruler", row);
+    for row in pack.rows("ruler") {
+        cx.enter_row("ruler", row);
         let node = |key: &str| row.fields.get(key).map(|f| &f.node);
         let value = |cx: &mut CompileContext<'_>, key: &str| node(key).map(|n| cx.within(ItemScope::Open, |cx| cx.expr(n)));
         let item_text = || DocumentNode { span: row.span, data: crate::diag::NodeValue::Text("@text".into()) };
@@ -259,8 +267,8 @@ fn rulers(cx: &mut CompileContext<'_>) -> Vec<CostModel> {
 fn accounts(cx: &mut CompileContext<'_>) -> Vec<TokenBudget> {
     let pack = cx.pack;
     let mut out = Vec::new();
-    for row in pack.tables.get("account").into_iter().flatten().map(|(_, r)| r) {
-        cx.rule = origin(cx, "account", row);
+    for row in pack.rows("account") {
+        cx.enter_row("account", row);
         let value = |cx: &mut CompileContext<'_>, key: &str| row.fields.get(key).map(|f| cx.within(ItemScope::None, |cx| cx.expr(&f.node)));
         let size = value(cx, "size").unwrap_or_else(|| {
             cx.fail_for(
@@ -285,8 +293,8 @@ fn accounts(cx: &mut CompileContext<'_>) -> Vec<TokenBudget> {
 fn forms(cx: &mut CompileContext<'_>) -> Vec<JsonForm> {
     let pack = cx.pack;
     let mut out = Vec::new();
-    for row in pack.tables.get("form").into_iter().flatten().map(|(_, r)| r) {
-        cx.rule = origin(cx, "form", row);
+    for row in pack.rows("form") {
+        cx.enter_row("form", row);
         let keys = row.fields.get("keys").and_then(|f| f.node.as_table()).into_iter().flatten();
         let keys = keys.map(|(k, f)| (k.clone(), cx.within(ItemScope::Open, |cx| cx.expr(&f.node)))).collect();
         let named = |key: &str| {
@@ -301,9 +309,8 @@ fn forms(cx: &mut CompileContext<'_>) -> Vec<JsonForm> {
 /// Facts are compiled where they are used; unused ones are checked here, so that no error stays hidden.
 fn check_facts(cx: &mut CompileContext<'_>) {
     let pack = cx.pack;
-    for row in pack.tables.get("fact").into_iter().flatten().map(|(_, r)| r) {
-        cx.rule = origin(cx, "fact", row);
-        check_over(cx, row);
+    for row in pack.rows("fact") {
+        cx.enter_row("fact", row);
         let Some(fact) = cx.facts.get(&row.name).cloned().filter(|fact| fact.is.is_some()) else {
             let help = Some("add `is = { path = test }`".into());
             cx.fail_for(&row.name, Code::TermMissing, row.name_span, format!("fact `{}` has no condition", row.name), help);
@@ -317,9 +324,8 @@ fn check_facts(cx: &mut CompileContext<'_>) {
 /// The same for values.
 fn check_values(cx: &mut CompileContext<'_>) {
     let pack = cx.pack;
-    for row in pack.tables.get("value").into_iter().flatten().map(|(_, r)| r) {
-        cx.rule = origin(cx, "value", row);
-        check_over(cx, row);
+    for row in pack.rows("value") {
+        cx.enter_row("value", row);
         let Some(value) = cx.values.get(&row.name).cloned().filter(|value| value.is.is_some()) else {
             let help = Some("add `is = …`".into());
             cx.fail_for(&row.name, Code::TermMissing, row.name_span, format!("value `{}` says nothing", row.name), help);
@@ -335,20 +341,20 @@ fn check_values(cx: &mut CompileContext<'_>) {
 fn programs(cx: &mut CompileContext<'_>) -> Vec<Program> {
     let pack = cx.pack;
     let mut passes: FxHashMap<&str, Vec<&PackRow>> = FxHashMap::default();
-    for row in pack.tables.get("pass").into_iter().flatten().map(|(_, r)| r) {
+    for row in pack.rows("pass") {
         // a name that does not start with a program was reported when its file was read
         let Some((program, _)) = row.name.rsplit_once('/') else { continue };
         let known = pack.tables.get("program").is_some_and(|p| p.contains_key(program));
         if !known {
-            cx.rule = origin(cx, "pass", row);
+            cx.enter_row("pass", row);
             let names: Vec<Arc<str>> = pack.tables.get("program").map(|p| p.keys().cloned().collect()).unwrap_or_default();
             cx.unknown("program", program, row.name_span, names.iter().map(AsRef::as_ref));
         }
         passes.entry(program).or_default().push(row);
     }
     let mut out = Vec::new();
-    for row in pack.tables.get("program").into_iter().flatten().map(|(_, r)| r) {
-        cx.rule = origin(cx, "program", row);
+    for row in pack.rows("program") {
+        cx.enter_row("program", row);
         let named = row.fields.get("list").or_else(|| row.fields.get("over"));
         let list = match named {
             Some(f) => cx.list(f.node.as_text().unwrap_or(""), f.node.span),
@@ -364,7 +370,7 @@ fn programs(cx: &mut CompileContext<'_>) -> Vec<Program> {
         };
         let mut list_passes = Vec::new();
         for pass in passes.get(row.name.as_ref()).into_iter().flatten() {
-            cx.rule = origin(cx, "pass", pass);
+            cx.enter_row("pass", pass);
             let mut fields = pass.fields.clone();
             fields.insert("name".into(), crate::diag::TableField { key: pass.name_span, node: name_node(pass) });
             if let Some(parsed) = CompiledPass::parse(cx, &pass.name, pass.name_span, &fields, list) {
@@ -406,8 +412,12 @@ fn check_cycles(cx: &mut CompileContext<'_>, programs: &[Program]) {
             match state.get(callee) {
                 Some(1) => {
                     let name = programs.get(callee).map(|p| p.name.clone()).unwrap_or_default();
-                    cx.rule =
-                        cx.pack.tables.get("pass").and_then(|rows| rows.get(&pass)).map_or_else(String::new, |row| origin(cx, "pass", row));
+                    cx.rule = cx
+                        .pack
+                        .tables
+                        .get("pass")
+                        .and_then(|rows| rows.get(&pass))
+                        .map_or_else(String::new, |row| cx.row_name("pass", row));
                     cx.fail(
                         Code::CycleProgram,
                         span,
@@ -428,26 +438,6 @@ fn check_cycles(cx: &mut CompileContext<'_>, programs: &[Program]) {
 fn mark(state: &mut [u8], n: usize, with: u8) {
     if let Some(s) = state.get_mut(n) {
         *s = with;
-    }
-}
-
-/// A `[[round]]` must belong to a pass with `do = "repeat"`.
-fn check_rounds(cx: &mut CompileContext<'_>) {
-    let pack = cx.pack;
-    let repeats: Vec<Arc<str>> = pack
-        .tables
-        .get("pass")
-        .into_iter()
-        .flatten()
-        .filter(|(_, r)| r.fields.get("do").and_then(|f| f.node.as_text()) == Some("repeat"))
-        .map(|(n, _)| n.clone())
-        .collect();
-    for row in pack.tables.get("round").into_iter().flatten().map(|(_, r)| r) {
-        let pass = row.name.rsplit_once('/').map_or("", |(p, _)| p);
-        if !repeats.iter().any(|r| r.as_ref() == pass) {
-            cx.rule = origin(cx, "round", row);
-            cx.unknown("pass with `do = \"repeat\"`", pass, row.name_span, repeats.iter().map(AsRef::as_ref));
-        }
     }
 }
 

@@ -4,12 +4,8 @@
 //! The build itself is such a program (`build`), so this room knows no stage by name.
 
 pub mod cells;
-mod columns;
 pub mod compile;
-mod declared;
-mod fields;
 pub mod foreign;
-mod functions;
 pub mod machine;
 
 use std::collections::HashSet;

@@ -262,7 +262,7 @@ impl<'p> CompileContext<'p> {
     }
 
     /// Reports a path of the scene that no row declares, or that is a declared one with a slip.
-    pub(super) fn check_path(&mut self, path: &str, span: Span) {
+    pub fn check_path(&mut self, path: &str, span: Span) {
         if !self.names.knows_path(path) {
             self.unknown_path(path, span);
         } else if let Some(near) = self.names.near_sibling(path).map(str::to_owned) {
@@ -279,7 +279,7 @@ impl<'p> CompileContext<'p> {
     }
 
     /// The longest list name that is a prefix of a path, and how many steps the name takes.
-    pub(super) fn list_prefix(&self, names: &[Arc<str>]) -> Option<(usize, usize)> {
+    pub fn list_prefix(&self, names: &[Arc<str>]) -> Option<(usize, usize)> {
         (1..=names.len()).rev().find_map(|n| {
             let name = names.get(..n)?.join(".");
             self.list_number(&name).map(|id| (id, n))

@@ -11,7 +11,6 @@ pub mod languages;
 mod literals;
 pub mod named;
 mod reporting;
-pub mod rights;
 pub mod scripts;
 mod sealing;
 pub mod selections;

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use crate::diag::{Code, Diagnostic, Severity, Span, suggest};
 use crate::model::OptionType;
 use crate::model::options::TABLE as OPTION;
+use crate::model::pack::PackRow;
 
 use super::context::CompileContext;
 
@@ -35,6 +36,18 @@ impl CompileContext<'_> {
         help: Option<String>,
     ) {
         self.push(Diagnostic::new(code, message).at(span).missing_row(tables, name), help);
+    }
+
+    /// Says that what follows is about a row of a table.
+    pub fn enter_row(&mut self, table: &str, row: &PackRow) {
+        self.rule = self.row_name(table, row);
+    }
+
+    /// A row as messages name it, with its layer.
+    #[must_use]
+    pub fn row_name(&self, table: &str, row: &PackRow) -> String {
+        let layer = self.pack.sources.layer(row.patched.last().copied().unwrap_or(row.span));
+        if layer.is_empty() { format!("{table} {}", row.name) } else { format!("{table} {}, from layer `{layer}`", row.name) }
     }
 
     /// Adds a diagnostic about the current rule.

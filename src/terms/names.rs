@@ -65,6 +65,9 @@ pub const TABLES: &[&str] = &[
     "time_stamp",
 ];
 
+/// What `over` says of a named row that is about any value, such as a part of a foreign document.
+pub const ANYTHING: &str = "any";
+
 /// The keys of one query of `match`: what is searched for, whether all of it must be found, and whether none of it may be.
 pub const QUERY_KEYS: [&str; 3] = ["keys", "all", "absent"];
 

@@ -13,8 +13,6 @@ use crate::syntax::CompileContext;
 use crate::terms::names::{self, is_reference};
 use crate::terms::words::{self, ValueWord};
 
-use super::functions::origin;
-
 /// The most fields that rows of a table may need, each of which is checked in all its rows.
 const MOST_REQUIRED: usize = 100;
 
@@ -38,9 +36,9 @@ pub(super) fn check(cx: &mut CompileContext<'_>) {
     }
     let pack = cx.pack;
     for (table, wanted) in wanted(cx) {
-        for row in pack.tables.get(table).into_iter().flat_map(|rows| rows.values()) {
+        for row in pack.rows(table) {
             for key in wanted.required.iter().filter(|key| !row.fields.contains_key(**key)) {
-                cx.rule = origin(cx, table, row);
+                cx.enter_row(table, row);
                 let message = format!("{table} `{}` has no effect: it has no `{key}`", row.name);
                 let help = format!("add `{key} = …`, or take the row away");
                 cx.warn(Diagnostic::warning(Code::TermMissing, message).at(row.name_span).help(help));
@@ -50,7 +48,7 @@ pub(super) fn check(cx: &mut CompileContext<'_>) {
                 // a column with words of its own has been checked
                 let of_column = || pack.tables.get("column")?.get(field.as_str())?.fields.get("values");
                 if cx.names.only.contains_key(field.as_str()) && of_column().is_none() {
-                    cx.rule = origin(cx, table, row);
+                    cx.enter_row(table, row);
                     check_only(cx, table, key, &cell.node);
                 }
             }
@@ -63,11 +61,11 @@ pub(super) fn check(cx: &mut CompileContext<'_>) {
 fn wanted<'p>(cx: &mut CompileContext<'p>) -> BTreeMap<&'p str, RowRequirement<'p>> {
     let pack = cx.pack;
     let mut all: BTreeMap<&str, RowRequirement<'_>> = BTreeMap::new();
-    for field in pack.tables.get("field").into_iter().flat_map(|rows| rows.values()) {
+    for field in pack.rows("field") {
         let Some((table, key)) = field.name.split_once('/') else { continue };
         let said = |key: &str| field.fields.get(key).filter(|said| said.node.as_bool() == Some(true));
         for (word, said) in ["only", "required"].into_iter().filter_map(|word| Some((word, said(word)?))) {
-            cx.rule = origin(cx, "field", field);
+            cx.enter_row("field", field);
             if !names::is_table(pack, table) {
                 let message = format!("`{word}` has no effect: there is no table `{table}`");
                 let help = format!("take it out, or declare the table: `[[table]]` with `name = \"{table}\"`");
@@ -98,16 +96,16 @@ fn wanted<'p>(cx: &mut CompileContext<'p>) -> BTreeMap<&'p str, RowRequirement<'
 /// Checks the values whose paths have the fields of a row type.
 fn check_values(cx: &mut CompileContext<'_>) {
     let pack = cx.pack;
-    for path in pack.tables.get("path").into_iter().flat_map(|rows| rows.values()) {
+    for path in pack.rows("path") {
         let Some((row_type, at)) = path.fields.get("fields").and_then(|f| Some((f.node.as_text()?, f.node.span))) else { continue };
         if !cx.names.fields.contains_key(row_type) {
-            cx.rule = origin(cx, "path", path);
+            cx.enter_row("path", path);
             let known: Vec<Arc<str>> = cx.names.fields.keys().cloned().collect();
             cx.unknown("row type", row_type, at, known.iter().map(AsRef::as_ref));
             continue;
         }
         if path.name.ends_with(".*") {
-            cx.rule = origin(cx, "path", path);
+            cx.enter_row("path", path);
             let complaint =
                 Diagnostic::warning(Code::TermMissing, "`fields` has no effect: the name ends in `.*`, so it is no single value");
             cx.warn(complaint.at(at).help("take it out, or declare the path of one value"));
@@ -117,7 +115,7 @@ fn check_values(cx: &mut CompileContext<'_>) {
             check_value(cx, row_type, &path.name, value, None);
         }
         if let Some(default) = path.fields.get("default") {
-            let row = origin(cx, "path", path);
+            let row = cx.row_name("path", path);
             check_value(cx, row_type, &path.name, &default.node, Some(&row));
         }
     }
