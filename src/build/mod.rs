@@ -15,12 +15,8 @@ pub mod state;
 pub mod trace;
 pub mod unchanged;
 
-mod beaten;
 mod hooks;
 mod script_results;
-mod typed;
-mod undeclared;
-mod unsent;
 
 use crate::model::{Plan, Scene, Value};
 use crate::pack::Ruleset;
@@ -33,9 +29,7 @@ pub use payload::{EmittedPlan, Prompt, dialect_of, dialects, emit, prompt};
 pub use run::{Outcome, Texts, expand_texts, run, run_all, run_values};
 pub use scene::{AssembledScene, ScenePart, assemble_scene};
 pub use state::state;
-pub use typed::{SceneTypeError, TypeMismatch, misfits};
 pub use unchanged::{blocks_of, unchanged, unchanged_payload};
-pub use undeclared::unread;
 
 use run::watched;
 use state::door;
@@ -61,8 +55,7 @@ pub fn built(rules: &Ruleset, scene: &Scene) -> Result<(Plan, Outcome), BuildErr
     };
     let _door = door(rules, scene);
     let mut st = state(rules, scene);
-    undeclared::warn(rules, scene, &st);
-    beaten::warn(rules, scene, &st);
+    st.warn_of(rules.for_scenes().warnings(&scene.data));
     if st.refuses() {
         return Err(BuildError::of(ProgramInterrupt::Warned, None, &st));
     }

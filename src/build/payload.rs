@@ -4,6 +4,7 @@
 //! The engine fills the list, runs the program and evaluates the form; it knows no provider.
 
 use crate::diag::Diagnostic;
+use crate::lint;
 use crate::model::plan::{PlanTrace, UnchangedPrefix};
 use crate::model::value::MAX_DEPTH;
 use crate::model::{Item, Map, Plan, Scene, SerializedSize, SizeExcess, Value, WorkLimits};
@@ -13,11 +14,11 @@ use crate::terms::select::pass_env;
 use crate::terms::{BuildState, CurrentItem, PassMemo, sizes};
 use crate::verbs::ProgramInterrupt;
 
+use super::build;
 use super::error::{BuildError, place_warnings};
 use super::run::watched;
 use super::state::{door, state};
 use super::trace::trace;
-use super::{build, unsent};
 
 /// The program that checks finished messages before they are sent.
 const LINT: &str = "lint";
@@ -69,7 +70,7 @@ pub fn emit(rules: &Ruleset, plan: &Plan, dialect: &str) -> Result<EmittedPlan, 
     let stages = watched(rules, program, &scene, &mut st).map_err(|(halt, pass)| BuildError::of(halt, Some(&pass), &st))?;
     let failed = |halt: ProgramInterrupt| BuildError::of(halt, Some(&form_name), &st);
     let payload = formed(form, &st).map_err(failed)?;
-    unsent::warn(rules, plan, dialect, &payload, &st);
+    st.warn_of(lint::payload(rules.pack(), &programs.rules, plan, dialect, &payload));
     if st.refuses() {
         return Err(failed(ProgramInterrupt::Warned));
     }

@@ -114,7 +114,7 @@ fn changed_types(pack: &Pack, tell: &mut dyn FnMut(Diagnostic)) {
 /// Checks the columns that a pack declares, and that literals in them are of their type.
 pub(super) fn check_cells(cx: &mut CompileContext<'_>) {
     let pack = cx.pack;
-    let mut counts: FxHashMap<&str, usize> = FxHashMap::default();
+    let mut counts: HashMap<&str, usize> = HashMap::new();
     for column in pack.rows(COLUMN) {
         // the schema says how a column is named
         let Some((table, key)) = column.name.split_once('/') else { continue };

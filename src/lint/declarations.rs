@@ -28,7 +28,7 @@ pub(super) fn check(cx: &mut CompileContext<'_>) {
 fn check_rights(cx: &mut CompileContext<'_>) {
     cx.rule.clear();
     let pack = cx.pack;
-    for (word, span) in pack.rights.values().flat_map(|rights| &rights.places) {
+    for (word, span) in pack.rights.values().flat_map(|rights| rights.places.iter()) {
         check_right(cx, word, *span);
     }
 }

@@ -4,6 +4,8 @@
 //! Fields that passes name must be declared, so only such names are collected. A name too many is no harm: of a key with it,
 //! nobody is told that no rule reads it.
 
+use std::sync::OnceLock;
+
 use rustc_hash::FxHashSet;
 
 use crate::diag::{DocumentNode, FieldMap, NodeValue};
@@ -51,17 +53,27 @@ enum TableKeys {
     Fields,
 }
 
-/// The names.
+/// The names that a pack mentions. They are collected when the first one is asked for.
 #[derive(Debug, Default)]
-pub(crate) struct MentionedNames {
+pub(crate) struct MentionedNames(OnceLock<NameCollector>);
+
+impl MentionedNames {
+    /// Whether a rule, a script or a template of the pack may read a field of this name, or give it to an item, although
+    /// nothing declares it. The pack is always the same.
+    pub(super) fn holds(&self, pack: &Pack, field: &str) -> bool {
+        self.0.get_or_init(|| NameCollector::of(pack)).names.contains(field)
+    }
+}
+
+#[derive(Debug, Default)]
+struct NameCollector {
     names: FxHashSet<Box<str>>,
     /// The first parts of the paths of lists.
     lists: FxHashSet<Box<str>>,
 }
 
-impl MentionedNames {
-    /// The names of a pack.
-    pub(crate) fn of(pack: &Pack) -> Self {
+impl NameCollector {
+    fn of(pack: &Pack) -> Self {
         let mut found = Self::default();
         found.add_lists(pack);
         for source in pack.assets.values().filter_map(|id| pack.sources.get(*id)) {
@@ -98,11 +110,6 @@ impl MentionedNames {
         for field in MADE.iter().filter_map(|key| row.get(*key)) {
             self.node(&field.node, RuleSubject::Import, TableKeys::Fields);
         }
-    }
-
-    /// Whether the pack mentions a name.
-    pub(crate) fn holds(&self, name: &str) -> bool {
-        self.names.contains(name)
     }
 
     fn add_lists(&mut self, pack: &Pack) {
@@ -182,7 +189,7 @@ impl MentionedNames {
 
 /// The names that the tags of a text may read from items: the later parts of paths, and every name in a text with blocks,
 /// which may go through a list.
-pub(crate) fn names_in<'t>(text: &'t str, mut each: impl FnMut(&'t str)) {
+pub(super) fn names_in<'t>(text: &'t str, mut each: impl FnMut(&'t str)) {
     let has_blocks = text.contains("{{#") || text.contains("{%");
     let mut rest = text;
     while let Some((_, after)) = rest.split_once('{') {

@@ -2,7 +2,8 @@
 //! rule reads. Here stand the codes that are about rules as a whole; what cannot be read is reported by who reads it.
 //!
 //! Each file is about one subject, with its messages, and `tests/diagnostics` holds an example of each. The entrances are few:
-//! [`declarations`] at the end of compiling, [`rules`] when a ruleset is made, and [`typos`] when its author asks.
+//! [`declarations`] at the end of compiling, [`rules`] when a ruleset is made, [`typos`] when its author asks, [`SceneRules`] for
+//! what is given to a build, and [`payload`] for what is sent.
 
 mod artifacts;
 mod columns;
@@ -13,7 +14,9 @@ mod inclusions;
 mod mentioned;
 mod operations;
 mod options;
+mod payload;
 mod programs;
+mod scene;
 mod texts;
 mod typos;
 
@@ -28,7 +31,9 @@ use crate::model::pack::PackRow;
 use crate::syntax::CompileContext;
 
 pub(crate) use columns::MAX_COLUMNS;
-pub(crate) use mentioned::{MentionedNames, names_in};
+pub(crate) use mentioned::MentionedNames;
+pub(crate) use payload::check as payload;
+pub use scene::{SceneRules, SceneTypeError, TypeMismatch};
 pub(crate) use typos::check as typos;
 
 /// The rules of a pack, and what is known of them when they are checked.

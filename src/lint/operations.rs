@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::push;
 use crate::artifact::Declarations;
-use crate::diag::{Code, Diagnostic, DocumentNode, Report, Span, suggest};
+use crate::diag::{Code, Diagnostic, DocumentNode, Report, Span, short, suggest};
 use crate::model::Pack;
 use crate::model::pack::PackRow;
 
@@ -133,7 +133,7 @@ impl<'a> OperationCheck<'a> {
         let Some(row) = self.pack.row(OPERATION, first) else { return };
         let message = match rest {
             [] => format!("operation `{first}` depends on itself"),
-            _ => format!("operations {} depend on each other in a circle", listed(circle)),
+            _ => format!("operations {} depend on each other in a circle", short::listed(circle.iter().copied())),
         };
         let mut complaint = Diagnostic::new(Code::CycleOperation, message).at(row.place("depends"));
         for other in rest.iter().filter_map(|name| self.pack.row(OPERATION, name)) {
@@ -187,10 +187,6 @@ fn circle<'a>(open: &BTreeMap<&'a str, BTreeSet<&'a str>>) -> Option<Vec<&'a str
     }
     let start = path.iter().position(|name| *name == at)?;
     Some(path.split_off(start))
-}
-
-fn listed(names: &[&str]) -> String {
-    names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ")
 }
 
 /// The kind of an operation, with the row that says what the kind takes.

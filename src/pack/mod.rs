@@ -44,10 +44,10 @@ use crate::model::pack::Layer;
 use crate::template;
 use extends::{LayerDocs, PackResolver};
 
-pub(crate) use crate::lint::names_in;
 pub(crate) use allow::AllowedWarning;
 pub use causes::UnreadTexts;
 
+pub use crate::lint::{SceneRules, SceneTypeError, TypeMismatch};
 pub use error::PackError;
 pub use files::{PackFiles, RuleFile};
 pub use kinds::KINDS;

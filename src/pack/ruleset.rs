@@ -2,11 +2,11 @@
 
 use std::collections::HashSet;
 use std::path::Path;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use crate::artifact::Declarations;
 use crate::diag::{Code, Diagnostic, DiagnosticCode, Report, Severity, Sources, Span, suggest};
-use crate::lint::{self, CheckedRules, MentionedNames};
+use crate::lint::{self, CheckedRules, MentionedNames, SceneRules};
 use crate::macros::MacroTable;
 use crate::model::{Pack, PackOptions};
 use crate::program::{DetachedCondition, Programs, compile};
@@ -35,7 +35,7 @@ struct RulesetParts {
     /// Those of them that accept a suspicion, or nothing.
     unsettled: Vec<AllowedWarning>,
     warnings: Report,
-    mentioned: OnceLock<MentionedNames>,
+    mentioned: MentionedNames,
 }
 
 /// Whether a code is about the shape of a single value, as a schema checks it.
@@ -140,7 +140,7 @@ impl Ruleset {
             allowed,
             unsettled,
             warnings: report,
-            mentioned: OnceLock::new(),
+            mentioned: MentionedNames::default(),
         })))
     }
 
@@ -245,10 +245,10 @@ impl Ruleset {
         self.0.allowed.iter().any(|allow| allow.accepts(warning, &self.0.pack))
     }
 
-    /// Whether a rule, a script or a template of the pack may read a field of this name, or give it to an item, although
-    /// nothing declares it. The names are collected when the first one is asked for.
-    pub(crate) fn mentions(&self, field: &str) -> bool {
-        self.0.mentioned.get_or_init(|| MentionedNames::of(&self.0.pack)).holds(field)
+    /// The rules as scenes are checked against them.
+    #[must_use]
+    pub fn for_scenes(&self) -> SceneRules<'_> {
+        SceneRules { pack: &self.0.pack, rules: &self.0.programs.rules, mentioned: &self.0.mentioned }
     }
 
     /// The blake3 hash of the merged rules, in hex. Equal rules have equal fingerprints.

@@ -192,6 +192,11 @@ impl BuildState {
         self.warnings.borrow_mut().push(warning);
     }
 
+    /// Raises warnings that were found in the data of the build.
+    pub fn warn_of(&self, found: Vec<Diagnostic>) {
+        found.into_iter().for_each(|warning| self.warn_with(warning.code, warning.message, warning.help, warning.row));
+    }
+
     /// A warning of the running pass.
     pub(super) fn warning(
         &self,

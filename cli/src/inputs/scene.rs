@@ -5,12 +5,12 @@
 
 use std::path::Path;
 
-use crate::build::{AssembledScene, ErrorKind, ScenePart, TypeMismatch, assemble_scene, import_document, misfits, unread};
+use crate::build::{AssembledScene, ErrorKind, ScenePart, assemble_scene, import_document};
 use crate::diag::{Code, Diagnostic, DocumentNode, Report, Severity, Sources, Span};
 use crate::import::{self, Container, Contents};
 use crate::model::options::TABLE;
 use crate::model::{Map, Scene, Value};
-use crate::pack::Ruleset;
+use crate::pack::{Ruleset, TypeMismatch};
 use crate::program::foreign::ImportedDocument;
 
 use crate::inputs::files::bytes_of;
@@ -90,7 +90,7 @@ fn check(parts: &BuildParts, rules: &Ruleset, scene: &Scene, show: &mut OutputSt
             report.push(Diagnostic::error(Code::SceneField, message).help(help));
         }
     }
-    let mut found = misfits(rules, &scene.data);
+    let mut found = rules.for_scenes().misfits(&scene.data);
     let placed = parts.top.iter().map(|(root, sources)| {
         // beside `scene`, a scene file has some of its paths as keys of its own
         let at = |path: &str| root.get("scene").and_then(|scene| scene.at(path)).or_else(|| root.at(path));
@@ -98,7 +98,7 @@ fn check(parts: &BuildParts, rules: &Ruleset, scene: &Scene, show: &mut OutputSt
     });
     show.places = placed.collect();
     // a value of the file that is no table gives way to the tables of other parts
-    found.extend(misfits(rules, &parts.scene));
+    found.extend(rules.for_scenes().misfits(&parts.scene));
     let mut told: Vec<String> = Vec::new();
     for misfit in found.into_iter().filter(|misfit| misfit.kind == TypeMismatch::Type) {
         if told.contains(&misfit.path) {
@@ -126,8 +126,8 @@ fn check(parts: &BuildParts, rules: &Ruleset, scene: &Scene, show: &mut OutputSt
 /// What a build warns of in the data of a scene, with the places: the key that no rule reads, else the value that does not
 /// fit. `at` finds the key and the value at a path in the file; what another part of the inputs says has no place in it.
 pub(crate) fn places<'n>(rules: &Ruleset, data: &Value, at: impl Fn(&str) -> Option<(Span, &'n DocumentNode)>) -> Vec<(String, Span)> {
-    let unread = unread(rules, data).into_iter().filter_map(|(path, message)| Some((message, at(&path)?.0)));
-    let odd = misfits(rules, data).into_iter().filter_map(|misfit| {
+    let unread = rules.for_scenes().unread(data).into_iter().filter_map(|(path, message)| Some((message, at(&path)?.0)));
+    let odd = rules.for_scenes().misfits(data).into_iter().filter_map(|misfit| {
         let (key, value) = at(&misfit.path)?;
         Some((misfit.message, if misfit.is_key { key } else { value.span }))
     });

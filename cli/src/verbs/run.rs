@@ -6,7 +6,7 @@ use clap::Args;
 use indexmap::IndexSet;
 use serde_json::{Map, Value as Json, json};
 
-use crate::build::{Outcome, misfits, run_all, unread};
+use crate::build::{Outcome, run_all};
 use crate::diag::{Code, Diagnostic, Report, Severity, suggest};
 use crate::model::{Scene, Value};
 use crate::pack::Ruleset;
@@ -187,8 +187,8 @@ fn doubts(rules: &Ruleset, scene: &Scene, given: &[(String, Json)]) -> Vec<Diagn
     for (name, items) in given {
         filled.set(rules.programs().rules.source_of(name), Value::from(items));
     }
-    let unread = unread(rules, &scene.data).into_iter().map(|(_, message)| Diagnostic::warning(Code::SceneField, message));
-    let misfits = misfits(rules, &filled.data).into_iter();
+    let unread = rules.for_scenes().unread(&scene.data).into_iter().map(|(_, message)| Diagnostic::warning(Code::SceneField, message));
+    let misfits = rules.for_scenes().misfits(&filled.data).into_iter();
     let misfits = misfits.map(|misfit| Diagnostic::warning(misfit.code(), misfit.message).help(misfit.help));
     unread.chain(misfits).collect()
 }

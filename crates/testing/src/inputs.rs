@@ -4,11 +4,10 @@
 use super::case::{CaseAction, CaseFile, CaseTurn, TestCase};
 use super::validate::{contains_text, expected_error, field_of_turn};
 use crate::build::dialects;
-use crate::build::{TypeMismatch, misfits, unread};
 use crate::diag::{Code, Diagnostic, DocumentNode, Report, Span, suggest};
 use crate::model::options::TABLE;
 use crate::model::{Map, Scene, Value};
-use crate::pack::Ruleset;
+use crate::pack::{Ruleset, TypeMismatch};
 
 /// What a case says beside its scene, and a scene file beside its own.
 const BESIDE_SCENE: [&str; 3] = ["seed", "draws", "strict"];
@@ -49,7 +48,7 @@ impl InputCheck<'_> {
             let path = if fault.option.is_empty() { TABLE.to_owned() } else { format!("{TABLE}.{}", fault.option) };
             told.push((path, Diagnostic::new(fault.code, fault.message).help(fault.help)));
         }
-        for (path, message) in unread(self.rules, &data) {
+        for (path, message) in self.rules.for_scenes().unread(&data) {
             let warning = Diagnostic::new(Code::SceneField, message);
             let help = match path.as_str() {
                 "message" => Some("a scene file has a `message`; a case writes it into `history`, as its last row".to_owned()),
@@ -61,7 +60,7 @@ impl InputCheck<'_> {
         // what nothing reads here may be for the rules of another case of the file
         let has_other_rules = self.file.cases.iter().any(|case| !case.overlays.is_empty());
         // a build warns of the same; what programs are given is looked at here alone
-        for misfit in misfits(self.rules, &self.filled(data)) {
+        for misfit in self.rules.for_scenes().misfits(&self.filled(data)) {
             // a word that is like none of those that the pack knows is given on purpose, and `dialects` tells of that of a payload
             let is_dialect = misfit.path == "dialect" && matches!(self.turn.action, CaseAction::Payload(_));
             let is_meant = match misfit.kind {
@@ -91,8 +90,8 @@ impl InputCheck<'_> {
     /// What is wrong with the time of a turn, as for the flag `--now` and a scene file.
     fn now(&self) -> Option<Diagnostic> {
         let data: Map = [("now".into(), Value::text(self.turn.given.now.as_deref()?))].into_iter().collect();
-        let wrong =
-            misfits(self.rules, &Value::map(data)).into_iter().find(|misfit| misfit.kind == TypeMismatch::Type && misfit.path == "now")?;
+        let misfits = self.rules.for_scenes().misfits(&Value::map(data));
+        let wrong = misfits.into_iter().find(|misfit| misfit.kind == TypeMismatch::Type && misfit.path == "now")?;
         Some(Diagnostic::error(Code::SceneType, wrong.message).help(wrong.help))
     }
 

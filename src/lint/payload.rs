@@ -8,10 +8,9 @@ use std::sync::Arc;
 
 use serde_json::Value as Json;
 
-use crate::diag::Code;
-use crate::model::{Plan, Value};
-use crate::pack::Ruleset;
-use crate::terms::BuildState;
+use crate::diag::{Code, Diagnostic, DocumentNode};
+use crate::model::{Pack, Plan, Value};
+use crate::terms::CompiledRules;
 
 /// The table whose rows name settings.
 const TABLE: &str = "option";
@@ -19,17 +18,17 @@ const TABLE: &str = "option";
 const CONTENT: &str = "payload.content_keys";
 
 /// Warns of each setting that the payload lacks.
-pub(super) fn warn(rules: &Ruleset, plan: &Plan, dialect: &str, payload: &Json, st: &BuildState) {
-    let Some(rows) = rules.pack().tables.get(TABLE) else { return };
-    let content = rules.programs().rules.values.at(CONTENT).cloned().unwrap_or_default();
+pub(crate) fn check(pack: &Pack, rules: &CompiledRules, plan: &Plan, dialect: &str, payload: &Json) -> Vec<Diagnostic> {
+    let content = rules.values.at(CONTENT).cloned().unwrap_or_default();
     let content: Vec<Arc<str>> = content.elements().iter().map(Value::to_text).collect();
-    for row in rows.values() {
-        let cell = |key: &str| row.fields.get(key).map(|field| &field.node);
-        let values = |key: &str| cell(key).map(Value::from).unwrap_or_default();
-        let Some(path) = cell("path").and_then(|node| node.as_text()) else { continue };
+    let mut found = Vec::new();
+    for row in pack.rows(TABLE) {
+        let values = |key: &str| row.node(key).map(Value::from).unwrap_or_default();
+        let Some(path) = row.text("path") else { continue };
         let given = plan.scene.at(path).unwrap_or(&Value::Null);
         let neutral = values("neutral").elements().iter().any(|value| equal(value, given));
-        if cell("told").and_then(|node| node.as_bool()) == Some(false) || given.is_empty() || given == &Value::Bool(false) || neutral {
+        let untold = row.node("told").and_then(DocumentNode::as_bool) == Some(false);
+        if untold || given.is_empty() || given == &Value::Bool(false) || neutral {
             continue;
         }
         let last = path.rsplit('.').next().unwrap_or(path);
@@ -40,8 +39,9 @@ pub(super) fn warn(rules: &Ruleset, plan: &Plan, dialect: &str, payload: &Json, 
         }
         let message = format!("dialect `{dialect}` does not send `{path}` to this model");
         let help = "take it out of the preset or the scene, or name another dialect or model";
-        st.warn_with(Code::SettingUnsent, message, Some(help.to_owned()), Some(format!("{TABLE}/{}", row.name)));
+        found.push(Diagnostic { row: Some(format!("{TABLE}/{}", row.name)), ..Diagnostic::new(Code::SettingUnsent, message).help(help) });
     }
+    found
 }
 
 /// Whether two values are the same; 1 and 1.0 are.

@@ -1,5 +1,6 @@
-//! Values of a scene that are not of the type that the pack declares, or not among the words that it knows; keys of items that
-//! nothing reads; and items that lack what they need.
+//! Data of a scene: values that are not of the type that the pack declares, or not among the words that it knows; paths and keys
+//! of items that nothing reads, most of which are misspelt; items that lack what they need; and values of overlays that the scene
+//! decides otherwise.
 //!
 //! The tables of the scene are walked as far as the pack declares paths in them, and the items of lists that the scene
 //! fills as far as they are few, so the cost is small compared to a build.
@@ -10,14 +11,17 @@ use std::sync::Arc;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::diag::{Code, DocumentNode, suggest};
+use super::{MentionedNames, mentioned};
+use crate::diag::{Code, Diagnostic, FieldMap, short, suggest};
 use crate::model::options::TABLE;
-use crate::model::{Map, Value};
-use crate::pack::{Ruleset, names_in};
+use crate::model::{Map, Pack, Value};
+use crate::terms::CompiledRules;
 use crate::terms::names::{MOST_COMPARED, PackNames, ValueType};
 
-/// The most misfits that one scene is told of.
+/// The most misfits that one scene is told of, the most paths that nothing reads, and the most values of overlays.
 const MOST: usize = 20;
+/// How many names of one table are compared with the declared ones.
+const MOST_NAMES: usize = 500;
 /// How many elements of a list are looked into: a chat is as long as it is.
 const MOST_ELEMENTS: usize = 64;
 /// How many keys of one table are looked at.
@@ -79,46 +83,140 @@ impl SceneTypeError {
     }
 }
 
-/// The values of a scene that do not fit.
-pub fn misfits(rules: &Ruleset, data: &Value) -> Vec<SceneTypeError> {
-    let compiled = &rules.programs().rules;
-    let mut search = TypeSearch::new(rules, data);
-    let filled: FxHashSet<&str> = compiled.lists.iter().map(|list| &**list.from.as_ref().unwrap_or(&list.name)).collect();
-    if let Some(map) = data.as_map() {
-        search.paths("", map, &filled);
+/// The rules that scenes are checked against.
+#[derive(Clone, Copy)]
+pub struct SceneRules<'r> {
+    pub(crate) pack: &'r Pack,
+    pub(crate) rules: &'r CompiledRules,
+    pub(crate) mentioned: &'r MentionedNames,
+}
+
+impl SceneRules<'_> {
+    /// What a build of a scene with this data warns of before it begins.
+    pub(crate) fn warnings(self, data: &Value) -> Vec<Diagnostic> {
+        let unread = self.unread(data).into_iter().map(|(_, message)| Diagnostic::warning(Code::SceneField, message));
+        let options = self.pack.options.faults(data.get(TABLE).unwrap_or(&Value::Null)).into_iter();
+        let options = options.map(|fault| Diagnostic::warning(fault.code, fault.message).help(fault.help));
+        let misfits = self.misfits(data).into_iter();
+        let misfits = misfits.map(|misfit| Diagnostic::warning(misfit.code(), misfit.message).help(misfit.help));
+        unread.chain(options).chain(misfits).chain(shadowed(self.pack, data)).collect()
     }
-    search.found.sort_by(|a, b| a.path.cmp(&b.path));
-    // two lists of a pack may be filled from one path
-    let mut known = FxHashSet::default();
-    for list in &compiled.lists {
-        let from = list.from.as_ref().unwrap_or(&list.name);
-        let Some(value) = data.at(from) else { continue };
-        let elements = value.elements();
-        if known.insert((from, &list.rows)) {
-            if !list.rows.is_empty() {
-                let path = |n: usize| if value.as_list().is_some() { format!("{from}.{n}") } else { from.to_string() };
-                let odd = elements.iter().enumerate().take(MOST_ELEMENTS).filter(|(_, element)| is_single(element));
-                search.found.extend(odd.map(|(n, element)| wrong_type(&path(n), ValueType::Table, element)));
-            }
-            let before = search.found.len();
-            // a table beside others may have the name of a list
-            let is_closed = value.as_list().is_some() && search.declares(&list.rows);
-            search.items(ListItems { rows: &list.rows, at: from, depth: 0, is_closed }, elements);
-            search.count_unread(before);
+
+    /// The paths of a scene that no rule of the pack declares, each with what is said of it.
+    pub fn unread(self, data: &Value) -> Vec<(String, String)> {
+        let names = &self.rules.names;
+        let said = |path: String| {
+            let near = suggest::nearest(&path, names.path_names());
+            let help = near.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
+            let message = format!("no rule of pack `{}` reads `{path}`{help}", self.pack.name);
+            (path, message)
+        };
+        undeclared(names, data).into_iter().map(said).collect()
+    }
+
+    /// The values of a scene that do not fit.
+    pub fn misfits(self, data: &Value) -> Vec<SceneTypeError> {
+        let compiled = self.rules;
+        let mut search = TypeSearch::new(self, data);
+        let filled: FxHashSet<&str> = compiled.lists.iter().map(|list| &**list.from.as_ref().unwrap_or(&list.name)).collect();
+        if let Some(map) = data.as_map() {
+            search.paths("", map, &filled);
         }
-        search.lacking(&needs(rules, &list.name), from, elements);
+        search.found.sort_by(|a, b| a.path.cmp(&b.path));
+        // two lists of a pack may be filled from one path
+        let mut known = FxHashSet::default();
+        for list in &compiled.lists {
+            let from = list.from.as_ref().unwrap_or(&list.name);
+            let Some(value) = data.at(from) else { continue };
+            let elements = value.elements();
+            if known.insert((from, &list.rows)) {
+                if !list.rows.is_empty() {
+                    let path = |n: usize| if value.as_list().is_some() { format!("{from}.{n}") } else { from.to_string() };
+                    let odd = elements.iter().enumerate().take(MOST_ELEMENTS).filter(|(_, element)| is_single(element));
+                    search.found.extend(odd.map(|(n, element)| wrong_type(&path(n), ValueType::Table, element)));
+                }
+                let before = search.found.len();
+                // a table beside others may have the name of a list
+                let is_closed = value.as_list().is_some() && search.declares(&list.rows);
+                search.items(ListItems { rows: &list.rows, at: from, depth: 0, is_closed }, elements);
+                search.count_unread(before);
+            }
+            search.lacking(&needs(self.pack, &list.name), from, elements);
+        }
+        let mut told = FxHashSet::default();
+        search.found.retain(|misfit| told.insert((misfit.path.clone(), misfit.message.clone())));
+        search.found.truncate(MOST);
+        search.found
     }
-    let mut told = FxHashSet::default();
-    search.found.retain(|misfit| told.insert((misfit.path.clone(), misfit.message.clone())));
-    search.found.truncate(MOST);
-    search.found
+}
+
+/// The paths of a scene that no rule declares. Only names are checked, from the top down to the first one that the pack declares
+/// as a whole.
+fn undeclared(names: &PackNames, data: &Value) -> Vec<String> {
+    let mut found = Vec::new();
+    let mut open = vec![(String::new(), data)];
+    while let Some((path, value)) = open.pop() {
+        if found.len() >= MOST {
+            break;
+        }
+        match value {
+            Value::Null => {}
+            // options are checked as such
+            _ if path == TABLE => {}
+            // a table that is declared as such may hold anything but a misspelt name of its own
+            Value::Map(map) if names.paths.contains_key(path.as_str()) => {
+                let paths = map.keys().take(MOST_NAMES).map(|key| format!("{path}.{key}"));
+                found.extend(paths.filter(|path| names.near_sibling(path).is_some()));
+            }
+            _ if names.paths.contains_key(path.as_str()) => {}
+            Value::Map(map) if path.is_empty() || names.knows_path(&path) => {
+                let dot = if path.is_empty() { "" } else { "." };
+                open.extend(map.iter().rev().map(|(key, value)| (format!("{path}{dot}{key}"), value)));
+            }
+            _ if names.knows_path(&path) => {}
+            _ => found.push(path),
+        }
+    }
+    found.truncate(MOST);
+    found
+}
+
+/// Warns of values that overlays set and the scene has too: the scene's win, which whoever wrote the overlay must be told. A
+/// pack's own values are only defaults.
+fn shadowed(pack: &Pack, data: &Value) -> Vec<Diagnostic> {
+    if !pack.layers.iter().any(|layer| layer.overlay) {
+        return Vec::new();
+    }
+    let mut found = Vec::new();
+    let mut open: Vec<(String, &FieldMap, &Value)> = vec![(String::new(), &pack.values, data)];
+    while let Some((above, values, data)) = open.pop() {
+        for (key, field) in values {
+            let Some(given) = data.get(key).filter(|given| !given.is_null()) else { continue };
+            let path = if above.is_empty() { key.to_string() } else { format!("{above}.{key}") };
+            if path == TABLE {
+                // options are checked as such
+                continue;
+            }
+            if let (Some(values), Some(_)) = (field.node.as_table(), given.as_map()) {
+                open.push((path, values, given));
+                continue;
+            }
+            let layer = pack.sources.layer(field.node.span);
+            let is_overlay = pack.layers.iter().any(|known| known.overlay && *known.name == *layer);
+            if !is_overlay || Value::from(&field.node) == *given || found.len() >= MOST {
+                continue;
+            }
+            let message = format!("overlay `{layer}` sets `{path}`, but the scene has a value of its own for it, which wins");
+            let help = format!("change it where the scene gets it from, such as a preset or the scene file, or write `--set {path}=…`");
+            found.push(Diagnostic::warning(Code::LayerBeaten, message).help(help));
+        }
+    }
+    found
 }
 
 /// The fields of which each item that a scene gives to a list needs one.
-fn needs<'r>(rules: &'r Ruleset, list: &str) -> Vec<&'r str> {
-    let row = rules.pack().tables.get("list").and_then(|rows| rows.get(list));
-    let needs = row.and_then(|row| row.fields.get("needs")).and_then(|field| field.node.as_list());
-    needs.unwrap_or_default().iter().filter_map(DocumentNode::as_text).collect()
+fn needs<'r>(pack: &'r Pack, list: &str) -> Vec<&'r str> {
+    pack.row("list", list).into_iter().flat_map(|row| row.words("needs")).map(|(field, _)| field).collect()
 }
 
 /// The elements of a list that are looked into: of long ones the end counts, where the newest messages are.
@@ -132,7 +230,7 @@ fn said(data: &Value) -> FxHashSet<&str> {
     let mut open = vec![data];
     while let Some(value) = open.pop() {
         match value {
-            Value::Text(text) => names_in(text, |name| {
+            Value::Text(text) => mentioned::names_in(text, |name| {
                 names.insert(name);
             }),
             Value::List(list) => open.extend(list.iter()),
@@ -141,11 +239,6 @@ fn said(data: &Value) -> FxHashSet<&str> {
         }
     }
     names
-}
-
-/// Words as a message lists them.
-fn quoted<'w>(words: impl IntoIterator<Item = &'w str>) -> String {
-    words.into_iter().map(|word| format!("`{word}`")).collect::<Vec<_>>().join(", ")
 }
 
 /// Whether a value is neither missing, a list nor a table.
@@ -183,7 +276,7 @@ type TypedKey = (Vec<Arc<str>>, Arc<str>);
 
 /// A look through the values of a scene.
 struct TypeSearch<'r> {
-    rules: &'r Ruleset,
+    rules: SceneRules<'r>,
     names: &'r PackNames,
     data: &'r Value,
     found: Vec<SceneTypeError>,
@@ -198,10 +291,10 @@ struct TypeSearch<'r> {
 }
 
 impl<'r> TypeSearch<'r> {
-    fn new(rules: &'r Ruleset, data: &'r Value) -> Self {
+    fn new(rules: SceneRules<'r>, data: &'r Value) -> Self {
         Self {
             rules,
-            names: &rules.programs().rules.names,
+            names: &rules.rules.names,
             data,
             found: Vec::new(),
             near: FxHashMap::default(),
@@ -290,7 +383,7 @@ impl<'r> TypeSearch<'r> {
             _ if !of.rows.is_empty() => self.names.field_type(Some(of.rows), field),
             _ => None,
         };
-        let is_known = self.names.knows_field(None, field) || self.rules.mentions(field);
+        let is_known = self.names.knows_field(None, field) || self.rules.mentioned.holds(self.rules.pack, field);
         let near = if is_known { None } else { self.near_field(of.rows, field) };
         // where a key is told anyway, only a field of such items is what was meant
         let near = near.filter(|near| !of.is_closed || self.names.knows_field(Some(of.rows), near));
@@ -339,9 +432,9 @@ impl<'r> TypeSearch<'r> {
             return format!("did you mean `{near}`?");
         }
         if fields.len() <= FEW {
-            return format!("known here: {}", quoted(fields));
+            return format!("known here: {}", short::listed(fields));
         }
-        format!("`tapster ops --rows --pack {}` lists the fields of `{}` items", self.rules.pack().name, rows.join("` and `"))
+        format!("`tapster ops --rows --pack {}` lists the fields of `{}` items", self.rules.pack.name, rows.join("` and `"))
     }
 
     /// Tells of items that have none of the fields of which they need one, with the number of those that are as the first.
@@ -360,11 +453,12 @@ impl<'r> TypeSearch<'r> {
             1 => "; another item has none either".to_owned(),
             more => format!("; {more} other items have none either"),
         };
-        let instead = if others.is_empty() { String::new() } else { format!(", and none of {} instead", quoted(others.iter().copied())) };
+        let instead =
+            if others.is_empty() { String::new() } else { format!(", and none of {} instead", short::listed(others.iter().copied())) };
         let path = format!("{at}.{n}");
         let message = format!("`{path}` has no `{first}`{instead}{also}");
         let keys = element.as_map().into_iter().flat_map(|fields| fields.keys()).take(FEW);
-        let keys = quoted(keys.map(|key| &**key));
+        let keys = short::listed(keys.map(|key| &**key));
         let help = if keys.is_empty() {
             format!("give it `{first}`, or take it out")
         } else {
