@@ -5,13 +5,13 @@ use std::path::{Path, PathBuf};
 
 use semver::{Version, VersionReq};
 
-use super::causes::UnreadTexts;
 use super::files::{self, PackFiles, RuleFile};
 use super::library::{self, PackLibrary};
 use super::read::{self, RuleDocument};
 use super::schemas::Schemas;
 use super::scripts;
 use super::stray::{self, SpokenNames};
+use super::unread::UnreadTexts;
 use crate::diag::{Code, Diagnostic, DocumentNode, Report, Severity, SourceId, Sources, Span, memory, suggest};
 
 /// The most packs that one pack may extend, directly and indirectly.

@@ -30,6 +30,7 @@ pub mod rows;
 mod scripts;
 mod short_names;
 mod stray;
+mod unread;
 mod upgrade;
 mod validate;
 
@@ -45,7 +46,6 @@ use crate::template;
 use extends::{LayerDocs, PackResolver};
 
 pub(crate) use allow::AllowedWarning;
-pub use causes::UnreadTexts;
 
 pub use crate::lint::{SceneRules, SceneTypeError, TypeMismatch};
 pub use error::PackError;
@@ -57,6 +57,7 @@ pub use read::RuleDocument;
 pub use ruleset::Ruleset;
 pub use schemas::Schemas;
 pub use templates::{OpenedTemplate, open_template};
+pub use unread::UnreadTexts;
 
 /// Which pack to load.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
