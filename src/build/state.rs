@@ -16,7 +16,7 @@ use crate::text::functions;
 use crate::text::handlebars::{Template, UnknownNames};
 use crate::text::leaf::{Leaf, LeafScope, LeafSyntax};
 use crate::text::liquid::{Liquid, LiquidOptions};
-use crate::text::macros::expand;
+use crate::macros::syntax::expand;
 use crate::text::script::take_log;
 use crate::text::work::BudgetScope;
 use crate::text::{Language, TextError, TextLimits};

@@ -11,7 +11,7 @@ use rustc_hash::FxHashMap;
 use crate::model::Value;
 use crate::terms::BuildState;
 use crate::text::js;
-use crate::text::macros::{ArgumentShape, MacroCall, MacroResult, MacroSyntax, TextBranch, TextOffset};
+use crate::macros::syntax::{ArgumentShape, MacroCall, MacroResult, MacroSyntax, TextBranch, TextOffset};
 use crate::text::written::ToText as _;
 
 /// What an argument must be.

@@ -5,7 +5,7 @@ use super::call::{FunctionCall, says};
 use crate::model::value::number_text;
 use crate::text::dice::MOST_DICE;
 use crate::text::js;
-use crate::text::macros::MacroResult;
+use crate::macros::syntax::MacroResult;
 use crate::text::seeded::NumberSequence;
 
 /// So many dice, or numbers of a generator, count as a step of the text.

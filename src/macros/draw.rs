@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::call::{FunctionCall, says};
 use crate::model::Value;
-use crate::text::macros::MacroResult;
+use crate::macros::syntax::MacroResult;
 use crate::text::written::ToText as _;
 use crate::text::{dice, js, seedrandom};
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::diag::{Code, Diagnostic, Report};
 use crate::model::{Pack, Value};
-use crate::text::macros::MacroSyntax;
+use crate::macros::syntax::MacroSyntax;
 
 /// How a text is expanded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use super::call::{FunctionCall, says};
 use crate::text::js;
-use crate::text::macros::indent::dedent;
-use crate::text::macros::{MacroCall, MacroResult};
+use crate::macros::syntax::walk::dedent;
+use crate::macros::syntax::{MacroCall, MacroResult};
 
 /// A block with a condition. A condition that is but a name is the macro of that name, or with a mark in front the
 /// variable; `!` in front inverts.

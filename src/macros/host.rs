@@ -13,7 +13,7 @@ use crate::terms::select::pass_env;
 use crate::terms::{BuildState, PassMemo};
 use crate::text::TextLimits;
 use crate::text::functions::Function;
-use crate::text::macros::{KnownMacro, MacroCall, MacroGrammar, MacroHost, MacroResult, MacroSyntax, ParsedText, TextOffset};
+use crate::macros::syntax::{KnownMacro, MacroCall, MacroGrammar, MacroHost, MacroResult, MacroSyntax, ParsedText, TextOffset};
 use crate::text::script::ScriptArgument;
 use crate::text::seedrandom;
 use crate::text::written::ToText as _;

@@ -11,6 +11,7 @@ pub mod flow;
 pub mod functions;
 pub mod host;
 pub mod passes;
+pub mod syntax;
 pub mod table;
 pub mod text;
 pub mod time;
@@ -31,7 +32,7 @@ use crate::diag::{Code, short};
 use crate::model::Value;
 use crate::terms::nesting::TextNesting;
 use crate::text::TextLimits;
-use crate::text::macros::expand;
+use crate::macros::syntax::expand;
 
 use engine::ExpansionFlavour;
 

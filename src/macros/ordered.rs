@@ -8,8 +8,8 @@ use super::passes::{MacroPass, MacroPasses, escaped};
 use crate::model::Value;
 use crate::text::TextLimits;
 use crate::text::js;
-use crate::text::macros::passes::{PassHit, PassText};
-use crate::text::macros::{ExpandedText, MacroCall, MacroHost, MacroResult};
+use crate::macros::syntax::passes::{PassHit, PassText};
+use crate::macros::syntax::{ExpandedText, MacroCall, MacroHost, MacroResult};
 use crate::text::pattern;
 use crate::text::written::ToText as _;
 

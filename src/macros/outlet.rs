@@ -1,7 +1,7 @@
 //! Outlets alone: for the pass that fills them before macros are expanded.
 
 use crate::terms::BuildState;
-use crate::text::macros::{KnownMacro, MacroCall, MacroGrammar, MacroHost, MacroResult, MacroSyntax};
+use crate::macros::syntax::{KnownMacro, MacroCall, MacroGrammar, MacroHost, MacroResult, MacroSyntax};
 
 use super::{MacroTable, text};
 

@@ -14,8 +14,8 @@ use super::rows::{complaint, has_meaning, row};
 use crate::diag::Report;
 use crate::model::{Pack, Value};
 use crate::terms::CompiledRules;
-use crate::text::macros::stack::Braces;
-use crate::text::macros::{KnownMacro, MacroGrammar, MacroSyntax, MacroTree, ParsedText};
+use crate::macros::syntax::stack::Braces;
+use crate::macros::syntax::{KnownMacro, MacroGrammar, MacroSyntax, MacroTree, ParsedText};
 use crate::text::{TextLimits, work};
 
 /// Most texts that are remembered as they are read, and the most bytes of them and of what was read.

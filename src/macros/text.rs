@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::call::{FunctionCall, says};
 use crate::terms::BuildState;
 use crate::text::js;
-use crate::text::macros::MacroResult;
+use crate::macros::syntax::MacroResult;
 use crate::text::written::ToText as _;
 
 pub(super) fn nothing(_call: &FunctionCall<'_>) -> MacroResult {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::call::{FunctionCall, says};
 use crate::model::Value;
 use crate::text::js;
-use crate::text::macros::MacroResult;
+use crate::macros::syntax::MacroResult;
 use crate::text::moment::{Calendar, INVALID, Moment};
 use crate::text::written::ToText as _;
 

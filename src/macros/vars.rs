@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use super::call::{FunctionCall, says};
 use crate::model::{Map, Value};
-use crate::text::macros::MacroResult;
+use crate::macros::syntax::MacroResult;
 use crate::text::written::ToText as _;
 use crate::text::{js, truth};
 

@@ -82,7 +82,7 @@ pub fn compile(pack: &Pack, conditions: &[DetachedCondition], row_keys: &RowKeys
     let defaults = defaults(&mut cx);
     let mut report = std::mem::take(&mut cx.report);
     report.sort();
-    let macro_syntax = crate::text::macros::MacroSyntax::of(values.get("macro_engine"));
+    let macro_syntax = crate::text::macro_syntax::MacroSyntax::of(values.get("macro_engine"));
     let rules = CompiledRules {
         fields: cx.fields,
         lists: cx.lists,
@@ -222,7 +222,7 @@ fn defaults(cx: &mut CompileContext<'_>) -> FxHashMap<(u16, crate::model::FieldI
 }
 
 /// The names of macros that say they have effects, their aliases too.
-fn effect_macros(pack: &Pack, syntax: &crate::text::macros::MacroSyntax) -> rustc_hash::FxHashSet<Arc<str>> {
+fn effect_macros(pack: &Pack, syntax: &crate::text::macro_syntax::MacroSyntax) -> rustc_hash::FxHashSet<Arc<str>> {
     let rows = pack.tables.get("macro").into_iter().flatten();
     let with_effects = rows.filter(|(_, r)| r.fields.get("effects").and_then(|f| f.node.as_bool()) == Some(true));
     let names = with_effects.flat_map(|(name, r)| {

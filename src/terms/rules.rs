@@ -45,7 +45,7 @@ pub struct CompiledRules {
     /// Names of macros that write or draw (rows of table `macro` with `effects = true`), as names are compared.
     pub effect_macros: rustc_hash::FxHashSet<Arc<str>>,
     /// How macros are written.
-    pub macro_syntax: crate::text::macros::MacroSyntax,
+    pub macro_syntax: crate::text::macro_syntax::MacroSyntax,
     /// The value of a field for items of a list that do not set it.
     pub defaults: FxHashMap<(u16, crate::model::FieldId), Value>,
     /// The pack's scripts.

@@ -121,7 +121,7 @@ impl BuildState {
         let Some(lazy) = &list.lazy else { return false };
         *lazy.effects.get_or_init(|| {
             let texts = lazy.source.iter().filter_map(|v| v.get("text").or_else(|| v.get("content")).and_then(Value::as_str));
-            let look = || texts.into_iter().any(|t| crate::text::macros::may_have_effects(t, effects, &self.rules.macro_syntax));
+            let look = || texts.into_iter().any(|t| crate::text::macro_syntax::may_have_effects(t, effects, &self.rules.macro_syntax));
             self.rules.classified.get(&lazy.source, look)
         })
     }

@@ -440,9 +440,10 @@ mod macros {
 
     use super::table;
     use tapster::machinery::text::TextLimits;
-    use tapster::machinery::text::macros::{
-        ArgumentShape, KnownMacro, MacroCall, MacroGrammar, MacroHost, MacroResult, expand, may_have_effects,
+    use tapster::machinery::macros::syntax::{
+        ArgumentShape, KnownMacro, MacroCall, MacroGrammar, MacroHost, MacroResult, expand,
     };
+    use tapster::machinery::text::macro_syntax::may_have_effects;
     use tapster::machinery::text::pattern::{Captures, Pattern};
 
     /// A small table of macros, as a pack could declare them.
@@ -485,8 +486,8 @@ mod macros {
             Some(KnownMacro { id: u32::try_from(id).unwrap(), shape: ArgumentShape { least, most, block: most < 9, raw: 0 } })
         }
 
-        fn syntax(&self) -> &tapster::machinery::text::macros::MacroSyntax {
-            static NESTED: std::sync::LazyLock<tapster::machinery::text::macros::MacroSyntax> = std::sync::LazyLock::new(Default::default);
+        fn syntax(&self) -> &tapster::machinery::text::macro_syntax::MacroSyntax {
+            static NESTED: std::sync::LazyLock<tapster::machinery::text::macro_syntax::MacroSyntax> = std::sync::LazyLock::new(Default::default);
             &NESTED
         }
     }
@@ -613,7 +614,7 @@ mod macros {
             ("{{{pick}}}", true),
             ("pick}}", false),
         ] {
-            assert_eq!(may_have_effects(text, &names, &tapster::machinery::text::macros::MacroSyntax::default()), effects, "{text}");
+            assert_eq!(may_have_effects(text, &names, &tapster::machinery::text::macro_syntax::MacroSyntax::default()), effects, "{text}");
         }
     }
 }

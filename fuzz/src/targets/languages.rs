@@ -6,10 +6,11 @@ use serde_json::{Value as Json, json};
 use tapster::machinery::text::handlebars::{Template, UnknownNames};
 use tapster::machinery::text::leaf::{Leaf, LeafScope, LeafSyntax};
 use tapster::machinery::text::liquid::{Liquid, LiquidOptions};
-use tapster::machinery::text::macros::{self, KnownMacro, MacroCall, MacroGrammar, MacroHost, MacroResult, MacroSyntax};
+use tapster::machinery::macros::syntax::{self, KnownMacro, MacroCall, MacroGrammar, MacroHost, MacroResult, MacroSyntax};
 use tapster::machinery::text::script::{Script, take_log};
 use tapster::machinery::text::verbatim::{VerbatimMasker, Zone};
-use tapster::machinery::text::{TextLimits, macros::macro_parser};
+use tapster::machinery::macros::syntax::parser;
+use tapster::machinery::text::TextLimits;
 use tapster::model::Map;
 use tapster::{Scene, Value, expand_texts};
 
@@ -43,7 +44,7 @@ impl MacroGrammar for Host {
             "." | "$" => (3, 1, 3, false, 0),
             _ => return None,
         };
-        Some(KnownMacro { id, shape: macro_parser::ArgumentShape { least, most, block, raw } })
+        Some(KnownMacro { id, shape: parser::ArgumentShape { least, most, block, raw } })
     }
 
     fn syntax(&self) -> &MacroSyntax {

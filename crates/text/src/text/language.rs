@@ -43,7 +43,7 @@ impl Language {
     #[must_use]
     pub fn is_plain(self, text: &str) -> bool {
         match self {
-            Self::Macro => super::macros::is_plain(text),
+            Self::Macro => super::macro_syntax::is_plain(text),
             Self::Liquid => !text.contains("{{") && !text.contains("{%"),
             Self::Outlet | Self::Handlebars | Self::Leaf => !text.contains("{{"),
         }

@@ -31,7 +31,7 @@ mod limits;
 pub mod liquid;
 mod lists;
 pub mod loose_name;
-pub mod macros;
+pub mod macro_syntax;
 pub mod markup;
 mod merge_patch;
 pub mod moment;

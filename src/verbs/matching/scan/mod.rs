@@ -233,7 +233,7 @@ impl<'a> PassScan<'a> {
         let found = |ready: &PreparedKey| {
             matches!(ready, PreparedKey::Any | PreparedKey::Plain(..) | PreparedKey::Alone(_, SingleSearch::Key(_), _))
         };
-        let plain = |key: &Value| key.as_str().is_some_and(crate::text::macros::is_plain);
+        let plain = |key: &Value| key.as_str().is_some_and(crate::text::macro_syntax::is_plain);
         self.of.steady && self.of.words.is_some() && ready.iter().all(found) && keys.iter().all(plain)
     }
 

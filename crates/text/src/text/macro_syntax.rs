@@ -1,8 +1,11 @@
-//! How macros are written: what the flavours have in common, as values and not as constants.
+//! How macros are written: what the flavours have in common, as values and not as constants; and what can be said of a text
+//! without reading it.
 //!
 //! A pack sets them in `[macro_engine]`; the defaults are those of the flavour `nested`.
 
 use std::borrow::Cow;
+use std::hash::BuildHasher;
+use std::sync::Arc;
 
 use crate::model::Value;
 use crate::text::js;
@@ -171,4 +174,46 @@ impl MacroSyntax {
 
 fn longest<'s>(words: &'s [Box<str>], text: &str) -> Option<&'s str> {
     words.iter().map(AsRef::as_ref).filter(|word: &&str| text.starts_with(*word)).max_by_key(|word| word.len())
+}
+
+/// The name at the start of a text: `//`, or a letter and then letters, digits, `_`, `-`.
+#[must_use]
+pub fn name_of(text: &str) -> &str {
+    if text.starts_with("//") {
+        return "//";
+    }
+    if !text.starts_with(|c: char| c.is_ascii_alphabetic()) {
+        return "";
+    }
+    let end = text.find(|c: char| !c.is_ascii_alphanumeric() && !matches!(c, '_' | '-')).unwrap_or(text.len());
+    text.get(..end).unwrap_or_default()
+}
+
+/// Whether a text can hold neither a macro, nor an escaped brace, nor a marker of an older syntax.
+#[must_use]
+pub fn is_plain(text: &str) -> bool {
+    memchr::memchr3(b'{', b'}', b'<', text.as_bytes()).is_none()
+}
+
+/// Whether a text may call one of the macros `names` (as they are compared), judged by a scan. A variable shorthand such
+/// as `{{.name = 1}}` counts as the macro `.`, `{{$name}}` as `$`. It may also return true for a macro that is never
+/// reached.
+#[must_use]
+pub fn may_have_effects<S: BuildHasher>(text: &str, names: &std::collections::HashSet<Arc<str>, S>, syntax: &MacroSyntax) -> bool {
+    // most messages hold no brace at all, and a long chat has many
+    text.contains('{')
+        && text.match_indices("{{").any(|(at, _)| {
+            let inside = text
+                .get(at + 2..)
+                .unwrap_or_default()
+                .trim_start_matches(|c: char| c == '{' || syntax.flags.contains(c) || c.is_whitespace());
+            let mark = inside.get(..1).filter(|mark| syntax.marks.contains(mark));
+            // what does not count in names may stand in them, and what parts a name from its arguments ends it
+            let named = || match syntax.drop.is_empty() {
+                true => name_of(inside),
+                false => inside.split_once([':', '}', '{']).map_or("", |(name, _)| name),
+            };
+            let name = mark.map_or_else(|| syntax.folded(named()), Into::into);
+            !name.is_empty() && names.contains(name.as_ref())
+        })
 }

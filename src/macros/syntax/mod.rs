@@ -4,21 +4,17 @@
 //! arguments, and evaluates each macro in the order of the text ([`walk`]). The result of a macro is inserted and not
 //! expanded again. A text without macros is returned unchanged, at the cost of a scan.
 
-pub mod indent;
-pub mod macro_parser;
+pub mod parser;
 pub mod passes;
 pub mod stack;
-pub mod syntax;
-pub(crate) mod tally;
 pub mod walk;
 
-use std::hash::BuildHasher;
 use std::sync::Arc;
 
-use super::TextLimits;
+use crate::text::TextLimits;
 
-pub use macro_parser::{ArgumentShape, KnownMacro, MacroGrammar, MacroTree};
-pub use syntax::MacroSyntax;
+pub use crate::text::macro_syntax::MacroSyntax;
+pub use parser::{ArgumentShape, KnownMacro, MacroGrammar, MacroTree};
 pub use walk::{MacroCall, MacroWalk, TextBranch};
 
 /// A place in the text that is expanded, in bytes.
@@ -120,36 +116,7 @@ fn work<H: MacroHost>(text: &Arc<str>, host: &H, limits: &TextLimits, warnings: 
     Some(host.after(&done).unwrap_or(done))
 }
 
-/// Whether a text can hold neither a macro, nor an escaped brace, nor a marker of an older syntax.
-#[must_use]
-pub fn is_plain(text: &str) -> bool {
-    memchr::memchr3(b'{', b'}', b'<', text.as_bytes()).is_none()
-}
-
 /// Whether a text may hold a macro.
-pub(crate) fn has_braces(text: &str) -> bool {
+fn has_braces(text: &str) -> bool {
     memchr::memmem::find(text.as_bytes(), b"{{").is_some()
-}
-
-/// Whether a text may call one of the macros `names` (as they are compared), judged by a scan. A variable shorthand such
-/// as `{{.name = 1}}` counts as the macro `.`, `{{$name}}` as `$`. It may also return true for a macro that is never
-/// reached.
-#[must_use]
-pub fn may_have_effects<S: BuildHasher>(text: &str, names: &std::collections::HashSet<Arc<str>, S>, syntax: &MacroSyntax) -> bool {
-    // most messages hold no brace at all, and a long chat has many
-    text.contains('{')
-        && text.match_indices("{{").any(|(at, _)| {
-            let inside = text
-                .get(at + 2..)
-                .unwrap_or_default()
-                .trim_start_matches(|c: char| c == '{' || syntax.flags.contains(c) || c.is_whitespace());
-            let mark = inside.get(..1).filter(|mark| syntax.marks.contains(mark));
-            // what does not count in names may stand in them, and what parts a name from its arguments ends it
-            let named = || match syntax.drop.is_empty() {
-                true => macro_parser::name_of(inside),
-                false => inside.split_once([':', '}', '{']).map_or("", |(name, _)| name),
-            };
-            let name = mark.map_or_else(|| syntax.folded(named()), Into::into);
-            !name.is_empty() && names.contains(name.as_ref())
-        })
 }
