@@ -4,14 +4,17 @@
 //! The tables are compressed and are read on first use. A piece costs its length times the logarithm of it, whatever it
 //! holds.
 
+use std::borrow::Cow;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::io::Read;
+use std::sync::LazyLock;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use regex::Regex;
 use rustc_hash::FxHashMap;
+use unicode_normalization::{IsNormalized, UnicodeNormalization as _, is_nfkc_quick};
 
 /// The length of a table that is read, in bytes.
 const MAX_TABLE: u64 = 16 << 20;
@@ -145,4 +148,76 @@ fn set(list: &mut [u32], at: u32, value: u32) {
     if let Some(slot) = list.get_mut(at as usize) {
         *slot = value;
     }
+}
+
+// The byte-pair encodings of OpenAI's models, by the tables of tiktoken (MIT, licence beside the tables).
+
+/// The tables: a token in base64 and its rank on each line.
+const CL100K: &[u8] = include_bytes!("tables/cl100k.ranks.gz");
+const O200K: &[u8] = include_bytes!("tables/o200k.ranks.gz");
+
+/// What a piece of a text is, in the encoding of GPT-4 …
+const CL100K_PIECES: &str = r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+";
+/// … and in that of GPT-4o.
+const O200K_PIECES: &str = concat!(
+    r"[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+(?i:'s|'t|'re|'ve|'m|'ll|'d)?|",
+    r"[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*(?i:'s|'t|'re|'ve|'m|'ll|'d)?|",
+    r"\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+",
+);
+
+static OF_CL100K: LazyLock<Option<Encoding>> = LazyLock::new(|| Encoding::read(CL100K, CL100K_PIECES, true));
+static OF_O200K: LazyLock<Option<Encoding>> = LazyLock::new(|| Encoding::read(O200K, O200K_PIECES, true));
+
+/// The encoding of GPT-4. A test counts with it, so it can be read.
+pub(crate) fn cl100k() -> Option<&'static Encoding> {
+    OF_CL100K.as_ref()
+}
+
+/// The encoding of GPT-4o. A test counts with it, so it can be read.
+pub(crate) fn o200k() -> Option<&'static Encoding> {
+    OF_O200K.as_ref()
+}
+
+// The byte-pair encoding that Anthropic has published for Claude (`@anthropic-ai/tokenizer`, MIT, licence beside the
+// table). It is the one of Claude 2; for later models no table is published, and they count somewhat more tokens.
+
+/// One token on each line in base64, in the order of their ranks.
+const CLAUDE_RANKS: &[u8] = include_bytes!("tables/claude.ranks.gz");
+/// What a piece of a text is.
+const CLAUDE_PIECES: &str = r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+";
+/// Texts that are one token each, wherever they stand. None begins with another one.
+const CLAUDE_SPECIAL: &[&str] = &["<EOT>", "<META>", "<META_START>", "<META_END>", "<SOS>"];
+
+static CLAUDE: LazyLock<Option<Encoding>> = LazyLock::new(|| Encoding::read(CLAUDE_RANKS, CLAUDE_PIECES, false));
+
+/// The number of tokens of a text, and the steps as for [`Encoding::count`].
+pub(crate) fn claude_tokens(text: &str) -> (usize, u64) {
+    // the table is part of the program and a test counts with it; without it every byte would count
+    let Some(encoding) = CLAUDE.as_ref() else { return (text.len(), 0) };
+    let whole = composed(text);
+    let (mut total, mut steps, mut rest) = (0, whole.len().saturating_sub(text.len()) as u64, &*whole);
+    loop {
+        let (before, after) =
+            next(rest).map_or((rest, None), |(at, special)| (rest.get(..at).unwrap_or(rest), rest.get(at + special.len()..)));
+        let (tokens, more) = encoding.count(before);
+        (total, steps) = (total + tokens + usize::from(after.is_some()), steps + more);
+        match after {
+            Some(after) => rest = after,
+            None => return (total, steps),
+        }
+    }
+}
+
+/// The text with its compatibility characters replaced (NFKC), as which it is counted.
+fn composed(text: &str) -> Cow<'_, str> {
+    if is_nfkc_quick(text.chars()) == IsNormalized::Yes { Cow::Borrowed(text) } else { Cow::Owned(text.nfkc().collect()) }
+}
+
+/// The first special token of a text, and where it stands. All of them begin with `<`, so that nothing after the token
+/// that is found is looked at, and a text full of them takes one walk.
+fn next(text: &str) -> Option<(usize, &'static str)> {
+    text.match_indices('<').find_map(|(at, _)| {
+        let rest = text.get(at..)?;
+        CLAUDE_SPECIAL.iter().find(|special| rest.starts_with(**special)).map(|special| (at, *special))
+    })
 }

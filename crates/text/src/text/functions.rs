@@ -16,7 +16,7 @@ use super::moment::{Calendar, INVALID, Moment};
 use super::pattern::{self, MOST_OUTPUT};
 use super::work::BudgetExceeded;
 use super::written::{self, ToText as _};
-use super::{arithmetic, date_tokens, dollars, js_number, json_text, lists, replacing, seeded, tools, units};
+use super::{arithmetic, date_tokens, js_number, json_text, lists, replacing, seeded, tools, units};
 use crate::model::{Map, Value};
 
 /// Longer patterns of dates are refused.
@@ -175,7 +175,7 @@ pub const FUNCTIONS: &[Function] = &[
         args: &[("of", true), ("schema", true), ("at", false), ("codes", false)],
         run: |args| {
             let arg = |name: &str| args.get(name).unwrap_or(&Value::Null);
-            super::schema_problems::problems(of(args), arg("schema"), &arg("at").shown(), arg("codes")).map_err(FunctionRefusal::from)
+            super::schema::problems(of(args), arg("schema"), &arg("at").shown(), arg("codes")).map_err(FunctionRefusal::from)
         },
     },
     seeded::SEEDED_NUMBER,
@@ -196,7 +196,7 @@ pub const FUNCTIONS: &[Function] = &[
         run: |args| Ok(Value::Text(string(of(args)))),
     },
     json_text::STRINGIFY,
-    dollars::SUBSTITUTE,
+    replacing::SUBSTITUTE,
     Function {
         name: "time_difference",
         doc: "the time between `from` and `of` in words, such as `2 days`; both are date texts or milliseconds; with `suffix`, `in 2 days` or `2 days ago`; `calendar` as for `format_time`",

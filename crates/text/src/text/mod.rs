@@ -6,11 +6,8 @@
 
 mod arithmetic;
 mod cache;
-#[cfg(feature = "tokens")]
-mod claude_tokens;
 mod date_tokens;
 pub mod dice;
-mod dollars;
 #[cfg(feature = "tokens")]
 mod encoding;
 mod error;
@@ -35,14 +32,9 @@ pub mod macro_syntax;
 pub mod markup;
 mod merge_patch;
 pub mod moment;
-#[cfg(feature = "tokens")]
-mod openai_tokens;
 pub mod pattern;
 mod replacing;
 pub mod schema;
-mod schema_cost;
-mod schema_problems;
-mod schema_words;
 pub mod script;
 pub mod seeded;
 pub mod seedrandom;

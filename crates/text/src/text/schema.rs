@@ -2,17 +2,21 @@
 //!
 //! A reference may lead to itself, which is an error. Depth and size of the result are bounded.
 
-use std::fmt::{self, Write};
+use std::fmt::Write;
+use std::fmt;
 use std::sync::Arc;
 
-use jsonschema::PatternOptions;
+use jsonschema::error::ValidationErrorKind as Kind;
+use jsonschema::{PatternOptions, ValidationError};
 use serde_json::Value as Json;
 
+use crate::diag::{short, suggest};
+use crate::model::value::MAX_DEPTH;
+use crate::model::{Map, Value};
+use super::json_pointer::escape;
 use super::language_tag::LanguageTag;
-use super::schema_cost::{self, CheckCost, CheckRefusal};
-use super::work::BudgetScope;
-use crate::diag::short;
-use crate::model::{Map, Value, value::MAX_DEPTH};
+use super::work::{BudgetExceeded, BudgetScope};
+use super::{pattern, work, written};
 
 /// The most values of one schema.
 const MOST_VALUES: usize = 100_000;
@@ -71,7 +75,7 @@ impl PaidSchema {
         let most = self.cost.check(value, BACKTRACK as u64)?;
         // most values have no mistake, and then there is nothing to keep
         if !self.validator.is_valid(value) {
-            schema_cost::check_mistakes(most)?;
+            check_mistakes(most)?;
         }
         Ok(self.validator.iter_errors(value))
     }
@@ -192,4 +196,303 @@ fn inlined(value: &Value, definitions: Option<&Map>, depth: usize, left: &mut us
 fn referred<'a>(map: &Map, definitions: Option<&'a Map>) -> Option<&'a Value> {
     let name = map.get("$ref")?.as_str()?.strip_prefix("#/")?.strip_prefix(DEFINITIONS)?.strip_prefix('/')?;
     definitions?.get(name.rsplit('/').next().unwrap_or(name))
+}
+
+// What compiling a JSON Schema and checking a value with it takes: both are paid before they are done, because the library
+// that does them counts nothing. A schema may look at each part of a value with each of its own.
+
+/// What compiling one value of a schema, or one part of a pattern, takes, in steps of the work of a call.
+const STEPS_PER_PART: u64 = 100;
+/// The memory of a part of a pattern, in bytes.
+const BYTES_PER_PART: usize = 640;
+/// The most parts that an automaton costs: the library makes none that takes more than 10 MB.
+const PARTS_OF_AUTOMATON: u64 = 16_000;
+/// The longest text for a pattern that backtracks, in bytes: the library bounds the attempts, and not what each of them reads.
+const LONGEST_BACKTRACKED: usize = 20_000;
+/// The most mistakes that there may be, which the library has in memory all at once.
+const MOST_CHECKS_OF_MISTAKES: u64 = 1_000_000;
+
+/// Why a value is not checked.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum CheckRefusal {
+    /// The work of the call is spent.
+    #[error(transparent)]
+    Work(#[from] BudgetExceeded),
+    /// A text is too long for a pattern that backtracks.
+    #[error(
+        "the `pattern` `{pattern}` of the JSON Schema has look-arounds or back references, so texts of {LONGEST_BACKTRACKED} bytes at \
+         most are checked, and one has {length}; write it without them"
+    )]
+    Text {
+        /// The pattern.
+        pattern: String,
+        /// The bytes of the text.
+        length: usize,
+    },
+    /// There may be too many mistakes.
+    #[error("the value breaks the JSON Schema, and both are too large to say where; check its parts one by one")]
+    Mistakes,
+}
+
+impl From<CheckRefusal> for String {
+    fn from(refused: CheckRefusal) -> Self {
+        refused.to_string()
+    }
+}
+
+/// What looks at each value that is checked.
+#[derive(Debug, Default)]
+pub(super) struct CheckCost {
+    /// Values of the schema. One beside `unevaluatedProperties` or `unevaluatedItems` counts twice, since it is applied again.
+    values: u64,
+    /// Parts of its patterns, with counts written out.
+    parts: u64,
+    /// How many of them backtrack, and the first of these.
+    backtracking: u64,
+    first: Option<String>,
+}
+
+impl CheckCost {
+    /// Measures a schema without references, and pays for compiling it.
+    ///
+    /// # Errors
+    /// A pattern is too large, or the work of the call is spent.
+    pub(super) fn compile(schema: &Value) -> Result<Self, String> {
+        written::read(schema)?;
+        let mut cost = Self::default();
+        cost.add(schema, 1)?;
+        work::spend(cost.values.saturating_add(cost.parts).saturating_mul(STEPS_PER_PART))?;
+        work::make(usize::try_from(cost.parts).unwrap_or(usize::MAX).saturating_mul(BYTES_PER_PART))?;
+        Ok(cost)
+    }
+
+    fn add(&mut self, schema: &Value, times: u64) -> Result<(), String> {
+        self.values = self.values.saturating_add(times);
+        schema.as_list().unwrap_or_default().iter().try_for_each(|below| self.add(below, times))?;
+        let Some(map) = schema.as_map() else { return Ok(()) };
+        let again = map.contains_key("unevaluatedProperties") || map.contains_key("unevaluatedItems");
+        let times = if again { times.saturating_mul(2) } else { times };
+        map.values().try_for_each(|below| self.add(below, times))?;
+        let named = map.get("patternProperties").and_then(Value::as_map).into_iter().flat_map(Map::keys).map(AsRef::as_ref);
+        for source in map.get("pattern").and_then(Value::as_str).into_iter().chain(named) {
+            let size = pattern::foreign(source).map_err(|e| format!("the JSON Schema cannot be used: `pattern`: {e}"))?;
+            let parts = if size.backtracks { size.parts } else { size.parts.min(PARTS_OF_AUTOMATON) };
+            self.parts = self.parts.saturating_add(parts.saturating_add(size.folded / STEPS_PER_PART).saturating_mul(times));
+            if size.backtracks {
+                self.backtracking = self.backtracking.saturating_add(times);
+                self.first.get_or_insert_with(|| short::word(source));
+            }
+        }
+        Ok(())
+    }
+
+    /// Pays for checking a value, where a pattern makes so many attempts at most, and gives how many mistakes there may be.
+    ///
+    /// # Errors
+    /// The work of the call is spent, or a text is too long for a pattern that backtracks.
+    pub(super) fn check(&self, value: &Json, attempts: u64) -> Result<u64, CheckRefusal> {
+        let mut read = ValueSize { attempts, ..ValueSize::default() };
+        read.add(value);
+        match &self.first {
+            Some(pattern) if read.longest > LONGEST_BACKTRACKED => {
+                return Err(CheckRefusal::Text { pattern: pattern.clone(), length: read.longest });
+            }
+            _ => {}
+        }
+        let plain = self.values.saturating_add(self.parts).saturating_mul(read.values.saturating_add((read.bytes / 32) as u64));
+        work::spend(plain.saturating_add(self.backtracking.saturating_mul(read.backtracked)))?;
+        Ok(self.values.saturating_mul(read.values))
+    }
+}
+
+/// Whether all mistakes can be kept.
+///
+/// # Errors
+/// There may be too many.
+pub(super) fn check_mistakes(mistakes: u64) -> Result<(), CheckRefusal> {
+    if mistakes > MOST_CHECKS_OF_MISTAKES { Err(CheckRefusal::Mistakes) } else { Ok(()) }
+}
+
+/// What there is to read of a value.
+#[derive(Default)]
+struct ValueSize {
+    attempts: u64,
+    values: u64,
+    bytes: usize,
+    longest: usize,
+    /// The steps of a pattern that backtracks on each text: as many attempts as there may be, each over a part of the text.
+    backtracked: u64,
+}
+
+impl ValueSize {
+    fn add(&mut self, value: &Json) {
+        self.values += 1;
+        match value {
+            Json::String(text) => self.text(text),
+            Json::Array(list) => list.iter().for_each(|value| self.add(value)),
+            Json::Object(fields) => fields.iter().for_each(|(name, value)| {
+                self.text(name);
+                self.add(value);
+            }),
+            _ => {}
+        }
+    }
+
+    fn text(&mut self, text: &str) {
+        let length = text.len() as u64;
+        self.bytes = self.bytes.saturating_add(text.len());
+        self.longest = self.longest.max(text.len());
+        self.backtracked =
+            self.backtracked.saturating_add(self.attempts).saturating_add(length.saturating_mul(length.min(self.attempts)) / 8);
+    }
+}
+
+// What is wrong with a value by a JSON Schema, as data: a code and a JSON Pointer for each place.
+//
+// Strict readers of configurations are schemas in rule files. They report everything at once, in the order in which
+// the value was written, and say one thing for each place: a value of the wrong type breaks other keywords as well.
+
+/// The most problems that are told.
+const MOST_PROBLEMS: usize = 1000;
+/// The key of `codes` for keywords that it does not name.
+const OTHERS: &str = "else";
+
+/// One place, and the keyword that is broken there.
+struct SchemaProblem {
+    tokens: Vec<String>,
+    keyword: String,
+    message: String,
+    /// What the order of problems follows: the position of each token in its container.
+    order: Vec<usize>,
+}
+
+/// One table `{ code, at, keyword, message }` for each place of a value that breaks the schema.
+///
+/// # Errors
+/// As for the function `schema_mistakes`.
+pub(super) fn problems(value: &Value, schema: &Value, at: &str, codes: &Value) -> Result<Value, String> {
+    let validator = strict_validator(schema)?;
+    let (value, schema) = (value.to_json(), schema.to_json());
+    let mut found: Vec<SchemaProblem> = Vec::new();
+    for error in validator.errors(&value)? {
+        for (tokens, keyword) in places(&error).into_iter().take(MOST_PROBLEMS - found.len()) {
+            let (order, fields) = order(&value, &tokens);
+            work::spend(fields as u64)?;
+            let message = problem_sentence(&error, &schema, tokens.last().map_or("", String::as_str));
+            found.push(SchemaProblem { order, tokens, keyword, message });
+        }
+    }
+    // at one place the type comes first, since the rest follows from it
+    found.sort_by(|a, b| (&a.order, a.keyword != "type").cmp(&(&b.order, b.keyword != "type")));
+    found.dedup_by(|later, first| later.tokens == first.tokens);
+    let told = |problem: &SchemaProblem| {
+        let mut out = Map::default();
+        let code = [problem.keyword.as_str(), OTHERS].iter().find_map(|key| codes.get(key)).cloned();
+        out.insert("code".into(), code.unwrap_or_else(|| Value::text(problem.keyword.as_str())));
+        let at = problem.tokens.iter().fold(at.to_owned(), |at, token| format!("{at}/{}", escape(token)));
+        out.insert("at".into(), Value::text(at));
+        out.insert("keyword".into(), Value::text(problem.keyword.as_str()));
+        out.insert("message".into(), Value::text(problem.message.as_str()));
+        Value::map(out)
+    };
+    Ok(Value::list(found.iter().map(told).collect()))
+}
+
+/// The places of one error: a key that is missing or not allowed is a place of its own.
+fn places(error: &ValidationError<'_>) -> Vec<(Vec<String>, String)> {
+    let path: Vec<String> = error.instance_path().as_str().split('/').skip(1).map(unescaped).collect();
+    let below = |key: &str| path.iter().cloned().chain([key.to_owned()]).collect::<Vec<_>>();
+    let one = |keyword: &str| vec![(path.clone(), keyword.to_owned())];
+    match error.kind() {
+        Kind::AdditionalProperties { unexpected } | Kind::UnevaluatedProperties { unexpected } => {
+            unexpected.iter().map(|key| (below(key), "additionalProperties".to_owned())).collect()
+        }
+        Kind::Required { property } => vec![(below(property.as_str().unwrap_or_default()), "required".to_owned())],
+        Kind::PropertyNames { error } => vec![(below(error.instance().as_str().unwrap_or_default()), "propertyNames".to_owned())],
+        kind => one(kind.keyword()),
+    }
+}
+
+fn unescaped(token: &str) -> String {
+    token.replace("~1", "/").replace("~0", "~")
+}
+
+fn below<'v>(at: Option<&'v Json>, token: &str) -> Option<&'v Json> {
+    match at {
+        Some(Json::Object(map)) => map.get(token),
+        Some(Json::Array(list)) => token.parse::<usize>().ok().and_then(|n| list.get(n)),
+        _ => None,
+    }
+}
+
+/// Where a place stands in the value, and how many fields were looked at for that; what is not there stands in front of
+/// everything else of its container.
+fn order(value: &Json, tokens: &[String]) -> (Vec<usize>, usize) {
+    let (mut at, mut fields) = (Some(value), 0);
+    let mut order = Vec::with_capacity(tokens.len());
+    for token in tokens {
+        let position = match at {
+            Some(Json::Object(map)) => {
+                fields += map.len();
+                map.keys().position(|key| key == token).map_or(0, |n| n + 1)
+            }
+            Some(Json::Array(_)) => token.parse::<usize>().map_or(0, |n| n + 1),
+            _ => 0,
+        };
+        order.push(position);
+        at = below(at, token);
+    }
+    (order, fields)
+}
+
+// One broken keyword of a JSON Schema as a sentence for a person: what must stand there, and what is probably meant.
+
+/// The most keys that are listed.
+const MOST_KEYS: usize = 20;
+
+/// What is wrong at one place of an error. `key` is the last token of the place.
+pub(super) fn problem_sentence(error: &ValidationError<'_>, schema: &Json, key: &str) -> String {
+    match error.kind() {
+        Kind::AdditionalProperties { .. } | Kind::UnevaluatedProperties { .. } => unknown(error, schema, key),
+        Kind::Required { .. } => format!("{} is required", short::word(key)),
+        Kind::PropertyNames { error } => match (spelled(key), error.kind()) {
+            (Some(meant), Kind::Pattern { .. }) => format!("the key is not spelled as keys are here; write `{}`", short::word(&meant)),
+            _ => "the key is not spelled as keys are here".to_owned(),
+        },
+        Kind::FalseSchema => format!("{} must not be given here", short::word(key)),
+        _ => short::cut(error.masked_with("the value").to_string()),
+    }
+}
+
+fn unknown(error: &ValidationError<'_>, schema: &Json, key: &str) -> String {
+    let path = error.schema_path().as_str();
+    let parent = path.rsplit_once('/').map_or("", |(parent, _)| parent);
+    let known = schema.pointer(parent).and_then(|schema| schema.get("properties")).and_then(Json::as_object);
+    let known: Vec<&str> = known.into_iter().flatten().filter(|(_, of)| **of != Json::Bool(false)).map(|(key, _)| key.as_str()).collect();
+    if let Some(near) = suggest::nearest(key, known.iter().copied()) {
+        return format!("there is no such key; did you mean `{near}`?");
+    }
+    match known.len() {
+        0 | MOST_KEYS.. => "there is no such key".to_owned(),
+        _ => format!("there is no such key; known here: {}", known.iter().map(|k| format!("`{k}`")).collect::<Vec<_>>().join(", ")),
+    }
+}
+
+/// The key in lower-case words with `_` between them, if that is another spelling.
+fn spelled(key: &str) -> Option<String> {
+    let mut out = String::new();
+    for c in key.chars().take(MOST_KEYS * 4) {
+        match c {
+            'A'..='Z' => {
+                if out.ends_with(|last: char| last.is_ascii_lowercase() || last.is_ascii_digit()) {
+                    out.push('_');
+                }
+                out.push(c.to_ascii_lowercase());
+            }
+            'a'..='z' | '0'..='9' | '_' => out.push(c),
+            '-' | ' ' | '.' => out.push('_'),
+            _ => return None,
+        }
+    }
+    (out != key && out.starts_with(|first: char| first.is_ascii_lowercase())).then_some(out)
 }

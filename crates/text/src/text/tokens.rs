@@ -139,14 +139,14 @@ fn exact(_estimator: Estimator, name: &str) -> Result<Estimator, String> {
 
 #[cfg(feature = "tokens")]
 fn encoding(estimator: Estimator) -> Option<&'static super::encoding::Encoding> {
-    if estimator == Estimator::Cl100k { super::openai_tokens::cl100k() } else { super::openai_tokens::o200k() }
+    if estimator == Estimator::Cl100k { super::encoding::cl100k() } else { super::encoding::o200k() }
 }
 
 /// The tokens of a part of a text, and the steps that counting it takes.
 #[cfg(feature = "tokens")]
 fn encoded(estimator: Estimator, text: &str) -> (usize, u64) {
     let (count, more) = if estimator == Estimator::Claude {
-        super::claude_tokens::count(text)
+        super::encoding::claude_tokens(text)
     } else {
         // without its table every byte would count
         encoding(estimator).map_or((text.len(), 0), |encoding| encoding.count(text))

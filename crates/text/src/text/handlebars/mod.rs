@@ -8,7 +8,6 @@
 
 mod render;
 mod space;
-mod tag;
 mod template_parser;
 
 use std::ops::Range;

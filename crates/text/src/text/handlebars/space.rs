@@ -1,6 +1,6 @@
 //! White space around tags: `~` strips all of it, and a block tag alone on its line removes the line.
 
-use super::tag::StripSides;
+use super::template_parser::StripSides;
 use super::template_parser::{BlockPart, TemplatePart, TextContent};
 
 /// What a part strips from the text beside it.

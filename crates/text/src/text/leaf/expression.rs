@@ -5,7 +5,7 @@
 use crate::model::Value;
 use crate::text::{TextLimits, js};
 
-use super::code::{BinaryOperator, LeafCode, LeafStep, find};
+use super::{BinaryOperator, LeafCode, LeafStep, find};
 use super::path::LeafPath;
 
 /// All signs, the longer ones first.

@@ -15,8 +15,6 @@
 mod expr;
 mod filters;
 mod lists;
-mod numbers;
-mod render;
 mod scan;
 mod state;
 mod tags;

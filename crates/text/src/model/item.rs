@@ -9,12 +9,6 @@ use rustc_hash::FxHashMap;
 
 use super::{Map, Value};
 
-mod bits;
-mod tables;
-
-use bits::FieldBits;
-pub use tables::TableCache;
-
 /// A condition on an item: fields that it must have, and fields that must be able to count as true.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct RequiredFields {
@@ -305,5 +299,101 @@ impl Item {
         let mut map = Map::clone(map);
         map.extend(nulls.iter().map(|id| (names.name(*id), Value::Null)));
         Value::map(map)
+    }
+}
+
+// A small set of field numbers, stored in the item itself. It answers most questions about an item without following a
+// pointer, and a pass over many items asks many of them.
+
+const WORDS: usize = 4;
+
+/// A set of field numbers below 256. For larger numbers it answers that it does not know.
+#[derive(Debug, Clone, Copy, Default)]
+struct FieldBits([u64; WORDS]);
+
+impl FieldBits {
+    /// Whether the number is in the set; `None` if that is not known.
+    fn has(&self, id: FieldId) -> Option<bool> {
+        self.0.get(usize::from(id.0 / 64)).map(|word| word & (1 << (id.0 % 64)) != 0)
+    }
+
+    fn put(&mut self, id: FieldId, is_in: bool) {
+        if let Some(word) = self.0.get_mut(usize::from(id.0 / 64)) {
+            let bit = 1 << (id.0 % 64);
+            *word = if is_in { *word | bit } else { *word & !bit };
+        }
+    }
+
+    /// Whether all numbers of `of` are in the set.
+    fn has_all(&self, of: &Self) -> bool {
+        self.0.iter().zip(&of.0).all(|(have, want)| have & want == *want)
+    }
+
+    /// Whether any number of `of` is in the set but not in `other`.
+    fn has_some_without(&self, of: &Self, other: &Self) -> bool {
+        self.0.iter().zip(&of.0).zip(&other.0).any(|((have, want), other)| have & want & !other != 0)
+    }
+}
+
+// Items as tables, made one after the other.
+//
+// Most items of a list have the same few sequences of fields. A table of such an item is a copy of an empty one with its
+// names, which needs no hashing, and its values are put in by their places.
+
+/// The most sequences of fields that are kept.
+const MOST: usize = 4;
+
+/// The sequences of fields of the last items that became tables.
+#[derive(Debug, Default)]
+pub struct TableCache {
+    kept: Vec<CachedTable>,
+    /// The one of these that the next new one takes the place of.
+    oldest: usize,
+}
+
+/// A sequence of fields, and a table of their names without values. The table is made for a second item.
+#[derive(Debug)]
+struct CachedTable {
+    ids: Vec<FieldId>,
+    names: Option<Map>,
+}
+
+impl TableCache {
+    /// [`Item::to_value`], which costs half as much if an item with the same fields was made a table before.
+    pub fn of(&mut self, item: &Item, names: &FieldNames) -> Value {
+        if let Some(known) = item.table.as_ref().or_else(|| item.own()) {
+            return known.clone();
+        }
+        let Some(kept) = self.kept.iter_mut().find(|kept| kept.ids == item.ids) else {
+            self.keep(&item.ids);
+            return item.to_value(names);
+        };
+        let named = kept.names.get_or_insert_with(|| item.ids.iter().map(|id| (names.name(*id), Value::Null)).collect());
+        if named.len() != item.values.len() {
+            // names beyond the last number share one
+            return item.to_value(names);
+        }
+        let mut table = named.clone();
+        for (field, value) in table.values_mut().zip(&item.values) {
+            *field = value.clone();
+        }
+        item.add_rest(&mut table);
+        Value::map(table)
+    }
+
+    /// [`TableCache::of`], which the item remembers until it changes.
+    pub fn kept(&mut self, item: &mut Item, names: &FieldNames) -> Value {
+        let table = self.of(item, names);
+        item.table = Some(table.clone());
+        table
+    }
+
+    fn keep(&mut self, ids: &[FieldId]) {
+        let new = CachedTable { ids: ids.to_vec(), names: None };
+        match self.kept.get_mut(self.oldest) {
+            Some(oldest) => *oldest = new,
+            None => self.kept.push(new),
+        }
+        self.oldest = (self.oldest + 1) % MOST;
     }
 }
