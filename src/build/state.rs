@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use crate::diag::Code;
 use crate::macros::engine::WriteMode;
+use crate::macros::syntax::expand;
 use crate::macros::{MacroTable, Macros, OutletHost};
 use crate::model::options::TABLE;
 use crate::model::{Map, Scene, Value};
@@ -16,7 +17,6 @@ use crate::text::functions;
 use crate::text::handlebars::{Template, UnknownNames};
 use crate::text::leaf::{Leaf, LeafScope, LeafSyntax};
 use crate::text::liquid::{Liquid, LiquidOptions};
-use crate::macros::syntax::expand;
 use crate::text::script::take_log;
 use crate::text::work::BudgetScope;
 use crate::text::{Language, TextError, TextLimits};

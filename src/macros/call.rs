@@ -8,10 +8,10 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
+use crate::macros::syntax::{ArgumentShape, MacroCall, MacroResult, MacroSyntax, TextBranch, TextOffset};
 use crate::model::Value;
 use crate::terms::BuildState;
 use crate::text::js;
-use crate::macros::syntax::{ArgumentShape, MacroCall, MacroResult, MacroSyntax, TextBranch, TextOffset};
 use crate::text::written::ToText as _;
 
 /// What an argument must be.

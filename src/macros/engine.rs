@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use crate::diag::{Code, Diagnostic, Report};
-use crate::model::{Pack, Value};
 use crate::macros::syntax::MacroSyntax;
+use crate::model::{Pack, Value};
 
 /// How a text is expanded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

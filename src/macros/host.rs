@@ -7,20 +7,19 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
+use super::call::{ArgumentKind, FunctionCall, MacroContext, MacroRow, ResultKind};
+use super::engine::WriteMode;
+use super::table::MacroTable;
+use super::call;
+use crate::macros::syntax::{KnownMacro, MacroCall, MacroGrammar, MacroHost, MacroResult, MacroSyntax, ParsedText, TextOffset};
 use crate::model::plan::Expansion;
 use crate::model::{Map, RuleRef, Value};
 use crate::terms::select::pass_env;
 use crate::terms::{BuildState, PassMemo};
-use crate::text::TextLimits;
 use crate::text::functions::Function;
-use crate::macros::syntax::{KnownMacro, MacroCall, MacroGrammar, MacroHost, MacroResult, MacroSyntax, ParsedText, TextOffset};
 use crate::text::script::ScriptArgument;
-use crate::text::seedrandom;
 use crate::text::written::ToText as _;
-
-use super::call::{self, ArgumentKind, FunctionCall, MacroContext, MacroRow, ResultKind};
-use super::engine::WriteMode;
-use super::table::MacroTable;
+use crate::text::{TextLimits, seedrandom};
 
 /// The macro table over one text.
 pub struct Macros<'a> {
@@ -453,5 +452,113 @@ impl MacroHost for Macros<'_> {
 
     fn reading(&self, text: &Arc<str>, limits: &TextLimits) -> Arc<ParsedText> {
         self.table.reading(text, limits)
+    }
+}
+
+// What lasts for one text: variables of stores that the pack names, texts that blocks keep, and tables that are given with
+// the text.
+
+/// Where rows read the tables that are given with a text.
+const LOCAL: &str = "local";
+/// Where rows read the arguments of a macro.
+const ARGUMENTS: &str = "arg";
+/// Where rows read what blocks keep.
+pub(super) const KEPT: &str = "kept";
+
+/// What is put back when a text ends.
+pub(super) struct OutsideStores {
+    local: Option<Value>,
+    passing: Vec<Value>,
+}
+
+impl Macros<'_> {
+    /// Hides what lasts for the text around this one.
+    pub(super) fn begin_stores(&self) -> OutsideStores {
+        let tables = self.with.as_map().is_some_and(|map| map.values().any(|v| matches!(v, Value::Map(_) | Value::List(_))));
+        let local = tables.then(|| self.exchange(&[LOCAL.into()], self.with.clone()));
+        let passing = self.table.engine.passing.iter();
+        let passing = passing.map(|store| self.exchange(&["vars".into(), store.clone()], Value::Null)).collect();
+        OutsideStores { local, passing }
+    }
+
+    /// Shows it again. What blocks keep ends with the outermost text.
+    pub(super) fn end_stores(&self, outside: OutsideStores, inside: bool) {
+        for (store, value) in self.table.engine.passing.iter().zip(outside.passing) {
+            self.exchange(&["vars".into(), store.clone()], value);
+        }
+        if let Some(local) = outside.local {
+            self.exchange(&[LOCAL.into()], local);
+        }
+        if !inside && self.st.set.borrow().get(KEPT).is_some() {
+            self.exchange(&[KEPT.into()], Value::Null);
+        }
+    }
+
+    /// Sets the arguments of a macro (`$arg`) and returns those that were set. This is no write of the state: rows that read
+    /// arguments are evaluated each time.
+    pub(super) fn exchange_arguments(&self, arguments: Option<Map>) -> Option<Map> {
+        let mut set = self.st.set.borrow_mut();
+        let Value::Map(map) = &mut *set else { return None };
+        let map = Arc::make_mut(map);
+        let outside = match arguments {
+            Some(arguments) => map.insert(ARGUMENTS.into(), Value::map(arguments)),
+            None => map.swap_remove(ARGUMENTS),
+        };
+        match outside {
+            Some(Value::Map(outside)) => Some(Arc::unwrap_or_clone(outside)),
+            _ => None,
+        }
+    }
+
+    /// Sets a value and returns the one that was there; sets nothing where it was the same.
+    fn exchange(&self, path: &[Arc<str>], value: Value) -> Value {
+        let before = path.iter().try_fold(self.st.set.borrow().clone(), |at, name| at.get(name).cloned()).unwrap_or_default();
+        if before != value {
+            self.st.put(path, value);
+        }
+        before
+    }
+}
+
+// Outlets alone: for the pass that fills them before macros are expanded.
+
+/// Only `{{outlet::name}}`, under the names that the pack gives it: for the pass that fills outlets before macros are expanded.
+pub struct OutletHost<'a> {
+    st: &'a BuildState,
+    table: &'a MacroTable,
+}
+
+impl<'a> OutletHost<'a> {
+    /// A host over a state.
+    #[must_use]
+    pub fn new(st: &'a BuildState, table: &'a MacroTable) -> Self {
+        Self { st, table }
+    }
+}
+
+impl MacroGrammar for OutletHost<'_> {
+    fn find(&self, _name: &str) -> Option<KnownMacro> {
+        None
+    }
+
+    fn syntax(&self) -> &MacroSyntax {
+        self.table.syntax()
+    }
+
+    // blocks are for the macros, which are expanded later: their ends must still be there
+    fn has_blocks(&self) -> bool {
+        false
+    }
+}
+
+impl MacroHost for OutletHost<'_> {
+    fn call(&self, called: &MacroCall<'_>) -> MacroResult {
+        let named = |name: &str| self.table.syntax().outlets.iter().any(|outlet| **outlet == *name);
+        match called.args {
+            [key, ..] if !called.block && named(&called.name.to_ascii_lowercase()) => {
+                MacroResult::Text(super::functions::outlet_text(self.st, key))
+            }
+            _ => MacroResult::Unknown,
+        }
     }
 }

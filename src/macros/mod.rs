@@ -5,39 +5,31 @@
 
 pub mod call;
 pub mod chance;
-pub mod draw;
 pub mod engine;
-pub mod flow;
 pub mod functions;
 pub mod host;
 pub mod passes;
 pub mod syntax;
 pub mod table;
-pub mod text;
-pub mod time;
 pub mod vars;
 
-mod arguments;
 mod blocks;
-mod ordered;
-mod outlet;
 mod rewrites;
 mod rows;
 mod stack;
-mod stores;
 
 use std::sync::Arc;
 
 use crate::diag::{Code, short};
+use crate::macros::syntax::expand;
 use crate::model::Value;
 use crate::terms::nesting::TextNesting;
 use crate::text::TextLimits;
-use crate::macros::syntax::expand;
 
 use engine::ExpansionFlavour;
 
 pub use host::Macros;
-pub use outlet::OutletHost;
+pub use host::OutletHost;
 pub use table::MacroTable;
 
 impl Macros<'_> {
@@ -53,7 +45,7 @@ impl Macros<'_> {
         let flavour = self.flavour.or(of_scene.as_str()).and_then(ExpansionFlavour::named);
         let outside = self.begin_stores();
         let done = match flavour.unwrap_or(self.table.engine.flavour) {
-            ExpansionFlavour::Passes => ordered::run(self, limits, inside),
+            ExpansionFlavour::Passes => passes::run(self, limits, inside),
             ExpansionFlavour::Nested => expand(&self.given, self, &limits),
             ExpansionFlavour::Stack => stack::run(self, limits),
         };

@@ -4,8 +4,8 @@ use rustc_hash::FxHashSet;
 
 use crate::diag::short::listed;
 use crate::diag::{Code, Diagnostic, suggest};
-use crate::model::{Map, Pack, Value};
 use crate::macros::syntax::ArgumentShape;
+use crate::model::{Map, Pack, Value};
 
 use super::call::{ArgumentKind, MacroArg, MacroFunction, MacroRow, ResultExpansion, ResultKind};
 use super::functions::MACRO_FUNCTIONS;

@@ -3,15 +3,15 @@
 use std::sync::Arc;
 
 use super::blocks::{BlockRule, HeadOperator};
+use super::host::KEPT;
 use super::host::Macros;
-use super::stores::KEPT;
+use crate::macros::syntax::stack::{BlockResult, OpeningTag, StackHost, expand};
+use crate::macros::syntax::{ExpandedText, MacroCall, MacroGrammar, MacroHost, MacroResult, TextOffset};
 use crate::model::{Map, RuleRef, Value};
 use crate::terms::PassMemo;
 use crate::terms::select::pass_env;
 use crate::text::TextLimits;
 use crate::text::js;
-use crate::macros::syntax::stack::{BlockResult, OpeningTag, StackHost, expand};
-use crate::macros::syntax::{ExpandedText, MacroCall, MacroGrammar, MacroHost, MacroResult, TextOffset};
 use crate::text::written::ToText as _;
 
 /// The longest name that is looked up, in bytes, with what does not count in it: a frame that closes nothing known may hold

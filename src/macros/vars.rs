@@ -6,8 +6,8 @@
 use std::sync::Arc;
 
 use super::call::{FunctionCall, says};
-use crate::model::{Map, Value};
 use crate::macros::syntax::MacroResult;
+use crate::model::{Map, Value};
 use crate::text::written::ToText as _;
 use crate::text::{js, truth};
 

@@ -439,10 +439,8 @@ mod macros {
     use std::sync::Arc;
 
     use super::table;
+    use tapster::machinery::macros::syntax::{ArgumentShape, KnownMacro, MacroCall, MacroGrammar, MacroHost, MacroResult, expand};
     use tapster::machinery::text::TextLimits;
-    use tapster::machinery::macros::syntax::{
-        ArgumentShape, KnownMacro, MacroCall, MacroGrammar, MacroHost, MacroResult, expand,
-    };
     use tapster::machinery::text::macro_syntax::may_have_effects;
     use tapster::machinery::text::pattern::{Captures, Pattern};
 
@@ -487,7 +485,8 @@ mod macros {
         }
 
         fn syntax(&self) -> &tapster::machinery::text::macro_syntax::MacroSyntax {
-            static NESTED: std::sync::LazyLock<tapster::machinery::text::macro_syntax::MacroSyntax> = std::sync::LazyLock::new(Default::default);
+            static NESTED: std::sync::LazyLock<tapster::machinery::text::macro_syntax::MacroSyntax> =
+                std::sync::LazyLock::new(Default::default);
             &NESTED
         }
     }

@@ -3,14 +3,14 @@
 use std::sync::{Arc, LazyLock};
 
 use serde_json::{Value as Json, json};
+use tapster::machinery::macros::syntax::parser;
+use tapster::machinery::macros::syntax::{self, KnownMacro, MacroCall, MacroGrammar, MacroHost, MacroResult, MacroSyntax};
+use tapster::machinery::text::TextLimits;
 use tapster::machinery::text::handlebars::{Template, UnknownNames};
 use tapster::machinery::text::leaf::{Leaf, LeafScope, LeafSyntax};
 use tapster::machinery::text::liquid::{Liquid, LiquidOptions};
-use tapster::machinery::macros::syntax::{self, KnownMacro, MacroCall, MacroGrammar, MacroHost, MacroResult, MacroSyntax};
 use tapster::machinery::text::script::{Script, take_log};
 use tapster::machinery::text::verbatim::{VerbatimMasker, Zone};
-use tapster::machinery::macros::syntax::parser;
-use tapster::machinery::text::TextLimits;
 use tapster::model::Map;
 use tapster::{Scene, Value, expand_texts};
 

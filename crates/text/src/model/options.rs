@@ -10,8 +10,8 @@ use std::sync::Arc;
 use indexmap::IndexMap;
 use serde_json::{Map as JsonMap, Value as Json, json};
 
-use crate::diag::{Code, Span, suggest};
 use super::Value;
+use crate::diag::{Code, Span, suggest};
 
 /// The name of the table of the scene that sets options: `option`.
 pub const TABLE: &str = "option";
@@ -292,7 +292,7 @@ impl PackOptions {
         let Some(map) = given.as_map() else {
             let message = format!("`{TABLE}` holds the values of options by name, but is {}", shown(given));
             let help = format!("write `{TABLE}.NAME = VALUE`");
-            let fault = OptionFault { option: String::new(), message, help: help.into(), code: Code::OptionValue };
+            let fault = OptionFault { option: String::new(), message, help, code: Code::OptionValue };
             return if given.is_null() { Vec::new() } else { vec![fault] };
         };
         let wrong = map.iter().take(MAX_KEYS).filter_map(|(name, value)| match self.get(name) {
@@ -476,7 +476,8 @@ fn property(option: &PackOption) -> Json {
             put("type", "string".into());
             let has_titles = option.choices.iter().any(|choice| choice.title != choice.value || !choice.help.is_empty());
             if has_titles {
-                let one = |choice: &self::OptionChoice| json!({ "const": &*choice.value, "title": &*choice.title, "description": &*choice.help });
+                let one =
+                    |choice: &self::OptionChoice| json!({ "const": &*choice.value, "title": &*choice.title, "description": &*choice.help });
                 put("oneOf", option.choices.iter().map(one).collect());
             } else {
                 put("enum", option.choices.iter().map(|choice| Json::from(&*choice.value)).collect());

@@ -1,11 +1,11 @@
 //! Functions that search a text: the first match, replacing, and splitting.
 
-use crate::model::Value;
 use super::function::{Function, FunctionArgs, FunctionRefusal, bounded, listed, named, of, text, times};
 use super::js_number::undefined;
 use super::pattern::{Captures, Pattern};
 use super::work::BudgetExceeded;
 use super::{halves, pattern};
+use crate::model::Value;
 
 pub(super) const MATCH: Function = Function {
     name: "match",

@@ -2,21 +2,21 @@
 //!
 //! A reference may lead to itself, which is an error. Depth and size of the result are bounded.
 
-use std::fmt::Write;
 use std::fmt;
+use std::fmt::Write;
 use std::sync::Arc;
 
 use jsonschema::error::ValidationErrorKind as Kind;
 use jsonschema::{PatternOptions, ValidationError};
 use serde_json::Value as Json;
 
-use crate::diag::{short, suggest};
-use crate::model::value::MAX_DEPTH;
-use crate::model::{Map, Value};
 use super::json_pointer::escape;
 use super::language_tag::LanguageTag;
 use super::work::{BudgetExceeded, BudgetScope};
 use super::{pattern, work, written};
+use crate::diag::{short, suggest};
+use crate::model::value::MAX_DEPTH;
+use crate::model::{Map, Value};
 
 /// The most values of one schema.
 const MOST_VALUES: usize = 100_000;

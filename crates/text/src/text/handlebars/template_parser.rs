@@ -6,9 +6,9 @@ use pest::Parser;
 use pest::error::InputLocation;
 use pest::iterators::Pair;
 
+use super::{LIMITS, TagArg, TagBlock, TagCall, TagPath, TemplateNode, UnknownNames};
 use crate::model::Value;
 use crate::text::{Mistake, TextError};
-use super::{LIMITS, TagArg, TagBlock, TagCall, TagPath, TemplateNode, UnknownNames};
 
 /// A part of a template before white space is stripped.
 pub(super) enum TemplatePart {

@@ -5,8 +5,8 @@
 use crate::model::Value;
 use crate::text::{TextLimits, js};
 
-use super::{BinaryOperator, LeafCode, LeafStep, find};
 use super::path::LeafPath;
+use super::{BinaryOperator, LeafCode, LeafStep, find};
 
 /// All signs, the longer ones first.
 const SIGNS: [&str; 15] = ["||", "&&", "==", "!=", "<=", ">=", "<", ">", "!", "(", ")", "[", "]", ".", "#"];

@@ -2,10 +2,10 @@
 
 use std::borrow::Cow;
 
+use super::{LeafScope, TooLong};
 use crate::model::value::{MAX_DEPTH, number_text};
 use crate::model::{Map, Value};
 use crate::text::{js, work};
-use super::{LeafScope, TooLong};
 
 /// A path, split into steps. Without steps it means the whole scope.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

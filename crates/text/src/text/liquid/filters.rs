@@ -6,11 +6,11 @@ use std::sync::Arc;
 use liquid_core::parser::{FilterArguments, ParameterReflection};
 use liquid_core::{Expression, Filter, FilterReflection, ParseFilter, Runtime, ValueView};
 
-use crate::model::Value;
-use crate::text::Mistake;
 use super::state::{RenderState, handle, place, state, with};
 use super::val::LiquidValue;
 use super::{lists, texts};
+use crate::model::Value;
+use crate::text::Mistake;
 
 pub(super) type FilterResult = Result<LiquidValue, Mistake>;
 pub(super) type FilterFunction = fn(&mut RenderState, &LiquidValue, &FilterArgs) -> FilterResult;

@@ -7,12 +7,12 @@ use liquid_core::parser::{BlockElement, TagReflection, TagToken};
 use liquid_core::runtime::{Interrupt, InterruptRegister};
 use liquid_core::{BlockReflection, Language, ParseBlock, ParseTag, Renderable, Result, Runtime, TagBlock, TagTokenIter, Template};
 
-use crate::model::Value;
 use super::expr::{Operand, PostfixExpr};
 use super::filters::slot;
 use super::state::{NameRuntime, state, with};
 use super::val::LiquidValue;
 use super::{BoundedPage, HANDED, PAGE, val};
+use crate::model::Value;
 
 /// The tag whose value is the answer to a filter that evaluates an expression.
 pub(super) const ANSWER: &str = "answer";
