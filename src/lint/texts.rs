@@ -2,7 +2,7 @@
 //! when the pack is loaded, and not in the turn that needs it.
 
 use super::push;
-use crate::diag::{Code, Diagnostic, DocumentNode, Report, Span, inside, short, suggest};
+use crate::diag::{Code, Diagnostic, DocumentNode, Report, Span, short, source, suggest};
 use crate::model::{Pack, Value};
 use crate::text::liquid::Liquid;
 use crate::text::moment::stamp;
@@ -44,7 +44,7 @@ pub(super) fn check_times(pack: &Pack, found: &mut Report) {
 
 fn liquid(pack: &Pack, node: &DocumentNode, key: &str) -> Option<Diagnostic> {
     let error = Liquid::known(node.as_text()?).err()?;
-    let span = inside::place_in_text(&pack.sources, node, error.offset);
+    let span = source::place_in_text(&pack.sources, node, error.offset);
     let complaint = Diagnostic::new(Code::TemplateFailed, format!("`{key}` is not Liquid: {}", error.message)).at(span);
     Some(complaint.help("docs/reference/language/texts.md describes Liquid"))
 }
@@ -57,7 +57,7 @@ fn pattern(pack: &Pack, node: &DocumentNode) -> Option<Result<Pattern, Diagnosti
             PatternFault::Bad => (Code::RegexBad, "regular expressions are written `/pattern/flags` as in JavaScript"),
         };
         let complaint = Diagnostic::new(code, format!("the pattern cannot be used: {}", error.reason));
-        complaint.at(inside::place_in_text(&pack.sources, node, error.offset)).help(help)
+        complaint.at(source::place_in_text(&pack.sources, node, error.offset)).help(help)
     }))
 }
 
@@ -79,7 +79,7 @@ fn time_stamp(pack: &Pack, node: &DocumentNode, pattern: &Pattern) -> Vec<Diagno
         .filter(|name| !stamp::PARTS.contains(name))
         .map(|name: &str| {
             let group = format!("(?<{name}>");
-            let at = text.find(&group).map_or(node.span, |at| inside::place_in_text(&pack.sources, node, at + 3));
+            let at = text.find(&group).map_or(node.span, |at| source::place_in_text(&pack.sources, node, at + 3));
             let near = suggest::nearest(name, stamp::PARTS.iter().copied()).map(|near| format!("did you mean `{near}`?"));
             let help = near
                 .unwrap_or_else(|| format!("the parts of a date are {}; write `(?:…)` for a group that is none", stamp::PARTS.join(", ")));

@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use serde_json::Value as Json;
 
-use crate::diag::{Code, Diagnostic, DocumentNode, NodeValue, Report, SourceId, Span, inside, suggest};
+use crate::diag::{Code, Diagnostic, DocumentNode, NodeValue, Report, SourceId, Span, source, suggest};
 use crate::model::Pack;
 use crate::terms::names::is_reference;
 
@@ -51,7 +51,7 @@ struct WordCounter<'p> {
     words: BTreeMap<Arc<str>, WordCount>,
     /// Words are only counted: they may be anything.
     foreign: bool,
-    places: inside::PlaceFinder,
+    places: source::PlaceFinder,
 }
 
 /// Warns of words that are probably typos, except where something is reported already. `schemas` are those of rule files.
@@ -60,7 +60,7 @@ pub(crate) fn check<'s>(pack: &Pack, schemas: impl Iterator<Item = &'s Json>, to
     // a reference is told with its `$`, a text with its quote
     let is_told = |at: Span| (0..=1).any(|more| spans.contains(&(at.source, at.start.saturating_sub(more))));
     let language = &SchemaWords::of(schemas);
-    let mut count = WordCounter { pack, language, words: BTreeMap::new(), foreign: false, places: inside::PlaceFinder::default() };
+    let mut count = WordCounter { pack, language, words: BTreeMap::new(), foreign: false, places: source::PlaceFinder::default() };
     let foreign_files = foreign_files(pack, language);
     for (table, rows) in &pack.tables {
         for row in rows.values() {

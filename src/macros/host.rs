@@ -7,10 +7,10 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
+use super::call;
 use super::call::{ArgumentKind, FunctionCall, MacroContext, MacroRow, ResultKind};
 use super::engine::WriteMode;
 use super::table::MacroTable;
-use super::call;
 use crate::macros::syntax::{KnownMacro, MacroCall, MacroGrammar, MacroHost, MacroResult, MacroSyntax, ParsedText, TextOffset};
 use crate::model::plan::Expansion;
 use crate::model::{Map, RuleRef, Value};

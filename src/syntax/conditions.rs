@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::diag::{Code, Diagnostic, DocumentNode, FieldMap, NodeValue, Span, inside, short, suggest};
+use crate::diag::{Code, Diagnostic, DocumentNode, FieldMap, NodeValue, Span, short, source, suggest};
 use crate::text::pattern::Pattern;
 use crate::text::script::{Script, ScriptPlace};
 
@@ -146,13 +146,13 @@ impl CompileContext<'_> {
         let source = node.as_text().unwrap_or("");
         match Script::compile_among(source, &mut self.script_bytes) {
             Ok(script) => {
-                let place = self.pack.sources.place(inside::place_in_text(&self.pack.sources, node, 0));
+                let place = self.pack.sources.place(source::place_in_text(&self.pack.sources, node, 0));
                 let origin = place.map(|place| ScriptPlace { file: place.file, line: place.line, column: place.column });
                 Cond::Rhai(Arc::new(script.within(self.rights_of(node.span)).written_at(origin)))
             }
             Err(e) => {
                 let offset = offset_of(source, e.line, e.column);
-                let span = inside::place_in_text(&self.pack.sources, node, offset);
+                let span = source::place_in_text(&self.pack.sources, node, offset);
                 self.fail(
                     Code::ScriptBad,
                     span,

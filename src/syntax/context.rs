@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use indexmap::IndexMap;
 
-use crate::diag::{Code, DocumentNode, Report, Span, inside, suggest};
+use crate::diag::{Code, DocumentNode, Report, Span, source, suggest};
 use crate::model::{FieldNames, Pack};
 use crate::text::pattern::Pattern;
 
@@ -105,7 +105,7 @@ pub struct CompileContext<'p> {
     /// How many branches of `if` enclose the current position.
     pub(super) branches: usize,
     /// Finds the places of references in texts.
-    places: inside::PlaceFinder,
+    places: source::PlaceFinder,
     /// How many declared words were compared with words of rules so far.
     pub(super) looked: usize,
     /// How many errors and how many other diagnostics were found so far.
@@ -150,7 +150,7 @@ impl<'p> CompileContext<'p> {
             depth: 0,
             deepest: 0,
             branches: 0,
-            places: inside::PlaceFinder::default(),
+            places: source::PlaceFinder::default(),
             looked: 0,
             found: [0; 2],
             pack,
@@ -201,7 +201,7 @@ impl<'p> CompileContext<'p> {
         match Pattern::parse(text) {
             Ok(p) => Arc::new(p),
             Err(e) => {
-                let span = inside::place_in_text(&self.pack.sources, node, e.offset);
+                let span = source::place_in_text(&self.pack.sources, node, e.offset);
                 let (code, help) = if e.fault == crate::text::pattern::PatternFault::Unsafe {
                     (Code::RegexUnsafe, "rewrite it without nested or overlapping repetitions")
                 } else {

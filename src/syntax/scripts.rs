@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
-use crate::diag::{Code, DocumentNode, FieldMap, SourceId, Span, inside, suggest};
+use crate::diag::{Code, DocumentNode, FieldMap, SourceId, Span, source, suggest};
 use crate::model::rights::TABLE;
 use crate::terms::ScriptLibrary;
 use crate::terms::expr::ScriptCall;
@@ -70,7 +70,7 @@ fn written<'p>(cx: &CompileContext<'p>) -> Vec<WrittenScript<'p>> {
     let inline = pack.values.get(TABLE).and_then(|field| field.node.as_table()).into_iter().flatten();
     for (name, field) in inline {
         let (Some(name), Some(text)) = (name.strip_suffix(".rhai"), field.node.as_text()) else { continue };
-        let Some(place) = pack.sources.place(inside::place_in_text(&pack.sources, &field.node, 0)) else { continue };
+        let Some(place) = pack.sources.place(source::place_in_text(&pack.sources, &field.node, 0)) else { continue };
         let text = "\n".repeat(place.line - 1) + text;
         let (file, layer, source) = (place.file, place.layer, field.node.span.source);
         found.insert(name, WrittenScript { name, file, layer, text, source, node: Some(&field.node) });

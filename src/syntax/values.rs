@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use crate::diag::{Code, Diagnostic, DocumentNode, FieldMap, NodeValue, Span, inside, suggest};
+use crate::diag::{Code, Diagnostic, DocumentNode, FieldMap, NodeValue, Span, source, suggest};
 use crate::model::Value;
 use crate::model::term::names;
 use crate::text::functions;
@@ -128,7 +128,7 @@ impl CompileContext<'_> {
                 None => {
                     let marked = inner.starts_with('$') || inner.starts_with('@');
                     if marked && close.is_none() {
-                        let span = inside::place_in_text(&self.pack.sources, node, open);
+                        let span = source::place_in_text(&self.pack.sources, node, open);
                         self.fail(Code::ReferenceBad, span, "`{{` of a reference is never closed", Some("close it with `}}`".into()));
                     }
                     at = open + 2;
@@ -294,7 +294,7 @@ impl CompileContext<'_> {
         match result {
             Ok(c) => Expr::Calc(Box::new(c)),
             Err(e) => {
-                let span = inside::place_in_text(&self.pack.sources, node, e.offset);
+                let span = source::place_in_text(&self.pack.sources, node, e.offset);
                 let help = "numbers, `$` and `@` references, + - * / ( ), comparisons, min max round floor ceil abs if(c, a, b)";
                 self.fail(Code::CalcBad, span, e.message, Some(help.into()));
                 Expr::Const(Value::Null)

@@ -1,6 +1,6 @@
 //! Places inside texts, and the JSON reader.
 
-use tapster::diag::inside::{place_in_text, range_in_text};
+use tapster::diag::source::{place_in_text, range_in_text};
 use tapster::diag::{Report, Sources};
 use tapster::machinery::pack::{json, toml};
 

@@ -10,8 +10,6 @@ pub mod codes;
 pub mod depth;
 pub mod file;
 #[doc(hidden)]
-pub mod inside;
-#[doc(hidden)]
 pub mod memory;
 pub mod render;
 pub mod sarif;

@@ -7,7 +7,6 @@
 mod calendar;
 mod date_parser;
 mod format;
-mod free;
 pub mod stamp;
 
 use jiff::civil::{Date, DateTime};

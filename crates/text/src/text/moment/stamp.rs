@@ -3,7 +3,7 @@
 
 use jiff::civil::Date;
 
-use super::{date_parser, free, millis_of};
+use super::{date_parser, millis_of};
 use crate::model::Value;
 use crate::text::pattern::{self, Captures, Pattern};
 
@@ -54,7 +54,7 @@ impl<'a> StampParts<'a> {
             return epoch.parse().ok();
         }
         let month = match self.part("month") {
-            Some(word) => word.parse().ok().or_else(|| free::month(word))?,
+            Some(word) => word.parse().ok().or_else(|| date_parser::month(word))?,
             None => 1,
         };
         let year = i16::try_from(self.part("year")?.parse::<i64>().ok()?).ok()?;
