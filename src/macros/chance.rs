@@ -7,10 +7,9 @@ use super::call::{FunctionCall, says};
 use crate::macros::syntax::MacroResult;
 use crate::model::Value;
 use crate::model::value::number_text;
-use crate::text::dice::MOST_DICE;
-use crate::text::seeded::NumberSequence;
+use crate::text::random::{MOST_DICE, NumberSequence};
 use crate::text::written::ToText as _;
-use crate::text::{dice, js, seedrandom};
+use crate::text::{js, random};
 
 /// So many dice, or numbers of a generator, count as a step of the text.
 const DICE_OF_STEP: usize = 64;
@@ -174,7 +173,7 @@ pub(super) fn one(call: &FunctionCall<'_>) -> MacroResult {
 }
 
 pub(super) fn formula_dice(call: &FunctionCall<'_>) -> MacroResult {
-    match dice::parse(&call.text("formula").unwrap_or_default()) {
+    match random::parse_dice(&call.text("formula").unwrap_or_default()) {
         Some(dice) => says(dice.roll(|| call.draw()).to_string()),
         None => says(""),
     }
@@ -206,10 +205,10 @@ pub(super) fn stable(call: &FunctionCall<'_>) -> MacroResult {
         _ => part.shown().to_string(),
     };
     let parts: Vec<String> = stable.as_list().unwrap_or(&[]).iter().map(part).filter(|p| !p.is_empty()).collect();
-    let seed = seedrandom::hash(&parts.join("-"), 0).to_string();
+    let seed = random::hash(&parts.join("-"), 0).to_string();
     let draw = match call.row.with.get("seed").and_then(Value::as_str) {
-        Some("number") => seedrandom::first_draw_of_number(&seed),
-        _ => seedrandom::first_draw(&seed),
+        Some("number") => random::first_draw_of_number(&seed),
+        _ => random::first_draw(&seed),
     };
     choose(items, draw)
 }

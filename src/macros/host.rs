@@ -19,7 +19,7 @@ use crate::terms::{BuildState, PassMemo};
 use crate::text::functions::Function;
 use crate::text::script::ScriptArgument;
 use crate::text::written::ToText as _;
-use crate::text::{TextLimits, seedrandom};
+use crate::text::{TextLimits, random};
 
 /// The macro table over one text.
 pub struct Macros<'a> {
@@ -274,7 +274,7 @@ impl MacroContext for Macros<'_> {
     }
 
     fn given_hash(&self) -> u64 {
-        *self.hash.get_or_init(|| seedrandom::hash(&self.given, 0))
+        *self.hash.get_or_init(|| random::hash(&self.given, 0))
     }
 
     fn used(&self, row: &MacroRow) -> u32 {

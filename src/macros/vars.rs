@@ -9,7 +9,7 @@ use super::call::{FunctionCall, says};
 use crate::macros::syntax::MacroResult;
 use crate::model::{Map, Value};
 use crate::text::written::ToText as _;
-use crate::text::{js, truth};
+use crate::text::{js, truthiness};
 
 /// Largest place of a list that a macro may set.
 const MOST_PLACES: usize = 10_000;
@@ -59,7 +59,7 @@ impl<'a> MacroVariable<'a> {
     /// variable.
     fn add(&self, by: &Value) -> Result<Value, MacroResult> {
         let old = self.read();
-        let old = if truth::javascript(&old) { old } else { Value::Int(0) };
+        let old = if truthiness::javascript(&old) { old } else { Value::Int(0) };
         if let Some(Value::List(list)) = js::parse_json(&js::string(&old)) {
             let mut list = Arc::unwrap_or_clone(list);
             list.push(by.clone());
@@ -70,7 +70,7 @@ impl<'a> MacroVariable<'a> {
         }
         let (number, more) = (js::to_number(&old), js::to_number(by));
         let new = if number.is_nan() || more.is_nan() {
-            let (old, by) = (if truth::javascript(&old) { js::string(&old) } else { String::new() }, js::string(by));
+            let (old, by) = (if truthiness::javascript(&old) { js::string(&old) } else { String::new() }, js::string(by));
             Value::text(old + by.as_str())
         } else {
             js::value(number + more)

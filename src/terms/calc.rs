@@ -12,7 +12,7 @@ use pest::iterators::{Pair, Pairs};
 use pest::pratt_parser::{Assoc, Op as Precedence, PrattParser};
 
 use crate::model::Value;
-use crate::text::{TextError, TextLimits, truth};
+use crate::text::{TextError, TextLimits, truthiness};
 
 use super::eval::{Env, EvalFault};
 use super::expr::Expr;
@@ -154,7 +154,7 @@ impl Calc {
 fn call(name: CalcFunction, args: &[Calc], env: &Env<'_>) -> Result<f64, EvalFault> {
     if name == CalcFunction::If {
         let [cond, yes, no] = args else { return Ok(0.0) };
-        return if truth::calc(cond.number(env)?) { yes.number(env) } else { no.number(env) };
+        return if truthiness::calc(cond.number(env)?) { yes.number(env) } else { no.number(env) };
     }
     let values = args.iter().map(|a| a.number(env)).collect::<Result<Vec<_>, _>>()?;
     let first = values.first().copied().unwrap_or(0.0);

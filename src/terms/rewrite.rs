@@ -9,8 +9,8 @@ use std::sync::Arc;
 
 use crate::diag::Code;
 use crate::model::Value;
-use crate::text::halves;
 use crate::text::pattern::{Captures, Pattern, SearchedText};
+use crate::text::surrogates;
 
 use super::steps::{self, TextStep};
 use super::{Env, EvalFault, Expr};
@@ -125,7 +125,7 @@ impl RewriteScript {
 
     /// A captured text without what the script removes from it. The text can be one of halves.
     fn trimmed(&self, found: &ScriptMatch<'_>, text: &str) -> String {
-        let text = if found.searched.apart { halves::joined(text) } else { text.into() }.into_owned();
+        let text = if found.searched.apart { surrogates::joined(text) } else { text.into() }.into_owned();
         self.trim.iter().fold(text, |text, piece| if text.contains(piece.as_ref()) { text.replace(piece.as_ref(), "") } else { text })
     }
 }

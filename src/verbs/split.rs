@@ -17,8 +17,8 @@ use crate::terms::names::is_form;
 use crate::terms::place::ItemGap;
 use crate::terms::select::{in_list_order, pass_env};
 use crate::terms::{BuildState, EvalFault, Expr, PassMemo};
-use crate::text::halves;
 use crate::text::pattern::{Captures, Pattern};
+use crate::text::surrogates;
 use crate::text::work;
 use crate::text::written::ToText as _;
 
@@ -115,7 +115,7 @@ impl SplitTerms {
             for word in env.eval(word)?.elements() {
                 let word = word.shown();
                 // a text that is matched by units has its characters beyond U+FFFF in halves
-                let apart: Arc<str> = halves::apart(&word).into();
+                let apart: Arc<str> = surrogates::apart(&word).into();
                 for word in [word, apart] {
                     if !word.is_empty() {
                         out.entry(word).or_insert_with(|| fields.clone());
@@ -135,7 +135,7 @@ impl SplitTerms {
                 let mut made = self.cut_by(&cut, item, &apart, heads)?;
                 for piece in &mut made {
                     for id in self.names.iter().flatten().chain([&self.field]) {
-                        if let Some(text) = piece.get(*id).and_then(Value::as_str).map(halves::together) {
+                        if let Some(text) = piece.get(*id).and_then(Value::as_str).map(surrogates::together) {
                             piece.set(*id, Value::text(text));
                         }
                     }

@@ -5,7 +5,7 @@
 use serde_json::Value as Json;
 use tapster::Ruleset;
 use tapster::machinery::text::moment::{Calendar, INVALID, Moment, humanize};
-use tapster::machinery::text::{dice, js, seedrandom, truth};
+use tapster::machinery::text::{js, random, truthiness};
 
 fn table(name: &str) -> Vec<Json> {
     let path = format!("{}/tests/text/library.json", env!("CHECKOUT"));
@@ -89,7 +89,7 @@ fn values_turn_into_each_other_as_in_javascript() {
         let value = value(json);
         let got = js::to_number(&value);
         assert!(got == number || got.is_nan() && number.is_nan(), "{value:?}: {got}");
-        assert_eq!((js::string(&value).as_str(), truth::javascript(&value)), (text, truthy));
+        assert_eq!((js::string(&value).as_str(), truthiness::javascript(&value)), (text, truthy));
     }
 }
 
@@ -119,23 +119,23 @@ fn spans_are_named_as_moment_js_names_them() {
 
 #[test]
 fn seeds_draw_what_seedrandom_draws() {
-    differing("seeded", |row| seedrandom::first_draw(row[0].as_str().unwrap()).into());
-    differing("numbers", |row| seedrandom::first_draw_of_number(row[0].as_str().unwrap()).into());
+    differing("seeded", |row| random::first_draw(row[0].as_str().unwrap()).into());
+    differing("numbers", |row| random::first_draw_of_number(row[0].as_str().unwrap()).into());
 }
 
 #[test]
 fn a_hash_depends_on_text_and_seed() {
-    assert_ne!(seedrandom::hash("a", 0), seedrandom::hash("a", 1));
-    assert_ne!(seedrandom::hash("a", 0), seedrandom::hash("b", 0));
-    assert!(seedrandom::hash(&"long ".repeat(1000), 0) < 1 << 53);
+    assert_ne!(random::hash("a", 0), random::hash("a", 1));
+    assert_ne!(random::hash("a", 0), random::hash("b", 0));
+    assert!(random::hash(&"long ".repeat(1000), 0) < 1 << 53);
 }
 
 #[test]
 fn dice_roll_as_droll_rolls_them() {
     differing("rolls", |row| {
         let mut draws = [0.5, 0.0, 0.99].into_iter();
-        let rolled = dice::parse(row[0].as_str().unwrap()).map(|dice| dice.roll(|| draws.next().unwrap()));
+        let rolled = random::parse_dice(row[0].as_str().unwrap()).map(|dice| dice.roll(|| draws.next().unwrap()));
         rolled.map_or(Json::Null, Json::from)
     });
-    assert_eq!(dice::parse("10001d6"), None, "more dice than are rolled");
+    assert_eq!(random::parse_dice("10001d6"), None, "more dice than are rolled");
 }

@@ -8,7 +8,7 @@ use tapster::machinery::text::pattern::{MatchBound, Pattern, PatternFault};
 /// Texts with characters of two units here and there are taken apart and put together again.
 #[test]
 fn halves_are_taken_apart_and_put_together() {
-    use tapster::machinery::text::halves::{apart, joined, together};
+    use tapster::machinery::text::surrogates::{apart, joined, together};
     let (high, low) = ('\u{10F83D}', '\u{10FE00}');
     for (text, halves) in [
         (String::new(), String::new()),
@@ -763,7 +763,7 @@ mod ground {
     use serde_json::json;
     use tapster::Value;
     use tapster::machinery::text::handlebars::{Template, UnknownNames};
-    use tapster::machinery::text::{Language, TextError, TextLimits, truth};
+    use tapster::machinery::text::{Language, TextError, TextLimits, truthiness};
 
     #[test]
     fn an_error_says_its_place_in_lines_and_characters() {
@@ -805,10 +805,10 @@ mod ground {
             (json!(-0.5), [true, true, true, true]),
         ] {
             let v = Value::from(&value);
-            let told = [v.truthy(), truth::javascript(&v), truth::handlebars(&v), truth::liquid(&v)];
+            let told = [v.truthy(), truthiness::javascript(&v), truthiness::handlebars(&v), truthiness::liquid(&v)];
             assert_eq!(told, [rules, javascript, handlebars, liquid], "{value}");
         }
-        assert!(truth::calc(-1.0) && !truth::calc(0.0));
+        assert!(truthiness::calc(-1.0) && !truthiness::calc(0.0));
     }
 
     #[test]

@@ -10,7 +10,7 @@ use tapster::machinery::text::keys::{KeyEdge, KeySet, SearchKey};
 use tapster::machinery::text::language_tag::LanguageTag;
 use tapster::machinery::text::moment::{Moment, humanize};
 use tapster::machinery::text::pattern::Pattern;
-use tapster::machinery::text::{dice, halves, js, seedrandom};
+use tapster::machinery::text::{js, random, surrogates};
 
 use super::{Verdict, bytes, text};
 use crate::seeds;
@@ -58,15 +58,15 @@ pub(super) fn small(input: &[u8]) -> Verdict {
         }
     }
     let _ = JsonPointer::from_fragment(&text);
-    if let Some(dice) = dice::parse(&text) {
+    if let Some(dice) = random::parse_dice(&text) {
         let _ = dice.roll(|| 0.999);
     }
     let _ = (js::number(&text), js::leading_number(&text), js::parse_json(&text), js::length(&text));
-    let _ = (seedrandom::first_draw(&text), seedrandom::hash(&text, 7));
-    if halves::together(&halves::apart(&text)) != text && !halves::has_any(&text) {
+    let _ = (random::first_draw(&text), random::hash(&text, 7));
+    if surrogates::together(&surrogates::apart(&text)) != text && !surrogates::has_any(&text) {
         return Err("a text in halves does not come together".into());
     }
-    let _ = (halves::joined(&text), halves::pattern(&text));
+    let _ = (surrogates::joined(&text), surrogates::pattern(&text));
     Ok(tag | pointer.is_ok())
 }
 

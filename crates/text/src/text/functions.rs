@@ -8,16 +8,19 @@ use std::sync::Arc;
 
 use sha2::{Digest, Sha512};
 
+use super::function::{bounded, listed, named, of, text, times};
+use super::json_pointer::JsonPointer;
+use super::language_tag::LanguageTag;
+use super::moment::{Calendar, INVALID, Moment};
+use super::pattern::MOST_OUTPUT;
+use super::verbatim::{VerbatimMasker, Zone};
+use super::work::BudgetExceeded;
+use super::written::ToText as _;
+use super::{arithmetic, js, js_number, json_text, lists, pattern, random, replacing, units, written};
+use crate::model::{Map, Value};
+
 pub use super::fingerprint::fingerprint;
 pub use super::function::{Function, FunctionArgs, FunctionRefusal};
-use super::function::{bounded, listed, named, of, text, times};
-use super::js;
-use super::moment::{Calendar, INVALID, Moment};
-use super::pattern::{self, MOST_OUTPUT};
-use super::work::BudgetExceeded;
-use super::written::{self, ToText as _};
-use super::{arithmetic, date_tokens, js_number, json_text, lists, replacing, seeded, tools, units};
-use crate::model::{Map, Value};
 
 /// Longer patterns of dates are refused.
 const MOST_PATTERN: usize = 10_000;
@@ -31,10 +34,10 @@ pub const FUNCTIONS: &[Function] = &[
         name: "at_pointer",
         doc: "the value to which a JSON Pointer (RFC 6901) leads in a value; `else` (default: nothing) if it leads nowhere or is no pointer",
         args: &[("of", true), ("pointer", true), ("else", false)],
-        run: |args| Ok(tools::at_pointer(of(args), &named(args, "pointer"), args.get("else").unwrap_or(&Value::Null))),
+        run: |args| Ok(at_pointer(of(args), &named(args, "pointer"), args.get("else").unwrap_or(&Value::Null))),
     },
     units::CAPITAL,
-    date_tokens::CLOCK,
+    CLOCK,
     units::CODE_UNIT,
     js_number::COMPARE,
     js_number::COMPUTE,
@@ -44,7 +47,7 @@ pub const FUNCTIONS: &[Function] = &[
         args: OF,
         run: concat,
     },
-    date_tokens::DATE_TOKENS,
+    DATE_TOKENS,
     json_text::DIG,
     lists::DISTINCT,
     lists::ELEMENT,
@@ -83,7 +86,7 @@ pub const FUNCTIONS: &[Function] = &[
         name: "hash",
         doc: "a number of 53 bits for a text, always the same for the same text (cyrb53)",
         args: OF,
-        run: |args| Ok(Value::Int(i64::try_from(super::seedrandom::hash(&text(args), 0)).unwrap_or(i64::MAX))),
+        run: |args| Ok(Value::Int(i64::try_from(super::random::hash(&text(args), 0)).unwrap_or(i64::MAX))),
     },
     Function {
         name: "inline_refs",
@@ -108,7 +111,7 @@ pub const FUNCTIONS: &[Function] = &[
         name: "language_tag",
         doc: "the parts of a language tag (RFC 5646) as a table: `tag` in its usual upper and lower case, `language`, `script`, `region` …; `{ error }` if it is none; with `lenient`, white space around it and `_` are allowed",
         args: &[("of", true), ("lenient", false)],
-        run: |args| Ok(tools::language_tag(&text(args), args.get("lenient").is_some_and(Value::truthy))?),
+        run: |args| Ok(parts_of_language_tag(&text(args), args.get("lenient").is_some_and(Value::truthy))?),
     },
     Function { name: "length", doc: "UTF-16 units of a text, elements of a list, fields of a table", args: OF, run: length },
     Function { name: "lines", doc: "the lines of a text, as a list, without their ends", args: OF, run: lines },
@@ -155,7 +158,7 @@ pub const FUNCTIONS: &[Function] = &[
         name: "pointer",
         doc: "the JSON Pointer (RFC 6901) of a list of keys and indexes, with `~` and `/` in them escaped",
         args: OF,
-        run: |args| Ok(tools::pointer(of(args))),
+        run: |args| Ok(pointer_of_tokens(of(args))),
     },
     json_text::RANGE,
     json_text::READ_LIST,
@@ -178,7 +181,7 @@ pub const FUNCTIONS: &[Function] = &[
             super::schema::problems(of(args), arg("schema"), &arg("at").shown(), arg("codes")).map_err(FunctionRefusal::from)
         },
     },
-    seeded::SEEDED_NUMBER,
+    random::SEEDED_NUMBER,
     lists::SET_MISSING,
     Function {
         name: "sha512",
@@ -225,7 +228,7 @@ pub const FUNCTIONS: &[Function] = &[
         name: "verbatim_parts",
         doc: "the text cut into parts `{ text }` and zones that must stay as they are, `{ zone, raw }`; `zones` and `escape_tags` choose them (default: all, and `verbatim`)",
         args: &[("of", true), ("zones", false), ("escape_tags", false)],
-        run: |args| Ok(tools::verbatim_parts(&text(args), args.get("zones"), args.get("escape_tags"))?),
+        run: |args| Ok(verbatim_parts(&text(args), args.get("zones"), args.get("escape_tags"))?),
     },
     Function { name: "without", doc: "a table without these keys", args: &[("of", true), ("keys", true)], run: without },
     Function { name: "words", doc: "the words (ASCII letters, digits, `_`) of a text in lower case, as a list", args: OF, run: words },
@@ -454,3 +457,116 @@ fn flat(value: &Value) -> Result<Value, BudgetExceeded> {
     let elements = list.iter().flat_map(|v| v.as_list().unwrap_or(std::slice::from_ref(v)));
     listed(elements.filter(|v| !v.is_null()).cloned())
 }
+
+// Language tags, JSON Pointers and verbatim zones as values of rule files.
+
+/// The most names of escape tags.
+const MOST_TAGS: usize = 1_000;
+
+/// The value to which a pointer leads; `otherwise` if it leads nowhere.
+pub(super) fn at_pointer(of: &Value, pointer: &str, otherwise: &Value) -> Value {
+    let document = of.to_json();
+    let found = JsonPointer::parse(pointer).and_then(|pointer| pointer.get(&document).map(Value::from));
+    found.unwrap_or_else(|_| otherwise.clone())
+}
+
+/// The pointer of a list of tokens; missing elements are left out.
+pub(super) fn pointer_of_tokens(tokens: &Value) -> Value {
+    let tokens = tokens.as_list().unwrap_or(std::slice::from_ref(tokens));
+    let tokens = tokens.iter().filter(|token| !token.is_null()).map(|token| token.shown().to_string());
+    Value::text(JsonPointer::of(tokens).to_string())
+}
+
+/// The parts of a language tag, or `{ error }`.
+pub(super) fn parts_of_language_tag(text: &str, lenient: bool) -> Result<Value, String> {
+    let read = if lenient { LanguageTag::parse_lenient(text) } else { LanguageTag::parse(text) };
+    Ok(match read {
+        Ok(tag) => Value::from(&serde_json::to_value(&tag).map_err(|e| e.to_string())?),
+        Err(error) => table([("error", Value::text(error.code()))]),
+    })
+}
+
+/// The text cut into `{ text }` and `{ zone, raw }`.
+pub(super) fn verbatim_parts(text: &str, zones: Option<&Value>, escape_tags: Option<&Value>) -> Result<Value, String> {
+    let zones = match texts(zones) {
+        None => Zone::ALL.to_vec(),
+        Some(names) => {
+            let zone = |name: &String| Zone::named(name).ok_or_else(|| format!("`zones` holds `{name}`, which is no kind of zone"));
+            names.iter().map(zone).collect::<Result<_, _>>()?
+        }
+    };
+    let tags = texts(escape_tags).unwrap_or_else(|| vec!["verbatim".to_owned()]);
+    if tags.len() > MOST_TAGS {
+        return Err(format!("`escape_tags` holds more than {MOST_TAGS} names"));
+    }
+    let parts = VerbatimMasker::new(&zones, tags).split(text).into_iter().map(|part| match part.zone {
+        None => table([("text", Value::text(part.text))]),
+        Some(zone) => table([("zone", Value::text(zone.name())), ("raw", Value::text(part.text))]),
+    });
+    Ok(listed(parts)?)
+}
+
+fn texts(value: Option<&Value>) -> Option<Vec<String>> {
+    let value = value.filter(|value| !value.is_null())?;
+    let list = value.as_list().unwrap_or(std::slice::from_ref(value));
+    Some(list.iter().map(|value| value.shown().to_string()).collect())
+}
+
+fn table<const N: usize>(fields: [(&str, Value); N]) -> Value {
+    Value::map(fields.into_iter().map(|(key, value)| (key.into(), value)).collect::<Map>())
+}
+
+// Dates by tokens that are replaced one kind after another, and lengths of time as a clock shows them.
+
+/// The most tokens of one call.
+const MOST_TOKENS: usize = 100;
+
+pub(super) const DATE_TOKENS: Function = Function {
+    name: "date_tokens",
+    doc: "a date text or milliseconds since 1970 by the `tokens` of `format`, in UTC: each is a table with the text `from`, its `format` for `format_time`, and perhaps a number `modulo` by which the remainder is taken. They are replaced in their order, so that a later token is also replaced in the text of an earlier one",
+    args: &[("of", true), ("format", true), ("tokens", true)],
+    run: date_tokens,
+};
+
+fn date_tokens(args: &FunctionArgs) -> Result<Value, FunctionRefusal> {
+    let tokens = args.get("tokens").and_then(Value::as_list).unwrap_or_default();
+    if tokens.len() > MOST_TOKENS {
+        return Err(format!("there are more than {MOST_TOKENS} tokens").into());
+    }
+    let Some(at) = Moment::of_value(of(args), 0) else { return Ok(Value::text(INVALID)) };
+    let mut text = named(args, "format").to_string();
+    bounded(text.len())?;
+    for token in tokens {
+        let cell = |name: &str| token.get(name).map(Value::to_text).unwrap_or_default();
+        let (from, format) = (cell("from"), cell("format"));
+        let found = if from.is_empty() { 0 } else { text.matches(from.as_ref()).count() };
+        if found == 0 {
+            continue;
+        }
+        let mut shown = at.format(&format, Calendar::default());
+        if let Some(modulo) = token.get("modulo").and_then(Value::as_i64).filter(|modulo| *modulo > 0) {
+            let number = shown.parse::<i64>().map_err(|_| format!("`{format}` gives no number of which there is a remainder"))?;
+            shown = format!("{:0width$}", number % modulo, width = shown.len());
+        }
+        let longest = found.saturating_mul(shown.len()).saturating_add(text.len());
+        bounded(longest)?;
+        text = text.replace(from.as_ref(), &shown);
+    }
+    Ok(Value::text(text))
+}
+
+pub(super) const CLOCK: Function = Function {
+    name: "clock",
+    doc: "a length of time in milliseconds as `h:mm:ss`",
+    args: &[("of", true)],
+    run: |args| {
+        let seconds = (js_number::number(of(args)) / 1000.0).floor();
+        if !seconds.is_finite() {
+            return Err("`of` is not a number of milliseconds".into());
+        }
+        let minutes = (seconds / 60.0).floor();
+        let hours = (minutes / 60.0).floor();
+        // the remainder has the sign of the number, as in JavaScript
+        Ok(Value::text(format!("{hours}:{:0>2}:{:0>2}", minutes % 60.0, seconds % 60.0)))
+    },
+};

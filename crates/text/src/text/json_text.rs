@@ -6,7 +6,7 @@ use super::function::{Function, FunctionArgs, FunctionRefusal, bounded, listed, 
 use super::js_number::{number_of, undefined};
 use super::pattern::MOST_OUTPUT;
 use super::written::ToText as _;
-use super::{halves, js, lists, work};
+use super::{js, lists, surrogates, work};
 use crate::model::value::{MAX_DEPTH, number_text};
 use crate::model::{Map, Value};
 
@@ -134,7 +134,7 @@ fn quoted(text: &str, out: &mut String) {
             '\t' => out.push_str("\\t"),
             '\u{8}' => out.push_str("\\b"),
             '\u{c}' => out.push_str("\\f"),
-            c => match halves::unit(c).or_else(|| Some(c as u32).filter(|n| *n < 32).and_then(|n| u16::try_from(n).ok())) {
+            c => match surrogates::unit(c).or_else(|| Some(c as u32).filter(|n| *n < 32).and_then(|n| u16::try_from(n).ok())) {
                 // such a character comes to be six bytes
                 Some(_) if out.len() > MOST_OUTPUT => return,
                 // writing to a text cannot fail
@@ -174,7 +174,7 @@ fn dig(args: &FunctionArgs) -> Result<Value, FunctionRefusal> {
     for key in args.get("path").and_then(Value::as_list).unwrap_or_default() {
         let parsed = js::parse_json(&js::string(&at)).filter(|v| matches!(v, Value::List(_) | Value::Map(_)));
         let found = parsed.and_then(|parsed| lists::property(&parsed, &key.shown()));
-        match found.filter(super::truth::javascript) {
+        match found.filter(super::truthiness::javascript) {
             Some(found) => at = found,
             None => return Ok(text_or(args, None)),
         }

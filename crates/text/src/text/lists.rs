@@ -17,7 +17,7 @@ pub(super) fn property(value: &Value, key: &str) -> Option<Value> {
         Value::Map(map) => map.get(key).cloned(),
         Value::List(list) => at.and_then(|at| list.get(at).cloned()).or_else(|| length(list.len())),
         Value::Text(text) => {
-            let unit = at.and_then(|at| super::halves::apart(text).chars().nth(at));
+            let unit = at.and_then(|at| super::surrogates::apart(text).chars().nth(at));
             unit.map(|unit| Value::text(unit.to_string())).or_else(|| length(js::length(text)))
         }
         _ => None,
@@ -80,7 +80,7 @@ fn set_missing(args: &FunctionArgs) -> Result<Value, FunctionRefusal> {
         }
         Value::Map(map) => {
             let key = undefined(key);
-            if map.get(&key).is_some_and(super::truth::javascript) {
+            if map.get(&key).is_some_and(super::truthiness::javascript) {
                 return Ok(of(args).clone());
             }
             let mut map = map.as_ref().clone();

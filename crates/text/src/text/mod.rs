@@ -6,15 +6,12 @@
 
 mod arithmetic;
 mod cache;
-mod date_tokens;
-pub mod dice;
 #[cfg(feature = "tokens")]
 mod encoding;
 mod error;
 mod fingerprint;
 pub(crate) mod function;
 pub mod functions;
-pub mod halves;
 pub mod handlebars;
 pub mod js;
 mod js_number;
@@ -33,15 +30,14 @@ pub mod markup;
 mod merge_patch;
 pub mod moment;
 pub mod pattern;
+pub mod random;
 mod replacing;
 pub mod schema;
 pub mod script;
-pub mod seeded;
-pub mod seedrandom;
 pub mod shortcuts;
+pub mod surrogates;
 pub mod tokens;
-mod tools;
-pub mod truth;
+pub mod truthiness;
 mod units;
 pub mod verbatim;
 pub use crate::model::budget as work;

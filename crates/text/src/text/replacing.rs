@@ -4,7 +4,7 @@ use super::function::{Function, FunctionArgs, FunctionRefusal, bounded, listed, 
 use super::js_number::undefined;
 use super::pattern::{Captures, Pattern};
 use super::work::BudgetExceeded;
-use super::{halves, pattern};
+use super::{pattern, surrogates};
 use crate::model::Value;
 
 pub(super) const MATCH: Function = Function {
@@ -85,7 +85,7 @@ fn split(args: &FunctionArgs) -> Result<Value, FunctionRefusal> {
         return Ok(Value::list(match args.get("sep").unwrap_or(&Value::Null) {
             _ if of(args).is_null() => return Err("there is no text to split".into()),
             Value::Null => vec![Value::Text(text)],
-            _ if sep.is_empty() => return Ok(characters(&halves::apart(&text))?),
+            _ if sep.is_empty() => return Ok(characters(&surrogates::apart(&text))?),
             _ => return Ok(listed(text.split(sep.as_ref()).map(Value::text))?),
         }));
     }
@@ -118,7 +118,7 @@ fn characters(text: &str) -> Result<Value, BudgetExceeded> {
 
 /// A piece of a text, whose halves are joined if they stand apart in it.
 fn piece(text: &str, apart: bool) -> Value {
-    if apart { Value::text(halves::together(text)) } else { Value::text(text) }
+    if apart { Value::text(surrogates::together(text)) } else { Value::text(text) }
 }
 
 // `substitute`: replaces in a text as JavaScript's `text.replace(find, with)` does, with the `$` marks of the

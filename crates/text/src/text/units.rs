@@ -1,7 +1,7 @@
 //! Texts by the UTF-16 units of JavaScript, and by bytes: codes, shifts, masks and base64.
 //!
 //! A unit can be half of a character, which cannot be in a text here. A half that stands alone is written as one of the
-//! private characters of [`super::halves`], so that a second shift finds it again.
+//! private characters of [`super::surrogates`], so that a second shift finds it again.
 
 use base64::Engine;
 use base64::alphabet::STANDARD as ALPHABET;
@@ -9,8 +9,8 @@ use base64::engine::general_purpose::STANDARD;
 use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 
 use super::function::{Function, FunctionArgs, FunctionRefusal, of};
-use super::halves;
 use super::js_number::{number, number_of, whole};
+use super::surrogates;
 use super::written::ToText as _;
 use crate::model::Value;
 
@@ -22,12 +22,12 @@ const LENIENT: GeneralPurpose = GeneralPurpose::new(
 
 /// The units of a text, with lone halves as units of their own.
 fn units(text: &str) -> Vec<u16> {
-    text.chars().flat_map(halves::units).collect()
+    text.chars().flat_map(surrogates::units).collect()
 }
 
 /// The text of units: halves that belong together are joined, a lone one stays a half.
 fn text(units: impl IntoIterator<Item = u16>) -> String {
-    char::decode_utf16(units).filter_map(|c| c.map_or_else(|lone| halves::half(lone.unpaired_surrogate()), Some)).collect()
+    char::decode_utf16(units).filter_map(|c| c.map_or_else(|lone| surrogates::half(lone.unpaired_surrogate()), Some)).collect()
 }
 
 /// A number as a unit, as `String.fromCharCode` takes it: modulo 65,536, and 0 for what is not a number.
@@ -53,7 +53,7 @@ pub(super) const CODE_UNIT: Function = Function {
         let at = given(args, "at").map_or(0, |at| whole(number(at)));
         let text = present(args)?;
         let at = usize::try_from(at).ok();
-        let unit = at.and_then(|at| text.chars().flat_map(halves::units).nth(at));
+        let unit = at.and_then(|at| text.chars().flat_map(surrogates::units).nth(at));
         Ok(unit.map_or(Value::Num(f64::NAN), |unit| Value::Int(unit.into())))
     },
 };

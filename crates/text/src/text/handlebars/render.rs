@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::{LIMITS, TagArg, TagBlock, TagCall, TagPath, TemplateNode};
 use crate::model::Value;
-use crate::text::truth::handlebars as truthy;
+use crate::text::truthiness::handlebars as truthy;
 use crate::text::written::ToText as _;
 use crate::text::{Mistake, TextLimits, work};
 

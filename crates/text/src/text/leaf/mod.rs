@@ -13,7 +13,7 @@ use std::sync::Arc;
 use path::BoundedText;
 
 use crate::model::{Map, Value};
-use crate::text::{TextLimits, js, truth, work};
+use crate::text::{TextLimits, js, truthiness, work};
 
 pub use path::{LeafPath, path, same, value_text};
 
@@ -346,12 +346,12 @@ fn push(stack: &mut ValueStack<'_>, truth: bool) {
 }
 
 fn truthy(value: Option<Option<Cow<'_, Value>>>) -> bool {
-    value.flatten().is_some_and(|value| truth::javascript(&value))
+    value.flatten().is_some_and(|value| truthiness::javascript(&value))
 }
 
 /// `<`, `>` and the like need two numbers.
 fn decide(operator: BinaryOperator, left: Option<&Value>, right: Option<&Value>, work: &mut usize) -> Result<bool, TooLong> {
-    let truth = |value: Option<&Value>| value.is_some_and(truth::javascript);
+    let truth = |value: Option<&Value>| value.is_some_and(truthiness::javascript);
     let numbers = || left.and_then(Value::as_f64).zip(right.and_then(Value::as_f64));
     Ok(match operator {
         BinaryOperator::Or => truth(left) || truth(right),

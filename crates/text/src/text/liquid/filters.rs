@@ -207,8 +207,8 @@ fn measure(value: &Value, left: &mut usize) -> bool {
 
 pub(super) const NUMBER_FILTERS: &[(&str, FilterFunction)] = &[
     ("abs", |_, value, _| number(of(value).abs())),
-    ("at_least", |_, value, args| with(value, args, f64::max)),
-    ("at_most", |_, value, args| with(value, args, f64::min)),
+    ("at_least", |_, value, args| compute(value, args, f64::max)),
+    ("at_most", |_, value, args| compute(value, args, f64::min)),
     ("ceil", |_, value, _| number(of(value).ceil())),
     ("date", date),
     ("date_to_long_string", |state, value, _| in_format(state, value, "%d %B %Y")),
@@ -216,13 +216,13 @@ pub(super) const NUMBER_FILTERS: &[(&str, FilterFunction)] = &[
     ("date_to_string", |state, value, _| in_format(state, value, "%d %b %Y")),
     ("date_to_xmlschema", |state, value, _| in_format(state, value, "%Y-%m-%dT%H:%M:%S%:z")),
     // the second argument requests a whole number; division by 0 is infinity, as in JavaScript
-    ("divided_by", |_, value, args| with(value, args, if args.get(1).truthy() { |a, b| (a / b).floor() } else { |a, b| a / b })),
+    ("divided_by", |_, value, args| compute(value, args, if args.get(1).truthy() { |a, b| (a / b).floor() } else { |a, b| a / b })),
     ("floor", |_, value, _| number(of(value).floor())),
-    ("minus", |_, value, args| with(value, args, |a, b| a - b)),
-    ("modulo", |_, value, args| with(value, args, |a, b| a % b)),
-    ("plus", |_, value, args| with(value, args, |a, b| a + b)),
+    ("minus", |_, value, args| compute(value, args, |a, b| a - b)),
+    ("modulo", |_, value, args| compute(value, args, |a, b| a % b)),
+    ("plus", |_, value, args| compute(value, args, |a, b| a + b)),
     ("round", round),
-    ("times", |_, value, args| with(value, args, |a, b| a * b)),
+    ("times", |_, value, args| compute(value, args, |a, b| a * b)),
     ("to_integer", |_, value, _| number(value.to_number())),
 ];
 
@@ -236,7 +236,7 @@ fn of(value: &LiquidValue) -> f64 {
     if n.is_nan() { 0.0 } else { n }
 }
 
-fn with(value: &LiquidValue, args: &FilterArgs, work: fn(f64, f64) -> f64) -> FilterResult {
+fn compute(value: &LiquidValue, args: &FilterArgs, work: fn(f64, f64) -> f64) -> FilterResult {
     number(work(of(value), of(args.get(0))))
 }
 

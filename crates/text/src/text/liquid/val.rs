@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::model::Value;
 use crate::model::value::number_text;
-use crate::text::{js, truth};
+use crate::text::{js, truthiness};
 
 /// A value while a template is rendered.
 #[derive(Debug, Clone, Default)]
@@ -67,7 +67,7 @@ impl LiquidValue {
     /// Only `false` and nil are not true; 0 and `""` are.
     pub(super) fn truthy(&self) -> bool {
         match self {
-            LiquidValue::Is(value) => truth::liquid(value),
+            LiquidValue::Is(value) => truthiness::liquid(value),
             other => !other.is_nil(),
         }
     }

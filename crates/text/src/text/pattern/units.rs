@@ -9,7 +9,7 @@ use std::sync::OnceLock;
 use super::check::nullable;
 use super::tree::{PatternNode, PatternTree};
 use super::{Captures, MatchBound, Pattern, PatternError};
-use crate::text::halves;
+use crate::text::surrogates;
 
 /// A text in which a pattern has matched.
 #[derive(Debug, Clone, Copy)]
@@ -24,7 +24,7 @@ impl<'t> SearchedText<'t> {
     /// A part of the text, with matching halves joined if it was taken apart.
     #[must_use]
     pub fn whole(&self, part: &'t str) -> Cow<'t, str> {
-        if self.apart { halves::joined(part) } else { Cow::Borrowed(part) }
+        if self.apart { surrogates::joined(part) } else { Cow::Borrowed(part) }
     }
 }
 
@@ -47,7 +47,7 @@ impl UnitPattern {
             return Ok(Self::Same);
         }
         let own = OnceLock::new();
-        let halved = halves::pattern(source);
+        let halved = surrogates::pattern(source);
         if halved != source {
             let pattern = Pattern::compile(&halved, flags, false, false).map_err(|mut error| {
                 error.offset = source.bytes().position(|b| b >= 0xF0).unwrap_or(0);
@@ -72,18 +72,18 @@ fn is_basic(node: &PatternNode) -> bool {
 
 impl Pattern {
     /// The pattern and the text with each half as a character, where the pattern may match otherwise by units than by
-    /// whole characters. What it finds is to be put together by [`halves::together`].
+    /// whole characters. What it finds is to be put together by [`surrogates::together`].
     #[must_use]
     pub fn by_units(&self, text: &str) -> Option<(Pattern, String)> {
         let UnitPattern::Own(own) = &self.0.units else { return None };
-        if !halves::has_any(text) {
+        if !surrogates::has_any(text) {
             return None;
         }
         let halved = own.get_or_init(|| {
             let (source, flags) = Self::split(&self.0.text)?;
             Self::compile(source, flags, false, false).ok()
         });
-        halved.clone().map(|halved| (halved, halves::apart(text).into_owned()))
+        halved.clone().map(|halved| (halved, surrogates::apart(text).into_owned()))
     }
 
     /// [`Pattern::replace`] by units. `with` gets the text that the places of the match are in, too, and whether that is
@@ -105,7 +105,7 @@ impl Pattern {
             Some((halved, apart)) => {
                 let searched = SearchedText { text: &apart, apart: true };
                 let made = halved.replace(&apart, times, |found, out| with(&searched, found, out))?;
-                Ok(made.map(|made| halves::together(&made)))
+                Ok(made.map(|made| surrogates::together(&made)))
             }
         }
     }
