@@ -28,7 +28,7 @@ static NAMES: LazyLock<Value> = LazyLock::new(|| {
 
 pub(super) fn macros(input: &[u8]) -> Verdict {
     let host = Host(MacroSyntax::of(None));
-    let done = macros::expand(&Arc::from(text(input)), &host, &TextLimits::MACROS);
+    let done = syntax::expand(&Arc::from(text(input)), &host, &TextLimits::MACROS);
     Ok(done.warnings.is_empty())
 }
 
