@@ -1,7 +1,7 @@
 //! Why a verb could not continue, with the resulting exit code.
 
 use crate::build::{BuildError, ErrorKind};
-use crate::diag::{Code, Diagnostic, Report, Sources};
+use crate::diag::{Code, Diagnostic, Help, Report, Sources};
 use crate::pack::{PackError, Ruleset};
 
 /// How a run ended.
@@ -42,7 +42,7 @@ impl EarlyExit {
     }
 
     /// Something that was named does not exist or cannot be used: exit code 2.
-    pub(super) fn could_not(code: Code, message: impl Into<String>, help: impl Into<String>) -> Self {
+    pub(super) fn could_not(code: Code, message: impl Into<String>, help: impl Into<Help>) -> Self {
         Self::new(RunExit::CouldNot, Diagnostic::error(code, message).help(help))
     }
 

@@ -6,6 +6,7 @@
 
 use std::sync::Arc;
 
+use crate::diag::WordSearch;
 use crate::model::plan::BuildStep;
 use crate::model::{Hook, HookView, Scene, Value};
 use crate::program::HookRequest;
@@ -147,7 +148,7 @@ fn within_rights(
 /// it may be such a name.
 fn no_slip(path: &str, may_write: bool, giver: ValueOrigin<'_>, st: &BuildState) -> Result<(), String> {
     let names = &st.rules.names;
-    match names.near_sibling(path) {
+    match names.near_sibling(path, &WordSearch::default()) {
         Some(near) if may_write && names.knows_path(path) => st.misnamed(giver, path, near),
         Some(near) => return Err(format!("there is no scene path `{path}`; did you mean `{near}`?")),
         None => {}

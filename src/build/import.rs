@@ -92,7 +92,7 @@ fn unread<'a>(rules: &Ruleset, format: Option<&str>, known: impl Iterator<Item =
     }
     let help = format
         .and_then(|f| crate::diag::suggest::help(f, known.clone()))
-        .unwrap_or_else(|| format!("known here: {}", known.collect::<Vec<_>>().join(", ")));
+        .unwrap_or_else(|| format!("known here: {}", known.collect::<Vec<_>>().join(", ")).into());
     let what = format.map_or_else(|| "the document is of no format that".to_owned(), |f| format!("`{f}` is no format that"));
     BuildError::call(format!("{what} pack `{pack}` reads; {help}"))
 }

@@ -54,7 +54,7 @@ pub fn emit(rules: &Ruleset, plan: &Plan, dialect: &str) -> Result<EmittedPlan, 
     let (Some(program), Some(form)) = (programs.find(dialect), form) else {
         let known = dialects(rules);
         let near = crate::diag::suggest::help(dialect, known.iter().map(String::as_str));
-        let help = format!("; {}", near.unwrap_or_else(|| format!("it has {}", known.join(", "))));
+        let help = format!("; {}", near.unwrap_or_else(|| format!("it has {}", known.join(", ")).into()));
         return Err(BuildError::unknown_dialect(format!("pack `{}` has no dialect `{dialect}`{help}", rules.pack().name)));
     };
     let scene = Scene { data: plan.scene.clone(), ..plan.given.clone() };

@@ -3,7 +3,7 @@
 
 use super::{inclusions, push};
 use crate::artifact::{ContentType, Declarations, DeclaredArtifact, NOWHERE, RETENTION_BY_KIND, VersionMode, Visibility, retention};
-use crate::diag::{Code, Diagnostic, DocumentNode, Report, Span, short, suggest};
+use crate::diag::{Code, Diagnostic, DocumentNode, Report, Span, short};
 use crate::model::Pack;
 use crate::model::pack::PackRow;
 
@@ -53,11 +53,11 @@ impl ArtifactCheck<'_> {
         if let Some(writer) = &artifact.writer
             && !self.declared.writers.contains_key(writer)
         {
-            let near = suggest::help(writer, self.declared.writers.keys().map(AsRef::as_ref));
+            let near = self.found.words.help(writer, self.declared.writers.keys().map(AsRef::as_ref));
             let message = format!("artifact `{}` belongs to `{writer}`, which is neither a writer nor an operation", artifact.name);
             let complaint = Diagnostic::new(Code::NameUnknown, message).at(row.place("writer"));
             let complaint = complaint.missing_row(&["writer", "operation"], &**writer);
-            self.push(row, complaint.help(near.unwrap_or_else(|| "declare it: a row `[[writer]]` or `[[operation]]`".to_owned())));
+            self.push(row, complaint.help(near.unwrap_or_else(|| "declare it: a row `[[writer]]` or `[[operation]]`".into())));
         }
     }
 
@@ -129,10 +129,10 @@ impl ArtifactCheck<'_> {
                 }
                 Some(_) => {}
                 None => {
-                    let near = suggest::help(name, self.declared.artifacts.iter().map(|a| &*a.name));
+                    let near = self.found.words.help(name, self.declared.artifacts.iter().map(|a| &*a.name));
                     let message = format!("operation `{}` writes artifact `{name}`, which no row declares", row.name);
                     let complaint = Diagnostic::new(Code::ArtifactUndeclared, message).at(span).missing_row(&["artifact"], name);
-                    self.push(row, complaint.help(near.unwrap_or_else(|| "declare it: a row `[[artifact]]`".to_owned())));
+                    self.push(row, complaint.help(near.unwrap_or_else(|| "declare it: a row `[[artifact]]`".into())));
                 }
             }
         }
@@ -150,10 +150,10 @@ impl ArtifactCheck<'_> {
                 self.push(row, complaint.help(help));
                 return;
             }
-            let near = suggest::help(tag, self.declared.artifacts.iter().filter(|a| a.persisted).filter_map(|a| a.tag.as_deref()));
+            let near = self.found.words.help(tag, self.declared.artifacts.iter().filter(|a| a.persisted).filter_map(|a| a.tag.as_deref()));
             let message = format!("{what} `{}` writes the tag `{tag}`, which no artifact has", row.name);
             let complaint = Diagnostic::new(Code::ArtifactUndeclared, message).at(span).missing(tag);
-            self.push(row, complaint.help(near.unwrap_or_else(|| "declare it: a row `[[artifact]]`".to_owned())));
+            self.push(row, complaint.help(near.unwrap_or_else(|| "declare it: a row `[[artifact]]`".into())));
             return;
         };
         if artifact.writer.as_deref() == Some(writer) {

@@ -4,7 +4,7 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use crate::diag::{Code, Diagnostic, DocumentNode, Report, Span, suggest};
+use crate::diag::{Code, Diagnostic, DocumentNode, Help, Report, Span, WordSearch};
 use crate::model::Pack;
 use crate::model::pack::PackRow;
 use crate::syntax::CompileContext;
@@ -30,7 +30,7 @@ const MAX_COMPLAINTS: usize = 200;
 /// they are compiled.
 pub(super) fn check(rules: &CheckedRules<'_>, found: &mut Report) {
     let pack = rules.pack;
-    let mut told = 0;
+    let (mut told, words) = (0, found.words.clone());
     let mut tell = |complaint: Diagnostic| {
         told += 1;
         if told <= MAX_COMPLAINTS {
@@ -66,17 +66,21 @@ pub(super) fn check(rules: &CheckedRules<'_>, found: &mut Report) {
             continue;
         }
         let columns = columns.get(&*table.name).map_or(&[][..], Vec::as_slice);
-        pack.rows(&table.name).for_each(|row| cells(table, columns, row, &mut tell));
+        pack.rows(&table.name).for_each(|row| cells(table, columns, row, &words, &mut tell));
     }
 }
 
 /// The keys of one row of a declared table.
-fn cells(table: &PackRow, columns: &[(&str, &PackRow)], row: &PackRow, tell: &mut dyn FnMut(Diagnostic)) {
+fn cells(table: &PackRow, columns: &[(&str, &PackRow)], row: &PackRow, words: &WordSearch, tell: &mut dyn FnMut(Diagnostic)) {
     let rule = format!("{} {}", table.name, row.name);
     for (key, field) in row.fields.iter().filter(|(key, _)| &***key != "about" && !columns.iter().any(|(known, _)| *known == &***key)) {
-        let near = suggest::nearest(key, columns.iter().map(|(known, _)| *known)).map(|near| format!("did you mean `{near}`? otherwise "));
+        let near = words.nearest(key, columns.iter().map(|(known, _)| *known));
         let message = format!("table `{}` has no column `{key}`", table.name);
-        let help = format!("{}declare it: `[[column]]` with `name = \"{}/{key}\"`", near.unwrap_or_default(), table.name);
+        let declare = format!("declare it: `[[column]]` with `name = \"{}/{key}\"`", table.name);
+        let help = match near {
+            Some(near) => Help::from(near).or_else_do(&format!("otherwise {declare}")),
+            None => declare.into(),
+        };
         tell(Diagnostic::new(Code::SchemaUnknownKey, message).at(field.key).rule(rule.clone()).help(help));
     }
     for (key, column) in columns.iter().filter(|(key, _)| !row.fields.contains_key(*key)) {
@@ -137,8 +141,8 @@ pub(super) fn check_cells(cx: &mut CompileContext<'_>) {
             cx.fail(Code::SchemaValue, column.name_span, message, Some(help.into()));
         } else if !names::is_table(pack, table) {
             let known = pack.tables.keys().map(AsRef::as_ref).chain(TABLES.iter().copied()).chain(names::own_tables(pack));
-            let near = suggest::nearest(table, known).map(|near| format!("did you mean `{near}`?"));
-            let help = near.unwrap_or_else(|| format!("declare it: `[[table]]` with `name = \"{table}\"`"));
+            let near = cx.report.words.nearest(table, known).map(Help::from);
+            let help = near.unwrap_or_else(|| format!("declare it: `[[table]]` with `name = \"{table}\"`").into());
             let message = format!("there is no table `{table}`");
             cx.fail_for_row((&["table"], table), Code::NameUnknown, column.name_span, message, Some(help));
         }
@@ -171,7 +175,7 @@ fn value(cx: &mut CompileContext<'_>, table: &str, row: &PackRow, what: &str, no
     if is_parts || !(is_single || kind.accepts(&node.data)) {
         let message = format!("{what} must be of type `{wanted}`, but is {}", node.kind());
         let help = format!("change the value, or the type of {table} `{}`", row.name);
-        cx.fail(Code::SchemaType, node.span, message, Some(help));
+        cx.fail(Code::SchemaType, node.span, message, Some(help.into()));
         return;
     }
     let Some(values) = row.node("values") else { return };
@@ -195,7 +199,7 @@ fn value(cx: &mut CompileContext<'_>, table: &str, row: &PackRow, what: &str, no
             // a layer may have taken the row away that a default names
             let may_lack = |node: &DocumentNode| node.as_text().is_some_and(|text| text.starts_with("$table."));
             let open = may_lack(values) || values.as_list().unwrap_or(&[]).iter().any(may_lack);
-            if !open || (cx.may_look(words.len(), node.span) && cx.names.near_path_word(&row.name, word).is_some()) {
+            if !open || (cx.may_look(words.len(), node.span) && cx.names.near_path_word(&row.name, word, &cx.report.words).is_some()) {
                 one_of(cx, (table, row), what, &words, node, word);
             }
         }
@@ -208,8 +212,8 @@ fn one_of(cx: &mut CompileContext<'_>, (table, row): (&str, &PackRow), what: &st
         return;
     }
     let shown: String = word.chars().take(MAX_SHOWN).collect();
-    let help = suggest::help(word, words.iter().copied());
-    let help = help.unwrap_or_else(|| format!("use one of the `values` of {table} `{}`", row.name));
+    let help = cx.report.words.help(word, words.iter().copied());
+    let help = help.unwrap_or_else(|| format!("use one of the `values` of {table} `{}`", row.name).into());
     cx.fail(Code::SchemaValue, node.span, format!("{what} cannot be `{shown}`"), Some(help));
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashSet;
 
-use crate::diag::{Code, Diagnostic, DocumentNode, Span, suggest};
+use crate::diag::{Code, Diagnostic, DocumentNode, Help, Span};
 use crate::model::pack::PackRow;
 use crate::model::rights::SCENE;
 use crate::syntax::CompileContext;
@@ -46,7 +46,7 @@ fn check_right(cx: &mut CompileContext<'_>, word: &str, span: Span) {
         let name = names.first().map_or(word, AsRef::as_ref);
         if cx.names.knows_path(word) {
             let help = format!("a path of the scene is written `{SCENE}.{word}`");
-            cx.fail(Code::NameUnknown, span, format!("there is no list `{name}`"), Some(help));
+            cx.fail(Code::NameUnknown, span, format!("there is no list `{name}`"), Some(help.into()));
             return;
         }
         let mut known: Vec<Arc<str>> = cx.lists.iter().map(|list| list.name.clone()).collect();
@@ -95,7 +95,12 @@ fn check_hooks(cx: &mut CompileContext<'_>) {
         cx.enter_row("hook", row);
         for key in ["event", "run"] {
             let Some(node) = row.node(key) else {
-                cx.fail(Code::TermMissing, row.span, format!("hook `{}` has no `{key}`", row.name), Some(format!("add `{key} = \"…\"`")));
+                cx.fail(
+                    Code::TermMissing,
+                    row.span,
+                    format!("hook `{}` has no `{key}`", row.name),
+                    Some(format!("add `{key} = \"…\"`").into()),
+                );
                 continue;
             };
             let text = node.as_text().unwrap_or("");
@@ -146,7 +151,7 @@ pub(super) fn check_lists(cx: &mut CompileContext<'_>) {
             let rows = row.node("rows").and_then(DocumentNode::as_list).unwrap_or(&[]);
             for (name, at) in rows.iter().filter_map(|node| Some((node.as_text()?, node.span))) {
                 if !cx.names.fields.contains_key(name) {
-                    let near = suggest::misspelt_key(name, cx.names.fields.keys().map(AsRef::as_ref)).map(str::to_owned);
+                    let near = cx.report.words.misspelt_key(name, cx.names.fields.keys().map(AsRef::as_ref)).map(str::to_owned);
                     nearly(cx, (table, row), ("row type", "[[field]]"), name, near, at);
                 }
             }
@@ -155,7 +160,7 @@ pub(super) fn check_lists(cx: &mut CompileContext<'_>) {
                 && table == "list"
                 && !cx.names.knows_path(path)
             {
-                let near = suggest::misspelt_key(path, cx.names.path_names()).map(str::to_owned);
+                let near = cx.report.words.misspelt_key(path, cx.names.path_names()).map(str::to_owned);
                 nearly(cx, (table, row), ("path", "[[path]]"), path, near, at);
             }
             let needs = row.node("needs").filter(|_| table == "list").and_then(DocumentNode::as_list);
@@ -165,7 +170,7 @@ pub(super) fn check_lists(cx: &mut CompileContext<'_>) {
                 if !cx.names.knows_field(types, name) {
                     cx.enter_row(table, row);
                     let known: Vec<String> = cx.names.field_names(types).map(str::to_owned).collect();
-                    let help = suggest::help(name, known.iter().map(String::as_str));
+                    let help = cx.report.words.help(name, known.iter().map(String::as_str));
                     let help = help.or_else(|| Some("declare it as a [[field]] row".into()));
                     cx.fail_for(name, Code::NameUnknown, at, format!("items of list `{}` have no field `{name}`", row.name), help);
                 }
@@ -215,13 +220,13 @@ pub(super) fn check_references(cx: &mut CompileContext<'_>) {
 fn check_words_of_path(cx: &mut CompileContext<'_>, path: &str, at: Span) {
     let Some(values) = words::values_of_path(cx.pack, path) else {
         let may_look = cx.may_look(cx.names.words.len(), at);
-        let near = may_look.then(|| suggest::help(path, cx.names.words.keys().map(AsRef::as_ref))).flatten();
-        let help = near.or_else(|| Some(format!("give the [[path]] row `{path}` its `values`")));
+        let near = may_look.then(|| cx.report.words.help(path, cx.names.words.keys().map(AsRef::as_ref))).flatten();
+        let help = near.or_else(|| Some(format!("give the [[path]] row `{path}` its `values`").into()));
         return cx.fail_for_row((&["path"], path), Code::NameUnknown, at, format!("no path `{path}` has words"), help);
     };
     if let Some(other) = words::texts_of(values).find(|word| matches!(ValueWord::of(word), ValueWord::Path(_))) {
         let message = format!("path `{path}` takes words from another one itself");
-        cx.fail(Code::ReferenceBad, at, message, Some(format!("list the words of `{path}` here, and `{other}` beside them")));
+        cx.fail(Code::ReferenceBad, at, message, Some(format!("list the words of `{path}` here, and `{other}` beside them").into()));
     }
 }
 
@@ -237,6 +242,6 @@ fn nearly(
     let Some(near) = near else { return };
     cx.enter_row(table, row);
     let message = format!("the {what} `{name}` is declared nowhere, and is nearly `{near}`");
-    let help = format!("did you mean `{near}`? otherwise declare `{name}` with a {declared} row");
+    let help = Help::possible(name, &near).or_else_do(&format!("otherwise declare `{name}` with a {declared} row"));
     cx.warn(Diagnostic::new(Code::NameNearly, message).at(at).help(help));
 }

@@ -8,7 +8,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::diag::{Code, Diagnostic, DocumentNode, FieldMap, suggest};
+use crate::diag::{Code, Diagnostic, DocumentNode, FieldMap, Help};
 use crate::syntax::CompileContext;
 use crate::terms::names::{self, is_reference};
 use crate::terms::words::{self, ValueWord};
@@ -134,8 +134,9 @@ fn check_value(cx: &mut CompileContext<'_>, row_type: &str, path: &str, value: &
         let is_known = cx.names.knows_field(Some(&types), key) || declares(&format!("{path}.{key}"));
         if !is_known && cx.may_look(count, cell.key) {
             let known = cx.names.fields.get(row_type).into_iter().flat_map(|fields| fields.keys());
-            if let Some(near) = suggest::misspelt_key(key, known.map(AsRef::as_ref)) {
-                let help = format!("did you mean `{near}`? otherwise declare it: `[[field]]` with `name = \"{row_type}/{key}\"`");
+            if let Some(near) = cx.report.words.misspelt_key(key, known.map(AsRef::as_ref)) {
+                let otherwise = format!("otherwise declare it: `[[field]]` with `name = \"{row_type}/{key}\"`");
+                let help = Help::possible(key, near).or_else_do(&otherwise);
                 cx.warn(Diagnostic::new(Code::NameNearly, format!("{row_type} rows have no field `{key}`")).at(cell.key).help(help));
             }
         }
@@ -166,12 +167,12 @@ fn check_only(cx: &mut CompileContext<'_>, row_type: &str, key: &str, node: &Doc
         if !cx.may_look(count, node.span) {
             continue;
         }
-        let near = cx.names.only.get(field.as_str()).and_then(|words| suggest::help(word, words.iter().map(AsRef::as_ref)));
+        let near = cx.names.only.get(field.as_str()).and_then(|words| cx.report.words.help(word, words.iter().map(AsRef::as_ref)));
         let (elsewhere, tables) = elsewhere(cx, &field);
         let help = match near {
-            Some(near) if near.ends_with('?') => format!("{near} otherwise add it to {elsewhere}"),
-            Some(known) => format!("{known}; otherwise add it to {elsewhere}"),
-            None => format!("add it to {elsewhere}"),
+            Some(near) if near.suggestion.is_some() => near.or_else_do(&format!("otherwise add it to {elsewhere}")),
+            Some(known) => format!("{known}; otherwise add it to {elsewhere}").into(),
+            None => format!("add it to {elsewhere}").into(),
         };
         let message = format!("`{word}` is none of the words that `{key}` may be");
         let complaint = Diagnostic::warning(Code::NameUnknown, message).at(node.span).missing_row(&tables, word);

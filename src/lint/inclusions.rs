@@ -4,7 +4,7 @@
 //! Source: the contract of artifacts, prompt inclusion; the contradictions are decision A2.15. The short forms are
 //! rows of the pack, so the keys that a `mode` stands for are read from there.
 
-use crate::diag::{Code, Diagnostic, DocumentNode, Span, suggest};
+use crate::diag::{Code, Diagnostic, DocumentNode, Help, Span, suggest};
 use crate::model::Pack;
 use crate::model::pack::PackRow;
 
@@ -57,7 +57,7 @@ impl<'a> InclusionKeys<'a> {
         complaint
     }
 
-    fn wrong(&self, key: &'static str, message: String, help: impl Into<String>) -> Diagnostic {
+    fn wrong(&self, key: &'static str, message: String, help: impl Into<Help>) -> Diagnostic {
         let mut complaint = Diagnostic::new(Code::ArtifactInclusion, message).at(self.place(key)).help(help);
         complaint.details.insert("key".into(), format!("inclusion.{key}").into());
         complaint
@@ -133,8 +133,8 @@ fn unknown(keys: &InclusionKeys<'_>, pack: &Pack) -> Vec<Diagnostic> {
 }
 
 /// The remedy for an unknown word.
-fn known(word: &str, table: &str, pack: &Pack) -> String {
-    suggest::help(word, pack.rows(table).map(|row| &*row.name)).unwrap_or_else(|| "declare it as a row of this table".to_owned())
+fn known(word: &str, table: &str, pack: &Pack) -> Help {
+    suggest::help(word, pack.rows(table).map(|row| &*row.name)).unwrap_or_else(|| "declare it as a row of this table".into())
 }
 
 /// The anchor that an anchor counts from.

@@ -62,10 +62,10 @@ impl<'a> OperationCheck<'a> {
 
     fn writer(&mut self, row: &PackRow) {
         let Some(name) = row.text("writer").filter(|name| !self.declared.writers.contains_key(*name)) else { return };
-        let near = suggest::help(name, self.declared.writers.keys().map(AsRef::as_ref));
+        let near = self.found.words.help(name, self.declared.writers.keys().map(AsRef::as_ref));
         let message = format!("operation `{}` writes in the name of `{name}`, which is neither a writer nor an operation", row.name);
         let complaint = Diagnostic::new(Code::NameUnknown, message).at(row.place("writer")).missing_row(&["writer", "operation"], name);
-        self.push(row, complaint.help(near.unwrap_or_else(|| "declare it: a row `[[writer]]`".to_owned())));
+        self.push(row, complaint.help(near.unwrap_or_else(|| "declare it: a row `[[writer]]`".into())));
     }
 
     fn condition(&mut self, row: &'a PackRow, condition: &DocumentNode) {
@@ -87,10 +87,10 @@ impl<'a> OperationCheck<'a> {
         }
         let Some((output, span)) = condition.get("output").and_then(|node| Some((node.as_text()?, node.span))) else { return };
         if !guard.words("outputs").any(|(known, _)| known == output) {
-            let near = suggest::help(output, guard.words("outputs").map(|(known, _)| known));
+            let near = self.found.words.help(output, guard.words("outputs").map(|(known, _)| known));
             let message = format!("guard `{name}` has no answer `{output}`");
             let complaint = Diagnostic::new(Code::NameUnknown, message).at(span).missing(output);
-            self.push(row, complaint.help(near.unwrap_or_else(|| format!("add it to `outputs` of `{name}`"))));
+            self.push(row, complaint.help(near.unwrap_or_else(|| format!("add it to `outputs` of `{name}`").into())));
         }
     }
 
@@ -143,9 +143,9 @@ impl<'a> OperationCheck<'a> {
     }
 
     fn unknown(&mut self, row: &PackRow, name: &str, span: Span, message: String) {
-        let near = suggest::help(name, self.pack.rows(OPERATION).map(|row| &*row.name));
+        let near = self.found.words.help(name, self.pack.rows(OPERATION).map(|row| &*row.name));
         let complaint = Diagnostic::new(Code::NameUnknown, message).at(span).missing_row(&["operation"], name);
-        self.push(row, complaint.help(near.unwrap_or_else(|| "declare it: a row `[[operation]]`".to_owned())));
+        self.push(row, complaint.help(near.unwrap_or_else(|| "declare it: a row `[[operation]]`".into())));
     }
 
     fn push(&mut self, row: &PackRow, complaint: Diagnostic) {
@@ -272,13 +272,13 @@ fn unsupported(pack: &Pack, row: &PackRow) -> Diagnostic {
     let (kind, _) = kind(pack, row);
     let message = format!("operation `{}` is of kind `{kind}`, which is not carried out: the operation is skipped", row.name);
     let help = suggest::help(kind, plain(pack, KINDS));
-    let help = help.unwrap_or_else(|| "declare the kind: a row `[[operation_kind]]`, and passes that carry it out".to_owned());
+    let help = help.unwrap_or_else(|| "declare the kind: a row `[[operation_kind]]`, and passes that carry it out".into());
     Diagnostic::warning(Code::NameUnknown, message).at(row.place("kind")).help(help)
 }
 
 /// What is missing in the row of an effect, and what has no effect in it.
 fn keys_of_effect(pack: &Pack, row: &PackRow) -> Vec<Diagnostic> {
-    let known = || suggest::help("", plain(pack, TYPES)).unwrap_or_else(|| "declare it: a row `[[effect_type]]`".to_owned());
+    let known = || suggest::help("", plain(pack, TYPES)).unwrap_or_else(|| "declare it: a row `[[effect_type]]`".into());
     let Some(what) = row.text("type") else {
         let message = format!("effect `{}` has no type", row.name);
         // a type of a wrong shape is told by the schema

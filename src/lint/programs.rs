@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use crate::diag::{Code, Diagnostic, Report, suggest};
+use crate::diag::{Code, Diagnostic, Help, Report};
 
 use super::CheckedRules;
 
@@ -31,8 +31,9 @@ pub(super) fn check(rules: &CheckedRules<'_>, report: &mut Report) {
         }
         let message =
             format!("builds of pack `{}` do not run program `{program}`, so pass `{}` changes nothing there", pack.name, row.name);
-        let near = suggest::nearest(program, run.iter().copied()).map(|near| format!("did you mean `{near}`? "));
-        let help = format!("{}`tapster explain --rules build` shows what runs", near.unwrap_or_default());
+        let help = "`tapster explain --rules build` shows what runs";
+        let near = report.words.nearest(program, run.iter().copied());
+        let help = near.map_or_else(|| help.into(), |near| Help::from(near).or_else_do(help));
         report.push(Diagnostic::new(Code::PassUnused, message).at(span).rule(format!("pass {}", row.name)).help(help));
     }
 }

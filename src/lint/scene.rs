@@ -12,7 +12,7 @@ use std::sync::Arc;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::{MentionedNames, mentioned};
-use crate::diag::{Code, Diagnostic, FieldMap, short, suggest};
+use crate::diag::{Certainty, Code, Diagnostic, FieldMap, Help, Suggestion, WordSearch, short, suggest};
 use crate::model::options::TABLE;
 use crate::model::{Map, Pack, Value};
 use crate::terms::CompiledRules;
@@ -56,7 +56,7 @@ pub struct SceneTypeError {
     /// What is wrong.
     pub message: String,
     /// What to do about it.
-    pub help: String,
+    pub help: Help,
     /// What kind of misfit it is.
     pub kind: TypeMismatch,
     /// It is the key that is wrong, and not its value.
@@ -69,11 +69,11 @@ impl SceneTypeError {
         if self.kind == TypeMismatch::Type { Code::SceneType } else { Code::SceneField }
     }
 
-    fn slip(path: String, message: String, near: &str) -> Self {
-        Self { path, message, help: format!("did you mean `{near}`?"), kind: TypeMismatch::Slip, is_key: false }
+    fn slip(path: String, message: String, word: &str, near: &str) -> Self {
+        Self { path, message, help: Help::possible(word, near), kind: TypeMismatch::Slip, is_key: false }
     }
 
-    fn item(path: String, message: String, help: String) -> Self {
+    fn item(path: String, message: String, help: Help) -> Self {
         Self { path, message, help, kind: TypeMismatch::Item, is_key: false }
     }
 
@@ -81,6 +81,15 @@ impl SceneTypeError {
     fn of_key(self) -> Self {
         Self { is_key: true, ..self }
     }
+}
+
+/// A path of a scene that no rule of the pack declares.
+#[derive(Debug)]
+pub struct UndeclaredPath {
+    /// The path in the scene.
+    pub path: String,
+    /// The warning, with the declared path that is near.
+    pub warning: Diagnostic,
 }
 
 /// The rules that scenes are checked against.
@@ -94,7 +103,7 @@ pub struct SceneRules<'r> {
 impl SceneRules<'_> {
     /// What a build of a scene with this data warns of before it begins.
     pub(crate) fn warnings(self, data: &Value) -> Vec<Diagnostic> {
-        let unread = self.unread(data).into_iter().map(|(_, message)| Diagnostic::warning(Code::SceneField, message));
+        let unread = self.undeclared_paths(data).into_iter().map(|found| found.warning);
         let options = self.pack.options.faults(data.get(TABLE).unwrap_or(&Value::Null)).into_iter();
         let options = options.map(|fault| Diagnostic::warning(fault.code, fault.message).help(fault.help));
         let misfits = self.misfits(data).into_iter();
@@ -102,14 +111,16 @@ impl SceneRules<'_> {
         unread.chain(options).chain(misfits).chain(shadowed(self.pack, data)).collect()
     }
 
-    /// The paths of a scene that no rule of the pack declares, each with what is said of it.
-    pub fn unread(self, data: &Value) -> Vec<(String, String)> {
+    /// The paths of a scene that no rule of the pack declares.
+    pub fn undeclared_paths(self, data: &Value) -> Vec<UndeclaredPath> {
         let names = &self.rules.names;
         let said = |path: String| {
-            let near = suggest::nearest(&path, names.path_names());
-            let help = near.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
+            let suggestion = suggest::nearest(&path, names.path_names());
+            let help = suggestion.as_ref().map(|near| format!("; {near}")).unwrap_or_default();
             let message = format!("no rule of pack `{}` reads `{path}`{help}", self.pack.name);
-            (path, message)
+            // the path is not written in one piece
+            let suggestion = suggestion.map(|near| Suggestion { certainty: Certainty::Possible, ..near });
+            UndeclaredPath { path, warning: Diagnostic { suggestion, ..Diagnostic::warning(Code::SceneField, message) } }
         };
         undeclared(names, data).into_iter().map(said).collect()
     }
@@ -166,7 +177,7 @@ fn undeclared(names: &PackNames, data: &Value) -> Vec<String> {
             // a table that is declared as such may hold anything but a misspelt name of its own
             Value::Map(map) if names.paths.contains_key(path.as_str()) => {
                 let paths = map.keys().take(MOST_NAMES).map(|key| format!("{path}.{key}"));
-                found.extend(paths.filter(|path| names.near_sibling(path).is_some()));
+                found.extend(paths.filter(|path| names.near_sibling(path, &WordSearch::default()).is_some()));
             }
             _ if names.paths.contains_key(path.as_str()) => {}
             Value::Map(map) if path.is_empty() || names.knows_path(&path) => {
@@ -353,15 +364,17 @@ impl<'r> TypeSearch<'r> {
                 if let Some(kind) = known.kind.filter(|kind| !value.is_null() && !kind.holds(value)) {
                     self.found.push(wrong_type(&path(), kind, value));
                 } else if let Some(near) = known.near {
-                    self.found.push(SceneTypeError::slip(path(), format!("no rule reads `{}`", path()), near).of_key());
+                    self.found.push(SceneTypeError::slip(path(), format!("no rule reads `{}`", path()), field, near).of_key());
                 } else if !known.is_read {
                     if !value.is_null() {
                         self.unread(of, path(), field);
                     }
-                } else if let Some((word, near)) =
-                    value.as_str().filter(|_| known.has_words).and_then(|word| Some((word, names.near_word(field, word)?)))
+                } else if let Some((word, near)) = value
+                    .as_str()
+                    .filter(|_| known.has_words)
+                    .and_then(|word| Some((word, names.near_word(field, word, &WordSearch::default())?)))
                 {
-                    self.found.push(SceneTypeError::slip(path(), format!("`{}` is seldom `{word}`", path()), near));
+                    self.found.push(SceneTypeError::slip(path(), format!("`{}` is seldom `{word}`", path()), word, near));
                 } else if let Some(inner) = value.as_list().filter(|_| of.depth < MOST_DEPTH) {
                     let below = of.rows.iter().find_map(|row| names.element_rows.get(&(row.clone(), field.clone())));
                     let rows: &[Arc<str>] = below.map_or(&[], Vec::as_slice);
@@ -425,16 +438,16 @@ impl<'r> TypeSearch<'r> {
     }
 
     /// What items of these row types may have instead of a key that nothing reads.
-    fn help(&self, rows: &[Arc<str>], key: &str) -> String {
+    fn help(&self, rows: &[Arc<str>], key: &str) -> Help {
         let fields: BTreeSet<&str> = self.names.field_names(Some(rows)).filter(|field| !field.contains('.')).collect();
         let is_long = key.chars().count() >= SHORTEST;
         if let Some(near) = fields.iter().find(|field| is_long && suggest::is_one_off(key, field)) {
-            return format!("did you mean `{near}`?");
+            return Help::possible(key, near);
         }
         if fields.len() <= FEW {
-            return format!("known here: {}", short::listed(fields));
+            return format!("known here: {}", short::listed(fields)).into();
         }
-        format!("`tapster ops --rows --pack {}` lists the fields of `{}` items", self.rules.pack.name, rows.join("` and `"))
+        format!("`tapster ops --rows --pack {}` lists the fields of `{}` items", self.rules.pack.name, rows.join("` and `")).into()
     }
 
     /// Tells of items that have none of the fields of which they need one, with the number of those that are as the first.
@@ -464,7 +477,7 @@ impl<'r> TypeSearch<'r> {
         } else {
             format!("it has {keys}; write what it says as `{first}`")
         };
-        self.found.push(SceneTypeError::item(path, message, help));
+        self.found.push(SceneTypeError::item(path, message, help.into()));
     }
 
     fn near_field(&mut self, rows: &[Arc<str>], field: &Arc<str>) -> Option<&'r str> {
@@ -493,13 +506,14 @@ fn wrong_type(path: &str, kind: ValueType, value: &Value) -> SceneTypeError {
         ValueType::Language => "write a language tag such as `de` or `pt-BR`".to_owned(),
         _ => format!("write a value of type `{}`", kind.word()),
     };
-    SceneTypeError { path: path.to_owned(), message, help, kind: TypeMismatch::Type, is_key: false }
+    SceneTypeError { path: path.to_owned(), message, help: help.into(), kind: TypeMismatch::Type, is_key: false }
 }
 
 fn unknown_word(path: &str, word: &str, words: &[Arc<str>]) -> SceneTypeError {
     let shown: String = word.chars().take(60).collect();
     let help = suggest::help(word, words.iter().map(AsRef::as_ref));
-    let kind = if suggest::nearest(word, words.iter().map(AsRef::as_ref)).is_some() { TypeMismatch::Slip } else { TypeMismatch::Word };
-    let help = help.unwrap_or_else(|| "`tapster ops --scene` says what the value means".to_owned());
+    let is_slip = help.as_ref().is_some_and(|help| help.suggestion.is_some());
+    let kind = if is_slip { TypeMismatch::Slip } else { TypeMismatch::Word };
+    let help = help.unwrap_or_else(|| "`tapster ops --scene` says what the value means".into());
     SceneTypeError { path: path.to_owned(), message: format!("the pack knows no `{path}` that is `{shown}`"), help, kind, is_key: false }
 }

@@ -2,7 +2,7 @@
 //! when the pack is loaded, and not in the turn that needs it.
 
 use super::push;
-use crate::diag::{Code, Diagnostic, DocumentNode, Report, Span, short, source, suggest};
+use crate::diag::{Code, Diagnostic, DocumentNode, Help, Report, Span, short, source, suggest};
 use crate::model::{Pack, Value};
 use crate::text::liquid::Liquid;
 use crate::text::moment::stamp;
@@ -80,9 +80,10 @@ fn time_stamp(pack: &Pack, node: &DocumentNode, pattern: &Pattern) -> Vec<Diagno
         .map(|name: &str| {
             let group = format!("(?<{name}>");
             let at = text.find(&group).map_or(node.span, |at| source::place_in_text(&pack.sources, node, at + 3));
-            let near = suggest::nearest(name, stamp::PARTS.iter().copied()).map(|near| format!("did you mean `{near}`?"));
-            let help = near
-                .unwrap_or_else(|| format!("the parts of a date are {}; write `(?:…)` for a group that is none", stamp::PARTS.join(", ")));
+            let near = suggest::nearest(name, stamp::PARTS.iter().copied()).map(Help::from);
+            let help = near.unwrap_or_else(|| {
+                format!("the parts of a date are {}; write `(?:…)` for a group that is none", stamp::PARTS.join(", ")).into()
+            });
             Diagnostic::new(Code::NameUnknown, format!("there is no part of a date `{name}`")).at(at).help(help)
         })
         .collect();

@@ -88,6 +88,6 @@ impl Macros<'_> {
             short::word(&self.given)
         );
         let help = "let texts and macros refer to fewer others, or to shorter ones (docs/reference/limits.md)";
-        self.st.warn_with(Code::MacroFailed, why, Some(help.to_owned()), None);
+        self.st.warn_with(Code::MacroFailed, why, Some(help.into()), None);
     }
 }

@@ -3,7 +3,7 @@
 use rustc_hash::FxHashSet;
 
 use crate::diag::short::listed;
-use crate::diag::{Code, Diagnostic, suggest};
+use crate::diag::{Code, Diagnostic, Help, suggest};
 use crate::macros::syntax::ArgumentShape;
 use crate::model::{Map, Pack, Value};
 
@@ -15,7 +15,7 @@ pub(super) struct RowMistake {
     pub(super) cell: &'static str,
     pub(super) code: Code,
     pub(super) message: String,
-    pub(super) help: Option<String>,
+    pub(super) help: Option<Help>,
 }
 
 pub(super) fn complaint(wrong: &RowMistake, table: &str, cells: &Value, pack: &Pack) -> Diagnostic {
@@ -104,7 +104,7 @@ pub(super) fn has_meaning(cells: &Value) -> Result<(), RowMistake> {
         cell: "name",
         code: Code::TermMissing,
         message: "the row does not say what the macro gives".to_owned(),
-        help: Some(format!("add one of {}; `text = \"\"` gives nothing", listed(MEANINGS))),
+        help: Some(format!("add one of {}; `text = \"\"` gives nothing", listed(MEANINGS)).into()),
     })
 }
 
@@ -118,7 +118,7 @@ fn one_meaning(cells: &Value) -> Result<(), RowMistake> {
             cell: "with",
             code: Code::TwoMeanings,
             message: format!("`with` has no effect: it gives arguments to `fn`, and this row has `{first}`"),
-            help: Some("leave it out, or name a function with `fn`".to_owned()),
+            help: Some("leave it out, or name a function with `fn`".into()),
         });
     }
     let Some(cell) = said.next() else { return Ok(()) };
@@ -170,7 +170,7 @@ fn taken(function: &MacroFunction, key: &str) -> Result<(), RowMistake> {
         cell: "with",
         code: Code::SchemaUnknownKey,
         message: format!("`{key}` is no argument of the macro function `{}`", function.name),
-        help: suggest::help(key, known.clone()).or_else(|| Some(format!("known here: {}", listed(known)))),
+        help: suggest::help(key, known.clone()).or_else(|| Some(format!("known here: {}", listed(known)).into())),
     })
 }
 

@@ -242,7 +242,7 @@ pub(super) fn check(row: &MacroRow, pack: &Pack, report: &mut Report) {
         references(&cell.node, &mut |name, span| {
             if known().all(|known| known != name) {
                 let complaint = Diagnostic::new(Code::NameUnknown, format!("macro `{}` has no argument `{name}`", row.name));
-                let help = suggest::help(name, known()).unwrap_or_else(|| format!("known here: {}", listed(known())));
+                let help = suggest::help(name, known()).unwrap_or_else(|| format!("known here: {}", listed(known())).into());
                 report.push(complaint.rule(format!("macro {}", row.name)).at(span).missing(name).help(help));
             }
         });

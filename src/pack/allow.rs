@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::extends::LayerDocs;
-use crate::diag::{Code, CodeOrigin, Diagnostic, DocumentNode, Report, Severity, Span, suggest};
+use crate::diag::{Code, CodeOrigin, Diagnostic, DocumentNode, Help, Report, Severity, Span};
 use crate::model::Pack;
 
 /// The most rows that are read.
@@ -56,7 +56,7 @@ impl AllowedWarning {
             && self.within.as_deref().is_none_or(|name| concerns(found, name, pack))
     }
 
-    fn unused(&self, what: &str, help: String) -> Diagnostic {
+    fn unused(&self, what: &str, help: Help) -> Diagnostic {
         let complaint = Diagnostic::new(Code::AllowUnused, format!("this `allow` of `{}` {what}", self.code));
         complaint.at(self.span).help(help)
     }
@@ -81,7 +81,7 @@ const OF_SUSPICIONS: Code = Code::NameNearly;
 /// Removes what is allowed from a report of suspicions, and adds a warning for each row that has accepted nothing.
 pub(super) fn apply_to_suspicions(unsettled: &[AllowedWarning], pack: &Pack, report: &mut Report) {
     for allow in remove(unsettled, pack, report).filter(|allow| allow.own) {
-        report.push(allow.unused("accepts no warning", "take the row away, or correct its `in`".to_owned()));
+        report.push(allow.unused("accepts no warning", "take the row away, or correct its `in`".into()));
     }
 }
 
@@ -101,11 +101,13 @@ pub(super) fn apply(allowed: &[AllowedWarning], pack: &Pack, report: &mut Report
             Some(CodeOrigin::Build | CodeOrigin::Either) => continue,
             _ if !allow.own => continue,
             None if own.contains(&*allow.code) => continue,
-            Some(CodeOrigin::Elsewhere) => "it is not about rules, so no rule file can accept it; take the row away".to_owned(),
-            Some(CodeOrigin::Load) if is_error => "an error cannot be allowed; correct it".to_owned(),
-            Some(CodeOrigin::Load) => "take the row away, or correct its `in`".to_owned(),
-            None => suggest::help(&allow.code, Code::ALL.iter().map(|code| code.as_str()).chain(own.iter().copied().take(MAX_ROWS)))
-                .unwrap_or_else(|| "docs/reference/codes.md lists the codes".to_owned()),
+            Some(CodeOrigin::Elsewhere) => "it is not about rules, so no rule file can accept it; take the row away".into(),
+            Some(CodeOrigin::Load) if is_error => "an error cannot be allowed; correct it".into(),
+            Some(CodeOrigin::Load) => "take the row away, or correct its `in`".into(),
+            None => report
+                .words
+                .help(&allow.code, Code::ALL.iter().map(|code| code.as_str()).chain(own.iter().copied().take(MAX_ROWS)))
+                .unwrap_or_else(|| "docs/reference/codes.md lists the codes".into()),
         };
         let what = if code.is_some() { "accepts no warning" } else { "names a code that nothing here has" };
         report.push(allow.unused(what, help));

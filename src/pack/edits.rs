@@ -94,7 +94,7 @@ fn list<'f>(fields: &'f mut FieldMap, path: &[&str]) -> Result<&'f mut TableFiel
         Some(field) => Err(no_list(&whole, last, Some((&field.node, &known)))),
         None => {
             let near = suggest::help(last, known.iter().map(String::as_str));
-            let help = near.unwrap_or_else(|| format!("write the whole list: `{whole} = […]`"));
+            let help = near.unwrap_or_else(|| format!("write the whole list: `{whole} = […]`").into());
             let message = format!("`edit` changes `{whole}`, which the row below does not have");
             Err(Box::new(Diagnostic::new(Code::PatchesNothing, message).label("no such list below").missing(whole).help(help)))
         }
@@ -107,7 +107,7 @@ fn no_list(whole: &str, part: &str, found: Option<(&DocumentNode, &[String])>) -
         None => format!("`edit` changes `{whole}`, but the row below has no table `{part}`"),
     };
     let near = found.and_then(|(_, known)| suggest::help(part, known.iter().map(String::as_str)));
-    let help = near.unwrap_or_else(|| format!("write the whole term: `{} = …`", whole.split('.').next().unwrap_or(whole)));
+    let help = near.unwrap_or_else(|| format!("write the whole term: `{} = …`", whole.split('.').next().unwrap_or(whole)).into());
     Box::new(Diagnostic::new(Code::PatchesNothing, message).label("not a list below").help(help))
 }
 
@@ -187,8 +187,10 @@ fn unknown(list: &[DocumentNode], named: &DocumentNode) -> EditRefusal {
         _ => format!("the list below has no element `{written}`"),
     };
     let near = suggest::help(&written, names.iter().map(String::as_str)).filter(|_| named.as_text().is_some());
-    let all =
-        || if names.is_empty() { "name it by its place, from 0".to_owned() } else { format!("its elements are `{}`", names.join("`, `")) };
+    let all = || match names.is_empty() {
+        true => "name it by its place, from 0".into(),
+        false => format!("its elements are `{}`", names.join("`, `")).into(),
+    };
     let complaint = Diagnostic::new(Code::MoveUnknown, message).at(named.span).label("no such element").missing(written);
     Box::new(complaint.help(near.unwrap_or_else(all)))
 }

@@ -12,7 +12,7 @@ use super::schemas::Schemas;
 use super::scripts;
 use super::stray::{self, SpokenNames};
 use super::unread::UnreadTexts;
-use crate::diag::{Code, Diagnostic, DocumentNode, Report, Severity, SourceId, Sources, Span, memory, suggest};
+use crate::diag::{Code, Diagnostic, DocumentNode, Help, Report, Severity, SourceId, Sources, Span, memory};
 
 /// The most packs that one pack may extend, directly and indirectly.
 const MAX_PACKS: usize = 64;
@@ -186,10 +186,13 @@ impl<'a> PackResolver<'a> {
                 continue;
             }
             let message = format!("the overlay is written for pack `{wanted}`, which pack `{name}` does not extend");
-            let near = suggest::nearest(wanted, self.done.iter().map(|layer| layer.name.as_str()).chain([name]));
-            let near = near.map(|near| format!("did you mean `{near}`? "));
+            let near = self.report.words.nearest(wanted, self.done.iter().map(|layer| layer.name.as_str()).chain([name]));
             let help = "every file in the folder of a pack is a part of it; move this one out, and lay it over that pack with `--overlay`";
-            self.report.push(Diagnostic::warning(Code::PackMissing, message).at(*span).help(near.unwrap_or_default() + help));
+            self.report.push(
+                Diagnostic::warning(Code::PackMissing, message)
+                    .at(*span)
+                    .help(near.map_or_else(|| help.into(), |near| Help::from(near).or_else_do(help))),
+            );
         }
     }
 
@@ -367,10 +370,10 @@ impl<'a> PackResolver<'a> {
     fn missing(&mut self, entry: &ExtendsEntry) {
         let mut names = self.library.names();
         names.extend(self.chain.iter().filter_map(|open| open.near.as_deref()).flat_map(files::packs_in));
-        let help = suggest::help(&entry.name, names.iter().map(String::as_str));
+        let help = self.report.words.help(&entry.name, names.iter().map(String::as_str));
         let message = format!("pack `{}` is not found", entry.name);
         let complaint = Diagnostic::new(Code::PackMissing, message).at(entry.span).label("no such pack");
-        self.fail(complaint.help(help.unwrap_or_else(|| "put its folder beside this pack, or write its path: `../x`".to_owned())));
+        self.fail(complaint.help(help.unwrap_or_else(|| "put its folder beside this pack, or write its path: `../x`".into())));
     }
 
     fn check_release(&mut self, entry: &ExtendsEntry) {

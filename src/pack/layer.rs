@@ -20,7 +20,7 @@ use super::edits;
 use super::extends::LayerDocs;
 use super::order::{self, RowOrder, anchor};
 use super::rows::{self, IncomingRow, RowMove};
-use crate::diag::{Code, Diagnostic, DocumentNode, FieldMap, NodeValue, Report, Span, TableField, suggest};
+use crate::diag::{Code, Diagnostic, DocumentNode, FieldMap, Help, NodeValue, Report, Span, TableField};
 use crate::model::pack::{PackRow, PackRows, ShadowedValue};
 use crate::template;
 pub(super) use options::TABLE as OPTIONS;
@@ -257,7 +257,7 @@ impl<'a> LayerMerger<'a> {
                 let message = format!("{} patches nothing: no lower layer has it, and {why}", new.title());
                 let help = self
                     .near(&new.table, &new.name)
-                    .unwrap_or_else(|| format!("{instead}, or write the name of the row that is to be patched"));
+                    .unwrap_or_else(|| format!("{instead}, or write the name of the row that is to be patched").into());
                 let complaint =
                     Diagnostic::new(Code::PatchesNothing, message).at(new.name_span).label("no such row below").missing(&*new.name);
                 self.complain(complaint.rule(self.rule(&new.table, &new.name)).help(help));
@@ -276,7 +276,7 @@ impl<'a> LayerMerger<'a> {
         let rows = self.merged.tables.get_mut(&row.table);
         let Some(old) = rows.and_then(|rows| rows.shift_remove(&row.name)) else {
             if self.complete {
-                let help = self.near(&row.table, &row.name).unwrap_or_else(|| "nothing is to be removed; take this row away".to_owned());
+                let help = self.near(&row.table, &row.name).unwrap_or_else(|| "nothing is to be removed; take this row away".into());
                 let complaint = Diagnostic::new(Code::RemoveUnknown, format!("{} is removed, but no lower layer has it", row.title()));
                 self.complain(
                     complaint
@@ -355,7 +355,7 @@ impl<'a> LayerMerger<'a> {
                 }
                 Some((place, name, _)) => listed.push((place, name.clone())),
                 None if self.complete => {
-                    let help = self.near(table, &name).unwrap_or_else(|| format!("name rows of table `{table}`"));
+                    let help = self.near(table, &name).unwrap_or_else(|| format!("name rows of table `{table}`").into());
                     let complaint = Diagnostic::new(Code::MoveUnknown, format!("{table} `{name}` is arranged, but no layer has it"));
                     self.complain(complaint.at(node.span).label("no such row").missing(name).help(help));
                 }
@@ -422,13 +422,13 @@ impl<'a> LayerMerger<'a> {
     }
 
     /// The nearest name among the rows of a table for "did you mean", until too many names have been compared.
-    fn near(&mut self, table: &str, name: &str) -> Option<String> {
+    fn near(&mut self, table: &str, name: &str) -> Option<Help> {
         let rows = self.merged.tables.get(table)?;
         self.compared += rows.len();
         if self.compared > MAX_COMPARED {
             return None;
         }
-        suggest::help(name, rows.keys().map(AsRef::as_ref))
+        self.report.words.help(name, rows.keys().map(AsRef::as_ref))
     }
 
     fn complain(&mut self, complaint: Diagnostic) {

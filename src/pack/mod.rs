@@ -47,7 +47,7 @@ use extends::{LayerDocs, PackResolver};
 
 pub(crate) use allow::AllowedWarning;
 
-pub use crate::lint::{SceneRules, SceneTypeError, TypeMismatch};
+pub use crate::lint::{SceneRules, SceneTypeError, TypeMismatch, UndeclaredPath};
 pub use error::PackError;
 pub use files::{PackFiles, RuleFile};
 pub use kinds::KINDS;
@@ -216,7 +216,7 @@ fn open(start: &Start, library: &dyn PackLibrary, report: &mut Report) -> Option
             return None;
         }
         let complaint = Diagnostic::new(Code::PackMissing, format!("pack `{name}` is not found"));
-        report.push(complaint.help(help.unwrap_or_else(|| "name a pack, or write the path of its folder".to_owned())));
+        report.push(complaint.help(help.unwrap_or_else(|| "name a pack, or write the path of its folder".into())));
     }
     found
 }

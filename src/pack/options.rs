@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use indexmap::IndexMap;
 
-use crate::diag::{Code, Diagnostic, DocumentNode, FieldMap, Report, Sources, TableField, suggest};
+use crate::diag::{Code, Diagnostic, DocumentNode, FieldMap, Help, Report, Sources, TableField, WordSearch};
 use crate::model::options::TABLE;
 use crate::model::{OptionFault, PackOption, PackOptions, Value};
 
@@ -116,6 +116,6 @@ fn is_name(name: &str) -> bool {
 }
 
 /// The nearest name of an option, as a remedy.
-fn near(name: &str, options: &PackOptions) -> String {
-    suggest::help(name, options.iter().map(|option| &*option.name)).unwrap_or_else(|| "name an option of the pack".to_owned())
+fn near(name: &str, options: &PackOptions, words: &WordSearch) -> Help {
+    words.help(name, options.iter().map(|option| &*option.name)).unwrap_or_else(|| "name an option of the pack".into())
 }

@@ -159,7 +159,7 @@ fn kind_of(table: &FieldMap, root: Span, report: &mut Report) -> Option<&'static
     if known.is_none() {
         let written = field.node.as_text().map_or_else(|| field.node.kind().to_owned(), |w| format!("`{w}`"));
         let names = || KINDS.iter().map(|(name, _)| *name);
-        let help = suggest::help(word, names()).unwrap_or_else(|| format!("one of {}", names().collect::<Vec<_>>().join(", ")));
+        let help = suggest::help(word, names()).unwrap_or_else(|| format!("one of {}", names().collect::<Vec<_>>().join(", ")).into());
         report.push(Diagnostic::new(Code::SchemaKind, format!("{written} is not a kind of rule file")).at(field.node.span).help(help));
     }
     known

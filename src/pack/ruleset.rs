@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use crate::artifact::Declarations;
-use crate::diag::{Code, Diagnostic, DiagnosticCode, Report, Severity, Sources, Span, suggest};
+use crate::diag::{Code, Diagnostic, DiagnosticCode, Report, Severity, Sources, Span};
 use crate::lint::{self, CheckedRules, MentionedNames, SceneRules};
 use crate::macros::MacroTable;
 use crate::model::{Pack, PackOptions};
@@ -77,10 +77,7 @@ impl Ruleset {
     /// # Errors
     /// As for [`open`](Self::open).
     pub fn load(start: &Start, overlays: &[Overlay], library: &dyn PackLibrary) -> Result<Self, PackError> {
-        let layering = suggest::bounded();
         let LoadedPack { pack, allowed, unread, mut report, sources, removed } = super::load(start, overlays, library);
-        drop(layering);
-        let _compiling = suggest::bounded();
         let Some(pack) = pack else {
             causes::wrong_pack(&mut report);
             report.shorten();

@@ -79,7 +79,8 @@ fn no_program(name: &str, span: Span, declared: &[String]) -> Diagnostic {
         [one] => format!("write `{one}/{name}`, or `[program]` in place of `[[program]]`: then short names are of `{one}`"),
         [] => format!("write `PROGRAM/{name}`, or say `program = \"PROGRAM\"` at the top of the file"),
         _ => {
-            let nearest = suggest::nearest(name, declared.iter().map(String::as_str)).unwrap_or("PROGRAM");
+            let nearest =
+                suggest::nearest(name, declared.iter().map(String::as_str)).map_or_else(|| "PROGRAM".to_owned(), |near| near.replacement);
             format!("write `{nearest}/{name}`: a file with several programs names each pass in full")
         }
     };

@@ -8,7 +8,7 @@ use jsonschema::{JsonType, ValidationError};
 
 use super::rows;
 use super::schemas::Schemas;
-use crate::diag::{Code, Diagnostic, DiagnosticCode, DocumentNode, NodeValue, Report, Span, suggest};
+use crate::diag::{Code, Diagnostic, DiagnosticCode, DocumentNode, Help, NodeValue, Report, Span, suggest};
 use crate::program::ENGINE_TABLES;
 
 /// The most violations that are reported for one file, because a file of the wrong kind would have very many.
@@ -228,7 +228,7 @@ impl DocumentCheck<'_> {
         let near = if elsewhere.is_some() { None } else { suggest::help(key, known.iter().map(String::as_str)) };
         let help = match (&near, known) {
             (Some(near), _) => near.clone(),
-            (None, []) => "remove it, or look up the keys in the schema".to_owned(),
+            (None, []) => "remove it, or look up the keys in the schema".into(),
             (None, _) => one_of(key, known),
         };
         let at = format!("{}/{key}", error.instance_path().as_str());
@@ -248,9 +248,9 @@ impl DocumentCheck<'_> {
             _ => None,
         };
         complaint = complaint.help(match (declare, &near) {
-            (Some(declare), Some(near)) => format!("{near} otherwise {declare}"),
-            (Some(declare), None) => format!("{help}; {declare}"),
-            (None, _) => elsewhere.unwrap_or(help),
+            (Some(declare), Some(near)) => near.clone().or_else_do(&format!("otherwise {declare}")),
+            (Some(declare), None) => format!("{help}; {declare}").into(),
+            (None, _) => elsewhere.map_or(help, Help::from),
         });
         match table {
             Some(table) => {
@@ -434,11 +434,12 @@ fn dotted(pointer: &str) -> String {
 }
 
 /// The nearest of the allowed words, else the words themselves.
-fn one_of(written: &str, allowed: &[String]) -> String {
+fn one_of(written: &str, allowed: &[String]) -> Help {
     suggest::help(written, allowed.iter().map(String::as_str)).unwrap_or_else(|| {
         let some: Vec<String> = allowed.iter().take(MAX_WORDS).map(|w| format!("`{w}`")).collect();
         let more = allowed.len().saturating_sub(MAX_WORDS);
         format!("one of {}{}", some.join(", "), if more > 0 { format!(" and {more} more, see `tapster schema`") } else { String::new() })
+            .into()
     })
 }
 

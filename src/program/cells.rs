@@ -135,7 +135,7 @@ pub(super) fn check_types(cx: &mut CompileContext<'_>, prefix: &str, table: &Fie
             }
             continue;
         }
-        if let Some(near) = cx.names.near_described(&path).map(str::to_owned) {
+        if let Some(near) = cx.names.near_described(&path, &cx.report.words).map(str::to_owned) {
             let complaint = Diagnostic::new(Code::NameNearly, format!("`{path}` is described nowhere, and is nearly `{near}`"));
             let help = format!("write `{near}` if that is meant; otherwise describe `{path}` with a [[path]] row");
             cx.warn(complaint.at(field.key).help(help));
@@ -145,7 +145,7 @@ pub(super) fn check_types(cx: &mut CompileContext<'_>, prefix: &str, table: &Fie
             cx.rule = format!("value {path}");
             let message = format!("`{path}` is declared as `{}`, but is {}", kind.word(), field.node.kind());
             let help = format!("write a value of type `{}`, or change its [[path]] row", kind.word());
-            cx.fail(Code::SchemaType, field.node.span, message, Some(help));
+            cx.fail(Code::SchemaType, field.node.span, message, Some(help.into()));
         }
     }
 }

@@ -9,7 +9,7 @@ use serde_json::Value as Json;
 use super::parts::{CallPaths, DetailPaths, ErrorPaths, ReplyPart, WholeMessage};
 use super::path::{DocumentPath, ElementPath, PathTest};
 use super::{KeyPlace, ReplyReading, ReplyReadings};
-use crate::diag::{Code, Diagnostic, DocumentNode, Report, Span, TableField, suggest};
+use crate::diag::{Code, Diagnostic, DocumentNode, Help, Report, Span, TableField};
 use crate::model::Pack;
 use crate::model::pack::{PackRow, PackRows};
 
@@ -130,12 +130,12 @@ impl ReadingCompiler<'_> {
     fn dialect(&mut self, row: &PackRow, could: &str) {
         if !self.forms.contains_key(format!("{}/payload", row.name).as_str()) {
             let dialects = self.forms.keys().filter_map(|name| name.strip_suffix("/payload"));
-            let help = suggest::help(&row.name, dialects).unwrap_or_else(|| "the row has the name of a dialect".to_owned());
+            let help = self.found.words.help(&row.name, dialects).unwrap_or_else(|| "the row has the name of a dialect".into());
             let message = format!("there is no dialect `{}` that could {could}", row.name);
             self.say(
                 Diagnostic::new(Code::NameUnknown, message).at(row.name_span).missing_row(&["form"], format!("{}/payload", row.name)),
                 row,
-                &help,
+                help,
             );
         }
     }
@@ -175,7 +175,7 @@ impl ReadingCompiler<'_> {
         if !PARTS.iter().any(|key| row.fields.contains_key(*key)) {
             let help = format!("add one of {}", PARTS.iter().map(|key| format!("`{key}`")).collect::<Vec<_>>().join(", "));
             let message = format!("row `{}` says nothing of where a part of a reply stands", row.name);
-            self.say(Diagnostic::new(Code::TermMissing, message).at(row.name_span), row, &help);
+            self.say(Diagnostic::new(Code::TermMissing, message).at(row.name_span), row, help);
         }
         let stream = row.fields.get("stream").and_then(|f| f.node.as_bool());
         if let (Some(false), Some(field)) = (stream, row.fields.get("ends")) {
@@ -319,13 +319,13 @@ impl ReadingCompiler<'_> {
     }
 
     fn unknown(&mut self, dialect: &str, span: Span, row: &PackRow) {
-        let help = suggest::help(dialect, self.replies.keys().map(AsRef::as_ref));
-        let help = help.unwrap_or_else(|| format!("add a row `[[reply]]` with `name = \"{dialect}\"`"));
+        let help = self.found.words.help(dialect, self.replies.keys().map(AsRef::as_ref));
+        let help = help.unwrap_or_else(|| format!("add a row `[[reply]]` with `name = \"{dialect}\"`").into());
         let message = format!("no row of `reply` is called `{dialect}`");
-        self.say(Diagnostic::new(Code::NameUnknown, message).at(span).missing_row(&["reply"], dialect), row, &help);
+        self.say(Diagnostic::new(Code::NameUnknown, message).at(span).missing_row(&["reply"], dialect), row, help);
     }
 
-    fn say(&mut self, mut complaint: Diagnostic, row: &PackRow, help: &str) {
+    fn say(&mut self, mut complaint: Diagnostic, row: &PackRow, help: impl Into<Help>) {
         complaint.details.insert("row".into(), row.name.as_ref().into());
         self.found.push(complaint.help(help));
     }

@@ -1,6 +1,6 @@
 //! `{ fn = "template", of = id, … }`: the checks of a call that are possible at compile time.
 
-use crate::diag::{Code, DocumentNode, FieldMap, suggest};
+use crate::diag::{Code, DocumentNode, FieldMap};
 
 use crate::terms::names::is_reference;
 
@@ -14,7 +14,8 @@ impl CompileContext<'_> {
     pub(super) fn check_template(&mut self, table: &FieldMap) {
         for (key, field) in table {
             if key.as_ref() != "fn" && !ARGUMENTS.contains(&key.as_ref()) {
-                let help = suggest::help(key, ARGUMENTS).or_else(|| Some(format!("its arguments are {}", ARGUMENTS.join(", "))));
+                let help =
+                    self.report.words.help(key, ARGUMENTS).or_else(|| Some(format!("its arguments are {}", ARGUMENTS.join(", ")).into()));
                 self.fail(Code::SchemaUnknownKey, field.key, format!("`{key}` does not belong to `template`"), help);
             }
         }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::diag::{Code, Diagnostic, DocumentNode, FieldMap, NodeValue, Span, short, source, suggest};
+use crate::diag::{Code, Diagnostic, DocumentNode, FieldMap, Help, NodeValue, Span, short, source, suggest};
 use crate::text::pattern::Pattern;
 use crate::text::script::{Script, ScriptPlace};
 
@@ -48,7 +48,7 @@ impl CompileContext<'_> {
                     Some(text) => format!("write `{{ \"{text}\" = true }}`"),
                     None => "write `{ path = test }`, or `true` for always".to_owned(),
                 };
-                self.fail(Code::TermType, node.span, format!("a condition is a table, not {}", node.kind()), Some(help));
+                self.fail(Code::TermType, node.span, format!("a condition is a table, not {}", node.kind()), Some(help.into()));
                 Cond::Const(false)
             }
         }
@@ -116,7 +116,7 @@ impl CompileContext<'_> {
                         Code::TermType,
                         node.span,
                         format!("`{key}` takes a list of conditions"),
-                        Some(format!("write `{key} = [{{ … }}, {{ … }}]`")),
+                        Some(format!("write `{key} = [{{ … }}, {{ … }}]`").into()),
                     );
                     Box::new([])
                 }
@@ -192,7 +192,11 @@ impl CompileContext<'_> {
                     return Cond::All(all.into());
                 }
                 for (word, field) in deeper {
-                    let help = suggest::help(word, TESTS.iter().copied()).or_else(|| Some(format!("tests are {}", TESTS.join(", "))));
+                    let help = self
+                        .report
+                        .words
+                        .help(word, TESTS.iter().copied())
+                        .or_else(|| Some(format!("tests are {}", TESTS.join(", ")).into()));
                     // or a longer path that is not declared
                     self.fail_for(word, Code::ConditionType, field.key, format!("there is no test `{word}`"), help);
                 }
@@ -263,7 +267,8 @@ impl CompileContext<'_> {
     /// Warns of a text that is nearly one of the words of a path.
     pub(super) fn check_path_word(&mut self, path: &str, word: &str, at: Span) {
         let words = self.names.words.get(path).map_or(0, Vec::len);
-        let near = if self.may_look(words, at) { self.names.near_path_word(path, word).map(str::to_owned) } else { None };
+        let near =
+            if self.may_look(words, at) { self.names.near_path_word(path, word, &self.report.words).map(str::to_owned) } else { None };
         self.seldom(path, word, near, "path", at);
     }
 
@@ -271,7 +276,7 @@ impl CompileContext<'_> {
     pub fn check_words(&mut self, field: &str, node: &DocumentNode) {
         self.literals(node, &mut |cx, word, at| {
             let words = cx.names.field_words.get(field).map_or(0, Vec::len);
-            let near = if cx.may_look(words, at) { cx.names.near_word(field, word).map(str::to_owned) } else { None };
+            let near = if cx.may_look(words, at) { cx.names.near_word(field, word, &cx.report.words).map(str::to_owned) } else { None };
             cx.seldom(field, word, near, "field", at);
         });
     }
@@ -291,7 +296,8 @@ impl CompileContext<'_> {
     fn seldom(&mut self, name: &str, word: &str, near: Option<String>, table: &str, at: Span) {
         let Some(near) = near else { return };
         let complaint = Diagnostic::new(Code::NameNearly, format!("`{word}` is not one of the words that `{name}` usually is"));
-        self.warn(complaint.at(at).help(format!("did you mean `{near}`? other words belong into `values` of its [[{table}]] row")));
+        let otherwise = format!("other words belong into `values` of its [[{table}]] row");
+        self.warn(complaint.at(at).help(Help::possible(word, &near).or_else_do(&otherwise)));
     }
 
     /// Reports a bare name that is a list of the pack and also a field of the items at hand: `when = { candidate = true }`
@@ -304,7 +310,7 @@ impl CompileContext<'_> {
         if let Some(row_type) = self.row_type_of_field(key) {
             let message = format!("`{key}` is a list here, and also a field of `{row_type}`");
             let help = format!("for the field write `where = {{ {key} = … }}`; for the list write `\"${key}\" = {{ nonempty = true }}`");
-            self.fail(Code::ConditionType, span, message, Some(help));
+            self.fail(Code::ConditionType, span, message, Some(help.into()));
         }
     }
 
@@ -372,7 +378,7 @@ impl CompileContext<'_> {
         let Some(kind) = kind.filter(|kind| !kind.accepts(&node.data)) else { return };
         let message = format!("`{name}` is declared as `{}`, but is set to {}", kind.word(), node.kind());
         let help = format!("write a value of type `{}`, or change its [[field]] row", kind.word());
-        self.fail(Code::TermType, node.span, message, Some(help));
+        self.fail(Code::TermType, node.span, message, Some(help.into()));
     }
 
     /// Reports slots and budget groups that do not exist.
@@ -383,7 +389,10 @@ impl CompileContext<'_> {
                 let mut known: Vec<Arc<str>> = self.pack.tables.get("slot").into_iter().flat_map(|r| r.keys().cloned()).collect();
                 known.extend(self.names.regions.keys().cloned());
                 if !known.iter().any(|k| k.as_ref() == text) {
-                    let help = suggest::help(text, known.iter().map(AsRef::as_ref))
+                    let help = self
+                        .report
+                        .words
+                        .help(text, known.iter().map(AsRef::as_ref))
                         .or_else(|| Some("declare it as a [[slot]] or a [[region]]".into()));
                     self.fail_for_row(
                         (&["slot", "region"], text),
@@ -413,7 +422,7 @@ impl CompileContext<'_> {
         let cmp = |cx: &mut Self, c: CondComparison| {
             let literal = node.as_text().is_some_and(|t| !names::is_reference(t)) || node.as_bool().is_some();
             if literal {
-                let help = Some(format!("write a number or a reference behind `{word}`"));
+                let help = Some(format!("write a number or a reference behind `{word}`").into());
                 cx.fail(Code::ConditionType, node.span, format!("`{word}` compares numbers, not {}", node.kind()), help);
             }
             CondTest::Cmp(c, cx.expr(node))
@@ -442,7 +451,8 @@ impl CompileContext<'_> {
             "every" => CondTest::Every(self.expr(node)),
             "between" => self.between(node),
             _ => {
-                let help = suggest::help(word, TESTS.iter().copied()).or_else(|| Some(format!("tests are {}", TESTS.join(", "))));
+                let help =
+                    self.report.words.help(word, TESTS.iter().copied()).or_else(|| Some(format!("tests are {}", TESTS.join(", ")).into()));
                 self.fail(Code::ConditionType, span, format!("there is no test `{word}`"), help);
                 CondTest::And(Box::new([]))
             }
@@ -456,7 +466,7 @@ impl CompileContext<'_> {
             let found = text.map_or_else(|| node.kind().to_owned(), |text| format!("`{}`", short::word(text)));
             let source = text.filter(|text| !text.is_empty()).map_or("…".to_owned(), |text| short::word(&text.replace('/', "\\/")));
             let help = format!("write `matches = '/{source}/'`; a piece of a text is found by `contains`, and its beginning by `starts`");
-            self.fail(Code::RegexBad, node.span, format!("`matches` takes a pattern `/…/flags`, not {found}"), Some(help));
+            self.fail(Code::RegexBad, node.span, format!("`matches` takes a pattern `/…/flags`, not {found}"), Some(help.into()));
             return Arc::new(Pattern::literal(text.unwrap_or_default()));
         }
         self.pattern(node)
@@ -465,7 +475,7 @@ impl CompileContext<'_> {
     /// `between = [low, high]`: a bound that is missing or not written is open.
     fn between(&mut self, node: &DocumentNode) -> CondTest {
         let bounds = node.as_list().unwrap_or(&[]);
-        let help = || Some("write `between = [low, high]`, or `between = [low]` for no upper bound".to_owned());
+        let help = || Some("write `between = [low, high]`, or `between = [low]` for no upper bound".into());
         if !matches!(bounds.len(), 1 | 2) {
             let found = if node.as_list().is_some() { format!("a list of {}", bounds.len()) } else { node.kind().to_owned() };
             self.fail(Code::ConditionType, node.span, format!("`between` takes a list of two bounds, not {found}"), help());

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use indexmap::IndexMap;
 
-use crate::diag::{Code, DocumentNode, Report, Span, source, suggest};
+use crate::diag::{Code, DocumentNode, Help, Report, Span, source};
 use crate::model::{FieldNames, Pack};
 use crate::text::pattern::Pattern;
 
@@ -265,8 +265,8 @@ impl<'p> CompileContext<'p> {
     pub fn check_path(&mut self, path: &str, span: Span) {
         if !self.names.knows_path(path) {
             self.unknown_path(path, span);
-        } else if let Some(near) = self.names.near_sibling(path).map(str::to_owned) {
-            let help = Some(format!("did you mean `{near}`? otherwise declare it as a [[path]] row"));
+        } else if let Some(near) = self.names.near_sibling(path, &self.report.words).map(str::to_owned) {
+            let help = Some(Help::possible(path, &near).or_else_do("otherwise declare it as a [[path]] row"));
             self.fail_for_row((&["path"], path), Code::NameUnknown, span, format!("no row declares `{path}`"), help);
         }
     }
@@ -329,7 +329,7 @@ impl<'p> CompileContext<'p> {
         self.reads_index |= name == "index";
         let types = match self.scope(up) {
             None => {
-                let help = Some(format!("`@{name}` needs an item at hand; a path of the scene is written `${name}`"));
+                let help = Some(format!("`@{name}` needs an item at hand; a path of the scene is written `${name}`").into());
                 self.fail(Code::ReferenceBad, span, format!("there is no item here that `@{name}` could belong to"), help);
                 return;
             }
@@ -353,7 +353,7 @@ impl<'p> CompileContext<'p> {
         if !self.names.knows_field(types.as_deref(), name) {
             let known: Vec<String> = self.names.field_names(types.as_deref()).map(str::to_owned).collect();
             let of = types.map(|t| format!("`{}` items have no", t.join("` or `")));
-            let near = suggest::help(name, known.iter().map(String::as_str));
+            let near = self.report.words.help(name, known.iter().map(String::as_str));
             let help = near.or_else(|| Some("declare it as a [[field]] row".into()));
             let message = format!("{} field `{name}`", of.as_deref().unwrap_or("there is no"));
             self.fail_for(name, Code::NameUnknown, span, message, help);
@@ -362,8 +362,11 @@ impl<'p> CompileContext<'p> {
 
     fn check_argument(&mut self, names: &[Arc<str>], name: &str, span: Span) {
         if !names.iter().any(|known| known.as_ref() == name) {
-            let help = suggest::help(name, names.iter().map(AsRef::as_ref))
-                .or_else(|| Some(format!("declare it: `args = {{ {name} = \"any\" }}`")));
+            let help = self
+                .report
+                .words
+                .help(name, names.iter().map(AsRef::as_ref))
+                .or_else(|| Some(format!("declare it: `args = {{ {name} = \"any\" }}`").into()));
             self.fail_for(name, Code::NameUnknown, span, format!("there is no argument `{name}`"), help);
         }
     }

@@ -1,6 +1,6 @@
 //! Text languages that a rule file names: `{ expand = NAME }` and `{ fn = "render", lang = NAME, … }`.
 
-use crate::diag::{Code, DocumentNode, FieldMap, Span, suggest};
+use crate::diag::{Code, DocumentNode, FieldMap, Span};
 use crate::text::{Language, functions};
 
 use super::context::CompileContext;
@@ -36,7 +36,7 @@ impl CompileContext<'_> {
         ];
         for (key, of, fits) in options {
             if let Some(field) = table.get(key).filter(|_| !fits) {
-                let help = Some(format!("leave `{key}` out"));
+                let help = Some(format!("leave `{key}` out").into());
                 self.fail(Code::TermType, field.key, format!("`{key}` is for {of}, not for `{language}`"), help);
             }
         }
@@ -74,7 +74,7 @@ impl CompileContext<'_> {
     pub(super) fn language_of_call(&mut self, table: &FieldMap, span: Span) -> Option<Language> {
         for (key, field) in table {
             if !ARGUMENTS.contains(&key.as_ref()) {
-                let help = suggest::help(key, ARGUMENTS);
+                let help = self.report.words.help(key, ARGUMENTS);
                 self.fail(Code::SchemaUnknownKey, field.key, format!("`{key}` does not belong to `render`"), help);
             }
         }
@@ -84,7 +84,7 @@ impl CompileContext<'_> {
         let Some(lang) = table.get("lang") else {
             let known = Language::ALL.map(Language::name).join(", ");
             let help = format!("write `lang = \"macro\"`; the languages are {known}");
-            self.fail(Code::TermMissing, span, "`render` needs `lang`: the language of the text", Some(help));
+            self.fail(Code::TermMissing, span, "`render` needs `lang`: the language of the text", Some(help.into()));
             return None;
         };
         self.language(&lang.node, table)
@@ -95,7 +95,12 @@ impl CompileContext<'_> {
         let name = self.literal(node, "a function's name");
         if !functions::find(&name).is_some_and(|f| f.args.iter().all(|(arg, must)| *arg == "of" || !must)) {
             let known = functions::FUNCTIONS.iter().map(|f| f.name);
-            self.fail(Code::NameUnknown, node.span, format!("no function `{name}` takes a text alone"), suggest::help(&name, known));
+            self.fail(
+                Code::NameUnknown,
+                node.span,
+                format!("no function `{name}` takes a text alone"),
+                self.report.words.help(&name, known),
+            );
         }
     }
 }

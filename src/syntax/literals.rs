@@ -46,7 +46,7 @@ impl CompileContext<'_> {
             let message = format!("`{path}` is declared as `{}`, but is set to {}", kind.word(), node.kind());
             let table = if path.starts_with("state.") { "state" } else { "path" };
             let help = format!("write a value of type `{}`, or change its [[{table}]] row", kind.word());
-            self.fail(Code::TermType, node.span, message, Some(help));
+            self.fail(Code::TermType, node.span, message, Some(help.into()));
         } else if let Some(word) = node.as_text().filter(|_| !path.starts_with("option.")) {
             self.check_path_word(path, word, node.span);
         }

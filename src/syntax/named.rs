@@ -163,7 +163,7 @@ impl CompileContext<'_> {
             return nothing;
         }
         if value.over && !self.has_item() {
-            let help = Some(format!("use it where an item is at hand, or take `over` out of value `{name}`"));
+            let help = Some(format!("use it where an item is at hand, or take `over` out of value `{name}`").into());
             self.fail(Code::ReferenceBad, node.span, format!("value `{name}` is about an item, but there is none here"), help);
             return nothing;
         }

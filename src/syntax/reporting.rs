@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use crate::diag::{Code, Diagnostic, Severity, Span, suggest};
+use crate::diag::{Code, Diagnostic, Help, Severity, Span};
 use crate::model::OptionType;
 use crate::model::options::TABLE as OPTION;
 use crate::model::pack::PackRow;
@@ -17,12 +17,12 @@ const MAX_FOUND: usize = 2_000;
 
 impl CompileContext<'_> {
     /// Reports an error at a position.
-    pub fn fail(&mut self, code: Code, span: Span, message: impl Into<String>, help: Option<String>) {
+    pub fn fail(&mut self, code: Code, span: Span, message: impl Into<String>, help: Option<Help>) {
         self.push(Diagnostic::new(code, message).at(span), help);
     }
 
     /// The same for a name that an unreadable file may define.
-    pub fn fail_for(&mut self, missing: &str, code: Code, span: Span, message: impl Into<String>, help: Option<String>) {
+    pub fn fail_for(&mut self, missing: &str, code: Code, span: Span, message: impl Into<String>, help: Option<Help>) {
         self.push(Diagnostic::new(code, message).at(span).missing(missing), help);
     }
 
@@ -33,7 +33,7 @@ impl CompileContext<'_> {
         code: Code,
         span: Span,
         message: impl Into<String>,
-        help: Option<String>,
+        help: Option<Help>,
     ) {
         self.push(Diagnostic::new(code, message).at(span).missing_row(tables, name), help);
     }
@@ -66,7 +66,7 @@ impl CompileContext<'_> {
         self.looked <= MAX_LOOKED
     }
 
-    fn push(&mut self, mut d: Diagnostic, help: Option<String>) {
+    fn push(&mut self, mut d: Diagnostic, help: Option<Help>) {
         if !self.rule.is_empty() {
             d = d.rule(self.rule.clone());
         }
@@ -88,7 +88,11 @@ impl CompileContext<'_> {
 
     /// Reports a name that nothing defines.
     pub fn unknown<'a>(&mut self, what: &str, name: &str, span: Span, known: impl IntoIterator<Item = &'a str>) {
-        let help = suggest::help(name, known).or_else(|| Some(format!("define it, or see `tapster ops` for every {what} there is")));
+        let help = self
+            .report
+            .words
+            .help(name, known)
+            .or_else(|| Some(format!("define it, or see `tapster ops` for every {what} there is").into()));
         self.fail_for_row((tables_of(what), name), Code::NameUnknown, span, format!("there is no {what} `{name}`"), help);
     }
 
@@ -137,15 +141,17 @@ impl CompileContext<'_> {
             self.unknown_option(name, span);
             return;
         }
-        let near = suggest::nearest(path, self.names.path_names()).map(|near| format!("did you mean `{near}`?"));
+        let near = self.report.words.nearest(path, self.names.path_names()).map(Help::from);
         let head = path.split('.').next().unwrap_or(path);
         let name = path.strip_prefix("state.");
         let help = match (near, name) {
             (Some(near), _) => near,
-            (None, Some(name)) => format!("declare it: `[[state]]` with `name = \"{name}\"`"),
+            (None, Some(name)) => format!("declare it: `[[state]]` with `name = \"{name}\"`").into(),
             (None, None) => match self.row_type_of_field(head) {
-                Some(of) => format!("`{head}` is a field of `{of}`: test it in `where`, or write `@{head}` where an item is at hand"),
-                None => "declare it as a [[path]] row, or see `tapster ops --scene` for the paths that there are".to_owned(),
+                Some(of) => {
+                    format!("`{head}` is a field of `{of}`: test it in `where`, or write `@{head}` where an item is at hand").into()
+                }
+                None => "declare it as a [[path]] row, or see `tapster ops --scene` for the paths that there are".into(),
             },
         };
         let what = if name.is_some() { "state" } else { "scene path" };
@@ -158,10 +164,10 @@ impl CompileContext<'_> {
 impl CompileContext<'_> {
     fn unknown_option(&mut self, name: &str, span: Span) {
         let known: Vec<Arc<str>> = self.pack.options.iter().map(|option| option.name.clone()).collect();
-        let near = suggest::nearest(name, known.iter().map(AsRef::as_ref));
+        let near = self.report.words.nearest(name, known.iter().map(AsRef::as_ref));
         let help = near.map_or_else(
-            || format!("declare it in the pack's `pack.toml`: `[options.{name}]`"),
-            |near| format!("did you mean `{OPTION}.{near}`?"),
+            || Help::from(format!("declare it in the pack's `pack.toml`: `[options.{name}]`")),
+            |near| Help::possible(name, &format!("{OPTION}.{}", near.replacement)),
         );
         self.fail_for_row((&["options"], name), Code::OptionUnknown, span, format!("there is no option `{name}`"), Some(help));
     }

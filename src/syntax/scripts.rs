@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
-use crate::diag::{Code, DocumentNode, FieldMap, SourceId, Span, source, suggest};
+use crate::diag::{Code, DocumentNode, FieldMap, SourceId, Span, source};
 use crate::model::rights::TABLE;
 use crate::terms::ScriptLibrary;
 use crate::terms::expr::ScriptCall;
@@ -109,7 +109,12 @@ impl CompileContext<'_> {
     pub fn scripted(&mut self, table: &FieldMap, span: Span, others: &[&str]) -> Option<ScriptCall> {
         for (key, field) in table.iter().filter(|(key, _)| !matches!(key.as_ref(), "script" | "args") && !others.contains(&key.as_ref())) {
             let known = ["script", "args"].into_iter().chain(others.iter().copied());
-            self.fail(Code::SchemaUnknownKey, field.key, format!("`{key}` does not belong to `script`"), suggest::help(key, known));
+            self.fail(
+                Code::SchemaUnknownKey,
+                field.key,
+                format!("`{key}` does not belong to `script`"),
+                self.report.words.help(key, known),
+            );
         }
         let Some(own) = table.get("script").map(|f| &f.node) else {
             self.fail(
@@ -156,11 +161,11 @@ impl CompileContext<'_> {
                         "" => "`args` lists what it is given".to_owned(),
                         _ => format!("it is given ({params})"),
                     };
-                    self.fail(Code::ScriptBad, span, message, Some(help));
+                    self.fail(Code::ScriptBad, span, message, Some(help.into()));
                     return;
                 }
-                let help = suggest::help(name, known.iter().map(|(n, _)| n.as_str()));
-                let help = help.or_else(|| Some(format!("write `fn {name}({params}) {{ … }}` in `{}`", script.file())));
+                let help = self.report.words.help(name, known.iter().map(|(n, _)| n.as_str()));
+                let help = help.or_else(|| Some(format!("write `fn {name}({params}) {{ … }}` in `{}`", script.file()).into()));
                 self.fail(Code::NameUnknown, span, format!("`{file}.rhai` has no function `{name}`"), help);
             }
         }

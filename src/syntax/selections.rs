@@ -97,7 +97,7 @@ impl CompileContext<'_> {
                 "one" => Some(RandomDraw::One),
                 "none" => None,
                 _ => {
-                    let help = crate::diag::suggest::help(word, ["shuffle", "one", "none"]);
+                    let help = self.report.words.help(word, ["shuffle", "one", "none"]);
                     self.fail(Code::TermType, node.span, format!("`{word}` is no way to draw"), help);
                     None
                 }
@@ -210,7 +210,7 @@ impl CompileContext<'_> {
             Some(n) if n.as_text().is_some_and(|word| !matches!(word, "start" | "end")) => {
                 let word = n.as_text().unwrap_or("");
                 let words = ["drop", "error", "start", "end"];
-                let help = crate::diag::suggest::help(word, words);
+                let help = self.report.words.help(word, words);
                 self.fail(Code::TermType, n.span, format!("`lost` cannot be `{word}`"), help);
                 LostPolicy::Drop
             }
@@ -241,7 +241,7 @@ impl CompileContext<'_> {
         match node.as_text() {
             Some(t) if is_reference(t) => {
                 let help = format!("write the name itself; the text `{t}` is written `${t}`");
-                self.fail(Code::TermType, node.span, format!("{what} cannot be a reference"), Some(help));
+                self.fail(Code::TermType, node.span, format!("{what} cannot be a reference"), Some(help.into()));
                 "".into()
             }
             Some(t) => t.strip_prefix("$$").map_or_else(|| t.into(), |rest| format!("${rest}").into()),

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::diag::{Code, DocumentNode, FieldMap, suggest};
+use crate::diag::{Code, DocumentNode, FieldMap};
 
 use crate::terms::names::is_reference;
 use crate::terms::rewrite::ScriptsStep;
@@ -73,7 +73,7 @@ fn step(cx: &mut CompileContext<'_>, node: &DocumentNode) -> Option<TextStep> {
             let sides = ["both", "start", "end"];
             let side = own.as_text().filter(|side| sides.contains(side)).unwrap_or_else(|| {
                 let written = own.as_text().map_or_else(|| own.kind().to_owned(), |text| format!("`{text}`"));
-                let help = own.as_text().and_then(|text| suggest::help(text, sides));
+                let help = own.as_text().and_then(|text| cx.report.words.help(text, sides));
                 let help = help.or_else(|| Some("write `both`, `start` or `end`".into()));
                 cx.fail(Code::TermType, own.span, format!("`trim` cannot be {written}"), help);
                 "both"
@@ -124,7 +124,7 @@ fn action<'n>(cx: &mut CompileContext<'_>, table: &'n FieldMap, node: &DocumentN
             Some((key, _)) => format!("there is no step `{key}`"),
             None => "a step needs one key that says what it does".to_owned(),
         };
-        let help = unknown.and_then(|(key, _)| suggest::help(key, STEPS.iter().map(|(name, _)| *name)));
+        let help = unknown.and_then(|(key, _)| cx.report.words.help(key, STEPS.iter().map(|(name, _)| *name)));
         let help = help.or_else(|| Some("for example `{ trim = \"both\" }`; `tapster ops` lists the steps".into()));
         cx.fail(Code::TermType, unknown.map_or(node.span, |(_, field)| field.key), message, help);
         return None;
@@ -134,7 +134,7 @@ fn action<'n>(cx: &mut CompileContext<'_>, table: &'n FieldMap, node: &DocumentN
             Some(other) => (format!("a step does one thing, but this one says `{word}` and `{other}`"), "write two steps".to_owned()),
             None => (format!("`{key}` has no meaning beside `{word}`"), format!("`{word}` takes {}", beside(word).join(", "))),
         };
-        cx.fail(Code::TwoMeanings, field.key, message, Some(help));
+        cx.fail(Code::TwoMeanings, field.key, message, Some(help.into()));
     }
     Some((word, own))
 }
@@ -174,7 +174,7 @@ fn replace(cx: &mut CompileContext<'_>, own: &DocumentNode) -> Option<StepOperat
     };
     for (key, field) in own.as_table().into_iter().flatten() {
         if !REPLACE.contains(&key.as_ref()) {
-            let help = suggest::help(key, REPLACE);
+            let help = cx.report.words.help(key, REPLACE);
             cx.fail(Code::SchemaUnknownKey, field.key, format!("`{key}` does not belong to `replace`"), help);
         }
     }

@@ -7,7 +7,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use crate::diag::{Code, DocumentNode, FieldMap, Span, suggest};
+use crate::diag::{Code, DocumentNode, FieldMap, Span};
 use crate::terms::expr::{Expr, ItemQuery, PathRoot, QuerySource};
 use crate::terms::names::{is_table, own_tables};
 
@@ -54,7 +54,7 @@ impl CompileContext<'_> {
         if row.as_ref() != "last" && row.parse::<usize>().is_err() {
             let get = column.map(|column| format!(", get = \"{column}\"")).unwrap_or_default();
             let help = format!("write `{{ lookup = \"{row}\", in = \"$table.{table}\"{get} }}` for the row of this name");
-            self.fail(Code::ReferenceBad, span, format!("`$table.{table}` is a list of rows, and has no `{row}`"), Some(help));
+            self.fail(Code::ReferenceBad, span, format!("`$table.{table}` is a list of rows, and has no `{row}`"), Some(help.into()));
         } else if let Some(column) = column {
             self.check_column(table, column, span);
         }
@@ -77,12 +77,13 @@ impl CompileContext<'_> {
         }
         let name = format!("{table}/{column}");
         let known = self.columns(table);
-        let help = match suggest::nearest(column, known.iter().map(AsRef::as_ref)) {
-            Some(near) => format!("did you mean `{near}`?"),
+        let help = match self.report.words.nearest(column, known.iter().map(AsRef::as_ref)) {
+            Some(near) => near.into(),
             None => {
                 let listed: Vec<String> = known.iter().take(MAX_LISTED).map(|column| format!("`{column}`")).collect();
                 let more = if known.len() > MAX_LISTED { ", …" } else { "" };
                 format!("its columns are {}{more}; a row `[[column]]` with `name = \"{name}\"` declares another one", listed.join(", "))
+                    .into()
             }
         };
         let message = format!("table `{table}` has no column `{column}`");

@@ -165,7 +165,11 @@ impl CompileContext<'_> {
         let Some((word, others)) = FORMS.iter().find(|(word, _)| table.contains_key(*word)) else { return Expr::Const(Value::Null) };
         for (key, field) in table {
             if key.as_ref() != *word && !others.contains(&key.as_ref()) {
-                let help = suggest::help(key, others.iter().copied()).or_else(|| Some(format!("`{{ {word} = … }}` takes nothing else")));
+                let help = self
+                    .report
+                    .words
+                    .help(key, others.iter().copied())
+                    .or_else(|| Some(format!("`{{ {word} = … }}` takes nothing else").into()));
                 self.fail(Code::SchemaUnknownKey, field.key, format!("`{key}` does not belong to `{word}`"), help);
             }
         }
@@ -240,7 +244,7 @@ impl CompileContext<'_> {
         };
         if let Some(list) = of.as_text().filter(|name| *name == "part" || self.list_number(name).is_some()) {
             let help = format!("for each item of the list write `{{ of = \"{list}\", get = \"@text\", steps = … }}`");
-            self.fail(Code::TermType, of.span, format!("with `steps` alone `of` is a text, but `{list}` is a list"), Some(help));
+            self.fail(Code::TermType, of.span, format!("with `steps` alone `of` is a text, but `{list}` is a list"), Some(help.into()));
         }
         let of = self.expr(of);
         Expr::Pipe(Box::new(StepPipe { of, steps: self.steps(steps) }))
@@ -254,7 +258,7 @@ impl CompileContext<'_> {
                     Code::TermType,
                     node.span,
                     format!("`{word}` takes a list of values, not {}", node.kind()),
-                    Some(format!("write `{word} = [a, b]`")),
+                    Some(format!("write `{word} = [a, b]`").into()),
                 );
                 Box::new([])
             }
@@ -337,13 +341,13 @@ impl CompileContext<'_> {
         let names = known.iter().map(|(arg, _)| *arg);
         for (key, field) in table.iter().filter(|(key, _)| key.as_ref() != "fn") {
             if !names.clone().any(|arg| arg == key.as_ref()) {
-                let help = suggest::help(key, names.clone());
+                let help = self.report.words.help(key, names.clone());
                 self.fail(Code::SchemaUnknownKey, field.key, format!("`{key}` is no argument of `{name}`"), help);
             }
         }
         let lacking: Vec<&str> = known.iter().filter(|(arg, must)| *must && !table.contains_key(*arg)).map(|(arg, _)| *arg).collect();
         if let [first, ..] = lacking.as_slice() {
-            let help = Some(format!("add `{first} = …`; {}", suggest::help("", names).unwrap_or_default()));
+            let help = Some(format!("add `{first} = …`; {}", self.report.words.help("", names).unwrap_or_default()).into());
             self.fail(Code::TermMissing, span, format!("`{name}` needs `{}`", lacking.join("`, `")), help);
         }
     }
@@ -365,7 +369,8 @@ impl CompileContext<'_> {
         for (key, field) in table {
             if !QUERY.contains(&key.as_ref()) && !names(selections::TERMS).any(|term| term == key.as_ref()) {
                 let known: Vec<&str> = QUERY.iter().copied().chain(names(selections::TERMS)).collect();
-                self.fail(Code::SchemaUnknownKey, field.key, format!("`{key}` does not belong to a query"), suggest::help(key, known));
+                let help = self.report.words.help(key, known);
+                self.fail(Code::SchemaUnknownKey, field.key, format!("`{key}` does not belong to a query"), help);
             }
         }
         let before = std::mem::take(&mut self.reads_index);

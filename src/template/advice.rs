@@ -8,7 +8,7 @@ use std::sync::Arc;
 use super::revision::{Revision, Revisions};
 use super::walk::{PartKind, PartPlace, SourceUse, walk};
 use super::{ceilings, conditions, keys, lint, parts, words};
-use crate::diag::{Code, Diagnostic, DocumentNode, FieldMap, NodeValue, Report, Severity, Span, short, suggest};
+use crate::diag::{Code, Diagnostic, DocumentNode, FieldMap, Help, NodeValue, Report, Severity, Span, short, suggest};
 use crate::text::leaf::LeafSyntax;
 
 /// The most remarks about one template; nobody would read more.
@@ -67,7 +67,7 @@ struct TemplateAdvice<'a> {
 }
 
 impl TemplateAdvice<'_> {
-    fn say(&mut self, code: Code, span: Span, message: String, help: String) {
+    fn say(&mut self, code: Code, span: Span, message: String, help: impl Into<Help>) {
         if self.said.len() <= MAX_REMARKS {
             let mut remark = Diagnostic::new(code, message).at(span).help(help);
             remark.severity = Severity::Warning;
@@ -110,9 +110,9 @@ impl TemplateAdvice<'_> {
             let other = self.revisions.all().find(|other| known_in(other).contains(&&**key));
             let help = match other {
                 Some(other) => {
-                    format!("only revision `{}` knows it, and this template is of revision `{}`", other.name, self.revision.name)
+                    format!("only revision `{}` knows it, and this template is of revision `{}`", other.name, self.revision.name).into()
                 }
-                None => suggest::help(key, known.iter().copied()).unwrap_or_else(|| "take it away".to_owned()),
+                None => suggest::help(key, known.iter().copied()).unwrap_or_else(|| "take it away".into()),
             };
             let message = format!("unknown key `{}`{place}, which is dropped", short::word(key));
             self.say(Code::SchemaUnknownKey, field.key, message, help);
@@ -241,7 +241,7 @@ impl TemplateAdvice<'_> {
         for (key, field) in table.iter().filter(|(key, _)| !offer.args.contains(&&***key)) {
             let message =
                 format!("`{}` has no effect: `{}` takes no such argument", at.key(&format!("args.{}", short::word(key))), offer.name);
-            let help = suggest::help(key, offer.args.iter().copied()).unwrap_or_else(|| "take it away".to_owned());
+            let help = suggest::help(key, offer.args.iter().copied()).unwrap_or_else(|| "take it away".into());
             self.say(Code::TemplateUnused, field.key, message, help);
         }
     }

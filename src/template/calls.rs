@@ -61,8 +61,8 @@ impl TemplateCalls {
         let Some(template) = self.templates.get(&*id) else {
             let known = self.templates.keys().map(AsRef::as_ref);
             let help = suggest::help(&id, known).unwrap_or_else(|| match self.templates.is_empty() {
-                true => "it has none, so name a file, or add one of `kind = \"template\"`".to_owned(),
-                false => "templates are named by their `id`".to_owned(),
+                true => "it has none, so name a file, or add one of `kind = \"template\"`".into(),
+                false => "templates are named by their `id`".into(),
             });
             return Err(EvalFault::call(format!("the pack has no template `{id}`; {help}")));
         };
@@ -77,7 +77,8 @@ impl TemplateCalls {
 
     fn no_task(&self, template: &Template) -> EvalFault {
         let kinds = self.tasks.kinds();
-        let help = suggest::help(&template.task, kinds.iter().copied()).unwrap_or_else(|| format!("its tasks: {}", kinds.join(", ")));
+        let help =
+            suggest::help(&template.task, kinds.iter().copied()).unwrap_or_else(|| format!("its tasks: {}", kinds.join(", ")).into());
         let message = format!("template `{}` is written for task `{}`, which the pack does not have; {help}", template.id, template.task);
         EvalFault::call(message)
     }

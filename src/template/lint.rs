@@ -48,8 +48,8 @@ pub(super) fn remedy(unknown: &[&str], sources: &[&str]) -> String {
     let near: Vec<String> = unknown
         .iter()
         .take(MAX_PLACES)
-        .filter_map(|name| suggest::nearest(name, known()).map(|near| (name, near)))
-        .map(|(name, near)| if unknown.len() == 1 { format!("did you mean `{near}`?") } else { format!("`{near}` for `{name}`?") })
+        .filter_map(|name| suggest::nearest(name, known()))
+        .map(|near| if unknown.len() == 1 { near.to_string() } else { format!("`{}` for `{}`?", near.replacement, near.word) })
         .collect();
     if !near.is_empty() {
         return near.join(" ");

@@ -117,7 +117,7 @@ impl Revisions {
     /// The diagnostic about a name that no revision has.
     pub(super) fn unknown(&self, name: &str, at: &DocumentNode) -> Diagnostic {
         let complaint = Diagnostic::new(Code::SchemaValue, format!("`revision` cannot be `{}`", short::word(name))).at(at.span);
-        let help = suggest::help(name, self.names()).unwrap_or_else(|| "name a [[revision]] row, or add one".to_owned());
+        let help = suggest::help(name, self.names()).unwrap_or_else(|| "name a [[revision]] row, or add one".into());
         complaint.missing_row(&[TABLE], name).help(help)
     }
 }
@@ -171,13 +171,13 @@ impl Revision {
             let Some(name) = node.as_text().filter(|name| self.role(name).is_none()) else { continue };
             let message = format!("revision `{}` has no role `{}`", self.name, short::word(name));
             let complaint = Diagnostic::new(Code::NameUnknown, message).at(node.span).missing(name);
-            let help = suggest::help(name, self.role_names()).unwrap_or_else(|| "name one of its `roles`".to_owned());
+            let help = suggest::help(name, self.role_names()).unwrap_or_else(|| "name one of its `roles`".into());
             report.push(complaint.rule(format!("{TABLE} {}", self.name)).help(help));
         }
         for word in named("spellings").and_then(DocumentNode::as_table).into_iter().flat_map(FieldMap::values).map(|field| &field.node) {
             let Some(name) = word.as_text().filter(|name| !words::all().any(|known| known == *name)) else { continue };
             let complaint = Diagnostic::new(Code::NameUnknown, format!("templates have no key or word `{}`", short::word(name)));
-            let help = suggest::help(name, words::all()).unwrap_or_else(|| "see docs/reference/template.md".to_owned());
+            let help = suggest::help(name, words::all()).unwrap_or_else(|| "see docs/reference/template.md".into());
             report.push(complaint.at(word.span).missing(name).rule(format!("{TABLE} {}", self.name)).help(help));
         }
     }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use indexmap::IndexMap;
 
-use crate::diag::{Code, Diagnostic, DocumentNode, FieldMap, NodeValue, Report, TableField, short, suggest};
+use crate::diag::{Code, Diagnostic, DocumentNode, FieldMap, NodeValue, Report, TableField, short};
 use crate::model::Pack;
 use crate::model::pack::PackRow;
 
@@ -105,10 +105,10 @@ fn unknown_task(pack: &Pack, task: &DocumentNode, revision: &str, report: &mut R
     let rows = pack.tables.get("task").into_iter().flat_map(IndexMap::values);
     let known: Vec<&str> = rows.map(|row| row.fields.get("for").and_then(|f| f.node.as_text()).unwrap_or(&row.name)).collect();
     let of = if known.contains(&name) { format!(" for templates of revision `{revision}`") } else { String::new() };
-    let help = suggest::help(name, known).filter(|_| of.is_empty());
+    let help = report.words.help(name, known).filter(|_| of.is_empty());
     let message = format!("no row of the pack defines the task `{}`{of}: the template's sources are not checked", short::word(name));
     let remark = Diagnostic::new(Code::TemplateDoubtful, message).at(task.span).missing_row(&["task"], name);
-    report.push(remark.help(help.unwrap_or_else(|| "add a `[[task]]` row of that name, and its `[[source]]` rows".to_owned())));
+    report.push(remark.help(help.unwrap_or_else(|| "add a `[[task]]` row of that name, and its `[[source]]` rows".into())));
 }
 
 /// A row in the form of a file.

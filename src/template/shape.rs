@@ -131,7 +131,7 @@ pub(super) fn check(root: &DocumentNode, revision: &Revision, report: &mut Repor
 
 fn not_allowed(path: &str, written: &str, at: &DocumentNode, allowed: &[&str]) -> Diagnostic {
     let complaint = Diagnostic::new(Code::SchemaValue, format!("`{path}` cannot be `{}`", short::word(written))).at(at.span);
-    let list = || format!("one of {}", allowed.iter().map(|word| format!("`{word}`")).collect::<Vec<_>>().join(", "));
+    let list = || format!("one of {}", allowed.iter().map(|word| format!("`{word}`")).collect::<Vec<_>>().join(", ")).into();
     let help = suggest::help(written, allowed.iter().copied());
     complaint.label("not one of the allowed values").help(help.unwrap_or_else(list))
 }

@@ -19,7 +19,7 @@ pub(super) fn check(root: &DocumentNode, revision: &Revision) -> Vec<Diagnostic>
             let message = format!("the layout names a non-existent slot, `{name}`");
             let help = suggest::help(name, slots.keys().map(AsRef::as_ref));
             let complaint = Diagnostic::new(Code::TemplateStructure, message).at(named.span).label(format!("at `{}`", at.key("name")));
-            of_slots.push(complaint.help(help.unwrap_or_else(|| "add the slot, or take the node away".to_owned())));
+            of_slots.push(complaint.help(help.unwrap_or_else(|| "add the slot, or take the node away".into())));
         }
         if sort.is_block() && revision.knows_flags {
             let flag = node.get("prefix").filter(|flag| flag.as_bool() == Some(true));

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::diag::{DocumentNode, FieldMap, NodeValue, Span, suggest};
+use crate::diag::{DocumentNode, FieldMap, NodeValue, Span, WordSearch, suggest};
 use crate::model::pack::PackRow;
 use crate::model::{OptionType, Pack, options};
 
@@ -307,19 +307,19 @@ impl PackNames {
     /// The declared path beside an undeclared one that differs from it by a slip of the pen; a table that is open to other
     /// names accepts those that are like none of its own.
     #[must_use]
-    pub fn near_sibling(&self, path: &str) -> Option<&str> {
-        if self.paths.contains_key(path) { None } else { self.near_described(path) }
+    pub fn near_sibling(&self, path: &str, search: &WordSearch) -> Option<&str> {
+        if self.paths.contains_key(path) { None } else { self.near_described(path, search) }
     }
 
     /// The path that an undescribed one is with a slip, as [`near_sibling`](Self::near_sibling); a value of the pack may
     /// declare the undescribed one.
     #[must_use]
-    pub fn near_described(&self, path: &str) -> Option<&str> {
+    pub fn near_described(&self, path: &str, search: &WordSearch) -> Option<&str> {
         if self.paths.get(path).is_some_and(|declared| !declared.doc.is_empty()) || self.prefixes.contains(path) {
             return None;
         }
         let (above, last) = path.rsplit_once('.')?;
-        let near = suggest::misspelt_key(last, self.described.get(above)?.iter().map(AsRef::as_ref))?;
+        let near = search.misspelt_key(last, self.described.get(above)?.iter().map(AsRef::as_ref))?;
         self.paths.get_key_value(format!("{above}.{near}").as_str()).map(|(known, _)| known.as_ref())
     }
 
@@ -332,19 +332,19 @@ impl PackNames {
         let types = Some(types).filter(|types| !types.is_empty());
         let columns = || self.columns.values().flatten().map(AsRef::as_ref);
         let near = |known: &&str| suggest::is_misspelt_key(key, known);
-        suggest::misspelt_key(key, self.field_names(types)).or_else(|| columns().filter(near).min())
+        WordSearch::default().misspelt_key(key, self.field_names(types)).or_else(|| columns().filter(near).min())
     }
 
     /// The declared word of a path that another word is with a slip.
     #[must_use]
-    pub fn near_path_word(&self, path: &str, word: &str) -> Option<&str> {
-        near_in(self.words.get(path)?, word)
+    pub fn near_path_word(&self, path: &str, word: &str, search: &WordSearch) -> Option<&str> {
+        near_in(self.words.get(path)?, word, search)
     }
 
     /// The usual word of a field that another word is with a slip. A field may hold other words too.
     #[must_use]
-    pub fn near_word(&self, field: &str, word: &str) -> Option<&str> {
-        near_in(self.field_words.get(field)?, word)
+    pub fn near_word(&self, field: &str, word: &str, search: &WordSearch) -> Option<&str> {
+        near_in(self.field_words.get(field)?, word, search)
     }
 
     /// Whether a row of a table has a key, or a row `[[column]]` declares it.
@@ -404,9 +404,9 @@ fn agreed(mut kinds: impl Iterator<Item = ValueType>) -> Option<ValueType> {
 }
 
 /// The word of a list that another word, which is none of them, is with a slip.
-fn near_in<'w>(words: &'w [Arc<str>], word: &str) -> Option<&'w str> {
+fn near_in<'w>(words: &'w [Arc<str>], word: &str, search: &WordSearch) -> Option<&'w str> {
     let known = words.iter().any(|known| **known == *word);
-    words.iter().map(AsRef::as_ref).find(|usual| !known && suggest::is_misspelt_key(word, usual))
+    if known { None } else { search.misspelt_key(word, words.iter().map(AsRef::as_ref)) }
 }
 
 /// Whether a whole text is one reference: `$` or `@` and a name, or `@` alone.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::diag::{Code, Diagnostic, short};
+use crate::diag::{Code, Diagnostic, Help, short};
 use crate::model::Value;
 use crate::model::item::core;
 use crate::text::script::{Script, ScriptArgument, ScriptPlace};
@@ -156,7 +156,7 @@ impl BuildState {
             return;
         }
         let message = format!("{}`{}` sets `{field}`, which no rule reads", giver.kind(), giver.name());
-        let warning = self.warning(Code::NameNearly, message, Some(format!("did you mean `{near}`?")), None);
+        let warning = self.warning(Code::NameNearly, message, Some(Help::possible(field, near)), None);
         self.warn_in_script(warning, self.place_of(giver).as_ref());
     }
 

@@ -8,7 +8,7 @@ use std::cell::{Cell, Ref, RefCell};
 use std::rc::Rc;
 use std::sync::{Arc, LazyLock};
 
-use crate::diag::{Code, Diagnostic, DiagnosticCode, short};
+use crate::diag::{Code, Diagnostic, DiagnosticCode, Help, short};
 use crate::model::item::TableCache;
 use crate::model::plan::{BuildStep, Expansion, RecordedValue, TextRewrite};
 use crate::model::scene::HostFn;
@@ -187,14 +187,17 @@ impl BuildState {
 
     /// Raises a warning with a code of the registry or of the pack, with a remedy and the row (`table/name`) that
     /// caused it. The position in the pack's files is added when the build returns its warnings.
-    pub fn warn_with(&self, code: impl Into<DiagnosticCode>, message: impl Into<String>, help: Option<String>, row: Option<String>) {
+    pub fn warn_with(&self, code: impl Into<DiagnosticCode>, message: impl Into<String>, help: Option<Help>, row: Option<String>) {
         let warning = self.warning(code, message, help, row);
         self.warnings.borrow_mut().push(warning);
     }
 
     /// Raises warnings that were found in the data of the build.
     pub fn warn_of(&self, found: Vec<Diagnostic>) {
-        found.into_iter().for_each(|warning| self.warn_with(warning.code, warning.message, warning.help, warning.row));
+        for Diagnostic { code, message, help, suggestion, row, .. } in found {
+            let warning = self.warning(code, message, help.map(Help::from), row);
+            self.warnings.borrow_mut().push(Diagnostic { suggestion, ..warning });
+        }
     }
 
     /// A warning of the running pass.
@@ -202,12 +205,14 @@ impl BuildState {
         &self,
         code: impl Into<DiagnosticCode>,
         message: impl Into<String>,
-        help: Option<String>,
+        help: Option<Help>,
         row: Option<String>,
     ) -> Diagnostic {
         let mut warning = Diagnostic::warning(code, message);
+        if let Some(help) = help {
+            warning = warning.help(help);
+        }
         warning.pass = self.pass.borrow().to_string();
-        warning.help = help.map(short::cut);
         warning.row = row.map(short::cut);
         warning
     }

@@ -15,6 +15,6 @@ pub(super) fn selection(cx: &mut CompileContext<'_>, fields: &FieldMap, why: &st
 /// Refuses a term, if the pass has it.
 pub(super) fn refuse(cx: &mut CompileContext<'_>, fields: &FieldMap, key: &str, message: &str, help: &str) {
     if let Some(field) = fields.get(key) {
-        cx.fail(Code::TwoMeanings, field.key, message, Some(help.to_owned()));
+        cx.fail(Code::TwoMeanings, field.key, message, Some(help.into()));
     }
 }

@@ -33,7 +33,7 @@ impl PartTerms {
         let table = to.and_then(DocumentNode::as_table);
         let Some(field) = node("field") else {
             if let (Some(to), Some(_)) = (to, table) {
-                let help = Some("write `to = \"list\"`, or add `field = \"…\"`".to_owned());
+                let help = Some("write `to = \"list\"`, or add `field = \"…\"`".into());
                 cx.fail(Code::TermType, to.span, "`to` names an item only where elements of a `field` are placed", help);
             }
             return None;
@@ -42,7 +42,7 @@ impl PartTerms {
         cx.within(scope.clone(), |cx| cx.check_field(0, &name, field.span));
         let next = table.and_then(|t| t.get("next")).map(|f| &f.node);
         let Some(next) = next else {
-            let help = Some("add `to = { next = { … } }`: the item behind that takes them".to_owned());
+            let help = Some("add `to = { next = { … } }`: the item behind that takes them".into());
             cx.fail(Code::TermMissing, field.span, "elements of a `field` need to know which item takes them", help);
             return None;
         };
@@ -55,7 +55,7 @@ impl PartTerms {
             Some(at) if at.as_text() == Some("end") => false,
             Some(at) if at.as_text() == Some("start") => true,
             Some(at) => {
-                let help = Some("write `at = \"start\"` or `at = \"end\"`: of the field of the item that takes them".to_owned());
+                let help = Some("write `at = \"start\"` or `at = \"end\"`: of the field of the item that takes them".into());
                 cx.fail(Code::TermType, at.span, "elements of a `field` have no such place", help);
                 false
             }

@@ -6,7 +6,7 @@ use crate::text::written::ToText as _;
 use std::sync::Arc;
 
 use super::pass::{CompiledPass, HistoryDemand, ProgramInterrupt, ProgramRunner, Verb, VerbInfo};
-use crate::diag::{Code, DiagnosticCode, FieldMap, Span};
+use crate::diag::{Code, DiagnosticCode, FieldMap, Help, Span};
 use crate::model::term::names;
 use crate::model::{Term, TermType, item::core};
 use crate::syntax::conditions::PathMode;
@@ -164,7 +164,7 @@ impl Verb for RequireTerms {
         for FailureReport { message, help, row } in complaints {
             match self.level {
                 FailureLevel::Stop => return Err(ProgramInterrupt::Stop),
-                FailureLevel::Warn => st.warn_with(DiagnosticCode::named(&self.error), message, help, row),
+                FailureLevel::Warn => st.warn_with(DiagnosticCode::named(&self.error), message, help.map(Help::from), row),
                 FailureLevel::Error => {
                     let room = self.headroom(st, list)?;
                     return Err(ProgramInterrupt::Refused { code: self.error.to_string(), message, room });

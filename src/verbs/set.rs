@@ -88,7 +88,7 @@ impl SetTerms {
         let (Some(list), Some(value)) = (list, value) else {
             let lone = list.map(|f| (f.key, "value")).or_else(|| value.map(|f| (f.key, "fields")));
             if let Some((key, other)) = lone {
-                let help = Some("write `fields = [\"a\", \"b\"]` and `value = …`, or `set = { a = …, b = … }`".to_owned());
+                let help = Some("write `fields = [\"a\", \"b\"]` and `value = …`, or `set = { a = …, b = … }`".into());
                 cx.fail(Code::TermMissing, key, format!("`fields` and `value` of `set` stand together, but there is no `{other}`"), help);
             }
             return lone.is_some();
@@ -96,7 +96,7 @@ impl SetTerms {
         for node in list.node.as_list().unwrap_or(&[]) {
             let Some(name) = node.as_text() else { continue };
             if fields.get("set").is_some_and(|f| f.node.get(name).is_some()) {
-                let help = Some("keep one of them".to_owned());
+                let help = Some("keep one of them".into());
                 cx.fail(Code::TwoMeanings, node.span, format!("`{name}` is set twice: here, and in `set`"), help);
             }
             cx.within(scope.clone(), |cx| self.key(cx, name, node.span, &value.node));
@@ -123,7 +123,7 @@ impl SetTerms {
         };
         if table.is_empty() {
             let help = "write `set = { field = value }`; only a `set` with `because` may set nothing".to_owned();
-            cx.fail(Code::TermMissing, node.span, "`set` names no field", Some(help));
+            cx.fail(Code::TermMissing, node.span, "`set` names no field", Some(help.into()));
         }
         for (key, field) in table {
             cx.within(scope.clone(), |cx| self.key(cx, key, field.key, &field.node));

@@ -133,7 +133,7 @@ fn names(cx: &mut CompileContext<'_>, fields: &FieldMap) -> Vec<FieldId> {
         return vec![cx.fields.intern(name)];
     };
     if let Some(field) = fields.get("field") {
-        let help = Some("name all of them in `fields`".to_owned());
+        let help = Some("name all of them in `fields`".into());
         cx.fail(Code::TwoMeanings, field.key, "a `shape` has either `field` or `fields`", help);
     }
     let mut out = Vec::new();
@@ -144,7 +144,7 @@ fn names(cx: &mut CompileContext<'_>, fields: &FieldMap) -> Vec<FieldId> {
                 out.push(cx.fields.intern(name));
             }
             None => {
-                let help = Some("write the names of fields: `fields = [\"text\", \"name\"]`".to_owned());
+                let help = Some("write the names of fields: `fields = [\"text\", \"name\"]`".into());
                 cx.fail(Code::TermType, node.span, "`shape` changes fields of items", help);
             }
         }

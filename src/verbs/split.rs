@@ -279,7 +279,7 @@ fn heads(cx: &mut CompileContext<'_>, node: &DocumentNode, scope: &ItemScope, pi
     for (key, field) in table {
         let word = cx.expr(&DocumentNode { span: field.key, data: crate::diag::NodeValue::Text(key.clone()) });
         let Some(fields) = field.node.as_table() else {
-            let help = Some("write `{ field = value }`, or `{}` for a head that sets nothing".to_owned());
+            let help = Some("write `{ field = value }`, or `{}` for a head that sets nothing".into());
             cx.fail(Code::TermType, field.node.span, format!("a head has a table of fields, not {}", field.node.kind()), help);
             continue;
         };

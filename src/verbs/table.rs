@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::diag::{Code, DocumentNode, FieldMap, Span, suggest};
+use crate::diag::{Code, DocumentNode, FieldMap, Help, Span};
 use crate::model::pack::LAYERING;
 use crate::model::term::names;
 use crate::model::{Term, TermType};
@@ -81,8 +81,8 @@ impl CompiledPass {
         };
         let name = word.as_text().unwrap_or("");
         let Some(info) = VERBS.iter().copied().find(|v| v.name == name) else {
-            let near = suggest::help(name, VERBS.iter().map(|v| v.name));
-            let help = near.unwrap_or_else(|| "`tapster ops` lists the verbs".to_owned());
+            let near = cx.report.words.help(name, VERBS.iter().map(|v| v.name));
+            let help = near.unwrap_or_else(|| "`tapster ops` lists the verbs".into());
             cx.fail(Code::NoVerb, word.span, format!("there is no verb `{name}`"), Some(help));
             return None;
         };
@@ -131,13 +131,13 @@ fn check_terms(cx: &mut CompileContext<'_>, info: &VerbInfo, fields: &FieldMap) 
             continue;
         }
         let owners: Vec<&str> = VERBS.iter().filter(|v| names(v.terms).any(|term| term == key.as_ref())).map(|v| v.name).collect();
-        let help = suggest::nearest(key, meant.iter().copied()).map(|n| format!("did you mean `{n}`?")).or_else(|| {
+        let help = cx.report.words.nearest(key, meant.iter().copied()).map(Help::from).or_else(|| {
             (!owners.is_empty())
-                .then(|| format!("`{key}` is a term of {}", owners.iter().map(|o| format!("`{o}`")).collect::<Vec<_>>().join(", ")))
+                .then(|| format!("`{key}` is a term of {}", owners.iter().map(|o| format!("`{o}`")).collect::<Vec<_>>().join(", ")).into())
         });
         let terms = if info.terms.is_empty() { "no terms of its own".to_owned() } else { names(info.terms).collect::<Vec<_>>().join(", ") };
         let shared = names(SHARED).collect::<Vec<_>>().join(", ");
-        let help = help.or_else(|| Some(format!("`{}` takes {terms}, and what every pass may have: {shared}", info.name)));
+        let help = help.or_else(|| Some(format!("`{}` takes {terms}, and what every pass may have: {shared}", info.name).into()));
         // a key of no verb is told as the schema tells it
         if owners.is_empty() {
             cx.fail(Code::SchemaUnknownKey, field.key, format!("unknown key `{key}` in a pass of `{}`", info.name), help);

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use serde_json::Value as Json;
 
-use crate::diag::{Code, Diagnostic, suggest};
+use crate::diag::{Code, Diagnostic, Help, suggest};
 use crate::pack::Ruleset;
 
 use crate::inputs::files::{shown, values_of};
@@ -19,8 +19,8 @@ pub(crate) fn known(rules: &Ruleset, name: &str) -> Result<(), EarlyExit> {
         return Ok(());
     }
     let message = format!("pack `{}` has no list `{}`", rules.pack().name, head(name, 60));
-    let all = || format!("its lists are {}", names.join(", "));
-    let help = suggest::nearest(name, names.iter().copied()).map_or_else(all, |near| format!("did you mean `{near}`?"));
+    let all = || format!("its lists are {}", names.join(", ")).into();
+    let help = suggest::nearest(name, names.iter().copied()).map_or_else(all, Help::from);
     Err(EarlyExit::could_not(Code::NameUnknown, message, help))
 }
 

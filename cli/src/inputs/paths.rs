@@ -15,7 +15,7 @@ pub(crate) fn known(rules: &Ruleset, path: &str) -> Result<(), EarlyExit> {
     }
     let message = format!("nothing of pack `{}` declares the path `{}`", rules.pack().name, head(path, 60));
     let help = match suggest::nearest(path, own.names.path_names()) {
-        Some(near) => format!("did you mean `{near}`?"),
+        Some(near) => near.to_string(),
         None if own.lists.iter().any(|list| &*list.name == path) => {
             format!("it is a list: `tapster build --dump list:{path}` shows it")
         }

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use crate::diag::{Code, Diagnostic, DocumentNode, Report, Sources, TableField, suggest};
+use crate::diag::{Code, Diagnostic, DocumentNode, Help, Report, Sources, TableField};
 use crate::model::{Map, Scene, Value};
 use crate::pack::{Ruleset, json, toml};
 
@@ -127,10 +127,10 @@ impl TurnsReader {
         for (key, field) in root.as_table().into_iter().flatten() {
             let key: &str = key;
             if key != LIST && !BESIDE.contains(&key) {
-                let known = suggest::nearest(key, [LIST].into_iter().chain(BESIDE));
+                let known = self.report.words.nearest(key, [LIST].into_iter().chain(BESIDE));
                 let help = known.map_or_else(
-                    || format!("take it out: the file is a list `{LIST}`, and each turn has its own `{}`", KEYS.join("`, `")),
-                    |near| format!("did you mean `{near}`?"),
+                    || format!("take it out: the file is a list `{LIST}`, and each turn has its own `{}`", KEYS.join("`, `")).into(),
+                    Help::from,
                 );
                 let complaint = Diagnostic::new(Code::SchemaUnknownKey, format!("a file of turns has no key `{}`", head(key, 40)));
                 self.report.push(complaint.at(field.key).help(help));
@@ -182,7 +182,7 @@ impl TurnsReader {
     }
 
     fn unknown(&mut self, number: usize, key: &str, field: &TableField) {
-        let help = suggest::help(key, KEYS).unwrap_or_default();
+        let help = self.report.words.help(key, KEYS).unwrap_or_default();
         let message = format!("turn {number}: a turn has no key `{}`", head(key, 40));
         self.report.push(Diagnostic::new(Code::SchemaUnknownKey, message).at(field.key).help(help));
     }

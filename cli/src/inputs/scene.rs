@@ -126,7 +126,8 @@ fn check(parts: &BuildParts, rules: &Ruleset, scene: &Scene, show: &mut OutputSt
 /// What a build warns of in the data of a scene, with the places: the key that no rule reads, else the value that does not
 /// fit. `at` finds the key and the value at a path in the file; what another part of the inputs says has no place in it.
 pub(crate) fn places<'n>(rules: &Ruleset, data: &Value, at: impl Fn(&str) -> Option<(Span, &'n DocumentNode)>) -> Vec<(String, Span)> {
-    let unread = rules.for_scenes().unread(data).into_iter().filter_map(|(path, message)| Some((message, at(&path)?.0)));
+    let unread =
+        rules.for_scenes().undeclared_paths(data).into_iter().filter_map(|found| Some((found.warning.message, at(&found.path)?.0)));
     let odd = rules.for_scenes().misfits(data).into_iter().filter_map(|misfit| {
         let (key, value) = at(&misfit.path)?;
         Some((misfit.message, if misfit.is_key { key } else { value.span }))

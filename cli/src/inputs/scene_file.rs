@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::diag::{Code, Diagnostic, DocumentNode, NodeValue, Report, Sources, TableField, suggest};
+use crate::diag::{Code, Diagnostic, DocumentNode, Help, NodeValue, Report, Sources, TableField};
 use crate::model::{Scene, Value};
 use crate::pack::files::is_folder;
 use crate::pack::{Overlay, Start, json, toml};
@@ -70,7 +70,6 @@ pub(crate) fn parse_beside(
     show: &mut OutputStreams<'_, '_>,
 ) -> Result<BuildParts, EarlyExit> {
     let (sources, report) = (Sources::default(), Report::default());
-    let _bounded = suggest::bounded();
     let mut reader = SceneReader { base: base.to_owned(), sources, report, parts: BuildParts::default(), beside };
     reader.document(shown, bytes);
     if reader.report.has_errors() {
@@ -159,9 +158,9 @@ impl SceneReader {
             "scene" | "option" => self.wrong(node, "a table"),
             "$schema" => {}
             _ => {
-                let help = suggest::nearest(key, KEYS.iter().copied()).map_or_else(
-                    || format!("known here: {}; paths of the scene stand below `[scene]`", KEYS.join(", ")),
-                    |near| format!("did you mean `{near}`?"),
+                let help = self.report.words.nearest(key, KEYS.iter().copied()).map_or_else(
+                    || format!("known here: {}; paths of the scene stand below `[scene]`", KEYS.join(", ")).into(),
+                    Help::from,
                 );
                 let complaint = Diagnostic::new(Code::SchemaUnknownKey, format!("a scene file has no key `{key}`"));
                 self.report.push(complaint.at(field.key).help(help));

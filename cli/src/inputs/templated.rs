@@ -225,7 +225,7 @@ pub(crate) fn pack_of(task: Option<&str>, library: &dyn PackLibrary) -> Result<S
         return Err(Box::new(complaint.help("name a pack that renders templates with `--pack`")));
     };
     let help = suggest::help(task, known.iter().map(String::as_str));
-    let help = help.unwrap_or_else(|| "name the pack that has it with `--pack`, or its folder's parent in `TAPSTER_PACKS`".to_owned());
+    let help = help.unwrap_or_else(|| "name the pack that has it with `--pack`, or its folder's parent in `TAPSTER_PACKS`".into());
     Err(Box::new(Diagnostic::new(Code::NameUnknown, format!("no pack here has the task `{}`", short::word(task))).help(help)))
 }
 

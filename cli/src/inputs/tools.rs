@@ -44,8 +44,8 @@ impl ToolArgs {
         let known: Vec<&str> = tools.specs().map(|spec| spec.name.as_str()).collect();
         if let Some(name) = self.allow_tool.iter().chain(&self.deny_tool).find(|name| !known.contains(&name.as_str())) {
             let help = suggest::help(name, known.iter().copied());
-            let help =
-                help.unwrap_or_else(|| format!("the tools are {}", if known.is_empty() { "none".to_owned() } else { known.join(", ") }));
+            let help = help
+                .unwrap_or_else(|| format!("the tools are {}", if known.is_empty() { "none".to_owned() } else { known.join(", ") }).into());
             return Err(EarlyExit::could_not(Code::NameUnknown, format!("there is no tool `{name}`"), help));
         }
         let allow = (!self.allow_tool.is_empty()).then(|| self.allow_tool.clone());

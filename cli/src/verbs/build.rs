@@ -3,7 +3,7 @@
 use clap::Args;
 use serde_json::{Value as Json, json};
 
-use crate::diag::{Code, Diagnostic, suggest};
+use crate::diag::{Code, Diagnostic, Help, suggest};
 use crate::model::{Plan, Scene, Value};
 use crate::pack::Ruleset;
 
@@ -134,7 +134,7 @@ fn draft(plan: &Plan, stage: &str) -> Result<Json, EarlyExit> {
         None => {
             let names: Vec<&str> = stages.iter().map(|(n, _)| n.as_str()).collect();
             let help = suggest::nearest(stage, names.iter().copied())
-                .map_or_else(|| format!("the stages are {}", names.join(", ")), |near| format!("did you mean `{near}`?"));
+                .map_or_else(|| format!("the stages are {}", names.join(", ")).into(), Help::from);
             Err(EarlyExit::could_not(Code::NameUnknown, format!("the build has no stage `{stage}`"), help))
         }
     }

@@ -6,7 +6,7 @@ use clap::Args;
 use serde_json::Value as Json;
 
 use crate::build::{BuildError, ErrorKind};
-use crate::diag::{Code, Diagnostic, Report, Sources, suggest};
+use crate::diag::{Code, Diagnostic, Help, Report, Sources, suggest};
 use crate::import::{self, Container, Contents};
 use crate::pack::{PackLibrary, PackShelf, Ruleset, Start};
 use crate::program::foreign::{ForeignFormat, ImportedDocument};
@@ -92,8 +92,8 @@ impl ConvertArgs {
             }
             let made = |format: &ForeignFormat, name: &str| *format.name == *name || format.makes.as_deref() == Some(name);
             if let Some(name) = self.made.as_deref().filter(|name| !rules.programs().formats.iter().any(|format| made(format, name))) {
-                let near = suggest::nearest(name, makes.iter().copied()).map(|near| format!("did you mean `{near}`?"));
-                let help = near.unwrap_or_else(|| format!("it makes {}", listed(&makes)));
+                let near = suggest::nearest(name, makes.iter().copied()).map(Help::from);
+                let help = near.unwrap_or_else(|| format!("it makes {}", listed(&makes)).into());
                 return Err(self.refused(format!("pack `{}` makes no `{name}`", rules.pack().name), help));
             }
             let made = by(&rules, self.made.as_deref());
@@ -110,8 +110,8 @@ impl ConvertArgs {
             let message = format!("there is no pack `{0}`, and no pack here converts to a format `{0}`", self.to);
             let all: Vec<Ruleset> = loaded(&shelf).filter(|rules| !formats(rules).is_empty()).collect();
             let known = all.iter().flat_map(|rules| formats(rules).into_iter().chain([&*rules.pack().name]));
-            let near = suggest::nearest(&self.to, known).map(|near| format!("did you mean `{near}`?"));
-            return Err(self.refused(message, near.unwrap_or_else(|| converting(&shelf))));
+            let near = suggest::nearest(&self.to, known).map(Help::from);
+            return Err(self.refused(message, near.unwrap_or_else(|| converting(&shelf).into())));
         }
         let recognised = |rules: Ruleset| match by(&rules, Some(&self.to)) {
             Ok(made) => Some(Ok((rules, made))),
@@ -122,7 +122,7 @@ impl ConvertArgs {
     }
 
     /// That the document is not converted.
-    fn refused(&self, message: String, help: String) -> EarlyExit {
+    fn refused(&self, message: String, help: impl Into<Help>) -> EarlyExit {
         EarlyExit::new(RunExit::No, Diagnostic::new(Code::ImportFormat, format!("`{}`: {message}", shown(&self.file))).help(help))
     }
 

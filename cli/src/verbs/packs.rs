@@ -97,7 +97,8 @@ fn shown(asked: &str, show: &mut OutputStreams<'_, '_>) -> Result<RunExit, Early
     };
     let Some((_, bytes)) = of_shipped(name)?.find(|(inside, _)| *inside == file) else {
         let files: Vec<&str> = of_shipped(name)?.map(|(file, _)| file).collect();
-        let help = suggest::help(file, files.iter().copied()).unwrap_or_else(|| format!("`tapster packs --show {name}` lists its files"));
+        let help =
+            suggest::help(file, files.iter().copied()).unwrap_or_else(|| format!("`tapster packs --show {name}` lists its files").into());
         return Err(EarlyExit::could_not(Code::FileMissing, format!("the shipped pack `{name}` has no file `{file}`"), help));
     };
     let text = String::from_utf8_lossy(bytes);
@@ -133,8 +134,8 @@ fn of_shipped(name: &str) -> Result<impl Iterator<Item = (&'static str, &'static
     if names.iter().any(|known| known == name) {
         return Ok(files_of_shipped(name));
     }
-    let help =
-        suggest::help(name, names.iter().map(String::as_str)).unwrap_or_else(|| format!("the shipped packs are {}", names.join(", ")));
+    let help = suggest::help(name, names.iter().map(String::as_str))
+        .unwrap_or_else(|| format!("the shipped packs are {}", names.join(", ")).into());
     Err(EarlyExit::could_not(Code::PackMissing, format!("there is no shipped pack `{name}`"), help))
 }
 

@@ -116,7 +116,7 @@ impl RunArgs {
             if !names().chain(passes()).any(|known| known == name) {
                 let message = format!("pack `{pack}` has no program or pass `{}`", head(name, 60));
                 let near = suggest::nearest(name, names().chain(passes()));
-                let help = near.map_or_else(all, |near| format!("did you mean `{near}`? {}", listed()));
+                let help = near.map_or_else(all, |near| format!("{near} {}", listed()));
                 return Err(EarlyExit::could_not(Code::NameUnknown, message, help));
             }
         }
@@ -187,7 +187,7 @@ fn doubts(rules: &Ruleset, scene: &Scene, given: &[(String, Json)]) -> Vec<Diagn
     for (name, items) in given {
         filled.set(rules.programs().rules.source_of(name), Value::from(items));
     }
-    let unread = rules.for_scenes().unread(&scene.data).into_iter().map(|(_, message)| Diagnostic::warning(Code::SceneField, message));
+    let unread = rules.for_scenes().undeclared_paths(&scene.data).into_iter().map(|found| found.warning);
     let misfits = rules.for_scenes().misfits(&filled.data).into_iter();
     let misfits = misfits.map(|misfit| Diagnostic::warning(misfit.code(), misfit.message).help(misfit.help));
     unread.chain(misfits).collect()

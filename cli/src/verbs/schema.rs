@@ -121,8 +121,8 @@ fn unmade(folder: &std::path::Path, error: &std::io::Error) -> EarlyExit {
 
 fn unknown(kind: &str, schemas: &Schemas) -> EarlyExit {
     let help = match schemas.newest(kind) {
-        Some(newest) => format!("the newest version of `{kind}` is {newest}"),
-        None => suggest::help(kind, KINDS.iter().map(|(n, _)| *n)).unwrap_or_else(|| "`tapster schema` lists the kinds".to_owned()),
+        Some(newest) => format!("the newest version of `{kind}` is {newest}").into(),
+        None => suggest::help(kind, KINDS.iter().map(|(n, _)| *n)).unwrap_or_else(|| "`tapster schema` lists the kinds".into()),
     };
     EarlyExit::could_not(Code::SchemaKind, format!("there is no such schema of `{kind}`"), help)
 }

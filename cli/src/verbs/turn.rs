@@ -234,7 +234,7 @@ fn warn(at: Moment, recorded: &RecordedTurn, asked: &[String], runs: [&Json; 2],
         let near = crate::diag::suggest::help(name, asked.iter().map(String::as_str));
         let message = format!("turn {}: no operation asked for the recorded reply `{name}`", at.turn);
         warnings.push(
-            Diagnostic::warning(Code::OperationFailed, message).help(near.unwrap_or_else(|| "remove it, or correct its name".to_owned())),
+            Diagnostic::warning(Code::OperationFailed, message).help(near.unwrap_or_else(|| "remove it, or correct its name".into())),
         );
     }
     warnings.into_iter().for_each(|warning| show.note(warning));

@@ -15,7 +15,7 @@ use std::fmt;
 use rustc_hash::FxHashMap;
 use serde_json::Value as Json;
 
-use crate::diag::{short, suggest};
+use crate::diag::{Suggestion, short, suggest};
 use crate::model::WorkLimits;
 use crate::text::pattern::{MatchBound, Pattern};
 use crate::text::work;
@@ -111,7 +111,7 @@ impl CaseComparison {
             _ if equal(wanted, got) => {}
             (Json::Object(table), _) if table.len() == 1 => {
                 let near = table.keys().find_map(|word| Some((word, similar_matcher(word)?)));
-                differs(near.map(|(word, near)| format!("`{word}` is no test; did you mean `{near}`?")));
+                differs(near.map(|(word, near)| format!("`{word}` is no test; {}", Suggestion::possible(word, near))));
             }
             _ => differs(None),
         }

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use super::case::{CaseAction, CaseTurn};
 use super::compare::MATCHERS;
 use super::validate::{fields, keys_of};
-use crate::diag::{Code, Diagnostic, DocumentNode, NodeValue, Report, Span, suggest};
+use crate::diag::{Code, Diagnostic, DocumentNode, Help, NodeValue, Report, Span, Suggestion, WordSearch, suggest};
 use crate::model::Value;
 use crate::pack::Ruleset;
 use crate::terms::names::{PackNames, ValueType};
@@ -185,7 +185,7 @@ pub(super) fn field_fault(
         _ => (misspelled_name(word, names.field_words.get(field)?.iter())?, format!("no rule gives `{field}` the word `{word}`")),
     };
     let complaint = Diagnostic::error(Code::NameUnknown, message).at(node.span);
-    (!stands(word)).then(|| complaint.help(format!("did you mean `{near}`?")))
+    (!stands(word)).then(|| complaint.help(near))
 }
 
 /// What is wrong with a value that a path is expected to have: it is declared as another type, or it is one of the words that
@@ -202,10 +202,10 @@ pub(super) fn path_fault(
     let kind = names.paths.get(path).map_or(ValueType::Any, |declared| declared.kind);
     let (code, message, help) = if !kind.accepts(&node.data) && !kind.holds(&Value::from(node)) {
         let message = format!("`${path}` is declared as `{}`, but is expected to be {}", kind.word(), node.kind());
-        (Code::TermType, message, format!("write a value of type `{}`", kind.word()))
+        (Code::TermType, message, format!("write a value of type `{}`", kind.word()).into())
     } else {
         let near = misspelled_name(word?, names.words.get(path)?.iter())?;
-        (Code::NameUnknown, format!("the pack knows no `${path}` that is `{}`", word?), format!("did you mean `{near}`?"))
+        (Code::NameUnknown, format!("the pack knows no `${path}` that is `{}`", word?), Help::from(near))
     };
     // rules may have words of their own
     let may_be = word.is_some_and(|word| word.is_empty() || stands(word)) || is_given(node);
@@ -214,13 +214,14 @@ pub(super) fn path_fault(
 }
 
 /// Returns the known name that `word` misspells.
-fn misspelled_name<'n>(word: &str, known: impl Iterator<Item = &'n Arc<str>> + Clone) -> Option<&'n str> {
+fn misspelled_name<'n>(word: &str, known: impl Iterator<Item = &'n Arc<str>> + Clone) -> Option<Suggestion> {
     let known = known.map(|known| &**known);
     if known.clone().any(|known| known == word) {
         return None;
     }
-    let near = suggest::nearest(word, known.clone()).filter(|near| suggest::is_misspelt_key(word, near));
-    near.or_else(|| suggest::misspelt_key(word, known))
+    let search = WordSearch::default();
+    let near = search.nearest(word, known.clone()).filter(|near| suggest::is_misspelt_key(word, &near.replacement));
+    near.or_else(|| Some(Suggestion::possible(word, search.misspelt_key(word, known)?)))
 }
 
 /// What is misspelt inside of a value. `key` is the field that has the value, and `stands` says whether a word stands in the
@@ -264,10 +265,11 @@ impl<'s> SpellingCheck<'s> {
         if MATCHERS.contains(&name) || self.rules.programs().rules.names.knows_field(None, name) || (self.stands)(name) {
             return;
         }
-        let near = suggest::nearest(name, self.known().iter().copied()).filter(|near| suggest::is_misspelt_key(name, near));
+        let near = suggest::nearest(name, self.known().iter().copied());
+        let near = near.filter(|near| suggest::is_misspelt_key(name, &near.replacement));
         if let Some(near) = near {
             let complaint = Diagnostic::error(Code::NameUnknown, format!("no rule writes a key `{name}`")).at(span);
-            self.found.push(complaint.help(format!("did you mean `{near}`?")));
+            self.found.push(complaint.help(near));
         }
     }
 
@@ -276,7 +278,7 @@ impl<'s> SpellingCheck<'s> {
         let near = words.and_then(|words| misspelled_name(word, words.iter()));
         if let Some(near) = near.filter(|_| !(self.stands)(word)) {
             let complaint = Diagnostic::error(Code::NameUnknown, format!("no rule gives `{key}` the word `{word}`")).at(span);
-            self.found.push(complaint.help(format!("did you mean `{near}`?")));
+            self.found.push(complaint.help(near));
         }
     }
 

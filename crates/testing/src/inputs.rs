@@ -7,7 +7,7 @@ use crate::build::dialects;
 use crate::diag::{Code, Diagnostic, DocumentNode, Report, Span, suggest};
 use crate::model::options::TABLE;
 use crate::model::{Map, Scene, Value};
-use crate::pack::{Ruleset, TypeMismatch};
+use crate::pack::{Ruleset, TypeMismatch, UndeclaredPath};
 
 /// What a case says beside its scene, and a scene file beside its own.
 const BESIDE_SCENE: [&str; 3] = ["seed", "draws", "strict"];
@@ -48,8 +48,7 @@ impl InputCheck<'_> {
             let path = if fault.option.is_empty() { TABLE.to_owned() } else { format!("{TABLE}.{}", fault.option) };
             told.push((path, Diagnostic::new(fault.code, fault.message).help(fault.help)));
         }
-        for (path, message) in self.rules.for_scenes().unread(&data) {
-            let warning = Diagnostic::new(Code::SceneField, message);
+        for UndeclaredPath { path, warning } in self.rules.for_scenes().undeclared_paths(&data) {
             let help = match path.as_str() {
                 "message" => Some("a scene file has a `message`; a case writes it into `history`, as its last row".to_owned()),
                 path if BESIDE_SCENE.contains(&path) => Some(format!("write `{path}` beside `scene`")),
@@ -179,7 +178,7 @@ fn document(import: &DocumentNode, rules: &Ruleset) -> Report {
     if let Some(node) = import.get("format")
         && let Some(name) = node.as_text().filter(|name| !known().any(|known| known == *name))
     {
-        let help = suggest::help(name, known()).unwrap_or_else(|| format!("it reads {}", known().collect::<Vec<_>>().join(", ")));
+        let help = suggest::help(name, known()).unwrap_or_else(|| format!("it reads {}", known().collect::<Vec<_>>().join(", ")).into());
         let message = format!("pack `{}` reads no format `{name}`", rules.pack().name);
         found.push(Diagnostic::new(Code::NameUnknown, message).at(node.span).help(help));
     }
@@ -196,7 +195,7 @@ pub fn unknown_dialects(file: &CaseFile, case: &TestCase, rules: &Ruleset) -> Re
             continue;
         }
         let help = suggest::help(name, known.iter().map(String::as_str));
-        let help = help.unwrap_or_else(|| format!("the dialects are {}", known.join(", ")));
+        let help = help.unwrap_or_else(|| format!("the dialects are {}", known.join(", ")).into());
         told.push(node.span);
         report
             .push(Diagnostic::new(Code::DialectUnknown, format!("the pack of this case has no dialect `{name}`")).help(help).at(node.span));

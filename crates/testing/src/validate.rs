@@ -13,7 +13,7 @@ use super::expectations::{field_fault, misspellings, path_fault, vacuous_parts};
 use super::inputs::{ignored_inputs, input_faults};
 use super::play;
 use super::play::NO_LISTS;
-use crate::diag::{Code, Diagnostic, DocumentNode, NodeValue, Report, Span, TableField, short, suggest};
+use crate::diag::{Code, Diagnostic, DocumentNode, Help, NodeValue, Report, Span, TableField, short};
 use crate::model::Value;
 use crate::pack::Ruleset;
 use crate::pack::files::is_pack;
@@ -80,7 +80,6 @@ fn outside(file: &CaseFile, case: &TestCase) -> Report {
 /// gives: what no rule reads, and what does not fit.
 #[must_use]
 pub fn case_faults(file: &CaseFile, case: &TestCase, rules: &Ruleset) -> Report {
-    let _bounded = suggest::bounded();
     let mut search = CaseValidation::new(file, case, rules);
     given_by(file, case).for_each(|node| keys_of(node, &mut search.own));
     search.check_accounts();
@@ -130,9 +129,9 @@ impl<'c> CaseValidation<'c> {
         Self { file, case, rules, compiled, names: &compiled.names, own: BTreeSet::new(), found: Report::default() }
     }
 
-    fn report_unknown(&mut self, span: Span, message: String, help: Option<String>, otherwise: &str) {
+    fn report_unknown(&mut self, span: Span, message: String, help: Option<Help>, otherwise: &str) {
         let complaint = Diagnostic::new(Code::NameUnknown, message).at(span);
-        self.found.push(complaint.help(help.unwrap_or_else(|| otherwise.to_owned())));
+        self.found.push(complaint.help(help.unwrap_or_else(|| otherwise.into())));
     }
 
     fn pack_name(&self) -> &'c str {
@@ -151,7 +150,7 @@ impl<'c> CaseValidation<'c> {
         let known: Vec<&str> = rows.into_iter().flat_map(|rows| rows.keys()).map(AsRef::as_ref).filter(|name| !is_new(name)).collect();
         let unknown: Vec<(&str, Span)> = fields(budget).map(|(name, field)| (name, field.key)).filter(|(name, _)| is_new(name)).collect();
         for (name, span) in unknown {
-            let help = suggest::help(name, known.iter().copied());
+            let help = self.found.words.help(name, known.iter().copied());
             let message = format!("pack `{}` has no account `{name}`", self.pack_name());
             self.report_unknown(span, message, help, "`[[account]]` declares one");
         }
@@ -175,7 +174,7 @@ impl<'c> CaseValidation<'c> {
     fn check_list(&mut self, name: &str, span: Span) -> bool {
         let known = self.compiled.list_id(name).is_some();
         if !known {
-            let help = suggest::help(name, self.compiled.lists.iter().map(|list| &*list.name));
+            let help = self.found.words.help(name, self.compiled.lists.iter().map(|list| &*list.name));
             self.report_unknown(span, format!("pack `{}` has no list `{name}`", self.pack_name()), help, "`[[list]]` declares one");
         }
         known
@@ -188,7 +187,7 @@ impl<'c> CaseValidation<'c> {
         if self.names.knows_field(None, name) || self.own.contains(name) || self.is_open() {
             return;
         }
-        let near = suggest::help(name, self.names.field_names(types).chain(MATCHERS));
+        let near = self.found.words.help(name, self.names.field_names(types).chain(MATCHERS));
         let of = types.map_or_else(|| format!("items of `{list}`"), |types| format!("`{}` items", types.join("` or `")));
         self.report_unknown(span, format!("{of} have no field `{name}`"), near, "`[[field]]` declares one");
     }
@@ -238,7 +237,7 @@ impl<'c> CaseValidation<'c> {
             let Some(name) = node.as_text().filter(|name| programs.find(name).is_none() && !passes().any(|pass| pass == *name)) else {
                 continue;
             };
-            let help = suggest::help(name, programs.list.iter().map(|program| &*program.name).chain(passes()));
+            let help = self.found.words.help(name, programs.list.iter().map(|program| &*program.name).chain(passes()));
             let message = format!("pack `{}` has no program or pass `{name}`", self.pack_name());
             self.report_unknown(node.span, message, help, "`tapster ops --pack PACK` lists them");
         }
@@ -299,8 +298,8 @@ impl<'c> CaseValidation<'c> {
                     for (list, field) in fields(Some(node)) {
                         self.expected_rows(&field.node);
                         if !self.case.show.iter().any(|(known, _)| known == list) {
-                            let help = suggest::nearest(list, self.case.show.iter().map(|(known, _)| known.as_str()));
-                            let help = help.map(|near| format!("did you mean `{near}`?"));
+                            let help = self.found.words.nearest(list, self.case.show.iter().map(|(known, _)| known.as_str()));
+                            let help = help.map(Help::from);
                             let message = format!("`show` has no line for the items of `{list}`");
                             self.report_unknown(field.key, message, help, &format!("write one: `show.{list} = \"{{text}}\"`"));
                         }
@@ -341,7 +340,7 @@ impl<'c> CaseValidation<'c> {
             Some((word, _)) if MATCHERS.contains(&&**word) => Vec::new(),
             _ => {
                 if let Some((word, field)) = table.iter().find(|(word, _)| !MATCHERS.contains(&&***word)) {
-                    let help = similar_matcher(word).map(|near| format!("did you mean `{near}`?"));
+                    let help = similar_matcher(word).map(|near| Help::possible(word, near));
                     self.report_unknown(
                         field.key,
                         format!("`{word}` is no test of a list"),
@@ -400,7 +399,7 @@ impl<'c> CaseValidation<'c> {
     fn check_test_name(&mut self, node: &DocumentNode) {
         let Some((word, field)) = node.as_table().filter(|table| table.len() == 1).and_then(|table| table.iter().next()) else { return };
         if let Some(near) = similar_matcher(word).filter(|_| !self.names.knows_field(None, word) && !self.own.contains(&**word)) {
-            self.report_unknown(field.key, format!("`{word}` is no test"), Some(format!("did you mean `{near}`?")), "");
+            self.report_unknown(field.key, format!("`{word}` is no test"), Some(Help::possible(word, near)), "");
         }
     }
 
@@ -408,14 +407,14 @@ impl<'c> CaseValidation<'c> {
     fn check_path(&mut self, path: &str, field: &'c TableField, turn: &CaseTurn) {
         self.check_test_name(&field.node);
         if let Some(bare) = path.strip_prefix('$') {
-            self.report_unknown(field.key, format!("`{path}` is written without its `$` here"), Some(format!("write `{bare}`")), "");
+            self.report_unknown(field.key, format!("`{path}` is written without its `$` here"), Some(format!("write `{bare}`").into()), "");
             return;
         }
         let parts: Vec<&str> = path.split('.').collect();
         let is_list = (1..=parts.len()).any(|n| parts.get(..n).is_some_and(|parts| self.compiled.list_id(&parts.join(".")).is_some()));
         let is_given = || Value::from(&turn.given.scene).at(path).is_some();
         if !is_list && !self.names.knows_path(path) && !is_given() {
-            let help = suggest::help(path, self.names.path_names());
+            let help = self.found.words.help(path, self.names.path_names());
             self.report_unknown(
                 field.key,
                 format!("no rule of pack `{}` sets or reads `${path}`", self.pack_name()),
@@ -450,7 +449,7 @@ impl<'c> CaseValidation<'c> {
             let is_known = key == "vars" || names.knows_path(&format!("state.{key}")) || self.own.contains(key) || MATCHERS.contains(&key);
             if !is_known {
                 let states = names.path_names().filter_map(|path| path.strip_prefix("state."));
-                let help = suggest::help(key, states.chain(["vars"]));
+                let help = self.found.words.help(key, states.chain(["vars"]));
                 self.report_unknown(
                     field.key,
                     format!("pack `{}` has no state `{key}`", self.pack_name()),
@@ -464,7 +463,7 @@ impl<'c> CaseValidation<'c> {
     /// The keys of a table that the program makes.
     fn check_columns(&mut self, node: &DocumentNode, known: &[&str], what: &str) {
         for (key, field) in fields(Some(node)).filter(|(key, _)| !known.contains(key) && !MATCHERS.contains(key)) {
-            let help = suggest::help(key, known.iter().copied());
+            let help = self.found.words.help(key, known.iter().copied());
             self.report_unknown(field.key, format!("{what} has no `{key}`"), help, &format!("it has {}", known.join(", ")));
         }
     }
@@ -490,7 +489,7 @@ impl<'c> CaseValidation<'c> {
             known.extend(field.1.node.as_text().filter(|_| matches!(&**field.0, "error" | "code" | "because" | "warn")));
             texts_of(&field.1.node, &["error", "code", "because"], &mut known);
         }
-        let help = suggest::nearest(code, known).map(|near| format!("did you mean `{near}`?"));
+        let help = self.found.words.nearest(code, known).map(Help::from);
         let message = format!("neither the program nor pack `{}` has the code `{code}`", self.pack_name());
         self.report_unknown(node.span, message, help, "docs/reference/codes.md lists the codes of the program");
     }

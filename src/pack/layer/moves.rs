@@ -59,8 +59,7 @@ impl LayerMerger<'_> {
         let why = if itself { "which is itself" } else { "which no layer has" };
         let message = format!("{table} `{name}` is to stand next to `{anchor}`, {why}");
         let full = name.rsplit_once('/').map_or_else(|| anchor.to_owned(), |(program, _)| format!("{program}/{anchor}"));
-        let help =
-            self.near(table, &full).or_else(|| self.near(table, anchor)).unwrap_or_else(|| "name a row of the same table".to_owned());
+        let help = self.near(table, &full).or_else(|| self.near(table, anchor)).unwrap_or_else(|| "name a row of the same table".into());
         let complaint = Diagnostic::new(Code::MoveUnknown, message).at(span).label("no such row").missing(anchor);
         self.complain(complaint.rule(self.rule(table, name)).help(help));
     }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::{LayerMerger, RemovedRow, over};
-use crate::diag::{Code, Diagnostic, DocumentNode, FieldMap, NodeValue, TableField, suggest};
+use crate::diag::{Code, Diagnostic, DocumentNode, FieldMap, NodeValue, TableField};
 use crate::model::pack::ShadowedValue;
 
 /// The table of a manifest that declares options.
@@ -37,9 +37,9 @@ impl LayerMerger<'_> {
             self.merged.shadowed.push(ShadowedValue { by: field.node.span, old: old.node.span, edited: false });
             self.merged.removed.push(RemovedRow { table: TABLE.into(), name: name.clone(), by: field.key });
         } else if self.complete {
-            let near = suggest::help(name, below.keys().map(AsRef::as_ref));
+            let near = self.report.words.help(name, below.keys().map(AsRef::as_ref));
             let complaint = Diagnostic::new(Code::RemoveUnknown, format!("option `{name}` is removed, but no lower pack declares it"));
-            let help = near.unwrap_or_else(|| "nothing is to be removed; take this table away".to_owned());
+            let help = near.unwrap_or_else(|| "nothing is to be removed; take this table away".into());
             self.complain(complaint.at(field.key).label("no such option below").help(help));
         }
     }

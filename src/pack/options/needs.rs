@@ -48,7 +48,11 @@ fn one(options: &PackOptions, option: &PackOption, need: &OptionCondition, reade
     }
     let Some(other) = options.get(&need.option) else {
         let message = format!("there is no option `{}`", need.option);
-        reader.complain(Diagnostic::new(Code::OptionUnknown, message).at(need.span).help(near(&need.option, options)));
+        reader.complain(Diagnostic::new(Code::OptionUnknown, message).at(need.span).help(near(
+            &need.option,
+            options,
+            &reader.report.words,
+        )));
         return;
     };
     for fault in need.values.iter().filter_map(|value| other.refuses(value)) {

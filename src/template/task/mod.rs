@@ -11,7 +11,7 @@ mod window;
 
 use std::sync::Arc;
 
-use crate::diag::{Code, Diagnostic, DocumentNode, Report, suggest};
+use crate::diag::{Code, Diagnostic, DocumentNode, Report};
 use crate::model::Pack;
 use crate::model::pack::PackRow;
 use crate::terms::CompiledRules;
@@ -152,8 +152,8 @@ fn own_and_lent<T>(
         match all.iter().find(|row| &**names(row).1 == name) {
             Some(lent) => has.push(lent.clone()),
             None => {
-                let help = suggest::help(name, all.iter().map(|row| names(row).1.as_ref()));
-                let help = help.unwrap_or_else(|| format!("name a [[{table}]] row: `TASK/NAME`"));
+                let help = report.words.help(name, all.iter().map(|row| names(row).1.as_ref()));
+                let help = help.unwrap_or_else(|| format!("name a [[{table}]] row: `TASK/NAME`").into());
                 report.push(unknown(table, name, node, task).help(help));
             }
         }
@@ -169,8 +169,9 @@ fn unknown(what: &'static str, name: &str, node: &DocumentNode, row: &PackRow) -
 /// The diagnostic about a row of a task that does not exist.
 fn homeless(table: &str, row: &PackRow, tasks: &[Task], report: &mut Report) {
     let (task, _) = halves(row);
-    let help = suggest::help(&task, tasks.iter().map(|t| t.name.as_ref()));
-    let help = help.unwrap_or_else(|| format!("name the row `TASK/NAME`, with a [[task]] row `TASK`, or name it in `{table}s` of a task"));
+    let help = report.words.help(&task, tasks.iter().map(|t| t.name.as_ref()));
+    let help =
+        help.unwrap_or_else(|| format!("name the row `TASK/NAME`, with a [[task]] row `TASK`, or name it in `{table}s` of a task").into());
     let message = if task.is_empty() { format!("{table} `{}` belongs to no task", row.name) } else { format!("there is no task `{task}`") };
     report.push(
         Diagnostic::new(Code::NameUnknown, message)

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashSet;
 
-use crate::diag::{Code, Diagnostic, DocumentNode, FieldMap, Report, short, suggest};
+use crate::diag::{Code, Diagnostic, DocumentNode, FieldMap, Report, short};
 use crate::model::pack::PackRow;
 use crate::model::{Map, Value};
 use crate::terms::EvalFault;
@@ -72,8 +72,8 @@ fn undeclared(said: Option<&DocumentNode>, row: &PackRow, report: &mut Report) {
     for node in said.into_iter().flat_map(|said| said.as_list().unwrap_or(std::slice::from_ref(said))) {
         let Some(name) = node.as_text().filter(|name| !declared.is_some_and(|args| args.contains_key(*name))) else { continue };
         let complaint = Diagnostic::new(Code::NameUnknown, format!("there is no argument `{}`", short::word(name))).at(node.span);
-        let help = suggest::help(name, declared.into_iter().flat_map(|args| args.keys().map(AsRef::as_ref)));
-        report.push(complaint.rule(format!("source {}", row.name)).help(help.unwrap_or_else(|| "declare it in `args`".to_owned())));
+        let help = report.words.help(name, declared.into_iter().flat_map(|args| args.keys().map(AsRef::as_ref)));
+        report.push(complaint.rule(format!("source {}", row.name)).help(help.unwrap_or_else(|| "declare it in `args`".into())));
     }
 }
 

@@ -88,7 +88,7 @@ fn a_value_that_an_option_cannot_have_is_warned_of_and_left_out() {
     let scene = Scene::new(&json!({ "option": { "tone": "drak", "count": 99, "motto": "too long", "deep": "yes", "xyzzy": 1 } }));
     assert_eq!(said(&rules, &scene), json!({ "tone": "plain", "deep": true, "count": 1, "motto": "" }));
     let faults = rules.options().faults(&scene.get("option"));
-    let told: Vec<_> = faults.iter().map(|fault| (fault.option.as_str(), fault.help.as_str())).collect();
+    let told: Vec<_> = faults.iter().map(|fault| (fault.option.as_str(), fault.help.text.as_str())).collect();
     let expected = [
         ("tone", "did you mean `dark`?"),
         ("count", "use a smaller value"),
@@ -113,7 +113,7 @@ fn values_that_do_not_fit_together_are_told() {
     let faults = rules.options().faults(&scene.get("option"));
     assert_eq!(faults.len(), 1);
     assert_eq!(faults[0].message, "option `tone` requires `deep`");
-    assert!(faults[0].help.contains("set `option.deep = true`"), "{}", faults[0].help);
+    assert!(faults[0].help.text.contains("set `option.deep = true`"), "{}", faults[0].help);
     // in an overlay it is an error, at its line
     let refused = load(own(OPTIONS), &["[option]\ntone = \"dark\"\ndeep = false\n"]).err().unwrap();
     let found = &refused.report.items()[0];

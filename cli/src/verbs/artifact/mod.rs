@@ -122,7 +122,7 @@ fn known(store: &SqlStore, home: &Home) -> Result<SessionInfo, EarlyExit> {
     let all = wait(store.sessions(Some(&home.owner), MANY)).map_err(refused)?;
     let near = crate::diag::suggest::help(&home.session, all.iter().map(|info| info.home.session.as_str()));
     let message = format!("the store has no session `{}` of `{}`", head(&home.session), head(&home.owner));
-    let help = near.unwrap_or_else(|| "`tapster artifact list --sessions` names those there are".to_owned());
+    let help = near.unwrap_or_else(|| "`tapster artifact list --sessions` names those there are".into());
     Err(EarlyExit::new(RunExit::No, Diagnostic::error(Code::NameUnknown, message).help(help)))
 }
 
@@ -154,7 +154,7 @@ fn missing(home: &Home, tag: &str, tags: impl Iterator<Item = String>) -> EarlyE
     let tags: Vec<String> = tags.collect();
     let near = crate::diag::suggest::help(tag, tags.iter().map(String::as_str));
     let message = format!("session `{}` has no artifact `{}`", head(&home.session), head(tag));
-    let help = near.unwrap_or_else(|| "`tapster artifact list` names those there are; `--session` names another session".to_owned());
+    let help = near.unwrap_or_else(|| "`tapster artifact list` names those there are; `--session` names another session".into());
     EarlyExit::new(RunExit::No, Diagnostic::error(Code::NameUnknown, message).help(help))
 }
 

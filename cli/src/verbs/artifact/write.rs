@@ -98,7 +98,7 @@ impl ArtifactPutArgs {
         let Some(row) = rules.artifacts().persisted(&self.tag) else {
             let tags: Vec<String> = rules.artifacts().windows().into_iter().map(|(tag, _)| tag).collect();
             let near = crate::diag::suggest::help(&self.tag, tags.iter().map(String::as_str));
-            let help = near.unwrap_or_else(|| "declare it in the pack: a row `[[artifact]]` with this tag".to_owned());
+            let help = near.unwrap_or_else(|| "declare it in the pack: a row `[[artifact]]` with this tag".into());
             let message = format!("pack `{pack}` has no artifact `{}` that is kept", head(&self.tag));
             return Err(EarlyExit::new(RunExit::No, Diagnostic::error(Code::ArtifactRefused, message).help(help)));
         };

@@ -8,8 +8,9 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value as Json, json};
 
-use crate::diag::certain::{WordLookups, named};
-use crate::diag::{Code, Diagnostic, DocumentNode, FieldMap, Fix, NodeValue, Report, SourceId, SourcePlace, Sources, Span, file, suggest};
+use crate::diag::{
+    Certainty, Code, Diagnostic, DocumentNode, FieldMap, NodeValue, Report, SourceId, SourcePlace, Sources, Span, Suggestion, file, suggest,
+};
 use crate::model::Value;
 use crate::pack::Ruleset;
 use crate::pack::files::MAX_FILE;
@@ -28,54 +29,44 @@ const MAX_ROUNDS: usize = 50;
 /// The most lines of a difference that are shown for one file.
 const MAX_LINES: usize = 400;
 const BOM: &str = "\u{FEFF}";
-/// How a remedy names what else may have been meant.
-const OTHERWISE: &str = "otherwise";
 
-/// Gives diagnostics that name the one near word the change that writes it.
-pub(super) fn fill(report: &mut Report, sources: &Sources, seen: &WordLookups) {
+/// Finds the places of the words that are certainly to be replaced: where the word stands alone at the place of its diagnostic,
+/// or once in what is written there.
+pub(super) fn locate(report: &mut Report, sources: &Sources) {
     report.each(|d| {
-        if d.fix.is_none() {
-            d.fix = meant(d, sources, seen);
+        if let (Some(span), Some(suggestion)) = (d.span, &mut d.suggestion)
+            && suggestion.span.is_none()
+        {
+            suggestion.span = place_of_word(suggestion, span, sources.snippet(span));
         }
     });
 }
 
-/// The change to the word that was certainly meant: only one known word is near it, and it stands alone at the place, or once
-/// in what is written there.
-fn meant(d: &Diagnostic, sources: &Sources, seen: &WordLookups) -> Option<Fix> {
-    let help = d.help.as_deref()?;
-    let near = named(help)?;
-    let span = d.span?;
-    let text = sources.snippet(span);
+/// Where a word is written in the text of a diagnostic that is certainly to be replaced.
+fn place_of_word(suggestion: &Suggestion, span: Span, text: &str) -> Option<Span> {
+    let word = suggestion.word.as_str();
     // the place of a text has its quotes, that of a reference its sign
     let whole = text.trim_start_matches(['"', '\'']).trim_end_matches(['"', '\'']);
     let whole = whole.strip_prefix('$').unwrap_or(whole);
-    if seen.sole(whole) == Some(near) {
-        return written(span, text, text.find(whole)?, whole, near);
-    }
-    // a name that something else may declare too is no certain slip
-    if help.contains(OTHERWISE) {
-        return None;
-    }
-    let word = quoted(&d.message).find(|word| seen.sole(word) == Some(near))?;
-    let mut found = text.match_indices(word).map(|(at, _)| at).filter(|at| is_whole(text, *at, word.len()));
-    let at = found.next().filter(|_| found.next().is_none())?;
-    written(span, text, at, word, near)
+    let at = match suggestion.certainty {
+        Certainty::Certain | Certainty::Alone if whole == word => text.find(whole)?,
+        Certainty::Certain => {
+            let mut found = text.match_indices(word).map(|(at, _)| at).filter(|at| is_whole(text, *at, word.len()));
+            found.next().filter(|_| found.next().is_none())?
+        }
+        _ => return None,
+    };
+    may_replace(span, text, at, word, &suggestion.replacement)
 }
 
-/// The change that writes `near` in the place of a word of `text`, which stands at `span`, if it can be written there as it is.
-fn written(span: Span, text: &str, at: usize, word: &str, near: &str) -> Option<Fix> {
+/// Where a word of `text`, which stands at `span`, is written, if `near` can be written there as it is.
+fn may_replace(span: Span, text: &str, at: usize, word: &str, near: &str) -> Option<Span> {
     let plain = |word: &str| !word.is_empty() && !word.contains(|c: char| c.is_control() || matches!(c, '"' | '\'' | '\\'));
     let is_bare = |word: &str| word.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-'));
     // without quotes, it would need some
     let fits = text.starts_with(['"', '\'']) || is_bare(word) == is_bare(near);
     let start = span.start as usize + at;
-    (plain(word) && plain(near) && fits).then(|| Fix { span: Span::new(span.source, start, start + word.len()), text: near.to_owned() })
-}
-
-/// The words that a message shows.
-fn quoted(message: &str) -> impl Iterator<Item = &str> {
-    message.split('`').skip(1).step_by(2)
+    (plain(word) && plain(near) && fits).then(|| Span::new(span.source, start, start + word.len()))
 }
 
 /// Whether what stands at a place of a text is not a part of a longer word.
@@ -91,9 +82,12 @@ fn is_whole(text: &str, at: usize, length: usize) -> bool {
 pub(super) fn keys(report: &mut Report, sources: &Sources, rules: &Ruleset) {
     let mut roots: BTreeMap<SourceId, Option<DocumentNode>> = BTreeMap::new();
     report.each(|d| {
-        let Some(span) = d.span.filter(|_| d.fix.is_none() && d.code == Code::SceneField) else { return };
+        let Some(span) = d.span.filter(|_| d.code == Code::SceneField) else { return };
+        let Some(near) = d.suggestion.as_ref().filter(|near| near.span.is_none()) else { return };
         let root = roots.entry(span.source).or_insert_with(|| tree(span.source, sources));
-        d.fix = root.as_ref().and_then(|root| known_key(d, span, root, sources, &rules.programs().rules.names));
+        let is_path = d.help.is_none();
+        let found = root.as_ref().and_then(|root| known_key(near, is_path, span, root, sources, &rules.programs().rules.names));
+        d.suggestion = found.or_else(|| d.suggestion.take());
     });
 }
 
@@ -105,21 +99,28 @@ fn tree(id: SourceId, sources: &Sources) -> Option<DocumentNode> {
     if is_json { crate::pack::json::parse(id, &source.text, &mut said) } else { crate::pack::toml::parse(id, &source.text, &mut said) }
 }
 
-/// The change of the key at a place to the name that the diagnostic says is near: of a path, which the message itself says,
-/// the last name.
-fn known_key(d: &Diagnostic, span: Span, root: &DocumentNode, sources: &Sources, names: &PackNames) -> Option<Fix> {
+/// The change of the key at a place to the name that is near; of a path, to its last name.
+fn known_key(
+    suggestion: &Suggestion,
+    is_path: bool,
+    span: Span,
+    root: &DocumentNode,
+    sources: &Sources,
+    names: &PackNames,
+) -> Option<Suggestion> {
     let (table, key, value) = at_key(root, span)?;
     let value = Value::from(value);
     let is_slip = |known: &&str| suggest::is_misspelt_key(key, known);
     // a path is declared once, a field for several row types
-    let (near, others, fits): (&str, BTreeSet<&str>, bool) = if let Some(path) = named(&d.message) {
+    let (near, others, fits): (&str, BTreeSet<&str>, bool) = if is_path {
+        let path = suggestion.replacement.as_str();
         let (above, near) = path.rsplit_once('.').unwrap_or(("", path));
-        let is_beside = quoted(&d.message).any(|said| below(said, above) == Some(key));
+        let is_beside = below(&suggestion.word, above) == Some(key);
         let beside = names.path_names().filter_map(|path| below(path, above)?.split('.').next());
         let holds = names.paths.get(path).is_some_and(|declared| declared.kind.holds(&value));
         (near, beside.filter(is_slip).collect(), is_beside && holds)
     } else {
-        let near = named(d.help.as_deref()?)?;
+        let near = suggestion.replacement.as_str();
         let mut kinds = names.fields.values().filter_map(|fields| fields.get(near)).map(|declared| declared.kind);
         (near, names.field_names(None).filter(is_slip).collect(), kinds.all(|kind| kind.holds(&value)))
     };
@@ -127,7 +128,8 @@ fn known_key(d: &Diagnostic, span: Span, root: &DocumentNode, sources: &Sources,
         return None;
     }
     let text = sources.snippet(span);
-    written(span, text, text.find(key)?, key, near)
+    let span = may_replace(span, text, text.find(key)?, key, near)?;
+    Some(Suggestion { span: Some(span), certainty: Certainty::Certain, ..Suggestion::possible(key, near) })
 }
 
 /// The rest of a path that is below another one.
@@ -266,17 +268,17 @@ fn wanted(found: &[PathReport], roots: &[PathBuf]) -> BTreeMap<PathBuf, Vec<Plan
     let mut all: BTreeMap<PathBuf, Vec<PlannedFix>> = BTreeMap::new();
     for f in found {
         for d in f.report.items() {
-            let fix = d.fix.clone().or_else(|| bom(d));
-            let Some((fix, source)) = fix.and_then(|fix| Some((fix.clone(), f.sources.get(fix.span.source)?))) else { continue };
+            let Some((span, text)) = d.certain_fix().or_else(|| Some((bom(d)?, ""))) else { continue };
+            let Some(source) = f.sources.get(span.source) else { continue };
             let Ok(path) = Path::new(&*source.name).canonicalize() else { continue };
-            let Some(place) = f.sources.place(fix.span).filter(|_| roots.iter().any(|root| path.starts_with(root))) else { continue };
+            let Some(place) = f.sources.place(span).filter(|_| roots.iter().any(|root| path.starts_with(root))) else { continue };
             all.entry(path).or_default().push(PlannedFix {
-                span: fix.span,
-                text: fix.text,
+                span,
+                text: text.to_owned(),
                 shown: source.name.to_string(),
                 change: (d.code.as_str().to_owned(), d.message.clone()),
                 place,
-                was: f.sources.snippet(fix.span).to_owned(),
+                was: f.sources.snippet(span).to_owned(),
             });
         }
     }
@@ -287,10 +289,9 @@ fn wanted(found: &[PathReport], roots: &[PathBuf]) -> BTreeMap<PathBuf, Vec<Plan
     all
 }
 
-/// The change that removes a byte order mark: nothing at the beginning takes its place.
-fn bom(d: &Diagnostic) -> Option<Fix> {
-    let span = d.span.filter(|_| d.code == Code::FileBom)?;
-    Some(Fix { span, text: String::new() })
+/// The place of a byte order mark: nothing at the beginning takes its place.
+fn bom(d: &Diagnostic) -> Option<Span> {
+    d.span.filter(|_| d.code == Code::FileBom)
 }
 
 /// The text of a file on disk, if it is the one that was checked.

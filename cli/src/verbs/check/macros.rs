@@ -36,7 +36,7 @@ pub(super) fn unknown(rules: &Ruleset, scene: &Scene) -> Report {
             short::word(path),
             rules.pack().name
         );
-        let help = suggest::help(name, known.iter().copied()).unwrap_or_else(|| "take it out, or add a [[macro]] row".to_owned());
+        let help = suggest::help(name, known.iter().copied()).unwrap_or_else(|| "take it out, or add a [[macro]] row".into());
         Diagnostic::new(Code::MacroUnknown, message).help(help)
     });
     told.filter(|complaint| !rules.allows(complaint)).collect()

@@ -10,7 +10,6 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use serde_json::json;
 
-use crate::diag::certain::recorded;
 use crate::diag::{Code, Diagnostic, DocumentNode, Report, Severity, SourceId, Sources, render, short, suggest};
 use crate::pack::files::{is_folder, is_pack, parent};
 use crate::pack::{Overlay, PackFiles, PackLibrary, RuleDocument, RuleFile, Ruleset, Schemas, Start, load_file, load_read};
@@ -125,21 +124,17 @@ impl CheckArgs {
 
     /// Checks all paths. Diagnostics with a certain remedy have it.
     fn all(&self, show: &mut OutputStreams<'_, '_>) -> Result<Vec<PathReport>, EarlyExit> {
-        let (found, seen) = recorded(|| {
-            let mut found: Vec<PathReport> = Vec::new();
-            let laid = self.laid(show)?;
-            for path in &self.paths {
-                if !laid.contains(&path) {
-                    found.extend(self.path(path, show)?);
-                } else if laid.first() == Some(&path) {
-                    found.push(self.together(&laid, show)?);
-                }
+        let mut found: Vec<PathReport> = Vec::new();
+        let laid = self.laid(show)?;
+        for path in &self.paths {
+            if !laid.contains(&path) {
+                found.extend(self.path(path, show)?);
+            } else if laid.first() == Some(&path) {
+                found.push(self.together(&laid, show)?);
             }
-            Ok(found)
-        });
-        let mut found = found?;
+        }
         for f in &mut found {
-            fix::fill(&mut f.report, &f.sources, &seen);
+            fix::locate(&mut f.report, &f.sources);
         }
         Ok(found)
     }
@@ -340,8 +335,7 @@ fn explain(asked: &str, show: &mut OutputStreams<'_, '_>) -> Result<RunExit, Ear
     let asked = asked.trim().trim_matches(['[', ']']);
     let Some(code) = Code::ALL.iter().find(|code| code.as_str() == asked) else {
         let help = suggest::help(asked, Code::ALL.iter().map(|code| code.as_str()));
-        let help =
-            help.unwrap_or_else(|| "docs/reference/codes.md lists all codes of the program; other codes are those of a pack".to_owned());
+        let help = help.unwrap_or_else(|| "docs/reference/codes.md lists all codes of the program; other codes are those of a pack".into());
         return Err(EarlyExit::could_not(Code::NameUnknown, format!("there is no code `{asked}`"), help));
     };
     let severity = code.severity().as_str();

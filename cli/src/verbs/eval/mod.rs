@@ -132,8 +132,9 @@ impl EvalArgs {
     fn choose(&self, file: &mut EvalFile) -> Result<(), EarlyExit> {
         let unknown = |what: &str, name: &str, known: Vec<&str>| {
             let help = crate::diag::suggest::help(name, known.iter().copied());
-            let help =
-                help.unwrap_or_else(|| format!("the files have {}", if known.is_empty() { "none".to_owned() } else { known.join(", ") }));
+            let help = help.unwrap_or_else(|| {
+                format!("the files have {}", if known.is_empty() { "none".to_owned() } else { known.join(", ") }).into()
+            });
             EarlyExit::could_not(Code::NameUnknown, format!("no file has a {what} `{name}`"), help)
         };
         for name in &self.scenario {

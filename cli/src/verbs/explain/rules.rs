@@ -199,7 +199,7 @@ fn unknown(pack: &Pack, name: &str) -> EarlyExit {
     let rows = pack.tables.values().flat_map(|rows| rows.keys());
     let known = programs.chain(passes).chain(pack.tables.keys()).chain(pack.values.keys()).chain(rows).map(AsRef::as_ref);
     let help = match suggest::nearest(name, known) {
-        Some(near) => format!("did you mean `{near}`?"),
+        Some(near) => near.to_string(),
         None => "`tapster explain --rules` lists the programs; a row is named `form/NAME`, `fact/NAME`, `slot/NAME` …".to_owned(),
     };
     EarlyExit::could_not(Code::NameUnknown, format!("pack `{}` has no program, table or row `{name}`", pack.name), help)

@@ -69,7 +69,7 @@ impl NewArgs {
             return Ok(());
         }
         let help = suggest::help(extends, shelf.names().iter().map(String::as_str));
-        let help = help.unwrap_or_else(|| "`tapster packs` lists those that can be named".to_owned());
+        let help = help.unwrap_or_else(|| "`tapster packs` lists those that can be named".into());
         Err(EarlyExit::could_not(Code::PackMissing, format!("pack `{extends}` is not found"), help))
     }
 
@@ -99,10 +99,10 @@ impl NewArgs {
         }
         let help = suggest::help(self.task(), kinds.iter().copied()).unwrap_or_else(|| match (kinds.is_empty(), having) {
             (true, Ok(Start::Name(name))) => {
-                format!("let the pack extend `{name}`, which has it, or write the template elsewhere with `--to`")
+                format!("let the pack extend `{name}`, which has it, or write the template elsewhere with `--to`").into()
             }
-            (true, _) => "it has no tasks at all; write the template elsewhere with `--to`".to_owned(),
-            (false, _) => format!("name one of its tasks with `--task`: {}", kinds.join(", ")),
+            (true, _) => "it has no tasks at all; write the template elsewhere with `--to`".into(),
+            (false, _) => format!("name one of its tasks with `--task`: {}", kinds.join(", ")).into(),
         });
         let message = format!("pack `{}` has no task `{}`", rules.pack().name, short::word(self.task()));
         Err(EarlyExit::could_not(Code::NameUnknown, message, help))

@@ -66,7 +66,7 @@ fn password(key: &Path, show: &OutputStreams<'_, '_>) -> Result<String, EarlyExi
     let what = if is_new { "needs a password" } else { "has a password, which is not given" };
     let more = if is_new { ", or make a key without one: `--no-password`" } else { "" };
     let help = format!("set it in the environment: `TAPSTER_KEY_PASSWORD`{more}");
-    Err(EarlyExit::could_not(Code::ShareSignature, format!("the secret key `{}` {what}", key.display()), &help))
+    Err(EarlyExit::could_not(Code::ShareSignature, format!("the secret key `{}` {what}", key.display()), help))
 }
 
 fn text(path: &Path, limit: usize) -> Result<String, EarlyExit> {

@@ -37,7 +37,7 @@ impl RemoveArgs {
             let known = home.names();
             if name_complaint(name).is_some() || !known.contains(name) {
                 let help = suggest::help(name, known.iter().map(String::as_str));
-                let help = help.unwrap_or_else(|| "`tapster list` lists the installed packs".to_owned());
+                let help = help.unwrap_or_else(|| "`tapster list` lists the installed packs".into());
                 return Err(EarlyExit::could_not(
                     Code::ShareUnmet,
                     format!("`{name}` is not installed in `{}`", home.folder.display()),

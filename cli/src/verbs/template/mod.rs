@@ -284,8 +284,8 @@ fn offered<'r>(rules: &'r Ruleset, template: &Template) -> Result<Vec<&'r str>, 
     tasks.find(&template.task, &template.revision.name).map(crate::template::task::Task::names).ok_or_else(|| {
         let kinds = tasks.kinds();
         let help = suggest::help(&template.task, kinds.iter().copied()).unwrap_or_else(|| match kinds.is_empty() {
-            true => "name a pack that has tasks".to_owned(),
-            false => format!("its tasks are {}", kinds.join(", ")),
+            true => "name a pack that has tasks".into(),
+            false => format!("its tasks are {}", kinds.join(", ")).into(),
         });
         let message =
             format!("pack `{}` has no task `{}` for templates of revision {}", rules.pack().name, template.task, template.revision.name);

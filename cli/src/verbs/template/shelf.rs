@@ -91,7 +91,7 @@ impl TemplateShelf {
         let ids = wait(self.store.list()).unwrap_or_default().ids;
         let name = head(&self.name, 200);
         let help = suggest::help(id, ids.iter().map(String::as_str));
-        let help = help.unwrap_or_else(|| "`tapster template list` names those there are; `--store` names another store".to_owned());
+        let help = help.unwrap_or_else(|| "`tapster template list` names those there are; `--store` names another store".into());
         EarlyExit::could_not(Code::NameUnknown, format!("`{name}` holds no template `{}`", head(id, 60)), help)
     }
 }

@@ -265,7 +265,7 @@ fn of_pack(name: &str, shelf: &PackShelf) -> Result<Vec<Result<CaseFile, Unreada
     let Some(pack) = found else {
         let names = shelf.names();
         let help = crate::diag::suggest::help(name, names.iter().map(String::as_str));
-        let help = help.unwrap_or_else(|| "name a pack, or write the path of its folder".to_owned());
+        let help = help.unwrap_or_else(|| "name a pack, or write the path of its folder".into());
         return Err(EarlyExit::could_not(Code::PackMissing, format!("pack `{name}` is not found"), help));
     };
     Ok(pack.cases.iter().map(|file| read(file, Path::new(&file.name))).collect())

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use super::disk::{self, FileReaders};
 use super::{StoreFuture, StoreListing, StoreRefusal, StoredTemplate, TemplateStore};
-use crate::diag::{Code, Diagnostic, file};
+use crate::diag::{Code, Diagnostic, Help, file};
 
 /// The largest template, in bytes (4 MiB).
 pub const MAX_TEMPLATE: u64 = 4 << 20;
@@ -187,7 +187,7 @@ fn id_of(name: &str) -> Option<String> {
     String::from_utf8(bytes).ok().filter(|id| file_name(id) == name)
 }
 
-fn refused(code: Code, message: String, help: impl Into<String>) -> StoreRefusal {
+fn refused(code: Code, message: String, help: impl Into<Help>) -> StoreRefusal {
     Box::new(Diagnostic::new(code, message).help(help))
 }
 

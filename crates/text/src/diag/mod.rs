@@ -4,8 +4,6 @@
 //! are all diagnostics. A [`Report`] collects them, so that an author sees every mistake of a pack in one run, and
 //! [`render`] turns a report into text for people or JSON for programs. Places point into texts that a [`Sources`] holds.
 
-#[doc(hidden)]
-pub mod certain;
 pub mod codes;
 pub mod depth;
 pub mod file;
@@ -25,9 +23,7 @@ use std::sync::LazyLock;
 
 pub use codes::{Code, CodeOrigin, DiagnosticCode};
 pub use source::{DocumentNode, FieldMap, NodeValue, Source, SourceId, SourcePlace, Sources, Span, TableField};
-
-/// How a remedy begins to name the word that was probably meant.
-const MEANT: &str = "did you mean `";
+pub use suggest::{Certainty, Help, Suggestion, WordSearch};
 
 /// How bad a diagnostic is, in ascending order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize)]
@@ -51,15 +47,6 @@ impl Severity {
             Severity::Error => "error",
         }
     }
-}
-
-/// A change of a text that certainly is the remedy of a diagnostic.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Fix {
-    /// What is replaced.
-    pub span: Span,
-    /// What takes its place.
-    pub text: String,
 }
 
 /// One diagnostic. Its texts are bounded: the middle of an overlong text is left out.
@@ -87,9 +74,9 @@ pub struct Diagnostic {
     /// What to do about it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub help: Option<String>,
-    /// The change that is the remedy, where there is only one.
+    /// The change that is probably the remedy; it has a place where it certainly is.
     #[serde(skip)]
-    pub fix: Option<Fix>,
+    pub suggestion: Option<Suggestion>,
     /// Other places that belong to it, each with a text that says why.
     #[serde(skip)]
     pub related: Vec<(Span, String)>,
@@ -146,7 +133,7 @@ impl Diagnostic {
             label: None,
             rule: None,
             help: None,
-            fix: None,
+            suggestion: None,
             related: Vec::new(),
             missing: None,
             missing_in: Vec::new(),
@@ -185,18 +172,27 @@ impl Diagnostic {
         self
     }
 
-    /// Sets what to do about it.
+    /// Sets what to do about it, and the word that was probably meant.
     #[must_use]
-    pub fn help(mut self, text: impl Into<String>) -> Self {
+    pub fn help(mut self, help: impl Into<Help>) -> Self {
+        let Help { text, suggestion } = help.into();
         self.help = Some(short::cut(text));
+        self.suggestion = suggestion.or(self.suggestion);
         self
     }
 
-    /// Sets the change that is the remedy.
+    /// Sets the change that certainly is the remedy.
     #[must_use]
-    pub fn fix(mut self, span: Span, text: impl Into<String>) -> Self {
-        self.fix = Some(Fix { span, text: text.into() });
+    pub fn fix(mut self, span: Span, replacement: impl Into<String>) -> Self {
+        let (word, replacement) = (String::new(), replacement.into());
+        self.suggestion = Some(Suggestion { word, span: Some(span), replacement, certainty: Certainty::Certain });
         self
+    }
+
+    /// The change that certainly is the remedy: what is replaced, and what takes its place.
+    #[must_use]
+    pub fn certain_fix(&self) -> Option<(Span, &str)> {
+        self.suggestion.as_ref().and_then(|suggestion| Some((suggestion.span?, suggestion.replacement.as_str())))
     }
 
     /// Sets the name that is defined nowhere.
@@ -235,6 +231,8 @@ impl std::error::Error for Diagnostic {}
 #[derive(Debug, Clone, Default)]
 pub struct Report {
     list: Vec<Diagnostic>,
+    /// Finds what unknown words were meant to be.
+    pub words: WordSearch,
     /// The hash of every diagnostic, so that a long list is not searched for every new one.
     said: HashSet<u64>,
 }

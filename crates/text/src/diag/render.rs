@@ -110,14 +110,14 @@ fn json_one(d: &Diagnostic, sources: &Sources) -> serde_json::Value {
         "help": d.help,
         "related": related,
     });
-    if let (Some(fix), serde_json::Value::Object(out)) = (&d.fix, &mut out) {
-        let (from, to) = (sources.place(fix.span), sources.place(Span { start: fix.span.end, ..fix.span }));
+    if let (Some((span, text)), serde_json::Value::Object(out)) = (d.certain_fix(), &mut out) {
+        let (from, to) = (sources.place(span), sources.place(Span { start: span.end, ..span }));
         let fix = serde_json::json!({
             "line": from.as_ref().map(|p| p.line),
             "column": from.as_ref().map(|p| p.column),
             "end_line": to.as_ref().map(|p| p.line),
             "end_column": to.as_ref().map(|p| p.column),
-            "text": fix.text,
+            "text": text,
         });
         out.insert("fix".to_owned(), fix);
     }

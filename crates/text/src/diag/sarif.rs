@@ -90,13 +90,13 @@ fn result(d: &Diagnostic, sources: &Sources, index: Option<usize>) -> Json {
     if !related.is_empty() {
         out.insert("relatedLocations".to_owned(), related.into());
     }
-    let fixed = d.fix.as_ref().and_then(|fix| Some((fix, physical(fix.span, sources)?)));
-    if let Some((fix, place)) = fixed {
+    let fixed = d.certain_fix().and_then(|(span, text)| Some((text, physical(span, sources)?)));
+    if let Some((text, place)) = fixed {
         out.insert(
             "fixes".to_owned(),
             json!([{ "artifactChanges": [{
                 "artifactLocation": place.get("artifactLocation"),
-                "replacements": [{ "deletedRegion": place.get("region"), "insertedContent": { "text": fix.text } }],
+                "replacements": [{ "deletedRegion": place.get("region"), "insertedContent": { "text": text } }],
             }] }]),
         );
     }

@@ -1,79 +1,205 @@
 //! "Did you mean": the nearest known word, if it is near enough to be likely.
 //!
 //! A rule file may hold thousands of unknown words, each of which is compared with thousands of known ones. So the work of
-//! all comparisons of one load is bounded; words beyond it are reported without a suggestion.
+//! all searches of one report is bounded; words beyond it are reported without a suggestion.
 
-use std::cell::Cell;
 use std::collections::BTreeSet;
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::MEANT;
+use super::Span;
 
-/// The most pairs of letters that the suggestions of one load may compare.
+/// The most pairs of characters that the searches of one report may compare.
 pub const MOST_LETTERS: u64 = 50_000_000;
+/// The most edits between a word and the one that it certainly was meant to be.
+const CERTAIN_EDITS: usize = 2;
 
-thread_local! {
-    /// How many pairs of letters may still be compared; `None` outside of [`bounded`], where each word is counted alone.
-    static LEFT: Cell<Option<u64>> = const { Cell::new(None) };
+/// How certain it is that the replacement of a [`Suggestion`] was meant.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Certainty {
+    /// Another known word is as near, or the word may be declared instead.
+    Possible,
+    /// No other known word is near. Where more than the word is written, something else may be meant.
+    Alone,
+    /// No other known word is near.
+    Certain,
 }
 
-/// Counts the work of all suggestions together until it is dropped.
+/// A change that is probably the remedy of a diagnostic.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Suggestion {
+    /// The word that is replaced; empty for a change that is no word.
+    pub word: String,
+    /// Where it is written, if the change is certain.
+    pub span: Option<Span>,
+    /// What takes its place.
+    pub replacement: String,
+    /// How certain it is.
+    pub certainty: Certainty,
+}
+
+impl Suggestion {
+    /// A word that was possibly meant.
+    #[must_use]
+    pub fn possible(word: &str, replacement: &str) -> Self {
+        Self { word: word.to_owned(), span: None, replacement: replacement.to_owned(), certainty: Certainty::Possible }
+    }
+}
+
+/// The question whether the replacement was meant.
+impl fmt::Display for Suggestion {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "did you mean `{}`?", self.replacement)
+    }
+}
+
+/// What to do about a diagnostic: a text, and the word that was probably meant, if one is near.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Help {
+    /// What is shown.
+    pub text: String,
+    /// The word that was probably meant.
+    pub suggestion: Option<Suggestion>,
+}
+
+impl Help {
+    /// A word that was possibly meant.
+    #[must_use]
+    pub fn possible(word: &str, replacement: &str) -> Self {
+        Suggestion::possible(word, replacement).into()
+    }
+
+    /// The same with another text.
+    #[must_use]
+    pub fn reworded(self, text: impl FnOnce(&str) -> String) -> Self {
+        Self { text: text(&self.text), ..self }
+    }
+
+    /// The same with what else may have been meant.
+    #[must_use]
+    pub fn or_else_do(mut self, otherwise: &str) -> Self {
+        if let Some(suggestion) = self.suggestion.as_mut().filter(|suggestion| suggestion.certainty == Certainty::Certain) {
+            suggestion.certainty = Certainty::Alone;
+        }
+        self.reworded(|text| format!("{text} {otherwise}"))
+    }
+}
+
+impl From<Suggestion> for Help {
+    fn from(suggestion: Suggestion) -> Self {
+        Self { text: suggestion.to_string(), suggestion: Some(suggestion) }
+    }
+}
+
+impl From<String> for Help {
+    fn from(text: String) -> Self {
+        Self { text, suggestion: None }
+    }
+}
+
+impl From<&str> for Help {
+    fn from(text: &str) -> Self {
+        text.to_owned().into()
+    }
+}
+
+impl fmt::Display for Help {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+/// Searches known words for those that other words misspell. Clones share the bound of their work.
+#[derive(Debug, Clone, Default)]
+pub struct WordSearch {
+    /// Pairs of characters that have been compared.
+    compared: Arc<AtomicU64>,
+}
+
+impl WordSearch {
+    /// Counts the comparison of two words of so many characters; false if the bound has been reached.
+    fn pay(&self, a: usize, b: usize) -> bool {
+        // a word that is refused by its length alone costs something too
+        let pairs = (a as u64).saturating_mul(b as u64).max(1);
+        self.compared.fetch_add(pairs, Ordering::Relaxed).saturating_add(pairs) <= MOST_LETTERS
+    }
+
+    /// Whether the bound has been reached, so that nothing more is compared.
+    fn is_spent(&self) -> bool {
+        self.compared.load(Ordering::Relaxed) >= MOST_LETTERS
+    }
+
+    /// The candidate nearest to `word`; `None` if its edit distance is more than a third of the word's length (at least 1).
+    #[must_use]
+    pub fn nearest<'a>(&self, word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<Suggestion> {
+        if self.is_spent() {
+            return None;
+        }
+        let length = word.chars().count();
+        let limit = (length / 3).max(1);
+        let near: Vec<(usize, &str)> = candidates
+            .into_iter()
+            .filter_map(|c| {
+                // words whose lengths differ by more letters are at least as many edits apart
+                let may_be = self.pay(1, 1)
+                    && c.len() >= length.saturating_sub(limit)
+                    && (length >= LETTERS || c.chars().take(length + limit + 1).count() <= length + limit)
+                    && self.pay(length.min(LETTERS), c.len().min(LETTERS));
+                let edits = if may_be { distance(word, c) } else { usize::MAX };
+                (edits <= limit).then_some((edits, c))
+            })
+            .collect();
+        // another word, which was not compared, may be as near
+        if self.is_spent() {
+            return None;
+        }
+        let close: BTreeSet<&str> = near.iter().filter(|(edits, _)| (1..=CERTAIN_EDITS).contains(edits)).map(|(_, known)| *known).collect();
+        // of two that are as near, the one that goes on as the word begins
+        let begins = |c: &str| word.chars().zip(c.chars()).take_while(|(a, b)| a == b).count();
+        let (_, known) = near.iter().min_by(|a, b| a.0.cmp(&b.0).then_with(|| begins(b.1).cmp(&begins(a.1))).then_with(|| a.1.cmp(b.1)))?;
+        let is_sole = close.len() == 1 && close.contains(known);
+        let certainty = if is_sole { Certainty::Certain } else { Certainty::Possible };
+        Some(Suggestion { certainty, ..Suggestion::possible(word, known) })
+    }
+
+    /// What to do about an unknown word: the nearest candidate, or all candidates if there are few.
+    #[must_use]
+    pub fn help<'a>(&self, word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<Help> {
+        if self.is_spent() {
+            return None;
+        }
+        let all: Vec<&str> = candidates.into_iter().collect();
+        if let Some(near) = self.nearest(word, all.iter().copied()) {
+            return Some(near.into());
+        }
+        let mut few: BTreeSet<&str> = BTreeSet::new();
+        let is_few = all.into_iter().all(|word| {
+            few.insert(word);
+            few.len() <= MOST_LISTED
+        });
+        let known = || few.iter().map(|w| format!("`{w}`")).collect::<Vec<_>>().join(", ");
+        (is_few && !few.is_empty()).then(|| format!("known here: {}", known()).into())
+    }
+
+    /// The first of the known names that a name misspells, as [`is_misspelt_key`] says.
+    #[must_use]
+    pub fn misspelt_key<'a>(&self, written: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+        let pays = |known: &&str| self.pay(1, 1) && (!may_be_near(written, known, 2) || self.pay(written.len(), known.len()));
+        known.into_iter().take_while(pays).find(|known| is_misspelt_key(written, known))
+    }
+}
+
+/// As [`WordSearch::nearest`], of one word alone.
 #[must_use]
-pub struct SuggestionBudget(Option<u64>);
-
-/// Begins to count the work of suggestions; inside of another such scope, that one goes on.
-pub fn bounded() -> SuggestionBudget {
-    let before = LEFT.get();
-    LEFT.set(Some(before.unwrap_or(MOST_LETTERS)));
-    SuggestionBudget(before)
+pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<Suggestion> {
+    WordSearch::default().nearest(word, candidates)
 }
 
-impl Drop for SuggestionBudget {
-    fn drop(&mut self) {
-        LEFT.set(self.0.and(LEFT.get()));
-    }
-}
-
-/// Pays for comparing two words of so many letters; false if the bound has been reached.
-fn pay(a: usize, b: usize) -> bool {
-    let Some(left) = LEFT.get() else { return true };
-    // a word that is refused by its length alone costs something too
-    let rest = left.checked_sub((a as u64).saturating_mul(b as u64).max(1));
-    LEFT.set(Some(rest.unwrap_or(0)));
-    rest.is_some()
-}
-
-/// Whether the bound has been reached, so that nothing more is compared.
-fn is_spent() -> bool {
-    LEFT.get() == Some(0)
-}
-
-/// The candidate nearest to `word`; `None` if its edit distance is more than a third of the word's length (at least 1).
+/// As [`WordSearch::help`], of one word alone.
 #[must_use]
-pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    if is_spent() {
-        return None;
-    }
-    let length = word.chars().count();
-    let limit = (length / 3).max(1);
-    let near: Vec<(usize, &str)> = candidates
-        .into_iter()
-        // words whose lengths differ by more letters are at least as many edits apart
-        .filter(|c| {
-            pay(1, 1)
-                && c.len() >= length.saturating_sub(limit)
-                && (length >= LETTERS || c.chars().take(length + limit + 1).count() <= length + limit)
-        })
-        .map(|c| (distance(word, c), c))
-        .filter(|(d, _)| *d <= limit)
-        .collect();
-    // another word, which was not compared, may be as near
-    if is_spent() {
-        return None;
-    }
-    super::certain::remember(word, &near);
-    // of two that are as near, the one that goes on as the word begins
-    let begins = |c: &str| word.chars().zip(c.chars()).take_while(|(a, b)| a == b).count();
-    near.into_iter().min_by(|a, b| a.0.cmp(&b.0).then_with(|| begins(b.1).cmp(&begins(a.1))).then_with(|| a.1.cmp(b.1))).map(|(_, c)| c)
+pub fn help<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<Help> {
+    WordSearch::default().help(word, candidates)
 }
 
 /// The shortest name for which [`is_slip`] compares names: shorter ones are often one letter apart on purpose.
@@ -156,13 +282,6 @@ pub fn is_misspelt_key(written: &str, known: &str) -> bool {
     is_misspelt(written, known) || (fits(written) && fits(known) && ends && !differ_in_s(written, known) && distance(written, known) == 1)
 }
 
-/// The first of the known names that a name is with a slip, as [`is_misspelt_key`] says; none beyond the bound of a load,
-/// which each name spends.
-#[must_use]
-pub fn misspelt_key<'a>(written: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    known.into_iter().take_while(|_| pay(1, 1)).find(|known| is_misspelt_key(written, known))
-}
-
 /// Whether one word is the other one with an `s` behind it.
 #[must_use]
 pub fn differ_in_s(a: &str, b: &str) -> bool {
@@ -184,59 +303,29 @@ pub fn is_one_off(written: &str, known: &str) -> bool {
 /// The most candidates that are listed.
 const MOST_LISTED: usize = 8;
 
-/// What to do about an unknown word: the nearest candidate, or all candidates if there are few.
-#[must_use]
-pub fn help<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<String> {
-    if is_spent() {
-        return None;
-    }
-    let all: Vec<&str> = candidates.into_iter().collect();
-    if let Some(near) = nearest(word, all.iter().copied()) {
-        return Some(format!("{MEANT}{near}`?"));
-    }
-    let mut few: BTreeSet<&str> = BTreeSet::new();
-    let is_few = all.into_iter().all(|word| {
-        few.insert(word);
-        few.len() <= MOST_LISTED
-    });
-    (is_few && !few.is_empty()).then(|| format!("known here: {}", few.iter().map(|w| format!("`{w}`")).collect::<Vec<_>>().join(", ")))
-}
-
 /// How many letters of two words are compared.
 const LETTERS: usize = 64;
 
-/// The edit distance, where swapping two neighbours counts as one edit (optimal string alignment); beyond the bound of a
-/// load, all words are far from each other.
+/// The edit distance, where swapping two neighbours counts as one edit (optimal string alignment).
 fn distance(a: &str, b: &str) -> usize {
-    if is_spent() {
-        return usize::MAX;
-    }
     let letters = |word: &str| word.chars().flat_map(char::to_lowercase).take(LETTERS).collect::<String>();
-    let (a, b) = (letters(a), letters(b));
-    if pay(a.len(), b.len()) { strsim::osa_distance(&a, &b) } else { usize::MAX }
+    strsim::osa_distance(&letters(a), &letters(b))
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::certain::{named, recorded};
-    use super::{help, is_slip_of_one, nearest};
+    use super::{Certainty, help, is_slip_of_one, nearest};
 
     #[test]
     fn a_word_is_certain_if_no_other_is_near() {
-        let (told, seen) = recorded(|| {
-            let _ = nearest("scenaro", ["scenario", "system"]);
-            let _ = nearest("slot_c", ["slot_a", "slot_b"]);
-            let _ = nearest("history", ["histories"]);
-            let _ = nearest("history", ["historic"]);
-            help("dpeth", ["depth", "role"])
-        });
-        assert_eq!(seen.sole("scenaro"), Some("scenario"));
-        assert_eq!(seen.sole("slot_c"), None, "two words are near");
-        assert_eq!(seen.sole("history"), None, "two places give two answers");
-        assert_eq!(seen.sole("unheard"), None);
-        assert_eq!(told.as_deref().and_then(named), seen.sole("dpeth"));
-        assert_eq!(seen.sole("dpeth"), Some("depth"));
-        assert_eq!(named("one of `a`, `b`"), None);
+        let certainty = |word: &str, known: &[&str]| nearest(word, known.iter().copied()).map(|near| near.certainty);
+        assert_eq!(certainty("scenaro", &["scenario", "system"]), Some(Certainty::Certain));
+        assert_eq!(certainty("slot_c", &["slot_a", "slot_b"]), Some(Certainty::Possible), "two words are near");
+        assert_eq!(certainty("unheard", &["scenario"]), None);
+        let told = help("dpeth", ["depth", "role"]).unwrap_or_default();
+        assert_eq!(told.text, "did you mean `depth`?");
+        let near = told.suggestion.map(|near| (near.word, near.replacement, near.certainty));
+        assert_eq!(near, Some(("dpeth".to_owned(), "depth".to_owned(), Certainty::Certain)));
     }
 
     #[test]

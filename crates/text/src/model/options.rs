@@ -11,7 +11,7 @@ use indexmap::IndexMap;
 use serde_json::{Map as JsonMap, Value as Json, json};
 
 use super::Value;
-use crate::diag::{Code, Span, suggest};
+use crate::diag::{Code, Help, Span, suggest};
 
 /// The name of the table of the scene that sets options: `option`.
 pub const TABLE: &str = "option";
@@ -269,7 +269,7 @@ pub struct OptionFault {
     /// What is wrong.
     pub message: String,
     /// What to do about it.
-    pub help: String,
+    pub help: Help,
     /// The code of the diagnostic.
     pub code: Code,
 }
@@ -292,7 +292,7 @@ impl PackOptions {
         let Some(map) = given.as_map() else {
             let message = format!("`{TABLE}` holds the values of options by name, but is {}", shown(given));
             let help = format!("write `{TABLE}.NAME = VALUE`");
-            let fault = OptionFault { option: String::new(), message, help, code: Code::OptionValue };
+            let fault = OptionFault { option: String::new(), message, help: help.into(), code: Code::OptionValue };
             return if given.is_null() { Vec::new() } else { vec![fault] };
         };
         let wrong = map.iter().take(MAX_KEYS).filter_map(|(name, value)| match self.get(name) {
@@ -308,9 +308,9 @@ impl PackOptions {
         let name: String = name.chars().take(MAX_SHOWN).collect();
         let near = suggest::help(&name, self.0.keys().map(AsRef::as_ref));
         let help = if self.is_empty() {
-            "the pack declares no options; `[options.NAME]` in its `pack.toml` declares one".to_owned()
+            "the pack declares no options; `[options.NAME]` in its `pack.toml` declares one".into()
         } else {
-            near.unwrap_or_else(|| "`tapster options` lists the options of a pack".to_owned())
+            near.unwrap_or_else(|| "`tapster options` lists the options of a pack".into())
         };
         OptionFault { message: format!("there is no option `{name}`"), option: name, help, code: Code::OptionUnknown }
     }
@@ -346,13 +346,13 @@ impl PackOption {
     /// Why the option cannot have a value; `None` if it can.
     #[must_use]
     pub fn refuses(&self, value: &Value) -> Option<OptionFault> {
-        let wrong = |message: String, help: String| Some(self.fault(Code::OptionValue, format!("option `{}` {message}", self.name), help));
-        let of_type = |what: &str, like: &str| wrong(format!("is {what}, but is set to {}", shown(value)), format!("write {like}"));
+        let wrong = |message: String, help: Help| Some(self.fault(Code::OptionValue, format!("option `{}` {message}", self.name), help));
+        let of_type = |what: &str, like: &str| wrong(format!("is {what}, but is set to {}", shown(value)), format!("write {like}").into());
         let within = |number: f64, of: &str| {
             let said = |bound: f64| Value::Num(bound).to_text();
             match (self.min, self.max) {
-                (Some(min), _) if number < min => wrong(format!("must be at least {}{of}", said(min)), "use a larger value".to_owned()),
-                (_, Some(max)) if number > max => wrong(format!("must be at most {}{of}", said(max)), "use a smaller value".to_owned()),
+                (Some(min), _) if number < min => wrong(format!("must be at least {}{of}", said(min)), "use a larger value".into()),
+                (_, Some(max)) if number > max => wrong(format!("must be at most {}{of}", said(max)), "use a smaller value".into()),
                 _ => None,
             }
         };
@@ -363,7 +363,7 @@ impl PackOption {
                 let number = value.as_f64().filter(|number| number.is_finite());
                 match number {
                     Some(number) if self.whole && number.fract() != 0.0 => {
-                        wrong(format!("is a whole number, but is set to {}", shown(value)), "leave the fraction out".to_owned())
+                        wrong(format!("is a whole number, but is set to {}", shown(value)), "leave the fraction out".into())
                     }
                     Some(number) => within(number, ""),
                     None => of_type("a number", "a number"),
@@ -378,14 +378,14 @@ impl PackOption {
                 let near = value.as_str().and_then(|word| suggest::nearest(word, words()));
                 let listed: Vec<String> = words().take(MAX_LISTED).map(|word| format!("`{word}`")).collect();
                 let more = if self.choices.len() > MAX_LISTED { " …" } else { "" };
-                let help = near.map_or_else(|| format!("one of {}{more}", listed.join(", ")), |near| format!("did you mean `{near}`?"));
+                let help = near.map_or_else(|| format!("one of {}{more}", listed.join(", ")).into(), Help::from);
                 wrong(format!("cannot be {}", shown(value)), help)
             }
         }
     }
 
-    pub(crate) fn fault(&self, code: Code, message: String, help: String) -> OptionFault {
-        OptionFault { option: self.name.to_string(), message, help, code }
+    pub(crate) fn fault(&self, code: Code, message: String, help: impl Into<Help>) -> OptionFault {
+        OptionFault { option: self.name.to_string(), message, help: help.into(), code }
     }
 
     /// What this value of the option requires, or what it conflicts with.

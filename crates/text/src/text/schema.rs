@@ -470,7 +470,7 @@ fn unknown(error: &ValidationError<'_>, schema: &Json, key: &str) -> String {
     let known = schema.pointer(parent).and_then(|schema| schema.get("properties")).and_then(Json::as_object);
     let known: Vec<&str> = known.into_iter().flatten().filter(|(_, of)| **of != Json::Bool(false)).map(|(key, _)| key.as_str()).collect();
     if let Some(near) = suggest::nearest(key, known.iter().copied()) {
-        return format!("there is no such key; did you mean `{near}`?");
+        return format!("there is no such key; {near}");
     }
     match known.len() {
         0 | MOST_KEYS.. => "there is no such key".to_owned(),

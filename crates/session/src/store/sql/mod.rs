@@ -22,7 +22,7 @@ use tokio::runtime::{Builder, Runtime};
 use tokio::sync::Semaphore;
 use tokio::time::Duration;
 
-use crate::diag::{Code, Diagnostic};
+use crate::diag::{Code, Diagnostic, Help};
 use crate::store::{
     ArchivedVersion, Artifact, ArtifactVersion, Batch, CommitOutcome, Home, ListPage, LogRecord, Moment, PrunedVersion, SessionDump,
     SessionInfo, SessionState, SessionStore, StoreFuture, StoreListing, StoreRefusal, StoredTemplate, TemplateStore, VersionWindow,
@@ -539,7 +539,7 @@ pub(super) fn newer(shown: &str, version: i64) -> StoreRefusal {
     refused(Code::StoreNewer, message, "update Tapster, or name another store")
 }
 
-pub(super) fn refused(code: Code, message: impl Into<String>, help: impl Into<String>) -> StoreRefusal {
+pub(super) fn refused(code: Code, message: impl Into<String>, help: impl Into<Help>) -> StoreRefusal {
     Box::new(Diagnostic::new(code, message).help(help))
 }
 
