@@ -6,6 +6,7 @@
 //! what is given to a build, and [`payload`] for what is sent.
 
 mod artifacts;
+mod circles;
 mod columns;
 mod declarations;
 mod directives;
@@ -30,6 +31,7 @@ use crate::model::Pack;
 use crate::model::pack::PackRow;
 use crate::syntax::CompileContext;
 
+pub(crate) use circles::circles;
 pub(crate) use columns::MAX_COLUMNS;
 pub(crate) use mentioned::MentionedNames;
 pub(crate) use payload::check as payload;

@@ -4,9 +4,9 @@
 //! A row of a layer may only patch some keys, so missing keys are not reported by the schema, which sees one layer, but of the
 //! row that results.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
-use super::push;
+use super::{circles, push};
 use crate::artifact::Declarations;
 use crate::diag::{Code, Diagnostic, DocumentNode, Report, Span, short, suggest};
 use crate::model::Pack;
@@ -113,33 +113,27 @@ impl<'a> OperationCheck<'a> {
         }
     }
 
-    /// Reports each circle of dependencies once.
+    /// Reports operations that depend on each other in a circle.
     fn circles(&mut self) {
-        let mut open: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
-        for row in self.pack.rows(OPERATION) {
-            let depends = row.words("depends").map(|(name, _)| name).filter(|name| self.pack.row(OPERATION, name).is_some());
-            open.insert(&row.name, depends.collect());
-        }
-        loop {
-            settle(&mut open);
-            let Some(circle) = circle(&open) else { return };
-            self.circle(&circle);
-            circle.iter().for_each(|name| drop(open.remove(name)));
-        }
-    }
-
-    fn circle(&mut self, circle: &[&str]) {
-        let Some((first, rest)) = circle.split_first() else { return };
-        let Some(row) = self.pack.row(OPERATION, first) else { return };
-        let message = match rest {
-            [] => format!("operation `{first}` depends on itself"),
-            _ => format!("operations {} depend on each other in a circle", short::listed(circle.iter().copied())),
+        let mut rows: Vec<&PackRow> = self.pack.rows(OPERATION).collect();
+        rows.sort_unstable_by(|a, b| a.name.cmp(&b.name));
+        let depends = |n: usize| {
+            let names = rows.get(n).into_iter().flat_map(|row| row.words("depends"));
+            let known: BTreeSet<usize> = names.filter_map(|(name, _)| rows.binary_search_by(|row| (*row.name).cmp(name)).ok()).collect();
+            known.into_iter().map(|n| (n, ())).collect()
         };
-        let mut complaint = Diagnostic::new(Code::CycleOperation, message).at(row.place("depends"));
-        for other in rest.iter().filter_map(|name| self.pack.row(OPERATION, name)) {
-            complaint = complaint.related(other.place("depends"), "the circle goes on here");
+        for circle in circles(rows.len(), depends) {
+            let members: Vec<&PackRow> = circle.members.iter().filter_map(|n| rows.get(*n).copied()).collect();
+            let Some((first, others)) = members.split_first() else { continue };
+            let message = if others.is_empty() {
+                format!("operation `{}` depends on itself", first.name)
+            } else {
+                format!("operations {} depend on each other in a circle", short::listed(members.iter().map(|row| &*row.name)))
+            };
+            let complaint = Diagnostic::new(Code::CycleOperation, message).at(first.place("depends"));
+            let related = |complaint: Diagnostic, row: &&PackRow| complaint.related(row.place("depends"), "the circle goes on here");
+            self.push(first, others.iter().fold(complaint, related).help("take one of them out of `depends`"));
         }
-        self.push(row, complaint.help("take one of them out of `depends`"));
     }
 
     fn unknown(&mut self, row: &PackRow, name: &str, span: Span, message: String) {
@@ -151,42 +145,6 @@ impl<'a> OperationCheck<'a> {
     fn push(&mut self, row: &PackRow, complaint: Diagnostic) {
         push(self.found, row, complaint);
     }
-}
-
-/// Removes operations that wait for no other one, until each that is left waits for one that is left.
-fn settle<'a>(open: &mut BTreeMap<&'a str, BTreeSet<&'a str>>) {
-    let mut waiting: BTreeMap<&'a str, Vec<&'a str>> = BTreeMap::new();
-    for (name, depends) in &*open {
-        for other in depends {
-            waiting.entry(*other).or_default().push(*name);
-        }
-    }
-    let mut ready: Vec<&'a str> = waiting.keys().filter(|name| !open.contains_key(*name)).copied().collect();
-    ready.extend(open.iter().filter(|(_, depends)| depends.is_empty()).map(|(name, _)| *name));
-    while let Some(name) = ready.pop() {
-        open.remove(name);
-        for other in waiting.remove(name).unwrap_or_default() {
-            if let Some(depends) = open.get_mut(other) {
-                depends.remove(name);
-                if depends.is_empty() {
-                    ready.push(other);
-                }
-            }
-        }
-    }
-}
-
-/// A circle among operations that all wait for each other.
-fn circle<'a>(open: &BTreeMap<&'a str, BTreeSet<&'a str>>) -> Option<Vec<&'a str>> {
-    let mut at = *open.keys().next()?;
-    let mut path: Vec<&str> = Vec::new();
-    let mut seen = BTreeSet::new();
-    while seen.insert(at) {
-        path.push(at);
-        at = open.get(at)?.first().copied()?;
-    }
-    let start = path.iter().position(|name| *name == at)?;
-    Some(path.split_off(start))
 }
 
 /// The kind of an operation, with the row that says what the kind takes.

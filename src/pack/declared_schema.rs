@@ -4,7 +4,6 @@
 use serde_json::{Map, Value as Json, json};
 
 use super::schemas::Schemas;
-use crate::diag::DocumentNode;
 use crate::model::Pack;
 use crate::model::options::TABLE;
 use crate::model::pack::PackRow;
@@ -32,13 +31,14 @@ impl Schemas {
                 }
             }
         }
-        for table in rows(pack, "table") {
-            let of_table = json!({ "type": "array", "description": text(table, "doc"), "items": row_schema(pack, &table.name) });
+        for table in pack.rows("table") {
+            let of_table =
+                json!({ "type": "array", "description": table.text("doc").unwrap_or_default(), "items": row_schema(pack, &table.name) });
             if let Some(properties) = root.get_mut("properties").and_then(Json::as_object_mut) {
                 properties.entry(table.name.to_string()).or_insert(of_table);
             }
         }
-        for column in rows(pack, "column") {
+        for column in pack.rows("column") {
             let Some((table, key)) = column.name.split_once('/') else { continue };
             // the schema of the rows: here, or where a reference leads
             let items = root.pointer(&format!("/properties/{table}/items"));
@@ -54,14 +54,6 @@ impl Schemas {
     }
 }
 
-fn rows<'p>(pack: &'p Pack, table: &str) -> impl Iterator<Item = &'p PackRow> {
-    pack.tables.get(table).into_iter().flat_map(|rows| rows.values())
-}
-
-fn text<'r>(row: &'r PackRow, key: &str) -> &'r str {
-    row.fields.get(key).and_then(|field| field.node.as_text()).unwrap_or_default()
-}
-
 /// A row of a declared table. A row may be a patch, so that only its name is required.
 fn row_schema(pack: &Pack, table: &str) -> Json {
     let word = |doc: &str| json!({ "type": "string", "description": doc });
@@ -69,7 +61,7 @@ fn row_schema(pack: &Pack, table: &str) -> Json {
     let mut properties = Map::new();
     let mut put = |key: &str, schema: Json| drop(properties.insert(key.to_owned(), schema));
     put("name", word("Name of the row; a row of that name in a lower layer is patched key by key."));
-    for column in rows(pack, "column") {
+    for column in pack.rows("column") {
         if let Some((_, key)) = column.name.split_once('/').filter(|(of, _)| *of == table) {
             put(key, cell_schema(column));
         }
@@ -87,7 +79,7 @@ fn row_schema(pack: &Pack, table: &str) -> Json {
 
 /// The values of a column: those of its type, references, and value forms.
 fn cell_schema(column: &PackRow) -> Json {
-    let kind = match text(column, "type") {
+    let kind = match column.text("type").unwrap_or_default() {
         "text" => Some("string"),
         "number" => Some("number"),
         "integer" => Some("integer"),
@@ -96,16 +88,9 @@ fn cell_schema(column: &PackRow) -> Json {
         "table" => Some("object"),
         _ => None,
     };
-    let words: Vec<&str> = column
-        .fields
-        .get("values")
-        .and_then(|field| field.node.as_list())
-        .unwrap_or(&[])
-        .iter()
-        .filter_map(DocumentNode::as_text)
-        .collect();
+    let words: Vec<&str> = column.words("values").map(|(word, _)| word).collect();
     let mut out = Map::new();
-    out.insert("description".to_owned(), text(column, "doc").into());
+    out.insert("description".to_owned(), column.text("doc").unwrap_or_default().into());
     if let Some(default) = column.fields.get("default") {
         out.insert("default".to_owned(), default.node.to_json());
     }

@@ -240,8 +240,7 @@ fn rulers(cx: &mut CompileContext<'_>) -> Vec<CostModel> {
     let mut out = Vec::new();
     for row in pack.rows("ruler") {
         cx.enter_row("ruler", row);
-        let node = |key: &str| row.fields.get(key).map(|f| &f.node);
-        let value = |cx: &mut CompileContext<'_>, key: &str| node(key).map(|n| cx.within(ItemScope::Open, |cx| cx.expr(n)));
+        let value = |cx: &mut CompileContext<'_>, key: &str| row.node(key).map(|n| cx.within(ItemScope::Open, |cx| cx.expr(n)));
         let item_text = || DocumentNode { span: row.span, data: crate::diag::NodeValue::Text("@text".into()) };
         let tokens = match value(cx, "tokens") {
             Some(e) => e,
@@ -257,8 +256,8 @@ fn rulers(cx: &mut CompileContext<'_>) -> Vec<CostModel> {
             estimator,
             each: value(cx, "each").unwrap_or(Expr::Const(Value::Int(0))),
             named: value(cx, "named"),
-            role: node("role").and_then(DocumentNode::as_bool).unwrap_or(false),
-            empty: node("empty").and_then(|n| Value::from(n).as_f64()),
+            role: row.node("role").and_then(DocumentNode::as_bool).unwrap_or(false),
+            empty: row.node("empty").and_then(|n| Value::from(n).as_f64()),
         });
     }
     out
@@ -331,7 +330,7 @@ fn check_values(cx: &mut CompileContext<'_>) {
             cx.fail_for(&row.name, Code::TermMissing, row.name_span, format!("value `{}` says nothing", row.name), help);
             continue;
         };
-        let over = row.fields.get("over").and_then(|f| f.node.as_text()).filter(|over| cx.names.fields.contains_key(*over));
+        let over = row.text("over").filter(|over| cx.names.fields.contains_key(*over));
         let any = row.fields.get("over").is_some_and(|f| f.node.as_text() == Some(ANYTHING));
         let scope = if any { ItemScope::Any } else { over.map_or(ItemScope::Open, |over| ItemScope::Rows(vec![over.into()])) };
         cx.within(ItemScope::Any, |cx| cx.within(scope, |cx| cx.named_value(&row.name, &value, row.span)));
@@ -386,58 +385,18 @@ fn name_node(row: &PackRow) -> DocumentNode {
     DocumentNode { span: row.name_span, data: crate::diag::NodeValue::Text(row.name.clone()) }
 }
 
-/// A program that a pass runs: its number, and where and in which pass.
-type ProgramCall = (usize, Span, Arc<str>);
-
 /// Reports programs that run each other in a circle, which would never end.
 fn check_cycles(cx: &mut CompileContext<'_>, programs: &[Program]) {
     let callees = |n: usize| {
-        let passes = programs.get(n).map(|p| p.passes.as_slice()).unwrap_or(&[]);
-        passes.iter().filter_map(|pass| Some((pass.verb.callee()?, pass.span, pass.id.clone())))
+        let passes = programs.get(n).into_iter().flat_map(|program| &program.passes).rev();
+        passes.filter_map(|pass| Some((pass.verb.callee()?, pass))).collect()
     };
-    // 0 unseen, 1 on the way, 2 done
-    let mut state = vec![0u8; programs.len()];
-    for root in 0..programs.len() {
-        let mut stack: Vec<(usize, Vec<ProgramCall>)> = Vec::new();
-        if state.get(root) == Some(&0) {
-            stack.push((root, callees(root).collect()));
-            mark(&mut state, root, 1);
-        }
-        while let Some((at, next)) = stack.last_mut() {
-            let Some((callee, span, pass)) = next.pop() else {
-                mark(&mut state, *at, 2);
-                stack.pop();
-                continue;
-            };
-            match state.get(callee) {
-                Some(1) => {
-                    let name = programs.get(callee).map(|p| p.name.clone()).unwrap_or_default();
-                    cx.rule = cx
-                        .pack
-                        .tables
-                        .get("pass")
-                        .and_then(|rows| rows.get(&pass))
-                        .map_or_else(String::new, |row| cx.row_name("pass", row));
-                    cx.fail(
-                        Code::CycleProgram,
-                        span,
-                        format!("program `{name}` runs itself in a circle"),
-                        Some("take one of the passes out, or use `repeat`".into()),
-                    );
-                }
-                Some(0) => {
-                    mark(&mut state, callee, 1);
-                    stack.push((callee, callees(callee).collect()));
-                }
-                _ => {}
-            }
-        }
-    }
-}
-
-fn mark(state: &mut [u8], n: usize, with: u8) {
-    if let Some(s) = state.get_mut(n) {
-        *s = with;
+    for circle in lint::circles(programs.len(), callees) {
+        let (pass, first) = (circle.closed_by, circle.members.first());
+        let name = first.and_then(|n| programs.get(*n)).map(|program| program.name.clone()).unwrap_or_default();
+        cx.rule = cx.pack.row("pass", &pass.id).map_or_else(String::new, |row| cx.row_name("pass", row));
+        let help = Some("take one of the passes out, or use `repeat`".into());
+        cx.fail(Code::CycleProgram, pass.span, format!("program `{name}` runs itself in a circle"), help);
     }
 }
 

@@ -110,8 +110,7 @@ impl ReadingCompiler<'_> {
 
     fn key(&mut self, row: &PackRow) -> Option<KeyPlace> {
         self.dialect(row, "expect a key");
-        let text = |key: &str| row.fields.get(key).and_then(|f| f.node.as_text());
-        let Some(header) = text("header") else {
+        let Some(header) = row.text("header") else {
             if !row.fields.contains_key("header") {
                 let message = format!("row `{}` does not say in which header the key goes", row.name);
                 self.say(Diagnostic::new(Code::TermMissing, message).at(row.name_span), row, "add `header = \"authorization\"`");
@@ -120,7 +119,7 @@ impl ReadingCompiler<'_> {
         };
         Some(KeyPlace {
             header: Arc::from(header.to_ascii_lowercase()),
-            prefix: Arc::from(text("prefix").unwrap_or_default()),
+            prefix: Arc::from(row.text("prefix").unwrap_or_default()),
             env: texts(row.fields.get("env")).map(|(name, _)| Arc::from(name)).collect(),
             origins: texts(row.fields.get("origins")).map(|(origin, _)| Arc::from(origin)).collect(),
         })
@@ -165,7 +164,7 @@ impl ReadingCompiler<'_> {
 
     /// Whether the chain of `like` comes back to the row.
     fn leads_back(&self, row: &PackRow) -> bool {
-        let next = |row: &PackRow| self.replies.get(row.fields.get("like")?.node.as_text()?);
+        let next = |row: &PackRow| self.replies.get(row.text("like")?);
         let chain = std::iter::successors(next(row), |row| next(row));
         chain.take(self.replies.len()).any(|other| other.name == row.name)
     }

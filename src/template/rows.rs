@@ -82,7 +82,7 @@ pub(crate) fn checked(
 /// Compiles the templates of a pack, each against the sources that the pack offers to its task.
 pub(crate) fn compile_all(pack: &Pack, revisions: &Revisions, schema: SchemaCheck<'_>, report: &mut Report) -> CompiledTemplates {
     let mut out = CompiledTemplates::default();
-    for row in pack.tables.get(KIND).into_iter().flat_map(IndexMap::values) {
+    for row in pack.rows(KIND) {
         let root = whole(row);
         let task = root.get("task").and_then(DocumentNode::as_text);
         let revision = revisions.of_file(&root, None).map(|revision| &*revision.name);
@@ -102,8 +102,8 @@ pub(crate) fn compile_all(pack: &Pack, revisions: &Revisions, schema: SchemaChec
 /// The warning that the pack has no such task, so the sources of the template cannot be checked.
 fn unknown_task(pack: &Pack, task: &DocumentNode, revision: &str, report: &mut Report) {
     let Some(name) = task.as_text() else { return };
-    let rows = pack.tables.get("task").into_iter().flat_map(IndexMap::values);
-    let known: Vec<&str> = rows.map(|row| row.fields.get("for").and_then(|f| f.node.as_text()).unwrap_or(&row.name)).collect();
+    let rows = pack.rows("task");
+    let known: Vec<&str> = rows.map(|row| row.text("for").unwrap_or(&row.name)).collect();
     let of = if known.contains(&name) { format!(" for templates of revision `{revision}`") } else { String::new() };
     let help = report.words.help(name, known).filter(|_| of.is_empty());
     let message = format!("no row of the pack defines the task `{}`{of}: the template's sources are not checked", short::word(name));

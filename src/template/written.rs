@@ -24,7 +24,7 @@ pub struct WrittenCondition {
 #[must_use]
 pub fn conditions(pack: &Pack, revisions: &Revisions) -> Vec<WrittenCondition> {
     let mut all = Vec::new();
-    for row in pack.tables.get(KIND).into_iter().flat_map(|rows| rows.values()) {
+    for row in pack.rows(KIND) {
         let root = rows::whole(row);
         let Ok(revision) = revisions.of_file(&root, None) else { continue };
         let root = shape::known(&spelling::known(&root, revision), revision);

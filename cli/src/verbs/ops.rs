@@ -204,21 +204,20 @@ fn scene(rules: &Ruleset) -> Vec<VocabularySection> {
 /// The tables that the pack declares, and the columns of those and of the language's tables.
 fn tables(rules: &Ruleset) -> Vec<VocabularySection> {
     let pack = rules.pack();
-    let rows = |table: &str| pack.tables.get(table).into_iter().flat_map(|rows| rows.values());
     let json_of = |row: &PackRow, key: &str| row.fields.get(key).map(|field| field.node.to_json()).unwrap_or_default();
     let table = |row: &PackRow| {
         let held = pack.tables.get(&row.name).map_or(0, indexmap::IndexMap::len);
         json!({ "name": &*row.name, "rows": held, "doc": json_of(row, "doc") })
     };
     let column = |row: &PackRow| {
-        let kind = row.fields.get("type").and_then(|field| field.node.as_text()).unwrap_or("any");
+        let kind = row.text("type").unwrap_or("any");
         let needed = if json_of(row, "required") == Json::Bool(true) { "required" } else { "" };
         json!({
             "name": &*row.name, "type": kind, "required": needed, "default": json_of(row, "default"),
             "values": json_of(row, "values"), "doc": json_of(row, "doc"),
         })
     };
-    vec![section("tables of the pack", rows("table").map(table)), section("columns of the pack", rows("column").map(column))]
+    vec![section("tables of the pack", pack.rows("table").map(table)), section("columns of the pack", pack.rows("column").map(column))]
 }
 
 fn kinds(rules: &Ruleset) -> Vec<VocabularySection> {

@@ -11,12 +11,11 @@ use crate::syntax::context::ItemScope;
 /// Compiles all formats of a pack.
 pub(in crate::program) fn compile(cx: &mut CompileContext<'_>) -> Vec<ForeignFormat> {
     let pack = cx.pack;
-    let rows = |table: &str| pack.tables.get(table).into_iter().flatten().map(|(_, r)| r).collect::<Vec<_>>();
+    let rows = |table: &str| pack.rows(table).collect::<Vec<_>>();
     let known: Vec<Arc<str>> = rows("format").iter().map(|r| r.name.clone()).collect();
     let mut formats = Vec::new();
     for row in rows("format") {
         cx.rule = format!("format {}", row.name);
-        let text = |key: &str| row.fields.get(key).and_then(|f| f.node.as_text());
         // a conversion takes the documents of another format
         let of = row.fields.get("of").map(|f| cx.named("format", &known, f.node.as_text().unwrap_or(""), f.node.span));
         let source = of.and_then(|n| rows("format").get(n).copied());
@@ -24,13 +23,13 @@ pub(in crate::program) fn compile(cx: &mut CompileContext<'_>) -> Vec<ForeignFor
         let (detect, root) = cx.within(ItemScope::Any, |cx| {
             (cell("detect").map(|f| cx.cond(&f.node, PathMode::Item)), cell("root").map(|f| cx.expr(&f.node)))
         });
-        let about = text("about").unwrap_or("").into();
-        let makes = text("makes").map(Arc::from);
+        let about = row.text("about").unwrap_or("").into();
+        let makes = row.text("makes").map(Arc::from);
         if let (Some(rest), None) = (row.fields.get("rest"), &makes) {
             let help = Some("name the format that is made with `makes`; an import returns such fields beside the scene".into());
             cx.fail(Code::TermMissing, rest.node.span, "`rest` is for conversions to another format", help);
         }
-        let given = text("rest");
+        let given = row.text("rest");
         let rest = RestTarget { names: path(given.unwrap_or("")), in_place: given == Some(".") };
         let kind = cell("detect").map(|f| kind_fields(&f.node)).unwrap_or_default();
         formats.push(ForeignFormat { name: row.name.clone(), about, detect, kind, root, maps: Vec::new(), makes, rest });
@@ -39,7 +38,7 @@ pub(in crate::program) fn compile(cx: &mut CompileContext<'_>) -> Vec<ForeignFor
         cx.rule = format!("map {}", row.name);
         let owner = row.name.split_once('/').map_or("", |(f, _)| f);
         let owner = cx.named("format", &known, owner, row.span);
-        let text = |key: &str| row.fields.get(key).and_then(|f| f.node.as_text()).map(Arc::<str>::from);
+        let text = |key: &str| row.text(key).map(Arc::<str>::from);
         let to = text("to").unwrap_or_default();
         // what a conversion makes is not a scene
         let converts = formats.get(owner).is_some_and(|f| f.makes.is_some());
@@ -54,7 +53,7 @@ pub(in crate::program) fn compile(cx: &mut CompileContext<'_>) -> Vec<ForeignFor
         }
         let item = row.fields.get("item").map(|f| cx.named("format", &known, f.node.as_text().unwrap_or(""), f.node.span));
         let dropped = text("drop");
-        let Some(from) = row.fields.get("from").map(|f| &f.node) else {
+        let Some(from) = row.node("from") else {
             cx.fail(Code::TermMissing, row.span, "a map row needs `from`", Some("write `from = \"@field\"`".into()));
             continue;
         };

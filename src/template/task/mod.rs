@@ -47,20 +47,19 @@ impl Tasks {
     #[must_use]
     pub fn compile(rules: &CompiledRules, pack: &Pack, revisions: &Revisions) -> (Self, Report) {
         let mut report = Report::default();
-        let rows = |table: &str| pack.tables.get(table).into_iter().flatten().map(|(_, row)| row);
-        let sources: Vec<Arc<TaskSource>> = rows("source").map(|row| Arc::new(TaskSource::compile(rules, row, &mut report))).collect();
-        let lanes: Vec<Arc<TaskLane>> = rows("lane").map(|row| Arc::new(TaskLane::compile(rules, row))).collect();
-        let list: Vec<Task> = rows("task").map(|row| Task::compile(row, &sources, &lanes, &mut report)).collect();
-        for row in rows("task") {
+        let sources: Vec<Arc<TaskSource>> = pack.rows("source").map(|row| Arc::new(TaskSource::compile(rules, row, &mut report))).collect();
+        let lanes: Vec<Arc<TaskLane>> = pack.rows("lane").map(|row| Arc::new(TaskLane::compile(rules, row))).collect();
+        let list: Vec<Task> = pack.rows("task").map(|row| Task::compile(row, &sources, &lanes, &mut report)).collect();
+        for row in pack.rows("task") {
             let named = row.fields.get("revision").and_then(|field| Some((&field.node, field.node.as_text()?)));
             if let Some((node, name)) = named.filter(|(_, name)| revisions.get(name).is_none()) {
                 report.push(revisions.unknown(name, node).rule(format!("task {}", row.name)));
             }
         }
-        for row in rows("source").filter(|row| !list.iter().any(|t| t.sources.iter().any(|s| s.whole == row.name))) {
+        for row in pack.rows("source").filter(|row| !list.iter().any(|t| t.sources.iter().any(|s| s.whole == row.name))) {
             homeless("source", row, &list, &mut report);
         }
-        for row in rows("lane").filter(|row| !list.iter().any(|t| t.lanes.iter().any(|l| l.whole == row.name))) {
+        for row in pack.rows("lane").filter(|row| !list.iter().any(|t| t.lanes.iter().any(|l| l.whole == row.name))) {
             homeless("lane", row, &list, &mut report);
         }
         (Self { list }, report)
@@ -94,11 +93,10 @@ impl Tasks {
 
 impl Task {
     fn compile(row: &PackRow, sources: &[Arc<TaskSource>], lanes: &[Arc<TaskLane>], report: &mut Report) -> Self {
-        let text = |key: &str| row.fields.get(key).and_then(|f| f.node.as_text()).map(Arc::from);
         let sources = own_and_lent(row, "source", sources, |s| (&s.task, &s.whole), report);
         let lanes = own_and_lent(row, "lane", lanes, |l| (&l.task, &l.whole), report);
-        let kind = text("for").unwrap_or_else(|| row.name.clone());
-        Self { name: row.name.clone(), kind, revision: text("revision"), sources, lanes }
+        let kind = row.text("for").map_or_else(|| row.name.clone(), Arc::from);
+        Self { name: row.name.clone(), kind, revision: row.text("revision").map(Arc::from), sources, lanes }
     }
 
     /// The source that templates call `name`; `None` if there is none.
@@ -118,15 +116,12 @@ impl Task {
 /// if the pack has no such task. It needs no compiled values, so it also works for a pack with mistakes.
 #[must_use]
 pub fn offered<'a>(pack: &'a Pack, kind: &str, revision: &str) -> Option<Vec<(&'a str, &'a PackRow)>> {
-    let text = |row: &'a PackRow, key: &str| row.fields.get(key).and_then(|field| field.node.as_text());
     let tasks = pack.tables.get("task")?;
     let of =
-        |wanted: Option<&str>| tasks.values().find(|row| text(row, "for").unwrap_or(&row.name) == kind && text(row, "revision") == wanted);
+        |wanted: Option<&str>| tasks.values().find(|row| row.text("for").unwrap_or(&row.name) == kind && row.text("revision") == wanted);
     let task = of(Some(revision)).or_else(|| of(None))?;
-    let lent: Vec<&str> =
-        task.fields.get("sources").and_then(|f| f.node.as_list()).into_iter().flatten().filter_map(DocumentNode::as_text).collect();
-    let sources = pack.tables.get("source").into_iter().flat_map(|rows| rows.values());
-    let visible = sources.filter_map(|row| {
+    let lent: Vec<&str> = task.words("sources").map(|(name, _)| name).collect();
+    let visible = pack.rows("source").filter_map(|row| {
         let (of, name) = row.name.rsplit_once('/')?;
         (of == &*task.name || lent.contains(&&*row.name)).then_some((name, row))
     });
