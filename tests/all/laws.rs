@@ -9,7 +9,7 @@ use std::sync::LazyLock;
 use tapster::machinery::text::work::BudgetScope;
 use tapster::{Plan, Ruleset, Scene, build, emit};
 
-use crate::support::{EXACT, SILLYTAVERN};
+use crate::support::{EXACT, SILLYTAVERN, text_rows};
 
 /// A pass that looks at every block makes the whole history be read, and changes nothing.
 const WHOLE: &str = "kind = \"overlay\"\nversion = 1\nname = \"whole\"\n\
@@ -24,35 +24,7 @@ static EAGER: LazyLock<Vec<Ruleset>> =
     LazyLock::new(|| vec![open("sillytavern", &[("whole.toml", WHOLE)]), open("sillytavern-exact", &[("whole.toml", WHOLE)])]);
 
 /// Conditions on blocks of all kinds that can be answered without being worked out.
-const CONDITIONS: &[&str] = &[
-    "{ protected = true }",
-    "{ protected = false }",
-    "{ removable = true, protected = true }",
-    "{ priority = { gt = 0 } }",
-    "{ priority = { gt = -1 } }",
-    "{ priority = { ge = 0 } }",
-    "{ priority = { gt = 0, lt = 3 } }",
-    "{ priority = 0 }",
-    "{ tokens = { gt = 0 } }",
-    "{ tokens = { gt = -1 } }",
-    "{ tokens = 0 }",
-    "{ bundle = \"a\" }",
-    "{ bundle = { ne = \"a\" } }",
-    "{ bundle = [\"a\", \"\"] }",
-    "{ bundle = { nonempty = true } }",
-    "{ bundle = { exists = true } }",
-    "{ bundle = { exists = false }, protected = true }",
-    "{ bundle = { starts = \"\" } }",
-    "{ bundle = { contains = \"a\" } }",
-    "{ bundle = { matches = \"/^a?$/\" }, priority = { gt = 0 } }",
-    "{ any = [{ protected = true }, { bundle = { nonempty = true } }] }",
-    "{ any = [{ protected = true }, { priority = { lt = 1 } }] }",
-    "{ any = [{ protected = false }, { bundle = \"a\" }], priority = { exists = true } }",
-    "{ any = [] }",
-    "{ not = { protected = true }, bundle = \"a\" }",
-    "{ enabled = true, protected = true }",
-    "{ meta.flag = true, protected = true }",
-];
+static CONDITIONS: LazyLock<Vec<String>> = LazyLock::new(|| text_rows(include_str!("laws.json"), "conditions"));
 
 /// Each condition as it is, and behind two `not`s, where nothing can be known of it beforehand.
 static ASKING: LazyLock<Ruleset> = LazyLock::new(|| {
@@ -231,45 +203,12 @@ fn a_long_chat_is_read_as_far_as_it_fits() {
 /// Values of the wrong type anywhere in a scene are best effort, never a panic.
 #[test]
 fn hostile_scenes_do_not_panic() {
-    let odd = [
-        json!(null),
-        json!(true),
-        json!(-1),
-        json!(1e308),
-        json!(""),
-        json!("\u{0}"),
-        json!([]),
-        json!({}),
-        json!([[[]]]),
-        json!({"a": {"b": []}}),
-    ];
-    let paths = [
-        "type",
-        "history",
-        "names",
-        "names.user",
-        "card",
-        "card.description",
-        "card.mes_example",
-        "preset",
-        "preset.main",
-        "preset.entries",
-        "context",
-        "context.window",
-        "context.reserve",
-        "context.tokenizer",
-        "injections",
-        "books",
-        "members",
-        "turn",
-        "group",
-        "persona",
-        "note",
-        "dialect",
-    ];
+    let data: serde_json::Value = serde_json::from_str(include_str!("laws.json")).unwrap();
+    let odd = data["values"].as_array().unwrap();
+    let paths = text_rows(include_str!("laws.json"), "paths");
     for rules in LAZY.iter() {
-        for path in paths {
-            for value in &odd {
+        for path in &paths {
+            for value in odd {
                 let mut scene = Scene::new(
                     &json!({"history": [{"role": "user", "text": "x"}], "preset": {"main": "m"}, "context": {"window": 500, "tokenizer": "words"}}),
                 );

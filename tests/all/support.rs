@@ -44,6 +44,12 @@ pub(crate) fn run_program<A: AsRef<OsStr>>(
     (exit, String::from_utf8_lossy(&out).into_owned(), String::from_utf8_lossy(&err).into_owned())
 }
 
+/// The rows of a list of texts in a data file; `name` is its key where the file holds several.
+pub(crate) fn text_rows(file: &str, name: &str) -> Vec<String> {
+    let file: serde_json::Value = serde_json::from_str(file).unwrap();
+    serde_json::from_value(if name.is_empty() { file } else { file[name].clone() }).unwrap()
+}
+
 /// A fresh folder that goes away with its owner.
 pub(crate) struct Folder(pub(crate) PathBuf);
 

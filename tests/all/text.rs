@@ -150,59 +150,13 @@ mod tokens {
 
     /// Texts of many scripts, made by a fixed sequence of numbers.
     fn mixed_texts(count: usize) -> Vec<String> {
-        let parts = [
-            "the ",
-            "Hello",
-            " world",
-            "'s",
-            "don't",
-            "\n",
-            "\r\n",
-            "  ",
-            "\t",
-            "123",
-            "4567890",
-            "é",
-            "ß",
-            "привет ",
-            "мир",
-            "你好",
-            "世界",
-            "こんにちは",
-            "한국어 ",
-            "😀",
-            "👩‍👩‍👧",
-            "\u{301}",
-            "\u{200d}",
-            "\u{feff}",
-            "\u{a0}",
-            "!!!",
-            "…",
-            "«»",
-            "{{user}}",
-            "<|endoftext|>",
-            "_",
-            "camelCase",
-            "ALLCAPS",
-            "العربية",
-            "हिन्दी",
-            "ไทย",
-            "//",
-            "```",
-            "  \n\n",
-            "a",
-            "I'LL",
-            "\u{2028}",
-            "𝒳",
-            "ﬁ",
-            "½",
-        ];
+        let parts = table("token_pieces.json");
         let mut state: u64 = 0x9e37_79b9_7f4a_7c15;
         let mut next = |below: usize| {
             state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
             usize::try_from(state >> 33).unwrap() % below
         };
-        (0..count).map(|_| (0..=next(24)).map(|_| parts[next(parts.len())]).collect()).collect()
+        (0..count).map(|_| (0..=next(24)).map(|_| parts[next(parts.len())].as_str().unwrap()).collect()).collect()
     }
 
     #[test]
@@ -331,36 +285,6 @@ mod scripts {
         let scope = [("depth", ScriptArgument::Value(Value::Int(3))), ("name", ScriptArgument::Value(Value::text("Ann")))];
         assert!(Script::compile(r#"depth > 2 && name.contains("nn")"#).unwrap().holds(&scope).unwrap());
         assert!(Script::compile("depth").unwrap().holds(&scope).unwrap_err().message.contains("true or false"));
-    }
-
-    #[test]
-    fn nothing_runs_away() {
-        assert!(failure("loop { }").contains("too many steps"));
-        assert!(failure("fn f(n) { f(n + 1) } f(0)").contains("too deeply"));
-        assert!(failure("let s = \"x\"; loop { s += s; }").contains("Length of string"));
-        assert!(failure("let a = []; loop { a.push(1); }").contains("Size of array"));
-        assert!(failure(&format!("{}1{}", "(".repeat(500), ")".repeat(500))).contains("maximum complexity"));
-        assert!(failure("let m = #{}; for n in 0..1000000 { m[n.to_string()] = n; }").contains("Size of object map"));
-        let tight = Scripts::new(ScriptLimits { operations: 50, ..ScriptLimits::default() });
-        assert!(tight.compile("let sum = 0; for n in 0..100 { sum += n; }").unwrap().eval(&Map::default()).is_err());
-    }
-
-    #[test]
-    fn there_is_no_door_to_the_world() {
-        for source in [
-            "import \"/etc/passwd\" as x;",
-            "import \"lib\" as x;",
-            "timestamp()",
-            "eval(\"1\")",
-            "sleep(1)",
-            "sleep(0.5)",
-            "Fn(\"sleep\").call(1)",
-            "rand()",
-        ] {
-            let why = failure(source);
-            assert!(!why.is_empty(), "{source}");
-        }
-        assert!(failure("sleep(1)").contains("may not wait"));
     }
 
     #[test]

@@ -2,10 +2,12 @@
 //! writes them out, copies or compares them pays before it does; a way that does not pay ends these tests by the memory or
 //! the hours that it takes.
 
+use std::sync::LazyLock;
+
 use serde_json::json;
 use tapster::{BuildError, ErrorKind, Plan, Ruleset, Scene, build};
 
-use crate::support;
+use crate::support::{self, text_rows};
 
 const SCENE: &str = "kind = \"scene\"\nversion = 1\npath = [{ name = \"own.x\", type = \"any\", doc = \"x\" }, \
                      { name = \"own.y\", type = \"any\", doc = \"x\" }, { name = \"own.z\", type = \"any\", doc = \"x\" }, \
@@ -56,29 +58,7 @@ fn huge() -> Vec<String> {
 }
 
 /// Everything that makes a text of a value, copies it as a whole or reads all of it.
-const READ: &[&str] = &[
-    "text = \"$own.y\"",
-    "text = \"a{{$own.y}}b\"",
-    "text = { fn = \"json\", of = \"$own.y\" }",
-    "text = { fn = \"json\", of = \"$own.y\", indent = 2 }",
-    "text = { fn = \"stringify\", of = \"$own.y\" }",
-    "text = { fn = \"fingerprint\", of = \"$own.y\" }",
-    "text = { fn = \"string\", of = { fn = \"values\", of = \"$own.y\" } }",
-    "text = { fn = \"join\", of = { fn = \"values\", of = \"$own.y\" } }",
-    "text = { fn = \"concat\", of = [\"a\", \"$own.y\"] }",
-    "text = { fn = \"length\", of = { fn = \"distinct\", of = { fn = \"values\", of = \"$own.y\" } } }",
-    "text = { fn = \"sha512\", of = \"$own.y\" }",
-    "text = { fn = \"length\", of = { fn = \"schema_mistakes\", of = \"$own.y\", schema = { type = \"object\" } } }",
-    "text = { fn = \"replace\", of = \"b\", find = \"b\", with = \"$own.y\" }",
-    "text = { fn = \"compare\", of = \"$own.y\", with = \"b\", is = \"equal\" }",
-    "text = { of = { fn = \"values\", of = \"$own.y\" }, get = \"@\", join = \"\" }",
-    "text = { of = \"$own.y\", steps = [{ trim = \"both\" }] }",
-    "text = { of = \"b\", steps = [{ prefix = \"$own.y\" }] }",
-    "text = { fn = \"render\", lang = \"handlebars\", of = \"{{x}}\", with = { x = { fn = \"values\", of = \"$own.y\" } } }",
-    "text = { fn = \"render\", lang = \"liquid\", of = \"{{ x | json }}\", with = { x = \"$own.y\" } }",
-    "text = { script = \"mine.rhai::look\", args = [\"$own.y\"] }",
-    "\"$own.z\" = [\"$own.y\"]",
-];
+static READ: LazyLock<Vec<String>> = LazyLock::new(|| text_rows(include_str!("values.json"), "read"));
 
 #[test]
 fn values_that_share_a_long_text_are_paid_before_they_are_written_out() {
@@ -157,19 +137,7 @@ fn the_steps_of_a_fold_are_measured() {
 }
 
 /// Comparisons, searches and sorts of long values: `$own.x` and `$own.y` are equal and not the same value.
-const COMPARED: &[&str] = &[
-    "is = { \"$own.x\" = \"$own.y\", \"@index\" = { ge = 0 } }",
-    "is = { \"$own.x\" = { ne = \"$own.y\" }, \"@index\" = { ge = 0 } }",
-    "is = { \"$own.x\" = [\"b\", \"$own.y\"], \"@index\" = { ge = 0 } }",
-    "is = { \"$own.x\" = { in = [\"@index\", \"$own.y\"] } }",
-    "is = { all = [{ \"@index\" = { ge = 0 } }, { of = [\"@index\", \"$own.x\"], is = { contains = \"$own.y\" } }] }",
-    "is = { all = [{ \"@index\" = { ge = 0 } }, { of = [\"@index\", \"$own.x\"], is = { meets = [\"$own.y\"] } }] }",
-    "is = { all = [{ \"@index\" = { ge = 0 } }, { \"$own.x\" = { contains = \"none\" } }] }",
-    "is = { \"@so_far\" = { ne = \"$own.x\" } }",
-    "is = { \"@index\" = [\"b\", \"$own.x\"] }",
-    "fn = \"compare\", of = \"$own.x\", with = \"$own.y\", is = \"equal\"",
-    "fn = \"fingerprint\", of = [\"$own.x\", \"@element\"]",
-];
+static COMPARED: LazyLock<Vec<String>> = LazyLock::new(|| text_rows(include_str!("values.json"), "compared"));
 
 /// What works for texts or for lists alone.
 const OF_TEXTS: &str = "is = { all = [{ \"@index\" = { ge = 0 } }, { \"$own.x\" = { starts = \"$own.y\" } }] }";
@@ -177,7 +145,7 @@ const OF_LISTS: &str = "is = { \"@index\" = { in = { fn = \"splice\", of = \"$ow
 
 #[test]
 fn comparing_searching_and_sorting_long_values_ends() {
-    let fold = |give: &&str| {
+    let fold = |give: &str| {
         set(&format!(
             "text = {{ fn = \"length\", of = {{ fold = {{ fn = \"range\", of = 0, to = 50 }}, from = \"\", give = {{ {give} }} }} }}"
         ))
@@ -187,14 +155,14 @@ fn comparing_searching_and_sorting_long_values_ends() {
     let range = |from: u32, to: u32| format!("{{ fn = \"range\", of = {from}, to = {to} }}");
     let rows = format!("{{ of = {}, get = {{ id = \"@\", text = {{ fn = \"repeat\", of = \"ab\", times = 1000 }} }} }}", range(0, 1_000));
     let sorted = |by: &str| set(&format!("text = {{ fn = \"length\", of = {{ of = \"$own.x\", by = [{by}] }} }}"));
-    let texts = vec![text("own.x", "ab"), text("own.y", "abab")];
+    let long = vec![text("own.x", "ab"), text("own.y", "abab")];
     let lists: Vec<String> = doubled("own.x", 100, 12).into_iter().chain(doubled("own.y", 100, 12)).collect();
     let numbers = vec![set(&format!("\"$own.x\" = {0}, \"$own.y\" = {0}", range(0, 100_000)))];
     let ranks = vec![set(&format!("\"$own.x\" = {rows}, \"$own.y\" = {}", range(100_000, 110_000)))];
     for (values, cases) in [
-        (texts, COMPARED.iter().chain([&OF_TEXTS]).map(fold).collect()),
-        (lists, COMPARED.iter().chain([&OF_LISTS]).map(fold).collect()),
-        (numbers, COMPARED.iter().chain([&OF_LISTS]).map(fold).collect()),
+        (long, COMPARED.iter().map(String::as_str).chain([OF_TEXTS]).map(fold).collect()),
+        (lists, COMPARED.iter().map(String::as_str).chain([OF_LISTS]).map(fold).collect()),
+        (numbers, COMPARED.iter().map(String::as_str).chain([OF_LISTS]).map(fold).collect()),
         (ranks, vec![sorted("{ id = \"$own.y\" }"), sorted("\"text\"")]),
     ] {
         let rules = rules(&values, &cases);

@@ -12,6 +12,7 @@ use tapster_client::sse::{EventTooLong, Splitter, SseEvent};
 use tapster_client::{AuthHeader, Delta};
 
 use crate::sending::scripted::{BASE, Scripted, answered, json_answer, send, stream_answer};
+use crate::support::text_rows;
 
 /// The data of events as a stream; a text is data that is not JSON, `event: name` stands in front of it.
 fn stream(events: &[Json]) -> String {
@@ -285,48 +286,8 @@ fn every_dialect_of_base_can_be_read() {
 
 /// Any JSON, of keys and words that replies have.
 fn any_reply() -> impl Strategy<Value = Json> {
-    const WORDS: &[&str] = &[
-        "choices",
-        "delta",
-        "message",
-        "content",
-        "text",
-        "tool_calls",
-        "index",
-        "id",
-        "function",
-        "name",
-        "arguments",
-        "type",
-        "error",
-        "candidates",
-        "parts",
-        "functionCall",
-        "args",
-        "thought",
-        "output",
-        "summary",
-        "item",
-        "output_index",
-        "response",
-        "finish_reason",
-        "stop_reason",
-        "usage",
-        "code",
-        "status",
-        "content_block",
-        "thinking",
-        "signature",
-        "reasoning_details",
-        "tool_use",
-        "text_delta",
-        "content_block_delta",
-        "response.completed",
-        "function_call",
-        "message_delta",
-        "error",
-    ];
-    let word = || prop::sample::select(WORDS).prop_map(str::to_owned);
+    let words = text_rows(include_str!("words.json"), "");
+    let word = move || prop::sample::select(words.clone());
     let leaf =
         prop_oneof![Just(Json::Null), any::<bool>().prop_map(Json::from), (-1i64..600).prop_map(Json::from), word().prop_map(Json::from)];
     leaf.prop_recursive(7, 60, 5, move |inner| {
