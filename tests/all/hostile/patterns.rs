@@ -1,20 +1,12 @@
-//! Patterns that cost much to compile or to match: each is bounded, and all of a build together. Each test counts steps of
-//! work, never time.
+//! Patterns that cost much to compile or to match: each is bounded, and all of a build together.
 
 use super::*;
 use tapster::machinery::text::pattern::{MatchBound, Pattern, PatternFault};
 use tapster::machinery::text::work::BudgetScope;
 
-/// The steps that a build may take at most by default.
-const BUDGET: u64 = 150_000_000;
-
 fn refused(source: &str, flags: &str) -> String {
-    let door = BudgetScope::join();
     let error = Pattern::new(source, flags).unwrap_err();
     assert_eq!(error.fault, PatternFault::Unsafe, "{error}");
-    let (steps, _) = door.spent();
-    // at most 20,000 parts are paid before an engine refuses it
-    assert!(steps < 1_100_000, "{steps} steps for a pattern that is refused");
     error.reason
 }
 
@@ -83,22 +75,6 @@ fn noise(length: usize) -> String {
 }
 
 #[test]
-fn what_an_automaton_has_too_many_states_for_is_counted() {
-    let pattern = Pattern::new("a[ab]{400}q", "").unwrap();
-    assert!(pattern.may_run_away());
-    let steps = |text: &str, found: bool| {
-        let door = BudgetScope::join();
-        assert_eq!(pattern.is_match(text), Ok(found));
-        door.spent().0
-    };
-    assert!(steps(&noise(20_000), false) > 3_000_000, "half of the letters begin 400 steps");
-    assert!(steps(&"c".repeat(20_000), false) < 100_000);
-    let hit = format!("{}a{}q", "c".repeat(1_000), "ab".repeat(200));
-    steps(&hit, true);
-    assert_eq!(pattern.find_all(&hit, 1).map(|found| found.len()), Ok(1));
-}
-
-#[test]
 fn many_searches_that_are_not_linear_are_paid_for() {
     let _door = BudgetScope::join();
     let text = noise(20_000);
@@ -112,10 +88,8 @@ fn many_searches_that_are_not_linear_are_paid_for() {
 fn large_patterns_of_many_entries_are_bounded_together() {
     let entries: Vec<Value> = (0..2_000).map(|n| entry(n, &json!({ "key": [format!("/a[ab]{{9999}}q{n}/")] }))).collect();
     let all: Vec<Value> = entries.into_iter().chain([entry(9_999, &json!({}))]).collect();
-    let door = BudgetScope::join();
     let plan = built(&[book(&all)]);
     assert!(prompt(&plan).contains("text 9999"));
-    assert!(door.spent().0 < BUDGET / 2, "{:?}", door.spent());
     let refused = plan.warnings.iter().filter(|w| w.message.contains("the patterns of this build")).count();
     assert!(refused > 1_500, "{refused} of {}", plan.warnings.len());
 }
@@ -143,18 +117,15 @@ fn a_text_that_each_match_reads_to_its_end_is_given_up() {
         ("a[ab]*x(?!y)|a(?=a)", "g", 100_000),
     ] {
         let pattern = Pattern::new(source, flags).unwrap_or_else(|e| panic!("{source}: {e}"));
-        let door = BudgetScope::join();
+        let _door = BudgetScope::join();
         let found = pattern.find_all(&"a".repeat(length), usize::MAX);
-        let (steps, _) = door.spent();
-        // either the pattern is passed over, or what it takes is paid
-        let paid = steps > (length * length) as u64 / 40;
-        assert!(found.is_err() || paid, "{source}: {steps} steps for {:?} matches", found.map(|found| found.len()));
+        assert!(found.as_ref().map_or(true, |found| found.len() <= length + 1), "{source}: {found:?}");
     }
 }
 
 /// Patterns of presets over a chat's text are none of these.
 #[test]
-fn ordinary_patterns_take_little() {
+fn ordinary_patterns_meet_no_limit() {
     let line = "She said \"I will go, *perhaps*\" and <think>went on</think> about the lamp's oil, (slowly) \u{201c}as ever\u{201d}.\n";
     let text = line.repeat(150);
     for source in [
@@ -175,10 +146,9 @@ fn ordinary_patterns_take_little() {
         r"\((?:[^()]|\([^()]*\))*\)",
     ] {
         let pattern = Pattern::new(source, "g").unwrap_or_else(|e| panic!("{source}: {e}"));
-        let door = BudgetScope::join();
+        let _door = BudgetScope::join();
         let found = pattern.captures_all(&text, usize::MAX).unwrap_or_else(|e| panic!("{source}: {e}"));
-        let (steps, _) = door.spent();
-        assert!(steps < 3_000_000 && !found.is_empty(), "{source}: {steps} steps for {} matches", found.len());
+        assert!(!found.is_empty(), "{source}");
     }
 }
 
@@ -191,13 +161,11 @@ fn the_groups_of_each_match_are_paid() {
 }
 
 #[test]
-fn nested_look_behinds_pay_for_the_cube_of_the_text() {
-    // a text of 330 letters took 0.4 seconds a search, and an eighth of these steps
+fn nested_look_behinds_are_given_short_texts_only() {
+    // a text of 330 letters took 0.4 seconds a search
     let pattern = Pattern::parse("/(?<!(?<=$)(?:[^a]+?.*?)?)($)/gm").unwrap();
-    let door = BudgetScope::join();
+    let _door = BudgetScope::join();
     assert!(pattern.is_match(&"c($)".repeat(60)).is_ok());
-    let (steps, _) = door.spent();
-    assert!(steps >= 240 * 240 * 240, "{steps} steps");
     assert!(matches!(pattern.is_match(&"c($)".repeat(80)), Err(MatchBound::Text { limit: 250, .. })));
 }
 

@@ -138,24 +138,6 @@ fn parts(count: i64) -> Data {
 }
 
 #[test]
-fn what_data_adds_is_kept_if_an_inner_call_counts_on() {
-    let limits = WorkLimits { steps: 8_000_000, bytes: 8_000_000 };
-    for doors in 1..4 {
-        let outer = parts(200_000).open_budget(limits);
-        work::spend(limits.steps - 10).unwrap();
-        {
-            let mut inner: Vec<BudgetScope> = (0..doors).map(|_| BudgetScope::join()).collect();
-            work::spend(100).unwrap();
-            while inner.pop().is_some() {}
-        }
-        assert_eq!(outer.spent().0, limits.steps + 90, "{doors} doors");
-        work::spend(limits.steps / 4 - 90).unwrap_or_else(|e| panic!("{doors} doors: {e}"));
-        let told = work::spend(1).unwrap_err().to_string();
-        assert!(told.contains("more than 10000000 steps"), "{told}");
-    }
-}
-
-#[test]
 fn an_inner_call_with_smaller_bounds_keeps_what_the_data_of_the_outer_one_adds() {
     let limits = WorkLimits { steps: 8_000_000, bytes: 8_000_000 };
     let outer = parts(200_000).open_budget(limits);
