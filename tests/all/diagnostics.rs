@@ -42,8 +42,8 @@ const ELSEWHERE: &[(&str, &str)] = &[
     ("pipeline", "tests/all/hooks.rs: it takes a hook or a function that fails"),
     ("strict_mode", "tests/all/hooks.rs: it takes a strict scene"),
     ("layer.drops", "tests/all/authors.rs: it takes an overlay over a shipped pack"),
-    ("macro.unknown", "tests/all/authors.rs: it takes a preset or a card"),
-    ("cache.unstable", "tests/all/authors.rs: it takes a preset or a card"),
+    ("macro.unknown", "tests/cli/authors.toml: it takes a preset or a card"),
+    ("cache.unstable", "tests/cli/authors.toml: it takes a preset or a card"),
     ("share.other_index", "tests/all/share/owners.rs: it takes two indexes"),
     ("share.busy", "cli/src/verbs/share/journal.rs: it takes another process"),
     ("pack.shadow", "cli/tests/program/strangers.rs: it takes a folder of packs"),
@@ -85,7 +85,7 @@ fn files<'a>(case: &'a Json, table: &str) -> Vec<(&'a str, Vec<u8>)> {
 }
 
 /// Packs by name: `q:lore.toml` is a file of pack `q`; without a name it is of pack `p`, which is opened.
-fn packs(case: &Json) -> Vec<PackFiles> {
+pub(crate) fn packs(case: &Json) -> Vec<PackFiles> {
     let mut packs = vec![("p", Vec::<(String, Vec<u8>)>::new())];
     for (path, bytes) in files(case, "files") {
         let (pack, path) = path.split_once(':').unwrap_or(("p", path));
@@ -102,7 +102,12 @@ fn packs(case: &Json) -> Vec<PackFiles> {
     packs.into_iter().map(|(name, files)| PackFiles::of(name, files)).collect()
 }
 
-fn answer(case: &Json) -> String {
+pub(crate) fn overlays(case: &Json) -> Vec<Overlay> {
+    let files = files(case, "overlays").into_iter();
+    files.map(|(name, bytes)| Overlay::File(RuleFile { name: name.into(), path_in_pack: name.into(), bytes })).collect()
+}
+
+pub(crate) fn answer(case: &Json) -> String {
     if let Some((name, bytes)) = files(case, "import").into_iter().next() {
         let mut report = Report::default();
         let read = tapster_exchange::import::read(name, &bytes);
@@ -113,11 +118,8 @@ fn answer(case: &Json) -> String {
         return render::human(&report, &Sources::default(), false);
     }
     let library = PackShelf { packs: packs(case), ..PackShelf::default() };
-    let overlays = files(case, "overlays").into_iter();
-    let overlays: Vec<Overlay> =
-        overlays.map(|(name, bytes)| Overlay::File(RuleFile { name: name.into(), path_in_pack: name.into(), bytes })).collect();
     let start = Start::Name(case["open"].as_str().unwrap_or("p").to_owned());
-    let rules = match Ruleset::load(&start, &overlays, &library) {
+    let rules = match Ruleset::load(&start, &overlays(case), &library) {
         Ok(rules) => rules,
         Err(rejected) => return render::human(&rejected.report, &rejected.sources, false),
     };
@@ -150,7 +152,7 @@ fn built(rules: &Ruleset, case: &Json) -> String {
 }
 
 /// An answer without the line numbers of shipped rule files, so that a rule can be edited without changing answers.
-fn stable(answer: &str) -> String {
+pub(crate) fn stable(answer: &str) -> String {
     let mut out = String::new();
     let mut shipped = false;
     for line in answer.lines() {

@@ -2,76 +2,10 @@
 
 use std::fs;
 
-use super::*;
+use tapster::Ruleset;
 use tapster::machinery::pack::load_cases;
 
-#[test]
-fn a_syntax_error_is_placed_and_the_other_files_are_still_checked() {
-    let dir = Folder::new("pack");
-    dir.pack("p", "", "[[slot]\nname = \"a\"\n").file("p/task.toml", "kind = \"task\"\nversion = 1\n[[task]]\nname = \"t\"\ndepht = 3\n");
-    let loaded = dir.load("p");
-    let syntax = loaded.report.items().iter().find(|d| d.code == Code::SyntaxToml).expect("a syntax error");
-    assert!(at(&loaded, syntax).0.starts_with("3:"), "{:?}", at(&loaded, syntax));
-    let key = one(&loaded, Code::SchemaUnknownKey);
-    assert_eq!(at(&loaded, key), ("5:1".to_owned(), "depht"));
-    assert_eq!(key.help.as_deref(), Some("did you mean `depth`?"));
-    assert_eq!(key.rule.as_deref(), Some("task t, from layer `p`"));
-    assert!(loaded.pack.is_some() && !loaded.unread.is_empty());
-}
-
-#[test]
-fn a_file_that_cannot_be_read_makes_no_echo_of_the_names_in_it() {
-    let dir = Folder::new("pack");
-    let rules = "[[slot]]\nname = \"a\"\nremove = true\n[[slot]]\nname = \"b\"\nremove = true\n";
-    dir.pack("low", "", "[[slot]\nname = \"a\"\n").pack("p", BASE, rules);
-    let loaded = dir.load("p");
-    let removed = one(&loaded, Code::RemoveUnknown);
-    assert_eq!(at(&loaded, removed), ("7:8".to_owned(), "\"b\""));
-    assert!(
-        loaded.report.items().iter().all(|d| matches!(d.code.known(), Some(Code::SyntaxToml | Code::RemoveUnknown))),
-        "{:?}",
-        loaded.report
-    );
-}
-
-#[test]
-fn wrong_types_values_and_missing_keys_are_placed() {
-    let dir = Folder::new("pack");
-    let text =
-        "kind = \"task\"\nversion = 1\n[[task]]\nname = \"t\"\ndepth = \"two\"\nrole = \"assistent\"\n[[task]]\ntext = \"x\"\nkeys = [1]\n";
-    dir.pack("p", "", "").file("p/task.toml", text);
-    let loaded = dir.load("p");
-    let wrong = loaded.report.items().iter().filter(|d| d.code == Code::SchemaType).collect::<Vec<_>>();
-    assert_eq!(wrong.len(), 2, "{:?}", loaded.report);
-    assert_eq!(wrong[0].message, "`depth` must be a whole number, but is a text");
-    assert_eq!(at(&loaded, wrong[0]), ("5:9".to_owned(), "\"two\""));
-    assert_eq!(wrong[1].message, "an element of `keys` must be a text, but is a whole number");
-    let value = one(&loaded, Code::SchemaValue);
-    assert_eq!(at(&loaded, value), ("6:8".to_owned(), "\"assistent\""));
-    assert_eq!(value.help.as_deref(), Some("did you mean `assistant`?"));
-    let missing = one(&loaded, Code::SchemaMissingKey);
-    assert_eq!(at(&loaded, missing), ("7:1".to_owned(), "[[task]]"));
-    assert!(missing.message.contains("`name`"));
-}
-
-#[test]
-fn a_choice_is_one_complaint() {
-    let dir = Folder::new("pack");
-    dir.pack("p", "", "").file("p/task.toml", "kind = \"task\"\nversion = 1\n[[task]]\nname = \"t\"\nkeys = 7\n");
-    let loaded = dir.load("p");
-    let wrong = one(&loaded, Code::SchemaType);
-    assert_eq!(wrong.message, "`keys` must be a text or a list, but is a whole number");
-    assert_eq!(loaded.report.items().len(), 1);
-}
-
-#[test]
-fn a_missing_name_is_told_once() {
-    let dir = Folder::new("pack");
-    dir.pack("p", "", "").file("p/task.toml", "kind = \"task\"\nversion = 1\n[[task]]\ndepth = 1\n");
-    let loaded = dir.load("p");
-    one(&loaded, Code::SchemaMissingKey);
-    assert_eq!(loaded.report.items().len(), 1);
-}
+use crate::pack::*;
 
 #[test]
 fn cases_are_checked_apart_from_the_rules() {
@@ -82,37 +16,6 @@ fn cases_are_checked_apart_from_the_rules() {
     let (report, sources) = load_cases(&Start::Folder(dir.path("p")), &bare(), Schemas::shipped());
     assert_eq!(report.items().len(), 1);
     assert_eq!(report.items()[0].help.as_deref(), Some("did you mean `lists`?"), "{}", render::human(&report, &sources, false));
-}
-
-#[test]
-fn json_files_are_checked_in_place_too() {
-    let dir = Folder::new("pack");
-    dir.pack("p", "", "")
-        .file("p/task.json", "{\n  \"kind\": \"task\", \"version\": 1,\n  \"task\": [{ \"name\": \"t\", \"depth\": -1 }]\n}");
-    let loaded = dir.load("p");
-    let value = one(&loaded, Code::SchemaValue);
-    assert_eq!(at(&loaded, value), ("3:36".to_owned(), "-1"));
-    assert_eq!(value.message, "`depth` must be at least 0");
-}
-
-#[test]
-fn an_unknown_kind_names_the_nearest() {
-    let dir = Folder::new("pack");
-    dir.pack("p", "", "").file("p/x.toml", "kind = \"pipline\"\nversion = 1\n").file("p/y.toml", "version = 1\n");
-    let loaded = dir.load("p");
-    let kinds: Vec<_> = loaded.report.items().iter().filter(|d| d.code == Code::SchemaKind).collect();
-    assert_eq!(kinds.len(), 2);
-    assert_eq!(kinds[0].help.as_deref(), Some("did you mean `pipeline`?"));
-    assert_eq!(kinds[1].message, "the file has no `kind`");
-}
-
-#[test]
-fn versions_that_are_missing_or_unknown_are_told() {
-    let dir = Folder::new("pack");
-    dir.pack("p", "", "").file("p/x.toml", "kind = \"task\"\n").file("p/y.toml", "kind = \"task\"\nversion = 9\n");
-    let loaded = dir.load("p");
-    let all: Vec<_> = loaded.report.items().iter().filter(|d| d.code == Code::SchemaVersion).map(|d| d.message.as_str()).collect();
-    assert_eq!(all, ["the file has no `version`", "version 9 of `task` is not supported"]);
 }
 
 #[test]
@@ -141,53 +44,11 @@ fn names_of_packs_cannot_lead_elsewhere() {
 }
 
 #[test]
-fn packs_in_a_circle_are_named_with_both_places() {
-    let dir = Folder::new("pack");
-    dir.pack("a", "extends = [{ name = \"b\" }]\n", "").pack("b", "extends = [{ name = \"a\" }]\n", "");
-    let loaded = dir.load("a");
-    let cycle = one(&loaded, Code::CyclePack);
-    assert!(cycle.message.ends_with("a → b → a"), "{}", cycle.message);
-    let other = loaded.sources.place(cycle.related[0].0).unwrap();
-    assert!(other.file.ends_with("a/pack.toml"), "{other}");
-    assert!(loaded.sources.place(cycle.span.unwrap()).unwrap().file.ends_with("b/pack.toml"));
-}
-
-#[test]
-fn releases_and_engines_are_checked() {
-    let dir = Folder::new("pack");
-    dir.pack("low", "", "").pack("p", "extends = [{ name = \"low\", release = \"^2\" }]\n", "");
-    let loaded = dir.load("p");
-    assert!(one(&loaded, Code::PackVersion).message.contains("1.2.3"));
-    dir.file("q/pack.toml", "kind = \"pack\"\nversion = 1\nname = \"q\"\nrelease = \"1.0\"\nengine = \">=99\"\n");
-    let loaded = dir.load("q");
-    assert_eq!(at(&loaded, one(&loaded, Code::PackVersion)).1, "\">=99\"");
-    assert_eq!(at(&loaded, one(&loaded, Code::PackManifest)).1, "\"1.0\"");
-}
-
-#[test]
 fn a_folder_without_manifest_is_no_pack() {
     let dir = Folder::new("pack");
     dir.file("p/x.toml", "kind = \"task\"\nversion = 1\n");
     one(&dir.load("p"), Code::PackManifest);
     one(&dir.load("nothing"), Code::FileMissing);
-}
-
-#[test]
-fn two_rows_of_one_name_are_named_with_both_places() {
-    let dir = Folder::new("pack");
-    dir.pack("p", "", "[[slot]]\nname = \"a\"\n[[slot]]\nname = \"a\"\n");
-    let loaded = dir.load("p");
-    let twice = one(&loaded, Code::LayerTwice);
-    assert_eq!(at(&loaded, twice).0, "6:8");
-    assert_eq!(loaded.sources.place(twice.related[0].0).unwrap().line, 4);
-}
-
-#[test]
-fn a_row_without_name_is_told() {
-    let dir = Folder::new("pack");
-    dir.pack("p", "", "[[slot]]\nn = 1\n");
-    let loaded = dir.load("p");
-    assert_eq!(at(&loaded, one(&loaded, Code::LayerNoName)).1, "[[slot]]");
 }
 
 #[test]
@@ -268,37 +129,6 @@ fn bytes_that_are_not_utf8_are_placed() {
 }
 
 #[test]
-fn a_byte_order_mark_is_a_warning() {
-    let dir = Folder::new("pack");
-    dir.pack("p", "", "").file("p/x.toml", "\u{FEFF}kind = \"lore\"\nversion = 1\n[v]\nx = 1\n");
-    let loaded = dir.load("p");
-    assert_eq!(one(&loaded, Code::FileBom).severity, Severity::Warning);
-    assert!(loaded.pack.unwrap().values.contains_key("v"));
-}
-
-#[test]
-fn keys_written_twice_are_told() {
-    let dir = Folder::new("pack");
-    dir.pack("p", "", "").file("p/x.json", "{\"kind\": \"lore\", \"version\": 1,\n\"kind\": \"lore\"}");
-    let loaded = dir.load("p");
-    let twice = one(&loaded, Code::SyntaxDuplicate);
-    assert_eq!(at(&loaded, twice), ("2:1".to_owned(), "\"kind\""));
-    assert_eq!(loaded.sources.place(twice.related[0].0).unwrap().line, 1);
-    let dir = Folder::new("pack");
-    dir.pack("p", "", "[lore]\nx = 1\nx = 2\n");
-    let loaded = dir.load("p");
-    assert_eq!(at(&loaded, one(&loaded, Code::SyntaxDuplicate)).0, "5:1");
-}
-
-#[test]
-fn numbers_that_rules_cannot_hold_are_told() {
-    let dir = Folder::new("pack");
-    dir.pack("p", "", "x = 99999999999999999999\ny = inf\nz = 0xff\n");
-    let loaded = dir.load("p");
-    assert_eq!(loaded.report.items().iter().filter(|d| d.code == Code::SyntaxToml).count(), 2, "{:?}", loaded.report);
-}
-
-#[test]
 fn broken_files_never_panic() {
     let whole = "kind = \"task\"\nversion = 1\n[[task]]\nname = \"t\"\ntext = '''\né\\u00e9\n'''\nkeys = [\"a\", { b.c = 1.5e3 }]\n";
     let json = "{\"kind\":\"task\",\"version\":1,\"task\":[{\"name\":\"\\ud83d\\ude00é\",\"depth\":-1.5e3,\"x\":[true,null]}]}";
@@ -316,4 +146,84 @@ fn broken_files_never_panic() {
             assert_eq!(render::plain(&report, &sources).lines().count(), report.items().len());
         }
     }
+}
+
+// What a rule file with very many mistakes is answered: a bounded number of diagnostics, made with bounded work.
+
+/// What is said of an overlay over the pack `base`.
+fn said(rows: &str) -> Vec<tapster::diag::Diagnostic> {
+    let text = format!("kind = \"overlay\"\nversion = 1\nname = \"over\"\n{rows}");
+    match Ruleset::open_with("base", &[("over.toml", &text)]) {
+        Ok(rules) => rules.warnings().items().to_vec(),
+        Err(rejected) => rejected.report.items().to_vec(),
+    }
+}
+
+#[test]
+fn names_are_compared_with_a_budget_and_the_first_errors_are_shown() {
+    let mut rows = String::new();
+    for n in 0..8_000 {
+        rows += &format!("[[path]]\nname = \"own.value_{n:05}\"\ntype = \"any\"\n");
+    }
+    for n in 0..2_000 {
+        rows += &format!("[[fact]]\nname = \"fact_{n:05}\"\nis = {{ \"owm.value_{n:05}\" = true }}\n");
+    }
+    let mut said = said(&rows);
+    // rules are shown no more of the decisions of an overlay either
+    let others = said.iter().filter(|d| d.severity != Severity::Error).map(|d| d.code.as_str()).collect::<Vec<_>>();
+    assert_eq!(others, ["bound.exceeded"]);
+    said.retain(|d| d.severity == Severity::Error);
+    assert_eq!(said.len(), 301, "300 errors, and how many more there are");
+    assert_eq!(said[0].help.as_deref(), Some("did you mean `own.value_00000`?"));
+    assert!(!said[299].help.as_deref().unwrap().starts_with("did you mean"), "{}", said[299]);
+    assert_eq!((&said[300].code, said[300].message.as_str()), (&Code::BoundExceeded.into(), "1700 more errors are not shown"));
+}
+
+#[test]
+fn rows_of_allow_beyond_the_limit_are_told() {
+    let row = "[[allow]]\ncode = \"scene.field\"\nreason = \"a test\"\n";
+    let said = said(&row.repeat(1_001));
+    assert_eq!(said.len(), 1, "{said:?}");
+    assert_eq!(said[0].code, Code::BoundExceeded);
+    assert!(said[0].span.is_some());
+}
+
+#[test]
+fn a_new_row_is_compared_with_lower_rows_however_many_the_overlay_has() {
+    let mut rows = String::new();
+    for n in 0..600 {
+        rows += &format!("[[field]]\nname = \"message/own_field_{n:04}\"\ntype = \"text\"\n");
+    }
+    rows += "[[slot]]\nname = \"scenarioo\"\ntext = \"x\"\n";
+    let said = said(&rows);
+    assert_eq!(said.iter().map(|d| d.code.as_str()).collect::<Vec<_>>(), ["layer.nearly"], "{said:?}");
+}
+
+// Files of older schema versions.
+
+#[test]
+fn a_case_of_version_one_is_read_as_version_two() {
+    let dir = Folder::new("pack");
+    let text = "kind = \"case\"\nversion = 1\n[[case]]\nname = \"c\"\nrun = \"x/a\"\nlist = \"entries\"\ngiven = [{ id = \"1\" }]\nthen = []\nwarnings = [\"w\"]\n";
+    dir.file("c.toml", text);
+    let (doc, report, sources) = load_file(&dir.path("c.toml"), Schemas::shipped());
+    assert_eq!(report.items().len(), 1, "{}", render::human(&report, &sources, false));
+    assert_eq!(report.items()[0].code, Code::SchemaUpgraded);
+    let case = &doc.unwrap().root.get("case").unwrap().as_list().unwrap()[0].clone();
+    let expected = serde_json::json!({
+        "name": "c", "run": "x/a", "lists": { "entries": [{ "id": "1" }] },
+        "expect": { "lists": { "entries": [] }, "warnings": ["w"] },
+    });
+    assert_eq!(case.to_json(), expected);
+    let id = case.get("lists").unwrap().get("entries").unwrap().as_list().unwrap()[0].get("id").unwrap();
+    assert_eq!(sources.place(id.span).unwrap().to_string(), format!("{}:7:17", dir.path("c.toml").display()));
+}
+
+#[test]
+fn mistakes_of_an_old_file_are_still_placed() {
+    let dir = Folder::new("pack");
+    dir.file("c.toml", "kind = \"case\"\nversion = 1\n[[case]]\nname = \"c\"\nrun = 7\nthen = []\n");
+    let (_, report, sources) = load_file(&dir.path("c.toml"), Schemas::shipped());
+    let wrong = report.items().iter().find(|d| d.code == Code::SchemaType).unwrap();
+    assert_eq!(sources.place(wrong.span.unwrap()).unwrap().line, 5);
 }

@@ -1,24 +1,6 @@
 //! How layers merge, and where each value came from.
 
-use super::*;
-
-#[test]
-fn a_new_row_is_appended_and_an_old_one_patched_key_by_key() {
-    let dir = Folder::new("pack");
-    dir.pack("low", "", "[[slot]]\nname = \"a\"\nn = 1\nwhere = { x = 1, y = 2 }\n");
-    dir.pack("p", BASE, "[[slot]]\nname = \"b\"\n[[slot]]\nname = \"a\"\nwhere = { x = 3 }\nfresh = true\n");
-    let loaded = dir.load("p");
-    clean(&loaded);
-    assert_eq!(names(&loaded, "slot"), ["a", "b"]);
-    // a term is one value: `y` does not survive
-    assert_eq!(row(&loaded, "slot", "a"), serde_json::json!({ "n": 1, "where": { "x": 3 }, "fresh": true }));
-    let pack = loaded.pack.unwrap();
-    assert_eq!(pack.layers.iter().map(|l| &*l.name).collect::<Vec<_>>(), ["low", "p"]);
-    assert_eq!(pack.tables["slot"]["a"].patched.len(), 1);
-    assert_eq!(pack.shadowed.len(), 1);
-    assert_eq!(loaded.sources.snippet(pack.shadowed[0].old), "{ x = 1, y = 2 }");
-    assert_eq!(loaded.sources.snippet(pack.shadowed[0].by), "{ x = 3 }");
-}
+use crate::pack::*;
 
 #[test]
 fn every_value_knows_where_it_came_from() {
@@ -39,40 +21,6 @@ fn every_value_knows_where_it_came_from() {
 }
 
 #[test]
-fn values_merge_key_by_key_and_lists_are_replaced() {
-    let dir = Folder::new("pack");
-    dir.pack("low", "", "[lore]\ndepth = 4\nkeys = [1, 2]\n[lore.deep]\na = 1\nb = 2\n");
-    dir.pack("p", BASE, "[lore]\nkeys = [3]\ndeep.b = 3\n");
-    let loaded = dir.load("p");
-    clean(&loaded);
-    let values = loaded.pack.unwrap().values;
-    assert_eq!(values["lore"].node.to_json(), serde_json::json!({ "depth": 4, "keys": [3], "deep": { "a": 1, "b": 3 } }));
-}
-
-#[test]
-fn limits_of_manifests_are_values_and_the_rest_of_them_is_not() {
-    let dir = Folder::new("pack");
-    dir.pack("p", "[limits]\nrounds = 3\n", "");
-    let pack = dir.load("p").pack.unwrap();
-    assert_eq!(pack.values.keys().map(|k| &**k).collect::<Vec<_>>(), ["limits"]);
-}
-
-#[test]
-fn rows_are_replaced_removed_and_moved() {
-    let dir = Folder::new("pack");
-    dir.pack("low", "", &format!("{THREE}[[slot]]\nname = \"d\"\n"));
-    let rules = "[[slot]]\nname = \"a\"\nreplace = true\nm = 9\n[[slot]]\nname = \"b\"\nremove = true\n\
-                 [[slot]]\nname = \"d\"\nbefore = \"a\"\n[[slot]]\nname = \"e\"\nafter = \"f\"\n[[slot]]\nname = \"f\"\nafter = \"b\"\n";
-    dir.pack("p", BASE, rules);
-    let loaded = dir.load("p");
-    clean(&loaded);
-    // `f` stands where it was put although its neighbour `b` goes; `e` follows it, although written first
-    assert_eq!(names(&loaded, "slot"), ["d", "a", "f", "e", "c"]);
-    assert_eq!(row(&loaded, "slot", "a"), serde_json::json!({ "m": 9 }));
-    assert_eq!(row(&loaded, "slot", "d"), serde_json::json!({}));
-}
-
-#[test]
 fn long_chains_of_moves_end_in_order() {
     let dir = Folder::new("pack");
     let row = |n: usize| format!("[[slot]]\nname = \"s{n}\"\nafter = \"s{}\"\n", n + 1);
@@ -80,158 +28,6 @@ fn long_chains_of_moves_end_in_order() {
     let loaded = dir.load("p");
     clean(&loaded);
     assert_eq!(names(&loaded, "slot"), (0..=3000).rev().map(|n| format!("s{n}")).collect::<Vec<_>>());
-}
-
-#[test]
-fn rows_that_chase_each_other_or_themselves_are_harmless() {
-    let dir = Folder::new("pack");
-    dir.pack("low", "", THREE);
-    dir.pack(
-        "p",
-        BASE,
-        "[[slot]]\nname = \"a\"\nafter = \"b\"\n[[slot]]\nname = \"b\"\nafter = \"a\"\n[[slot]]\nname = \"c\"\nbefore = \"c\"\n",
-    );
-    let loaded = dir.load("p");
-    assert!(one(&loaded, Code::MoveUnknown).message.ends_with("which is itself"));
-    assert_eq!(names(&loaded, "slot"), ["b", "a", "c"]);
-}
-
-#[test]
-fn files_of_the_pack_come_before_those_of_its_folders() {
-    let dir = Folder::new("pack");
-    let file = |name: &str| format!("kind = \"lore\"\nversion = 1\n[[slot]]\nname = \"{name}\"\n");
-    dir.pack("p", "", "")
-        .file("p/a/x.toml", file("in a folder"))
-        .file("p/z.toml", file("z"))
-        .file("p/b.json", "{\"kind\": \"lore\", \"version\": 1, \"slot\": [{\"name\": \"b\"}]}");
-    let loaded = dir.load("p");
-    clean(&loaded);
-    assert_eq!(names(&loaded, "slot"), ["b", "z", "in a folder"]);
-}
-
-#[test]
-fn passes_move_inside_their_own_program() {
-    let dir = Folder::new("pack");
-    dir.pack(
-        "low",
-        "",
-        "[[pass]]\nname = \"x/a\"\ndo = \"drop\"\n[[pass]]\nname = \"y/a\"\ndo = \"drop\"\n[[pass]]\nname = \"y/b\"\ndo = \"drop\"\n",
-    );
-    dir.pack(
-        "p",
-        BASE,
-        "[[pass]]\nname = \"y/new\"\ndo = \"drop\"\nafter = \"a\"\n[[pass]]\nname = \"x/new\"\ndo = \"drop\"\nbefore = \"x/a\"\n",
-    );
-    let loaded = dir.load("p");
-    clean(&loaded);
-    assert_eq!(names(&loaded, "pass"), ["x/new", "x/a", "y/a", "y/new", "y/b"]);
-}
-
-#[test]
-fn a_pass_keeps_its_verb_unless_replaced() {
-    let dir = Folder::new("pack");
-    dir.pack("low", "", "[[pass]]\nname = \"x/a\"\ndo = \"drop\"\n[[pass]]\nname = \"x/b\"\ndo = \"drop\"\nwhere = {}\n");
-    dir.pack("p", BASE, "[[pass]]\nname = \"x/a\"\ndo = \"add\"\n[[pass]]\nname = \"x/b\"\ndo = \"add\"\nreplace = true\n");
-    let loaded = dir.load("p");
-    let verb = one(&loaded, Code::ChangesVerb);
-    assert_eq!(at(&loaded, verb), ("5:6".to_owned(), "\"add\""));
-    assert_eq!(loaded.sources.snippet(verb.related[0].0), "\"drop\"");
-    assert_eq!(loaded.report.items().len(), 1);
-    assert_eq!(row(&loaded, "pass", "x/b"), serde_json::json!({ "do": "add" }));
-}
-
-#[test]
-fn what_does_not_exist_cannot_be_patched_removed_or_named() {
-    let dir = Folder::new("pack");
-    dir.pack("low", "", "[[pass]]\nname = \"lore/print\"\ndo = \"drop\"\n");
-    let rules = "[[pass]]\nname = \"lore/prnt\"\nwhere = {}\n[[slot]]\nname = \"x\"\nremove = true\n\
-                 [[pass]]\nname = \"lore/new\"\ndo = \"drop\"\nafter = \"prin\"\n";
-    dir.pack("p", BASE, rules);
-    let loaded = dir.load("p");
-    assert_eq!(one(&loaded, Code::PatchesNothing).help.as_deref(), Some("did you mean `lore/print`?"));
-    assert_eq!(at(&loaded, one(&loaded, Code::RemoveUnknown)).1, "\"x\"");
-    let moved = one(&loaded, Code::MoveUnknown);
-    assert_eq!((at(&loaded, moved).1, moved.help.as_deref()), ("\"prin\"", Some("did you mean `lore/print`?")));
-}
-
-#[test]
-fn a_replaced_program_drops_the_passes_below() {
-    let dir = Folder::new("pack");
-    dir.pack("low", "", "[[program]]\nname = \"x\"\n[[pass]]\nname = \"x/a\"\ndo = \"drop\"\n[[pass]]\nname = \"xy/a\"\ndo = \"drop\"\n");
-    dir.pack("p", BASE, "[[program]]\nname = \"x\"\nover = \"slots\"\nreplace = true\n[[pass]]\nname = \"x/b\"\ndo = \"set\"\n");
-    let loaded = dir.load("p");
-    clean(&loaded);
-    assert_eq!(names(&loaded, "pass"), ["xy/a", "x/b"]);
-}
-
-#[test]
-fn arrange_orders_rows_among_their_places() {
-    let dir = Folder::new("pack");
-    dir.pack("low", "", &format!("{THREE}[[pass]]\nname = \"x/a\"\ndo = \"drop\"\n[[pass]]\nname = \"x/b\"\ndo = \"drop\"\n"));
-    dir.pack("p", BASE, "[arrange]\nslot = [\"c\", \"a\"]\npass.\"x\" = [\"b\", \"a\"]\n");
-    let loaded = dir.load("p");
-    clean(&loaded);
-    assert_eq!(names(&loaded, "slot"), ["c", "b", "a"]);
-    assert_eq!(names(&loaded, "pass"), ["x/b", "x/a"]);
-    assert!(!loaded.pack.unwrap().values.contains_key("arrange"));
-    dir.pack("q", BASE, "[arrange]\nslot = [\"c\", \"zzzz\", \"c\"]\n");
-    let loaded = dir.load("q");
-    assert_eq!(at(&loaded, one(&loaded, Code::MoveUnknown)).1, "\"zzzz\"");
-    one(&loaded, Code::LayerTwice);
-}
-
-#[test]
-fn a_patch_of_another_text_is_stale() {
-    let dir = Folder::new("pack");
-    dir.pack("p", "", THREE);
-    let fields = &dir.load("p").pack.unwrap().tables["slot"]["a"].fields;
-    let print = tapster::machinery::pack::fingerprint::of_row("a", fields);
-    clean(&dir.load_over("p", &[&format!("[[slot]]\nname = \"a\"\nexpects = \"{}\"\nn = 5\n", &print[..8])]));
-    let loaded = dir.load_over("p", &["[[slot]]\nname = \"a\"\nexpects = \"0123456789\"\nn = 5\n"]);
-    let stale = one(&loaded, Code::LayerStale);
-    assert_eq!(stale.severity, Severity::Warning);
-    assert!(stale.related[0].1.contains("\"n\":1") && stale.related[1].1.contains("\"n\":5"), "{stale:?}");
-    assert!(stale.help.as_ref().unwrap().contains(&print[..12]));
-    assert_eq!(row(&loaded, "slot", "a"), serde_json::json!({ "n": 5 }));
-    one(&dir.load_over("p", &["[[slot]]\nname = \"a\"\nexpects = \"012\"\n"]), Code::SchemaValue);
-}
-
-#[test]
-fn overlays_that_disagree_are_told_and_the_later_wins() {
-    let dir = Folder::new("pack");
-    dir.pack("p", "", &format!("{THREE}[lore]\ndepth = 1\n"));
-    let loaded = dir.load_over(
-        "p",
-        &["[[slot]]\nname = \"a\"\nn = 5\nm = 1\n[lore]\ndepth = 2\n", "[[slot]]\nname = \"a\"\nn = 6\nm = 1\n[lore]\ndepth = 3\n"],
-    );
-    let conflicts: Vec<_> = loaded.report.items().iter().map(|d| (d.code.known(), at(&loaded, d).1)).collect();
-    assert_eq!(conflicts, [(Some(Code::LayerConflict), "6"), (Some(Code::LayerConflict), "3")]);
-    assert_eq!(row(&loaded, "slot", "a"), serde_json::json!({ "n": 6, "m": 1 }));
-    let loaded = dir.load_over("p", &["[[slot]]\nname = \"a\"\nn = 5\n", "[[slot]]\nname = \"a\"\nremove = true\n"]);
-    one(&loaded, Code::LayerConflict);
-    assert_eq!(names(&loaded, "slot"), ["b", "c"]);
-}
-
-#[test]
-fn an_overlay_says_what_it_is_for() {
-    let dir = Folder::new("pack");
-    dir.pack("p", "", THREE);
-    clean(&dir.load_over("p", &["name = \"mine\"\nextends = \"p\"\ndirection = \"new to old\"\n[[slot]]\nname = \"a\"\nn = 0\n"]));
-    let loaded = dir.load_over("p", &["extends = \"q\"\n"]);
-    assert_eq!(one(&loaded, Code::PackMissing).severity, Severity::Warning);
-    assert!(loaded.pack.unwrap().layers[1].overlay);
-}
-
-#[test]
-fn each_pack_counts_once_and_lower_ones_come_first() {
-    let dir = Folder::new("pack");
-    dir.pack("low", "", "[[slot]]\nname = \"low\"\n").pack("left", BASE, "").pack("right", BASE, "[[slot]]\nname = \"right\"\n");
-    dir.pack("top", "extends = [{ name = \"left\" }, { name = \"right\" }]\n", "");
-    let loaded = dir.load("top");
-    clean(&loaded);
-    let pack = loaded.pack.unwrap();
-    assert_eq!(pack.layers.iter().map(|l| &*l.name).collect::<Vec<_>>(), ["low", "left", "right", "top"]);
-    assert_eq!(&*pack.name, "top");
 }
 
 #[test]
@@ -248,19 +44,180 @@ fn the_fingerprint_is_of_what_the_rules_say() {
     assert_ne!(toml, print("kind = \"lore\"\nversion = 1\n[[slot]]\nname = \"a\"\nn = 1\nm = 3\n", false));
 }
 
-#[test]
-fn scripts_and_templates_are_kept_apart_and_hidden_by_higher_ones() {
+// Changes of single elements of a list that a lower layer wrote.
+
+const LOW: &str = "[[slot]]\nname = \"a\"\nby = [\"-order\", { role = [\"x\", \"y\"] }, \"index\", { key = \"id\", collate = \"utf16\" }]\n\
+                   steps = [{ trim = \"both\" }, { when = { x = 1 }, prefix = \"(\" }, { name = \"end\", suffix = \")\" }]\n\
+                   numbers = [1, 2, 3]\nwhere = { text = \"t\", any = [{ x = 1 }, { fact = \"one\" }, { fact = \"two\" }] }\n";
+
+fn edited(edit: &str) -> serde_json::Value {
     let dir = Folder::new("pack");
-    dir.pack("low", "", "")
-        .file("low/scripts/a.rhai", "1")
-        .file("low/templates/t.txt", "not = rules")
-        .file("low/templates/t.json", r#"{"id":"t","task":"x","name":"T","version":1,"layout":[],"slots":{}}"#)
-        .file("low/cases/c.toml", "not read");
-    dir.pack("p", BASE, "").file("p/scripts/a.rhai", "2").file("p/README.md", "read me");
+    dir.pack("low", "", LOW).pack("p", BASE, &format!("[[slot]]\nname = \"a\"\n{edit}\n"));
     let loaded = dir.load("p");
     clean(&loaded);
-    let pack = loaded.pack.unwrap();
-    let texts: Vec<_> = pack.assets.iter().map(|(path, id)| (path.to_string(), pack.sources.get(*id).unwrap().text.to_string())).collect();
-    assert_eq!(texts, [("scripts/a.rhai".to_owned(), "2".to_owned()), ("templates/t.txt".to_owned(), "not = rules".to_owned())]);
-    assert!(pack.tables["template"].contains_key("t"), "a rule file is a template");
+    row(&loaded, "slot", "a")
+}
+
+fn refused(edit: &str, code: Code) -> (String, String, String) {
+    let dir = Folder::new("pack");
+    dir.pack("low", "", LOW).pack("p", BASE, &format!("[[slot]]\nname = \"a\"\n{edit}\n"));
+    let loaded = dir.load("p");
+    let found = one(&loaded, code);
+    (found.message.clone(), at(&loaded, found).1.to_owned(), found.help.clone().unwrap_or_default())
+}
+
+#[test]
+fn elements_are_found_by_what_they_are_called() {
+    let by = |edit: &str| edited(edit)["by"].clone();
+    let (role, id) = (serde_json::json!({ "role": ["x", "y"] }), serde_json::json!({ "key": "id", "collate": "utf16" }));
+    assert_eq!(by("edit.by = { insert = \"-front\", before = \"index\" }"), serde_json::json!(["-order", role, "-front", "index", id]));
+    assert_eq!(by("edit.by = { insert = [\"b\", \"c\"], after = \"role\" }"), serde_json::json!(["-order", role, "b", "c", "index", id]));
+    assert_eq!(by("edit.by = { insert = \"last\" }"), serde_json::json!(["-order", role, "index", id, "last"]));
+    assert_eq!(by("edit.by = { remove = \"-order\" }"), serde_json::json!([role, "index", id]));
+    assert_eq!(by("edit.by = { remove = [\"id\", \"role\"] }"), serde_json::json!(["-order", "index"]));
+    assert_eq!(by("edit.by = { replace = \"id\", with = \"id\" }"), serde_json::json!(["-order", role, "index", "id"]));
+    assert_eq!(
+        by("edit.by = { replace = \"index\", with = [\"round\", \"-index\"] }"),
+        serde_json::json!(["-order", role, "round", "-index", id])
+    );
+    assert_eq!(by("edit.by = { remove = { role = [\"x\", \"y\"] } }"), serde_json::json!(["-order", "index", id]));
+    // places count from 0; changes are made one after another
+    assert_eq!(
+        by("edit.by = [{ remove = 0 }, { insert = \"new\", before = 0 }, { remove = \"new\" }]"),
+        serde_json::json!([role, "index", id])
+    );
+    assert_eq!(edited("edit.numbers = { insert = 9, before = 1 }")["numbers"], serde_json::json!([1, 9, 2, 3]));
+}
+
+#[test]
+fn steps_and_conditions_are_lists_too() {
+    let steps = edited("[[slot.edit.steps]]\ninsert = { replace = { find = \"a\", with = \"b\" } }\nbefore = \"prefix\"\n[[slot.edit.steps]]\nremove = \"end\"")["steps"].clone();
+    assert_eq!(
+        steps,
+        serde_json::json!([{ "trim": "both" }, { "replace": { "find": "a", "with": "b" } }, { "when": { "x": 1 }, "prefix": "(" }])
+    );
+    let whole = edited("edit.where.any = [{ insert = { y = 2 } }, { remove = { fact = \"two\" } }, { remove = \"x\" }]");
+    assert_eq!(whole["where"], serde_json::json!({ "text": "t", "any": [{ "fact": "one" }, { "y": 2 }] }));
+    // the same path in quotes, and beside a term that is written whole
+    let whole = edited("numbers = [7]\nedit.\"where.any\" = { remove = 0 }");
+    assert_eq!((&whole["numbers"], &whole["where"]["any"][0]), (&serde_json::json!([7]), &serde_json::json!({ "fact": "one" })));
+}
+
+#[test]
+fn what_the_list_does_not_have_is_told_with_the_nearest() {
+    let (message, place, help) = refused("edit.by = { remove = \"-ordr\" }", Code::MoveUnknown);
+    assert_eq!((message.as_str(), place.as_str()), ("the list below has no element `-ordr`", "\"-ordr\""));
+    assert_eq!(help, "did you mean `-order`?");
+    let (message, _, help) = refused("edit.by = { insert = \"x\", after = \"nothing_like_it\" }", Code::MoveUnknown);
+    assert_eq!(
+        (message.as_str(), help.as_str()),
+        ("the list below has no element `nothing_like_it`", "known here: `-order`, `id`, `index`, `role`")
+    );
+    let (message, _, _) = refused("edit.by = { remove = 4 }", Code::MoveUnknown);
+    assert_eq!(message, "the list below has no element 4: it has 4 elements, from 0");
+    let (message, place, help) = refused("edit.where.any = { remove = \"fact\" }", Code::MoveUnknown);
+    assert_eq!((message.as_str(), place.as_str()), ("the list below has 2 elements of that name", "\"fact\""));
+    assert_eq!(help, "name it by its place, from 0 (the first is 1), or write it out");
+}
+
+#[test]
+fn what_the_row_does_not_have_cannot_be_edited() {
+    let (message, place, help) = refused("edit.step = { remove = \"trim\" }", Code::PatchesNothing);
+    assert_eq!((message.as_str(), place.as_str()), ("`edit` changes `step`, which the row below does not have", "step"));
+    assert_eq!(help, "did you mean `steps`?");
+    let (message, _, _) = refused("edit.where = { remove = \"text\" }", Code::PatchesNothing);
+    assert_eq!(message, "`edit` changes `where`, but `where` of the row below is a table");
+    let (message, _, _) = refused("edit.with.any = { remove = \"text\" }", Code::PatchesNothing);
+    assert_eq!(message, "`edit` changes `with.any`, but the row below has no table `with`");
+    let dir = Folder::new("pack");
+    dir.pack("p", "", "[[slot]]\nname = \"new\"\nedit.by = { remove = \"x\" }\n");
+    assert!(one(&dir.load("p"), Code::PatchesNothing).message.ends_with("and it says `edit`"));
+    let (message, ..) = refused("by = []\nedit.by = { insert = \"x\" }", Code::SchemaValue);
+    assert_eq!(message, "`by` of slot `a` is both written whole and edited");
+    let (message, ..) = refused("replace = true\nedit.by = { insert = \"x\" }", Code::SchemaValue);
+    assert_eq!(message, "slot `a` is taken whole, and yet `by` of the row below is edited");
+}
+
+#[test]
+fn both_layers_decide_an_edited_term() {
+    let dir = Folder::new("pack");
+    dir.pack("low", "", LOW).pack("p", BASE, "[[slot]]\nname = \"a\"\nedit.by = { remove = \"index\" }\nedit.where.any = { remove = 0 }\n");
+    let loaded = dir.load("p");
+    let pack = loaded.pack.as_ref().unwrap();
+    let row = &pack.tables["slot"]["a"];
+    assert_eq!(row.patched.len(), 1);
+    for (term, change, below) in [("by", "{ remove = \"index\" }", "[\"-order\""), ("where", "{ remove = 0 }", "{ text = \"t\"")] {
+        let span = row.fields[term].node.span;
+        assert_eq!(loaded.sources.snippet(span), change);
+        let old = pack.shadowed.iter().find(|s| s.by == span).unwrap();
+        assert!(old.edited && loaded.sources.snippet(old.old).starts_with(below));
+        assert_eq!((&*pack.sources.place(span).unwrap().layer, &*pack.sources.place(old.old).unwrap().layer), ("p", "low"));
+    }
+}
+
+#[test]
+fn overlays_may_edit_one_list_each_but_not_write_over_an_edit() {
+    let dir = Folder::new("pack");
+    dir.pack("p", "", LOW);
+    let over = |text: &str| format!("[[slot]]\nname = \"a\"\n{text}\n");
+    let (one_more, another, whole) = (over("edit.by = { insert = \"x\" }"), over("edit.by = { remove = \"index\" }"), over("by = [\"z\"]"));
+    let loaded = dir.load_over("p", &[&one_more, &another]);
+    clean(&loaded);
+    assert_eq!(row(&loaded, "slot", "a")["by"].as_array().unwrap().last().unwrap(), "x");
+    // written first and edited then, both count
+    clean(&dir.load_over("p", &[&whole, &one_more]));
+    let loaded = dir.load_over("p", &[&one_more, &whole]);
+    assert!(one(&loaded, Code::LayerConflict).message.contains("`by` of slot `a`"));
+    assert_eq!(row(&loaded, "slot", "a")["by"], serde_json::json!(["z"]));
+}
+
+// Files that are about one program: short names of passes and rounds, and what layers make of them.
+
+const PROGRAM: &str = "[[program]]\nname = \"lore\"\nover = \"entries\"\n";
+
+#[test]
+fn a_file_says_its_program_once() {
+    let dir = Folder::new("pack");
+    dir.pack(
+        "p",
+        "",
+        "program = \"lore\"\n[[pass]]\nname = \"scan\"\ndo = \"drop\"\n[[pass]]\nname = \"other/scan\"\ndo = \"drop\"\n\
+         [[pass]]\nname = \"loop\"\ndo = \"repeat\"\nprogram = \"x\"\n[[round]]\nname = \"loop/again\"\n[[round]]\nname = \"other/loop/again\"\n",
+    );
+    dir.file("p/programs.toml", format!("kind = \"lore\"\nversion = 1\n{PROGRAM}"));
+    let loaded = dir.load("p");
+    clean(&loaded);
+    assert_eq!(names(&loaded, "pass"), ["lore/scan", "other/scan", "lore/loop"]);
+    assert_eq!(names(&loaded, "round"), ["lore/loop/again", "other/loop/again"]);
+    assert_eq!(names(&loaded, "program"), ["lore"]);
+    // the program is no value of the pack, and a name keeps its place
+    assert!(loaded.pack.as_ref().unwrap().values.is_empty());
+    let pass = &loaded.pack.as_ref().unwrap().tables["pass"]["lore/scan"];
+    assert_eq!(loaded.sources.snippet(pass.name_span), "\"scan\"");
+    assert_eq!(row(&loaded, "pass", "lore/loop")["program"], "x");
+}
+
+#[test]
+fn layers_and_fingerprints_know_full_names_only() {
+    let long = "[[pass]]\nname = \"lore/scan\"\ndo = \"drop\"\n[[pass]]\nname = \"lore/print\"\ndo = \"drop\"\n";
+    let short = "program = \"lore\"\n[[pass]]\nname = \"scan\"\ndo = \"drop\"\n[[pass]]\nname = \"print\"\ndo = \"drop\"\n";
+    let patch = "program = \"lore\"\n[[pass]]\nname = \"scan\"\nlist = \"x\"\nafter = \"print\"\n[[pass]]\nname = \"new\"\ndo = \"drop\"\nbefore = \"print\"\n";
+    let prints = [long, short].map(|low| {
+        let dir = Folder::new("pack");
+        dir.pack("low", "", low).pack("p", BASE, patch);
+        let loaded = dir.load("p");
+        clean(&loaded);
+        assert_eq!(names(&loaded, "pass"), ["lore/new", "lore/print", "lore/scan"]);
+        loaded.pack.unwrap().fingerprint
+    });
+    assert_eq!(prints[0], prints[1]);
+    // what `expects` names is the row under its full name
+    let dir = Folder::new("pack");
+    dir.pack("low", "", short).pack("p", BASE, "program = \"lore\"\n[[pass]]\nname = \"scan\"\nexpects = \"00000000\"\nlist = \"x\"\n");
+    let loaded = dir.load("p");
+    let stale = one(&loaded, Code::LayerStale);
+    assert!(stale.message.starts_with("pass `lore/scan` was patched"), "{}", stale.message);
+    let fresh = stale.help.as_ref().unwrap().split('"').nth(1).unwrap().to_owned();
+    dir.pack("p", BASE, &format!("[[pass]]\nname = \"lore/scan\"\nexpects = \"{fresh}\"\nlist = \"x\"\n"));
+    clean(&dir.load("p"));
 }

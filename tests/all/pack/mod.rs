@@ -12,15 +12,10 @@
 )]
 
 mod bad_input;
-mod bounds;
-mod edits;
 mod layering;
 mod options;
-mod places;
 mod rendering;
-mod short_names;
 mod tables;
-mod upgrades;
 
 use tapster::diag::{Code, Diagnostic, Severity, render};
 use tapster::machinery::pack::KINDS;
@@ -115,6 +110,73 @@ fn at<'a>(loaded: &'a LoadedPack, d: &Diagnostic) -> (String, &'a str) {
 #[track_caller]
 fn clean(loaded: &LoadedPack) {
     assert!(loaded.report.is_empty(), "{}", render::human(&loaded.report, &loaded.sources, false));
+}
+
+/// What a case of `tests/packs` gives: the diagnostics, and the merged pack. Packs `p` and `low` need no manifest.
+fn merged(case: &serde_json::Value) -> String {
+    let mut case = case.clone();
+    let files = case["files"].as_object_mut().unwrap();
+    let has_low = files.keys().any(|path| path.starts_with("low:"));
+    let manifest = |pack: &str| format!("kind = \"pack\"\nversion = 1\nname = \"{pack}\"\nrelease = \"1.2.3\"\nengine = \">=0.1\"\n");
+    files.entry("pack.toml").or_insert_with(|| (manifest("p") + if has_low { BASE } else { "" }).into());
+    if has_low {
+        files.entry("low:pack.toml").or_insert_with(|| manifest("low").into());
+    }
+    let case = &case;
+    let library = PackShelf { packs: crate::diagnostics::packs(case), bare: true, ..PackShelf::default() };
+    let start = Start::Name(case["open"].as_str().unwrap_or("p").to_owned());
+    let loaded = load_with(&start, &crate::diagnostics::overlays(case), &library, &schemas());
+    let mut out = render::human(&loaded.report, &loaded.sources, false);
+    let Some(pack) = &loaded.pack else { return out };
+    let layer = |span| loaded.sources.place(span).map(|place| place.layer.to_string()).unwrap_or_default();
+    let mut line = |text: String| out.extend([text.as_str(), "\n"]);
+    line(format!("layers: {}", pack.layers.iter().map(|layer| &*layer.name).collect::<Vec<_>>().join(", ")));
+    for (table, rows) in &pack.tables {
+        for (name, row) in rows {
+            let fields: serde_json::Map<_, _> = row.fields.iter().map(|(key, field)| (key.to_string(), field.node.to_json())).collect();
+            let patched: String = row.patched.iter().map(|span| format!(", patched by {}", layer(*span))).collect();
+            line(format!("{table} {name}{patched}: {}", serde_json::Value::from(fields)));
+        }
+    }
+    pack.values.iter().for_each(|(name, value)| line(format!("{name} = {}", value.node.to_json())));
+    let text = |span| loaded.sources.snippet(span);
+    for hidden in &pack.shadowed {
+        let how = if hidden.edited { "edited by" } else { "hidden by" };
+        line(format!("`{}` of {} is {how} `{}` of {}", text(hidden.old), layer(hidden.old), text(hidden.by), layer(hidden.by)));
+    }
+    pack.assets.iter().for_each(|(path, id)| line(format!("{path}: {}", pack.sources.get(*id).unwrap().text)));
+    out
+}
+
+/// Each case of `tests/packs/*.toml` is a few packs and overlays with the whole answer to them; those that are `bare` are
+/// read by the small schemas of this room. `UPDATE=1` writes the answers anew.
+#[test]
+fn packs_are_answered_as_written() {
+    crate::support::in_checkout();
+    let mut wrong = String::new();
+    for path in std::fs::read_dir("tests/packs").unwrap().map(|entry| entry.unwrap().path()) {
+        let text = std::fs::read_to_string(&path).unwrap();
+        let cases: serde_json::Value = toml::from_str(&text).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
+        let mut pieces = text.split("expected = '''\n");
+        let mut fresh = pieces.next().unwrap().to_owned();
+        for (case, piece) in cases["case"].as_array().unwrap().iter().zip(pieces) {
+            let answer = crate::diagnostics::stable(&if case["bare"] == true { merged(case) } else { crate::diagnostics::answer(case) });
+            if case["expected"] != answer.as_str() {
+                wrong += &format!(
+                    "{} {}\n--- got\n{answer}--- expected\n{}\n",
+                    path.display(),
+                    case["name"],
+                    case["expected"].as_str().unwrap()
+                );
+            }
+            fresh += &format!("expected = '''\n{answer}'''{}", piece.split_once("'''").unwrap().1);
+        }
+        if std::env::var_os("UPDATE").is_some() {
+            std::fs::write(&path, fresh).unwrap();
+            wrong.clear();
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong}");
 }
 
 /// Names of the rows of a table, in order.
