@@ -1,6 +1,6 @@
 //! Complaints as text, lines and JSON.
 
-use tapster::diag::inside::{place_in_text, range_in_text};
+use tapster::diag::source::{place_in_text, range_in_text};
 use tapster::diag::{Report, Sources, Span};
 use tapster::machinery::pack::{json, toml};
 
