@@ -1,6 +1,7 @@
 //! The JSON Schemas of all kinds, compiled on first use and kept as long as the program runs.
 //!
-//! They live in `schemas/<kind>.v<version>.json` and may refer to each other; nothing is ever fetched.
+//! They live in `schemas/<kind>.v<version>.json` and may refer to each other; nothing is ever fetched. Editors read them from
+//! `editors/`, where each is complete by itself.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -12,7 +13,7 @@ use jsonschema::{Draft, PatternOptions, Retrieve, Uri, Validator};
 use serde_json::Value;
 
 use super::kinds::KINDS;
-use crate::model::pack::is_layering;
+use crate::model::pack::{ABOUT, LAYERING, is_layering};
 use crate::terms::names::RowKeys;
 
 #[cfg(not(rules_on_disk))]
@@ -62,6 +63,7 @@ impl Schemas {
             {
                 table.insert("$id".to_owned(), Value::String(format!("{BASE}{name}")));
             }
+            complete_rows(&mut schema);
             files.insert(name.to_owned(), schema);
         }
         files.sort_keys();
@@ -174,6 +176,25 @@ impl Schemas {
         let schema = self.files.get(file.rsplit('/').next()?)?;
         let pointer = percent_decoded(pointer);
         schema.pointer(pointer.rsplit_once('/')?.0)
+    }
+}
+
+/// Adds what every row may have to the schemas of rows (`"x-row": true`).
+fn complete_rows(schema: &mut Value) {
+    let mut open = vec![schema];
+    while let Some(value) = open.pop() {
+        match value {
+            Value::Array(list) => open.extend(list),
+            Value::Object(table) => {
+                if table.shift_remove("x-row").is_some()
+                    && let Some(known) = table.get_mut("properties").and_then(Value::as_object_mut)
+                {
+                    known.extend(LAYERING.iter().chain([&ABOUT]).map(|term| (term.name.to_owned(), term.schema())));
+                }
+                open.extend(table.values_mut());
+            }
+            _ => {}
+        }
     }
 }
 

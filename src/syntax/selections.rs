@@ -17,39 +17,26 @@ use super::context::{CompileContext, ItemScope};
 
 /// The terms of a selection, in the order in which they are applied.
 pub const TERMS: &[Term] = &[
-    Term { name: "since", kind: TermType::Defined("condition"), doc: "Only what follows the last item that meets this condition." },
-    Term {
-        name: "while",
-        kind: TermType::Defined("condition"),
-        doc: "Only the longest run of items that meet this condition, at the end that `from` names.",
-    },
-    Term {
-        name: "where",
-        kind: TermType::Defined("condition"),
-        doc: "Which items: a bare name is a field of the item, `$path` is a value of the scene.",
-    },
-    Term {
-        name: "per",
-        kind: TermType::Defined("per"),
-        doc: "Divides the items into parts by this value; everything that follows (by, draw, from, skip, take) is applied to each part by \
-              itself.",
-    },
-    Term { name: "by", kind: TermType::Defined("by"), doc: "The order in which items are visited. The list itself keeps its order." },
-    Term { name: "draw", kind: TermType::Defined("draw"), doc: "A choice by chance: which of the items, or in which order." },
-    Term { name: "stream", kind: TermType::Text, doc: "Stream that draws are taken from; default: the name of the pass." },
-    Term {
-        name: "from",
-        kind: TermType::Word { of: &["first", "last"], default: "first" },
-        doc: "From which end the items are visited and counted.",
-    },
-    Term { name: "skip", kind: TermType::Defined("number"), doc: "How many items are skipped first (in each part)." },
-    Term { name: "take", kind: TermType::Defined("take"), doc: "How many items at most (in each part)." },
-    Term { name: "others", kind: TermType::Flag, doc: "Chooses the other items: those that meet `where` and were not chosen." },
-    Term {
-        name: "off",
-        kind: TermType::Flag,
-        doc: "Items that are switched off (`enabled = false`) are seen too; without it they are invisible.",
-    },
+    Term::new("since", TermType::Defined("condition"), "only what follows the last item that meets this condition"),
+    Term::new(
+        "while",
+        TermType::Defined("condition"),
+        "only the longest run of items that meet this condition, at the end that `from` names",
+    ),
+    Term::new("where", TermType::Defined("condition"), "which items: a bare name is a field of the item, `$path` is a value of the scene"),
+    Term::new(
+        "per",
+        TermType::Defined("per"),
+        "divides the items into parts by this value; everything that follows (by, draw, from, skip, take) is applied to each part by itself",
+    ),
+    Term::new("by", TermType::Defined("by"), "the order in which items are visited. The list itself keeps its order"),
+    Term::new("draw", TermType::Defined("draw"), "a choice by chance: which of the items, or in which order"),
+    Term::new("stream", TermType::Text, "stream that draws are taken from").default("the name of the pass"),
+    Term::new("from", TermType::Word(&["first", "last"]), "from which end the items are visited and counted").default("first"),
+    Term::new("skip", TermType::Defined("number"), "how many items are skipped first (in each part)"),
+    Term::new("take", TermType::Defined("take"), "how many items at most (in each part)"),
+    Term::new("others", TermType::Flag, "chooses the other items: those that meet `where` and were not chosen"),
+    Term::new("off", TermType::Flag, "items that are switched off (`enabled = false`) are seen too; without it they are invisible"),
 ];
 
 impl CompileContext<'_> {

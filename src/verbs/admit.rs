@@ -5,21 +5,16 @@
 
 use std::sync::Arc;
 
-use crate::diag::{FieldMap, Span};
 use crate::model::{Term, TermType, Value, item::core};
 use crate::syntax::CompileContext;
-use crate::syntax::conditions::PathMode;
-use crate::syntax::context::ItemScope;
 use crate::terms::ledger::{self, LedgerEviction};
 use crate::terms::select::{SelectEnd, SelectSequence, pass_env};
 use crate::terms::state::PassReason;
 use crate::terms::{BuildState, Cond, CurrentItem, PassMemo};
 
-use super::evict::{ACCOUNT, account, newest_read, oldest_read_bundle, record, switch_off};
-use super::pass::{CompiledPass, HistoryDemand, ProgramInterrupt, ProgramRunner, Verb, VerbInfo};
-use super::reason::CODE_OF_REASON;
+use super::evict::{ACCOUNT, ItemUnit, UNIT, account, newest_read, oldest_read_bundle, record, switch_off, units};
+use super::pass::{CODE_OF_REASON, CompiledPass, HistoryDemand, ProgramInterrupt, ProgramRunner, Verb, VerbInfo, WrittenPass};
 use super::set::SetTerms;
-use super::units::{ItemUnit, UNIT, units};
 
 /// `admit` as the table of verbs knows it.
 pub const INFO: VerbInfo = VerbInfo {
@@ -28,37 +23,46 @@ pub const INFO: VerbInfo = VerbInfo {
     terms: &[
         ACCOUNT,
         UNIT,
-        Term {
-            name: "misfit",
-            kind: TermType::Word { of: &["stop", "skip", "fail"], default: "stop" },
-            doc: "What happens at the first unit that does not fit: `stop` (everything behind it is refused too), `skip` (the next \
-                  is tried), `fail` (the build fails).",
-        },
-        Term {
-            name: "fits",
-            kind: TermType::Word { of: &["le", "lt"], default: "le" },
-            doc: "A unit fits if its cost is at most (`le`, default) or less than (`lt`) what is left.",
-        },
-        Term {
-            name: "rest",
-            kind: TermType::Word { of: &["off", "leave"], default: "off" },
-            doc: "What becomes of refused units: `off` (default) switches them off, `leave` leaves them for a later pass.",
-        },
-        Term {
-            name: "exempt",
-            kind: TermType::Defined("condition"),
-            doc: "Units with an item that meets this condition are always let in, and paid for.",
-        },
-        Term { name: "set", kind: TermType::Defined("set"), doc: "Field = value, of the items that do not fit." },
-        Term {
-            name: "admitted",
-            kind: CODE_OF_REASON,
-            doc: "The code that a trace gives for items that are let in; `because` is the code for those that are refused.",
-        },
+        Term::new(
+            "misfit",
+            TermType::Word(&["stop", "skip", "fail"]),
+            "what happens at a unit that does not fit. `stop`: everything behind it stays out too. `skip`: the next unit is tried. \
+             `fail`: the build fails with `max_tokens_exceeded`",
+        )
+        .default("stop"),
+        Term::new(
+            "fits",
+            TermType::Word(&["le", "lt"]),
+            "`le`: a unit may cost at most what is left. `lt`: it must cost less than what is left",
+        )
+        .default("le"),
+        Term::new(
+            "rest",
+            TermType::Word(&["off", "leave"]),
+            "what becomes of units that do not fit: `off` switches them off, `leave` leaves them to a later pass",
+        )
+        .default("off"),
+        Term::new(
+            "exempt",
+            TermType::Defined("condition"),
+            "a condition; a unit with an item that meets it is always let in, and paid for",
+        )
+        .default("nothing"),
+        Term::new(
+            "set",
+            TermType::Defined("set"),
+            "fields that are set on items that do not fit, instead of switching them off. `$` keys are set if anything did not fit",
+        ),
+        Term::new(
+            "admitted",
+            CODE_OF_REASON,
+            "the code that a trace gives for items that are let in; `because` is the code for those that are refused",
+        )
+        .default("nothing"),
     ],
     cost: "what is admitted, and one",
     did: "admitted",
-    parse: |cx, w| Some(Box::new(AdmitTerms::parse(cx, w.fields, w.span, w.scope))),
+    parse: |cx, w| Some(Box::new(AdmitTerms::parse(cx, w))),
 };
 
 /// The terms of `admit`.
@@ -84,22 +88,22 @@ enum MisfitPolicy {
 
 impl AdmitTerms {
     /// Reads the terms.
-    fn parse(cx: &mut CompileContext<'_>, fields: &FieldMap, span: Span, scope: &ItemScope) -> Self {
-        let word = |key: &str| fields.get(key).and_then(|f| f.node.as_text());
-        let account = account(cx, fields, span, "admit");
-        let misfit = match word("misfit") {
-            Some("skip") => MisfitPolicy::Skip,
-            Some("fail") => MisfitPolicy::Fail,
+    fn parse(cx: &mut CompileContext<'_>, w: &WrittenPass<'_>) -> Self {
+        let misfit = match w.word("misfit") {
+            "skip" => MisfitPolicy::Skip,
+            "fail" => MisfitPolicy::Fail,
             _ => MisfitPolicy::Stop,
         };
-        let exempt = fields.get("exempt").map(|f| {
-            let c = cx.within(scope.clone(), |cx| cx.cond(&f.node, PathMode::Item));
-            cx.sealed_cond(c)
-        });
-        let set = fields.get("set").map(|f| SetTerms::of(cx, &f.node, scope));
-        let unit = ItemUnit::of(word("unit"));
-        let admitted = super::reason::code(fields.get("admitted").map(|f| &f.node));
-        Self { account, unit, misfit, strict: word("fits") == Some("lt"), leave: word("rest") == Some("leave"), exempt, set, admitted }
+        Self {
+            account: account(cx, w),
+            unit: ItemUnit::of(w.word("unit")),
+            misfit,
+            strict: w.word("fits") == "lt",
+            leave: w.word("rest") == "leave",
+            exempt: w.condition(cx, "exempt"),
+            set: w.node("set").map(|node| SetTerms::of(cx, node, w.scope)),
+            admitted: super::pass::code_of_reason(w.node("admitted")),
+        }
     }
 
     fn fits(&self, cost: f64, left: f64) -> bool {

@@ -6,20 +6,20 @@
 
 use std::sync::Arc;
 
-use crate::diag::{FieldMap, Span};
-use crate::model::{Item, Term, TermType, Value, item::core};
+use rustc_hash::FxHashSet;
+
+use crate::diag::Code;
+use crate::model::item::core;
+use crate::model::{Item, Term, TermType, Value};
 use crate::syntax::CompileContext;
-use crate::syntax::conditions::PathMode;
-use crate::syntax::context::ItemScope;
 use crate::terms::ledger::{self, LedgerEviction};
 use crate::terms::select::{SelectEnd, SelectSequence, pass_env};
-use crate::terms::{BuildState, Cond, CurrentItem, Env, EvalFault, PassMemo};
+use crate::terms::{BuildState, Cond, CurrentItem, Env, EvalFault, PassMemo, among};
 
-use super::pass::{CompiledPass, HistoryDemand, ProgramInterrupt, ProgramRunner, Verb, VerbInfo};
-use super::units::{ItemGroup, ItemUnit, UNIT, units};
+use super::pass::{CompiledPass, HistoryDemand, ProgramInterrupt, ProgramRunner, Verb, VerbInfo, WrittenPass};
 
 /// The term that [`account`] reads.
-pub(super) const ACCOUNT: Term = Term { name: "account", kind: TermType::Text, doc: "The account (a row of table `account`)." };
+pub(super) const ACCOUNT: Term = Term::new("account", TermType::Text, "a row of `account`");
 
 /// `evict` as the table of verbs knows it.
 pub const INFO: VerbInfo = VerbInfo {
@@ -28,15 +28,16 @@ pub const INFO: VerbInfo = VerbInfo {
     terms: &[
         ACCOUNT,
         UNIT,
-        Term {
-            name: "spare",
-            kind: TermType::Defined("condition"),
-            doc: "Items that meet this condition are never switched off, and neither are bundles that contain one.",
-        },
+        Term::new(
+            "spare",
+            TermType::Defined("condition"),
+            "a condition; an item that meets it is never switched off, and neither is a bundle that contains one",
+        )
+        .default("nothing"),
     ],
     cost: "what fits",
     did: "evicted",
-    parse: |cx, w| Some(Box::new(EvictTerms::parse(cx, w.fields, w.span, w.scope))),
+    parse: |cx, w| Some(Box::new(EvictTerms::parse(cx, w))),
 };
 
 /// The terms of `evict`.
@@ -47,11 +48,12 @@ pub struct EvictTerms {
 }
 
 /// The account that a pass names; reports an error if it names none.
-pub(super) fn account(cx: &mut CompileContext<'_>, fields: &FieldMap, span: Span, verb: &str) -> usize {
-    match fields.get("account") {
-        Some(f) => cx.row_number("account", f.node.as_text().unwrap_or(""), f.node.span),
+pub(super) fn account(cx: &mut CompileContext<'_>, w: &WrittenPass<'_>) -> usize {
+    match w.node("account") {
+        Some(node) => cx.row_number("account", node.as_text().unwrap_or(""), node.span),
         None => {
-            cx.fail(crate::diag::Code::TermMissing, span, format!("`{verb}` needs `account`"), Some("name an [[account]] row".into()));
+            let message = format!("`{}` needs `account`", w.info.name);
+            cx.fail(Code::TermMissing, w.span, message, Some("name an [[account]] row".into()));
             0
         }
     }
@@ -59,14 +61,8 @@ pub(super) fn account(cx: &mut CompileContext<'_>, fields: &FieldMap, span: Span
 
 impl EvictTerms {
     /// Reads the terms.
-    fn parse(cx: &mut CompileContext<'_>, fields: &FieldMap, span: Span, scope: &ItemScope) -> Self {
-        let account = account(cx, fields, span, "evict");
-        let unit = ItemUnit::of(fields.get("unit").and_then(|f| f.node.as_text()));
-        let spare = fields.get("spare").map(|f| {
-            let c = cx.within(scope.clone(), |cx| cx.cond(&f.node, PathMode::Item));
-            cx.sealed_cond(c)
-        });
-        Self { account, unit, spare }
+    fn parse(cx: &mut CompileContext<'_>, w: &WrittenPass<'_>) -> Self {
+        Self { account: account(cx, w), unit: ItemUnit::of(w.word("unit")), spare: w.condition(cx, "spare") }
     }
 
     /// Afterwards no unread item is a candidate, or it is known whether they are all evicted or all kept.
@@ -310,4 +306,81 @@ pub(super) fn switch_off(st: &mut BuildState, list: usize, off: Vec<(usize, Ledg
         }
         st.ledger.borrow_mut().records.push(record);
     }
+}
+
+/// The term that [`ItemUnit::of`] reads.
+pub const UNIT: Term = Term::new(
+    "unit",
+    TermType::Word(&["item", "bundle", "lead"]),
+    "`item`: each item by itself. `bundle`: all live items with the same `bundle`, all or none, when the first of them is \
+             visited. `lead`: the first item of a bundle, then its others from the newest on, one by one",
+)
+.default("item");
+
+/// What is admitted or evicted at a time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum ItemUnit {
+    /// One item.
+    #[default]
+    Item,
+    /// All live items with one `bundle`, wherever they stand.
+    Bundle,
+    /// A bundle's first item, then the others one by one, newest first.
+    Lead,
+}
+
+impl ItemUnit {
+    /// Reads the word.
+    #[must_use]
+    pub fn of(word: &str) -> Self {
+        match word {
+            "bundle" => ItemUnit::Bundle,
+            "lead" => ItemUnit::Lead,
+            _ => ItemUnit::Item,
+        }
+    }
+}
+
+/// Some items that go together, by index, and whether they are a bundle.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ItemGroup {
+    /// The items.
+    pub members: Vec<usize>,
+    /// They share a bundle.
+    pub bundled: bool,
+}
+
+/// The units of the visited items, each standing where its first member is visited.
+#[must_use]
+pub fn units(items: &[Item], visited: &[usize], unit: ItemUnit) -> Vec<ItemGroup> {
+    // where the work of the build is spent, the next step of it fails
+    let canonical = |bundle: &Value| among::canonical(bundle).unwrap_or_default();
+    let bundle = |n: usize| items.get(n).and_then(|i| i.get(core::BUNDLE)).filter(|b| !b.is_empty()).map(canonical);
+    if unit == ItemUnit::Item {
+        return visited.iter().map(|n| ItemGroup { members: vec![*n], bundled: false }).collect();
+    }
+    let mut members: rustc_hash::FxHashMap<String, Vec<usize>> = rustc_hash::FxHashMap::default();
+    for (n, item) in items.iter().enumerate().filter(|(_, i)| i.enabled()) {
+        if let Some(b) = item.get(core::BUNDLE).filter(|b| !b.is_empty()) {
+            members.entry(canonical(b)).or_default().push(n);
+        }
+    }
+    let mut seen = FxHashSet::default();
+    let mut out = Vec::new();
+    for n in visited {
+        if !seen.insert(*n) {
+            continue;
+        }
+        let all = bundle(*n).and_then(|b| members.get(&b).cloned()).unwrap_or_else(|| vec![*n]);
+        seen.extend(all.iter().copied());
+        let bundled = bundle(*n).is_some();
+        if unit == ItemUnit::Bundle {
+            out.push(ItemGroup { members: all, bundled });
+        } else {
+            let lead = all.first().copied();
+            let rest = all.iter().skip(1).rev().copied();
+            out.extend(lead.into_iter().chain(rest).map(|n| ItemGroup { members: vec![n], bundled: false }));
+        }
+    }
+    out
 }

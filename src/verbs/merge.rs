@@ -3,12 +3,11 @@
 
 use std::sync::Arc;
 
-use super::pass::{CompiledPass, HistoryDemand, ProgramInterrupt, ProgramRunner, Verb, VerbInfo};
-use crate::diag::{Code, DocumentNode, FieldMap};
+use super::pass::{CompiledPass, HistoryDemand, ProgramInterrupt, ProgramRunner, Verb, VerbInfo, WrittenPass};
+use crate::diag::{Code, DocumentNode};
 use crate::model::{FieldId, Item, Term, TermType, Value, item::core};
 use crate::syntax::CompileContext;
 use crate::syntax::conditions::PathMode;
-use crate::syntax::context::ItemScope;
 use crate::terms::select::{SelectSequence, pass_env};
 use crate::terms::{BuildState, Cond, CurrentItem, Env, EvalFault, Expr, PassMemo};
 use crate::text::work;
@@ -19,35 +18,32 @@ pub const INFO: VerbInfo = VerbInfo {
     name: "merge",
     doc: "joins neighbours that are equal in `same`",
     terms: &[
-        Term {
-            name: "same",
-            kind: TermType::Json(r#"{ "type": "array", "items": { "type": "string", "description": "A field." } }"#),
-            doc: "Fields that must be equal for two neighbours to be joined. Empty: all neighbours.",
-        },
-        Term { name: "absorb", kind: TermType::Defined("condition"), doc: "The later item is joined only if it meets this condition." },
-        Term {
-            name: "stop",
-            kind: TermType::Defined("condition"),
-            doc: "An item that meets this condition is never joined, in neither direction.",
-        },
-        Term { name: "join", kind: TermType::Text, doc: "The text between the two texts; default: none." },
-        Term { name: "field", kind: TermType::Text, doc: "The field that is joined; default `text`. A list field is concatenated." },
-        Term {
-            name: "fold",
-            kind: TermType::Json(r#"{ "type": "object", "additionalProperties": { "enum": ["any", "last", "sum"] } }"#),
-            doc: "What becomes of other fields: the value of `any` item that has one, that of the `last`, or the `sum`. Without \
-                  it: the value of the first.",
-        },
-        Term {
-            name: "into",
-            kind: TermType::Defined("condition"),
-            doc: "Each selected item is joined to the last item before it that meets this condition, instead of to its neighbour; \
-                  if there is none, it stays.",
-        },
+        Term::new(
+            "same",
+            TermType::Json(r#"{ "type": "array", "items": { "type": "string", "description": "A field." } }"#),
+            "the fields in which both must be equal (two missing values are equal); if empty, all neighbours are joined",
+        )
+        .default("`[]`"),
+        Term::new("absorb", TermType::Defined("condition"), "a condition that the later item must meet").default("anything"),
+        Term::new("stop", TermType::Defined("condition"), "an item that meets this condition is joined to no other, in neither direction")
+            .default("nothing"),
+        Term::new("join", TermType::Text, "the text between the joined texts").default("`\"\"`"),
+        Term::new("field", TermType::Text, "the field that is joined; lists are concatenated").default("`text`"),
+        Term::new(
+            "fold",
+            TermType::Json(r#"{ "type": "object", "additionalProperties": { "enum": ["any", "last", "sum"] } }"#),
+            "what becomes of other fields: `any` (the first value that counts as true), `last`, or `sum`",
+        )
+        .default("the first value"),
+        Term::new(
+            "into",
+            TermType::Defined("condition"),
+            "instead of neighbours: each selected item is joined to the last item before it that meets this condition at that moment (`@outer.field` is the item that is joined). If there is none, the item stays",
+        ),
     ],
     cost: "the list and its text",
     did: "merged",
-    parse: |cx, w| Some(Box::new(MergeTerms::parse(cx, w.fields, w.scope))),
+    parse: |cx, w| Some(Box::new(MergeTerms::parse(cx, w))),
 };
 
 /// The terms of `merge`.
@@ -71,32 +67,22 @@ enum FieldFold {
 
 impl MergeTerms {
     /// Reads the terms.
-    fn parse(cx: &mut CompileContext<'_>, fields: &FieldMap, scope: &ItemScope) -> Self {
-        let node = |key: &str| fields.get(key).map(|f| &f.node);
+    fn parse(cx: &mut CompileContext<'_>, w: &WrittenPass<'_>) -> Self {
         let mut same = Vec::new();
-        for n in node("same").and_then(DocumentNode::as_list).unwrap_or(&[]) {
+        for n in w.node("same").and_then(DocumentNode::as_list).unwrap_or(&[]) {
             let name = cx.literal(n, "a field of `same`");
-            cx.within(scope.clone(), |cx| cx.check_field(0, &name, n.span));
+            cx.within(w.scope.clone(), |cx| cx.check_field(0, &name, n.span));
             same.push((cx.fields.intern(&name), name));
         }
-        let cond = |cx: &mut CompileContext<'_>, key: &str| {
-            node(key).map(|n| {
-                let c = cx.within(scope.clone(), |cx| cx.cond(n, PathMode::Item));
-                cx.sealed_cond(c)
-            })
-        };
-        let absorb = cond(cx, "absorb");
-        let stop = cond(cx, "stop");
+        let absorb = w.condition(cx, "absorb");
+        let stop = w.condition(cx, "stop");
         // the item that goes stands outside of the one that takes it
-        let into = node("into").map(|n| cx.within(scope.clone(), |cx| cx.within(scope.clone(), |cx| cx.cond(n, PathMode::Item))));
-        let join = node("join").map_or_else(|| Expr::text(""), |n| cx.expr(n));
-        let field = node("field").and_then(|n| Some((n.as_text()?, n.span))).map_or(core::TEXT, |(name, span)| {
-            cx.within(scope.clone(), |cx| cx.check_field(0, name, span));
-            cx.fields.intern(name)
-        });
+        let into = w.node("into").map(|n| cx.within(w.scope.clone(), |cx| cx.within(w.scope.clone(), |cx| cx.cond(n, PathMode::Item))));
+        let join = w.value(cx, "join").unwrap_or_else(|| Expr::text(""));
+        let field = w.field(cx, "field").unwrap_or(core::TEXT);
         let mut fold = Vec::new();
-        for (name, how) in node("fold").and_then(DocumentNode::as_table).into_iter().flatten() {
-            cx.within(scope.clone(), |cx| cx.check_field(0, name, how.key));
+        for (name, how) in w.node("fold").and_then(DocumentNode::as_table).into_iter().flatten() {
+            cx.within(w.scope.clone(), |cx| cx.check_field(0, name, how.key));
             let how = match how.node.as_text() {
                 Some("any") => FieldFold::Any,
                 Some("last") => FieldFold::Last,

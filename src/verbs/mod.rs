@@ -2,6 +2,7 @@
 //!
 //! One file is one verb: its row of the [table](VERBS), its terms as compiled, how they are read, how much of an unread
 //! history it needs, and what it does. `repeat` and `run` need other programs, which they reach through [`ProgramRunner`].
+//! Here is how a pass of any verb is read, and how it is run: its gate, then its reads, then its verb.
 
 pub mod add;
 pub mod admit;
@@ -13,8 +14,6 @@ pub mod order;
 pub mod pass;
 pub mod place;
 pub mod reach;
-pub mod reads;
-pub mod reason;
 pub mod repeat;
 pub mod require;
 pub mod reserve;
@@ -22,12 +21,216 @@ pub mod run;
 pub mod set;
 pub mod shape;
 pub mod split;
-pub mod table;
-pub mod units;
-
-mod misuse;
-mod parts;
-mod running;
 
 pub use pass::{CompiledPass, FailurePolicy, ProgramInterrupt, ProgramRunner};
-pub use table::{SHARED, VERBS};
+
+use std::sync::Arc;
+
+use crate::diag::{Code, DiagnosticCode, DocumentNode, FieldMap, Help, Span};
+use crate::model::pack::{ABOUT, LAYERING};
+use crate::model::term::names;
+use crate::model::{Term, TermType};
+use crate::syntax::conditions::PathMode;
+use crate::syntax::{CompileContext, selections};
+use crate::terms::select::pass_env;
+use crate::terms::state::RunStat;
+use crate::terms::{BuildState, PassMemo};
+use crate::text::work;
+
+use pass::{CODE_OF_REASON, ListReads, ReasonTerms, VerbInfo, WrittenPass, begin_reasons};
+
+/// All verbs. A verb file that is missing here is dead code, which the compiler refuses.
+pub const VERBS: &[&VerbInfo] = &[
+    &add::INFO,
+    &drop::INFO,
+    &set::INFO,
+    &shape::INFO,
+    &place::INFO,
+    &order::INFO,
+    &merge::INFO,
+    &split::INFO,
+    &matching::INFO,
+    &reserve::INFO,
+    &admit::INFO,
+    &evict::INFO,
+    &require::INFO,
+    &repeat::INFO,
+    &run::INFO,
+];
+
+/// Terms that a pass of any verb may have.
+pub const SHARED: &[Term] = &[
+    Term::new(
+        "name",
+        TermType::Json(r#"{ "type": "string", "minLength": 1, "pattern": "^([A-Za-z0-9_.-]+/)?[A-Za-z0-9_]+$" }"#),
+        "`program/pass`, or the short name of a pass of the file's own `program`",
+    ),
+    ABOUT,
+    Term::new("do", TermType::Defined("verb"), "the verb. A pass without one patches the pass of that name in a lower layer"),
+    Term::new("when", TermType::Defined("gate"), "whether the pass runs at all: a condition on the scene. `false` switches it off"),
+    Term::new("then", TermType::Word(&["next", "stop"]), "`stop`: if this pass ran, the program ends here").default("next"),
+    Term::new("list", TermType::Text, "the list that this pass works on").default("the list of its program"),
+    Term::new(
+        "failing",
+        TermType::Word(&["spare", "keep", "error"]),
+        "what happens if a script or a condition of the data fails: `spare` (a warning, and the item is not selected), `keep` (a \
+             warning, and what the pass has done stays), `error`",
+    )
+    .default("error"),
+    Term::new("because", CODE_OF_REASON, "a code for why the pass changes its items; a trace gives it as their reason"),
+    Term::new(
+        "why",
+        TermType::Defined("value"),
+        "with `because`: a table that a trace adds to the details of an item (`@field` is the item). It may not draw",
+    ),
+];
+
+impl CompiledPass {
+    /// Reads a pass. `list` is the list of its program. `None` after an error that leaves nothing to run.
+    pub fn parse(cx: &mut CompileContext<'_>, id: &Arc<str>, span: Span, fields: &FieldMap, list: usize) -> Option<Self> {
+        let node = |key: &str| fields.get(key).map(|f| &f.node);
+        let Some(word) = node("do") else {
+            cx.fail(Code::NoVerb, span, format!("pass `{id}` has no verb"), Some("add `do = \"…\"`; `tapster ops` lists the verbs".into()));
+            return None;
+        };
+        let name = word.as_text().unwrap_or("");
+        let Some(info) = VERBS.iter().copied().find(|v| v.name == name) else {
+            let near = cx.report.words.help(name, VERBS.iter().map(|v| v.name));
+            let help = near.unwrap_or_else(|| "`tapster ops` lists the verbs".into());
+            cx.fail(Code::NoVerb, word.span, format!("there is no verb `{name}`"), Some(help));
+            return None;
+        };
+        check_terms(cx, info, fields);
+        cx.memo = Some(0);
+        cx.forget_names();
+        cx.cells.clear();
+        cx.reads.clear();
+        cx.tails.clear();
+        cx.reads_account = false;
+        cx.reads_index = false;
+        cx.scopes.clear();
+        let own = node("list").map(|n| {
+            let name = n.as_text().unwrap_or("").to_owned();
+            cx.list(&name, n.span)
+        });
+        let scope = cx.rows_of(own.unwrap_or(list));
+        let when = node("when").map(|n| cx.cond(n, PathMode::Scene));
+        let gate_reads = ListReads::take(cx);
+        let select = cx.select(fields, scope.clone());
+        let mut select = cx.sealed_select(select);
+        if select.stream.is_empty() {
+            select.stream = id.clone();
+        }
+        let verb = (info.parse)(cx, &WrittenPass { fields, info, span: word.span, scope: &scope })?;
+        let failing = match node("failing").and_then(DocumentNode::as_text) {
+            Some("spare") => FailurePolicy::Spare,
+            Some("keep") => FailurePolicy::Keep,
+            _ => FailurePolicy::Error,
+        };
+        let stop = node("then").and_then(DocumentNode::as_text) == Some("stop");
+        let (reads, cells) = (ListReads::take(cx), std::mem::take(&mut cx.cells));
+        let reason = ReasonTerms::parse(cx, fields, &scope);
+        cx.memo = None;
+        cx.forget_names();
+        Some(Self { id: id.clone(), span, info, when, select, list: own, stop, failing, reason, gate_reads, reads, cells, verb })
+    }
+}
+
+fn check_terms(cx: &mut CompileContext<'_>, info: &VerbInfo, fields: &FieldMap) {
+    let known: Vec<&str> = names(SHARED).chain(names(selections::TERMS)).chain(names(info.terms)).collect();
+    // these never come this far, so what is near to one of them was meant for it
+    let meant: Vec<&str> = known.iter().copied().chain(names(LAYERING)).collect();
+    for (key, field) in fields {
+        if known.contains(&key.as_ref()) {
+            continue;
+        }
+        let owners: Vec<&str> = VERBS.iter().filter(|v| names(v.terms).any(|term| term == key.as_ref())).map(|v| v.name).collect();
+        let help = cx.report.words.nearest(key, meant.iter().copied()).map(Help::from).or_else(|| {
+            (!owners.is_empty())
+                .then(|| format!("`{key}` is a term of {}", owners.iter().map(|o| format!("`{o}`")).collect::<Vec<_>>().join(", ")).into())
+        });
+        let terms = if info.terms.is_empty() { "no terms of its own".to_owned() } else { names(info.terms).collect::<Vec<_>>().join(", ") };
+        let shared = names(SHARED).collect::<Vec<_>>().join(", ");
+        let help = help.or_else(|| Some(format!("`{}` takes {terms}, and what every pass may have: {shared}", info.name).into()));
+        // a key of no verb is told as the schema tells it
+        if owners.is_empty() {
+            cx.fail(Code::SchemaUnknownKey, field.key, format!("unknown key `{key}` in a pass of `{}`", info.name), help);
+        } else {
+            cx.fail(Code::TwoMeanings, field.key, format!("`{key}` is no term of `{}`", info.name), help);
+        }
+    }
+}
+
+/// The work of a pass that does nothing.
+const STEPS_PER_PASS: u64 = 16;
+
+impl CompiledPass {
+    /// Runs the pass over `list` (its own list wins).
+    pub fn run(self: &Arc<Self>, st: &mut BuildState, list: usize, caller: &dyn ProgramRunner) -> Result<(), ProgramInterrupt> {
+        let _rule = work::rule(&self.id);
+        work::spend(STEPS_PER_PASS)?;
+        self.is_running(st);
+        let memo = PassMemo::default();
+        if let Some(when) = &self.when {
+            self.gate_reads.ready(st)?;
+            let held = pass_env(st, &memo).holds(when)?;
+            if let Some(seen) = &st.seen {
+                seen.pass(&self.id, &self.select, held);
+            }
+            if !held {
+                st.skipped(&self.id);
+                return Ok(());
+            }
+        } else if let Some(seen) = &st.seen {
+            seen.pass(&self.id, &self.select, true);
+        }
+        self.reads.ready(st)?;
+        st.sparing.set(self.failing == FailurePolicy::Spare);
+        let list = self.list.unwrap_or(list);
+        begin_reasons(self.reason.as_ref(), st)?;
+        let result = self.work(st, list, caller);
+        *st.because.borrow_mut() = None;
+        st.sparing.set(false);
+        self.is_running(st);
+        // whatever the pass and its caller do about a failure, nothing goes on when the work is spent
+        work::check()?;
+        if st.refuses() {
+            return Err(ProgramInterrupt::Warned);
+        }
+        let result = match result {
+            Err(ProgramInterrupt::Refused { code, message, .. }) if self.failing == FailurePolicy::Keep => {
+                st.warn_with(DiagnosticCode::named(&code), message, None, None);
+                Ok(())
+            }
+            Err(ProgramInterrupt::Fault(f)) if self.failing != FailurePolicy::Error && !f.is_bound() => {
+                st.warn_failed(format!("pass `{}` fails: {}", self.id, f.message), &f);
+                Ok(())
+            }
+            other => other,
+        };
+        if st.trail.is_some() {
+            let items = st.list(list).items.len();
+            st.stats.borrow_mut().push(RunStat { pass: self.id.clone(), items });
+        }
+        if st.refuses() {
+            return Err(ProgramInterrupt::Warned);
+        }
+        result?;
+        if self.stop { Err(ProgramInterrupt::Stop) } else { Ok(()) }
+    }
+
+    /// Notes that the pass runs.
+    #[inline]
+    fn is_running(&self, st: &BuildState) {
+        let mut running = st.pass.borrow_mut();
+        if !Arc::ptr_eq(&running, &self.id) {
+            *running = self.id.clone();
+        }
+    }
+
+    fn work(self: &Arc<Self>, st: &mut BuildState, list: usize, caller: &dyn ProgramRunner) -> Result<(), ProgramInterrupt> {
+        let memo = PassMemo::default();
+        reach::prepare(self, st, list, &memo)?;
+        self.verb.run(self, st, list, &memo, caller)
+    }
+}

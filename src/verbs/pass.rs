@@ -1,19 +1,19 @@
-//! A compiled pass, and what every verb must declare about itself.
+//! A compiled pass, what every verb must declare about itself, and what verbs read their terms with.
 
 use std::sync::Arc;
 
-use crate::diag::{FieldMap, Span};
-use crate::model::{FieldId, Item, Term};
-use crate::syntax::CompileContext;
-use crate::syntax::context::ItemScope;
+use crate::diag::{Code, DocumentNode, FieldMap, Span};
+use crate::model::term::names;
+use crate::model::{FieldId, Item, Term, TermType};
+use crate::syntax::conditions::PathMode;
+use crate::syntax::context::{ItemScope, TailQuery};
+use crate::syntax::{CompileContext, selections};
 use crate::terms::cells::MemoCell;
 use crate::terms::ledger::BudgetNumbers;
-use crate::terms::select::{SelectSequence, pass_env};
-use crate::terms::{BuildState, Cond, Env, EvalFault, PassMemo, Select};
+use crate::terms::select::{SelectCount, SelectEnd, SelectSequence, count, pass_env};
+use crate::terms::state::PassReason;
+use crate::terms::{BuildState, Cond, CurrentItem, Env, EvalFault, Expr, PassMemo, Select};
 use crate::text::work::BudgetExceeded;
-
-use super::reads::ListReads;
-use super::reason::ReasonTerms;
 
 /// What a failing script, filter or program means.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -81,10 +81,60 @@ pub struct VerbInfo {
 pub struct WrittenPass<'a> {
     /// Its terms.
     pub fields: &'a FieldMap,
+    /// Its verb, as the table knows it.
+    pub info: &'static VerbInfo,
     /// Where its verb stands.
     pub span: Span,
     /// What `@` means in its terms.
     pub scope: &'a ItemScope,
+}
+
+impl<'a> WrittenPass<'a> {
+    /// What is written under a term.
+    pub fn node(&self, term: &str) -> Option<&'a DocumentNode> {
+        self.fields.get(term).map(|f| &f.node)
+    }
+
+    /// The text under a term.
+    pub fn text(&self, term: &str) -> Option<&'a str> {
+        self.node(term)?.as_text()
+    }
+
+    /// Whether a term is `true`.
+    pub fn flag(&self, term: &str) -> bool {
+        self.node(term).and_then(DocumentNode::as_bool).unwrap_or(false)
+    }
+
+    /// The word under a term, or the one that the verb declares as its default.
+    pub fn word(&self, term: &str) -> &'a str {
+        let default = || self.info.terms.iter().find(|declared| declared.name == term).map_or("", |declared| declared.default);
+        self.text(term).unwrap_or_else(default)
+    }
+
+    /// The value under a term.
+    pub fn value(&self, cx: &mut CompileContext<'_>, term: &str) -> Option<Expr> {
+        self.node(term).map(|node| cx.expr(node))
+    }
+
+    /// The condition on items of the pass that is under a term.
+    pub fn condition(&self, cx: &mut CompileContext<'_>, term: &str) -> Option<Cond> {
+        let cond = self.node(term).map(|node| cx.within(self.scope.clone(), |cx| cx.cond(node, PathMode::Item)))?;
+        Some(cx.sealed_cond(cond))
+    }
+
+    /// The field of items of the pass that a term names.
+    pub fn field(&self, cx: &mut CompileContext<'_>, term: &str) -> Option<FieldId> {
+        let node = self.node(term)?;
+        let name = node.as_text()?;
+        cx.within(self.scope.clone(), |cx| cx.check_field(0, name, node.span));
+        Some(cx.fields.intern(name))
+    }
+
+    /// The list that a term names.
+    pub fn list(&self, cx: &mut CompileContext<'_>, term: &str) -> Option<usize> {
+        let node = self.node(term)?;
+        Some(cx.list(node.as_text()?, node.span))
+    }
 }
 
 /// What a verb does with its terms.
@@ -189,5 +239,166 @@ impl CompiledPass {
     /// Whether one item, looked at alone, is chosen: for selections that judge each item by itself.
     pub fn chooses(&self, env: &Env<'_>, enabled: bool) -> Result<bool, EvalFault> {
         self.select.chooses(env, enabled)
+    }
+}
+
+/// Refuses the words of selections.
+pub(super) fn selection(cx: &mut CompileContext<'_>, fields: &FieldMap, why: &str, help: &str) {
+    for word in names(selections::TERMS) {
+        refuse(cx, fields, word, &format!("`{word}` has no meaning here: {why}"), help);
+    }
+}
+
+/// Refuses a term, if the pass has it.
+pub(super) fn refuse(cx: &mut CompileContext<'_>, fields: &FieldMap, key: &str, message: &str, help: &str) {
+    if let Some(field) = fields.get(key) {
+        cx.fail(Code::TwoMeanings, field.key, message, Some(help.into()));
+    }
+}
+
+/// The code of a reason, which nothing is compared with.
+pub(super) const CODE_OF_REASON: TermType = TermType::Json(r#"{ "x-free": "text", "type": "string" }"#);
+
+/// The terms `because` and `why` of a pass.
+pub struct ReasonTerms {
+    because: Arc<PassReason>,
+    /// What `why` reads of lists.
+    reads: ListReads,
+}
+
+impl ReasonTerms {
+    /// Reads the terms; `None` for a pass without `because`.
+    pub(super) fn parse(cx: &mut CompileContext<'_>, fields: &FieldMap, scope: &ItemScope) -> Option<Self> {
+        let why = fields.get("why");
+        let Some(code) = fields.get("because").and_then(|f| f.node.as_text()) else {
+            if let Some(why) = why {
+                let help = Some("add `because = \"…\"`, the code that `why` belongs to".into());
+                cx.fail(Code::TermMissing, why.key, "`why` needs `because`", help);
+            }
+            return None;
+        };
+        // it has a separate memo: without a trace nothing of it is evaluated
+        cx.memo = Some(0);
+        let mut told = |node: &DocumentNode| {
+            let expr = cx.within(scope.clone(), |cx| cx.expr(node));
+            cx.sealed(expr)
+        };
+        let expr = why.map(|f| (told(&f.node), f.node.span));
+        if let Some((_, span)) = expr.as_ref().filter(|(e, _)| e.draws()) {
+            let help = Some("a build must come out alike with and without a trace; the draws of a selection are told by themselves".into());
+            cx.fail(Code::TermType, *span, "`why` may not draw", help);
+        }
+        let because = Arc::new(PassReason { code: code.into(), why: expr.map(|(e, _)| e) });
+        cx.cells.clear();
+        Some(Self { because, reads: ListReads::take(cx) })
+    }
+}
+
+/// Sets the reason of the running pass, or none.
+pub(super) fn begin_reasons(reason: Option<&ReasonTerms>, st: &BuildState) -> Result<(), EvalFault> {
+    if let (Some(reason), true) = (reason, st.trail.is_some()) {
+        reason.reads.ready(st)?;
+    }
+    st.begin_reasons(reason.map(|r| r.because.clone()));
+    Ok(())
+}
+
+/// A code that a verb names in one of its own terms.
+pub(super) fn code_of_reason(node: Option<&DocumentNode>) -> Option<Arc<PassReason>> {
+    node.and_then(DocumentNode::as_text).map(|code| Arc::new(PassReason { code: code.into(), why: None }))
+}
+
+/// What queries read of lists.
+#[derive(Default)]
+pub struct ListReads {
+    /// Lists that are read whole.
+    pub whole: Vec<usize>,
+    /// What is left of an account is asked for, which counts the whole current list.
+    pub account: bool,
+    /// The place of an item in its list is asked for, which takes the whole list.
+    pub index: bool,
+    /// Lists of which only the newest end is looked at, and by which selection.
+    pub tails: Vec<TailQuery>,
+}
+
+impl ListReads {
+    pub(super) fn take(cx: &mut CompileContext<'_>) -> Self {
+        // a name that is compiled once and used again reports what it reads only once
+        cx.forget_names();
+        Self {
+            whole: std::mem::take(&mut cx.reads),
+            account: std::mem::take(&mut cx.reads_account),
+            index: std::mem::take(&mut cx.reads_index),
+            tails: std::mem::take(&mut cx.tails),
+        }
+    }
+
+    /// Has the lists read as far as the queries will look.
+    pub fn ready(&self, st: &BuildState) -> Result<(), EvalFault> {
+        for list in &self.whole {
+            st.force(*list)?;
+        }
+        if self.account {
+            st.force(st.current.get())?;
+        }
+        let memo = PassMemo::default();
+        for TailQuery { list, select, index } in &self.tails {
+            if *index && st.list(*list).lazy.as_ref().is_some_and(|lazy| lazy.leaves_out()) {
+                st.force(*list)?;
+            }
+            read_tail(select, st, *list, &memo)?;
+        }
+        Ok(())
+    }
+}
+
+/// Reads from the newest end until the selection has all it can take there.
+pub fn read_tail(select: &Select, st: &BuildState, list: usize, memo: &PassMemo) -> Result<(), EvalFault> {
+    let env = pass_env(st, memo);
+    let wanted = match &select.take {
+        Some(SelectCount::Count(n)) if select.from == SelectEnd::Last => {
+            let skip = select.skip.as_ref().map(|e| env.eval(e)).transpose()?.map_or(0, |v| count(&v));
+            Some(count(&env.eval(n)?) + skip)
+        }
+        _ => None,
+    };
+    loop {
+        let Some(at) = st.list(list).lazy_at() else { return Ok(()) };
+        let mut met = 0;
+        let mut settled = false;
+        {
+            let items = st.list(list);
+            let seq = items.seq();
+            for n in (at..seq.len()).rev() {
+                let enabled = matches!(seq.cur(n), CurrentItem::Item(i, _) if i.enabled());
+                if !enabled && !select.off {
+                    continue;
+                }
+                let here = env.inner(seq.cur(n));
+                if let Some(since) = &select.since
+                    && here.holds(since)?
+                {
+                    settled = true;
+                    break;
+                }
+                if let Some(run) = &select.run
+                    && !here.holds(run)?
+                {
+                    settled = true;
+                    break;
+                }
+                if select.chooses(&here, enabled)? {
+                    met += 1;
+                }
+            }
+        }
+        if settled || wanted.is_some_and(|w| met >= w) {
+            return Ok(());
+        }
+        // twice as many each time, so that checking the read items again stays cheap
+        let more = st.list(list).items.len().saturating_sub(at).max(1);
+        for _ in 0..more {
+            st.read_one(list)?;
+        }
     }
 }

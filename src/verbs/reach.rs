@@ -12,8 +12,7 @@ use crate::terms::lists::LocalChange;
 use crate::terms::select::{SelectEnd, pass_env};
 use crate::terms::{BuildState, CurrentItem, Env, EvalFault, PassMemo};
 
-use super::pass::{CompiledPass, FailurePolicy, HistoryDemand, ItemChange};
-use super::reads::read_tail;
+use super::pass::{CompiledPass, FailurePolicy, HistoryDemand, ItemChange, read_tail};
 
 /// Prepares the list for the pass: afterwards the pass only has to process the items that are read.
 pub fn prepare(pass: &Arc<CompiledPass>, st: &BuildState, list: usize, memo: &PassMemo) -> Result<(), EvalFault> {

@@ -3,9 +3,8 @@
 
 use std::sync::Arc;
 
-use super::misuse::selection;
-use super::pass::{CompiledPass, HistoryDemand, ProgramInterrupt, ProgramRunner, Verb, VerbInfo};
-use crate::diag::{Code, DocumentNode, FieldMap, Span, TableField};
+use super::pass::{CompiledPass, HistoryDemand, ProgramInterrupt, ProgramRunner, Verb, VerbInfo, WrittenPass, selection};
+use crate::diag::{Code, DocumentNode, TableField};
 use crate::model::{Map, Term, TermType, Value};
 use crate::syntax::CompileContext;
 use crate::syntax::conditions::PathMode;
@@ -18,13 +17,17 @@ pub const INFO: VerbInfo = VerbInfo {
     name: "repeat",
     doc: "runs a program in rounds; after each, the rows of table `round` named after the pass decide whether there is another",
     terms: &[
-        Term { name: "program", kind: TermType::Text, doc: "The program that is one round." },
-        Term { name: "max", kind: TermType::Defined("number"), doc: "The greatest number of rounds; default 64." },
-        Term { name: "set", kind: TermType::Defined("set"), doc: "Values of `$round`." },
+        Term::new("program", TermType::Text, "the program that is one round"),
+        Term::new(
+            "max",
+            TermType::Defined("number"),
+            "the greatest number of rounds; after that it ends without an error. Without `max`, more rounds than the pack's limit are an error",
+        ),
+        Term::new("set", TermType::Defined("set"), "the `$round` values of the first round"),
     ],
     cost: "bounded by `max`",
     did: "run",
-    parse: |cx, w| Some(Box::new(RepeatTerms::parse(cx, w.fields, w.span)?)),
+    parse: |cx, w| Some(Box::new(RepeatTerms::parse(cx, w)?)),
 };
 
 /// The terms of `repeat`.
@@ -43,16 +46,16 @@ struct RepeatRound {
 
 impl RepeatTerms {
     /// Reads the terms, and the rounds named after the pass.
-    fn parse(cx: &mut CompileContext<'_>, fields: &FieldMap, span: Span) -> Option<Self> {
-        selection(cx, fields, "`repeat` selects nothing", "select in the passes of the program that it runs");
-        let program = super::run::program(cx, fields, span)?;
-        let max = fields.get("max").map(|f| cx.expr(&f.node));
-        let set = fields.get("set").map(|f| values(cx, &f.node)).unwrap_or_default();
-        let id = fields.get("name").and_then(|f| f.node.as_text()).unwrap_or("").to_owned();
+    fn parse(cx: &mut CompileContext<'_>, w: &WrittenPass<'_>) -> Option<Self> {
+        selection(cx, w.fields, "`repeat` selects nothing", "select in the passes of the program that it runs");
+        let program = super::run::program(cx, w)?;
+        let max = w.value(cx, "max");
+        let set = w.node("set").map(|node| values(cx, node)).unwrap_or_default();
+        let id = w.text("name").unwrap_or("");
         let mut rounds = Vec::new();
         let pack = cx.pack;
         for (name, row) in pack.tables.get("round").into_iter().flatten() {
-            if name.rsplit_once('/').map(|(pass, _)| pass) != Some(id.as_str()) {
+            if name.rsplit_once('/').map(|(pass, _)| pass) != Some(id) {
                 continue;
             }
             let when = row.fields.get("when").map(|f| cx.within(ItemScope::None, |cx| cx.cond(&f.node, PathMode::Scene)));

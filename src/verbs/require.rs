@@ -5,8 +5,8 @@
 use crate::text::written::ToText as _;
 use std::sync::Arc;
 
-use super::pass::{CompiledPass, HistoryDemand, ProgramInterrupt, ProgramRunner, Verb, VerbInfo};
-use crate::diag::{Code, DiagnosticCode, FieldMap, Help, Span};
+use super::pass::{CompiledPass, HistoryDemand, ProgramInterrupt, ProgramRunner, Verb, VerbInfo, WrittenPass};
+use crate::diag::{Code, DiagnosticCode, Help};
 use crate::model::term::names;
 use crate::model::{Term, TermType, item::core};
 use crate::syntax::conditions::PathMode;
@@ -24,29 +24,32 @@ pub const INFO: VerbInfo = VerbInfo {
     name: "require",
     doc: "states what must hold; otherwise an error, a warning, or the end of the program",
     terms: &[
-        Term {
-            name: "that",
-            kind: TermType::Defined("condition"),
-            doc: "What must hold. A bare name is a path of the scene. With a selection, it is tested for each selected item, and a \
-                  bare name is its field.",
-        },
-        Term { name: "error", kind: TermType::Text, doc: "Code that is reported, such as `max_tokens_exceeded`." },
-        Term {
-            name: "level",
-            kind: TermType::Word { of: &["error", "warn", "stop"], default: "error" },
-            doc: "`error` (default): the build fails. `warn`: a warning. `stop`: the program ends here, and nothing is reported.",
-        },
-        Term { name: "message", kind: PROSE, doc: "What is wrong, in words; `{{@field}}` and `{{$path}}` are filled in." },
-        Term { name: "help", kind: PROSE, doc: "With `level = \"warn\"`: what to do about it." },
-        Term {
-            name: "row",
-            kind: TermType::Defined("value"),
-            doc: "With `level = \"warn\"`: the row that decides, as `table/name`; tools show its file and line.",
-        },
+        Term::new(
+            "that",
+            TermType::Defined("condition"),
+            "the condition. Without a selection it is tested once, and bare names are paths of the scene. With `where` it is tested \
+             for each selected item, and bare names are its fields",
+        ),
+        Term::new(
+            "error",
+            TermType::Text,
+            "the code that is reported, such as `max_tokens_exceeded`; required unless `level` is `warn` or `stop`",
+        ),
+        Term::new(
+            "level",
+            TermType::Word(&["error", "warn", "stop"]),
+            "`error`: the build fails. `warn`: a warning for each item for which the condition does not hold. `stop`: the program \
+             ends, and nothing is reported",
+        )
+        .default("error"),
+        Term::new("message", PROSE, "what is wrong, in words; `{{@field}}` and `{{$path}}` are filled in").default("a standard one"),
+        Term::new("help", PROSE, "for a warning: what to do about it").default("none"),
+        Term::new("row", TermType::Defined("value"), "for a warning: the row that decides, as `table/name`; tools show its file and line")
+            .default("none"),
     ],
     cost: "the selected, or one test",
     did: "run",
-    parse: |cx, w| Some(Box::new(RequireTerms::parse(cx, w.fields, w.span, w.scope)?)),
+    parse: |cx, w| Some(Box::new(RequireTerms::parse(cx, w)?)),
 };
 
 /// The terms of `require`.
@@ -75,31 +78,30 @@ enum FailureLevel {
 
 impl RequireTerms {
     /// Reads the terms.
-    fn parse(cx: &mut CompileContext<'_>, fields: &FieldMap, span: Span, scope: &ItemScope) -> Option<Self> {
-        let Some(that) = fields.get("that").map(|f| &f.node) else {
-            cx.fail(Code::TermMissing, span, "`require` needs `that`", Some("add `that = { path = test }`".into()));
+    fn parse(cx: &mut CompileContext<'_>, w: &WrittenPass<'_>) -> Option<Self> {
+        let Some(that) = w.node("that") else {
+            cx.fail(Code::TermMissing, w.span, "`require` needs `that`", Some("add `that = { path = test }`".into()));
             return None;
         };
-        if let Some(row) = fields.get("row") {
-            cx.check_row(&row.node);
+        if let Some(row) = w.node("row") {
+            cx.check_row(row);
         }
-        let per_item = names(selections::TERMS).any(|term| fields.contains_key(term));
-        let scope = if per_item { scope.clone() } else { ItemScope::None };
+        let per_item = names(selections::TERMS).any(|term| w.node(term).is_some());
+        let scope = if per_item { w.scope.clone() } else { ItemScope::None };
         let (that, [message, help, row]) = cx.within(scope, |cx| {
             let that = cx.cond(that, if per_item { PathMode::Item } else { PathMode::Scene });
-            (that, ["message", "help", "row"].map(|term| fields.get(term).map(|f| cx.expr(&f.node))))
+            (that, ["message", "help", "row"].map(|term| w.value(cx, term)))
         });
-        let word = |key: &str| fields.get(key).and_then(|f| f.node.as_text());
-        let level = match word("level") {
-            Some("warn") => FailureLevel::Warn,
-            Some("stop") => FailureLevel::Stop,
+        let level = match w.word("level") {
+            "warn" => FailureLevel::Warn,
+            "stop" => FailureLevel::Stop,
             _ => FailureLevel::Error,
         };
-        if level == FailureLevel::Error && word("error").is_none() {
+        if level == FailureLevel::Error && w.text("error").is_none() {
             let help = Some("add `error = \"code\"`, which programs can tell apart".into());
-            cx.fail(Code::TermMissing, span, "`require` needs `error`: the code that is reported", help);
+            cx.fail(Code::TermMissing, w.span, "`require` needs `error`: the code that is reported", help);
         }
-        Some(Self { that, error: word("error").unwrap_or("require.failed").into(), message, help, row, level })
+        Some(Self { that, error: w.text("error").unwrap_or("require.failed").into(), message, help, row, level })
     }
 
     fn complaint(&self, env: &Env<'_>) -> Result<FailureReport, ProgramInterrupt> {

@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use crate::diag::{FieldMap, Span};
 use crate::model::{Term, TermType, Value, item::core};
 use crate::syntax::CompileContext;
 use crate::terms::ledger;
@@ -10,19 +9,16 @@ use crate::terms::select::pass_env;
 use crate::terms::{BuildState, Expr, PassMemo};
 
 use super::evict::{ACCOUNT, account};
-use super::pass::{CompiledPass, HistoryDemand, ProgramInterrupt, ProgramRunner, Verb, VerbInfo};
+use super::pass::{CompiledPass, HistoryDemand, ProgramInterrupt, ProgramRunner, Verb, VerbInfo, WrittenPass};
 
 /// `reserve` as the table of verbs knows it.
 pub const INFO: VerbInfo = VerbInfo {
     name: "reserve",
     doc: "takes tokens from an account",
-    terms: &[
-        ACCOUNT,
-        Term { name: "cost", kind: TermType::Defined("number"), doc: "How many tokens; default: the cost of the selected items." },
-    ],
+    terms: &[ACCOUNT, Term::new("cost", TermType::Defined("number"), "how many tokens").default("the cost of the selected items")],
     cost: "the selected",
     did: "admitted",
-    parse: |cx, w| Some(Box::new(ReserveTerms::parse(cx, w.fields, w.span))),
+    parse: |cx, w| Some(Box::new(ReserveTerms::parse(cx, w))),
 };
 
 /// The terms of `reserve`.
@@ -33,8 +29,8 @@ pub struct ReserveTerms {
 
 impl ReserveTerms {
     /// Reads the terms.
-    fn parse(cx: &mut CompileContext<'_>, fields: &FieldMap, span: Span) -> Self {
-        Self { account: account(cx, fields, span, "reserve"), cost: fields.get("cost").map(|f| cx.expr(&f.node)) }
+    fn parse(cx: &mut CompileContext<'_>, w: &WrittenPass<'_>) -> Self {
+        Self { account: account(cx, w), cost: w.value(cx, "cost") }
     }
 
     /// Whether the cost is a value, so that no item is read.

@@ -6,9 +6,8 @@
 
 use std::sync::Arc;
 
-use super::misuse::{refuse, selection};
-use super::pass::{CompiledPass, HistoryDemand, ProgramInterrupt, ProgramRunner, Verb, VerbInfo};
-use crate::diag::{Code, FieldMap, Span};
+use super::pass::{CompiledPass, HistoryDemand, ProgramInterrupt, ProgramRunner, Verb, VerbInfo, WrittenPass, refuse, selection};
+use crate::diag::Code;
 use crate::model::{Term, TermType, Value};
 use crate::syntax::CompileContext;
 use crate::syntax::scripts::ITEMS_AND_SCENE;
@@ -20,26 +19,36 @@ pub const INFO: VerbInfo = VerbInfo {
     name: "run",
     doc: "runs a program, a script, or the hooks of an event",
     terms: &[
-        Term { name: "program", kind: TermType::Text, doc: "The program." },
-        Term { name: "script", kind: TermType::Text, doc: "The script function, `file.rhai::function`." },
-        Term {
-            name: "event",
-            kind: TermType::Text,
-            doc: "The event: functions bound to before it run now, those bound to after it when the calling program ends.",
-        },
-        Term { name: "each", kind: TermType::Defined("given"), doc: "Runs it once for each element of this list." },
-        Term { name: "as", kind: TermType::Text, doc: "Name of the element: `as = \"field\"` makes it `$field`." },
-        Term { name: "copy", kind: TermType::Flag, doc: "Works on copies of the list; the list itself stays as it is." },
-        Term {
-            name: "singly",
-            kind: TermType::Flag,
-            doc: "The program runs once for each selected item, which is alone in the program's own list, and then goes back to \
-                  its position.",
-        },
+        Term::new("program", TermType::Text, "the program that is run, by its name"),
+        Term::new(
+            "script",
+            TermType::Text,
+            "instead of `program`: a function `file.rhai::function` of the pack, which gets the items of the list and the scene and \
+             returns items",
+        ),
+        Term::new(
+            "event",
+            TermType::Text,
+            "instead of `program`: an event, whose hooks `before_NAME` run now and `after_NAME` when the current program ends",
+        ),
+        Term::new(
+            "each",
+            TermType::Defined("given"),
+            "a list; the program runs once for each element. Its list is empty at the start of each run, unless it is the caller's \
+             own list, which stays as it is",
+        )
+        .default("once"),
+        Term::new("as", TermType::Text, "the name of the element: `as = \"field\"` makes it `$field`").default("`each`"),
+        Term::new("copy", TermType::Flag, "the list is restored afterwards; values that were set stay set"),
+        Term::new(
+            "singly",
+            TermType::Flag,
+            "the program runs once for each selected item. The item is alone in the program's own list, and then goes back to its position",
+        ),
     ],
     cost: "what it runs",
     did: "run",
-    parse: |cx, w| Some(Box::new(RunTerms::parse(cx, w.fields, w.span)?)),
+    parse: |cx, w| Some(Box::new(RunTerms::parse(cx, w)?)),
 };
 
 /// The terms of `run`.
@@ -63,9 +72,9 @@ pub enum RunTarget {
 }
 
 /// The program that a pass names, by number; reports an error if there is none.
-pub(super) fn program(cx: &mut CompileContext<'_>, fields: &FieldMap, span: Span) -> Option<usize> {
-    let Some(node) = fields.get("program").map(|f| &f.node) else {
-        cx.fail(Code::TermMissing, span, "the pass names no program", Some("add `program = \"…\"`".into()));
+pub(super) fn program(cx: &mut CompileContext<'_>, w: &WrittenPass<'_>) -> Option<usize> {
+    let Some(node) = w.node("program") else {
+        cx.fail(Code::TermMissing, w.span, "the pass names no program", Some("add `program = \"…\"`".into()));
         return None;
     };
     let name = node.as_text().unwrap_or("");
@@ -81,21 +90,19 @@ pub(super) fn program(cx: &mut CompileContext<'_>, fields: &FieldMap, span: Span
 
 impl RunTerms {
     /// Reads the terms.
-    fn parse(cx: &mut CompileContext<'_>, fields: &FieldMap, span: Span) -> Option<Self> {
-        check(cx, fields);
-        let word = |key: &str| fields.get(key).and_then(|f| f.node.as_text()).map(Arc::from);
-        let what = match (word("script"), word("event")) {
+    fn parse(cx: &mut CompileContext<'_>, w: &WrittenPass<'_>) -> Option<Self> {
+        check(cx, w);
+        let what = match (w.text("script"), w.text("event")) {
             (Some(script), _) => {
-                cx.function(&script, fields.get("script").map_or(span, |f| f.node.span), ITEMS_AND_SCENE);
-                RunTarget::Script(script)
+                cx.function(script, w.node("script").map_or(w.span, |node| node.span), ITEMS_AND_SCENE);
+                RunTarget::Script(script.into())
             }
-            (None, Some(event)) => RunTarget::Event(event),
-            (None, None) => RunTarget::Program(program(cx, fields, span)?),
+            (None, Some(event)) => RunTarget::Event(event.into()),
+            (None, None) => RunTarget::Program(program(cx, w)?),
         };
-        let each = fields.get("each").map(|f| cx.expr(&f.node));
-        let copy = fields.get("copy").and_then(|f| f.node.as_bool()).unwrap_or(false);
-        let singly = fields.get("singly").and_then(|f| f.node.as_bool()).unwrap_or(false);
-        Some(Self { what, each, name: word("as").unwrap_or_else(|| "each".into()), copy, singly })
+        let each = w.value(cx, "each");
+        let name = w.text("as").unwrap_or("each").into();
+        Some(Self { what, each, name, copy: w.flag("copy"), singly: w.flag("singly") })
     }
 
     /// Runs the program for each selected item alone in the program's own list, and puts it back in its place; an
@@ -223,9 +230,9 @@ fn ended(result: Result<(), ProgramInterrupt>) -> Result<(), ProgramInterrupt> {
 }
 
 /// Reports terms that could have no effect.
-fn check(cx: &mut CompileContext<'_>, fields: &FieldMap) {
+fn check(cx: &mut CompileContext<'_>, w: &WrittenPass<'_>) {
+    let fields = w.fields;
     let has = |key: &str| fields.contains_key(key);
-    let flag = |key: &str| fields.get(key).and_then(|f| f.node.as_bool()).unwrap_or(false);
     let what: Vec<&str> = ["program", "script", "event"].into_iter().filter(|key| has(key)).collect();
     if let [first, others @ ..] = what.as_slice() {
         for other in others {
@@ -237,7 +244,7 @@ fn check(cx: &mut CompileContext<'_>, fields: &FieldMap) {
             }
         }
     }
-    if flag("singly") {
+    if w.flag("singly") {
         for key in ["each", "as", "copy"] {
             refuse(cx, fields, key, &format!("`{key}` has no meaning beside `singly`"), "`singly` runs the program once a selected item");
         }
@@ -249,7 +256,7 @@ fn check(cx: &mut CompileContext<'_>, fields: &FieldMap) {
         };
         selection(cx, fields, "`run` selects nothing", help);
     }
-    if !has("each") && !flag("singly") {
+    if !has("each") && !w.flag("singly") {
         refuse(cx, fields, "as", "`as` names the element of `each`, which the pass has not", "add `each`, or take `as` out");
     }
 }

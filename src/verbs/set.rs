@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use super::pass::{CompiledPass, HistoryDemand, ItemChange, ProgramInterrupt, ProgramRunner, Verb, VerbInfo};
+use super::pass::{CompiledPass, HistoryDemand, ItemChange, ProgramInterrupt, ProgramRunner, Verb, VerbInfo, WrittenPass};
 use crate::diag::{Code, DocumentNode, FieldMap, Span};
 use crate::model::{FieldId, Item, Term, TermType, Value};
 use crate::syntax::CompileContext;
@@ -30,18 +30,22 @@ pub const INFO: VerbInfo = VerbInfo {
     name: "set",
     doc: "sets fields of the selected items; `$name` keys once per pass, `$state.x` in the patch",
     terms: &[
-        Term { name: "set", kind: TermType::Defined("set"), doc: "Field = value; `$name` = value of the build." },
-        Term { name: "fields", kind: FIELD_NAMES, doc: "The fields, or `$path` values of the build, that all get `value`." },
-        Term { name: "value", kind: TermType::Defined("value"), doc: "With `fields`: what all of them get." },
-        Term {
-            name: "number",
-            kind: TermType::Text,
-            doc: "Field that receives the position of the selected item in visiting order, from 0.",
-        },
+        Term::new(
+            "set",
+            TermType::Defined("set"),
+            "a table. `field = value` sets a field, `\"field.inner\" = value` sets something inside of it, `\"$path\" = value` sets a value of the build",
+        ),
+        Term::new("fields", FIELD_NAMES, "a list of fields and `$path` names, which are all set to `value`. May stand beside `set`"),
+        Term::new("value", TermType::Defined("value"), "what all `fields` are set to"),
+        Term::new(
+            "number",
+            TermType::Text,
+            "a field that is set to the position of each selected item in visiting order, from 0; with `from = \"last\"` the newest is 0",
+        ),
     ],
     cost: "the selected",
     did: "set",
-    parse: |cx, w| Some(Box::new(SetTerms::parse(cx, w.fields, w.span, w.scope)?)),
+    parse: |cx, w| Some(Box::new(SetTerms::parse(cx, w)?)),
 };
 
 /// The terms of `set`.
@@ -62,20 +66,16 @@ enum KeyStep {
 
 impl SetTerms {
     /// Reads the terms.
-    fn parse(cx: &mut CompileContext<'_>, fields: &FieldMap, span: Span, scope: &ItemScope) -> Option<Self> {
-        let number = fields.get("number").and_then(|f| Some((f.node.as_text()?, f.node.span)));
-        let number = number.map(|(name, span)| {
-            cx.within(scope.clone(), |cx| cx.check_field(0, name, span));
-            cx.fields.intern(name)
-        });
-        let mut set = Self { fields: Vec::new(), number, globals: Vec::new(), parts: fields.contains_key("per") };
-        let alike = set.alike(cx, fields, scope);
-        match fields.get("set").map(|f| &f.node) {
-            Some(node) if fields.contains_key("because") && node.as_table().is_some_and(FieldMap::is_empty) => {}
-            Some(node) => set.table(cx, node, scope),
+    fn parse(cx: &mut CompileContext<'_>, w: &WrittenPass<'_>) -> Option<Self> {
+        let number = w.field(cx, "number");
+        let mut set = Self { fields: Vec::new(), number, globals: Vec::new(), parts: w.node("per").is_some() };
+        let alike = set.alike(cx, w.fields, w.scope);
+        match w.node("set") {
+            Some(node) if w.node("because").is_some() && node.as_table().is_some_and(FieldMap::is_empty) => {}
+            Some(node) => set.table(cx, node, w.scope),
             None if alike || number.is_some() => {}
             None => {
-                cx.fail(Code::TermMissing, span, "`set` needs a table of fields", Some("add `set = { field = value }`".into()));
+                cx.fail(Code::TermMissing, w.span, "`set` needs a table of fields", Some("add `set = { field = value }`".into()));
                 return None;
             }
         }

@@ -2,15 +2,14 @@
 
 use std::sync::Arc;
 
-use crate::diag::{Code, FieldMap, Span};
+use crate::diag::Code;
 use crate::model::{FieldId, Item, Term, TermType, item::core};
 use crate::syntax::CompileContext;
-use crate::syntax::context::ItemScope;
 use crate::terms::select::pass_env;
 use crate::terms::steps::TextStep;
 use crate::terms::{BuildState, CurrentItem, Env, EvalFault, PassMemo};
 
-use super::pass::{CompiledPass, HistoryDemand, ItemChange, ProgramInterrupt, ProgramRunner, Verb, VerbInfo};
+use super::pass::{CompiledPass, HistoryDemand, ItemChange, ProgramInterrupt, ProgramRunner, Verb, VerbInfo, WrittenPass};
 use super::set::FIELD_NAMES;
 
 /// `shape` as the table of verbs knows it.
@@ -18,17 +17,21 @@ pub const INFO: VerbInfo = VerbInfo {
     name: "shape",
     doc: "changes a text of the selected items, step by step",
     terms: &[
-        Term {
-            name: "steps",
-            kind: TermType::Json(r##"{ "type": "array", "items": { "$ref": "#/definitions/step" }, "minItems": 1 }"##),
-            doc: "The steps, in order.",
-        },
-        Term { name: "field", kind: TermType::Text, doc: "The field that holds the text; default `text`." },
-        Term { name: "fields", kind: FIELD_NAMES, doc: "The fields whose texts go through the steps, in place of `field`." },
+        Term::new(
+            "steps",
+            TermType::Json(r##"{ "type": "array", "items": { "$ref": "#/definitions/step" }, "minItems": 1 }"##),
+            "a list of steps. Each has one key that says what it does, and may have `when`, a condition on the item",
+        ),
+        Term::new("field", TermType::Text, "the field that is changed").default("`text`"),
+        Term::new(
+            "fields",
+            FIELD_NAMES,
+            "instead of `field`: a list of fields that are changed one after another. A missing field is an empty text",
+        ),
     ],
     cost: "the text of the selected",
     did: "shaped",
-    parse: |cx, w| Some(Box::new(ShapeTerms::parse(cx, w.fields, w.span, w.scope)?)),
+    parse: |cx, w| Some(Box::new(ShapeTerms::parse(cx, w)?)),
 };
 
 /// The terms of `shape`.
@@ -40,13 +43,13 @@ pub struct ShapeTerms {
 
 impl ShapeTerms {
     /// Reads the terms.
-    fn parse(cx: &mut CompileContext<'_>, fields: &FieldMap, span: Span, scope: &ItemScope) -> Option<Self> {
-        let Some(steps) = fields.get("steps").map(|f| &f.node) else {
-            cx.fail(Code::TermMissing, span, "`shape` needs a list of `steps`", Some("add `steps = [{ trim = \"both\" }]`".into()));
+    fn parse(cx: &mut CompileContext<'_>, w: &WrittenPass<'_>) -> Option<Self> {
+        let Some(steps) = w.node("steps") else {
+            cx.fail(Code::TermMissing, w.span, "`shape` needs a list of `steps`", Some("add `steps = [{ trim = \"both\" }]`".into()));
             return None;
         };
-        let names = cx.within(scope.clone(), |cx| names(cx, fields));
-        let steps = cx.within(scope.clone(), |cx| cx.steps(steps));
+        let names = names(cx, w);
+        let steps = cx.within(w.scope.clone(), |cx| cx.steps(steps));
         Some(Self { fields: names, steps })
     }
 
@@ -126,21 +129,17 @@ impl ItemChange for ShapeTerms {
 }
 
 /// The fields that the steps change: `fields`, or `field`, or else the text.
-fn names(cx: &mut CompileContext<'_>, fields: &FieldMap) -> Vec<FieldId> {
-    let Some(list) = fields.get("fields") else {
-        let Some((name, span)) = fields.get("field").and_then(|f| Some((f.node.as_text()?, f.node.span))) else { return vec![core::TEXT] };
-        cx.check_field(0, name, span);
-        return vec![cx.fields.intern(name)];
-    };
-    if let Some(field) = fields.get("field") {
+fn names(cx: &mut CompileContext<'_>, w: &WrittenPass<'_>) -> Vec<FieldId> {
+    let Some(list) = w.node("fields") else { return vec![w.field(cx, "field").unwrap_or(core::TEXT)] };
+    if let Some(field) = w.fields.get("field") {
         let help = Some("name all of them in `fields`".into());
         cx.fail(Code::TwoMeanings, field.key, "a `shape` has either `field` or `fields`", help);
     }
     let mut out = Vec::new();
-    for node in list.node.as_list().unwrap_or(&[]) {
+    for node in list.as_list().unwrap_or(&[]) {
         match node.as_text().filter(|name| !name.starts_with(['$', '@']) && !name.contains('.')) {
             Some(name) => {
-                cx.check_field(0, name, node.span);
+                cx.within(w.scope.clone(), |cx| cx.check_field(0, name, node.span));
                 out.push(cx.fields.intern(name));
             }
             None => {

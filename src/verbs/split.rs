@@ -8,8 +8,8 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
-use super::pass::{CompiledPass, HistoryDemand, ProgramInterrupt, ProgramRunner, Verb, VerbInfo};
-use crate::diag::{Code, DocumentNode, FieldMap, Span};
+use super::pass::{CompiledPass, HistoryDemand, ProgramInterrupt, ProgramRunner, Verb, VerbInfo, WrittenPass};
+use crate::diag::{Code, DocumentNode};
 use crate::model::{FieldId, Item, Term, TermType, Value, item::core};
 use crate::syntax::CompileContext;
 use crate::syntax::context::ItemScope;
@@ -27,34 +27,19 @@ pub const INFO: VerbInfo = VerbInfo {
     name: "split",
     doc: "cuts an item into several at a pattern",
     terms: &[
-        Term {
-            name: "cut",
-            kind: TermType::Defined("pattern"),
-            doc: "Where to cut: `/regex/flags`. Named groups become fields of the piece that follows.",
-        },
-        Term {
-            name: "heads",
-            kind: TermType::Json(
+        Term::new("cut", TermType::Defined("pattern"), "the pattern, `/…/g`. Its named groups become fields of the piece behind the cut"),
+        Term::new("heads", TermType::Json(
                 r##"{ "type": ["object", "array", "string"], "additionalProperties": { "$ref": "#/definitions/value" } }"##,
-            ),
-            doc: "The text of a head (or a reference) = fields that are set on the piece; or a list of heads that set nothing.",
-        },
-        Term {
-            name: "lead",
-            kind: TermType::Flag,
-            doc: "Only cuts at the start of the text, as often as the pattern matches there; the rest stays the text of the item.",
-        },
-        Term { name: "number", kind: TermType::Text, doc: "Field that receives the number of the piece, from 0." },
-        Term {
-            name: "to",
-            kind: TermType::Text,
-            doc: "List that receives the pieces; default: they replace the item. The field `entry` of a piece is the id of its item.",
-        },
-        Term { name: "field", kind: TermType::Text, doc: "The field that holds the text; default `text`." },
+            ), "a table: only matches whose first group is one of its keys (words or references) count, and the fields of that key are set on the piece. Or a list of words, which sets nothing. A reference may be one word or a list of them").default("any"),
+        Term::new("lead", TermType::Flag, "only matches at the start of the text, one right after another, count. Each makes an item with the captured fields at \
+             the end of `to`, and with the id of the original item in `entry`; the original keeps the rest of its text"),
+        Term::new("number", TermType::Text, "a field that numbers the pieces from 0"),
+        Term::new("to", TermType::Text, "the pieces go to the end of this list, and the item is removed (with `lead` it stays)").default("in place of the item"),
+        Term::new("field", TermType::Text, "the field that is cut").default("`text`"),
     ],
     cost: "the text",
     did: "split",
-    parse: |cx, w| Some(Box::new(SplitTerms::parse(cx, w.fields, w.span, w.scope)?)),
+    parse: |cx, w| Some(Box::new(SplitTerms::parse(cx, w)?)),
 };
 
 /// The terms of `split`.
@@ -77,32 +62,20 @@ type SplitHeads = FxHashMap<Arc<str>, Arc<[(FieldId, Value)]>>;
 
 impl SplitTerms {
     /// Reads the terms.
-    fn parse(cx: &mut CompileContext<'_>, fields: &FieldMap, span: Span, scope: &ItemScope) -> Option<Self> {
-        let Some(cut) = fields.get("cut").map(|f| &f.node) else {
-            cx.fail(Code::TermMissing, span, "`split` needs `cut`: the pattern to cut at", Some("add `cut = \"/\\n/\"`".into()));
+    fn parse(cx: &mut CompileContext<'_>, w: &WrittenPass<'_>) -> Option<Self> {
+        let Some(cut) = w.node("cut") else {
+            cx.fail(Code::TermMissing, w.span, "`split` needs `cut`: the pattern to cut at", Some("add `cut = \"/\\n/\"`".into()));
             return None;
         };
         let cut = every(&cx.pattern(cut));
         let names = cut.names().iter().map(|n| n.as_ref().map(|n| cx.fields.intern(n))).collect();
-        let word = |key: &str| fields.get(key).and_then(|f| f.node.as_text());
-        let to = fields.get("to").map(|f| {
-            let name = f.node.as_text().unwrap_or("").to_owned();
-            cx.list(&name, f.node.span)
-        });
-        let field = word("field").map_or(core::TEXT, |n| cx.fields.intern(n));
-        let pieces = to.map_or_else(|| scope.clone(), |to| cx.rows_of(to));
-        if let Some(f) = fields.get("field") {
-            cx.within(scope.clone(), |cx| cx.check_field(0, f.node.as_text().unwrap_or(""), f.node.span));
-        }
-        let number = fields.get("number").and_then(|f| Some((f.node.as_text()?, f.node.span)));
-        let number = number.map(|(name, span)| {
-            cx.within(pieces.clone(), |cx| cx.check_field(0, name, span));
-            cx.fields.intern(name)
-        });
-        let heads = fields.get("heads").map(|f| heads(cx, &f.node, scope, &pieces));
-        let lead = fields.get("lead").and_then(|f| f.node.as_bool()).unwrap_or(false);
+        let to = w.list(cx, "to");
+        let field = w.field(cx, "field").unwrap_or(core::TEXT);
+        let pieces = to.map_or_else(|| w.scope.clone(), |to| cx.rows_of(to));
+        let number = WrittenPass { scope: &pieces, ..*w }.field(cx, "number");
+        let heads = w.node("heads").map(|node| heads(cx, node, w.scope, &pieces));
         let source = cx.fields.intern("entry");
-        Some(Self { cut, heads, lead, number, to, field, names, source })
+        Some(Self { cut, heads, lead: w.flag("lead"), number, to, field, names, source })
     }
 
     fn heads(&self, st: &BuildState, memo: &PassMemo) -> Result<Option<SplitHeads>, EvalFault> {

@@ -149,7 +149,7 @@ fn verbs() -> Vec<VocabularySection> {
 }
 
 fn terms() -> Vec<VocabularySection> {
-    let row = |term: &Term| json!({ "name": term.name, "doc": term.doc });
+    let row = |term: &Term| json!({ "name": term.name, "doc": term.description() });
     vec![section("terms of every pass", SHARED.iter().map(row)), section("terms of a selection", selections::TERMS.iter().map(row))]
 }
 

@@ -7,7 +7,7 @@ use std::cell::OnceCell;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use crate::diag::{Code, DocumentNode, FieldMap, Span};
+use crate::diag::{Code, DocumentNode, Span};
 use crate::model::{FieldId, Item, Term, TermType, Value, item::core};
 use crate::syntax::CompileContext;
 use crate::syntax::context::ItemScope;
@@ -19,8 +19,7 @@ use crate::terms::{BuildState, CurrentItem, Env, EvalFault, Expr, InsertPosition
 
 mod made;
 
-use super::misuse::selection;
-use super::pass::{CompiledPass, HistoryDemand, ProgramInterrupt, ProgramRunner, Verb, VerbInfo};
+use super::pass::{CompiledPass, HistoryDemand, ProgramInterrupt, ProgramRunner, Verb, VerbInfo, WrittenPass, selection};
 use made::ItemCache;
 
 /// `add` as the table of verbs knows it.
@@ -28,22 +27,23 @@ pub const INFO: VerbInfo = VerbInfo {
     name: "add",
     doc: "makes items, one for each element of `each`",
     terms: &[
-        Term {
-            name: "item",
-            kind: TermType::Defined("value"),
-            doc: "The new item: a table of fields, a query that gives items, or `\"@\"` for a copy of the element.",
-        },
-        Term {
-            name: "each",
-            kind: TermType::Defined("given"),
-            doc: "One item is made for each element of this list (`@` is the element). Without it: one item.",
-        },
-        Term { name: "to", kind: TermType::Text, doc: "List that receives the items; default: the pass's own list." },
-        Term { name: "at", kind: TermType::Defined("place"), doc: "Where in the list; default `end`." },
+        Term::new(
+            "item",
+            TermType::Defined("value"),
+            "what is made: a table of fields; `\"@\"` for a copy of the element; or a list of these (also the result of a query), for several items",
+        ),
+        Term::new(
+            "each",
+            TermType::Defined("given"),
+            "a list; one item is made for each element. `@` is the element, and `@index` is its index",
+        )
+        .default("one item"),
+        Term::new("to", TermType::Text, "the list that receives the items").default("the pass's own list"),
+        Term::new("at", TermType::Defined("place"), "a place in that list").default("`\"end\"`"),
     ],
     cost: "what is made; a long history is read as needed",
     did: "made",
-    parse: |cx, w| Some(Box::new(AddTerms::parse(cx, w.fields, w.span, w.scope)?)),
+    parse: |cx, w| Some(Box::new(AddTerms::parse(cx, w)?)),
 };
 
 /// How deep value forms are looked into for tables of fields.
@@ -78,22 +78,19 @@ enum ItemTemplate {
 
 impl AddTerms {
     /// Reads the terms.
-    fn parse(cx: &mut CompileContext<'_>, fields: &FieldMap, span: Span, own: &ItemScope) -> Option<Self> {
-        selection(cx, fields, "`add` selects nothing of its list", "say which elements in `each = { of = …, where = … }`");
-        let Some(item) = fields.get("item").map(|f| &f.node) else {
+    fn parse(cx: &mut CompileContext<'_>, w: &WrittenPass<'_>) -> Option<Self> {
+        selection(cx, w.fields, "`add` selects nothing of its list", "say which elements in `each = { of = …, where = … }`");
+        let Some(item) = w.node("item") else {
             cx.fail(
                 Code::TermMissing,
-                span,
+                w.span,
                 "`add` needs `item`: what is made",
                 Some("add `item = { … }`, or `item = \"@\"` for the element itself".into()),
             );
             return None;
         };
-        let to = fields.get("to").map(|f| {
-            let name = f.node.as_text().unwrap_or("").to_owned();
-            cx.list(&name, f.node.span)
-        });
-        let each = fields.get("each").map(|f| cx.expr(&f.node));
+        let to = w.list(cx, "to");
+        let each = w.value(cx, "each");
         let scope = match &each {
             None => ItemScope::None,
             Some(each @ Expr::Query(q)) => match (&q.of, &q.get) {
@@ -104,7 +101,7 @@ impl AddTerms {
         };
         let target = to.map(|n| cx.rows_of(n));
         let before = std::mem::take(&mut cx.reads_index);
-        let types = match target.as_ref().unwrap_or(own) {
+        let types = match target.as_ref().unwrap_or(w.scope) {
             ItemScope::Rows(rows) => Some(rows.clone()),
             _ => None,
         };
@@ -113,8 +110,8 @@ impl AddTerms {
         let index = cx.reads_index;
         cx.reads_index |= before;
         let placed = target.clone().unwrap_or(ItemScope::Open);
-        let at = fields.get("at").map(|f| cx.within(ItemScope::Open, |cx| cx.place(&f.node, &placed)));
-        let at_varies = fields.get("at").is_some_and(|f| mentions_item(&f.node));
+        let at = w.node("at").map(|node| cx.within(ItemScope::Open, |cx| cx.place(node, &placed)));
+        let at_varies = w.node("at").is_some_and(mentions_item);
         let remembered = match &template {
             ItemTemplate::Value(value) if !index => ItemCache::of(value),
             _ => None,

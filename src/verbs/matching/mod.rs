@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::diag::{Code, DocumentNode, FieldMap, Span};
+use crate::diag::{Code, DocumentNode, FieldMap};
 use crate::model::pack::PackRow;
 use crate::model::{FieldId, Item, Term, TermType, Value, item::core};
 use crate::syntax::CompileContext;
@@ -26,7 +26,7 @@ mod before;
 mod scan;
 mod words;
 
-use super::pass::{CompiledPass, HistoryDemand, ProgramInterrupt, ProgramRunner, Verb, VerbInfo};
+use super::pass::{CompiledPass, HistoryDemand, ProgramInterrupt, ProgramRunner, Verb, VerbInfo, WrittenPass};
 use super::set::SetTerms;
 use scan::{PassScan, ScanCache};
 use words::WordCache;
@@ -45,44 +45,47 @@ pub const INFO: VerbInfo = VerbInfo {
     name: "match",
     doc: "searches the scan sources for the keys of the items",
     terms: &[
-        Term { name: "keys", kind: TermType::Defined("given"), doc: "The primary keys of the item." },
-        Term {
-            name: "more",
-            kind: TermType::Defined("given"),
-            doc: "The secondary keys; the item's `logic` names the row that combines them.",
-        },
-        Term {
-            name: "queries",
-            kind: TermType::Defined("value"),
-            doc: "Instead of `keys`: a list of tables `{ keys, all?, absent? }`, all of which must succeed.",
-        },
-        Term { name: "unasked", kind: TermType::Defined("condition"), doc: "Which items are found at their turn without any key." },
-        Term {
-            name: "unless",
-            kind: TermType::Defined("value"),
-            doc: "The index of another item, or a list of them: the item is not found if one of these has been found before it.",
-        },
-        Term {
-            name: "prepare",
-            kind: TermType::Json(r##"{ "type": "array", "items": { "$ref": "#/definitions/step" } }"##),
-            doc: "Steps done on every key before anything looks at it; a key that is empty then is passed over.",
-        },
-        Term { name: "set", kind: TermType::Defined("set"), doc: "Field = value, of the items that are found." },
-        Term {
-            name: "grow",
-            kind: TermType::Json(GROW),
-            doc: "Field whose text is searched too as soon as its item is found; or `{ field, from?, for? }` with conditions on \
-                  the items that add their texts, and on those that search them.",
-        },
-        Term {
-            name: "join",
-            kind: TermType::Text,
-            doc: "What stands between the texts in which a key is searched as in one; default: a line break.",
-        },
+        Term::new("keys", TermType::Defined("given"), "the primary keys, a list. An item without keys is never found"),
+        Term::new("more", TermType::Defined("given"), "the secondary keys; the item's `logic` names the row that combines them")
+            .default("none"),
+        Term::new(
+            "queries",
+            TermType::Defined("value"),
+            "instead of `keys` and `more`: a list of tables `{ keys, all?, absent? }`, all of which must succeed",
+        ),
+        Term::new("unasked", TermType::Defined("condition"), "a condition; an item that meets it is found at its turn, without any key")
+            .default("nothing"),
+        Term::new(
+            "unless",
+            TermType::Defined("value"),
+            "the index of another item, or a list of such: the item is not found if one of these has been found before it",
+        )
+        .default("nothing"),
+        Term::new(
+            "prepare",
+            TermType::Json(r##"{ "type": "array", "items": { "$ref": "#/definitions/step" } }"##),
+            "steps that are applied to every key first, such as `[{ expand = \"macro\" }]`; a key that is empty afterwards is ignored",
+        ),
+        Term::new(
+            "set",
+            TermType::Defined("set"),
+            "a table as of the verb `set`, for the items that are found; `@hits` is the number of keys that were found",
+        ),
+        Term::new(
+            "grow",
+            TermType::Json(GROW),
+            "a field whose text is searched too, for the items behind it, as soon as its item is found. Or `{ field, from?, for? }`: `from` is a condition on the items that add their text, `for` one on the items that search it",
+        ),
+        Term::new(
+            "join",
+            TermType::Text,
+            "a text that stands between the texts in which a key is searched as in one (`texts = \"joined\"`)",
+        )
+        .default("a line break"),
     ],
     cost: "one pass over the text",
     did: "set",
-    parse: |cx, w| Some(Box::new(MatchTerms::parse(cx, w.fields, w.span, w.scope)?)),
+    parse: |cx, w| Some(Box::new(MatchTerms::parse(cx, w)?)),
 };
 
 /// The terms of `match`.
@@ -235,37 +238,37 @@ type SourceWindows = Arc<[usize]>;
 
 impl MatchTerms {
     /// Reads the terms and the tables.
-    fn parse(cx: &mut CompileContext<'_>, fields: &FieldMap, span: Span, scope: &ItemScope) -> Option<Self> {
-        let node = |key: &str| fields.get(key).map(|f| &f.node);
-        let wanted = match (node("queries"), node("keys")) {
+    fn parse(cx: &mut CompileContext<'_>, w: &WrittenPass<'_>) -> Option<Self> {
+        let (fields, scope) = (w.fields, w.scope);
+        let wanted = match (w.node("queries"), w.node("keys")) {
             (Some(queries), None) => {
-                super::misuse::refuse(cx, fields, "more", "`more` beside `queries`: `more` are the secondary keys", "write a query");
+                super::pass::refuse(cx, fields, "more", "`more` beside `queries`: `more` are the secondary keys", "write a query");
                 Some(RequestTerms::Queries(cx.within(scope.clone(), |cx| cx.expr(queries))))
             }
             (None, Some(keys)) => {
                 let keys = cx.within(scope.clone(), |cx| cx.expr(keys));
-                Some(RequestTerms::Keys(keys, sealed(cx, node("more"), scope)))
+                Some(RequestTerms::Keys(keys, sealed(cx, w.node("more"), scope)))
             }
             (Some(_), Some(_)) => {
-                super::misuse::refuse(cx, fields, "keys", "`keys` beside `queries`: both say what is searched for", "take one out");
+                super::pass::refuse(cx, fields, "keys", "`keys` beside `queries`: both say what is searched for", "take one out");
                 None
             }
             (None, None) => None,
         };
-        let (Some(wanted), Some(set)) = (wanted, fields.get("set")) else {
+        let (Some(wanted), Some(set)) = (wanted, w.node("set")) else {
             cx.fail(
                 Code::TermMissing,
-                span,
+                w.span,
                 "`match` needs `keys` or `queries`, and `set`",
                 Some("add `keys = \"@keys\"` and `set = { hit = true }`".into()),
             );
             return None;
         };
-        let unasked = filter(cx, node("unasked"), scope);
-        let unless = sealed(cx, node("unless"), scope);
-        let prepare = fields.get("prepare").map(|f| cx.within(scope.clone(), |cx| cx.steps(&f.node))).unwrap_or_default();
-        let set = SetTerms::of(cx, &set.node, scope);
-        let grow = node("grow").and_then(|n| GrowTerm::parse(cx, n, scope));
+        let unasked = filter(cx, w.node("unasked"), scope);
+        let unless = sealed(cx, w.node("unless"), scope);
+        let prepare = w.node("prepare").map(|node| cx.within(scope.clone(), |cx| cx.steps(node))).unwrap_or_default();
+        let set = SetTerms::of(cx, set, scope);
+        let grow = w.node("grow").and_then(|n| GrowTerm::parse(cx, n, scope));
         let pack = cx.pack;
         let rows = |table: &str| pack.tables.get(table).into_iter().flatten().map(|(_, r)| r).collect::<Vec<_>>();
         let sources =
@@ -283,7 +286,7 @@ impl MatchTerms {
             logic.insert(row.name.clone(), made);
         }
         let tests_primary = logic.values().any(|row| row.primary.is_some());
-        let join = match node("join") {
+        let join = match w.node("join") {
             Some(node) => cx.literal(node, "`join`"),
             None => "\n".into(),
         };
@@ -495,7 +498,7 @@ fn matcher(cx: &mut CompileContext<'_>, fields: &FieldMap, scope: &ItemScope) ->
         let function = cx.literal(own, "a function's name");
         cx.function(&function, own.span, ("key, text", 2));
         for key in ["how", "case", "edge", "bad"] {
-            super::misuse::refuse(cx, fields, key, &format!("`{key}` beside `script`, which decides alone"), "take one of them out");
+            super::pass::refuse(cx, fields, key, &format!("`{key}` beside `script`, which decides alone"), "take one of them out");
         }
         function
     });

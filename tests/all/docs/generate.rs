@@ -10,6 +10,8 @@ use tapster::machinery::syntax::{conditions, selections, steps};
 use tapster::machinery::terms::calc;
 use tapster::machinery::text::functions::FUNCTIONS;
 use tapster::machinery::verbs::{SHARED, VERBS};
+use tapster::model::TermType;
+use tapster::model::pack::is_layering;
 use tapster::model::term::names;
 
 /// What each test means; the names are held against the engine's.
@@ -31,8 +33,6 @@ const TESTS: &[(&str, &str)] = &[
     ("between", "is a number from the first bound of a list to the second, both included; a bound that is missing or not written is open"),
 ];
 
-/// Rows of a schema that mean the same everywhere.
-const LAYERING: &[&str] = &["remove", "replace", "edit", "before", "after", "expects", "about"];
 /// Keys of a file that mean the same in every kind.
 const COMMON: &[&str] = &["$schema", "kind", "version", "about", "program", "pass", "round", "fact", "value", "field", "arrange"];
 
@@ -42,6 +42,7 @@ pub(crate) fn block(what: &str) -> String {
         ("programs", pack) => super::block(pack),
         ("wishes", _) => super::wishes::block(),
         ("verbs", _) => verbs(),
+        ("terms", verb) => terms(verb),
         ("tests", _) => tests(),
         ("steps", _) => table(["step", "does"], steps::STEPS.iter().map(|(name, doc)| [code(name), (*doc).to_owned()])),
         ("calc", _) => {
@@ -81,6 +82,20 @@ fn verbs() -> String {
     format!("{body}\nShared terms: {}. Selection: {}.\n\n", shared.join(", "), select.join(", "))
 }
 
+fn terms(verb: &str) -> String {
+    let verb = VERBS.iter().find(|known| known.name == verb).unwrap_or_else(|| panic!("there is no verb `{verb}`"));
+    let rows = verb.terms.iter().map(|term| {
+        let default = match term.kind {
+            TermType::Flag => code("false"),
+            TermType::Word(_) => code(term.default),
+            _ if term.default.is_empty() => "–".to_owned(),
+            _ => term.default.to_owned(),
+        };
+        [code(term.name), default, term.doc.to_owned()]
+    });
+    table(["term", "default", "meaning"], rows)
+}
+
 fn tests() -> String {
     let known: Vec<&str> = TESTS.iter().map(|(name, _)| *name).collect();
     assert_eq!(known, conditions::TESTS, "tests/all/docs/generate.rs explains other tests than the engine knows");
@@ -92,21 +107,23 @@ fn tests() -> String {
     table(["test", "holds when the value"], plain.into_iter().chain(words))
 }
 
+/// Functions that need a build, which the library does not have: name, arguments, result.
+pub(super) const OF_BUILDS: [[&str; 3]; 3] = [
+    ["cost", "`of`, `role`?, `name`?, `ruler`", "what a text costs by a ruler"],
+    ["render", "`of`, `lang`, `with`?, `values`?, `unknown`?", "the text through a text language, which `lang` names as a literal"],
+    [
+        "template",
+        "`of`, `task`?, `budget`?, `ruler`?, `data`?",
+        "what a [template](texts.md#templates) makes: `messages`, `tokens` and `revision`",
+    ],
+];
+
 fn functions() -> String {
     let own = FUNCTIONS.iter().map(|f| {
         let args: Vec<String> = f.args.iter().map(|(name, needed)| if *needed { code(name) } else { format!("{}?", code(name)) }).collect();
         [code(f.name), args.join(", "), f.doc.to_owned()]
     });
-    let build = [
-        ["cost", "`of`, `role`?, `name`?, `ruler`", "what a text costs by a ruler"],
-        ["render", "`of`, `lang`, `with`?, `values`?, `unknown`?", "the text through a text language, which `lang` names as a literal"],
-        [
-            "template",
-            "`of`, `task`?, `budget`?, `ruler`?, `data`?",
-            "what a [template](texts.md#templates) makes: `messages`, `tokens` and `revision`",
-        ],
-    ];
-    let build = build.map(|[name, args, doc]| [code(name), args.to_owned(), doc.to_owned()]);
+    let build = OF_BUILDS.map(|[name, args, doc]| [code(name), args.to_owned(), doc.to_owned()]);
     let mut rows: Vec<[String; 3]> = own.chain(build).collect();
     rows.sort();
     table(["function", "arguments", "gives"], rows)
@@ -182,7 +199,7 @@ fn keys(row: &Value, schema: &Value) -> String {
     };
     let properties = row.get("properties").and_then(Value::as_object).into_iter().flatten();
     let mut rows: Vec<[String; 3]> = properties
-        .filter(|(key, _)| !LAYERING.contains(&key.as_str()))
+        .filter(|(key, _)| !is_layering(key) && key.as_str() != "about")
         .map(|(key, property)| [code(key), shape_of(property), doc(property)])
         .collect();
     if let Some(any) = row.get("additionalProperties").filter(|p| p.is_object()) {

@@ -2,10 +2,13 @@
 
 use serde_json::{Map, Value, json};
 use tapster::machinery::syntax::selections;
+use tapster::machinery::text::functions::FUNCTIONS;
 use tapster::machinery::verbs::{SHARED, VERBS};
+use tapster::model::Term;
 use tapster::model::pack::LAYERING;
-use tapster::model::{Term, TermType};
+use tapster::model::term::DEFINITIONS;
 
+use super::generate::OF_BUILDS;
 use super::pages::{root, updating};
 
 #[test]
@@ -17,7 +20,12 @@ fn schemas_say_what_the_engine_declares() {
     for (name, made) in [("verb", verb()), ("pass", pass())] {
         definitions.insert(name.to_owned(), made);
     }
-    let fresh = format!("{schema:#}\n");
+    let mut functions: Vec<&str> = FUNCTIONS.iter().map(|function| function.name).chain(OF_BUILDS.map(|[name, ..]| name)).collect();
+    functions.sort_unstable();
+    // what editors offer; an unknown function is reported where it is compiled
+    definitions["fn"]["properties"]["fn"]["examples"] = json!(functions);
+    // a schema names its own definitions in short
+    let fresh = format!("{schema:#}\n").replace(DEFINITIONS, "#/definitions/");
     if updating() {
         std::fs::write(path, fresh).unwrap();
     } else {
@@ -35,7 +43,7 @@ fn pass() -> Value {
     let owned: Vec<(&str, &Term)> = VERBS.iter().flat_map(|verb| verb.terms.iter().map(|term| (verb.name, term))).collect();
     let mut properties = Map::new();
     for term in &common {
-        properties.insert(term.name.to_owned(), described(shape(term), term.doc));
+        properties.insert(term.name.to_owned(), term.schema());
     }
     for (_, term) in &owned {
         let meanings: Vec<(&str, &Term)> = owned.iter().copied().filter(|(_, other)| other.name == term.name).collect();
@@ -56,8 +64,8 @@ fn pass() -> Value {
             let others: Vec<&Term> = owned.iter().map(|(_, other)| *other).filter(|other| other.name == term.name).collect();
             let own = match () {
                 () if others.iter().all(|other| *other == term) => json!(true),
-                () if others.iter().all(|other| other.kind == term.kind) => described(Value::Object(Map::new()), term.doc),
-                () => described(shape(term), term.doc),
+                () if others.iter().all(|other| other.kind == term.kind) => described(Value::Object(Map::new()), &term.description()),
+                () => term.schema(),
             };
             (term.name.to_owned(), own)
         });
@@ -78,12 +86,12 @@ fn pass() -> Value {
 
 /// A term of one or several verbs, where it is not known which of them is meant.
 fn any_meaning(meanings: &[(&str, &Term)]) -> Value {
-    let mut docs: Vec<(Vec<String>, &str)> = Vec::new();
+    let mut docs: Vec<(Vec<String>, String)> = Vec::new();
     let mut shapes: Vec<Value> = Vec::new();
     for (verb, term) in meanings {
-        match docs.iter_mut().find(|(_, doc)| *doc == term.doc) {
+        match docs.iter_mut().find(|(_, doc)| *doc == term.description()) {
             Some((verbs, _)) => verbs.push(format!("`{verb}`")),
-            None => docs.push((vec![format!("`{verb}`")], term.doc)),
+            None => docs.push((vec![format!("`{verb}`")], term.description())),
         }
         let shape = shape(term);
         if !shapes.contains(&shape) {
@@ -91,32 +99,23 @@ fn any_meaning(meanings: &[(&str, &Term)]) -> Value {
         }
     }
     let doc = match docs.as_slice() {
-        [(_, doc)] => (*doc).to_owned(),
+        [(_, doc)] => doc.clone(),
         several => several.iter().map(|(verbs, doc)| format!("{}: {doc}", verbs.join(", "))).collect::<Vec<_>>().join(" "),
     };
     let shape = if let [one] = shapes.as_slice() { one.clone() } else { json!({ "anyOf": shapes }) };
     described(shape, &doc)
 }
 
-/// What may be written under a term, as a JSON Schema.
-fn shape(term: &Term) -> Value {
-    match term.kind {
-        TermType::Flag => json!({ "type": "boolean" }),
-        TermType::Text => json!({ "type": "string" }),
-        TermType::Word { of, default } => {
-            assert!(of.contains(&default), "the default of `{}` is none of its words", term.name);
-            json!({ "enum": of, "default": default })
-        }
-        TermType::Defined(definition) => json!({ "$ref": format!("#/definitions/{definition}") }),
-        TermType::Json(text) => serde_json::from_str(text).unwrap(),
-    }
-}
-
 fn described(mut shape: Value, doc: &str) -> Value {
-    if let (Some(table), false) = (shape.as_object_mut(), doc.is_empty()) {
+    if let Some(table) = shape.as_object_mut() {
         table.insert("description".to_owned(), doc.into());
     }
     shape
+}
+
+/// What may be written under a term, without what it means.
+fn shape(term: &Term) -> Value {
+    Term { doc: "", ..*term }.schema()
 }
 
 /// The one-line description of a verb as a sentence.

@@ -25,32 +25,31 @@ pub struct Layer {
 
 /// Keys of a row that say how it changes the lower layers. They are never its data, and are gone when it is compiled.
 pub const LAYERING: &[Term] = &[
-    Term {
-        name: "remove",
-        kind: ONLY_TRUE,
-        doc: "Deletes the row of a lower layer. The row may only contain `name`, `about` and `expects` besides.",
-    },
-    Term { name: "replace", kind: ONLY_TRUE, doc: "Replaces the row of the lower layer as a whole." },
-    Term { name: "new", kind: ONLY_TRUE, doc: "Says that the row is new: it is an error if a lower layer has a row of this name." },
-    Term { name: "edit", kind: TermType::Defined("edit"), doc: "" },
-    Term {
-        name: "before",
-        kind: TermType::Text,
-        doc: "Puts the row before this row of the same table (a pass: before this pass of its own program, by its short name).",
-    },
-    Term {
-        name: "after",
-        kind: TermType::Text,
-        doc: "Puts the row after this row of the same table (a pass: after this pass of its own program, by its short name).",
-    },
-    Term {
-        name: "expects",
-        kind: TermType::Text,
-        doc: "Fingerprint of the row that this patch was written for. If the row has changed since, there is a warning with both texts.",
-    },
+    Term::new("remove", ONLY_TRUE, "deletes the row of a lower layer. The row may only contain `name`, `about` and `expects` besides"),
+    Term::new("replace", ONLY_TRUE, "replaces the row of the lower layer as a whole"),
+    Term::new("new", ONLY_TRUE, "says that the row is new: it is an error if a lower layer has a row of this name"),
+    Term::new(
+        "before",
+        TermType::Text,
+        "puts the row before this row of the same table (a pass: before this pass of its own program, by its short name)",
+    ),
+    Term::new(
+        "after",
+        TermType::Text,
+        "puts the row after this row of the same table (a pass: after this pass of its own program, by its short name)",
+    ),
+    Term::new("edit", TermType::Defined("edit"), ""),
+    Term::new(
+        "expects",
+        TermType::Text,
+        "fingerprint of the row that this patch was written for. If the row has changed since, there is a warning with both texts",
+    ),
 ];
 
 const ONLY_TRUE: TermType = TermType::Json(r#"{ "const": true }"#);
+
+/// What any row may say about itself.
+pub const ABOUT: Term = Term::new("about", TermType::Text, "what the row is for, in a sentence. Shown by `explain`");
 
 /// Whether a key says how a row changes the lower layers.
 #[must_use]

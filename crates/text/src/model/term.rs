@@ -1,6 +1,11 @@
 //! What may be written under a key of a rule file. A term is declared once, beside the code that reads it: schemas, pages,
 //! `tapster ops` and the checks for unknown keys are made from the declarations.
 
+use serde_json::{Value as Json, json};
+
+/// Where the definitions stand that schemas of terms refer to.
+pub const DEFINITIONS: &str = "https://tapster.dev/schemas/terms.v1.json#/definitions/";
+
 /// A key, what it takes, and what it means.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Term {
@@ -8,8 +13,53 @@ pub struct Term {
     pub name: &'static str,
     /// What may be written under it.
     pub kind: TermType,
-    /// What it means, in sentences; editors show it.
+    /// What holds where it is not written: one of the words of `kind`, or a description in Markdown. May be empty.
+    pub default: &'static str,
+    /// What it means, in Markdown: sentences without the last full stop.
     pub doc: &'static str,
+}
+
+impl Term {
+    /// A term without a default that would be worth a word.
+    #[must_use]
+    pub const fn new(name: &'static str, kind: TermType, doc: &'static str) -> Self {
+        Self { name, kind, default: "", doc }
+    }
+
+    /// The term with what holds where it is not written.
+    #[must_use]
+    pub const fn default(self, default: &'static str) -> Self {
+        Self { default, ..self }
+    }
+
+    /// What it means, as editors show it.
+    #[must_use]
+    pub fn description(&self) -> String {
+        let mut letters = self.doc.chars();
+        let Some(first) = letters.next() else { return String::new() };
+        let default = match self.kind {
+            TermType::Word(_) => format!(" Default: `{}`.", self.default),
+            _ if self.default.is_empty() => String::new(),
+            _ => format!(" Default: {}.", self.default),
+        };
+        format!("{}{}.{default}", first.to_uppercase(), letters.as_str())
+    }
+
+    /// What may be written under it, as a JSON Schema.
+    #[must_use]
+    pub fn schema(&self) -> Json {
+        let mut schema = match self.kind {
+            TermType::Flag => json!({ "type": "boolean", "default": false }),
+            TermType::Text => json!({ "type": "string" }),
+            TermType::Word(words) => json!({ "enum": words, "default": self.default }),
+            TermType::Defined(definition) => json!({ "$ref": format!("{DEFINITIONS}{definition}") }),
+            TermType::Json(text) => serde_json::from_str(text).unwrap_or_default(),
+        };
+        if let (Some(table), false) = (schema.as_object_mut(), self.doc.is_empty()) {
+            table.insert("description".to_owned(), self.description().into());
+        }
+        schema
+    }
 }
 
 /// What may be written under a key.
@@ -19,13 +69,8 @@ pub enum TermType {
     Flag,
     /// A text, which is taken as it is written.
     Text,
-    /// One of some words.
-    Word {
-        /// The words.
-        of: &'static [&'static str],
-        /// The word that is meant where none is written.
-        default: &'static str,
-    },
+    /// One of these words.
+    Word(&'static [&'static str]),
     /// What a definition of `schemas/terms.v1.json` describes: `value`, `condition`, `place` …
     Defined(&'static str),
     /// What this JSON Schema describes, in which `#/definitions/` are those of `schemas/terms.v1.json`.
