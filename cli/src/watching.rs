@@ -11,7 +11,8 @@ use std::time::{Duration, SystemTime};
 use clap::ValueEnum;
 use notify::{RecommendedWatcher, RecursiveMode, Watcher};
 
-use crate::pack::files::{MAX_ENTRIES, MAX_FOLDERS, packs_in};
+use crate::diag::limits;
+use crate::pack::files::packs_in;
 
 use super::inputs::lines::LineReader;
 use super::output::OutputStreams;
@@ -192,9 +193,9 @@ fn each(root: &Path, visit: &mut dyn FnMut(&Path, &std::fs::Metadata)) {
         for entry in std::fs::read_dir(&folder).into_iter().flatten().flatten() {
             entries += 1;
             let is_hidden = entry.file_name().to_string_lossy().starts_with('.');
-            let Some(about) = entry.metadata().ok().filter(|_| !is_hidden && entries <= MAX_ENTRIES) else { continue };
+            let Some(about) = entry.metadata().ok().filter(|_| !is_hidden && entries <= limits::ENTRIES) else { continue };
             visit(&entry.path(), &about);
-            if about.is_dir() && depth < MAX_FOLDERS {
+            if about.is_dir() && depth < limits::CHAIN {
                 open.push((entry.path(), depth + 1));
             }
         }

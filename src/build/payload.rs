@@ -3,10 +3,9 @@
 //! A dialect is a program of the pack over the list `messages`, and a form `<dialect>/payload` that describes the JSON.
 //! The engine fills the list, runs the program and evaluates the form; it knows no provider.
 
-use crate::diag::Diagnostic;
+use crate::diag::{Diagnostic, limits};
 use crate::lint;
 use crate::model::plan::{PlanTrace, UnchangedPrefix};
-use crate::model::value::MAX_DEPTH;
 use crate::model::{Item, Map, Plan, Scene, SerializedSize, SizeExcess, Value, WorkLimits};
 use crate::pack::Ruleset;
 use crate::program::Machine;
@@ -45,7 +44,7 @@ pub struct EmittedPlan {
 /// strictness of the plan's build.
 ///
 /// # Errors
-/// The pack has no such dialect, a message nests deeper than [`MAX_DEPTH`] levels, a pass fails, or the scene is strict
+/// The pack has no such dialect, a message nests deeper than [`limits::NESTING`] levels, a pass fails, or the scene is strict
 /// and a warning was raised. The stage is `dialect/pass`, or `dialect/payload` for the form.
 pub fn emit(rules: &Ruleset, plan: &Plan, dialect: &str) -> Result<EmittedPlan, BuildError> {
     let programs = rules.programs();
@@ -88,8 +87,8 @@ pub fn emit(rules: &Ruleset, plan: &Plan, dialect: &str) -> Result<EmittedPlan, 
 fn shallow(plan: &Plan) -> Result<(), BuildError> {
     for (n, block) in plan.blocks.iter().filter(|b| b.enabled()).enumerate() {
         let most = SerializedSize { values: usize::try_from(WorkLimits::default().steps).unwrap_or(usize::MAX), bytes: usize::MAX };
-        if block.fields.written(MAX_DEPTH, most) == Err(SizeExcess::Depth) {
-            return Err(BuildError::bound(format!("message {n} nests deeper than {MAX_DEPTH} levels")));
+        if block.fields.written(limits::NESTING, most) == Err(SizeExcess::Depth) {
+            return Err(BuildError::bound(format!("message {n} nests deeper than {} levels", limits::NESTING)));
         }
         sizes::read(&block.fields).map_err(BuildError::fault)?;
     }

@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
+use crate::diag::limits;
 use crate::model::plan::{EvictionRecord, PlanTrace, TrimReport, TrimmedAccount};
-use crate::model::{MOST_WRITTEN, Map, Plan, PlanBlock, Scene, Value, budget};
+use crate::model::{Map, Plan, PlanBlock, Scene, Value, budget};
 use crate::pack::Ruleset;
 use crate::terms::ledger::{self, LedgerEviction, TrimmedList, whole_tokens};
 use crate::terms::select::pass_env;
@@ -59,7 +60,7 @@ fn printable(blocks: &[PlanBlock], patch: &Value, st: &BuildState) -> Result<(),
         let written = sizes::read(value).map_err(BuildError::fault)?;
         bytes = bytes.saturating_add(written.bytes);
     }
-    if bytes > MOST_WRITTEN {
+    if bytes > limits::OUTPUT_BYTES {
         // what the scene holds may be in the plan as it is
         let given = sizes::read(&st.scene).map_err(BuildError::fault)?;
         budget::check_room(bytes.saturating_sub(given.bytes)).map_err(|exceeded| BuildError::bound(exceeded.to_string()))?;

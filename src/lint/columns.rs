@@ -4,7 +4,7 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use crate::diag::{Code, Diagnostic, DocumentNode, Help, Report, Span, WordSearch};
+use crate::diag::{Code, Diagnostic, DocumentNode, Help, Report, Span, WordSearch, limits};
 use crate::model::Pack;
 use crate::model::pack::PackRow;
 use crate::syntax::CompileContext;
@@ -12,19 +12,13 @@ use crate::terms::names::{self, TABLES, ValueType};
 
 use super::CheckedRules;
 
-/// The most columns of one table.
-pub(crate) const MAX_COLUMNS: usize = 100;
 /// The tables whose rows declare values.
 const COLUMN: &str = "column";
 const PATH: &str = "path";
 const FIELD: &str = "field";
-/// The most characters of a text that a message shows.
-const MAX_SHOWN: usize = 60;
 
 /// Names that mean something else behind `$table.`, or where rows stand.
 const RESERVED: &[&str] = &["overlaid", "options", "limits"];
-/// The most diagnostics about the rows of tables that a pack declares.
-const MAX_COMPLAINTS: usize = 200;
 
 /// Checks the tables that a pack declares: their names, and which keys their rows have. The types of cells are checked where
 /// they are compiled.
@@ -33,7 +27,7 @@ pub(super) fn check(rules: &CheckedRules<'_>, found: &mut Report) {
     let (mut told, words) = (0, found.words.clone());
     let mut tell = |complaint: Diagnostic| {
         told += 1;
-        if told <= MAX_COMPLAINTS {
+        if told <= limits::REPORTED {
             found.push(complaint);
         }
     };
@@ -125,9 +119,9 @@ pub(super) fn check_cells(cx: &mut CompileContext<'_>) {
         cx.rule = format!("column {}", column.name);
         let number = counts.entry(table).or_default();
         *number += 1;
-        if *number > MAX_COLUMNS {
-            if *number == MAX_COLUMNS + 1 {
-                let message = format!("table `{table}` has more than {MAX_COLUMNS} columns of its own");
+        if *number > limits::FIELDS {
+            if *number == limits::FIELDS + 1 {
+                let message = format!("table `{table}` has more than {} columns of its own", limits::FIELDS);
                 cx.fail(Code::BoundExceeded, column.name_span, message, Some("put several of them into one of type `table`".into()));
             }
             continue;
@@ -211,7 +205,7 @@ fn one_of(cx: &mut CompileContext<'_>, (table, row): (&str, &PackRow), what: &st
     if words.is_empty() || words.contains(&word) || !cx.may_look(words.len(), node.span) {
         return;
     }
-    let shown: String = word.chars().take(MAX_SHOWN).collect();
+    let shown: String = word.chars().take(limits::QUOTED).collect();
     let help = cx.report.words.help(word, words.iter().copied());
     let help = help.unwrap_or_else(|| format!("use one of the `values` of {table} `{}`", row.name).into());
     cx.fail(Code::SchemaValue, node.span, format!("{what} cannot be `{shown}`"), Some(help));

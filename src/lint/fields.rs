@@ -8,18 +8,10 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::diag::{Code, Diagnostic, DocumentNode, FieldMap, Help};
+use crate::diag::{Code, Diagnostic, DocumentNode, FieldMap, Help, limits};
 use crate::syntax::CompileContext;
 use crate::terms::names::{self, is_reference};
 use crate::terms::words::{self, ValueWord};
-
-/// The most fields that rows of a table may need, each of which is checked in all its rows.
-const MOST_REQUIRED: usize = 100;
-
-/// So many of a field's words are searched for the places that a remedy names.
-const MOST_SEARCHED: usize = 50;
-/// The most places that a remedy names.
-const MOST_PLACES: usize = 3;
 
 /// What the fields of a row type say of the rows of the table of the same name.
 #[derive(Default)]
@@ -82,10 +74,10 @@ fn wanted<'p>(cx: &mut CompileContext<'p>) -> BTreeMap<&'p str, RowRequirement<'
             } else if field.fields.contains_key("default") {
                 let complaint = Diagnostic::warning(Code::TermMissing, "`required` has no effect: the field has a `default`");
                 cx.warn(complaint.at(said.key).help("take one of them out"));
-            } else if wanted.required.len() < MOST_REQUIRED {
+            } else if wanted.required.len() < limits::FIELDS {
                 wanted.required.push(key);
             } else {
-                let message = format!("rows of table `{table}` need more than {MOST_REQUIRED} fields");
+                let message = format!("rows of table `{table}` need more than {} fields", limits::FIELDS);
                 cx.fail(Code::BoundExceeded, said.key, message, Some("take `required` out of some of them".into()));
             }
         }
@@ -184,7 +176,7 @@ fn check_only(cx: &mut CompileContext<'_>, row_type: &str, key: &str, node: &Doc
 fn elsewhere(cx: &CompileContext<'_>, field: &str) -> (String, Vec<&'static str>) {
     let values = cx.pack.tables.get("field").and_then(|rows| rows.get(field)).and_then(|row| row.fields.get("values"));
     let (mut places, mut tables) = (Vec::new(), Vec::new());
-    for word in values.into_iter().flat_map(|values| words::texts_of(&values.node)).take(MOST_SEARCHED) {
+    for word in values.into_iter().flat_map(|values| words::texts_of(&values.node)).take(limits::SAMPLE) {
         let place = match ValueWord::of(word) {
             ValueWord::Rows { table, ending } => {
                 tables.extend(names::TABLES.iter().find(|known| **known == table));
@@ -194,7 +186,7 @@ fn elsewhere(cx: &CompileContext<'_>, field: &str) -> (String, Vec<&'static str>
             ValueWord::Path(path) => format!("`values` of the [[path]] row `{path}`"),
             ValueWord::Itself => continue,
         };
-        if places.len() < MOST_PLACES && !places.contains(&place) {
+        if places.len() < limits::PLACES && !places.contains(&place) {
             places.push(place);
         }
     }

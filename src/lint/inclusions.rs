@@ -4,12 +4,9 @@
 //! Source: the contract of artifacts, prompt inclusion; the contradictions are decision A2.15. The short forms are
 //! rows of the pack, so the keys that a `mode` stands for are read from there.
 
-use crate::diag::{Code, Diagnostic, DocumentNode, Help, Span, suggest};
+use crate::diag::{Code, Diagnostic, DocumentNode, Help, Span, limits, suggest};
 use crate::model::Pack;
 use crate::model::pack::PackRow;
-
-/// The most anchors that may stand inside each other.
-const MAX_ANCHORS: usize = 8;
 
 /// The keys of one inclusion, and of the short form that it names.
 struct InclusionKeys<'a> {
@@ -80,9 +77,9 @@ pub(super) fn check(pack: &Pack, row: &PackRow) -> Vec<Diagnostic> {
         let help = "remove the anchor, or write `target = \"timeline\"` (an insert) or `\"message_ref\"`";
         found.push(keys.wrong("anchor", "an anchor picks a message, and the target is the system text".to_owned(), help));
     }
-    if node.get("anchor").is_some_and(|anchor| nested(anchor) > MAX_ANCHORS) {
+    if node.get("anchor").is_some_and(|anchor| nested(anchor) > limits::CHAIN) {
         let help = "count from one of the inner anchors";
-        found.push(keys.wrong("anchor", format!("more than {MAX_ANCHORS} anchors stand inside each other"), help));
+        found.push(keys.wrong("anchor", format!("more than {} anchors stand inside each other", limits::CHAIN), help));
     }
     found
 }
@@ -111,7 +108,7 @@ fn unknown(keys: &InclusionKeys<'_>, pack: &Pack) -> Vec<Diagnostic> {
             found.push(keys.wrong(key, format!("no row of `{table}` is called `{word}`"), known(word, table, pack)));
         }
     }
-    let anchors = std::iter::successors(keys.node.get("anchor"), |node| inner(node)).take(MAX_ANCHORS + 1);
+    let anchors = std::iter::successors(keys.node.get("anchor"), |node| inner(node)).take(limits::CHAIN + 1);
     for word in anchors.filter_map(DocumentNode::as_text) {
         let (name, id) = word.split_once(':').map_or((word, None), |(name, id)| (name, Some(id)));
         let row = pack.row("inclusion_anchor", name);
@@ -187,5 +184,5 @@ fn can_mark(tag: &str) -> bool {
 
 /// How many anchors stand inside each other. Counting ends above the limit, so deep data costs nothing.
 fn nested(anchor: &DocumentNode) -> usize {
-    std::iter::successors(Some(anchor), |node| inner(node)).take(MAX_ANCHORS + 1).count()
+    std::iter::successors(Some(anchor), |node| inner(node)).take(limits::CHAIN + 1).count()
 }

@@ -32,7 +32,6 @@ use crate::model::pack::PackRow;
 use crate::syntax::CompileContext;
 
 pub(crate) use circles::circles;
-pub(crate) use columns::MAX_COLUMNS;
 pub(crate) use mentioned::MentionedNames;
 pub(crate) use payload::check as payload;
 pub use scene::{SceneRules, SceneTypeError, TypeMismatch, UndeclaredPath};

@@ -12,26 +12,14 @@ use std::sync::Arc;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::{MentionedNames, mentioned};
-use crate::diag::{Certainty, Code, Diagnostic, FieldMap, Help, Suggestion, WordSearch, short, suggest};
+use crate::diag::{Certainty, Code, Diagnostic, FieldMap, Help, Suggestion, WordSearch, limits, short, suggest};
 use crate::model::options::TABLE;
 use crate::model::{Map, Pack, Value};
 use crate::terms::CompiledRules;
 use crate::terms::names::{MOST_COMPARED, PackNames, ValueType};
 
-/// The most misfits that one scene is told of, the most paths that nothing reads, and the most values of overlays.
-const MOST: usize = 20;
-/// How many names of one table are compared with the declared ones.
-const MOST_NAMES: usize = 500;
-/// How many elements of a list are looked into: a chat is as long as it is.
-const MOST_ELEMENTS: usize = 64;
-/// How many keys of one table are looked at.
-const MOST_KEYS: usize = 1_000;
 /// How deep lists inside of items are looked into.
 const MOST_DEPTH: usize = 2;
-/// The most fields or keys that a remedy lists.
-const FEW: usize = 8;
-/// The most letters of a path that a message shows.
-const MOST_SHOWN: usize = 200;
 /// The fewest letters of a key that may be a field with a slip.
 const SHORTEST: usize = 3;
 
@@ -143,7 +131,7 @@ impl SceneRules<'_> {
             if known.insert((from, &list.rows)) {
                 if !list.rows.is_empty() {
                     let path = |n: usize| if value.as_list().is_some() { format!("{from}.{n}") } else { from.to_string() };
-                    let odd = elements.iter().enumerate().take(MOST_ELEMENTS).filter(|(_, element)| is_single(element));
+                    let odd = elements.iter().enumerate().take(limits::SAMPLE).filter(|(_, element)| is_single(element));
                     search.found.extend(odd.map(|(n, element)| wrong_type(&path(n), ValueType::Table, element)));
                 }
                 let before = search.found.len();
@@ -156,7 +144,7 @@ impl SceneRules<'_> {
         }
         let mut told = FxHashSet::default();
         search.found.retain(|misfit| told.insert((misfit.path.clone(), misfit.message.clone())));
-        search.found.truncate(MOST);
+        search.found.truncate(limits::WARNED);
         search.found
     }
 }
@@ -167,7 +155,7 @@ fn undeclared(names: &PackNames, data: &Value) -> Vec<String> {
     let mut found = Vec::new();
     let mut open = vec![(String::new(), data)];
     while let Some((path, value)) = open.pop() {
-        if found.len() >= MOST {
+        if found.len() >= limits::WARNED {
             break;
         }
         match value {
@@ -176,7 +164,7 @@ fn undeclared(names: &PackNames, data: &Value) -> Vec<String> {
             _ if path == TABLE => {}
             // a table that is declared as such may hold anything but a misspelt name of its own
             Value::Map(map) if names.paths.contains_key(path.as_str()) => {
-                let paths = map.keys().take(MOST_NAMES).map(|key| format!("{path}.{key}"));
+                let paths = map.keys().take(limits::OPTIONS).map(|key| format!("{path}.{key}"));
                 found.extend(paths.filter(|path| names.near_sibling(path, &WordSearch::default()).is_some()));
             }
             _ if names.paths.contains_key(path.as_str()) => {}
@@ -188,7 +176,7 @@ fn undeclared(names: &PackNames, data: &Value) -> Vec<String> {
             _ => found.push(path),
         }
     }
-    found.truncate(MOST);
+    found.truncate(limits::WARNED);
     found
 }
 
@@ -214,7 +202,7 @@ fn shadowed(pack: &Pack, data: &Value) -> Vec<Diagnostic> {
             }
             let layer = pack.sources.layer(field.node.span);
             let is_overlay = pack.layers.iter().any(|known| known.overlay && *known.name == *layer);
-            if !is_overlay || Value::from(&field.node) == *given || found.len() >= MOST {
+            if !is_overlay || Value::from(&field.node) == *given || found.len() >= limits::WARNED {
                 continue;
             }
             let message = format!("overlay `{layer}` sets `{path}`, but the scene has a value of its own for it, which wins");
@@ -232,7 +220,7 @@ fn needs<'r>(pack: &'r Pack, list: &str) -> Vec<&'r str> {
 
 /// The elements of a list that are looked into: of long ones the end counts, where the newest messages are.
 fn newest(elements: &[Value]) -> impl Iterator<Item = (usize, &Value)> {
-    elements.iter().enumerate().skip(elements.len().saturating_sub(MOST_ELEMENTS))
+    elements.iter().enumerate().skip(elements.len().saturating_sub(limits::SAMPLE))
 }
 
 /// The names that texts of a scene read from items, in tags of their own.
@@ -319,7 +307,7 @@ impl<'r> TypeSearch<'r> {
     /// scene is walked and not the declarations, because a scene has few of the paths that a pack declares.
     fn paths(&mut self, above: &str, map: &Map, filled: &FxHashSet<&str>) {
         let names = self.names;
-        for (key, value) in map.iter().take(MOST_KEYS).filter(|(_, value)| !value.is_null()) {
+        for (key, value) in map.iter().take(limits::OPTIONS).filter(|(_, value)| !value.is_null()) {
             // options are checked as such
             if above.is_empty() && **key == *TABLE {
                 continue;
@@ -343,7 +331,7 @@ impl<'r> TypeSearch<'r> {
             if let Some(map) = value.as_map().filter(|_| has_paths_below) {
                 self.paths(&path, map, filled);
             }
-            if self.found.len() >= MOST {
+            if self.found.len() >= limits::WARNED {
                 return;
             }
         }
@@ -356,7 +344,7 @@ impl<'r> TypeSearch<'r> {
         let mut known: FxHashMap<&Arc<str>, KeyDeclaration> = FxHashMap::default();
         for (n, element) in newest(elements) {
             for (field, value) in element.as_map().into_iter().flat_map(|fields| fields.iter()) {
-                if self.found.len() >= MOST {
+                if self.found.len() >= limits::WARNED {
                     return;
                 }
                 let known = *known.entry(field).or_insert_with(|| self.known(of, field));
@@ -418,7 +406,7 @@ impl<'r> TypeSearch<'r> {
             return;
         }
         self.unread.insert(key, (path.clone(), 0));
-        let shown: String = path.chars().take(MOST_SHOWN).collect();
+        let shown: String = path.chars().take(limits::QUOTED).collect();
         let message = format!("no rule reads `{shown}`");
         let help = self.help(of.rows, field);
         self.found.push(SceneTypeError::item(path, message, help).of_key());
@@ -444,7 +432,7 @@ impl<'r> TypeSearch<'r> {
         if let Some(near) = fields.iter().find(|field| is_long && suggest::is_one_off(key, field)) {
             return Help::possible(key, near);
         }
-        if fields.len() <= FEW {
+        if fields.len() <= limits::LISTED {
             return format!("known here: {}", short::listed(fields)).into();
         }
         format!("`tapster ops --rows --pack {}` lists the fields of `{}` items", self.rules.pack.name, rows.join("` and `")).into()
@@ -470,7 +458,7 @@ impl<'r> TypeSearch<'r> {
             if others.is_empty() { String::new() } else { format!(", and none of {} instead", short::listed(others.iter().copied())) };
         let path = format!("{at}.{n}");
         let message = format!("`{path}` has no `{first}`{instead}{also}");
-        let keys = element.as_map().into_iter().flat_map(|fields| fields.keys()).take(FEW);
+        let keys = element.as_map().into_iter().flat_map(|fields| fields.keys()).take(limits::LISTED);
         let keys = short::listed(keys.map(|key| &**key));
         let help = if keys.is_empty() {
             format!("give it `{first}`, or take it out")

@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use serde_json::Value as Json;
 
-use crate::diag::{Code, Diagnostic, DocumentNode, NodeValue, Report, SourceId, Span, source, suggest};
+use crate::diag::{Code, Diagnostic, DocumentNode, NodeValue, Report, SourceId, Span, limits, source, suggest};
 use crate::model::Pack;
 use crate::terms::names::is_reference;
 
@@ -21,10 +21,6 @@ const SHORTEST_KNOWN: usize = 4;
 /// The length from which words are seldom alike by chance, and that from which they never are.
 const LONG: usize = 10;
 const VERY_LONG: usize = 20;
-/// The most words that are compared with each other in one pack.
-const MOST: usize = 4_000;
-/// The most slips that are reported.
-const MOST_TOLD: usize = 20;
 /// Names of properties that the engine itself gives, which no schema lists.
 const PROPERTIES: &[&str] = &["spent", "left", "size", "count", "last", "index", "outer", "element", "so_far", "hits", "done"];
 
@@ -76,13 +72,13 @@ pub(crate) fn check<'s>(pack: &Pack, schemas: impl Iterator<Item = &'s Json>, to
         count.field(key, field.key, &field.node);
     }
     let known = count.words.iter().filter(|(word, seen)| word.len() >= SHORTEST_KNOWN && seen.times >= often(word.len()));
-    let known: Vec<(&str, usize, u64)> = known.take(MOST).map(|(word, seen)| (&**word, seen.times, letters(word))).collect();
+    let known: Vec<(&str, usize, u64)> = known.take(limits::RECORDED).map(|(word, seen)| (&**word, seen.times, letters(word))).collect();
     let once = count.words.iter().filter(|(word, seen)| {
         let is_rare = seen.times == 1 && word.len() >= SHORTEST_SLIP;
         is_rare && !language.words.contains(&***word) && !PROPERTIES.contains(&&***word)
     });
     let mut slips: Vec<(Span, &str, &str, usize)> = Vec::new();
-    for (word, seen) in once.take(MOST) {
+    for (word, seen) in once.take(limits::RECORDED) {
         let Some(place) = seen.place.filter(|at| !is_told(*at)) else { continue };
         let own = letters(word);
         let near = known.iter().filter(|(other, _, bits)| (bits ^ own).count_ones() <= 2 && suggest::is_slip_of_one(word, other));
@@ -92,7 +88,7 @@ pub(crate) fn check<'s>(pack: &Pack, schemas: impl Iterator<Item = &'s Json>, to
         }
     }
     slips.sort_unstable();
-    for (place, word, other, times) in slips.into_iter().take(MOST_TOLD) {
+    for (place, word, other, times) in slips.into_iter().take(limits::WARNED) {
         let message = format!("`{word}` occurs nowhere else in the rules, and is nearly `{other}`, which occurs {times} times");
         let help = format!("write `{other}` if that is meant; otherwise choose a word that is less like it");
         report.push(Diagnostic::new(Code::NameNearly, message).at(place).help(help));

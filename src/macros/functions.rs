@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::call::{FunctionCall, MacroFn, MacroFunction, says};
 use super::{chance, vars};
+use crate::diag::limits;
 use crate::macros::syntax::walk::dedent;
 use crate::macros::syntax::{MacroCall, MacroResult};
 use crate::model::Value;
@@ -222,8 +223,8 @@ fn offset(text: &str) -> Option<i64> {
 
 pub(super) fn format(call: &FunctionCall<'_>) -> MacroResult {
     let pattern = call.text("format").unwrap_or_default();
-    if pattern.len() > MOST_PATTERN {
-        return MacroResult::Failed(format!("a date pattern is longer than {MOST_PATTERN} bytes"));
+    if pattern.len() > limits::PATTERN_BYTES {
+        return MacroResult::Failed(format!("a date pattern is longer than {} bytes", limits::PATTERN_BYTES));
     }
     let now = Moment::of_value(&call.value("time").unwrap_or_default(), zone(call));
     let distance = call.text("distance").and_then(|d| d.parse().ok());
@@ -237,9 +238,6 @@ pub(super) fn format(call: &FunctionCall<'_>) -> MacroResult {
         Err(message) => MacroResult::Failed(message),
     }
 }
-
-/// Longest date pattern.
-const MOST_PATTERN: usize = 10_000;
 
 pub(super) fn difference(call: &FunctionCall<'_>) -> MacroResult {
     let side = |name: &str| call.value(name).filter(|v| !v.is_null() && !matches!(v, Value::List(_)));

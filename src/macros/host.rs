@@ -11,6 +11,7 @@ use super::call;
 use super::call::{ArgumentKind, FunctionCall, MacroContext, MacroRow, ResultKind};
 use super::engine::WriteMode;
 use super::table::MacroTable;
+use crate::diag::limits;
 use crate::macros::syntax::{KnownMacro, MacroCall, MacroGrammar, MacroHost, MacroResult, MacroSyntax, ParsedText, TextOffset};
 use crate::model::plan::Expansion;
 use crate::model::{Map, RuleRef, Value};
@@ -371,9 +372,6 @@ impl MacroGrammar for Macros<'_> {
     }
 }
 
-/// Maximum number of macro calls of a build that a trace records.
-const MOST_TOLD: usize = 10_000;
-
 /// The maximum length of a text in such a record.
 fn cut(text: &str) -> String {
     text.chars().take(1000).collect()
@@ -391,7 +389,7 @@ impl Macros<'_> {
     #[cold]
     fn record(&self, name: &str, args: &[Arc<str>], at: TextOffset, result: &MacroResult) {
         let mut told = self.st.macros.borrow_mut();
-        if told.len() < MOST_TOLD {
+        if told.len() < limits::RECORDED {
             told.push(Expansion {
                 name: cut(name),
                 args: args.iter().map(|text| cut(text)).collect(),

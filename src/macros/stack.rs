@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::blocks::{BlockRule, HeadOperator};
 use super::host::KEPT;
 use super::host::Macros;
+use crate::diag::limits;
 use crate::macros::syntax::stack::{BlockResult, OpeningTag, StackHost, expand};
 use crate::macros::syntax::{ExpandedText, MacroCall, MacroGrammar, MacroHost, MacroResult, TextOffset};
 use crate::model::{Map, RuleRef, Value};
@@ -13,10 +14,6 @@ use crate::terms::select::pass_env;
 use crate::text::TextLimits;
 use crate::text::js;
 use crate::text::written::ToText as _;
-
-/// The longest name that is looked up, in bytes, with what does not count in it: a frame that closes nothing known may hold
-/// all of the text behind its opening.
-const LONGEST_NAME: usize = 1_000;
 
 /// Expands the text of `macros` with a stack.
 pub(super) fn run(macros: &Macros<'_>, limits: TextLimits) -> ExpandedText {
@@ -250,7 +247,7 @@ impl StackHost for Macros<'_> {
         }
         let separator = syntax.first_separator(tag);
         let name = separator.map_or(tag, |(end, _)| tag.get(..end).unwrap_or_default());
-        let found = if name.len() > LONGEST_NAME { None } else { self.table.find(name) };
+        let found = if name.len() > limits::NAME_BYTES { None } else { self.table.find(name) };
         if found.is_none() && !self.table.engine.empties && self.knows_rows_only() {
             return MacroResult::Unknown;
         }

@@ -6,13 +6,11 @@
 use std::sync::Arc;
 
 use super::call::{FunctionCall, says};
+use crate::diag::limits;
 use crate::macros::syntax::MacroResult;
 use crate::model::{Map, Value};
 use crate::text::written::ToText as _;
 use crate::text::{js, truthiness};
-
-/// Largest place of a list that a macro may set.
-const MOST_PLACES: usize = 10_000;
 
 /// One variable.
 struct MacroVariable<'a> {
@@ -201,7 +199,7 @@ fn set_field(mut map: Map, name: Arc<str>, value: Value) -> Value {
 }
 
 fn set_place(mut list: Vec<Value>, number: f64, value: Value) -> Value {
-    if let Some(place) = js::place(number).filter(|n| *n < MOST_PLACES.max(list.len())) {
+    if let Some(place) = js::place(number).filter(|n| *n < limits::ELEMENTS.max(list.len())) {
         if list.len() <= place {
             list.resize(place + 1, Value::Null);
         }

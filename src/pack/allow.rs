@@ -5,11 +5,8 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::extends::LayerDocs;
-use crate::diag::{Code, CodeOrigin, Diagnostic, DocumentNode, Help, Report, Severity, Span};
+use crate::diag::{Code, CodeOrigin, Diagnostic, DocumentNode, Help, Report, Severity, Span, limits};
 use crate::model::Pack;
-
-/// The most rows that are read.
-const MAX_ROWS: usize = 1_000;
 
 /// One accepted warning.
 #[derive(Debug, Clone)]
@@ -36,9 +33,9 @@ pub(super) fn collect(layers: &[LayerDocs], report: &mut Report) -> Vec<AllowedW
         Some(AllowedWarning { code: code.as_text()?.into(), within, span: code.span, own })
     };
     let mut rows = lists.flat_map(|(own, list)| list.iter().map(move |node| (own, node)));
-    let allowed = rows.by_ref().take(MAX_ROWS).filter_map(row).collect();
+    let allowed = rows.by_ref().take(limits::OPTIONS).filter_map(row).collect();
     if let Some((_, more)) = rows.next() {
-        let message = format!("a pack has at most {MAX_ROWS} rows `allow`; this row and those after it do not count");
+        let message = format!("a pack has at most {} rows `allow`; this row and those after it do not count", limits::OPTIONS);
         report.push(
             Diagnostic::new(Code::BoundExceeded, message).at(more.span).help("leave out `in`, so that one row accepts a code everywhere"),
         );
@@ -106,7 +103,7 @@ pub(super) fn apply(allowed: &[AllowedWarning], pack: &Pack, report: &mut Report
             Some(CodeOrigin::Load) => "take the row away, or correct its `in`".into(),
             None => report
                 .words
-                .help(&allow.code, Code::ALL.iter().map(|code| code.as_str()).chain(own.iter().copied().take(MAX_ROWS)))
+                .help(&allow.code, Code::ALL.iter().map(|code| code.as_str()).chain(own.iter().copied().take(limits::OPTIONS)))
                 .unwrap_or_else(|| "docs/reference/codes.md lists the codes".into()),
         };
         let what = if code.is_some() { "accepts no warning" } else { "names a code that nothing here has" };

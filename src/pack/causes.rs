@@ -5,14 +5,11 @@ use std::collections::{HashMap, HashSet};
 
 use indexmap::IndexMap;
 
-use crate::diag::{Code, Diagnostic, DocumentNode, Report, Severity, Span};
+use crate::diag::{Code, Diagnostic, DocumentNode, Report, Severity, Span, limits};
 use crate::model::Pack;
 
 use super::layer::{MergedLayers, OPTIONS, RemovedRow};
 use super::validate::OWN_TABLE;
-
-/// The most places that a diagnostic about a removal lists.
-const MOST: usize = 5;
 
 /// A name that is defined nowhere because a higher layer has removed its row is a mistake of the removal. A row that a
 /// still higher layer has added again is not removed.
@@ -39,7 +36,7 @@ pub(super) fn removals(removed: &[RemovedRow], pack: &Pack, report: &mut Report)
         let what = if &*row.table == OPTIONS { "option" } else { &row.table };
         let message = format!("{what} `{}` is removed, but {} named", row.name, still(spans.len()));
         let mut complaint = Diagnostic::new(code, message).at(row.by).label("removed here").missing(&*row.name);
-        for span in spans.into_iter().take(MOST) {
+        for span in spans.into_iter().take(limits::PLACES) {
             complaint = complaint.related(span, "still named here");
         }
         report.push(complaint.help("keep the row, or remove or change what names it too"));

@@ -6,11 +6,8 @@
 
 use std::sync::Arc;
 
-use crate::diag::{Code, Diagnostic, DocumentNode, FieldMap, NodeValue, Span, TableField, suggest};
+use crate::diag::{Code, Diagnostic, DocumentNode, FieldMap, NodeValue, Span, TableField, limits, suggest};
 use crate::model::pack::ShadowedValue;
-
-/// The most elements that a list may have after an edit.
-const MAX_ELEMENTS: usize = 10_000;
 
 /// The diagnostic about a change that cannot be made.
 type EditRefusal = Box<Diagnostic>;
@@ -144,8 +141,8 @@ fn changed(field: &TableField, change: &DocumentNode) -> Result<Vec<DocumentNode
         let help = "write the whole term in place of the edit, or remove the row";
         return Err(Box::new(Diagnostic::new(Code::TermMissing, message).at(change.span).help(help)));
     }
-    if list.len() > MAX_ELEMENTS {
-        let message = format!("the list would have more than {MAX_ELEMENTS} elements");
+    if list.len() > limits::ELEMENTS {
+        let message = format!("the list would have more than {} elements", limits::ELEMENTS);
         return Err(Box::new(Diagnostic::new(Code::BoundExceeded, message).at(change.span).help("insert fewer elements")));
     }
     Ok(list)

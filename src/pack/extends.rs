@@ -12,13 +12,7 @@ use super::schemas::Schemas;
 use super::scripts;
 use super::stray::{self, SpokenNames};
 use super::unread::UnreadTexts;
-use crate::diag::{Code, Diagnostic, DocumentNode, Help, Report, Severity, SourceId, Sources, Span, memory};
-
-/// The most packs that one pack may extend, directly and indirectly.
-const MAX_PACKS: usize = 64;
-/// The most memory that the values of all rule files of a load may take, in bytes (256 MiB), as [`crate::diag::memory`]
-/// estimates it; less than half of it stays in memory.
-const MAX_MEMORY: usize = 256 << 20;
+use crate::diag::{Code, Diagnostic, DocumentNode, Help, Report, Severity, SourceId, Sources, Span, limits, memory};
 
 /// One layer as read: the documents of a pack, or the single document of an overlay.
 pub(super) struct LayerDocs {
@@ -102,7 +96,7 @@ impl<'a> PackResolver<'a> {
         }
     }
 
-    /// Reads everything that a pack extends, then the pack itself. Recursion is bounded by [`MAX_PACKS`].
+    /// Reads everything that a pack extends, then the pack itself. Recursion is bounded by [`limits::PACKS`].
     pub(super) fn visit(&mut self, pack: PackFiles) {
         let manifests: Vec<&RuleFile> = pack.files.iter().filter(|f| is_manifest(&f.path_in_pack)).collect();
         let Some(file) = manifests.first() else {
@@ -246,10 +240,10 @@ impl<'a> PackResolver<'a> {
     fn read(&mut self, file: &RuleFile, layer: &str) -> Option<RuleDocument> {
         let before = self.memory;
         self.memory = before.saturating_add(memory::of(&file.bytes));
-        if self.memory > MAX_MEMORY {
+        if self.memory > limits::RULES_MEMORY {
             // told once, and the files after it are not read either
-            if before <= MAX_MEMORY {
-                let message = format!("the values of all rule files take more than {} MiB of memory together", MAX_MEMORY >> 20);
+            if before <= limits::RULES_MEMORY {
+                let message = format!("the values of all rule files take more than {} MiB of memory together", limits::RULES_MEMORY >> 20);
                 let source = self.sources.add(&file.name, layer, "");
                 let help = "this file and those after it are not read; keep what is no rule in the scene, or extend fewer packs";
                 self.fail(Diagnostic::new(Code::FileTooLarge, message).at(Span::new(source, 0, 0)).help(help));
@@ -298,8 +292,8 @@ impl<'a> PackResolver<'a> {
             return;
         }
         if !self.done.iter().any(|layer| layer.name == entry.name) {
-            if self.chain.len() + self.done.len() >= MAX_PACKS {
-                let complaint = Diagnostic::new(Code::PackMissing, format!("more than {MAX_PACKS} packs stand on each other"));
+            if self.chain.len() + self.done.len() >= limits::PACKS {
+                let complaint = Diagnostic::new(Code::PackMissing, format!("more than {} packs stand on each other", limits::PACKS));
                 self.fail(complaint.at(entry.span).help("extend fewer packs"));
                 return;
             }
@@ -443,8 +437,8 @@ impl<'a> PackResolver<'a> {
 
     fn extends_of(&mut self, root: &DocumentNode) -> Vec<ExtendsEntry> {
         let list = root.get("extends").and_then(DocumentNode::as_list).unwrap_or(&[]);
-        if let Some(first) = list.get(MAX_PACKS) {
-            let message = format!("more than {MAX_PACKS} packs stand on each other: `extends` has {} entries", list.len());
+        if let Some(first) = list.get(limits::PACKS) {
+            let message = format!("more than {} packs stand on each other: `extends` has {} entries", limits::PACKS, list.len());
             self.fail(
                 Diagnostic::new(Code::PackMissing, message)
                     .at(first.span)
@@ -452,7 +446,7 @@ impl<'a> PackResolver<'a> {
             );
         }
         let mut out = Vec::new();
-        for item in list.iter().take(MAX_PACKS) {
+        for item in list.iter().take(limits::PACKS) {
             // a name alone means any release of the pack
             let named = item.as_text().map(|t| (t, item.span)).or_else(|| item.get("name").and_then(|n| Some((n.as_text()?, n.span))));
             let Some((name, span)) = named else { continue };

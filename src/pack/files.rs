@@ -10,23 +10,10 @@ use std::path::{Path, PathBuf};
 use indexmap::IndexMap;
 
 use super::endings;
-use crate::diag::{Code, Diagnostic, Report, file, memory};
+use crate::diag::{Code, Diagnostic, Report, file, limits, memory};
 
-/// Largest single file, in bytes (4 MiB).
-pub const MAX_FILE: u64 = 4 << 20;
-/// The most memory that the values of one rule file may take while it is read, in bytes (128 MiB), as
-/// [`crate::diag::memory`] estimates it.
-pub const MAX_MEMORY: usize = 128 << 20;
-/// Most files of one pack: rule files, scripts and templates.
-pub const MAX_FILES: usize = 2_000;
-/// Largest pack, in bytes of all its files (64 MiB).
-pub const MAX_TOTAL: u64 = 64 << 20;
-/// Deepest folder inside a pack.
-pub const MAX_FOLDERS: usize = 16;
 /// Where a JSON Schema names its draft, in bytes from the beginning.
 const SCHEMA_HEAD: usize = 300;
-/// The most folder entries of any kind that are examined.
-pub const MAX_ENTRIES: usize = 20_000;
 
 /// One rule file as read.
 #[derive(Debug, Clone, PartialEq)]
@@ -131,7 +118,7 @@ pub fn is_schema(path: &str, bytes: &[u8]) -> bool {
         return false;
     }
     // the reader of rule files refuses what would take too much
-    if memory::exceeds(bytes, MAX_MEMORY) {
+    if memory::exceeds(bytes, limits::INPUT_MEMORY) {
         return false;
     }
     let root = serde_json::from_slice::<serde_json::Value>(bytes).unwrap_or_default();
@@ -152,7 +139,7 @@ pub fn is_pack(folder: &Path) -> bool {
 #[must_use]
 pub fn packs_in(folder: &Path) -> Vec<String> {
     let Ok(entries) = fs::read_dir(folder) else { return Vec::new() };
-    let packs = entries.take(MAX_ENTRIES).flatten().filter(|e| is_pack(&e.path()));
+    let packs = entries.take(limits::ENTRIES).flatten().filter(|e| is_pack(&e.path()));
     let mut names: Vec<String> = packs.map(|e| e.file_name().to_string_lossy().into_owned()).collect();
     names.sort();
     names
@@ -180,7 +167,7 @@ pub fn parent(folder: &Path) -> Option<PathBuf> {
 pub(super) fn checkout(root: &str, without: &str) -> Vec<(String, std::borrow::Cow<'static, [u8]>)> {
     let (mut open, mut all) = (vec![String::new()], Vec::new());
     while let Some(inside) = open.pop() {
-        for entry in fs::read_dir(Path::new(root).join(&inside)).into_iter().flatten().flatten().take(MAX_ENTRIES) {
+        for entry in fs::read_dir(Path::new(root).join(&inside)).into_iter().flatten().flatten().take(limits::ENTRIES) {
             let path = format!("{inside}{}", entry.file_name().to_string_lossy());
             match entry.file_type() {
                 Ok(kind) if kind.is_dir() && entry.file_name() == without => {}
@@ -200,11 +187,11 @@ pub fn folder_name(folder: &Path) -> String {
     real.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_else(|| folder.display().to_string())
 }
 
-/// Reads one file, at most [`MAX_FILE`] bytes. `None`, with a diagnostic, if it cannot be read.
+/// Reads one file, at most [`limits::FILE_BYTES`] bytes. `None`, with a diagnostic, if it cannot be read.
 #[must_use]
 pub fn read_file(path: &Path, report: &mut Report) -> Option<RuleFile> {
     let shown = shown(path);
-    let bytes = read_bounded(path, &shown, MAX_FILE, report)?;
+    let bytes = read_bounded(path, &shown, limits::FILE_BYTES as u64, report)?;
     let path_in_pack = path.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
     Some(RuleFile { name: shown, path_in_pack, bytes })
 }
@@ -256,8 +243,8 @@ impl FolderWalk<'_> {
         let mut open = vec![(String::new(), 0)];
         while let Some((inside, depth)) = open.pop() {
             for (path, is_folder) in self.entries_of(&inside) {
-                if self.entries >= MAX_ENTRIES {
-                    self.refuse(&inside, format!("the pack's folder has more than {MAX_ENTRIES} entries"));
+                if self.entries >= limits::ENTRIES {
+                    self.refuse(&inside, format!("the pack's folder has more than {} entries", limits::ENTRIES));
                     return;
                 }
                 self.entries += 1;
@@ -265,8 +252,8 @@ impl FolderWalk<'_> {
                     if !self.file(path) {
                         return;
                     }
-                } else if depth >= MAX_FOLDERS {
-                    self.refuse(&path, format!("folders are nested deeper than {MAX_FOLDERS} levels"));
+                } else if depth >= limits::CHAIN {
+                    self.refuse(&path, format!("folders are nested deeper than {} levels", limits::CHAIN));
                 } else {
                     open.push((path, depth + 1));
                 }
@@ -290,7 +277,7 @@ impl FolderWalk<'_> {
             }
         };
         let mut found = Vec::new();
-        for entry in list.flatten().take(MAX_ENTRIES + 1) {
+        for entry in list.flatten().take(limits::ENTRIES + 1) {
             let name = entry.file_name().to_string_lossy().into_owned();
             if name.starts_with('.') {
                 continue;
@@ -335,17 +322,17 @@ impl FolderWalk<'_> {
             self.pack.stray(shown(&path), inner, || head(&path));
             return true;
         }
-        if self.files >= MAX_FILES {
-            self.refuse(&inner, format!("the pack has more than {MAX_FILES} files"));
+        if self.files >= limits::FILES {
+            self.refuse(&inner, format!("the pack has more than {} files", limits::FILES));
             return false;
         }
         let path = self.base.join(&inner);
         let shown = shown(&path);
         self.files += 1;
-        let Some(bytes) = read_bounded(&path, &shown, MAX_FILE, self.report) else { return true };
+        let Some(bytes) = read_bounded(&path, &shown, limits::FILE_BYTES as u64, self.report) else { return true };
         self.total += bytes.len() as u64;
-        if self.total > MAX_TOTAL {
-            self.refuse(&inner, format!("the pack's files are larger than {} MiB together", MAX_TOTAL >> 20));
+        if self.total > limits::PACK_BYTES as u64 {
+            self.refuse(&inner, format!("the pack's files are larger than {} MiB together", limits::PACK_BYTES >> 20));
             return false;
         }
         self.pack.sort_in(RuleFile { name: shown, path_in_pack: inner, bytes });

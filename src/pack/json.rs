@@ -5,11 +5,7 @@
 
 use std::sync::Arc;
 
-use crate::diag::{Code, Diagnostic, DocumentNode, FieldMap, NodeValue, Report, Severity, SourceId, Span, TableField};
-use crate::model::value::MAX_DEPTH;
-
-/// The most diagnostics for one text that do not end parsing (duplicate keys, lone surrogates).
-const MAX_COMPLAINTS: usize = 20;
+use crate::diag::{Code, Diagnostic, DocumentNode, FieldMap, NodeValue, Report, Severity, SourceId, Span, TableField, limits};
 
 /// Parses a whole text. `None` if it is not JSON; the report says why.
 #[must_use]
@@ -86,8 +82,8 @@ impl JsonReader<'_> {
     }
 
     fn nested<T>(&mut self, read: impl FnOnce(&mut Self) -> JsonResult<T>) -> JsonResult<T> {
-        if self.depth >= MAX_DEPTH {
-            let message = format!("values are nested deeper than {MAX_DEPTH} levels");
+        if self.depth >= limits::NESTING {
+            let message = format!("values are nested deeper than {} levels", limits::NESTING);
             let span = Span::new(self.source, self.at, self.at + 1);
             return Err(Box::new(Diagnostic::new(Code::FileTooDeep, message).at(span).help("use fewer brackets inside brackets")));
         }
@@ -149,7 +145,7 @@ impl JsonReader<'_> {
 
     fn tell(&mut self, complaint: Diagnostic) {
         self.told += 1;
-        if self.told <= MAX_COMPLAINTS {
+        if self.told <= limits::REPORTED {
             self.report.push(complaint);
         }
     }

@@ -20,7 +20,7 @@ use super::edits;
 use super::extends::LayerDocs;
 use super::order::{self, RowOrder, anchor};
 use super::rows::{self, IncomingRow, RowMove};
-use crate::diag::{Code, Diagnostic, DocumentNode, FieldMap, Help, NodeValue, Report, Span, TableField};
+use crate::diag::{Code, Diagnostic, DocumentNode, FieldMap, Help, NodeValue, Report, Span, TableField, limits};
 use crate::model::pack::{PackRow, PackRows, ShadowedValue};
 use crate::template;
 pub(super) use options::TABLE as OPTIONS;
@@ -28,10 +28,6 @@ pub(super) use options::TABLE as OPTIONS;
 use merging::{DecidedKeys, merges, over, patch_keys};
 use stale::{changed_verb, stale};
 
-/// Most rows of one layer.
-const MAX_ROWS: usize = 20_000;
-/// The most diagnostics about layering that are reported; further ones are mostly consequences of these.
-const MAX_COMPLAINTS: usize = 200;
 /// The most names that are compared for "did you mean" in total, because comparing is slow.
 const MAX_COMPARED: usize = 50_000;
 
@@ -112,11 +108,11 @@ impl<'a> LayerMerger<'a> {
                 rows::collect(table, &doc.kind, doc.root.span, &mut incoming, &mut |complaint| self.complain(complaint));
             }
         }
-        if let Some(row) = incoming.get(MAX_ROWS) {
+        if let Some(row) = incoming.get(limits::ENTRIES) {
             let complaint =
-                Diagnostic::new(Code::BoundExceeded, format!("layer `{}` has more than {MAX_ROWS} rows", self.layer)).at(row.span);
+                Diagnostic::new(Code::BoundExceeded, format!("layer `{}` has more than {} rows", self.layer, limits::ENTRIES)).at(row.span);
             self.complain(complaint.help("split the pack"));
-            incoming.truncate(MAX_ROWS);
+            incoming.truncate(limits::ENTRIES);
         }
         self.drop_twice(&mut incoming);
         self.drop_programs(&incoming);
@@ -438,7 +434,7 @@ impl<'a> LayerMerger<'a> {
             return;
         }
         self.complaints += 1;
-        if self.complaints <= MAX_COMPLAINTS {
+        if self.complaints <= limits::REPORTED {
             self.report.push(complaint);
         }
     }

@@ -8,16 +8,11 @@ use std::sync::Arc;
 
 use indexmap::IndexMap;
 
-use crate::diag::{Code, Diagnostic, DocumentNode, FieldMap, Help, Report, Sources, TableField, WordSearch};
+use crate::diag::{Code, Diagnostic, DocumentNode, FieldMap, Help, Report, Sources, TableField, WordSearch, limits};
 use crate::model::options::TABLE;
 use crate::model::{OptionFault, PackOption, PackOptions, Value};
 
 use super::layer::OPTIONS;
-
-/// The most options of one pack with all that it extends.
-const MAX_OPTIONS: usize = 1_000;
-/// The most diagnostics about options.
-const MAX_COMPLAINTS: usize = 100;
 
 /// Takes the options, and the values of overlays, out of the merged values. `complete` says that every file could be read.
 pub(super) fn read(values: &mut FieldMap, sources: &Sources, complete: bool, report: &mut Report) -> PackOptions {
@@ -27,8 +22,8 @@ pub(super) fn read(values: &mut FieldMap, sources: &Sources, complete: bool, rep
     let mut all = IndexMap::new();
     let tables = declared.as_ref().and_then(|field| field.node.as_table());
     for (number, (name, field)) in tables.into_iter().flatten().enumerate() {
-        if number == MAX_OPTIONS {
-            let complaint = Diagnostic::new(Code::BoundExceeded, format!("a pack may have at most {MAX_OPTIONS} options"));
+        if number == limits::OPTIONS {
+            let complaint = Diagnostic::new(Code::BoundExceeded, format!("a pack may have at most {} options", limits::OPTIONS));
             reader.complain(complaint.at(field.key).label("one too many").help("nobody fills in so long a form; declare fewer"));
             break;
         }
@@ -57,7 +52,7 @@ struct OptionReader<'a> {
 impl OptionReader<'_> {
     fn complain(&mut self, complaint: Diagnostic) {
         self.told += 1;
-        if self.told <= MAX_COMPLAINTS {
+        if self.told <= limits::REPORTED {
             self.report.push(complaint);
         }
     }

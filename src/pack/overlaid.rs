@@ -6,11 +6,9 @@ use indexmap::IndexMap;
 
 use super::extends::LayerDocs;
 use super::rows;
-use crate::diag::{Code, Diagnostic, DocumentNode, FieldMap, Report};
+use crate::diag::{Code, Diagnostic, DocumentNode, FieldMap, Report, limits};
 use crate::model::pack::{OverlayDecision, PackRows};
 
-/// The most decisions that are kept.
-const MAX_DECISIONS: usize = 2_000;
 /// The key of a decision about the place of a row.
 const PLACE: &str = "place";
 /// The key of a decision that a row exists.
@@ -28,13 +26,14 @@ pub(super) fn collect(layers: &[LayerDocs], tables: &IndexMap<Arc<str>, PackRows
             // mistakes have been reported when the layers were merged
             rows::collect(table, &doc.kind, doc.root.span, &mut incoming, &mut |_| {});
             for row in incoming {
-                if out.len() > MAX_DECISIONS {
+                if out.len() > limits::RECORDED {
                     let message = format!(
-                        "rules see the first {MAX_DECISIONS} decisions of overlays in `$table.overlaid`, and not those from here on"
+                        "rules see the first {} decisions of overlays in `$table.overlaid`, and not those from here on",
+                        limits::RECORDED
                     );
                     let complaint = Diagnostic::warning(Code::BoundExceeded, message).at(row.name_span);
                     report.push(complaint.help("make a pack of the overlay: a pack has no such limit"));
-                    out.truncate(MAX_DECISIONS);
+                    out.truncate(limits::RECORDED);
                     return out;
                 }
                 let Some(merged) = tables.get(&row.table).and_then(|rows| rows.get(&row.name)) else { continue };

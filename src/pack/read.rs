@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use super::files::{MAX_MEMORY, RuleFile};
+use super::files::RuleFile;
 use super::kinds::KINDS;
 use super::schemas::Schemas;
 use super::validate::{self, NamingStyle};
 use super::{json, short_names, toml, upgrade};
 use crate::diag::{
-    Code, Diagnostic, DocumentNode, FieldMap, NodeValue, Report, SourceId, Sources, Span, TableField, memory, short, suggest,
+    Code, Diagnostic, DocumentNode, FieldMap, NodeValue, Report, SourceId, Sources, Span, TableField, limits, memory, short, suggest,
 };
 use crate::template;
 
@@ -110,8 +110,8 @@ pub(super) fn rows_in(file: &RuleFile, table: &str) -> Vec<(Arc<str>, FieldMap)>
 const BOM: char = '\u{FEFF}';
 
 fn parse(file: &RuleFile, source: SourceId, text: &str, report: &mut Report) -> Option<DocumentNode> {
-    if memory::exceeds(text.as_bytes(), MAX_MEMORY) {
-        let message = format!("the values of this file take more than {} MiB of memory", MAX_MEMORY >> 20);
+    if memory::exceeds(text.as_bytes(), limits::INPUT_MEMORY) {
+        let message = format!("the values of this file take more than {} MiB of memory", limits::INPUT_MEMORY >> 20);
         let help = "split it into several files, or keep what is no rule in the scene";
         report.push(Diagnostic::new(Code::FileTooLarge, message).at(Span::new(source, 0, 0)).help(help));
         return None;

@@ -13,6 +13,7 @@ use jsonschema::{Draft, PatternOptions, Retrieve, Uri, Validator};
 use serde_json::Value;
 
 use super::kinds::KINDS;
+use crate::diag::limits;
 use crate::model::pack::{ABOUT, LAYERING, is_layering};
 use crate::terms::names::RowKeys;
 
@@ -23,8 +24,6 @@ static SHIPPED: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/schemas");
 const BASE: &str = "https://tapster.dev/schemas/";
 /// The most backtracking steps of a look-around pattern of a schema.
 const BACKTRACK: usize = 100_000;
-/// The most references of schemas that are followed one after the other.
-const MOST_REFERENCES: usize = 16;
 
 /// A set of schemas by file name.
 #[derive(Debug)]
@@ -159,7 +158,7 @@ impl Schemas {
 
     /// Where the references of a schema lead, with the file that holds it.
     fn target<'s>(&'s self, mut root: &'s Value, mut schema: &'s Value) -> Option<(&'s Value, &'s Value)> {
-        for _ in 0..MOST_REFERENCES {
+        for _ in 0..limits::CHAIN {
             let Some(reference) = schema.get("$ref").and_then(Value::as_str) else { return Some((root, schema)) };
             let (file, pointer) = reference.split_once('#')?;
             if !file.is_empty() {

@@ -9,12 +9,8 @@ use std::sync::Arc;
 use ::toml::de::{DeTable, DeValue};
 
 use crate::diag::memory::{self, quoted_length};
-use crate::diag::{Code, Diagnostic, DocumentNode, FieldMap, NodeValue, Report, SourceId, Span, TableField};
+use crate::diag::{Code, Diagnostic, DocumentNode, FieldMap, NodeValue, Report, SourceId, Span, TableField, limits};
 
-/// Deepest nesting of tables and lists in a TOML file, counting the parts of dotted keys.
-pub const MAX_DEPTH: usize = 64;
-/// The most syntax errors that are reported for one file; further ones are mostly consequences of these.
-const MAX_ERRORS: usize = 20;
 /// The estimated memory of a text, in bytes, up to which all syntax errors are looked for (16 MiB): the parser keeps each.
 const MAX_RECOVERED: usize = 16 << 20;
 
@@ -22,7 +18,7 @@ const MAX_RECOVERED: usize = 16 << 20;
 #[must_use]
 pub fn parse(source: SourceId, text: &str, report: &mut Report) -> Option<DocumentNode> {
     if let Some(at) = too_deep(text) {
-        let message = format!("values are nested deeper than {MAX_DEPTH} levels");
+        let message = format!("values are nested deeper than {} levels", limits::RULE_NESTING);
         let help = "use fewer dots in keys and fewer brackets inside brackets";
         report.push(Diagnostic::new(Code::FileTooDeep, message).at(Span::new(source, at, at + 1)).help(help));
         return None;
@@ -39,7 +35,7 @@ pub fn parse(source: SourceId, text: &str, report: &mut Report) -> Option<Docume
             return None;
         }
     };
-    for error in errors.iter().take(MAX_ERRORS) {
+    for error in errors.iter().take(limits::WARNED) {
         let told = complaint(source, text, error);
         // only the one mistake of a file can be tried
         let same = told.span.filter(|_| errors.len() == 1 && told.code == Code::SyntaxDuplicate).and_then(|at| same_line(text, at));
@@ -110,7 +106,7 @@ impl TomlReader<'_> {
         Span::new(self.source, range.start, range.end)
     }
 
-    /// Recursion is bounded by [`MAX_DEPTH`], which is checked first.
+    /// Recursion is bounded by [`limits::RULE_NESTING`], which is checked first.
     fn table(&mut self, table: &DeTable<'_>) -> FieldMap {
         let fields = table.iter().map(|(key, value)| {
             let node = self.node(value.get_ref(), self.span(&value.span()));
@@ -145,7 +141,7 @@ impl TomlReader<'_> {
     }
 }
 
-/// The offset at which nesting first exceeds [`MAX_DEPTH`], counting brackets and the dots of keys outside of texts and
+/// The offset at which nesting first exceeds [`limits::RULE_NESTING`], counting brackets and the dots of keys outside of texts and
 /// comments.
 fn too_deep(text: &str) -> Option<usize> {
     let mut scan = NestingDepth { fresh: true, ..NestingDepth::default() };
@@ -159,7 +155,7 @@ fn too_deep(text: &str) -> Option<usize> {
                 rest.chars().next().map_or(1, char::len_utf8)
             }
         };
-        if scan.now() > MAX_DEPTH {
+        if scan.now() > limits::RULE_NESTING {
             return Some(at);
         }
         at += step;

@@ -6,10 +6,7 @@
 
 use std::collections::HashMap;
 
-use crate::diag::{Diagnostic, Report};
-
-/// The most bytes that are searched for missing names.
-const MOST_SEARCHED: usize = 256 << 20;
+use crate::diag::{Diagnostic, Report, limits};
 
 /// The texts of files that could not be read.
 #[derive(Debug, Default)]
@@ -53,7 +50,7 @@ impl NameSearch<'_> {
         }
         let last = name.rsplit(['/', '.']).next().unwrap_or(name);
         self.read = self.read.saturating_add(self.texts.iter().map(String::len).sum());
-        let found = self.read > MOST_SEARCHED || self.texts.iter().any(|text| mentions(text, name) || mentions(text, last));
+        let found = self.read > limits::RULES_MEMORY || self.texts.iter().any(|text| mentions(text, name) || mentions(text, last));
         self.known.insert(name.to_owned(), found);
         found
     }

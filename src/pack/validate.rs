@@ -8,16 +8,8 @@ use jsonschema::{JsonType, ValidationError};
 
 use super::rows;
 use super::schemas::Schemas;
-use crate::diag::{Code, Diagnostic, DiagnosticCode, DocumentNode, Help, NodeValue, Report, Span, suggest};
+use crate::diag::{Code, Diagnostic, DiagnosticCode, DocumentNode, Help, NodeValue, Report, Span, limits, suggest};
 use crate::program::ENGINE_TABLES;
-
-/// The most violations that are reported for one file, because a file of the wrong kind would have very many.
-const MAX_VIOLATIONS: usize = 100;
-/// The most alternatives of a choice that are examined for the cause of an error.
-const MAX_BRANCHES: usize = 64;
-
-/// Most allowed words that are listed as a remedy.
-const MAX_WORDS: usize = 48;
 
 /// The detail of a diagnostic that names a table which a pack may declare.
 pub(super) const OWN_TABLE: &str = "table";
@@ -62,12 +54,12 @@ pub(super) fn check(root: &DocumentNode, file: &str, layer: &str, names: NamingS
     let DocumentCheck { mut found, extra, .. } = check;
     extra.into_diagnostics().for_each(|d| report.push(d));
     found.sort_by_key(|d| d.span);
-    let more = found.len() > MAX_VIOLATIONS;
-    found.truncate(MAX_VIOLATIONS);
+    let more = found.len() > limits::REPORTED;
+    found.truncate(limits::REPORTED);
     let last = found.last().and_then(|d| d.span);
     found.into_iter().for_each(|d| report.push(d));
     if more {
-        let message = format!("more than {MAX_VIOLATIONS} violations in this file; the rest is not shown");
+        let message = format!("more than {} violations in this file; the rest is not shown", limits::REPORTED);
         report.push(Diagnostic::new(Code::SchemaValue, message).at(last.unwrap_or(root.span)).help("is `kind` the right one?"));
     }
 }
@@ -94,22 +86,17 @@ struct UndeclaredKeys {
 }
 
 impl UndeclaredKeys {
-    /// The same for one key: all after the first ones are reported together.
-    const MAX_SAME: usize = 10;
-    /// The most different keys.
-    const MAX_KEYS: usize = 100;
-
     /// Adds an unknown key, or gives it back if there are too many.
     fn push(&mut self, table: &str, key: &str, complaint: Diagnostic) -> Option<Diagnostic> {
         if !self.told.add(&complaint) {
             return None;
         }
-        if self.seen.len() >= Self::MAX_KEYS && !self.seen.contains_key(&(table.to_owned(), key.to_owned())) {
+        if self.seen.len() >= limits::REPORTED && !self.seen.contains_key(&(table.to_owned(), key.to_owned())) {
             return Some(complaint);
         }
         let (times, last) = self.seen.entry((table.to_owned(), key.to_owned())).or_default();
         *times += 1;
-        if *times <= Self::MAX_SAME {
+        if *times <= limits::LISTED {
             self.found.push(complaint);
         } else {
             *last = Some(complaint);
@@ -120,7 +107,7 @@ impl UndeclaredKeys {
     fn into_diagnostics(self) -> impl Iterator<Item = Diagnostic> {
         let more = self.seen.into_iter().filter_map(|((table, key), (times, last))| {
             let last = last?;
-            let message = format!("unknown key `{key}` in {} more rows of `{table}`, of which this is the last", times - Self::MAX_SAME);
+            let message = format!("unknown key `{key}` in {} more rows of `{table}`, of which this is the last", times - limits::LISTED);
             Some(Diagnostic { message, ..last })
         });
         self.found.into_iter().chain(more)
@@ -184,7 +171,7 @@ impl DocumentCheck<'_> {
 
     /// Whether more violations are found than are reported.
     fn is_full(&self) -> bool {
-        self.found.len() > MAX_VIOLATIONS
+        self.found.len() > limits::REPORTED
     }
 
     fn violation(&mut self, error: &ValidationError<'_>) {
@@ -287,7 +274,7 @@ impl DocumentCheck<'_> {
         let wrong_type = |branch: &&Vec<ValidationError<'static>>| {
             branch.iter().any(|e| matches!(e.kind(), ValidationErrorKind::Type { .. }) && e.instance_path().as_str() == here)
         };
-        let fitting: Vec<&Vec<_>> = context.iter().take(MAX_BRANCHES).filter(|b| !wrong_type(b)).collect();
+        let fitting: Vec<&Vec<_>> = context.iter().take(limits::SAMPLE).filter(|b| !wrong_type(b)).collect();
         let depth = |b: &[ValidationError<'_>]| b.iter().map(|e| e.instance_path().as_str().len()).max().unwrap_or(0);
         let deeper: Vec<&&Vec<_>> = fitting.iter().filter(|b| depth(b) > here.len()).collect();
         let likely = match (fitting.as_slice(), deeper.as_slice()) {
@@ -436,8 +423,8 @@ fn dotted(pointer: &str) -> String {
 /// The nearest of the allowed words, else the words themselves.
 fn one_of(written: &str, allowed: &[String]) -> Help {
     suggest::help(written, allowed.iter().map(String::as_str)).unwrap_or_else(|| {
-        let some: Vec<String> = allowed.iter().take(MAX_WORDS).map(|w| format!("`{w}`")).collect();
-        let more = allowed.len().saturating_sub(MAX_WORDS);
+        let some: Vec<String> = allowed.iter().take(limits::VOCABULARY).map(|w| format!("`{w}`")).collect();
+        let more = allowed.len().saturating_sub(limits::VOCABULARY);
         format!("one of {}{}", some.join(", "), if more > 0 { format!(" and {more} more, see `tapster schema`") } else { String::new() })
             .into()
     })
@@ -447,7 +434,7 @@ fn one_of(written: &str, allowed: &[String]) -> Help {
 fn forms(context: &[Vec<ValidationError<'static>>]) -> String {
     let mut keys: Vec<String> = context
         .iter()
-        .take(MAX_BRANCHES)
+        .take(limits::SAMPLE)
         .flatten()
         .filter_map(|e| match e.kind() {
             ValidationErrorKind::Required { property } => property.as_str().map(|k| format!("`{k}`")),

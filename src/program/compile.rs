@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
-use crate::diag::{Code, DocumentNode, FieldMap, Report, Span};
+use crate::diag::{Code, DocumentNode, FieldMap, Report, Span, limits};
 use crate::lint;
 use crate::model::pack::PackRow;
 use crate::model::{Map, Pack, Value, WorkLimits};
@@ -187,7 +187,7 @@ fn defaults_of_columns(cx: &mut CompileContext<'_>) -> FxHashMap<Arc<str>, Vec<(
         let Some((table, key)) = column.name.split_once('/') else { continue };
         let Some(default) = column.node("default") else { continue };
         let of_table = all.entry(table.into()).or_default();
-        if of_table.len() < lint::MAX_COLUMNS {
+        if of_table.len() < limits::FIELDS {
             cx.rule = format!("column {}", column.name);
             of_table.push((key.into(), cells::whole(cx, default)));
         }

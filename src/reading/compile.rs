@@ -9,7 +9,7 @@ use serde_json::Value as Json;
 use super::parts::{CallPaths, DetailPaths, ErrorPaths, ReplyPart, WholeMessage};
 use super::path::{DocumentPath, ElementPath, PathTest};
 use super::{KeyPlace, ReplyReading, ReplyReadings};
-use crate::diag::{Code, Diagnostic, DocumentNode, Help, Report, Span, TableField};
+use crate::diag::{Code, Diagnostic, DocumentNode, Help, Report, Span, TableField, limits};
 use crate::model::Pack;
 use crate::model::pack::{PackRow, PackRows};
 
@@ -18,9 +18,6 @@ const PARTS: &[&str] = &["text", "reasoning", "signature", "call", "detail", "me
 
 /// The word of a test for a value that is missing or null.
 const MISSING: &str = "@none";
-
-/// The longest chain of `like`.
-const LONGEST_CHAIN: usize = 8;
 
 impl ReplyReadings {
     /// Compiles the rows of a pack.
@@ -99,7 +96,7 @@ impl ReadingCompiler<'_> {
         let mut chain = vec![row.name.clone()];
         let mut at = row;
         while let Some(next) = at.fields.get("like").and_then(|f| f.node.as_text()).and_then(|like| self.replies.get(like)) {
-            if chain.contains(&next.name) || chain.len() >= LONGEST_CHAIN {
+            if chain.contains(&next.name) || chain.len() >= limits::CHAIN {
                 break;
             }
             chain.push(next.name.clone());

@@ -7,19 +7,13 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
-use crate::diag::{DocumentNode, FieldMap, NodeValue};
+use crate::diag::{DocumentNode, FieldMap, NodeValue, limits};
 use crate::model::Pack;
 
 use crate::terms::names::{is_form, is_reference, is_script};
 
 use super::named::names_a_value;
 use super::values::is_pipe;
-
-/// Values nested deeper than this have already been refused by the reader.
-const MAX_DEPTH: usize = 96;
-
-/// Chains of cells longer than this are refused when they are evaluated.
-const MAX_ROUNDS: usize = 48;
 
 /// The maximum dependency level of a cell: 1 for the current item, 2 for the item around it.
 #[derive(Debug, Default)]
@@ -75,7 +69,7 @@ impl Dependencies {
         let named: Vec<(RowName, CellDependencies)> =
             facts.chain(named("value").map(|(row, is)| (RowName::Value(row.name.clone()), CellDependencies::of(is)))).collect();
         let mut found = Self::default();
-        for _ in 0..MAX_ROUNDS {
+        for _ in 0..limits::EXPRESSION_NESTING {
             let mut more = false;
             for (path, cell) in &values {
                 let far = found.far(cell);
@@ -143,7 +137,7 @@ fn leaves(prefix: &str, table: &FieldMap, depth: usize, out: &mut Vec<(String, C
     for (key, field) in table {
         let path = if prefix.is_empty() { key.to_string() } else { format!("{prefix}.{key}") };
         match &field.node.data {
-            NodeValue::Table(inner) if depth < MAX_DEPTH && !is_form(inner) => leaves(&path, inner, depth + 1, out),
+            NodeValue::Table(inner) if depth < limits::EXPRESSION_NESTING && !is_form(inner) => leaves(&path, inner, depth + 1, out),
             _ => out.push((path, CellDependencies::of(&field.node))),
         }
     }
@@ -158,7 +152,7 @@ impl CellDependencies {
 
     /// `within`: how many queries enclose the node.
     fn add(&mut self, node: &DocumentNode, within: u8, level: usize) {
-        if level > MAX_DEPTH {
+        if level > limits::EXPRESSION_NESTING {
             return;
         }
         match &node.data {
@@ -202,7 +196,7 @@ impl CellDependencies {
 
     /// A condition whose bare paths are fields of the `item`, or otherwise paths of the scene.
     fn condition(&mut self, node: &DocumentNode, item: bool, within: u8, level: usize) {
-        let Some(table) = node.as_table().filter(|_| level <= MAX_DEPTH) else { return };
+        let Some(table) = node.as_table().filter(|_| level <= limits::EXPRESSION_NESTING) else { return };
         if table.contains_key("of") {
             return self.add(node, within, level + 1);
         }

@@ -1,12 +1,9 @@
 //! Literals that rules set on paths of the scene: each must be of the type that the path is declared with.
 
-use crate::diag::{Code, DocumentNode, NodeValue};
+use crate::diag::{Code, DocumentNode, NodeValue, limits};
 use crate::terms::names::{ValueType, is_form};
 
 use super::context::CompileContext;
-
-/// How deep values are looked into for literals.
-const MAX_DEPTH: usize = 8;
 
 /// Value forms, and a part of each that may be its result.
 const RESULTS: [(&str, &str); 3] = [("if", "then"), ("if", "else"), ("lookup", "else")];
@@ -21,7 +18,7 @@ impl CompileContext<'_> {
     }
 
     fn path_value(&mut self, path: &str, node: &DocumentNode, depth: usize) {
-        if depth > MAX_DEPTH {
+        if depth > limits::CHAIN {
             return;
         }
         match &node.data {

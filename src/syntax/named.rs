@@ -7,7 +7,7 @@
 
 use std::sync::Arc;
 
-use crate::diag::{Code, Diagnostic, DocumentNode, FieldMap, NodeValue, Span};
+use crate::diag::{Code, Diagnostic, DocumentNode, FieldMap, NodeValue, Span, limits};
 use crate::model::Pack;
 use crate::model::Value;
 use crate::terms::cond::Cond;
@@ -25,12 +25,6 @@ const MOST: usize = 200_000;
 
 /// A name of more parts is shared by the places that use it, instead of being written out in each.
 const SHARED_FROM: usize = 256;
-
-/// Values nested deeper than this are refused, also where a shared one stands in another.
-const MAX_DEPTH: usize = 96;
-
-/// For so many meanings of `@` a compiled name is kept.
-const MOST_MEANINGS: usize = 32;
 
 /// The content of a row of table `fact` or `value`.
 #[derive(Debug, Clone)]
@@ -195,7 +189,7 @@ impl CompileContext<'_> {
         };
         self.reads_index |= known.index;
         self.deepest = self.deepest.max(self.depth + known.height);
-        if self.depth + known.height > MAX_DEPTH {
+        if self.depth + known.height > limits::EXPRESSION_NESTING {
             let help = Some("let fewer facts and values stand in each other".into());
             self.fail(Code::FileTooDeep, span, "values are nested too deeply", help);
         }
@@ -235,7 +229,7 @@ impl CompileContext<'_> {
             self.naming.circle = self.naming.is_inside();
         } else {
             let meanings = self.naming.known.entry(name).or_default();
-            if meanings.len() < MOST_MEANINGS {
+            if meanings.len() < limits::CACHE_ENTRIES {
                 meanings.push(known.clone());
             }
         }

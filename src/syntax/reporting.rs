@@ -3,17 +3,12 @@
 
 use std::sync::Arc;
 
-use crate::diag::{Code, Diagnostic, Help, Severity, Span};
+use crate::diag::{Code, Diagnostic, Help, Severity, Span, limits};
 use crate::model::OptionType;
 use crate::model::options::TABLE as OPTION;
 use crate::model::pack::PackRow;
 
 use super::context::CompileContext;
-
-/// The most declared words that are compared with the words of rules in total.
-const MAX_LOOKED: usize = 2_000_000;
-/// The most errors that are kept, and the most other diagnostics. Fewer are shown.
-const MAX_FOUND: usize = 2_000;
 
 impl CompileContext<'_> {
     /// Reports an error at a position.
@@ -59,11 +54,11 @@ impl CompileContext<'_> {
     pub fn may_look(&mut self, words: usize, at: Span) -> bool {
         let before = self.looked;
         self.looked = before.saturating_add(words);
-        if before <= MAX_LOOKED && self.looked > MAX_LOOKED {
+        if before <= limits::COMPARISONS && self.looked > limits::COMPARISONS {
             let message = "the rules compare so many words with so many declared ones that slips are not looked for from here on";
             self.warn(Diagnostic::warning(Code::BoundExceeded, message).at(at).help("declare fewer `values` or fields"));
         }
-        self.looked <= MAX_LOOKED
+        self.looked <= limits::COMPARISONS
     }
 
     fn push(&mut self, mut d: Diagnostic, help: Option<Help>) {
@@ -81,7 +76,7 @@ impl CompileContext<'_> {
         let [errors, others] = &mut self.found;
         let found = if d.severity == Severity::Error { errors } else { others };
         *found += 1;
-        if *found <= MAX_FOUND {
+        if *found <= limits::RECORDED {
             self.report.push(d);
         }
     }

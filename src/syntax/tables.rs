@@ -7,7 +7,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use crate::diag::{Code, DocumentNode, FieldMap, Span};
+use crate::diag::{Code, DocumentNode, FieldMap, Span, limits};
 use crate::terms::expr::{Expr, ItemQuery, PathRoot, QuerySource};
 use crate::terms::names::{is_table, own_tables};
 
@@ -17,8 +17,6 @@ use super::context::{CompileContext, ItemScope};
 const COMMON: [&str; 2] = ["name", "about"];
 /// The table that the program fills.
 const OVERLAID: &str = "overlaid";
-/// The most columns that a remedy lists.
-const MAX_LISTED: usize = 40;
 
 impl CompileContext<'_> {
     /// What `@` means for each element of a value: a row of a table, if that is known.
@@ -80,8 +78,8 @@ impl CompileContext<'_> {
         let help = match self.report.words.nearest(column, known.iter().map(AsRef::as_ref)) {
             Some(near) => near.into(),
             None => {
-                let listed: Vec<String> = known.iter().take(MAX_LISTED).map(|column| format!("`{column}`")).collect();
-                let more = if known.len() > MAX_LISTED { ", …" } else { "" };
+                let listed: Vec<String> = known.iter().take(limits::VOCABULARY).map(|column| format!("`{column}`")).collect();
+                let more = if known.len() > limits::VOCABULARY { ", …" } else { "" };
                 format!("its columns are {}{more}; a row `[[column]]` with `name = \"{name}\"` declares another one", listed.join(", "))
                     .into()
             }

@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use crate::diag::{Code, Diagnostic, DocumentNode, FieldMap, NodeValue, Span, source, suggest};
+use crate::diag::{Code, Diagnostic, DocumentNode, FieldMap, NodeValue, Span, limits, source, suggest};
 use crate::model::Value;
 use crate::model::term::names;
 use crate::text::functions;
@@ -18,9 +18,6 @@ use crate::terms::{calc, names};
 use super::conditions::PathMode;
 use super::context::{CompileContext, ItemScope, TailQuery};
 use super::selections;
-
-/// Values nested deeper than this are refused.
-const MAX_DEPTH: usize = 96;
 
 /// The keys of each value form, its own key first; calls, queries and forms by name are read separately.
 pub const FORMS: &[(&str, &[&str])] = &[
@@ -51,7 +48,7 @@ impl CompileContext<'_> {
     /// A value.
     pub fn expr(&mut self, node: &DocumentNode) -> Expr {
         self.deeper();
-        let expr = if self.depth > MAX_DEPTH {
+        let expr = if self.depth > limits::EXPRESSION_NESTING {
             self.fail(
                 Code::FileTooDeep,
                 node.span,

@@ -8,11 +8,8 @@ use std::sync::Arc;
 use super::revision::{Revision, Revisions};
 use super::walk::{PartKind, PartPlace, SourceUse, walk};
 use super::{ceilings, conditions, keys, lint, parts, words};
-use crate::diag::{Code, Diagnostic, DocumentNode, FieldMap, Help, NodeValue, Report, Severity, Span, short, suggest};
+use crate::diag::{Code, Diagnostic, DocumentNode, FieldMap, Help, NodeValue, Report, Severity, Span, limits, short, suggest};
 use crate::text::leaf::LeafSyntax;
-
-/// The most remarks about one template; nobody would read more.
-const MAX_REMARKS: usize = 100;
 
 /// The description of one source of a task.
 #[derive(Debug, Clone)]
@@ -53,7 +50,7 @@ pub fn advice(root: &DocumentNode, revision: &Revision, revisions: &Revisions, o
     advice.unused(root);
     ceilings::check(root, revision, &mut advice.said);
     let mut report = Report::default();
-    advice.said.into_iter().take(MAX_REMARKS).for_each(|remark| report.push(remark));
+    advice.said.into_iter().take(limits::REPORTED).for_each(|remark| report.push(remark));
     report
 }
 
@@ -68,7 +65,7 @@ struct TemplateAdvice<'a> {
 
 impl TemplateAdvice<'_> {
     fn say(&mut self, code: Code, span: Span, message: String, help: impl Into<Help>) {
-        if self.said.len() <= MAX_REMARKS {
+        if self.said.len() <= limits::REPORTED {
             let mut remark = Diagnostic::new(code, message).at(span).help(help);
             remark.severity = Severity::Warning;
             self.said.push(remark);
@@ -76,7 +73,7 @@ impl TemplateAdvice<'_> {
     }
 
     fn part(&mut self, sort: PartKind, node: &DocumentNode, at: &PartPlace) {
-        if self.said.len() > MAX_REMARKS {
+        if self.said.len() > limits::REPORTED {
             return;
         }
         if sort == PartKind::Rule {
@@ -105,7 +102,7 @@ impl TemplateAdvice<'_> {
     /// Keys that are ignored. `known_in` gives the keys of the same part in another revision.
     fn unknown_keys(&mut self, node: &DocumentNode, path: &str, known: &[&str], known_in: &dyn Fn(&Revision) -> Vec<&'static str>) {
         let unknown = node.as_table().into_iter().flatten().filter(|(key, _)| !known.contains(&&***key));
-        for (key, field) in unknown.take(MAX_REMARKS) {
+        for (key, field) in unknown.take(limits::REPORTED) {
             let place = if path.is_empty() { String::new() } else { format!(" in `{path}`") };
             let other = self.revisions.all().find(|other| known_in(other).contains(&&**key));
             let help = match other {

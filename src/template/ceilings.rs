@@ -4,8 +4,7 @@
 use super::parts;
 use super::revision::Revision;
 use super::walk::in_order;
-use crate::diag::{Code, Diagnostic, DocumentNode};
-use crate::model::value::MAX_DEPTH;
+use crate::diag::{Code, Diagnostic, DocumentNode, limits};
 
 /// A ceiling that applies at the current part, and the place where it is written.
 type InheritedCeiling = Option<(u64, String)>;
@@ -27,7 +26,7 @@ struct CeilingCheck<'a> {
 impl CeilingCheck<'_> {
     /// The least cost of the smallest message of a part by the default estimate; `None` if it has no message.
     fn part(&mut self, node: &DocumentNode, path: &str, above: &InheritedCeiling, depth: usize) -> Option<u64> {
-        if depth > MAX_DEPTH {
+        if depth > limits::NESTING {
             return Some(0);
         }
         let kind = node.get("kind").and_then(DocumentNode::as_text);

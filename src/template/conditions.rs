@@ -5,13 +5,9 @@
 
 use std::sync::Arc;
 
-use crate::diag::{DocumentNode, NodeValue};
-use crate::model::value::MAX_DEPTH;
+use crate::diag::{DocumentNode, NodeValue, limits};
 
 use super::form::{ConditionInput, DataRef, RuleCondition};
-
-/// The most names that one condition may read.
-const MAX_NAMES: usize = 100;
 
 /// Whether a condition is one of the rule language: a table with keys, but without `type` and `ref`.
 pub(super) fn is_rule(node: &DocumentNode) -> bool {
@@ -49,8 +45,8 @@ fn collect(node: &DocumentNode, names: &mut Vec<Arc<str>>, depth: usize) {
             let end = rest.find(|c: char| !c.is_alphanumeric() && c != '_').unwrap_or(rest.len());
             add(rest.get(..end).unwrap_or(""), names);
         }),
-        NodeValue::List(list) if depth < MAX_DEPTH => list.iter().for_each(|node| collect(node, names, depth + 1)),
-        NodeValue::Table(table) if depth < MAX_DEPTH => {
+        NodeValue::List(list) if depth < limits::NESTING => list.iter().for_each(|node| collect(node, names, depth + 1)),
+        NodeValue::Table(table) if depth < limits::NESTING => {
             for (key, field) in table {
                 add(key.trim_start_matches('@').split(['.', '[']).next().unwrap_or(""), names);
                 collect(&field.node, names, depth + 1);
@@ -62,7 +58,7 @@ fn collect(node: &DocumentNode, names: &mut Vec<Arc<str>>, depth: usize) {
 
 fn add(name: &str, names: &mut Vec<Arc<str>>) {
     let is_new = !name.is_empty() && !name.starts_with('$') && !names.iter().any(|known| &**known == name);
-    if is_new && names.len() < MAX_NAMES {
+    if is_new && names.len() < limits::FIELDS {
         names.push(Arc::from(name));
     }
 }

@@ -3,10 +3,7 @@
 use super::RESERVED;
 use super::revision::Revision;
 use super::walk::{PartKind, SourceUse, walk};
-use crate::diag::{Code, Diagnostic, DocumentNode, Span, suggest};
-
-/// The most places that one diagnostic shows.
-const MAX_PLACES: usize = 20;
+use crate::diag::{Code, Diagnostic, DocumentNode, Span, limits, suggest};
 
 /// Returns one diagnostic that names all unknown sources, sorted. Conditions in lists of messages and anchors are not
 /// checked.
@@ -31,7 +28,7 @@ pub(super) fn check(root: &DocumentNode, revision: &Revision, sources: &[&str]) 
     if let Some((.., path)) = unknown.first() {
         complaint = complaint.label(format!("at `{path}`"));
     }
-    for (name, span, path) in unknown.iter().skip(1).take(MAX_PLACES) {
+    for (name, span, path) in unknown.iter().skip(1).take(limits::LISTED) {
         complaint = complaint.related(*span, format!("`{name}`, at `{path}`"));
     }
     Some(complaint.help(remedy(&names, sources)))
@@ -47,7 +44,7 @@ pub(super) fn remedy(unknown: &[&str], sources: &[&str]) -> String {
     let known = || sources.iter().copied().chain(RESERVED);
     let near: Vec<String> = unknown
         .iter()
-        .take(MAX_PLACES)
+        .take(limits::LISTED)
         .filter_map(|name| suggest::nearest(name, known()))
         .map(|near| if unknown.len() == 1 { near.to_string() } else { format!("`{}` for `{}`?", near.replacement, near.word) })
         .collect();

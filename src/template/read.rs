@@ -7,8 +7,7 @@ use super::form::{FramePiece, LayoutNode, Slot, SlotNode, SourceLoop, Template};
 use super::parts::{self, PartResult};
 use super::revision::Revision;
 use super::walk::in_order;
-use crate::diag::DocumentNode;
-use crate::model::value::MAX_DEPTH;
+use crate::diag::{DocumentNode, limits};
 
 /// Reads a whole template.
 pub(super) fn template(root: &DocumentNode, revision: &Arc<Revision>) -> PartResult<Template> {
@@ -85,7 +84,7 @@ impl TemplateReader<'_> {
 
     /// Reads a list of nodes. A file cannot nest deeper than `depth`, but a caller's own tree can.
     fn plan(&self, node: &DocumentNode, key: &str, depth: usize) -> PartResult<Box<[SlotNode]>> {
-        if depth >= MAX_DEPTH {
+        if depth >= limits::NESTING {
             return Err(parts::misfit(node, "a plan of so many levels"));
         }
         parts::list(node, key)?.iter().map(|node| self.step(node, depth + 1)).collect()

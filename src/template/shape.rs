@@ -7,8 +7,7 @@ use super::revision::Revision;
 use super::walk::{PartKind, walk};
 use std::sync::Arc;
 
-use crate::diag::{Code, Diagnostic, DocumentNode, FieldMap, NodeValue, Report, TableField, short, suggest};
-use crate::model::value::MAX_DEPTH;
+use crate::diag::{Code, Diagnostic, DocumentNode, FieldMap, NodeValue, Report, TableField, limits, short, suggest};
 
 /// The file without what its revision ignores.
 pub(super) fn known(root: &DocumentNode, revision: &Revision) -> DocumentNode {
@@ -97,20 +96,17 @@ impl RevisionShape<'_> {
 
     fn inside(&self, node: &mut DocumentNode, keys: &[&str], depth: usize) {
         let NodeValue::Table(table) = &mut node.data else { return };
-        for key in keys.iter().filter(|_| depth < MAX_DEPTH) {
+        for key in keys.iter().filter(|_| depth < limits::NESTING) {
             each(table, key, |node| self.step(node, depth + 1));
         }
     }
 }
 
-/// The most complaints about one template; nobody would read more.
-const MAX_COMPLAINTS: usize = 100;
-
 /// Reports anchors where the revision has none, and roles that it does not have.
 pub(super) fn check(root: &DocumentNode, revision: &Revision, report: &mut Report) {
     let mut said = 0;
     walk(root, revision, &mut |sort, node, at| {
-        if said >= MAX_COMPLAINTS {
+        if said >= limits::REPORTED {
             return;
         }
         let role = node.get("role").filter(|_| sort.is_block() || matches!(sort, PartKind::Lane | PartKind::Group));

@@ -5,8 +5,7 @@ use std::sync::Arc;
 
 use super::conditions;
 use super::revision::Revision;
-use crate::diag::{DocumentNode, FieldMap, NodeValue, TableField};
-use crate::model::value::MAX_DEPTH;
+use crate::diag::{DocumentNode, FieldMap, NodeValue, TableField, limits};
 
 /// Keys whose values are data.
 const DATA: &[&str] = &["args", "value", "payload", "meta"];
@@ -46,7 +45,7 @@ fn renamed(table: &FieldMap, revision: &Revision) -> FieldMap {
 }
 
 fn respell(node: &mut DocumentNode, revision: &Revision, depth: usize) {
-    if depth > MAX_DEPTH {
+    if depth > limits::NESTING {
         return;
     }
     match &mut node.data {
@@ -73,7 +72,7 @@ fn respell(node: &mut DocumentNode, revision: &Revision, depth: usize) {
 /// Conditions: those of the rule language have no words of templates.
 fn when(node: &mut DocumentNode, revision: &Revision, depth: usize) {
     match &mut node.data {
-        NodeValue::List(list) if depth < MAX_DEPTH => list.iter_mut().for_each(|node| when(node, revision, depth + 1)),
+        NodeValue::List(list) if depth < limits::NESTING => list.iter_mut().for_each(|node| when(node, revision, depth + 1)),
         NodeValue::Table(table) => {
             let typed = DocumentNode { span: node.span, data: NodeValue::Table(renamed(table, revision)) };
             if !conditions::is_rule(&typed) {

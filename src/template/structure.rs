@@ -2,10 +2,7 @@
 
 use super::revision::Revision;
 use super::walk::{PartKind, walk};
-use crate::diag::{Code, Diagnostic, DocumentNode, suggest};
-
-/// The most mistakes that are told.
-const MOST: usize = 50;
+use crate::diag::{Code, Diagnostic, DocumentNode, limits, suggest};
 
 /// All mistakes; slots that do not exist before prefixes.
 pub(super) fn check(root: &DocumentNode, revision: &Revision) -> Vec<Diagnostic> {
@@ -27,7 +24,7 @@ pub(super) fn check(root: &DocumentNode, revision: &Revision) -> Vec<Diagnostic>
             of_prefixes.extend(flag.zip(role).map(|(flag, role)| misplaced(revision, flag, role, &at.crumb)));
         }
     });
-    of_slots.into_iter().chain(of_prefixes).take(MOST).collect()
+    of_slots.into_iter().chain(of_prefixes).take(limits::REPORTED).collect()
 }
 
 /// A prefix on a role that has none.

@@ -7,8 +7,7 @@ use std::fmt::Write as _;
 use super::conditions;
 use super::parts;
 use super::revision::Revision;
-use crate::diag::{DocumentNode, FieldMap};
-use crate::model::value::MAX_DEPTH;
+use crate::diag::{DocumentNode, FieldMap, limits};
 use crate::text::js;
 
 /// The kind of a part.
@@ -211,7 +210,7 @@ impl<'a> TemplateWalk<'_, 'a> {
     }
 
     fn step(&mut self, node: &'a DocumentNode) {
-        if self.depth >= MAX_DEPTH {
+        if self.depth >= limits::NESTING {
             return;
         }
         self.depth += 1;

@@ -5,6 +5,7 @@
 
 use std::sync::Arc;
 
+use crate::diag::limits;
 use crate::model::{Item, Map, RuleRef, Value, item::core};
 use crate::text::written::{self, ToText as _};
 use crate::text::{functions, js, work};
@@ -43,9 +44,6 @@ pub struct Env<'a> {
     pub part: Option<SelectSequence<'a>>,
 }
 
-/// The most characters of an item's title in messages.
-const TITLE: usize = 40;
-
 impl<'a> Env<'a> {
     /// The same environment with another current item; the previous one becomes `@outer`.
     #[must_use]
@@ -80,7 +78,7 @@ impl<'a> Env<'a> {
         let whole = self.whole();
         let of = |field: &&str| whole.get(field).filter(|value| !value.is_empty()).map(Value::to_text);
         if let Some(title) = ["id", "name", "title", "slot", "text"].iter().find_map(of) {
-            let short: String = title.chars().take(TITLE).collect();
+            let short: String = title.chars().take(limits::QUOTED).collect();
             return if short.len() < title.len() { format!("{short}…") } else { short };
         }
         match self.cur {

@@ -4,14 +4,12 @@
 
 use std::sync::{Arc, LazyLock};
 
+use crate::diag::limits;
 use crate::model::{Map, Value};
 
 use super::eval::{CurrentItem, Env, EvalFault};
 use super::expr::ValueFold;
 use super::sizes;
-
-/// The most values that the result may hold.
-const MOST: usize = 1_000_000;
 
 /// How many steps may go by until the value is measured: each may nest it deeper.
 const STEPS: usize = 16;
@@ -32,7 +30,7 @@ impl ValueFold {
         let elements = list.elements();
         env.st.visit(elements.len())?;
         let mut so_far = self.from.eval(env)?;
-        let measure = |so_far: &Value| sizes::kept(so_far, MOST, env.st.rules.limits.text_bytes, &env.st.scene).map(|_| ()).map_err(grown);
+        let measure = |so_far: &Value| sizes::kept(so_far, env.st.rules.limits.text_bytes, &env.st.scene).map(|_| ()).map_err(grown);
         for (n, element) in elements.iter().enumerate() {
             let index = Value::Int(i64::try_from(n).unwrap_or(i64::MAX));
             let values = [so_far, element.clone(), index];
@@ -41,8 +39,8 @@ impl ValueFold {
             so_far = env.inner(CurrentItem::Value(&here, n)).eval(&self.give)?;
             // a step may double the list, so the check cannot wait for the end
             let own = so_far.elements().len().max(so_far.as_map().map_or(0, Map::len));
-            if own > MOST {
-                return Err(grown(format!("hold more than {MOST} values; keep fewer in it")));
+            if own > limits::VALUES {
+                return Err(grown(format!("hold more than {} values; keep fewer in it", limits::VALUES)));
             }
             if n % STEPS == STEPS - 1 && own > 0 {
                 measure(&so_far)?;

@@ -2,33 +2,33 @@
 //!
 //! Shared parts count each time, so nothing that a build keeps can come to more than this when it is written out.
 
-use crate::model::value::MAX_DEPTH;
-use crate::model::{MOST_WRITTEN, SerializedSize, SizeExcess, Value};
+use crate::diag::limits;
+use crate::model::{SerializedSize, SizeExcess, Value};
 use crate::text::{work, written};
 
 use super::fault::EvalFault;
 
-/// The size of a value, which is paid; or what it would do ("would …"), if it nests too deeply, holds more than `most`
-/// values, or would be too long when it is written out. One text may be as long as the pack allows (`text_bytes`), and data
-/// that the scene holds may be kept as it is.
-pub(crate) fn kept(value: &Value, most: usize, text_bytes: usize, scene: &Value) -> Result<SerializedSize, String> {
-    let mut bytes = MOST_WRITTEN.max(text_bytes);
-    let within = |bytes: usize| value.written(MAX_DEPTH, SerializedSize { values: most, bytes });
+/// The size of a value, which is paid; or what it would do ("would …"), if it nests too deeply, holds too many values, or would
+/// be too long when it is written out. One text may be as long as the pack allows (`text_bytes`), and data that the scene holds
+/// may be kept as it is.
+pub(crate) fn kept(value: &Value, text_bytes: usize, scene: &Value) -> Result<SerializedSize, String> {
+    let mut bytes = limits::OUTPUT_BYTES.max(text_bytes);
+    let within = |bytes: usize| value.written(limits::NESTING, SerializedSize { values: limits::VALUES, bytes });
     let size = within(bytes).or_else(|excess| {
         if excess != SizeExcess::Bytes {
             return Err(excess);
         }
         let all = SerializedSize { values: usize::MAX, bytes: usize::MAX };
-        bytes = bytes.saturating_add(scene.written(MAX_DEPTH, all).map_or(0, |scene| scene.bytes));
+        bytes = bytes.saturating_add(scene.written(limits::NESTING, all).map_or(0, |scene| scene.bytes));
         within(bytes)
     });
     if matches!(value, Value::List(_) | Value::Map(_)) {
         // nothing can fail here: the next step fails, if this is too much
-        let _ = work::spend(size.map_or(most, |size| size.values) as u64);
+        let _ = work::spend(size.map_or(limits::VALUES, |size| size.values) as u64);
     }
     size.map_err(|excess| match excess {
-        SizeExcess::Depth => format!("nest deeper than {MAX_DEPTH} levels; nest it less deeply"),
-        SizeExcess::Values => format!("hold more than {most} values; keep fewer in it"),
+        SizeExcess::Depth => format!("nest deeper than {} levels; nest it less deeply", limits::NESTING),
+        SizeExcess::Values => format!("hold more than {} values; keep fewer in it", limits::VALUES),
         SizeExcess::Bytes => format!("come to more than {bytes} bytes when it is written out; keep less in it"),
     })
 }

@@ -24,9 +24,6 @@ use super::memo::PassMemo;
 use super::patterns::PatternRecord;
 use super::{CompiledRules, RenderFunction, RenderRequest, trees};
 
-/// Maximum number of parts of a value that a pass may set.
-const MAX_NODES: usize = 4_000_000;
-
 /// Sources with at least this many elements are read lazily; for shorter ones the bookkeeping costs more than it
 /// saves.
 const LAZY_FROM: usize = 48;
@@ -410,7 +407,7 @@ impl BuildState {
     ///
     /// A value that nests too deeply or is too large when it is written out is refused with a warning, and nothing is set.
     pub fn put(&self, names: &[Arc<str>], value: Value) {
-        if let Err(why) = super::sizes::kept(&value, MAX_NODES, self.rules.limits.text_bytes, &self.scene) {
+        if let Err(why) = super::sizes::kept(&value, self.rules.limits.text_bytes, &self.scene) {
             self.warn(Code::BoundExceeded, format!("`${}` would {why}; it is not set", names.join(".")));
         } else {
             put(&mut self.set.borrow_mut(), names, value);

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use indexmap::IndexMap;
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use crate::diag::limits;
 use crate::model::plan::{SearchRecord, TextRewrite, TracedChange};
 use crate::model::{Item, Map, Value};
 
@@ -16,14 +17,6 @@ use super::eval::{CurrentItem, Env};
 use super::expr::Expr;
 use super::memo::PassMemo;
 use super::select::SelectSequence;
-
-/// Most rewritten texts, and most other changes of functions, that a trail keeps.
-const MOST_REWRITES: usize = 10_000;
-/// Most items of which a trail keeps what was searched for them.
-const MOST_SEARCHED: usize = 10_000;
-
-/// Most removed items, and most items of other lists, that a trail keeps.
-const MOST_ITEMS: usize = 10_000;
 
 /// One event of the trail: what a pass did to an item. Only kept when tracing.
 #[derive(Debug, Clone, serde::Serialize)]
@@ -106,7 +99,7 @@ impl BuildState {
         if let Some(trail) = &self.trail {
             let event = TrailEvent { item: item.seq, pass: self.pass.borrow().clone(), did };
             let mut removed = self.facts.removed.borrow_mut();
-            if matches!(did, "dropped" | "lost" | "merged") && removed.len() < MOST_ITEMS {
+            if matches!(did, "dropped" | "lost" | "merged") && removed.len() < limits::RECORDED {
                 removed.push((item.clone(), event.clone()));
             }
             drop(removed);
@@ -117,7 +110,7 @@ impl BuildState {
 
     /// Records that a script changed a text, when a trail is kept.
     pub fn rewritten(&self, script: &Arc<str>, before: &Arc<str>, after: &Arc<str>) {
-        if self.trail.is_some() && self.rewrites.borrow().len() < MOST_REWRITES {
+        if self.trail.is_some() && self.rewrites.borrow().len() < limits::RECORDED {
             let (script, before, after) = (script.to_string(), before.to_string(), after.to_string());
             self.rewrites.borrow_mut().push(TextRewrite { pass: self.pass.borrow().to_string(), script, before, after });
         }
@@ -125,7 +118,7 @@ impl BuildState {
 
     /// Records what a function changed, when a trail is kept; it is evaluated only then.
     pub fn changed(&self, change: impl FnOnce() -> TracedChange) {
-        if self.trail.is_some() && self.facts.changes.borrow().len() < MOST_REWRITES {
+        if self.trail.is_some() && self.facts.changes.borrow().len() < limits::RECORDED {
             let change = change();
             self.facts.changes.borrow_mut().push(change);
         }
@@ -167,7 +160,7 @@ impl BuildState {
         }
         let mut all = self.facts.searched.borrow_mut();
         match in_vain {
-            Some(searched) if all.len() < MOST_SEARCHED || all.contains_key(&item.seq) => {
+            Some(searched) if all.len() < limits::RECORDED || all.contains_key(&item.seq) => {
                 let pass = self.pass.borrow().to_string();
                 all.insert(item.seq, SearchRecord { item: item.seq, pass, ..searched });
             }
@@ -197,7 +190,7 @@ impl BuildState {
         let removed = self.facts.removed.borrow();
         let mut out: Vec<_> =
             removed.iter().map(|(item, event)| (name(usize::from(item.list)), item.clone(), Some(event.clone()))).collect();
-        let most = out.len() + MOST_ITEMS;
+        let most = out.len() + limits::RECORDED;
         for (n, list) in self.lists.used().filter(|(n, _)| *n != but) {
             // a list that is not loaded is not read for a trace
             let Ok(mut list) = list.try_borrow_mut() else { continue };

@@ -14,9 +14,6 @@ use crate::terms::select::{SelectSequence, pass_env};
 use crate::terms::{BuildState, CurrentItem, Env, EvalFault, Expr, PassMemo, sizes};
 use crate::text::written::ToText as _;
 
-/// The most values of one field.
-const MOST_VALUES: usize = 1_000_000;
-
 /// Names of fields, and of values of the build.
 pub(super) const FIELD_NAMES: TermType = TermType::Json(
     r#"{
@@ -261,7 +258,7 @@ impl SetTerms {
         let here = env.inner(CurrentItem::Item(item, place));
         let values = self.fields.iter().map(|(_, _, e)| here.eval(e)).collect::<Result<Vec<_>, _>>()?;
         for (value, (id, rest, _)) in values.iter().zip(&self.fields) {
-            if let Err(would) = sizes::kept(value, MOST_VALUES, env.st.rules.limits.text_bytes, &env.st.scene) {
+            if let Err(would) = sizes::kept(value, env.st.rules.limits.text_bytes, &env.st.scene) {
                 let name = env.st.rules.fields.name(*id);
                 let name = std::iter::once(&name).chain(rest).map(|name| &**name).collect::<Vec<_>>().join(".");
                 return Err(EvalFault::bound(format!("the field `{name}` would {would}")));

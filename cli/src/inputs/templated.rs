@@ -4,9 +4,9 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 
-use crate::diag::{Code, Diagnostic, Report, Sources, short, suggest};
+use crate::diag::{Code, Diagnostic, Report, Sources, limits, short, suggest};
 use crate::model::Value;
-use crate::pack::files::{MAX_FOLDERS, is_pack};
+use crate::pack::files::is_pack;
 use crate::pack::{OpenedTemplate, Overlay, PackLibrary, RuleFile, Ruleset, Start, json, open_template, read, toml};
 use crate::template::TemplateContract;
 
@@ -232,5 +232,5 @@ pub(crate) fn pack_of(task: Option<&str>, library: &dyn PackLibrary) -> Result<S
 /// The folder of the pack that a file lies in.
 pub(crate) fn pack_around(path: &Path) -> Option<PathBuf> {
     let named = |folder: &Path| if folder.as_os_str().is_empty() { PathBuf::from(".") } else { folder.to_owned() };
-    path.ancestors().skip(1).take(MAX_FOLDERS).map(named).find(|folder| is_pack(folder))
+    path.ancestors().skip(1).take(limits::CHAIN).map(named).find(|folder| is_pack(folder))
 }

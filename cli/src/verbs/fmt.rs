@@ -5,9 +5,8 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use serde_json::json;
 
-use crate::diag::{Code, Diagnostic, Report, Sources, Span};
+use crate::diag::{Code, Diagnostic, Report, Sources, Span, limits};
 use crate::format::{FormatRefusal, TomlLayout, format};
-use crate::pack::files::MAX_FILE;
 
 use crate::inputs::files::{bytes_of, own_file, shown, write_file};
 use crate::output::OutputStreams;
@@ -155,8 +154,8 @@ impl FmtArgs {
 /// The text of a file; `None`, with a diagnostic, if it is too large or not UTF-8.
 fn text_of<'b>(bytes: &'b [u8], name: &str, tally: &mut FmtTally) -> Option<&'b str> {
     let complaint = match std::str::from_utf8(bytes) {
-        Ok(text) if bytes.len() as u64 <= MAX_FILE => return Some(text),
-        Ok(_) => Diagnostic::new(Code::FileTooLarge, format!("`{name}` is larger than {} MiB", MAX_FILE >> 20))
+        Ok(text) if bytes.len() <= limits::FILE_BYTES => return Some(text),
+        Ok(_) => Diagnostic::new(Code::FileTooLarge, format!("`{name}` is larger than {} MiB", limits::FILE_BYTES >> 20))
             .help("split it into several files"),
         Err(error) => {
             let message = format!("`{name}` is not valid UTF-8: byte {} does not begin a character", error.valid_up_to());

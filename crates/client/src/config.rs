@@ -9,7 +9,7 @@ use serde_json::{Map, Value as Json, json};
 use super::{Problem, RunError};
 use crate::build::dialects;
 use crate::build::{Outcome, run};
-use crate::model::value::MAX_DEPTH;
+use crate::diag::limits;
 use crate::model::{Scene, Value};
 use crate::pack::Ruleset;
 use crate::text::json_pointer::escape;
@@ -325,7 +325,7 @@ pub(super) fn exact(document: &Json, at: &str) -> Result<(), RunError> {
 fn look(value: &Json, at: &str, depth: usize, problems: &mut Vec<Problem>) {
     match value {
         // what is nested deeper becomes a text that says so
-        _ if depth > MAX_DEPTH => {}
+        _ if depth > limits::NESTING => {}
         Json::Number(number) if number.is_u64() && !number.is_i64() => {
             let message = format!("{number} is larger than {}, the largest whole number that can be sent unchanged", i64::MAX);
             problems.push(Problem { code: "invalid_value".to_owned(), at: at.to_owned(), message });

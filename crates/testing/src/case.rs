@@ -8,10 +8,10 @@ use std::path::{Component, Path, PathBuf};
 use serde_json::{Map, Value as Json, json};
 
 use super::play::SIZES;
-use crate::diag::{Code, Diagnostic, DocumentNode, Report, Sources, TableField, suggest};
+use crate::diag::{Code, Diagnostic, DocumentNode, Report, Sources, TableField, limits, suggest};
 use crate::model::{Scene, Value};
 use crate::pack::error::PackError;
-use crate::pack::files::{MAX_ENTRIES, MAX_FOLDERS, is_pack, read_file};
+use crate::pack::files::{is_pack, read_file};
 use crate::pack::read::RuleDocument;
 use crate::pack::rows::is_meta;
 use crate::pack::{Overlay, PackLibrary, RuleFile, Ruleset, Schemas, Start, load_read};
@@ -360,13 +360,13 @@ pub fn in_folder(folder: &Path) -> Vec<PathBuf> {
     while let Some((folder, depth)) = open.pop() {
         for entry in std::fs::read_dir(&folder).into_iter().flatten().flatten() {
             entries += 1;
-            if entries > MAX_ENTRIES {
+            if entries > limits::ENTRIES {
                 break;
             }
             let path = entry.path();
             let is_hidden = entry.file_name().to_string_lossy().starts_with('.');
             match entry.file_type() {
-                Ok(kind) if kind.is_dir() && depth < MAX_FOLDERS && !is_hidden => open.push((path, depth + 1)),
+                Ok(kind) if kind.is_dir() && depth < limits::CHAIN && !is_hidden => open.push((path, depth + 1)),
                 Ok(kind) if kind.is_file() && path.extension().is_some_and(|e| e == "toml" || e == "json") && !is_hidden => {
                     found.push(path)
                 }
@@ -506,5 +506,5 @@ fn named(text: &str, base: &Path) -> Start {
 /// The pack that a file lies in.
 fn around(path: &Path) -> Option<Start> {
     let named = |folder: &Path| if folder.as_os_str().is_empty() { PathBuf::from(".") } else { folder.to_owned() };
-    path.ancestors().skip(1).take(MAX_FOLDERS).map(named).find(|folder| is_pack(folder)).map(Start::Folder)
+    path.ancestors().skip(1).take(limits::CHAIN).map(named).find(|folder| is_pack(folder)).map(Start::Folder)
 }

@@ -8,11 +8,9 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 
 use super::MacroSyntax;
+use crate::diag::limits;
 use crate::text::macro_syntax::name_of;
 use crate::text::{TextLimits, js};
-
-/// So many names of a text are looked up once; a search among more would take longer than looking them up.
-const MOST_NAMES: usize = 16;
 
 /// The arguments that a macro takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -163,7 +161,7 @@ impl NameCache {
             return known.clone();
         }
         let made = (Arc::from(name), grammar.find(name));
-        if self.0.len() < MOST_NAMES {
+        if self.0.len() < limits::CACHE_ENTRIES {
             self.0.push(made.clone());
         }
         made

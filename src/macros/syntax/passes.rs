@@ -7,11 +7,9 @@
 use std::sync::Arc;
 
 use super::{ExpandedText, MacroResult, TextOffset};
+use crate::diag::limits;
 use crate::text::pattern::{Captures, MatchBound, Pattern, replace_any};
 use crate::text::{TextLimits, work};
-
-/// Most warnings about one text.
-const MOST_WARNINGS: usize = 20;
 
 /// A match of a pass.
 pub struct PassHit<'a> {
@@ -118,7 +116,7 @@ impl PassText {
     }
 
     fn warn(&mut self, warning: String) {
-        if self.warnings.len() < MOST_WARNINGS {
+        if self.warnings.len() < limits::WARNED {
             self.warnings.push(warning);
         }
     }

@@ -9,10 +9,9 @@
 use std::sync::Arc;
 
 use super::{ExpandedText, MacroResult, TextOffset};
+use crate::diag::limits;
 use crate::text::{TextLimits, work};
 
-/// Most warnings about one text.
-const MOST_WARNINGS: usize = 20;
 /// So many bytes that a macro or a block holds or gives count as one more step.
 const BYTES_OF_STEP: usize = 64;
 /// Most frames that are open at one time.
@@ -238,7 +237,7 @@ impl<H: StackHost> MacroStack<'_, H> {
     }
 
     fn warn(&mut self, why: String) {
-        if self.warnings.len() < MOST_WARNINGS {
+        if self.warnings.len() < limits::WARNED {
             self.warnings.push(why);
         }
     }

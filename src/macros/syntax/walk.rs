@@ -10,10 +10,8 @@ use rustc_hash::FxHashSet;
 
 use super::parser::{MacroNode, MacroText, MacroTree};
 use super::{MacroHost, MacroResult, TextOffset};
+use crate::diag::limits;
 use crate::text::{TextLimits, js, work};
-
-/// Most warnings about one text.
-const MOST_WARNINGS: usize = 20;
 
 /// A limit was reached; the text is left as it was.
 struct WalkStop;
@@ -209,7 +207,7 @@ impl<'a> MacroWalk<'a> {
 
     fn warn(&self, why: String) {
         let mut warnings = self.warnings.borrow_mut();
-        if warnings.len() < MOST_WARNINGS {
+        if warnings.len() < limits::WARNED {
             warnings.push(why);
         }
     }

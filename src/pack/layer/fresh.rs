@@ -4,17 +4,12 @@ use std::sync::Arc;
 
 use super::super::fingerprint;
 use super::super::rows::IncomingRow;
+use super::LayerMerger;
 use super::stale::changed_verb;
-use super::{LayerMerger, MAX_COMPLAINTS};
-use crate::diag::{Code, Diagnostic, DocumentNode, FieldMap, NodeValue, Span, TableField, short, suggest};
+use crate::diag::{Code, Diagnostic, DocumentNode, FieldMap, NodeValue, Span, TableField, limits, short, suggest};
 use crate::model::pack::PackRow;
 use crate::template;
 
-/// The most names of lower rows that names of new rows are compared with in total. The comparison is cheap for names of
-/// different lengths, so this is enough for a thousand new rows over the largest packs.
-const MAX_COMPARED_NEW: usize = 2_000_000;
-/// The most names of rows that a diagnostic lists.
-const MAX_NAMED: usize = 12;
 /// By table, the keys that a new row needs. A row of an overlay that has all of them is probably meant as a new one.
 const NEEDED: &[(&str, &[&str])] = &[("pass", &["do"]), ("hook", &["event", "run"]), ("tool", &["function", "description"])];
 
@@ -90,13 +85,13 @@ impl LayerMerger<'_> {
 
     /// Remembers a new row of an overlay whose name is nearly that of a row of a lower layer.
     pub(super) fn suspect(&mut self, new: &IncomingRow) {
-        if self.overlay.is_none() || new.is_new || self.nearly.len() >= MAX_COMPLAINTS {
+        if self.overlay.is_none() || new.is_new || self.nearly.len() >= limits::REPORTED {
             return;
         }
         let Some(rows) = self.merged.tables.get(&new.table) else { return };
         let below = self.below.get(&new.table).copied().unwrap_or_default();
         self.compared_new += below;
-        if self.compared_new > MAX_COMPARED_NEW {
+        if self.compared_new > limits::COMPARISONS {
             return;
         }
         let (of, last) = parts(&new.name);
@@ -141,8 +136,8 @@ impl LayerMerger<'_> {
             None => {
                 let names: Vec<&str> =
                     rows.into_iter().flat_map(|rows| rows.keys()).filter_map(|n| n.strip_prefix(own)?.strip_prefix('/')).collect();
-                let some = names.iter().take(MAX_NAMED).map(|n| format!("`{n}`")).collect::<Vec<_>>().join(", ");
-                let more = if names.len() > MAX_NAMED { " …" } else { "" };
+                let some = names.iter().take(limits::LISTED).map(|n| format!("`{n}`")).collect::<Vec<_>>().join(", ");
+                let more = if names.len() > limits::LISTED { " …" } else { "" };
                 if names.is_empty() { format!("name a {table} of `{own}`") } else { format!("name a {table} of `{own}`: {some}{more}") }
             }
         };

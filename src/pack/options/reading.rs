@@ -4,13 +4,8 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use super::OptionReader;
-use crate::diag::{Code, Diagnostic, DocumentNode, FieldMap, NodeValue, Span, TableField};
+use crate::diag::{Code, Diagnostic, DocumentNode, FieldMap, NodeValue, Span, TableField, limits};
 use crate::model::{OptionChoice, OptionCondition, OptionType, PackOption, Value};
-
-/// The most choices of one option.
-const MAX_CHOICES: usize = 500;
-/// The most conditions that one option or choice may have of one sort.
-const MAX_NEEDS: usize = 50;
 
 pub(super) fn option(reader: &mut OptionReader<'_>, name: &Arc<str>, field: &TableField) -> Option<PackOption> {
     // anything but a table, and a word that is no type, is reported by the schema
@@ -107,8 +102,8 @@ fn choices(reader: &mut OptionReader<'_>, name: &str, field: Option<&TableField>
         let text = |key: &str| node.get(key).and_then(DocumentNode::as_text).map(Arc::from);
         // a choice without a text is reported by the schema
         let Some(value) = node.as_text().map(Arc::<str>::from).or_else(|| text("value")) else { continue };
-        if out.len() >= MAX_CHOICES {
-            let complaint = Diagnostic::new(Code::BoundExceeded, format!("option `{name}` has more than {MAX_CHOICES} choices"));
+        if out.len() >= limits::OPTIONS {
+            let complaint = Diagnostic::new(Code::BoundExceeded, format!("option `{name}` has more than {} choices", limits::OPTIONS));
             reader.complain(complaint.at(node.span).help("use an option of type `text`"));
             break;
         }
@@ -148,5 +143,5 @@ fn needs(field: Option<&TableField>) -> Vec<OptionCondition> {
         NodeValue::List(list) => list.iter().filter_map(named).collect(),
         _ => named(node).into_iter().collect(),
     };
-    all.into_iter().take(MAX_NEEDS).collect()
+    all.into_iter().take(limits::FIELDS).collect()
 }

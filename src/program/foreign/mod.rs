@@ -16,7 +16,7 @@ pub use reports::{FieldOutcome, FieldReport};
 use crate::text::written::ToText as _;
 use std::sync::Arc;
 
-use crate::diag::short;
+use crate::diag::{limits, short};
 use crate::model::{Map, Value};
 use crate::terms::select::pass_env;
 use crate::terms::state::put;
@@ -25,9 +25,6 @@ use crate::text::work;
 
 /// The names of a path.
 type PathNames = Vec<Arc<str>>;
-
-/// How deep rows with `item` may be nested in one document.
-const MOST_NESTED: usize = 8;
 
 /// A compiled foreign format.
 pub struct ForeignFormat {
@@ -225,8 +222,9 @@ impl FieldMapping {
         depth: usize,
         out: &mut ImportedDocument,
     ) -> Result<Value, EvalFault> {
-        if depth >= MOST_NESTED {
-            let message = format!("rows with `item` are nested deeper than {MOST_NESTED}: `{}` converts itself again and again", by.name);
+        if depth >= limits::CHAIN {
+            let message =
+                format!("rows with `item` are nested deeper than {}: `{}` converts itself again and again", limits::CHAIN, by.name);
             return Err(EvalFault::bound(message));
         }
         let elements = match list {

@@ -4,11 +4,9 @@ use std::sync::Arc;
 
 use super::super::form::{ConditionInput, MessageBlock, NamedAnchor, RuleCondition, Slot, SlotCondition, SlotNode, Template, TextSource};
 use super::{ErrorKind, Message, OutputPiece, RenderError, RenderRun, condition};
+use crate::diag::limits;
 use crate::model::{Map, Value};
 use crate::text::leaf::{Leaf, PrintedLeaf, value_text};
-
-/// Most values that one condition compares.
-const MOST_COMPARED: usize = 1 << 20;
 
 impl RenderRun<'_, '_> {
     /// The content of each slot, by its index. All slots run and are paid for, also those that the layout never places.
@@ -85,9 +83,9 @@ impl RenderRun<'_, '_> {
             SlotCondition::Rule(when) => return self.holds_rule(when),
         };
         let found = self.data.resolve(&when.on);
-        let mut left = MOST_COMPARED;
+        let mut left = limits::COMPARISONS;
         let holds = condition::holds(when, found.as_ref(), &mut left).map_err(|why| self.meter.refused(why))?;
-        self.meter.step(((MOST_COMPARED - left) / 16) as u64)?;
+        self.meter.step(((limits::COMPARISONS - left) / 16) as u64)?;
         Ok(holds)
     }
 

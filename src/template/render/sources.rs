@@ -11,7 +11,7 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 
 use super::super::form::DataRef;
-use crate::diag::Span;
+use crate::diag::{Span, limits};
 use crate::model::{Map, Value};
 use crate::text::leaf::{self, Leaf, LeafScope, PrintedLeaf, TooLong};
 
@@ -48,9 +48,6 @@ impl fmt::Display for UnreadSource {
         write!(f, "source `{}` cannot be read: {}", self.source, self.why)
     }
 }
-
-/// The most warnings that are kept.
-const MOST_WARNINGS: usize = 10_000;
 
 type SourceAnswer = Result<Option<Value>, String>;
 
@@ -134,7 +131,7 @@ impl<'a> RenderData<'a> {
         match self.answers.get(place)? {
             Ok(value) => value.clone(),
             Err(why) => {
-                if self.warnings.len() < MOST_WARNINGS {
+                if self.warnings.len() < limits::RECORDED {
                     self.warnings.push(UnreadSource { source: of.source.clone(), why: why.clone() });
                 }
                 None

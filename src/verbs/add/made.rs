@@ -6,16 +6,13 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
+use crate::diag::limits;
 use crate::model::{Item, Value, item::core};
 use crate::terms::expr::{FieldRef, ItemQuery, PathRoot, PathSegment, QuerySource, ScenePath};
 use crate::terms::{Env, EvalFault, Expr};
 
 /// From this many items on, what was made of an element is remembered.
 const FROM: usize = 48;
-/// Bytes that a pass may remember, about; the oldest go first.
-const MOST: usize = 128 << 20;
-/// Elements that a pass may remember: all are compared with one that is new.
-const MOST_ELEMENTS: usize = 64;
 /// What remembering an item costs beside the texts that it shares with its element, about.
 const ITEM: usize = 1 << 10;
 /// What a value takes beside its text, about.
@@ -74,10 +71,10 @@ impl ItemCache {
     fn keep(&self, new: CachedItems) {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         let mut held = known.iter().map(|k| k.bytes).sum::<usize>();
-        while !known.is_empty() && (held + new.bytes > MOST || known.len() >= MOST_ELEMENTS) {
+        while !known.is_empty() && (held + new.bytes > limits::INPUT_MEMORY || known.len() >= limits::CACHE_ENTRIES) {
             held -= known.remove(0).bytes;
         }
-        if new.bytes <= MOST {
+        if new.bytes <= limits::INPUT_MEMORY {
             known.push(new);
         }
     }

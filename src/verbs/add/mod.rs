@@ -7,7 +7,7 @@ use std::cell::OnceCell;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use crate::diag::{Code, DocumentNode, Span};
+use crate::diag::{Code, DocumentNode, Span, limits};
 use crate::model::{FieldId, Item, Term, TermType, Value, item::core};
 use crate::syntax::CompileContext;
 use crate::syntax::context::ItemScope;
@@ -45,9 +45,6 @@ pub const INFO: VerbInfo = VerbInfo {
     did: "made",
     parse: |cx, w| Some(Box::new(AddTerms::parse(cx, w)?)),
 };
-
-/// How deep value forms are looked into for tables of fields.
-const MAX_PARTS: usize = 8;
 
 /// The terms of `add`.
 pub struct AddTerms {
@@ -306,7 +303,7 @@ fn check_parts(cx: &mut CompileContext<'_>, node: &DocumentNode, target: TargetL
                 cx.check_constant(&field.node, kind);
             }
         }
-    } else if depth < MAX_PARTS {
+    } else if depth < limits::CHAIN {
         for word in ["over", "first", "then", "else", "get"] {
             table.get(word).into_iter().for_each(|field| check_parts(cx, &field.node, target, depth + 1));
         }

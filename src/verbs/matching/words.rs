@@ -5,12 +5,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use rustc_hash::FxHashMap;
 
+use crate::diag::limits;
 use crate::text::keys::SearchKey;
 
 use super::{MatchProfile, SearchedTexts};
 
-/// Bytes that may be remembered.
-const MOST: usize = 32 << 20;
 /// What remembering a word costs beside its bytes, about.
 const OVERHEAD: usize = 96;
 
@@ -51,10 +50,10 @@ impl WordCache {
     pub(super) fn put(&self, profile: &MatchProfile, word: Arc<str>, way: LookupMethod, cost: (u64, u64)) {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         let bytes = 2 * word.len() + OVERHEAD;
-        if known.bytes + bytes > MOST {
+        if known.bytes + bytes > limits::CACHE_BYTES {
             *known = CachedWords::default();
         }
-        if bytes <= MOST {
+        if bytes <= limits::CACHE_BYTES {
             known.bytes += bytes;
             known.ways.entry(profile.clone()).or_default().insert(word, (way, cost));
         }

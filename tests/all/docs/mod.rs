@@ -337,14 +337,16 @@ fn set_to(source: &str, name: &str) -> Option<u64> {
     factors.try_fold(first, |value, shift| Some(value << shift.ok()?))
 }
 
+const LIMITS: &str = "crates/text/src/diag/limits.rs";
+
 /// The constant behind each row of the table of sizes.
 const SIZES: &[(&str, &str, &str)] = &[
-    ("a file of a pack", "src/pack/files.rs", "MAX_FILE"),
-    ("files of a pack", "src/pack/files.rs", "MAX_FILES"),
-    ("bytes of a pack", "src/pack/files.rs", "MAX_TOTAL"),
-    ("memory of all rule files", "src/pack/extends.rs", "MAX_MEMORY"),
-    ("packs under a pack", "src/pack/extends.rs", "MAX_PACKS"),
-    ("rows of a layer", "src/pack/layer.rs", "MAX_ROWS"),
+    ("a file of a pack", LIMITS, "FILE_BYTES"),
+    ("files of a pack", LIMITS, "FILES"),
+    ("bytes of a pack", LIMITS, "PACK_BYTES"),
+    ("memory of all rule files", LIMITS, "RULES_MEMORY"),
+    ("packs under a pack", LIMITS, "PACKS"),
+    ("rows of a layer", LIMITS, "ENTRIES"),
     ("errors shown", "crates/text/src/diag/mod.rs", "MOST_SHOWN"),
     ("a file of another program", "crates/exchange/src/import/mod.rs", "MAX_FILE"),
     ("a document in it", "crates/exchange/src/import/json.rs", "MAX_JSON"),
@@ -354,10 +356,10 @@ const SIZES: &[(&str, &str, &str)] = &[
     ("text for back references", "crates/text/src/text/pattern/engine.rs", "BACKREF_TEXT"),
     ("text for a far look-behind", "crates/text/src/text/pattern/engine.rs", "BEHIND_TEXT"),
     ("text for a backtracking pattern of a schema", "crates/text/src/text/schema_cost.rs", "LONGEST_BACKTRACKED"),
-    ("text made by a function", "crates/text/src/text/pattern/mod.rs", "MOST_OUTPUT"),
+    ("text made by a function", LIMITS, "OUTPUT_BYTES"),
     ("bytes of a script", "crates/text/src/text/script/calls.rs", "MOST_BYTES"),
-    ("a list or table written out", "crates/text/src/model/budget.rs", "MOST_WRITTEN"),
-    ("nesting of values", "crates/text/src/model/value.rs", "MAX_DEPTH"),
+    ("a list or table written out", LIMITS, "OUTPUT_BYTES"),
+    ("nesting of values", LIMITS, "NESTING"),
     ("a value of a store", "crates/session/src/store/sessions.rs", "MAX_VALUE"),
     ("a line of `serve`", "cli/src/verbs/serve/mod.rs", "MAX_LINE"),
     ("a reply of a provider", "crates/client/src/receive.rs", "MAX_REPLY"),

@@ -5,8 +5,7 @@ use std::cell::Cell;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use tapster::Ruleset;
-use tapster::diag::{Report, SourceId, memory};
-use tapster::machinery::pack::files::MAX_MEMORY;
+use tapster::diag::{Report, SourceId, limits, memory};
 use tapster::machinery::pack::library::{shipped, shipped_names};
 use tapster::machinery::pack::{PackFiles, PackLibrary, PackShelf, RuleFile, Start};
 use tapster_cli::format::{FormatRefusal, format};
@@ -138,7 +137,7 @@ fn thousands_of_mistakes_are_told_within_bounds() {
 fn packs_that_people_write_are_far_below() {
     let of_pack = |name: &str| shipped(name).into_iter().flat_map(|pack| pack.files).map(|file| memory::of(&file.bytes)).sum::<usize>();
     let all: usize = shipped_names().iter().map(|name| of_pack(name)).sum();
-    assert!(all < MAX_MEMORY * 2 / 3, "all shipped packs: {all}");
+    assert!(all < limits::INPUT_MEMORY * 2 / 3, "all shipped packs: {all}");
     // as many rows as a layer may have
     let row = |n: usize| {
         format!(
@@ -147,7 +146,7 @@ fn packs_that_people_write_are_far_below() {
     };
     let rows: String = (0..20_000).map(row).collect();
     let rows = memory::of(rows.as_bytes());
-    assert!(rows < MAX_MEMORY * 4 / 5, "{rows}");
+    assert!(rows < limits::INPUT_MEMORY * 4 / 5, "{rows}");
     assert!(rows > 20_000 * 2_000, "{rows}");
 }
 

@@ -9,11 +9,11 @@ use std::path::{Path, PathBuf};
 use serde_json::{Value as Json, json};
 
 use crate::diag::{
-    Certainty, Code, Diagnostic, DocumentNode, FieldMap, NodeValue, Report, SourceId, SourcePlace, Sources, Span, Suggestion, file, suggest,
+    Certainty, Code, Diagnostic, DocumentNode, FieldMap, NodeValue, Report, SourceId, SourcePlace, Sources, Span, Suggestion, file, limits,
+    suggest,
 };
 use crate::model::Value;
 use crate::pack::Ruleset;
-use crate::pack::files::MAX_FILE;
 use crate::terms::names::PackNames;
 
 use crate::inputs::files::{own_file, write_file};
@@ -296,7 +296,7 @@ fn bom(d: &Diagnostic) -> Option<Span> {
 
 /// The text of a file on disk, if it is the one that was checked.
 fn unchanged(path: &Path, span: Span, found: &[PathReport]) -> Option<String> {
-    let text = String::from_utf8(file::read(path, MAX_FILE).ok()?).ok()?;
+    let text = String::from_utf8(file::read(path, limits::FILE_BYTES as u64).ok()?).ok()?;
     let checked = |f: &PathReport| {
         let source = f.sources.get(span.source)?;
         (*source.text == *text.strip_prefix(BOM).unwrap_or(&text)).then_some(())

@@ -8,6 +8,8 @@ pub mod codes;
 pub mod depth;
 pub mod file;
 #[doc(hidden)]
+pub mod limits;
+#[doc(hidden)]
 pub mod memory;
 pub mod render;
 pub mod sarif;

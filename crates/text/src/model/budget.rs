@@ -12,14 +12,11 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashSet;
 
+use crate::diag::limits;
+
 /// Bytes of text that are read or written within one step, and elements of a list or table.
 pub(crate) const BYTES_PER_STEP: usize = 64;
 pub(crate) const ELEMENTS_PER_STEP: usize = 4;
-/// The most bytes of a list or table that is written out as one text, or kept.
-pub const MOST_WRITTEN: usize = 64 << 20;
-/// The deepest nesting of what is written out or compared. Values that are kept nest less deeply, but an expression may
-/// add some levels before anything looks at its value.
-pub const DEEPEST_WRITTEN: usize = 256;
 /// The work of one macro, in steps.
 pub const STEPS_PER_MACRO: u64 = 16;
 /// The work of one tag of Handlebars, or of one unit of Liquid, in steps.
@@ -345,8 +342,10 @@ pub fn told() -> String {
         let what = match call.over {
             Some(BudgetBound::Size) => {
                 return format!(
-                    "a list or table is written out or read{by} that comes to more than {MOST_WRITTEN} bytes or nests deeper than \
-                     {DEEPEST_WRITTEN} levels; keep less in it"
+                    "a list or table is written out or read{by} that comes to more than {} bytes or nests deeper than \
+                     {} levels; keep less in it",
+                    limits::OUTPUT_BYTES,
+                    limits::OUTPUT_NESTING
                 );
             }
             Some(BudgetBound::Bytes) => format!("makes more than {bytes} bytes of texts and data"),

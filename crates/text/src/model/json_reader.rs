@@ -10,9 +10,7 @@ use serde::de::{DeserializeSeed, Error, MapAccess, SeqAccess, Visitor};
 
 use super::memory::{ELEMENT, FIELD, LIST, NAME, TABLE, TEXT};
 use super::value::{Map, Value};
-
-/// How many different keys that are written twice are remembered.
-const MAX_TWICE: usize = 9;
+use crate::diag::limits;
 
 /// Reads JSON texts, whose values take no more than so many bytes together.
 pub struct JsonReader {
@@ -143,7 +141,7 @@ impl<'de> Visitor<'de> for ValueSeed<'_> {
         while let Some(key) = fields.next_key_seed(NameSeed(self.0))? {
             self.0.take(FIELD)?;
             let value = fields.next_value_seed(ValueSeed(self.0))?;
-            if map.contains_key(&key) && self.0.twice.len() < MAX_TWICE && !self.0.twice.iter().any(|known| **known == *key) {
+            if map.contains_key(&key) && self.0.twice.len() < limits::LISTED && !self.0.twice.iter().any(|known| **known == *key) {
                 self.0.twice.push(key.to_string());
             }
             map.insert(key, value);

@@ -16,7 +16,7 @@ pub mod term;
 pub mod value;
 mod written;
 
-pub use budget::{DEEPEST_WRITTEN, MOST_WRITTEN, WorkLimits};
+pub use budget::WorkLimits;
 pub use hook::{Hook, HookView};
 #[doc(hidden)]
 pub use item::{FieldId, FieldNames, Item};

@@ -11,7 +11,7 @@ use indexmap::IndexMap;
 use serde_json::{Map as JsonMap, Value as Json, json};
 
 use super::Value;
-use crate::diag::{Code, Help, Span, suggest};
+use crate::diag::{Code, Help, Span, limits, suggest};
 
 /// The name of the table of the scene that sets options: `option`.
 pub const TABLE: &str = "option";
@@ -252,15 +252,6 @@ impl OptionCondition {
 
 // Which values an option may have, and which values of several options fit together.
 
-/// The most faults that are reported together.
-const MAX_FAULTS: usize = 20;
-/// The most characters of a value that a message shows.
-const MAX_SHOWN: usize = 60;
-/// The most choices that a remedy lists.
-const MAX_LISTED: usize = 12;
-/// The most keys of a table of values that are looked at.
-const MAX_KEYS: usize = 2_000;
-
 /// What is wrong with the values that are given to options.
 #[derive(Debug, Clone)]
 pub struct OptionFault {
@@ -283,7 +274,7 @@ impl PackOptions {
         if !given.is_null() {
             found.extend(self.unfit(&self.values(given)));
         }
-        found.truncate(MAX_FAULTS);
+        found.truncate(limits::WARNED);
         found
     }
 
@@ -295,17 +286,17 @@ impl PackOptions {
             let fault = OptionFault { option: String::new(), message, help: help.into(), code: Code::OptionValue };
             return if given.is_null() { Vec::new() } else { vec![fault] };
         };
-        let wrong = map.iter().take(MAX_KEYS).filter_map(|(name, value)| match self.get(name) {
+        let wrong = map.iter().take(limits::OPTIONS).filter_map(|(name, value)| match self.get(name) {
             None => Some(self.unknown(name)),
             Some(_) if value.is_null() => None,
             Some(option) => option.refuses(value),
         });
-        wrong.take(MAX_FAULTS).collect()
+        wrong.take(limits::WARNED).collect()
     }
 
     /// The fault of a name that is none of an option.
     pub fn unknown(&self, name: &str) -> OptionFault {
-        let name: String = name.chars().take(MAX_SHOWN).collect();
+        let name: String = name.chars().take(limits::QUOTED).collect();
         let near = suggest::help(&name, self.0.keys().map(AsRef::as_ref));
         let help = if self.is_empty() {
             "the pack declares no options; `[options.NAME]` in its `pack.toml` declares one".into()
@@ -334,7 +325,7 @@ impl PackOptions {
                     found.push(option.fault(Code::OptionRequires, message, help));
                 }
             }
-            if found.len() >= MAX_FAULTS {
+            if found.len() >= limits::WARNED {
                 break;
             }
         }
@@ -376,8 +367,8 @@ impl PackOption {
             (OptionType::Enum, _) => {
                 let words = || self.choices.iter().map(|choice| choice.value.as_ref());
                 let near = value.as_str().and_then(|word| suggest::nearest(word, words()));
-                let listed: Vec<String> = words().take(MAX_LISTED).map(|word| format!("`{word}`")).collect();
-                let more = if self.choices.len() > MAX_LISTED { " …" } else { "" };
+                let listed: Vec<String> = words().take(limits::LISTED).map(|word| format!("`{word}`")).collect();
+                let more = if self.choices.len() > limits::LISTED { " …" } else { "" };
                 let help = near.map_or_else(|| format!("one of {}{more}", listed.join(", ")).into(), Help::from);
                 wrong(format!("cannot be {}", shown(value)), help)
             }
@@ -413,7 +404,7 @@ impl OptionCondition {
 
     /// As a part of a sentence: `` `memory` ``, `` `tone` to be "dark" or "warm" ``.
     fn said(&self) -> String {
-        let words: Vec<String> = self.values.iter().take(MAX_LISTED).map(shown).collect();
+        let words: Vec<String> = self.values.iter().take(limits::LISTED).map(shown).collect();
         if words.is_empty() { format!("`{}`", self.option) } else { format!("`{}` = {}", self.option, words.join(" or ")) }
     }
 
@@ -435,7 +426,7 @@ fn is_equal(one: &Value, other: &Value) -> bool {
 /// The beginning of a value, as it is written.
 fn shown(value: &Value) -> String {
     let text = value.to_json().to_string();
-    let cut: String = text.chars().take(MAX_SHOWN).collect();
+    let cut: String = text.chars().take(limits::QUOTED).collect();
     if cut.len() < text.len() { format!("{cut}…") } else { cut }
 }
 

@@ -8,9 +8,7 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 
 use super::{Hook, HookView, Map, Value, WorkLimits};
-
-/// The most steps of a path that a key of a scene is.
-const MAX_STEPS: usize = 32;
+use crate::diag::limits;
 
 /// A function of the embedding program that conditions and scripts call: it takes the current item (a table) and
 /// returns a value, or a message that becomes an error of the build.
@@ -54,7 +52,7 @@ impl Scene {
         let (mut data, mut twice) = (Value::map(Map::default()), None);
         for (key, value) in map {
             let mut names: Vec<&str> = key.split('.').collect();
-            if names.len() > MAX_STEPS || names.contains(&"") {
+            if names.len() > limits::CHAIN || names.contains(&"") {
                 names = vec![key];
             }
             let mut own = Value::Null;

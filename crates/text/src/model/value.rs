@@ -8,9 +8,7 @@ use std::sync::Arc;
 use indexmap::IndexMap;
 
 use super::{budget, memory};
-
-/// The deepest nesting of lists and tables, in levels, that a file may hold or a pass may set.
-pub const MAX_DEPTH: usize = 128;
+use crate::diag::limits;
 
 /// The fields of a table, in the order in which they were written.
 pub type Map = IndexMap<Arc<str>, Value, rustc_hash::FxBuildHasher>;
@@ -235,7 +233,7 @@ impl Value {
 
     /// Opens the budget of a call that is given this value, whose size adds to the bounds.
     pub fn open_budget(&self, limits: budget::WorkLimits) -> budget::BudgetScope {
-        budget::BudgetScope::with_parts(limits, |most| self.nodes_within(MAX_DEPTH, most).unwrap_or(most))
+        budget::BudgetScope::with_parts(limits, |most| self.nodes_within(limits::NESTING, most).unwrap_or(most))
     }
 
     /// This table merged over `below`, field by field and level by level. Anything but a table replaces the value below
@@ -303,10 +301,10 @@ impl PartialEq for Value {
 }
 
 impl From<&serde_json::Value> for Value {
-    /// A part that nests deeper than [`MAX_DEPTH`] becomes a text that says so. One level more is kept, so that
+    /// A part that nests deeper than [`limits::NESTING`] becomes a text that says so. One level more is kept, so that
     /// [`Value::fits`] can still report that the value was too deep.
     fn from(json: &serde_json::Value) -> Self {
-        from_json(json, MAX_DEPTH + 1)
+        from_json(json, limits::NESTING + 1)
     }
 }
 
@@ -317,7 +315,7 @@ fn from_json(json: &serde_json::Value, depth: usize) -> Value {
         J::Bool(b) => Value::Bool(*b),
         J::Number(n) => n.as_i64().map_or_else(|| Value::Num(n.as_f64().unwrap_or(f64::NAN)), Value::Int),
         J::String(s) => Value::text(s.as_str()),
-        J::Array(_) | J::Object(_) if depth == 0 => Value::text(format!("(nests deeper than {MAX_DEPTH} levels)")),
+        J::Array(_) | J::Object(_) if depth == 0 => Value::text(format!("(nests deeper than {} levels)", limits::NESTING)),
         J::Array(a) => Value::list(a.iter().map(|v| from_json(v, depth - 1)).collect()),
         J::Object(o) => Value::map(o.iter().map(|(k, v)| (Arc::from(k.as_str()), from_json(v, depth - 1))).collect()),
     }

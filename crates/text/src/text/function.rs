@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use super::pattern::{self, MOST_OUTPUT};
+use super::pattern;
 use super::work::{self, BudgetExceeded, BudgetScope};
 use super::written::{self, ToText as _};
-use crate::diag::short;
+use crate::diag::{limits, short};
 use crate::model::{Map, Value};
 
 /// A function's arguments, evaluated, by name.
@@ -137,5 +137,5 @@ pub(super) fn times(args: &FunctionArgs) -> Result<Option<usize>, String> {
 }
 
 pub(super) fn bounded(bytes: usize) -> Result<(), String> {
-    if bytes > MOST_OUTPUT { Err(format!("the text would be longer than {MOST_OUTPUT} bytes")) } else { Ok(()) }
+    if bytes > limits::OUTPUT_BYTES { Err(format!("the text would be longer than {} bytes", limits::OUTPUT_BYTES)) } else { Ok(()) }
 }

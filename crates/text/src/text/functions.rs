@@ -12,18 +12,15 @@ use super::function::{bounded, listed, named, of, text, times};
 use super::json_pointer::JsonPointer;
 use super::language_tag::LanguageTag;
 use super::moment::{Calendar, INVALID, Moment};
-use super::pattern::MOST_OUTPUT;
 use super::verbatim::{VerbatimMasker, Zone};
 use super::work::BudgetExceeded;
 use super::written::ToText as _;
 use super::{arithmetic, js, js_number, json_text, lists, pattern, random, replacing, units, written};
+use crate::diag::limits;
 use crate::model::{Map, Value};
 
 pub use super::fingerprint::fingerprint;
 pub use super::function::{Function, FunctionArgs, FunctionRefusal};
-
-/// Longer patterns of dates are refused.
-const MOST_PATTERN: usize = 10_000;
 
 const OF: &[(&str, bool)] = &[("of", true)];
 
@@ -277,7 +274,7 @@ fn without(args: &FunctionArgs) -> Result<Value, FunctionRefusal> {
 
 /// The text in another case, whose characters may be up to three times as long.
 fn cased(text: &str, change: fn(&str) -> String, length: fn(char) -> usize) -> Result<Value, FunctionRefusal> {
-    if !text.is_ascii() && text.len() > MOST_OUTPUT / 3 {
+    if !text.is_ascii() && text.len() > limits::OUTPUT_BYTES / 3 {
         bounded(text.chars().map(length).sum())?;
     }
     Ok(Value::text(change(text)))
@@ -292,8 +289,8 @@ fn trimmed(args: &FunctionArgs, trim: fn(&str) -> &str) -> Result<Value, Functio
 
 fn format_time(args: &FunctionArgs) -> Result<Value, FunctionRefusal> {
     let pattern = named(args, "format");
-    if pattern.len() > MOST_PATTERN {
-        return Err(format!("`format` is longer than {MOST_PATTERN} bytes").into());
+    if pattern.len() > limits::PATTERN_BYTES {
+        return Err(format!("`format` is longer than {} bytes", limits::PATTERN_BYTES).into());
     }
     let calendar = calendar(args)?;
     let at = Moment::of_value(of(args), 0);
@@ -389,9 +386,10 @@ fn json(args: &FunctionArgs) -> Result<Value, FunctionRefusal> {
         return Ok(Value::text(written::json(of(args)).map_err(String::from)?));
     };
     let blanks = vec![b' '; usize::try_from(indent.clamp(0, 10)).unwrap_or(0)];
-    let mut out = BoundedOutput { bytes: Vec::new(), most: MOST_OUTPUT };
+    let mut out = BoundedOutput { bytes: Vec::new(), most: limits::OUTPUT_BYTES };
     let mut writer = serde_json::Serializer::with_formatter(&mut out, serde_json::ser::PrettyFormatter::with_indent(&blanks));
-    serde::Serialize::serialize(of(args), &mut writer).map_err(|_| format!("the text would be longer than {MOST_OUTPUT} bytes"))?;
+    serde::Serialize::serialize(of(args), &mut writer)
+        .map_err(|_| format!("the text would be longer than {} bytes", limits::OUTPUT_BYTES))?;
     Ok(Value::text(String::from_utf8_lossy(&out.bytes)))
 }
 
@@ -460,9 +458,6 @@ fn flat(value: &Value) -> Result<Value, BudgetExceeded> {
 
 // Language tags, JSON Pointers and verbatim zones as values of rule files.
 
-/// The most names of escape tags.
-const MOST_TAGS: usize = 1_000;
-
 /// The value to which a pointer leads; `otherwise` if it leads nowhere.
 pub(super) fn at_pointer(of: &Value, pointer: &str, otherwise: &Value) -> Value {
     let document = of.to_json();
@@ -496,8 +491,8 @@ pub(super) fn verbatim_parts(text: &str, zones: Option<&Value>, escape_tags: Opt
         }
     };
     let tags = texts(escape_tags).unwrap_or_else(|| vec!["verbatim".to_owned()]);
-    if tags.len() > MOST_TAGS {
-        return Err(format!("`escape_tags` holds more than {MOST_TAGS} names"));
+    if tags.len() > limits::OPTIONS {
+        return Err(format!("`escape_tags` holds more than {} names", limits::OPTIONS));
     }
     let parts = VerbatimMasker::new(&zones, tags).split(text).into_iter().map(|part| match part.zone {
         None => table([("text", Value::text(part.text))]),
@@ -518,9 +513,6 @@ fn table<const N: usize>(fields: [(&str, Value); N]) -> Value {
 
 // Dates by tokens that are replaced one kind after another, and lengths of time as a clock shows them.
 
-/// The most tokens of one call.
-const MOST_TOKENS: usize = 100;
-
 pub(super) const DATE_TOKENS: Function = Function {
     name: "date_tokens",
     doc: "a date text or milliseconds since 1970 by the `tokens` of `format`, in UTC: each is a table with the text `from`, its `format` for `format_time`, and perhaps a number `modulo` by which the remainder is taken. They are replaced in their order, so that a later token is also replaced in the text of an earlier one",
@@ -530,8 +522,8 @@ pub(super) const DATE_TOKENS: Function = Function {
 
 fn date_tokens(args: &FunctionArgs) -> Result<Value, FunctionRefusal> {
     let tokens = args.get("tokens").and_then(Value::as_list).unwrap_or_default();
-    if tokens.len() > MOST_TOKENS {
-        return Err(format!("there are more than {MOST_TOKENS} tokens").into());
+    if tokens.len() > limits::FIELDS {
+        return Err(format!("there are more than {} tokens", limits::FIELDS).into());
     }
     let Some(at) = Moment::of_value(of(args), 0) else { return Ok(Value::text(INVALID)) };
     let mut text = named(args, "format").to_string();

@@ -6,8 +6,9 @@ use std::sync::Arc;
 
 use super::work;
 use super::written;
+use crate::diag::limits;
 use crate::model::json_reader::JsonReader;
-use crate::model::{MOST_WRITTEN, Map, Value};
+use crate::model::{Map, Value};
 
 /// Whether `\s` and `trim()` of JavaScript count `c` as white space (U+FEFF is, U+0085 is not).
 #[must_use]
@@ -126,7 +127,7 @@ pub fn string(value: &Value) -> String {
 /// The elements with commas between them.
 pub(super) fn joined(list: &[Value], out: &mut String) {
     for (n, value) in list.iter().enumerate() {
-        if out.len() > MOST_WRITTEN {
+        if out.len() > limits::OUTPUT_BYTES {
             return;
         }
         out.push_str(if n == 0 { "" } else { "," });

@@ -4,10 +4,10 @@ use std::fmt::Write;
 
 use super::function::{Function, FunctionArgs, FunctionRefusal, bounded, listed, named, of};
 use super::js_number::{number_of, undefined};
-use super::pattern::MOST_OUTPUT;
 use super::written::ToText as _;
 use super::{js, lists, surrogates, work};
-use crate::model::value::{MAX_DEPTH, number_text};
+use crate::diag::limits;
+use crate::model::value::number_text;
 use crate::model::{Map, Value};
 
 pub(super) const READ_LIST: Function = Function {
@@ -85,13 +85,13 @@ pub(super) const STRINGIFY: Function = Function {
 /// The JSON text of a value.
 fn written(value: &Value) -> String {
     let mut out = String::new();
-    write(value, &mut out, MAX_DEPTH);
+    write(value, &mut out, limits::NESTING);
     out
 }
 
 /// Recursion is bounded by `depth`; what is deeper is null. What is longer than a text may be is not written to its end.
 fn write(value: &Value, out: &mut String, depth: usize) {
-    if out.len() > MOST_OUTPUT {
+    if out.len() > limits::OUTPUT_BYTES {
         return;
     }
     match value {
@@ -136,7 +136,7 @@ fn quoted(text: &str, out: &mut String) {
             '\u{c}' => out.push_str("\\f"),
             c => match surrogates::unit(c).or_else(|| Some(c as u32).filter(|n| *n < 32).and_then(|n| u16::try_from(n).ok())) {
                 // such a character comes to be six bytes
-                Some(_) if out.len() > MOST_OUTPUT => return,
+                Some(_) if out.len() > limits::OUTPUT_BYTES => return,
                 // writing to a text cannot fail
                 Some(unit) => drop(write!(out, "\\u{unit:04x}")),
                 None => out.push(c),
@@ -202,8 +202,8 @@ pub(super) const RANGE: Function = Function {
             return Err("the numbers never reach `to`, because `step` is not above 0".into());
         }
         while at < to {
-            if numbers.len() >= lists::MOST_ELEMENTS {
-                return Err(format!("the list would have more than {} elements", lists::MOST_ELEMENTS).into());
+            if numbers.len() >= limits::ELEMENTS {
+                return Err(format!("the list would have more than {} elements", limits::ELEMENTS).into());
             }
             numbers.push(Value::text(number_text(at)));
             at += step;

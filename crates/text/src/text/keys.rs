@@ -12,6 +12,7 @@ use aho_corasick::{AhoCorasick, AhoCorasickKind, BuildError};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::{shortcuts, work};
+use crate::diag::limits;
 
 /// What must stand on both sides of a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -57,8 +58,6 @@ const MOST_FINDS: usize = 64;
 const FINDS_PER_STEP: u64 = 4;
 /// The work of compiling keys, in steps for each byte of a key: 100,000 keys take half a second.
 const STEPS_PER_BYTE: u64 = 30;
-/// The most compiled sets that are kept.
-const MOST_SETS: usize = 64;
 
 impl SearchKey {
     /// Whether the text contains the key, searched for alone; for keys that the automata cannot hold.
@@ -260,7 +259,7 @@ impl KeySets {
         }
         let set = Arc::new(KeySet::new(keys)?);
         let mut made = self.made.lock().unwrap_or_else(PoisonError::into_inner);
-        if made.sets.len() >= MOST_SETS {
+        if made.sets.len() >= limits::CACHE_ENTRIES {
             made.sets.clear();
         }
         made.count += 1;
@@ -403,8 +402,6 @@ impl ScannedSource {
 // It has two halves. Entries in use are in the young half; when that is full, it becomes the old half, and the
 // previous old half is dropped. So memory is bounded, and entries that every build uses stay.
 
-/// Bytes that each half may hold.
-const MOST: usize = 32 << 20;
 /// The approximate overhead of one text, in bytes.
 const OVERHEAD: usize = 128;
 
@@ -489,10 +486,10 @@ impl CacheHalves {
 
     fn put(&mut self, set: u64, text: Arc<str>, found: Arc<KeyOccurrences>) {
         let bytes = text.len() + found.first.len() * size_of::<KeyOccurrence>() + OVERHEAD;
-        if bytes > MOST {
+        if bytes > limits::CACHE_BYTES {
             return;
         }
-        if self.young.bytes + bytes > MOST {
+        if self.young.bytes + bytes > limits::CACHE_BYTES {
             self.old = std::mem::take(&mut self.young);
         }
         self.young.bytes += bytes;
@@ -529,7 +526,7 @@ mod tests {
     #[test]
     fn what_is_asked_for_stays_and_the_rest_is_forgotten() {
         let memory = OccurrenceCache::default();
-        let large = |letter: &str| letter.repeat(MOST / 2);
+        let large = |letter: &str| letter.repeat(limits::CACHE_BYTES / 2);
         assert!(!found(&memory, "kept"));
         for letter in ["a", "b", "c", "d", "e", "f"] {
             assert!(!found(&memory, &large(letter)));
@@ -537,6 +534,6 @@ mod tests {
         }
         assert!(!found(&memory, &large("a")));
         let halves = memory.halves.lock().unwrap();
-        assert!(halves.young.bytes <= MOST && halves.old.bytes <= MOST);
+        assert!(halves.young.bytes <= limits::CACHE_BYTES && halves.old.bytes <= limits::CACHE_BYTES);
     }
 }

@@ -6,8 +6,7 @@
 
 use std::fmt;
 
-/// The longest tag, in bytes; the standard asks for 35 to be kept.
-const LONGEST: usize = 1_000;
+use crate::diag::limits;
 
 /// A well-formed language tag, normalised.
 #[derive(Debug, Clone, PartialEq, Eq, Default, serde::Serialize)]
@@ -92,7 +91,7 @@ impl LanguageTag {
         if text.is_empty() {
             return Err(LanguageTagError::Empty);
         }
-        if text.len() > LONGEST {
+        if text.len() > limits::NAME_BYTES {
             return Err(LanguageTagError::Malformed);
         }
         if !text.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-') {

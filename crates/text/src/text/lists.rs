@@ -4,10 +4,8 @@ use super::function::{Function, FunctionArgs, FunctionRefusal, bounded, of};
 use super::js;
 use super::js_number::{number, number_of, undefined, whole};
 use super::written::ToText as _;
+use crate::diag::limits;
 use crate::model::Value;
-
-/// The most elements of a list that a function makes longer.
-pub(super) const MOST_ELEMENTS: usize = 100_000;
 
 /// The property `key` of a value: a field, an element or a unit of a text, or the length.
 pub(super) fn property(value: &Value, key: &str) -> Option<Value> {
@@ -70,8 +68,8 @@ fn set_missing(args: &FunctionArgs) -> Result<Value, FunctionRefusal> {
         Value::List(list) => {
             let place = key.as_str().map_or_else(|| js::place(number(key)), |key| js::index_key(key).and_then(|at| at.try_into().ok()));
             let Some(at) = place.filter(|at| *at >= list.len()) else { return Ok(of(args).clone()) };
-            if at >= MOST_ELEMENTS {
-                return Err(format!("the list would have more than {MOST_ELEMENTS} elements").into());
+            if at >= limits::ELEMENTS {
+                return Err(format!("the list would have more than {} elements", limits::ELEMENTS).into());
             }
             let mut list = list.as_ref().clone();
             list.resize(at, Value::Null);

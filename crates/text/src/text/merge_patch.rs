@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use crate::model::value::MAX_DEPTH;
+use crate::diag::limits;
 use crate::model::{Map, Value};
 
 /// The value with a patch applied. Tables are merged field by field, null removes a field, and anything else replaces
-/// what was there. Below [`MAX_DEPTH`] levels the patch replaces as a whole.
+/// what was there. Below [`limits::NESTING`] levels the patch replaces as a whole.
 pub(super) fn merge_patch(target: &Value, patch: &Value) -> Value {
     merged(Some(target), patch, 0)
 }
@@ -21,7 +21,7 @@ fn merged(target: Option<&Value>, patch: &Value, depth: usize) -> Value {
     for (key, value) in patch.iter() {
         if value.is_null() {
             removes = removes || out.contains_key(key);
-        } else if depth >= MAX_DEPTH {
+        } else if depth >= limits::NESTING {
             out.insert(Arc::clone(key), value.clone());
         } else {
             let value = merged(out.get(key), value, depth + 1);

@@ -5,6 +5,7 @@ use super::js_number::undefined;
 use super::pattern::{Captures, Pattern};
 use super::work::BudgetExceeded;
 use super::{pattern, surrogates};
+use crate::diag::limits;
 use crate::model::Value;
 
 pub(super) const MATCH: Function = Function {
@@ -140,8 +141,8 @@ fn substitute(args: &FunctionArgs) -> Result<Value, FunctionRefusal> {
         let mut out = of.get(..start).unwrap_or_default().to_owned();
         fill(&mut out, &with, &of, &Captures { whole, groups: Vec::new() }, &[]);
         out.push_str(of.get(whole.end..).unwrap_or_default());
-        return match out.len() > pattern::MOST_OUTPUT {
-            true => Err(FunctionRefusal::Failed(format!("the replaced text is longer than {} bytes", pattern::MOST_OUTPUT))),
+        return match out.len() > limits::OUTPUT_BYTES {
+            true => Err(FunctionRefusal::Failed(format!("the replaced text is longer than {} bytes", limits::OUTPUT_BYTES))),
             false => Ok(Value::text(out)),
         };
     }
@@ -158,7 +159,7 @@ pub(super) fn fill(out: &mut String, with: &str, text: &str, found: &Captures, n
     let mut rest = with;
     while let Some((plain, mark)) = rest.split_once('$') {
         // the callers refuse a text that is too long
-        if out.len() > pattern::MOST_OUTPUT {
+        if out.len() > limits::OUTPUT_BYTES {
             return;
         }
         out.push_str(plain);

@@ -14,12 +14,9 @@ use super::json_pointer::escape;
 use super::language_tag::LanguageTag;
 use super::work::{BudgetExceeded, BudgetScope};
 use super::{pattern, work, written};
-use crate::diag::{short, suggest};
-use crate::model::value::MAX_DEPTH;
+use crate::diag::{limits, short, suggest};
 use crate::model::{Map, Value};
 
-/// The most values of one schema.
-const MOST_VALUES: usize = 100_000;
 /// The key of the definitions.
 const DEFINITIONS: &str = "$defs";
 /// Keys by which a schema leads to another place.
@@ -28,10 +25,6 @@ const REFERENCES: [&str; 3] = ["$ref", "$dynamicRef", "$recursiveRef"];
 const BACKTRACK: usize = 10_000;
 /// The format of texts that must be language tags (RFC 5646).
 const LANGUAGE_TAG: &str = "language-tag";
-/// The longest sentence that holds a value, in bytes, before it is cut.
-const LONGEST_SENTENCE: usize = 10_000;
-/// The most mistakes that are told.
-const MOST_MISTAKES: usize = 20;
 
 /// The schema with each `{ "$ref": "#/$defs/NAME" }` replaced by its definition, and without `$defs`. A reference
 /// without a definition stays.
@@ -42,8 +35,8 @@ pub(super) fn inline_refs(schema: &Value) -> Result<Value, String> {
     let Some(map) = schema.as_map() else { return Ok(schema.clone()) };
     let definitions = map.get(DEFINITIONS).and_then(Value::as_map);
     let own: Map = map.iter().filter(|(key, _)| key.as_ref() != DEFINITIONS).map(|(key, value)| (key.clone(), value.clone())).collect();
-    let mut left = MOST_VALUES;
-    inlined(&Value::map(own), definitions, MAX_DEPTH, &mut left)
+    let mut left = limits::ELEMENTS;
+    inlined(&Value::map(own), definitions, limits::NESTING, &mut left)
 }
 
 /// What is wrong with a value by a JSON Schema: one sentence for each mistake, with its JSON Pointer.
@@ -98,7 +91,7 @@ impl SchemaChecker {
     /// As for [`PaidSchema::errors`].
     fn try_mistakes(&self, value: &Json) -> Result<Vec<String>, CheckRefusal> {
         let mut told = Vec::new();
-        for error in self.0.errors(value)?.take(MOST_MISTAKES) {
+        for error in self.0.errors(value)?.take(limits::WARNED) {
             told.push(short::cut(format!("at `{}`: {}", error.instance_path().as_str(), sentence(&error))));
         }
         Ok(told)
@@ -110,7 +103,7 @@ struct BoundedSentence(String);
 
 impl Write for BoundedSentence {
     fn write_str(&mut self, text: &str) -> fmt::Result {
-        if self.0.len().saturating_add(text.len()) > LONGEST_SENTENCE {
+        if self.0.len().saturating_add(text.len()) > limits::PATTERN_BYTES {
             return Err(fmt::Error);
         }
         self.0.push_str(text);
@@ -352,8 +345,6 @@ impl ValueSize {
 // Strict readers of configurations are schemas in rule files. They report everything at once, in the order in which
 // the value was written, and say one thing for each place: a value of the wrong type breaks other keywords as well.
 
-/// The most problems that are told.
-const MOST_PROBLEMS: usize = 1000;
 /// The key of `codes` for keywords that it does not name.
 const OTHERS: &str = "else";
 
@@ -375,7 +366,7 @@ pub(super) fn problems(value: &Value, schema: &Value, at: &str, codes: &Value) -
     let (value, schema) = (value.to_json(), schema.to_json());
     let mut found: Vec<SchemaProblem> = Vec::new();
     for error in validator.errors(&value)? {
-        for (tokens, keyword) in places(&error).into_iter().take(MOST_PROBLEMS - found.len()) {
+        for (tokens, keyword) in places(&error).into_iter().take(limits::OPTIONS - found.len()) {
             let (order, fields) = order(&value, &tokens);
             work::spend(fields as u64)?;
             let message = problem_sentence(&error, &schema, tokens.last().map_or("", String::as_str));
@@ -447,9 +438,6 @@ fn order(value: &Json, tokens: &[String]) -> (Vec<usize>, usize) {
 
 // One broken keyword of a JSON Schema as a sentence for a person: what must stand there, and what is probably meant.
 
-/// The most keys that are listed.
-const MOST_KEYS: usize = 20;
-
 /// What is wrong at one place of an error. `key` is the last token of the place.
 pub(super) fn problem_sentence(error: &ValidationError<'_>, schema: &Json, key: &str) -> String {
     match error.kind() {
@@ -473,7 +461,7 @@ fn unknown(error: &ValidationError<'_>, schema: &Json, key: &str) -> String {
         return format!("there is no such key; {near}");
     }
     match known.len() {
-        0 | MOST_KEYS.. => "there is no such key".to_owned(),
+        0 | limits::VOCABULARY.. => "there is no such key".to_owned(),
         _ => format!("there is no such key; known here: {}", known.iter().map(|k| format!("`{k}`")).collect::<Vec<_>>().join(", ")),
     }
 }
@@ -481,7 +469,7 @@ fn unknown(error: &ValidationError<'_>, schema: &Json, key: &str) -> String {
 /// The key in lower-case words with `_` between them, if that is another spelling.
 fn spelled(key: &str) -> Option<String> {
     let mut out = String::new();
-    for c in key.chars().take(MOST_KEYS * 4) {
+    for c in key.chars().take(limits::VOCABULARY * 4) {
         match c {
             'A'..='Z' => {
                 if out.ends_with(|last: char| last.is_ascii_lowercase() || last.is_ascii_digit()) {

@@ -18,6 +18,7 @@ use std::sync::{Arc, LazyLock};
 
 use rhai::{AST, Dynamic, Engine, OptimizationLevel, Position, Scope};
 
+use crate::diag::limits;
 pub use crate::model::rights::ScriptRights;
 use crate::model::{Map, Value};
 use crate::text::work::BudgetScope;
@@ -336,9 +337,6 @@ impl Script {
     }
 }
 
-/// Most lines that are kept between two [`take_log`].
-const MOST_LOG: usize = 1_000;
-
 /// Most bytes of lines that are kept between two [`take_log`].
 const MOST_LOG_BYTES: usize = 1 << 20;
 
@@ -359,14 +357,17 @@ thread_local! {
 pub fn take_log() -> Vec<String> {
     let PrintLog { mut lines, more, .. } = LOG.with_borrow_mut(std::mem::take);
     if more > 0 {
-        lines.push(format!("… and {more} more lines, which are not kept: a build keeps {MOST_LOG} lines and {MOST_LOG_BYTES} bytes"));
+        lines.push(format!(
+            "… and {more} more lines, which are not kept: a build keeps {} lines and {MOST_LOG_BYTES} bytes",
+            limits::RECORDED
+        ));
     }
     lines
 }
 
 fn log(line: &str) {
     LOG.with_borrow_mut(|log| {
-        if log.lines.len() < MOST_LOG && log.bytes.saturating_add(line.len()) <= MOST_LOG_BYTES {
+        if log.lines.len() < limits::RECORDED && log.bytes.saturating_add(line.len()) <= MOST_LOG_BYTES {
             log.bytes += line.len();
             log.lines.push(line.to_owned());
         } else {
@@ -378,7 +379,6 @@ fn log(line: &str) {
 /// The largest values that the interpreter makes before they are measured against the limits of the script, to which the sizes
 /// are added of what it is given.
 const LARGEST_TEXT: usize = 16 << 20;
-const MOST_PARTS: usize = 1_000_000;
 
 fn harden(limits: ScriptLimits) -> Engine {
     // a raw engine cannot import
@@ -399,8 +399,8 @@ fn harden(limits: ScriptLimits) -> Engine {
     engine.set_max_call_levels(limits.calls.saturating_add(LEVELS));
     engine.set_max_expr_depths(limits.depth, limits.depth / 2);
     engine.set_max_string_size(LARGEST_TEXT);
-    engine.set_max_array_size(MOST_PARTS);
-    engine.set_max_map_size(MOST_PARTS);
+    engine.set_max_array_size(limits::VALUES);
+    engine.set_max_map_size(limits::VALUES);
     engine.set_max_functions(256);
     engine.set_max_modules(32);
     engine.set_max_variables(256);

@@ -6,7 +6,8 @@
 use std::sync::Arc;
 
 use super::work::{self, BYTES_PER_STEP, BudgetExceeded};
-use crate::model::{DEEPEST_WRITTEN as DEEPEST, MOST_WRITTEN, SerializedSize, SizeExcess, Value};
+use crate::diag::limits;
+use crate::model::{SerializedSize, SizeExcess, Value};
 
 /// The text of a value that rules or data have made.
 pub trait ToText {
@@ -30,7 +31,7 @@ impl ToText for Value {
 /// It would be too large, or the budget of the call is spent.
 pub fn json(value: &Value) -> Result<String, BudgetExceeded> {
     read(value)?;
-    work::make(value.json_bytes(MOST_WRITTEN).ok_or_else(work::too_large)?)?;
+    work::make(value.json_bytes(limits::OUTPUT_BYTES).ok_or_else(work::too_large)?)?;
     Ok(serde_json::to_string(value).unwrap_or_default())
 }
 
@@ -40,7 +41,7 @@ pub fn json(value: &Value) -> Result<String, BudgetExceeded> {
 /// It nests too deeply, or the budget of the call is spent.
 pub fn read(value: &Value) -> Result<SerializedSize, BudgetExceeded> {
     let most = SerializedSize { values: work::steps_left(), bytes: usize::MAX };
-    let written = value.written(DEEPEST, most).map_err(|excess| match excess {
+    let written = value.written(limits::OUTPUT_NESTING, most).map_err(|excess| match excess {
         SizeExcess::Values => work::spend(u64::MAX).err().unwrap_or_else(work::too_large),
         SizeExcess::Depth | SizeExcess::Bytes => work::too_large(),
     })?;
@@ -57,7 +58,7 @@ pub fn read(value: &Value) -> Result<SerializedSize, BudgetExceeded> {
 #[inline]
 pub fn same(a: &Value, b: &Value) -> Result<bool, BudgetExceeded> {
     match (a, b) {
-        (Value::Text(_) | Value::List(_) | Value::Map(_), _) => same_within(a, b, DEEPEST),
+        (Value::Text(_) | Value::List(_) | Value::Map(_), _) => same_within(a, b, limits::OUTPUT_NESTING),
         _ => Ok(a == b),
     }
 }

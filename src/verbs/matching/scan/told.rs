@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use crate::diag::limits;
 use crate::model::plan::SearchRecord;
 use crate::model::{Item, Map, Value};
 use crate::terms::expr::PathRoot;
@@ -11,9 +12,6 @@ use crate::text::written::ToText as _;
 
 use super::super::{ItemRequest, PreparedKey, RequestTerms, SearchedTexts, SingleSearch};
 use super::{PassScan, ScannedItem};
-
-/// The most keys of one list that a trace holds.
-const MOST_KEYS: usize = 100;
 
 impl PassScan<'_> {
     /// The detail of a hit of a key of an item, which was `written` so.
@@ -52,7 +50,7 @@ impl PassScan<'_> {
     ) -> Result<SearchRecord, EvalFault> {
         let found = self.found(item, asked, env)?;
         let mut keys = Vec::new();
-        let mut add = |value: &Value| keys.extend(value.elements().iter().take(MOST_KEYS).map(|key| key.shown().to_string()));
+        let mut add = |value: &Value| keys.extend(value.elements().iter().take(limits::SAMPLE).map(|key| key.shown().to_string()));
         match (&self.of.wanted, &asked.asks) {
             (_, ItemRequest::Queries(queries)) => queries.iter().for_each(|query| add(&query.written)),
             (RequestTerms::Keys(own, more), _) => {
@@ -79,7 +77,7 @@ impl PassScan<'_> {
         let written = env.eval(own)?;
         let warned = self.env.st.warnings.borrow().len();
         let mut found = Vec::new();
-        for (key, text) in keys.iter().zip(written.elements()).take(MOST_KEYS) {
+        for (key, text) in keys.iter().zip(written.elements()).take(limits::SAMPLE) {
             if self.has(key, asked, item)?.is_some() {
                 found.push(text.shown().to_string());
             }

@@ -3,7 +3,8 @@
 use std::borrow::Cow;
 
 use super::{LeafScope, TooLong};
-use crate::model::value::{MAX_DEPTH, number_text};
+use crate::diag::limits;
+use crate::model::value::number_text;
 use crate::model::{Map, Value};
 use crate::text::{js, work};
 
@@ -137,8 +138,6 @@ fn whole(scope: &LeafScope<'_>) -> Value {
 
 // Values as leaf strings print them: as JavaScript does, into one text of bounded length.
 
-/// The deepest value that is written as JSON: the deepest context, with the levels around it.
-const DEEPEST: usize = MAX_DEPTH * 2;
 /// The number of bytes that are compared per step, and the number of table keys that are sorted per step.
 const BYTES_A_STEP: usize = 64;
 const KEYS_A_STEP: usize = 8;
@@ -167,7 +166,7 @@ pub fn value_text(value: &Value, most: usize) -> Result<Cow<'_, str>, TooLong> {
 /// The values need more steps than are left, or nest too deep.
 pub fn same(a: Option<&Value>, b: Option<&Value>, left: &mut usize) -> Result<bool, TooLong> {
     match (a, b) {
-        (Some(a), Some(b)) => ComparisonWriter { left, inside: false }.same(a, b, DEEPEST),
+        (Some(a), Some(b)) => ComparisonWriter { left, inside: false }.same(a, b, limits::OUTPUT_NESTING),
         (a, b) => Ok(a.is_none() && b.is_none()),
     }
 }
@@ -252,7 +251,7 @@ impl BoundedText {
             Value::Null | Value::Rule(_) => Ok(()),
             Value::Text(text) => self.push(text),
             Value::Num(n) if !n.is_finite() => self.push(&number_text(*n)),
-            other => self.json(other, DEEPEST),
+            other => self.json(other, limits::OUTPUT_NESTING),
         }
     }
 

@@ -5,11 +5,11 @@ use std::sync::Arc;
 
 use liquid_core::{Renderable, Runtime};
 
+use super::expression;
 use super::filters::{FilterArgs, FilterFunction, FilterResult};
 use super::state::{RenderState, state, with};
 use super::val::{self, LiquidValue};
-use super::{MOST_ELEMENTS, expression};
-use crate::model::value::MAX_DEPTH;
+use crate::diag::limits;
 use crate::model::{Map, Value};
 use crate::text::js;
 
@@ -235,8 +235,8 @@ fn sum(state: &mut RenderState, value: &LiquidValue, args: &FilterArgs) -> Filte
 fn fits(state: &mut RenderState, list: Vec<Value>) -> FilterResult {
     state.pay(list.len())?;
     let list = Value::list(list);
-    if !list.fits(MAX_DEPTH, MOST_ELEMENTS) {
-        return state.bound(format!("a list would nest deeper than {MAX_DEPTH} or hold more than {MOST_ELEMENTS} values"));
+    if !list.fits(limits::NESTING, limits::ELEMENTS) {
+        return state.bound(format!("a list would nest deeper than {} or hold more than {} values", limits::NESTING, limits::ELEMENTS));
     }
     Ok(LiquidValue::Is(list))
 }

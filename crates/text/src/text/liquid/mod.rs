@@ -34,12 +34,8 @@ use super::{Mistake, TextError, TextLimits, work};
 use crate::model::Value;
 use state::RenderState;
 
-/// Deepest nesting of blocks, and of brackets in one expression.
-const DEEPEST: usize = TextLimits::LIQUID.depth;
 /// Most words of a template; the crate's parser keeps some hundred bytes for each.
 const MOST_WORDS: usize = 1 << 18;
-/// Longest list that a range or a filter may make.
-const MOST_ELEMENTS: usize = 100_000;
 /// The block that holds a whole template.
 const PAGE: &str = "page";
 

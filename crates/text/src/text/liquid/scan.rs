@@ -5,10 +5,11 @@
 //! inputs. So texts become constants and never reach it, blocks that do not match or nest too deeply are refused here,
 //! and the rest is tags of plain words (`words.rs`). The scan takes linear time and does not recurse.
 
+use super::PAGE;
 use super::val::LiquidValue;
 use super::words::{LiquidReader, TranslatedText};
-use super::{DEEPEST, PAGE};
 use crate::diag::suggest;
+use crate::text::TextLimits;
 use crate::text::{Mistake, js};
 
 /// Tags that open something or stand alone, sorted.
@@ -191,8 +192,8 @@ impl<'t> TemplateScan<'t> {
     }
 
     fn opens(&mut self, at: usize, word: &str) -> ScanResult {
-        if self.open.len() >= DEEPEST {
-            return Err(Mistake::bound(at, format!("blocks are nested deeper than {DEEPEST}")));
+        if self.open.len() >= TextLimits::LIQUID.depth {
+            return Err(Mistake::bound(at, format!("blocks are nested deeper than {}", TextLimits::LIQUID.depth)));
         }
         let word = TAGS.iter().find(|tag| **tag == word).copied().unwrap_or_default();
         self.open.push(OpenTag { at, word, in_else: false });

@@ -15,7 +15,8 @@ use rustc_hash::FxHashMap;
 
 use super::val::{self, LiquidValue};
 use super::words::{NAMED, VALUE};
-use super::{LiquidOptions, MOST_ELEMENTS, carried};
+use super::{LiquidOptions, carried};
+use crate::diag::limits;
 use crate::model::{Map, Value};
 use crate::text::{Mistake, work};
 
@@ -102,8 +103,8 @@ impl RenderState {
 
     /// Pays for a list of so many elements, unless it is too long.
     pub(super) fn pay_list(&mut self, elements: usize) -> StateResult {
-        if elements > MOST_ELEMENTS {
-            return self.bound(format!("a list would have {elements} elements, more than {MOST_ELEMENTS}"));
+        if elements > limits::ELEMENTS {
+            return self.bound(format!("a list would have {elements} elements, more than {}", limits::ELEMENTS));
         }
         self.pay(elements)
     }

@@ -11,8 +11,9 @@ use rustc_hash::FxHashMap;
 
 use super::expr::LiquidOperator;
 use super::val::LiquidValue;
-use super::{DEEPEST, MOST_WORDS, filters};
+use super::{MOST_WORDS, filters};
 use crate::model::Value;
+use crate::text::TextLimits;
 use crate::text::{Mistake, js};
 
 /// The name for access by a computed name, which follows in brackets; alone, it is the value that filters after
@@ -193,8 +194,8 @@ impl<'t> LiquidReader<'t> {
                     }
                     ended = Some(self.at);
                 }
-                '[' if depth >= DEEPEST => {
-                    return Err(Mistake::bound(at, format!("brackets are nested deeper than {DEEPEST}")));
+                '[' if depth >= TextLimits::LIQUID.depth => {
+                    return Err(Mistake::bound(at, format!("brackets are nested deeper than {}", TextLimits::LIQUID.depth)));
                 }
                 '[' => {
                     (self.at, depth) = (at + 1, depth + 1);

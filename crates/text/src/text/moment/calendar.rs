@@ -6,6 +6,7 @@ use std::borrow::Cow;
 
 use jiff::civil::Date;
 
+use crate::diag::limits;
 use crate::model::Value;
 
 const MONTHS: [&str; 12] =
@@ -46,9 +47,6 @@ const RELATIVE: &[(&str, &str)] = &[
 /// The lists of a calendar with their lengths.
 const LISTS: [(&str, usize); 7] =
     [("months", 12), ("months_short", 12), ("days", 7), ("days_short", 7), ("days_min", 7), ("half_days", 2), ("half_days_upper", 2)];
-
-/// The longest text in a calendar, in bytes.
-const MOST_TEXT: usize = 200;
 
 /// The calendar of a language.
 #[derive(Debug, Clone, Copy, Default)]
@@ -191,7 +189,7 @@ impl<'v> Calendar<'v> {
 }
 
 fn is_word(value: &Value) -> bool {
-    value.as_str().is_some_and(|text| text.len() <= MOST_TEXT)
+    value.as_str().is_some_and(|text| text.len() <= limits::NAME_BYTES)
 }
 
 fn words_of(value: &Value, known: &[(&str, &str)]) -> bool {

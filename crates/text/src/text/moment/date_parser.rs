@@ -7,9 +7,7 @@ use jiff::civil::{Date, ISOWeekDate, Weekday};
 use regex::{Captures, Regex};
 
 use super::millis_of;
-
-/// Longer texts are not dates.
-pub(super) const MOST: usize = 200;
+use crate::diag::limits;
 
 /// A date with its parts behind `-`, or without; the time after it is in the same style.
 static ISO: LazyLock<[Option<Regex>; 2]> = LazyLock::new(|| {
@@ -42,7 +40,7 @@ enum NotationResult {
 
 /// The milliseconds since 1970 that a text names; `zone` is the local clock's distance from UTC in minutes.
 pub(super) fn parse(text: &str, zone: i64) -> Option<i64> {
-    if text.len() > MOST {
+    if text.len() > limits::NAME_BYTES {
         return None;
     }
     if let NotationResult::Is(ms) = iso(text, zone) {

@@ -4,7 +4,7 @@ use jiff::civil::DateTime;
 
 use super::calendar::LOCAL;
 use super::{Calendar, INVALID, Moment};
-use crate::text::pattern::MOST_OUTPUT;
+use crate::diag::limits;
 use crate::text::work::{self, BudgetExceeded};
 
 /// All other tokens, in the order in which moment.js tries them.
@@ -150,7 +150,7 @@ struct FormattedText {
 
 impl FormattedText {
     fn push(&mut self, text: &str) -> Result<(), BudgetExceeded> {
-        if self.text.len().saturating_add(text.len()) > MOST_OUTPUT {
+        if self.text.len().saturating_add(text.len()) > limits::OUTPUT_BYTES {
             return Err(work::too_large());
         }
         self.text.push_str(text);

@@ -4,6 +4,7 @@
 use jiff::civil::Date;
 
 use super::{date_parser, millis_of};
+use crate::diag::limits;
 use crate::model::Value;
 use crate::text::pattern::{self, Captures, Pattern};
 
@@ -15,7 +16,7 @@ pub const NEEDED: &[&str] = &["epoch", "year"];
 /// The milliseconds since 1970; `zone` is the local clock's distance from UTC in minutes. The first row whose pattern
 /// matches decides; without one, the text is a date in a usual notation.
 pub(super) fn parse(text: &str, zone: i64, stamps: &Value) -> Result<Option<i64>, String> {
-    if text.len() > date_parser::MOST {
+    if text.len() > limits::NAME_BYTES {
         return Ok(None);
     }
     let rows = stamps.as_list().ok_or("`stamps` is a list of time stamps, such as `$table.time_stamp`")?;

@@ -9,6 +9,7 @@ use super::print::{PatternReader, print};
 use super::size::PatternSize;
 use super::tree::{PatternFlags, PatternNode, PatternTree};
 use super::{Captures, MatchBound, PatternError, TextMatch};
+use crate::diag::limits;
 use crate::text::{shortcuts, work};
 
 /// Bytes of a text that are searched within one step.
@@ -22,8 +23,6 @@ const BACKREF_TEXT: usize = 100_000;
 const BEHIND_TEXT: usize = 20_000;
 /// Most memory that a compiled automaton may take, in bytes.
 const SIZE: usize = 20 << 20;
-/// Longest pattern for the engine that compiles by recursion.
-const LONGEST_JAVASCRIPT: usize = 10_000;
 
 #[derive(Debug)]
 pub(super) struct PatternEngines {
@@ -157,10 +156,10 @@ fn automaton(tree: &PatternTree, flags: PatternFlags) -> Result<regex::Regex, Pa
 }
 
 fn javascript(tree: &PatternTree, length: usize, flags: PatternFlags) -> Result<ExactEngine, PatternError> {
-    if length > LONGEST_JAVASCRIPT {
+    if length > limits::PATTERN_BYTES {
         return Err(PatternError::too_costly(
-            LONGEST_JAVASCRIPT,
-            format!("a pattern of this kind is limited to {LONGEST_JAVASCRIPT} bytes"),
+            limits::PATTERN_BYTES,
+            format!("a pattern of this kind is limited to {} bytes", limits::PATTERN_BYTES),
         ));
     }
     let limit = check::bounded_length(tree).map_err(|reason| PatternError::too_costly(0, reason))?;

@@ -2,11 +2,10 @@
 
 use super::tree::{PatternFlags, PatternTree};
 use super::{PatternError, check, pattern_parser, size};
+use crate::diag::limits;
 
 /// The most parts, with counts written out; the other library has a bound of its own for the memory of each automaton.
 const MOST_PARTS: u64 = 500_000;
-/// The longest pattern in a notation that is not JavaScript's.
-const LONGEST_UNREAD: usize = 1_000;
 /// The parts that such a pattern counts as.
 const PARTS_OF_UNREAD: u64 = 50_000;
 
@@ -38,8 +37,8 @@ pub(crate) fn foreign(source: &str) -> Result<ForeignSize, PatternError> {
             return measured(&tree, flags(unicode));
         }
     }
-    if source.len() > LONGEST_UNREAD {
-        return Err(PatternError::too_costly(0, format!("it is no pattern of JavaScript, and longer than {LONGEST_UNREAD} bytes")));
+    if source.len() > limits::NAME_BYTES {
+        return Err(PatternError::too_costly(0, format!("it is no pattern of JavaScript, and longer than {} bytes", limits::NAME_BYTES)));
     }
     Ok(ForeignSize { parts: PARTS_OF_UNREAD, backtracks: true, folded: 0 })
 }

@@ -20,6 +20,7 @@ use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 
 use rustc_hash::FxHashMap;
 
+use crate::diag::limits;
 use crate::text::work;
 use engine::PatternEngines;
 pub(crate) use foreign::foreign;
@@ -95,9 +96,6 @@ const SMALLEST: u64 = 200;
 
 /// So many matches that are kept are paid at once.
 const BATCH: usize = 1 << 12;
-
-/// Longest text that [`Pattern::replace`] makes, in bytes.
-pub const MOST_OUTPUT: usize = 64 << 20;
 
 /// A stretch of a text, in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -321,7 +319,7 @@ impl Pattern {
             out.push_str(text.get(copied.unwrap_or(0)..hit.whole.start).unwrap_or_default());
             with(&hit, &mut out);
             copied = Some(hit.whole.end);
-            if out.len() > MOST_OUTPUT { Err(MatchBound::Output { limit: MOST_OUTPUT }) } else { Ok(()) }
+            if out.len() > limits::OUTPUT_BYTES { Err(MatchBound::Output { limit: limits::OUTPUT_BYTES }) } else { Ok(()) }
         })?;
         Ok(copied.map(|end| {
             out.push_str(text.get(end..).unwrap_or_default());
@@ -397,8 +395,8 @@ pub fn replace_any(
         out.push_str(text.get(copied.unwrap_or(0)..start).unwrap_or_default());
         with(n, &hit, &mut out);
         copied = Some(end);
-        if out.len() > MOST_OUTPUT {
-            return Err(MatchBound::Output { limit: MOST_OUTPUT });
+        if out.len() > limits::OUTPUT_BYTES {
+            return Err(MatchBound::Output { limit: limits::OUTPUT_BYTES });
         }
         at = end;
         if start == end {

@@ -4,11 +4,10 @@ use std::sync::Arc;
 
 use super::PatternError;
 use super::tree::{CharSet, PatternFlags, PatternNode, PatternTree};
+use crate::diag::limits;
 
 /// Longest pattern that is read, in bytes.
 const LONGEST: usize = 100_000;
-/// Deepest nesting of groups.
-const DEEPEST: usize = 100;
 
 pub(super) fn parse(source: &str, flags: PatternFlags) -> Result<PatternTree, PatternError> {
     if source.len() > LONGEST {
@@ -108,8 +107,8 @@ impl PatternParser {
     }
 
     fn disjunction(&mut self, depth: usize) -> Result<PatternNode, PatternError> {
-        if depth > DEEPEST {
-            return Err(PatternError::too_costly(self.offset(), format!("groups are nested deeper than {DEEPEST}")));
+        if depth > limits::NESTING {
+            return Err(PatternError::too_costly(self.offset(), format!("groups are nested deeper than {}", limits::NESTING)));
         }
         let mut branches = vec![self.alternative(depth)?];
         while self.eat("|") {

@@ -13,6 +13,7 @@ use rhai::{
 
 use super::error::ScriptError;
 use super::fuel::{ScriptResult, ScriptSize, hold_constants};
+use crate::diag::limits;
 
 /// The most bytes of one script: the interpreter compares the variables, fields and cases of a script with each other.
 const MOST_BYTES: usize = 64 << 10;
@@ -22,8 +23,6 @@ const MOST_BYTES_OF_ALL: usize = 192 << 10;
 const MOST_ARGUMENTS: usize = 8;
 /// How much deeper the interpreter counts calls that begin here than a script sees them.
 pub(super) const LEVELS: usize = 2;
-/// The most finds that are kept.
-const MOST_FOUND: usize = 1_000;
 
 /// Compiles a script. `bytes` are those of all scripts so far; `shares`: closures of its modules hold variables.
 pub(super) fn compiled(
@@ -128,7 +127,7 @@ impl ScriptLookups {
         let mut caches = self.kept.try_lock().ok().and_then(|mut kept| kept.take()).unwrap_or_default();
         let outcome = run(&mut caches);
         if self.keeps
-            && caches.fn_resolution_cache_mut().dict.len() <= MOST_FOUND
+            && caches.fn_resolution_cache_mut().dict.len() <= limits::RECORDED
             && let Ok(mut kept) = self.kept.try_lock()
         {
             *kept = Some(caches);

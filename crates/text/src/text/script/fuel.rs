@@ -8,6 +8,7 @@ use rhai::{Array, Blob, Dynamic, Engine, EvalAltResult, EvalContext, FnPtr, Immu
 
 use super::ScriptLimits;
 use super::shown::{self, LazyMap};
+use crate::diag::limits;
 use crate::model::Value;
 use crate::text::work;
 
@@ -23,8 +24,6 @@ pub(super) const STEPS_PER_LETTER: u64 = 2;
 pub(super) const BYTES_PER_PART: usize = 16;
 /// About every so many looks at variables, all variables of the function are measured, and pay for the other looks.
 const LOOKS: u64 = 16;
-/// The deepest nesting of a value: the interpreter copies and drops values by recursion.
-const DEEPEST: usize = 64;
 /// The most items and tables of the build that a script holds at once, copies included.
 const MOST_VIEWS: u64 = 2_000_000;
 /// A wait for a value that is being changed: the interpreter sleeps for 50 ms before it gives up.
@@ -165,10 +164,10 @@ impl ScriptSize {
     }
 
     fn add(&mut self, value: &Dynamic, depth: usize) -> ScriptResult<()> {
-        if depth > DEEPEST {
+        if depth > limits::RULE_NESTING {
             // a script may catch the error, and try again
             charge(self.parts() as u64, 0)?;
-            let message = format!("a value is nested deeper than {DEEPEST}");
+            let message = format!("a value is nested deeper than {}", limits::RULE_NESTING);
             return Err(EvalAltResult::ErrorRuntime(message.into(), Position::NONE).into());
         }
         if value.is_int() || value.is_unit() || value.is_bool() {

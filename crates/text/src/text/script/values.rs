@@ -5,10 +5,8 @@ use std::sync::Arc;
 use rhai::Dynamic;
 
 use super::shown::LazyMap;
+use crate::diag::limits;
 use crate::model::{Map, Value};
-
-/// The deepest nesting of a value that a script returns.
-const DEEPEST: usize = 64;
 
 /// A value as a whole: tables become tables of the language.
 pub(super) fn to_dynamic(value: &Value) -> Dynamic {
@@ -25,8 +23,8 @@ pub(super) fn to_dynamic(value: &Value) -> Dynamic {
 
 /// What a script gives back. `unread`: items of a list may be given back although the script may not read all of them.
 pub(super) fn from_dynamic(value: Dynamic, depth: usize, unread: bool) -> Result<Value, String> {
-    if depth > DEEPEST {
-        return Err(format!("a value is nested deeper than {DEEPEST}"));
+    if depth > limits::RULE_NESTING {
+        return Err(format!("a value is nested deeper than {}", limits::RULE_NESTING));
     }
     let value = value.flatten();
     // most of what comes back are items of a list

@@ -10,13 +10,12 @@ use rhai::{Array, Dynamic, Engine, EvalAltResult, ImmutableString, Position};
 use super::fuel::{BYTES_PER_PART, ScriptResult, ScriptSize, charge, hand, note_list, reading, terminated};
 use super::shown::{HeldTable, LazyMap, TableGuard};
 use super::values::{from_dynamic, to_dynamic};
+use crate::diag::limits;
 use crate::model::item::core;
 use crate::model::rights::ScriptRights;
-use crate::model::{Map, Value, value::MAX_DEPTH};
+use crate::model::{Map, Value};
 use crate::text::written;
 
-/// The most parts of a value that a script puts into a view.
-const MOST_PARTS: usize = 1_000_000;
 /// The work of reading one field, in steps.
 const STEPS_PER_READ: u64 = 4;
 
@@ -127,9 +126,9 @@ impl LazyMap {
         }
         // what is handed back to a field that the script has only read is not changed
         let new = from_dynamic(value, 0, false).map_err(failed)?;
-        let Some(parts) = new.nodes_within(MAX_DEPTH - 1, MOST_PARTS) else {
+        let Some(parts) = new.nodes_within(limits::NESTING - 1, limits::VALUES) else {
             // a script may catch the error, and try again
-            charge(MOST_PARTS as u64, 0)?;
+            charge(limits::VALUES as u64, 0)?;
             return Err(failed("a value is too large or nested too deeply"));
         };
         let fields = self.fields().len();
