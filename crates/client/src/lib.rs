@@ -12,6 +12,7 @@
 #[cfg(feature = "run")]
 mod clock;
 mod config;
+mod error;
 #[cfg(feature = "run")]
 pub mod http;
 pub mod keys;
@@ -37,12 +38,13 @@ use tapster::{diag, model};
 #[cfg(feature = "run")]
 pub use clock::RealPace;
 pub use config::{Capabilities, DirectiveLimits, LanguagePolicy, PromptBudget, RunnerConfig, ToolLimits, capabilities, presets};
+pub use error::{Problem, ProviderError, RunError};
 #[cfg(feature = "run")]
 pub use http::{Http, HttpOptions, Timeouts};
 pub use keys::{Key, KeyError, is_variable};
 pub use record::{Recorder, Replay};
 pub use request::{OptionChange, PreparedRequest};
-pub use runner::{Delta, Problem, PromptRunner, ProviderError, Reply, RunError, in_language, reply};
+pub use runner::{Delta, PromptRunner, Reply, in_language, reply};
 pub use transport::{AuthHeader, Body, IncomingAnswer, OutgoingRequest, Transport, TransportError};
 
 /// Something that is being done; it needs no particular runtime.

@@ -2,8 +2,8 @@
 
 use serde_json::Value as Json;
 
+use super::error::ProviderError;
 use super::retry::REFUSED;
-use super::runner::ProviderError;
 use super::sse::{EventTooLong, Splitter, SseEvent};
 use super::{Delta, IncomingAnswer, TransportError};
 use crate::reading::{AssembledReply, JsonTree, ReplyAssembler, ReplyDelta, ReplyError, ReplyReading};

@@ -7,7 +7,6 @@ use std::path::{Component, Path, PathBuf};
 
 use serde_json::{Map, Value as Json, json};
 
-use super::play::SIZES;
 use crate::diag::{Code, Diagnostic, DocumentNode, Report, Sources, TableField, limits, suggest};
 use crate::model::{Scene, Value};
 use crate::pack::error::PackError;
@@ -241,6 +240,8 @@ pub fn json_of(node: &DocumentNode) -> Json {
     }
 }
 
+/// The name of the overlay that a case makes of its sizes of accounts.
+pub(super) const SIZES: &str = "budget";
 /// The pack of a case file that names none and lies in none.
 const DEFAULT_PACK: &str = "base";
 /// The folder of a pack that holds its cases.

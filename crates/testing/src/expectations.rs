@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use super::case::{CaseAction, CaseTurn};
 use super::compare::MATCHERS;
-use super::validate::{fields, keys_of};
+use super::nodes::{fields, keys_of};
 use crate::diag::{Code, Diagnostic, DocumentNode, Help, NodeValue, Report, Span, Suggestion, WordSearch, suggest};
 use crate::model::Value;
 use crate::pack::Ruleset;

@@ -2,7 +2,7 @@
 //! declared type; unknown options and dialects; and what the turn does not look at, such as lists where texts are expanded.
 
 use super::case::{CaseAction, CaseFile, CaseTurn, TestCase};
-use super::validate::{contains_text, expected_error, field_of_turn};
+use super::nodes::{contains_text, expected_error, field_of_turn};
 use crate::build::dialects;
 use crate::diag::{Code, Diagnostic, DocumentNode, Report, Span, suggest};
 use crate::model::options::TABLE;

@@ -11,6 +11,7 @@ pub mod coverage;
 mod expectations;
 pub mod inputs;
 pub mod mutate;
+mod nodes;
 pub mod play;
 pub mod report;
 pub mod runner;

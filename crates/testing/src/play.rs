@@ -6,14 +6,15 @@ use std::path::Path;
 use serde_json::{Map, Value as Json, json};
 
 use super::case::{CaseAction, CaseTurn, RunInputs, TestCase};
+use crate::build;
 use crate::build::scene::{kept, patched, restore};
 use crate::build::{BuildError, EmittedPlan, Outcome};
 use crate::diag::{Diagnostic, DocumentNode};
+use crate::import;
 use crate::model::plan::RecordedReason;
 use crate::model::{Plan, Scene, Value};
 use crate::pack::Ruleset;
 use crate::pack::files::read_file;
-use crate::{build, import};
 
 /// Reads a scene file, whose files are read by the rules. `now` is the time of the case, which stands above that of the
 /// file; the clock is never read.
@@ -21,8 +22,6 @@ pub type SceneReader<'r> = &'r (dyn Fn(&Path, Option<&str>, &Ruleset) -> Result<
 
 /// What to do about lists that are given to a build.
 pub(super) const NO_LISTS: &str = "write their rows into `scene`, or start a program with `run`";
-/// The name of the overlay that a case makes of its sizes of accounts.
-pub(super) const SIZES: &str = "budget";
 
 /// What came out of a turn.
 #[derive(Default)]

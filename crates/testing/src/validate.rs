@@ -7,11 +7,14 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
 
-use super::case::{CaseAction, CaseFile, CaseTurn, TestCase, missing_overlays};
+use super::case::{CaseAction, CaseFile, CaseTurn, SIZES, TestCase, missing_overlays};
 use super::compare::{MATCHERS, similar_matcher};
 use super::expectations::{field_fault, misspellings, path_fault, vacuous_parts};
 use super::inputs::{ignored_inputs, input_faults};
-use super::play;
+use super::nodes::{
+    contains_text, contains_value, expected_error, expected_values, field_of_turn, fields, has_word, keys_of, mentions_word, one_or_list,
+    texts_of,
+};
 use super::play::NO_LISTS;
 use crate::diag::{Code, Diagnostic, DocumentNode, Help, NodeValue, Report, Span, TableField, short};
 use crate::model::Value;
@@ -145,7 +148,7 @@ impl<'c> CaseValidation<'c> {
         // the overlay of the sizes adds a row for every other name
         let is_new = |name: &str| {
             let row = rows.and_then(|rows| rows.get(name));
-            row.and_then(|row| self.rules.sources().place(row.span)).is_none_or(|at| &*at.file == play::SIZES)
+            row.and_then(|row| self.rules.sources().place(row.span)).is_none_or(|at| &*at.file == SIZES)
         };
         let known: Vec<&str> = rows.into_iter().flat_map(|rows| rows.keys()).map(AsRef::as_ref).filter(|name| !is_new(name)).collect();
         let unknown: Vec<(&str, Span)> = fields(budget).map(|(name, field)| (name, field.key)).filter(|(name, _)| is_new(name)).collect();
@@ -509,111 +512,5 @@ impl<'c> CaseValidation<'c> {
             }
             _ => {}
         }
-    }
-}
-
-/// The tests whose argument is values of a list.
-const OF_SINGLES: [&str; 4] = ["includes", "excludes", "any_order", "exactly"];
-
-/// The error that a turn expects.
-pub(super) fn expected_error(turn: &CaseTurn) -> Option<&str> {
-    turn.expect.as_ref()?.get("error")?.as_text()
-}
-
-/// A key as it counts for a turn: its own, that of its case, or that of the file.
-pub(super) fn field_of_turn<'c>(file: &'c CaseFile, case: &'c TestCase, turn: &'c CaseTurn, key: &str) -> Option<&'c TableField> {
-    [Some(&turn.node), Some(&case.node), file.given()].into_iter().flatten().find_map(|node| node.as_table()?.get(key))
-}
-
-/// All keys of tables in a value.
-pub(super) fn keys_of<'c>(node: &'c DocumentNode, out: &mut BTreeSet<&'c str>) {
-    match &node.data {
-        NodeValue::List(list) => list.iter().for_each(|one| keys_of(one, out)),
-        NodeValue::Table(table) => table.iter().for_each(|(key, field)| {
-            out.insert(key);
-            keys_of(&field.node, out);
-        }),
-        _ => {}
-    }
-}
-
-/// One text or a list of them.
-fn one_or_list(node: &DocumentNode) -> &[DocumentNode] {
-    node.as_list().unwrap_or(std::slice::from_ref(node))
-}
-
-/// The fields of a table; none of anything else.
-pub(super) fn fields(node: Option<&DocumentNode>) -> impl Iterator<Item = (&str, &TableField)> {
-    node.and_then(DocumentNode::as_table).into_iter().flatten().map(|(key, field)| (&**key, field))
-}
-
-/// Whether a text stands somewhere in a value.
-pub(super) fn contains_text(node: &DocumentNode, word: &str) -> bool {
-    match &node.data {
-        NodeValue::Text(text) => &**text == word,
-        NodeValue::List(list) => list.iter().any(|one| contains_text(one, word)),
-        NodeValue::Table(table) => table.values().any(|field| contains_text(&field.node, word)),
-        _ => false,
-    }
-}
-
-/// Whether a word stands in a value: as a key, or as a word of a text.
-fn mentions_word(node: &DocumentNode, word: &str) -> bool {
-    match &node.data {
-        NodeValue::Text(text) => has_word(text, word),
-        NodeValue::List(list) => list.iter().any(|one| mentions_word(one, word)),
-        NodeValue::Table(table) => table.iter().any(|(key, field)| has_word(key, word) || mentions_word(&field.node, word)),
-        _ => false,
-    }
-}
-
-/// Whether a text has a word that is not a part of a longer one.
-fn has_word(text: &str, word: &str) -> bool {
-    let goes_on = |letter: Option<char>| letter.is_some_and(|letter| letter.is_alphanumeric() || letter == '_');
-    let is_whole = |at: usize| {
-        let before = text.get(..at).and_then(|before| before.chars().next_back());
-        let behind = text.get(at + word.len()..).and_then(|behind| behind.chars().next());
-        !goes_on(before) && !goes_on(behind)
-    };
-    !word.is_empty() && text.match_indices(word).any(|(at, _)| is_whole(at))
-}
-
-/// The single values that are expected: the value itself, the elements of a list, and those that a test names.
-fn expected_values(node: &DocumentNode) -> Vec<&DocumentNode> {
-    let mut found = Vec::new();
-    let mut open = vec![node];
-    while let Some(node) = open.pop() {
-        match &node.data {
-            NodeValue::List(list) => open.extend(list),
-            NodeValue::Table(table) => {
-                let test = table.iter().next().filter(|(word, _)| table.len() == 1 && OF_SINGLES.contains(&&***word));
-                open.extend(test.map(|(_, field)| &field.node));
-            }
-            _ => found.push(node),
-        }
-    }
-    found
-}
-
-/// Whether a single value stands somewhere in a value.
-pub(super) fn contains_value(node: &DocumentNode, single: &DocumentNode) -> bool {
-    match &node.data {
-        NodeValue::List(list) => list.iter().any(|one| contains_value(one, single)),
-        NodeValue::Table(table) => table.values().any(|field| contains_value(&field.node, single)),
-        _ => node.to_json() == single.to_json(),
-    }
-}
-
-/// The texts behind a key in a value.
-fn texts_of<'p>(node: &'p DocumentNode, keys: &[&str], out: &mut BTreeSet<&'p str>) {
-    match &node.data {
-        NodeValue::List(list) => list.iter().for_each(|one| texts_of(one, keys, out)),
-        NodeValue::Table(table) => {
-            for (key, field) in table {
-                out.extend(field.node.as_text().filter(|_| keys.contains(&&**key)));
-                texts_of(&field.node, keys, out);
-            }
-        }
-        _ => {}
     }
 }
