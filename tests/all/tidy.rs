@@ -511,10 +511,10 @@ fn paths_are_read_as_rust_writes_them() {
     let text = r#"
         //! `crate::comment::a`
         use crate::a::{self, b::{C, d as e}, f::*};
-        pub(in crate::inside) use crate::tidy::{crate::tidy::g::H, i};
+        pub(in crate::inside) use super::{super::g::H, i};
         use self::j::K;
-        pub(crate) fn run(l: &crate::m::N<crate::tidy::o::P>) { self::q(); "crate::text::r"; self.field; other::crate_s::t(); }
-        mod inner { use crate::tidy::super::u; use self::v; }
+        pub(crate) fn run(l: &crate::m::N<super::o::P>) { self::q(); "crate::text::r"; self.field; other::crate_s::t(); }
+        mod inner { use super::super::u; use self::v; }
         macro_rules! w { () => { $crate::x::Y } }
         #[cfg(test)]
         mod tests { use crate::only_in_tests; }
@@ -552,11 +552,11 @@ fn circles_are_found_and_compared() {
         file("src/lib.rs", "use crate::r::a;"),
         file("src/r/mod.rs", "pub use self::a::A;"),
         file("src/r/a.rs", "use crate::r::b;"),
-        file("src/r/b.rs", "use crate::tidy::c::C;"),
+        file("src/r/b.rs", "use super::c::C;"),
         file("src/r/c.rs", "use crate::r::{a::A, d}; use crate::s::x;"),
         file("src/r/d.rs", "fn d() { crate::s::x() }"),
         file("src/s.rs", "use self::x;"),
-        file("src/s/x.rs", "use crate::tidy::y;"),
+        file("src/s/x.rs", "use super::y;"),
     ];
     let rooms = rooms(&files);
     let names = |room: &str| circles(&rooms[room]).iter().map(|c| listed(c)).collect::<Vec<_>>();
