@@ -45,7 +45,7 @@ impl Macros<'_> {
         let flavour = self.flavour.or(of_scene.as_str()).and_then(ExpansionFlavour::named);
         let outside = self.begin_stores();
         let done = match flavour.unwrap_or(self.table.engine.flavour) {
-            ExpansionFlavour::Passes => passes::run(self, limits, inside),
+            ExpansionFlavour::Passes => host::run_passes(self, limits, inside),
             ExpansionFlavour::Nested => expand(&self.given, self, &limits),
             ExpansionFlavour::Stack => stack::run(self, limits),
         };

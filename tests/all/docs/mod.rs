@@ -355,7 +355,7 @@ const SIZES: &[(&str, &str, &str)] = &[
     ("parts of a pattern", "crates/text/src/text/pattern/size.rs", "MOST_PARTS"),
     ("text for back references", "crates/text/src/text/pattern/engine.rs", "BACKREF_TEXT"),
     ("text for a far look-behind", "crates/text/src/text/pattern/engine.rs", "BEHIND_TEXT"),
-    ("text for a backtracking pattern of a schema", "crates/text/src/text/schema_cost.rs", "LONGEST_BACKTRACKED"),
+    ("text for a backtracking pattern of a schema", "crates/text/src/text/schema.rs", "LONGEST_BACKTRACKED"),
     ("text made by a function", LIMITS, "OUTPUT_BYTES"),
     ("bytes of a script", "crates/text/src/text/script/calls.rs", "MOST_BYTES"),
     ("a list or table written out", LIMITS, "OUTPUT_BYTES"),

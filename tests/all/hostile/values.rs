@@ -116,7 +116,7 @@ fn a_value_that_comes_to_too_much_is_not_kept_and_the_message_says_what_to_do() 
     let passes: Vec<String> =
         std::iter::once(small).chain(std::iter::repeat_n(set("\"meta.x\" = [\"@meta.x\", \"@meta.x\"]"), 25)).collect();
     let error = built(&passes).err().unwrap();
-    assert!(error.message.contains("the field `meta.x` would hold more than 1000000 values; keep fewer in it"), "{error}");
+    assert!(error.message.contains("the field `meta.x` would hold more than 4000000 values; keep fewer in it"), "{error}");
 }
 
 #[test]

@@ -337,7 +337,8 @@ impl Script {
     }
 }
 
-/// Most bytes of lines that are kept between two [`take_log`].
+/// Most lines, and most bytes of them, that are kept between two [`take_log`].
+const MOST_LOG_LINES: usize = 1_000;
 const MOST_LOG_BYTES: usize = 1 << 20;
 
 /// What scripts printed, and how many further lines were not kept.
@@ -357,17 +358,14 @@ thread_local! {
 pub fn take_log() -> Vec<String> {
     let PrintLog { mut lines, more, .. } = LOG.with_borrow_mut(std::mem::take);
     if more > 0 {
-        lines.push(format!(
-            "… and {more} more lines, which are not kept: a build keeps {} lines and {MOST_LOG_BYTES} bytes",
-            limits::RECORDED
-        ));
+        lines.push(format!("… and {more} more lines, which are not kept: a build keeps {MOST_LOG_LINES} lines and {MOST_LOG_BYTES} bytes"));
     }
     lines
 }
 
 fn log(line: &str) {
     LOG.with_borrow_mut(|log| {
-        if log.lines.len() < limits::RECORDED && log.bytes.saturating_add(line.len()) <= MOST_LOG_BYTES {
+        if log.lines.len() < MOST_LOG_LINES && log.bytes.saturating_add(line.len()) <= MOST_LOG_BYTES {
             log.bytes += line.len();
             log.lines.push(line.to_owned());
         } else {

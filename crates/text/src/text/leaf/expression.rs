@@ -5,8 +5,7 @@
 use crate::model::Value;
 use crate::text::{TextLimits, js};
 
-use super::path::LeafPath;
-use super::{BinaryOperator, LeafCode, LeafStep, find};
+use super::{BinaryOperator, LeafCode, LeafPath, LeafStep, find};
 
 /// All signs, the longer ones first.
 const SIGNS: [&str; 15] = ["||", "&&", "==", "!=", "<=", ">=", "<", ">", "!", "(", ")", "[", "]", ".", "#"];
