@@ -182,7 +182,6 @@ fn group(rules: &Ruleset) -> Result<String, BuildError> {
 
 /// What a ruleset remembers of earlier scans changes no outcome: after any change of the chat or of the entries, a build
 /// with a used ruleset gives what a build with a fresh one gives.
-
 mod lore_memory {
     use serde_json::{Value as Json, json};
     use tapster::{Ruleset, Scene, run};

@@ -240,7 +240,6 @@ fn the_exact_pack_bounds_its_own_blocks() {
 }
 
 /// Macros in the ordered flavour: a pack's own passes, the passes of the exact pack, and hostile texts.
-
 mod passes {
     use crate::support;
     use crate::support::EXACT;

@@ -1,6 +1,6 @@
 //! The program, run inside of a test, and fresh folders.
 
-#![expect(clippy::panic, clippy::unwrap_used, reason = "a test that panics has failed")]
+#![expect(clippy::indexing_slicing, clippy::panic, clippy::unwrap_used, reason = "a test that panics has failed")]
 
 use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;

@@ -120,7 +120,6 @@ pub(crate) fn raise(file: &Path, results: &BTreeMap<String, Tally>) {
 }
 
 /// What the command line asks for; arguments of the usual test harness are understood and ignored.
-
 pub(crate) mod options {
 
     /// The arguments.

@@ -162,7 +162,6 @@ fn tally(suites: &[Suite], results: Vec<Vec<Vec<Check>>>) -> BTreeMap<String, Ta
 }
 
 /// One child process that runs cases: a line in (`file<TAB>number`), a line out (the checks as JSON).
-
 pub(crate) mod worker {
     use std::io::{BufRead, BufReader, Write};
     use std::panic::{AssertUnwindSafe, catch_unwind};

@@ -37,7 +37,7 @@ pub(crate) fn find_case_file(path: &Path) -> Option<(PathBuf, Option<&str>)> {
 /// The inputs that a case gives to a build: its pack with its overlays, its scene, time, seed and draws.
 pub(crate) fn read_case(path: &Path, name: Option<&str>, show: &mut OutputStreams<'_, '_>) -> Result<BuildParts, EarlyExit> {
     show.near.extend(path.parent().map(beside_scene).into_iter().flatten());
-    let file = read_path(path).map_err(|wrong| EarlyExit::report(RunExit::CouldNot, wrong.report, *wrong.sources))?;
+    let file = read_path(path).map_err(|wrong| EarlyExit::report(RunExit::CouldNot, *wrong.report, *wrong.sources))?;
     let case = find_case(&file.cases, path, name)?;
     let [turn] = case.turns.as_slice() else {
         return Err(no_prompt(case, "it has several turns", "write the turn that is meant as a case of its own"));

@@ -347,7 +347,7 @@ pub struct UnreadableFile {
     /// The path, as messages show it.
     pub shown: String,
     /// What is wrong.
-    pub report: Report,
+    pub report: Box<Report>,
     /// The text of the file.
     pub sources: Box<Sources>,
     /// The names of its cases, and their lines: none of them runs.
@@ -425,7 +425,7 @@ pub fn read_path(path: &Path) -> Result<CaseFile, UnreadableFile> {
     let mut report = Report::default();
     match read_file(path, &mut report) {
         Some(file) => read(&file, path),
-        None => Err(UnreadableFile { shown, report, sources: Box::default(), cases: Box::default() }),
+        None => Err(UnreadableFile { shown, report: Box::new(report), sources: Box::default(), cases: Box::default() }),
     }
 }
 
@@ -438,7 +438,7 @@ pub fn read(file: &RuleFile, path: &Path) -> Result<CaseFile, UnreadableFile> {
     let shown = file.name.clone();
     let names = doc.as_ref().map(|doc| named_cases(&doc.root, &sources)).unwrap_or_default();
     let refuse = |report: Report, sources: Sources| {
-        Err(UnreadableFile { shown: shown.clone(), report, sources: Box::new(sources), cases: names.clone().into() })
+        Err(UnreadableFile { shown: shown.clone(), report: Box::new(report), sources: Box::new(sources), cases: names.clone().into() })
     };
     let Some(doc) = doc.filter(|_| !report.has_errors()) else { return refuse(report, sources) };
     if &*doc.kind != KIND {

@@ -117,7 +117,7 @@ impl CaseRunner<'_> {
             Ok(file) => file,
             Err(wrong) => {
                 let cases = wrong.cases.iter().filter(|(name, _)| self.takes(&wrong.shown, name)).cloned();
-                return failed(&wrong.shown, cases, wrong.report.clone(), (*wrong.sources).clone());
+                return failed(&wrong.shown, cases, (*wrong.report).clone(), (*wrong.sources).clone());
             }
         };
         let mut out = FileResult { shown: file.shown.clone(), ..FileResult::default() };

@@ -422,7 +422,6 @@ fn the_limits_of_the_text_languages_are_as_said() {
 
 /// The picture of the README: a prompt as a bar, drawn from what `explain --format json` says of `examples/hello` in a small
 /// window, on light and on dark pages. `UPDATE=1 cargo test --test all docs::` draws it anew.
-
 mod picture {
     use crate::docs::pages::{root, updating};
     use serde_json::Value;

@@ -2,14 +2,7 @@
 //!
 //! The schemas here are small ones of the test's own, so that layering is tested apart from the real ones.
 
-#![expect(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::indexing_slicing,
-    clippy::string_slice,
-    reason = "a test that panics has failed"
-)]
+#![expect(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "a test that panics has failed")]
 
 mod bad_input;
 mod layering;

@@ -268,7 +268,6 @@ fn problem(diagnostic: &Diagnostic, sources: &Sources, lines: &[Option<Line>]) -
 /// `contract-artifact-inclusion`: artifacts as rows of a pack and values of a session, and the draft that they enter.
 ///
 /// The case's names are changed into those of rows and back; what becomes of the draft is the rules'.
-
 pub(super) mod inclusion {
     use serde_json::{Map, Value as Json, json};
     use tapster::Ruleset;

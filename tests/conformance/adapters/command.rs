@@ -63,7 +63,6 @@ fn decoded(text: &str) -> Vec<u8> {
 
 /// `sillytavern-cli-build`: the files of a user, given to the command line with a scene file beside them. Nothing is laid
 /// under them, so that the defaults are those of the pack.
-
 pub(super) mod build {
     use std::path::Path;
 

@@ -224,7 +224,6 @@ fn prompts_alike(expected: &Json, actual: &Json) -> bool {
 }
 
 /// `sillytavern-group-activation` and `sillytavern-group-cards`: recorded groups.
-
 pub(super) mod sillytavern {
     use serde_json::{Value as Json, json};
 

@@ -198,7 +198,6 @@ fn scanned(input: &Json, timed: &Json, draws: Vec<f64>) -> Result<(Json, Json, u
 }
 
 /// `contract-notes`: the author's note and the persona.
-
 pub(super) mod notes {
     use serde_json::{Value as Json, json};
 
@@ -240,7 +239,6 @@ pub(super) mod notes {
 }
 
 /// `contract-injection`: the registry of injections, and where they end up.
-
 pub(super) mod injection {
     use std::sync::Arc;
     use std::sync::atomic::{AtomicUsize, Ordering};

@@ -4,7 +4,6 @@
 pub(crate) const PACK: &str = "risuai-exact";
 
 /// `risuai-prompt`: whole sends up to the request. Empty lists of a recorded message are the same as none.
-
 pub(super) mod prompt {
     use serde_json::{Map, Value as Json, json};
 
@@ -113,7 +112,6 @@ pub(super) mod prompt {
 }
 
 /// The scene of a recording: its input over the baseline, as documents of RisuAI, through the pack's formats.
-
 pub(super) mod scene {
     use std::path::{Path, PathBuf};
     use std::sync::OnceLock;
@@ -222,7 +220,6 @@ pub(super) mod scene {
 
 /// `risuai-import`: files and documents as the program reads them: containers through the readers, what they hold
 /// through the pack's conversions.
-
 pub(super) mod import {
     use std::path::{Path, PathBuf};
 
@@ -307,7 +304,6 @@ pub(super) mod import {
 
 /// `risuai-lorebook`: what the lore loader makes of the entries: which are active, in which order, and what the chat
 /// remembers.
-
 pub(super) mod lore {
     use serde_json::{Value as Json, json};
 
@@ -372,7 +368,6 @@ pub(super) mod lore {
 }
 
 /// `risuai-cbs`: one text expanded with the macros of the pack, and the variables of the chat after it.
-
 pub(super) mod cbs {
     use serde_json::{Value as Json, json};
 
@@ -430,7 +425,6 @@ pub(super) mod cbs {
 }
 
 /// `risuai-regex`: one text through the scripts of a mode, and what else they have done.
-
 pub(super) mod regex {
     use serde_json::{Value as Json, json};
 

@@ -344,7 +344,6 @@ pub(crate) fn prompt(case: &Case) -> Vec<Check> {
 }
 
 /// `contract-dialect`: finished messages in a provider's shape.
-
 pub(super) mod dialect {
     use serde_json::{Value as Json, json};
 
@@ -427,7 +426,6 @@ pub(super) mod dialect {
 }
 
 /// `contract-directives`: schemas, replies and whole runs over the real runner, with a scripted transport.
-
 pub(super) mod directives {
     use std::sync::Arc;
 

@@ -148,7 +148,6 @@ fn free(value: &Json) -> Json {
 }
 
 /// `liquid`: one template over one context, as the real program renders it in all its passes.
-
 pub(super) mod liquid {
     use serde_json::json;
 

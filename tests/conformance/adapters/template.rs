@@ -134,7 +134,6 @@ fn listed(value: Json, how: &Json, args: &Json) -> Json {
 }
 
 /// Templates that are to be refused, and doubtful ones that are not: what compiling says of them.
-
 pub(super) mod check {
     use serde_json::{Value as Json, json};
     use tapster::diag::Severity;
@@ -213,7 +212,6 @@ pub(super) mod check {
 }
 
 /// Templates over the tasks that the pack `storyforge` brings: built as any prompt is.
-
 pub(super) mod pack {
     use serde_json::{Value as Json, json};
     use tapster::{Ruleset, Scene, Value, build};
@@ -431,7 +429,6 @@ fn token_counts(case: &Case, mut data: Json, built: &Built) -> Json {
 }
 
 /// `contract-story`: the story string of text dialects.
-
 pub(super) mod story {
     use serde_json::{Value as Json, json};
 

@@ -336,7 +336,6 @@ fn masker(options: &Json) -> VerbatimMasker {
 }
 
 /// Persona, note and extension prompts of recorded inputs: what they say by numbers, in words.
-
 pub(super) mod words {
     use serde_json::{Value as Json, json};
 
@@ -393,7 +392,6 @@ pub(super) mod words {
 }
 
 /// `sillytavern-raw` with a placement: one text through the regex scripts, outside a prompt.
-
 pub(super) mod rewrite {
     use serde_json::{Value as Json, json};
 
@@ -432,7 +430,6 @@ pub(super) mod rewrite {
 }
 
 /// `sillytavern-macro`: single texts expanded by the recorded client, with what they wrote and drew.
-
 pub(super) mod macros {
     use serde_json::{Value as Json, json};
 

@@ -131,7 +131,6 @@ pub(crate) fn contract(case: &Case) -> Vec<Check> {
 }
 
 /// Kind `dialect`, operations `google`, `body-google` and `budget-google`: contents, request bodies, amounts of thought.
-
 pub(super) mod google {
     use serde_json::{Value as Json, json};
 
@@ -214,7 +213,6 @@ pub(super) mod google {
 }
 
 /// Kind `dialect`, the operations of Claude, and the contract's Anthropic dialect.
-
 pub(super) mod claude {
     use serde_json::{Value as Json, json};
 
@@ -384,7 +382,6 @@ pub(super) mod claude {
 
 /// Kind `dialect`, the converters for providers that take OpenAI's shape with rules of their own, and the bodies of
 /// the requests to them.
-
 pub(super) mod turns {
     use serde_json::{Value as Json, json};
 
@@ -475,7 +472,6 @@ pub(super) mod turns {
 }
 
 /// Parts of scenes that several recorded forms share.
-
 pub(super) mod parts {
     use serde_json::{Map, Value as Json, json};
 
@@ -594,7 +590,6 @@ pub(super) mod parts {
 /// Kind `sillytavern-chat-request`: the request that the real program makes of a preset file, up to the provider.
 ///
 /// The page's part and the server's part are one recording: `preset` is the file, `expected` what left the server.
-
 pub(super) mod chat_request {
     use serde_json::{Value as Json, json};
 

@@ -147,7 +147,7 @@ impl CaseChecker<'_> {
     fn file(&mut self, read: Result<CaseFile, UnreadableFile>) -> Vec<PathReport> {
         let file = match read {
             Ok(file) => file,
-            Err(wrong) => return vec![PathReport { report: wrong.report, sources: *wrong.sources }],
+            Err(wrong) => return vec![PathReport { report: *wrong.report, sources: *wrong.sources }],
         };
         let rules = match self.rules(&file) {
             Ok(rules) => rules,

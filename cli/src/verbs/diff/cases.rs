@@ -29,7 +29,7 @@ pub(super) fn files(path: &Path) -> Vec<PathBuf> {
 /// Reads a case file. Packs that lie beside it are found by their names.
 pub(super) fn read(path: &Path, show: &mut OutputStreams<'_, '_>) -> Result<CaseFile, EarlyExit> {
     show.near.extend(path.parent().map(beside_scene).into_iter().flatten());
-    read_path(path).map_err(|wrong| EarlyExit::report(RunExit::CouldNot, wrong.report, *wrong.sources))
+    read_path(path).map_err(|wrong| EarlyExit::report(RunExit::CouldNot, *wrong.report, *wrong.sources))
 }
 
 /// What comes out of a case; of several turns, what comes out of each.

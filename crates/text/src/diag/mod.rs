@@ -179,7 +179,7 @@ impl Diagnostic {
     pub fn help(mut self, help: impl Into<Help>) -> Self {
         let Help { text, suggestion } = help.into();
         self.help = Some(short::cut(text));
-        self.suggestion = suggestion.or(self.suggestion);
+        self.suggestion = suggestion.map(|suggestion| *suggestion).or(self.suggestion);
         self
     }
 

@@ -59,8 +59,8 @@ impl fmt::Display for Suggestion {
 pub struct Help {
     /// What is shown.
     pub text: String,
-    /// The word that was probably meant.
-    pub suggestion: Option<Suggestion>,
+    /// The word that was probably meant. In a box, because few mistakes have one and all carry the help.
+    pub suggestion: Option<Box<Suggestion>>,
 }
 
 impl Help {
@@ -88,7 +88,7 @@ impl Help {
 
 impl From<Suggestion> for Help {
     fn from(suggestion: Suggestion) -> Self {
-        Self { text: suggestion.to_string(), suggestion: Some(suggestion) }
+        Self { text: suggestion.to_string(), suggestion: Some(Box::new(suggestion)) }
     }
 }
 
