@@ -45,7 +45,7 @@ pub(crate) fn watched(
 /// as JSON arrays of objects; the other lists are filled as in a build.
 ///
 /// # Errors
-/// As for [`build`], and for an unknown program, pass or list. The stage is the name of the pass, without its program.
+/// As for [`build`](fn@crate::build), and for an unknown program, pass or list. The stage is the name of the pass, without its program.
 pub fn run(rules: &Ruleset, name: &str, scene: &Scene, lists: &[(&str, serde_json::Value)]) -> Result<Outcome, BuildError> {
     run_all(rules, &[name], scene, lists)
 }

@@ -60,7 +60,7 @@ pub struct ToolFailure(pub String);
 pub trait Tool: Send + Sync {
     /// Carries out a call once. Dropping the future cancels it, and must leave nothing running. A loop waits as long as
     /// this takes unless it has a limit of time
-    /// ([`with_time_limit`](super::ToolLoopRunner::with_time_limit)). A panic goes through the loop to its caller.
+    /// ([`with_time_limit`](ToolLoopRunner::with_time_limit)). A panic goes through the loop to its caller.
     fn call<'a>(&'a self, call: ToolCall<'a>) -> BoxFuture<'a, Result<Json, ToolFailure>>;
 }
 
