@@ -275,7 +275,7 @@ impl BuildError {
 
 /// The warnings of a run, in order, with their places.
 pub(crate) fn placed_warnings(rules: &Ruleset, st: &BuildState) -> Vec<Diagnostic> {
-    let mut warnings = st.warnings.borrow().clone();
+    let mut warnings = st.warnings.raised.borrow().clone();
     place_warnings(rules, &mut warnings);
     warnings
 }

@@ -10,9 +10,9 @@ use crate::diag::WordSearch;
 use crate::model::plan::BuildStep;
 use crate::model::{Hook, HookView, Scene, Value};
 use crate::program::HookRequest;
-use crate::terms::scripted::ValueOrigin;
 use crate::terms::select::pass_env;
-use crate::terms::{BuildState, EvalFault, PassMemo};
+use crate::terms::warnings::ValueOrigin;
+use crate::terms::{BuildState, EvalFault, PassMemo, PassReasons};
 use crate::text::script::ScriptArgument;
 use crate::text::written::ToText as _;
 use crate::verbs::{FailurePolicy, ProgramInterrupt};
@@ -20,20 +20,27 @@ use crate::verbs::{FailurePolicy, ProgramInterrupt};
 use super::script_results::{ChangeSource, differing, is_untouched, replace};
 
 /// Returns the function with which a machine runs the hooks of a scene and the scripts of the pack.
-pub(crate) fn hooks_of(scene: &Scene) -> impl Fn(&HookRequest<'_>, usize, &mut BuildState) -> Result<(), ProgramInterrupt> {
-    |ask, list, st| run(&scene.hooks, ask, list, st)
+pub(crate) fn hooks_of(
+    scene: &Scene,
+) -> impl Fn(&HookRequest<'_>, usize, Option<&PassReasons>, &mut BuildState) -> Result<(), ProgramInterrupt> {
+    |ask, list, reasons, st| match ask {
+        HookRequest::Script(function) => script(function, list, reasons, st),
+        HookRequest::Event { name, failing } => event(&scene.hooks, name, *failing, HookTarget { list, reasons }, st),
+    }
 }
 
-/// Runs a script over a list, or all hooks of an event.
-fn run(hooks: &[Hook], ask: &HookRequest<'_>, list: usize, st: &mut BuildState) -> Result<(), ProgramInterrupt> {
-    match ask {
-        HookRequest::Script(function) => script(function, list, st),
-        HookRequest::Event { name, failing } => {
-            let mut held = None;
-            of_pack(name, *failing, list, &mut held, st)?;
-            hooks.iter().filter(|h| h.event.as_ref() == *name).try_for_each(|hook| of_host(hook, list, &mut held, st))
-        }
-    }
+/// What a hook works on: a list, and the reasons of the pass that runs it.
+#[derive(Clone, Copy)]
+struct HookTarget<'a> {
+    list: usize,
+    reasons: Option<&'a PassReasons>,
+}
+
+/// Runs all hooks of an event: those of the pack, then those of the embedding program.
+fn event(hooks: &[Hook], name: &str, failing: FailurePolicy, on: HookTarget<'_>, st: &mut BuildState) -> Result<(), ProgramInterrupt> {
+    let mut held = None;
+    of_pack(name, failing, on, &mut held, st)?;
+    hooks.iter().filter(|h| h.event.as_ref() == name).try_for_each(|hook| of_host(hook, on, &mut held, st))
 }
 
 /// The answer of a function of the pack.
@@ -72,8 +79,8 @@ impl FunctionAnswer {
 }
 
 /// A pass with `script`: the items of its list in, the items of its list out.
-fn script(function: &str, list: usize, st: &mut BuildState) -> Result<(), ProgramInterrupt> {
-    st.force(list)?;
+fn script(function: &str, list: usize, reasons: Option<&PassReasons>, st: &mut BuildState) -> Result<(), ProgramInterrupt> {
+    st.load_all(list)?;
     let rules = st.rules.clone();
     let items = Value::list(st.values(list));
     let name = rules.lists.get(list).map(|l| l.name.clone()).unwrap_or_default();
@@ -90,7 +97,7 @@ fn script(function: &str, list: usize, st: &mut BuildState) -> Result<(), Progra
         st.warn_for(by.giver, warning);
     }
     match answer.items {
-        Some(answered) => replace(list, answered.into_iter().map(|v| (None, v)).collect(), items.elements(), by, st),
+        Some(answered) => replace(list, answered.into_iter().map(|v| (None, v)).collect(), items.elements(), by, reasons, st),
         None => Ok(()),
     }
 }
@@ -176,11 +183,17 @@ fn input(path: &str, giver: ValueOrigin<'_>, st: &BuildState) -> Result<(), Stri
 }
 
 /// Runs the rows of table `hook` for an event, in the order of the pack.
-fn of_pack(event: &str, failing: FailurePolicy, list: usize, held: &mut HeldBlocks, st: &mut BuildState) -> Result<(), ProgramInterrupt> {
+fn of_pack(
+    event: &str,
+    failing: FailurePolicy,
+    on: HookTarget<'_>,
+    held: &mut HeldBlocks,
+    st: &mut BuildState,
+) -> Result<(), ProgramInterrupt> {
     let rows = st.rules.table("hook");
     for row in rows.as_list().unwrap_or(&[]) {
         let word = |key: &str| row.get(key).map(Value::shown).unwrap_or_default();
-        if word("event").as_ref() != event || !due(row, st)? {
+        if word("event").as_ref() != event || !due(row, on.list, st)? {
             continue;
         }
         let own = match word("failing").as_ref() {
@@ -189,10 +202,10 @@ fn of_pack(event: &str, failing: FailurePolicy, list: usize, held: &mut HeldBloc
             _ => failing,
         };
         let rules = st.rules.clone();
-        let name = rules.lists.get(list).map(|l| l.name.clone()).unwrap_or_default();
+        let name = rules.lists.get(on.list).map(|l| l.name.clone()).unwrap_or_default();
         let (hook, function) = (word("name"), word("run"));
         let by = ChangeSource { giver: ValueOrigin::Function(&function), hook: Some(&hook) };
-        let done = with_view(by, event, list, held, st, |view, st| {
+        let done = with_view(by, event, on, held, st, |view, st| {
             let blocks = view.given();
             let answer = rules
                 .scripts
@@ -211,8 +224,8 @@ fn of_pack(event: &str, failing: FailurePolicy, list: usize, held: &mut HeldBloc
     Ok(())
 }
 
-fn due(row: &Value, st: &BuildState) -> Result<bool, ProgramInterrupt> {
-    Ok(pass_env(st, &PassMemo::default()).applies(row.get("when"))?)
+fn due(row: &Value, list: usize, st: &BuildState) -> Result<bool, ProgramInterrupt> {
+    Ok(pass_env(st, &PassMemo::over(list)).applies(row.get("when"))?)
 }
 
 /// Applies the answer of a function to the view that it was given.
@@ -224,9 +237,9 @@ fn answered(view: &mut HookView<'_>, answer: FunctionAnswer) -> Result<(), Strin
     answer.items.map_or(Ok(()), |items| view.set_blocks(items))
 }
 
-fn of_host(hook: &Hook, list: usize, held: &mut HeldBlocks, st: &mut BuildState) -> Result<(), ProgramInterrupt> {
+fn of_host(hook: &Hook, on: HookTarget<'_>, held: &mut HeldBlocks, st: &mut BuildState) -> Result<(), ProgramInterrupt> {
     let by = ChangeSource { giver: ValueOrigin::Host(&hook.id), hook: Some(&hook.id) };
-    with_view(by, &hook.event, list, held, st, |view, _| (hook.run)(view).map_err(EvalFault::failed))
+    with_view(by, &hook.event, on, held, st, |view, _| (hook.run)(view).map_err(EvalFault::failed))
 }
 
 /// The list of blocks as the last hook of an event was given it, if it has left them as they were.
@@ -236,18 +249,18 @@ type HeldBlocks = Option<Value>;
 fn with_view(
     by: ChangeSource<'_>,
     event: &str,
-    list: usize,
+    on: HookTarget<'_>,
     held: &mut HeldBlocks,
     st: &mut BuildState,
     call: impl FnOnce(&mut HookView<'_>, &BuildState) -> Result<(), EvalFault>,
 ) -> Result<(), ProgramInterrupt> {
     let id = by.hook.unwrap_or(by.giver.name());
     st.step(|| BuildStep::Hook(id.to_owned()));
-    let given: HeldBlocks = event.starts_with("after_").then(|| held.take().unwrap_or_else(|| Value::list(st.values(list))));
+    let given: HeldBlocks = event.starts_with("after_").then(|| held.take().unwrap_or_else(|| Value::list(st.values(on.list))));
     let (result, changes) = {
         let settable = |path: &str| input(path, by.giver, st);
         let ScriptArgument::Scene(scene) = st.scene_argument() else { return Ok(()) };
-        let mut view = HookView::new(scene, &settable, given.clone(), st.trail.is_some());
+        let mut view = HookView::new(scene, &settable, given.clone(), st.trace.is_some());
         let result = call(&mut view, st);
         (result, view.into_changes())
     };
@@ -266,7 +279,7 @@ fn with_view(
         by.sets(&path, value, st, |st, _, value| st.change(&path, value));
     }
     match changes.blocks {
-        Some(blocks) => replace(list, blocks, given.as_ref().map(Value::elements).unwrap_or_default(), by, st),
+        Some(blocks) => replace(on.list, blocks, given.as_ref().map(Value::elements).unwrap_or_default(), by, on.reasons, st),
         None => {
             *held = given;
             Ok(())

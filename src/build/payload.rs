@@ -10,7 +10,8 @@ use crate::model::{Item, Map, Plan, Scene, SerializedSize, SizeExcess, Value, Wo
 use crate::pack::Ruleset;
 use crate::program::Machine;
 use crate::terms::select::pass_env;
-use crate::terms::{BuildState, CurrentItem, PassMemo, sizes};
+use crate::terms::usage::read_size;
+use crate::terms::{BuildState, CurrentItem, PassMemo};
 use crate::verbs::ProgramInterrupt;
 
 use super::build;
@@ -68,17 +69,17 @@ pub fn emit(rules: &Ruleset, plan: &Plan, dialect: &str) -> Result<EmittedPlan, 
     st.restore(list, items);
     let stages = watched(rules, program, &scene, &mut st).map_err(|(halt, pass)| BuildError::of(halt, Some(&pass), &st))?;
     let failed = |halt: ProgramInterrupt| BuildError::of(halt, Some(&form_name), &st);
-    let payload = formed(form, &st).map_err(failed)?;
+    let payload = formed(form, list, &st).map_err(failed)?;
     st.warn_of(lint::payload(rules.pack(), &programs.rules, plan, dialect, &payload));
     if st.refuses() {
         return Err(failed(ProgramInterrupt::Warned));
     }
     let request = format!("{dialect}/request");
     let request = programs.rules.forms.iter().position(|f| f.name.as_ref() == request);
-    let request = request.map_or(Ok(serde_json::Value::Null), |form| formed(form, &st)).map_err(failed)?;
+    let request = request.map_or(Ok(serde_json::Value::Null), |form| formed(form, list, &st)).map_err(failed)?;
     BuildError::if_spent()?;
     let trace = trace(&st, None, stages);
-    warnings.extend(st.warnings.take());
+    warnings.extend(st.warnings.raised.take());
     place_warnings(rules, &mut warnings);
     Ok(EmittedPlan { payload, request, warnings, unchanged: plan.unchanged.clone(), trace })
 }
@@ -90,7 +91,7 @@ fn shallow(plan: &Plan) -> Result<(), BuildError> {
         if block.fields.written(limits::NESTING, most) == Err(SizeExcess::Depth) {
             return Err(BuildError::bound(format!("message {n} nests deeper than {} levels", limits::NESTING)));
         }
-        sizes::read(&block.fields).map_err(BuildError::fault)?;
+        read_size(&block.fields).map_err(BuildError::fault)?;
     }
     Ok(())
 }
@@ -105,21 +106,21 @@ fn lint(rules: &Ruleset, plan: &Plan, scene: &Scene, dialect: &str, items: Vec<I
     st.change("dialect", Value::text(dialect));
     st.restore(programs.list.get(program).map_or(0, |p| p.list), items);
     match Machine::new(programs).run(program, &mut st) {
-        Ok(()) | Err((ProgramInterrupt::Stop, _)) => Ok(st.warnings.take()),
+        Ok(()) | Err((ProgramInterrupt::Stop, _)) => Ok(st.warnings.raised.take()),
         Err((halt, pass)) => Err(BuildError::of(halt, Some(&pass), &st)),
     }
 }
 
 /// The value of a form of a dialect.
-fn formed(form: usize, st: &BuildState) -> Result<serde_json::Value, ProgramInterrupt> {
-    let memo = PassMemo::default();
+fn formed(form: usize, list: usize, st: &BuildState) -> Result<serde_json::Value, ProgramInterrupt> {
+    let memo = PassMemo::over(list);
     let env = pass_env(st, &memo);
     let nothing = Value::map(Map::default());
     let value = st.rules.form(form, &env.inner(CurrentItem::Value(&nothing, 0)))?;
     if st.refuses() {
         return Err(ProgramInterrupt::Warned);
     }
-    sizes::read(&value)?;
+    read_size(&value)?;
     Ok(value.to_json())
 }
 

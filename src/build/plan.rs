@@ -8,16 +8,17 @@ use crate::model::{Map, Plan, PlanBlock, Scene, Value, budget};
 use crate::pack::Ruleset;
 use crate::terms::ledger::{self, LedgerEviction, TrimmedList, whole_tokens};
 use crate::terms::select::pass_env;
-use crate::terms::{BuildState, PassMemo, sizes};
+use crate::terms::usage::read_size;
+use crate::terms::{BuildState, PassMemo};
 
 use super::error::{BuildError, placed_warnings};
 use super::trace::{ItemHistories, elsewhere, trace};
 
 /// The plan of a finished build.
 pub(super) fn plan(rules: &Ruleset, st: &BuildState, list: usize, stages: Vec<(String, Vec<Value>)>) -> Result<Plan, BuildError> {
-    st.force(list).map_err(BuildError::fault)?;
+    st.load_all(list).map_err(BuildError::fault)?;
     let items = st.list(list);
-    let memo = PassMemo::default();
+    let memo = PassMemo::over(list);
     let env = pass_env(st, &memo);
     let trimmed = st.ledger.borrow().trimmed(list).cloned();
     let histories = ItemHistories::new(st);
@@ -57,12 +58,12 @@ fn printable(blocks: &[PlanBlock], patch: &Value, st: &BuildState) -> Result<(),
     let fields = blocks.iter().filter_map(|block| block.fields.as_map()).flat_map(Map::values);
     let mut bytes = 0_usize;
     for value in fields.chain([patch]).filter(|value| matches!(value, Value::List(_) | Value::Map(_))) {
-        let written = sizes::read(value).map_err(BuildError::fault)?;
+        let written = read_size(value).map_err(BuildError::fault)?;
         bytes = bytes.saturating_add(written.bytes);
     }
     if bytes > limits::OUTPUT_BYTES {
         // what the scene holds may be in the plan as it is
-        let given = sizes::read(&st.scene).map_err(BuildError::fault)?;
+        let given = read_size(&st.scene).map_err(BuildError::fault)?;
         budget::check_room(bytes.saturating_sub(given.bytes)).map_err(|exceeded| BuildError::bound(exceeded.to_string()))?;
     }
     Ok(())
@@ -83,7 +84,7 @@ pub(super) fn patch(st: &BuildState) -> Value {
 fn report(st: &BuildState, kept: f64, trimmed: Option<&TrimmedList>) -> Result<Option<TrimReport>, BuildError> {
     let Some(TrimmedList { account, pass, list: trimmed_list, .. }) = trimmed else { return Ok(None) };
     let trimmed_list = *trimmed_list;
-    let memo = PassMemo::default();
+    let memo = PassMemo::over(trimmed_list);
     let size = ledger::size(&pass_env(st, &memo), *account).map_err(BuildError::fault)?;
     let several: Vec<TrimmedList> = st.ledger.borrow().trims(trimmed_list).cloned().collect();
     let accounts = several.iter().filter(|_| several.len() > 1);
@@ -108,7 +109,7 @@ fn strategy(pass: &str) -> String {
 }
 
 fn trimmed_account(st: &BuildState, by: &TrimmedList) -> Result<TrimmedAccount, BuildError> {
-    let memo = PassMemo::default();
+    let memo = PassMemo::over(by.list);
     let size = ledger::size(&pass_env(st, &memo), by.account).map_err(BuildError::fault)?;
     let account = st.rules.accounts.get(by.account).map(|account| account.name.to_string()).unwrap_or_default();
     Ok(TrimmedAccount { account, strategy: strategy(&by.pass), budget_tokens: whole_tokens(size) })

@@ -10,7 +10,7 @@ use crate::model::{Item, Scene, Value};
 use crate::pack::Ruleset;
 use crate::program::machine::short;
 use crate::program::{Machine, Program};
-use crate::terms::BuildState;
+use crate::terms::{BuildState, PassContext};
 use crate::verbs::ProgramInterrupt;
 
 use super::error::{BuildError, placed_warnings};
@@ -30,9 +30,9 @@ pub(crate) fn watched(
     st: &mut BuildState,
 ) -> Result<StageBlocks, (ProgramInterrupt, Arc<str>)> {
     let ended = RefCell::new(StageItems::default());
-    let watch = |pass: &str, st: &mut BuildState| {
+    let watch = |pass: &str, list: usize, st: &mut BuildState| {
         if scene.trace {
-            ended.borrow_mut().end(short(pass), st);
+            ended.borrow_mut().end(short(pass), list, st);
         }
     };
     let hooks = hooks_of(scene);
@@ -99,10 +99,7 @@ fn run_pass(rules: &Ruleset, name: &str, machine: &Machine<'_>, st: &mut BuildSt
     let all = rules.programs().list.iter().flat_map(|p: &Program| p.passes.iter().map(|pass| (pass.clone(), p.list)));
     let known: Vec<_> = all.collect();
     match known.iter().find(|(pass, _)| pass.id.as_ref() == name) {
-        Some((pass, list)) => {
-            st.current.set(*list);
-            Ok(pass.run(st, *list, machine))
-        }
+        Some((pass, list)) => Ok(pass.run(st, *list, machine)),
         None => {
             let names = rules.programs().list.iter().map(|p| p.name.as_ref()).chain(known.iter().map(|(p, _)| p.id.as_ref()));
             let help = crate::diag::suggest::help(name, names).map(|h| format!("; {h}")).unwrap_or_default();
@@ -174,7 +171,7 @@ impl Outcome {
     #[must_use]
     pub fn last_pass(&self, list: &str, n: Option<usize>) -> Option<Arc<str>> {
         let id = self.st.rules.list_id(list)?;
-        let trail = self.st.trail.as_ref()?.borrow();
+        let trail = self.st.trace.as_ref()?.events.borrow();
         let item = n.and_then(|n| self.st.snapshot(id).get(n).map(|item| item.seq)).filter(|seq| *seq != 0);
         let of_item = item.and_then(|seq| trail.iter().rfind(|event| event.item == seq));
         let programs = self.rules.programs();
@@ -231,11 +228,11 @@ pub fn expand_texts(rules: &Ruleset, scene: &Scene, texts: &[(&str, Value)]) -> 
             Err((halt, _)) => return Err(BuildError::of(halt, Some(PREPARE), &st)),
         }
     }
-    let expand = |(text, with): &(&str, Value)| Macros::new(&st, rules.macros(), with, &Arc::from(*text)).run();
+    let expand = |(text, with): &(&str, Value)| Macros::new(&st, PassContext::default(), rules.macros(), with, &Arc::from(*text)).run();
     let texts = texts.iter().map(expand).collect();
     BuildError::if_spent()?;
     let warnings = placed_warnings(rules, &st);
     let draws = st.draws.borrow().taken().len();
-    let macros = st.macros.borrow().clone();
+    let macros = st.trace.as_ref().map(|trace| trace.macros.borrow().clone()).unwrap_or_default();
     Ok(Texts { texts, patch: patch(&st), draws, warnings, macros })
 }

@@ -9,8 +9,8 @@ use crate::model::item::core::ID;
 use crate::model::plan::TracedChange;
 use crate::model::{Item, Map, Value};
 use crate::terms::names::MOST_COMPARED;
-use crate::terms::scripted::ValueOrigin;
-use crate::terms::{BuildState, EvalFault};
+use crate::terms::warnings::ValueOrigin;
+use crate::terms::{BuildState, EvalFault, PassReasons};
 use crate::text::written::ToText as _;
 use crate::verbs::ProgramInterrupt;
 
@@ -91,7 +91,7 @@ impl ChangeSource<'_> {
     /// Sets a value with `set`, and tells the trace if that has been done.
     pub(super) fn sets(self, path: &str, value: Value, st: &mut BuildState, set: impl FnOnce(&mut BuildState, &[Arc<str>], Value)) {
         let names: Vec<Arc<str>> = path.split('.').map(Arc::from).collect();
-        if st.trail.is_none() {
+        if st.trace.is_none() {
             return set(st, &names, value);
         }
         let was = st.lookup(&names, None);
@@ -133,7 +133,7 @@ fn near_field(list: usize, rows: &[Arc<str>], field: &Arc<str>, st: &BuildState)
     if names.knows_field(None, field) {
         return None;
     }
-    let mut compared = st.compared.borrow_mut();
+    let mut compared = st.warnings.compared.borrow_mut();
     let key = (list, field.clone());
     if let Some(known) = compared.get(&key) {
         return known.clone();
@@ -167,6 +167,7 @@ pub(super) fn replace(
     items: Vec<(Option<usize>, Value)>,
     given: &[Value],
     by: ChangeSource<'_>,
+    reasons: Option<&PassReasons>,
     st: &mut BuildState,
 ) -> Result<(), ProgramInterrupt> {
     st.visit(items.len())?;
@@ -175,7 +176,7 @@ pub(super) fn replace(
     }
     let rules = st.rules.clone();
     let before = st.take(list);
-    let told = st.trail.is_some().then(|| before.clone());
+    let told = st.trace.is_some().then(|| before.clone());
     let mut before: Vec<ItemPosition> = before.into_iter().map(ItemPosition::Here).collect();
     let address = |value: &Value| value.as_map().map(std::ptr::from_ref);
     let places: FxHashMap<_, usize> = given.iter().enumerate().filter_map(|(n, value)| Some((address(value)?, n))).collect();
@@ -206,25 +207,33 @@ pub(super) fn replace(
         // what is told of an item names its list
         let id = u16::try_from(list).unwrap_or(u16::MAX);
         made.iter_mut().for_each(|item| item.list = id);
-        tell(&mut made, &origins, &before, given, by, st);
+        tell(&mut made, &origins, &before, given, by, reasons, st);
     }
     st.restore(list, made);
     Ok(())
 }
 
 /// Gives items the identity of those that they come from, and tells the trace what has become of each.
-fn tell(made: &mut [Item], origins: &[ItemOrigin], before: &[Item], given: &[Value], by: ChangeSource<'_>, st: &BuildState) {
+fn tell(
+    made: &mut [Item],
+    origins: &[ItemOrigin],
+    before: &[Item],
+    given: &[Value],
+    by: ChangeSource<'_>,
+    reasons: Option<&PassReasons>,
+    st: &BuildState,
+) {
     let from = sources(made, origins, before);
     for ((item, origin), from) in made.iter_mut().zip(origins).zip(&from) {
         let ItemOrigin::Other(_, value) = origin else { continue };
         let old = from.and_then(|n| before.get(n));
         item.seq = old.map_or_else(|| st.number(), |old| old.seq);
-        st.note(item, if old.is_some() { "set" } else { "made" });
+        st.note(item, if old.is_some() { "set" } else { "made" }, reasons);
         by.differs(item, from.and_then(|n| given.get(n)).and_then(Value::as_map), value.as_map(), st);
     }
     let taken: FxHashSet<usize> = from.into_iter().flatten().collect();
     for (n, old) in before.iter().enumerate().filter(|(n, _)| !taken.contains(n)) {
-        st.note(old, "dropped");
+        st.note(old, "dropped", reasons);
         by.differs(old, given.get(n).and_then(Value::as_map), None, st);
     }
 }

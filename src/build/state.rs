@@ -12,7 +12,7 @@ use crate::model::{Map, Scene, Value};
 use crate::pack::Ruleset;
 use crate::template::TemplateCalls;
 use crate::terms::draws::Draws;
-use crate::terms::{BuildState, EvalFault, RenderRequest};
+use crate::terms::{BuildState, Env, EvalFault, RenderRequest};
 use crate::text::functions;
 use crate::text::handlebars::{Template, UnknownNames};
 use crate::text::leaf::{Leaf, LeafScope, LeafSyntax};
@@ -49,38 +49,39 @@ pub fn state(rules: &Ruleset, scene: &Scene) -> BuildState {
     let seed = data.get("seed").filter(|seed| !seed.is_empty()).map_or_else(|| Arc::from(scene.seed.as_str()), Value::to_text);
     let mut st = BuildState::new(rules.programs().rules.clone(), data, Draws::new(&seed, scene.draws.clone()));
     st.host.clone_from(&scene.host);
+    st.coverage = rules.coverage();
     if scene.trace {
-        st.trail = Some(std::cell::RefCell::default());
+        st.trace = Some(Box::default());
     }
-    st.strict = scene.strict;
-    if st.strict {
+    st.warnings.strict = scene.strict;
+    if st.warnings.strict {
         let allowing = rules.clone();
-        st.accepts = Some(std::rc::Rc::new(move |warning| allowing.allows(warning)));
+        st.warnings.accepts = Some(std::rc::Rc::new(move |warning| allowing.allows(warning)));
     }
     let table = rules.macros().clone();
     let templates = TemplateCalls::new(rules.templates().clone(), rules.tasks().clone());
-    st.set_renderer(std::rc::Rc::new(move |what, args, st| render(what, args, st, &table, &templates)));
+    st.set_renderer(std::rc::Rc::new(move |what, args, env| render(what, args, env, &table, &templates)));
     st
 }
 
 /// Renders a text or a template; `args` are the arguments of the call.
-fn render(what: RenderRequest, args: &Map, st: &BuildState, table: &MacroTable, templates: &TemplateCalls) -> Result<Value, EvalFault> {
+fn render(what: RenderRequest, args: &Map, env: &Env<'_>, table: &MacroTable, templates: &TemplateCalls) -> Result<Value, EvalFault> {
     let text = || args.get("of").map(Value::to_text).unwrap_or_default();
     let with = || args.get("with").cloned().unwrap_or_default();
     let language = match what {
-        RenderRequest::Template => return templates.render(args, st),
+        RenderRequest::Template => return templates.render(args, env),
         RenderRequest::Text(language) => language,
     };
-    let (text, with) = (text(), with());
+    let (text, with, st) = (text(), with(), env.st);
     match language {
         Language::Macro => {
             let values = args.get("values").and_then(Value::as_str).and_then(functions::find);
             let flavour = args.get("flavour").and_then(Value::as_str);
             let mode = args.get("mode").and_then(Value::as_str).and_then(WriteMode::named);
-            Ok(Value::Text(Macros::new(st, table, &with, &text).through(values).in_flavour(flavour).in_mode(mode).run()))
+            Ok(Value::Text(Macros::new(st, env.memo.pass, table, &with, &text).through(values).in_flavour(flavour).in_mode(mode).run()))
         }
         Language::Outlet => Ok(Value::Text(outlets(&text, st, table))),
-        Language::Handlebars => handlebars(&text, &with, args.get("unknown").and_then(Value::as_str), st, table),
+        Language::Handlebars => handlebars(&text, &with, args.get("unknown").and_then(Value::as_str), env, table),
         Language::Leaf => leaf(&text, &with, st),
         Language::Liquid => liquid(&text, &with, args.get("unknown").and_then(Value::as_str), st),
     }
@@ -93,8 +94,8 @@ fn leaf(text: &str, with: &Value, st: &BuildState) -> Result<Value, EvalFault> {
     printed.map(|printed| Value::Text(printed.text)).map_err(|error| EvalFault::text_bound(error.to_string()))
 }
 
-fn macros(text: &Arc<str>, with: &Value, st: &BuildState, table: &MacroTable) -> Arc<str> {
-    Macros::new(st, table, with, text).run()
+fn macros(text: &Arc<str>, with: &Value, env: &Env<'_>, table: &MacroTable) -> Arc<str> {
+    Macros::new(env.st, env.memo.pass, table, with, text).run()
 }
 
 fn outlets(text: &Arc<str>, st: &BuildState, table: &MacroTable) -> Arc<str> {
@@ -130,13 +131,13 @@ fn liquid(template: &Arc<str>, with: &Value, unknown: Option<&str>, st: &BuildSt
 
 /// Renders a Handlebars template. `unknown` says what happens to a name that is not a field: it is read as a macro
 /// (`macro`), stays as written like all other unknown tags (`stays`), or stays as a plain tag.
-fn handlebars(template: &str, with: &Value, unknown: Option<&str>, st: &BuildState, table: &MacroTable) -> Result<Value, EvalFault> {
+fn handlebars(template: &str, with: &Value, unknown: Option<&str>, env: &Env<'_>, table: &MacroTable) -> Result<Value, EvalFault> {
     let nothing = Value::default();
     let mut name = |name: &str| {
         let tag: Arc<str> = format!("{{{{{name}}}}}").into();
-        if unknown == Some("macro") { macros(&tag, &nothing, st, table) } else { tag }
+        if unknown == Some("macro") { macros(&tag, &nothing, env, table) } else { tag }
     };
-    let limits = TextLimits::HANDLEBARS.with_output(st.rules.limits.text_bytes);
+    let limits = TextLimits::HANDLEBARS.with_output(env.st.rules.limits.text_bytes);
     let manner = if unknown == Some("stays") { UnknownNames::Stays } else { UnknownNames::Asked };
     let text = Template::known(template, manner).and_then(|compiled| compiled.render(with, &mut name, &limits));
     text.map(Value::text).map_err(|error| fault(&error, template, "template"))

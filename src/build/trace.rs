@@ -8,29 +8,28 @@ use crate::model::Value;
 use crate::model::plan::{BlockEvent, PassStat, PlanTrace, RecordedReason, RecordedValue, TrackedItem, TrimReport};
 use crate::terms::BuildState;
 use crate::terms::ledger::TrimmedList;
+use crate::terms::trace::{BuildTrace, TraceEvent};
 use crate::text::script::take_log;
 
 /// The trace of a run; `None` if the scene did not ask for one.
 pub(crate) fn trace(st: &BuildState, report: Option<(&TrimReport, &TrimmedList)>, stages: Vec<(String, Vec<Value>)>) -> Option<PlanTrace> {
-    st.trail.as_ref()?;
-    let passes = st.stats.borrow().iter().map(|s| PassStat { pass: s.pass.to_string(), items: s.items }).collect();
+    let recorded = st.trace.as_ref()?;
+    let passes = recorded.runs.borrow().iter().map(|s| PassStat { pass: s.pass.to_string(), items: s.items }).collect();
     let draws = st.draws.borrow().taken().iter().map(|(stream, n)| (stream.to_string(), *n)).collect();
-    let read_whole = st.read_whole.borrow().iter().map(|(pass, n)| (pass.to_string(), *n)).collect();
-    let (steps, macros, rewrites) = (st.steps.borrow().clone(), st.macros.borrow().clone(), st.rewrites.borrow().clone());
-    let (stats, reasons, searched) = (stats(st, report), reasons(st), st.searched());
+    let read_whole = recorded.read_whole.borrow().iter().map(|(pass, n)| (pass.to_string(), *n)).collect();
     Some(PlanTrace {
         passes,
         draws,
         read_whole,
         stages,
-        steps,
-        stats,
-        reasons,
-        searched,
-        macros,
-        rewrites,
-        changes: st.all_changes(),
-        skipped: st.all_skipped(),
+        steps: recorded.steps.borrow().clone(),
+        stats: stats(st, recorded, report),
+        reasons: reasons(st),
+        searched: recorded.all_searched(),
+        macros: recorded.macros.borrow().clone(),
+        rewrites: recorded.rewrites.borrow().clone(),
+        changes: recorded.changes.borrow().clone(),
+        skipped: recorded.all_skipped(),
         elsewhere: Vec::new(),
     })
 }
@@ -41,8 +40,8 @@ pub(crate) struct ItemHistories(FxHashMap<u32, Vec<BlockEvent>>);
 impl ItemHistories {
     pub(crate) fn new(st: &BuildState) -> Self {
         let mut all: FxHashMap<u32, Vec<BlockEvent>> = FxHashMap::default();
-        if let Some(trail) = &st.trail {
-            for event in trail.borrow().iter().filter(|event| event.item != 0) {
+        if let Some(trace) = &st.trace {
+            for event in trace.events.borrow().iter().filter(|event| event.item != 0) {
                 all.entry(event.item).or_default().push(told(event));
             }
         }
@@ -55,13 +54,13 @@ impl ItemHistories {
     }
 }
 
-fn told(event: &crate::terms::trail::TrailEvent) -> BlockEvent {
+fn told(event: &TraceEvent) -> BlockEvent {
     BlockEvent { pass: event.pass.clone(), did: event.did }
 }
 
 /// The items of a build that are not in its list of blocks.
 pub(crate) fn elsewhere(st: &BuildState, blocks: usize, histories: &ItemHistories) -> Vec<TrackedItem> {
-    let of = |(list, item, gone): (Arc<str>, crate::model::Item, Option<crate::terms::trail::TrailEvent>)| TrackedItem {
+    let of = |(list, item, gone): (Arc<str>, crate::model::Item, Option<TraceEvent>)| TrackedItem {
         item: item.seq,
         list: list.to_string(),
         fields: st.table(&item),
@@ -72,8 +71,8 @@ pub(crate) fn elsewhere(st: &BuildState, blocks: usize, histories: &ItemHistorie
 }
 
 /// The recorded values: those of the pass that trimmed, of hooks, of `print` in scripts, and of passes under `$stat`.
-fn stats(st: &BuildState, report: Option<(&TrimReport, &TrimmedList)>) -> Vec<RecordedValue> {
-    let mut stats = st.notes.borrow().clone();
+fn stats(st: &BuildState, recorded: &BuildTrace, report: Option<(&TrimReport, &TrimmedList)>) -> Vec<RecordedValue> {
+    let mut stats = recorded.notes.borrow().clone();
     if let Some((report, by)) = report {
         let numbers = [
             ("initial_tokens", report.initial_tokens),
@@ -98,7 +97,8 @@ fn stats(st: &BuildState, report: Option<(&TrimReport, &TrimmedList)>) -> Vec<Re
 
 /// Why passes treated items as they did, in order.
 pub(crate) fn reasons(st: &BuildState) -> Vec<RecordedReason> {
-    let told = st.reasons.borrow();
+    let Some(trace) = &st.trace else { return Vec::new() };
+    let told = trace.reasons.borrow();
     let reasons = told.iter().map(|r| RecordedReason {
         item: r.item,
         list: r.list.to_string(),
@@ -123,9 +123,9 @@ pub(crate) struct StageItems {
 }
 
 impl StageItems {
-    /// Records the enabled items of the running program's list, as far as they have been read.
-    pub(crate) fn end(&mut self, stage: &str, st: &BuildState) {
-        let list = st.list(st.current.get());
+    /// Records the enabled items of the list of a stage, as far as they have been read.
+    pub(crate) fn end(&mut self, stage: &str, list: usize, st: &BuildState) {
+        let list = st.list(list);
         let tables = list.items.iter().filter(|item| item.enabled()).map(|item| {
             let table = st.table(item);
             let last = self.last.entry(item.seq).or_default();

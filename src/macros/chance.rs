@@ -52,7 +52,7 @@ impl<'a> NumberSource<'a> {
     /// Counts the work of so many dice.
     fn count(&self, dice: usize) {
         let numbers = self.seed.as_ref().map_or(0, |seed| seed.numbers.computed());
-        self.call.st.nesting.work((dice + numbers) / DICE_OF_STEP);
+        self.call.st.usage.work((dice + numbers) / DICE_OF_STEP);
     }
 }
 

@@ -20,7 +20,8 @@ use crate::macros::syntax::{
 use crate::model::plan::Expansion;
 use crate::model::{Map, RuleRef, Value};
 use crate::terms::select::pass_env;
-use crate::terms::{BuildState, PassMemo};
+use crate::terms::trace::BuildTrace;
+use crate::terms::{BuildState, PassContext, PassMemo};
 use crate::text::functions::Function;
 use crate::text::script::ScriptArgument;
 use crate::text::written::ToText as _;
@@ -29,6 +30,8 @@ use crate::text::{TextLimits, js, pattern, random};
 /// The macro table over one text.
 pub struct Macros<'a> {
     pub(super) st: &'a BuildState,
+    /// The pass that has the text expanded.
+    pub(super) pass: PassContext,
     pub(super) table: &'a MacroTable,
     pub(super) with: &'a Value,
     pub(super) given: Arc<str>,
@@ -64,16 +67,16 @@ struct RowTexts {
 }
 
 impl<'a> Macros<'a> {
-    /// A host over a state for the text `given`; `with` holds names for this text alone, which win over the table.
+    /// A host over a state for the text `given` of a pass; `with` holds names for this text alone, which win over the table.
     #[must_use]
-    pub fn new(st: &'a BuildState, table: &'a MacroTable, with: &'a Value, given: &Arc<str>) -> Self {
+    pub fn new(st: &'a BuildState, pass: PassContext, table: &'a MacroTable, with: &'a Value, given: &Arc<str>) -> Self {
         let own = st.scene.get("macros").is_some() || st.set.borrow().get("macros").is_some();
         let own = own || st.rules.values.get("macros").is_some();
         let is_none = |value: &Value| matches!(value, Value::Null | Value::Map(_) | Value::List(_));
         let rows_only = !own && with.as_map().is_none_or(|with| with.values().all(is_none));
         let (known, texts, used, hash, ended) = Default::default();
         let (given, through, flavour, mode) = (given.clone(), None, None, None);
-        Self { st, table, with, given, own, rows_only, through, flavour, known, texts, used, hash, mode, ended }
+        Self { st, pass, table, with, given, own, rows_only, through, flavour, known, texts, used, hash, mode, ended }
     }
 
     /// Sets the function of the library that is applied to every value before it is inserted.
@@ -96,7 +99,7 @@ impl<'a> Macros<'a> {
 
     /// Whether there are no macros besides the rows of the pack, and no trace tells of unknown ones.
     pub(super) fn knows_rows_only(&self) -> bool {
-        self.rows_only && self.st.trail.is_none()
+        self.rows_only && self.st.trace.is_none()
     }
 
     /// Whether a macro has given the value of the whole text.
@@ -254,10 +257,10 @@ impl<'a> Macros<'a> {
     fn outcome(&self, row: &MacroRow, called: &MacroCall<'_>) -> MacroResult {
         let mut result = self.gives(row, called);
         if let (Some(expands), MacroResult::Text(text)) = (&row.expands, &result) {
-            result = if self.st.nesting.open_texts() >= expands.depth {
+            result = if self.st.usage.open_texts() >= expands.depth {
                 self.value(&expands.otherwise).map_or_else(MacroResult::Failed, |value| MacroResult::Text(value.shown()))
             } else {
-                let inner = Self::new(self.st, self.table, self.with, text).through(self.through);
+                let inner = Self::new(self.st, self.pass, self.table, self.with, text).through(self.through);
                 MacroResult::Text(inner.in_flavour(self.flavour).in_mode(self.mode).run())
             };
         }
@@ -271,7 +274,7 @@ impl<'a> Macros<'a> {
 impl MacroContext for Macros<'_> {
     fn value(&self, cell: &Value) -> Result<Value, String> {
         let Value::Rule(RuleRef::Expr(n)) = cell else { return Ok(cell.clone()) };
-        pass_env(self.st, &PassMemo::default()).value_of_macro(*n).map_err(|f| f.message)
+        pass_env(self.st, &PassMemo::of(self.pass)).value_of_macro(*n).map_err(|f| f.message)
     }
 
     fn given_text(&self, name: &str) -> Option<Arc<str>> {
@@ -307,7 +310,7 @@ impl MacroContext for Macros<'_> {
             return MacroResult::Unknown;
         }
         if let Some(Value::Rule(RuleRef::Cond(n))) = &row.when {
-            let holds = || pass_env(self.st, &PassMemo::default()).condition_of_macro(*n);
+            let holds = || pass_env(self.st, &PassMemo::of(self.pass)).condition_of_macro(*n);
             let held = if row.args.is_empty() { holds() } else { self.with_arguments(Self::arguments(row, called), holds) };
             match held {
                 Ok(true) => {}
@@ -385,14 +388,14 @@ impl Macros<'_> {
     /// Records a macro call in the trace, if there is one.
     #[inline]
     fn tell(&self, name: &str, args: &[Arc<str>], at: TextOffset, result: &MacroResult) {
-        if self.st.trail.is_some() {
-            self.record(name, args, at, result);
+        if let Some(trace) = &self.st.trace {
+            self.record(trace, name, args, at, result);
         }
     }
 
     #[cold]
-    fn record(&self, name: &str, args: &[Arc<str>], at: TextOffset, result: &MacroResult) {
-        let mut told = self.st.macros.borrow_mut();
+    fn record(&self, trace: &BuildTrace, name: &str, args: &[Arc<str>], at: TextOffset, result: &MacroResult) {
+        let mut told = trace.macros.borrow_mut();
         if told.len() < limits::RECORDED {
             told.push(Expansion {
                 name: cut(name),

@@ -23,7 +23,7 @@ use std::sync::Arc;
 use crate::diag::{Code, short};
 use crate::macros::syntax::expand;
 use crate::model::Value;
-use crate::terms::nesting::TextNesting;
+use crate::terms::usage::TextNesting;
 use crate::text::TextLimits;
 
 use engine::ExpansionFlavour;
@@ -36,7 +36,7 @@ impl Macros<'_> {
     /// Expands the text.
     #[must_use]
     pub fn run(&self) -> Arc<str> {
-        let inside = match self.st.nesting.begin_text(self.given.len()) {
+        let inside = match self.st.usage.begin_text(self.given.len()) {
             TextNesting::Refused(first) => return self.stays(first),
             begun => begun == TextNesting::Inside,
         };
@@ -51,12 +51,12 @@ impl Macros<'_> {
         };
         self.end_stores(outside, inside);
         // of an inner text that is left as it is, one warning is enough
-        if !(inside && self.st.nesting.has_refused()) {
+        if !(inside && self.st.usage.has_refused()) {
             for warning in done.warnings {
                 self.st.warn(Code::MacroFailed, warning);
             }
         }
-        match self.st.nesting.end_text(done.text.len()) {
+        match self.st.usage.end_text(done.text.len()) {
             Ok(()) => done.text,
             Err(first) => self.stays(first),
         }
@@ -74,8 +74,8 @@ impl Macros<'_> {
     /// Whether the macros of this text stay as they are written, because a bound of texts inside texts has been reached;
     /// that is told, too.
     fn is_spent(&self) -> bool {
-        let spent = self.st.nesting.is_spent();
-        if spent && self.st.nesting.refuse() {
+        let spent = self.st.usage.is_spent();
+        if spent && self.st.usage.refuse() {
             self.tell_bound();
         }
         spent

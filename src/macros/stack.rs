@@ -44,7 +44,7 @@ impl Macros<'_> {
     fn condition(&self, cond: Option<&Value>) -> Result<bool, String> {
         match cond {
             Some(Value::Rule(RuleRef::Cond(n))) => {
-                pass_env(self.st, &PassMemo::default()).condition_of_macro(*n).map_err(|fault| fault.message)
+                pass_env(self.st, &PassMemo::of(self.pass)).condition_of_macro(*n).map_err(|fault| fault.message)
             }
             Some(other) => Ok(other.truthy()),
             None => Ok(true),
@@ -58,7 +58,7 @@ impl Macros<'_> {
     /// The words of a head: what stands between its blanks, without what belongs to the name.
     fn words(&self, head: &str) -> Vec<Value> {
         let words: Vec<Value> = head.split(' ').skip(1).map(Value::text).collect();
-        self.st.nesting.work(words.len());
+        self.st.usage.work(words.len());
         words
     }
 
@@ -257,7 +257,7 @@ impl StackHost for Macros<'_> {
             // arguments that the macro does not take are left out
             args.split(sep).take(most).map(own).collect()
         });
-        self.st.nesting.work(args.len());
+        self.st.usage.work(args.len());
         self.asked(name, found.map(|found| found.id), &args, tag, at)
     }
 
@@ -266,7 +266,7 @@ impl StackHost for Macros<'_> {
     }
 
     fn worked(&self) -> usize {
-        self.st.nesting.worked()
+        self.st.usage.worked()
     }
 }
 

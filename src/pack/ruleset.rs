@@ -13,6 +13,7 @@ use crate::program::{DetachedCondition, Programs, compile};
 use crate::reading::ReplyReadings;
 use crate::template::task::Tasks;
 use crate::template::{self, CompiledTemplates, Revisions, WrittenCondition};
+use crate::terms::coverage::CoverageSink;
 
 use super::error::PackError;
 use super::{AllowedWarning, LoadedPack, Overlay, PackLibrary, PackShelf, RuleFile, Schemas, Start, causes, templates};
@@ -20,7 +21,11 @@ use super::{AllowedWarning, LoadedPack, Overlay, PackLibrary, PackShelf, RuleFil
 /// A compiled pack: rules, macros, templates and tasks, with the texts that they came from. `Clone` is O(1), and a
 /// ruleset can be shared between threads.
 #[derive(Clone)]
-pub struct Ruleset(Arc<RulesetParts>);
+pub struct Ruleset {
+    parts: Arc<RulesetParts>,
+    /// What records which rules its builds exercise.
+    coverage: Option<Arc<CoverageSink>>,
+}
 
 struct RulesetParts {
     pack: Pack,
@@ -125,7 +130,7 @@ impl Ruleset {
             return Err(PackError { report, sources: pack.sources });
         }
         report.shorten();
-        Ok(Self(Arc::new(RulesetParts {
+        let parts = RulesetParts {
             pack,
             programs,
             macros: Arc::new(macros),
@@ -138,93 +143,106 @@ impl Ruleset {
             unsettled,
             warnings: report,
             mentioned: MentionedNames::default(),
-        })))
+        };
+        Ok(Self { parts: Arc::new(parts), coverage: None })
+    }
+
+    /// The same rules, of which every build records which of them it exercises.
+    #[must_use]
+    pub fn recorded(&self) -> (Self, Arc<CoverageSink>) {
+        let sink = Arc::<CoverageSink>::default();
+        (Self { parts: self.parts.clone(), coverage: Some(sink.clone()) }, sink)
+    }
+
+    /// What records which rules its builds exercise.
+    pub(crate) fn coverage(&self) -> Option<Arc<CoverageSink>> {
+        self.coverage.clone()
     }
 
     /// The merged text of the pack, from which it was compiled.
     #[must_use]
     pub fn pack(&self) -> &Pack {
-        &self.0.pack
+        &self.parts.pack
     }
 
     /// The options that the pack offers to its users: types, titles, defaults, choices, and which layer decides each value.
     /// [`Scene::option`](crate::Scene::option) sets one.
     #[must_use]
     pub fn options(&self) -> &PackOptions {
-        &self.0.pack.options
+        &self.parts.pack.options
     }
 
     /// Which card counts if a picture holds several: the names of the table `card_chunk`, best first.
     pub fn card_chunks(&self) -> impl Iterator<Item = &str> {
-        self.0.pack.tables.get("card_chunk").into_iter().flat_map(|rows| rows.keys().map(AsRef::as_ref))
+        self.parts.pack.tables.get("card_chunk").into_iter().flat_map(|rows| rows.keys().map(AsRef::as_ref))
     }
 
     /// The texts of the pack's files, which the spans of its diagnostics point into.
     #[must_use]
     pub fn sources(&self) -> &Sources {
-        &self.0.pack.sources
+        &self.parts.pack.sources
     }
 
     /// The place of the pass `name` in [`sources`](Self::sources): a full name, `program/pass`, or the name of a stage
     /// of program `build`. `None` if the pack has no such pass.
     #[must_use]
     pub fn span_of_pass(&self, name: &str) -> Option<Span> {
-        let mut passes = self.0.programs.list.iter().flat_map(|p| &p.passes);
+        let mut passes = self.parts.programs.list.iter().flat_map(|p| &p.passes);
         let stage = |id: &str| id.strip_prefix("build/") == Some(name);
         passes.find(|p| p.id.as_ref() == name || stage(&p.id)).map(|p| p.span)
     }
 
     /// The compiled programs, to be changed in place. `None` if the ruleset is shared.
     pub fn programs_mut(&mut self) -> Option<&mut Programs> {
-        Some(&mut Arc::get_mut(&mut self.0)?.programs)
+        Some(&mut Arc::get_mut(&mut self.parts)?.programs)
     }
 
     /// The compiled programs.
     #[must_use]
     pub fn programs(&self) -> &Programs {
-        &self.0.programs
+        &self.parts.programs
     }
 
     /// The compiled macro table.
     #[must_use]
     pub fn macros(&self) -> &Arc<MacroTable> {
-        &self.0.macros
+        &self.parts.macros
     }
 
     /// The compiled tasks.
     #[must_use]
     pub fn tasks(&self) -> &Arc<Tasks> {
-        &self.0.tasks
+        &self.parts.tasks
     }
 
     /// The revisions of templates.
     #[must_use]
     pub fn revisions(&self) -> &Revisions {
-        &self.0.revisions
+        &self.parts.revisions
     }
 
     /// The compiled templates, by `id`.
     #[must_use]
     pub fn templates(&self) -> &Arc<CompiledTemplates> {
-        &self.0.templates
+        &self.parts.templates
     }
 
     /// The artifacts that the pack declares.
     #[must_use]
     pub fn artifacts(&self) -> &Arc<Declarations> {
-        &self.0.artifacts
+        &self.parts.artifacts
     }
 
     /// How replies are read, by the name of the dialect.
     #[must_use]
     pub fn readings(&self) -> &ReplyReadings {
-        &self.0.readings
+        &self.parts.readings
     }
 
     /// The warnings of loading and compiling.
     #[must_use]
     pub fn warnings(&self) -> &Report {
-        &self.0.warnings
+        &self.parts.warnings
     }
 
     /// What may be a mistake in rules that can be used as they are: words that are probably slips. `tapster check` reports
@@ -232,25 +250,25 @@ impl Ruleset {
     #[must_use]
     pub fn suspicions(&self) -> Report {
         let mut report = Report::default();
-        lint::typos(&self.0.pack, Schemas::shipped().all(), &self.0.warnings, &mut report);
-        super::allow::apply_to_suspicions(&self.0.unsettled, &self.0.pack, &mut report);
+        lint::typos(&self.parts.pack, Schemas::shipped().all(), &self.parts.warnings, &mut report);
+        super::allow::apply_to_suspicions(&self.parts.unsettled, &self.parts.pack, &mut report);
         report
     }
 
     /// Whether a rule file accepts this warning of a build with `[[allow]]`.
     pub fn allows(&self, warning: &Diagnostic) -> bool {
-        self.0.allowed.iter().any(|allow| allow.accepts(warning, &self.0.pack))
+        self.parts.allowed.iter().any(|allow| allow.accepts(warning, &self.parts.pack))
     }
 
     /// The rules as scenes are checked against them.
     #[must_use]
     pub fn for_scenes(&self) -> SceneRules<'_> {
-        SceneRules { pack: &self.0.pack, rules: &self.0.programs.rules, mentioned: &self.0.mentioned }
+        SceneRules { pack: &self.parts.pack, rules: &self.parts.programs.rules, mentioned: &self.parts.mentioned }
     }
 
     /// The blake3 hash of the merged rules, in hex. Equal rules have equal fingerprints.
     #[must_use]
     pub fn fingerprint(&self) -> &str {
-        &self.0.pack.fingerprint
+        &self.parts.pack.fingerprint
     }
 }

@@ -132,11 +132,11 @@ fn values(cx: &mut CompileContext<'_>) -> Value {
         if let Some(default) = row.fields.get("default") {
             let names: Vec<Arc<str>> = name.trim_end_matches(".*").split('.').map(Arc::from).collect();
             let value = cells::value(cx, &default.node);
-            crate::terms::state::put(&mut defaults, &names, value);
+            crate::terms::trees::put(&mut defaults, &names, value);
         }
     }
     for option in pack.options.iter() {
-        crate::terms::state::put(&mut defaults, &[crate::model::options::TABLE.into(), option.name.clone()], option.value.clone());
+        crate::terms::trees::put(&mut defaults, &[crate::model::options::TABLE.into(), option.name.clone()], option.value.clone());
     }
     own.over(defaults)
 }

@@ -4,13 +4,13 @@ use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 
 use crate::model::plan::BuildStep;
-use crate::terms::{BuildState, EvalFault};
-use crate::verbs::{CompiledPass, FailurePolicy, ProgramInterrupt, ProgramRunner};
+use crate::terms::{BuildState, EvalFault, PassReasons};
+use crate::verbs::{FailurePolicy, PassRun, ProgramInterrupt, ProgramRunner};
 
 use super::Programs;
 
-/// Called before and after passes of the outermost program, to watch a build: the pass and what comes of it.
-pub type PassObserver<'w> = &'w dyn Fn(&str, &mut BuildState);
+/// Called after each pass of the outermost program, to watch a build: the pass, its list, and what comes of it.
+pub type PassObserver<'w> = &'w dyn Fn(&str, usize, &mut BuildState);
 
 /// What a pass asks of scripts and hooks.
 pub enum HookRequest<'a> {
@@ -25,8 +25,8 @@ pub enum HookRequest<'a> {
     },
 }
 
-/// Runs scripts and hooks over a list.
-pub type HookRunner<'h> = &'h dyn Fn(&HookRequest<'_>, usize, &mut BuildState) -> Result<(), ProgramInterrupt>;
+/// Runs scripts and hooks over a list. What they change has the reasons of the pass that runs them.
+pub type HookRunner<'h> = &'h dyn Fn(&HookRequest<'_>, usize, Option<&PassReasons>, &mut BuildState) -> Result<(), ProgramInterrupt>;
 
 /// An event that has begun: its name, the pass that began it, and what a failure means.
 type BegunEvent = (Arc<str>, Arc<str>, FailurePolicy);
@@ -71,7 +71,6 @@ impl<'p> Machine<'p> {
         let Some(compiled) = self.programs.list.get(program) else { return Ok(()) };
         let mark = self.begun.borrow().len();
         for pass in &compiled.passes {
-            st.current.set(pass.list.unwrap_or(compiled.list));
             let stage: Arc<str> = short(&pass.id).into();
             *st.stage.borrow_mut() = stage.clone();
             match pass.run(st, compiled.list, self) {
@@ -81,7 +80,7 @@ impl<'p> Machine<'p> {
             }
             if let Some(watch) = self.watch {
                 st.step(|| BuildStep::Stage(stage.to_string()));
-                watch(&pass.id, st);
+                watch(&pass.id, pass.list.unwrap_or(compiled.list), st);
             }
         }
         self.end(mark, compiled.list, st)
@@ -94,15 +93,15 @@ impl<'p> Machine<'p> {
             pass.clone_into(&mut st.pass.borrow_mut());
             *st.stage.borrow_mut() = short(&pass).into();
             let name = format!("after_{event}");
-            let done = self.ask(&HookRequest::Event { name: &name, failing }, list, st);
+            let done = self.ask(&HookRequest::Event { name: &name, failing }, list, None, st);
             let done = if st.refuses() { Err(ProgramInterrupt::Warned) } else { done };
             done.map_err(|halt| (halt, pass))?;
         }
         Ok(())
     }
 
-    fn ask(&self, ask: &HookRequest<'_>, list: usize, st: &mut BuildState) -> Result<(), ProgramInterrupt> {
-        self.hooks.map_or(Ok(()), |hooks| hooks(ask, list, st))
+    fn ask(&self, ask: &HookRequest<'_>, list: usize, reasons: Option<&PassReasons>, st: &mut BuildState) -> Result<(), ProgramInterrupt> {
+        self.hooks.map_or(Ok(()), |hooks| hooks(ask, list, reasons, st))
     }
 }
 
@@ -114,11 +113,9 @@ impl ProgramRunner for Machine<'_> {
         }
         self.depth.set(self.depth.get() + 1);
         let list = list.unwrap_or(compiled.list);
-        let before = st.current.replace(list);
         let (mark, stage) = (self.begun.borrow().len(), st.stage.borrow().clone());
         let mut result = Ok(());
         for pass in &compiled.passes {
-            st.current.set(pass.list.unwrap_or(list));
             result = pass.run(st, list, self);
             if result.is_err() {
                 break;
@@ -130,7 +127,6 @@ impl ProgramRunner for Machine<'_> {
             Err(_) => self.begun.borrow_mut().truncate(mark),
         }
         *st.stage.borrow_mut() = stage;
-        st.current.set(before);
         self.depth.set(self.depth.get() - 1);
         result
     }
@@ -139,13 +135,14 @@ impl ProgramRunner for Machine<'_> {
         self.programs.list.get(program).map_or(0, |p| p.list)
     }
 
-    fn script(&self, function: &str, list: usize, st: &mut BuildState) -> Result<(), ProgramInterrupt> {
-        self.ask(&HookRequest::Script(function), list, st)
+    fn script(&self, function: &str, run: &PassRun<'_>, st: &mut BuildState) -> Result<(), ProgramInterrupt> {
+        self.ask(&HookRequest::Script(function), run.list, run.reasons.as_ref(), st)
     }
 
-    fn event(&self, name: &str, pass: &CompiledPass, list: usize, st: &mut BuildState) -> Result<(), ProgramInterrupt> {
+    fn event(&self, name: &str, run: &PassRun<'_>, st: &mut BuildState) -> Result<(), ProgramInterrupt> {
+        let pass = run.pass;
         self.begun.borrow_mut().push((name.into(), pass.id.clone(), pass.failing));
         let name = format!("before_{name}");
-        self.ask(&HookRequest::Event { name: &name, failing: pass.failing }, list, st)
+        self.ask(&HookRequest::Event { name: &name, failing: pass.failing }, run.list, run.reasons.as_ref(), st)
     }
 }

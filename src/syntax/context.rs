@@ -10,8 +10,8 @@ use crate::diag::{Code, DocumentNode, Help, Report, Span, source};
 use crate::model::{FieldNames, Pack};
 use crate::text::pattern::Pattern;
 
-use crate::terms::cells::MemoCell;
 use crate::terms::expr::{Expr, FieldRef, PathRoot, PathSegment, ScenePath};
+use crate::terms::memo::MemoCell;
 use crate::terms::names::{PackNames, RowKeys};
 use crate::terms::rules::ListInfo;
 use crate::terms::{Cond, ScriptLibrary, Select};

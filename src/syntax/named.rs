@@ -2,7 +2,7 @@
 //!
 //! The meaning of `@` in them depends on the place of use, so they are compiled for each meaning, and once for all places
 //! that give them the same one. A small one is then written out in each place; a large one is shared
-//! ([`crate::terms::shared`]), so that names which name each other twice do not double what is compiled. Rows that refer to
+//! ([`crate::terms::memo`]), so that names which name each other twice do not double what is compiled. Rows that refer to
 //! each other in a circle are reported once, and the total size of nested uses is bounded.
 
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use crate::model::Pack;
 use crate::model::Value;
 use crate::terms::cond::Cond;
 use crate::terms::expr::Expr;
-use crate::terms::shared::SharedValue;
+use crate::terms::memo::SharedValue;
 
 use indexmap::IndexMap;
 use rustc_hash::FxHashMap;

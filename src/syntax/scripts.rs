@@ -11,7 +11,7 @@ use crate::diag::{Code, DocumentNode, FieldMap, SourceId, Span, source};
 use crate::model::rights::TABLE;
 use crate::terms::ScriptLibrary;
 use crate::terms::expr::ScriptCall;
-use crate::terms::library::parts;
+use crate::terms::scripts::parts;
 use crate::text::script::{ScriptError, ScriptLimits, ScriptRights, ScriptSource, Scripts};
 
 use super::context::{CompileContext, ITEM_AND_SCENE, ScriptArguments};

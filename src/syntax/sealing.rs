@@ -80,7 +80,7 @@ impl CompileContext<'_> {
         select.since = select.since.map(|c| self.sealed_cond(c));
         select.run = select.run.map(|c| self.sealed_cond(c));
         for key in &mut select.by {
-            if let crate::terms::keys::KeyComparison::Ranks(e) = &mut key.how {
+            if let crate::terms::select::KeyComparison::Ranks(e) = &mut key.how {
                 let ranks = std::mem::replace(e, Expr::Const(Value::Null));
                 *e = self.sealed(ranks);
             }

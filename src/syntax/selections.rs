@@ -7,9 +7,9 @@ use crate::model::{Term, TermType};
 
 use crate::terms::Cond;
 use crate::terms::expr::{Expr, FieldRef};
-use crate::terms::keys::{KeyComparison, SortKey};
 use crate::terms::names::{self, is_reference};
 use crate::terms::place::{InsertPosition, LostPolicy};
+use crate::terms::select::{KeyComparison, SortKey};
 use crate::terms::select::{RandomDraw, Select, SelectCount, SelectEnd};
 
 use super::conditions::PathMode;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::diag::{Code, DocumentNode, FieldMap};
 
 use crate::terms::names::is_reference;
-use crate::terms::rewrite::ScriptsStep;
+use crate::terms::steps::ScriptsStep;
 use crate::terms::steps::{SearchText, StepOperation, TextStep};
 
 use super::conditions::PathMode;

@@ -230,7 +230,7 @@ impl CompileContext<'_> {
         let of = self.expr(of);
         let from = table.get("from").map_or(Expr::Const(Value::Null), |f| self.expr(&f.node));
         // it may be evaluated never, and what fails in it must not fail earlier
-        let give = self.in_branch(|cx| cx.within(ItemScope::Args(crate::terms::fold::names()), |cx| cx.expr(&give.node)));
+        let give = self.in_branch(|cx| cx.within(ItemScope::Args(crate::terms::calc::names()), |cx| cx.expr(&give.node)));
         Expr::Fold(Box::new(ValueFold { of, from, give }))
     }
 

@@ -6,10 +6,9 @@ use std::sync::Arc;
 
 use crate::diag::{Code, Span, short, suggest};
 use crate::model::item::core;
-use crate::model::plan::RecordedValue;
 use crate::model::{Item, Map, Value};
 use crate::terms::eval::CurrentItem;
-use crate::terms::{BuildState, Env, EvalFault, PassMemo, ledger};
+use crate::terms::{BuildState, Env, EvalFault, PassContext, PassMemo, ledger};
 use crate::text::tokens::Estimator;
 use crate::text::written::ToText as _;
 
@@ -36,14 +35,15 @@ impl TemplateCalls {
 
     /// Renders the call `{ of, task?, budget?, ruler?, data? }` to `{ messages, tokens, revision }`. Warnings are added
     /// to the plan.
-    pub(crate) fn render(&self, args: &Map, st: &BuildState) -> Result<Value, EvalFault> {
+    pub(crate) fn render(&self, args: &Map, env: &Env<'_>) -> Result<Value, EvalFault> {
+        let st = env.st;
         let template = self.template(args)?;
         let task = self.tasks.find(&template.task, &template.revision.name).ok_or_else(|| self.no_task(template))?;
         let nothing = Value::map(Map::default());
         let context = args.get("data").filter(|data| data.as_map().is_some()).unwrap_or(&nothing);
-        let sources = TaskSources { task, st, bound: RefCell::default() };
-        let (lanes, requests) = lanes(template, task, st)?;
-        let ruler = args.get("ruler").filter(|name| !name.is_empty()).map(|name| PackRuler::named(&name.shown(), st)).transpose()?;
+        let sources = TaskSources { task, st, pass: env.memo.pass, bound: RefCell::default() };
+        let (lanes, requests) = lanes(template, task, env)?;
+        let ruler = args.get("ruler").filter(|name| !name.is_empty()).map(|name| PackRuler::named(&name.shown(), env)).transpose()?;
         let counted: &dyn Ruler = ruler.as_ref().map_or(&QuarterRuler, |ruler| ruler);
         let mut budget = Budget::new(ceiling(template, args)?);
         let inputs = Inputs { context, sources: &sources, ruler: counted, lanes: &lanes, requests: &requests, limits: limits(st) };
@@ -95,13 +95,13 @@ fn ceiling(template: &Template, args: &Map) -> Result<Option<u64>, EvalFault> {
 }
 
 /// The lanes that a task offers to a template, and the requests for places in them.
-fn lanes(template: &Template, task: &Task, st: &BuildState) -> Result<(Vec<AttachmentLane>, Vec<PlacementRequest>), EvalFault> {
+fn lanes(template: &Template, task: &Task, env: &Env<'_>) -> Result<(Vec<AttachmentLane>, Vec<PlacementRequest>), EvalFault> {
     if !template.revision.knows_anchors {
         return Ok((Vec::new(), Vec::new()));
     }
     let mut offered = OfferedLanes::default();
     for lane in &task.lanes {
-        lane.offer(st, &mut offered)?;
+        lane.offer(env, &mut offered)?;
     }
     let wrong = |why: String| EvalFault::template(format!("the lanes of task `{}`: {why}", task.name));
     let lanes = offers::lanes(&Value::list(offered.lanes), &template.revision).map_err(wrong)?;
@@ -127,11 +127,9 @@ fn told(template: &Template, task: &Task, rendered: RenderedTemplate, st: &Build
     }
     let count = |n: usize| Value::Int(i64::try_from(n).unwrap_or(i64::MAX));
     let spent = Value::Int(i64::try_from(rendered.tokens).unwrap_or(i64::MAX));
-    if st.trail.is_some() {
-        let fields = [("of", Value::Text(template.id.clone())), ("messages", count(rendered.messages.len())), ("tokens", spent.clone())];
-        let stat = RecordedValue { stage: st.stage.borrow().to_string(), name: "template".to_owned(), value: table(fields) };
-        st.notes.borrow_mut().push(stat);
-    }
+    st.instrument("template", || {
+        table([("of", Value::Text(template.id.clone())), ("messages", count(rendered.messages.len())), ("tokens", spent.clone())])
+    });
     let messages = rendered.messages.into_iter().map(message).collect();
     table([("messages", Value::list(messages)), ("tokens", spent), ("revision", Value::Text(template.revision.name.clone()))])
 }
@@ -158,6 +156,7 @@ fn fault(template: &Template, error: &RenderError) -> EvalFault {
 struct TaskSources<'a> {
     task: &'a Task,
     st: &'a BuildState,
+    pass: PassContext,
     /// A limit that was reached: it ends the build, while any other failure only leaves the source absent.
     bound: RefCell<Option<EvalFault>>,
 }
@@ -168,7 +167,7 @@ impl SourceProvider for TaskSources<'_> {
         if self.bound.borrow().is_some() {
             return Ok(None);
         }
-        source.resolve(args, self.st).map_err(|fault| {
+        source.resolve(args, self.pass, self.st).map_err(|fault| {
             let message = fault.message.clone();
             if fault.is_bound() {
                 *self.bound.borrow_mut() = Some(fault);
@@ -180,7 +179,7 @@ impl SourceProvider for TaskSources<'_> {
     fn holds(&self, place: Span, values: &Value) -> Result<bool, String> {
         let rules = &self.st.rules;
         let Some(number) = rules.conditions.get(&place) else { return Err("the pack does not know this condition".to_owned()) };
-        let memo = PassMemo::default();
+        let memo = PassMemo::of(self.pass);
         // `@index` is the index of the innermost loop
         let index = values.get("index").and_then(Value::as_i64).and_then(|n| usize::try_from(n).ok()).unwrap_or(0);
         let env = Env { st: self.st, cur: CurrentItem::Value(values, index), outer: None, memo: &memo, part: None };
@@ -197,6 +196,7 @@ impl SourceProvider for TaskSources<'_> {
 /// A ruler of the pack, applied to texts alone as templates count them.
 struct PackRuler<'a> {
     st: &'a BuildState,
+    pass: PassContext,
     ruler: usize,
     /// UTF-16 units per token, if the estimator counts by length, and the fixed cost of each text.
     known: Option<(f64, f64)>,
@@ -204,13 +204,14 @@ struct PackRuler<'a> {
 }
 
 impl<'a> PackRuler<'a> {
-    fn named(name: &str, st: &'a BuildState) -> Result<Self, EvalFault> {
+    fn named(name: &str, env: &Env<'a>) -> Result<Self, EvalFault> {
+        let st = env.st;
         let rulers = &st.rules.rulers;
         let Some(ruler) = rulers.iter().position(|r| &*r.name == name) else {
             let help = suggest::help(name, rulers.iter().map(|r| r.name.as_ref())).map(|help| format!("; {help}")).unwrap_or_default();
             return Err(EvalFault::call(format!("the pack has no ruler `{name}`{help}")));
         };
-        let mut made = Self { st, ruler, known: None, failed: RefCell::default() };
+        let mut made = Self { st, pass: env.memo.pass, ruler, known: None, failed: RefCell::default() };
         made.known = made.shape()?;
         Ok(made)
     }
@@ -218,7 +219,7 @@ impl<'a> PackRuler<'a> {
     /// The cost of a text by its length; `None` for rulers that do not simply count the text.
     fn shape(&self) -> Result<Option<(f64, f64)>, EvalFault> {
         let Some(ruler) = self.st.rules.rulers.get(self.ruler) else { return Ok(None) };
-        let memo = PassMemo::default();
+        let memo = PassMemo::of(self.pass);
         let env = Env { st: self.st, cur: CurrentItem::None, outer: None, memo: &memo, part: None };
         // a ruler that cannot count is reported before anything is rendered
         ledger::counter(&env, &ruler.estimator)?;
@@ -238,7 +239,7 @@ impl Ruler for PackRuler<'_> {
         }
         let mut item = Item::default();
         item.set(core::TEXT, Value::text(text));
-        let memo = PassMemo::default();
+        let memo = PassMemo::of(self.pass);
         let env = Env { st: self.st, cur: CurrentItem::Item(&item, 0), outer: None, memo: &memo, part: None };
         match ledger::ruler_cost(&env, self.ruler) {
             Ok(cost) => tokens(cost.ceil()),

@@ -3,20 +3,22 @@
 //! An [`Env`] is the current item, inside the items of enclosing queries, over the [`BuildState`] of a build. It only
 //! reads; draws and warnings go through cells of the state, so that evaluation can borrow lists.
 
+use std::rc::Rc;
 use std::sync::Arc;
 
 use crate::diag::limits;
-use crate::model::{Item, Map, RuleRef, Value, item::core};
-use crate::text::written::{self, ToText as _};
-use crate::text::{functions, js, work};
+use crate::model::item::core;
+use crate::model::{Item, Map, RuleRef, Value};
+use crate::text::written::ToText as _;
+use crate::text::{Language, functions, js, work, written};
 
-use super::among::ValueSet;
-use super::expr::{CalledFunction, Expr, FieldRef, ItemQuery, PathRoot, PathSegment, QuerySource, ScenePath};
+use super::expr::{CalledFunction, Expr, FieldRef, ItemQuery, PathRoot, PathSegment, QuerySource, ScenePath, TableLookup};
 use super::fault::tried;
-pub use super::fault::{EvalFault, FaultKind};
-use super::memo::PassMemo;
+use super::memo::{PassMemo, ValueSet};
 use super::select::SelectSequence;
-use super::{BuildState, Cond, RenderRequest};
+use super::{BuildState, Cond};
+
+pub use super::fault::{EvalFault, FaultKind};
 
 /// The current item.
 #[derive(Clone, Copy)]
@@ -63,7 +65,7 @@ impl<'a> Env<'a> {
 
     /// If the pass says so, a filter that fails keeps its item; every other error is returned.
     pub fn forgive(&self, fault: EvalFault) -> Result<(), EvalFault> {
-        if self.st.sparing.get() && !fault.is_bound() {
+        if self.memo.pass.spares && !fault.is_bound() {
             let title = self.title();
             self.st.warn_failed(format!("the condition of `{title}` fails: {}; the item is not selected", fault.message), &fault);
             return Ok(());
@@ -170,7 +172,7 @@ impl<'a> Env<'a> {
     /// Evaluates a condition cell of a macro. Macros count their depth themselves.
     pub(crate) fn condition_of_macro(&self, n: u32) -> Result<bool, EvalFault> {
         let held = self.holds(self.st.rules.cond(n))?;
-        if let Some(seen) = &self.st.seen {
+        if let Some(seen) = &self.st.coverage {
             seen.cell(RuleRef::Cond(n), held);
         }
         Ok(held)
@@ -178,7 +180,7 @@ impl<'a> Env<'a> {
 
     /// Notes for the measure of coverage that a value cell is evaluated.
     pub(super) fn saw_value(&self, n: u32) {
-        if let Some(seen) = &self.st.seen {
+        if let Some(seen) = &self.st.coverage {
             seen.cell(RuleRef::Expr(n), true);
         }
     }
@@ -186,7 +188,7 @@ impl<'a> Env<'a> {
     /// Evaluates a condition cell of a row.
     pub(crate) fn condition_cell(&self, n: u32) -> Result<bool, EvalFault> {
         let held = self.cell(|| self.st.rules.cond(n).holds(self))?;
-        if let Some(seen) = &self.st.seen {
+        if let Some(seen) = &self.st.coverage {
             seen.cell(RuleRef::Cond(n), held);
         }
         Ok(held)
@@ -194,11 +196,11 @@ impl<'a> Env<'a> {
 
     /// Evaluates a compiled cell, which may refer to other cells, and so to itself.
     pub(super) fn cell<T>(&self, eval: impl FnOnce() -> Result<T, EvalFault>) -> Result<T, EvalFault> {
-        if !self.st.nesting.deeper() {
+        if !self.st.usage.deeper() {
             return Err(EvalFault::bound("values refer to each other too deeply"));
         }
         let result = eval();
-        self.st.nesting.shallower();
+        self.st.usage.shallower();
         result
     }
 
@@ -258,7 +260,7 @@ impl<'a> Env<'a> {
 
     /// A condition from the scene's data, as `path = test` or `{ path, op, value }`.
     pub fn foreign_condition(&self, value: &Value) -> Result<bool, EvalFault> {
-        let cond = super::data_condition::compile(value, &self.st.rules).map_err(EvalFault::failed)?;
+        let cond = super::cond::compile(value, &self.st.rules).map_err(EvalFault::failed)?;
         cond.holds(self)
     }
 
@@ -351,8 +353,8 @@ impl Expr {
                 match call.function {
                     CalledFunction::Text(n) => functions::FUNCTIONS.get(n).map_or(Ok(Value::Null), |f| env.st.called(f, &args))?,
                     CalledFunction::Cost => super::ledger::cost_of(env, &args)?,
-                    CalledFunction::Render(language) => env.st.render(RenderRequest::Text(language), &args)?,
-                    CalledFunction::Template => env.st.render(RenderRequest::Template, &args)?,
+                    CalledFunction::Render(language) => env.render(RenderRequest::Text(language), &args)?,
+                    CalledFunction::Template => env.render(RenderRequest::Template, &args)?,
                 }
             }
             Expr::Form(n) => env.st.rules.form(*n, env)?,
@@ -408,7 +410,7 @@ impl ItemQuery {
         match &self.of {
             QuerySource::List(n) => {
                 if self.alone {
-                    env.st.force(*n)?;
+                    env.st.load_all(*n)?;
                 }
                 let list = env.st.list(*n);
                 self.over(list.seq(), env)
@@ -464,5 +466,168 @@ impl ItemQuery {
             return Ok(out.into_iter().next().unwrap_or_default());
         }
         Ok(Value::list(out))
+    }
+}
+
+impl Env<'_> {
+    /// [`Env::settle`], which distinguishes a missing value from null.
+    pub(crate) fn settle_present(&self, cell: &Value) -> Result<Option<Value>, EvalFault> {
+        match cell {
+            Value::Rule(RuleRef::Expr(n)) => {
+                self.saw_value(*n);
+                self.cell(|| self.present(self.st.rules.expr(*n)))
+            }
+            literal => Ok(Some(literal.clone()).filter(|value| !value.is_null())),
+        }
+    }
+
+    /// Evaluates an expression. `None` means that there is no value; `Some(Null)` is a null that the data itself
+    /// contains at the end of a reference or a lookup.
+    pub fn present(&self, expr: &Expr) -> Result<Option<Value>, EvalFault> {
+        let value = self.eval(expr)?;
+        if !value.is_null() {
+            return Ok(Some(value));
+        }
+        let said = match expr {
+            Expr::Path(path) => {
+                let scene = |names: &[Arc<str>]| says_null(&self.st.set.borrow(), names) || says_null(&self.st.scene, names);
+                path.names().is_some_and(scene)
+            }
+            Expr::Field(field) => self.field_is_null(field),
+            Expr::Lookup(lookup) => self.lookup_is_null(lookup)?,
+            Expr::Memo(_, inner) => return self.present(inner),
+            Expr::Shared(shared) => return self.present(&shared.of),
+            _ => false,
+        };
+        Ok(said.then_some(Value::Null))
+    }
+
+    fn field_is_null(&self, field: &FieldRef) -> bool {
+        let mut env = self;
+        for _ in 0..field.up {
+            let Some(outer) = env.outer else { return false };
+            env = outer;
+        }
+        let Some((id, name)) = &field.field else { return false };
+        let names: Option<Vec<Arc<str>>> =
+            field.rest.iter().map(|seg| if let PathSegment::Name(name) = seg { Some(name.clone()) } else { None }).collect();
+        let Some(names) = names else { return false };
+        match env.cur {
+            CurrentItem::None => false,
+            CurrentItem::Item(item, _) if names.is_empty() => item.says_null(*id),
+            CurrentItem::Item(item, _) => item.get(*id).is_some_and(|value| says_null(value, &names)),
+            CurrentItem::Value(value, _) => value.get(name).is_some_and(|value| says_null(value, &names)),
+        }
+    }
+
+    fn lookup_is_null(&self, lookup: &TableLookup) -> Result<bool, EvalFault> {
+        let (key, table) = (self.eval(&lookup.key)?, self.eval(&lookup.table)?);
+        Ok(lookup.get.is_none() && says_null(&table, &[key.shown()]))
+    }
+}
+
+fn says_null(value: &Value, names: &[Arc<str>]) -> bool {
+    names.iter().try_fold(value, |at, name| at.get(name)).is_some_and(Value::is_null)
+}
+
+impl<'a> Env<'a> {
+    /// A reference to the value of a field that the current item holds itself, so that nothing is copied.
+    pub(super) fn held(&self, r: &FieldRef) -> Option<&'a Value> {
+        let (Some((id, name)), 0, true) = (&r.field, r.up, r.rest.is_empty()) else { return None };
+        match self.cur {
+            _ if *id == core::INDEX => None,
+            CurrentItem::None => None,
+            CurrentItem::Item(item, _) => item.get(*id),
+            CurrentItem::Value(value, _) => value.get(name),
+        }
+    }
+
+    /// Whether a field of the current item is certainly not true, which is the answer for most items of a long list.
+    pub(super) fn is_off(&self, r: &FieldRef) -> bool {
+        let (Some((id, _)), CurrentItem::Item(item, _), 0, true) = (&r.field, self.cur, r.up, r.rest.is_empty()) else { return false };
+        let lacks = || item.lacks(*id) && self.st.rules.is_off_by_default(item.list, *id);
+        *id != core::INDEX && (item.is_off(*id) || lacks())
+    }
+}
+
+impl TableLookup {
+    /// The row or element that the key names.
+    pub(super) fn eval(&self, env: &Env<'_>) -> Result<Value, EvalFault> {
+        let key = self.key.eval(env)?;
+        let found = match self.named_table() {
+            Some(table) => env.st.rules.row(table, &key.shown()),
+            None => match self.table.eval(env)? {
+                Value::Map(m) => m.get(key.shown().as_ref()).cloned(),
+                Value::List(l) => match key.as_i64() {
+                    Some(n) => usize::try_from(n).ok().and_then(|n| l.get(n).cloned()),
+                    None => {
+                        let mut found = None;
+                        for row in l.iter() {
+                            if row.get(&self.by).map_or(Ok(false), |value| written::same(value, &key))? {
+                                found = Some(row.clone());
+                                break;
+                            }
+                        }
+                        found
+                    }
+                },
+                _ => None,
+            },
+        };
+        let found = match (found, &self.get) {
+            (Some(row), Some(field)) => row.get(field).cloned(),
+            (found, _) => found,
+        };
+        match (found, &self.default) {
+            (Some(v), _) if !v.is_null() => env.settle(v),
+            (_, Some(e)) => e.eval(env),
+            _ => Ok(Value::Null),
+        }
+    }
+
+    /// A plain `$table.NAME` that is looked up by name, answered from the index.
+    fn named_table(&self) -> Option<&Arc<str>> {
+        match &self.table {
+            Expr::Path(p) => match &p.root {
+                PathRoot::Table(name) if p.segs.is_empty() && self.by.as_ref() == "name" => Some(name),
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+}
+
+/// What is to be rendered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RenderRequest {
+    /// A text in one of the text languages: `of`, `with`, and the options of the language.
+    Text(Language),
+    /// A template of slots and layout, by its id.
+    Template,
+}
+
+/// Renders with the arguments of a call, for what is evaluated in an environment.
+pub type RenderFunction = Rc<dyn Fn(RenderRequest, &Map, &Env<'_>) -> Result<Value, EvalFault>>;
+
+impl Env<'_> {
+    /// Renders a text, a template or the result of a script.
+    pub fn render(&self, what: RenderRequest, args: &Map) -> Result<Value, EvalFault> {
+        match &self.st.renderer {
+            Some(renderer) => renderer(what, args, self),
+            None => Ok(args.get("of").cloned().unwrap_or_default()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Arc, Value, says_null};
+
+    #[test]
+    fn only_a_null_that_is_there_counts() {
+        let value = Value::from(&serde_json::json!({ "a": { "b": null, "c": 0 } }));
+        let asks = |path: &str| says_null(&value, &path.split('.').map(Arc::from).collect::<Vec<_>>());
+        assert!(asks("a.b"));
+        assert!(!asks("a.c") && !asks("a.d") && !asks("a.b.c"));
     }
 }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use crate::model::{FieldId, Value};
 use crate::text::Language;
 
-use super::shared::SharedValue;
+use super::memo::SharedValue;
 use super::steps::{StepPipe, TextStep};
 use super::types::ValueType;
 use super::{Cond, Select, calc::Calc};

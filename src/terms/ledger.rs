@@ -182,17 +182,19 @@ pub fn read(env: &Env<'_>, account: usize, what: &str) -> Result<Value, EvalFaul
         "size" => size(env, account)?,
         "spent" => env.st.ledger.borrow().spent(account),
         _ => {
-            let id = env.st.current.get();
-            env.st.force(id)?;
-            let mut live = 0.0;
-            let list = env.st.list(id);
-            for item in list.items.iter().filter(|i| i.enabled() && !i.flag(core::ADMITTED)) {
-                live += cost(env, account, item)?;
-            }
+            let live = live_cost(env, account, env.memo.pass.list)?;
             size(env, account)? - env.st.ledger.borrow().spent(account) - live
         }
     };
     Ok(Value::Num(number))
+}
+
+/// What the enabled items of a list cost on an account that have not been charged to it.
+pub fn live_cost(env: &Env<'_>, account: usize, list: usize) -> Result<f64, EvalFault> {
+    env.st.load_all(list)?;
+    let list = env.st.list(list);
+    let mut items = list.items.iter().filter(|item| item.enabled() && !item.flag(core::ADMITTED));
+    items.try_fold(0.0, |sum, item| Ok(sum + cost(env, account, item)?))
 }
 
 /// What one item costs on an account.
@@ -218,7 +220,7 @@ pub fn ruler_cost(env: &Env<'_>, ruler: usize) -> Result<f64, EvalFault> {
         sum += count;
     } else {
         let counter = counter(env, &ruler.estimator)?;
-        sum += as_number(counter.counted_again(&text.shown(), &env.st.counts)?);
+        sum += as_number(counter.counted_again(&text.shown(), &env.st.caches.counts)?);
         if ruler.role {
             sum += tokens(&counter, &role)?;
         }

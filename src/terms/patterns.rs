@@ -8,8 +8,8 @@ use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::diag::{Code, short};
-use crate::model::{Item, Map, Value, item::core};
+use crate::diag::Code;
+use crate::model::{Map, Value};
 use crate::text::functions::{Function, FunctionRefusal};
 use crate::text::pattern::{self, MatchBound, Pattern, PatternError};
 
@@ -74,7 +74,6 @@ pub(super) struct PatternRecord {
     /// The parts of all of them.
     parts: u64,
     given_up: FxHashSet<String>,
-    told: FxHashSet<(Code, String)>,
 }
 
 impl BuildState {
@@ -117,7 +116,7 @@ impl BuildState {
     /// # Errors
     /// The error that the function returns.
     pub fn called(&self, function: &Function, args: &Map) -> Result<Value, EvalFault> {
-        let made = function.call(args).inspect(|made| self.nesting.work(made.as_list().map_or(0, <[Value]>::len) / ELEMENTS_OF_STEP));
+        let made = function.call(args).inspect(|made| self.usage.work(made.as_list().map_or(0, <[Value]>::len) / ELEMENTS_OF_STEP));
         made.or_else(|refusal| match refusal {
             FunctionRefusal::Failed(why) => Err(EvalFault::failed(why)),
             FunctionRefusal::Bound { why, instead } => {
@@ -146,29 +145,5 @@ impl BuildState {
             self.patterns.borrow_mut().given_up.insert(pattern.text().to_owned());
         }
         found
-    }
-
-    /// Warns about the key of an item, once per build; the message names the item and its book.
-    pub fn warn_of_key(&self, code: Code, item: &Item, key: &str, what: &str) {
-        self.warn_once(code, format!("key `{}` of {} {what}", short::word(key), self.named(item)));
-    }
-
-    /// Raises a warning unless the same warning was already raised in this build by any pass.
-    pub fn warn_once(&self, code: Code, message: String) {
-        if self.patterns.borrow_mut().told.insert((code, message.clone())) {
-            self.warn(code, message);
-        }
-    }
-
-    /// The name of an item in messages: its id, its name and its book, as far as it has them.
-    fn named(&self, item: &Item) -> String {
-        let word = |name: &str| {
-            let value = self.rules.fields.id(name).and_then(|f| item.get(f)).map(Value::to_text).unwrap_or_default();
-            Some(short::word(&value)).filter(|text| !text.is_empty())
-        };
-        let id = item.get(core::ID).map(|id| short::word(&id.to_text())).unwrap_or_default();
-        let name = word("name").map(|name| format!(" (`{name}`)")).unwrap_or_default();
-        let book = word("book").map(|book| format!(" of book `{book}`")).unwrap_or_default();
-        format!("entry `{id}`{name}{book}")
     }
 }

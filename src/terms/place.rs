@@ -79,7 +79,7 @@ impl InsertPosition {
                 lost.or(hit.map(if depth == 0 { ItemGap::behind } else { ItemGap::ahead_of }), id, env)
             }
             InsertPosition::Index(index, of, lost) => {
-                env.st.force(id)?;
+                env.st.load_all(id)?;
                 let index = count(&env.eval(index)?);
                 lost.or(nth_first(id, of, index, env)?.map(ItemGap::ahead_of), id, env)
             }
@@ -105,18 +105,18 @@ fn meets(id: usize, n: usize, cond: &Cond, env: &Env<'_>) -> Result<bool, EvalFa
 
 /// The first item that meets a condition. The unread part of a history is read only if it may contain that item.
 fn first(id: usize, cond: &Cond, env: &Env<'_>) -> Result<Option<usize>, EvalFault> {
-    let (lazy, length) = {
+    let (unread, length) = {
         let list = env.st.list(id);
-        (list.lazy_at(), list.items.len())
+        (list.unread_at(), list.items.len())
     };
-    let end = lazy.unwrap_or(length);
+    let end = unread.unwrap_or(length);
     for n in 0..end {
         if meets(id, n, cond, env)? {
             return Ok(Some(n));
         }
     }
-    if lazy.is_some() && env.st.lazy_may_meet(id, cond, env)? {
-        env.st.force(id)?;
+    if unread.is_some() && env.st.unread_may_meet(id, cond, env)? {
+        env.st.load_all(id)?;
     }
     let length = env.st.list(id).items.len();
     for n in end..length {
@@ -147,11 +147,11 @@ fn nth_first(id: usize, cond: &Cond, wanted: usize, env: &Env<'_>) -> Result<Opt
 /// Items are counted from the end, which reading more of a history does not change. So nothing that is read need be put into
 /// its place before the end, which would move all messages that were read before it.
 fn nth_last(id: usize, cond: &Cond, wanted: usize, env: &Env<'_>) -> Result<Option<usize>, EvalFault> {
-    let length = || env.st.peek(id, |list| list.length()).unwrap_or(0);
+    let length = || env.st.with_list(id, |list| list.length()).unwrap_or(0);
     let (mut checked, mut met, mut best) = (0, 0, None);
     loop {
         // if every item after the unread part has been checked, one more message is read
-        let is_next = env.st.behind_unread(id) == Some(checked) && env.st.lazy_may_meet(id, cond, env)?;
+        let is_next = env.st.behind_unread(id) == Some(checked) && env.st.unread_may_meet(id, cond, env)?;
         if is_next && !env.st.read_one(id)? {
             continue;
         }
@@ -173,7 +173,7 @@ fn nth_last(id: usize, cond: &Cond, wanted: usize, env: &Env<'_>) -> Result<Opti
 /// Whether the item at this index, which is the nth from the end, meets a condition.
 fn meets_from_end(id: usize, n: usize, index: usize, cond: &Cond, env: &Env<'_>) -> Result<bool, EvalFault> {
     // a copy, because the condition may look at the list
-    match env.st.peek(id, |list| list.fresh_from_end(n).cloned()).flatten() {
+    match env.st.with_list(id, |list| list.pending_from_end(n).cloned()).flatten() {
         Some(item) => env.inner(CurrentItem::Item(&item, index)).holds(cond),
         None => meets(id, index, cond, env),
     }

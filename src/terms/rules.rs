@@ -228,11 +228,11 @@ impl CompiledRules {
     /// and itself where the data nests.
     pub fn form(&self, n: usize, env: &Env<'_>) -> Result<Value, EvalFault> {
         let Some(form) = self.forms.get(n) else { return Ok(Value::Null) };
-        if !env.st.nesting.deeper() {
+        if !env.st.usage.deeper() {
             return Err(EvalFault::bound(format!("form `{}` holds forms too deeply", form.name)));
         }
         let made = form.of_item(env);
-        env.st.nesting.shallower();
+        env.st.usage.shallower();
         made
     }
 }

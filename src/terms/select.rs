@@ -3,17 +3,19 @@
 //! In this order: `since`, `while`, `where`, then for each part (`per`): `by`, `draw`, `from`, `skip`, `take`;
 //! last `others`. The result is in visiting order; verbs that keep the list's order sort it again.
 
+use std::cmp::Ordering;
 use std::sync::Arc;
 
-use crate::model::{Item, Value};
-use crate::text::shortcuts;
+use crate::model::item::{RequiredFields, core};
+use crate::model::{FieldId, Item, Value};
+use crate::text::work::BudgetExceeded;
+use crate::text::{shortcuts, work, written};
 
+use super::cond::CondComparison;
 use super::eval::{CurrentItem, Env, EvalFault};
-use super::expr::Expr;
-use super::keys::SortKey;
+use super::expr::{Expr, FieldRef, ScriptCall};
 use super::memo::PassMemo;
-use super::prefilter::Prefilter;
-use super::{BuildState, Cond};
+use super::{BuildState, CompiledRules, Cond, CondTest, PassReasons};
 
 /// From this number of items on, computing a prefilter for a condition pays off.
 const LONG: usize = 32;
@@ -178,7 +180,7 @@ impl Select {
                     Ok(held) => held,
                     Err(fault) => env.forgive(fault).map(|()| false)?,
                 };
-                if let Some(seen) = &env.st.seen {
+                if let Some(seen) = &env.st.coverage {
                     seen.judged(self, held, !held);
                 }
                 Ok(held)
@@ -207,22 +209,30 @@ impl Select {
 
     /// The chosen elements, by index into `seq`, in visiting order, part after part.
     pub fn run(&self, seq: SelectSequence<'_>, outer: &Env<'_>) -> Result<Vec<usize>, EvalFault> {
-        Ok(self.parts(seq, outer)?.into_iter().flatten().collect())
+        self.run_for(seq, outer, None)
+    }
+
+    /// The same, for a pass that gives reasons.
+    pub fn run_for(&self, seq: SelectSequence<'_>, outer: &Env<'_>, reasons: Option<&PassReasons>) -> Result<Vec<usize>, EvalFault> {
+        Ok(self.parts_for(seq, outer, reasons)?.into_iter().flatten().collect())
     }
 
     /// The chosen elements of each part (one part without `per`).
     pub fn parts(&self, seq: SelectSequence<'_>, outer: &Env<'_>) -> Result<Vec<Vec<usize>>, EvalFault> {
-        // taken at once, so that queries inside this selection give no reasons
-        let telling = outer.st.telling.take();
+        self.parts_for(seq, outer, None)
+    }
+
+    fn parts_for(&self, seq: SelectSequence<'_>, outer: &Env<'_>, reasons: Option<&PassReasons>) -> Result<Vec<Vec<usize>>, EvalFault> {
+        let reasons = reasons.filter(|reasons| reasons.are_given());
         let candidates = self.candidates(seq, outer)?;
         let all = if self.others { candidates.clone() } else { Vec::new() };
         let mut parts = self.split(seq, candidates, outer)?;
         for part in &mut parts {
-            let before = if telling { part.clone() } else { Vec::new() };
-            self.pick(seq, part, outer, telling)?;
+            let before = if reasons.is_some() { part.clone() } else { Vec::new() };
+            self.pick(seq, part, outer, reasons)?;
             // each item is decided independently by its own draw, so no item wins over another
-            if telling && !matches!(self.draw, Some(RandomDraw::Roll { .. })) {
-                outer.st.tell_losers(seq, &before, part);
+            if let Some(reasons) = reasons.filter(|_| !matches!(self.draw, Some(RandomDraw::Roll { .. }))) {
+                reasons.tell_losers(seq, &before, part, outer.st);
             }
         }
         if !self.others {
@@ -283,7 +293,7 @@ impl Select {
                 Err(fault) => env.forgive(fault)?,
             }
         }
-        if let Some(seen) = &outer.st.seen {
+        if let Some(seen) = &outer.st.coverage {
             let all = (0..seq.len()).filter(|n| self.off || seq.enabled(*n)).count();
             seen.judged(self, !kept.is_empty(), kept.len() < all);
         }
@@ -302,16 +312,22 @@ impl Select {
         let mut parts: indexmap::IndexMap<String, Vec<usize>> = indexmap::IndexMap::new();
         for n in candidates {
             let key = outer.inner(seq.cur(n)).eval(per)?;
-            parts.entry(super::among::canonical(&key)?).or_default().push(n);
+            parts.entry(super::memo::canonical(&key)?).or_default().push(n);
         }
         Ok(parts.into_values().collect())
     }
 
-    fn pick(&self, seq: SelectSequence<'_>, part: &mut Vec<usize>, outer: &Env<'_>, telling: bool) -> Result<(), EvalFault> {
+    fn pick(
+        &self,
+        seq: SelectSequence<'_>,
+        part: &mut Vec<usize>,
+        outer: &Env<'_>,
+        reasons: Option<&PassReasons>,
+    ) -> Result<(), EvalFault> {
         if !self.by.is_empty() {
-            super::keys::sort(part, &self.by, seq, outer)?;
+            sort(part, &self.by, seq, outer)?;
         }
-        self.chance(seq, part, outer, telling)?;
+        self.chance(seq, part, outer, reasons)?;
         if self.from == SelectEnd::Last {
             part.reverse();
         }
@@ -339,7 +355,13 @@ impl Select {
         Ok(())
     }
 
-    fn chance(&self, seq: SelectSequence<'_>, part: &mut Vec<usize>, outer: &Env<'_>, telling: bool) -> Result<(), EvalFault> {
+    fn chance(
+        &self,
+        seq: SelectSequence<'_>,
+        part: &mut Vec<usize>,
+        outer: &Env<'_>,
+        reasons: Option<&PassReasons>,
+    ) -> Result<(), EvalFault> {
         let st: &BuildState = outer.st;
         match &self.draw {
             None => {}
@@ -354,8 +376,8 @@ impl Select {
                 for n in part.iter() {
                     let chance = outer.inner(seq.cur(*n)).eval(chance)?.as_f64().unwrap_or(0.0);
                     let draw = st.draws.borrow_mut().draw(&self.stream);
-                    if let (true, CurrentItem::Item(item, _)) = (telling, seq.cur(*n)) {
-                        st.tell(item, [("draw", Value::Num(draw)), ("chance", Value::Num(chance / out_of))]);
+                    if let (Some(reasons), CurrentItem::Item(item, _)) = (reasons, seq.cur(*n)) {
+                        reasons.tell(item, [("draw", Value::Num(draw)), ("chance", Value::Num(chance / out_of))]);
                     }
                     let draw = draw * out_of;
                     if draw < chance || (!strict && draw <= chance) {
@@ -372,9 +394,9 @@ impl Select {
                 }
                 let draw = st.draws.borrow_mut().draw(&self.stream);
                 let total = weights.iter().sum::<f64>();
-                for (n, weight) in part.iter().zip(&weights).filter(|_| telling) {
-                    if let CurrentItem::Item(item, _) = seq.cur(*n) {
-                        st.tell(item, [("draw", Value::Num(draw)), ("weight", Value::Num(*weight)), ("total", Value::Num(total))]);
+                for (n, weight) in part.iter().zip(&weights).filter(|_| reasons.is_some()) {
+                    if let (Some(reasons), CurrentItem::Item(item, _)) = (reasons, seq.cur(*n)) {
+                        reasons.tell(item, [("draw", Value::Num(draw)), ("weight", Value::Num(*weight)), ("total", Value::Num(total))]);
                     }
                 }
                 let mark = draw * total;
@@ -409,4 +431,267 @@ pub fn in_list_order(mut chosen: Vec<usize>) -> Vec<usize> {
 #[must_use]
 pub fn pass_env<'a>(st: &'a BuildState, memo: &'a PassMemo) -> Env<'a> {
     Env { st, cur: CurrentItem::None, outer: None, memo, part: None }
+}
+
+/// With so many others a key is compared, about.
+const COMPARED: u64 = 8;
+
+/// One sort key.
+#[derive(Debug, Clone)]
+pub struct SortKey {
+    /// The field.
+    pub field: FieldRef,
+    /// How its values compare.
+    pub how: KeyComparison,
+    /// Largest first.
+    pub descending: bool,
+}
+
+/// How two values of a key are compared.
+#[derive(Debug, Clone)]
+pub enum KeyComparison {
+    /// Numbers as numbers, texts by code point.
+    Plain,
+    /// Texts by UTF-16 code unit.
+    Utf16,
+    /// By position in a list of ranks. A nested list is one rank, an unknown value sorts last, and a list field takes
+    /// its best rank.
+    Ranks(Expr),
+    /// By what a function of a script gives for the item.
+    Script(Box<ScriptCall>),
+}
+
+/// A key's value for one item, ready to compare.
+#[derive(Debug, Clone, PartialEq)]
+pub enum SortValue {
+    /// A number; a missing value is 0.
+    Number(f64),
+    /// A text.
+    Text(Arc<str>),
+    /// A text as UTF-16 units.
+    Units(Box<[u16]>),
+    /// No value.
+    Missing,
+}
+
+impl SortKey {
+    /// Whether the key's ranks depend on the item `depth` levels up.
+    #[must_use]
+    pub fn refers(&self, depth: u8) -> bool {
+        match &self.how {
+            KeyComparison::Ranks(e) if depth > 0 && e.refers(depth) => true,
+            KeyComparison::Script(s) => s.refers(depth),
+            _ => self.field.up >= depth,
+        }
+    }
+
+    /// The value by which one element is sorted.
+    pub fn value(&self, cur: CurrentItem<'_>, outer: &Env<'_>) -> Result<SortValue, EvalFault> {
+        let env = outer.inner(cur);
+        if let KeyComparison::Script(scripted) = &self.how {
+            return Ok(plain(&scripted.eval(&env)?));
+        }
+        let value = env.field(&self.field)?;
+        // a key is compared with about so many others
+        work::spend(value.steps().saturating_mul(COMPARED))?;
+        Ok(match &self.how {
+            KeyComparison::Ranks(ranks) => {
+                let ranks = env.eval(ranks)?;
+                let list = ranks.as_list().unwrap_or(&[]);
+                #[allow(clippy::cast_precision_loss)]
+                let rank = rank_of(&value, list)? as f64;
+                SortValue::Number(rank)
+            }
+            KeyComparison::Utf16 => match &value {
+                Value::Text(t) => {
+                    work::make(t.len().saturating_mul(2))?;
+                    SortValue::Units(t.encode_utf16().collect())
+                }
+                other => plain(other),
+            },
+            KeyComparison::Plain | KeyComparison::Script(_) => plain(&value),
+        })
+    }
+}
+
+fn plain(value: &Value) -> SortValue {
+    match value {
+        Value::Text(t) => SortValue::Text(t.clone()),
+        Value::Bool(b) => SortValue::Number(f64::from(u8::from(*b))),
+        Value::Null => SortValue::Missing,
+        other => other.as_f64().map_or(SortValue::Missing, SortValue::Number),
+    }
+}
+
+fn rank_of(value: &Value, ranks: &[Value]) -> Result<usize, BudgetExceeded> {
+    let Value::List(values) = value else { return best(value, ranks) };
+    values.iter().try_fold(ranks.len(), |least, value| Ok(least.min(best(value, ranks)?)))
+}
+
+/// The first rank of a value.
+fn best(value: &Value, ranks: &[Value]) -> Result<usize, BudgetExceeded> {
+    for (n, rank) in ranks.iter().enumerate() {
+        let equal = if let Value::List(equal) = rank { equal } else { std::slice::from_ref(rank) };
+        for wanted in equal {
+            // a rank of `""` also represents a missing value
+            if written::same(wanted, value)? || (value.is_null() && wanted.as_str() == Some("")) {
+                return Ok(n);
+            }
+        }
+    }
+    Ok(ranks.len())
+}
+
+impl SortValue {
+    fn compare(&self, other: &Self) -> Ordering {
+        use SortValue::{Missing, Number, Text, Units};
+        match (self, other) {
+            (Number(a), Number(b)) => a.partial_cmp(b).unwrap_or_else(|| a.is_nan().cmp(&b.is_nan())),
+            (Text(a), Text(b)) => a.cmp(b),
+            (Units(a), Units(b)) => a.cmp(b),
+            (Missing, Missing) => Ordering::Equal,
+            (Missing, Number(b)) => 0.0f64.partial_cmp(b).unwrap_or(Ordering::Equal),
+            (Number(a), Missing) => a.partial_cmp(&0.0).unwrap_or(Ordering::Equal),
+            (Missing, _) | (Number(_), _) => Ordering::Less,
+            (_, Missing | Number(_)) => Ordering::Greater,
+            (Text(a), Units(b)) => a.encode_utf16().collect::<Vec<_>>().as_slice().cmp(b),
+            (Units(a), Text(b)) => a.as_ref().cmp(b.encode_utf16().collect::<Vec<_>>().as_slice()),
+        }
+    }
+}
+
+/// Sorts `part` (indices into `seq`) by the keys, stably.
+pub fn sort(part: &mut Vec<usize>, keys: &[SortKey], seq: SelectSequence<'_>, outer: &Env<'_>) -> Result<(), EvalFault> {
+    let mut rows = Vec::with_capacity(part.len());
+    for n in part.iter() {
+        let values = keys.iter().map(|k| k.value(seq.cur(*n), outer)).collect::<Result<Vec<_>, _>>()?;
+        rows.push((values, *n));
+    }
+    rows.sort_by(|a, b| {
+        for ((x, y), key) in a.0.iter().zip(&b.0).zip(keys) {
+            let order = if key.descending { y.compare(x) } else { x.compare(y) };
+            if order != Ordering::Equal {
+                return order;
+            }
+        }
+        Ordering::Equal
+    });
+    *part = rows.into_iter().map(|(_, n)| n).collect();
+    Ok(())
+}
+
+/// What an item must have. An item that has it may still fail the condition.
+#[derive(Debug, Default)]
+pub(super) struct Prefilter {
+    /// The list that the requirement is for.
+    list: u16,
+    wanted: RequiredFields,
+    /// For each of these, the item must match one alternative.
+    one_of: Vec<Vec<Prefilter>>,
+    /// There is at least one requirement.
+    some: bool,
+}
+
+/// The list of the items, which decides the defaults of their fields.
+struct ConditionReader<'a> {
+    rules: &'a CompiledRules,
+    list: u16,
+}
+
+impl Prefilter {
+    /// What the items of a list must have to meet a condition.
+    pub(super) fn of(cond: &Cond, list: u16, rules: &CompiledRules) -> Self {
+        let mut prefilter = Self { list, ..Self::default() };
+        ConditionReader { rules, list }.read(cond, &mut prefilter);
+        prefilter
+    }
+
+    /// Whether the item may meet the condition; false only if it certainly does not.
+    pub(super) fn may_be_met_by(&self, item: &Item) -> bool {
+        item.list != self.list || self.may_hold(item)
+    }
+
+    fn may_hold(&self, item: &Item) -> bool {
+        item.may_have(&self.wanted) && self.one_of.iter().all(|some| some.iter().any(|prefilter| prefilter.may_hold(item)))
+    }
+}
+
+impl ConditionReader<'_> {
+    /// Adds what a condition requires. Returns false if evaluating it may fail: conditions after it are then not
+    /// used.
+    fn read(&self, cond: &Cond, prefilter: &mut Prefilter) -> bool {
+        match cond {
+            Cond::Const(_) => true,
+            Cond::All(list) => list.iter().all(|c| self.read(c, prefilter)),
+            Cond::Any(list) => {
+                let mut some: Vec<Prefilter> = Vec::with_capacity(list.len());
+                let sure = list.iter().all(|c| {
+                    let mut one = Prefilter::default();
+                    let sure = self.read(c, &mut one);
+                    some.push(one);
+                    sure
+                });
+                if sure && some.iter().all(|one| one.some) {
+                    prefilter.one_of.push(some);
+                    prefilter.some = true;
+                }
+                sure
+            }
+            Cond::Not(inner) => self.read(inner, &mut Prefilter::default()),
+            Cond::Test { subject: Expr::Field(field), test, condition: false } => match of_the_item(field) {
+                Some(id) => self.test(id, test, prefilter),
+                None => false,
+            },
+            _ => false,
+        }
+    }
+
+    fn test(&self, field: FieldId, test: &CondTest, prefilter: &mut Prefilter) -> bool {
+        if let CondTest::And(list) = test {
+            return list.iter().all(|t| self.test(field, t, prefilter));
+        }
+        if test.operands().iter().any(|e| !matches!(e, Expr::Const(_))) {
+            return false;
+        }
+        if wants_true(test) {
+            self.wants(prefilter, field, true);
+        } else if !passes_when_missing(test) {
+            self.wants(prefilter, field, false);
+        }
+        // a pattern may exceed its bound
+        !matches!(test, CondTest::Matches(_))
+    }
+
+    fn wants(&self, prefilter: &mut Prefilter, field: FieldId, on: bool) {
+        if on && self.rules.is_off_by_default(self.list, field) {
+            prefilter.wanted.on(field);
+            prefilter.some = true;
+        } else if !on && field != core::ENABLED && !self.rules.defaults.contains_key(&(self.list, field)) {
+            prefilter.wanted.there(field);
+            prefilter.some = true;
+        }
+    }
+}
+
+/// The field, if the item holds it itself.
+fn of_the_item(field: &FieldRef) -> Option<FieldId> {
+    let (id, _) = field.field.as_ref()?;
+    (field.up == 0 && field.rest.is_empty() && *id != core::INDEX && *id != core::SELF).then_some(*id)
+}
+
+/// Whether the test accepts only true values.
+fn wants_true(test: &CondTest) -> bool {
+    match test {
+        CondTest::Is(wanted) => *wanted,
+        CondTest::Eq(Expr::Const(value)) => value.truthy(),
+        CondTest::Cmp(CondComparison::Gt, Expr::Const(value)) => value.as_f64().is_some_and(|n| n >= 0.0),
+        _ => false,
+    }
+}
+
+fn passes_when_missing(test: &CondTest) -> bool {
+    matches!(
+        test,
+        CondTest::Is(false) | CondTest::Ne(_) | CondTest::Exists(false) | CondTest::Nonempty(false) | CondTest::Given(_) | CondTest::And(_)
+    )
 }

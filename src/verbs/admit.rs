@@ -7,13 +7,13 @@ use std::sync::Arc;
 
 use crate::model::{Term, TermType, Value, item::core};
 use crate::syntax::CompileContext;
-use crate::terms::ledger::{self, LedgerEviction};
-use crate::terms::select::{SelectEnd, SelectSequence, pass_env};
+use crate::terms::ledger;
+use crate::terms::select::{SelectEnd, SelectSequence};
 use crate::terms::state::PassReason;
-use crate::terms::{BuildState, Cond, CurrentItem, PassMemo};
+use crate::terms::{BuildState, Cond, CurrentItem};
 
-use super::evict::{ACCOUNT, ItemUnit, UNIT, account, newest_read, oldest_read_bundle, record, switch_off, units};
-use super::pass::{CODE_OF_REASON, CompiledPass, HistoryDemand, ProgramInterrupt, ProgramRunner, Verb, VerbInfo, WrittenPass};
+use super::evict::{ACCOUNT, ItemUnit, UNIT, account, leave_out_unread, newest_cost, oldest_read_bundle, record, switch_off, units};
+use super::pass::{CODE_OF_REASON, CompiledPass, HistoryDemand, PassRun, ProgramInterrupt, Verb, VerbInfo, WrittenPass};
 use super::set::SetTerms;
 
 /// `admit` as the table of verbs knows it.
@@ -110,38 +110,37 @@ impl AdmitTerms {
         if self.strict { cost < left } else { cost <= left }
     }
 
-    fn finish(&self, st: &mut BuildState, list: usize, spent: f64, admitted: &[usize]) {
+    fn finish(&self, run: &PassRun<'_>, st: &mut BuildState, spent: f64, admitted: &[usize]) {
         let before = st.ledger.borrow().spent(self.account);
         st.ledger.borrow_mut().spend(self.account, spent - before);
-        // `because` is the reason for a refusal
-        let because = st.because.replace(self.admitted.clone());
         for n in admitted {
-            if let Some(item) = st.list_mut(list).items.get_mut(*n) {
+            if let Some(item) = st.list_mut(run.list).items.get_mut(*n) {
                 item.set(core::ADMITTED, Value::Bool(true));
                 let item = item.clone();
-                st.note(&item, "admitted");
+                st.note(&item, "admitted", None);
+                // `because` is the reason for a refusal
+                if let (Some(reasons), Some(admitted)) = (&run.reasons, &self.admitted) {
+                    reasons.explain_with(admitted, &item, Value::Null, st);
+                }
             }
         }
-        st.because.replace(because);
     }
 
     /// Reads an unread history as far as it can be admitted, plus one message.
-    fn read_what_fits(&self, pass: &CompiledPass, st: &mut BuildState, list: usize, memo: &PassMemo) -> Result<(), ProgramInterrupt> {
-        if st.list(list).lazy.is_none() {
+    fn read_what_fits(&self, run: &PassRun<'_>, st: &mut BuildState) -> Result<(), ProgramInterrupt> {
+        let (pass, list) = (run.pass, run.list);
+        if !st.has_unread(list) {
             return Ok(());
         }
         let select = &pass.select;
         let plain = select.per.is_none() && select.by.is_empty() && select.draw.is_none() && select.skip.is_none() && !select.others;
         let plain = plain && select.since.is_none() && select.run.is_none() && select.take.is_none();
-        if super::reach::untouched(pass, st, list, memo)? {
+        if super::reach::untouched(run, st)? {
             return Ok(());
         }
         // the unread rest is left out as a whole, so the selection must cover all of it
         let all_meant = match &select.filter {
-            Some(filter) => {
-                let shape = st.list(list).lazy.as_ref().map(|l| l.shape.clone()).unwrap_or_default();
-                shape.judge(filter, &pass_env(st, memo))? == Some(true)
-            }
+            Some(filter) => st.judge_unread(list, filter, &run.env(st))? == Some(true),
             None => true,
         };
         if !all_meant
@@ -151,53 +150,34 @@ impl AdmitTerms {
             || self.unit == ItemUnit::Lead
             || self.exempt.is_some()
         {
-            return Ok(st.force(list)?);
+            return Ok(st.load_all(list)?);
         }
-        let mut left = ledger::size(&pass_env(st, memo), self.account)? - st.ledger.borrow().spent(self.account);
-        {
-            let items = st.list(list);
-            let env = pass_env(st, memo);
-            let at = items.lazy_at().unwrap_or(0);
-            for (n, item) in items.items.iter().enumerate().skip(at) {
-                if pass.chooses(&env.inner(CurrentItem::Item(item, n)), item.enabled())? {
-                    left -= ledger::cost(&env, self.account, item)?;
-                }
+        let env = run.env(st);
+        let mut left = ledger::size(&env, self.account)? - st.ledger.borrow().spent(self.account);
+        for (n, item) in st.list(list).after_unread() {
+            if pass.chooses(&env.inner(CurrentItem::Item(item, n)), item.enabled())? {
+                left -= ledger::cost(&env, self.account, item)?;
             }
         }
         let of_bundles = self.unit == ItemUnit::Bundle;
         let mut bundle = if of_bundles { oldest_read_bundle(st, list).unwrap_or_default() } else { Value::Null };
-        while st.has_unread(list) {
-            if left < 0.0 && bundle.is_empty() {
-                break;
-            }
-            if !st.read_one(list)? {
-                continue;
-            }
-            let Some(item) = st.newest_item(list) else { break };
-            let same = item.get(core::BUNDLE).is_some_and(|b| !b.is_empty() && *b == bundle);
-            if left < 0.0 && !same {
-                break;
-            }
-            bundle = if of_bundles { item.get(core::BUNDLE).cloned().unwrap_or_default() } else { Value::Null };
-            if pass.chooses(&pass_env(st, memo).inner(CurrentItem::Item(&item, 0)), item.enabled())? {
-                left -= newest_read(st, list, self.account, memo)?;
-            }
+        let is_full = |left: f64, bundle: &Value| left < 0.0 && bundle.is_empty();
+        if !is_full(left, &bundle) {
+            st.read_while(list, |item| {
+                let same = item.get(core::BUNDLE).is_some_and(|b| !b.is_empty() && *b == bundle);
+                if left < 0.0 && !same {
+                    return Ok(false);
+                }
+                bundle = if of_bundles { item.get(core::BUNDLE).cloned().unwrap_or_default() } else { Value::Null };
+                if pass.chooses(&env.inner(CurrentItem::Item(item, 0)), item.enabled())? {
+                    left -= newest_cost(&env, self.account, item)?;
+                }
+                Ok(!is_full(left, &bundle))
+            })?;
         }
-        if self.leave {
-            return Ok(());
+        if !self.leave {
+            leave_out_unread(run, st, "unread".into());
         }
-        let Some(count) = st.list(list).lazy.as_ref().map(|l| l.remaining) else { return Ok(()) };
-        let group = st.list(list).lazy.as_ref().and_then(|l| l.shape.known.str(core::GROUP).map(str::to_owned)).unwrap_or_default();
-        st.list_mut(list).lazy = None;
-        let record = LedgerEviction {
-            id: "unread".into(),
-            tokens: 0.0,
-            group,
-            group_eviction: false,
-            pass: pass.id.to_string(),
-            unread: Some(count),
-        };
-        st.ledger.borrow_mut().records.push(record);
         Ok(())
     }
 }
@@ -207,23 +187,17 @@ impl Verb for AdmitTerms {
         HistoryDemand::Own
     }
 
-    fn run(
-        &self,
-        pass: &Arc<CompiledPass>,
-        st: &mut BuildState,
-        list: usize,
-        memo: &PassMemo,
-        _caller: &dyn ProgramRunner,
-    ) -> Result<(), ProgramInterrupt> {
+    fn run(&self, run: &PassRun<'_>, st: &mut BuildState) -> Result<(), ProgramInterrupt> {
+        let (pass, list) = (run.pass, run.list);
         let stage = st.stage.borrow().clone();
         st.ledger.borrow_mut().trim(ledger::TrimmedList { list, account: self.account, pass: pass.id.clone(), stage });
-        self.read_what_fits(pass, st, list, memo)?;
-        let size = ledger::size(&pass_env(st, memo), self.account)?;
+        self.read_what_fits(run, st)?;
+        let size = ledger::size(&run.env(st), self.account)?;
         let (mut off, mut admitted, mut refused) = (Vec::new(), Vec::new(), Vec::new());
         let mut spent = st.ledger.borrow().spent(self.account);
         {
             let items = st.list(list);
-            let env = pass_env(st, memo);
+            let env = run.env(st);
             let visited = pass.select.run(SelectSequence::Items(&items.items), &env)?;
             let mut full = false;
             for group in units(&items.items, &visited, self.unit) {
@@ -236,7 +210,7 @@ impl Verb for AdmitTerms {
                     }
                 }
                 for item in group.members.iter().filter_map(|n| items.items.get(*n)) {
-                    st.tell(item, [("needs", Value::Num(cost)), ("left", Value::Num(size - spent)), ("size", Value::Num(size))]);
+                    run.tell(item, [("needs", Value::Num(cost)), ("left", Value::Num(size - spent)), ("size", Value::Num(size))]);
                 }
                 // an exempt unit is admitted whether it fits or not, and its cost is charged all the same
                 if exempt || (!full && self.fits(cost, size - spent)) {
@@ -252,7 +226,7 @@ impl Verb for AdmitTerms {
                         room: Some(ledger::headroom(&env, self.account, spent + cost)?),
                     };
                     drop(items);
-                    self.finish(st, list, spent, &admitted);
+                    self.finish(run, st, spent, &admitted);
                     return Err(refusal);
                 }
                 full |= self.misfit == MisfitPolicy::Stop;
@@ -265,11 +239,11 @@ impl Verb for AdmitTerms {
                 }
             }
         }
-        self.finish(st, list, spent, &admitted);
-        switch_off(st, list, off);
+        self.finish(run, st, spent, &admitted);
+        switch_off(run, st, off);
         if let (Some(set), false) = (&self.set, refused.is_empty()) {
-            set.apply(st, list, &refused, memo)?;
-            set.apply_globals(st, list, &refused, memo)?;
+            set.apply(run, st, &refused, run.reasons.as_ref())?;
+            set.apply_globals(run, st, &refused)?;
         }
         Ok(())
     }

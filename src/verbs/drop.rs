@@ -1,11 +1,9 @@
 //! `drop`: removes the selected from the list.
 
-use std::sync::Arc;
-
-use super::pass::{CompiledPass, HistoryDemand, ItemChange, ProgramInterrupt, ProgramRunner, Verb, VerbInfo};
+use super::pass::{CompiledPass, HistoryDemand, ItemChange, PassRun, ProgramInterrupt, Verb, VerbInfo};
 use crate::model::{FieldId, Item};
 use crate::terms::select::in_list_order;
-use crate::terms::{BuildState, Env, EvalFault, PassMemo};
+use crate::terms::{BuildState, Env, EvalFault};
 
 /// `drop` as the table of verbs knows it.
 pub const INFO: VerbInfo = VerbInfo {
@@ -25,18 +23,11 @@ impl Verb for DropVerb {
         HistoryDemand::Each(self)
     }
 
-    fn run(
-        &self,
-        pass: &Arc<CompiledPass>,
-        st: &mut BuildState,
-        list: usize,
-        memo: &PassMemo,
-        _caller: &dyn ProgramRunner,
-    ) -> Result<(), ProgramInterrupt> {
-        let gone = in_list_order(pass.chosen(st, list, memo)?);
-        let gone = st.list_mut(list).remove(&gone);
+    fn run(&self, run: &PassRun<'_>, st: &mut BuildState) -> Result<(), ProgramInterrupt> {
+        let gone = in_list_order(run.chosen(st)?);
+        let gone = st.list_mut(run.list).remove(&gone);
         for item in &gone {
-            st.note(item, "dropped");
+            run.note(item, "dropped", st);
         }
         Ok(())
     }

@@ -4,8 +4,6 @@
 //! history is admitted from behind instead: what does not fit is never read (the language page, section "What a
 //! build costs"). The equivalence needs costs that are never negative, which rulers guarantee.
 
-use std::sync::Arc;
-
 use rustc_hash::FxHashSet;
 
 use crate::diag::Code;
@@ -13,10 +11,11 @@ use crate::model::item::core;
 use crate::model::{Item, Term, TermType, Value};
 use crate::syntax::CompileContext;
 use crate::terms::ledger::{self, LedgerEviction};
-use crate::terms::select::{SelectEnd, SelectSequence, pass_env};
-use crate::terms::{BuildState, Cond, CurrentItem, Env, EvalFault, PassMemo, among};
+use crate::terms::lists::UnreadRest;
+use crate::terms::select::{SelectEnd, SelectSequence};
+use crate::terms::{BuildState, Cond, CurrentItem, Env, EvalFault, memo};
 
-use super::pass::{CompiledPass, HistoryDemand, ProgramInterrupt, ProgramRunner, Verb, VerbInfo, WrittenPass};
+use super::pass::{CompiledPass, HistoryDemand, PassRun, ProgramInterrupt, Verb, VerbInfo, WrittenPass};
 
 /// The term that [`account`] reads.
 pub(super) const ACCOUNT: Term = Term::new("account", TermType::Text, "a row of `account`");
@@ -66,46 +65,37 @@ impl EvictTerms {
     }
 
     /// Afterwards no unread item is a candidate, or it is known whether they are all evicted or all kept.
-    fn settle_unread(&self, pass: &CompiledPass, st: &mut BuildState, list: usize, size: f64, memo: &PassMemo) -> Result<(), EvalFault> {
-        let (candidates, spared) = {
-            let env = pass_env(st, memo);
-            let shape = st.list(list).lazy.as_ref().map(|l| l.shape.clone()).unwrap_or_default();
-            let select = &pass.select;
-            let judged = match &select.filter {
-                Some(f) => shape.judge(f, &env)?,
-                None => Some(true),
-            };
-            let plain = select.since.is_none() && select.run.is_none() && select.per.is_none() && select.draw.is_none() && !select.others;
-            let plain = plain && select.skip.is_none() && select.take.is_none();
-            let spared = match &self.spare {
-                Some(s) => shape.judge(s, &env)?,
-                None => Some(false),
-            };
-            (if plain { judged } else { None }, spared)
+    fn settle_unread(&self, run: &PassRun<'_>, st: &mut BuildState, size: f64) -> Result<(), EvalFault> {
+        let (select, list) = (&run.pass.select, run.list);
+        let judged = |cond: &Option<Cond>, without: bool| match cond {
+            Some(cond) => st.judge_unread(list, cond, &run.env(st)),
+            None => Ok(Some(without)),
         };
-        match (candidates, spared) {
-            (Some(false), _) | (_, Some(true)) => self.read_until_over(st, list, size, pass, memo),
+        let plain = select.since.is_none() && select.run.is_none() && select.per.is_none() && select.draw.is_none() && !select.others;
+        let plain = plain && select.skip.is_none() && select.take.is_none();
+        let candidates = judged(&select.filter, true)?.filter(|_| plain);
+        match (candidates, judged(&self.spare, false)?) {
+            (Some(false), _) | (_, Some(true)) => self.read_until_over(run, st, size),
             (Some(true), Some(false))
-                if pass.select.from == SelectEnd::First
-                    && pass.select.by.is_empty()
+                if select.from == SelectEnd::First
+                    && select.by.is_empty()
                     && self.unit != ItemUnit::Lead
-                    && !self.older_candidates(pass, st, list, memo)? =>
+                    && !self.older_candidates(run, st)? =>
             {
-                self.admit_from_behind(pass, st, list, size, memo)
+                self.admit_from_behind(run, st, size)
             }
-            _ => st.force(list),
+            _ => st.load_all(list),
         }
     }
 
     /// Whether a read item before the unread stretch would be evicted before it.
-    fn older_candidates(&self, pass: &CompiledPass, st: &BuildState, list: usize, memo: &PassMemo) -> Result<bool, EvalFault> {
-        let items = st.list(list);
-        let env = pass_env(st, memo);
-        let at = items.lazy_at().unwrap_or(0);
-        for (n, item) in items.items.iter().take(at).enumerate() {
+    fn older_candidates(&self, run: &PassRun<'_>, st: &BuildState) -> Result<bool, EvalFault> {
+        let items = st.list(run.list);
+        let env = run.env(st);
+        for (n, item) in items.before_unread() {
             let here = env.inner(CurrentItem::Item(item, n));
             let spared = self.spare.as_ref().map_or(Ok(false), |s| here.holds(s))?;
-            if pass.chooses(&here, item.enabled())? && !spared {
+            if run.pass.chooses(&here, item.enabled())? && !spared {
                 return Ok(true);
             }
         }
@@ -114,92 +104,49 @@ impl EvictTerms {
 
     /// The unread stretch is not a candidate but its cost counts: reads until it is known that all candidates must be
     /// evicted, or reads everything.
-    fn read_until_over(&self, st: &BuildState, list: usize, size: f64, pass: &CompiledPass, memo: &PassMemo) -> Result<(), EvalFault> {
+    fn read_until_over(&self, run: &PassRun<'_>, st: &BuildState, size: f64) -> Result<(), EvalFault> {
+        let env = run.env(st);
         let mut known = 0.0;
-        {
-            let env = pass_env(st, memo);
-            let items = st.list(list);
-            for (n, item) in items.items.iter().enumerate().filter(|(_, i)| i.enabled()) {
-                let here = env.inner(CurrentItem::Item(item, n));
-                let spared = self.spare.as_ref().map_or(Ok(false), |s| here.holds(s))?;
-                if spared || !pass.chooses(&here, true)? {
-                    known += ledger::cost(&env, self.account, item)?;
-                }
+        for (n, item) in st.list(run.list).items.iter().enumerate().filter(|(_, i)| i.enabled()) {
+            let here = env.inner(CurrentItem::Item(item, n));
+            let spared = self.spare.as_ref().map_or(Ok(false), |s| here.holds(s))?;
+            if spared || !run.pass.chooses(&here, true)? {
+                known += ledger::cost(&env, self.account, item)?;
             }
         }
-        while known <= size {
-            if !st.read_one(list)? {
-                if !st.has_unread(list) {
-                    return Ok(());
-                }
-                continue;
-            }
-            known += newest_read(st, list, self.account, memo)?;
-        }
+        read_until_above(&env, run.list, self.account, known, size)?;
         Ok(())
     }
 
     /// Candidates from the oldest end: reads the longest newest stretch that fits; the rest is evicted.
-    fn admit_from_behind(
-        &self,
-        pass: &CompiledPass,
-        st: &mut BuildState,
-        list: usize,
-        size: f64,
-        memo: &PassMemo,
-    ) -> Result<(), EvalFault> {
-        let mut total = 0.0;
-        {
-            let env = pass_env(st, memo);
-            let items = st.list(list);
-            for item in items.items.iter().filter(|i| i.enabled()) {
-                total += ledger::cost(&env, self.account, item)?;
-            }
-        }
-        while total <= size && st.has_unread(list) {
-            if st.read_one(list)? {
-                total += newest_read(st, list, self.account, memo)?;
-            }
-        }
+    fn admit_from_behind(&self, run: &PassRun<'_>, st: &mut BuildState, size: f64) -> Result<(), EvalFault> {
+        let env = run.env(st);
+        let known = enabled_cost(&env, self.account, &st.list(run.list).items)?;
+        let total = read_until_above(&env, run.list, self.account, known, size)?;
         if self.unit == ItemUnit::Bundle {
-            read_bundle_to_its_end(st, list)?;
+            read_bundle_to_its_end(st, run.list)?;
         }
-        let Some(at) = st.list(list).lazy_at() else { return Ok(()) };
-        if total <= size {
-            return Ok(());
+        if total > size {
+            let newest = st.list(run.list).after_unread().next().and_then(|(_, item)| item.str(core::ID).map(str::to_owned));
+            leave_out_unread(run, st, format!("before {}", newest.unwrap_or_default()));
         }
-        let count = st.list(list).lazy.as_ref().map_or(0, |l| l.remaining);
-        let newest = st.list(list).items.get(at).and_then(|i| i.str(core::ID).map(str::to_owned)).unwrap_or_default();
-        let group = st.list(list).lazy.as_ref().and_then(|l| l.shape.known.str(core::GROUP).map(str::to_owned)).unwrap_or_default();
-        st.list_mut(list).lazy = None;
-        let record = LedgerEviction {
-            id: format!("before {newest}"),
-            tokens: 0.0,
-            group,
-            group_eviction: false,
-            pass: pass.id.to_string(),
-            unread: Some(count),
-        };
-        st.ledger.borrow_mut().records.push(record);
         Ok(())
     }
 
-    fn evict_read(&self, pass: &Arc<CompiledPass>, st: &mut BuildState, list: usize, size: f64, memo: &PassMemo) -> Result<(), EvalFault> {
+    fn evict_read(&self, run: &PassRun<'_>, st: &mut BuildState, size: f64) -> Result<(), EvalFault> {
+        let list = run.list;
         let mut off = Vec::new();
         {
             let items = st.list(list);
-            let env = pass_env(st, memo);
-            let mut total = 0.0;
-            for item in items.items.iter().filter(|i| i.enabled()) {
-                total += ledger::cost(&env, self.account, item)?;
-            }
-            if total <= size && items.lazy.is_none() {
+            let env = run.env(st);
+            let mut total = enabled_cost(&env, self.account, &items.items)?;
+            if total <= size && items.is_whole() {
                 return Ok(());
             }
-            let visited = pass.select.run(SelectSequence::Items(&items.items), &env)?;
+            let visited = run.pass.select.run(SelectSequence::Items(&items.items), &env)?;
             for group in units(&items.items, &visited, self.unit) {
                 // the unread rest alone is known to exceed the size, so all candidates must be evicted
-                if total <= size && items.lazy.is_none() {
+                if total <= size && items.is_whole() {
                     break;
                 }
                 if self.spares(&group, &items.items, &env)? {
@@ -208,14 +155,14 @@ impl EvictTerms {
                 for n in &group.members {
                     if let Some(item) = items.items.get(*n).filter(|i| i.enabled()) {
                         let cost = ledger::cost(&env, self.account, item)?;
-                        st.tell(item, [("needs", Value::Num(cost)), ("over", Value::Num(total - size)), ("size", Value::Num(size))]);
+                        run.tell(item, [("needs", Value::Num(cost)), ("over", Value::Num(total - size)), ("size", Value::Num(size))]);
                         total -= cost;
-                        off.push((*n, record(item, cost, group.bundled, &pass.id)));
+                        off.push((*n, record(item, cost, group.bundled, &run.pass.id)));
                     }
                 }
             }
         }
-        switch_off(st, list, off);
+        switch_off(run, st, off);
         Ok(())
     }
 
@@ -237,57 +184,64 @@ impl Verb for EvictTerms {
         HistoryDemand::Own
     }
 
-    fn run(
-        &self,
-        pass: &Arc<CompiledPass>,
-        st: &mut BuildState,
-        list: usize,
-        memo: &PassMemo,
-        _caller: &dyn ProgramRunner,
-    ) -> Result<(), ProgramInterrupt> {
+    fn run(&self, run: &PassRun<'_>, st: &mut BuildState) -> Result<(), ProgramInterrupt> {
+        let list = run.list;
         let stage = st.stage.borrow().clone();
-        st.ledger.borrow_mut().trim(ledger::TrimmedList { list, account: self.account, pass: pass.id.clone(), stage });
+        st.ledger.borrow_mut().trim(ledger::TrimmedList { list, account: self.account, pass: run.pass.id.clone(), stage });
         let size = {
-            let env = pass_env(st, memo);
+            let env = run.env(st);
             ledger::size(&env, self.account)? - st.ledger.borrow().spent(self.account)
         };
-        if st.list(list).lazy.is_some() {
-            self.settle_unread(pass, st, list, size, memo)?;
+        if st.has_unread(list) {
+            self.settle_unread(run, st, size)?;
         }
-        self.evict_read(pass, st, list, size, memo)?;
+        self.evict_read(run, st, size)?;
         Ok(())
     }
+}
+
+/// What the enabled ones of these items cost.
+fn enabled_cost(env: &Env<'_>, account: usize, items: &[Item]) -> Result<f64, EvalFault> {
+    items.iter().filter(|item| item.enabled()).try_fold(0.0, |sum, item| Ok(sum + ledger::cost(env, account, item)?))
+}
+
+/// Reads unread items until their cost, added to what is `known`, is above the size. Returns the sum.
+fn read_until_above(env: &Env<'_>, list: usize, account: usize, known: f64, size: f64) -> Result<f64, EvalFault> {
+    let mut sum = known;
+    if sum <= size {
+        env.st.read_while(list, |item| {
+            sum += newest_cost(env, account, item)?;
+            Ok(sum <= size)
+        })?;
+    }
+    Ok(sum)
+}
+
+/// What an item costs that has just been read.
+pub(super) fn newest_cost(env: &Env<'_>, account: usize, item: &Item) -> Result<f64, EvalFault> {
+    if item.enabled() { ledger::cost(env, account, item) } else { Ok(0.0) }
 }
 
 /// The item that was read last did not fit: its whole bundle is evicted with it, so the bundle is read to its end.
 fn read_bundle_to_its_end(st: &BuildState, list: usize) -> Result<(), EvalFault> {
     let Some(bundle) = oldest_read_bundle(st, list) else { return Ok(()) };
-    while st.has_unread(list) {
-        if st.read_one(list)? && bundle_of_newest_read(st, list).as_ref() != Some(&bundle) {
-            break;
-        }
-    }
-    Ok(())
+    st.read_while(list, |item| Ok(item.get(core::BUNDLE) == Some(&bundle)))
 }
 
 /// The bundle that more of may be unread: the first behind the unread stretch. What passes have put in front of it since
 /// it was read has no bundle, and is passed over.
 pub(super) fn oldest_read_bundle(st: &BuildState, list: usize) -> Option<Value> {
     let list = st.list(list);
-    let read = list.items.get(list.lazy_at()?..)?;
-    read.iter().find_map(|item| item.get(core::BUNDLE).filter(|b| !b.is_empty()).cloned())
+    let bundle = |(_, item): (usize, &Item)| item.get(core::BUNDLE).filter(|b| !b.is_empty()).cloned();
+    if list.is_whole() { None } else { list.after_unread().find_map(bundle) }
 }
 
-fn bundle_of_newest_read(st: &BuildState, list: usize) -> Option<Value> {
-    st.newest_item(list)?.get(core::BUNDLE).cloned()
-}
-
-/// What the item costs that has been read last.
-pub(super) fn newest_read(st: &BuildState, list: usize, account: usize, memo: &PassMemo) -> Result<f64, EvalFault> {
-    match st.newest_item(list) {
-        Some(item) if item.enabled() => ledger::cost(&pass_env(st, memo), account, &item),
-        _ => Ok(0.0),
-    }
+/// Leaves out what is unread, with one record.
+pub(super) fn leave_out_unread(run: &PassRun<'_>, st: &mut BuildState, id: String) {
+    let Some(UnreadRest { count, group }) = st.drop_unread(run.list) else { return };
+    let pass = run.pass.id.to_string();
+    let record = LedgerEviction { id, tokens: 0.0, group, group_eviction: false, pass, unread: Some(count) };
+    st.ledger.borrow_mut().records.push(record);
 }
 
 /// The record of an evicted item.
@@ -297,12 +251,12 @@ pub(super) fn record(item: &Item, tokens: f64, bundled: bool, pass: &str) -> Led
 }
 
 /// Disables items and records them.
-pub(super) fn switch_off(st: &mut BuildState, list: usize, off: Vec<(usize, LedgerEviction)>) {
+pub(super) fn switch_off(run: &PassRun<'_>, st: &mut BuildState, off: Vec<(usize, LedgerEviction)>) {
     for (n, record) in off {
-        if let Some(item) = st.list_mut(list).items.get_mut(n) {
+        if let Some(item) = st.list_mut(run.list).items.get_mut(n) {
             item.set(core::ENABLED, Value::Bool(false));
             let item = item.clone();
-            st.note(&item, "evicted");
+            run.note(&item, "evicted", st);
         }
         st.ledger.borrow_mut().records.push(record);
     }
@@ -354,7 +308,7 @@ pub struct ItemGroup {
 #[must_use]
 pub fn units(items: &[Item], visited: &[usize], unit: ItemUnit) -> Vec<ItemGroup> {
     // where the work of the build is spent, the next step of it fails
-    let canonical = |bundle: &Value| among::canonical(bundle).unwrap_or_default();
+    let canonical = |bundle: &Value| memo::canonical(bundle).unwrap_or_default();
     let bundle = |n: usize| items.get(n).and_then(|i| i.get(core::BUNDLE)).filter(|b| !b.is_empty()).map(canonical);
     if unit == ItemUnit::Item {
         return visited.iter().map(|n| ItemGroup { members: vec![*n], bundled: false }).collect();

@@ -3,13 +3,13 @@
 
 use std::sync::Arc;
 
-use super::pass::{CompiledPass, HistoryDemand, ProgramInterrupt, ProgramRunner, Verb, VerbInfo, WrittenPass};
+use super::pass::{CompiledPass, HistoryDemand, PassRun, ProgramInterrupt, Verb, VerbInfo, WrittenPass};
 use crate::diag::{Code, DocumentNode};
 use crate::model::{FieldId, Item, Term, TermType, Value, item::core};
 use crate::syntax::CompileContext;
 use crate::syntax::conditions::PathMode;
-use crate::terms::select::{SelectSequence, pass_env};
-use crate::terms::{BuildState, Cond, CurrentItem, Env, EvalFault, Expr, PassMemo};
+use crate::terms::select::SelectSequence;
+use crate::terms::{BuildState, Cond, CurrentItem, Env, EvalFault, Expr};
 use crate::text::work;
 use crate::text::written::ToText as _;
 
@@ -97,36 +97,44 @@ impl MergeTerms {
         Self { same, absorb, stop, join, field, fold, into }
     }
 
-    fn fold_all(&self, items: &[Item], selected: &[bool], join: &str, env: &Env<'_>) -> Result<Vec<Item>, EvalFault> {
+    fn fold_all(&self, items: &[Item], selected: &[bool], join: &str, run: &PassRun<'_>, env: &Env<'_>) -> Result<Vec<Item>, EvalFault> {
         let mut out: Vec<(Item, bool)> = Vec::with_capacity(items.len());
         // a run of texts is joined once at its end: appending each time would copy it again and again
-        let mut run: Vec<Value> = Vec::new();
+        let mut texts: Vec<Value> = Vec::new();
         for (n, item) in items.iter().enumerate() {
             let chosen = selected.get(n).copied().unwrap_or(false);
             if let Some((head, true)) = out.last_mut()
                 && chosen
                 && self.fits(head, item, n, env)?
             {
-                if run.is_empty() {
-                    run.push(head.get(self.field).cloned().unwrap_or_default());
+                if texts.is_empty() {
+                    texts.push(head.get(self.field).cloned().unwrap_or_default());
                 }
-                run.push(item.get(self.field).cloned().unwrap_or_default());
+                texts.push(item.get(self.field).cloned().unwrap_or_default());
                 for (field, how) in &self.fold {
                     fold(head, item, *field, *how);
                 }
-                env.st.note(item, "merged");
+                run.note(item, "merged", env.st);
                 continue;
             }
-            self.close(&mut out, &mut run, join, env)?;
+            self.close(&mut out, &mut texts, join, env)?;
             out.push((item.clone(), chosen));
         }
-        self.close(&mut out, &mut run, join, env)?;
+        self.close(&mut out, &mut texts, join, env)?;
         Ok(out.into_iter().map(|(item, _)| item).collect())
     }
 
     /// Merges each selected item into the last item before it that meets `into`, evaluated on that item's state at
     /// that time; without such an item it stays.
-    fn gather(&self, into: &Cond, items: &[Item], selected: &[bool], join: &str, env: &Env<'_>) -> Result<Vec<Item>, EvalFault> {
+    fn gather(
+        &self,
+        into: &Cond,
+        items: &[Item],
+        selected: &[bool],
+        join: &str,
+        run: &PassRun<'_>,
+        env: &Env<'_>,
+    ) -> Result<Vec<Item>, EvalFault> {
         let mut out: Vec<(usize, Item)> = Vec::with_capacity(items.len());
         for (n, item) in items.iter().enumerate() {
             let chosen = selected.get(n).copied().unwrap_or(false);
@@ -135,12 +143,12 @@ impl MergeTerms {
                 out.push((n, item.clone()));
                 continue;
             };
-            let run = [head.get(self.field).cloned().unwrap_or_default(), item.get(self.field).cloned().unwrap_or_default()];
-            head.set(self.field, joined(&run, join, env)?);
+            let texts = [head.get(self.field).cloned().unwrap_or_default(), item.get(self.field).cloned().unwrap_or_default()];
+            head.set(self.field, joined(&texts, join, env)?);
             for (field, how) in &self.fold {
                 fold(head, item, *field, *how);
             }
-            env.st.note(item, "merged");
+            run.note(item, "merged", env.st);
         }
         Ok(out.into_iter().map(|(_, item)| item).collect())
     }
@@ -195,34 +203,23 @@ impl Verb for MergeTerms {
         HistoryDemand::Neighbours
     }
 
-    fn run(
-        &self,
-        pass: &Arc<CompiledPass>,
-        st: &mut BuildState,
-        list: usize,
-        memo: &PassMemo,
-        _caller: &dyn ProgramRunner,
-    ) -> Result<(), ProgramInterrupt> {
+    fn run(&self, run: &PassRun<'_>, st: &mut BuildState) -> Result<(), ProgramInterrupt> {
         let merged = {
-            let items = st.list(list);
-            let env = pass_env(st, memo);
+            let items = st.list(run.list);
+            let env = run.env(st);
             let mut selected = vec![false; items.items.len()];
-            for n in pass.select.run(SelectSequence::Items(&items.items), &env)? {
+            for n in run.pass.select.run(SelectSequence::Items(&items.items), &env)? {
                 if let Some(s) = selected.get_mut(n) {
                     *s = true;
                 }
             }
             let join = env.eval(&self.join)?.shown();
             match &self.into {
-                Some(into) => self.gather(into, &items.items, &selected, &join, &env)?,
-                None => self.fold_all(&items.items, &selected, &join, &env)?,
+                Some(into) => self.gather(into, &items.items, &selected, &join, run, &env)?,
+                None => self.fold_all(&items.items, &selected, &join, run, &env)?,
             }
         };
-        let list = st.list_mut(list);
-        if let Some(lazy) = &mut list.lazy {
-            lazy.at = lazy.at.min(merged.len());
-        }
-        list.items = merged;
+        st.list_mut(run.list).replace(merged);
         Ok(())
     }
 }

@@ -22,7 +22,7 @@ pub mod set;
 pub mod shape;
 pub mod split;
 
-pub use pass::{CompiledPass, FailurePolicy, ProgramInterrupt, ProgramRunner};
+pub use pass::{CompiledPass, FailurePolicy, PassRun, ProgramInterrupt, ProgramRunner};
 
 use std::sync::Arc;
 
@@ -34,10 +34,10 @@ use crate::syntax::conditions::PathMode;
 use crate::syntax::{CompileContext, selections};
 use crate::terms::select::pass_env;
 use crate::terms::state::RunStat;
-use crate::terms::{BuildState, PassMemo};
+use crate::terms::{BuildState, PassContext, PassMemo, PassReasons};
 use crate::text::work;
 
-use pass::{CODE_OF_REASON, ListReads, ReasonTerms, VerbInfo, WrittenPass, begin_reasons};
+use pass::{CODE_OF_REASON, ListReads, ReasonTerms, VerbInfo, WrittenPass};
 
 /// All verbs. A verb file that is missing here is dead code, which the compiler refuses.
 pub const VERBS: &[&VerbInfo] = &[
@@ -166,31 +166,36 @@ const STEPS_PER_PASS: u64 = 16;
 
 impl CompiledPass {
     /// Runs the pass over `list` (its own list wins).
-    pub fn run(self: &Arc<Self>, st: &mut BuildState, list: usize, caller: &dyn ProgramRunner) -> Result<(), ProgramInterrupt> {
+    pub fn run(self: &Arc<Self>, st: &mut BuildState, list: usize, runner: &dyn ProgramRunner) -> Result<(), ProgramInterrupt> {
         let _rule = work::rule(&self.id);
         work::spend(STEPS_PER_PASS)?;
         self.is_running(st);
-        let memo = PassMemo::default();
+        let list = self.list.unwrap_or(list);
         if let Some(when) = &self.when {
-            self.gate_reads.ready(st)?;
-            let held = pass_env(st, &memo).holds(when)?;
-            if let Some(seen) = &st.seen {
+            let gate = PassContext { list, spares: false };
+            self.gate_reads.ready(gate, st)?;
+            let held = pass_env(st, &PassMemo::of(gate)).holds(when)?;
+            if let Some(seen) = &st.coverage {
                 seen.pass(&self.id, &self.select, held);
             }
             if !held {
                 st.skipped(&self.id);
                 return Ok(());
             }
-        } else if let Some(seen) = &st.seen {
+        } else if let Some(seen) = &st.coverage {
             seen.pass(&self.id, &self.select, true);
         }
-        self.reads.ready(st)?;
-        st.sparing.set(self.failing == FailurePolicy::Spare);
-        let list = self.list.unwrap_or(list);
-        begin_reasons(self.reason.as_ref(), st)?;
-        let result = self.work(st, list, caller);
-        *st.because.borrow_mut() = None;
-        st.sparing.set(false);
+        let context = PassContext { list, spares: self.failing == FailurePolicy::Spare };
+        self.reads.ready(context, st)?;
+        let reasons = match &self.reason {
+            Some(reason) if st.trace.is_some() => {
+                reason.ready(context, st)?;
+                reason.begin(list, st)
+            }
+            _ => PassReasons::begin(None, list, st),
+        };
+        let run = PassRun { pass: self, list, memo: PassMemo::of(context), reasons, runner };
+        let result = reach::prepare(&run, st).map_err(Into::into).and_then(|()| self.verb.run(&run, st));
         self.is_running(st);
         // whatever the pass and its caller do about a failure, nothing goes on when the work is spent
         work::check()?;
@@ -208,9 +213,9 @@ impl CompiledPass {
             }
             other => other,
         };
-        if st.trail.is_some() {
+        if let Some(trace) = &st.trace {
             let items = st.list(list).items.len();
-            st.stats.borrow_mut().push(RunStat { pass: self.id.clone(), items });
+            trace.runs.borrow_mut().push(RunStat { pass: self.id.clone(), items });
         }
         if st.refuses() {
             return Err(ProgramInterrupt::Warned);
@@ -226,11 +231,5 @@ impl CompiledPass {
         if !Arc::ptr_eq(&running, &self.id) {
             *running = self.id.clone();
         }
-    }
-
-    fn work(self: &Arc<Self>, st: &mut BuildState, list: usize, caller: &dyn ProgramRunner) -> Result<(), ProgramInterrupt> {
-        let memo = PassMemo::default();
-        reach::prepare(self, st, list, &memo)?;
-        self.verb.run(self, st, list, &memo, caller)
     }
 }

@@ -1,12 +1,10 @@
 //! `order`: sorts the selected items among their own positions; all other items stay where they are.
 
-use std::sync::Arc;
-
-use super::pass::{CompiledPass, HistoryDemand, ProgramInterrupt, ProgramRunner, Verb, VerbInfo};
+use super::pass::{CompiledPass, HistoryDemand, PassRun, ProgramInterrupt, Verb, VerbInfo};
 use crate::diag::Code;
 use crate::model::Item;
+use crate::terms::BuildState;
 use crate::terms::select::in_list_order;
-use crate::terms::{BuildState, PassMemo};
 
 /// `order` as the table of verbs knows it.
 pub const INFO: VerbInfo = VerbInfo {
@@ -32,17 +30,10 @@ impl Verb for OrderVerb {
         HistoryDemand::Selected
     }
 
-    fn run(
-        &self,
-        pass: &Arc<CompiledPass>,
-        st: &mut BuildState,
-        list: usize,
-        memo: &PassMemo,
-        _caller: &dyn ProgramRunner,
-    ) -> Result<(), ProgramInterrupt> {
-        let chosen = pass.chosen(st, list, memo)?;
+    fn run(&self, run: &PassRun<'_>, st: &mut BuildState) -> Result<(), ProgramInterrupt> {
+        let chosen = run.chosen(st)?;
         let places = in_list_order(chosen.clone());
-        let list = st.list_mut(list);
+        let list = st.list_mut(run.list);
         // each is chosen once, so all of them are removed before any is put back
         let sorted: Vec<Option<Item>> = chosen.iter().map(|n| list.items.get_mut(*n).map(std::mem::take)).collect();
         for (place, item) in places.into_iter().zip(sorted) {

@@ -4,15 +4,15 @@ use std::sync::Arc;
 
 use crate::diag::{Code, DocumentNode, FieldMap, Span};
 use crate::model::term::names;
-use crate::model::{FieldId, Item, Term, TermType};
+use crate::model::{FieldId, Item, Term, TermType, Value};
 use crate::syntax::conditions::PathMode;
 use crate::syntax::context::{ItemScope, TailQuery};
 use crate::syntax::{CompileContext, selections};
-use crate::terms::cells::MemoCell;
 use crate::terms::ledger::BudgetNumbers;
-use crate::terms::select::{SelectCount, SelectEnd, SelectSequence, count, pass_env};
+use crate::terms::memo::MemoCell;
+use crate::terms::select::{SelectSequence, pass_env};
 use crate::terms::state::PassReason;
-use crate::terms::{BuildState, Cond, CurrentItem, Env, EvalFault, Expr, PassMemo, Select};
+use crate::terms::{BuildState, Cond, Env, EvalFault, Expr, PassContext, PassMemo, PassReasons, Select};
 use crate::text::work::BudgetExceeded;
 
 /// What a failing script, filter or program means.
@@ -142,14 +142,7 @@ pub trait Verb: Send + Sync {
     /// How much of an unread history it needs.
     fn reach(&self, pass: &CompiledPass) -> HistoryDemand<'_>;
     /// Runs the verb. The list has been read as far as [`Verb::reach`] requires.
-    fn run(
-        &self,
-        pass: &Arc<CompiledPass>,
-        st: &mut BuildState,
-        list: usize,
-        memo: &PassMemo,
-        caller: &dyn ProgramRunner,
-    ) -> Result<(), ProgramInterrupt>;
+    fn run(&self, run: &PassRun<'_>, st: &mut BuildState) -> Result<(), ProgramInterrupt>;
     /// The program that it runs, by number.
     fn callee(&self) -> Option<usize> {
         None
@@ -192,10 +185,10 @@ pub trait ProgramRunner {
     fn program(&self, program: usize, list: Option<usize>, st: &mut BuildState) -> Result<(), ProgramInterrupt>;
     /// The list that a program works on by itself.
     fn list_of(&self, program: usize) -> usize;
-    /// Runs a script of the pack over a list.
-    fn script(&self, function: &str, list: usize, st: &mut BuildState) -> Result<(), ProgramInterrupt>;
+    /// Runs a script of the pack over the list of a pass.
+    fn script(&self, function: &str, run: &PassRun<'_>, st: &mut BuildState) -> Result<(), ProgramInterrupt>;
     /// Runs the hooks `before_NAME` now, and those of `after_NAME` when the current program ends.
-    fn event(&self, name: &str, pass: &CompiledPass, list: usize, st: &mut BuildState) -> Result<(), ProgramInterrupt>;
+    fn event(&self, name: &str, run: &PassRun<'_>, st: &mut BuildState) -> Result<(), ProgramInterrupt>;
 }
 
 /// A compiled pass.
@@ -228,14 +221,50 @@ pub struct CompiledPass {
     pub verb: Box<dyn Verb>,
 }
 
-impl CompiledPass {
-    /// The chosen items of the list, by index, in visiting order.
-    pub fn chosen(&self, st: &BuildState, list: usize, memo: &PassMemo) -> Result<Vec<usize>, EvalFault> {
-        let list = st.list(list);
-        st.telling.set(st.tells());
-        self.select.run(SelectSequence::Items(&list.items), &pass_env(st, memo))
+/// One run of a pass: what its verb is given besides the state of the build.
+pub struct PassRun<'r> {
+    /// The pass.
+    pub pass: &'r Arc<CompiledPass>,
+    /// The list that it works on.
+    pub list: usize,
+    /// What it has evaluated.
+    pub memo: PassMemo,
+    /// The reasons that it gives, where a trace is kept.
+    pub reasons: Option<PassReasons>,
+    /// What runs other programs.
+    pub runner: &'r dyn ProgramRunner,
+}
+
+impl PassRun<'_> {
+    /// The environment of its terms, without a current item.
+    pub fn env<'e>(&'e self, st: &'e BuildState) -> Env<'e> {
+        pass_env(st, &self.memo)
     }
 
+    /// A memo for terms that are evaluated anew, because the state has changed.
+    pub fn fresh_memo(&self) -> PassMemo {
+        PassMemo::of(self.memo.pass)
+    }
+
+    /// The chosen items of the list, by index, in visiting order.
+    pub fn chosen(&self, st: &BuildState) -> Result<Vec<usize>, EvalFault> {
+        self.pass.select.run_for(SelectSequence::Items(&st.list(self.list).items), &self.env(st), self.reasons.as_ref())
+    }
+
+    /// Records what it did to an item and why, when a trace is kept.
+    pub fn note(&self, item: &Item, did: &'static str, st: &BuildState) {
+        st.note(item, did, self.reasons.as_ref());
+    }
+
+    /// Keeps what decided about an item for the reason that it gives.
+    pub fn tell<const N: usize>(&self, item: &Item, facts: [(&str, Value); N]) {
+        if let Some(reasons) = &self.reasons {
+            reasons.tell(item, facts);
+        }
+    }
+}
+
+impl CompiledPass {
     /// Whether one item, looked at alone, is chosen: for selections that judge each item by itself.
     pub fn chooses(&self, env: &Env<'_>, enabled: bool) -> Result<bool, EvalFault> {
         self.select.chooses(env, enabled)
@@ -292,15 +321,16 @@ impl ReasonTerms {
         cx.cells.clear();
         Some(Self { because, reads: ListReads::take(cx) })
     }
-}
 
-/// Sets the reason of the running pass, or none.
-pub(super) fn begin_reasons(reason: Option<&ReasonTerms>, st: &BuildState) -> Result<(), EvalFault> {
-    if let (Some(reason), true) = (reason, st.trail.is_some()) {
-        reason.reads.ready(st)?;
+    /// Has the lists read that `why` looks at. Called where a trace is kept.
+    pub(super) fn ready(&self, pass: PassContext, st: &BuildState) -> Result<(), EvalFault> {
+        self.reads.ready(pass, st)
     }
-    st.begin_reasons(reason.map(|r| r.because.clone()));
-    Ok(())
+
+    /// What a run of the pass over a list gives as its reasons; `None` where no trace is kept.
+    pub(super) fn begin(&self, list: usize, st: &BuildState) -> Option<PassReasons> {
+        PassReasons::begin(Some(&self.because), list, st)
+    }
 }
 
 /// A code that a verb names in one of its own terms.
@@ -333,72 +363,18 @@ impl ListReads {
         }
     }
 
-    /// Has the lists read as far as the queries will look.
-    pub fn ready(&self, st: &BuildState) -> Result<(), EvalFault> {
+    /// Has the lists read as far as the queries of a pass will look.
+    pub fn ready(&self, pass: PassContext, st: &BuildState) -> Result<(), EvalFault> {
         for list in &self.whole {
-            st.force(*list)?;
+            st.load_all(*list)?;
         }
         if self.account {
-            st.force(st.current.get())?;
+            st.load_all(pass.list)?;
         }
-        let memo = PassMemo::default();
+        let memo = PassMemo::of(pass);
         for TailQuery { list, select, index } in &self.tails {
-            if *index && st.list(*list).lazy.as_ref().is_some_and(|lazy| lazy.leaves_out()) {
-                st.force(*list)?;
-            }
-            read_tail(select, st, *list, &memo)?;
+            st.read_tail(*list, select, *index, &pass_env(st, &memo))?;
         }
         Ok(())
-    }
-}
-
-/// Reads from the newest end until the selection has all it can take there.
-pub fn read_tail(select: &Select, st: &BuildState, list: usize, memo: &PassMemo) -> Result<(), EvalFault> {
-    let env = pass_env(st, memo);
-    let wanted = match &select.take {
-        Some(SelectCount::Count(n)) if select.from == SelectEnd::Last => {
-            let skip = select.skip.as_ref().map(|e| env.eval(e)).transpose()?.map_or(0, |v| count(&v));
-            Some(count(&env.eval(n)?) + skip)
-        }
-        _ => None,
-    };
-    loop {
-        let Some(at) = st.list(list).lazy_at() else { return Ok(()) };
-        let mut met = 0;
-        let mut settled = false;
-        {
-            let items = st.list(list);
-            let seq = items.seq();
-            for n in (at..seq.len()).rev() {
-                let enabled = matches!(seq.cur(n), CurrentItem::Item(i, _) if i.enabled());
-                if !enabled && !select.off {
-                    continue;
-                }
-                let here = env.inner(seq.cur(n));
-                if let Some(since) = &select.since
-                    && here.holds(since)?
-                {
-                    settled = true;
-                    break;
-                }
-                if let Some(run) = &select.run
-                    && !here.holds(run)?
-                {
-                    settled = true;
-                    break;
-                }
-                if select.chooses(&here, enabled)? {
-                    met += 1;
-                }
-            }
-        }
-        if settled || wanted.is_some_and(|w| met >= w) {
-            return Ok(());
-        }
-        // twice as many each time, so that checking the read items again stays cheap
-        let more = st.list(list).items.len().saturating_sub(at).max(1);
-        for _ in 0..more {
-            st.read_one(list)?;
-        }
     }
 }

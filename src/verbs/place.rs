@@ -4,18 +4,17 @@
 //! order of the items they come from.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 use crate::diag::{Code, DocumentNode, FieldMap};
 use crate::model::{FieldId, Item, Term, TermType, Value};
 use crate::syntax::CompileContext;
 use crate::syntax::conditions::PathMode;
 use crate::syntax::context::ItemScope;
-use crate::terms::select::{SelectSequence, in_list_order, pass_env};
-use crate::terms::{BuildState, Cond, CurrentItem, Env, EvalFault, Expr, PassMemo};
+use crate::terms::select::{SelectSequence, in_list_order};
+use crate::terms::{BuildState, Cond, CurrentItem, Env, EvalFault, Expr};
 use crate::text::work;
 
-use super::pass::{CompiledPass, HistoryDemand, ProgramInterrupt, ProgramRunner, Verb, VerbInfo, WrittenPass, refuse};
+use super::pass::{CompiledPass, HistoryDemand, PassRun, ProgramInterrupt, Verb, VerbInfo, WrittenPass, refuse};
 
 /// `place` as the table of verbs knows it.
 pub const INFO: VerbInfo = VerbInfo {
@@ -63,23 +62,17 @@ impl Verb for PlaceTerms {
         HistoryDemand::Selected
     }
 
-    fn run(
-        &self,
-        pass: &Arc<CompiledPass>,
-        st: &mut BuildState,
-        list: usize,
-        memo: &PassMemo,
-        _caller: &dyn ProgramRunner,
-    ) -> Result<(), ProgramInterrupt> {
+    fn run(&self, run: &PassRun<'_>, st: &mut BuildState) -> Result<(), ProgramInterrupt> {
         if let Some(parts) = &self.parts {
-            return parts.run(pass, st, list, memo, self.copy);
+            return parts.run(run, st, self.copy);
         }
-        let chosen = pass.chosen(st, list, memo)?;
+        let list = run.list;
+        let chosen = run.chosen(st)?;
         let to = self.to.unwrap_or(list);
         let moved: Vec<Item> = {
             let items = st.list(list);
             // a run or an end is taken in the list's own order
-            let ordered = if pass.select.from == crate::terms::select::SelectEnd::Last && pass.select.by.is_empty() {
+            let ordered = if run.pass.select.from == crate::terms::select::SelectEnd::Last && run.pass.select.by.is_empty() {
                 in_list_order(chosen.clone())
             } else {
                 chosen.clone()
@@ -93,10 +86,10 @@ impl Verb for PlaceTerms {
             for item in moved {
                 // each of them moves the whole list
                 work::spend(st.list(to).items.len() as u64)?;
-                super::add::insert(st, to, &self.at, vec![item], memo)?;
+                super::add::insert(run, st, to, &self.at, vec![item])?;
             }
         } else {
-            super::add::insert(st, to, &self.at, moved, memo)?;
+            super::add::insert(run, st, to, &self.at, moved)?;
         }
         Ok(())
     }
@@ -159,30 +152,24 @@ impl PartTerms {
     }
 
     /// Moves them.
-    pub(super) fn run(
-        &self,
-        pass: &CompiledPass,
-        st: &mut BuildState,
-        list: usize,
-        memo: &PassMemo,
-        copy: bool,
-    ) -> Result<(), ProgramInterrupt> {
+    pub(super) fn run(&self, run: &PassRun<'_>, st: &mut BuildState, copy: bool) -> Result<(), ProgramInterrupt> {
+        let list = run.list;
         // the receiving item may be anywhere later in the list
-        st.force(list)?;
-        let chosen = in_list_order(pass.chosen(st, list, memo)?);
+        st.load_all(list)?;
+        let chosen = in_list_order(run.chosen(st)?);
         let mut left: Vec<(usize, Vec<Value>)> = Vec::new();
         let mut given: BTreeMap<usize, Vec<Value>> = BTreeMap::new();
         let mut homeless: Vec<(usize, Vec<Value>)> = Vec::new();
         let added = {
             let items = st.list(list);
-            let env = pass_env(st, memo);
+            let env = run.env(st);
             for n in chosen {
                 let Some(item) = items.items.get(n) else { continue };
                 let (picked, rest) = self.parted(item, &env.inner(CurrentItem::Item(item, n)))?;
                 if picked.is_empty() {
                     continue;
                 }
-                st.note(item, "placed");
+                run.note(item, "placed", st);
                 match self.taker(n, SelectSequence::Items(&items.items), &env)? {
                     Some(taker) => given.entry(taker).or_default().extend(picked),
                     None => homeless.push((n, picked)),

@@ -9,69 +9,72 @@ use std::sync::Arc;
 
 use crate::model::Item;
 use crate::terms::lists::LocalChange;
-use crate::terms::select::{SelectEnd, pass_env};
-use crate::terms::{BuildState, CurrentItem, Env, EvalFault, PassMemo};
+use crate::terms::select::{SelectEnd, SelectSequence, pass_env};
+use crate::terms::{BuildState, CurrentItem, Env, EvalFault, PassReasons};
 
-use super::pass::{CompiledPass, FailurePolicy, HistoryDemand, ItemChange, read_tail};
+use super::pass::{CompiledPass, FailurePolicy, HistoryDemand, ItemChange, PassRun};
 
 /// Prepares the list for the pass: afterwards the pass only has to process the items that are read.
-pub fn prepare(pass: &Arc<CompiledPass>, st: &BuildState, list: usize, memo: &PassMemo) -> Result<(), EvalFault> {
-    let each = match pass.verb.reach(pass) {
-        HistoryDemand::Own | HistoryDemand::Nothing => return Ok(()),
-        HistoryDemand::Each(each) => Some(each),
-        HistoryDemand::Selected | HistoryDemand::Neighbours => None,
-    };
-    ready(pass, each, st, list, memo)
+pub fn prepare(run: &PassRun<'_>, st: &BuildState) -> Result<(), EvalFault> {
+    match run.pass.verb.reach(run.pass) {
+        HistoryDemand::Own | HistoryDemand::Nothing => Ok(()),
+        HistoryDemand::Each(each) => ready(run, Some(each), st),
+        HistoryDemand::Selected | HistoryDemand::Neighbours => ready(run, None, st),
+    }
 }
 
 /// Reads the items that the selection of a pass takes, whatever the reach of its verb.
-pub fn selected(pass: &Arc<CompiledPass>, st: &BuildState, list: usize, memo: &PassMemo) -> Result<(), EvalFault> {
-    ready(pass, None, st, list, memo)
+pub fn selected(run: &PassRun<'_>, st: &BuildState) -> Result<(), EvalFault> {
+    ready(run, None, st)
 }
 
-fn ready(pass: &Arc<CompiledPass>, each: Option<&dyn ItemChange>, st: &BuildState, list: usize, memo: &PassMemo) -> Result<(), EvalFault> {
-    if st.list(list).lazy.is_none() || untouched(pass, st, list, memo)? {
+fn ready(run: &PassRun<'_>, each: Option<&dyn ItemChange>, st: &BuildState) -> Result<(), EvalFault> {
+    let PassRun { pass, list, .. } = *run;
+    if !st.has_unread(list) || untouched(run, st)? {
         return Ok(());
     }
     if let Some(each) = each.filter(|_| pass.select.is_local() && !pass.reads.index) {
         // items that are numbered must be read in the order in which they are visited, which is from the newest end
-        let newest_first = pass.select.from == SelectEnd::Last && st.list(list).lazy_at() == Some(0);
+        let newest_first = pass.select.from == SelectEnd::Last && st.begins_unread(list);
         if !each.numbers() || newest_first {
             // a history is read from its newest end: effects in that order happen as it is read
             if each.has_effects() && pass.select.from == SelectEnd::First && st.unread_has_effects(list) {
-                return st.force(list);
+                return st.load_all(list);
             }
-            return queue(pass, each, st, list);
+            return queue(run, each, st);
         }
     }
     if pass.select.is_tail() && !pass.reads.index {
-        return read_tail(&pass.select, st, list, memo);
+        return st.read_tail(list, &pass.select, false, &run.env(st));
     }
-    st.force(list)
+    st.load_all(list)
 }
 
 /// Whether no unread item can be selected, so that the pass may look at the read ones alone.
-pub fn untouched(pass: &CompiledPass, st: &BuildState, list: usize, memo: &PassMemo) -> Result<bool, EvalFault> {
-    let select = &pass.select;
-    if select.since.is_some() || select.run.is_some() || matches!(pass.verb.reach(pass), HistoryDemand::Neighbours) {
+pub fn untouched(run: &PassRun<'_>, st: &BuildState) -> Result<bool, EvalFault> {
+    let select = &run.pass.select;
+    if select.since.is_some() || select.run.is_some() || matches!(run.pass.verb.reach(run.pass), HistoryDemand::Neighbours) {
         return Ok(false);
     }
     match &select.filter {
-        Some(filter) => Ok(!st.lazy_may_meet(list, filter, &pass_env(st, memo))?),
+        Some(filter) => Ok(!st.unread_may_meet(run.list, filter, &run.env(st))?),
         None => Ok(false),
     }
 }
 
-fn queue(pass: &Arc<CompiledPass>, each: &dyn ItemChange, st: &BuildState, list: usize) -> Result<(), EvalFault> {
-    let memo = PassMemo::default();
+fn queue(run: &PassRun<'_>, each: &dyn ItemChange, st: &BuildState) -> Result<(), EvalFault> {
+    let (pass, list, memo) = (run.pass, run.list, run.fresh_memo());
     {
         let env = pass_env(st, &memo);
         for cell in &pass.cells {
             cell.fill(&env)?;
         }
     }
-    let visited = if each.numbers() { pass.chosen(st, list, &memo)?.len() } else { 0 };
-    let step = QueuedPass { pass: pass.clone(), visited: Cell::new(visited) };
+    let seq = st.list(list);
+    let visited = if each.numbers() { pass.select.run(SelectSequence::Items(&seq.items), &pass_env(st, &memo))?.len() } else { 0 };
+    drop(seq);
+    let reasons = pass.reason.as_ref().and_then(|reason| reason.begin(list, st));
+    let step = QueuedPass { pass: pass.clone(), visited: Cell::new(visited), reasons };
     st.queue(list, Rc::new(step), Rc::new(memo), &each.fields());
     Ok(())
 }
@@ -81,17 +84,17 @@ struct QueuedPass {
     pass: Arc<CompiledPass>,
     /// How many items it has changed so far, those among them that had been read before.
     visited: Cell<usize>,
+    /// The reasons that it gives, although another pass may cause the items to be read.
+    reasons: Option<PassReasons>,
 }
 
 impl LocalChange for QueuedPass {
     fn apply(&self, cur: CurrentItem<'_>, env: &Env<'_>) -> Result<Option<Item>, EvalFault> {
         let CurrentItem::Item(item, place) = cur else { return Ok(None) };
-        // the pass gives its own reasons, although another pass has caused the item to be read now
         let st = env.st;
-        let (pass, sparing) = (st.pass.replace(self.pass.id.clone()), st.sparing.replace(self.pass.failing == FailurePolicy::Spare));
+        let running = st.pass.replace(self.pass.id.clone());
         let result = self.work(item, place, env);
-        st.pass.replace(pass);
-        st.sparing.set(sparing);
+        st.pass.replace(running);
         match result {
             Err(fault) if self.pass.failing != FailurePolicy::Error && !fault.is_bound() => {
                 st.warn_failed(fault.message.clone(), &fault);
@@ -113,7 +116,7 @@ impl QueuedPass {
             return Ok(Some(item.clone()));
         }
         let HistoryDemand::Each(each) = self.pass.verb.reach(&self.pass) else { return Ok(Some(item.clone())) };
-        env.st.note(item, self.pass.info.did);
+        env.st.note(item, self.pass.info.did, self.reasons.as_ref());
         let nth = self.visited.replace(self.visited.get() + 1);
         each.change(item, place, nth, env)
     }

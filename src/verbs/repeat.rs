@@ -3,14 +3,14 @@
 
 use std::sync::Arc;
 
-use super::pass::{CompiledPass, HistoryDemand, ProgramInterrupt, ProgramRunner, Verb, VerbInfo, WrittenPass, selection};
+use super::pass::{CompiledPass, HistoryDemand, PassRun, ProgramInterrupt, Verb, VerbInfo, WrittenPass, selection};
 use crate::diag::{Code, DocumentNode, TableField};
 use crate::model::{Map, Term, TermType, Value};
 use crate::syntax::CompileContext;
 use crate::syntax::conditions::PathMode;
 use crate::syntax::context::ItemScope;
 use crate::terms::select::{count, pass_env};
-use crate::terms::{BuildState, Cond, EvalFault, Expr, PassMemo};
+use crate::terms::{BuildState, Cond, EvalFault, Expr};
 
 /// `repeat` as the table of verbs knows it.
 pub const INFO: VerbInfo = VerbInfo {
@@ -65,9 +65,9 @@ impl RepeatTerms {
         Some(Self { program, max, set, rounds })
     }
 
-    fn next(&self, st: &BuildState) -> Result<Option<&RepeatRound>, EvalFault> {
+    fn next(&self, run: &PassRun<'_>, st: &BuildState) -> Result<Option<&RepeatRound>, EvalFault> {
         for round in &self.rounds {
-            let memo = PassMemo::default();
+            let memo = run.fresh_memo();
             let held = match &round.when {
                 Some(when) => pass_env(st, &memo).holds(when)?,
                 None => true,
@@ -85,39 +85,32 @@ impl Verb for RepeatTerms {
         HistoryDemand::Own
     }
 
-    fn run(
-        &self,
-        pass: &Arc<CompiledPass>,
-        st: &mut BuildState,
-        _list: usize,
-        _memo: &PassMemo,
-        caller: &dyn ProgramRunner,
-    ) -> Result<(), ProgramInterrupt> {
+    fn run(&self, run: &PassRun<'_>, st: &mut BuildState) -> Result<(), ProgramInterrupt> {
         let limit = st.rules.limits.rounds as usize;
         let wanted = match &self.max {
             Some(max) => {
-                let memo = PassMemo::default();
+                let memo = run.fresh_memo();
                 let max = pass_env(st, &memo).eval(max)?;
                 if max.is_null() { limit } else { count(&max) }
             }
             None => limit,
         };
-        begin(st, &self.set)?;
+        begin(run, st, &self.set)?;
         let mut done = 0;
         while done < wanted {
-            match caller.program(self.program, None, st) {
+            match run.runner.program(self.program, None, st) {
                 Ok(()) | Err(ProgramInterrupt::Stop) => {}
                 Err(halt) => return Err(halt),
             }
             done += 1;
             st.put(&["round".into(), "done".into()], Value::Int(i64::try_from(done).unwrap_or(i64::MAX)));
-            let Some(next) = self.next(st)? else { return Ok(()) };
+            let Some(next) = self.next(run, st)? else { return Ok(()) };
             // a pass with its own `max` ends there without an error; otherwise reaching the limit of rounds is an
             // error
             if done >= limit && (self.max.is_none() || wanted > limit) {
-                return Err(EvalFault::bound(format!("more than {limit} rounds of `{}`", pass.id)).into());
+                return Err(EvalFault::bound(format!("more than {limit} rounds of `{}`", run.pass.id)).into());
             }
-            apply(st, &next.set)?;
+            apply(run, st, &next.set)?;
         }
         Ok(())
     }
@@ -142,17 +135,17 @@ fn values(cx: &mut CompileContext<'_>, node: &DocumentNode) -> Vec<(Arc<str>, Ex
 }
 
 /// A fresh `$round` for a new repeat.
-fn begin(st: &mut BuildState, set: &[(Arc<str>, Expr)]) -> Result<(), EvalFault> {
+fn begin(run: &PassRun<'_>, st: &mut BuildState, set: &[(Arc<str>, Expr)]) -> Result<(), EvalFault> {
     let mut round = Map::default();
     round.insert("done".into(), Value::Int(0));
     st.put(&["round".into()], Value::map(round));
-    apply(st, set)
+    apply(run, st, set)
 }
 
-fn apply(st: &mut BuildState, set: &[(Arc<str>, Expr)]) -> Result<(), EvalFault> {
+fn apply(run: &PassRun<'_>, st: &mut BuildState, set: &[(Arc<str>, Expr)]) -> Result<(), EvalFault> {
     let mut made = Vec::with_capacity(set.len());
     {
-        let memo = PassMemo::default();
+        let memo = run.fresh_memo();
         let env = pass_env(st, &memo);
         for (key, value) in set {
             made.push((key.clone(), env.eval(value)?));

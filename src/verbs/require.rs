@@ -5,16 +5,16 @@
 use crate::text::written::ToText as _;
 use std::sync::Arc;
 
-use super::pass::{CompiledPass, HistoryDemand, ProgramInterrupt, ProgramRunner, Verb, VerbInfo, WrittenPass};
+use super::pass::{CompiledPass, HistoryDemand, PassRun, ProgramInterrupt, Verb, VerbInfo, WrittenPass};
 use crate::diag::{Code, DiagnosticCode, Help};
 use crate::model::term::names;
-use crate::model::{Term, TermType, item::core};
+use crate::model::{Term, TermType};
 use crate::syntax::conditions::PathMode;
 use crate::syntax::context::ItemScope;
 use crate::syntax::{CompileContext, selections};
 use crate::terms::ledger;
 use crate::terms::select::{SelectSequence, pass_env};
-use crate::terms::{BuildState, Cond, Env, Expr, PassMemo};
+use crate::terms::{BuildState, Cond, Env, Expr};
 
 /// A text that nothing is compared with.
 const PROSE: TermType = TermType::Json(r##"{ "x-free": "text", "$ref": "#/definitions/value" }"##);
@@ -114,16 +114,12 @@ impl RequireTerms {
     }
 
     /// The cost of the live list and the available size, if the requirement is about an account.
-    fn headroom(&self, st: &BuildState, list: usize) -> Result<Option<ledger::BudgetNumbers>, ProgramInterrupt> {
+    fn headroom(&self, run: &PassRun<'_>, st: &BuildState) -> Result<Option<ledger::BudgetNumbers>, ProgramInterrupt> {
         let Some(account) = account_of(&self.that) else { return Ok(None) };
-        st.force(list)?;
-        let memo = PassMemo::default();
+        let memo = run.fresh_memo();
         let env = pass_env(st, &memo);
         // what was reserved is part of what the prompt needs, whether or not an item stands for it yet
-        let mut sum = st.ledger.borrow().spent(account);
-        for item in st.list(list).items.iter().filter(|i| i.enabled() && !i.flag(core::ADMITTED)) {
-            sum += ledger::cost(&env, account, item)?;
-        }
+        let sum = st.ledger.borrow().spent(account) + ledger::live_cost(&env, account, run.list)?;
         Ok(Some(ledger::headroom(&env, account, sum)?))
     }
 }
@@ -133,29 +129,20 @@ impl Verb for RequireTerms {
         HistoryDemand::Own
     }
 
-    fn run(
-        &self,
-        pass: &Arc<CompiledPass>,
-        st: &mut BuildState,
-        list: usize,
-        _memo: &PassMemo,
-        _caller: &dyn ProgramRunner,
-    ) -> Result<(), ProgramInterrupt> {
-        let memo = PassMemo::default();
-        super::reach::selected(pass, st, list, &memo)?;
-        st.current.set(list);
+    fn run(&self, run: &PassRun<'_>, st: &mut BuildState) -> Result<(), ProgramInterrupt> {
+        super::reach::selected(run, st)?;
         let mut complaints = Vec::new();
         {
-            let env = pass_env(st, &memo);
-            if pass.select.is_all() {
+            let env = run.env(st);
+            if run.pass.select.is_all() {
                 if env.holds(&self.that)? {
                     return Ok(());
                 }
                 complaints.push(self.complaint(&env)?);
             } else {
-                let items = st.list(list);
+                let items = st.list(run.list);
                 let seq = SelectSequence::Items(&items.items);
-                for n in pass.select.run(seq, &env)? {
+                for n in run.pass.select.run(seq, &env)? {
                     let here = env.inner(seq.cur(n));
                     if !here.holds(&self.that)? {
                         complaints.push(self.complaint(&here)?);
@@ -168,7 +155,7 @@ impl Verb for RequireTerms {
                 FailureLevel::Stop => return Err(ProgramInterrupt::Stop),
                 FailureLevel::Warn => st.warn_with(DiagnosticCode::named(&self.error), message, help.map(Help::from), row),
                 FailureLevel::Error => {
-                    let room = self.headroom(st, list)?;
+                    let room = self.headroom(run, st)?;
                     return Err(ProgramInterrupt::Refused { code: self.error.to_string(), message, room });
                 }
             }

@@ -1,15 +1,12 @@
 //! `reserve`: charges an account without a check, either the selected items' cost or a value.
 
-use std::sync::Arc;
-
 use crate::model::{Term, TermType, Value, item::core};
 use crate::syntax::CompileContext;
 use crate::terms::ledger;
-use crate::terms::select::pass_env;
-use crate::terms::{BuildState, Expr, PassMemo};
+use crate::terms::{BuildState, Expr};
 
 use super::evict::{ACCOUNT, account};
-use super::pass::{CompiledPass, HistoryDemand, ProgramInterrupt, ProgramRunner, Verb, VerbInfo, WrittenPass};
+use super::pass::{CompiledPass, HistoryDemand, PassRun, ProgramInterrupt, Verb, VerbInfo, WrittenPass};
 
 /// `reserve` as the table of verbs knows it.
 pub const INFO: VerbInfo = VerbInfo {
@@ -44,23 +41,16 @@ impl Verb for ReserveTerms {
         if self.is_given() { HistoryDemand::Nothing } else { HistoryDemand::Selected }
     }
 
-    fn run(
-        &self,
-        pass: &Arc<CompiledPass>,
-        st: &mut BuildState,
-        list: usize,
-        memo: &PassMemo,
-        _caller: &dyn ProgramRunner,
-    ) -> Result<(), ProgramInterrupt> {
+    fn run(&self, run: &PassRun<'_>, st: &mut BuildState) -> Result<(), ProgramInterrupt> {
         let mut reserved = Vec::new();
         let mut sum = 0.0;
         {
-            let env = pass_env(st, memo);
+            let env = run.env(st);
             match &self.cost {
                 Some(cost) => sum = env.eval(cost)?.as_f64().unwrap_or(0.0),
                 None => {
-                    reserved = pass.chosen(st, list, memo)?;
-                    let items = st.list(list);
+                    reserved = run.chosen(st)?;
+                    let items = st.list(run.list);
                     for item in reserved.iter().filter_map(|n| items.items.get(*n)) {
                         sum += ledger::cost(&env, self.account, item)?;
                     }
@@ -69,7 +59,7 @@ impl Verb for ReserveTerms {
         }
         st.ledger.borrow_mut().spend(self.account, sum.max(0.0));
         for n in reserved {
-            if let Some(item) = st.list_mut(list).items.get_mut(n) {
+            if let Some(item) = st.list_mut(run.list).items.get_mut(n) {
                 item.set(core::ADMITTED, Value::Bool(true));
             }
         }

@@ -6,13 +6,13 @@
 
 use std::sync::Arc;
 
-use super::pass::{CompiledPass, HistoryDemand, ProgramInterrupt, ProgramRunner, Verb, VerbInfo, WrittenPass, refuse, selection};
+use super::pass::{CompiledPass, HistoryDemand, PassRun, ProgramInterrupt, Verb, VerbInfo, WrittenPass, refuse, selection};
 use crate::diag::Code;
 use crate::model::{Term, TermType, Value};
 use crate::syntax::CompileContext;
 use crate::syntax::scripts::ITEMS_AND_SCENE;
 use crate::terms::select::pass_env;
-use crate::terms::{BuildState, Expr, PassMemo};
+use crate::terms::{BuildState, Expr};
 
 /// `run` as the table of verbs knows it.
 pub const INFO: VerbInfo = VerbInfo {
@@ -107,15 +107,10 @@ impl RunTerms {
 
     /// Runs the program for each selected item alone in the program's own list, and puts it back in its place; an
     /// item that is dropped there stays unchanged.
-    fn run_singly(
-        pass: &CompiledPass,
-        program: usize,
-        st: &mut BuildState,
-        list: usize,
-        caller: &dyn ProgramRunner,
-    ) -> Result<(), ProgramInterrupt> {
-        st.force(list)?;
-        let chosen = pass.chosen(st, list, &PassMemo::default())?;
+    fn run_singly(program: usize, run: &PassRun<'_>, st: &mut BuildState) -> Result<(), ProgramInterrupt> {
+        let (list, caller) = (run.list, run.runner);
+        st.load_all(list)?;
+        let chosen = run.chosen(st)?;
         let own = caller.list_of(program);
         for n in chosen {
             let Some(item) = st.list(list).items.get(n).cloned() else { continue };
@@ -130,23 +125,14 @@ impl RunTerms {
         Ok(())
     }
 
-    fn run_each(
-        &self,
-        program: usize,
-        each: &Expr,
-        st: &mut BuildState,
-        list: usize,
-        caller: &dyn ProgramRunner,
-    ) -> Result<(), ProgramInterrupt> {
-        let elements = {
-            let memo = PassMemo::default();
-            pass_env(st, &memo).eval(each)?
-        };
+    fn run_each(&self, program: usize, each: &Expr, run: &PassRun<'_>, st: &mut BuildState) -> Result<(), ProgramInterrupt> {
+        let (list, caller) = (run.list, run.runner);
+        let elements = run.env(st).eval(each)?;
         let own = caller.list_of(program);
         // a program over the caller's own list works on what is in it
         let over = (own == list).then_some(list);
         for element in elements.elements() {
-            let element = settled(element, st)?;
+            let element = settled(element, run, st)?;
             st.put(std::slice::from_ref(&self.name), element);
             if over.is_none() {
                 st.restore(own, Vec::new());
@@ -163,24 +149,18 @@ impl Verb for RunTerms {
         HistoryDemand::Own
     }
 
-    fn run(
-        &self,
-        pass: &Arc<CompiledPass>,
-        st: &mut BuildState,
-        list: usize,
-        _memo: &PassMemo,
-        caller: &dyn ProgramRunner,
-    ) -> Result<(), ProgramInterrupt> {
+    fn run(&self, run: &PassRun<'_>, st: &mut BuildState) -> Result<(), ProgramInterrupt> {
+        let (list, caller) = (run.list, run.runner);
         let program = match &self.what {
-            RunTarget::Script(name) => return caller.script(name, list, st),
-            RunTarget::Event(name) => return caller.event(name, pass, list, st),
+            RunTarget::Script(name) => return caller.script(name, run, st),
+            RunTarget::Event(name) => return caller.event(name, run, st),
             RunTarget::Program(n) => *n,
         };
         if self.singly {
-            return Self::run_singly(pass, program, st, list, caller);
+            return Self::run_singly(program, run, st);
         }
         if let Some(each) = &self.each {
-            return self.run_each(program, each, st, list, caller);
+            return self.run_each(program, each, run, st);
         }
         let own = caller.list_of(program);
         let same = st
@@ -210,8 +190,8 @@ impl Verb for RunTerms {
 }
 
 /// A row of the pack's own tables, its compiled cells evaluated.
-fn settled(value: &Value, st: &BuildState) -> Result<Value, ProgramInterrupt> {
-    let memo = PassMemo::default();
+fn settled(value: &Value, run: &PassRun<'_>, st: &BuildState) -> Result<Value, ProgramInterrupt> {
+    let memo = run.fresh_memo();
     let env = pass_env(st, &memo);
     let Value::Map(map) = value else { return Ok(value.clone()) };
     let mut out = (**map).clone();

@@ -5,13 +5,14 @@
 
 use std::sync::Arc;
 
-use super::pass::{CompiledPass, HistoryDemand, ItemChange, ProgramInterrupt, ProgramRunner, Verb, VerbInfo, WrittenPass};
+use super::pass::{CompiledPass, HistoryDemand, ItemChange, PassRun, ProgramInterrupt, Verb, VerbInfo, WrittenPass};
 use crate::diag::{Code, DocumentNode, FieldMap, Span};
 use crate::model::{FieldId, Item, Term, TermType, Value};
 use crate::syntax::CompileContext;
 use crate::syntax::context::ItemScope;
-use crate::terms::select::{SelectSequence, pass_env};
-use crate::terms::{BuildState, CurrentItem, Env, EvalFault, Expr, PassMemo, sizes};
+use crate::terms::select::SelectSequence;
+use crate::terms::usage::check_kept;
+use crate::terms::{BuildState, CurrentItem, Env, EvalFault, Expr, PassReasons};
 use crate::text::written::ToText as _;
 
 /// Names of fields, and of values of the build.
@@ -157,29 +158,30 @@ impl SetTerms {
     }
 
     /// A pass that sets nothing only gives a reason, so it runs only where a trace is kept.
-    fn give_reasons(&self, pass: &CompiledPass, st: &BuildState, list: usize, memo: &PassMemo) -> Result<(), EvalFault> {
-        let chosen = pass.chosen(st, list, memo)?;
-        let items = st.list(list);
+    fn give_reasons(reasons: &PassReasons, run: &PassRun<'_>, st: &BuildState) -> Result<(), EvalFault> {
+        let chosen = run.chosen(st)?;
+        let items = st.list(run.list);
         for item in chosen.iter().filter_map(|n| items.items.get(*n)) {
-            st.explain(item, Value::Null);
+            reasons.explain(item, Value::Null, st);
         }
         Ok(())
     }
 
-    /// Sets the fields of these items.
-    pub fn apply(&self, st: &mut BuildState, list: usize, chosen: &[usize], memo: &PassMemo) -> Result<(), EvalFault> {
+    /// Sets the fields of these items, for which the pass gives these reasons.
+    pub fn apply(&self, run: &PassRun<'_>, st: &mut BuildState, chosen: &[usize], reasons: Option<&PassReasons>) -> Result<(), EvalFault> {
+        let list = run.list;
         if let Some(values) = self.literals() {
-            self.apply_literals(st, list, chosen, &values);
+            Self::apply_literals(st, list, chosen, &values, reasons);
             return Ok(());
         }
         let mut made = Vec::with_capacity(chosen.len());
         {
             let items = st.list(list);
-            let env = pass_env(st, memo);
+            let env = run.env(st);
             for (nth, n) in chosen.iter().enumerate() {
                 if let Some(item) = items.items.get(*n) {
                     made.push((*n, nth, self.values(item, *n, &env)?));
-                    st.note(item, "set");
+                    st.note(item, "set", reasons);
                 }
             }
         }
@@ -204,11 +206,11 @@ impl SetTerms {
             .collect()
     }
 
-    fn apply_literals(&self, st: &mut BuildState, list: usize, chosen: &[usize], values: &[(FieldId, &Value)]) {
-        if st.trail.is_some() {
+    fn apply_literals(st: &mut BuildState, list: usize, chosen: &[usize], values: &[(FieldId, &Value)], reasons: Option<&PassReasons>) {
+        if st.trace.is_some() {
             let items = st.list(list);
             for item in chosen.iter().filter_map(|n| items.items.get(*n)) {
-                st.note(item, "set");
+                st.note(item, "set", reasons);
             }
         }
         let list = st.list_mut(list);
@@ -221,12 +223,12 @@ impl SetTerms {
     }
 
     /// Sets the `$name` keys; `@` is the first item of the part.
-    pub fn apply_globals(&self, st: &mut BuildState, list: usize, part: &[usize], memo: &PassMemo) -> Result<(), EvalFault> {
+    pub fn apply_globals(&self, run: &PassRun<'_>, st: &mut BuildState, part: &[usize]) -> Result<(), EvalFault> {
         let mut made = Vec::new();
         {
-            let items = st.list(list);
+            let items = st.list(run.list);
             let seq = SelectSequence::Some(&items.items, part);
-            let env = pass_env(st, memo);
+            let env = run.env(st);
             let mut env = env.inner(seq.cur(0));
             env.part = Some(seq);
             for (steps, value) in &self.globals {
@@ -258,7 +260,7 @@ impl SetTerms {
         let here = env.inner(CurrentItem::Item(item, place));
         let values = self.fields.iter().map(|(_, _, e)| here.eval(e)).collect::<Result<Vec<_>, _>>()?;
         for (value, (id, rest, _)) in values.iter().zip(&self.fields) {
-            if let Err(would) = sizes::kept(value, env.st.rules.limits.text_bytes, &env.st.scene) {
+            if let Err(would) = check_kept(value, env.st.rules.limits.text_bytes, &env.st.scene) {
                 let name = env.st.rules.fields.name(*id);
                 let name = std::iter::once(&name).chain(rest).map(|name| &**name).collect::<Vec<_>>().join(".");
                 return Err(EvalFault::bound(format!("the field `{name}` would {would}")));
@@ -286,30 +288,23 @@ impl Verb for SetTerms {
         }
     }
 
-    fn run(
-        &self,
-        pass: &Arc<CompiledPass>,
-        st: &mut BuildState,
-        list: usize,
-        memo: &PassMemo,
-        _caller: &dyn ProgramRunner,
-    ) -> Result<(), ProgramInterrupt> {
+    fn run(&self, run: &PassRun<'_>, st: &mut BuildState) -> Result<(), ProgramInterrupt> {
         if self.has_fields() {
-            let chosen = pass.chosen(st, list, memo)?;
-            self.apply(st, list, &chosen, memo)?;
+            let chosen = run.chosen(st)?;
+            self.apply(run, st, &chosen, run.reasons.as_ref())?;
         }
         if self.globals.is_empty() {
-            if !self.has_fields() && st.tells() {
-                self.give_reasons(pass, st, list, memo)?;
+            if let Some(reasons) = run.reasons.as_ref().filter(|reasons| !self.has_fields() && reasons.are_given()) {
+                Self::give_reasons(reasons, run, st)?;
             }
             return Ok(());
         }
-        if pass.select.per.is_none() {
-            return Ok(self.apply_globals(st, list, &[], memo)?);
+        if run.pass.select.per.is_none() {
+            return Ok(self.apply_globals(run, st, &[])?);
         }
-        let parts = pass.select.parts(SelectSequence::Items(&st.list(list).items), &pass_env(st, memo))?;
+        let parts = run.pass.select.parts(SelectSequence::Items(&st.list(run.list).items), &run.env(st))?;
         for part in parts {
-            self.apply_globals(st, list, &part, memo)?;
+            self.apply_globals(run, st, &part)?;
         }
         Ok(())
     }
@@ -340,7 +335,7 @@ pub fn assign(item: &mut Item, id: FieldId, rest: &[Arc<str>], value: Value) {
         return;
     }
     let mut tree = item.get(id).cloned().unwrap_or_default();
-    crate::terms::state::put(&mut tree, rest, value);
+    crate::terms::trees::put(&mut tree, rest, value);
     item.set(id, tree);
 }
 

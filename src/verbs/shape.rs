@@ -1,15 +1,12 @@
 //! `shape`: changes one text of the selected items, step by step; a step that fails leaves the text before it.
 
-use std::sync::Arc;
-
 use crate::diag::Code;
 use crate::model::{FieldId, Item, Term, TermType, item::core};
 use crate::syntax::CompileContext;
-use crate::terms::select::pass_env;
 use crate::terms::steps::TextStep;
-use crate::terms::{BuildState, CurrentItem, Env, EvalFault, PassMemo};
+use crate::terms::{BuildState, CurrentItem, Env, EvalFault};
 
-use super::pass::{CompiledPass, HistoryDemand, ItemChange, ProgramInterrupt, ProgramRunner, Verb, VerbInfo, WrittenPass};
+use super::pass::{CompiledPass, HistoryDemand, ItemChange, PassRun, ProgramInterrupt, Verb, VerbInfo, WrittenPass};
 use super::set::FIELD_NAMES;
 
 /// `shape` as the table of verbs knows it.
@@ -77,27 +74,20 @@ impl Verb for ShapeTerms {
         HistoryDemand::Each(self)
     }
 
-    fn run(
-        &self,
-        pass: &Arc<CompiledPass>,
-        st: &mut BuildState,
-        list: usize,
-        memo: &PassMemo,
-        _caller: &dyn ProgramRunner,
-    ) -> Result<(), ProgramInterrupt> {
-        let chosen = pass.chosen(st, list, memo)?;
+    fn run(&self, run: &PassRun<'_>, st: &mut BuildState) -> Result<(), ProgramInterrupt> {
+        let chosen = run.chosen(st)?;
         let mut changed = Vec::with_capacity(chosen.len());
         {
-            let items = st.list(list);
-            let env = pass_env(st, memo);
+            let items = st.list(run.list);
+            let env = run.env(st);
             for n in chosen {
                 if let Some(item) = items.items.get(n) {
                     changed.push((n, self.changed(item, n, &env)?));
-                    st.note(item, "shaped");
+                    run.note(item, "shaped", st);
                 }
             }
         }
-        let list = st.list_mut(list);
+        let list = st.list_mut(run.list);
         for (n, item) in changed {
             if let Some(slot) = list.items.get_mut(n) {
                 *slot = item;

@@ -8,15 +8,15 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
-use super::pass::{CompiledPass, HistoryDemand, ProgramInterrupt, ProgramRunner, Verb, VerbInfo, WrittenPass};
+use super::pass::{CompiledPass, HistoryDemand, PassRun, ProgramInterrupt, Verb, VerbInfo, WrittenPass};
 use crate::diag::{Code, DocumentNode};
 use crate::model::{FieldId, Item, Term, TermType, Value, item::core};
 use crate::syntax::CompileContext;
 use crate::syntax::context::ItemScope;
 use crate::terms::names::is_form;
 use crate::terms::place::ItemGap;
-use crate::terms::select::{in_list_order, pass_env};
-use crate::terms::{BuildState, EvalFault, Expr, PassMemo};
+use crate::terms::select::in_list_order;
+use crate::terms::{BuildState, Env, EvalFault, Expr};
 use crate::text::pattern::{Captures, Pattern};
 use crate::text::surrogates;
 use crate::text::work;
@@ -78,9 +78,8 @@ impl SplitTerms {
         Some(Self { cut, heads, lead: w.flag("lead"), number, to, field, names, source })
     }
 
-    fn heads(&self, st: &BuildState, memo: &PassMemo) -> Result<Option<SplitHeads>, EvalFault> {
+    fn heads(&self, env: &Env<'_>) -> Result<Option<SplitHeads>, EvalFault> {
         let Some(heads) = &self.heads else { return Ok(None) };
-        let env = pass_env(st, memo);
         let mut out = SplitHeads::default();
         for (word, set) in heads {
             let fields: Arc<[_]> = set.iter().map(|(id, e)| Ok((*id, env.eval(e)?))).collect::<Result<_, EvalFault>>()?;
@@ -193,16 +192,10 @@ impl Verb for SplitTerms {
         HistoryDemand::Selected
     }
 
-    fn run(
-        &self,
-        pass: &Arc<CompiledPass>,
-        st: &mut BuildState,
-        list: usize,
-        memo: &PassMemo,
-        _caller: &dyn ProgramRunner,
-    ) -> Result<(), ProgramInterrupt> {
-        let chosen = in_list_order(pass.chosen(st, list, memo)?);
-        let heads = self.heads(st, memo)?;
+    fn run(&self, run: &PassRun<'_>, st: &mut BuildState) -> Result<(), ProgramInterrupt> {
+        let list = run.list;
+        let chosen = in_list_order(run.chosen(st)?);
+        let heads = self.heads(&run.env(st))?;
         let mut pieces = Vec::new();
         {
             let items = st.list(list);

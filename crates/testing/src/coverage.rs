@@ -9,7 +9,7 @@ use crate::diag::SourcePlace;
 use crate::model::Value;
 use crate::model::value::RuleRef;
 use crate::pack::Ruleset;
-use crate::terms::seen::{CellSeen, CoverageSink, PassSeen};
+use crate::terms::coverage::{CellSeen, CoverageSink, PassSeen};
 use crate::verbs::CompiledPass;
 
 /// Something of a row that can be exercised: the table, the row, and the cell.

@@ -18,7 +18,7 @@ use super::{play, snapshot, validate};
 use crate::diag::{Diagnostic, DocumentNode, Report, Severity, Sources};
 use crate::pack::error::PackError;
 use crate::pack::{PackLibrary, PackShelf, Ruleset};
-use crate::terms::seen::{CoverageSink, recording};
+use crate::terms::coverage::CoverageSink;
 
 /// The stack of a thread that runs cases.
 const STACK: usize = 16 << 20;
@@ -189,14 +189,14 @@ impl CaseRunner<'_> {
         }
         let rules = own.as_ref().unwrap_or(rules);
         let mut edits = Vec::new();
-        let check = || judge(file, case, rules, self.scenes, false);
-        let (mut judged, seen) = if self.coverage {
-            let (judged, seen) = recording(check);
-            (judged, Some(seen))
+        let mut judged = if self.coverage {
+            let (recorded, seen) = rules.recorded();
+            let judged = judge(file, case, &recorded, self.scenes, false);
+            ran.covered = Some(ExercisedRules::of(&seen, rules));
+            judged
         } else {
-            (check(), None)
+            judge(file, case, rules, self.scenes, false)
         };
-        ran.covered = seen.map(|seen| ExercisedRules::of(&seen, rules));
         let changes = |turn: &JudgedTurn<'_>| if self.update == SnapshotUpdate::None { Vec::new() } else { turn.edits(file, self.update) };
         let changes: Vec<_> = judged.iter().map(changes).collect();
         let is_fixed = |turn: &JudgedTurn<'_>, own: &[Result<SnapshotChange, String>]| {
@@ -204,7 +204,8 @@ impl CaseRunner<'_> {
         };
         if judged.iter().zip(&changes).any(|(turn, own)| !turn.differences.is_empty() && !is_fixed(turn, own)) {
             // once more, to see which rules did it
-            let (traced, seen) = recording(|| judge(file, case, rules, self.scenes, true));
+            let (recorded, seen) = rules.recorded();
+            let traced = judge(file, case, &recorded, self.scenes, true);
             for (turn, traced) in judged.iter_mut().zip(&traced) {
                 turn.blame(traced, &seen, rules);
             }

@@ -19,7 +19,7 @@ use std::sync::Arc;
 use crate::diag::{limits, short};
 use crate::model::{Map, Value};
 use crate::terms::select::pass_env;
-use crate::terms::state::put;
+use crate::terms::trees::put;
 use crate::terms::{BuildState, Cond, CurrentItem, Env, EvalFault, Expr, PassMemo};
 use crate::text::work;
 

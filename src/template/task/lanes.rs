@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use crate::model::pack::PackRow;
 use crate::model::{Map, Value};
-use crate::terms::eval::CurrentItem;
-use crate::terms::{BuildState, CompiledRules, Env, EvalFault, PassMemo};
+use crate::terms::select::pass_env;
+use crate::terms::{CompiledRules, Env, EvalFault, PassMemo};
 
 use super::halves;
 
@@ -40,9 +40,9 @@ impl TaskLane {
     ///
     /// # Errors
     /// A cell cannot be evaluated.
-    pub fn offer(&self, st: &BuildState, to: &mut OfferedLanes) -> Result<(), EvalFault> {
-        let memo = PassMemo::default();
-        let env = Env { st, cur: CurrentItem::None, outer: None, memo: &memo, part: None };
+    pub fn offer(&self, env: &Env<'_>, to: &mut OfferedLanes) -> Result<(), EvalFault> {
+        let memo = PassMemo::of(env.memo.pass);
+        let env = pass_env(env.st, &memo);
         if !env.applies(self.cells.get("when"))? {
             return Ok(());
         }
@@ -63,7 +63,7 @@ impl TaskLane {
         to.lanes.push(Value::map(lane));
         let each = self.cells.get("each").map(|cell| env.settle(cell.clone())).transpose()?.unwrap_or_default();
         let asks = each.as_list().unwrap_or(&[]);
-        st.visit(asks.len())?;
+        env.st.visit(asks.len())?;
         for ask in asks {
             let mut request = ask.as_map().cloned().unwrap_or_default();
             request.insert("lane".into(), Value::Text(self.id.clone()));

@@ -6,7 +6,7 @@ use crate::diag::Report;
 use crate::model::pack::PackRow;
 use crate::model::{Map, Value};
 use crate::terms::eval::CurrentItem;
-use crate::terms::{BuildState, CompiledRules, Env, EvalFault, PassMemo};
+use crate::terms::{BuildState, CompiledRules, Env, EvalFault, PassContext, PassMemo};
 
 use super::halves;
 use super::steps::{self, TaskStep};
@@ -45,7 +45,7 @@ impl TaskSource {
     ///
     /// # Errors
     /// A cell cannot be evaluated, a value that should be changed by steps is not a list, or a bound is reached.
-    pub fn resolve(&self, args: Option<&Value>, st: &BuildState) -> Result<Option<Value>, EvalFault> {
+    pub fn resolve(&self, args: Option<&Value>, pass: PassContext, st: &BuildState) -> Result<Option<Value>, EvalFault> {
         let mut given = args.and_then(Value::as_map).cloned().unwrap_or_default();
         for (name, default) in &self.defaults {
             if given.get(name).is_none_or(Value::is_null) {
@@ -53,7 +53,7 @@ impl TaskSource {
             }
         }
         let args = Value::map(given);
-        let memo = PassMemo::default();
+        let memo = PassMemo::of(pass);
         let env = Env { st, cur: CurrentItem::Value(&args, 0), outer: None, memo: &memo, part: None };
         if !env.applies(self.when.as_ref())? {
             return Ok(None);

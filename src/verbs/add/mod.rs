@@ -3,7 +3,6 @@
 //! A long history becomes a cursor instead of items: the template is kept as a queued step, and what all its messages
 //! have in common is kept as the shape that conditions are checked against first.
 
-use std::cell::OnceCell;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -12,14 +11,14 @@ use crate::model::{FieldId, Item, Term, TermType, Value, item::core};
 use crate::syntax::CompileContext;
 use crate::syntax::context::ItemScope;
 use crate::terms::expr::PathRoot;
-use crate::terms::lists::{LocalChange, UnreadShape, UnreadStretch};
+use crate::terms::lists::{LocalChange, UnreadShape, UnreadSource};
 use crate::terms::place::ItemGap;
 use crate::terms::select::pass_env;
-use crate::terms::{BuildState, CurrentItem, Env, EvalFault, Expr, InsertPosition, PassMemo};
+use crate::terms::{BuildState, CurrentItem, Env, EvalFault, Expr, InsertPosition};
 
 mod made;
 
-use super::pass::{CompiledPass, HistoryDemand, ProgramInterrupt, ProgramRunner, Verb, VerbInfo, WrittenPass, selection};
+use super::pass::{CompiledPass, HistoryDemand, PassRun, ProgramInterrupt, Verb, VerbInfo, WrittenPass, selection};
 use made::ItemCache;
 
 /// `add` as the table of verbs knows it.
@@ -57,7 +56,7 @@ pub struct AddTerms {
     /// The template asks for the index of its element.
     index: bool,
     /// What the memo cells of the template hold.
-    cells: Vec<crate::terms::cells::MemoCell>,
+    cells: Vec<crate::terms::memo::MemoCell>,
     /// Cached items of long elements; `None` if they may depend on more than the element and some values.
     remembered: Option<ItemCache>,
 }
@@ -117,8 +116,8 @@ impl AddTerms {
         Some(Self { each, template: Arc::new(template), to, at, at_varies, index, cells: cx.cells.clone(), remembered })
     }
 
-    fn made(&self, st: &BuildState, memo: &PassMemo) -> Result<Vec<Item>, EvalFault> {
-        let env = pass_env(st, memo);
+    fn made(&self, run: &PassRun<'_>, st: &BuildState) -> Result<Vec<Item>, EvalFault> {
+        let env = run.env(st);
         let Some(each) = &self.each else { return self.template.make(&env) };
         let elements = env.eval(each)?;
         let elements = elements.elements();
@@ -135,33 +134,24 @@ impl AddTerms {
     }
 
     /// A long list of the scene becomes a cursor. True if it did.
-    fn add_lazily(&self, st: &mut BuildState, to: usize, memo: &PassMemo) -> Result<bool, EvalFault> {
+    fn add_lazily(&self, run: &PassRun<'_>, st: &mut BuildState, to: usize) -> Result<bool, EvalFault> {
         let (Some(Expr::Path(path)), ItemTemplate::Fields(fields), false) = (&self.each, &*self.template, self.at_varies) else {
             return Ok(false);
         };
-        let mut steps: Vec<(Rc<dyn LocalChange>, Rc<PassMemo>)> = Vec::new();
-        let mut tail = Vec::new();
-        let (source, remaining, first_off) = match &path.root {
+        let (mut source, tail) = match &path.root {
             PathRoot::Scene { list: Some((id, used)) }
                 if path.segs.len() == *used && st.rules.lists.get(*id).is_some_and(|l| l.from.is_some()) =>
             {
-                let held = st.list(*id);
-                let Some(lazy) = &held.lazy else { return Ok(false) };
-                if lazy.at != 0 {
-                    return Ok(false);
+                match st.unread_source(*id) {
+                    Some((source, read)) if !(self.index && source.leaves_out()) => (source, read),
+                    _ => return Ok(false),
                 }
-                if self.index && lazy.leaves_out() {
-                    return Ok(false);
-                }
-                steps.extend(lazy.steps.iter().cloned());
-                tail.extend(held.items.iter().cloned());
-                (lazy.source.clone(), lazy.remaining, lazy.first_off.clone())
             }
-            PathRoot::Scene { list: None } => match pass_env(st, memo).path(path)? {
-                Value::List(source) if BuildState::worth_reading_lazily(&source) => {
-                    let n = source.len();
-                    (source, n, OnceCell::new())
-                }
+            PathRoot::Scene { list: None } => match run.env(st).path(path)? {
+                Value::List(elements) => match UnreadSource::of(elements) {
+                    Some(source) => (source, Vec::new()),
+                    None => return Ok(false),
+                },
                 _ => return Ok(false),
             },
             _ => return Ok(false),
@@ -170,13 +160,14 @@ impl AddTerms {
             return Ok(false);
         }
         // what depends on no element is evaluated now, as if all items were made at once
-        let made_now = PassMemo::default();
+        let made_now = run.fresh_memo();
         for cell in &self.cells {
             cell.fill(&pass_env(st, &made_now))?;
         }
-        steps.push((Rc::new(MakeStep(self.template.clone())), Rc::new(made_now)));
+        let remaining = source.remaining();
+        source.then(Rc::new(MakeStep(self.template.clone())), Rc::new(made_now));
         let mut shape = UnreadShape::default();
-        let env = pass_env(st, memo);
+        let env = run.env(st);
         for (id, rest, value) in fields {
             if rest.is_empty() && !value.refers(0) && !value.draws() {
                 shape.known.set(*id, env.eval(value)?);
@@ -189,14 +180,14 @@ impl AddTerms {
             let element = st.table(item);
             made.extend(self.template.make(&env.inner(CurrentItem::Value(&element, remaining + n)))?);
         }
-        st.force(to)?;
+        st.load_all(to)?;
         let at = self.at.gap(to, &env)?;
         let Some(at) = at else { return Ok(true) };
         let list = st.list_mut(to);
         let at = at.at.min(list.items.len());
         let gap = ItemGap { at, early: false };
         list.insert(made.into_iter().map(|i| (gap, i)).collect());
-        list.lazy = Some(Box::new(UnreadStretch { at, source, remaining, steps, shape, effects: OnceCell::new(), first_off }));
+        list.insert_unread(at, source, shape);
         Ok(true)
     }
 }
@@ -206,27 +197,19 @@ impl Verb for AddTerms {
         HistoryDemand::Own
     }
 
-    fn run(
-        &self,
-        _pass: &Arc<CompiledPass>,
-        st: &mut BuildState,
-        list: usize,
-        _memo: &PassMemo,
-        _caller: &dyn ProgramRunner,
-    ) -> Result<(), ProgramInterrupt> {
-        let to = self.to.unwrap_or(list);
-        let memo = PassMemo::default();
-        if self.add_lazily(st, to, &memo)? {
+    fn run(&self, run: &PassRun<'_>, st: &mut BuildState) -> Result<(), ProgramInterrupt> {
+        let to = self.to.unwrap_or(run.list);
+        if self.add_lazily(run, st, to)? {
             return Ok(());
         }
-        let made = self.made(st, &memo)?;
-        insert(st, to, &self.at, made, &memo)?;
+        let made = self.made(run, st)?;
+        insert(run, st, to, &self.at, made)?;
         Ok(())
     }
 }
 
 /// Inserts new or moved items into a list; items that lost their place are recorded.
-pub fn insert(st: &mut BuildState, to: usize, at: &InsertPosition, made: Vec<Item>, memo: &PassMemo) -> Result<(), EvalFault> {
+pub fn insert(run: &PassRun<'_>, st: &mut BuildState, to: usize, at: &InsertPosition, made: Vec<Item>) -> Result<(), EvalFault> {
     let mut placed = Vec::with_capacity(made.len());
     let mut shift = 0;
     for mut item in made {
@@ -235,20 +218,19 @@ pub fn insert(st: &mut BuildState, to: usize, at: &InsertPosition, made: Vec<Ite
         }
         let before = st.list(to).items.len();
         let gap = {
-            let env = pass_env(st, memo);
+            let env = run.env(st);
             at.gap(to, &env.inner(CurrentItem::Item(&item, 0)))?
         };
         // finding a gap may read more of a history before the gaps found so far
         shift += st.list(to).items.len() - before;
         match gap {
             Some(gap) => {
-                st.note(&item, "placed");
-                let lazy = st.list(to).lazy_at();
-                let behind = lazy.is_none_or(|at| gap.at > at || (gap.at == at && !gap.early));
-                placed.push((gap, behind.then_some(shift), item));
+                run.note(&item, "placed", st);
+                let moves = st.list(to).is_after_unread(gap);
+                placed.push((gap, moves.then_some(shift), item));
             }
             None => {
-                st.note(&item, "lost");
+                run.note(&item, "lost", st);
                 st.lose(&item);
             }
         }
@@ -362,7 +344,7 @@ impl LocalChange for MakeStep {
         let mut made = self.0.make(&env.inner(CurrentItem::Value(&element, place)))?.into_iter().next();
         if let Some(item) = &mut made {
             item.seq = env.st.number();
-            env.st.note(item, "made");
+            env.st.note(item, "made", None);
         }
         Ok(made)
     }

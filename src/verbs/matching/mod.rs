@@ -16,9 +16,8 @@ use crate::syntax::CompileContext;
 use crate::syntax::conditions::PathMode;
 use crate::syntax::context::ItemScope;
 use crate::terms::names::ValueType;
-use crate::terms::select::pass_env;
 use crate::terms::steps::TextStep;
-use crate::terms::{BuildState, Cond, CondTest, CurrentItem, Env, EvalFault, Expr, PassMemo};
+use crate::terms::{BuildState, Cond, CondTest, CurrentItem, Env, EvalFault, Expr};
 use crate::text::keys::{KeyEdge, SearchKey};
 
 mod alike;
@@ -26,7 +25,7 @@ mod before;
 mod scan;
 mod words;
 
-use super::pass::{CompiledPass, HistoryDemand, ProgramInterrupt, ProgramRunner, Verb, VerbInfo, WrittenPass};
+use super::pass::{CompiledPass, HistoryDemand, PassRun, ProgramInterrupt, Verb, VerbInfo, WrittenPass};
 use super::set::SetTerms;
 use scan::{PassScan, ScanCache};
 use words::WordCache;
@@ -356,22 +355,16 @@ impl Verb for MatchTerms {
         HistoryDemand::Selected
     }
 
-    fn run(
-        &self,
-        pass: &Arc<CompiledPass>,
-        st: &mut BuildState,
-        list: usize,
-        memo: &PassMemo,
-        _caller: &dyn ProgramRunner,
-    ) -> Result<(), ProgramInterrupt> {
+    fn run(&self, run: &PassRun<'_>, st: &mut BuildState) -> Result<(), ProgramInterrupt> {
+        let (pass, list) = (run.pass, run.list);
         let mut hits = Vec::new();
-        let kept = st.kept.borrow_mut().remove(&pass.id);
+        let kept = st.caches.passes.borrow_mut().remove(&pass.id);
         let kept: Box<ScanCache> = kept.and_then(|kept| kept.downcast().ok()).unwrap_or_default();
         let kept = {
-            let env = pass_env(st, memo);
-            let chosen = pass.chosen(st, list, memo)?;
+            let env = run.env(st);
+            let chosen = run.chosen(st)?;
             let items = st.list(list);
-            let mut scan = PassScan::new(self, *kept, &env)?;
+            let mut scan = PassScan::new(self, *kept, run.reasons.as_ref(), &env)?;
             let mut asked = Vec::with_capacity(chosen.len());
             for n in chosen {
                 if let Some(item) = items.items.get(n) {
@@ -387,8 +380,8 @@ impl Verb for MatchTerms {
                     continue;
                 }
                 let found = scan.find(item, &asked, &here)?;
-                if st.tells() {
-                    st.searched_for(item, if found.is_none() { Some(scan.searched(item, &asked, &here)?) } else { None });
+                if let Some(reasons) = run.reasons.as_ref().filter(|reasons| reasons.are_given()) {
+                    reasons.searched_for(item, if found.is_none() { Some(scan.searched(item, &asked, &here)?) } else { None }, st);
                 }
                 if let Some(found) = found {
                     hits.push((n, found));
@@ -402,7 +395,7 @@ impl Verb for MatchTerms {
             }
             scan.finish()
         };
-        st.kept.borrow_mut().insert(pass.id.clone(), Box::new(kept));
+        st.caches.passes.borrow_mut().insert(pass.id.clone(), Box::new(kept));
         for (n, found) in &hits {
             if let Some(item) = st.list_mut(list).items.get_mut(*n) {
                 item.set(core::HITS, Value::Int(i64::try_from(*found).unwrap_or(i64::MAX)));
@@ -410,9 +403,8 @@ impl Verb for MatchTerms {
         }
         let chosen: Vec<usize> = hits.into_iter().map(|(n, _)| n).collect();
         // the reasons have been given, together with the keys
-        *st.because.borrow_mut() = None;
-        self.set.apply(st, list, &chosen, memo)?;
-        Ok(self.set.apply_globals(st, list, &chosen, memo)?)
+        self.set.apply(run, st, &chosen, None)?;
+        Ok(self.set.apply_globals(run, st, &chosen)?)
     }
 }
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::diag::Code;
 use crate::model::Item;
-use crate::terms::scripted::found_by;
+use crate::terms::scripts::found_by;
 use crate::terms::steps::text_through as through;
 use crate::terms::{Env, EvalFault};
 use crate::text::keys::KeyHit;
@@ -76,14 +76,14 @@ impl PassScan<'_> {
                 (number, first)
             }
         };
-        if let (true, Some((keys, written, n, at))) = (self.env.st.trail.is_some(), first) {
+        if let (Some(reasons), Some((keys, written, n, at))) = (self.reasons, first) {
             let written = match (written, &self.of.wanted) {
                 (None, RequestTerms::Keys(keys, _)) => env.eval(keys)?,
                 (written, _) => written.unwrap_or_default(),
             };
             let written = written.elements().get(n).cloned().unwrap_or_default();
             let told = self.told(written, keys.get(n), at, asked)?;
-            self.env.st.explain(item, told);
+            reasons.explain(item, told, self.env.st);
         }
         Ok(Some(number))
     }

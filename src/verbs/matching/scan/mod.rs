@@ -10,7 +10,7 @@ use crate::terms::expr::PathRoot;
 use crate::terms::names::QUERY_KEYS;
 use crate::terms::select::{SelectSequence, count};
 use crate::terms::steps::text_through as through;
-use crate::terms::{Cond, Env, EvalFault, Expr};
+use crate::terms::{Cond, Env, EvalFault, Expr, PassReasons};
 use crate::text::keys::{KeyEdge, KeyHit, KeyLookup, SearchKey};
 use crate::text::work::{self, BudgetScope};
 use crate::text::written::ToText as _;
@@ -74,6 +74,8 @@ pub(super) struct ScanCache {
 pub(super) struct PassScan<'a> {
     of: &'a MatchTerms,
     env: &'a Env<'a>,
+    /// The reasons that the pass gives, where a trace is kept.
+    reasons: Option<&'a PassReasons>,
     /// The rows of each source, once evaluated.
     rows: Vec<Option<Value>>,
     /// The texts of each source, newest first where the source says so.
@@ -97,7 +99,12 @@ pub(super) struct PassScan<'a> {
 }
 
 impl<'a> PassScan<'a> {
-    pub(super) fn new(of: &'a MatchTerms, mut kept: ScanCache, env: &'a Env<'a>) -> Result<Self, EvalFault> {
+    pub(super) fn new(
+        of: &'a MatchTerms,
+        mut kept: ScanCache,
+        reasons: Option<&'a PassReasons>,
+        env: &'a Env<'a>,
+    ) -> Result<Self, EvalFault> {
         let on = |when: &Option<Cond>| when.as_ref().map_or(Ok(true), |c| env.holds(c));
         let active = of.sources.iter().map(|s| on(&s.when)).collect::<Result<Vec<_>, _>>()?;
         let matchers_on = of.matchers.iter().map(|m| on(&m.when)).collect::<Result<Vec<_>, _>>()?;
@@ -106,6 +113,7 @@ impl<'a> PassScan<'a> {
         Ok(Self {
             of,
             env,
+            reasons,
             rows: vec![None; of.sources.len()],
             texts: vec![Vec::new(); of.sources.len()],
             active,

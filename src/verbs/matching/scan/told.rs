@@ -75,7 +75,7 @@ impl PassScan<'_> {
             return Ok(Vec::new());
         }
         let written = env.eval(own)?;
-        let warned = self.env.st.warnings.borrow().len();
+        let warned = self.env.st.warnings.raised.borrow().len();
         let mut found = Vec::new();
         for (key, text) in keys.iter().zip(written.elements()).take(limits::SAMPLE) {
             if self.has(key, asked, item)?.is_some() {
@@ -83,7 +83,7 @@ impl PassScan<'_> {
             }
         }
         // what a key warns of was said when the item was searched
-        self.env.st.warnings.borrow_mut().truncate(warned);
+        self.env.st.warnings.raised.borrow_mut().truncate(warned);
         Ok(found)
     }
 
@@ -100,7 +100,7 @@ impl PassScan<'_> {
             (None, Expr::Path(path)) => match path.root {
                 PathRoot::Scene { list: Some((id, _)) } => {
                     let list = self.env.st.list(id);
-                    list.lazy.as_ref().map_or(0, |l| l.remaining) + list.items.iter().filter(|i| i.enabled()).count()
+                    list.enabled_count()
                 }
                 _ => return None,
             },

@@ -1,6 +1,18 @@
-//! Bounds the nesting of values and texts, so that none refers to itself without end, and the work of texts inside texts.
+//! What a build has used up, and its bounds: visits of items, the bytes of texts, the nesting of values and texts, so that
+//! none refers to itself without end, the work of texts inside texts, and the size of values that it keeps.
+//!
+//! Shared parts of a value count each time, so nothing that a build keeps can come to more than its bound when it is written
+//! out.
 
 use std::cell::Cell;
+
+use crate::diag::limits;
+use crate::model::{SerializedSize, SizeExcess, Value};
+use crate::text::{work, written};
+
+use super::BuildState;
+use super::fault::EvalFault;
+use super::trees::elements;
 
 /// Maximum depth of nested values and texts.
 const DEEPEST: u32 = 48;
@@ -17,6 +29,13 @@ const MOST_BYTES: usize = 4 << 20;
 /// Maximum number of bytes of all texts of a build that are expanded inside texts.
 const MOST_BYTES_OF_BUILD: usize = 32 << 20;
 
+/// The work of one visit, in steps: the item's condition is counted besides.
+const STEPS_PER_VISIT: u64 = 2;
+/// How many visits each element of the scene's lists adds to the pack's bound.
+const VISITS_PER_ELEMENT: u64 = 200;
+/// How deep in the scene's tables lists are counted.
+const MOST_LEVELS: u32 = 4;
+
 /// How a text begins to be expanded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum TextNesting {
@@ -29,9 +48,13 @@ pub(crate) enum TextNesting {
     Refused(bool),
 }
 
-/// How deep the current evaluation is nested.
+/// What a build has used up so far.
 #[derive(Debug, Default)]
-pub(crate) struct Nesting {
+pub(crate) struct BuildUsage {
+    visits: Cell<u64>,
+    /// The maximum number of visits; computed from the scene when the pack's own bound is reached.
+    most_visits: Cell<Option<u64>>,
+    /// How deep the current evaluation is nested.
     depth: Cell<u32>,
     /// How many texts are being expanded inside one another.
     open: Cell<u32>,
@@ -45,7 +68,7 @@ pub(crate) struct Nesting {
     steps: Cell<usize>,
 }
 
-impl Nesting {
+impl BuildUsage {
     /// Enters one level of values that refer to values; false if that is too deep.
     pub(crate) fn deeper(&self) -> bool {
         let fine = self.depth.get() < DEEPEST;
@@ -124,4 +147,72 @@ impl Nesting {
     pub(crate) fn worked(&self) -> usize {
         self.steps.take()
     }
+}
+
+impl BuildState {
+    /// Counts work. Returns an error when the bound is reached: the pack's bound plus an allowance for each element
+    /// of the scene's lists.
+    pub fn visit(&self, items: usize) -> Result<(), EvalFault> {
+        work::spend((items as u64).saturating_add(1).saturating_mul(STEPS_PER_VISIT))?;
+        let sum = self.usage.visits.get().saturating_add(items as u64).saturating_add(1);
+        self.usage.visits.set(sum);
+        if sum <= self.rules.limits.pass_visits {
+            return Ok(());
+        }
+        let most = self.usage.most_visits.get().unwrap_or_else(|| {
+            let more = elements(&self.scene, MOST_LEVELS).saturating_mul(VISITS_PER_ELEMENT);
+            self.rules.limits.pass_visits.saturating_add(more)
+        });
+        self.usage.most_visits.set(Some(most));
+        if sum > most {
+            return Err(EvalFault::bound(format!(
+                "passes visited more than {most} items; let passes select fewer items, or raise `pass_visits` in `[limits]` of the pack (at most 100,000,000)"
+            )));
+        }
+        Ok(())
+    }
+
+    /// An error for a text longer than the pack allows.
+    pub fn small_enough(&self, bytes: usize) -> Result<(), EvalFault> {
+        if bytes > self.rules.limits.text_bytes {
+            return Err(EvalFault::bound(format!(
+                "a text grew beyond {} bytes; let the rule make less, or raise `text_bytes` in `[limits]` of the pack (at most 256,000,000)",
+                self.rules.limits.text_bytes
+            )));
+        }
+        Ok(())
+    }
+}
+
+/// The size of a value, which is paid; or what it would do ("would …"), if it nests too deeply, holds too many values, or would
+/// be too long when it is written out. One text may be as long as the pack allows (`text_bytes`), and data that the scene holds
+/// may be kept as it is.
+pub(crate) fn check_kept(value: &Value, text_bytes: usize, scene: &Value) -> Result<SerializedSize, String> {
+    let mut bytes = limits::OUTPUT_BYTES.max(text_bytes);
+    let within = |bytes: usize| value.written(limits::NESTING, SerializedSize { values: limits::VALUES, bytes });
+    let size = within(bytes).or_else(|excess| {
+        if excess != SizeExcess::Bytes {
+            return Err(excess);
+        }
+        let all = SerializedSize { values: usize::MAX, bytes: usize::MAX };
+        bytes = bytes.saturating_add(scene.written(limits::NESTING, all).map_or(0, |scene| scene.bytes));
+        within(bytes)
+    });
+    if matches!(value, Value::List(_) | Value::Map(_)) {
+        // nothing can fail here: the next step fails, if this is too much
+        let _ = work::spend(size.map_or(limits::VALUES, |size| size.values) as u64);
+    }
+    size.map_err(|excess| match excess {
+        SizeExcess::Depth => format!("nest deeper than {} levels; nest it less deeply", limits::NESTING),
+        SizeExcess::Values => format!("hold more than {} values; keep fewer in it", limits::VALUES),
+        SizeExcess::Bytes => format!("come to more than {bytes} bytes when it is written out; keep less in it"),
+    })
+}
+
+/// Pays for a value that is read as a whole, and gives its size.
+///
+/// # Errors
+/// It nests too deeply, or the work of the call is spent.
+pub(crate) fn read_size(value: &Value) -> Result<SerializedSize, EvalFault> {
+    Ok(written::read(value)?)
 }

@@ -1,21 +1,15 @@
-//! What of the rules a run has exercised: the passes, both sides of their conditions, and the cells of rows.
+//! What of the rules builds have exercised: the passes, both sides of their conditions, and the cells of rows.
 //!
-//! A sink is set for a thread, and every state that is made there writes to it. Without a sink, a pass costs one check of
-//! an option.
+//! A ruleset may have a sink, to which every build writes that runs on it. Without a sink, a pass costs one check of an
+//! option.
 
-use std::cell::RefCell;
-use std::rc::Rc;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::model::RuleRef;
 
 use super::Select;
-
-thread_local! {
-    static SINK: RefCell<Option<Rc<CoverageSink>>> = const { RefCell::new(None) };
-}
 
 /// What was seen of one pass.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -49,53 +43,49 @@ pub enum CellSeen {
     Condition(u32, bool),
 }
 
-/// The sink of a thread.
+/// What the builds of a ruleset have exercised so far.
 #[derive(Debug, Default)]
-pub struct CoverageSink {
-    passes: RefCell<FxHashMap<Arc<str>, PassSeen>>,
+pub struct CoverageSink(Mutex<Coverage>);
+
+#[derive(Debug, Default)]
+struct Coverage {
+    passes: FxHashMap<Arc<str>, PassSeen>,
     /// The passes by the address of their selections, which live as long as the rules.
-    selects: RefCell<FxHashMap<usize, Arc<str>>>,
-    cells: RefCell<FxHashSet<CellSeen>>,
+    selects: FxHashMap<usize, Arc<str>>,
+    cells: FxHashSet<CellSeen>,
     /// The pass that set each path last.
-    setters: RefCell<FxHashMap<String, Arc<str>>>,
+    setters: FxHashMap<String, Arc<str>>,
 }
 
-/// Runs something with a sink, and returns what it has seen.
-pub fn recording<R>(run: impl FnOnce() -> R) -> (R, Rc<CoverageSink>) {
-    /// Takes the sink away even if `run` panics.
-    struct SinkGuard(Option<Rc<CoverageSink>>);
-    impl Drop for SinkGuard {
-        fn drop(&mut self) {
-            SINK.set(self.0.take());
-        }
+impl Coverage {
+    fn note(&mut self, pass: &Arc<str>, what: PassSeen) {
+        self.passes.entry(pass.clone()).or_default().add(what);
     }
-    let seen = Rc::new(CoverageSink::default());
-    let _back = SinkGuard(SINK.replace(Some(seen.clone())));
-    (run(), seen)
-}
-
-/// The sink of this thread.
-pub(super) fn sink() -> Option<Rc<CoverageSink>> {
-    SINK.with_borrow(Clone::clone)
 }
 
 impl CoverageSink {
+    fn open(&self) -> MutexGuard<'_, Coverage> {
+        // each entry is complete, so what a build has left behind that panicked can be used
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// What was seen of each pass that was reached.
     #[must_use]
     pub fn passes(&self) -> FxHashMap<Arc<str>, PassSeen> {
-        self.passes.borrow().clone()
+        self.open().passes.clone()
     }
 
     /// The cells that were evaluated.
     #[must_use]
     pub fn cells(&self) -> FxHashSet<CellSeen> {
-        self.cells.borrow().clone()
+        self.open().cells.clone()
     }
 
     /// The pass that set a path, or a value above or below it, last.
     #[must_use]
     pub fn setter(&self, path: &str) -> Option<Arc<str>> {
-        let setters = self.setters.borrow();
+        let coverage = self.open();
+        let setters = &coverage.setters;
         let above = std::iter::successors(Some(path), |path| path.rsplit_once('.').map(|(above, _)| above));
         above.into_iter().find_map(|path| setters.get(path).cloned()).or_else(|| {
             let below = format!("{path}.");
@@ -103,21 +93,19 @@ impl CoverageSink {
         })
     }
 
-    fn note(&self, pass: &Arc<str>, what: PassSeen) {
-        self.passes.borrow_mut().entry(pass.clone()).or_default().add(what);
-    }
-
     /// A pass has come to its gate.
     pub(crate) fn pass(&self, pass: &Arc<str>, select: &Select, held: bool) {
-        self.selects.borrow_mut().insert(std::ptr::from_ref(select).addr(), pass.clone());
-        self.note(pass, PassSeen { ran: held, skipped: !held, ..PassSeen::default() });
+        let mut coverage = self.open();
+        coverage.selects.insert(std::ptr::from_ref(select).addr(), pass.clone());
+        coverage.note(pass, PassSeen { ran: held, skipped: !held, ..PassSeen::default() });
     }
 
     /// A selection has judged items by its `where`. Selections that belong to no pass are not counted.
     pub(super) fn judged(&self, select: &Select, chose: bool, left: bool) {
-        let pass = self.selects.borrow().get(&std::ptr::from_ref(select).addr()).cloned();
+        let mut coverage = self.open();
+        let pass = coverage.selects.get(&std::ptr::from_ref(select).addr()).cloned();
         if let Some(pass) = pass {
-            self.note(&pass, PassSeen { chose, left, ..PassSeen::default() });
+            coverage.note(&pass, PassSeen { chose, left, ..PassSeen::default() });
         }
     }
 
@@ -127,11 +115,11 @@ impl CoverageSink {
             RuleRef::Expr(n) => CellSeen::Value(n),
             RuleRef::Cond(n) => CellSeen::Condition(n, held),
         };
-        self.cells.borrow_mut().insert(cell);
+        self.open().cells.insert(cell);
     }
 
     /// A pass has set a path.
     pub(super) fn set(&self, names: &[Arc<str>], pass: &Arc<str>) {
-        self.setters.borrow_mut().insert(names.join("."), pass.clone());
+        self.open().setters.insert(names.join("."), pass.clone());
     }
 }
