@@ -1,5 +1,7 @@
 //! The layout of texts for a terminal: tables, texts on one line, and beginnings of texts.
 
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+
 use crate::diag::Span;
 use crate::diag::short::is_unseen;
 use crate::pack::Ruleset;
@@ -58,4 +60,19 @@ pub(super) fn place_at(rules: &Ruleset, span: Span) -> Option<String> {
 /// A number of things: `1 error`, `2 errors`.
 pub(super) fn counted(n: usize, what: &str) -> String {
     format!("{n} {what}{}", if n == 1 { "" } else { "s" })
+}
+
+/// A bar for so many steps.
+pub(crate) fn progress_bar(steps: usize, terminal: bool) -> ProgressBar {
+    let target = if terminal { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
+    let bar = ProgressBar::with_draw_target(u64::try_from(steps).ok(), target);
+    if let Ok(style) = ProgressStyle::with_template("{bar:24} {pos}/{len}  {elapsed} of {duration}  {msg}") {
+        bar.set_style(style);
+    }
+    bar
+}
+
+/// A name of somebody else, as it may stand beside a bar.
+pub(crate) fn clean_name(name: &str) -> String {
+    name.chars().filter(|c| !c.is_control()).take(60).collect()
 }

@@ -4,17 +4,15 @@
 
 #![cfg_attr(not(feature = "full"), allow(dead_code, reason = "what some verbs alone use is checked with all of them"))]
 
-mod bar;
+mod exit;
 #[doc(hidden)]
 pub mod format;
+#[cfg_attr(not(feature = "full"), path = "lean.rs")]
+mod full;
 mod inputs;
 mod layout;
-mod limits;
 mod output;
-mod stop;
 mod verbs;
-mod waiting;
-mod watching;
 
 use std::ffi::OsString;
 use std::io::IsTerminal;
@@ -26,13 +24,17 @@ use tapster::{diag, model, template};
 use tapster_exchange::{import, share};
 use tapster_session::store;
 use tapster_testing as testing;
-#[cfg(feature = "full")]
-use {tapster::artifact, tapster_client as run, tapster_session as session};
 
-pub use output::Io;
-use output::{ColorMode, GlobalArgs, OutputStreams, colored};
-pub use stop::RunExit;
+use crate::diag::Code;
+use exit::EarlyExit;
+use output::{ColorMode, Console, GlobalArgs, colored};
 use verbs::Verb;
+
+pub use exit::RunExit;
+pub use output::Io;
+
+#[cfg(unix)]
+use rustix::process::{Resource, getrlimit, setrlimit};
 
 /// Builds the exact messages that a language model receives, by rules that are files.
 #[derive(Debug, Parser)]
@@ -79,20 +81,20 @@ struct ProcessArguments {
 fn run_on(args: Vec<OsString>, io: &mut Io<'_>, process: Option<ProcessArguments>) -> RunExit {
     let no_color = !colored(ColorMode::Auto, io);
     let command = Cli::command().color(if no_color { ColorChoice::Never } else { ColorChoice::Auto });
-    let streams = inputs::files::streams(&args);
+    let streams = crate::inputs::files::find_streams(&args);
     let parsed = command.try_get_matches_from(args).and_then(|m| Cli::from_arg_matches(&m));
     let cli = match parsed {
         Ok(cli) => cli,
         Err(error) => return usage(&error, no_color, io),
     };
     let paint = colored(cli.globals.color, io);
-    let mut show = OutputStreams::new(io, &cli.globals, paint);
+    let mut show = Console::new(io, &cli.globals, paint);
     show.streams = streams;
     if let Some(process) = process {
         if process.to_terminal {
             show.paint_results();
         }
-        if let Err(stop) = limits::set(cli.verb.runs_on(), show.io) {
+        if let Err(stop) = set_process_limits(cli.verb.runs_on(), &show.io) {
             let exit = show.stop(stop);
             return show.finish(exit);
         }
@@ -118,6 +120,46 @@ fn usage(error: &clap::Error, no_color: bool, io: &mut Io<'_>) -> RunExit {
         Ok(()) => RunExit::Done,
         Err(e) if e.kind() == std::io::ErrorKind::BrokenPipe => RunExit::Done,
         Err(_) => RunExit::CouldNot,
+    }
+}
+
+/// The most memory, in MiB, if `TAPSTER_MEMORY` does not say it.
+const MEMORY_MIB: u64 = 4096;
+/// The most processor time, in seconds, if `TAPSTER_PROCESSOR` does not say it.
+const PROCESSOR_SECONDS: u64 = 600;
+
+/// Sets the limits. A number that cannot be read is an error, so that nothing runs without the limit that was meant. A verb
+/// that `runs_on` for as long as somebody asks has none of processor time.
+#[cfg(unix)]
+fn set_process_limits(runs_on: bool, io: &Io<'_>) -> Result<(), EarlyExit> {
+    let number = |name: &str, usual| match (io.env)(name).filter(|text| !text.is_empty()) {
+        None => Ok(usual),
+        Some(text) => text.to_str().and_then(|text| text.parse().ok()).ok_or_else(|| {
+            let message = format!("`{name}` is `{}`, which is no whole number", text.display());
+            EarlyExit::could_not(Code::SceneField, message, "write a number of MiB, or of seconds, without a unit; 0 sets no limit")
+        }),
+    };
+    lower_limit(Resource::Data, number("TAPSTER_MEMORY", MEMORY_MIB)?.saturating_mul(1 << 20));
+    let seconds = number("TAPSTER_PROCESSOR", PROCESSOR_SECONDS)?;
+    if !runs_on {
+        lower_limit(Resource::Cpu, seconds);
+    }
+    Ok(())
+}
+
+#[cfg(not(unix))]
+fn set_process_limits(_: bool, _: &Io<'_>) -> Result<(), EarlyExit> {
+    Ok(())
+}
+
+/// Lowers a limit, so that it can be raised again by programs that are started. 0 leaves it as it is.
+#[cfg(unix)]
+fn lower_limit(resource: Resource, most: u64) {
+    let mut limit = getrlimit(resource);
+    if most > 0 && limit.current.is_none_or(|now| now > most) {
+        limit.current = Some(most);
+        // a system without such a limit is no reason not to run
+        let _ = setrlimit(resource, limit);
     }
 }
 

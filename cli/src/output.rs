@@ -8,8 +8,7 @@ use clap::{Args, ValueEnum};
 use indexmap::IndexMap;
 
 use crate::diag::{Diagnostic, Report, Sources, Span, render, sarif};
-
-use super::stop::{EarlyExit, RunExit};
+use crate::exit::{EarlyExit, RunExit};
 
 /// The parts of the process that a run may use; tests provide their own.
 pub struct Io<'a> {
@@ -89,9 +88,9 @@ pub(super) struct WarningPlaces {
     pub(super) sources: Sources,
 }
 
-/// The streams with the requested formats.
-pub(super) struct OutputStreams<'a, 'io> {
-    pub(super) io: &'a mut Io<'io>,
+/// Input, results and diagnostics in the requested formats.
+pub(super) struct Console<'io> {
+    pub(super) io: Io<'io>,
     format: OutputFormat,
     errors: ErrorFormat,
     paint: bool,
@@ -112,10 +111,10 @@ pub(super) struct OutputStreams<'a, 'io> {
     gathered: Vec<(Report, Sources)>,
 }
 
-impl<'a, 'io> OutputStreams<'a, 'io> {
-    pub(super) fn new(io: &'a mut Io<'io>, globals: &GlobalArgs, paint: bool) -> Self {
+impl<'io> Console<'io> {
+    pub(super) fn new(io: &'io mut Io<'_>, globals: &GlobalArgs, paint: bool) -> Self {
         Self {
-            io,
+            io: Io { input: io.input, out: io.out, err: io.err, terminal: io.terminal, env: io.env },
             format: globals.format,
             errors: globals.error_format,
             paint,
@@ -182,6 +181,11 @@ impl<'a, 'io> OutputStreams<'a, 'io> {
         let mut out = BufWriter::new(&mut *self.io.out);
         let written = serde_json::to_writer_pretty(&mut out, value).map_err(std::io::Error::from);
         self.failed = written.and_then(|()| out.write_all(b"\n")).and_then(|()| out.flush()).err();
+    }
+
+    /// Writes the result of a command: as JSON if that is requested, and otherwise as text.
+    pub(super) fn answer<S: AsRef<str>>(&mut self, value: &impl serde::Serialize, text: impl FnOnce() -> S) {
+        if self.is_json() { self.json(value) } else { self.result(text().as_ref()) }
     }
 
     /// Keeps all diagnostics that are written while `run` runs, and returns them.

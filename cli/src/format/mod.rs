@@ -7,19 +7,17 @@
 //! comments would change is refused, so that nothing can be lost.
 
 mod arrange;
-mod fit;
 mod read;
-mod same;
-mod text;
-mod tree;
 mod write;
 
 use std::ops::Range;
 
+use toml::{Table, Value};
 use toml_parser::Source;
 use toml_parser::lexer::{Token, TokenKind};
 
 use crate::diag::{Code, Diagnostic, SourceId, Span, memory};
+use arrange::is_free;
 
 /// Deepest nesting of tables and lists, counting the parts of dotted keys.
 const MAX_DEPTH: usize = 64;
@@ -110,7 +108,7 @@ fn lay_out(source: SourceId, text: &str, layout: TomlLayout, newline: &str) -> R
 /// Whether a text has the meaning and the comments of the text before it.
 fn keeps(source: SourceId, before: &toml::Table, words: &[&str], formatted: &str) -> Result<(), FormatRefusal> {
     let after: toml::Table = toml::from_str(formatted).map_err(|_| loss(source, "the result would not be TOML"))?;
-    if !same::is_same(before, &after) {
+    if !means_the_same(before, &after) {
         return Err(loss(source, "its meaning would change"));
     }
     if words_of_comments(formatted) != words {
@@ -148,7 +146,7 @@ fn long_lines(text: &str, most: usize) -> Vec<Range<usize>> {
     let mut long = Vec::new();
     for line in text.split_inclusive('\n') {
         let body = line.trim_end_matches(['\r', '\n']);
-        if tree::width(body) > most {
+        if read::width(body) > most {
             long.push(start..start + body.len());
         }
         start += line.len();
@@ -199,4 +197,61 @@ fn too_deep(text: &str) -> Option<usize> {
 
 fn start_of(token: &Token) -> usize {
     token.span().start()
+}
+
+/// Whether two documents are equal. Where the layout may move keys, their order is not compared.
+fn means_the_same(before: &Table, after: &Table) -> bool {
+    let free = is_free(0, false);
+    are_same_tables(before, after, free, |a, b| match (a, b) {
+        (Value::Array(a), Value::Array(b)) => {
+            let row = |(a, b): (&Value, &Value)| match (a, b) {
+                // the rows of a list of the file
+                (Value::Table(a), Value::Table(b)) => are_same_tables(a, b, is_free(1, true), are_same_values),
+                _ => are_same_values(a, b),
+            };
+            a.len() == b.len() && a.iter().zip(b).all(row)
+        }
+        _ => are_same_values(a, b),
+    })
+}
+
+fn are_same_tables(before: &Table, after: &Table, free: bool, each: impl Fn(&Value, &Value) -> bool) -> bool {
+    let ordered = free || before.keys().eq(after.keys());
+    ordered && before.len() == after.len() && before.iter().all(|(key, value)| after.get(key).is_some_and(|other| each(value, other)))
+}
+
+/// Recursion is bounded by the depth of the text, which is checked first.
+fn are_same_values(before: &Value, after: &Value) -> bool {
+    match (before, after) {
+        (Value::Table(a), Value::Table(b)) => are_same_tables(a, b, false, are_same_values),
+        (Value::Array(a), Value::Array(b)) => a.len() == b.len() && a.iter().zip(b).all(|(a, b)| are_same_values(a, b)),
+        // `nan` counts as equal to itself
+        (Value::Float(a), Value::Float(b)) => a.to_bits() == b.to_bits(),
+        _ => before == after,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    fn is_same(before: &str, after: &str) -> bool {
+        super::means_the_same(&before.parse().unwrap(), &after.parse().unwrap())
+    }
+
+    #[test]
+    fn order_counts_but_in_rows_and_before_the_first_header() {
+        assert!(is_same("a = 1\nb = nan\n", "b = nan\na = 1\n"));
+        assert!(is_same("[[a]]\nx = 1\ny = { z = 1 }\n", "[[a]]\ny.z = 1\nx = 1\n"));
+        assert!(!is_same("[a]\nx = 1\ny = 2\n", "[a]\ny = 2\nx = 1\n"));
+        assert!(!is_same("[[a]]\ns = { x = 1, y = 2 }\n", "[[a]]\ns = { y = 2, x = 1 }\n"));
+        assert!(!is_same("[[a]]\ns = [{ x = 1, y = 2 }]\n", "[[a]]\ns = [{ y = 2, x = 1 }]\n"));
+    }
+
+    #[test]
+    fn values_count() {
+        assert!(!is_same("a = 1\n", "a = 1.0\n"));
+        assert!(!is_same("a = 0.0\n", "a = -0.0\n"));
+        assert!(!is_same("a = [1]\n", "a = [1, 1]\n"));
+        assert!(!is_same("a = 1\n", "a = 1\nb = 1\n"));
+        assert!(!is_same("a = \"x\"\n", "a = \"x \"\n"));
+    }
 }

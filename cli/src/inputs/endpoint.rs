@@ -9,16 +9,18 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use clap::Args;
+use tapster_client::retry::{Pace, RetryAttempt, RetryPolicy, RetryTransport};
+use tapster_client::tools::{FilteredToolRegistry, HostTools, ToolRegistry};
+use tapster_client::{BoxFuture, Http, HttpOptions, Key, RealPace, Recorder, Replay, Timeouts, Transport, is_variable};
 
-use crate::diag::{Code, Diagnostic, DiagnosticCode};
-use crate::inputs::files::{bytes_of, shown};
-use crate::inputs::parts::seconds;
-use crate::output::OutputStreams;
+use crate::diag::{Code, Diagnostic, DiagnosticCode, suggest};
+use crate::exit::{EarlyExit, Result};
+use crate::full::wait;
+use crate::inputs::files::{create_private, path_text, read_bytes, read_text};
+use crate::inputs::parse_seconds;
+use crate::output::Console;
 use crate::pack::Ruleset;
 use crate::pack::library::is_shipped_key;
-use crate::run::retry::{Pace, RetryAttempt, RetryPolicy, RetryTransport};
-use crate::run::{BoxFuture, Http, HttpOptions, Key, RealPace, Recorder, Replay, Timeouts, Transport, is_variable};
-use crate::stop::EarlyExit;
 
 /// Where requests are sent.
 #[derive(Debug, Clone, Default, Args)]
@@ -41,7 +43,7 @@ pub(crate) struct EndpointArgs {
     #[arg(long, value_name = "URL", conflicts_with = "replay")]
     pub(crate) proxy: Option<String>,
     /// How many seconds a provider may be silent.
-    #[arg(long, value_name = "SECONDS", default_value = "120", value_parser = seconds, conflicts_with = "replay")]
+    #[arg(long, value_name = "SECONDS", default_value = "120", value_parser = parse_seconds, conflicts_with = "replay")]
     pub(crate) timeout: Option<f64>,
     /// How often a request is sent again if that is safe.
     #[arg(long, value_name = "N", default_value = "2", value_parser = clap::value_parser!(u32).range(0..=20))]
@@ -70,7 +72,7 @@ impl EndpointArgs {
     }
 
     /// Checks what the flags say about each other and about addresses.
-    pub(crate) fn check(&self) -> Result<(), EarlyExit> {
+    pub(crate) fn check(&self) -> Result<()> {
         for (flag, address) in [("--url", &self.url), ("--proxy", &self.proxy)] {
             let Some(address) = address else { continue };
             // an address may hold a user and a password, so it is not shown
@@ -93,18 +95,12 @@ impl EndpointArgs {
     /// variable is read if a shipped pack names it, and goes to the provider's own address alone: where a request goes
     /// is said by packs and scenes, and they must not choose what is read and sent. `addressed` means that the scene
     /// names an address.
-    fn key(
-        &self,
-        rules: &Ruleset,
-        dialect: &str,
-        addressed: bool,
-        show: &mut OutputStreams<'_, '_>,
-    ) -> Result<(Option<Key>, Vec<String>), EarlyExit> {
+    fn key(&self, rules: &Ruleset, dialect: &str, addressed: bool, show: &mut Console<'_>) -> Result<(Option<Key>, Vec<String>)> {
         let named = |key: Key| (Some(key), Vec::new());
         let help = "name the variable with `--key-env NAME`, or the file with `--key-file FILE`";
-        let refused = |error: crate::run::KeyError| EarlyExit::could_not(Code::FileMissing, error.to_string(), help);
+        let refused = |error: tapster_client::KeyError| EarlyExit::could_not(Code::FileMissing, error.to_string(), help);
         if let Some(file) = &self.key_file {
-            return bytes_of(file, show).and_then(|text| Key::from_bytes(&text, file).map(named).map_err(refused));
+            return read_bytes(file, show).and_then(|text| Key::from_bytes(&text, file).map(named).map_err(refused));
         }
         if let Some(name) = &self.key_env {
             return Key::from_variable(name, show.io.env).map(named).map_err(refused);
@@ -145,17 +141,17 @@ impl EndpointArgs {
         dialect: &str,
         addressed: bool,
         hears: Arc<dyn Fn(&RetryAttempt) + Send + Sync>,
-        show: &mut OutputStreams<'_, '_>,
-    ) -> Result<Arc<dyn Transport>, EarlyExit> {
+        show: &mut Console<'_>,
+    ) -> Result<Arc<dyn Transport>> {
         self.check()?;
         if let Some(file) = &self.replay {
             if self.url.is_some() {
-                let message = format!("the address of `--url` is not asked: the replies come from `{}`", shown(file));
+                let message = format!("the address of `--url` is not asked: the replies come from `{}`", path_text(file));
                 show.note(Diagnostic::note(DiagnosticCode::named("run.replay"), message));
             }
-            let text = String::from_utf8_lossy(&bytes_of(file, show)?).into_owned();
+            let text = String::from_utf8_lossy(&read_bytes(file, show)?).into_owned();
             let replay = Replay::parse(&text).map_err(|error| {
-                EarlyExit::could_not(Code::SyntaxJson, format!("`{}`: {error}", shown(file)), "name a file that `--record` has written")
+                EarlyExit::could_not(Code::SyntaxJson, format!("`{}`: {error}", path_text(file)), "name a file that `--record` has written")
             })?;
             return Ok(self.repeating(Arc::new(replay), Arc::new(ZeroPace), hears));
         }
@@ -203,13 +199,59 @@ impl Pace for ZeroPace {
 }
 
 /// A new file for a record, which only its owner may read.
-fn new_record(file: &Path) -> Result<File, EarlyExit> {
-    let mut options = File::options();
-    options.write(true).create_new(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    options.open(file).map_err(|error| {
-        let message = format!("`{}` cannot be written: {error}", shown(file));
+fn new_record(file: &Path) -> Result<File> {
+    create_private(file).map_err(|error| {
+        let message = format!("`{}` cannot be written: {error}", path_text(file));
         EarlyExit::could_not(Code::FileMissing, message, "name a new file; a record that exists is not overwritten")
     })
+}
+
+/// Which tools a model may call.
+#[derive(Debug, Clone, Default, Args)]
+#[command(next_help_heading = "Tools")]
+pub(crate) struct ToolArgs {
+    /// Commands and MCP servers that the model may call, besides the tools of the pack.
+    #[arg(long, value_name = "FILE", conflicts_with = "no_tools")]
+    tools: Option<PathBuf>,
+    /// A tool that the model may call; all others are hidden [default: all].
+    #[arg(long, value_name = "NAME", conflicts_with = "no_tools")]
+    allow_tool: Vec<String>,
+    /// A tool that is hidden.
+    #[arg(long, value_name = "NAME", conflicts_with = "no_tools")]
+    deny_tool: Vec<String>,
+    /// Offers no tools.
+    #[arg(long)]
+    no_tools: bool,
+}
+
+impl ToolArgs {
+    /// The tools of the pack and of the host's file, as far as the flags let them through.
+    pub(crate) fn registry(&self, rules: &Ruleset, show: &mut Console<'_>) -> Result<FilteredToolRegistry> {
+        if self.no_tools {
+            return Ok(FilteredToolRegistry::default());
+        }
+        let mut tools = ToolRegistry::of_pack(rules);
+        if let Some(path) = &self.tools {
+            tools.extend(host_tools(path, show)?);
+        }
+        let known: Vec<&str> = tools.specs().map(|spec| spec.name.as_str()).collect();
+        if let Some(name) = self.allow_tool.iter().chain(&self.deny_tool).find(|name| !known.contains(&name.as_str())) {
+            let help = suggest::help(name, known.iter().copied());
+            let help = help
+                .unwrap_or_else(|| format!("the tools are {}", if known.is_empty() { "none".to_owned() } else { known.join(", ") }).into());
+            return Err(EarlyExit::could_not(Code::NameUnknown, format!("there is no tool `{name}`"), help));
+        }
+        let allow = (!self.allow_tool.is_empty()).then(|| self.allow_tool.clone());
+        Ok(FilteredToolRegistry::new(tools, allow, self.deny_tool.clone()))
+    }
+}
+
+/// The commands and servers that a file of the host declares. The servers are started.
+pub(crate) fn host_tools(path: &Path, show: &mut Console<'_>) -> Result<ToolRegistry> {
+    let text = read_text(path, show)?;
+    let declared = HostTools::parse(&text).map_err(|why| {
+        let message = format!("`{}` is no file of tools: {}", path_text(path), why.trim_end());
+        EarlyExit::refused(Code::SyntaxToml, message, "docs/reference/tools.md lists its keys")
+    })?;
+    wait(declared.open()).map_err(|failure| EarlyExit::could_not(Code::FileMissing, failure.0, "correct the command in the file of tools"))
 }

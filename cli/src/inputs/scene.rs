@@ -7,59 +7,54 @@ use std::path::Path;
 
 use crate::build::{AssembledScene, ErrorKind, ScenePart, assemble_scene, import_document};
 use crate::diag::{Code, Diagnostic, DocumentNode, Report, Severity, Sources, Span};
+use crate::exit::{EarlyExit, Result, RunExit};
 use crate::import::{self, Container, Contents};
+use crate::inputs::files::{path_text, read_bytes};
+use crate::inputs::library::{self, readers};
+use crate::inputs::{self, BuildParts};
 use crate::model::options::TABLE;
 use crate::model::{Map, Scene, Value};
+use crate::output::{Console, WarningPlaces};
 use crate::pack::{Ruleset, TypeMismatch};
 use crate::program::foreign::ImportedDocument;
-
-use crate::inputs::files::bytes_of;
-use crate::inputs::files::shown;
-use crate::inputs::library;
-use crate::inputs::options;
-use crate::inputs::parts::BuildParts;
-use crate::inputs::role::SceneRole;
-use crate::output::{OutputStreams, WarningPlaces};
-use crate::stop::EarlyExit;
-use crate::stop::RunExit;
 
 /// The remedy for a document that takes too much work.
 pub(crate) const SMALLER: &str = "import it in smaller parts: a lorebook as several files, a chat without its oldest messages";
 
 /// What the clock, the files and the flags give to the scene, in the order in which they are laid over one another.
-pub(crate) fn given(parts: &BuildParts, rules: &Ruleset, show: &mut OutputStreams<'_, '_>) -> Result<Vec<ScenePart>, EarlyExit> {
+pub(crate) fn scene_parts(parts: &BuildParts, rules: &Ruleset, show: &mut Console<'_>) -> Result<Vec<ScenePart>> {
     let mut given = Vec::new();
     if rules.programs().rules.names.knows_path("now") {
-        given.push(ScenePart::new("clock", one("now", Value::text(parts.clock.clone().unwrap_or_else(clock)))));
+        given.push(ScenePart::new("clock", single_value("now", Value::text(parts.clock.clone().unwrap_or_else(clock)))));
     }
     for preset in &parts.presets {
-        given.push(part("preset", preset, brought(preset, SceneRole::Preset, rules, show)?));
+        given.push(file_part("preset", preset, import_part(preset, SceneRole::Preset, rules, show)?));
     }
     if let Some(card) = &parts.character {
-        given.push(part("character", card, brought(card, SceneRole::Character, rules, show)?));
+        given.push(file_part("character", card, import_part(card, SceneRole::Character, rules, show)?));
     }
     for book in &parts.lorebooks {
-        given.push(part("lorebook", book, brought(book, SceneRole::Lorebook, rules, show)?));
+        given.push(file_part("lorebook", book, import_part(book, SceneRole::Lorebook, rules, show)?));
     }
     if let Some(chat) = &parts.chat {
-        given.push(part("chat", chat, brought(chat, SceneRole::Chat, rules, show)?));
+        given.push(file_part("chat", chat, import_part(chat, SceneRole::Chat, rules, show)?));
     }
     if let Some(file) = &parts.persona_file {
-        given.push(persona(file, rules, show)?);
+        given.push(persona_part(file, rules, show)?);
     }
     given.push(ScenePart::new("file", parts.scene.clone()));
-    given.push(ScenePart::new("flags", flags(parts)));
-    let set = options::given(parts, rules);
+    given.push(ScenePart::new("flags", flag_values(parts)));
+    let set = inputs::given_options(parts, rules);
     if !set.is_null() {
-        options::check(parts, rules, &set)?;
-        given.push(ScenePart::new("flags", one(TABLE, set)));
+        inputs::check_options(parts, rules, &set)?;
+        given.push(ScenePart::new("flags", single_value(TABLE, set)));
     }
     Ok(given)
 }
 
 /// The scene of a build.
-pub(crate) fn of(parts: &BuildParts, rules: &Ruleset, show: &mut OutputStreams<'_, '_>) -> Result<Scene, EarlyExit> {
-    let given = given(parts, rules, show)?;
+pub(crate) fn assemble(parts: &BuildParts, rules: &Ruleset, show: &mut Console<'_>) -> Result<Scene> {
+    let given = scene_parts(parts, rules, show)?;
     let AssembledScene { mut scene, warnings } = assemble_scene(rules, &given).map_err(|error| EarlyExit::build(&error, rules))?;
     if parts.strict && !warnings.is_empty() {
         let mut report = Report::default();
@@ -71,7 +66,7 @@ pub(crate) fn of(parts: &BuildParts, rules: &Ruleset, show: &mut OutputStreams<'
     for (path, value) in parts.set.iter().filter(|(_, value)| value.as_map().is_some()) {
         scene.set(path, value.clone());
     }
-    check(parts, rules, &scene, show)?;
+    check_types(parts, rules, &scene, show)?;
     scene.strict = parts.strict;
     // a fixed seed, so that two runs give the same prompt
     scene.seed = parts.seed.clone().unwrap_or_else(|| "0".to_owned());
@@ -81,7 +76,7 @@ pub(crate) fn of(parts: &BuildParts, rules: &Ruleset, show: &mut OutputStreams<'
 
 /// Refuses values of the scene file and of flags that are not of their declared type. Those of other files are only warned
 /// of, by the build.
-fn check(parts: &BuildParts, rules: &Ruleset, scene: &Scene, show: &mut OutputStreams<'_, '_>) -> Result<(), EarlyExit> {
+fn check_types(parts: &BuildParts, rules: &Ruleset, scene: &Scene, show: &mut Console<'_>) -> Result<()> {
     let mut report = Report::default();
     for path in ["template", "task", "data"] {
         if parts.set.iter().any(|(given, _)| given == path) && !rules.programs().rules.names.knows_path(path) {
@@ -94,7 +89,7 @@ fn check(parts: &BuildParts, rules: &Ruleset, scene: &Scene, show: &mut OutputSt
     let placed = parts.top.iter().map(|(root, sources)| {
         // beside `scene`, a scene file has some of its paths as keys of its own
         let at = |path: &str| root.get("scene").and_then(|scene| scene.at(path)).or_else(|| root.at(path));
-        WarningPlaces { told: places(rules, &scene.data, at), sources: sources.clone() }
+        WarningPlaces { told: warning_places(rules, &scene.data, at), sources: sources.clone() }
     });
     show.places = placed.collect();
     // a value of the file that is no table gives way to the tables of other parts
@@ -125,7 +120,11 @@ fn check(parts: &BuildParts, rules: &Ruleset, scene: &Scene, show: &mut OutputSt
 
 /// What a build warns of in the data of a scene, with the places: the key that no rule reads, else the value that does not
 /// fit. `at` finds the key and the value at a path in the file; what another part of the inputs says has no place in it.
-pub(crate) fn places<'n>(rules: &Ruleset, data: &Value, at: impl Fn(&str) -> Option<(Span, &'n DocumentNode)>) -> Vec<(String, Span)> {
+pub(crate) fn warning_places<'n>(
+    rules: &Ruleset,
+    data: &Value,
+    at: impl Fn(&str) -> Option<(Span, &'n DocumentNode)>,
+) -> Vec<(String, Span)> {
     let unread =
         rules.for_scenes().undeclared_paths(data).into_iter().filter_map(|found| Some((found.warning.message, at(&found.path)?.0)));
     let odd = rules.for_scenes().misfits(data).into_iter().filter_map(|misfit| {
@@ -136,7 +135,7 @@ pub(crate) fn places<'n>(rules: &Ruleset, data: &Value, at: impl Fn(&str) -> Opt
 }
 
 /// What the keys of the scene file beside `scene`, and the flags, give to the scene.
-fn flags(parts: &BuildParts) -> Value {
+fn flag_values(parts: &BuildParts) -> Value {
     let mut scene = Scene { data: Value::map(Map::default()), ..Scene::default() };
     let texts = [
         ("names.user", &parts.persona),
@@ -159,13 +158,13 @@ fn flags(parts: &BuildParts) -> Value {
 }
 
 /// What a file gives to the scene.
-fn part(kind: &str, file: &Path, brought: ImportedDocument) -> ScenePart {
+fn file_part(kind: &str, file: &Path, brought: ImportedDocument) -> ScenePart {
     let stem = file.file_stem().map(|s| s.to_string_lossy().into_owned()).unwrap_or_default();
     ScenePart { kind: kind.to_owned(), stem, scene: brought.scene }
 }
 
 /// A table with one value.
-fn one(name: &str, value: Value) -> Value {
+fn single_value(name: &str, value: Value) -> Value {
     Value::map([(name.into(), value)].into_iter().collect())
 }
 
@@ -174,22 +173,22 @@ pub(crate) fn clock() -> String {
     jiff::Zoned::now().strftime("%Y-%m-%dT%H:%M:%S%:z").to_string()
 }
 
-fn persona(file: &Path, rules: &Ruleset, show: &mut OutputStreams<'_, '_>) -> Result<ScenePart, EarlyExit> {
-    let imported = opened(file, show)?;
+fn persona_part(file: &Path, rules: &Ruleset, show: &mut Console<'_>) -> Result<ScenePart> {
+    let imported = open_foreign(file, show)?;
     if imported.container == Container::Text {
         let text = imported.main().and_then(|d| d.value.as_str()).unwrap_or("").trim_end().to_owned();
-        return Ok(ScenePart::new("persona", one("persona", one("text", Value::text(text)))));
+        return Ok(ScenePart::new("persona", single_value("persona", single_value("text", Value::text(text)))));
     }
-    let brought = bring_in(file, &imported, Some(rules), None, show)?;
+    let brought = import_contents(file, &imported, Some(rules), None, show)?;
     if let Some(mistaken) = SceneRole::Persona.mistaken(file, &brought.format, &brought.scene) {
         show.note(mistaken);
     }
-    Ok(part("persona", file, brought))
+    Ok(file_part("persona", file, brought))
 }
 
-fn brought(file: &Path, role: SceneRole, rules: &Ruleset, show: &mut OutputStreams<'_, '_>) -> Result<ImportedDocument, EarlyExit> {
-    let imported = opened(file, show)?;
-    let brought = bring_in(file, &imported, Some(rules), None, show)?;
+fn import_part(file: &Path, role: SceneRole, rules: &Ruleset, show: &mut Console<'_>) -> Result<ImportedDocument> {
+    let imported = open_foreign(file, show)?;
+    let brought = import_contents(file, &imported, Some(rules), None, show)?;
     if let Some(mistaken) = role.mistaken(file, &brought.format, &brought.scene) {
         show.note(mistaken);
     }
@@ -197,38 +196,38 @@ fn brought(file: &Path, role: SceneRole, rules: &Ruleset, show: &mut OutputStrea
 }
 
 /// Opens a foreign file and shows the warnings about its container.
-pub(crate) fn opened(file: &Path, show: &mut OutputStreams<'_, '_>) -> Result<Contents, EarlyExit> {
-    let bytes = bytes_of(file, show)?;
-    let imported = import::read(&shown(file), &bytes).map_err(|report| EarlyExit::report(RunExit::No, report, Sources::default()))?;
+pub(crate) fn open_foreign(file: &Path, show: &mut Console<'_>) -> Result<Contents> {
+    let bytes = read_bytes(file, show)?;
+    let imported = import::read(&path_text(file), &bytes).map_err(|report| EarlyExit::report(RunExit::No, report, Sources::default()))?;
     show.report(&imported.report, &Sources::default());
     Ok(imported)
 }
 
 /// Reads the document of an opened file by the formats of a pack. Without a pack it must be a document that `tapster
 /// import` has written.
-pub(crate) fn bring_in(
+pub(crate) fn import_contents(
     file: &Path,
     imported: &Contents,
     rules: Option<&Ruleset>,
     format: Option<&str>,
-    show: &mut OutputStreams<'_, '_>,
-) -> Result<ImportedDocument, EarlyExit> {
-    let document = document(imported, rules);
-    if let Some(own) = canonical(&document) {
+    show: &mut Console<'_>,
+) -> Result<ImportedDocument> {
+    let document = main_document(imported, rules);
+    if let Some(own) = imported_before(&document) {
         return Ok(own);
     }
-    let Some(rules) = rules else { return Err(not_known(file)) };
+    let Some(rules) = rules else { return Err(unknown_format(file)) };
     let brought = import_document(rules, format, document.clone()).map_err(|error| {
-        let message = format!("`{}`: {}", shown(file), error.message);
+        let message = format!("`{}`: {}", path_text(file), error.message);
         // it was recognised; another pack would not help
         if *error.kind() == ErrorKind::Bound {
-            return EarlyExit::new(RunExit::No, Diagnostic::error(Code::BoundExceeded, message).help(SMALLER));
+            return EarlyExit::refused(Code::BoundExceeded, message, SMALLER);
         }
-        EarlyExit::new(RunExit::No, Diagnostic::new(Code::ImportFormat, message).help(another_pack(rules, &document, format, show)))
+        EarlyExit::new(RunExit::No, Diagnostic::new(Code::ImportFormat, message).help(suggest_readers(rules, &document, format, show)))
     })?;
     let mut report = Report::default();
     for warning in &brought.warnings {
-        let diagnostic = Diagnostic::new(Code::ImportValue, format!("`{}`: {warning}", shown(file)));
+        let diagnostic = Diagnostic::new(Code::ImportValue, format!("`{}`: {warning}", path_text(file)));
         report.push(diagnostic.help("`tapster import --report` shows what became of each field"));
     }
     show.report(&report, &Sources::default());
@@ -236,7 +235,7 @@ pub(crate) fn bring_in(
 }
 
 /// The remedy for a document that this pack cannot read: the packs that can.
-fn another_pack(own: &Ruleset, document: &Value, format: Option<&str>, show: &OutputStreams<'_, '_>) -> String {
+fn suggest_readers(own: &Ruleset, document: &Value, format: Option<&str>, show: &Console<'_>) -> String {
     let readers = library::readers(document, format, show);
     let Some((_, format)) = readers.first() else {
         return "no pack here reads it; `tapster ops --kinds --pack NAME` lists the formats of a pack".to_owned();
@@ -251,20 +250,122 @@ fn another_pack(own: &Ruleset, document: &Value, format: Option<&str>, show: &Ou
     format!("it is a `{format}`, which is read with {}{too}", flags.join(" or "))
 }
 
-fn not_known(file: &Path) -> EarlyExit {
-    let message = format!("`{}` is of no format that a pack here reads", shown(file));
+fn unknown_format(file: &Path) -> EarlyExit {
+    let message = format!("`{}` is of no format that a pack here reads", path_text(file));
     EarlyExit::new(RunExit::No, Diagnostic::new(Code::ImportFormat, message).help("name a pack with `--pack`; `tapster packs` lists them"))
 }
 
 /// The one document of a file that counts for a pack; a file with one object per line becomes `{ lines }`.
-pub(crate) fn document(imported: &Contents, rules: Option<&Ruleset>) -> Value {
+pub(crate) fn main_document(imported: &Contents, rules: Option<&Ruleset>) -> Value {
     rules.map_or_else(|| imported.whole([]), |rules| imported.whole(rules.card_chunks()))
 }
 
 /// A document that `tapster import` has written: `format`, `scene` and `rest`, and nothing else.
-fn canonical(document: &Value) -> Option<ImportedDocument> {
+fn imported_before(document: &Value) -> Option<ImportedDocument> {
     let table = document.as_map().filter(|t| t.len() == 3)?;
     let (format, scene, rest) = (table.get("format")?.as_str()?, table.get("scene")?, table.get("rest")?);
     let found = || ImportedDocument { format: format.to_owned(), scene: scene.clone(), rest: rest.clone(), ..ImportedDocument::default() };
     scene.as_map().is_some().then(found)
+}
+
+/// A part of a scene that has a flag of its own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum SceneRole {
+    Character,
+    Preset,
+    Chat,
+    Lorebook,
+    Persona,
+}
+
+impl SceneRole {
+    /// The part that an imported scene is; `None` if it may be any.
+    pub(crate) fn of(scene: &Value) -> Option<Self> {
+        let has = |path: &str| scene.get(path).is_some_and(|value| !value.is_empty());
+        let only = |paths: &[&str]| scene.as_map().is_some_and(|map| !map.is_empty() && map.keys().all(|key| paths.contains(&&**key)));
+        if has("card") {
+            Some(Self::Character)
+        } else if has("history") {
+            Some(Self::Chat)
+        } else if only(&["book", "books"]) {
+            Some(Self::Lorebook)
+        } else if only(&["persona", "personas", "names"]) && (has("persona") || has("personas")) {
+            Some(Self::Persona)
+        } else if has("preset") || has("story") || has("instruct") || has("reasoning") || has("provider") {
+            Some(Self::Preset)
+        } else {
+            None
+        }
+    }
+
+    /// The flag that takes such a file.
+    pub(crate) fn flag(self) -> &'static str {
+        match self {
+            Self::Character => "--character",
+            Self::Preset => "--preset",
+            Self::Chat => "--chat",
+            Self::Lorebook => "--lorebook",
+            Self::Persona => "--persona-file",
+        }
+    }
+
+    fn noun(self) -> &'static str {
+        match self {
+            Self::Character => "a card",
+            Self::Preset => "a preset",
+            Self::Chat => "a chat",
+            Self::Lorebook => "a lorebook",
+            Self::Persona => "a persona",
+        }
+    }
+
+    /// The warning about a file that was given as `self` and is something else.
+    pub(crate) fn mistaken(self, file: &Path, format: &str, scene: &Value) -> Option<Diagnostic> {
+        let is = Self::of(scene).filter(|is| *is != self)?;
+        let message = format!("`{}` is given as {}, but it is {} (`{format}`)", path_text(file), self.noun(), is.noun());
+        let help = format!("name it with `{}`, or with the key of that name in the scene file", is.flag());
+        Some(Diagnostic::new(Code::ImportRole, message).help(help))
+    }
+}
+
+/// A file of another program, as a pack reads it.
+pub(crate) struct ForeignFile {
+    /// The pack that is recommended for it.
+    pub(crate) pack: String,
+    /// The format that the pack recognises.
+    pub(crate) format: String,
+    /// The flag of a build that takes such a file.
+    pub(crate) flag: &'static str,
+}
+
+/// The diagnostic about a file of another program where `wanted` was expected; `None` for a file that may be a rule file or
+/// a scene file, and for one that does not exist.
+pub(crate) fn foreign_file_diagnostic(path: &Path, wanted: &str, show: &mut Console<'_>) -> Option<Diagnostic> {
+    let ForeignFile { pack, format, flag } = recognise_file(path, show)?;
+    let file = path_text(path);
+    let message = format!("`{file}` is not {wanted}: it is a `{format}`, which pack `{pack}` reads");
+    let help = format!(
+        "`tapster import {file} --report` says what becomes of its fields, and `tapster build --pack {pack} {flag} {file}` builds with it"
+    );
+    Some(Diagnostic::new(Code::SchemaKind, message).help(help))
+}
+
+/// Reads a file of another program; `None` as for [`of`].
+pub(crate) fn recognise_file(path: &Path, show: &mut Console<'_>) -> Option<ForeignFile> {
+    let ending = path.extension().map(|e| e.to_string_lossy().to_ascii_lowercase()).unwrap_or_default();
+    if ending == "toml" || !path.is_file() {
+        return None;
+    }
+    let bytes = read_bytes(path, show).ok()?;
+    let contents = import::read(&path_text(path), &bytes).ok()?;
+    let document = main_document(&contents, None);
+    // a rule file says what kind it is, a template has a layout, and a scene mostly a pack
+    if ["kind", "layout", "pack"].iter().any(|key| document.get(key).is_some()) {
+        return None;
+    }
+    let found = readers(&document, None, show);
+    let (rules, format) = found.first()?;
+    let brought = tapster::import_document(rules, Some(format), document).ok()?;
+    let flag = SceneRole::of(&brought.scene).map_or("--preset", SceneRole::flag);
+    Some(ForeignFile { pack: rules.pack().name.to_string(), format: format.clone(), flag })
 }

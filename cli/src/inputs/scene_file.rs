@@ -3,18 +3,16 @@
 use std::path::{Path, PathBuf};
 
 use crate::diag::{Code, Diagnostic, DocumentNode, Help, NodeValue, Report, Sources, TableField};
+use crate::exit::{EarlyExit, Result, RunExit};
+use crate::inputs::files::{read_bytes, too_costly};
+use crate::inputs::library::{self, beside_scene};
+use crate::inputs::{BuildParts, TemplateReference, scene};
+use crate::layout::head;
 use crate::model::{Scene, Value};
-use crate::pack::files::is_folder;
-use crate::pack::{Overlay, Start, json, toml};
-
-use crate::inputs::files::{bytes_of, too_costly};
-use crate::inputs::foreign;
-use crate::inputs::library;
-use crate::inputs::parts::BuildParts;
-use crate::inputs::parts::TemplateReference;
-use crate::output::OutputStreams;
-use crate::stop::EarlyExit;
-use crate::stop::RunExit;
+use crate::output::Console;
+use crate::pack::files::{is_folder, read_file};
+use crate::pack::{Overlay, Schemas, Start, json, load_read, toml};
+use crate::testing::case::{CaseAction, TestCase, holds_cases, read_path};
 
 /// The name of the scene file in a folder.
 pub(crate) const NAME: &str = "scene.toml";
@@ -45,19 +43,19 @@ pub(crate) const KEYS: &[&str] = &[
 ];
 
 /// Reads a scene file; a folder means the `scene.toml` in it, `-` standard input.
-pub(crate) fn read(path: &Path, show: &mut OutputStreams<'_, '_>) -> Result<BuildParts, EarlyExit> {
+pub(crate) fn read(path: &Path, show: &mut Console<'_>) -> Result<BuildParts> {
     let file = if is_folder(path) { path.join(NAME) } else { path.to_owned() };
-    let bytes = bytes_of(&file, show)?;
+    let bytes = read_bytes(&file, show)?;
     let base = file.parent().unwrap_or(Path::new("")).to_owned();
     let shown = if path == Path::new("-") { "standard input".to_owned() } else { file.display().to_string() };
-    parse(&shown, &bytes, &base, show).map_err(|stop| match foreign::of(&file, "a scene file", show) {
+    parse(&shown, &bytes, &base, show).map_err(|stop| match scene::foreign_file_diagnostic(&file, "a scene file", show) {
         Some(said) => EarlyExit::new(RunExit::No, said),
         None => stop,
     })
 }
 
 /// Reads the text of a scene file; paths in it begin at `base`.
-pub(crate) fn parse(shown: &str, bytes: &[u8], base: &Path, show: &mut OutputStreams<'_, '_>) -> Result<BuildParts, EarlyExit> {
+pub(crate) fn parse(shown: &str, bytes: &[u8], base: &Path, show: &mut Console<'_>) -> Result<BuildParts> {
     parse_beside(shown, bytes, base, &[], show)
 }
 
@@ -67,8 +65,8 @@ pub(crate) fn parse_beside(
     bytes: &[u8],
     base: &Path,
     beside: &'static [&'static str],
-    show: &mut OutputStreams<'_, '_>,
-) -> Result<BuildParts, EarlyExit> {
+    show: &mut Console<'_>,
+) -> Result<BuildParts> {
     let (sources, report) = (Sources::default(), Report::default());
     let mut reader = SceneReader { base: base.to_owned(), sources, report, parts: BuildParts::default(), beside };
     reader.document(shown, bytes);
@@ -215,4 +213,83 @@ impl SceneReader {
         let complaint = Diagnostic::new(Code::SchemaType, format!("this must be {wanted}, but it is {}", node.kind()));
         self.report.push(complaint.at(node.span).help(format!("write {wanted}")));
     }
+}
+
+/// The time of a case that says none: a case never reads the clock.
+pub(crate) const CASE_TIME: &str = "2026-01-01T12:00:00Z";
+/// The most cases that are named where one is to be chosen.
+const MAX_NAMED: usize = 20;
+
+/// The case file that a path names, and the name behind its `#`.
+pub(crate) fn find_case_file(path: &Path) -> Option<(PathBuf, Option<&str>)> {
+    let holds = |path: &Path| {
+        let file = Some(path).filter(|path| path.is_file()).and_then(|path| read_file(path, &mut Report::default()));
+        file.and_then(|file| load_read(&file, Schemas::shipped()).0).is_some_and(|doc| holds_cases(&doc))
+    };
+    if path.exists() {
+        return holds(path).then(|| (path.to_owned(), None));
+    }
+    let (file, name) = path.to_str()?.split_once('#')?;
+    holds(Path::new(file)).then(|| (PathBuf::from(file), Some(name)))
+}
+
+/// The inputs that a case gives to a build: its pack with its overlays, its scene, time, seed and draws.
+pub(crate) fn read_case(path: &Path, name: Option<&str>, show: &mut Console<'_>) -> Result<BuildParts> {
+    show.near.extend(path.parent().map(beside_scene).into_iter().flatten());
+    let file = read_path(path).map_err(|wrong| EarlyExit::report(RunExit::CouldNot, *wrong.report, *wrong.sources))?;
+    let case = find_case(&file.cases, path, name)?;
+    let [turn] = case.turns.as_slice() else {
+        return Err(no_prompt(case, "it has several turns", "write the turn that is meant as a case of its own"));
+    };
+    match &turn.action {
+        CaseAction::Expand(_) => return Err(no_prompt(case, "it expands texts", "`tapster test` runs it")),
+        CaseAction::Import { .. } => return Err(no_prompt(case, "it reads a document", "`tapster test` runs it")),
+        CaseAction::Run(_) if !turn.given.lists.is_empty() => {
+            return Err(no_prompt(
+                case,
+                "it gives items of lists to programs, which a build fills from the scene",
+                "`tapster test` runs it",
+            ));
+        }
+        CaseAction::Run(_) | CaseAction::Build | CaseAction::Payload(_) => {}
+    }
+    let given = &turn.given;
+    let mut parts = match &given.scene_file {
+        Some(scene) => read(&file.base.join(scene), show)?,
+        None => BuildParts::default(),
+    };
+    (parts.pack, parts.pack_at) = (Some(file.pack.clone()), None);
+    parts.overlays = file.overlays.iter().cloned().chain(file.overlays_of(case)).collect();
+    parts.scene = Value::from(&given.scene).over(parts.scene);
+    if let CaseAction::Payload(Some(dialect)) = &turn.action {
+        parts.dialect = Some(dialect.clone());
+    }
+    parts.now = given.now.clone().or(parts.now).or_else(|| Some(CASE_TIME.to_owned()));
+    parts.seed = given.seed.clone().or(parts.seed);
+    parts.draws = Some(given.draws.clone());
+    parts.strict |= given.strict;
+    Ok(parts)
+}
+
+/// The case of this name; without a name, the only one.
+fn find_case<'c>(cases: &'c [TestCase], path: &Path, name: Option<&str>) -> Result<&'c TestCase> {
+    let found = match (name, cases) {
+        (Some(name), _) => cases.iter().find(|case| case.name == name),
+        (None, [only]) => Some(only),
+        (None, _) => None,
+    };
+    found.ok_or_else(|| {
+        let names: Vec<String> = cases.iter().take(MAX_NAMED).map(|case| format!("`{}`", head(&case.name, 60))).collect();
+        let more = if cases.len() > MAX_NAMED { " …" } else { "" };
+        let message = match name {
+            Some(name) => format!("`{}` has no case `{}`", path.display(), head(name, 60)),
+            None => format!("`{}` has {} cases", path.display(), cases.len()),
+        };
+        let help = format!("write `{}#NAME`, with one of {}{more}", path.display(), names.join(", "));
+        EarlyExit::could_not(Code::NameUnknown, message, help)
+    })
+}
+
+fn no_prompt(case: &TestCase, why: &str, help: &str) -> EarlyExit {
+    EarlyExit::could_not(Code::SceneField, format!("case `{}` gives no prompt: {why}", head(&case.name, 60)), help)
 }

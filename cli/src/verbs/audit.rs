@@ -8,20 +8,18 @@ use clap::Args;
 use serde_json::{Value as Json, json};
 
 use crate::diag::{Code, DocumentNode, NodeValue, Sources};
+use crate::exit::{EarlyExit, Result, RunExit};
+use crate::inputs::library::{is_shipped, pack_shelf};
+use crate::inputs::pack_files::everything_in;
+use crate::layout::{head, one_line, table};
 use crate::model::Pack;
 use crate::model::pack::Layer;
+use crate::output::Console;
 use crate::pack::files::{is_folder, is_pack, parent};
 use crate::pack::library::{SHIPPED, files_of_shipped};
 use crate::pack::{Overlay, Start, load};
 use crate::text::pattern::{FLAGS, Pattern, PatternFault};
 use crate::text::script::{Script, ScriptRights};
-
-use crate::inputs::library::shelf;
-use crate::inputs::locked::is_shipped;
-use crate::inputs::shared::everything_in;
-use crate::layout::{head, one_line, table};
-use crate::output::OutputStreams;
-use crate::stop::{EarlyExit, RunExit};
 
 /// Show what a pack brings along before you trust it: what its scripts may read and write, every script, regular expression,
 /// limit, file and size, and the packs that it extends.
@@ -49,7 +47,7 @@ pub(crate) struct AuditArgs {
 const SHOWN: usize = 60;
 
 impl AuditArgs {
-    pub(crate) fn run(&self, show: &mut OutputStreams<'_, '_>) -> Result<RunExit, EarlyExit> {
+    pub(crate) fn run(&self, show: &mut Console<'_>) -> Result<RunExit> {
         let file = Path::new(&self.pack);
         if file.is_file() {
             let message = format!("`{}` is a file, not the folder of a pack", self.pack);
@@ -66,24 +64,20 @@ impl AuditArgs {
         }
         show.near.extend(Some(file).filter(|file| is_folder(file) && is_pack(file)).and_then(parent));
         let overlays: Vec<Overlay> = self.overlay.iter().cloned().map(Overlay::Path).collect();
-        let loaded = load(&Start::typed(&self.pack), &overlays, &shelf(show));
+        let loaded = load(&Start::typed(&self.pack), &overlays, &pack_shelf(show));
         let Some(pack) = loaded.pack else { return Err(EarlyExit::report(RunExit::CouldNot, loaded.report, loaded.sources)) };
-        let found = json(&pack, self.all)?;
-        if show.is_json() {
-            show.json(&found);
-        } else {
-            show.result(&text(&found));
-        }
+        let found = inventory(&pack, self.all)?;
+        show.answer(&found, || inventory_text(&found));
         Ok(RunExit::Done)
     }
 }
 
 /// Everything that is found.
-fn json(pack: &Pack, all: bool) -> Result<Json, EarlyExit> {
+fn inventory(pack: &Pack, all: bool) -> Result<Json> {
     let comes_along = |layer: &Layer| layer.folder.as_ref().is_none_or(|folder| is_shipped(folder, &layer.name)) && !layer.overlay;
     let shipped: BTreeSet<&str> = pack.layers.iter().filter(|layer| comes_along(layer)).map(|layer| &*layer.name).collect();
     let own = |layer: &str| all || layer == pack.name.as_ref() || !shipped.contains(layer);
-    let files = pack.layers.iter().map(|layer| files_of(layer, &pack.sources)).collect::<Result<Vec<_>, EarlyExit>>()?;
+    let files = pack.layers.iter().map(|layer| files_of(layer, &pack.sources)).collect::<Result<Vec<_>>>()?;
     let layers = pack.layers.iter().zip(&files).map(|(layer, files)| {
         json!({
             "name": &*layer.name,
@@ -128,7 +122,7 @@ struct LayerFile {
 }
 
 /// Every file of a layer: those that are read for a build, and those that only lie beside them.
-fn files_of(layer: &Layer, sources: &Sources) -> Result<Vec<LayerFile>, EarlyExit> {
+fn files_of(layer: &Layer, sources: &Sources) -> Result<Vec<LayerFile>> {
     let read = sources.ids().filter_map(|id| sources.get(id)).filter(|source| source.layer == layer.name);
     let is = |name: &str| if name.ends_with(".rhai") { "script" } else { "rules or template" };
     let mut files: Vec<LayerFile> =
@@ -241,7 +235,7 @@ impl CodeInventory<'_> {
 }
 
 /// The same for a person.
-fn text(found: &Json) -> String {
+fn inventory_text(found: &Json) -> String {
     let rows = |key: &str| found.get(key).and_then(Json::as_array).map_or(&[][..], Vec::as_slice);
     let cell = |row: &Json, key: &str| match row.get(key) {
         Some(Json::String(text)) => head(text, SHOWN),
@@ -290,9 +284,9 @@ fn text(found: &Json) -> String {
             ]),
         }
     }
-    out.push_str(&listed(said, "no scripts"));
+    out.push_str(&table_or(said, "no scripts"));
     out.push_str("\nscripts\n");
-    out.push_str(&listed(
+    out.push_str(&table_or(
         rows("scripts")
             .iter()
             .map(|row| {
@@ -303,7 +297,7 @@ fn text(found: &Json) -> String {
         "none",
     ));
     out.push_str("\nregular expressions\n");
-    out.push_str(&listed(
+    out.push_str(&table_or(
         rows("patterns")
             .iter()
             .map(|row| vec![cell(row, "state"), cell(row, "engine"), cell(row, "pattern"), cell(row, "place"), cell(row, "why")])
@@ -312,11 +306,11 @@ fn text(found: &Json) -> String {
     ));
     out.push_str("\nlimits that the packs set\n");
     let limits = found.get("limits").and_then(Json::as_object).into_iter().flatten();
-    out.push_str(&listed(limits.map(|(key, value)| vec![key.clone(), value.to_string()]).collect(), "the default ones"));
+    out.push_str(&table_or(limits.map(|(key, value)| vec![key.clone(), value.to_string()]).collect(), "the default ones"));
     out.push_str("\nfiles\n");
     let size = |row: &Json| row["bytes"].as_u64().map(|bytes| format!("{bytes} bytes")).unwrap_or_default();
     let file = |row: &Json| row["file"].as_str().map(one_line).unwrap_or_default();
-    out.push_str(&listed(rows("files").iter().map(|row| vec![file(row), size(row), cell(row, "is")]).collect(), "none"));
+    out.push_str(&table_or(rows("files").iter().map(|row| vec![file(row), size(row), cell(row, "is")]).collect(), "none"));
     out
 }
 
@@ -324,6 +318,6 @@ fn or_nothing(words: String) -> String {
     if words.is_empty() { "nothing".to_owned() } else { words }
 }
 
-fn listed(rows: Vec<Vec<String>>, none: &str) -> String {
+fn table_or(rows: Vec<Vec<String>>, none: &str) -> String {
     if rows.is_empty() { format!("  {none}\n") } else { table(&rows) }
 }

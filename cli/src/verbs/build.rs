@@ -4,20 +4,19 @@ use clap::Args;
 use serde_json::{Value as Json, json};
 
 use crate::diag::{Code, Diagnostic, Help, suggest};
+use crate::exit::{EarlyExit, Result, RunExit};
+use crate::inputs::turns::{PlayArgs, PreviousRequest, TurnResult};
+use crate::inputs::{self, InputArgs};
 use crate::model::{Plan, Scene, Value};
+use crate::output::Console;
 use crate::pack::Ruleset;
-
-use crate::inputs::previous::PreviousRequest;
-use crate::inputs::turns::{PlayArgs, TurnResult};
-use crate::inputs::{InputArgs, lists};
-use crate::output::OutputStreams;
-use crate::stop::EarlyExit;
-use crate::stop::RunExit;
 use crate::verbs::explain::cache;
+
+pub(crate) use crate::build::dialect_of as dialect;
 
 /// Build a prompt and print the provider's payload as JSON.
 #[derive(Debug, Args)]
-#[command(after_help = crate::inputs::library::examples("Examples:
+#[command(after_help = crate::inputs::library::with_reader_name("Examples:
   tapster build examples/hello
   tapster build --pack READER --character card.png --message 'Good evening.'
   tapster build --pack READER --character card.png --dialect mistral
@@ -62,11 +61,11 @@ fn link(text: &str) -> Result<BuildLink, String> {
 }
 
 impl BuildArgs {
-    pub(crate) fn run(&self, show: &mut OutputStreams<'_, '_>) -> Result<RunExit, EarlyExit> {
+    pub(crate) fn run(&self, show: &mut Console<'_>) -> Result<RunExit> {
         self.inputs.require_scene()?;
         let (rules, mut scene) = self.inputs.open(show)?;
         if let BuildLink::List(name) = &self.dump {
-            lists::known(&rules, name)?;
+            inputs::require_list(&rules, name)?;
         }
         scene.trace = matches!(self.dump, BuildLink::Draft(_));
         let previous = self.inputs.previous(show)?;
@@ -77,13 +76,7 @@ impl BuildArgs {
     }
 
     /// One build.
-    fn once(
-        &self,
-        rules: &Ruleset,
-        scene: &Scene,
-        previous: Option<&PreviousRequest>,
-        show: &mut OutputStreams<'_, '_>,
-    ) -> Result<TurnResult, EarlyExit> {
+    fn once(&self, rules: &Ruleset, scene: &Scene, previous: Option<&PreviousRequest>, show: &mut Console<'_>) -> Result<TurnResult> {
         let (mut plan, outcome) = crate::build::built(rules, scene).map_err(|e| EarlyExit::build(&e, rules))?;
         if let Some(previous) = previous {
             plan.unchanged = previous.plan(rules, &plan).map_err(|e| EarlyExit::build(&e, rules))?;
@@ -111,7 +104,7 @@ impl BuildArgs {
 }
 
 /// Warns about operations that wait for the reply of a model, which a build does not ask.
-pub(crate) fn waiting(plan: &Plan, show: &mut OutputStreams<'_, '_>) {
+pub(crate) fn waiting(plan: &Plan, show: &mut Console<'_>) {
     let requests = plan.reported("requests").to_json();
     for operation in requests.as_array().into_iter().flatten().filter_map(|request| request["operation"].as_str()) {
         let message = format!("operation `{operation}` waits for a model, so the prompt is not what a turn would send");
@@ -121,13 +114,11 @@ pub(crate) fn waiting(plan: &Plan, show: &mut OutputStreams<'_, '_>) {
 }
 
 /// Builds the plan.
-pub(crate) fn planned(rules: &Ruleset, scene: &Scene) -> Result<Plan, EarlyExit> {
+pub(crate) fn planned(rules: &Ruleset, scene: &Scene) -> Result<Plan> {
     tapster::build(rules, scene).map_err(|e| EarlyExit::build(&e, rules))
 }
 
-pub(crate) use crate::build::dialect_of as dialect;
-
-fn draft(plan: &Plan, stage: &str) -> Result<Json, EarlyExit> {
+fn draft(plan: &Plan, stage: &str) -> Result<Json> {
     let stages = plan.trace.as_ref().map(|t| t.stages.as_slice()).unwrap_or(&[]);
     match stages.iter().find(|(name, _)| name == stage) {
         Some((name, blocks)) => Ok(json!({ "stage": name, "blocks": blocks })),

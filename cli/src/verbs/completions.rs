@@ -7,11 +7,9 @@ use clap_complete::Shell;
 use clap_mangen::Man;
 use serde_json::json;
 
-use crate::diag::Code;
-
-use crate::inputs::files::write_file;
-use crate::output::OutputStreams;
-use crate::stop::{EarlyExit, RunExit};
+use crate::exit::{Result, RunExit};
+use crate::inputs::files::{make_folder, write_file};
+use crate::output::Console;
 
 /// Print the completions of verbs, flags and their values for a shell.
 #[derive(Debug, Args)]
@@ -26,7 +24,7 @@ pub(crate) struct CompletionsArgs {
 }
 
 impl CompletionsArgs {
-    pub(crate) fn run(&self, mut command: Command, show: &mut OutputStreams<'_, '_>) -> Result<RunExit, EarlyExit> {
+    pub(crate) fn run(&self, mut command: Command, show: &mut Console<'_>) -> Result<RunExit> {
         let name = command.get_name().to_owned();
         let mut text = Vec::new();
         clap_complete::generate(self.shell, &mut command, name, &mut text);
@@ -47,16 +45,13 @@ pub(crate) struct ManualArgs {
 }
 
 impl ManualArgs {
-    pub(crate) fn run(&self, mut command: Command, show: &mut OutputStreams<'_, '_>) -> Result<RunExit, EarlyExit> {
+    pub(crate) fn run(&self, mut command: Command, show: &mut Console<'_>) -> Result<RunExit> {
         command.build();
         let Some(folder) = &self.folder else {
             show.result(&String::from_utf8_lossy(&page(&command)));
             return Ok(RunExit::Done);
         };
-        std::fs::create_dir_all(folder).map_err(|error| {
-            let message = format!("folder `{}` cannot be made: {error}", folder.display());
-            EarlyExit::could_not(Code::FileMissing, message, "check the path and its permissions")
-        })?;
+        make_folder(folder)?;
         let mut written = Vec::new();
         pages(&command, folder, &mut written)?;
         if show.is_json() {
@@ -69,7 +64,7 @@ impl ManualArgs {
 }
 
 /// Writes the page of a command and those of its verbs.
-fn pages(command: &Command, folder: &Path, written: &mut Vec<String>) -> Result<(), EarlyExit> {
+fn pages(command: &Command, folder: &Path, written: &mut Vec<String>) -> Result<()> {
     let path = folder.join(Man::new(command.clone()).get_filename());
     write_file(&path, page(command))?;
     written.push(path.display().to_string());

@@ -7,16 +7,15 @@ use serde_json::Value as Json;
 
 use crate::build::{BuildError, ErrorKind};
 use crate::diag::{Code, Diagnostic, Help, Report, Sources, suggest};
+use crate::exit::{EarlyExit, Result, RunExit};
 use crate::import::{self, Container, Contents};
+use crate::inputs::files::{path_text, read_bytes, write_file};
+use crate::inputs::library::{open_pack, pack_shelf};
+use crate::inputs::scene::{SMALLER, main_document, open_foreign};
+use crate::output::Console;
 use crate::pack::{PackLibrary, PackShelf, Ruleset, Start};
 use crate::program::foreign::{ForeignFormat, ImportedDocument};
-
-use crate::inputs::files::{bytes_of, shown, write_file};
-use crate::inputs::library::{open, shelf};
-use crate::inputs::scene::{SMALLER, document, opened};
-use crate::output::OutputStreams;
-use crate::stop::{EarlyExit, RunExit};
-use crate::verbs::{fields, lost};
+use crate::verbs::lost_fields;
 
 /// Convert a card, preset, lorebook or script file of one program to the format of another. The result is JSON, or what
 /// the name of `--out` says. What is approximated or lost is told with its reason.
@@ -48,19 +47,21 @@ pub(crate) struct ConvertArgs {
 }
 
 impl ConvertArgs {
-    pub(crate) fn run(&self, show: &mut OutputStreams<'_, '_>) -> Result<RunExit, EarlyExit> {
-        let contents = opened(&self.file, show)?;
+    pub(crate) fn run(&self, show: &mut Console<'_>) -> Result<RunExit> {
+        let contents = open_foreign(&self.file, show)?;
         let (rules, mut made) = self.converted(&contents, show)?;
         let result = made.scene.to_json();
-        let document = document(&contents, Some(&rules));
+        let document = main_document(&contents, Some(&rules));
         let format = made.format.clone();
-        lost::add(&mut made, &document, &rules, &|changed| tapster::convert_document(&rules, Some(&format), changed).ok());
+        lost_fields::add_lost_fields(&mut made, &document, &rules, &|changed| {
+            tapster::convert_document(&rules, Some(&format), changed).ok()
+        });
         let mut report = Report::default();
         for warning in &made.warnings {
-            report.push(changed(format!("`{}`: {warning}", shown(&self.file))));
+            report.push(import_warning(format!("`{}`: {warning}", path_text(&self.file))));
         }
         if !self.report {
-            fields::losses(&made).into_iter().for_each(|loss| report.push(changed(loss)));
+            lost_fields::field_losses(&made).into_iter().for_each(|loss| report.push(import_warning(loss)));
         }
         show.report(&report, &Sources::default());
         if let Some(out) = &self.out {
@@ -68,8 +69,8 @@ impl ConvertArgs {
             write_file(out, bytes)?;
         }
         if self.report {
-            made.fields = lost::each(made.fields, &document);
-            fields::report(&made, &contents, &self.file, show);
+            made.fields = lost_fields::split_dropped_fields(made.fields, &document);
+            lost_fields::report_fields(&made, &contents, &self.file, show);
             return Ok(RunExit::Done);
         }
         if self.out.is_none() {
@@ -79,21 +80,21 @@ impl ConvertArgs {
     }
 
     /// The document as the wanted program has it: by the pack that `--to` names, or by the first pack with such a format.
-    fn converted(&self, contents: &Contents, show: &mut OutputStreams<'_, '_>) -> Result<(Ruleset, ImportedDocument), EarlyExit> {
-        let shelf = shelf(show);
-        let by = |rules: &Ruleset, to: Option<&str>| tapster::convert_document(rules, to, document(contents, Some(rules)));
+    fn converted(&self, contents: &Contents, show: &mut Console<'_>) -> Result<(Ruleset, ImportedDocument)> {
+        let shelf = pack_shelf(show);
+        let by = |rules: &Ruleset, to: Option<&str>| tapster::convert_document(rules, to, main_document(contents, Some(rules)));
         let is_pack = shelf.names().contains(&self.to) || Path::new(&self.to).is_dir();
         if is_pack {
-            let rules = open(&Start::typed(&self.to), &[], show)?;
-            let makes = formats(&rules);
+            let rules = open_pack(&Start::typed(&self.to), &[], show)?;
+            let makes = converted_formats(&rules);
             if makes.is_empty() {
                 let message = format!("pack `{}` converts to no format", rules.pack().name);
-                return Err(self.refused(message, converting(&shelf)));
+                return Err(self.refused(message, converting_packs(&shelf)));
             }
             let made = |format: &ForeignFormat, name: &str| *format.name == *name || format.makes.as_deref() == Some(name);
             if let Some(name) = self.made.as_deref().filter(|name| !rules.programs().formats.iter().any(|format| made(format, name))) {
                 let near = suggest::nearest(name, makes.iter().copied()).map(Help::from);
-                let help = near.unwrap_or_else(|| format!("it makes {}", listed(&makes)).into());
+                let help = near.unwrap_or_else(|| format!("it makes {}", quoted_names(&makes)).into());
                 return Err(self.refused(format!("pack `{}` makes no `{name}`", rules.pack().name), help));
             }
             let made = by(&rules, self.made.as_deref());
@@ -104,14 +105,15 @@ impl ConvertArgs {
             let message = format!("`--as {name}` has no effect: `--to {}` is no pack, and names the format itself", self.to);
             return Err(EarlyExit::could_not(Code::SceneField, message, "leave it out, or name a pack with `--to`"));
         }
-        let mut packs =
-            loaded(&shelf).filter(|rules| rules.programs().formats.iter().any(|f| f.makes.as_deref() == Some(&*self.to))).peekable();
+        let mut packs = loadable_packs(&shelf)
+            .filter(|rules| rules.programs().formats.iter().any(|f| f.makes.as_deref() == Some(&*self.to)))
+            .peekable();
         if packs.peek().is_none() {
             let message = format!("there is no pack `{0}`, and no pack here converts to a format `{0}`", self.to);
-            let all: Vec<Ruleset> = loaded(&shelf).filter(|rules| !formats(rules).is_empty()).collect();
-            let known = all.iter().flat_map(|rules| formats(rules).into_iter().chain([&*rules.pack().name]));
+            let all: Vec<Ruleset> = loadable_packs(&shelf).filter(|rules| !converted_formats(rules).is_empty()).collect();
+            let known = all.iter().flat_map(|rules| converted_formats(rules).into_iter().chain([&*rules.pack().name]));
             let near = suggest::nearest(&self.to, known).map(Help::from);
-            return Err(self.refused(message, near.unwrap_or_else(|| converting(&shelf).into())));
+            return Err(self.refused(message, near.unwrap_or_else(|| converting_packs(&shelf).into())));
         }
         let recognised = |rules: Ruleset| match by(&rules, Some(&self.to)) {
             Ok(made) => Some(Ok((rules, made))),
@@ -123,18 +125,18 @@ impl ConvertArgs {
 
     /// That the document is not converted.
     fn refused(&self, message: String, help: impl Into<Help>) -> EarlyExit {
-        EarlyExit::new(RunExit::No, Diagnostic::new(Code::ImportFormat, format!("`{}`: {message}", shown(&self.file))).help(help))
+        EarlyExit::new(RunExit::No, Diagnostic::new(Code::ImportFormat, format!("`{}`: {message}", path_text(&self.file))).help(help))
     }
 
     /// That a document takes too much work; `None` for another error.
     fn bound(&self, error: &BuildError) -> Option<EarlyExit> {
-        let message = || format!("`{}`: {}", shown(&self.file), error.message);
+        let message = || format!("`{}`: {}", path_text(&self.file), error.message);
         let told = || EarlyExit::new(RunExit::No, Diagnostic::new(Code::BoundExceeded, message()).help(SMALLER));
         (*error.kind() == ErrorKind::Bound).then(told)
     }
 
     /// The result as the name of the file that is written wants it.
-    fn bytes(&self, out: &Path, result: &Json, contents: &Contents, show: &mut OutputStreams<'_, '_>) -> Result<Vec<u8>, EarlyExit> {
+    fn bytes(&self, out: &Path, result: &Json, contents: &Contents, show: &mut Console<'_>) -> Result<Vec<u8>> {
         let ending = out.extension().map(|e| e.to_string_lossy().to_ascii_lowercase()).unwrap_or_default();
         if self.picture.is_some() && !import::needs_picture(&ending) {
             let message = format!("`--picture` has no effect on `{}`, which holds no picture", out.display());
@@ -146,10 +148,10 @@ impl ConvertArgs {
     }
 
     /// The picture that a card is written to.
-    fn portrait(&self, contents: &Contents, show: &mut OutputStreams<'_, '_>) -> Result<Vec<u8>, EarlyExit> {
+    fn portrait(&self, contents: &Contents, show: &mut Console<'_>) -> Result<Vec<u8>> {
         match (&self.picture, contents.container) {
-            (Some(picture), _) => bytes_of(picture, show),
-            (None, Container::Png) if self.file != Path::new("-") => bytes_of(&self.file, show),
+            (Some(picture), _) => read_bytes(picture, show),
+            (None, Container::Png) if self.file != Path::new("-") => read_bytes(&self.file, show),
             _ => {
                 let help = "name a picture with `--picture`, or write a `.json` file";
                 Err(EarlyExit::could_not(Code::ImportContainer, "a card in a PNG needs a picture".to_owned(), help))
@@ -162,12 +164,12 @@ impl ConvertArgs {
 const HELP: &str = "`tapster ops --kinds --pack NAME` lists the conversions of a pack; `--as` names one of them";
 
 /// All packs that load.
-fn loaded(shelf: &PackShelf) -> impl Iterator<Item = Ruleset> {
+fn loadable_packs(shelf: &PackShelf) -> impl Iterator<Item = Ruleset> {
     shelf.names().into_iter().filter_map(|name| Ruleset::load(&Start::Name(name), &[], shelf).ok())
 }
 
 /// The formats that documents are converted to by a pack, but not those that only elements of a list become.
-fn formats(rules: &Ruleset) -> Vec<&str> {
+fn converted_formats(rules: &Ruleset) -> Vec<&str> {
     let rows = rules.pack().tables.get("format");
     let is_recognised = |name: &str| {
         let row = rows.and_then(|rows| rows.get(name));
@@ -181,14 +183,14 @@ fn formats(rules: &Ruleset) -> Vec<&str> {
 }
 
 /// The packs that convert, and what they make.
-fn converting(shelf: &PackShelf) -> String {
-    let all: Vec<Ruleset> = loaded(shelf).collect();
-    let packs = all.iter().map(|rules| (&rules.pack().name, formats(rules))).filter(|(_, makes)| !makes.is_empty());
-    let packs: Vec<String> = packs.map(|(name, makes)| format!("`{name}` ({})", listed(&makes))).collect();
+fn converting_packs(shelf: &PackShelf) -> String {
+    let all: Vec<Ruleset> = loadable_packs(shelf).collect();
+    let packs = all.iter().map(|rules| (&rules.pack().name, converted_formats(rules))).filter(|(_, makes)| !makes.is_empty());
+    let packs: Vec<String> = packs.map(|(name, makes)| format!("`{name}` ({})", quoted_names(&makes))).collect();
     if packs.is_empty() { "no pack here converts files".to_owned() } else { format!("these packs convert: {}", packs.join(", ")) }
 }
 
-fn listed(names: &[&str]) -> String {
+fn quoted_names(names: &[&str]) -> String {
     format!("`{}`", names.join("`, `"))
 }
 
@@ -197,6 +199,6 @@ fn out_help() -> String {
     format!("Write the result to this file; the ending of its name says how: {}", endings.join(", "))
 }
 
-fn changed(message: String) -> Diagnostic {
+fn import_warning(message: String) -> Diagnostic {
     Diagnostic::new(Code::ImportValue, message).help("`tapster convert --report` shows what becomes of each field")
 }

@@ -6,11 +6,10 @@ use clap::Args;
 use serde_json::json;
 
 use crate::diag::{Code, Diagnostic, Report, Sources, Span, limits};
+use crate::exit::{EarlyExit, Result, RunExit};
 use crate::format::{FormatRefusal, TomlLayout, format};
-
-use crate::inputs::files::{bytes_of, own_file, shown, write_file};
-use crate::output::OutputStreams;
-use crate::stop::{EarlyExit, RunExit};
+use crate::inputs::files::{path_text, read_bytes, resolve_own_file, write_file};
+use crate::output::Console;
 
 /// Most files that one run lays out, and most folders inside each other.
 const MAX_FILES: usize = 10_000;
@@ -54,7 +53,7 @@ struct FmtTally {
 }
 
 impl FmtArgs {
-    pub(crate) fn run(&self, show: &mut OutputStreams<'_, '_>) -> Result<RunExit, EarlyExit> {
+    pub(crate) fn run(&self, show: &mut Console<'_>) -> Result<RunExit> {
         let mut files = Vec::new();
         for path in &self.paths {
             collect(path, 0, &mut files)?;
@@ -81,20 +80,20 @@ impl FmtArgs {
         Ok(if no { RunExit::No } else { RunExit::Done })
     }
 
-    fn one(&self, path: &Path, prints: bool, tally: &mut FmtTally, show: &mut OutputStreams<'_, '_>) -> Result<(), EarlyExit> {
-        let name = shown(path);
+    fn one(&self, path: &Path, prints: bool, tally: &mut FmtTally, show: &mut Console<'_>) -> Result<()> {
+        let name = path_text(path);
         let is_json = path.extension().is_some_and(|e| e == "json");
         if is_json && !self.paths.iter().any(|named| named == path) {
             tally.json += 1;
             return Ok(());
         }
         if is_json {
-            bytes_of(path, show)?;
+            read_bytes(path, show)?;
             let message = format!("`{name}` is JSON, which is not laid out");
             tally.report.push(Diagnostic::new(Code::FormatSkipped, message).help("name TOML files, or use a formatter of JSON"));
             return Ok(());
         }
-        let bytes = bytes_of(path, show)?;
+        let bytes = read_bytes(path, show)?;
         let Some(text) = text_of(&bytes, &name, tally) else { return Ok(()) };
         let source = tally.sources.add(&name, "", text);
         match format(source, text, TomlLayout::default()) {
@@ -114,7 +113,7 @@ impl FmtArgs {
                     tally.unchanged += 1;
                 } else {
                     if !self.check {
-                        write_file(&own_file(path)?, &formatted.text)?;
+                        write_file(&resolve_own_file(path)?, &formatted.text)?;
                     }
                     tally.changed.push(name);
                 }
@@ -137,7 +136,7 @@ impl FmtArgs {
         Ok(())
     }
 
-    fn sum_up(&self, tally: &FmtTally, show: &mut OutputStreams<'_, '_>) {
+    fn sum_up(&self, tally: &FmtTally, show: &mut Console<'_>) {
         if show.is_json() {
             show.json(&json!({ "changed": tally.changed, "unchanged": tally.unchanged, "refused": tally.refused }));
             return;
@@ -169,7 +168,7 @@ fn text_of<'b>(bytes: &'b [u8], name: &str, tally: &mut FmtTally) -> Option<&'b 
 
 /// The files that a path names: itself, or the TOML files of the folder, sorted. Hidden files and links in a folder are
 /// skipped.
-fn collect(path: &Path, depth: usize, files: &mut Vec<PathBuf>) -> Result<(), EarlyExit> {
+fn collect(path: &Path, depth: usize, files: &mut Vec<PathBuf>) -> Result<()> {
     let too_many = |what: String| EarlyExit::could_not(Code::FileTooLarge, what, "name the folders one by one");
     if path == Path::new("-") || !path.is_dir() {
         files.push(path.to_owned());

@@ -5,20 +5,15 @@ use std::path::PathBuf;
 use clap::Args;
 
 use crate::build::ErrorKind;
+use crate::exit::{Result, RunExit};
 use crate::import::Contents;
+use crate::inputs::library::{open_pack, pack_shelf};
+use crate::inputs::scene::{import_contents, main_document, open_foreign};
 use crate::model::Value;
-use crate::pack::{Overlay, PackLibrary, Ruleset, Start};
-
-use crate::inputs::library::open;
-use crate::inputs::library::shelf;
-use crate::inputs::scene::bring_in;
-use crate::inputs::scene::document;
-use crate::inputs::scene::opened;
-use crate::output::OutputStreams;
+use crate::output::Console;
 use crate::pack::library::shipped_readers;
-use crate::stop::EarlyExit;
-use crate::stop::RunExit;
-use crate::verbs::fields;
+use crate::pack::{Overlay, PackLibrary, Ruleset, Start};
+use crate::verbs::lost_fields;
 
 /// Turn a card, preset, lorebook or chat of another program into JSON: `format`, `scene`, and `rest`, the fields that
 /// no rule reads. Importing that JSON again gives the same result.
@@ -55,15 +50,15 @@ struct ImportOutput<'a> {
 }
 
 impl ImportArgs {
-    pub(crate) fn run(&self, show: &mut OutputStreams<'_, '_>) -> Result<RunExit, EarlyExit> {
-        let contents = opened(&self.file, show)?;
+    pub(crate) fn run(&self, show: &mut Console<'_>) -> Result<RunExit> {
+        let contents = open_foreign(&self.file, show)?;
         let rules = match &self.pack {
-            Some(pack) => Some(open(&Start::typed(pack), &self.overlays(), show)?),
+            Some(pack) => Some(open_pack(&Start::typed(pack), &self.overlays(), show)?),
             None => self.reader(&contents, show)?,
         };
-        let brought = bring_in(&self.file, &contents, rules.as_ref(), self.known_as.as_deref(), show)?;
+        let brought = import_contents(&self.file, &contents, rules.as_ref(), self.known_as.as_deref(), show)?;
         if self.report {
-            fields::report(&brought, &contents, &self.file, show);
+            lost_fields::report_fields(&brought, &contents, &self.file, show);
         } else {
             show.json(&ImportOutput { format: &brought.format, scene: &brought.scene, rest: &brought.rest });
         }
@@ -76,8 +71,8 @@ impl ImportArgs {
 
     /// The first pack of the library that recognises the document, those for most formats first. If none does with the
     /// overlays, the one that does without them says what is wrong with them.
-    fn reader(&self, contents: &Contents, show: &mut OutputStreams<'_, '_>) -> Result<Option<Ruleset>, EarlyExit> {
-        let shelf = shelf(show);
+    fn reader(&self, contents: &Contents, show: &mut Console<'_>) -> Result<Option<Ruleset>> {
+        let shelf = pack_shelf(show);
         let first = |overlays: &[Overlay]| {
             let rank = |name: &String| shipped_readers().iter().position(|reader| reader == name).unwrap_or(usize::MAX);
             let mut names = shelf.names();
@@ -87,13 +82,13 @@ impl ImportArgs {
                 let rules = rules.filter(|rules| !rules.programs().formats.is_empty());
                 // a document that takes too much work is recognised too
                 rules.is_some_and(|rules| {
-                    let brought = tapster::import_document(&rules, self.known_as.as_deref(), document(contents, Some(&rules)));
+                    let brought = tapster::import_document(&rules, self.known_as.as_deref(), main_document(contents, Some(&rules)));
                     brought.map_or_else(|error| *error.kind() == ErrorKind::Bound, |_| true)
                 })
             })
         };
         let overlays = self.overlays();
         let found = first(&overlays).or_else(|| if overlays.is_empty() { None } else { first(&[]) });
-        found.map(|name| open(&Start::Name(name), &overlays, show)).transpose()
+        found.map(|name| open_pack(&Start::Name(name), &overlays, show)).transpose()
     }
 }

@@ -13,19 +13,13 @@ mod diff;
 #[cfg(feature = "full")]
 mod eval;
 mod explain;
-mod fields;
 mod fmt;
 mod import;
-mod lost;
-#[cfg(not(feature = "full"))]
-pub(crate) mod missing;
+mod lost_fields;
 mod new;
-#[cfg(feature = "full")]
-mod operations;
 mod ops;
 mod options;
 mod packs;
-mod reads;
 mod run;
 mod schema;
 mod serve;
@@ -38,15 +32,20 @@ mod watch;
 
 use clap::{Command, Subcommand};
 
-use super::output::OutputStreams;
-use super::stop::{EarlyExit, RunExit};
+use crate::exit::{Result, RunExit};
+use crate::output::Console;
+
 #[cfg(feature = "full")]
-use {artifact::ArtifactArgs, chat::ChatArgs, eval::EvalArgs, turn::TurnArgs};
+use artifact::ArtifactArgs;
+#[cfg(feature = "full")]
+use chat::ChatArgs;
+#[cfg(feature = "full")]
+use eval::EvalArgs;
+#[cfg(feature = "full")]
+use turn::TurnArgs;
+
 #[cfg(not(feature = "full"))]
-use {
-    missing::MissingVerb as ArtifactArgs, missing::MissingVerb as ChatArgs, missing::MissingVerb as EvalArgs,
-    missing::MissingVerb as TurnArgs,
-};
+use crate::full::{MissingArgs as ArtifactArgs, MissingArgs as ChatArgs, MissingArgs as TurnArgs, MissingArgs as EvalArgs};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Verb {
@@ -96,19 +95,19 @@ pub(crate) enum Verb {
     /// Show what a pack brings along: capabilities, scripts, regular expressions, limits, files.
     Audit(audit::AuditArgs),
     /// Make the archive of a pack, for others to install.
-    Pack(share::pack::PackArgs),
+    Pack(share::archive::PackArgs),
     /// Install packs: from an archive, a folder, an address, or by name from an index.
     Install(share::install::InstallArgs),
     /// Take newer releases of installed packs.
-    Update(share::update::UpdateArgs),
+    Update(share::install::UpdateArgs),
     /// Remove installed packs.
-    Remove(share::remove::RemoveArgs),
+    Remove(share::RemoveArgs),
     /// List installed packs, and whether they are as they were installed.
-    List(share::list::ListArgs),
+    List(share::ListArgs),
     /// Find packs in an index.
-    Search(share::index::SearchArgs),
+    Search(share::archive::SearchArgs),
     /// Write the index of a folder of archives.
-    Index(share::index::MakeIndexArgs),
+    Index(share::archive::MakeIndexArgs),
     /// Sign the archive of a pack.
     Sign(share::keys::SignArgs),
     /// Make keys, and say whose signatures are trusted.
@@ -126,7 +125,7 @@ impl Verb {
     }
 
     /// Runs the verb. `command` is the declaration of the whole program.
-    pub(crate) fn run(self, command: Command, show: &mut OutputStreams<'_, '_>) -> Result<RunExit, EarlyExit> {
+    pub(crate) fn run(self, command: Command, show: &mut Console<'_>) -> Result<RunExit> {
         match self {
             Verb::Build(verb) => verb.run(show),
             Verb::Run(verb) => verb.run(show),

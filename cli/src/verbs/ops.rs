@@ -2,24 +2,20 @@
 
 use clap::Args;
 use serde_json::{Map as JsonMap, Value as Json, json};
+use tapster::machinery::verbs::{SHARED, VERBS};
 
+use crate::exit::{Result, RunExit};
+use crate::inputs::library::{DEFAULT_PACK, open_pack};
+use crate::layout::table;
 use crate::model::Term;
 use crate::model::pack::PackRow;
 use crate::model::term::names;
-use crate::pack::KINDS;
-use crate::pack::{Ruleset, Schemas, Start};
+use crate::output::Console;
+use crate::pack::{KINDS, Ruleset, Schemas, Start};
 use crate::syntax::{conditions, selections, steps, values};
 use crate::terms::calc;
 use crate::terms::names::DeclaredName;
 use crate::text::functions::FUNCTIONS;
-use tapster::machinery::verbs::{SHARED, VERBS};
-
-use crate::inputs::library::DEFAULT_PACK;
-use crate::inputs::library::open;
-use crate::layout::table;
-use crate::output::OutputStreams;
-use crate::stop::EarlyExit;
-use crate::stop::RunExit;
 
 /// List the vocabulary of rule files; without a flag, all of it.
 #[derive(Debug, Args)]
@@ -75,7 +71,7 @@ struct VocabularySection {
 type SectionMaker = fn() -> Vec<VocabularySection>;
 
 impl OpsArgs {
-    pub(crate) fn run(&self, show: &mut OutputStreams<'_, '_>) -> Result<RunExit, EarlyExit> {
+    pub(crate) fn run(&self, show: &mut Console<'_>) -> Result<RunExit> {
         let flags =
             [self.verbs, self.terms, self.values, self.functions, self.rows, self.scene, self.steps, self.tests, self.kinds, self.tables];
         let all = !flags.contains(&true);
@@ -94,7 +90,7 @@ impl OpsArgs {
             }
         }
         if all || self.rows || self.scene || self.kinds || self.tables {
-            let rules = open(&Start::typed(self.pack.as_deref().unwrap_or(DEFAULT_PACK)), &[], show)?;
+            let rules = open_pack(&Start::typed(self.pack.as_deref().unwrap_or(DEFAULT_PACK)), &[], show)?;
             if all || self.rows {
                 sections.extend(rows(&rules));
             }
@@ -113,7 +109,7 @@ impl OpsArgs {
     }
 }
 
-fn print(sections: &[VocabularySection], show: &mut OutputStreams<'_, '_>) {
+fn print(sections: &[VocabularySection], show: &mut Console<'_>) {
     if show.is_json() {
         let all: JsonMap<String, Json> = sections.iter().map(|s| (s.title.clone(), Json::Array(s.rows.clone()))).collect();
         show.json(&Json::Object(all));

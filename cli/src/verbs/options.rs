@@ -3,12 +3,11 @@
 use clap::Args;
 use serde_json::json;
 
-use crate::model::{PackOption, PackOptions, Value};
-
+use crate::exit::{Result, RunExit};
 use crate::inputs::InputArgs;
 use crate::layout::{head, table};
-use crate::output::OutputStreams;
-use crate::stop::{EarlyExit, RunExit};
+use crate::model::{PackOption, PackOptions, Value};
+use crate::output::Console;
 
 /// The most characters of a value that the table shows.
 const MAX_SHOWN: usize = 40;
@@ -33,7 +32,7 @@ pub(crate) struct OptionsVerb {
 }
 
 impl OptionsVerb {
-    pub(crate) fn run(&self, show: &mut OutputStreams<'_, '_>) -> Result<RunExit, EarlyExit> {
+    pub(crate) fn run(&self, show: &mut Console<'_>) -> Result<RunExit> {
         let (rules, given) = self.inputs.open_options(show)?;
         let options = rules.options();
         if self.schema {
@@ -43,27 +42,27 @@ impl OptionsVerb {
         } else if options.is_empty() {
             show.result(&format!("pack `{}` has no options\n", rules.pack().name));
         } else {
-            show.result(&listed(options, &given));
+            show.result(&option_table(options, &given));
         }
         Ok(RunExit::Done)
     }
 }
 
 /// A table of all options, and below it what the choices and bounds are.
-fn listed(options: &PackOptions, given: &Value) -> String {
+fn option_table(options: &PackOptions, given: &Value) -> String {
     let values = options.values(given);
     let text = |value: &Value| head(&value.to_json().to_string(), MAX_SHOWN);
     let row = |option: &PackOption| {
         let from = if given.get(&option.name).is_some() { "scene" } else { &*option.value_from };
         let value = values.get(&option.name).map(text).unwrap_or_default();
-        let may_be = may_be(option);
+        let may_be = allowed_values(option);
         vec![option.name.to_string(), option.kind.word().to_owned(), value, format!("from {from}"), may_be, head(&option.title, 60)]
     };
     let head = ["name", "type", "value", "", "may be", "title"].map(str::to_owned).to_vec();
     table(&std::iter::once(head).chain(options.iter().map(row)).collect::<Vec<_>>())
 }
 
-fn may_be(option: &PackOption) -> String {
+fn allowed_values(option: &PackOption) -> String {
     let bound = |bound: Option<f64>| bound.map(|bound| Value::Num(bound).to_text().to_string()).unwrap_or_default();
     let choices: Vec<&str> = option.choices.iter().map(|choice| &*choice.value).collect();
     let range = || format!("{}…{}", bound(option.min), bound(option.max));

@@ -6,16 +6,14 @@ use clap::Args;
 use serde_json::{Value as Json, json};
 
 use crate::diag::{Code, Report, Sources, suggest};
+use crate::exit::{EarlyExit, Result, RunExit};
+use crate::inputs::files::{make_parent, write_file};
+use crate::inputs::library::{pack_shelf, shipped_cases};
+use crate::layout::table;
 use crate::model::Value;
+use crate::output::Console;
 use crate::pack::library::{SHIPPED, files_of_shipped, is_name, shipped_names};
 use crate::pack::{PackFiles, PackLibrary, Schemas};
-
-use crate::inputs::files::{folder_of, write_file};
-use crate::inputs::library::{shelf, shipped_cases};
-use crate::layout::table;
-use crate::output::OutputStreams;
-use crate::stop::EarlyExit;
-use crate::stop::RunExit;
 
 /// How many lines are shown in front of a line and behind it.
 const AROUND: usize = 10;
@@ -43,16 +41,16 @@ pub(crate) struct PacksArgs {
 }
 
 impl PacksArgs {
-    pub(crate) fn run(&self, show: &mut OutputStreams<'_, '_>) -> Result<RunExit, EarlyExit> {
+    pub(crate) fn run(&self, show: &mut Console<'_>) -> Result<RunExit> {
         if let Some(place) = &self.show {
-            return shown(place, show);
+            return show_file(place, show);
         }
         if let Some(name) = &self.eject {
-            return eject(name, &self.to, show);
+            return eject_pack(name, &self.to, show);
         }
-        let shelf = shelf(show);
+        let shelf = pack_shelf(show);
         let mut report = Report::default();
-        let packs: Vec<Json> = shelf.names().iter().filter_map(|n| shelf.find(n, &mut report)).map(|f| about(&f)).collect();
+        let packs: Vec<Json> = shelf.names().iter().filter_map(|n| shelf.find(n, &mut report)).map(|f| describe_pack(&f)).collect();
         show.report(&report, &Sources::default());
         if show.is_json() {
             show.json(&Json::Array(packs));
@@ -72,7 +70,7 @@ impl PacksArgs {
 }
 
 /// The description of a pack by its manifest.
-fn about(pack: &PackFiles) -> Json {
+fn describe_pack(pack: &PackFiles) -> Json {
     let manifest = pack.files.iter().find(|f| matches!(f.path_in_pack.as_str(), "pack.toml" | "pack.json"));
     let (mut sources, mut report) = (Sources::default(), Report::default());
     let read = manifest.and_then(|f| crate::pack::read::read(f, &pack.name, &mut sources, Schemas::shipped(), &mut report));
@@ -87,16 +85,16 @@ fn about(pack: &PackFiles) -> Json {
 }
 
 /// Prints a shipped file, the lines around a place in it, or the files of a shipped pack.
-fn shown(asked: &str, show: &mut OutputStreams<'_, '_>) -> Result<RunExit, EarlyExit> {
-    let (path, line) = place(asked);
+fn show_file(asked: &str, show: &mut Console<'_>) -> Result<RunExit> {
+    let (path, line) = split_line_number(asked);
     let path = path.strip_prefix(SHIPPED).unwrap_or(path).trim_end_matches('/');
     let Some((name, file)) = path.split_once('/') else {
-        let files: Vec<String> = of_shipped(path)?.map(|(file, _)| format!("{path}/{file}\n")).collect();
+        let files: Vec<String> = shipped_files(path)?.map(|(file, _)| format!("{path}/{file}\n")).collect();
         show.result(&files.concat());
         return Ok(RunExit::Done);
     };
-    let Some((_, bytes)) = of_shipped(name)?.find(|(inside, _)| *inside == file) else {
-        let files: Vec<&str> = of_shipped(name)?.map(|(file, _)| file).collect();
+    let Some((_, bytes)) = shipped_files(name)?.find(|(inside, _)| *inside == file) else {
+        let files: Vec<&str> = shipped_files(name)?.map(|(file, _)| file).collect();
         let help =
             suggest::help(file, files.iter().copied()).unwrap_or_else(|| format!("`tapster packs --show {name}` lists its files").into());
         return Err(EarlyExit::could_not(Code::FileMissing, format!("the shipped pack `{name}` has no file `{file}`"), help));
@@ -118,7 +116,7 @@ fn shown(asked: &str, show: &mut OutputStreams<'_, '_>) -> Result<RunExit, Early
 }
 
 /// A path with the line behind it: `slots.toml:12` and `slots.toml:12:5`.
-fn place(asked: &str) -> (&str, Option<usize>) {
+fn split_line_number(asked: &str) -> (&str, Option<usize>) {
     let number = |text: &str| text.rsplit_once(':').and_then(|(rest, n)| Some((rest.len(), n.parse::<usize>().ok()?)));
     let cut = |at: usize| asked.get(..at).unwrap_or(asked);
     let Some((at, last)) = number(asked) else { return (asked, None) };
@@ -129,7 +127,7 @@ fn place(asked: &str) -> (&str, Option<usize>) {
 }
 
 /// The files of a shipped pack.
-fn of_shipped(name: &str) -> Result<impl Iterator<Item = (&'static str, &'static [u8])>, EarlyExit> {
+fn shipped_files(name: &str) -> Result<impl Iterator<Item = (&'static str, &'static [u8])>> {
     let names = shipped_names();
     if names.iter().any(|known| known == name) {
         return Ok(files_of_shipped(name));
@@ -140,8 +138,8 @@ fn of_shipped(name: &str) -> Result<impl Iterator<Item = (&'static str, &'static
 }
 
 /// Copies a shipped pack into a new folder below `to`.
-fn eject(name: &str, to: &Path, show: &mut OutputStreams<'_, '_>) -> Result<RunExit, EarlyExit> {
-    let files = of_shipped(name)?;
+fn eject_pack(name: &str, to: &Path, show: &mut Console<'_>) -> Result<RunExit> {
+    let files = shipped_files(name)?;
     let folder = to.join(name);
     if !is_name(name) || folder.exists() {
         let message = format!("`{}` exists already", folder.display());
@@ -149,10 +147,10 @@ fn eject(name: &str, to: &Path, show: &mut OutputStreams<'_, '_>) -> Result<RunE
     }
     for (inside, bytes) in files {
         let path = folder.join(inside);
-        folder_of(&path)?;
+        make_parent(&path)?;
         write_file(&path, bytes)?;
     }
-    let is_found = to == Path::new("rules") || shelf(show).folders.iter().any(|known| known == to);
+    let is_found = to == Path::new("rules") || pack_shelf(show).folders.iter().any(|known| known == to);
     let wins = if is_found {
         format!("it wins over the shipped pack `{name}`")
     } else {

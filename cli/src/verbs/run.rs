@@ -8,14 +8,13 @@ use serde_json::{Map, Value as Json, json};
 
 use crate::build::{Outcome, run_all};
 use crate::diag::{Code, Diagnostic, Report, Severity, suggest};
-use crate::model::{Scene, Value};
-use crate::pack::Ruleset;
-
+use crate::exit::{EarlyExit, Result, RunExit};
 use crate::inputs::turns::{PlayArgs, TurnResult};
-use crate::inputs::{SceneFlag, lists, paths};
+use crate::inputs::{self, SceneFlag};
 use crate::layout::{head, table};
-use crate::output::OutputStreams;
-use crate::stop::{EarlyExit, RunExit};
+use crate::model::{Scene, Value};
+use crate::output::Console;
+use crate::pack::Ruleset;
 
 /// The most columns of a table of items, and characters of a cell and of a value.
 const COLUMNS: usize = 8;
@@ -58,11 +57,11 @@ pub(crate) struct RunArgs {
 }
 
 impl RunArgs {
-    pub(crate) fn run(&self, show: &mut OutputStreams<'_, '_>) -> Result<RunExit, EarlyExit> {
+    pub(crate) fn run(&self, show: &mut Console<'_>) -> Result<RunExit> {
         self.scene.0.refuse_previous()?;
         let (rules, scene) = self.scene.0.open(show)?;
         self.check(&rules)?;
-        let given = self.list.iter().map(|text| lists::given(text, &rules, show)).collect::<Result<Vec<_>, _>>()?;
+        let given = self.list.iter().map(|text| inputs::read_list(text, &rules, show)).collect::<Result<Vec<_>, _>>()?;
         let mut once = IndexSet::new();
         if let Some((name, _)) = given.iter().find(|(name, _)| !once.insert(name.as_str())) {
             let help = "give all items of a list in one `--list`, for example from a file";
@@ -74,13 +73,13 @@ impl RunArgs {
         } else {
             named.collect()
         };
-        shown.iter().try_for_each(|name| lists::known(&rules, name))?;
-        tell(doubts(&rules, &scene, &given), scene.strict, &rules, show)?;
+        shown.iter().try_for_each(|name| inputs::require_list(&rules, name))?;
+        report_doubts(scene_doubts(&rules, &scene, &given), scene.strict, &rules, show)?;
         let all = self.turns.play(&rules, &scene, show, |scene, said, show| {
             if let Some(said) = said {
                 // what the turn alone says of the scene
                 let own = Scene { data: said.scene(), ..Scene::default() };
-                tell(doubts(&rules, &own, &[]), scene.strict, &rules, show)?;
+                report_doubts(scene_doubts(&rules, &own, &[]), scene.strict, &rules, show)?;
             }
             self.once(&rules, &scene, &given, &shown, show)
         })?;
@@ -92,13 +91,13 @@ impl RunArgs {
             if self.turns.are_many() {
                 show.result(&format!("{}turn {}\n", if n > 0 { "\n" } else { "" }, n + 1));
             }
-            show.result(&text(one));
+            show.result(&result_text(one));
         }
         Ok(RunExit::Done)
     }
 
     /// Refuses what the pack does not have, before anything runs.
-    fn check(&self, rules: &Ruleset) -> Result<(), EarlyExit> {
+    fn check(&self, rules: &Ruleset) -> Result<()> {
         let programs = &rules.programs().list;
         let names = || programs.iter().map(|program| &*program.name);
         let pack = &rules.pack().name;
@@ -130,32 +129,32 @@ impl RunArgs {
         scene: &Scene,
         given: &[(String, Json)],
         shown: &IndexSet<&str>,
-        show: &mut OutputStreams<'_, '_>,
-    ) -> Result<TurnResult, EarlyExit> {
+        show: &mut Console<'_>,
+    ) -> Result<TurnResult> {
         let names: Vec<&str> = self.programs.iter().map(String::as_str).collect();
         let given: Vec<(&str, Json)> = given.iter().map(|(name, items)| (name.as_str(), items.clone())).collect();
         let outcome = run_all(rules, &names, scene, &given).map_err(|error| EarlyExit::build(&error, rules))?;
         let warnings = outcome.warnings();
         show.warnings(&warnings, rules.sources());
-        let mut lists: Map<String, Json> = shown.iter().map(|name| ((*name).to_owned(), items(&outcome, name))).collect();
+        let mut lists: Map<String, Json> = shown.iter().map(|name| ((*name).to_owned(), list_items(&outcome, name))).collect();
         if self.dump.is_empty() {
             // what stands in a list that the scene does not fill was put there by the programs
             for list in rules.programs().rules.lists.iter().filter(|list| list.from.is_none() && !shown.contains(&*list.name)) {
-                let made = items(&outcome, &list.name);
+                let made = list_items(&outcome, &list.name);
                 if made.as_array().is_some_and(|made| !made.is_empty()) {
                     lists.insert(list.name.to_string(), made);
                 }
             }
         }
         let dumped = || self.dump.iter().filter_map(|name| name.strip_prefix('$'));
-        dumped().filter(|path| outcome.get(path).is_null()).try_for_each(|path| paths::known(rules, path))?;
+        dumped().filter(|path| outcome.get(path).is_null()).try_for_each(|path| inputs::require_path(rules, path))?;
         let set = if self.dump.is_empty() {
             let mut set = outcome.values().to_json();
             // what is kept is shown as the patch
             if let Some(table) = set.as_object_mut() {
                 table.retain(|name, _| name != "state" && name != "vars");
             }
-            leaves(&set)
+            flatten_values(&set)
         } else {
             dumped().map(|path| (path.to_owned(), outcome.get(path).to_json())).collect()
         };
@@ -172,7 +171,7 @@ impl RunArgs {
 }
 
 /// Warns of what is doubtful; of a strict scene it is an error.
-fn tell(told: Vec<Diagnostic>, strict: bool, rules: &Ruleset, show: &mut OutputStreams<'_, '_>) -> Result<(), EarlyExit> {
+fn report_doubts(told: Vec<Diagnostic>, strict: bool, rules: &Ruleset, show: &mut Console<'_>) -> Result<()> {
     if !strict || told.is_empty() {
         show.warnings(&told, rules.sources());
         return Ok(());
@@ -182,7 +181,7 @@ fn tell(told: Vec<Diagnostic>, strict: bool, rules: &Ruleset, show: &mut OutputS
 }
 
 /// What a build would say of the scene, and the same of the items of `--list`.
-fn doubts(rules: &Ruleset, scene: &Scene, given: &[(String, Json)]) -> Vec<Diagnostic> {
+fn scene_doubts(rules: &Ruleset, scene: &Scene, given: &[(String, Json)]) -> Vec<Diagnostic> {
     let mut filled = scene.clone();
     for (name, items) in given {
         filled.set(rules.programs().rules.source_of(name), Value::from(items));
@@ -201,12 +200,12 @@ fn list_of<'r>(rules: &'r Ruleset, name: &str) -> Option<&'r str> {
     Some(&programs.rules.lists.get(own.or_else(of_pass)?.list)?.name)
 }
 
-fn items(outcome: &Outcome, list: &str) -> Json {
+fn list_items(outcome: &Outcome, list: &str) -> Json {
     outcome.list(list).iter().map(Value::to_json).collect()
 }
 
 /// The values of nested tables, by their paths.
-fn leaves(table: &Json) -> Map<String, Json> {
+fn flatten_values(table: &Json) -> Map<String, Json> {
     let (mut open, mut out) = (vec![(String::new(), table)], Map::new());
     while let Some((path, value)) = open.pop() {
         match value.as_object() {
@@ -221,13 +220,13 @@ fn leaves(table: &Json) -> Map<String, Json> {
 }
 
 /// The result for people.
-fn text(result: &Json) -> String {
+fn result_text(result: &Json) -> String {
     let mut out = String::new();
     let part = |key: &str| result.get(key).and_then(Json::as_object).into_iter().flatten();
     for (name, items) in part("lists") {
         let items = items.as_array().map_or(&[][..], Vec::as_slice);
         let _ = writeln!(out, "list {name}: {} {}", items.len(), if items.len() == 1 { "item" } else { "items" });
-        out.push_str(&rows(items));
+        out.push_str(&item_table(items));
     }
     let line = |(name, value): (&String, &Json)| vec![format!("${name}"), head(&value.to_string(), VALUE)];
     let set: Vec<Vec<String>> = part("set").map(line).collect();
@@ -242,7 +241,7 @@ fn text(result: &Json) -> String {
 }
 
 /// Items as a table: a column for each field that an item has, in the order in which they are found.
-fn rows(items: &[Json]) -> String {
+fn item_table(items: &[Json]) -> String {
     let mut columns: Vec<&str> = Vec::new();
     for (name, value) in items.iter().filter_map(Json::as_object).flatten() {
         if !value.is_null() && columns.len() <= COLUMNS && !columns.contains(&name.as_str()) {

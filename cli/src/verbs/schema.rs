@@ -6,16 +6,13 @@ use clap::Args;
 use serde_json::{Value as Json, json};
 
 use crate::diag::{Code, suggest};
-use crate::pack::KINDS;
-use crate::pack::{Ruleset, Schemas, Start};
-use crate::share::index as share;
-
-use crate::inputs::files::write_file;
-use crate::inputs::library::open;
+use crate::exit::{EarlyExit, Result, RunExit};
+use crate::inputs::files::{make_folder, write_file};
+use crate::inputs::library::open_pack;
 use crate::layout::table;
-use crate::output::OutputStreams;
-use crate::stop::EarlyExit;
-use crate::stop::RunExit;
+use crate::output::Console;
+use crate::pack::{KINDS, Ruleset, Schemas, Start};
+use crate::share::index as share;
 
 /// Print the JSON Schema of a kind of rule file; without a kind, list the kinds. Each schema is one file that refers to
 /// no other.
@@ -44,7 +41,7 @@ pub(crate) struct SchemaArgs {
 const TERMS: &str = "terms";
 
 impl SchemaArgs {
-    pub(crate) fn run(&self, show: &mut OutputStreams<'_, '_>) -> Result<RunExit, EarlyExit> {
+    pub(crate) fn run(&self, show: &mut Console<'_>) -> Result<RunExit> {
         let schemas = Schemas::shipped();
         if let Some(folder) = &self.all {
             let rules = self.rules(show)?;
@@ -70,8 +67,8 @@ impl SchemaArgs {
     }
 
     /// The pack whose declarations are added.
-    fn rules(&self, show: &mut OutputStreams<'_, '_>) -> Result<Option<Ruleset>, EarlyExit> {
-        self.pack.as_deref().map(|pack| open(&Start::typed(pack), &[], show)).transpose()
+    fn rules(&self, show: &mut Console<'_>) -> Result<Option<Ruleset>> {
+        self.pack.as_deref().map(|pack| open_pack(&Start::typed(pack), &[], show)).transpose()
     }
 }
 
@@ -79,7 +76,7 @@ fn schema_of(schemas: &Schemas, file: &str, rules: Option<&Ruleset>) -> Option<J
     rules.map_or_else(|| schemas.bundled(file), |rules| schemas.bundled_for(file, rules.pack()))
 }
 
-fn list(schemas: &Schemas, show: &mut OutputStreams<'_, '_>) {
+fn list(schemas: &Schemas, show: &mut Console<'_>) {
     let kinds = KINDS.iter().copied().chain([(TERMS, "what all kinds share: values, conditions, selections, places, passes")]);
     let rows: Vec<(&str, i64, &str)> = kinds.filter_map(|(name, about)| Some((name, schemas.newest(name)?, about))).collect();
     if show.is_json() {
@@ -91,13 +88,8 @@ fn list(schemas: &Schemas, show: &mut OutputStreams<'_, '_>) {
     }
 }
 
-fn write_all(
-    folder: &std::path::Path,
-    schemas: &Schemas,
-    rules: Option<&Ruleset>,
-    show: &mut OutputStreams<'_, '_>,
-) -> Result<RunExit, EarlyExit> {
-    std::fs::create_dir_all(folder).map_err(|error| unmade(folder, &error))?;
+fn write_all(folder: &std::path::Path, schemas: &Schemas, rules: Option<&Ruleset>, show: &mut Console<'_>) -> Result<RunExit> {
+    make_folder(folder)?;
     for name in schemas.names() {
         let text = schema_of(schemas, name, rules).map(|s| serde_json::to_string_pretty(&s).unwrap_or_default()).unwrap_or_default();
         let path = folder.join(name);
@@ -105,18 +97,13 @@ fn write_all(
         show.result(&format!("{}\n", path.display()));
     }
     let folder = folder.join("share");
-    std::fs::create_dir_all(&folder).map_err(|error| unmade(&folder, &error))?;
+    make_folder(&folder)?;
     for (name, text) in share::SCHEMAS {
         let path = folder.join(name);
         write_file(&path, text)?;
         show.result(&format!("{}\n", path.display()));
     }
     Ok(RunExit::Done)
-}
-
-fn unmade(folder: &std::path::Path, error: &std::io::Error) -> EarlyExit {
-    let message = format!("folder `{}` cannot be made: {error}", folder.display());
-    EarlyExit::could_not(Code::FileMissing, message, "check the path and its permissions")
 }
 
 fn unknown(kind: &str, schemas: &Schemas) -> EarlyExit {

@@ -5,29 +5,30 @@ use std::fmt::Write as _;
 use std::future::Future;
 use std::path::PathBuf;
 use std::pin::Pin;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use clap::Args;
 use indexmap::IndexMap;
-use serde_json::{Value as Json, json};
+use serde_json::{Map, Value as Json, json};
+use tapster::artifact::WriteRefusal;
+use tapster_client::retry::RetryAttempt;
+use tapster_client::{BoxFuture, Delta, PromptRunner, RunError, RunnerConfig};
+use tapster_session::{FinishedTurn, Model, ModelError, OperationRequest, Session};
 
-use crate::artifact::WriteRefusal;
-use crate::diag::{Code, Diagnostic};
-use crate::model::{Scene, Value};
-use crate::session::{FinishedTurn, Model, ModelError, OperationRequest, Session};
-use crate::store::{ListPage, Moment, SessionStore, StoreRefusal};
-
+use crate::diag::{Code, Diagnostic, DiagnosticCode};
+use crate::exit::{EarlyExit, Result, RunExit};
+use crate::full::wait;
 use crate::inputs::InputArgs;
 use crate::inputs::endpoint::EndpointArgs;
-use crate::inputs::lines::LineReader;
-use crate::inputs::said::said;
-use crate::inputs::session::{SessionArgs, milliseconds};
+use crate::inputs::files::LineReader;
+use crate::inputs::store::{SessionArgs, parse_milliseconds};
+use crate::inputs::turns::append_message;
 use crate::layout::visible;
-use crate::output::OutputStreams;
-use crate::stop::{EarlyExit, RunExit};
-use crate::verbs::artifact::stop;
-use crate::verbs::operations::{OperationModel, failed_operations};
-use crate::waiting::wait;
+use crate::model::{Plan, Scene, Value};
+use crate::output::Console;
+use crate::pack::Ruleset;
+use crate::store::{ListPage, Moment, SessionStore, StoreRefusal};
+use crate::verbs::artifact::session_failure;
 
 /// How many records of the log are read at once.
 const LOG_PART: u32 = 1000;
@@ -90,7 +91,7 @@ impl Model for ReplyModel<'_> {
 }
 
 impl TurnArgs {
-    pub(crate) fn run(&self, show: &mut OutputStreams<'_, '_>) -> Result<RunExit, EarlyExit> {
+    pub(crate) fn run(&self, show: &mut Console<'_>) -> Result<RunExit> {
         if let Some(flag) = self.inputs.given_for_one_build() {
             let message = format!("`{flag}` has no effect here");
             return Err(EarlyExit::could_not(Code::SceneField, message, "each line of the replies holds the message of its turn"));
@@ -107,44 +108,46 @@ impl TurnArgs {
             return Err(EarlyExit::could_not(Code::SceneField, message, "leave out `type`"));
         }
         let (store, home) = (self.place.open(show)?, self.place.home());
-        let played = wait(store.info(&home)).map_err(stopped)?.map_or(0, |info| info.turns);
+        let played = wait(store.info(&home)).map_err(store_failure)?.map_or(0, |info| info.turns);
         let session = Session::new(&*store, rules.clone(), home);
-        let rewritten = wait(rewritten(&session)).map_err(stopped)?;
+        let rewritten = wait(rewritten_texts(&session)).map_err(store_failure)?;
         let mut turn = scene.get("turn_count").as_f64().unwrap_or_default() as i64;
         let mut lines = LineReader::open(&self.replies, show)?;
         let mut exit = RunExit::Done;
         while let Some(line) = lines.next(show)? {
             let recorded: RecordedTurn = serde_json::from_str(&line).map_err(|error| {
                 let message = format!("{} is not a recorded turn: {error}", lines.place());
-                EarlyExit::new(
-                    RunExit::No,
-                    Diagnostic::error(Code::SyntaxJson, message).help("`tapster turn --help` shows the form of a line"),
-                )
+                EarlyExit::refused(Code::SyntaxJson, message, "`tapster turn --help` shows the form of a line")
             })?;
             turn += 1;
             let (user, reply) = if turn > played {
-                let at = Moment { now: milliseconds(&scene.get("now").to_text())?, turn };
-                let done =
-                    play(&session, &scene, at, &ReplyModel { recorded: &recorded, live: live.as_ref(), asked: Mutex::default() }, show)?;
+                let at = Moment { now: parse_milliseconds(&scene.get("now").to_text())?, turn };
+                let done = play_turn(
+                    &session,
+                    &scene,
+                    at,
+                    &ReplyModel { recorded: &recorded, live: live.as_ref(), asked: Mutex::default() },
+                    show,
+                )?;
                 exit = if done.run.get("status").is_some_and(|status| status == "failed") { RunExit::No } else { exit };
                 (done.user_text, Some(done.reply))
             } else {
                 rewritten.get(&turn).cloned().unwrap_or_default()
             };
-            said(&mut scene, "user", user.as_ref().unwrap_or(&recorded.message));
-            said(&mut scene, "assistant", reply.as_ref().unwrap_or(&recorded.reply));
+            append_message(&mut scene, "user", user.as_ref().unwrap_or(&recorded.message));
+            append_message(&mut scene, "assistant", reply.as_ref().unwrap_or(&recorded.reply));
             scene.set("turn_count", Value::Int(turn));
         }
         Ok(exit)
     }
 }
 
-fn stopped(refused: StoreRefusal) -> EarlyExit {
+fn store_failure(refused: StoreRefusal) -> EarlyExit {
     EarlyExit::new(RunExit::CouldNot, *refused)
 }
 
 /// What operations have made of the texts of earlier turns: the user's message, and the reply.
-async fn rewritten(session: &Session<'_>) -> Result<HashMap<i64, (Option<String>, Option<String>)>, StoreRefusal> {
+async fn rewritten_texts(session: &Session<'_>) -> Result<HashMap<i64, (Option<String>, Option<String>)>, StoreRefusal> {
     let mut out = HashMap::new();
     let mut after = 0;
     loop {
@@ -159,31 +162,25 @@ async fn rewritten(session: &Session<'_>) -> Result<HashMap<i64, (Option<String>
 }
 
 /// Plays one turn, and prints what became of it.
-fn play(
-    session: &Session<'_>,
-    scene: &Scene,
-    at: Moment,
-    replies: &ReplyModel<'_>,
-    show: &mut OutputStreams<'_, '_>,
-) -> Result<FinishedTurn, EarlyExit> {
+fn play_turn(session: &Session<'_>, scene: &Scene, at: Moment, replies: &ReplyModel<'_>, show: &mut Console<'_>) -> Result<FinishedTurn> {
     let (recorded, rules) = (replies.recorded, session.rules());
     let mut scene = scene.clone();
     scene.set("input", Value::text(recorded.message.as_str()));
     scene.set("turn.is_user_input", Value::Bool(true));
     scene.set("turn.activation_text", Value::text(recorded.message.as_str()));
     scene.set("turn_count", Value::Int(at.turn));
-    let begun = wait(session.begin(&scene, at, replies)).map_err(|error| stop(error, rules))?;
+    let begun = wait(session.begin(&scene, at, replies)).map_err(|error| session_failure(error, rules))?;
     show.warnings(&begun.plan.warnings, rules.sources());
     let messages: Vec<Json> = begun.plan.messages().iter().map(Value::to_json).collect();
     let before = begun.plan.reported("run").to_json();
-    let done = wait(session.finish(begun, &recorded.reply, replies)).map_err(|error| stop(error, rules))?;
+    let done = wait(session.finish(begun, &recorded.reply, replies)).map_err(|error| session_failure(error, rules))?;
     show.warnings(&done.warnings, rules.sources());
     replies.live.map(OperationModel::notes).into_iter().flatten().for_each(|note| show.note(note));
     let asked = std::mem::take(&mut *replies.asked.lock().unwrap_or_else(PoisonError::into_inner));
-    warn(at, recorded, &asked, [&before, &done.run], show);
-    let ui = wait(session.projections(at)).map_err(stopped)?;
+    warn_of_operations(at, recorded, &asked, [&before, &done.run], show);
+    let ui = wait(session.projections(at)).map_err(store_failure)?;
     let written: Vec<Json> = done.written.iter().map(|(tag, version)| json!({ "tag": tag, "version": version })).collect();
-    let refused: Vec<Json> = done.refused.iter().cloned().map(told).collect();
+    let refused: Vec<Json> = done.refused.iter().cloned().map(refused_write).collect();
     let line = json!({
         "turn": at.turn, "messages": messages, "reply": done.reply, "user_text": done.user_text, "inline": done.inline,
         "written": written, "refused": refused, "pruned": done.pruned, "run": { "before": before, "after": done.run }, "ui": ui,
@@ -225,7 +222,7 @@ fn describe_turn(turn: &Json) -> String {
 }
 
 /// Warns about operations that failed, phases that failed, and recorded replies that nobody asked for.
-fn warn(at: Moment, recorded: &RecordedTurn, asked: &[String], runs: [&Json; 2], show: &mut OutputStreams<'_, '_>) {
+fn warn_of_operations(at: Moment, recorded: &RecordedTurn, asked: &[String], runs: [&Json; 2], show: &mut Console<'_>) {
     let mut warnings = Vec::new();
     for run in runs {
         warnings.extend(failed_operations(run, at.turn));
@@ -240,9 +237,134 @@ fn warn(at: Moment, recorded: &RecordedTurn, asked: &[String], runs: [&Json; 2],
     warnings.into_iter().for_each(|warning| show.note(warning));
 }
 
-fn told((tag, writer, refusal): (String, String, WriteRefusal)) -> Json {
+fn refused_write((tag, writer, refusal): (String, String, WriteRefusal)) -> Json {
     let mut out = refusal.to_json();
     out.insert("tag".to_owned(), tag.into());
     out.insert("writer".to_owned(), writer.into());
     Json::Object(out)
+}
+
+/// Keys of the params of an operation that say how its reply is read, and are no options of the request.
+const OF_THE_READER: [&str; 1] = ["output_mode"];
+
+/// Answers operations by requests, with the model of each operation, or with that of the main request.
+pub(super) struct OperationModel {
+    rules: Ruleset,
+    runner: PromptRunner,
+    /// The configuration of the runner as it was given; an operation may name another model.
+    context: Map<String, Json>,
+    /// What the scene says of the provider.
+    scene: Scene,
+    /// One line for each request.
+    asked: Mutex<Vec<String>>,
+}
+
+impl OperationModel {
+    /// The model that the scene and the flags name.
+    pub(super) fn open(endpoint: &EndpointArgs, rules: &Ruleset, scene: &Scene, show: &mut Console<'_>) -> Result<Self> {
+        let (mut scene, mut context) = (scene.clone(), Map::new());
+        if let Some(url) = &endpoint.url {
+            scene.set("provider.url", Value::text(url.as_str()));
+        }
+        complete_context(&mut context, endpoint, rules, &scene)?;
+        let dialect = crate::build::dialect_of(rules, &scene);
+        let addressed = !scene.get("provider.url").is_null();
+        let transport = endpoint.transport(rules, &dialect, addressed, Arc::new(|_: &RetryAttempt| {}), show)?;
+        Ok(Self::new(rules.clone(), PromptRunner::new(transport), context, &scene))
+    }
+
+    pub(super) fn new(rules: Ruleset, runner: PromptRunner, context: Map<String, Json>, given: &Scene) -> Self {
+        let mut scene = Scene::default();
+        // where and how requests are sent; what else the scene says is about the chat
+        for path in ["provider", "dialect", "capability", "context"] {
+            scene.set(path, given.get(path));
+        }
+        Self { rules, runner, context, scene, asked: Mutex::default() }
+    }
+
+    /// What was asked since the last call.
+    pub(super) fn notes(&self) -> Vec<Diagnostic> {
+        let asked = std::mem::take(&mut *self.asked.lock().unwrap_or_else(PoisonError::into_inner));
+        asked.into_iter().map(|line| Diagnostic::note(DiagnosticCode::named("operation.asked"), line)).collect()
+    }
+
+    async fn reply(&self, request: &OperationRequest) -> Result<String, RunError> {
+        let params = request.params.as_object();
+        let mut context = self.context.clone();
+        let mut scene = self.scene.clone();
+        if let Some(model) = params.and_then(|params| params.get("model")).and_then(Json::as_str) {
+            context.insert("model".to_owned(), json!(model));
+            scene.set("provider.model", Value::text(model));
+        }
+        let config = RunnerConfig::parse(&self.rules, &Json::Object(context))?;
+        let own = |key: &String| key != "model" && !OF_THE_READER.contains(&key.as_str());
+        let options = params.into_iter().flatten().filter(|(key, value)| own(key) && !value.is_null());
+        let options = options.map(|(key, value)| (key.clone(), value.clone())).collect();
+        let plan = Plan { scene: scene.data, ..Plan::default() };
+        let messages = request.messages.as_array().map(Vec::as_slice).unwrap_or_default();
+        let prepared = PromptRunner::prepare(&config, &plan, messages, &options, false)?;
+        let model = prepared.outgoing.body.get("model").and_then(Json::as_str).unwrap_or(&config.model).to_owned();
+        let reply = self.runner.send(&config, &prepared, &mut |_: &Delta| {}).await;
+        let said = reply.as_ref().map_or_else(|_| "no reply".to_owned(), |reply| format!("{} characters", reply.text().chars().count()));
+        let line = format!("operation `{}` asked `{}`: {said}", request.operation, visible(&model));
+        self.asked.lock().unwrap_or_else(PoisonError::into_inner).push(line);
+        Ok(reply?.text())
+    }
+}
+
+impl Model for OperationModel {
+    fn ask<'a>(&'a self, request: &'a OperationRequest) -> BoxFuture<'a, Result<String, ModelError>> {
+        Box::pin(
+            async move { self.reply(request).await.map_err(|error| ModelError { code: error_code(&error), message: error.to_string() }) },
+        )
+    }
+}
+
+/// Adds to a configuration of the runner what the scene and the flags say: dialect, model and provider.
+pub(super) fn complete_context(context: &mut Map<String, Json>, endpoint: &EndpointArgs, rules: &Ruleset, scene: &Scene) -> Result<()> {
+    let mut put = |key: &str, value: Option<String>| {
+        if let Some(value) = value.filter(|value| !value.is_empty()) {
+            context.insert(key.to_owned(), Json::String(value));
+        }
+    };
+    let text = |path: &str| Some(scene.get(path).to_text().to_string());
+    put("dialect", text("dialect"));
+    put("model", text("provider.model"));
+    put("provider", text("provider.source"));
+    put("provider", endpoint.provider.clone());
+    if !context.contains_key("provider") {
+        let dialect = context.get("dialect").cloned().unwrap_or_else(|| Json::String(crate::build::dialect_of(rules, scene)));
+        context.insert("provider".to_owned(), dialect);
+    }
+    if context.get("model").and_then(Json::as_str).is_none_or(|model| model.trim().is_empty()) {
+        return Err(EarlyExit::could_not(Code::SceneField, "no model is named", "name it with `--model NAME`"));
+    }
+    Ok(())
+}
+
+/// The code of an error, without a status.
+pub(super) fn error_code(error: &RunError) -> String {
+    match error {
+        RunError::Config(_) => "config".to_owned(),
+        RunError::Preflight(_) => "preflight".to_owned(),
+        RunError::Provider(error) => error.code.clone(),
+        _ => "build".to_owned(),
+    }
+}
+
+/// Warnings about operations that failed, and about a phase that failed, in the run log of one half of a turn.
+pub(super) fn failed_operations(run: &Json, turn: i64) -> Vec<Diagnostic> {
+    let failed = run["operations"].as_array().into_iter().flatten().filter(|operation| operation["status"] == "error");
+    let told = failed.map(|operation| {
+        let text = |key: &str| operation.get("error").and_then(|error| error.get(key)?.as_str()).unwrap_or_default();
+        let name = operation["operation"].as_str().unwrap_or_default();
+        let message = format!("turn {turn}: operation `{name}` failed: {} ({})", visible(text("message")), text("code"));
+        Diagnostic::warning(Code::OperationFailed, message).help("`tapster artifact log` shows the run log of the turn")
+    });
+    let mut warnings: Vec<Diagnostic> = told.collect();
+    if run["status"] == "failed" {
+        let message = format!("turn {turn}: an operation that the turn needs did not end as `done`");
+        warnings.push(Diagnostic::warning(Code::OperationFailed, message).help("`not_done` of the run log names it"));
+    }
+    warnings
 }

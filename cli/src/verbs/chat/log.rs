@@ -10,15 +10,14 @@ use std::sync::Arc;
 use serde_json::{Map, Value as Json, json};
 
 use crate::build::{ErrorKind, import_document};
-use crate::diag::{Code, Diagnostic, Sources, file};
+use crate::diag::{Code, Sources, file};
+use crate::exit::{EarlyExit, Result, RunExit};
 use crate::import::{self, Container};
-use crate::inputs::files::{bytes_of, no_link, shown, write_private};
-use crate::inputs::lock::FileLock;
+use crate::inputs::files::{FileLock, path_text, read_bytes, refuse_link, write_private};
 use crate::inputs::scene::{SMALLER, clock};
 use crate::model::{Scene, Value};
-use crate::output::OutputStreams;
+use crate::output::Console;
 use crate::pack::Ruleset;
-use crate::stop::{EarlyExit, RunExit};
 
 /// A chat, and the file that it is kept in.
 pub(super) struct ChatLog {
@@ -33,14 +32,14 @@ pub(super) struct ChatLog {
 
 impl ChatLog {
     /// The chat in a file; a new one if there is no such file, or no file is named.
-    pub(super) fn open(file: Option<&Path>, user: &str, character: &str, show: &mut OutputStreams<'_, '_>) -> Result<Self, EarlyExit> {
+    pub(super) fn open(file: Option<&Path>, user: &str, character: &str, show: &mut Console<'_>) -> Result<Self> {
         let header = json!({ "user_name": user, "character_name": character, "create_date": clock(), "chat_metadata": {} });
         let header = header.as_object().cloned().unwrap_or_default();
-        file.map(no_link).transpose()?;
-        let lock = file.map(lock_of).transpose()?;
+        file.map(refuse_link).transpose()?;
+        let lock = file.map(lock_chat).transpose()?;
         let mut log = Self { file: file.map(Path::to_owned), header, messages: Vec::new(), known: None, _lock: lock };
         let Some(file) = file.filter(|file| file.exists()) else { return Ok(log) };
-        let bytes = bytes_of(file, show)?;
+        let bytes = read_bytes(file, show)?;
         log.read(file, &bytes, show)?;
         log.known = Some(bytes);
         Ok(log)
@@ -48,37 +47,39 @@ impl ChatLog {
 
     /// Begins with the messages of another file, if it is of this form; otherwise with those of the scene. A chat that
     /// has messages stays as it is.
-    pub(super) fn begin(&mut self, chat: Option<&Path>, scene: &Scene, show: &mut OutputStreams<'_, '_>) -> Result<(), EarlyExit> {
+    pub(super) fn begin(&mut self, chat: Option<&Path>, scene: &Scene, show: &mut Console<'_>) -> Result<()> {
         if self.len() > 0 {
             return Ok(());
         }
         if let Some(chat) = chat {
-            let bytes = bytes_of(chat, show)?;
-            if import::read(&shown(chat), &bytes).is_ok_and(|read| read.container == Container::Jsonl) {
+            let bytes = read_bytes(chat, show)?;
+            if import::read(&path_text(chat), &bytes).is_ok_and(|read| read.container == Container::Jsonl) {
                 self.read(chat, &bytes, show)?;
             }
         }
         if self.len() == 0 {
             let history = scene.get("history");
-            self.messages = history.as_list().unwrap_or_default().iter().map(|message| line_of(&message.to_json())).collect();
+            self.messages = history.as_list().unwrap_or_default().iter().map(|message| line_of_message(&message.to_json())).collect();
         }
         Ok(())
     }
 
     /// Takes over header and messages of a file. A file that cannot be read completely is refused, because what was not
     /// read would be lost when it is written.
-    fn read(&mut self, file: &Path, bytes: &[u8], show: &mut OutputStreams<'_, '_>) -> Result<(), EarlyExit> {
+    fn read(&mut self, file: &Path, bytes: &[u8], show: &mut Console<'_>) -> Result<()> {
         if bytes.trim_ascii().is_empty() {
             return Ok(());
         }
-        let read = import::read(&shown(file), bytes).map_err(|report| EarlyExit::report(RunExit::CouldNot, report, Sources::default()))?;
+        let read =
+            import::read(&path_text(file), bytes).map_err(|report| EarlyExit::report(RunExit::CouldNot, report, Sources::default()))?;
         if read.container != Container::Jsonl {
-            let message = format!("`{}` is not a chat with one JSON object on each line", shown(file));
+            let message = format!("`{}` is not a chat with one JSON object on each line", path_text(file));
             return Err(EarlyExit::could_not(Code::ImportFormat, message, "name another file with `--log`"));
         }
         show.report(&read.report, &Sources::default());
         if read.skipped > 0 {
-            let message = format!("{} lines of `{}` cannot be read, and would be lost when the chat is written", read.skipped, shown(file));
+            let message =
+                format!("{} lines of `{}` cannot be read, and would be lost when the chat is written", read.skipped, path_text(file));
             return Err(EarlyExit::could_not(Code::ImportFormat, message, "correct the lines, or delete them"));
         }
         let log = self;
@@ -106,11 +107,11 @@ impl ChatLog {
     /// Puts the messages into a scene: by a format of the pack if one reads such chats, and otherwise by role and text.
     /// Messages from `until` on are left out. A chat that is read by a format and takes more work than it may is refused, as
     /// in a build.
-    pub(super) fn fill(&self, rules: &Ruleset, scene: &mut Scene, until: usize) -> Result<(), EarlyExit> {
+    pub(super) fn fill(&self, rules: &Ruleset, scene: &mut Scene, until: usize) -> Result<()> {
         let kept = self.messages.get(..until.min(self.messages.len())).unwrap_or_default();
         // the name of a field is the same text in all lines, of which there may be very many
         let mut names: HashMap<&str, Arc<str>> = HashMap::new();
-        let lines = std::iter::once(&self.header).chain(kept).map(|line| table_of(line, &mut names)).collect();
+        let lines = std::iter::once(&self.header).chain(kept).map(|line| line_value(line, &mut names)).collect();
         let document = Value::map([("lines".into(), Value::list(lines))].into_iter().collect());
         match import_document(rules, None, document) {
             _ if kept.is_empty() => {}
@@ -119,7 +120,7 @@ impl ChatLog {
                 return Ok(());
             }
             Err(error) if *error.kind() == ErrorKind::Bound => {
-                return Err(EarlyExit::new(RunExit::No, Diagnostic::error(Code::BoundExceeded, error.message).help(SMALLER)));
+                return Err(EarlyExit::refused(Code::BoundExceeded, error.message, SMALLER));
             }
             // no format of the pack reads such chats
             Err(_) => {}
@@ -130,7 +131,7 @@ impl ChatLog {
             let narrator = line.get("extra").and_then(|extra| extra.get("type")).and_then(Json::as_str) == Some("narrator");
             let role = if narrator {
                 "system"
-            } else if by_user(line) {
+            } else if is_by_user(line) {
                 "user"
             } else {
                 "assistant"
@@ -144,16 +145,16 @@ impl ChatLog {
 
     /// Adds a message of the user.
     pub(super) fn say(&mut self, name: &str, text: &str) {
-        self.messages.push(line(name, true, text));
+        self.messages.push(message_line(name, true, text));
     }
 
     /// Adds a reply.
     pub(super) fn reply(&mut self, name: &str, text: &str, extra: Json) {
-        let mut line = line(name, false, text);
+        let mut line = message_line(name, false, text);
         line.insert("extra".to_owned(), extra);
         line.insert("swipes".to_owned(), json!([text]));
         line.insert("swipe_id".to_owned(), json!(0));
-        line.insert("swipe_info".to_owned(), json!([about(&line)]));
+        line.insert("swipe_info".to_owned(), json!([swipe_info(&line)]));
         self.messages.push(line);
     }
 
@@ -175,7 +176,7 @@ impl ChatLog {
         last.insert("mes".to_owned(), json!(text));
         last.insert("send_date".to_owned(), json!(clock()));
         last.insert("extra".to_owned(), extra);
-        infos.push(about(last));
+        infos.push(swipe_info(last));
         last.insert("swipe_id".to_owned(), json!(swipes.len().saturating_sub(1)));
         last.insert("swipes".to_owned(), Json::Array(swipes));
         last.insert("swipe_info".to_owned(), Json::Array(infos));
@@ -187,8 +188,8 @@ impl ChatLog {
         let Some(last) = self.messages.last() else { return Vec::new() };
         let mut infos = last.get("swipe_info").and_then(Json::as_array).cloned().unwrap_or_default();
         infos.resize(self.swipes().len(), json!({ "extra": {} }));
-        if let Some(chosen) = infos.get_mut(chosen(last)) {
-            *chosen = about(last);
+        if let Some(chosen) = infos.get_mut(chosen_swipe(last)) {
+            *chosen = swipe_info(last);
         }
         infos
     }
@@ -221,12 +222,12 @@ impl ChatLog {
 
     /// Whether the last message is a reply; `None` if there is no message.
     pub(super) fn ends_with_reply(&self) -> Option<bool> {
-        self.messages.last().map(|line| !by_user(line))
+        self.messages.last().map(|line| !is_by_user(line))
     }
 
     /// The last message of the user, and its index.
     pub(super) fn last_of_user(&self) -> Option<(usize, String)> {
-        let (index, line) = self.messages.iter().enumerate().rfind(|(_, line)| by_user(line))?;
+        let (index, line) = self.messages.iter().enumerate().rfind(|(_, line)| is_by_user(line))?;
         Some((index, line.get("mes").and_then(Json::as_str).unwrap_or_default().to_owned()))
     }
 
@@ -234,7 +235,7 @@ impl ChatLog {
     pub(super) fn edit(&mut self, index: usize, text: &str) -> bool {
         let Some(line) = self.messages.get_mut(index) else { return false };
         line.insert("mes".to_owned(), json!(text));
-        let chosen = chosen(line);
+        let chosen = chosen_swipe(line);
         if let Some(swipes) = line.get_mut("swipes").and_then(Json::as_array_mut)
             && let Some(swipe) = swipes.get_mut(chosen)
         {
@@ -244,18 +245,18 @@ impl ChatLog {
     }
 
     /// Writes the file, unless another program has changed it since it was last read or written.
-    pub(super) fn save(&mut self) -> Result<(), EarlyExit> {
+    pub(super) fn save(&mut self) -> Result<()> {
         let Some(file) = &self.file else { return Ok(()) };
         let held = match file::read(file, import::MAX_FILE as u64) {
             Ok(held) => Some(held),
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => None,
             Err(error) => {
-                let message = format!("`{}` cannot be read: {}", shown(file), file::reason(&error));
+                let message = format!("`{}` cannot be read: {}", path_text(file), file::reason(&error));
                 return Err(EarlyExit::could_not(Code::FileMissing, message, "check the file and its permissions"));
             }
         };
         if held != self.known {
-            let message = format!("`{}` was changed by another program, so it is not written", shown(file));
+            let message = format!("`{}` was changed by another program, so it is not written", path_text(file));
             let help = "end this chat and open the file again; two chats cannot be kept in one file at the same time";
             return Err(EarlyExit::could_not(Code::FileMissing, message, help));
         }
@@ -272,29 +273,29 @@ impl ChatLog {
 }
 
 /// The lock of the file of a chat, which need not exist: one chat at a time has it.
-fn lock_of(chat: &Path) -> Result<FileLock, EarlyExit> {
+fn lock_chat(chat: &Path) -> Result<FileLock> {
     let mut path = chat.as_os_str().to_owned();
     path.push(".lock~");
     match FileLock::try_take(Path::new(&path)) {
         Ok(Some(lock)) => Ok(lock),
         Ok(None) => {
-            let message = format!("`{}` belongs to another chat that is still open", shown(chat));
+            let message = format!("`{}` belongs to another chat that is still open", path_text(chat));
             Err(EarlyExit::could_not(Code::FileMissing, message, "end that chat first, or name another file with `--log`"))
         }
         Err(error) => {
-            let message = format!("`{}` cannot be locked for this chat: {error}", shown(chat));
+            let message = format!("`{}` cannot be locked for this chat: {error}", path_text(chat));
             Err(EarlyExit::could_not(Code::FileMissing, message, "check the folder and its permissions"))
         }
     }
 }
 
 /// The number of the text of a reply that was chosen.
-fn chosen(line: &Map<String, Json>) -> usize {
+fn chosen_swipe(line: &Map<String, Json>) -> usize {
     line.get("swipe_id").and_then(Json::as_u64).and_then(|n| usize::try_from(n).ok()).unwrap_or_default()
 }
 
 /// What belongs to one text of a reply, besides the text.
-fn about(line: &Map<String, Json>) -> Json {
+fn swipe_info(line: &Map<String, Json>) -> Json {
     let mut about = Map::new();
     for key in ["send_date", "gen_started", "gen_finished", "extra"] {
         if let Some(value) = line.get(key) {
@@ -305,10 +306,10 @@ fn about(line: &Map<String, Json>) -> Json {
 }
 
 /// A message of a scene as a line.
-fn line_of(message: &Json) -> Map<String, Json> {
+fn line_of_message(message: &Json) -> Map<String, Json> {
     let text = |keys: &[&str]| keys.iter().find_map(|key| message.get(*key).and_then(Json::as_str)).unwrap_or_default().to_owned();
     let role = text(&["role"]);
-    let mut line = line(&text(&["name"]), role == "user", &text(&["text", "content", "mes"]));
+    let mut line = message_line(&text(&["name"]), role == "user", &text(&["text", "content", "mes"]));
     let mut extra = Map::new();
     if role == "system" {
         extra.insert("type".to_owned(), json!("narrator"));
@@ -333,17 +334,17 @@ fn line_of(message: &Json) -> Map<String, Json> {
 }
 
 /// A line as a value; `names` are those of its fields, as lines before it have them.
-fn table_of<'l>(line: &'l Map<String, Json>, names: &mut HashMap<&'l str, Arc<str>>) -> Value {
+fn line_value<'l>(line: &'l Map<String, Json>, names: &mut HashMap<&'l str, Arc<str>>) -> Value {
     let name = |key: &'l String| names.entry(key).or_insert_with(|| key.as_str().into()).clone();
     let names: Vec<Arc<str>> = line.keys().map(name).collect();
     Value::map(names.into_iter().zip(line.values().map(Value::from)).collect())
 }
 
-fn by_user(line: &Map<String, Json>) -> bool {
+fn is_by_user(line: &Map<String, Json>) -> bool {
     line.get("is_user").and_then(Json::as_bool).unwrap_or_default()
 }
 
-fn line(name: &str, user: bool, text: &str) -> Map<String, Json> {
+fn message_line(name: &str, user: bool, text: &str) -> Map<String, Json> {
     let line = json!({ "name": name, "is_user": user, "is_system": false, "send_date": clock(), "mes": text, "extra": {} });
     line.as_object().cloned().unwrap_or_default()
 }

@@ -3,39 +3,35 @@
 //! A turn is built by the pack, sent by the runner, and committed to the store of sessions when the next message is
 //! written: until then its reply can be asked for again, and the session does not know the ones that were thrown away.
 
-mod commands;
-mod input;
-mod interrupts;
 mod log;
-mod reply;
-mod sending;
 mod talk;
-mod trouble;
+mod terminal;
 
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use serde_json::{Map, Value as Json};
+use serde_json::{Map, Value as Json, json};
+use tapster_client::{Problem, ProviderError, RunError};
 
-use crate::diag::{Code, Diagnostic, DiagnosticCode};
-use crate::inputs::endpoint::EndpointArgs;
-use crate::inputs::files::{bytes_of, shown, values_of};
-use crate::inputs::session::{ScratchStore, SessionArgs};
-use crate::inputs::tools::ToolArgs;
-use crate::inputs::{InputArgs, assignment};
+use crate::diag::{Code, Diagnostic, DiagnosticCode, suggest};
+use crate::exit::{EarlyExit, Result, RunExit};
+use crate::inputs::endpoint::{EndpointArgs, ToolArgs};
+use crate::inputs::files::{path_text, read_bytes, read_values};
+use crate::inputs::store::{ScratchStore, SessionArgs};
+use crate::inputs::{InputArgs, parse_assignment};
+use crate::layout::visible;
 use crate::model::{Scene, Value};
-use crate::output::OutputStreams;
+use crate::output::Console;
 use crate::pack::Ruleset;
-use crate::stop::{EarlyExit, RunExit};
-use crate::verbs::operations::complete_context;
-
-use input::LineSource;
+use crate::verbs::explain;
+use crate::verbs::turn::{complete_context, error_code};
 use log::ChatLog;
-use talk::RunningChat;
+use talk::{LineOutcome, RunningChat};
+use terminal::LineSource;
 
 /// Talk to a model in the terminal, with any pack. The chat is kept in a file, its state and artifacts in a store.
 #[derive(Debug, Args)]
-#[command(after_help = crate::inputs::library::examples("Examples:
+#[command(after_help = crate::inputs::library::with_reader_name("Examples:
   tapster chat --model gpt-4o-mini --log chat.jsonl
   tapster chat --pack READER --model gpt-4o-mini --character ann.png
   tapster chat my-scene --url http://127.0.0.1:8080/v1 --model local --log ann.jsonl
@@ -79,7 +75,7 @@ pub(crate) struct ChatArgs {
 }
 
 impl ChatArgs {
-    pub(crate) fn run(&self, show: &mut OutputStreams<'_, '_>) -> Result<RunExit, EarlyExit> {
+    pub(crate) fn run(&self, show: &mut Console<'_>) -> Result<RunExit> {
         if let Some(flag) = self.inputs.given_for_one_build() {
             let message = format!("`{flag}` has no effect here");
             return Err(EarlyExit::could_not(Code::SceneField, message, "send one message with `--once MESSAGE`"));
@@ -93,13 +89,13 @@ impl ChatArgs {
         if let Some(url) = &self.endpoint.url {
             scene.set("provider.url", Value::text(url.as_str()));
         }
-        let options = options(&self.option)?;
+        let options = parse_options(&self.option)?;
         let context = self.context(&rules, &scene, show)?;
         let once = self.once_message(show)?;
         let (user, character) = (scene.get("names.user").to_text(), scene.get("names.char").to_text());
         let mut log = ChatLog::open(self.log.as_deref(), &user, &character, show)?;
         if let (Some(chat), true) = (self.inputs.chat(), log.len() > 0) {
-            let message = format!("the log has messages already, so `--chat {}` would have no effect", shown(chat));
+            let message = format!("the log has messages already, so `--chat {}` would have no effect", path_text(chat));
             return Err(EarlyExit::could_not(Code::SceneField, message, "leave `--chat` out, or name a new file with `--log`"));
         }
         log.begin(self.inputs.chat(), &scene, show)?;
@@ -146,18 +142,19 @@ impl ChatArgs {
     }
 
     /// The configuration of the runner: the file, and above it what the flags say.
-    fn context(&self, rules: &Ruleset, scene: &Scene, show: &mut OutputStreams<'_, '_>) -> Result<Map<String, Json>, EarlyExit> {
+    fn context(&self, rules: &Ruleset, scene: &Scene, show: &mut Console<'_>) -> Result<Map<String, Json>> {
         let mut context = match &self.config {
             None => Map::new(),
             Some(file) => {
-                let text = String::from_utf8_lossy(&values_of(file, show)?).into_owned();
-                let read = config_of(file, &text)?;
+                let text = String::from_utf8_lossy(&read_values(file, show)?).into_owned();
+                let read = parse_config(file, &text)?;
                 if read.contains_key("directives") {
-                    let message = format!("`directives` of `{}` is checked, but has no effect: a chat asks for no directives", shown(file));
+                    let message =
+                        format!("`directives` of `{}` is checked, but has no effect: a chat asks for no directives", path_text(file));
                     show.note(Diagnostic::note(DiagnosticCode::named("chat.config"), message));
                 }
                 for step in unknown_steps(rules, &read) {
-                    let message = format!("`module_configs.{step}` of `{}` is ignored: there is no step of this name", shown(file));
+                    let message = format!("`module_configs.{step}` of `{}` is ignored: there is no step of this name", path_text(file));
                     let note = Diagnostic::note(DiagnosticCode::named("chat.config"), message);
                     show.note(note.help("correct the name, or leave the part out"));
                 }
@@ -168,10 +165,10 @@ impl ChatArgs {
         Ok(context)
     }
 
-    fn once_message(&self, show: &mut OutputStreams<'_, '_>) -> Result<Option<String>, EarlyExit> {
+    fn once_message(&self, show: &mut Console<'_>) -> Result<Option<String>> {
         let message = match self.once.as_deref() {
             Some("-") => {
-                let text = String::from_utf8_lossy(&bytes_of(std::path::Path::new("-"), show)?).into_owned();
+                let text = String::from_utf8_lossy(&read_bytes(std::path::Path::new("-"), show)?).into_owned();
                 Some(text.trim_end_matches('\n').to_owned())
             }
             once => once.map(str::to_owned),
@@ -193,7 +190,7 @@ fn unknown_steps(rules: &Ruleset, read: &Map<String, Json>) -> Vec<String> {
 }
 
 /// Tells that a chat asks for no directives, if the pack declares some.
-fn tell_of_directives(rules: &Ruleset, show: &mut OutputStreams<'_, '_>) {
+fn tell_of_directives(rules: &Ruleset, show: &mut Console<'_>) {
     let rows = rules.programs().rules.table("directive");
     let names: Vec<String> =
         rows.as_list().unwrap_or(&[]).iter().filter_map(|row| row.get("name")).map(|name| format!("`{}`", name.to_text())).collect();
@@ -209,9 +206,9 @@ fn tell_of_directives(rules: &Ruleset, show: &mut OutputStreams<'_, '_>) {
 }
 
 /// A configuration, as JSON if it begins like an object, and otherwise as TOML.
-fn config_of(file: &Path, text: &str) -> Result<Map<String, Json>, EarlyExit> {
+fn parse_config(file: &Path, text: &str) -> Result<Map<String, Json>> {
     let wrong = |code: Code, why: String| {
-        let message = format!("`{}` cannot be read: {}", shown(file), why.trim_end());
+        let message = format!("`{}` cannot be read: {}", path_text(file), why.trim_end());
         EarlyExit::could_not(code, message, "a configuration is a TOML file or a JSON object")
     };
     let read = if text.trim_start().starts_with('{') {
@@ -227,11 +224,159 @@ fn config_of(file: &Path, text: &str) -> Result<Map<String, Json>, EarlyExit> {
 }
 
 /// `key=value` of every `--option`.
-fn options(given: &[String]) -> Result<Map<String, Json>, EarlyExit> {
+fn parse_options(given: &[String]) -> Result<Map<String, Json>> {
     let mut options = Map::new();
     for text in given {
-        let (key, value) = assignment(text)?;
+        let (key, value) = parse_assignment(text)?;
         options.insert(key, value.to_json());
     }
     Ok(options)
+}
+
+/// Every command: its name, what it takes, what it does.
+const COMMANDS: &[(&str, &str, &str)] = &[
+    ("help", "", "lists the commands"),
+    ("explain", "", "where each block of the last prompt came from"),
+    ("why", "[N]", "why lore is in the last prompt or is not; with a number, what happened to that block"),
+    ("regen", "", "asks for the last reply again, in its place"),
+    ("swipe", "[N]", "asks for another text of the last reply; with a number, chooses one of them"),
+    ("edit", "[N] TEXT", "replaces the text of the last message, or of message N of the chat, from 1"),
+    ("state", "", "the state and the artifacts of the session, and what the last turn will change"),
+    ("set", "PATH=VALUE", "sets a value of the scene for this chat"),
+    ("model", "[NAME]", "asks another model from now on; without a name, shows the one that is asked"),
+    ("quit", "", "ends the chat"),
+];
+
+impl RunningChat<'_> {
+    /// One line of the chat. A message that begins with `/` is written with two of them.
+    fn hear(&mut self, log: &mut ChatLog, line: &str, show: &mut Console<'_>) -> Result<LineOutcome> {
+        let heard = |done: bool| if done { LineOutcome::Done } else { LineOutcome::Failed };
+        let Some(command) = line.strip_prefix('/') else { return self.say(log, line, show).map(heard) };
+        if command.starts_with('/') {
+            return self.say(log, command, show).map(heard);
+        }
+        let (name, rest) = command.split_once(char::is_whitespace).unwrap_or((command, ""));
+        let rest = rest.trim();
+        match name {
+            "help" => show_help(show),
+            "explain" => self.explain(show)?,
+            "why" => self.why(rest, show)?,
+            "regen" => return self.again(log, false, show).map(heard),
+            "swipe" if rest.is_empty() => return self.again(log, true, show).map(heard),
+            "swipe" => self.choose(log, rest, show)?,
+            "edit" => self.edit(log, rest)?,
+            "state" => show.json(&self.state()?),
+            "set" => {
+                let (path, value) = parse_assignment(rest)?;
+                self.start.scene.set(&path, value);
+            }
+            "model" if rest.is_empty() => show.result(&format!("{}\n", visible(&self.config.model))),
+            "model" => self.change_model(rest)?,
+            "quit" | "exit" => return Ok(LineOutcome::End),
+            other => {
+                let near = suggest::help(other, COMMANDS.iter().map(|(name, ..)| *name)).map(|help| format!("; {help}"));
+                return Err(nothing_done(&format!("there is no command `/{}`{}", visible(other), near.unwrap_or_default())));
+            }
+        }
+        Ok(LineOutcome::Done)
+    }
+
+    fn explain(&self, show: &mut Console<'_>) -> Result<()> {
+        let Some(plan) = &self.plan else { return Err(nothing_done("nothing was built yet")) };
+        show.result(&explain::as_text(plan, &self.start.rules));
+        Ok(())
+    }
+
+    fn why(&self, rest: &str, show: &mut Console<'_>) -> Result<()> {
+        let Some(plan) = &self.plan else { return Err(nothing_done("nothing was built yet")) };
+        if rest.is_empty() {
+            show.result(&explain::lore::as_text(plan, &self.start.rules, None));
+            return Ok(());
+        }
+        let block = rest.parse::<usize>().ok().and_then(|index| plan.blocks.get(index));
+        let Some(block) = block else { return Err(nothing_done("the last prompt has no such block; `/explain` numbers them from 0")) };
+        show.json(&json!({
+            "id": block.text("id"), "slot": block.text("slot"), "role": block.text("role"), "tokens": block.tokens,
+            "enabled": block.enabled(), "text": block.text("text"), "history": explain::events(block, &self.start.rules),
+        }));
+        Ok(())
+    }
+
+    fn choose(&mut self, log: &mut ChatLog, rest: &str, show: &mut Console<'_>) -> Result<()> {
+        if log.ends_with_reply() != Some(true) {
+            return Err(nothing_done("the chat does not end with a reply"));
+        }
+        let chosen = rest.parse::<usize>().ok().and_then(|n| n.checked_sub(1)).and_then(|index| log.choose(index));
+        let Some(text) = chosen else {
+            return Err(nothing_done(&format!("the last reply has {} texts; choose one by its number, from 1", log.swipes().len())));
+        };
+        self.replaced(&text);
+        show.result(&format!("{}\n", visible(&text)));
+        log.save()
+    }
+
+    fn edit(&mut self, log: &mut ChatLog, rest: &str) -> Result<()> {
+        let (number, text) = rest.split_once(char::is_whitespace).unwrap_or((rest, ""));
+        let (index, text) = match number.parse::<usize>() {
+            Ok(number) if !text.trim().is_empty() => (number.checked_sub(1), text.trim()),
+            _ => (log.len().checked_sub(1), rest),
+        };
+        if text.is_empty() {
+            return Err(nothing_done("`/edit` needs the new text"));
+        }
+        let Some(index) = index.filter(|index| log.edit(*index, text)) else {
+            return Err(nothing_done(&format!("the chat has {} messages", log.len())));
+        };
+        if index + 1 == log.len() && log.ends_with_reply() == Some(true) {
+            self.replaced(text);
+        }
+        log.save()
+    }
+}
+
+fn show_help(show: &mut Console<'_>) {
+    for (name, takes, does) in COMMANDS {
+        show.result(&format!("{:<20}{does}\n", format!("/{name} {takes}")));
+    }
+    show.result("A message that begins with `/` is written with two of them.\n");
+}
+
+/// Why there is no reply, for the terminal. With `once` there is no chat in which it could be asked for again.
+fn reply_failure(error: &RunError, rules: &Ruleset, once: bool) -> EarlyExit {
+    let list = |problems: &[Problem]| -> String { problems.iter().map(Problem::to_string).collect::<Vec<_>>().join("; ") };
+    let (message, help) = match error {
+        RunError::Build(error) => return EarlyExit::build(error, rules),
+        RunError::Config(problems) => {
+            (format!("the configuration of the run has mistakes: {}", list(problems)), "docs/reference/runner.md says what it may hold")
+        }
+        RunError::Preflight(problems) => {
+            (format!("the request is not sent: {}", list(problems)), "change the options, or the capabilities in `--config`")
+        }
+        RunError::Provider(error) => (visible(&error.message), remedy(error, once)),
+        other => (visible(&other.to_string()), ""),
+    };
+    let exit = if matches!(error, RunError::Config(_)) { RunExit::CouldNot } else { RunExit::No };
+    let found = Diagnostic::error(note_code(&format!("run.{}", error_code(error))), message);
+    EarlyExit::new(exit, if help.is_empty() { found } else { found.help(help) })
+}
+
+/// What can be done about a failure of a provider; empty if the message says it all.
+fn remedy(error: &ProviderError, once: bool) -> &'static str {
+    match (error.status, error.code.as_str()) {
+        (Some(401 | 403), _) => "check the key: `--key-env NAME` or `--key-file FILE` names another one",
+        (Some(404), _) => "check the name of the model, `--model`, and the address, `--url`",
+        (_, "key_not_for_this_address" | "other_address" | "address") => "",
+        (_, "max_turns") => "raise `tool_calling = { max_turns = … }` in the file for `--config`",
+        _ if once => "",
+        _ => "`/regen` asks again",
+    }
+}
+
+fn note_code(code: &str) -> DiagnosticCode {
+    DiagnosticCode::named(code)
+}
+
+/// A command that has nothing to work on.
+fn nothing_done(message: &str) -> EarlyExit {
+    EarlyExit::refused(note_code("chat.command"), message, "`/help` lists the commands")
 }

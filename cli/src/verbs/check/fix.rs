@@ -12,17 +12,14 @@ use crate::diag::{
     Certainty, Code, Diagnostic, DocumentNode, FieldMap, NodeValue, Report, SourceId, SourcePlace, Sources, Span, Suggestion, file, limits,
     suggest,
 };
+use crate::exit::{EarlyExit, Result};
+use crate::inputs::files::{resolve_own_file, write_file};
 use crate::model::Value;
+use crate::output::Console;
 use crate::pack::Ruleset;
 use crate::terms::names::PackNames;
-
-use crate::inputs::files::{own_file, write_file};
-use crate::output::OutputStreams;
-use crate::stop::EarlyExit;
-use crate::verbs::diff::paint::Paint;
-use crate::verbs::diff::texts;
-
-use super::{CheckArgs, PathReport};
+use crate::verbs::check::{CheckArgs, PathReport};
+use crate::verbs::diff::page::{self, Paint};
 
 /// The most times that the files are checked: a change can uncover mistakes that could not be seen before.
 const MAX_ROUNDS: usize = 50;
@@ -198,7 +195,7 @@ impl PlannedFix {
 
 impl CheckArgs {
     /// Checks, makes changes, and checks again until there is nothing that is certain.
-    pub(super) fn fixed(&self, show: &mut OutputStreams<'_, '_>) -> Result<(Vec<PathReport>, Option<FixRun>), EarlyExit> {
+    pub(super) fn fixed(&self, show: &mut Console<'_>) -> Result<(Vec<PathReport>, Option<FixRun>)> {
         if self.paths.iter().any(|path| path == "-") {
             let message = "standard input cannot be changed";
             return Err(EarlyExit::could_not(Code::FileMissing, message, "name a file, or leave out `--fix`"));
@@ -208,7 +205,7 @@ impl CheckArgs {
         // a folder that is named is one's own, also by a link
         let mut roots: Vec<PathBuf> = folders.iter().filter_map(|folder| folder.canonicalize().ok()).collect();
         for file in files {
-            roots.push(own_file(file)?);
+            roots.push(resolve_own_file(file)?);
         }
         let mut fixed = FixRun::default();
         let mut found = self.all(show)?;
@@ -359,7 +356,7 @@ impl FixRun {
         let paint = Paint { on: paint };
         let mut out = String::new();
         for file in self.files.values() {
-            out.push_str(&format!("{}\n{}", file.shown, texts::lines(&file.was, &file.is, "  ", MAX_LINES, paint)));
+            out.push_str(&format!("{}\n{}", file.shown, page::changed_lines(&file.was, &file.is, "  ", MAX_LINES, paint)));
         }
         let verb = if dry_run { "would fix" } else { "fixed" };
         for c in &self.changes {

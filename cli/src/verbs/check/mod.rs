@@ -1,32 +1,35 @@
 //! `tapster check`: reports every mistake of packs, overlays, single rule files and scenes in one run.
 
-mod cases;
 mod fix;
-mod macros;
-pub(crate) mod scene;
 
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
 use clap::Args;
 use serde_json::json;
 
-use crate::diag::{Code, Diagnostic, DocumentNode, Report, Severity, SourceId, Sources, render, short, suggest};
-use crate::pack::files::{is_folder, is_pack, parent};
-use crate::pack::{Overlay, PackFiles, PackLibrary, RuleDocument, RuleFile, Ruleset, Schemas, Start, load_file, load_read};
-use crate::template::KIND;
-use crate::testing::case::{in_folder, is_case_file};
-
-use crate::inputs::InputArgs;
-use crate::inputs::files::{bytes_of, shown};
-use crate::inputs::foreign;
-use crate::inputs::library::{beside_scene, shelf};
-use crate::inputs::locked;
-use crate::inputs::templated::{name_of, pack_around, pack_of};
+use crate::build::expand_texts;
+use crate::diag::{Code, Diagnostic, DocumentNode, NodeValue, Report, Severity, SourceId, Sources, Span, render, short, suggest};
+use crate::exit::{EarlyExit, Result, RunExit, only_missing};
+use crate::inputs::files::{path_text, read_bytes};
+use crate::inputs::library::{self, beside_scene, pack_shelf};
+use crate::inputs::scene_file::{KEYS, NAME};
+use crate::inputs::template::{pack_around, pack_of, template_file_name};
+use crate::inputs::{InputArgs, scene};
 use crate::layout::counted;
-use crate::output::OutputStreams;
-use crate::stop::EarlyExit;
-use crate::stop::RunExit;
-use crate::stop::only_missing;
+use crate::model::{Map, Plan, Scene, Value};
+use crate::output::Console;
+use crate::pack::error::PackError;
+use crate::pack::files::{is_folder, is_pack, parent, read_file};
+use crate::pack::{
+    Overlay, PackFiles, PackLibrary, RuleDocument, RuleFile, Ruleset, Schemas, Start, case_files, json, load_file, load_read, toml,
+};
+use crate::template::KIND;
+use crate::testing::case::{holds_cases, in_folder, is_case_file, nearly_holds_cases, read, read_path};
+use crate::testing::inputs::unknown_dialects;
+use crate::testing::runner::sound_rules;
+use crate::testing::{CaseFile, UnreadableFile};
+use crate::verbs::build::{dialect, planned};
 
 /// Check packs (a folder or a name), overlays, single rule files and scenes: syntax, schema, layers, names, terms.
 ///
@@ -84,7 +87,7 @@ struct PathReport {
 }
 
 impl CheckArgs {
-    pub(crate) fn run(&self, show: &mut OutputStreams<'_, '_>) -> Result<RunExit, EarlyExit> {
+    pub(crate) fn run(&self, show: &mut Console<'_>) -> Result<RunExit> {
         if let Some(code) = &self.explain {
             return explain(code, show);
         }
@@ -123,7 +126,7 @@ impl CheckArgs {
     }
 
     /// Checks all paths. Diagnostics with a certain remedy have it.
-    fn all(&self, show: &mut OutputStreams<'_, '_>) -> Result<Vec<PathReport>, EarlyExit> {
+    fn all(&self, show: &mut Console<'_>) -> Result<Vec<PathReport>> {
         let mut found: Vec<PathReport> = Vec::new();
         let laid = self.laid(show)?;
         for path in &self.paths {
@@ -140,15 +143,15 @@ impl CheckArgs {
     }
 
     /// The files that are laid over the pack together: all rule files, if there are several.
-    fn laid(&self, show: &mut OutputStreams<'_, '_>) -> Result<Vec<&String>, EarlyExit> {
+    fn laid(&self, show: &mut Console<'_>) -> Result<Vec<&String>> {
         let mut laid = Vec::new();
         for path in self.paths.iter().filter(|_| self.pack.is_some()) {
             let file = Path::new(path);
             let is_rules = path == "-"
                 || !is_folder(file)
                     && is_rule_file(file)
-                    && scene::of(file, false).is_none()
-                    && foreign::read(file, show).is_none()
+                    && find_scene(file, false).is_none()
+                    && scene::recognise_file(file, show).is_none()
                     // what cannot be read is reported with the others
                     && load_file(file, Schemas::shipped()).0.is_none_or(|doc| !matches!(&*doc.kind, "pack" | "case"));
             if is_rules && !laid.contains(&path) {
@@ -159,7 +162,7 @@ impl CheckArgs {
     }
 
     /// Lays files over the pack in their order.
-    fn together(&self, files: &[&String], show: &mut OutputStreams<'_, '_>) -> Result<PathReport, EarlyExit> {
+    fn together(&self, files: &[&String], show: &mut Console<'_>) -> Result<PathReport> {
         let mut overlays = Vec::new();
         let near = show.near.len();
         for path in files {
@@ -171,21 +174,21 @@ impl CheckArgs {
                 Overlay::Path(file.to_owned())
             });
         }
-        let found = compiled(&Start::typed(self.pack.as_deref().unwrap_or_default()), &overlays, &shelf(show), self.locked);
+        let found = compiled(&Start::typed(self.pack.as_deref().unwrap_or_default()), &overlays, &pack_shelf(show), self.locked);
         show.near.truncate(near);
         Ok(found)
     }
 
     /// Checks a rule file, a scene, or a pack with the rule tests in its `cases/`.
-    fn path(&self, path: &str, show: &mut OutputStreams<'_, '_>) -> Result<Vec<PathReport>, EarlyExit> {
+    fn path(&self, path: &str, show: &mut Console<'_>) -> Result<Vec<PathReport>> {
         let file = Path::new(path);
         let (folder, near) = (is_folder(file), show.near.len());
         let found = if path == "-" {
             let read = typed(file, show)?;
             self.files(file, &Overlay::File(read), show)
-        } else if let Some(scene) = scene::of(file, folder) {
-            scene::check(&InputArgs::of_scene(&scene).locked(self.locked), show)
-        } else if !folder && let Some(read) = foreign::read(file, show) {
+        } else if let Some(scene) = find_scene(file, folder) {
+            check_scene(&InputArgs::of_scene(&scene).locked(self.locked), show)
+        } else if !folder && let Some(read) = scene::recognise_file(file, show) {
             self.foreign(file, &read, show)
         } else if !folder && is_rule_file(file) {
             show.near.extend(file.parent().map(beside_scene).into_iter().flatten());
@@ -193,14 +196,14 @@ impl CheckArgs {
         } else if folder && !is_pack(file) && in_folder(file).iter().any(|path| is_case_file(path)) {
             show.near.extend(file.parent().map(beside_scene).into_iter().flatten());
             let paths = in_folder(file);
-            cases::all(paths.iter().map(PathBuf::as_path).filter(|path| is_case_file(path)), &shelf(show))
+            check_case_files(paths.iter().map(PathBuf::as_path).filter(|path| is_case_file(path)), &pack_shelf(show))
         } else {
             let start = Start::typed(path);
             show.near.extend(Some(file).filter(|_| folder && is_pack(file)).and_then(parent));
-            let library = shelf(show);
+            let library = pack_shelf(show);
             self.refuse_pack(path, &library)?;
             let pack = compiled(&start, &[], &library, self.locked);
-            let of_cases = cases::of_pack(&start, !pack.report.has_errors(), &library);
+            let of_cases = check_pack_cases(&start, !pack.report.has_errors(), &library);
             std::iter::once(pack).chain(of_cases).collect()
         };
         show.near.truncate(near);
@@ -208,18 +211,18 @@ impl CheckArgs {
     }
 
     /// Checks a preset, a card or another file of another program: it is built with, alone.
-    fn foreign(&self, file: &Path, read: &foreign::ForeignFile, show: &mut OutputStreams<'_, '_>) -> Vec<PathReport> {
+    fn foreign(&self, file: &Path, read: &scene::ForeignFile, show: &mut Console<'_>) -> Vec<PathReport> {
         let pack = self.pack.as_deref().unwrap_or(&read.pack);
-        let message = format!("`{}` is a `{}`, and is checked as pack `{}` reads it", shown(file), read.format, short::word(pack));
-        let help = format!("`tapster build --pack {pack} {} {}` builds with it", read.flag, shown(file));
+        let message = format!("`{}` is a `{}`, and is checked as pack `{}` reads it", path_text(file), read.format, short::word(pack));
+        let help = format!("`tapster build --pack {pack} {} {}` builds with it", read.flag, path_text(file));
         let said = Diagnostic::note(Code::SchemaKind, message).help(help);
         let mut found = vec![PathReport { report: Report::from(said), sources: Sources::default() }];
-        found.extend(scene::check(&InputArgs::of_file(read.flag, file, pack).locked(self.locked), show));
+        found.extend(check_scene(&InputArgs::of_file(read.flag, file, pack).locked(self.locked), show));
         found
     }
 
     /// Refuses `--pack` where nothing is laid over it: only packs are checked.
-    fn refuse_pack(&self, path: &str, library: &dyn PackLibrary) -> Result<(), EarlyExit> {
+    fn refuse_pack(&self, path: &str, library: &dyn PackLibrary) -> Result<()> {
         let is_laid = |path: &String| path == "-" || Path::new(path).is_file();
         let Some(pack) = self.pack.as_deref().filter(|_| !self.paths.iter().any(is_laid)) else { return Ok(()) };
         let file = Path::new(path);
@@ -247,19 +250,19 @@ impl CheckArgs {
     }
 
     /// Checks a case file or another rule file.
-    fn files(&self, path: &Path, file: &Overlay, show: &OutputStreams<'_, '_>) -> Vec<PathReport> {
+    fn files(&self, path: &Path, file: &Overlay, show: &Console<'_>) -> Vec<PathReport> {
         let read = match file {
             Overlay::Path(path) => load_file(path, Schemas::shipped()),
             Overlay::File(file) | Overlay::Rows(file) => load_read(file, Schemas::shipped()),
         };
         if read.0.as_ref().is_some_and(|doc| &*doc.kind == "case") {
-            return cases::check(path, file, read, &shelf(show));
+            return check_case_file(path, file, read, &pack_shelf(show));
         }
         vec![self.file(path, file, read, show)]
     }
 
-    fn file(&self, path: &Path, file: &Overlay, (doc, report, sources): RuleFileReading, show: &OutputStreams<'_, '_>) -> PathReport {
-        let library = &shelf(show);
+    fn file(&self, path: &Path, file: &Overlay, (doc, report, sources): RuleFileReading, show: &Console<'_>) -> PathReport {
+        let library = &pack_shelf(show);
         let mut alone = PathReport { report, sources };
         // nothing more can be checked in a file that cannot be read; a manifest has no rows
         let Some(doc) = doc.filter(|d| &*d.kind != "pack") else { return alone };
@@ -300,7 +303,7 @@ impl CheckArgs {
         let count = found.report.items().len();
         found.report.retain(|d| d.missing.is_none());
         if found.report.items().len() < count {
-            let message = format!("`{}` was checked without a pack, so names that a pack may define were not", shown(path));
+            let message = format!("`{}` was checked without a pack, so names that a pack may define were not", path_text(path));
             let note = Diagnostic::note(Code::NameUnknown, message);
             found.report.push(note.help("name the pack with `--pack`, or write `extends` into the overlay"));
         }
@@ -321,9 +324,9 @@ fn overlay_at(path: &str) -> Option<(String, Option<String>, Overlay)> {
 }
 
 /// The rule file that standard input holds.
-fn typed(file: &Path, show: &mut OutputStreams<'_, '_>) -> Result<RuleFile, EarlyExit> {
-    let bytes = bytes_of(file, show)?;
-    Ok(RuleFile { name: shown(file), path_in_pack: name_of(file, &bytes), bytes })
+fn typed(file: &Path, show: &mut Console<'_>) -> Result<RuleFile> {
+    let bytes = read_bytes(file, show)?;
+    Ok(RuleFile { name: path_text(file), path_in_pack: template_file_name(file, &bytes), bytes })
 }
 
 fn is_rule_file(file: &Path) -> bool {
@@ -331,7 +334,7 @@ fn is_rule_file(file: &Path) -> bool {
 }
 
 /// Says what a code means.
-fn explain(asked: &str, show: &mut OutputStreams<'_, '_>) -> Result<RunExit, EarlyExit> {
+fn explain(asked: &str, show: &mut Console<'_>) -> Result<RunExit> {
     let asked = asked.trim().trim_matches(['[', ']']);
     let Some(code) = Code::ALL.iter().find(|code| code.as_str() == asked) else {
         let help = suggest::help(asked, Code::ALL.iter().map(|code| code.as_str()));
@@ -382,7 +385,7 @@ impl PathReport {
 /// Whether two paths are the same file.
 fn is_same(a: &Path, b: &Path) -> bool {
     a == b
-        || a == Path::new(&shown(b))
+        || a == Path::new(&path_text(b))
         || a.file_name() == b.file_name() && a.canonicalize().is_ok_and(|a| b.canonicalize().is_ok_and(|b| a == b))
 }
 
@@ -393,10 +396,357 @@ fn compiled(start: &Start, overlays: &[Overlay], library: &dyn PackLibrary, lock
             let mut report = rules.warnings().clone();
             report.extend(rules.suspicions());
             if locked {
-                report.extend(locked::complaints(rules.pack(), start));
+                report.extend(library::check_lock(rules.pack(), start));
             }
             PathReport { report, sources: rules.pack().sources.clone() }
         }
         Err(rejected) => PathReport { report: rejected.report, sources: rejected.sources },
     }
+}
+
+/// The scene file that a path means: a folder with a `scene.toml` that is no pack, or a file that reads like a scene.
+pub(crate) fn find_scene(path: &Path, folder: bool) -> Option<PathBuf> {
+    if folder {
+        return (!is_pack(path) && path.join(NAME).is_file()).then(|| path.to_owned());
+    }
+    let is_named = path.file_name().is_some_and(|name| name == NAME || name == "scene.json");
+    (is_named || is_scene(path)).then(|| path.to_owned()).filter(|path| path.is_file())
+}
+
+/// Whether a file has no kind, and most of its keys are those of a scene.
+fn is_scene(path: &Path) -> bool {
+    let is_json = path.extension().is_some_and(|e| e == "json");
+    if !is_json && path.extension().is_none_or(|e| e != "toml") {
+        return false;
+    }
+    let mut unread = Report::default();
+    let Some(file) = read_file(path, &mut unread) else { return false };
+    let text = String::from_utf8_lossy(&file.bytes);
+    let parse = if is_json { json::parse } else { toml::parse };
+    let root = parse(SourceId::default(), text.trim_start_matches('\u{FEFF}'), &mut unread);
+    let Some(table) = root.as_ref().and_then(|root| root.as_table()) else { return false };
+    let known = table.keys().filter(|key| KEYS.contains(&&***key)).count();
+    !table.contains_key("kind") && !table.contains_key("layout") && known * 2 > table.len()
+}
+
+/// Builds a scene and returns what was told about it.
+fn check_scene(inputs: &InputArgs, show: &mut Console<'_>) -> Vec<PathReport> {
+    let mut rules = None;
+    let (result, mut kept) = show.keeping(|show| build_scene(inputs, &mut rules, show));
+    if let Err(stop) = result {
+        kept.push((stop.report, stop.sources));
+    }
+    if let Some(rules) = &rules {
+        kept.iter_mut().for_each(|(report, sources)| fix::keys(report, sources, rules));
+    }
+    PathReport::kept(kept)
+}
+
+/// Builds a scene, and keeps its rules.
+fn build_scene(inputs: &InputArgs, kept: &mut Option<Ruleset>, show: &mut Console<'_>) -> Result<()> {
+    let (rules, mut scene) = inputs.open(show)?;
+    let rules: &Ruleset = kept.insert(rules);
+    // a trace says which macros there are
+    scene.trace = true;
+    let plan = planned(rules, &scene)?;
+    show.warnings(&plan.warnings, rules.sources());
+    show.report(&warn_of_unknown_macros(rules, &scene), rules.sources());
+    show.report(&warn_of_unstable_macros(rules, &scene, &plan), rules.sources());
+    let emitted = tapster::emit(rules, &plan, &dialect(rules, &scene)).map_err(|error| EarlyExit::build(&error, rules))?;
+    show.warnings(&emitted.warnings, rules.sources());
+    Ok(())
+}
+
+/// The most macros that are told.
+const MOST_MACROS: usize = 50;
+/// Words of keys whose texts are no prompts: what was said, what programs keep, and texts of other languages.
+const OTHER_SYNTAX: [&str; 9] = ["history", "input", "vars", "state", "stored", "regex", "script", "scripts", "story"];
+/// Words that are no macros of their own and yet stand in braces.
+const MACRO_WORDS: [&str; 3] = ["original", "if", "else"];
+
+/// The macros in a scene that are sent as they are written.
+fn warn_of_unknown_macros(rules: &Ruleset, scene: &Scene) -> Report {
+    let known = macro_names(rules);
+    let lower: BTreeSet<String> = known.iter().map(|name| name.to_lowercase()).chain(MACRO_WORDS.map(str::to_owned)).collect();
+    let mut tags: BTreeMap<String, (String, String)> = BTreeMap::new();
+    collect_macros(&scene.data, &mut |path, tag, name| {
+        if tags.len() < MOST_MACROS && !lower.contains(&name.to_lowercase()) {
+            tags.entry(name.to_owned()).or_insert_with(|| (tag.to_owned(), path.to_owned()));
+        }
+    });
+    let written: Vec<(&str, Value)> = tags.values().map(|(tag, _)| (tag.as_str(), Value::Null)).collect();
+    let quiet = Scene { strict: false, ..scene.clone() };
+    // rules may know a macro without a row of its name, so what becomes of it decides
+    let Ok(expanded) = expand_texts(rules, &quiet, &written) else { return Report::default() };
+    let stays = tags.iter().zip(&expanded.texts).filter(|((_, (tag, _)), text)| ***text == **tag);
+    let told = stays.map(|((name, (tag, path)), _)| {
+        let message = format!(
+            "`{}` in `{}` is no macro of pack `{}`, and is sent as it is written",
+            short::word(tag),
+            short::word(path),
+            rules.pack().name
+        );
+        let help = suggest::help(name, known.iter().copied()).unwrap_or_else(|| "take it out, or add a [[macro]] row".into());
+        Diagnostic::new(Code::MacroUnknown, message).help(help)
+    });
+    told.filter(|complaint| !rules.allows(complaint)).collect()
+}
+
+/// The names of the pack's macros.
+fn macro_names(rules: &Ruleset) -> Vec<&str> {
+    let mut names = Vec::new();
+    for (name, row) in rules.pack().tables.get("macro").into_iter().flatten() {
+        names.push(&**name);
+        let aliases = row.fields.get("aliases").map(|field| &field.node);
+        names.extend(aliases.and_then(DocumentNode::as_list).into_iter().flatten().filter_map(DocumentNode::as_text));
+    }
+    names
+}
+
+/// Visits the macros in all texts of a scene: the path of the text, the macro as it is written, and its name.
+fn collect_macros(data: &Value, visit: &mut dyn FnMut(&str, &str, &str)) {
+    let mut open = vec![(String::new(), data)];
+    while let Some((path, value)) = open.pop() {
+        let below = |key: &str| if path.is_empty() { key.to_owned() } else { format!("{path}.{key}") };
+        match value {
+            Value::Text(text) => macro_tags(text, &mut |tag, name| visit(&path, tag, name)),
+            Value::List(list) => open.extend(list.iter().enumerate().rev().map(|(n, value)| (below(&n.to_string()), value))),
+            Value::Map(map) => {
+                let is_prompt = |key: &str| !key.to_lowercase().split('_').any(|word| OTHER_SYNTAX.contains(&word));
+                open.extend(map.iter().rev().filter(|(key, _)| is_prompt(key)).map(|(key, value)| (below(key), value)));
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Visits `{{name}}` and `{{name…}}`, but for those that hold other macros.
+fn macro_tags(text: &str, visit: &mut dyn FnMut(&str, &str)) {
+    for (at, _) in text.match_indices("{{") {
+        let Some(inner) = text.get(at + 2..) else { continue };
+        let Some(end) = inner.find(['{', '}']).filter(|end| inner.get(*end..).is_some_and(|rest| rest.starts_with("}}"))) else { continue };
+        let (Some(tag), Some(inner)) = (text.get(at..at + end + 4), inner.get(..end)) else { continue };
+        let name: &str = inner.trim_start().split(|c: char| !c.is_alphanumeric() && c != '_').next().unwrap_or_default();
+        if name.starts_with(|c: char| c.is_alphabetic()) {
+            visit(tag, name);
+        }
+    }
+}
+
+/// The macros whose text differs between two requests, and behind which something is sent that a provider's cache could
+/// have served.
+fn warn_of_unstable_macros(rules: &Ruleset, scene: &Scene, plan: &Plan) -> Report {
+    let Some(trace) = plan.trace.as_ref().filter(|trace| !trace.macros.is_empty()) else { return Report::default() };
+    let mut other = Scene { strict: false, draws: None, seed: format!("{}, another", scene.seed), ..scene.clone() };
+    if !other.get("now").is_null() {
+        other.merge(Value::map([("now".into(), Value::text("2001-05-17T03:41:29Z"))].into_iter().collect::<Map>()));
+    }
+    let Ok(again) = tapster::build(rules, &other) else { return Report::default() };
+    let macros = again.trace.iter().flat_map(|trace| &trace.macros);
+    let sent: Vec<_> = plan.blocks.iter().filter(|block| block.enabled()).collect();
+    let others: Vec<_> = again.blocks.iter().filter(|block| block.enabled()).collect();
+    // a text that is the same in both requests may hold what a macro gave, and is not its place
+    let differs = |n: usize, text: &str| others.get(n).is_none_or(|other| other.text("text") != text);
+    let mut told: BTreeSet<&str> = BTreeSet::new();
+    let mut report = Report::default();
+    for (one, other) in trace.macros.iter().zip(macros) {
+        let Some(result) = one.result.as_deref().filter(|result| !result.is_empty() && one.name == other.name) else { continue };
+        if other.result.as_deref() == Some(result) || told.len() >= MOST_MACROS || told.contains(&*one.name) {
+            continue;
+        }
+        let mut places = sent.iter().map(|block| block.text("text")).enumerate();
+        let holder = places.find(|(n, text)| text.contains(result) && differs(*n, text)).map(|(n, _)| n);
+        let holder = holder.filter(|place| place + 1 < sent.len());
+        let Some((place, block)) = holder.and_then(|place| Some((place, sent.get(place)?))) else { continue };
+        if told.insert(&one.name) {
+            let message = format!(
+                "`{{{{{}}}}}` in message {place} (slot `{}`) differs from one request to the next: no cache of a provider serves what \
+                 follows it",
+                short::word(&one.name),
+                short::word(&block.text("slot"))
+            );
+            let help = "move it behind the chat; docs/how-to/keep-the-prompt-cache-warm.md";
+            report.push(Diagnostic::new(Code::CacheUnstable, message).help(help));
+        }
+    }
+    report.retain(|complaint| !rules.allows(complaint));
+    report
+}
+
+/// Checks the case file at a path, and says that its cases are not run.
+fn check_case_file(path: &Path, file: &Overlay, (_, alone, sources): RuleFileReading, library: &dyn PackLibrary) -> Vec<PathReport> {
+    let read = match file {
+        Overlay::Path(path) => read_path(path),
+        Overlay::File(file) | Overlay::Rows(file) => read(file, path),
+    };
+    let count = read.as_ref().map_or(0, |file| file.cases.len());
+    let mut found = CaseChecker { library, known: HashMap::new() }.file(read);
+    // its mistakes have been found again
+    if !alone.has_errors() {
+        found.push(PathReport { report: alone, sources });
+    }
+    if !found.iter().any(|found| found.report.has_errors()) {
+        let message = format!("{count} {} of `{}` read, and not run", if count == 1 { "case" } else { "cases" }, path_text(path));
+        let named = if path == Path::new("-") { "FILE".to_owned() } else { path.display().to_string() };
+        let note = Diagnostic::new(Code::CaseNotRun, message).help(format!("`tapster test {named}` runs rule tests"));
+        found.push(PathReport { report: Report::from(note), sources: Sources::default() });
+    }
+    found
+}
+
+/// Checks the case files at paths.
+fn check_case_files<'p>(paths: impl Iterator<Item = &'p Path>, library: &dyn PackLibrary) -> Vec<PathReport> {
+    let mut cases = CaseChecker { library, known: HashMap::new() };
+    paths.flat_map(|path| cases.file(read_path(path))).collect()
+}
+
+/// Checks the files under `cases/` of a pack. `is_sound` says that the pack itself has no mistakes, which every case file
+/// would repeat.
+fn check_pack_cases(start: &Start, is_sound: bool, library: &dyn PackLibrary) -> Vec<PathReport> {
+    let mut cases = CaseChecker { library, known: HashMap::new() };
+    let files = case_files(start, library);
+    let mut used = FileUses::new(&files);
+    // rule files are unused until all cases have been read
+    let mut doubtful: Vec<(usize, &RuleFile, Report)> = Vec::new();
+    let mut all: Vec<PathReport> = Vec::new();
+    for file in &files {
+        let (doc, report, sources) = load_read(file, Schemas::shipped());
+        let is_json = file.path_in_pack.ends_with(".json");
+        if let Some(doc) = doc.as_ref().filter(|doc| holds_cases(doc)) {
+            used.add(&doc.root);
+        }
+        let found = match doc {
+            Some(doc) if nearly_holds_cases(&doc, !is_json) => vec![PathReport { report, sources }],
+            // a document or payload of a case
+            Some(doc) if doc.kind.is_empty() && is_json => Vec::new(),
+            Some(doc) if !holds_cases(&doc) => {
+                // data that cases are run with needs no kind
+                let own = if doc.is_data() {
+                    doubtful.push((all.len(), file, report));
+                    Report::default()
+                } else {
+                    if !doc.kind.is_empty() {
+                        doubtful.push((all.len(), file, unused_files(file, &doc).into()));
+                    }
+                    report
+                };
+                vec![PathReport { report: own, sources }]
+            }
+            _ => match read(file, Path::new(&file.name)) {
+                Ok(_) if !is_sound => vec![PathReport { report, sources }],
+                read => cases.file(read),
+            },
+        };
+        all.extend(found);
+    }
+    for (at, file, complaints) in doubtful {
+        if let Some(found) = all.get_mut(at).filter(|_| !used.has(file)) {
+            found.report.extend(complaints);
+        }
+    }
+    all
+}
+
+/// The warning about a rule file in the folder `cases` that is laid over nothing: it is no part of the pack there.
+fn unused_files(file: &RuleFile, doc: &RuleDocument) -> Diagnostic {
+    let message = format!("nothing reads `{}`: it lies in the folder `cases`, and no case names it", file.name);
+    let help = "name it in `overlays` of a case, or move it out of `cases/`, where it is a part of the pack";
+    Diagnostic::new(Code::FileStray, message).at(Span::new(doc.root.span.source, 0, 0)).help(help)
+}
+
+/// Which of the files among the cases something uses, gathered while the cases are read.
+struct FileUses<'f> {
+    /// The names of all files.
+    names: HashSet<&'f str>,
+    /// Those of them that a text in a case is, or is a path to.
+    named: HashSet<&'f str>,
+    /// The folders of packs that lie among the cases.
+    packs: Vec<&'f str>,
+}
+
+impl<'f> FileUses<'f> {
+    fn new(files: &'f [RuleFile]) -> Self {
+        let mut used = FileUses { names: HashSet::new(), named: HashSet::new(), packs: Vec::new() };
+        for file in files {
+            let path = file.path_in_pack.as_str();
+            let (folder, name) = path.rsplit_once('/').unwrap_or(("", path));
+            used.names.insert(name);
+            if matches!(name, "pack.toml" | "pack.json") {
+                used.packs.push(folder);
+            }
+        }
+        used
+    }
+
+    /// Adds what the texts of a case file name. A file nests no deeper than its reader allows.
+    fn add(&mut self, node: &DocumentNode) {
+        match &node.data {
+            NodeValue::Text(text) => self.named.extend(text.rsplit('/').next().and_then(|last| self.names.get(last)).copied()),
+            NodeValue::List(list) => list.iter().for_each(|node| self.add(node)),
+            NodeValue::Table(table) => table.values().for_each(|field| self.add(&field.node)),
+            _ => {}
+        }
+    }
+
+    /// Whether a case names a file, or the file is one of a pack that lies among the cases.
+    fn has(&self, file: &RuleFile) -> bool {
+        let path = &*file.path_in_pack;
+        let is_named = path.rsplit('/').next().is_some_and(|name| self.named.contains(name));
+        is_named || self.packs.iter().any(|folder| path.strip_prefix(*folder).is_some_and(|rest| rest.starts_with('/')))
+    }
+}
+
+/// Case files that are checked together.
+struct CaseChecker<'l> {
+    library: &'l dyn PackLibrary,
+    /// The rules of packs over which a file lays nothing.
+    known: HashMap<Start, Ruleset>,
+}
+
+impl CaseChecker<'_> {
+    fn file(&mut self, read: Result<CaseFile, UnreadableFile>) -> Vec<PathReport> {
+        let file = match read {
+            Ok(file) => file,
+            Err(wrong) => return vec![PathReport { report: *wrong.report, sources: *wrong.sources }],
+        };
+        let rules = match self.rules(&file) {
+            Ok(rules) => rules,
+            Err(rejected) => return vec![error_of_run(rejected)],
+        };
+        let mut own = Report::default();
+        let mut found = Vec::new();
+        for case in &file.cases {
+            let (of_case, mut wrong) = sound_rules(&file, case, &rules, self.library);
+            match of_case {
+                Ok(of_case) => {
+                    let rules = of_case.as_ref().unwrap_or(&rules);
+                    fix::keys(&mut wrong, &file.sources, rules);
+                    wrong.extend(unknown_dialects(&file, case, rules));
+                }
+                Err(rejected) => found.push(error_of_run(rejected)),
+            }
+            own.extend(wrong);
+        }
+        own.sort();
+        found.insert(0, PathReport { report: own, sources: file.sources });
+        found
+    }
+
+    fn rules(&mut self, file: &CaseFile) -> Result<Ruleset, PackError> {
+        if !file.overlays.is_empty() {
+            return file.rules(self.library);
+        }
+        if let Some(known) = self.known.get(&file.pack) {
+            return Ok(known.clone());
+        }
+        let rules = file.rules(self.library)?;
+        self.known.insert(file.pack.clone(), rules.clone());
+        Ok(rules)
+    }
+}
+
+/// Why rules do not load; what they are only warned of is told of the pack.
+fn error_of_run(PackError { mut report, sources }: PackError) -> PathReport {
+    report.retain(|d| d.severity == Severity::Error);
+    PathReport { report, sources }
 }

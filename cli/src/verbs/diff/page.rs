@@ -2,14 +2,10 @@
 
 use serde_json::Value as Json;
 
-use super::DifferenceKind;
-use super::options::SECTION;
-use super::paint::Paint;
-use super::prompts::{BlockChange, BlockView, Culprit, PromptDiff};
-use super::rows::{FieldChange, RowChange, arrow, places};
-use super::rules::RuleDiff;
-use super::texts;
 use crate::layout::{head, one_line};
+use crate::verbs::diff::DifferenceKind;
+use crate::verbs::diff::prompts::{BlockChange, BlockView, Culprit, PromptDiff};
+use crate::verbs::diff::rules::{DiffStep, FieldChange, RowChange, RuleDiff, SECTION, arrow, change_places, diff_steps};
 
 /// How much is shown.
 #[derive(Debug, Clone, Copy)]
@@ -60,7 +56,7 @@ impl PageLimits {
         if !diff.values.is_empty() {
             out.push_str(&format!("\n{}\n", self.paint.title("values")));
             for value in diff.values.iter().take(self.most(ROWS)) {
-                let what = of(value);
+                let what = kind_of(value);
                 let place = arrow(value.was_at.as_deref(), value.is_at.as_deref());
                 out.push_str(&format!("  {} {}  {}\n", self.paint.sign(what), one_line(&value.path), self.paint.faint(&place)));
                 out.push_str("      value");
@@ -95,11 +91,16 @@ impl PageLimits {
             fields.push("its place");
         }
         let fields = if row.what == DifferenceKind::Changed { format!("  {}", head(&fields.join(", "), VALUE)) } else { String::new() };
-        out.push_str(&format!("  {} {}{fields}  {}\n", self.paint.sign(row.what), one_line(&row.name), self.paint.faint(&places(row))));
+        out.push_str(&format!(
+            "  {} {}{fields}  {}\n",
+            self.paint.sign(row.what),
+            one_line(&row.name),
+            self.paint.faint(&change_places(row))
+        ));
     }
 
     fn row(self, row: &RowChange, out: &mut String) {
-        out.push_str(&format!("  {} {}  {}\n", self.paint.sign(row.what), one_line(&row.name), self.paint.faint(&places(row))));
+        out.push_str(&format!("  {} {}  {}\n", self.paint.sign(row.what), one_line(&row.name), self.paint.faint(&change_places(row))));
         if let Some((was, is)) = &row.moved {
             let behind = |name: &Option<String>| name.as_ref().map_or("first".to_owned(), |name| format!("behind `{}`", one_line(name)));
             out.push_str(&format!("      moved: {} → {}\n", behind(was), behind(is)));
@@ -135,7 +136,7 @@ impl PageLimits {
     fn value(self, field: &FieldChange, indent: &str, out: &mut String) {
         let text = |v: &Json| v.as_str().map_or_else(|| v.to_string(), str::to_owned);
         match (&field.was, &field.is) {
-            (Some(was), Some(is)) => out.push_str(&texts::lines(&text(was), &text(is), indent, self.most(LINES), self.paint)),
+            (Some(was), Some(is)) => out.push_str(&changed_lines(&text(was), &text(is), indent, self.most(LINES), self.paint)),
             (Some(was), None) => out.push_str(&format!("{indent}{}\n", self.paint.gone(&format!("- {}", head(&was.to_string(), VALUE))))),
             (None, Some(is)) => out.push_str(&format!("{indent}{}\n", self.paint.come(&format!("+ {}", head(&is.to_string(), VALUE))))),
             (None, None) => {}
@@ -174,7 +175,7 @@ impl PageLimits {
     fn values(self, found: &[(String, Option<Json>, Option<Json>)], out: &mut String) {
         for (at, was, is) in found.iter().take(self.most(ROWS)) {
             let field = FieldChange { path: at.clone(), was: was.clone(), is: is.clone(), was_at: None, is_at: None };
-            out.push_str(&format!("  {} {}", self.paint.sign(of(&field)), one_line(at)));
+            out.push_str(&format!("  {} {}", self.paint.sign(kind_of(&field)), one_line(at)));
             self.inline(&field, "      ", out);
         }
         self.more("  ", found.len(), ROWS, "values", out);
@@ -216,12 +217,12 @@ impl PageLimits {
                 if was.text == is.text {
                     out.push_str(&format!("      {}\n", self.paint.faint(&head(&is.text, VALUE))));
                 } else {
-                    out.push_str(&texts::lines(&was.text, &is.text, "      ", self.most(LINES), self.paint));
+                    out.push_str(&changed_lines(&was.text, &is.text, "      ", self.most(LINES), self.paint));
                 }
             }
             (was, is) => {
                 let (was, is) = (was.as_ref().unwrap_or(&empty), is.as_ref().unwrap_or(&empty));
-                out.push_str(&texts::only(&was.text, &is.text, "      ", self.most(LINES), self.paint));
+                out.push_str(&one_sided_lines(&was.text, &is.text, "      ", self.most(LINES), self.paint));
             }
         }
         for culprit in &block.rules {
@@ -238,7 +239,7 @@ impl PageLimits {
     }
 }
 
-fn of(field: &FieldChange) -> DifferenceKind {
+fn kind_of(field: &FieldChange) -> DifferenceKind {
     match (&field.was, &field.is) {
         (None, _) => DifferenceKind::New,
         (_, None) => DifferenceKind::Gone,
@@ -249,7 +250,7 @@ fn of(field: &FieldChange) -> DifferenceKind {
 /// How many rows, values, options and files differ, in words.
 pub(crate) fn summary(diff: &RuleDiff) -> String {
     let rows = |what: DifferenceKind| diff.rows.iter().filter(|row| row.what == what).count();
-    let values = |what: DifferenceKind| diff.values.iter().filter(|value| of(value) == what).count();
+    let values = |what: DifferenceKind| diff.values.iter().filter(|value| kind_of(value) == what).count();
     let options = |what: DifferenceKind| diff.options.iter().filter(|option| option.what == what).count();
     let files = |what: DifferenceKind| diff.files.iter().filter(|(is, _)| *is == what).count();
     let kinds: [(&str, &dyn Fn(DifferenceKind) -> usize); 4] = [("row", &rows), ("value", &values), ("option", &options), ("file", &files)];
@@ -263,4 +264,124 @@ pub(crate) fn summary(diff: &RuleDiff) -> String {
         }
     }
     parts.join("; ")
+}
+
+/// ANSI colours, or none.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Paint {
+    pub(crate) on: bool,
+}
+
+impl Paint {
+    fn with(self, code: &str, text: &str) -> String {
+        if self.on { format!("\u{1b}[{code}m{text}\u{1b}[0m") } else { text.to_owned() }
+    }
+
+    pub(crate) fn come(self, text: &str) -> String {
+        self.with("32", text)
+    }
+
+    pub(crate) fn gone(self, text: &str) -> String {
+        self.with("31", text)
+    }
+
+    pub(crate) fn changed(self, text: &str) -> String {
+        self.with("33", text)
+    }
+
+    pub(crate) fn title(self, text: &str) -> String {
+        self.with("1", text)
+    }
+
+    pub(crate) fn faint(self, text: &str) -> String {
+        self.with("2", text)
+    }
+
+    /// The sign of a change, in its colour.
+    pub(crate) fn sign(self, what: crate::verbs::diff::DifferenceKind) -> String {
+        match what {
+            crate::verbs::diff::DifferenceKind::New => self.come("+"),
+            crate::verbs::diff::DifferenceKind::Gone => self.gone("-"),
+            crate::verbs::diff::DifferenceKind::Changed => self.changed("~"),
+            crate::verbs::diff::DifferenceKind::Moved => self.changed(">"),
+        }
+    }
+}
+
+/// Characters of a line that are shown.
+const WIDTH: usize = 110;
+/// Characters in front of the first difference of a long line.
+const LEAD: usize = 40;
+
+/// The lines that differ, each with `indent` in front of its sign; at most `most` of them.
+pub(crate) fn changed_lines(was: &str, is: &str, indent: &str, most: usize, paint: Paint) -> String {
+    let (old, new): (Vec<&str>, Vec<&str>) = (was.split('\n').collect(), is.split('\n').collect());
+    let steps: Vec<DiffStep> = diff_steps(&old, &new).into_iter().collect();
+    let at = |lines: &[&str], n: usize| lines.get(n).map(|line| (*line).to_owned()).unwrap_or_default();
+    let mut shown: Vec<String> = Vec::new();
+    let mut rest = steps.as_slice();
+    let mut same = 0usize;
+    while let Some(first) = rest.first() {
+        if matches!(first, DiffStep::Same(..)) {
+            same += 1;
+            rest = rest.get(1..).unwrap_or(&[]);
+            continue;
+        }
+        if same > 0 && !shown.is_empty() {
+            let lines = if same == 1 { "line is" } else { "lines are" };
+            shown.push(format!("{indent}  {}", paint.faint(&format!("… {same} {lines} the same"))));
+        }
+        same = 0;
+        let block = rest.iter().take_while(|step| !matches!(step, DiffStep::Same(..))).count();
+        let gone: Vec<String> =
+            rest.iter().take(block).filter_map(|s| if let DiffStep::Gone(n) = s { Some(at(&old, *n)) } else { None }).collect();
+        let come: Vec<String> =
+            rest.iter().take(block).filter_map(|s| if let DiffStep::New(n) = s { Some(at(&new, *n)) } else { None }).collect();
+        let skip = |n: usize, own: &str, other: &[String]| other.get(n).map_or(0, |other| difference_start(own, other));
+        shown.extend(
+            gone.iter()
+                .enumerate()
+                .map(|(n, line)| format!("{indent}{}", paint.gone(&format!("- {}", cut_line(line, skip(n, line, &come)))))),
+        );
+        shown.extend(
+            come.iter()
+                .enumerate()
+                .map(|(n, line)| format!("{indent}{}", paint.come(&format!("+ {}", cut_line(line, skip(n, line, &gone)))))),
+        );
+        rest = rest.get(block..).unwrap_or(&[]);
+    }
+    let more = shown.len().saturating_sub(most);
+    if more > 1 {
+        shown.truncate(most);
+        shown.push(format!("{indent}  {}", paint.faint(&format!("… {more} more lines (`--all` shows them)"))));
+    }
+    shown.into_iter().map(|line| line + "\n").collect()
+}
+
+/// Where two lines begin to differ, if it lies so far behind that their beginnings are left out.
+fn difference_start(own: &str, other: &str) -> usize {
+    let alike = own.chars().zip(other.chars()).take_while(|(a, b)| a == b).count();
+    let long = own.chars().nth(WIDTH).is_some() || other.chars().nth(WIDTH).is_some();
+    if long { alike.saturating_sub(LEAD) } else { 0 }
+}
+
+/// A line from a character on, as wide as it is shown.
+fn cut_line(line: &str, skip: usize) -> String {
+    let text = one_line(&line.chars().skip(skip).take(WIDTH).collect::<String>());
+    let begin = if skip > 0 { "…" } else { "" };
+    let end = if line.chars().nth(skip + WIDTH).is_some() { "…" } else { "" };
+    format!("{begin}{text}{end}")
+}
+
+/// A text that only one side has: its first lines.
+pub(super) fn one_sided_lines(was: &str, is: &str, indent: &str, most: usize, paint: Paint) -> String {
+    let (text, sign, color): (&str, &str, fn(Paint, &str) -> String) =
+        if is.is_empty() { (was, "-", Paint::gone) } else { (is, "+", Paint::come) };
+    let all = text.split('\n').count();
+    let mut out: String =
+        text.split('\n').take(most).map(|line| format!("{indent}{}\n", color(paint, &format!("{sign} {}", cut_line(line, 0))))).collect();
+    if all > most {
+        out.push_str(&format!("{indent}  {}\n", paint.faint(&format!("… {} more lines (`--all` shows them)", all - most))));
+    }
+    out
 }

@@ -5,19 +5,16 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use serde_json::{Value as Json, json};
 
-use super::rows::places;
-use super::rules::RuleDiff;
-use super::steps::{DiffStep, steps};
-use super::{DifferenceKind, options};
 use crate::diag::Diagnostic;
+use crate::layout::place_of;
 use crate::model::options::TABLE;
 use crate::model::plan::TrackedItem;
 use crate::model::{Plan, PlanBlock};
 use crate::pack::Ruleset;
-
-use crate::layout::place_of;
+use crate::verbs::diff::DifferenceKind;
+use crate::verbs::diff::rules::{self, DiffStep, RuleDiff, change_places, diff_steps};
+use crate::verbs::explain::condition;
 use crate::verbs::explain::why::slot_item;
-use crate::verbs::reads;
 
 /// The most differences of a payload that are collected.
 const MOST_OF_PAYLOAD: usize = 200;
@@ -90,8 +87,8 @@ pub(crate) struct Culprit {
 impl PromptDiff {
     /// Compares two prompts. `rules` is what differs between their rules.
     pub(crate) fn of(a: &BuiltPrompt, b: &BuiltPrompt, rules: &RuleDiff) -> Self {
-        let (was, is) = (sent(&a.plan), sent(&b.plan));
-        let blocks = blocks(&was, &is, (a, b), rules);
+        let (was, is) = (sent_blocks(&a.plan), sent_blocks(&b.plan));
+        let blocks = changed_blocks(&was, &is, (a, b), rules);
         let counted = a.plan.trim_report.is_some() && b.plan.trim_report.is_some();
         let sum = |blocks: &[&PlanBlock]| blocks.iter().map(|b| b.tokens).fold(0, u64::saturating_add);
         let mut payload = Vec::new();
@@ -135,26 +132,26 @@ impl PromptDiff {
     }
 }
 
-fn sent(plan: &Plan) -> Vec<&PlanBlock> {
+fn sent_blocks(plan: &Plan) -> Vec<&PlanBlock> {
     plan.blocks.iter().filter(|b| b.enabled()).collect()
 }
 
-fn shown(index: usize, block: &PlanBlock) -> BlockView {
+fn block_view(index: usize, block: &PlanBlock) -> BlockView {
     let text = |field: &str| block.text(field);
     BlockView { index, id: text("id"), slot: text("slot"), role: text("role"), text: text("text"), tokens: block.tokens }
 }
 
 /// By what a changed block is found again: its slot and its id.
-fn key(block: &PlanBlock) -> (String, String) {
+fn slot_and_id(block: &PlanBlock) -> (String, String) {
     (block.text("slot"), block.text("id"))
 }
 
 /// The blocks that differ, in the order of the second prompt; what is gone stands where it was.
-fn blocks(was: &[&PlanBlock], is: &[&PlanBlock], (a, b): (&BuiltPrompt, &BuiltPrompt), rules: &RuleDiff) -> Vec<BlockChange> {
+fn changed_blocks(was: &[&PlanBlock], is: &[&PlanBlock], (a, b): (&BuiltPrompt, &BuiltPrompt), rules: &RuleDiff) -> Vec<BlockChange> {
     let message = |block: &&PlanBlock| block.message().to_json().to_string();
     let (old, new): (Vec<String>, Vec<String>) = (was.iter().map(message).collect(), is.iter().map(message).collect());
-    let steps = steps(&old, &new);
-    let pairs = paired(&steps, (was, &old), (is, &new));
+    let steps = diff_steps(&old, &new);
+    let pairs = paired_blocks(&steps, (was, &old), (is, &new));
     let taken: BTreeSet<usize> = pairs.values().map(|(old, _)| *old).collect();
     let mut out = Vec::new();
     for step in steps {
@@ -163,20 +160,20 @@ fn blocks(was: &[&PlanBlock], is: &[&PlanBlock], (a, b): (&BuiltPrompt, &BuiltPr
             DiffStep::Gone(n) if taken.contains(&n) => {}
             DiffStep::Gone(n) => {
                 let Some(block) = was.get(n) else { continue };
-                let rules = gone(block, (a, b), rules);
-                out.push(BlockChange { what: DifferenceKind::Gone, was: Some(shown(n, block)), is: None, moved: false, rules });
+                let rules = removing_rules(block, (a, b), rules);
+                out.push(BlockChange { what: DifferenceKind::Gone, was: Some(block_view(n, block)), is: None, moved: false, rules });
             }
             DiffStep::New(n) => {
                 let Some(block) = is.get(n) else { continue };
                 let pair = pairs.get(&n).and_then(|(old, moved)| Some((*old, *was.get(*old)?, *moved)));
                 let Some((at, before, moved)) = pair else {
-                    let rules = changed(None, Some(block), (a, b), rules);
-                    out.push(BlockChange { what: DifferenceKind::New, was: None, is: Some(shown(n, block)), moved: false, rules });
+                    let rules = changing_rules(None, Some(block), (a, b), rules);
+                    out.push(BlockChange { what: DifferenceKind::New, was: None, is: Some(block_view(n, block)), moved: false, rules });
                     continue;
                 };
                 let what = if old.get(at) == new.get(n) { DifferenceKind::Moved } else { DifferenceKind::Changed };
-                let rules = changed(Some(before), Some(block), (a, b), rules);
-                let (was, is) = (Some(shown(at, before)), Some(shown(n, block)));
+                let rules = changing_rules(Some(before), Some(block), (a, b), rules);
+                let (was, is) = (Some(block_view(at, before)), Some(block_view(n, block)));
                 out.push(BlockChange { what, was, is, moved, rules });
             }
         }
@@ -186,7 +183,7 @@ fn blocks(was: &[&PlanBlock], is: &[&PlanBlock], (a, b): (&BuiltPrompt, &BuiltPr
 
 /// The blocks that are only changed or moved: the place in the second prompt, then the place in the first, and whether
 /// other blocks stand between them.
-fn paired(
+fn paired_blocks(
     steps: &[DiffStep],
     (was, old): (&[&PlanBlock], &[String]),
     (is, new): (&[&PlanBlock], &[String]),
@@ -204,13 +201,13 @@ fn paired(
     let mut found = |(a, gap_a): BlockPosition, (b, gap_b): BlockPosition| {
         pairs.insert(b, (a, gap_a != gap_b || old.get(a) == new.get(b)));
     };
-    take(&mut gone, &mut come, |(n, _)| old.get(n), |(n, _)| new.get(n), &mut found);
-    let named = |block: &&PlanBlock| Some(key(block)).filter(|(_, id)| !id.is_empty());
-    take(&mut gone, &mut come, |(n, _)| was.get(n).and_then(named), |(n, _)| is.get(n).and_then(named), &mut found);
-    let in_gap = |block: &&PlanBlock, gap: usize| (gap, key(block), block.text("role"));
+    pair_blocks(&mut gone, &mut come, |(n, _)| old.get(n), |(n, _)| new.get(n), &mut found);
+    let named = |block: &&PlanBlock| Some(slot_and_id(block)).filter(|(_, id)| !id.is_empty());
+    pair_blocks(&mut gone, &mut come, |(n, _)| was.get(n).and_then(named), |(n, _)| is.get(n).and_then(named), &mut found);
+    let in_gap = |block: &&PlanBlock, gap: usize| (gap, slot_and_id(block), block.text("role"));
     let (was_there, is_there) =
         (|(n, gap): BlockPosition| Some(in_gap(was.get(n)?, gap)), |(n, gap): BlockPosition| Some(in_gap(is.get(n)?, gap)));
-    take(&mut gone, &mut come, was_there, is_there, &mut found);
+    pair_blocks(&mut gone, &mut come, was_there, is_there, &mut found);
     pairs
 }
 
@@ -219,7 +216,7 @@ type BlockPosition = (usize, usize);
 
 /// Pairs each new block with the first one that is gone and looks the same, and takes both out of their lists. Each is looked up
 /// once, because a prompt may have many thousands of blocks.
-fn take<K: Ord>(
+fn pair_blocks<K: Ord>(
     gone: &mut Vec<BlockPosition>,
     come: &mut Vec<BlockPosition>,
     was: impl Fn(BlockPosition) -> Option<K>,
@@ -245,72 +242,72 @@ fn take<K: Ord>(
 }
 
 /// The rules responsible for a block that is new, changed or moved.
-fn changed(was: Option<&PlanBlock>, is: Option<&PlanBlock>, (a, b): (&BuiltPrompt, &BuiltPrompt), rules: &RuleDiff) -> Vec<Culprit> {
+fn changing_rules(was: Option<&PlanBlock>, is: Option<&PlanBlock>, (a, b): (&BuiltPrompt, &BuiltPrompt), rules: &RuleDiff) -> Vec<Culprit> {
     let mut out = Vec::new();
     for (block, built) in [(was, a), (is, b)] {
         let Some(block) = block else { continue };
         // what was done to the slot comes before what was done to the block that was made of it
         let of_slot = slot_item(&built.plan, &block.text("slot")).map_or(&[][..], |slot| &slot.history);
         for event in of_slot.iter().chain(&block.history) {
-            push(&mut out, "pass", &event.pass, rules);
+            push_changed_rule(&mut out, "pass", &event.pass, rules);
         }
         for name in [block.text("slot"), block.text("id")] {
             for row in rules.rows.iter().filter(|row| row.table != "pass" && row.name == name) {
-                push(&mut out, &row.table, &name, rules);
+                push_changed_rule(&mut out, &row.table, &name, rules);
             }
         }
-        wrote(block, built, rules, &mut out);
+        push_writers(block, built, rules, &mut out);
     }
     for (block, built) in [(was, a), (is, b)] {
-        block.into_iter().for_each(|block| chosen(block, built, (a, b), rules, &mut out));
+        block.into_iter().for_each(|block| push_options(block, built, (a, b), rules, &mut out));
     }
     out.truncate(MOST_RULES);
     if out.is_empty() {
         // no trail leads to a pass that works on something else, and yet one of those that differ and ran must be it
-        let passes = rules.rows.iter().filter(|row| row.table == "pass" && [a, b].into_iter().any(|built| ran(&row.name, &built.plan)));
-        passes.take(MOST_RULES).for_each(|row| push(&mut out, "pass", &row.name, rules));
+        let passes = rules.rows.iter().filter(|row| row.table == "pass" && [a, b].into_iter().any(|built| has_run(&row.name, &built.plan)));
+        passes.take(MOST_RULES).for_each(|row| push_changed_rule(&mut out, "pass", &row.name, rules));
     }
     if out.is_empty() {
-        out.extend(is.or(was).and_then(|block| placed(block, if is.is_some() { &b.rules } else { &a.rules })));
+        out.extend(is.or(was).and_then(|block| placing_rule(block, if is.is_some() { &b.rules } else { &a.rules })));
     }
     out
 }
 
-fn ran(pass: &str, plan: &Plan) -> bool {
+fn has_run(pass: &str, plan: &Plan) -> bool {
     plan.trace.iter().flat_map(|trace| &trace.passes).any(|stat| stat.pass == pass)
 }
 
 /// Macros and rewriting scripts that differ, and whose result stands in the block.
-fn wrote(block: &PlanBlock, built: &BuiltPrompt, rules: &RuleDiff, out: &mut Vec<Culprit>) {
+fn push_writers(block: &PlanBlock, built: &BuiltPrompt, rules: &RuleDiff, out: &mut Vec<Culprit>) {
     let (Some(trace), text) = (&built.plan.trace, block.text("text")) else { return };
     let holds = |part: &str| !part.is_empty() && text.contains(part);
     for row in rules.rows.iter().filter(|row| row.table == "macro") {
         let used = |e: &&crate::model::plan::Expansion| e.name.eq_ignore_ascii_case(&row.name);
         if trace.macros.iter().filter(used).any(|e| e.result.as_deref().is_some_and(holds)) {
-            push(out, "macro", &row.name, rules);
+            push_changed_rule(out, "macro", &row.name, rules);
         }
     }
     for row in rules.rows.iter().filter(|row| matches!(row.table.as_str(), "script" | "rewrite")) {
         if trace.rewrites.iter().any(|r| r.script == row.name && holds(&r.after)) {
-            push(out, &row.table, &row.name, rules);
+            push_changed_rule(out, &row.table, &row.name, rules);
         }
     }
 }
 
 /// Options that have another value, and that a rule of the block reads: its slot, a pass of its history, or what these read.
-fn chosen(block: &PlanBlock, built: &BuiltPrompt, (a, b): (&BuiltPrompt, &BuiltPrompt), rules: &RuleDiff, out: &mut Vec<Culprit>) {
-    let differ = options::chosen((&a.rules, &a.plan), (&b.rules, &b.plan));
+fn push_options(block: &PlanBlock, built: &BuiltPrompt, (a, b): (&BuiltPrompt, &BuiltPrompt), rules: &RuleDiff, out: &mut Vec<Culprit>) {
+    let differ = rules::chosen_options((&a.rules, &a.plan), (&b.rules, &b.plan));
     if differ.is_empty() {
         return;
     }
     let (pack, mut paths) = (built.rules.pack(), BTreeSet::new());
     for pass in &block.history {
-        reads::row(pack, "pass", &pass.pass, &mut paths);
+        condition::paths_of_row(pack, "pass", &pass.pass, &mut paths);
     }
     for name in [block.text("slot"), block.text("id")] {
-        reads::row(pack, "slot", &name, &mut paths);
+        condition::paths_of_row(pack, "slot", &name, &mut paths);
     }
-    reads::follow(pack, &mut paths);
+    condition::follow_paths(pack, &mut paths);
     for (name, was, is) in differ.iter().filter(|(name, ..)| paths.contains(&format!("{TABLE}.{name}"))) {
         let rule = format!("option {name}");
         if out.iter().any(|culprit| culprit.rule == rule) {
@@ -318,30 +315,31 @@ fn chosen(block: &PlanBlock, built: &BuiltPrompt, (a, b): (&BuiltPrompt, &BuiltP
         }
         let row = rules.options.iter().find(|row| row.name == *name);
         let did = if row.is_some() { String::new() } else { format!("is {was} in the first scene and {is} in the second") };
-        let place = row.map(places).unwrap_or_default();
+        let place = row.map(change_places).unwrap_or_default();
         out.push(Culprit { rule, place, what: row.map(|row| row.what), did });
     }
 }
 
 /// The rules responsible for a block that is gone: what removed it, or what no longer makes it.
-fn gone(block: &PlanBlock, (a, b): (&BuiltPrompt, &BuiltPrompt), rules: &RuleDiff) -> Vec<Culprit> {
+fn removing_rules(block: &PlanBlock, (a, b): (&BuiltPrompt, &BuiltPrompt), rules: &RuleDiff) -> Vec<Culprit> {
     // the block is still in the plan, but switched off
-    let off = b.plan.blocks.iter().find(|other| !other.enabled() && key(other) == key(block) && !block.text("id").is_empty());
+    let off =
+        b.plan.blocks.iter().find(|other| !other.enabled() && slot_and_id(other) == slot_and_id(block) && !block.text("id").is_empty());
     let record = b.plan.evicted().iter().find(|record| record.id == block.text("id") && !record.id.is_empty());
     let mut out = Vec::new();
     if let Some(off) = off {
         let event = off.history.iter().rfind(|e| matches!(e.did, "evicted" | "dropped" | "set"));
         let pass = record.map(|r| r.pass.as_str()).or(event.map(|e| &*e.pass));
-        out.extend(pass.map(|pass| by(pass, "removed it", &b.rules)));
+        out.extend(pass.map(|pass| unchanged_rule(pass, "removed it", &b.rules)));
     } else if let Some((_, pass)) = b.plan.lost.iter().find(|(id, _)| *id == block.text("id") && !id.is_empty()) {
-        out.push(by(pass, "lost its place", &b.rules));
-    } else if let Some(pass) = dropped(block, &b.plan) {
-        push(&mut out, "pass", pass, rules);
+        out.push(unchanged_rule(pass, "lost its place", &b.rules));
+    } else if let Some(pass) = dropping_pass(block, &b.plan) {
+        push_changed_rule(&mut out, "pass", pass, rules);
         if out.is_empty() {
-            out.push(by(pass, "removed it", &b.rules));
+            out.push(unchanged_rule(pass, "removed it", &b.rules));
         }
     }
-    let mut more = changed(Some(block), off, (a, b), rules);
+    let mut more = changing_rules(Some(block), off, (a, b), rules);
     more.retain(|culprit| culprit.what.is_some() || out.is_empty());
     out.extend(more);
     out.truncate(MOST_RULES);
@@ -349,7 +347,7 @@ fn gone(block: &PlanBlock, (a, b): (&BuiltPrompt, &BuiltPrompt), rules: &RuleDif
 }
 
 /// The pass that removed a block from a list: one with its id, or else one with its text.
-fn dropped<'p>(block: &PlanBlock, plan: &'p Plan) -> Option<&'p str> {
+fn dropping_pass<'p>(block: &PlanBlock, plan: &'p Plan) -> Option<&'p str> {
     let (id, text) = (block.text("id"), block.text("text"));
     let mut items = plan.trace.iter().flat_map(|trace| &trace.elsewhere).filter(|item| item.gone.is_some());
     let has = |item: &&TrackedItem, name: &str, wanted: &str| {
@@ -361,21 +359,21 @@ fn dropped<'p>(block: &PlanBlock, plan: &'p Plan) -> Option<&'p str> {
 }
 
 /// The pass that placed a block.
-fn placed(block: &PlanBlock, rules: &Ruleset) -> Option<Culprit> {
+fn placing_rule(block: &PlanBlock, rules: &Ruleset) -> Option<Culprit> {
     let event = block.history.iter().rfind(|e| matches!(e.did, "made" | "placed" | "split")).or(block.history.last())?;
-    Some(by(&event.pass, "placed it", rules))
+    Some(unchanged_rule(&event.pass, "placed it", rules))
 }
 
-fn by(pass: &str, did: &str, rules: &Ruleset) -> Culprit {
+fn unchanged_rule(pass: &str, did: &str, rules: &Ruleset) -> Culprit {
     Culprit { rule: format!("pass {pass}"), place: place_of(rules, pass).unwrap_or_default(), what: None, did: did.to_owned() }
 }
 
 /// Adds a rule, if it differs and is not named yet.
-fn push(out: &mut Vec<Culprit>, table: &str, name: &str, rules: &RuleDiff) {
+fn push_changed_rule(out: &mut Vec<Culprit>, table: &str, name: &str, rules: &RuleDiff) {
     let Some(row) = rules.row(table, name) else { return };
     let rule = format!("{table} {name}");
     if !out.iter().any(|culprit| culprit.rule == rule) {
-        out.push(Culprit { rule, place: places(row), what: Some(row.what), did: String::new() });
+        out.push(Culprit { rule, place: change_places(row), what: Some(row.what), did: String::new() });
     }
 }
 
@@ -394,7 +392,7 @@ fn warnings(was: &[Diagnostic], is: &[Diagnostic]) -> Vec<(DifferenceKind, Strin
 }
 
 /// The values that differ, by JSON pointer.
-pub(crate) fn values(was: &Json, is: &Json) -> Vec<(String, Option<Json>, Option<Json>)> {
+pub(crate) fn differing_values(was: &Json, is: &Json) -> Vec<(String, Option<Json>, Option<Json>)> {
     let mut out = Vec::new();
     pointers(was, is, String::new(), usize::MAX, &mut out);
     out
@@ -430,7 +428,7 @@ fn pointers(was: &Json, is: &Json, at: String, depth: usize, out: &mut Vec<(Stri
 mod tests {
     use std::cell::Cell;
 
-    use super::{BlockPosition, take};
+    use super::{BlockPosition, pair_blocks};
 
     #[test]
     fn the_first_block_that_looks_the_same_is_taken() {
@@ -438,7 +436,7 @@ mod tests {
         let mut pairs = Vec::new();
         // even numbers look the same where as many blocks stand in front of them, and odd ones look like nothing
         let look = |(n, gap): BlockPosition| (n % 2 == 0).then_some(gap);
-        take(&mut gone, &mut come, look, look, &mut |was: BlockPosition, is: BlockPosition| pairs.push((was.0, is.0)));
+        pair_blocks(&mut gone, &mut come, look, look, &mut |was: BlockPosition, is: BlockPosition| pairs.push((was.0, is.0)));
         assert_eq!(pairs, [(0, 4), (2, 6)]);
         assert_eq!((gone, come), (vec![(1, 0), (3, 5)], vec![(8, 5), (9, 5)]));
     }
@@ -453,7 +451,7 @@ mod tests {
         let (mut gone, mut come): (Vec<BlockPosition>, Vec<BlockPosition>) =
             ((0..5_000).map(|n| (n, 0)).collect(), (0..5_000).rev().map(|n| (n, 0)).collect());
         let mut pairs = Vec::new();
-        take(&mut gone, &mut come, look, look, &mut |was: BlockPosition, is: BlockPosition| pairs.push((was.0, is.0)));
+        pair_blocks(&mut gone, &mut come, look, look, &mut |was: BlockPosition, is: BlockPosition| pairs.push((was.0, is.0)));
         assert_eq!((looks.get(), pairs.len(), pairs.first()), (10_000, 5_000, Some(&(4_998, 4_999))));
         assert!(gone.is_empty() && come.is_empty());
     }

@@ -3,12 +3,10 @@
 
 use serde_json::{Value as Json, json};
 
+use crate::layout::{head, place_of};
 use crate::model::plan::{PlanDifference, UnchangedPrefix};
 use crate::model::{Plan, Scene, Value};
 use crate::pack::Ruleset;
-
-use crate::layout::head;
-use crate::layout::place_of;
 
 /// The most characters that are shown of each of the two texts.
 const TEXT: usize = 100;

@@ -5,18 +5,13 @@ use std::collections::{HashMap, VecDeque};
 use indexmap::IndexMap;
 use serde_json::{Value as Json, json};
 
+use crate::layout::{head, one_line, place_of, table};
 use crate::model::plan::{RecordedReason, SearchRecord};
 use crate::model::{Plan, Value};
 use crate::pack::Ruleset;
-
-use crate::layout::head;
-use crate::layout::one_line;
-use crate::layout::place_of;
-use crate::layout::table;
-
-use super::gate::field;
-use super::remedy::{self, entry_steps};
-use super::why;
+use crate::verbs::explain::condition::field;
+use crate::verbs::explain::remedy::{self, entry_steps};
+use crate::verbs::explain::why;
 
 /// The most characters of the details that the table shows.
 const DETAIL: usize = 200;
@@ -77,7 +72,7 @@ fn text(value: &Value, field: &str) -> String {
     value.get(field).map(|v| v.to_text().to_string()).unwrap_or_default()
 }
 
-fn told(plan: &Plan) -> ReasonQueues<'_> {
+fn reason_queues(plan: &Plan) -> ReasonQueues<'_> {
     // a pack may move entries to other lists; a reason with a book is about an entry, whatever its list is
     let reasons = plan.trace.iter().flat_map(|t| &t.reasons).filter(|r| r.list == "entries" || !r.book.is_empty());
     let mut items: IndexMap<(&str, &str, u32), Vec<&RecordedReason>> = IndexMap::new();
@@ -112,7 +107,7 @@ fn left_out<'a>(plan: &'a Plan, books: &[Value]) -> Vec<Option<&'a RecordedReaso
 /// The entries of the scene's books in their order, then those that only the build knows. With a filter, those that fit.
 fn entries<'a>(plan: &'a Plan, filter: Option<&str>) -> (Vec<EntryReasons<'a>>, EntryNames) {
     let books = plan.scene.at("books").and_then(Value::as_list).unwrap_or_default();
-    let (mut told, out) = (told(plan), left_out(plan, books));
+    let (mut told, out) = (reason_queues(plan), left_out(plan, books));
     let mut all = Vec::new();
     for (b, (book, out)) in books.iter().zip(out).enumerate() {
         let name = text(book, "id");
@@ -185,13 +180,13 @@ fn mark_active(all: &mut [EntryReasons<'_>], plan: &Plan) {
 pub(super) fn block_of(plan: &Plan, entry: &EntryReasons<'_>) -> Option<usize> {
     let is_own = |own: &&Value| entry.active && field(own, "book") == entry.book && field(own, "id") == entry.id;
     let placed = why::active(plan).into_iter().flatten().filter(is_own);
-    let written = entry.place.and_then(|place| remedy::at(&plan.scene, &entry_steps(place)));
+    let written = entry.place.and_then(|place| remedy::value_at(&plan.scene, &entry_steps(place)));
     let texts: Vec<String> = placed.chain(written).map(|own| field(own, "text")).collect();
     texts.iter().find_map(|own| plan.blocks.iter().position(|block| block.enabled() && why::holds(&block.text("text"), own)))
 }
 
 /// All entries of a build.
-pub(super) fn all(plan: &Plan) -> Vec<EntryReasons<'_>> {
+pub(super) fn all_entries(plan: &Plan) -> Vec<EntryReasons<'_>> {
     entries(plan, None).0
 }
 
@@ -218,17 +213,17 @@ pub(crate) fn as_json(plan: &Plan, rules: &Ruleset, filter: Option<&str>) -> Jso
 pub(crate) fn as_text(plan: &Plan, rules: &Ruleset, filter: Option<&str>) -> String {
     let (all, names) = entries(plan, filter);
     let mut rows = vec![["book", "#", "entry", "code", "block", "by way of", "rule", "detail"].map(str::to_owned).to_vec()];
-    rows.extend(all.iter().map(|e| row(e, &names, rules)));
+    rows.extend(all.iter().map(|e| entry_row(e, &names, rules)));
     let active = all.iter().filter(|e| e.active).count();
     let shown = if filter.is_some() { format!("the {} entries that are shown", all.len()) } else { format!("{} entries", all.len()) };
     format!("{}\n{active} of {shown} are active\n", table(&rows))
 }
 
-fn row(entry: &EntryReasons<'_>, names: &EntryNames, rules: &Ruleset) -> Vec<String> {
+fn entry_row(entry: &EntryReasons<'_>, names: &EntryNames, rules: &Ruleset) -> Vec<String> {
     let way: Vec<&str> = entry.reasons.iter().map(|r| r.because.as_str()).collect();
     let rule = entry.reasons.last().and_then(|r| place_of(rules, &r.pass)).unwrap_or_default();
     let mut details: Vec<String> = entry.reasons.iter().filter(|r| !r.detail.is_null()).map(|r| detail(r, names)).collect();
-    details.extend(entry.searched.map(searched));
+    details.extend(entry.searched.map(search_text));
     vec![
         one_line(&entry.book),
         entry.place.map(|p| p.1.to_string()).unwrap_or_default(),
@@ -242,7 +237,7 @@ fn row(entry: &EntryReasons<'_>, names: &EntryNames, rules: &Ruleset) -> Vec<Str
 }
 
 /// `searched chat (2 texts), recursion (1 text) for "road", "river"`; sources without a text are left out.
-pub(super) fn searched(searched: &SearchRecord) -> String {
+pub(super) fn search_text(searched: &SearchRecord) -> String {
     let used = searched.sources.iter().filter(|(_, n)| *n > 0);
     let sources: Vec<String> = used.map(|(name, n)| format!("{name} ({n} text{})", if *n == 1 { "" } else { "s" })).collect();
     let keys: Vec<String> = searched.keys.iter().map(|key| format!("{key:?}")).collect();

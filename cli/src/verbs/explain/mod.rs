@@ -2,19 +2,14 @@
 
 pub(crate) mod cache;
 mod changes;
-mod gate;
+pub(crate) mod condition;
 mod html;
 pub(crate) mod lore;
-mod meeting;
 mod remedy;
-mod report;
 mod rules;
-mod scripted;
 mod value;
 pub(crate) mod why;
 mod why_not;
-mod why_not_run;
-mod why_not_text;
 
 use std::path::PathBuf;
 
@@ -22,23 +17,16 @@ use clap::Args;
 use serde_json::{Value as Json, json};
 
 use crate::diag::{Code, Diagnostic};
-use crate::model::plan::{BlockEvent, EvictionRecord};
-use crate::model::{Plan, PlanBlock, Scene};
-use crate::pack::Ruleset;
-
-use self::gate::ConditionProbe;
-
-use crate::inputs::InputArgs;
+use crate::exit::{EarlyExit, Result, RunExit};
 use crate::inputs::files::write_file;
-use crate::inputs::paths;
-use crate::layout::head;
-use crate::layout::one_line;
-use crate::layout::place_of;
-use crate::layout::table;
-use crate::output::OutputStreams;
-use crate::stop::EarlyExit;
-use crate::stop::RunExit;
+use crate::inputs::{self, InputArgs};
+use crate::layout::{head, one_line, place_of, table};
+use crate::model::plan::{BlockEvent, EvictionRecord, TrackedItem, UnchangedPrefix};
+use crate::model::{Plan, PlanBlock, Scene, Value};
+use crate::output::Console;
+use crate::pack::Ruleset;
 use crate::verbs::build::{dialect, planned, waiting};
+use condition::ConditionProbe;
 
 /// The most characters that are shown of a block's text.
 const TEXT: usize = 60;
@@ -105,7 +93,7 @@ pub(crate) struct ExplainArgs {
 }
 
 impl ExplainArgs {
-    pub(crate) fn run(&self, show: &mut OutputStreams<'_, '_>) -> Result<RunExit, EarlyExit> {
+    pub(crate) fn run(&self, show: &mut Console<'_>) -> Result<RunExit> {
         if !self.cache && self.html.is_none() {
             self.inputs.refuse_previous()?;
         }
@@ -122,34 +110,29 @@ impl ExplainArgs {
         if let Some(file) = &self.html {
             let found = self.inputs.previous(show)?.map(|previous| previous.plan(&rules, &plan)).transpose();
             let found = found.map_err(|e| EarlyExit::build(&e, &rules))?.flatten();
-            let page = html::page(&report::of(&plan, &rules, &self.inputs.named_scene(), payload.as_ref(), found.as_ref()));
+            let page = html::page(full_report(&plan, &rules, &self.inputs.named_scene(), payload.as_ref(), found.as_ref()));
             if file.as_os_str() == "-" {
                 show.result(&page);
             } else {
                 write_file(file, page.as_bytes())?;
             }
-        } else if let Some(answer) = self.answer(&plan, &rules, &scene, show)? {
-            let (json, text) = answer;
-            if show.is_json() { show.json(&json) } else { show.result(&text) }
+        } else if let Some((json, text)) = self.answer(&plan, &rules, &scene, show)? {
+            show.answer(&json, || text);
         } else if self.cache {
             let found = self.inputs.previous(show)?.map(|previous| previous.plan(&rules, &plan)).transpose();
             let Some(found) = found.map_err(|e| EarlyExit::build(&e, &rules))?.flatten() else {
                 return Err(EarlyExit::could_not(Code::ImportFormat, "`--cache` compares plans, but this is a payload", PLAN));
             };
             let provider = cache::ProviderCache::of(&plan, &rules, &dialect(&rules, &scene));
-            if show.is_json() {
-                show.json(&cache::as_json(&found, provider.as_ref(), &plan, &rules));
-            } else {
-                show.result(&cache::as_text(&found, provider.as_ref(), &plan, &rules));
-            }
+            show.answer(&cache::as_json(&found, provider.as_ref(), &plan, &rules), || {
+                cache::as_text(&found, provider.as_ref(), &plan, &rules)
+            });
         } else if self.lore && show.is_json() {
             show.json(&lore::as_json(&plan, &rules, self.filter.as_deref()));
         } else if self.lore {
             show.result(&lore::as_text(&plan, &rules, self.filter.as_deref()));
-        } else if show.is_json() {
-            show.json(&as_json(&plan, &rules));
         } else {
-            show.result(&as_text(&plan, &rules));
+            show.answer(&as_json(&plan, &rules), || as_text(&plan, &rules));
         }
         Ok(RunExit::Done)
     }
@@ -157,13 +140,7 @@ impl ExplainArgs {
 
 impl ExplainArgs {
     /// The answer to a question about one thing, as JSON and as text; `None` if none is asked.
-    fn answer(
-        &self,
-        plan: &Plan,
-        rules: &Ruleset,
-        scene: &Scene,
-        show: &mut OutputStreams<'_, '_>,
-    ) -> Result<Option<(Json, String)>, EarlyExit> {
+    fn answer(&self, plan: &Plan, rules: &Ruleset, scene: &Scene, show: &mut Console<'_>) -> Result<Option<(Json, String)>> {
         let probe = ConditionProbe::new(rules, plan, &scene.data);
         if let Some(wanted) = &self.why {
             let found = why::blocks(plan, wanted);
@@ -186,7 +163,7 @@ impl ExplainArgs {
                 let help = "name a block, an item, a lore entry, a slot or a pass, or write a part of a text of the scene";
                 return Err(EarlyExit::could_not(Code::NameUnknown, message, help));
             }
-            let text = why_not_text::as_text(&json);
+            let text = why_not::as_text(&json);
             return Ok(Some((json, text)));
         }
         if self.changes {
@@ -196,7 +173,7 @@ impl ExplainArgs {
         }
         let Some(path) = self.value.as_deref().map(|path| path.trim_start_matches('$')) else { return Ok(None) };
         if probe.read(path).is_null() {
-            paths::known(rules, path)?;
+            inputs::require_path(rules, path)?;
         }
         let json = value::as_json(path, &probe, &self.inputs.layers(rules, show)?);
         let text = value::as_text(&json);
@@ -205,7 +182,7 @@ impl ExplainArgs {
 
     /// Adds what the dialect warns of to the warnings of the plan, so that `explain` tells what `build` tells. The reports
     /// that have no part for warnings get them as diagnostics. Gives back the payload.
-    fn tell(&self, plan: &mut Plan, rules: &Ruleset, dialect: &str, show: &mut OutputStreams<'_, '_>) -> Option<Json> {
+    fn tell(&self, plan: &mut Plan, rules: &Ruleset, dialect: &str, show: &mut Console<'_>) -> Option<Json> {
         let payload = match tapster::emit(rules, plan, dialect) {
             Ok(emitted) => {
                 plan.warnings.extend(emitted.warnings);
@@ -228,20 +205,20 @@ impl ExplainArgs {
 }
 
 /// The event that placed a block: the last that made or moved it.
-fn placed(block: &PlanBlock) -> Option<&BlockEvent> {
+fn placing_event(block: &PlanBlock) -> Option<&BlockEvent> {
     block.history.iter().rfind(|e| matches!(e.did, "made" | "placed" | "split"))
 }
 
 /// The place of the rule that decided about a block: the row of its slot, if the block is that slot itself, and else the
 /// pass that placed it.
-fn decided(block: &PlanBlock, rules: &Ruleset) -> Option<String> {
+fn deciding_rule(block: &PlanBlock, rules: &Ruleset) -> Option<String> {
     let slot = block.text("slot");
     let row = rules.pack().tables.get("slot").and_then(|rows| rows.get(slot.as_str())).filter(|_| block.text("id") == slot);
     let of_row = row.and_then(|row| {
         let (source, line) = rules.sources().line(*row.patched.last().unwrap_or(&row.span))?;
         Some(format!("{}:{line}", source.name))
     });
-    of_row.or_else(|| placed(block).and_then(|event| place_of(rules, &event.pass)))
+    of_row.or_else(|| placing_event(block).and_then(|event| place_of(rules, &event.pass)))
 }
 
 /// Every event of a block with the file and line of its pass.
@@ -251,11 +228,11 @@ pub(crate) fn events(block: &PlanBlock, rules: &Ruleset) -> Vec<Json> {
 
 fn as_json(plan: &Plan, rules: &Ruleset) -> Json {
     let block = |(index, b): (usize, &PlanBlock)| {
-        let event = placed(b);
+        let event = placing_event(b);
         json!({
             "index": index, "id": b.text("id"), "slot": b.text("slot"), "role": b.text("role"), "group": b.text("group"),
             "tokens": b.tokens, "enabled": b.enabled(), "pass": event.map(|e| &e.pass),
-            "rule": decided(b, rules), "text": b.text("text"), "history": events(b, rules),
+            "rule": deciding_rule(b, rules), "text": b.text("text"), "history": events(b, rules),
         })
     };
     let lost = |(id, pass): &(String, String)| json!({ "id": id, "pass": pass, "rule": place_of(rules, pass) });
@@ -272,7 +249,7 @@ fn as_json(plan: &Plan, rules: &Ruleset) -> Json {
 pub(crate) fn as_text(plan: &Plan, rules: &Ruleset) -> String {
     let mut rows = vec![["#", "", "tokens", "role", "slot", "placed by", "rule", "text"].map(str::to_owned).to_vec()];
     let counted = plan.trim_report.is_some();
-    rows.extend(plan.blocks.iter().enumerate().map(|(index, b)| row(index, b, counted, rules)));
+    rows.extend(plan.blocks.iter().enumerate().map(|(index, b)| block_row(index, b, counted, rules)));
     let on = plan.blocks.iter().filter(|b| b.enabled());
     let tokens: u64 = on.clone().map(|b| b.tokens).fold(0, u64::saturating_add);
     let mut out = format!("{}\n{} of {} blocks are sent", table(&rows), on.count(), plan.blocks.len());
@@ -280,29 +257,33 @@ pub(crate) fn as_text(plan: &Plan, rules: &Ruleset) -> String {
         Some(trim) => format!(", {tokens} tokens; {} would fit (`{}`)\n", trim.budget_tokens, trim.strategy),
         None => "; no pass has trimmed them, so they are not counted\n".to_owned(),
     });
-    part(&mut out, "trimmed", plan.evicted().iter().map(|r| evicted(r, rules)).collect());
-    part(&mut out, "lost their place", plan.lost.iter().map(|(id, pass)| vec![one_line(id), by(pass, rules)]).collect());
-    let warnings = plan.warnings.iter().map(|w| vec![w.code.to_string(), advised(w), by(&w.pass, rules)]);
-    part(&mut out, "warnings", warnings.collect());
+    push_section(&mut out, "trimmed", plan.evicted().iter().map(|r| evicted_row(r, rules)).collect());
+    push_section(
+        &mut out,
+        "lost their place",
+        plan.lost.iter().map(|(id, pass)| vec![one_line(id), pass_with_place(pass, rules)]).collect(),
+    );
+    let warnings = plan.warnings.iter().map(|w| vec![w.code.to_string(), warning_text(w), pass_with_place(&w.pass, rules)]);
+    push_section(&mut out, "warnings", warnings.collect());
     out
 }
 
 /// What a warning says, and what to do.
-fn advised(warning: &Diagnostic) -> String {
+fn warning_text(warning: &Diagnostic) -> String {
     let help = warning.help.as_ref().map(|help| format!("; {help}")).unwrap_or_default();
     one_line(&format!("{}{help}", warning.message))
 }
 
-fn part(out: &mut String, title: &str, rows: Vec<Vec<String>>) {
+fn push_section(out: &mut String, title: &str, rows: Vec<Vec<String>>) {
     if !rows.is_empty() {
         out.push_str(&format!("\n{title}\n{}", table(&rows)));
     }
 }
 
-fn row(index: usize, block: &PlanBlock, counted: bool, rules: &Ruleset) -> Vec<String> {
-    let event = placed(block);
+fn block_row(index: usize, block: &PlanBlock, counted: bool, rules: &Ruleset) -> Vec<String> {
+    let event = placing_event(block);
     let pass = event.map(|e| e.pass.to_string()).unwrap_or_default();
-    let rule = decided(block, rules).unwrap_or_default();
+    let rule = deciding_rule(block, rules).unwrap_or_default();
     let on = if block.enabled() { "on" } else { "off" };
     let slot = if block.text("slot").is_empty() { block.text("id") } else { block.text("slot") };
     vec![
@@ -317,19 +298,88 @@ fn row(index: usize, block: &PlanBlock, counted: bool, rules: &Ruleset) -> Vec<S
     ]
 }
 
-fn evicted(record: &EvictionRecord, rules: &Ruleset) -> Vec<String> {
+fn evicted_row(record: &EvictionRecord, rules: &Ruleset) -> Vec<String> {
     let what = match record.unread {
         Some(n) => format!("{n} messages that were never read"),
         None => one_line(&record.id),
     };
-    vec![what, format!("{} tokens", record.tokens), record.group.clone(), record.reason().to_owned(), by(&record.pass, rules)]
+    vec![what, format!("{} tokens", record.tokens), record.group.clone(), record.reason().to_owned(), pass_with_place(&record.pass, rules)]
 }
 
-fn by(pass: &str, rules: &Ruleset) -> String {
+fn pass_with_place(pass: &str, rules: &Ruleset) -> String {
     place_of(rules, pass).map_or_else(|| pass.to_owned(), |place| format!("{pass} ({place})"))
 }
 
 /// The value at a JSON Pointer; null where there is none.
-fn at<'a>(json: &'a Json, pointer: &str) -> &'a Json {
+fn pointer_value<'a>(json: &'a Json, pointer: &str) -> &'a Json {
     json.pointer(pointer).unwrap_or(&Json::Null)
+}
+
+/// The most removed items of the report.
+const MAX_REMOVED: usize = 1_000;
+/// The most characters of a removed item's text, and of the name of an input.
+const REPORT_TEXT: usize = 300;
+
+/// The report of a build; `scene` is how the scene was named, and `payload` what is sent.
+fn full_report(plan: &Plan, rules: &Ruleset, scene: &str, payload: Option<&Json>, unchanged: Option<&UnchangedPrefix>) -> Json {
+    let mut report = as_json(plan, rules);
+    let Some(map) = report.as_object_mut() else { return report };
+    let mut add = |name: &str, value: Json| map.insert(name.to_owned(), value);
+    let evicted = plan.evicted().iter().map(|r| {
+        let mut json = serde_json::to_value(r).unwrap_or_default();
+        if let Some(map) = json.as_object_mut() {
+            map.insert("reason".to_owned(), json!(r.reason()));
+            map.insert("rule".to_owned(), json!(place_of(rules, &r.pass)));
+        }
+        json
+    });
+    add("evicted", evicted.take(MAX_REMOVED).collect());
+    let text = |item: &TrackedItem, field: &str| item.fields.get(field).map(|v| v.to_text().to_string()).unwrap_or_default();
+    let elsewhere = plan.trace.iter().flat_map(|trace| &trace.elsewhere);
+    let gone = elsewhere.filter(|item| item.list != "entries" && !has_nothing_to_send(item, plan, rules)).filter_map(|item| {
+        let gone = item.gone.as_ref()?;
+        let id = [text(item, "id"), text(item, "name")].into_iter().find(|id| !id.is_empty()).unwrap_or_default();
+        let text = head(&text(item, "text"), REPORT_TEXT);
+        Some(json!({ "list": item.list, "id": id, "text": text, "did": gone.did, "pass": gone.pass, "rule": place_of(rules, &gone.pass) }))
+    });
+    add("gone", gone.take(MAX_REMOVED).collect());
+    add("lore", lore::as_json(plan, rules, None).get("entries").cloned().unwrap_or_default());
+    let read = |path: &str| read(plan, path).map(|value| value.to_text().to_string()).unwrap_or_default();
+    let overlays: Vec<&str> = rules.pack().layers.iter().filter(|layer| layer.overlay).map(|layer| &*layer.name).collect();
+    let said = [
+        ("Scene", scene.to_owned()),
+        ("Overlays", overlays.join(", ")),
+        ("Character", read("names.char")),
+        ("Model", read("provider.model")),
+        ("Dialect", dialect(rules, &Scene { data: plan.scene.clone(), ..plan.given.clone() })),
+    ];
+    add(
+        "inputs",
+        said.into_iter()
+            .filter(|(_, text)| !text.is_empty())
+            .map(|(name, text)| json!({ "name": name, "is": head(&text, REPORT_TEXT) }))
+            .collect(),
+    );
+    add("payload", payload.cloned().unwrap_or_default());
+    add("changes", changes::as_json(plan, rules, None));
+    add("unchanged", unchanged.map(|found| cache::as_json(found, None, plan, rules)).unwrap_or_default());
+    report
+}
+
+/// A value at the end of the build.
+fn read<'p>(plan: &'p Plan, path: &str) -> Option<&'p Value> {
+    plan.set.at(path).or_else(|| plan.scene.at(path))
+}
+
+/// Whether an item has nothing to send, such as the anchor of a slot that nothing came to: no text, no parts of a message,
+/// and no value that it would have been read from.
+fn has_nothing_to_send(item: &TrackedItem, plan: &Plan, rules: &Ruleset) -> bool {
+    let has_parts = |value: &Value| value.as_list().is_some_and(|list| list.iter().any(|part| part.as_map().is_some()));
+    let has_text = item.fields.get("text").is_some_and(|text| !text.to_text().trim().is_empty());
+    // the text of a slot is read later than some passes drop it
+    let name = ["id", "name"].iter().find_map(|key| item.fields.get(key)).map(|name| name.to_text().to_string()).unwrap_or_default();
+    let row = rules.pack().tables.get("slot").and_then(|rows| rows.get(name.as_str())).filter(|_| item.list == "slots");
+    let source = row.and_then(|row| row.fields.get("source")?.node.as_text()?.strip_prefix('$'));
+    let has_source = source.and_then(|path| read(plan, path)).is_some_and(|value| !value.is_empty());
+    !has_text && !has_source && !item.fields.as_map().is_some_and(|fields| fields.values().any(has_parts))
 }

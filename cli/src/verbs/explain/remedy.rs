@@ -10,8 +10,7 @@ use serde_json::{Value as Json, json};
 use crate::model::{Plan, Scene, Value, WorkLimits};
 use crate::pack::Ruleset;
 use crate::text::work::BudgetScope;
-
-use super::gate::short;
+use crate::verbs::explain::condition::{ConditionPart, short};
 
 /// The most builds for one answer.
 const BUILDS: usize = 120;
@@ -42,11 +41,11 @@ pub(super) enum SceneEdit {
 }
 
 /// The path of names such as `lore.depth`.
-pub(super) fn path(text: &str) -> Vec<ScenePathStep> {
+pub(super) fn steps_of_path(text: &str) -> Vec<ScenePathStep> {
     text.split('.').filter(|name| !name.is_empty()).map(|name| ScenePathStep::Name(name.to_owned())).collect()
 }
 
-pub(super) fn shown(steps: &[ScenePathStep]) -> String {
+pub(super) fn path_text(steps: &[ScenePathStep]) -> String {
     let names = steps.iter().map(|step| match step {
         ScenePathStep::Name(name) => name.clone(),
         ScenePathStep::Index(n) => n.to_string(),
@@ -55,7 +54,7 @@ pub(super) fn shown(steps: &[ScenePathStep]) -> String {
 }
 
 /// The value at a path of steps.
-pub(super) fn at<'v>(tree: &'v Value, steps: &[ScenePathStep]) -> Option<&'v Value> {
+pub(super) fn value_at<'v>(tree: &'v Value, steps: &[ScenePathStep]) -> Option<&'v Value> {
     steps.iter().try_fold(tree, |tree, step| match step {
         ScenePathStep::Name(name) => tree.get(name),
         ScenePathStep::Index(n) => tree.as_list()?.get(*n),
@@ -174,31 +173,33 @@ impl<'a> ChangeTrials<'a> {
 
     /// Tries another value at a path of the scene.
     pub(super) fn set(&mut self, steps: &[ScenePathStep], value: Value) -> bool {
-        self.replace(steps, at(&self.scene.data, steps), value)
+        self.replace(steps, value_at(&self.scene.data, steps), value)
     }
 
     /// Tries another value at a path that has this value now, which may be a default of the pack.
     pub(super) fn replace(&mut self, steps: &[ScenePathStep], now: Option<&Value>, value: Value) -> bool {
         let now = now.filter(|now| !now.is_null()).map_or_else(|| "not set".to_owned(), short);
-        let said = format!("{} = {} (now {now})", shown(steps), short(&value));
-        let flag =
-            steps.iter().all(|step| matches!(step, ScenePathStep::Name(_))).then(|| format!("--set '{}={}'", shown(steps), short(&value)));
+        let said = format!("{} = {} (now {now})", path_text(steps), short(&value));
+        let flag = steps
+            .iter()
+            .all(|step| matches!(step, ScenePathStep::Name(_)))
+            .then(|| format!("--set '{}={}'", path_text(steps), short(&value)));
         self.attempt(&said, flag, &[(steps.to_vec(), SceneEdit::Set(value))])
     }
 
     /// Tries to leave out a field, so that it has its default.
     pub(super) fn leave_out(&mut self, steps: &[ScenePathStep], default: Option<String>) -> bool {
-        let now = at(&self.scene.data, steps).map(short).unwrap_or_default();
+        let now = value_at(&self.scene.data, steps).map(short).unwrap_or_default();
         let said = match default {
-            Some(default) => format!("{} = {default} (now {now})", shown(steps)),
-            None => format!("leave out {} (now {now})", shown(steps)),
+            Some(default) => format!("{} = {default} (now {now})", path_text(steps)),
+            None => format!("leave out {} (now {now})", path_text(steps)),
         };
         self.attempt(&said, None, &[(steps.to_vec(), SceneEdit::Remove)])
     }
 
     /// Tries larger numbers at a path and looks for the smallest that is enough.
     pub(super) fn grow(&mut self, name: &str, now: i64) {
-        let steps = path(name);
+        let steps = steps_of_path(name);
         let works = |trials: &mut Self, n: i64| trials.works(&[(steps.clone(), SceneEdit::Set(Value::Int(n)))]);
         let mut low = now.max(0);
         let mut high = None;
@@ -236,7 +237,7 @@ impl<'a> ChangeTrials<'a> {
         for name in paths.iter().filter(|name| name.contains('.')) {
             match read(name) {
                 Value::Bool(now) => {
-                    self.set(&path(name), Value::Bool(!now));
+                    self.set(&steps_of_path(name), Value::Bool(!now));
                 }
                 Value::Int(now) => self.grow(name, now),
                 #[expect(clippy::cast_possible_truncation, reason = "the fraction does not matter to a search for a larger number")]
@@ -255,4 +256,67 @@ pub(super) fn entry_steps((book, entry): (usize, usize)) -> Vec<ScenePathStep> {
         ScenePathStep::Name("entries".to_owned()),
         ScenePathStep::Index(entry),
     ]
+}
+
+/// A change that was tried, in words.
+type TriedChange = (String, (Vec<ScenePathStep>, SceneEdit));
+
+/// Tries values with which the parts of a condition hold that do not, one by one and then all together.
+pub(super) fn try_parts(parts: &[ConditionPart], trials: &mut ChangeTrials<'_>) {
+    let mut together: Vec<TriedChange> = Vec::new();
+    // parts of which one is enough stand next to each other
+    for group in parts.chunk_by(|a, b| a.how == "any" && b.how == "any") {
+        let one_is_enough = group.first().is_some_and(|part| part.how == "any");
+        if one_is_enough && group.iter().any(|part| part.holds == Some(true)) {
+            continue;
+        }
+        let missing = group.iter().filter(|part| part.holds == Some(false) && !part.path.is_empty());
+        let tried: Vec<TriedChange> = missing.filter_map(|part| try_part(part, trials)).collect();
+        together.extend(tried.into_iter().take(if one_is_enough { 1 } else { usize::MAX }));
+    }
+    if trials.found.is_empty() && together.len() > 1 {
+        let (said, edits): (Vec<String>, Vec<_>) = together.into_iter().unzip();
+        trials.attempt(&format!("together: {}", said.join(", ")), None, &edits);
+    }
+}
+
+/// Tries a value with which a part holds, if one can be said.
+fn try_part(part: &ConditionPart, trials: &mut ChangeTrials<'_>) -> Option<TriedChange> {
+    let steps = steps_of_path(&part.path);
+    Some(match satisfying_value(&part.test, part.how == "not")? {
+        Some(value) => {
+            trials.replace(&steps, part.now.as_ref(), value.clone());
+            (format!("{} = {}", part.path, short(&value)), (steps, SceneEdit::Set(value)))
+        }
+        None => {
+            trials.leave_out(&steps, None);
+            (format!("no {}", part.path), (steps, SceneEdit::Remove))
+        }
+    })
+}
+
+/// A value with which a test holds: `Some(None)` if the path must have no value; `None` if it cannot be said.
+fn satisfying_value(test: &Json, negated: bool) -> Option<Option<Value>> {
+    let literal = |json: &Json| (!json.as_str().is_some_and(|text| text.starts_with(['$', '@']))).then(|| Some(Value::from(json)));
+    match test {
+        Json::Bool(wanted) => Some(Some(Value::Bool(*wanted != negated))),
+        _ if negated => Some(None),
+        Json::String(_) | Json::Number(_) => literal(test),
+        Json::Array(list) => list.first().and_then(literal),
+        Json::Object(tests) if tests.len() == 1 => {
+            let (word, value) = tests.iter().next()?;
+            let number = |by: f64| value.as_f64().map(|n| Some(Value::from(&json!(n + by))));
+            match (word.as_str(), value) {
+                ("exists" | "nonempty" | "given", Json::Bool(true)) => Some(Some(Value::text("x"))),
+                ("exists" | "nonempty" | "given", Json::Bool(false)) => Some(None),
+                ("ne", Json::Bool(is)) => Some(Some(Value::Bool(!is))),
+                ("ge" | "le", _) => number(0.0),
+                ("gt", _) => number(1.0),
+                ("lt", _) => number(-1.0),
+                ("in" | "starts", Json::Array(list)) => list.first().and_then(literal),
+                _ => None,
+            }
+        }
+        _ => None,
+    }
 }

@@ -3,22 +3,18 @@
 use serde_json::{Value as Json, json};
 
 use crate::diag::{Code, DocumentNode, FieldMap, NodeValue, Span, suggest};
+use crate::exit::{EarlyExit, Result, RunExit};
+use crate::layout::{head, one_line, table};
 use crate::model::Pack;
 use crate::model::pack::{PackRow, PackRows};
+use crate::output::Console;
 use crate::pack::Ruleset;
-
-use crate::layout::head;
-use crate::layout::one_line;
-use crate::layout::table;
-use crate::output::OutputStreams;
-use crate::stop::EarlyExit;
-use crate::stop::RunExit;
 
 /// The most characters that a page of several rows shows of a value; one row and JSON show all of it.
 const VALUE: usize = 400;
 
 /// Shows the page of `name`, or the list of programs.
-pub(crate) fn show(rules: &Ruleset, name: Option<&str>, show: &mut OutputStreams<'_, '_>) -> Result<RunExit, EarlyExit> {
+pub(crate) fn show(rules: &Ruleset, name: Option<&str>, show: &mut Console<'_>) -> Result<RunExit> {
     let pack = rules.pack();
     let Some(name) = name else {
         programs(rules, show);
@@ -60,7 +56,7 @@ pub(crate) fn show(rules: &Ruleset, name: Option<&str>, show: &mut OutputStreams
 }
 
 /// All programs with their passes.
-fn programs(rules: &Ruleset, show: &mut OutputStreams<'_, '_>) {
+fn programs(rules: &Ruleset, show: &mut Console<'_>) {
     let pack = rules.pack();
     let pass = |p: &std::sync::Arc<tapster::machinery::verbs::CompiledPass>| {
         let layers: Vec<String> = row_of(pack, "pass", &p.id).map(|r| deciders(pack, r)).unwrap_or_default();

@@ -4,17 +4,14 @@
 use serde_json::{Value as Json, json};
 
 use crate::build::ScenePart;
+use crate::layout::{place_of, table};
 use crate::model::options::TABLE;
 use crate::model::plan::TracedChange;
 use crate::model::{Plan, Value};
-
-use crate::layout::table;
-
-use super::cache::setter;
-use super::gate::{ConditionProbe, short};
-use super::rules::place;
-use super::scripted;
-use crate::layout::place_of;
+use crate::verbs::explain::cache::setter;
+use crate::verbs::explain::changes;
+use crate::verbs::explain::condition::{ConditionProbe, short};
+use crate::verbs::explain::rules::place;
 
 /// What one part says about a value: its name, the value, and where it is written.
 type ValueLayer = (String, Value, Option<String>);
@@ -23,17 +20,17 @@ type ValueLayer = (String, Value, Option<String>);
 pub(super) fn as_json(path: &str, probe: &ConditionProbe<'_>, parts: &[ScenePart]) -> Json {
     let path = path.trim_start_matches('$');
     let now = probe.read(path);
-    let mut layers: Vec<ValueLayer> = of_path(path, probe).into_iter().chain(of_pack(path, probe)).collect();
+    let mut layers: Vec<ValueLayer> = path_layer(path, probe).into_iter().chain(pack_layers(path, probe)).collect();
     for part in parts {
         if let Some(value) = part.scene.at(path).filter(|value| !value.is_null()) {
-            layers.push((label(part), value.clone(), None));
+            layers.push((part_name(part), value.clone(), None));
         }
     }
     let given = probe.given.at(path).cloned().unwrap_or_default();
     if !given.is_null() && !layers.iter().any(|(_, value, _)| value.is_same(&given)) {
-        layers.push((assembled(probe), given, None));
+        layers.push((assembler_name(probe), given, None));
     }
-    layers.extend(of_build(path, &now, probe));
+    layers.extend(build_layers(path, &now, probe));
     // the seed has a value although nobody gives one
     if layers.is_empty() && probe.plan.scene.at(path).is_some_and(|value| value.is_same(&now)) && !now.is_null() {
         layers.push(("default of the build".to_owned(), now.clone(), None));
@@ -45,18 +42,18 @@ pub(super) fn as_json(path: &str, probe: &ConditionProbe<'_>, parts: &[ScenePart
 }
 
 /// The default of a path that the pack declares.
-fn of_path(path: &str, probe: &ConditionProbe<'_>) -> Option<ValueLayer> {
+fn path_layer(path: &str, probe: &ConditionProbe<'_>) -> Option<ValueLayer> {
     let pack = probe.rules.pack();
     let default = pack.tables.get("path")?.get(path)?.fields.get("default")?;
     Some(("default of the path".to_owned(), Value::from(&default.node.to_json()), place(pack, default.node.span)))
 }
 
 /// What the pack says with its overlays: one of its values, or an option.
-fn of_pack(path: &str, probe: &ConditionProbe<'_>) -> Vec<ValueLayer> {
+fn pack_layers(path: &str, probe: &ConditionProbe<'_>) -> Vec<ValueLayer> {
     let pack = probe.rules.pack();
     let (section, rest) = path.split_once('.').unwrap_or((path, ""));
     if section == TABLE && !pack.options.is_empty() {
-        return of_option(rest, probe);
+        return option_layers(rest, probe);
     }
     let node = pack.values.get(section).map(|field| &field.node);
     let node = rest.split('.').filter(|name| !name.is_empty()).try_fold(node, |node, name| Some(node?.get(name))).flatten();
@@ -64,7 +61,7 @@ fn of_pack(path: &str, probe: &ConditionProbe<'_>) -> Vec<ValueLayer> {
 }
 
 /// The default of an option, and what the highest overlay makes of it.
-fn of_option(name: &str, probe: &ConditionProbe<'_>) -> Vec<ValueLayer> {
+fn option_layers(name: &str, probe: &ConditionProbe<'_>) -> Vec<ValueLayer> {
     let pack = probe.rules.pack();
     if name.is_empty() {
         return vec![(format!("options of pack {}", pack.name), pack.options.values(&Value::Null), None)];
@@ -82,7 +79,7 @@ fn of_option(name: &str, probe: &ConditionProbe<'_>) -> Vec<ValueLayer> {
 }
 
 /// What made the scene of its parts, if it is what none of them says.
-fn assembled(probe: &ConditionProbe<'_>) -> String {
+fn assembler_name(probe: &ConditionProbe<'_>) -> String {
     match probe.rules.programs().find("scene") {
         Some(_) => "program `scene` of the pack".to_owned(),
         None => "the parts of the scene, laid over each other".to_owned(),
@@ -90,24 +87,24 @@ fn assembled(probe: &ConditionProbe<'_>) -> String {
 }
 
 /// What hooks, scripts and passes set, in the order in which they ran.
-fn of_build(path: &str, now: &Value, probe: &ConditionProbe<'_>) -> Vec<ValueLayer> {
+fn build_layers(path: &str, now: &Value, probe: &ConditionProbe<'_>) -> Vec<ValueLayer> {
     let (plan, rules) = (probe.plan, probe.rules);
     let mut found: Vec<(Option<usize>, ValueLayer)> = Vec::new();
     for change in plan.trace.iter().flat_map(|trace| &trace.changes).filter(|change| change.list.is_empty()) {
-        let Some(value) = said(change, path, now) else { continue };
+        let Some(value) = changed_value(change, path, now) else { continue };
         let below = if change.path.len() > path.len() { format!(" ({})", change.path) } else { String::new() };
-        let layer = format!("{}{below}", scripted::name(change));
-        found.push((ran(plan, &change.pass), (layer, value, scripted::place(change, rules))));
+        let layer = format!("{}{below}", changes::change_source(change));
+        found.push((last_run(plan, &change.pass), (layer, value, changes::change_place(change, rules))));
     }
     if let Some(pass) = setter(plan, rules, &format!("${path}")).filter(|_| plan.set.at(path).is_some()) {
-        found.push((ran(plan, &pass), (format!("pass {pass}"), now.clone(), place_of(rules, &pass))));
+        found.push((last_run(plan, &pass), (format!("pass {pass}"), now.clone(), place_of(rules, &pass))));
     }
     found.sort_by_key(|(ran, _)| *ran);
     found.into_iter().map(|(_, layer)| layer).collect()
 }
 
 /// The value that a change gave to a path: its own, one below it, or one that it lies in.
-fn said(change: &TracedChange, path: &str, now: &Value) -> Option<Value> {
+fn changed_value(change: &TracedChange, path: &str, now: &Value) -> Option<Value> {
     let below = |long: &str, short: &str| long.strip_prefix(short).and_then(|rest| rest.strip_prefix('.')).map(str::to_owned);
     match below(path, &change.path) {
         _ if change.path == path => Some(change.is.clone()),
@@ -117,11 +114,11 @@ fn said(change: &TracedChange, path: &str, now: &Value) -> Option<Value> {
 }
 
 /// When a pass ran last.
-fn ran(plan: &Plan, pass: &str) -> Option<usize> {
+fn last_run(plan: &Plan, pass: &str) -> Option<usize> {
     plan.trace.as_ref()?.passes.iter().rposition(|known| known.pass == pass)
 }
 
-fn label(part: &ScenePart) -> String {
+fn part_name(part: &ScenePart) -> String {
     match part.kind.as_str() {
         "file" => "scene file".to_owned(),
         "flags" => "flags, and keys of the scene file beside `scene`".to_owned(),

@@ -3,16 +3,14 @@
 
 use serde_json::{Value as Json, json};
 
+use crate::build::ScenePart;
 use crate::diag::DocumentNode;
+use crate::layout::{head, one_line, place_of, table};
 use crate::model::plan::{BlockEvent, TrackedItem};
 use crate::model::{Plan, PlanBlock, Value};
-
-use crate::build::ScenePart;
-use crate::layout::{head, one_line, place_of, table};
-
-use super::gate::{self, ConditionProbe, RunKnowledge, field};
-use super::rules::deciders;
-use super::{at, placed, value};
+use crate::verbs::explain::condition::{self, ConditionProbe, RunKnowledge, field};
+use crate::verbs::explain::rules::deciders;
+use crate::verbs::explain::{placing_event, pointer_value, value};
 
 /// The most blocks that are explained at once.
 const BLOCKS: usize = 10;
@@ -45,7 +43,7 @@ pub(crate) fn slot_item<'p>(plan: &'p Plan, slot: &str) -> Option<&'p TrackedIte
         .rfind(|item| ["name", "id"].iter().any(|f| item.fields.get(f).and_then(|v| v.as_str()) == Some(slot)))
 }
 
-fn events(history: &[BlockEvent], probe: &ConditionProbe<'_>) -> Vec<Json> {
+fn event_list(history: &[BlockEvent], probe: &ConditionProbe<'_>) -> Vec<Json> {
     let mut out: Vec<Json> =
         history.iter().map(|e| json!({ "did": e.did, "pass": e.pass, "rule": place_of(probe.rules, &e.pass) })).collect();
     out.dedup();
@@ -57,8 +55,8 @@ pub(super) fn block(index: usize, probe: &ConditionProbe<'_>, parts: &[ScenePart
     let Some(block) = probe.plan.blocks.get(index) else { return Json::Null };
     let (slot, text) = (block.text("slot"), block.text("text"));
     let item = slot_item(probe.plan, &slot);
-    let pass =
-        placed(block).map(|event| probe.pass(&event.pass, item.map_or(Some(&block.fields), |item| Some(&item.fields)), RunKnowledge::Ran));
+    let pass = placing_event(block)
+        .map(|event| probe.pass(&event.pass, item.map_or(Some(&block.fields), |item| Some(&item.fields)), RunKnowledge::Ran));
     let row = probe.rules.pack().tables.get("slot").and_then(|rows| rows.get(slot.as_str()));
     let cell = |name: &str| row.and_then(|row| row.fields.get(name)).and_then(|field| field.node.as_text());
     let paths = ["source", "override"].into_iter().filter_map(cell).filter(|path| path.starts_with('$'));
@@ -69,9 +67,9 @@ pub(super) fn block(index: usize, probe: &ConditionProbe<'_>, parts: &[ScenePart
     json!({
         "index": index, "id": block.text("id"), "slot": slot, "role": block.text("role"), "tokens": block.tokens, "enabled": block.enabled(),
         "text": head(&text, TEXT), "placed": pass, "slot_row": row.map(|row| json!({ "name": &*row.name, "decided": deciders(probe.rules.pack(), row) })),
-        "sources": sources, "evicted": evicted, "lore": lore(probe.plan, &text), "macros": macros(block, item, probe),
-        "scripts": scripts(probe, &text),
-        "slot_history": item.map(|item| events(&item.history, probe)), "history": events(&block.history, probe),
+        "sources": sources, "evicted": evicted, "lore": lore_in_text(probe.plan, &text), "macros": macros_in_block(block, item, probe),
+        "scripts": scripts_of_text(probe, &text),
+        "slot_history": item.map(|item| event_list(&item.history, probe)), "history": event_list(&block.history, probe),
     })
 }
 
@@ -101,13 +99,13 @@ pub(super) fn holds(text: &str, own: &str) -> bool {
 }
 
 /// The active lore entries whose text stands in a text.
-fn lore(plan: &Plan, text: &str) -> Vec<Json> {
+fn lore_in_text(plan: &Plan, text: &str) -> Vec<Json> {
     let stand = active(plan).into_iter().flatten().filter(|entry| holds(text, &field(entry, "text")));
     stand.take(NAMED).map(|entry| json!({ "book": field(entry, "book"), "id": field(entry, "id") })).collect()
 }
 
 /// The macros that passes of the block's history evaluated and whose results stand in its text.
-fn macros(block: &PlanBlock, item: Option<&TrackedItem>, probe: &ConditionProbe<'_>) -> Vec<Json> {
+fn macros_in_block(block: &PlanBlock, item: Option<&TrackedItem>, probe: &ConditionProbe<'_>) -> Vec<Json> {
     let text = block.text("text");
     let passes: Vec<&str> = block.history.iter().chain(item.iter().flat_map(|item| &item.history)).map(|event| &*event.pass).collect();
     let all = probe.plan.trace.iter().flat_map(|trace| &trace.macros);
@@ -121,7 +119,7 @@ fn macros(block: &PlanBlock, item: Option<&TrackedItem>, probe: &ConditionProbe<
 }
 
 /// The scripts whose result is the text.
-fn scripts(probe: &ConditionProbe<'_>, text: &str) -> Vec<Json> {
+fn scripts_of_text(probe: &ConditionProbe<'_>, text: &str) -> Vec<Json> {
     let all = probe
         .plan
         .trace
@@ -153,13 +151,13 @@ pub(super) fn as_text(json: &Json) -> String {
     out
 }
 
-fn text(json: &Json) -> String {
+fn json_text(json: &Json) -> String {
     one_line(json.as_str().unwrap_or_default())
 }
 
 /// `pass (file:line)` of an event or a pass.
-fn by(json: &Json) -> String {
-    if json["rule"].is_null() { text(&json["pass"]) } else { format!("{} ({})", text(&json["pass"]), text(&json["rule"])) }
+fn pass_with_rule(json: &Json) -> String {
+    if json["rule"].is_null() { json_text(&json["pass"]) } else { format!("{} ({})", json_text(&json["pass"]), json_text(&json["rule"])) }
 }
 
 /// Rows below the line that they belong to.
@@ -171,10 +169,10 @@ pub(super) fn indented(rows: &[Vec<String>], out: &mut String) {
 
 /// A pass with its conditions.
 pub(super) fn pass_text(word: &str, pass: &Json, out: &mut String) {
-    out.push_str(&format!("  {word} {}", by(pass)));
-    out.push_str(&if pass["about"].is_null() { "\n".to_owned() } else { format!(": {}\n", text(&pass["about"])) });
+    out.push_str(&format!("  {word} {}", pass_with_rule(pass)));
+    out.push_str(&if pass["about"].is_null() { "\n".to_owned() } else { format!(": {}\n", json_text(&pass["about"])) });
     for name in ["when", "where"] {
-        let rows = gate::lines(&pass[name]);
+        let rows = condition::condition_lines(&pass[name]);
         if !rows.is_empty() {
             out.push_str(&format!("    its `{name}`\n"));
             indented(&rows, out);
@@ -187,18 +185,22 @@ fn block_text(b: &Json, out: &mut String) {
     out.push_str(&format!(
         "block {} {} is {on}: {} tokens, {}\n  {:?}\n",
         b["index"],
-        named(b),
+        block_name(b),
         b["tokens"],
-        text(&b["role"]),
-        text(&b["text"])
+        json_text(&b["role"]),
+        json_text(&b["text"])
     ));
     if !b["placed"].is_null() {
         pass_text("placed by", &b["placed"], out);
     }
     let list = |json: &Json| json.as_array().cloned().unwrap_or_default();
     if !b["slot_row"].is_null() {
-        let places: Vec<String> = list(at(b, "/slot_row/decided")).iter().map(text).collect();
-        out.push_str(&format!("  its slot is the row [[slot]] {} ({})\n", text(at(b, "/slot_row/name")), places.join(", ")));
+        let places: Vec<String> = list(pointer_value(b, "/slot_row/decided")).iter().map(json_text).collect();
+        out.push_str(&format!(
+            "  its slot is the row [[slot]] {} ({})\n",
+            json_text(pointer_value(b, "/slot_row/name")),
+            places.join(", ")
+        ));
     }
     for source in list(&b["sources"]) {
         out.push_str(&format!("  its text is read from ${}\n", value::as_text(&source).replace('\n', "\n  ").trim_end()));
@@ -206,32 +208,34 @@ fn block_text(b: &Json, out: &mut String) {
     if !b["evicted"].is_null() {
         out.push_str(&format!(
             "  taken out of group `{}` because of {}, {} tokens\n",
-            text(at(b, "/evicted/group")),
-            text(at(b, "/evicted/reason")),
-            at(b, "/evicted/tokens")
+            json_text(pointer_value(b, "/evicted/group")),
+            json_text(pointer_value(b, "/evicted/reason")),
+            pointer_value(b, "/evicted/tokens")
         ));
-        pass_text("by", at(b, "/evicted/by"), out);
+        pass_text("by", pointer_value(b, "/evicted/by"), out);
     }
-    let lore: Vec<String> = list(&b["lore"]).iter().map(|e| format!("{} of {}", text(&e["id"]), text(&e["book"]))).collect();
+    let lore: Vec<String> = list(&b["lore"]).iter().map(|e| format!("{} of {}", json_text(&e["id"]), json_text(&e["book"]))).collect();
     if !lore.is_empty() {
         out.push_str(&format!("  holds the lore entries {}\n", lore.join(", ")));
     }
-    let macros: Vec<Vec<String>> =
-        list(&b["macros"]).iter().map(|m| vec![format!("{{{{{}}}}}", text(&m["name"])), format!("→ {:?}", text(&m["result"]))]).collect();
+    let macros: Vec<Vec<String>> = list(&b["macros"])
+        .iter()
+        .map(|m| vec![format!("{{{{{}}}}}", json_text(&m["name"])), format!("→ {:?}", json_text(&m["result"]))])
+        .collect();
     if !macros.is_empty() {
         out.push_str("  macros in it\n");
         indented(&macros, out);
     }
     let scripts: Vec<Vec<String>> = list(&b["scripts"])
         .iter()
-        .map(|s| vec![text(&s["script"]), format!("{:?}", text(&s["before"])), format!("→ {:?}", text(&s["after"]))])
+        .map(|s| vec![json_text(&s["script"]), format!("{:?}", json_text(&s["before"])), format!("→ {:?}", json_text(&s["after"]))])
         .collect();
     if !scripts.is_empty() {
         out.push_str("  scripts that changed it\n");
         indented(&scripts, out);
     }
     for (title, name) in [("what was done to its slot", "slot_history"), ("what was done to it", "history")] {
-        let rows: Vec<Vec<String>> = list(&b[name]).iter().map(|e| vec![text(&e["did"]), by(e)]).collect();
+        let rows: Vec<Vec<String>> = list(&b[name]).iter().map(|e| vec![json_text(&e["did"]), pass_with_rule(e)]).collect();
         if !rows.is_empty() {
             out.push_str(&format!("  {title}\n"));
             indented(&rows, out);
@@ -239,8 +243,8 @@ fn block_text(b: &Json, out: &mut String) {
     }
 }
 
-fn named(b: &Json) -> String {
-    let (id, slot) = (text(&b["id"]), text(&b["slot"]));
+fn block_name(b: &Json) -> String {
+    let (id, slot) = (json_text(&b["id"]), json_text(&b["slot"]));
     if slot.is_empty() || slot == id { format!("`{id}`") } else { format!("`{id}` of slot `{slot}`") }
 }
 

@@ -6,16 +6,13 @@ use std::collections::BTreeSet;
 use serde_json::{Value as Json, json};
 
 use crate::diag::DocumentNode;
+use crate::layout::{head, one_line};
 use crate::model::plan::TrackedItem;
 use crate::model::{Plan, Scene, Value};
-
-use crate::layout::head;
-use crate::verbs::reads::{self, paths_in};
-
-use super::gate::{ConditionPart, ConditionProbe, RunKnowledge, field};
-use super::lore::{self, EntryReasons};
-use super::meeting::try_parts;
-use super::remedy::{ChangeTrials, SceneEdit, ScenePathStep, TrialBudget, at, entry_steps, path};
+use crate::verbs::explain::condition::{self, ConditionPart, ConditionProbe, RunKnowledge, field, paths_in};
+use crate::verbs::explain::lore::{self, EntryReasons};
+use crate::verbs::explain::remedy::{ChangeTrials, SceneEdit, ScenePathStep, TrialBudget, entry_steps, steps_of_path, try_parts, value_at};
+use crate::verbs::explain::why;
 
 /// The most things that are explained at once.
 const THINGS: usize = 5;
@@ -61,8 +58,9 @@ impl BuildQuestion<'_> {
             if !answers.is_empty() {
                 break;
             }
-            let entries =
-                lore::all(plan).into_iter().filter(|entry| if exact { entry.is_named(wanted) } else { self.entry_holds(entry, wanted) });
+            let entries = lore::all_entries(plan)
+                .into_iter()
+                .filter(|entry| if exact { entry.is_named(wanted) } else { self.entry_holds(entry, wanted) });
             answers.extend(entries.take(THINGS).map(|entry| self.entry(&entry)));
             let off = plan.blocks.iter().filter(|b| !b.enabled());
             let off =
@@ -87,8 +85,11 @@ impl BuildQuestion<'_> {
     }
 
     fn entry_holds(&self, entry: &EntryReasons<'_>, wanted: &str) -> bool {
-        let content =
-            entry.place.and_then(|place| at(&self.scene.data, &entry_steps(place))).map(|entry| field(entry, "text")).unwrap_or_default();
+        let content = entry
+            .place
+            .and_then(|place| value_at(&self.scene.data, &entry_steps(place)))
+            .map(|entry| field(entry, "text"))
+            .unwrap_or_default();
         entry.fits(wanted) || content.to_lowercase().contains(&wanted.to_lowercase())
     }
 
@@ -124,7 +125,7 @@ impl BuildQuestion<'_> {
     fn entry(&self, entry: &EntryReasons<'_>) -> Json {
         let plan = self.probe.plan;
         let (code, steps) = (entry.code().unwrap_or("-").to_owned(), entry.place.map(entry_steps));
-        let own = steps.as_ref().and_then(|steps| at(&self.scene.data, steps)).cloned().unwrap_or_default();
+        let own = steps.as_ref().and_then(|steps| value_at(&self.scene.data, steps)).cloned().unwrap_or_default();
         if entry.active {
             let says = match entry.block {
                 Some(n) => format!("it is active, and its text stands in block {n}; `--why {n}` says why"),
@@ -136,7 +137,7 @@ impl BuildQuestion<'_> {
             return json!({ "kind": "lore entry", "name": entry.name(), "sent": true, "says": says, "remedies": [], "builds": 0 });
         }
         let last = entry.reasons.last();
-        let sent = |plan: &Plan| lore::all(plan).iter().any(|e| e.place == entry.place && e.active);
+        let sent = |plan: &Plan| lore::all_entries(plan).iter().any(|e| e.place == entry.place && e.active);
         let mut trials = ChangeTrials::new(self.probe.rules, self.scene, &sent, self.budget);
         if let Some(steps) = &steps {
             self.try_keys(entry, &own, &mut trials);
@@ -153,10 +154,10 @@ impl BuildQuestion<'_> {
             self.table("scan_source", &mut paths);
             self.table("matcher", &mut paths);
         }
-        reads::follow(self.probe.rules.pack(), &mut paths);
+        condition::follow_paths(self.probe.rules.pack(), &mut paths);
         trials.paths(&paths, &|path| self.probe.read(path));
         let detail = last.filter(|r| !r.detail.is_null()).map(|r| lore::detail_text(r, plan));
-        let detail = [detail, entry.searched.map(lore::searched)].into_iter().flatten().collect::<Vec<_>>().join("; ");
+        let detail = [detail, entry.searched.map(lore::search_text)].into_iter().flatten().collect::<Vec<_>>().join("; ");
         let stands = lore::block_of(plan, entry).map(|n| format!("its text stands in block {n} (`--why {n}`), but not by this entry: "));
         let detail = if detail.is_empty() { detail } else { format!(": {detail}") };
         let says = format!("{}its code is `{code}`{detail}", stands.unwrap_or_default());
@@ -210,7 +211,7 @@ impl BuildQuestion<'_> {
                 continue;
             }
             let steps: Vec<ScenePathStep> = steps.iter().cloned().chain([ScenePathStep::Name(name.to_string())]).collect();
-            trials.leave_out(&steps, default.as_ref().map(super::gate::short));
+            trials.leave_out(&steps, default.as_ref().map(crate::verbs::explain::condition::short));
         }
     }
 
@@ -222,7 +223,7 @@ impl BuildQuestion<'_> {
             if &**name == "account"
                 && let Some(account) = node.as_str()
             {
-                reads::row(self.probe.rules.pack(), "account", account, out);
+                condition::paths_of_row(self.probe.rules.pack(), "account", account, out);
             }
             paths_in(&json!({ &**name: node }), out);
         }
@@ -231,7 +232,7 @@ impl BuildQuestion<'_> {
     fn table(&self, table: &str, out: &mut BTreeSet<String>) {
         let pack = self.probe.rules.pack();
         for name in pack.tables.get(table).into_iter().flat_map(|rows| rows.keys()) {
-            reads::row(pack, table, name, out);
+            condition::paths_of_row(pack, table, name, out);
         }
     }
 
@@ -248,7 +249,7 @@ impl BuildQuestion<'_> {
             self.read_by(&record.pass, &mut paths);
         }
         if let Some(report) = &plan.trim_report {
-            reads::row(self.probe.rules.pack(), "account", &report.account, &mut paths);
+            condition::paths_of_row(self.probe.rules.pack(), "account", &report.account, &mut paths);
         }
         trials.paths(&paths, &|path| self.probe.read(path));
         let pass = record.map(|record| self.probe.pass(&record.pass, Some(fields), RunKnowledge::Ran));
@@ -299,7 +300,7 @@ impl BuildQuestion<'_> {
         for steps in self.places(&name) {
             for field in &tested {
                 let steps: Vec<ScenePathStep> = steps.iter().cloned().chain([ScenePathStep::Name(field.clone())]).collect();
-                match at(&self.scene.data, &steps) {
+                match value_at(&self.scene.data, &steps) {
                     Some(Value::Bool(now)) => _ = trials.set(&steps, Value::Bool(!now)),
                     Some(_) => _ = trials.leave_out(&steps, None),
                     None => {}
@@ -353,7 +354,11 @@ impl BuildQuestion<'_> {
             row.and_then(|row| row.fields.get("source")).and_then(|field| field.node.as_text()).and_then(|source| source.strip_prefix('$'));
         let Some(source) = source.filter(|source| self.probe.read(source).is_empty()) else { return };
         let flag = format!("--set '{source}=…'");
-        trials.attempt(&format!("give {source} a text (it is empty now)"), Some(flag), &[(path(source), SceneEdit::Set(Value::text("x")))]);
+        trials.attempt(
+            &format!("give {source} a text (it is empty now)"),
+            Some(flag),
+            &[(steps_of_path(source), SceneEdit::Set(Value::text("x")))],
+        );
     }
 
     /// The places of the scene that hold a table with this id or name.
@@ -407,7 +412,7 @@ impl BuildQuestion<'_> {
             self.read_by(&record.pass, &mut paths);
         }
         if let Some(report) = &self.probe.plan.trim_report {
-            reads::row(self.probe.rules.pack(), "account", &report.account, &mut paths);
+            condition::paths_of_row(self.probe.rules.pack(), "account", &report.account, &mut paths);
         }
         trials.paths(&paths, &|path| self.probe.read(path));
         let read = record.map_or_else(
@@ -431,7 +436,7 @@ impl BuildQuestion<'_> {
             let below = |step: ScenePathStep| steps.iter().cloned().chain([step]).collect::<Vec<_>>();
             match value {
                 Value::Text(text) if text.contains(wanted) => {
-                    let place = super::remedy::shown(&steps);
+                    let place = crate::verbs::explain::remedy::path_text(&steps);
                     let readers = self.readers(&place);
                     let says = format!("the text stands in the scene at `{place}`, but no block holds it{readers}");
                     return Some(
@@ -452,10 +457,110 @@ impl BuildQuestion<'_> {
         let passes = pack.tables.get("pass").into_iter().flat_map(|rows| rows.keys());
         let reading = passes.filter(|name| {
             let mut paths = BTreeSet::new();
-            reads::row(pack, "pass", name, &mut paths);
+            condition::paths_of_row(pack, "pass", name, &mut paths);
             paths.contains(place)
         });
         let named: Vec<String> = reading.take(4).map(|name| format!("`{name}`")).collect();
         if named.is_empty() { String::new() } else { format!("; it is read by {} (ask `--why-not PASS`)", named.join(", ")) }
     }
+}
+
+impl BuildQuestion<'_> {
+    /// A row of `slot` that is not among the slots of the prompt.
+    pub(super) fn slot(&self, name: &str) -> Json {
+        let sent = |plan: &Plan| is_sent(plan, name);
+        let mut trials = ChangeTrials::new(self.probe.rules, self.scene, &sent, self.budget);
+        self.try_source(name, &mut trials);
+        let skipped = self.probe.plan.trace.iter().flat_map(|trace| &trace.skipped);
+        let rows = self.probe.rules.pack().tables.get("pass");
+        let adds = |pass: &str| {
+            rows.and_then(|rows| rows.get(pass))
+                .and_then(|row| row.fields.get("each"))
+                .is_some_and(|each| each.node.to_json().to_string().contains("$table.slot"))
+        };
+        let pass = skipped.map(|(pass, _)| pass).find(|pass| adds(pass));
+        let says = match pass {
+            Some(pass) => {
+                try_parts(&self.probe.when(pass), &mut trials);
+                "the prompt has no such slot: the pass that adds all slots was skipped, so the prompt order of the preset decides"
+            }
+            None => "the prompt has no such slot",
+        };
+        self.answer("slot", name, says, pass.map(|pass| self.probe.pass(pass, None, RunKnowledge::Nothing)), trials)
+    }
+
+    /// A pass that has not run.
+    pub(super) fn pass(&self, name: &str) -> Json {
+        let trace = self.probe.plan.trace.as_ref();
+        let ran = |plan: &Plan| plan.trace.iter().flat_map(|trace| &trace.passes).any(|pass| pass.pass == name);
+        let times = trace.iter().flat_map(|trace| &trace.passes).filter(|pass| pass.pass == name).count();
+        let item = trace.iter().flat_map(|trace| &trace.elsewhere).find(|item| item.gone.as_ref().is_some_and(|gone| &*gone.pass == name));
+        let pass = self.probe.pass(name, item.map(|item| &item.fields), RunKnowledge::Nothing);
+        if times > 0 {
+            let says = format!("it ran {times} time{}", if times == 1 { "" } else { "s" });
+            return json!({ "kind": "pass", "name": name, "sent": true, "says": says, "stopped_by": pass, "remedies": [], "builds": 0 });
+        }
+        let mut trials = ChangeTrials::new(self.probe.rules, self.scene, &ran, self.budget);
+        if trace.is_some_and(|trace| trace.skipped.iter().any(|(pass, _)| pass == name)) {
+            try_parts(&self.probe.when(name), &mut trials);
+            return self.answer("pass", name, "it was skipped, because its `when` does not hold", Some(pass), trials);
+        }
+        // nothing has called its program: the first caller that was skipped says why
+        let (mut program, mut seen) = (name.rsplit_once('/').map_or(name, |(program, _)| program).to_owned(), BTreeSet::new());
+        while seen.insert(program.clone()) {
+            let callers = why::callers(self.probe, &program);
+            let was_skipped = |caller: &&String| trace.is_some_and(|trace| trace.skipped.iter().any(|(pass, _)| pass == *caller));
+            if let Some(caller) = callers.iter().find(was_skipped) {
+                try_parts(&self.probe.when(caller), &mut trials);
+                let says = format!("its program was not run: pass `{caller}`, which leads to it, was skipped");
+                return self.answer("pass", name, &says, Some(self.probe.pass(caller, None, RunKnowledge::Nothing)), trials);
+            }
+            let Some(caller) = callers.first() else { break };
+            program = caller.rsplit_once('/').map_or(caller.as_str(), |(program, _)| program).to_owned();
+        }
+        self.answer("pass", name, "no pass that ran has run its program in this build", Some(pass), trials)
+    }
+}
+
+/// All answers.
+pub(super) fn as_text(json: &Json) -> String {
+    let text = |json: &Json| one_line(json.as_str().unwrap_or_default());
+    let mut out = String::new();
+    let answers = json["answers"].as_array().cloned().unwrap_or_default();
+    for (n, answer) in answers.iter().enumerate() {
+        if n > 0 {
+            out.push('\n');
+        }
+        out.push_str(&format!("{} {}: {}\n", text(&answer["kind"]), text(&answer["name"]), text(&answer["says"])));
+        if !answer["stopped_by"].is_null() {
+            why::pass_text(if answer["sent"] == true { "pass" } else { "stopped at" }, &answer["stopped_by"], &mut out);
+        }
+        for row in answer["rows"].as_array().into_iter().flatten() {
+            out.push_str(&format!(
+                "  {} has `{}` = {} ({}); an overlay can say otherwise\n",
+                text(&row["row"]),
+                text(&row["field"]),
+                text(&row["value"]),
+                text(&row["place"])
+            ));
+            why::indented(&condition::condition_lines(&row["parts"]), &mut out);
+        }
+        let remedies = answer["remedies"].as_array().cloned().unwrap_or_default();
+        if !remedies.is_empty() {
+            out.push_str("  each of these changes would let it pass (built again to make sure)\n");
+        } else if answer["sent"] != true && answer["builds"].as_u64() > Some(0) {
+            out.push_str(&format!("  none of the {} changes that were tried lets it pass\n", answer["builds"]));
+        }
+        if answer["given_up"] == true {
+            out.push_str("  the builds became too much work, so not every change was tried\n");
+        }
+        for remedy in &remedies {
+            let flag = remedy["flag"].as_str().map(|flag| format!("    {}", one_line(flag))).unwrap_or_default();
+            out.push_str(&format!("    {}{flag}\n", text(&remedy["change"])));
+        }
+    }
+    if let Some(more) = json["left_out"].as_u64().filter(|more| *more > 0) {
+        out.push_str(&format!("\n{more} more are meant; say more of its name or text\n"));
+    }
+    out
 }

@@ -7,15 +7,14 @@ use clap::{Args, Subcommand};
 use serde_json::json;
 
 use crate::diag::{Code, Diagnostic};
+use crate::exit::{EarlyExit, Result, RunExit};
+use crate::inputs::files::{create_private, make_parent, unwritable, write_file};
+use crate::inputs::pack_files::{read_bounded, share_failure};
+use crate::layout::{one_line, table};
+use crate::output::Console;
 use crate::share::archive::MAX_ARCHIVE;
 use crate::share::signature::{self, ENDING, Keyring, MAX_KEYS, MAX_SIGNATURE, TrustedKey};
 use crate::share::{self, ManifestHeader};
-
-use crate::inputs::files::write_file;
-use crate::inputs::shared::{bounded, refused};
-use crate::layout::{one_line, table};
-use crate::output::OutputStreams;
-use crate::stop::{EarlyExit, RunExit};
 
 /// The variable that holds the password of a secret key.
 const PASSWORD: &str = "TAPSTER_KEY_PASSWORD";
@@ -35,8 +34,8 @@ pub(crate) struct SignArgs {
 }
 
 impl SignArgs {
-    pub(crate) fn run(&self, show: &mut OutputStreams<'_, '_>) -> Result<RunExit, EarlyExit> {
-        let bytes = bounded(&self.archive, MAX_ARCHIVE)?;
+    pub(crate) fn run(&self, show: &mut Console<'_>) -> Result<RunExit> {
+        let bytes = read_bounded(&self.archive, MAX_ARCHIVE)?;
         let out = sign_file(&self.archive, &bytes, &self.key, show)?;
         show.result(&format!("{}\n", out.display()));
         Ok(RunExit::Done)
@@ -44,20 +43,20 @@ impl SignArgs {
 }
 
 /// Writes the signature of an archive beside it. The comment that is signed too says which release it is.
-pub(super) fn sign_file(archive: &Path, bytes: &[u8], key: &Path, show: &OutputStreams<'_, '_>) -> Result<PathBuf, EarlyExit> {
+pub(super) fn sign_file(archive: &Path, bytes: &[u8], key: &Path, show: &Console<'_>) -> Result<PathBuf> {
     let name = archive.display().to_string();
-    let manifest = ManifestHeader::of(&name, &share::unpack(&name, bytes).map_err(refused)?).map_err(refused)?;
-    let secret = text(key, MAX_SIGNATURE)?;
-    let password = if signature::is_locked(&secret) { Some(password(key, show)?) } else { None };
+    let manifest = ManifestHeader::of(&name, &share::unpack(&name, bytes).map_err(share_failure)?).map_err(share_failure)?;
+    let secret = read_text(key, MAX_SIGNATURE)?;
+    let password = if signature::is_locked(&secret) { Some(key_password(key, show)?) } else { None };
     let comment = signature::comment(&manifest, bytes);
-    let signed = signature::sign(bytes, &secret, password, &comment).map_err(refused)?;
+    let signed = signature::sign(bytes, &secret, password, &comment).map_err(share_failure)?;
     let out = PathBuf::from(format!("{name}{ENDING}"));
     write_file(&out, signed)?;
     Ok(out)
 }
 
 /// The password of a secret key.
-fn password(key: &Path, show: &OutputStreams<'_, '_>) -> Result<String, EarlyExit> {
+fn key_password(key: &Path, show: &Console<'_>) -> Result<String> {
     let is_new = !key.exists();
     // an empty one would protect nothing
     if let Some(password) = (show.io.env)(PASSWORD).and_then(|p| p.into_string().ok()).filter(|p| !is_new || !p.is_empty()) {
@@ -69,8 +68,8 @@ fn password(key: &Path, show: &OutputStreams<'_, '_>) -> Result<String, EarlyExi
     Err(EarlyExit::could_not(Code::ShareSignature, format!("the secret key `{}` {what}", key.display()), help))
 }
 
-fn text(path: &Path, limit: usize) -> Result<String, EarlyExit> {
-    String::from_utf8(bounded(path, limit)?)
+fn read_text(path: &Path, limit: usize) -> Result<String> {
+    String::from_utf8(read_bounded(path, limit)?)
         .map_err(|_| EarlyExit::could_not(Code::FileEncoding, format!("`{}` is not valid UTF-8", path.display()), "name another file"))
 }
 
@@ -119,17 +118,17 @@ enum KeysVerb {
 }
 
 impl KeysArgs {
-    pub(crate) fn run(&self, show: &mut OutputStreams<'_, '_>) -> Result<RunExit, EarlyExit> {
+    pub(crate) fn run(&self, show: &mut Console<'_>) -> Result<RunExit> {
         match &self.what {
-            KeysVerb::New { name, no_password } => made(name, *no_password, show),
-            KeysVerb::Trust { key, name } => trust(key, name, show),
-            KeysVerb::Distrust { name } => distrust(name, show),
-            KeysVerb::List => listed(show),
+            KeysVerb::New { name, no_password } => make_keys(name, *no_password, show),
+            KeysVerb::Trust { key, name } => trust_key(key, name, show),
+            KeysVerb::Distrust { name } => distrust_key(name, show),
+            KeysVerb::List => list_keys(show),
         }
     }
 }
 
-fn made(name: &Path, bare: bool, show: &mut OutputStreams<'_, '_>) -> Result<RunExit, EarlyExit> {
+fn make_keys(name: &Path, bare: bool, show: &mut Console<'_>) -> Result<RunExit> {
     let file = |ending: &str| PathBuf::from(format!("{}{ending}", name.display()));
     let (secret, public) = (file(".key"), file(".pub"));
     for path in [&secret, &public] {
@@ -138,30 +137,23 @@ fn made(name: &Path, bare: bool, show: &mut OutputStreams<'_, '_>) -> Result<Run
             return Err(EarlyExit::could_not(Code::ShareTaken, message, "choose another name; a lost key cannot be made again"));
         }
     }
-    let password = if bare { None } else { Some(password(&secret, show)?) };
-    let (public_text, secret_text) = signature::generate(password).map_err(refused)?;
+    let password = if bare { None } else { Some(key_password(&secret, show)?) };
+    let (public_text, secret_text) = signature::generate(password).map_err(share_failure)?;
     write_secret(&secret, &secret_text)?;
     write_file(&public, &public_text)?;
-    let key = signature::public_key(&public_text).map_err(refused)?;
+    let key = signature::public_key(&public_text).map_err(share_failure)?;
     show.result(&format!("{}: keep it secret\n{}: give it to others\n{key}\n", secret.display(), public.display()));
     Ok(RunExit::Done)
 }
 
 /// Writes a new file that only its owner may read.
-fn write_secret(path: &Path, text: &str) -> Result<(), EarlyExit> {
+fn write_secret(path: &Path, text: &str) -> Result<()> {
     use std::io::Write;
-    let mut options = std::fs::OpenOptions::new();
-    options.write(true).create_new(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    options.open(path).and_then(|mut file| file.write_all(text.as_bytes())).map_err(|error| {
-        let message = format!("`{}` cannot be written: {error}", path.display());
-        EarlyExit::could_not(Code::FileMissing, message, "check the folder and its permissions")
-    })
+    create_private(path).and_then(|mut file| file.write_all(text.as_bytes())).map_err(|error| unwritable(path, &error))
 }
 
-fn trust(key: &str, name: &str, show: &mut OutputStreams<'_, '_>) -> Result<RunExit, EarlyExit> {
-    let key = typed_key(key)?;
+fn trust_key(key: &str, name: &str, show: &mut Console<'_>) -> Result<RunExit> {
+    let key = parse_public_key(key)?;
     let file = keyring_file(show)?;
     let mut ring = keyring(show)?;
     if let Some(other) = ring.keys.iter().find(|k| k.key == key || k.name == name) {
@@ -176,12 +168,12 @@ fn trust(key: &str, name: &str, show: &mut OutputStreams<'_, '_>) -> Result<RunE
         ));
     }
     ring.keys.push(TrustedKey { name: name.to_owned(), key: key.clone() });
-    written(&file, &ring)?;
+    write_keyring(&file, &ring)?;
     show.result(&format!("{name}: key {} is trusted now\n", signature::key_id(&key)));
     Ok(RunExit::Done)
 }
 
-fn distrust(name: &str, show: &mut OutputStreams<'_, '_>) -> Result<RunExit, EarlyExit> {
+fn distrust_key(name: &str, show: &mut Console<'_>) -> Result<RunExit> {
     let file = keyring_file(show)?;
     let mut ring = keyring(show)?;
     let before = ring.keys.len();
@@ -190,12 +182,12 @@ fn distrust(name: &str, show: &mut OutputStreams<'_, '_>) -> Result<RunExit, Ear
         let message = format!("no trusted key is called `{}`", share::shown(name));
         return Err(EarlyExit::could_not(Code::ShareSignature, message, "`tapster keys list` lists them"));
     }
-    written(&file, &ring)?;
+    write_keyring(&file, &ring)?;
     show.result(&format!("{name} is trusted no more\n"));
     Ok(RunExit::Done)
 }
 
-fn listed(show: &mut OutputStreams<'_, '_>) -> Result<RunExit, EarlyExit> {
+fn list_keys(show: &mut Console<'_>) -> Result<RunExit> {
     let ring = keyring(show)?;
     if show.is_json() {
         show.json(&json!(ring.keys));
@@ -207,46 +199,41 @@ fn listed(show: &mut OutputStreams<'_, '_>) -> Result<RunExit, EarlyExit> {
 }
 
 /// The public key that a person typed, or that is in the file that they named.
-pub(super) fn typed_key(text_or_path: &str) -> Result<String, EarlyExit> {
+pub(super) fn parse_public_key(text_or_path: &str) -> Result<String> {
     let path = Path::new(text_or_path);
     if path.is_file() || text_or_path.ends_with(".pub") || text_or_path.contains(['/', '\\']) && text_or_path.contains('.') {
-        return signature::public_key(&text(path, MAX_SIGNATURE)?).map_err(refused);
+        return signature::public_key(&read_text(path, MAX_SIGNATURE)?).map_err(share_failure);
     }
-    signature::public_key(text_or_path).map_err(refused)
+    signature::public_key(text_or_path).map_err(share_failure)
 }
 
 /// The trusted keys of the user.
-pub(super) fn keyring(show: &OutputStreams<'_, '_>) -> Result<Keyring, EarlyExit> {
+pub(super) fn keyring(show: &Console<'_>) -> Result<Keyring> {
     let Some(file) = keyring_path(show).filter(|file| file.exists()) else { return Ok(Keyring::default()) };
     let wrong = |why: String| {
         let message = format!("the trusted keys in `{}` cannot be read: {why}", file.display());
-        refused(Diagnostic::new(Code::ShareIndex, message).help("mend the file, or remove it and trust the keys again").into())
+        share_failure(Diagnostic::new(Code::ShareIndex, message).help("mend the file, or remove it and trust the keys again").into())
     };
-    let ring: Keyring = toml::from_str(&text(&file, MAX_KEYS)?).map_err(|error| wrong(share::shown(error.message())))?;
+    let ring: Keyring = toml::from_str(&read_text(&file, MAX_KEYS)?).map_err(|error| wrong(share::shown(error.message())))?;
     for key in &ring.keys {
         signature::public_key(&key.key).map_err(|_| wrong(format!("`{}` has no usable key", share::shown(&key.name))))?;
     }
     Ok(ring)
 }
 
-fn written(file: &Path, ring: &Keyring) -> Result<(), EarlyExit> {
-    if let Some(folder) = file.parent() {
-        std::fs::create_dir_all(folder).map_err(|error| {
-            let message = format!("folder `{}` cannot be made: {error}", folder.display());
-            EarlyExit::could_not(Code::FileMissing, message, "check the path and its permissions")
-        })?;
-    }
+fn write_keyring(file: &Path, ring: &Keyring) -> Result<()> {
+    make_parent(file)?;
     write_file(file, toml::to_string(ring).unwrap_or_default())
 }
 
-fn keyring_path(show: &OutputStreams<'_, '_>) -> Option<PathBuf> {
+fn keyring_path(show: &Console<'_>) -> Option<PathBuf> {
     let env = |name: &str| (show.io.env)(name).filter(|value: &OsString| !value.is_empty()).map(PathBuf::from);
     let inside = |folder: PathBuf| folder.join("tapster").join("trusted-keys.toml");
     let home = || env("HOME").map(|home| home.join(".config"));
     env("TAPSTER_TRUSTED_KEYS").or_else(|| env("XDG_CONFIG_HOME").or_else(|| env("APPDATA")).or_else(home).map(inside))
 }
 
-fn keyring_file(show: &OutputStreams<'_, '_>) -> Result<PathBuf, EarlyExit> {
+fn keyring_file(show: &Console<'_>) -> Result<PathBuf> {
     keyring_path(show).ok_or_else(|| {
         let message = "there is no folder of configurations in which trusted keys could be kept";
         EarlyExit::could_not(Code::FileMissing, message, "set `HOME`, or name a file with `TAPSTER_TRUSTED_KEYS`")

@@ -4,18 +4,16 @@ use clap::Args;
 use semver::Version;
 
 use crate::diag::{Code, Diagnostic};
+use crate::exit::{EarlyExit, Result, RunExit};
+use crate::inputs::pack_files::{FileLocation, share_failure, unshared};
+use crate::layout::one_line;
+use crate::output::Console;
 use crate::share::archive::MAX_ARCHIVE;
 use crate::share::index::{INDEX_FILE, IndexEntry, MAX_INDEX, PackIndex};
 use crate::share::signature::{self, ENDING, MAX_SIGNATURE, SignatureVerdict, TrustedKey};
 use crate::share::{self, LockedPack, ManifestHeader, PackFile};
-
-use crate::inputs::shared::{FileLocation, refused, unshared};
-use crate::layout::one_line;
-use crate::output::OutputStreams;
-use crate::stop::{EarlyExit, RunExit};
-
-use super::keys::{keyring, typed_key};
-use super::shelf::{InstallFolderArgs, InstallState, PackFolder, packed};
+use crate::verbs::share::installed::{InstallFolderArgs, InstallState, PackFolder, packed};
+use crate::verbs::share::keys::{keyring, parse_public_key};
 
 /// Where packs are searched by name.
 #[derive(Debug, Clone, Default, Args)]
@@ -54,7 +52,7 @@ pub(crate) struct TransferArgs {
 
 impl TransferArgs {
     /// The folder of installed packs, and the keys that are trusted.
-    pub(super) fn open(&self, show: &mut OutputStreams<'_, '_>) -> Result<(PackFolder, SignaturePolicy), EarlyExit> {
+    pub(super) fn open(&self, show: &mut Console<'_>) -> Result<(PackFolder, SignaturePolicy)> {
         Ok((self.to.open(show)?, self.sources.policy(show)?))
     }
 
@@ -64,7 +62,7 @@ impl TransferArgs {
     }
 
     /// Reads these indexes; the user chose the order of the first ones, `ordered` in all.
-    pub(super) fn listings(&self, named: &[String], ordered: usize) -> Result<IndexListings, EarlyExit> {
+    pub(super) fn listings(&self, named: &[String], ordered: usize) -> Result<IndexListings> {
         let all = named.iter().map(|named| listing(named)).collect::<Result<_, _>>()?;
         Ok(IndexListings { all, ordered, any: self.allow_other_index })
     }
@@ -149,10 +147,10 @@ pub(super) struct SignaturePolicy {
 
 impl SourceArgs {
     /// Reads the keys that are trusted.
-    pub(super) fn policy(&self, show: &OutputStreams<'_, '_>) -> Result<SignaturePolicy, EarlyExit> {
+    pub(super) fn policy(&self, show: &Console<'_>) -> Result<SignaturePolicy> {
         let mut keys = keyring(show)?.keys;
         for key in &self.trust {
-            let key = typed_key(key)?;
+            let key = parse_public_key(key)?;
             if !keys.iter().any(|known| known.key == key) {
                 keys.push(TrustedKey { name: "the key of `--trust`".to_owned(), key });
             }
@@ -163,7 +161,7 @@ impl SourceArgs {
 
 impl IndexArgs {
     /// The names of the indexes.
-    pub(super) fn named(&self, show: &OutputStreams<'_, '_>) -> Vec<String> {
+    pub(super) fn named(&self, show: &Console<'_>) -> Vec<String> {
         if !self.index.is_empty() {
             return self.index.clone();
         }
@@ -172,7 +170,7 @@ impl IndexArgs {
     }
 
     /// Reads the indexes, of which the first one that has a pack counts.
-    pub(super) fn read(&self, show: &OutputStreams<'_, '_>) -> Result<IndexListings, EarlyExit> {
+    pub(super) fn read(&self, show: &Console<'_>) -> Result<IndexListings> {
         let all: Vec<IndexListing> = self.named(show).iter().map(|named| listing(named)).collect::<Result<_, _>>()?;
         Ok(IndexListings { ordered: all.len(), all, any: false })
     }
@@ -200,16 +198,16 @@ fn index_file(named: &str) -> FileLocation {
 }
 
 /// Reads an index.
-fn listing(named: &str) -> Result<IndexListing, EarlyExit> {
+fn listing(named: &str) -> Result<IndexListing> {
     let place = index_file(named);
     let bytes = place.need(MAX_INDEX)?;
-    let index = PackIndex::read(&place.to_string(), &bytes).map_err(refused)?;
+    let index = PackIndex::read(&place.to_string(), &bytes).map_err(share_failure)?;
     Ok(IndexListing { named: named.to_owned(), place, index })
 }
 
 impl SignaturePolicy {
     /// Refuses an installed pack if a signature is required and the lock names none by a trusted key, or none of these files.
-    pub(super) fn require_signature(&self, home: &PackFolder, name: &str) -> Result<(), EarlyExit> {
+    pub(super) fn require_signature(&self, home: &PackFolder, name: &str) -> Result<()> {
         let Some(installed) = home.get(name).filter(|_| self.required) else { return Ok(()) };
         let key = home.lock.get(name).and_then(|row| row.signed_by.as_ref());
         let why = match (key, home.state(name)?) {
@@ -227,7 +225,7 @@ impl SignaturePolicy {
     }
 
     /// A pack from a place that a lock names: a folder or an archive.
-    pub(super) fn at(&self, place: &FileLocation) -> Result<IncomingPack, EarlyExit> {
+    pub(super) fn at(&self, place: &FileLocation) -> Result<IncomingPack> {
         match place {
             FileLocation::Path(path) if path.is_dir() => self.folder(path),
             place => self.archive(place),
@@ -235,30 +233,30 @@ impl SignaturePolicy {
     }
 
     /// A pack from an archive at a place.
-    pub(super) fn archive(&self, place: &FileLocation) -> Result<IncomingPack, EarlyExit> {
+    pub(super) fn archive(&self, place: &FileLocation) -> Result<IncomingPack> {
         let bytes = place.need(MAX_ARCHIVE)?;
         self.brought(place, &bytes, false)
     }
 
     /// A pack from a folder.
-    pub(super) fn folder(&self, folder: &std::path::Path) -> Result<IncomingPack, EarlyExit> {
+    pub(super) fn folder(&self, folder: &std::path::Path) -> Result<IncomingPack> {
         let bytes = packed(folder)?;
         let place = FileLocation::Path(folder.to_owned());
         let name = place.to_string();
         let files = unpacked(&name, &bytes)?;
-        let manifest = ManifestHeader::of(&name, &files).map_err(refused)?;
+        let manifest = ManifestHeader::of(&name, &files).map_err(share_failure)?;
         let verdict = self.judged(&name, &manifest, None, false)?;
         Ok(brought(place, &bytes, files, manifest, verdict))
     }
 
     /// A release that an index names.
-    pub(super) fn listed(&self, listing: &IndexListing, entry: &IndexEntry) -> Result<IncomingPack, EarlyExit> {
+    pub(super) fn listed(&self, listing: &IndexListing, entry: &IndexEntry) -> Result<IncomingPack> {
         let place = listing.place.beside(&entry.file);
         let bytes = place.need(MAX_ARCHIVE.min(usize::try_from(entry.size).unwrap_or(usize::MAX)))?;
         let wrong = |what: &str| {
             let message = format!("`{place}` {what} in `{}`", listing.place);
             let help = "nothing was installed; tell whoever keeps the index, who runs `tapster index` after every change";
-            refused(Diagnostic::new(Code::ShareDigest, message).help(help).into())
+            share_failure(Diagnostic::new(Code::ShareDigest, message).help(help).into())
         };
         if share::digest(&bytes) != entry.digest {
             return Err(wrong("has another digest than"));
@@ -271,25 +269,19 @@ impl SignaturePolicy {
         Ok(brought)
     }
 
-    fn brought(&self, place: &FileLocation, bytes: &[u8], must: bool) -> Result<IncomingPack, EarlyExit> {
+    fn brought(&self, place: &FileLocation, bytes: &[u8], must: bool) -> Result<IncomingPack> {
         let name = place.to_string();
         let files = unpacked(&name, bytes)?;
-        let manifest = ManifestHeader::of(&name, &files).map_err(refused)?;
+        let manifest = ManifestHeader::of(&name, &files).map_err(share_failure)?;
         let signature = place.with(ENDING).get(MAX_SIGNATURE)?;
         let verdict = self.judged(&name, &manifest, signature.as_deref().map(|s| (bytes, s)), must)?;
         Ok(brought(place.clone(), bytes, files, manifest, verdict))
     }
 
     /// What is said of the signature of a pack, or why it is refused.
-    fn judged(
-        &self,
-        name: &str,
-        manifest: &ManifestHeader,
-        signed: Option<(&[u8], &[u8])>,
-        must: bool,
-    ) -> Result<SignatureJudgement, EarlyExit> {
+    fn judged(&self, name: &str, manifest: &ManifestHeader, signed: Option<(&[u8], &[u8])>, must: bool) -> Result<SignatureJudgement> {
         let verdict =
-            signed.map(|(bytes, signature)| signature::verify(name, bytes, signature, &self.keys)).transpose().map_err(refused)?;
+            signed.map(|(bytes, signature)| signature::verify(name, bytes, signature, &self.keys)).transpose().map_err(share_failure)?;
         let who = format!("`{}` {}", manifest.name, manifest.release);
         let (what, help) = match verdict {
             Some(SignatureVerdict::By(key)) => return Ok(SignatureJudgement { by: Some(key), remark: None }),
@@ -308,12 +300,14 @@ impl SignaturePolicy {
 }
 
 /// The files of an archive, if `tapster pack` takes all of them: an installed pack is compared with what it would pack.
-fn unpacked(name: &str, bytes: &[u8]) -> Result<Vec<PackFile>, EarlyExit> {
-    let files = share::unpack(name, bytes).map_err(refused)?;
+fn unpacked(name: &str, bytes: &[u8]) -> Result<Vec<PackFile>> {
+    let files = share::unpack(name, bytes).map_err(share_failure)?;
     let odd = files.iter().find_map(|(path, bytes)| Some((path, unshared(path, Some(bytes))?)));
     let Some((path, why)) = odd else { return Ok(files) };
     let message = format!("`{}` holds `{}`, which is no part of a pack: {why}", one_line(name), one_line(path));
-    Err(refused(Diagnostic::new(Code::ShareArchive, message).help("tell whoever made it: `tapster pack` leaves such files out").into()))
+    Err(share_failure(
+        Diagnostic::new(Code::ShareArchive, message).help("tell whoever made it: `tapster pack` leaves such files out").into(),
+    ))
 }
 
 struct SignatureJudgement {

@@ -1,0 +1,351 @@
+//! `tapster serve --stdio`: prompts for a program that runs `tapster` once and asks many times. Each line of standard input
+//! is a scene as JSON, and each is answered by one line of JSON.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::path::{Component, Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::time::Duration;
+
+use clap::Args;
+use indexmap::IndexMap;
+use serde_json::{Map, Value as Json, json};
+
+use crate::diag::{Code, Diagnostic, Report, Sources, render};
+use crate::exit::{EarlyExit, Result, RunExit};
+use crate::inputs::files::too_costly;
+use crate::inputs::{BuildParts, TemplateReference, library, load_rules, parse_seconds, scene, scene_file, template};
+use crate::output::Console;
+use crate::pack::files::is_pack;
+use crate::pack::{Ruleset, Start};
+
+/// The most packs that are kept ready.
+const MAX_READY: usize = 32;
+/// The longest line, in bytes.
+const MAX_LINE: usize = 64 << 20;
+/// The keys of a line that are not those of a scene file.
+const OWN: &[&str] = &["id", "trace", "reload"];
+
+/// Answer scenes with prompts, line by line: JSON in, JSON out.
+///
+/// A line is what a scene file holds (`pack`, `overlays`, `character`, `message`, `scene` …), as one JSON object, and
+/// besides `id`, which is returned, `trace`, and `reload`, which reads the rule files again. The answer has `id`, `ok`,
+/// `diagnostics`, and if `ok` is true `dialect`, `payload`, `request` (`url`, `headers`), `patch`, and `trace`.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  echo '{\"id\":1,\"pack\":\"base\",\"message\":\"Hello.\"}' | tapster serve --stdio
+  tapster serve --stdio < scenes.jsonl > prompts.jsonl")]
+pub(crate) struct ServeArgs {
+    /// Read lines from standard input and write lines to standard output.
+    #[arg(long, required = true)]
+    stdio: bool,
+    /// A folder below which lines may name files, besides the working folder; can be repeated.
+    #[arg(long, value_name = "FOLDER")]
+    allow: Vec<PathBuf>,
+    /// How long an answer may take, in seconds; after that the line is answered with an error.
+    #[arg(long, value_name = "SECONDS", default_value = "10", value_parser = parse_seconds)]
+    deadline: f64,
+    /// Answers the lines of another process, which ends this one at the deadline.
+    #[arg(long, hide = true)]
+    worker: bool,
+}
+
+/// Packs with their overlays, ready for builds.
+type ReadyPacks = IndexMap<String, Ruleset>;
+
+impl ServeArgs {
+    pub(crate) fn run(&self, show: &mut Console<'_>) -> Result<RunExit> {
+        let folders = RealFolders::new(&self.allow, show)?;
+        let mut ready = ReadyPacks::default();
+        let mut watched = None;
+        if self.worker {
+            end_with_parent();
+        }
+        while let Some(line) = next_line(show)? {
+            if line.iter().all(u8::is_ascii_whitespace) {
+                continue;
+            }
+            let refused = if line.len() > MAX_LINE { Some(too_long()) } else { too_costly("the line", &line) };
+            let text = match refused {
+                Some(complaint) => format!("{}\n", refusal(Json::Null, complaint)),
+                // a run inside of another program has no process that it could start again
+                None if self.worker || show.arguments.is_none() => format!("{}\n", answer_line(&line, &mut ready, &folders, show)),
+                None => self.watch(&line.into(), &mut watched, show),
+            };
+            show.result(&text);
+            show.flush();
+            if show.is_closed() {
+                break;
+            }
+        }
+        Ok(RunExit::Done)
+    }
+
+    /// The answer of a process that is ended at the deadline.
+    fn watch(&self, line: &Arc<[u8]>, watched: &mut Option<LineWorker>, show: &Console<'_>) -> String {
+        let started = watched.take().map_or_else(|| LineWorker::start(show), Ok);
+        let answered = started.and_then(|mut worker| Ok((worker.ask(line, Duration::from_secs_f64(self.deadline))?, worker)));
+        match answered {
+            Ok((answer, worker)) => {
+                *watched = Some(worker);
+                String::from_utf8_lossy(&answer).into_owned()
+            }
+            Err(complaint) => format!("{}\n", refusal(id_of(line), *complaint)),
+        }
+    }
+}
+
+/// The `id` of a line; null if it has none.
+fn id_of(line: &[u8]) -> Json {
+    #[derive(serde::Deserialize)]
+    struct LineId {
+        #[serde(default)]
+        id: Json,
+    }
+    serde_json::from_slice::<LineId>(line).map_or(Json::Null, |line| line.id)
+}
+
+/// The next line of standard input; `None` at its end. Of a line that is longer than [`MAX_LINE`], the rest is skipped.
+fn next_line(show: &mut Console<'_>) -> Result<Option<Vec<u8>>> {
+    let failed = |error: std::io::Error| EarlyExit::could_not(Code::FileMissing, format!("standard input cannot be read: {error}"), "");
+    let mut line = Vec::new();
+    // one byte of buffer, so that nothing behind the line is taken from the stream
+    let mut input = BufReader::with_capacity(1, &mut *show.io.input);
+    input.by_ref().take(MAX_LINE as u64 + 1).read_until(b'\n', &mut line).map_err(failed)?;
+    if line.len() > MAX_LINE && line.last() != Some(&b'\n') {
+        input.skip_until(b'\n').map_err(failed)?;
+    }
+    Ok(Some(line).filter(|line| !line.is_empty()))
+}
+
+/// The complaint about a line that is too long to be read.
+fn too_long() -> Diagnostic {
+    let message = format!("a line is longer than {} MiB", MAX_LINE >> 20);
+    Diagnostic::error(Code::FileTooLarge, message).help("name large files by their paths")
+}
+
+/// The answer to a line that nothing is built for.
+fn refusal(id: Json, complaint: Diagnostic) -> Json {
+    let mut report = Report::default();
+    report.push(complaint);
+    json!({ "id": id, "ok": false, "diagnostics": render::json(&report, &Sources::default()) })
+}
+
+/// The answer to one line.
+fn answer_line(line: &[u8], ready: &mut ReadyPacks, folders: &RealFolders, show: &mut Console<'_>) -> Json {
+    let (asked, id) = match serde_json::from_slice::<Json>(line) {
+        Ok(Json::Object(mut asked)) => {
+            let id = asked.shift_remove("id").unwrap_or(Json::Null);
+            asked.retain(|key, _| OWN.contains(&key.as_str()));
+            (Ok(asked), id)
+        }
+        Ok(_) => (Err("a line must be a JSON object".to_owned()), Json::Null),
+        Err(error) => (Err(format!("the line is not valid JSON: {error}")), Json::Null),
+    };
+    let near = show.near.len();
+    let (result, mut kept) = show.keeping(|show| match asked {
+        Ok(asked) => build_line(line, &asked, ready, folders, show),
+        Err(message) => Err(EarlyExit::new(RunExit::No, Diagnostic::new(Code::SyntaxJson, message).help("write one object on each line"))),
+    });
+    show.near.truncate(near);
+    let mut out = Map::new();
+    out.insert("id".to_owned(), id);
+    out.insert("ok".to_owned(), result.is_ok().into());
+    if let Err(stop) = &result {
+        kept.push((stop.report.clone(), stop.sources.clone()));
+    }
+    let told = |(report, sources): &(Report, Sources)| render::json(report, sources).as_array().cloned().unwrap_or_default();
+    out.insert("diagnostics".to_owned(), kept.iter().flat_map(told).collect());
+    if let Ok(Json::Object(prompt)) = result {
+        out.extend(prompt);
+    }
+    Json::Object(out)
+}
+
+/// Builds what a line asks for; `own` has the keys that are not those of a scene file.
+fn build_line(line: &[u8], own: &Map<String, Json>, ready: &mut ReadyPacks, folders: &RealFolders, show: &mut Console<'_>) -> Result<Json> {
+    let flag = |key: &str| match own.get(key) {
+        None => Ok(false),
+        Some(Json::Bool(flag)) => Ok(*flag),
+        Some(_) => {
+            let complaint = Diagnostic::new(Code::SchemaType, format!("`{key}` must be `true` or `false`"));
+            Err(EarlyExit::new(RunExit::No, complaint.help(format!("leave `{key}` out where it is not wanted"))))
+        }
+    };
+    let (trace, reload) = (flag("trace")?, flag("reload")?);
+    if reload {
+        ready.clear();
+    }
+    let mut parts = scene_file::parse_beside("standard input", line, Path::new(""), OWN, show)?;
+    refuse_stream_inputs(&parts)?;
+    folders.check(&parts, show)?;
+    template::read_template(&mut parts, show)?;
+    // the pack around a template
+    folders.check(&parts, show)?;
+    let rules = ready_rules(&parts, ready, show)?;
+    let mut scene = scene::assemble(&parts, &rules, show)?;
+    scene.trace = trace;
+    let prompt = tapster::prompt(&rules, &scene).map_err(|error| EarlyExit::build(&error, &rules))?;
+    show.warnings(&prompt.warnings, rules.sources());
+    let mut answer = json!({ "dialect": prompt.dialect, "payload": prompt.payload, "request": prompt.request, "patch": prompt.patch });
+    if let (Some(trace), Json::Object(answer)) = (prompt.trace, &mut answer) {
+        answer.insert("trace".to_owned(), serde_json::to_value(trace).unwrap_or_default());
+    }
+    Ok(answer)
+}
+
+/// Refuses `-` as a file: standard input has the lines.
+fn refuse_stream_inputs(parts: &BuildParts) -> Result<()> {
+    let template = if let Some(TemplateReference::File(file)) = &parts.template { Some(file) } else { None };
+    let one = [&parts.character, &parts.chat, &parts.persona_file, &parts.data];
+    let mut files = one.into_iter().flatten().chain(&parts.presets).chain(&parts.lorebooks).chain(template);
+    if files.any(|file| file == Path::new("-")) {
+        let message = "standard input has the scenes, and cannot be a file of one";
+        return Err(EarlyExit::could_not(Code::FileMissing, message, "write the file to disk, or its contents into `scene`"));
+    }
+    Ok(())
+}
+
+/// The rules of a scene, compiled once for each pack with its overlays.
+fn ready_rules(parts: &BuildParts, ready: &mut ReadyPacks, show: &mut Console<'_>) -> Result<Ruleset> {
+    let key = format!("{:?} {:?} {:?}", parts.pack, parts.overlays, library::pack_shelf(show).folders);
+    if let Some(rules) = ready.get(&key) {
+        return Ok(rules.clone());
+    }
+    let rules = load_rules(parts, show)?;
+    if ready.len() >= MAX_READY {
+        ready.shift_remove_index(0);
+    }
+    ready.insert(key, rules.clone());
+    Ok(rules)
+}
+
+/// Folders by their real paths.
+struct RealFolders {
+    /// For all files.
+    all: Vec<PathBuf>,
+    /// For packs: the folders of `TAPSTER_PACKS`.
+    packs: Vec<PathBuf>,
+}
+
+impl RealFolders {
+    /// The working folder, and those that are allowed besides.
+    fn new(allowed: &[PathBuf], show: &Console<'_>) -> Result<Self> {
+        let here = [PathBuf::from(".")];
+        let real = |folder: &PathBuf| {
+            folder.canonicalize().ok().filter(|folder| folder.is_dir()).ok_or_else(|| {
+                let message = format!("`{}` is not a folder", folder.display());
+                EarlyExit::could_not(Code::FileMissing, message, "name a folder that exists")
+            })
+        };
+        let all = here.iter().chain(allowed).map(real).collect::<Result<_, _>>()?;
+        Ok(Self { all, packs: library::named_folders(show).iter().filter_map(|folder| folder.canonicalize().ok()).collect() })
+    }
+
+    /// Refuses the parts of a scene if a path of them leads out of the folders.
+    fn check(&self, parts: &BuildParts, show: &Console<'_>) -> Result<()> {
+        let packs = match &parts.pack {
+            Some(Start::Folder(folder)) => vec![folder.clone()],
+            Some(Start::Name(name)) => {
+                library::pack_shelf(show).folders.iter().map(|folder| folder.join(name)).filter(|f| is_pack(f)).collect()
+            }
+            _ => Vec::new(),
+        };
+        let is_below =
+            |path: &Path, folders: &[PathBuf]| real_path(path).is_some_and(|real| folders.iter().any(|folder| real.starts_with(folder)));
+        let lost = |path: &&PathBuf| !(is_below(path, &self.all) || packs.contains(path) && is_below(path, &self.packs));
+        let files = parts.paths();
+        let Some(path) = files.iter().chain(&packs).find(lost) else { return Ok(()) };
+        let message = format!("`{}` does not lie below a folder that lines may read", path.display());
+        let help = "start `tapster serve` in the folder of the files, or with `--allow FOLDER`";
+        Err(EarlyExit::refused(Code::FileOutside, message, help))
+    }
+}
+
+/// Where a path leads when links are followed, also if its last parts do not exist. `None` if that cannot be said.
+fn real_path(path: &Path) -> Option<PathBuf> {
+    let whole = std::path::absolute(path).ok()?;
+    whole.ancestors().find_map(|there| {
+        let rest = whole.strip_prefix(there).ok()?;
+        let real = there.canonicalize().ok()?;
+        rest.components().all(|part| matches!(part, Component::Normal(_))).then(|| real.join(rest))
+    })
+}
+
+/// The hidden flag of the process that answers.
+const FLAG: &str = "--worker";
+
+/// Answers lines until it is dropped.
+struct LineWorker {
+    child: Child,
+    lines: Sender<Arc<[u8]>>,
+    answers: Receiver<Vec<u8>>,
+}
+
+impl LineWorker {
+    /// Starts the program again, with the same arguments.
+    fn start(show: &Console<'_>) -> Result<Self, Box<Diagnostic>> {
+        let failed = |why: &dyn std::fmt::Display| {
+            let message = format!("the process that answers cannot be started: {why}");
+            Box::new(Diagnostic::error(Code::FileMissing, message).help("start `tapster serve` again"))
+        };
+        let program = std::env::current_exe().map_err(|error| failed(&error))?;
+        let arguments = show.arguments.iter().flatten().skip(1);
+        let mut command = Command::new(program);
+        command.args(arguments).arg(FLAG).stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut child = command.spawn().map_err(|error| failed(&error))?;
+        let (Some(mut input), Some(output)) = (child.stdin.take(), child.stdout.take()) else { return Err(failed(&"it has no pipes")) };
+        let (lines, waiting) = channel::<Arc<[u8]>>();
+        let (answered, answers) = channel();
+        // it ends with the process, whose pipes are closed then
+        std::thread::spawn(move || {
+            let mut output = BufReader::new(output);
+            for line in waiting {
+                let mut answer = Vec::new();
+                // the last line of a file may have no end
+                let end: &[u8] = if line.ends_with(b"\n") { b"" } else { b"\n" };
+                let sent = input.write_all(&line).and_then(|()| input.write_all(end)).and_then(|()| input.flush());
+                let done = sent.and_then(|()| output.read_until(b'\n', &mut answer));
+                if done.is_err() || answer.last() != Some(&b'\n') || answered.send(answer).is_err() {
+                    return;
+                }
+            }
+        });
+        Ok(Self { child, lines, answers })
+    }
+
+    /// The answer to a line; an error if there is none, after which another worker is needed.
+    fn ask(&mut self, line: &Arc<[u8]>, deadline: Duration) -> Result<Vec<u8>, Box<Diagnostic>> {
+        // whether it can be sent shows in the answer
+        let _ = self.lines.send(Arc::clone(line));
+        self.answers.recv_timeout(deadline).map_err(|error| {
+            Box::new(match error {
+                RecvTimeoutError::Timeout => {
+                    let message = format!("the answer took longer than {} s", deadline.as_secs_f64());
+                    Diagnostic::error(Code::BoundExceeded, message)
+                        .help("ask for less, or start `tapster serve` with a longer `--deadline SECONDS`")
+                }
+                RecvTimeoutError::Disconnected => {
+                    let how = self.child.wait().map_or_else(|error| error.to_string(), |status| status.to_string());
+                    Diagnostic::error(Code::BoundExceeded, format!("the process that built the answer has ended ({how})"))
+                        .help("it may have reached the memory that `TAPSTER_MEMORY` gives it: ask for less, or raise that")
+                }
+            })
+        })
+    }
+}
+
+impl Drop for LineWorker {
+    fn drop(&mut self) {
+        // one that has ended already cannot be killed
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Ends this process with the one that started it.
+fn end_with_parent() {
+    #[cfg(target_os = "linux")]
+    let _ = rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL));
+}
