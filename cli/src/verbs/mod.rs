@@ -36,13 +36,7 @@ use crate::exit::{Result, RunExit};
 use crate::output::Console;
 
 #[cfg(feature = "full")]
-use artifact::ArtifactArgs;
-#[cfg(feature = "full")]
-use chat::ChatArgs;
-#[cfg(feature = "full")]
-use eval::EvalArgs;
-#[cfg(feature = "full")]
-use turn::TurnArgs;
+use {artifact::ArtifactArgs, chat::ChatArgs, eval::EvalArgs, turn::TurnArgs};
 
 #[cfg(not(feature = "full"))]
 use crate::full::{MissingArgs as ArtifactArgs, MissingArgs as ChatArgs, MissingArgs as TurnArgs, MissingArgs as EvalArgs};
