@@ -56,8 +56,9 @@ fn is_hidden(c: char) -> bool {
 
 /// The page of a full report.
 pub(super) fn page(mut report: Json) -> String {
-    let (blocks, payload) = (report["blocks"].take(), report["payload"].take());
-    let blocks = list(&blocks);
+    let mut take = |part: &str| report.get_mut(part).map(Json::take).unwrap_or_default();
+    let (blocks, payload) = (take("blocks"), take("payload"));
+    let (blocks, report) = (list(&blocks), &report);
     let sent: Vec<&Json> = blocks.iter().filter(|block| is_sent(block)).collect();
     let used = sent.iter().map(|block| tokens(block)).fold(0, u64::saturating_add);
     let budget = report.pointer("/trim_report/budget_tokens").and_then(Json::as_u64);
@@ -74,9 +75,9 @@ pub(super) fn page(mut report: Json) -> String {
         style => Value::from_safe_string(STYLE.to_owned()), script => Value::from_safe_string(SCRIPT.to_owned()),
         policy => Value::from_safe_string(policy), sent => sent.len(), count => blocks.len(), used, budget,
         free => budget.unwrap_or_default().saturating_sub(used), slots => Value::from(Serde(slots.0.values().collect::<Vec<_>>())), unchanged_width,
-        blocks => Value::from(Serde(block_list(blocks, &report, &slots))),
-        missing => Value::from(Serde(missing(&report))),
-        scripted_values, scripted_items, payload => Value::from(Serde(payload_text(&payload))), report => Value::from(Serde(&report)),
+        blocks => Value::from(Serde(block_list(blocks, report, &slots))),
+        missing => Value::from(Serde(missing(report))),
+        scripted_values, scripted_items, payload => Value::from(Serde(payload_text(&payload))), report => Value::from(Serde(report)),
     };
     let mut page = Environment::new();
     page.set_syntax(SyntaxConfig::builder().trim_blocks(true).lstrip_blocks(true).build().unwrap_or_default());
@@ -132,23 +133,35 @@ fn cut(whole: &str, most: usize, rest: &str) -> String {
     out
 }
 
+/// What a slot takes of the budget.
+#[derive(Default)]
+struct SlotUsage {
+    /// Tokens of the blocks that are sent, and the number of these.
+    used: u64,
+    count: usize,
+    /// The position of the first block.
+    first: usize,
+    /// Tokens of the blocks that are not sent.
+    off: u64,
+}
+
 /// What each slot takes of the budget, in the order in which the slots appear, which gives them their colours.
 struct Slots(IndexMap<String, Json>);
 
 impl Slots {
     fn of(blocks: &[Json], whole: u64) -> Self {
-        let mut slots: IndexMap<&str, (u64, usize, usize, u64)> = IndexMap::new();
+        let mut slots: IndexMap<&str, SlotUsage> = IndexMap::new();
         for (index, block) in blocks.iter().enumerate() {
-            let (used, count, _, off) = slots.entry(slot(block)).or_insert((0, 0, index, 0));
+            let usage = slots.entry(slot(block)).or_insert(SlotUsage { first: index, ..SlotUsage::default() });
             if is_sent(block) {
-                *used += tokens(block);
-                *count += 1;
+                usage.used += tokens(block);
+                usage.count += 1;
             } else {
-                *off += tokens(block);
+                usage.off += tokens(block);
             }
         }
         let mut before = 0.0;
-        let row = |(n, (name, (used, count, first, off))): (usize, (&str, (u64, usize, usize, u64)))| {
+        let row = |(n, (name, SlotUsage { used, count, first, off })): (usize, (&str, SlotUsage))| {
             let share = if used > 0 && used * 100 < whole { "< 1".to_owned() } else { (used * 100 / whole).to_string() };
             let x = format!("{before:.2}");
             before += used as f64 / whole as f64 * WIDTH;
