@@ -150,8 +150,8 @@ impl BuildError {
     }
 
     /// A bound of the work was reached, which some part of the build may have handled.
-    pub(crate) fn if_spent() -> Result<(), Self> {
-        work::check().map_err(|exceeded| Self::bound(exceeded.to_string()))
+    pub(crate) fn if_spent(stage: Option<&str>) -> Result<(), Self> {
+        work::check().map_err(|exceeded| Self::plain(ErrorKind::Bound, stage, exceeded.to_string()))
     }
 
     fn plain(kind: ErrorKind, stage: Option<&str>, message: impl Into<String>) -> Self {
@@ -192,8 +192,8 @@ impl BuildError {
 
     fn faulty(fault: EvalFault, stage: Option<&str>) -> Self {
         // whatever failed last, the work of the build was spent first
-        if let Err(exceeded) = work::check() {
-            return Self::plain(ErrorKind::Bound, stage, exceeded.to_string());
+        if let Err(spent) = Self::if_spent(stage) {
+            return spent;
         }
         let kind = match fault.kind {
             FaultKind::Failed => ErrorKind::Pipeline,
@@ -205,8 +205,8 @@ impl BuildError {
     }
 
     pub(crate) fn of(halt: ProgramInterrupt, stage: Option<&str>, st: &BuildState) -> Self {
-        if let Err(exceeded) = work::check() {
-            return Self::plain(ErrorKind::Bound, stage, exceeded.to_string());
+        if let Err(spent) = Self::if_spent(stage) {
+            return spent;
         }
         match halt {
             ProgramInterrupt::Stop => Self::plain(ErrorKind::Pipeline, stage, "the program stopped itself"),

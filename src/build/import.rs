@@ -36,7 +36,7 @@ fn import(rules: &Ruleset, format: Option<&str>, document: &Value) -> Result<Imp
     };
     let Some(found) = found else { return Err(unread(rules, format, formats.iter().filter(reads))) };
     let brought = found.bring(document, &st, formats).map_err(BuildError::fault)?;
-    BuildError::if_spent()?;
+    BuildError::if_spent(None)?;
     Ok(brought)
 }
 
@@ -59,7 +59,7 @@ fn convert(rules: &Ruleset, to: Option<&str>, document: &Value) -> Result<Import
         return Err(unread(rules, to, formats.iter().filter(|f| f.makes.is_some())));
     };
     let brought = found.bring(document, &st, formats).map_err(BuildError::fault)?;
-    BuildError::if_spent()?;
+    BuildError::if_spent(None)?;
     Ok(brought)
 }
 

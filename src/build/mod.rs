@@ -62,7 +62,7 @@ pub fn built(rules: &Ruleset, scene: &Scene) -> Result<(Plan, Outcome), BuildErr
     let stages =
         watched(rules, entry, scene, &mut st).map_err(|(halt, pass)| BuildError::of(halt, Some(short(&pass)), &st).in_pass(&pass))?;
     let plan = plan::plan(rules, &st, programs.list.get(entry).map_or(0, |p| p.list), stages)?;
-    BuildError::if_spent()?;
+    BuildError::if_spent(None)?;
     // what had not been read yet is read for the plan, and may also warn
     if st.refuses() {
         let pass = st.refused().map(|w| w.pass).unwrap_or_default();

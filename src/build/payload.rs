@@ -77,7 +77,7 @@ pub fn emit(rules: &Ruleset, plan: &Plan, dialect: &str) -> Result<EmittedPlan, 
     let request = format!("{dialect}/request");
     let request = programs.rules.forms.iter().position(|f| f.name.as_ref() == request);
     let request = request.map_or(Ok(serde_json::Value::Null), |form| formed(form, list, &st)).map_err(failed)?;
-    BuildError::if_spent()?;
+    BuildError::if_spent(None)?;
     let trace = trace(&st, None, stages);
     warnings.extend(st.warnings.raised.take());
     place_warnings(rules, &mut warnings);

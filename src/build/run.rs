@@ -91,7 +91,7 @@ pub fn run_values(rules: &Ruleset, names: &[&str], scene: &Scene, lists: &[(&str
             }
         }
     }
-    BuildError::if_spent()?;
+    BuildError::if_spent(None)?;
     Ok(Outcome::new(rules.clone(), st))
 }
 
@@ -230,7 +230,7 @@ pub fn expand_texts(rules: &Ruleset, scene: &Scene, texts: &[(&str, Value)]) -> 
     }
     let expand = |(text, with): &(&str, Value)| Macros::new(&st, PassContext::default(), rules.macros(), with, &Arc::from(*text)).run();
     let texts = texts.iter().map(expand).collect();
-    BuildError::if_spent()?;
+    BuildError::if_spent(None)?;
     let warnings = placed_warnings(rules, &st);
     let draws = st.draws.borrow().taken().len();
     let macros = st.trace.as_ref().map(|trace| trace.macros.borrow().clone()).unwrap_or_default();

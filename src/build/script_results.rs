@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use crate::diag::limits;
 use crate::model::item::core::ID;
 use crate::model::plan::TracedChange;
 use crate::model::{Item, Map, Value};
-use crate::terms::names::MOST_COMPARED;
 use crate::terms::warnings::ValueOrigin;
 use crate::terms::{BuildState, EvalFault, PassReasons};
 use crate::text::written::ToText as _;
@@ -127,7 +127,7 @@ impl ChangeSource<'_> {
 }
 
 /// The declared field that an undeclared one of a list's items is with a slip. Each is compared once in a build, because a pack
-/// declares many; those beyond [`MOST_COMPARED`] are not.
+/// declares many; those beyond [`limits::OPTIONS`] are not.
 fn near_field(list: usize, rows: &[Arc<str>], field: &Arc<str>, st: &BuildState) -> Option<Arc<str>> {
     let names = &st.rules.names;
     if names.knows_field(None, field) {
@@ -138,7 +138,7 @@ fn near_field(list: usize, rows: &[Arc<str>], field: &Arc<str>, st: &BuildState)
     if let Some(known) = compared.get(&key) {
         return known.clone();
     }
-    if compared.len() >= MOST_COMPARED {
+    if compared.len() >= limits::OPTIONS {
         return None;
     }
     let near = names.near_field(rows, field).map(Arc::from);

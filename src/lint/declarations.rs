@@ -5,14 +5,14 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashSet;
 
-use crate::diag::{Code, Diagnostic, DocumentNode, Help, Span};
+use crate::diag::{Code, Diagnostic, DocumentNode, Help, Span, limits};
 use crate::model::pack::PackRow;
 use crate::model::rights::SCENE;
 use crate::syntax::CompileContext;
 use crate::syntax::context::ItemScope;
 use crate::syntax::scripts::ITEMS_AND_SCENE;
 use crate::terms::names::{self, ANYTHING};
-use crate::terms::words::{self, MOST_WORDS, ValueWord};
+use crate::terms::words::{self, ValueWord};
 
 /// Reports names in declarations that nothing has.
 pub(super) fn check(cx: &mut CompileContext<'_>) {
@@ -185,7 +185,7 @@ pub(super) fn check_references(cx: &mut CompileContext<'_>) {
     let pack = cx.pack;
     if let Some(at) = cx.names.too_many {
         cx.rule = "values".to_owned();
-        let message = format!("the `values` of all paths and fields come to more than {MOST_WORDS} words");
+        let message = format!("the `values` of all paths and fields come to more than {} words", limits::RULE_PARTS);
         cx.fail(Code::BoundExceeded, at, message, Some("list fewer words, or let fewer rows name a large table".into()));
         return;
     }

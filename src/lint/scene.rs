@@ -16,7 +16,7 @@ use crate::diag::{Certainty, Code, Diagnostic, FieldMap, Help, Suggestion, WordS
 use crate::model::options::TABLE;
 use crate::model::{Map, Pack, Value};
 use crate::terms::CompiledRules;
-use crate::terms::names::{MOST_COMPARED, PackNames, ValueType};
+use crate::terms::names::{PackNames, ValueType};
 
 /// How deep lists inside of items are looked into.
 const MOST_DEPTH: usize = 2;
@@ -476,7 +476,7 @@ impl<'r> TypeSearch<'r> {
         if let Some(known) = self.near.get(&(rows.to_vec(), field.clone())) {
             return *known;
         }
-        if self.compared >= MOST_COMPARED {
+        if self.compared >= limits::OPTIONS {
             return None;
         }
         self.compared += 1;

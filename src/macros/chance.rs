@@ -9,10 +9,7 @@ use crate::model::Value;
 use crate::model::value::number_text;
 use crate::text::random::{MOST_DICE, NumberSequence};
 use crate::text::written::ToText as _;
-use crate::text::{js, random};
-
-/// So many dice, or numbers of a generator, count as a step of the text.
-const DICE_OF_STEP: usize = 64;
+use crate::text::{js, random, work};
 
 /// Where the numbers of a call come from.
 struct NumberSource<'a> {
@@ -52,7 +49,7 @@ impl<'a> NumberSource<'a> {
     /// Counts the work of so many dice.
     fn count(&self, dice: usize) {
         let numbers = self.seed.as_ref().map_or(0, |seed| seed.numbers.computed());
-        self.call.st.usage.work((dice + numbers) / DICE_OF_STEP);
+        self.call.st.usage.work((dice + numbers) / work::BYTES_PER_STEP);
     }
 }
 

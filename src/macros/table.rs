@@ -16,12 +16,11 @@ use crate::macros::syntax::stack::Braces;
 use crate::macros::syntax::{KnownMacro, MacroGrammar, MacroSyntax, MacroTree, ParsedText};
 use crate::model::{Pack, Value};
 use crate::terms::CompiledRules;
+use crate::terms::usage::look;
 use crate::text::{TextLimits, work};
 
 /// Most texts that are remembered as they are read, and the most bytes of them and of what was read.
 const MOST_READ: (usize, usize) = (256, 16 << 20);
-/// Bytes of a text whose macros are read within one step.
-const BYTES_PER_STEP: u64 = 4;
 /// What a macro or an argument takes in the tree of a text, in bytes.
 const BYTES_PER_PART: usize = 256;
 
@@ -181,7 +180,7 @@ impl MacroTable {
         // a poisoned lock only means that another build panicked while reading; the map is complete
         let known = self.read.lock().unwrap_or_else(PoisonError::into_inner).made.get(text).cloned();
         // if that is too much, the walk ends at its first macro
-        let _ = work::spend(text.len() as u64 / BYTES_PER_STEP);
+        let _ = look((text.len() / work::BYTES_READ_PER_STEP) as u64);
         if let Some(known) = known {
             return known;
         }

@@ -9,7 +9,7 @@ use super::call::{FunctionCall, says};
 use crate::diag::limits;
 use crate::macros::syntax::MacroResult;
 use crate::model::{Map, Value};
-use crate::text::written::ToText as _;
+use crate::text::written::{self, ToText as _};
 use crate::text::{js, truthiness};
 
 /// One variable.
@@ -58,7 +58,7 @@ impl<'a> MacroVariable<'a> {
     fn add(&self, by: &Value) -> Result<Value, MacroResult> {
         let old = self.read();
         let old = if truthiness::javascript(&old) { old } else { Value::Int(0) };
-        if let Some(Value::List(list)) = js::parse_json(&js::string(&old)) {
+        if let Some(Value::List(list)) = written::parse_json(&js::string(&old)) {
             let mut list = Arc::unwrap_or_clone(list);
             list.push(by.clone());
             let list = Value::list(list);
@@ -136,7 +136,7 @@ pub(super) fn delete(call: &FunctionCall<'_>) -> MacroResult {
 pub(super) fn get_key(call: &FunctionCall<'_>) -> MacroResult {
     let stored = MacroVariable::of(call).stored();
     let key = call.text("key").unwrap_or_default();
-    let found = match stored.as_ref().map(|v| js::parse_json(&js::string(v))) {
+    let found = match stored.as_ref().map(|v| written::parse_json(&js::string(v))) {
         // a missing value has no fields, but is itself the result
         Some(Some(Value::Null)) => Some(Value::Null),
         Some(Some(parsed)) => {
@@ -173,7 +173,7 @@ pub(super) fn set_key(call: &FunctionCall<'_>) -> MacroResult {
     let number = js::number(&key);
     let old = match var.stored() {
         None | Some(Value::Null) => Some(Value::Null),
-        Some(stored) => js::parse_json(&js::string(&stored)),
+        Some(stored) => written::parse_json(&js::string(&stored)),
     };
     let new = match old {
         Some(Value::Null) if number.is_nan() => set_field(Map::default(), key, value),

@@ -12,9 +12,6 @@ use indexmap::IndexMap;
 use super::endings;
 use crate::diag::{Code, Diagnostic, Report, file, limits, memory};
 
-/// Where a JSON Schema names its draft, in bytes from the beginning.
-const SCHEMA_HEAD: usize = 300;
-
 /// One rule file as read.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RuleFile {
@@ -113,7 +110,7 @@ fn role(path: &str) -> FileRole {
 
 /// Whether a file is a JSON Schema: it names a draft, and no kind of rules.
 pub fn is_schema(path: &str, bytes: &[u8]) -> bool {
-    let start = bytes.get(..SCHEMA_HEAD).unwrap_or(bytes);
+    let start = bytes.get(..endings::HEAD).unwrap_or(bytes);
     if !path.ends_with(".json") || !String::from_utf8_lossy(start).contains("://json-schema.org/") {
         return false;
     }

@@ -28,9 +28,6 @@ pub(super) use options::TABLE as OPTIONS;
 use merging::{DecidedKeys, merges, over, patch_keys};
 use stale::{changed_verb, stale};
 
-/// The most names that are compared for "did you mean" in total, because comparing is slow.
-const MAX_COMPARED: usize = 50_000;
-
 /// The merged layers.
 #[derive(Debug, Default)]
 pub(super) struct MergedLayers {
@@ -421,7 +418,7 @@ impl<'a> LayerMerger<'a> {
     fn near(&mut self, table: &str, name: &str) -> Option<Help> {
         let rows = self.merged.tables.get(table)?;
         self.compared += rows.len();
-        if self.compared > MAX_COMPARED {
+        if self.compared > limits::COMPARISONS {
             return None;
         }
         self.report.words.help(name, rows.keys().map(AsRef::as_ref))

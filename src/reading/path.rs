@@ -5,6 +5,7 @@ use std::sync::Arc;
 use serde_json::Value as Json;
 
 use super::tree::JsonTree;
+use crate::diag::limits;
 
 /// A dotted path; an empty one is the document itself.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -16,9 +17,6 @@ pub(super) struct ReplyStep {
     pub(super) key: Arc<str>,
     index: Option<usize>,
 }
-
-/// The longest path that a row may have, in steps.
-const LONGEST: usize = 16;
 
 impl DocumentPath {
     /// Reads a path: `a.b.0`, or `@` for the document itself.
@@ -36,7 +34,7 @@ impl DocumentPath {
         if steps.iter().any(|step| step.key.as_ref() == "*") {
             return Err("`*` may stand only in `each`");
         }
-        if steps.len() > LONGEST { Err("it has more than 16 steps") } else { Ok(Self(steps)) }
+        if steps.len() > limits::CHAIN { Err("it has more than 16 steps") } else { Ok(Self(steps)) }
     }
 
     /// The value at the path; `None` if there is none, or if it is null.

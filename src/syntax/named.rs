@@ -20,9 +20,6 @@ use rustc_hash::FxHashMap;
 use super::conditions::PathMode;
 use super::context::{CompileContext, ItemScope};
 
-/// Maximum number of values and conditions that all uses of names in one pack may expand to.
-const MOST: usize = 200_000;
-
 /// A name of more parts is shared by the places that use it, instead of being written out in each.
 const SHARED_FROM: usize = 256;
 
@@ -278,11 +275,11 @@ impl CompileContext<'_> {
 
     fn is_too_much(&mut self, span: Span) -> bool {
         let told = |d: &Diagnostic| d.code == Code::BoundExceeded;
-        if self.naming.spent > MOST && !self.report.items().iter().any(told) {
-            let message = format!("facts and values that name each other come to more than {MOST} parts");
+        if self.naming.spent > limits::RULE_PARTS && !self.report.items().iter().any(told) {
+            let message = format!("facts and values that name each other come to more than {} parts", limits::RULE_PARTS);
             self.fail(Code::BoundExceeded, span, message, Some("name fewer of them in each other".into()));
         }
-        self.naming.spent > MOST
+        self.naming.spent > limits::RULE_PARTS
     }
 
     /// Whether a name is being compiled already: then rows refer to each other in a circle, which `span` closes. Each

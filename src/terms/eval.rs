@@ -9,13 +9,14 @@ use std::sync::Arc;
 use crate::diag::limits;
 use crate::model::item::core;
 use crate::model::{Item, Map, RuleRef, Value};
-use crate::text::written::ToText as _;
-use crate::text::{Language, functions, js, work, written};
+use crate::text::written::{self, ToText as _};
+use crate::text::{Language, functions, js};
 
 use super::expr::{CalledFunction, Expr, FieldRef, ItemQuery, PathRoot, PathSegment, QuerySource, ScenePath, TableLookup};
 use super::fault::tried;
 use super::memo::{PassMemo, ValueSet};
 use super::select::SelectSequence;
+use super::usage::look;
 use super::{BuildState, Cond};
 
 pub use super::fault::{EvalFault, FaultKind};
@@ -291,7 +292,7 @@ impl Expr {
     /// Evaluates the expression in `env`, and charges the budget with the size of the value: whoever asked for it reads it.
     pub fn eval(&self, env: &Env<'_>) -> Result<Value, EvalFault> {
         let value = self.evaluate(env)?;
-        work::spend(value.steps())?;
+        look(value.steps())?;
         Ok(value)
     }
 

@@ -11,7 +11,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use crate::model::{FieldId, Item, Value, item::core};
-use crate::text::{shortcuts, work};
+use crate::text::shortcuts;
 
 use super::eval::{CurrentItem, Env, EvalFault};
 use super::expr::Expr;
@@ -19,6 +19,7 @@ use super::memo::PassMemo;
 use super::place::ItemGap;
 use super::select::{Select, SelectCount, SelectEnd, SelectSequence, count};
 use super::trees::walk;
+use super::usage::look;
 use super::{BuildState, Cond};
 
 /// Sources with at least this many elements are read lazily; for shorter ones the bookkeeping costs more than it
@@ -205,13 +206,12 @@ impl BuildList {
         self.pending.get(n.checked_sub(behind + 1)?)
     }
 
-    /// Puts the items that were read into their place.
+    /// Puts the items that were read into their place. If moving those behind them was too much, the next step fails.
     pub(super) fn settle(&mut self) {
         if !self.pending.is_empty() {
             let at = self.gap.min(self.items.len());
             let pending = std::mem::take(&mut self.pending);
-            // nothing can fail here: the next step fails, if this is too much
-            let _ = work::spend((self.items.len() - at).saturating_sub(pending.len()) as u64);
+            let _ = look((self.items.len() - at).saturating_sub(pending.len()) as u64);
             self.items.splice(at..at, pending.into_iter().rev());
         }
     }

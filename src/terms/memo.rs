@@ -11,7 +11,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::model::Value;
 use crate::text::work::BudgetExceeded;
-use crate::text::{shortcuts, work, written};
+use crate::text::{shortcuts, written};
 
 use super::eval::{Env, EvalFault};
 use super::{Cond, Expr};
@@ -204,7 +204,7 @@ impl SharedResults {
 #[derive(Debug, Default)]
 pub(super) struct ValueSet {
     texts: FxHashSet<Arc<str>>,
-    /// The others, as [`canonical`] writes them.
+    /// The others, as [`written::key`] writes them.
     others: FxHashSet<String>,
 }
 
@@ -212,14 +212,14 @@ impl ValueSet {
     /// The values of a list.
     ///
     /// # Errors
-    /// As for [`canonical`].
+    /// As for [`written::key`].
     pub(super) fn of(values: &[Value]) -> Result<Self, BudgetExceeded> {
         let mut made = Self::default();
         for value in values {
             if let Value::Text(text) = value {
                 made.texts.insert(text.clone());
             } else {
-                made.others.insert(canonical(value)?);
+                made.others.insert(written::key(value)?);
             }
         }
         Ok(made)
@@ -228,7 +228,7 @@ impl ValueSet {
     /// Whether a value is one of them.
     ///
     /// # Errors
-    /// As for [`canonical`].
+    /// As for [`written::key`].
     pub(super) fn has(&self, value: &Value) -> Result<bool, BudgetExceeded> {
         if self.texts.is_empty() && self.others.is_empty() {
             return Ok(false);
@@ -236,25 +236,6 @@ impl ValueSet {
         if let Value::Text(text) = value {
             return Ok(self.texts.contains(text));
         }
-        Ok(self.others.contains(&canonical(value)?))
+        Ok(self.others.contains(&written::key(value)?))
     }
-}
-
-/// A text that is equal for equal values: a key of parts or of a set.
-///
-/// # Errors
-/// The work of the build is spent.
-pub fn canonical(value: &Value) -> Result<String, BudgetExceeded> {
-    Ok(match value {
-        Value::Text(t) => {
-            work::make(t.len() + 1)?;
-            format!("t{t}")
-        }
-        Value::Null => String::new(),
-        Value::Bool(b) => format!("b{b}"),
-        other => match other.as_f64() {
-            Some(n) => format!("n{n}"),
-            None => format!("j{}", written::json(other)?),
-        },
-    })
 }

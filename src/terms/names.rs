@@ -8,12 +8,12 @@ use std::sync::Arc;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::diag::{DocumentNode, FieldMap, NodeValue, Span, WordSearch, suggest};
+use crate::diag::{DocumentNode, FieldMap, NodeValue, Span, WordSearch, limits, suggest};
 use crate::model::pack::PackRow;
 use crate::model::{OptionType, Pack, options};
 
 pub use super::types::{ValueType, is_form, is_script};
-use super::words::{MOST_WORDS, add_words};
+use super::words::add_words;
 
 /// The cells of `$table.overlaid`, which the program fills.
 const OVERLAID: &[(&str, &str)] = &[
@@ -71,9 +71,6 @@ pub const ANYTHING: &str = "any";
 /// The keys of one query of `match`: what is searched for, whether all of it must be found, and whether none of it may be.
 pub const QUERY_KEYS: [&str; 3] = ["keys", "all", "absent"];
 
-/// How many undeclared names of one scene, or of one build, are compared with all fields of the pack ([`PackNames::near_field`]).
-pub const MOST_COMPARED: usize = 300;
-
 /// The tables that a pack declares with `[[table]]` rows.
 pub fn own_tables(pack: &Pack) -> impl Iterator<Item = &str> {
     pack.tables.get("table").into_iter().flat_map(|rows| rows.keys()).map(AsRef::as_ref)
@@ -112,7 +109,7 @@ pub struct PackNames {
     pub field_words: BTreeMap<Arc<str>, Vec<Arc<str>>>,
     /// By the name of a `[[field]]` row, the only words that the field may have.
     pub only: FxHashMap<Arc<str>, FxHashSet<Arc<str>>>,
-    /// The `values` from which on words were left out, because there were more than [`MOST_WORDS`].
+    /// The `values` from which on words were left out, because there were more than [`limits::RULE_PARTS`].
     pub too_many: Option<Span>,
     prefixes: FxHashSet<String>,
     /// By the path above them, the last parts of the paths that have a description.
@@ -135,7 +132,7 @@ impl PackNames {
     #[must_use]
     pub fn of(pack: &Pack) -> Self {
         let mut names = Self::default();
-        let mut left = MOST_WORDS;
+        let mut left = limits::RULE_PARTS;
         let doc = |fields: &FieldMap| -> Arc<str> { fields.get("doc").and_then(|f| f.node.as_text()).unwrap_or("").into() };
         for (table, rows) in &pack.tables {
             let columns = names.columns.entry(table.clone()).or_default();

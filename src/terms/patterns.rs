@@ -8,27 +8,19 @@ use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::diag::Code;
+use crate::diag::{Code, limits};
 use crate::model::{Map, Value};
 use crate::text::functions::{Function, FunctionRefusal};
 use crate::text::pattern::{self, MatchBound, Pattern, PatternError};
+use crate::text::work;
 
 use super::{BuildState, EvalFault};
-
-/// So many elements of a list that a function gives count as a step of the macro that calls it.
-const ELEMENTS_OF_STEP: usize = 16;
-
-/// Maximum number of patterns that may exceed their bound in one build.
-const MOST_GIVEN_UP: usize = 50;
 
 /// How large all patterns from data may be together, with their counts written out.
 const MOST_PARTS: u64 = 1_000_000;
 
 /// What reading a pattern that is refused counts as.
 const PARTS_OF_REFUSED: u64 = 10;
-
-/// The longest text of a row that may be a pattern.
-const LONGEST: usize = 4096;
 
 /// Patterns that stand in rows of a pack. Their number is bounded by the pack, not by what builds are given.
 #[derive(Debug, Default)]
@@ -58,7 +50,7 @@ fn texts<'v>(tables: impl Iterator<Item = &'v Value>) -> FxHashSet<Arc<str>> {
     let mut open: Vec<&Value> = tables.collect();
     while let Some(value) = open.pop() {
         match value {
-            Value::Text(text) if text.len() <= LONGEST => _ = all.insert(text.clone()),
+            Value::Text(text) if text.len() <= limits::PATTERN_BYTES => _ = all.insert(text.clone()),
             Value::List(list) => open.extend(list.iter()),
             Value::Map(map) => open.extend(map.values()),
             _ => {}
@@ -116,7 +108,7 @@ impl BuildState {
     /// # Errors
     /// The error that the function returns.
     pub fn called(&self, function: &Function, args: &Map) -> Result<Value, EvalFault> {
-        let made = function.call(args).inspect(|made| self.usage.work(made.as_list().map_or(0, <[Value]>::len) / ELEMENTS_OF_STEP));
+        let made = function.call(args).inspect(|made| self.usage.work(made.as_list().map_or(0, <[Value]>::len) / work::ELEMENTS_PER_STEP));
         made.or_else(|refusal| match refusal {
             FunctionRefusal::Failed(why) => Err(EvalFault::failed(why)),
             FunctionRefusal::Bound { why, instead } => {
@@ -136,8 +128,8 @@ impl BuildState {
             if given_up.contains(pattern.text()) {
                 return Err(MatchBound::Steps);
             }
-            if given_up.len() >= MOST_GIVEN_UP && pattern.may_run_away() {
-                return Err(MatchBound::Patterns { limit: MOST_GIVEN_UP });
+            if given_up.len() >= limits::WARNED && pattern.may_run_away() {
+                return Err(MatchBound::Patterns { limit: limits::WARNED });
             }
         }
         let found = pattern.is_match(text);

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 use indexmap::IndexMap;
 use rustc_hash::FxHashMap;
 
-use crate::diag::Span;
+use crate::diag::{Span, limits};
 use crate::model::{FieldNames, Map, Value, WorkLimits};
 use crate::text::script::ScriptLimits;
 use crate::text::tokens::{Estimator, TokenCounter};
@@ -139,9 +139,6 @@ pub struct TextClasses {
 }
 
 impl TextClasses {
-    /// Most sources that are remembered.
-    const MOST: usize = 16;
-
     /// Whether a source's texts have effects; `look` computes it the first time.
     pub fn get(&self, source: &Arc<Vec<Value>>, look: impl FnOnce() -> bool) -> bool {
         let mut known = self.known.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
@@ -151,7 +148,7 @@ impl TextClasses {
             return *found;
         }
         let found = look();
-        if known.len() >= Self::MOST {
+        if known.len() >= limits::CACHE_ENTRIES {
             known.remove(0);
         }
         known.push((Arc::downgrade(source), found));

@@ -9,12 +9,13 @@ use std::sync::Arc;
 use crate::model::item::{RequiredFields, core};
 use crate::model::{FieldId, Item, Value};
 use crate::text::work::BudgetExceeded;
-use crate::text::{shortcuts, work, written};
+use crate::text::{shortcuts, written};
 
 use super::cond::CondComparison;
 use super::eval::{CurrentItem, Env, EvalFault};
 use super::expr::{Expr, FieldRef, ScriptCall};
 use super::memo::PassMemo;
+use super::usage::look;
 use super::{BuildState, CompiledRules, Cond, CondTest, PassReasons};
 
 /// From this number of items on, computing a prefilter for a condition pays off.
@@ -312,7 +313,7 @@ impl Select {
         let mut parts: indexmap::IndexMap<String, Vec<usize>> = indexmap::IndexMap::new();
         for n in candidates {
             let key = outer.inner(seq.cur(n)).eval(per)?;
-            parts.entry(super::memo::canonical(&key)?).or_default().push(n);
+            parts.entry(written::key(&key)?).or_default().push(n);
         }
         Ok(parts.into_values().collect())
     }
@@ -469,7 +470,7 @@ pub enum SortValue {
     /// A text.
     Text(Arc<str>),
     /// A text as UTF-16 units.
-    Units(Box<[u16]>),
+    Units(Arc<str>),
     /// No value.
     Missing,
 }
@@ -493,7 +494,7 @@ impl SortKey {
         }
         let value = env.field(&self.field)?;
         // a key is compared with about so many others
-        work::spend(value.steps().saturating_mul(COMPARED))?;
+        look(value.steps().saturating_mul(COMPARED))?;
         Ok(match &self.how {
             KeyComparison::Ranks(ranks) => {
                 let ranks = env.eval(ranks)?;
@@ -503,10 +504,7 @@ impl SortKey {
                 SortValue::Number(rank)
             }
             KeyComparison::Utf16 => match &value {
-                Value::Text(t) => {
-                    work::make(t.len().saturating_mul(2))?;
-                    SortValue::Units(t.encode_utf16().collect())
-                }
+                Value::Text(t) => SortValue::Units(t.clone()),
                 other => plain(other),
             },
             KeyComparison::Plain | KeyComparison::Script(_) => plain(&value),
@@ -547,15 +545,14 @@ impl SortValue {
         use SortValue::{Missing, Number, Text, Units};
         match (self, other) {
             (Number(a), Number(b)) => a.partial_cmp(b).unwrap_or_else(|| a.is_nan().cmp(&b.is_nan())),
+            (Text(a) | Units(a), Text(b) | Units(b)) if Arc::ptr_eq(a, b) => Ordering::Equal,
             (Text(a), Text(b)) => a.cmp(b),
-            (Units(a), Units(b)) => a.cmp(b),
+            (Text(a) | Units(a), Text(b) | Units(b)) => a.encode_utf16().cmp(b.encode_utf16()),
             (Missing, Missing) => Ordering::Equal,
             (Missing, Number(b)) => 0.0f64.partial_cmp(b).unwrap_or(Ordering::Equal),
             (Number(a), Missing) => a.partial_cmp(&0.0).unwrap_or(Ordering::Equal),
             (Missing, _) | (Number(_), _) => Ordering::Less,
             (_, Missing | Number(_)) => Ordering::Greater,
-            (Text(a), Units(b)) => a.encode_utf16().collect::<Vec<_>>().as_slice().cmp(b),
-            (Units(a), Text(b)) => a.as_ref().cmp(b.encode_utf16().collect::<Vec<_>>().as_slice()),
         }
     }
 }

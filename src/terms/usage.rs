@@ -8,7 +8,8 @@ use std::cell::Cell;
 
 use crate::diag::limits;
 use crate::model::{SerializedSize, SizeExcess, Value};
-use crate::text::{work, written};
+use crate::text::work::{self, BudgetExceeded};
+use crate::text::written;
 
 use super::BuildState;
 use super::fault::EvalFault;
@@ -153,7 +154,7 @@ impl BuildState {
     /// Counts work. Returns an error when the bound is reached: the pack's bound plus an allowance for each element
     /// of the scene's lists.
     pub fn visit(&self, items: usize) -> Result<(), EvalFault> {
-        work::spend((items as u64).saturating_add(1).saturating_mul(STEPS_PER_VISIT))?;
+        look((items as u64).saturating_add(1).saturating_mul(STEPS_PER_VISIT))?;
         let sum = self.usage.visits.get().saturating_add(items as u64).saturating_add(1);
         self.usage.visits.set(sum);
         if sum <= self.rules.limits.pass_visits {
@@ -184,6 +185,11 @@ impl BuildState {
     }
 }
 
+/// Pays for items that are looked at or moved, and for values that are read, besides the visits that the pack bounds.
+pub(crate) fn look(steps: u64) -> Result<(), BudgetExceeded> {
+    work::spend(steps)
+}
+
 /// The size of a value, which is paid; or what it would do ("would …"), if it nests too deeply, holds too many values, or would
 /// be too long when it is written out. One text may be as long as the pack allows (`text_bytes`), and data that the scene holds
 /// may be kept as it is.
@@ -200,7 +206,7 @@ pub(crate) fn check_kept(value: &Value, text_bytes: usize, scene: &Value) -> Res
     });
     if matches!(value, Value::List(_) | Value::Map(_)) {
         // nothing can fail here: the next step fails, if this is too much
-        let _ = work::spend(size.map_or(limits::VALUES, |size| size.values) as u64);
+        let _ = look(size.map_or(limits::VALUES, |size| size.values) as u64);
     }
     size.map_err(|excess| match excess {
         SizeExcess::Depth => format!("nest deeper than {} levels; nest it less deeply", limits::NESTING),

@@ -7,10 +7,6 @@ use rustc_hash::FxHashSet;
 use crate::diag::DocumentNode;
 use crate::model::Pack;
 
-/// The most words that the `values` of all paths and fields may come to, with the references and the names of rows that are
-/// looked at to find them.
-pub const MOST_WORDS: usize = 500_000;
-
 /// Adds the words that `values` list ([`ValueWord`]). What is referred to is added once. No more than `left` words, references and
 /// names of rows are looked at; gives whether there was room for all.
 pub(super) fn add_words<'p>(

@@ -13,7 +13,8 @@ use crate::syntax::CompileContext;
 use crate::terms::ledger::{self, LedgerEviction};
 use crate::terms::lists::UnreadRest;
 use crate::terms::select::{SelectEnd, SelectSequence};
-use crate::terms::{BuildState, Cond, CurrentItem, Env, EvalFault, memo};
+use crate::terms::{BuildState, Cond, CurrentItem, Env, EvalFault};
+use crate::text::written;
 
 use super::pass::{CompiledPass, HistoryDemand, PassRun, ProgramInterrupt, Verb, VerbInfo, WrittenPass};
 
@@ -308,7 +309,7 @@ pub struct ItemGroup {
 #[must_use]
 pub fn units(items: &[Item], visited: &[usize], unit: ItemUnit) -> Vec<ItemGroup> {
     // where the work of the build is spent, the next step of it fails
-    let canonical = |bundle: &Value| memo::canonical(bundle).unwrap_or_default();
+    let canonical = |bundle: &Value| written::key(bundle).unwrap_or_default();
     let bundle = |n: usize| items.get(n).and_then(|i| i.get(core::BUNDLE)).filter(|b| !b.is_empty()).map(canonical);
     if unit == ItemUnit::Item {
         return visited.iter().map(|n| ItemGroup { members: vec![*n], bundled: false }).collect();

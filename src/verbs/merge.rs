@@ -9,9 +9,9 @@ use crate::model::{FieldId, Item, Term, TermType, Value, item::core};
 use crate::syntax::CompileContext;
 use crate::syntax::conditions::PathMode;
 use crate::terms::select::SelectSequence;
+use crate::terms::usage::look;
 use crate::terms::{BuildState, Cond, CurrentItem, Env, EvalFault, Expr};
-use crate::text::work;
-use crate::text::written::ToText as _;
+use crate::text::written::{self, ToText as _};
 
 /// `merge` as the table of verbs knows it.
 pub const INFO: VerbInfo = VerbInfo {
@@ -156,7 +156,7 @@ impl MergeTerms {
     fn taker(&self, into: &Cond, out: &[(usize, Item)], item: &Item, n: usize, env: &Env<'_>) -> Result<Option<usize>, EvalFault> {
         let from = env.inner(CurrentItem::Item(item, n));
         for (at, (place, head)) in out.iter().enumerate().rev() {
-            work::spend(1)?;
+            look(1)?;
             let there = from.inner(CurrentItem::Item(head, *place));
             if head.enabled() && there.holds(into)? && self.fits(head, item, n, env)? {
                 return Ok(Some(at));
@@ -227,14 +227,12 @@ impl Verb for MergeTerms {
 /// Combines values: lists are concatenated, texts are joined with `join`. What is made is paid before it is made.
 fn joined(run: &[Value], join: &str, env: &Env<'_>) -> Result<Value, EvalFault> {
     if run.iter().any(|v| matches!(v, Value::List(_))) {
-        let elements = run.iter().map(|v| v.as_list().map_or(1, <[Value]>::len)).sum::<usize>();
-        work::make(elements.saturating_mul(size_of::<Value>()))?;
         let parts = run.iter().flat_map(|v| match v {
-            Value::List(l) => l.to_vec(),
-            Value::Null => Vec::new(),
-            other => vec![other.clone()],
+            Value::List(l) => l.as_slice(),
+            Value::Null => &[],
+            other => std::slice::from_ref(other),
         });
-        return Ok(Value::list(parts.collect()));
+        return Ok(written::listed(parts.cloned())?);
     }
     let texts: Vec<Arc<str>> = run.iter().map(Value::shown).collect();
     let joins = join.len().saturating_mul(texts.len().saturating_sub(1));

@@ -161,14 +161,11 @@ fn check_terms(cx: &mut CompileContext<'_>, info: &VerbInfo, fields: &FieldMap) 
     }
 }
 
-/// The work of a pass that does nothing.
-const STEPS_PER_PASS: u64 = 16;
-
 impl CompiledPass {
     /// Runs the pass over `list` (its own list wins).
     pub fn run(self: &Arc<Self>, st: &mut BuildState, list: usize, runner: &dyn ProgramRunner) -> Result<(), ProgramInterrupt> {
         let _rule = work::rule(&self.id);
-        work::spend(STEPS_PER_PASS)?;
+        work::spend(work::STEPS_PER_OPERATION)?;
         self.is_running(st);
         let list = self.list.unwrap_or(list);
         if let Some(when) = &self.when {

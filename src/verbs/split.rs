@@ -19,8 +19,7 @@ use crate::terms::select::in_list_order;
 use crate::terms::{BuildState, Env, EvalFault, Expr};
 use crate::text::pattern::{Captures, Pattern};
 use crate::text::surrogates;
-use crate::text::work;
-use crate::text::written::ToText as _;
+use crate::text::written::{self, ToText as _};
 
 /// `split` as the table of verbs knows it.
 pub const INFO: VerbInfo = VerbInfo {
@@ -133,9 +132,9 @@ impl SplitTerms {
             let before = text.get(at..captures.whole.start).unwrap_or("");
             if let Some(mut piece) = open.take() {
                 piece.set(self.field, Value::text(before));
-                made.push(piece);
+                written::push(&mut made, piece, 0)?;
             } else if !self.lead && !before.is_empty() {
-                made.push(self.piece(item, before)?);
+                written::push(&mut made, self.piece(item, before)?, 0)?;
             }
             let mut next = self.piece(item, "")?;
             self.capture(&mut next, captures, text);
@@ -144,7 +143,7 @@ impl SplitTerms {
             }
             at = captures.whole.end;
             if self.lead {
-                made.push(next);
+                written::push(&mut made, next, 0)?;
             } else {
                 open = Some(next);
             }
@@ -153,12 +152,12 @@ impl SplitTerms {
         if self.lead {
             let mut left = item.clone();
             left.set(self.field, Value::text(rest));
-            made.push(left);
+            written::push(&mut made, left, 0)?;
         } else if let Some(mut piece) = open {
             piece.set(self.field, Value::text(rest));
-            made.push(piece);
+            written::push(&mut made, piece, 0)?;
         } else if !rest.is_empty() || found.is_empty() {
-            made.push(self.piece(item, rest)?);
+            written::push(&mut made, self.piece(item, rest)?, 0)?;
         }
         if let (Some(number), false) = (self.number, self.lead) {
             for (n, piece) in made.iter_mut().enumerate() {
@@ -169,7 +168,6 @@ impl SplitTerms {
     }
 
     fn piece(&self, item: &Item, text: &str) -> Result<Item, EvalFault> {
-        work::make(size_of::<Item>())?;
         let mut piece = item.clone();
         if self.to.is_some() {
             piece.set(self.source, item.get(core::ID).cloned().unwrap_or_default());

@@ -10,7 +10,7 @@ use tapster::machinery::text::keys::{KeyEdge, KeySet, SearchKey};
 use tapster::machinery::text::language_tag::LanguageTag;
 use tapster::machinery::text::moment::{Moment, humanize};
 use tapster::machinery::text::pattern::Pattern;
-use tapster::machinery::text::{js, random, surrogates};
+use tapster::machinery::text::{js, random, surrogates, written};
 
 use super::{Verdict, bytes, text};
 use crate::seeds;
@@ -61,7 +61,7 @@ pub(super) fn small(input: &[u8]) -> Verdict {
     if let Some(dice) = random::parse_dice(&text) {
         let _ = dice.roll(|| 0.999);
     }
-    let _ = (js::number(&text), js::leading_number(&text), js::parse_json(&text), js::length(&text));
+    let _ = (js::number(&text), js::leading_number(&text), written::parse_json(&text), js::length(&text));
     let _ = (random::first_draw(&text), random::hash(&text, 7));
     if surrogates::together(&surrogates::apart(&text)) != text && !surrogates::has_any(&text) {
         return Err("a text in halves does not come together".into());

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use super::{ExpandedText, MacroResult, TextOffset};
 use crate::diag::limits;
 use crate::text::pattern::{Captures, MatchBound, Pattern, replace_any};
-use crate::text::{TextLimits, work};
+use crate::text::{StepCounter, TextLimits, work};
 
 /// A match of a pass.
 pub struct PassHit<'a> {
@@ -29,7 +29,7 @@ pub struct PassText {
     /// The text holds `{{`.
     braces: bool,
     /// Matches so far.
-    steps: usize,
+    steps: StepCounter,
     /// A bound was reached.
     over: bool,
     warnings: Vec<String>,
@@ -40,7 +40,15 @@ impl PassText {
     #[must_use]
     pub fn new(text: &Arc<str>, limits: TextLimits) -> Self {
         let braces = text.contains("{{");
-        Self { given: text.clone(), text: text.clone(), limits, braces, steps: 0, over: false, warnings: Vec::new() }
+        Self {
+            given: text.clone(),
+            text: text.clone(),
+            limits,
+            braces,
+            steps: limits.counter(work::STEPS_PER_OPERATION),
+            over: false,
+            warnings: Vec::new(),
+        }
     }
 
     /// Whether the text as it is now holds `{{`.
@@ -81,15 +89,10 @@ impl PassText {
             if self.over || ended {
                 return;
             }
-            self.steps += 1;
-            if work::spend(work::STEPS_PER_MACRO).is_err() {
+            if let Err(bound) = self.steps.count(1) {
                 self.over = true;
-                self.warn(work::told());
-                return;
-            }
-            if self.steps > self.limits.steps {
-                self.over = true;
-                self.warn(format!("more than {} macros; the text is left as it was", self.limits.steps));
+                let most = self.limits.steps;
+                self.warn(bound.message(|| format!("more than {most} macros; the text is left as it was")));
                 return;
             }
             match each(n, &hit_of(hit, &source)) {

@@ -10,10 +10,9 @@ use std::sync::Arc;
 
 use super::{ExpandedText, MacroResult, TextOffset};
 use crate::diag::limits;
-use crate::text::{TextLimits, work};
+use crate::text::work::{self, BYTES_PER_STEP};
+use crate::text::{StepCounter, TextLimits};
 
-/// So many bytes that a macro or a block holds or gives count as one more step.
-const BYTES_OF_STEP: usize = 64;
 /// Most frames that are open at one time.
 const MOST_FRAMES: usize = 510;
 
@@ -158,7 +157,7 @@ struct MacroStack<'a, H: StackHost> {
     /// Openings that were too many.
     ignored: usize,
     too_deep: bool,
-    steps: usize,
+    steps: StepCounter,
     /// Bytes that may still be put back into the input.
     left: usize,
     most: usize,
@@ -180,7 +179,7 @@ pub fn expand<H: StackHost>(text: &Arc<str>, braces: Arc<Braces>, host: &H, limi
         raw: 0,
         ignored: 0,
         too_deep: false,
-        steps: 0,
+        steps: limits.counter(work::STEPS_PER_OPERATION),
         left: limits.output,
         most: text.len().saturating_add(limits.output),
         warnings: Vec::new(),
@@ -297,29 +296,26 @@ impl<H: StackHost> MacroStack<'_, H> {
 
     /// Counts a macro, and what it gave: so many bytes, and the work of its functions.
     fn step(&mut self, gave: usize) -> Result<(), StackStop> {
-        let steps = self.host.worked().saturating_add(gave / BYTES_OF_STEP).saturating_add(1);
+        let steps = self.host.worked().saturating_add(gave / BYTES_PER_STEP).saturating_add(1);
         self.count(steps)
     }
 
     /// Counts the bytes of a tag before it is read. A macro that is unknown stays, and each frame around it reads it again.
     fn read(&mut self, from: usize) -> Result<(), StackStop> {
-        let steps = self.out.len().saturating_sub(from) / BYTES_OF_STEP;
+        let steps = self.out.len().saturating_sub(from) / BYTES_PER_STEP;
         if steps > 0 { self.count(steps) } else { Ok(()) }
     }
 
     fn count(&mut self, steps: usize) -> Result<(), StackStop> {
-        self.steps = self.steps.saturating_add(steps);
-        if work::spend((steps as u64).saturating_mul(work::STEPS_PER_MACRO)).is_err() {
-            return Err(self.stop(work::told()));
-        }
-        if self.steps > self.limits.steps {
+        self.steps.count(steps as u64).map_err(|bound| {
             let most = self.limits.steps;
-            return Err(self.stop(format!(
-                "the macros of the text take more than {most} steps (a step is a macro, or {BYTES_OF_STEP} bytes that one holds or gives); \
-                 the text is left as it was"
-            )));
-        }
-        Ok(())
+            self.stop(bound.message(|| {
+                format!(
+                    "the macros of the text take more than {most} steps (a step is a macro, or {BYTES_PER_STEP} bytes that one holds or \
+                     gives); the text is left as it was"
+                )
+            }))
+        })
     }
 
     /// `#}`: a block in one tag.

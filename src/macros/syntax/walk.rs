@@ -11,7 +11,7 @@ use rustc_hash::FxHashSet;
 use super::parser::{MacroNode, MacroText, MacroTree};
 use super::{MacroHost, MacroResult, TextOffset};
 use crate::diag::limits;
-use crate::text::{TextLimits, js, work};
+use crate::text::{StepBound, StepCounter, TextLimits, js, work};
 
 /// A limit was reached; the text is left as it was.
 struct WalkStop;
@@ -118,7 +118,7 @@ pub struct MacroWalk<'a> {
     limits: TextLimits,
     /// Bytes that macros may still add.
     left: Cell<usize>,
-    steps: Cell<usize>,
+    steps: Cell<StepCounter>,
     depth: Cell<usize>,
     stopped: Cell<bool>,
     origin: Cell<(usize, usize)>,
@@ -133,7 +133,7 @@ impl<'a> MacroWalk<'a> {
             host,
             limits,
             left: Cell::new(limits.output),
-            steps: Cell::new(0),
+            steps: Cell::new(limits.counter(work::STEPS_PER_OPERATION)),
             depth: Cell::new(0),
             stopped: Cell::new(false),
             origin: Cell::default(),
@@ -195,9 +195,9 @@ impl<'a> MacroWalk<'a> {
     }
 
     #[cold]
-    fn too_much(&self) -> WalkStop {
+    fn too_much(&self, bound: StepBound) -> WalkStop {
         let most = self.limits.steps;
-        self.stop(if work::is_over() { work::told() } else { format!("the text holds more than {most} macros and is left as it was") })
+        self.stop(bound.message(|| format!("the text holds more than {most} macros and is left as it was")))
     }
 
     #[cold]
@@ -252,13 +252,13 @@ impl<'a> MacroWalk<'a> {
 
     /// Evaluates one macro.
     fn node(&self, source: &Arc<str>, node: &MacroNode, body: Option<TextBranch<'_>>, out: &mut String) -> Result<(), WalkStop> {
-        self.steps.set(self.steps.get() + 1);
         if self.stopped.get() {
             return Err(WalkStop);
         }
-        if work::spend(work::STEPS_PER_MACRO).is_err() || self.steps.get() > self.limits.steps {
-            return Err(self.too_much());
-        }
+        let mut steps = self.steps.get();
+        let counted = steps.count(1);
+        self.steps.set(steps);
+        counted.map_err(|bound| self.too_much(bound))?;
         if self.depth.get() > self.limits.depth {
             self.warn_of_depth();
             let end = body.map_or(node.end, |b| b.to);

@@ -3,7 +3,7 @@
 use std::fmt::{self, Display};
 
 use crate::text::leaf::{Leaf, PrintedLeaf, TooLong};
-use crate::text::work;
+use crate::text::{StepCounter, work};
 
 /// The most work and memory that one render may use, whatever the template and the data are.
 #[derive(Debug, Clone, Copy)]
@@ -70,21 +70,20 @@ impl RenderError {
 /// What is left of the limits.
 pub(super) struct LimitMeter {
     limits: RenderLimits,
-    steps: u64,
+    steps: StepCounter,
     bytes: usize,
     depth: usize,
 }
 
 impl LimitMeter {
     pub(super) fn new(limits: RenderLimits) -> Self {
-        Self { limits, steps: limits.steps, bytes: limits.bytes, depth: limits.depth }
+        Self { limits, steps: StepCounter::new(limits.steps, 1), bytes: limits.bytes, depth: limits.depth }
     }
 
     /// Counts steps.
     pub(super) fn step(&mut self, steps: u64) -> Result<(), RenderError> {
-        work::spend(steps).map_err(|exceeded| RenderError::new(ErrorKind::Bound, exceeded.to_string()))?;
-        self.steps = self.steps.checked_sub(steps).ok_or_else(|| bound(format!("takes more than {} steps", self.limits.steps)))?;
-        Ok(())
+        let most = self.limits.steps;
+        self.steps.count(steps).map_err(|reached| bound(reached.message(|| format!("takes more than {most} steps"))))
     }
 
     /// Counts a text that was made, kept or not.

@@ -11,7 +11,7 @@ use crate::diag::{Code, Diagnostic, DocumentNode, FieldMap, Report, short};
 use crate::model::pack::PackRow;
 use crate::model::{Map, Value};
 use crate::terms::EvalFault;
-use crate::terms::memo;
+use crate::text::written;
 
 use super::window::WindowNames;
 
@@ -189,7 +189,7 @@ fn list(value: Option<Value>, what: &str) -> Result<ListElements, EvalFault> {
 
 fn with_ids(list: &[Value], ids: &[Value], by: &str) -> Option<Vec<Value>> {
     // where the work of the call is spent, the next step of it fails
-    let canonical = |id: &Value| memo::canonical(id).unwrap_or_default();
+    let canonical = |id: &Value| written::key(id).unwrap_or_default();
     let ids: FxHashSet<String> = ids.iter().map(canonical).collect();
     Some(list.iter().filter(|e| e.get(by).is_some_and(|id| ids.contains(&canonical(id)))).cloned().collect())
 }

@@ -10,9 +10,6 @@ use crate::text::keys::SearchKey;
 
 use super::{MatchProfile, SearchedTexts};
 
-/// What remembering a word costs beside its bytes, about.
-const OVERHEAD: usize = 96;
-
 /// How a word is looked up.
 #[derive(Debug, Clone)]
 pub(super) enum LookupMethod {
@@ -49,7 +46,7 @@ impl WordCache {
 
     pub(super) fn put(&self, profile: &MatchProfile, word: Arc<str>, way: LookupMethod, cost: (u64, u64)) {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        let bytes = 2 * word.len() + OVERHEAD;
+        let bytes = 2 * word.len() + limits::CACHE_OVERHEAD;
         if known.bytes + bytes > limits::CACHE_BYTES {
             *known = CachedWords::default();
         }

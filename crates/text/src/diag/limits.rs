@@ -55,6 +55,8 @@ pub const OUTPUT_BYTES: usize = 64 << 20;
 /// The nesting of what is written out or compared. Values that are kept nest less deeply, but an expression may add some
 /// levels before anything looks at its value.
 pub const OUTPUT_NESTING: usize = 256;
+/// What the names and words that rules give each other come to.
+pub const RULE_PARTS: usize = 500_000;
 /// The elements of a list that an edit, a function or a macro makes longer.
 pub const ELEMENTS: usize = 100_000;
 /// The values in one value that is kept.
@@ -64,3 +66,5 @@ pub const COMPARISONS: usize = 2_000_000;
 /// What a cache keeps, in bytes and in entries of which a new one is compared with each.
 pub const CACHE_BYTES: usize = 32 << 20;
 pub const CACHE_ENTRIES: usize = 64;
+/// What an entry takes beside its text, about.
+pub const CACHE_OVERHEAD: usize = 128;

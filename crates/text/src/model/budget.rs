@@ -12,15 +12,26 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashSet;
 
+use super::SizeExcess;
 use crate::diag::limits;
 
-/// Bytes of text that are read or written within one step, and elements of a list or table.
-pub(crate) const BYTES_PER_STEP: usize = 64;
-pub(crate) const ELEMENTS_PER_STEP: usize = 4;
-/// The work of one macro, in steps.
-pub const STEPS_PER_MACRO: u64 = 16;
-/// The work of one tag of Handlebars, or of one unit of Liquid, in steps.
+// The prices, in steps of some ten nanoseconds.
+
+/// Bytes of a text that are copied, compared or written within one step, and bytes that are read letter by letter: by a
+/// function, a reader of macros or a script.
+pub const BYTES_PER_STEP: usize = 64;
+pub const BYTES_READ_PER_STEP: usize = 4;
+/// Elements of a list or table that are copied within one step.
+pub const ELEMENTS_PER_STEP: usize = 4;
+/// One macro, one operation of a script, and a pass that does nothing.
+pub const STEPS_PER_OPERATION: u64 = 16;
+/// One tag of Handlebars, one unit of Liquid, and one call of a function.
 pub const STEPS_PER_TAG: u64 = 8;
+/// A byte of a key or of a line of arithmetic that is compiled.
+pub(crate) const STEPS_PER_BYTE: u64 = 30;
+/// A part of a pattern that is compiled, in steps and in bytes.
+pub(crate) const STEPS_PER_PART: u64 = 50;
+pub(crate) const BYTES_PER_PART: u64 = 128;
 
 /// The bounds on the work of one call: a build, a payload, a run of a program, or a text that is rendered by itself. They
 /// are counted without a clock, so the same input reaches them on every machine. A pack can only lower them (`[limits]`).
@@ -42,17 +53,15 @@ impl Default for WorkLimits {
 }
 
 impl WorkLimits {
-    /// The share of both bounds that each part of the given data adds: a text, a number, a list, a table.
-    const PER_PART: u64 = 800_000;
-    /// The parts that are counted: more add nothing.
+    /// The parts of the given data that double both bounds: texts, numbers, lists, tables. More add nothing.
     pub(crate) const MOST_PARTS: usize = 800_000;
 
     /// What data of so many parts adds to the bounds, at most as much again: a long chat or a large book takes more work
     /// than a short one, but a stranger's file must not set its own bounds.
     #[must_use]
     pub(crate) fn more_for(self, parts: usize) -> Self {
-        let parts = u128::from(Self::PER_PART).min(parts as u128);
-        let share = |bound: u64| u128::from(bound) * parts / u128::from(Self::PER_PART);
+        let parts = parts.min(Self::MOST_PARTS) as u128;
+        let share = |bound: u64| u128::from(bound) * parts / Self::MOST_PARTS as u128;
         let share = |bound: u64| u64::try_from(share(bound)).unwrap_or(u64::MAX);
         Self { steps: share(self.steps), bytes: share(self.bytes) }
     }
@@ -261,6 +270,15 @@ pub fn pay(steps: u64, bytes: u64) -> Result<(), BudgetExceeded> {
     }
 }
 
+/// Pays for compiling a pattern or a schema of so many parts; the smallest one is 200 parts.
+///
+/// # Errors
+/// The bound of bytes or of steps is reached.
+pub(crate) fn compile(parts: u64) -> Result<(), BudgetExceeded> {
+    let parts = parts.saturating_add(200);
+    pay(parts.saturating_mul(STEPS_PER_PART), parts.saturating_mul(BYTES_PER_PART))
+}
+
 /// Pays for a text, a list or a table of this many bytes that is being made: every later step fails, if these are too many.
 #[inline]
 pub(crate) fn charge(bytes: usize) {
@@ -293,10 +311,11 @@ pub(crate) fn bytes_left() -> usize {
     usize::try_from(left).unwrap_or(usize::MAX)
 }
 
-/// A list or table is too large to be written out at all.
+/// A list or table is too large to be written out at all, or holds more values than there are steps.
 #[cold]
-pub(crate) fn too_large() -> BudgetExceeded {
-    let _ = end(BudgetBound::Size, u64::MAX);
+pub(crate) fn too_large(excess: SizeExcess) -> BudgetExceeded {
+    let bound = if excess == SizeExcess::Values { BudgetBound::Steps } else { BudgetBound::Size };
+    let _ = end(bound, u64::MAX);
     BudgetExceeded
 }
 

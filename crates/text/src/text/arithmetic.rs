@@ -27,9 +27,6 @@ pub(super) const ARITHMETIC: Function = Function {
     run,
 };
 
-/// What computing a byte of a line takes, in steps: it is read by a grammar.
-const STEPS_PER_BYTE: u64 = 60;
-
 /// Operators of two characters, each with the one that the grammar knows.
 const SHORT: [(&str, &str); 6] = [("&&", "&"), ("||", "|"), ("<=", "≤"), (">=", "≥"), ("==", "="), ("!=", "≠")];
 
@@ -81,7 +78,7 @@ fn line(text: &str, names: &Value) -> Result<Option<f64>, String> {
         // a number may be longer than its name, and hold what marks another one
         checked(&text)?;
     }
-    work::spend((text.len() as u64).saturating_mul(STEPS_PER_BYTE))?;
+    work::spend((text.len() as u64).saturating_mul(work::STEPS_PER_BYTE))?;
     for (long, short) in SHORT {
         text = text.replace(long, short);
     }

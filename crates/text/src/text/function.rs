@@ -86,7 +86,7 @@ impl Function {
     fn charge(&self, args: &FunctionArgs) -> Result<(), BudgetExceeded> {
         let whole = !LOOKS_AT_ELEMENTS.contains(&self.name);
         let texts: usize = args.values().filter_map(Value::as_str).map(str::len).sum();
-        work::spend(STEPS_PER_CALL + texts as u64 / BYTES_PER_STEP)?;
+        work::spend(work::STEPS_PER_TAG + (texts / work::BYTES_READ_PER_STEP) as u64)?;
         let mut lists = args.values().filter(|value| whole && matches!(value, Value::List(_) | Value::Map(_)));
         lists.try_for_each(|value| written::read(value).map(drop))
     }
@@ -95,24 +95,6 @@ impl Function {
 /// The functions that look only at the elements or fields of a list or table, of which there may be many.
 const LOOKS_AT_ELEMENTS: &[&str] =
     &["concat", "element", "flat", "from_pairs", "length", "member", "pairs", "reverse", "set_missing", "splice", "values", "without"];
-
-/// The work of a call, besides that for its texts and lists.
-const STEPS_PER_CALL: u64 = 8;
-/// Bytes of a text that a function works through in a step: some hash it several times, or shift each unit.
-const BYTES_PER_STEP: u64 = 4;
-
-/// The list of elements that are made one by one: there may be more of them than memory holds.
-///
-/// # Errors
-/// The budget of the call is spent.
-pub(super) fn listed(mut elements: impl Iterator<Item = Value>) -> Result<Value, BudgetExceeded> {
-    let list = elements.try_fold(Vec::new(), |mut list, element| {
-        work::make(size_of::<Value>())?;
-        list.push(element);
-        Ok(list)
-    })?;
-    Ok(Value::list(list))
-}
 
 pub(super) fn of(args: &FunctionArgs) -> &Value {
     args.get("of").unwrap_or(&Value::Null)

@@ -8,14 +8,14 @@ use std::sync::Arc;
 
 use sha2::{Digest, Sha512};
 
-use super::function::{bounded, listed, named, of, text, times};
+use super::function::{bounded, named, of, text, times};
 use super::json_pointer::JsonPointer;
 use super::language_tag::LanguageTag;
 use super::moment::{Calendar, INVALID, Moment};
 use super::verbatim::{VerbatimMasker, Zone};
 use super::work::BudgetExceeded;
-use super::written::ToText as _;
-use super::{arithmetic, js, js_number, json_text, lists, pattern, random, replacing, units, written};
+use super::written::{self, ToText as _, listed};
+use super::{arithmetic, js, js_number, json_text, lists, pattern, random, replacing, units};
 use crate::diag::limits;
 use crate::model::{Map, Value};
 
@@ -369,7 +369,7 @@ fn parse_json(args: &FunctionArgs) -> Result<Value, FunctionRefusal> {
     if !matches!(of(args), Value::Text(_) | Value::Null) {
         return Ok(of(args).clone());
     }
-    Ok(js::parse_json(&text(args)).unwrap_or_else(|| args.get("else").cloned().unwrap_or_default()))
+    Ok(written::parse_json(&text(args)).unwrap_or_else(|| args.get("else").cloned().unwrap_or_default()))
 }
 
 fn string(value: &Value) -> Arc<str> {

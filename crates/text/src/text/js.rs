@@ -4,10 +4,8 @@
 
 use std::sync::Arc;
 
-use super::work;
 use super::written;
 use crate::diag::limits;
-use crate::model::json_reader::JsonReader;
 use crate::model::{Map, Value};
 
 /// Whether `\s` and `trim()` of JavaScript count `c` as white space (U+FEFF is, U+0085 is not).
@@ -156,18 +154,6 @@ pub fn value(number: f64) -> Value {
 pub fn place(number: f64) -> Option<usize> {
     let whole = number >= 0.0 && number.fract() == 0.0;
     whole.then(|| Value::Num(number + 0.0).as_i64()).flatten().and_then(|n| usize::try_from(n).ok())
-}
-
-/// `JSON.parse(text)`; `None` if it is not JSON, or if the budget of the call does not hold the value.
-#[must_use]
-pub fn parse_json(text: &str) -> Option<Value> {
-    work::spend(text.len() as u64).ok()?;
-    let mut reader = JsonReader::new(work::bytes_left());
-    let value = reader.read(text).ok();
-    if reader.is_full() {
-        work::check_room(usize::MAX).ok()?;
-    }
-    value
 }
 
 /// The fields of a table in the order in which JavaScript visits an object's keys: array indices first, by size.

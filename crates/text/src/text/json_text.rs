@@ -2,9 +2,9 @@
 
 use std::fmt::Write;
 
-use super::function::{Function, FunctionArgs, FunctionRefusal, bounded, listed, named, of};
+use super::function::{Function, FunctionArgs, FunctionRefusal, bounded, named, of};
 use super::js_number::{number_of, undefined};
-use super::written::ToText as _;
+use super::written::{self, ToText as _, listed};
 use super::{js, lists, surrogates, work};
 use crate::diag::limits;
 use crate::model::value::number_text;
@@ -27,7 +27,7 @@ pub(super) const READ_LIST: Function = Function {
             return Err("there is no list".into());
         }
         let text = text.shown();
-        if let Some(Value::List(list)) = js::parse_json(&text) {
+        if let Some(Value::List(list)) = written::parse_json(&text) {
             return Ok(listed(list.iter().map(element))?);
         }
         let sep = named(args, "sep");
@@ -172,7 +172,7 @@ fn dig(args: &FunctionArgs) -> Result<Value, FunctionRefusal> {
     }
     let mut at = of(args).clone();
     for key in args.get("path").and_then(Value::as_list).unwrap_or_default() {
-        let parsed = js::parse_json(&js::string(&at)).filter(|v| matches!(v, Value::List(_) | Value::Map(_)));
+        let parsed = written::parse_json(&js::string(&at)).filter(|v| matches!(v, Value::List(_) | Value::Map(_)));
         let found = parsed.and_then(|parsed| lists::property(&parsed, &key.shown()));
         match found.filter(super::truthiness::javascript) {
             Some(found) => at = found,

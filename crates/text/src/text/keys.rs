@@ -54,10 +54,6 @@ pub struct KeyHit {
 
 /// The most overlapping finds per byte of a text; more end the search of that text.
 const MOST_FINDS: usize = 64;
-/// So many finds take as long as a step of the work of a build.
-const FINDS_PER_STEP: u64 = 4;
-/// The work of compiling keys, in steps for each byte of a key: 100,000 keys take half a second.
-const STEPS_PER_BYTE: u64 = 30;
 
 impl SearchKey {
     /// Whether the text contains the key, searched for alone; for keys that the automata cannot hold.
@@ -145,7 +141,7 @@ impl KeySet {
                 first.push(KeyOccurrence { key, start, end });
             }
         });
-        let steps = finds / FINDS_PER_STEP + (text.len() / work::BYTES_PER_STEP) as u64 + 1;
+        let steps = finds / work::ELEMENTS_PER_STEP as u64 + (text.len() / work::BYTES_PER_STEP) as u64 + 1;
         KeyOccurrences { first: first.into(), whole, steps }
     }
 
@@ -320,7 +316,7 @@ impl KeyLookup {
         }
         // also if another build has compiled them before, so that every build takes the same work
         let bytes: usize = new.iter().map(|key| key.text.len() + 16).sum();
-        work::spend((bytes as u64).saturating_mul(STEPS_PER_BYTE))?;
+        work::spend((bytes as u64).saturating_mul(work::STEPS_PER_BYTE))?;
         let set = (u32::try_from(self.compiled).unwrap_or(u32::MAX), sets.get(new)?);
         self.compiled = self.keys.len();
         self.anywhere.resize(self.compiled, false);
@@ -402,9 +398,6 @@ impl ScannedSource {
 // It has two halves. Entries in use are in the young half; when that is full, it becomes the old half, and the
 // previous old half is dropped. So memory is bounded, and entries that every build uses stay.
 
-/// The approximate overhead of one text, in bytes.
-const OVERHEAD: usize = 128;
-
 /// The first occurrence of a key in a text.
 #[derive(Debug, Clone, Copy)]
 struct KeyOccurrence {
@@ -485,7 +478,7 @@ impl CacheHalves {
     }
 
     fn put(&mut self, set: u64, text: Arc<str>, found: Arc<KeyOccurrences>) {
-        let bytes = text.len() + found.first.len() * size_of::<KeyOccurrence>() + OVERHEAD;
+        let bytes = text.len() + found.first.len() * size_of::<KeyOccurrence>() + limits::CACHE_OVERHEAD;
         if bytes > limits::CACHE_BYTES {
             return;
         }

@@ -3,6 +3,52 @@
 //! A text of a pack or of a scene may be hostile. Its length and nesting are checked while it is parsed, its steps and
 //! output while it is rendered. A host may lower a number (the output follows the pack's `limits.text_bytes`).
 
+use super::work;
+
+/// Why a rendering stops.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum StepBound {
+    /// The language allows no more steps.
+    Language,
+    /// The work of the call is spent.
+    Call,
+}
+
+impl StepBound {
+    /// The sentence about it; `language` says what the language allows.
+    pub fn message(self, language: impl FnOnce() -> String) -> String {
+        if self == Self::Call { work::told() } else { language() }
+    }
+}
+
+/// Counts the steps of a rendering. Loops can do much work without output, so steps are bounded besides the output.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct StepCounter {
+    most: u64,
+    taken: u64,
+    /// What a step takes of the work of the call.
+    price: u64,
+}
+
+impl StepCounter {
+    /// A counter of at most so many steps.
+    #[must_use]
+    pub fn new(most: u64, price: u64) -> Self {
+        Self { most, taken: 0, price }
+    }
+
+    /// Counts steps.
+    ///
+    /// # Errors
+    /// They are too many.
+    #[inline]
+    pub fn count(&mut self, steps: u64) -> Result<(), StepBound> {
+        self.taken = self.taken.saturating_add(steps);
+        work::spend(steps.saturating_mul(self.price)).map_err(|_| StepBound::Call)?;
+        if self.taken > self.most { Err(StepBound::Language) } else { Ok(()) }
+    }
+}
+
 /// The limits of a text language.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TextLimits {
@@ -28,6 +74,12 @@ impl TextLimits {
     pub const LEAF: Self = Self { length: 1 << 18, depth: 5, steps: 1 << 22, output: usize::MAX };
     /// Arithmetic: a step is an operator, a function or an argument. Every operator nests the compiled form.
     pub const CALC: Self = Self { length: 1 << 16, depth: 64, steps: 512, output: usize::MAX };
+
+    /// Counts the steps of a rendering, each of which takes so many steps of the work of the call.
+    #[must_use]
+    pub fn counter(&self, price: u64) -> StepCounter {
+        StepCounter::new(self.steps as u64, price)
+    }
 
     /// The same limits, with at most this many bytes of output.
     #[must_use]

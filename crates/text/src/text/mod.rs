@@ -46,4 +46,4 @@ pub mod written;
 pub(crate) use error::Mistake;
 pub use error::TextError;
 pub use language::Language;
-pub use limits::TextLimits;
+pub use limits::{StepBound, StepCounter, TextLimits};

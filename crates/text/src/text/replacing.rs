@@ -1,9 +1,10 @@
 //! Functions that search a text: the first match, replacing, and splitting.
 
-use super::function::{Function, FunctionArgs, FunctionRefusal, bounded, listed, named, of, text, times};
+use super::function::{Function, FunctionArgs, FunctionRefusal, bounded, named, of, text, times};
 use super::js_number::undefined;
 use super::pattern::{Captures, Pattern};
 use super::work::BudgetExceeded;
+use super::written::listed;
 use super::{pattern, surrogates};
 use crate::diag::limits;
 use crate::model::Value;

@@ -194,10 +194,6 @@ fn referred<'a>(map: &Map, definitions: Option<&'a Map>) -> Option<&'a Value> {
 // What compiling a JSON Schema and checking a value with it takes: both are paid before they are done, because the library
 // that does them counts nothing. A schema may look at each part of a value with each of its own.
 
-/// What compiling one value of a schema, or one part of a pattern, takes, in steps of the work of a call.
-const STEPS_PER_PART: u64 = 100;
-/// The memory of a part of a pattern, in bytes.
-const BYTES_PER_PART: usize = 640;
 /// The most parts that an automaton costs: the library makes none that takes more than 10 MB.
 const PARTS_OF_AUTOMATON: u64 = 16_000;
 /// The longest text for a pattern that backtracks, in bytes: the library bounds the attempts, and not what each of them reads.
@@ -254,8 +250,8 @@ impl CheckCost {
         written::read(schema)?;
         let mut cost = Self::default();
         cost.add(schema, 1)?;
-        work::spend(cost.values.saturating_add(cost.parts).saturating_mul(STEPS_PER_PART))?;
-        work::make(usize::try_from(cost.parts).unwrap_or(usize::MAX).saturating_mul(BYTES_PER_PART))?;
+        // the library takes more for a part than the engines of rules, and as much for a value as they do
+        work::compile(cost.values.saturating_add(cost.parts.saturating_mul(5)))?;
         Ok(cost)
     }
 
@@ -270,7 +266,7 @@ impl CheckCost {
         for source in map.get("pattern").and_then(Value::as_str).into_iter().chain(named) {
             let size = pattern::foreign(source).map_err(|e| format!("the JSON Schema cannot be used: `pattern`: {e}"))?;
             let parts = if size.backtracks { size.parts } else { size.parts.min(PARTS_OF_AUTOMATON) };
-            self.parts = self.parts.saturating_add(parts.saturating_add(size.folded / STEPS_PER_PART).saturating_mul(times));
+            self.parts = self.parts.saturating_add(parts.saturating_add(size.folded / work::STEPS_PER_PART).saturating_mul(times));
             if size.backtracks {
                 self.backtracking = self.backtracking.saturating_add(times);
                 self.first.get_or_insert_with(|| short::word(source));

@@ -13,7 +13,6 @@ mod shown;
 mod values;
 mod view;
 
-use std::cell::RefCell;
 use std::sync::{Arc, LazyLock};
 
 use rhai::{AST, Dynamic, Engine, OptimizationLevel, Position, Scope};
@@ -24,7 +23,7 @@ use crate::model::{Map, Value};
 use crate::text::work::BudgetScope;
 use calls::{LEVELS, ScriptLookups, compiled};
 pub use error::{ScriptError, ScriptPlace};
-use fuel::{RunningCall, ScriptResult, ScriptSize};
+use fuel::{LOG, RunningCall, ScriptResult, ScriptSize};
 use shown::{LazyMap, TableGuard};
 use values::{from_dynamic, to_dynamic};
 
@@ -347,10 +346,6 @@ struct PrintLog {
     lines: Vec<String>,
     bytes: usize,
     more: usize,
-}
-
-thread_local! {
-    static LOG: RefCell<PrintLog> = RefCell::default();
 }
 
 /// What scripts of this thread printed since the last call. The last line says how many lines were not kept.

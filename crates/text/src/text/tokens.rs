@@ -201,6 +201,12 @@ type CountedText = (Arc<str>, usize, u64);
 #[derive(Debug, Default)]
 pub struct PlaceCounts(RefCell<FxHashMap<TextPlace, CountedText>>);
 
+/// A count, when what counting takes has been charged, in steps.
+fn charged(count: usize, steps: u64) -> Result<(usize, u64), BudgetExceeded> {
+    work::spend(steps)?;
+    Ok((count, steps))
+}
+
 /// An estimator that caches its counts by content.
 #[derive(Debug)]
 pub struct TokenCounter {
@@ -247,8 +253,7 @@ impl TokenCounter {
         }
         let place = (Arc::as_ptr(text).cast::<u8>().addr(), std::mem::discriminant(&self.estimator));
         if let Some((_, count, cost)) = counts.0.borrow().get(&place) {
-            work::spend(*cost)?;
-            return Ok(*count);
+            return charged(*count, *cost).map(|(count, _)| count);
         }
         let (count, cost) = self.measured(text)?;
         let mut known = counts.0.borrow_mut();
@@ -263,20 +268,16 @@ impl TokenCounter {
     fn measured(&self, text: &str) -> Result<(usize, u64), BudgetExceeded> {
         let key = self.remembers(text).then(|| key_of(text));
         if let Some((count, steps)) = key.as_ref().and_then(|key| self.recall(key)) {
-            work::spend(steps)?;
-            return Ok((count, steps));
+            return charged(count, steps);
+        }
+        if !self.estimator.is_exact() {
+            return charged(self.estimator.estimate(text), text.len() as u64 / 8);
         }
         let (mut count, mut steps) = (0, 0);
-        if self.estimator.is_exact() {
-            for part in parts(text) {
-                work::check()?;
-                let (tokens, more) = encoded(self.estimator, part);
-                work::spend(more)?;
-                (count, steps) = (count + tokens, steps + more);
-            }
-        } else {
-            (count, steps) = (self.estimator.estimate(text), text.len() as u64 / 8);
-            work::spend(steps)?;
+        for part in parts(text) {
+            let (tokens, more) = encoded(self.estimator, part);
+            charged(tokens, more)?;
+            (count, steps) = (count + tokens, steps + more);
         }
         if let Some(key) = key {
             self.remember(key, count, steps);

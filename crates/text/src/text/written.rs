@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use super::work::{self, BYTES_PER_STEP, BudgetExceeded};
 use crate::diag::limits;
+use crate::model::json_reader::JsonReader;
 use crate::model::{SerializedSize, SizeExcess, Value};
 
 /// The text of a value that rules or data have made.
@@ -31,7 +32,7 @@ impl ToText for Value {
 /// It would be too large, or the budget of the call is spent.
 pub fn json(value: &Value) -> Result<String, BudgetExceeded> {
     read(value)?;
-    work::make(value.json_bytes(limits::OUTPUT_BYTES).ok_or_else(work::too_large)?)?;
+    work::make(value.json_bytes(limits::OUTPUT_BYTES).ok_or_else(|| work::too_large(SizeExcess::Bytes))?)?;
     Ok(serde_json::to_string(value).unwrap_or_default())
 }
 
@@ -41,10 +42,7 @@ pub fn json(value: &Value) -> Result<String, BudgetExceeded> {
 /// It nests too deeply, or the budget of the call is spent.
 pub fn read(value: &Value) -> Result<SerializedSize, BudgetExceeded> {
     let most = SerializedSize { values: work::steps_left(), bytes: usize::MAX };
-    let written = value.written(limits::OUTPUT_NESTING, most).map_err(|excess| match excess {
-        SizeExcess::Values => work::spend(u64::MAX).err().unwrap_or_else(work::too_large),
-        SizeExcess::Depth | SizeExcess::Bytes => work::too_large(),
-    })?;
+    let written = value.written(limits::OUTPUT_NESTING, most).map_err(work::too_large)?;
     work::spend((written.values + written.bytes / BYTES_PER_STEP) as u64)?;
     // a copy of it may be made for a moment
     work::check_room(written.bytes)?;
@@ -64,24 +62,19 @@ pub fn same(a: &Value, b: &Value) -> Result<bool, BudgetExceeded> {
 }
 
 fn same_within(a: &Value, b: &Value, depth: usize) -> Result<bool, BudgetExceeded> {
+    let bytes = match (a, b) {
+        (Value::Text(a), Value::Text(b)) if a.len() == b.len() && !Arc::ptr_eq(a, b) => a.len(),
+        _ => 0,
+    };
+    work::spend(1 + (bytes / BYTES_PER_STEP) as u64)?;
     match (a, b) {
-        (Value::Text(a), Value::Text(b)) => {
-            if a.len() != b.len() {
-                return Ok(false);
-            }
-            if Arc::ptr_eq(a, b) {
-                return Ok(true);
-            }
-            work::spend(1 + (a.len() / BYTES_PER_STEP) as u64)?;
-            Ok(a == b)
-        }
-        (Value::List(_), Value::List(_)) | (Value::Map(_), Value::Map(_)) if depth == 0 => Err(work::too_large()),
+        (Value::Text(a), Value::Text(b)) => Ok(Arc::ptr_eq(a, b) || a == b),
+        (Value::List(_), Value::List(_)) | (Value::Map(_), Value::Map(_)) if depth == 0 => Err(work::too_large(SizeExcess::Depth)),
         (Value::List(a), Value::List(b)) => {
             if a.len() != b.len() || Arc::ptr_eq(a, b) {
                 return Ok(a.len() == b.len());
             }
             for (a, b) in a.iter().zip(b.iter()) {
-                work::spend(1)?;
                 if !same_within(a, b, depth - 1)? {
                     return Ok(false);
                 }
@@ -93,7 +86,6 @@ fn same_within(a: &Value, b: &Value, depth: usize) -> Result<bool, BudgetExceede
                 return Ok(a.len() == b.len());
             }
             for (key, a) in a.iter() {
-                work::spend(1)?;
                 let Some(b) = b.get(key) else { return Ok(false) };
                 if !same_within(a, b, depth - 1)? {
                     return Ok(false);
@@ -110,14 +102,63 @@ fn same_within(a: &Value, b: &Value, depth: usize) -> Result<bool, BudgetExceede
 /// # Errors
 /// The work of the call is spent.
 pub fn holds(list: &[Value], wanted: &Value) -> Result<bool, BudgetExceeded> {
-    work::spend(list.len() as u64)?;
-    if !matches!(wanted, Value::Text(_) | Value::List(_) | Value::Map(_)) {
-        return Ok(list.contains(wanted));
-    }
     for value in list {
-        if same(value, wanted)? {
+        if same_within(value, wanted, limits::OUTPUT_NESTING)? {
             return Ok(true);
         }
     }
     Ok(false)
+}
+
+/// The list of elements that are made one by one: there may be more of them than memory holds.
+///
+/// # Errors
+/// The budget of the call is spent.
+pub fn listed(mut elements: impl Iterator<Item = Value>) -> Result<Value, BudgetExceeded> {
+    let list = elements.try_fold(Vec::new(), |mut list, element| {
+        push(&mut list, element, 0)?;
+        Ok(list)
+    })?;
+    Ok(Value::list(list))
+}
+
+/// Adds an element, which holds so many bytes elsewhere, to a list that may become larger than memory.
+///
+/// # Errors
+/// The budget of the call is spent; then it is not added.
+pub fn push<T>(list: &mut Vec<T>, element: T, bytes: usize) -> Result<(), BudgetExceeded> {
+    work::make(size_of::<T>().saturating_add(bytes))?;
+    list.push(element);
+    Ok(())
+}
+
+/// A text that is equal for equal values: a key of parts or of a set.
+///
+/// # Errors
+/// The work of the build is spent.
+pub fn key(value: &Value) -> Result<String, BudgetExceeded> {
+    Ok(match value {
+        Value::Text(t) => {
+            work::make(t.len() + 1)?;
+            format!("t{t}")
+        }
+        Value::Null => String::new(),
+        Value::Bool(b) => format!("b{b}"),
+        other => match other.as_f64() {
+            Some(n) => format!("n{n}"),
+            None => format!("j{}", json(other)?),
+        },
+    })
+}
+
+/// `JSON.parse(text)`; `None` if it is not JSON, or if the budget of the call does not hold the value.
+#[must_use]
+pub fn parse_json(text: &str) -> Option<Value> {
+    work::spend(text.len() as u64).ok()?;
+    let mut reader = JsonReader::new(work::bytes_left());
+    let value = reader.read(text).ok();
+    if reader.is_full() {
+        work::check_room(usize::MAX).ok()?;
+    }
+    value
 }

@@ -6,7 +6,7 @@ use super::{LIMITS, TagArg, TagBlock, TagCall, TagPath, TemplateNode};
 use crate::model::Value;
 use crate::text::truthiness::handlebars as truthy;
 use crate::text::written::ToText as _;
-use crate::text::{Mistake, TextLimits, work};
+use crate::text::{Mistake, StepBound, StepCounter, TextLimits, work};
 
 /// The most bytes that a text gets room for before anything is printed.
 const MOST_ROOM: usize = 4096;
@@ -32,7 +32,7 @@ pub(super) struct TemplateRun<'r> {
     out: String,
     depth: usize,
     /// The number of rendered pieces and iterations.
-    steps: usize,
+    steps: StepCounter,
 }
 
 type RenderResult<T> = Result<T, Mistake>;
@@ -41,7 +41,16 @@ impl<'r> TemplateRun<'r> {
     pub(super) fn new(root: &Value, source: &'r str, unknown: &'r mut dyn FnMut(&str) -> Arc<str>, limits: TextLimits) -> Self {
         // most texts are about as long as their templates
         let out = String::with_capacity(source.len().min(MOST_ROOM));
-        Self { contexts: vec![root.clone()], rounds: Vec::new(), source, unknown, limits, out, depth: 0, steps: 0 }
+        Self {
+            contexts: vec![root.clone()],
+            rounds: Vec::new(),
+            source,
+            unknown,
+            limits,
+            out,
+            depth: 0,
+            steps: limits.counter(work::STEPS_PER_TAG),
+        }
     }
 
     pub(super) fn run(mut self, nodes: &[TemplateNode]) -> RenderResult<String> {
@@ -90,10 +99,7 @@ impl<'r> TemplateRun<'r> {
     /// Counts a step. Nested loops can do much work without output, so work and output are both bounded.
     #[inline]
     fn step(&mut self, offset: usize) -> RenderResult<()> {
-        self.steps += 1;
-        if work::spend(work::STEPS_PER_TAG).is_err() || self.steps > self.limits.steps {
-            return Err(self.stopped(offset));
-        }
+        self.steps.count(1).map_err(|bound| self.stopped(offset, bound))?;
         self.room(offset)
     }
 
@@ -103,11 +109,9 @@ impl<'r> TemplateRun<'r> {
     }
 
     #[cold]
-    fn stopped(&self, offset: usize) -> Mistake {
+    fn stopped(&self, offset: usize, bound: StepBound) -> Mistake {
         let steps = self.limits.steps;
-        let why =
-            if work::is_over() { work::told() } else { format!("the template takes more than {steps} steps; are loops nested in it?") };
-        Mistake::bound(offset, why)
+        Mistake::bound(offset, bound.message(|| format!("the template takes more than {steps} steps; are loops nested in it?")))
     }
 
     #[cold]

@@ -129,7 +129,8 @@ impl Leaf {
         let mut run = LeafRun::new(scope, self.syntax, most);
         let produced = run.text(&self.written, &self.code, 0);
         let compared = run.work();
-        let steps = (self.code.steps.len() as u64).saturating_mul(work::STEPS_PER_TAG).saturating_add(compared as u64);
+        let values = compared.saturating_add(run.out.values);
+        let steps = (self.code.steps.len() as u64).saturating_mul(work::STEPS_PER_TAG).saturating_add(values as u64);
         // a run that failed has been paid for too
         work::spend(steps).map_err(|_| TooLong::Work)?;
         let produced = produced?;
@@ -252,8 +253,7 @@ fn find(text: &str, from: usize, what: &str) -> Option<usize> {
 /// Tags in values are evaluated up to a depth below the authored text; deeper values are printed unchanged. Steps in
 /// values count, and so do comparing and compiling values.
 const LIMITS: TextLimits = TextLimits::LEAF;
-/// The cost of compiling a value, in steps: one per this many bytes, and this many per compiled step.
-const BYTES_A_STEP: usize = 64;
+/// The cost of compiling a step of a value, in steps.
 const STEPS_A_STEP: usize = 32;
 
 /// One rendering.
@@ -314,7 +314,7 @@ impl<'r> LeafRun<'r> {
     }
 
     fn value(&mut self, text: &str, depth: usize) -> Result<(), TooLong> {
-        self.spend(text.len() / BYTES_A_STEP)?;
+        self.spend(text.len() / work::BYTES_PER_STEP)?;
         let code = LeafCode::read(text, self.syntax);
         if code.steps.is_empty() {
             return self.out.push(text);
@@ -494,8 +494,6 @@ fn whole(scope: &LeafScope<'_>) -> Value {
 
 // Values as leaf strings print them: as JavaScript does, into one text of bounded length.
 
-/// The number of bytes that are compared per step, and the number of table keys that are sorted per step.
-const KEYS_A_STEP: usize = 8;
 /// Whole numbers beyond this are not exact in JavaScript.
 const EXACT: u64 = 1 << 53;
 
@@ -540,7 +538,7 @@ impl ComparisonWriter<'_> {
 
     fn same(&mut self, a: &Value, b: &Value, depth: usize) -> Result<bool, TooLong> {
         let bytes = if let Value::Text(text) = a { text.len() } else { 0 };
-        self.spend(1 + bytes / BYTES_A_STEP)?;
+        self.spend(1 + bytes / work::BYTES_PER_STEP)?;
         let below = || depth.checked_sub(1).ok_or(TooLong::Deep);
         match (a, b) {
             (Value::List(a), Value::List(b)) => {
@@ -554,7 +552,7 @@ impl ComparisonWriter<'_> {
                 if a.len() != b.len() {
                     return Ok(false);
                 }
-                self.spend(a.len() / KEYS_A_STEP)?;
+                self.spend(a.len() / work::ELEMENTS_PER_STEP)?;
                 let (a, b) = (js::fields(a), js::fields(b));
                 let names = a.iter().zip(&b).all(|((a, _), (b, _))| a == b);
                 Ok(names && self.all(a.iter().zip(&b).map(|((_, a), (_, b))| (*a, *b)), depth)?)
@@ -576,20 +574,17 @@ impl ComparisonWriter<'_> {
     }
 }
 
-/// Pays for so many values that are printed.
-fn paid(values: usize) -> Result<(), TooLong> {
-    work::spend(values as u64).map_err(|_| TooLong::Work)
-}
-
 /// A text of bounded length.
 pub(super) struct BoundedText {
     pub(super) text: String,
+    /// How many values of lists and tables it holds.
+    pub(super) values: usize,
     most: usize,
 }
 
 impl BoundedText {
     pub(super) fn new(most: usize) -> Self {
-        Self { text: String::new(), most }
+        Self { text: String::new(), values: 0, most }
     }
 
     pub(super) fn push(&mut self, text: &str) -> Result<(), TooLong> {
@@ -600,7 +595,7 @@ impl BoundedText {
         Ok(())
     }
 
-    /// Prints a value unchanged; what a list or a table holds is paid before it is printed.
+    /// Prints a value unchanged; what a list or a table holds is counted.
     pub(super) fn value(&mut self, value: &Value) -> Result<(), TooLong> {
         match value {
             Value::Null | Value::Rule(_) => Ok(()),
@@ -612,7 +607,7 @@ impl BoundedText {
 
     fn json(&mut self, value: &Value, depth: usize) -> Result<(), TooLong> {
         let below = || depth.checked_sub(1).ok_or(TooLong::Deep);
-        paid(1)?;
+        self.values += 1;
         match value {
             Value::Null | Value::Rule(_) => self.push("null"),
             Value::Bool(b) => self.push(if *b { "true" } else { "false" }),
@@ -634,7 +629,7 @@ impl BoundedText {
             Value::Map(map) => {
                 let depth = below()?;
                 // its names are sorted first
-                paid(map.len())?;
+                self.values += map.len();
                 self.push("{")?;
                 for (n, (key, value)) in js::fields(map).into_iter().enumerate() {
                     self.push(if n == 0 { "" } else { "," })?;

@@ -255,7 +255,7 @@ fn date(state: &mut RenderState, value: &LiquidValue, args: &FilterArgs) -> Filt
 
 fn in_format(state: &mut RenderState, value: &LiquidValue, format: &str) -> FilterResult {
     let text = state.text(value)?;
-    state.spend(text.len().saturating_add(format.len()) as u64)?;
+    state.pay(text.len().saturating_add(format.len()) / 8)?;
     let Some(time) = moment(value, &text) else { return Ok(value.clone()) };
     let format = fractions(format, time.subsec_nanosecond());
     match jiff::fmt::strtime::format(format.as_bytes(), &time.to_zoned(jiff::tz::TimeZone::UTC)) {

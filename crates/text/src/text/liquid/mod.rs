@@ -22,22 +22,21 @@ mod texts;
 mod val;
 mod words;
 
-use std::cell::Cell;
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, LazyLock};
 
-use liquid_core::{Error, Language};
+use liquid::Error;
+use liquid_core::runtime::RuntimeBuilder;
+use liquid_core::{Language, Renderable as _, Template, parser};
 
 use super::cache::Cache;
 use super::{Mistake, TextError, TextLimits, work};
 use crate::model::Value;
-use state::RenderState;
+use state::{NameRuntime, RenderState};
 
 /// Most words of a template; the crate's parser keeps some hundred bytes for each.
 const MOST_WORDS: usize = 1 << 18;
-/// The block that holds a whole template.
-const PAGE: &str = "page";
 
 /// The options of a rendering: its limits, and how missing names are treated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -57,7 +56,7 @@ impl Default for LiquidOptions {
 /// A compiled template, immutable.
 pub struct Liquid {
     source: Arc<str>,
-    template: liquid::Template,
+    template: Template,
     constants: Arc<[val::LiquidValue]>,
     unknown: Vec<String>,
 }
@@ -71,7 +70,7 @@ impl Liquid {
     pub fn parse(template: &str) -> Result<Self, TextError> {
         TextError::refuse_long(template, TextLimits::LIQUID.length)?;
         let written = scan::template(template).map_err(|mistake| mistake.within(template))?;
-        match guarded(|| PARSER.parse(&written.text)) {
+        match guarded(|| parser::parse(&written.text, &LANGUAGE).map(Template::new)) {
             Ok(parsed) => {
                 Ok(Self { source: template.into(), template: parsed, constants: written.constants.into(), unknown: written.unknown })
             }
@@ -95,9 +94,10 @@ impl Liquid {
     pub fn render(&self, names: &Value, options: &LiquidOptions) -> Result<String, TextError> {
         let _door = work::BudgetScope::join();
         let mut page = BoundedPage::new(&options.limits);
-        HANDED.set(RenderState::new(names, options, &self.constants));
+        let runtime = RuntimeBuilder::new().build();
+        *state::state(&runtime) = RenderState::new(names, options, &self.constants);
         // names are looked up in the state: the crate has no values of its own
-        match guarded(|| self.template.render_to(&mut page, &liquid::Object::new())) {
+        match guarded(|| self.template.render_to(&mut page, &NameRuntime(&runtime))) {
             Ok(()) => Ok(page.text()),
             Err(error) => Err(told(&error, &[]).within(&self.source)),
         }
@@ -116,30 +116,23 @@ impl std::fmt::Debug for Liquid {
     }
 }
 
-thread_local! {
-    /// The initial state of the next rendering of this thread. The crate makes the registers in which it is kept only
-    /// when a rendering begins, and the block that holds the template takes it from here at once.
-    static HANDED: Cell<RenderState> = Cell::default();
-}
-
-/// The crate's parser, with our tags and filters and none of its own.
-#[expect(clippy::expect_used, reason = "the crate refuses only partials, and there are none")]
-static PARSER: LazyLock<liquid::Parser> = LazyLock::new(|| {
-    let mut parser = liquid::ParserBuilder::new();
+/// The language of templates: our tags and filters and none of the crate's own.
+static LANGUAGE: LazyLock<Language> = LazyLock::new(|| {
+    let mut language = Language::empty();
     for block in tags::BLOCKS {
-        parser = parser.block(*block);
+        language.blocks.register(block.0.to_owned(), (*block).into());
     }
     for tag in tags::ALONE {
-        parser = parser.tag(tags::LiquidTag(tag, ""));
+        language.tags.register((*tag).to_owned(), tags::LiquidTag(tag, "").into());
     }
     for filter in filters::all() {
-        parser = parser.filter(filter);
+        language.filters.register(filter.name.to_owned(), filter.into());
     }
-    parser.build().expect("a parser without partials")
+    language
 });
 
 /// An expression that a filter evaluates, in the midst of a rendering.
-fn expression(text: &str, state: &mut RenderState) -> Result<liquid_core::Template, String> {
+fn expression(text: &str, state: &mut RenderState) -> Result<Template, String> {
     static LANGUAGE: LazyLock<Language> = LazyLock::new(|| {
         let mut language = Language::empty();
         language.tags.register(tags::ANSWER.to_owned(), tags::LiquidTag(tags::ANSWER, "").into());
@@ -149,8 +142,8 @@ fn expression(text: &str, state: &mut RenderState) -> Result<liquid_core::Templa
     for constant in written.constants {
         state.keep(constant);
     }
-    let parsed = liquid_core::parser::parse(&written.text, &LANGUAGE);
-    parsed.map(liquid_core::Template::new).map_err(|error| told(&error, &written.spots).message)
+    let parsed = parser::parse(&written.text, &LANGUAGE);
+    parsed.map(Template::new).map_err(|error| told(&error, &written.spots).message)
 }
 
 /// Calls the crate; a panic of it becomes an error.

@@ -5,7 +5,6 @@
 //! inputs. So texts become constants and never reach it, blocks that do not match or nest too deeply are refused here,
 //! and the rest is tags of plain words (`words.rs`). The scan takes linear time and does not recurse.
 
-use super::PAGE;
 use super::val::LiquidValue;
 use super::words::{LiquidReader, TranslatedText};
 use crate::diag::suggest;
@@ -72,8 +71,6 @@ pub(super) fn expression(text: &str, word: &str, at: usize, first: usize) -> Res
 impl<'t> TemplateScan<'t> {
     fn page(&mut self) -> ScanResult {
         let text = self.words.text;
-        self.words.open(PAGE);
-        self.words.close()?;
         while let Some((start, output)) = self.opener() {
             self.literal(start)?;
             let (inside, end, right) = self.inside(start, output)?;
@@ -96,8 +93,7 @@ impl<'t> TemplateScan<'t> {
         if let Some(open) = self.open.pop() {
             return Err(Mistake::at(open.at, format!("this `{0}` has no `{{% end{0} %}}`", open.word)));
         }
-        self.words.open(&format!("end{PAGE}"));
-        self.words.close()
+        Ok(())
     }
 
     /// The next `{{` (true) or `{%`.

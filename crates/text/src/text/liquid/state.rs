@@ -8,9 +8,9 @@ use std::cell::RefMut;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use liquid_core::model::{KString, KStringCow, KStringRef, ScalarCow};
+use liquid::model::{KString, KStringCow, KStringRef, ScalarCow, ValueCow, ValueView};
+use liquid_core::Runtime;
 use liquid_core::runtime::{PartialStore, Registers};
-use liquid_core::{Runtime, ValueCow, ValueView};
 use rustc_hash::FxHashMap;
 
 use super::val::{self, LiquidValue};
@@ -18,7 +18,7 @@ use super::words::{NAMED, VALUE};
 use super::{LiquidOptions, carried};
 use crate::diag::limits;
 use crate::model::{Map, Value};
-use crate::text::{Mistake, work};
+use crate::text::{Mistake, StepCounter, work};
 
 type StateResult = Result<(), Mistake>;
 
@@ -37,7 +37,7 @@ type LoopPlace = (usize, usize, Option<usize>);
 pub(super) struct RenderState {
     names: Value,
     pub options: LiquidOptions,
-    left: usize,
+    steps: StepCounter,
     /// The position of the current tag.
     pub at: usize,
     constants: Arc<[LiquidValue]>,
@@ -65,7 +65,13 @@ pub(super) fn with<T>(runtime: &dyn Runtime, work: impl FnOnce(&mut RenderState)
 
 impl RenderState {
     pub(super) fn new(names: &Value, options: &LiquidOptions, constants: &Arc<[LiquidValue]>) -> Self {
-        Self { names: names.clone(), options: *options, left: options.limits.steps, constants: constants.clone(), ..Self::default() }
+        Self {
+            names: names.clone(),
+            options: *options,
+            steps: options.limits.counter(work::STEPS_PER_TAG),
+            constants: constants.clone(),
+            ..Self::default()
+        }
     }
 
     pub(super) fn fail<T>(&self, message: impl Into<String>) -> Result<T, Mistake> {
@@ -76,21 +82,10 @@ impl RenderState {
         Err(Mistake::bound(self.at, message))
     }
 
-    /// Spends steps of the call's work which the template's own bound does not count.
-    pub(super) fn spend(&self, steps: u64) -> StateResult {
-        work::spend(steps).or_else(|exceeded| self.bound(exceeded.to_string()))
-    }
-
     /// Spends work of the budget.
     pub(super) fn pay(&mut self, units: usize) -> StateResult {
-        self.spend((units as u64).saturating_mul(work::STEPS_PER_TAG))?;
-        match self.left.checked_sub(units) {
-            Some(left) => {
-                self.left = left;
-                Ok(())
-            }
-            None => self.bound(format!("the template takes more than {} steps", self.options.limits.steps)),
-        }
+        let counted = self.steps.count(units as u64);
+        counted.or_else(|bound| self.bound(bound.message(|| format!("the template takes more than {} steps", self.options.limits.steps))))
     }
 
     /// Pays for a text of so many bytes before it is made, unless it is too long.

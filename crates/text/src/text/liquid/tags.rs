@@ -9,9 +9,9 @@ use liquid_core::{BlockReflection, Language, ParseBlock, ParseTag, Renderable, R
 
 use super::expr::{Operand, PostfixExpr};
 use super::filters::slot;
-use super::state::{NameRuntime, state, with};
+use super::state::{state, with};
 use super::val::LiquidValue;
-use super::{BoundedPage, HANDED, PAGE, val};
+use super::{BoundedPage, val};
 use crate::model::Value;
 
 /// The tag whose value is the answer to a filter that evaluates an expression.
@@ -24,9 +24,8 @@ pub(super) struct LiquidTag(pub &'static str, pub &'static str);
 /// Tags that stand alone.
 pub(super) const ALONE: &[&str] = &["assign", "break", "continue", "cycle", "decrement", "echo", "increment"];
 
-/// Tags that are closed by another; the first holds a whole template.
+/// Tags that are closed by another.
 pub(super) const BLOCKS: &[LiquidTag] = &[
-    LiquidTag(PAGE, "endpage"),
     LiquidTag("capture", "endcapture"),
     LiquidTag("case", "endcase"),
     LiquidTag("for", "endfor"),
@@ -44,7 +43,6 @@ pub(super) struct TagNode {
 
 #[derive(Debug)]
 pub(super) enum TagBody {
-    Page(Template),
     Echo(PostfixExpr),
     Answer(PostfixExpr),
     Assign { name: usize, value: PostfixExpr },
@@ -132,13 +130,12 @@ impl TagReflection for LiquidTag {
 
 impl ParseBlock for LiquidTag {
     fn parse(&self, mut tokens: TagTokenIter<'_>, mut block: TagBlock<'_, '_>, language: &Language) -> Result<Box<dyn Renderable>> {
-        let at = if self.0 == PAGE { 0 } else { number(&mut tokens)? };
+        let at = number(&mut tokens)?;
         let what = match self.0 {
             "capture" => TagBody::Capture { name: number(&mut tokens)?, body: Template::new(block.parse_all(language)?) },
             "case" => case(&mut tokens, &mut block, language)?,
             "for" | "tablerow" => TagBody::Loop(Box::new(each(&mut tokens, &mut block, language, self.0 == "tablerow")?)),
-            "if" | "unless" => choice(&mut tokens, &mut block, language, self.0 == "if")?,
-            _ => TagBody::Page(Template::new(block.parse_all(language)?)),
+            _ => choice(&mut tokens, &mut block, language, self.0 == "if")?,
         };
         end(&mut tokens)?;
         block.assert_empty();
@@ -299,16 +296,11 @@ fn each(tokens: &mut TagTokenIter<'_>, block: &mut TagBlock<'_, '_>, language: &
 
 impl Renderable for TagNode {
     fn render_to(&self, writer: &mut dyn Write, runtime: &dyn Runtime) -> Result<()> {
-        if let TagBody::Page(body) = &self.what {
-            *state(runtime) = HANDED.take();
-            return body.render_to(writer, &NameRuntime(runtime));
-        }
         with(runtime, |state| {
             state.at = self.at;
             state.pay(1)
         })?;
         match &self.what {
-            TagBody::Page(body) => return body.render_to(writer, runtime),
             TagBody::Echo(value) => return print(&value.value(runtime)?, writer, runtime),
             TagBody::Answer(value) => {
                 let value = value.value(runtime)?;

@@ -5,6 +5,7 @@ use jiff::civil::DateTime;
 use super::calendar::LOCAL;
 use super::{Calendar, INVALID, Moment};
 use crate::diag::limits;
+use crate::model::SizeExcess;
 use crate::text::work::{self, BudgetExceeded};
 
 /// All other tokens, in the order in which moment.js tries them.
@@ -151,7 +152,7 @@ struct FormattedText {
 impl FormattedText {
     fn push(&mut self, text: &str) -> Result<(), BudgetExceeded> {
         if self.text.len().saturating_add(text.len()) > limits::OUTPUT_BYTES {
-            return Err(work::too_large());
+            return Err(work::too_large(SizeExcess::Bytes));
         }
         self.text.push_str(text);
         Ok(())

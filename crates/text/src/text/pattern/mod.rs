@@ -21,7 +21,7 @@ use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 use rustc_hash::FxHashMap;
 
 use crate::diag::limits;
-use crate::text::work;
+use crate::text::{work, written};
 use engine::PatternEngines;
 pub(crate) use foreign::foreign;
 pub use tree::PatternFlags;
@@ -88,14 +88,6 @@ pub enum MatchBound {
         limit: usize,
     },
 }
-
-/// What compiling a part takes, in steps of the work of a call and in bytes; the smallest pattern is as many parts.
-const STEPS_PER_PART: u64 = 50;
-const BYTES_PER_PART: usize = 128;
-const SMALLEST: u64 = 200;
-
-/// So many matches that are kept are paid at once.
-const BATCH: usize = 1 << 12;
 
 /// A stretch of a text, in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -197,7 +189,7 @@ impl Pattern {
         let size = size::of(&tree, parsed)?;
         let text = format!("/{source}/{flags}");
         if pays {
-            pay(size.parts).map_err(|_| PatternError::too_costly(0, "no work is left for compiling patterns"))?;
+            work::compile(size.parts).map_err(|_| PatternError::too_costly(0, "no work is left for compiling patterns"))?;
         }
         let engines = engine::choose(&tree, size, source, parsed)?;
         let units = if by_units { units::UnitPattern::of(&tree, source, flags)? } else { units::UnitPattern::Same };
@@ -247,7 +239,7 @@ impl Pattern {
     /// # Errors
     /// A bound of the work is reached.
     pub fn pay(&self) -> Result<(), work::BudgetExceeded> {
-        if self.0.parts == 0 { Ok(()) } else { pay(self.0.parts) }
+        if self.0.parts == 0 { Ok(()) } else { work::compile(self.0.parts) }
     }
 
     /// How large it is, with counts written out: what compiling it costs. Nothing for a plain text.
@@ -278,13 +270,7 @@ impl Pattern {
     /// A bound that was reached.
     pub fn find_all(&self, text: &str, limit: usize) -> Result<Vec<TextMatch>, MatchBound> {
         let mut found = Vec::new();
-        self.each(text, limit, 0, |hit| {
-            found.push(hit.whole);
-            if found.len().is_multiple_of(BATCH) {
-                work::make(BATCH * size_of::<TextMatch>()).map_err(|_| MatchBound::Steps)?;
-            }
-            Ok(())
-        })?;
+        self.each(text, limit, 0, |hit| written::push(&mut found, hit.whole, 0).map_err(|_| MatchBound::Steps))?;
         Ok(found)
     }
 
@@ -295,9 +281,8 @@ impl Pattern {
     pub fn captures_all(&self, text: &str, limit: usize) -> Result<Vec<Captures>, MatchBound> {
         let mut found = Vec::new();
         self.each(text, limit, self.0.names.len(), |hit| {
-            work::make(size_of::<Captures>() + hit.groups.len() * size_of::<Option<TextMatch>>()).map_err(|_| MatchBound::Steps)?;
-            found.push(hit);
-            Ok(())
+            let groups = hit.groups.len() * size_of::<Option<TextMatch>>();
+            written::push(&mut found, hit, groups).map_err(|_| MatchBound::Steps)
         })?;
         Ok(found)
     }
@@ -352,13 +337,6 @@ impl Pattern {
         }
         Ok(())
     }
-}
-
-/// Pays for compiling so many parts.
-fn pay(parts: u64) -> Result<(), work::BudgetExceeded> {
-    let parts = parts.saturating_add(SMALLEST);
-    work::spend(parts.saturating_mul(STEPS_PER_PART))?;
-    work::make(usize::try_from(parts).unwrap_or(usize::MAX).saturating_mul(BYTES_PER_PART))
 }
 
 /// The text with the matches of several patterns replaced in one walk from left to right, or nothing if there is no

@@ -2,32 +2,23 @@
 //! (`on_var`) measures them now and then, and pays for what was copied of them since; the functions of the packages
 //! (`natives.rs`) measure what they are given and make. All pay through [`charge`].
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 
 use rhai::{Array, Blob, Dynamic, Engine, EvalAltResult, EvalContext, FnPtr, ImmutableString, Map, Position};
 
-use super::ScriptLimits;
-use super::shown::{self, LazyMap};
+use super::shown::LazyMap;
+use super::{PrintLog, ScriptLimits};
 use crate::diag::limits;
 use crate::model::Value;
 use crate::text::work;
 
-/// Steps of the work of a build that one operation takes.
-const STEPS_PER_OPERATION: u64 = 16;
-/// Steps of a part of a value that is copied, or that a function of the packages reads.
-const STEPS_PER_PART: u64 = 2;
-/// Bytes of a text that are read or written within one step.
-const BYTES_PER_STEP: usize = 8;
-/// Steps of a byte of a text that is written anew letter by letter.
-pub(super) const STEPS_PER_LETTER: u64 = 2;
-/// The memory of a part of a value.
-pub(super) const BYTES_PER_PART: usize = 16;
+/// A value that a script reads or copies, and a letter that it writes, in steps; the memory of a value, in bytes.
+pub(super) const STEPS_PER_VALUE: u64 = 2;
+pub(super) const BYTES_PER_VALUE: usize = 16;
 /// About every so many looks at variables, all variables of the function are measured, and pay for the other looks.
 const LOOKS: u64 = 16;
 /// The most items and tables of the build that a script holds at once, copies included.
 const MOST_VIEWS: u64 = 2_000_000;
-/// A wait for a value that is being changed: the interpreter sleeps for 50 ms before it gives up.
-const STEPS_PER_RACE: u64 = 10_000_000;
 
 pub(super) type ScriptResult<T> = Result<T, Box<EvalAltResult>>;
 
@@ -48,6 +39,10 @@ struct FuelState {
 
 thread_local! {
     static STATE: Cell<FuelState> = Cell::default();
+    /// The views that scripts hold.
+    pub(super) static VIEWS: Cell<u64> = const { Cell::new(0) };
+    /// What scripts have printed.
+    pub(super) static LOG: RefCell<PrintLog> = RefCell::default();
 }
 
 fn change(change: impl FnOnce(&mut FuelState)) {
@@ -64,7 +59,7 @@ impl RunningCall {
     pub(super) fn begin(operations: u64, draw: u64) -> Self {
         let left = STATE.get().operations.unwrap_or(operations);
         let state =
-            FuelState { operations: Some(left.min(operations)), price: STEPS_PER_OPERATION, draw: draw | 1, ..FuelState::default() };
+            FuelState { operations: Some(left.min(operations)), price: work::STEPS_PER_OPERATION, draw: draw | 1, ..FuelState::default() };
         Self(STATE.replace(state))
     }
 }
@@ -80,8 +75,7 @@ impl Drop for RunningCall {
 
 /// Pays steps, and bytes that are made: all that scripts do is paid here.
 pub(super) fn charge(steps: u64, bytes: usize) -> ScriptResult<()> {
-    let made = if bytes > 0 { work::make(bytes) } else { Ok(()) };
-    made.and_then(|()| work::spend(steps)).map_err(|_| terminated())
+    work::pay(steps.saturating_add((bytes / work::BYTES_PER_STEP) as u64), bytes as u64).map_err(|_| terminated())
 }
 
 pub(super) fn terminated() -> Box<EvalAltResult> {
@@ -91,8 +85,8 @@ pub(super) fn terminated() -> Box<EvalAltResult> {
 /// Ends a script that waits for its own values.
 pub(super) fn raced() -> Box<EvalAltResult> {
     change(|state| state.raced = true);
-    // it ends all the same
-    let _ = charge(STEPS_PER_RACE, 0);
+    // the interpreter sleeps for 50 ms before it gives up; it ends all the same
+    let _ = charge(10_000_000, 0);
     terminated()
 }
 
@@ -101,7 +95,7 @@ pub(super) fn stopped() -> String {
     if STATE.get().raced {
         return "a variable is used while it is being changed".into();
     }
-    if shown::held() > MOST_VIEWS {
+    if VIEWS.get() > MOST_VIEWS {
         return format!("the script holds more than {MOST_VIEWS} items and tables");
     }
     if STATE.get().operations == Some(0) { "the script takes too many steps".into() } else { work::told() }
@@ -112,7 +106,7 @@ pub(super) fn register(engine: &mut Engine, limits: ScriptLimits) {
     engine.on_progress(|_| {
         let FuelState { operations: left, price, .. } = STATE.get();
         change(|state| state.operations = left.map(|left| left.saturating_sub(1)));
-        let ends = left == Some(0) || shown::held() > MOST_VIEWS || charge(price, 0).is_err();
+        let ends = left == Some(0) || VIEWS.get() > MOST_VIEWS || charge(price, 0).is_err();
         ends.then_some(Dynamic::UNIT)
     });
     #[expect(deprecated, reason = "the interpreter calls it volatile; its version is fixed")]
@@ -137,7 +131,7 @@ fn look(name: &str, context: &EvalContext<'_, '_, '_, '_, '_, '_>, limits: &Scri
         let size = ScriptSize::of(value)?;
         size.check(limits)?;
         // this look stands for the others, each of which may write a text anew for a letter
-        let copy = size.steps().saturating_add((size.text as u64).saturating_mul(STEPS_PER_LETTER));
+        let copy = size.steps().saturating_add((size.text as u64).saturating_mul(STEPS_PER_VALUE));
         charge(if of == name { LOOKS.saturating_mul(copy) } else { size.parts() as u64 }, 0)?;
     }
     Ok(())
@@ -213,12 +207,12 @@ impl ScriptSize {
     /// The work of copying it, or of reading it once.
     pub(super) fn steps(&self) -> u64 {
         let parts = self.parts().saturating_sub(self.views) as u64;
-        parts.saturating_mul(STEPS_PER_PART).saturating_add((self.text / BYTES_PER_STEP) as u64)
+        parts.saturating_mul(STEPS_PER_VALUE).saturating_add((self.text / work::BYTES_READ_PER_STEP) as u64)
     }
 
     /// The memory of a copy.
     pub(super) fn bytes(&self) -> usize {
-        self.parts().saturating_mul(BYTES_PER_PART).saturating_add(self.text)
+        self.parts().saturating_mul(BYTES_PER_VALUE).saturating_add(self.text)
     }
 
     /// Refuses a value that is larger than what a script may make, and than all that it was given.
@@ -246,16 +240,16 @@ pub(super) fn hand(value: &Dynamic) -> ScriptResult<()> {
 /// Notes and pays for a list of so many parts that a script is given.
 pub(super) fn note_list(length: usize) -> ScriptResult<()> {
     change(|state| state.given.lists = state.given.lists.saturating_add(length));
-    charge(length as u64, length.saturating_mul(4 * BYTES_PER_PART))
+    charge(length as u64, length.saturating_mul(4 * BYTES_PER_VALUE))
 }
 
 /// Makes operations dearer by the size of constants, which the interpreter copies without a look at a variable.
 pub(super) fn hold_constants(parts: u64) {
-    change(|state| state.price = state.price.saturating_add(parts * STEPS_PER_PART));
+    change(|state| state.price = state.price.saturating_add(parts * STEPS_PER_VALUE));
 }
 
 /// Pays for a value of the build that is read as a whole.
 pub(super) fn reading(value: &Value) -> ScriptResult<()> {
     let read = crate::text::written::read(value).map_err(|_| terminated())?;
-    charge(0, read.values.saturating_mul(4 * BYTES_PER_PART).saturating_add(read.bytes))
+    charge(0, read.values.saturating_mul(4 * BYTES_PER_VALUE).saturating_add(read.bytes))
 }

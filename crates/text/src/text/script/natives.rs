@@ -15,7 +15,7 @@ use rhai::{
 };
 
 use super::ScriptLimits;
-use super::fuel::{STEPS_PER_LETTER, ScriptResult, ScriptSize, charge, raced};
+use super::fuel::{STEPS_PER_VALUE, ScriptResult, ScriptSize, charge, raced};
 use super::values::to_dynamic;
 use crate::model::Value;
 
@@ -119,7 +119,7 @@ pub(super) fn register(engine: &mut Engine, limits: ScriptLimits) {
             {
                 measure(first, &limits)?;
                 if native.name.starts_with(char::is_alphabetic) && native.name != "append" {
-                    charge((ScriptSize::of(first)?.text as u64).saturating_mul(STEPS_PER_LETTER), 0)?;
+                    charge((ScriptSize::of(first)?.text as u64).saturating_mul(STEPS_PER_VALUE), 0)?;
                 }
             }
             Ok(result)
@@ -245,7 +245,7 @@ fn pad(text: &mut ImmutableString, length: INT, with: &str, limits: &ScriptLimit
     }
     let made = text.len().saturating_add(missing.saturating_mul(with.len()).div_ceil(letters));
     ScriptSize { text: made, ..ScriptSize::default() }.check(limits)?;
-    charge((made as u64).saturating_mul(STEPS_PER_LETTER), made)?;
+    charge((made as u64).saturating_mul(STEPS_PER_VALUE), made)?;
     let padding: String = with.chars().cycle().take(missing).collect();
     *text += padding;
     Ok(())

@@ -1,23 +1,11 @@
 //! What a view is made of; `view.rs` says what it does.
 
-use std::cell::Cell;
 use std::sync::Arc;
 
 use crate::model::Value;
 use crate::model::rights::ScriptRights;
-use crate::text::work;
 
-/// Steps of the work of a build that a copy of a view takes.
-const STEPS_PER_COPY: u64 = 2;
-
-thread_local! {
-    static VIEWS: Cell<u64> = const { Cell::new(0) };
-}
-
-/// The views that scripts of this thread hold.
-pub(super) fn held() -> u64 {
-    VIEWS.get()
-}
+use super::fuel::{STEPS_PER_VALUE, VIEWS, charge};
 
 /// What a script may read and write of a table, and the path of the table.
 #[derive(Debug, Clone)]
@@ -53,7 +41,7 @@ impl HeldTable {
 impl Clone for HeldTable {
     fn clone(&self) -> Self {
         // the next operation ends the script, if this was too much
-        let _ = work::spend(STEPS_PER_COPY);
+        let _ = charge(STEPS_PER_VALUE, 0);
         Self::new()
     }
 }

@@ -7,7 +7,7 @@ use std::sync::{Arc, LazyLock};
 
 use rhai::{Array, Dynamic, Engine, EvalAltResult, ImmutableString, Position};
 
-use super::fuel::{BYTES_PER_PART, ScriptResult, ScriptSize, charge, hand, note_list, reading, terminated};
+use super::fuel::{BYTES_PER_VALUE, STEPS_PER_VALUE, ScriptResult, ScriptSize, charge, hand, note_list, reading, terminated};
 use super::shown::{HeldTable, LazyMap, TableGuard};
 use super::values::{from_dynamic, to_dynamic};
 use crate::diag::limits;
@@ -15,9 +15,6 @@ use crate::model::item::core;
 use crate::model::rights::ScriptRights;
 use crate::model::{Map, Value};
 use crate::text::written;
-
-/// The work of reading one field, in steps.
-const STEPS_PER_READ: u64 = 4;
 
 fn failed(message: impl Into<String>) -> Box<EvalAltResult> {
     EvalAltResult::ErrorRuntime(message.into().into(), Position::NONE).into()
@@ -87,7 +84,7 @@ impl LazyMap {
     }
 
     pub(super) fn get(&self, key: &str) -> ScriptResult<Dynamic> {
-        charge(STEPS_PER_READ, 0)?;
+        charge(STEPS_PER_VALUE, 0)?;
         let guard = self.below(key)?;
         self.fields().get(key).map_or(Ok(Dynamic::UNIT), |value| Self::of(value, guard))
     }
@@ -97,7 +94,7 @@ impl LazyMap {
         let mut found = self.clone();
         let mut keys = path.split('.').filter(|key| !key.is_empty());
         while let Some(key) = keys.next() {
-            charge(STEPS_PER_READ, 0)?;
+            charge(STEPS_PER_VALUE, 0)?;
             let guard = found.below(key)?;
             let Some(mut value) = found.fields().get(key).cloned() else { return Ok(None) };
             while let Value::List(list) = &value {
@@ -144,7 +141,7 @@ impl LazyMap {
         }
         let Value::Map(map) = &mut self.value else { return Ok(()) };
         if Arc::get_mut(map).is_none() {
-            charge(fields as u64, fields.saturating_mul(4 * BYTES_PER_PART))?;
+            charge(fields as u64, fields.saturating_mul(4 * BYTES_PER_VALUE))?;
         }
         let map = Arc::make_mut(map);
         if new.is_null() {
