@@ -212,9 +212,9 @@ fn tables_that_become_the_messages_of_a_template_end_with_the_bound() {
     let tables = Json::Object((0..200).map(|n| (format!("k{n}"), json!({}))).collect());
     let (context, sources, limits) = (Value::Null, One(Value::from(&tables)), RenderLimits::default());
     let inputs = Inputs { context: &context, sources: &sources, ruler: &QuarterRuler, lanes: &[], requests: &[], limits };
-    let _door = BudgetScope::open(WorkLimits { steps: 30_000, ..WIDE });
+    let _door = BudgetScope::open(WorkLimits { steps: 10_000, ..WIDE });
     let error = render(&template, &inputs, &mut Budget::new(None)).err().unwrap();
-    assert!(error.kind == TemplateError::Bound && error.message.contains("takes more than 30000 steps"), "{error}");
+    assert!(error.kind == TemplateError::Bound && error.message.contains("takes more than 10000 steps"), "{error}");
 }
 
 // Every function of the library with arguments of every type at their extremes: it returns or says why not, and never

@@ -50,7 +50,7 @@ fn many_patterns_that_run_away_are_bounded_together() {
     let entries: Vec<Value> = (0..200).map(|n| entry(n, &json!({ "key": [format!("/(?:(a|aa)+)+\\1c{n}/")] }))).collect();
     let plan = built(&[book(&entries)]);
     assert_eq!(plan.warnings.len(), 200, "each entry is told");
-    assert_eq!(plan.warnings.iter().filter(|w| w.message.contains("not tried")).count(), 150);
+    assert_eq!(plan.warnings.iter().filter(|w| w.message.contains("not tried")).count(), 180);
 }
 
 #[test]

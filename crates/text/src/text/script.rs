@@ -9,7 +9,6 @@ mod calls;
 mod error;
 mod fuel;
 mod natives;
-mod shown;
 mod values;
 mod view;
 
@@ -24,7 +23,7 @@ use crate::text::work::BudgetScope;
 use calls::{LEVELS, ScriptLookups, compiled};
 pub use error::{ScriptError, ScriptPlace};
 use fuel::{LOG, RunningCall, ScriptResult, ScriptSize};
-use shown::{LazyMap, TableGuard};
+use fuel::{LazyMap, TableGuard};
 use values::{from_dynamic, to_dynamic};
 
 /// The limits of a script. All are counted by the interpreter; none depends on a clock.

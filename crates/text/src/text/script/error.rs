@@ -5,7 +5,7 @@ use std::sync::Arc;
 use rhai::{Array, Dynamic, EvalAltResult, Map, Position};
 
 use super::fuel;
-use super::shown::LazyMap;
+use super::fuel::LazyMap;
 use super::values::from_dynamic;
 
 /// Why a script does not compile or stopped.

@@ -1,15 +1,16 @@
 //! What scripts may use up. Each operation of the interpreter counts, and pays the work of the build. A look at variables
 //! (`on_var`) measures them now and then, and pays for what was copied of them since; the functions of the packages
-//! (`natives.rs`) measure what they are given and make. All pay through [`charge`].
+//! (`natives.rs`) measure what they are given and make. All pay through [`charge`]. Views (`view.rs`) are counted too.
 
 use std::cell::{Cell, RefCell};
+use std::sync::Arc;
 
 use rhai::{Array, Blob, Dynamic, Engine, EvalAltResult, EvalContext, FnPtr, ImmutableString, Map, Position};
 
-use super::shown::LazyMap;
 use super::{PrintLog, ScriptLimits};
 use crate::diag::limits;
 use crate::model::Value;
+use crate::model::rights::ScriptRights;
 use crate::text::work;
 
 /// A value that a script reads or copies, and a letter that it writes, in steps; the memory of a value, in bytes.
@@ -40,7 +41,7 @@ struct FuelState {
 thread_local! {
     static STATE: Cell<FuelState> = Cell::default();
     /// The views that scripts hold.
-    pub(super) static VIEWS: Cell<u64> = const { Cell::new(0) };
+    static VIEWS: Cell<u64> = const { Cell::new(0) };
     /// What scripts have printed.
     pub(super) static LOG: RefCell<PrintLog> = RefCell::default();
 }
@@ -252,4 +253,49 @@ pub(super) fn hold_constants(parts: u64) {
 pub(super) fn reading(value: &Value) -> ScriptResult<()> {
     let read = crate::text::written::read(value).map_err(|_| terminated())?;
     charge(0, read.values.saturating_mul(4 * BYTES_PER_VALUE).saturating_add(read.bytes))
+}
+
+/// What a script may read and write of a table, and the path of the table.
+#[derive(Debug, Clone)]
+pub(super) struct TableGuard {
+    pub(super) rights: Arc<ScriptRights>,
+    pub(super) path: Arc<str>,
+    /// The table is an item that is given back, so changes of it are writes.
+    pub(super) item: bool,
+}
+
+/// A table that is read lazily.
+#[derive(Debug, Clone)]
+pub(super) struct LazyMap {
+    pub(super) value: Value,
+    /// `None`: all of it may be read and changed.
+    pub(super) guard: Option<TableGuard>,
+    /// It is the scene, which no script changes in place.
+    pub(super) scene: bool,
+    pub(super) _held: HeldTable,
+}
+
+/// A table of the build that a script holds: each copy is counted and paid, and one that is dropped is counted no more.
+#[derive(Debug)]
+pub(super) struct HeldTable;
+
+impl HeldTable {
+    pub(super) fn new() -> Self {
+        VIEWS.set(VIEWS.get().saturating_add(1));
+        Self
+    }
+}
+
+impl Clone for HeldTable {
+    fn clone(&self) -> Self {
+        // the next operation ends the script, if this was too much
+        let _ = charge(STEPS_PER_VALUE, 0);
+        Self::new()
+    }
+}
+
+impl Drop for HeldTable {
+    fn drop(&mut self) {
+        VIEWS.set(VIEWS.get().saturating_sub(1));
+    }
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use rhai::Dynamic;
 
-use super::shown::LazyMap;
+use super::fuel::LazyMap;
 use crate::diag::limits;
 use crate::model::{Map, Value};
 

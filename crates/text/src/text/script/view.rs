@@ -7,8 +7,10 @@ use std::sync::{Arc, LazyLock};
 
 use rhai::{Array, Dynamic, Engine, EvalAltResult, ImmutableString, Position};
 
-use super::fuel::{BYTES_PER_VALUE, STEPS_PER_VALUE, ScriptResult, ScriptSize, charge, hand, note_list, reading, terminated};
-use super::shown::{HeldTable, LazyMap, TableGuard};
+use super::fuel::{
+    BYTES_PER_VALUE, HeldTable, LazyMap, STEPS_PER_VALUE, ScriptResult, ScriptSize, TableGuard, charge, hand, note_list, reading,
+    terminated,
+};
 use super::values::{from_dynamic, to_dynamic};
 use crate::diag::limits;
 use crate::model::item::core;
