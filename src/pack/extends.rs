@@ -1,18 +1,19 @@
 //! Determines the packs of a build, lowest first: reads manifests and follows `extends`, each pack once.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
+use indexmap::IndexMap;
 use semver::{Version, VersionReq};
 
-use super::files::{self, PackFiles, RuleFile};
-use super::library::{self, PackLibrary};
-use super::read::{self, RuleDocument};
+use super::files::{PackFiles, RuleFile, meant_ending, name_of};
+use super::library::PackLibrary;
+use super::read::{RuleDocument, UnreadTexts};
 use super::schemas::Schemas;
-use super::scripts;
-use super::stray::{self, SpokenNames};
-use super::unread::UnreadTexts;
-use crate::diag::{Code, Diagnostic, DocumentNode, Help, Report, Severity, SourceId, Sources, Span, limits, memory};
+use super::{files, library, read};
+use crate::diag::{Code, Diagnostic, DocumentNode, FieldMap, Help, Report, Severity, SourceId, Sources, Span, limits, memory};
+use crate::model::rights::{ScriptRights, TABLE};
 
 /// One layer as read: the documents of a pack, or the single document of an overlay.
 pub(super) struct LayerDocs {
@@ -138,7 +139,7 @@ impl<'a> PackResolver<'a> {
                     self.report.push(complaint.help("a pack is one folder with one `pack.toml`; move the inner pack beside it"));
                 }
                 // rule tests are read by the code that runs them
-                "case" => self.report.push(stray::outside_of_cases(file, &doc)),
+                "case" => self.report.push(outside_of_cases(file, &doc)),
                 "overlay" => {
                     overlays.push(InnerOverlay::of(&doc, file));
                     docs.push(doc);
@@ -152,14 +153,14 @@ impl<'a> PackResolver<'a> {
         for (path, file) in &pack.assets {
             match read::decode(file, &name, self.sources, self.report) {
                 Some((id, _)) => {
-                    let complaint = stray::outside_of_scripts(file, Span::new(id, 0, 0), &spoken);
+                    let complaint = outside_of_scripts(file, Span::new(id, 0, 0), &spoken);
                     complaint.into_iter().for_each(|complaint| self.report.push(complaint));
                     assets.push((path.clone(), id));
                 }
                 None => self.complete = false,
             }
         }
-        let left = docs.first().map(|manifest| stray::left(&pack.strays, &pack.cases, manifest, &spoken));
+        let left = docs.first().map(|manifest| stray_files(&pack.strays, &pack.cases, manifest, &spoken));
         left.into_iter().flatten().for_each(|complaint| self.report.push(complaint));
         LayerDocs { name, release, overlay: false, folder: pack.folder, extends: None, docs, assets }
     }
@@ -223,7 +224,7 @@ impl<'a> PackResolver<'a> {
     /// The scripts that an overlay names as files beside it: `"mine.rhai" = { file = "mine.rhai" }` in `[rhai]`.
     fn scripts_beside(&mut self, doc: &RuleDocument, folder: Option<&Path>, layer: &str) -> Vec<(String, SourceId)> {
         let mut assets = Vec::new();
-        for (name, file, span) in scripts::files(doc) {
+        for (name, file, span) in script_files(doc) {
             let asset = folder.and_then(|folder| files::read_file(&folder.join(&*file), self.report));
             match asset.as_ref().and_then(|asset| read::decode(asset, layer, self.sources, self.report)) {
                 Some((id, _)) => assets.push((format!("scripts/{name}"), id)),
@@ -475,4 +476,155 @@ fn is_same_folder(a: Option<&Path>, b: Option<&Path>) -> bool {
 
 fn is_manifest(path: &str) -> bool {
     matches!(path, "pack.toml" | "pack.json")
+}
+
+/// The table of a file, if it is one of those that may hold it.
+fn scripts_table(doc: &RuleDocument) -> Option<&FieldMap> {
+    doc.root.get(TABLE).and_then(DocumentNode::as_table).filter(|_| matches!(&*doc.kind, "pack" | "overlay"))
+}
+
+/// What each layer, given with its files, declares.
+pub(super) fn script_rights<'d>(
+    layers: impl Iterator<Item = (&'d str, &'d [RuleDocument])>,
+    sources: &Sources,
+) -> IndexMap<Arc<str>, Arc<ScriptRights>> {
+    let mut all = IndexMap::new();
+    for (layer, docs) in layers {
+        let Some((doc, table)) = docs.iter().find_map(|doc| Some((doc, scripts_table(doc)?))) else { continue };
+        if !table.contains_key("reads") && !table.contains_key("writes") {
+            continue;
+        }
+        let nodes = |key: &str| table.get(key).and_then(|field| field.node.as_list()).unwrap_or(&[]).iter();
+        let words = |key: &str| -> Arc<[Arc<str>]> { nodes(key).filter_map(DocumentNode::as_text).map(Arc::from).collect() };
+        let places = nodes("reads").chain(nodes("writes")).filter_map(|node| Some((Arc::from(node.as_text()?), node.span)));
+        let file = sources.get(doc.root.span.source).map(|source| source.name.clone()).unwrap_or_default();
+        let (reads, writes, places) = (words("reads"), words("writes"), places.collect());
+        all.insert(Arc::from(layer), Arc::new(ScriptRights { reads, writes, file, places }));
+    }
+    all
+}
+
+/// The scripts that an overlay names as files in its table `[rhai]`: name, file, place. A name that leads out of the folder is refused by the
+/// schema.
+fn script_files(doc: &RuleDocument) -> Vec<(Arc<str>, Arc<str>, Span)> {
+    let entries = scripts_table(doc).into_iter().flatten();
+    let files = entries.filter_map(|(name, field)| {
+        let file = field.node.get("file")?;
+        let text = file.as_text().filter(|text| is_plain(text))?;
+        Some((name.clone(), Arc::from(text), file.span))
+    });
+    files.collect()
+}
+
+/// Whether a text is the name of a script in the same folder.
+fn is_plain(name: &str) -> bool {
+    name.ends_with(".rhai") && name.bytes().all(|b| b.is_ascii_alphanumeric() || b"._-".contains(&b)) && !name.starts_with('.')
+}
+
+fn is_inside(path: &str, folder: &str) -> bool {
+    path.split('/').rev().skip(1).any(|part| part == folder)
+}
+
+/// The names of files that a file of the pack speaks of, gathered once for all of them.
+struct SpokenNames {
+    /// Files among the cases, of which a text in a case speaks: it may read what is no rule.
+    by_cases: HashSet<String>,
+    /// Scripts that an overlay names, which may lie beside it.
+    by_overlays: HashSet<Arc<str>>,
+}
+
+impl SpokenNames {
+    /// What the cases and the rule files of a pack speak of.
+    pub(super) fn of(pack: &PackFiles, docs: &[RuleDocument]) -> Self {
+        let by_overlays = docs.iter().flat_map(script_files).map(|(_, name, _)| name).collect();
+        let paths = pack.strays.iter().chain(pack.assets.values()).map(|file| &*file.path_in_pack);
+        let wanted: HashSet<&str> = paths.filter(|path| is_inside(path, "cases")).map(name_of).collect();
+        // such a name is never found as a part, so it may be spoken of
+        let mut by_cases: HashSet<String> = wanted.iter().filter(|name| name.contains(ends_part)).map(|name| (*name).to_owned()).collect();
+        let cases: &[RuleFile] = if wanted.is_empty() { &[] } else { &pack.cases };
+        for case in cases {
+            let text = String::from_utf8_lossy(&case.bytes);
+            for name in last_parts(&text).filter(|name| wanted.contains(name)) {
+                if !by_cases.contains(name) {
+                    by_cases.insert(name.to_owned());
+                }
+            }
+        }
+        Self { by_cases, by_overlays }
+    }
+
+    /// Whether a case speaks of a file that lies beside it.
+    fn is_of_case(&self, path: &str) -> bool {
+        is_inside(path, "cases") && self.by_cases.contains(name_of(path))
+    }
+}
+
+/// Everything in a text that may be the last part of a path: what stands between quotes, slashes and the ends of lines, and
+/// each word of it. A case may be unreadable, so it is not asked for its values.
+fn last_parts(text: &str) -> impl Iterator<Item = &str> {
+    let ends_word = |c: char| c.is_whitespace() || ",;:=()[]{}<>`".contains(c);
+    text.split(ends_part).flat_map(move |part| std::iter::once(part).chain(part.split(ends_word)))
+}
+
+fn ends_part(c: char) -> bool {
+    matches!(c, '"' | '\'' | '/' | '\\') || c.is_control()
+}
+
+/// The warnings about files that are no part of the pack although their names say so, and about rule tests in a folder
+/// `cases` that lies deeper than the pack's own. They stand at the manifest, because the files are not read.
+fn stray_files(strays: &[RuleFile], cases: &[RuleFile], manifest: &RuleDocument, spoken: &SpokenNames) -> Vec<Diagnostic> {
+    let strays = strays.iter().filter(|file| !spoken.is_of_case(&file.path_in_pack)).map(misnamed_file);
+    let is_test = |file: &&RuleFile| read::peek(file, "kind").as_deref() == Some("case");
+    let deeper = cases.iter().filter(|file| !file.path_in_pack.starts_with("cases/")).filter(is_test).map(misplaced_tests);
+    let at = beginning_of(manifest);
+    strays.chain(deeper).map(|complaint| complaint.at(at)).collect()
+}
+
+/// The beginning of a file.
+fn beginning_of(doc: &RuleDocument) -> Span {
+    Span::new(doc.root.span.source, 0, 0)
+}
+
+fn misnamed_file(file: &RuleFile) -> Diagnostic {
+    let path = &*file.path_in_pack;
+    let (stem, written) = path.rsplit_once('.').unwrap_or((path, ""));
+    let name = name_of(stem);
+    let ends = || format!("its name ends in `.{written}`");
+    let no_rules = || "a folder `scripts` holds no rules".to_owned();
+    // among the cases, rule files are found in every folder
+    let is_in_scripts = is_inside(path, "scripts") && !is_inside(path, "cases");
+    // a file that is called as the help says must not be a stray again
+    let (why, help) = match meant_ending(path) {
+        Some("rhai") => (ends(), format!("call it `scripts/{}.rhai`", stem.strip_prefix("scripts/").unwrap_or(name))),
+        Some(known) if is_in_scripts && known == written => (no_rules(), "move it out of `scripts/`".to_owned()),
+        Some(known) if is_in_scripts => (no_rules(), format!("move it out of `scripts/`, as `{name}.{known}`")),
+        Some(known) => (ends(), format!("call it `{stem}.{known}`")),
+        None if is_in_scripts => (no_rules(), format!("write its rules in TOML outside of `scripts/`, as `{name}.toml`")),
+        None => (ends(), format!("write its rules in TOML, as `{stem}.toml`")),
+    };
+    let help = help + ", or keep it outside of the pack's folder";
+    Diagnostic::new(Code::FileStray, format!("nothing reads `{}`: {why}", file.name)).help(help)
+}
+
+fn misplaced_tests(file: &RuleFile) -> Diagnostic {
+    let message = format!("`tapster test` does not find the rule tests of `{}` in the pack", file.name);
+    Diagnostic::new(Code::FileStray, message).help("move it to the folder `cases` of the pack")
+}
+
+/// The warning about a file of rule tests that lies outside of the folder `cases`.
+fn outside_of_cases(file: &RuleFile, doc: &RuleDocument) -> Diagnostic {
+    misplaced_tests(file).at(beginning_of(doc))
+}
+
+/// The warning about a script that is not compiled because it lies outside of the folder `scripts`. An overlay may name one
+/// that lies beside it, and so may the overlay of a case.
+fn outside_of_scripts(file: &RuleFile, at: Span, spoken: &SpokenNames) -> Option<Diagnostic> {
+    let path = &*file.path_in_pack;
+    let name = name_of(path);
+    let is_named = || spoken.is_of_case(path) || spoken.by_overlays.contains(name);
+    if !path.ends_with(".rhai") || path.starts_with("scripts/") || is_named() {
+        return None;
+    }
+    let message = format!("the script `{}` is not compiled, because it lies outside of the pack's folder `scripts`", file.name);
+    Some(Diagnostic::new(Code::FileStray, message).at(at).help(format!("move it to `scripts/{name}`")))
 }

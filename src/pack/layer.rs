@@ -5,28 +5,20 @@
 //! key and never merges into it, because a mixture of an old and a new condition would be unreadable. Each key of a
 //! form is a term of its own, so forms merge key by key.
 
-mod fresh;
-mod merging;
-mod moves;
-mod options;
-mod stale;
+mod checks;
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
 use indexmap::IndexMap;
 
-use super::edits;
 use super::extends::LayerDocs;
-use super::order::{self, RowOrder, anchor};
-use super::rows::{self, IncomingRow, RowMove};
+use super::rows;
+use super::rows::{IncomingRow, RowMove};
 use crate::diag::{Code, Diagnostic, DocumentNode, FieldMap, Help, NodeValue, Report, Span, TableField, limits};
-use crate::model::pack::{PackRow, PackRows, ShadowedValue};
+use crate::model::pack::{OverlayDecision, PackRow, PackRows, ShadowedValue};
 use crate::template;
-pub(super) use options::TABLE as OPTIONS;
-
-use merging::{DecidedKeys, merges, over, patch_keys};
-use stale::{changed_verb, stale};
+use checks::{changed_verb, stale};
 
 /// The merged layers.
 #[derive(Debug, Default)]
@@ -86,7 +78,7 @@ struct LayerMerger<'a> {
     overlay: Option<usize>,
     layers: &'a [LayerDocs],
     /// New rows of overlays with nearly the name of a row of a lower layer.
-    nearly: Vec<fresh::SuspectRow>,
+    nearly: Vec<checks::SuspectRow>,
     complaints: usize,
     /// Names compared so far for "did you mean".
     compared: usize,
@@ -205,7 +197,7 @@ impl<'a> LayerMerger<'a> {
         }
         if let Some(edit) = new.edit.as_ref().and_then(|f| f.node.as_table()) {
             let mut complaints = Vec::new();
-            edits::apply(&mut row.fields, edit, &mut self.merged.shadowed, &mut |complaint| complaints.push(complaint));
+            rows::apply_edits(&mut row.fields, edit, &mut self.merged.shadowed, &mut |complaint| complaints.push(complaint));
             let rule = self.rule(&new.table, &new.name);
             complaints.into_iter().for_each(|complaint| self.complain(complaint.rule(rule.clone())));
         }
@@ -220,7 +212,7 @@ impl<'a> LayerMerger<'a> {
                 Diagnostic::new(Code::SchemaValue, message).at(new.name_span).help(format!("keep one of them: `new` or `{word}`")),
             );
         }
-        let edited = new.edit.as_ref().and_then(|f| f.node.as_table()).map(|edit| edits::terms(edit).collect::<Vec<_>>());
+        let edited = new.edit.as_ref().and_then(|f| f.node.as_table()).map(|edit| rows::edited_terms(edit).collect::<Vec<_>>());
         for (term, field) in edited.unwrap_or_default() {
             let complaint = if new.remove {
                 let message = format!("{} is removed, and yet its `{term}` is edited", new.title());
@@ -295,7 +287,7 @@ impl<'a> LayerMerger<'a> {
         let fields = doc.iter().filter(|(key, field)| !rows::is_meta(key, kind) && !rows::is_rows(&field.node));
         for (key, field) in fields {
             // an empty list is a table without rows if rows of that name exist
-            if kind == "pack" && &**key == options::TABLE {
+            if kind == "pack" && &**key == OPTIONS {
                 self.options(key, field);
                 continue;
             }
@@ -376,7 +368,7 @@ impl<'a> LayerMerger<'a> {
                 }
             }
             // an edit keeps what other overlays have set, but is lost if a later overlay sets the whole term
-            for (term, field) in new.edit.iter().filter_map(|f| f.node.as_table()).flat_map(edits::terms) {
+            for (term, field) in new.edit.iter().filter_map(|f| f.node.as_table()).flat_map(rows::edited_terms) {
                 let number = self.overlay.unwrap_or_default();
                 self.decided.entry([new.table.clone(), new.name.clone()]).or_default().insert(term, (number, field.clone()));
             }
@@ -435,4 +427,268 @@ impl<'a> LayerMerger<'a> {
             self.report.push(complaint);
         }
     }
+}
+
+/// What overlays have set in one row: from a key to the number of the overlay and the field.
+type DecidedKeys = HashMap<Arc<str>, (usize, TableField)>;
+
+/// Whether a key of a table's rows holds terms of its own, as the keys of a form do, so that a patch merges into it.
+pub(super) fn merges(table: &str, key: &str) -> bool {
+    (table, key) == ("form", "keys")
+}
+
+/// Merges the keys of a form over those of the lower layer: a key that is set to nothing is removed, the others keep
+/// their positions.
+fn patch_keys(below: &mut FieldMap, patch: &FieldMap, shadowed: &mut Vec<ShadowedValue>) {
+    for (key, field) in patch {
+        let none = field.node.as_table().and_then(|table| table.get("none")).is_some_and(|f| f.node.as_bool() == Some(true));
+        let hidden = if none { below.shift_remove(key) } else { below.insert(key.clone(), field.clone()) };
+        if let Some(hidden) = hidden {
+            shadowed.push(ShadowedValue { by: field.node.span, old: hidden.node.span, edited: false });
+        }
+    }
+}
+
+/// Merges `field` over the value `key` of `low`. Recursion is bounded by the readers of TOML and JSON.
+pub(super) fn over(
+    low: &mut FieldMap,
+    key: &Arc<str>,
+    field: &TableField,
+    hidden: &mut Vec<ShadowedValue>,
+    leaves: &mut Vec<(String, TableField)>,
+    path: &str,
+) {
+    if let (Some(TableField { node: DocumentNode { data: NodeValue::Table(below), .. }, .. }), NodeValue::Table(top)) =
+        (low.get_mut(key), &field.node.data)
+    {
+        for (inner, value) in top {
+            over(below, inner, value, hidden, leaves, &format!("{path}.{inner}"));
+        }
+        return;
+    }
+    leaves.push((path.to_owned(), field.clone()));
+    if let Some(old) = low.insert(key.clone(), field.clone()) {
+        hidden.push(ShadowedValue { by: field.node.span, old: old.node.span, edited: false });
+    }
+}
+
+impl LayerMerger<'_> {
+    /// Moves rows in the order written, except that a row moves after its anchor if the anchor moves too.
+    pub(super) fn moves(&mut self, table: &str, moves: &[(Arc<str>, RowMove)]) {
+        let Some(rows) = self.merged.tables.get(table) else { return };
+        let mut order = RowOrder::of(rows.len());
+        // by index of the row that moves; a row that could not be added has already been reported
+        let mut pending: IndexMap<usize, &RowMove> = IndexMap::new();
+        let mut lost = Vec::new();
+        for (name, place) in moves {
+            if let Some(row) = rows.get_index_of(name) {
+                pending.insert(row, place);
+            }
+        }
+        let mut done = vec![false; rows.len()];
+        for first in pending.keys() {
+            let mut chain = Vec::new();
+            let mut next = Some(*first);
+            while let Some((row, place)) = next.and_then(|row| Some((row, *pending.get(&row)?))) {
+                if done.get(row).copied().unwrap_or(true) {
+                    break;
+                }
+                done.iter_mut().skip(row).take(1).for_each(|d| *d = true);
+                let anchor = rows.get_index(row).and_then(|(name, _)| anchor(rows, table, name, &place.anchor)).filter(|to| *to != row);
+                chain.push((row, anchor, place));
+                next = anchor;
+            }
+            for (row, anchor, place) in chain.into_iter().rev() {
+                match anchor {
+                    Some(to) => order.put(row, to, place.before),
+                    None => lost.extend(rows.get_index(row).map(|(name, _)| (name.clone(), place))),
+                }
+            }
+        }
+        let rank = order.ranks();
+        let now: HashMap<Arc<str>, usize> = rows.keys().cloned().zip(rank).collect();
+        if let Some(rows) = self.merged.tables.get_mut(table) {
+            rows.sort_by_cached_key(|name, _| now.get(name).copied());
+        }
+        for (name, place) in lost {
+            if self.complete {
+                self.lost(table, &name, &place.anchor, place.span);
+            }
+        }
+    }
+
+    fn lost(&mut self, table: &str, name: &str, anchor: &str, span: Span) {
+        let itself = name == anchor || name.rsplit_once('/').is_some_and(|(_, last)| last == anchor);
+        let of = |name: &str| name.rsplit_once('/').map(|(of, _)| of.to_owned());
+        let (own, other) = (of(name), of(anchor));
+        let foreign = is_ordered_apart(table) && !itself && other.is_some() && own != other;
+        if foreign {
+            self.lost_abroad(table, name, anchor, span);
+            return;
+        }
+        let why = if itself { "which is itself" } else { "which no layer has" };
+        let message = format!("{table} `{name}` is to stand next to `{anchor}`, {why}");
+        let full = name.rsplit_once('/').map_or_else(|| anchor.to_owned(), |(program, _)| format!("{program}/{anchor}"));
+        let help = self.near(table, &full).or_else(|| self.near(table, anchor)).unwrap_or_else(|| "name a row of the same table".into());
+        let complaint = Diagnostic::new(Code::MoveUnknown, message).at(span).label("no such row").missing(anchor);
+        self.complain(complaint.rule(self.rule(table, name)).help(help));
+    }
+}
+
+/// The table of a manifest that declares options.
+pub(super) const OPTIONS: &str = "options";
+
+impl LayerMerger<'_> {
+    pub(super) fn options(&mut self, key: &Arc<str>, field: &TableField) {
+        // anything but a table is reported by the schema
+        let Some(table) = field.node.as_table() else { return };
+        let removed = |field: &TableField| field.node.get("remove").and_then(DocumentNode::as_bool) == Some(true);
+        let kept: FieldMap = table.iter().filter(|(_, field)| !removed(field)).map(|(name, field)| (name.clone(), field.clone())).collect();
+        let kept = TableField { key: field.key, node: DocumentNode { span: field.node.span, data: NodeValue::Table(kept) } };
+        let (mut hidden, mut leaves) = (Vec::new(), Vec::new());
+        over(&mut self.merged.values, key, &kept, &mut hidden, &mut leaves, key);
+        self.merged.shadowed.append(&mut hidden);
+        for (name, field) in table.iter().filter(|(_, field)| removed(field)) {
+            self.remove_option(name, field);
+        }
+    }
+
+    fn remove_option(&mut self, name: &Arc<str>, field: &TableField) {
+        if let Some((word, other)) = field.node.as_table().and_then(|table| table.iter().find(|(key, _)| &***key != "remove")) {
+            let message = format!("option `{name}` is removed, and yet `{word}` of it is set");
+            self.complain(
+                Diagnostic::new(Code::SchemaValue, message).at(other.key).help(format!("keep one of them: `remove` or `{word}`")),
+            );
+        }
+        let below = self.merged.values.get_mut(OPTIONS).map(|field| &mut field.node.data);
+        let Some(NodeValue::Table(below)) = below else { return };
+        if let Some(old) = below.shift_remove(name) {
+            self.merged.shadowed.push(ShadowedValue { by: field.node.span, old: old.node.span, edited: false });
+            self.merged.removed.push(RemovedRow { table: OPTIONS.into(), name: name.clone(), by: field.key });
+        } else if self.complete {
+            let near = self.report.words.help(name, below.keys().map(AsRef::as_ref));
+            let complaint = Diagnostic::new(Code::RemoveUnknown, format!("option `{name}` is removed, but no lower pack declares it"));
+            let help = near.unwrap_or_else(|| "nothing is to be removed; take this table away".into());
+            self.complain(complaint.at(field.key).label("no such option below").help(help));
+        }
+    }
+}
+
+/// The order of rows while they are moved: `0..len` as a ring with an end mark, which has the number `len`, so that a move
+/// costs the same in any table.
+struct RowOrder {
+    next: Vec<usize>,
+    before: Vec<usize>,
+}
+
+impl RowOrder {
+    /// The current order of the rows.
+    pub(super) fn of(len: usize) -> Self {
+        let next = (1..=len).chain([0]).collect();
+        let before = std::iter::once(len).chain(0..len).collect();
+        RowOrder { next, before }
+    }
+
+    /// Moves `row` directly before or after another row.
+    pub(super) fn put(&mut self, row: usize, other: usize, is_before: bool) {
+        let (left, right) = (link(&self.before, row), link(&self.next, row));
+        self.join(left, right);
+        let left = if is_before { link(&self.before, other) } else { other };
+        let right = link(&self.next, left);
+        self.join(left, row);
+        self.join(row, right);
+    }
+
+    /// The new position of each row.
+    pub(super) fn ranks(&self) -> Vec<usize> {
+        let end = self.next.len().saturating_sub(1);
+        let mut ranks = vec![0; end];
+        let mut row = link(&self.next, end);
+        for rank in 0..end {
+            set_link(&mut ranks, row, rank);
+            row = link(&self.next, row);
+        }
+        ranks
+    }
+
+    fn join(&mut self, left: usize, right: usize) {
+        set_link(&mut self.next, left, right);
+        set_link(&mut self.before, right, left);
+    }
+}
+
+fn link(list: &[usize], place: usize) -> usize {
+    list.get(place).copied().unwrap_or(0)
+}
+
+fn set_link(list: &mut [usize], place: usize, value: usize) {
+    if let Some(slot) = list.get_mut(place) {
+        *slot = value;
+    }
+}
+
+/// The index of the row that a move names. Within its own program a pass is named without the program.
+pub(super) fn anchor(rows: &PackRows, table: &str, name: &str, anchor: &str) -> Option<usize> {
+    let own = name.rsplit_once('/').map(|(program, _)| program);
+    let inside = own.map(|program| format!("{program}/{anchor}"));
+    let other = anchor.rsplit_once('/').map(|(program, _)| program);
+    let near = !is_ordered_apart(table) || own == other;
+    inside.and_then(|n| rows.get_index_of(n.as_str())).or_else(|| rows.get_index_of(anchor).filter(|_| near))
+}
+
+/// Whether only rows of the same program, or of the same pass, have an order among each other.
+fn is_ordered_apart(table: &str) -> bool {
+    matches!(table, "pass" | "round")
+}
+
+/// The key of a decision about the place of a row.
+const PLACE: &str = "place";
+/// The key of a decision that a row exists.
+const ROW: &str = "row";
+
+/// What the overlays among the layers decide about the rows that are left, lowest first: rules read it as
+/// `$table.overlaid`, to tell where data has the last word.
+pub(super) fn overlay_decisions(layers: &[LayerDocs], tables: &IndexMap<Arc<str>, PackRows>, report: &mut Report) -> Vec<OverlayDecision> {
+    let mut out = Vec::new();
+    for layer in layers.iter().filter(|layer| layer.overlay) {
+        let by: Arc<str> = layer.name.as_str().into();
+        for doc in &layer.docs {
+            let Some(table) = doc.table() else { continue };
+            out.extend(arranged(table, tables).map(|(table, row)| OverlayDecision { table, row, key: PLACE.into(), by: by.clone() }));
+            let mut incoming = Vec::new();
+            // mistakes have been reported when the layers were merged
+            rows::collect(table, &doc.kind, doc.root.span, &mut incoming, &mut |_| {});
+            for row in incoming {
+                if out.len() > limits::RECORDED {
+                    let message = format!(
+                        "rules see the first {} decisions of overlays in `$table.overlaid`, and not those from here on",
+                        limits::RECORDED
+                    );
+                    let complaint = Diagnostic::warning(Code::BoundExceeded, message).at(row.name_span);
+                    report.push(complaint.help("make a pack of the overlay: a pack has no such limit"));
+                    out.truncate(limits::RECORDED);
+                    return out;
+                }
+                let Some(merged) = tables.get(&row.table).and_then(|rows| rows.get(&row.name)) else { continue };
+                let is_new = merged.span == row.span;
+                let keys = row.fields.keys().cloned().chain(row.place.map(|_| PLACE.into())).chain(is_new.then(|| ROW.into()));
+                out.extend(keys.map(|key| OverlayDecision { table: row.table.clone(), row: row.name.clone(), key, by: by.clone() }));
+            }
+        }
+    }
+    out
+}
+
+/// The rows that `[arrange]` of a file puts into another order.
+fn arranged<'a>(doc: &'a FieldMap, tables: &'a IndexMap<Arc<str>, PackRows>) -> impl Iterator<Item = (Arc<str>, Arc<str>)> + 'a {
+    let arrange = doc.get("arrange").and_then(|field| field.node.as_table()).into_iter().flatten();
+    arrange.flat_map(move |(table, field)| {
+        let listed = field.node.as_list().into_iter().flatten().filter_map(DocumentNode::as_text).map(str::to_owned);
+        let within = field.node.as_table().into_iter().flatten().flat_map(|(program, order)| {
+            let names = order.node.as_list().into_iter().flatten().filter_map(DocumentNode::as_text);
+            names.map(move |name| format!("{program}/{name}"))
+        });
+        let known = move |name: String| tables.get(table)?.get_key_value(name.as_str()).map(|(name, _)| name.clone());
+        listed.chain(within).filter_map(known).map(|name| (table.clone(), name)).collect::<Vec<_>>()
+    })
 }

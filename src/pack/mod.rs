@@ -3,35 +3,21 @@
 //! Nothing here stops at the first mistake, so that an author sees all of them in one run. Every value keeps its file,
 //! line and column to the end. Reading ([`files`]) is the only part that touches a disk.
 
-pub mod error;
+mod allow;
+mod causes;
+mod extends;
 pub mod files;
 pub mod fingerprint;
 pub mod json;
-pub mod kinds;
+mod layer;
 pub mod library;
+mod options;
 pub mod read;
+pub mod rows;
 pub mod ruleset;
 pub mod schemas;
 pub mod templates;
 pub mod toml;
-
-mod allow;
-mod bundle;
-mod causes;
-mod declared_schema;
-mod edits;
-mod endings;
-mod extends;
-mod layer;
-mod options;
-mod order;
-mod overlaid;
-pub mod rows;
-mod scripts;
-mod short_names;
-mod stray;
-mod unread;
-mod upgrade;
 mod validate;
 
 use std::path::{Path, PathBuf};
@@ -45,19 +31,47 @@ use crate::model::pack::Layer;
 use crate::template;
 use extends::{LayerDocs, PackResolver};
 
-pub(crate) use allow::AllowedWarning;
-
 pub use crate::lint::{SceneRules, SceneTypeError, TypeMismatch, UndeclaredPath};
-pub use error::PackError;
+pub(crate) use allow::AllowedWarning;
 pub use files::{PackFiles, RuleFile};
-pub use kinds::KINDS;
 pub use layer::RemovedRow;
 pub use library::{PackLibrary, PackShelf};
-pub use read::RuleDocument;
+pub use read::{RuleDocument, UnreadTexts};
 pub use ruleset::Ruleset;
 pub use schemas::Schemas;
 pub use templates::{OpenedTemplate, open_template};
-pub use unread::UnreadTexts;
+
+/// The kinds of rule files (`kind = "lore"`), each with a description. A file's schema is `schemas/<kind>.v<version>.json`.
+pub const KINDS: &[(&str, &str)] = &[
+    ("pack", "name, release, engine range, licence, authors, what it extends, limits"),
+    ("pipeline", "the stages of a build, in order"),
+    ("slots", "the slots of a prompt: source, role, budget group, whether trimming may take them"),
+    ("injection", "injections: positions and their aliases, depths, merging, order of roles, notes, the persona"),
+    ("eviction", "budgets, and the strategies of trimming"),
+    ("lore", "lore: scanning, matching, recursion, groups, timed effects, budget, printing"),
+    ("macros", "macros: names, aliases, arguments, and what each gives"),
+    ("story", "story strings and their placement"),
+    ("instruct", "instruct formats: sequences, wrapping, names, stop strings"),
+    ("group", "who speaks next in a group, and how cards are joined"),
+    (
+        "dialect",
+        "a provider's payload: role map, system placement, alternation, merging, names, tool and media shapes, prefill, cache marks",
+    ),
+    ("foreign", "how a foreign JSON format becomes a part of a scene"),
+    ("regex", "text rewriting scripts and where they apply"),
+    ("task", "a kind of task for templates: its sources and lanes"),
+    ("template", "a template of slots and layout, written for a task"),
+    ("artifact", "artifact declarations: tag, kind, writer, visibility, surface, inclusion, retention"),
+    ("operation", "operations that read and write artifacts, with guards and effects"),
+    ("capability", "what providers and models accept; lint; what a request must not contain, and how a run is configured"),
+    ("directive", "structured directive types, aliases, payload schemas, instruction text"),
+    ("replies", "what becomes of an answer: reasoning, stop strings, tags, clean-up, and the language to answer in"),
+    ("hooks", "script functions bound to events; custom macros, filters, passes"),
+    ("tools", "tools that a model may call, and the rules of the loop that carries out its calls"),
+    ("scene", "what a pack may read and keep: paths, lists, fields, states, streams of draws, budget groups"),
+    ("overlay", "rows of any kind in one file, laid over a pack"),
+    ("case", "tests of rules"),
+];
 
 /// Which pack to load.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -239,8 +253,8 @@ fn pack_of(layers: &[LayerDocs], merged: layer::MergedLayers, sources: Sources, 
         overlay: l.overlay,
         folder: l.folder.clone(),
     };
-    let rights = scripts::rights(layers.iter().map(|l| (l.name.as_str(), l.docs.as_slice())), &sources);
-    let overlaid = overlaid::collect(layers, &merged.tables, report);
+    let rights = extends::script_rights(layers.iter().map(|l| (l.name.as_str(), l.docs.as_slice())), &sources);
+    let overlaid = layer::overlay_decisions(layers, &merged.tables, report);
     Pack {
         name: layers.iter().rfind(|l| !l.overlay).map(|l| Arc::from(l.name.as_str())).unwrap_or_default(),
         layers: layers.iter().map(layer).collect(),
@@ -254,3 +268,21 @@ fn pack_of(layers: &[LayerDocs], merged: layer::MergedLayers, sources: Sources, 
         ..Pack::default()
     }
 }
+
+/// Why a pack could not be loaded or compiled. `Display` gives one line per diagnostic; [`render`](crate::diag::render)
+/// gives them with the source lines, or as JSON.
+#[derive(Debug)]
+pub struct PackError {
+    /// All diagnostics, errors and warnings.
+    pub report: Report,
+    /// The texts that their spans point into.
+    pub sources: Sources,
+}
+
+impl std::fmt::Display for PackError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&crate::diag::render::plain(&self.report, &self.sources))
+    }
+}
+
+impl std::error::Error for PackError {}

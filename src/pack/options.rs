@@ -1,18 +1,15 @@
 //! The options of the merged manifests: reads their declarations and the values that overlays give them, and reports what
 //! cannot be meant.
 
-mod needs;
-mod reading;
-
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use indexmap::IndexMap;
 
-use crate::diag::{Code, Diagnostic, DocumentNode, FieldMap, Help, Report, Sources, TableField, WordSearch, limits};
-use crate::model::options::TABLE;
-use crate::model::{OptionFault, PackOption, PackOptions, Value};
-
 use super::layer::OPTIONS;
+use crate::diag::{Code, Diagnostic, DocumentNode, FieldMap, Help, NodeValue, Report, Sources, Span, TableField, WordSearch, limits};
+use crate::model::options::TABLE;
+use crate::model::{OptionChoice, OptionCondition, OptionFault, OptionType, PackOption, PackOptions, Value};
 
 /// Takes the options, and the values of overlays, out of the merged values. `complete` says that every file could be read.
 pub(super) fn read(values: &mut FieldMap, sources: &Sources, complete: bool, report: &mut Report) -> PackOptions {
@@ -38,7 +35,7 @@ pub(super) fn read(values: &mut FieldMap, sources: &Sources, complete: bool, rep
         reader.set(&mut options, &set.node, complete && sound);
     }
     if sound {
-        needs::check(&options, &mut reader);
+        check_relations(&options, &mut reader);
     }
     options
 }
@@ -94,12 +91,12 @@ impl OptionReader<'_> {
             self.complain(complaint.at(field.key).help(help));
             return None;
         }
-        reading::option(self, name, field)
+        read_option(self, name, field)
     }
 }
 
 /// A fault of values as a diagnostic.
-pub(crate) fn of_fault(fault: OptionFault) -> Diagnostic {
+fn of_fault(fault: OptionFault) -> Diagnostic {
     Diagnostic::error(fault.code, fault.message).help(fault.help)
 }
 
@@ -113,4 +110,230 @@ fn is_name(name: &str) -> bool {
 /// The nearest name of an option, as a remedy.
 fn near(name: &str, options: &PackOptions, words: &WordSearch) -> Help {
     words.help(name, options.iter().map(|option| &*option.name)).unwrap_or_else(|| "name an option of the pack".into())
+}
+
+fn check_relations(options: &PackOptions, reader: &mut OptionReader<'_>) {
+    let before = reader.told;
+    for option in options.iter() {
+        let own = option.requires.iter().chain(&option.conflicts);
+        let of_choices = option.choices.iter().flat_map(|choice| choice.requires.iter().chain(&choice.conflicts));
+        own.chain(of_choices).for_each(|need| check_condition(options, option, need, reader));
+        let both = option.requires.iter().find(|need| option.conflicts.contains(&OptionCondition { span: need.span, ..(*need).clone() }));
+        let both = both.or_else(|| {
+            let same =
+                |need: &&OptionCondition| option.conflicts.iter().any(|other| other.option == need.option && other.values == need.values);
+            option.requires.iter().find(same)
+        });
+        if let Some(need) = both {
+            let message = format!("option `{}` both requires `{}` and conflicts with it", option.name, need.option);
+            reader.complain(Diagnostic::new(Code::OptionRequires, message).at(need.span).help("keep one of them"));
+        }
+    }
+    if reader.told > before {
+        return;
+    }
+    report_circles(options, reader);
+    if reader.told > before {
+        return;
+    }
+    for fault in options.unfit(&options.values(&Value::Null)) {
+        let span = options.get(&fault.option).map(|option| option.value_span);
+        let complaint = of_fault(fault);
+        reader.complain(match span {
+            Some(span) => complaint.at(span).label("this value"),
+            None => complaint,
+        });
+    }
+}
+
+fn check_condition(options: &PackOptions, option: &PackOption, need: &OptionCondition, reader: &mut OptionReader<'_>) {
+    if need.option == option.name {
+        let message = format!("option `{}` depends on itself", option.name);
+        reader.complain(Diagnostic::new(Code::OptionRequires, message).at(need.span).help("name another option"));
+        return;
+    }
+    let Some(other) = options.get(&need.option) else {
+        let message = format!("there is no option `{}`", need.option);
+        reader.complain(Diagnostic::new(Code::OptionUnknown, message).at(need.span).help(near(
+            &need.option,
+            options,
+            &reader.report.words,
+        )));
+        return;
+    };
+    for fault in need.values.iter().filter_map(|value| other.refuses(value)) {
+        let message = format!("this can never hold: {}", fault.message);
+        reader.complain(Diagnostic::new(Code::OptionValue, message).at(need.span).help(fault.help));
+    }
+}
+
+/// Reports options that require each other in a circle: a user could turn none of them on alone.
+fn report_circles(options: &PackOptions, reader: &mut OptionReader<'_>) {
+    // 1: on the way, 2: done
+    let mut state: HashMap<&str, u8> = HashMap::new();
+    for first in options.iter() {
+        let mut open = vec![(first, 0_usize)];
+        while let Some((option, at)) = open.pop() {
+            if at == 0 && state.get(&*option.name).is_some_and(|seen| *seen == 2) {
+                continue;
+            }
+            state.insert(&option.name, 1);
+            let Some(need) = option.requires.get(at) else {
+                state.insert(&option.name, 2);
+                continue;
+            };
+            open.push((option, at + 1));
+            let Some(next) = options.get(&need.option) else { continue };
+            match state.get(&*next.name) {
+                Some(1) => {
+                    let mut names: Vec<&str> = open.iter().map(|(open, _)| &*open.name).skip_while(|name| *name != &*next.name).collect();
+                    names.push(&next.name);
+                    let message = format!("options require each other in a circle: {}", names.join(" → "));
+                    let complaint = Diagnostic::new(Code::OptionRequires, message).at(need.span).label("closes the circle");
+                    reader.complain(complaint.help("make one option of them, or remove one of the requirements"));
+                }
+                Some(2) => {}
+                _ => open.push((next, 0)),
+            }
+        }
+    }
+}
+
+fn read_option(reader: &mut OptionReader<'_>, name: &Arc<str>, field: &TableField) -> Option<PackOption> {
+    // anything but a table, and a word that is no type, is reported by the schema
+    let table = field.node.as_table()?;
+    let Some(word) = table.get("type") else {
+        let complaint = Diagnostic::new(Code::TermMissing, format!("option `{name}` has no `type`")).at(field.key);
+        reader.complain(
+            complaint.help("add `type = \"bool\"`, `\"enum\"`, `\"number\"` or `\"text\"`, or write the name of an option of a lower pack"),
+        );
+        return None;
+    };
+    let kind = OptionType::parse(word.node.as_text()?)?;
+    let text = |key: &str| table.get(key).and_then(|field| field.node.as_text()).map(Arc::from);
+    let number = |key: &str| table.get(key).and_then(|field| Value::from(&field.node).as_f64());
+    let mut option = PackOption {
+        name: name.clone(),
+        kind,
+        title: text("title").unwrap_or_else(|| name.clone()),
+        help: text("help").unwrap_or_default(),
+        default: Value::Null,
+        default_from: reader.layer(word),
+        value: Value::Null,
+        value_from: reader.layer(word),
+        choices: read_choices(reader, name, table.get("choices")),
+        min: number("min"),
+        max: number("max"),
+        whole: table.get("whole").and_then(|field| field.node.as_bool()) == Some(true),
+        requires: read_conditions(table.get("requires")),
+        conflicts: read_conditions(table.get("conflicts")),
+        name_span: field.key,
+        default_span: field.key,
+        value_span: field.key,
+    };
+    check_shape(reader, &option, table, word.node.span);
+    if let Some(default) = table.get("default") {
+        let value = Value::from(&default.node);
+        option.default_from = reader.layer(default);
+        option.default_span = default.node.span;
+        if let Some(fault) = option.refuses(&value) {
+            let message = format!("the default cannot be used: {}", fault.message);
+            reader.complain(Diagnostic::new(Code::OptionValue, message).at(default.node.span).help(fault.help));
+        }
+        option.default = value;
+    } else {
+        option.default = option.natural();
+        if let Some(fault) = option.refuses(&option.default) {
+            let message = format!("option `{name}` needs a `default`: {}", fault.message);
+            reader.complain(Diagnostic::new(Code::TermMissing, message).at(field.key).help("add `default = …`"));
+        }
+    }
+    option.value_span = option.default_span;
+    option.value = option.default.clone();
+    option.value_from = option.default_from.clone();
+    Some(option)
+}
+
+/// Reports keys that do not belong to the type, and bounds that nothing can meet.
+fn check_shape(reader: &mut OptionReader<'_>, option: &PackOption, table: &FieldMap, kind_span: Span) {
+    let kind = option.kind;
+    let of: [(&str, &[OptionType], &str); 4] = [
+        ("choices", &[OptionType::Enum], "`enum`"),
+        ("min", &[OptionType::Number, OptionType::Text], "`number` and `text`"),
+        ("max", &[OptionType::Number, OptionType::Text], "`number` and `text`"),
+        ("whole", &[OptionType::Number], "`number`"),
+    ];
+    for (key, kinds, said) in of {
+        if let Some(field) = table.get(key).filter(|_| !kinds.contains(&kind)) {
+            let message = format!("option `{}` is of type `{}`, and only options of type {said} have `{key}`", option.name, kind.word());
+            let complaint = Diagnostic::new(Code::SchemaUnknownKey, message).at(field.key).related(kind_span, "the type");
+            reader.complain(complaint.help(format!("remove `{key}`, or change the type")));
+        }
+    }
+    if kind == OptionType::Enum && option.choices.is_empty() {
+        let complaint = Diagnostic::new(Code::TermMissing, format!("option `{}` has no `choices`", option.name)).at(kind_span);
+        reader.complain(complaint.help("add `choices = [\"…\", \"…\"]`"));
+    }
+    if let (Some(min), Some(max), Some(field)) = (option.min, option.max, table.get("max"))
+        && min > max
+    {
+        let complaint = Diagnostic::new(Code::SchemaValue, format!("`max` of option `{}` is less than its `min`", option.name));
+        reader.complain(complaint.at(field.node.span).help("exchange them"));
+    } else if let (true, Some(min), Some(max), Some(field)) = (option.whole, option.min, option.max, table.get("max"))
+        && min.ceil() > max.floor()
+    {
+        let message = format!("no whole number lies between `min` and `max` of option `{}`", option.name);
+        reader.complain(Diagnostic::new(Code::SchemaValue, message).at(field.node.span).help("widen the range, or remove `whole`"));
+    }
+}
+
+fn read_choices(reader: &mut OptionReader<'_>, name: &str, field: Option<&TableField>) -> Vec<OptionChoice> {
+    let mut out: Vec<OptionChoice> = Vec::new();
+    let mut seen: HashSet<Arc<str>> = HashSet::new();
+    for node in field.and_then(|field| field.node.as_list()).unwrap_or(&[]) {
+        let text = |key: &str| node.get(key).and_then(DocumentNode::as_text).map(Arc::from);
+        // a choice without a text is reported by the schema
+        let Some(value) = node.as_text().map(Arc::<str>::from).or_else(|| text("value")) else { continue };
+        if out.len() >= limits::OPTIONS {
+            let complaint = Diagnostic::new(Code::BoundExceeded, format!("option `{name}` has more than {} choices", limits::OPTIONS));
+            reader.complain(complaint.at(node.span).help("use an option of type `text`"));
+            break;
+        }
+        if !seen.insert(value.clone()) {
+            let complaint = Diagnostic::new(Code::SchemaValue, format!("option `{name}` has the choice `{value}` twice"));
+            reader.complain(complaint.at(node.span).help("keep one of them"));
+            continue;
+        }
+        let needs = |key: &str| read_conditions(node.as_table().and_then(|table| table.get(key)));
+        out.push(OptionChoice {
+            title: text("title").unwrap_or_else(|| value.clone()),
+            help: text("help").unwrap_or_default(),
+            requires: needs("requires"),
+            conflicts: needs("conflicts"),
+            value,
+        });
+    }
+    out
+}
+
+/// The conditions of `requires` or `conflicts`: a name, a list of names, or a table from names to values.
+fn read_conditions(field: Option<&TableField>) -> Vec<OptionCondition> {
+    let Some(TableField { node, .. }) = field else { return Vec::new() };
+    let named =
+        |node: &DocumentNode| node.as_text().map(|name| OptionCondition { option: name.into(), values: Vec::new(), span: node.span });
+    let all: Vec<OptionCondition> = match &node.data {
+        NodeValue::Table(table) => {
+            let one = |(name, field): (&Arc<str>, &TableField)| {
+                let values = match field.node.as_list() {
+                    Some(list) => list.iter().map(Value::from).collect(),
+                    None => vec![Value::from(&field.node)],
+                };
+                OptionCondition { option: name.clone(), values, span: field.key }
+            };
+            table.iter().map(one).collect()
+        }
+        NodeValue::List(list) => list.iter().filter_map(named).collect(),
+        _ => named(node).into_iter().collect(),
+    };
+    all.into_iter().take(limits::FIELDS).collect()
 }

@@ -1,14 +1,17 @@
 //! From the bytes of a rule file to a checked document: encoding, syntax, version, schema.
 
+use std::collections::HashMap;
+use std::ops::Range;
 use std::sync::Arc;
 
+use super::KINDS;
 use super::files::RuleFile;
-use super::kinds::KINDS;
 use super::schemas::Schemas;
-use super::validate::{self, NamingStyle};
-use super::{json, short_names, toml, upgrade};
+use super::validate::NamingStyle;
+use super::{json, toml, validate};
 use crate::diag::{
-    Code, Diagnostic, DocumentNode, FieldMap, NodeValue, Report, SourceId, Sources, Span, TableField, limits, memory, short, suggest,
+    Code, Diagnostic, DocumentNode, FieldMap, NodeValue, Report, Severity, SourceId, Sources, Span, TableField, limits, memory, short,
+    suggest,
 };
 use crate::template;
 
@@ -46,7 +49,7 @@ pub fn read(file: &RuleFile, layer: &str, sources: &mut Sources, schemas: &Schem
     };
     if let Some(kind) = kind.filter(|kind| *kind != template::KIND) {
         versioned(&mut root, kind, layer, schemas, report);
-        upgrade::without_idle(&mut root, kind, sources, report);
+        without_idle(&mut root, kind, sources, report);
     }
     Some(RuleDocument { kind: Arc::from(kind.unwrap_or("")), root })
 }
@@ -78,21 +81,13 @@ pub(super) fn tree(
 /// The top-level text `key` of a file, read without diagnostics, for a name that is needed before the whole file is
 /// read.
 pub(super) fn peek(file: &RuleFile, key: &str) -> Option<String> {
-    let text = std::str::from_utf8(&file.bytes).ok()?;
-    let text = text.strip_prefix(BOM).unwrap_or(text);
-    let root = parse(file, SourceId::default(), text, &mut Report::default())?;
-    root.get(key)?.as_text().map(str::to_owned)
+    tree_in(file)?.get(key)?.as_text().map(str::to_owned)
 }
 
 /// The names that templates use for the tasks that a file declares, read without diagnostics.
 pub fn tasks_in(file: &RuleFile) -> Vec<String> {
-    let Some(root) = std::str::from_utf8(&file.bytes)
-        .ok()
-        .and_then(|text| parse(file, SourceId::default(), text.strip_prefix(BOM).unwrap_or(text), &mut Report::default()))
-    else {
-        return Vec::new();
-    };
-    let rows = root.get("task").and_then(DocumentNode::as_list).unwrap_or(&[]);
+    let root = tree_in(file);
+    let rows = root.as_ref().and_then(|root| root.get("task")).and_then(DocumentNode::as_list).unwrap_or(&[]);
     rows.iter().filter_map(|row| row.get("for").or_else(|| row.get("name"))?.as_text().map(str::to_owned)).collect()
 }
 
@@ -102,9 +97,15 @@ pub(super) fn rows_in(file: &RuleFile, table: &str) -> Vec<(Arc<str>, FieldMap)>
     if !text.contains(&format!("[[{table}]]")) {
         return Vec::new();
     }
-    let root = parse(file, SourceId::default(), text.strip_prefix(BOM).unwrap_or(text), &mut Report::default());
+    let root = tree_in(file);
     let rows = root.as_ref().and_then(|root| root.get(table)).and_then(DocumentNode::as_list).unwrap_or(&[]);
     rows.iter().filter_map(|row| Some((Arc::from(row.get("name")?.as_text()?), row.as_table()?.clone()))).collect()
+}
+
+/// What a file holds, read without diagnostics.
+fn tree_in(file: &RuleFile) -> Option<DocumentNode> {
+    let text = std::str::from_utf8(&file.bytes).ok()?;
+    parse(file, SourceId::default(), text.strip_prefix(BOM).unwrap_or(text), &mut Report::default())
 }
 
 const BOM: char = '\u{FEFF}';
@@ -178,7 +179,7 @@ fn versioned(root: &mut DocumentNode, kind: &'static str, layer: &str, schemas: 
     match version_of(root, kind, newest, report) {
         FormatVersion::Newest => {}
         FormatVersion::Older(from) => {
-            if !upgrade::upgrade(root, kind, from, newest, report) {
+            if !upgrade(root, kind, from, newest, report) {
                 unsupported(root, kind, from, newest, report);
                 return;
             }
@@ -186,7 +187,7 @@ fn versioned(root: &mut DocumentNode, kind: &'static str, layer: &str, schemas: 
         FormatVersion::Unsupported => return,
     }
     if kind != "pack" {
-        short_names::spell_out(root, report);
+        spell_out(root, report);
     }
     validate::check(root, &format!("{kind}.v{newest}.json"), layer, NamingStyle::Rows, schemas, report);
 }
@@ -228,4 +229,243 @@ fn unsupported(root: &DocumentNode, kind: &str, version: i64, newest: i64, repor
         format!("write it as version {newest}")
     };
     report.push(Diagnostic::new(Code::SchemaVersion, message).at(span).help(help));
+}
+
+/// One step: the kind, the version that it starts from, and what it does.
+type UpgradeStep = (&'static str, i64, fn(&mut DocumentNode, &mut Report));
+
+/// All steps. A kind whose newest schema is version n has one for each of 1..n.
+const STEPS: &[UpgradeStep] = &[("case", 1, case_1)];
+
+/// Keys at the top of the newest version that have no effect any more, by kind. Their schemas still know them.
+const IDLE: &[(&str, &str)] = &[("pack", "entry_points")];
+
+/// Takes out and tells the keys that have no effect any more.
+fn without_idle(root: &mut DocumentNode, kind: &str, sources: &Sources, report: &mut Report) {
+    let NodeValue::Table(table) = &mut root.data else { return };
+    for (_, key) in IDLE.iter().filter(|(of, _)| *of == kind) {
+        let Some(field) = table.shift_remove(*key) else { continue };
+        let told = Diagnostic::new(Code::SchemaUpgraded, format!("`{key}` has no effect")).at(field.key);
+        let told = told.help("remove it, with everything below it");
+        let source = field.key.source;
+        report.push(match sources.get(source).and_then(|file| lines_of(&file.text, key, &field)) {
+            Some(lines) => told.fix(Span::new(source, lines.start, lines.end), ""),
+            None => told,
+        });
+    }
+}
+
+/// The lines of a key of a file of TOML and of everything below it, if the file says all else without them.
+fn lines_of(text: &str, key: &str, field: &TableField) -> Option<Range<usize>> {
+    let (first, last) = (field.key.start as usize, end_of(field) as usize);
+    let start = text.get(..first)?.rfind('\n').map_or(0, |at| at + 1);
+    let end = text.get(last..)?.find('\n').map_or(text.len(), |at| last + at + 1);
+    let rest = format!("{}{}", text.get(..start)?, text.get(end..)?);
+    let mut whole = text.parse::<::toml::Table>().ok()?;
+    whole.remove(key)?;
+    (rest.parse::<::toml::Table>().ok()? == whole).then_some(start..end)
+}
+
+/// Where a field ends, with everything below it. A file nests no deeper than its reader allows.
+fn end_of(field: &TableField) -> u32 {
+    let below = field.node.as_table().and_then(|table| table.values().map(end_of).max());
+    field.key.end.max(field.node.span.end).max(below.unwrap_or(0))
+}
+
+/// Upgrades a document from version `from` to `to`. `false` when a step is missing: the version is too old.
+fn upgrade(root: &mut DocumentNode, kind: &str, from: i64, to: i64, report: &mut Report) -> bool {
+    let before = root.clone();
+    for version in from..to {
+        let Some((_, _, step)) = STEPS.iter().find(|(k, v, _)| *k == kind && *v == version) else { return false };
+        step(root, report);
+    }
+    // a document in which nothing else is old needs the new number only
+    let number_alone = before == *root;
+    let NodeValue::Table(table) = &mut root.data else { return false };
+    let Some(field) = table.get_mut("version") else { return false };
+    field.node.data = NodeValue::Int(to);
+    let message = format!("`{kind}` version {from} was read as version {to}");
+    let told = Diagnostic::new(Code::SchemaUpgraded, message).at(field.node.span);
+    let told = told.help(format!("write it as version {to}; docs/reference/{kind}.md shows how"));
+    report.push(if number_alone { told.fix(field.node.span, to.to_string()) } else { told });
+    true
+}
+
+/// Version 1 of a test knew one list: `list` (its name), `given` and `then` (its rows before and after), and
+/// `error` beside them. Version 2 has any number of lists in `lists`, and all expectations in `expect`.
+fn case_1(root: &mut DocumentNode, _: &mut Report) {
+    let NodeValue::Table(table) = &mut root.data else { return };
+    let Some(TableField { node: DocumentNode { data: NodeValue::List(rows), .. }, .. }) = table.get_mut("case") else { return };
+    for row in rows {
+        let NodeValue::Table(row) = &mut row.data else { continue };
+        let list = row.shift_remove("list");
+        let name: Arc<str> = list.as_ref().and_then(|f| f.node.as_text()).map_or_else(|| Arc::from("blocks"), Arc::from);
+        let mut expect = FieldMap::new();
+        if let Some(given) = row.shift_remove("given") {
+            let key = given.key;
+            row.insert(Arc::from("lists"), wrapped(key, one(name.clone(), given)));
+        }
+        if let Some(then) = row.shift_remove("then") {
+            let key = then.key;
+            expect.insert(Arc::from("lists"), wrapped(key, one(name, then)));
+        }
+        for key in ["error", "warnings", "set"] {
+            if let Some(field) = row.shift_remove(key) {
+                expect.insert(Arc::from(key), field);
+            }
+        }
+        if let Some(key) = expect.values().next().map(|f| f.key) {
+            row.insert(Arc::from("expect"), wrapped(key, expect));
+        }
+    }
+}
+
+fn one(name: Arc<str>, field: TableField) -> FieldMap {
+    FieldMap::from_iter([(name, field)])
+}
+
+fn wrapped(key: Span, table: FieldMap) -> TableField {
+    TableField { key, node: DocumentNode { span: key, data: NodeValue::Table(table) } }
+}
+
+/// Completes the names of the passes and rounds of a file about one program: `scan` in a file of `program = "lore"` is
+/// `lore/scan`, and keeps its place. `[program]` becomes a list of one row.
+fn spell_out(root: &mut DocumentNode, report: &mut Report) {
+    let NodeValue::Table(table) = &mut root.data else { return };
+    let program = program_of(table);
+    let name = program.as_ref().map(|(name, _)| name.clone());
+    let declared: Vec<String> = rows_of(table, "program").filter_map(|row| row.get("name")?.node.as_text().map(str::to_owned)).collect();
+    let mut used = false;
+    for row in rows_mut(table, "pass") {
+        let Some(TableField { node: DocumentNode { data: NodeValue::Text(text), span }, .. }) = row.get_mut("name") else { continue };
+        match &name {
+            _ if text.contains('/') || text.is_empty() => {}
+            Some(program) => {
+                *text = format!("{program}/{text}").into();
+                used = true;
+            }
+            None => report.push(no_program(text, *span, &declared)),
+        }
+    }
+    for row in rows_mut(table, "round") {
+        for key in ["name", "before", "after"] {
+            let Some(TableField { node: DocumentNode { data: NodeValue::Text(text), .. }, .. }) = row.get_mut(key) else { continue };
+            // `pass/round`; a name without a slash is a round of the same pass
+            if let Some(program) = name.as_ref().filter(|_| text.matches('/').count() == 1) {
+                *text = format!("{program}/{text}").into();
+                used = true;
+            }
+        }
+    }
+    if let Some((name, Some(span))) = program.filter(|_| !used) {
+        let message = format!("the file says that its program is `{name}`, but no pass or round of it has a short name");
+        let mut complaint = Diagnostic::new(Code::SchemaValue, message).at(span);
+        complaint.severity = Severity::Warning;
+        report.push(complaint.help(format!("write `name = \"scan\"` in place of `name = \"{name}/scan\"`, or take the line out")));
+    }
+}
+
+/// The program that the file is about, with its place if it is only a name. The schema check refuses anything else.
+fn program_of(table: &mut FieldMap) -> Option<(Arc<str>, Option<Span>)> {
+    let TableField { node, .. } = table.get_mut("program")?;
+    match &node.data {
+        NodeValue::Text(name) if !name.is_empty() && !name.contains('/') => {
+            let found = (name.clone(), Some(node.span));
+            table.shift_remove("program");
+            Some(found)
+        }
+        NodeValue::Table(row) => {
+            let name = row.get("name").and_then(|f| f.node.as_text()).map(Arc::from);
+            let row = node.clone();
+            node.data = NodeValue::List(vec![row]);
+            Some((name?, None))
+        }
+        _ => None,
+    }
+}
+
+fn rows_of<'t>(table: &'t FieldMap, name: &str) -> impl Iterator<Item = &'t FieldMap> {
+    table.get(name).and_then(|f| f.node.as_list()).unwrap_or(&[]).iter().filter_map(DocumentNode::as_table)
+}
+
+fn rows_mut<'t>(table: &'t mut FieldMap, name: &str) -> impl Iterator<Item = &'t mut FieldMap> {
+    let rows = match table.get_mut(name) {
+        Some(TableField { node: DocumentNode { data: NodeValue::List(rows), .. }, .. }) => rows.as_mut_slice(),
+        _ => &mut [],
+    };
+    rows.iter_mut().filter_map(|row| if let NodeValue::Table(row) = &mut row.data { Some(row) } else { None })
+}
+
+fn no_program(name: &str, span: Span, declared: &[String]) -> Diagnostic {
+    let help = match declared {
+        [one] => format!("write `{one}/{name}`, or `[program]` in place of `[[program]]`: then short names are of `{one}`"),
+        [] => format!("write `PROGRAM/{name}`, or say `program = \"PROGRAM\"` at the top of the file"),
+        _ => {
+            let nearest =
+                suggest::nearest(name, declared.iter().map(String::as_str)).map_or_else(|| "PROGRAM".to_owned(), |near| near.replacement);
+            format!("write `{nearest}/{name}`: a file with several programs names each pass in full")
+        }
+    };
+    Diagnostic::new(Code::SchemaValue, format!("pass `{name}` does not say which program it is of")).at(span).label("no program").help(help)
+}
+
+/// The texts of files that could not be read.
+///
+/// A syntax error in one file must neither hide the mistakes of the others nor cause an error about every name that the
+/// file defines: a diagnostic about a missing name is held back if such a text mentions the name.
+#[derive(Debug, Default)]
+pub struct UnreadTexts(Vec<String>);
+
+impl UnreadTexts {
+    pub(super) fn add(&mut self, bytes: &[u8]) {
+        self.0.push(String::from_utf8_lossy(bytes).into_owned());
+    }
+
+    /// Whether every file could be read.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Removes the diagnostics from a report that an unreadable file may have caused.
+    pub fn excuse(&self, report: &mut Report) {
+        if !self.is_empty() {
+            let mut search = NameSearch { texts: &self.0, known: HashMap::new(), read: 0 };
+            report.retain(|complaint| !search.explains(complaint));
+        }
+    }
+}
+
+/// A search for many names.
+struct NameSearch<'t> {
+    texts: &'t [String],
+    known: HashMap<String, bool>,
+    /// The bytes that were searched.
+    read: usize,
+}
+
+impl NameSearch<'_> {
+    /// Whether one of the texts holds the missing name, or its last part, as a word. Once too much has been read, any
+    /// name may stand there: the diagnostics of the unreadable files remain, and the others come once these can be read.
+    fn explains(&mut self, complaint: &Diagnostic) -> bool {
+        let Some(name) = complaint.missing.as_deref().filter(|n| !n.is_empty()) else { return false };
+        if let Some(known) = self.known.get(name) {
+            return *known;
+        }
+        let last = name.rsplit(['/', '.']).next().unwrap_or(name);
+        self.read = self.read.saturating_add(self.texts.iter().map(String::len).sum());
+        let found = self.read > limits::RULES_MEMORY
+            || self.texts.iter().any(|text| has_word(text, name) || !last.is_empty() && has_word(text, last));
+        self.known.insert(name.to_owned(), found);
+        found
+    }
+}
+
+/// Whether a name stands in a text as a word of its own.
+pub(super) fn has_word(text: &str, name: &str) -> bool {
+    let inside = |c: Option<char>| c.is_some_and(|c| c.is_alphanumeric() || c == '_');
+    text.match_indices(name).any(|(at, _)| {
+        let after = text.get(at + name.len()..).and_then(|rest| rest.chars().next());
+        !inside(text.get(..at).and_then(|before| before.chars().next_back())) && !inside(after)
+    })
 }

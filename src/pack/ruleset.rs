@@ -15,7 +15,7 @@ use crate::template::task::Tasks;
 use crate::template::{self, CompiledTemplates, Revisions, WrittenCondition};
 use crate::terms::coverage::CoverageSink;
 
-use super::error::PackError;
+use super::PackError;
 use super::{AllowedWarning, LoadedPack, Overlay, PackLibrary, PackShelf, RuleFile, Schemas, Start, causes, templates};
 
 /// A compiled pack: rules, macros, templates and tasks, with the texts that they came from. `Clone` is O(1), and a

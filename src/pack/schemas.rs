@@ -3,18 +3,20 @@
 //! They live in `schemas/<kind>.v<version>.json` and may refer to each other; nothing is ever fetched. Editors read them from
 //! `editors/`, where each is complete by itself.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 #[cfg(not(rules_on_disk))]
 use include_dir::{Dir, include_dir};
 use indexmap::IndexMap;
 use jsonschema::{Draft, PatternOptions, Retrieve, Uri, Validator};
-use serde_json::Value;
+use serde_json::{Map, Value, json};
 
-use super::kinds::KINDS;
+use super::KINDS;
 use crate::diag::limits;
-use crate::model::pack::{ABOUT, LAYERING, is_layering};
+use crate::model::Pack;
+use crate::model::options::TABLE;
+use crate::model::pack::{ABOUT, LAYERING, PackRow, is_layering};
 use crate::terms::names::RowKeys;
 
 #[cfg(not(rules_on_disk))]
@@ -226,4 +228,181 @@ fn percent_decoded(text: &str) -> String {
         }
     }
     String::from_utf8_lossy(&out).into_owned()
+}
+
+impl Schemas {
+    /// The schema of a file by its name (`lore.v1.json`), with every definition of other files that it refers to copied
+    /// into it: their addresses answer nobody.
+    #[must_use]
+    pub fn bundled(&self, file: &str) -> Option<Value> {
+        let mut root = self.get(file)?.clone();
+        let mut open = Vec::new();
+        localize(&mut root, &mut open);
+        let own = root.get("definitions").and_then(Value::as_object).cloned().unwrap_or_default();
+        let mut copied = Map::new();
+        let mut seen = BTreeSet::new();
+        while let Some((other, pointer)) = open.pop() {
+            if !seen.insert((other.clone(), pointer.clone())) {
+                continue;
+            }
+            let Some(mut part) = self.get(&other).and_then(|schema| schema.pointer(&pointer)).cloned() else { continue };
+            if let Some(table) = part.as_object_mut() {
+                table.shift_remove("$id");
+                table.shift_remove("$schema");
+            }
+            complete_references(&mut part, &other);
+            localize(&mut part, &mut open);
+            copied.insert(copy_name(&other, &pointer), part);
+        }
+        let table = root.as_object_mut()?;
+        // without an address of its own, a `#/…` means this file for every reader
+        table.shift_remove("$id");
+        if !copied.is_empty() {
+            copied.sort_keys();
+            table.insert("definitions".to_owned(), Value::Object(own.into_iter().chain(copied).collect()));
+        }
+        Some(root)
+    }
+}
+
+/// The name of a copied part: `terms.value` of a definition, `overlay.properties.slot` of anything else.
+fn copy_name(file: &str, pointer: &str) -> String {
+    let inside = pointer.strip_prefix("/definitions").unwrap_or(pointer);
+    format!("{}{}", file.split('.').next().unwrap_or(file), inside.replace('/', "."))
+}
+
+/// Visits every `$ref` of a schema, without recursion.
+fn visit_references(schema: &mut Value, visit: &mut dyn FnMut(&mut String)) {
+    let mut open = vec![schema];
+    while let Some(value) = open.pop() {
+        match value {
+            Value::Array(list) => open.extend(list),
+            Value::Object(table) => {
+                for (key, value) in table {
+                    match value {
+                        Value::String(target) if key == "$ref" => visit(target),
+                        value => open.push(value),
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Makes references of a copied definition to its own file complete, so that they can be followed from elsewhere.
+fn complete_references(definition: &mut Value, file: &str) {
+    visit_references(definition, &mut |target| {
+        if target.starts_with('#') {
+            *target = format!("{file}{target}");
+        }
+    });
+}
+
+/// Turns references to parts of other files into references to their copies, and lists what is to be copied.
+fn localize(schema: &mut Value, open: &mut Vec<(String, String)>) {
+    visit_references(schema, &mut |target| {
+        let (address, pointer) = target.split_once('#').unwrap_or((target, ""));
+        if address.is_empty() {
+            return;
+        }
+        let file = address.rsplit('/').next().unwrap_or(address).to_owned();
+        let pointer = pointer.to_owned();
+        *target = format!("#/definitions/{}", copy_name(&file, &pointer));
+        open.push((file, pointer));
+    });
+}
+
+/// Kinds of files that hold no rows for programs.
+const WITHOUT_ROWS: &[&str] = &["pack", "case", "template", "terms"];
+
+impl Schemas {
+    /// [`bundled`](Self::bundled), with the options, tables and columns that a pack declares.
+    #[must_use]
+    pub fn bundled_for(&self, file: &str, pack: &Pack) -> Option<Value> {
+        let mut root = self.bundled(file)?;
+        let kind = file.split('.').next().unwrap_or(file);
+        if WITHOUT_ROWS.contains(&kind) {
+            return Some(root);
+        }
+        if kind == "overlay"
+            && !pack.options.is_empty()
+            && let Some(known) = root.pointer_mut(&format!("/properties/{TABLE}")).and_then(Value::as_object_mut)
+        {
+            let mut own = pack.options.schema();
+            for key in ["properties", "additionalProperties"] {
+                if let Some(value) = own.get_mut(key) {
+                    known.insert(key.to_owned(), value.take());
+                }
+            }
+        }
+        for table in pack.rows("table") {
+            let of_table =
+                json!({ "type": "array", "description": table.text("doc").unwrap_or_default(), "items": row_schema(pack, &table.name) });
+            if let Some(properties) = root.get_mut("properties").and_then(Value::as_object_mut) {
+                properties.entry(table.name.to_string()).or_insert(of_table);
+            }
+        }
+        for column in pack.rows("column") {
+            let Some((table, key)) = column.name.split_once('/') else { continue };
+            // the schema of the rows: here, or where a reference leads
+            let items = root.pointer(&format!("/properties/{table}/items"));
+            let pointer = match items.and_then(|items| items.get("$ref")).and_then(Value::as_str) {
+                Some(target) => target.trim_start_matches('#').to_owned(),
+                None => continue,
+            };
+            if let Some(properties) = root.pointer_mut(&format!("{pointer}/properties")).and_then(Value::as_object_mut) {
+                properties.entry(key).or_insert_with(|| cell_schema(column));
+            }
+        }
+        Some(root)
+    }
+}
+
+/// A row of a declared table. A row may be a patch, so that only its name is required.
+fn row_schema(pack: &Pack, table: &str) -> Value {
+    let word = |doc: &str| json!({ "type": "string", "description": doc });
+    let flag = |doc: &str| json!({ "const": true, "description": doc });
+    let mut properties = Map::new();
+    let mut put = |key: &str, schema: Value| drop(properties.insert(key.to_owned(), schema));
+    put("name", word("Name of the row; a row of that name in a lower layer is patched key by key."));
+    for column in pack.rows("column") {
+        if let Some((_, key)) = column.name.split_once('/').filter(|(of, _)| *of == table) {
+            put(key, cell_schema(column));
+        }
+    }
+    put("about", word("What the row is for, in a sentence."));
+    put("remove", flag("Deletes the row of a lower layer."));
+    put("replace", flag("Replaces the row of the lower layer as a whole."));
+    put("new", flag("Says that the row is new: it is an error if a lower layer has a row of this name."));
+    put("before", word("Puts the row before this row of the same table."));
+    put("after", word("Puts the row after this row of the same table."));
+    put("edit", json!({ "type": "object", "description": "Changes of single elements of lists of the lower row." }));
+    put("expects", word("Fingerprint of the row that this patch was written for."));
+    json!({ "type": "object", "required": ["name"], "properties": properties, "additionalProperties": false })
+}
+
+/// The values of a column: those of its type, references, and value forms.
+fn cell_schema(column: &PackRow) -> Value {
+    let kind = match column.text("type").unwrap_or_default() {
+        "text" => Some("string"),
+        "number" => Some("number"),
+        "integer" => Some("integer"),
+        "boolean" => Some("boolean"),
+        "list" => Some("array"),
+        "table" => Some("object"),
+        _ => None,
+    };
+    let words: Vec<&str> = column.words("values").map(|(word, _)| word).collect();
+    let mut out = Map::new();
+    out.insert("description".to_owned(), column.text("doc").unwrap_or_default().into());
+    if let Some(default) = column.fields.get("default") {
+        out.insert("default".to_owned(), default.node.to_json());
+    }
+    if let Some(kind) = kind {
+        let literal = if words.is_empty() { json!({ "type": kind }) } else { json!({ "enum": words }) };
+        let reference = json!({ "type": "string", "pattern": "^[$@]|\\{\\{" });
+        out.insert("anyOf".to_owned(), json!([literal, reference, { "type": "object" }]));
+    }
+    Value::Object(out)
 }

@@ -5,7 +5,7 @@
 
 use std::sync::OnceLock;
 
-use super::error::PackError;
+use super::PackError;
 use super::files::RuleFile;
 use super::library;
 use super::read;

@@ -9,7 +9,7 @@ use serde_json::{Map, Value as Json, json};
 
 use crate::diag::{Code, Diagnostic, DocumentNode, Report, Sources, TableField, limits, suggest};
 use crate::model::{Scene, Value};
-use crate::pack::error::PackError;
+use crate::pack::PackError;
 use crate::pack::files::{is_pack, read_file};
 use crate::pack::read::RuleDocument;
 use crate::pack::rows::is_meta;

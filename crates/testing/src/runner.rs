@@ -16,7 +16,7 @@ use super::play::{PlayedTurn, SceneReader, TurnFailure};
 use super::snapshot::SnapshotChange;
 use super::{play, snapshot, validate};
 use crate::diag::{Diagnostic, DocumentNode, Report, Severity, Sources};
-use crate::pack::error::PackError;
+use crate::pack::PackError;
 use crate::pack::{PackLibrary, PackShelf, Ruleset};
 use crate::terms::coverage::CoverageSink;
 

@@ -19,7 +19,7 @@ use crate::inputs::{InputArgs, scene};
 use crate::layout::counted;
 use crate::model::{Map, Plan, Scene, Value};
 use crate::output::Console;
-use crate::pack::error::PackError;
+use crate::pack::PackError;
 use crate::pack::files::{is_folder, is_pack, parent, read_file};
 use crate::pack::{
     Overlay, PackFiles, PackLibrary, RuleDocument, RuleFile, Ruleset, Schemas, Start, case_files, json, load_file, load_read, toml,

@@ -1,13 +1,14 @@
-//! Rows that are new or patches by mistake, and passes that name a neighbour in another program.
+//! Rows that are new or patches by mistake, patches that do not fit the row below, and passes that name a neighbour in another
+//! program.
 
 use std::sync::Arc;
 
-use super::super::fingerprint;
-use super::super::rows::IncomingRow;
 use super::LayerMerger;
-use super::stale::changed_verb;
 use crate::diag::{Code, Diagnostic, DocumentNode, FieldMap, NodeValue, Span, TableField, limits, short, suggest};
 use crate::model::pack::PackRow;
+use crate::pack::fingerprint;
+use crate::pack::read::has_word;
+use crate::pack::rows::{ExpectedFingerprint, IncomingRow};
 use crate::template;
 
 /// By table, the keys that a new row needs. A row of an overlay that has all of them is probably meant as a new one.
@@ -165,11 +166,37 @@ fn mentions(node: &DocumentNode, name: &str) -> bool {
     }
 }
 
-/// Whether a name stands in a text as a word of its own.
-fn has_word(text: &str, name: &str) -> bool {
-    let inside = |c: Option<char>| c.is_some_and(|c| c.is_alphanumeric() || c == '_');
-    text.match_indices(name).any(|(at, _)| {
-        let after = text.get(at + name.len()..).and_then(|rest| rest.chars().next());
-        !inside(text.get(..at).and_then(|before| before.chars().last())) && !inside(after)
-    })
+/// The longest text of a row that a diagnostic shows, in characters.
+const MAX_SHOWN: usize = 300;
+
+/// A patch that was written against another text of the row.
+pub(super) fn stale(expects: &ExpectedFingerprint, new: &IncomingRow, old: &PackRow) -> Option<Diagnostic> {
+    let now = fingerprint::of_row(&old.name, &old.fields);
+    if now.starts_with(&expects.prefix) {
+        return None;
+    }
+    let short = |text: String| -> String {
+        let cut: String = text.chars().take(MAX_SHOWN).collect();
+        if cut.len() < text.len() { format!("{cut}…") } else { cut }
+    };
+    let message = format!("{} was patched as it read at `{}`, but now it reads otherwise", new.title(), expects.prefix);
+    let complaint = Diagnostic::new(Code::LayerStale, message).at(expects.span).label("the row as the patch knew it");
+    let below = short(fingerprint::row_text(&old.name, &old.fields));
+    let patch = short(fingerprint::row_text(&new.name, &new.fields));
+    let complaint = complaint.related(old.span, format!("the row now: {below}")).related(new.span, format!("the patch: {patch}"));
+    let fresh: String = now.chars().take(12).collect();
+    Some(complaint.help(format!("check the patch against the row, then write `expects = \"{fresh}\"`")))
+}
+
+/// A patch that changes the verb of a pass.
+pub(super) fn changed_verb(new: &IncomingRow, old: &PackRow) -> Option<Diagnostic> {
+    let (field, was) = (new.fields.get("do")?, old.fields.get("do")?);
+    if &*new.table != "pass" || new.replace || field.node.to_json() == was.node.to_json() {
+        return None;
+    }
+    let name = |node: &DocumentNode| node.as_text().unwrap_or("?").to_owned();
+    let message = format!("{} changes its verb from `{}` to `{}`", new.title(), name(&was.node), name(&field.node));
+    let complaint =
+        Diagnostic::new(Code::ChangesVerb, message).at(field.node.span).label("another verb").related(was.node.span, "the verb below");
+    Some(complaint.help("say `replace = true` and write the whole pass"))
 }
