@@ -67,7 +67,7 @@ pub(super) fn wrong_pack(report: &mut Report) {
 
 /// What a pack, or a file, declares.
 #[derive(Debug, Default)]
-struct DeclaredColumns<'a> {
+pub(super) struct DeclaredColumns<'a> {
     tables: HashSet<&'a str>,
     /// Tables and keys.
     columns: HashSet<(&'a str, &'a str)>,

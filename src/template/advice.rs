@@ -6,8 +6,8 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use super::revision::{Revision, Revisions};
-use super::walk::{PartKind, PartPlace, SourceUse, walk};
-use super::{ceilings, conditions, keys, lint, parts, words};
+use super::walk::{PartKind, PartPlace, SourceUse, in_order, walk};
+use super::{contradictions, parts, revision, shape};
 use crate::diag::{Code, Diagnostic, DocumentNode, FieldMap, Help, NodeValue, Report, Severity, Span, limits, short, suggest};
 use crate::text::leaf::LeafSyntax;
 
@@ -44,11 +44,11 @@ impl<'a> SourceOffer<'a> {
 #[must_use]
 pub fn advice(root: &DocumentNode, revision: &Revision, revisions: &Revisions, offers: Option<&[SourceOffer<'_>]>) -> Report {
     let mut advice = TemplateAdvice { revision, revisions, offers, asked: HashSet::new(), said: Vec::new() };
-    advice.unknown_keys(root, "", &keys::of_file(revision), &|other| keys::of_file(other));
+    advice.unknown_keys(root, "", &shape::file_keys(revision), &|other| shape::file_keys(other));
     walk(root, revision, &mut |sort, node, at| advice.part(sort, node, at));
     advice.unplaced(root);
     advice.unused(root);
-    ceilings::check(root, revision, &mut advice.said);
+    check_ceilings(root, revision, &mut advice.said);
     let mut report = Report::default();
     advice.said.into_iter().take(limits::REPORTED).for_each(|remark| report.push(remark));
     report
@@ -79,14 +79,14 @@ impl TemplateAdvice<'_> {
         if sort == PartKind::Rule {
             // the pack checks these with its rules
             let offered = |name: &Arc<str>| self.offers.unwrap_or(&[]).iter().any(|offer| offer.name == &**name);
-            let names: Vec<Arc<str>> = conditions::names(node).into_iter().filter(offered).collect();
+            let names: Vec<Arc<str>> = parts::condition_names(node).into_iter().filter(offered).collect();
             self.asked.extend(names);
             return;
         }
         let revision = self.revision;
-        self.unknown_keys(node, &at.path, &keys::of(sort, node, revision), &|other| keys::of(sort, node, other));
-        for (key, known) in words::INNER {
-            if let Some(inner) = node.get(key).filter(|_| keys::of(sort, node, revision).contains(&key)) {
+        self.unknown_keys(node, &at.path, &shape::part_keys(sort, node, revision), &|other| shape::part_keys(sort, node, other));
+        for (key, known) in revision::INNER {
+            if let Some(inner) = node.get(key).filter(|_| shape::part_keys(sort, node, revision).contains(&key)) {
                 self.unknown_keys(inner, &at.key(key), known, &|_| known.to_vec());
             }
         }
@@ -216,7 +216,7 @@ impl TemplateAdvice<'_> {
             if used == SourceUse::WhenList && self.offers.is_some() {
                 let names: Vec<&str> = offers.iter().map(|offer| offer.name).collect();
                 let message = format!("`{}` asks for `{}`, a source that the task does not offer", at.path, short::word(name));
-                self.say(Code::TemplateDoubtful, span, message, lint::remedy(&[name], &names));
+                self.say(Code::TemplateDoubtful, span, message, contradictions::remedy(&[name], &names));
             }
             return;
         };
@@ -285,7 +285,7 @@ impl TemplateAdvice<'_> {
     fn unused(&mut self, root: &DocumentNode) {
         let offers = self.offers.unwrap_or(&[]);
         let names: Vec<&str> = offers.iter().map(|offer| offer.name).collect();
-        if self.asked.iter().any(|name| !lint::is_known(name, &names)) {
+        if self.asked.iter().any(|name| !contradictions::is_known(name, &names)) {
             // the missing source may be the misspelt one
             return;
         }
@@ -312,4 +312,98 @@ fn reserved(name: &str, node: &DocumentNode) -> Option<SourceOffer<'static>> {
         _ => return None,
     };
     Some(SourceOffer { name, args, is_list })
+}
+
+/// A ceiling that applies at the current part, and the place where it is written.
+type InheritedCeiling = Option<(u64, String)>;
+
+/// Reports ceilings that nothing fits under, and ceilings that never limit anything.
+fn check_ceilings(root: &DocumentNode, revision: &Revision, said: &mut Vec<Diagnostic>) {
+    let mut ceilings = CeilingCheck { revision, said };
+    let slots = root.get("slots").and_then(DocumentNode::as_table).map(in_order).unwrap_or_default();
+    for (name, slot) in slots {
+        ceilings.part(slot, &format!("slots.{name}"), &None, 0);
+    }
+}
+
+struct CeilingCheck<'a> {
+    revision: &'a Revision,
+    said: &'a mut Vec<Diagnostic>,
+}
+
+impl CeilingCheck<'_> {
+    /// The least cost of the smallest message of a part by the default estimate; `None` if it has no message.
+    fn part(&mut self, node: &DocumentNode, path: &str, above: &InheritedCeiling, depth: usize) -> Option<u64> {
+        if depth > limits::NESTING {
+            return Some(0);
+        }
+        let kind = node.get("kind").and_then(DocumentNode::as_text);
+        // a branch has no ceiling of its own
+        let own = if kind == Some("if") { None } else { parts::budget(node).ok().flatten() };
+        let here = match (own, above) {
+            (Some(own), Some((most, place))) if own > *most => {
+                self.useless(node, own, *most, path, place);
+                above.clone()
+            }
+            (Some(own), _) => Some((own, path.to_owned())),
+            (None, _) => above.clone(),
+        };
+        let least = self.least(node, kind, path, &here, depth);
+        if let (Some(own), Some(least)) = (own, least)
+            && least > own
+        {
+            self.never(node, own, least, path);
+        }
+        least
+    }
+
+    fn least(&mut self, node: &DocumentNode, kind: Option<&str>, path: &str, here: &InheritedCeiling, depth: usize) -> Option<u64> {
+        let mut lists = |keys: &[&str]| {
+            let mut least = None;
+            for key in keys {
+                for (n, inner) in node.get(key).and_then(DocumentNode::as_list).unwrap_or(&[]).iter().enumerate() {
+                    least = smaller(least, self.part(inner, &format!("{path}.{key}.{n}"), here, depth + 1));
+                }
+            }
+            least
+        };
+        match kind {
+            None => lists(&["plan"]),
+            Some("if") => lists(&["then", "else"]),
+            Some("forEach") => {
+                let least = lists(&["map"]);
+                smaller(least, node.get("interleave").and_then(|between| self.text(between, "text")))
+            }
+            Some("message") if node.get("from").is_some() => Some(0),
+            Some("message") => self.text(node, "content"),
+            _ => None,
+        }
+    }
+
+    /// The least cost of a text that is not left out: the cost of the text outside of its tags.
+    fn text(&self, node: &DocumentNode, key: &str) -> Option<u64> {
+        let text = node.get(key).and_then(DocumentNode::as_text).filter(|text| !text.is_empty())?;
+        let units = parts::leaf(text, self.revision).parts().map_or(0, |(units, _)| units);
+        Some((units as u64).div_ceil(4))
+    }
+
+    fn never(&mut self, node: &DocumentNode, own: u64, least: u64, path: &str) {
+        let span = node.get("budget").map_or(node.span, |budget| budget.span);
+        let message = format!("no message fits under the budget of `{path}`: it is {own}, and the smallest costs {least} or more");
+        let remark = Diagnostic::new(Code::TemplateBudget, message).at(span);
+        self.said.push(remark.help(format!("raise `maxTokens` to {least} at least, or shorten the text")));
+    }
+
+    fn useless(&mut self, node: &DocumentNode, own: u64, most: u64, path: &str, place: &str) {
+        let span = node.get("budget").map_or(node.span, |budget| budget.span);
+        let message = format!("the budget of `{path}`, {own}, never binds: that of `{place}` is {most}");
+        self.said.push(Diagnostic::new(Code::TemplateBudget, message).at(span).help("make it smaller, or take it away"));
+    }
+}
+
+fn smaller(a: Option<u64>, b: Option<u64>) -> Option<u64> {
+    match (a, b) {
+        (Some(a), Some(b)) => Some(a.min(b)),
+        (a, b) => a.or(b),
+    }
 }

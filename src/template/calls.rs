@@ -16,7 +16,7 @@ use super::form::{AttachmentLane, PlacementRequest};
 use super::render::{
     self, Budget, ErrorKind, Inputs, Message, QuarterRuler, RenderError, RenderLimits, RenderedTemplate, Ruler, SourceProvider, offers,
 };
-use super::task::lanes::OfferedLanes;
+use super::task::OfferedLanes;
 use super::task::{Task, Tasks};
 use super::{CompiledTemplates, Template};
 

@@ -12,39 +12,31 @@ pub mod task;
 
 mod advice;
 mod calls;
-mod ceilings;
-mod conditions;
-mod keys;
-mod lint;
+mod contradictions;
 mod parts;
 mod read;
 mod render;
 mod rows;
 mod shape;
-mod spelling;
-mod structure;
 mod walk;
-mod words;
-mod written;
 
 pub use crate::text::leaf::{Leaf, LeafSyntax};
 pub use advice::{SourceOffer, advice};
+pub(crate) use calls::TemplateCalls;
 pub use form::Template;
 pub use render::{
     Budget, ErrorKind, Inputs, Message, QuarterRuler, RenderError, RenderLimits, RenderedTemplate, Ruler, SourceProvider, UnreadSource,
     offers, render,
 };
 pub use revision::{MessageRole, Revision, Revisions};
-pub use rows::CompiledTemplates;
-pub use rows::sources_of;
 pub(crate) use rows::{checked, compile_all, forgive_twice, is_one, is_shaped};
-pub use written::{WrittenCondition, conditions};
 
-pub(crate) use calls::TemplateCalls;
+pub use rows::{CompiledTemplates, WrittenCondition, conditions, sources_of};
 
 use std::sync::Arc;
 
 use crate::diag::{Code, Diagnostic, DocumentNode, Report};
+use contradictions::contradictions;
 
 /// The `kind` of rule files that are templates.
 pub const KIND: &str = "template";
@@ -80,12 +72,6 @@ pub fn compile(root: &DocumentNode, revision: &Arc<Revision>, asked: &TemplateCo
         return Err(report);
     }
     read::template(root, revision).map_err(|complaint| Report::from(*complaint))
-}
-
-/// The sources that the task does not offer, and the contradictions of the structure.
-pub(crate) fn contradictions(root: &DocumentNode, revision: &Revision, asked: &TemplateContract<'_>) -> Vec<Diagnostic> {
-    let sources = asked.sources.and_then(|sources| lint::check(root, revision, sources));
-    sources.into_iter().chain(structure::check(root, revision)).collect()
 }
 
 /// The diagnostic about a template that is written for another task than the requested one.

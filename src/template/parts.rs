@@ -4,12 +4,12 @@
 
 use std::sync::Arc;
 
-use super::conditions;
 use super::form::{
-    AttachmentLane, ConditionTest, DataRef, MessageBlock, NamedAnchor, RequestGroup, SlotCondition, SortOrder, TextSource, TypedCondition,
+    AttachmentLane, ConditionInput, ConditionTest, DataRef, MessageBlock, NamedAnchor, RequestGroup, RuleCondition, SlotCondition,
+    SortOrder, TextSource, TypedCondition,
 };
 use super::revision::{MessageRole, Revision};
-use crate::diag::{Code, Diagnostic, DocumentNode, FieldMap, NodeValue};
+use crate::diag::{Code, Diagnostic, DocumentNode, FieldMap, NodeValue, limits};
 use crate::model::Value;
 use crate::text::leaf::Leaf;
 
@@ -126,8 +126,8 @@ pub(super) fn condition_of(node: &DocumentNode) -> PartResult<Option<SlotConditi
 }
 
 fn condition(node: &DocumentNode) -> PartResult<SlotCondition> {
-    if conditions::is_rule(node) {
-        return Ok(SlotCondition::Rule(conditions::read(node)));
+    if is_rule_condition(node) {
+        return Ok(SlotCondition::Rule(rule_condition(node)));
     }
     let test = match word(node, "type")? {
         "exists" => ConditionTest::Exists,
@@ -199,4 +199,59 @@ fn group(node: &DocumentNode, revision: &Revision) -> PartResult<RequestGroup> {
         order: order.unwrap_or(0),
         payload: node.get("payload").map(Value::from),
     })
+}
+
+/// Whether a condition is one of the rule language: a table with keys, but without `type` and `ref`.
+pub(super) fn is_rule_condition(node: &DocumentNode) -> bool {
+    node.as_table().is_some_and(|table| !table.is_empty() && !table.contains_key("type") && !table.contains_key("ref"))
+}
+
+/// A condition of the rule language, which the pack compiles with its other rules and knows by its place, with everything
+/// that it may read: a bare name is a source of the task, asked without arguments, or one of the reserved names. Words that are no names of sources are read too, and give nothing.
+fn rule_condition(node: &DocumentNode) -> RuleCondition {
+    let reads = condition_names(node).into_iter().map(|name| {
+        let asked = |source: &str| DataRef { source: Arc::from(source), args: None };
+        let (on, or) = match &*name {
+            "item" => ("$item", None),
+            "index" => ("$index", None),
+            "parent" => ("$parent", None),
+            // a task may offer sources of these names
+            "globals" => ("globals", Some("$globals")),
+            "ctx" => ("ctx", Some("$ctx")),
+            name => (name, None),
+        };
+        ConditionInput { on: asked(on), or: or.map(asked), name: name.clone() }
+    });
+    RuleCondition { place: node.span, reads: reads.collect() }
+}
+
+/// The first steps of all paths that a condition may mean.
+pub(super) fn condition_names(node: &DocumentNode) -> Vec<Arc<str>> {
+    let mut names = Vec::new();
+    collect_names(node, &mut names, 0);
+    names
+}
+
+fn collect_names(node: &DocumentNode, names: &mut Vec<Arc<str>>, depth: usize) {
+    match &node.data {
+        NodeValue::Text(text) => text.split('@').skip(1).for_each(|rest| {
+            let end = rest.find(|c: char| !c.is_alphanumeric() && c != '_').unwrap_or(rest.len());
+            add_name(rest.get(..end).unwrap_or(""), names);
+        }),
+        NodeValue::List(list) if depth < limits::NESTING => list.iter().for_each(|node| collect_names(node, names, depth + 1)),
+        NodeValue::Table(table) if depth < limits::NESTING => {
+            for (key, field) in table {
+                add_name(key.trim_start_matches('@').split(['.', '[']).next().unwrap_or(""), names);
+                collect_names(&field.node, names, depth + 1);
+            }
+        }
+        _ => {}
+    }
+}
+
+fn add_name(name: &str, names: &mut Vec<Arc<str>>) {
+    let is_new = !name.is_empty() && !name.starts_with('$') && !names.iter().any(|known| &**known == name);
+    if is_new && names.len() < limits::FIELDS {
+        names.push(Arc::from(name));
+    }
 }

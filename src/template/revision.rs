@@ -7,7 +7,6 @@ use std::sync::Arc;
 
 use indexmap::IndexMap;
 
-use super::words;
 use crate::diag::{Code, Diagnostic, DocumentNode, FieldMap, Report, TableField, short, suggest};
 use crate::model::Pack;
 use crate::text::leaf::LeafSyntax;
@@ -175,9 +174,9 @@ impl Revision {
             report.push(complaint.rule(format!("{TABLE} {}", self.name)).help(help));
         }
         for word in named("spellings").and_then(DocumentNode::as_table).into_iter().flat_map(FieldMap::values).map(|field| &field.node) {
-            let Some(name) = word.as_text().filter(|name| !words::all().any(|known| known == *name)) else { continue };
+            let Some(name) = word.as_text().filter(|name| !all_words().any(|known| known == *name)) else { continue };
             let complaint = Diagnostic::new(Code::NameUnknown, format!("templates have no key or word `{}`", short::word(name)));
-            let help = suggest::help(name, words::all()).unwrap_or_else(|| "see docs/reference/template.md".into());
+            let help = suggest::help(name, all_words()).unwrap_or_else(|| "see docs/reference/template.md".into());
             report.push(complaint.at(word.span).missing(name).rule(format!("{TABLE} {}", self.name)).help(help));
         }
     }
@@ -199,3 +198,59 @@ impl Revision {
         self.prefix_roles.iter().any(|known| known.as_str() == role)
     }
 }
+
+/// A message of the layout.
+pub(super) const LAYOUT_MESSAGE: &[&str] = &["kind", "name", "role", "content", "from", "prefix", "skipIfEmptyInterpolation"];
+/// A message of a header or footer.
+pub(super) const FRAME: &[&str] = &["kind", "role", "content", "from", "prefix", "skipIfEmptyInterpolation"];
+/// A message of a plan.
+pub(super) const MESSAGE: &[&str] = &["kind", "role", "content", "from", "prefix", "skipIfEmptyInterpolation", "budget"];
+/// A place of a slot.
+pub(super) const LAYOUT_SLOT: &[&str] = &["kind", "name", "header", "footer", "omitIfEmpty"];
+/// An anchor.
+pub(super) const ANCHOR: &[&str] = &["kind", "key"];
+/// A slot.
+pub(super) const SLOT: &[&str] = &["priority", "when", "budget", "plan", "meta"];
+/// A loop.
+pub(super) const EACH: &[&str] = &["kind", "source", "map", "order", "fillDir", "limit", "interleave", "budget", "stopWhenOutOfBudget"];
+/// A branch.
+pub(super) const IF: &[&str] = &["kind", "when", "then", "else"];
+/// A test of presence.
+pub(super) const TEST: &[&str] = &["type", "ref"];
+/// A comparison.
+pub(super) const COMPARISON: &[&str] = &["type", "ref", "value"];
+/// A reference to a source.
+pub(super) const REF: &[&str] = &["source", "args"];
+/// A lane.
+pub(super) const LANE: &[&str] = &["id", "enabled", "role", "template", "order", "reserveTokens", "budget", "payload", "groups"];
+/// A group of a lane.
+pub(super) const GROUP: &[&str] = &["id", "match", "template", "openTemplate", "closeTemplate", "role", "order", "payload"];
+/// The words of `kind`, `type`, `order` and `fillDir`.
+const WORDS: &[&str] = &[
+    "message",
+    "slot",
+    "anchor",
+    "forEach",
+    "if",
+    "separator",
+    "exists",
+    "nonEmpty",
+    "eq",
+    "neq",
+    "gt",
+    "lt",
+    "asc",
+    "desc",
+    "append",
+    "prepend",
+];
+
+/// All keys and words of the language, for which a revision can have other spellings.
+fn all_words() -> impl Iterator<Item = &'static str> {
+    let parts = [LAYOUT_MESSAGE, MESSAGE, LAYOUT_SLOT, ANCHOR, SLOT, EACH, IF, COMPARISON, REF, LANE, GROUP, WORDS];
+    let inner = INNER.into_iter().flat_map(|(_, keys)| keys);
+    parts.into_iter().flatten().chain(inner).chain(&["attachments", "layout", "slots", "description"]).copied()
+}
+
+/// The tables inside of a part that have keys of their own.
+pub(super) const INNER: [(&str, &[&str]); 2] = [("budget", &["maxTokens"]), ("interleave", &["kind", "text"])];

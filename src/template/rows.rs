@@ -7,12 +7,12 @@ use std::sync::Arc;
 
 use indexmap::IndexMap;
 
+use super::revision::Revisions;
+use super::walk::{PartKind, walk};
+use super::{KIND, RESERVED, SourceOffer, Template, TemplateContract, shape, task};
 use crate::diag::{Code, Diagnostic, DocumentNode, FieldMap, NodeValue, Report, TableField, short};
 use crate::model::Pack;
 use crate::model::pack::PackRow;
-
-use super::revision::Revisions;
-use super::{KIND, SourceOffer, Template, TemplateContract, shape, spelling, task};
 
 /// Keys that no other rule file has; a file with two of them and without a `kind` is a template.
 const SHAPE: [&str; 3] = ["task", "layout", "slots"];
@@ -63,7 +63,7 @@ pub(crate) fn checked(
             return None;
         }
     };
-    let root = &spelling::known(root, revision);
+    let root = &shape::respelled(root, revision);
     let mut found = Report::default();
     schema(&shape::known(root, revision), &mut found);
     shape::check(root, revision, &mut found);
@@ -133,4 +133,35 @@ pub fn sources_of(pack: &Pack, revisions: &Revisions, task: &str) -> Vec<(String
 pub(super) fn offers<'a>(pack: &'a Pack, task: &str, revision: &str) -> Option<Vec<SourceOffer<'a>>> {
     let sources = task::offered(pack, task, revision)?;
     Some(sources.into_iter().map(|(name, row)| SourceOffer::of(name, &row.fields)).collect())
+}
+
+/// A condition of a pack's template.
+#[derive(Debug)]
+pub struct WrittenCondition {
+    /// The condition.
+    pub node: DocumentNode,
+    /// The names that it may read; `None` if they are not known.
+    pub names: Option<Arc<[Arc<str>]>>,
+    /// The row that it stands in, for messages.
+    pub rule: String,
+}
+
+/// The conditions of the rule language in all templates of a pack.
+#[must_use]
+pub fn conditions(pack: &Pack, revisions: &Revisions) -> Vec<WrittenCondition> {
+    let mut all = Vec::new();
+    for row in pack.rows(KIND) {
+        let root = whole(row);
+        let Ok(revision) = revisions.of_file(&root, None) else { continue };
+        let root = shape::known(&shape::respelled(&root, revision), revision);
+        let offers = root.get("task").and_then(DocumentNode::as_text).and_then(|task| offers(pack, task, &revision.name));
+        let reserved = RESERVED.iter().map(|name| name.trim_start_matches('$'));
+        let names = offers.map(|offers| reserved.chain(offers.iter().map(|offer| offer.name)).map(Arc::from).collect::<Arc<[_]>>());
+        walk(&root, revision, &mut |sort, node, _| {
+            if matches!(sort, PartKind::Rule) {
+                all.push(WrittenCondition { node: node.clone(), names: names.clone(), rule: format!("{KIND} {}", row.name) });
+            }
+        });
+    }
+    all
 }

@@ -3,10 +3,11 @@
 //! The schema describes what any revision can know. Before the check, everything that the file's own revision ignores
 //! is taken out, so that ignored values may be of any kind.
 
-use super::revision::Revision;
-use super::walk::{PartKind, walk};
 use std::sync::Arc;
 
+use super::parts;
+use super::revision::{ANCHOR, COMPARISON, EACH, FRAME, GROUP, IF, LANE, LAYOUT_MESSAGE, LAYOUT_SLOT, MESSAGE, REF, Revision, SLOT, TEST};
+use super::walk::{PartKind, walk};
 use crate::diag::{Code, Diagnostic, DocumentNode, FieldMap, NodeValue, Report, TableField, limits, short, suggest};
 
 /// The file without what its revision ignores.
@@ -130,4 +131,133 @@ fn not_allowed(path: &str, written: &str, at: &DocumentNode, allowed: &[&str]) -
     let list = || format!("one of {}", allowed.iter().map(|word| format!("`{word}`")).collect::<Vec<_>>().join(", ")).into();
     let help = suggest::help(written, allowed.iter().copied());
     complaint.label("not one of the allowed values").help(help.unwrap_or_else(list))
+}
+
+/// Keys that only a revision with flags knows.
+const FLAGS: &[&str] = &["prefix", "skipIfEmptyInterpolation", "interleave", "stopWhenOutOfBudget"];
+/// Keys of the file itself, including those of layers.
+const FILE: &[&str] = &[
+    "$schema",
+    "kind",
+    "version",
+    "revision",
+    "about",
+    "id",
+    "task",
+    "name",
+    "description",
+    "layout",
+    "slots",
+    "remove",
+    "replace",
+    "expects",
+    "before",
+    "after",
+];
+
+/// Keys of the file itself.
+pub(super) fn file_keys(revision: &Revision) -> Vec<&'static str> {
+    let lanes = revision.knows_anchors.then_some("attachments");
+    FILE.iter().copied().chain(lanes).collect()
+}
+
+/// Keys of a part; all others are ignored.
+pub(super) fn part_keys(sort: PartKind, node: &DocumentNode, revision: &Revision) -> Vec<&'static str> {
+    let all: &[&str] = match sort {
+        PartKind::LayoutMessage => LAYOUT_MESSAGE,
+        PartKind::Frame => FRAME,
+        PartKind::Message => MESSAGE,
+        PartKind::LayoutSlot => LAYOUT_SLOT,
+        PartKind::Anchor => ANCHOR,
+        PartKind::Slot => SLOT,
+        PartKind::Each => EACH,
+        PartKind::If => IF,
+        PartKind::Condition => match node.get("type").and_then(DocumentNode::as_text) {
+            Some("exists" | "nonEmpty") => TEST,
+            _ => COMPARISON,
+        },
+        PartKind::Ref(_) => REF,
+        PartKind::Lane => LANE,
+        PartKind::Unknown(_) | PartKind::Rule => &[],
+        PartKind::Group => GROUP,
+    };
+    let list = (revision.knows_conditions && (sort.is_block() || sort == PartKind::Anchor)).then_some("when");
+    all.iter().copied().filter(|key| revision.knows_flags || !FLAGS.contains(key)).chain(list).collect()
+}
+
+/// Keys whose values are data.
+const DATA_KEYS: &[&str] = &["args", "value", "payload", "meta"];
+/// Keys whose values are words of the language.
+const WORD_KEYS: &[&str] = &["kind", "type", "order", "fillDir"];
+/// The parts of a file that are read.
+const PARTS: &[&str] = &["layout", "slots", "attachments"];
+
+/// The file with all words as the language has them: a revision lists other spellings. Values that belong to the author,
+/// such as arguments and payloads, keep theirs.
+pub(super) fn respelled(root: &DocumentNode, revision: &Revision) -> DocumentNode {
+    let NodeValue::Table(table) = &root.data else { return root.clone() };
+    if revision.spellings.is_empty() {
+        return root.clone();
+    }
+    let mut table = renamed(table, revision);
+    for (key, field) in &mut table {
+        match &mut field.node.data {
+            // the keys of this table are names
+            NodeValue::Table(slots) if &**key == "slots" => slots.values_mut().for_each(|slot| respell(&mut slot.node, revision, 0)),
+            _ if PARTS.contains(&&**key) => respell(&mut field.node, revision, 0),
+            _ => {}
+        }
+    }
+    DocumentNode { span: root.span, data: NodeValue::Table(table) }
+}
+
+/// A table with its keys renamed. Where the known key is there too, the other one stays and is reported as unknown.
+fn renamed(table: &FieldMap, revision: &Revision) -> FieldMap {
+    let known = |key: &Arc<str>| revision.spellings.get(key).filter(|known| !table.contains_key(*known)).unwrap_or(key).clone();
+    let mut made = FieldMap::default();
+    for (key, field) in table {
+        // two spellings of one key: the first one counts
+        let key = Some(known(key)).filter(|known| !made.contains_key(known)).unwrap_or_else(|| key.clone());
+        made.insert(key, field.clone());
+    }
+    made
+}
+
+fn respell(node: &mut DocumentNode, revision: &Revision, depth: usize) {
+    if depth > limits::NESTING {
+        return;
+    }
+    match &mut node.data {
+        NodeValue::List(list) => list.iter_mut().for_each(|node| respell(node, revision, depth + 1)),
+        NodeValue::Table(table) => {
+            *table = renamed(table, revision);
+            for (key, TableField { node, .. }) in table.iter_mut() {
+                match &node.data {
+                    NodeValue::Text(word) if WORD_KEYS.contains(&&**key) => {
+                        if let Some(known) = revision.spellings.get(word) {
+                            node.data = NodeValue::Text(known.clone());
+                        }
+                    }
+                    _ if DATA_KEYS.contains(&&**key) => {}
+                    _ if &**key == "when" => respell_condition(node, revision, depth),
+                    _ => respell(node, revision, depth + 1),
+                }
+            }
+        }
+        _ => {}
+    }
+}
+
+/// Conditions: those of the rule language have no words of templates.
+fn respell_condition(node: &mut DocumentNode, revision: &Revision, depth: usize) {
+    match &mut node.data {
+        NodeValue::List(list) if depth < limits::NESTING => list.iter_mut().for_each(|node| respell_condition(node, revision, depth + 1)),
+        NodeValue::Table(table) => {
+            let typed = DocumentNode { span: node.span, data: NodeValue::Table(renamed(table, revision)) };
+            if !parts::is_rule_condition(&typed) {
+                respell(node, revision, depth + 1);
+            }
+        }
+        _ => {}
+    }
 }

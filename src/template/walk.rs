@@ -4,7 +4,6 @@
 
 use std::fmt::Write as _;
 
-use super::conditions;
 use super::parts;
 use super::revision::Revision;
 use crate::diag::{DocumentNode, FieldMap, limits};
@@ -194,7 +193,7 @@ impl<'a> TemplateWalk<'_, 'a> {
     }
 
     fn condition(&mut self, node: &'a DocumentNode, used: SourceUse) {
-        if conditions::is_rule(node) {
+        if parts::is_rule_condition(node) {
             return self.see(PartKind::Rule, node);
         }
         self.see(PartKind::Condition, node);

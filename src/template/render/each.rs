@@ -2,12 +2,17 @@
 //!
 //! An item that cannot fit is skipped by its length, if that is known without printing the item ([`super::reach`]).
 
-use std::sync::Arc;
+use std::cmp::Ordering;
+use std::sync::{Arc, LazyLock};
 
-use super::super::form::SourceLoop;
-use super::reach::{ListId, LoopDemand};
-use super::{Message, OutputPiece, RenderError, RenderRun, order};
+use icu_collator::CollatorBorrowed;
+use icu_collator::options::CollatorOptions;
+
+use super::budget::LimitMeter;
+use super::reach::{ListId, LoopDemand, LoopLists};
+use super::{Message, OutputPiece, RenderError, RenderRun};
 use crate::model::Value;
+use crate::template::form::{SortOrder, SourceLoop};
 
 /// Where the output of the loop goes.
 enum LoopOutput<'o> {
@@ -24,7 +29,7 @@ impl RenderRun<'_, '_> {
             return Ok(());
         }
         let Some(Value::List(items)) = self.data.resolve(&each.source) else { return Ok(()) };
-        let items = order::ordered(&mut self.lists, items, each.order, &mut self.meter)?;
+        let items = ordered(&mut self.lists, items, each.order, &mut self.meter)?;
         let count = each.limit.and_then(|n| usize::try_from(n).ok()).map_or(items.len(), |n| n.min(items.len()));
         let fill = if each.prepend { LoopOutput::Prepend { runs: Vec::new(), behind: Vec::new(), out } } else { LoopOutput::Append(out) };
         let depth = self.budget.enter(each.budget);
@@ -118,4 +123,114 @@ impl RenderRun<'_, '_> {
         self.meter.keep(&text)?;
         Ok(Some(OutputPiece::Message(Message { role: self.revision.separator_role.clone(), content: text, prefix: false })))
     }
+}
+
+/// The list in the requested order; a list that was sorted before is shared.
+pub(super) fn ordered(
+    lists: &mut LoopLists,
+    items: Arc<Vec<Value>>,
+    order: Option<SortOrder>,
+    meter: &mut LimitMeter,
+) -> Result<Arc<Vec<Value>>, RenderError> {
+    let Some(order) = order else { return Ok(items) };
+    if let Some(known) = lists.ordered(&items, order) {
+        return Ok(known);
+    }
+    meter.step(items.len() as u64)?;
+    let sorted = sort(&items, order).map_or_else(|| items.clone(), Arc::new);
+    lists.keep_ordered(&items, order, &sorted);
+    Ok(sorted)
+}
+
+/// The list sorted, numbers by size and texts as English readers expect them; `None` if none of its items can be compared.
+///
+/// Only two numbers or two texts are compared; all other pairs count as equal. A list of both kinds therefore has no
+/// consistent order: its result is that of a stable binary insertion sort, which JavaScript uses for lists of fewer
+/// than 64 items.
+fn sort(items: &[Value], order: SortOrder) -> Option<Vec<Value>> {
+    let numbers = items.iter().filter(|v| v.as_f64().is_some()).count();
+    let texts = items.iter().filter(|v| v.as_str().is_some()).count();
+    if numbers < 2 && texts < 2 {
+        return None;
+    }
+    let compare = |a: &Value, b: &Value| if order == SortOrder::Asc { compare(a, b) } else { compare(b, a) };
+    let mut sorted = items.to_vec();
+    if numbers == items.len() || texts == items.len() {
+        sorted.sort_by(compare);
+    } else {
+        for run in sorted.chunks_mut(MOST_INSERTED) {
+            insert(run, compare);
+        }
+        sorted = merge(sorted, compare);
+    }
+    Some(sorted)
+}
+
+/// The most items that are sorted by insertion.
+const MOST_INSERTED: usize = 63;
+
+fn compare(a: &Value, b: &Value) -> Ordering {
+    match (a, b) {
+        (Value::Text(a), Value::Text(b)) => collator().compare(a, b),
+        _ => a.as_f64().zip(b.as_f64()).map_or(Ordering::Equal, |(a, b)| a.partial_cmp(&b).unwrap_or_else(|| a.total_cmp(&b))),
+    }
+}
+
+/// The order of English, which is the root order of Unicode's locale data. Only the root data is compiled in, because a
+/// collator for any locale would include the data of all languages, which is seven times as large.
+fn collator() -> &'static CollatorBorrowed<'static> {
+    static COLLATOR: LazyLock<CollatorBorrowed<'static>> = LazyLock::new(|| CollatorBorrowed::new_root(CollatorOptions::default()));
+    &COLLATOR
+}
+
+/// Sorts in place as JavaScript does when the comparison is not consistent: the first run is kept (or reversed if it
+/// descends), and each further item is inserted by binary search after all items that it is not less than.
+fn insert(items: &mut [Value], compare: impl Fn(&Value, &Value) -> Ordering) {
+    let less = |items: &[Value], a: usize, b: usize| match (items.get(a), items.get(b)) {
+        (Some(a), Some(b)) => compare(a, b).is_lt(),
+        _ => false,
+    };
+    let falls = less(items, 1, 0);
+    let mut run = items.len().min(2);
+    while run < items.len() && less(items, run, run - 1) == falls {
+        run += 1;
+    }
+    if falls && let Some(first) = items.get_mut(..run) {
+        first.reverse();
+    }
+    for at in run..items.len() {
+        let (mut low, mut high) = (0, at);
+        while low < high {
+            let middle = low + (high - low) / 2;
+            if less(items, at, middle) {
+                high = middle;
+            } else {
+                low = middle + 1;
+            }
+        }
+        if let Some(moved) = items.get_mut(low..=at) {
+            moved.rotate_right(1);
+        }
+    }
+}
+
+/// Merges sorted runs of [`MOST_INSERTED`] items, stably. It accepts an inconsistent comparison, on which `sort_by` may
+/// panic.
+fn merge(mut items: Vec<Value>, compare: impl Fn(&Value, &Value) -> Ordering) -> Vec<Value> {
+    let mut width = MOST_INSERTED;
+    while width < items.len() {
+        let mut merged = Vec::with_capacity(items.len());
+        for pair in items.chunks(width * 2) {
+            let (left, right) = pair.split_at(width.min(pair.len()));
+            let (mut left, mut right) = (left.iter().peekable(), right.iter().peekable());
+            while let (Some(a), Some(b)) = (left.peek(), right.peek()) {
+                let next = if compare(b, a).is_lt() { right.next() } else { left.next() };
+                merged.extend(next.cloned());
+            }
+            merged.extend(left.chain(right).cloned());
+        }
+        items = merged;
+        width *= 2;
+    }
+    items
 }

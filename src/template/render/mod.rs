@@ -4,30 +4,26 @@
 //! error; a render only fails if it reaches a bound, or if a group has a pattern that cannot be compiled.
 
 mod budget;
-mod condition;
 mod each;
 mod lanes;
 mod layout;
-mod merge;
-mod meter;
 pub mod offers;
-mod order;
 mod plan;
 mod reach;
 mod sources;
-mod squash;
 
 use std::sync::Arc;
 
 pub use budget::{Budget, QuarterRuler, Ruler};
-pub use meter::{ErrorKind, RenderError, RenderLimits};
+
+pub use budget::{ErrorKind, RenderError, RenderLimits};
 pub use sources::{SourceProvider, UnreadSource};
 
 use super::form::{AttachmentLane, PlacementRequest, Template};
 use super::revision::{MessageRole, Revision};
 use crate::model::Value;
 use crate::text::work::BudgetScope;
-use meter::LimitMeter;
+use budget::LimitMeter;
 use reach::LoopLists;
 use sources::RenderData;
 
@@ -112,7 +108,7 @@ impl RenderRun<'_, '_> {
         let prepared = if template.revision.reserves_layout { Some(self.prepare(template)?) } else { None };
         let reserved = prepared.as_ref().map_or(0, layout::PreparedLayout::cost);
         self.budget.reserve(&layout, reserved);
-        let lanes = merge::lanes(template, self.inputs.lanes)?;
+        let lanes = lanes::merged_lanes(template, self.inputs.lanes)?;
         let queues = lanes::queues(&lanes, self.inputs.requests);
         self.reserve_lanes(&lanes, &queues);
         let slots = self.slots(template)?;
@@ -122,6 +118,6 @@ impl RenderRun<'_, '_> {
         };
         self.budget.release(&layout, reserved);
         self.inject(&lanes, &queues, &mut page)?;
-        squash::squash(page, &template.revision.joint, &mut self.meter)
+        layout::squash(page, &template.revision.joint, &mut self.meter)
     }
 }

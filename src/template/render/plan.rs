@@ -2,11 +2,14 @@
 
 use std::sync::Arc;
 
-use super::super::form::{ConditionInput, MessageBlock, NamedAnchor, RuleCondition, Slot, SlotCondition, SlotNode, Template, TextSource};
-use super::{ErrorKind, Message, OutputPiece, RenderError, RenderRun, condition};
+use super::{ErrorKind, Message, OutputPiece, RenderError, RenderRun};
 use crate::diag::limits;
 use crate::model::{Map, Value};
-use crate::text::leaf::{Leaf, PrintedLeaf, value_text};
+use crate::template::form::{
+    ConditionInput, ConditionTest, MessageBlock, NamedAnchor, RuleCondition, Slot, SlotCondition, SlotNode, Template, TextSource,
+    TypedCondition,
+};
+use crate::text::leaf::{Leaf, PrintedLeaf, TooLong, same, value_text};
 
 impl RenderRun<'_, '_> {
     /// The content of each slot, by its index. All slots run and are paid for, also those that the layout never places.
@@ -84,7 +87,7 @@ impl RenderRun<'_, '_> {
         };
         let found = self.data.resolve(&when.on);
         let mut left = limits::COMPARISONS;
-        let holds = condition::holds(when, found.as_ref(), &mut left).map_err(|why| self.meter.refused(why))?;
+        let holds = holds(when, found.as_ref(), &mut left).map_err(|why| self.meter.refused(why))?;
         self.meter.step(((limits::COMPARISONS - left) / 16) as u64)?;
         Ok(holds)
     }
@@ -152,4 +155,22 @@ impl RenderRun<'_, '_> {
 /// The message of a block with its text.
 pub(super) fn message(block: &MessageBlock, content: Arc<str>) -> Message {
     Message { role: block.role.clone(), content, prefix: block.prefix }
+}
+
+/// Whether a condition holds for the value of its reference; `None` is absent, which is not the same as `null`.
+/// Comparing counts as steps of `left`.
+pub(super) fn holds(condition: &TypedCondition, found: Option<&Value>, left: &mut usize) -> Result<bool, TooLong> {
+    let with = condition.value.as_ref();
+    Ok(match condition.test {
+        ConditionTest::Exists => found.is_some_and(|v| !v.is_null()),
+        ConditionTest::NonEmpty => matches!(found, Some(v @ (Value::Text(_) | Value::List(_))) if !v.is_empty()),
+        ConditionTest::Eq => same(found, with, left)?,
+        ConditionTest::Neq => !same(found, with, left)?,
+        ConditionTest::Gt => numbers(found, with).is_some_and(|(a, b)| a > b),
+        ConditionTest::Lt => numbers(found, with).is_some_and(|(a, b)| a < b),
+    })
+}
+
+fn numbers(a: Option<&Value>, b: Option<&Value>) -> Option<(f64, f64)> {
+    Some((a?.as_f64()?, b?.as_f64()?))
 }

@@ -4,22 +4,18 @@
 //! the rule language over the state of a build, with `@` as the table of arguments; [`steps`] then change the list that
 //! it returns.
 
-pub mod lanes;
-pub mod sources;
 pub mod steps;
-mod window;
 
 use std::sync::Arc;
 
-use crate::diag::{Code, Diagnostic, DocumentNode, Report};
-use crate::model::Pack;
-use crate::model::pack::PackRow;
-use crate::terms::CompiledRules;
-
 use super::revision::Revisions;
-
-pub use lanes::TaskLane;
-pub use sources::TaskSource;
+use crate::diag::{Code, Diagnostic, DocumentNode, Report};
+use crate::model::pack::PackRow;
+use crate::model::{Map, Pack, Value};
+use crate::terms::eval::CurrentItem;
+use crate::terms::select::pass_env;
+use crate::terms::{BuildState, CompiledRules, Env, EvalFault, PassContext, PassMemo};
+use steps::TaskStep;
 
 /// The kinds of task of a pack. Immutable.
 #[derive(Debug, Default)]
@@ -175,4 +171,126 @@ fn homeless(table: &str, row: &PackRow, tasks: &[Task], report: &mut Report) {
             .rule(format!("{table} {}", row.name))
             .help(help),
     );
+}
+
+/// A lane that a task offers.
+#[derive(Debug)]
+pub struct TaskLane {
+    /// The name of its row, `TASK/LANE`.
+    pub whole: Arc<str>,
+    /// The task that it belongs to.
+    pub task: Arc<str>,
+    /// Its id.
+    pub id: Arc<str>,
+    cells: Value,
+}
+
+/// The lanes of a task over one state and the requests for them, in the form of a template's own `attachments`.
+#[derive(Debug, Default)]
+pub struct OfferedLanes {
+    /// The lanes.
+    pub lanes: Vec<Value>,
+    /// The requests: tables with `lane`.
+    pub requests: Vec<Value>,
+}
+
+impl TaskLane {
+    pub(super) fn compile(rules: &CompiledRules, row: &PackRow) -> Self {
+        let (task, id) = halves(row);
+        Self { whole: row.name.clone(), task, id, cells: rules.row("lane", &row.name).unwrap_or_default() }
+    }
+
+    /// Adds the lane and its requests to what a task offers; does nothing if its `when` does not hold.
+    ///
+    /// # Errors
+    /// A cell cannot be evaluated.
+    pub fn offer(&self, env: &Env<'_>, to: &mut OfferedLanes) -> Result<(), EvalFault> {
+        let memo = PassMemo::of(env.memo.pass);
+        let env = pass_env(env.st, &memo);
+        if !env.applies(self.cells.get("when"))? {
+            return Ok(());
+        }
+        let mut lane = Map::default();
+        lane.insert("id".into(), Value::Text(self.id.clone()));
+        for (key, cell) in self.cells.as_map().into_iter().flatten() {
+            let key = match key.as_ref() {
+                "name" | "doc" | "about" | "when" | "each" => continue,
+                "reserve" => Arc::from("reserveTokens"),
+                "budget" => {
+                    lane.insert("budget".into(), budget(env.settle(cell.clone())?));
+                    continue;
+                }
+                _ => key.clone(),
+            };
+            lane.insert(key, env.settle(cell.clone())?);
+        }
+        to.lanes.push(Value::map(lane));
+        let each = self.cells.get("each").map(|cell| env.settle(cell.clone())).transpose()?.unwrap_or_default();
+        let asks = each.as_list().unwrap_or(&[]);
+        env.st.visit(asks.len())?;
+        for ask in asks {
+            let mut request = ask.as_map().cloned().unwrap_or_default();
+            request.insert("lane".into(), Value::Text(self.id.clone()));
+            to.requests.push(Value::map(request));
+        }
+        Ok(())
+    }
+}
+
+fn budget(most: Value) -> Value {
+    Value::map([(Arc::from("maxTokens"), most)].into_iter().collect())
+}
+
+/// A named source of data.
+#[derive(Debug)]
+pub struct TaskSource {
+    /// The name of its row, `TASK/SOURCE`.
+    pub whole: Arc<str>,
+    /// The task that it belongs to.
+    pub task: Arc<str>,
+    /// Its name in templates.
+    pub name: Arc<str>,
+    /// Arguments that have a default value.
+    defaults: Vec<(Arc<str>, Value)>,
+    /// A literal value, or a compiled cell.
+    value: Value,
+    /// The condition on which it returns anything: a truth value, or a compiled cell.
+    when: Option<Value>,
+    steps: Vec<TaskStep>,
+}
+
+impl TaskSource {
+    pub(super) fn compile(rules: &CompiledRules, row: &PackRow, report: &mut Report) -> Self {
+        let (task, name) = halves(row);
+        let cells = rules.row("source", &row.name).unwrap_or_default();
+        let declared = cells.get("args").and_then(Value::as_map).into_iter().flatten();
+        let defaults = declared.filter_map(|(arg, shape)| Some((arg.clone(), shape.get("default")?.clone()))).collect();
+        let list = row.fields.get("list").and_then(|f| f.node.as_list()).unwrap_or(&[]);
+        let steps = list.iter().filter_map(|node| TaskStep::compile(node, row, report)).collect();
+        let value = cells.get("value").cloned().unwrap_or_default();
+        Self { whole: row.name.clone(), task, name, defaults, value, when: cells.get("when").cloned(), steps }
+    }
+
+    /// The value of the source for these arguments; `None` is absent, which is not the same as `null`.
+    ///
+    /// # Errors
+    /// A cell cannot be evaluated, a value that should be changed by steps is not a list, or a bound is reached.
+    pub fn resolve(&self, args: Option<&Value>, pass: PassContext, st: &BuildState) -> Result<Option<Value>, EvalFault> {
+        let mut given = args.and_then(Value::as_map).cloned().unwrap_or_default();
+        for (name, default) in &self.defaults {
+            if given.get(name).is_none_or(Value::is_null) {
+                given.insert(name.clone(), default.clone());
+            }
+        }
+        let args = Value::map(given);
+        let memo = PassMemo::of(pass);
+        let env = Env { st, cur: CurrentItem::Value(&args, 0), outer: None, memo: &memo, part: None };
+        if !env.applies(self.when.as_ref())? {
+            return Ok(None);
+        }
+        let value = env.settle_present(&self.value)?;
+        st.visit(value.as_ref().and_then(Value::as_list).map_or(0, <[Value]>::len))?;
+        let nothing = Map::default();
+        steps::apply(&self.steps, value, args.as_map().unwrap_or(&nothing))
+    }
 }
