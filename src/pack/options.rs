@@ -1,13 +1,14 @@
 //! The options of the merged manifests: reads their declarations and the values that overlays give them, and reports what
 //! cannot be meant.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use indexmap::IndexMap;
 
 use super::layer::OPTIONS;
 use crate::diag::{Code, Diagnostic, DocumentNode, FieldMap, Help, NodeValue, Report, Sources, Span, TableField, WordSearch, limits};
+use crate::lint;
 use crate::model::options::TABLE;
 use crate::model::{OptionChoice, OptionCondition, OptionFault, OptionType, PackOption, PackOptions, Value};
 
@@ -169,33 +170,16 @@ fn check_condition(options: &PackOptions, option: &PackOption, need: &OptionCond
 
 /// Reports options that require each other in a circle: a user could turn none of them on alone.
 fn report_circles(options: &PackOptions, reader: &mut OptionReader<'_>) {
-    // 1: on the way, 2: done
-    let mut state: HashMap<&str, u8> = HashMap::new();
-    for first in options.iter() {
-        let mut open = vec![(first, 0_usize)];
-        while let Some((option, at)) = open.pop() {
-            if at == 0 && state.get(&*option.name).is_some_and(|seen| *seen == 2) {
-                continue;
-            }
-            state.insert(&option.name, 1);
-            let Some(need) = option.requires.get(at) else {
-                state.insert(&option.name, 2);
-                continue;
-            };
-            open.push((option, at + 1));
-            let Some(next) = options.get(&need.option) else { continue };
-            match state.get(&*next.name) {
-                Some(1) => {
-                    let mut names: Vec<&str> = open.iter().map(|(open, _)| &*open.name).skip_while(|name| *name != &*next.name).collect();
-                    names.push(&next.name);
-                    let message = format!("options require each other in a circle: {}", names.join(" → "));
-                    let complaint = Diagnostic::new(Code::OptionRequires, message).at(need.span).label("closes the circle");
-                    reader.complain(complaint.help("make one option of them, or remove one of the requirements"));
-                }
-                Some(2) => {}
-                _ => open.push((next, 0)),
-            }
-        }
+    let needs = |n: usize| {
+        let needs = options.0.get_index(n).into_iter().flat_map(|(_, option)| &option.requires);
+        needs.filter_map(|need| Some((options.0.get_index_of(&need.option)?, need.span))).collect()
+    };
+    for circle in lint::circles(options.0.len(), needs) {
+        let members = circle.members.iter().chain(circle.members.first());
+        let names: Vec<&str> = members.filter_map(|n| options.0.get_index(*n)).map(|(name, _)| &**name).collect();
+        let message = format!("options require each other in a circle: {}", names.join(" → "));
+        let complaint = Diagnostic::new(Code::OptionRequires, message).at(circle.closed_by).label("closes the circle");
+        reader.complain(complaint.help("make one option of them, or remove one of the requirements"));
     }
 }
 
