@@ -2,9 +2,9 @@
 //!
 //! Source: the contract of artifacts, life in the UI; decisions A3.15 and A3.16.
 
-use serde_json::Value as Json;
+use serde_json::{Map, Value as Json, json};
 
-use super::{Artifact, Declarations, DeclaredArtifact, VersionMode, diff};
+use super::{Artifact, ContentType, Declarations, DeclaredArtifact, VersionMode, Visibility};
 
 /// The surface that is nowhere.
 pub(crate) const NOWHERE: &str = "internal";
@@ -66,7 +66,7 @@ impl Declarations {
     /// nothing.
     #[must_use]
     pub fn project(&self, artifacts: &[Artifact]) -> Vec<Projection> {
-        let shown = |a: &Artifact| self.persisted(&a.tag).and_then(|declared| one(declared, a));
+        let shown = |a: &Artifact| self.persisted(&a.tag).and_then(|declared| projection(declared, a));
         let mut out: Vec<Projection> = artifacts.iter().filter_map(shown).collect();
         out.sort_by(|a, b| a.tag.cmp(&b.tag));
         out
@@ -86,7 +86,7 @@ impl DeclaredArtifact {
     }
 }
 
-fn one(declared: &DeclaredArtifact, artifact: &Artifact) -> Option<Projection> {
+fn projection(declared: &DeclaredArtifact, artifact: &Artifact) -> Option<Projection> {
     let surface = &*declared.surface;
     if !declared.visibility.is_shown() || declared.is_nowhere() {
         return None;
@@ -109,6 +109,68 @@ fn one(declared: &DeclaredArtifact, artifact: &Artifact) -> Option<Projection> {
             }
         }
     };
-    let in_chat = if declared.visibility == super::Visibility::PromptAndUi { ShownAs::Item } else { ShownAs::Block };
+    let in_chat = if declared.visibility == Visibility::PromptAndUi { ShownAs::Item } else { ShownAs::Block };
     Some(Projection { tag: artifact.tag.clone(), surface: surface.to_owned(), shown_as: (surface == CHAT).then_some(in_chat), item })
+}
+
+/// Compares two values of an artifact; `before` is `None` if there was none. Texts are compared by their length in
+/// characters: `{chars: [before, after]}`. JSON is compared by the JSON Pointers (RFC 6901) of what was added, removed
+/// and changed, each list sorted: `{added, removed, changed}`. Only objects are looked into; arrays and everything else
+/// count as one value.
+#[must_use]
+pub fn diff(content_type: ContentType, before: Option<&Json>, after: &Json) -> Json {
+    if content_type != ContentType::Json {
+        let chars = |value: &Json| value.as_str().map(|text| text.chars().count());
+        return json!({ "chars": [before.and_then(chars), chars(after)] });
+    }
+    let mut found = ItemChanges::default();
+    match before {
+        None => found.added.push(String::new()),
+        Some(before) => found.compare(before, after, &mut String::new()),
+    }
+    for list in [&mut found.added, &mut found.removed, &mut found.changed] {
+        list.sort();
+    }
+    json!({ "added": found.added, "removed": found.removed, "changed": found.changed })
+}
+
+#[derive(Default)]
+struct ItemChanges {
+    added: Vec<String>,
+    removed: Vec<String>,
+    changed: Vec<String>,
+}
+
+impl ItemChanges {
+    /// `at` is the pointer of both values. Values of a store are at most as deep as JSON parsers allow.
+    fn compare(&mut self, before: &Json, after: &Json, at: &mut String) {
+        match (before, after) {
+            (Json::Object(before), Json::Object(after)) => self.fields(before, after, at),
+            _ if before == after => {}
+            _ => self.changed.push(at.clone()),
+        }
+    }
+
+    fn fields(&mut self, before: &Map<String, Json>, after: &Map<String, Json>, at: &mut String) {
+        let length = at.len();
+        for (key, old) in before {
+            step(at, key);
+            match after.get(key) {
+                Some(new) => self.compare(old, new, at),
+                None => self.removed.push(at.clone()),
+            }
+            at.truncate(length);
+        }
+        for key in after.keys().filter(|key| !before.contains_key(*key)) {
+            step(at, key);
+            self.added.push(at.clone());
+            at.truncate(length);
+        }
+    }
+}
+
+/// Appends a step to a pointer.
+fn step(at: &mut String, key: &str) {
+    at.push('/');
+    at.push_str(&key.replace('~', "~0").replace('/', "~1"));
 }

@@ -6,8 +6,8 @@ use rustc_hash::FxHashMap;
 use serde_json::{Map, Value as Json};
 
 use super::ReplyReading;
-use super::parts::{CallPaths, DetailPaths, ErrorPaths, ReplyPart, WholeMessage};
-use super::path::DocumentPath;
+use super::compile::{CallPaths, DetailPaths, ErrorPaths, ReplyPart, WholeMessage};
+use super::tree::DocumentPath;
 use super::tree::{JsonTree, map};
 
 /// The usual word of a model that has said all.

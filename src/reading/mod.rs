@@ -7,8 +7,6 @@
 
 mod assemble;
 mod compile;
-mod parts;
-mod path;
 mod tree;
 
 use std::sync::Arc;
@@ -19,7 +17,7 @@ use rustc_hash::FxHashMap;
 pub use assemble::{AssembledReply, ReplyAssembler, ReplyDelta, ReplyError};
 pub use tree::JsonTree;
 
-use parts::ReplyPart;
+use compile::ReplyPart;
 
 /// The readings of a pack, by the name of the dialect.
 #[derive(Debug, Clone, Default)]
