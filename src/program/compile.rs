@@ -78,7 +78,7 @@ pub fn compile(pack: &Pack, conditions: &[DetachedCondition], row_keys: &RowKeys
     let list = programs(&mut cx);
     check_cycles(&mut cx, &list);
     lint::declarations(&mut cx);
-    let formats = super::foreign::compile(&mut cx);
+    let formats = super::foreign::compile_formats(&mut cx);
     let defaults = defaults(&mut cx);
     let mut report = std::mem::take(&mut cx.report);
     report.sort();
