@@ -6,7 +6,6 @@
 //! what is given to a build, and [`payload`] for what is sent.
 
 mod artifacts;
-mod circles;
 mod columns;
 mod declarations;
 mod directives;
@@ -31,7 +30,6 @@ use crate::model::Pack;
 use crate::model::pack::PackRow;
 use crate::syntax::CompileContext;
 
-pub(crate) use circles::circles;
 pub(crate) use mentioned::MentionedNames;
 pub(crate) use payload::check as payload;
 pub use scene::{SceneRules, SceneTypeError, TypeMismatch, UndeclaredPath};
@@ -81,4 +79,58 @@ pub(crate) fn rules(rules: &CheckedRules<'_>, found: &mut Report) {
 fn push(found: &mut Report, row: &PackRow, mut complaint: Diagnostic) {
     complaint.details.insert("row".into(), row.name.as_ref().into());
     found.push(complaint);
+}
+
+/// A circle among numbered things.
+pub(crate) struct Circle<E> {
+    /// Its members, each of which needs the next one; the last one needs the first one.
+    pub(crate) members: Vec<usize>,
+    /// By what the last one needs the first one.
+    pub(crate) closed_by: E,
+}
+
+/// How far a member has been looked at.
+#[derive(Clone, Copy, PartialEq)]
+enum Progress {
+    Unseen,
+    OnTheWay,
+    Done,
+}
+
+/// The circles among so many things, found from the first one on. `needs` gives what one needs, and by what.
+pub(crate) fn circles<E>(count: usize, needs: impl Fn(usize) -> Vec<(usize, E)>) -> Vec<Circle<E>> {
+    let mut progress = vec![Progress::Unseen; count];
+    let mut found = Vec::new();
+    for root in 0..count {
+        if progress.get(root) != Some(&Progress::Unseen) {
+            continue;
+        }
+        set_progress(&mut progress, root, Progress::OnTheWay);
+        let mut open = vec![(root, needs(root).into_iter())];
+        while let Some((at, rest)) = open.last_mut() {
+            let Some((next, by)) = rest.next() else {
+                set_progress(&mut progress, *at, Progress::Done);
+                open.pop();
+                continue;
+            };
+            match progress.get(next) {
+                Some(Progress::Unseen) => {
+                    set_progress(&mut progress, next, Progress::OnTheWay);
+                    open.push((next, needs(next).into_iter()));
+                }
+                Some(Progress::OnTheWay) => {
+                    let members = open.iter().map(|(member, _)| *member).skip_while(|member| *member != next).collect();
+                    found.push(Circle { members, closed_by: by });
+                }
+                Some(Progress::Done) | None => {}
+            }
+        }
+    }
+    found
+}
+
+fn set_progress(progress: &mut [Progress], member: usize, to: Progress) {
+    if let Some(of) = progress.get_mut(member) {
+        *of = to;
+    }
 }

@@ -6,7 +6,8 @@
 
 use std::collections::BTreeSet;
 
-use super::{circles, push};
+use super::circles;
+use super::push;
 use crate::artifact::Declarations;
 use crate::diag::{Code, Diagnostic, DocumentNode, Report, Span, short, suggest};
 use crate::model::Pack;
