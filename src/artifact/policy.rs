@@ -122,7 +122,8 @@ pub struct ValueTrace {
     pub sha256: String,
 }
 
-/// The artifacts of a run that is going on, or of none.
+/// The artifacts of a run that is going on, or of none: they live until its end, and leave only a trace that does not tell
+/// their text (decisions A3.12 and A3.17).
 #[derive(Debug, Clone, Default)]
 pub struct RunArtifacts {
     running: bool,

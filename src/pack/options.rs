@@ -1,5 +1,5 @@
 //! The options of the merged manifests: reads their declarations and the values that overlays give them, and reports what
-//! cannot be meant.
+//! cannot be meant. What a schema checks is not checked again here.
 
 use std::collections::HashSet;
 use std::sync::Arc;

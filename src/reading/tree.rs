@@ -1,4 +1,4 @@
-//! A JSON document as it is read here: texts borrow from the document, and tables are lists of fields.
+//! A JSON document as it is read here, and places in it: texts borrow from the document, and tables are lists of fields.
 //!
 //! A stream has thousands of small documents, of which a few texts are wanted. To look these up in a list costs less than
 //! to build a map of every table.

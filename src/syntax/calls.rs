@@ -1,4 +1,5 @@
-//! `{ fn = "template", of = id, … }`: the checks of a call that are possible at compile time.
+//! `{ fn = "template", of = id, … }`, `{ fn = "render", lang = NAME, … }` and `{ expand = NAME }`: the checks of a call that are
+//! possible at compile time.
 
 use super::context::CompileContext;
 use crate::diag::{Code, DocumentNode, FieldMap, Span};

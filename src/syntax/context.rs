@@ -1,6 +1,7 @@
 //! The compile context: what names mean where a term stands, and where diagnostics are collected.
 //!
-//! It reports an error and continues: one run reports every error of a pack, each at its exact position.
+//! It reports an error and continues: one run reports every error of a pack, each once and at its exact position, and all of it
+//! within bounds, because a pack may have very many names and very many mistakes.
 
 use std::sync::Arc;
 

@@ -1,7 +1,8 @@
 //! Which values and rows of a pack depend on the current item, so that no pass evaluates them once for all items.
 //!
 //! `@` in such a cell means the item of the term that reads the cell. Cells are analysed in their source form before
-//! any is compiled, because a cell may refer to another one that is defined later.
+//! any is compiled, because a cell may refer to another one that is defined later. The parts of a term that depend on no item
+//! become memo cells.
 
 use std::sync::Arc;
 
