@@ -5,6 +5,7 @@
 
 mod allow;
 mod causes;
+mod declared_terms;
 mod extends;
 pub mod files;
 pub mod fingerprint;

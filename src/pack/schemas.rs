@@ -13,17 +13,16 @@ use jsonschema::{Draft, PatternOptions, Retrieve, Uri, Validator};
 use serde_json::{Map, Value, json};
 
 use super::KINDS;
+use super::declared_terms::{self, BASE, inner, refs};
 use crate::diag::limits;
 use crate::model::Pack;
 use crate::model::options::TABLE;
-use crate::model::pack::{ABOUT, LAYERING, PackRow, is_layering};
+use crate::model::pack::{PackRow, is_layering};
 use crate::terms::names::RowKeys;
 
 #[cfg(not(rules_on_disk))]
 static SHIPPED: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/schemas");
 
-/// The base address of schemas without an `$id` of their own, so that errors can name them.
-const BASE: &str = "https://tapster.dev/schemas/";
 /// The most backtracking steps of a look-around pattern of a schema.
 const BACKTRACK: usize = 100_000;
 
@@ -59,14 +58,13 @@ impl Schemas {
         let mut files: IndexMap<String, Value> = IndexMap::new();
         for (name, text) in texts {
             let Ok(mut schema) = serde_json::from_str::<Value>(text) else { continue };
-            if let Some(table) = schema.as_object_mut()
-                && !table.contains_key("$id")
-            {
-                table.insert("$id".to_owned(), Value::String(format!("{BASE}{name}")));
+            if let Some(table) = schema.as_object_mut() {
+                table.entry("$id").or_insert_with(|| format!("{BASE}{name}").into());
             }
-            complete_rows(&mut schema);
+            declared_terms::complete(&mut schema, name);
             files.insert(name.to_owned(), schema);
         }
+        declared_terms::join_tables(&mut files);
         files.sort_keys();
         Schemas { files: Arc::new(files), ready: Mutex::new(HashMap::new()), row_keys: OnceLock::new() }
     }
@@ -180,25 +178,6 @@ impl Schemas {
     }
 }
 
-/// Adds what every row may have to the schemas of rows (`"x-row": true`).
-fn complete_rows(schema: &mut Value) {
-    let mut open = vec![schema];
-    while let Some(value) = open.pop() {
-        match value {
-            Value::Array(list) => open.extend(list),
-            Value::Object(table) => {
-                if table.shift_remove("x-row").is_some()
-                    && let Some(known) = table.get_mut("properties").and_then(Value::as_object_mut)
-                {
-                    known.extend(LAYERING.iter().chain([&ABOUT]).map(|term| (term.name.to_owned(), term.schema())));
-                }
-                open.extend(table.values_mut());
-            }
-            _ => {}
-        }
-    }
-}
-
 /// Finds a schema by the last part of its address: they refer to each other, and to nothing else.
 struct ByName(SchemaFiles);
 
@@ -269,34 +248,6 @@ impl Schemas {
 fn copy_name(file: &str, pointer: &str) -> String {
     let inside = pointer.strip_prefix("/definitions").unwrap_or(pointer);
     format!("{}{}", file.split('.').next().unwrap_or(file), inside.replace('/', "."))
-}
-
-/// Visits every `$ref` of a schema, without recursion.
-fn visit_references(schema: &mut Value, visit: &mut dyn FnMut(&mut String)) {
-    let mut open = vec![schema];
-    while let Some(value) = open.pop() {
-        match value {
-            Value::Array(list) => open.extend(list),
-            Value::Object(table) => {
-                for (key, value) in table {
-                    match value {
-                        Value::String(target) if key == "$ref" => visit(target),
-                        value => open.push(value),
-                    }
-                }
-            }
-            _ => {}
-        }
-    }
-}
-
-/// Makes references of a copied definition to its own file complete, so that they can be followed from elsewhere.
-fn complete_references(definition: &mut Value, file: &str) {
-    visit_references(definition, &mut |target| {
-        if target.starts_with('#') {
-            *target = format!("{file}{target}");
-        }
-    });
 }
 
 /// Turns references to parts of other files into references to their copies, and lists what is to be copied.

@@ -15,6 +15,8 @@ use crate::model::Pack;
 use crate::terms::CompiledRules;
 use crate::verbs::CompiledPass;
 
+pub(crate) use crate::syntax::values::function_names;
+pub(crate) use crate::verbs::pass_schema;
 pub(crate) use compile::ENGINE_TABLES;
 pub use compile::{DetachedCondition, compile};
 pub use machine::{HookRequest, Machine};

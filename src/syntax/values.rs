@@ -44,6 +44,11 @@ pub(super) fn is_pipe(table: &FieldMap) -> bool {
     table.contains_key("of") && table.contains_key("steps") && table.keys().all(|key| matches!(key.as_ref(), "of" | "steps" | "is"))
 }
 
+/// The functions of values: those of the library, and those that need a build.
+pub fn function_names() -> impl Iterator<Item = &'static str> {
+    functions::FUNCTIONS.iter().map(|function| function.name).chain(["cost", "render", "template"])
+}
+
 impl CompileContext<'_> {
     /// A value.
     pub fn expr(&mut self, node: &DocumentNode) -> Expr {
@@ -319,8 +324,7 @@ impl CompileContext<'_> {
             _ => match functions::FUNCTIONS.iter().position(|f| f.name == name) {
                 Some(n) => CalledFunction::Text(n),
                 None => {
-                    let known: Vec<&str> = functions::FUNCTIONS.iter().map(|f| f.name).chain(["cost", "render", "template"]).collect();
-                    self.unknown("function", name, span, known);
+                    self.unknown("function", name, span, function_names());
                     return Expr::Const(Value::Null);
                 }
             },

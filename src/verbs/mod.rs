@@ -18,11 +18,13 @@ pub mod repeat;
 pub mod require;
 pub mod reserve;
 pub mod run;
+mod schema;
 pub mod set;
 pub mod shape;
 pub mod split;
 
 pub use pass::{CompiledPass, FailurePolicy, PassRun, ProgramInterrupt, ProgramRunner};
+pub use schema::pass_schema;
 
 use std::sync::Arc;
 
@@ -66,7 +68,7 @@ pub const SHARED: &[Term] = &[
         "`program/pass`, or the short name of a pass of the file's own `program`",
     ),
     ABOUT,
-    Term::new("do", TermType::Defined("verb"), "the verb. A pass without one patches the pass of that name in a lower layer"),
+    Term::new("do", TermType::Text, "the verb. A pass without one patches the pass of that name in a lower layer"),
     Term::new("when", TermType::Defined("gate"), "whether the pass runs at all: a condition on the scene. `false` switches it off"),
     Term::new("then", TermType::Word(&["next", "stop"]), "`stop`: if this pass ran, the program ends here").default("next"),
     Term::new("list", TermType::Text, "the list that this pass works on").default("the list of its program"),

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use serde_json::Value;
 use tapster::diag::{Code, codes};
 use tapster::machinery::macros::functions::MACRO_FUNCTIONS;
-use tapster::machinery::pack::KINDS;
+use tapster::machinery::pack::{KINDS, Schemas};
 use tapster::machinery::syntax::{conditions, selections, steps};
 use tapster::machinery::terms::calc;
 use tapster::machinery::text::functions::FUNCTIONS;
@@ -108,7 +108,7 @@ fn tests() -> String {
 }
 
 /// Functions that need a build, which the library does not have: name, arguments, result.
-pub(super) const OF_BUILDS: [[&str; 3]; 3] = [
+const OF_BUILDS: [[&str; 3]; 3] = [
     ["cost", "`of`, `role`?, `name`?, `ruler`", "what a text costs by a ruler"],
     ["render", "`of`, `lang`, `with`?, `values`?, `unknown`?", "the text through a text language, which `lang` names as a literal"],
     [
@@ -151,24 +151,21 @@ fn codes_page() -> String {
 
 /// The tables and values of a kind, from the newest version of its schema.
 fn kind_page(kind: &str) -> String {
-    let (version, schema) = (1..100)
-        .rev()
-        .find_map(|v| Some((v, std::fs::read_to_string(super::root().join(format!("schemas/{kind}.v{v}.json"))).ok()?)))
-        .unwrap_or_else(|| panic!("kind `{kind}` has no schema"));
-    let schema: Value = serde_json::from_str(&schema).expect("a schema is JSON");
-    let mut out = format!("Schema: [`editors/{kind}.v{version}.json`](../../editors/{kind}.v{version}.json). {}\n", doc(&schema));
+    let version = Schemas::shipped().newest(kind).unwrap_or_else(|| panic!("kind `{kind}` has no schema"));
+    let schema = Schemas::shipped().get(&format!("{kind}.v{version}.json")).expect("the newest version is a schema");
+    let mut out = format!("Schema: [`editors/{kind}.v{version}.json`](../../editors/{kind}.v{version}.json). {}\n", doc(schema));
     let properties = schema.get("properties").and_then(Value::as_object).into_iter().flatten();
     let mut plain = Vec::new();
     let mut elsewhere = Vec::new();
     for (key, property) in properties.filter(|(key, _)| !COMMON.contains(&key.as_str())) {
         let own = property.pointer("/items/$ref").and_then(Value::as_str).unwrap_or("");
         if let Some(row) = own.strip_prefix("#/definitions/").and_then(|name| schema.pointer(&format!("/definitions/{name}"))) {
-            let _ = write!(out, "\n### `[[{key}]]`\n\n{}\n\n{}", doc(property), keys(row, &schema));
+            let _ = write!(out, "\n### `[[{key}]]`\n\n{}\n\n{}", doc(property), keys(row, schema));
             if row.pointer("/properties/expect/$ref").is_some() {
-                let _ = write!(out, "\n`expect`:\n\n{}", keys(schema.pointer("/definitions/expect").unwrap_or(&Value::Null), &schema));
+                let _ = write!(out, "\n`expect`:\n\n{}", keys(schema.pointer("/definitions/expect").unwrap_or(&Value::Null), schema));
             }
-        } else if property.get("type").and_then(Value::as_str) == Some("object") && !keys(property, &schema).is_empty() {
-            let _ = write!(out, "\n### `[{key}]`\n\n{}\n\n{}", doc(property), keys(property, &schema));
+        } else if property.get("type").and_then(Value::as_str) == Some("object") && !keys(property, schema).is_empty() {
+            let _ = write!(out, "\n### `[{key}]`\n\n{}\n\n{}", doc(property), keys(property, schema));
         } else if own.contains(".json#") || property.get("$ref").is_some_and(|r| r.as_str().is_some_and(|r| r.contains(".json#"))) {
             elsewhere.push(code(key));
         } else {
@@ -181,7 +178,7 @@ fn kind_page(kind: &str) -> String {
     // the parts of a file that is not made of rows
     for part in schema.get("definitions").and_then(Value::as_object).into_iter().flat_map(|all| all.values()) {
         if let Some(title) = part.get("title").and_then(Value::as_str) {
-            let _ = write!(out, "\n### {title}\n\n{}\n\n{}", doc(part), keys(part, &schema));
+            let _ = write!(out, "\n### {title}\n\n{}\n\n{}", doc(part), keys(part, schema));
         }
     }
     if !elsewhere.is_empty() {

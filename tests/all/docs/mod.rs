@@ -10,7 +10,6 @@
 mod embedding;
 mod generate;
 mod pages;
-mod schemas;
 mod wishes;
 
 use std::collections::BTreeSet;

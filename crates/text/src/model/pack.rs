@@ -48,6 +48,13 @@ pub const LAYERING: &[Term] = &[
 
 const ONLY_TRUE: TermType = TermType::Json(r#"{ "const": true }"#);
 
+/// What every row is called.
+pub const NAME: Term = Term::new(
+    "name",
+    TermType::Json(r#"{ "type": "string", "minLength": 1 }"#),
+    "name of the row; a row of that name in a lower layer is patched key by key",
+);
+
 /// What any row may say about itself.
 pub const ABOUT: Term = Term::new("about", TermType::Text, "what the row is for, in a sentence. Shown by `explain`");
 

@@ -38,8 +38,8 @@ impl Term {
         let mut letters = self.doc.chars();
         let Some(first) = letters.next() else { return String::new() };
         let default = match self.kind {
-            TermType::Word(_) => format!(" Default: `{}`.", self.default),
             _ if self.default.is_empty() => String::new(),
+            TermType::Word(_) => format!(" Default: `{}`.", self.default),
             _ => format!(" Default: {}.", self.default),
         };
         format!("{}{}.{default}", first.to_uppercase(), letters.as_str())
@@ -51,9 +51,13 @@ impl Term {
         let mut schema = match self.kind {
             TermType::Flag => json!({ "type": "boolean", "default": false }),
             TermType::Text => json!({ "type": "string" }),
+            TermType::Word(words) if self.default.is_empty() => json!({ "enum": words }),
             TermType::Word(words) => json!({ "enum": words, "default": self.default }),
             TermType::Defined(definition) => json!({ "$ref": format!("{DEFINITIONS}{definition}") }),
-            TermType::Json(text) => serde_json::from_str(text).unwrap_or_default(),
+            TermType::Json(text) => {
+                let complete = text.replace("\"#/definitions/", &format!("\"{DEFINITIONS}"));
+                serde_json::from_str(&complete).unwrap_or_default()
+            }
         };
         if let (Some(table), false) = (schema.as_object_mut(), self.doc.is_empty()) {
             table.insert("description".to_owned(), self.description().into());
@@ -61,6 +65,16 @@ impl Term {
         schema
     }
 }
+
+/// The keys that the rows of a table may have, by the name of the table's definition in `schemas/`; several lists, where tables
+/// share keys.
+pub type RowTerms = (&'static str, &'static [&'static [Term]]);
+
+/// A list of texts.
+pub const TEXTS: TermType = TermType::Json(r#"{ "type": "array", "items": { "type": "string" } }"#);
+
+/// When a row of any table counts.
+pub const WHEN: Term = Term::new("when", TermType::Defined("gate"), "when the row counts: a condition on the scene, or true or false");
 
 /// What may be written under a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

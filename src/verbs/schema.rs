@@ -1,49 +1,22 @@
-//! The parts of `schemas/` that are made from what the engine declares.
+//! The schema of a pass, made from the terms of the verbs.
 
 use serde_json::{Map, Value, json};
-use tapster::machinery::syntax::selections;
-use tapster::machinery::text::functions::FUNCTIONS;
-use tapster::machinery::verbs::{SHARED, VERBS};
-use tapster::model::Term;
-use tapster::model::pack::LAYERING;
-use tapster::model::term::DEFINITIONS;
 
-use super::generate::OF_BUILDS;
-use super::pages::{root, updating};
-
-#[test]
-fn schemas_say_what_the_engine_declares() {
-    let path = root().join("schemas/terms.v1.json");
-    let text = std::fs::read_to_string(&path).unwrap();
-    let mut schema: Value = serde_json::from_str(&text).unwrap();
-    let definitions = schema.get_mut("definitions").and_then(Value::as_object_mut).unwrap();
-    for (name, made) in [("verb", verb()), ("pass", pass())] {
-        definitions.insert(name.to_owned(), made);
-    }
-    let mut functions: Vec<&str> = FUNCTIONS.iter().map(|function| function.name).chain(OF_BUILDS.map(|[name, ..]| name)).collect();
-    functions.sort_unstable();
-    // what editors offer; an unknown function is reported where it is compiled
-    definitions["fn"]["properties"]["fn"]["examples"] = json!(functions);
-    // a schema names its own definitions in short
-    let fresh = format!("{schema:#}\n").replace(DEFINITIONS, "#/definitions/");
-    if updating() {
-        std::fs::write(path, fresh).unwrap();
-    } else {
-        assert!(fresh == text, "schemas/terms.v1.json is not up to date; `UPDATE=1 cargo test --test all docs::schemas` writes it");
-    }
-}
-
-fn verb() -> Value {
-    json!({ "description": "What a pass does.", "enum": VERBS.iter().map(|verb| verb.name).collect::<Vec<_>>() })
-}
+use super::{SHARED, VERBS};
+use crate::model::Term;
+use crate::model::pack::LAYERING;
+use crate::syntax::selections;
 
 /// A pass has the terms of its verb. One without a verb patches another pass, and may have those of any verb.
-fn pass() -> Value {
+#[must_use]
+pub fn pass_schema() -> Value {
     let common: Vec<&Term> = [SHARED, selections::TERMS, LAYERING].into_iter().flatten().collect();
     let owned: Vec<(&str, &Term)> = VERBS.iter().flat_map(|verb| verb.terms.iter().map(|term| (verb.name, term))).collect();
     let mut properties = Map::new();
     for term in &common {
-        properties.insert(term.name.to_owned(), term.schema());
+        let verbs = || json!({ "enum": VERBS.iter().map(|verb| verb.name).collect::<Vec<_>>() });
+        let schema = if term.name == "do" { described(verbs(), &term.description()) } else { term.schema() };
+        properties.insert(term.name.to_owned(), schema);
     }
     for (_, term) in &owned {
         let meanings: Vec<(&str, &Term)> = owned.iter().copied().filter(|(_, other)| other.name == term.name).collect();
