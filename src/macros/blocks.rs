@@ -8,8 +8,73 @@ use rustc_hash::FxHashMap;
 
 use super::rows::{RowMistake, complaint};
 use crate::diag::{Code, Report, suggest};
-use crate::model::{Pack, Value};
+use crate::model::term::{NONEMPTY_TEXT, WHEN};
+use crate::model::{Pack, Term, Value};
 use crate::terms::CompiledRules;
+
+/// Cells of `macro_block`.
+pub(super) const MACRO_BLOCK: &[Term] = &[
+    Term::new(
+        "name",
+        NONEMPTY_TEXT,
+        "the whole tag with which the block begins, such as `#note`. A row of that name in a lower layer is patched key by key",
+    ),
+    Term::flag(
+        "starts",
+        "the tag only begins with the name; `$arg.head` is what stands behind it. Of several such rows, the longest name counts",
+    ),
+    Term::flag("inline", "the block is written in one tag, `{#name …`, a line break, the body and `#}`"),
+    Term::flag("hidden", "no tag begins it; operators turn other blocks into it"),
+    Term::json("words", r#"{ "type": "integer", "minimum": 0 }"#, "fewest words behind the name; with fewer, the tag stays as text")
+        .default("0"),
+    WHEN,
+    Term::defined("that", "condition", "the condition of the block, tested when it begins, over `$arg.head`, `words`, `args` and `value`"),
+    Term::word(
+        "body",
+        &["expanded", "raw"],
+        "whether macros of the body are expanded (default) or stay as they are written. In a raw body, each tag that begins with a \
+         character of `openers` needs an end",
+    ),
+    Term::word("body_else", &["expanded", "raw"], "the same where the condition does not hold. Default: as `body`"),
+    Term::text(
+        "else",
+        "the text that parts the body in two where it first stands; the second part is used where the condition does not hold",
+    ),
+    Term::flag(
+        "alone",
+        "in a body of several lines, the text of `else` counts only where it stands alone in a line, which belongs to neither part",
+    ),
+    Term::defined(
+        "read",
+        "value",
+        "what stands in place of the block, over `$arg.chosen` (the part of the body that is used), `body` (the first part), \
+         `otherwise` (the second part), `whole`, and those of `that`. Default: `$arg.chosen`",
+    ),
+    Term::defined("otherwise", "value", "what stands in place of the block where the condition does not hold")
+        .default("`read` of the second part, or nothing without one"),
+    Term::flag("again", "the value is put back into the input and read as if it had been written there"),
+    Term::defined("keep", "value", "the value is not put there, but kept as `$kept.NAME` with this name until the text ends"),
+];
+
+/// Cells of `macro_operator`.
+pub(super) const MACRO_OPERATOR: &[Term] = &[
+    Term::text("of", "the row of `macro_block` that it belongs to"),
+    Term::text("word", "how it is written; without it, the row stands for every word that is no operator"),
+    Term::json("operands", r#"{ "enum": [1, 2] }"#, "it takes the value behind it, or also the one before it").default("2"),
+    Term::word(
+        "type",
+        &["text", "number"],
+        "what `$arg.left` and `$arg.right` are; a number is the one that the text begins with, and missing if there is none",
+    )
+    .default("text"),
+    Term::defined("that", "condition", "the result is `1` if this condition over `$arg.left` and `$arg.right` holds, otherwise `0`"),
+    Term::defined(
+        "read",
+        "value",
+        "the result is this value. With neither `that` nor `read`, the operands are taken and nothing is put in their place",
+    ),
+    Term::text("becomes", "the block is treated as this row of `macro_block` from then on"),
+];
 
 /// A block.
 pub(super) struct BlockRule {

@@ -23,6 +23,7 @@ use std::sync::Arc;
 use crate::diag::{Code, short};
 use crate::macros::syntax::expand;
 use crate::model::Value;
+use crate::model::term::RowTerms;
 use crate::terms::usage::TextNesting;
 use crate::text::TextLimits;
 
@@ -31,6 +32,15 @@ use engine::ExpansionFlavour;
 pub use host::Macros;
 pub use host::OutletHost;
 pub use table::MacroTable;
+
+/// The keys of rows about macros.
+pub(crate) const ROWS: &[RowTerms] = &[
+    ("macro", &[rows::RESULT, rows::MACRO]),
+    ("macro_pass", &[rows::RESULT, rows::MACRO_PASS]),
+    ("macro_block", &[blocks::MACRO_BLOCK]),
+    ("macro_operator", &[blocks::MACRO_OPERATOR]),
+    ("rewrite", &[rewrites::REWRITE]),
+];
 
 impl Macros<'_> {
     /// Expands the text.

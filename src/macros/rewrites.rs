@@ -3,12 +3,21 @@
 use aho_corasick::AhoCorasick;
 
 use crate::diag::Code;
-use crate::model::Value;
+use crate::model::{Term, Value};
 use crate::text::keys::finder;
 use crate::text::pattern::Pattern;
 use crate::text::written::ToText as _;
 
 use super::rows::RowMistake;
+
+/// Cells of `rewrite`.
+pub(super) const REWRITE: &[Term] = &[
+    Term::text("find", "what is searched for: a text, or `/pattern/flags`"),
+    Term::text("with", "the replacement; `$1` is the first group of the pattern (a text that begins with `$` is written with `$$`)"),
+    Term::text("needs", "a text that every match contains, in upper or lower case: the pattern is tried only if the text contains it")
+        .default("`find`"),
+    Term::word("when", &["before", "after"], "before macros are read (default), or after they are expanded"),
+];
 
 /// A rewriting of whole texts.
 pub(super) struct RewriteRule {

@@ -5,10 +5,107 @@ use rustc_hash::FxHashSet;
 use crate::diag::short::listed;
 use crate::diag::{Code, Diagnostic, Help, suggest};
 use crate::macros::syntax::ArgumentShape;
-use crate::model::{Map, Pack, Value};
+use crate::model::term::{NONEMPTY_TEXT, TEXTS, WHEN};
+use crate::model::{Map, Pack, Term, Value};
 
 use super::call::{ArgumentKind, MacroArg, MacroFunction, MacroRow, ResultExpansion, ResultKind};
 use super::functions::MACRO_FUNCTIONS;
+
+/// Cells of rows of `macro` and `macro_pass`: what stands in place of the macro.
+pub(super) const RESULT: &[Term] = &[
+    Term::defined("read", "value", "gives this value: a reference to the scene, or any other value"),
+    Term::text("fn", "is this function of the macro library"),
+    Term::text("text", "gives this text"),
+    Term::text("script", "is this script function, `file.rhai::function`"),
+    Term::json(
+        "with",
+        r##"{ "x-free": "names", "type": "object", "additionalProperties": { "$ref": "#/definitions/value" } }"##,
+        "fixed arguments of the function",
+    ),
+    Term::json("args", r#"{ "type": "array", "items": { "$ref": "macros.v1.json#/definitions/argument" } }"#, "its arguments, in order"),
+    Term::json(
+        "uses",
+        r#"{ "type": ["integer", "string"], "if": { "type": "string" }, "then": { "enum": ["every"] } }"#,
+        "how many times it gives its value in one text; after that it is empty. `every`: no limit",
+    ),
+    Term::text("stream", "stream that its draws are taken from"),
+    Term::json(
+        "stable",
+        r##"{ "type": "array", "items": { "$ref": "#/definitions/value" } }"##,
+        "what its draw depends on: values, and the words `text` and `offset`. The same values give the same draw",
+    ),
+    Term::flag("effects", "the macro writes or draws: texts that contain it are expanded completely, the oldest first"),
+    Term::flag("once", "without arguments, it is evaluated once for each text, when the text first uses it"),
+];
+
+/// Other cells of `macro`.
+pub(super) const MACRO: &[Term] = &[
+    Term::new("aliases", TEXTS, "other names"),
+    Term::json("block", r#"{ "type": "boolean" }"#, "its last argument may be written as a body: `{{name}}body{{/name}}`")
+        .default("yes, unless an argument is a list"),
+    WHEN,
+    Term::flag(
+        "writes",
+        "the macro writes: it is evaluated only where the mode of the text is `run`. With `keep` it stays as written, with \
+         `remove` it is empty",
+    ),
+    Term::flag("ends", "what it gives is the value of the whole text, whose expansion ends there"),
+    Term::text("written", "`$arg.NAME` with this name is what stands between the braces of the macro"),
+    Term::new(
+        "starts",
+        NONEMPTY_TEXT,
+        "flavour `stack`: a macro that begins with this text is this one, and everything behind the text is its first argument",
+    ),
+    Term::json("expand", r#"{ "$ref": "macros.v1.json#/definitions/expand" }"#, "what it gives is expanded as a text of its own"),
+];
+
+/// Other cells of `macro_pass`.
+pub(super) const MACRO_PASS: &[Term] = &[
+    Term::json(
+        "find",
+        r#"{ "type": ["string", "boolean"], "if": { "type": "boolean" }, "then": { "const": false } }"#,
+        "what is searched for, a text or `/pattern/flags`; the groups of a pattern are the arguments. Default: `{{name}}` in upper \
+         or lower case. `false`: nothing; the row is only evaluated beforehand (`eager`)",
+    ),
+    Term::new("aliases", TEXTS, "other names that the default of `find` searches for"),
+    Term::text(
+        "as",
+        "gives what the pass of that name gives, or else what the macro of that name or alias gives, with the cells of this row \
+         laid over it",
+    )
+    .default("its own name"),
+    Term::json(
+        "trim",
+        r#"{
+            "type": ["array", "boolean"],
+            "items": { "type": "integer", "minimum": 1 },
+            "if": { "type": "boolean" },
+            "then": { "const": true }
+        }"#,
+        "the numbers, from 1, of the groups that are trimmed; `true` for all groups",
+    ),
+    Term::new("split", NONEMPTY_TEXT, "the last group is split at this text, and each part is an argument"),
+    Term::json("braces", r#"{ "type": "boolean" }"#, "the pass is skipped if the text does not contain `{{`").default("true"),
+    Term::json(
+        "eager",
+        r#"{ "type": "integer" }"#,
+        "the row is evaluated before the first pass, whether or not the text uses it; rows with smaller numbers come first",
+    ),
+    Term::json(
+        "given",
+        r#"{ "const": true }"#,
+        "the names that are given for one text and those of the application have their passes here, each as `{{name}}`. A given \
+         name that is the name of a pass replaces that pass instead",
+    ),
+    Term::flag("outer", "the pass does not exist in texts that are expanded while a macro of another text is evaluated"),
+    Term::new(
+        "beside",
+        NONEMPTY_TEXT,
+        "the row is part of the pass of the row with this name: the text is read once, from left to right, and where several of \
+         them match at one place, the first row counts",
+    ),
+    WHEN,
+];
 
 /// What is wrong with a row: the cell, what is wrong, what to do.
 pub(super) struct RowMistake {

@@ -8,13 +8,14 @@ use serde_json::{Map, Value, json};
 
 use crate::model::pack::{ABOUT, LAYERING, NAME};
 use crate::model::term::{RowTerms, Term, TermType};
-use crate::program;
+use crate::terms::names;
+use crate::{macros, program};
 
 /// The base address of schemas without an `$id` of their own, so that errors can name them.
 pub(super) const BASE: &str = "https://tapster.dev/schemas/";
 
 /// The keys of rows, beside the code that reads them. The rows of other tables are only read by rules; their schemas declare them.
-const ROWS: &[&[RowTerms]] = &[];
+const ROWS: &[&[&[RowTerms]]] = &[program::ROWS, &[names::ROWS, macros::ROWS]];
 
 /// What every file of rows may have.
 const FILE: &[Term] = &[
@@ -80,7 +81,8 @@ pub(super) fn complete(schema: &mut Value, file: &str) {
 
 /// Completes the schema of a row.
 fn row(name: &str, table: &mut Map<String, Value>) {
-    let declared = ROWS.iter().copied().flatten().filter(|(row, _)| *row == name).flat_map(|(_, lists)| lists.iter().copied().flatten());
+    let declared = ROWS.iter().copied().flatten().copied().flatten().filter(|(row, _)| *row == name);
+    let declared = declared.flat_map(|(_, lists)| lists.iter().copied().flatten());
     let mut known: Map<String, Value> = [&NAME].into_iter().chain(declared).map(|term| (term.name.to_owned(), term.schema())).collect();
     known.extend(properties(table));
     known.extend(LAYERING.iter().chain([&ABOUT]).map(|term| (term.name.to_owned(), term.schema())));

@@ -8,7 +8,8 @@ use rustc_hash::FxHashMap;
 use crate::diag::{Code, DocumentNode, FieldMap, Report, Span, limits};
 use crate::lint;
 use crate::model::pack::PackRow;
-use crate::model::{Map, Pack, Value, WorkLimits};
+use crate::model::term::{RowTerms, TEXTS};
+use crate::model::{Map, Pack, Term, Value, WorkLimits};
 use crate::syntax::conditions::PathMode;
 use crate::syntax::context::ItemScope;
 use crate::syntax::{CompileContext, scripts};
@@ -45,6 +46,72 @@ pub(crate) const ENGINE_TABLES: &[&str] = &[
     "key",
     "reply",
     "reply_part",
+];
+
+/// Keys of `account`.
+const ACCOUNT: &[Term] = &[
+    Term::defined("size", "number", "how much there is"),
+    Term::defined("cap", "number", "an upper bound of the size; 0 is none"),
+    Term::defined("window", "number", "the size of the window in an error about the account (`max_tokens`)"),
+    Term::defined("reserve", "number", "the tokens that are kept for the answer, in an error about the account (`reserve_tokens`)"),
+    Term::text("ruler", "what measures costs: a row of the table `ruler`"),
+];
+
+/// Keys of `ruler`.
+const RULER: &[Term] = &[
+    Term::json(
+        "estimator",
+        r#"{
+            "type": "string",
+            "pattern": "^(cl100k|o200k|claude|words|(chars|bytes)(/[0-9]+([.][0-9]+)?)?|estimate/[0-9]+([.][0-9]+)?/[0-9]+([.][0-9]+)?|\\$.+)$"
+        }"#,
+        "how the tokens of a text are counted: `cl100k`, `o200k`, `claude`, `words`, `chars/N`, `bytes/N`, `estimate/N/W`, or a \
+         reference; default `$context.tokenizer`",
+    ),
+    Term::defined("tokens", "value", "the text that is counted").default("`@text`"),
+    Term::defined("each", "number", "tokens added for each item"),
+    Term::defined("named", "number", "tokens that are added for an item with a name, besides those of the name"),
+    Term::flag("role", "whether the tokens of the name of the role are added"),
+    Term::defined("empty", "number", "the cost of an item whose text is empty"),
+];
+
+/// Keys of `form`.
+const FORM: &[Term] = &[
+    Term::json("keys", r##"{ "type": "object", "additionalProperties": { "$ref": "#/definitions/value" } }"##, "JSON key = value"),
+    Term::new("keep", TEXTS, "keys that stay when empty"),
+    Term::new("present", TEXTS, "keys that stay when empty, but not when missing"),
+    Term::new("given", TEXTS, "keys that stay if the data contains them, also as null"),
+];
+
+/// Keys of `fact`.
+const FACT: &[Term] = &[
+    Term::defined("is", "condition", "the condition"),
+    Term::text("over", "row type of the items it is about (message, entry …); without it the fact is about the scene"),
+];
+
+/// Keys of `value`.
+const NAMED_VALUE: &[Term] = &[
+    Term::defined("is", "value", "the value"),
+    Term::text(
+        "over",
+        "row type of the items it is about (message, entry …), which `@field` means in it; without it the value is about the scene",
+    ),
+];
+
+/// Keys of `program`.
+const PROGRAM: &[Term] = &[
+    Term::text("over", "the list that it works on. With `list`, only what its items are like"),
+    Term::text("list", "the list that it works on, if it is not the one in `over`"),
+];
+
+/// The keys of the rows that are read here.
+pub(super) const ROWS: &[RowTerms] = &[
+    ("account", &[ACCOUNT]),
+    ("ruler", &[RULER]),
+    ("form", &[FORM]),
+    ("fact", &[FACT]),
+    ("named_value", &[NAMED_VALUE]),
+    ("program", &[PROGRAM]),
 ];
 
 /// A condition that stands apart from programs and rows, and is found by its place ([`CompiledRules::conditions`]).

@@ -12,7 +12,8 @@ use std::sync::Arc;
 use indexmap::IndexMap;
 
 use crate::diag::{Code, DocumentNode, limits, short};
-use crate::model::{Map, Value};
+use crate::model::term::{NONEMPTY_TEXT, RowTerms};
+use crate::model::{Map, Term, Value};
 use crate::syntax::CompileContext;
 use crate::syntax::conditions::PathMode;
 use crate::syntax::context::ItemScope;
@@ -21,6 +22,53 @@ use crate::terms::trees::put;
 use crate::terms::{BuildState, Cond, CurrentItem, Env, EvalFault, Expr, PassMemo};
 use crate::text::work;
 use crate::text::written::ToText as _;
+
+/// Keys of `format`.
+const FORMAT: &[Term] = &[
+    Term::defined("detect", "condition", "what holds of a document of this format (bare paths are fields of the document)"),
+    Term::json("root", r#"{}"#, "the part of the document that `@` means in the rows of `map`; the document itself if not given"),
+    Term::new(
+        "makes",
+        NONEMPTY_TEXT,
+        "the format that documents are converted to. The rows then make such a document, and not a part of a scene",
+    ),
+    Term::text("of", "the format whose documents are converted: its `detect` and `root` hold here too, unless the row has its own"),
+    Term::text(
+        "rest",
+        "with `makes`: the path of the result that receives the fields that no row reads; with `.` they stay where they are. \
+         Without it, they are reported as lost",
+    ),
+];
+
+/// Keys of `map`.
+const MAP: &[Term] = &[
+    Term::json(
+        "from",
+        r##"{
+            "type": ["string", "object", "array"],
+            "if": { "type": ["object", "array"] },
+            "then": { "$ref": "#/definitions/value" }
+        }"##,
+        "path in the foreign file, or any value made of it: a query, a list, a look-up",
+    ),
+    Term::text("to", "path in the scene, or in the document that a conversion makes; there, `.` lays a table over the whole document"),
+    Term::text("code", "table of codes (a row of table `code`) that it is read by"),
+    Term::json("default", r#"{}"#, "its value if the file has none"),
+    Term::text("item", "a format (a row of table `format`) by whose rows each element of the value is converted"),
+    Term::defined("key", "value", "with `item`: the elements become a table, and this is the key of each; `@` is what the element became"),
+    Term::defined("when", "condition", "on the document: whether the row applies"),
+    Term::text("approximate", "why the value means only approximately the same"),
+    Term::text("drop", "why the value is not used"),
+    Term::new(
+        "warn",
+        NONEMPTY_TEXT,
+        "what is wrong with the document: a warning that names the value, or a few of its elements. There is no warning for an \
+         empty value, and nothing is put into the scene",
+    ),
+];
+
+/// The keys of the rows that are read here.
+pub(super) const ROWS: &[RowTerms] = &[("format", &[FORMAT]), ("map", &[MAP])];
 
 /// The names of a path.
 type PathNames = Vec<Arc<str>>;

@@ -12,6 +12,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use crate::model::Pack;
+use crate::model::term::RowTerms;
 use crate::terms::CompiledRules;
 use crate::verbs::CompiledPass;
 
@@ -23,6 +24,9 @@ pub use machine::{HookRequest, Machine};
 
 /// The programs that the engine starts itself, in addition to those of the dialects.
 const STARTED: &[&str] = &["build", "lint", "macros"];
+
+/// The keys of rows that programs read.
+pub(crate) const ROWS: &[&[RowTerms]] = &[compile::ROWS, foreign::ROWS, crate::verbs::ROWS];
 
 /// A compiled program.
 pub struct Program {

@@ -10,7 +10,8 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::diag::{DocumentNode, FieldMap, NodeValue, Span, WordSearch, limits, suggest};
 use crate::model::pack::PackRow;
-use crate::model::{OptionType, Pack, options};
+use crate::model::term::{NONEMPTY_TEXT, RowTerms, TEXTS};
+use crate::model::{OptionType, Pack, Term, options};
 
 pub use super::types::{ValueType, is_form, is_script};
 use super::words::add_words;
@@ -63,6 +64,111 @@ pub const TABLES: &[&str] = &[
     "reasoning_tag",
     "scene_part",
     "time_stamp",
+];
+
+/// Keys of `field`.
+const FIELD: &[Term] = &[
+    Term::json(
+        "name",
+        r#"{ "type": "string", "minLength": 1, "pattern": "^[a-z_]+/[A-Za-z_][A-Za-z0-9_.]*(\\.\\*)?$" }"#,
+        "`rowtype/field`, such as `message/role`. Row types: message, injection, slot, entry, book, member, memory, example, \
+         script, stop, text, decorator, state_row, call, part. Every item has `index`, its position in the list when the pass \
+         began",
+    ),
+    Term::word(
+        "type",
+        &["text", "number", "integer", "boolean", "list", "table", "any", "condition", "value", "slot", "group"],
+        "what it holds. A `condition` is evaluated when it is read; a `slot` names a row of table `slot` or `region`; a `group` \
+         names a row of table `budget_group`",
+    ),
+    Term::json("default", r#"{}"#, "the default value"),
+    Term::json(
+        "values",
+        r#"{ "type": ["array", "string"], "items": { "type": "string" } }"#,
+        "the words that it usually is: one that is nearly one of them is warned of. `$table.NAME` is the names of that table's \
+         rows, `$PATH` the `values` of that path",
+    ),
+    Term::json(
+        "only",
+        r#"{ "const": true }"#,
+        "a row of the table that is called like the row type is warned of for a word that is none of `values`; of a list, each \
+         element is a word",
+    ),
+    Term::json(
+        "required",
+        r#"{ "const": true }"#,
+        "a row of the table that is called like the row type has no effect without it, and is warned of",
+    ),
+    Term::new("rows", TEXTS, "for a list: the row types of its elements, so that their fields are checked"),
+    Term::flag("sent", "a provider receives it: a request in which it differs is a changed request"),
+    Term::text("doc", "what it means"),
+];
+
+/// Keys of `path`.
+const PATH: &[Term] = &[
+    Term::json(
+        "name",
+        r#"{ "type": "string", "minLength": 1, "pattern": "^[A-Za-z_][A-Za-z0-9_.]*(\\.\\*)?$" }"#,
+        "the path without `$`. A name that ends in `.*` is an open table",
+    ),
+    Term::defined("type", "type", ""),
+    Term::json("default", r#"{ "x-free": "text" }"#, "its value if the scene has none"),
+    Term::json(
+        "values",
+        r#"{ "type": ["array", "string"], "items": { "type": "string" } }"#,
+        "the words that it may be; a scene with another one is warned of. `$table.NAME` is the names of that table's rows, \
+         `$table.NAME.END` those that end in `END`, without it, and `$PATH` the `values` of that path",
+    ),
+    Term::new(
+        "fields",
+        NONEMPTY_TEXT,
+        "a row type whose fields the value of the pack at this path has, as the defaults of rows do: it is checked as these",
+    ),
+    Term::text("doc", "what it means"),
+];
+
+/// Keys of `state`.
+const STATE: &[Term] = &[Term::defined("type", "type", ""), Term::text("doc", "what it means")];
+
+/// Keys of `list`.
+const LIST: &[Term] = &[
+    Term::json("rows", r#"{ "type": "array", "items": { "type": "string" }, "minItems": 1 }"#, "row types that its items may have"),
+    Term::text("from", "path of the scene from which it is filled when it is first used"),
+    Term::new(
+        "needs",
+        TEXTS,
+        "fields of which each item that a scene gives needs one; the first is named in the warning about an item without any",
+    ),
+    Term::text("doc", "what it holds"),
+];
+
+/// Keys of `table`.
+const TABLE: &[Term] = &[
+    Term::json("name", r#"{ "type": "string", "pattern": "^[a-z][a-z0-9_]*$" }"#, "its name: lower-case letters, digits and `_`"),
+    Term::json("doc", r#"{ "x-free": "text", "type": "string" }"#, "what its rows are"),
+];
+
+/// Keys of `column`.
+const COLUMN: &[Term] = &[
+    Term::json("name", r#"{ "type": "string", "pattern": "^[^/]+/[^/]+$" }"#, "the table, `/` and the key: `mode/keeps_names`"),
+    Term::word("type", &["text", "number", "integer", "boolean", "list", "table", "any"], "the type of its values").default("any"),
+    Term::json("default", r#"{ "x-free": "text" }"#, "its value in rows that have none"),
+    Term::flag("required", "whether every row must have it; only for tables of the pack's own"),
+    Term::new("values", TEXTS, "the texts that it may be"),
+    Term::json("doc", r#"{ "x-free": "text", "type": "string" }"#, "what it means"),
+];
+
+/// The keys of rows that declare names.
+pub const ROWS: &[RowTerms] = &[
+    ("field", &[FIELD]),
+    ("path", &[PATH]),
+    ("state", &[STATE]),
+    ("list", &[LIST]),
+    ("table", &[TABLE]),
+    ("column", &[COLUMN]),
+    ("stream", &[&[Term::text("doc", "what is drawn from it")]]),
+    ("budget_group", &[&[Term::text("doc", "what belongs to it")]]),
+    ("region", &[&[Term::text("doc", "what stands there")]]),
 ];
 
 /// What `over` says of a named row that is about any value, such as a part of a foreign document.

@@ -30,7 +30,7 @@ use std::sync::Arc;
 
 use crate::diag::{Code, DiagnosticCode, DocumentNode, FieldMap, Help, Span};
 use crate::model::pack::{ABOUT, LAYERING};
-use crate::model::term::names;
+use crate::model::term::{RowTerms, names};
 use crate::model::{Term, TermType};
 use crate::syntax::conditions::PathMode;
 use crate::syntax::{CompileContext, selections};
@@ -85,6 +85,14 @@ pub const SHARED: &[Term] = &[
         TermType::Defined("value"),
         "with `because`: a table that a trace adds to the details of an item (`@field` is the item). It may not draw",
     ),
+];
+
+/// The keys of rows that verbs read.
+pub const ROWS: &[RowTerms] = &[
+    ("round", &[repeat::ROUND]),
+    ("scan_source", &[matching::SCAN_SOURCE]),
+    ("matcher", &[matching::MATCHER]),
+    ("logic", &[matching::LOGIC]),
 ];
 
 impl CompiledPass {

@@ -5,12 +5,24 @@ use std::sync::Arc;
 
 use super::pass::{CompiledPass, HistoryDemand, PassRun, ProgramInterrupt, Verb, VerbInfo, WrittenPass, selection};
 use crate::diag::{Code, DocumentNode, TableField};
+use crate::model::term::NONEMPTY_TEXT;
 use crate::model::{Map, Term, TermType, Value};
 use crate::syntax::CompileContext;
 use crate::syntax::conditions::PathMode;
 use crate::syntax::context::ItemScope;
 use crate::terms::select::{count, pass_env};
 use crate::terms::{BuildState, Cond, EvalFault, Expr};
+
+/// Keys of `round`.
+pub(super) const ROUND: &[Term] = &[
+    Term::new(
+        "name",
+        NONEMPTY_TEXT,
+        "`program/pass/round`, after the pass that repeats; or `pass/round` in a file with a `program` of its own",
+    ),
+    Term::defined("when", "gate", "when there is another round of this kind"),
+    Term::defined("set", "set", "values of `$round` for it"),
+];
 
 /// `repeat` as the table of verbs knows it.
 pub const INFO: VerbInfo = VerbInfo {

@@ -11,6 +11,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::diag::{Code, DocumentNode, FieldMap};
 use crate::model::pack::PackRow;
+use crate::model::term::{NONEMPTY_TEXT, WHEN};
 use crate::model::{FieldId, Item, Term, TermType, Value, item::core};
 use crate::syntax::CompileContext;
 use crate::syntax::conditions::PathMode;
@@ -39,6 +40,73 @@ const GROW: &str = r##"{
     }
 }"##;
 
+/// Steps on a text.
+const STEPS: TermType = TermType::Json(r##"{ "type": "array", "items": { "$ref": "#/definitions/step" } }"##);
+
+/// Keys of `scan_source`.
+pub(super) const SCAN_SOURCE: &[Term] = &[
+    Term::defined("each", "value", "a list: one text for each element. Without it: one text"),
+    Term::defined("window", "number", "how many elements count"),
+    Term::word("from", &["first", "last"], "from which end the items are visited and counted"),
+    Term::text("lead", "stands before each text"),
+    Term::defined("text", "value", "the text; `@field` is the element (with `each`) or the entry"),
+    Term::defined("where", "gate", "which entries search it"),
+    WHEN,
+];
+
+/// Keys of `matcher`.
+pub(super) const MATCHER: &[Term] = &[
+    Term::defined("keys", "test", "which keys (a test of the key's text)"),
+    Term::defined("where", "gate", "which entries"),
+    WHEN,
+    Term::word(
+        "how",
+        &["regex", "word", "plain", "any"],
+        "as a pattern, a word, or plain text; `any` is found in every text, also in an empty one",
+    ),
+    Term::new(
+        "script",
+        NONEMPTY_TEXT,
+        "instead of `how`: a script function, `file.rhai::function`, that is given the key and a text, and says whether the key is \
+         found",
+    ),
+    Term::word(
+        "bad",
+        &["skip", "next"],
+        "what happens to a key that is not a usable pattern: `skip` (a warning, and it is never found) or `next` (the rows behind \
+         this one are tried; a pattern that could run for too long is skipped nevertheless)",
+    ),
+    Term::word(
+        "edge",
+        &["non_word", "letter", "boundary", "space"],
+        "what must be on both sides of a word: `non_word` (a character other than ASCII letters, digits and `_`, or the end), \
+         `letter` (a character other than letters and digits of any script and `_`, or the end), `boundary` (\\b), `space` (a \
+         blank, or the end)",
+    ),
+    Term::word(
+        "texts",
+        &["joined", "each", "first"],
+        "in which texts a key is searched: in all as one, with the `join` of the pass between them (`joined`, default), in each by \
+         itself (`each`), or only in the `first` in the order of the lists, so with `from = \"last\"` in the oldest of the window",
+    ),
+    Term::defined("case", "value", "whether upper and lower case differ: true, false, or a value of the entry or the scene"),
+    Term::new("text", STEPS, "steps that are applied to the searched text first"),
+    Term::new("key", STEPS, "steps that are applied to the key first"),
+    Term::text("quirk", "the name of a documented flaw of a real program that is reproduced. Only for packs that copy a program exactly"),
+];
+
+/// Keys of `logic`.
+pub(super) const LOGIC: &[Term] = &[
+    Term::defined(
+        "primary",
+        "test",
+        "a test of the number of primary keys that were found; default: at least one. An item without secondary keys needs one in \
+         any case",
+    ),
+    Term::defined("secondary", "test", "a test of the number of secondary keys that were found"),
+    Term::defined("missing", "test", "a test of the number of secondary keys that were not found"),
+];
+
 /// `match` as the table of verbs knows it.
 pub const INFO: VerbInfo = VerbInfo {
     name: "match",
@@ -62,7 +130,7 @@ pub const INFO: VerbInfo = VerbInfo {
         .default("nothing"),
         Term::new(
             "prepare",
-            TermType::Json(r##"{ "type": "array", "items": { "$ref": "#/definitions/step" } }"##),
+            STEPS,
             "steps that are applied to every key first, such as `[{ expand = \"macro\" }]`; a key that is empty afterwards is ignored",
         ),
         Term::new(

@@ -7,7 +7,7 @@ use indexmap::IndexMap;
 
 use super::PackOptions;
 use super::rights::ScriptRights;
-use super::term::{Term, TermType};
+use super::term::{NONEMPTY_TEXT, Term, TermType};
 use crate::diag::{DocumentNode, FieldMap, SourceId, Sources, Span};
 
 /// One pack or overlay that is part of a merged pack.
@@ -49,11 +49,7 @@ pub const LAYERING: &[Term] = &[
 const ONLY_TRUE: TermType = TermType::Json(r#"{ "const": true }"#);
 
 /// What every row is called.
-pub const NAME: Term = Term::new(
-    "name",
-    TermType::Json(r#"{ "type": "string", "minLength": 1 }"#),
-    "name of the row; a row of that name in a lower layer is patched key by key",
-);
+pub const NAME: Term = Term::new("name", NONEMPTY_TEXT, "name of the row; a row of that name in a lower layer is patched key by key");
 
 /// What any row may say about itself.
 pub const ABOUT: Term = Term::new("about", TermType::Text, "what the row is for, in a sentence. Shown by `explain`");

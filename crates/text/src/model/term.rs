@@ -26,6 +26,36 @@ impl Term {
         Self { name, kind, default: "", doc }
     }
 
+    /// A text.
+    #[must_use]
+    pub const fn text(name: &'static str, doc: &'static str) -> Self {
+        Self::new(name, TermType::Text, doc)
+    }
+
+    /// `true` or `false`.
+    #[must_use]
+    pub const fn flag(name: &'static str, doc: &'static str) -> Self {
+        Self::new(name, TermType::Flag, doc)
+    }
+
+    /// One of some words.
+    #[must_use]
+    pub const fn word(name: &'static str, words: &'static [&'static str], doc: &'static str) -> Self {
+        Self::new(name, TermType::Word(words), doc)
+    }
+
+    /// What a definition describes.
+    #[must_use]
+    pub const fn defined(name: &'static str, definition: &'static str, doc: &'static str) -> Self {
+        Self::new(name, TermType::Defined(definition), doc)
+    }
+
+    /// What a JSON Schema describes.
+    #[must_use]
+    pub const fn json(name: &'static str, schema: &'static str, doc: &'static str) -> Self {
+        Self::new(name, TermType::Json(schema), doc)
+    }
+
     /// The term with what holds where it is not written.
     #[must_use]
     pub const fn default(self, default: &'static str) -> Self {
@@ -70,11 +100,14 @@ impl Term {
 /// share keys.
 pub type RowTerms = (&'static str, &'static [&'static [Term]]);
 
+/// A text that is not empty.
+pub const NONEMPTY_TEXT: TermType = TermType::Json(r#"{ "type": "string", "minLength": 1 }"#);
+
 /// A list of texts.
 pub const TEXTS: TermType = TermType::Json(r#"{ "type": "array", "items": { "type": "string" } }"#);
 
 /// When a row of any table counts.
-pub const WHEN: Term = Term::new("when", TermType::Defined("gate"), "when the row counts: a condition on the scene, or true or false");
+pub const WHEN: Term = Term::defined("when", "gate", "when the row counts: a condition on the scene, or true or false");
 
 /// What may be written under a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
