@@ -15,12 +15,64 @@ use indexmap::IndexMap;
 use serde_json::Value as Json;
 
 use crate::diag::{DocumentNode, NodeValue, Span};
-use crate::model::Pack;
 use crate::model::pack::PackRow;
+use crate::model::term::{NONEMPTY_TEXT, RowTerms};
+use crate::model::{Pack, Term};
 
 pub use policy::{RunArtifact, RunArtifacts, ValueTrace, WriteRefusal};
 pub(crate) use project::NOWHERE;
 pub use project::{ProjectedItem, Projection, ShownAs, diff};
+
+/// Keys of `artifact`.
+const ARTIFACT: &[Term] = &[
+    Term::new(
+        "tag",
+        NONEMPTY_TEXT,
+        "name under which it is read: `art.TAG`. An artifact that outlives the run has one, of at most 128 lower-case letters, \
+         digits and `_`",
+    ),
+    Term::new("kind", NONEMPTY_TEXT, "what sort of thing it is, in any word; default `any`. The kind `state` is JSON"),
+    Term::new("writer", NONEMPTY_TEXT, "who may write it: a row of `writer`, or an operation"),
+    Term::word("access", &["persisted", "run_only"], "whether it outlives the run (default), or belongs to one run only"),
+    Term::word(
+        "visibility",
+        &["prompt_only", "ui_only", "prompt_and_ui", "internal"],
+        "whether it takes part in prompts, whether it may be shown, or both; default `internal`: neither",
+    ),
+    Term::json(
+        "surface",
+        r#"{ "type": "string", "pattern": "^(chat_history|internal|(panel|feed|overlay):.+)$" }"#,
+        "where it is shown: `chat_history`, `panel:ID`, `feed:ID`, `overlay:ID`",
+    )
+    .default("`internal`: nowhere"),
+    Term::word("content_type", &["text", "json", "markdown"], "what its value is").default("text"),
+    Term::word(
+        "origin",
+        &["automation", "user_projection"],
+        "where its content comes from: a program or model (default), or what the user has just written",
+    ),
+    Term::json("inclusion", r#"{ "$ref": "artifact.v1.json#/definitions/artifact_inclusion" }"#, ""),
+    Term::json("retention", r#"{ "$ref": "artifact.v1.json#/definitions/retention" }"#, ""),
+    Term::json("presentation", r#"{ "$ref": "artifact.v1.json#/definitions/presentation" }"#, ""),
+];
+
+/// Keys of `writer`.
+const WRITER: &[Term] = &[
+    Term::json(
+        "grants",
+        r#"{ "type": "array", "uniqueItems": true, "items": { "enum": ["artifact_write", "state_write"] } }"#,
+        "which artifacts of its own it may write: those of every kind (`artifact_write`, the default), or of kind `state` only \
+         (`state_write`)",
+    ),
+    Term::json(
+        "writes",
+        r#"{ "type": "array", "uniqueItems": true, "items": { "type": "string", "minLength": 1 } }"#,
+        "the tags that it writes, to be checked when the pack is compiled",
+    ),
+];
+
+/// The keys of the rows that are read here.
+pub(crate) const ROWS: &[RowTerms] = &[("artifact", &[ARTIFACT]), ("writer", &[WRITER])];
 
 /// The artifacts and writers that a pack declares.
 #[derive(Debug, Clone, Default)]

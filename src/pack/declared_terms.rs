@@ -6,16 +6,18 @@
 use indexmap::IndexMap;
 use serde_json::{Map, Value, json};
 
+use crate::artifact;
 use crate::model::pack::{ABOUT, LAYERING, NAME};
 use crate::model::term::{RowTerms, Term, TermType};
+use crate::template::task;
 use crate::terms::names;
-use crate::{macros, program};
+use crate::{macros, program, reading};
 
 /// The base address of schemas without an `$id` of their own, so that errors can name them.
 pub(super) const BASE: &str = "https://tapster.dev/schemas/";
 
 /// The keys of rows, beside the code that reads them. The rows of other tables are only read by rules; their schemas declare them.
-const ROWS: &[&[&[RowTerms]]] = &[program::ROWS, &[names::ROWS, macros::ROWS]];
+const ROWS: &[&[&[RowTerms]]] = &[program::ROWS, &[names::ROWS, macros::ROWS, reading::ROWS, task::ROWS, artifact::ROWS]];
 
 /// What every file of rows may have.
 const FILE: &[Term] = &[
@@ -72,7 +74,7 @@ pub(super) fn complete(schema: &mut Value, file: &str) {
         table.insert("additionalProperties".to_owned(), false.into());
     }
     let own = format!("{BASE}{file}");
-    refs(schema, &mut |target| {
+    visit_references(schema, &mut |target| {
         if let Some(inside) = target.strip_prefix(&own) {
             *target = inside.to_owned();
         }
@@ -106,7 +108,7 @@ pub(super) fn join_tables(files: &mut IndexMap<String, Value>) {
         for (key, table) in schema.get("properties").and_then(Value::as_object).into_iter().flatten() {
             let is_own = table.pointer("/items/$ref").and_then(Value::as_str).is_none_or(|target| target.starts_with('#'));
             let mut table = if table.get("items").is_some() { table.clone() } else { json!({ "$ref": format!("#/properties/{key}") }) };
-            inner(&mut table, file);
+            complete_references(&mut table, file);
             match all.get_mut(key) {
                 Some(known) if is_own => *known = table,
                 Some(_) => {}

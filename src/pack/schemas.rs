@@ -13,7 +13,7 @@ use jsonschema::{Draft, PatternOptions, Retrieve, Uri, Validator};
 use serde_json::{Map, Value, json};
 
 use super::KINDS;
-use super::declared_terms::{self, BASE, inner, refs};
+use super::declared_terms::{self, BASE, complete_references, visit_references};
 use crate::diag::limits;
 use crate::model::Pack;
 use crate::model::options::TABLE;

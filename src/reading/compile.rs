@@ -9,8 +9,101 @@ use serde_json::Value as Json;
 use super::tree::{DocumentPath, ElementPath, JsonTree, PathTest};
 use super::{KeyPlace, ReplyReading, ReplyReadings};
 use crate::diag::{Code, Diagnostic, DocumentNode, Help, Report, Span, TableField, limits};
-use crate::model::Pack;
 use crate::model::pack::{PackRow, PackRows};
+use crate::model::term::{NONEMPTY_TEXT, RowTerms};
+use crate::model::{Pack, Term, TermType};
+
+/// Where something stands: one path, or several.
+const PATHS: TermType = TermType::Json(r#"{ "$ref": "dialect.v1.json#/definitions/paths" }"#);
+/// What must hold at some paths.
+const TESTS: TermType = TermType::Json(r#"{ "$ref": "dialect.v1.json#/definitions/tests" }"#);
+
+/// Keys of `key`.
+const KEY: &[Term] = &[
+    Term::new("name", NONEMPTY_TEXT, "name of the row, which is the dialect; a row of that name in a lower layer is patched key by key"),
+    Term::json("header", r#"{ "type": "string", "pattern": "^[A-Za-z0-9-]+$" }"#, "name of the header"),
+    Term::text("prefix", "what stands in front of the key in the header"),
+    Term::json(
+        "env",
+        r#"{ "type": "array", "items": { "type": "string", "pattern": "^[A-Za-z_][A-Za-z0-9_]*$" } }"#,
+        "environment variables in which people keep the key. The command line reads them by itself only if the row is the one of a \
+         shipped pack, and sends the key only to `origins`",
+    ),
+    Term::json(
+        "origins",
+        r#"{ "type": "array", "items": { "type": "string", "pattern": "^https://[a-z0-9.-]+(:[0-9]+)?$" } }"#,
+        "the provider's own origins. A key that was found in one of the variables `env`, without being named by the caller, is \
+         sent to these alone",
+    ),
+];
+
+/// Keys of `reply`.
+const REPLY: &[Term] = &[
+    Term::new("name", NONEMPTY_TEXT, "name of the row, which is the dialect; a row of that name in a lower layer is patched key by key"),
+    Term::new("like", NONEMPTY_TEXT, "another dialect whose rows are used too, after its own"),
+    Term::json(
+        "done",
+        r#"{ "type": ["string", "array"], "items": { "type": "string" } }"#,
+        "data of an event, or several, that only say that the stream is over",
+    ),
+    Term::json(
+        "finish",
+        r#"{ "type": "object", "additionalProperties": { "type": "string", "description": "The usual word." } }"#,
+        "the provider's finish reason = the usual word: stop, length, tool_calls, content_filter",
+    ),
+    Term::json(
+        "statuses",
+        r#"{
+            "type": "object",
+            "additionalProperties": { "type": "integer", "description": "A status.", "minimum": 400, "maximum": 599 }
+        }"#,
+        "the provider's word for an error = the HTTP status that it stands for",
+    ),
+];
+
+/// Keys of `reply_part`.
+const REPLY_PART: &[Term] = &[
+    Term::new("name", NONEMPTY_TEXT, "name of the row, `DIALECT/PART`; a row of that name in a lower layer is patched key by key"),
+    Term::json(
+        "of",
+        r#"{ "type": ["string", "array"], "items": { "type": "string" } }"#,
+        "the dialect or dialects that it belongs to; without it, the first part of the name",
+    ),
+    Term::json("stream", r#"{ "type": "boolean" }"#, "it is only about events of streams (true), or only about whole replies (false)"),
+    Term::new("when", TESTS, "what must hold of the reply or event; `@event` is the event's name"),
+    Term::new("each", NONEMPTY_TEXT, "the path of a list whose elements the row is about; `a.*.b` goes through the elements of `a`"),
+    Term::new("where", TESTS, "what must hold of the element"),
+    Term::new("text", PATHS, "where text of the answer stands"),
+    Term::new("reasoning", PATHS, "where thoughts stand; the first path at which there is a text counts"),
+    Term::new("signature", PATHS, "where a signature of the thoughts stands"),
+    Term::json("call", r#"{ "$ref": "dialect.v1.json#/definitions/reply_call" }"#, "where the parts of a tool call stand"),
+    Term::json(
+        "detail",
+        r#"{ "$ref": "dialect.v1.json#/definitions/reply_detail" }"#,
+        "where a block stands that must be sent back as it is, such as a signed thought: `reasoning_details`",
+    ),
+    Term::json(
+        "message",
+        r#"{ "$ref": "dialect.v1.json#/definitions/path" }"#,
+        "where a message in the shape of chat completions stands, whose fields are kept",
+    ),
+    Term::json(
+        "append",
+        r#"{ "type": "array", "items": { "type": "string", "minLength": 1 } }"#,
+        "fields of that message whose texts come in pieces; others are replaced by what comes later",
+    ),
+    Term::new("finish", PATHS, "where the finish reason stands; the first path at which there is a text counts"),
+    Term::new("usage", PATHS, "where token counts stand"),
+    Term::json(
+        "error",
+        r#"{ "$ref": "dialect.v1.json#/definitions/reply_error" }"#,
+        "where an error stands, or a table that says it of its parts",
+    ),
+    Term::flag("ends", "the stream is over with this event"),
+];
+
+/// The keys of rows about replies.
+pub(crate) const ROWS: &[RowTerms] = &[("key", &[KEY]), ("reply", &[REPLY]), ("reply_part", &[REPLY_PART])];
 
 /// Keys that say where something stands. A row without any of them reads nothing.
 const PARTS: &[&str] = &["text", "reasoning", "signature", "call", "detail", "message", "finish", "usage", "error", "ends"];

@@ -19,6 +19,8 @@ pub use tree::JsonTree;
 
 use compile::ReplyPart;
 
+pub(crate) use compile::ROWS;
+
 /// The readings of a pack, by the name of the dialect.
 #[derive(Debug, Clone, Default)]
 pub struct ReplyReadings {

@@ -8,11 +8,61 @@ use std::sync::Arc;
 use indexmap::IndexMap;
 
 use crate::diag::{Code, Diagnostic, DocumentNode, FieldMap, Report, TableField, short, suggest};
-use crate::model::Pack;
+use crate::model::term::{NONEMPTY_TEXT, TEXTS};
+use crate::model::{Pack, Term};
 use crate::text::leaf::LeafSyntax;
 
 /// The table of a pack that holds them.
 pub(crate) const TABLE: &str = "revision";
+
+/// Keys of `revision`.
+pub(super) const REVISION: &[Term] = &[
+    Term::new(
+        "name",
+        NONEMPTY_TEXT,
+        "name of the row, which templates write as `revision`; a row of that name in a lower layer is patched key by key",
+    ),
+    Term::word(
+        "syntax",
+        &["paths", "expressions"],
+        "the tags of texts. `paths` (the default): `{{path}}`. `expressions`: also `{{a == 1}}` and `{{#if x}}`",
+    ),
+    Term::flag("flags", "whether `prefix`, `skipIfEmptyInterpolation`, `interleave` and `stopWhenOutOfBudget` are known"),
+    Term::flag("conditions", "whether messages and anchors have `when`, a list of conditions"),
+    Term::flag("anchors", "whether there are anchors and `attachments`"),
+    Term::flag(
+        "layout_first",
+        "`true`: the layout's own texts are paid for before slots run. `false` (the default): after them, from what is left",
+    ),
+    Term::flag(
+        "frame_stops",
+        "`true`: a message of a header or footer that does not fit ends it. `false` (the default): the next one is tried",
+    ),
+    Term::flag(
+        "joins_shared",
+        "where the layout places a slot twice, joining neighbours changes its messages at `true`: every place, `false` (the \
+         default): that place only",
+    ),
+    Term::text("joint", "the text between neighbours of the same role, which become one message. It costs no tokens")
+        .default("a line break"),
+    Term::json(
+        "roles",
+        r#"{ "type": "array", "minItems": 1, "items": { "type": "string", "minLength": 1 } }"#,
+        "the roles that messages can have",
+    )
+    .default("`system`, `user`, `assistant`"),
+    Term::new("prefix_roles", TEXTS, "the roles whose messages can have `prefix`").default("`assistant`"),
+    Term::text("separator_role", "the role of the texts between the items of a loop").default("`user`"),
+    Term::text("lane_role", "the role of the messages of a lane that names none").default("`system`"),
+    Term::json(
+        "spellings",
+        r#"{
+            "type": "object",
+            "additionalProperties": { "type": "string", "description": "A key or word of templates." }
+        }"#,
+        "other spellings of keys, kinds and types of templates: written = the word that it stands for (`max_tokens = \"maxTokens\"`)",
+    ),
+];
 
 /// How templates of a revision are read and rendered.
 #[derive(Debug, Clone, PartialEq, Eq)]

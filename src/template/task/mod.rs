@@ -11,11 +11,64 @@ use std::sync::Arc;
 use super::revision::Revisions;
 use crate::diag::{Code, Diagnostic, DocumentNode, Report};
 use crate::model::pack::PackRow;
-use crate::model::{Map, Pack, Value};
+use crate::model::term::{RowTerms, TEXTS, WHEN};
+use crate::model::{Map, Pack, Term, Value};
 use crate::terms::eval::CurrentItem;
 use crate::terms::select::pass_env;
 use crate::terms::{BuildState, CompiledRules, Env, EvalFault, PassContext, PassMemo};
 use steps::TaskStep;
+
+/// Keys of `task`.
+const TASK: &[Term] = &[
+    Term::text("for", "what templates call it").default("the row's name"),
+    Term::text("revision", "the revision of templates that it is for: a row of table `revision`")
+        .default("all that have no row of their own"),
+    Term::new("sources", TEXTS, "further sources: rows of other tasks, by their full names"),
+    Term::new("lanes", TEXTS, "further lanes: rows of other tasks, by their full names"),
+    Term::text("doc", "what it is for"),
+    WHEN,
+];
+
+/// Keys of `source`.
+const SOURCE: &[Term] = &[
+    Term::json(
+        "args",
+        r#"{ "type": "object", "additionalProperties": { "$ref": "task.v1.json#/definitions/argument" } }"#,
+        "its arguments: name = type, or `{ type, default, doc }`. The default is used for an argument that is missing or null",
+    ),
+    Term::json(
+        "gives",
+        r#"{ "type": ["string", "object", "array"] }"#,
+        "the shape of what it gives, for the reader: a type, a list with the shape of its elements, or a table of field = shape",
+    ),
+    Term::defined("value", "value", "what it gives. `@` is the table of arguments"),
+    Term::json(
+        "list",
+        r#"{ "type": "array", "items": { "$ref": "task.v1.json#/definitions/step" } }"#,
+        "the steps that are applied to the list that `value` gives, in this order",
+    ),
+    Term::text("doc", "what it means"),
+    WHEN,
+];
+
+/// Keys of `lane`.
+const LANE: &[Term] = &[
+    Term::json("enabled", r#"{ "type": "boolean" }"#, "if off, requests for it are ignored").default("on"),
+    Term::text("role", "role of its messages: one of the `roles` of the template's revision"),
+    Term::text("template", "text of its messages; it sees `payload` and `ctx`"),
+    Term::json("order", r#"{ "type": "integer" }"#, "lower runs first").default("0"),
+    Term::defined("reserve", "number", "tokens that are reserved for it"),
+    Term::defined("budget", "number", "the greatest number of tokens for it"),
+    Term::json("payload", r#"{ "type": "object" }"#, "what all its texts see as `payload`"),
+    Term::json("groups", r#"{ "type": "array", "items": { "$ref": "task.v1.json#/definitions/group" } }"#, "groups of requests for it"),
+    Term::defined("each", "value", "the requests for it: a list of tables `{ target, payload?, priority?, groupId?, role?, template? }`"),
+    Term::text("doc", "what it is for"),
+    WHEN,
+];
+
+/// The keys of rows about tasks.
+pub(crate) const ROWS: &[RowTerms] =
+    &[("revision", &[super::revision::REVISION]), ("task", &[TASK]), ("source", &[SOURCE]), ("lane", &[LANE])];
 
 /// The kinds of task of a pack. Immutable.
 #[derive(Debug, Default)]
