@@ -7,11 +7,13 @@ use indexmap::IndexMap;
 use serde_json::{Map, Value, json};
 
 use crate::artifact;
+use crate::macros;
 use crate::model::pack::{ABOUT, LAYERING, NAME};
-use crate::model::term::{RowTerms, Term, TermType};
+use crate::model::term::{RowTerms, Term};
+use crate::program;
+use crate::reading;
 use crate::template::task;
 use crate::terms::names;
-use crate::{macros, program, reading};
 
 /// The base address of schemas without an `$id` of their own, so that errors can name them.
 pub(super) const BASE: &str = "https://tapster.dev/schemas/";
@@ -21,23 +23,15 @@ const ROWS: &[&[&[RowTerms]]] = &[program::ROWS, &[names::ROWS, macros::ROWS, re
 
 /// What every file of rows may have.
 const FILE: &[Term] = &[
-    Term::new("about", TermType::Json(r#"{ "x-free": "text", "type": "string" }"#), "what the file is for"),
-    Term::new(
-        "allow",
-        TermType::Json(r##"{ "type": "array", "items": { "$ref": "#/definitions/allow" } }"##),
-        "warnings that are accepted",
-    ),
-    Term::new("program", TermType::Defined("file_program"), "programs; or the one program that the file is about"),
-    Term::new("pass", TermType::Json(r##"{ "type": "array", "items": { "$ref": "#/definitions/pass" } }"##), "passes, in order"),
-    Term::new(
-        "round",
-        TermType::Json(r##"{ "type": "array", "items": { "$ref": "#/definitions/round" } }"##),
-        "the rounds that may follow in a `repeat`",
-    ),
-    Term::new("fact", TermType::Json(r##"{ "type": "array", "items": { "$ref": "#/definitions/fact" } }"##), "named conditions"),
-    Term::new("value", TermType::Json(r##"{ "type": "array", "items": { "$ref": "#/definitions/named_value" } }"##), "named values"),
-    Term::new("field", TermType::Json(r##"{ "type": "array", "items": { "$ref": "#/definitions/field" } }"##), "fields of items"),
-    Term::new("arrange", TermType::Defined("arrange"), ""),
+    Term::json("about", r#"{ "x-free": "text", "type": "string" }"#, "what the file is for"),
+    Term::json("allow", r##"{ "type": "array", "items": { "$ref": "#/definitions/allow" } }"##, "warnings that are accepted"),
+    Term::defined("program", "file_program", "programs; or the one program that the file is about"),
+    Term::json("pass", r##"{ "type": "array", "items": { "$ref": "#/definitions/pass" } }"##, "passes, in order"),
+    Term::json("round", r##"{ "type": "array", "items": { "$ref": "#/definitions/round" } }"##, "the rounds that may follow in a `repeat`"),
+    Term::json("fact", r##"{ "type": "array", "items": { "$ref": "#/definitions/fact" } }"##, "named conditions"),
+    Term::json("value", r##"{ "type": "array", "items": { "$ref": "#/definitions/named_value" } }"##, "named values"),
+    Term::json("field", r##"{ "type": "array", "items": { "$ref": "#/definitions/field" } }"##, "fields of items"),
+    Term::defined("arrange", "arrange", ""),
 ];
 
 /// Completes a schema by what its keywords ask for, all but the tables of other files.
@@ -75,7 +69,7 @@ pub(super) fn complete(schema: &mut Value, file: &str) {
     }
     let own = format!("{BASE}{file}");
     visit_references(schema, &mut |target| {
-        if let Some(inside) = target.strip_prefix(&own) {
+        if let Some(inside) = target.strip_prefix(&own).or_else(|| target.strip_prefix(file)) {
             *target = inside.to_owned();
         }
     });

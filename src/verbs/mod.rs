@@ -1,4 +1,4 @@
-//! The fifteen verbs: what a pass does with the items that its selection chose.
+//! The verbs: what a pass does with the items that its selection chose.
 //!
 //! One file is one verb: its row of the [table](VERBS), its terms as compiled, how they are read, how much of an unread
 //! history it needs, and what it does. `repeat` and `run` need other programs, which they reach through [`ProgramRunner`].

@@ -79,7 +79,13 @@ fn verbs() -> String {
     let shared: Vec<String> = names(SHARED).map(code).collect();
     let select: Vec<String> = names(selections::TERMS).map(code).collect();
     let body = table(["verb", "does", "own terms", "costs"], rows);
-    format!("{body}\nShared terms: {}. Selection: {}.\n\n", shared.join(", "), select.join(", "))
+    let mut out = format!("{body}\nShared terms: {}. Selection: {}.\n\n", shared.join(", "), select.join(", "));
+    // a verb that the page does not explain in a section of its own
+    let page = super::pages::read("docs/reference/language/verbs.md");
+    for verb in VERBS.iter().filter(|verb| !page.contains(&format!("\n## {}\n", verb.name))) {
+        let _ = write!(out, "### {}\n\n{}\n", verb.name, terms(verb.name));
+    }
+    out
 }
 
 fn terms(verb: &str) -> String {
