@@ -1,16 +1,12 @@
 //! Converting documents of other programs, with the formats of a pack: to scene data, or to documents of a third program.
 
-use crate::model::{Scene, Value, WorkLimits};
+use crate::model::{Scene, Value};
 use crate::pack::Ruleset;
 use crate::program::foreign::{ForeignFormat, ImportedDocument};
 use crate::terms::BuildState;
 
 use super::error::BuildError;
 use super::state::{door, state};
-
-/// The bytes that one import makes at most, beside what the size of the document adds (256 MiB): less than those of a build,
-/// because most of what is made is kept, beside the document itself.
-const MOST_MADE: u64 = 256 << 20;
 
 /// What to do about a document that takes more work.
 const REMEDY: &str = "nothing can raise this bound for a file of another program: split the file into smaller ones, or take out of it what \
@@ -65,8 +61,7 @@ fn convert(rules: &Ruleset, to: Option<&str>, document: &Value) -> Result<Import
 
 /// A scene that stands for the document when its work is counted.
 fn work(document: &Value) -> Scene {
-    let work = WorkLimits { bytes: MOST_MADE, ..WorkLimits::default() };
-    Scene { data: document.clone(), work, ..Scene::default() }
+    Scene { data: document.clone(), ..Scene::default() }
 }
 
 /// The first of some formats that a document is in.

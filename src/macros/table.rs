@@ -21,8 +21,6 @@ use crate::text::{TextLimits, work};
 
 /// Most texts that are remembered as they are read, and the most bytes of them and of what was read.
 const MOST_READ: (usize, usize) = (256, 16 << 20);
-/// What a macro or an argument takes in the tree of a text, in bytes.
-const BYTES_PER_PART: usize = 256;
 
 /// The macros of a pack.
 #[derive(Default)]
@@ -180,7 +178,7 @@ impl MacroTable {
         // a poisoned lock only means that another build panicked while reading; the map is complete
         let known = self.read.lock().unwrap_or_else(PoisonError::into_inner).made.get(text).cloned();
         // if that is too much, the walk ends at its first macro
-        let _ = look((text.len() / work::BYTES_READ_PER_STEP) as u64);
+        let _ = look((text.len() / work::READ_PER_STEP) as u64);
         if let Some(known) = known {
             return known;
         }
@@ -192,7 +190,8 @@ impl MacroTable {
                 .tree
                 .tally
                 .count()
-                .saturating_mul(BYTES_PER_PART)
+                // a macro or an argument in the tree of a text
+                .saturating_mul(4 * work::BYTES_PER_VALUE)
                 .saturating_add(made.marked.as_ref().map_or(0, |marked| marked.len()));
             self.read.lock().unwrap_or_else(PoisonError::into_inner).keep(text, made.clone(), bytes);
         }

@@ -23,9 +23,6 @@ use crate::terms::names::RowKeys;
 #[cfg(not(rules_on_disk))]
 static SHIPPED: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/schemas");
 
-/// The most backtracking steps of a look-around pattern of a schema.
-const BACKTRACK: usize = 100_000;
-
 /// A set of schemas by file name.
 #[derive(Debug)]
 pub struct Schemas {
@@ -101,7 +98,7 @@ impl Schemas {
         let schema = self.files.get(file).ok_or_else(|| format!("there is no schema `{file}`"))?;
         let options = jsonschema::options()
             .with_draft(Draft::Draft7)
-            .with_pattern_options(PatternOptions::fancy_regex().backtrack_limit(BACKTRACK))
+            .with_pattern_options(PatternOptions::regex())
             .with_retriever(ByName(self.files.clone()));
         let built = Arc::new(options.build(schema).map_err(|e| e.to_string())?);
         ready.insert(file.to_owned(), built.clone());

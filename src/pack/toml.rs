@@ -11,9 +11,6 @@ use ::toml::de::{DeTable, DeValue};
 use crate::diag::memory::{self, quoted_length};
 use crate::diag::{Code, Diagnostic, DocumentNode, FieldMap, NodeValue, Report, SourceId, Span, TableField, limits};
 
-/// The estimated memory of a text, in bytes, up to which all syntax errors are looked for (16 MiB): the parser keeps each.
-const MAX_RECOVERED: usize = 16 << 20;
-
 /// Reads a whole file. `None` if it is not TOML; the report has every reason.
 #[must_use]
 pub fn parse(source: SourceId, text: &str, report: &mut Report) -> Option<DocumentNode> {
@@ -23,7 +20,8 @@ pub fn parse(source: SourceId, text: &str, report: &mut Report) -> Option<Docume
         report.push(Diagnostic::new(Code::FileTooDeep, message).at(Span::new(source, at, at + 1)).help(help));
         return None;
     }
-    let is_long = memory::exceeds(text.as_bytes(), MAX_RECOVERED);
+    // all syntax errors are looked for up to an eighth of what a file may have: the parser keeps each of them
+    let is_long = memory::exceeds(text.as_bytes(), limits::INPUT_MEMORY / 8);
     let read = if is_long { DeTable::parse(text).map(|root| (root, Vec::new())) } else { Ok(DeTable::parse_recoverable(text)) };
     let (root, errors) = match read {
         Ok(read) => read,

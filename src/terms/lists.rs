@@ -10,8 +10,9 @@ use std::cell::{OnceCell, Ref, RefCell};
 use std::rc::Rc;
 use std::sync::Arc;
 
+use crate::diag::limits;
 use crate::model::{FieldId, Item, Value, item::core};
-use crate::text::shortcuts;
+use crate::text::work;
 
 use super::eval::{CurrentItem, Env, EvalFault};
 use super::expr::Expr;
@@ -21,10 +22,6 @@ use super::select::{Select, SelectCount, SelectEnd, SelectSequence, count};
 use super::trees::walk;
 use super::usage::look;
 use super::{BuildState, Cond};
-
-/// Sources with at least this many elements are read lazily; for shorter ones the bookkeeping costs more than it
-/// saves.
-const LAZY_FROM: usize = 48;
 
 /// A list of a build.
 #[derive(Default)]
@@ -107,7 +104,7 @@ impl UnreadSource {
     /// A list of the scene, as it is; `None` if it is so short that it is better read at once.
     #[must_use]
     pub fn of(elements: Arc<Vec<Value>>) -> Option<Self> {
-        let is_long = elements.len() >= LAZY_FROM && shortcuts::are_on();
+        let is_long = elements.len() >= limits::LONG_LIST && work::takes_shortcuts();
         is_long.then(|| Self { remaining: elements.len(), elements, steps: Vec::new(), first_off: OnceCell::new() })
     }
 
@@ -405,7 +402,7 @@ impl BuildState {
         let shape = UnreadShape { open: true, ..UnreadShape::default() };
         let remaining = source.len();
         let steps: UnreadSteps = vec![(Rc::new(LoadStep), Rc::default())];
-        let is_long = remaining >= LAZY_FROM && shortcuts::are_on();
+        let is_long = remaining >= limits::LONG_LIST && work::takes_shortcuts();
         let source = UnreadSource { elements: source, remaining, steps, first_off: OnceCell::new() };
         list.insert_unread(0, source, shape);
         drop(list);

@@ -10,8 +10,8 @@ use std::sync::Arc;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::model::Value;
-use crate::text::work::BudgetExceeded;
-use crate::text::{shortcuts, written};
+use crate::text::work::{self, BudgetExceeded};
+use crate::text::written;
 
 use super::eval::{Env, EvalFault};
 use super::{Cond, Expr};
@@ -51,7 +51,7 @@ impl PassMemo {
 
     /// The value in a cell, if it has been evaluated.
     pub fn get(&self, slot: u32) -> Option<Value> {
-        self.cells.borrow().get(slot as usize).cloned().flatten().filter(|_| shortcuts::are_on())
+        self.cells.borrow().get(slot as usize).cloned().flatten().filter(|_| work::takes_shortcuts())
     }
 
     /// Fills a cell.

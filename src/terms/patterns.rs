@@ -16,12 +16,6 @@ use crate::text::work;
 
 use super::{BuildState, EvalFault};
 
-/// How large all patterns from data may be together, with their counts written out.
-const MOST_PARTS: u64 = 1_000_000;
-
-/// What reading a pattern that is refused counts as.
-const PARTS_OF_REFUSED: u64 = 10;
-
 /// Patterns that stand in rows of a pack. Their number is bounded by the pack, not by what builds are given.
 #[derive(Debug, Default)]
 pub struct RowPatterns {
@@ -80,10 +74,10 @@ impl BuildState {
             return found.clone();
         }
         let shared = if flags.is_none() { self.rules.row_patterns.find(text) } else { None };
-        let spent = self.patterns.borrow().parts >= MOST_PARTS;
+        let spent = self.patterns.borrow().parts >= limits::RULE_PARTS as u64;
         let made = match shared {
             _ if spent => {
-                let reason = format!("the patterns of this build come to more than {MOST_PARTS} parts");
+                let reason = format!("the patterns of this build come to more than {} parts", limits::RULE_PARTS);
                 Err(PatternError { fault: pattern::PatternFault::Unsafe, offset: 0, reason })
             }
             Some(pattern) => {
@@ -97,7 +91,7 @@ impl BuildState {
             self.rules.row_patterns.keep(text, pattern, self.rules.tables.values().map(|table| &table.all));
         }
         let mut patterns = self.patterns.borrow_mut();
-        patterns.parts = patterns.parts.saturating_add(made.as_ref().map_or(PARTS_OF_REFUSED, Pattern::parts));
+        patterns.parts = patterns.parts.saturating_add(made.as_ref().map_or(0, Pattern::parts));
         patterns.known.insert(key, made.clone());
         made
     }
@@ -108,7 +102,7 @@ impl BuildState {
     /// # Errors
     /// The error that the function returns.
     pub fn called(&self, function: &Function, args: &Map) -> Result<Value, EvalFault> {
-        let made = function.call(args).inspect(|made| self.usage.work(made.as_list().map_or(0, <[Value]>::len) / work::ELEMENTS_PER_STEP));
+        let made = function.call(args).inspect(|made| self.usage.work(made.as_list().map_or(0, <[Value]>::len) / work::READ_PER_STEP));
         made.or_else(|refusal| match refusal {
             FunctionRefusal::Failed(why) => Err(EvalFault::failed(why)),
             FunctionRefusal::Bound { why, instead } => {

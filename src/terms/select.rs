@@ -6,10 +6,11 @@
 use std::cmp::Ordering;
 use std::sync::Arc;
 
+use crate::diag::limits;
 use crate::model::item::{RequiredFields, core};
 use crate::model::{FieldId, Item, Value};
-use crate::text::work::BudgetExceeded;
-use crate::text::{shortcuts, written};
+use crate::text::work::{self, BudgetExceeded};
+use crate::text::written;
 
 use super::cond::CondComparison;
 use super::eval::{CurrentItem, Env, EvalFault};
@@ -17,9 +18,6 @@ use super::expr::{Expr, FieldRef, ScriptCall};
 use super::memo::PassMemo;
 use super::usage::look;
 use super::{BuildState, CompiledRules, Cond, CondTest, PassReasons};
-
-/// From this number of items on, computing a prefilter for a condition pays off.
-const LONG: usize = 32;
 
 /// Which end a selection starts at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -305,7 +303,7 @@ impl Select {
     fn prefilter(&self, seq: SelectSequence<'_>, outer: &Env<'_>) -> Option<Prefilter> {
         let (filter, CurrentItem::Item(first, _)) = (self.filter.as_ref()?, seq.cur(0)) else { return None };
         let alone = self.since.is_none() && self.run.is_none();
-        (alone && seq.len() >= LONG && shortcuts::are_on()).then(|| Prefilter::of(filter, first.list, &outer.st.rules))
+        (alone && seq.len() >= limits::LONG_LIST && work::takes_shortcuts()).then(|| Prefilter::of(filter, first.list, &outer.st.rules))
     }
 
     fn split(&self, seq: SelectSequence<'_>, candidates: Vec<usize>, outer: &Env<'_>) -> Result<Vec<Vec<usize>>, EvalFault> {
@@ -434,9 +432,6 @@ pub fn pass_env<'a>(st: &'a BuildState, memo: &'a PassMemo) -> Env<'a> {
     Env { st, cur: CurrentItem::None, outer: None, memo, part: None }
 }
 
-/// With so many others a key is compared, about.
-const COMPARED: u64 = 8;
-
 /// One sort key.
 #[derive(Debug, Clone)]
 pub struct SortKey {
@@ -494,7 +489,7 @@ impl SortKey {
         }
         let value = env.field(&self.field)?;
         // a key is compared with about so many others
-        look(value.steps().saturating_mul(COMPARED))?;
+        look(value.steps().saturating_mul(work::STEPS_PER_OPERATION))?;
         Ok(match &self.how {
             KeyComparison::Ranks(ranks) => {
                 let ranks = env.eval(ranks)?;

@@ -18,20 +18,12 @@ use super::trees::elements;
 /// Maximum depth of nested values and texts.
 const DEEPEST: u32 = 48;
 
-/// Maximum number of texts that may be expanded inside one text.
-const MOST_TEXTS: u32 = 10_000;
-
 /// Maximum number of texts that may be expanded inside texts which are inside one text themselves.
 const MOST_INNER_TEXTS: u32 = 1000;
 
 /// Maximum number of bytes of all texts that are expanded inside one text.
 const MOST_BYTES: usize = 4 << 20;
 
-/// Maximum number of bytes of all texts of a build that are expanded inside texts.
-const MOST_BYTES_OF_BUILD: usize = 32 << 20;
-
-/// The work of one visit, in steps: the item's condition is counted besides.
-const STEPS_PER_VISIT: u64 = 2;
 /// How many visits each element of the scene's lists adds to the pack's bound.
 const VISITS_PER_ELEMENT: u64 = 200;
 /// How deep in the scene's tables lists are counted.
@@ -59,10 +51,10 @@ pub(crate) struct BuildUsage {
     depth: Cell<u32>,
     /// How many texts are being expanded inside one another.
     open: Cell<u32>,
-    /// How many texts have been expanded inside the outermost one, and how many of these inside inner ones.
-    texts: Cell<(u32, u32)>,
-    /// The bytes of the texts that have been expanded inside the outermost one, and inside all texts of the build.
-    bytes: Cell<(usize, usize)>,
+    /// How many texts have been expanded inside texts that are inside the outermost one.
+    texts: Cell<u32>,
+    /// The bytes of the texts that have been expanded inside the outermost one.
+    bytes: Cell<usize>,
     /// A text inside the outermost one has been refused.
     refused: Cell<bool>,
     /// Steps of functions that have not been counted.
@@ -86,26 +78,24 @@ impl BuildUsage {
     pub(crate) fn begin_text(&self, bytes: usize) -> TextNesting {
         let open = self.open.get();
         if open == 0 {
-            self.texts.set((0, 0));
-            self.bytes.set((0, self.bytes.get().1));
+            self.texts.set(0);
+            self.bytes.set(0);
             self.refused.set(false);
         }
-        let (all, inner) = self.texts.get();
-        let many = all >= MOST_TEXTS || inner >= MOST_INNER_TEXTS;
-        if many || (open > 0 && !self.spend(bytes)) || !self.deeper() {
+        let texts = self.texts.get();
+        if texts >= MOST_INNER_TEXTS || (open > 0 && !self.spend(bytes)) || !self.deeper() {
             return TextNesting::Refused(self.refuse());
         }
-        self.texts.set((all + u32::from(open > 0), inner + u32::from(open > 1)));
+        self.texts.set(texts + u32::from(open > 1));
         self.open.set(open + 1);
         if open == 0 { TextNesting::Outermost } else { TextNesting::Inside }
     }
 
     /// Counts bytes of texts inside the outermost one; false if these are too many.
     fn spend(&self, bytes: usize) -> bool {
-        let (text, build) = self.bytes.get();
-        let (text, build) = (text.saturating_add(bytes), build.saturating_add(bytes));
-        self.bytes.set((text, build));
-        text <= MOST_BYTES && build <= MOST_BYTES_OF_BUILD
+        let sum = self.bytes.get().saturating_add(bytes);
+        self.bytes.set(sum);
+        sum <= MOST_BYTES
     }
 
     /// How many texts are being expanded inside one another.
@@ -116,8 +106,7 @@ impl BuildUsage {
     /// Whether macros stay as they are written: the text is inside another one, and a bound of such texts has been
     /// reached.
     pub(crate) fn is_spent(&self) -> bool {
-        let ((text, build), (all, inner)) = (self.bytes.get(), self.texts.get());
-        self.open.get() > 1 && (text > MOST_BYTES || build > MOST_BYTES_OF_BUILD || all >= MOST_TEXTS || inner >= MOST_INNER_TEXTS)
+        self.open.get() > 1 && (self.bytes.get() > MOST_BYTES || self.texts.get() >= MOST_INNER_TEXTS)
     }
 
     /// Notes that a text inside the outermost one, or its macros, stay as they are; whether it is the first such text.
@@ -154,7 +143,8 @@ impl BuildState {
     /// Counts work. Returns an error when the bound is reached: the pack's bound plus an allowance for each element
     /// of the scene's lists.
     pub fn visit(&self, items: usize) -> Result<(), EvalFault> {
-        look((items as u64).saturating_add(1).saturating_mul(STEPS_PER_VISIT))?;
+        // the condition of each item is counted besides
+        look((items as u64).saturating_add(1))?;
         let sum = self.usage.visits.get().saturating_add(items as u64).saturating_add(1);
         self.usage.visits.set(sum);
         if sum <= self.rules.limits.pass_visits {

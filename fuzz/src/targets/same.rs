@@ -180,7 +180,8 @@ pub(super) fn shortcuts(input: &[u8]) -> Verdict {
     let Some((data, rules, _)) = read(input) else { return Ok(false) };
     let scene = long(&data);
     let dialect = data["dialect"].as_str().unwrap_or("openai");
-    let (with, without) = (said(&rules, &scene, dialect), tapster::machinery::text::shortcuts::without(|| said(&rules, &scene, dialect)));
+    let (with, without) =
+        (said(&rules, &scene, dialect), tapster::machinery::text::work::without_shortcuts(|| said(&rules, &scene, dialect)));
     if with == without { Ok(true) } else { Err(difference(&with, &without)) }
 }
 

@@ -166,23 +166,16 @@ fn mentions(node: &DocumentNode, name: &str) -> bool {
     }
 }
 
-/// The longest text of a row that a diagnostic shows, in characters.
-const MAX_SHOWN: usize = 300;
-
 /// A patch that was written against another text of the row.
 pub(super) fn stale(expects: &ExpectedFingerprint, new: &IncomingRow, old: &PackRow) -> Option<Diagnostic> {
     let now = fingerprint::of_row(&old.name, &old.fields);
     if now.starts_with(&expects.prefix) {
         return None;
     }
-    let short = |text: String| -> String {
-        let cut: String = text.chars().take(MAX_SHOWN).collect();
-        if cut.len() < text.len() { format!("{cut}…") } else { cut }
-    };
     let message = format!("{} was patched as it read at `{}`, but now it reads otherwise", new.title(), expects.prefix);
     let complaint = Diagnostic::new(Code::LayerStale, message).at(expects.span).label("the row as the patch knew it");
-    let below = short(fingerprint::row_text(&old.name, &old.fields));
-    let patch = short(fingerprint::row_text(&new.name, &new.fields));
+    let below = short::cut(fingerprint::row_text(&old.name, &old.fields));
+    let patch = short::cut(fingerprint::row_text(&new.name, &new.fields));
     let complaint = complaint.related(old.span, format!("the row now: {below}")).related(new.span, format!("the patch: {patch}"));
     let fresh: String = now.chars().take(12).collect();
     Some(complaint.help(format!("check the patch against the row, then write `expects = \"{fresh}\"`")))

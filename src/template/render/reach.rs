@@ -14,12 +14,10 @@ use rustc_hash::FxHashMap;
 
 use super::super::form::{MessageBlock, SlotCondition, SlotNode, SortOrder, SourceLoop, TextSource};
 use super::budget::Ruler;
+use crate::diag::limits;
 use crate::model::Value;
 use crate::text::js;
 use crate::text::leaf::{LeafPath, path};
-
-/// Lists shorter than this are not worth an index.
-const FEWEST: usize = 32;
 
 /// The least cost of the messages of a loop.
 pub(super) struct LoopDemand {
@@ -47,7 +45,7 @@ struct PrintedPaths {
 impl LoopDemand {
     /// The index for a loop over `count` items; `None` if its items have to run.
     pub(super) fn of(each: &SourceLoop, count: usize, room: Option<u64>, ruler: &dyn Ruler) -> Option<Self> {
-        if count < FEWEST || room.is_none() || each.separator.is_some() || ruler.least(u64::from(u32::MAX)) == 0 {
+        if count < limits::LONG_LIST || room.is_none() || each.separator.is_some() || ruler.least(u64::from(u32::MAX)) == 0 {
             return None;
         }
         let mut reach = Self { asks: Vec::new(), work: 0 };

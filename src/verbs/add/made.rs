@@ -10,13 +10,7 @@ use crate::diag::limits;
 use crate::model::{Item, Value, item::core};
 use crate::terms::expr::{FieldRef, ItemQuery, PathRoot, PathSegment, QuerySource, ScenePath};
 use crate::terms::{Env, EvalFault, Expr};
-
-/// From this many items on, what was made of an element is remembered.
-const FROM: usize = 48;
-/// What remembering an item costs beside the texts that it shares with its element, about.
-const ITEM: usize = 1 << 10;
-/// What a value takes beside its text, about.
-const VALUE: usize = 64;
+use crate::text::work::BYTES_PER_VALUE;
 
 /// What one pass remembers.
 pub(super) struct ItemCache {
@@ -52,10 +46,11 @@ impl ItemCache {
             return Ok(items.to_vec());
         }
         let items = make()?;
-        if items.len() >= FROM
+        if items.len() >= limits::LONG_LIST
             && let Some(bytes) = bytes(element).zip(values.iter().map(bytes).sum::<Option<usize>>())
         {
-            let bytes = bytes.0 + bytes.1 + ITEM * items.len();
+            // an item has some sixteen fields; their texts are those of its element
+            let bytes = bytes.0 + bytes.1 + 16 * BYTES_PER_VALUE * items.len();
             self.keep(CachedItems { element: element.clone(), values, items: Arc::new(items.clone()), bytes });
         }
         Ok(items)
@@ -89,7 +84,7 @@ fn bytes(value: &Value) -> Option<usize> {
         Value::Map(map) => map.iter().map(|(key, value)| Some(key.len() + bytes(value)?)).sum::<Option<usize>>()?,
         _ => 0,
     };
-    Some(inside + VALUE)
+    Some(inside + BYTES_PER_VALUE)
 }
 
 /// Whether an expression depends on nothing but the element and values outside of lists, which are recorded.

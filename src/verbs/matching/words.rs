@@ -7,6 +7,7 @@ use rustc_hash::FxHashMap;
 
 use crate::diag::limits;
 use crate::text::keys::SearchKey;
+use crate::text::work;
 
 use super::{MatchProfile, SearchedTexts};
 
@@ -46,7 +47,7 @@ impl WordCache {
 
     pub(super) fn put(&self, profile: &MatchProfile, word: Arc<str>, way: LookupMethod, cost: (u64, u64)) {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        let bytes = 2 * word.len() + limits::CACHE_OVERHEAD;
+        let bytes = 2 * word.len() + work::BYTES_PER_VALUE;
         if known.bytes + bytes > limits::CACHE_BYTES {
             *known = CachedWords::default();
         }

@@ -12,9 +12,9 @@ mod risu;
 
 use serde_json::Value as Json;
 
-use crate::diag::depth::{DEEPEST_JSON, nests_deeper};
+use crate::diag::depth::nests_deeper;
 use crate::diag::short::{listed, word as shown};
-use crate::diag::{Code, Diagnostic, Report, Severity};
+use crate::diag::{Code, Diagnostic, Report, Severity, limits};
 use crate::model::Value;
 
 pub use png::write_card;
@@ -208,9 +208,9 @@ pub fn needs_picture(ending: &str) -> bool {
 /// deeply for its file.
 pub fn write(ending: &str, document: &Json, picture: Option<&[u8]>) -> Result<Vec<u8>, Report> {
     let (document, deepest) = match ending {
-        // a packed module stands inside of another table
-        "risum" => (document.get("module").unwrap_or(document), DEEPEST_JSON - 1),
-        _ => (document, DEEPEST_JSON),
+        // readers of JSON take a level less than values have; a packed module stands inside of another table
+        "risum" => (document.get("module").unwrap_or(document), limits::NESTING - 2),
+        _ => (document, limits::NESTING - 1),
     };
     if nests_deeper(document, deepest) {
         let message = format!("the document is nested deeper than {deepest} levels, so that nothing could read its `.{ending}` file");

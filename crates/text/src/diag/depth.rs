@@ -3,9 +3,6 @@
 
 use serde_json::Value as Json;
 
-/// Most lists and tables inside each other that readers of JSON take, as serde_json has it.
-pub const DEEPEST_JSON: usize = 127;
-
 /// Whether more than `most` lists and tables of a value stand inside each other.
 pub fn nests_deeper(value: &Json, most: usize) -> bool {
     let mut open = vec![(value, 1)];

@@ -1,13 +1,13 @@
 //! Texts of strangers in messages: bounded, so that no file can fill a screen through a message about it.
 
+use super::limits;
+
 /// The longest text of a diagnostic, in characters; the middle of a longer one is left out.
 const MOST: usize = 800;
 /// Characters kept at the end of a text that is cut: the reason often follows the value that it is about.
 const TAIL: usize = 300;
-/// The longest single word, in characters.
-const MOST_OF_WORD: usize = 60;
 /// The most words of a list.
-const FEW: usize = 8;
+pub(super) const FEW: usize = 8;
 
 /// Whether a terminal would obey a character, or a reader would not see it: control characters, marks that reorder a text,
 /// characters without a width, and tags. The joiners of emojis and of Arabic letters are none of these.
@@ -37,8 +37,8 @@ pub fn cut(text: impl Into<String>) -> String {
 /// One word of a stranger, cut after 60 characters, with control characters and backticks replaced by `?`.
 #[must_use]
 pub fn word(word: &str) -> String {
-    let clean: String = word.chars().take(MOST_OF_WORD).map(|c| if c.is_control() || c == '`' { '?' } else { c }).collect();
-    if word.chars().nth(MOST_OF_WORD).is_some() { format!("{clean}…") } else { clean }
+    let clean: String = word.chars().take(limits::QUOTED).map(|c| if c.is_control() || c == '`' { '?' } else { c }).collect();
+    if word.chars().nth(limits::QUOTED).is_some() { format!("{clean}…") } else { clean }
 }
 
 /// Up to 8 different words of strangers, in backticks and separated by commas.

@@ -8,7 +8,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::Span;
+use super::{Span, limits, short};
 
 /// The most pairs of characters that the searches of one report may compare.
 pub const MOST_LETTERS: u64 = 50_000_000;
@@ -144,8 +144,8 @@ impl WordSearch {
                 // words whose lengths differ by more letters are at least as many edits apart
                 let may_be = self.pay(1, 1)
                     && c.len() >= length.saturating_sub(limit)
-                    && (length >= LETTERS || c.chars().take(length + limit + 1).count() <= length + limit)
-                    && self.pay(length.min(LETTERS), c.len().min(LETTERS));
+                    && (length >= limits::QUOTED || c.chars().take(length + limit + 1).count() <= length + limit)
+                    && self.pay(length.min(limits::QUOTED), c.len().min(limits::QUOTED));
                 let edits = if may_be { distance(word, c) } else { usize::MAX };
                 (edits <= limit).then_some((edits, c))
             })
@@ -176,7 +176,7 @@ impl WordSearch {
         let mut few: BTreeSet<&str> = BTreeSet::new();
         let is_few = all.into_iter().all(|word| {
             few.insert(word);
-            few.len() <= MOST_LISTED
+            few.len() <= short::FEW
         });
         let known = || few.iter().map(|w| format!("`{w}`")).collect::<Vec<_>>().join(", ");
         (is_few && !few.is_empty()).then(|| format!("known here: {}", known()).into())
@@ -300,15 +300,9 @@ pub fn is_one_off(written: &str, known: &str) -> bool {
     may_be_near(written, known, 1) && distance(written, known) == 1
 }
 
-/// The most candidates that are listed.
-const MOST_LISTED: usize = 8;
-
-/// How many letters of two words are compared.
-const LETTERS: usize = 64;
-
-/// The edit distance, where swapping two neighbours counts as one edit (optimal string alignment).
+/// The edit distance of the letters that messages quote, where swapping two neighbours counts as one edit (optimal string alignment).
 fn distance(a: &str, b: &str) -> usize {
-    let letters = |word: &str| word.chars().flat_map(char::to_lowercase).take(LETTERS).collect::<String>();
+    let letters = |word: &str| word.chars().flat_map(char::to_lowercase).take(limits::QUOTED).collect::<String>();
     strsim::osa_distance(&letters(a), &letters(b))
 }
 

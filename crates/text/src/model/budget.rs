@@ -17,21 +17,17 @@ use crate::diag::limits;
 
 // The prices, in steps of some ten nanoseconds.
 
-/// Bytes of a text that are copied, compared or written within one step, and bytes that are read letter by letter: by a
-/// function, a reader of macros or a script.
+/// Bytes of a text that are copied, compared or written within one step.
 pub const BYTES_PER_STEP: usize = 64;
-pub const BYTES_READ_PER_STEP: usize = 4;
-/// Elements of a list or table that are copied within one step.
-pub const ELEMENTS_PER_STEP: usize = 4;
-/// One macro, one operation of a script, and a pass that does nothing.
-pub const STEPS_PER_OPERATION: u64 = 16;
-/// One tag of Handlebars, one unit of Liquid, and one call of a function.
-pub const STEPS_PER_TAG: u64 = 8;
-/// A byte of a key or of a line of arithmetic that is compiled.
-pub(crate) const STEPS_PER_BYTE: u64 = 30;
-/// A part of a pattern that is compiled, in steps and in bytes.
-pub(crate) const STEPS_PER_PART: u64 = 50;
-pub(crate) const BYTES_PER_PART: u64 = 128;
+/// Letters that are read one by one within one step, by a function, a reader of macros or a script, and elements of a list or
+/// table that are copied.
+pub const READ_PER_STEP: usize = 4;
+/// A macro, a tag, an operation of a script, a call of a function, and a pass that does nothing.
+pub const STEPS_PER_OPERATION: u64 = 10;
+/// A part of a pattern, a byte of a key or of a line of arithmetic, a tag of a value, that is compiled.
+pub(crate) const STEPS_PER_COMPILED: u64 = 30;
+/// A text, a list, a table or a name of a field beside what is in it, about.
+pub const BYTES_PER_VALUE: usize = 64;
 
 /// The bounds on the work of one call: a build, a payload, a run of a program, or a text that is rendered by itself. They
 /// are counted without a clock, so the same input reaches them on every machine. A pack can only lower them (`[limits]`).
@@ -134,6 +130,7 @@ thread_local! {
     static DOORS: Cell<u32> = const { Cell::new(0) };
     static RULE: Cell<Option<Arc<str>>> = const { Cell::new(None) };
     static CALL: RefCell<CallBudget> = RefCell::default();
+    static SHORTCUTS_ARE_OFF: Cell<bool> = const { Cell::new(false) };
 }
 
 /// An entrance of the library. Work is counted until it is dropped.
@@ -270,13 +267,14 @@ pub fn pay(steps: u64, bytes: u64) -> Result<(), BudgetExceeded> {
     }
 }
 
-/// Pays for compiling a pattern or a schema of so many parts; the smallest one is 200 parts.
+/// Pays for compiling a pattern or a schema of so many parts, each of which may take as much memory as two values; the
+/// smallest one is 200 parts.
 ///
 /// # Errors
 /// The bound of bytes or of steps is reached.
 pub(crate) fn compile(parts: u64) -> Result<(), BudgetExceeded> {
     let parts = parts.saturating_add(200);
-    pay(parts.saturating_mul(STEPS_PER_PART), parts.saturating_mul(BYTES_PER_PART))
+    pay(parts.saturating_mul(STEPS_PER_COMPILED), parts.saturating_mul(2 * BYTES_PER_VALUE as u64))
 }
 
 /// Pays for a text, a list or a table of this many bytes that is being made: every later step fails, if these are too many.
@@ -393,4 +391,30 @@ impl Drop for RunningRule {
     fn drop(&mut self) {
         RULE.set(self.before.take());
     }
+}
+
+// A switch for tests, which calls of a thread have in common as well: without shortcuts, a build takes the slow way wherever
+// there is a fast one, and must give the same.
+//
+// Shortcuts are: a long chat that is read as far as it is needed, values that are evaluated once per pass, the search
+// for all keys of a book at once and the memory of what it found, prefilters of long lists, the faster engine for
+// patterns over texts with usual line ends, and caches of compiled texts. Nothing but tests switches them off.
+
+/// Whether shortcuts are taken in this thread.
+#[must_use]
+pub fn takes_shortcuts() -> bool {
+    !SHORTCUTS_ARE_OFF.get()
+}
+
+/// Runs something without shortcuts in this thread.
+pub fn without_shortcuts<R>(run: impl FnOnce() -> R) -> R {
+    /// Switches back even if `run` panics.
+    struct SwitchGuard(bool);
+    impl Drop for SwitchGuard {
+        fn drop(&mut self) {
+            SHORTCUTS_ARE_OFF.set(self.0);
+        }
+    }
+    let _back = SwitchGuard(SHORTCUTS_ARE_OFF.replace(true));
+    run()
 }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use rustc_hash::FxHashSet;
 use serde::de::{DeserializeSeed, Error, MapAccess, SeqAccess, Visitor};
 
-use super::memory::{ELEMENT, FIELD, LIST, NAME, TABLE, TEXT};
+use super::budget::BYTES_PER_VALUE;
 use super::value::{Map, Value};
 use crate::diag::limits;
 
@@ -120,15 +120,15 @@ impl<'de> Visitor<'de> for ValueSeed<'_> {
     }
 
     fn visit_str<E: Error>(self, s: &str) -> Result<Value, E> {
-        self.0.take(TEXT + s.len())?;
+        self.0.take(BYTES_PER_VALUE + s.len())?;
         Ok(Value::text(s))
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Value, A::Error> {
-        self.0.take(LIST)?;
+        self.0.take(BYTES_PER_VALUE)?;
         let mut list = Vec::new();
         while let Some(item) = items.next_element_seed(ValueSeed(self.0))? {
-            self.0.take(ELEMENT)?;
+            self.0.take(size_of::<Value>())?;
             list.push(item);
         }
         list.shrink_to_fit();
@@ -136,10 +136,10 @@ impl<'de> Visitor<'de> for ValueSeed<'_> {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut fields: A) -> Result<Value, A::Error> {
-        self.0.take(TABLE)?;
+        self.0.take(BYTES_PER_VALUE)?;
         let mut map = Map::default();
         while let Some(key) = fields.next_key_seed(NameSeed(self.0))? {
-            self.0.take(FIELD)?;
+            self.0.take(BYTES_PER_VALUE)?;
             let value = fields.next_value_seed(ValueSeed(self.0))?;
             if map.contains_key(&key) && self.0.twice.len() < limits::LISTED && !self.0.twice.iter().any(|known| **known == *key) {
                 self.0.twice.push(key.to_string());
@@ -173,7 +173,7 @@ impl Visitor<'_> for NameSeed<'_> {
         if let Some(known) = self.0.names.get(name) {
             return Ok(known.clone());
         }
-        self.0.take(NAME + name.len())?;
+        self.0.take(BYTES_PER_VALUE + name.len())?;
         let name: Arc<str> = name.into();
         self.0.names.insert(name.clone());
         Ok(name)

@@ -6,7 +6,6 @@ pub mod hook;
 #[doc(hidden)]
 pub mod item;
 pub mod json_reader;
-pub(crate) mod memory;
 pub mod options;
 pub mod pack;
 pub mod plan;

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use indexmap::IndexMap;
 
-use super::{budget, memory};
+use super::budget::{self, BYTES_PER_VALUE};
 use crate::diag::limits;
 
 /// The fields of a table, in the order in which they were written.
@@ -49,21 +49,21 @@ impl Value {
     #[must_use]
     pub fn text(text: impl Into<Arc<str>>) -> Self {
         let text = text.into();
-        budget::charge(memory::TEXT + text.len());
+        budget::charge(BYTES_PER_VALUE + text.len());
         Value::Text(text)
     }
 
     /// Makes a list value.
     #[must_use]
     pub fn list(items: Vec<Value>) -> Self {
-        budget::charge(memory::LIST + items.len().saturating_mul(size_of::<Value>()));
+        budget::charge(BYTES_PER_VALUE + items.len().saturating_mul(size_of::<Value>()));
         Value::List(Arc::new(items))
     }
 
     /// Makes a table value.
     #[must_use]
     pub fn map(map: Map) -> Self {
-        budget::charge(memory::TABLE + map.len().saturating_mul(memory::FIELD));
+        budget::charge(BYTES_PER_VALUE + map.len().saturating_mul(BYTES_PER_VALUE));
         Value::Map(Arc::new(map))
     }
 
@@ -225,8 +225,8 @@ impl Value {
     pub fn steps(&self) -> u64 {
         1 + match self {
             Value::Text(text) => (text.len() / budget::BYTES_PER_STEP) as u64,
-            Value::List(list) => (list.len() / budget::ELEMENTS_PER_STEP) as u64,
-            Value::Map(map) => (map.len() / budget::ELEMENTS_PER_STEP) as u64,
+            Value::List(list) => (list.len() / budget::READ_PER_STEP) as u64,
+            Value::Map(map) => (map.len() / budget::READ_PER_STEP) as u64,
             _ => 0,
         }
     }
@@ -249,7 +249,7 @@ impl Value {
                     match out.get_mut(key) {
                         Some(place) => *place = value.clone().over(std::mem::take(place)),
                         None => {
-                            budget::charge(memory::FIELD);
+                            budget::charge(BYTES_PER_VALUE);
                             out.insert(key.clone(), value.clone());
                         }
                     }

@@ -78,7 +78,7 @@ fn line(text: &str, names: &Value) -> Result<Option<f64>, String> {
         // a number may be longer than its name, and hold what marks another one
         checked(&text)?;
     }
-    work::spend((text.len() as u64).saturating_mul(work::STEPS_PER_BYTE))?;
+    work::spend((text.len() as u64).saturating_mul(work::STEPS_PER_COMPILED))?;
     for (long, short) in SHORT {
         text = text.replace(long, short);
     }

@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use rustc_hash::FxHashMap;
 
-use super::shortcuts;
+use super::work;
 
 /// The most entries, and the most bytes of their texts; the cache is emptied when either is exceeded.
 const MOST: (usize, usize) = (64, 4 << 20);
@@ -27,7 +27,7 @@ impl<T> Cache<T> {
     /// The value of `text` from the cache, or the result of `make`. A failure is not kept.
     pub(crate) fn get<E>(&self, text: &str, make: impl FnOnce(&str) -> Result<T, E>) -> Result<Arc<T>, E> {
         let known = self.0.lock().unwrap_or_else(PoisonError::into_inner).made.get(text).cloned();
-        if let Some(known) = known.filter(|_| shortcuts::are_on()) {
+        if let Some(known) = known.filter(|_| work::takes_shortcuts()) {
             return Ok(known);
         }
         let made = Arc::new(make(text)?);

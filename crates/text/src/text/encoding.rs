@@ -16,18 +16,12 @@ use regex::Regex;
 use rustc_hash::FxHashMap;
 use unicode_normalization::{IsNormalized, UnicodeNormalization as _, is_nfkc_quick};
 
-/// The length of a table that is read, in bytes.
-const MAX_TABLE: u64 = 16 << 20;
 /// The rank of a pair that is not a token.
 const NONE: u32 = u32::MAX;
 
 /// Words and the sentences of most languages that are written without blanks are no longer. What they cost is in the step
 /// for each byte of a text.
 const SHORT: usize = 128;
-/// The lists of a piece of this length fit into the processor's caches; those of a longer one do not.
-const LONG: usize = 8 << 10;
-/// The steps of each byte beyond [`SHORT`], and of each byte beyond [`LONG`].
-const STEPS: (u64, u64) = (24, 96);
 
 /// A table of tokens and the pattern of pieces.
 pub(crate) struct Encoding {
@@ -44,7 +38,7 @@ impl Encoding {
     /// cannot be read.
     pub(crate) fn read(table: &[u8], pieces: &str, lines: bool) -> Option<Self> {
         let mut text = String::new();
-        flate2::read::GzDecoder::new(table).take(MAX_TABLE).read_to_string(&mut text).ok()?;
+        flate2::read::GzDecoder::new(table).read_to_string(&mut text).ok()?;
         let mut ranks = FxHashMap::default();
         ranks.reserve(text.len() / 16);
         let mut longest = 1;
@@ -135,9 +129,7 @@ impl Encoding {
 
 /// The steps of a piece of this length, besides the one for each of its bytes.
 fn steps_of(length: usize) -> u64 {
-    let (short, long) = STEPS;
-    let beyond = |bound: usize| length.saturating_sub(bound) as u64;
-    beyond(SHORT).saturating_mul(short).saturating_add(beyond(LONG).saturating_mul(long.saturating_sub(short)))
+    (length.saturating_sub(SHORT) as u64).saturating_mul(work::STEPS_PER_COMPILED)
 }
 
 fn at(list: &[u32], at: u32) -> Option<u32> {

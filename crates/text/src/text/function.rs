@@ -86,7 +86,7 @@ impl Function {
     fn charge(&self, args: &FunctionArgs) -> Result<(), BudgetExceeded> {
         let whole = !LOOKS_AT_ELEMENTS.contains(&self.name);
         let texts: usize = args.values().filter_map(Value::as_str).map(str::len).sum();
-        work::spend(work::STEPS_PER_TAG + (texts / work::BYTES_READ_PER_STEP) as u64)?;
+        work::spend(work::STEPS_PER_OPERATION + (texts / work::READ_PER_STEP) as u64)?;
         let mut lists = args.values().filter(|value| whole && matches!(value, Value::List(_) | Value::Map(_)));
         lists.try_for_each(|value| written::read(value).map(drop))
     }

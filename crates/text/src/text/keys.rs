@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use aho_corasick::{AhoCorasick, AhoCorasickKind, BuildError};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::{shortcuts, work};
+use super::work;
 use crate::diag::limits;
 
 /// What must stand on both sides of a key.
@@ -141,7 +141,7 @@ impl KeySet {
                 first.push(KeyOccurrence { key, start, end });
             }
         });
-        let steps = finds / work::ELEMENTS_PER_STEP as u64 + (text.len() / work::BYTES_PER_STEP) as u64 + 1;
+        let steps = finds / work::READ_PER_STEP as u64 + (text.len() / work::BYTES_PER_STEP) as u64 + 1;
         KeyOccurrences { first: first.into(), whole, steps }
     }
 
@@ -185,7 +185,7 @@ impl KeyClass {
     }
 
     fn search(&self, text: &str, found: &mut impl FnMut(u32, usize, usize)) -> bool {
-        if !shortcuts::are_on() {
+        if !work::takes_shortcuts() {
             self.search_one_by_one(text, found);
             return true;
         }
@@ -316,7 +316,7 @@ impl KeyLookup {
         }
         // also if another build has compiled them before, so that every build takes the same work
         let bytes: usize = new.iter().map(|key| key.text.len() + 16).sum();
-        work::spend((bytes as u64).saturating_mul(work::STEPS_PER_BYTE))?;
+        work::spend((bytes as u64).saturating_mul(work::STEPS_PER_COMPILED))?;
         let set = (u32::try_from(self.compiled).unwrap_or(u32::MAX), sets.get(new)?);
         self.compiled = self.keys.len();
         self.anywhere.resize(self.compiled, false);
@@ -445,7 +445,7 @@ impl OccurrenceCache {
         // a poisoned lock only means that another build stopped; each entry is whole
         let known: Vec<_> = {
             let mut halves = self.halves.lock().unwrap_or_else(PoisonError::into_inner);
-            texts.iter().map(|text| halves.get(set, text).filter(|_| shortcuts::are_on())).collect()
+            texts.iter().map(|text| halves.get(set, text).filter(|_| work::takes_shortcuts())).collect()
         };
         // the lock is free while texts are searched
         let mut new = Vec::new();
@@ -478,7 +478,7 @@ impl CacheHalves {
     }
 
     fn put(&mut self, set: u64, text: Arc<str>, found: Arc<KeyOccurrences>) {
-        let bytes = text.len() + found.first.len() * size_of::<KeyOccurrence>() + limits::CACHE_OVERHEAD;
+        let bytes = text.len() + found.first.len() * size_of::<KeyOccurrence>() + work::BYTES_PER_VALUE;
         if bytes > limits::CACHE_BYTES {
             return;
         }

@@ -34,7 +34,6 @@ pub mod random;
 mod replacing;
 pub mod schema;
 pub mod script;
-pub mod shortcuts;
 pub mod surrogates;
 pub mod tokens;
 pub mod truthiness;

@@ -194,12 +194,8 @@ fn referred<'a>(map: &Map, definitions: Option<&'a Map>) -> Option<&'a Value> {
 // What compiling a JSON Schema and checking a value with it takes: both are paid before they are done, because the library
 // that does them counts nothing. A schema may look at each part of a value with each of its own.
 
-/// The most parts that an automaton costs: the library makes none that takes more than 10 MB.
-const PARTS_OF_AUTOMATON: u64 = 16_000;
 /// The longest text for a pattern that backtracks, in bytes: the library bounds the attempts, and not what each of them reads.
 const LONGEST_BACKTRACKED: usize = 20_000;
-/// The most mistakes that there may be, which the library has in memory all at once.
-const MOST_CHECKS_OF_MISTAKES: u64 = 1_000_000;
 
 /// Why a value is not checked.
 #[derive(Debug, thiserror::Error)]
@@ -265,8 +261,7 @@ impl CheckCost {
         let named = map.get("patternProperties").and_then(Value::as_map).into_iter().flat_map(Map::keys).map(AsRef::as_ref);
         for source in map.get("pattern").and_then(Value::as_str).into_iter().chain(named) {
             let size = pattern::foreign(source).map_err(|e| format!("the JSON Schema cannot be used: `pattern`: {e}"))?;
-            let parts = if size.backtracks { size.parts } else { size.parts.min(PARTS_OF_AUTOMATON) };
-            self.parts = self.parts.saturating_add(parts.saturating_add(size.folded / work::STEPS_PER_PART).saturating_mul(times));
+            self.parts = self.parts.saturating_add(size.parts.saturating_mul(times));
             if size.backtracks {
                 self.backtracking = self.backtracking.saturating_add(times);
                 self.first.get_or_insert_with(|| short::word(source));
@@ -299,7 +294,8 @@ impl CheckCost {
 /// # Errors
 /// There may be too many.
 pub(super) fn check_mistakes(mistakes: u64) -> Result<(), CheckRefusal> {
-    if mistakes > MOST_CHECKS_OF_MISTAKES { Err(CheckRefusal::Mistakes) } else { Ok(()) }
+    // the library has them all in memory at once, each as large as some four values
+    if mistakes > (work::bytes_left() / (4 * work::BYTES_PER_VALUE)) as u64 { Err(CheckRefusal::Mistakes) } else { Ok(()) }
 }
 
 /// What there is to read of a value.

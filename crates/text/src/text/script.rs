@@ -368,10 +368,6 @@ fn log(line: &str) {
     });
 }
 
-/// The largest values that the interpreter makes before they are measured against the limits of the script, to which the sizes
-/// are added of what it is given.
-const LARGEST_TEXT: usize = 16 << 20;
-
 fn harden(limits: ScriptLimits) -> Engine {
     // a raw engine cannot import
     let mut engine = Engine::new_raw();
@@ -390,7 +386,8 @@ fn harden(limits: ScriptLimits) -> Engine {
     engine.on_debug(|text, _, at| log(&if at.is_none() { text.to_owned() } else { format!("{at:?}: {text}") }));
     engine.set_max_call_levels(limits.calls.saturating_add(LEVELS));
     engine.set_max_expr_depths(limits.depth, limits.depth / 2);
-    engine.set_max_string_size(LARGEST_TEXT);
+    // values are measured against the limits of the script afterwards, to which the sizes are added of what it is given
+    engine.set_max_string_size(limits::OUTPUT_BYTES);
     engine.set_max_array_size(limits::VALUES);
     engine.set_max_map_size(limits::VALUES);
     engine.set_max_functions(256);

@@ -12,6 +12,7 @@ use rustc_hash::FxHashMap;
 
 use super::js;
 use super::work::{self, BudgetExceeded};
+use crate::diag::limits;
 
 /// The estimators a rule file may name.
 pub const KNOWN: &str = "`cl100k`, `o200k`, `claude`, `words`, `chars/N`, `bytes/N`, `estimate/N/W`";
@@ -184,10 +185,6 @@ fn parts(text: &str) -> impl Iterator<Item = &str> {
 
 /// Texts shorter than this are counted faster than they are looked up.
 const SHORT: usize = 32;
-/// The most counts in the cache; when it is full, it is emptied.
-const MOST: usize = 1 << 17;
-/// The most counts that one build keeps by the places of their texts.
-const MOST_OF_BUILD: usize = 1 << 12;
 /// The most tokens for a byte of a text: for Claude, a character of three bytes may count as one of 33.
 const MOST_FOR_A_BYTE: usize = 11;
 
@@ -258,7 +255,7 @@ impl TokenCounter {
         let (count, cost) = self.measured(text)?;
         let mut known = counts.0.borrow_mut();
         // passes walk the same list in the same order: emptied, it would never hold the text that is asked for next
-        if known.len() < MOST_OF_BUILD {
+        if known.len() < limits::RECORDED {
             known.insert(place, (text.clone(), count, cost));
         }
         Ok(count)
@@ -295,7 +292,7 @@ impl TokenCounter {
 
     fn remember(&self, key: [u8; 16], count: usize, cost: u64) {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        if known.len() >= MOST {
+        if known.len() >= limits::ELEMENTS {
             known.clear();
         }
         known.insert(key, (count, cost));

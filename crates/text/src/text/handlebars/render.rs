@@ -8,9 +8,6 @@ use crate::text::truthiness::handlebars as truthy;
 use crate::text::written::ToText as _;
 use crate::text::{Mistake, StepBound, StepCounter, TextLimits, work};
 
-/// The most bytes that a text gets room for before anything is printed.
-const MOST_ROOM: usize = 4096;
-
 /// The values of `@key` and similar names in an iteration of `each`.
 #[derive(Clone, Default)]
 struct EachRound {
@@ -40,7 +37,7 @@ type RenderResult<T> = Result<T, Mistake>;
 impl<'r> TemplateRun<'r> {
     pub(super) fn new(root: &Value, source: &'r str, unknown: &'r mut dyn FnMut(&str) -> Arc<str>, limits: TextLimits) -> Self {
         // most texts are about as long as their templates
-        let out = String::with_capacity(source.len().min(MOST_ROOM));
+        let out = String::with_capacity(source.len());
         Self {
             contexts: vec![root.clone()],
             rounds: Vec::new(),
@@ -49,7 +46,7 @@ impl<'r> TemplateRun<'r> {
             limits,
             out,
             depth: 0,
-            steps: limits.counter(work::STEPS_PER_TAG),
+            steps: limits.counter(work::STEPS_PER_OPERATION),
         }
     }
 

@@ -130,7 +130,7 @@ impl Leaf {
         let produced = run.text(&self.written, &self.code, 0);
         let compared = run.work();
         let values = compared.saturating_add(run.out.values);
-        let steps = (self.code.steps.len() as u64).saturating_mul(work::STEPS_PER_TAG).saturating_add(values as u64);
+        let steps = (self.code.steps.len() as u64).saturating_mul(work::STEPS_PER_OPERATION).saturating_add(values as u64);
         // a run that failed has been paid for too
         work::spend(steps).map_err(|_| TooLong::Work)?;
         let produced = produced?;
@@ -253,8 +253,6 @@ fn find(text: &str, from: usize, what: &str) -> Option<usize> {
 /// Tags in values are evaluated up to a depth below the authored text; deeper values are printed unchanged. Steps in
 /// values count, and so do comparing and compiling values.
 const LIMITS: TextLimits = TextLimits::LEAF;
-/// The cost of compiling a step of a value, in steps.
-const STEPS_A_STEP: usize = 32;
 
 /// One rendering.
 struct LeafRun<'r> {
@@ -319,7 +317,7 @@ impl<'r> LeafRun<'r> {
         if code.steps.is_empty() {
             return self.out.push(text);
         }
-        self.spend(code.steps.len().saturating_mul(STEPS_A_STEP))?;
+        self.spend(code.steps.len().saturating_mul(usize::try_from(work::STEPS_PER_COMPILED).unwrap_or(1)))?;
         self.text(text, &code, depth).map(drop)
     }
 
@@ -552,7 +550,7 @@ impl ComparisonWriter<'_> {
                 if a.len() != b.len() {
                     return Ok(false);
                 }
-                self.spend(a.len() / work::ELEMENTS_PER_STEP)?;
+                self.spend(a.len() / work::READ_PER_STEP)?;
                 let (a, b) = (js::fields(a), js::fields(b));
                 let names = a.iter().zip(&b).all(|((a, _), (b, _))| a == b);
                 Ok(names && self.all(a.iter().zip(&b).map(|((_, a), (_, b))| (*a, *b)), depth)?)

@@ -68,7 +68,7 @@ impl RenderState {
         Self {
             names: names.clone(),
             options: *options,
-            steps: options.limits.counter(work::STEPS_PER_TAG),
+            steps: options.limits.counter(work::STEPS_PER_OPERATION),
             constants: constants.clone(),
             ..Self::default()
         }

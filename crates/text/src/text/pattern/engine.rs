@@ -10,10 +10,8 @@ use super::size::PatternSize;
 use super::tree::{PatternFlags, PatternNode, PatternTree};
 use super::{Captures, MatchBound, PatternError, TextMatch};
 use crate::diag::limits;
-use crate::text::{shortcuts, work};
+use crate::text::work;
 
-/// Bytes of a text that are searched within one step.
-const BYTES_PER_STEP: usize = 32;
 /// The most steps of the work of a call that one operation on one text takes; then the pattern is given up there.
 const MOST_STEPS: u64 = 50_000_000;
 /// The bounded engine tries so many ways in one search, fewer where each of them is long.
@@ -197,12 +195,12 @@ impl PatternEngines {
 
     /// Prepares a search of `text`; checks of the whole text are made once.
     pub(super) fn search<'a>(&'a self, text: &'a str) -> Result<EngineSearch<'a>, MatchBound> {
-        let mut steps = (text.len() / BYTES_PER_STEP) as u64 + 1;
+        let mut steps = (text.len() / work::BYTES_PER_STEP) as u64 + 1;
         let how = match (&self.plain, &self.exact) {
-            (Some(regex), _) if has_plain_lines(text) && shortcuts::are_on() => SearchMethod::Automaton(regex),
+            (Some(regex), _) if has_plain_lines(text) && work::takes_shortcuts() => SearchMethod::Automaton(regex),
             (_, ExactEngine::Automaton(regex)) => {
                 // it makes its states as it reads
-                steps = steps.saturating_mul(2);
+                steps = steps.saturating_mul(4);
                 SearchMethod::Automaton(regex)
             }
             (_, ExactEngine::Text(find)) => SearchMethod::Text(find),

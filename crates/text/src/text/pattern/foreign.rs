@@ -4,20 +4,13 @@ use super::tree::{PatternFlags, PatternTree};
 use super::{PatternError, check, pattern_parser, size};
 use crate::diag::limits;
 
-/// The most parts, with counts written out; the other library has a bound of its own for the memory of each automaton.
-const MOST_PARTS: u64 = 500_000;
-/// The parts that such a pattern counts as.
-const PARTS_OF_UNREAD: u64 = 50_000;
-
 /// The size of a pattern of another library.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ForeignSize {
-    /// Its parts, with counts written out.
+    /// What compiling it counts as, in parts.
     pub parts: u64,
     /// It is no automaton.
     pub backtracks: bool,
-    /// Characters whose other cases are looked for.
-    pub folded: u64,
 }
 
 /// Measures a pattern. Flags in front of it, such as `(?i)`, are not JavaScript's, but usual elsewhere.
@@ -40,12 +33,10 @@ pub(crate) fn foreign(source: &str) -> Result<ForeignSize, PatternError> {
     if source.len() > limits::NAME_BYTES {
         return Err(PatternError::too_costly(0, format!("it is no pattern of JavaScript, and longer than {} bytes", limits::NAME_BYTES)));
     }
-    Ok(ForeignSize { parts: PARTS_OF_UNREAD, backtracks: true, folded: 0 })
+    Ok(ForeignSize { parts: size::MOST_PARTS, backtracks: true })
 }
 
 fn measured(tree: &PatternTree, flags: PatternFlags) -> Result<ForeignSize, PatternError> {
-    let parts = size::parts(&tree.root);
-    size::within(parts, MOST_PARTS)?;
-    let folded = size::folds(tree, PatternFlags { unicode: true, ..flags })?;
-    Ok(ForeignSize { parts, backtracks: check::facts(tree, flags, false).needs_backtracking, folded })
+    let parts = size::of(tree, PatternFlags { unicode: true, ..flags })?.compiled;
+    Ok(ForeignSize { parts, backtracks: check::facts(tree, flags, false).needs_backtracking })
 }

@@ -189,11 +189,11 @@ impl Pattern {
         let size = size::of(&tree, parsed)?;
         let text = format!("/{source}/{flags}");
         if pays {
-            work::compile(size.parts).map_err(|_| PatternError::too_costly(0, "no work is left for compiling patterns"))?;
+            work::compile(size.compiled).map_err(|_| PatternError::too_costly(0, "no work is left for compiling patterns"))?;
         }
         let engines = engine::choose(&tree, size, source, parsed)?;
         let units = if by_units { units::UnitPattern::of(&tree, source, flags)? } else { units::UnitPattern::Same };
-        Ok(Self(Arc::new(CompiledPattern { text: text.into(), flags: parsed, names: tree.names, engines, units, parts: size.parts })))
+        Ok(Self(Arc::new(CompiledPattern { text: text.into(), flags: parsed, names: tree.names, engines, units, parts: size.compiled })))
     }
 
     /// A pattern that matches all occurrences of `text` itself.
@@ -242,7 +242,7 @@ impl Pattern {
         if self.0.parts == 0 { Ok(()) } else { work::compile(self.0.parts) }
     }
 
-    /// How large it is, with counts written out: what compiling it costs. Nothing for a plain text.
+    /// What compiling it counts as, in parts with counts written out. Nothing for a plain text.
     #[must_use]
     pub fn parts(&self) -> u64 {
         self.0.parts

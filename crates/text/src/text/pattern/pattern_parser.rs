@@ -6,12 +6,9 @@ use super::PatternError;
 use super::tree::{CharSet, PatternFlags, PatternNode, PatternTree};
 use crate::diag::limits;
 
-/// Longest pattern that is read, in bytes.
-const LONGEST: usize = 100_000;
-
 pub(super) fn parse(source: &str, flags: PatternFlags) -> Result<PatternTree, PatternError> {
-    if source.len() > LONGEST {
-        return Err(PatternError::too_costly(LONGEST, format!("the pattern is longer than {LONGEST} bytes")));
+    if source.len() > limits::ELEMENTS {
+        return Err(PatternError::too_costly(limits::ELEMENTS, format!("the pattern is longer than {} bytes", limits::ELEMENTS)));
     }
     let mut parser =
         PatternParser { chars: source.char_indices().collect(), at: 0, end: source.len(), flags, groups: Vec::new(), opened: 0 };

@@ -1,10 +1,11 @@
 //! How large a pattern is once all its counts are written out, which is what an engine compiles.
 
 use super::PatternError;
-use super::tree::{CharSet, PatternFlags, PatternNode, PatternTree, caseless_gaps};
+use super::tree::{CharSet, LAST, PatternFlags, PatternNode, PatternTree, caseless_gaps};
+use crate::text::work;
 
 /// The most parts.
-const MOST_PARTS: u64 = 50_000;
+pub(super) const MOST_PARTS: u64 = 50_000;
 /// What a Unicode property adds to a set: its ranges, as sequences of bytes.
 const PROPERTY: u64 = 700;
 /// From so many written-out sets on, each of several characters, an automaton may come to have as many states as there
@@ -12,14 +13,14 @@ const PROPERTY: u64 = 700;
 const WIDE: u64 = 12;
 /// Characters of sets, whose other cases an engine looks for: a set of all of them takes some 10 ms.
 const FOLDED: u64 = 35_000_000;
-/// The characters of a set of all letters.
-const ALL: u64 = 0x11_0000;
 
 /// The size of a pattern.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct PatternSize {
     /// Its parts, with counts written out.
     pub parts: u64,
+    /// What compiling it counts as, in parts: with the letters whose other cases are looked for.
+    pub compiled: u64,
     /// An automaton may come to have very many states.
     pub wide: bool,
 }
@@ -30,16 +31,16 @@ pub(super) struct PatternSize {
 /// It is too large for every engine.
 pub(super) fn of(tree: &PatternTree, flags: PatternFlags) -> Result<PatternSize, PatternError> {
     let parts = parts(&tree.root);
-    within(parts, MOST_PARTS)?;
-    folds(tree, flags)?;
-    Ok(PatternSize { parts, wide: is_wide(&tree.root, flags.ignore_case) })
+    within(parts)?;
+    let compiled = parts.saturating_add(folds(tree, flags)? / (work::READ_PER_STEP as u64 * work::STEPS_PER_COMPILED));
+    Ok(PatternSize { parts, compiled, wide: is_wide(&tree.root, flags.ignore_case) })
 }
 
 /// How many characters an engine looks for the other case of.
 ///
 /// # Errors
 /// There are too many of them.
-pub(super) fn folds(tree: &PatternTree, flags: PatternFlags) -> Result<u64, PatternError> {
+fn folds(tree: &PatternTree, flags: PatternFlags) -> Result<u64, PatternError> {
     match folded(&tree.root) {
         _ if !flags.ignore_case || !flags.unicode => Ok(0),
         folded if folded <= FOLDED => Ok(folded),
@@ -52,11 +53,11 @@ pub(super) fn is_wide(node: &PatternNode, ignore_case: bool) -> bool {
     wide(node, ignore_case) > WIDE
 }
 
-pub(super) fn within(parts: u64, most: u64) -> Result<(), PatternError> {
-    if parts <= most {
+fn within(parts: u64) -> Result<(), PatternError> {
+    if parts <= MOST_PARTS {
         return Ok(());
     }
-    Err(PatternError::too_costly(0, format!("the pattern is too large: with its counts written out it has more than {most} parts")))
+    Err(PatternError::too_costly(0, format!("the pattern is too large: with its counts written out it has more than {MOST_PARTS} parts")))
 }
 
 /// How often an engine writes a repeated part out.
@@ -101,7 +102,7 @@ fn folded(node: &PatternNode) -> u64 {
         PatternNode::Set(set) => {
             let own = set.ranges.iter().map(|(first, last)| u64::from(last - first) + 1).fold(0, u64::saturating_add);
             // a property may hold all characters
-            u64::try_from(set.props.len()).unwrap_or(u64::MAX).saturating_mul(ALL).saturating_add(own)
+            u64::try_from(set.props.len()).unwrap_or(u64::MAX).saturating_mul(LAST.into()).saturating_add(own)
         }
         PatternNode::Concat(items) | PatternNode::Alt(items) => items.iter().fold(0_u64, |sum, item| sum.saturating_add(folded(item))),
         PatternNode::Capture(_, node) | PatternNode::Look { node, .. } | PatternNode::Repeat { node, .. } => folded(node),

@@ -7,6 +7,7 @@ use rhai::{Array, Dynamic, EvalAltResult, Map, Position};
 use super::fuel;
 use super::fuel::LazyMap;
 use super::values::from_dynamic;
+use crate::diag::short;
 
 /// Why a script does not compile or stopped.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -82,9 +83,6 @@ impl ScriptError {
     }
 }
 
-/// The most characters of a value that a script throws.
-const MOST_THROWN: usize = 2_000;
-
 /// A value that a script throws, as text. Tables and lists are written as JSON, as far as the script may read them.
 fn thrown(value: Dynamic) -> String {
     if !(value.is::<LazyMap>() || value.is::<Map>() || value.is::<Array>()) {
@@ -94,10 +92,7 @@ fn thrown(value: Dynamic) -> String {
         Ok(()) => Ok(value.to_text().to_string()),
         Err(_) => Err(crate::text::work::told()),
     });
-    match text.unwrap_or_else(|message| message) {
-        text if text.chars().nth(MOST_THROWN).is_some() => text.chars().take(MOST_THROWN).chain(['…']).collect(),
-        text => text,
-    }
+    short::cut(text.unwrap_or_else(|message| message))
 }
 
 /// The innermost error, its place, and the file of that place.

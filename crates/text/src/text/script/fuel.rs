@@ -13,13 +13,10 @@ use crate::model::Value;
 use crate::model::rights::ScriptRights;
 use crate::text::work;
 
-/// A value that a script reads or copies, and a letter that it writes, in steps; the memory of a value, in bytes.
+/// A value that a script reads or copies, and a letter that it writes, in steps.
 pub(super) const STEPS_PER_VALUE: u64 = 2;
-pub(super) const BYTES_PER_VALUE: usize = 16;
 /// About every so many looks at variables, all variables of the function are measured, and pay for the other looks.
 const LOOKS: u64 = 16;
-/// The most items and tables of the build that a script holds at once, copies included.
-const MOST_VIEWS: u64 = 2_000_000;
 
 pub(super) type ScriptResult<T> = Result<T, Box<EvalAltResult>>;
 
@@ -41,7 +38,7 @@ struct FuelState {
 thread_local! {
     static STATE: Cell<FuelState> = Cell::default();
     /// The views that scripts hold.
-    static VIEWS: Cell<u64> = const { Cell::new(0) };
+    static VIEWS: Cell<usize> = const { Cell::new(0) };
     /// What scripts have printed.
     pub(super) static LOG: RefCell<PrintLog> = RefCell::default();
 }
@@ -96,8 +93,8 @@ pub(super) fn stopped() -> String {
     if STATE.get().raced {
         return "a variable is used while it is being changed".into();
     }
-    if VIEWS.get() > MOST_VIEWS {
-        return format!("the script holds more than {MOST_VIEWS} items and tables");
+    if VIEWS.get() > limits::VALUES {
+        return format!("the script holds more than {} items and tables", limits::VALUES);
     }
     if STATE.get().operations == Some(0) { "the script takes too many steps".into() } else { work::told() }
 }
@@ -107,7 +104,7 @@ pub(super) fn register(engine: &mut Engine, limits: ScriptLimits) {
     engine.on_progress(|_| {
         let FuelState { operations: left, price, .. } = STATE.get();
         change(|state| state.operations = left.map(|left| left.saturating_sub(1)));
-        let ends = left == Some(0) || VIEWS.get() > MOST_VIEWS || charge(price, 0).is_err();
+        let ends = left == Some(0) || VIEWS.get() > limits::VALUES || charge(price, 0).is_err();
         ends.then_some(Dynamic::UNIT)
     });
     #[expect(deprecated, reason = "the interpreter calls it volatile; its version is fixed")]
@@ -208,12 +205,12 @@ impl ScriptSize {
     /// The work of copying it, or of reading it once.
     pub(super) fn steps(&self) -> u64 {
         let parts = self.parts().saturating_sub(self.views) as u64;
-        parts.saturating_mul(STEPS_PER_VALUE).saturating_add((self.text / work::BYTES_READ_PER_STEP) as u64)
+        parts.saturating_mul(STEPS_PER_VALUE).saturating_add((self.text / work::READ_PER_STEP) as u64)
     }
 
     /// The memory of a copy.
     pub(super) fn bytes(&self) -> usize {
-        self.parts().saturating_mul(BYTES_PER_VALUE).saturating_add(self.text)
+        self.parts().saturating_mul(size_of::<Dynamic>()).saturating_add(self.text)
     }
 
     /// Refuses a value that is larger than what a script may make, and than all that it was given.
@@ -241,7 +238,7 @@ pub(super) fn hand(value: &Dynamic) -> ScriptResult<()> {
 /// Notes and pays for a list of so many parts that a script is given.
 pub(super) fn note_list(length: usize) -> ScriptResult<()> {
     change(|state| state.given.lists = state.given.lists.saturating_add(length));
-    charge(length as u64, length.saturating_mul(4 * BYTES_PER_VALUE))
+    charge(length as u64, length.saturating_mul(work::BYTES_PER_VALUE))
 }
 
 /// Makes operations dearer by the size of constants, which the interpreter copies without a look at a variable.
@@ -252,7 +249,7 @@ pub(super) fn hold_constants(parts: u64) {
 /// Pays for a value of the build that is read as a whole.
 pub(super) fn reading(value: &Value) -> ScriptResult<()> {
     let read = crate::text::written::read(value).map_err(|_| terminated())?;
-    charge(0, read.values.saturating_mul(4 * BYTES_PER_VALUE).saturating_add(read.bytes))
+    charge(0, read.values.saturating_mul(work::BYTES_PER_VALUE).saturating_add(read.bytes))
 }
 
 /// What a script may read and write of a table, and the path of the table.

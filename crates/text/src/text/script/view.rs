@@ -7,16 +7,13 @@ use std::sync::{Arc, LazyLock};
 
 use rhai::{Array, Dynamic, Engine, EvalAltResult, ImmutableString, Position};
 
-use super::fuel::{
-    BYTES_PER_VALUE, HeldTable, LazyMap, STEPS_PER_VALUE, ScriptResult, ScriptSize, TableGuard, charge, hand, note_list, reading,
-    terminated,
-};
+use super::fuel::{HeldTable, LazyMap, STEPS_PER_VALUE, ScriptResult, ScriptSize, TableGuard, charge, hand, note_list, reading, terminated};
 use super::values::{from_dynamic, to_dynamic};
 use crate::diag::limits;
 use crate::model::item::core;
 use crate::model::rights::ScriptRights;
 use crate::model::{Map, Value};
-use crate::text::written;
+use crate::text::{work, written};
 
 fn failed(message: impl Into<String>) -> Box<EvalAltResult> {
     EvalAltResult::ErrorRuntime(message.into().into(), Position::NONE).into()
@@ -143,7 +140,7 @@ impl LazyMap {
         }
         let Value::Map(map) = &mut self.value else { return Ok(()) };
         if Arc::get_mut(map).is_none() {
-            charge(fields as u64, fields.saturating_mul(4 * BYTES_PER_VALUE))?;
+            charge(fields as u64, fields.saturating_mul(work::BYTES_PER_VALUE))?;
         }
         let map = Arc::make_mut(map);
         if new.is_null() {
