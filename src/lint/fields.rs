@@ -176,7 +176,7 @@ fn check_only(cx: &mut CompileContext<'_>, row_type: &str, key: &str, node: &Doc
 fn elsewhere(cx: &CompileContext<'_>, field: &str) -> (String, Vec<&'static str>) {
     let values = cx.pack.tables.get("field").and_then(|rows| rows.get(field)).and_then(|row| row.fields.get("values"));
     let (mut places, mut tables) = (Vec::new(), Vec::new());
-    for word in values.into_iter().flat_map(|values| words::texts_of(&values.node)).take(limits::SAMPLE) {
+    for word in values.into_iter().flat_map(|values| words::texts_of(&values.node)).take(limits::REPORTED) {
         let place = match ValueWord::of(word) {
             ValueWord::Rows { table, ending } => {
                 tables.extend(names::TABLES.iter().find(|known| **known == table));
@@ -186,7 +186,7 @@ fn elsewhere(cx: &CompileContext<'_>, field: &str) -> (String, Vec<&'static str>
             ValueWord::Path(path) => format!("`values` of the [[path]] row `{path}`"),
             ValueWord::Itself => continue,
         };
-        if places.len() < limits::PLACES && !places.contains(&place) {
+        if places.len() < limits::FEW && !places.contains(&place) {
             places.push(place);
         }
     }

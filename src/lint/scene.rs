@@ -131,7 +131,7 @@ impl SceneRules<'_> {
             if known.insert((from, &list.rows)) {
                 if !list.rows.is_empty() {
                     let path = |n: usize| if value.as_list().is_some() { format!("{from}.{n}") } else { from.to_string() };
-                    let odd = elements.iter().enumerate().take(limits::SAMPLE).filter(|(_, element)| is_single(element));
+                    let odd = elements.iter().enumerate().take(limits::REPORTED).filter(|(_, element)| is_single(element));
                     search.found.extend(odd.map(|(n, element)| wrong_type(&path(n), ValueType::Table, element)));
                 }
                 let before = search.found.len();
@@ -220,7 +220,7 @@ fn needs<'r>(pack: &'r Pack, list: &str) -> Vec<&'r str> {
 
 /// The elements of a list that are looked into: of long ones the end counts, where the newest messages are.
 fn newest(elements: &[Value]) -> impl Iterator<Item = (usize, &Value)> {
-    elements.iter().enumerate().skip(elements.len().saturating_sub(limits::SAMPLE))
+    elements.iter().enumerate().skip(elements.len().saturating_sub(limits::REPORTED))
 }
 
 /// The names that texts of a scene read from items, in tags of their own.

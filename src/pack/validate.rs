@@ -274,7 +274,7 @@ impl DocumentCheck<'_> {
         let wrong_type = |branch: &&Vec<ValidationError<'static>>| {
             branch.iter().any(|e| matches!(e.kind(), ValidationErrorKind::Type { .. }) && e.instance_path().as_str() == here)
         };
-        let fitting: Vec<&Vec<_>> = context.iter().take(limits::SAMPLE).filter(|b| !wrong_type(b)).collect();
+        let fitting: Vec<&Vec<_>> = context.iter().take(limits::REPORTED).filter(|b| !wrong_type(b)).collect();
         let depth = |b: &[ValidationError<'_>]| b.iter().map(|e| e.instance_path().as_str().len()).max().unwrap_or(0);
         let deeper: Vec<&&Vec<_>> = fitting.iter().filter(|b| depth(b) > here.len()).collect();
         let likely = match (fitting.as_slice(), deeper.as_slice()) {
@@ -434,7 +434,7 @@ fn one_of(written: &str, allowed: &[String]) -> Help {
 fn forms(context: &[Vec<ValidationError<'static>>]) -> String {
     let mut keys: Vec<String> = context
         .iter()
-        .take(limits::SAMPLE)
+        .take(limits::REPORTED)
         .flatten()
         .filter_map(|e| match e.kind() {
             ValidationErrorKind::Required { property } => property.as_str().map(|k| format!("`{k}`")),

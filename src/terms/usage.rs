@@ -26,8 +26,6 @@ const MOST_BYTES: usize = 4 << 20;
 
 /// How many visits each element of the scene's lists adds to the pack's bound.
 const VISITS_PER_ELEMENT: u64 = 200;
-/// How deep in the scene's tables lists are counted.
-const MOST_LEVELS: u32 = 4;
 
 /// How a text begins to be expanded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -151,7 +149,7 @@ impl BuildState {
             return Ok(());
         }
         let most = self.usage.most_visits.get().unwrap_or_else(|| {
-            let more = elements(&self.scene, MOST_LEVELS).saturating_mul(VISITS_PER_ELEMENT);
+            let more = elements(&self.scene, DEEPEST).saturating_mul(VISITS_PER_ELEMENT);
             self.rules.limits.pass_visits.saturating_add(more)
         });
         self.usage.most_visits.set(Some(most));

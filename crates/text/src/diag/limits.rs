@@ -1,20 +1,19 @@
 //! The limits that nobody sets: one constant for each meaning, whatever it is that is so large, so long or so deep. What
 //! rules and data make run is bounded by the budget instead ([`crate::model::budget`]).
 
-/// Diagnostics of one check about one file, table or template; nobody would read more.
+/// Diagnostics of one check about one file, table or template, and elements or words of one value that a check looks into;
+/// nobody would read more.
 pub const REPORTED: usize = 100;
 /// Warnings of one build or text about one matter.
 pub const WARNED: usize = 20;
 /// Names, places or keys in one sentence.
 pub const LISTED: usize = 12;
-/// Places in rule files that a diagnostic names beside its own.
-pub const PLACES: usize = 5;
+/// The same in a diagnostic with more of them, and places in rule files that it names beside its own.
+pub const FEW: usize = 8;
 /// Words of a vocabulary that a remedy lists.
 pub const VOCABULARY: usize = 48;
 /// Characters of a text of the input that a message quotes.
 pub const QUOTED: usize = 60;
-/// Elements or words of one value that a check looks into.
-pub const SAMPLE: usize = 100;
 /// Entries of one sort that a trace, a log or a list of diagnostics keeps.
 pub const RECORDED: usize = 10_000;
 
@@ -42,6 +41,10 @@ pub const INPUT_MEMORY: usize = 128 << 20;
 /// The memory of the values of all rule files.
 pub const RULES_MEMORY: usize = 256 << 20;
 
+/// A text, in bytes, for readers whose time is not bounded by its length: a pattern that is read, and what is searched by one
+/// with back references; what is searched backwards, or by a pattern of a schema that tries several ways.
+pub const LONG_TEXT: usize = 100_000;
+pub const SHORT_TEXT: usize = 20_000;
 /// A name, in bytes.
 pub const NAME_BYTES: usize = 1_000;
 /// A pattern of dates or texts, in bytes.

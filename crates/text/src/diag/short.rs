@@ -6,8 +6,6 @@ use super::limits;
 const MOST: usize = 800;
 /// Characters kept at the end of a text that is cut: the reason often follows the value that it is about.
 const TAIL: usize = 300;
-/// The most words of a list.
-pub(super) const FEW: usize = 8;
 
 /// Whether a terminal would obey a character, or a reader would not see it: control characters, marks that reorder a text,
 /// characters without a width, and tags. The joiners of emojis and of Arabic letters are none of these.
@@ -46,13 +44,13 @@ pub fn word(word: &str) -> String {
 pub fn listed<'a>(words: impl IntoIterator<Item = &'a str>) -> String {
     let mut all: Vec<&str> = Vec::new();
     for word in words {
-        if all.len() > FEW {
+        if all.len() > limits::FEW {
             break;
         }
         if !all.contains(&word) {
             all.push(word);
         }
     }
-    let text = all.iter().take(FEW).map(|w| format!("`{}`", word(w))).collect::<Vec<_>>().join(", ");
-    if all.len() > FEW { format!("{text} and more") } else { text }
+    let text = all.iter().take(limits::FEW).map(|w| format!("`{}`", word(w))).collect::<Vec<_>>().join(", ");
+    if all.len() > limits::FEW { format!("{text} and more") } else { text }
 }

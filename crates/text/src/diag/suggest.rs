@@ -8,7 +8,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::{Span, limits, short};
+use super::{Span, limits};
 
 /// The most pairs of characters that the searches of one report may compare.
 pub const MOST_LETTERS: u64 = 50_000_000;
@@ -176,7 +176,7 @@ impl WordSearch {
         let mut few: BTreeSet<&str> = BTreeSet::new();
         let is_few = all.into_iter().all(|word| {
             few.insert(word);
-            few.len() <= short::FEW
+            few.len() <= limits::FEW
         });
         let known = || few.iter().map(|w| format!("`{w}`")).collect::<Vec<_>>().join(", ");
         (is_few && !few.is_empty()).then(|| format!("known here: {}", known()).into())

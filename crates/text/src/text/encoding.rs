@@ -16,6 +16,8 @@ use regex::Regex;
 use rustc_hash::FxHashMap;
 use unicode_normalization::{IsNormalized, UnicodeNormalization as _, is_nfkc_quick};
 
+use super::work;
+
 /// The rank of a pair that is not a token.
 const NONE: u32 = u32::MAX;
 

@@ -14,6 +14,7 @@ use super::json_pointer::escape;
 use super::language_tag::LanguageTag;
 use super::work::{BudgetExceeded, BudgetScope};
 use super::{pattern, work, written};
+use crate::diag::limits::SHORT_TEXT;
 use crate::diag::{limits, short, suggest};
 use crate::model::{Map, Value};
 
@@ -194,9 +195,6 @@ fn referred<'a>(map: &Map, definitions: Option<&'a Map>) -> Option<&'a Value> {
 // What compiling a JSON Schema and checking a value with it takes: both are paid before they are done, because the library
 // that does them counts nothing. A schema may look at each part of a value with each of its own.
 
-/// The longest text for a pattern that backtracks, in bytes: the library bounds the attempts, and not what each of them reads.
-const LONGEST_BACKTRACKED: usize = 20_000;
-
 /// Why a value is not checked.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum CheckRefusal {
@@ -205,7 +203,7 @@ pub(super) enum CheckRefusal {
     Work(#[from] BudgetExceeded),
     /// A text is too long for a pattern that backtracks.
     #[error(
-        "the `pattern` `{pattern}` of the JSON Schema has look-arounds or back references, so texts of {LONGEST_BACKTRACKED} bytes at \
+        "the `pattern` `{pattern}` of the JSON Schema has look-arounds or back references, so texts of {SHORT_TEXT} bytes at \
          most are checked, and one has {length}; write it without them"
     )]
     Text {
@@ -278,7 +276,8 @@ impl CheckCost {
         let mut read = ValueSize { attempts, ..ValueSize::default() };
         read.add(value);
         match &self.first {
-            Some(pattern) if read.longest > LONGEST_BACKTRACKED => {
+            // the library bounds the attempts, and not what each of them reads
+            Some(pattern) if read.longest > SHORT_TEXT => {
                 return Err(CheckRefusal::Text { pattern: pattern.clone(), length: read.longest });
             }
             _ => {}

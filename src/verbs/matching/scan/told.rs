@@ -50,7 +50,7 @@ impl PassScan<'_> {
     ) -> Result<SearchRecord, EvalFault> {
         let found = self.found(item, asked, env)?;
         let mut keys = Vec::new();
-        let mut add = |value: &Value| keys.extend(value.elements().iter().take(limits::SAMPLE).map(|key| key.shown().to_string()));
+        let mut add = |value: &Value| keys.extend(value.elements().iter().take(limits::REPORTED).map(|key| key.shown().to_string()));
         match (&self.of.wanted, &asked.asks) {
             (_, ItemRequest::Queries(queries)) => queries.iter().for_each(|query| add(&query.written)),
             (RequestTerms::Keys(own, more), _) => {
@@ -77,7 +77,7 @@ impl PassScan<'_> {
         let written = env.eval(own)?;
         let warned = self.env.st.warnings.raised.borrow().len();
         let mut found = Vec::new();
-        for (key, text) in keys.iter().zip(written.elements()).take(limits::SAMPLE) {
+        for (key, text) in keys.iter().zip(written.elements()).take(limits::REPORTED) {
             if self.has(key, asked, item)?.is_some() {
                 found.push(text.shown().to_string());
             }

@@ -175,8 +175,7 @@ fn backrefs_certain(node: &PatternNode, done: &mut Vec<usize>) -> bool {
     }
 }
 
-/// The longest texts for patterns whose time grows with the length of the text, with its square and with its cube.
-const LINEAR: usize = 1 << 20;
+/// The longest texts for patterns whose time grows with the square and with the cube of the length of the text.
 const SQUARE: usize = 8_000;
 const CUBE: usize = 250;
 
@@ -186,7 +185,7 @@ const CUBE: usize = 250;
 pub(super) fn steps(length: usize, limit: usize) -> u64 {
     let length = length as u64;
     match limit {
-        LINEAR => length / 8,
+        usize::MAX => length / 8,
         SQUARE => length.saturating_mul(length) / 2,
         _ => length.saturating_mul(length).saturating_mul(length),
     }
@@ -199,7 +198,7 @@ pub(super) fn bounded_length(tree: &PatternTree) -> Result<usize, &'static str> 
         return Err("a repeated part can itself match in several ways");
     }
     match degree(&tree.root) {
-        RepeatDegree { overlapping: 0, scans: false } => Ok(LINEAR),
+        RepeatDegree { overlapping: 0, scans: false } => Ok(usize::MAX),
         RepeatDegree { overlapping: 0 | 1, .. } => Ok(SQUARE),
         RepeatDegree { overlapping: 2, .. } => Ok(CUBE),
         _ => Err("several repeated parts can match the same text"),

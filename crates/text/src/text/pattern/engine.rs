@@ -16,9 +16,6 @@ use crate::text::work;
 const MOST_STEPS: u64 = 50_000_000;
 /// The bounded engine tries so many ways in one search, fewer where each of them is long.
 const BACKTRACKS: usize = 2_000_000;
-/// Longest text for what the bounded engine reads without telling: what a group holds, and backwards without end.
-const BACKREF_TEXT: usize = 100_000;
-const BEHIND_TEXT: usize = 20_000;
 /// Most memory that a compiled automaton may take, in bytes.
 const SIZE: usize = 20 << 20;
 
@@ -55,9 +52,10 @@ struct BacktrackingEngine {
 impl BacktrackingEngine {
     fn new(tree: &PatternTree, flags: PatternFlags, facts: TreeFacts) -> Result<Self, PatternError> {
         let path = check::longest_path(&tree.root);
+        // what a group holds and what is read backwards is read without telling
         let (limit, most, bytes_per_step) = match facts {
-            TreeFacts { far_behind: true, .. } => (BEHIND_TEXT, BACKTRACKS / 20, 128),
-            TreeFacts { backref: true, .. } => (BACKREF_TEXT, BACKTRACKS / 4, 8 << 10),
+            TreeFacts { far_behind: true, .. } => (limits::SHORT_TEXT, BACKTRACKS / 20, 128),
+            TreeFacts { backref: true, .. } => (limits::LONG_TEXT, BACKTRACKS / 4, 8 << 10),
             _ => (usize::MAX, BACKTRACKS, usize::MAX),
         };
         let backtracks = most.min(BACKTRACKS.saturating_mul(20) / path.max(1));

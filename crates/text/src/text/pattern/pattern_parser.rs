@@ -7,8 +7,8 @@ use super::tree::{CharSet, PatternFlags, PatternNode, PatternTree};
 use crate::diag::limits;
 
 pub(super) fn parse(source: &str, flags: PatternFlags) -> Result<PatternTree, PatternError> {
-    if source.len() > limits::ELEMENTS {
-        return Err(PatternError::too_costly(limits::ELEMENTS, format!("the pattern is longer than {} bytes", limits::ELEMENTS)));
+    if source.len() > limits::LONG_TEXT {
+        return Err(PatternError::too_costly(limits::LONG_TEXT, format!("the pattern is longer than {} bytes", limits::LONG_TEXT)));
     }
     let mut parser =
         PatternParser { chars: source.char_indices().collect(), at: 0, end: source.len(), flags, groups: Vec::new(), opened: 0 };

@@ -15,10 +15,8 @@ use super::error::ScriptError;
 use super::fuel::{ScriptResult, ScriptSize, hold_constants};
 use crate::diag::limits;
 
-/// The most bytes of one script: the interpreter compares the variables, fields and cases of a script with each other.
+/// The most bytes of one script, and a third of those of all scripts of a pack: the interpreter compares the variables, fields and cases of a script with each other.
 const MOST_BYTES: usize = 64 << 10;
-/// The most bytes of all scripts of a pack.
-const MOST_BYTES_OF_ALL: usize = 192 << 10;
 /// The most arguments of a call: the interpreter looks for a function by each choice of their types.
 const MOST_ARGUMENTS: usize = 8;
 /// How much deeper the interpreter counts calls that begin here than a script sees them.
@@ -38,9 +36,10 @@ pub(super) fn compiled(
         return refused(format!("the script has more than {MOST_BYTES} bytes; make several scripts of it"), start);
     }
     *bytes = bytes.saturating_add(source.len());
-    if *bytes > MOST_BYTES_OF_ALL {
+    let most = 3 * MOST_BYTES;
+    if *bytes > most {
         let message = "bytes together; move what is data in them into rows of the pack";
-        return refused(format!("the scripts up to this one have more than {MOST_BYTES_OF_ALL} {message}"), start);
+        return refused(format!("the scripts up to this one have more than {most} {message}"), start);
     }
     let compiled = engine.compile(source);
     let mut ast = compiled.map_err(|error| ScriptError::new(error.err_type().to_string(), error.position()).within(file))?;
