@@ -16,14 +16,9 @@ use toml::{Table, Value};
 use toml_parser::Source;
 use toml_parser::lexer::{Token, TokenKind};
 
-use crate::diag::{Code, Diagnostic, SourceId, Span, memory};
+use crate::diag::{Code, Diagnostic, SourceId, Span, limits, memory};
 use arrange::is_free;
 
-/// Deepest nesting of tables and lists, counting the parts of dotted keys.
-const MAX_DEPTH: usize = 64;
-/// The most memory that the values of a text may take while it is read, in bytes (128 MiB), as [`crate::diag::memory`]
-/// estimates it.
-pub const MAX_MEMORY: usize = 128 << 20;
 /// Most times that a text is laid out until nothing changes any more.
 const MAX_ROUNDS: usize = 8;
 
@@ -73,13 +68,13 @@ pub enum FormatRefusal {
 pub fn format(source: SourceId, text: &str, layout: TomlLayout) -> Result<FormattedText, FormatRefusal> {
     let text = text.strip_prefix('\u{FEFF}').unwrap_or(text);
     if let Some(at) = too_deep(text) {
-        let message = format!("values are nested deeper than {MAX_DEPTH} levels");
+        let message = format!("values are nested deeper than {} levels", limits::RULE_NESTING);
         let help = "use fewer dots in keys and fewer brackets inside brackets";
         let complaint = Diagnostic::new(Code::FileTooDeep, message).at(Span::new(source, at, at + 1)).help(help);
         return Err(FormatRefusal::Syntax(Box::new(complaint)));
     }
-    if memory::exceeds(text.as_bytes(), MAX_MEMORY) {
-        let message = format!("the values of this file take more than {} MiB of memory", MAX_MEMORY >> 20);
+    if memory::exceeds(text.as_bytes(), limits::INPUT_MEMORY) {
+        let message = format!("the values of this file take more than {} MiB of memory", limits::INPUT_MEMORY >> 20);
         let complaint = Diagnostic::new(Code::FileTooLarge, message).at(Span::new(source, 0, 0)).help("split it into several files");
         return Err(FormatRefusal::Large(Box::new(complaint)));
     }
@@ -154,7 +149,7 @@ fn long_lines(text: &str, most: usize) -> Vec<Range<usize>> {
     long
 }
 
-/// Where nesting first exceeds [`MAX_DEPTH`], so that no recursion over the values can overflow a stack.
+/// Where nesting first exceeds the limit of rule files, counting the parts of dotted keys, so that no recursion over the values can overflow a stack.
 fn too_deep(text: &str) -> Option<usize> {
     // the depth and dots around each open bracket
     let mut open: Vec<usize> = Vec::new();
@@ -188,7 +183,7 @@ fn too_deep(text: &str) -> Option<usize> {
             TokenKind::Whitespace => fresh,
             _ => false,
         };
-        if header + open.len() + open.iter().sum::<usize>() + dots > MAX_DEPTH {
+        if header + open.len() + open.iter().sum::<usize>() + dots > limits::RULE_NESTING {
             return Some(start_of(&token));
         }
     }

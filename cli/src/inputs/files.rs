@@ -5,7 +5,7 @@ use std::fs::{File, TryLockError};
 use std::io::{ErrorKind, Read};
 use std::path::{Path, PathBuf};
 
-use crate::diag::{Code, Diagnostic, file, memory};
+use crate::diag::{Code, Diagnostic, file, limits, memory};
 use crate::exit::{EarlyExit, Result, RunExit};
 use crate::import;
 use crate::output::Console;
@@ -46,18 +46,14 @@ pub(crate) fn read_bytes(path: &Path, show: &mut Console<'_>) -> Result<Vec<u8>>
     })
 }
 
-/// The most memory that the values of one input may take, in bytes (128 MiB), as [`crate::diag::memory`] estimates it: of a
-/// scene, a line of `serve`, the data of a task, and files such as lists, turns, states and exported sessions.
-const MAX_MEMORY: usize = 128 << 20;
-
 /// The complaint about data whose values would take too much memory, which must not be read then. `what` is its name.
 pub(crate) fn too_costly(what: &str, bytes: &[u8]) -> Option<Diagnostic> {
     costly(what, bytes).map(|told| told.help("name chats and lorebooks by their paths, which are read with less"))
 }
 
 fn costly(what: &str, bytes: &[u8]) -> Option<Diagnostic> {
-    memory::exceeds(bytes, MAX_MEMORY).then(|| {
-        let message = format!("the values of {what} take more than {} MiB of memory", MAX_MEMORY >> 20);
+    memory::exceeds(bytes, limits::INPUT_MEMORY).then(|| {
+        let message = format!("the values of {what} take more than {} MiB of memory", limits::INPUT_MEMORY >> 20);
         Diagnostic::new(Code::FileTooLarge, message)
     })
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use crate::diag::{Code, Diagnostic, Report};
+use crate::diag::{Code, Diagnostic, Report, limits};
 use crate::exit::{EarlyExit, Result};
 use crate::inputs::files::path_text;
 use crate::inputs::pack_files::{digest_of, read_bounded};
@@ -12,7 +12,7 @@ use crate::output::Console;
 use crate::pack::files::{packs_in, parent, read_folder};
 use crate::pack::library::{self, recommended_formats, shipped, shipped_readers};
 use crate::pack::{Overlay, PackLibrary, PackShelf, Ruleset, Start};
-use crate::share::index::{LOCK_FILE, MAX_LOCK};
+use crate::share::index::LOCK_FILE;
 use crate::share::{PackLock, ShareFault};
 
 /// The pack that is used if none is named.
@@ -131,7 +131,7 @@ fn read_lock(file: &Path) -> Result<Option<PackLock>, ShareFault> {
     if !file.exists() {
         return Ok(None);
     }
-    let bytes = read_bounded(file, MAX_LOCK).map_err(|stop| {
+    let bytes = read_bounded(file, limits::FILE_BYTES).map_err(|stop| {
         let first = stop.report.items().first().cloned();
         first.unwrap_or_else(|| Diagnostic::new(Code::ShareIndex, format!("`{}` cannot be read", path_text(file))))
     })?;

@@ -3,15 +3,12 @@
 use std::fs::{DirEntry, FileType};
 use std::path::{Path, PathBuf};
 
-use crate::diag::{Code, Diagnostic, file};
+use crate::diag::{Code, Diagnostic, file, limits};
 use crate::exit::{EarlyExit, Result, RunExit};
 use crate::full::{fetch, file_of_address};
 use crate::pack::files::is_schema;
-use crate::share::archive::{MAX_FILE, MAX_FILES, MAX_FOLDERS};
 use crate::share::{self, PackFile, ShareFault};
 
-/// Most entries of a folder that are looked at.
-const MAX_ENTRIES: usize = 20_000;
 /// What files without rules are called that go along: whatever follows.
 const ALONG: &[&str] = &["readme", "license", "licence", "copying", "notice", "changelog", "authors"];
 
@@ -49,8 +46,8 @@ fn walk(folder: &Path, each: &mut dyn FnMut(&DirEntry, &str, FileType) -> Result
         let list = std::fs::read_dir(&at).map_err(|error| unreadable(&at, &error))?;
         for entry in list.flatten() {
             entries += 1;
-            if entries > MAX_ENTRIES {
-                let message = format!("`{}` has more than {MAX_ENTRIES} entries", folder.display());
+            if entries > limits::ENTRIES {
+                let message = format!("`{}` has more than {} entries", folder.display(), limits::ENTRIES);
                 return Err(EarlyExit::could_not(Code::FileTooLarge, message, "keep other files out of the pack's folder"));
             }
             let path = format!("{inside}{}", entry.file_name().to_string_lossy());
@@ -91,7 +88,7 @@ pub(crate) fn files_of(folder: &Path) -> Result<(Vec<PackFile>, Vec<OmittedFile>
             leave("it is hidden");
         } else if kind.is_symlink() {
             leave("it is a link");
-        } else if kind.is_dir() && path.split('/').count() > MAX_FOLDERS {
+        } else if kind.is_dir() && path.split('/').count() > limits::CHAIN {
             leave("it is nested deeper than 16 folders");
         } else if kind.is_dir() {
             return Ok(true);
@@ -100,11 +97,11 @@ pub(crate) fn files_of(folder: &Path) -> Result<(Vec<PackFile>, Vec<OmittedFile>
         } else if let Some(why) = unshared(path, None) {
             leave(why);
         } else {
-            if files.len() >= MAX_FILES {
-                let message = format!("`{}` has more than {MAX_FILES} files", folder.display());
+            if files.len() >= limits::FILES {
+                let message = format!("`{}` has more than {} files", folder.display(), limits::FILES);
                 return Err(EarlyExit::could_not(Code::FileTooLarge, message, "keep other files out of the pack's folder"));
             }
-            let bytes = read_bounded(&entry.path(), MAX_FILE)?;
+            let bytes = read_bounded(&entry.path(), limits::FILE_BYTES)?;
             match unshared(path, Some(&bytes)) {
                 Some(why) => leave(why),
                 None => files.push((path.to_owned(), bytes)),

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use clap::Args;
 use serde_json::{Value as Json, json};
 
-use crate::diag::{Code, DocumentNode, NodeValue, Sources};
+use crate::diag::{Code, DocumentNode, NodeValue, Sources, limits};
 use crate::exit::{EarlyExit, Result, RunExit};
 use crate::inputs::library::{is_shipped, pack_shelf};
 use crate::inputs::pack_files::everything_in;
@@ -42,9 +42,6 @@ pub(crate) struct AuditArgs {
     #[arg(long)]
     all: bool,
 }
-
-/// The most characters of a pattern that are shown.
-const SHOWN: usize = 60;
 
 impl AuditArgs {
     pub(crate) fn run(&self, show: &mut Console<'_>) -> Result<RunExit> {
@@ -165,9 +162,6 @@ struct CodeInventory<'a> {
     patterns: Vec<Json>,
 }
 
-/// The deepest nesting that is looked into; a file nests no deeper.
-const DEEPEST: usize = 128;
-
 impl CodeInventory<'_> {
     fn files(&mut self, pack: &Pack) {
         for (path, id) in &pack.assets {
@@ -193,8 +187,8 @@ impl CodeInventory<'_> {
     fn node(&mut self, rule: &str, key: &str, node: &DocumentNode, depth: usize) {
         match &node.data {
             NodeValue::Text(text) => self.text(rule, key, text, node),
-            NodeValue::List(list) if depth < DEEPEST => list.iter().for_each(|node| self.node(rule, key, node, depth + 1)),
-            NodeValue::Table(table) if depth < DEEPEST => {
+            NodeValue::List(list) if depth < limits::NESTING => list.iter().for_each(|node| self.node(rule, key, node, depth + 1)),
+            NodeValue::Table(table) if depth < limits::NESTING => {
                 table.iter().for_each(|(key, field)| {
                     // a pattern may also be the key of a table of replacements
                     self.node(rule, key, &field.node, depth + 1);
@@ -238,7 +232,7 @@ impl CodeInventory<'_> {
 fn inventory_text(found: &Json) -> String {
     let rows = |key: &str| found.get(key).and_then(Json::as_array).map_or(&[][..], Vec::as_slice);
     let cell = |row: &Json, key: &str| match row.get(key) {
-        Some(Json::String(text)) => head(text, SHOWN),
+        Some(Json::String(text)) => head(text, limits::QUOTED),
         Some(Json::Array(list)) => list.iter().map(|word| word.as_str().unwrap_or("").to_owned()).collect::<Vec<_>>().join(", "),
         Some(Json::Null) | None => String::new(),
         Some(other) => other.to_string(),

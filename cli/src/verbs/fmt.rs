@@ -11,9 +11,8 @@ use crate::format::{FormatRefusal, TomlLayout, format};
 use crate::inputs::files::{path_text, read_bytes, resolve_own_file, write_file};
 use crate::output::Console;
 
-/// Most files that one run lays out, and most folders inside each other.
+/// Most files that one run lays out.
 const MAX_FILES: usize = 10_000;
-const MAX_FOLDERS: usize = 16;
 
 /// Lay out TOML rule files: lines of at most 120 characters, with the same meaning.
 ///
@@ -174,8 +173,8 @@ fn collect(path: &Path, depth: usize, files: &mut Vec<PathBuf>) -> Result<()> {
         files.push(path.to_owned());
         return Ok(());
     }
-    if depth > MAX_FOLDERS {
-        return Err(too_many(format!("folders are nested deeper than {MAX_FOLDERS} levels at `{}`", path.display())));
+    if depth > limits::CHAIN {
+        return Err(too_many(format!("folders are nested deeper than {} levels at `{}`", limits::CHAIN, path.display())));
     }
     let unreadable = |error: std::io::Error| {
         let message = format!("`{}` cannot be read: {error}", path.display());

@@ -21,9 +21,8 @@ use crate::pack::Ruleset;
 use crate::program::foreign::{FieldOutcome, FieldReport, ImportedDocument};
 use crate::text::work::BudgetScope;
 
-/// The most conversions of a document that are tried, and the most work of all of them, in steps.
+/// The most conversions of a document that are tried.
 const MOST: usize = 1_000;
-const MOST_STEPS: u64 = 150_000_000;
 /// How many elements of a list are looked at, beside those with fields that the others do not have.
 const FIRST: usize = 2;
 /// A key and a value that no document has.
@@ -119,7 +118,7 @@ impl<'t> ConversionSample<'t> {
 
     /// Whether no more conversions may be tried.
     fn is_spent(&self) -> bool {
-        self.conversions.get() >= MOST || self.door.spent().0 > MOST_STEPS
+        self.conversions.get() >= MOST || self.door.spent().0 > WorkLimits::default().steps
     }
 
     fn convert(&self, document: Value) -> Option<ImportedDocument> {

@@ -72,7 +72,7 @@ pub(super) struct CaseComparison {
 impl CaseComparison {
     /// For a case.
     pub(super) fn new() -> Self {
-        Self { left: Cell::new(MOST_STEPS), fitting: ValueMatcher::default() }
+        Self { left: Cell::new(WorkLimits::default().steps), fitting: ValueMatcher::default() }
     }
 
     /// Finds the differences between what is written and what came out.
@@ -181,7 +181,7 @@ impl fmt::Display for MatchDoubt<'_> {
             }
             MatchDoubt::Unusable(why) => f.write_str(why),
             MatchDoubt::Work => {
-                let most = MOST_STEPS / STEPS_PER_COMPARISON;
+                let most = WorkLimits::default().steps / STEPS_PER_COMPARISON;
                 write!(
                     f,
                     "is not known to hold: the tests of this case take more work than {most} comparisons; expect plain values \
@@ -466,9 +466,6 @@ fn same(wanted: &Json, got: &Json) -> MatchResult<'static> {
 
 /// The words of tests, which stand alone in a table.
 pub(super) const MATCHERS: [&str; 8] = ["missing", "contains", "matches", "includes", "excludes", "any_order", "count", "exactly"];
-
-/// The work of all tests of one case.
-const MOST_STEPS: u64 = 150_000_000;
 
 /// The test that a table of an expectation is.
 pub(super) fn matcher<'t>(table: &'t serde_json::Map<String, Json>, got: &Json) -> Option<(&'static str, &'t Json)> {

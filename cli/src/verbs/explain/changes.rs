@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use indexmap::IndexMap;
 use serde_json::{Value as Json, json};
 
-use crate::diag::{DocumentNode, NodeValue};
+use crate::diag::{DocumentNode, NodeValue, limits};
 use crate::layout::{head, one_line, place_at, place_of, table};
 use crate::model::plan::{BlockEvent, BuildStep, TracedChange};
 use crate::model::{Plan, Value};
@@ -16,8 +16,6 @@ use crate::verbs::explain::condition::{field, short};
 const ROWS: usize = 1_000;
 /// The most characters of a text in JSON.
 const TEXT: usize = 2_000;
-/// The most characters of a text in the terminal.
-const SHOWN: usize = 60;
 /// How many characters before a difference are shown.
 const BEFORE: usize = 20;
 
@@ -26,8 +24,8 @@ fn differing(before: &str, after: &str) -> (String, String) {
     let same = before.chars().zip(after.chars()).take_while(|(a, b)| a == b).count();
     let from = same.saturating_sub(BEFORE);
     let cut = |text: &str| {
-        let rest: String = text.chars().skip(from).take(SHOWN + 1).collect();
-        format!("{}{}", if from > 0 { "…" } else { "" }, head(&rest, SHOWN))
+        let rest: String = text.chars().skip(from).take(limits::QUOTED + 1).collect();
+        format!("{}{}", if from > 0 { "…" } else { "" }, head(&rest, limits::QUOTED))
     };
     (cut(before), cut(after))
 }
@@ -106,10 +104,10 @@ pub(super) fn as_text(json: &Json) -> String {
         let result = if m["left_as_written"] == true {
             "left as it is written".to_owned()
         } else {
-            format!("{:?}", head(m["result"].as_str().unwrap_or_default(), SHOWN))
+            format!("{:?}", head(m["result"].as_str().unwrap_or_default(), limits::QUOTED))
         };
         let times = if m["times"].as_u64() == Some(1) { String::new() } else { format!("{} times", m["times"]) };
-        vec![head(&format!("{{{{{}{}}}}}", text(&m["name"]), args.concat()), SHOWN), format!("→ {result}"), times, by(m)]
+        vec![head(&format!("{{{{{}{}}}}}", text(&m["name"]), args.concat()), limits::QUOTED), format!("→ {result}"), times, by(m)]
     });
     part("macros", macros.collect(), "no macro was evaluated");
     let scripts =
@@ -138,8 +136,6 @@ pub(super) fn as_text(json: &Json) -> String {
 
 /// The most characters of an item's text.
 const ITEM_TEXT: usize = 160;
-/// How deep the fields of a pass are searched for functions.
-const DEPTH: usize = 16;
 
 /// What made a change: `hook NAME` or `script FILE::FUNCTION`.
 pub(super) fn change_source(change: &TracedChange) -> String {
@@ -221,7 +217,7 @@ fn choosing(rules: &Ruleset) -> BTreeMap<&str, String> {
 /// The functions that stand in a field of a row.
 fn functions(node: &DocumentNode, depth: usize, out: &mut Vec<String>) {
     match &node.data {
-        NodeValue::Table(table) if depth < DEPTH => {
+        NodeValue::Table(table) if depth < limits::CHAIN => {
             for (key, field) in table {
                 match (&**key, field.node.as_text()) {
                     // a step that is a function is told with the texts that it rewrote
@@ -231,7 +227,7 @@ fn functions(node: &DocumentNode, depth: usize, out: &mut Vec<String>) {
                 }
             }
         }
-        NodeValue::List(list) if depth < DEPTH => list.iter().for_each(|node| functions(node, depth + 1, out)),
+        NodeValue::List(list) if depth < limits::CHAIN => list.iter().for_each(|node| functions(node, depth + 1, out)),
         _ => {}
     }
 }

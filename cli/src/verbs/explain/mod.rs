@@ -16,7 +16,7 @@ use std::path::PathBuf;
 use clap::Args;
 use serde_json::{Value as Json, json};
 
-use crate::diag::{Code, Diagnostic};
+use crate::diag::{Code, Diagnostic, limits};
 use crate::exit::{EarlyExit, Result, RunExit};
 use crate::inputs::files::write_file;
 use crate::inputs::{self, InputArgs};
@@ -27,9 +27,6 @@ use crate::output::Console;
 use crate::pack::Ruleset;
 use crate::verbs::build::{dialect, planned, waiting};
 use condition::ConditionProbe;
-
-/// The most characters that are shown of a block's text.
-const TEXT: usize = 60;
 
 /// How to get a plan.
 const PLAN: &str = "write a plan with `tapster build … --dump plan`";
@@ -294,7 +291,7 @@ fn block_row(index: usize, block: &PlanBlock, counted: bool, rules: &Ruleset) ->
         head(&slot, 30),
         pass,
         rule,
-        head(&block.text("text"), TEXT),
+        head(&block.text("text"), limits::QUOTED),
     ]
 }
 

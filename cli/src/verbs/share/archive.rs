@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use serde_json::json;
 
-use crate::diag::{Code, Diagnostic, Report, Sources};
+use crate::diag::{Code, Diagnostic, Report, Sources, limits};
 use crate::exit::{EarlyExit, Result, RunExit};
 use crate::inputs::files::write_file;
 use crate::inputs::library::pack_shelf;
@@ -181,8 +181,7 @@ fn omitted_report(left: &[OmittedFile]) -> Report {
     report
 }
 
-/// Most archives of one folder, and most folders inside each other.
-const MAX_ARCHIVES: usize = 20_000;
+/// Most folders inside each other.
 const MAX_DEPTH: usize = 8;
 
 /// Write `index.json` for a folder of archives. Put the folder on any web server, or into a git repository that is
@@ -263,8 +262,8 @@ fn find_archives(folder: &Path) -> Result<Vec<String>> {
             } else if kind.is_file() && name.ends_with(&format!(".{ENDING}")) {
                 found.push(path);
             }
-            if found.len() > MAX_ARCHIVES {
-                let message = format!("`{}` holds more than {MAX_ARCHIVES} archives", folder.display());
+            if found.len() > limits::ENTRIES {
+                let message = format!("`{}` holds more than {} archives", folder.display(), limits::ENTRIES);
                 return Err(EarlyExit::could_not(Code::FileTooLarge, message, "split it into several indexes"));
             }
         }

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use serde::{Deserialize, Serialize};
 
-use crate::diag::{Code, Diagnostic, DiagnosticCode};
+use crate::diag::{Code, Diagnostic, DiagnosticCode, limits};
 use crate::exit::{EarlyExit, Result};
 use crate::inputs::files::{FileLock, refuse_link, unwritable};
 use crate::inputs::pack_files::{digest_of, files_of, read_bounded, share_failure};
@@ -15,7 +15,7 @@ use crate::output::Console;
 use crate::pack::files::{is_pack, packs_in};
 use crate::pack::library::{files_of_shipped, shipped_names};
 use crate::share::archive::folded;
-use crate::share::index::{LOCK_FILE, MAX_LOCK};
+use crate::share::index::LOCK_FILE;
 use crate::share::{self, ManifestHeader, PackFile, PackLock};
 use crate::store::disk::{self, FileReaders, LETTERS, UNFINISHED};
 
@@ -99,7 +99,7 @@ impl PackFolder {
         let mut held = PackLock::default();
         if file.exists() {
             let shown = file.display().to_string();
-            let text = String::from_utf8(read_bounded(&file, MAX_LOCK)?).unwrap_or_default();
+            let text = String::from_utf8(read_bounded(&file, limits::FILE_BYTES)?).unwrap_or_default();
             held = PackLock::read(&shown, &text).map_err(share_failure)?;
         }
         let mut packs = Vec::new();
@@ -108,7 +108,7 @@ impl PackFolder {
             let manifests: Vec<PackFile> = ["pack.toml", "pack.json"]
                 .into_iter()
                 .filter(|file| at.join(file).is_file())
-                .filter_map(|file| Some((file.to_owned(), read_bounded(&at.join(file), share::archive::MAX_FILE).ok()?)))
+                .filter_map(|file| Some((file.to_owned(), read_bounded(&at.join(file), limits::FILE_BYTES).ok()?)))
                 .collect();
             // a pack that cannot be read is not one that others can stand on; `check` says what is wrong with it
             if let Ok(manifest) = ManifestHeader::of(&at.display().to_string(), &manifests) {
@@ -328,7 +328,7 @@ impl MoveJournal {
         if !ours || !file.symlink_metadata().is_ok_and(|about| about.is_file()) {
             return Ok(None);
         }
-        let journal: Option<Self> = serde_json::from_slice(&read_bounded(&file, 4 * MAX_LOCK)?).ok();
+        let journal: Option<Self> = serde_json::from_slice(&read_bounded(&file, 4 * limits::FILE_BYTES)?).ok();
         let is_entry = |name: &String| Path::new(name).file_name() == Some(OsStr::new(name));
         match journal.filter(|journal| journal.put.iter().chain(&journal.gone).all(is_entry)) {
             Some(journal) => Ok(Some(journal)),

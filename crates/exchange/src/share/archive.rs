@@ -12,14 +12,10 @@ use flate2::Crc;
 use unicode_normalization::UnicodeNormalization;
 
 use super::{PackFile, ShareFault, shown};
-use crate::diag::{Code, Diagnostic};
+use crate::diag::{Code, Diagnostic, limits};
 
 /// Largest archive, in bytes (64 MiB).
 pub const MAX_ARCHIVE: usize = 64 << 20;
-/// Largest file in it, in bytes (4 MiB).
-pub const MAX_FILE: usize = 4 << 20;
-/// Most files in it.
-pub const MAX_FILES: usize = 2_000;
 
 const LOCAL: &[u8] = b"PK\x03\x04";
 const CENTRAL: &[u8] = b"PK\x01\x02";
@@ -42,8 +38,8 @@ const AGAIN: &str = "get the file again from where it came";
 /// A name cannot be shared, there are too many files, or they are too large.
 pub fn pack(mut files: Vec<PackFile>) -> Result<Vec<u8>, ShareFault> {
     files.sort_by(|(a, _), (b, _)| a.cmp(b));
-    if files.len() > MAX_FILES {
-        return Err(refused(format!("a pack of more than {MAX_FILES} files cannot be packed"), "keep other files out of its folder"));
+    if files.len() > limits::FILES {
+        return Err(refused(format!("a pack of more than {} files cannot be packed", limits::FILES), "keep other files out of its folder"));
     }
     let (mut out, mut directory, mut seen) = (Vec::new(), Vec::new(), SeenPaths::default());
     for (path, bytes) in &files {
@@ -55,7 +51,7 @@ pub fn pack(mut files: Vec<PackFile>) -> Result<Vec<u8>, ShareFault> {
             return Err(refused(message, "give one of them another name"));
         }
         let sum = out.len() + directory.len() + bytes.len();
-        if bytes.len() > MAX_FILE || sum > MAX_ARCHIVE {
+        if bytes.len() > limits::FILE_BYTES || sum > MAX_ARCHIVE {
             let message = format!("`{}` is too large: a file has at most 4 MiB, and an archive 64 MiB", shown(path));
             return Err(refused(message, "keep other files out of the folder"));
         }
@@ -142,7 +138,7 @@ pub fn unpack(name: &str, bytes: &[u8]) -> Result<Vec<PackFile>, ShareFault> {
         if entry.method != 0 {
             return Err(member("is compressed; `tapster pack` writes files as they are"));
         }
-        if entry.size > MAX_FILE || entry.packed != entry.size {
+        if entry.size > limits::FILE_BYTES || entry.packed != entry.size {
             return Err(member("declares a size that is not its own, or more than 4 MiB"));
         }
         let contents = entry.contents(bytes).ok_or_else(|| member("lies outside of the archive"))?;
@@ -183,7 +179,7 @@ impl<'a> ArchiveEntry<'a> {
     }
 }
 
-/// The entries of the directory, at most [`MAX_FILES`]; or what is wrong.
+/// The entries of the directory, at most [`limits::FILES`]; or what is wrong.
 fn directory(bytes: &[u8]) -> Result<Vec<ArchiveEntry<'_>>, String> {
     let none = || "is not an archive of a pack".to_owned();
     if !bytes.starts_with(LOCAL) && !bytes.starts_with(END) {
@@ -192,8 +188,8 @@ fn directory(bytes: &[u8]) -> Result<Vec<ArchiveEntry<'_>>, String> {
     let cut = || "is cut off, or something follows its end".to_owned();
     let end = bytes.len().checked_sub(22).and_then(|at| bytes.get(at..)).filter(|end| end.starts_with(END)).ok_or_else(cut)?;
     let count = usize::from(u16_at(end, 10).ok_or_else(cut)?);
-    if count > MAX_FILES {
-        return Err(format!("holds more than {MAX_FILES} files"));
+    if count > limits::FILES {
+        return Err(format!("holds more than {} files", limits::FILES));
     }
     let at = u32_at(end, 16).ok_or_else(cut)? as usize;
     let mut rest = bytes.get(at..bytes.len() - 22).ok_or_else(cut)?;
@@ -238,8 +234,6 @@ fn refused(message: String, help: &str) -> ShareFault {
 
 /// Longest path inside a pack, in bytes.
 pub const MAX_PATH: usize = 200;
-/// Deepest folder inside a pack.
-pub const MAX_FOLDERS: usize = 16;
 
 /// Names that some systems keep for devices, with any ending.
 const DEVICES: &[&str] = &["con", "prn", "aux", "nul", "conin$", "conout$"];
@@ -259,7 +253,7 @@ pub fn path_complaint(path: &str) -> Option<&'static str> {
     if path.contains('\\') {
         return Some("holds a backslash");
     }
-    if path.split('/').count() > MAX_FOLDERS + 1 {
+    if path.split('/').count() > limits::CHAIN + 1 {
         return Some("is nested deeper than 16 folders");
     }
     path.split('/').find_map(part_complaint)

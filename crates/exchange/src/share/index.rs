@@ -14,7 +14,7 @@ use serde_json::Value;
 
 use super::archive::path_complaint;
 use super::{MAX_MEMORY, PackFile, ShareFault, file_name, shown};
-use crate::diag::{Code, Diagnostic, memory};
+use crate::diag::{Code, Diagnostic, limits, memory};
 
 /// The name of its file.
 pub const INDEX_FILE: &str = "index.json";
@@ -183,9 +183,6 @@ pub fn is_digest(text: &str) -> bool {
     text.strip_prefix("blake3:").is_some_and(|hex| hex.len() == 64 && hex.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f')))
 }
 
-/// Most packs that one pack may name.
-const MAX_NEEDS: usize = 64;
-
 /// A pack that another one extends.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -256,8 +253,8 @@ impl ManifestHeader {
         let engine = table.get("engine").and_then(toml::Value::as_str).map(|text| range("the engine", text)).transpose()?;
         let mut extends = Vec::new();
         let list = table.get("extends").and_then(toml::Value::as_array).map(Vec::as_slice).unwrap_or_default();
-        if list.len() > MAX_NEEDS {
-            return Err(fault(format!("extends more than {MAX_NEEDS} packs"), "extend fewer packs"));
+        if list.len() > limits::PACKS {
+            return Err(fault(format!("extends more than {} packs", limits::PACKS), "extend fewer packs"));
         }
         for entry in list {
             let named = entry.as_str().or_else(|| entry.get("name").and_then(toml::Value::as_str)).unwrap_or_default();
@@ -291,8 +288,6 @@ pub fn name_complaint(name: &str) -> Option<&'static str> {
 
 /// The name of its file.
 pub const LOCK_FILE: &str = "tapster.lock";
-/// Largest lock, in bytes (4 MiB).
-pub const MAX_LOCK: usize = 4 << 20;
 
 const HEAD: &str = "# Written by `tapster install`, `tapster update` and `tapster remove`. Keep it with the packs.\n";
 
@@ -336,7 +331,7 @@ impl PackLock {
             let help = "restore the file from your version control, or remove it and install the packs again";
             Diagnostic::new(Code::ShareIndex, format!("`{}` {what}", shown(place))).help(help).into()
         };
-        if text.len() > MAX_LOCK {
+        if text.len() > limits::FILE_BYTES {
             return Err(fault("is larger than 4 MiB".to_owned()));
         }
         if memory::exceeds(text.as_bytes(), MAX_MEMORY) {

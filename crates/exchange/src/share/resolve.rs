@@ -10,12 +10,10 @@ use semver::{Version, VersionReq};
 
 use super::ShareFault;
 use super::index::PackDependency;
-use crate::diag::{Code, Diagnostic};
+use crate::diag::{Code, Diagnostic, limits};
 
 /// Most steps of one search.
 const MAX_STEPS: usize = 5_000;
-/// Most packs of one result.
-const MAX_PACKS: usize = 64;
 
 /// A release that could be taken.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -76,10 +74,10 @@ struct ReleaseSearch<'a, S> {
 type PartialChoice<S> = BTreeMap<String, (ReleaseCandidate<S>, PackRequest)>;
 
 impl<S: Clone> ReleaseSearch<'_, S> {
-    /// Takes the next pack that is asked for. The recursion is as deep as packs are chosen, at most [`MAX_PACKS`].
+    /// Takes the next pack that is asked for. The recursion is as deep as packs are chosen, at most [`limits::PACKS`].
     fn step(&mut self, mut open: Vec<PackRequest>, chosen: PartialChoice<S>) -> Result<PartialChoice<S>, ShareFault> {
         self.steps += 1;
-        if self.steps > MAX_STEPS || chosen.len() > MAX_PACKS {
+        if self.steps > MAX_STEPS || chosen.len() > limits::PACKS {
             let message = "the packs that are needed cannot be chosen: there are too many, or too many combinations of them";
             return Err(Diagnostic::new(Code::ShareUnmet, message).help("name the releases that you want: `NAME@=1.2.0`").into());
         }

@@ -10,14 +10,12 @@ use std::path::{Path, PathBuf};
 
 use super::disk::{self, FileReaders};
 use super::{StoreFuture, StoreListing, StoreRefusal, StoredTemplate, TemplateStore};
-use crate::diag::{Code, Diagnostic, Help, file};
+use crate::diag::{Code, Diagnostic, Help, file, limits};
 
 /// The largest template, in bytes (4 MiB).
 pub const MAX_TEMPLATE: u64 = 4 << 20;
 /// The longest file name without its extension, in bytes; file systems allow somewhat longer ones.
 const MAX_NAME: usize = 200;
-/// The most entries of the folder that are read.
-const MAX_ENTRIES: usize = 20_000;
 /// Names that Windows reserves for devices, whatever their extension.
 const DEVICES: [&str; 22] = [
     "con", "prn", "aux", "nul", "com1", "com2", "com3", "com4", "com5", "com6", "com7", "com8", "com9", "lpt1", "lpt2", "lpt3", "lpt4",
@@ -72,8 +70,8 @@ impl FolderStore {
         };
         let mut listing = StoreListing::default();
         for (count, entry) in entries.enumerate() {
-            if count >= MAX_ENTRIES {
-                let message = format!("`{}` has more than {MAX_ENTRIES} entries", self.folder.display());
+            if count >= limits::ENTRIES {
+                let message = format!("`{}` has more than {} entries", self.folder.display(), limits::ENTRIES);
                 return Err(refused(Code::FileTooLarge, message, "use a folder that holds templates only"));
             }
             let entry = entry.map_err(|error| failed("read", &self.folder, &error))?;

@@ -19,7 +19,7 @@ use serde_json::{Map, Number, Value as Json};
 use sha2::{Digest, Sha256};
 
 use super::{AGAIN, GZIP, damaged, decode_rpack, encode_rpack};
-use crate::diag::Report;
+use crate::diag::{Report, limits};
 use crate::import::json::MAX_JSON;
 use crate::import::{Container, Contents, Document, ImportFault, container, failed, tolerated, too_large};
 use crate::model::Value;
@@ -96,8 +96,6 @@ pub fn write_preset(preset: &Json) -> Result<Vec<u8>, Report> {
 
 /// The most values of a preset; one takes up to about 200 bytes.
 const MAX_VALUES: usize = 250_000;
-/// How deep a document may be nested, as for JSON.
-const MAX_DEPTH: usize = 128;
 
 /// The envelope around a preset: `{ presetVersion, type, preset }`; older files call the last field `pres`.
 #[derive(Debug, Deserialize)]
@@ -139,14 +137,14 @@ impl<'de> Deserialize<'de> for PresetBytes {
 /// The envelope that some bytes hold.
 fn read_envelope(bytes: &[u8]) -> Result<PresetEnvelope, String> {
     let mut reader = rmp_serde::Deserializer::from_read_ref(bytes);
-    reader.set_max_depth(MAX_DEPTH);
+    reader.set_max_depth(limits::NESTING);
     PresetEnvelope::deserialize(&mut reader).map_err(|e| e.to_string())
 }
 
 /// The JSON value that some bytes hold, and how many values in it JSON cannot hold as they are.
 fn unpack_json(bytes: &[u8]) -> Result<(Json, usize), String> {
     let mut reader = rmp_serde::Deserializer::from_read_ref(bytes);
-    reader.set_max_depth(MAX_DEPTH);
+    reader.set_max_depth(limits::NESTING);
     let mut count = ValueCount { left: MAX_VALUES, changed: 0 };
     let value = ValueReader(&mut count).deserialize(&mut reader).map_err(|e| e.to_string())?;
     Ok((value, count.changed))
