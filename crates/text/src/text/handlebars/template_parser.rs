@@ -223,6 +223,9 @@ pub(super) fn nodes(parts: Vec<TemplatePart>) -> Vec<TemplateNode> {
 
 // One tag of a template, read by `grammar/handlebars.pest`: its kind, its call, and the white space that it strips.
 
+/// Longest tag that is not a comment, in bytes.
+const LONGEST: usize = 1 << 16;
+
 #[derive(pest_derive::Parser)]
 #[grammar = "../grammar/handlebars.pest"]
 struct TagGrammar;
@@ -317,6 +320,9 @@ fn bounded(rest: &str, at: usize) -> Result<&str, Mistake> {
     let mut until = None;
     let mut escaped = false;
     for (n, byte) in rest.bytes().enumerate().skip(2) {
+        if n >= LONGEST {
+            return Err(Mistake::bound(at, format!("the tag is longer than {LONGEST} bytes")));
+        }
         match (until, byte) {
             (Some(_), _) if escaped => escaped = false,
             (Some(end), b'\\') if end != b']' => escaped = true,

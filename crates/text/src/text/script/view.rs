@@ -7,7 +7,9 @@ use std::sync::{Arc, LazyLock};
 
 use rhai::{Array, Dynamic, Engine, EvalAltResult, ImmutableString, Position};
 
-use super::fuel::{HeldTable, LazyMap, STEPS_PER_VALUE, ScriptResult, ScriptSize, TableGuard, charge, hand, note_list, reading, terminated};
+use super::fuel::{
+    HeldTable, LazyMap, STEPS_PER_VALUE, ScriptResult, ScriptSize, TableGuard, charge, hand, note_list, reading, terminated,
+};
 use super::values::{from_dynamic, to_dynamic};
 use crate::diag::limits;
 use crate::model::item::core;
