@@ -186,7 +186,7 @@ fn elsewhere(cx: &CompileContext<'_>, field: &str) -> (String, Vec<&'static str>
             ValueWord::Path(path) => format!("`values` of the [[path]] row `{path}`"),
             ValueWord::Itself => continue,
         };
-        if places.len() < limits::FEW && !places.contains(&place) {
+        if places.len() < limits::PLACES && !places.contains(&place) {
             places.push(place);
         }
     }

@@ -36,7 +36,7 @@ pub(super) fn removals(removed: &[RemovedRow], pack: &Pack, report: &mut Report)
         let what = if &*row.table == OPTIONS { "option" } else { &row.table };
         let message = format!("{what} `{}` is removed, but {} named", row.name, still(spans.len()));
         let mut complaint = Diagnostic::new(code, message).at(row.by).label("removed here").missing(&*row.name);
-        for span in spans.into_iter().take(limits::FEW) {
+        for span in spans.into_iter().take(limits::PLACES) {
             complaint = complaint.related(span, "still named here");
         }
         report.push(complaint.help("keep the row, or remove or change what names it too"));

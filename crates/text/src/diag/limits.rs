@@ -8,8 +8,10 @@ pub const REPORTED: usize = 100;
 pub const WARNED: usize = 20;
 /// Names, places or keys in one sentence.
 pub const LISTED: usize = 12;
-/// The same in a diagnostic with more of them, and places in rule files that it names beside its own.
+/// The same in a diagnostic that is about something else.
 pub const FEW: usize = 8;
+/// Places in rule files that a diagnostic names beside its own.
+pub const PLACES: usize = 5;
 /// Words of a vocabulary that a remedy lists.
 pub const VOCABULARY: usize = 48;
 /// Characters of a text of the input that a message quotes.
