@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::diag::{Code, DocumentNode, FieldMap, NodeValue};
-use crate::model::{Term, TermType};
+use crate::model::Term;
 
 use crate::terms::Cond;
 use crate::terms::expr::{Expr, FieldRef};
@@ -17,26 +17,22 @@ use super::context::{CompileContext, ItemScope};
 
 /// The terms of a selection, in the order in which they are applied.
 pub const TERMS: &[Term] = &[
-    Term::new("since", TermType::Defined("condition"), "only what follows the last item that meets this condition"),
-    Term::new(
-        "while",
-        TermType::Defined("condition"),
-        "only the longest run of items that meet this condition, at the end that `from` names",
-    ),
-    Term::new("where", TermType::Defined("condition"), "which items: a bare name is a field of the item, `$path` is a value of the scene"),
-    Term::new(
+    Term::defined("since", "condition", "only what follows the last item that meets this condition"),
+    Term::defined("while", "condition", "only the longest run of items that meet this condition, at the end that `from` names"),
+    Term::defined("where", "condition", "which items: a bare name is a field of the item, `$path` is a value of the scene"),
+    Term::defined(
         "per",
-        TermType::Defined("per"),
+        "per",
         "divides the items into parts by this value; everything that follows (by, draw, from, skip, take) is applied to each part by itself",
     ),
-    Term::new("by", TermType::Defined("by"), "the order in which items are visited. The list itself keeps its order"),
-    Term::new("draw", TermType::Defined("draw"), "a choice by chance: which of the items, or in which order"),
-    Term::new("stream", TermType::Text, "stream that draws are taken from").default("the name of the pass"),
-    Term::new("from", TermType::Word(&["first", "last"]), "from which end the items are visited and counted").default("first"),
-    Term::new("skip", TermType::Defined("number"), "how many items are skipped first (in each part)"),
-    Term::new("take", TermType::Defined("take"), "how many items at most (in each part)"),
-    Term::new("others", TermType::Flag, "chooses the other items: those that meet `where` and were not chosen"),
-    Term::new("off", TermType::Flag, "items that are switched off (`enabled = false`) are seen too; without it they are invisible"),
+    Term::defined("by", "by", "the order in which items are visited. The list itself keeps its order"),
+    Term::defined("draw", "draw", "a choice by chance: which of the items, or in which order"),
+    Term::text("stream", "stream that draws are taken from").default("the name of the pass"),
+    Term::word("from", &["first", "last"], "from which end the items are visited and counted").default("first"),
+    Term::defined("skip", "number", "how many items are skipped first (in each part)"),
+    Term::defined("take", "take", "how many items at most (in each part)"),
+    Term::flag("others", "chooses the other items: those that meet `where` and were not chosen"),
+    Term::flag("off", "items that are switched off (`enabled = false`) are seen too; without it they are invisible"),
 ];
 
 impl CompileContext<'_> {

@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use crate::model::{Term, TermType, Value, item::core};
+use crate::model::{Term, Value, item::core};
 use crate::syntax::CompileContext;
 use crate::terms::ledger;
 use crate::terms::select::{SelectEnd, SelectSequence};
@@ -23,34 +23,26 @@ pub const INFO: VerbInfo = VerbInfo {
     terms: &[
         ACCOUNT,
         UNIT,
-        Term::new(
+        Term::word(
             "misfit",
-            TermType::Word(&["stop", "skip", "fail"]),
+            &["stop", "skip", "fail"],
             "what happens at a unit that does not fit. `stop`: everything behind it stays out too. `skip`: the next unit is tried. \
              `fail`: the build fails with `max_tokens_exceeded`",
         )
         .default("stop"),
-        Term::new(
-            "fits",
-            TermType::Word(&["le", "lt"]),
-            "`le`: a unit may cost at most what is left. `lt`: it must cost less than what is left",
-        )
-        .default("le"),
-        Term::new(
+        Term::word("fits", &["le", "lt"], "`le`: a unit may cost at most what is left. `lt`: it must cost less than what is left")
+            .default("le"),
+        Term::word(
             "rest",
-            TermType::Word(&["off", "leave"]),
+            &["off", "leave"],
             "what becomes of units that do not fit: `off` switches them off, `leave` leaves them to a later pass",
         )
         .default("off"),
-        Term::new(
-            "exempt",
-            TermType::Defined("condition"),
-            "a condition; a unit with an item that meets it is always let in, and paid for",
-        )
-        .default("nothing"),
-        Term::new(
+        Term::defined("exempt", "condition", "a condition; a unit with an item that meets it is always let in, and paid for")
+            .default("nothing"),
+        Term::defined(
             "set",
-            TermType::Defined("set"),
+            "set",
             "fields that are set on items that do not fit, instead of switching them off. `$` keys are set if anything did not fit",
         ),
         Term::new(

@@ -8,7 +8,7 @@ use rustc_hash::FxHashSet;
 
 use crate::diag::Code;
 use crate::model::item::core;
-use crate::model::{Item, Term, TermType, Value};
+use crate::model::{Item, Term, Value};
 use crate::syntax::CompileContext;
 use crate::terms::ledger::{self, LedgerEviction};
 use crate::terms::lists::UnreadRest;
@@ -19,7 +19,7 @@ use crate::text::written;
 use super::pass::{CompiledPass, HistoryDemand, PassRun, ProgramInterrupt, Verb, VerbInfo, WrittenPass};
 
 /// The term that [`account`] reads.
-pub(super) const ACCOUNT: Term = Term::new("account", TermType::Text, "a row of `account`");
+pub(super) const ACCOUNT: Term = Term::text("account", "a row of `account`");
 
 /// `evict` as the table of verbs knows it.
 pub const INFO: VerbInfo = VerbInfo {
@@ -28,9 +28,9 @@ pub const INFO: VerbInfo = VerbInfo {
     terms: &[
         ACCOUNT,
         UNIT,
-        Term::new(
+        Term::defined(
             "spare",
-            TermType::Defined("condition"),
+            "condition",
             "a condition; an item that meets it is never switched off, and neither is a bundle that contains one",
         )
         .default("nothing"),
@@ -264,9 +264,9 @@ pub(super) fn switch_off(run: &PassRun<'_>, st: &mut BuildState, off: Vec<(usize
 }
 
 /// The term that [`ItemUnit::of`] reads.
-pub const UNIT: Term = Term::new(
+pub const UNIT: Term = Term::word(
     "unit",
-    TermType::Word(&["item", "bundle", "lead"]),
+    &["item", "bundle", "lead"],
     "`item`: each item by itself. `bundle`: all live items with the same `bundle`, all or none, when the first of them is \
              visited. `lead`: the first item of a bundle, then its others from the newest on, one by one",
 )

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::pass::{CompiledPass, HistoryDemand, PassRun, ProgramInterrupt, Verb, VerbInfo, WrittenPass};
 use crate::diag::{Code, DocumentNode};
-use crate::model::{FieldId, Item, Term, TermType, Value, item::core};
+use crate::model::{FieldId, Item, Term, Value, item::core};
 use crate::syntax::CompileContext;
 use crate::syntax::conditions::PathMode;
 use crate::terms::select::SelectSequence;
@@ -18,26 +18,26 @@ pub const INFO: VerbInfo = VerbInfo {
     name: "merge",
     doc: "joins neighbours that are equal in `same`",
     terms: &[
-        Term::new(
+        Term::json(
             "same",
-            TermType::Json(r#"{ "type": "array", "items": { "type": "string", "description": "A field." } }"#),
+            r#"{ "type": "array", "items": { "type": "string", "description": "A field." } }"#,
             "the fields in which both must be equal (two missing values are equal); if empty, all neighbours are joined",
         )
         .default("`[]`"),
-        Term::new("absorb", TermType::Defined("condition"), "a condition that the later item must meet").default("anything"),
-        Term::new("stop", TermType::Defined("condition"), "an item that meets this condition is joined to no other, in neither direction")
+        Term::defined("absorb", "condition", "a condition that the later item must meet").default("anything"),
+        Term::defined("stop", "condition", "an item that meets this condition is joined to no other, in neither direction")
             .default("nothing"),
-        Term::new("join", TermType::Text, "the text between the joined texts").default("`\"\"`"),
-        Term::new("field", TermType::Text, "the field that is joined; lists are concatenated").default("`text`"),
-        Term::new(
+        Term::text("join", "the text between the joined texts").default("`\"\"`"),
+        Term::text("field", "the field that is joined; lists are concatenated").default("`text`"),
+        Term::json(
             "fold",
-            TermType::Json(r#"{ "type": "object", "additionalProperties": { "enum": ["any", "last", "sum"] } }"#),
+            r#"{ "type": "object", "additionalProperties": { "enum": ["any", "last", "sum"] } }"#,
             "what becomes of other fields: `any` (the first value that counts as true), `last`, or `sum`",
         )
         .default("the first value"),
-        Term::new(
+        Term::defined(
             "into",
-            TermType::Defined("condition"),
+            "condition",
             "instead of neighbours: each selected item is joined to the last item before it that meets this condition at that moment (`@outer.field` is the item that is joined). If there is none, the item stays",
         ),
     ],

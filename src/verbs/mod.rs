@@ -29,9 +29,9 @@ pub use schema::pass_schema;
 use std::sync::Arc;
 
 use crate::diag::{Code, DiagnosticCode, DocumentNode, FieldMap, Help, Span};
+use crate::model::Term;
 use crate::model::pack::{ABOUT, LAYERING};
 use crate::model::term::{RowTerms, names};
-use crate::model::{Term, TermType};
 use crate::syntax::conditions::PathMode;
 use crate::syntax::{CompileContext, selections};
 use crate::terms::select::pass_env;
@@ -62,27 +62,27 @@ pub const VERBS: &[&VerbInfo] = &[
 
 /// Terms that a pass of any verb may have.
 pub const SHARED: &[Term] = &[
-    Term::new(
+    Term::json(
         "name",
-        TermType::Json(r#"{ "type": "string", "minLength": 1, "pattern": "^([A-Za-z0-9_.-]+/)?[A-Za-z0-9_]+$" }"#),
+        r#"{ "type": "string", "minLength": 1, "pattern": "^([A-Za-z0-9_.-]+/)?[A-Za-z0-9_]+$" }"#,
         "`program/pass`, or the short name of a pass of the file's own `program`",
     ),
     ABOUT,
-    Term::new("do", TermType::Text, "the verb. A pass without one patches the pass of that name in a lower layer"),
-    Term::new("when", TermType::Defined("gate"), "whether the pass runs at all: a condition on the scene. `false` switches it off"),
-    Term::new("then", TermType::Word(&["next", "stop"]), "`stop`: if this pass ran, the program ends here").default("next"),
-    Term::new("list", TermType::Text, "the list that this pass works on").default("the list of its program"),
-    Term::new(
+    Term::text("do", "the verb. A pass without one patches the pass of that name in a lower layer"),
+    Term::defined("when", "gate", "whether the pass runs at all: a condition on the scene. `false` switches it off"),
+    Term::word("then", &["next", "stop"], "`stop`: if this pass ran, the program ends here").default("next"),
+    Term::text("list", "the list that this pass works on").default("the list of its program"),
+    Term::word(
         "failing",
-        TermType::Word(&["spare", "keep", "error"]),
+        &["spare", "keep", "error"],
         "what happens if a script or a condition of the data fails: `spare` (a warning, and the item is not selected), `keep` (a \
              warning, and what the pass has done stays), `error`",
     )
     .default("error"),
     Term::new("because", CODE_OF_REASON, "a code for why the pass changes its items; a trace gives it as their reason"),
-    Term::new(
+    Term::defined(
         "why",
-        TermType::Defined("value"),
+        "value",
         "with `because`: a table that a trace adds to the details of an item (`@field` is the item). It may not draw",
     ),
 ];

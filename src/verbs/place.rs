@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 use crate::diag::{Code, DocumentNode, FieldMap};
-use crate::model::{FieldId, Item, Term, TermType, Value};
+use crate::model::{FieldId, Item, Term, Value};
 use crate::syntax::CompileContext;
 use crate::syntax::conditions::PathMode;
 use crate::syntax::context::ItemScope;
@@ -21,15 +21,13 @@ pub const INFO: VerbInfo = VerbInfo {
     name: "place",
     doc: "moves the selected items, or copies of them, to a place",
     terms: &[
-        Term::new("to", TermType::Json(
-                r##"{ "type": ["string", "object"], "if": { "type": "object" }, "then": { "$ref": "#/definitions/to_item" } }"##,
-            ), "the list that receives the items. With `field`: `{ next = condition, else = { add = item } }`, the next item behind the selected one that meets the condition").default("the same list"),
-        Term::new("at", TermType::Defined("place"), "a place in that list").default("`\"end\"`"),
-        Term::new("against", TermType::Word(&["before", "now"]), "`before`: places are found in the list as it was before the pass, and items of the same place keep their order. `now`: \
+        Term::json("to", r##"{ "type": ["string", "object"], "if": { "type": "object" }, "then": { "$ref": "#/definitions/to_item" } }"##, "the list that receives the items. With `field`: `{ next = condition, else = { add = item } }`, the next item behind the selected one that meets the condition").default("the same list"),
+        Term::defined("at", "place", "a place in that list").default("`\"end\"`"),
+        Term::word("against", &["before", "now"], "`before`: places are found in the list as it was before the pass, and items of the same place keep their order. `now`: \
              in the list as it is when each item is placed").default("before"),
-        Term::new("copy", TermType::Flag, "copies are placed, and the originals stay"),
-        Term::new("field", TermType::Text, "a field that is a list, such as `parts`: elements of it are moved instead of the items").default("whole items"),
-        Term::new("pick", TermType::Defined("condition"), "with `field`: which elements are moved; bare names are their fields").default("all"),
+        Term::flag("copy", "copies are placed, and the originals stay"),
+        Term::text("field", "a field that is a list, such as `parts`: elements of it are moved instead of the items").default("whole items"),
+        Term::defined("pick", "condition", "with `field`: which elements are moved; bare names are their fields").default("all"),
     ],
     cost: "the list",
     did: "placed",

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::pass::{CompiledPass, HistoryDemand, PassRun, ProgramInterrupt, Verb, VerbInfo, WrittenPass, selection};
 use crate::diag::{Code, DocumentNode, TableField};
 use crate::model::term::NONEMPTY_TEXT;
-use crate::model::{Map, Term, TermType, Value};
+use crate::model::{Map, Term, Value};
 use crate::syntax::CompileContext;
 use crate::syntax::conditions::PathMode;
 use crate::syntax::context::ItemScope;
@@ -29,13 +29,13 @@ pub const INFO: VerbInfo = VerbInfo {
     name: "repeat",
     doc: "runs a program in rounds; after each, the rows of table `round` named after the pass decide whether there is another",
     terms: &[
-        Term::new("program", TermType::Text, "the program that is one round"),
-        Term::new(
+        Term::text("program", "the program that is one round"),
+        Term::defined(
             "max",
-            TermType::Defined("number"),
+            "number",
             "the greatest number of rounds; after that it ends without an error. Without `max`, more rounds than the pack's limit are an error",
         ),
-        Term::new("set", TermType::Defined("set"), "the `$round` values of the first round"),
+        Term::defined("set", "set", "the `$round` values of the first round"),
     ],
     cost: "bounded by `max`",
     did: "run",

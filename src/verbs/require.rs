@@ -24,28 +24,23 @@ pub const INFO: VerbInfo = VerbInfo {
     name: "require",
     doc: "states what must hold; otherwise an error, a warning, or the end of the program",
     terms: &[
-        Term::new(
+        Term::defined(
             "that",
-            TermType::Defined("condition"),
+            "condition",
             "the condition. Without a selection it is tested once, and bare names are paths of the scene. With `where` it is tested \
              for each selected item, and bare names are its fields",
         ),
-        Term::new(
-            "error",
-            TermType::Text,
-            "the code that is reported, such as `max_tokens_exceeded`; required unless `level` is `warn` or `stop`",
-        ),
-        Term::new(
+        Term::text("error", "the code that is reported, such as `max_tokens_exceeded`; required unless `level` is `warn` or `stop`"),
+        Term::word(
             "level",
-            TermType::Word(&["error", "warn", "stop"]),
+            &["error", "warn", "stop"],
             "`error`: the build fails. `warn`: a warning for each item for which the condition does not hold. `stop`: the program \
              ends, and nothing is reported",
         )
         .default("error"),
         Term::new("message", PROSE, "what is wrong, in words; `{{@field}}` and `{{$path}}` are filled in").default("a standard one"),
         Term::new("help", PROSE, "for a warning: what to do about it").default("none"),
-        Term::new("row", TermType::Defined("value"), "for a warning: the row that decides, as `table/name`; tools show its file and line")
-            .default("none"),
+        Term::defined("row", "value", "for a warning: the row that decides, as `table/name`; tools show its file and line").default("none"),
     ],
     cost: "the selected, or one test",
     did: "run",

@@ -1,6 +1,6 @@
 //! `reserve`: charges an account without a check, either the selected items' cost or a value.
 
-use crate::model::{Term, TermType, Value, item::core};
+use crate::model::{Term, Value, item::core};
 use crate::syntax::CompileContext;
 use crate::terms::ledger;
 use crate::terms::{BuildState, Expr};
@@ -12,7 +12,7 @@ use super::pass::{CompiledPass, HistoryDemand, PassRun, ProgramInterrupt, Verb, 
 pub const INFO: VerbInfo = VerbInfo {
     name: "reserve",
     doc: "takes tokens from an account",
-    terms: &[ACCOUNT, Term::new("cost", TermType::Defined("number"), "how many tokens").default("the cost of the selected items")],
+    terms: &[ACCOUNT, Term::defined("cost", "number", "how many tokens").default("the cost of the selected items")],
     cost: "the selected",
     did: "admitted",
     parse: |cx, w| Some(Box::new(ReserveTerms::parse(cx, w))),

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use super::pass::{CompiledPass, HistoryDemand, PassRun, ProgramInterrupt, Verb, VerbInfo, WrittenPass, refuse, selection};
 use crate::diag::Code;
-use crate::model::{Term, TermType, Value};
+use crate::model::{Term, Value};
 use crate::syntax::CompileContext;
 use crate::syntax::scripts::ITEMS_AND_SCENE;
 use crate::terms::select::pass_env;
@@ -19,30 +19,27 @@ pub const INFO: VerbInfo = VerbInfo {
     name: "run",
     doc: "runs a program, a script, or the hooks of an event",
     terms: &[
-        Term::new("program", TermType::Text, "the program that is run, by its name"),
-        Term::new(
+        Term::text("program", "the program that is run, by its name"),
+        Term::text(
             "script",
-            TermType::Text,
             "instead of `program`: a function `file.rhai::function` of the pack, which gets the items of the list and the scene and \
              returns items",
         ),
-        Term::new(
+        Term::text(
             "event",
-            TermType::Text,
             "instead of `program`: an event, whose hooks `before_NAME` run now and `after_NAME` when the current program ends",
         ),
-        Term::new(
+        Term::defined(
             "each",
-            TermType::Defined("given"),
+            "given",
             "a list; the program runs once for each element. Its list is empty at the start of each run, unless it is the caller's \
              own list, which stays as it is",
         )
         .default("once"),
-        Term::new("as", TermType::Text, "the name of the element: `as = \"field\"` makes it `$field`").default("`each`"),
-        Term::new("copy", TermType::Flag, "the list is restored afterwards; values that were set stay set"),
-        Term::new(
+        Term::text("as", "the name of the element: `as = \"field\"` makes it `$field`").default("`each`"),
+        Term::flag("copy", "the list is restored afterwards; values that were set stay set"),
+        Term::flag(
             "singly",
-            TermType::Flag,
             "the program runs once for each selected item. The item is alone in the program's own list, and then goes back to its position",
         ),
     ],

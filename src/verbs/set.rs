@@ -28,16 +28,15 @@ pub const INFO: VerbInfo = VerbInfo {
     name: "set",
     doc: "sets fields of the selected items; `$name` keys once per pass, `$state.x` in the patch",
     terms: &[
-        Term::new(
+        Term::defined(
             "set",
-            TermType::Defined("set"),
+            "set",
             "a table. `field = value` sets a field, `\"field.inner\" = value` sets something inside of it, `\"$path\" = value` sets a value of the build",
         ),
         Term::new("fields", FIELD_NAMES, "a list of fields and `$path` names, which are all set to `value`. May stand beside `set`"),
-        Term::new("value", TermType::Defined("value"), "what all `fields` are set to"),
-        Term::new(
+        Term::defined("value", "value", "what all `fields` are set to"),
+        Term::text(
             "number",
-            TermType::Text,
             "a field that is set to the position of each selected item in visiting order, from 0; with `from = \"last\"` the newest is 0",
         ),
     ],

@@ -1,7 +1,7 @@
 //! `shape`: changes one text of the selected items, step by step; a step that fails leaves the text before it.
 
 use crate::diag::Code;
-use crate::model::{FieldId, Item, Term, TermType, item::core};
+use crate::model::{FieldId, Item, Term, item::core};
 use crate::syntax::CompileContext;
 use crate::terms::steps::TextStep;
 use crate::terms::{BuildState, CurrentItem, Env, EvalFault};
@@ -14,12 +14,12 @@ pub const INFO: VerbInfo = VerbInfo {
     name: "shape",
     doc: "changes a text of the selected items, step by step",
     terms: &[
-        Term::new(
+        Term::json(
             "steps",
-            TermType::Json(r##"{ "type": "array", "items": { "$ref": "#/definitions/step" }, "minItems": 1 }"##),
+            r##"{ "type": "array", "items": { "$ref": "#/definitions/step" }, "minItems": 1 }"##,
             "a list of steps. Each has one key that says what it does, and may have `when`, a condition on the item",
         ),
-        Term::new("field", TermType::Text, "the field that is changed").default("`text`"),
+        Term::text("field", "the field that is changed").default("`text`"),
         Term::new(
             "fields",
             FIELD_NAMES,

@@ -10,7 +10,7 @@ use rustc_hash::FxHashMap;
 
 use super::pass::{CompiledPass, HistoryDemand, PassRun, ProgramInterrupt, Verb, VerbInfo, WrittenPass};
 use crate::diag::{Code, DocumentNode};
-use crate::model::{FieldId, Item, Term, TermType, Value, item::core};
+use crate::model::{FieldId, Item, Term, Value, item::core};
 use crate::syntax::CompileContext;
 use crate::syntax::context::ItemScope;
 use crate::terms::names::is_form;
@@ -26,15 +26,13 @@ pub const INFO: VerbInfo = VerbInfo {
     name: "split",
     doc: "cuts an item into several at a pattern",
     terms: &[
-        Term::new("cut", TermType::Defined("pattern"), "the pattern, `/…/g`. Its named groups become fields of the piece behind the cut"),
-        Term::new("heads", TermType::Json(
-                r##"{ "type": ["object", "array", "string"], "additionalProperties": { "$ref": "#/definitions/value" } }"##,
-            ), "a table: only matches whose first group is one of its keys (words or references) count, and the fields of that key are set on the piece. Or a list of words, which sets nothing. A reference may be one word or a list of them").default("any"),
-        Term::new("lead", TermType::Flag, "only matches at the start of the text, one right after another, count. Each makes an item with the captured fields at \
+        Term::defined("cut", "pattern", "the pattern, `/…/g`. Its named groups become fields of the piece behind the cut"),
+        Term::json("heads", r##"{ "type": ["object", "array", "string"], "additionalProperties": { "$ref": "#/definitions/value" } }"##, "a table: only matches whose first group is one of its keys (words or references) count, and the fields of that key are set on the piece. Or a list of words, which sets nothing. A reference may be one word or a list of them").default("any"),
+        Term::flag("lead", "only matches at the start of the text, one right after another, count. Each makes an item with the captured fields at \
              the end of `to`, and with the id of the original item in `entry`; the original keeps the rest of its text"),
-        Term::new("number", TermType::Text, "a field that numbers the pieces from 0"),
-        Term::new("to", TermType::Text, "the pieces go to the end of this list, and the item is removed (with `lead` it stays)").default("in place of the item"),
-        Term::new("field", TermType::Text, "the field that is cut").default("`text`"),
+        Term::text("number", "a field that numbers the pieces from 0"),
+        Term::text("to", "the pieces go to the end of this list, and the item is removed (with `lead` it stays)").default("in place of the item"),
+        Term::text("field", "the field that is cut").default("`text`"),
     ],
     cost: "the text",
     did: "split",

@@ -7,7 +7,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use crate::diag::{Code, DocumentNode, Span, limits};
-use crate::model::{FieldId, Item, Term, TermType, Value, item::core};
+use crate::model::{FieldId, Item, Term, Value, item::core};
 use crate::syntax::CompileContext;
 use crate::syntax::context::ItemScope;
 use crate::terms::expr::PathRoot;
@@ -26,19 +26,15 @@ pub const INFO: VerbInfo = VerbInfo {
     name: "add",
     doc: "makes items, one for each element of `each`",
     terms: &[
-        Term::new(
+        Term::defined(
             "item",
-            TermType::Defined("value"),
+            "value",
             "what is made: a table of fields; `\"@\"` for a copy of the element; or a list of these (also the result of a query), for several items",
         ),
-        Term::new(
-            "each",
-            TermType::Defined("given"),
-            "a list; one item is made for each element. `@` is the element, and `@index` is its index",
-        )
-        .default("one item"),
-        Term::new("to", TermType::Text, "the list that receives the items").default("the pass's own list"),
-        Term::new("at", TermType::Defined("place"), "a place in that list").default("`\"end\"`"),
+        Term::defined("each", "given", "a list; one item is made for each element. `@` is the element, and `@index` is its index")
+            .default("one item"),
+        Term::text("to", "the list that receives the items").default("the pass's own list"),
+        Term::defined("at", "place", "a place in that list").default("`\"end\"`"),
     ],
     cost: "what is made; a long history is read as needed",
     did: "made",

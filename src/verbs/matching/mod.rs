@@ -112,19 +112,18 @@ pub const INFO: VerbInfo = VerbInfo {
     name: "match",
     doc: "searches the scan sources for the keys of the items",
     terms: &[
-        Term::new("keys", TermType::Defined("given"), "the primary keys, a list. An item without keys is never found"),
-        Term::new("more", TermType::Defined("given"), "the secondary keys; the item's `logic` names the row that combines them")
-            .default("none"),
-        Term::new(
+        Term::defined("keys", "given", "the primary keys, a list. An item without keys is never found"),
+        Term::defined("more", "given", "the secondary keys; the item's `logic` names the row that combines them").default("none"),
+        Term::defined(
             "queries",
-            TermType::Defined("value"),
+            "value",
             "instead of `keys` and `more`: a list of tables `{ keys, all?, absent? }`, all of which must succeed",
         ),
-        Term::new("unasked", TermType::Defined("condition"), "a condition; an item that meets it is found at its turn, without any key")
+        Term::defined("unasked", "condition", "a condition; an item that meets it is found at its turn, without any key")
             .default("nothing"),
-        Term::new(
+        Term::defined(
             "unless",
-            TermType::Defined("value"),
+            "value",
             "the index of another item, or a list of such: the item is not found if one of these has been found before it",
         )
         .default("nothing"),
@@ -133,9 +132,9 @@ pub const INFO: VerbInfo = VerbInfo {
             STEPS,
             "steps that are applied to every key first, such as `[{ expand = \"macro\" }]`; a key that is empty afterwards is ignored",
         ),
-        Term::new(
+        Term::defined(
             "set",
-            TermType::Defined("set"),
+            "set",
             "a table as of the verb `set`, for the items that are found; `@hits` is the number of keys that were found",
         ),
         Term::new(
@@ -143,12 +142,8 @@ pub const INFO: VerbInfo = VerbInfo {
             TermType::Json(GROW),
             "a field whose text is searched too, for the items behind it, as soon as its item is found. Or `{ field, from?, for? }`: `from` is a condition on the items that add their text, `for` one on the items that search it",
         ),
-        Term::new(
-            "join",
-            TermType::Text,
-            "a text that stands between the texts in which a key is searched as in one (`texts = \"joined\"`)",
-        )
-        .default("a line break"),
+        Term::text("join", "a text that stands between the texts in which a key is searched as in one (`texts = \"joined\"`)")
+            .default("a line break"),
     ],
     cost: "one pass over the text",
     did: "set",

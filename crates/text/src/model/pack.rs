@@ -28,20 +28,11 @@ pub const LAYERING: &[Term] = &[
     Term::new("remove", ONLY_TRUE, "deletes the row of a lower layer. The row may only contain `name`, `about` and `expects` besides"),
     Term::new("replace", ONLY_TRUE, "replaces the row of the lower layer as a whole"),
     Term::new("new", ONLY_TRUE, "says that the row is new: it is an error if a lower layer has a row of this name"),
-    Term::new(
-        "before",
-        TermType::Text,
-        "puts the row before this row of the same table (a pass: before this pass of its own program, by its short name)",
-    ),
-    Term::new(
-        "after",
-        TermType::Text,
-        "puts the row after this row of the same table (a pass: after this pass of its own program, by its short name)",
-    ),
-    Term::new("edit", TermType::Defined("edit"), ""),
-    Term::new(
+    Term::text("before", "puts the row before this row of the same table (a pass: before this pass of its own program, by its short name)"),
+    Term::text("after", "puts the row after this row of the same table (a pass: after this pass of its own program, by its short name)"),
+    Term::defined("edit", "edit", ""),
+    Term::text(
         "expects",
-        TermType::Text,
         "fingerprint of the row that this patch was written for. If the row has changed since, there is a warning with both texts",
     ),
 ];
@@ -52,7 +43,7 @@ const ONLY_TRUE: TermType = TermType::Json(r#"{ "const": true }"#);
 pub const NAME: Term = Term::new("name", NONEMPTY_TEXT, "name of the row; a row of that name in a lower layer is patched key by key");
 
 /// What any row may say about itself.
-pub const ABOUT: Term = Term::new("about", TermType::Text, "what the row is for, in a sentence. Shown by `explain`");
+pub const ABOUT: Term = Term::text("about", "what the row is for, in a sentence. Shown by `explain`");
 
 /// Whether a key says how a row changes the lower layers.
 #[must_use]
