@@ -128,7 +128,8 @@ impl<'de> Visitor<'de> for ValueSeed<'_> {
         self.0.take(BYTES_PER_VALUE)?;
         let mut list = Vec::new();
         while let Some(item) = items.next_element_seed(ValueSeed(self.0))? {
-            self.0.take(size_of::<Value>())?;
+            // a list that grows has room for twice as many
+            self.0.take(2 * size_of::<Value>())?;
             list.push(item);
         }
         list.shrink_to_fit();
