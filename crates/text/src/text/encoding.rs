@@ -27,7 +27,7 @@ const SHORT: usize = 128;
 
 /// A table of tokens and the pattern of pieces.
 pub(crate) struct Encoding {
-    ranks: FxHashMap<Vec<u8>, u32>,
+    ranks: FxHashMap<&'static [u8], u32>,
     pieces: Regex,
     /// Blank space that ends in a line break is one piece; other blank space leaves its last character to the next piece.
     lines: bool,
@@ -37,20 +37,26 @@ pub(crate) struct Encoding {
 
 impl Encoding {
     /// Reads a table: on each line a token in base64, and its rank if the lines are not in the order of ranks. `None` if it
-    /// cannot be read.
-    pub(crate) fn read(table: &[u8], pieces: &str, lines: bool) -> Option<Self> {
-        let mut text = String::new();
-        flate2::read::GzDecoder::new(table).read_to_string(&mut text).ok()?;
-        let mut ranks = FxHashMap::default();
-        ranks.reserve(text.len() / 16);
-        let mut longest = 1;
-        for (n, line) in text.lines().enumerate() {
-            let (token, rank) = line.split_once(' ').map_or((line, None), |(token, rank)| (token, Some(rank)));
-            let rank = rank.map_or_else(|| u32::try_from(n).ok(), |rank| rank.parse().ok())?;
-            let token = STANDARD.decode(token).ok()?;
-            longest = longest.max(token.len());
-            ranks.insert(token, rank);
+    /// cannot be read. The bytes of its tokens are kept as one text for as long as the program runs.
+    fn read(table: &[u8], pieces: &str, lines: bool) -> Option<Self> {
+        let mut text = Vec::new();
+        flate2::read::GzDecoder::new(table).read_to_end(&mut text).ok()?;
+        let mut bytes = vec![0; text.len()];
+        let mut tokens = Vec::with_capacity(text.len() / 16);
+        let mut end = 0;
+        for (n, line) in text.trim_ascii_end().split(|byte| *byte == b'\n').enumerate() {
+            let mut words = line.split(|byte| *byte == b' ');
+            let (token, rank) = (words.next()?, words.next());
+            let rank = rank.map_or_else(|| u32::try_from(n).ok(), |rank| str::from_utf8(rank).ok()?.parse().ok())?;
+            let start = end;
+            end += STANDARD.decode_slice(token, bytes.get_mut(start..)?).ok()?;
+            tokens.push((start..end, rank));
         }
+        bytes.truncate(end);
+        let bytes: &[u8] = bytes.leak();
+        let ranks: FxHashMap<&[u8], u32> =
+            tokens.into_iter().map(|(token, rank)| Some((bytes.get(token)?, rank))).collect::<Option<_>>()?;
+        let longest = ranks.keys().map(|token| token.len()).max()?;
         Some(Self { ranks, pieces: Regex::new(pieces).ok()?, lines, longest })
     }
 
