@@ -1,7 +1,7 @@
 //! Finds packs by name: in search folders, then among the shipped packs.
 //!
-//! Shipped packs are treated as all others: with the same files, checks and layering. Only their rule tests are not part of
-//! the library: they stay in the repository.
+//! Shipped packs are treated as all others, with the same files and layering. Only files that are embedded in the program are
+//! not checked against their schemas again, and rule tests are not part of the library: they stay in the repository.
 
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
@@ -47,6 +47,13 @@ fn embedded(root: &'static Dir<'static>) -> Vec<ShippedFile> {
 pub fn files_of_shipped(name: &str) -> impl Iterator<Item = (&'static str, &'static [u8])> {
     let inside = format!("{name}/");
     shipped_files().iter().filter_map(move |(path, bytes)| Some((path.strip_prefix(&inside)?, &**bytes)))
+}
+
+/// Whether a file of the pack `name` is embedded in the program as it is, so that tests have checked it.
+pub(super) fn is_embedded(name: &str, file: &RuleFile) -> bool {
+    let (all, path) = (shipped_files(), format!("{name}/{}", file.path_in_pack));
+    let found = all.binary_search_by(|(known, _)| known.as_str().cmp(&path)).ok().and_then(|n| all.get(n));
+    cfg!(not(rules_on_disk)) && found.is_some_and(|(_, bytes)| **bytes == *file.bytes)
 }
 
 /// How the places of shipped packs begin in messages.

@@ -8,7 +8,7 @@ use super::KINDS;
 use super::files::RuleFile;
 use super::schemas::Schemas;
 use super::validate::NamingStyle;
-use super::{json, toml, validate};
+use super::{json, library, toml, validate};
 use crate::diag::{
     Code, Diagnostic, DocumentNode, FieldMap, NodeValue, Report, Severity, SourceId, Sources, Span, TableField, limits, memory, short,
     suggest,
@@ -39,7 +39,8 @@ impl RuleDocument {
 }
 
 /// Reads a file of `layer` and checks it against the newest schema of its kind. `None` when it cannot be read at all
-/// (encoding, syntax); the report says why. A template is not checked here, because it may be merged over another one.
+/// (encoding, syntax); the report says why. A template is not checked here, because it may be merged over another one; nor is
+/// a file that is embedded in the program.
 pub fn read(file: &RuleFile, layer: &str, sources: &mut Sources, schemas: &Schemas, report: &mut Report) -> Option<RuleDocument> {
     let (_, mut root) = tree(file, layer, false, sources, report)?;
     let kind = match root.as_table() {
@@ -48,7 +49,10 @@ pub fn read(file: &RuleFile, layer: &str, sources: &mut Sources, schemas: &Schem
         None => None,
     };
     if let Some(kind) = kind.filter(|kind| *kind != template::KIND) {
-        versioned(&mut root, kind, layer, schemas, report);
+        let newest = versioned(&mut root, kind, schemas, report);
+        if let Some(newest) = newest.filter(|_| !library::is_embedded(layer, file)) {
+            validate::check(&root, &format!("{kind}.v{newest}.json"), layer, NamingStyle::Rows, schemas, report);
+        }
         without_idle(&mut root, kind, sources, report);
     }
     Some(RuleDocument { kind: Arc::from(kind.unwrap_or("")), root })
@@ -166,30 +170,30 @@ fn kind_of(table: &FieldMap, root: Span, report: &mut Report) -> Option<&'static
     known
 }
 
-/// Upgrades an older version and checks the document against the newest schema.
-fn versioned(root: &mut DocumentNode, kind: &'static str, layer: &str, schemas: &Schemas, report: &mut Report) {
+/// Upgrades an older version and spells out short names. Returns the newest version, if the document is of it now.
+fn versioned(root: &mut DocumentNode, kind: &'static str, schemas: &Schemas, report: &mut Report) -> Option<i64> {
     let Some(newest) = schemas.newest(kind) else {
         report.push(
             Diagnostic::new(Code::SchemaVersion, format!("kind `{kind}` has no schema"))
                 .at(root.span)
                 .help("this is a mistake of the program"),
         );
-        return;
+        return None;
     };
     match version_of(root, kind, newest, report) {
         FormatVersion::Newest => {}
         FormatVersion::Older(from) => {
             if !upgrade(root, kind, from, newest, report) {
                 unsupported(root, kind, from, newest, report);
-                return;
+                return None;
             }
         }
-        FormatVersion::Unsupported => return,
+        FormatVersion::Unsupported => return None,
     }
     if kind != "pack" {
         spell_out(root, report);
     }
-    validate::check(root, &format!("{kind}.v{newest}.json"), layer, NamingStyle::Rows, schemas, report);
+    Some(newest)
 }
 
 enum FormatVersion {
