@@ -1,6 +1,7 @@
 //! The three engines behind a pattern, and the choice between them.
 
 use std::cell::Cell;
+use std::sync::OnceLock;
 
 use fancy_regex::{Input, RegexInput};
 
@@ -18,11 +19,13 @@ const MOST_STEPS: u64 = 50_000_000;
 const BACKTRACKS: usize = 2_000_000;
 /// Most memory that a compiled automaton may take, in bytes.
 const SIZE: usize = 20 << 20;
+/// The parts of a small pattern, whose automaton takes far less than that.
+const SMALL: u64 = 1_000;
 
 #[derive(Debug)]
 pub(super) struct PatternEngines {
     /// For texts whose only line ends are `\n`, where the exact engine is slower.
-    plain: Option<regex::Regex>,
+    plain: Option<Automaton>,
     exact: ExactEngine,
     /// A match may be found long after its end.
     reads_on: bool,
@@ -33,9 +36,40 @@ pub(super) struct PatternEngines {
 #[derive(Debug)]
 enum ExactEngine {
     Text(Box<str>),
-    Automaton(regex::Regex),
+    Automaton(Automaton),
     Bounded(Box<BacktrackingEngine>),
     JavaScript { regex: Box<regress::Regex>, limit: usize },
+}
+
+/// An automaton. A small one without properties of Unicode, which cannot be refused, is compiled when it is first needed: most
+/// patterns of a pack are not, in most builds.
+#[derive(Debug)]
+struct Automaton {
+    text: Box<str>,
+    regex: OnceLock<Option<regex::Regex>>,
+}
+
+impl Automaton {
+    fn new(tree: &PatternTree, size: PatternSize, flags: PatternFlags) -> Result<Self, PatternError> {
+        let text = print(tree, flags, PatternReader::Automaton).into_boxed_str();
+        let regex = OnceLock::new();
+        if size.parts > SMALL || text.contains("\\p") || text.contains("\\P") {
+            let compiled = compile(&text).map_err(|error| match error {
+                regex::Error::CompiledTooBig(_) => PatternError::too_costly(0, "the pattern is too large when its counts are written out"),
+                _ => PatternError::bad(0, "the pattern names a Unicode property that does not exist"),
+            })?;
+            let _ = regex.set(Some(compiled));
+        }
+        Ok(Self { text, regex })
+    }
+
+    fn get(&self) -> Result<&regex::Regex, MatchBound> {
+        self.regex.get_or_init(|| compile(&self.text).ok()).as_ref().ok_or(MatchBound::Steps)
+    }
+}
+
+fn compile(text: &str) -> Result<regex::Regex, regex::Error> {
+    regex::RegexBuilder::new(text).size_limit(SIZE).nest_limit(1_000).build()
 }
 
 /// A backtracking engine with a bound of its own.
@@ -127,12 +161,12 @@ pub(super) fn choose(tree: &PatternTree, size: PatternSize, source: &str, flags:
     let facts = check::facts(tree, flags, size.wide);
     let alone = |exact| PatternEngines { plain: None, exact, reads_on: check::reads_on(&tree.root), parts: size.parts };
     if !facts.javascript_only && !facts.needs_backtracking {
-        let regex = automaton(tree, flags)?;
+        let automaton = Automaton::new(tree, size, flags)?;
         if flags.multiline && has_line_anchor(&tree.root) {
             let exact = BacktrackingEngine::new(tree, flags, facts)?;
-            return Ok(PatternEngines { plain: Some(regex), ..alone(ExactEngine::Bounded(Box::new(exact))) });
+            return Ok(PatternEngines { plain: Some(automaton), ..alone(ExactEngine::Bounded(Box::new(exact))) });
         }
-        return Ok(alone(ExactEngine::Automaton(regex)));
+        return Ok(alone(ExactEngine::Automaton(automaton)));
     }
     if facts.javascript_only {
         return javascript(tree, source.len(), flags).map(alone);
@@ -141,14 +175,6 @@ pub(super) fn choose(tree: &PatternTree, size: PatternSize, source: &str, flags:
         Ok(exact) => Ok(alone(ExactEngine::Bounded(Box::new(exact)))),
         Err(error) => javascript(tree, source.len(), flags).map(alone).map_err(|_| error),
     }
-}
-
-fn automaton(tree: &PatternTree, flags: PatternFlags) -> Result<regex::Regex, PatternError> {
-    let text = print(tree, flags, PatternReader::Automaton);
-    regex::RegexBuilder::new(&text).size_limit(SIZE).nest_limit(1_000).build().map_err(|error| match error {
-        regex::Error::CompiledTooBig(_) => PatternError::too_costly(0, "the pattern is too large when its counts are written out"),
-        _ => PatternError::bad(0, "the pattern names a Unicode property that does not exist"),
-    })
 }
 
 fn javascript(tree: &PatternTree, length: usize, flags: PatternFlags) -> Result<ExactEngine, PatternError> {
@@ -195,11 +221,11 @@ impl PatternEngines {
     pub(super) fn search<'a>(&'a self, text: &'a str) -> Result<EngineSearch<'a>, MatchBound> {
         let mut steps = (text.len() / work::BYTES_PER_STEP) as u64 + 1;
         let how = match (&self.plain, &self.exact) {
-            (Some(regex), _) if has_plain_lines(text) && work::takes_shortcuts() => SearchMethod::Automaton(regex),
-            (_, ExactEngine::Automaton(regex)) => {
+            (Some(automaton), _) if has_plain_lines(text) && work::takes_shortcuts() => SearchMethod::Automaton(automaton.get()?),
+            (_, ExactEngine::Automaton(automaton)) => {
                 // it makes its states as it reads
                 steps = steps.saturating_mul(4);
-                SearchMethod::Automaton(regex)
+                SearchMethod::Automaton(automaton.get()?)
             }
             (_, ExactEngine::Text(find)) => SearchMethod::Text(find),
             (_, ExactEngine::Bounded(bounded)) => {
