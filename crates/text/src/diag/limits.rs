@@ -60,7 +60,7 @@ pub const OUTPUT_BYTES: usize = 64 << 20;
 /// The nesting of what is written out or compared. Values that are kept nest less deeply, but an expression may add some
 /// levels before anything looks at its value.
 pub const OUTPUT_NESTING: usize = 256;
-/// What the names and words that rules give each other come to, and the parts of all patterns of the data of one build.
+/// The parts to which the names of facts and values expand, and the parts of all patterns in the data of one build.
 pub const RULE_PARTS: usize = 500_000;
 /// The elements of a list that an edit, a function or a macro makes longer.
 pub const ELEMENTS: usize = 100_000;
@@ -70,6 +70,6 @@ pub const VALUES: usize = 4_000_000;
 pub const COMPARISONS: usize = 2_000_000;
 /// From so many elements on, an index, a prefilter or a cache of a list saves more than it costs.
 pub const LONG_LIST: usize = 48;
-/// What a cache keeps, in bytes and in entries of which a new one is compared with each.
+/// The most that a cache keeps, in bytes and in entries; a new entry is compared with each.
 pub const CACHE_BYTES: usize = 32 << 20;
 pub const CACHE_ENTRIES: usize = 64;
