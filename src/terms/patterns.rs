@@ -1,7 +1,7 @@
 //! Patterns that come from data: each is compiled once per build, and a pattern that exceeded its bound is not tried
 //! again. Those that stand in rows of the pack are compiled once for all builds.
 //!
-//! One attempt is bounded by its engine. The bound on the whole build is kept here: after 50 patterns that exceeded
+//! One attempt is bounded by its engine. The bound on the whole build is kept here: after 20 patterns that exceeded
 //! their bound, other patterns that could do so are refused without a try.
 
 use std::sync::{Arc, OnceLock, PoisonError, RwLock};
@@ -15,6 +15,9 @@ use crate::text::pattern::{self, MatchBound, Pattern, PatternError};
 use crate::text::work;
 
 use super::{BuildState, EvalFault};
+
+/// Maximum number of parts of all patterns from the data of a build.
+const MOST_PARTS: u64 = 1_000_000;
 
 /// Patterns that stand in rows of a pack. Their number is bounded by the pack, not by what builds are given.
 #[derive(Debug, Default)]
@@ -74,10 +77,10 @@ impl BuildState {
             return found.clone();
         }
         let shared = if flags.is_none() { self.rules.row_patterns.find(text) } else { None };
-        let spent = self.patterns.borrow().parts >= limits::RULE_PARTS as u64;
+        let spent = self.patterns.borrow().parts >= MOST_PARTS;
         let made = match shared {
             _ if spent => {
-                let reason = format!("the patterns of this build come to more than {} parts", limits::RULE_PARTS);
+                let reason = format!("the patterns of this build come to more than {MOST_PARTS} parts");
                 Err(PatternError { fault: pattern::PatternFault::Unsafe, offset: 0, reason })
             }
             Some(pattern) => {

@@ -60,7 +60,7 @@ pub const OUTPUT_BYTES: usize = 64 << 20;
 /// The nesting of what is written out or compared. Values that are kept nest less deeply, but an expression may add some
 /// levels before anything looks at its value.
 pub const OUTPUT_NESTING: usize = 256;
-/// The parts to which the names of facts and values expand, and the parts of all patterns in the data of one build.
+/// The parts to which the names of facts and values expand.
 pub const RULE_PARTS: usize = 500_000;
 /// The elements of a list that an edit, a function or a macro makes longer.
 pub const ELEMENTS: usize = 100_000;

@@ -37,6 +37,8 @@ pub(crate) fn foreign(source: &str) -> Result<ForeignSize, PatternError> {
 }
 
 fn measured(tree: &PatternTree, flags: PatternFlags) -> Result<ForeignSize, PatternError> {
-    let parts = size::of(tree, PatternFlags { unicode: true, ..flags })?.compiled;
+    let size = size::of(tree, PatternFlags { unicode: true, ..flags })?;
+    // these are paid by parts alone
+    let parts = size.parts.saturating_add(size.folded / 128);
     Ok(ForeignSize { parts, backtracks: check::facts(tree, flags, false).needs_backtracking })
 }

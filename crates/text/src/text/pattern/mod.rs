@@ -145,7 +145,7 @@ struct CompiledPattern {
     names: Vec<Option<Arc<str>>>,
     engines: PatternEngines,
     units: units::UnitPattern,
-    parts: u64,
+    size: size::PatternSize,
 }
 
 impl Pattern {
@@ -189,11 +189,11 @@ impl Pattern {
         let size = size::of(&tree, parsed)?;
         let text = format!("/{source}/{flags}");
         if pays {
-            work::compile(size.compiled).map_err(|_| PatternError::too_costly(0, "no work is left for compiling patterns"))?;
+            size.pay().map_err(|_| PatternError::too_costly(0, "no work is left for compiling patterns"))?;
         }
         let engines = engine::choose(&tree, size, source, parsed)?;
         let units = if by_units { units::UnitPattern::of(&tree, source, flags)? } else { units::UnitPattern::Same };
-        Ok(Self(Arc::new(CompiledPattern { text: text.into(), flags: parsed, names: tree.names, engines, units, parts: size.compiled })))
+        Ok(Self(Arc::new(CompiledPattern { text: text.into(), flags: parsed, names: tree.names, engines, units, size })))
     }
 
     /// A pattern that matches all occurrences of `text` itself.
@@ -201,7 +201,8 @@ impl Pattern {
     pub fn literal(text: &str) -> Self {
         let flags = PatternFlags { global: true, ..PatternFlags::default() };
         let engines = PatternEngines::literal(text);
-        Self(Arc::new(CompiledPattern { text: text.into(), flags, names: Vec::new(), engines, units: units::UnitPattern::Same, parts: 0 }))
+        let size = size::PatternSize { parts: 0, folded: 0, wide: false };
+        Self(Arc::new(CompiledPattern { text: text.into(), flags, names: Vec::new(), engines, units: units::UnitPattern::Same, size }))
     }
 
     /// The text that it was made from.
@@ -239,13 +240,13 @@ impl Pattern {
     /// # Errors
     /// A bound of the work is reached.
     pub fn pay(&self) -> Result<(), work::BudgetExceeded> {
-        if self.0.parts == 0 { Ok(()) } else { work::compile(self.0.parts) }
+        if self.parts() == 0 { Ok(()) } else { self.0.size.pay() }
     }
 
-    /// What compiling it counts as, in parts with counts written out. Nothing for a plain text.
+    /// How large it is, in parts with counts written out. Nothing for a plain text.
     #[must_use]
     pub fn parts(&self) -> u64 {
-        self.0.parts
+        self.0.size.parts
     }
 
     /// Whether the text holds a match, by units.

@@ -2,7 +2,7 @@
 
 use super::PatternError;
 use super::tree::{CharSet, LAST, PatternFlags, PatternNode, PatternTree, caseless_gaps};
-use crate::text::work;
+use crate::text::work::{self, BudgetExceeded};
 
 /// The most parts.
 pub(super) const MOST_PARTS: u64 = 50_000;
@@ -19,10 +19,21 @@ const FOLDED: u64 = 35_000_000;
 pub(super) struct PatternSize {
     /// Its parts, with counts written out.
     pub parts: u64,
-    /// What compiling it counts as, in parts: with the letters whose other cases are looked for.
-    pub compiled: u64,
+    /// The characters whose other cases an engine looks for when it is compiled.
+    pub folded: u64,
     /// An automaton may come to have very many states.
     pub wide: bool,
+}
+
+impl PatternSize {
+    /// Pays for compiling it.
+    ///
+    /// # Errors
+    /// A bound of the work is reached.
+    pub(super) fn pay(self) -> Result<(), BudgetExceeded> {
+        work::compile(self.parts)?;
+        work::spend(self.folded / work::BYTES_PER_STEP as u64)
+    }
 }
 
 /// Measures a tree.
@@ -32,8 +43,7 @@ pub(super) struct PatternSize {
 pub(super) fn of(tree: &PatternTree, flags: PatternFlags) -> Result<PatternSize, PatternError> {
     let parts = parts(&tree.root);
     within(parts)?;
-    let compiled = parts.saturating_add(folds(tree, flags)? / (work::READ_PER_STEP as u64 * work::STEPS_PER_COMPILED));
-    Ok(PatternSize { parts, compiled, wide: is_wide(&tree.root, flags.ignore_case) })
+    Ok(PatternSize { parts, folded: folds(tree, flags)?, wide: is_wide(&tree.root, flags.ignore_case) })
 }
 
 /// How many characters an engine looks for the other case of.
