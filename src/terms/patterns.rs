@@ -1,8 +1,7 @@
 //! Patterns that come from data: each is compiled once per build, and a pattern that exceeded its bound is not tried
 //! again. Those that stand in rows of the pack are compiled once for all builds.
 //!
-//! One attempt is bounded by its engine. The bound on the whole build is kept here: after 20 patterns that exceeded
-//! their bound, other patterns that could do so are refused without a try.
+//! One attempt is bounded by its engine. The bound on the whole build is kept here.
 
 use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 
@@ -18,6 +17,8 @@ use super::{BuildState, EvalFault};
 
 /// Maximum number of parts of all patterns from the data of a build.
 const MOST_PARTS: u64 = 1_000_000;
+/// After so many patterns that exceeded their bound, others that could do so are not tried.
+const MOST_GIVEN_UP: usize = 50;
 
 /// Patterns that stand in rows of a pack. Their number is bounded by the pack, not by what builds are given.
 #[derive(Debug, Default)]
@@ -125,8 +126,8 @@ impl BuildState {
             if given_up.contains(pattern.text()) {
                 return Err(MatchBound::Steps);
             }
-            if given_up.len() >= limits::WARNED && pattern.may_run_away() {
-                return Err(MatchBound::Patterns { limit: limits::WARNED });
+            if given_up.len() >= MOST_GIVEN_UP && pattern.may_run_away() {
+                return Err(MatchBound::Patterns { limit: MOST_GIVEN_UP });
             }
         }
         let found = pattern.is_match(text);

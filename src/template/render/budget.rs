@@ -259,7 +259,7 @@ impl LimitMeter {
     pub(super) fn refused(&self, why: TooLong) -> RenderError {
         match why {
             TooLong::Text(_) => self.full(),
-            TooLong::Work if work::is_over() => bound(work::told()),
+            TooLong::Work if work::is_over() => bound(work::excess_message()),
             TooLong::Work | TooLong::Deep => bound(why.to_string()),
         }
     }

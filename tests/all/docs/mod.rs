@@ -352,6 +352,7 @@ const SIZES: &[(&str, &str, &str)] = &[
     ("memory of its values", "crates/exchange/src/import/json.rs", "MAX_MEMORY"),
     ("lines of a chat", "crates/exchange/src/import/json.rs", "MAX_LINES"),
     ("parts of a pattern", "crates/text/src/text/pattern/size.rs", "MOST_PARTS"),
+    ("parts of all patterns in data", "src/terms/patterns.rs", "MOST_PARTS"),
     ("text for back references", LIMITS, "LONG_TEXT"),
     ("text for a far look-behind", LIMITS, "SHORT_TEXT"),
     ("text for a backtracking pattern of a schema", LIMITS, "SHORT_TEXT"),

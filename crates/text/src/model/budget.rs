@@ -19,14 +19,14 @@ use crate::diag::limits;
 
 /// Bytes of a text that are copied, compared or written within one step.
 pub const BYTES_PER_STEP: usize = 64;
-/// Letters that are read one by one within one step, by a function, a reader of macros or a script, and elements of a list or
+/// Characters that are read one by one within one step, by a function, a reader of macros or a script, and elements of a list or
 /// table that are copied.
 pub const READ_PER_STEP: usize = 4;
 /// A macro, a tag, an operation of a script, a call of a function, and a pass that does nothing.
 pub const STEPS_PER_OPERATION: u64 = 10;
 /// A part of a pattern, a byte of a key or of a line of arithmetic, a tag of a value, that is compiled.
 pub(crate) const STEPS_PER_COMPILED: u64 = 30;
-/// A text, a list, a table or a name of a field beside what is in it, about.
+/// Approximate memory of a text, a list or a field of a table, besides its content.
 pub const BYTES_PER_VALUE: usize = 64;
 
 /// The bounds on the work of one call: a build, a payload, a run of a program, or a text that is rendered by itself. They
@@ -87,7 +87,7 @@ pub struct BudgetExceeded;
 
 impl std::fmt::Display for BudgetExceeded {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(&told())
+        f.write_str(&excess_message())
     }
 }
 
@@ -95,7 +95,7 @@ impl std::error::Error for BudgetExceeded {}
 
 impl From<BudgetExceeded> for String {
     fn from(_: BudgetExceeded) -> Self {
-        told()
+        excess_message()
     }
 }
 
@@ -149,7 +149,7 @@ impl BudgetScope {
     /// hold as long as this door is open.
     pub fn open(limits: WorkLimits) -> Self {
         let inside = DOORS.replace(DOORS.get().saturating_add(1)) > 0;
-        let before = left();
+        let before = remaining();
         let opened = if inside { before.at_most(limits) } else { limits };
         let outer = CALL.with_borrow_mut(|call| {
             if !inside {
@@ -162,7 +162,7 @@ impl BudgetScope {
             }
             Some((before, outer))
         });
-        leave(opened);
+        set_remaining(opened);
         Self { outer, opened, here: PhantomData }
     }
 
@@ -195,7 +195,7 @@ impl BudgetScope {
     /// What was spent since this door was opened: steps and bytes.
     #[must_use]
     pub fn spent(&self) -> (u64, u64) {
-        let spent = self.opened.without(left());
+        let spent = self.opened.without(remaining());
         (spent.steps, spent.bytes)
     }
 }
@@ -204,10 +204,10 @@ impl Drop for BudgetScope {
     fn drop(&mut self) {
         DOORS.set(DOORS.get().saturating_sub(1));
         let Some((before, limits)) = self.outer else {
-            leave(WorkLimits { steps: 0, bytes: 0 });
+            set_remaining(WorkLimits { steps: 0, bytes: 0 });
             return RULE.set(None);
         };
-        let rest = before.without(self.opened.without(left()));
+        let rest = before.without(self.opened.without(remaining()));
         CALL.with_borrow_mut(|call| {
             // smaller bounds were reached, and the outer ones are not
             if rest.steps > 0 && rest.bytes > 0 {
@@ -215,15 +215,15 @@ impl Drop for BudgetScope {
             }
             call.limits = limits;
         });
-        leave(rest);
+        set_remaining(rest);
     }
 }
 
-fn left() -> WorkLimits {
+fn remaining() -> WorkLimits {
     WorkLimits { steps: STEPS.get(), bytes: BYTES.get() }
 }
 
-fn leave(left: WorkLimits) {
+fn set_remaining(left: WorkLimits) {
     STEPS.set(left.steps);
     BYTES.set(left.bytes);
 }
@@ -239,7 +239,7 @@ pub fn spend(steps: u64) -> Result<(), BudgetExceeded> {
             STEPS.set(rest);
             Ok(())
         }
-        None => end(BudgetBound::Steps, steps),
+        None => mark_exceeded(BudgetBound::Steps, steps),
     }
 }
 
@@ -263,7 +263,7 @@ pub fn pay(steps: u64, bytes: u64) -> Result<(), BudgetExceeded> {
             BYTES.set(rest);
             spend(steps)
         }
-        None => end(BudgetBound::Bytes, bytes),
+        None => mark_exceeded(BudgetBound::Bytes, bytes),
     }
 }
 
@@ -288,12 +288,12 @@ pub(crate) fn charge(bytes: usize) {
 /// # Errors
 /// So many bytes cannot be made any more.
 pub fn check_room(bytes: usize) -> Result<(), BudgetExceeded> {
-    if bytes > bytes_left() { end(BudgetBound::Bytes, bytes as u64) } else { Ok(()) }
+    if bytes > bytes_left() { mark_exceeded(BudgetBound::Bytes, bytes as u64) } else { Ok(()) }
 }
 
-/// Looks at the names of what was paid as a whole in this call and is kept for later ones, so that every call takes the same
+/// Reads or adds names of what was paid as a whole in this call and is kept for later ones, so that every call takes the same
 /// work; nothing outside of a call.
-pub(crate) fn paid<R>(look: impl FnOnce(&mut FxHashSet<Box<str>>) -> R) -> Option<R> {
+pub(crate) fn with_paid<R>(look: impl FnOnce(&mut FxHashSet<Box<str>>) -> R) -> Option<R> {
     (DOORS.get() > 0).then(|| CALL.with_borrow_mut(|call| look(&mut call.paid)))
 }
 
@@ -313,13 +313,13 @@ pub(crate) fn bytes_left() -> usize {
 #[cold]
 pub(crate) fn too_large(excess: SizeExcess) -> BudgetExceeded {
     let bound = if excess == SizeExcess::Values { BudgetBound::Steps } else { BudgetBound::Size };
-    let _ = end(bound, u64::MAX);
+    let _ = mark_exceeded(bound, u64::MAX);
     BudgetExceeded
 }
 
 /// Ends the work: every later step fails. Outside of every door, the one piece of work is compared with the bounds.
 #[cold]
-fn end(over: BudgetBound, asked: u64) -> Result<(), BudgetExceeded> {
+fn mark_exceeded(over: BudgetBound, asked: u64) -> Result<(), BudgetExceeded> {
     if DOORS.get() == 0 {
         let limits = WorkLimits::default();
         let most = if let BudgetBound::Bytes = over { limits.bytes } else { limits.steps };
@@ -332,7 +332,7 @@ fn end(over: BudgetBound, asked: u64) -> Result<(), BudgetExceeded> {
             (call.over, call.by) = (Some(over), by);
         }
     });
-    leave(WorkLimits { steps: 0, bytes: 0 });
+    set_remaining(WorkLimits { steps: 0, bytes: 0 });
     Err(BudgetExceeded)
 }
 
@@ -352,7 +352,7 @@ pub fn is_over() -> bool {
 
 /// Which bound was exceeded, by whom, and what to do.
 #[must_use]
-pub fn told() -> String {
+pub fn excess_message() -> String {
     CALL.with_borrow(|call| {
         let by = call.by.as_ref().map(|name| format!(" in rule `{name}`")).unwrap_or_default();
         let WorkLimits { steps, bytes } = call.limits;

@@ -137,7 +137,8 @@ impl<'de> Visitor<'de> for ValueSeed<'_> {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut fields: A) -> Result<Value, A::Error> {
-        self.0.take(BYTES_PER_VALUE)?;
+        // with the index of its names
+        self.0.take(2 * BYTES_PER_VALUE)?;
         let mut map = Map::default();
         while let Some(key) = fields.next_key_seed(NameSeed(self.0))? {
             self.0.take(BYTES_PER_VALUE)?;

@@ -63,7 +63,8 @@ impl Value {
     /// Makes a table value.
     #[must_use]
     pub fn map(map: Map) -> Self {
-        budget::charge(BYTES_PER_VALUE + map.len().saturating_mul(BYTES_PER_VALUE));
+        // with the index of its names
+        budget::charge(2 * BYTES_PER_VALUE + map.len().saturating_mul(BYTES_PER_VALUE));
         Value::Map(Arc::new(map))
     }
 

@@ -150,9 +150,8 @@ fn set(list: &mut [u32], at: u32, value: u32) {
     }
 }
 
-// The byte-pair encodings of OpenAI's models, by the tables of tiktoken (MIT, licence beside the tables).
-
-/// The tables: a token in base64 and its rank on each line.
+/// The byte-pair encodings of OpenAI's models, by the tables of tiktoken (MIT, licence beside the tables): on each line a token
+/// in base64 and its rank.
 const CL100K: &[u8] = include_bytes!("tables/cl100k.ranks.gz");
 const O200K: &[u8] = include_bytes!("tables/o200k.ranks.gz");
 
@@ -178,10 +177,9 @@ pub(crate) fn o200k() -> Option<&'static Encoding> {
     OF_O200K.as_ref()
 }
 
-// The byte-pair encoding that Anthropic has published for Claude (`@anthropic-ai/tokenizer`, MIT, licence beside the
-// table). It is the one of Claude 2; for later models no table is published, and they count somewhat more tokens.
-
-/// One token on each line in base64, in the order of their ranks.
+/// The byte-pair encoding that Anthropic has published for Claude (`@anthropic-ai/tokenizer`, MIT, licence beside the table): on
+/// each line a token in base64, in the order of their ranks. It is the one of Claude 2; for later models no table is published,
+/// and they count somewhat more tokens.
 const CLAUDE_RANKS: &[u8] = include_bytes!("tables/claude.ranks.gz");
 /// What a piece of a text is.
 const CLAUDE_PIECES: &str = r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+";
@@ -194,11 +192,11 @@ static CLAUDE: LazyLock<Option<Encoding>> = LazyLock::new(|| Encoding::read(CLAU
 pub(crate) fn claude_tokens(text: &str) -> (usize, u64) {
     // the table is part of the program and a test counts with it; without it every byte would count
     let Some(encoding) = CLAUDE.as_ref() else { return (text.len(), 0) };
-    let whole = composed(text);
+    let whole = normalize(text);
     let (mut total, mut steps, mut rest) = (0, whole.len().saturating_sub(text.len()) as u64, &*whole);
     loop {
         let (before, after) =
-            next(rest).map_or((rest, None), |(at, special)| (rest.get(..at).unwrap_or(rest), rest.get(at + special.len()..)));
+            find_special(rest).map_or((rest, None), |(at, special)| (rest.get(..at).unwrap_or(rest), rest.get(at + special.len()..)));
         let (tokens, more) = encoding.count(before);
         (total, steps) = (total + tokens + usize::from(after.is_some()), steps + more);
         match after {
@@ -209,13 +207,13 @@ pub(crate) fn claude_tokens(text: &str) -> (usize, u64) {
 }
 
 /// The text with its compatibility characters replaced (NFKC), as which it is counted.
-fn composed(text: &str) -> Cow<'_, str> {
+fn normalize(text: &str) -> Cow<'_, str> {
     if is_nfkc_quick(text.chars()) == IsNormalized::Yes { Cow::Borrowed(text) } else { Cow::Owned(text.nfkc().collect()) }
 }
 
 /// The first special token of a text, and where it stands. All of them begin with `<`, so that nothing after the token
 /// that is found is looked at, and a text full of them takes one walk.
-fn next(text: &str) -> Option<(usize, &'static str)> {
+fn find_special(text: &str) -> Option<(usize, &'static str)> {
     text.match_indices('<').find_map(|(at, _)| {
         let rest = text.get(at..)?;
         CLAUDE_SPECIAL.iter().find(|special| rest.starts_with(**special)).map(|special| (at, *special))

@@ -17,7 +17,7 @@ pub enum StepBound {
 impl StepBound {
     /// The sentence about it; `language` says what the language allows.
     pub fn message(self, language: impl FnOnce() -> String) -> String {
-        if self == Self::Call { work::told() } else { language() }
+        if self == Self::Call { work::excess_message() } else { language() }
     }
 }
 

@@ -229,11 +229,11 @@ impl PatternEngines {
             }
             (_, ExactEngine::Text(find)) => SearchMethod::Text(find),
             (_, ExactEngine::Bounded(bounded)) => {
-                within(text, bounded.limit)?;
+                check_length(text, bounded.limit)?;
                 SearchMethod::Bounded(bounded, CountingText { text, looks: Cell::new(0) })
             }
             (_, ExactEngine::JavaScript { regex, limit }) => {
-                within(text, *limit)?;
+                check_length(text, *limit)?;
                 steps = steps.saturating_add(check::steps(text.len(), *limit));
                 SearchMethod::JavaScript(regex)
             }
@@ -316,6 +316,6 @@ fn collect(groups: usize, get: impl Fn(usize) -> Option<TextMatch>) -> Option<Ca
     Some(Captures { whole: get(0)?, groups: (1..=groups).map(get).collect() })
 }
 
-fn within(text: &str, limit: usize) -> Result<(), MatchBound> {
+fn check_length(text: &str, limit: usize) -> Result<(), MatchBound> {
     if text.len() > limit { Err(MatchBound::Text { length: text.len(), limit }) } else { Ok(()) }
 }

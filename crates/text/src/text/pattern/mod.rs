@@ -401,7 +401,7 @@ const MOST_CACHED: usize = 512;
 pub fn cached(text: &str) -> Result<Pattern, PatternError> {
     static KNOWN: LazyLock<Mutex<FxHashMap<Arc<str>, Pattern>>> = LazyLock::new(Mutex::default);
     // paid once in a call, whatever earlier calls have left here
-    let is_paid = work::paid(|paid| paid.contains(text)).unwrap_or(false);
+    let is_paid = work::with_paid(|paid| paid.contains(text)).unwrap_or(false);
     let known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner).get(text).cloned();
     let pattern = match known {
         Some(pattern) => {
@@ -422,7 +422,7 @@ pub fn cached(text: &str) -> Result<Pattern, PatternError> {
         }
     };
     if !is_paid {
-        work::paid(|paid| {
+        work::with_paid(|paid| {
             // what is no longer kept has to be paid again
             if paid.len() >= MOST_CACHED {
                 paid.clear();

@@ -42,16 +42,16 @@ impl PatternSize {
 /// It is too large for every engine.
 pub(super) fn of(tree: &PatternTree, flags: PatternFlags) -> Result<PatternSize, PatternError> {
     let parts = parts(&tree.root);
-    within(parts)?;
-    Ok(PatternSize { parts, folded: folds(tree, flags)?, wide: is_wide(&tree.root, flags.ignore_case) })
+    check_parts(parts)?;
+    Ok(PatternSize { parts, folded: check_folded(tree, flags)?, wide: is_wide(&tree.root, flags.ignore_case) })
 }
 
 /// How many characters an engine looks for the other case of.
 ///
 /// # Errors
 /// There are too many of them.
-fn folds(tree: &PatternTree, flags: PatternFlags) -> Result<u64, PatternError> {
-    match folded(&tree.root) {
+fn check_folded(tree: &PatternTree, flags: PatternFlags) -> Result<u64, PatternError> {
+    match count_folded(&tree.root) {
         _ if !flags.ignore_case || !flags.unicode => Ok(0),
         folded if folded <= FOLDED => Ok(folded),
         _ => Err(PatternError::too_costly(0, format!("with the flags i and u, its sets hold more than {FOLDED} characters"))),
@@ -60,10 +60,10 @@ fn folds(tree: &PatternTree, flags: PatternFlags) -> Result<u64, PatternError> {
 
 /// Whether an automaton for a node may come to have very many states.
 pub(super) fn is_wide(node: &PatternNode, ignore_case: bool) -> bool {
-    wide(node, ignore_case) > WIDE
+    count_wide_sets(node, ignore_case) > WIDE
 }
 
-fn within(parts: u64) -> Result<(), PatternError> {
+fn check_parts(parts: u64) -> Result<(), PatternError> {
     if parts <= MOST_PARTS {
         return Ok(());
     }
@@ -79,7 +79,7 @@ fn copies(min: u32, max: Option<u32>) -> u64 {
 pub(super) fn parts(node: &PatternNode) -> u64 {
     let sum = |items: &[PatternNode]| items.iter().fold(1_u64, |sum, item| sum.saturating_add(parts(item)));
     match node {
-        PatternNode::Set(set) => of_set(set),
+        PatternNode::Set(set) => count_set_parts(set),
         PatternNode::Concat(items) | PatternNode::Alt(items) => sum(items),
         PatternNode::Capture(_, node) | PatternNode::Look { node, .. } => parts(node).saturating_add(2),
         PatternNode::Repeat { node, min, max, .. } => parts(node).saturating_mul(copies(*min, *max)).saturating_add(1),
@@ -87,26 +87,26 @@ pub(super) fn parts(node: &PatternNode) -> u64 {
     }
 }
 
-fn of_set(set: &CharSet) -> u64 {
+fn count_set_parts(set: &CharSet) -> u64 {
     // a range beyond ASCII is several sequences of bytes
     let beyond = set.ranges.iter().filter(|(_, last)| *last >= 0x80).count() as u64;
     beyond.saturating_mul(4).saturating_add(PROPERTY.saturating_mul(set.props.len() as u64)).saturating_add(1)
 }
 
 /// How many sets of several characters there are with counts written out; a loop without an end counts once.
-fn wide(node: &PatternNode, ignore_case: bool) -> u64 {
-    let sum = |items: &[PatternNode]| items.iter().fold(0_u64, |sum, item| sum.saturating_add(wide(item, ignore_case)));
+fn count_wide_sets(node: &PatternNode, ignore_case: bool) -> u64 {
+    let sum = |items: &[PatternNode]| items.iter().fold(0_u64, |sum, item| sum.saturating_add(count_wide_sets(item, ignore_case)));
     match node {
-        PatternNode::Set(set) => u64::from(set.characters().is_none_or(|ranges| !alone(&ranges, ignore_case))),
+        PatternNode::Set(set) => u64::from(set.characters().is_none_or(|ranges| !is_one_letter(&ranges, ignore_case))),
         PatternNode::Concat(items) | PatternNode::Alt(items) => sum(items),
-        PatternNode::Capture(_, node) | PatternNode::Look { node, .. } => wide(node, ignore_case),
-        PatternNode::Repeat { node, min, max, .. } => wide(node, ignore_case).saturating_mul(copies(*min, *max)),
+        PatternNode::Capture(_, node) | PatternNode::Look { node, .. } => count_wide_sets(node, ignore_case),
+        PatternNode::Repeat { node, min, max, .. } => count_wide_sets(node, ignore_case).saturating_mul(copies(*min, *max)),
         PatternNode::Start | PatternNode::End | PatternNode::Boundary(_) | PatternNode::Backref(_) => 0,
     }
 }
 
 /// The characters of the sets whose other cases are looked for, which happens before counts are written out.
-fn folded(node: &PatternNode) -> u64 {
+fn count_folded(node: &PatternNode) -> u64 {
     match node {
         PatternNode::Set(set) if set.props.is_empty() && !set.negated && caseless_gaps(&set.ranges).is_some() => 0,
         PatternNode::Set(set) => {
@@ -114,14 +114,16 @@ fn folded(node: &PatternNode) -> u64 {
             // a property may hold all characters
             u64::try_from(set.props.len()).unwrap_or(u64::MAX).saturating_mul(LAST.into()).saturating_add(own)
         }
-        PatternNode::Concat(items) | PatternNode::Alt(items) => items.iter().fold(0_u64, |sum, item| sum.saturating_add(folded(item))),
-        PatternNode::Capture(_, node) | PatternNode::Look { node, .. } | PatternNode::Repeat { node, .. } => folded(node),
+        PatternNode::Concat(items) | PatternNode::Alt(items) => {
+            items.iter().fold(0_u64, |sum, item| sum.saturating_add(count_folded(item)))
+        }
+        PatternNode::Capture(_, node) | PatternNode::Look { node, .. } | PatternNode::Repeat { node, .. } => count_folded(node),
         PatternNode::Start | PatternNode::End | PatternNode::Boundary(_) | PatternNode::Backref(_) => 0,
     }
 }
 
 /// Whether a set holds one character, or one letter in both cases where case does not matter.
-fn alone(ranges: &[(u32, u32)], ignore_case: bool) -> bool {
+fn is_one_letter(ranges: &[(u32, u32)], ignore_case: bool) -> bool {
     let folded = |c: u32| char::from_u32(c).map(|c| c.to_uppercase().flat_map(char::to_lowercase).collect::<String>());
     match ranges {
         [] => true,

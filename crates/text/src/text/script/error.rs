@@ -90,7 +90,7 @@ fn thrown(value: Dynamic) -> String {
     }
     let text = from_dynamic(value, 0, false).and_then(|value| match fuel::reading(&value) {
         Ok(()) => Ok(value.to_text().to_string()),
-        Err(_) => Err(crate::text::work::told()),
+        Err(_) => Err(crate::text::work::excess_message()),
     });
     short::cut(text.unwrap_or_else(|message| message))
 }

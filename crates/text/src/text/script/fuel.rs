@@ -96,7 +96,7 @@ pub(super) fn stopped() -> String {
     if VIEWS.get() > limits::VALUES {
         return format!("the script holds more than {} items and tables", limits::VALUES);
     }
-    if STATE.get().operations == Some(0) { "the script takes too many steps".into() } else { work::told() }
+    if STATE.get().operations == Some(0) { "the script takes too many steps".into() } else { work::excess_message() }
 }
 
 /// Counts operations, and measures variables.
