@@ -49,7 +49,7 @@ impl<'a> NumberSource<'a> {
     /// Counts the work of so many dice.
     fn count(&self, dice: usize) {
         let numbers = self.seed.as_ref().map_or(0, |seed| seed.numbers.computed());
-        self.call.st.usage.work((dice + numbers) / work::BYTES_PER_STEP);
+        self.call.st.usage.count_steps((dice + numbers) / work::BYTES_PER_STEP);
     }
 }
 

@@ -58,7 +58,7 @@ impl Macros<'_> {
     /// The words of a head: what stands between its blanks, without what belongs to the name.
     fn words(&self, head: &str) -> Vec<Value> {
         let words: Vec<Value> = head.split(' ').skip(1).map(Value::text).collect();
-        self.st.usage.work(words.len());
+        self.st.usage.count_steps(words.len());
         words
     }
 
@@ -257,7 +257,7 @@ impl StackHost for Macros<'_> {
             // arguments that the macro does not take are left out
             args.split(sep).take(most).map(own).collect()
         });
-        self.st.usage.work(args.len());
+        self.st.usage.count_steps(args.len());
         self.asked(name, found.map(|found| found.id), &args, tag, at)
     }
 
@@ -265,8 +265,8 @@ impl StackHost for Macros<'_> {
         MacroHost::ended(self)
     }
 
-    fn worked(&self) -> usize {
-        self.st.usage.worked()
+    fn take_steps(&self) -> usize {
+        self.st.usage.take_steps()
     }
 }
 

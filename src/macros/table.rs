@@ -16,7 +16,6 @@ use crate::macros::syntax::stack::Braces;
 use crate::macros::syntax::{KnownMacro, MacroGrammar, MacroSyntax, MacroTree, ParsedText};
 use crate::model::{Pack, Value};
 use crate::terms::CompiledRules;
-use crate::terms::usage::look;
 use crate::text::{TextLimits, work};
 
 /// Most texts that are remembered as they are read, and the most bytes of them and of what was read.
@@ -178,7 +177,7 @@ impl MacroTable {
         // a poisoned lock only means that another build panicked while reading; the map is complete
         let known = self.read.lock().unwrap_or_else(PoisonError::into_inner).made.get(text).cloned();
         // if that is too much, the walk ends at its first macro
-        let _ = look((text.len() / work::READ_PER_STEP) as u64);
+        let _ = work::spend((text.len() / work::READ_PER_STEP) as u64);
         if let Some(known) = known {
             return known;
         }

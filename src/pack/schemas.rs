@@ -17,7 +17,7 @@ use super::declared_terms::{self, BASE, complete_references, visit_references};
 use crate::diag::limits;
 use crate::model::Pack;
 use crate::model::options::TABLE;
-use crate::model::pack::{PackRow, is_layering};
+use crate::model::pack::{ABOUT, LAYERING, NAME, PackRow, is_layering};
 use crate::terms::names::RowKeys;
 
 #[cfg(not(rules_on_disk))]
@@ -309,25 +309,16 @@ impl Schemas {
 
 /// A row of a declared table. A row may be a patch, so that only its name is required.
 fn row_schema(pack: &Pack, table: &str) -> Value {
-    let word = |doc: &str| json!({ "type": "string", "description": doc });
-    let flag = |doc: &str| json!({ "const": true, "description": doc });
-    let mut properties = Map::new();
-    let mut put = |key: &str, schema: Value| drop(properties.insert(key.to_owned(), schema));
-    put("name", word("Name of the row; a row of that name in a lower layer is patched key by key."));
-    for column in pack.rows("column") {
-        if let Some((_, key)) = column.name.split_once('/').filter(|(of, _)| *of == table) {
-            put(key, cell_schema(column));
-        }
-    }
-    put("about", word("What the row is for, in a sentence."));
-    put("remove", flag("Deletes the row of a lower layer."));
-    put("replace", flag("Replaces the row of the lower layer as a whole."));
-    put("new", flag("Says that the row is new: it is an error if a lower layer has a row of this name."));
-    put("before", word("Puts the row before this row of the same table."));
-    put("after", word("Puts the row after this row of the same table."));
-    put("edit", json!({ "type": "object", "description": "Changes of single elements of lists of the lower row." }));
-    put("expects", word("Fingerprint of the row that this patch was written for."));
-    json!({ "type": "object", "required": ["name"], "properties": properties, "additionalProperties": false })
+    let columns = pack.rows("column").filter_map(|column| {
+        let (_, key) = column.name.split_once('/').filter(|(of, _)| *of == table)?;
+        Some((key.to_owned(), cell_schema(column)))
+    });
+    let common = [&NAME].into_iter().chain(LAYERING).chain([&ABOUT]).map(|term| (term.name.to_owned(), term.schema()));
+    let properties: Map<String, Value> = common.chain(columns).collect();
+    let mut row = json!({ "type": "object", "required": [NAME.name], "properties": properties, "additionalProperties": false });
+    // the schema that it becomes a part of has copies of what it refers to
+    localize(&mut row, &mut Vec::new());
+    row
 }
 
 /// The values of a column: those of its type, references, and value forms.

@@ -139,8 +139,7 @@ impl DocumentCheck<'_> {
     fn target(&self, pointer: &str) -> ErrorTarget<'_> {
         let mut target = ErrorTarget { node: self.root, key: None, name: "the file".to_owned(), row: None };
         let mut last_key = String::new();
-        for (level, part) in pointer.split('/').skip(1).enumerate() {
-            let part = part.replace("~1", "/").replace("~0", "~");
+        for (level, part) in pointer_steps(pointer).enumerate() {
             match &target.node.data {
                 NodeValue::Table(table) => {
                     let Some(field) = table.get(part.as_str()) else { break };
@@ -416,8 +415,12 @@ fn inside_row(pointer: &str) -> Option<String> {
 
 /// A pointer into a document as a person writes it: `slots.a.plan.0`.
 fn dotted(pointer: &str) -> String {
-    let parts: Vec<String> = pointer.split('/').skip(1).map(|part| part.replace("~1", "/").replace("~0", "~")).collect();
-    parts.join(".")
+    pointer_steps(pointer).collect::<Vec<_>>().join(".")
+}
+
+/// The keys and numbers of a JSON pointer.
+fn pointer_steps(pointer: &str) -> impl Iterator<Item = String> {
+    pointer.split('/').skip(1).map(|step| step.replace("~1", "/").replace("~0", "~"))
 }
 
 /// The nearest of the allowed words, else the words themselves.

@@ -9,14 +9,13 @@ use std::sync::Arc;
 use crate::model::{Map, RuleRef, Value};
 use crate::text::pattern::Pattern;
 use crate::text::script::Script;
-use crate::text::work::BudgetExceeded;
+use crate::text::work::{self, BudgetExceeded};
 use crate::text::written::{self, ToText as _};
 
 use super::eval::{Env, EvalFault};
 use super::expr::{Expr, FieldRef, ItemQuery, PathRoot, PathSegment, ScenePath, ScriptCall};
 use super::memo::SharedValue;
 use super::rules::CompiledRules;
-use super::usage::look;
 
 /// A compiled condition.
 #[derive(Debug, Clone)]
@@ -255,7 +254,7 @@ fn any_same(subject: &Value, list: &[Expr], env: &Env<'_>) -> Result<bool, EvalF
         let wanted = worked_out(e, env)?;
         let hit = match &*wanted {
             Value::List(l) if !matches!(subject, Value::List(_)) => {
-                look(wanted.steps())?;
+                work::spend(wanted.steps())?;
                 let mut found = false;
                 for wanted in l.iter() {
                     if same(subject, wanted)? {
@@ -318,7 +317,7 @@ impl Cond {
                     && let Some(value) = env.held(field)
                     && !matches!(value, Value::Rule(_))
                 {
-                    look(value.steps())?;
+                    work::spend(value.steps())?;
                     return test.holds(value, env);
                 }
                 let value = subject.eval(env)?;

@@ -10,13 +10,12 @@ use crate::diag::limits;
 use crate::model::item::core;
 use crate::model::{Item, Map, RuleRef, Value};
 use crate::text::written::{self, ToText as _};
-use crate::text::{Language, functions, js};
+use crate::text::{Language, functions, js, work};
 
 use super::expr::{CalledFunction, Expr, FieldRef, ItemQuery, PathRoot, PathSegment, QuerySource, ScenePath, TableLookup};
 use super::fault::tried;
 use super::memo::{PassMemo, ValueSet};
 use super::select::SelectSequence;
-use super::usage::look;
 use super::{BuildState, Cond};
 
 pub use super::fault::{EvalFault, FaultKind};
@@ -197,11 +196,11 @@ impl<'a> Env<'a> {
 
     /// Evaluates a compiled cell, which may refer to other cells, and so to itself.
     pub(super) fn cell<T>(&self, eval: impl FnOnce() -> Result<T, EvalFault>) -> Result<T, EvalFault> {
-        if !self.st.usage.deeper() {
+        if !self.st.usage.enter_level() {
             return Err(EvalFault::bound("values refer to each other too deeply"));
         }
         let result = eval();
-        self.st.usage.shallower();
+        self.st.usage.leave_level();
         result
     }
 
@@ -292,7 +291,7 @@ impl Expr {
     /// Evaluates the expression in `env`, and charges the budget with the size of the value: whoever asked for it reads it.
     pub fn eval(&self, env: &Env<'_>) -> Result<Value, EvalFault> {
         let value = self.evaluate(env)?;
-        look(value.steps())?;
+        work::spend(value.steps())?;
         Ok(value)
     }
 
@@ -309,7 +308,7 @@ impl Expr {
                         break;
                     }
                 }
-                env.st.small_enough(out.len())?;
+                env.st.check_text_size(out.len())?;
                 Value::text(out)
             }
             Expr::List(list) => Value::list(list.iter().map(|e| e.eval(env)).collect::<Result<_, _>>()?),
@@ -452,7 +451,7 @@ impl ItemQuery {
         if let Some(join) = &self.join {
             let join = join.eval(env)?.shown();
             let texts = out.iter().map(Value::shown).collect::<Vec<_>>();
-            env.st.small_enough(texts.iter().map(|t| t.len() + join.len()).sum())?;
+            env.st.check_text_size(texts.iter().map(|t| t.len() + join.len()).sum())?;
             let text = texts.join(&join);
             let mut trimmed = text.as_str();
             if self.trim.0 {

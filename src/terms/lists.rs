@@ -20,7 +20,6 @@ use super::memo::PassMemo;
 use super::place::ItemGap;
 use super::select::{Select, SelectCount, SelectEnd, SelectSequence, count};
 use super::trees::walk;
-use super::usage::look;
 use super::{BuildState, Cond};
 
 /// A list of a build.
@@ -208,7 +207,7 @@ impl BuildList {
         if !self.pending.is_empty() {
             let at = self.gap.min(self.items.len());
             let pending = std::mem::take(&mut self.pending);
-            let _ = look((self.items.len() - at).saturating_sub(pending.len()) as u64);
+            let _ = work::spend((self.items.len() - at).saturating_sub(pending.len()) as u64);
             self.items.splice(at..at, pending.into_iter().rev());
         }
     }

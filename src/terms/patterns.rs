@@ -106,7 +106,8 @@ impl BuildState {
     /// # Errors
     /// The error that the function returns.
     pub fn called(&self, function: &Function, args: &Map) -> Result<Value, EvalFault> {
-        let made = function.call(args).inspect(|made| self.usage.work(made.as_list().map_or(0, <[Value]>::len) / work::READ_PER_STEP));
+        let made =
+            function.call(args).inspect(|made| self.usage.count_steps(made.as_list().map_or(0, <[Value]>::len) / work::READ_PER_STEP));
         made.or_else(|refusal| match refusal {
             FunctionRefusal::Failed(why) => Err(EvalFault::failed(why)),
             FunctionRefusal::Bound { why, instead } => {

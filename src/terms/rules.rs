@@ -225,11 +225,11 @@ impl CompiledRules {
     /// and itself where the data nests.
     pub fn form(&self, n: usize, env: &Env<'_>) -> Result<Value, EvalFault> {
         let Some(form) = self.forms.get(n) else { return Ok(Value::Null) };
-        if !env.st.usage.deeper() {
+        if !env.st.usage.enter_level() {
             return Err(EvalFault::bound(format!("form `{}` holds forms too deeply", form.name)));
         }
         let made = form.of_item(env);
-        env.st.usage.shallower();
+        env.st.usage.leave_level();
         made
     }
 }

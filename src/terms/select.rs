@@ -16,7 +16,6 @@ use super::cond::CondComparison;
 use super::eval::{CurrentItem, Env, EvalFault};
 use super::expr::{Expr, FieldRef, ScriptCall};
 use super::memo::PassMemo;
-use super::usage::look;
 use super::{BuildState, CompiledRules, Cond, CondTest, PassReasons};
 
 /// Which end a selection starts at.
@@ -489,7 +488,7 @@ impl SortKey {
         }
         let value = env.field(&self.field)?;
         // a key is compared with about so many others
-        look(value.steps().saturating_mul(work::STEPS_PER_OPERATION))?;
+        work::spend(value.steps().saturating_mul(work::STEPS_PER_OPERATION))?;
         Ok(match &self.how {
             KeyComparison::Ranks(ranks) => {
                 let ranks = env.eval(ranks)?;

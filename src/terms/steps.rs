@@ -163,7 +163,7 @@ impl TextStep {
     pub fn changed(&self, old: Value, env: &Env<'_>) -> Result<Value, EvalFault> {
         let new = self.apply(old, env)?;
         if let Value::Text(text) = &new {
-            env.st.small_enough(text.len())?;
+            env.st.check_text_size(text.len())?;
         }
         Ok(new)
     }
@@ -408,7 +408,7 @@ fn inline(old: &Value, joint: &str, st: &BuildState) -> Result<Value, EvalFault>
         }
     }
     // parts may share one long text
-    st.small_enough(pieces.iter().fold(0, |sum: usize, piece| sum.saturating_add(piece.len()).saturating_add(joint.len())))?;
+    st.check_text_size(pieces.iter().fold(0, |sum: usize, piece| sum.saturating_add(piece.len()).saturating_add(joint.len())))?;
     Ok(Value::text(pieces.join(joint)))
 }
 

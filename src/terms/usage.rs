@@ -8,8 +8,7 @@ use std::cell::Cell;
 
 use crate::diag::limits;
 use crate::model::{SerializedSize, SizeExcess, Value};
-use crate::text::work::{self, BudgetExceeded};
-use crate::text::written;
+use crate::text::{work, written};
 
 use super::BuildState;
 use super::fault::EvalFault;
@@ -61,14 +60,14 @@ pub(crate) struct BuildUsage {
 
 impl BuildUsage {
     /// Enters one level of values that refer to values; false if that is too deep.
-    pub(crate) fn deeper(&self) -> bool {
+    pub(crate) fn enter_level(&self) -> bool {
         let fine = self.depth.get() < DEEPEST;
         self.depth.set(self.depth.get() + u32::from(fine));
         fine
     }
 
     /// Leaves one level.
-    pub(crate) fn shallower(&self) {
+    pub(crate) fn leave_level(&self) {
         self.depth.set(self.depth.get().saturating_sub(1));
     }
 
@@ -81,7 +80,7 @@ impl BuildUsage {
             self.refused.set(false);
         }
         let texts = self.texts.get();
-        if texts >= MOST_INNER_TEXTS || (open > 0 && !self.spend(bytes)) || !self.deeper() {
+        if texts >= MOST_INNER_TEXTS || (open > 0 && !self.spend(bytes)) || !self.enter_level() {
             return TextNesting::Refused(self.refuse());
         }
         self.texts.set(texts + u32::from(open > 1));
@@ -122,17 +121,17 @@ impl BuildUsage {
     pub(crate) fn end_text(&self, bytes: usize) -> Result<(), bool> {
         let open = self.open.get().saturating_sub(1);
         self.open.set(open);
-        self.shallower();
+        self.leave_level();
         if open == 0 || self.spend(bytes) { Ok(()) } else { Err(self.refuse()) }
     }
 
     /// Counts steps of a function, for the text that is being expanded.
-    pub(crate) fn work(&self, steps: usize) {
+    pub(crate) fn count_steps(&self, steps: usize) {
         self.steps.set(self.steps.get().saturating_add(steps));
     }
 
     /// The steps of functions since the last call.
-    pub(crate) fn worked(&self) -> usize {
+    pub(crate) fn take_steps(&self) -> usize {
         self.steps.take()
     }
 }
@@ -142,7 +141,7 @@ impl BuildState {
     /// of the scene's lists.
     pub fn visit(&self, items: usize) -> Result<(), EvalFault> {
         // the condition of each item is counted besides
-        look((items as u64).saturating_add(1))?;
+        work::spend((items as u64).saturating_add(1))?;
         let sum = self.usage.visits.get().saturating_add(items as u64).saturating_add(1);
         self.usage.visits.set(sum);
         if sum <= self.rules.limits.pass_visits {
@@ -162,7 +161,7 @@ impl BuildState {
     }
 
     /// An error for a text longer than the pack allows.
-    pub fn small_enough(&self, bytes: usize) -> Result<(), EvalFault> {
+    pub fn check_text_size(&self, bytes: usize) -> Result<(), EvalFault> {
         if bytes > self.rules.limits.text_bytes {
             return Err(EvalFault::bound(format!(
                 "a text grew beyond {} bytes; let the rule make less, or raise `text_bytes` in `[limits]` of the pack (at most 256,000,000)",
@@ -171,11 +170,6 @@ impl BuildState {
         }
         Ok(())
     }
-}
-
-/// Pays for items that are looked at or moved, and for values that are read, besides the visits that the pack bounds.
-pub(crate) fn look(steps: u64) -> Result<(), BudgetExceeded> {
-    work::spend(steps)
 }
 
 /// The size of a value, which is paid; or what it would do ("would …"), if it nests too deeply, holds too many values, or would
@@ -194,7 +188,7 @@ pub(crate) fn check_kept(value: &Value, text_bytes: usize, scene: &Value) -> Res
     });
     if matches!(value, Value::List(_) | Value::Map(_)) {
         // nothing can fail here: the next step fails, if this is too much
-        let _ = look(size.map_or(limits::VALUES, |size| size.values) as u64);
+        let _ = work::spend(size.map_or(limits::VALUES, |size| size.values) as u64);
     }
     size.map_err(|excess| match excess {
         SizeExcess::Depth => format!("nest deeper than {} levels; nest it less deeply", limits::NESTING),

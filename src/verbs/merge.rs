@@ -9,8 +9,8 @@ use crate::model::{FieldId, Item, Term, Value, item::core};
 use crate::syntax::CompileContext;
 use crate::syntax::conditions::PathMode;
 use crate::terms::select::SelectSequence;
-use crate::terms::usage::look;
 use crate::terms::{BuildState, Cond, CurrentItem, Env, EvalFault, Expr};
+use crate::text::work;
 use crate::text::written::{self, ToText as _};
 
 /// `merge` as the table of verbs knows it.
@@ -156,7 +156,7 @@ impl MergeTerms {
     fn taker(&self, into: &Cond, out: &[(usize, Item)], item: &Item, n: usize, env: &Env<'_>) -> Result<Option<usize>, EvalFault> {
         let from = env.inner(CurrentItem::Item(item, n));
         for (at, (place, head)) in out.iter().enumerate().rev() {
-            look(1)?;
+            work::spend(1)?;
             let there = from.inner(CurrentItem::Item(head, *place));
             if head.enabled() && there.holds(into)? && self.fits(head, item, n, env)? {
                 return Ok(Some(at));
@@ -236,7 +236,7 @@ fn joined(run: &[Value], join: &str, env: &Env<'_>) -> Result<Value, EvalFault> 
     }
     let texts: Vec<Arc<str>> = run.iter().map(Value::shown).collect();
     let joins = join.len().saturating_mul(texts.len().saturating_sub(1));
-    env.st.small_enough(texts.iter().fold(joins, |sum, text| sum.saturating_add(text.len())))?;
+    env.st.check_text_size(texts.iter().fold(joins, |sum, text| sum.saturating_add(text.len())))?;
     Ok(Value::text(texts.join(join)))
 }
 

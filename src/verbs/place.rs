@@ -11,8 +11,8 @@ use crate::syntax::CompileContext;
 use crate::syntax::conditions::PathMode;
 use crate::syntax::context::ItemScope;
 use crate::terms::select::{SelectSequence, in_list_order};
-use crate::terms::usage::look;
 use crate::terms::{BuildState, Cond, CurrentItem, Env, EvalFault, Expr};
+use crate::text::work;
 
 use super::pass::{CompiledPass, HistoryDemand, PassRun, ProgramInterrupt, Verb, VerbInfo, WrittenPass, refuse};
 
@@ -83,7 +83,7 @@ impl Verb for PlaceTerms {
         if self.now {
             for item in moved {
                 // each of them moves the whole list
-                look(st.list(to).items.len() as u64)?;
+                work::spend(st.list(to).items.len() as u64)?;
                 super::add::insert(run, st, to, &self.at, vec![item])?;
             }
         } else {

@@ -443,38 +443,28 @@ impl ArtifactHistoryArgs {
     fn run(&self, show: &mut Console<'_>) -> Result<RunExit> {
         let (store, home) = (self.place.open_existing(show)?, self.place.home());
         let page = ListPage { after: self.after, limit: self.limit };
-        if self.archived {
+        let (rows, json): (Vec<_>, _) = if self.archived {
             let all = wait(store.archive(&home, Some(&self.tag), page)).map_err(store_failure)?;
-            if all.is_empty() {
-                latest_version(&store, &home, &self.tag)?;
-            }
-            if show.is_json() {
-                show.json(&json!(all));
-            } else {
-                let row = |a: &ArchivedVersion| {
-                    vec![
-                        format!("version {}", a.version.version),
-                        format!("archived for {}", a.reason.word()),
-                        moment_text(a.archived),
-                        value_line(&a.version.value),
-                    ]
-                };
-                show.result(&table(&all.iter().map(row).collect::<Vec<_>>()));
-            }
-            return Ok(RunExit::Done);
-        }
-        let all = wait(store.versions(&home, &self.tag, page)).map_err(store_failure)?;
-        if all.is_empty() {
-            latest_version(&store, &home, &self.tag)?;
-        }
-        if show.is_json() {
-            show.json(&json!(all));
+            let row = |a: &ArchivedVersion| {
+                let reason = format!("archived for {}", a.reason.word());
+                vec![format!("version {}", a.version.version), reason, moment_text(a.archived), value_line(&a.version.value)]
+            };
+            (all.iter().map(row).collect(), json!(all))
         } else {
+            let all = wait(store.versions(&home, &self.tag, page)).map_err(store_failure)?;
             let row = |v: &ArtifactVersion| {
                 let base = v.based_on.map_or_else(|| "the first".to_owned(), |base| format!("from {base}"));
                 vec![format!("version {}", v.version), base, moment_text(v.at), value_line(&v.value)]
             };
-            show.result(&table(&all.iter().map(row).collect::<Vec<_>>()));
+            (all.iter().map(row).collect(), json!(all))
+        };
+        if rows.is_empty() {
+            latest_version(&store, &home, &self.tag)?;
+        }
+        if show.is_json() {
+            show.json(&json);
+        } else {
+            show.result(&table(&rows));
         }
         Ok(RunExit::Done)
     }

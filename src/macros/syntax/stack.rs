@@ -116,7 +116,7 @@ pub trait StackHost {
     fn ended(&self) -> Option<Arc<str>>;
 
     /// The steps of functions since the last call, besides the values that they gave.
-    fn worked(&self) -> usize;
+    fn take_steps(&self) -> usize;
 }
 
 /// A text that is read: the given one, or one that a block has put back into the input.
@@ -185,7 +185,7 @@ pub fn expand<H: StackHost>(text: &Arc<str>, braces: Arc<Braces>, host: &H, limi
         warnings: Vec::new(),
     };
     // what was done before belongs to no macro of this text
-    host.worked();
+    host.take_steps();
     let done = stack.walk();
     if stack.too_deep {
         stack.warn(format!("more than {MOST_FRAMES} macros and blocks are open at one place; the inner ones are left as text"));
@@ -296,7 +296,7 @@ impl<H: StackHost> MacroStack<'_, H> {
 
     /// Counts a macro, and what it gave: so many bytes, and the work of its functions.
     fn step(&mut self, gave: usize) -> Result<(), StackStop> {
-        let steps = self.host.worked().saturating_add(gave / BYTES_PER_STEP).saturating_add(1);
+        let steps = self.host.take_steps().saturating_add(gave / BYTES_PER_STEP).saturating_add(1);
         self.count(steps)
     }
 

@@ -77,6 +77,16 @@ pub(crate) enum DifferenceKind {
 impl DifferenceKind {
     pub(crate) const ALL: [DifferenceKind; 4] = [DifferenceKind::New, DifferenceKind::Changed, DifferenceKind::Moved, DifferenceKind::Gone];
 
+    /// What became of a row that the first side has (`was`) or the second (`is`); nothing if it is the same in the same place.
+    pub(crate) fn of(was: bool, is: bool, has_changed: bool, has_moved: bool) -> Option<Self> {
+        match (was, is) {
+            (false, _) => Some(Self::New),
+            (_, false) => Some(Self::Gone),
+            _ if has_changed => Some(Self::Changed),
+            _ => has_moved.then_some(Self::Moved),
+        }
+    }
+
     pub(crate) fn word(self) -> &'static str {
         match self {
             DifferenceKind::New => "new",

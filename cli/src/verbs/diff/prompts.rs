@@ -5,6 +5,8 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use serde_json::{Value as Json, json};
 
+use tapster::text_utils::escape_pointer_token;
+
 use crate::diag::Diagnostic;
 use crate::layout::place_of;
 use crate::model::options::TABLE;
@@ -403,7 +405,7 @@ fn pointers(was: &Json, is: &Json, at: String, depth: usize, out: &mut Vec<(Stri
     if was == is || out.len() >= MOST_OF_PAYLOAD {
         return;
     }
-    let step = |key: &str| format!("{at}/{}", key.replace('~', "~0").replace('/', "~1"));
+    let step = |key: &str| format!("{at}/{}", escape_pointer_token(key));
     match (was, is) {
         (Json::Object(old), Json::Object(new)) if depth > 0 => {
             for key in old.keys().chain(new.keys().filter(|key| !old.contains_key(*key))) {

@@ -74,13 +74,7 @@ impl RuleDiff {
             let mut found = Vec::new();
             fields("", old.map_or(&empty, |r| &r.fields), new.map_or(&empty, |r| &r.fields), (a, b), &mut found);
             let place = moved.get(&*name).cloned();
-            let what = match (old, new) {
-                (None, _) => DifferenceKind::New,
-                (_, None) => DifferenceKind::Gone,
-                _ if !found.is_empty() => DifferenceKind::Changed,
-                _ if place.is_some() => DifferenceKind::Moved,
-                _ => continue,
-            };
+            let Some(what) = DifferenceKind::of(old.is_some(), new.is_some(), !found.is_empty(), place.is_some()) else { continue };
             let (was, is) = (old.map(|r| deciders(a, r)).unwrap_or_default(), new.map(|r| deciders(b, r)).unwrap_or_default());
             self.rows.push(RowChange { what, table: table.to_owned(), name: name.to_string(), was, is, fields: found, moved: place });
         }
@@ -244,13 +238,7 @@ pub(super) fn option_changes(a: &Pack, b: &Pack) -> Vec<RowChange> {
         let (old, new) = (a.options.get(&name), b.options.get(&name));
         let fields = option_fields(old.map(|option| (a, option)), new.map(|option| (b, option)));
         let place = moved.get(&*name).cloned();
-        let what = match (old, new) {
-            (None, _) => DifferenceKind::New,
-            (_, None) => DifferenceKind::Gone,
-            _ if !fields.is_empty() => DifferenceKind::Changed,
-            _ if place.is_some() => DifferenceKind::Moved,
-            _ => continue,
-        };
+        let Some(what) = DifferenceKind::of(old.is_some(), new.is_some(), !fields.is_empty(), place.is_some()) else { continue };
         let (was, is) = (old.map(|o| option_places(a, o)).unwrap_or_default(), new.map(|o| option_places(b, o)).unwrap_or_default());
         out.push(RowChange { what, table: SECTION.to_owned(), name: name.to_string(), was, is, fields, moved: place });
     }
