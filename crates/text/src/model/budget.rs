@@ -393,14 +393,10 @@ impl Drop for RunningRule {
     }
 }
 
-// A switch for tests, which calls of a thread have in common as well: without shortcuts, a build takes the slow way wherever
-// there is a fast one, and must give the same.
-//
-// Shortcuts are: a long chat that is read as far as it is needed, values that are evaluated once per pass, the search
-// for all keys of a book at once and the memory of what it found, prefilters of long lists, the faster engine for
-// patterns over texts with usual line ends, and caches of compiled texts. Nothing but tests switches them off.
-
-/// Whether shortcuts are taken in this thread.
+/// Whether shortcuts are taken in this thread. Only tests switch them off: a build without them takes the slow way wherever there
+/// is a fast one, and must give the same. Shortcuts are: a long chat that is read as far as it is needed, values that are
+/// evaluated once per pass, the search for all keys of a book at once and the memory of what it found, prefilters of long lists,
+/// the faster engine for patterns over texts with usual line ends, and caches of compiled texts.
 #[must_use]
 pub fn takes_shortcuts() -> bool {
     !SHORTCUTS_ARE_OFF.get()
