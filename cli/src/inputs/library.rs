@@ -94,12 +94,7 @@ pub(crate) fn beside_scene(folder: &Path) -> [PathBuf; 2] {
 /// Loads and compiles a pack and shows its warnings.
 pub(crate) fn open_pack(start: &Start, overlays: &[Overlay], show: &mut Console<'_>) -> Result<Ruleset> {
     let rules = Ruleset::load(start, overlays, &pack_shelf(show)).map_err(EarlyExit::rejected)?;
-    // advice to authors of templates and overlays is only shown by `check`
-    let mut warnings = rules.warnings().clone();
-    let is_advice =
-        |code| matches!(code, Code::TemplateUnused | Code::TemplateBudget | Code::TemplateDoubtful | Code::LayerPatches | Code::LayerDrops);
-    warnings.retain(|d| !d.code.known().is_some_and(is_advice));
-    show.report(&warnings, &rules.pack().sources);
+    show.report(&tapster_door::usage_warnings(&rules), &rules.pack().sources);
     Ok(rules)
 }
 

@@ -6,6 +6,9 @@
 use std::path::Path;
 
 use crate::build::{AssembledScene, ErrorKind, ScenePart, assemble_scene, import_document};
+use tapster_door::scene::imported_before;
+pub(crate) use tapster_door::scene::{SMALLER, SceneRole};
+
 use crate::diag::{Code, Diagnostic, DocumentNode, Report, Severity, Sources, Span};
 use crate::exit::{EarlyExit, Result, RunExit};
 use crate::import::{self, Container, Contents};
@@ -17,9 +20,6 @@ use crate::model::{Map, Scene, Value};
 use crate::output::{Console, WarningPlaces};
 use crate::pack::{Ruleset, TypeMismatch};
 use crate::program::foreign::ImportedDocument;
-
-/// The remedy for a document that takes too much work.
-pub(crate) const SMALLER: &str = "import it in smaller parts: a lorebook as several files, a chat without its oldest messages";
 
 /// What the clock, the files and the flags give to the scene, in the order in which they are laid over one another.
 pub(crate) fn scene_parts(parts: &BuildParts, rules: &Ruleset, show: &mut Console<'_>) -> Result<Vec<ScenePart>> {
@@ -180,7 +180,7 @@ fn persona_part(file: &Path, rules: &Ruleset, show: &mut Console<'_>) -> Result<
         return Ok(ScenePart::new("persona", single_value("persona", single_value("text", Value::text(text)))));
     }
     let brought = import_contents(file, &imported, Some(rules), None, show)?;
-    if let Some(mistaken) = SceneRole::Persona.mistaken(file, &brought.format, &brought.scene) {
+    if let Some(mistaken) = SceneRole::Persona.mismatch(&path_text(file), &brought.format, &brought.scene) {
         show.note(mistaken);
     }
     Ok(file_part("persona", file, brought))
@@ -189,7 +189,7 @@ fn persona_part(file: &Path, rules: &Ruleset, show: &mut Console<'_>) -> Result<
 fn import_part(file: &Path, role: SceneRole, rules: &Ruleset, show: &mut Console<'_>) -> Result<ImportedDocument> {
     let imported = open_foreign(file, show)?;
     let brought = import_contents(file, &imported, Some(rules), None, show)?;
-    if let Some(mistaken) = role.mistaken(file, &brought.format, &brought.scene) {
+    if let Some(mistaken) = role.mismatch(&path_text(file), &brought.format, &brought.scene) {
         show.note(mistaken);
     }
     Ok(brought)
@@ -258,74 +258,6 @@ fn unknown_format(file: &Path) -> EarlyExit {
 /// The one document of a file that counts for a pack; a file with one object per line becomes `{ lines }`.
 pub(crate) fn main_document(imported: &Contents, rules: Option<&Ruleset>) -> Value {
     rules.map_or_else(|| imported.whole([]), |rules| imported.whole(rules.card_chunks()))
-}
-
-/// A document that `tapster import` has written: `format`, `scene` and `rest`, and nothing else.
-fn imported_before(document: &Value) -> Option<ImportedDocument> {
-    let table = document.as_map().filter(|t| t.len() == 3)?;
-    let (format, scene, rest) = (table.get("format")?.as_str()?, table.get("scene")?, table.get("rest")?);
-    let found = || ImportedDocument { format: format.to_owned(), scene: scene.clone(), rest: rest.clone(), ..ImportedDocument::default() };
-    scene.as_map().is_some().then(found)
-}
-
-/// A part of a scene that has a flag of its own.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum SceneRole {
-    Character,
-    Preset,
-    Chat,
-    Lorebook,
-    Persona,
-}
-
-impl SceneRole {
-    /// The part that an imported scene is; `None` if it may be any.
-    pub(crate) fn of(scene: &Value) -> Option<Self> {
-        let has = |path: &str| scene.get(path).is_some_and(|value| !value.is_empty());
-        let only = |paths: &[&str]| scene.as_map().is_some_and(|map| !map.is_empty() && map.keys().all(|key| paths.contains(&&**key)));
-        if has("card") {
-            Some(Self::Character)
-        } else if has("history") {
-            Some(Self::Chat)
-        } else if only(&["book", "books"]) {
-            Some(Self::Lorebook)
-        } else if only(&["persona", "personas", "names"]) && (has("persona") || has("personas")) {
-            Some(Self::Persona)
-        } else if has("preset") || has("story") || has("instruct") || has("reasoning") || has("provider") {
-            Some(Self::Preset)
-        } else {
-            None
-        }
-    }
-
-    /// The flag that takes such a file.
-    pub(crate) fn flag(self) -> &'static str {
-        match self {
-            Self::Character => "--character",
-            Self::Preset => "--preset",
-            Self::Chat => "--chat",
-            Self::Lorebook => "--lorebook",
-            Self::Persona => "--persona-file",
-        }
-    }
-
-    fn noun(self) -> &'static str {
-        match self {
-            Self::Character => "a card",
-            Self::Preset => "a preset",
-            Self::Chat => "a chat",
-            Self::Lorebook => "a lorebook",
-            Self::Persona => "a persona",
-        }
-    }
-
-    /// The warning about a file that was given as `self` and is something else.
-    pub(crate) fn mistaken(self, file: &Path, format: &str, scene: &Value) -> Option<Diagnostic> {
-        let is = Self::of(scene).filter(|is| *is != self)?;
-        let message = format!("`{}` is given as {}, but it is {} (`{format}`)", path_text(file), self.noun(), is.noun());
-        let help = format!("name it with `{}`, or with the key of that name in the scene file", is.flag());
-        Some(Diagnostic::new(Code::ImportRole, message).help(help))
-    }
 }
 
 /// A file of another program, as a pack reads it.

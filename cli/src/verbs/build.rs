@@ -3,14 +3,14 @@
 use clap::Args;
 use serde_json::{Value as Json, json};
 
-use crate::diag::{Code, Diagnostic, Help, suggest};
+use crate::diag::{Code, Diagnostic, Help, Sources, suggest};
 use crate::exit::{EarlyExit, Result, RunExit};
 use crate::inputs::turns::{PlayArgs, PreviousRequest, TurnResult};
 use crate::inputs::{self, InputArgs};
 use crate::model::{Plan, Scene, Value};
 use crate::output::Console;
 use crate::pack::Ruleset;
-use crate::verbs::explain::cache;
+use tapster_door::explain::{cache, waiting};
 
 pub(crate) use crate::build::dialect_of as dialect;
 
@@ -82,7 +82,7 @@ impl BuildArgs {
             plan.unchanged = previous.plan(rules, &plan).map_err(|e| EarlyExit::build(&e, rules))?;
         }
         show.warnings(&plan.warnings, rules.sources());
-        waiting(&plan, show);
+        show.report(&waiting(&plan).into_iter().collect(), &Sources::default());
         let result = match &self.dump {
             BuildLink::Payload => {
                 let dialect = dialect(rules, scene);
@@ -100,16 +100,6 @@ impl BuildArgs {
             BuildLink::List(name) => outcome.list(name).iter().map(Value::to_json).collect(),
         };
         Ok(TurnResult { result, patch: plan.patch, draws: outcome.draws_left() })
-    }
-}
-
-/// Warns about operations that wait for the reply of a model, which a build does not ask.
-pub(crate) fn waiting(plan: &Plan, show: &mut Console<'_>) {
-    let requests = plan.reported("requests").to_json();
-    for operation in requests.as_array().into_iter().flatten().filter_map(|request| request["operation"].as_str()) {
-        let message = format!("operation `{operation}` waits for a model, so the prompt is not what a turn would send");
-        let help = format!("put its reply into the scene as `replies.{operation}.text`, or play the turn with `tapster turn`");
-        show.note(Diagnostic::new(Code::OperationWaiting, message).help(help));
     }
 }
 

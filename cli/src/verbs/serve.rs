@@ -11,6 +11,7 @@ use std::time::Duration;
 use clap::Args;
 use indexmap::IndexMap;
 use serde_json::{Map, Value as Json, json};
+use tapster_door::Door;
 
 use crate::diag::{Code, Diagnostic, Report, Sources, render};
 use crate::exit::{EarlyExit, Result, RunExit};
@@ -32,9 +33,12 @@ const OWN: &[&str] = &["id", "trace", "reload"];
 /// A line is what a scene file holds (`pack`, `overlays`, `character`, `message`, `scene` …), as one JSON object, and
 /// besides `id`, which is returned, `trace`, and `reload`, which reads the rule files again. The answer has `id`, `ok`,
 /// `diagnostics`, and if `ok` is true `dialect`, `payload`, `request` (`url`, `headers`), `patch`, and `trace`.
+///
+/// A line with a `call` is a request of the door: `open`, `put`, `build`, `explain`, `check` … (docs/reference/door.md).
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   echo '{\"id\":1,\"pack\":\"base\",\"message\":\"Hello.\"}' | tapster serve --stdio
+  echo '{\"call\":\"check\",\"rules\":\"base\"}' | tapster serve --stdio
   tapster serve --stdio < scenes.jsonl > prompts.jsonl")]
 pub(crate) struct ServeArgs {
     /// Read lines from standard input and write lines to standard output.
@@ -51,13 +55,17 @@ pub(crate) struct ServeArgs {
     worker: bool,
 }
 
-/// Packs with their overlays, ready for builds.
-type ReadyPacks = IndexMap<String, Ruleset>;
+/// Packs with their overlays, ready for builds, and what calls of the door have opened.
+struct ServeMemory {
+    ready: IndexMap<String, Ruleset>,
+    door: Door,
+}
 
 impl ServeArgs {
     pub(crate) fn run(&self, show: &mut Console<'_>) -> Result<RunExit> {
         let folders = RealFolders::new(&self.allow, show)?;
-        let mut ready = ReadyPacks::default();
+        let door = Door::new(library::pack_shelf(show).folders, Some(scene::clock));
+        let mut memory = ServeMemory { ready: IndexMap::default(), door };
         let mut watched = None;
         if self.worker {
             end_with_parent();
@@ -70,7 +78,7 @@ impl ServeArgs {
             let text = match refused {
                 Some(complaint) => format!("{}\n", refusal(Json::Null, complaint)),
                 // a run inside of another program has no process that it could start again
-                None if self.worker || show.arguments.is_none() => format!("{}\n", answer_line(&line, &mut ready, &folders, show)),
+                None if self.worker || show.arguments.is_none() => format!("{}\n", answer_line(&line, &mut memory, &folders, show)),
                 None => self.watch(&line.into(), &mut watched, show),
             };
             show.result(&text);
@@ -133,8 +141,9 @@ fn refusal(id: Json, complaint: Diagnostic) -> Json {
 }
 
 /// The answer to one line.
-fn answer_line(line: &[u8], ready: &mut ReadyPacks, folders: &RealFolders, show: &mut Console<'_>) -> Json {
+fn answer_line(line: &[u8], memory: &mut ServeMemory, folders: &RealFolders, show: &mut Console<'_>) -> Json {
     let (asked, id) = match serde_json::from_slice::<Json>(line) {
+        Ok(request) if request.get("call").is_some() => return memory.door.call(&request),
         Ok(Json::Object(mut asked)) => {
             let id = asked.shift_remove("id").unwrap_or(Json::Null);
             asked.retain(|key, _| OWN.contains(&key.as_str()));
@@ -145,7 +154,7 @@ fn answer_line(line: &[u8], ready: &mut ReadyPacks, folders: &RealFolders, show:
     };
     let near = show.near.len();
     let (result, mut kept) = show.keeping(|show| match asked {
-        Ok(asked) => build_line(line, &asked, ready, folders, show),
+        Ok(asked) => build_line(line, &asked, &mut memory.ready, folders, show),
         Err(message) => Err(EarlyExit::new(RunExit::No, Diagnostic::new(Code::SyntaxJson, message).help("write one object on each line"))),
     });
     show.near.truncate(near);
@@ -164,7 +173,13 @@ fn answer_line(line: &[u8], ready: &mut ReadyPacks, folders: &RealFolders, show:
 }
 
 /// Builds what a line asks for; `own` has the keys that are not those of a scene file.
-fn build_line(line: &[u8], own: &Map<String, Json>, ready: &mut ReadyPacks, folders: &RealFolders, show: &mut Console<'_>) -> Result<Json> {
+fn build_line(
+    line: &[u8],
+    own: &Map<String, Json>,
+    ready: &mut IndexMap<String, Ruleset>,
+    folders: &RealFolders,
+    show: &mut Console<'_>,
+) -> Result<Json> {
     let flag = |key: &str| match own.get(key) {
         None => Ok(false),
         Some(Json::Bool(flag)) => Ok(*flag),
@@ -208,7 +223,7 @@ fn refuse_stream_inputs(parts: &BuildParts) -> Result<()> {
 }
 
 /// The rules of a scene, compiled once for each pack with its overlays.
-fn ready_rules(parts: &BuildParts, ready: &mut ReadyPacks, show: &mut Console<'_>) -> Result<Ruleset> {
+fn ready_rules(parts: &BuildParts, ready: &mut IndexMap<String, Ruleset>, show: &mut Console<'_>) -> Result<Ruleset> {
     let key = format!("{:?} {:?} {:?}", parts.pack, parts.overlays, library::pack_shelf(show).folders);
     if let Some(rules) = ready.get(&key) {
         return Ok(rules.clone());

@@ -19,9 +19,9 @@ use crate::layout::{head, one_line};
 use crate::output::Console;
 use crate::pack::files::packs_in;
 use crate::verbs::diff::page::{PageLimits, Paint};
-use crate::verbs::diff::prompts::{BuiltPrompt, PromptDiff};
-use crate::verbs::diff::rules::RuleDiff;
 use crate::verbs::diff::{ReportedDiagnostics, build_prompt};
+use tapster_door::diff::prompts::{BuiltPrompt, PromptDiff};
+use tapster_door::diff::rules::RuleDiff;
 
 /// Characters of a text that are shown of a block.
 const TEXT: usize = 100;

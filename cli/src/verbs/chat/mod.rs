@@ -12,6 +12,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use serde_json::{Map, Value as Json, json};
 use tapster_client::{Problem, ProviderError, RunError};
+use tapster_door::explain;
 
 use crate::diag::{Code, Diagnostic, DiagnosticCode, suggest};
 use crate::exit::{EarlyExit, Result, RunExit};
@@ -23,7 +24,6 @@ use crate::layout::visible;
 use crate::model::{Scene, Value};
 use crate::output::Console;
 use crate::pack::Ruleset;
-use crate::verbs::explain;
 use crate::verbs::turn::{complete_context, error_code};
 use log::ChatLog;
 use talk::{LineOutcome, RunningChat};

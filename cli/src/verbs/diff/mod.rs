@@ -1,14 +1,14 @@
 //! `tapster diff`: what differs between two packs, overlays or scenes, and between the prompts that they build.
 
 pub(crate) mod page;
-pub(crate) mod prompts;
-pub(crate) mod rules;
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
 use serde_json::{Map, Value as Json, json};
+use tapster_door::diff::prompts::{self, BuiltPrompt, PromptDiff};
+use tapster_door::diff::rules::{RowChange, RuleDiff, change_places};
 
 use crate::diag::{Code, Diagnostic, DocumentNode, Report, Sources, render, short};
 use crate::exit::{EarlyExit, Result, RunExit};
@@ -23,8 +23,6 @@ use crate::testing::play::{PlayedTurn, TurnFailure, turns};
 use crate::verbs::build::{dialect, planned};
 use crate::verbs::check::find_scene as scene_at;
 use page::{PageLimits, Paint};
-use prompts::{BuiltPrompt, PromptDiff};
-use rules::{RowChange, RuleDiff, change_places};
 
 /// Show what differs between two packs, two overlays, two versions of a pack or two scenes: rows that are new, changed,
 /// moved or gone, and how prompts change, block by block, with the rules that are responsible.
@@ -63,38 +61,6 @@ pub(crate) struct DiffArgs {
     /// Show long lists and texts in full.
     #[arg(long)]
     all: bool,
-}
-
-/// How something differs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum DifferenceKind {
-    New,
-    Changed,
-    Moved,
-    Gone,
-}
-
-impl DifferenceKind {
-    pub(crate) const ALL: [DifferenceKind; 4] = [DifferenceKind::New, DifferenceKind::Changed, DifferenceKind::Moved, DifferenceKind::Gone];
-
-    /// What became of a row that the first side has (`was`) or the second (`is`); nothing if it is the same in the same place.
-    pub(crate) fn of(was: bool, is: bool, has_changed: bool, has_moved: bool) -> Option<Self> {
-        match (was, is) {
-            (false, _) => Some(Self::New),
-            (_, false) => Some(Self::Gone),
-            _ if has_changed => Some(Self::Changed),
-            _ => has_moved.then_some(Self::Moved),
-        }
-    }
-
-    pub(crate) fn word(self) -> &'static str {
-        match self {
-            DifferenceKind::New => "new",
-            DifferenceKind::Changed => "changed",
-            DifferenceKind::Moved => "moved",
-            DifferenceKind::Gone => "gone",
-        }
-    }
 }
 
 /// Diagnostics that have been shown: both sides mostly give the same.

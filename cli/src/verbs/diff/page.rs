@@ -3,9 +3,9 @@
 use serde_json::Value as Json;
 
 use crate::layout::{head, one_line};
-use crate::verbs::diff::DifferenceKind;
-use crate::verbs::diff::prompts::{BlockChange, BlockView, Culprit, PromptDiff};
-use crate::verbs::diff::rules::{DiffStep, FieldChange, RowChange, RuleDiff, SECTION, arrow, change_places, diff_steps};
+use tapster_door::diff::DifferenceKind;
+use tapster_door::diff::prompts::{BlockChange, BlockView, Culprit, PromptDiff};
+use tapster_door::diff::rules::{DiffStep, FieldChange, RowChange, RuleDiff, SECTION, arrow, change_places, diff_steps};
 
 /// How much is shown.
 #[derive(Debug, Clone, Copy)]
@@ -298,12 +298,12 @@ impl Paint {
     }
 
     /// The sign of a change, in its colour.
-    pub(crate) fn sign(self, what: crate::verbs::diff::DifferenceKind) -> String {
+    pub(crate) fn sign(self, what: DifferenceKind) -> String {
         match what {
-            crate::verbs::diff::DifferenceKind::New => self.come("+"),
-            crate::verbs::diff::DifferenceKind::Gone => self.gone("-"),
-            crate::verbs::diff::DifferenceKind::Changed => self.changed("~"),
-            crate::verbs::diff::DifferenceKind::Moved => self.changed(">"),
+            DifferenceKind::New => self.come("+"),
+            DifferenceKind::Gone => self.gone("-"),
+            DifferenceKind::Changed => self.changed("~"),
+            DifferenceKind::Moved => self.changed(">"),
         }
     }
 }

@@ -13,7 +13,7 @@ use sha2::{Digest, Sha256};
 
 use crate::diag::short::is_unseen;
 use crate::text::markup::escaped;
-use crate::verbs::explain::changes::scripted_rows;
+use tapster_door::explain::changes::scripted_rows;
 
 const TEMPLATE: &str = include_str!("html/page.html");
 const STYLE: &str = include_str!("html/page.css");

@@ -2,80 +2,96 @@
 
 use serde_json::{Value as Json, json};
 
-use crate::diag::{Code, DocumentNode, FieldMap, NodeValue, Span, suggest};
-use crate::exit::{EarlyExit, Result, RunExit};
+use crate::diag::{Code, Diagnostic, DocumentNode, FieldMap, Help, NodeValue, Span, suggest};
 use crate::layout::{head, one_line, table};
 use crate::model::Pack;
 use crate::model::pack::{PackRow, PackRows};
-use crate::output::Console;
 use crate::pack::Ruleset;
+use crate::verbs::CompiledPass;
 
 /// The most characters that a page of several rows shows of a value; one row and JSON show all of it.
 const VALUE: usize = 400;
 
-/// Shows the page of `name`, or the list of programs.
-pub(crate) fn show(rules: &Ruleset, name: Option<&str>, show: &mut Console<'_>) -> Result<RunExit> {
-    let pack = rules.pack();
-    let Some(name) = name else {
-        programs(rules, show);
-        return Ok(RunExit::Done);
-    };
-    let rows = rows_of(pack, name);
-    let values = pack.values.get(name).map(|f| &f.node);
-    if rows.is_empty() && values.is_none() {
-        return Err(unknown(pack, name));
+/// The rows and values that a name refers to: a program with its passes and rounds, a table, a pass, `table/row`, a section
+/// of values, and else the rows of this name in all tables.
+pub struct NamedRules<'p> {
+    pack: &'p Pack,
+    name: String,
+    rows: Vec<(&'p str, &'p PackRow)>,
+    values: Option<&'p DocumentNode>,
+}
+
+impl<'p> NamedRules<'p> {
+    /// # Errors
+    /// `name.unknown`: the pack has nothing of this name.
+    pub fn find(pack: &'p Pack, name: &str) -> Result<Self, Box<Diagnostic>> {
+        let rows = rows_of(pack, name);
+        let values = pack.values.get(name).map(|f| &f.node);
+        if rows.is_empty() && values.is_none() {
+            return Err(Box::new(unknown(pack, name)));
+        }
+        Ok(Self { pack, name: name.to_owned(), rows, values })
     }
-    if show.is_json() {
-        let rows: Vec<Json> = rows.iter().map(|(kind, row)| row_json(pack, kind, row)).collect();
-        let values = values.map(|node| leaves(name, node).iter().map(|(path, node)| field_json(pack, path, node)).collect::<Vec<_>>());
-        show.json(&json!({ "pack": &*pack.name, "name": name, "rows": rows, "values": values }));
-        return Ok(RunExit::Done);
+
+    /// Each value with the line that decided it and the values that it hides.
+    #[must_use]
+    pub fn as_json(&self) -> Json {
+        let pack = self.pack;
+        let rows: Vec<Json> = self.rows.iter().map(|(kind, row)| row_json(pack, kind, row)).collect();
+        let values =
+            self.values.map(|node| leaves(&self.name, node).iter().map(|(path, node)| field_json(pack, path, node)).collect::<Vec<_>>());
+        json!({ "pack": &*pack.name, "name": self.name, "rows": rows, "values": values })
     }
-    let mut page = String::new();
-    let most = if rows.len() == 1 || rows.is_empty() { usize::MAX } else { VALUE };
-    let mut is_cut = false;
-    for (kind, row) in rows {
-        let lines: Vec<_> = row.fields.iter().flat_map(|(key, field)| field_lines(pack, key, &field.node)).collect();
-        page.push_str(&format!(
-            "[[{kind}]] {}    {}\n{}\n",
-            row.name,
-            deciders(pack, row).join(", "),
-            lines_text(lines, most, &mut is_cut)
-        ));
+
+    /// The same as a text; of several rows, long values are cut.
+    #[must_use]
+    pub fn as_text(&self) -> String {
+        let mut page = String::new();
+        let most = if self.rows.len() < 2 { usize::MAX } else { VALUE };
+        let mut is_cut = false;
+        for (kind, row) in &self.rows {
+            let lines: Vec<_> = row.fields.iter().flat_map(|(key, field)| field_lines(self.pack, key, &field.node)).collect();
+            page.push_str(&format!(
+                "[[{kind}]] {}    {}\n{}\n",
+                row.name,
+                deciders(self.pack, row).join(", "),
+                lines_text(lines, most, &mut is_cut)
+            ));
+        }
+        if let Some(node) = self.values {
+            let lines: Vec<_> = leaves(&self.name, node).iter().flat_map(|(path, node)| field_lines(self.pack, path, node)).collect();
+            page.push_str(&format!("[{}]\n{}", self.name, lines_text(lines, most, &mut is_cut)));
+        }
+        let mut out = format!("{}\n", page.trim_end());
+        if is_cut {
+            out.push_str("\nvalues that end in … are shown whole by `--rules TABLE/ROW`, and for all rows by `--format json`\n");
+        }
+        out
     }
-    if let Some(node) = values {
-        let lines: Vec<_> = leaves(name, node).iter().flat_map(|(path, node)| field_lines(pack, path, node)).collect();
-        page.push_str(&format!("[{name}]\n{}", lines_text(lines, most, &mut is_cut)));
-    }
-    show.result(page.trim_end());
-    show.result("\n");
-    if is_cut {
-        show.result("\nvalues that end in … are shown whole by `--rules TABLE/ROW`, and for all rows by `--format json`\n");
-    }
-    Ok(RunExit::Done)
 }
 
 /// All programs with their passes.
-fn programs(rules: &Ruleset, show: &mut Console<'_>) {
+#[must_use]
+pub fn programs_json(rules: &Ruleset) -> Json {
     let pack = rules.pack();
-    let pass = |p: &std::sync::Arc<tapster::machinery::verbs::CompiledPass>| {
-        let layers: Vec<String> = row_of(pack, "pass", &p.id).map(|r| deciders(pack, r)).unwrap_or_default();
-        json!({ "name": &*p.id, "do": p.info.name, "decided": layers })
-    };
-    if show.is_json() {
-        let list =
-            rules.programs().list.iter().map(|p| json!({ "program": &*p.name, "passes": p.passes.iter().map(pass).collect::<Vec<_>>() }));
-        show.json(&json!({ "pack": &*pack.name, "programs": list.collect::<Vec<_>>() }));
-        return;
-    }
-    for (n, program) in rules.programs().list.iter().enumerate() {
-        let gap = if n == 0 { "" } else { "\n" };
-        let rows = program.passes.iter().map(|p| {
-            let decided = row_of(pack, "pass", &p.id).map(|r| deciders(pack, r).join(", ")).unwrap_or_default();
-            vec![p.id.to_string(), p.info.name.to_owned(), decided]
-        });
-        show.result(&format!("{gap}{}\n{}", program.name, table(&rows.collect::<Vec<_>>())));
-    }
+    let pass = |p: &std::sync::Arc<CompiledPass>| json!({ "name": &*p.id, "do": p.info.name, "decided": pass_deciders(pack, &p.id) });
+    let programs = rules.programs().list.iter();
+    let list = programs.map(|p| json!({ "program": &*p.name, "passes": p.passes.iter().map(pass).collect::<Vec<_>>() }));
+    json!({ "pack": &*pack.name, "programs": list.collect::<Vec<_>>() })
+}
+
+/// The same as a text.
+#[must_use]
+pub fn programs_text(rules: &Ruleset) -> String {
+    let pass =
+        |p: &std::sync::Arc<CompiledPass>| vec![p.id.to_string(), p.info.name.to_owned(), pass_deciders(rules.pack(), &p.id).join(", ")];
+    let programs = rules.programs().list.iter();
+    let pages = programs.map(|program| format!("{}\n{}", program.name, table(&program.passes.iter().map(pass).collect::<Vec<_>>())));
+    pages.collect::<Vec<_>>().join("\n")
+}
+
+fn pass_deciders(pack: &Pack, pass: &str) -> Vec<String> {
+    row_of(pack, "pass", pass).map(|row| deciders(pack, row)).unwrap_or_default()
 }
 
 fn row_of<'p>(pack: &'p Pack, table: &str, name: &str) -> Option<&'p PackRow> {
@@ -115,12 +131,12 @@ fn rows_of<'p>(pack: &'p Pack, name: &str) -> Vec<(&'p str, &'p PackRow)> {
 }
 
 /// The files and lines that wrote or patched a row, lowest first.
-pub(super) fn deciders(pack: &Pack, row: &PackRow) -> Vec<String> {
+pub fn deciders(pack: &Pack, row: &PackRow) -> Vec<String> {
     std::iter::once(row.span).chain(row.patched.iter().copied()).filter_map(|span| place(pack, span)).collect()
 }
 
 /// `layer file:line`.
-pub(super) fn place(pack: &Pack, span: Span) -> Option<String> {
+pub fn place(pack: &Pack, span: Span) -> Option<String> {
     let (source, line) = pack.sources.line(span)?;
     let layer = if source.layer.is_empty() { String::new() } else { format!("{} ", source.layer) };
     Some(format!("{layer}{}:{line}", source.name))
@@ -189,14 +205,14 @@ fn below<'n>(path: &str, table: &'n FieldMap) -> Vec<(String, &'n DocumentNode)>
     table.iter().rev().map(|(key, field)| (format!("{path}.{key}"), &field.node)).collect()
 }
 
-fn unknown(pack: &Pack, name: &str) -> EarlyExit {
+fn unknown(pack: &Pack, name: &str) -> Diagnostic {
     let programs = pack.tables.get("program").into_iter().flat_map(|r| r.keys());
     let passes = pack.tables.get("pass").into_iter().flat_map(|r| r.keys());
     let rows = pack.tables.values().flat_map(|rows| rows.keys());
     let known = programs.chain(passes).chain(pack.tables.keys()).chain(pack.values.keys()).chain(rows).map(AsRef::as_ref);
-    let help = match suggest::nearest(name, known) {
-        Some(near) => near.to_string(),
-        None => "`tapster explain --rules` lists the programs; a row is named `form/NAME`, `fact/NAME`, `slot/NAME` …".to_owned(),
-    };
-    EarlyExit::could_not(Code::NameUnknown, format!("pack `{}` has no program, table or row `{name}`", pack.name), help)
+    let help = suggest::nearest(name, known).map_or_else(
+        || "`tapster explain --rules` lists the programs; a row is named `form/NAME`, `fact/NAME`, `slot/NAME` …".into(),
+        |near| Help::from(near.to_string()),
+    );
+    Diagnostic::error(Code::NameUnknown, format!("pack `{}` has no program, table or row `{name}`", pack.name)).help(help)
 }

@@ -25,19 +25,19 @@ const TESTS: [&str; 15] =
     ["ne", "gt", "ge", "lt", "le", "in", "contains", "meets", "starts", "matches", "exists", "nonempty", "given", "every", "between"];
 
 /// One part of a condition.
-pub(super) struct ConditionPart {
+pub struct ConditionPart {
     /// `all`, `any` (one of several is enough) or `not`.
-    pub(super) how: &'static str,
+    pub how: &'static str,
     /// What it looks at: a path of the scene, or `@field`.
-    pub(super) path: String,
+    pub path: String,
     /// Whether the whole condition holds only if this part does: it is not one of several that would do.
     certain: bool,
     /// The test as it is written.
-    pub(super) test: Json,
+    pub test: Json,
     /// The value at the end of the build; `None` if it cannot be said.
-    pub(super) now: Option<Value>,
+    pub now: Option<Value>,
     /// Whether the part holds with that value; `None` if it cannot be said.
-    pub(super) holds: Option<bool>,
+    pub holds: Option<bool>,
 }
 
 /// Where a part of a condition stands.
@@ -50,7 +50,7 @@ struct PartPosition {
 
 /// What is known about the run of a pass.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum RunKnowledge {
+pub enum RunKnowledge {
     /// It has done something, so its conditions held then.
     Ran,
     /// Nothing.
@@ -58,7 +58,7 @@ pub(super) enum RunKnowledge {
 }
 
 impl ConditionPart {
-    pub(super) fn as_json(&self) -> Json {
+    pub fn as_json(&self) -> Json {
         let now = self.now.as_ref().map(short);
         json!({ "how": self.how, "path": self.path, "test": head(&self.test.to_string(), TEXT), "now": now, "holds": self.holds })
     }
@@ -70,7 +70,7 @@ fn is_function(node: &DocumentNode) -> bool {
 }
 
 /// A value as bounded JSON text.
-pub(super) fn short(value: &Value) -> String {
+pub fn short(value: &Value) -> String {
     // a long list or table is not written out only to be cut
     if !value.fits(16, 4_000) {
         return "(long)".to_owned();
@@ -79,21 +79,21 @@ pub(super) fn short(value: &Value) -> String {
 }
 
 /// A field as text; empty if there is none.
-pub(super) fn field(value: &Value, name: &str) -> String {
+pub fn field(value: &Value, name: &str) -> String {
     value.get(name).map(|v| v.to_text().to_string()).unwrap_or_default()
 }
 
 /// The end of a build, where conditions can be evaluated again.
-pub(super) struct ConditionProbe<'a> {
-    pub(super) rules: &'a Ruleset,
-    pub(super) plan: &'a Plan,
+pub struct ConditionProbe<'a> {
+    pub rules: &'a Ruleset,
+    pub plan: &'a Plan,
     /// The scene as it was given to the build: hooks may have changed that of the plan.
-    pub(super) given: &'a Value,
+    pub given: &'a Value,
     st: BuildState,
 }
 
 impl<'a> ConditionProbe<'a> {
-    pub(super) fn new(rules: &'a Ruleset, plan: &'a Plan, given: &'a Value) -> Self {
+    pub fn new(rules: &'a Ruleset, plan: &'a Plan, given: &'a Value) -> Self {
         let scene = Scene { data: plan.scene.clone(), trace: false, strict: false, ..plan.given.clone() };
         let st = state(rules, &scene);
         *st.set.borrow_mut() = plan.set.clone();
@@ -101,14 +101,14 @@ impl<'a> ConditionProbe<'a> {
     }
 
     /// The value at a path: what passes have set, over the scene, over the values of the pack.
-    pub(super) fn read(&self, path: &str) -> Value {
+    pub fn read(&self, path: &str) -> Value {
         let names: Vec<Arc<str>> = path.split('.').filter(|name| !name.is_empty()).map(Arc::from).collect();
         self.st.lookup(&names, None)
     }
 
     /// A pass with the place and the words of its rule, and the parts of its conditions. `item` is what its `where` is
     /// asked about.
-    pub(super) fn pass(&self, pass: &str, item: Option<&Value>, known: RunKnowledge) -> Json {
+    pub fn pass(&self, pass: &str, item: Option<&Value>, known: RunKnowledge) -> Json {
         let row = self.rules.pack().tables.get("pass").and_then(|rows| rows.get(pass));
         let field = |name: &str| row.and_then(|row| row.fields.get(name)).map(|field| &field.node);
         let each = field("each").and_then(|each| each.get("where"));
@@ -133,13 +133,13 @@ impl<'a> ConditionProbe<'a> {
     }
 
     /// The parts of the `when` of a pass.
-    pub(super) fn when(&self, pass: &str) -> Vec<ConditionPart> {
+    pub fn when(&self, pass: &str) -> Vec<ConditionPart> {
         let row = self.rules.pack().tables.get("pass").and_then(|rows| rows.get(pass));
         row.and_then(|row| row.fields.get("when")).map(|when| self.parts(&when.node, None)).unwrap_or_default()
     }
 
     /// The parts of a condition. With an item, plain names are its fields; without, they are paths of the scene.
-    pub(super) fn parts(&self, node: &DocumentNode, item: Option<&Value>) -> Vec<ConditionPart> {
+    pub fn parts(&self, node: &DocumentNode, item: Option<&Value>) -> Vec<ConditionPart> {
         let mut out = Vec::new();
         self.take_apart(node, item, PartPosition { how: "all", certain: true, depth: 0 }, &mut out);
         out
@@ -248,7 +248,7 @@ impl<'a> ConditionProbe<'a> {
 }
 
 /// The lines of conditions for a terminal.
-pub(super) fn condition_lines(parts: &Json) -> Vec<Vec<String>> {
+pub fn condition_lines(parts: &Json) -> Vec<Vec<String>> {
     let line = |part: &Json| {
         let verdict = match &part["holds"] {
             Json::Bool(true) => "holds",
@@ -273,13 +273,13 @@ pub(super) fn condition_lines(parts: &Json) -> Vec<Vec<String>> {
 const ROUNDS: usize = 2;
 
 /// The paths that a row of a table reads.
-pub(crate) fn paths_of_row(pack: &Pack, table: &str, name: &str, out: &mut BTreeSet<String>) {
+pub fn paths_of_row(pack: &Pack, table: &str, name: &str, out: &mut BTreeSet<String>) {
     let row = pack.tables.get(table).and_then(|rows| rows.get(name));
     row.into_iter().flat_map(|row| &row.fields).for_each(|(name, field)| paths_in(&json!({ &**name: field.node.to_json() }), out));
 }
 
 /// Adds what passes and rounds make the values of these paths from.
-pub(crate) fn follow_paths(pack: &Pack, paths: &mut BTreeSet<String>) {
+pub fn follow_paths(pack: &Pack, paths: &mut BTreeSet<String>) {
     for _ in 0..ROUNDS {
         let mut more = BTreeSet::new();
         for (_, row) in ["pass", "round"].into_iter().filter_map(|table| pack.tables.get(table)).flat_map(|rows| rows.iter()) {
@@ -294,7 +294,7 @@ pub(crate) fn follow_paths(pack: &Pack, paths: &mut BTreeSet<String>) {
 }
 
 /// The `$path`s that stand in rules, the paths that their `when` tests, and those of the scene that their `where` tests.
-pub(crate) fn paths_in(node: &Json, out: &mut BTreeSet<String>) {
+pub fn paths_in(node: &Json, out: &mut BTreeSet<String>) {
     collect_paths(node, TableKeys::Plain, 0, out);
 }
 

@@ -6,13 +6,13 @@ use std::collections::BTreeSet;
 use serde_json::{Value as Json, json};
 
 use crate::diag::DocumentNode;
+use crate::explain::condition::{self, ConditionPart, ConditionProbe, RunKnowledge, field, paths_in};
+use crate::explain::lore::{self, EntryReasons};
+use crate::explain::remedy::{ChangeTrials, SceneEdit, ScenePathStep, TrialBudget, entry_steps, steps_of_path, try_parts, value_at};
+use crate::explain::why;
 use crate::layout::{head, one_line};
 use crate::model::plan::TrackedItem;
 use crate::model::{Plan, Scene, Value};
-use crate::verbs::explain::condition::{self, ConditionPart, ConditionProbe, RunKnowledge, field, paths_in};
-use crate::verbs::explain::lore::{self, EntryReasons};
-use crate::verbs::explain::remedy::{ChangeTrials, SceneEdit, ScenePathStep, TrialBudget, entry_steps, steps_of_path, try_parts, value_at};
-use crate::verbs::explain::why;
 
 /// The most things that are explained at once.
 const THINGS: usize = 5;
@@ -24,10 +24,10 @@ const LOOKED_AT: usize = 100_000;
 const WHEN: &str = "when";
 
 /// A question about one build.
-pub(super) struct BuildQuestion<'a> {
-    pub(super) probe: &'a ConditionProbe<'a>,
-    pub(super) scene: &'a Scene,
-    pub(super) budget: &'a TrialBudget,
+pub struct BuildQuestion<'a> {
+    pub probe: &'a ConditionProbe<'a>,
+    pub scene: &'a Scene,
+    pub budget: &'a TrialBudget,
 }
 
 /// The name of an item: its id, else its name.
@@ -37,7 +37,7 @@ fn name_of(fields: &Value) -> String {
 }
 
 /// Whether a block with this id, or else of this slot, is sent with a text.
-pub(super) fn is_sent(plan: &Plan, name: &str) -> bool {
+pub fn is_sent(plan: &Plan, name: &str) -> bool {
     plan.blocks.iter().any(|b| b.enabled() && (b.text("id") == name || b.text("slot") == name) && !b.text("text").is_empty())
 }
 
@@ -48,7 +48,7 @@ fn holds_text(plan: &Plan, text: &str) -> bool {
 
 impl BuildQuestion<'_> {
     /// The answers, one for each thing that is meant.
-    pub(super) fn as_json(&self, wanted: &str) -> Json {
+    pub fn as_json(&self, wanted: &str) -> Json {
         let plan = self.probe.plan;
         let mut answers = Vec::new();
         if self.probe.rules.pack().tables.get("pass").is_some_and(|rows| rows.contains_key(wanted)) {
@@ -118,7 +118,7 @@ impl BuildQuestion<'_> {
         out
     }
 
-    pub(super) fn answer(&self, kind: &str, name: &str, says: &str, pass: Option<Json>, trials: ChangeTrials<'_>) -> Json {
+    pub fn answer(&self, kind: &str, name: &str, says: &str, pass: Option<Json>, trials: ChangeTrials<'_>) -> Json {
         json!({ "kind": kind, "name": name, "sent": false, "says": says, "stopped_by": pass, "remedies": trials.found, "builds": trials.builds, "given_up": trials.is_given_up() })
     }
 
@@ -211,7 +211,7 @@ impl BuildQuestion<'_> {
                 continue;
             }
             let steps: Vec<ScenePathStep> = steps.iter().cloned().chain([ScenePathStep::Name(name.to_string())]).collect();
-            trials.leave_out(&steps, default.as_ref().map(crate::verbs::explain::condition::short));
+            trials.leave_out(&steps, default.as_ref().map(crate::explain::condition::short));
         }
     }
 
@@ -348,7 +348,7 @@ impl BuildQuestion<'_> {
     }
 
     /// Tries to give the value that a slot is read from a text.
-    pub(super) fn try_source(&self, slot: &str, trials: &mut ChangeTrials<'_>) {
+    pub fn try_source(&self, slot: &str, trials: &mut ChangeTrials<'_>) {
         let row = self.probe.rules.pack().tables.get("slot").and_then(|rows| rows.get(slot));
         let source =
             row.and_then(|row| row.fields.get("source")).and_then(|field| field.node.as_text()).and_then(|source| source.strip_prefix('$'));
@@ -436,7 +436,7 @@ impl BuildQuestion<'_> {
             let below = |step: ScenePathStep| steps.iter().cloned().chain([step]).collect::<Vec<_>>();
             match value {
                 Value::Text(text) if text.contains(wanted) => {
-                    let place = crate::verbs::explain::remedy::path_text(&steps);
+                    let place = crate::explain::remedy::path_text(&steps);
                     let readers = self.readers(&place);
                     let says = format!("the text stands in the scene at `{place}`, but no block holds it{readers}");
                     return Some(
@@ -467,7 +467,7 @@ impl BuildQuestion<'_> {
 
 impl BuildQuestion<'_> {
     /// A row of `slot` that is not among the slots of the prompt.
-    pub(super) fn slot(&self, name: &str) -> Json {
+    pub fn slot(&self, name: &str) -> Json {
         let sent = |plan: &Plan| is_sent(plan, name);
         let mut trials = ChangeTrials::new(self.probe.rules, self.scene, &sent, self.budget);
         self.try_source(name, &mut trials);
@@ -490,7 +490,7 @@ impl BuildQuestion<'_> {
     }
 
     /// A pass that has not run.
-    pub(super) fn pass(&self, name: &str) -> Json {
+    pub fn pass(&self, name: &str) -> Json {
         let trace = self.probe.plan.trace.as_ref();
         let ran = |plan: &Plan| plan.trace.iter().flat_map(|trace| &trace.passes).any(|pass| pass.pass == name);
         let times = trace.iter().flat_map(|trace| &trace.passes).filter(|pass| pass.pass == name).count();
@@ -523,7 +523,7 @@ impl BuildQuestion<'_> {
 }
 
 /// All answers.
-pub(super) fn as_text(json: &Json) -> String {
+pub fn as_text(json: &Json) -> String {
     let text = |json: &Json| one_line(json.as_str().unwrap_or_default());
     let mut out = String::new();
     let answers = json["answers"].as_array().cloned().unwrap_or_default();

@@ -6,11 +6,11 @@ use indexmap::IndexMap;
 use serde_json::{Value as Json, json};
 
 use crate::diag::{DocumentNode, NodeValue, limits};
+use crate::explain::condition::{field, short};
 use crate::layout::{head, one_line, place_at, place_of, table};
 use crate::model::plan::{BlockEvent, BuildStep, TracedChange};
 use crate::model::{Plan, Value};
 use crate::pack::Ruleset;
-use crate::verbs::explain::condition::{field, short};
 
 /// The most rows of each kind.
 const ROWS: usize = 1_000;
@@ -34,7 +34,7 @@ fn differing(before: &str, after: &str) -> (String, String) {
 type MacroExpansion<'a> = (&'a str, &'a [String], Option<&'a str>, &'a str);
 
 /// Everything that changed a text. With a filter, only what holds it.
-pub(super) fn as_json(plan: &Plan, rules: &Ruleset, filter: Option<&str>) -> Json {
+pub fn as_json(plan: &Plan, rules: &Ruleset, filter: Option<&str>) -> Json {
     let wanted = filter.map(str::to_lowercase);
     let fits = |texts: &[&str]| wanted.as_ref().is_none_or(|wanted| texts.iter().any(|text| text.to_lowercase().contains(wanted)));
     let trace = plan.trace.as_ref();
@@ -70,7 +70,7 @@ pub(super) fn as_json(plan: &Plan, rules: &Ruleset, filter: Option<&str>) -> Jso
     let recorded = trace.iter().flat_map(|trace| &trace.stats).filter(|stat| fits(&[&stat.name]));
     let recorded: Vec<Json> = recorded
         .take(ROWS)
-        .map(|stat| json!({ "name": stat.name, "stage": stat.stage, "value": crate::verbs::explain::condition::short(&stat.value) }))
+        .map(|stat| json!({ "name": stat.name, "stage": stat.stage, "value": crate::explain::condition::short(&stat.value) }))
         .collect();
     let (values, items) = (scripted_values(plan, rules, &fits), scripted_items(plan, rules, &fits));
     let more = [&macros, &scripts, &values, &items].iter().map(|rows| rows.len().saturating_sub(ROWS)).sum::<usize>();
@@ -90,7 +90,7 @@ fn cut(text: &str) -> String {
     out
 }
 
-pub(super) fn as_text(json: &Json) -> String {
+pub fn as_text(json: &Json) -> String {
     let text = |json: &Json| one_line(json.as_str().unwrap_or_default());
     let by =
         |row: &Json| if row["rule"].is_null() { text(&row["pass"]) } else { format!("{} ({})", text(&row["pass"]), text(&row["rule"])) };
@@ -138,19 +138,19 @@ pub(super) fn as_text(json: &Json) -> String {
 const ITEM_TEXT: usize = 160;
 
 /// What made a change: `hook NAME` or `script FILE::FUNCTION`.
-pub(super) fn change_source(change: &TracedChange) -> String {
+pub fn change_source(change: &TracedChange) -> String {
     change.hook.as_ref().map_or_else(|| format!("script {}", change.by), |hook| format!("hook {hook}"))
 }
 
 /// Where the hook or the pass that made a change is written.
-pub(super) fn change_place(change: &TracedChange, rules: &Ruleset) -> Option<String> {
+pub fn change_place(change: &TracedChange, rules: &Ruleset) -> Option<String> {
     let Some(hook) = &change.hook else { return place_of(rules, &change.pass) };
     let row = rules.pack().tables.get("hook")?.get(hook.as_str())?;
     place_at(rules, row.span)
 }
 
 /// The values that functions set, as far as they hold a text that is wanted.
-pub(super) fn scripted_values(plan: &Plan, rules: &Ruleset, fits: &dyn Fn(&[&str]) -> bool) -> Vec<Json> {
+pub fn scripted_values(plan: &Plan, rules: &Ruleset, fits: &dyn Fn(&[&str]) -> bool) -> Vec<Json> {
     let all = plan.trace.iter().flat_map(|trace| &trace.changes).filter(|change| change.list.is_empty());
     let told = |change: &TracedChange| {
         let (was, is) = (short(&change.was), short(&change.is));
@@ -161,7 +161,7 @@ pub(super) fn scripted_values(plan: &Plan, rules: &Ruleset, fits: &dyn Fn(&[&str
 }
 
 /// The items that functions changed, made or dropped, and those to which a pass did something because of a function.
-pub(super) fn scripted_items(plan: &Plan, rules: &Ruleset, fits: &dyn Fn(&[&str]) -> bool) -> Vec<Json> {
+pub fn scripted_items(plan: &Plan, rules: &Ruleset, fits: &dyn Fn(&[&str]) -> bool) -> Vec<Json> {
     let Some(trace) = &plan.trace else { return Vec::new() };
     let changed = trace.changes.iter().filter(|change| !change.list.is_empty()).filter_map(|change| {
         let (was, is) = (short(&change.was), short(&change.is));
@@ -233,7 +233,7 @@ fn functions(node: &DocumentNode, depth: usize, out: &mut Vec<String>) {
 }
 
 /// The rows of values and items for a terminal, each with what made the change.
-pub(super) fn scripted_rows(json: &Json, text: &dyn Fn(&Json) -> String, by: &dyn Fn(&Json) -> String) -> [Vec<Vec<String>>; 2] {
+pub fn scripted_rows(json: &Json, text: &dyn Fn(&Json) -> String, by: &dyn Fn(&Json) -> String) -> [Vec<Vec<String>>; 2] {
     let each = |name: &str| json.get(name).and_then(Json::as_array).into_iter().flatten();
     let of = |row: &Json, key: &str| row.get(key).map(text).unwrap_or_default();
     let who = |row: &Json| {

@@ -8,15 +8,15 @@ use serde_json::{Value as Json, json};
 use tapster::text_utils::escape_pointer_token;
 
 use crate::diag::Diagnostic;
+use crate::diff::DifferenceKind;
+use crate::diff::rules::{self, DiffStep, RuleDiff, change_places, diff_steps};
+use crate::explain::condition;
+use crate::explain::why::slot_item;
 use crate::layout::place_of;
 use crate::model::options::TABLE;
 use crate::model::plan::TrackedItem;
 use crate::model::{Plan, PlanBlock};
 use crate::pack::Ruleset;
-use crate::verbs::diff::DifferenceKind;
-use crate::verbs::diff::rules::{self, DiffStep, RuleDiff, change_places, diff_steps};
-use crate::verbs::explain::condition;
-use crate::verbs::explain::why::slot_item;
 
 /// The most differences of a payload that are collected.
 const MOST_OF_PAYLOAD: usize = 200;
@@ -24,71 +24,71 @@ const MOST_OF_PAYLOAD: usize = 200;
 const MOST_RULES: usize = 6;
 
 /// A prompt with the rules that it was built by.
-pub(crate) struct BuiltPrompt {
-    pub(crate) rules: Ruleset,
-    pub(crate) plan: Plan,
+pub struct BuiltPrompt {
+    pub rules: Ruleset,
+    pub plan: Plan,
     /// `null` for a pack without dialects.
-    pub(crate) payload: Json,
+    pub payload: Json,
     /// The warnings of the build and of the dialect.
-    pub(crate) warnings: Vec<Diagnostic>,
+    pub warnings: Vec<Diagnostic>,
 }
 
 /// Everything that differs between two prompts.
 #[derive(Debug, Default)]
-pub(crate) struct PromptDiff {
-    pub(crate) blocks: Vec<BlockChange>,
+pub struct PromptDiff {
+    pub blocks: Vec<BlockChange>,
     /// Values of the payload that differ, by JSON pointer. The messages are left out if the blocks differ.
-    pub(crate) payload: Vec<(String, Option<Json>, Option<Json>)>,
+    pub payload: Vec<(String, Option<Json>, Option<Json>)>,
     /// Whether the payloads differ at all.
-    pub(crate) payload_differs: bool,
+    pub payload_differs: bool,
     /// Warnings that are new and that are gone.
-    pub(crate) warnings: Vec<(DifferenceKind, String)>,
+    pub warnings: Vec<(DifferenceKind, String)>,
     /// The number of blocks that are sent, before and now.
-    pub(crate) sent: (usize, usize),
+    pub sent: (usize, usize),
     /// Their tokens, where both prompts were counted.
-    pub(crate) tokens: Option<(u64, u64)>,
+    pub tokens: Option<(u64, u64)>,
 }
 
 /// One block that differs.
 #[derive(Debug)]
-pub(crate) struct BlockChange {
-    pub(crate) what: DifferenceKind,
+pub struct BlockChange {
+    pub what: DifferenceKind,
     /// Its place, its fields and its tokens, before and now.
-    pub(crate) was: Option<BlockView>,
-    pub(crate) is: Option<BlockView>,
+    pub was: Option<BlockView>,
+    pub is: Option<BlockView>,
     /// It stands elsewhere, and is changed too.
-    pub(crate) moved: bool,
+    pub moved: bool,
     /// The rules that are responsible.
-    pub(crate) rules: Vec<Culprit>,
+    pub rules: Vec<Culprit>,
 }
 
 /// What is told of a block.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct BlockView {
-    pub(crate) index: usize,
-    pub(crate) id: String,
-    pub(crate) slot: String,
-    pub(crate) role: String,
-    pub(crate) text: String,
-    pub(crate) tokens: u64,
+pub struct BlockView {
+    pub index: usize,
+    pub id: String,
+    pub slot: String,
+    pub role: String,
+    pub text: String,
+    pub tokens: u64,
 }
 
 /// A rule that is responsible for a difference.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Culprit {
+pub struct Culprit {
     /// `pass inject/in_chat`.
-    pub(crate) rule: String,
+    pub rule: String,
     /// `file:line`, or two of them if it differs.
-    pub(crate) place: String,
+    pub place: String,
     /// How the rule itself differs; `None` for a rule that only placed or removed the block.
-    pub(crate) what: Option<DifferenceKind>,
+    pub what: Option<DifferenceKind>,
     /// What it did, for a rule that does not differ.
-    pub(crate) did: String,
+    pub did: String,
 }
 
 impl PromptDiff {
     /// Compares two prompts. `rules` is what differs between their rules.
-    pub(crate) fn of(a: &BuiltPrompt, b: &BuiltPrompt, rules: &RuleDiff) -> Self {
+    pub fn of(a: &BuiltPrompt, b: &BuiltPrompt, rules: &RuleDiff) -> Self {
         let (was, is) = (sent_blocks(&a.plan), sent_blocks(&b.plan));
         let blocks = changed_blocks(&was, &is, (a, b), rules);
         let counted = a.plan.trim_report.is_some() && b.plan.trim_report.is_some();
@@ -108,11 +108,11 @@ impl PromptDiff {
     }
 
     /// Whether the model would get something else.
-    pub(crate) fn differs(&self) -> bool {
+    pub fn differs(&self) -> bool {
         !self.blocks.is_empty() || self.payload_differs
     }
 
-    pub(crate) fn as_json(&self) -> Json {
+    pub fn as_json(&self) -> Json {
         let shown = |s: &Option<BlockView>| {
             s.as_ref().map(|s| json!({ "index": s.index, "id": s.id, "slot": s.slot, "role": s.role, "tokens": s.tokens, "text": s.text }))
         };
@@ -394,7 +394,7 @@ fn warnings(was: &[Diagnostic], is: &[Diagnostic]) -> Vec<(DifferenceKind, Strin
 }
 
 /// The values that differ, by JSON pointer.
-pub(crate) fn differing_values(was: &Json, is: &Json) -> Vec<(String, Option<Json>, Option<Json>)> {
+pub fn differing_values(was: &Json, is: &Json) -> Vec<(String, Option<Json>, Option<Json>)> {
     let mut out = Vec::new();
     pointers(was, is, String::new(), usize::MAX, &mut out);
     out

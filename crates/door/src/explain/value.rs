@@ -4,20 +4,20 @@
 use serde_json::{Value as Json, json};
 
 use crate::build::ScenePart;
+use crate::explain::cache::setter;
+use crate::explain::changes;
+use crate::explain::condition::{ConditionProbe, short};
+use crate::explain::rules::place;
 use crate::layout::{place_of, table};
 use crate::model::options::TABLE;
 use crate::model::plan::TracedChange;
 use crate::model::{Plan, Value};
-use crate::verbs::explain::cache::setter;
-use crate::verbs::explain::changes;
-use crate::verbs::explain::condition::{ConditionProbe, short};
-use crate::verbs::explain::rules::place;
 
 /// What one part says about a value: its name, the value, and where it is written.
 type ValueLayer = (String, Value, Option<String>);
 
 /// What each part of the inputs and of the build says about a value, lowest first, and which of them decided.
-pub(super) fn as_json(path: &str, probe: &ConditionProbe<'_>, parts: &[ScenePart]) -> Json {
+pub fn as_json(path: &str, probe: &ConditionProbe<'_>, parts: &[ScenePart]) -> Json {
     let path = path.trim_start_matches('$');
     let now = probe.read(path);
     let mut layers: Vec<ValueLayer> = path_layer(path, probe).into_iter().chain(pack_layers(path, probe)).collect();
@@ -127,7 +127,7 @@ fn part_name(part: &ScenePart) -> String {
     }
 }
 
-pub(super) fn as_text(json: &Json) -> String {
+pub fn as_text(json: &Json) -> String {
     let text = |json: &Json| json.as_str().unwrap_or_default().to_owned();
     let mut out = format!("{} = {}\n", text(&json["path"]), text(&json["value"]));
     let row = |layer: &Json| {

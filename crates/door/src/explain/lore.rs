@@ -5,13 +5,13 @@ use std::collections::{HashMap, VecDeque};
 use indexmap::IndexMap;
 use serde_json::{Value as Json, json};
 
+use crate::explain::condition::field;
+use crate::explain::remedy::{self, entry_steps};
+use crate::explain::why;
 use crate::layout::{head, one_line, place_of, table};
 use crate::model::plan::{RecordedReason, SearchRecord};
 use crate::model::{Plan, Value};
 use crate::pack::Ruleset;
-use crate::verbs::explain::condition::field;
-use crate::verbs::explain::remedy::{self, entry_steps};
-use crate::verbs::explain::why;
 
 /// The most characters of the details that the table shows.
 const DETAIL: usize = 200;
@@ -19,21 +19,21 @@ const DETAIL: usize = 200;
 const ACTIVE: &str = "active";
 
 /// One entry and all reasons about it, in order.
-pub(super) struct EntryReasons<'a> {
-    pub(super) book: String,
-    pub(super) id: String,
+pub struct EntryReasons<'a> {
+    pub book: String,
+    pub id: String,
     /// Its title; empty if it has none.
     title: String,
     /// What was searched for it, if nothing was found.
-    pub(super) searched: Option<&'a SearchRecord>,
+    pub searched: Option<&'a SearchRecord>,
     /// The indexes of the book in the scene and of the entry in the book; `None` for an entry that only the build
     /// knows.
-    pub(super) place: Option<(usize, usize)>,
-    pub(super) reasons: Vec<&'a RecordedReason>,
+    pub place: Option<(usize, usize)>,
+    pub reasons: Vec<&'a RecordedReason>,
     /// Whether it is active: its last code says so, or the pack reports it under `$lore.active`.
-    pub(super) active: bool,
+    pub active: bool,
     /// The first block that is sent and holds its text.
-    pub(super) block: Option<usize>,
+    pub block: Option<usize>,
 }
 
 /// The reasons of the entries of one book and id, one queue element for each entry, in the order in which they were made.
@@ -41,22 +41,22 @@ type ReasonQueues<'a> = IndexMap<(String, String), VecDeque<Vec<&'a RecordedReas
 
 impl EntryReasons<'_> {
     /// Its final state: the last code; `None` if no rule gives one.
-    pub(super) fn code(&self) -> Option<&str> {
+    pub fn code(&self) -> Option<&str> {
         self.reasons.last().map(|r| r.because.as_str())
     }
 
     /// Its title and its id.
-    pub(super) fn name(&self) -> String {
+    pub fn name(&self) -> String {
         if self.title.is_empty() || self.title == self.id { self.id.clone() } else { format!("{} ({})", self.title, self.id) }
     }
 
     /// Whether this is its id or its title.
-    pub(super) fn is_named(&self, wanted: &str) -> bool {
+    pub fn is_named(&self, wanted: &str) -> bool {
         self.id == wanted || self.title == wanted
     }
 
     /// Whether its title, id, book, code or one of its keys holds the text; case does not count.
-    pub(super) fn fits(&self, filter: &str) -> bool {
+    pub fn fits(&self, filter: &str) -> bool {
         let wanted = filter.to_lowercase();
         let keys = self.searched.iter().flat_map(|s| &s.keys).map(String::as_str);
         let found = self.reasons.iter().filter_map(|r| r.detail.get("key").and_then(Value::as_str));
@@ -177,7 +177,7 @@ fn mark_active(all: &mut [EntryReasons<'_>], plan: &Plan) {
 }
 
 /// The first block that is sent and holds a lore entry, as it was placed or else as it is written.
-pub(super) fn block_of(plan: &Plan, entry: &EntryReasons<'_>) -> Option<usize> {
+pub fn block_of(plan: &Plan, entry: &EntryReasons<'_>) -> Option<usize> {
     let is_own = |own: &&Value| entry.active && field(own, "book") == entry.book && field(own, "id") == entry.id;
     let placed = why::active(plan).into_iter().flatten().filter(is_own);
     let written = entry.place.and_then(|place| remedy::value_at(&plan.scene, &entry_steps(place)));
@@ -186,17 +186,17 @@ pub(super) fn block_of(plan: &Plan, entry: &EntryReasons<'_>) -> Option<usize> {
 }
 
 /// All entries of a build.
-pub(super) fn all_entries(plan: &Plan) -> Vec<EntryReasons<'_>> {
+pub fn all_entries(plan: &Plan) -> Vec<EntryReasons<'_>> {
     entries(plan, None).0
 }
 
 /// A reason in words; entries are shown by their titles.
-pub(super) fn detail_text(reason: &RecordedReason, plan: &Plan) -> String {
+pub fn detail_text(reason: &RecordedReason, plan: &Plan) -> String {
     detail(reason, &entries(plan, None).1)
 }
 
 /// The report for programs: every entry with its last code and all its reasons.
-pub(crate) fn as_json(plan: &Plan, rules: &Ruleset, filter: Option<&str>) -> Json {
+pub fn as_json(plan: &Plan, rules: &Ruleset, filter: Option<&str>) -> Json {
     let reason = |r: &&RecordedReason| json!({ "code": r.because, "pass": r.pass, "rule": place_of(rules, &r.pass), "detail": r.detail });
     let entry = |e: &EntryReasons<'_>| {
         json!({
@@ -210,7 +210,7 @@ pub(crate) fn as_json(plan: &Plan, rules: &Ruleset, filter: Option<&str>) -> Jso
 }
 
 /// The report for people: one row per entry.
-pub(crate) fn as_text(plan: &Plan, rules: &Ruleset, filter: Option<&str>) -> String {
+pub fn as_text(plan: &Plan, rules: &Ruleset, filter: Option<&str>) -> String {
     let (all, names) = entries(plan, filter);
     let mut rows = vec![["book", "#", "entry", "code", "block", "by way of", "rule", "detail"].map(str::to_owned).to_vec()];
     rows.extend(all.iter().map(|e| entry_row(e, &names, rules)));
@@ -237,7 +237,7 @@ fn entry_row(entry: &EntryReasons<'_>, names: &EntryNames, rules: &Ruleset) -> V
 }
 
 /// `searched chat (2 texts), recursion (1 text) for "road", "river"`; sources without a text are left out.
-pub(super) fn search_text(searched: &SearchRecord) -> String {
+pub fn search_text(searched: &SearchRecord) -> String {
     let used = searched.sources.iter().filter(|(_, n)| *n > 0);
     let sources: Vec<String> = used.map(|(name, n)| format!("{name} ({n} text{})", if *n == 1 { "" } else { "s" })).collect();
     let keys: Vec<String> = searched.keys.iter().map(|key| format!("{key:?}")).collect();

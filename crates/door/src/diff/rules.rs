@@ -10,28 +10,28 @@ use similar::DiffTag;
 use similar::algorithms::{Capture, DiffHook, lcs};
 
 use crate::diag::{DocumentNode, FieldMap, NodeValue, SourceId, Span};
+use crate::diff::DifferenceKind;
 use crate::model::options::TABLE;
 use crate::model::pack::{PackRow, PackRows};
 use crate::model::{Pack, PackOption, Plan, Value};
 use crate::pack::Ruleset;
-use crate::verbs::diff::DifferenceKind;
 
 /// Everything that differs between two packs.
 #[derive(Debug, Default)]
-pub(crate) struct RuleDiff {
+pub struct RuleDiff {
     /// Rows, by table.
-    pub(crate) rows: Vec<RowChange>,
+    pub rows: Vec<RowChange>,
     /// Values by path: `lore.depth`.
-    pub(crate) values: Vec<FieldChange>,
+    pub values: Vec<FieldChange>,
     /// Options: what the packs declare, and the values that overlays give them.
-    pub(crate) options: Vec<RowChange>,
+    pub options: Vec<RowChange>,
     /// Scripts and templates by path inside the pack.
-    pub(crate) files: Vec<(DifferenceKind, String)>,
+    pub files: Vec<(DifferenceKind, String)>,
 }
 
 impl RuleDiff {
     /// Compares two packs.
-    pub(crate) fn of(a: &Pack, b: &Pack) -> Self {
+    pub fn of(a: &Pack, b: &Pack) -> Self {
         let mut diff = Self::default();
         let none = PackRows::default();
         for table in union(&a.tables, &b.tables) {
@@ -57,12 +57,12 @@ impl RuleDiff {
     }
 
     /// Whether nothing differs.
-    pub(crate) fn is_empty(&self) -> bool {
+    pub fn is_empty(&self) -> bool {
         self.rows.is_empty() && self.values.is_empty() && self.options.is_empty() && self.files.is_empty()
     }
 
     /// The change of a row.
-    pub(crate) fn row(&self, table: &str, name: &str) -> Option<&RowChange> {
+    pub fn row(&self, table: &str, name: &str) -> Option<&RowChange> {
         self.rows.iter().find(|row| row.table == table && row.name == name)
     }
 
@@ -80,7 +80,7 @@ impl RuleDiff {
         }
     }
 
-    pub(crate) fn as_json(&self) -> Json {
+    pub fn as_json(&self) -> Json {
         let field = |f: &FieldChange| json!({ "path": f.path, "was": f.was, "is": f.is, "was_at": f.was_at, "is_at": f.is_at });
         let row = |r: &RowChange| {
             json!({
@@ -133,42 +133,42 @@ fn nodes(path: &str, was: Option<&DocumentNode>, is: Option<&DocumentNode>, pack
 
 /// One row that differs.
 #[derive(Debug)]
-pub(crate) struct RowChange {
-    pub(crate) what: DifferenceKind,
-    pub(crate) table: String,
-    pub(crate) name: String,
+pub struct RowChange {
+    pub what: DifferenceKind,
+    pub table: String,
+    pub name: String,
     /// Where it was decided, as `file:line`, lowest layer first.
-    pub(crate) was: Vec<String>,
+    pub was: Vec<String>,
     /// Where it is decided now.
-    pub(crate) is: Vec<String>,
+    pub is: Vec<String>,
     /// The fields that differ; of a new or a gone row, all of them.
-    pub(crate) fields: Vec<FieldChange>,
+    pub fields: Vec<FieldChange>,
     /// The row in front of which it used to stand and behind which it stands now, if its place differs.
-    pub(crate) moved: Option<(Option<String>, Option<String>)>,
+    pub moved: Option<(Option<String>, Option<String>)>,
 }
 
 /// One value that differs.
 #[derive(Debug)]
-pub(crate) struct FieldChange {
+pub struct FieldChange {
     /// Its path inside the row: `where.role`, `item[0].text`.
-    pub(crate) path: String,
-    pub(crate) was: Option<Json>,
-    pub(crate) is: Option<Json>,
+    pub path: String,
+    pub was: Option<Json>,
+    pub is: Option<Json>,
     /// Where it was and is written, as `file:line`.
-    pub(crate) was_at: Option<String>,
-    pub(crate) is_at: Option<String>,
+    pub was_at: Option<String>,
+    pub is_at: Option<String>,
 }
 
 /// All keys of two maps: those of the first, then those that only the second has.
-pub(super) fn union<A, B>(a: &IndexMap<Arc<str>, A>, b: &IndexMap<Arc<str>, B>) -> Vec<Arc<str>> {
+pub fn union<A, B>(a: &IndexMap<Arc<str>, A>, b: &IndexMap<Arc<str>, B>) -> Vec<Arc<str>> {
     a.keys().chain(b.keys().filter(|key| !a.contains_key(*key))).cloned().collect()
 }
 
-pub(super) type RowMoves = HashMap<String, (Option<String>, Option<String>)>;
+pub type RowMoves = HashMap<String, (Option<String>, Option<String>)>;
 
 /// The rows whose place among the rows that both packs have differs: what they stood and stand behind. Passes are
 /// ordered inside of their program only.
-pub(super) fn find_moves<R>(table: &str, was: &IndexMap<Arc<str>, R>, is: &IndexMap<Arc<str>, R>) -> RowMoves {
+pub fn find_moves<R>(table: &str, was: &IndexMap<Arc<str>, R>, is: &IndexMap<Arc<str>, R>) -> RowMoves {
     let group =
         |name: &str| if table == "pass" { name.rsplit_once('/').map_or("", |(program, _)| program).to_owned() } else { String::new() };
     let mut groups: IndexMap<String, (Vec<&str>, Vec<&str>)> = IndexMap::new();
@@ -196,12 +196,12 @@ pub(super) fn find_moves<R>(table: &str, was: &IndexMap<Arc<str>, R>, is: &Index
 }
 
 /// `file:line`.
-pub(super) fn place_in_pack(pack: &Pack, span: Span) -> Option<String> {
+pub fn place_in_pack(pack: &Pack, span: Span) -> Option<String> {
     pack.sources.line(span).map(|(source, line)| format!("{}:{line}", source.name))
 }
 
 /// Where a row is and was decided.
-pub(crate) fn change_places(row: &RowChange) -> String {
+pub fn change_places(row: &RowChange) -> String {
     match row.what {
         DifferenceKind::New => row.is.join(", "),
         DifferenceKind::Gone => row.was.join(", "),
@@ -219,7 +219,7 @@ pub(crate) fn change_places(row: &RowChange) -> String {
 }
 
 /// A place, or the way from one to another.
-pub(crate) fn arrow(was: Option<&str>, is: Option<&str>) -> String {
+pub fn arrow(was: Option<&str>, is: Option<&str>) -> String {
     match (was, is) {
         (Some(was), Some(is)) if was != is => format!("{was} → {is}"),
         (Some(place), _) | (_, Some(place)) => place.to_owned(),
@@ -228,10 +228,10 @@ pub(crate) fn arrow(was: Option<&str>, is: Option<&str>) -> String {
 }
 
 /// The section of the manifest that declares options.
-pub(crate) const SECTION: &str = "options";
+pub const SECTION: &str = "options";
 
 /// The options that differ.
-pub(super) fn option_changes(a: &Pack, b: &Pack) -> Vec<RowChange> {
+pub fn option_changes(a: &Pack, b: &Pack) -> Vec<RowChange> {
     let moved = find_moves(SECTION, &a.options.0, &b.options.0);
     let mut out = Vec::new();
     for name in union(&a.options.0, &b.options.0) {
@@ -291,7 +291,7 @@ fn option_fields(was: Option<(&Pack, &PackOption)>, is: Option<(&Pack, &PackOpti
 }
 
 /// The options that have other values in one build than in another, with both values.
-pub(super) fn chosen_options(was: (&Ruleset, &Plan), is: (&Ruleset, &Plan)) -> Vec<(String, Json, Json)> {
+pub fn chosen_options(was: (&Ruleset, &Plan), is: (&Ruleset, &Plan)) -> Vec<(String, Json, Json)> {
     let values = |(rules, plan): (&Ruleset, &Plan)| rules.options().values(plan.scene.get(TABLE).unwrap_or(&Value::Null)).to_json();
     let (was, is) = (values(was), values(is));
     let of = |all: &Json, name: &str| all.get(name).cloned().unwrap_or_default();
@@ -311,7 +311,7 @@ const MOST_CELLS: usize = 4_000_000;
 
 /// One step, with the places of what it is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum DiffStep {
+pub enum DiffStep {
     /// Both lists have it: its place in the first and in the second.
     Same(usize, usize),
     /// Only the first list has it.
@@ -322,7 +322,7 @@ pub(crate) enum DiffStep {
 
 /// The steps from `was` to `is`, with as many equal elements as possible. The work is bounded: of two long lists, the part
 /// between the equal beginning and the equal end counts as replaced.
-pub(crate) fn diff_steps<T: PartialEq>(was: &[T], is: &[T]) -> Vec<DiffStep> {
+pub fn diff_steps<T: PartialEq>(was: &[T], is: &[T]) -> Vec<DiffStep> {
     let ahead = was.iter().zip(is).take_while(|(a, b)| a == b).count();
     let rest = was.len().min(is.len()) - ahead;
     let behind = was.iter().rev().zip(is.iter().rev()).take(rest).take_while(|(a, b)| a == b).count();

@@ -12,7 +12,7 @@ use crate::pack::Ruleset;
 const TEXT: usize = 100;
 
 /// One line that says how much is unchanged.
-pub(crate) fn line(found: &UnchangedPrefix) -> String {
+pub fn line(found: &UnchangedPrefix) -> String {
     // rounded to the nearest percent
     let (same, total) = (u128::from(found.tokens), u128::from(found.total));
     let share = (same * 200 + total).checked_div(total * 2).unwrap_or(100);
@@ -20,14 +20,14 @@ pub(crate) fn line(found: &UnchangedPrefix) -> String {
 }
 
 /// What the provider caches, and the row of `capability` that says so.
-pub(crate) struct ProviderCache {
+pub struct ProviderCache {
     caching: String,
     row: String,
 }
 
 impl ProviderCache {
     /// By the pack's program `capability`; `None` if it has none, or no row says it.
-    pub(crate) fn of(plan: &Plan, rules: &Ruleset, dialect: &str) -> Option<Self> {
+    pub fn of(plan: &Plan, rules: &Ruleset, dialect: &str) -> Option<Self> {
         let mut scene = Scene { data: plan.scene.clone(), ..plan.given.clone() };
         scene.trace = false;
         scene.set("dialect", Value::text(dialect));
@@ -37,7 +37,7 @@ impl ProviderCache {
     }
 }
 
-pub(crate) fn as_json(found: &UnchangedPrefix, provider: Option<&ProviderCache>, plan: &Plan, rules: &Ruleset) -> Json {
+pub fn as_json(found: &UnchangedPrefix, provider: Option<&ProviderCache>, plan: &Plan, rules: &Ruleset) -> Json {
     let mut out = serde_json::to_value(found).unwrap_or_default();
     if let (Some(provider), Some(json)) = (provider, out.as_object_mut()) {
         json.insert("provider".to_owned(), json!({ "caching": provider.caching, "capability": provider.row }));
@@ -52,7 +52,7 @@ pub(crate) fn as_json(found: &UnchangedPrefix, provider: Option<&ProviderCache>,
     out
 }
 
-pub(crate) fn as_text(found: &UnchangedPrefix, provider: Option<&ProviderCache>, plan: &Plan, rules: &Ruleset) -> String {
+pub fn as_text(found: &UnchangedPrefix, provider: Option<&ProviderCache>, plan: &Plan, rules: &Ruleset) -> String {
     let mut out = format!("{}, {} blocks whole\n", line(found), found.blocks);
     if let Some(provider) = provider {
         out.push_str(&format!("the provider caches {} (capability `{}`)\n", head(&provider.caching, 200), provider.row));
@@ -98,7 +98,7 @@ fn blame(d: &PlanDifference, plan: &Plan, rules: &Ruleset) -> Vec<String> {
 }
 
 /// The last pass of a build that set `$path`.
-pub(super) fn setter(plan: &Plan, rules: &Ruleset, path: &str) -> Option<String> {
+pub fn setter(plan: &Plan, rules: &Ruleset, path: &str) -> Option<String> {
     let rows = rules.pack().tables.get("pass")?;
     let sets = |pass: &str| rows.get(pass)?.fields.get("set")?.node.as_table()?.get(path).map(|_| ());
     plan.trace.as_ref()?.passes.iter().rev().find(|p| sets(&p.pass).is_some()).map(|p| p.pass.clone())

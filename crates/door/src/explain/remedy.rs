@@ -7,10 +7,10 @@ use std::sync::Arc;
 
 use serde_json::{Value as Json, json};
 
+use crate::explain::condition::{ConditionPart, short};
 use crate::model::{Plan, Scene, Value, WorkLimits};
 use crate::pack::Ruleset;
 use crate::text::work::BudgetScope;
-use crate::verbs::explain::condition::{ConditionPart, short};
 
 /// The most builds for one answer.
 const BUILDS: usize = 120;
@@ -26,14 +26,14 @@ const DOUBLINGS: usize = 20;
 
 /// One step of a path in the scene.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum ScenePathStep {
+pub enum ScenePathStep {
     Name(String),
     Index(usize),
 }
 
 /// What is done at a path.
 #[derive(Debug, Clone)]
-pub(super) enum SceneEdit {
+pub enum SceneEdit {
     Set(Value),
     Remove,
     /// Puts a text behind the text that is there.
@@ -41,11 +41,11 @@ pub(super) enum SceneEdit {
 }
 
 /// The path of names such as `lore.depth`.
-pub(super) fn steps_of_path(text: &str) -> Vec<ScenePathStep> {
+pub fn steps_of_path(text: &str) -> Vec<ScenePathStep> {
     text.split('.').filter(|name| !name.is_empty()).map(|name| ScenePathStep::Name(name.to_owned())).collect()
 }
 
-pub(super) fn path_text(steps: &[ScenePathStep]) -> String {
+pub fn path_text(steps: &[ScenePathStep]) -> String {
     let names = steps.iter().map(|step| match step {
         ScenePathStep::Name(name) => name.clone(),
         ScenePathStep::Index(n) => n.to_string(),
@@ -54,7 +54,7 @@ pub(super) fn path_text(steps: &[ScenePathStep]) -> String {
 }
 
 /// The value at a path of steps.
-pub(super) fn value_at<'v>(tree: &'v Value, steps: &[ScenePathStep]) -> Option<&'v Value> {
+pub fn value_at<'v>(tree: &'v Value, steps: &[ScenePathStep]) -> Option<&'v Value> {
     steps.iter().try_fold(tree, |tree, step| match step {
         ScenePathStep::Name(name) => tree.get(name),
         ScenePathStep::Index(n) => tree.as_list()?.get(*n),
@@ -93,14 +93,14 @@ fn edit(tree: &mut Value, steps: &[ScenePathStep], what: &SceneEdit) {
 }
 
 /// The work that the builds for all answers of one question may take.
-pub(super) struct TrialBudget {
+pub struct TrialBudget {
     left: Cell<u64>,
     /// What a build counts as besides its own steps.
     least: u64,
 }
 
 impl TrialBudget {
-    pub(super) fn new(scene: &Scene) -> Self {
+    pub fn new(scene: &Scene) -> Self {
         fn list<'v>(of: &'v Value, name: &str) -> &'v [Value] {
             of.get(name).and_then(Value::as_list).unwrap_or_default()
         }
@@ -115,17 +115,17 @@ impl TrialBudget {
 }
 
 /// Changes that are tried, and those that work.
-pub(super) struct ChangeTrials<'a> {
+pub struct ChangeTrials<'a> {
     rules: &'a Ruleset,
     scene: &'a Scene,
     sent: &'a dyn Fn(&Plan) -> bool,
     budget: &'a TrialBudget,
-    pub(super) builds: usize,
-    pub(super) found: Vec<Json>,
+    pub builds: usize,
+    pub found: Vec<Json>,
 }
 
 impl<'a> ChangeTrials<'a> {
-    pub(super) fn new(rules: &'a Ruleset, scene: &'a Scene, sent: &'a dyn Fn(&Plan) -> bool, budget: &'a TrialBudget) -> Self {
+    pub fn new(rules: &'a Ruleset, scene: &'a Scene, sent: &'a dyn Fn(&Plan) -> bool, budget: &'a TrialBudget) -> Self {
         Self { rules, scene, sent, budget, builds: 0, found: Vec::new() }
     }
 
@@ -134,7 +134,7 @@ impl<'a> ChangeTrials<'a> {
     }
 
     /// Whether no work is left for further builds.
-    pub(super) fn is_given_up(&self) -> bool {
+    pub fn is_given_up(&self) -> bool {
         self.budget.left.get() == 0
     }
 
@@ -163,7 +163,7 @@ impl<'a> ChangeTrials<'a> {
     }
 
     /// Tries a change in words.
-    pub(super) fn attempt(&mut self, say: &str, flag: Option<String>, edits: &[(Vec<ScenePathStep>, SceneEdit)]) -> bool {
+    pub fn attempt(&mut self, say: &str, flag: Option<String>, edits: &[(Vec<ScenePathStep>, SceneEdit)]) -> bool {
         let works = self.works(edits);
         if works {
             self.report(say.to_owned(), flag);
@@ -172,12 +172,12 @@ impl<'a> ChangeTrials<'a> {
     }
 
     /// Tries another value at a path of the scene.
-    pub(super) fn set(&mut self, steps: &[ScenePathStep], value: Value) -> bool {
+    pub fn set(&mut self, steps: &[ScenePathStep], value: Value) -> bool {
         self.replace(steps, value_at(&self.scene.data, steps), value)
     }
 
     /// Tries another value at a path that has this value now, which may be a default of the pack.
-    pub(super) fn replace(&mut self, steps: &[ScenePathStep], now: Option<&Value>, value: Value) -> bool {
+    pub fn replace(&mut self, steps: &[ScenePathStep], now: Option<&Value>, value: Value) -> bool {
         let now = now.filter(|now| !now.is_null()).map_or_else(|| "not set".to_owned(), short);
         let said = format!("{} = {} (now {now})", path_text(steps), short(&value));
         let flag = steps
@@ -188,7 +188,7 @@ impl<'a> ChangeTrials<'a> {
     }
 
     /// Tries to leave out a field, so that it has its default.
-    pub(super) fn leave_out(&mut self, steps: &[ScenePathStep], default: Option<String>) -> bool {
+    pub fn leave_out(&mut self, steps: &[ScenePathStep], default: Option<String>) -> bool {
         let now = value_at(&self.scene.data, steps).map(short).unwrap_or_default();
         let said = match default {
             Some(default) => format!("{} = {default} (now {now})", path_text(steps)),
@@ -198,7 +198,7 @@ impl<'a> ChangeTrials<'a> {
     }
 
     /// Tries larger numbers at a path and looks for the smallest that is enough.
-    pub(super) fn grow(&mut self, name: &str, now: i64) {
+    pub fn grow(&mut self, name: &str, now: i64) {
         let steps = steps_of_path(name);
         let works = |trials: &mut Self, n: i64| trials.works(&[(steps.clone(), SceneEdit::Set(Value::Int(n)))]);
         let mut low = now.max(0);
@@ -233,7 +233,7 @@ impl<'a> ChangeTrials<'a> {
 
     /// Tries other values of the paths that rules read: larger numbers, and the other truth value. Names without a dot are
     /// mostly values that passes set.
-    pub(super) fn paths(&mut self, paths: &BTreeSet<String>, read: &dyn Fn(&str) -> Value) {
+    pub fn paths(&mut self, paths: &BTreeSet<String>, read: &dyn Fn(&str) -> Value) {
         for name in paths.iter().filter(|name| name.contains('.')) {
             match read(name) {
                 Value::Bool(now) => {
@@ -249,7 +249,7 @@ impl<'a> ChangeTrials<'a> {
 }
 
 /// The path of an entry in a scene.
-pub(super) fn entry_steps((book, entry): (usize, usize)) -> Vec<ScenePathStep> {
+pub fn entry_steps((book, entry): (usize, usize)) -> Vec<ScenePathStep> {
     vec![
         ScenePathStep::Name("books".to_owned()),
         ScenePathStep::Index(book),
@@ -262,7 +262,7 @@ pub(super) fn entry_steps((book, entry): (usize, usize)) -> Vec<ScenePathStep> {
 type TriedChange = (String, (Vec<ScenePathStep>, SceneEdit));
 
 /// Tries values with which the parts of a condition hold that do not, one by one and then all together.
-pub(super) fn try_parts(parts: &[ConditionPart], trials: &mut ChangeTrials<'_>) {
+pub fn try_parts(parts: &[ConditionPart], trials: &mut ChangeTrials<'_>) {
     let mut together: Vec<TriedChange> = Vec::new();
     // parts of which one is enough stand next to each other
     for group in parts.chunk_by(|a, b| a.how == "any" && b.how == "any") {

@@ -5,12 +5,12 @@ use serde_json::{Value as Json, json};
 
 use crate::build::ScenePart;
 use crate::diag::DocumentNode;
+use crate::explain::condition::{self, ConditionProbe, RunKnowledge, field};
+use crate::explain::rules::deciders;
+use crate::explain::{placing_event, pointer_value, value};
 use crate::layout::{head, one_line, place_of, table};
 use crate::model::plan::{BlockEvent, TrackedItem};
 use crate::model::{Plan, PlanBlock, Value};
-use crate::verbs::explain::condition::{self, ConditionProbe, RunKnowledge, field};
-use crate::verbs::explain::rules::deciders;
-use crate::verbs::explain::{placing_event, pointer_value, value};
 
 /// The most blocks that are explained at once.
 const BLOCKS: usize = 10;
@@ -22,7 +22,7 @@ const NAMED: usize = 50;
 const WRITTEN: usize = 4;
 
 /// The indexes of the blocks that a text names: by number, by id or slot, or by a part of the text.
-pub(super) fn blocks(plan: &Plan, wanted: &str) -> Vec<usize> {
+pub fn blocks(plan: &Plan, wanted: &str) -> Vec<usize> {
     let all = || plan.blocks.iter().enumerate();
     if let Some(index) = wanted.parse::<usize>().ok().filter(|n| *n < plan.blocks.len()) {
         return vec![index];
@@ -36,7 +36,7 @@ pub(super) fn blocks(plan: &Plan, wanted: &str) -> Vec<usize> {
 }
 
 /// The item of the list `slots` that a block was made from.
-pub(crate) fn slot_item<'p>(plan: &'p Plan, slot: &str) -> Option<&'p TrackedItem> {
+pub fn slot_item<'p>(plan: &'p Plan, slot: &str) -> Option<&'p TrackedItem> {
     let items = plan.trace.iter().flat_map(|trace| &trace.elsewhere);
     items
         .filter(|item| item.list == "slots")
@@ -51,7 +51,7 @@ fn event_list(history: &[BlockEvent], probe: &ConditionProbe<'_>) -> Vec<Json> {
 }
 
 /// Everything that is known about a block.
-pub(super) fn block(index: usize, probe: &ConditionProbe<'_>, parts: &[ScenePart]) -> Json {
+pub fn block(index: usize, probe: &ConditionProbe<'_>, parts: &[ScenePart]) -> Json {
     let Some(block) = probe.plan.blocks.get(index) else { return Json::Null };
     let (slot, text) = (block.text("slot"), block.text("text"));
     let item = slot_item(probe.plan, &slot);
@@ -74,12 +74,12 @@ pub(super) fn block(index: usize, probe: &ConditionProbe<'_>, parts: &[ScenePart
 }
 
 /// The lore entries that the pack reports as active, with their texts as they were placed; `None` if it reports none.
-pub(super) fn active(plan: &Plan) -> Option<&[Value]> {
+pub fn active(plan: &Plan) -> Option<&[Value]> {
     plan.set.at("lore.active").and_then(|v| v.as_list())
 }
 
 /// Whether a block's text holds that of an entry; where that has macros, what stands between them, in order.
-pub(super) fn holds(text: &str, own: &str) -> bool {
+pub fn holds(text: &str, own: &str) -> bool {
     let own = own.trim();
     if own.is_empty() || text.contains(own) {
         return !own.is_empty();
@@ -132,12 +132,12 @@ fn scripts_of_text(probe: &ConditionProbe<'_>, text: &str) -> Vec<Json> {
 }
 
 /// The blocks that are meant, and how many more there are.
-pub(super) fn as_json(found: &[usize], probe: &ConditionProbe<'_>, parts: &[ScenePart]) -> Json {
+pub fn as_json(found: &[usize], probe: &ConditionProbe<'_>, parts: &[ScenePart]) -> Json {
     let blocks: Vec<Json> = found.iter().take(BLOCKS).map(|index| block(*index, probe, parts)).collect();
     json!({ "blocks": blocks, "left_out": found.len().saturating_sub(BLOCKS) })
 }
 
-pub(super) fn as_text(json: &Json) -> String {
+pub fn as_text(json: &Json) -> String {
     let mut out = String::new();
     for (n, block) in json["blocks"].as_array().into_iter().flatten().enumerate() {
         if n > 0 {
@@ -161,14 +161,14 @@ fn pass_with_rule(json: &Json) -> String {
 }
 
 /// Rows below the line that they belong to.
-pub(super) fn indented(rows: &[Vec<String>], out: &mut String) {
+pub fn indented(rows: &[Vec<String>], out: &mut String) {
     for line in table(rows).lines() {
         out.push_str(&format!("    {}\n", line.trim_end()));
     }
 }
 
 /// A pass with its conditions.
-pub(super) fn pass_text(word: &str, pass: &Json, out: &mut String) {
+pub fn pass_text(word: &str, pass: &Json, out: &mut String) {
     out.push_str(&format!("  {word} {}", pass_with_rule(pass)));
     out.push_str(&if pass["about"].is_null() { "\n".to_owned() } else { format!(": {}\n", json_text(&pass["about"])) });
     for name in ["when", "where"] {
@@ -249,7 +249,7 @@ fn block_name(b: &Json) -> String {
 }
 
 /// The passes that run a program.
-pub(super) fn callers(probe: &ConditionProbe<'_>, program: &str) -> Vec<String> {
+pub fn callers(probe: &ConditionProbe<'_>, program: &str) -> Vec<String> {
     let rows = probe.rules.pack().tables.get("pass").into_iter().flat_map(|rows| rows.iter());
     rows.filter(|(_, row)| row.fields.get("program").and_then(|field| DocumentNode::as_text(&field.node)) == Some(program))
         .map(|(name, _)| name.to_string())

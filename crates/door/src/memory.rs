@@ -1,0 +1,90 @@
+//! What is kept between requests: compiled rules, and files of scenes. Both have handles that say what they name, so that
+//! the same thing opened twice is kept once.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use indexmap::IndexMap;
+use sha2::{Digest, Sha256};
+
+use crate::pack::Ruleset;
+
+/// The most rulesets that are kept; of more, those that were used longest ago are forgotten.
+const MOST_RULES: usize = 32;
+/// The most bytes of files that are kept; of more, those that were used longest ago are forgotten.
+const MOST_BYTES: usize = 256 << 20;
+
+/// A file that was handed over.
+#[derive(Debug)]
+pub(crate) struct PartFile {
+    /// Its name, for messages.
+    pub(crate) name: String,
+    /// What it holds.
+    pub(crate) bytes: Vec<u8>,
+}
+
+/// Rules and files by their handles; the last of each was used last.
+#[derive(Default)]
+pub(crate) struct DoorMemory {
+    rules: Mutex<IndexMap<String, Ruleset>>,
+    parts: Mutex<IndexMap<String, Arc<PartFile>>>,
+}
+
+impl DoorMemory {
+    /// The rules of a handle, if they are still kept.
+    pub(crate) fn rules(&self, handle: &str) -> Option<Ruleset> {
+        use_last(&mut self.rules.lock().unwrap_or_else(PoisonError::into_inner), handle)
+    }
+
+    /// Keeps rules.
+    pub(crate) fn keep_rules(&self, handle: String, rules: Ruleset) {
+        let mut all = self.rules.lock().unwrap_or_else(PoisonError::into_inner);
+        all.shift_remove(&handle);
+        all.insert(handle, rules);
+        while all.len() > MOST_RULES {
+            all.shift_remove_index(0);
+        }
+    }
+
+    /// The file of a handle, if it is still kept.
+    pub(crate) fn part(&self, handle: &str) -> Option<Arc<PartFile>> {
+        use_last(&mut self.parts.lock().unwrap_or_else(PoisonError::into_inner), handle)
+    }
+
+    /// Keeps a file; gives its handle.
+    pub(crate) fn keep_part(&self, part: PartFile) -> String {
+        let handle = handle_of("part", &[part.name.as_bytes(), &part.bytes]);
+        let mut all = self.parts.lock().unwrap_or_else(PoisonError::into_inner);
+        all.shift_remove(&handle);
+        all.insert(handle.clone(), Arc::new(part));
+        let mut held: usize = all.values().map(|part| part.bytes.len()).sum();
+        // the new one stays, however large
+        while held > MOST_BYTES && all.len() > 1 {
+            held -= all.shift_remove_index(0).map_or(0, |(_, part)| part.bytes.len());
+        }
+        handle
+    }
+
+    /// Forgets what a handle names; whether there was such a thing.
+    pub(crate) fn forget(&self, handle: &str) -> bool {
+        let rules = self.rules.lock().unwrap_or_else(PoisonError::into_inner).shift_remove(handle).is_some();
+        rules || self.parts.lock().unwrap_or_else(PoisonError::into_inner).shift_remove(handle).is_some()
+    }
+}
+
+/// The value of a handle, which becomes the one that was used last.
+fn use_last<T: Clone>(all: &mut IndexMap<String, T>, handle: &str) -> Option<T> {
+    let at = all.get_index_of(handle)?;
+    all.move_index(at, all.len() - 1);
+    all.get(handle).cloned()
+}
+
+/// A handle that names this content: the kind, `-`, and the beginning of its digest in hex.
+pub(crate) fn handle_of(kind: &str, content: &[&[u8]]) -> String {
+    let mut digest = Sha256::new();
+    for part in content {
+        digest.update(part.len().to_le_bytes());
+        digest.update(part);
+    }
+    let hex: String = digest.finalize().iter().take(16).map(|byte| format!("{byte:02x}")).collect();
+    format!("{kind}-{hex}")
+}

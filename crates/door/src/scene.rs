@@ -1,0 +1,226 @@
+//! From files to a scene: containers are opened, foreign formats are read by the pack's own rules, and the parts are given to
+//! the pack, whose program `scene` says which of them wins and fills in what no file says.
+
+use std::path::Path;
+
+use serde_json::{Map, Value as Json};
+
+use super::{Door, RequestFailure};
+use crate::build::{AssembledScene, ErrorKind, ScenePart, assemble_scene, import_document};
+use crate::diag::{Code, Diagnostic, Report, Severity};
+use crate::import::{self, Container, Contents};
+use crate::memory::PartFile;
+use crate::model::options::TABLE;
+use crate::model::{Scene, Value};
+use crate::pack::{Ruleset, TypeMismatch};
+use crate::program::foreign::ImportedDocument;
+use crate::request::SceneRequest;
+
+/// The remedy for a document that takes too much work.
+pub const SMALLER: &str = "import it in smaller parts: a lorebook as several files, a chat without its oldest messages";
+
+impl Door {
+    /// The scene of a request, with the parts that it was made of. What is doubtful about it is pushed to `notes`.
+    pub(crate) fn scene(
+        &self,
+        request: &SceneRequest,
+        rules: &Ruleset,
+        notes: &mut Report,
+    ) -> Result<(Scene, Vec<ScenePart>), RequestFailure> {
+        let parts = self.scene_parts(request, rules, notes)?;
+        let AssembledScene { mut scene, warnings } =
+            assemble_scene(rules, &parts).map_err(|error| RequestFailure::of_build(&error, rules))?;
+        if request.strict && !warnings.is_empty() {
+            let errors = warnings.into_iter().map(|warning| Diagnostic { severity: Severity::Error, ..warning });
+            return Err(RequestFailure { report: errors.collect(), sources: rules.sources().clone() });
+        }
+        notes.extend(warnings.into_iter().collect());
+        let written = Value::from(&Json::Object(request.scene.clone()));
+        let misfits = rules.for_scenes().misfits(&written).into_iter().filter(|misfit| misfit.kind == TypeMismatch::Type);
+        let wrong: Report = misfits.map(|misfit| Diagnostic::error(Code::SceneType, misfit.message).help(misfit.help)).collect();
+        if !wrong.is_empty() {
+            return Err(wrong.into());
+        }
+        scene.strict = request.strict;
+        scene.seed = request.seed.clone().unwrap_or_else(|| "0".to_owned());
+        scene.draws.clone_from(&request.draws);
+        Ok((scene, parts))
+    }
+
+    /// What the clock, the files and the keys of the request give to the scene, in the order in which they are laid over one
+    /// another.
+    fn scene_parts(&self, request: &SceneRequest, rules: &Ruleset, notes: &mut Report) -> Result<Vec<ScenePart>, RequestFailure> {
+        let mut parts = Vec::new();
+        if let Some(now) = self.clock.map(|clock| clock()).filter(|_| rules.programs().rules.names.knows_path("now")) {
+            parts.push(ScenePart::new("clock", table("now", Value::text(now))));
+        }
+        let presets = request.preset.iter().map(|part| (SceneRole::Preset, part));
+        let character = request.character.iter().map(|part| (SceneRole::Character, part));
+        let books = request.lorebooks.iter().map(|part| (SceneRole::Lorebook, part));
+        let chat = request.chat.iter().map(|part| (SceneRole::Chat, part));
+        let persona = request.persona_file.iter().map(|part| (SceneRole::Persona, part));
+        for (role, part) in presets.chain(character).chain(books).chain(chat).chain(persona) {
+            parts.push(read_part(role, &*self.part(part)?, rules, notes)?);
+        }
+        let (written, twice) = Scene::of_written(Value::from(&Json::Object(request.scene.clone())));
+        if let Some(key) = twice {
+            let complaint = Diagnostic::new(Code::SyntaxDuplicate, format!("`{key}` gives a value that another key gives too"));
+            return Err(complaint.help("keep one of them: `\"a.b\"` and `a.b` are the same path").into());
+        }
+        parts.push(ScenePart::new("file", written));
+        parts.push(ScenePart::new("flags", request_values(request)));
+        let mut options = request.scene.get(TABLE).and_then(Json::as_object).cloned().unwrap_or_default();
+        options.extend(request.option.clone());
+        if !options.is_empty() {
+            parts.push(ScenePart::new("flags", table(TABLE, option_values(options, rules)?)));
+        }
+        Ok(parts)
+    }
+}
+
+/// A table with one value.
+fn table(name: &str, value: Value) -> Value {
+    Value::map([(name.into(), value)].into_iter().collect())
+}
+
+/// The values of options, checked.
+pub(crate) fn option_values(options: Map<String, Json>, rules: &Ruleset) -> Result<Value, RequestFailure> {
+    let given = Value::from(&Json::Object(options));
+    let faults = rules.options().faults(&given).into_iter();
+    let wrong: Report = faults.map(|fault| Diagnostic::error(fault.code, fault.message).help(fault.help)).collect();
+    if wrong.is_empty() { Ok(given) } else { Err(wrong.into()) }
+}
+
+/// What the keys of the request beside `scene` give to the scene.
+fn request_values(request: &SceneRequest) -> Value {
+    let mut scene = Scene { data: Value::map(crate::model::Map::default()), ..Scene::default() };
+    let texts = [
+        ("names.user", &request.persona),
+        ("dialect", &request.dialect),
+        ("type", &request.kind),
+        ("now", &request.now),
+        // the pack decides how it becomes a message
+        ("input", &request.message),
+        ("seed", &request.seed),
+    ];
+    for (path, value) in texts {
+        if let Some(value) = value {
+            scene.set(path, Value::text(value.as_str()));
+        }
+    }
+    scene.data
+}
+
+/// What a file gives to the scene.
+fn read_part(role: SceneRole, file: &PartFile, rules: &Ruleset, notes: &mut Report) -> Result<ScenePart, RequestFailure> {
+    let contents = open_file(file, notes)?;
+    if role == SceneRole::Persona && contents.container == Container::Text {
+        let text = contents.main().and_then(|d| d.value.as_str()).unwrap_or("").trim_end();
+        return Ok(ScenePart::new(role.kind(), table("persona", table("text", Value::text(text)))));
+    }
+    let document = read_contents(&file.name, &contents, rules, None, notes)?;
+    notes.extend(role.mismatch(&file.name, &document.format, &document.scene).into_iter().collect());
+    let stem = Path::new(&file.name).file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
+    Ok(ScenePart { kind: role.kind().to_owned(), stem, scene: document.scene })
+}
+
+/// Opens the container of a file.
+pub(crate) fn open_file(file: &PartFile, notes: &mut Report) -> Result<Contents, RequestFailure> {
+    let contents = import::read(&file.name, &file.bytes)?;
+    notes.extend(contents.report.clone());
+    Ok(contents)
+}
+
+/// Reads the document of an opened file by the formats of a pack.
+pub(crate) fn read_contents(
+    name: &str,
+    contents: &Contents,
+    rules: &Ruleset,
+    format: Option<&str>,
+    notes: &mut Report,
+) -> Result<ImportedDocument, RequestFailure> {
+    let document = contents.whole(rules.card_chunks());
+    if let Some(own) = imported_before(&document) {
+        return Ok(own);
+    }
+    let read = import_document(rules, format, document).map_err(|error| {
+        let message = format!("`{name}`: {}", error.message);
+        match error.kind() {
+            ErrorKind::Bound => Diagnostic::error(Code::BoundExceeded, message).help(SMALLER),
+            _ => Diagnostic::new(Code::ImportFormat, message).help("name other rules; `packs` lists the packs"),
+        }
+    })?;
+    let warnings = read.warnings.iter().map(|warning| Diagnostic::new(Code::ImportValue, format!("`{name}`: {warning}")));
+    notes.extend(warnings.map(|warning| warning.help("the result of `import` says what became of each field")).collect());
+    Ok(read)
+}
+
+/// A document that an import has written: `format`, `scene` and `rest`, and nothing else.
+pub fn imported_before(document: &Value) -> Option<ImportedDocument> {
+    let table = document.as_map().filter(|t| t.len() == 3)?;
+    let (format, scene, rest) = (table.get("format")?.as_str()?, table.get("scene")?, table.get("rest")?);
+    let found = || ImportedDocument { format: format.to_owned(), scene: scene.clone(), rest: rest.clone(), ..ImportedDocument::default() };
+    scene.as_map().is_some().then(found)
+}
+
+/// A part of a scene that is a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SceneRole {
+    Character,
+    Preset,
+    Chat,
+    Lorebook,
+    Persona,
+}
+
+impl SceneRole {
+    /// The part that an imported scene is; `None` if it may be any.
+    pub fn of(scene: &Value) -> Option<Self> {
+        let has = |path: &str| scene.get(path).is_some_and(|value| !value.is_empty());
+        let only = |paths: &[&str]| scene.as_map().is_some_and(|map| !map.is_empty() && map.keys().all(|key| paths.contains(&&**key)));
+        if has("card") {
+            Some(Self::Character)
+        } else if has("history") {
+            Some(Self::Chat)
+        } else if only(&["book", "books"]) {
+            Some(Self::Lorebook)
+        } else if only(&["persona", "personas", "names"]) && (has("persona") || has("personas")) {
+            Some(Self::Persona)
+        } else if has("preset") || has("story") || has("instruct") || has("reasoning") || has("provider") {
+            Some(Self::Preset)
+        } else {
+            None
+        }
+    }
+
+    /// The kind of the part, as the pack's program `scene` knows it.
+    pub fn kind(self) -> &'static str {
+        match self {
+            Self::Character => "character",
+            Self::Preset => "preset",
+            Self::Chat => "chat",
+            Self::Lorebook => "lorebook",
+            Self::Persona => "persona",
+        }
+    }
+
+    /// The flag of the command line that takes such a file.
+    pub fn flag(self) -> &'static str {
+        match self {
+            Self::Character => "--character",
+            Self::Preset => "--preset",
+            Self::Chat => "--chat",
+            Self::Lorebook => "--lorebook",
+            Self::Persona => "--persona-file",
+        }
+    }
+
+    /// The warning about a file that was given as `self` and is something else.
+    pub fn mismatch(self, file: &str, format: &str, scene: &Value) -> Option<Diagnostic> {
+        let is = Self::of(scene).filter(|is| *is != self)?;
+        let name = |role: Self| if role == Self::Character { "card" } else { role.kind() };
+        let message = format!("`{file}` is given as a {}, but it is a {} (`{format}`)", name(self), name(is));
+        let help = format!("name it with `{}`, or with the key of that name in the scene file", is.flag());
+        Some(Diagnostic::new(Code::ImportRole, message).help(help))
+    }
+}
