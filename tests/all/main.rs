@@ -42,6 +42,7 @@ mod tasks;
 mod template_render;
 mod text;
 mod tidy;
+mod token_tables;
 mod tools;
 mod wire;
 mod wishes;

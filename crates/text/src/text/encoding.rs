@@ -1,21 +1,17 @@
 //! Byte-pair encodings by their published tables: each token with its rank. A text is cut into pieces by a pattern, and in
 //! each piece the pair of neighbours with the lowest rank is merged until no pair is a token.
 //!
-//! The tables are compressed and are read on first use. A piece costs its length times the logarithm of it, whatever it
-//! holds.
+//! A piece costs its length times the logarithm of it, whatever it holds.
 
 use std::borrow::Cow;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
-use std::io::Read;
 use std::sync::LazyLock;
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
 use regex::Regex;
-use rustc_hash::FxHashMap;
 use unicode_normalization::{IsNormalized, UnicodeNormalization as _, is_nfkc_quick};
 
+use super::token_table::TokenTable;
 use super::work;
 
 /// The rank of a pair that is not a token.
@@ -25,39 +21,21 @@ const NONE: u32 = u32::MAX;
 /// for each byte of a text.
 const SHORT: usize = 128;
 
+/// No token has more bytes. A longer piece is not looked up.
+const LONGEST: usize = 1024;
+
 /// A table of tokens and the pattern of pieces.
 pub(crate) struct Encoding {
-    ranks: FxHashMap<&'static [u8], u32>,
+    table: TokenTable,
     pieces: Regex,
     /// Blank space that ends in a line break is one piece; other blank space leaves its last character to the next piece.
     lines: bool,
-    /// The length of the longest token, in bytes.
-    longest: usize,
 }
 
 impl Encoding {
-    /// Reads a table: on each line a token in base64, and its rank if the lines are not in the order of ranks. `None` if it
-    /// cannot be read. The bytes of its tokens are kept as one text for as long as the program runs.
-    fn read(table: &[u8], pieces: &str, lines: bool) -> Option<Self> {
-        let mut text = Vec::new();
-        flate2::read::GzDecoder::new(table).read_to_end(&mut text).ok()?;
-        let mut bytes = vec![0; text.len()];
-        let mut tokens = Vec::with_capacity(text.len() / 16);
-        let mut end = 0;
-        for (n, line) in text.trim_ascii_end().split(|byte| *byte == b'\n').enumerate() {
-            let mut words = line.split(|byte| *byte == b' ');
-            let (token, rank) = (words.next()?, words.next());
-            let rank = rank.map_or_else(|| u32::try_from(n).ok(), |rank| str::from_utf8(rank).ok()?.parse().ok())?;
-            let start = end;
-            end += STANDARD.decode_slice(token, bytes.get_mut(start..)?).ok()?;
-            tokens.push((start..end, rank));
-        }
-        bytes.truncate(end);
-        let bytes: &[u8] = bytes.leak();
-        let ranks: FxHashMap<&[u8], u32> =
-            tokens.into_iter().map(|(token, rank)| Some((bytes.get(token)?, rank))).collect::<Option<_>>()?;
-        let longest = ranks.keys().map(|token| token.len()).max()?;
-        Some(Self { ranks, pieces: Regex::new(pieces).ok()?, lines, longest })
+    /// An encoding of a table that lies as [`TokenTable`] says; `None` if the pattern cannot be read.
+    fn new(table: &'static [u8], pieces: &str, lines: bool) -> Option<Self> {
+        Some(Self { table: TokenTable::new(table), pieces: Regex::new(pieces).ok()?, lines })
     }
 
     /// The number of tokens of a text, and the steps that counting long pieces takes besides one for each byte.
@@ -88,12 +66,12 @@ impl Encoding {
     }
 
     fn rank(&self, bytes: Option<&[u8]>) -> u32 {
-        bytes.and_then(|bytes| self.ranks.get(bytes)).copied().unwrap_or(NONE)
+        bytes.and_then(|bytes| self.table.rank(bytes)).unwrap_or(NONE)
     }
 
     /// The number of tokens of one piece.
     fn tokens(&self, piece: &[u8]) -> usize {
-        if piece.len() < 2 || piece.len() <= self.longest && self.ranks.contains_key(piece) {
+        if piece.len() < 2 || piece.len() <= LONGEST && self.table.rank(piece).is_some() {
             return piece.len().min(1);
         }
         // no text is so long; without its pairs every byte would count
@@ -150,10 +128,9 @@ fn set(list: &mut [u32], at: u32, value: u32) {
     }
 }
 
-/// The byte-pair encodings of OpenAI's models, by the tables of tiktoken (MIT, licence beside the tables): on each line a token
-/// in base64 and its rank.
-const CL100K: &[u8] = include_bytes!("tables/cl100k.ranks.gz");
-const O200K: &[u8] = include_bytes!("tables/o200k.ranks.gz");
+/// The byte-pair encodings of OpenAI's models, by the tables of tiktoken (MIT, licence beside the tables).
+const CL100K: &[u8] = include_bytes!("tables/cl100k.tokens");
+const O200K: &[u8] = include_bytes!("tables/o200k.tokens");
 
 /// What a piece of a text is, in the encoding of GPT-4 …
 const CL100K_PIECES: &str = r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+";
@@ -164,8 +141,8 @@ const O200K_PIECES: &str = concat!(
     r"\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+",
 );
 
-static OF_CL100K: LazyLock<Option<Encoding>> = LazyLock::new(|| Encoding::read(CL100K, CL100K_PIECES, true));
-static OF_O200K: LazyLock<Option<Encoding>> = LazyLock::new(|| Encoding::read(O200K, O200K_PIECES, true));
+static OF_CL100K: LazyLock<Option<Encoding>> = LazyLock::new(|| Encoding::new(CL100K, CL100K_PIECES, true));
+static OF_O200K: LazyLock<Option<Encoding>> = LazyLock::new(|| Encoding::new(O200K, O200K_PIECES, true));
 
 /// The encoding of GPT-4. A test counts with it, so it can be read.
 pub(crate) fn cl100k() -> Option<&'static Encoding> {
@@ -177,16 +154,15 @@ pub(crate) fn o200k() -> Option<&'static Encoding> {
     OF_O200K.as_ref()
 }
 
-/// The byte-pair encoding that Anthropic has published for Claude (`@anthropic-ai/tokenizer`, MIT, licence beside the table): on
-/// each line a token in base64, in the order of their ranks. It is the one of Claude 2; for later models no table is published,
-/// and they count somewhat more tokens.
-const CLAUDE_RANKS: &[u8] = include_bytes!("tables/claude.ranks.gz");
+/// The byte-pair encoding that Anthropic has published for Claude (`@anthropic-ai/tokenizer`, MIT, licence beside the table). It is the
+/// one of Claude 2; for later models no table is published, and they count somewhat more tokens.
+const CLAUDE_TOKENS: &[u8] = include_bytes!("tables/claude.tokens");
 /// What a piece of a text is.
 const CLAUDE_PIECES: &str = r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+";
 /// Texts that are one token each, wherever they stand. None begins with another one.
 const CLAUDE_SPECIAL: &[&str] = &["<EOT>", "<META>", "<META_START>", "<META_END>", "<SOS>"];
 
-static CLAUDE: LazyLock<Option<Encoding>> = LazyLock::new(|| Encoding::read(CLAUDE_RANKS, CLAUDE_PIECES, false));
+static CLAUDE: LazyLock<Option<Encoding>> = LazyLock::new(|| Encoding::new(CLAUDE_TOKENS, CLAUDE_PIECES, false));
 
 /// The number of tokens of a text, and the steps as for [`Encoding::count`].
 pub(crate) fn claude_tokens(text: &str) -> (usize, u64) {

@@ -35,6 +35,8 @@ mod replacing;
 pub mod schema;
 pub mod script;
 pub mod surrogates;
+#[cfg(feature = "tokens")]
+mod token_table;
 pub mod tokens;
 pub mod truthiness;
 mod units;
