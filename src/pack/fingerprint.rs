@@ -20,11 +20,16 @@ pub fn of_row(name: &str, fields: &FieldMap) -> String {
 /// The canonical text of one row: JSON with sorted keys.
 #[must_use]
 pub fn row_text(name: &str, fields: &FieldMap) -> String {
-    let mut out = String::from("{\"name\":");
-    text(name, &mut out);
-    out.push(',');
-    table(fields, &mut out);
+    let mut out = String::new();
+    write_row(name, fields, &mut out);
     out
+}
+
+fn write_row(name: &str, fields: &FieldMap, out: &mut String) {
+    out.push_str("{\"name\":");
+    text(name, out);
+    out.push(',');
+    table(fields, out);
 }
 
 /// The fingerprint of merged rules: tables with their rows in order, values, and the texts of scripts and templates.
@@ -38,12 +43,15 @@ pub fn of_pack(
     let mut hash = blake3::Hasher::new();
     let mut names: Vec<_> = tables.keys().collect();
     names.sort();
+    let mut out = String::new();
     for name in names {
         for row in tables.get(name).into_iter().flat_map(|rows| rows.values()) {
-            part(&mut hash, &["row", name, &row_text(&row.name, &row.fields)]);
+            out.clear();
+            write_row(&row.name, &row.fields, &mut out);
+            part(&mut hash, &["row", name, &out]);
         }
     }
-    let mut out = String::new();
+    out.clear();
     table(values, &mut out);
     part(&mut hash, &["values", &out]);
     let mut paths: Vec<_> = assets.iter().collect();
@@ -102,6 +110,12 @@ fn table(fields: &FieldMap, out: &mut String) {
     out.push('}');
 }
 
+/// Writes a text as in JSON.
 fn text(text: &str, out: &mut String) {
-    out.push_str(&serde_json::Value::from(text).to_string());
+    let plain = |byte: u8| byte >= b' ' && !matches!(byte, b'"' | b'\\');
+    if text.bytes().all(plain) {
+        out.extend(["\"", text, "\""]);
+    } else {
+        out.push_str(&serde_json::Value::from(text).to_string());
+    }
 }

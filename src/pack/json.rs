@@ -110,7 +110,7 @@ impl JsonReader<'_> {
     }
 
     fn table(&mut self) -> JsonResult<FieldMap> {
-        let mut out = FieldMap::new();
+        let mut out = FieldMap::default();
         self.space();
         if self.take(b'}') {
             return Ok(out);

@@ -304,7 +304,7 @@ fn case_1(root: &mut DocumentNode, _: &mut Report) {
         let NodeValue::Table(row) = &mut row.data else { continue };
         let list = row.shift_remove("list");
         let name: Arc<str> = list.as_ref().and_then(|f| f.node.as_text()).map_or_else(|| Arc::from("blocks"), Arc::from);
-        let mut expect = FieldMap::new();
+        let mut expect = FieldMap::default();
         if let Some(given) = row.shift_remove("given") {
             let key = given.key;
             row.insert(Arc::from("lists"), wrapped(key, one(name.clone(), given)));

@@ -232,6 +232,9 @@ impl CellDependencies {
 
     /// The references in a text: the whole of it, its holes, or the words of a calculation.
     fn text(&mut self, text: &str, within: u8) {
+        if !text.contains(['$', '@']) {
+            return;
+        }
         let word = |c: char| c.is_alphanumeric() || "_.[]$@-".contains(c);
         for part in text.split(|c: char| !word(c)).filter(|part| is_reference(part)) {
             if let Some(path) = part.strip_prefix('$') {

@@ -519,6 +519,6 @@ pub fn is_reference(text: &str) -> bool {
     if name.is_empty() {
         return text == "@";
     }
-    name.chars().all(|c| c.is_alphanumeric() || "_.[]$@-".contains(c))
+    name.chars().all(|c| c.is_alphanumeric() || matches!(c, '_' | '.' | '[' | ']' | '$' | '@' | '-'))
         && name.starts_with(|c: char| c.is_alphanumeric() || c == '_' || c == '[')
 }

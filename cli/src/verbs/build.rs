@@ -72,6 +72,10 @@ impl BuildArgs {
         self.turns.warn_of_same_chat(show);
         let all = self.turns.play(&rules, &scene, show, |scene, _, show| self.once(&rules, &scene, previous.as_ref(), show))?;
         show.json(&self.turns.joined(all));
+        if show.arguments.is_some() {
+            // the system takes back the memory of a process at once
+            std::mem::forget(rules);
+        }
         Ok(RunExit::Done)
     }
 

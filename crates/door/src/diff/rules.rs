@@ -2,6 +2,7 @@
 //! file. How they are written, spread over files or layered makes no difference.
 
 use std::collections::HashMap;
+use std::hash::BuildHasher;
 use std::sync::Arc;
 
 use indexmap::IndexMap;
@@ -160,7 +161,7 @@ pub struct FieldChange {
 }
 
 /// All keys of two maps: those of the first, then those that only the second has.
-pub fn union<A, B>(a: &IndexMap<Arc<str>, A>, b: &IndexMap<Arc<str>, B>) -> Vec<Arc<str>> {
+pub fn union<A, B, S: BuildHasher>(a: &IndexMap<Arc<str>, A, S>, b: &IndexMap<Arc<str>, B, S>) -> Vec<Arc<str>> {
     a.keys().chain(b.keys().filter(|key| !a.contains_key(*key))).cloned().collect()
 }
 
@@ -168,7 +169,7 @@ pub type RowMoves = HashMap<String, (Option<String>, Option<String>)>;
 
 /// The rows whose place among the rows that both packs have differs: what they stood and stand behind. Passes are
 /// ordered inside of their program only.
-pub fn find_moves<R>(table: &str, was: &IndexMap<Arc<str>, R>, is: &IndexMap<Arc<str>, R>) -> RowMoves {
+pub fn find_moves<R, S: BuildHasher>(table: &str, was: &IndexMap<Arc<str>, R, S>, is: &IndexMap<Arc<str>, R, S>) -> RowMoves {
     let group =
         |name: &str| if table == "pass" { name.rsplit_once('/').map_or("", |(program, _)| program).to_owned() } else { String::new() };
     let mut groups: IndexMap<String, (Vec<&str>, Vec<&str>)> = IndexMap::new();

@@ -4,7 +4,7 @@
 //! its origin. Nothing here reads a file.
 
 use std::ops::Range;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use indexmap::IndexMap;
 
@@ -41,14 +41,22 @@ pub struct Source {
     pub layer: Arc<str>,
     /// The whole text.
     pub text: Arc<str>,
-    lines: Vec<u32>,
+    /// Where each line begins: made for the first message.
+    lines: OnceLock<Vec<u32>>,
 }
 
 impl Source {
+    fn lines(&self) -> &[u32] {
+        self.lines.get_or_init(|| {
+            let ends = memchr::memchr_iter(b'\n', self.text.as_bytes());
+            std::iter::once(0).chain(ends.map(|n| u32::try_from(n + 1).unwrap_or(u32::MAX))).collect()
+        })
+    }
+
     /// The byte of a line and a column in characters, both from 1; 0 if there is no such line.
     #[must_use]
     pub fn offset(&self, line: usize, column: usize) -> usize {
-        let Some(start) = line.checked_sub(1).and_then(|line| self.lines.get(line)) else { return 0 };
+        let Some(start) = line.checked_sub(1).and_then(|line| self.lines().get(line)) else { return 0 };
         let start = *start as usize;
         let rest = self.text.get(start..).unwrap_or("");
         start + rest.chars().take(column.saturating_sub(1)).map(char::len_utf8).sum::<usize>()
@@ -83,11 +91,8 @@ pub struct Sources {
 impl Sources {
     /// Adds a text and returns its handle.
     pub fn add(&mut self, name: &str, layer: &str, text: &str) -> SourceId {
-        let lines = std::iter::once(0)
-            .chain(text.bytes().enumerate().filter(|(_, b)| *b == b'\n').map(|(n, _)| u32::try_from(n + 1).unwrap_or(u32::MAX)))
-            .collect();
         let id = SourceId(u32::try_from(self.list.len()).unwrap_or(u32::MAX));
-        self.list.push(Arc::new(Source { name: name.into(), layer: layer.into(), text: text.into(), lines }));
+        self.list.push(Arc::new(Source { name: name.into(), layer: layer.into(), text: text.into(), lines: OnceLock::new() }));
         id
     }
 
@@ -106,7 +111,7 @@ impl Sources {
     #[must_use]
     pub fn place(&self, span: Span) -> Option<SourcePlace> {
         let (source, line) = self.line(span)?;
-        let begin = source.lines.get(line - 1).copied().unwrap_or(0) as usize;
+        let begin = source.lines().get(line - 1).copied().unwrap_or(0) as usize;
         let before = source.text.get(begin..span.start as usize).unwrap_or("");
         Some(SourcePlace { file: source.name.clone(), layer: source.layer.clone(), line, column: before.chars().count() + 1 })
     }
@@ -124,7 +129,7 @@ impl Sources {
     #[must_use]
     pub fn line(&self, span: Span) -> Option<(&Source, usize)> {
         let source = self.get(span.source)?;
-        Some((source, source.lines.partition_point(|start| *start <= span.start).max(1)))
+        Some((source, source.lines().partition_point(|start| *start <= span.start).max(1)))
     }
 
     /// The pack or overlay that a span belongs to; empty if it belongs to none.
@@ -169,7 +174,7 @@ pub enum NodeValue {
 }
 
 /// The fields of a table by name.
-pub type FieldMap = IndexMap<Arc<str>, TableField>;
+pub type FieldMap = IndexMap<Arc<str>, TableField, rustc_hash::FxBuildHasher>;
 
 /// One `key = value` of a table.
 #[derive(Debug, Clone, PartialEq)]

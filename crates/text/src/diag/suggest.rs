@@ -297,6 +297,19 @@ fn may_be_near(a: &str, b: &str, edits: usize) -> bool {
 /// Whether a word is one edit away from another one.
 #[must_use]
 pub fn is_one_off(written: &str, known: &str) -> bool {
+    // the letters between the ends that both have in common: of neither more than two in each other's place, or one
+    let (a, b) = (written.as_bytes(), known.as_bytes());
+    if a.is_ascii() && b.is_ascii() && a.len().max(b.len()) <= limits::QUOTED {
+        let same = |(a, b): &(&u8, &u8)| a.eq_ignore_ascii_case(b);
+        let start = a.iter().zip(b).take_while(same).count();
+        let end = a.iter().rev().zip(b.iter().rev()).take_while(same).count().min(a.len().min(b.len()) - start);
+        let rest = (a.get(start..a.len() - end), b.get(start..b.len() - end));
+        return match rest {
+            (Some([_]), Some([] | [_])) | (Some([]), Some([_])) => true,
+            (Some([a, b]), Some([c, d])) => a.eq_ignore_ascii_case(d) && b.eq_ignore_ascii_case(c),
+            _ => false,
+        };
+    }
     may_be_near(written, known, 1) && distance(written, known) == 1
 }
 

@@ -52,7 +52,7 @@ pub fn is_layering(key: &str) -> bool {
 }
 
 /// The rows of one table by name, in their final order.
-pub type PackRows = IndexMap<Arc<str>, PackRow>;
+pub type PackRows = IndexMap<Arc<str>, PackRow, rustc_hash::FxBuildHasher>;
 
 /// A named row of a table: a pass, a slot, an account …
 #[derive(Debug, Clone)]

@@ -242,9 +242,13 @@ struct CaseTable {
 static CASES: LazyLock<CaseTable> = LazyLock::new(|| {
     let mut families: FxHashMap<u32, Vec<u32>> = FxHashMap::default();
     for c in (0..0x1_0000).filter_map(char::from_u32) {
-        families.entry(canonical(c)).or_default().push(u32::from(c));
+        let first = canonical(c);
+        // a letter is in the family of itself; most are alone there
+        if first != u32::from(c) {
+            families.entry(first).or_insert_with(|| vec![first]).push(u32::from(c));
+        }
     }
-    let families: Vec<Vec<u32>> = families.into_values().filter(|family| family.len() > 1).collect();
+    let families: Vec<Vec<u32>> = families.into_values().collect();
     let mut letters: Vec<(u32, usize)> =
         families.iter().enumerate().flat_map(|(n, family)| family.iter().map(move |letter| (*letter, n))).collect();
     letters.sort_unstable();
