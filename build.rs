@@ -1,10 +1,15 @@
 //! Packs and schemas are embedded in the library. A debug build of a checkout reads them from its folders instead, so that
 //! an edit of a rule does not compile anything.
 //!
-//! The rule tests of packs are not embedded: what is embedded is a copy of `rules/` without the folders `cases`.
+//! The rule tests of packs are not embedded: what is embedded is a copy of `rules/` without the folders `cases`. Beside it
+//! lie the trees of its files, which `src/pack/compact.rs` reads: reading TOML at each start would take longer than a build.
 
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::{fs, io};
+
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
 
 fn main() -> io::Result<()> {
     println!("cargo:rustc-check-cfg=cfg(rules_on_disk)");
@@ -19,7 +24,123 @@ fn main() -> io::Result<()> {
     println!("cargo:rerun-if-changed=rules");
     println!("cargo:rerun-if-changed=schemas");
     let out = std::env::var_os("OUT_DIR").map(PathBuf::from).ok_or(io::ErrorKind::NotFound)?;
-    copy_without_cases(Path::new("rules"), &out.join("rules"))
+    copy_without_cases(Path::new("rules"), &out.join("rules"))?;
+    copy_compact(&out.join("rules"), &out.join("compact"))
+}
+
+/// Replaces the folder `to` by the trees of the rule files of `from`. A file that is not TOML has none.
+fn copy_compact(from: &Path, to: &Path) -> io::Result<()> {
+    if to.exists() {
+        fs::remove_dir_all(to)?;
+    }
+    fs::create_dir_all(to)?;
+    for entry in fs::read_dir(from)? {
+        let entry = entry?;
+        let copy = to.join(entry.file_name());
+        if entry.file_type()?.is_dir() {
+            copy_compact(&entry.path(), &copy)?;
+        } else if entry.path().extension().is_some_and(|ending| ending == "toml") {
+            let tree = compact(&fs::read_to_string(entry.path())?);
+            tree.map_or(Ok(()), |tree| fs::write(copy, tree))?;
+        }
+    }
+    Ok(())
+}
+
+/// The tree of a text of TOML; `None` if it is none, or holds what only its reader can complain about.
+pub(crate) fn compact(text: &str) -> Option<Vec<u8>> {
+    // its reader ignores a byte order mark and complains
+    let root = DeTable::parse(text).ok().filter(|_| !text.starts_with('\u{feff}'))?;
+    let mut tree = CompactTree::default();
+    tree.open(b'{', &root.span());
+    tree.table(root.get_ref())?;
+    let mut keys = CompactTree::default();
+    keys.number(tree.keys.len());
+    tree.keys.iter().for_each(|key| keys.text(key));
+    Some([keys.bytes, tree.bytes].concat())
+}
+
+#[derive(Default)]
+struct CompactTree {
+    bytes: Vec<u8>,
+    keys: Vec<String>,
+}
+
+impl CompactTree {
+    fn number(&mut self, number: usize) {
+        let [low, ..] = number.to_le_bytes();
+        if number < 0x80 {
+            self.bytes.push(low);
+        } else {
+            self.bytes.push(low | 0x80);
+            self.number(number >> 7);
+        }
+    }
+
+    fn text(&mut self, text: &str) {
+        self.number(text.len());
+        self.bytes.extend(text.as_bytes());
+    }
+
+    fn span(&mut self, span: &Range<usize>) {
+        self.number(span.start);
+        self.number(span.len());
+    }
+
+    fn open(&mut self, kind: u8, span: &Range<usize>) {
+        self.bytes.push(kind);
+        self.span(span);
+    }
+
+    fn table(&mut self, table: &DeTable<'_>) -> Option<()> {
+        self.number(table.len());
+        for (key, value) in table {
+            let name = key.get_ref().as_ref();
+            let known = self.keys.iter().position(|known| known == name);
+            self.number(known.unwrap_or(self.keys.len()));
+            if known.is_none() {
+                self.keys.push(name.to_owned());
+            }
+            self.span(&key.span());
+            self.node(value)?;
+        }
+        Some(())
+    }
+
+    fn node(&mut self, value: &Spanned<DeValue<'_>>) -> Option<()> {
+        let span = value.span();
+        match value.get_ref() {
+            DeValue::Boolean(holds) => self.open(if *holds { b't' } else { b'f' }, &span),
+            DeValue::Integer(number) => {
+                self.open(b'i', &span);
+                let number = i64::from_str_radix(number.as_str(), number.radix()).ok()?;
+                self.bytes.extend(number.to_le_bytes());
+            }
+            DeValue::Float(number) => {
+                self.open(b'n', &span);
+                let number = number.as_str().parse().ok().filter(|number: &f64| number.is_finite())?;
+                self.bytes.extend(number.to_le_bytes());
+            }
+            DeValue::String(text) => {
+                self.open(b's', &span);
+                self.text(text);
+            }
+            DeValue::Datetime(date) => {
+                self.open(b's', &span);
+                self.text(&date.to_string());
+            }
+            DeValue::Array(list) => {
+                self.open(b'[', &span);
+                self.number(list.len());
+                list.iter().try_for_each(|item| self.node(item))?;
+            }
+            DeValue::Table(table) => {
+                self.open(b'{', &span);
+                self.table(table)?;
+            }
+        }
+        Some(())
+    }
 }
 
 /// Replaces the folder `to` by a copy of `from` without the folders named `cases`.

@@ -16,6 +16,8 @@ use crate::reading::KeyPlace;
 
 #[cfg(not(rules_on_disk))]
 static RULES: Dir<'static> = include_dir!("$OUT_DIR/rules");
+#[cfg(not(rules_on_disk))]
+static TREES: Dir<'static> = include_dir!("$OUT_DIR/compact");
 
 /// A file of a shipped pack: its path below the folder of all packs, and its contents.
 type ShippedFile = (String, Cow<'static, [u8]>);
@@ -31,6 +33,24 @@ fn shipped_files() -> &'static [ShippedFile] {
         all.sort_by(|(a, _), (b, _)| a.cmp(b));
         all
     })
+}
+
+/// The trees of the shipped files that are embedded in the program, by path.
+fn shipped_trees() -> &'static [ShippedFile] {
+    static ALL: OnceLock<Vec<ShippedFile>> = OnceLock::new();
+    ALL.get_or_init(|| {
+        #[cfg(rules_on_disk)]
+        let mut all = Vec::new();
+        #[cfg(not(rules_on_disk))]
+        let mut all = embedded(&TREES);
+        all.sort_by(|(a, _): &ShippedFile, (b, _)| a.cmp(b));
+        all
+    })
+}
+
+fn find<'f>(files: &'f [ShippedFile], path: &str) -> Option<&'f [u8]> {
+    let found = files.binary_search_by(|(known, _)| known.as_str().cmp(path)).ok()?;
+    files.get(found).map(|(_, bytes)| &**bytes)
 }
 
 #[cfg(not(rules_on_disk))]
@@ -51,9 +71,12 @@ pub fn files_of_shipped(name: &str) -> impl Iterator<Item = (&'static str, &'sta
 
 /// Whether a file of the pack `name` is embedded in the program as it is, so that tests have checked it.
 pub(super) fn is_embedded(name: &str, file: &RuleFile) -> bool {
-    let (all, path) = (shipped_files(), format!("{name}/{}", file.path_in_pack));
-    let found = all.binary_search_by(|(known, _)| known.as_str().cmp(&path)).ok().and_then(|n| all.get(n));
-    cfg!(not(rules_on_disk)) && found.is_some_and(|(_, bytes)| **bytes == *file.bytes)
+    cfg!(not(rules_on_disk)) && find(shipped_files(), &format!("{name}/{}", file.path_in_pack)) == Some(&file.bytes)
+}
+
+/// What [`compact`](super::compact) reads in place of a file, if it is embedded in the program as it is.
+pub(super) fn embedded_tree(name: &str, file: &RuleFile) -> Option<&'static [u8]> {
+    is_embedded(name, file).then(|| find(shipped_trees(), &format!("{name}/{}", file.path_in_pack))).flatten()
 }
 
 /// How the places of shipped packs begin in messages.

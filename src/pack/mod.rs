@@ -5,6 +5,7 @@
 
 mod allow;
 mod causes;
+pub mod compact;
 mod declared_terms;
 mod extends;
 pub mod files;

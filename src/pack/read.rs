@@ -8,7 +8,7 @@ use super::KINDS;
 use super::files::RuleFile;
 use super::schemas::Schemas;
 use super::validate::NamingStyle;
-use super::{json, library, toml, validate};
+use super::{compact, json, library, toml, validate};
 use crate::diag::{
     Code, Diagnostic, DocumentNode, FieldMap, NodeValue, Report, Severity, SourceId, Sources, Span, TableField, limits, memory, short,
     suggest,
@@ -69,7 +69,8 @@ pub(super) fn tree(
 ) -> Option<(SourceId, DocumentNode)> {
     let (source, text) = decode(file, layer, sources, report)?;
     let mut found = Report::default();
-    let root = parse(file, source, &text, &mut found);
+    let embedded = library::embedded_tree(layer, file).and_then(|tree| compact::read(source, tree));
+    let root = embedded.or_else(|| parse(file, source, &text, &mut found));
     let forgive = is_template || root.as_ref().is_some_and(template::is_one);
     report.extend(if forgive { template::forgive_twice(found) } else { found });
     let mut root = root?;

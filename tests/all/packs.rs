@@ -7,7 +7,9 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value, Value as Json, json};
+use tapster::diag::{Report, SourceId};
 use tapster::machinery::pack::library::{files_of_shipped, shipped, shipped_names};
+use tapster::machinery::pack::{self, compact};
 use tapster::{Ruleset, Scene, Value as Data};
 
 use crate::support::{BASE, EXACT, Folder, SILLYTAVERN};
@@ -160,6 +162,21 @@ fn the_copy_that_is_embedded_holds_everything_but_the_cases() {
     let read: BTreeSet<String> =
         shipped_names().iter().flat_map(|name| files_of_shipped(name).map(move |(path, _)| format!("{name}/{path}"))).collect();
     assert_eq!(read, wanted);
+}
+
+/// The trees that are embedded say what the files say, at the same places.
+#[test]
+fn compact_trees_are_those_of_the_files() {
+    for name in shipped_names() {
+        for (path, bytes) in files_of_shipped(&name).filter(|(path, _)| path.ends_with(".toml")) {
+            let text = std::str::from_utf8(bytes).unwrap();
+            let tree = build_script::compact(text).unwrap();
+            let read = pack::toml::parse(SourceId::default(), text, &mut Report::default());
+            assert!(read.is_some() && compact::read(SourceId::default(), &tree) == read, "{name}/{path}");
+            assert_eq!(compact::read(SourceId::default(), &tree[..tree.len() - 1]), None, "{name}/{path}");
+        }
+    }
+    assert_eq!(build_script::compact("a = nan"), None, "its reader complains");
 }
 
 #[test]

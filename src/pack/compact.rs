@@ -1,0 +1,87 @@
+//! Trees of the shipped rule files, as `build.rs` has written them: reading TOML takes ten times as long.
+//!
+//! First the keys of the file: their number, and for each its length and its bytes. Then the root. A node is a letter that
+//! says what it is, where it begins in the text, its length there, and its content: `t` and `f` nothing, `i` and `n` eight
+//! bytes, `s` a length and a text, `[` a number and nodes, `{` a number and fields. A field is the number of its key, where
+//! the key begins, its length, and a node. Numbers have seven bits in a byte, the lowest first; all but the last byte have
+//! the eighth bit.
+
+use std::sync::Arc;
+
+use crate::diag::{DocumentNode, FieldMap, NodeValue, SourceId, Span, TableField};
+
+/// The tree in `bytes` of the file `source`; `None` if they hold none.
+#[must_use]
+pub fn read(source: SourceId, bytes: &[u8]) -> Option<DocumentNode> {
+    let mut reader = CompactReader { source, bytes, keys: Vec::new() };
+    let keys = reader.number()?;
+    reader.keys = (0..keys).map(|_| reader.text()).collect::<Option<_>>()?;
+    reader.node()
+}
+
+struct CompactReader<'b> {
+    source: SourceId,
+    /// What has not been read yet.
+    bytes: &'b [u8],
+    keys: Vec<Arc<str>>,
+}
+
+impl CompactReader<'_> {
+    fn take<const N: usize>(&mut self) -> Option<[u8; N]> {
+        let (taken, rest) = self.bytes.split_first_chunk()?;
+        self.bytes = rest;
+        Some(*taken)
+    }
+
+    fn number(&mut self) -> Option<usize> {
+        let (mut number, mut shift) = (0, 0);
+        loop {
+            let [byte] = self.take()?;
+            number |= usize::from(byte & 0x7f).checked_shl(shift)?;
+            shift += 7;
+            if byte < 0x80 {
+                return Some(number);
+            }
+        }
+    }
+
+    fn text(&mut self) -> Option<Arc<str>> {
+        let length = self.number()?;
+        let (text, rest) = self.bytes.split_at_checked(length)?;
+        self.bytes = rest;
+        str::from_utf8(text).ok().map(Arc::from)
+    }
+
+    fn span(&mut self) -> Option<Span> {
+        let (start, length) = (self.number()?, self.number()?);
+        Some(Span::new(self.source, start, start + length))
+    }
+
+    /// The program that was built has written it no deeper than rule files may be.
+    fn node(&mut self) -> Option<DocumentNode> {
+        let [kind] = self.take()?;
+        let span = self.span()?;
+        let data = match kind {
+            b't' | b'f' => NodeValue::Bool(kind == b't'),
+            b'i' => NodeValue::Int(i64::from_le_bytes(self.take()?)),
+            b'n' => NodeValue::Float(f64::from_le_bytes(self.take()?)),
+            b's' => NodeValue::Text(self.text()?),
+            b'[' => {
+                let length = self.number()?;
+                NodeValue::List((0..length).map(|_| self.node()).collect::<Option<_>>()?)
+            }
+            b'{' => {
+                let length = self.number()?;
+                let mut fields = FieldMap::with_capacity_and_hasher(length, Default::default());
+                for _ in 0..length {
+                    let name = self.number()?;
+                    let name = self.keys.get(name)?.clone();
+                    fields.insert(name, TableField { key: self.span()?, node: self.node()? });
+                }
+                NodeValue::Table(fields)
+            }
+            _ => return None,
+        };
+        Some(DocumentNode { span, data })
+    }
+}
