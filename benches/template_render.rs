@@ -13,7 +13,9 @@ use criterion::{Criterion, criterion_group, criterion_main};
 use serde_json::json;
 use tapster::Value;
 use tapster::machinery::pack::RuleFile;
-use tapster::template::{Budget, Inputs, QuarterRuler, RenderLimits, RenderedTemplate, SourceProvider, Template, TemplateContract, render};
+use tapster::template::{
+    Budget, Inputs, QuarterRuler, RenderLimits, RenderedTemplate, SourceProvider, SourceValue, Template, TemplateContract, render,
+};
 
 /// Numbers of turns, and what the program that the contract comes from was recorded to take for them, in milliseconds.
 const TURNS: [(usize, Option<f64>); 3] = [(1_000, Some(77.0)), (10_000, Some(790.0)), (100_000, None)];
@@ -60,10 +62,13 @@ struct Turns(Value);
 
 impl SourceProvider for Turns {
     fn resolve(&self, name: &str, args: Option<&Value>) -> Result<Option<Value>, String> {
+        Ok(self.see(name, args)?.map(|seen| seen.to_value()))
+    }
+
+    fn see(&self, name: &str, args: Option<&Value>) -> Result<Option<SourceValue>, String> {
         let newest_first = args.and_then(|args| args.get("order")?.as_str()) == Some("desc");
-        let list = self.0.as_list().unwrap_or_default().iter();
-        let list = if newest_first { list.rev().cloned().collect() } else { list.cloned().collect() };
-        Ok((name == "turns").then(|| Value::list(list)))
+        let turns = (name == "turns").then(|| SourceValue::from(self.0.clone()));
+        Ok(turns.map(|turns| if newest_first { turns.reversed() } else { turns }))
     }
 }
 

@@ -18,7 +18,7 @@ use super::render::{
 };
 use super::task::OfferedLanes;
 use super::task::{Task, Tasks};
-use super::{CompiledTemplates, Template};
+use super::{CompiledTemplates, SourceValue, Template};
 
 /// The templates and tasks of a pack.
 #[derive(Clone)]
@@ -163,6 +163,10 @@ struct TaskSources<'a> {
 
 impl SourceProvider for TaskSources<'_> {
     fn resolve(&self, name: &str, args: Option<&Value>) -> Result<Option<Value>, String> {
+        Ok(self.see(name, args)?.map(|seen| seen.to_value()))
+    }
+
+    fn see(&self, name: &str, args: Option<&Value>) -> Result<Option<SourceValue>, String> {
         let Some(source) = self.task.source(name) else { return Ok(None) };
         if self.bound.borrow().is_some() {
             return Ok(None);

@@ -10,6 +10,7 @@ use crate::diag::Span;
 use crate::model::Value;
 use crate::text::leaf::Leaf;
 
+use super::lengths::LengthMemory;
 use super::revision::{MessageRole, Revision};
 
 /// A compiled template.
@@ -31,6 +32,8 @@ pub struct Template {
     pub order: Box<[usize]>,
     /// Lanes that the template merges over those of its task (`attachments`).
     pub lanes: Box<[AttachmentLane]>,
+    /// What earlier renders have learned of lists that are still there.
+    pub(super) lengths: LengthMemory,
 }
 
 /// A node of the layout.

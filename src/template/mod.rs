@@ -13,11 +13,13 @@ pub mod task;
 mod advice;
 mod calls;
 mod contradictions;
+mod lengths;
 mod parts;
 mod read;
 mod render;
 mod rows;
 mod shape;
+mod view;
 mod walk;
 
 pub use crate::text::leaf::{Leaf, LeafSyntax};
@@ -30,6 +32,7 @@ pub use render::{
 };
 pub use revision::{MessageRole, Revision, Revisions};
 pub(crate) use rows::{checked, compile_all, forgive_twice, is_one, is_shaped};
+pub use view::SourceValue;
 
 pub use rows::{CompiledTemplates, WrittenCondition, conditions, sources_of};
 

@@ -31,6 +31,7 @@ pub(super) fn template(root: &DocumentNode, revision: &Arc<Revision>) -> PartRes
         slots,
         order: order.into(),
         lanes,
+        lengths: Default::default(),
     })
 }
 

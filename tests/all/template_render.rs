@@ -7,12 +7,13 @@ use std::cell::Cell;
 
 use proptest::prelude::*;
 use serde_json::{Value as Json, json};
-use tapster::Value;
 use tapster::machinery::pack::RuleFile;
+use tapster::machinery::text::work::BudgetScope;
 use tapster::template::{
     Budget, ErrorKind, Inputs, QuarterRuler, RenderError, RenderLimits, RenderedTemplate, Ruler, SourceProvider, Template,
     TemplateContract, offers, render,
 };
+use tapster::{Value, WorkLimits};
 
 fn compiled(template: &Json) -> Template {
     let file = RuleFile { name: "t.json".to_owned(), path_in_pack: "t.json".to_owned(), bytes: template.to_string().into_bytes() };
@@ -105,7 +106,8 @@ fn a_million_items_under_a_small_budget_are_not_printed() {
         (0..1_000_000).map(|n| json!(if n % 400_000 == 399_999 { "short" } else { "a text of forty letters, more or less so" })).collect();
     let each = |budget: u64| json!({ "kind": "forEach", "source": { "source": "items" }, "budget": { "maxTokens": budget }, "map": [message("user", "{{item}}")] });
     let slots = json!({ "a": { "priority": 0, "plan": [each(25)] }, "b": { "priority": 1, "plan": [each(15)] }, "c": { "priority": 2, "plan": [each(12)] } });
-    let template = compiled(&written("base", json!([{ "kind": "slot", "name": "a" }, { "kind": "slot", "name": "b" }]), slots));
+    let written = written("base", json!([{ "kind": "slot", "name": "a" }, { "kind": "slot", "name": "b" }]), slots);
+    let template = compiled(&written);
     let sources = Table::new(&json!({ "items": items }));
     let ruler = Counting::new(true);
     let done = with(&template, &sources, &ruler, Some(100), RenderLimits::default()).unwrap_or_else(|e| panic!("{e}"));
@@ -116,6 +118,14 @@ fn a_million_items_under_a_small_budget_are_not_printed() {
     let spent = Counting::new(true);
     let done = with(&template, &sources, &spent, Some(20), RenderLimits::default()).unwrap_or_else(|e| panic!("{e}"));
     assert_eq!((done.tokens, spent.asked.get()), (20, 2), "and the global ceiling ends all of them");
+
+    // what an earlier render has measured is known, and paid for as if it were not
+    let again = |template: &Template| {
+        let door = BudgetScope::open(WorkLimits::default());
+        let done = with(template, &sources, &Counting::new(true), Some(100), RenderLimits::default());
+        (done.unwrap_or_else(|e| panic!("{e}")), door.spent())
+    };
+    assert_eq!(again(&template), again(&compiled(&written)));
 }
 
 #[test]
@@ -347,9 +357,13 @@ proptest! {
         let template = compiled(&template);
         let sources = Table::new(&json!({ "items": items }));
         let (jumps, prints) = (Counting::new(true), Counting::new(false));
-        let fast = with(&template, &sources, &jumps, global, RenderLimits::default());
-        let slow = with(&template, &sources, &prints, global, RenderLimits::default());
-        prop_assert_eq!(fast, slow);
+        let paid = |ruler: &Counting| {
+            let door = BudgetScope::open(WorkLimits::default());
+            (with(&template, &sources, ruler, global, RenderLimits::default()), door.spent())
+        };
+        let (fast, known, (slow, _)) = (paid(&jumps), paid(&Counting::new(true)), paid(&prints));
+        prop_assert_eq!(&fast, &known, "a second render takes the same work");
+        prop_assert_eq!(fast.0, slow);
         prop_assert!(jumps.asked.get() <= prints.asked.get());
     }
 }

@@ -13,6 +13,7 @@ use super::reach::{ListId, LoopDemand, LoopLists};
 use super::{Message, OutputPiece, RenderError, RenderRun};
 use crate::model::Value;
 use crate::template::form::{SortOrder, SourceLoop};
+use crate::template::view::SourceValue;
 
 /// Where the output of the loop goes.
 enum LoopOutput<'o> {
@@ -28,8 +29,14 @@ impl RenderRun<'_, '_> {
         if each.budget.is_some() && each.stops && !self.budget.has_any() {
             return Ok(());
         }
-        let Some(Value::List(items)) = self.data.resolve(&each.source) else { return Ok(()) };
-        let items = ordered(&mut self.lists, items, each.order, &mut self.meter)?;
+        let items = match each.order {
+            None => self.data.see(&each.source),
+            Some(order) => match self.data.resolve(&each.source) {
+                Some(Value::List(items)) => Some(Value::List(ordered(&mut self.lists, &items, order, &mut self.meter)?).into()),
+                _ => None,
+            },
+        };
+        let Some(items) = items.filter(SourceValue::is_list) else { return Ok(()) };
         let count = each.limit.and_then(|n| usize::try_from(n).ok()).map_or(items.len(), |n| n.min(items.len()));
         let fill = if each.prepend { LoopOutput::Prepend { runs: Vec::new(), behind: Vec::new(), out } } else { LoopOutput::Append(out) };
         let depth = self.budget.enter(each.budget);
@@ -38,10 +45,10 @@ impl RenderRun<'_, '_> {
         ran
     }
 
-    fn items(&mut self, each: &SourceLoop, items: &Arc<Vec<Value>>, count: usize, mut fill: LoopOutput<'_>) -> Result<(), RenderError> {
+    fn items(&mut self, each: &SourceLoop, items: &SourceValue, count: usize, mut fill: LoopOutput<'_>) -> Result<(), RenderError> {
         let mut reach = LoopDemand::of(each, count, self.budget.room(), self.inputs.ruler);
         self.meter.step(reach.as_ref().map_or(0, |reach| reach.work))?;
-        let list = reach.is_some().then(|| self.lists.enter(items));
+        let list = reach.as_ref().and_then(|_| self.lists.enter(items));
         let mut at = 0;
         while at < count {
             if each.stops && !self.budget.has_any() {
@@ -126,19 +133,18 @@ impl RenderRun<'_, '_> {
 }
 
 /// The list in the requested order; a list that was sorted before is shared.
-pub(super) fn ordered(
-    lists: &mut LoopLists,
-    items: Arc<Vec<Value>>,
-    order: Option<SortOrder>,
+fn ordered(
+    lists: &mut LoopLists<'_>,
+    items: &Arc<Vec<Value>>,
+    order: SortOrder,
     meter: &mut LimitMeter,
 ) -> Result<Arc<Vec<Value>>, RenderError> {
-    let Some(order) = order else { return Ok(items) };
-    if let Some(known) = lists.ordered(&items, order) {
+    if let Some(known) = lists.ordered(items, order) {
         return Ok(known);
     }
     meter.step(items.len() as u64)?;
-    let sorted = sort(&items, order).map_or_else(|| items.clone(), Arc::new);
-    lists.keep_ordered(&items, order, &sorted);
+    let sorted = sort(items, order).map_or_else(|| items.clone(), Arc::new);
+    lists.keep_ordered(items, order, &sorted);
     Ok(sorted)
 }
 

@@ -78,10 +78,11 @@ pub fn render(template: &Template, inputs: &Inputs<'_>, budget: &mut Budget) -> 
         budget,
         data,
         meter: LimitMeter::new(inputs.limits),
-        lists: LoopLists::default(),
+        lists: LoopLists::of(&template.lengths),
         revision: &template.revision,
     };
     let messages = run.template(template)?;
+    run.lists.keep();
     Ok(RenderedTemplate { messages, tokens: run.budget.total(), warnings: run.data.warnings })
 }
 
@@ -92,7 +93,7 @@ struct RenderRun<'a, 'b> {
     budget: &'b mut Budget,
     data: RenderData<'a>,
     meter: LimitMeter,
-    lists: LoopLists,
+    lists: LoopLists<'b>,
 }
 
 /// The output of a plan: messages, and points between them.

@@ -85,7 +85,11 @@ impl RenderRun<'_, '_> {
             SlotCondition::Typed(when) => when,
             SlotCondition::Rule(when) => return self.holds_rule(when),
         };
-        let found = self.data.resolve(&when.on);
+        let found = match when.test {
+            // the first element says as much as all of them
+            ConditionTest::Exists | ConditionTest::NonEmpty => self.data.see(&when.on).map(|seen| seen.part(0..1).to_value()),
+            _ => self.data.resolve(&when.on),
+        };
         let mut left = limits::COMPARISONS;
         let holds = holds(when, found.as_ref(), &mut left).map_err(|why| self.meter.refused(why))?;
         self.meter.step(((limits::COMPARISONS - left) / 16) as u64)?;

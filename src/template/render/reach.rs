@@ -1,23 +1,24 @@
 //! The length index of loops: finds the items of a list that cannot fit, without printing them.
 //!
 //! The least cost of an item's message follows from its length: the letters of the leaf, and the texts at the paths
-//! below `item`. The lengths of a list are measured once, as far as loops get, and shared by all loops that print the
-//! same paths. Above them the index keeps the least length of every 64 and of every 4,096 items, so that a loop whose
-//! ceiling is nearly spent skips thousands of items at once. The index is only used for loops whose items have no other
-//! effect: where a loop has separators, points or nested nodes, or asks a source that may fail, every item runs.
+//! below `item`. The lengths of a list ([`super::super::lengths`]) are measured once, as far as loops get, and shared by
+//! all loops that print the same paths, and by later renders of the template as long as the list is there. The index is
+//! only used for loops whose items have no other effect: where a loop has separators, points or nested nodes, or asks a
+//! source that may fail, every item runs.
 
 use std::ops::Range;
 use std::sync::Arc;
 
-use memchr::memchr_iter;
 use rustc_hash::FxHashMap;
 
 use super::super::form::{MessageBlock, SlotCondition, SlotNode, SortOrder, SourceLoop, TextSource};
+use super::super::lengths::{LengthMemory, MeasuredList, PrintedPaths, SeenList, identity, seen_list};
+use super::super::view::SourceValue;
 use super::budget::Ruler;
 use crate::diag::limits;
 use crate::model::Value;
-use crate::text::js;
 use crate::text::leaf::{LeafPath, path};
+use crate::text::work;
 
 /// The least cost of the messages of a loop.
 pub(super) struct LoopDemand {
@@ -32,14 +33,6 @@ struct MessageDemand {
     of: PrintedPaths,
     /// No item before this index fits. The remaining budget never grows while a loop runs.
     from: usize,
-}
-
-/// Paths below an item that are printed, each once.
-#[derive(PartialEq)]
-struct PrintedPaths {
-    paths: Vec<LeafPath>,
-    /// Whether the texts at these paths are printed unchanged; otherwise a text with `{{` may become shorter.
-    verbatim: bool,
 }
 
 impl LoopDemand {
@@ -101,11 +94,12 @@ fn is_quiet(when: &SlotCondition) -> bool {
 pub(super) struct ListId(usize);
 
 /// The lists that loops have iterated over, by identity. Each is kept alive, so that no other list can get its address.
-#[derive(Default)]
-pub(super) struct LoopLists {
-    places: FxHashMap<usize, usize>,
+pub(super) struct LoopLists<'m> {
+    places: FxHashMap<SeenList, usize>,
     all: Vec<MeasuredList>,
     sorted: FxHashMap<(usize, bool), SortedList>,
+    /// Lengths of earlier renders; `None` without shortcuts.
+    memory: Option<&'m LengthMemory>,
 }
 
 /// A list, and its sorted forms.
@@ -114,17 +108,19 @@ struct SortedList {
     to: Arc<Vec<Value>>,
 }
 
-/// The identity of a list, valid as long as the list is kept.
-fn identity(items: &Arc<Vec<Value>>) -> usize {
-    Arc::as_ptr(items).addr()
-}
+impl<'m> LoopLists<'m> {
+    /// None yet, with what earlier renders have learned.
+    pub(super) fn of(memory: &'m LengthMemory) -> Self {
+        let (places, all, sorted) = Default::default();
+        Self { places, all, sorted, memory: work::takes_shortcuts().then_some(memory) }
+    }
 
-struct MeasuredList {
-    items: Arc<Vec<Value>>,
-    lengths: Vec<(PrintedPaths, ItemLengths)>,
-}
+    /// Keeps for later renders what was measured.
+    pub(super) fn keep(self) {
+        let Some(memory) = self.memory else { return };
+        self.all.into_iter().for_each(|list| memory.keep(list));
+    }
 
-impl LoopLists {
     /// The list as it was sorted before.
     pub(super) fn ordered(&self, items: &Arc<Vec<Value>>, order: SortOrder) -> Option<Arc<Vec<Value>>> {
         let sorted = self.sorted.get(&(identity(items), order == SortOrder::Asc));
@@ -137,13 +133,13 @@ impl LoopLists {
         self.sorted.insert((identity(items), order == SortOrder::Asc), kept);
     }
 
-    /// The entry of a list, by its identity.
-    pub(super) fn enter(&mut self, items: &Arc<Vec<Value>>) -> ListId {
-        let all = &mut self.all;
-        ListId(*self.places.entry(identity(items)).or_insert_with(|| {
-            all.push(MeasuredList { items: items.clone(), lengths: Vec::new() });
+    /// The entry of a list, by its identity; `None` for what is no list.
+    pub(super) fn enter(&mut self, items: &SourceValue) -> Option<ListId> {
+        let (all, memory) = (&mut self.all, self.memory);
+        Some(ListId(*self.places.entry(seen_list(items)?).or_insert_with_key(|seen| {
+            all.push(MeasuredList::of(items.clone(), seen, memory));
             all.len() - 1
-        }))
+        })))
     }
 
     /// The first item within `range` for which a message may fit, and how many places were checked to find it.
@@ -164,99 +160,5 @@ impl LoopLists {
             end = end.min(ask.from);
         }
         ((end < range.end).then_some(end), looked)
-    }
-}
-
-impl MeasuredList {
-    fn next(&mut self, of: &PrintedPaths, range: Range<usize>, fits: impl Fn(u32) -> bool, looked: &mut u64) -> Option<usize> {
-        if of.paths.is_empty() {
-            *looked += 1;
-            return (fits(0) && !range.is_empty()).then_some(range.start);
-        }
-        let known = self.lengths.iter().position(|(printing, _)| printing == of).unwrap_or_else(|| {
-            let of = PrintedPaths { paths: of.paths.clone(), verbatim: of.verbatim };
-            self.lengths.push((of, ItemLengths::default()));
-            self.lengths.len() - 1
-        });
-        let (_, lengths) = self.lengths.get_mut(known)?;
-        lengths.next(range, fits, looked, |at| self.items.get(at).map_or(0, |item| length(of, item)))
-    }
-}
-
-/// The least length that an item prints, in UTF-16 units.
-fn length(of: &PrintedPaths, item: &Value) -> u32 {
-    of.paths.iter().fold(0, |sum, path| sum.saturating_add(path.below(item).map_or(0, |value| units(&value, of.verbatim))))
-}
-
-fn units(value: &Value, verbatim: bool) -> u32 {
-    match value {
-        Value::Text(text) if !verbatim && opens(text.as_bytes()) => 0,
-        Value::Text(text) => u32::try_from(js::length(text)).unwrap_or(u32::MAX),
-        Value::Bool(_) => 4,
-        Value::Int(_) | Value::Num(_) => 1,
-        Value::List(_) | Value::Map(_) => 2,
-        Value::Null | Value::Rule(_) => 0,
-    }
-}
-
-/// Whether a text has `{{`. Most texts have no brace at all, which is found out faster than any pair.
-fn opens(text: &[u8]) -> bool {
-    memchr_iter(b'{', text).any(|at| text.get(at + 1) == Some(&b'{'))
-}
-
-/// The number of items that share one least length, and of such groups that share one again.
-const STRETCH: usize = 64;
-
-/// The lengths of a list's items, as far as they have been measured.
-#[derive(Default)]
-struct ItemLengths {
-    items: Vec<u32>,
-    /// The least length of each full group of items.
-    stretches: Vec<u32>,
-    /// The least length of each full group of groups.
-    wide: Vec<u32>,
-}
-
-impl ItemLengths {
-    fn next(&mut self, range: Range<usize>, fits: impl Fn(u32) -> bool, looked: &mut u64, measure: impl Fn(usize) -> u32) -> Option<usize> {
-        let mut at = range.start;
-        while at < range.end {
-            *looked += 1;
-            let skip = if whole(&self.wide, at, STRETCH * STRETCH).is_some_and(|least| !fits(least)) {
-                STRETCH * STRETCH
-            } else if whole(&self.stretches, at, STRETCH).is_some_and(|least| !fits(least)) {
-                STRETCH
-            } else if fits(self.item(at, looked, &measure)) {
-                return Some(at);
-            } else {
-                1
-            };
-            at += skip;
-        }
-        None
-    }
-
-    /// The length of an item; all items before it are measured too.
-    fn item(&mut self, at: usize, looked: &mut u64, measure: &impl Fn(usize) -> u32) -> u32 {
-        while self.items.len() <= at {
-            let units = measure(self.items.len());
-            *looked += 1 + u64::from(units) / 256;
-            self.items.push(units);
-            fill(&self.items, &mut self.stretches);
-            fill(&self.stretches, &mut self.wide);
-        }
-        self.items.get(at).copied().unwrap_or(0)
-    }
-}
-
-/// The least length of the group that begins at `at`, if a full one does.
-fn whole(least: &[u32], at: usize, stretch: usize) -> Option<u32> {
-    at.is_multiple_of(stretch).then(|| least.get(at / stretch).copied())?
-}
-
-/// Adds the least length of the group that has just become full.
-fn fill(below: &[u32], above: &mut Vec<u32>) {
-    if below.len() / STRETCH > above.len() {
-        above.extend(below.get(above.len() * STRETCH..).unwrap_or_default().iter().min());
     }
 }

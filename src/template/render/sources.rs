@@ -4,6 +4,7 @@
 //! fails is absent and gives a warning, each time that it is asked.
 
 use std::borrow::Cow;
+use std::cell::OnceCell;
 use std::collections::hash_map::Entry;
 use std::fmt;
 use std::sync::Arc;
@@ -11,6 +12,7 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 
 use super::super::form::DataRef;
+use super::super::view::SourceValue;
 use crate::diag::{Span, limits};
 use crate::model::{Map, Value};
 use crate::text::leaf::{self, Leaf, LeafScope, PrintedLeaf, TooLong};
@@ -23,6 +25,15 @@ pub trait SourceProvider {
     /// # Errors
     /// Why the source cannot be read: it is absent then, and the render has a warning.
     fn resolve(&self, name: &str, args: Option<&Value>) -> Result<Option<Value>, String>;
+
+    /// The same, for a list that is another one in reverse, or a part of it: loops read it where it is, as far as they get.
+    /// Default: what [`SourceProvider::resolve`] gives.
+    ///
+    /// # Errors
+    /// As there.
+    fn see(&self, name: &str, args: Option<&Value>) -> Result<Option<SourceValue>, String> {
+        Ok(self.resolve(name, args)?.map(SourceValue::from))
+    }
 
     /// Whether the condition of the rule language that is written at this place holds for a table of values.
     ///
@@ -49,7 +60,12 @@ impl fmt::Display for UnreadSource {
     }
 }
 
-type SourceAnswer = Result<Option<Value>, String>;
+/// What a source gave.
+struct SourceAnswer {
+    seen: Result<Option<SourceValue>, String>,
+    /// All of it, if that was asked for.
+    value: OnceCell<Option<Value>>,
+}
 
 /// The data of one render.
 pub(super) struct RenderData<'a> {
@@ -88,15 +104,31 @@ impl<'a> RenderData<'a> {
 
     /// The value of a reference.
     pub(super) fn resolve(&mut self, of: &DataRef) -> Option<Value> {
+        self.reserved(of).unwrap_or_else(|| {
+            let answer = self.ask(of)?;
+            answer.value.get_or_init(|| Some(answer.seen.as_ref().ok()?.as_ref()?.to_value())).clone()
+        })
+    }
+
+    /// The value of a reference, of which nothing is copied.
+    pub(super) fn see(&mut self, of: &DataRef) -> Option<SourceValue> {
+        match self.reserved(of) {
+            Some(value) => value.map(SourceValue::from),
+            None => self.ask(of)?.seen.clone().ok()?,
+        }
+    }
+
+    /// The value of a reserved name; `None` for a source of the task.
+    fn reserved(&mut self, of: &DataRef) -> Option<Option<Value>> {
         let last = self.frames.len();
-        match &*of.source {
+        Some(match &*of.source {
             "$item" => self.within(self.frame(last, 1).map(|f| f.item.clone()), of),
             "$index" => self.frame(last, 1).and_then(|f| i64::try_from(f.index).ok()).map(Value::Int),
             "$parent" => self.within(level(of.args.as_ref()).and_then(|n| self.frame(last, n + 1)).map(|f| f.item.clone()), of),
             "$globals" => self.within(self.context.as_map().and_then(|m| m.get("globals")).cloned(), of),
             "$ctx" => self.within(Some(self.context.clone()), of),
-            _ => self.ask(of),
-        }
+            _ => return None,
+        })
     }
 
     fn frame(&self, last: usize, out: usize) -> Option<&LoopFrame> {
@@ -115,7 +147,8 @@ impl<'a> RenderData<'a> {
         }
     }
 
-    fn ask(&mut self, of: &DataRef) -> Option<Value> {
+    /// The answer of a source; `None` if it fails.
+    fn ask(&mut self, of: &DataRef) -> Option<&SourceAnswer> {
         // arguments are serialised once for each reference, not for each item of a loop
         let place = match self.asked.entry(identity(of)) {
             Entry::Occupied(known) => *known.get(),
@@ -123,20 +156,19 @@ impl<'a> RenderData<'a> {
                 let args = of.args.as_ref().map(|a| a.to_json().to_string()).unwrap_or_default();
                 let answers = &mut self.answers;
                 *free.insert(*self.known.entry((of.source.clone(), args)).or_insert_with(|| {
-                    answers.push(self.sources.resolve(&of.source, of.args.as_ref()));
+                    answers.push(SourceAnswer { seen: self.sources.see(&of.source, of.args.as_ref()), value: OnceCell::new() });
                     answers.len() - 1
                 }))
             }
         };
-        match self.answers.get(place)? {
-            Ok(value) => value.clone(),
-            Err(why) => {
-                if self.warnings.len() < limits::RECORDED {
-                    self.warnings.push(UnreadSource { source: of.source.clone(), why: why.clone() });
-                }
-                None
+        let answer = self.answers.get(place)?;
+        if let Err(why) = &answer.seen {
+            if self.warnings.len() < limits::RECORDED {
+                self.warnings.push(UnreadSource { source: of.source.clone(), why: why.clone() });
             }
+            return None;
         }
+        Some(answer)
     }
 
     /// Prints a leaf of a plan or of the layout. The item of the innermost loop hides a name `item` of the context,

@@ -9,6 +9,7 @@ pub mod steps;
 use std::sync::Arc;
 
 use super::revision::Revisions;
+use super::view::SourceValue;
 use crate::diag::{Code, Diagnostic, DocumentNode, Report};
 use crate::model::pack::PackRow;
 use crate::model::term::{RowTerms, TEXTS, WHEN};
@@ -328,7 +329,7 @@ impl TaskSource {
     ///
     /// # Errors
     /// A cell cannot be evaluated, a value that should be changed by steps is not a list, or a bound is reached.
-    pub fn resolve(&self, args: Option<&Value>, pass: PassContext, st: &BuildState) -> Result<Option<Value>, EvalFault> {
+    pub fn resolve(&self, args: Option<&Value>, pass: PassContext, st: &BuildState) -> Result<Option<SourceValue>, EvalFault> {
         let mut given = args.and_then(Value::as_map).cloned().unwrap_or_default();
         for (name, default) in &self.defaults {
             if given.get(name).is_none_or(Value::is_null) {
@@ -344,6 +345,6 @@ impl TaskSource {
         let value = env.settle_present(&self.value)?;
         st.visit(value.as_ref().and_then(Value::as_list).map_or(0, <[Value]>::len))?;
         let nothing = Map::default();
-        steps::apply(&self.steps, value, args.as_map().unwrap_or(&nothing))
+        steps::apply(&self.steps, value.map(SourceValue::from), args.as_map().unwrap_or(&nothing))
     }
 }

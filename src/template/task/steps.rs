@@ -10,6 +10,7 @@ use rustc_hash::FxHashSet;
 use crate::diag::{Code, Diagnostic, DocumentNode, FieldMap, Report, short};
 use crate::model::pack::PackRow;
 use crate::model::{Map, Value};
+use crate::template::view::SourceValue;
 use crate::terms::EvalFault;
 use crate::text::written;
 
@@ -129,19 +130,22 @@ impl TaskStep {
         }
     }
 
-    fn apply(&self, value: Option<Value>, args: &Map) -> Result<Option<Value>, EvalFault> {
+    fn apply(&self, value: Option<SourceValue>, args: &Map) -> Result<Option<SourceValue>, EvalFault> {
         let number = |arg: &str| args.get(arg).and_then(Value::as_f64);
-        match self {
+        Ok(Some(match self {
             TaskStep::Ids { arg, by } => match args.get(arg).and_then(Value::as_list) {
                 Some(ids) if !ids.is_empty() => with_ids(&list(value, arg)?, ids, by),
                 _ => return Ok(value),
             },
             TaskStep::Range { start, end } => match (number(start), number(end)) {
                 (None, None) => return Ok(value),
-                (first, last) => range(&list(value, start)?, first, last),
+                (first, last) => range(list(value, start)?, first, last),
             },
             TaskStep::Window(window) => match args.get(&window.arg) {
-                Some(wanted) if wanted.truthy() => window.apply(&list(value, &window.arg)?, wanted)?,
+                Some(wanted) if wanted.truthy() => {
+                    let list = list(value, &window.arg)?.to_value();
+                    Value::list(window.apply(list.as_list().unwrap_or_default(), wanted)?).into()
+                }
                 _ => return Ok(value),
             },
             TaskStep::Order { arg, default, by } => {
@@ -151,19 +155,18 @@ impl TaskStep {
                 };
                 match by {
                     Some(by) => sorted(&list(value, arg)?, by, said == Some("asc")),
-                    None if said == Some("desc") => reversed(&list(value, arg)?),
+                    None if said == Some("desc") => list(value, arg)?.reversed(),
                     None => return Ok(value),
                 }
             }
-            TaskStep::Reverse => reversed(&list(value, "reverse")?),
+            TaskStep::Reverse => list(value, "reverse")?.reversed(),
             TaskStep::Limit { arg, default, last, zero_is_all, least } => {
                 let said = if args.get(arg).is_none_or(Value::is_null) { *default } else { number(arg) };
                 let Some(limit) = said else { return Ok(value) };
                 let limit = least.map_or(limit, |least| limit.max(least));
-                limited(&list(value, arg)?, limit, *last, *zero_is_all)
+                limited(list(value, arg)?, limit, *last, *zero_is_all)
             }
-        }
-        .map_or(Ok(None), |list| Ok(Some(Value::list(list))))
+        }))
     }
 }
 
@@ -171,40 +174,34 @@ impl TaskStep {
 ///
 /// # Errors
 /// A step has something to do, but the value is not a list.
-pub fn apply(steps: &[TaskStep], value: Option<Value>, args: &Map) -> Result<Option<Value>, EvalFault> {
+pub fn apply(steps: &[TaskStep], value: Option<SourceValue>, args: &Map) -> Result<Option<SourceValue>, EvalFault> {
     steps.iter().try_fold(value, |value, step| step.apply(value, args))
 }
 
-type ListElements = Arc<Vec<Value>>;
-
-fn list(value: Option<Value>, what: &str) -> Result<ListElements, EvalFault> {
+fn list(value: Option<SourceValue>, what: &str) -> Result<SourceValue, EvalFault> {
     match value {
-        Some(Value::List(list)) => Ok(list),
+        Some(list) if list.is_list() => Ok(list),
         Some(_) => Err(EvalFault::failed(format!("`{what}` needs a list, and there is another value"))),
         None => Err(EvalFault::failed(format!("`{what}` needs a list, and there is none"))),
     }
 }
 
-fn with_ids(list: &[Value], ids: &[Value], by: &str) -> Option<Vec<Value>> {
+fn with_ids(list: &SourceValue, ids: &[Value], by: &str) -> SourceValue {
     // where the work of the call is spent, the next step of it fails
     let canonical = |id: &Value| written::key(id).unwrap_or_default();
     let ids: FxHashSet<String> = ids.iter().map(canonical).collect();
-    Some(list.iter().filter(|e| e.get(by).is_some_and(|id| ids.contains(&canonical(id)))).cloned().collect())
+    Value::list(list.iter().filter(|e| e.get(by).is_some_and(|id| ids.contains(&canonical(id)))).cloned().collect()).into()
 }
 
-fn range(list: &[Value], first: Option<f64>, last: Option<f64>) -> Option<Vec<Value>> {
-    let count = length(list);
+fn range(list: SourceValue, first: Option<f64>, last: Option<f64>) -> SourceValue {
+    let count = length(&list);
     let place = |n: f64| if n < 0.0 { count + n } else { n };
     let (first, last) = (place(first.unwrap_or(0.0)), place(last.unwrap_or(count - 1.0)));
-    Some(slice(list, first.max(0.0), count.min(last + 1.0)).to_vec())
-}
-
-fn reversed(list: &[Value]) -> Option<Vec<Value>> {
-    Some(list.iter().rev().cloned().collect())
+    slice(list, first.max(0.0), count.min(last + 1.0))
 }
 
 /// Sorts by the numbers in a field, stably; elements without a number come last.
-fn sorted(list: &[Value], by: &str, ascending: bool) -> Option<Vec<Value>> {
+fn sorted(list: &SourceValue, by: &str, ascending: bool) -> SourceValue {
     let key = |e: &Value| e.get(by).and_then(Value::as_f64);
     let mut out: Vec<(Option<f64>, Value)> = list.iter().map(|e| (key(e), e.clone())).collect();
     out.sort_by(|(a, _), (b, _)| match (a, b) {
@@ -212,31 +209,30 @@ fn sorted(list: &[Value], by: &str, ascending: bool) -> Option<Vec<Value>> {
         (Some(a), Some(b)) => b.total_cmp(a),
         (a, b) => a.is_none().cmp(&b.is_none()),
     });
-    Some(out.into_iter().map(|(_, e)| e).collect())
+    Value::list(out.into_iter().map(|(_, e)| e).collect()).into()
 }
 
-fn limited(list: &[Value], limit: f64, last: bool, zero_is_all: bool) -> Option<Vec<Value>> {
-    let count = length(list);
-    let kept = match limit.trunc() == 0.0 {
+fn limited(list: SourceValue, limit: f64, last: bool, zero_is_all: bool) -> SourceValue {
+    let count = length(&list);
+    match limit.trunc() == 0.0 {
         true if zero_is_all => list,
-        true => &[],
+        true => list.part(0..0),
         false if last => slice(list, -limit, count),
         false => slice(list, 0.0, limit),
-    };
-    Some(kept.to_vec())
+    }
 }
 
 #[allow(clippy::cast_precision_loss)]
-fn length(list: &[Value]) -> f64 {
+fn length(list: &SourceValue) -> f64 {
     list.len() as f64
 }
 
 /// `list.slice(from, to)`.
 #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
-fn slice(list: &[Value], from: f64, to: f64) -> &[Value] {
-    let count = length(list);
+fn slice(list: SourceValue, from: f64, to: f64) -> SourceValue {
+    let count = length(&list);
     let place = |n: f64| if n.trunc() < 0.0 { (count + n.trunc()).max(0.0) } else { n.trunc().min(count) } as usize;
-    list.get(place(from)..place(to)).unwrap_or(&[])
+    list.part(place(from)..place(to))
 }
 
 /// A window over some consecutive groups of a list, grouped by a numbered field, as a row declares it: the names of an
@@ -263,16 +259,16 @@ type ElementGroup<'a> = (f64, Vec<&'a Value>);
 
 impl WindowNames {
     /// The elements in the window, in the order of the list.
-    pub(super) fn apply(&self, list: &[Value], wanted: &Value) -> Result<Option<Vec<Value>>, EvalFault> {
+    pub(super) fn apply(&self, list: &[Value], wanted: &Value) -> Result<Vec<Value>, EvalFault> {
         let groups = self.groups(list)?;
-        let Some(last) = groups.len().checked_sub(1) else { return Ok(Some(Vec::new())) };
+        let Some(last) = groups.len().checked_sub(1) else { return Ok(Vec::new()) };
         let number = |key: &str| wanted.get(key).and_then(Value::as_f64);
         let (from, to) = (number(&self.from).unwrap_or(f64::NEG_INFINITY), number(&self.to).unwrap_or(0.0));
         let least = number(&self.least).unwrap_or(0.0);
         if last == 0 {
             // nothing precedes the only group, but a window that must hold something includes it all the same
             let nothing = (is_prior(from) || is_prior(to)) && least <= 0.0;
-            return Ok(Some(if nothing { Vec::new() } else { list.to_vec() }));
+            return Ok(if nothing { Vec::new() } else { list.to_vec() });
         }
         let (a, b) = (place(from, &groups), place(to, &groups));
         let (mut low, mut high) = (a.min(b), a.max(b));
@@ -287,7 +283,7 @@ impl WindowNames {
             }
         }
         let kept = groups.get(low..=high).unwrap_or(&[]);
-        Ok(Some(kept.iter().flat_map(|(_, elements)| elements.iter().copied().cloned()).collect()))
+        Ok(kept.iter().flat_map(|(_, elements)| elements.iter().copied().cloned()).collect())
     }
 
     /// The groups, in the order in which their numbers first occur.
@@ -352,7 +348,7 @@ mod window_tests {
         let list: Vec<Value> = (1..).zip(groups).map(|(n, g)| Value::from(&json!({ "chapter": g, "n": n }))).collect();
         let window =
             WindowNames { arg: "window".into(), by: "chapter".into(), from: "from".into(), to: "to".into(), least: "least".into() };
-        let kept = window.apply(&list, &Value::from(wanted)).unwrap().unwrap();
+        let kept = window.apply(&list, &Value::from(wanted)).unwrap();
         kept.iter().filter_map(|e| e.get("n")?.as_i64()).collect()
     }
 
@@ -428,7 +424,7 @@ mod tests {
     fn gives(list: &Json, args: &Json) -> Json {
         let numbers = Value::from(&json!([1, 2, 3]));
         let args = Value::from(args);
-        apply(&steps(list), Some(numbers), args.as_map().unwrap()).unwrap().unwrap().to_json()
+        apply(&steps(list), Some(numbers.into()), args.as_map().unwrap()).unwrap().unwrap().to_value().to_json()
     }
 
     #[test]
@@ -473,8 +469,8 @@ mod tests {
     #[test]
     fn order_by_a_field_sorts() {
         let list = json!([{ "n": 1 }, { "n": 3, "a": 1 }, {}, { "n": 3, "a": 2 }]);
-        let Value::List(list) = Value::from(&list) else { panic!("a list") };
-        let gives = |ascending| Value::list(sorted(&list, "n", ascending).unwrap()).to_json();
+        let list = SourceValue::from(Value::from(&list));
+        let gives = |ascending| sorted(&list, "n", ascending).to_value().to_json();
         assert_eq!(gives(true), json!([{ "n": 1 }, { "n": 3, "a": 1 }, { "n": 3, "a": 2 }, {}]));
         assert_eq!(gives(false), json!([{ "n": 3, "a": 1 }, { "n": 3, "a": 2 }, { "n": 1 }, {}]));
     }
