@@ -96,7 +96,7 @@ pub fn run_values(rules: &Ruleset, names: &[&str], scene: &Scene, lists: &[(&str
 }
 
 fn run_pass(rules: &Ruleset, name: &str, machine: &Machine<'_>, st: &mut BuildState) -> Result<Result<(), ProgramInterrupt>, BuildError> {
-    let all = rules.programs().list.iter().flat_map(|p: &Program| p.passes.iter().map(|pass| (pass.clone(), p.list)));
+    let all = rules.programs().list.iter().flat_map(|p: &Program| p.passes().iter().map(|pass| (pass.clone(), p.list)));
     let known: Vec<_> = all.collect();
     match known.iter().find(|(pass, _)| pass.id.as_ref() == name) {
         Some((pass, list)) => Ok(pass.run(st, *list, machine)),
@@ -176,7 +176,7 @@ impl Outcome {
         let of_item = item.and_then(|seq| trail.iter().rfind(|event| event.item == seq));
         let programs = self.rules.programs();
         let works_here = |pass: &str| {
-            let found = programs.list.iter().find_map(|p| Some((p, p.passes.iter().find(|known| known.id.as_ref() == pass)?)));
+            let found = programs.list.iter().find_map(|p| Some((p, p.passes().iter().find(|known| known.id.as_ref() == pass)?)));
             found.is_some_and(|(program, pass)| pass.list.unwrap_or(program.list) == id)
         };
         let event = of_item.or_else(|| trail.iter().rfind(|event| works_here(&event.pass)))?;

@@ -40,6 +40,8 @@ pub(super) struct PackResolver<'a> {
     pub(super) done: Vec<LayerDocs>,
     /// Whether every pack exists with all its files; some of them may be unreadable.
     pub(super) complete: bool,
+    /// Whether every pack is embedded in the program as it is.
+    pub(super) embedded: bool,
     /// Rule files that could not be read.
     pub(super) unread: UnreadTexts,
     /// The names of all overlays, also of those that are not read yet.
@@ -90,6 +92,7 @@ impl<'a> PackResolver<'a> {
             report,
             done: Vec::new(),
             complete: true,
+            embedded: true,
             unread: UnreadTexts::default(),
             overlays: Vec::new(),
             chain: Vec::new(),
@@ -117,6 +120,7 @@ impl<'a> PackResolver<'a> {
             let message = format!("pack `{name}` has two manifests, `pack.toml` and `pack.json`");
             self.report.push(Diagnostic::new(Code::PackManifest, message).at(manifest.root.span).help(format!("remove `{}`", second.name)));
         }
+        self.embedded &= library::is_embedded_pack(&pack);
         let release = self.check_manifest(&manifest, &name);
         let near = pack.folder.as_deref().and_then(files::parent);
         self.chain.push(OpenPack { name: name.clone(), near, next: None });

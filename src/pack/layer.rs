@@ -13,6 +13,7 @@ use std::sync::Arc;
 use indexmap::IndexMap;
 
 use super::extends::LayerDocs;
+use super::read::RuleDocument;
 use super::rows;
 use super::rows::{IncomingRow, RowMove};
 use crate::diag::{Code, Diagnostic, DocumentNode, FieldMap, Help, NodeValue, Report, Span, TableField, limits};
@@ -41,9 +42,12 @@ pub struct RemovedRow {
     pub by: Span,
 }
 
-/// Merges layers, lowest first. `complete` says that every file could be read; only then is a name that no layer
+/// Merges layers, lowest first. The documents of packs are used up. `complete` says that every file could be read; only then is a name that no layer
 /// defines a mistake.
-pub(super) fn merge(layers: &[LayerDocs], complete: bool, report: &mut Report) -> MergedLayers {
+pub(super) fn merge(layers: &mut [LayerDocs], complete: bool, report: &mut Report) -> MergedLayers {
+    // what overlays decide is read from theirs
+    let take = |layer: &mut LayerDocs| if layer.overlay { layer.docs.clone() } else { std::mem::take(&mut layer.docs) };
+    let docs: Vec<Vec<RuleDocument>> = layers.iter_mut().map(take).collect();
     let mut merger = LayerMerger {
         merged: MergedLayers::default(),
         report,
@@ -58,10 +62,10 @@ pub(super) fn merge(layers: &[LayerDocs], complete: bool, report: &mut Report) -
         compared_new: 0,
         below: HashMap::new(),
     };
-    for (number, layer) in layers.iter().enumerate() {
+    for (number, (layer, docs)) in layers.iter().zip(docs).enumerate() {
         merger.layer = &layer.name;
         merger.overlay = layer.overlay.then_some(number);
-        merger.layer(layer);
+        merger.layer(docs);
     }
     merger.tell_nearly();
     merger.merged
@@ -90,10 +94,10 @@ struct LayerMerger<'a> {
 }
 
 impl<'a> LayerMerger<'a> {
-    fn layer(&mut self, layer: &'a LayerDocs) {
+    fn layer(&mut self, mut docs: Vec<RuleDocument>) {
         let mut incoming = Vec::new();
-        for doc in &layer.docs {
-            if let Some(table) = doc.table() {
+        for doc in &mut docs {
+            if let NodeValue::Table(table) = &mut doc.root.data {
                 rows::collect(table, &doc.kind, doc.root.span, &mut incoming, &mut |complaint| self.complain(complaint));
             }
         }
@@ -116,7 +120,7 @@ impl<'a> LayerMerger<'a> {
         kept.into_iter().for_each(|row| self.put(row));
         moves.iter().for_each(|(table, moves)| self.moves(table, moves));
         removals.iter().for_each(|row| self.remove(row));
-        for doc in &layer.docs {
+        for doc in &docs {
             let Some(table) = doc.table() else { continue };
             self.values(table, &doc.kind);
             let arrange = table.get("arrange").filter(|_| &*doc.kind != template::KIND);
@@ -657,7 +661,7 @@ pub(super) fn overlay_decisions(layers: &[LayerDocs], tables: &IndexMap<Arc<str>
             out.extend(arranged(table, tables).map(|(table, row)| OverlayDecision { table, row, key: PLACE.into(), by: by.clone() }));
             let mut incoming = Vec::new();
             // mistakes have been reported when the layers were merged
-            rows::collect(table, &doc.kind, doc.root.span, &mut incoming, &mut |_| {});
+            rows::collect(&mut table.clone(), &doc.kind, doc.root.span, &mut incoming, &mut |_| {});
             for row in incoming {
                 if out.len() > limits::RECORDED {
                     let message = format!(

@@ -19,6 +19,9 @@ static RULES: Dir<'static> = include_dir!("$OUT_DIR/rules");
 #[cfg(not(rules_on_disk))]
 static TREES: Dir<'static> = include_dir!("$OUT_DIR/compact");
 
+/// The file of a shipped pack that lists fields.
+const FIELDS: &str = "fields.txt";
+
 /// A file of a shipped pack: its path below the folder of all packs, and its contents.
 type ShippedFile = (String, Cow<'static, [u8]>);
 
@@ -72,6 +75,21 @@ pub fn files_of_shipped(name: &str) -> impl Iterator<Item = (&'static str, &'sta
 /// Whether a file of the pack `name` is embedded in the program as it is, so that tests have checked it.
 pub(super) fn is_embedded(name: &str, file: &RuleFile) -> bool {
     cfg!(not(rules_on_disk)) && find(shipped_files(), &format!("{name}/{}", file.path_in_pack)) == Some(&file.bytes)
+}
+
+/// Whether all files of a pack are embedded in the program as they are, and no others.
+pub(super) fn is_embedded_pack(pack: &PackFiles) -> bool {
+    let own = || pack.files.iter().chain(pack.assets.values());
+    let of_shipped = shipped(&pack.name).map_or(0, |shipped| shipped.files.len() + shipped.assets.len());
+    own().count() == of_shipped && own().all(|file| is_embedded(&pack.name, file))
+}
+
+/// The names of fields that the rules of a shipped pack and of those it extends use without declaring them, one a line and
+/// in the order in which they are compiled; a test writes them.
+#[must_use]
+pub fn fields_of_shipped(name: &str) -> &'static str {
+    let fields = find(shipped_files(), &format!("{name}/{FIELDS}"));
+    fields.and_then(|fields| str::from_utf8(fields).ok()).unwrap_or_default()
 }
 
 /// What [`compact`](super::compact) reads in place of a file, if it is embedded in the program as it is.

@@ -122,6 +122,8 @@ pub struct LoadedPack {
     pub sources: Sources,
     /// Rows of lower layers that higher ones have removed.
     pub removed: Vec<RemovedRow>,
+    /// Every pack is embedded in the program as it is, and nothing is laid over it.
+    pub(crate) embedded: bool,
 }
 
 /// Loads a pack with everything that it extends, and merges `overlays` over it in their order.
@@ -150,18 +152,20 @@ pub fn load_with(start: &Start, overlays: &[Overlay], library: &dyn PackLibrary,
             resolver.overlay(file, folder, matches!(overlay, Overlay::Rows(_)));
         }
     }
-    let (layers, complete, unread) = (resolver.done, resolver.complete, resolver.unread);
+    let embedded = resolver.embedded && overlays.is_empty();
+    let (mut layers, complete, unread) = (resolver.done, resolver.complete, resolver.unread);
     let allowed = allow::collect(&layers, &mut report);
-    let mut merged = layer::merge(&layers, complete, &mut report);
+    let rights = extends::script_rights(layers.iter().map(|l| (l.name.as_str(), l.docs.as_slice())), &sources);
+    let mut merged = layer::merge(&mut layers, complete, &mut report);
     let fingerprint = fingerprint::of_pack(&merged.tables, &merged.values, &assets_of(&layers), &sources);
     let options = options::read(&mut merged.values, &sources, complete, &mut report);
     let removed = std::mem::take(&mut merged.removed);
     causes::settle(&merged, &mut report);
     unread.excuse(&mut report);
     let pack = complete.then(|| pack_of(&layers, merged, sources.clone(), &mut report));
-    let pack = pack.map(|pack| Pack { options, fingerprint, ..pack });
+    let pack = pack.map(|pack| Pack { options, fingerprint, rights, ..pack });
     report.sort();
-    LoadedPack { pack, allowed, unread, report, sources, removed }
+    LoadedPack { pack, allowed, unread, report, sources, removed, embedded }
 }
 
 /// Checks the rule tests of a pack, the files under its `cases/`, but not those of the packs that it extends.
@@ -255,7 +259,6 @@ fn pack_of(layers: &[LayerDocs], merged: layer::MergedLayers, sources: Sources, 
         overlay: l.overlay,
         folder: l.folder.clone(),
     };
-    let rights = extends::script_rights(layers.iter().map(|l| (l.name.as_str(), l.docs.as_slice())), &sources);
     let overlaid = layer::overlay_decisions(layers, &merged.tables, report);
     Pack {
         name: layers.iter().rfind(|l| !l.overlay).map(|l| Arc::from(l.name.as_str())).unwrap_or_default(),
@@ -264,7 +267,6 @@ fn pack_of(layers: &[LayerDocs], merged: layer::MergedLayers, sources: Sources, 
         tables: merged.tables,
         values: merged.values,
         assets: assets_of(layers),
-        rights,
         shadowed: merged.shadowed,
         overlaid,
         ..Pack::default()

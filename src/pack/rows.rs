@@ -74,16 +74,15 @@ impl IncomingRow {
     }
 }
 
-/// Takes the rows of all tables of a document of `kind` at `span`, in the order written.
-pub(super) fn collect(doc: &FieldMap, kind: &str, span: Span, out: &mut Vec<IncomingRow>, complain: &mut dyn FnMut(Diagnostic)) {
+/// Takes the rows of all tables of a document of `kind` at `span`, in the order written. Empty tables stay in their places.
+pub(super) fn collect(doc: &mut FieldMap, kind: &str, span: Span, out: &mut Vec<IncomingRow>, complain: &mut dyn FnMut(Diagnostic)) {
     if kind == template::KIND {
         out.extend(template_row(doc, span, complain));
         return;
     }
-    for (table, field) in doc.iter().filter(|(key, field)| !is_meta(key, kind) && is_rows(&field.node)) {
-        for node in field.node.as_list().unwrap_or(&[]) {
-            out.extend(row(table, node, complain));
-        }
+    for (table, field) in doc.iter_mut().filter(|(key, field)| !is_meta(key, kind) && is_rows(&field.node)) {
+        let NodeValue::List(rows) = &mut field.node.data else { continue };
+        out.extend(rows.iter_mut().filter_map(|node| row(table, node, complain)));
     }
 }
 
@@ -94,18 +93,19 @@ fn template_row(root: &FieldMap, span: Span, complain: &mut dyn FnMut(Diagnostic
         complain(complaint.help("add `id = \"…\"`; layers find a template by it"));
         return None;
     };
-    Some(incoming(&Arc::from(template::KIND), (Arc::from(id), id_span), root, span, complain))
+    Some(incoming(&Arc::from(template::KIND), (Arc::from(id), id_span), root.clone(), span, complain))
 }
 
-fn row(table: &Arc<str>, node: &DocumentNode, complain: &mut dyn FnMut(Diagnostic)) -> Option<IncomingRow> {
-    let written = node.as_table()?;
+fn row(table: &Arc<str>, node: &mut DocumentNode, complain: &mut dyn FnMut(Diagnostic)) -> Option<IncomingRow> {
+    let NodeValue::Table(written) = &mut node.data else { return None };
     let named = written.get("name").and_then(|f| Some((f.node.as_text().filter(|n| !n.is_empty())?, f.node.span)));
     let Some((name, name_span)) = named else {
         let complaint = Diagnostic::new(Code::LayerNoName, format!("a row of `{table}` has no name")).at(node.span);
         complain(complaint.label("needs `name`").help("add `name = \"…\"`; layers find a row by its name"));
         return None;
     };
-    let mut row = incoming(table, (Arc::from(name), name_span), written, node.span, complain);
+    let name = Arc::from(name);
+    let mut row = incoming(table, (name, name_span), std::mem::take(written), node.span, complain);
     row.fields.shift_remove("name");
     Some(row)
 }
@@ -114,25 +114,27 @@ fn row(table: &Arc<str>, node: &DocumentNode, complain: &mut dyn FnMut(Diagnosti
 pub(super) fn incoming(
     table: &Arc<str>,
     (name, name_span): (Arc<str>, Span),
-    written: &FieldMap,
+    written: FieldMap,
     span: Span,
     complain: &mut dyn FnMut(Diagnostic),
 ) -> IncomingRow {
     let flag = |key: &str| written.get(key).is_some_and(|f| f.node.as_bool() == Some(true));
-    let fields = written.iter().filter(|(key, _)| !is_layering(key));
-    IncomingRow {
+    let mut row = IncomingRow {
         table: table.clone(),
         name,
         name_span,
         span,
-        fields: fields.map(|(key, field)| (key.clone(), field.clone())).collect(),
+        fields: FieldMap::default(),
         remove: flag("remove"),
         replace: flag("replace"),
         is_new: flag("new"),
         edit: written.get("edit").cloned(),
-        place: place(written, complain),
-        expects: expects(written, complain),
-    }
+        place: place(&written, complain),
+        expects: expects(&written, complain),
+    };
+    row.fields = written;
+    row.fields.retain(|key, _| !is_layering(key));
+    row
 }
 
 fn place(row: &FieldMap, complain: &mut dyn FnMut(Diagnostic)) -> Option<RowMove> {

@@ -9,14 +9,14 @@ use crate::diag::{Code, Diagnostic, DiagnosticCode, Report, Severity, Sources, S
 use crate::lint::{self, CheckedRules, MentionedNames, SceneRules};
 use crate::macros::MacroTable;
 use crate::model::{Pack, PackOptions};
-use crate::program::{DetachedCondition, Programs, compile};
+use crate::program::{DetachedCondition, Program, Programs, compile};
 use crate::reading::ReplyReadings;
 use crate::template::task::Tasks;
 use crate::template::{self, CompiledTemplates, Revisions, WrittenCondition};
 use crate::terms::coverage::CoverageSink;
 
 use super::PackError;
-use super::{AllowedWarning, LoadedPack, Overlay, PackLibrary, PackShelf, RuleFile, Schemas, Start, causes, templates};
+use super::{AllowedWarning, LoadedPack, Overlay, PackLibrary, PackShelf, RuleFile, Schemas, Start, causes, library, templates};
 
 /// A compiled pack: rules, macros, templates and tasks, with the texts that they came from. `Clone` is O(1), and a
 /// ruleset can be shared between threads.
@@ -28,7 +28,7 @@ pub struct Ruleset {
 }
 
 struct RulesetParts {
-    pack: Pack,
+    pack: Arc<Pack>,
     programs: Programs,
     macros: Arc<MacroTable>,
     tasks: Arc<Tasks>,
@@ -82,8 +82,32 @@ impl Ruleset {
     /// # Errors
     /// As for [`open`](Self::open).
     pub fn load(start: &Start, overlays: &[Overlay], library: &dyn PackLibrary) -> Result<Self, PackError> {
-        let LoadedPack { pack, allowed, unread, mut report, sources, removed } = super::load(start, overlays, library);
-        let Some(pack) = pack else {
+        let loaded = super::load(start, overlays, library);
+        let is_tested = loaded.embedded;
+        Self::compile(loaded, library, is_tested)
+    }
+
+    /// The same, with all checks also of a shipped pack, which tests have checked.
+    ///
+    /// # Errors
+    /// As for [`open`](Self::open).
+    pub fn check(start: &Start, overlays: &[Overlay], library: &dyn PackLibrary) -> Result<Self, PackError> {
+        Self::compile(super::load(start, overlays, library), library, false)
+    }
+
+    /// The same for a shipped pack, without checks: its programs are compiled when they are first run. Packs that are embedded
+    /// in the program are loaded so.
+    ///
+    /// # Errors
+    /// There is no such pack.
+    pub fn tested(name: &str) -> Result<Self, PackError> {
+        let library = PackShelf::default();
+        Self::compile(super::load(&Start::Name(name.to_owned()), &[], &library), &library, true)
+    }
+
+    fn compile(loaded: LoadedPack, library: &dyn PackLibrary, is_tested: bool) -> Result<Self, PackError> {
+        let LoadedPack { pack, allowed, unread, mut report, sources, removed, .. } = loaded;
+        let Some(pack) = pack.map(Arc::new) else {
             causes::wrong_pack(&mut report);
             report.shorten();
             return Err(PackError { report, sources });
@@ -94,7 +118,8 @@ impl Ruleset {
         let written = template::conditions(&pack, &revisions).into_iter();
         let apart: Vec<DetachedCondition> =
             written.map(|WrittenCondition { node, names, rule }| DetachedCondition { node, names, rule }).collect();
-        let (programs, wrong) = compile(&pack, &apart, Schemas::shipped().row_keys());
+        let tested = is_tested.then(|| library::fields_of_shipped(&pack.name));
+        let (programs, wrong) = compile(&pack, &apart, || Schemas::shipped().row_keys(), tested);
         found.extend(wrong);
         let (macros, wrong) = MacroTable::compile(&programs.rules, &pack);
         found.extend(wrong);
@@ -104,15 +129,17 @@ impl Ruleset {
         let (readings, wrong) = ReplyReadings::compile(&pack);
         found.extend(wrong);
         let artifacts = Declarations::compile(&pack);
-        let checked = CheckedRules {
-            pack: &pack,
-            artifacts: &artifacts,
-            run: programs.run_by_builds(&pack),
-            run_by: &|pack| run_by_builds(pack, library),
-            schemas: Schemas::shipped().all().collect(),
-            schema_has: &|table, key| Schemas::shipped().row_has(table, key),
-        };
-        lint::rules(&checked, &mut found);
+        if !is_tested {
+            let checked = CheckedRules {
+                pack: &pack,
+                artifacts: &artifacts,
+                run: programs.run_by_builds(&pack),
+                run_by: &|pack| run_by_builds(pack, library),
+                schemas: Schemas::shipped().all().collect(),
+                schema_has: &|table, key| Schemas::shipped().row_has(table, key),
+            };
+            lint::rules(&checked, &mut found);
+        }
         unread.excuse(&mut found);
         causes::removals(&removed, &pack, &mut found);
         // where the compiler and the schema report the same value, the compiler knows more; a warning hides no error
@@ -127,7 +154,7 @@ impl Ruleset {
         if report.has_errors() {
             report.sort();
             report.shorten();
-            return Err(PackError { report, sources: pack.sources });
+            return Err(PackError { report, sources: pack.sources.clone() });
         }
         report.shorten();
         let parts = RulesetParts {
@@ -187,7 +214,7 @@ impl Ruleset {
     /// of program `build`. `None` if the pack has no such pass.
     #[must_use]
     pub fn span_of_pass(&self, name: &str) -> Option<Span> {
-        let mut passes = self.parts.programs.list.iter().flat_map(|p| &p.passes);
+        let mut passes = self.parts.programs.list.iter().flat_map(Program::passes);
         let stage = |id: &str| id.strip_prefix("build/") == Some(name);
         passes.find(|p| p.id.as_ref() == name || stage(&p.id)).map(|p| p.span)
     }

@@ -26,7 +26,9 @@ static SHIPPED: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/schemas");
 /// A set of schemas by file name.
 #[derive(Debug)]
 pub struct Schemas {
-    files: SchemaFiles,
+    /// File names and texts.
+    texts: Vec<(Box<str>, Box<str>)>,
+    files: OnceLock<SchemaFiles>,
     ready: Mutex<HashMap<String, Arc<Validator>>>,
     row_keys: OnceLock<RowKeys>,
 }
@@ -49,45 +51,53 @@ impl Schemas {
         })
     }
 
-    /// Schemas from `(file name, text)`. A text that is not JSON is left out; its kind has no schema then.
+    /// Schemas from `(file name, text)`, which are read when one of them is first used. A text that is not JSON is left out.
     #[must_use]
     pub fn new<'a>(texts: impl IntoIterator<Item = (&'a str, &'a str)>) -> Schemas {
-        let mut files: IndexMap<String, Value> = IndexMap::new();
         // the schema of requests lies beside those of rule files
-        for (name, text) in texts.into_iter().filter(|(name, _)| !name.starts_with("door.")) {
-            let Ok(mut schema) = serde_json::from_str::<Value>(text) else { continue };
-            if let Some(table) = schema.as_object_mut() {
-                table.entry("$id").or_insert_with(|| format!("{BASE}{name}").into());
+        let texts = texts.into_iter().filter(|(name, _)| !name.starts_with("door."));
+        let texts = texts.map(|(name, text)| (name.into(), text.into())).collect();
+        Schemas { texts, files: OnceLock::new(), ready: Mutex::new(HashMap::new()), row_keys: OnceLock::new() }
+    }
+
+    fn files(&self) -> &SchemaFiles {
+        self.files.get_or_init(|| {
+            let mut files: IndexMap<String, Value> = IndexMap::new();
+            for (name, text) in &self.texts {
+                let Ok(mut schema) = serde_json::from_str::<Value>(text) else { continue };
+                if let Some(table) = schema.as_object_mut() {
+                    table.entry("$id").or_insert_with(|| format!("{BASE}{name}").into());
+                }
+                declared_terms::complete(&mut schema, name);
+                files.insert(name.to_string(), schema);
             }
-            declared_terms::complete(&mut schema, name);
-            files.insert(name.to_owned(), schema);
-        }
-        declared_terms::join_tables(&mut files);
-        files.sort_keys();
-        Schemas { files: Arc::new(files), ready: Mutex::new(HashMap::new()), row_keys: OnceLock::new() }
+            declared_terms::join_tables(&mut files);
+            files.sort_keys();
+            Arc::new(files)
+        })
     }
 
     /// The schema of a file, by its name: `lore.v1.json`.
     #[must_use]
     pub fn get(&self, file: &str) -> Option<&Value> {
-        self.files.get(file)
+        self.files().get(file)
     }
 
     /// All file names, sorted.
     pub fn names(&self) -> impl Iterator<Item = &str> {
-        self.files.keys().map(String::as_str)
+        self.files().keys().map(String::as_str)
     }
 
     /// All schemas, sorted by their file names.
     pub(super) fn all(&self) -> impl Iterator<Item = &Value> {
-        self.files.values()
+        self.files().values()
     }
 
     /// The newest version of a kind's schema; `None` for a kind without schema.
     #[must_use]
     pub fn newest(&self, kind: &str) -> Option<i64> {
         let version = |name: &str| name.strip_prefix(kind)?.strip_prefix(".v")?.strip_suffix(".json")?.parse().ok();
-        self.names().filter_map(version).max()
+        self.texts.iter().filter_map(|(name, _)| version(name)).max()
     }
 
     /// The compiled schema of a file, or why it cannot be used.
@@ -96,11 +106,11 @@ impl Schemas {
         if let Some(found) = ready.get(file) {
             return Ok(found.clone());
         }
-        let schema = self.files.get(file).ok_or_else(|| format!("there is no schema `{file}`"))?;
+        let schema = self.files().get(file).ok_or_else(|| format!("there is no schema `{file}`"))?;
         let options = jsonschema::options()
             .with_draft(Draft::Draft7)
             .with_pattern_options(PatternOptions::regex())
-            .with_retriever(ByName(self.files.clone()));
+            .with_retriever(ByName(self.files().clone()));
         let built = Arc::new(options.build(schema).map_err(|e| e.to_string())?);
         ready.insert(file.to_owned(), built.clone());
         Ok(built)
@@ -113,14 +123,14 @@ impl Schemas {
             let (_, row) = self.target(root, rows.get("items")?)?;
             row.get("properties")?.get(key)
         };
-        self.files.values().any(|root| known(root).is_some())
+        self.files().values().any(|root| known(root).is_some())
     }
 
     /// By table, the keys of its rows that passes can read. Tables whose rows may have any key are left out.
     pub(super) fn row_keys(&self) -> &RowKeys {
         self.row_keys.get_or_init(|| {
             let (mut keys, mut open) = (RowKeys::new(), HashSet::new());
-            for root in self.files.values() {
+            for root in self.files().values() {
                 for (table, rows) in root.get("properties").and_then(Value::as_object).into_iter().flatten() {
                     let Some(row) = self.row_of(root, rows) else { continue };
                     if row.get("additionalProperties") != Some(&Value::Bool(false)) {
@@ -146,7 +156,7 @@ impl Schemas {
     /// belongs to others are left out.
     pub(super) fn kinds_with(&self, key: &str, of_type: &str) -> Vec<&'static str> {
         let has = |kind: &str| {
-            let root = self.files.get(&format!("{kind}.v{}.json", self.newest(kind)?))?;
+            let root = self.files().get(&format!("{kind}.v{}.json", self.newest(kind)?))?;
             let (_, found) = self.target(root, root.get("properties")?.get(key)?)?;
             (found.get("type")?.as_str()? == of_type).then_some(())
         };
@@ -160,7 +170,7 @@ impl Schemas {
             let Some(reference) = schema.get("$ref").and_then(Value::as_str) else { return Some((root, schema)) };
             let (file, pointer) = reference.split_once('#')?;
             if !file.is_empty() {
-                root = self.files.get(file.rsplit('/').next()?)?;
+                root = self.files().get(file.rsplit('/').next()?)?;
             }
             schema = root.pointer(pointer)?;
         }
@@ -170,7 +180,7 @@ impl Schemas {
     /// The schema that holds the keyword at `location` (`…/lore.v1.json#/definitions/row/additionalProperties`).
     pub(super) fn around(&self, location: &str) -> Option<&Value> {
         let (file, pointer) = location.split_once('#')?;
-        let schema = self.files.get(file.rsplit('/').next()?)?;
+        let schema = self.files().get(file.rsplit('/').next()?)?;
         let pointer = percent_decoded(pointer);
         schema.pointer(pointer.rsplit_once('/')?.0)
     }

@@ -20,6 +20,8 @@ use crate::terms::{CompiledRules, Expr};
 use crate::text::script::ScriptLimits;
 use crate::verbs::CompiledPass;
 
+use super::foreign::FormatList;
+use super::later::LaterCompiler;
 use super::{Program, Programs, cells};
 
 /// Tables that the engine reads, and passes do not.
@@ -127,25 +129,45 @@ pub struct DetachedCondition {
 
 /// Compiles a pack, with conditions that stand apart from its rules. `row_keys` are the keys that rows may have by their
 /// schemas. The programs may be run only if there are no errors; otherwise they are used to find more errors.
+///
+/// `tested` says that the pack is known to have no mistakes, and which [`fields`](CompiledRules::fields) it has. Then its
+/// programs are compiled when they are first run, and nothing is checked.
 #[must_use]
-pub fn compile(pack: &Pack, conditions: &[DetachedCondition], row_keys: &RowKeys) -> (Programs, Report) {
-    let mut cx = CompileContext::new(pack);
-    cx.row_keys = Some(row_keys);
-    cx.engine_tables = ENGINE_TABLES;
+pub fn compile<'p>(
+    pack: &'p Arc<Pack>,
+    conditions: &[DetachedCondition],
+    row_keys: impl FnOnce() -> &'p RowKeys,
+    tested: Option<&str>,
+) -> (Programs, Report) {
+    let mut cx = CompileContext::new(pack, ENGINE_TABLES);
+    cx.row_keys = tested.is_none().then(row_keys);
     let limits = limits(pack);
-    cx.scripts = scripts::compile(&mut cx, limits.scripts);
-    check_facts(&mut cx);
-    check_values(&mut cx);
+    cx.scripts = Arc::new(scripts::compile(&mut cx, limits.scripts));
+    match tested {
+        Some(fields) => fields.lines().for_each(|field| _ = cx.fields.intern(field)),
+        None => {
+            check_facts(&mut cx);
+            check_values(&mut cx);
+            cx.rule = "values".into();
+            cells::check_types(&mut cx, "", &pack.values, 0);
+        }
+    }
     let values = values(&mut cx);
     let tables = tables(&mut cx);
     let rulers = rulers(&mut cx);
     let accounts = accounts(&mut cx);
     let forms = forms(&mut cx);
     let conditions = apart(&mut cx, conditions);
-    let list = programs(&mut cx);
-    check_cycles(&mut cx, &list);
-    lint::declarations(&mut cx);
-    let formats = super::foreign::compile_formats(&mut cx);
+    let later = tested.map(|_| Arc::new(LaterCompiler::of(pack, &cx)));
+    let list = programs(&mut cx, later.as_ref());
+    if later.is_none() {
+        check_cycles(&mut cx, &list);
+        lint::declarations(&mut cx);
+    }
+    let formats = match later {
+        Some(later) => FormatList::later(later),
+        None => super::foreign::compile_formats(&mut cx),
+    };
     let defaults = defaults(&mut cx);
     let mut report = std::mem::take(&mut cx.report);
     report.sort();
@@ -192,7 +214,6 @@ fn apart(cx: &mut CompileContext<'_>, conditions: &[DetachedCondition]) -> FxHas
 fn values(cx: &mut CompileContext<'_>) -> Value {
     cx.rule = "values".into();
     let pack = cx.pack;
-    cells::check_types(cx, "", &pack.values, 0);
     let own = Value::map(cells::table(cx, &pack.values));
     let mut defaults = Value::map(Map::default());
     for (name, row) in pack.tables.get("path").into_iter().flatten() {
@@ -404,7 +425,7 @@ fn check_values(cx: &mut CompileContext<'_>) {
     }
 }
 
-fn programs(cx: &mut CompileContext<'_>) -> Vec<Program> {
+fn programs(cx: &mut CompileContext<'_>, later: Option<&Arc<LaterCompiler>>) -> Vec<Program> {
     let pack = cx.pack;
     let mut passes: FxHashMap<&str, Vec<&PackRow>> = FxHashMap::default();
     for row in pack.rows("pass") {
@@ -434,18 +455,28 @@ fn programs(cx: &mut CompileContext<'_>) -> Vec<Program> {
                 0
             }
         };
-        let mut list_passes = Vec::new();
-        for pass in passes.get(row.name.as_ref()).into_iter().flatten() {
-            cx.enter_row("pass", pass);
-            let mut fields = pass.fields.clone();
-            fields.insert("name".into(), crate::diag::TableField { key: pass.name_span, node: name_node(pass) });
-            if let Some(parsed) = CompiledPass::parse(cx, &pass.name, pass.name_span, &fields, list) {
-                list_passes.push(Arc::new(parsed));
-            }
-        }
-        out.push(Program { name: row.name.clone(), list, passes: list_passes });
+        let rows = passes.remove(row.name.as_ref()).unwrap_or_default();
+        out.push(match later {
+            Some(later) => Program::later(row.name.clone(), list, later.clone(), rows.iter().map(|row| row.name.clone()).collect()),
+            None => Program::new(row.name.clone(), list, passes_of(cx, list, rows)),
+        });
     }
     out
+}
+
+/// The passes in these rows, of a program over a list.
+pub(super) fn passes_of<'p>(
+    cx: &mut CompileContext<'_>,
+    list: usize,
+    rows: impl IntoIterator<Item = &'p PackRow>,
+) -> Vec<Arc<CompiledPass>> {
+    let compiled = rows.into_iter().filter_map(|pass| {
+        cx.enter_row("pass", pass);
+        let mut fields = pass.fields.clone();
+        fields.insert("name".into(), crate::diag::TableField { key: pass.name_span, node: name_node(pass) });
+        CompiledPass::parse(cx, &pass.name, pass.name_span, &fields, list).map(Arc::new)
+    });
+    compiled.collect()
 }
 
 fn name_node(row: &PackRow) -> DocumentNode {
@@ -455,7 +486,7 @@ fn name_node(row: &PackRow) -> DocumentNode {
 /// Reports programs that run each other in a circle, which would never end.
 fn check_cycles(cx: &mut CompileContext<'_>, programs: &[Program]) {
     let callees = |n: usize| {
-        let passes = programs.get(n).into_iter().flat_map(|program| &program.passes).rev();
+        let passes = programs.get(n).into_iter().flat_map(Program::passes).rev();
         passes.filter_map(|pass| Some((pass.verb.callee()?, pass))).collect()
     };
     for circle in lint::circles(programs.len(), callees) {

@@ -7,11 +7,13 @@
 //! format. Fields that no row reads are not lost in silence: an import returns them beside the scene, and a conversion
 //! carries them along, or reports them.
 
-use std::sync::Arc;
+use std::ops::Deref;
+use std::sync::{Arc, OnceLock};
 
 use indexmap::IndexMap;
 
 use crate::diag::{Code, DocumentNode, limits, short};
+use crate::model::pack::PackRow;
 use crate::model::term::{NONEMPTY_TEXT, RowTerms};
 use crate::model::{Map, Term, Value};
 use crate::syntax::CompileContext;
@@ -22,6 +24,8 @@ use crate::terms::trees::put;
 use crate::terms::{BuildState, Cond, CurrentItem, Env, EvalFault, Expr, PassMemo};
 use crate::text::work;
 use crate::text::written::ToText as _;
+
+use super::later::LaterCompiler;
 
 /// Keys of `format`.
 const FORMAT: &[Term] = &[
@@ -85,8 +89,36 @@ pub struct ForeignFormat {
     /// The fields whose text `detect` asks for. They say of which kind the document is, which what a conversion makes is not.
     kind: Vec<PathNames>,
     root: Option<Expr>,
-    maps: Vec<FieldMapping>,
+    maps: OnceLock<Vec<FieldMapping>>,
     rest: RestTarget,
+    /// What compiles its rows of `map`.
+    later: Option<Arc<LaterCompiler>>,
+}
+
+/// The foreign formats of a pack.
+pub struct FormatList {
+    all: OnceLock<Vec<ForeignFormat>>,
+    later: Option<Arc<LaterCompiler>>,
+}
+
+impl FormatList {
+    /// Formats that are compiled when they are first asked for.
+    pub(super) fn later(later: Arc<LaterCompiler>) -> Self {
+        Self { all: OnceLock::new(), later: Some(later) }
+    }
+
+    pub(super) fn new(all: Vec<ForeignFormat>) -> Self {
+        Self { all: all.into(), later: None }
+    }
+}
+
+impl Deref for FormatList {
+    type Target = [ForeignFormat];
+
+    fn deref(&self) -> &[ForeignFormat] {
+        let compile = || self.later.as_ref().map(|later| later.compile(|cx| formats(cx, Some(later)))).unwrap_or_default();
+        self.all.get_or_init(compile)
+    }
 }
 
 /// Where the result of a conversion gets the fields that no row reads.
@@ -142,6 +174,17 @@ pub struct ImportedDocument {
 }
 
 impl ForeignFormat {
+    fn maps(&self) -> &[FieldMapping] {
+        self.maps.get_or_init(|| {
+            let compile = |cx: &mut CompileContext<'_>| {
+                let (pack, known) = (cx.pack, known_formats(cx));
+                let own = pack.rows("map").filter(|row| owner(row) == &*self.name);
+                own.filter_map(|row| mapping(cx, row, &known, self.makes.is_some())).collect()
+            };
+            self.later.as_ref().map(|later| later.compile(compile)).unwrap_or_default()
+        })
+    }
+
     /// Whether a document is in this format.
     pub fn fits(&self, document: &Value, st: &BuildState) -> Result<bool, EvalFault> {
         let memo = PassMemo::default();
@@ -168,7 +211,7 @@ impl ForeignFormat {
         let env = env.inner(CurrentItem::Value(&root, 0));
         let mut out = ImportedDocument { format: self.name.to_string(), scene: Value::map(Map::default()), ..ImportedDocument::default() };
         let mut read: Vec<&PathNames> = Vec::new();
-        for map in &self.maps {
+        for map in self.maps() {
             if let Some(when) = &map.when
                 && !env.holds(when)?
             {
@@ -430,16 +473,42 @@ impl ForeignFormat {
 }
 
 /// Compiles all formats of a pack.
-pub(super) fn compile_formats(cx: &mut CompileContext<'_>) -> Vec<ForeignFormat> {
+pub(super) fn compile_formats(cx: &mut CompileContext<'_>) -> FormatList {
     let pack = cx.pack;
-    let rows = |table: &str| pack.rows(table).collect::<Vec<_>>();
-    let known: Vec<Arc<str>> = rows("format").iter().map(|r| r.name.clone()).collect();
+    let known = known_formats(cx);
+    let mut formats = formats(cx, None);
+    for row in pack.rows("map") {
+        cx.rule = format!("map {}", row.name);
+        let owner = cx.named("format", &known, owner(row), row.span);
+        let converts = formats.get(owner).is_some_and(|format| format.makes.is_some());
+        if let Some(mapping) = mapping(cx, row, &known, converts)
+            && let Some(maps) = formats.get_mut(owner).and_then(|format| format.maps.get_mut())
+        {
+            maps.push(mapping);
+        }
+    }
+    FormatList::new(formats)
+}
+
+/// The names of the formats of a pack.
+fn known_formats(cx: &CompileContext<'_>) -> Vec<Arc<str>> {
+    cx.pack.rows("format").map(|row| row.name.clone()).collect()
+}
+
+/// The format that a row of `map` belongs to.
+fn owner(row: &PackRow) -> &str {
+    row.name.split_once('/').map_or("", |(format, _)| format)
+}
+
+/// Compiles the rows of `format`, whose rows of `map` are compiled later.
+fn formats(cx: &mut CompileContext<'_>, later: Option<&Arc<LaterCompiler>>) -> Vec<ForeignFormat> {
+    let (pack, known) = (cx.pack, known_formats(cx));
     let mut formats = Vec::new();
-    for row in rows("format") {
+    for row in pack.rows("format") {
         cx.rule = format!("format {}", row.name);
         // a conversion takes the documents of another format
         let of = row.fields.get("of").map(|f| cx.named("format", &known, f.node.as_text().unwrap_or(""), f.node.span));
-        let source = of.and_then(|n| rows("format").get(n).copied());
+        let source = of.and_then(|n| pack.rows("format").nth(n));
         let cell = |key: &str| row.fields.get(key).or_else(|| source?.fields.get(key));
         let (detect, root) = cx.within(ItemScope::Any, |cx| {
             (cell("detect").map(|f| cx.cond(&f.node, PathMode::Item)), cell("root").map(|f| cx.expr(&f.node)))
@@ -453,51 +522,48 @@ pub(super) fn compile_formats(cx: &mut CompileContext<'_>) -> Vec<ForeignFormat>
         let given = row.text("rest");
         let rest = RestTarget { names: path(given.unwrap_or("")), in_place: given == Some(".") };
         let kind = cell("detect").map(|f| kind_fields(&f.node)).unwrap_or_default();
-        formats.push(ForeignFormat { name: row.name.clone(), about, detect, kind, root, maps: Vec::new(), makes, rest });
-    }
-    for row in rows("map") {
-        cx.rule = format!("map {}", row.name);
-        let owner = row.name.split_once('/').map_or("", |(f, _)| f);
-        let owner = cx.named("format", &known, owner, row.span);
-        let text = |key: &str| row.text(key).map(Arc::<str>::from);
-        let to = text("to").unwrap_or_default();
-        // what a conversion makes is not a scene
-        let converts = formats.get(owner).is_some_and(|f| f.makes.is_some());
-        if !to.is_empty() && !converts && !cx.names.knows_path(&to) {
-            let known: Vec<String> = cx.names.path_names().map(str::to_owned).collect();
-            let span = row.fields.get("to").map_or(row.span, |f| f.node.span);
-            cx.unknown("scene path", &to, span, known.iter().map(String::as_str));
-        }
-        if let (Some(code), Some(f)) = (text("code"), row.fields.get("code")) {
-            let codes: Vec<Arc<str>> = rows("code").iter().map(|r| r.name.clone()).collect();
-            cx.named("code", &codes, &code, f.node.span);
-        }
-        let item = row.fields.get("item").map(|f| cx.named("format", &known, f.node.as_text().unwrap_or(""), f.node.span));
-        let dropped = text("drop");
-        let Some(from) = row.node("from") else {
-            cx.fail(Code::TermMissing, row.span, "a map row needs `from`", Some("write `from = \"@field\"`".into()));
-            continue;
-        };
-        let mapping = cx.within(ItemScope::Any, |cx| FieldMapping {
-            name: row.name.clone(),
-            reads: heads(from),
-            from: cx.expr(from),
-            whole: to.as_ref() == ".",
-            to: path(&to),
-            item,
-            key: row.fields.get("key").map(|f| cx.expr(&f.node)),
-            code: text("code"),
-            default: row.fields.get("default").map(|f| cx.expr(&f.node)),
-            when: row.fields.get("when").map(|f| cx.cond(&f.node, PathMode::Item)),
-            approximate: text("approximate"),
-            drop: dropped,
-            warn: text("warn"),
-        });
-        if let Some(format) = formats.get_mut(owner) {
-            format.maps.push(mapping);
-        }
+        let maps = if later.is_some() { OnceLock::new() } else { Vec::new().into() };
+        formats.push(ForeignFormat { name: row.name.clone(), about, detect, kind, root, maps, makes, rest, later: later.cloned() });
     }
     formats
+}
+
+/// Compiles a row of `map`; `known` are the names of all formats, and `converts` says that its format makes another one.
+fn mapping(cx: &mut CompileContext<'_>, row: &PackRow, known: &[Arc<str>], converts: bool) -> Option<FieldMapping> {
+    let pack = cx.pack;
+    let text = |key: &str| row.text(key).map(Arc::<str>::from);
+    let to = text("to").unwrap_or_default();
+    // what a conversion makes is not a scene
+    if !to.is_empty() && !converts && !cx.names.knows_path(&to) {
+        let known: Vec<String> = cx.names.path_names().map(str::to_owned).collect();
+        let span = row.fields.get("to").map_or(row.span, |f| f.node.span);
+        cx.unknown("scene path", &to, span, known.iter().map(String::as_str));
+    }
+    if let (Some(code), Some(f)) = (text("code"), row.fields.get("code")) {
+        let codes: Vec<Arc<str>> = pack.rows("code").map(|row| row.name.clone()).collect();
+        cx.named("code", &codes, &code, f.node.span);
+    }
+    let item = row.fields.get("item").map(|f| cx.named("format", known, f.node.as_text().unwrap_or(""), f.node.span));
+    let dropped = text("drop");
+    let Some(from) = row.node("from") else {
+        cx.fail(Code::TermMissing, row.span, "a map row needs `from`", Some("write `from = \"@field\"`".into()));
+        return None;
+    };
+    Some(cx.within(ItemScope::Any, |cx| FieldMapping {
+        name: row.name.clone(),
+        reads: heads(from),
+        from: cx.expr(from),
+        whole: to.as_ref() == ".",
+        to: path(&to),
+        item,
+        key: row.fields.get("key").map(|f| cx.expr(&f.node)),
+        code: text("code"),
+        default: row.fields.get("default").map(|f| cx.expr(&f.node)),
+        when: row.fields.get("when").map(|f| cx.cond(&f.node, PathMode::Item)),
+        approximate: text("approximate"),
+        drop: dropped,
+        warn: text("warn"),
+    }))
 }
 
 /// The names of a path.

@@ -70,7 +70,7 @@ impl<'p> Machine<'p> {
     pub fn run(&self, program: usize, st: &mut BuildState) -> Result<(), (ProgramInterrupt, Arc<str>)> {
         let Some(compiled) = self.programs.list.get(program) else { return Ok(()) };
         let mark = self.begun.borrow().len();
-        for pass in &compiled.passes {
+        for pass in compiled.passes() {
             let stage: Arc<str> = short(&pass.id).into();
             *st.stage.borrow_mut() = stage.clone();
             match pass.run(st, compiled.list, self) {
@@ -115,7 +115,7 @@ impl ProgramRunner for Machine<'_> {
         let list = list.unwrap_or(compiled.list);
         let (mark, stage) = (self.begun.borrow().len(), st.stage.borrow().clone());
         let mut result = Ok(());
-        for pass in &compiled.passes {
+        for pass in compiled.passes() {
             result = pass.run(st, list, self);
             if result.is_err() {
                 break;

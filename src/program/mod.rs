@@ -6,10 +6,11 @@
 pub mod cells;
 pub mod compile;
 pub mod foreign;
+mod later;
 pub mod machine;
 
 use std::collections::HashSet;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use crate::model::Pack;
 use crate::model::term::RowTerms;
@@ -20,6 +21,7 @@ pub(crate) use crate::syntax::values::function_names;
 pub(crate) use crate::verbs::pass_schema;
 pub(crate) use compile::ENGINE_TABLES;
 pub use compile::{DetachedCondition, compile};
+use later::LaterCompiler;
 pub use machine::{HookRequest, Machine};
 
 /// The programs that the engine starts itself, in addition to those of the dialects.
@@ -34,8 +36,31 @@ pub struct Program {
     pub name: Arc<str>,
     /// The list that it works on by itself.
     pub list: usize,
+    passes: OnceLock<Vec<Arc<CompiledPass>>>,
+    /// What compiles its passes, and their names.
+    later: Option<(Arc<LaterCompiler>, Vec<Arc<str>>)>,
+}
+
+impl Program {
+    fn new(name: Arc<str>, list: usize, passes: Vec<Arc<CompiledPass>>) -> Self {
+        Self { name, list, passes: passes.into(), later: None }
+    }
+
+    /// A program whose passes are compiled when they are first asked for.
+    fn later(name: Arc<str>, list: usize, compiler: Arc<LaterCompiler>, passes: Vec<Arc<str>>) -> Self {
+        Self { name, list, passes: OnceLock::new(), later: Some((compiler, passes)) }
+    }
+
     /// Its passes, in order.
-    pub passes: Vec<Arc<CompiledPass>>,
+    pub fn passes(&self) -> &[Arc<CompiledPass>] {
+        self.passes.get_or_init(|| {
+            let Some((compiler, passes)) = &self.later else { return Vec::new() };
+            compiler.compile(|cx| {
+                let pack = cx.pack;
+                compile::passes_of(cx, self.list, passes.iter().filter_map(|pass| pack.row("pass", pass)))
+            })
+        })
+    }
 }
 
 /// All programs of a pack, with the rules that they share.
@@ -45,7 +70,7 @@ pub struct Programs {
     /// The programs, in the order of their rows.
     pub list: Vec<Program>,
     /// The foreign formats that the pack reads.
-    pub formats: Vec<foreign::ForeignFormat>,
+    pub formats: foreign::FormatList,
 }
 
 impl Programs {
@@ -63,7 +88,7 @@ impl Programs {
         while let Some(name) = open.pop() {
             let Some(program) = self.find(name).and_then(|n| self.list.get(n)) else { continue };
             if run.insert(&*program.name) {
-                let called = program.passes.iter().filter_map(|pass| self.list.get(pass.verb.callee()?));
+                let called = program.passes().iter().filter_map(|pass| self.list.get(pass.verb.callee()?));
                 open.extend(called.map(|program| &*program.name));
             }
         }
@@ -72,7 +97,7 @@ impl Programs {
 
     /// A pass, to be changed in place. `None` if there is no such pass, or if it is shared.
     pub fn pass_mut(&mut self, name: &str) -> Option<&mut crate::verbs::CompiledPass> {
-        let pass = self.list.iter_mut().flat_map(|p| &mut p.passes).find(|pass| pass.id.as_ref() == name)?;
-        Arc::get_mut(pass)
+        let program = self.list.iter_mut().find(|program| program.passes().iter().any(|pass| *pass.id == *name))?;
+        Arc::get_mut(program.passes.get_mut()?.iter_mut().find(|pass| *pass.id == *name)?)
     }
 }

@@ -62,21 +62,21 @@ pub struct CompileContext<'p> {
     /// Field numbers.
     pub fields: FieldNames,
     /// Declared names.
-    pub names: PackNames,
+    pub names: Arc<PackNames>,
     /// The keys that rows of the language's tables may have; `None` where nobody says.
     pub row_keys: Option<&'p RowKeys>,
     /// The tables that the engine reads itself, and no pass.
     pub engine_tables: &'static [&'static str],
     /// Which values and rows depend on the current item.
-    pub dependencies: Dependencies,
+    pub dependencies: Arc<Dependencies>,
     /// The lists.
     pub lists: Vec<ListInfo>,
     /// Facts, as written.
-    pub facts: IndexMap<Arc<str>, NamedRow>,
+    pub facts: Arc<IndexMap<Arc<str>, NamedRow>>,
     /// Named values, as written.
-    pub values: IndexMap<Arc<str>, NamedRow>,
+    pub values: Arc<IndexMap<Arc<str>, NamedRow>>,
     /// The pack's scripts.
-    pub scripts: ScriptLibrary,
+    pub scripts: Arc<ScriptLibrary>,
     /// The tokens of all scripts so far, with those inside of rules.
     pub(super) script_bytes: usize,
     /// The current rule, for messages: `pass lore/print, from layer base`.
@@ -114,10 +114,28 @@ pub struct CompileContext<'p> {
     pub(super) found: [usize; 2],
 }
 
-impl<'p> CompileContext<'p> {
-    /// A context over a merged pack, with its declarations read.
+/// The declarations of a pack that is compiled in parts.
+#[derive(Clone)]
+pub struct CompileBasis {
+    fields: FieldNames,
+    names: Arc<PackNames>,
+    dependencies: Arc<Dependencies>,
+    lists: Vec<ListInfo>,
+    facts: Arc<IndexMap<Arc<str>, NamedRow>>,
+    values: Arc<IndexMap<Arc<str>, NamedRow>>,
+    scripts: Arc<ScriptLibrary>,
+    engine_tables: &'static [&'static str],
+    shared: u32,
+}
+
+impl CompileBasis {
+    /// Whether no field was added to those that there are.
     #[must_use]
-    pub fn new(pack: &'p Pack) -> Self {
+    pub fn has_fields_of(&self, later: &Self) -> bool {
+        self.fields.iter().eq(later.fields.iter())
+    }
+
+    fn of(pack: &Pack, engine_tables: &'static [&'static str]) -> Self {
         let names = PackNames::of(pack);
         let mut fields = FieldNames::default();
         for field in names.fields.values().flat_map(|f| f.keys()) {
@@ -127,16 +145,56 @@ impl<'p> CompileContext<'p> {
             fields.intern(column);
         }
         Self {
-            report: Report::default(),
             fields,
-            names,
-            row_keys: None,
-            engine_tables: &[],
-            dependencies: Dependencies::of(pack),
+            names: Arc::new(names),
+            dependencies: Arc::new(Dependencies::of(pack, engine_tables)),
             lists: lists(pack),
-            facts: named::rows(pack, "fact"),
-            values: named::rows(pack, "value"),
-            scripts: ScriptLibrary::default(),
+            facts: Arc::new(named::rows(pack, "fact")),
+            values: Arc::new(named::rows(pack, "value")),
+            scripts: Arc::default(),
+            engine_tables,
+            shared: 0,
+        }
+    }
+}
+
+impl<'p> CompileContext<'p> {
+    /// A context over a merged pack, with its declarations read. No pass reads the `engine_tables`.
+    #[must_use]
+    pub fn new(pack: &'p Pack, engine_tables: &'static [&'static str]) -> Self {
+        Self::over(pack, CompileBasis::of(pack, engine_tables))
+    }
+
+    /// What [`over`](Self::over) goes on from.
+    #[must_use]
+    pub fn basis(&self) -> CompileBasis {
+        CompileBasis {
+            fields: self.fields.clone(),
+            names: self.names.clone(),
+            dependencies: self.dependencies.clone(),
+            lists: self.lists.clone(),
+            facts: self.facts.clone(),
+            values: self.values.clone(),
+            scripts: self.scripts.clone(),
+            engine_tables: self.engine_tables,
+            shared: self.naming.shared,
+        }
+    }
+
+    /// A context that goes on compiling a pack.
+    #[must_use]
+    pub fn over(pack: &'p Pack, basis: CompileBasis) -> Self {
+        Self {
+            report: Report::default(),
+            fields: basis.fields,
+            names: basis.names,
+            row_keys: None,
+            engine_tables: basis.engine_tables,
+            dependencies: basis.dependencies,
+            lists: basis.lists,
+            facts: basis.facts,
+            values: basis.values,
+            scripts: basis.scripts,
             script_bytes: 0,
             rule: String::new(),
             scopes: Vec::new(),
@@ -148,7 +206,7 @@ impl<'p> CompileContext<'p> {
             reads_index: false,
             tails: Vec::new(),
             cells: Vec::new(),
-            naming: NamedRules::default(),
+            naming: NamedRules::numbered_from(basis.shared),
             depth: 0,
             deepest: 0,
             branches: 0,

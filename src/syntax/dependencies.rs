@@ -47,9 +47,9 @@ struct CellDependencies {
 }
 
 impl Dependencies {
-    /// Dependencies through the values and rows of a pack.
+    /// Dependencies through the values and rows of a pack, but for the tables that no pass reads.
     #[must_use]
-    pub fn of(pack: &Pack) -> Self {
+    pub fn of(pack: &Pack, engine_tables: &[&str]) -> Self {
         let mut values = Vec::new();
         leaves("", &pack.values, 0, &mut values);
         for (name, row) in pack.tables.get("path").into_iter().flatten() {
@@ -58,7 +58,7 @@ impl Dependencies {
             }
         }
         let mut tables: Vec<(Arc<str>, CellDependencies)> = Vec::new();
-        for (name, rows) in &pack.tables {
+        for (name, rows) in pack.tables.iter().filter(|(name, _)| !engine_tables.contains(&&***name)) {
             let mut cell = CellDependencies::default();
             rows.values().flat_map(|row| row.fields.values()).for_each(|f| cell.add(&f.node, 0, 0));
             tables.push((name.clone(), cell));

@@ -57,7 +57,8 @@ pub(super) struct NamedRules {
     known: FxHashMap<OpenName, Vec<ScopedRow>>,
     /// Shared ones whose parts that depend on no item are in memo cells, outside and inside of branches.
     sealed: FxHashMap<(u32, bool), CompiledRow>,
-    shared: u32,
+    /// How many are shared, which gives each a number.
+    pub(super) shared: u32,
 }
 
 /// A compiled fact or value.
@@ -81,6 +82,10 @@ struct ScopedRow {
 }
 
 impl NamedRules {
+    pub(super) fn numbered_from(shared: u32) -> Self {
+        Self { shared, ..Self::default() }
+    }
+
     /// Whether a fact or value is being compiled.
     pub(super) fn is_inside(&self) -> bool {
         !self.open.is_empty()

@@ -49,7 +49,7 @@ pub struct CompiledRules {
     /// The value of a field for items of a list that do not set it.
     pub defaults: FxHashMap<(u16, crate::model::FieldId), Value>,
     /// The pack's scripts.
-    pub scripts: super::ScriptLibrary,
+    pub scripts: Arc<super::ScriptLibrary>,
     /// Bounds on one build.
     pub limits: BuildLimits,
     /// Token counters by estimator.
@@ -61,7 +61,7 @@ pub struct CompiledRules {
     /// Whether each long source contains macros with effects.
     pub classified: TextClasses,
     /// The names that the pack declares, for conditions that come from a scene.
-    pub names: PackNames,
+    pub names: Arc<PackNames>,
 }
 
 /// A list of a build.

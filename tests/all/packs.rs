@@ -10,7 +10,9 @@ use serde_json::{Value, Value as Json, json};
 use tapster::diag::{Report, SourceId};
 use tapster::machinery::pack::library::{files_of_shipped, shipped, shipped_names};
 use tapster::machinery::pack::{self, compact};
-use tapster::{Ruleset, Scene, Value as Data};
+use tapster::machinery::syntax::CompileContext;
+use tapster::machinery::text::work::BudgetScope;
+use tapster::{Ruleset, Scene, Value as Data, WorkLimits};
 
 use crate::support::{BASE, EXACT, Folder, SILLYTAVERN};
 
@@ -21,6 +23,53 @@ fn every_shipped_pack_compiles() {
             Ok(rules) => assert!(rules.warnings().is_empty(), "{name}: {:?}", rules.warnings().items()),
             Err(rejected) => panic!("{name}:\n{rejected}"),
         }
+    }
+}
+
+/// Fields that no row declares are numbered before programs are compiled, which is when they are first run.
+#[test]
+fn fields_that_no_row_declares_are_listed() {
+    for name in shipped_names() {
+        let rules = Ruleset::open(&name, &[]).unwrap();
+        let declared = CompileContext::new(rules.pack(), &[]).fields;
+        let used = rules.programs().rules.fields.iter().filter(|field| declared.id(field).is_none());
+        let list: String = used.map(|field| format!("{field}\n")).collect();
+        let file = Path::new(env!("CHECKOUT")).join("rules").join(&name).join("fields.txt");
+        if std::env::var_os("UPDATE").is_some() {
+            std::fs::write(&file, &list).unwrap();
+        }
+        let listed = std::fs::read_to_string(&file).unwrap_or_default();
+        assert_eq!(listed, list, "{} differs from the rules; run this test with UPDATE=1", file.display());
+    }
+}
+
+/// A pack whose programs are compiled when they are first run does the same for the same work.
+#[test]
+fn tested_packs_do_what_checked_packs_do() {
+    let card = json!({ "spec": "chara_card_v2", "spec_version": "2.0", "data": { "name": "Ines", "first_mes": "A lamp.", "tags": ["sea"],
+        "character_book": { "entries": [{ "keys": ["lamp"], "content": "It is lit.", "enabled": true, "insertion_order": 1 }] } } });
+    let scene = Scene::new(&json!({
+        "history": [{ "role": "user", "text": "A lamp." }], "character": { "name": "Ines" },
+        "books": [{ "id": "a", "entries": [{ "id": "1", "keys": ["lamp"], "text": "It is lit." }] }],
+    }));
+    for name in shipped_names() {
+        let (tested, checked) = (Ruleset::tested(&name).unwrap(), Ruleset::open(&name, &[]).unwrap());
+        let outcome = |rules: &Ruleset| {
+            let door = BudgetScope::open(WorkLimits::default());
+            let plan = tapster::build(rules, &scene).map(|plan| serde_json::to_value(&plan).unwrap()).map_err(|e| e.to_string());
+            let scene = tapster::import_document(rules, None, &card).map(|made| made.scene.to_json()).map_err(|e| e.to_string());
+            (plan, scene, door.spent())
+        };
+        assert_eq!(outcome(&tested), outcome(&checked), "{name}");
+        let programs = |rules: &Ruleset| -> Vec<String> {
+            let passes = rules.programs().list.iter().flat_map(|program| program.passes());
+            passes.map(|pass| format!("{} {}", pass.id, pass.cells.len())).collect()
+        };
+        assert_eq!(programs(&tested), programs(&checked), "{name}");
+        let fields = |rules: &Ruleset| -> Vec<String> { rules.programs().rules.fields.iter().map(str::to_owned).collect() };
+        assert_eq!(fields(&tested), fields(&checked), "{name}");
+        let formats = |rules: &Ruleset| -> Vec<String> { rules.programs().formats.iter().map(|format| format.name.to_string()).collect() };
+        assert_eq!(formats(&tested), formats(&checked), "{name}");
     }
 }
 

@@ -221,7 +221,7 @@ fn kinds(rules: &Ruleset) -> Vec<VocabularySection> {
     let lists = &programs.rules.lists;
     let program = |p: &crate::program::Program| {
         let list = lists.get(p.list).map(|l| &*l.name);
-        json!({ "name": &*p.name, "list": list, "passes": p.passes.len() })
+        json!({ "name": &*p.name, "list": list, "passes": p.passes().len() })
     };
     vec![
         section("kinds of files", KINDS.iter().map(|(name, doc)| json!({ "name": name, "doc": doc }))),

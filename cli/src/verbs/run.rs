@@ -110,7 +110,7 @@ impl RunArgs {
         if self.programs.is_empty() {
             return Err(EarlyExit::could_not(Code::NameUnknown, "no program is named", all()));
         }
-        let passes = || programs.iter().flat_map(|program| &program.passes).map(|pass| &*pass.id);
+        let passes = || programs.iter().flat_map(|program| program.passes()).map(|pass| &*pass.id);
         for name in &self.programs {
             if !names().chain(passes()).any(|known| known == name) {
                 let message = format!("pack `{pack}` has no program or pass `{}`", head(name, 60));
@@ -196,7 +196,7 @@ fn scene_doubts(rules: &Ruleset, scene: &Scene, given: &[(String, Json)]) -> Vec
 fn list_of<'r>(rules: &'r Ruleset, name: &str) -> Option<&'r str> {
     let programs = rules.programs();
     let own = programs.list.iter().find(|program| *program.name == *name);
-    let of_pass = || programs.list.iter().find(|program| program.passes.iter().any(|pass| *pass.id == *name));
+    let of_pass = || programs.list.iter().find(|program| program.passes().iter().any(|pass| *pass.id == *name));
     Some(&programs.rules.lists.get(own.or_else(of_pass)?.list)?.name)
 }
 

@@ -105,7 +105,7 @@ pub fn passes_in<'r>(
     rules: &'r Ruleset,
     is_own: &'r dyn Fn(&SourcePlace) -> bool,
 ) -> impl Iterator<Item = (&'r CompiledPass, SourcePlace)> {
-    let passes = rules.programs().list.iter().flat_map(|program| &program.passes);
+    let passes = rules.programs().list.iter().flat_map(|program| program.passes());
     passes.filter_map(move |pass| {
         let place = written(rules, "pass", &pass.id, is_own);
         Some((&**pass, place.or_else(|| rules.sources().place(pass.span).filter(is_own))?))

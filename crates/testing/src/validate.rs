@@ -235,7 +235,7 @@ impl<'c> CaseValidation<'c> {
             return;
         };
         let programs = self.rules.programs();
-        let passes = || programs.list.iter().flat_map(|program| program.passes.iter().map(|pass| &*pass.id));
+        let passes = || programs.list.iter().flat_map(|program| program.passes().iter().map(|pass| &*pass.id));
         for node in one_or_list(&run.node) {
             let Some(name) = node.as_text().filter(|name| programs.find(name).is_none() && !passes().any(|pass| pass == *name)) else {
                 continue;

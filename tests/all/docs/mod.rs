@@ -260,8 +260,8 @@ pub(crate) fn block(pack: &str) -> String {
     };
     let own = format!("rules/{pack}/");
     let (mut out, mut taken) = (String::new(), Vec::new());
-    for program in rules.programs().list.iter().filter(|program| !program.passes.is_empty()) {
-        if !program.passes.iter().any(|pass| place(&pass.id).0.starts_with(&own)) {
+    for program in rules.programs().list.iter().filter(|program| !program.passes().is_empty()) {
+        if !program.passes().iter().any(|pass| place(&pass.id).0.starts_with(&own)) {
             taken.push(format!("`{}`", program.name));
             continue;
         }
@@ -269,7 +269,7 @@ pub(crate) fn block(pack: &str) -> String {
         let over = text("program", &program.name, "over");
         write!(out, "\n## `{}`\n\n{about}{}Works on `{over}`.\n\n", program.name, if about.is_empty() { "" } else { " " }).unwrap();
         out.push_str("| pass | verb | what it is for | where |\n| --- | --- | --- | --- |\n");
-        for pass in &program.passes {
+        for pass in program.passes() {
             let short = pass.id.rsplit_once('/').map_or(pass.id.as_ref(), |(_, name)| name);
             let (file, line) = place(&pass.id);
             let about = text("pass", &pass.id, "about");

@@ -391,7 +391,7 @@ fn is_same(a: &Path, b: &Path) -> bool {
 
 /// Loads, merges and compiles, and returns all diagnostics; with `locked`, also those about packs that are not as locked.
 fn compiled(start: &Start, overlays: &[Overlay], library: &dyn PackLibrary, locked: bool) -> PathReport {
-    match Ruleset::load(start, overlays, library) {
+    match Ruleset::check(start, overlays, library) {
         Ok(rules) => {
             let mut report = rules.warnings().clone();
             report.extend(rules.suspicions());

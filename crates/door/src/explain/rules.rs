@@ -76,7 +76,7 @@ pub fn programs_json(rules: &Ruleset) -> Json {
     let pack = rules.pack();
     let pass = |p: &std::sync::Arc<CompiledPass>| json!({ "name": &*p.id, "do": p.info.name, "decided": pass_deciders(pack, &p.id) });
     let programs = rules.programs().list.iter();
-    let list = programs.map(|p| json!({ "program": &*p.name, "passes": p.passes.iter().map(pass).collect::<Vec<_>>() }));
+    let list = programs.map(|p| json!({ "program": &*p.name, "passes": p.passes().iter().map(pass).collect::<Vec<_>>() }));
     json!({ "pack": &*pack.name, "programs": list.collect::<Vec<_>>() })
 }
 
@@ -86,7 +86,7 @@ pub fn programs_text(rules: &Ruleset) -> String {
     let pass =
         |p: &std::sync::Arc<CompiledPass>| vec![p.id.to_string(), p.info.name.to_owned(), pass_deciders(rules.pack(), &p.id).join(", ")];
     let programs = rules.programs().list.iter();
-    let pages = programs.map(|program| format!("{}\n{}", program.name, table(&program.passes.iter().map(pass).collect::<Vec<_>>())));
+    let pages = programs.map(|program| format!("{}\n{}", program.name, table(&program.passes().iter().map(pass).collect::<Vec<_>>())));
     pages.collect::<Vec<_>>().join("\n")
 }
 

@@ -402,6 +402,23 @@ pub fn takes_shortcuts() -> bool {
     !SHORTCUTS_ARE_OFF.get()
 }
 
+/// Runs something that belongs to no call, such as what every other call finds done: nothing is counted in this thread.
+pub fn unpaid<R>(run: impl FnOnce() -> R) -> R {
+    /// Opens the doors again even if `run` panics.
+    struct ClosedDoors(u32, WorkLimits, Option<Arc<str>>, CallBudget);
+    impl Drop for ClosedDoors {
+        fn drop(&mut self) {
+            DOORS.set(self.0);
+            set_remaining(self.1);
+            RULE.set(self.2.take());
+            CALL.replace(std::mem::take(&mut self.3));
+        }
+    }
+    let _back = ClosedDoors(DOORS.replace(0), remaining(), RULE.take(), CALL.take());
+    set_remaining(WorkLimits { steps: 0, bytes: 0 });
+    run()
+}
+
 /// Runs something without shortcuts in this thread.
 pub fn without_shortcuts<R>(run: impl FnOnce() -> R) -> R {
     /// Switches back even if `run` panics.

@@ -83,6 +83,11 @@ impl FieldNames {
         id
     }
 
+    /// All names, in the order of their numbers.
+    pub fn iter(&self) -> impl Iterator<Item = &str> {
+        self.names.iter().map(AsRef::as_ref)
+    }
+
     /// The number of a name; `None` for an unknown name.
     #[must_use]
     pub fn id(&self, name: &str) -> Option<FieldId> {
