@@ -2,7 +2,9 @@
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-pub(crate) use tapster_door::layout::{counted, head, one_line, table, visible};
+#[cfg(feature = "full")]
+pub(crate) use tapster_door::layout::visible;
+pub(crate) use tapster_door::layout::{counted, head, one_line, table};
 
 /// A bar for so many steps.
 pub(crate) fn progress_bar(steps: usize, terminal: bool) -> ProgressBar {
