@@ -22,9 +22,10 @@ use crate::share::index as share;
   tapster schema lore > lore.v1.json      one schema
   tapster schema overlay --pack my-pack   with the pack's options, its own tables and its columns
   tapster schema lock                     that of tapster.lock; `index` is that of an index of packs
+  tapster schema door                     that of requests as JSON (docs/reference/door.md)
   tapster schema --all schemas            all of them, for an editor")]
 pub(crate) struct SchemaArgs {
-    /// A kind; `terms`: the terms that all kinds share; `lock` or `index`: the files of sharing packs.
+    /// A kind; `terms`: the terms that all kinds share; `lock` or `index`: the files of sharing packs; `door`: requests as JSON.
     kind: Option<String>,
     /// A version of the schema; the newest by default.
     #[arg(long, value_name = "N", requires = "kind")]
@@ -39,6 +40,8 @@ pub(crate) struct SchemaArgs {
 
 /// The schema that the others refer to; it is not a kind of file.
 const TERMS: &str = "terms";
+/// The schema of requests to the door.
+const DOOR: &str = "door";
 
 impl SchemaArgs {
     pub(crate) fn run(&self, show: &mut Console<'_>) -> Result<RunExit> {
@@ -59,6 +62,7 @@ impl SchemaArgs {
         let rules = self.rules(show)?;
         let shared = share::schema(&format!("{kind}.v{}.json", self.version.unwrap_or(1)));
         let found = version.and_then(|v| schema_of(schemas, &format!("{kind}.v{v}.json"), rules.as_ref())).or(shared);
+        let found = found.or_else(|| (kind == DOOR && self.version.is_none_or(|version| version == 1)).then(tapster_door::schema));
         match found {
             Some(schema) => show.json(&schema),
             None => return Err(unknown(kind, schemas)),
@@ -96,6 +100,9 @@ fn write_all(folder: &std::path::Path, schemas: &Schemas, rules: Option<&Ruleset
         write_file(&path, format!("{text}\n"))?;
         show.result(&format!("{}\n", path.display()));
     }
+    let path = folder.join(format!("{DOOR}.v1.json"));
+    write_file(&path, format!("{}\n", serde_json::to_string_pretty(&tapster_door::schema()).unwrap_or_default()))?;
+    show.result(&format!("{}\n", path.display()));
     let folder = folder.join("share");
     make_folder(&folder)?;
     for (name, text) in share::SCHEMAS {
