@@ -13,7 +13,7 @@
 //! assert_eq!(built["result"]["payload"]["messages"][0]["content"], "Hello.");
 //! ```
 //!
-//! The requests are the variants of [`Request`](request::Request); `schemas/door.v1.json` has their keys. A response has
+//! The requests are the variants of [`Request`]; `schemas/door.v1.json` has their keys. A response has
 //!
 //! - `id`: that of the request, if it has one;
 //! - `ok`: whether there is a result;
