@@ -30,10 +30,7 @@ fn main() -> io::Result<()> {
 
 /// Replaces the folder `to` by the trees of the rule files of `from`. A file that is not TOML has none.
 fn copy_compact(from: &Path, to: &Path) -> io::Result<()> {
-    if to.exists() {
-        fs::remove_dir_all(to)?;
-    }
-    fs::create_dir_all(to)?;
+    make_empty(to)?;
     for entry in fs::read_dir(from)? {
         let entry = entry?;
         let copy = to.join(entry.file_name());
@@ -143,12 +140,16 @@ impl CompactTree {
     }
 }
 
+fn make_empty(folder: &Path) -> io::Result<()> {
+    if folder.exists() {
+        fs::remove_dir_all(folder)?;
+    }
+    fs::create_dir_all(folder)
+}
+
 /// Replaces the folder `to` by a copy of `from` without the folders named `cases`.
 pub(crate) fn copy_without_cases(from: &Path, to: &Path) -> io::Result<()> {
-    if to.exists() {
-        fs::remove_dir_all(to)?;
-    }
-    fs::create_dir_all(to)?;
+    make_empty(to)?;
     for entry in fs::read_dir(from)? {
         let entry = entry?;
         let copy = to.join(entry.file_name());

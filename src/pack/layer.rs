@@ -42,8 +42,8 @@ pub struct RemovedRow {
     pub by: Span,
 }
 
-/// Merges layers, lowest first. The documents of packs are used up. `complete` says that every file could be read; only then is a name that no layer
-/// defines a mistake.
+/// Merges layers, lowest first. The documents of packs are used up. `complete` says that every file could be read; only then
+/// is a name that no layer defines a mistake.
 pub(super) fn merge(layers: &mut [LayerDocs], complete: bool, report: &mut Report) -> MergedLayers {
     // what overlays decide is read from theirs
     let take = |layer: &mut LayerDocs| if layer.overlay { layer.docs.clone() } else { std::mem::take(&mut layer.docs) };

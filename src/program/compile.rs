@@ -20,8 +20,8 @@ use crate::terms::{CompiledRules, Expr};
 use crate::text::script::ScriptLimits;
 use crate::verbs::CompiledPass;
 
+use super::deferred::DeferredCompiler;
 use super::foreign::FormatList;
-use super::later::LaterCompiler;
 use super::{Program, Programs, cells};
 
 /// Tables that the engine reads, and passes do not.
@@ -158,14 +158,14 @@ pub fn compile<'p>(
     let accounts = accounts(&mut cx);
     let forms = forms(&mut cx);
     let conditions = apart(&mut cx, conditions);
-    let later = tested.map(|_| Arc::new(LaterCompiler::of(pack, &cx)));
-    let list = programs(&mut cx, later.as_ref());
-    if later.is_none() {
+    let deferred = tested.map(|_| Arc::new(DeferredCompiler::of(pack, &cx)));
+    let list = programs(&mut cx, deferred.as_ref());
+    if deferred.is_none() {
         check_cycles(&mut cx, &list);
         lint::declarations(&mut cx);
     }
-    let formats = match later {
-        Some(later) => FormatList::later(later),
+    let formats = match deferred {
+        Some(deferred) => FormatList::defer(deferred),
         None => super::foreign::compile_formats(&mut cx),
     };
     let defaults = defaults(&mut cx);
@@ -425,7 +425,7 @@ fn check_values(cx: &mut CompileContext<'_>) {
     }
 }
 
-fn programs(cx: &mut CompileContext<'_>, later: Option<&Arc<LaterCompiler>>) -> Vec<Program> {
+fn programs(cx: &mut CompileContext<'_>, deferred: Option<&Arc<DeferredCompiler>>) -> Vec<Program> {
     let pack = cx.pack;
     let mut passes: FxHashMap<&str, Vec<&PackRow>> = FxHashMap::default();
     for row in pack.rows("pass") {
@@ -456,8 +456,8 @@ fn programs(cx: &mut CompileContext<'_>, later: Option<&Arc<LaterCompiler>>) -> 
             }
         };
         let rows = passes.remove(row.name.as_ref()).unwrap_or_default();
-        out.push(match later {
-            Some(later) => Program::later(row.name.clone(), list, later.clone(), rows.iter().map(|row| row.name.clone()).collect()),
+        out.push(match deferred {
+            Some(deferred) => Program::defer(row.name.clone(), list, deferred.clone(), rows.iter().map(|row| row.name.clone()).collect()),
             None => Program::new(row.name.clone(), list, passes_of(cx, list, rows)),
         });
     }

@@ -25,7 +25,7 @@ use crate::terms::{BuildState, Cond, CurrentItem, Env, EvalFault, Expr, PassMemo
 use crate::text::work;
 use crate::text::written::ToText as _;
 
-use super::later::LaterCompiler;
+use super::deferred::DeferredCompiler;
 
 /// Keys of `format`.
 const FORMAT: &[Term] = &[
@@ -92,23 +92,23 @@ pub struct ForeignFormat {
     maps: OnceLock<Vec<FieldMapping>>,
     rest: RestTarget,
     /// What compiles its rows of `map`.
-    later: Option<Arc<LaterCompiler>>,
+    deferred: Option<Arc<DeferredCompiler>>,
 }
 
 /// The foreign formats of a pack.
 pub struct FormatList {
     all: OnceLock<Vec<ForeignFormat>>,
-    later: Option<Arc<LaterCompiler>>,
+    deferred: Option<Arc<DeferredCompiler>>,
 }
 
 impl FormatList {
     /// Formats that are compiled when they are first asked for.
-    pub(super) fn later(later: Arc<LaterCompiler>) -> Self {
-        Self { all: OnceLock::new(), later: Some(later) }
+    pub(super) fn defer(deferred: Arc<DeferredCompiler>) -> Self {
+        Self { all: OnceLock::new(), deferred: Some(deferred) }
     }
 
     pub(super) fn new(all: Vec<ForeignFormat>) -> Self {
-        Self { all: all.into(), later: None }
+        Self { all: all.into(), deferred: None }
     }
 }
 
@@ -116,7 +116,7 @@ impl Deref for FormatList {
     type Target = [ForeignFormat];
 
     fn deref(&self) -> &[ForeignFormat] {
-        let compile = || self.later.as_ref().map(|later| later.compile(|cx| formats(cx, Some(later)))).unwrap_or_default();
+        let compile = || self.deferred.as_ref().map(|deferred| deferred.compile(|cx| formats(cx, Some(deferred)))).unwrap_or_default();
         self.all.get_or_init(compile)
     }
 }
@@ -181,7 +181,7 @@ impl ForeignFormat {
                 let own = pack.rows("map").filter(|row| owner(row) == &*self.name);
                 own.filter_map(|row| mapping(cx, row, &known, self.makes.is_some())).collect()
             };
-            self.later.as_ref().map(|later| later.compile(compile)).unwrap_or_default()
+            self.deferred.as_ref().map(|deferred| deferred.compile(compile)).unwrap_or_default()
         })
     }
 
@@ -500,8 +500,8 @@ fn owner(row: &PackRow) -> &str {
     row.name.split_once('/').map_or("", |(format, _)| format)
 }
 
-/// Compiles the rows of `format`, whose rows of `map` are compiled later.
-fn formats(cx: &mut CompileContext<'_>, later: Option<&Arc<LaterCompiler>>) -> Vec<ForeignFormat> {
+/// Compiles the rows of `format`, whose rows of `map` are compiled when they are needed if a compiler is given.
+fn formats(cx: &mut CompileContext<'_>, deferred: Option<&Arc<DeferredCompiler>>) -> Vec<ForeignFormat> {
     let (pack, known) = (cx.pack, known_formats(cx));
     let mut formats = Vec::new();
     for row in pack.rows("format") {
@@ -522,8 +522,8 @@ fn formats(cx: &mut CompileContext<'_>, later: Option<&Arc<LaterCompiler>>) -> V
         let given = row.text("rest");
         let rest = RestTarget { names: path(given.unwrap_or("")), in_place: given == Some(".") };
         let kind = cell("detect").map(|f| kind_fields(&f.node)).unwrap_or_default();
-        let maps = if later.is_some() { OnceLock::new() } else { Vec::new().into() };
-        formats.push(ForeignFormat { name: row.name.clone(), about, detect, kind, root, maps, makes, rest, later: later.cloned() });
+        let maps = if deferred.is_some() { OnceLock::new() } else { Vec::new().into() };
+        formats.push(ForeignFormat { name: row.name.clone(), about, detect, kind, root, maps, makes, rest, deferred: deferred.cloned() });
     }
     formats
 }

@@ -5,8 +5,8 @@
 
 pub mod cells;
 pub mod compile;
+mod deferred;
 pub mod foreign;
-mod later;
 pub mod machine;
 
 use std::collections::HashSet;
@@ -21,7 +21,7 @@ pub(crate) use crate::syntax::values::function_names;
 pub(crate) use crate::verbs::pass_schema;
 pub(crate) use compile::ENGINE_TABLES;
 pub use compile::{DetachedCondition, compile};
-use later::LaterCompiler;
+use deferred::DeferredCompiler;
 pub use machine::{HookRequest, Machine};
 
 /// The programs that the engine starts itself, in addition to those of the dialects.
@@ -38,23 +38,23 @@ pub struct Program {
     pub list: usize,
     passes: OnceLock<Vec<Arc<CompiledPass>>>,
     /// What compiles its passes, and their names.
-    later: Option<(Arc<LaterCompiler>, Vec<Arc<str>>)>,
+    deferred: Option<(Arc<DeferredCompiler>, Vec<Arc<str>>)>,
 }
 
 impl Program {
     fn new(name: Arc<str>, list: usize, passes: Vec<Arc<CompiledPass>>) -> Self {
-        Self { name, list, passes: passes.into(), later: None }
+        Self { name, list, passes: passes.into(), deferred: None }
     }
 
     /// A program whose passes are compiled when they are first asked for.
-    fn later(name: Arc<str>, list: usize, compiler: Arc<LaterCompiler>, passes: Vec<Arc<str>>) -> Self {
-        Self { name, list, passes: OnceLock::new(), later: Some((compiler, passes)) }
+    fn defer(name: Arc<str>, list: usize, compiler: Arc<DeferredCompiler>, passes: Vec<Arc<str>>) -> Self {
+        Self { name, list, passes: OnceLock::new(), deferred: Some((compiler, passes)) }
     }
 
     /// Its passes, in order.
     pub fn passes(&self) -> &[Arc<CompiledPass>] {
         self.passes.get_or_init(|| {
-            let Some((compiler, passes)) = &self.later else { return Vec::new() };
+            let Some((compiler, passes)) = &self.deferred else { return Vec::new() };
             compiler.compile(|cx| {
                 let pack = cx.pack;
                 compile::passes_of(cx, self.list, passes.iter().filter_map(|pass| pack.row("pass", pass)))

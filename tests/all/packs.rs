@@ -35,7 +35,9 @@ fn fields_that_no_row_declares_are_listed() {
         let used = rules.programs().rules.fields.iter().filter(|field| declared.id(field).is_none());
         let list: String = used.map(|field| format!("{field}\n")).collect();
         let file = Path::new(env!("CHECKOUT")).join("rules").join(&name).join("fields.txt");
-        if std::env::var_os("UPDATE").is_some() {
+        if std::env::var_os("UPDATE").is_some() && list.is_empty() {
+            let _ = std::fs::remove_file(&file);
+        } else if std::env::var_os("UPDATE").is_some() {
             std::fs::write(&file, &list).unwrap();
         }
         let listed = std::fs::read_to_string(&file).unwrap_or_default();
@@ -53,7 +55,7 @@ fn tested_packs_do_what_checked_packs_do() {
         "books": [{ "id": "a", "entries": [{ "id": "1", "keys": ["lamp"], "text": "It is lit." }] }],
     }));
     for name in shipped_names() {
-        let (tested, checked) = (Ruleset::tested(&name).unwrap(), Ruleset::open(&name, &[]).unwrap());
+        let (tested, checked) = (Ruleset::open_unchecked(&name).unwrap(), Ruleset::open(&name, &[]).unwrap());
         let outcome = |rules: &Ruleset| {
             let door = BudgetScope::open(WorkLimits::default());
             let plan = tapster::build(rules, &scene).map(|plan| serde_json::to_value(&plan).unwrap()).map_err(|e| e.to_string());

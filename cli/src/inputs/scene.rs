@@ -5,18 +5,18 @@
 
 use std::path::Path;
 
-use crate::build::{AssembledScene, ErrorKind, ScenePart, assemble_scene, import_document};
-use tapster_door::scene::imported_before;
+use crate::build::{AssembledScene, ScenePart, assemble_scene};
 pub(crate) use tapster_door::scene::{SMALLER, SceneRole};
+use tapster_door::scene::{SceneTexts, imported_before, read_contents, read_part, table};
 
 use crate::diag::{Code, Diagnostic, DocumentNode, Report, Severity, Sources, Span};
 use crate::exit::{EarlyExit, Result, RunExit};
-use crate::import::{self, Container, Contents};
+use crate::import::{self, Contents};
 use crate::inputs::files::{path_text, read_bytes};
 use crate::inputs::library::{self, readers};
 use crate::inputs::{self, BuildParts};
 use crate::model::options::TABLE;
-use crate::model::{Map, Scene, Value};
+use crate::model::{Scene, Value};
 use crate::output::{Console, WarningPlaces};
 use crate::pack::{Ruleset, TypeMismatch};
 use crate::program::foreign::ImportedDocument;
@@ -25,29 +25,29 @@ use crate::program::foreign::ImportedDocument;
 pub(crate) fn scene_parts(parts: &BuildParts, rules: &Ruleset, show: &mut Console<'_>) -> Result<Vec<ScenePart>> {
     let mut given = Vec::new();
     if rules.programs().rules.names.knows_path("now") {
-        given.push(ScenePart::new("clock", single_value("now", Value::text(parts.clock.clone().unwrap_or_else(clock)))));
+        given.push(ScenePart::new("clock", table("now", Value::text(parts.clock.clone().unwrap_or_else(clock)))));
     }
     for preset in &parts.presets {
-        given.push(file_part("preset", preset, import_part(preset, SceneRole::Preset, rules, show)?));
+        given.push(file_part(SceneRole::Preset, preset, rules, show)?);
     }
     if let Some(card) = &parts.character {
-        given.push(file_part("character", card, import_part(card, SceneRole::Character, rules, show)?));
+        given.push(file_part(SceneRole::Character, card, rules, show)?);
     }
     for book in &parts.lorebooks {
-        given.push(file_part("lorebook", book, import_part(book, SceneRole::Lorebook, rules, show)?));
+        given.push(file_part(SceneRole::Lorebook, book, rules, show)?);
     }
     if let Some(chat) = &parts.chat {
-        given.push(file_part("chat", chat, import_part(chat, SceneRole::Chat, rules, show)?));
+        given.push(file_part(SceneRole::Chat, chat, rules, show)?);
     }
     if let Some(file) = &parts.persona_file {
-        given.push(persona_part(file, rules, show)?);
+        given.push(file_part(SceneRole::Persona, file, rules, show)?);
     }
     given.push(ScenePart::new("file", parts.scene.clone()));
     given.push(ScenePart::new("flags", flag_values(parts)));
     let set = inputs::given_options(parts, rules);
     if !set.is_null() {
         inputs::check_options(parts, rules, &set)?;
-        given.push(ScenePart::new("flags", single_value(TABLE, set)));
+        given.push(ScenePart::new("flags", table(TABLE, set)));
     }
     Ok(given)
 }
@@ -136,36 +136,19 @@ pub(crate) fn warning_places<'n>(
 
 /// What the keys of the scene file beside `scene`, and the flags, give to the scene.
 fn flag_values(parts: &BuildParts) -> Value {
-    let mut scene = Scene { data: Value::map(Map::default()), ..Scene::default() };
-    let texts = [
-        ("names.user", &parts.persona),
-        ("dialect", &parts.dialect),
-        ("type", &parts.kind),
-        ("now", &parts.now),
-        // the pack decides how it becomes a message
-        ("input", &parts.message),
-        ("seed", &parts.seed),
-    ];
-    for (path, value) in texts {
-        if let Some(value) = value {
-            scene.set(path, Value::text(value.as_str()));
-        }
-    }
+    let texts = SceneTexts {
+        persona: parts.persona.as_deref(),
+        dialect: parts.dialect.as_deref(),
+        kind: parts.kind.as_deref(),
+        now: parts.now.as_deref(),
+        message: parts.message.as_deref(),
+        seed: parts.seed.as_deref(),
+    };
+    let mut scene = texts.scene();
     for (path, value) in &parts.set {
         scene.set(path, value.clone());
     }
     scene.data
-}
-
-/// What a file gives to the scene.
-fn file_part(kind: &str, file: &Path, brought: ImportedDocument) -> ScenePart {
-    let stem = file.file_stem().map(|s| s.to_string_lossy().into_owned()).unwrap_or_default();
-    ScenePart { kind: kind.to_owned(), stem, scene: brought.scene }
-}
-
-/// A table with one value.
-fn single_value(name: &str, value: Value) -> Value {
-    Value::map([(name.into(), value)].into_iter().collect())
 }
 
 /// The time now. This is the only place that reads the clock: a build takes the time from its scene.
@@ -173,26 +156,13 @@ pub(crate) fn clock() -> String {
     jiff::Zoned::now().strftime("%Y-%m-%dT%H:%M:%S%:z").to_string()
 }
 
-fn persona_part(file: &Path, rules: &Ruleset, show: &mut Console<'_>) -> Result<ScenePart> {
+/// What a file gives to the scene.
+fn file_part(role: SceneRole, file: &Path, rules: &Ruleset, show: &mut Console<'_>) -> Result<ScenePart> {
     let imported = open_foreign(file, show)?;
-    if imported.container == Container::Text {
-        let text = imported.main().and_then(|d| d.value.as_str()).unwrap_or("").trim_end().to_owned();
-        return Ok(ScenePart::new("persona", single_value("persona", single_value("text", Value::text(text)))));
-    }
-    let brought = import_contents(file, &imported, Some(rules), None, show)?;
-    if let Some(mistaken) = SceneRole::Persona.mismatch(&path_text(file), &brought.format, &brought.scene) {
-        show.note(mistaken);
-    }
-    Ok(file_part("persona", file, brought))
-}
-
-fn import_part(file: &Path, role: SceneRole, rules: &Ruleset, show: &mut Console<'_>) -> Result<ImportedDocument> {
-    let imported = open_foreign(file, show)?;
-    let brought = import_contents(file, &imported, Some(rules), None, show)?;
-    if let Some(mistaken) = role.mismatch(&path_text(file), &brought.format, &brought.scene) {
-        show.note(mistaken);
-    }
-    Ok(brought)
+    let mut notes = Report::default();
+    let part = read_part(role, &path_text(file), &imported, rules, &|document| suggest_readers(rules, document, None, show), &mut notes);
+    show.report(&notes, &Sources::default());
+    part.map_err(|refused| EarlyExit::new(RunExit::No, *refused))
 }
 
 /// Opens a foreign file and shows the warnings about its container.
@@ -212,26 +182,12 @@ pub(crate) fn import_contents(
     format: Option<&str>,
     show: &mut Console<'_>,
 ) -> Result<ImportedDocument> {
-    let document = main_document(imported, rules);
-    if let Some(own) = imported_before(&document) {
-        return Ok(own);
-    }
-    let Some(rules) = rules else { return Err(unknown_format(file)) };
-    let brought = import_document(rules, format, document.clone()).map_err(|error| {
-        let message = format!("`{}`: {}", path_text(file), error.message);
-        // it was recognised; another pack would not help
-        if *error.kind() == ErrorKind::Bound {
-            return EarlyExit::refused(Code::BoundExceeded, message, SMALLER);
-        }
-        EarlyExit::new(RunExit::No, Diagnostic::new(Code::ImportFormat, message).help(suggest_readers(rules, &document, format, show)))
-    })?;
-    let mut report = Report::default();
-    for warning in &brought.warnings {
-        let diagnostic = Diagnostic::new(Code::ImportValue, format!("`{}`: {warning}", path_text(file)));
-        report.push(diagnostic.help("`tapster import --report` shows what became of each field"));
-    }
-    show.report(&report, &Sources::default());
-    Ok(brought)
+    let Some(rules) = rules else { return imported_before(&main_document(imported, None)).ok_or_else(|| unknown_format(file)) };
+    let mut notes = Report::default();
+    let suggest = |document: &Value| suggest_readers(rules, document, format, show);
+    let read = read_contents(&path_text(file), imported, rules, format, &suggest, &mut notes);
+    show.report(&notes, &Sources::default());
+    read.map_err(|refused| EarlyExit::new(RunExit::No, *refused))
 }
 
 /// The remedy for a document that this pack cannot read: the packs that can.

@@ -10,7 +10,7 @@ use crate::inputs::{self, InputArgs};
 use crate::model::{Plan, Scene, Value};
 use crate::output::Console;
 use crate::pack::Ruleset;
-use tapster_door::explain::{cache, waiting};
+use tapster_door::explain::{cache, waiting_operations};
 
 pub(crate) use crate::build::dialect_of as dialect;
 
@@ -86,7 +86,7 @@ impl BuildArgs {
             plan.unchanged = previous.plan(rules, &plan).map_err(|e| EarlyExit::build(&e, rules))?;
         }
         show.warnings(&plan.warnings, rules.sources());
-        show.report(&waiting(&plan).into_iter().collect(), &Sources::default());
+        show.report(&waiting_operations(&plan).into_iter().collect(), &Sources::default());
         let result = match &self.dump {
             BuildLink::Payload => {
                 let dialect = dialect(rules, scene);

@@ -14,7 +14,7 @@ use crate::diff::prompts::{BuiltPrompt, PromptDiff};
 use crate::diff::rules::RuleDiff;
 use crate::explain::condition::ConditionProbe;
 use crate::explain::rules::{NamedRules, programs_json};
-use crate::explain::{self, cache, changes, full_report, lore, remedy, value, waiting, why, why_not};
+use crate::explain::{self, cache, changes, full_report, lore, remedy, value, waiting_operations, why, why_not};
 use crate::memory::{PartFile, handle_of};
 use crate::model::{Plan, Scene};
 use crate::pack::{KINDS, Overlay, PackFiles, PackLibrary, PackShelf, RuleFile, Ruleset, Schemas, Start};
@@ -22,7 +22,7 @@ use crate::request::{
     BuildRequest, CheckRequest, ConvertRequest, DiffRequest, EmitRequest, ExplainRequest, FileContent, ImportRequest, OpenRequest,
     OverlayText, PackContent, PartReference, Question, Request, RulesReference, SceneRequest, SchemaRequest, TestRequest, TokensRequest,
 };
-use crate::scene::{open_file, option_values, read_contents};
+use crate::scene::{open_file, option_values, read_contents, suggest_packs};
 use crate::testing::{CaseRunner, SnapshotUpdate, case, report};
 use crate::text::tokens::{Estimator, TokenCounter};
 
@@ -126,18 +126,9 @@ impl Door {
 
     /// A prompt with its plan. Its warnings are told.
     fn prompt(&self, scene: &Scene, rules: &Ruleset, answer: &mut Answer) -> Result<BuiltPrompt> {
-        let plan = tapster::build(rules, scene).map_err(|error| RequestFailure::of_build(&error, rules))?;
-        let mut warnings = plan.warnings.clone();
-        let payload = if dialects(rules).is_empty() {
-            Json::Null
-        } else {
-            let emitted =
-                tapster::emit(rules, &plan, &dialect_of(rules, scene)).map_err(|error| RequestFailure::of_build(&error, rules))?;
-            warnings.extend(emitted.warnings);
-            emitted.payload
-        };
-        answer.add(warnings.iter().cloned().chain(waiting(&plan)).collect(), rules.sources());
-        Ok(BuiltPrompt { rules: rules.clone(), plan, payload, warnings })
+        let prompt = BuiltPrompt::build(rules.clone(), scene).map_err(|error| RequestFailure::of_build(&error, rules))?;
+        answer.add(prompt.warnings.iter().cloned().chain(waiting_operations(&prompt.plan)).collect(), rules.sources());
+        Ok(prompt)
     }
 
     fn build(&self, request: BuildRequest, answer: &mut Answer) -> Result<Json> {
@@ -211,9 +202,8 @@ impl Door {
     }
 
     fn check(&self, request: CheckRequest, answer: &mut Answer) -> Result<Json> {
-        let told = answer.diagnostics.len();
-        let result = self.rules(&request.rules, answer).and_then(|rules| {
-            answer.diagnostics.truncate(told);
+        // of the warnings, not only those for users of the pack are told
+        let result = self.rules(&request.rules, &mut Answer::default()).and_then(|rules| {
             answer.add(rules.warnings().clone(), rules.sources());
             answer.add(rules.suspicions(), rules.sources());
             let Some(scene) = &request.scene else { return Ok(()) };
@@ -269,9 +259,9 @@ impl Door {
         let file = self.part(&request.file)?;
         let mut notes = Report::default();
         let contents = open_file(&file, &mut notes)?;
-        let read = read_contents(&file.name, &contents, &rules, request.format.as_deref(), &mut notes);
+        let read = read_contents(&file.name, &contents, &rules, request.format.as_deref(), &suggest_packs, &mut notes);
         answer.add(notes, &Sources::default());
-        let read = read?;
+        let read = read.map_err(|refused| *refused)?;
         Ok(json!({ "format": read.format, "scene": read.scene, "rest": read.rest, "fields": read.fields }))
     }
 

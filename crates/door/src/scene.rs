@@ -60,7 +60,9 @@ impl Door {
         let chat = request.chat.iter().map(|part| (SceneRole::Chat, part));
         let persona = request.persona_file.iter().map(|part| (SceneRole::Persona, part));
         for (role, part) in presets.chain(character).chain(books).chain(chat).chain(persona) {
-            parts.push(read_part(role, &*self.part(part)?, rules, notes)?);
+            let file = self.part(part)?;
+            let contents = open_file(&file, notes)?;
+            parts.push(read_part(role, &file.name, &contents, rules, &suggest_packs, notes).map_err(|refused| *refused)?);
         }
         let (written, twice) = Scene::of_written(Value::from(&Json::Object(request.scene.clone())));
         if let Some(key) = twice {
@@ -68,7 +70,15 @@ impl Door {
             return Err(complaint.help("keep one of them: `\"a.b\"` and `a.b` are the same path").into());
         }
         parts.push(ScenePart::new("file", written));
-        parts.push(ScenePart::new("flags", request_values(request)));
+        let texts = SceneTexts {
+            persona: request.persona.as_deref(),
+            dialect: request.dialect.as_deref(),
+            kind: request.kind.as_deref(),
+            now: request.now.as_deref(),
+            message: request.message.as_deref(),
+            seed: request.seed.as_deref(),
+        };
+        parts.push(ScenePart::new("flags", texts.scene().data));
         let mut options = request.scene.get(TABLE).and_then(Json::as_object).cloned().unwrap_or_default();
         options.extend(request.option.clone());
         if !options.is_empty() {
@@ -79,7 +89,8 @@ impl Door {
 }
 
 /// A table with one value.
-fn table(name: &str, value: Value) -> Value {
+#[must_use]
+pub fn table(name: &str, value: Value) -> Value {
     Value::map([(name.into(), value)].into_iter().collect())
 }
 
@@ -91,36 +102,60 @@ pub(crate) fn option_values(options: Map<String, Json>, rules: &Ruleset) -> Resu
     if wrong.is_empty() { Ok(given) } else { Err(wrong.into()) }
 }
 
-/// What the keys of the request beside `scene` give to the scene.
-fn request_values(request: &SceneRequest) -> Value {
-    let mut scene = Scene { data: Value::map(crate::model::Map::default()), ..Scene::default() };
-    let texts = [
-        ("names.user", &request.persona),
-        ("dialect", &request.dialect),
-        ("type", &request.kind),
-        ("now", &request.now),
-        // the pack decides how it becomes a message
-        ("input", &request.message),
-        ("seed", &request.seed),
-    ];
-    for (path, value) in texts {
-        if let Some(value) = value {
-            scene.set(path, Value::text(value.as_str()));
-        }
-    }
-    scene.data
+/// The texts of a scene that have keys of their own.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct SceneTexts<'t> {
+    pub persona: Option<&'t str>,
+    pub dialect: Option<&'t str>,
+    pub kind: Option<&'t str>,
+    pub now: Option<&'t str>,
+    pub message: Option<&'t str>,
+    pub seed: Option<&'t str>,
 }
 
-/// What a file gives to the scene.
-fn read_part(role: SceneRole, file: &PartFile, rules: &Ruleset, notes: &mut Report) -> Result<ScenePart, RequestFailure> {
-    let contents = open_file(file, notes)?;
+impl SceneTexts<'_> {
+    /// A scene with these texts alone.
+    #[must_use]
+    pub fn scene(self) -> Scene {
+        let mut scene = Scene { data: Value::map(crate::model::Map::default()), ..Scene::default() };
+        let texts = [
+            ("names.user", self.persona),
+            ("dialect", self.dialect),
+            ("type", self.kind),
+            ("now", self.now),
+            // the pack decides how it becomes a message
+            ("input", self.message),
+            ("seed", self.seed),
+        ];
+        for (path, text) in texts {
+            if let Some(text) = text {
+                scene.set(path, Value::text(text));
+            }
+        }
+        scene
+    }
+}
+
+/// What an opened file gives to the scene. What is doubtful about it is pushed to `notes`; `suggest` says what to do about a
+/// document that the rules do not read.
+///
+/// # Errors
+/// `import.format`: the rules read no such document. `bound.exceeded`: it takes too much work.
+pub fn read_part(
+    role: SceneRole,
+    name: &str,
+    contents: &Contents,
+    rules: &Ruleset,
+    suggest: &dyn Fn(&Value) -> String,
+    notes: &mut Report,
+) -> Result<ScenePart, Box<Diagnostic>> {
     if role == SceneRole::Persona && contents.container == Container::Text {
         let text = contents.main().and_then(|d| d.value.as_str()).unwrap_or("").trim_end();
         return Ok(ScenePart::new(role.kind(), table("persona", table("text", Value::text(text)))));
     }
-    let document = read_contents(&file.name, &contents, rules, None, notes)?;
-    notes.extend(role.mismatch(&file.name, &document.format, &document.scene).into_iter().collect());
-    let stem = Path::new(&file.name).file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
+    let document = read_contents(name, contents, rules, None, suggest, notes)?;
+    notes.extend(role.mismatch(name, &document.format, &document.scene).into_iter().collect());
+    let stem = Path::new(name).file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
     Ok(ScenePart { kind: role.kind().to_owned(), stem, scene: document.scene })
 }
 
@@ -131,28 +166,38 @@ pub(crate) fn open_file(file: &PartFile, notes: &mut Report) -> Result<Contents,
     Ok(contents)
 }
 
-/// Reads the document of an opened file by the formats of a pack.
-pub(crate) fn read_contents(
+/// Reads the document of an opened file by the formats of a pack; `format` names one, else it is recognised.
+///
+/// # Errors
+/// As for [`read_part`].
+pub fn read_contents(
     name: &str,
     contents: &Contents,
     rules: &Ruleset,
     format: Option<&str>,
+    suggest: &dyn Fn(&Value) -> String,
     notes: &mut Report,
-) -> Result<ImportedDocument, RequestFailure> {
+) -> Result<ImportedDocument, Box<Diagnostic>> {
     let document = contents.whole(rules.card_chunks());
     if let Some(own) = imported_before(&document) {
         return Ok(own);
     }
-    let read = import_document(rules, format, document).map_err(|error| {
+    let read = import_document(rules, format, document.clone()).map_err(|error| {
         let message = format!("`{name}`: {}", error.message);
-        match error.kind() {
+        Box::new(match error.kind() {
+            // it was recognised; another pack would not help
             ErrorKind::Bound => Diagnostic::error(Code::BoundExceeded, message).help(SMALLER),
-            _ => Diagnostic::new(Code::ImportFormat, message).help("name other rules; `packs` lists the packs"),
-        }
+            _ => Diagnostic::new(Code::ImportFormat, message).help(suggest(&document)),
+        })
     })?;
     let warnings = read.warnings.iter().map(|warning| Diagnostic::new(Code::ImportValue, format!("`{name}`: {warning}")));
-    notes.extend(warnings.map(|warning| warning.help("the result of `import` says what became of each field")).collect());
+    notes.extend(warnings.map(|warning| warning.help("`tapster import --report` shows what became of each field")).collect());
     Ok(read)
+}
+
+/// The remedy for a document that the rules of a request do not read.
+pub(crate) fn suggest_packs(_: &Value) -> String {
+    "name other rules; `packs` lists the packs".to_owned()
 }
 
 /// A document that an import has written: `format`, `scene` and `rest`, and nothing else.

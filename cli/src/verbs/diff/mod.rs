@@ -20,7 +20,6 @@ use crate::pack::{Overlay, Ruleset, Schemas, Start, load_file};
 use crate::testing::CaseFile;
 use crate::testing::case::{CaseAction, CaseTurn, TestCase, in_folder, is_case_file, json_of, read_path};
 use crate::testing::play::{PlayedTurn, TurnFailure, turns};
-use crate::verbs::build::{dialect, planned};
 use crate::verbs::check::find_scene as scene_at;
 use page::{PageLimits, Paint};
 
@@ -250,16 +249,8 @@ impl Comparison<'_> {
 pub(crate) fn build_prompt(parts: &BuildParts, rules: Ruleset, show: &mut Console<'_>) -> Result<BuiltPrompt> {
     let mut scene = scene::assemble(parts, &rules, show)?;
     scene.trace = true;
-    let plan = planned(&rules, &scene)?;
-    let mut warnings = plan.warnings.clone();
-    let payload = if crate::build::dialects(&rules).is_empty() {
-        Json::Null
-    } else {
-        let emitted = tapster::emit(&rules, &plan, &dialect(&rules, &scene)).map_err(|error| EarlyExit::build(&error, &rules))?;
-        warnings.extend(emitted.warnings);
-        emitted.payload
-    };
-    Ok(BuiltPrompt { rules, plan, payload, warnings })
+    let failed = rules.clone();
+    BuiltPrompt::build(rules, &scene).map_err(|error| EarlyExit::build(&error, &failed))
 }
 
 /// One of two sides.

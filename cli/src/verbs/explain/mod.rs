@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use clap::Args;
 use serde_json::Value as Json;
 use tapster_door::explain::condition::ConditionProbe;
-use tapster_door::explain::{as_json, as_text, cache, changes, full_report, lore, remedy, rules, value, waiting, why, why_not};
+use tapster_door::explain::{as_json, as_text, cache, changes, full_report, lore, remedy, rules, value, waiting_operations, why, why_not};
 
 use crate::diag::{Code, Sources};
 use crate::exit::{EarlyExit, Result, RunExit};
@@ -189,7 +189,7 @@ impl ExplainArgs {
                 None
             }
         };
-        show.report(&waiting(plan).into_iter().collect(), &Sources::default());
+        show.report(&waiting_operations(plan).into_iter().collect(), &Sources::default());
         let is_asked = self.why.is_some() || self.why_not.is_some() || self.changes || self.value.is_some();
         if self.cache || self.lore || is_asked {
             show.warnings(&plan.warnings, rules.sources());

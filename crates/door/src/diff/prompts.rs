@@ -7,6 +7,7 @@ use serde_json::{Value as Json, json};
 
 use tapster::text_utils::escape_pointer_token;
 
+use crate::build::{BuildError, dialect_of, dialects};
 use crate::diag::Diagnostic;
 use crate::diff::DifferenceKind;
 use crate::diff::rules::{self, DiffStep, RuleDiff, change_places, diff_steps};
@@ -15,7 +16,7 @@ use crate::explain::why::slot_item;
 use crate::layout::place_of;
 use crate::model::options::TABLE;
 use crate::model::plan::TrackedItem;
-use crate::model::{Plan, PlanBlock};
+use crate::model::{Plan, PlanBlock, Scene};
 use crate::pack::Ruleset;
 
 /// The most differences of a payload that are collected.
@@ -31,6 +32,25 @@ pub struct BuiltPrompt {
     pub payload: Json,
     /// The warnings of the build and of the dialect.
     pub warnings: Vec<Diagnostic>,
+}
+
+impl BuiltPrompt {
+    /// Builds a prompt, in the dialect of the scene or else of the pack.
+    ///
+    /// # Errors
+    /// As for [`tapster::build`] and [`tapster::emit`].
+    pub fn build(rules: Ruleset, scene: &Scene) -> Result<Self, BuildError> {
+        let plan = tapster::build(&rules, scene)?;
+        let mut warnings = plan.warnings.clone();
+        let payload = if dialects(&rules).is_empty() {
+            Json::Null
+        } else {
+            let emitted = tapster::emit(&rules, &plan, &dialect_of(&rules, scene))?;
+            warnings.extend(emitted.warnings);
+            emitted.payload
+        };
+        Ok(Self { rules, plan, payload, warnings })
+    }
 }
 
 /// Everything that differs between two prompts.

@@ -206,7 +206,7 @@ fn has_nothing_to_send(item: &TrackedItem, plan: &Plan, rules: &Ruleset) -> bool
 
 /// A warning for each operation that waits for the reply of a model, which a build does not ask.
 #[must_use]
-pub fn waiting(plan: &Plan) -> Vec<Diagnostic> {
+pub fn waiting_operations(plan: &Plan) -> Vec<Diagnostic> {
     let requests = plan.reported("requests").to_json();
     let names = requests.as_array().into_iter().flatten().filter_map(|request| request["operation"].as_str());
     let warning = |operation: &str| {

@@ -321,7 +321,28 @@ fn distance(a: &str, b: &str) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use super::{Certainty, help, is_slip_of_one, nearest};
+    use super::{Certainty, distance, help, is_one_off, is_slip_of_one, nearest};
+
+    /// All words of up to so many letters.
+    fn words(letters: &str, most: usize) -> Vec<String> {
+        let mut all = vec![String::new()];
+        let mut longer = all.clone();
+        for _ in 0..most {
+            longer = longer.iter().flat_map(|word| letters.chars().map(move |letter| format!("{word}{letter}"))).collect();
+            all.extend(longer.iter().cloned());
+        }
+        all
+    }
+
+    #[test]
+    fn one_edit_is_what_the_distance_says() {
+        let words = words("abA", 4);
+        for written in &words {
+            for known in &words {
+                assert_eq!(is_one_off(written, known), distance(written, known) == 1, "{written} {known}");
+            }
+        }
+    }
 
     #[test]
     fn a_word_is_certain_if_no_other_is_near() {

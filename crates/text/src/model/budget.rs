@@ -403,7 +403,7 @@ pub fn takes_shortcuts() -> bool {
 }
 
 /// Runs something that belongs to no call, such as what every other call finds done: nothing is counted in this thread.
-pub fn unpaid<R>(run: impl FnOnce() -> R) -> R {
+pub fn without_budget<R>(run: impl FnOnce() -> R) -> R {
     /// Opens the doors again even if `run` panics.
     struct ClosedDoors(u32, WorkLimits, Option<Arc<str>>, CallBudget);
     impl Drop for ClosedDoors {

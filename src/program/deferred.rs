@@ -8,12 +8,12 @@ use crate::syntax::context::CompileBasis;
 use crate::text::work;
 
 /// Compiles the rest of a tested pack, piece by piece.
-pub(super) struct LaterCompiler {
+pub(super) struct DeferredCompiler {
     pack: Arc<Pack>,
     basis: Mutex<CompileBasis>,
 }
 
-impl LaterCompiler {
+impl DeferredCompiler {
     pub(super) fn of(pack: &Arc<Pack>, cx: &CompileContext<'_>) -> Self {
         Self { pack: pack.clone(), basis: Mutex::new(cx.basis()) }
     }
@@ -22,7 +22,7 @@ impl LaterCompiler {
     pub(super) fn compile<T>(&self, piece: impl FnOnce(&mut CompileContext<'_>) -> T) -> T {
         let mut basis = self.basis.lock().unwrap_or_else(PoisonError::into_inner);
         let mut cx = CompileContext::over(&self.pack, basis.clone());
-        let made = work::unpaid(|| piece(&mut cx));
+        let made = work::without_budget(|| piece(&mut cx));
         let compiled = cx.basis();
         debug_assert!(basis.has_fields_of(&compiled), "a field is not listed in `fields.txt`");
         *basis = compiled;
