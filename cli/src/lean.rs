@@ -1,11 +1,13 @@
 //! A program without the feature `full`: what needs a model, a database or an address says how to get it.
 
 use std::ffi::OsString;
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::pin::pin;
 use std::task::{Context, Poll, Waker};
 
 use clap::Args;
+use tapster_door::Door;
 
 use crate::diag::Code;
 use crate::exit::{EarlyExit, Result, RunExit};
@@ -58,4 +60,15 @@ pub(crate) type OpenStore = std::convert::Infallible;
 pub(crate) fn open_template_database(_: &str) -> Result<(Box<dyn TemplateStore>, String, OpenStore)> {
     let message = "this program was built without databases, and `--store` names one";
     Err(EarlyExit::could_not(Code::FeatureMissing, message, format!("name a folder, or {HELP}")))
+}
+
+/// Who may call over HTTP.
+pub(crate) struct AccessOptions {
+    pub(crate) token: Option<String>,
+    pub(crate) origins: Vec<String>,
+}
+
+pub(crate) fn serve_http(_: SocketAddr, _: AccessOptions, _: f64, _: Door, _: &mut Console<'_>) -> Result<RunExit> {
+    let message = "this program was built without a server for HTTP";
+    Err(EarlyExit::could_not(Code::FeatureMissing, message, format!("use `tapster serve --stdio`, or {HELP}")))
 }

@@ -22,6 +22,8 @@ const ELSEWHERE: &[(&str, &str)] = &[
     ("share.left_out", "tests/all/share/archive.rs: it takes a folder on disk"),
     ("share.unsigned", "tests/all/share/trust.rs: it takes an archive"),
     ("layer.beaten", "tests/cli/cases.toml: it takes a scene with an overlay"),
+    ("pack.stale", "tests/all/door.rs: it takes a file that changes"),
+    ("serve.address", "tests/cli/cases.toml: it takes `serve`"),
     ("case.not_run", "tests/cli/run.toml: it takes `check`"),
     ("operation.failed", "cli/tests/program/living_world.rs: it takes a store"),
     ("operation.waiting", "cli/tests/program/living_world.rs: a build that waits"),

@@ -1,13 +1,18 @@
 //! The door: each file of `tests/door` is a conversation, whose responses are compared, asked of a [`Door`] and of
-//! `tapster serve --stdio`. `UPDATE=1 cargo test --test all door::` writes the responses anew; read them before you keep them.
+//! `tapster serve --stdio` and of HTTP. `UPDATE=1 cargo test --test all door::` writes the responses anew; read them before you keep them.
 
 #![expect(clippy::unwrap_used, reason = "a test that panics has failed")]
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::sync::Arc;
+
 use serde_json::{Value as Json, json};
 use tapster_door::Door;
+use tapster_serve::{AccessRules, ServeLimits};
 
 use crate::support::tapster_with;
 
@@ -83,23 +88,25 @@ fn requests_fit_the_schema_and_the_schema_is_up_to_date() {
 }
 
 #[test]
-fn packs_of_folders_are_read_again_when_they_are_opened_again() {
+fn packs_of_folders_are_read_again_when_their_files_change() {
     let folder = crate::support::Folder::new("door-folders");
-    let pack = |about: &str| {
-        format!("kind = \"pack\"\nversion = 1\nname = \"mine\"\nrelease = \"1.0.0\"\nextends = [\"base\"]\nabout = \"{about}\"\n")
-    };
-    folder.write("mine/pack.toml", pack("one"));
-    let overlay = |text: &str| format!("kind = \"overlay\"\nversion = 1\n[preset]\nmain = \"{text}\"\n");
-    folder.write("mine/preset.toml", overlay("One."));
+    folder.write("mine/pack.toml", "kind = \"pack\"\nversion = 1\nname = \"mine\"\nrelease = \"1.0.0\"\nextends = [\"base\"]\n");
+    let write = |text: &str| folder.write("mine/preset.toml", format!("kind = \"overlay\"\nversion = 1\n[preset]\n{text}\n"));
+    write("main = \"One.\"");
     let door = Door::new(vec![folder.path("")], None);
-    let main = || {
-        let opened = door.call(&json!({ "call": "open", "pack": "mine" }));
+    let opened = door.call(&json!({ "call": "open", "pack": "mine" }));
+    let built = || {
         let built = door.call(&json!({ "call": "build", "rules": opened["result"]["rules"], "scene": { "message": "Hi." } }));
-        built["result"]["payload"]["messages"][0]["content"].clone()
+        let codes: Vec<String> = built["diagnostics"].as_array().unwrap().iter().map(|d| d["code"].as_str().unwrap().to_owned()).collect();
+        (built["result"]["payload"]["messages"][0]["content"].as_str().unwrap_or_default().to_owned(), codes)
     };
-    assert_eq!(main(), "One.");
-    folder.write("mine/preset.toml", overlay("Two."));
-    assert_eq!(main(), "Two.");
+    assert_eq!(built(), ("One.".to_owned(), vec![]));
+    write("main = \"Another one.\"");
+    assert_eq!(built(), ("Another one.".to_owned(), vec![]));
+    write("main = \"broken");
+    assert_eq!(built(), ("Another one.".to_owned(), vec!["syntax.toml".to_owned(), "pack.stale".to_owned()]));
+    write("main = \"And the last.\"");
+    assert_eq!(built(), ("And the last.".to_owned(), vec![]));
 }
 
 #[test]
@@ -123,4 +130,130 @@ fn long_calls_tell_how_far_they_are() {
     let request = json!({ "call": "test", "cases": [cases("one.toml"), cases("two.toml")] });
     Door::default().call_with_events(&request, &mut |event| events.push(event));
     assert_eq!(events, [json!({ "event": "progress", "done": 1, "of": 2 }), json!({ "event": "progress", "done": 2, "of": 2 })]);
+}
+
+/// A server that is stopped when it is dropped.
+struct TestServer {
+    address: SocketAddr,
+    _runtime: tokio::runtime::Runtime,
+}
+
+impl TestServer {
+    fn start(limits: ServeLimits, access: AccessRules) -> Self {
+        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
+        let listener = runtime.block_on(tokio::net::TcpListener::bind("127.0.0.1:0")).unwrap();
+        let address = listener.local_addr().unwrap();
+        let router = tapster_serve::router(Arc::new(Door::default()), limits, access, Arc::new(|_| {}));
+        runtime.spawn(tapster_serve::serve(listener, router, limits, std::future::pending()));
+        Self { address, _runtime: runtime }
+    }
+
+    /// The status, the head and the body of the answer to a request.
+    fn send(&self, method: &str, path: &str, headers: &str, body: &[u8]) -> (u16, String, String) {
+        let mut stream = TcpStream::connect(self.address).unwrap();
+        let head = format!("{method} {path} HTTP/1.1\r\n{headers}content-length: {}\r\nconnection: close\r\n\r\n", body.len());
+        // a body that is refused early may not be taken whole
+        let _ = stream.write_all(head.as_bytes()).and_then(|()| stream.write_all(body));
+        let mut answer = Vec::new();
+        let _ = stream.read_to_end(&mut answer);
+        let answer = String::from_utf8(answer).unwrap();
+        let (head, body) = answer.split_once("\r\n\r\n").unwrap_or_default();
+        (head.split(' ').nth(1).and_then(|status| status.parse().ok()).unwrap_or_default(), head.to_lowercase(), body.to_owned())
+    }
+
+    fn call(&self, call: &str, body: &Json) -> (u16, String, String) {
+        self.send("POST", &format!("/v1/{call}"), "host: localhost\r\n", body.to_string().as_bytes())
+    }
+}
+
+#[test]
+fn http_gives_the_same_bytes() {
+    for (path, conversation) in conversations() {
+        let server = TestServer::start(ServeLimits::default(), AccessRules::default());
+        for call in calls(&conversation) {
+            let (name, wanted) = (call["request"]["call"].as_str().unwrap(), &call["response"]);
+            let (status, head, body) = server.call(name, &call["request"]);
+            let mut answer: Json = serde_json::from_str(&body).unwrap();
+            if wanted["ok"] == true {
+                assert_eq!((status, body.trim_end()), (200, wanted.to_string().as_str()), "{}", path.display());
+            } else if status == 422 {
+                assert!(head.contains("application/problem+json"), "{head}");
+                let answer = answer.as_object_mut().unwrap();
+                assert_eq!(answer["status"], 422);
+                ["title", "status", "detail"].iter().for_each(|name| _ = answer.remove(*name));
+                assert_eq!(Json::Object(answer.clone()), *wanted, "{}", path.display());
+            } else {
+                assert_eq!((status, name), (404, "biuld"), "{body}");
+            }
+        }
+    }
+}
+
+#[test]
+fn examples_of_the_description_have_results() {
+    let server = TestServer::start(ServeLimits::default(), AccessRules::default());
+    let (status, _, description) = server.send("GET", "/openapi.json", "host: 127.0.0.1:1\r\n", b"");
+    assert_eq!(status, 200);
+    let description: Json = serde_json::from_str(&description).unwrap();
+    for (path, about) in description["paths"].as_object().unwrap() {
+        let example = &about["post"]["requestBody"]["content"]["application/json"]["example"];
+        let (status, _, body) = server.send("POST", path, "host: localhost\r\n", example.to_string().as_bytes());
+        assert_eq!(status, 200, "{path}: {body}");
+        assert!(!body.contains("\"failed\":1"), "{path}: {body}");
+    }
+}
+
+#[test]
+fn requests_that_must_not_be_answered_are_refused() {
+    let limits = ServeLimits { body: 1_000, ..ServeLimits::default() };
+    let open = TestServer::start(limits, AccessRules::new(None, vec!["https://friend.example".to_owned()]));
+    let closed = TestServer::start(limits, AccessRules::new(Some("secret"), Vec::new()));
+    let local = "host: localhost\r\n";
+    // a server, a request, and its status
+    type Case<'a> = (&'a TestServer, &'a str, &'a str, &'a str, &'a [u8], u16);
+    let cases: &[Case<'_>] = &[
+        (&open, "POST", "/v1/packs", local, b"", 200),
+        (&open, "POST", "/v1/packs", "host: [::1]:80\r\n", b"", 200),
+        // a page that reached this machine by a name of its own
+        (&open, "POST", "/v1/packs", "host: rebound.example\r\n", b"", 403),
+        (&open, "POST", "/v1/packs", "", b"", 403),
+        (&open, "POST", "/v1/packs", "host: localhost\r\norigin: https://evil.example\r\n", b"", 403),
+        (&open, "POST", "/v1/packs", "host: localhost\r\norigin: null\r\n", b"", 403),
+        (&open, "POST", "/v1/packs", "host: localhost\r\norigin: https://friend.example\r\n", b"", 200),
+        (&open, "POST", "/v1/packs", "host: localhost\r\norigin: http://127.0.0.1:3000\r\n", b"", 200),
+        (&open, "GET", "/v1/packs", local, b"", 405),
+        (&open, "POST", "/v1/../packs", local, b"", 404),
+        (&open, "POST", "/v2/packs", local, b"", 404),
+        (&open, "POST", "/v1/packs", local, b"[]", 400),
+        (&open, "POST", "/v1/packs", local, b"\xff", 400),
+        (&open, "POST", "/v1/packs", local, &[b'['; 900], 400),
+        (&open, "POST", "/v1/packs", local, &[b' '; 2_000], 413),
+        (&open, "GET", "/healthz", "host: balancer\r\n", b"", 200),
+        (&closed, "GET", "/readyz", "host: balancer\r\n", b"", 200),
+        (&closed, "POST", "/v1/packs", local, b"", 401),
+        (&closed, "POST", "/v1/packs", "host: far\r\nauthorization: Bearer wrong\r\n", b"", 403),
+        (&closed, "POST", "/v1/packs", "host: far\r\nauthorization: Bearer secret\r\n", b"", 200),
+    ];
+    for (server, method, path, headers, body, wanted) in cases {
+        let (status, head, answer) = server.send(method, path, headers, body);
+        assert_eq!(status, *wanted, "{method} {path} {headers:?}: {answer}");
+        assert!(status == 200 || headers.is_empty() || head.contains("application/problem+json"), "{head}");
+    }
+}
+
+#[test]
+fn slow_and_idle_clients_do_not_hold_up_others() {
+    let seconds = std::time::Duration::from_secs;
+    let limits = ServeLimits { header_time: seconds(1), time: seconds(5), ..ServeLimits::default() };
+    let server = TestServer::start(limits, AccessRules::default());
+    let mut idle: Vec<TcpStream> = (0..100).map(|_| TcpStream::connect(server.address).unwrap()).collect();
+    idle.iter_mut().for_each(|stream| stream.write_all(b"POST /v1/packs HTTP/1.1\r\nhost: loc").unwrap());
+    let mut slow = TcpStream::connect(server.address).unwrap();
+    slow.write_all(b"POST /v1/packs HTTP/1.1\r\nhost: localhost\r\ncontent-length: 100\r\n\r\n{").unwrap();
+    assert_eq!(server.call("packs", &json!({})).0, 200);
+    // both are ended by the server
+    let mut answer = String::new();
+    slow.read_to_string(&mut answer).unwrap();
+    assert!(answer.starts_with("HTTP/1.1 504"), "{answer}");
+    idle.iter_mut().for_each(|stream| _ = stream.read_to_end(&mut Vec::new()));
 }

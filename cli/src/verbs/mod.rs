@@ -22,7 +22,7 @@ mod options;
 mod packs;
 mod run;
 mod schema;
-mod serve;
+pub(crate) mod serve;
 mod share;
 mod template;
 mod test;

@@ -2,6 +2,7 @@
 //! is a scene as JSON, and each is answered by one line of JSON.
 
 use std::io::{BufRead, BufReader, Read, Write};
+use std::net::SocketAddr;
 use std::path::{Component, Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
@@ -15,6 +16,7 @@ use tapster_door::Door;
 
 use crate::diag::{Code, Diagnostic, Report, Sources, render};
 use crate::exit::{EarlyExit, Result, RunExit};
+use crate::full::{AccessOptions, serve_http};
 use crate::inputs::files::too_costly;
 use crate::inputs::{BuildParts, TemplateReference, library, load_rules, parse_seconds, scene, scene_file, template};
 use crate::output::Console;
@@ -28,24 +30,34 @@ const MAX_LINE: usize = 64 << 20;
 /// The keys of a line that are not those of a scene file.
 const OWN: &[&str] = &["id", "trace", "reload"];
 
-/// Answer scenes with prompts, line by line: JSON in, JSON out.
+/// Answer other programs: over HTTP, or with `--stdio` line by line.
 ///
-/// A line is what a scene file holds (`pack`, `overlays`, `character`, `message`, `scene` …), as one JSON object, and
+/// `POST /v1/CALL` asks the door (docs/reference/door.md): `open`, `put`, `build`, `explain`, `check` …; `/openapi.json` describes
+/// all calls. With `--stdio`, a line is what a scene file holds (`pack`, `overlays`, `character`, `message`, `scene` …), as one JSON object, and
 /// besides `id`, which is returned, `trace`, and `reload`, which reads the rule files again. The answer has `id`, `ok`,
 /// `diagnostics`, and if `ok` is true `dialect`, `payload`, `request` (`url`, `headers`), `patch`, and `trace`.
 ///
 /// A line with a `call` is a request of the door: `open`, `put`, `build`, `explain`, `check` … (docs/reference/door.md).
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
+  tapster serve
+  curl -d '{\"rules\":\"base\",\"scene\":{\"message\":\"Hello.\"}}' http://127.0.0.1:8787/v1/build
+  TAPSTER_TOKEN=… tapster serve --listen 0.0.0.0:8787
   echo '{\"id\":1,\"pack\":\"base\",\"message\":\"Hello.\"}' | tapster serve --stdio
   echo '{\"call\":\"check\",\"rules\":\"base\"}' | tapster serve --stdio
   tapster serve --stdio < scenes.jsonl > prompts.jsonl")]
 pub(crate) struct ServeArgs {
-    /// Read lines from standard input and write lines to standard output.
-    #[arg(long, required = true)]
+    /// Read lines from standard input and write lines to standard output, instead of answering HTTP.
+    #[arg(long)]
     stdio: bool,
+    /// The address that answers HTTP. One that other machines reach demands a token in `TAPSTER_TOKEN`.
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8787", conflicts_with = "stdio")]
+    listen: SocketAddr,
+    /// A page that may call from a browser, such as `https://example.org`; can be repeated. Pages of this machine always may.
+    #[arg(long, value_name = "ORIGIN", conflicts_with = "stdio")]
+    origin: Vec<String>,
     /// A folder below which lines may name files, besides the working folder; can be repeated.
-    #[arg(long, value_name = "FOLDER")]
+    #[arg(long, value_name = "FOLDER", requires = "stdio")]
     allow: Vec<PathBuf>,
     /// How long an answer may take, in seconds; after that the line is answered with an error.
     #[arg(long, value_name = "SECONDS", default_value = "10", value_parser = parse_seconds)]
@@ -63,8 +75,12 @@ struct ServeMemory {
 
 impl ServeArgs {
     pub(crate) fn run(&self, show: &mut Console<'_>) -> Result<RunExit> {
-        let folders = RealFolders::new(&self.allow, show)?;
         let door = Door::new(library::pack_shelf(show).folders, Some(scene::clock));
+        if !self.stdio {
+            let token = (show.io.env)("TAPSTER_TOKEN").and_then(|token| token.into_string().ok()).filter(|token| !token.is_empty());
+            return serve_http(self.listen, AccessOptions { token, origins: self.origin.clone() }, self.deadline, door, show);
+        }
+        let folders = RealFolders::new(&self.allow, show)?;
         let mut memory = ServeMemory { ready: IndexMap::default(), door };
         let mut watched = None;
         if self.worker {

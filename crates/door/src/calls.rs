@@ -9,13 +9,13 @@ use serde_json::{Map, Value as Json, json};
 
 use super::{Answer, Door, RequestFailure, schema};
 use crate::build::{ScenePart, blocks_of, dialect_of, dialects, unchanged};
-use crate::diag::{Code, Diagnostic, Report, Sources, suggest};
+use crate::diag::{Code, Diagnostic, Report, Severity, Sources, suggest};
 use crate::diff::prompts::{BuiltPrompt, PromptDiff};
 use crate::diff::rules::RuleDiff;
 use crate::explain::condition::ConditionProbe;
 use crate::explain::rules::{NamedRules, programs_json};
 use crate::explain::{self, cache, changes, full_report, lore, remedy, value, waiting_operations, why, why_not};
-use crate::memory::{PartFile, handle_of};
+use crate::memory::{OpenedRules, PartFile, handle_of};
 use crate::model::{Plan, Scene};
 use crate::pack::{KINDS, Overlay, PackFiles, PackLibrary, PackShelf, RuleFile, Ruleset, Schemas, Start};
 use crate::request::{
@@ -23,11 +23,14 @@ use crate::request::{
     OverlayText, PackContent, PartReference, Question, Request, RulesReference, SceneRequest, SchemaRequest, TestRequest, TokensRequest,
 };
 use crate::scene::{open_file, option_values, read_contents, suggest_packs};
+use crate::stamp::FileStamps;
 use crate::testing::{CaseRunner, SnapshotUpdate, case, report};
 use crate::text::tokens::{Estimator, TokenCounter};
 
 type Result<T, E = RequestFailure> = std::result::Result<T, E>;
 
+/// How handles of rules begin.
+const RULES: &str = "rules-";
 /// The kind of the schema of this door.
 const DOOR: &str = "door";
 /// A folder that no system has: what a case file names lies nowhere.
@@ -36,7 +39,7 @@ const NOWHERE: &str = "\0/case";
 impl Door {
     pub(crate) fn answer(&self, request: Request, answer: &mut Answer, events: &mut dyn FnMut(Json)) -> Result<Json> {
         match request {
-            Request::Open(request) => self.open(&request, answer),
+            Request::Open(request) => self.open(request, answer),
             Request::Put(file) => {
                 let part = decode_file(file)?;
                 let bytes = part.bytes.len();
@@ -74,35 +77,61 @@ impl Door {
         PackShelf { packs: packs.iter().map(files).collect(), folders: self.folders.clone(), ..PackShelf::default() }
     }
 
-    /// Loads and compiles a pack.
-    fn load(&self, request: &OpenRequest, answer: &mut Answer) -> Result<Ruleset> {
+    /// Loads and compiles a pack, and keeps it; gives its handle.
+    fn load(&self, request: &Arc<OpenRequest>, answer: &mut Answer) -> Result<(String, Ruleset)> {
         let overlays: Vec<Overlay> = request.overlays.iter().map(|overlay| Overlay::File(rule_file(overlay))).collect();
         let rules = Ruleset::load(&Start::Name(request.pack.clone()), &overlays, &self.shelf(&request.packs))?;
         answer.add(usage_warnings(&rules), rules.sources());
-        Ok(rules)
+        let handle = handle_of_rules(request);
+        let stamps = Arc::new(FileStamps::of(&rules, &self.folders));
+        self.memory.keep_rules(handle.clone(), OpenedRules { request: Arc::clone(request), rules: rules.clone(), stamps });
+        Ok((handle, rules))
     }
 
-    fn open(&self, request: &OpenRequest, answer: &mut Answer) -> Result<Json> {
-        let rules = self.load(request, answer)?;
-        // a pack that is opened again after its files have changed takes the place of the old one
-        let handle = handle_of("rules", &[&serde_json::to_vec(request).unwrap_or_default()]);
+    fn open(&self, request: OpenRequest, answer: &mut Answer) -> Result<Json> {
+        let (handle, rules) = self.load(&Arc::new(request), answer)?;
         let pack = rules.pack();
         let release = pack.layers.iter().rfind(|layer| !layer.overlay).map(|layer| layer.release.to_string());
-        let result = json!({
+        Ok(json!({
             "rules": handle, "pack": &*pack.name, "release": release, "fingerprint": rules.fingerprint(), "dialects": dialects(&rules),
-        });
-        self.memory.keep_rules(handle, rules);
-        Ok(result)
+        }))
     }
 
-    /// The rules that a request names.
+    /// The rules that a request names. They are read again where files have changed; if they are broken then, the last good
+    /// ones stay, and that is told.
     fn rules(&self, reference: &RulesReference, answer: &mut Answer) -> Result<Ruleset> {
-        match reference {
-            RulesReference::Name(handle) if handle.starts_with("rules-") => {
-                self.memory.rules(handle).ok_or_else(|| unknown_handle(handle, "open the pack again with `open`"))
+        let request = match reference {
+            RulesReference::Name(handle) if handle.starts_with(RULES) => None,
+            RulesReference::Name(name) => Some(OpenRequest { pack: name.clone(), packs: Vec::new(), overlays: Vec::new() }),
+            RulesReference::Pack(request) => Some(request.clone()),
+        };
+        let handle = match (&request, reference) {
+            (None, RulesReference::Name(handle)) => handle.clone(),
+            (request, _) => request.as_ref().map(handle_of_rules).unwrap_or_default(),
+        };
+        let Some(opened) = self.memory.rules(&handle) else {
+            let request = request.ok_or_else(|| unknown_handle(&handle, "open the pack again with `open`"))?;
+            return Ok(self.load(&Arc::new(request), answer)?.1);
+        };
+        if FileStamps::of(&opened.rules, &self.folders) == *opened.stamps {
+            // where the pack was opened by a call of its own, its warnings were told then
+            if request.is_some() {
+                answer.add(usage_warnings(&opened.rules), opened.rules.sources());
             }
-            RulesReference::Name(name) => self.load(&OpenRequest { pack: name.clone(), packs: Vec::new(), overlays: Vec::new() }, answer),
-            RulesReference::Pack(request) => self.load(request, answer),
+            return Ok(opened.rules);
+        }
+        match self.load(&opened.request, answer) {
+            Ok((_, rules)) => Ok(rules),
+            Err(failure) => {
+                let errors = failure.report.items().iter().cloned();
+                answer.add(errors.map(|error| Diagnostic { severity: Severity::Warning, ..error }).collect(), &failure.sources);
+                let message = format!("pack `{}` has changed and has mistakes now; the rules from before are used", opened.request.pack);
+                answer.add(
+                    Diagnostic::new(Code::PackStale, message).help("mend the mistakes that are told beside this").into(),
+                    &Sources::default(),
+                );
+                Ok(opened.rules)
+            }
         }
     }
 
@@ -353,6 +382,10 @@ fn count_tokens(request: &TokensRequest) -> Result<Json> {
     let counter = TokenCounter::new(estimator);
     let counts: Vec<usize> = request.texts.iter().map(|text| counter.count(text)).collect();
     Ok(json!({ "tokenizer": tokenizer, "counts": counts, "total": counts.iter().sum::<usize>() }))
+}
+
+fn handle_of_rules(request: &OpenRequest) -> String {
+    handle_of(RULES, &[&serde_json::to_vec(request).unwrap_or_default()])
 }
 
 fn unknown_handle(handle: &str, help: &str) -> RequestFailure {

@@ -27,6 +27,7 @@ pub mod layout;
 mod memory;
 pub mod request;
 pub mod scene;
+mod stamp;
 
 use std::path::PathBuf;
 
@@ -43,6 +44,7 @@ use crate::pack::{PackError, Ruleset};
 use crate::request::Request;
 
 pub use calls::usage_warnings;
+pub use pack::library::shipped_readers;
 
 /// The most bytes of a request that [`Door::call_text`] reads: 64 MiB.
 pub const MAX_REQUEST: usize = 64 << 20;

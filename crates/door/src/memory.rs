@@ -7,6 +7,8 @@ use indexmap::IndexMap;
 use sha2::{Digest, Sha256};
 
 use crate::pack::Ruleset;
+use crate::request::OpenRequest;
+use crate::stamp::FileStamps;
 
 /// The most rulesets that are kept; of more, those that were used longest ago are forgotten.
 const MOST_RULES: usize = 32;
@@ -22,21 +24,30 @@ pub(crate) struct PartFile {
     pub(crate) bytes: Vec<u8>,
 }
 
+/// Compiled rules, with what they were made of.
+#[derive(Clone)]
+pub(crate) struct OpenedRules {
+    pub(crate) request: Arc<OpenRequest>,
+    pub(crate) rules: Ruleset,
+    /// The files of packs in folders, as they were read.
+    pub(crate) stamps: Arc<FileStamps>,
+}
+
 /// Rules and files by their handles; the last of each was used last.
 #[derive(Default)]
 pub(crate) struct DoorMemory {
-    rules: Mutex<IndexMap<String, Ruleset>>,
+    rules: Mutex<IndexMap<String, OpenedRules>>,
     parts: Mutex<IndexMap<String, Arc<PartFile>>>,
 }
 
 impl DoorMemory {
     /// The rules of a handle, if they are still kept.
-    pub(crate) fn rules(&self, handle: &str) -> Option<Ruleset> {
+    pub(crate) fn rules(&self, handle: &str) -> Option<OpenedRules> {
         use_last(&mut self.rules.lock().unwrap_or_else(PoisonError::into_inner), handle)
     }
 
     /// Keeps rules.
-    pub(crate) fn keep_rules(&self, handle: String, rules: Ruleset) {
+    pub(crate) fn keep_rules(&self, handle: String, rules: OpenedRules) {
         let mut all = self.rules.lock().unwrap_or_else(PoisonError::into_inner);
         all.shift_remove(&handle);
         all.insert(handle, rules);
@@ -52,7 +63,7 @@ impl DoorMemory {
 
     /// Keeps a file; gives its handle.
     pub(crate) fn keep_part(&self, part: PartFile) -> String {
-        let handle = handle_of("part", &[part.name.as_bytes(), &part.bytes]);
+        let handle = handle_of("part-", &[part.name.as_bytes(), &part.bytes]);
         let mut all = self.parts.lock().unwrap_or_else(PoisonError::into_inner);
         all.shift_remove(&handle);
         all.insert(handle.clone(), Arc::new(part));
@@ -78,7 +89,7 @@ fn use_last<T: Clone>(all: &mut IndexMap<String, T>, handle: &str) -> Option<T> 
     all.get(handle).cloned()
 }
 
-/// A handle that names this content: the kind, `-`, and the beginning of its digest in hex.
+/// A handle that names this content: how handles of the kind begin, and the beginning of its digest in hex.
 pub(crate) fn handle_of(kind: &str, content: &[&[u8]]) -> String {
     let mut digest = Sha256::new();
     for part in content {
@@ -86,5 +97,5 @@ pub(crate) fn handle_of(kind: &str, content: &[&[u8]]) -> String {
         digest.update(part);
     }
     let hex: String = digest.finalize().iter().take(16).map(|byte| format!("{byte:02x}")).collect();
-    format!("{kind}-{hex}")
+    format!("{kind}{hex}")
 }

@@ -148,6 +148,7 @@ codes! {
     PackManifest = "pack.manifest", Error, Load, "a pack has no usable pack.toml or pack.json";
     PackVersion = "pack.version", Error, Load, "a release or engine requirement is not met";
     PackShadow = "pack.shadow", Warning, Elsewhere, "a pack of a folder that nobody named stands in the place of a shipped one";
+    PackStale = "pack.stale", Warning, Elsewhere, "a pack has changed and has mistakes now, so the rules from before are used";
     CyclePack = "cycle.pack", Error, Load, "packs extend each other in a circle";
     // schemas
     SchemaKind = "schema.kind", Error, Load, "a file has no known `kind`";
@@ -274,6 +275,7 @@ codes! {
     ShareIndex = "share.index", Error, Elsewhere, "an index of packs, a lock or a file of trusted keys cannot be used";
     ShareLeftOut = "share.left_out", Note, Elsewhere, "a file of a pack's folder is not part of its archive";
     ShareUnsigned = "share.unsigned", Warning, Elsewhere, "an installed pack is not signed by a trusted key";
+    ServeAddress = "serve.address", Error, Elsewhere, "an address cannot be listened on, or is open to other machines without a token";
     // importing files of other programs
     ImportFormat = "import.format", Error, Elsewhere, "a file is not of a known format";
     ImportContainer = "import.container", Error, Elsewhere, "a container file is damaged or hostile";
