@@ -29,7 +29,7 @@ pub(crate) struct MissingArgs {
 impl MissingArgs {
     #[expect(clippy::unused_self, reason = "the same call as of a command that is there")]
     pub(crate) fn run(&self, _: &mut Console<'_>) -> Result<RunExit> {
-        let message = "this program was built without the verbs `artifact`, `chat`, `eval` and `turn`";
+        let message = "this program was built without the verbs `artifact`, `chat`, `eval`, `mcp` and `turn`";
         Err(EarlyExit::could_not(Code::FeatureMissing, message, HELP))
     }
 }
@@ -68,7 +68,13 @@ pub(crate) struct AccessOptions {
     pub(crate) origins: Vec<String>,
 }
 
-pub(crate) fn serve_http(_: SocketAddr, _: AccessOptions, _: f64, _: Door, _: &mut Console<'_>) -> Result<RunExit> {
+/// The files of a gateway.
+pub(crate) struct GatewayFiles {
+    pub(crate) config: Option<PathBuf>,
+    pub(crate) cache_log: Option<PathBuf>,
+}
+
+pub(crate) fn serve_http(_: SocketAddr, _: AccessOptions, _: GatewayFiles, _: f64, _: Door, _: &mut Console<'_>) -> Result<RunExit> {
     let message = "this program was built without a server for HTTP";
     Err(EarlyExit::could_not(Code::FeatureMissing, message, format!("use `tapster serve --stdio`, or {HELP}")))
 }

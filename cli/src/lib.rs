@@ -12,6 +12,8 @@ mod full;
 mod inputs;
 mod layout;
 mod output;
+#[cfg(feature = "full")]
+mod server;
 mod verbs;
 
 use std::ffi::OsString;

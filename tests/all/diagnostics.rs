@@ -24,6 +24,7 @@ const ELSEWHERE: &[(&str, &str)] = &[
     ("layer.beaten", "tests/cli/cases.toml: it takes a scene with an overlay"),
     ("pack.stale", "tests/all/door.rs: it takes a file that changes"),
     ("serve.address", "tests/cli/cases.toml: it takes `serve`"),
+    ("serve.gateway", "tests/cli/cases.toml: it takes `serve`"),
     ("case.not_run", "tests/cli/run.toml: it takes `check`"),
     ("operation.failed", "cli/tests/program/living_world.rs: it takes a store"),
     ("operation.waiting", "cli/tests/program/living_world.rs: a build that waits"),

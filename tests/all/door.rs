@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use serde_json::{Value as Json, json};
 use tapster_door::Door;
-use tapster_serve::{AccessRules, ServeLimits};
+use tapster_serve::{AccessRules, Gateway, ServeLimits};
 
 use crate::support::tapster_with;
 
@@ -133,23 +133,27 @@ fn long_calls_tell_how_far_they_are() {
 }
 
 /// A server that is stopped when it is dropped.
-struct TestServer {
-    address: SocketAddr,
+pub(crate) struct TestServer {
+    pub(crate) address: SocketAddr,
     _runtime: tokio::runtime::Runtime,
 }
 
 impl TestServer {
     fn start(limits: ServeLimits, access: AccessRules) -> Self {
+        Self::with_gateway(None, limits, access)
+    }
+
+    pub(crate) fn with_gateway(gateway: Option<Arc<Gateway>>, limits: ServeLimits, access: AccessRules) -> Self {
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
         let listener = runtime.block_on(tokio::net::TcpListener::bind("127.0.0.1:0")).unwrap();
         let address = listener.local_addr().unwrap();
-        let router = tapster_serve::router(Arc::new(Door::default()), limits, access, Arc::new(|_| {}));
+        let router = tapster_serve::router(Arc::new(Door::default()), gateway, limits, access, Arc::new(|_| {}));
         runtime.spawn(tapster_serve::serve(listener, router, limits, std::future::pending()));
         Self { address, _runtime: runtime }
     }
 
     /// The status, the head and the body of the answer to a request.
-    fn send(&self, method: &str, path: &str, headers: &str, body: &[u8]) -> (u16, String, String) {
+    pub(crate) fn send(&self, method: &str, path: &str, headers: &str, body: &[u8]) -> (u16, String, String) {
         let mut stream = TcpStream::connect(self.address).unwrap();
         let head = format!("{method} {path} HTTP/1.1\r\n{headers}content-length: {}\r\nconnection: close\r\n\r\n", body.len());
         // a body that is refused early may not be taken whole

@@ -17,6 +17,7 @@ mod explain;
 mod fmt;
 mod foreign;
 mod fuzzing;
+mod gateway;
 mod hooks;
 mod hostile;
 mod import;

@@ -91,7 +91,7 @@ pub(crate) struct InputArgs {
     tokenizer: Option<String>,
     /// The plan (`--dump plan`) or payload of the previous request: reports how much of the beginning of the new
     /// request is unchanged.
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", group = "compared")]
     previous: Option<PathBuf>,
     /// The model, by its provider's name: warns about everything that it would refuse or change.
     #[arg(long, value_name = "NAME", help_heading = "Scene")]
@@ -134,6 +134,18 @@ impl InputArgs {
     /// The inputs of a scene file without further flags.
     pub(crate) fn of_scene(scene: &Path) -> Self {
         Self { scene: Some(scene.to_owned()), ..Self::default() }
+    }
+
+    /// The inputs of a scene, or of a pack without one, with further rules.
+    #[cfg(feature = "full")]
+    pub(crate) fn of_rules(
+        scene: Option<PathBuf>,
+        pack: Option<String>,
+        overlay: Vec<PathBuf>,
+        choose: Vec<String>,
+        dialect: &str,
+    ) -> Self {
+        Self { scene, pack, overlay, choose, dialect: Some(dialect.to_owned()), ..Self::default() }
     }
 
     /// The inputs of one file of another program, which a flag of a build takes.

@@ -16,6 +16,8 @@ mod explain;
 mod fmt;
 mod import;
 mod lost_fields;
+#[cfg(feature = "full")]
+mod mcp;
 mod new;
 mod ops;
 mod options;
@@ -36,10 +38,12 @@ use crate::exit::{Result, RunExit};
 use crate::output::Console;
 
 #[cfg(feature = "full")]
-use {artifact::ArtifactArgs, chat::ChatArgs, eval::EvalArgs, turn::TurnArgs};
+use {artifact::ArtifactArgs, chat::ChatArgs, eval::EvalArgs, mcp::McpArgs, turn::TurnArgs};
 
 #[cfg(not(feature = "full"))]
-use crate::full::{MissingArgs as ArtifactArgs, MissingArgs as ChatArgs, MissingArgs as TurnArgs, MissingArgs as EvalArgs};
+use crate::full::{
+    MissingArgs as ArtifactArgs, MissingArgs as ChatArgs, MissingArgs as EvalArgs, MissingArgs as McpArgs, MissingArgs as TurnArgs,
+};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Verb {
@@ -82,8 +86,10 @@ pub(crate) enum Verb {
     Turn(TurnArgs),
     /// Ask models what scenario files say, judge the replies, and count.
     Eval(EvalArgs),
-    /// Answer scenes with prompts, line by line, for a program that asks many times.
+    /// Answer other programs: over HTTP, line by line, or as a gateway in front of a provider.
     Serve(serve::ServeArgs),
+    /// Offer everything to an agent, as tools of MCP.
+    Mcp(McpArgs),
     /// List the packs that can be named.
     Packs(packs::PacksArgs),
     /// Show what a pack brings along: capabilities, scripts, regular expressions, limits, files.
@@ -115,7 +121,7 @@ pub(crate) enum Verb {
 impl Verb {
     /// Whether the verb runs for as long as somebody asks, so that its processor time has no limit.
     pub(crate) fn runs_on(&self) -> bool {
-        matches!(self, Verb::Chat(_) | Verb::Eval(_) | Verb::Serve(_) | Verb::Test(_) | Verb::Watch(_))
+        matches!(self, Verb::Chat(_) | Verb::Eval(_) | Verb::Serve(_) | Verb::Mcp(_) | Verb::Test(_) | Verb::Watch(_))
     }
 
     /// Runs the verb. `command` is the declaration of the whole program.
@@ -141,6 +147,7 @@ impl Verb {
             Verb::Turn(verb) => verb.run(show),
             Verb::Eval(verb) => verb.run(show),
             Verb::Serve(verb) => verb.run(show),
+            Verb::Mcp(verb) => verb.run(show),
             Verb::Packs(verb) => verb.run(show),
             Verb::Audit(verb) => verb.run(show),
             Verb::Pack(verb) => verb.run(show),

@@ -16,7 +16,7 @@ use tapster_door::Door;
 
 use crate::diag::{Code, Diagnostic, Report, Sources, render};
 use crate::exit::{EarlyExit, Result, RunExit};
-use crate::full::{AccessOptions, serve_http};
+use crate::full::{AccessOptions, GatewayFiles, serve_http};
 use crate::inputs::files::too_costly;
 use crate::inputs::{BuildParts, TemplateReference, library, load_rules, parse_seconds, scene, scene_file, template};
 use crate::output::Console;
@@ -43,6 +43,7 @@ const OWN: &[&str] = &["id", "trace", "reload"];
   tapster serve
   curl -d '{\"rules\":\"base\",\"scene\":{\"message\":\"Hello.\"}}' http://127.0.0.1:8787/v1/build
   TAPSTER_TOKEN=… tapster serve --listen 0.0.0.0:8787
+  tapster serve --gateway gateway.toml --cache-log cache.jsonl
   echo '{\"id\":1,\"pack\":\"base\",\"message\":\"Hello.\"}' | tapster serve --stdio
   echo '{\"call\":\"check\",\"rules\":\"base\"}' | tapster serve --stdio
   tapster serve --stdio < scenes.jsonl > prompts.jsonl")]
@@ -56,6 +57,13 @@ pub(crate) struct ServeArgs {
     /// A page that may call from a browser, such as `https://example.org`; can be repeated. Pages of this machine always may.
     #[arg(long, value_name = "ORIGIN", conflicts_with = "stdio")]
     origin: Vec<String>,
+    /// A configuration of models (TOML): `/v1/chat/completions` and `/v1/messages` answer clients of OpenAI and Anthropic,
+    /// with the rules between them and the provider (docs/how-to/gateway.md).
+    #[arg(long, value_name = "FILE", conflicts_with = "stdio")]
+    gateway: Option<PathBuf>,
+    /// A file to which the cache account of each request of the gateway is added, as a line of JSON.
+    #[arg(long, value_name = "FILE", requires = "gateway")]
+    cache_log: Option<PathBuf>,
     /// A folder below which lines may name files, besides the working folder; can be repeated.
     #[arg(long, value_name = "FOLDER", requires = "stdio")]
     allow: Vec<PathBuf>,
@@ -78,7 +86,9 @@ impl ServeArgs {
         let door = Door::new(library::pack_shelf(show).folders, Some(scene::clock));
         if !self.stdio {
             let token = (show.io.env)("TAPSTER_TOKEN").and_then(|token| token.into_string().ok()).filter(|token| !token.is_empty());
-            return serve_http(self.listen, AccessOptions { token, origins: self.origin.clone() }, self.deadline, door, show);
+            let access = AccessOptions { token, origins: self.origin.clone() };
+            let gateway = GatewayFiles { config: self.gateway.clone(), cache_log: self.cache_log.clone() };
+            return serve_http(self.listen, access, gateway, self.deadline, door, show);
         }
         let folders = RealFolders::new(&self.allow, show)?;
         let mut memory = ServeMemory { ready: IndexMap::default(), door };

@@ -2,7 +2,7 @@
 
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, Uri, header};
 use sha2::{Digest, Sha256};
-use tower_http::cors::{AllowHeaders, AllowOrigin, CorsLayer};
+use tower_http::cors::{AllowHeaders, AllowOrigin, CorsLayer, ExposeHeaders};
 
 /// Who may call.
 #[derive(Debug, Clone, Default)]
@@ -32,7 +32,9 @@ impl AccessRules {
             return (!is_local)
                 .then_some((StatusCode::FORBIDDEN, "the `Host` of the request is not this machine; write `localhost` or `127.0.0.1`"));
         };
-        let given = text(header::AUTHORIZATION).and_then(|text| text.strip_prefix("Bearer "));
+        // Anthropic's clients send their key in a header of its own
+        let own = text(header::HeaderName::from_static("x-api-key"));
+        let given = text(header::AUTHORIZATION).and_then(|text| text.strip_prefix("Bearer ")).or(own);
         match given.map(digest) {
             Some(given) if given == *token => None,
             Some(_) => Some((StatusCode::FORBIDDEN, "the token is wrong")),
@@ -52,7 +54,8 @@ impl AccessRules {
         CorsLayer::new()
             .allow_origin(AllowOrigin::predicate(allow))
             .allow_methods([Method::GET, Method::POST])
-            .allow_headers(AllowHeaders::list([header::AUTHORIZATION, header::CONTENT_TYPE]))
+            .allow_headers(AllowHeaders::mirror_request())
+            .expose_headers(ExposeHeaders::any())
             .allow_private_network(true)
     }
 }

@@ -4,6 +4,8 @@
 //! Builds run on threads of their own, so that a long one does not hold up the others.
 
 mod access;
+pub mod gateway;
+mod mcp;
 mod openapi;
 
 use std::net::SocketAddr;
@@ -26,6 +28,8 @@ use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
 
 pub use access::AccessRules;
+pub use gateway::Gateway;
+pub use mcp::serve_tools;
 pub use openapi::document as openapi;
 
 /// The limits of a server.
@@ -76,17 +80,18 @@ struct Server {
     door: Arc<Door>,
     limits: ServeLimits,
     access: AccessRules,
-    turns: Semaphore,
+    turns: Arc<Semaphore>,
     log: LogWriter,
 }
 
-/// The routes of a server.
-pub fn router(door: Arc<Door>, limits: ServeLimits, access: AccessRules, log: LogWriter) -> Router {
+/// The routes of a server, with those of a gateway if there is one.
+pub fn router(door: Arc<Door>, gateway: Option<Arc<Gateway>>, limits: ServeLimits, access: AccessRules, log: LogWriter) -> Router {
     let cors = access.cors();
-    let server = Arc::new(Server { door, limits, access, turns: Semaphore::new(limits.calls.max(1)), log });
+    let server = Arc::new(Server { door, limits, access, turns: Arc::new(Semaphore::new(limits.calls.max(1))), log });
     let calls = Router::new()
         .route("/v1/{call}", post(answer_call))
         .route("/openapi.json", get(async || json_response(StatusCode::OK, &openapi())))
+        .merge(gateway.map(gateway::routes).unwrap_or_default())
         .layer(middleware::from_fn_with_state(Arc::clone(&server), check_access));
     // a load balancer has no token
     let probes = Router::new().route("/healthz", get(async || "ok\n")).route("/readyz", get(answer_ready));
@@ -161,13 +166,17 @@ async fn answer_call(State(server): State<Arc<Server>>, Path(call): Path<String>
     let answered = tokio::time::timeout(limits.time, async {
         let body = to_bytes(request.into_body(), limits.body).await.map_err(|error| unreadable(&error, limits.body))?;
         let request = parse_request(&call, &body).map_err(|response| *response)?;
-        let Ok(_turn) = server.turns.acquire().await else {
+        let Ok(turn) = Arc::clone(&server.turns).acquire_owned().await else {
             return Err(problem(StatusCode::SERVICE_UNAVAILABLE, "the server is closed", Json::Null));
         };
         let door = Arc::clone(&server.door);
-        tokio::task::spawn_blocking(move || door.call(&request))
-            .await
-            .map_err(|_| problem(StatusCode::INTERNAL_SERVER_ERROR, "the call ended early", Json::Null))
+        tokio::task::spawn_blocking(move || {
+            // the turn lasts as long as the call, whether or not somebody waits for it
+            let _turn = turn;
+            door.call(&request)
+        })
+        .await
+        .map_err(|_| problem(StatusCode::INTERNAL_SERVER_ERROR, "the call ended early", Json::Null))
     });
     match answered.await {
         Ok(Ok(answer)) if is_ok(&answer) => json_response(StatusCode::OK, &answer),

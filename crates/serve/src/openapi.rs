@@ -3,9 +3,22 @@
 use serde_json::{Map, Value as Json, json};
 
 /// The calls of a schema of the door: their names, and the schemas of their requests.
-fn calls(schema: &Json) -> impl Iterator<Item = (&str, &Json)> {
+pub(crate) fn calls(schema: &Json) -> impl Iterator<Item = (&str, &Json)> {
     let variants = schema.get("oneOf").and_then(Json::as_array).into_iter().flatten();
     variants.filter_map(|variant| Some((variant.pointer("/properties/call/const")?.as_str()?, variant)))
+}
+
+/// What a call does, and the schema of its arguments.
+pub(crate) fn request_schema(variant: &Json) -> (String, Json) {
+    let mut arguments = variant.clone();
+    let about = arguments.as_object_mut().and_then(|schema| schema.remove("description"));
+    if let Some(properties) = arguments.get_mut("properties").and_then(Json::as_object_mut) {
+        properties.remove("call");
+    }
+    if let Some(required) = arguments.get_mut("required").and_then(Json::as_array_mut) {
+        required.retain(|name| name != "call");
+    }
+    (about.as_ref().and_then(Json::as_str).unwrap_or_default().to_owned(), arguments)
 }
 
 /// The names of the calls.
@@ -21,14 +34,7 @@ pub fn document() -> Json {
     let schema: Json = serde_json::from_str(&schema).unwrap_or_default();
     let mut paths = Map::new();
     for (call, variant) in calls(&schema) {
-        let mut body = variant.clone();
-        let about = body.as_object_mut().and_then(|body| body.remove("description")).unwrap_or_default();
-        if let Some(properties) = body.get_mut("properties").and_then(Json::as_object_mut) {
-            properties.remove("call");
-        }
-        if let Some(required) = body.get_mut("required").and_then(Json::as_array_mut) {
-            required.retain(|name| name != "call");
-        }
+        let (about, body) = request_schema(variant);
         let content = |kind: &str, of: &str| json!({ kind: { "schema": { "$ref": format!("#/components/schemas/{of}") } } });
         let post = json!({
             "operationId": call,

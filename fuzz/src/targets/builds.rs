@@ -7,8 +7,18 @@ use tapster::{Plan, Scene, blocks_of, build, emit, run};
 use super::{Verdict, imports, shipped, text};
 use crate::seeds;
 
-const PACKS: &[&str] =
-    &["base", "sillytavern", "sillytavern-exact", "risuai", "risuai-exact", "storyforge", "talespinner", "talespinner-exact", "vibetavern"];
+const PACKS: &[&str] = &[
+    "base",
+    "gateway",
+    "sillytavern",
+    "sillytavern-exact",
+    "risuai",
+    "risuai-exact",
+    "storyforge",
+    "talespinner",
+    "talespinner-exact",
+    "vibetavern",
+];
 
 /// The scenes of the rule tests, each with its pack, and scenes from documents.
 pub(super) fn scenes() -> Vec<Vec<u8>> {

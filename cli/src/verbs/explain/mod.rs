@@ -2,16 +2,17 @@
 
 mod html;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 use serde_json::Value as Json;
+use tapster_door::explain::accounts::{CacheAccount, CacheSummary};
 use tapster_door::explain::condition::ConditionProbe;
 use tapster_door::explain::{as_json, as_text, cache, changes, full_report, lore, remedy, rules, value, waiting_operations, why, why_not};
 
 use crate::diag::{Code, Sources};
 use crate::exit::{EarlyExit, Result, RunExit};
-use crate::inputs::files::write_file;
+use crate::inputs::files::{read_text, write_file};
 use crate::inputs::{self, InputArgs};
 use crate::layout::head;
 use crate::model::{Plan, Scene};
@@ -42,6 +43,7 @@ const PLAN: &str = "write a plan with `tapster build … --dump plan`";
   tapster explain examples/hello --value preset.main    which part of the inputs decided a value
   tapster explain examples/hello --html report.html     everything as one page for a browser
   tapster explain examples/hello --cache --previous plan.json   what a provider's cache can serve, and who broke it
+  tapster explain --cache --log cache.jsonl             what a gateway's prompts lost of the cache, and by which rules
   tapster explain examples/hello --format json")]
 pub(crate) struct ExplainArgs {
     #[command(flatten)]
@@ -59,8 +61,11 @@ pub(crate) struct ExplainArgs {
     filter: Option<String>,
     /// Show how much of the request is the same as in the previous one, the first block that differs, and the rule or
     /// macro that caused the difference.
-    #[arg(long, requires = "previous", conflicts_with_all = ["rules", "lore"])]
+    #[arg(long, requires = "compared", conflicts_with_all = ["rules", "lore"])]
     cache: bool,
+    /// With `--cache`: sum up the accounts that `tapster serve --cache-log` has written, instead of building a prompt.
+    #[arg(long, value_name = "FILE", requires = "cache", group = "compared")]
+    log: Option<PathBuf>,
     /// Explain why a block is in the prompt: its number, id or slot, or a part of its text.
     #[arg(long, value_name = "BLOCK", conflicts_with_all = ["rules", "lore", "cache"])]
     why: Option<String>,
@@ -80,8 +85,27 @@ pub(crate) struct ExplainArgs {
     html: Option<PathBuf>,
 }
 
+/// Sums up the accounts of a gateway.
+fn sum_up(log: &Path, show: &mut Console<'_>) -> Result<RunExit> {
+    let text = read_text(log, show)?;
+    let mut accounts = Vec::new();
+    for (n, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
+        let account: CacheAccount = serde_json::from_str(line).map_err(|error| {
+            let message = format!("`{}`, line {}: not an account of a gateway: {error}", log.display(), n + 1);
+            EarlyExit::could_not(Code::SyntaxJson, message, "name the file that `tapster serve --cache-log` has written")
+        })?;
+        accounts.push(account);
+    }
+    let sum = CacheSummary::of(&accounts);
+    show.answer(&serde_json::to_value(&sum).unwrap_or_default(), || sum.as_text());
+    Ok(RunExit::Done)
+}
+
 impl ExplainArgs {
     pub(crate) fn run(&self, show: &mut Console<'_>) -> Result<RunExit> {
+        if let Some(log) = &self.log {
+            return sum_up(log, show);
+        }
         if !self.cache && self.html.is_none() {
             self.inputs.refuse_previous()?;
         }

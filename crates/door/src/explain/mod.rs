@@ -1,5 +1,6 @@
 //! Why each block of a prompt is where it is. Each answer is JSON, and the same as a text for a terminal.
 
+pub mod accounts;
 pub mod cache;
 pub mod changes;
 pub mod condition;

@@ -275,6 +275,7 @@ codes! {
     ShareIndex = "share.index", Error, Elsewhere, "an index of packs, a lock or a file of trusted keys cannot be used";
     ShareLeftOut = "share.left_out", Note, Elsewhere, "a file of a pack's folder is not part of its archive";
     ShareUnsigned = "share.unsigned", Warning, Elsewhere, "an installed pack is not signed by a trusted key";
+    ServeGateway = "serve.gateway", Error, Elsewhere, "the configuration of a gateway cannot be used";
     ServeAddress = "serve.address", Error, Elsewhere, "an address cannot be listened on, or is open to other machines without a token";
     // importing files of other programs
     ImportFormat = "import.format", Error, Elsewhere, "a file is not of a known format";

@@ -1,0 +1,188 @@
+//! `tapster serve` over HTTP: the server runs on threads of its own, while this one reads rules and scenes for the gateway
+//! and writes logs.
+
+use std::io::Write;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::json;
+use tapster_door::Door;
+use tapster_serve::gateway::config::{GatewayConfig, ModelConfig};
+use tapster_serve::gateway::{Gateway, GatewayOptions, LoadedModel, ModelLoader};
+use tapster_serve::{AccessRules, RequestLog, ServeLimits};
+use tokio::sync::{mpsc, oneshot};
+
+use crate::diag::{Code, render};
+use crate::exit::{EarlyExit, Result, RunExit};
+use crate::inputs::files::read_text;
+use crate::inputs::{InputArgs, load_rules, scene};
+use crate::output::Console;
+use crate::pack::Ruleset;
+
+/// The pack of models that name neither a pack nor a scene.
+const GATEWAY_PACK: &str = "gateway";
+
+/// Who may call over HTTP.
+pub(crate) struct AccessOptions {
+    pub(crate) token: Option<String>,
+    pub(crate) origins: Vec<String>,
+}
+
+/// The files of a gateway.
+pub(crate) struct GatewayFiles {
+    pub(crate) config: Option<PathBuf>,
+    pub(crate) cache_log: Option<PathBuf>,
+}
+
+/// What the server asks of this thread.
+enum ServerEvent {
+    Answered(RequestLog),
+    /// Read the model at this place of the configuration.
+    Load(usize, oneshot::Sender<Result<LoadedModel, String>>),
+}
+
+/// Answers HTTP until the process is asked to stop; open requests are finished. Each request is told in a line of JSON.
+pub(crate) fn serve_http(
+    address: SocketAddr,
+    access: AccessOptions,
+    files: GatewayFiles,
+    deadline: f64,
+    door: Door,
+    show: &mut Console<'_>,
+) -> Result<RunExit> {
+    if access.token.is_none() && !tapster_serve::is_local(&address) {
+        let message = format!("other machines reach `{address}`, and no token is demanded of them");
+        let help = "set `TAPSTER_TOKEN` to a long random text, or listen on `127.0.0.1`";
+        return Err(EarlyExit::could_not(Code::ServeAddress, message, help));
+    }
+    let failed = |error: std::io::Error| {
+        let message = format!("`{address}` cannot be listened on: {error}");
+        EarlyExit::could_not(Code::ServeAddress, message, "choose another address with `--listen`")
+    };
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().map_err(failed)?;
+    let limits = ServeLimits { time: Duration::from_secs_f64(deadline), ..ServeLimits::default() };
+    let (sender, mut events) = mpsc::unbounded_channel();
+    let config = files.config.as_deref().map(|path| read_config(path, show)).transpose()?;
+    let gateway = match &config {
+        Some(config) => Some(Arc::new(open_gateway(config, &files, access.token.is_none(), sender.clone(), show)?)),
+        None => None,
+    };
+    let write = move |log: RequestLog| _ = sender.send(ServerEvent::Answered(log));
+    let access = AccessRules::new(access.token.as_deref(), access.origins);
+    let router = tapster_serve::router(Arc::new(door), gateway, limits, access, Arc::new(write));
+    runtime.block_on(async {
+        let listener = tokio::net::TcpListener::bind(address).await.map_err(failed)?;
+        let url = format!("http://{}", listener.local_addr().map_err(failed)?);
+        show.answer(&json!({ "listening": url }), || format!("listening on {url}\n"));
+        show.flush();
+        let mut served = tokio::spawn(tapster_serve::serve(listener, router, limits, stop_signal()));
+        loop {
+            tokio::select! {
+                done = &mut served => break done.map_err(std::io::Error::other).and_then(|done| done).map_err(failed),
+                Some(event) = events.recv() => match event {
+                    ServerEvent::Answered(RequestLog { method, path, status, time }) => {
+                        let line = json!({ "method": method, "path": path, "status": status, "milliseconds": time.as_millis() });
+                        // nobody can read an error about a closed stream
+                        let _ = writeln!(show.io.err, "{line}");
+                    }
+                    ServerEvent::Load(at, loaded) => {
+                        let model = config.as_ref().and_then(|config| config.model.get(at).map(|model| load_model(config, model, show)));
+                        // nobody waits for it any more where the client has left
+                        let _ = loaded.send(model.unwrap_or_else(|| Err("the model is not configured".to_owned())));
+                    }
+                }
+            }
+        }
+    })?;
+    Ok(RunExit::Done)
+}
+
+/// Reads a configuration; the paths in it are those beside it.
+fn read_config(path: &Path, show: &mut Console<'_>) -> Result<GatewayConfig> {
+    let text = read_text(path, show)?;
+    let wrong = |message: String| {
+        EarlyExit::could_not(Code::ServeGateway, format!("`{}`: {message}", path.display()), "docs/how-to/gateway.md describes its keys")
+    };
+    let mut config = GatewayConfig::parse(&text).map_err(wrong)?;
+    let folder = path.parent().unwrap_or(Path::new(""));
+    for model in &mut config.model {
+        model.overlays.iter_mut().chain(&mut model.scene).for_each(|path| *path = folder.join(&path));
+    }
+    Ok(config)
+}
+
+/// A gateway whose models were all read once, so that mistakes in them are told before the first request.
+fn open_gateway(
+    config: &GatewayConfig,
+    files: &GatewayFiles,
+    forwards_keys: bool,
+    sender: mpsc::UnboundedSender<ServerEvent>,
+    show: &mut Console<'_>,
+) -> Result<Gateway> {
+    let refused = |message: String| EarlyExit::could_not(Code::ServeGateway, message, "docs/how-to/gateway.md describes the configuration");
+    for model in &config.model {
+        load_model(config, model, show).map_err(|message| refused(format!("model `{}`: {message}", model.name)))?;
+    }
+    let open = |path: &PathBuf| {
+        let file = std::fs::OpenOptions::new().create(true).append(true).open(path);
+        let file = file.map_err(|error| refused(format!("`{}` cannot be written: {error}", path.display())))?;
+        Ok::<Box<dyn Write + Send>, EarlyExit>(Box::new(file))
+    };
+    let cache_log = files.cache_log.as_ref().map(open).transpose()?;
+    let loader: ModelLoader = Arc::new(move |at| {
+        let sender = sender.clone();
+        Box::pin(async move {
+            let (loaded, wait) = oneshot::channel();
+            let closed = || "the server is closed".to_owned();
+            sender.send(ServerEvent::Load(at, loaded)).map_err(|_| closed())?;
+            wait.await.map_err(|_| closed())?
+        })
+    });
+    let options = GatewayOptions { config: config.clone(), loader, clock: scene::clock, cache_log, forwards_keys };
+    Gateway::new(options, &|name| (show.io.env)(name)).map_err(refused)
+}
+
+/// The files of rules, and the folders in which new ones would lie.
+fn rule_files(rules: &Ruleset) -> Vec<PathBuf> {
+    let sources = rules.sources();
+    let names = sources.ids().filter_map(|id| sources.get(id)).map(|source| PathBuf::from(&*source.name));
+    let mut files: Vec<PathBuf> = names.filter(|path| path.is_file()).collect();
+    let mut folders: Vec<PathBuf> = files.iter().filter_map(|file| file.parent().map(Path::to_path_buf)).collect();
+    folders.dedup();
+    files.append(&mut folders);
+    files
+}
+
+/// Reads the rules and the scene of a model.
+fn load_model(config: &GatewayConfig, model: &ModelConfig, show: &mut Console<'_>) -> Result<LoadedModel, String> {
+    let dialect = config.upstream.get(&model.upstream).map(|upstream| upstream.dialect.name()).unwrap_or_default();
+    let (read, _) = show.keeping(|show| {
+        let text = |value: &toml::Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+        let options = model.option.iter().map(|(name, value)| format!("{name}={}", text(value))).collect();
+        let pack = model.pack.clone().or_else(|| model.scene.is_none().then(|| GATEWAY_PACK.to_owned()));
+        let inputs = InputArgs::of_rules(model.scene.clone(), pack, model.overlays.clone(), options, dialect);
+        let parts = inputs.parts(show)?;
+        let rules = load_rules(&parts, show)?;
+        let given = scene::scene_parts(&parts, &rules, show)?;
+        let mut files = parts.paths();
+        files.extend(model.scene.iter().map(|scene| if scene.is_dir() { scene.join("scene.toml") } else { scene.clone() }));
+        files.extend(rule_files(&rules));
+        Ok::<_, EarlyExit>(LoadedModel { rules, parts: given, character: model.scene.is_some(), files })
+    });
+    read.map_err(|stop: EarlyExit| render::plain(&stop.report, &stop.sources))
+}
+
+/// Ends when the process is asked to stop.
+async fn stop_signal() {
+    #[cfg(unix)]
+    if let Ok(mut terminate) = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate()) {
+        tokio::select! {
+            _ = terminate.recv() => {}
+            _ = tokio::signal::ctrl_c() => {}
+        }
+        return;
+    }
+    let _ = tokio::signal::ctrl_c().await;
+}

@@ -1,0 +1,414 @@
+//! The gateway: a client of OpenAI or Anthropic speaks to it as to the provider, and the rules of a model stand between.
+//!
+//! The client's messages become the chat of a scene ([`rewrite`]); the request that the rules build is sent to the provider
+//! that the configuration names, and its answer is handed on byte for byte ([`relay`]). Of each request it is kept what the
+//! rules did, and what became of the provider's cache ([`CacheAccount`]).
+
+pub mod config;
+mod handlers;
+mod pages;
+mod relay;
+pub(crate) mod rewrite;
+
+use std::collections::VecDeque;
+use std::ffi::OsString;
+use std::io::Write;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Instant, SystemTime};
+
+use indexmap::IndexMap;
+use serde_json::{Map, Value as Json, json};
+use sha2::{Digest, Sha256};
+use tapster::model::{PlanBlock, Scene, Value};
+use tapster_client::keys::Key;
+use tapster_client::{BoxFuture, Http, HttpOptions};
+use tapster_door::explain::accounts::{CacheAccount, CacheBooking, CacheFacts, CacheSummary};
+
+use config::{ClientDialect, GatewayConfig, ModelConfig, UpstreamConfig};
+use rewrite::{ClientRequest, FileTimes, RewrittenRequest};
+
+pub(crate) use handlers::routes;
+pub use rewrite::LoadedModel;
+
+/// The most sessions that are kept; of more, those that were used longest ago are forgotten.
+const MOST_SESSIONS: usize = 1_000;
+/// The most bytes that sessions hold.
+const MOST_SESSION_BYTES: usize = 128 << 20;
+/// The most accounts that are kept.
+const MOST_ACCOUNTS: usize = 10_000;
+/// The most bytes of explanations that are kept.
+const MOST_EXPLAINED: usize = 128 << 20;
+
+/// Reads the rules and the scene of the model at a place of the configuration.
+pub type ModelLoader = Arc<dyn Fn(usize) -> BoxFuture<'static, Result<LoadedModel, String>> + Send + Sync>;
+
+/// What a gateway consists of.
+pub struct GatewayOptions {
+    pub config: GatewayConfig,
+    pub loader: ModelLoader,
+    /// The time of builds.
+    pub clock: fn() -> String,
+    /// Where each account is written to, as a line of JSON.
+    pub cache_log: Option<Box<dyn Write + Send>>,
+    /// Whether a key that the client sends is handed on to providers that have none.
+    pub forwards_keys: bool,
+}
+
+/// Rewrites requests of clients, and keeps account of them.
+pub struct Gateway {
+    config: GatewayConfig,
+    loader: ModelLoader,
+    clock: fn() -> String,
+    forwards_keys: bool,
+    transports: IndexMap<String, Http>,
+    models: Vec<tokio::sync::Mutex<Option<ReadModel>>>,
+    sessions: Mutex<IndexMap<String, ClientSession>>,
+    exchanges: Mutex<ExchangeMemory>,
+    cache_log: Mutex<Option<Box<dyn Write + Send>>>,
+}
+
+/// A model with the times of its files when it was read, and what was wrong with them when that was tried again.
+struct ReadModel {
+    model: Arc<LoadedModel>,
+    times: FileTimes,
+    broken: Option<(FileTimes, String)>,
+}
+
+/// What is kept of a session for its next request.
+#[derive(Clone)]
+struct ClientSession {
+    blocks: Arc<Vec<PlanBlock>>,
+    total: u64,
+    sent: Instant,
+    state: Json,
+    /// About how many bytes it holds.
+    bytes: usize,
+}
+
+/// Requests with their explanations, and the accounts of more of them.
+#[derive(Default)]
+struct ExchangeMemory {
+    exchanges: IndexMap<String, Exchange>,
+    /// The bytes of their explanations.
+    bytes: usize,
+    accounts: VecDeque<CacheAccount>,
+    count: u64,
+}
+
+/// One request and what is known about it.
+struct Exchange {
+    explanation: Arc<str>,
+    account: CacheAccount,
+}
+
+/// What a request is booked from once it is answered.
+struct OpenAccount {
+    account: CacheAccount,
+    facts: CacheFacts,
+    model: Arc<LoadedModel>,
+    /// The session as the next request finds it, and its place among the sessions.
+    session: (String, ClientSession),
+}
+
+/// A request that is ready to be sent.
+struct PreparedExchange {
+    id: String,
+    session: String,
+    url: String,
+    body: Json,
+    warnings: Json,
+    differs: Json,
+    /// `None` for a request that no rule has built.
+    account: Option<OpenAccount>,
+}
+
+/// Why a request is not sent: a status, a sentence, and diagnostics.
+struct GatewayRefusal {
+    status: u16,
+    message: String,
+    diagnostics: Json,
+}
+
+impl GatewayRefusal {
+    fn new(status: u16, message: impl Into<String>) -> Self {
+        Self { status, message: message.into(), diagnostics: Json::Null }
+    }
+}
+
+impl Gateway {
+    /// A gateway; `env` gives the variables that hold keys.
+    ///
+    /// # Errors
+    /// A key is missing, or the address of a provider cannot be used.
+    pub fn new(options: GatewayOptions, env: &dyn Fn(&str) -> Option<OsString>) -> Result<Self, String> {
+        let GatewayOptions { config, loader, clock, cache_log, forwards_keys } = options;
+        let mut transports = IndexMap::new();
+        for (name, upstream) in &config.upstream {
+            let transport = open_transport(upstream, env).map_err(|message| format!("upstream `{name}`: {message}"))?;
+            transports.insert(name.clone(), transport);
+        }
+        let models = config.model.iter().map(|_| tokio::sync::Mutex::new(None)).collect();
+        let (sessions, exchanges) = (Mutex::default(), Mutex::default());
+        Ok(Self { config, loader, clock, forwards_keys, transports, models, sessions, exchanges, cache_log: Mutex::new(cache_log) })
+    }
+
+    /// The model that a request names, with its provider.
+    fn find_model(
+        &self,
+        body: &Map<String, Json>,
+        dialect: Option<ClientDialect>,
+    ) -> Result<(usize, &ModelConfig, &UpstreamConfig), GatewayRefusal> {
+        let name = body.get("model").and_then(Json::as_str).unwrap_or_default();
+        let known = || self.config.model.iter().map(|model| model.name.as_str()).collect::<Vec<_>>().join(", ");
+        let refused = || GatewayRefusal::new(404, format!("there is no model `{name}`; the configuration has {}", known()));
+        let at = self.config.find(name).ok_or_else(refused)?;
+        let model = self.config.model.get(at).ok_or_else(refused)?;
+        let upstream = self.config.upstream.get(&model.upstream).ok_or_else(refused)?;
+        if dialect.is_some_and(|dialect| dialect != upstream.dialect) {
+            let message = format!("model `{name}` is answered at /v1{}", upstream.dialect.path());
+            return Err(GatewayRefusal::new(400, message));
+        }
+        Ok((at, model, upstream))
+    }
+
+    /// The rules of a model; they are read again when their files have changed. If they are broken then, the last good ones
+    /// stay, and the second value says so.
+    async fn load_model(&self, at: usize) -> Result<(Arc<LoadedModel>, Option<String>), GatewayRefusal> {
+        let missing = || GatewayRefusal::new(500, "the model is not configured");
+        let mut kept = self.models.get(at).ok_or_else(missing)?.lock().await;
+        let stale = |message: &str| Some(format!("the rules from before are used: {message}"));
+        if let Some(kept) = kept.as_ref() {
+            let times = FileTimes::of(&kept.model.files);
+            match &kept.broken {
+                _ if times == kept.times => return Ok((Arc::clone(&kept.model), None)),
+                Some((broken, message)) if times == *broken => return Ok((Arc::clone(&kept.model), stale(message))),
+                _ => {}
+            }
+        }
+        let started = SystemTime::now();
+        match (self.loader)(at).await {
+            Ok(model) => {
+                let model = Arc::new(model);
+                let times = Some(FileTimes::of(&model.files)).filter(|times| !times.is_after(started)).unwrap_or_default();
+                *kept = Some(ReadModel { model: Arc::clone(&model), times, broken: None });
+                Ok((model, None))
+            }
+            Err(message) => match kept.as_mut() {
+                Some(kept) => {
+                    let stale = stale(&message);
+                    kept.broken = Some((FileTimes::of(&kept.model.files), message));
+                    Ok((Arc::clone(&kept.model), stale))
+                }
+                None => Err(GatewayRefusal::new(500, message)),
+            },
+        }
+    }
+
+    /// Builds the request that is sent for that of a client, and keeps what explains it.
+    fn prepare(
+        &self,
+        at: usize,
+        model: &Arc<LoadedModel>,
+        body: &Map<String, Json>,
+        session: Option<String>,
+    ) -> Result<PreparedExchange, GatewayRefusal> {
+        let refused = || GatewayRefusal::new(500, "the model is not configured");
+        let config = self.config.model.get(at).ok_or_else(refused)?;
+        let upstream = self.config.upstream.get(&config.upstream).ok_or_else(refused)?;
+        let name = body.get("model").and_then(Json::as_str).unwrap_or_default();
+        let session = session.unwrap_or_else(|| session_of(name, body));
+        // another model has other rules, so nothing of its requests is the same
+        let place = format!("{at} {session}");
+        let before = self.sessions().get(&place).cloned();
+        let now = (self.clock)();
+        let request = ClientRequest {
+            body,
+            dialect: upstream.dialect,
+            model: config.send_as.as_deref().unwrap_or(name),
+            now: now.clone(),
+            previous: before.as_ref().map(|before| before.blocks.as_slice()),
+            state: before.as_ref().map(|before| &before.state),
+        };
+        let rewritten = match model.rewrite(&request) {
+            Ok(rewritten) => rewritten,
+            Err(diagnostics) if config.failing == config::FailedBuildPolicy::Send => {
+                let mut body = body.clone();
+                body.insert("model".to_owned(), request.model.into());
+                let url = request_url(upstream);
+                return Ok(PreparedExchange {
+                    id: String::new(),
+                    session,
+                    url,
+                    body: Json::Object(body),
+                    warnings: diagnostics,
+                    differs: Json::Null,
+                    account: None,
+                });
+            }
+            Err(diagnostics) => return Err(GatewayRefusal { status: 422, message: "the rules build no request".to_owned(), diagnostics }),
+        };
+        let RewrittenRequest { body: sent, blocks, state, unchanged, mut differs, reasons, warnings, cache_seconds } = rewritten;
+        let facts = CacheFacts {
+            total: unchanged.total,
+            previous: before.as_ref().map(|before| before.total),
+            unchanged: unchanged.tokens,
+            pause: before.as_ref().map_or(0, |before| before.sent.elapsed().as_secs()),
+            cache_seconds,
+            usage: None,
+        };
+        let id = self.next_id(&now);
+        let explanation = json!({
+            "id": id, "time": now, "session": session, "model": name, "url": request_url(upstream), "client": body, "sent": sent,
+            "differs": differs, "warnings": warnings, "reasons": reasons,
+        });
+        // what is logged holds no texts of the chat
+        if let Some(differs) = differs.as_object_mut() {
+            differs.retain(|key, _| !matches!(key.as_str(), "was" | "is"));
+        }
+        let account = CacheAccount {
+            id: id.clone(),
+            time: now,
+            session: session.clone(),
+            model: name.to_owned(),
+            total: facts.total,
+            differs: differs.clone(),
+            ..CacheAccount::default()
+        };
+        let explanation: Arc<str> = explanation.to_string().into();
+        // an explanation holds the texts of the blocks about as often as the blocks themselves
+        let session_after =
+            ClientSession { blocks: Arc::new(blocks), total: facts.total, sent: Instant::now(), state, bytes: explanation.len() };
+        self.exchanges().keep(Exchange { explanation, account: account.clone() });
+        let account = OpenAccount { account, facts, model: Arc::clone(model), session: (place, session_after) };
+        Ok(PreparedExchange { id, session, url: request_url(upstream), body: sent, warnings, differs, account: Some(account) })
+    }
+
+    /// Lets the session go on with a request that the provider has taken.
+    fn keep_session(&self, place: String, session: ClientSession) {
+        let mut sessions = self.sessions();
+        sessions.shift_remove(&place);
+        sessions.insert(place, session);
+        let mut bytes: usize = sessions.values().map(|session| session.bytes).sum();
+        // the new one stays, however large
+        while sessions.len() > MOST_SESSIONS || bytes > MOST_SESSION_BYTES && sessions.len() > 1 {
+            bytes -= sessions.shift_remove_index(0).map_or(0, |(_, old)| old.bytes);
+        }
+    }
+
+    /// Books a request whose answer has ended; `usage` is what the provider says of its tokens.
+    fn book(&self, mut account: CacheAccount, mut facts: CacheFacts, model: &LoadedModel, usage: &Json) {
+        facts.usage = read_usage(model, usage);
+        account.booked = CacheBooking::of(&facts);
+        (account.input, account.cached) = facts.usage.unzip();
+        let line = serde_json::to_string(&account).unwrap_or_default();
+        let mut memory = self.exchanges();
+        if let Some(exchange) = memory.exchanges.get_mut(&account.id) {
+            exchange.account = account.clone();
+        }
+        memory.accounts.push_back(account);
+        if memory.accounts.len() > MOST_ACCOUNTS {
+            memory.accounts.pop_front();
+        }
+        drop(memory);
+        if let Some(log) = self.cache_log.lock().unwrap_or_else(PoisonError::into_inner).as_mut() {
+            // a full disk must not stop the chat
+            let _ = writeln!(log, "{line}").and_then(|()| log.flush());
+        }
+    }
+
+    /// What is known of a request.
+    fn explain_exchange(&self, id: &str) -> Option<Json> {
+        let (explanation, account) = {
+            let memory = self.exchanges();
+            let exchange = memory.exchanges.get(id)?;
+            (Arc::clone(&exchange.explanation), exchange.account.clone())
+        };
+        let mut explanation: Json = serde_json::from_str(&explanation).ok()?;
+        if let (Some(explanation), Ok(account)) = (explanation.as_object_mut(), serde_json::to_value(account)) {
+            explanation.insert("cache".to_owned(), account);
+        }
+        Some(explanation)
+    }
+
+    /// The accounts of all requests, or of a session, with their sums.
+    fn sum_accounts(&self, session: Option<&str>) -> Json {
+        let is_wanted = |account: &&CacheAccount| session.is_none_or(|session| account.session == session);
+        let accounts: Vec<CacheAccount> = self.exchanges().accounts.iter().filter(is_wanted).cloned().collect();
+        json!({ "summary": CacheSummary::of(&accounts), "requests": accounts })
+    }
+
+    /// The models that clients may name.
+    fn list_models(&self) -> Json {
+        let named = self.config.model.iter().filter(|model| !model.name.ends_with('*'));
+        let data: Vec<Json> =
+            named.map(|model| json!({ "id": model.name, "object": "model", "created": 0, "owned_by": model.upstream })).collect();
+        json!({ "object": "list", "data": data })
+    }
+
+    fn next_id(&self, now: &str) -> String {
+        let mut memory = self.exchanges();
+        memory.count += 1;
+        short_digest(&[now.as_bytes(), &memory.count.to_le_bytes()])
+    }
+
+    fn sessions(&self) -> MutexGuard<'_, IndexMap<String, ClientSession>> {
+        self.sessions.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn exchanges(&self) -> MutexGuard<'_, ExchangeMemory> {
+        self.exchanges.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl ExchangeMemory {
+    fn keep(&mut self, exchange: Exchange) {
+        self.bytes += exchange.explanation.len();
+        self.exchanges.insert(exchange.account.id.clone(), exchange);
+        // the new one stays, however large
+        while self.bytes > MOST_EXPLAINED && self.exchanges.len() > 1 {
+            self.bytes -= self.exchanges.shift_remove_index(0).map_or(0, |(_, old)| old.explanation.len());
+        }
+    }
+}
+
+/// The tokens of the prompt and of the cache, by the pack's program `usage`.
+fn read_usage(model: &LoadedModel, usage: &Json) -> Option<(u64, u64)> {
+    usage.as_object().filter(|usage| !usage.is_empty())?;
+    let mut scene = Scene::default();
+    scene.set("usage", Value::from(usage));
+    let done = tapster::run(&model.rules, "usage", &scene, &[]).ok()?;
+    let count = |path: &str| done.get(path).to_json().as_u64();
+    Some((count("tokens.input")?, count("tokens.cached").unwrap_or(0)))
+}
+
+/// The name of a session whose client gives it none: the digest of the model and of the user's first message.
+fn session_of(model: &str, body: &Map<String, Json>) -> String {
+    let messages = body.get("messages").and_then(Json::as_array).into_iter().flatten();
+    let first = messages.into_iter().find(|message| message.get("role").and_then(Json::as_str) == Some("user"));
+    let content = first.and_then(|first| first.get("content")).map(Json::to_string).unwrap_or_default();
+    short_digest(&[model.as_bytes(), content.as_bytes()])
+}
+
+fn short_digest(parts: &[&[u8]]) -> String {
+    let mut digest = Sha256::new();
+    parts.iter().for_each(|part| {
+        digest.update(part.len().to_le_bytes());
+        digest.update(part);
+    });
+    digest.finalize().iter().take(8).map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// The address that takes the requests of a provider; without a path, its version is added.
+fn request_url(upstream: &UpstreamConfig) -> String {
+    let base = upstream.url.trim_end_matches('/');
+    let path = upstream.dialect.path();
+    let base = base.strip_suffix(path).unwrap_or(base);
+    let has_path = base.split_once("://").is_some_and(|(_, rest)| rest.contains('/'));
+    format!("{base}{}{path}", if has_path { "" } else { "/v1" })
+}
+
+fn open_transport(upstream: &UpstreamConfig, env: &dyn Fn(&str) -> Option<OsString>) -> Result<Http, String> {
+    let key = upstream.key_env.as_deref().map(|name| Key::from_variable(name, env)).transpose().map_err(|error| error.to_string())?;
+    let options = HttpOptions { key, origins: vec![upstream.url.clone()], below: Some(upstream.url.clone()), ..HttpOptions::default() };
+    Http::new(options).map_err(|error| error.to_string())
+}

@@ -1,0 +1,241 @@
+//! Handing an answer of a provider on to the client: byte for byte, while its counts of tokens are read along.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::body::Body;
+use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
+use axum::response::Response;
+use futures_util::stream;
+use serde_json::{Value as Json, json};
+use tapster_client::sse::{Splitter, SseEvent};
+use tapster_client::{AuthHeader, Body as IncomingBody, OutgoingRequest, Transport};
+use tapster_door::explain::accounts::{CacheAccount, CacheFacts};
+
+use super::config::{ClientDialect, UpstreamConfig};
+use super::rewrite::{LoadedModel, is_streamed};
+use super::{Gateway, GatewayRefusal, OpenAccount, PreparedExchange};
+
+/// How long a stream is silent before the client gets a comment, so that nothing between closes the connection.
+const KEEP_ALIVE: Duration = Duration::from_secs(15);
+/// How many such pauses in a row end a stream.
+const MOST_PAUSES: u32 = 20;
+/// The most bytes of an answer.
+const MOST_ANSWER: usize = 256 << 20;
+/// The most bytes of an answer, or of one event, that are read for counts of tokens.
+const MOST_READ: usize = 8 << 20;
+/// Headers of a client that providers read.
+const FORWARDED: &[&str] = &["anthropic-version", "anthropic-beta", "openai-organization", "openai-project"];
+/// Headers of an answer that belong to one connection, or to a body that may be changed on its way.
+const DROPPED: &[&str] = &["connection", "set-cookie", "content-length", "keep-alive", "transfer-encoding", "trailer", "upgrade", "date"];
+
+/// Sends a request, and gives the answer as it arrives.
+pub(super) async fn send(
+    gateway: Arc<Gateway>,
+    upstream: &UpstreamConfig,
+    name: &str,
+    client: &HeaderMap,
+    prepared: PreparedExchange,
+) -> Result<Response, GatewayRefusal> {
+    let PreparedExchange { id, session, url, body, warnings, account, .. } = prepared;
+    let transport = gateway.transports.get(name).ok_or_else(|| GatewayRefusal::new(500, "the provider is not configured"))?;
+    let stream = body.as_object().is_some_and(is_streamed);
+    let (auth, prefix) = upstream.dialect.key_header();
+    let mut forwarded: Vec<&str> = FORWARDED.to_vec();
+    if upstream.key_env.is_none() && gateway.forwards_keys {
+        forwarded.push(auth);
+    }
+    let text = |name: &str| Some((name.to_owned(), client.get(name)?.to_str().ok()?.to_owned()));
+    let headers = forwarded.into_iter().filter_map(text).collect();
+    let auth = Some(AuthHeader { header: auth.to_owned(), prefix: prefix.to_owned() });
+    let request = OutgoingRequest { url, headers, auth, body, stream };
+    let answer = transport.send(&request).await.map_err(|error| {
+        let status = if error.code == "timeout" { 504 } else { 502 };
+        GatewayRefusal::new(status, transport.scrub(error.message))
+    })?;
+    if (300..400).contains(&answer.status) {
+        // a client would send its key and its chat after it
+        return Err(GatewayRefusal::new(502, "the provider answers with another address; name that one in the configuration"));
+    }
+    let account = account.filter(|_| (200..300).contains(&answer.status)).map(|open| {
+        let OpenAccount { account, facts, model, session: (place, session) } = open;
+        gateway.keep_session(place, session);
+        (account, facts, model)
+    });
+    let mut response = Response::new(Body::empty());
+    *response.status_mut() = StatusCode::from_u16(answer.status).unwrap_or(StatusCode::BAD_GATEWAY);
+    for (name, value) in &answer.headers {
+        if let (Ok(name), Ok(value)) = (HeaderName::try_from(name.as_str()), HeaderValue::try_from(value.as_str()))
+            && !DROPPED.contains(&name.as_str())
+            && !name.as_str().starts_with("access-control-")
+        {
+            response.headers_mut().append(name, value);
+        }
+    }
+    let mut add = |name: &'static str, value: String| {
+        if let Ok(value) = HeaderValue::try_from(value) {
+            response.headers_mut().insert(name, value);
+        }
+    };
+    add("x-tapster-session", session);
+    if id.is_empty() {
+        add("x-tapster-warning", "the rules build no request; it was sent as it came".to_owned());
+    } else {
+        add("x-tapster-explain", format!("/explain/{id}"));
+    }
+    if let Some(count) = warnings.as_array().map(Vec::len).filter(|count| *count > 0) {
+        add("x-tapster-warnings", count.to_string());
+    }
+    let is_events = answer.header("content-type").is_some_and(|kind| kind.starts_with("text/event-stream"));
+    let usage =
+        if is_events { UsageReader::Events(Box::new(Splitter::new(MOST_READ)), Json::Null) } else { UsageReader::Whole(Vec::new()) };
+    let relay = Relay {
+        gateway: Arc::clone(&gateway),
+        account,
+        dialect: upstream.dialect,
+        body: answer.body,
+        usage,
+        is_events,
+        ends: Vec::new(),
+        bytes: 0,
+        pauses: 0,
+    };
+    *response.body_mut() = Body::from_stream(stream::unfold(Some(relay), |relay| async {
+        let mut relay = relay?;
+        match relay.next().await {
+            Ok(Some(part)) => Some((Ok(part), Some(relay))),
+            Ok(None) => None,
+            // a stream says what happened; any other body breaks off
+            Err(message) if relay.is_events => Some((Ok(relay.error_event(&message)), None)),
+            Err(message) => Some((Err(std::io::Error::other(message)), None)),
+        }
+    }));
+    Ok(response)
+}
+
+/// An answer on its way. When it ends, or the client leaves, the request is booked.
+struct Relay {
+    gateway: Arc<Gateway>,
+    account: Option<(CacheAccount, CacheFacts, Arc<LoadedModel>)>,
+    dialect: ClientDialect,
+    body: Box<dyn IncomingBody>,
+    usage: UsageReader,
+    is_events: bool,
+    /// The last bytes that were handed on: an event has ended, and a comment may follow, behind an empty line.
+    ends: Vec<u8>,
+    bytes: usize,
+    /// Pauses since the last part.
+    pauses: u32,
+}
+
+impl Relay {
+    async fn next(&mut self) -> Result<Option<Vec<u8>>, String> {
+        loop {
+            let part = match tokio::time::timeout(KEEP_ALIVE, self.body.next()).await {
+                Ok(Ok(Some(part))) => part,
+                Ok(Ok(None)) => return Ok(None),
+                Ok(Err(error)) => return Err(error.message),
+                Err(_) if self.pauses == MOST_PAUSES => return Err("the provider has been silent for too long".to_owned()),
+                Err(_) => {
+                    self.pauses += 1;
+                    if self.is_events && self.is_between() {
+                        return Ok(Some(b": keep-alive\n\n".to_vec()));
+                    }
+                    continue;
+                }
+            };
+            self.pauses = 0;
+            self.bytes += part.len();
+            if self.bytes > MOST_ANSWER {
+                return Err(format!("the answer is longer than {} MiB", MOST_ANSWER >> 20));
+            }
+            self.ends.extend_from_slice(&part);
+            let old = self.ends.len().saturating_sub(4);
+            self.ends.drain(..old);
+            self.usage.push(&part);
+            return Ok(Some(part));
+        }
+    }
+
+    /// Whether no event is unfinished.
+    fn is_between(&self) -> bool {
+        self.ends.is_empty() || self.ends.ends_with(b"\n\n") || self.ends.ends_with(b"\r\n\r\n")
+    }
+
+    /// What a client of the dialect reads as an error in a stream.
+    fn error_event(&self, message: &str) -> Vec<u8> {
+        let error = error_body(502, message, &Json::Null);
+        let name = if self.dialect == ClientDialect::Anthropic { "event: error\n" } else { "" };
+        let end = if self.is_between() { "" } else { "\n\n" };
+        format!("{end}{name}data: {error}\n\n").into_bytes()
+    }
+}
+
+impl Drop for Relay {
+    fn drop(&mut self) {
+        if let Some((account, facts, model)) = self.account.take() {
+            self.gateway.book(account, facts, &model, &self.usage.end());
+        }
+    }
+}
+
+/// An error as clients of both dialects read it.
+pub(super) fn error_body(status: u16, message: &str, diagnostics: &Json) -> Json {
+    let kind = if status < 500 { "invalid_request_error" } else { "api_error" };
+    let mut body = json!({ "type": "error", "error": { "type": kind, "message": message, "code": "tapster" } });
+    if let (Some(body), Json::Array(_)) = (body.as_object_mut(), diagnostics) {
+        body.insert("diagnostics".to_owned(), diagnostics.clone());
+    }
+    body
+}
+
+/// Reads the counts of tokens out of an answer.
+enum UsageReader {
+    /// A body of JSON so far.
+    Whole(Vec<u8>),
+    /// Events, with the counts so far.
+    Events(Box<Splitter>, Json),
+}
+
+impl UsageReader {
+    fn push(&mut self, part: &[u8]) {
+        match self {
+            Self::Whole(bytes) if bytes.len() + part.len() <= MOST_READ => bytes.extend_from_slice(part),
+            Self::Whole(_) => {}
+            Self::Events(splitter, usage) => {
+                let mut events = Vec::new();
+                // events that are too long have no counts
+                let _ = splitter.push(part, &mut events);
+                events.iter().for_each(|event| read_event(event, usage));
+            }
+        }
+    }
+
+    fn end(&mut self) -> Json {
+        match self {
+            Self::Whole(bytes) => {
+                serde_json::from_slice::<Json>(bytes).ok().and_then(|mut body| Some(body.get_mut("usage")?.take())).unwrap_or_default()
+            }
+            Self::Events(splitter, usage) => {
+                let mut events = Vec::new();
+                splitter.end(&mut events);
+                events.iter().for_each(|event| read_event(event, usage));
+                usage.take()
+            }
+        }
+    }
+}
+
+/// Adds the counts of an event; later counts replace earlier ones of the same name.
+fn read_event(event: &SseEvent, usage: &mut Json) {
+    if !event.data.contains("\"usage\"") {
+        return;
+    }
+    let Ok(data) = serde_json::from_str::<Json>(&event.data) else { return };
+    let found = data.get("usage").or_else(|| data.pointer("/message/usage")).and_then(Json::as_object);
+    let Some(found) = found else { return };
+    match usage {
+        Json::Object(usage) => usage.extend(found.iter().map(|(name, value)| (name.clone(), value.clone()))),
+        _ => *usage = Json::Object(found.clone()),
+    }
+}
