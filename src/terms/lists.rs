@@ -295,10 +295,11 @@ impl BuildList {
         if let Some(unread) = &mut self.unread {
             unread.at -= indices.iter().filter(|n| **n < unread.at).count();
         }
+        // what stands before the first of them stays where it is
+        let Some(first) = indices.first().copied().filter(|first| *first < self.items.len()) else { return Vec::new() };
         let mut out = Vec::with_capacity(indices.len());
         let mut next = indices.iter().copied().peekable();
-        let old = std::mem::take(&mut self.items);
-        for (n, item) in old.into_iter().enumerate() {
+        for (n, item) in (first..).zip(self.items.split_off(first)) {
             if next.next_if_eq(&n).is_some() {
                 out.push(item);
             } else {

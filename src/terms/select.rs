@@ -243,15 +243,18 @@ impl Select {
     fn candidates(&self, seq: SelectSequence<'_>, outer: &Env<'_>) -> Result<Vec<usize>, EvalFault> {
         outer.st.visit(seq.len())?;
         let prefilter = self.prefilter(seq, outer);
-        let may = |n: usize| match (&prefilter, seq.cur(n)) {
-            (Some(prefilter), CurrentItem::Item(item, _)) => prefilter.may_be_met_by(item),
-            _ => true,
-        };
-        let open = (0..seq.len()).filter(|n| may(*n) && (self.off || seq.enabled(*n)));
-        if self.since.is_none() && self.run.is_none() {
-            return self.filtered(open, seq, outer);
+        let mut list = Vec::new();
+        for n in 0..seq.len() {
+            if let CurrentItem::Item(item, _) = seq.cur(n)
+                && !(prefilter.as_ref().is_none_or(|prefilter| prefilter.may_be_met_by(item)) && (self.off || item.enabled()))
+            {
+                continue;
+            }
+            list.push(n);
         }
-        let mut list: Vec<usize> = open.collect();
+        if self.since.is_none() && self.run.is_none() {
+            return self.filtered(list, seq, outer);
+        }
         if let Some(since) = &self.since {
             for (k, n) in list.iter().enumerate().rev() {
                 if outer.inner(seq.cur(*n)).holds(since)? {
@@ -276,12 +279,12 @@ impl Select {
                 list.drain(..list.len() - length);
             }
         }
-        self.filtered(list.into_iter(), seq, outer)
+        self.filtered(list, seq, outer)
     }
 
     /// The elements that `where` lets pass.
-    fn filtered(&self, of: impl Iterator<Item = usize>, seq: SelectSequence<'_>, outer: &Env<'_>) -> Result<Vec<usize>, EvalFault> {
-        let Some(filter) = &self.filter else { return Ok(of.collect()) };
+    fn filtered(&self, of: Vec<usize>, seq: SelectSequence<'_>, outer: &Env<'_>) -> Result<Vec<usize>, EvalFault> {
+        let Some(filter) = &self.filter else { return Ok(of) };
         let mut kept = Vec::new();
         for n in of {
             let env = outer.inner(seq.cur(n));
@@ -565,13 +568,16 @@ fn compare_utf16(a: &str, b: &str) -> Ordering {
 
 /// Sorts `part` (indices into `seq`) by the keys, stably.
 pub fn sort(part: &mut Vec<usize>, keys: &[SortKey], seq: SelectSequence<'_>, outer: &Env<'_>) -> Result<(), EvalFault> {
-    let mut rows = Vec::with_capacity(part.len());
+    let mut values = Vec::with_capacity(part.len() * keys.len());
     for n in part.iter() {
-        let values = keys.iter().map(|k| k.value(seq.cur(*n), outer)).collect::<Result<Vec<_>, _>>()?;
-        rows.push((values, *n));
+        for key in keys {
+            values.push(key.value(seq.cur(*n), outer)?);
+        }
     }
-    rows.sort_by(|a, b| {
-        for ((x, y), key) in a.0.iter().zip(&b.0).zip(keys) {
+    let row = |n: usize| values.get(n * keys.len()..(n + 1) * keys.len()).unwrap_or_default();
+    let mut order: Vec<usize> = (0..part.len()).collect();
+    order.sort_by(|a, b| {
+        for ((x, y), key) in row(*a).iter().zip(row(*b)).zip(keys) {
             let order = if key.descending { y.compare(x) } else { x.compare(y) };
             if order != Ordering::Equal {
                 return order;
@@ -579,7 +585,7 @@ pub fn sort(part: &mut Vec<usize>, keys: &[SortKey], seq: SelectSequence<'_>, ou
         }
         Ordering::Equal
     });
-    *part = rows.into_iter().map(|(_, n)| n).collect();
+    *part = order.into_iter().filter_map(|n| part.get(n).copied()).collect();
     Ok(())
 }
 
@@ -610,12 +616,18 @@ impl Prefilter {
     }
 
     /// Whether the item may meet the condition; false only if it certainly does not.
+    #[inline]
     pub(super) fn may_be_met_by(&self, item: &Item) -> bool {
         item.list != self.list || self.may_hold(item)
     }
 
+    #[inline]
     fn may_hold(&self, item: &Item) -> bool {
-        item.may_have(&self.wanted) && self.one_of.iter().all(|some| some.iter().any(|prefilter| prefilter.may_hold(item)))
+        item.may_have(&self.wanted) && (self.one_of.is_empty() || self.may_hold_one_of_each(item))
+    }
+
+    fn may_hold_one_of_each(&self, item: &Item) -> bool {
+        self.one_of.iter().all(|some| some.iter().any(|prefilter| prefilter.may_hold(item)))
     }
 }
 
