@@ -1,5 +1,5 @@
-//! What a scan of many lore entries over a long chat costs: with nothing remembered (cold), after an earlier build of
-//! the same scene (warm), and with one message more than that build saw. Every message is searched, recursion is on.
+//! What a scan of many lore entries over a long chat costs: with nothing remembered (cold), in a session after an
+//! earlier build of the same scene (warm), and with one message more than that build saw. Every message is searched, recursion is on.
 //!
 //! Prints a table: the best of several runs, on the clock and in time of the processor, which other work on the machine
 //! does not stretch as much. Arguments are sizes (`2000x5000`); none means both. Where `TAPSTER_RIVALS` names a folder in
@@ -13,7 +13,7 @@ use std::process::Command;
 use std::time::Instant;
 
 use serde_json::{Value, json};
-use tapster::{Ruleset, Scene, run};
+use tapster::{BuildSession, Ruleset, Scene};
 
 /// Messages, entries, and how often each case is run.
 const SIZES: &[(usize, usize, usize)] = &[(2_000, 5_000, 15), (10_000, 50_000, 3)];
@@ -22,8 +22,8 @@ const PACK: &str = "sillytavern-exact";
 const NAMED: usize = 50;
 const WORDS: &[&str] = &["river", "lantern", "because", "quietly", "seven", "the", "harbour", "answered", "and", "dragon", "of", "morning"];
 
-fn open() -> Ruleset {
-    Ruleset::open(PACK, &[]).unwrap_or_else(|e| panic!("{e}"))
+fn open() -> BuildSession {
+    BuildSession::new(Ruleset::open(PACK, &[]).unwrap_or_else(|e| panic!("{e}")))
 }
 
 /// A chat of `n` messages of 41 words each; fifty of them, evenly spread, name an entry.
@@ -74,8 +74,8 @@ fn scene(messages: usize, entries: usize, more: usize) -> Scene {
     }))
 }
 
-fn scan(rules: &Ruleset, scene: &Scene) -> usize {
-    let outcome = run(rules, "lore", black_box(scene), &[]).unwrap_or_else(|e| panic!("{e}"));
+fn scan(session: &BuildSession, scene: &Scene) -> usize {
+    let outcome = session.run("lore", black_box(scene)).unwrap_or_else(|e| panic!("{e}"));
     outcome.get("lore.active").as_list().map_or(0, <[_]>::len)
 }
 
@@ -136,16 +136,16 @@ fn measure(messages: usize, entries: usize, times: usize) {
     let first = scene(messages, entries, 0);
     let longer = scene(messages, entries, 1);
     let warmed = || {
-        let rules = open();
-        assert_eq!(scan(&rules, &first), 2 * NAMED, "the entries that messages name, and those behind them");
-        rules
+        let session = open();
+        assert_eq!(scan(&session, &first), 2 * NAMED, "the entries that messages name, and those behind them");
+        session
     };
     let few = times.min(5);
-    let cold = best(few, open, |rules| _ = scan(rules, &first));
-    let rules = warmed();
-    let warm = best(times, || (), |()| _ = scan(&rules, &first));
-    // every time from a ruleset that has built the shorter chat only
-    let more = best(few, warmed, |rules| _ = scan(rules, &longer));
+    let cold = best(few, open, |session| _ = scan(session, &first));
+    let session = warmed();
+    let warm = best(times, || (), |()| _ = scan(&session, &first));
+    // every time from a session that has built the shorter chat only
+    let more = best(few, warmed, |session| _ = scan(session, &longer));
     let rival = (messages <= 2_000).then(|| rival(messages, entries)).flatten();
     println!("\n{messages} messages x {entries} entries");
     println!("{:<20}{:>12}{:>12}", "", "clock ms", "cpu ms");

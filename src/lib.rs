@@ -16,7 +16,8 @@ mod terms;
 mod verbs;
 
 pub use build::{
-    AssembledScene, BuildError, EmittedPlan, ErrorKind, Prompt, ScenePart, assemble_scene, dialects, emit, prompt, unchanged_payload,
+    AssembledScene, BuildError, BuildSession, EmittedPlan, ErrorKind, Prompt, ScenePart, assemble_scene, dialects, emit, prompt,
+    unchanged_payload,
 };
 pub use build::{Outcome, Texts, blocks_of, build, convert_document, expand_texts, import_document, run, run_all, unchanged};
 pub use model::{Hook, HookView, Plan, Scene, Value, WorkLimits};

@@ -11,6 +11,7 @@ pub mod payload;
 pub mod plan;
 pub mod run;
 pub mod scene;
+pub mod session;
 pub mod state;
 pub mod trace;
 pub mod unchanged;
@@ -21,6 +22,7 @@ mod script_results;
 use crate::model::{Plan, Scene, Value};
 use crate::pack::Ruleset;
 use crate::program::machine::short;
+use crate::terms::state::PassMemories;
 use crate::verbs::ProgramInterrupt;
 
 pub use error::{BuildError, ErrorKind};
@@ -28,11 +30,12 @@ pub use import::{convert_document, import_document};
 pub use payload::{EmittedPlan, Prompt, dialect_of, dialects, emit, prompt};
 pub use run::{Outcome, Texts, expand_texts, run, run_all, run_values};
 pub use scene::{AssembledScene, ScenePart, assemble_scene};
+pub use session::BuildSession;
 pub use state::state;
 pub use unchanged::{blocks_of, unchanged, unchanged_payload};
 
 use run::watched;
-use state::door;
+use state::{door, state_with};
 
 /// The entry program of a build.
 const ENTRY: &str = "build";
@@ -49,12 +52,17 @@ pub fn build(rules: &Ruleset, scene: &Scene) -> Result<Plan, BuildError> {
 
 /// [`build`], with the state that the program left behind.
 pub fn built(rules: &Ruleset, scene: &Scene) -> Result<(Plan, Outcome), BuildError> {
+    built_with(rules, scene, PassMemories::default())
+}
+
+/// The same with what passes remember of an earlier build of the same rules.
+fn built_with(rules: &Ruleset, scene: &Scene, memories: PassMemories) -> Result<(Plan, Outcome), BuildError> {
     let programs = rules.programs();
     let Some(entry) = programs.find(ENTRY) else {
         return Err(BuildError::call(format!("pack `{}` has no program `{ENTRY}`", rules.pack().name)));
     };
     let _door = door(rules, scene);
-    let mut st = state(rules, scene);
+    let mut st = state_with(rules, scene, memories);
     st.warn_of(rules.for_scenes().warnings(&scene.data));
     if st.refuses() {
         return Err(BuildError::of(ProgramInterrupt::Warned, None, &st));

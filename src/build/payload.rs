@@ -163,9 +163,14 @@ pub struct Prompt {
 /// # Errors
 /// Those of [`build`] and [`emit`].
 pub fn prompt(rules: &Ruleset, scene: &Scene) -> Result<Prompt, BuildError> {
+    prompt_of(rules, scene, || build(rules, scene))
+}
+
+/// The same with the plan that `build` gives.
+pub(super) fn prompt_of(rules: &Ruleset, scene: &Scene, build: impl FnOnce() -> Result<Plan, BuildError>) -> Result<Prompt, BuildError> {
     let _door = door(rules, scene);
     let dialect = dialect_of(rules, scene);
-    let plan = build(rules, scene)?;
+    let plan = build()?;
     let emitted = emit(rules, &plan, &dialect)?;
     let warnings = plan.warnings.into_iter().chain(emitted.warnings).collect();
     let (payload, request) = (emitted.payload, emitted.request);

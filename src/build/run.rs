@@ -10,13 +10,14 @@ use crate::model::{Item, Scene, Value};
 use crate::pack::Ruleset;
 use crate::program::machine::short;
 use crate::program::{Machine, Program};
+use crate::terms::state::PassMemories;
 use crate::terms::{BuildState, PassContext};
 use crate::verbs::ProgramInterrupt;
 
 use super::error::{BuildError, placed_warnings};
 use super::hooks::hooks_of;
 use super::plan::{evicted, patch, plan};
-use super::state::{door, state};
+use super::state::{door, state, state_with};
 use super::trace::{StageBlocks, StageItems, reasons};
 
 /// The program that prepares what macros read, if the pack has one.
@@ -63,8 +64,19 @@ pub fn run_all(rules: &Ruleset, names: &[&str], scene: &Scene, lists: &[(&str, s
 
 /// [`run_all`] over items that are values already.
 pub fn run_values(rules: &Ruleset, names: &[&str], scene: &Scene, lists: &[(&str, Vec<Value>)]) -> Result<Outcome, BuildError> {
+    run_with(rules, names, scene, lists, PassMemories::default())
+}
+
+/// The same with what passes remember of an earlier build of the same rules.
+pub(super) fn run_with(
+    rules: &Ruleset,
+    names: &[&str],
+    scene: &Scene,
+    lists: &[(&str, Vec<Value>)],
+    memories: PassMemories,
+) -> Result<Outcome, BuildError> {
     let _door = door(rules, scene);
-    let mut st = state(rules, scene);
+    let mut st = state_with(rules, scene, memories);
     for (list, rows) in lists {
         let Some(id) = st.rules.list_id(list) else {
             return Err(BuildError::call(format!("pack `{}` has no list `{list}`", rules.pack().name)));
@@ -117,6 +129,11 @@ pub struct Outcome {
 impl Outcome {
     pub(super) fn new(rules: Ruleset, st: BuildState) -> Self {
         Self { rules, st }
+    }
+
+    /// Takes what the passes remember of this build.
+    pub(super) fn take_memories(&self) -> PassMemories {
+        self.st.caches.passes.take()
     }
 
     /// The items of a list as tables; a disabled item has `enabled = false`. Empty for an unknown list.

@@ -1,6 +1,7 @@
 //! The state of a build over a scene: the data and draws of the scene, and the text languages, templates and scripts as
 //! rules reach them.
 
+use std::cell::RefCell;
 use std::sync::Arc;
 
 use crate::diag::Code;
@@ -12,6 +13,7 @@ use crate::model::{Map, Scene, Value};
 use crate::pack::Ruleset;
 use crate::template::TemplateCalls;
 use crate::terms::draws::Draws;
+use crate::terms::state::PassMemories;
 use crate::terms::{BuildState, Env, EvalFault, RenderRequest};
 use crate::text::functions;
 use crate::text::handlebars::{Template, UnknownNames};
@@ -24,6 +26,16 @@ use crate::text::{Language, TextError, TextLimits};
 /// Opens the counter of all work that a scene may take with these rules; inside of another call, it counts on there.
 pub(crate) fn door(rules: &Ruleset, scene: &Scene) -> BudgetScope {
     scene.data.open_budget(scene.work.at_most(rules.programs().rules.limits.work))
+}
+
+/// A state over a scene whose passes remember an earlier build of the same rules.
+pub(super) fn state_with(rules: &Ruleset, scene: &Scene, memories: PassMemories) -> BuildState {
+    let mut st = state(rules, scene);
+    // what is not evaluated again is not seen to be exercised
+    if st.coverage.is_none() {
+        st.caches.last_build = RefCell::new(memories);
+    }
+    st
 }
 
 /// A fresh state over a scene.

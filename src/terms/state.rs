@@ -4,6 +4,7 @@
 //! `$path` is resolved here: in the values set by this build, then the scene, then a list of that name, then the
 //! pack's values. If several of them are tables, they are merged leaf by leaf.
 
+use std::any::Any;
 use std::cell::{Cell, RefCell};
 use std::sync::{Arc, LazyLock};
 
@@ -31,11 +32,16 @@ pub use super::trace::{BuildTrace, ItemReason, PassReason, PassReasons, RunStat,
 /// What a build begins with; most programs set nothing.
 static NOTHING: LazyLock<Value> = LazyLock::new(|| Value::Map(Arc::default()));
 
+/// What passes remember for their next run, by pass.
+pub type PassMemories = FxHashMap<Arc<str>, Box<dyn Any + Send>>;
+
 /// What later parts of a build need not compute again.
 #[derive(Default)]
 pub struct BuildCaches {
-    /// Data that passes keep for their next run in this build, by pass.
-    pub passes: RefCell<FxHashMap<Arc<str>, Box<dyn std::any::Any>>>,
+    /// What passes remember of this build.
+    pub passes: RefCell<PassMemories>,
+    /// What passes that have not run yet remember of the last build of a session.
+    pub last_build: RefCell<PassMemories>,
     /// Counts of the texts of this build.
     pub(super) counts: PlaceCounts,
     /// The scene as scripts are given it.
@@ -56,6 +62,26 @@ struct SceneView {
 
 fn is_same_table(a: &Value, b: &Value) -> bool {
     matches!((a, b), (Value::Map(a), Value::Map(b)) if Arc::ptr_eq(a, b))
+}
+
+impl BuildCaches {
+    /// Takes what a pass remembers of its last run. `begin_build` readies what it remembers of another build.
+    #[must_use]
+    pub fn take_memory<T: Any + Default>(&self, pass: &Arc<str>, begin_build: impl FnOnce(&mut T)) -> Box<T> {
+        let known = self.passes.borrow_mut().remove(pass);
+        if let Some(memory) = known.and_then(|memory| memory.downcast().ok()) {
+            return memory;
+        }
+        let known = self.last_build.borrow_mut().remove(pass);
+        let mut memory = known.and_then(|memory| memory.downcast().ok()).unwrap_or_default();
+        begin_build(&mut memory);
+        memory
+    }
+
+    /// Keeps what a pass remembers for its next run.
+    pub fn keep_memory<T: Any + Send>(&self, pass: &Arc<str>, memory: T) {
+        self.passes.borrow_mut().insert(pass.clone(), Box::new(memory));
+    }
 }
 
 /// The state of one build.

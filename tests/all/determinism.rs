@@ -302,6 +302,154 @@ mod lore_memory {
     }
 }
 
+/// A session of builds gives what single builds give, whatever changes between them.
+mod build_session {
+    use proptest::prelude::*;
+    use serde_json::{Value as Json, json};
+    use tapster::machinery::text::work::BudgetScope;
+    use tapster::{BuildError, BuildSession, Prompt, Ruleset, Scene, WorkLimits};
+
+    const PACKS: &[&str] = &["sillytavern", "sillytavern-exact", "risuai", "risuai-exact"];
+
+    /// A message that names some places.
+    fn message(n: u16) -> Json {
+        json!({ "role": if n.is_multiple_of(3) { "user" } else { "assistant" }, "name": if n.is_multiple_of(2) { "Ann" } else { "Vex" },
+                "text": format!("From place{:02} to hill{:02}.", n % 50, n / 50 % 50) })
+    }
+
+    /// An entry that leads to others in several ways.
+    fn entry(n: u16) -> Json {
+        let keys = match n % 8 {
+            0 => json!([format!("place{:02}", n % 50), format!("hill{:02}", n / 8 % 50)]),
+            1 => json!([format!("HILL{:02}", n / 8 % 50)]),
+            2 => json!([format!("/place{}\\d/", n / 8 % 5)]),
+            3 => json!(["{{user}}", format!("to hill{:02}", n / 8 % 50)]),
+            4 => json!(format!("place{:02}", n / 8 % 50)),
+            5 => json!(["/(/", "", format!("place{:02}", n % 50)]),
+            6 => json!(["no such place"]),
+            _ => json!([format!("hill{:02}", n % 50), format!("hill{:02}", n % 50)]),
+        };
+        json!({ "id": format!("e{n}"), "keys": keys, "text": format!("Lore {n}, near hill{:02}.", n / 3 % 50), "order": n % 7 })
+    }
+
+    /// A chat and a book that are long enough to be remembered.
+    fn scene() -> Json {
+        json!({
+            "type": "normal",
+            "names": { "user": "Ann", "char": "Vex" },
+            "card": { "name": "Vex", "description": "A thief." },
+            "context": { "window": 2_000, "reserve": 100, "tokenizer": "words" },
+            "lore": { "names": true, "depth": 100, "recursion": true },
+            "books": [{ "id": "b", "role": "character", "entries": (0..60).map(entry).collect::<Vec<_>>() }],
+            "speaker": { "file": "vex", "tags": [] },
+            "chat": { "length": 50 },
+            "history": (0..50).map(|n| message(n * 37)).collect::<Vec<_>>(),
+        })
+    }
+
+    /// One change: what it is, and two numbers that say where and to what.
+    type Edit = (u8, u16, u16);
+
+    fn change(scene: &mut Json, (what, at, to): Edit) {
+        let at = usize::from(at);
+        let entries = (6..16).contains(&what);
+        let list = if entries { &mut scene["books"][0]["entries"] } else { &mut scene["history"] };
+        let Some(list) = list.as_array_mut().filter(|list| !list.is_empty()) else { return };
+        let count = list.len();
+        match what {
+            0 | 1 => list.push(message(to)),
+            2 => list[at % count] = message(to),
+            3 | 6 => _ = list.remove(at % count),
+            4 | 7 => list.swap(at % count, usize::from(to) % count),
+            5 => list.insert(at % count, message(to)),
+            8 => list.insert(at % count, entry(to)),
+            9 => list[at % count]["keys"] = entry(to)["keys"].take(),
+            10 => list[at % count]["enabled"] = (to % 2 == 0).into(),
+            11 => list[at % count]["secondary_keys"] = entry(to)["keys"].take(),
+            12 => list[at % count]["selective"] = (to % 2 == 0).into(),
+            13 => list[at % count]["case"] = (to % 2 == 0).into(),
+            14 => list[at % count]["text"] = format!("Now near place{:02}.", to % 50).into(),
+            15 => list[at % count]["constant"] = (to % 2 == 0).into(),
+            16 => scene["lore"]["depth"] = (to % 80).into(),
+            17 => scene["lore"]["whole_words"] = (to % 2 == 0).into(),
+            18 => scene["lore"]["names"] = (to % 2 == 0).into(),
+            19 => scene["lore"]["recursion"] = (to % 2 == 0).into(),
+            20 => scene["names"]["user"] = format!("place{:02}", to % 50).into(),
+            21 => scene["state"] = json!({ "timed": [{ "id": format!("b.e{}", to % 60), "effect": "sticky", "start": 1, "end": 60 }] }),
+            22 => scene["context"]["window"] = (200 + to % 3_000).into(),
+            _ => scene["type"] = ["normal", "quiet", "continue"][usize::from(to) % 3].into(),
+        }
+        let length = scene["history"].as_array().map_or(0, Vec::len);
+        scene["chat"]["length"] = length.into();
+    }
+
+    /// All that a build gives, and its work: steps and bytes.
+    fn measured(build: impl FnOnce() -> Result<Prompt, BuildError>) -> (Result<String, String>, (u64, u64)) {
+        let door = BudgetScope::join();
+        let built = match build() {
+            Ok(prompt) => Ok(serde_json::to_string(&prompt).unwrap()),
+            Err(error) => Err(format!("{} {}", error.to_json(), error.message)),
+        };
+        (built, door.spent())
+    }
+
+    /// What a build may take: everything, or so little that many end on the way.
+    fn work(steps: Option<u64>) -> WorkLimits {
+        let most = WorkLimits::default();
+        WorkLimits { steps: steps.unwrap_or(most.steps), ..most }
+    }
+
+    fn turn() -> impl Strategy<Value = (Vec<Edit>, bool, Option<u64>)> {
+        let edit = (0_u8..24, any::<u16>(), any::<u16>());
+        (prop::collection::vec(edit, 0..4), prop::bool::weighted(0.3), prop::option::weighted(0.3, 10_000_u64..300_000))
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { cases: 250, ..ProptestConfig::default() })]
+
+        #[test]
+        fn every_turn_is_what_a_single_build_gives(pack in 0..PACKS.len(), turns in prop::collection::vec(turn(), 1..6)) {
+            static RULES: std::sync::LazyLock<Vec<Ruleset>> =
+                std::sync::LazyLock::new(|| PACKS.iter().map(|pack| Ruleset::open(pack, &[]).unwrap()).collect());
+            let rules = &RULES[pack];
+            let session = BuildSession::new(rules.clone());
+            let mut data = scene();
+            let first = Scene::new(&data);
+            prop_assert_eq!(measured(|| session.prompt(&first)), measured(|| tapster::prompt(rules, &first)));
+            for (edits, trace, steps) in turns {
+                for edit in edits {
+                    change(&mut data, edit);
+                }
+                let scene = Scene { trace, work: work(steps), ..Scene::new(&data) };
+                prop_assert_eq!(measured(|| session.prompt(&scene)), measured(|| tapster::prompt(rules, &scene)));
+            }
+        }
+    }
+
+    #[test]
+    fn builds_at_the_same_time_give_what_single_builds_give() {
+        let session = BuildSession::new(Ruleset::open("sillytavern-exact", &[]).unwrap());
+        let single = measured(|| tapster::prompt(session.rules(), &Scene::new(&scene())));
+        std::thread::scope(|threads| {
+            let build = || (0..3).for_each(|_| assert_eq!(measured(|| session.prompt(&Scene::new(&scene()))), single));
+            (0..4).for_each(|_| _ = threads.spawn(build));
+        });
+    }
+
+    /// The first build with a ruleset takes the same work as every later one, alone or in a session.
+    #[test]
+    fn what_is_known_is_paid() {
+        for pack in PACKS {
+            let session = BuildSession::new(Ruleset::open(pack, &[]).unwrap());
+            let first = measured(|| tapster::prompt(session.rules(), &Scene::new(&scene())));
+            assert_eq!(measured(|| tapster::prompt(session.rules(), &Scene::new(&scene()))), first, "{pack}");
+            for _ in 0..2 {
+                assert_eq!(measured(|| session.prompt(&Scene::new(&scene()))), first, "{pack}");
+            }
+        }
+    }
+}
+
 // What a build does with its whole input: a seed counts wherever it is written, and a report names every account.
 
 const SHUFFLED: &str = r#"

@@ -12,6 +12,7 @@ use std::time::Duration;
 use clap::Args;
 use indexmap::IndexMap;
 use serde_json::{Map, Value as Json, json};
+use tapster::BuildSession;
 use tapster_door::Door;
 
 use crate::diag::{Code, Diagnostic, Report, Sources, render};
@@ -20,8 +21,8 @@ use crate::full::{AccessOptions, GatewayFiles, serve_http};
 use crate::inputs::files::too_costly;
 use crate::inputs::{BuildParts, TemplateReference, library, load_rules, parse_seconds, scene, scene_file, template};
 use crate::output::Console;
+use crate::pack::Start;
 use crate::pack::files::is_pack;
-use crate::pack::{Ruleset, Start};
 
 /// The most packs that are kept ready.
 const MAX_READY: usize = 32;
@@ -75,9 +76,12 @@ pub(crate) struct ServeArgs {
     worker: bool,
 }
 
-/// Packs with their overlays, ready for builds, and what calls of the door have opened.
+/// Packs with their overlays, ready for builds.
+type ReadyPacks = IndexMap<String, Arc<BuildSession>>;
+
+/// Packs that are ready, and what calls of the door have opened.
 struct ServeMemory {
-    ready: IndexMap<String, Ruleset>,
+    ready: ReadyPacks,
     door: Door,
 }
 
@@ -91,7 +95,7 @@ impl ServeArgs {
             return serve_http(self.listen, access, gateway, self.deadline, door, show);
         }
         let folders = RealFolders::new(&self.allow, show)?;
-        let mut memory = ServeMemory { ready: IndexMap::default(), door };
+        let mut memory = ServeMemory { ready: ReadyPacks::default(), door };
         let mut watched = None;
         if self.worker {
             end_with_parent();
@@ -199,13 +203,7 @@ fn answer_line(line: &[u8], memory: &mut ServeMemory, folders: &RealFolders, sho
 }
 
 /// Builds what a line asks for; `own` has the keys that are not those of a scene file.
-fn build_line(
-    line: &[u8],
-    own: &Map<String, Json>,
-    ready: &mut IndexMap<String, Ruleset>,
-    folders: &RealFolders,
-    show: &mut Console<'_>,
-) -> Result<Json> {
+fn build_line(line: &[u8], own: &Map<String, Json>, ready: &mut ReadyPacks, folders: &RealFolders, show: &mut Console<'_>) -> Result<Json> {
     let flag = |key: &str| match own.get(key) {
         None => Ok(false),
         Some(Json::Bool(flag)) => Ok(*flag),
@@ -224,10 +222,11 @@ fn build_line(
     template::read_template(&mut parts, show)?;
     // the pack around a template
     folders.check(&parts, show)?;
-    let rules = ready_rules(&parts, ready, show)?;
-    let mut scene = scene::assemble(&parts, &rules, show)?;
+    let session = ready_session(&parts, ready, show)?;
+    let rules = session.rules();
+    let mut scene = scene::assemble(&parts, rules, show)?;
     scene.trace = trace;
-    let prompt = tapster::prompt(&rules, &scene).map_err(|error| EarlyExit::build(&error, &rules))?;
+    let prompt = session.prompt(&scene).map_err(|error| EarlyExit::build(&error, rules))?;
     show.warnings(&prompt.warnings, rules.sources());
     let mut answer = json!({ "dialect": prompt.dialect, "payload": prompt.payload, "request": prompt.request, "patch": prompt.patch });
     if let (Some(trace), Json::Object(answer)) = (prompt.trace, &mut answer) {
@@ -248,18 +247,18 @@ fn refuse_stream_inputs(parts: &BuildParts) -> Result<()> {
     Ok(())
 }
 
-/// The rules of a scene, compiled once for each pack with its overlays.
-fn ready_rules(parts: &BuildParts, ready: &mut IndexMap<String, Ruleset>, show: &mut Console<'_>) -> Result<Ruleset> {
+/// Builds with the rules of a scene, which are compiled once for each pack with its overlays.
+fn ready_session(parts: &BuildParts, ready: &mut ReadyPacks, show: &mut Console<'_>) -> Result<Arc<BuildSession>> {
     let key = format!("{:?} {:?} {:?}", parts.pack, parts.overlays, library::pack_shelf(show).folders);
-    if let Some(rules) = ready.get(&key) {
-        return Ok(rules.clone());
+    if let Some(session) = ready.get(&key) {
+        return Ok(Arc::clone(session));
     }
-    let rules = load_rules(parts, show)?;
+    let session = Arc::new(BuildSession::new(load_rules(parts, show)?));
     if ready.len() >= MAX_READY {
         ready.shift_remove_index(0);
     }
-    ready.insert(key, rules.clone());
-    Ok(rules)
+    ready.insert(key, Arc::clone(&session));
+    Ok(session)
 }
 
 /// Folders by their real paths.

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Map, Value as Json, json};
+use tapster::BuildSession;
 
 use super::{Answer, Door, RequestFailure, schema};
 use crate::build::{ScenePart, blocks_of, dialect_of, dialects, unchanged};
@@ -78,28 +79,35 @@ impl Door {
     }
 
     /// Loads and compiles a pack, and keeps it; gives its handle.
-    fn load(&self, request: &Arc<OpenRequest>, answer: &mut Answer) -> Result<(String, Ruleset)> {
+    fn load(&self, request: &Arc<OpenRequest>, answer: &mut Answer) -> Result<(String, Arc<BuildSession>)> {
         let overlays: Vec<Overlay> = request.overlays.iter().map(|overlay| Overlay::File(rule_file(overlay))).collect();
         let rules = Ruleset::load(&Start::Name(request.pack.clone()), &overlays, &self.shelf(&request.packs))?;
         answer.add(usage_warnings(&rules), rules.sources());
         let handle = handle_of_rules(request);
         let stamps = Arc::new(FileStamps::of(&rules, &self.folders));
-        self.memory.keep_rules(handle.clone(), OpenedRules { request: Arc::clone(request), rules: rules.clone(), stamps });
-        Ok((handle, rules))
+        let session = Arc::new(BuildSession::new(rules));
+        self.memory.keep_rules(handle.clone(), OpenedRules { request: Arc::clone(request), session: Arc::clone(&session), stamps });
+        Ok((handle, session))
     }
 
     fn open(&self, request: OpenRequest, answer: &mut Answer) -> Result<Json> {
-        let (handle, rules) = self.load(&Arc::new(request), answer)?;
+        let (handle, session) = self.load(&Arc::new(request), answer)?;
+        let rules = session.rules();
         let pack = rules.pack();
         let release = pack.layers.iter().rfind(|layer| !layer.overlay).map(|layer| layer.release.to_string());
         Ok(json!({
-            "rules": handle, "pack": &*pack.name, "release": release, "fingerprint": rules.fingerprint(), "dialects": dialects(&rules),
+            "rules": handle, "pack": &*pack.name, "release": release, "fingerprint": rules.fingerprint(), "dialects": dialects(rules),
         }))
     }
 
-    /// The rules that a request names. They are read again where files have changed; if they are broken then, the last good
-    /// ones stay, and that is told.
+    /// The rules that a request names.
     fn rules(&self, reference: &RulesReference, answer: &mut Answer) -> Result<Ruleset> {
+        Ok(self.session(reference, answer)?.rules().clone())
+    }
+
+    /// Builds with the rules that a request names. They are read again where files have changed; if they are broken then, the
+    /// last good ones stay, and that is told.
+    fn session(&self, reference: &RulesReference, answer: &mut Answer) -> Result<Arc<BuildSession>> {
         let request = match reference {
             RulesReference::Name(handle) if handle.starts_with(RULES) => None,
             RulesReference::Name(name) => Some(OpenRequest { pack: name.clone(), packs: Vec::new(), overlays: Vec::new() }),
@@ -113,15 +121,16 @@ impl Door {
             let request = request.ok_or_else(|| unknown_handle(&handle, "open the pack again with `open`"))?;
             return Ok(self.load(&Arc::new(request), answer)?.1);
         };
-        if FileStamps::of(&opened.rules, &self.folders) == *opened.stamps {
+        let rules = opened.session.rules();
+        if FileStamps::of(rules, &self.folders) == *opened.stamps {
             // where the pack was opened by a call of its own, its warnings were told then
             if request.is_some() {
-                answer.add(usage_warnings(&opened.rules), opened.rules.sources());
+                answer.add(usage_warnings(rules), rules.sources());
             }
-            return Ok(opened.rules);
+            return Ok(opened.session);
         }
         match self.load(&opened.request, answer) {
-            Ok((_, rules)) => Ok(rules),
+            Ok((_, session)) => Ok(session),
             Err(failure) => {
                 let errors = failure.report.items().iter().cloned();
                 answer.add(errors.map(|error| Diagnostic { severity: Severity::Warning, ..error }).collect(), &failure.sources);
@@ -130,7 +139,7 @@ impl Door {
                     Diagnostic::new(Code::PackStale, message).help("mend the mistakes that are told beside this").into(),
                     &Sources::default(),
                 );
-                Ok(opened.rules)
+                Ok(opened.session)
             }
         }
     }
@@ -161,17 +170,18 @@ impl Door {
     }
 
     fn build(&self, request: BuildRequest, answer: &mut Answer) -> Result<Json> {
-        let rules = self.rules(&request.rules, answer)?;
-        let (mut scene, _) = self.read_scene(&request.scene, &rules, answer)?;
+        let session = self.session(&request.rules, answer)?;
+        let rules = session.rules();
+        let (mut scene, _) = self.read_scene(&request.scene, rules, answer)?;
         scene.trace = request.trace;
         if request.plan {
-            let prompt = self.prompt(&scene, &rules, answer)?;
+            let prompt = self.prompt(&scene, rules, answer)?;
             let plan = serde_json::to_value(&prompt.plan).unwrap_or_default();
             return Ok(
-                json!({ "dialect": dialect_of(&rules, &scene), "payload": prompt.payload, "patch": prompt.plan.patch, "plan": plan }),
+                json!({ "dialect": dialect_of(rules, &scene), "payload": prompt.payload, "patch": prompt.plan.patch, "plan": plan }),
             );
         }
-        let prompt = tapster::prompt(&rules, &scene).map_err(|error| RequestFailure::of_build(&error, &rules))?;
+        let prompt = session.prompt(&scene).map_err(|error| RequestFailure::of_build(&error, rules))?;
         answer.add(prompt.warnings.iter().cloned().collect(), rules.sources());
         let mut result = json!({ "dialect": prompt.dialect, "payload": prompt.payload, "request": prompt.request, "patch": prompt.patch });
         if let (Some(trace), Some(result)) = (prompt.trace, result.as_object_mut()) {

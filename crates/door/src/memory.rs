@@ -5,8 +5,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use indexmap::IndexMap;
 use sha2::{Digest, Sha256};
+use tapster::BuildSession;
 
-use crate::pack::Ruleset;
 use crate::request::OpenRequest;
 use crate::stamp::FileStamps;
 
@@ -24,11 +24,11 @@ pub(crate) struct PartFile {
     pub(crate) bytes: Vec<u8>,
 }
 
-/// Compiled rules, with what they were made of.
+/// Builds with compiled rules, and what these were made of.
 #[derive(Clone)]
 pub(crate) struct OpenedRules {
     pub(crate) request: Arc<OpenRequest>,
-    pub(crate) rules: Ruleset,
+    pub(crate) session: Arc<BuildSession>,
     /// The files of packs in folders, as they were read.
     pub(crate) stamps: Arc<FileStamps>,
 }

@@ -10,7 +10,7 @@ use crate::diag::limits;
 use crate::model::{Item, Value, item::core};
 use crate::terms::expr::{FieldRef, ItemQuery, PathRoot, PathSegment, QuerySource, ScenePath};
 use crate::terms::{Env, EvalFault, Expr};
-use crate::text::work::BYTES_PER_VALUE;
+use crate::text::work::{self, BYTES_PER_VALUE, BudgetScope};
 
 /// What one pass remembers.
 pub(super) struct ItemCache {
@@ -25,7 +25,12 @@ struct CachedItems {
     values: Vec<Value>,
     items: Arc<Vec<Item>>,
     bytes: usize,
+    /// The work of making them, steps and bytes, which a build pays whether they are known or not.
+    cost: (u64, u64),
 }
+
+/// The items of an element, and the work of making them.
+type KnownItems = (Arc<Vec<Item>>, (u64, u64));
 
 impl ItemCache {
     /// A memory for a template, if that looks at nothing else.
@@ -42,25 +47,27 @@ impl ItemCache {
         make: impl FnOnce() -> Result<Vec<Item>, EvalFault>,
     ) -> Result<Vec<Item>, EvalFault> {
         let values = self.paths.iter().map(|path| env.path(path)).collect::<Result<Vec<_>, _>>()?;
-        if let Some(items) = self.find(element, &values) {
+        if let Some((items, (steps, bytes))) = self.find(element, &values) {
+            work::pay(steps, bytes)?;
             return Ok(items.to_vec());
         }
+        let door = BudgetScope::join();
         let items = make()?;
         if items.len() >= limits::LONG_LIST
             && let Some(bytes) = bytes(element).zip(values.iter().map(bytes).sum::<Option<usize>>())
         {
             // an item has some sixteen fields; their texts are those of its element
             let bytes = bytes.0 + bytes.1 + 16 * BYTES_PER_VALUE * items.len();
-            self.keep(CachedItems { element: element.clone(), values, items: Arc::new(items.clone()), bytes });
+            self.keep(CachedItems { element: element.clone(), values, items: Arc::new(items.clone()), bytes, cost: door.spent() });
         }
         Ok(items)
     }
 
-    fn find(&self, element: &Value, values: &[Value]) -> Option<Arc<Vec<Item>>> {
+    fn find(&self, element: &Value, values: &[Value]) -> Option<KnownItems> {
         // a poisoned lock only means that another build panicked; each entry is complete
         let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         let same = |k: &&CachedItems| k.element.is_same(element) && k.values.iter().zip(values).all(|(a, b)| a.is_same(b));
-        known.iter().rev().find(same).map(|known| known.items.clone())
+        known.iter().rev().find(same).map(|known| (known.items.clone(), known.cost))
     }
 
     fn keep(&self, new: CachedItems) {
@@ -91,7 +98,6 @@ fn bytes(value: &Value) -> Option<usize> {
 fn looks_at(of: &Expr, paths: &mut Vec<Arc<ScenePath>>) -> bool {
     match of {
         Expr::Const(_) => true,
-        Expr::Memo(_, inner) => looks_at(inner, paths),
         Expr::Field(field) => is_plain(field),
         Expr::Path(path) => {
             paths.push(path.clone());

@@ -91,7 +91,6 @@ pub(super) fn keys_from(keys: &Expr, more: Option<&Expr>) -> Option<Box<[FieldId
 fn steady(of: &Expr, fields: &mut Vec<FieldId>) -> bool {
     match of {
         Expr::Const(_) => true,
-        Expr::Memo(_, inner) => steady(inner, fields),
         Expr::Field(_) => expr(of, fields),
         Expr::First(list) | Expr::List(list) | Expr::Text(list) => list.iter().all(|e| steady(e, fields)),
         Expr::Table(table) => table.iter().all(|(_, e)| steady(e, fields)),

@@ -22,8 +22,9 @@ use crate::terms::{BuildState, Cond, CondTest, CurrentItem, Env, EvalFault, Expr
 use crate::text::keys::{KeyEdge, SearchKey};
 
 mod alike;
-mod before;
+mod requests;
 mod scan;
+mod source_texts;
 mod words;
 
 use super::pass::{CompiledPass, HistoryDemand, PassRun, ProgramInterrupt, Verb, VerbInfo, WrittenPass};
@@ -166,6 +167,7 @@ pub struct MatchTerms {
     logic_field: FieldId,
     /// What stands between the texts in which a key is searched as in one.
     join: Arc<str>,
+    join_is_blank: bool,
     /// How words are looked up; `None` if that may depend on more than the word.
     words: Option<WordCache>,
     /// The preparation of a word depends on the word alone, if the word contains no macro.
@@ -211,6 +213,8 @@ struct ScanSource {
     newest_first: bool,
     lead: Arc<str>,
     text: Expr,
+    /// The text of an element depends on its fields alone.
+    reads_element_alone: bool,
 }
 
 /// A row of `matcher`.
@@ -279,6 +283,17 @@ type ItemKeys = Arc<[PreparedKey]>;
 enum ItemRequest {
     Keys(ItemKeys, ItemKeys),
     Queries(Arc<[KeyQuery]>),
+}
+
+impl ItemRequest {
+    /// All its keys, in the order in which they were prepared.
+    fn keys(&self) -> impl Iterator<Item = &PreparedKey> {
+        let (keys, more, queries): (&[_], &[_], &[_]) = match self {
+            ItemRequest::Keys(keys, more) => (keys, more, &[]),
+            ItemRequest::Queries(queries) => (&[], &[], queries),
+        };
+        keys.iter().chain(more).chain(queries.iter().flat_map(|query| query.keys.iter()))
+    }
 }
 
 /// One of an item's queries.
@@ -352,6 +367,7 @@ impl MatchTerms {
             Some(node) => cx.literal(node, "`join`"),
             None => "\n".into(),
         };
+        let join_is_blank = !join.is_empty() && join.chars().all(char::is_whitespace);
         let logic_field = cx.fields.intern("logic");
         let keys_from = match &wanted {
             RequestTerms::Keys(keys, more) => alike::keys_from(keys, more.as_ref()),
@@ -371,6 +387,7 @@ impl MatchTerms {
             tests_primary,
             logic_field,
             join,
+            join_is_blank,
             words,
             steady,
             looked_at,
@@ -404,8 +421,7 @@ impl MatchTerms {
 
     /// Whether a key may lie across two joined texts, so that it must be searched in all of them as one.
     fn straddles(&self, key: &str) -> bool {
-        let blank = !self.join.is_empty() && self.join.chars().all(char::is_whitespace);
-        !blank || key.contains(|c| self.join.contains(c))
+        !self.join_is_blank || self.join.chars().any(|c| key.contains(c))
     }
 }
 
@@ -421,8 +437,7 @@ impl Verb for MatchTerms {
     fn run(&self, run: &PassRun<'_>, st: &mut BuildState) -> Result<(), ProgramInterrupt> {
         let (pass, list) = (run.pass, run.list);
         let mut hits = Vec::new();
-        let kept = st.caches.passes.borrow_mut().remove(&pass.id);
-        let kept: Box<ScanCache> = kept.and_then(|kept| kept.downcast().ok()).unwrap_or_default();
+        let kept: Box<ScanCache> = st.caches.take_memory(&pass.id, ScanCache::begin_build);
         let kept = {
             let env = run.env(st);
             let chosen = run.chosen(st)?;
@@ -431,7 +446,7 @@ impl Verb for MatchTerms {
             let mut asked = Vec::with_capacity(chosen.len());
             for n in chosen {
                 if let Some(item) = items.items.get(n) {
-                    asked.push((n, scan.ask(item, &env.inner(CurrentItem::Item(item, n)))?));
+                    asked.push((n, scan.ask(item, n, &env.inner(CurrentItem::Item(item, n)))?));
                 }
             }
             scan.compile()?;
@@ -458,7 +473,7 @@ impl Verb for MatchTerms {
             }
             scan.finish()
         };
-        st.caches.passes.borrow_mut().insert(pass.id.clone(), Box::new(kept));
+        st.caches.keep_memory(&pass.id, kept);
         for (n, found) in &hits {
             if let Some(item) = st.list_mut(list).items.get_mut(*n) {
                 item.set(core::HITS, Value::Int(i64::try_from(*found).unwrap_or(i64::MAX)));
@@ -515,6 +530,7 @@ fn source(cx: &mut CompileContext<'_>, name: &Arc<str>, fields: &FieldMap, scope
         window,
         newest_first,
         lead: node("lead").and_then(DocumentNode::as_text).unwrap_or("").into(),
+        reads_element_alone: source_texts::reads_element_alone(&text),
         text,
     })
 }

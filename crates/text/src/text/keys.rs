@@ -6,6 +6,7 @@
 //! texts, since texts follow each other on lines of their own; other keys and patterns are left to the caller.
 
 use std::collections::HashMap;
+use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use aho_corasick::{AhoCorasick, AhoCorasickKind, BuildError};
@@ -266,19 +267,28 @@ impl KeySets {
 }
 
 /// Keys and the texts that they are looked up in, source by source; it remembers what it has read.
+///
+/// Another build may go on with it ([`KeyLookup::begin_build`]): as long as it asks for the same keys in the same order, they
+/// have the same numbers, and nothing of them is hashed or compiled.
 #[derive(Debug, Default)]
 pub struct KeyLookup {
     numbers: FxHashMap<SearchKey, u32>,
     keys: Vec<SearchKey>,
-    /// Compiled sets, each with the number of its first key; the last may still be missing.
-    sets: Vec<(u32, NumberedSet)>,
-    compiled: usize,
+    /// How many of the keys this build has asked for. Those behind them are what the last build asked for next.
+    asked: usize,
+    /// Compiled sets; the last may still be missing.
+    sets: Vec<PlacedSet>,
+    /// The sets of the last build, as long as their keys have not been forgotten.
+    last_sets: Vec<PlacedSet>,
     sources: Vec<ScannedSource>,
     /// By number: the key was found in some text.
     anywhere: Vec<bool>,
     /// A text was not searched to its end.
     pub cut_short: bool,
 }
+
+/// A compiled set, and the numbers of its keys.
+type PlacedSet = (Range<usize>, NumberedSet);
 
 /// What has been read of a source.
 #[derive(Debug, Default)]
@@ -288,15 +298,51 @@ struct ScannedSource {
 }
 
 impl KeyLookup {
-    /// The number of a key.
-    pub fn key(&mut self, key: SearchKey) -> u32 {
-        if let Some(n) = self.numbers.get(&key) {
-            return *n;
+    /// Begins another build, which has asked for no key and read no text. What the last one did not ask for is forgotten.
+    pub fn begin_build(&mut self) {
+        self.forget_unasked();
+        self.asked = 0;
+        self.last_sets = std::mem::take(&mut self.sets);
+        self.sources.clear();
+        self.anywhere.clear();
+        self.cut_short = false;
+    }
+
+    /// The number of a key, and whether the keys of the last build still have the numbers that they had there.
+    pub fn key(&mut self, key: SearchKey) -> (u32, bool) {
+        if let Some(n) = self.numbers.get(&key).copied()
+            && self.ask_again(n)
+        {
+            return (n, true);
         }
+        let was_next = self.forget_unasked();
         let n = u32::try_from(self.keys.len()).unwrap_or(u32::MAX);
         self.keys.push(key.clone());
         self.numbers.insert(key, n);
-        n
+        self.asked = self.keys.len();
+        (n, !was_next)
+    }
+
+    /// Asks for a key by the number that it had in the last build. False if that build asked for others before it, which this
+    /// one has not asked for. Once [`KeyLookup::key`] has said that numbers changed, those of the last build mean nothing.
+    pub fn ask_again(&mut self, number: u32) -> bool {
+        let n = number as usize;
+        if n == self.asked && n < self.keys.len() {
+            self.asked += 1;
+        }
+        n < self.asked
+    }
+
+    /// Forgets the keys that this build has not asked for; whether there were any.
+    fn forget_unasked(&mut self) -> bool {
+        if self.asked == self.keys.len() {
+            return false;
+        }
+        for key in self.keys.drain(self.asked..) {
+            self.numbers.remove(&key);
+        }
+        self.last_sets.retain(|(numbers, _)| numbers.end <= self.asked);
+        true
     }
 
     /// The key of a number.
@@ -310,16 +356,17 @@ impl KeyLookup {
     /// # Errors
     /// As [`KeySet::new`].
     pub fn compile(&mut self, sets: &KeySets) -> Result<(), String> {
-        let new = self.keys.get(self.compiled..).unwrap_or(&[]);
+        let numbers = self.sets.last().map_or(0, |(numbers, _)| numbers.end)..self.asked;
+        let new = self.keys.get(numbers.clone()).unwrap_or(&[]);
         if new.is_empty() {
             return Ok(());
         }
         // also if another build has compiled them before, so that every build takes the same work
         let bytes: usize = new.iter().map(|key| key.text.len() + 16).sum();
         work::spend((bytes as u64).saturating_mul(work::STEPS_PER_COMPILED))?;
-        let set = (u32::try_from(self.compiled).unwrap_or(u32::MAX), sets.get(new)?);
-        self.compiled = self.keys.len();
-        self.anywhere.resize(self.compiled, false);
+        let known = self.last_sets.iter().find(|(known, _)| *known == numbers).map(|(_, set)| set.clone());
+        let set = (numbers, known.map_or_else(|| sets.get(new), Ok)?);
+        self.anywhere.resize(self.asked, false);
         for read in &mut self.sources {
             self.cut_short |= !read.search(0, std::slice::from_ref(&set), sets, &mut self.anywhere);
         }
@@ -374,10 +421,11 @@ impl KeyLookup {
 }
 
 impl ScannedSource {
-    fn search(&mut self, from: usize, sets: &[(u32, NumberedSet)], all: &KeySets, anywhere: &mut [bool]) -> bool {
+    fn search(&mut self, from: usize, sets: &[PlacedSet], all: &KeySets, anywhere: &mut [bool]) -> bool {
         let mut whole = true;
         let texts = self.texts.get(from..).unwrap_or_default();
-        for (base, NumberedSet { number, set }) in sets {
+        for (numbers, NumberedSet { number, set }) in sets {
+            let base = u32::try_from(numbers.start).unwrap_or(u32::MAX);
             for (n, finds) in all.memory.get(*number, texts, |text| set.first(text)).iter().enumerate() {
                 whole &= finds.whole && work::spend(finds.steps).is_ok();
                 for KeyOccurrence { key, start, end } in finds.first.iter().copied() {

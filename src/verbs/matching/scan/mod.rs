@@ -16,7 +16,8 @@ use crate::text::work::{self, BudgetScope};
 use crate::text::written::ToText as _;
 
 use super::alike::SharedScan;
-use super::before::PreviousRound;
+use super::requests::{KnownRequest, KnownRequests, PlacedItem};
+use super::source_texts::SourceTexts;
 use super::words::LookupMethod;
 use super::{
     ItemKeys, ItemRequest, KeyQuery, MatchMethod, MatchProfile, MatchTerms, PreparedKey, RequestTerms, ScanSource, SearchedTexts,
@@ -41,8 +42,8 @@ pub(super) struct ScannedItem {
 /// The number of a key that was found, and where if that is known: the source, and the place in its texts.
 type FoundPlace = (usize, Option<(usize, KeyHit)>);
 
-/// The keys of an item as they were given, and made ready.
-type PreparedKeys = (Value, ItemKeys);
+/// The keys of an item as they were given, and made ready, with the work that this was: steps and bytes.
+type PreparedKeys = (Value, ItemKeys, (u64, u64));
 
 impl ScanSource {
     /// The newest rows of a list that is not read to its end: reading all rows would cost the length of the chat.
@@ -57,7 +58,8 @@ impl ScanSource {
     }
 }
 
-/// What the next run of the pass in the same build may use.
+/// What the next run of the pass may use, in the same build or in the next one of a session. A later build pays what it uses
+/// again, as if it had made it.
 #[derive(Default)]
 pub(super) struct ScanCache {
     /// One for each matcher, and a last one for texts as they are.
@@ -65,9 +67,23 @@ pub(super) struct ScanCache {
     profiles: FxHashMap<MatchProfile, usize>,
     /// By the address of a list of keys, and the profile.
     known: FxHashMap<(usize, usize), PreparedKeys>,
-    before: PreviousRound,
+    requests: KnownRequests,
+    /// By source.
+    texts: Vec<SourceTexts>,
     /// Texts as a matcher prepares them, by its number and the address of the text, which is kept for its address.
     prepared: FxHashMap<(usize, usize), (Arc<str>, Arc<str>)>,
+}
+
+impl ScanCache {
+    /// Begins another build. What the last one did not use is forgotten.
+    pub(super) fn begin_build(&mut self) {
+        self.lookups.iter_mut().for_each(KeyLookup::begin_build);
+        self.requests.begin_build();
+        self.texts.iter_mut().for_each(SourceTexts::begin_build);
+        // their addresses are those of another build
+        self.known.clear();
+        self.prepared.clear();
+    }
 }
 
 /// One run of the pass.
@@ -110,6 +126,7 @@ impl<'a> PassScan<'a> {
         let matchers_on = of.matchers.iter().map(|m| on(&m.when)).collect::<Result<Vec<_>, _>>()?;
         kept.lookups.resize_with(of.matchers.len() + 1, KeyLookup::default);
         kept.lookups.iter_mut().for_each(|lookup| lookup.forget(of.sources.len()));
+        kept.texts.resize_with(of.sources.len(), SourceTexts::default);
         Ok(Self {
             of,
             env,
@@ -130,7 +147,7 @@ impl<'a> PassScan<'a> {
     }
 
     /// Prepares an item's keys and the texts that it searches.
-    pub(super) fn ask(&mut self, item: &Item, env: &Env<'_>) -> Result<ScannedItem, EvalFault> {
+    pub(super) fn ask(&mut self, item: &Item, place: usize, env: &Env<'_>) -> Result<ScannedItem, EvalFault> {
         let unasked = self.of.unasked.as_ref().map_or(Ok(false), |c| env.holds(c))?;
         let rivals = self.of.unless.as_ref().map(|e| env.eval(e)).transpose()?.unwrap_or_default();
         let rivals = rivals.elements().iter().filter_map(|n| usize::try_from(n.as_i64()?).ok()).collect();
@@ -144,9 +161,9 @@ impl<'a> PassScan<'a> {
             return Ok(ScannedItem { asks: nothing(), windows: Arc::from([]), grown, unasked, rivals });
         }
         self.alike.turn(self.of.looked_at.as_deref(), item);
-        let asks = match self.asked_before(item) {
+        let asks = match self.asked_before((item, place))? {
             Some(asks) => asks,
-            None => self.asks(item, env)?,
+            None => self.asks((item, place), env)?,
         };
         let nothing = match &asks {
             ItemRequest::Keys(keys, more) => keys.is_empty() && more.is_empty(),
@@ -157,8 +174,10 @@ impl<'a> PassScan<'a> {
     }
 
     /// What an item asks for, made ready.
-    fn asks(&mut self, item: &Item, env: &Env<'_>) -> Result<ItemRequest, EvalFault> {
-        let mut stays = true;
+    fn asks(&mut self, (item, place): PlacedItem<'_>, env: &Env<'_>) -> Result<ItemRequest, EvalFault> {
+        let door = BudgetScope::join();
+        // the first of several alike items pays for what they have in common
+        let mut stays = self.alike.profile.is_some();
         let asks = match &self.of.wanted {
             RequestTerms::Keys(keys, more) => {
                 let keys = self.keys(&env.eval(keys)?, item, env, &mut stays)?;
@@ -177,8 +196,10 @@ impl<'a> PassScan<'a> {
                 ItemRequest::Queries(made.collect::<Result<_, _>>()?)
             }
         };
-        if let (true, Some(from), Some((_, profile))) = (stays, &self.of.keys_from, &self.alike.profile) {
-            self.kept.before.put(item, from, *profile, &asks);
+        if let (true, Some(from), Some((_, profile))) = (stays, &self.of.keys_from, &self.alike.profile)
+            && let Some(known) = KnownRequest::of(item, from, *profile, &asks, door.spent())
+        {
+            self.kept.requests.keep(place, known);
         }
         Ok(asks)
     }
@@ -200,9 +221,25 @@ impl<'a> PassScan<'a> {
 
     /// What an item has asked for in an earlier run, if it would ask for the same again. This does not compute the
     /// profile of the item: the first of several alike items always asks anew.
-    fn asked_before(&self, item: &Item) -> Option<ItemRequest> {
-        let (_, profile) = self.alike.profile.as_ref()?;
-        self.kept.before.get(item, self.of.keys_from.as_deref()?, *profile)
+    fn asked_before(&mut self, item: PlacedItem<'_>) -> Result<Option<ItemRequest>, EvalFault> {
+        let Some((from, (_, profile))) = self.of.keys_from.as_deref().zip(self.alike.profile.as_ref()) else { return Ok(None) };
+        let ScanCache { requests, lookups, .. } = &mut self.kept;
+        if let Some(asks) = requests.find(item, from, *profile) {
+            return Ok(Some(asks.clone()));
+        }
+        let Some(known) = requests.take_from_last_build(item, from, *profile) else { return Ok(None) };
+        // the numbers of its keys are only those of this build if all keys before them are the same, too
+        let mut is_numbered = |key: &PreparedKey| match key {
+            PreparedKey::Plain(lookup, number) => lookups.get_mut(*lookup).is_some_and(|lookup| lookup.ask_again(*number)),
+            _ => true,
+        };
+        if !known.asks.keys().all(&mut is_numbered) {
+            return Ok(None);
+        }
+        work::pay(known.cost.0, known.cost.1)?;
+        let asks = known.asks.clone();
+        requests.keep(item.1, known);
+        Ok(Some(asks))
     }
 
     /// An item's prepared keys; `stays` becomes false if the next run may prepare them differently.
@@ -220,19 +257,22 @@ impl<'a> PassScan<'a> {
         // the list of an item stays at its address while the item exists; a temporary list is kept alive for its
         // address
         let place = (Arc::as_ptr(list).cast::<u8>() as usize, profile.1);
-        if let Some((_, ready)) = self.kept.known.get(&place) {
+        if let Some((_, ready, cost)) = self.kept.known.get(&place) {
+            // as for an item whose request is known, which does not come here
+            work::pay(cost.0, cost.1)?;
             return Ok(ready.clone());
         }
-        if let Some((_, ready)) = self.known.get(&place) {
+        if let Some((_, ready, _)) = self.known.get(&place) {
             *stays = false;
             return Ok(ready.clone());
         }
+        let door = BudgetScope::join();
         let ready = list.iter().map(|key| self.ready(key, &profile.0, item, env)).collect::<Result<Vec<_>, _>>()?;
         let ready: ItemKeys = ready.into();
         let stay = self.stays(list, &ready);
         *stays &= stay;
         let known = if stay { &mut self.kept.known } else { &mut self.known };
-        known.insert(place, (value.clone(), ready.clone()));
+        known.insert(place, (value.clone(), ready.clone(), door.spent()));
         Ok(ready)
     }
 
@@ -325,7 +365,12 @@ impl<'a> PassScan<'a> {
                 PreparedKey::Alone(lookup, SingleSearch::Key(key), texts)
             }
             LookupMethod::Key(lookup, key, _) => {
-                self.kept.lookups.get_mut(lookup).map_or(PreparedKey::Never, |keys| PreparedKey::Plain(lookup, keys.key(key)))
+                let Some(keys) = self.kept.lookups.get_mut(lookup) else { return PreparedKey::Never };
+                let (number, others_stay) = keys.key(key);
+                if !others_stay {
+                    self.kept.requests.forget_last_build();
+                }
+                PreparedKey::Plain(lookup, number)
             }
         }
     }
@@ -385,7 +430,11 @@ impl<'a> PassScan<'a> {
         let seq = SelectSequence::Values(rows);
         for k in made.len()..window.min(rows.len()) {
             let place = if source.newest_first { rows.len() - 1 - k } else { k };
-            made.push(led(&source.lead, &env.inner(seq.cur(place)).eval(&source.text)?.shown()));
+            let make = || Ok(led(&source.lead, &env.inner(seq.cur(place)).eval(&source.text)?.shown()));
+            made.push(match (rows.get(place), self.kept.texts.get_mut(n)) {
+                (Some(element), Some(known)) if source.reads_element_alone => known.text_of(element, place, env.st, make)?,
+                _ => make()?,
+            });
         }
         Ok(made.len().min(window))
     }
@@ -442,5 +491,5 @@ impl<'a> PassScan<'a> {
 }
 
 fn led(lead: &str, text: &Arc<str>) -> Arc<str> {
-    if lead.is_empty() { text.clone() } else { format!("{lead}{text}").into() }
+    if lead.is_empty() { text.clone() } else { [lead, text].concat().into() }
 }
