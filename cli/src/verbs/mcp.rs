@@ -2,6 +2,7 @@
 
 use clap::Args;
 use tapster_door::Door;
+use tokio::fs::File;
 
 use crate::diag::Code;
 use crate::exit::{EarlyExit, Result, RunExit};
@@ -24,9 +25,27 @@ impl McpArgs {
     #[expect(clippy::unused_self, reason = "the same call as of the other verbs")]
     pub(crate) fn run(&self, show: &mut Console<'_>) -> Result<RunExit> {
         let door = Door::new(library::pack_shelf(show).folders, Some(scene::clock));
-        wait(tapster_serve::serve_tools(door)).map_err(|message| {
-            EarlyExit::could_not(Code::ServeAddress, message, "start it by an agent: `claude mcp add tapster -- tapster mcp`")
-        })?;
+        let failed = |message: String| {
+            EarlyExit::could_not(Code::ServeAddress, message, "let an agent start it: `claude mcp add tapster -- tapster mcp`")
+        };
+        let (input, output) = own_streams().map_err(|error| failed(error.to_string()))?;
+        wait(async { tapster_serve::serve_tools(door, File::from_std(input), File::from_std(output)).await }).map_err(failed)?;
         Ok(RunExit::Done)
     }
+}
+
+/// Standard input and output beside the locks that the console holds.
+#[cfg(unix)]
+fn own_streams() -> std::io::Result<(std::fs::File, std::fs::File)> {
+    use std::os::fd::AsFd;
+    let input = std::io::stdin().as_fd().try_clone_to_owned()?;
+    Ok((input.into(), std::io::stdout().as_fd().try_clone_to_owned()?.into()))
+}
+
+/// Standard input and output beside the locks that the console holds.
+#[cfg(windows)]
+fn own_streams() -> std::io::Result<(std::fs::File, std::fs::File)> {
+    use std::os::windows::io::AsHandle;
+    let input = std::io::stdin().as_handle().try_clone_to_owned()?;
+    Ok((input.into(), std::io::stdout().as_handle().try_clone_to_owned()?.into()))
 }

@@ -61,3 +61,34 @@ fn lines_read_only_below_the_folders_that_they_may() {
     let allowed = served(&folder.0, &["--deadline", "3600", "--allow", beside.0.to_str().unwrap()], &line(out.to_str().unwrap()));
     assert!(allowed[0].contains("outer text"), "{}", allowed[0]);
 }
+
+/// An agent asks by the Model Context Protocol; the server ends when it leaves.
+#[test]
+fn an_agent_has_the_calls_of_the_door_as_tools() {
+    use std::io::{BufRead, BufReader};
+    let mut child = Command::new(env!("CARGO_BIN_EXE_tapster")).arg("mcp").stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    let (mut input, mut output) = (child.stdin.take().unwrap(), BufReader::new(child.stdout.take().unwrap()));
+    let mut ask = |line: &str, answered: bool| {
+        writeln!(input, "{line}").unwrap();
+        let mut answer = String::new();
+        if answered {
+            output.read_line(&mut answer).unwrap();
+        }
+        answer
+    };
+    let client = r#""protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"test","version":"1"}"#;
+    let hello = ask(&format!(r#"{{"jsonrpc":"2.0","id":1,"method":"initialize","params":{{{client}}}}}"#), true);
+    assert!(hello.contains(r#""name":"tapster""#), "{hello}");
+    ask(r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#, false);
+    let tools = ask(r#"{"jsonrpc":"2.0","id":2,"method":"tools/list"}"#, true);
+    assert!(tools.contains(r#""name":"explain""#) && !tools.contains(r##""#/$defs/Missing""##), "{tools}");
+    let call = |name: &str, arguments: &str| {
+        format!(r#"{{"jsonrpc":"2.0","id":3,"method":"tools/call","params":{{"name":"{name}","arguments":{arguments}}}}}"#)
+    };
+    let built = ask(&call("build", r#"{"rules":"base","scene":{"message":"Hi."}}"#), true);
+    assert!(built.contains(r#""isError":false"#) && built.contains(r#""content":"Hi.""#), "{built}");
+    let failed = ask(&call("build", r#"{"rules":"bas"}"#), true);
+    assert!(failed.contains(r#""isError":true"#) && failed.contains("did you mean `base`"), "{failed}");
+    drop(input);
+    assert!(child.wait().unwrap().success());
+}

@@ -10,6 +10,7 @@ use rmcp::service::RequestContext;
 use rmcp::{RoleServer, ServerHandler, ServiceExt};
 use serde_json::{Map, Value as Json};
 use tapster_door::Door;
+use tokio::io::{AsyncRead, AsyncWrite};
 
 use crate::openapi::{calls, request_schema};
 
@@ -18,13 +19,17 @@ const INSTRUCTIONS: &str = "Tapster builds the exact prompts of chat application
 the JSON Schema of a kind of rule file, `check` finds mistakes in overlays and packs, `test` runs rule tests, `build` makes a prompt, and \
 `explain` says which rule made what. Overlays and packs are given as texts, or opened once with `open`, which returns a handle.";
 
-/// Answers an agent on standard input and output, until it leaves.
+/// Answers an agent on two streams, until it leaves.
 ///
 /// # Errors
 /// The agent does not speak MCP.
-pub async fn serve_tools(door: Door) -> Result<(), String> {
+pub async fn serve_tools<R, W>(door: Door, input: R, output: W) -> Result<(), String>
+where
+    R: AsyncRead + Send + Unpin + 'static,
+    W: AsyncWrite + Send + Unpin + 'static,
+{
     let tools = DoorTools { door: Arc::new(door), tools: tools() };
-    let served = tools.serve(rmcp::transport::stdio()).await.map_err(|error| error.to_string())?;
+    let served = tools.serve((input, output)).await.map_err(|error| error.to_string())?;
     served.waiting().await.map_err(|error| error.to_string())?;
     Ok(())
 }

@@ -1,7 +1,7 @@
 //! The gateway: a client of OpenAI or Anthropic speaks to it as to the provider, and the rules of a model stand between.
 //!
-//! The client's messages become the chat of a scene ([`rewrite`]); the request that the rules build is sent to the provider
-//! that the configuration names, and its answer is handed on byte for byte ([`relay`]). Of each request it is kept what the
+//! The client's messages become the chat of a scene (`rewrite`); the request that the rules build is sent to the provider
+//! that the configuration names, and its answer is handed on byte for byte (`relay`). Of each request it is kept what the
 //! rules did, and what became of the provider's cache ([`CacheAccount`]).
 
 pub mod config;
