@@ -7,7 +7,6 @@ use crate::store::{SqlStore, StoreRefusal, TemplateStore};
 
 pub(crate) use tapster_client::http::file_of as file_of_address;
 
-pub(crate) use crate::server::{AccessOptions, GatewayFiles, serve_http};
 pub(crate) use crate::store::block_on as wait;
 
 /// The bytes at an address, at most `limit`.

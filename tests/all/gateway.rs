@@ -104,6 +104,8 @@ fn what_no_rule_changes_goes_out_as_it_came() {
     let (status, page) = get(&server, path, "text/html,*/*");
     assert!(status == 200 && page.starts_with("<!doctype html>") && page.contains("Be brief, ."), "{page}");
     assert_eq!(get(&server, "/explain/none", "*/*").0, 404);
+    let (_, page) = get(&server, "/v1/cache", "text/html");
+    assert!(page.contains(&format!("<a href=\"{path}\">")), "{page}");
 
     // an error of the provider is handed on, and not booked
     let (status, _, answer) = post(&server, "/v1/chat/completions", "", &body);

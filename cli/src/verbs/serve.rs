@@ -17,12 +17,16 @@ use tapster_door::Door;
 
 use crate::diag::{Code, Diagnostic, Report, Sources, render};
 use crate::exit::{EarlyExit, Result, RunExit};
-use crate::full::{AccessOptions, GatewayFiles, serve_http};
 use crate::inputs::files::too_costly;
 use crate::inputs::{BuildParts, TemplateReference, library, load_rules, parse_seconds, scene, scene_file, template};
 use crate::output::Console;
 use crate::pack::Start;
 use crate::pack::files::is_pack;
+
+#[cfg(not(feature = "full"))]
+use crate::full::{AccessOptions, GatewayFiles, serve_http};
+#[cfg(feature = "full")]
+use crate::server::{AccessOptions, GatewayFiles, serve_http};
 
 /// The most packs that are kept ready.
 const MAX_READY: usize = 32;

@@ -14,7 +14,9 @@ use serde_json::{Map, Value as Json, json};
 use super::config::ClientDialect;
 use super::relay::{self, error_body};
 use super::{Gateway, GatewayRefusal, PreparedExchange, pages};
-use crate::{Server, json_response, problem};
+use crate::Server;
+use crate::json_response;
+use crate::problem;
 
 /// The header in which a client names its session.
 const SESSION_HEADER: &str = "x-tapster-session";

@@ -21,13 +21,17 @@ fn page(title: &str, body: &str) -> String {
     )
 }
 
-/// A table; each cell is escaped. Columns whose head ends with `#` are numbers.
+/// A table; each cell is escaped. Columns whose head ends with `#` are numbers; a cell below `request` leads to its explanation.
 fn table(heads: &[&str], rows: &[Vec<String>]) -> String {
     let class = |head: &str| if head.ends_with('#') { " class=\"n\"" } else { "" };
     let head: String = heads.iter().map(|head| format!("<th{}>{}</th>", class(head), head.trim_end_matches('#'))).collect();
+    let cell = |(head, cell): (&&str, &String)| {
+        let text = escaped(cell);
+        let text = if *head == "request" { format!("<a href=\"/explain/{text}\">{text}</a>") } else { text.to_string() };
+        format!("<td{}><pre>{text}</pre></td>", class(head))
+    };
     let row = |row: &Vec<String>| {
-        let cells: String =
-            heads.iter().zip(row).map(|(head, cell)| format!("<td{}><pre>{}</pre></td>", class(head), escaped(cell))).collect();
+        let cells: String = heads.iter().zip(row).map(cell).collect();
         format!("<tr>{cells}</tr>")
     };
     format!("<div class=\"wide\"><table><tr>{head}</tr>{}</table></div>", rows.iter().map(row).collect::<String>())
