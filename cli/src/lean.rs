@@ -68,13 +68,14 @@ pub(crate) struct AccessOptions {
     pub(crate) origins: Vec<String>,
 }
 
-/// The files of a gateway.
-pub(crate) struct GatewayFiles {
+/// What a server has beside the door.
+pub(crate) struct ServerFiles {
     pub(crate) config: Option<PathBuf>,
     pub(crate) cache_log: Option<PathBuf>,
+    pub(crate) store: Option<String>,
 }
 
-pub(crate) fn serve_http(_: SocketAddr, _: AccessOptions, _: GatewayFiles, _: f64, _: Door, _: &mut Console<'_>) -> Result<RunExit> {
+pub(crate) fn serve_http(_: SocketAddr, _: AccessOptions, _: ServerFiles, _: f64, _: Door, _: &mut Console<'_>) -> Result<RunExit> {
     let message = "this program was built without a server for HTTP";
     Err(EarlyExit::could_not(Code::FeatureMissing, message, format!("use `tapster serve --stdio`, or {HELP}")))
 }

@@ -11,7 +11,7 @@ use serde_json::json;
 use tapster_door::Door;
 use tapster_serve::gateway::config::{GatewayConfig, ModelConfig};
 use tapster_serve::gateway::{Gateway, GatewayOptions, LoadedModel, ModelLoader};
-use tapster_serve::{AccessRules, RequestLog, ServeLimits};
+use tapster_serve::{AccessRules, RequestLog, ServeLimits, ServedParts, SessionShelf};
 use tokio::sync::{mpsc, oneshot};
 
 use crate::diag::{Code, render};
@@ -20,6 +20,7 @@ use crate::inputs::files::read_text;
 use crate::inputs::{InputArgs, load_rules, scene};
 use crate::output::Console;
 use crate::pack::Ruleset;
+use crate::store::SqlStore;
 
 /// The pack of models that name neither a pack nor a scene.
 const GATEWAY_PACK: &str = "gateway";
@@ -30,10 +31,12 @@ pub(crate) struct AccessOptions {
     pub(crate) origins: Vec<String>,
 }
 
-/// The files of a gateway.
-pub(crate) struct GatewayFiles {
+/// What a server has beside the door.
+pub(crate) struct ServerFiles {
     pub(crate) config: Option<PathBuf>,
     pub(crate) cache_log: Option<PathBuf>,
+    /// The database of sessions.
+    pub(crate) store: Option<String>,
 }
 
 /// What the server asks of this thread.
@@ -47,7 +50,7 @@ enum ServerEvent {
 pub(crate) fn serve_http(
     address: SocketAddr,
     access: AccessOptions,
-    files: GatewayFiles,
+    files: ServerFiles,
     deadline: f64,
     door: Door,
     show: &mut Console<'_>,
@@ -71,7 +74,12 @@ pub(crate) fn serve_http(
     };
     let write = move |log: RequestLog| _ = sender.send(ServerEvent::Answered(log));
     let access = AccessRules::new(access.token.as_deref(), access.origins);
-    let router = tapster_serve::router(Arc::new(door), gateway, limits, access, Arc::new(write));
+    let open = |address: &String| {
+        let store = runtime.block_on(SqlStore::open(address)).map_err(|complaint| EarlyExit::new(RunExit::CouldNot, *complaint))?;
+        Ok::<_, EarlyExit>(Arc::new(SessionShelf(store)))
+    };
+    let sessions = files.store.as_ref().map(open).transpose()?;
+    let router = tapster_serve::router(ServedParts { door: Arc::new(door), gateway, sessions }, limits, access, Arc::new(write));
     runtime.block_on(async {
         let listener = tokio::net::TcpListener::bind(address).await.map_err(failed)?;
         let url = format!("http://{}", listener.local_addr().map_err(failed)?);
@@ -116,7 +124,7 @@ fn read_config(path: &Path, show: &mut Console<'_>) -> Result<GatewayConfig> {
 /// A gateway whose models were all read once, so that mistakes in them are told before the first request.
 fn open_gateway(
     config: &GatewayConfig,
-    files: &GatewayFiles,
+    files: &ServerFiles,
     forwards_keys: bool,
     sender: mpsc::UnboundedSender<ServerEvent>,
     show: &mut Console<'_>,

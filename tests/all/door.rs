@@ -12,7 +12,8 @@ use std::sync::Arc;
 
 use serde_json::{Value as Json, json};
 use tapster_door::Door;
-use tapster_serve::{AccessRules, Gateway, ServeLimits};
+use tapster_serve::{AccessRules, Gateway, ServeLimits, ServedParts, SessionShelf};
+use tapster_session::store::SqlStore;
 
 use crate::support::tapster_with;
 
@@ -144,10 +145,16 @@ impl TestServer {
     }
 
     pub(crate) fn with_gateway(gateway: Option<Arc<Gateway>>, limits: ServeLimits, access: AccessRules) -> Self {
+        Self::with_parts(gateway, None, limits, access)
+    }
+
+    fn with_parts(gateway: Option<Arc<Gateway>>, store: Option<&str>, limits: ServeLimits, access: AccessRules) -> Self {
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
         let listener = runtime.block_on(tokio::net::TcpListener::bind("127.0.0.1:0")).unwrap();
         let address = listener.local_addr().unwrap();
-        let router = tapster_serve::router(Arc::new(Door::default()), gateway, limits, access, Arc::new(|_| {}));
+        let sessions = store.map(|store| Arc::new(SessionShelf(runtime.block_on(SqlStore::open(store)).unwrap())));
+        let router =
+            tapster_serve::router(ServedParts { door: Arc::new(Door::default()), gateway, sessions }, limits, access, Arc::new(|_| {}));
         runtime.spawn(tapster_serve::serve(listener, router, limits, std::future::pending()));
         Self { address, _runtime: runtime }
     }
@@ -260,4 +267,42 @@ fn slow_and_idle_clients_do_not_hold_up_others() {
     slow.read_to_string(&mut answer).unwrap();
     assert!(answer.starts_with("HTTP/1.1 504"), "{answer}");
     idle.iter_mut().for_each(|stream| _ = stream.read_to_end(&mut Vec::new()));
+}
+
+/// A turn is asked twice, once for its prompt and once with the reply; two servers over one store take turns with it.
+#[test]
+fn sessions_live_in_the_store_alone() {
+    let folder = crate::support::Folder::new("served-sessions");
+    let store = folder.path("sessions.db").display().to_string();
+    let start = || TestServer::with_parts(None, Some(&store), ServeLimits::default(), AccessRules::default());
+    let servers = [start(), start()];
+    let send = |server: usize, method: &str, path: &str, body: &Json| {
+        let (status, _, answer) = servers[server].send(method, path, "host: localhost\r\n", body.to_string().as_bytes());
+        (status, serde_json::from_str::<Json>(&answer).unwrap())
+    };
+    let turn = |server: usize, message: &str, reply: Option<&str>, number: Option<i64>| {
+        let scene = json!({ "message": message, "preset": [], "scene": { "preset": { "main": "{{incvar::n}}" } } });
+        let body = json!({ "rules": "sillytavern", "scene": scene, "reply": reply, "turn": number, "now": 1_000 });
+        send(server, "POST", "/v1/sessions/a%20chat/turn", &body)
+    };
+    for (n, server) in [(1, 0), (2, 1), (3, 0)] {
+        let (status, asked) = turn(server, "Hi.", None, None);
+        assert_eq!((status, &asked["turn"]), (200, &json!(n)), "{asked}");
+        assert_eq!(asked["payload"]["messages"][0]["content"], n.to_string(), "{asked}");
+        let (status, done) = turn(1 - server, "Hi.", Some("Hello."), None);
+        assert_eq!((status, &done["reply"]), (200, &json!("Hello.")), "{done}");
+    }
+    assert_eq!(turn(0, "Hi.", Some("Again."), Some(3)).0, 409);
+    let (status, session) = send(1, "GET", "/v1/sessions/a%20chat", &Json::Null);
+    assert_eq!((status, &session["turns"], &session["at"]["now"]), (200, &json!(3), &json!(1_000)), "{session}");
+    assert_eq!(send(0, "GET", "/v1/sessions", &Json::Null).1["sessions"][0]["home"]["session"], "a chat");
+    assert!(!send(0, "GET", "/v1/sessions/a%20chat/log", &Json::Null).1["records"].as_array().unwrap().is_empty());
+    assert_eq!(send(0, "GET", "/v1/sessions?owner=other", &Json::Null).1["sessions"], json!([]));
+    assert_eq!(send(0, "DELETE", "/v1/sessions/a%20chat", &Json::Null).0, 200);
+    assert_eq!(send(1, "GET", "/v1/sessions/a%20chat", &Json::Null).0, 404);
+    assert_eq!(send(0, "GET", &format!("/v1/sessions/{}", "n".repeat(5_000)), &Json::Null).0, 400);
+    let wrong = json!({ "rules": "bas", "scene": {} });
+    let (status, answer) = send(0, "POST", "/v1/sessions/b/turn", &wrong);
+    assert_eq!(status, 422);
+    assert!(answer["diagnostics"][0]["message"].as_str().unwrap().contains("bas"), "{answer}");
 }

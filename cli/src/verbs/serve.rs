@@ -17,16 +17,16 @@ use tapster_door::Door;
 
 use crate::diag::{Code, Diagnostic, Report, Sources, render};
 use crate::exit::{EarlyExit, Result, RunExit};
-use crate::inputs::files::too_costly;
+use crate::inputs::files::{from_env, too_costly};
 use crate::inputs::{BuildParts, TemplateReference, library, load_rules, parse_seconds, scene, scene_file, template};
 use crate::output::Console;
 use crate::pack::Start;
 use crate::pack::files::is_pack;
 
 #[cfg(not(feature = "full"))]
-use crate::full::{AccessOptions, GatewayFiles, serve_http};
+use crate::full::{AccessOptions, ServerFiles, serve_http};
 #[cfg(feature = "full")]
-use crate::server::{AccessOptions, GatewayFiles, serve_http};
+use crate::server::{AccessOptions, ServerFiles, serve_http};
 
 /// The most packs that are kept ready.
 const MAX_READY: usize = 32;
@@ -69,6 +69,10 @@ pub(crate) struct ServeArgs {
     /// A file to which the cache account of each request of the gateway is added, as a line of JSON.
     #[arg(long, value_name = "FILE", requires = "gateway")]
     cache_log: Option<PathBuf>,
+    /// A database for `/v1/sessions`: a file of SQLite, or `postgres://…`; servers that share it share its sessions. Default:
+    /// the variable TAPSTER_STORE, else there are no sessions.
+    #[arg(long, value_name = "ADDRESS", conflicts_with = "stdio")]
+    store: Option<String>,
     /// A folder below which lines may name files, besides the working folder; can be repeated.
     #[arg(long, value_name = "FOLDER", requires = "stdio")]
     allow: Vec<PathBuf>,
@@ -94,8 +98,10 @@ impl ServeArgs {
         let door = Door::new(library::pack_shelf(show).folders, Some(scene::clock));
         if !self.stdio {
             let token = (show.io.env)("TAPSTER_TOKEN").and_then(|token| token.into_string().ok()).filter(|token| !token.is_empty());
+            let named = || from_env("TAPSTER_STORE", show).and_then(|store| store.into_string().ok());
+            let store = self.store.clone().or_else(named);
             let access = AccessOptions { token, origins: self.origin.clone() };
-            let gateway = GatewayFiles { config: self.gateway.clone(), cache_log: self.cache_log.clone() };
+            let gateway = ServerFiles { config: self.gateway.clone(), cache_log: self.cache_log.clone(), store };
             return serve_http(self.listen, access, gateway, self.deadline, door, show);
         }
         let folders = RealFolders::new(&self.allow, show)?;

@@ -101,7 +101,7 @@ impl Door {
     }
 
     /// The rules that a request names.
-    fn rules(&self, reference: &RulesReference, answer: &mut Answer) -> Result<Ruleset> {
+    pub(crate) fn rules(&self, reference: &RulesReference, answer: &mut Answer) -> Result<Ruleset> {
         Ok(self.session(reference, answer)?.rules().clone())
     }
 
@@ -155,7 +155,7 @@ impl Door {
     }
 
     /// The scene of a request; what is doubtful about it is told.
-    fn read_scene(&self, request: &SceneRequest, rules: &Ruleset, answer: &mut Answer) -> Result<(Scene, Vec<ScenePart>)> {
+    pub(crate) fn read_scene(&self, request: &SceneRequest, rules: &Ruleset, answer: &mut Answer) -> Result<(Scene, Vec<ScenePart>)> {
         let mut notes = Report::default();
         let scene = self.scene(request, rules, &mut notes);
         answer.add(notes, rules.sources());

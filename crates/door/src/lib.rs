@@ -40,8 +40,9 @@ use tapster_testing as testing;
 use crate::build::BuildError;
 use crate::diag::{Code, Diagnostic, Report, Sources, render};
 use crate::memory::DoorMemory;
+use crate::model::Scene;
 use crate::pack::{PackError, Ruleset};
-use crate::request::Request;
+use crate::request::{Request, RulesReference, SceneRequest};
 
 pub use calls::usage_warnings;
 pub use pack::library::shipped_readers;
@@ -88,6 +89,26 @@ impl Door {
         }
         out.insert("diagnostics".to_owned(), Json::Array(answer.diagnostics));
         Json::Object(out)
+    }
+
+    /// The rules and the scene of a request, for an application that builds with them itself, and what is doubtful about them as
+    /// diagnostics.
+    ///
+    /// # Errors
+    /// Diagnostics.
+    pub fn open_scene(&self, rules: &RulesReference, scene: &SceneRequest) -> Result<(Ruleset, Scene, Vec<Json>), Vec<Json>> {
+        let mut answer = Answer::default();
+        let opened = self.rules(rules, &mut answer).and_then(|rules| {
+            let (scene, _) = self.read_scene(scene, &rules, &mut answer)?;
+            Ok((rules, scene))
+        });
+        match opened {
+            Ok((rules, scene)) => Ok((rules, scene, answer.diagnostics)),
+            Err(failure) => {
+                answer.add(failure.report, &failure.sources);
+                Err(answer.diagnostics)
+            }
+        }
     }
 
     /// Answers a request that is a text of JSON of at most [`MAX_REQUEST`] bytes with such a text on one line.

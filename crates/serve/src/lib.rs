@@ -7,6 +7,7 @@ mod access;
 pub mod gateway;
 mod mcp;
 mod openapi;
+mod sessions;
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -31,6 +32,7 @@ pub use access::AccessRules;
 pub use gateway::Gateway;
 pub use mcp::serve_tools;
 pub use openapi::document as openapi;
+pub use sessions::SessionShelf;
 
 /// The limits of a server.
 #[derive(Debug, Clone, Copy)]
@@ -84,14 +86,23 @@ struct Server {
     log: LogWriter,
 }
 
-/// The routes of a server, with those of a gateway if there is one.
-pub fn router(door: Arc<Door>, gateway: Option<Arc<Gateway>>, limits: ServeLimits, access: AccessRules, log: LogWriter) -> Router {
+/// What a server offers.
+pub struct ServedParts {
+    pub door: Arc<Door>,
+    pub gateway: Option<Arc<Gateway>>,
+    pub sessions: Option<Arc<SessionShelf>>,
+}
+
+/// The routes of a server.
+pub fn router(parts: ServedParts, limits: ServeLimits, access: AccessRules, log: LogWriter) -> Router {
+    let ServedParts { door, gateway, sessions } = parts;
     let cors = access.cors();
     let server = Arc::new(Server { door, limits, access, turns: Arc::new(Semaphore::new(limits.calls.max(1))), log });
     let calls = Router::new()
         .route("/v1/{call}", post(answer_call))
         .route("/openapi.json", get(async || json_response(StatusCode::OK, &openapi())))
         .merge(gateway.map(gateway::routes).unwrap_or_default())
+        .merge(sessions.map(sessions::routes).unwrap_or_default())
         .layer(middleware::from_fn_with_state(Arc::clone(&server), check_access));
     // a load balancer has no token
     let probes = Router::new().route("/healthz", get(async || "ok\n")).route("/readyz", get(answer_ready));
