@@ -1,7 +1,6 @@
 //! A program without the feature `full`: what needs a model, a database or an address says how to get it.
 
 use std::ffi::OsString;
-use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::pin::pin;
 use std::task::{Context, Poll, Waker};
@@ -11,6 +10,7 @@ use tapster_door::Door;
 
 use crate::diag::Code;
 use crate::exit::{EarlyExit, Result, RunExit};
+use crate::inputs::server::ServerOptions;
 use crate::output::Console;
 use crate::share::shown;
 use crate::store::TemplateStore;
@@ -62,20 +62,7 @@ pub(crate) fn open_template_database(_: &str) -> Result<(Box<dyn TemplateStore>,
     Err(EarlyExit::could_not(Code::FeatureMissing, message, format!("name a folder, or {HELP}")))
 }
 
-/// Who may call over HTTP.
-pub(crate) struct AccessOptions {
-    pub(crate) token: Option<String>,
-    pub(crate) origins: Vec<String>,
-}
-
-/// What a server has beside the door.
-pub(crate) struct ServerFiles {
-    pub(crate) config: Option<PathBuf>,
-    pub(crate) cache_log: Option<PathBuf>,
-    pub(crate) store: Option<String>,
-}
-
-pub(crate) fn serve_http(_: SocketAddr, _: AccessOptions, _: ServerFiles, _: f64, _: Door, _: &mut Console<'_>) -> Result<RunExit> {
+pub(crate) fn serve_http(_: ServerOptions, _: Door, _: &mut Console<'_>) -> Result<RunExit> {
     let message = "this program was built without a server for HTTP";
     Err(EarlyExit::could_not(Code::FeatureMissing, message, format!("use `tapster serve --stdio`, or {HELP}")))
 }

@@ -2,10 +2,8 @@
 //! and writes logs.
 
 use std::io::Write;
-use std::net::SocketAddr;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
-use std::time::Duration;
 
 use serde_json::json;
 use tapster_door::Door;
@@ -17,27 +15,13 @@ use tokio::sync::{mpsc, oneshot};
 use crate::diag::{Code, render};
 use crate::exit::{EarlyExit, Result, RunExit};
 use crate::inputs::files::read_text;
-use crate::inputs::{InputArgs, load_rules, scene};
+use crate::inputs::server::ServerOptions;
+use crate::inputs::{InputArgs, library, load_rules, scene, scene_file};
 use crate::output::Console;
-use crate::pack::Ruleset;
 use crate::store::SqlStore;
 
 /// The pack of models that name neither a pack nor a scene.
 const GATEWAY_PACK: &str = "gateway";
-
-/// Who may call over HTTP.
-pub(crate) struct AccessOptions {
-    pub(crate) token: Option<String>,
-    pub(crate) origins: Vec<String>,
-}
-
-/// What a server has beside the door.
-pub(crate) struct ServerFiles {
-    pub(crate) config: Option<PathBuf>,
-    pub(crate) cache_log: Option<PathBuf>,
-    /// The database of sessions.
-    pub(crate) store: Option<String>,
-}
 
 /// What the server asks of this thread.
 enum ServerEvent {
@@ -47,15 +31,9 @@ enum ServerEvent {
 }
 
 /// Answers HTTP until the process is asked to stop; open requests are finished. Each request is told in a line of JSON.
-pub(crate) fn serve_http(
-    address: SocketAddr,
-    access: AccessOptions,
-    files: ServerFiles,
-    deadline: f64,
-    door: Door,
-    show: &mut Console<'_>,
-) -> Result<RunExit> {
-    if access.token.is_none() && !tapster_serve::is_local(&address) {
+pub(crate) fn serve_http(options: ServerOptions, door: Door, show: &mut Console<'_>) -> Result<RunExit> {
+    let ServerOptions { listen: address, token, origins, deadline, gateway, cache_log, store } = options;
+    if token.is_none() && !address.ip().is_loopback() {
         let message = format!("other machines reach `{address}`, and no token is demanded of them");
         let help = "set `TAPSTER_TOKEN` to a long random text, or listen on `127.0.0.1`";
         return Err(EarlyExit::could_not(Code::ServeAddress, message, help));
@@ -65,20 +43,20 @@ pub(crate) fn serve_http(
         EarlyExit::could_not(Code::ServeAddress, message, "choose another address with `--listen`")
     };
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().map_err(failed)?;
-    let limits = ServeLimits { time: Duration::from_secs_f64(deadline), ..ServeLimits::default() };
+    let limits = ServeLimits { time: deadline, ..ServeLimits::default() };
     let (sender, mut events) = mpsc::unbounded_channel();
-    let config = files.config.as_deref().map(|path| read_config(path, show)).transpose()?;
+    let config = gateway.as_deref().map(|path| read_config(path, show)).transpose()?;
     let gateway = match &config {
-        Some(config) => Some(Arc::new(open_gateway(config, &files, access.token.is_none(), sender.clone(), show)?)),
+        Some(config) => Some(Arc::new(open_gateway(config, cache_log.as_deref(), token.is_none(), sender.clone(), show)?)),
         None => None,
     };
     let write = move |log: RequestLog| _ = sender.send(ServerEvent::Answered(log));
-    let access = AccessRules::new(access.token.as_deref(), access.origins);
+    let access = AccessRules::new(token.as_deref(), origins);
     let open = |address: &String| {
         let store = runtime.block_on(SqlStore::open(address)).map_err(|complaint| EarlyExit::new(RunExit::CouldNot, *complaint))?;
         Ok::<_, EarlyExit>(Arc::new(SessionShelf(store)))
     };
-    let sessions = files.store.as_ref().map(open).transpose()?;
+    let sessions = store.as_ref().map(open).transpose()?;
     let router = tapster_serve::router(ServedParts { door: Arc::new(door), gateway, sessions }, limits, access, Arc::new(write));
     runtime.block_on(async {
         let listener = tokio::net::TcpListener::bind(address).await.map_err(failed)?;
@@ -124,7 +102,7 @@ fn read_config(path: &Path, show: &mut Console<'_>) -> Result<GatewayConfig> {
 /// A gateway whose models were all read once, so that mistakes in them are told before the first request.
 fn open_gateway(
     config: &GatewayConfig,
-    files: &ServerFiles,
+    cache_log: Option<&Path>,
     forwards_keys: bool,
     sender: mpsc::UnboundedSender<ServerEvent>,
     show: &mut Console<'_>,
@@ -133,12 +111,12 @@ fn open_gateway(
     for model in &config.model {
         load_model(config, model, show).map_err(|message| refused(format!("model `{}`: {message}", model.name)))?;
     }
-    let open = |path: &PathBuf| {
+    let open = |path: &Path| {
         let file = std::fs::OpenOptions::new().create(true).append(true).open(path);
         let file = file.map_err(|error| refused(format!("`{}` cannot be written: {error}", path.display())))?;
         Ok::<Box<dyn Write + Send>, EarlyExit>(Box::new(file))
     };
-    let cache_log = files.cache_log.as_ref().map(open).transpose()?;
+    let cache_log = cache_log.map(open).transpose()?;
     let loader: ModelLoader = Arc::new(move |at| {
         let sender = sender.clone();
         Box::pin(async move {
@@ -152,20 +130,11 @@ fn open_gateway(
     Gateway::new(options, &|name| (show.io.env)(name)).map_err(refused)
 }
 
-/// The files of rules, and the folders in which new ones would lie.
-fn rule_files(rules: &Ruleset) -> Vec<PathBuf> {
-    let sources = rules.sources();
-    let names = sources.ids().filter_map(|id| sources.get(id)).map(|source| PathBuf::from(&*source.name));
-    let mut files: Vec<PathBuf> = names.filter(|path| path.is_file()).collect();
-    let mut folders: Vec<PathBuf> = files.iter().filter_map(|file| file.parent().map(Path::to_path_buf)).collect();
-    folders.dedup();
-    files.append(&mut folders);
-    files
-}
-
 /// Reads the rules and the scene of a model.
 fn load_model(config: &GatewayConfig, model: &ModelConfig, show: &mut Console<'_>) -> Result<LoadedModel, String> {
-    let dialect = config.upstream.get(&model.upstream).map(|upstream| upstream.dialect.name()).unwrap_or_default();
+    let dialect = config.upstream_of(model)?.dialect.name();
+    // packs beside the scene of one model are not those of another
+    let near = show.near.len();
     let (read, _) = show.keeping(|show| {
         let text = |value: &toml::Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
         let options = model.option.iter().map(|(name, value)| format!("{name}={}", text(value))).collect();
@@ -175,10 +144,10 @@ fn load_model(config: &GatewayConfig, model: &ModelConfig, show: &mut Console<'_
         let rules = load_rules(&parts, show)?;
         let given = scene::scene_parts(&parts, &rules, show)?;
         let mut files = parts.paths();
-        files.extend(model.scene.iter().map(|scene| if scene.is_dir() { scene.join("scene.toml") } else { scene.clone() }));
-        files.extend(rule_files(&rules));
-        Ok::<_, EarlyExit>(LoadedModel { rules, parts: given, character: model.scene.is_some(), files })
+        files.extend(model.scene.iter().map(|scene| if scene.is_dir() { scene.join(scene_file::NAME) } else { scene.clone() }));
+        Ok::<_, EarlyExit>(LoadedModel { rules, parts: given, folders: library::pack_shelf(show).folders, files })
     });
+    show.near.truncate(near);
     read.map_err(|stop: EarlyExit| render::plain(&stop.report, &stop.sources))
 }
 

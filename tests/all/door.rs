@@ -1,7 +1,7 @@
 //! The door: each file of `tests/door` is a conversation, whose responses are compared, asked of a [`Door`] and of
 //! `tapster serve --stdio` and of HTTP. `UPDATE=1 cargo test --test all door::` writes the responses anew; read them before you keep them.
 
-#![expect(clippy::unwrap_used, reason = "a test that panics has failed")]
+#![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test that panics has failed")]
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -133,6 +133,17 @@ fn long_calls_tell_how_far_they_are() {
     assert_eq!(events, [json!({ "event": "progress", "done": 1, "of": 2 }), json!({ "event": "progress", "done": 2, "of": 2 })]);
 }
 
+/// A body that is sent in chunks, put together.
+fn join_chunks(mut rest: &[u8]) -> Vec<u8> {
+    let mut body = Vec::new();
+    while let Some(end) = rest.iter().position(|byte| *byte == b'\r') {
+        let size = usize::from_str_radix(std::str::from_utf8(&rest[..end]).unwrap(), 16).unwrap();
+        body.extend_from_slice(&rest[end + 2..end + 2 + size]);
+        rest = rest.get(end + 4 + size..).unwrap_or_default();
+    }
+    body
+}
+
 /// A server that is stopped when it is dropped.
 pub(crate) struct TestServer {
     pub(crate) address: SocketAddr,
@@ -167,9 +178,11 @@ impl TestServer {
         let _ = stream.write_all(head.as_bytes()).and_then(|()| stream.write_all(body));
         let mut answer = Vec::new();
         let _ = stream.read_to_end(&mut answer);
-        let answer = String::from_utf8(answer).unwrap();
-        let (head, body) = answer.split_once("\r\n\r\n").unwrap_or_default();
-        (head.split(' ').nth(1).and_then(|status| status.parse().ok()).unwrap_or_default(), head.to_lowercase(), body.to_owned())
+        let end = answer.windows(4).position(|bytes| bytes == b"\r\n\r\n").unwrap_or(answer.len());
+        let head = String::from_utf8(answer[..end].to_vec()).unwrap().to_lowercase();
+        let body = answer.get(end + 4..).unwrap_or_default();
+        let body = if head.contains("transfer-encoding: chunked") { join_chunks(body) } else { body.to_vec() };
+        (head.split(' ').nth(1).and_then(|status| status.parse().ok()).unwrap_or_default(), head, String::from_utf8(body).unwrap())
     }
 
     fn call(&self, call: &str, body: &Json) -> (u16, String, String) {

@@ -37,7 +37,7 @@ fn serve(models: &str, peer: &Peer, load: impl Fn(usize) -> Result<LoadedModel, 
 
 fn rewriting(_: usize) -> Result<LoadedModel, String> {
     let rules = Ruleset::open_with("gateway", &[("brief.toml", OVERLAY)]).unwrap();
-    Ok(LoadedModel { rules, parts: Vec::new(), character: false, files: Vec::new() })
+    Ok(LoadedModel { rules, parts: Vec::new(), folders: Vec::new(), files: Vec::new() })
 }
 
 fn model(name: &str, upstream: &str) -> String {
@@ -57,17 +57,6 @@ fn get(server: &TestServer, path: &str, accept: &str) -> (u16, String) {
     (status, body)
 }
 
-/// A body that is sent in chunks, put together.
-fn joined(body: &str) -> String {
-    let (mut rest, mut out) = (body, String::new());
-    while let Some((size, after)) = rest.split_once("\r\n") {
-        let size = usize::from_str_radix(size, 16).unwrap();
-        out.push_str(after.get(..size).unwrap());
-        rest = after.get(size + 2..).unwrap_or_default();
-    }
-    out
-}
-
 const ANSWER: &str = "{\"id\": \"c\",  \"choices\":[], \"usage\":{\"prompt_tokens\":100,\"prompt_tokens_details\":{\"cached_tokens\":50}}}";
 
 #[test]
@@ -84,7 +73,7 @@ fn what_no_rule_changes_goes_out_as_it_came() {
     ]);
     let body = json!({ "model": "gpt-5", "messages": messages, "temperature": 0.5, "of_tomorrow": { "a": [1] }, "stream": false });
     let (status, head, answer) = post(&server, "/v1/chat/completions", "authorization: Bearer client-key\r\n", &body);
-    assert_eq!((status, joined(&answer).as_str()), (200, ANSWER));
+    assert_eq!((status, answer.as_str()), (200, ANSWER));
     assert_eq!(header(&head, "x-request-id"), Some("7"));
 
     let sent = &peer.asked()[0];
@@ -109,7 +98,7 @@ fn what_no_rule_changes_goes_out_as_it_came() {
 
     // an error of the provider is handed on, and not booked
     let (status, _, answer) = post(&server, "/v1/chat/completions", "", &body);
-    assert_eq!((status, joined(&answer).as_str()), (429, "{\"error\":{}}"));
+    assert_eq!((status, answer.as_str()), (429, "{\"error\":{}}"));
     assert_eq!(peer.asked()[1].header("authorization"), None);
     let accounts: Json = serde_json::from_str(&get(&server, "/v1/cache", "*/*").1).unwrap();
     assert_eq!(accounts["requests"].as_array().unwrap().len(), 1);
@@ -119,7 +108,7 @@ fn what_no_rule_changes_goes_out_as_it_came() {
 fn requests_to_anthropic_go_out_as_they_came() {
     let peer = Peer::new(vec![whole("200 OK", &[("content-type", "application/json")], b"{}"); 2]);
     let server = serve(&model("claude-*", "claude"), &peer, |_| {
-        Ok(LoadedModel { rules: Ruleset::open("gateway", &[]).unwrap(), parts: Vec::new(), character: false, files: Vec::new() })
+        Ok(LoadedModel { rules: Ruleset::open("gateway", &[]).unwrap(), parts: Vec::new(), folders: Vec::new(), files: Vec::new() })
     });
     let messages = json!([
         { "role": "user", "content": [{ "type": "text", "text": "A {{b}}", "cache_control": { "type": "ephemeral" } }] },
@@ -148,7 +137,7 @@ fn streams_are_handed_on_byte_for_byte() {
     let server = serve(&model("own", "keyed"), &peer, rewriting);
     let body = json!({ "model": "own", "stream": true, "messages": [{ "role": "user", "content": "Hi." }] });
     let (status, head, answer) = post(&server, "/v1/chat/completions", "authorization: Bearer client-key\r\n", &body);
-    assert_eq!((status, joined(&answer).as_str()), (200, events));
+    assert_eq!((status, answer.as_str()), (200, events));
     assert_eq!(header(&head, "content-type"), Some("text/event-stream"));
     let sent = &peer.asked()[0];
     assert!(sent.head.starts_with("POST /base/v1/chat/completions "), "{}", sent.head);
@@ -222,7 +211,7 @@ fn changed_files_are_read_again_and_broken_ones_are_told() {
         *count.lock().unwrap() += 1;
         let overlay = std::fs::read_to_string(&path).unwrap();
         let rules = Ruleset::open_with("gateway", &[("brief.toml", &overlay)]).map_err(|error| error.to_string())?;
-        Ok(LoadedModel { rules, parts: Vec::new(), character: false, files: vec![path.clone()] })
+        Ok(LoadedModel { rules, parts: Vec::new(), folders: Vec::new(), files: vec![path.clone()] })
     });
     let main = || {
         let body = json!({ "model": "gpt", "messages": [{ "role": "user", "content": "Hi." }] });
@@ -262,7 +251,7 @@ fn accounts_name_the_rules_that_broke_the_prefix() {
             ScenePart::new("lorebook", imported("lore.json")),
             ScenePart::new("file", Value::from(&scene)),
         ];
-        Ok(LoadedModel { rules, parts, character: true, files: Vec::new() })
+        Ok(LoadedModel { rules, parts, folders: Vec::new(), files: Vec::new() })
     };
     let models = format!("{}{}", model("default", "local"), model("friendly", "local"));
     let server = serve(&models, &peer, load);
@@ -286,7 +275,7 @@ fn accounts_name_the_rules_that_broke_the_prefix() {
 
 #[test]
 fn tokens_of_a_request_are_booked_once() {
-    let facts = CacheFacts { total: 100, previous: Some(90), unchanged: 60, pause: 10, cache_seconds: 300, usage: None };
+    let facts = CacheFacts { total: 100, previous: Some(90), unchanged: 60, pause: 10, cache_seconds: Some(300), usage: None };
     let booked = |facts: CacheFacts| {
         let CacheBooking { kept, new, prefix, cold, lifetime, provider } = CacheBooking::of(&facts);
         assert_eq!(kept + new + prefix + cold + lifetime + provider, facts.total, "{facts:?}");
@@ -310,7 +299,7 @@ fn sessions_keep_what_rules_store() {
     let server = serve(&model("gpt", "local"), &peer, |_| {
         let rules = Ruleset::open("sillytavern", &[]).unwrap();
         let scene = json!({ "preset": { "main": "{{incvar::turn}}" }, "vars": { "local": { "turn": 4 } } });
-        Ok(LoadedModel { rules, parts: vec![ScenePart::new("file", Value::from(&scene))], character: true, files: Vec::new() })
+        Ok(LoadedModel { rules, parts: vec![ScenePart::new("file", Value::from(&scene))], folders: Vec::new(), files: Vec::new() })
     });
     let body = json!({ "model": "gpt", "messages": [{ "role": "user", "content": "Hi." }], "max_completion_tokens": 7 });
     for (session, turn) in [("a", "5"), ("a", "6"), ("a", "6"), ("b", "5")] {

@@ -7,6 +7,7 @@ pub(crate) mod library;
 pub(crate) mod pack_files;
 pub(crate) mod scene;
 pub(crate) mod scene_file;
+pub(crate) mod server;
 #[cfg(feature = "full")]
 pub(crate) mod store;
 pub(crate) mod template;

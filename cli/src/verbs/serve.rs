@@ -18,15 +18,16 @@ use tapster_door::Door;
 use crate::diag::{Code, Diagnostic, Report, Sources, render};
 use crate::exit::{EarlyExit, Result, RunExit};
 use crate::inputs::files::{from_env, too_costly};
+use crate::inputs::server::ServerOptions;
 use crate::inputs::{BuildParts, TemplateReference, library, load_rules, parse_seconds, scene, scene_file, template};
 use crate::output::Console;
 use crate::pack::Start;
 use crate::pack::files::is_pack;
 
 #[cfg(not(feature = "full"))]
-use crate::full::{AccessOptions, ServerFiles, serve_http};
+use crate::full::serve_http;
 #[cfg(feature = "full")]
-use crate::server::{AccessOptions, ServerFiles, serve_http};
+use crate::server::serve_http;
 
 /// The most packs that are kept ready.
 const MAX_READY: usize = 32;
@@ -100,9 +101,16 @@ impl ServeArgs {
             let token = (show.io.env)("TAPSTER_TOKEN").and_then(|token| token.into_string().ok()).filter(|token| !token.is_empty());
             let named = || from_env("TAPSTER_STORE", show).and_then(|store| store.into_string().ok());
             let store = self.store.clone().or_else(named);
-            let access = AccessOptions { token, origins: self.origin.clone() };
-            let gateway = ServerFiles { config: self.gateway.clone(), cache_log: self.cache_log.clone(), store };
-            return serve_http(self.listen, access, gateway, self.deadline, door, show);
+            let options = ServerOptions {
+                listen: self.listen,
+                token,
+                origins: self.origin.clone(),
+                deadline: Duration::from_secs_f64(self.deadline),
+                gateway: self.gateway.clone(),
+                cache_log: self.cache_log.clone(),
+                store,
+            };
+            return serve_http(options, door, show);
         }
         let folders = RealFolders::new(&self.allow, show)?;
         let mut memory = ServeMemory { ready: ReadyPacks::default(), door };

@@ -10,7 +10,6 @@ use std::sync::{Arc, Mutex, PoisonError};
 use clap::Args;
 use indexmap::IndexMap;
 use serde_json::{Map, Value as Json, json};
-use tapster::artifact::WriteRefusal;
 use tapster_client::retry::RetryAttempt;
 use tapster_client::{BoxFuture, Delta, PromptRunner, RunError, RunnerConfig};
 use tapster_session::{FinishedTurn, Model, ModelError, OperationRequest, Session};
@@ -179,12 +178,12 @@ fn play_turn(session: &Session<'_>, scene: &Scene, at: Moment, replies: &ReplyMo
     let asked = std::mem::take(&mut *replies.asked.lock().unwrap_or_else(PoisonError::into_inner));
     warn_of_operations(at, recorded, &asked, [&before, &done.run], show);
     let ui = wait(session.projections(at)).map_err(store_failure)?;
-    let written: Vec<Json> = done.written.iter().map(|(tag, version)| json!({ "tag": tag, "version": version })).collect();
-    let refused: Vec<Json> = done.refused.iter().cloned().map(refused_write).collect();
-    let line = json!({
-        "turn": at.turn, "messages": messages, "reply": done.reply, "user_text": done.user_text, "inline": done.inline,
-        "written": written, "refused": refused, "pruned": done.pruned, "run": { "before": before, "after": done.run }, "ui": ui,
-    });
+    let mut line = json!({ "turn": at.turn, "messages": messages });
+    let rest = json!({ "run": { "before": before, "after": done.run }, "ui": ui });
+    if let (Some(line), Json::Object(done), Json::Object(rest)) = (line.as_object_mut(), done.to_json(), rest) {
+        line.extend(done);
+        line.extend(rest);
+    }
     if show.is_json() {
         show.result(&format!("{line}\n"));
     } else {
@@ -235,13 +234,6 @@ fn warn_of_operations(at: Moment, recorded: &RecordedTurn, asked: &[String], run
         );
     }
     warnings.into_iter().for_each(|warning| show.note(warning));
-}
-
-fn refused_write((tag, writer, refusal): (String, String, WriteRefusal)) -> Json {
-    let mut out = refusal.to_json();
-    out.insert("tag".to_owned(), tag.into());
-    out.insert("writer".to_owned(), writer.into());
-    Json::Object(out)
 }
 
 /// Keys of the params of an operation that say how its reply is read, and are no options of the request.

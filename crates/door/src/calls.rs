@@ -24,7 +24,7 @@ use crate::request::{
     OverlayText, PackContent, PartReference, Question, Request, RulesReference, SceneRequest, SchemaRequest, TestRequest, TokensRequest,
 };
 use crate::scene::{open_file, option_values, read_contents, suggest_packs};
-use crate::stamp::FileStamps;
+use crate::stamp::{FileStamps, ReadStart};
 use crate::testing::{CaseRunner, SnapshotUpdate, case, report};
 use crate::text::tokens::{Estimator, TokenCounter};
 
@@ -81,10 +81,11 @@ impl Door {
     /// Loads and compiles a pack, and keeps it; gives its handle.
     fn load(&self, request: &Arc<OpenRequest>, answer: &mut Answer) -> Result<(String, Arc<BuildSession>)> {
         let overlays: Vec<Overlay> = request.overlays.iter().map(|overlay| Overlay::File(rule_file(overlay))).collect();
+        let started = ReadStart::now();
         let rules = Ruleset::load(&Start::Name(request.pack.clone()), &overlays, &self.shelf(&request.packs))?;
         answer.add(usage_warnings(&rules), rules.sources());
         let handle = handle_of_rules(request);
-        let stamps = Arc::new(FileStamps::of(&rules, &self.folders));
+        let stamps = Arc::new(FileStamps::of_read(started, &rules, &self.folders, &[]));
         let session = Arc::new(BuildSession::new(rules));
         self.memory.keep_rules(handle.clone(), OpenedRules { request: Arc::clone(request), session: Arc::clone(&session), stamps });
         Ok((handle, session))
@@ -122,7 +123,7 @@ impl Door {
             return Ok(self.load(&Arc::new(request), answer)?.1);
         };
         let rules = opened.session.rules();
-        if FileStamps::of(rules, &self.folders) == *opened.stamps {
+        if FileStamps::of(rules, &self.folders, &[]) == *opened.stamps {
             // where the pack was opened by a call of its own, its warnings were told then
             if request.is_some() {
                 answer.add(usage_warnings(rules), rules.sources());

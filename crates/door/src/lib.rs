@@ -46,6 +46,7 @@ use crate::request::{Request, RulesReference, SceneRequest};
 
 pub use calls::usage_warnings;
 pub use pack::library::shipped_readers;
+pub use stamp::{FileStamps, ReadStart};
 
 /// The most bytes of a request that [`Door::call_text`] reads: 64 MiB.
 pub const MAX_REQUEST: usize = 64 << 20;

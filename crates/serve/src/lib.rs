@@ -9,7 +9,6 @@ mod mcp;
 mod openapi;
 mod sessions;
 
-use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -155,12 +154,6 @@ pub async fn serve(listener: TcpListener, router: Router, limits: ServeLimits, s
     }
     let _ = tokio::time::timeout(limits.time, open.shutdown()).await;
     Ok(())
-}
-
-/// Whether an address is reached from this machine alone.
-#[must_use]
-pub fn is_local(address: &SocketAddr) -> bool {
-    address.ip().is_loopback()
 }
 
 async fn answer_ready(State(server): State<Arc<Server>>) -> Response {

@@ -9,16 +9,17 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use axum::Router;
 use axum::body::to_bytes;
 use axum::extract::{Path, Query, Request, State};
 use axum::http::StatusCode;
-use axum::response::Response;
+use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
+use axum::{Extension, Router};
 use serde::Deserialize;
 use serde_json::{Value as Json, json};
+use tapster::artifact::WriteRefusal;
 use tapster::diag::{Diagnostic, render};
-use tapster::{Ruleset, Value};
+use tapster::{BuildError, Ruleset, Value};
 use tapster_door::Door;
 use tapster_door::request::{RulesReference, SceneRequest};
 use tapster_session::store::{Home, ListPage, Moment, SessionStore, SqlStore, StoreRefusal};
@@ -36,34 +37,12 @@ pub struct SessionShelf(pub SqlStore);
 
 /// The routes of sessions.
 pub(crate) fn routes(shelf: Arc<SessionShelf>) -> Router<Arc<Server>> {
-    let own = || Arc::clone(&shelf);
-    let (list, read, remove, log, turn) = (own(), own(), own(), own(), own());
     Router::new()
-        .route("/v1/sessions", get(async move |Query(page): Query<PageQuery>| answer(list.list_sessions(&page).await)))
-        .route(
-            "/v1/sessions/{session}",
-            get(async move |Path(session): Path<String>, Query(owner): Query<OwnerQuery>| {
-                answer(read.read_session(&owner.home(session)).await)
-            })
-            .delete(async move |Path(session): Path<String>, Query(owner): Query<OwnerQuery>| {
-                answer(remove.remove_session(&owner.home(session)).await)
-            }),
-        )
-        .route(
-            "/v1/sessions/{session}/log",
-            get(async move |Path(session): Path<String>, Query(page): Query<PageQuery>| {
-                answer(log.read_log(&page.owner.home(session), page.rows()).await)
-            }),
-        )
-        .route(
-            "/v1/sessions/{session}/turn",
-            post(
-                async move |State(server): State<Arc<Server>>,
-                            Path(session): Path<String>,
-                            Query(owner): Query<OwnerQuery>,
-                            request: Request| { answer(play_turn(server, turn, owner.home(session), request).await) },
-            ),
-        )
+        .route("/v1/sessions", get(list_sessions))
+        .route("/v1/sessions/{session}", get(read_session).delete(remove_session))
+        .route("/v1/sessions/{session}/log", get(read_log))
+        .route("/v1/sessions/{session}/turn", post(play_turn))
+        .layer(Extension(shelf))
 }
 
 /// Whose sessions are meant; a server for one user needs no owner.
@@ -112,89 +91,126 @@ struct TurnRequest {
     operations: BTreeMap<String, String>,
 }
 
-/// A status with what is returned.
-type Answered = Result<Json, (StatusCode, Json)>;
+/// Why a session does not answer: a status, and members of the problem.
+struct SessionFailure(StatusCode, Json);
 
-fn answer(answered: Answered) -> Response {
-    match answered {
-        Ok(found) => json_response(StatusCode::OK, &found),
-        Err((status, found)) => problem(status, "the session cannot answer", found),
+type Answered = Result<Response, SessionFailure>;
+
+impl SessionFailure {
+    fn new(status: StatusCode, detail: impl Into<String>) -> Self {
+        Self(status, json!({ "detail": detail.into() }))
+    }
+
+    fn unknown() -> Self {
+        Self::new(StatusCode::NOT_FOUND, "there is no such session")
+    }
+
+    fn of_build(error: &BuildError, rules: &Ruleset) -> Self {
+        Self(StatusCode::UNPROCESSABLE_ENTITY, json!({ "diagnostics": diagnostics(error.diagnostic(rules), rules) }))
+    }
+
+    fn of_session(error: SessionError, rules: &Ruleset) -> Self {
+        let status = match &error {
+            SessionError::Store(refused) => return Self::from(refused.clone()),
+            SessionError::StateConflict | SessionError::Refused { refusal: WriteRefusal::Conflict(_), .. } => StatusCode::CONFLICT,
+            _ => StatusCode::UNPROCESSABLE_ENTITY,
+        };
+        Self(status, json!({ "diagnostics": diagnostics(error.diagnostic(rules), rules) }))
     }
 }
 
+impl From<StoreRefusal> for SessionFailure {
+    fn from(refused: StoreRefusal) -> Self {
+        // a name that cannot be stored is the client's mistake
+        let status = if refused.code == "store.name" { StatusCode::BAD_REQUEST } else { StatusCode::SERVICE_UNAVAILABLE };
+        Self::new(status, refused.message)
+    }
+}
+
+impl IntoResponse for SessionFailure {
+    fn into_response(self) -> Response {
+        problem(self.0, "the session cannot answer", self.1)
+    }
+}
+
+/// The session of a path.
+type SessionPath = (Path<String>, Query<OwnerQuery>);
+
+async fn list_sessions(Extension(shelf): Extension<Arc<SessionShelf>>, Query(page): Query<PageQuery>) -> Answered {
+    let found = shelf.0.sessions(Some(&page.owner.owner), page.rows()).await?;
+    Ok(json_response(StatusCode::OK, &json!({ "sessions": found })))
+}
+
+async fn read_session(Extension(shelf): Extension<Arc<SessionShelf>>, (Path(name), Query(owner)): SessionPath) -> Answered {
+    let found = shelf.0.dump(&owner.home(name)).await?.ok_or_else(SessionFailure::unknown)?;
+    Ok(json_response(StatusCode::OK, &serde_json::to_value(found).unwrap_or_default()))
+}
+
+async fn remove_session(Extension(shelf): Extension<Arc<SessionShelf>>, (Path(name), Query(owner)): SessionPath) -> Answered {
+    let removed = shelf.0.forget(&owner.home(name)).await?;
+    if removed { Ok(json_response(StatusCode::OK, &json!({ "removed": true }))) } else { Err(SessionFailure::unknown()) }
+}
+
+async fn read_log(Extension(shelf): Extension<Arc<SessionShelf>>, Path(name): Path<String>, Query(page): Query<PageQuery>) -> Answered {
+    let records = shelf.0.log(&page.owner.home(name), page.rows()).await?;
+    Ok(json_response(StatusCode::OK, &json!({ "records": records })))
+}
+
 impl SessionShelf {
-    async fn list_sessions(&self, page: &PageQuery) -> Answered {
-        let owner = Some(page.owner.owner.as_str());
-        let found = self.0.sessions(owner, page.rows()).await.map_err(store_failure)?;
-        Ok(json!({ "sessions": found }))
-    }
-
-    async fn read_session(&self, home: &Home) -> Answered {
-        let found = self.0.dump(home).await.map_err(store_failure)?;
-        found.map(|dump| serde_json::to_value(dump).unwrap_or_default()).ok_or_else(unknown_session)
-    }
-
-    async fn remove_session(&self, home: &Home) -> Answered {
-        let removed = self.0.forget(home).await.map_err(store_failure)?;
-        if removed { Ok(json!({ "removed": true })) } else { Err(unknown_session()) }
-    }
-
-    async fn read_log(&self, home: &Home, page: ListPage) -> Answered {
-        let records = self.0.log(home, page).await.map_err(store_failure)?;
-        Ok(json!({ "records": records }))
-    }
-
     /// Begins a turn, and finishes it if there is a reply.
-    async fn play(&self, door: &Door, home: Home, request: TurnRequest) -> Answered {
-        let refused = |diagnostics: Vec<Json>| (StatusCode::UNPROCESSABLE_ENTITY, json!({ "diagnostics": diagnostics }));
+    async fn play(&self, door: &Door, home: Home, request: TurnRequest) -> Result<Json, SessionFailure> {
+        let refused = |diagnostics: Vec<Json>| SessionFailure(StatusCode::UNPROCESSABLE_ENTITY, json!({ "diagnostics": diagnostics }));
         let (rules, mut scene, mut notes) = door.open_scene(&request.rules, &request.scene).map_err(refused)?;
-        let stored = self.0.info(&home).await.map_err(store_failure)?.map_or(0, |info| info.turns);
+        let stored = self.0.info(&home).await?.map_or(0, |info| info.turns);
         let turn = request.turn.unwrap_or(stored + 1);
         if turn <= stored {
             let message = format!("turn {turn} is stored already; the session is at turn {stored}");
-            return Err((StatusCode::CONFLICT, json!({ "detail": message, "turns": stored })));
+            return Err(SessionFailure::new(StatusCode::CONFLICT, message));
         }
         let at = Moment { now: request.now.unwrap_or_else(milliseconds), turn };
         scene.set("turn_count", Value::Int(turn));
         let replies = OperationReplies { replies: request.operations, missing: Mutex::default() };
         let session = Session::new(&self.0, rules.clone(), home);
-        let failed = |error: SessionError| {
-            let status = match &error {
-                SessionError::StateConflict => StatusCode::CONFLICT,
-                SessionError::Store(_) => StatusCode::SERVICE_UNAVAILABLE,
-                _ => StatusCode::UNPROCESSABLE_ENTITY,
-            };
-            (status, json!({ "diagnostics": diagnostics(error.diagnostic(&rules), &rules) }))
-        };
+        let failed = |error: SessionError| SessionFailure::of_session(error, &rules);
         let begun = session.begin(&scene, at, &replies).await.map_err(failed)?;
-        notes.extend(begun.plan.warnings.iter().flat_map(|warning| diagnostics(warning.clone(), &rules)));
-        let asked = std::mem::take(&mut *replies.missing.lock().unwrap_or_else(PoisonError::into_inner));
-        let mut out =
-            json!({ "turn": turn, "user_text": begun.user_text(), "operations": asked, "run": begun.plan.reported("run").to_json() });
+        let before = begun.plan.reported("run").to_json();
+        let mut warnings = begun.plan.warnings.clone();
+        let mut out = json!({ "turn": turn });
         let found = if let Some(reply) = &request.reply {
-            let done = session.finish(begun, reply, &replies).await.map_err(failed)?;
-            let written: Vec<Json> = done.written.iter().map(|(tag, version)| json!({ "tag": tag, "version": version })).collect();
-            let ui = session.projections(at).await.map_err(store_failure)?;
-            notes.extend(done.warnings.iter().flat_map(|warning| diagnostics(warning.clone(), &rules)));
-            json!({ "reply": done.reply, "inline": done.inline, "written": written, "pruned": done.pruned, "after": done.run, "ui": ui })
+            let mut done = session.finish(begun, reply, &replies).await.map_err(failed)?;
+            warnings.append(&mut done.warnings);
+            let mut found = done.to_json();
+            let more = json!({ "run": { "before": before, "after": done.run }, "ui": session.projections(at).await? });
+            if let (Some(found), Json::Object(more)) = (found.as_object_mut(), more) {
+                found.extend(more);
+            }
+            found
         } else {
             let dialect = tapster::machinery::build::dialect_of(&rules, &scene);
-            let refused = |error: tapster::BuildError| {
-                (StatusCode::UNPROCESSABLE_ENTITY, json!({ "diagnostics": diagnostics(error.diagnostic(&rules), &rules) }))
-            };
-            let emitted = tapster::emit(&rules, &begun.plan, &dialect).map_err(refused)?;
-            json!({ "dialect": dialect, "payload": emitted.payload, "request": emitted.request })
+            let emitted = tapster::emit(&rules, &begun.plan, &dialect).map_err(|error| SessionFailure::of_build(&error, &rules))?;
+            warnings.extend(emitted.warnings);
+            json!({
+                "dialect": dialect, "payload": emitted.payload, "request": emitted.request, "user_text": begun.user_text(),
+                "run": { "before": before },
+            })
         };
+        notes.extend(warnings.into_iter().flat_map(|warning| diagnostics(warning, &rules)));
         if let (Some(out), Json::Object(found)) = (out.as_object_mut(), found) {
             out.extend(found);
+            out.insert("operations".to_owned(), replies.missing.into_inner().unwrap_or_else(PoisonError::into_inner).into());
             out.insert("diagnostics".to_owned(), Json::Array(notes));
         }
         Ok(out)
     }
 }
 
-async fn play_turn(server: Arc<Server>, shelf: Arc<SessionShelf>, home: Home, request: Request) -> Answered {
-    let refused = |status: StatusCode, message: String| (status, json!({ "detail": message }));
+async fn play_turn(
+    State(server): State<Arc<Server>>,
+    Extension(shelf): Extension<Arc<SessionShelf>>,
+    (Path(name), Query(owner)): SessionPath,
+    request: Request,
+) -> Answered {
+    let refused = SessionFailure::new;
     let played = async {
         let body = to_bytes(request.into_body(), server.limits.body).await;
         let body = body.map_err(|_| refused(StatusCode::PAYLOAD_TOO_LARGE, "the turn cannot be read, or is too long".to_owned()))?;
@@ -207,12 +223,13 @@ async fn play_turn(server: Arc<Server>, shelf: Arc<SessionShelf>, home: Home, re
         // builds take time, and wait for the store in between
         let played = tokio::task::spawn_blocking(move || {
             let _permit = permit;
-            runtime.block_on(shelf.play(&door, home, turn))
+            runtime.block_on(shelf.play(&door, owner.home(name), turn))
         });
         played.await.map_err(|_| refused(StatusCode::INTERNAL_SERVER_ERROR, "the turn ended early".to_owned()))?
     };
     let late = |_| refused(StatusCode::GATEWAY_TIMEOUT, format!("the turn took longer than {} s", server.limits.time.as_secs_f64()));
-    tokio::time::timeout(server.limits.time, played).await.map_err(late)?
+    let played = tokio::time::timeout(server.limits.time, played).await.map_err(late)??;
+    Ok(json_response(StatusCode::OK, &played))
 }
 
 /// The replies to operations that a turn brings along.
@@ -242,14 +259,4 @@ fn milliseconds() -> i64 {
 /// A diagnostic as JSON, in a list.
 fn diagnostics(diagnostic: Diagnostic, rules: &Ruleset) -> Vec<Json> {
     render::json(&diagnostic.into(), rules.sources()).as_array().cloned().unwrap_or_default()
-}
-
-fn unknown_session() -> (StatusCode, Json) {
-    (StatusCode::NOT_FOUND, json!({ "detail": "there is no such session" }))
-}
-
-fn store_failure(refused: StoreRefusal) -> (StatusCode, Json) {
-    // a name that cannot be stored is the client's mistake
-    let status = if refused.code == "store.name" { StatusCode::BAD_REQUEST } else { StatusCode::SERVICE_UNAVAILABLE };
-    (status, json!({ "detail": refused.message }))
 }

@@ -33,7 +33,7 @@ pub struct CacheFacts {
     pub unchanged: u64,
     /// How long ago the request before was, and how long the provider keeps its cache, in seconds.
     pub pause: u64,
-    pub cache_seconds: u64,
+    pub cache_seconds: Option<u64>,
     /// The tokens of the prompt and those of the cache, as the provider counts them.
     pub usage: Option<(u64, u64)>,
 }
@@ -50,11 +50,35 @@ impl CacheBooking {
         };
         let keepable = previous.min(total);
         let unchanged = facts.unchanged.min(keepable);
-        let is_late = facts.pause > facts.cache_seconds;
+        let is_late = facts.cache_seconds.is_some_and(|seconds| facts.pause > seconds);
         let kept = read.unwrap_or(if is_late { 0 } else { unchanged }).min(unchanged);
         let missed = unchanged - kept;
         let (lifetime, provider) = if is_late { (missed, 0) } else { (0, missed) };
         Self { kept, new: total - keepable, prefix: keepable - unchanged, cold: 0, lifetime, provider }
+    }
+
+    /// Each of the sums: its name, its tokens, and which tokens these are.
+    #[must_use]
+    pub fn rows(&self) -> [(&'static str, u64, &'static str); 6] {
+        [
+            ("kept", self.kept, "read from the cache"),
+            ("new", self.new, "behind all that was sent before"),
+            ("prefix", self.prefix, "behind the first difference from the request before"),
+            ("cold", self.cold, "of first requests"),
+            ("lifetime", self.lifetime, "the provider keeps its cache no longer than the pause was"),
+            ("provider", self.provider, "the same as before, and not read all the same"),
+        ]
+    }
+}
+
+impl std::ops::AddAssign for CacheBooking {
+    fn add_assign(&mut self, other: Self) {
+        self.kept += other.kept;
+        self.new += other.new;
+        self.prefix += other.prefix;
+        self.cold += other.cold;
+        self.lifetime += other.lifetime;
+        self.provider += other.provider;
     }
 }
 
@@ -117,21 +141,12 @@ impl CacheSummary {
         for account in accounts {
             sum.requests += 1;
             sum.tokens += account.total;
-            let (all, one) = (&mut sum.booked, &account.booked);
-            let pairs = [
-                (&mut all.kept, one.kept),
-                (&mut all.new, one.new),
-                (&mut all.prefix, one.prefix),
-                (&mut all.cold, one.cold),
-                (&mut all.lifetime, one.lifetime),
-                (&mut all.provider, one.provider),
-            ];
-            pairs.into_iter().for_each(|(sum, one)| *sum += one);
-            if one.prefix > 0 {
+            sum.booked += account.booked;
+            if account.booked.prefix > 0 {
                 let (by, rule) = culprit(&account.differs);
                 let found = breaks.entry(by.clone()).or_insert(CacheBreak { by, rule, ..CacheBreak::default() });
                 found.times += 1;
-                found.tokens += one.prefix;
+                found.tokens += account.booked.prefix;
             }
         }
         sum.kept_percent = share(100, sum.booked.kept, sum.tokens);
@@ -143,16 +158,8 @@ impl CacheSummary {
     /// The sums as a text for a terminal.
     #[must_use]
     pub fn as_text(&self) -> String {
-        let CacheBooking { kept, new, prefix, cold, lifetime, provider } = self.booked;
         let mut out = format!("{} requests, {} tokens: {} % were read from the cache\n", self.requests, self.tokens, self.kept_percent);
-        let rows = [
-            ("kept", kept, "read from the cache"),
-            ("new", new, "behind all that was sent before"),
-            ("prefix", prefix, "behind the first difference from the request before"),
-            ("cold", cold, "of first requests"),
-            ("lifetime", lifetime, "the provider keeps its cache no longer than the pause was"),
-            ("provider", provider, "the same as before, and not read all the same"),
-        ];
+        let rows = self.booked.rows();
         rows.iter().filter(|row| row.1 > 0).for_each(|(name, tokens, what)| out.push_str(&format!("  {name:<9}{tokens:>10}  {what}\n")));
         for one in &self.breaks {
             let rule = one.rule.as_ref().map(|rule| format!(" ({rule})")).unwrap_or_default();

@@ -49,28 +49,21 @@ impl ClientDialect {
         }
     }
 
-    /// The format of a pack that reads such requests.
-    pub(crate) fn format(self) -> &'static str {
-        match self {
-            Self::Openai => "openai_request",
-            Self::Anthropic => "anthropic_request",
-        }
-    }
-
-    /// The end of the address that takes them.
+    /// The path at which such requests are answered.
     pub(crate) fn path(self) -> &'static str {
         match self {
-            Self::Openai => "/chat/completions",
-            Self::Anthropic => "/messages",
+            Self::Openai => "/v1/chat/completions",
+            Self::Anthropic => "/v1/messages",
         }
     }
+}
 
-    /// The header that has a key, and what stands in front of it.
-    pub(crate) fn key_header(self) -> (&'static str, &'static str) {
-        match self {
-            Self::Openai => ("authorization", "Bearer "),
-            Self::Anthropic => ("x-api-key", ""),
-        }
+impl UpstreamConfig {
+    /// The base address as the dialects of packs take it: without a path, the version is added.
+    pub(crate) fn base_url(&self) -> String {
+        let base = self.url.trim_end_matches('/');
+        let has_path = base.split_once("://").is_some_and(|(_, rest)| rest.contains('/'));
+        format!("{base}{}", if has_path { "" } else { "/v1" })
     }
 }
 
@@ -122,12 +115,7 @@ impl GatewayConfig {
             format!("line {line}: {}", error.message())
         })?;
         for model in &config.model {
-            if !config.upstream.contains_key(&model.upstream) {
-                return Err(format!(
-                    "model `{}` names the upstream `{}`, and there is no [upstream.{}]",
-                    model.name, model.upstream, model.upstream
-                ));
-            }
+            config.upstream_of(model)?;
             if model.failing == FailedBuildPolicy::Send && model.scene.is_some() {
                 return Err(format!(
                     "model `{}` is a character: without its rules, `failing = \"send\"` would send nothing of it",
@@ -138,11 +126,23 @@ impl GatewayConfig {
         Ok(config)
     }
 
-    /// The place of the model that a client names.
-    pub(crate) fn find(&self, name: &str) -> Option<usize> {
-        self.model.iter().position(|model| match model.name.strip_suffix('*') {
+    /// The provider of a model.
+    ///
+    /// # Errors
+    /// There is none of this name.
+    pub fn upstream_of(&self, model: &ModelConfig) -> Result<&UpstreamConfig, String> {
+        let ModelConfig { name, upstream, .. } = model;
+        let missing = || format!("model `{name}` names the upstream `{upstream}`, and there is no [upstream.{upstream}]");
+        self.upstream.get(upstream).ok_or_else(missing)
+    }
+}
+
+impl ModelConfig {
+    /// Whether this is the model that a client names.
+    pub(crate) fn is_named(&self, name: &str) -> bool {
+        match self.name.strip_suffix('*') {
             Some(beginning) => name.starts_with(beginning),
-            None => model.name == name,
-        })
+            None => self.name == name,
+        }
     }
 }

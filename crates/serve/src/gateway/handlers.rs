@@ -2,18 +2,18 @@
 
 use std::sync::Arc;
 
-use axum::Router;
 use axum::body::to_bytes;
 use axum::extract::{Path, Query, Request, State};
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{Html, IntoResponse, Response};
 use axum::routing::{get, post};
+use axum::{Extension, Router};
 use serde::Deserialize;
 use serde_json::{Map, Value as Json, json};
 
 use super::config::ClientDialect;
 use super::relay::{self, error_body};
-use super::{Gateway, GatewayRefusal, PreparedExchange, pages};
+use super::{Gateway, GatewayModel, GatewayRefusal, PreparedExchange, pages};
 use crate::Server;
 use crate::json_response;
 use crate::problem;
@@ -26,41 +26,33 @@ const MOST_NAME: usize = 200;
 /// The routes of a gateway.
 pub(crate) fn routes(gateway: Arc<Gateway>) -> Router<Arc<Server>> {
     let chat = |dialect: ClientDialect| {
-        let gateway = Arc::clone(&gateway);
-        post(async move |State(server): State<Arc<Server>>, request: Request| {
-            answer_chat(server, gateway, dialect, request).await.unwrap_or_else(IntoResponse::into_response)
+        post(async move |State(server): State<Arc<Server>>, Extension(gateway): Extension<Arc<Gateway>>, request: Request| {
+            answer_chat(server, gateway, dialect, request).await
         })
     };
-    let own = |gateway: &Arc<Gateway>| Arc::clone(gateway);
-    let (transform, explain, cache, models) = (own(&gateway), own(&gateway), own(&gateway), own(&gateway));
     Router::new()
-        .route("/v1/chat/completions", chat(ClientDialect::Openai))
-        .route("/v1/messages", chat(ClientDialect::Anthropic))
-        .route(
-            "/v1/transform",
-            post(async move |State(server): State<Arc<Server>>, request: Request| {
-                answer_transform(server, transform, request).await.unwrap_or_else(IntoResponse::into_response)
-            }),
-        )
-        .route("/v1/models", get(async move || json_response(StatusCode::OK, &models.list_models())))
-        .route(
-            "/v1/cache",
-            get(async move |headers: HeaderMap, Query(query): Query<CacheQuery>| {
-                let found = cache.sum_accounts(query.session.as_deref());
-                page_or_json(&headers, &found, pages::cache)
-            }),
-        )
-        .route(
-            "/explain/{id}",
-            get(async move |headers: HeaderMap, Path(id): Path<String>| match explain.explain_exchange(&id) {
-                Some(found) => page_or_json(&headers, &found, pages::explanation),
-                None => problem(
-                    StatusCode::NOT_FOUND,
-                    "no request of this name is kept",
-                    json!({ "help": "the header `x-tapster-explain` of an answer names its request; only the newest are kept" }),
-                ),
-            }),
-        )
+        .route(ClientDialect::Openai.path(), chat(ClientDialect::Openai))
+        .route(ClientDialect::Anthropic.path(), chat(ClientDialect::Anthropic))
+        .route("/v1/transform", post(answer_transform))
+        .route("/v1/models", get(async |Extension(gateway): Extension<Arc<Gateway>>| json_response(StatusCode::OK, &gateway.list_models())))
+        .route("/v1/cache", get(answer_cache))
+        .route("/explain/{id}", get(answer_explain))
+        .layer(Extension(gateway))
+}
+
+async fn answer_cache(Extension(gateway): Extension<Arc<Gateway>>, headers: HeaderMap, Query(query): Query<CacheQuery>) -> Response {
+    page_or_json(&headers, &gateway.sum_accounts(query.session.as_deref()), pages::cache)
+}
+
+async fn answer_explain(Extension(gateway): Extension<Arc<Gateway>>, headers: HeaderMap, Path(id): Path<String>) -> Response {
+    match gateway.explain_exchange(&id) {
+        Some(found) => page_or_json(&headers, &found, pages::explanation),
+        None => problem(
+            StatusCode::NOT_FOUND,
+            "no request of this name is kept",
+            json!({ "help": "the header `x-tapster-explain` of an answer names its request; only the newest are kept" }),
+        ),
+    }
 }
 
 /// Which accounts are asked for.
@@ -90,28 +82,30 @@ async fn answer_chat(
 ) -> Result<Response, GatewayRefusal> {
     let headers = request.headers().clone();
     let body = read_body(&server, request).await?;
-    let (at, model, _) = gateway.find_model(&body, Some(dialect))?;
-    let name = model.upstream.clone();
-    let (prepared, stale) = prepare(&server, &gateway, at, body, &headers).await?;
-    let upstream = gateway.config.upstream.get(&name).ok_or_else(|| GatewayRefusal::new(500, "the provider is not configured"))?.clone();
-    let mut response = relay::send(gateway, &upstream, &name, &headers, prepared).await?;
-    if let Some(stale) = stale
-        .and_then(|stale| HeaderValue::try_from(stale.lines().next().unwrap_or_default().chars().take(MOST_NAME).collect::<String>()).ok())
-    {
+    let model = gateway.find_model(&body, Some(dialect))?;
+    let (prepared, stale) = prepare(&server, &gateway, &model, body, &headers).await?;
+    let mut response = relay::send(gateway, &model, &headers, prepared).await?;
+    // the first line says what is wrong; a header has no room for more
+    let stale = stale.map(|stale| stale.lines().next().unwrap_or_default().chars().take(MOST_NAME).collect::<String>());
+    if let Some(stale) = stale.and_then(|stale| HeaderValue::try_from(stale).ok()) {
         response.headers_mut().insert("x-tapster-stale", stale);
     }
     Ok(response)
 }
 
-async fn answer_transform(server: Arc<Server>, gateway: Arc<Gateway>, request: Request) -> Result<Response, GatewayRefusal> {
+async fn answer_transform(
+    State(server): State<Arc<Server>>,
+    Extension(gateway): Extension<Arc<Gateway>>,
+    request: Request,
+) -> Result<Response, GatewayRefusal> {
     let headers = request.headers().clone();
     let body = read_body(&server, request).await?;
-    let (at, ..) = gateway.find_model(&body, None)?;
-    let (prepared, stale) = prepare(&server, &gateway, at, body, &headers).await?;
-    let PreparedExchange { id, session, url, body, warnings, differs, .. } = prepared;
-    let explain = format!("/explain/{id}");
+    let model = gateway.find_model(&body, None)?;
+    let (prepared, stale) = prepare(&server, &gateway, &model, body, &headers).await?;
+    let PreparedExchange { id, session, target, body, warnings, differs, .. } = prepared;
+    let explain = id.map(|id| format!("/explain/{id}"));
     let found = json!({
-        "url": url, "body": body, "session": session, "explain": explain, "differs": differs, "warnings": warnings, "stale": stale,
+        "url": target.url, "body": body, "session": session, "explain": explain, "differs": differs, "warnings": warnings, "stale": stale,
     });
     Ok(json_response(StatusCode::OK, &found))
 }
@@ -120,7 +114,7 @@ async fn answer_transform(server: Arc<Server>, gateway: Arc<Gateway>, request: R
 async fn prepare(
     server: &Arc<Server>,
     gateway: &Arc<Gateway>,
-    at: usize,
+    model: &Arc<GatewayModel>,
     body: Map<String, Json>,
     headers: &HeaderMap,
 ) -> Result<(PreparedExchange, Option<String>), GatewayRefusal> {
@@ -129,15 +123,15 @@ async fn prepare(
         return Err(GatewayRefusal::new(400, format!("`{SESSION_HEADER}` names a session in 1 to {MOST_NAME} printable characters")));
     }
     let prepared = async {
-        let (model, stale) = gateway.load_model(at).await?;
+        let (loaded, stale) = model.load().await?;
         let Ok(turn) = Arc::clone(&server.turns).acquire_owned().await else {
             return Err(GatewayRefusal::new(503, "the server is closed"));
         };
-        let gateway = Arc::clone(gateway);
+        let (gateway, model) = (Arc::clone(gateway), Arc::clone(model));
         let built = tokio::task::spawn_blocking(move || {
             // the turn lasts as long as the build, whether or not somebody waits for it
             let _turn = turn;
-            gateway.prepare(at, &model, &body, session)
+            gateway.prepare(&model, &loaded, &body, session)
         })
         .await;
         Ok((built.map_err(|_| GatewayRefusal::new(500, "the build ended early"))??, stale))

@@ -14,7 +14,7 @@ use std::collections::VecDeque;
 use std::ffi::OsString;
 use std::io::Write;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Instant, SystemTime};
+use std::time::Instant;
 
 use indexmap::IndexMap;
 use serde_json::{Map, Value as Json, json};
@@ -23,9 +23,10 @@ use tapster::model::{PlanBlock, Scene, Value};
 use tapster_client::keys::Key;
 use tapster_client::{BoxFuture, Http, HttpOptions};
 use tapster_door::explain::accounts::{CacheAccount, CacheBooking, CacheFacts, CacheSummary};
+use tapster_door::{FileStamps, ReadStart};
 
-use config::{ClientDialect, GatewayConfig, ModelConfig, UpstreamConfig};
-use rewrite::{ClientRequest, FileTimes, RewrittenRequest};
+use config::{ClientDialect, FailedBuildPolicy, GatewayConfig, ModelConfig, UpstreamConfig};
+use rewrite::{ClientRequest, RequestTarget, RewrittenRequest};
 
 pub(crate) use handlers::routes;
 pub use rewrite::LoadedModel;
@@ -56,22 +57,30 @@ pub struct GatewayOptions {
 
 /// Rewrites requests of clients, and keeps account of them.
 pub struct Gateway {
-    config: GatewayConfig,
-    loader: ModelLoader,
+    models: Vec<Arc<GatewayModel>>,
     clock: fn() -> String,
     forwards_keys: bool,
-    transports: IndexMap<String, Http>,
-    models: Vec<tokio::sync::Mutex<Option<ReadModel>>>,
     sessions: Mutex<IndexMap<String, ClientSession>>,
     exchanges: Mutex<ExchangeMemory>,
     cache_log: Mutex<Option<Box<dyn Write + Send>>>,
 }
 
-/// A model with the times of its files when it was read, and what was wrong with them when that was tried again.
+/// A model of the configuration, with its provider.
+struct GatewayModel {
+    /// Its place in the configuration.
+    at: usize,
+    config: ModelConfig,
+    upstream: UpstreamConfig,
+    transport: Http,
+    loader: ModelLoader,
+    read: tokio::sync::Mutex<Option<ReadModel>>,
+}
+
+/// A model with the stamps of its files when it was read, and what was wrong with them when that was tried again.
 struct ReadModel {
     model: Arc<LoadedModel>,
-    times: FileTimes,
-    broken: Option<(FileTimes, String)>,
+    stamps: FileStamps,
+    broken: Option<(FileStamps, String)>,
 }
 
 /// What is kept of a session for its next request.
@@ -112,13 +121,14 @@ struct OpenAccount {
 
 /// A request that is ready to be sent.
 struct PreparedExchange {
-    id: String,
+    /// The name under which it is explained; `None` for a request that no rule has built.
+    id: Option<String>,
     session: String,
-    url: String,
+    target: RequestTarget,
     body: Json,
     warnings: Json,
     differs: Json,
-    /// `None` for a request that no rule has built.
+    /// As `id`.
     account: Option<OpenAccount>,
 }
 
@@ -142,79 +152,41 @@ impl Gateway {
     /// A key is missing, or the address of a provider cannot be used.
     pub fn new(options: GatewayOptions, env: &dyn Fn(&str) -> Option<OsString>) -> Result<Self, String> {
         let GatewayOptions { config, loader, clock, cache_log, forwards_keys } = options;
-        let mut transports = IndexMap::new();
-        for (name, upstream) in &config.upstream {
-            let transport = open_transport(upstream, env).map_err(|message| format!("upstream `{name}`: {message}"))?;
-            transports.insert(name.clone(), transport);
-        }
-        let models = config.model.iter().map(|_| tokio::sync::Mutex::new(None)).collect();
+        let open = |(at, model): (usize, &ModelConfig)| {
+            let upstream = config.upstream_of(model)?.clone();
+            let transport = open_transport(&upstream, env).map_err(|message| format!("upstream `{}`: {message}", model.upstream))?;
+            let (config, loader, read) = (model.clone(), Arc::clone(&loader), tokio::sync::Mutex::default());
+            Ok::<_, String>(Arc::new(GatewayModel { at, config, upstream, transport, loader, read }))
+        };
+        let models = config.model.iter().enumerate().map(open).collect::<Result<_, _>>()?;
         let (sessions, exchanges) = (Mutex::default(), Mutex::default());
-        Ok(Self { config, loader, clock, forwards_keys, transports, models, sessions, exchanges, cache_log: Mutex::new(cache_log) })
+        Ok(Self { models, clock, forwards_keys, sessions, exchanges, cache_log: Mutex::new(cache_log) })
     }
 
-    /// The model that a request names, with its provider.
-    fn find_model(
-        &self,
-        body: &Map<String, Json>,
-        dialect: Option<ClientDialect>,
-    ) -> Result<(usize, &ModelConfig, &UpstreamConfig), GatewayRefusal> {
+    /// The model that a request names, if it is answered in this dialect; `None` stands for any.
+    fn find_model(&self, body: &Map<String, Json>, dialect: Option<ClientDialect>) -> Result<Arc<GatewayModel>, GatewayRefusal> {
         let name = body.get("model").and_then(Json::as_str).unwrap_or_default();
-        let known = || self.config.model.iter().map(|model| model.name.as_str()).collect::<Vec<_>>().join(", ");
-        let refused = || GatewayRefusal::new(404, format!("there is no model `{name}`; the configuration has {}", known()));
-        let at = self.config.find(name).ok_or_else(refused)?;
-        let model = self.config.model.get(at).ok_or_else(refused)?;
-        let upstream = self.config.upstream.get(&model.upstream).ok_or_else(refused)?;
-        if dialect.is_some_and(|dialect| dialect != upstream.dialect) {
-            let message = format!("model `{name}` is answered at /v1{}", upstream.dialect.path());
-            return Err(GatewayRefusal::new(400, message));
+        let Some(model) = self.models.iter().find(|model| model.config.is_named(name)) else {
+            let known: Vec<&str> = self.models.iter().map(|model| model.config.name.as_str()).collect();
+            let message = format!("there is no model `{name}`; the configuration has {}", known.join(", "));
+            return Err(GatewayRefusal::new(404, message));
+        };
+        let own = model.upstream.dialect;
+        if dialect.is_some_and(|dialect| dialect != own) {
+            return Err(GatewayRefusal::new(400, format!("model `{name}` is answered at {}", own.path())));
         }
-        Ok((at, model, upstream))
-    }
-
-    /// The rules of a model; they are read again when their files have changed. If they are broken then, the last good ones
-    /// stay, and the second value says so.
-    async fn load_model(&self, at: usize) -> Result<(Arc<LoadedModel>, Option<String>), GatewayRefusal> {
-        let missing = || GatewayRefusal::new(500, "the model is not configured");
-        let mut kept = self.models.get(at).ok_or_else(missing)?.lock().await;
-        let stale = |message: &str| Some(format!("the rules from before are used: {message}"));
-        if let Some(kept) = kept.as_ref() {
-            let times = FileTimes::of(&kept.model.files);
-            match &kept.broken {
-                _ if times == kept.times => return Ok((Arc::clone(&kept.model), None)),
-                Some((broken, message)) if times == *broken => return Ok((Arc::clone(&kept.model), stale(message))),
-                _ => {}
-            }
-        }
-        let started = SystemTime::now();
-        match (self.loader)(at).await {
-            Ok(model) => {
-                let model = Arc::new(model);
-                let times = Some(FileTimes::of(&model.files)).filter(|times| !times.is_after(started)).unwrap_or_default();
-                *kept = Some(ReadModel { model: Arc::clone(&model), times, broken: None });
-                Ok((model, None))
-            }
-            Err(message) => match kept.as_mut() {
-                Some(kept) => {
-                    let stale = stale(&message);
-                    kept.broken = Some((FileTimes::of(&kept.model.files), message));
-                    Ok((Arc::clone(&kept.model), stale))
-                }
-                None => Err(GatewayRefusal::new(500, message)),
-            },
-        }
+        Ok(Arc::clone(model))
     }
 
     /// Builds the request that is sent for that of a client, and keeps what explains it.
     fn prepare(
         &self,
-        at: usize,
-        model: &Arc<LoadedModel>,
+        model: &GatewayModel,
+        loaded: &Arc<LoadedModel>,
         body: &Map<String, Json>,
         session: Option<String>,
     ) -> Result<PreparedExchange, GatewayRefusal> {
-        let refused = || GatewayRefusal::new(500, "the model is not configured");
-        let config = self.config.model.get(at).ok_or_else(refused)?;
-        let upstream = self.config.upstream.get(&config.upstream).ok_or_else(refused)?;
+        let GatewayModel { at, config, upstream, .. } = model;
         let name = body.get("model").and_then(Json::as_str).unwrap_or_default();
         let session = session.unwrap_or_else(|| session_of(name, body));
         // another model has other rules, so nothing of its requests is the same
@@ -223,31 +195,24 @@ impl Gateway {
         let now = (self.clock)();
         let request = ClientRequest {
             body,
-            dialect: upstream.dialect,
+            upstream,
             model: config.send_as.as_deref().unwrap_or(name),
             now: now.clone(),
             previous: before.as_ref().map(|before| before.blocks.as_slice()),
             state: before.as_ref().map(|before| &before.state),
         };
-        let rewritten = match model.rewrite(&request) {
+        let refused = |diagnostics| GatewayRefusal { status: 422, message: "the rules build no request".to_owned(), diagnostics };
+        let rewritten = match loaded.rewrite(&request) {
             Ok(rewritten) => rewritten,
-            Err(diagnostics) if config.failing == config::FailedBuildPolicy::Send => {
+            Err(warnings) if config.failing == FailedBuildPolicy::Send => {
                 let mut body = body.clone();
                 body.insert("model".to_owned(), request.model.into());
-                let url = request_url(upstream);
-                return Ok(PreparedExchange {
-                    id: String::new(),
-                    session,
-                    url,
-                    body: Json::Object(body),
-                    warnings: diagnostics,
-                    differs: Json::Null,
-                    account: None,
-                });
+                let (target, body) = (loaded.target_of(&request).map_err(refused)?, Json::Object(body));
+                return Ok(PreparedExchange { id: None, session, target, body, warnings, differs: Json::Null, account: None });
             }
-            Err(diagnostics) => return Err(GatewayRefusal { status: 422, message: "the rules build no request".to_owned(), diagnostics }),
+            Err(diagnostics) => return Err(refused(diagnostics)),
         };
-        let RewrittenRequest { body: sent, blocks, state, unchanged, mut differs, reasons, warnings, cache_seconds } = rewritten;
+        let RewrittenRequest { target, body: sent, blocks, state, unchanged, mut differs, reasons, warnings, cache_seconds } = rewritten;
         let facts = CacheFacts {
             total: unchanged.total,
             previous: before.as_ref().map(|before| before.total),
@@ -258,7 +223,7 @@ impl Gateway {
         };
         let id = self.next_id(&now);
         let explanation = json!({
-            "id": id, "time": now, "session": session, "model": name, "url": request_url(upstream), "client": body, "sent": sent,
+            "id": id, "time": now, "session": session, "model": name, "url": target.url, "client": body, "sent": sent,
             "differs": differs, "warnings": warnings, "reasons": reasons,
         });
         // what is logged holds no texts of the chat
@@ -279,8 +244,8 @@ impl Gateway {
         let session_after =
             ClientSession { blocks: Arc::new(blocks), total: facts.total, sent: Instant::now(), state, bytes: explanation.len() };
         self.exchanges().keep(Exchange { explanation, account: account.clone() });
-        let account = OpenAccount { account, facts, model: Arc::clone(model), session: (place, session_after) };
-        Ok(PreparedExchange { id, session, url: request_url(upstream), body: sent, warnings, differs, account: Some(account) })
+        let account = OpenAccount { account, facts, model: Arc::clone(loaded), session: (place, session_after) };
+        Ok(PreparedExchange { id: Some(id), session, target, body: sent, warnings, differs, account: Some(account) })
     }
 
     /// Lets the session go on with a request that the provider has taken.
@@ -339,7 +304,7 @@ impl Gateway {
 
     /// The models that clients may name.
     fn list_models(&self) -> Json {
-        let named = self.config.model.iter().filter(|model| !model.name.ends_with('*'));
+        let named = self.models.iter().map(|model| &model.config).filter(|model| !model.name.ends_with('*'));
         let data: Vec<Json> =
             named.map(|model| json!({ "id": model.name, "object": "model", "created": 0, "owned_by": model.upstream })).collect();
         json!({ "object": "list", "data": data })
@@ -357,6 +322,37 @@ impl Gateway {
 
     fn exchanges(&self) -> MutexGuard<'_, ExchangeMemory> {
         self.exchanges.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl GatewayModel {
+    /// The rules of the model; they are read again when their files have changed. If they are broken then, the last good ones
+    /// stay, and the second value says so.
+    async fn load(&self) -> Result<(Arc<LoadedModel>, Option<String>), GatewayRefusal> {
+        let mut read = self.read.lock().await;
+        let stale = |message: &str| Some(format!("the rules from before are used: {message}"));
+        if let Some(read) = read.as_ref() {
+            let stamps = read.model.stamps();
+            match &read.broken {
+                _ if stamps == read.stamps => return Ok((Arc::clone(&read.model), None)),
+                Some((broken, message)) if stamps == *broken => return Ok((Arc::clone(&read.model), stale(message))),
+                _ => {}
+            }
+        }
+        let started = ReadStart::now();
+        match ((self.loader)(self.at).await, read.as_mut()) {
+            (Ok(model), _) => {
+                let model = Arc::new(model);
+                *read = Some(ReadModel { model: Arc::clone(&model), stamps: model.stamps_of_read(started), broken: None });
+                Ok((model, None))
+            }
+            (Err(message), Some(read)) => {
+                let stale = stale(&message);
+                read.broken = Some((read.model.stamps_of_read(started), message));
+                Ok((Arc::clone(&read.model), stale))
+            }
+            (Err(message), None) => Err(GatewayRefusal::new(500, message)),
+        }
     }
 }
 
@@ -396,15 +392,6 @@ fn short_digest(parts: &[&[u8]]) -> String {
         digest.update(part);
     });
     digest.finalize().iter().take(8).map(|byte| format!("{byte:02x}")).collect()
-}
-
-/// The address that takes the requests of a provider; without a path, its version is added.
-fn request_url(upstream: &UpstreamConfig) -> String {
-    let base = upstream.url.trim_end_matches('/');
-    let path = upstream.dialect.path();
-    let base = base.strip_suffix(path).unwrap_or(base);
-    let has_path = base.split_once("://").is_some_and(|(_, rest)| rest.contains('/'));
-    format!("{base}{}{path}", if has_path { "" } else { "/v1" })
 }
 
 fn open_transport(upstream: &UpstreamConfig, env: &dyn Fn(&str) -> Option<OsString>) -> Result<Http, String> {

@@ -2,6 +2,7 @@
 
 use serde_json::Value as Json;
 use tapster::machinery::text::markup::escaped;
+use tapster_door::explain::accounts::CacheBooking;
 
 const STYLE: &str = "\
 :root{color-scheme:light dark;--ink:#1c1c1c;--paper:#fff;--dim:#595959;--rule:#d5d5d5;--soft:#eef3f8;--bad:#9c1c1c}\
@@ -96,20 +97,16 @@ pub(super) fn explanation(found: &Json) -> String {
 
 /// The accounts of the cache.
 pub(super) fn cache(found: &Json) -> String {
-    let booked = |one: &Json, at: &str| {
-        ["kept", "new", "prefix", "cold", "lifetime", "provider"].map(|name| text(one, &format!("{at}/{name}"))).to_vec()
-    };
+    let sums = CacheBooking::default().rows();
+    let booked = |one: &Json, at: &str| sums.map(|(name, ..)| text(one, &format!("{at}/{name}"))).to_vec();
     let mut body = format!(
         "<p>{} requests, {} tokens: <b>{} %</b> were read from the cache.</p>",
         text(found, "/summary/requests"),
         text(found, "/summary/tokens"),
         text(found, "/summary/kept_percent"),
     );
-    body.push_str(
-        "<p class=\"dim\">kept: read from the cache. new: behind all that was sent before. prefix: behind the first difference. \
-         cold: of first requests. lifetime: forgotten by then. provider: not read all the same.</p>",
-    );
-    body.push_str(&table(&["kept#", "new#", "prefix#", "cold#", "lifetime#", "provider#"], &[booked(found, "/summary/booked")]));
+    let sum = |(name, _, what): (&str, u64, &str)| vec![name.to_owned(), text(found, &format!("/summary/booked/{name}")), what.to_owned()];
+    body.push_str(&table(&["booked as", "tokens#", "which"], &sums.map(sum)));
     let breaks: Vec<Vec<String>> =
         rows(found, "/summary/breaks").map(|one| ["/tokens", "/times", "/by", "/rule"].map(|at| text(one, at)).to_vec()).collect();
     if !breaks.is_empty() {
@@ -124,8 +121,9 @@ pub(super) fn cache(found: &Json) -> String {
         row
     };
     let requests: Vec<Vec<String>> = rows(found, "/requests").rev().take(200).map(request).collect();
-    let heads =
-        ["time", "session", "request", "tokens#", "kept#", "new#", "prefix#", "cold#", "lifetime#", "provider#", "first difference"];
-    body.push_str(&table(&heads, &requests));
+    let mut heads = ["time", "session", "request", "tokens#"].map(str::to_owned).to_vec();
+    heads.extend(sums.map(|(name, ..)| format!("{name}#")));
+    heads.push("first difference".to_owned());
+    body.push_str(&table(&heads.iter().map(String::as_str).collect::<Vec<_>>(), &requests));
     page("Cache accounts", &body)
 }

@@ -7,14 +7,15 @@ use axum::body::Body;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use axum::response::Response;
 use futures_util::stream;
-use serde_json::{Value as Json, json};
-use tapster_client::sse::{Splitter, SseEvent};
-use tapster_client::{AuthHeader, Body as IncomingBody, OutgoingRequest, Transport};
+use serde_json::{Map, Value as Json, json};
+use tapster::machinery::reading::{JsonTree, ReplyAssembler, ReplyReading};
+use tapster_client::sse::Splitter;
+use tapster_client::{Body as IncomingBody, OutgoingRequest, Transport};
 use tapster_door::explain::accounts::{CacheAccount, CacheFacts};
 
-use super::config::{ClientDialect, UpstreamConfig};
-use super::rewrite::{LoadedModel, is_streamed};
-use super::{Gateway, GatewayRefusal, OpenAccount, PreparedExchange};
+use super::config::ClientDialect;
+use super::rewrite::{LoadedModel, RequestTarget, is_streamed};
+use super::{Gateway, GatewayModel, GatewayRefusal, OpenAccount, PreparedExchange};
 
 /// How long a stream is silent before the client gets a comment, so that nothing between closes the connection.
 const KEEP_ALIVE: Duration = Duration::from_secs(15);
@@ -32,22 +33,20 @@ const DROPPED: &[&str] = &["connection", "set-cookie", "content-length", "keep-a
 /// Sends a request, and gives the answer as it arrives.
 pub(super) async fn send(
     gateway: Arc<Gateway>,
-    upstream: &UpstreamConfig,
-    name: &str,
+    model: &GatewayModel,
     client: &HeaderMap,
     prepared: PreparedExchange,
 ) -> Result<Response, GatewayRefusal> {
-    let PreparedExchange { id, session, url, body, warnings, account, .. } = prepared;
-    let transport = gateway.transports.get(name).ok_or_else(|| GatewayRefusal::new(500, "the provider is not configured"))?;
+    let PreparedExchange { id, session, target: RequestTarget { url, mut headers, auth }, body, warnings, account, .. } = prepared;
+    let GatewayModel { upstream, transport, .. } = model;
     let stream = body.as_object().is_some_and(is_streamed);
-    let (auth, prefix) = upstream.dialect.key_header();
-    let mut forwarded: Vec<&str> = FORWARDED.to_vec();
-    if upstream.key_env.is_none() && gateway.forwards_keys {
-        forwarded.push(auth);
+    let key = auth.as_ref().map(|auth| auth.header.as_str()).filter(|_| upstream.key_env.is_none() && gateway.forwards_keys);
+    for name in FORWARDED.iter().copied().chain(key) {
+        if let Some(value) = client.get(name).and_then(|value| value.to_str().ok()) {
+            headers.retain(|(known, _)| known != name);
+            headers.push((name.to_owned(), value.to_owned()));
+        }
     }
-    let text = |name: &str| Some((name.to_owned(), client.get(name)?.to_str().ok()?.to_owned()));
-    let headers = forwarded.into_iter().filter_map(text).collect();
-    let auth = Some(AuthHeader { header: auth.to_owned(), prefix: prefix.to_owned() });
     let request = OutgoingRequest { url, headers, auth, body, stream };
     let answer = transport.send(&request).await.map_err(|error| {
         let status = if error.code == "timeout" { 504 } else { 502 };
@@ -57,10 +56,12 @@ pub(super) async fn send(
         // a client would send its key and its chat after it
         return Err(GatewayRefusal::new(502, "the provider answers with another address; name that one in the configuration"));
     }
+    let is_events = answer.header("content-type").is_some_and(|kind| kind.starts_with("text/event-stream"));
     let account = account.filter(|_| (200..300).contains(&answer.status)).map(|open| {
         let OpenAccount { account, facts, model, session: (place, session) } = open;
         gateway.keep_session(place, session);
-        (account, facts, model)
+        let reading = model.rules.readings().get(upstream.dialect.name()).cloned();
+        (account, facts, model, UsageReader::new(reading, is_events))
     });
     let mut response = Response::new(Body::empty());
     *response.status_mut() = StatusCode::from_u16(answer.status).unwrap_or(StatusCode::BAD_GATEWAY);
@@ -78,23 +79,18 @@ pub(super) async fn send(
         }
     };
     add("x-tapster-session", session);
-    if id.is_empty() {
-        add("x-tapster-warning", "the rules build no request; it was sent as it came".to_owned());
-    } else {
-        add("x-tapster-explain", format!("/explain/{id}"));
+    match id {
+        Some(id) => add("x-tapster-explain", format!("/explain/{id}")),
+        None => add("x-tapster-warning", "the rules build no request; it was sent as it came".to_owned()),
     }
     if let Some(count) = warnings.as_array().map(Vec::len).filter(|count| *count > 0) {
         add("x-tapster-warnings", count.to_string());
     }
-    let is_events = answer.header("content-type").is_some_and(|kind| kind.starts_with("text/event-stream"));
-    let usage =
-        if is_events { UsageReader::Events(Box::new(Splitter::new(MOST_READ)), Json::Null) } else { UsageReader::Whole(Vec::new()) };
     let relay = Relay {
         gateway: Arc::clone(&gateway),
         account,
         dialect: upstream.dialect,
         body: answer.body,
-        usage,
         is_events,
         ends: Vec::new(),
         bytes: 0,
@@ -116,10 +112,9 @@ pub(super) async fn send(
 /// An answer on its way. When it ends, or the client leaves, the request is booked.
 struct Relay {
     gateway: Arc<Gateway>,
-    account: Option<(CacheAccount, CacheFacts, Arc<LoadedModel>)>,
+    account: Option<(CacheAccount, CacheFacts, Arc<LoadedModel>, UsageReader)>,
     dialect: ClientDialect,
     body: Box<dyn IncomingBody>,
-    usage: UsageReader,
     is_events: bool,
     /// The last bytes that were handed on: an event has ended, and a comment may follow, behind an empty line.
     ends: Vec<u8>,
@@ -152,7 +147,9 @@ impl Relay {
             self.ends.extend_from_slice(&part);
             let old = self.ends.len().saturating_sub(4);
             self.ends.drain(..old);
-            self.usage.push(&part);
+            if let Some((.., usage)) = &mut self.account {
+                usage.push(&part);
+            }
             return Ok(Some(part));
         }
     }
@@ -173,8 +170,8 @@ impl Relay {
 
 impl Drop for Relay {
     fn drop(&mut self) {
-        if let Some((account, facts, model)) = self.account.take() {
-            self.gateway.book(account, facts, &model, &self.usage.end());
+        if let Some((account, facts, model, usage)) = self.account.take() {
+            self.gateway.book(account, facts, &model, &usage.finish());
         }
     }
 }
@@ -189,53 +186,62 @@ pub(super) fn error_body(status: u16, message: &str, diagnostics: &Json) -> Json
     body
 }
 
-/// Reads the counts of tokens out of an answer.
-enum UsageReader {
+/// Reads the counts of tokens out of an answer, where the rows of the dialect say that they stand.
+struct UsageReader {
+    /// `None` for a dialect without such rows.
+    reading: Option<Arc<ReplyReading>>,
+    content: AnswerContent,
+    usage: Map<String, Json>,
+}
+
+/// What has arrived of an answer, and is not read yet.
+enum AnswerContent {
     /// A body of JSON so far.
     Whole(Vec<u8>),
-    /// Events, with the counts so far.
-    Events(Box<Splitter>, Json),
+    /// An event so far.
+    Events(Box<Splitter>),
 }
 
 impl UsageReader {
+    fn new(reading: Option<Arc<ReplyReading>>, is_events: bool) -> Self {
+        let content = if is_events { AnswerContent::Events(Box::new(Splitter::new(MOST_READ))) } else { AnswerContent::Whole(Vec::new()) };
+        Self { reading, content, usage: Map::new() }
+    }
+
     fn push(&mut self, part: &[u8]) {
-        match self {
-            Self::Whole(bytes) if bytes.len() + part.len() <= MOST_READ => bytes.extend_from_slice(part),
-            Self::Whole(_) => {}
-            Self::Events(splitter, usage) => {
-                let mut events = Vec::new();
-                // events that are too long have no counts
-                let _ = splitter.push(part, &mut events);
-                events.iter().for_each(|event| read_event(event, usage));
-            }
+        let mut events = Vec::new();
+        match &mut self.content {
+            AnswerContent::Whole(bytes) if bytes.len() + part.len() <= MOST_READ => bytes.extend_from_slice(part),
+            AnswerContent::Whole(_) => {}
+            // events that are too long have no counts
+            AnswerContent::Events(splitter) => _ = splitter.push(part, &mut events),
         }
+        events.iter().for_each(|event| self.read(Some(&event.name), event.data.as_bytes()));
     }
 
-    fn end(&mut self) -> Json {
-        match self {
-            Self::Whole(bytes) => {
-                serde_json::from_slice::<Json>(bytes).ok().and_then(|mut body| Some(body.get_mut("usage")?.take())).unwrap_or_default()
+    fn finish(mut self) -> Json {
+        let mut events = Vec::new();
+        match &mut self.content {
+            AnswerContent::Whole(bytes) => {
+                let bytes = std::mem::take(bytes);
+                self.read(None, &bytes);
             }
-            Self::Events(splitter, usage) => {
-                let mut events = Vec::new();
-                splitter.end(&mut events);
-                events.iter().for_each(|event| read_event(event, usage));
-                usage.take()
-            }
+            AnswerContent::Events(splitter) => splitter.end(&mut events),
         }
+        events.iter().for_each(|event| self.read(Some(&event.name), event.data.as_bytes()));
+        Json::Object(self.usage)
     }
-}
 
-/// Adds the counts of an event; later counts replace earlier ones of the same name.
-fn read_event(event: &SseEvent, usage: &mut Json) {
-    if !event.data.contains("\"usage\"") {
-        return;
-    }
-    let Ok(data) = serde_json::from_str::<Json>(&event.data) else { return };
-    let found = data.get("usage").or_else(|| data.pointer("/message/usage")).and_then(Json::as_object);
-    let Some(found) = found else { return };
-    match usage {
-        Json::Object(usage) => usage.extend(found.iter().map(|(name, value)| (name.clone(), value.clone()))),
-        _ => *usage = Json::Object(found.clone()),
+    /// Adds the counts of an event with a name, or of a whole answer; later counts replace earlier ones of the same name.
+    fn read(&mut self, event: Option<&str>, text: &[u8]) {
+        let Some((reading, document)) = self.reading.as_ref().zip(JsonTree::parse(text).ok()) else { return };
+        let mut reply = ReplyAssembler::new(reading);
+        match event {
+            Some(name) => reply.event(name, &document, &mut |_| {}),
+            None => reply.whole(&document),
+        }
+        if let Json::Object(found) = reply.finish().usage {
+            self.usage.extend(found);
+        }
     }
 }

@@ -85,6 +85,25 @@ pub struct FinishedTurn {
     pub warnings: Vec<Diagnostic>,
 }
 
+impl FinishedTurn {
+    /// What came of the turn: `reply`, `user_text`, `inline`, `written` (`tag`, `version`), `refused` (`tag`, `writer`, `error`),
+    /// `pruned`.
+    #[must_use]
+    pub fn to_json(&self) -> Json {
+        let written: Vec<Json> = self.written.iter().map(|(tag, version)| json!({ "tag": tag, "version": version })).collect();
+        let refused = self.refused.iter().map(|(tag, writer, refusal)| {
+            let mut out = refusal.to_json();
+            out.insert("tag".to_owned(), tag.as_str().into());
+            out.insert("writer".to_owned(), writer.as_str().into());
+            Json::Object(out)
+        });
+        json!({
+            "reply": self.reply, "user_text": self.user_text, "inline": self.inline, "written": written,
+            "refused": refused.collect::<Vec<_>>(), "pruned": self.pruned,
+        })
+    }
+}
+
 impl Session<'_> {
     /// Begins a turn: loads state and artifacts into the scene (`state`, `vars`, `art`), runs the operations in front of
     /// the main request, and builds the prompt. What the scene itself says of `state` and `vars` wins.
