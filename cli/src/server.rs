@@ -9,7 +9,7 @@ use serde_json::json;
 use tapster_door::Door;
 use tapster_serve::gateway::config::{GatewayConfig, ModelConfig};
 use tapster_serve::gateway::{Gateway, GatewayOptions, LoadedModel, ModelLoader};
-use tapster_serve::{AccessRules, RequestLog, ServeLimits, ServedParts, SessionShelf};
+use tapster_serve::{AccessRules, LogWriter, RequestLog, ServeLimits, ServedParts, SessionShelf};
 use tokio::sync::{mpsc, oneshot};
 
 use crate::diag::{Code, render};
@@ -23,12 +23,11 @@ use crate::store::SqlStore;
 /// The pack of models that name neither a pack nor a scene.
 const GATEWAY_PACK: &str = "gateway";
 
-/// What the server asks of this thread.
-enum ServerEvent {
-    Answered(RequestLog),
-    /// Read the model at this place of the configuration.
-    Load(usize, oneshot::Sender<Result<LoadedModel, String>>),
-}
+/// The most lines of the log that wait to be written; of more, some are left out.
+const WAITING_LINES: usize = 1_024;
+
+/// A model at this place of the configuration is to be read.
+type LoadRequest = (usize, oneshot::Sender<Result<LoadedModel, String>>);
 
 /// Answers HTTP until the process is asked to stop; open requests are finished. Each request is told in a line of JSON.
 pub(crate) fn serve_http(options: ServerOptions, door: Door, show: &mut Console<'_>) -> Result<RunExit> {
@@ -50,15 +49,14 @@ pub(crate) fn serve_http(options: ServerOptions, door: Door, show: &mut Console<
         Some(config) => Some(Arc::new(open_gateway(config, cache_log.as_deref(), token.is_none(), sender.clone(), show)?)),
         None => None,
     };
-    let write = move |log: RequestLog| _ = sender.send(ServerEvent::Answered(log));
     let access = AccessRules::new(token.as_deref(), origins);
     let open = |address: &String| {
         let store = runtime.block_on(SqlStore::open(address)).map_err(|complaint| EarlyExit::new(RunExit::CouldNot, *complaint))?;
-        Ok::<_, EarlyExit>(Arc::new(SessionShelf(store)))
+        Ok::<_, EarlyExit>(Arc::new(SessionShelf::new(store)))
     };
     let sessions = store.as_ref().map(open).transpose()?;
-    let router = tapster_serve::router(ServedParts { door: Arc::new(door), gateway, sessions }, limits, access, Arc::new(write));
-    runtime.block_on(async {
+    let router = tapster_serve::router(ServedParts { door: Arc::new(door), gateway, sessions }, limits, access, write_log());
+    let ended = runtime.block_on(async {
         let listener = tokio::net::TcpListener::bind(address).await.map_err(failed)?;
         let url = format!("http://{}", listener.local_addr().map_err(failed)?);
         show.answer(&json!({ "listening": url }), || format!("listening on {url}\n"));
@@ -67,22 +65,30 @@ pub(crate) fn serve_http(options: ServerOptions, door: Door, show: &mut Console<
         loop {
             tokio::select! {
                 done = &mut served => break done.map_err(std::io::Error::other).and_then(|done| done).map_err(failed),
-                Some(event) = events.recv() => match event {
-                    ServerEvent::Answered(RequestLog { method, path, status, time }) => {
-                        let line = json!({ "method": method, "path": path, "status": status, "milliseconds": time.as_millis() });
-                        // nobody can read an error about a closed stream
-                        let _ = writeln!(show.io.err, "{line}");
-                    }
-                    ServerEvent::Load(at, loaded) => {
-                        let model = config.as_ref().and_then(|config| config.model.get(at).map(|model| load_model(config, model, show)));
-                        // nobody waits for it any more where the client has left
-                        let _ = loaded.send(model.unwrap_or_else(|| Err("the model is not configured".to_owned())));
-                    }
+                Some((at, loaded)) = events.recv() => {
+                    let model = config.as_ref().and_then(|config| config.model.get(at).map(|model| load_model(config, model, show)));
+                    // nobody waits for it any more where the client has left
+                    let _ = loaded.send(model.unwrap_or_else(|| Err("the model is not configured".to_owned())));
                 }
             }
         }
-    })?;
-    Ok(RunExit::Done)
+    });
+    // a call that goes on although nobody waits for it does not keep the process
+    runtime.shutdown_background();
+    ended.map(|()| RunExit::Done)
+}
+
+/// Writes lines of the log from a thread of their own, since nobody may read standard error.
+fn write_log() -> LogWriter {
+    let (sender, lines) = std::sync::mpsc::sync_channel::<RequestLog>(WAITING_LINES);
+    std::thread::spawn(move || {
+        for RequestLog { method, path, status, time } in lines {
+            let line = json!({ "method": method, "path": path, "status": status, "milliseconds": time.as_millis() });
+            // nobody can read an error about a closed stream
+            let _ = writeln!(std::io::stderr(), "{line}");
+        }
+    });
+    Arc::new(move |log| _ = sender.try_send(log))
 }
 
 /// Reads a configuration; the paths in it are those beside it.
@@ -104,7 +110,7 @@ fn open_gateway(
     config: &GatewayConfig,
     cache_log: Option<&Path>,
     forwards_keys: bool,
-    sender: mpsc::UnboundedSender<ServerEvent>,
+    sender: mpsc::UnboundedSender<LoadRequest>,
     show: &mut Console<'_>,
 ) -> Result<Gateway> {
     let refused = |message: String| EarlyExit::could_not(Code::ServeGateway, message, "docs/how-to/gateway.md describes the configuration");
@@ -122,7 +128,7 @@ fn open_gateway(
         Box::pin(async move {
             let (loaded, wait) = oneshot::channel();
             let closed = || "the server is closed".to_owned();
-            sender.send(ServerEvent::Load(at, loaded)).map_err(|_| closed())?;
+            sender.send((at, loaded)).map_err(|_| closed())?;
             wait.await.map_err(|_| closed())?
         })
     });

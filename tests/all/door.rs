@@ -129,8 +129,36 @@ fn long_calls_tell_how_far_they_are() {
     let cases = |name: &str| json!({ "name": name, "text": "kind = \"case\"\nversion = 2\npack = \"base\"\n[[case]]\nname = \"a\"\nexpand = [\"{{user}}\"]\nexpect = { texts = [\"User\"] }\n" });
     let mut events = Vec::new();
     let request = json!({ "call": "test", "cases": [cases("one.toml"), cases("two.toml")] });
-    Door::default().call_with_events(&request, &mut |event| events.push(event));
+    Door::default().call_with_events(request, &mut |event| {
+        events.push(event);
+        true
+    });
     assert_eq!(events, [json!({ "event": "progress", "done": 1, "of": 2 }), json!({ "event": "progress", "done": 2, "of": 2 })]);
+}
+
+/// Files of the machine are no part of a request, however a case file names them.
+#[test]
+fn cases_of_a_request_read_no_files() {
+    let folder = crate::support::Folder::new("door-secret");
+    let secret = folder.path("secret.json");
+    std::fs::write(&secret, r#"{ "entries": { "0": { "uid": 0, "key": ["fox"], "content": "The secret." } } }"#).unwrap();
+    let path = secret.display();
+    let head = "kind = \"case\"\nversion = 2\n";
+    let texts = [
+        format!(
+            "{head}pack = \"sillytavern\"\n[[case]]\nname = \"a\"\nimport = {{ file = \"{path}\" }}\nexpect = {{ imported = {{ rest = \"?\" }} }}\n"
+        ),
+        format!("{head}overlays = [\"{path}\"]\n[[case]]\nname = \"a\"\nexpand = [\"a\"]\nexpect = {{ texts = [\"b\"] }}\n"),
+        format!(
+            "{head}pack = \"{}/\"\n[[case]]\nname = \"a\"\nexpand = [\"a\"]\nexpect = {{ texts = [\"b\"] }}\n",
+            folder.path("").display()
+        ),
+    ];
+    for text in texts {
+        let answer = Door::default().call(&json!({ "call": "test", "cases": [{ "name": "a.toml", "text": text }] })).to_string();
+        assert!(!answer.contains("The secret"), "{answer}");
+        assert!(answer.contains("there is no") || answer.contains("cannot be read"), "{answer}");
+    }
 }
 
 /// A body that is sent in chunks, put together.
@@ -163,7 +191,7 @@ impl TestServer {
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
         let listener = runtime.block_on(tokio::net::TcpListener::bind("127.0.0.1:0")).unwrap();
         let address = listener.local_addr().unwrap();
-        let sessions = store.map(|store| Arc::new(SessionShelf(runtime.block_on(SqlStore::open(store)).unwrap())));
+        let sessions = store.map(|store| Arc::new(SessionShelf::new(runtime.block_on(SqlStore::open(store)).unwrap())));
         let router =
             tapster_serve::router(ServedParts { door: Arc::new(Door::default()), gateway, sessions }, limits, access, Arc::new(|_| {}));
         runtime.spawn(tapster_serve::serve(listener, router, limits, std::future::pending()));
@@ -215,16 +243,24 @@ fn http_gives_the_same_bytes() {
 
 #[test]
 fn examples_of_the_description_have_results() {
-    let server = TestServer::start(ServeLimits::default(), AccessRules::default());
+    let folder = crate::support::Folder::new("described-sessions");
+    let store = folder.path("sessions.db").display().to_string();
+    let server = TestServer::with_parts(None, Some(&store), ServeLimits::default(), AccessRules::default());
     let (status, _, description) = server.send("GET", "/openapi.json", "host: 127.0.0.1:1\r\n", b"");
     assert_eq!(status, 200);
     let description: Json = serde_json::from_str(&description).unwrap();
+    let mut sent = 0;
     for (path, about) in description["paths"].as_object().unwrap() {
-        let example = &about["post"]["requestBody"]["content"]["application/json"]["example"];
-        let (status, _, body) = server.send("POST", path, "host: localhost\r\n", example.to_string().as_bytes());
-        assert_eq!(status, 200, "{path}: {body}");
-        assert!(!body.contains("\"failed\":1"), "{path}: {body}");
+        if let Some(post) = about.get("post") {
+            let example = &post["requestBody"]["content"]["application/json"]["example"];
+            let path = path.replace("{session}", "a");
+            let (status, _, body) = server.send("POST", &path, "host: localhost\r\n", example.to_string().as_bytes());
+            assert_eq!(status, 200, "{path}: {body}");
+            assert!(!body.contains("\"failed\":1"), "{path}: {body}");
+            sent += 1;
+        }
     }
+    assert_eq!(sent, 16, "15 calls and a turn");
 }
 
 #[test]
@@ -278,7 +314,7 @@ fn slow_and_idle_clients_do_not_hold_up_others() {
     // both are ended by the server
     let mut answer = String::new();
     slow.read_to_string(&mut answer).unwrap();
-    assert!(answer.starts_with("HTTP/1.1 504"), "{answer}");
+    assert!(answer.starts_with("HTTP/1.1 408"), "{answer}");
     idle.iter_mut().for_each(|stream| _ = stream.read_to_end(&mut Vec::new()));
 }
 
@@ -293,19 +329,25 @@ fn sessions_live_in_the_store_alone() {
         let (status, _, answer) = servers[server].send(method, path, "host: localhost\r\n", body.to_string().as_bytes());
         (status, serde_json::from_str::<Json>(&answer).unwrap())
     };
-    let turn = |server: usize, message: &str, reply: Option<&str>, number: Option<i64>| {
-        let scene = json!({ "message": message, "preset": [], "scene": { "preset": { "main": "{{incvar::n}}" } } });
-        let body = json!({ "rules": "sillytavern", "scene": scene, "reply": reply, "turn": number, "now": 1_000 });
+    let turn = |server: usize, reply: Option<&str>, number: Option<i64>, base: &Json| {
+        let scene = json!({ "message": "Hi.", "preset": [], "scene": { "preset": { "main": "{{incvar::n}}" } } });
+        let body = json!({ "rules": "sillytavern", "scene": scene, "reply": reply, "turn": number, "now": 1_000, "base": base });
         send(server, "POST", "/v1/sessions/a%20chat/turn", &body)
     };
+    let mut bases = Vec::new();
     for (n, server) in [(1, 0), (2, 1), (3, 0)] {
-        let (status, asked) = turn(server, "Hi.", None, None);
-        assert_eq!((status, &asked["turn"]), (200, &json!(n)), "{asked}");
+        let (status, asked) = turn(server, None, None, &Json::Null);
+        assert_eq!((status, &asked["turn"], &asked["stored"]), (200, &json!(n), &json!(false)), "{asked}");
         assert_eq!(asked["payload"]["messages"][0]["content"], n.to_string(), "{asked}");
-        let (status, done) = turn(1 - server, "Hi.", Some("Hello."), None);
-        assert_eq!((status, &done["reply"]), (200, &json!("Hello.")), "{done}");
+        assert_eq!(turn(1 - server, Some("Hello."), None, &Json::Null).0, 400, "a reply belongs to a prompt");
+        let (status, done) = turn(1 - server, Some("Hello."), None, &asked["base"]);
+        assert_eq!((status, &done["reply"], &done["stored"]), (200, &json!("Hello."), &json!(true)), "{done}");
+        bases.push(asked["base"].clone());
     }
-    assert_eq!(turn(0, "Hi.", Some("Again."), Some(3)).0, 409);
+    assert_eq!(turn(0, Some("Again."), Some(3), &bases[2]).0, 409);
+    let (status, answer) = turn(0, Some("Again."), None, &bases[2]);
+    assert_eq!(status, 409, "the prompt of turn 3 is not that of turn 4: {answer}");
+    assert_eq!(turn(0, None, Some(i64::MAX), &Json::Null).0, 400);
     let (status, session) = send(1, "GET", "/v1/sessions/a%20chat", &Json::Null);
     assert_eq!((status, &session["turns"], &session["at"]["now"]), (200, &json!(3), &json!(1_000)), "{session}");
     assert_eq!(send(0, "GET", "/v1/sessions", &Json::Null).1["sessions"][0]["home"]["session"], "a chat");
@@ -314,6 +356,22 @@ fn sessions_live_in_the_store_alone() {
     assert_eq!(send(0, "DELETE", "/v1/sessions/a%20chat", &Json::Null).0, 200);
     assert_eq!(send(1, "GET", "/v1/sessions/a%20chat", &Json::Null).0, 404);
     assert_eq!(send(0, "GET", &format!("/v1/sessions/{}", "n".repeat(5_000)), &Json::Null).0, 400);
+    // what an operation behind the request asks of a model is answered before anything is stored
+    let files =
+        |name: &str| (name.to_owned(), std::fs::read_to_string(Path::new("examples/living-world/rules").join(name)).unwrap().into());
+    let files: serde_json::Map<String, Json> = ["pack.toml", "artifact.toml", "operation.toml"].map(files).into_iter().collect();
+    let rules = json!({ "pack": "living", "packs": [{ "name": "living", "files": files }] });
+    let mut turn = json!({ "rules": rules, "scene": { "message": "I climb the stairs." } });
+    let mut play = |more: Json| {
+        turn.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        send(0, "POST", "/v1/sessions/world/turn", &turn)
+    };
+    let base = play(json!({})).1["base"].clone();
+    let (status, asked) = play(json!({ "base": base, "reply": "The stairs wind up." }));
+    assert_eq!((status, &asked["stored"], &asked["operations"][0]["operation"]), (200, &json!(false), &json!("keep_world")), "{asked}");
+    let world = r#"{"hour": 18, "place": "lantern room", "weather": "calm", "lamp": false}"#;
+    let (status, done) = play(json!({ "operations": { "keep_world": world } }));
+    assert_eq!((status, &done["stored"], &done["written"][0]["tag"]), (200, &json!(true), &json!("world")), "{done}");
     let wrong = json!({ "rules": "bas", "scene": {} });
     let (status, answer) = send(0, "POST", "/v1/sessions/b/turn", &wrong);
     assert_eq!(status, 422);

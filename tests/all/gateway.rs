@@ -171,7 +171,7 @@ fn what_cannot_be_answered_is_refused() {
         ("/v1/chat/completions", json!({ "messages": messages }), 404, "there is no model ``"),
         ("/v1/messages", json!({ "model": "gpt", "messages": messages }), 400, "is answered at /v1/chat/completions"),
         ("/v1/messages", json!({ "model": "claude", "messages": messages }), 500, "mine.toml:3"),
-        ("/v1/chat/completions", json!([]), 400, "not a JSON object"),
+        ("/v1/chat/completions", json!([]), 400, "send one JSON object"),
         ("/v1/chat/completions", json!({ "model": "gpt", "messages": [{ "role": "bard", "content": "" }] }), 502, ""),
         ("/v1/chat/completions", json!({ "model": "gpt", "messages": messages }), 502, "127.0.0.1"),
     ];

@@ -52,8 +52,8 @@ pub(crate) fn too_costly(what: &str, bytes: &[u8]) -> Option<Diagnostic> {
 }
 
 fn costly(what: &str, bytes: &[u8]) -> Option<Diagnostic> {
-    memory::exceeds(bytes, limits::INPUT_MEMORY).then(|| {
-        let message = format!("the values of {what} take more than {} MiB of memory", limits::INPUT_MEMORY >> 20);
+    memory::exceeds(bytes, limits::SCENE_MEMORY).then(|| {
+        let message = format!("the values of {what} take more than {} MiB of memory", limits::SCENE_MEMORY >> 20);
         Diagnostic::new(Code::FileTooLarge, message)
     })
 }

@@ -12,7 +12,7 @@ use crate::inputs::files::{StoreLocation, from_env};
 use crate::inputs::scene::clock;
 use crate::layout::head;
 use crate::output::Console;
-use crate::store::{Home, Moment};
+use crate::store::{Home, LOCAL_OWNER, Moment};
 
 /// The database of sessions if none is named.
 const DEFAULT_STORE: &str = "tapster.db";
@@ -68,7 +68,7 @@ pub(crate) struct SessionArgs {
     #[command(flatten)]
     store: StoreArgs,
     /// Whose session.
-    #[arg(long, value_name = "NAME", default_value = "local")]
+    #[arg(long, value_name = "NAME", default_value = LOCAL_OWNER)]
     owner: String,
     /// The session: a chat, or a branch of it.
     /// [default: `default`; a chat with `--log` has a session of its own for each log]

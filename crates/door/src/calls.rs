@@ -8,7 +8,7 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::{Map, Value as Json, json};
 use tapster::BuildSession;
 
-use super::{Answer, Door, RequestFailure, schema};
+use super::{Answer, CallEvents, Door, RequestFailure, schema};
 use crate::build::{ScenePart, blocks_of, dialect_of, dialects, unchanged};
 use crate::diag::{Code, Diagnostic, Report, Severity, Sources, suggest};
 use crate::diff::prompts::{BuiltPrompt, PromptDiff};
@@ -34,11 +34,9 @@ type Result<T, E = RequestFailure> = std::result::Result<T, E>;
 const RULES: &str = "rules-";
 /// The kind of the schema of this door.
 const DOOR: &str = "door";
-/// A folder that no system has: what a case file names lies nowhere.
-const NOWHERE: &str = "\0/case";
 
 impl Door {
-    pub(crate) fn answer(&self, request: Request, answer: &mut Answer, events: &mut dyn FnMut(Json)) -> Result<Json> {
+    pub(crate) fn answer(&self, request: Request, answer: &mut Answer, events: CallEvents<'_>) -> Result<Json> {
         match request {
             Request::Open(request) => self.open(request, answer),
             Request::Put(file) => {
@@ -199,6 +197,9 @@ impl Door {
         let wanted = if request.dialects.is_empty() { dialects(&rules) } else { request.dialects };
         let mut result = Map::new();
         for dialect in wanted {
+            if result.contains_key(&dialect) {
+                continue;
+            }
             let emitted = tapster::emit(&rules, &plan, &dialect).map_err(|error| RequestFailure::of_build(&error, &rules))?;
             answer.add(emitted.warnings.into_iter().collect(), rules.sources());
             result.insert(dialect, json!({ "payload": emitted.payload, "request": emitted.request }));
@@ -258,7 +259,7 @@ impl Door {
         Ok(json!({ "errors": errors, "warnings": warnings }))
     }
 
-    fn test(&self, request: TestRequest, events: &mut dyn FnMut(Json)) -> Result<Json> {
+    fn test(&self, request: TestRequest, events: CallEvents<'_>) -> Result<Json> {
         let shelf = self.shelf(&request.packs);
         let of_packs = shelf.packs.iter().flat_map(|pack| pack.cases.iter().map(|file| (Some(pack.name.clone()), file.clone())));
         let files: Vec<_> = of_packs.chain(request.cases.iter().map(|case| (None, rule_file(case)))).collect();
@@ -267,12 +268,16 @@ impl Door {
             CaseRunner { shelf: &shelf, scenes: &scenes, filter: &request.filter, jobs: 1, update: SnapshotUpdate::None, coverage: false };
         let mut tested = Vec::new();
         for (n, (pack, file)) in files.iter().enumerate() {
-            let mut read = case::read(file, Path::new(NOWHERE));
+            let mut read = case::read(file, Path::new(case::NOWHERE));
             if let (Ok(read), Some(pack)) = (&mut read, pack) {
                 read.pack = Start::Name(pack.clone());
             }
             tested.extend(runner.run(&[read]));
-            events(json!({ "event": "progress", "done": n + 1, "of": files.len() }));
+            if !events(json!({ "event": "progress", "done": n + 1, "of": files.len() })) {
+                return Err(Diagnostic::error(Code::BoundExceeded, "the call was ended before all cases had run")
+                    .help("send fewer cases")
+                    .into());
+            }
         }
         Ok(report::json(&tested))
     }

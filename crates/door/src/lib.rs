@@ -51,6 +51,9 @@ pub use stamp::{FileStamps, ReadStart};
 /// The most bytes of a request that [`Door::call_text`] reads: 64 MiB.
 pub const MAX_REQUEST: usize = 64 << 20;
 
+/// Who is told how far a long call is, and says whether it goes on.
+pub type CallEvents<'e> = &'e mut dyn FnMut(Json) -> bool;
+
 /// Answers requests, from several threads if need be.
 #[derive(Default)]
 pub struct Door {
@@ -69,12 +72,11 @@ impl Door {
 
     /// Answers a request.
     pub fn call(&self, request: &Json) -> Json {
-        self.call_with_events(request, &mut |_| {})
+        self.call_with_events(request.clone(), &mut |_| true)
     }
 
-    /// Answers a request. Long calls tell how far they are: `{ event = "progress", done, of }`.
-    pub fn call_with_events(&self, request: &Json, events: &mut dyn FnMut(Json)) -> Json {
-        let mut request = request.clone();
+    /// Answers a request. Long calls tell how far they are: `{ event = "progress", done, of }`, and end if the answer is `false`.
+    pub fn call_with_events(&self, mut request: Json, events: CallEvents<'_>) -> Json {
         let id = request.as_object_mut().and_then(|request| request.shift_remove("id"));
         let mut out = Map::new();
         out.extend(id.map(|id| ("id".to_owned(), id)));

@@ -6,7 +6,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use indexmap::IndexMap;
 use sha2::{Digest, Sha256};
 use tapster::BuildSession;
+use tapster::machinery::build::ScenePart;
 
+use crate::diag::Report;
 use crate::request::OpenRequest;
 use crate::stamp::FileStamps;
 
@@ -14,6 +16,8 @@ use crate::stamp::FileStamps;
 const MOST_RULES: usize = 32;
 /// The most bytes of files that are kept; of more, those that were used longest ago are forgotten.
 const MOST_BYTES: usize = 256 << 20;
+/// The most bytes of files whose values are kept, which take about ten times as much.
+const MOST_READ: usize = 32 << 20;
 
 /// A file that was handed over.
 #[derive(Debug)]
@@ -33,11 +37,22 @@ pub(crate) struct OpenedRules {
     pub(crate) stamps: Arc<FileStamps>,
 }
 
+/// What a file gives to scenes under the rules that have read it.
+#[derive(Clone)]
+pub(crate) struct ReadPart {
+    pub(crate) part: ScenePart,
+    pub(crate) notes: Report,
+    /// The bytes of the file.
+    pub(crate) bytes: usize,
+}
+
 /// Rules and files by their handles; the last of each was used last.
 #[derive(Default)]
 pub(crate) struct DoorMemory {
     rules: Mutex<IndexMap<String, OpenedRules>>,
     parts: Mutex<IndexMap<String, Arc<PartFile>>>,
+    /// By the handle of the file, its role, and the fingerprint of the rules.
+    readings: Mutex<IndexMap<String, ReadPart>>,
 }
 
 impl DoorMemory {
@@ -67,18 +82,34 @@ impl DoorMemory {
         let mut all = self.parts.lock().unwrap_or_else(PoisonError::into_inner);
         all.shift_remove(&handle);
         all.insert(handle.clone(), Arc::new(part));
-        let mut held: usize = all.values().map(|part| part.bytes.len()).sum();
-        // the new one stays, however large
-        while held > MOST_BYTES && all.len() > 1 {
-            held -= all.shift_remove_index(0).map_or(0, |(_, part)| part.bytes.len());
-        }
+        forget_oldest(&mut all, MOST_BYTES, |part| part.bytes.len());
         handle
+    }
+
+    /// What a file has given to a scene before.
+    pub(crate) fn reading(&self, key: &str) -> Option<ReadPart> {
+        use_last(&mut self.readings.lock().unwrap_or_else(PoisonError::into_inner), key)
+    }
+
+    /// Keeps what a file gives to scenes.
+    pub(crate) fn keep_reading(&self, key: String, read: ReadPart) {
+        let mut all = self.readings.lock().unwrap_or_else(PoisonError::into_inner);
+        all.insert(key, read);
+        forget_oldest(&mut all, MOST_READ, |read| read.bytes);
     }
 
     /// Forgets what a handle names; whether there was such a thing.
     pub(crate) fn forget(&self, handle: &str) -> bool {
         let rules = self.rules.lock().unwrap_or_else(PoisonError::into_inner).shift_remove(handle).is_some();
         rules || self.parts.lock().unwrap_or_else(PoisonError::into_inner).shift_remove(handle).is_some()
+    }
+}
+
+/// Forgets what was used longest ago until the rest is small enough; the last one stays, however large.
+fn forget_oldest<T>(all: &mut IndexMap<String, T>, most: usize, bytes: impl Fn(&T) -> usize) {
+    let mut held: usize = all.values().map(&bytes).sum();
+    while held > most && all.len() > 1 {
+        held -= all.shift_remove_index(0).map_or(0, |(_, old)| bytes(&old));
     }
 }
 

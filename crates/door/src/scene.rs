@@ -9,12 +9,12 @@ use super::{Door, RequestFailure};
 use crate::build::{AssembledScene, ErrorKind, ScenePart, assemble_scene, import_document};
 use crate::diag::{Code, Diagnostic, Report, Severity};
 use crate::import::{self, Container, Contents};
-use crate::memory::PartFile;
+use crate::memory::{PartFile, ReadPart};
 use crate::model::options::TABLE;
 use crate::model::{Scene, Value};
 use crate::pack::{Ruleset, TypeMismatch};
 use crate::program::foreign::ImportedDocument;
-use crate::request::SceneRequest;
+use crate::request::{PartReference, SceneRequest};
 
 /// The remedy for a document that takes too much work.
 pub const SMALLER: &str = "import it in smaller parts: a lorebook as several files, a chat without its oldest messages";
@@ -60,9 +60,9 @@ impl Door {
         let chat = request.chat.iter().map(|part| (SceneRole::Chat, part));
         let persona = request.persona_file.iter().map(|part| (SceneRole::Persona, part));
         for (role, part) in presets.chain(character).chain(books).chain(chat).chain(persona) {
-            let file = self.part(part)?;
-            let contents = open_file(&file, notes)?;
-            parts.push(read_part(role, &file.name, &contents, rules, &suggest_packs, notes).map_err(|refused| *refused)?);
+            let read = self.read_file(role, part, rules)?;
+            notes.extend(read.notes);
+            parts.push(read.part);
         }
         let (written, twice) = Scene::of_written(Value::from(&Json::Object(request.scene.clone())));
         if let Some(key) = twice {
@@ -85,6 +85,27 @@ impl Door {
             parts.push(ScenePart::new("flags", table(TABLE, option_values(options, rules)?)));
         }
         Ok(parts)
+    }
+}
+
+impl Door {
+    /// What a file gives to a scene; a file that has a handle is read once.
+    fn read_file(&self, role: SceneRole, part: &PartReference, rules: &Ruleset) -> Result<ReadPart, RequestFailure> {
+        let key = match part {
+            PartReference::Handle(handle) => Some(format!("{handle} {} {}", role.kind(), rules.fingerprint())),
+            PartReference::File(_) => None,
+        };
+        if let Some(read) = key.as_ref().and_then(|key| self.memory.reading(key)) {
+            return Ok(read);
+        }
+        let (file, mut notes) = (self.part(part)?, Report::default());
+        let contents = open_file(&file, &mut notes)?;
+        let part = read_part(role, &file.name, &contents, rules, &suggest_packs, &mut notes).map_err(|refused| *refused)?;
+        let read = ReadPart { part, notes, bytes: file.bytes.len() };
+        if let Some(key) = key {
+            self.memory.keep_reading(key, read.clone());
+        }
+        Ok(read)
     }
 }
 

@@ -53,7 +53,7 @@ impl AccessRules {
         let allow = move |origin: &HeaderValue, _: &_| origin.to_str().is_ok_and(|origin| rules.allows_origin(origin));
         CorsLayer::new()
             .allow_origin(AllowOrigin::predicate(allow))
-            .allow_methods([Method::GET, Method::POST])
+            .allow_methods([Method::GET, Method::POST, Method::DELETE])
             .allow_headers(AllowHeaders::mirror_request())
             .expose_headers(ExposeHeaders::any())
             .allow_private_network(true)

@@ -4,16 +4,18 @@
 //! Builds run on threads of their own, so that a long one does not hold up the others.
 
 mod access;
+mod body;
 pub mod gateway;
 mod mcp;
 mod openapi;
 mod sessions;
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use axum::Router;
-use axum::body::{Body, Bytes, to_bytes};
+use axum::body::{Body, Bytes};
 use axum::extract::{Path, Request, State};
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::middleware::{self, Next};
@@ -22,10 +24,13 @@ use axum::routing::{get, post};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::graceful::GracefulShutdown;
 use hyper_util::service::TowerToHyperService;
-use serde_json::{Value as Json, json};
+use serde_json::{Map, Value as Json, json};
 use tapster_door::Door;
 use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
+use tokio_io_timeout::TimeoutStream;
+
+use crate::body::BodyRefusal;
 
 pub use access::AccessRules;
 pub use gateway::Gateway;
@@ -42,6 +47,8 @@ pub struct ServeLimits {
     pub time: Duration,
     /// How long the headers of a request may take. Default: 10 s.
     pub header_time: Duration,
+    /// How long a peer may take nothing of an answer. Default: 60 s.
+    pub write_time: Duration,
     /// The most calls that run at the same time; others wait for their turn. Default: the number of processors.
     pub calls: usize,
     /// The most connections; others wait until one is closed. Default: 1,024.
@@ -55,6 +62,7 @@ impl Default for ServeLimits {
             body: tapster_door::MAX_REQUEST,
             time: Duration::from_secs(30),
             header_time: Duration::from_secs(10),
+            write_time: Duration::from_secs(60),
             calls,
             connections: 1_024,
         }
@@ -82,6 +90,7 @@ struct Server {
     limits: ServeLimits,
     access: AccessRules,
     turns: Arc<Semaphore>,
+    large_bodies: Semaphore,
     log: LogWriter,
 }
 
@@ -95,13 +104,15 @@ pub struct ServedParts {
 /// The routes of a server.
 pub fn router(parts: ServedParts, limits: ServeLimits, access: AccessRules, log: LogWriter) -> Router {
     let ServedParts { door, gateway, sessions } = parts;
+    let described = (gateway.is_some(), sessions.is_some());
     let cors = access.cors();
-    let server = Arc::new(Server { door, limits, access, turns: Arc::new(Semaphore::new(limits.calls.max(1))), log });
+    let turns = Arc::new(Semaphore::new(limits.calls.max(1)));
+    let server = Arc::new(Server { door, limits, access, turns, large_bodies: Semaphore::new(body::LARGE_BODIES), log });
     let calls = Router::new()
         .route("/v1/{call}", post(answer_call))
-        .route("/openapi.json", get(async || json_response(StatusCode::OK, &openapi())))
+        .route("/openapi.json", get(async move || json_response(StatusCode::OK, &openapi(described.0, described.1))))
         .merge(gateway.map(gateway::routes).unwrap_or_default())
-        .merge(sessions.map(sessions::routes).unwrap_or_default())
+        .merge(sessions.map(|shelf| sessions::routes(shelf, &server)).unwrap_or_default())
         .layer(middleware::from_fn_with_state(Arc::clone(&server), check_access));
     // a load balancer has no token
     let probes = Router::new().route("/healthz", get(async || "ok\n")).route("/readyz", get(answer_ready));
@@ -144,7 +155,10 @@ pub async fn serve(listener: TcpListener, router: Router, limits: ServeLimits, s
                 continue;
             }
         };
-        let connection = http.serve_connection(TokioIo::new(stream), TowerToHyperService::new(router.clone()));
+        // a peer that takes nothing would be waited for
+        let mut stream = TimeoutStream::new(stream);
+        stream.set_write_timeout(Some(limits.write_time));
+        let connection = http.serve_connection(TokioIo::new(Box::pin(stream)), TowerToHyperService::new(router.clone()));
         let connection = open.watch(connection);
         tokio::spawn(async move {
             let _permit = permit;
@@ -168,19 +182,26 @@ async fn answer_ready(State(server): State<Arc<Server>>) -> Response {
 async fn answer_call(State(server): State<Arc<Server>>, Path(call): Path<String>, request: Request) -> Response {
     let limits = server.limits;
     let answered = tokio::time::timeout(limits.time, async {
-        let body = to_bytes(request.into_body(), limits.body).await.map_err(|error| unreadable(&error, limits.body))?;
-        let request = parse_request(&call, &body).map_err(|response| *response)?;
+        let body = body::read_body(&server, request).await.map_err(refuse_body)?;
+        let mut request: Map<String, Json> = body.parse().map_err(refuse_body)?;
+        let calls = openapi::call_names();
+        if !calls.iter().any(|known| *known == call) {
+            let help = format!("the calls are {}", calls.join(", "));
+            return Err(problem(StatusCode::NOT_FOUND, &format!("there is no call `{call}`"), json!({ "help": help })));
+        }
+        request.insert("call".to_owned(), call.into());
         let Ok(turn) = Arc::clone(&server.turns).acquire_owned().await else {
             return Err(problem(StatusCode::SERVICE_UNAVAILABLE, "the server is closed", Json::Null));
         };
         let door = Arc::clone(&server.door);
-        tokio::task::spawn_blocking(move || {
+        let waiting = WaitingCaller::default();
+        let ended = Arc::clone(&waiting.0);
+        let called = tokio::task::spawn_blocking(move || {
             // the turn lasts as long as the call, whether or not somebody waits for it
             let _turn = turn;
-            door.call(&request)
-        })
-        .await
-        .map_err(|_| problem(StatusCode::INTERNAL_SERVER_ERROR, "the call ended early", Json::Null))
+            door.call_with_events(Json::Object(request), &mut |_| !ended.load(Ordering::Relaxed))
+        });
+        called.await.map_err(|_| problem(StatusCode::INTERNAL_SERVER_ERROR, "the call ended early", Json::Null))
     });
     match answered.await {
         Ok(Ok(answer)) if is_ok(&answer) => json_response(StatusCode::OK, &answer),
@@ -202,28 +223,18 @@ fn is_ok(answer: &Json) -> bool {
     answer.get("ok").and_then(Json::as_bool) == Some(true)
 }
 
-/// The request of the door that a body is.
-fn parse_request(call: &str, body: &[u8]) -> Result<Json, Box<Response>> {
-    let wrong = |message: String| Box::new(problem(StatusCode::BAD_REQUEST, &message, json!({ "help": "send one JSON object" })));
-    let body = if body.is_empty() { b"{}" } else { body };
-    let mut request: Json = serde_json::from_slice(body).map_err(|error| wrong(format!("the body is not valid JSON: {error}")))?;
-    let Some(table) = request.as_object_mut() else { return Err(wrong("the body is not a JSON object".to_owned())) };
-    let calls = openapi::call_names();
-    if !calls.iter().any(|known| known == call) {
-        let help = format!("the calls are {}", calls.join(", "));
-        return Err(Box::new(problem(StatusCode::NOT_FOUND, &format!("there is no call `{call}`"), json!({ "help": help }))));
+/// Somebody who waits for a call; when they do not any more, the call is told so.
+#[derive(Default)]
+struct WaitingCaller(Arc<AtomicBool>);
+
+impl Drop for WaitingCaller {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
     }
-    table.insert("call".to_owned(), call.into());
-    Ok(request)
 }
 
-fn unreadable(error: &axum::Error, most: usize) -> Response {
-    let source = std::error::Error::source(error).map(ToString::to_string).unwrap_or_default();
-    if source.contains("length limit") {
-        let message = format!("the body is longer than {most} bytes");
-        return problem(StatusCode::PAYLOAD_TOO_LARGE, &message, json!({ "help": "send large files once, with /v1/put" }));
-    }
-    problem(StatusCode::BAD_REQUEST, "the body cannot be read", Json::Null)
+fn refuse_body(refusal: BodyRefusal) -> Response {
+    problem(refusal.status, &refusal.message, json!({ "help": refusal.help }))
 }
 
 async fn check_access(State(server): State<Arc<Server>>, request: Request, next: Next) -> Response {

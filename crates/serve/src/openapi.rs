@@ -2,6 +2,8 @@
 
 use serde_json::{Map, Value as Json, json};
 
+use crate::sessions::TurnRequest;
+
 /// The calls of a schema of the door: their names, and the schemas of their requests.
 pub(crate) fn calls(schema: &Json) -> impl Iterator<Item = (&str, &Json)> {
     let variants = schema.get("oneOf").and_then(Json::as_array).into_iter().flatten();
@@ -26,26 +28,85 @@ pub(crate) fn call_names() -> Vec<String> {
     calls(&tapster_door::schema()).map(|(name, _)| name.to_owned()).collect()
 }
 
-/// The OpenAPI 3.1 document of the server.
+/// The paths of sessions: method, operation, and what it does.
+const SESSION_PATHS: &[(&str, &str, &str, &str)] = &[
+    ("/v1/sessions", "get", "list_sessions", "The sessions."),
+    ("/v1/sessions/{session}", "get", "read_session", "The artifacts and the state of a session."),
+    ("/v1/sessions/{session}", "delete", "remove_session", "Removes a session."),
+    ("/v1/sessions/{session}/log", "get", "read_log", "The log of a session."),
+    ("/v1/sessions/{session}/turn", "post", "play_turn", "The prompt of a turn; with the model's reply, stores the turn."),
+];
+/// The same of a gateway.
+const GATEWAY_PATHS: &[(&str, &str, &str, &str)] = &[
+    ("/v1/chat/completions", "post", "chat_completions", "OpenAI's chat completions, rewritten by the rules of the model that is named."),
+    ("/v1/messages", "post", "messages", "Anthropic's messages, rewritten by the rules of the model that is named."),
+    ("/v1/transform", "post", "transform", "The rewritten request, which is not sent."),
+    ("/v1/models", "get", "list_models", "The models of the configuration."),
+    ("/v1/cache", "get", "cache", "What the provider's cache kept of each request, and why not more."),
+    ("/explain/{id}", "get", "explain_exchange", "What a client sent, what went out, and each change with its rule."),
+];
+
+/// One operation of a path.
+fn operation(path: &str, name: &str, about: &str, body: Option<(Json, Json)>) -> Json {
+    let content = |kind: &str, schema: Json| json!({ kind: { "schema": schema } });
+    let is_call = body.is_some() && !path.contains('{');
+    let result = if is_call { json!({ "$ref": "#/components/schemas/Response" }) } else { json!({ "type": "object" }) };
+    let problem = json!({ "$ref": "#/components/schemas/Problem" });
+    let mut operation = json!({
+        "operationId": name,
+        "summary": about,
+        "responses": {
+            "200": { "description": "The result.", "content": content("application/json", result) },
+            "default": { "description": "Why there is none (RFC 9457).", "content": content("application/problem+json", problem) },
+        },
+    });
+    let in_path = path.split('{').skip(1).filter_map(|part| part.split('}').next());
+    let parameters: Vec<_> =
+        in_path.map(|name| json!({ "name": name, "in": "path", "required": true, "schema": { "type": "string" } })).collect();
+    if !parameters.is_empty() {
+        operation["parameters"] = parameters.into();
+    }
+    if let Some((schema, example)) = body {
+        operation["requestBody"] = json!({ "required": true, "content": { "application/json": { "schema": schema, "example": example } } });
+    }
+    operation
+}
+
+/// A schema whose parts are named as such a document does.
+fn of_components(schema: &Json) -> Json {
+    serde_json::from_str(&schema.to_string().replace("#/$defs/", "#/components/schemas/")).unwrap_or_default()
+}
+
+/// The OpenAPI 3.1 document of a server with or without a gateway and sessions.
 #[must_use]
-pub fn document() -> Json {
-    // parts of the schema are named elsewhere in such a document
-    let schema = tapster_door::schema().to_string().replace("#/$defs/", "#/components/schemas/");
-    let schema: Json = serde_json::from_str(&schema).unwrap_or_default();
+pub fn document(has_gateway: bool, has_sessions: bool) -> Json {
+    let schema = of_components(&tapster_door::schema());
     let mut paths = Map::new();
     for (call, variant) in calls(&schema) {
         let (about, body) = request_schema(variant);
-        let content = |kind: &str, of: &str| json!({ kind: { "schema": { "$ref": format!("#/components/schemas/{of}") } } });
-        let post = json!({
-            "operationId": call,
-            "summary": about,
-            "requestBody": { "required": true, "content": { "application/json": { "schema": body, "example": example(call) } } },
-            "responses": {
-                "200": { "description": "The result.", "content": content("application/json", "Response") },
-                "default": { "description": "Why there is none (RFC 9457).", "content": content("application/problem+json", "Problem") },
-            },
-        });
-        paths.insert(format!("/v1/{call}"), json!({ "post": post }));
+        let path = format!("/v1/{call}");
+        let post = operation(&path, call, &about, Some((body, example(call))));
+        paths.insert(path, json!({ "post": post }));
+    }
+    let mut add = |rows: &[(&str, &str, &str, &str)]| {
+        for (path, method, name, about) in rows {
+            let body = (*method == "post").then(|| match *name {
+                "play_turn" => {
+                    let mut turn = of_components(&schemars::schema_for!(TurnRequest).to_value());
+                    turn.as_object_mut().into_iter().for_each(|turn| turn.retain(|key, _| !key.starts_with('$')));
+                    (turn, json!({ "rules": "base", "scene": { "message": "Hello." } }))
+                }
+                _ => (json!({ "type": "object" }), json!({ "model": "assistant", "messages": [{ "role": "user", "content": "Hello." }] })),
+            });
+            let place = paths.entry((*path).to_owned()).or_insert_with(|| json!({}));
+            place[*method] = operation(path, name, about, body);
+        }
+    };
+    if has_sessions {
+        add(SESSION_PATHS);
+    }
+    if has_gateway {
+        add(GATEWAY_PATHS);
     }
     let mut schemas = schema.get("$defs").and_then(Json::as_object).cloned().unwrap_or_default();
     let diagnostics =

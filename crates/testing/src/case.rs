@@ -306,7 +306,7 @@ impl CaseFile {
     /// What a case lays over the rules of the file: its overlays, and the sizes of accounts.
     #[must_use]
     pub fn overlays_of(&self, case: &TestCase) -> Vec<Overlay> {
-        let files = case.overlays.iter().map(|path| Overlay::Path(self.base.join(path)));
+        let files = case.overlays.iter().map(|path| Overlay::Path(beside_case(&self.base, path)));
         let sizes = case.budget.as_ref().map(|budget| {
             let accounts: Vec<Json> = budget.iter().map(|(name, size)| json!({ "name": name, "size": size })).collect();
             let bytes = json!({ "kind": "overlay", "version": 1, "account": accounts }).to_string().into_bytes();
@@ -314,6 +314,15 @@ impl CaseFile {
         });
         files.chain(sizes).collect()
     }
+}
+
+/// The path of case files that are no files: no system has it.
+pub const NOWHERE: &str = "\0/case";
+
+/// The path of a file that a case file names: from its folder, or, for a case file at [`NOWHERE`], one that no system has.
+pub(super) fn beside_case(base: &Path, file: &str) -> PathBuf {
+    // an absolute path would replace the folder
+    if Path::new(NOWHERE).parent() == Some(base) { base.join(format!("\0{file}")) } else { base.join(file) }
 }
 
 /// The path of a file that a case writes and reads, which lies in the folder of the case file or below it.
@@ -473,7 +482,8 @@ pub fn read(file: &RuleFile, path: &Path) -> Result<CaseFile, UnreadableFile> {
         Some(pack) => named(pack, &base),
         None => around(path).unwrap_or_else(|| Start::Name(DEFAULT_PACK.to_owned())),
     };
-    let mut overlays: Vec<Overlay> = files.iter().filter_map(DocumentNode::as_text).map(|file| Overlay::Path(base.join(file))).collect();
+    let mut overlays: Vec<Overlay> =
+        files.iter().filter_map(DocumentNode::as_text).map(|file| Overlay::Path(beside_case(&base, file))).collect();
     // the rows of the file itself come over them
     if doc.root.as_table().is_some_and(|table| table.keys().any(|key| !is_meta(key, KIND) || &**key == "arrange")) {
         overlays.push(Overlay::Rows(file.clone()));
@@ -491,7 +501,7 @@ fn named_cases(root: &DocumentNode, sources: &Sources) -> Vec<(String, usize)> {
 /// The overlays among these that are not there.
 pub(super) fn missing_overlays(named: &[DocumentNode], base: &Path) -> Report {
     let missing = |node: &DocumentNode| {
-        let path = node.as_text().filter(|path| !base.join(path).exists())?;
+        let path = node.as_text().filter(|path| !beside_case(base, path).exists())?;
         let complaint = Diagnostic::new(Code::FileMissing, format!("there is no overlay `{path}`")).at(node.span);
         Some(complaint.help("name it by its path from the case file"))
     };
@@ -500,12 +510,15 @@ pub(super) fn missing_overlays(named: &[DocumentNode], base: &Path) -> Report {
 
 /// The pack that a case file names: a folder from the file, or a name.
 fn named(text: &str, base: &Path) -> Start {
-    let beside = base.join(text);
+    let beside = beside_case(base, text);
     if text.contains(['/', '\\']) || text == "." || text == ".." { Start::Folder(beside) } else { Start::Name(text.to_owned()) }
 }
 
 /// The pack that a file lies in.
 fn around(path: &Path) -> Option<Start> {
+    if path == Path::new(NOWHERE) {
+        return None;
+    }
     let named = |folder: &Path| if folder.as_os_str().is_empty() { PathBuf::from(".") } else { folder.to_owned() };
     path.ancestors().skip(1).take(limits::CHAIN).map(named).find(|folder| is_pack(folder)).map(Start::Folder)
 }

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use serde_json::{Map, Value as Json, json};
 
-use super::case::{CaseAction, CaseTurn, RunInputs, TestCase};
+use super::case::{CaseAction, CaseTurn, RunInputs, TestCase, beside_case};
 use crate::build;
 use crate::build::scene::{kept, patched, restore};
 use crate::build::{BuildError, EmittedPlan, Outcome};
@@ -68,7 +68,7 @@ impl From<BuildError> for TurnFailure {
 pub fn scene(given: &RunInputs, base: &Path, rules: &Ruleset, reader: SceneReader<'_>) -> Result<Scene, TurnFailure> {
     let mut scene = match &given.scene_file {
         Some(file) => {
-            let path = base.join(file);
+            let path = beside_case(base, file);
             // a pipe or a device would be waited for
             if path.metadata().is_ok_and(|kind| !kind.is_file() && !kind.is_dir()) {
                 return Err(TurnFailure::Given(format!("`{file}` is neither a file nor a folder")));
@@ -131,7 +131,7 @@ pub fn turn(turn: &CaseTurn, mut scene: Scene, rules: &Ruleset, base: &Path, tra
         CaseAction::Import { document, file, format } => {
             let document = match (document, file) {
                 (Some(document), _) => Value::from(document),
-                (None, Some(file)) => opened(&base.join(file), rules)?,
+                (None, Some(file)) => opened(&beside_case(base, file), rules)?,
                 (None, None) => return Err(TurnFailure::Given("`import` names neither a `document` nor a `file`".to_owned())),
             };
             let brought = build::import_document(rules, format.as_deref(), document)?;

@@ -60,6 +60,7 @@ pub(super) fn sessions(input: &[u8]) -> Verdict {
                 let batch = Batch {
                     at,
                     turn: call["turn"].as_bool().unwrap_or(false),
+                    turns_before: call["turns_before"].as_i64(),
                     writes: writes.clone(),
                     state: call.get("state").filter(|state| !state.is_null()).cloned(),
                     state_based_on: call["state_based_on"].as_i64(),

@@ -344,6 +344,7 @@ const SIZES: &[(&str, &str, &str)] = &[
     ("files of a pack", LIMITS, "FILES"),
     ("bytes of a pack", LIMITS, "PACK_BYTES"),
     ("memory of all rule files", LIMITS, "RULES_MEMORY"),
+    ("memory of a scene", LIMITS, "SCENE_MEMORY"),
     ("packs under a pack", LIMITS, "PACKS"),
     ("rows of a layer", LIMITS, "ENTRIES"),
     ("errors shown", "crates/text/src/diag/mod.rs", "MOST_SHOWN"),

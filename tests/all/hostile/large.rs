@@ -245,7 +245,7 @@ fn long_packs_are_compared_row_by_row() {
 
 #[test]
 fn files_that_flags_name_are_refused_before_they_are_read() {
-    let zeros = format!("{{\"x\":[{}0]}}", "0,".repeat(2_000_000));
+    let zeros = format!("{{\"x\":[{}0]}}", "0,".repeat(4_000_000));
     let readers: &[&[&str]] = &[
         &["build", "examples/hello", "--previous", "-"],
         &["build", "--pack", "base", "--turns", "-"],
@@ -255,7 +255,7 @@ fn files_that_flags_name_are_refused_before_they_are_read() {
     ];
     for args in readers {
         let (exit, _, told) = tapster_with(args, zeros.as_bytes(), &|_| None);
-        assert!(exit == 2 && told.contains("the values of `standard input` take more than 128 MiB of memory"), "{args:?}: {told}");
+        assert!(exit == 2 && told.contains("the values of `standard input` take more than 256 MiB of memory"), "{args:?}: {told}");
     }
 }
 

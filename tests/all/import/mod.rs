@@ -167,9 +167,9 @@ fn broken_json_is_placed() {
 #[test]
 fn nesting_and_size_are_bounded() {
     assert_eq!(codes(&refused("x.json", "[".repeat(100_000).as_bytes())), [Code::FileTooDeep]);
-    let wide = format!("[{}0]", "0,".repeat(2_600_000));
+    let wide = format!("[{}0]", "0,".repeat(7_000_000));
     assert_eq!(codes(&refused("x.json", wide.as_bytes())), [Code::FileTooLarge]);
-    let long = format!("[{}]", " ".repeat(33 << 20));
+    let long = format!("[{}]", " ".repeat(97 << 20));
     assert_eq!(codes(&refused("x.json", long.as_bytes())), [Code::FileTooLarge]);
 }
 
@@ -319,31 +319,31 @@ fn a_chat_of_fifty_thousand_messages_is_imported() {
 #[test]
 fn values_that_take_much_more_memory_than_their_text_are_refused() {
     let card = r#"{"spec":"chara_card_v2","data":{"name":"A","extensions":{"x":["#;
-    let names: Vec<String> = (0..900_000).map(|n| format!("\"k{n}\":0")).collect();
+    let names: Vec<String> = (0..2_400_000).map(|n| format!("\"k{n}\":0")).collect();
     for (what, bytes) in [
-        ("tables in tables", many(card, r#"{"a":{}}"#, 600_000, "]}}}")),
-        ("empty tables", many(card, "{}", 1_000_000, "]}}}")),
-        ("empty lists", many(card, "[]", 1_500_000, "]}}}")),
-        ("numbers", many(card, "0", 3_000_000, "]}}}")),
-        ("empty texts", many(card, r#""""#, 2_000_000, "]}}}")),
+        ("tables in tables", many(card, r#"{"a":{}}"#, 1_600_000, "]}}}")),
+        ("empty tables", many(card, "{}", 2_700_000, "]}}}")),
+        ("empty lists", many(card, "[]", 4_000_000, "]}}}")),
+        ("numbers", many(card, "0", 8_000_000, "]}}}")),
+        ("empty texts", many(card, r#""""#, 5_400_000, "]}}}")),
         ("names", format!("{{{},\"spec\":1}}", names.join(",")).into_bytes()),
-        ("entries", many(r#"{"entries":["#, r#"{"key":["a"],"content":"b","uid":1}"#, 300_000, "]}")),
+        ("entries", many(r#"{"entries":["#, r#"{"key":["a"],"content":"b","uid":1}"#, 800_000, "]}")),
     ] {
         let report = refused("x.json", &bytes);
         assert_eq!(codes(&report), [Code::FileTooLarge], "{what}");
-        assert!(told(&report).contains("96 MiB of memory"), "{what}: {}", told(&report));
+        assert!(told(&report).contains("256 MiB of memory"), "{what}: {}", told(&report));
     }
-    let lines = many("", "{\"mes\":\"a\",\"extra\":{\"a\":1}}", 240_000, "");
+    let lines = many("", "{\"mes\":\"a\",\"extra\":{\"a\":[[],[],[],[]]}}", 240_000, "");
     let lines = String::from_utf8(lines).unwrap().replace("},{", "}\n{");
     assert!(told(&refused("c.jsonl", lines.as_bytes())).contains("which line"), "a chat is refused as a whole, and not cut");
 }
 
 #[test]
 fn all_cards_of_a_picture_count_together() {
-    let numbers = format!(r#"{{"data":[{}0]}}"#, "0,".repeat(1_000_000));
+    let numbers = format!(r#"{{"data":[{}0]}}"#, "0,".repeat(2_700_000));
     let read = ok("a.png", &with(&vec![card("chara", &numbers); 5]));
     assert_eq!((read.kept, read.skipped), (2, 3), "{}", told(&read.report));
-    assert!(told(&read.report).contains("96 MiB of memory"), "{}", told(&read.report));
+    assert!(told(&read.report).contains("256 MiB of memory"), "{}", told(&read.report));
 }
 
 #[test]

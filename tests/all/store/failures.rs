@@ -48,7 +48,7 @@ fn killed_writer() {
                 write("all", base, value(n + 1), VersionWindow::default()),
                 write("some", base, value(n + 1), VersionWindow { versions: Some(KEPT), ..VersionWindow::default() }),
             ];
-            let batch = Batch { at: at(n + 1, 1), turn: true, writes, state: Some(value(n + 1)), state_based_on: base, log: vec![] };
+            let batch = Batch { at: at(n + 1, 1), turn: true, writes, state: Some(value(n + 1)), state_based_on: base, ..Batch::default() };
             match store.commit(&home, batch).await.unwrap() {
                 CommitOutcome::Applied { versions, state, .. } => assert_eq!((versions, state), (vec![n + 1, n + 1], Some(n + 1))),
                 conflict @ CommitOutcome::Conflict { .. } => unreachable!("{conflict:?}"),

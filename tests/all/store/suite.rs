@@ -123,6 +123,17 @@ on_both! {
         assert_eq!((state.revision, state.at, state.value), (2, at(3, 1), json!({ "n": 3 })));
     }
 
+    fn a_turn_is_completed_once_if_it_says_what_was_completed_before(bed) {
+        let (store, home) = (&bed.store, home("me", "chat"));
+        let turn = |n: i64| Batch { at: at(1, n), turn: true, turns_before: Some(n - 1), log: vec![json!({ "op": "turn" })], ..Batch::default() };
+        let applied = CommitOutcome::Applied { versions: vec![], state: None, pruned: vec![] };
+        for n in [1, 2] {
+            assert_eq!(commit(store, &home, turn(n)), applied);
+            assert_eq!(commit(store, &home, turn(n)), CommitOutcome::Conflict { tag: None, latest: None });
+        }
+        assert_eq!(block_on(store.log(&home, ALL)).unwrap().len(), 2, "a refused turn leaves nothing");
+    }
+
     /// TS-MODEL-10: how much is kept is said with the write.
     fn versions_leave_their_window_for_the_archive(bed) {
         let (store, home) = (&bed.store, home("me", "chat"));

@@ -15,10 +15,10 @@ use crate::diag::{Code, Diagnostic, Report};
 use crate::model::Value;
 use crate::model::json_reader::JsonReader;
 
-/// The longest JSON document, in bytes (32 MiB).
-pub(super) const MAX_JSON: usize = 32 << 20;
-/// The most memory that the values of one file may take, in bytes (96 MiB).
-pub(super) const MAX_MEMORY: usize = 96 << 20;
+/// The longest JSON document, in bytes (96 MiB): a lorebook of 50,000 entries has some 50 MB.
+pub(super) const MAX_JSON: usize = 96 << 20;
+/// The most memory that the values of one file may take, in bytes (256 MiB).
+pub(super) const MAX_MEMORY: usize = 256 << 20;
 /// The memory of a line of a chat beside its values.
 const LINE: usize = 112;
 /// The most that the compressed texts of one file unpack to, in bytes (64 MiB).

@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use axum::body::to_bytes;
 use axum::extract::{Path, Query, Request, State};
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{Html, IntoResponse, Response};
@@ -15,6 +14,7 @@ use super::config::ClientDialect;
 use super::relay::{self, error_body};
 use super::{Gateway, GatewayModel, GatewayRefusal, PreparedExchange, pages};
 use crate::Server;
+use crate::body;
 use crate::json_response;
 use crate::problem;
 
@@ -81,7 +81,7 @@ async fn answer_chat(
     request: Request,
 ) -> Result<Response, GatewayRefusal> {
     let headers = request.headers().clone();
-    let body = read_body(&server, request).await?;
+    let body = body::read_body(&server, request).await?.parse()?;
     let model = gateway.find_model(&body, Some(dialect))?;
     let (prepared, stale) = prepare(&server, &gateway, &model, body, &headers).await?;
     let mut response = relay::send(gateway, &model, &headers, prepared).await?;
@@ -99,7 +99,7 @@ async fn answer_transform(
     request: Request,
 ) -> Result<Response, GatewayRefusal> {
     let headers = request.headers().clone();
-    let body = read_body(&server, request).await?;
+    let body = body::read_body(&server, request).await?.parse()?;
     let model = gateway.find_model(&body, None)?;
     let (prepared, stale) = prepare(&server, &gateway, &model, body, &headers).await?;
     let PreparedExchange { id, session, target, body, warnings, differs, .. } = prepared;
@@ -138,16 +138,4 @@ async fn prepare(
     };
     let late = |_| GatewayRefusal::new(504, format!("the rules took longer than {} s", server.limits.time.as_secs_f64()));
     tokio::time::timeout(server.limits.time, prepared).await.map_err(late)?
-}
-
-async fn read_body(server: &Server, request: Request) -> Result<Map<String, Json>, GatewayRefusal> {
-    let limit = server.limits.body;
-    let read = tokio::time::timeout(server.limits.time, to_bytes(request.into_body(), limit)).await;
-    let read = read.map_err(|_| GatewayRefusal::new(408, "the request took too long to arrive"))?;
-    let body = read.map_err(|_| GatewayRefusal::new(413, format!("the request cannot be read, or is longer than {limit} bytes")))?;
-    match serde_json::from_slice(&body) {
-        Ok(Json::Object(body)) => Ok(body),
-        Ok(_) => Err(GatewayRefusal::new(400, "the request is not a JSON object")),
-        Err(error) => Err(GatewayRefusal::new(400, format!("the request is not valid JSON: {error}"))),
-    }
 }

@@ -25,6 +25,8 @@ use tapster_client::{BoxFuture, Http, HttpOptions};
 use tapster_door::explain::accounts::{CacheAccount, CacheBooking, CacheFacts, CacheSummary};
 use tapster_door::{FileStamps, ReadStart};
 
+use crate::body::BodyRefusal;
+
 use config::{ClientDialect, FailedBuildPolicy, GatewayConfig, ModelConfig, UpstreamConfig};
 use rewrite::{ClientRequest, RequestTarget, RewrittenRequest};
 
@@ -145,6 +147,12 @@ impl GatewayRefusal {
     }
 }
 
+impl From<BodyRefusal> for GatewayRefusal {
+    fn from(refusal: BodyRefusal) -> Self {
+        Self::new(refusal.status.as_u16(), format!("{}; {}", refusal.message, refusal.help))
+    }
+}
+
 impl Gateway {
     /// A gateway; `env` gives the variables that hold keys.
     ///
@@ -248,9 +256,12 @@ impl Gateway {
         Ok(PreparedExchange { id: Some(id), session, target, body: sent, warnings, differs, account: Some(account) })
     }
 
-    /// Lets the session go on with a request that the provider has taken.
+    /// Lets the session go on with a request that the provider has taken, unless it has gone on with a later one already.
     fn keep_session(&self, place: String, session: ClientSession) {
         let mut sessions = self.sessions();
+        if sessions.get(&place).is_some_and(|kept| kept.sent > session.sent) {
+            return;
+        }
         sessions.shift_remove(&place);
         sessions.insert(place, session);
         let mut bytes: usize = sessions.values().map(|session| session.bytes).sum();

@@ -22,7 +22,7 @@ use crate::store::{
     SessionStore, StoreRefusal, VersionWindow,
 };
 
-pub use turn::{FinishedTurn, Turn};
+pub use turn::{AnsweredTurn, FinishedTurn, Turn};
 pub use turn::{Model, ModelError, NoModel, OperationRequest};
 
 /// The most values of history that a view holds of an artifact whose row asks for no number: one that is kept without

@@ -40,9 +40,17 @@ pub struct Turn {
     seen: Json,
     /// The patches of the programs so far, in order.
     patches: Vec<Json>,
+    base: String,
 }
 
 impl Turn {
+    /// What the turn began with, as a short text: its number, the rules, and the versions of artifacts and state. A turn that
+    /// is begun again has the same text if nothing has changed in between.
+    #[must_use]
+    pub fn base(&self) -> &str {
+        &self.base
+    }
+
     /// The state of the session after the programs so far.
     fn state_now(&self) -> Json {
         let stored = self.state.as_ref().map(|s| s.value.clone()).unwrap_or_default();
@@ -53,6 +61,22 @@ impl Turn {
     #[must_use]
     pub fn user_text(&self) -> Option<String> {
         text_of(&self.plan.reported("user_text"))
+    }
+}
+
+/// A turn with its reply, which can be committed.
+#[derive(Debug, Clone)]
+pub struct AnsweredTurn {
+    turn: Turn,
+    done: FinishedTurn,
+    log: Vec<Json>,
+}
+
+impl AnsweredTurn {
+    /// The run log of the operations behind the request.
+    #[must_use]
+    pub fn run(&self) -> &Json {
+        &self.done.run
     }
 }
 
@@ -118,7 +142,10 @@ impl Session<'_> {
         let program = |scene: &Scene| build(&self.rules, scene);
         let plan = replay(&mut scene, model, program, |plan| plan.reported("requests")).await?;
         let patches = vec![plan.patch.to_json()];
-        let mut turn = Turn { at, scene, view, state, writes: Vec::new(), refused: Vec::new(), seen, patches, plan };
+        let versions: Vec<_> = view.iter().map(|artifact| (&artifact.tag, artifact.version)).collect();
+        let base = json!([at.turn, plan.fingerprint, state.as_ref().map(|state| state.revision), versions]).to_string();
+        let base = blake3::hash(base.as_bytes()).to_hex().chars().take(16).collect();
+        let mut turn = Turn { at, scene, view, state, writes: Vec::new(), refused: Vec::new(), seen, patches, base, plan };
         let wanted = wanted(&turn.plan.reported("writes"));
         self.collect(&mut turn, wanted);
         Ok(turn)
@@ -138,13 +165,19 @@ impl Session<'_> {
         Err(SessionError::StateConflict)
     }
 
-    /// Finishes a turn with the model's reply: runs the operations behind the request, and commits the writes, the state
-    /// and the log of the whole turn in one transaction.
+    /// Finishes a turn with the model's reply: [`answer`](Self::answer) and [`commit`](Self::commit).
     ///
     /// # Errors
-    /// The store cannot answer, a program of the pack fails, or somebody else has written an artifact or the state since
-    /// the turn began. Then nothing of the turn is stored, but the log has a record of the conflict.
-    pub async fn finish(&self, mut turn: Turn, reply: &str, model: &dyn Model) -> Result<FinishedTurn, SessionError> {
+    /// Those of both.
+    pub async fn finish(&self, turn: Turn, reply: &str, model: &dyn Model) -> Result<FinishedTurn, SessionError> {
+        self.commit(self.answer(turn, reply, model).await?, None).await
+    }
+
+    /// Runs the operations behind the request with the model's reply. Nothing is stored yet.
+    ///
+    /// # Errors
+    /// A program of the pack fails.
+    pub async fn answer(&self, mut turn: Turn, reply: &str, model: &dyn Model) -> Result<AnsweredTurn, SessionError> {
         let mut done = FinishedTurn {
             reply: reply.to_owned(),
             user_text: turn.user_text(),
@@ -158,14 +191,27 @@ impl Session<'_> {
         if self.rules.programs().find(AFTER).is_some() {
             self.after(&mut turn, &mut done, model).await?;
         }
+        let log = self.log_of(&turn, &done, reply);
+        Ok(AnsweredTurn { turn, done, log })
+    }
+
+    /// Commits the writes, the state and the log of a whole turn in one transaction. `turns_before` is how many turns must be
+    /// completed before it; `None`: any number, so that a turn can be played again.
+    ///
+    /// # Errors
+    /// The store cannot answer, or somebody else has completed a turn, or written an artifact or the state since the turn
+    /// began. Then nothing of the turn is stored, but the log has a record of the conflict.
+    pub async fn commit(&self, answered: AnsweredTurn, turns_before: Option<i64>) -> Result<FinishedTurn, SessionError> {
+        let AnsweredTurn { turn, mut done, log } = answered;
         let changed = turn.patches.iter().any(|patch| patch.as_object().is_some_and(|patch| !patch.is_empty()));
         let batch = Batch {
             at: turn.at,
             turn: true,
+            turns_before,
             writes: turn.writes.clone(),
             state: changed.then(|| turn.state_now()),
             state_based_on: turn.state.as_ref().map(|s| s.revision),
-            log: self.log_of(&turn, &done, reply),
+            log,
         };
         match self.store.commit(&self.home, batch).await? {
             CommitOutcome::Applied { versions, pruned, .. } => {

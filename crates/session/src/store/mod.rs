@@ -18,8 +18,8 @@ mod sql;
 pub use crate::artifact::{Artifact, VersionWindow};
 pub use folder::{FolderStore, MAX_TEMPLATE};
 pub use sessions::{
-    ArchivedVersion, ArtifactVersion, ArtifactWrite, Batch, CommitOutcome, Home, ListPage, LogRecord, MAX_VALUE, Moment, PruneReason,
-    PrunedVersion, SessionDump, SessionInfo, SessionState, SessionStore, StoreFuture,
+    ArchivedVersion, ArtifactVersion, ArtifactWrite, Batch, CommitOutcome, Home, LOCAL_OWNER, ListPage, LogRecord, MAX_VALUE, Moment,
+    PruneReason, PrunedVersion, SessionDump, SessionInfo, SessionState, SessionStore, StoreFuture,
 };
 #[cfg(feature = "store")]
 pub use sql::{MAX_DEPTH, MAX_NAME, SqlStore, block_on};

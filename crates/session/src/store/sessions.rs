@@ -53,6 +53,9 @@ pub struct ArtifactWrite {
     pub log: Json,
 }
 
+/// Whose sessions they are where nobody is named: those of a program for one user.
+pub const LOCAL_OWNER: &str = "local";
+
 /// Everything that one turn changes.
 #[derive(Debug, Clone, Default)]
 pub struct Batch {
@@ -60,6 +63,9 @@ pub struct Batch {
     pub at: Moment,
     /// Whether this batch ends the turn `at.turn`, so that [`SessionInfo::turns`] counts it.
     pub turn: bool,
+    /// How many turns must be completed before; `None`: any number. If it is another one, nothing is applied, as by a conflict
+    /// about the state.
+    pub turns_before: Option<i64>,
     /// New versions, in this order. Several may be of one artifact, each based on the one before.
     pub writes: Vec<ArtifactWrite>,
     /// The state of the rules as a whole, if it changes.

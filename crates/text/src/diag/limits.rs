@@ -38,8 +38,10 @@ pub const FILES: usize = 2_000;
 pub const ENTRIES: usize = 20_000;
 /// The packs under a pack.
 pub const PACKS: usize = 64;
-/// The memory of the values of one input, in bytes, as [`super::memory`] estimates it.
+/// The memory of the values of one file of rules, in bytes, as [`super::memory`] estimates it.
 pub const INPUT_MEMORY: usize = 128 << 20;
+/// The same of a scene: a chat of 100,000 messages takes about 200 MiB.
+pub const SCENE_MEMORY: usize = 256 << 20;
 /// The memory of the values of all rule files.
 pub const RULES_MEMORY: usize = 256 << 20;
 

@@ -20,6 +20,7 @@ pub(super) struct CheckedBatch<'a> {
     key: String,
     at: Moment,
     turn: bool,
+    turns_before: Option<i64>,
     writes: Vec<CheckedWrite<'a>>,
     state: Option<String>,
     state_based_on: Option<i64>,
@@ -51,7 +52,17 @@ impl<'a> CheckedBatch<'a> {
         }
         let state = batch.state.as_ref().map(|state| text_of(state, &|| "the state of the session".to_owned())).transpose()?;
         let log = batch.log.iter().map(|record| text_of(record, &|| "a record of the log".to_owned())).collect::<Result<_, _>>()?;
-        Ok(Self { home, key, at: batch.at, turn: batch.turn, writes, state, state_based_on: batch.state_based_on, log })
+        Ok(Self {
+            home,
+            key,
+            at: batch.at,
+            turn: batch.turn,
+            turns_before: batch.turns_before,
+            writes,
+            state,
+            state_based_on: batch.state_based_on,
+            log,
+        })
     }
 
     /// Whether there is nothing to do.
@@ -75,7 +86,8 @@ pub(super) async fn commit(conn: &mut AnyConnection, batch: &CheckedBatch<'_>) -
                VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT (home) DO UPDATE SET records = s.records + excluded.records, \
                at_ms = CASE WHEN $8 > 0 THEN excluded.at_ms ELSE s.at_ms END, \
                turn = CASE WHEN $8 > 0 THEN excluded.turn ELSE s.turn END, \
-               played = CASE WHEN excluded.played > s.played THEN excluded.played ELSE s.played END RETURNING records";
+               played = CASE WHEN excluded.played > s.played THEN excluded.played ELSE s.played END \
+               WHERE $9 < 0 OR s.played = $9 RETURNING records";
     let row = sqlx::query(sql)
         .bind(batch.key.clone())
         .bind(batch.home.owner.clone())
@@ -85,8 +97,10 @@ pub(super) async fn commit(conn: &mut AnyConnection, batch: &CheckedBatch<'_>) -
         .bind(at.turn)
         .bind(if batch.turn { batch.at.turn.max(0) } else { 0 })
         .bind(changed)
-        .fetch_one(&mut *conn)
+        .bind(batch.turns_before.unwrap_or(-1))
+        .fetch_optional(&mut *conn)
         .await?;
+    let Some(row) = row else { return Err(DatabaseFault::Conflict { tag: None, latest: None }) };
     let last: i64 = row.try_get(0)?;
     let mut log = SessionLog { home: &batch.key, at: batch.at, next: last - number(records) + 1 };
     for record in &batch.log {
