@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use serde_json::json;
 use tapster_door::Door;
-use tapster_serve::gateway::config::{GatewayConfig, ModelConfig};
+use tapster_serve::gateway::config::{ClientDialect, GatewayConfig, ModelConfig};
 use tapster_serve::gateway::{Gateway, GatewayOptions, LoadedModel, ModelLoader};
 use tapster_serve::{AccessRules, LogWriter, RequestLog, ServeLimits, ServedParts, SessionShelf};
 use tokio::sync::{mpsc, oneshot};
@@ -20,14 +20,15 @@ use crate::inputs::{InputArgs, library, load_rules, scene, scene_file};
 use crate::output::Console;
 use crate::store::SqlStore;
 
-/// The pack of models that name neither a pack nor a scene.
+/// The pack of models that name neither a pack nor a scene, and the one for clients of another dialect than the provider's.
 const GATEWAY_PACK: &str = "gateway";
+const TRANSLATOR_PACK: &str = "translator";
 
 /// The most lines of the log that wait to be written; of more, some are left out.
 const WAITING_LINES: usize = 1_024;
 
-/// A model at this place of the configuration is to be read.
-type LoadRequest = (usize, oneshot::Sender<Result<LoadedModel, String>>);
+/// A model at this place of the configuration is to be read, for clients of another dialect or not.
+type LoadRequest = (usize, bool, oneshot::Sender<Result<LoadedModel, String>>);
 
 /// Answers HTTP until the process is asked to stop; open requests are finished. Each request is told in a line of JSON.
 pub(crate) fn serve_http(options: ServerOptions, door: Door, show: &mut Console<'_>) -> Result<RunExit> {
@@ -65,8 +66,8 @@ pub(crate) fn serve_http(options: ServerOptions, door: Door, show: &mut Console<
         loop {
             tokio::select! {
                 done = &mut served => break done.map_err(std::io::Error::other).and_then(|done| done).map_err(failed),
-                Some((at, loaded)) = events.recv() => {
-                    let model = config.as_ref().and_then(|config| config.model.get(at).map(|model| load_model(config, model, show)));
+                Some((at, translated, loaded)) = events.recv() => {
+                    let model = config.as_ref().and_then(|config| config.model.get(at).map(|model| load_model(config, model, translated, show)));
                     // nobody waits for it any more where the client has left
                     let _ = loaded.send(model.unwrap_or_else(|| Err("the model is not configured".to_owned())));
                 }
@@ -115,7 +116,8 @@ fn open_gateway(
 ) -> Result<Gateway> {
     let refused = |message: String| EarlyExit::could_not(Code::ServeGateway, message, "docs/how-to/gateway.md describes the configuration");
     for model in &config.model {
-        load_model(config, model, show).map_err(|message| refused(format!("model `{}`: {message}", model.name)))?;
+        let translated = config.upstream_of(model).is_ok_and(|upstream| ClientDialect::named(&upstream.dialect).is_none());
+        load_model(config, model, translated, show).map_err(|message| refused(format!("model `{}`: {message}", model.name)))?;
     }
     let open = |path: &Path| {
         let file = std::fs::OpenOptions::new().create(true).append(true).open(path);
@@ -123,12 +125,12 @@ fn open_gateway(
         Ok::<Box<dyn Write + Send>, EarlyExit>(Box::new(file))
     };
     let cache_log = cache_log.map(open).transpose()?;
-    let loader: ModelLoader = Arc::new(move |at| {
+    let loader: ModelLoader = Arc::new(move |at, translated| {
         let sender = sender.clone();
         Box::pin(async move {
             let (loaded, wait) = oneshot::channel();
             let closed = || "the server is closed".to_owned();
-            sender.send((at, loaded)).map_err(|_| closed())?;
+            sender.send((at, translated, loaded)).map_err(|_| closed())?;
             wait.await.map_err(|_| closed())?
         })
     });
@@ -137,14 +139,17 @@ fn open_gateway(
 }
 
 /// Reads the rules and the scene of a model.
-fn load_model(config: &GatewayConfig, model: &ModelConfig, show: &mut Console<'_>) -> Result<LoadedModel, String> {
-    let dialect = config.upstream_of(model)?.dialect.name();
+fn load_model(config: &GatewayConfig, model: &ModelConfig, translated: bool, show: &mut Console<'_>) -> Result<LoadedModel, String> {
+    let dialect = config.upstream_of(model)?.dialect.as_str();
     // packs beside the scene of one model are not those of another
     let near = show.near.len();
     let (read, _) = show.keeping(|show| {
         let text = |value: &toml::Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
         let options = model.option.iter().map(|(name, value)| format!("{name}={}", text(value))).collect();
-        let pack = model.pack.clone().or_else(|| model.scene.is_none().then(|| GATEWAY_PACK.to_owned()));
+        let pack = model
+            .pack
+            .clone()
+            .or_else(|| model.scene.is_none().then(|| if translated { TRANSLATOR_PACK } else { GATEWAY_PACK }.to_owned()));
         let inputs = InputArgs::of_rules(model.scene.clone(), pack, model.overlays.clone(), options, dialect);
         let parts = inputs.parts(show)?;
         let rules = load_rules(&parts, show)?;

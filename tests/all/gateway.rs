@@ -28,7 +28,7 @@ fn serve(models: &str, peer: &Peer, load: impl Fn(usize) -> Result<LoadedModel, 
         peer.address
     );
     let config = GatewayConfig::parse(&format!("{upstreams}{models}")).unwrap();
-    let loader: ModelLoader = Arc::new(move |at| Box::pin(std::future::ready(load(at))));
+    let loader: ModelLoader = Arc::new(move |at, _| Box::pin(std::future::ready(load(at))));
     let clock = || "2026-01-10T12:00:00Z".to_owned();
     let options = GatewayOptions { config, loader, clock, cache_log: None, forwards_keys: true };
     let gateway = Gateway::new(options, &|name| (name == "KEY").then(|| "our-secret-key".into())).unwrap();
@@ -128,6 +128,148 @@ fn requests_to_anthropic_go_out_as_they_came() {
     }
 }
 
+/// The data of the events of a stream, but for the mark of its end.
+fn events_of(stream: &str) -> Vec<Json> {
+    let data = stream.lines().filter_map(|line| line.strip_prefix("data: ")).filter(|data| *data != "[DONE]");
+    data.map(|data| serde_json::from_str(data).unwrap()).collect()
+}
+
+fn translating(_: usize) -> Result<LoadedModel, String> {
+    let rules = Ruleset::open("translator", &[]).unwrap();
+    Ok(LoadedModel { rules, parts: Vec::new(), folders: Vec::new(), files: Vec::new() })
+}
+
+#[test]
+fn clients_of_chat_completions_reach_anthropic() {
+    let json = [("content-type", "application/json")];
+    let whole_answer = json!({
+        "id": "m", "type": "message", "role": "assistant", "stop_reason": "tool_use", "usage": { "input_tokens": 10, "cache_read_input_tokens": 30, "output_tokens": 5 },
+        "content": [{ "type": "thinking", "thinking": "Hm.", "signature": "s" }, { "type": "text", "text": "Look." }, { "type": "tool_use", "id": "t1", "name": "see", "input": { "at": 1 } }],
+    });
+    let stream = "event: message_start\ndata: {\"type\":\"message_start\",\"message\":{\"usage\":{\"input_tokens\":7,\"output_tokens\":1}}}\n\n\
+        event: content_block_start\ndata: {\"type\":\"content_block_start\",\"index\":0,\"content_block\":{\"type\":\"text\",\"text\":\"\"}}\n\n\
+        event: content_block_delta\ndata: {\"type\":\"content_block_delta\",\"index\":0,\"delta\":{\"type\":\"text_delta\",\"text\":\"Hé\"}}\n\n\
+        event: content_block_stop\ndata: {\"type\":\"content_block_stop\",\"index\":0}\n\n\
+        event: content_block_start\ndata: {\"type\":\"content_block_start\",\"index\":1,\"content_block\":{\"type\":\"tool_use\",\"id\":\"t2\",\"name\":\"see\",\"input\":{}}}\n\n\
+        event: content_block_delta\ndata: {\"type\":\"content_block_delta\",\"index\":1,\"delta\":{\"type\":\"input_json_delta\",\"partial_json\":\"{\\\"at\\\":2}\"}}\n\n\
+        event: message_delta\ndata: {\"type\":\"message_delta\",\"delta\":{\"stop_reason\":\"tool_use\"},\"usage\":{\"output_tokens\":9}}\n\n\
+        event: message_stop\ndata: {\"type\":\"message_stop\"}\n\n";
+    let head = crate::peers::head("200 OK", &[("content-type", "text/event-stream"), ("connection", "close")]);
+    let refused = br#"{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}"#;
+    let peer = Peer::new(vec![
+        whole("200 OK", &json, whole_answer.to_string().as_bytes()),
+        vec![Step::Send(head.clone()), Step::Slowly(stream.as_bytes().to_vec())],
+        whole("529 Overloaded", &json, refused),
+        vec![Step::Send([head.as_slice(), stream.split("event: message_delta").next().unwrap().as_bytes()].concat())],
+    ]);
+    let server = serve(&model("smart", "claude"), &peer, translating);
+    let tools = json!([{ "type": "function", "function": { "name": "see", "description": "d", "parameters": { "type": "object" } } }]);
+    let mut body = json!({
+        "model": "smart", "max_tokens": 50, "temperature": 0.5, "tools": tools, "tool_choice": "required", "of_tomorrow": 1,
+        "messages": [
+            { "role": "system", "content": "Be {{brief}}." },
+            { "role": "user", "content": [{ "type": "text", "text": "What?" }, { "type": "image_url", "image_url": { "url": "data:image/png;base64,AA==" } }] },
+            { "role": "assistant", "content": null, "tool_calls": [{ "id": "x", "type": "function", "function": { "name": "see", "arguments": "{\"at\":0}" } }] },
+            { "role": "tool", "content": "a lamp", "tool_call_id": "x" },
+        ],
+    });
+    let (status, _, answer) = post(&server, "/v1/chat/completions", "authorization: Bearer k\r\nopenai-organization: o\r\n", &body);
+    assert_eq!(status, 200, "{answer}");
+    let answer: Json = serde_json::from_str(&answer).unwrap();
+    let choice = &answer["choices"][0];
+    assert_eq!(
+        (&answer["object"], &choice["finish_reason"], &choice["message"]["content"]),
+        (&json!("chat.completion"), &json!("tool_calls"), &json!("Look."))
+    );
+    assert_eq!(choice["message"]["tool_calls"][0]["function"], json!({ "name": "see", "arguments": "{\"at\":1}" }));
+    assert_eq!(
+        (&answer["usage"]["prompt_tokens"], &answer["usage"]["prompt_tokens_details"]["cached_tokens"]),
+        (&json!(40), &json!(30)),
+        "{answer}"
+    );
+    let sent = &peer.asked()[0];
+    assert!(sent.head.starts_with("POST /v1/messages "), "{}", sent.head);
+    assert_eq!(sent.header("openai-organization"), None);
+    let sent = sent.json();
+    assert_eq!((&sent["max_tokens"], &sent["temperature"], sent.get("of_tomorrow")), (&json!(50), &json!(0.5), None), "{sent}");
+    assert_eq!((&sent["tools"][0]["name"], &sent["tool_choice"]["type"]), (&json!("see"), &json!("any")), "{sent}");
+    let text = sent.to_string();
+    for part in ["Be {{brief}}.", "\"media_type\":\"image/png\"", "\"tool_use_id\":\"x\"", "\"input\":{\"at\":0}"] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+
+    body["stream"] = true.into();
+    body["stream_options"] = json!({ "include_usage": true });
+    let (status, head, answer) = post(&server, "/v1/chat/completions", "", &body);
+    assert_eq!((status, header(&head, "content-type")), (200, Some("text/event-stream")), "{answer}");
+    assert!(answer.ends_with("data: [DONE]\n\n"), "{answer}");
+    let events = events_of(&answer);
+    let text: String = events.iter().filter_map(|event| event["choices"][0]["delta"]["content"].as_str()).collect();
+    assert_eq!(text, "Hé");
+    let calls = events.iter().find(|event| event["choices"][0]["delta"].get("tool_calls").is_some()).unwrap();
+    assert_eq!(calls["choices"][0]["delta"]["tool_calls"][0]["function"]["arguments"], "{\"at\":2}");
+    assert_eq!(events[events.len() - 2]["choices"][0]["finish_reason"], "tool_calls");
+    assert_eq!(events[events.len() - 1]["usage"]["total_tokens"], 16);
+
+    let (status, _, answer) = post(&server, "/v1/chat/completions", "", &body);
+    let error: Json = serde_json::from_str(&answer).unwrap();
+    assert_eq!((status, &error["error"]["message"]), (529, &json!("Overloaded")));
+    let (_, _, answer) = post(&server, "/v1/chat/completions", "", &body);
+    assert!(answer.contains("ends early") && !answer.contains("[DONE]"), "{answer}");
+}
+
+#[test]
+fn clients_of_anthropic_reach_chat_completions() {
+    let whole_answer = json!({
+        "choices": [{ "index": 0, "finish_reason": "tool_calls", "message": { "role": "assistant", "content": "Look.", "tool_calls": [{ "id": "c", "type": "function", "function": { "name": "see", "arguments": "{\"at\":1}" } }] } }],
+        "usage": { "prompt_tokens": 40, "completion_tokens": 5, "prompt_tokens_details": { "cached_tokens": 30 } },
+    });
+    let stream = "data: {\"choices\":[{\"index\":0,\"delta\":{\"role\":\"assistant\",\"reasoning_content\":\"Hm.\"}}]}\n\n\
+        data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"Hé\"}}]}\n\n\
+        data: {\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"length\"}]}\n\n\
+        data: {\"choices\":[],\"usage\":{\"prompt_tokens\":8,\"completion_tokens\":3}}\n\ndata: [DONE]\n\n";
+    let head = crate::peers::head("200 OK", &[("content-type", "text/event-stream"), ("connection", "close")]);
+    let json = [("content-type", "application/json")];
+    let peer = Peer::new(vec![
+        whole("200 OK", &json, whole_answer.to_string().as_bytes()),
+        vec![Step::Send(head), Step::Slowly(stream.as_bytes().to_vec())],
+    ]);
+    let server = serve(&model("cheap", "local"), &peer, translating);
+    let mut body = json!({
+        "model": "cheap", "max_tokens": 50, "system": [{ "type": "text", "text": "Be {{brief}}.", "cache_control": { "type": "ephemeral" } }],
+        "tools": [{ "name": "see", "description": "d", "input_schema": { "type": "object" } }], "tool_choice": { "type": "any" },
+        "messages": [
+            { "role": "user", "content": [{ "type": "text", "text": "What?" }, { "type": "image", "source": { "type": "base64", "media_type": "image/png", "data": "AA==" } }] },
+            { "role": "assistant", "content": [{ "type": "text", "text": "I look." }, { "type": "tool_use", "id": "x", "name": "see", "input": { "at": 0 } }] },
+            { "role": "user", "content": [{ "type": "tool_result", "tool_use_id": "x", "content": [{ "type": "text", "text": "a lamp" }] }, { "type": "text", "text": "And?" }] },
+        ],
+    });
+    let (status, _, answer) = post(&server, "/v1/messages", "x-api-key: k\r\nanthropic-version: 2023-06-01\r\n", &body);
+    assert_eq!(status, 200, "{answer}");
+    let answer: Json = serde_json::from_str(&answer).unwrap();
+    let content = json!([{ "type": "text", "text": "Look." }, { "type": "tool_use", "id": "c", "name": "see", "input": { "at": 1 } }]);
+    assert_eq!((&answer["type"], &answer["stop_reason"], &answer["content"]), (&json!("message"), &json!("tool_use"), &content));
+    assert_eq!(answer["usage"], json!({ "input_tokens": 10, "cache_read_input_tokens": 30, "output_tokens": 5 }));
+    let sent = peer.asked()[0].json();
+    let url = json!({ "type": "image_url", "image_url": { "url": "data:image/png;base64,AA==" } });
+    assert_eq!(sent["messages"][0], json!({ "role": "system", "content": "Be {{brief}}." }), "{sent}");
+    assert_eq!(sent["messages"][1]["content"], json!([{ "type": "text", "text": "What?" }, url]), "{sent}");
+    assert_eq!(sent["messages"][2]["tool_calls"][0]["function"], json!({ "name": "see", "arguments": "{\"at\":0}" }), "{sent}");
+    let result = &sent["messages"][3];
+    assert_eq!((&result["role"], &result["tool_call_id"], &result["content"]), (&json!("tool"), &json!("x"), &json!("a lamp")), "{sent}");
+    assert_eq!((&sent["messages"][4]["content"], &sent["tool_choice"]), (&json!("And?"), &json!("required")), "{sent}");
+    assert_eq!(sent["tools"][0]["function"], json!({ "name": "see", "description": "d", "parameters": { "type": "object" } }), "{sent}");
+
+    body["stream"] = true.into();
+    let (status, _, answer) = post(&server, "/v1/messages", "", &body);
+    assert_eq!(status, 200, "{answer}");
+    let kinds: Vec<String> = events_of(&answer).iter().map(|event| event["type"].as_str().unwrap().to_owned()).collect();
+    let block = ["content_block_start", "content_block_delta", "content_block_stop"];
+    assert_eq!(kinds, [&["message_start"], &block[..], &block[..], &["message_delta", "message_stop"]].concat());
+    let end = events_of(&answer).into_iter().find(|event| event["type"] == "message_delta").unwrap();
+    assert_eq!((&end["delta"]["stop_reason"], &end["usage"]["output_tokens"]), (&json!("max_tokens"), &json!(3)), "{answer}");
+}
+
 #[test]
 fn streams_are_handed_on_byte_for_byte() {
     let events = "data: {\"choices\":[{\"delta\":{\"content\":\"Hé\"}}]}\r\n\r\n: comment\n\ndata: {\"choices\":[],\"usage\":{\"prompt_tokens\":8}}\n\ndata: [DONE]\n\n";
@@ -169,7 +311,6 @@ fn what_cannot_be_answered_is_refused() {
     let cases = [
         ("/v1/chat/completions", json!({ "model": "other", "messages": messages }), 404, "the configuration has gpt, claude"),
         ("/v1/chat/completions", json!({ "messages": messages }), 404, "there is no model ``"),
-        ("/v1/messages", json!({ "model": "gpt", "messages": messages }), 400, "is answered at /v1/chat/completions"),
         ("/v1/messages", json!({ "model": "claude", "messages": messages }), 500, "mine.toml:3"),
         ("/v1/chat/completions", json!([]), 400, "send one JSON object"),
         ("/v1/chat/completions", json!({ "model": "gpt", "messages": [{ "role": "bard", "content": "" }] }), 502, ""),

@@ -30,8 +30,6 @@ use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
 use tokio_io_timeout::TimeoutStream;
 
-use crate::body::BodyRefusal;
-
 pub use access::AccessRules;
 pub use gateway::Gateway;
 pub use mcp::serve_tools;
@@ -233,7 +231,7 @@ impl Drop for WaitingCaller {
     }
 }
 
-fn refuse_body(refusal: BodyRefusal) -> Response {
+fn refuse_body(refusal: body::BodyRefusal) -> Response {
     problem(refusal.status, &refusal.message, json!({ "help": refusal.help }))
 }
 

@@ -10,6 +10,7 @@ use crate::seeds;
 const PACKS: &[&str] = &[
     "base",
     "gateway",
+    "translator",
     "sillytavern",
     "sillytavern-exact",
     "risuai",

@@ -21,25 +21,34 @@ pub struct GatewayConfig {
 pub struct UpstreamConfig {
     /// Its base address, with its version: `https://api.openai.com/v1`.
     pub url: String,
-    /// Which requests it takes.
-    #[serde(default)]
-    pub dialect: ClientDialect,
+    /// The dialect of the pack that writes its requests: `openai` (the default), `anthropic`, `google` … Clients may speak
+    /// another one; their requests and its answers are translated.
+    #[serde(default = "default_dialect")]
+    pub dialect: String,
     /// The variable that holds its key. Without it, the key that the client sends is handed on.
     pub key_env: Option<String>,
 }
 
+fn default_dialect() -> String {
+    ClientDialect::Openai.name().to_owned()
+}
+
 /// The requests that clients may send.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
-#[serde(rename_all = "snake_case")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ClientDialect {
     /// `POST /v1/chat/completions`
-    #[default]
     Openai,
     /// `POST /v1/messages`
     Anthropic,
 }
 
 impl ClientDialect {
+    /// The one of this name, if clients may speak it.
+    #[must_use]
+    pub fn named(name: &str) -> Option<Self> {
+        [Self::Openai, Self::Anthropic].into_iter().find(|dialect| dialect.name() == name)
+    }
+
     /// The dialect of a pack that writes such requests.
     #[must_use]
     pub fn name(self) -> &'static str {
@@ -59,10 +68,10 @@ impl ClientDialect {
 }
 
 impl UpstreamConfig {
-    /// The base address as the dialects of packs take it: without a path, the version is added.
+    /// The base address as the dialects of packs take it: without a path, the version is added where it is known.
     pub(crate) fn base_url(&self) -> String {
         let base = self.url.trim_end_matches('/');
-        let has_path = base.split_once("://").is_some_and(|(_, rest)| rest.contains('/'));
+        let has_path = base.split_once("://").is_some_and(|(_, rest)| rest.contains('/')) || ClientDialect::named(&self.dialect).is_none();
         format!("{base}{}", if has_path { "" } else { "/v1" })
     }
 }

@@ -10,6 +10,7 @@ use axum::{Extension, Router};
 use serde::Deserialize;
 use serde_json::{Map, Value as Json, json};
 
+use super::answer::AnswerFormat;
 use super::config::ClientDialect;
 use super::relay::{self, error_body};
 use super::{Gateway, GatewayModel, GatewayRefusal, PreparedExchange, pages};
@@ -82,9 +83,10 @@ async fn answer_chat(
 ) -> Result<Response, GatewayRefusal> {
     let headers = request.headers().clone();
     let body = body::read_body(&server, request).await?.parse()?;
-    let model = gateway.find_model(&body, Some(dialect))?;
-    let (prepared, stale) = prepare(&server, &gateway, &model, body, &headers).await?;
-    let mut response = relay::send(gateway, &model, &headers, prepared).await?;
+    let model = gateway.find_model(&body)?;
+    let format = AnswerFormat::of(dialect, &body);
+    let (prepared, stale) = prepare(&server, &gateway, &model, body, Some(dialect), &headers).await?;
+    let mut response = relay::send(gateway, &model, &headers, prepared, format).await?;
     // the first line says what is wrong; a header has no room for more
     let stale = stale.map(|stale| stale.lines().next().unwrap_or_default().chars().take(MOST_NAME).collect::<String>());
     if let Some(stale) = stale.and_then(|stale| HeaderValue::try_from(stale).ok()) {
@@ -100,8 +102,8 @@ async fn answer_transform(
 ) -> Result<Response, GatewayRefusal> {
     let headers = request.headers().clone();
     let body = body::read_body(&server, request).await?.parse()?;
-    let model = gateway.find_model(&body, None)?;
-    let (prepared, stale) = prepare(&server, &gateway, &model, body, &headers).await?;
+    let model = gateway.find_model(&body)?;
+    let (prepared, stale) = prepare(&server, &gateway, &model, body, None, &headers).await?;
     let PreparedExchange { id, session, target, body, warnings, differs, .. } = prepared;
     let explain = id.map(|id| format!("/explain/{id}"));
     let found = json!({
@@ -116,6 +118,7 @@ async fn prepare(
     gateway: &Arc<Gateway>,
     model: &Arc<GatewayModel>,
     body: Map<String, Json>,
+    client: Option<ClientDialect>,
     headers: &HeaderMap,
 ) -> Result<(PreparedExchange, Option<String>), GatewayRefusal> {
     let session = headers.get(SESSION_HEADER).map(|name| name.to_str().unwrap_or_default().to_owned());
@@ -123,7 +126,7 @@ async fn prepare(
         return Err(GatewayRefusal::new(400, format!("`{SESSION_HEADER}` names a session in 1 to {MOST_NAME} printable characters")));
     }
     let prepared = async {
-        let (loaded, stale) = model.load().await?;
+        let (loaded, stale) = model.load(model.is_translated(client)).await?;
         let Ok(turn) = Arc::clone(&server.turns).acquire_owned().await else {
             return Err(GatewayRefusal::new(503, "the server is closed"));
         };
@@ -131,7 +134,7 @@ async fn prepare(
         let built = tokio::task::spawn_blocking(move || {
             // the turn lasts as long as the build, whether or not somebody waits for it
             let _turn = turn;
-            gateway.prepare(&model, &loaded, &body, session)
+            gateway.prepare(&model, &loaded, &body, client, session)
         })
         .await;
         Ok((built.map_err(|_| GatewayRefusal::new(500, "the build ended early"))??, stale))

@@ -4,6 +4,7 @@
 //! that the configuration names, and its answer is handed on byte for byte (`relay`). Of each request it is kept what the
 //! rules did, and what became of the provider's cache ([`CacheAccount`]).
 
+mod answer;
 pub mod config;
 mod handlers;
 mod pages;
@@ -27,6 +28,7 @@ use tapster_door::{FileStamps, ReadStart};
 
 use crate::body::BodyRefusal;
 
+use answer::TokenUsage;
 use config::{ClientDialect, FailedBuildPolicy, GatewayConfig, ModelConfig, UpstreamConfig};
 use rewrite::{ClientRequest, RequestTarget, RewrittenRequest};
 
@@ -42,8 +44,9 @@ const MOST_ACCOUNTS: usize = 10_000;
 /// The most bytes of explanations that are kept.
 const MOST_EXPLAINED: usize = 128 << 20;
 
-/// Reads the rules and the scene of the model at a place of the configuration.
-pub type ModelLoader = Arc<dyn Fn(usize) -> BoxFuture<'static, Result<LoadedModel, String>> + Send + Sync>;
+/// Reads the rules and the scene of the model at a place of the configuration, for clients that speak the dialect of its
+/// provider, or (`true`) for others.
+pub type ModelLoader = Arc<dyn Fn(usize, bool) -> BoxFuture<'static, Result<LoadedModel, String>> + Send + Sync>;
 
 /// What a gateway consists of.
 pub struct GatewayOptions {
@@ -75,7 +78,8 @@ struct GatewayModel {
     upstream: UpstreamConfig,
     transport: Http,
     loader: ModelLoader,
-    read: tokio::sync::Mutex<Option<ReadModel>>,
+    /// As it was read for clients of the provider's dialect, and for others.
+    read: [tokio::sync::Mutex<Option<ReadModel>>; 2],
 }
 
 /// A model with the stamps of its files when it was read, and what was wrong with them when that was tried again.
@@ -163,7 +167,7 @@ impl Gateway {
         let open = |(at, model): (usize, &ModelConfig)| {
             let upstream = config.upstream_of(model)?.clone();
             let transport = open_transport(&upstream, env).map_err(|message| format!("upstream `{}`: {message}", model.upstream))?;
-            let (config, loader, read) = (model.clone(), Arc::clone(&loader), tokio::sync::Mutex::default());
+            let (config, loader, read) = (model.clone(), Arc::clone(&loader), <[tokio::sync::Mutex<_>; 2]>::default());
             Ok::<_, String>(Arc::new(GatewayModel { at, config, upstream, transport, loader, read }))
         };
         let models = config.model.iter().enumerate().map(open).collect::<Result<_, _>>()?;
@@ -171,18 +175,14 @@ impl Gateway {
         Ok(Self { models, clock, forwards_keys, sessions, exchanges, cache_log: Mutex::new(cache_log) })
     }
 
-    /// The model that a request names, if it is answered in this dialect; `None` stands for any.
-    fn find_model(&self, body: &Map<String, Json>, dialect: Option<ClientDialect>) -> Result<Arc<GatewayModel>, GatewayRefusal> {
+    /// The model that a request names.
+    fn find_model(&self, body: &Map<String, Json>) -> Result<Arc<GatewayModel>, GatewayRefusal> {
         let name = body.get("model").and_then(Json::as_str).unwrap_or_default();
         let Some(model) = self.models.iter().find(|model| model.config.is_named(name)) else {
             let known: Vec<&str> = self.models.iter().map(|model| model.config.name.as_str()).collect();
             let message = format!("there is no model `{name}`; the configuration has {}", known.join(", "));
             return Err(GatewayRefusal::new(404, message));
         };
-        let own = model.upstream.dialect;
-        if dialect.is_some_and(|dialect| dialect != own) {
-            return Err(GatewayRefusal::new(400, format!("model `{name}` is answered at {}", own.path())));
-        }
         Ok(Arc::clone(model))
     }
 
@@ -192,18 +192,21 @@ impl Gateway {
         model: &GatewayModel,
         loaded: &Arc<LoadedModel>,
         body: &Map<String, Json>,
+        client: Option<ClientDialect>,
         session: Option<String>,
     ) -> Result<PreparedExchange, GatewayRefusal> {
         let GatewayModel { at, config, upstream, .. } = model;
         let name = body.get("model").and_then(Json::as_str).unwrap_or_default();
         let session = session.unwrap_or_else(|| session_of(name, body));
         // another model has other rules, so nothing of its requests is the same
-        let place = format!("{at} {session}");
+        let translated = model.is_translated(client);
+        let place = format!("{at} {translated} {session}");
         let before = self.sessions().get(&place).cloned();
         let now = (self.clock)();
         let request = ClientRequest {
             body,
             upstream,
+            translated,
             model: config.send_as.as_deref().unwrap_or(name),
             now: now.clone(),
             previous: before.as_ref().map(|before| before.blocks.as_slice()),
@@ -212,7 +215,7 @@ impl Gateway {
         let refused = |diagnostics| GatewayRefusal { status: 422, message: "the rules build no request".to_owned(), diagnostics };
         let rewritten = match loaded.rewrite(&request) {
             Ok(rewritten) => rewritten,
-            Err(warnings) if config.failing == FailedBuildPolicy::Send => {
+            Err(warnings) if config.failing == FailedBuildPolicy::Send && !translated => {
                 let mut body = body.clone();
                 body.insert("model".to_owned(), request.model.into());
                 let (target, body) = (loaded.target_of(&request).map_err(refused)?, Json::Object(body));
@@ -273,7 +276,7 @@ impl Gateway {
 
     /// Books a request whose answer has ended; `usage` is what the provider says of its tokens.
     fn book(&self, mut account: CacheAccount, mut facts: CacheFacts, model: &LoadedModel, usage: &Json) {
-        facts.usage = read_usage(model, usage);
+        facts.usage = read_usage(model, usage).map(|usage| (usage.input, usage.cached));
         account.booked = CacheBooking::of(&facts);
         (account.input, account.cached) = facts.usage.unzip();
         let line = serde_json::to_string(&account).unwrap_or_default();
@@ -337,10 +340,19 @@ impl Gateway {
 }
 
 impl GatewayModel {
+    /// Whether the provider speaks another dialect than a client. `None`: a client that takes what its provider does.
+    fn is_translated(&self, client: Option<ClientDialect>) -> bool {
+        match client {
+            Some(client) => client.name() != self.upstream.dialect,
+            None => ClientDialect::named(&self.upstream.dialect).is_none(),
+        }
+    }
+
     /// The rules of the model; they are read again when their files have changed. If they are broken then, the last good ones
     /// stay, and the second value says so.
-    async fn load(&self) -> Result<(Arc<LoadedModel>, Option<String>), GatewayRefusal> {
-        let mut read = self.read.lock().await;
+    async fn load(&self, translated: bool) -> Result<(Arc<LoadedModel>, Option<String>), GatewayRefusal> {
+        let [own, other] = &self.read;
+        let mut read = if translated { other } else { own }.lock().await;
         let stale = |message: &str| Some(format!("the rules from before are used: {message}"));
         if let Some(read) = read.as_ref() {
             let stamps = read.model.stamps();
@@ -351,7 +363,7 @@ impl GatewayModel {
             }
         }
         let started = ReadStart::now();
-        match ((self.loader)(self.at).await, read.as_mut()) {
+        match ((self.loader)(self.at, translated).await, read.as_mut()) {
             (Ok(model), _) => {
                 let model = Arc::new(model);
                 *read = Some(ReadModel { model: Arc::clone(&model), stamps: model.stamps_of_read(started), broken: None });
@@ -378,14 +390,15 @@ impl ExchangeMemory {
     }
 }
 
-/// The tokens of the prompt and of the cache, by the pack's program `usage`.
-fn read_usage(model: &LoadedModel, usage: &Json) -> Option<(u64, u64)> {
+/// The tokens that a provider has counted, by the pack's program `usage`.
+fn read_usage(model: &LoadedModel, usage: &Json) -> Option<TokenUsage> {
     usage.as_object().filter(|usage| !usage.is_empty())?;
     let mut scene = Scene::default();
     scene.set("usage", Value::from(usage));
     let done = tapster::run(&model.rules, "usage", &scene, &[]).ok()?;
     let count = |path: &str| done.get(path).to_json().as_u64();
-    Some((count("tokens.input")?, count("tokens.cached").unwrap_or(0)))
+    let (output, cached) = (count("tokens.output").unwrap_or(0), count("tokens.cached").unwrap_or(0));
+    Some(TokenUsage { input: count("tokens.input")?, output, cached })
 }
 
 /// The name of a session whose client gives it none: the digest of the model and of the user's first message.

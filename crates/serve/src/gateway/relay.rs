@@ -10,12 +10,13 @@ use futures_util::stream;
 use serde_json::{Map, Value as Json, json};
 use tapster::machinery::reading::{JsonTree, ReplyAssembler, ReplyReading};
 use tapster_client::sse::Splitter;
-use tapster_client::{Body as IncomingBody, OutgoingRequest, Transport};
+use tapster_client::{Body as IncomingBody, BoxFuture, OutgoingRequest, Transport, TransportError};
 use tapster_door::explain::accounts::{CacheAccount, CacheFacts};
 
+use super::answer::{AnswerFormat, MOST_TRANSLATED, StreamTranslator, read_error, read_whole};
 use super::config::ClientDialect;
-use super::rewrite::{LoadedModel, RequestTarget, is_streamed};
-use super::{Gateway, GatewayModel, GatewayRefusal, OpenAccount, PreparedExchange};
+use super::rewrite::{LoadedModel, RequestTarget};
+use super::{Gateway, GatewayModel, GatewayRefusal, OpenAccount, PreparedExchange, read_usage};
 
 /// How long a stream is silent before the client gets a comment, so that nothing between closes the connection.
 const KEEP_ALIVE: Duration = Duration::from_secs(15);
@@ -36,19 +37,22 @@ pub(super) async fn send(
     model: &GatewayModel,
     client: &HeaderMap,
     prepared: PreparedExchange,
+    mut format: AnswerFormat,
 ) -> Result<Response, GatewayRefusal> {
     let PreparedExchange { id, session, target: RequestTarget { url, mut headers, auth }, body, warnings, account, .. } = prepared;
     let GatewayModel { upstream, transport, .. } = model;
-    let stream = body.as_object().is_some_and(is_streamed);
+    format.id = id.clone().unwrap_or_default();
+    let translated = model.is_translated(Some(format.dialect));
+    let stream = format.is_streamed;
     let key = auth.as_ref().map(|auth| auth.header.as_str()).filter(|_| upstream.key_env.is_none() && gateway.forwards_keys);
-    for name in FORWARDED.iter().copied().chain(key) {
+    for name in FORWARDED.iter().copied().filter(|_| !translated).chain(key) {
         if let Some(value) = client.get(name).and_then(|value| value.to_str().ok()) {
             headers.retain(|(known, _)| known != name);
             headers.push((name.to_owned(), value.to_owned()));
         }
     }
     let request = OutgoingRequest { url, headers, auth, body, stream };
-    let answer = transport.send(&request).await.map_err(|error| {
+    let mut answer = transport.send(&request).await.map_err(|error| {
         let status = if error.code == "timeout" { 504 } else { 502 };
         GatewayRefusal::new(status, transport.scrub(error.message))
     })?;
@@ -57,12 +61,35 @@ pub(super) async fn send(
         return Err(GatewayRefusal::new(502, "the provider answers with another address; name that one in the configuration"));
     }
     let is_events = answer.header("content-type").is_some_and(|kind| kind.starts_with("text/event-stream"));
-    let account = account.filter(|_| (200..300).contains(&answer.status)).map(|open| {
+    let reading = account.as_ref().and_then(|open| open.model.rules.readings().get(&upstream.dialect).cloned());
+    if translated && !(200..300).contains(&answer.status) {
+        let body = read_whole_body(&mut answer.body).await?;
+        let message = reading.and_then(|reading| read_error(&reading, &body));
+        let message = message.unwrap_or_else(|| format!("the provider answers with status {}", answer.status));
+        return Err(GatewayRefusal::new(answer.status, transport.scrub(message)));
+    }
+    let mut account = account.filter(|_| (200..300).contains(&answer.status)).map(|open| {
         let OpenAccount { account, facts, model, session: (place, session) } = open;
         gateway.keep_session(place, session);
-        let reading = model.rules.readings().get(upstream.dialect.name()).cloned();
+        let reading = reading.clone();
         (account, facts, model, UsageReader::new(reading, is_events))
     });
+    let dialect = format.dialect;
+    let translator = match reading.filter(|_| translated) {
+        None => None,
+        Some(reading) if is_events => Some(StreamTranslator::new(format, reading)),
+        Some(reading) => {
+            let body = read_whole_body(&mut answer.body).await?;
+            let reply = read_whole(&reading, &body).map_err(|message| GatewayRefusal::new(502, transport.scrub(message)))?;
+            let mut usage = None;
+            if let Some((account, facts, model, _)) = account.take() {
+                usage = read_usage(&model, &reply.usage);
+                gateway.book(account, facts, &model, &reply.usage);
+            }
+            answer.body = Box::new(WholeBody(Some(format.whole(&reply, usage.unwrap_or_default()).to_string().into_bytes())));
+            None
+        }
+    };
     let mut response = Response::new(Body::empty());
     *response.status_mut() = StatusCode::from_u16(answer.status).unwrap_or(StatusCode::BAD_GATEWAY);
     for (name, value) in &answer.headers {
@@ -89,7 +116,8 @@ pub(super) async fn send(
     let relay = Relay {
         gateway: Arc::clone(&gateway),
         account,
-        dialect: upstream.dialect,
+        dialect,
+        translator,
         body: answer.body,
         is_events,
         ends: Vec::new(),
@@ -109,11 +137,37 @@ pub(super) async fn send(
     Ok(response)
 }
 
+/// A body of an answer to its end.
+async fn read_whole_body(body: &mut Box<dyn IncomingBody>) -> Result<Vec<u8>, GatewayRefusal> {
+    let mut all = Vec::new();
+    loop {
+        let part = tokio::time::timeout(KEEP_ALIVE * MOST_PAUSES, body.next()).await;
+        let part = part.map_err(|_| GatewayRefusal::new(504, "the provider has been silent for too long"))?;
+        match part.map_err(|error| GatewayRefusal::new(502, error.message))? {
+            Some(part) => all.extend(part),
+            None => return Ok(all),
+        }
+        if all.len() > MOST_TRANSLATED {
+            return Err(GatewayRefusal::new(502, format!("the answer is longer than {} MiB", MOST_TRANSLATED >> 20)));
+        }
+    }
+}
+
+/// A body that is there.
+struct WholeBody(Option<Vec<u8>>);
+
+impl IncomingBody for WholeBody {
+    fn next(&mut self) -> BoxFuture<'_, Result<Option<Vec<u8>>, TransportError>> {
+        Box::pin(std::future::ready(Ok(self.0.take())))
+    }
+}
+
 /// An answer on its way. When it ends, or the client leaves, the request is booked.
 struct Relay {
     gateway: Arc<Gateway>,
     account: Option<(CacheAccount, CacheFacts, Arc<LoadedModel>, UsageReader)>,
     dialect: ClientDialect,
+    translator: Option<StreamTranslator>,
     body: Box<dyn IncomingBody>,
     is_events: bool,
     /// The last bytes that were handed on: an event has ended, and a comment may follow, behind an empty line.
@@ -128,7 +182,7 @@ impl Relay {
         loop {
             let part = match tokio::time::timeout(KEEP_ALIVE, self.body.next()).await {
                 Ok(Ok(Some(part))) => part,
-                Ok(Ok(None)) => return Ok(None),
+                Ok(Ok(None)) => return self.close(),
                 Ok(Err(error)) => return Err(error.message),
                 Err(_) if self.pauses == MOST_PAUSES => return Err("the provider has been silent for too long".to_owned()),
                 Err(_) => {
@@ -144,14 +198,29 @@ impl Relay {
             if self.bytes > MOST_ANSWER {
                 return Err(format!("the answer is longer than {} MiB", MOST_ANSWER >> 20));
             }
-            self.ends.extend_from_slice(&part);
-            let old = self.ends.len().saturating_sub(4);
-            self.ends.drain(..old);
             if let Some((.., usage)) = &mut self.account {
                 usage.push(&part);
             }
+            if let Some(translator) = &mut self.translator {
+                let translated = translator.push(&part)?;
+                if translated.is_empty() {
+                    continue;
+                }
+                return Ok(Some(translated));
+            }
+            self.ends.extend_from_slice(&part);
+            let old = self.ends.len().saturating_sub(4);
+            self.ends.drain(..old);
             return Ok(Some(part));
         }
+    }
+
+    /// What a client gets behind the last part.
+    fn close(&mut self) -> Result<Option<Vec<u8>>, String> {
+        let Some(mut translator) = self.translator.take() else { return Ok(None) };
+        let model = self.account.as_ref().map(|(_, _, model, _)| Arc::clone(model));
+        let count = |usage: &Json| model.as_ref().and_then(|model| read_usage(model, usage)).unwrap_or_default();
+        translator.finish(&count).map(Some)
     }
 
     /// Whether no event is unfinished.

@@ -14,10 +14,12 @@ use tapster_client::AuthHeader;
 use tapster_door::explain::{self, cache, changes};
 use tapster_door::{FileStamps, ReadStart};
 
-use super::config::{ClientDialect, UpstreamConfig};
+use super::config::UpstreamConfig;
 
 /// The format of a pack that reads requests of clients.
 const FORMAT: &str = "request";
+/// The format that reads them in one shape, for providers of another dialect.
+const TRANSLATED_FORMAT: &str = "translated_request";
 /// The kind of the part of a scene that such a request is.
 const PART: &str = "request";
 
@@ -36,6 +38,8 @@ pub struct LoadedModel {
 pub(crate) struct ClientRequest<'a> {
     pub(crate) body: &'a Map<String, Json>,
     pub(crate) upstream: &'a UpstreamConfig,
+    /// Whether the provider speaks another dialect than the client.
+    pub(crate) translated: bool,
     /// The model that the provider is asked for.
     pub(crate) model: &'a str,
     pub(crate) now: String,
@@ -87,18 +91,19 @@ impl LoadedModel {
     /// # Errors
     /// Diagnostics as JSON.
     pub(crate) fn rewrite(&self, request: &ClientRequest<'_>) -> Result<RewrittenRequest, Json> {
-        let (rules, dialect) = (&self.rules, request.upstream.dialect);
+        let (rules, dialect) = (&self.rules, request.upstream.dialect.as_str());
         let refused = |error: BuildError| self.refusal(&error);
         let (scene, unread) = self.scene(request).map_err(refused)?;
         let mut plan = build(rules, &scene).map_err(refused)?;
-        let emitted = emit(rules, &plan, dialect.name()).map_err(refused)?;
+        let emitted = emit(rules, &plan, dialect).map_err(refused)?;
         let prefix = unchanged(rules, &plan, request.previous.unwrap_or_default()).map_err(refused)?;
         let differs = match request.previous {
             Some(_) => cache::as_json(&prefix, None, &plan, rules).get("differs").cloned().unwrap_or_default(),
             None => Json::Null,
         };
         let mut body = request.body.clone();
-        body.retain(|key, _| unread.get(key).is_some());
+        // what no rule reads is known to the client's dialect alone
+        body.retain(|key, _| !request.translated && unread.get(key).is_some());
         if let Json::Object(payload) = emitted.payload {
             body.extend(payload);
         }
@@ -123,18 +128,18 @@ impl LoadedModel {
     /// Diagnostics as JSON.
     pub(crate) fn target_of(&self, request: &ClientRequest<'_>) -> Result<RequestTarget, Json> {
         let plan = Plan { scene: request.flags().data, ..Plan::default() };
-        let dialect = request.upstream.dialect;
-        let emitted = emit(&self.rules, &plan, dialect.name()).map_err(|error| self.refusal(&error))?;
+        let dialect = request.upstream.dialect.as_str();
+        let emitted = emit(&self.rules, &plan, dialect).map_err(|error| self.refusal(&error))?;
         Ok(self.target(dialect, &emitted.request))
     }
 
-    fn target(&self, dialect: ClientDialect, request: &Json) -> RequestTarget {
+    fn target(&self, dialect: &str, request: &Json) -> RequestTarget {
         let headers = request.get("headers").and_then(Json::as_object).into_iter().flatten();
         let headers = headers.filter_map(|(name, value)| Some((name.to_ascii_lowercase(), value.as_str()?.to_owned())));
         RequestTarget {
             url: request.get("url").and_then(Json::as_str).unwrap_or_default().to_owned(),
             headers: headers.collect(),
-            auth: AuthHeader::of(&self.rules, dialect.name()),
+            auth: AuthHeader::of(&self.rules, dialect),
         }
     }
 
@@ -154,6 +159,10 @@ impl LoadedModel {
         }
         parts.extend(self.parts.iter().filter(|part| part.kind != "clock").cloned());
         parts.push(ScenePart::new(PART, imported.scene));
+        if request.translated {
+            let translated = import_document(rules, Some(TRANSLATED_FORMAT), &Json::Object(request.body.clone()))?;
+            parts.push(ScenePart::new(PART, translated.scene));
+        }
         parts.push(ScenePart::new("flags", request.flags().data));
         let mut made = assemble_scene(rules, &parts)?.scene;
         if let Some(state) = request.state {
@@ -169,7 +178,7 @@ impl ClientRequest<'_> {
     /// What the configuration and the client say of the provider.
     fn flags(&self) -> Scene {
         let mut flags = Scene::default();
-        flags.set("dialect", Value::text(self.upstream.dialect.name()));
+        flags.set("dialect", Value::text(self.upstream.dialect.as_str()));
         flags.set("provider.url", Value::text(self.upstream.base_url()));
         flags.set("provider.model", Value::text(self.model));
         flags.set("provider.stream", Value::Bool(is_streamed(self.body)));
