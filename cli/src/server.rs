@@ -27,6 +27,11 @@ const TRANSLATOR_PACK: &str = "translator";
 /// The most lines of the log that wait to be written; of more, some are left out.
 const WAITING_LINES: usize = 1_024;
 
+/// The most connections, if the system allows as many files.
+const MOST_CONNECTIONS: usize = 12_000;
+/// Files of the process that are no connections of clients: requests to providers, databases, rules.
+const OWN_FILES: usize = 512;
+
 /// A model at this place of the configuration is to be read, for clients of another dialect or not.
 type LoadRequest = (usize, bool, oneshot::Sender<Result<LoadedModel, String>>);
 
@@ -43,7 +48,7 @@ pub(crate) fn serve_http(options: ServerOptions, door: Door, show: &mut Console<
         EarlyExit::could_not(Code::ServeAddress, message, "choose another address with `--listen`")
     };
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().map_err(failed)?;
-    let limits = ServeLimits { time: deadline, ..ServeLimits::default() };
+    let limits = ServeLimits { time: deadline, connections: allow_connections(), ..ServeLimits::default() };
     let (sender, mut events) = mpsc::unbounded_channel();
     let config = gateway.as_deref().map(|path| read_config(path, show)).transpose()?;
     let gateway = match &config {
@@ -77,6 +82,22 @@ pub(crate) fn serve_http(options: ServerOptions, door: Door, show: &mut Console<
     // a call that goes on although nobody waits for it does not keep the process
     runtime.shutdown_background();
     ended.map(|()| RunExit::Done)
+}
+
+/// How many connections the process may have: it is given as many files as the system allows.
+#[cfg(unix)]
+fn allow_connections() -> usize {
+    use rustix::process::{Resource, getrlimit, setrlimit};
+    let mut limit = getrlimit(Resource::Nofile);
+    limit.current = limit.maximum;
+    let _ = setrlimit(Resource::Nofile, limit);
+    let files = getrlimit(Resource::Nofile).current.and_then(|files| usize::try_from(files).ok()).unwrap_or(usize::MAX);
+    files.saturating_sub(OWN_FILES).min(MOST_CONNECTIONS)
+}
+
+#[cfg(not(unix))]
+fn allow_connections() -> usize {
+    MOST_CONNECTIONS
 }
 
 /// Writes lines of the log from a thread of their own, since nobody may read standard error.

@@ -1,5 +1,7 @@
 //! The description of the paths, from the schema of the door.
 
+use std::sync::LazyLock;
+
 use serde_json::{Map, Value as Json, json};
 
 use crate::sessions::TurnRequest;
@@ -24,8 +26,9 @@ pub(crate) fn request_schema(variant: &Json) -> (String, Json) {
 }
 
 /// The names of the calls.
-pub(crate) fn call_names() -> Vec<String> {
-    calls(&tapster_door::schema()).map(|(name, _)| name.to_owned()).collect()
+pub(crate) fn call_names() -> &'static [String] {
+    static NAMES: LazyLock<Vec<String>> = LazyLock::new(|| calls(&tapster_door::schema()).map(|(name, _)| name.to_owned()).collect());
+    &NAMES
 }
 
 /// The paths of sessions: method, operation, and what it does.

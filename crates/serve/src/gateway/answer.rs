@@ -214,7 +214,8 @@ impl StreamTranslator {
                 reply.event(&event.name, &document, &mut |_| {});
             }
         }
-        if !reply.is_complete() {
+        // some servers say no reason, and mark the end alone
+        if !reply.is_complete() && !self.events.iter().any(|event| reply.is_end(&event.data)) {
             return Err("the provider's answer ends early".to_owned());
         }
         let reply = reply.finish();
