@@ -15,6 +15,7 @@ mod output;
 #[cfg(feature = "full")]
 mod server;
 mod verbs;
+mod worker;
 
 use std::ffi::OsString;
 use std::io::IsTerminal;

@@ -149,6 +149,17 @@ impl InputArgs {
         Self { scene, pack, overlay, choose, dialect: Some(dialect.to_owned()), ..Self::default() }
     }
 
+    /// The rules and the dialect of the flags as keys of a line, and the folders in which they lie.
+    pub(crate) fn line_defaults(&self) -> (serde_json::Map<String, serde_json::Value>, Vec<PathBuf>) {
+        let overlays: Vec<_> = self.overlay.iter().map(|path| path.to_string_lossy()).collect();
+        let overlays = (!overlays.is_empty()).then(|| serde_json::json!(overlays));
+        let keys =
+            [("pack", self.pack.as_deref().map(Into::into)), ("overlays", overlays), ("dialect", self.dialect.as_deref().map(Into::into))];
+        let packs = self.pack.iter().map(Path::new);
+        let folders = packs.chain(self.overlay.iter().filter_map(|file| file.parent())).filter(|folder| folder.is_dir());
+        (keys.into_iter().filter_map(|(key, value)| Some((key.to_owned(), value?))).collect(), folders.map(Path::to_owned).collect())
+    }
+
     /// The inputs of one file of another program, which a flag of a build takes.
     pub(crate) fn of_file(flag: &str, file: &Path, pack: &str) -> Self {
         let mut inputs = Self { pack: Some(pack.to_owned()), message: Some("Hello.".to_owned()), ..Self::default() };

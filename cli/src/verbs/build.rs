@@ -10,6 +10,7 @@ use crate::inputs::{self, InputArgs};
 use crate::model::{Plan, Scene, Value};
 use crate::output::Console;
 use crate::pack::Ruleset;
+use crate::verbs::dataset::DatasetArgs;
 use tapster_door::explain::{cache, waiting_operations};
 
 pub(crate) use crate::build::dialect_of as dialect;
@@ -29,6 +30,7 @@ pub(crate) use crate::build::dialect_of as dialect;
   tapster build examples/hello --turns turns.toml --state chat.json --draws draws.txt --dump list:entries
   tapster build --template turn.json --data story.json --max-tokens 2000
   tapster build --template ID --task turn_generation --data - < story.json
+  tapster build --jsonl scenes.jsonl prompts.jsonl --pack READER
   echo 'Hello?' | tapster build examples/hello --message -"))]
 pub(crate) struct BuildArgs {
     #[command(flatten)]
@@ -39,6 +41,8 @@ pub(crate) struct BuildArgs {
     dump: BuildLink,
     #[command(flatten)]
     turns: PlayArgs,
+    #[command(flatten)]
+    dataset: DatasetArgs,
 }
 
 /// A link of the chain.
@@ -62,6 +66,10 @@ fn link(text: &str) -> Result<BuildLink, String> {
 
 impl BuildArgs {
     pub(crate) fn run(&self, show: &mut Console<'_>) -> Result<RunExit> {
+        if self.dataset.files().is_some() {
+            let (defaults, folders) = self.inputs.line_defaults();
+            return self.dataset.run(&defaults, &folders, show);
+        }
         self.inputs.require_scene()?;
         let (rules, mut scene) = self.inputs.open(show)?;
         if let BuildLink::List(name) = &self.dump {

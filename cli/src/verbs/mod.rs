@@ -9,6 +9,7 @@ mod chat;
 mod check;
 mod completions;
 mod convert;
+mod dataset;
 mod diff;
 #[cfg(feature = "full")]
 mod eval;

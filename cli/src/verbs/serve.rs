@@ -1,12 +1,10 @@
 //! `tapster serve --stdio`: prompts for a program that runs `tapster` once and asks many times. Each line of standard input
 //! is a scene as JSON, and each is answered by one line of JSON.
 
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{BufRead, BufReader, Read};
 use std::net::SocketAddr;
 use std::path::{Component, Path, PathBuf};
-use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::Duration;
 
 use clap::Args;
@@ -23,6 +21,7 @@ use crate::inputs::{BuildParts, TemplateReference, library, load_rules, parse_se
 use crate::output::Console;
 use crate::pack::Start;
 use crate::pack::files::is_pack;
+use crate::worker::{LineWorker, MAX_LINE, end_with_parent, id_of, refusal, too_long};
 
 #[cfg(not(feature = "full"))]
 use crate::full::serve_http;
@@ -31,8 +30,6 @@ use crate::server::serve_http;
 
 /// The most packs that are kept ready.
 const MAX_READY: usize = 32;
-/// The longest line, in bytes.
-const MAX_LINE: usize = 64 << 20;
 /// The keys of a line that are not those of a scene file.
 const OWN: &[&str] = &["id", "trace", "reload"];
 
@@ -140,7 +137,8 @@ impl ServeArgs {
 
     /// The answer of a process that is ended at the deadline.
     fn watch(&self, line: &Arc<[u8]>, watched: &mut Option<LineWorker>, show: &Console<'_>) -> String {
-        let started = watched.take().map_or_else(|| LineWorker::start(show), Ok);
+        let arguments = show.arguments.iter().flatten().skip(1);
+        let started = watched.take().map_or_else(|| LineWorker::start(arguments), Ok);
         let answered = started.and_then(|mut worker| Ok((worker.ask(line, Duration::from_secs_f64(self.deadline))?, worker)));
         match answered {
             Ok((answer, worker)) => {
@@ -150,16 +148,6 @@ impl ServeArgs {
             Err(complaint) => format!("{}\n", refusal(id_of(line), *complaint)),
         }
     }
-}
-
-/// The `id` of a line; null if it has none.
-fn id_of(line: &[u8]) -> Json {
-    #[derive(serde::Deserialize)]
-    struct LineId {
-        #[serde(default)]
-        id: Json,
-    }
-    serde_json::from_slice::<LineId>(line).map_or(Json::Null, |line| line.id)
 }
 
 /// The next line of standard input; `None` at its end. Of a line that is longer than [`MAX_LINE`], the rest is skipped.
@@ -173,19 +161,6 @@ fn next_line(show: &mut Console<'_>) -> Result<Option<Vec<u8>>> {
         input.skip_until(b'\n').map_err(failed)?;
     }
     Ok(Some(line).filter(|line| !line.is_empty()))
-}
-
-/// The complaint about a line that is too long to be read.
-fn too_long() -> Diagnostic {
-    let message = format!("a line is longer than {} MiB", MAX_LINE >> 20);
-    Diagnostic::error(Code::FileTooLarge, message).help("name large files by their paths")
-}
-
-/// The answer to a line that nothing is built for.
-fn refusal(id: Json, complaint: Diagnostic) -> Json {
-    let mut report = Report::default();
-    report.push(complaint);
-    json!({ "id": id, "ok": false, "diagnostics": render::json(&report, &Sources::default()) })
 }
 
 /// The answer to one line.
@@ -329,81 +304,4 @@ fn real_path(path: &Path) -> Option<PathBuf> {
         let real = there.canonicalize().ok()?;
         rest.components().all(|part| matches!(part, Component::Normal(_))).then(|| real.join(rest))
     })
-}
-
-/// The hidden flag of the process that answers.
-const FLAG: &str = "--worker";
-
-/// Answers lines until it is dropped.
-struct LineWorker {
-    child: Child,
-    lines: Sender<Arc<[u8]>>,
-    answers: Receiver<Vec<u8>>,
-}
-
-impl LineWorker {
-    /// Starts the program again, with the same arguments.
-    fn start(show: &Console<'_>) -> Result<Self, Box<Diagnostic>> {
-        let failed = |why: &dyn std::fmt::Display| {
-            let message = format!("the process that answers cannot be started: {why}");
-            Box::new(Diagnostic::error(Code::FileMissing, message).help("start `tapster serve` again"))
-        };
-        let program = std::env::current_exe().map_err(|error| failed(&error))?;
-        let arguments = show.arguments.iter().flatten().skip(1);
-        let mut command = Command::new(program);
-        command.args(arguments).arg(FLAG).stdin(Stdio::piped()).stdout(Stdio::piped());
-        let mut child = command.spawn().map_err(|error| failed(&error))?;
-        let (Some(mut input), Some(output)) = (child.stdin.take(), child.stdout.take()) else { return Err(failed(&"it has no pipes")) };
-        let (lines, waiting) = channel::<Arc<[u8]>>();
-        let (answered, answers) = channel();
-        // it ends with the process, whose pipes are closed then
-        std::thread::spawn(move || {
-            let mut output = BufReader::new(output);
-            for line in waiting {
-                let mut answer = Vec::new();
-                // the last line of a file may have no end
-                let end: &[u8] = if line.ends_with(b"\n") { b"" } else { b"\n" };
-                let sent = input.write_all(&line).and_then(|()| input.write_all(end)).and_then(|()| input.flush());
-                let done = sent.and_then(|()| output.read_until(b'\n', &mut answer));
-                if done.is_err() || answer.last() != Some(&b'\n') || answered.send(answer).is_err() {
-                    return;
-                }
-            }
-        });
-        Ok(Self { child, lines, answers })
-    }
-
-    /// The answer to a line; an error if there is none, after which another worker is needed.
-    fn ask(&mut self, line: &Arc<[u8]>, deadline: Duration) -> Result<Vec<u8>, Box<Diagnostic>> {
-        // whether it can be sent shows in the answer
-        let _ = self.lines.send(Arc::clone(line));
-        self.answers.recv_timeout(deadline).map_err(|error| {
-            Box::new(match error {
-                RecvTimeoutError::Timeout => {
-                    let message = format!("the answer took longer than {} s", deadline.as_secs_f64());
-                    Diagnostic::error(Code::BoundExceeded, message)
-                        .help("ask for less, or start `tapster serve` with a longer `--deadline SECONDS`")
-                }
-                RecvTimeoutError::Disconnected => {
-                    let how = self.child.wait().map_or_else(|error| error.to_string(), |status| status.to_string());
-                    Diagnostic::error(Code::BoundExceeded, format!("the process that built the answer has ended ({how})"))
-                        .help("it may have reached the memory that `TAPSTER_MEMORY` gives it: ask for less, or raise that")
-                }
-            })
-        })
-    }
-}
-
-impl Drop for LineWorker {
-    fn drop(&mut self) {
-        // one that has ended already cannot be killed
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
-
-/// Ends this process with the one that started it.
-fn end_with_parent() {
-    #[cfg(target_os = "linux")]
-    let _ = rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL));
 }

@@ -4,6 +4,7 @@
 
 mod chat;
 mod console;
+mod dataset;
 mod eval;
 mod folder;
 mod here;
