@@ -23,6 +23,7 @@ mod new;
 mod ops;
 mod options;
 mod packs;
+mod report;
 mod run;
 mod schema;
 pub(crate) mod serve;
@@ -91,6 +92,8 @@ pub(crate) enum Verb {
     Serve(serve::ServeArgs),
     /// Offer everything to an agent, as tools of MCP.
     Mcp(McpArgs),
+    /// Write everything that a prompt is made of into one line, for a report of a problem.
+    Report(report::ReportArgs),
     /// List the packs that can be named.
     Packs(packs::PacksArgs),
     /// Show what a pack brings along: capabilities, scripts, regular expressions, limits, files.
@@ -149,6 +152,7 @@ impl Verb {
             Verb::Eval(verb) => verb.run(show),
             Verb::Serve(verb) => verb.run(show),
             Verb::Mcp(verb) => verb.run(show),
+            Verb::Report(verb) => verb.run(show),
             Verb::Packs(verb) => verb.run(show),
             Verb::Audit(verb) => verb.run(show),
             Verb::Pack(verb) => verb.run(show),
