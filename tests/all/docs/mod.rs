@@ -362,7 +362,7 @@ const SIZES: &[(&str, &str, &str)] = &[
     ("a list or table written out", LIMITS, "OUTPUT_BYTES"),
     ("nesting of values", LIMITS, "NESTING"),
     ("a value of a store", "crates/session/src/store/sessions.rs", "MAX_VALUE"),
-    ("a line of `serve`", "cli/src/verbs/serve.rs", "MAX_LINE"),
+    ("a line of `serve`", "cli/src/worker.rs", "MAX_LINE"),
     ("a reply of a provider", "crates/client/src/receive.rs", "MAX_REPLY"),
     ("an archive", "crates/exchange/src/share/archive.rs", "MAX_ARCHIVE"),
 ];
