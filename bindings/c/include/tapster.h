@@ -27,7 +27,8 @@ extern "C" {
 tapster_door *tapster_new(const char *folders);
 
 // Answers a request, which is `length` bytes of JSON; bytes that are not JSON in UTF-8 are answered with an error. The response is a
-// text of JSON that ends with a NUL, for `tapster_free_text`. NULL: an argument is NULL, or this library has a bug.
+// text of JSON that ends with a NUL, for `tapster_free_text`. NULL: an argument is NULL, or there
+// is no memory, or this library has a bug.
 //
 // # Safety
 // `door` is NULL or of `tapster_new`, and `request` is NULL or has `length` bytes.
