@@ -6,11 +6,16 @@ const native = load();
 const FORGOTTEN = "nothing is kept under the handle";
 const HANDLE = /^part-[0-9a-f]{32}$/;
 
+/** The package with the library for this platform. */
+function platformPackage() {
+  const isMusl = process.platform === "linux" && !process.report?.getReport().header.glibcVersionRuntime;
+  return `tapster-${process.platform}-${process.arch}${isMusl ? "-musl" : ""}`;
+}
+
 /** The library beside this file, or that of the package for this platform. */
 function load() {
-  const isMusl = process.platform === "linux" && !process.report?.getReport().header.glibcVersionRuntime;
-  const name = `tapster-${process.platform}-${process.arch}${isMusl ? "-musl" : ""}`;
-  for (const path of ["./tapster.node", name]) {
+  for (const find of [() => "./tapster.node", platformPackage]) {
+    const path = find();
     try {
       return require(path);
     } catch (error) {
@@ -18,7 +23,8 @@ function load() {
       if (error.code !== "MODULE_NOT_FOUND" || !error.message.includes(path)) throw error;
     }
   }
-  throw new Error(`tapster has no native library here: install the package \`${name}\`, or build bindings/node and copy the library to ${__dirname}/tapster.node`);
+  const own = `build bindings/node and copy the library to ${__dirname}/tapster.node`;
+  throw new Error(`tapster has no native library here: install the package \`${platformPackage()}\`, or ${own}`);
 }
 
 /** Why there is no result. */

@@ -17,6 +17,8 @@ cp bindings/node/{package.json,index.js,index.d.ts,door.d.ts} "$package/"
 missing=$(node -e 'require(process.argv[1])' "$package" 2>&1 || true)
 grep -q 'install the package `tapster-' <<<"$missing" || { echo "a missing library is not named: $missing"; exit 1; }
 cp "${CARGO_TARGET_DIR:-target}/$([ -n "${RELEASE:-}" ] && echo release || echo debug)/libtapster_node.so" "$package/tapster.node"
+sed -n '/^```js$/,/^```$/{/^```/!p}' docs/how-to/from-python-or-node.md >"$work/page.mjs"
+node "$work/page.mjs" | grep -xF "pack base" >/dev/null
 PACKAGE="$package" node bindings/node/test/test.mjs
 
 if ! has npm || ! (cd "$work" && npm install --silent --no-audit --no-fund --no-save --ignore-scripts json-schema-to-typescript@16 typescript@5 >/dev/null 2>&1); then

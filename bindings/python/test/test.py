@@ -26,6 +26,12 @@ class Conformance(unittest.TestCase):
 
 
 class Layer(unittest.TestCase):
+    def test_page(self):
+        page = (ROOT / "docs/how-to/from-python-or-node.md").read_text(encoding="utf-8")
+        script = page.split("```python\n")[1].split("```")[0]
+        printed = subprocess.check_output([sys.executable, "-c", script], encoding="utf-8")
+        self.assertEqual(printed, f"https://api.openai.com/v1/chat/completions {[{'role': 'system', 'content': 'Be brief.'}, HELLO]}\npack base\n")
+
     def test_builds(self):
         with tapster.open("base", overlays=[BRIEF]) as rules:
             prompt = rules.build(message="Hello.")
