@@ -18,8 +18,8 @@ if [ -n "${RELEASE:-}" ]; then
   ls -s --block-size=K "$work"/*.whl
   python3 -m zipfile -e "$work"/*.whl "$work/package"
 else
-  # all bindings in one build, and with the command line, so that a gate compiles nothing twice
-  cargo build --locked --quiet -p tapster-cli -p tapster-c -p tapster-node -p tapster-python
+  # as `.ci/run` builds, so that a gate compiles nothing twice
+  cargo build --locked --quiet --workspace --exclude tapster-fuzz
   mkdir "$work/package"
   cp -r bindings/python/python/tapster "$work/package/"
   cp "${CARGO_TARGET_DIR:-target}/debug/lib_tapster.so" "$work/package/tapster/_tapster.abi3.so"
