@@ -173,7 +173,7 @@ fn the_page_has_the_same_rooms() {
 #[test]
 fn every_file_says_its_idea() {
     let mut wrong = Vec::new();
-    for (name, text) in ["src", "crates", "cli/src", "tests", "benches"].into_iter().flat_map(rust) {
+    for (name, text) in ["src", "crates", "bindings", "cli/src", "tests", "benches"].into_iter().flat_map(rust) {
         if !text.starts_with("//!") {
             wrong.push(format!("{name}: does not begin with `//!`"));
         }
@@ -204,6 +204,7 @@ fn files_clocks_and_the_environment_stay_at_the_doors() {
         // reads case files and their snapshots, and runs cases in threads
         "crates/testing/src/",
         "crates/text/src/diag/file.rs",
+        "crates/door/src/clock.rs",
         // the times of the files of packs
         "crates/door/src/stamp.rs",
         "crates/serve/src/",
@@ -579,6 +580,9 @@ fn circles_are_found_and_compared() {
 /// The crates: the folder of the manifest, and those of the sources.
 const SOURCES_BY_CRATE: &[(&str, &[&str])] = &[
     ("", &["src"]),
+    ("bindings/c/", &["bindings/c/src"]),
+    ("bindings/node/", &["bindings/node/src"]),
+    ("bindings/python/", &["bindings/python/src"]),
     ("cli/", &["cli/src"]),
     ("crates/client/", &["crates/client/src"]),
     ("crates/door/", &["crates/door/src"]),

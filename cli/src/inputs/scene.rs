@@ -1,11 +1,10 @@
 //! From files to a scene: containers are opened, foreign formats are read by the pack's own rules, and the parts are given
 //! to the pack, whose program `scene` says which of them wins and fills in what no file says.
-//!
-//! Only the clock is read here.
 
 use std::path::Path;
 
 use crate::build::{AssembledScene, ScenePart, assemble_scene};
+pub(crate) use tapster_door::clock::now as clock;
 pub(crate) use tapster_door::scene::{SMALLER, SceneRole};
 use tapster_door::scene::{SceneTexts, imported_before, read_contents, read_part, table};
 
@@ -149,11 +148,6 @@ fn flag_values(parts: &BuildParts) -> Value {
         scene.set(path, value.clone());
     }
     scene.data
-}
-
-/// The time now. This is the only place that reads the clock: a build takes the time from its scene.
-pub(crate) fn clock() -> String {
-    jiff::Zoned::now().strftime("%Y-%m-%dT%H:%M:%S%:z").to_string()
 }
 
 /// What a file gives to the scene.

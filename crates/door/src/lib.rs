@@ -21,6 +21,8 @@
 //! - `diagnostics`: errors and warnings with their codes, places and remedies, as `--error-format json` writes them.
 
 mod calls;
+#[cfg(feature = "clock")]
+pub mod clock;
 pub mod diff;
 pub mod explain;
 pub mod layout;
@@ -116,12 +118,17 @@ impl Door {
 
     /// Answers a request that is a text of JSON of at most [`MAX_REQUEST`] bytes with such a text on one line.
     pub fn call_text(&self, request: &[u8]) -> String {
+        self.call_text_with_events(request, &mut |_| true)
+    }
+
+    /// Answers such a text. Long calls tell how far they are, as [`Door::call_with_events`] says.
+    pub fn call_text_with_events(&self, request: &[u8], events: CallEvents<'_>) -> String {
         if request.len() > MAX_REQUEST {
             let complaint = Diagnostic::error(Code::FileTooLarge, format!("the request is longer than {} MiB", MAX_REQUEST >> 20));
             return refusal(complaint.help("send large files once, with `put`"));
         }
         match serde_json::from_slice::<Json>(request) {
-            Ok(request) => self.call(&request).to_string(),
+            Ok(request) => self.call_with_events(request, events).to_string(),
             Err(error) => {
                 let complaint = Diagnostic::new(Code::SyntaxJson, format!("the request is not valid JSON: {error}"));
                 refusal(complaint.help("send one JSON object"))

@@ -1,0 +1,5 @@
+//! How a library is linked that Node loads.
+
+fn main() {
+    napi_build::setup();
+}

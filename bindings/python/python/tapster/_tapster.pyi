@@ -1,0 +1,7 @@
+from typing import Sequence
+
+VERSION: str
+
+class Door:
+    def __new__(cls, folders: Sequence[str]) -> Door: ...
+    def call_text(self, request: bytes) -> str: ...
