@@ -1,5 +1,6 @@
 """PySpark: python with_spark.py scenes.jsonl prompts 4    (a folder of prompts; 4 workers)"""
 
+import os
 import sys
 
 import pandas
@@ -15,6 +16,7 @@ def build(batches):
 
 if __name__ == "__main__":
     source, target, workers = sys.argv[1], sys.argv[2], int(sys.argv[3])
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     spark = SparkSession.builder.master(f"local[{workers}]").config("spark.ui.enabled", "false").getOrCreate()
     spark.sparkContext.setLogLevel("ERROR")
     spark.sparkContext.addPyFile("prompts.py")
