@@ -9,7 +9,7 @@ const HANDLE = /^part-[0-9a-f]{32}$/;
 /** The package with the library for this platform. */
 function platformPackage() {
   const isMusl = process.platform === "linux" && !process.report?.getReport().header.glibcVersionRuntime;
-  return `tapster-${process.platform}-${process.arch}${isMusl ? "-musl" : ""}`;
+  return `@tapster/engine-${process.platform}-${process.arch}${isMusl ? "-musl" : ""}`;
 }
 
 /** The library beside this file, or that of the package for this platform. */

@@ -3,9 +3,9 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use napi::Env;
 use napi::Result;
 use napi::bindgen_prelude::{AsyncTask, Buffer, Task};
-use napi::Env;
 use napi_derive::napi;
 use tapster_door::{Door, clock};
 

@@ -1,5 +1,5 @@
 // What must be, and what must not be, by the types alone.
-import { TapsterError, call, open, type Answer, type Prompt } from "tapster";
+import { TapsterError, call, open, type Answer, type Prompt } from "@tapster/engine";
 
 const rules = open({ pack: "base", overlays: ["brief.toml", { name: "a.toml", text: "" }], folders: ["packs"] });
 const prompt: Prompt = rules.build({ message: "Hello.", character: "fox.png", lorebooks: [{ name: "a.json", json: [] }] }, { plan: true });

@@ -1,7 +1,8 @@
-from typing import Sequence
+from typing import Sequence, final
 
 VERSION: str
 
+@final
 class Door:
     def __new__(cls, folders: Sequence[str]) -> Door: ...
     def call_text(self, request: bytes) -> str: ...
