@@ -118,8 +118,10 @@ fn rival(entries: usize) -> Option<(Child, SocketAddr)> {
     command.args(["server.mjs", &entries.to_string()]).current_dir(folder).stdout(Stdio::piped());
     let mut node = command.spawn().unwrap_or_else(|e| panic!("node: {e}"));
     let mut port = String::new();
-    BufReader::new(node.stdout.take()?).read_line(&mut port).ok()?;
-    Some((node, SocketAddr::from(([127, 0, 0, 1], port.trim().parse().ok()?))))
+    if let Some(output) = node.stdout.take() {
+        BufReader::new(output).read_line(&mut port).unwrap_or_else(|e| panic!("node: {e}"));
+    }
+    Some((node, SocketAddr::from(([127, 0, 0, 1], port.trim().parse().unwrap_or_else(|e| panic!("{port}: {e}"))))))
 }
 
 fn measure(door: &Arc<Door>, address: SocketAddr, messages: usize, entries: usize) {

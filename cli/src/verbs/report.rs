@@ -52,13 +52,12 @@ impl ReportArgs {
         }
         let rules = json!({ "pack": &*rules.pack().name, "packs": packs_of(&rules), "overlays": overlays });
         let scene = json!({ "scene": data, "strict": scene.strict, "seed": scene.seed, "draws": scene.draws });
-        let mut request = json!({ "call": "build", "rules": rules, "scene": scene });
-        let answer = Door::default().call(&request);
-        let payload = answer.pointer("/result/payload").cloned().unwrap_or_default();
-        request["id"] = json!({
+        let answer = Door::default().call(&json!({ "call": "build", "rules": rules, "scene": scene }));
+        let seen = json!({
             "tapster": env!("CARGO_PKG_VERSION"), "system": format!("{} {}", std::env::consts::OS, std::env::consts::ARCH),
-            "payload": payload, "diagnostics": answer["diagnostics"],
+            "payload": answer.pointer("/result/payload"), "diagnostics": answer.get("diagnostics"),
         });
+        let request = json!({ "call": "build", "rules": rules, "scene": scene, "id": seen });
         show.result(&format!("{request}\n"));
         Ok(RunExit::Done)
     }

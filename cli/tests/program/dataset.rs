@@ -35,7 +35,7 @@ fn many_scenes_are_built_in_order_and_go_on_where_they_ended() {
 
     // a killed program leaves a part of a line
     let cut = whole.match_indices('\n').nth(99).unwrap().0 + 20;
-    std::fs::write(folder.0.join("out.jsonl"), &whole[..cut]).unwrap();
+    std::fs::write(folder.0.join("out.jsonl"), whole.get(..cut).unwrap()).unwrap();
     let ran = build(&folder.0, &flags);
     assert_eq!(String::from_utf8_lossy(&ran.stderr), "201 built, 2 failed, 100 there before\n");
     assert_eq!(std::fs::read_to_string(folder.0.join("out.jsonl")).unwrap(), whole);

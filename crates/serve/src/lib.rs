@@ -183,7 +183,7 @@ async fn answer_call(State(server): State<Arc<Server>>, Path(call): Path<String>
         let body = body::read_body(&server, request).await.map_err(refuse_body)?;
         let mut request: Map<String, Json> = body.parse().map_err(refuse_body)?;
         let calls = openapi::call_names();
-        if !calls.iter().any(|known| *known == call) {
+        if !calls.contains(&call) {
             let help = format!("the calls are {}", calls.join(", "));
             return Err(problem(StatusCode::NOT_FOUND, &format!("there is no call `{call}`"), json!({ "help": help })));
         }
@@ -247,6 +247,13 @@ async fn log_request(State(server): State<Arc<Server>>, request: Request, next: 
     let response = next.run(request).await;
     (server.log)(RequestLog { method, path, status: response.status().as_u16(), time: started.elapsed() });
     response
+}
+
+/// Adds a member to a table.
+fn insert_member(table: &mut Json, name: &str, value: impl Into<Json>) {
+    if let Some(table) = table.as_object_mut() {
+        table.insert(name.to_owned(), value.into());
+    }
 }
 
 /// A response with JSON on one line.

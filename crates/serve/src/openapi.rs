@@ -4,6 +4,7 @@ use std::sync::LazyLock;
 
 use serde_json::{Map, Value as Json, json};
 
+use crate::insert_member;
 use crate::sessions::TurnRequest;
 
 /// The calls of a schema of the door: their names, and the schemas of their requests.
@@ -67,10 +68,11 @@ fn operation(path: &str, name: &str, about: &str, body: Option<(Json, Json)>) ->
     let parameters: Vec<_> =
         in_path.map(|name| json!({ "name": name, "in": "path", "required": true, "schema": { "type": "string" } })).collect();
     if !parameters.is_empty() {
-        operation["parameters"] = parameters.into();
+        insert_member(&mut operation, "parameters", parameters);
     }
     if let Some((schema, example)) = body {
-        operation["requestBody"] = json!({ "required": true, "content": { "application/json": { "schema": schema, "example": example } } });
+        let content = json!({ "application/json": { "schema": schema, "example": example } });
+        insert_member(&mut operation, "requestBody", json!({ "required": true, "content": content }));
     }
     operation
 }
@@ -102,7 +104,7 @@ pub fn document(has_gateway: bool, has_sessions: bool) -> Json {
                 _ => (json!({ "type": "object" }), json!({ "model": "assistant", "messages": [{ "role": "user", "content": "Hello." }] })),
             });
             let place = paths.entry((*path).to_owned()).or_insert_with(|| json!({}));
-            place[*method] = operation(path, name, about, body);
+            insert_member(place, method, operation(path, name, about, body));
         }
     };
     if has_sessions {

@@ -29,6 +29,7 @@ use tokio::sync::Semaphore;
 
 use crate::Server;
 use crate::body::{self, BodyRefusal};
+use crate::insert_member;
 use crate::json_response;
 use crate::problem;
 
@@ -240,7 +241,7 @@ impl SessionShelf {
                 let more = json!({ "stored": true, "run": { "before": before, "after": done.run } });
                 found.as_object_mut().into_iter().for_each(|found| found.extend(more.as_object().cloned().unwrap_or_default()));
                 match session.projections(at).await {
-                    Ok(ui) => found["ui"] = serde_json::to_value(ui).unwrap_or_default(),
+                    Ok(ui) => insert_member(&mut found, "ui", serde_json::to_value(ui).unwrap_or_default()),
                     // the turn is stored, so its answer is no error
                     Err(error) => {
                         warnings.push(Diagnostic { severity: Severity::Warning, ..SessionError::Store(error).diagnostic(&rules) })

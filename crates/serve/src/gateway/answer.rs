@@ -8,6 +8,7 @@ use tapster_client::sse::{Splitter, SseEvent};
 
 use super::config::ClientDialect;
 use super::rewrite::is_streamed;
+use crate::insert_member;
 
 /// The most bytes of an answer that is translated.
 pub(super) const MOST_TRANSLATED: usize = 16 << 20;
@@ -90,10 +91,10 @@ impl AnswerFormat {
             ClientDialect::Openai => {
                 let mut message = json!({ "role": "assistant", "content": if text.is_empty() { Json::Null } else { text.into() } });
                 if !reply.reasoning.is_empty() {
-                    message["reasoning_content"] = reply.reasoning.as_str().into();
+                    insert_member(&mut message, "reasoning_content", reply.reasoning.as_str());
                 }
                 if !calls.is_empty() {
-                    message["tool_calls"] = openai_calls(&calls);
+                    insert_member(&mut message, "tool_calls", openai_calls(&calls));
                 }
                 let choice = json!({ "index": 0, "message": message, "finish_reason": self.stop_word(reply) });
                 self.openai("chat.completion", &[choice], Some(usage))
@@ -132,22 +133,26 @@ impl AnswerFormat {
         let mut out =
             json!({ "id": format!("chatcmpl-{}", self.id), "object": object, "created": 0, "model": self.model, "choices": choices });
         if let Some(TokenUsage { input, output, cached }) = usage {
-            out["usage"] = json!({
-                "prompt_tokens": input, "completion_tokens": output, "total_tokens": input + output,
+            let usage = json!({
+                "prompt_tokens": input, "completion_tokens": output, "total_tokens": input.saturating_add(output),
                 "prompt_tokens_details": { "cached_tokens": cached },
             });
+            insert_member(&mut out, "usage", usage);
         }
         out
     }
 
     fn anthropic(&self, content: Json, stop: Json, usage: TokenUsage) -> Json {
-        let TokenUsage { input, output, cached } = usage;
         json!({
             "id": format!("msg_{}", self.id), "type": "message", "role": "assistant", "model": self.model, "content": content,
             "stop_reason": stop, "stop_sequence": null,
-            "usage": { "input_tokens": input.saturating_sub(cached), "cache_read_input_tokens": cached, "output_tokens": output },
+            "usage": anthropic_usage(usage),
         })
     }
+}
+
+fn anthropic_usage(TokenUsage { input, output, cached }: TokenUsage) -> Json {
+    json!({ "input_tokens": input.saturating_sub(cached), "cache_read_input_tokens": cached, "output_tokens": output })
 }
 
 fn openai_calls(calls: &[(String, &str, &str)]) -> Json {
@@ -239,9 +244,8 @@ impl StreamTranslator {
                     self.write_block_delta(&json!({ "type": "input_json_delta", "partial_json": arguments }), &mut out);
                     self.close_block(&mut out);
                 }
-                let whole = self.format.anthropic(Json::Null, Json::Null, usage);
                 let delta = json!({ "stop_reason": self.format.stop_word(&reply), "stop_sequence": null });
-                write_typed("message_delta", json!({ "delta": delta, "usage": whole["usage"] }), &mut out);
+                write_typed("message_delta", json!({ "delta": delta, "usage": anthropic_usage(usage) }), &mut out);
                 write_typed("message_stop", json!({}), &mut out);
             }
         }
