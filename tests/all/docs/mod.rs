@@ -322,9 +322,12 @@ fn number(cell: &str) -> u64 {
 
 /// What a constant or a field of a default is set to: `4 << 20`, `10_000`.
 fn set_to(source: &str, name: &str) -> Option<u64> {
-    let constant = source
-        .lines()
-        .find(|line| line.trim_start_matches("pub ").trim_start_matches("pub(super) ").starts_with(&format!("const {name}:")));
+    let constant = source.lines().find(|line| {
+        line.trim_start_matches("pub ")
+            .trim_start_matches("pub(super) ")
+            .trim_start_matches("pub(crate) ")
+            .starts_with(&format!("const {name}:"))
+    });
     let expression = match constant {
         Some(line) => line.split_once(" = ")?.1.trim_end_matches(';'),
         None => {
