@@ -17,7 +17,7 @@ def build(batches):
 if __name__ == "__main__":
     source, target, workers = sys.argv[1], sys.argv[2], int(sys.argv[3])
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    spark = SparkSession.builder.master(f"local[{workers}]").config("spark.ui.enabled", "false").getOrCreate()
+    spark = SparkSession.builder.master(f"local[{workers},4]").config("spark.ui.enabled", "false").getOrCreate()
     spark.sparkContext.setLogLevel("ERROR")
     spark.sparkContext.addPyFile("prompts.py")
     # a task whose worker is killed runs again
