@@ -14,7 +14,7 @@ if [ -n "${RELEASE:-}" ]; then
     echo "notice: maturin cannot be installed; the package for Python is not tested"
     exit 0
   fi
-  "$work/venv/bin/maturin" --quiet build --release --locked --manifest-path bindings/python/Cargo.toml --out "$work"
+  "$work/venv/bin/maturin" build --quiet --release --locked --manifest-path bindings/python/Cargo.toml --out "$work"
   ls -s --block-size=K "$work"/*.whl
   python3 -m zipfile -e "$work"/*.whl "$work/package"
 else
