@@ -181,7 +181,8 @@ fn clients_of_chat_completions_reach_anthropic() {
         (&answer["object"], &choice["finish_reason"], &choice["message"]["content"]),
         (&json!("chat.completion"), &json!("tool_calls"), &json!("Look."))
     );
-    assert_eq!(choice["message"]["tool_calls"][0]["function"], json!({ "name": "see", "arguments": "{\"at\":1}" }));
+    let call = json!({ "id": "t1", "type": "function", "function": { "name": "see", "arguments": "{\"at\":1}" } });
+    assert_eq!(choice["message"]["tool_calls"], json!([call]));
     assert_eq!(
         (&answer["usage"]["prompt_tokens"], &answer["usage"]["prompt_tokens_details"]["cached_tokens"]),
         (&json!(40), &json!(30)),

@@ -203,7 +203,7 @@ impl PromptFile {
         let mut reader = BufReader::new(&mut file);
         loop {
             let (mut line, start) = (Vec::new(), end);
-            let read = reader.by_ref().take(u64::MAX).read_until(b'\n', &mut line).map_err(failed)?;
+            let read = reader.read_until(b'\n', &mut line).map_err(failed)?;
             if line.last() != Some(&b'\n') {
                 break;
             }

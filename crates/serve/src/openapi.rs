@@ -51,10 +51,8 @@ const GATEWAY_PATHS: &[(&str, &str, &str, &str)] = &[
 ];
 
 /// One operation of a path.
-fn operation(path: &str, name: &str, about: &str, body: Option<(Json, Json)>) -> Json {
+fn operation(path: &str, name: &str, about: &str, result: Json, body: Option<(Json, Json)>) -> Json {
     let content = |kind: &str, schema: Json| json!({ kind: { "schema": schema } });
-    let is_call = body.is_some() && !path.contains('{');
-    let result = if is_call { json!({ "$ref": "#/components/schemas/Response" }) } else { json!({ "type": "object" }) };
     let problem = json!({ "$ref": "#/components/schemas/Problem" });
     let mut operation = json!({
         "operationId": name,
@@ -90,7 +88,7 @@ pub fn document(has_gateway: bool, has_sessions: bool) -> Json {
     for (call, variant) in calls(&schema) {
         let (about, body) = request_schema(variant);
         let path = format!("/v1/{call}");
-        let post = operation(&path, call, &about, Some((body, example(call))));
+        let post = operation(&path, call, &about, json!({ "$ref": "#/components/schemas/Response" }), Some((body, example(call))));
         paths.insert(path, json!({ "post": post }));
     }
     let mut add = |rows: &[(&str, &str, &str, &str)]| {
@@ -104,7 +102,7 @@ pub fn document(has_gateway: bool, has_sessions: bool) -> Json {
                 _ => (json!({ "type": "object" }), json!({ "model": "assistant", "messages": [{ "role": "user", "content": "Hello." }] })),
             });
             let place = paths.entry((*path).to_owned()).or_insert_with(|| json!({}));
-            insert_member(place, method, operation(path, name, about, body));
+            insert_member(place, method, operation(path, name, about, json!({ "type": "object" }), body));
         }
     };
     if has_sessions {

@@ -94,7 +94,8 @@ impl AnswerFormat {
                     insert_member(&mut message, "reasoning_content", reply.reasoning.as_str());
                 }
                 if !calls.is_empty() {
-                    insert_member(&mut message, "tool_calls", openai_calls(&calls));
+                    let calls: Vec<Json> = openai_calls(&calls).collect();
+                    insert_member(&mut message, "tool_calls", calls);
                 }
                 let choice = json!({ "index": 0, "message": message, "finish_reason": self.stop_word(reply) });
                 self.openai("chat.completion", &[choice], Some(usage))
@@ -155,9 +156,17 @@ fn anthropic_usage(TokenUsage { input, output, cached }: TokenUsage) -> Json {
     json!({ "input_tokens": input.saturating_sub(cached), "cache_read_input_tokens": cached, "output_tokens": output })
 }
 
-fn openai_calls(calls: &[(String, &str, &str)]) -> Json {
-    let call = |(n, (id, name, arguments)): (usize, &(String, &str, &str))| json!({ "index": n, "id": id, "type": "function", "function": { "name": name, "arguments": arguments } });
-    calls.iter().enumerate().map(call).collect()
+fn openai_calls<'c>(calls: &'c [(String, &str, &str)]) -> impl Iterator<Item = Json> + 'c {
+    calls.iter().map(|(id, name, arguments)| json!({ "id": id, "type": "function", "function": { "name": name, "arguments": arguments } }))
+}
+
+/// The calls as the pieces of a stream, which belong together by their number.
+fn numbered_calls(calls: &[(String, &str, &str)]) -> Json {
+    let number = |(n, mut call): (usize, Json)| {
+        insert_member(&mut call, "index", n);
+        call
+    };
+    openai_calls(calls).enumerate().map(number).collect()
 }
 
 /// Writes a stream for a client while that of the provider is read.
@@ -229,7 +238,7 @@ impl StreamTranslator {
         match self.format.dialect {
             ClientDialect::Openai => {
                 if !calls.is_empty() {
-                    self.write_chunk(&json!({ "tool_calls": openai_calls(&calls) }), Json::Null, &mut out);
+                    self.write_chunk(&json!({ "tool_calls": numbered_calls(&calls) }), Json::Null, &mut out);
                 }
                 self.write_chunk(&json!({}), self.format.stop_word(&reply).into(), &mut out);
                 if self.format.tells_usage {
