@@ -2,7 +2,7 @@
 //! costs one line.
 
 use std::ffi::OsStr;
-use std::io::{BufRead, BufReader, Write};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
@@ -23,6 +23,16 @@ pub(crate) fn id_of(line: &[u8]) -> Json {
         id: Json,
     }
     serde_json::from_slice::<LineId>(line).map_or(Json::Null, |line| line.id)
+}
+
+/// The next line, with its end; `None` where there is none. Of a line that is longer than [`MAX_LINE`], the rest is skipped.
+pub(crate) fn read_line(input: &mut dyn BufRead) -> std::io::Result<Option<Vec<u8>>> {
+    let mut line = Vec::new();
+    input.take(MAX_LINE as u64 + 1).read_until(b'\n', &mut line)?;
+    if line.len() > MAX_LINE && line.last() != Some(&b'\n') {
+        input.skip_until(b'\n')?;
+    }
+    Ok(Some(line).filter(|line| !line.is_empty()))
 }
 
 /// The complaint about a line that is too long to be read.

@@ -4,7 +4,7 @@
 //! own line. Prompts are written a batch at a time; what is there already when the program is started again stays.
 
 use std::fs::{File, OpenOptions};
-use std::io::{BufRead, BufReader, BufWriter, Read, Seek, SeekFrom, Write};
+use std::io::{BufRead, BufReader, BufWriter, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -18,7 +18,7 @@ use crate::exit::{EarlyExit, Result, RunExit};
 use crate::inputs::files::unwritable;
 use crate::layout::progress_bar;
 use crate::output::Console;
-use crate::worker::{LineWorker, MAX_LINE, id_of, refusal, too_long};
+use crate::worker::{LineWorker, MAX_LINE, id_of, read_line, refusal, too_long};
 
 /// Lines of a batch for each process.
 const BATCH: usize = 64;
@@ -120,19 +120,12 @@ fn is_built(answer: &[u8]) -> bool {
     serde_json::from_slice::<AnswerStatus>(answer).is_ok_and(|answer| answer.ok)
 }
 
-/// The next line that is not blank; of one that is too long, as much as shows that.
+/// The next line that is not blank.
 fn next_line(input: &mut dyn BufRead, from: &Path) -> Result<Option<Vec<u8>>> {
     loop {
-        let mut line = Vec::new();
-        let read = input.take(MAX_LINE as u64 + 1).read_until(b'\n', &mut line).map_err(|error| unreadable(from, &error))?;
-        if read == 0 {
-            return Ok(None);
-        }
-        if line.len() > MAX_LINE && line.last() != Some(&b'\n') {
-            input.skip_until(b'\n').map_err(|error| unreadable(from, &error))?;
-        }
-        if !line.iter().all(u8::is_ascii_whitespace) {
-            return Ok(Some(line));
+        let line = read_line(input).map_err(|error| unreadable(from, &error))?;
+        if line.as_ref().is_none_or(|line| !line.iter().all(u8::is_ascii_whitespace)) {
+            return Ok(line);
         }
     }
 }

@@ -1,7 +1,7 @@
 //! `tapster serve --stdio`: prompts for a program that runs `tapster` once and asks many times. Each line of standard input
 //! is a scene as JSON, and each is answered by one line of JSON.
 
-use std::io::{BufRead, BufReader, Read};
+use std::io::BufReader;
 use std::net::SocketAddr;
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
@@ -21,7 +21,7 @@ use crate::inputs::{BuildParts, TemplateReference, library, load_rules, parse_se
 use crate::output::Console;
 use crate::pack::Start;
 use crate::pack::files::is_pack;
-use crate::worker::{LineWorker, MAX_LINE, end_with_parent, id_of, refusal, too_long};
+use crate::worker::{LineWorker, MAX_LINE, end_with_parent, id_of, read_line, refusal, too_long};
 
 #[cfg(not(feature = "full"))]
 use crate::full::serve_http;
@@ -150,17 +150,11 @@ impl ServeArgs {
     }
 }
 
-/// The next line of standard input; `None` at its end. Of a line that is longer than [`MAX_LINE`], the rest is skipped.
+/// The next line of standard input; `None` at its end.
 fn next_line(show: &mut Console<'_>) -> Result<Option<Vec<u8>>> {
-    let failed = |error: std::io::Error| EarlyExit::could_not(Code::FileMissing, format!("standard input cannot be read: {error}"), "");
-    let mut line = Vec::new();
     // one byte of buffer, so that nothing behind the line is taken from the stream
     let mut input = BufReader::with_capacity(1, &mut *show.io.input);
-    input.by_ref().take(MAX_LINE as u64 + 1).read_until(b'\n', &mut line).map_err(failed)?;
-    if line.len() > MAX_LINE && line.last() != Some(&b'\n') {
-        input.skip_until(b'\n').map_err(failed)?;
-    }
-    Ok(Some(line).filter(|line| !line.is_empty()))
+    read_line(&mut input).map_err(|error| EarlyExit::could_not(Code::FileMissing, format!("standard input cannot be read: {error}"), ""))
 }
 
 /// The answer to one line.
