@@ -111,6 +111,12 @@ impl DatasetArgs {
     }
 }
 
+/// Whether a line, or its beginning, is an answer.
+fn is_answer(line: &[u8]) -> bool {
+    let beginning = String::from_utf8_lossy(line);
+    beginning.starts_with("{\"id\":") && beginning.contains(",\"ok\":")
+}
+
 /// Whether an answer has a prompt.
 fn is_built(answer: &[u8]) -> bool {
     #[derive(serde::Deserialize)]
@@ -197,6 +203,11 @@ impl PromptFile {
         loop {
             let (mut line, start) = (Vec::new(), end);
             let read = reader.read_until(b'\n', &mut line).map_err(failed)?;
+            // another file would lose its last line
+            if start == 0 && read > 0 && !is_answer(&line) {
+                let message = format!("`{}` is there, and is no file of prompts", path.display());
+                return Err(EarlyExit::could_not(Code::FileMissing, message, "name another file, or remove this one"));
+            }
             if line.last() != Some(&b'\n') {
                 break;
             }

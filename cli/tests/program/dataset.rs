@@ -40,6 +40,10 @@ fn many_scenes_are_built_in_order_and_go_on_where_they_ended() {
     assert_eq!(String::from_utf8_lossy(&ran.stderr), "201 built, 2 failed, 100 there before\n");
     assert_eq!(std::fs::read_to_string(folder.0.join("out.jsonl")).unwrap(), whole);
     assert_eq!(String::from_utf8_lossy(&build(&folder.0, &flags).stderr), "0 built, 0 failed, 303 there before\n");
+    // a file of something else is not touched, whichever way round the two are named
+    let swapped = build(&folder.0, &["--jsonl", "out.jsonl", "in.jsonl"]);
+    assert!(swapped.status.code() == Some(2) && String::from_utf8_lossy(&swapped.stderr).contains("is no file of prompts"), "{swapped:?}");
+    assert_eq!(std::fs::read_to_string(folder.0.join("in.jsonl")).unwrap(), lines);
     std::fs::write(folder.0.join("in.jsonl"), main(0)).unwrap();
     let ran = build(&folder.0, &flags);
     assert!(ran.status.code() == Some(2) && String::from_utf8_lossy(&ran.stderr).contains("name another file"), "{ran:?}");
