@@ -14,6 +14,7 @@ else
   cargo build --locked --quiet --workspace --exclude tapster-fuzz
 fi
 libraries="$(cd "${CARGO_TARGET_DIR:-target}" && pwd)/$([ -n "${RELEASE:-}" ] && echo release || echo debug)"
+library=$({ ls "$libraries"/libtapster.{so,dylib} 2>/dev/null || true; } | head -1)
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
@@ -44,12 +45,12 @@ else
   echo "notice: valgrind is not installed; leaks are not looked for"
 fi
 if has python3; then
-  python3 test/conformance.py "$libraries/libtapster.so"
+  python3 test/conformance.py "$library"
 else
   echo "notice: python3 is not installed; the conversations of tests/door are not asked"
 fi
 if has npm && cp examples/koffi.mjs "$work/" && (cd "$work" && npm install --silent --no-audit --no-fund koffi@3 >/dev/null 2>&1); then
-  (cd "$work" && node koffi.mjs "$libraries/libtapster.so") | grep -xF "$payload" >/dev/null
+  (cd "$work" && node koffi.mjs "$library") | grep -xF "$payload" >/dev/null
   echo "examples/koffi.mjs: ok"
 else
   echo "notice: koffi cannot be installed; examples/koffi.mjs is not run"

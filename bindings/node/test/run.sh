@@ -20,7 +20,8 @@ mkdir -p "$package"
 cp bindings/node/{package.json,index.js,index.d.ts,door.d.ts} "$package/"
 missing=$(node -e 'require(process.argv[1])' "$package" 2>&1 || true)
 grep -q 'install the package `@tapster/engine-' <<<"$missing" || { echo "a missing library is not named: $missing"; exit 1; }
-cp "${CARGO_TARGET_DIR:-target}/$([ -n "${RELEASE:-}" ] && echo release || echo debug)/libtapster_node.so" "$package/tapster.node"
+libraries="${CARGO_TARGET_DIR:-target}/$([ -n "${RELEASE:-}" ] && echo release || echo debug)"
+cp "$({ ls "$libraries"/{libtapster_node.{so,dylib},tapster_node.dll} 2>/dev/null || true; } | head -1)" "$package/tapster.node"
 sed -n '/^```js$/,/^```$/{/^```/!p}' docs/how-to/from-python-or-node.md >"$work/page.mjs"
 node "$work/page.mjs" | grep -xF "pack base" >/dev/null
 PACKAGE="$package" node bindings/node/test/test.mjs

@@ -22,7 +22,10 @@ else
   cargo build --locked --quiet --workspace --exclude tapster-fuzz
   mkdir "$work/package"
   cp -r bindings/python/python/tapster "$work/package/"
-  cp "${CARGO_TARGET_DIR:-target}/debug/lib_tapster.so" "$work/package/tapster/_tapster.abi3.so"
+  library=$(cd "${CARGO_TARGET_DIR:-target}/debug" && { ls lib_tapster.{so,dylib} _tapster.dll 2>/dev/null || true; } | head -1)
+  # as Python on this system names modules
+  case "$library" in *.dll) module=_tapster.pyd ;; *) module=_tapster.abi3.so ;; esac
+  cp "${CARGO_TARGET_DIR:-target}/debug/$library" "$work/package/tapster/$module"
 fi
 for python in ${PYTHONS:-python3}; do
   echo "$("$python" --version):"
