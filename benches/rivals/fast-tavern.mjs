@@ -2,6 +2,7 @@
 // How to run it: README.md beside this file.
 
 import { getActiveEntries } from "fast-tavern";
+import { entry, five, text } from "./scenes.mjs";
 
 const [messages, entries, runs] = process.argv.slice(2).map(Number);
 if (!messages || !entries) {
@@ -9,39 +10,14 @@ if (!messages || !entries) {
     process.exit(2);
 }
 const NAMED = 50;
-const WORDS = ["river", "lantern", "because", "quietly", "seven", "the", "harbour", "answered", "and", "dragon", "of", "morning"];
 const every = Math.max(Math.floor(messages / NAMED), 1);
 const step = Math.floor(entries / NAMED);
 
-// five digits: that engine finds keys inside words too
-const five = (n) => String(n).padStart(5, "0");
-
-function message(i) {
-    const text = Array.from({ length: 40 }, (_, k) => WORDS[(i * 7 + k * ((i % 5) + 1)) % WORDS.length]);
-    text.push(i % every === 0 ? `place${five((Math.floor(i / every) * step) % entries)}` : "nowhere");
-    return `${i % 2 === 0 ? "Ann" : "Vex"}: ${text.join(" ")}`;
-}
-
-const history = Array.from({ length: messages }, (_, i) => message(i));
-const book = Array.from({ length: entries }, (_, n) => ({
-    index: n,
-    name: `e${n}`,
-    content: n % step === 0 ? `Lore number ${n}, near place${five(n + 1)}.` : `Lore number ${n}.`,
-    enabled: true,
-    activationMode: "keyword",
-    key: [`place${five(n)}`, `realm of ${five(n)} lanterns`],
-    secondaryKey: [],
-    selectiveLogic: "andAny",
-    order: n % 100,
-    depth: 4,
-    position: "beforeChar",
-    role: null,
-    caseSensitive: false,
-    excludeRecursion: false,
-    preventRecursion: false,
-    probability: 100,
-    other: {},
-}));
+const history = Array.from({ length: messages }, (_, i) => {
+    const last = i % every === 0 ? `place${five((Math.floor(i / every) * step) % entries)}` : "nowhere";
+    return `${i % 2 === 0 ? "Ann" : "Vex"}: ${text(i, last)}`;
+});
+const book = Array.from({ length: entries }, (_, n) => entry(n, `Lore number ${n}${n % step === 0 ? `, near place${five(n + 1)}` : ""}.`));
 
 for (let run = 0; run < (runs || 3); run++) {
     const [start, used] = [performance.now(), process.cpuUsage()];
