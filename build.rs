@@ -48,7 +48,7 @@ fn copy_compact(from: &Path, to: &Path) -> io::Result<()> {
 pub(crate) fn compact(text: &str) -> Option<Vec<u8>> {
     // its reader ignores a byte order mark and complains
     let root = DeTable::parse(text).ok().filter(|_| !text.starts_with('\u{feff}'))?;
-    let mut tree = CompactTree::default();
+    let mut tree = CompactTree { file: text, ..CompactTree::default() };
     tree.open(b'{', &root.span());
     tree.table(root.get_ref())?;
     let mut keys = CompactTree::default();
@@ -58,12 +58,15 @@ pub(crate) fn compact(text: &str) -> Option<Vec<u8>> {
 }
 
 #[derive(Default)]
-struct CompactTree {
+struct CompactTree<'f> {
+    file: &'f str,
+    /// From where the next place is counted.
+    at: usize,
     bytes: Vec<u8>,
     keys: Vec<String>,
 }
 
-impl CompactTree {
+impl CompactTree<'_> {
     fn number(&mut self, number: usize) {
         let [low, ..] = number.to_le_bytes();
         if number < 0x80 {
@@ -80,13 +83,18 @@ impl CompactTree {
     }
 
     fn span(&mut self, span: &Range<usize>) {
-        self.number(span.start);
+        let (back, distance) = (span.start < self.at, span.start.abs_diff(self.at));
+        self.number(distance << 1 | usize::from(back));
         self.number(span.len());
+        self.at = span.end;
     }
 
     fn open(&mut self, kind: u8, span: &Range<usize>) {
         self.bytes.push(kind);
         self.span(span);
+        if matches!(kind, b'[' | b'{') {
+            self.at = span.start;
+        }
     }
 
     fn table(&mut self, table: &DeTable<'_>) -> Option<()> {
@@ -118,10 +126,17 @@ impl CompactTree {
                 let number = number.as_str().parse().ok().filter(|number: &f64| number.is_finite())?;
                 self.bytes.extend(number.to_le_bytes());
             }
-            DeValue::String(text) => {
-                self.open(b's', &span);
-                self.text(text);
-            }
+            DeValue::String(text) => match self.file.get(span.clone()).and_then(|literal| literal.find(&**text)) {
+                Some(start) => {
+                    self.open(b'r', &span);
+                    self.number(start);
+                    self.number(text.len());
+                }
+                None => {
+                    self.open(b's', &span);
+                    self.text(text);
+                }
+            },
             DeValue::Datetime(date) => {
                 self.open(b's', &span);
                 self.text(&date.to_string());

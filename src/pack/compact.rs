@@ -2,18 +2,20 @@
 //!
 //! First the keys of the file: their number, and for each its length and its bytes. Then the root. A node is a letter that
 //! says what it is, where it begins in the text, its length there, and its content: `t` and `f` nothing, `i` and `n` eight
-//! bytes, `s` a length and a text, `[` a number and nodes, `{` a number and fields. A field is the number of its key, where
+//! bytes, `s` a length and a text, `r` where the text begins behind the place and its length, for the text lies in the file
+//! as it is, `[` a number and nodes, `{` a number and fields. A field is the number of its key, where
 //! the key begins, its length, and a node. Numbers have seven bits in a byte, the lowest first; all but the last byte have
-//! the eighth bit.
+//! the eighth bit. A place is counted from the end of the last one, or from the beginning of the list or table that it is the
+//! first in: the distance, doubled, and one more if it lies before.
 
 use std::sync::Arc;
 
 use crate::diag::{DocumentNode, FieldMap, NodeValue, SourceId, Span, TableField};
 
-/// The tree in `bytes` of the file `source`; `None` if they hold none.
+/// The tree in `bytes` of the file `source`, whose text is `file`; `None` if they hold none.
 #[must_use]
-pub fn read(source: SourceId, bytes: &[u8]) -> Option<DocumentNode> {
-    let mut reader = CompactReader { source, bytes, keys: Vec::new() };
+pub fn read(source: SourceId, file: &str, bytes: &[u8]) -> Option<DocumentNode> {
+    let mut reader = CompactReader { source, file, at: 0, bytes, keys: Vec::new() };
     let keys = reader.number()?;
     reader.keys = (0..keys).map(|_| reader.text()).collect::<Option<_>>()?;
     reader.node()
@@ -21,6 +23,9 @@ pub fn read(source: SourceId, bytes: &[u8]) -> Option<DocumentNode> {
 
 struct CompactReader<'b> {
     source: SourceId,
+    file: &'b str,
+    /// From where the next place is counted.
+    at: usize,
     /// What has not been read yet.
     bytes: &'b [u8],
     keys: Vec<Arc<str>>,
@@ -53,19 +58,28 @@ impl CompactReader<'_> {
     }
 
     fn span(&mut self) -> Option<Span> {
-        let (start, length) = (self.number()?, self.number()?);
-        Some(Span::new(self.source, start, start + length))
+        let (distance, length) = (self.number()?, self.number()?);
+        let start = if distance & 1 == 0 { self.at.checked_add(distance >> 1) } else { self.at.checked_sub(distance >> 1) }?;
+        self.at = start + length;
+        Some(Span::new(self.source, start, self.at))
     }
 
     /// The program that was built has written it no deeper than rule files may be.
     fn node(&mut self) -> Option<DocumentNode> {
         let [kind] = self.take()?;
         let span = self.span()?;
+        if matches!(kind, b'[' | b'{') {
+            self.at = span.start as usize;
+        }
         let data = match kind {
             b't' | b'f' => NodeValue::Bool(kind == b't'),
             b'i' => NodeValue::Int(i64::from_le_bytes(self.take()?)),
             b'n' => NodeValue::Float(f64::from_le_bytes(self.take()?)),
             b's' => NodeValue::Text(self.text()?),
+            b'r' => {
+                let (start, length) = (span.start as usize + self.number()?, self.number()?);
+                NodeValue::Text(Arc::from(self.file.get(start..start + length)?))
+            }
             b'[' => {
                 let length = self.number()?;
                 NodeValue::List((0..length).map(|_| self.node()).collect::<Option<_>>()?)

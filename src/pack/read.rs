@@ -69,7 +69,7 @@ pub(super) fn tree(
 ) -> Option<(SourceId, DocumentNode)> {
     let (source, text) = decode(file, layer, sources, report)?;
     let mut found = Report::default();
-    let embedded = library::embedded_tree(layer, file).and_then(|tree| compact::read(source, tree));
+    let embedded = library::embedded_tree(layer, file).and_then(|tree| compact::read(source, &text, tree));
     let root = embedded.or_else(|| parse(file, source, &text, &mut found));
     let forgive = is_template || root.as_ref().is_some_and(template::is_one);
     report.extend(if forgive { template::forgive_twice(found) } else { found });

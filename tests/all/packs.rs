@@ -223,8 +223,8 @@ fn compact_trees_are_those_of_the_files() {
             let text = std::str::from_utf8(bytes).unwrap();
             let tree = build_script::compact(text).unwrap();
             let read = pack::toml::parse(SourceId::default(), text, &mut Report::default());
-            assert!(read.is_some() && compact::read(SourceId::default(), &tree) == read, "{name}/{path}");
-            assert_eq!(compact::read(SourceId::default(), &tree[..tree.len() - 1]), None, "{name}/{path}");
+            assert!(read.is_some() && compact::read(SourceId::default(), text, &tree) == read, "{name}/{path}");
+            assert_eq!(compact::read(SourceId::default(), text, &tree[..tree.len() - 1]), None, "{name}/{path}");
         }
     }
     assert_eq!(build_script::compact("a = nan"), None, "its reader complains");

@@ -4,7 +4,7 @@
 //! token_tables::` writes them from the files `cl100k_base.tiktoken`, `o200k_base.tiktoken`, and for Claude from one with a
 //! token in base64 on each line.
 
-#![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test that panics has failed")]
+#![expect(clippy::unwrap_used, reason = "a test that panics has failed")]
 
 use std::path::Path;
 
@@ -25,43 +25,36 @@ fn place(name: &str) -> String {
 
 /// The tokens of a table, by rank.
 fn read(table: &[u8]) -> Vec<Vec<u8>> {
-    let number = |at: usize| u32::from_le_bytes(table[at..at + 4].try_into().unwrap()) as usize;
-    let mut at = 4 + 4 * number(0);
-    let mut tokens = Vec::new();
-    while at < table.len() {
-        let (rank, length) = (number(at) >> 12, number(at) & 0xfff);
-        tokens.push((rank, table[at + 4..at + 4 + length].to_vec()));
-        at += 4 + length;
-    }
-    tokens.sort();
-    assert!(tokens.iter().enumerate().all(|(n, (rank, _))| n == *rank), "each rank is there once");
-    tokens.into_iter().map(|(_, token)| token).collect()
+    let (count, lengths) = table.split_first_chunk().unwrap();
+    let mut lengths = lengths.iter();
+    let mut length = || {
+        let (mut length, mut shift) = (0, 0);
+        loop {
+            let byte = usize::from(*lengths.next().unwrap());
+            (length, shift) = (length | (byte & 0x7f) << shift, shift + 7);
+            if byte < 0x80 {
+                return length;
+            }
+        }
+    };
+    let all: Vec<usize> = (0..u32::from_le_bytes(*count)).map(|_| length()).collect();
+    let mut bytes = lengths.copied();
+    all.into_iter().map(|length| bytes.by_ref().take(length).collect()).collect()
 }
 
 /// The table of tokens in the order of their ranks.
 fn written(tokens: &[Vec<u8>]) -> Vec<u8> {
-    let hash = |token: &[u8]| {
-        let word = |bytes: &[u8]| bytes.iter().rev().fold(0, |word, byte| word << 8 | u64::from(*byte));
-        let mix = |hash: u64, word: u64| {
-            let mixed = (hash ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-            mixed ^ mixed >> 32
-        };
-        let whole = token.len() / 8 * 8;
-        mix(token[..whole].chunks(8).fold(token.len() as u64, |hash, bytes| mix(hash, word(bytes))), word(&token[whole..]))
-    };
-    let buckets = tokens.len().next_power_of_two();
-    let mut lists = vec![Vec::new(); buckets];
-    for (rank, token) in tokens.iter().enumerate() {
-        let list = &mut lists[hash(token) as usize & (buckets - 1)];
-        list.extend((rank << 12 | token.len()).to_le_bytes().into_iter().take(4));
-        list.extend(token);
+    let mut table = u32::try_from(tokens.len()).unwrap().to_le_bytes().to_vec();
+    for token in tokens {
+        let mut length = token.len();
+        while length >= 0x80 {
+            table.push((length & 0x7f) as u8 | 0x80);
+            length >>= 7;
+        }
+        table.push(length as u8);
     }
-    let ends = lists.iter().scan(0, |end, list| {
-        *end += list.len();
-        Some(*end)
-    });
-    let numbers = std::iter::once(buckets).chain(ends).flat_map(|number| u32::try_from(number).unwrap().to_le_bytes());
-    numbers.chain(lists.iter().flatten().copied()).collect()
+    table.extend(tokens.iter().flatten());
+    table
 }
 
 #[test]
