@@ -95,7 +95,8 @@ fn packs_of_folders_are_read_again_when_their_files_change() {
     let write = |text: &str| folder.write("mine/preset.toml", format!("kind = \"overlay\"\nversion = 1\n[preset]\n{text}\n"));
     write("main = \"One.\"");
     let door = Door::new(vec![folder.path("")], None);
-    let opened = door.call(&json!({ "call": "open", "pack": "mine" }));
+    let open = || door.call(&json!({ "call": "open", "pack": "mine" }));
+    let opened = open();
     let built = || {
         let built = door.call(&json!({ "call": "build", "rules": opened["result"]["rules"], "scene": { "message": "Hi." } }));
         let codes: Vec<String> = built["diagnostics"].as_array().unwrap().iter().map(|d| d["code"].as_str().unwrap().to_owned()).collect();
@@ -106,8 +107,19 @@ fn packs_of_folders_are_read_again_when_their_files_change() {
     assert_eq!(built(), ("Another one.".to_owned(), vec![]));
     write("main = \"broken");
     assert_eq!(built(), ("Another one.".to_owned(), vec!["syntax.toml".to_owned(), "pack.stale".to_owned()]));
+    assert_eq!(open()["ok"], false);
     write("main = \"And the last.\"");
+    assert_ne!(open()["result"]["fingerprint"], opened["result"]["fingerprint"]);
     assert_eq!(built(), ("And the last.".to_owned(), vec![]));
+}
+
+#[test]
+fn a_plan_is_asked_for_besides_the_rest() {
+    let door = Door::default();
+    let build = |plan: bool| door.call(&json!({ "call": "build", "rules": "base", "scene": { "message": "Hi." }, "plan": plan }));
+    let (mut whole, usual) = (build(true), build(false));
+    assert!(whole["result"].as_object_mut().unwrap().remove("plan").unwrap()["blocks"].is_array());
+    assert_eq!(whole, usual);
 }
 
 #[test]
@@ -357,8 +369,8 @@ fn sessions_live_in_the_store_alone() {
     assert_eq!(send(1, "GET", "/v1/sessions/a%20chat", &Json::Null).0, 404);
     assert_eq!(send(0, "GET", &format!("/v1/sessions/{}", "n".repeat(5_000)), &Json::Null).0, 400);
     // what an operation behind the request asks of a model is answered before anything is stored
-    let files =
-        |name: &str| (name.to_owned(), std::fs::read_to_string(Path::new("examples/living-world/rules").join(name)).unwrap().into());
+    let folder = Path::new(env!("CHECKOUT")).join("examples/living-world/rules");
+    let files = |name: &str| (name.to_owned(), std::fs::read_to_string(folder.join(name)).unwrap().into());
     let files: serde_json::Map<String, Json> = ["pack.toml", "artifact.toml", "operation.toml"].map(files).into_iter().collect();
     let rules = json!({ "pack": "living", "packs": [{ "name": "living", "files": files }] });
     let mut turn = json!({ "rules": rules, "scene": { "message": "I climb the stairs." } });

@@ -89,8 +89,20 @@ impl Door {
         Ok((handle, session))
     }
 
+    /// Whether the files of a pack are still those that were read.
+    fn is_current(&self, opened: &OpenedRules) -> bool {
+        FileStamps::of(opened.session.rules(), &self.folders, &[]) == *opened.stamps
+    }
+
     fn open(&self, request: OpenRequest, answer: &mut Answer) -> Result<Json> {
-        let (handle, session) = self.load(&Arc::new(request), answer)?;
+        let handle = handle_of_rules(&request);
+        let (handle, session) = match self.memory.rules(&handle).filter(|opened| self.is_current(opened)) {
+            Some(opened) => {
+                answer.add(usage_warnings(opened.session.rules()), opened.session.rules().sources());
+                (handle, opened.session)
+            }
+            None => self.load(&Arc::new(request), answer)?,
+        };
         let rules = session.rules();
         let pack = rules.pack();
         let release = pack.layers.iter().rfind(|layer| !layer.overlay).map(|layer| layer.release.to_string());
@@ -121,7 +133,7 @@ impl Door {
             return Ok(self.load(&Arc::new(request), answer)?.1);
         };
         let rules = opened.session.rules();
-        if FileStamps::of(rules, &self.folders, &[]) == *opened.stamps {
+        if self.is_current(&opened) {
             // where the pack was opened by a call of its own, its warnings were told then
             if request.is_some() {
                 answer.add(usage_warnings(rules), rules.sources());
@@ -174,11 +186,10 @@ impl Door {
         let (mut scene, _) = self.read_scene(&request.scene, rules, answer)?;
         scene.trace = request.trace;
         if request.plan {
-            let prompt = self.prompt(&scene, rules, answer)?;
-            let plan = serde_json::to_value(&prompt.plan).unwrap_or_default();
-            return Ok(
-                json!({ "dialect": dialect_of(rules, &scene), "payload": prompt.payload, "patch": prompt.plan.patch, "plan": plan }),
-            );
+            let BuiltPrompt { plan, payload, request, .. } = self.prompt(&scene, rules, answer)?;
+            let whole = serde_json::to_value(&plan).unwrap_or_default();
+            let dialect = dialect_of(rules, &scene);
+            return Ok(json!({ "dialect": dialect, "payload": payload, "request": request, "patch": plan.patch, "plan": whole }));
         }
         let prompt = session.prompt(&scene).map_err(|error| RequestFailure::of_build(&error, rules))?;
         answer.add(prompt.warnings.iter().cloned().collect(), rules.sources());

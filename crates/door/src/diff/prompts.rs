@@ -30,6 +30,8 @@ pub struct BuiltPrompt {
     pub plan: Plan,
     /// `null` for a pack without dialects.
     pub payload: Json,
+    /// Where to send it; `null` if the dialect does not say.
+    pub request: Json,
     /// The warnings of the build and of the dialect.
     pub warnings: Vec<Diagnostic>,
 }
@@ -42,14 +44,14 @@ impl BuiltPrompt {
     pub fn build(rules: Ruleset, scene: &Scene) -> Result<Self, BuildError> {
         let plan = tapster::build(&rules, scene)?;
         let mut warnings = plan.warnings.clone();
-        let payload = if dialects(&rules).is_empty() {
-            Json::Null
+        let (payload, request) = if dialects(&rules).is_empty() {
+            (Json::Null, Json::Null)
         } else {
             let emitted = tapster::emit(&rules, &plan, &dialect_of(&rules, scene))?;
             warnings.extend(emitted.warnings);
-            emitted.payload
+            (emitted.payload, emitted.request)
         };
-        Ok(Self { rules, plan, payload, warnings })
+        Ok(Self { rules, plan, payload, request, warnings })
     }
 }
 
