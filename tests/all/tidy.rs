@@ -583,6 +583,7 @@ const SOURCES_BY_CRATE: &[(&str, &[&str])] = &[
     ("bindings/c/", &["bindings/c/src"]),
     ("bindings/node/", &["bindings/node/src"]),
     ("bindings/python/", &["bindings/python/src"]),
+    ("bindings/wasm/", &["bindings/wasm/src"]),
     ("cli/", &["cli/src"]),
     ("crates/client/", &["crates/client/src"]),
     ("crates/door/", &["crates/door/src"]),

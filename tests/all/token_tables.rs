@@ -11,6 +11,7 @@ use std::path::Path;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use sha2::{Digest, Sha256};
+use tapster::machinery::text::tokens::give_table;
 
 /// A table, the file that it was written from, the SHA-256 of that, and whether its lines give the rank.
 const TABLES: [(&str, &str, &str, bool); 3] = [
@@ -75,5 +76,7 @@ fn tables_are_what_was_published() {
         let found: String = Sha256::digest(&text).iter().map(|byte| format!("{byte:02x}")).collect();
         assert_eq!(found, digest, "{name}");
         assert!(written(&tokens) == table, "{name} lies otherwise");
+        assert_eq!(give_table(&table), Some(name), "its digest is in `crates/text/src/text/encoding.rs`");
+        assert_eq!(give_table(&table[..table.len() - 1]), None);
     }
 }

@@ -124,7 +124,8 @@ fn use_last<T: Clone>(all: &mut IndexMap<String, T>, handle: &str) -> Option<T> 
 pub(crate) fn handle_of(kind: &str, content: &[&[u8]]) -> String {
     let mut digest = Sha256::new();
     for part in content {
-        digest.update(part.len().to_le_bytes());
+        // the same on machines with other addresses
+        digest.update((part.len() as u64).to_le_bytes());
         digest.update(part);
     }
     let hex: String = digest.finalize().iter().take(16).map(|byte| format!("{byte:02x}")).collect();

@@ -6,9 +6,10 @@
 use std::borrow::Cow;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
-use std::sync::LazyLock;
+use std::sync::OnceLock;
 
 use regex::Regex;
+use sha2::{Digest as _, Sha256};
 use unicode_normalization::{IsNormalized, UnicodeNormalization as _, is_nfkc_quick};
 
 use super::token_table::TokenTable;
@@ -128,10 +129,6 @@ fn set(list: &mut [u32], at: u32, value: u32) {
     }
 }
 
-/// The byte-pair encodings of OpenAI's models, by the tables of tiktoken (MIT, licence beside the tables).
-const CL100K: &[u8] = include_bytes!("tables/cl100k.tokens");
-const O200K: &[u8] = include_bytes!("tables/o200k.tokens");
-
 /// What a piece of a text is, in the encoding of GPT-4 …
 const CL100K_PIECES: &str = r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+";
 /// … and in that of GPT-4o.
@@ -141,33 +138,100 @@ const O200K_PIECES: &str = concat!(
     r"\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+",
 );
 
-static OF_CL100K: LazyLock<Option<Encoding>> = LazyLock::new(|| Encoding::new(CL100K, CL100K_PIECES, true));
-static OF_O200K: LazyLock<Option<Encoding>> = LazyLock::new(|| Encoding::new(O200K, O200K_PIECES, true));
+/// What a piece of a text is for Claude.
+const CLAUDE_PIECES: &str = r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+";
 
-/// The encoding of GPT-4. A test counts with it, so it can be read.
-pub(crate) fn cl100k() -> Option<&'static Encoding> {
-    OF_CL100K.as_ref()
+/// An encoding whose table is part of the program (feature `tokens`), or given by it once.
+pub(crate) struct KnownEncoding {
+    /// What rule files call it.
+    name: &'static str,
+    embedded: Option<&'static [u8]>,
+    /// The SHA-256 of the table: no other is taken.
+    digest: &'static str,
+    pieces: &'static str,
+    lines: bool,
+    ready: OnceLock<Encoding>,
 }
 
-/// The encoding of GPT-4o. A test counts with it, so it can be read.
-pub(crate) fn o200k() -> Option<&'static Encoding> {
-    OF_O200K.as_ref()
+/// The file of a table, if it is part of the program.
+macro_rules! embedded {
+    ($file:literal) => {{
+        #[cfg(feature = "tokens")]
+        let table: Option<&'static [u8]> = Some(include_bytes!($file));
+        #[cfg(not(feature = "tokens"))]
+        let table: Option<&'static [u8]> = None;
+        table
+    }};
 }
+
+/// The byte-pair encoding of GPT-4, by the table of tiktoken (MIT, licence beside the tables).
+pub(crate) static CL100K: KnownEncoding = KnownEncoding {
+    name: "cl100k",
+    embedded: embedded!("tables/cl100k.tokens"),
+    digest: "33fc8c2eb67b12a01a5b9de4c54247e7ccb4f6d15ee64ede245999a5b39bc36b",
+    pieces: CL100K_PIECES,
+    lines: true,
+    ready: OnceLock::new(),
+};
+
+/// The byte-pair encoding of GPT-4o, as above.
+pub(crate) static O200K: KnownEncoding = KnownEncoding {
+    name: "o200k",
+    embedded: embedded!("tables/o200k.tokens"),
+    digest: "4e47f776dff22342fba09bbe533206aed00c59a2b081972f7d56635b89eba923",
+    pieces: O200K_PIECES,
+    lines: true,
+    ready: OnceLock::new(),
+};
 
 /// The byte-pair encoding that Anthropic has published for Claude (`@anthropic-ai/tokenizer`, MIT, licence beside the table). It is the
 /// one of Claude 2; for later models no table is published, and they count somewhat more tokens.
-const CLAUDE_TOKENS: &[u8] = include_bytes!("tables/claude.tokens");
-/// What a piece of a text is.
-const CLAUDE_PIECES: &str = r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+";
+pub(crate) static CLAUDE: KnownEncoding = KnownEncoding {
+    name: "claude",
+    embedded: embedded!("tables/claude.tokens"),
+    digest: "4585cc5b98bd38da36fda110ec34ef9f288ba50ad4dcf5d7a626097531b9fc34",
+    pieces: CLAUDE_PIECES,
+    lines: false,
+    ready: OnceLock::new(),
+};
+
+impl KnownEncoding {
+    /// Whether texts can be counted.
+    pub(crate) fn has_table(&self) -> bool {
+        self.embedded.is_some() || self.ready.get().is_some()
+    }
+
+    /// The encoding, if it has its table.
+    pub(crate) fn get(&self) -> Option<&Encoding> {
+        match (self.ready.get(), self.embedded) {
+            (None, Some(table)) => self.fill(table),
+            (ready, _) => ready,
+        }
+    }
+
+    fn fill(&self, table: &'static [u8]) -> Option<&Encoding> {
+        let made = Encoding::new(table, self.pieces, self.lines)?;
+        Some(self.ready.get_or_init(|| made))
+    }
+}
+
+/// Keeps a table until the program ends, and gives the name of its encoding; `None` if there is no such table.
+pub(crate) fn give_table(table: &[u8]) -> Option<&'static str> {
+    let digest: String = Sha256::digest(table).iter().map(|byte| format!("{byte:02x}")).collect();
+    let known = [&CL100K, &O200K, &CLAUDE].into_iter().find(|known| known.digest == digest)?;
+    if !known.has_table() {
+        known.fill(Box::leak(Box::from(table)))?;
+    }
+    Some(known.name)
+}
+
 /// Texts that are one token each, wherever they stand. None begins with another one.
 const CLAUDE_SPECIAL: &[&str] = &["<EOT>", "<META>", "<META_START>", "<META_END>", "<SOS>"];
 
-static CLAUDE: LazyLock<Option<Encoding>> = LazyLock::new(|| Encoding::new(CLAUDE_TOKENS, CLAUDE_PIECES, false));
-
 /// The number of tokens of a text, and the steps as for [`Encoding::count`].
 pub(crate) fn claude_tokens(text: &str) -> (usize, u64) {
-    // the table is part of the program and a test counts with it; without it every byte would count
-    let Some(encoding) = CLAUDE.as_ref() else { return (text.len(), 0) };
+    // nobody counts without it; every byte would count
+    let Some(encoding) = CLAUDE.get() else { return (text.len(), 0) };
     let whole = normalize(text);
     let (mut total, mut steps, mut rest) = (0, whole.len().saturating_sub(text.len()) as u64, &*whole);
     loop {

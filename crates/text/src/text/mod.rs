@@ -6,7 +6,7 @@
 
 mod arithmetic;
 mod cache;
-#[cfg(feature = "tokens")]
+#[cfg(feature = "tokens-given")]
 mod encoding;
 mod error;
 mod fingerprint;
@@ -35,7 +35,7 @@ mod replacing;
 pub mod schema;
 pub mod script;
 pub mod surrogates;
-#[cfg(feature = "tokens")]
+#[cfg(feature = "tokens-given")]
 mod token_table;
 pub mod tokens;
 pub mod truthiness;

@@ -127,35 +127,47 @@ fn estimated(text: &str, narrow: f64, wide: f64) -> usize {
     (narrows as f64 * narrow + wides as f64 * wide).ceil() as usize
 }
 
-#[cfg(feature = "tokens")]
-#[expect(clippy::unnecessary_wraps, reason = "without the feature it fails")]
-fn exact(estimator: Estimator, _name: &str) -> Result<Estimator, String> {
-    Ok(estimator)
+#[cfg(feature = "tokens-given")]
+fn exact(estimator: Estimator, name: &str) -> Result<Estimator, String> {
+    let complaint = || format!("`{name}` needs its table of tokens, which this program was not given; use `chars/N`, `bytes/N` or `words`");
+    encoding(estimator).has_table().then_some(estimator).ok_or_else(complaint)
 }
 
-#[cfg(not(feature = "tokens"))]
+#[cfg(not(feature = "tokens-given"))]
 fn exact(_estimator: Estimator, name: &str) -> Result<Estimator, String> {
     Err(format!("`{name}` needs the feature `tokens`, which this build lacks; use `chars/N`, `bytes/N` or `words`"))
 }
 
-#[cfg(feature = "tokens")]
-fn encoding(estimator: Estimator) -> Option<&'static super::encoding::Encoding> {
-    if estimator == Estimator::Cl100k { super::encoding::cl100k() } else { super::encoding::o200k() }
+/// Keeps a table of tokens (a file of `crates/text/src/text/tables`) until the program ends, for a build that does not embed
+/// it, and gives the name of its encoding; `None` if it is not one that this version counts with.
+#[cfg(feature = "tokens-given")]
+#[must_use]
+pub fn give_table(table: &[u8]) -> Option<&'static str> {
+    super::encoding::give_table(table)
+}
+
+#[cfg(feature = "tokens-given")]
+fn encoding(estimator: Estimator) -> &'static super::encoding::KnownEncoding {
+    match estimator {
+        Estimator::Cl100k => &super::encoding::CL100K,
+        Estimator::Claude => &super::encoding::CLAUDE,
+        _ => &super::encoding::O200K,
+    }
 }
 
 /// The tokens of a part of a text, and the steps that counting it takes.
-#[cfg(feature = "tokens")]
+#[cfg(feature = "tokens-given")]
 fn encoded(estimator: Estimator, text: &str) -> (usize, u64) {
     let (count, more) = if estimator == Estimator::Claude {
         super::encoding::claude_tokens(text)
     } else {
         // without its table every byte would count
-        encoding(estimator).map_or((text.len(), 0), |encoding| encoding.count(text))
+        encoding(estimator).get().map_or((text.len(), 0), |encoding| encoding.count(text))
     };
     (count, more.saturating_add(text.len() as u64))
 }
 
-#[cfg(not(feature = "tokens"))]
+#[cfg(not(feature = "tokens-given"))]
 fn encoded(_estimator: Estimator, text: &str) -> (usize, u64) {
     // only reached by a program that constructs the variant itself
     (divided(text.len(), 4.0), text.len() as u64)
