@@ -47,6 +47,7 @@ const ELSEWHERE: &[(&str, &str)] = &[
     ("layer.drops", "tests/all/authors.rs: it takes an overlay over a shipped pack"),
     ("macro.unknown", "tests/cli/authors.toml: it takes a preset or a card"),
     ("cache.unstable", "tests/cli/authors.toml: it takes a preset or a card"),
+    ("regex.slow", "tests/cli/authors.toml: it takes a preset or a card"),
     ("share.other_index", "tests/all/share/owners.rs: it takes two indexes"),
     ("share.busy", "cli/src/verbs/share/installed.rs: it takes another process"),
     ("pack.shadow", "cli/tests/program/strangers.rs: it takes a folder of packs"),

@@ -9,6 +9,7 @@ mod cli;
 mod determinism;
 mod diagnostics;
 mod docs;
+mod doctor;
 mod door;
 mod editors;
 mod evals;

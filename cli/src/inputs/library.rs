@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use tapster_door::scene::find_readers;
+
 use crate::diag::{Code, Diagnostic, Report, limits};
 use crate::exit::{EarlyExit, Result};
 use crate::inputs::files::path_text;
@@ -10,8 +12,8 @@ use crate::inputs::pack_files::{digest_of, read_bounded};
 use crate::model::{Pack, Value};
 use crate::output::Console;
 use crate::pack::files::{packs_in, parent, read_folder};
-use crate::pack::library::{self, recommended_formats, shipped, shipped_readers};
-use crate::pack::{Overlay, PackLibrary, PackShelf, Ruleset, Start};
+use crate::pack::library::{self, shipped, shipped_readers};
+use crate::pack::{Overlay, PackShelf, Ruleset, Start};
 use crate::share::index::LOCK_FILE;
 use crate::share::{PackLock, ShareFault};
 
@@ -33,24 +35,9 @@ pub(crate) fn with_reader_name(text: &str) -> String {
     text.replace("READER", shipped_readers().first().map_or("PACK", String::as_str))
 }
 
-/// The packs of the library that recognise a document, each with the format that it recognises: those that are recommended
-/// for it, those for most formats first, or all if none is, by name.
+/// The packs of the library that recognise a document, as [`find_readers`] gives them.
 pub(crate) fn readers(document: &Value, format: Option<&str>, show: &Console<'_>) -> Vec<(Ruleset, String)> {
-    let shelf = pack_shelf(show);
-    let read = |name: String| {
-        let files = shelf.find(&name, &mut Report::default())?.files;
-        let recommended = recommended_formats(files.iter().map(|file| (&*file.path_in_pack, &*file.bytes)));
-        let rules = Ruleset::load(&Start::Name(name), &[], &shelf).ok()?;
-        let brought = tapster::import_document(&rules, format, document.clone()).ok()?;
-        let rank = if recommended.contains(&brought.format) { recommended.len() } else { 0 };
-        Some((rank, (rules, brought.format)))
-    };
-    let mut all: Vec<_> = shelf.names().into_iter().filter_map(read).collect();
-    if all.iter().any(|(rank, _)| *rank > 0) {
-        all.retain(|(rank, _)| *rank > 0);
-    }
-    all.sort_by_key(|(rank, _)| std::cmp::Reverse(*rank));
-    all.into_iter().map(|(_, reader)| reader).collect()
+    find_readers(&pack_shelf(show), document, format)
 }
 
 /// The library: the folders of `TAPSTER_PACKS`, then those beside the scene and the pack, then `./rules`, then the

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use clap::Args;
 use serde_json::{Value as Json, json};
+use tapster_door::examine::PatternState;
 
 use crate::diag::{Code, DocumentNode, NodeValue, Sources, limits};
 use crate::exit::{EarlyExit, Result, RunExit};
@@ -18,7 +19,6 @@ use crate::output::Console;
 use crate::pack::files::{is_folder, is_pack, parent};
 use crate::pack::library::{SHIPPED, files_of_shipped};
 use crate::pack::{Overlay, Start, load};
-use crate::text::pattern::{FLAGS, Pattern, PatternFault};
 use crate::text::script::{Script, ScriptRights};
 
 /// Show what a pack brings along before you trust it: what its scripts may read and write, every script, regular expression,
@@ -208,20 +208,8 @@ impl CodeInventory<'_> {
             return self.script(&name, &place.to_string(), &place.layer, text);
         }
         let bare = key == "find" && rule.starts_with("script/") && !text.starts_with('/');
-        // a path such as `/tools/name` looks like a pattern with letters that are no flags
-        let is_pattern = Pattern::split(text).is_some_and(|(_, flags)| flags.chars().all(|flag| FLAGS.contains(flag)));
-        if !is_pattern && !bare {
-            return;
-        }
+        let Some(PatternState { engine, state, why }) = PatternState::of(text, bare) else { return };
         let Some(place) = self.sources.place(node.span) else { return };
-        let read = if bare { Pattern::new(text, "g") } else { Pattern::parse(text) };
-        let (engine, state) = match &read {
-            Ok(pattern) if pattern.may_run_away() => (pattern.engine(), "slow"),
-            Ok(pattern) => (pattern.engine(), "linear"),
-            Err(error) if error.fault == PatternFault::Unsafe => ("", "refused"),
-            Err(_) => ("", "unreadable"),
-        };
-        let why = read.as_ref().err().map(|error| error.reason.clone());
         self.patterns.push(json!({
             "pattern": text, "rule": rule, "place": place.to_string(), "layer": &*place.layer, "engine": engine, "state": state, "why": why,
         }));

@@ -11,6 +11,7 @@ mod completions;
 mod convert;
 mod dataset;
 mod diff;
+mod doctor;
 #[cfg(feature = "full")]
 mod eval;
 mod explain;
@@ -59,6 +60,8 @@ pub(crate) enum Verb {
     Watch(watch::WatchArgs),
     /// Check a pack, an overlay or single rule files.
     Check(check::CheckArgs),
+    /// Examine a preset, a card or a lorebook before you use it: one report with a grade.
+    Doctor(doctor::DoctorArgs),
     /// Show what differs between two packs, overlays or scenes, and between their prompts.
     Diff(diff::DiffArgs),
     /// Write the first files of a pack, an overlay, a rule file, a template, a rule test or a hook.
@@ -136,6 +139,7 @@ impl Verb {
             Verb::Explain(verb) => verb.run(show),
             Verb::Watch(verb) => verb.run(show),
             Verb::Check(verb) => verb.run(show),
+            Verb::Doctor(verb) => verb.run(show),
             Verb::Diff(verb) => verb.run(show),
             Verb::New(verb) => verb.run(show),
             Verb::Test(verb) => verb.run(show),

@@ -56,6 +56,7 @@ impl Door {
             Request::Diff(request) => self.diff(request, answer),
             Request::Import(request) => self.import(request, answer),
             Request::Convert(request) => self.convert(request, answer),
+            Request::Doctor(request) => self.doctor(request, answer),
             Request::Options(request) => {
                 let rules = self.rules(&request.rules, answer)?;
                 let given = option_values(request.option, &rules)?;
@@ -68,7 +69,7 @@ impl Door {
     }
 
     /// The packs that can be named.
-    fn shelf(&self, packs: &[PackContent]) -> PackShelf {
+    pub(crate) fn shelf(&self, packs: &[PackContent]) -> PackShelf {
         let files = |pack: &PackContent| {
             let files = pack.files.iter().map(|(path, text)| (path.clone(), text.as_bytes().to_vec()));
             PackFiles::of(&pack.name, files)

@@ -24,6 +24,8 @@ mod calls;
 #[cfg(feature = "clock")]
 pub mod clock;
 pub mod diff;
+pub mod doctor;
+pub mod examine;
 pub mod explain;
 pub mod layout;
 mod memory;

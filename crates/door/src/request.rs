@@ -32,6 +32,8 @@ pub enum Request {
     Import(ImportRequest),
     /// Turn a file of one program into one of another.
     Convert(ConvertRequest),
+    /// Examine a preset, a card or a lorebook before it is used: one report with a grade.
+    Doctor(DoctorRequest),
     /// List the options of a pack with their values.
     Options(OptionsRequest),
     /// Print a JSON Schema; without a kind, list the kinds.
@@ -306,6 +308,20 @@ pub struct ConvertRequest {
     /// The format that is made, if the rules make several of such a file.
     #[serde(default)]
     pub to: Option<String>,
+}
+
+/// An examination of a file.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct DoctorRequest {
+    /// The rules that read it. Default: those of the pack that is recommended for such files.
+    #[serde(default)]
+    pub rules: Option<RulesReference>,
+    /// The file.
+    pub file: PartReference,
+    /// What else the prompt is made of in which the file is tried: another card, a window, a dialect.
+    #[serde(default)]
+    pub scene: SceneRequest,
 }
 
 /// The options of rules.

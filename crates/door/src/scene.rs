@@ -12,7 +12,8 @@ use crate::import::{self, Container, Contents};
 use crate::memory::{PartFile, ReadPart};
 use crate::model::options::TABLE;
 use crate::model::{Scene, Value};
-use crate::pack::{Ruleset, TypeMismatch};
+use crate::pack::library::recommended_formats;
+use crate::pack::{PackLibrary, PackShelf, Ruleset, Start, TypeMismatch};
 use crate::program::foreign::ImportedDocument;
 use crate::request::{PartReference, SceneRequest};
 
@@ -219,6 +220,26 @@ pub fn read_contents(
 /// The remedy for a document that the rules of a request do not read.
 pub(crate) fn suggest_packs(_: &Value) -> String {
     "name other rules; `packs` lists the packs".to_owned()
+}
+
+/// The packs of a library that recognise a document, each with the format that it recognises: those that are recommended
+/// for it, those for most formats first, or all if none is, by name.
+#[must_use]
+pub fn find_readers(shelf: &PackShelf, document: &Value, format: Option<&str>) -> Vec<(Ruleset, String)> {
+    let read = |name: String| {
+        let files = shelf.find(&name, &mut Report::default())?.files;
+        let recommended = recommended_formats(files.iter().map(|file| (&*file.path_in_pack, &*file.bytes)));
+        let rules = Ruleset::load(&Start::Name(name), &[], shelf).ok()?;
+        let read = tapster::import_document(&rules, format, document.clone()).ok()?;
+        let rank = if recommended.contains(&read.format) { recommended.len() } else { 0 };
+        Some((rank, (rules, read.format)))
+    };
+    let mut all: Vec<_> = shelf.names().into_iter().filter_map(read).collect();
+    if all.iter().any(|(rank, _)| *rank > 0) {
+        all.retain(|(rank, _)| *rank > 0);
+    }
+    all.sort_by_key(|(rank, _)| std::cmp::Reverse(*rank));
+    all.into_iter().map(|(_, reader)| reader).collect()
 }
 
 /// A document that an import has written: `format`, `scene` and `rest`, and nothing else.

@@ -2,13 +2,13 @@
 
 mod fix;
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
 use clap::Args;
 use serde_json::json;
+use tapster_door::examine::scene_warnings;
 
-use crate::build::expand_texts;
 use crate::diag::{Code, Diagnostic, DocumentNode, NodeValue, Report, Severity, SourceId, Sources, Span, render, short, suggest};
 use crate::exit::{EarlyExit, Result, RunExit, only_missing};
 use crate::inputs::files::{path_text, read_bytes};
@@ -17,7 +17,6 @@ use crate::inputs::scene_file::{KEYS, NAME};
 use crate::inputs::template::{pack_around, pack_of, template_file_name};
 use crate::inputs::{InputArgs, scene};
 use crate::layout::counted;
-use crate::model::{Map, Plan, Scene, Value};
 use crate::output::Console;
 use crate::pack::PackError;
 use crate::pack::files::{is_folder, is_pack, parent, read_file};
@@ -450,127 +449,10 @@ fn build_scene(inputs: &InputArgs, kept: &mut Option<Ruleset>, show: &mut Consol
     scene.trace = true;
     let plan = planned(rules, &scene)?;
     show.warnings(&plan.warnings, rules.sources());
-    show.report(&warn_of_unknown_macros(rules, &scene), rules.sources());
-    show.report(&warn_of_unstable_macros(rules, &scene, &plan), rules.sources());
+    show.report(&scene_warnings(rules, &scene, &plan), rules.sources());
     let emitted = tapster::emit(rules, &plan, &dialect(rules, &scene)).map_err(|error| EarlyExit::build(&error, rules))?;
     show.warnings(&emitted.warnings, rules.sources());
     Ok(())
-}
-
-/// The most macros that are told.
-const MOST_MACROS: usize = 50;
-/// Words of keys whose texts are no prompts: what was said, what programs keep, and texts of other languages.
-const OTHER_SYNTAX: [&str; 9] = ["history", "input", "vars", "state", "stored", "regex", "script", "scripts", "story"];
-/// Words that are no macros of their own and yet stand in braces.
-const MACRO_WORDS: [&str; 3] = ["original", "if", "else"];
-
-/// The macros in a scene that are sent as they are written.
-fn warn_of_unknown_macros(rules: &Ruleset, scene: &Scene) -> Report {
-    let known = macro_names(rules);
-    let lower: BTreeSet<String> = known.iter().map(|name| name.to_lowercase()).chain(MACRO_WORDS.map(str::to_owned)).collect();
-    let mut tags: BTreeMap<String, (String, String)> = BTreeMap::new();
-    collect_macros(&scene.data, &mut |path, tag, name| {
-        if tags.len() < MOST_MACROS && !lower.contains(&name.to_lowercase()) {
-            tags.entry(name.to_owned()).or_insert_with(|| (tag.to_owned(), path.to_owned()));
-        }
-    });
-    let written: Vec<(&str, Value)> = tags.values().map(|(tag, _)| (tag.as_str(), Value::Null)).collect();
-    let quiet = Scene { strict: false, ..scene.clone() };
-    // rules may know a macro without a row of its name, so what becomes of it decides
-    let Ok(expanded) = expand_texts(rules, &quiet, &written) else { return Report::default() };
-    let stays = tags.iter().zip(&expanded.texts).filter(|((_, (tag, _)), text)| ***text == **tag);
-    let told = stays.map(|((name, (tag, path)), _)| {
-        let message = format!(
-            "`{}` in `{}` is no macro of pack `{}`, and is sent as it is written",
-            short::word(tag),
-            short::word(path),
-            rules.pack().name
-        );
-        let help = suggest::help(name, known.iter().copied()).unwrap_or_else(|| "take it out, or add a [[macro]] row".into());
-        Diagnostic::new(Code::MacroUnknown, message).help(help)
-    });
-    told.filter(|complaint| !rules.allows(complaint)).collect()
-}
-
-/// The names of the pack's macros.
-fn macro_names(rules: &Ruleset) -> Vec<&str> {
-    let mut names = Vec::new();
-    for (name, row) in rules.pack().tables.get("macro").into_iter().flatten() {
-        names.push(&**name);
-        let aliases = row.fields.get("aliases").map(|field| &field.node);
-        names.extend(aliases.and_then(DocumentNode::as_list).into_iter().flatten().filter_map(DocumentNode::as_text));
-    }
-    names
-}
-
-/// Visits the macros in all texts of a scene: the path of the text, the macro as it is written, and its name.
-fn collect_macros(data: &Value, visit: &mut dyn FnMut(&str, &str, &str)) {
-    let mut open = vec![(String::new(), data)];
-    while let Some((path, value)) = open.pop() {
-        let below = |key: &str| if path.is_empty() { key.to_owned() } else { format!("{path}.{key}") };
-        match value {
-            Value::Text(text) => macro_tags(text, &mut |tag, name| visit(&path, tag, name)),
-            Value::List(list) => open.extend(list.iter().enumerate().rev().map(|(n, value)| (below(&n.to_string()), value))),
-            Value::Map(map) => {
-                let is_prompt = |key: &str| !key.to_lowercase().split('_').any(|word| OTHER_SYNTAX.contains(&word));
-                open.extend(map.iter().rev().filter(|(key, _)| is_prompt(key)).map(|(key, value)| (below(key), value)));
-            }
-            _ => {}
-        }
-    }
-}
-
-/// Visits `{{name}}` and `{{name…}}`, but for those that hold other macros.
-fn macro_tags(text: &str, visit: &mut dyn FnMut(&str, &str)) {
-    for (at, _) in text.match_indices("{{") {
-        let Some(inner) = text.get(at + 2..) else { continue };
-        let Some(end) = inner.find(['{', '}']).filter(|end| inner.get(*end..).is_some_and(|rest| rest.starts_with("}}"))) else { continue };
-        let (Some(tag), Some(inner)) = (text.get(at..at + end + 4), inner.get(..end)) else { continue };
-        let name: &str = inner.trim_start().split(|c: char| !c.is_alphanumeric() && c != '_').next().unwrap_or_default();
-        if name.starts_with(|c: char| c.is_alphabetic()) {
-            visit(tag, name);
-        }
-    }
-}
-
-/// The macros whose text differs between two requests, and behind which something is sent that a provider's cache could
-/// have served.
-fn warn_of_unstable_macros(rules: &Ruleset, scene: &Scene, plan: &Plan) -> Report {
-    let Some(trace) = plan.trace.as_ref().filter(|trace| !trace.macros.is_empty()) else { return Report::default() };
-    let mut other = Scene { strict: false, draws: None, seed: format!("{}, another", scene.seed), ..scene.clone() };
-    if !other.get("now").is_null() {
-        other.merge(Value::map([("now".into(), Value::text("2001-05-17T03:41:29Z"))].into_iter().collect::<Map>()));
-    }
-    let Ok(again) = tapster::build(rules, &other) else { return Report::default() };
-    let macros = again.trace.iter().flat_map(|trace| &trace.macros);
-    let sent: Vec<_> = plan.blocks.iter().filter(|block| block.enabled()).collect();
-    let others: Vec<_> = again.blocks.iter().filter(|block| block.enabled()).collect();
-    // a text that is the same in both requests may hold what a macro gave, and is not its place
-    let differs = |n: usize, text: &str| others.get(n).is_none_or(|other| other.text("text") != text);
-    let mut told: BTreeSet<&str> = BTreeSet::new();
-    let mut report = Report::default();
-    for (one, other) in trace.macros.iter().zip(macros) {
-        let Some(result) = one.result.as_deref().filter(|result| !result.is_empty() && one.name == other.name) else { continue };
-        if other.result.as_deref() == Some(result) || told.len() >= MOST_MACROS || told.contains(&*one.name) {
-            continue;
-        }
-        let mut places = sent.iter().map(|block| block.text("text")).enumerate();
-        let holder = places.find(|(n, text)| text.contains(result) && differs(*n, text)).map(|(n, _)| n);
-        let holder = holder.filter(|place| place + 1 < sent.len());
-        let Some((place, block)) = holder.and_then(|place| Some((place, sent.get(place)?))) else { continue };
-        if told.insert(&one.name) {
-            let message = format!(
-                "`{{{{{}}}}}` in message {place} (slot `{}`) differs from one request to the next: no cache of a provider serves what \
-                 follows it",
-                short::word(&one.name),
-                short::word(&block.text("slot"))
-            );
-            let help = "move it behind the chat; docs/how-to/keep-the-prompt-cache-warm.md";
-            report.push(Diagnostic::new(Code::CacheUnstable, message).help(help));
-        }
-    }
-    report.retain(|complaint| !rules.allows(complaint));
-    report
 }
 
 /// Checks the case file at a path, and says that its cases are not run.

@@ -16,7 +16,7 @@ use crate::text::markup::escaped;
 use tapster_door::explain::changes::scripted_rows;
 
 const TEMPLATE: &str = include_str!("html/page.html");
-const STYLE: &str = include_str!("html/page.css");
+pub(in crate::verbs) const STYLE: &str = include_str!("html/page.css");
 const SCRIPT: &str = include_str!("html/page.js");
 /// The number of colours; slots beyond it share them.
 const COLOURS: usize = 10;
@@ -67,9 +67,7 @@ pub(super) fn page(mut report: Json) -> String {
     let unchanged_width = unchanged["tokens"].as_u64().filter(|_| unchanged["total"].is_u64()).map(|same| width(same, whole));
     let text = |json: &Json| cell(&Value::from(Serde(json)));
     let [scripted_values, scripted_items] = scripted_rows(&report["changes"], &text, &by);
-    let allowed = |content: &str| format!("'sha256-{}'", STANDARD.encode(Sha256::digest(content.as_bytes())));
-    let policy =
-        format!("default-src 'none'; style-src {}; script-src {}; base-uri 'none'; form-action 'none'", allowed(STYLE), allowed(SCRIPT));
+    let policy = policy(STYLE, Some(SCRIPT));
     let slots = Slots::of(blocks, whole);
     let values = context! {
         style => Value::from_safe_string(STYLE.to_owned()), script => Value::from_safe_string(SCRIPT.to_owned()),
@@ -79,6 +77,18 @@ pub(super) fn page(mut report: Json) -> String {
         missing => Value::from(Serde(missing(report))),
         scripted_values, scripted_items, payload => Value::from(Serde(payload_text(&payload))), report => Value::from(Serde(report)),
     };
+    render_page(TEMPLATE, values)
+}
+
+/// The policy of a page: its own style and script alone.
+pub(in crate::verbs) fn policy(style: &str, script: Option<&str>) -> String {
+    let allowed = |content: &str| format!("'sha256-{}'", STANDARD.encode(Sha256::digest(content.as_bytes())));
+    let script = script.map_or_else(|| "'none'".to_owned(), allowed);
+    format!("default-src 'none'; style-src {}; script-src {script}; base-uri 'none'; form-action 'none'", allowed(style))
+}
+
+/// A page by its template, in which every value is escaped.
+pub(in crate::verbs) fn render_page(template: &str, values: Value) -> String {
     let mut page = Environment::new();
     page.set_syntax(SyntaxConfig::builder().trim_blocks(true).lstrip_blocks(true).build().unwrap_or_default());
     page.set_undefined_behavior(UndefinedBehavior::Chainable);
@@ -88,7 +98,7 @@ pub(super) fn page(mut report: Json) -> String {
         Ok(out.write_str(&if value.is_safe() { text } else { escape(&text) })?)
     });
     // only a defect of the template makes it fail, and the tests render it
-    page.render_named_str("page.html", TEMPLATE, values).unwrap_or_else(|defect| escape(&defect.to_string()))
+    page.render_named_str("page.html", template, values).unwrap_or_else(|defect| escape(&defect.to_string()))
 }
 
 fn list(json: &Json) -> &[Json] {

@@ -1,6 +1,6 @@
 //! `tapster explain`: why each block of a prompt is where it is, and (with `--rules`) which rules are in force.
 
-mod html;
+pub(super) mod html;
 
 use std::path::{Path, PathBuf};
 

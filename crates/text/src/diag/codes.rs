@@ -231,6 +231,7 @@ codes! {
     CacheUnchanged = "cache.unchanged", Note, Build, "how much of the request is unchanged since the previous one";
     MacroUnknown = "macro.unknown", Warning, Build, "`check` of a scene, a preset or a card: a macro in a text that no rule knows, and that is sent as it is written";
     CacheUnstable = "cache.unstable", Note, Build, "`check` of a scene, a preset or a card: a macro whose text differs from one request to the next, with more behind it";
+    RegexSlow = "regex.slow", Note, Build, "`check` of a scene, a preset or a card: a regular expression that may take long, or that is refused for it";
     MacroFailed = "macro.failed", Warning, Build, "a macro could not be evaluated and was kept";
     SceneField = "scene.field", Warning, Build, "a value of the scene is not used as given";
     SceneType = "scene.type", Warning, Build, "a value of the scene is not of the type that the pack declares";
