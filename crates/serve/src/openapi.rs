@@ -146,6 +146,7 @@ fn example(call: &str) -> Json {
         "import" => json!({ "rules": readers.first(), "file": book }),
         // a book of one program for another
         "convert" => json!({ "rules": readers.get(1), "file": book }),
+        "doctor" => json!({ "rules": readers.first(), "file": book }),
         "options" => json!({ "rules": "base" }),
         "schema" => json!({ "kind": "lore" }),
         "packs" => json!({}),

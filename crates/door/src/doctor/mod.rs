@@ -25,7 +25,7 @@ pub use text::as_text;
 
 /// The programs of the rules, and the lists over which they run.
 const DOCTOR: &str = "doctor";
-const PARTS: &str = "parts";
+const PARTS: &str = "file_parts";
 const GRADE: &str = "grade";
 const FINDINGS: &str = "findings";
 /// The most parts that are listed; the sums are about all.

@@ -58,7 +58,7 @@ fn push_parts(out: &mut String, report: &Json) {
         tokens["never"],
         text(tokens, "estimator")
     ));
-    let parts = rows(&report["parts"]["list"]);
+    let parts = report.pointer("/parts/list").map(rows).unwrap_or_default();
     let sent: Vec<&Json> = parts.iter().filter(|part| text(part, "sent") != "never").collect();
     let row = |part: &&Json| {
         let waits = Some(text(part, "waits_for")).filter(|waits| !waits.is_empty()).map(|waits| format!("for {}", head(waits, NAME)));
@@ -70,7 +70,7 @@ fn push_parts(out: &mut String, report: &Json) {
 
 /// What was found, what takes most of the grade first.
 fn push_findings(out: &mut String, report: &Json) {
-    let reasons = rows(&report["grade"]["reasons"]);
+    let reasons = report.pointer("/grade/reasons").map(rows).unwrap_or_default();
     let rank = |found: &Json| reasons.iter().position(|reason| reason["code"] == found["code"]).unwrap_or(usize::MAX);
     let mut findings: Vec<&Json> = rows(&report["findings"]).iter().collect();
     findings.sort_by_key(|found| rank(found));
