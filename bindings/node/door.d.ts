@@ -128,6 +128,15 @@ export type Request =
       to?: string | null;
     }
   | {
+      call: "doctor";
+      /**
+       * The rules that read it. Default: those of the pack that is recommended for such files.
+       */
+      rules?: RulesReference | null;
+      file: PartReference;
+      scene?: SceneRequest;
+    }
+  | {
       call: "options";
       rules: RulesReference;
       /**

@@ -272,7 +272,7 @@ fn examples_of_the_description_have_results() {
             sent += 1;
         }
     }
-    assert_eq!(sent, 16, "15 calls and a turn");
+    assert_eq!(sent, 17, "16 calls and a turn");
 }
 
 #[test]
