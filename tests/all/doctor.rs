@@ -164,10 +164,13 @@ fn nothing_of_a_hostile_file_is_obeyed() {
 fn large_and_deep_files_have_a_report_or_a_reason() {
     let mut deep = json!("end");
     (0..100).for_each(|_| deep = json!([deep]));
-    let prompts: Vec<Json> = (0..2_000).map(|n| prompt(&format!("p{n}"), &json!({ "content": "word ".repeat(1_000) }))).collect();
-    let order: Vec<Json> = (0..2_000).map(|n| json!({ "identifier": format!("p{n}"), "enabled": n % 2 == 0 })).collect();
-    let file = json!({ "prompts": prompts, "prompt_order": [{ "character_id": 100001, "order": order }], "extensions": deep });
-    let response = Door::default().call(&json!({ "call": "doctor", "file": { "name": "p.json", "json": file } }));
-    let has_reason = response["diagnostics"].as_array().unwrap().iter().any(|told| told["code"] == "bound.exceeded");
-    assert!(response["ok"] == true || has_reason, "{}", response["diagnostics"]);
+    let prompts: Vec<Json> = (0..2_500).map(|n| prompt(&format!("p{n}"), &json!({ "content": "word {{user}} ".repeat(400) }))).collect();
+    let order: Vec<Json> = (0..2_500).map(|n| json!({ "identifier": format!("p{n}"), "enabled": n % 2 == 0 })).collect();
+    let order = json!([{ "character_id": 100001, "order": order }]);
+    for file in [json!({ "prompts": prompts, "prompt_order": order }), json!({ "prompts": [], "prompt_order": order, "extensions": deep })]
+    {
+        let response = Door::default().call(&json!({ "call": "doctor", "file": { "name": "p.json", "json": file } }));
+        let has_reason = response["diagnostics"].as_array().unwrap().iter().any(|told| told["code"] == "bound.exceeded");
+        assert!(response["result"]["format"] == "st_preset" || has_reason, "{}", response["diagnostics"]);
+    }
 }

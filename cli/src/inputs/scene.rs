@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use crate::build::{AssembledScene, ScenePart, assemble_scene};
+use crate::build::{AssembledScene, ErrorKind, ScenePart, assemble_scene};
 pub(crate) use tapster_door::clock::now as clock;
 pub(crate) use tapster_door::scene::{SMALLER, SceneRole};
 use tapster_door::scene::{SceneTexts, imported_before, read_contents, read_part, table};
@@ -247,7 +247,11 @@ pub(crate) fn recognise_file(path: &Path, show: &mut Console<'_>) -> Option<Fore
     }
     let found = readers(&document, None, show);
     let (rules, format) = found.first()?;
-    let brought = tapster::import_document(rules, Some(format), document).ok()?;
-    let flag = SceneRole::of(&brought.scene).map_or("--preset", SceneRole::flag);
+    let flag = match tapster::import_document(rules, Some(format), document) {
+        Ok(brought) => SceneRole::of(&brought.scene).map_or("--preset", SceneRole::flag),
+        // the build says that it takes too much work
+        Err(error) if *error.kind() == ErrorKind::Bound => "--preset",
+        Err(_) => return None,
+    };
     Some(ForeignFile { pack: rules.pack().name.to_string(), format: format.clone(), flag })
 }

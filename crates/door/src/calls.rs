@@ -13,6 +13,7 @@ use crate::build::{ScenePart, blocks_of, dialect_of, dialects, unchanged};
 use crate::diag::{Code, Diagnostic, Report, Severity, Sources, suggest};
 use crate::diff::prompts::{BuiltPrompt, PromptDiff};
 use crate::diff::rules::RuleDiff;
+use crate::examine::scene_warnings;
 use crate::explain::condition::ConditionProbe;
 use crate::explain::rules::{NamedRules, programs_json};
 use crate::explain::{self, cache, changes, full_report, lore, remedy, value, waiting_operations, why, why_not};
@@ -260,8 +261,11 @@ impl Door {
             answer.add(rules.warnings().clone(), rules.sources());
             answer.add(rules.suspicions(), rules.sources());
             let Some(scene) = &request.scene else { return Ok(()) };
-            let (scene, _) = self.read_scene(scene, &rules, answer)?;
-            self.prompt(&scene, &rules, answer).map(|_| ())
+            let (mut scene, _) = self.read_scene(scene, &rules, answer)?;
+            scene.trace = true;
+            let prompt = self.prompt(&scene, &rules, answer)?;
+            answer.add(scene_warnings(&rules, &scene, &prompt.plan), rules.sources());
+            Ok(())
         });
         if let Err(failure) = result {
             answer.add(failure.report, &failure.sources);

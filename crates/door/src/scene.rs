@@ -6,15 +6,15 @@ use std::path::Path;
 use serde_json::{Map, Value as Json};
 
 use super::{Door, RequestFailure};
-use crate::build::{AssembledScene, ErrorKind, ScenePart, assemble_scene, import_document};
+use crate::build::{self, AssembledScene, ErrorKind, ScenePart, assemble_scene, import_document};
 use crate::diag::{Code, Diagnostic, Report, Severity};
 use crate::import::{self, Container, Contents};
 use crate::memory::{PartFile, ReadPart};
 use crate::model::options::TABLE;
-use crate::model::{Scene, Value};
+use crate::model::{Scene, Value, WorkLimits};
 use crate::pack::library::recommended_formats;
 use crate::pack::{PackLibrary, PackShelf, Ruleset, Start, TypeMismatch};
-use crate::program::foreign::ImportedDocument;
+use crate::program::foreign::{ForeignFormat, ImportedDocument};
 use crate::request::{PartReference, SceneRequest};
 
 /// The remedy for a document that takes too much work.
@@ -230,9 +230,14 @@ pub fn find_readers(shelf: &PackShelf, document: &Value, format: Option<&str>) -
         let files = shelf.find(&name, &mut Report::default())?.files;
         let recommended = recommended_formats(files.iter().map(|file| (&*file.path_in_pack, &*file.bytes)));
         let rules = Ruleset::load(&Start::Name(name), &[], shelf).ok()?;
-        let read = tapster::import_document(&rules, format, document.clone()).ok()?;
-        let rank = if recommended.contains(&read.format) { recommended.len() } else { 0 };
-        Some((rank, (rules, read.format)))
+        let format = match tapster::import_document(&rules, format, document.clone()) {
+            Ok(read) => read.format,
+            // a document that takes too much work is recognised too
+            Err(error) if *error.kind() == ErrorKind::Bound => find_format(&rules, document)?,
+            Err(_) => return None,
+        };
+        let rank = if recommended.contains(&format) { recommended.len() } else { 0 };
+        Some((rank, (rules, format)))
     };
     let mut all: Vec<_> = shelf.names().into_iter().filter_map(read).collect();
     if all.iter().any(|(rank, _)| *rank > 0) {
@@ -240,6 +245,14 @@ pub fn find_readers(shelf: &PackShelf, document: &Value, format: Option<&str>) -
     }
     all.sort_by_key(|(rank, _)| std::cmp::Reverse(*rank));
     all.into_iter().map(|(_, reader)| reader).collect()
+}
+
+/// The first format of a pack that a document is in.
+fn find_format(rules: &Ruleset, document: &Value) -> Option<String> {
+    let _paying = document.open_budget(WorkLimits::default());
+    let state = build::state(rules, &Scene::default());
+    let fits = |format: &&ForeignFormat| format.makes.is_none() && format.fits(document, &state).unwrap_or(false);
+    rules.programs().formats.iter().find(fits).map(|format| format.name.to_string())
 }
 
 /// A document that an import has written: `format`, `scene` and `rest`, and nothing else.
