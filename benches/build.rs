@@ -1,15 +1,20 @@
 //! What costs what: compiling a pack, building a small scene, and building with a long chat, whose price must be that
-//! of what fits into the window and not that of the chat.
+//! of what fits into the window and not that of the chat: beside counting the tokens of what fits, and with a session that
+//! has built the chat without its newest message.
 
 #![expect(clippy::panic, clippy::print_stdout, reason = "a bench that panics has failed; the ratio is for people")]
 #![allow(missing_docs, reason = "criterion's macros make public items")]
 
+mod rivals;
+
 use std::hint::black_box;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use criterion::{Criterion, criterion_group, criterion_main};
+use rivals::{least_time, millis, processor_time, ratio, report, thousands};
 use serde_json::{Value, json};
-use tapster::{Ruleset, Scene, build};
+use tapster::machinery::text::tokens::Estimator;
+use tapster::{BuildSession, Ruleset, Scene, build};
 
 const PACKS: &[&str] = &["sillytavern", "sillytavern-exact"];
 /// Window of the long chat, in tokens.
@@ -74,31 +79,43 @@ fn build_small(c: &mut Criterion) {
 
 fn build_10k_messages(c: &mut Criterion) {
     let mut group = c.benchmark_group("build_10k_messages");
-    let scenes = [("200", scene(200, WINDOW)), ("10000", scene(10_000, WINDOW))];
+    let scenes = [200, 10_000, 10_001].map(|messages| (messages, scene(messages, WINDOW)));
     for pack in PACKS {
         let rules = open(pack);
-        for (name, scene) in &scenes {
-            group
-                .bench_function(format!("{pack}/{name}"), |b| b.iter(|| build(&rules, black_box(scene)).unwrap_or_else(|e| panic!("{e}"))));
+        for (messages, scene) in &scenes {
+            group.bench_function(format!("{pack}/{messages}"), |b| {
+                b.iter(|| build(&rules, black_box(scene)).unwrap_or_else(|e| panic!("{e}")));
+            });
         }
-        let [(_, short), (_, long)] = &scenes;
-        println!("{pack}: 10,000 messages cost {:.2} times what 200 cost (wanted: at most 1.5)", ratio(&rules, long, short));
     }
-}
+    group.finish();
 
-/// How much longer `long` takes than `short`: the best of many turns taken in turn, so that other work on the machine
-/// disturbs both alike.
-fn ratio(rules: &Ruleset, long: &Scene, short: &Scene) -> f64 {
-    let once = |scene: &Scene| {
-        let start = Instant::now();
-        black_box(build(rules, scene).unwrap_or_else(|e| panic!("{e}")));
-        start.elapsed()
-    };
-    let mut best = [Duration::MAX; 2];
-    for _ in 0..60 {
-        best = [best[0].min(once(long)), best[1].min(once(short))];
+    let mut rows =
+        vec!["| pack | case | processor time | of counting the window's tokens |".to_owned(), "| --- | --- | --- | --- |".to_owned()];
+    for pack in PACKS {
+        let rules = open(pack);
+        let [(_, short), (_, long), (_, longer)] = &scenes;
+        let plan = build(&rules, long).unwrap_or_else(|e| panic!("{e}"));
+        let texts: Vec<String> = plan.blocks.iter().map(|block| block.text("text")).collect();
+        let counted = least_time(20, || _ = texts.iter().map(|text| Estimator::Cl100k.count(black_box(text))).sum::<usize>());
+        let whole = |scene| least_time(20, || _ = black_box(build(&rules, scene).unwrap_or_else(|e| panic!("{e}"))));
+        // every time from a session that has built the shorter chat only
+        let next_turn = |_| {
+            let session = BuildSession::new(rules.clone());
+            session.build(long).unwrap_or_else(|e| panic!("{e}"));
+            processor_time(|| _ = black_box(session.build(longer).unwrap_or_else(|e| panic!("{e}"))))
+        };
+        let cases = [
+            ("counting the window's tokens".to_owned(), counted),
+            (format!("build, {} messages", thousands(200)), whole(short)),
+            (format!("build, {} messages", thousands(10_000)), whole(long)),
+            ("the same in a session, one message more".to_owned(), (0..20).map(next_turn).min().unwrap_or_default()),
+        ];
+        for (case, time) in cases {
+            rows.push(format!("| `{pack}` | {case} | {} | {:.2} × |", millis(time), ratio(time, counted)));
+        }
     }
-    best[0].as_secs_f64() / best[1].as_secs_f64()
+    report("build", &rows);
 }
 
 criterion_group! {

@@ -1,22 +1,27 @@
 //! What a scan of many lore entries over a long chat costs: with nothing remembered (cold), in a session after an
 //! earlier build of the same scene (warm), and with one message more than that build saw. Every message is searched, recursion is on.
 //!
-//! Prints a table: the best of several runs, on the clock and in time of the processor, which other work on the machine
-//! does not stretch as much. Arguments are sizes (`2000x5000`); none means both. Where `TAPSTER_RIVALS` names a folder in
-//! which the scripts of `benches/rivals` are installed, they run on the same inputs and stand in the table too: a change
-//! of the inputs here is a change of them there.
+//! Times are the least of several runs, of the processor, which other work on the machine does not stretch as much. Where
+//! `TAPSTER_RIVALS` names a folder in which the scripts of `benches/rivals` are installed, they run on the same inputs: a
+//! change of the inputs here is a change of them there.
 
 #![expect(clippy::panic, clippy::print_stdout, reason = "a bench that panics has failed; its table is for people")]
 
+mod rivals;
+
 use std::hint::black_box;
 use std::process::Command;
-use std::time::Instant;
+use std::time::Duration;
 
+use rivals::{growth_exponent, least_time, millis, processor_time, ratio, report, thousands};
 use serde_json::{Value, json};
 use tapster::{BuildSession, Ruleset, Scene};
 
 /// Messages, entries, and how often each case is run.
-const SIZES: &[(usize, usize, usize)] = &[(2_000, 5_000, 15), (10_000, 50_000, 3)];
+const SIZES: &[(usize, usize, usize)] = &[(2_000, 5_000, 5), (MESSAGES, 50_000, 3)];
+/// Messages and entries of which growth is measured.
+const MESSAGES: usize = 10_000;
+const GROWTH: [usize; 4] = [5_000, 10_000, 20_000, 50_000];
 const PACK: &str = "sillytavern-exact";
 /// Entries that a message names, whatever the size of the books.
 const NAMED: usize = 50;
@@ -79,89 +84,68 @@ fn scan(session: &BuildSession, scene: &Scene) -> usize {
     outcome.get("lore.active").as_list().map_or(0, <[_]>::len)
 }
 
-/// Milliseconds: on the clock, and of the processor where the system tells.
-#[derive(Clone, Copy)]
-struct Cost {
-    clock: f64,
-    processor: Option<f64>,
-}
-
-impl Cost {
-    fn best(self, other: Self) -> Self {
-        Self { clock: self.clock.min(other.clock), processor: self.processor.zip(other.processor).map(|(a, b)| a.min(b)) }
-    }
-}
-
-/// Nanoseconds that this thread has run.
-fn processor() -> Option<f64> {
-    let told = std::fs::read_to_string("/proc/thread-self/schedstat").ok()?;
-    told.split_whitespace().next()?.parse().ok()
-}
-
-/// The best of `times` runs; what `before` makes is not counted.
-fn best<T>(times: usize, mut before: impl FnMut() -> T, mut run: impl FnMut(&T)) -> Cost {
-    let mut best = Cost { clock: f64::INFINITY, processor: Some(f64::INFINITY) };
-    for _ in 0..times {
-        let made = before();
-        let (clock, used) = (Instant::now(), processor());
-        run(&made);
-        let clock = clock.elapsed().as_secs_f64() * 1e3;
-        best = best.best(Cost { clock, processor: used.zip(processor()).map(|(from, to)| (to - from) / 1e6) });
-    }
-    best
-}
-
-/// Runs the other engine once: a line `… 12.3 ms, 45.6 ms cpu, 100 active`.
-fn rival(messages: usize, entries: usize) -> Option<Cost> {
+/// The time of the processor that the other engine takes once; its collector's threads count too.
+fn rival(messages: usize, entries: usize) -> Option<Duration> {
     let folder = std::env::var("TAPSTER_RIVALS").ok()?;
     let args = ["fast-tavern.mjs".to_owned(), messages.to_string(), entries.to_string(), "1".to_owned()];
-    let told = Command::new("node").args(args).current_dir(folder).output().unwrap_or_else(|e| panic!("node: {e}"));
-    let told = String::from_utf8_lossy(&told.stdout).into_owned();
-    let words: Vec<&str> = told.split_whitespace().collect();
-    let mut numbers = words.windows(2).filter(|w| matches!(w, [_, "ms" | "ms,"])).filter_map(|w| w.first()?.parse().ok());
-    assert!(told.contains(&format!(" {} active", 2 * NAMED)), "the same work: {told}");
-    Some(Cost { clock: numbers.next()?, processor: numbers.next() })
+    let output = Command::new("node").args(args).current_dir(folder).output().unwrap_or_else(|e| panic!("node: {e}"));
+    let line = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(line.contains(&format!(" {} active", 2 * NAMED)), "the same work: {line}");
+    // `… 12.3 ms, 45.6 ms cpu, 100 active`
+    let words: Vec<&str> = line.split_whitespace().collect();
+    let ms: f64 = words.windows(3).find_map(|w| if let [ms, "ms", "cpu,"] = w { ms.parse().ok() } else { None })?;
+    Some(Duration::from_secs_f64(ms / 1e3))
 }
 
-fn row(name: &str, cost: Cost, of: Option<Cost>) {
-    let number = |n: Option<f64>| n.map_or_else(|| "-".to_owned(), |n| format!("{n:.1}"));
-    let ratio = of.map(|of| of.clock / cost.clock);
-    let used = of.and_then(|of| Some(of.processor? / cost.processor?));
-    let ratio =
-        ratio.map_or_else(String::new, |r| format!("  {r:>7.0}x  {:>7}x", used.map_or_else(|| "-".to_owned(), |u| format!("{u:.0}"))));
-    println!("{name:<20}{:>12}{:>12}{ratio}", number(Some(cost.clock)), number(cost.processor));
+/// A case's row: its time, that in times of the cold scan, and the other engine's in times of it.
+fn row(case: &str, time: Duration, cold: Duration, rival: Option<Duration>) -> String {
+    let rival = rival.map_or_else(|| "not run".to_owned(), |rival| format!("{:.0} ×", ratio(rival, time)));
+    format!("| {case} | {} | {:.1} % | {rival} |", millis(time), 100.0 * ratio(time, cold))
 }
 
-fn measure(messages: usize, entries: usize, times: usize) {
-    let first = scene(messages, entries, 0);
-    let longer = scene(messages, entries, 1);
+/// The least time of `runs` scans, each in a session that `open` made, which is not counted.
+fn least_scan(runs: usize, scene: &Scene, open: impl Fn() -> BuildSession) -> Duration {
+    let time = |_| {
+        let session = open();
+        processor_time(|| _ = scan(&session, scene))
+    };
+    (0..runs).map(time).min().unwrap_or_default()
+}
+
+fn measure(messages: usize, entries: usize, runs: usize, rows: &mut Vec<String>) {
+    let (first, longer) = (scene(messages, entries, 0), scene(messages, entries, 1));
     let warmed = || {
         let session = open();
         assert_eq!(scan(&session, &first), 2 * NAMED, "the entries that messages name, and those behind them");
         session
     };
-    let few = times.min(5);
-    let cold = best(few, open, |session| _ = scan(session, &first));
+    let cold = least_scan(runs, &first, open);
     let session = warmed();
-    let warm = best(times, || (), |()| _ = scan(&session, &first));
+    let warm = least_time(3 * runs, || _ = scan(&session, &first));
     // every time from a session that has built the shorter chat only
-    let more = best(few, warmed, |session| _ = scan(session, &longer));
+    let more = least_scan(runs, &longer, warmed);
     let rival = (messages <= 2_000).then(|| rival(messages, entries)).flatten();
-    println!("\n{messages} messages x {entries} entries");
-    println!("{:<20}{:>12}{:>12}", "", "clock ms", "cpu ms");
-    for (name, cost) in [("cold", cold), ("warm", warm), ("one message more", more)] {
-        row(name, cost, rival);
-    }
-    if let Some(rival) = rival {
-        row("fast-tavern", rival, None);
+    for (case, time) in [("nothing remembered", cold), ("the same again", warm), ("one message more", more)] {
+        rows.push(row(&format!("{} × {}: {case}", thousands(messages), thousands(entries)), time, cold, rival));
     }
 }
 
 fn main() {
-    let wanted: Vec<String> = std::env::args().skip(1).filter(|a| !a.starts_with('-')).collect();
-    for (messages, entries, times) in SIZES {
-        if wanted.is_empty() || wanted.contains(&format!("{messages}x{entries}")) {
-            measure(*messages, *entries, *times);
-        }
+    let mut rows = vec![
+        "| messages × entries | processor time | of nothing remembered | fast-tavern takes |".to_owned(),
+        "| --- | --- | --- | --- |".to_owned(),
+    ];
+    for (messages, entries, runs) in SIZES {
+        measure(*messages, *entries, *runs, &mut rows);
     }
+    let points = GROWTH.map(|entries| (entries, least_scan(3, &scene(MESSAGES, entries, 0), open)));
+    let list = points.map(|(entries, time)| format!("{}: {}", thousands(entries), millis(time)));
+    rows.push(String::new());
+    rows.push(format!(
+        "Growth in entries, {} messages, nothing remembered: {}; exponent {:.2}.",
+        thousands(MESSAGES),
+        list.join(", "),
+        growth_exponent(&points)
+    ));
+    report("lore_scan", &rows);
 }

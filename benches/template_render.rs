@@ -20,9 +20,6 @@ use tapster::template::{
 /// Numbers of turns, and what the program that the contract comes from was recorded to take for them, in milliseconds.
 const TURNS: [(usize, Option<f64>); 3] = [(1_000, Some(77.0)), (10_000, Some(790.0)), (100_000, None)];
 
-/// Times that ours is to be faster.
-const WANTED: f64 = 50.0;
-
 fn template() -> Template {
     let slot = |n: usize| {
         let loops = json!({
@@ -87,23 +84,18 @@ fn template_render(c: &mut Criterion) {
     }
     group.finish();
 
-    println!("template_render: 30 slots over all turns, newest first; 400 tokens a loop, 8,000 for all");
-    let mut before = None;
-    for (count, recorded, turns) in &histories {
-        let spent = rendered(&template, turns).tokens;
-        let runs: &mut [&mut dyn FnMut() -> usize] = &mut [&mut || rendered(&template, turns).messages.len()];
-        let Some(time) = rivals::best(runs, 20).first().copied() else { continue };
-        let ratio = before.map_or(String::new(), |before| format!(", {:.1} times the line above", rivals::ratio(time, before)));
-        println!("{count:>8} turns: {:>9.3} ms, {spent} tokens{ratio}", time.as_secs_f64() * 1e3);
-        if let Some(recorded) = recorded {
-            let faster = recorded / (time.as_secs_f64() * 1e3);
-            println!(
-                "{:>16}{faster:.0} times as fast as the {recorded} ms that the real renderer was recorded to take (wanted: {WANTED})",
-                ""
-            );
-        }
-        before = Some(time);
+    let times = histories.each_ref().map(|(_, _, turns)| rivals::least_time(200, || _ = black_box(rendered(&template, turns))));
+    let first = times.first().copied().unwrap_or_default();
+    let mut rows = vec![
+        "| turns | processor time | of the first line | the renderer of the contract took |".to_owned(),
+        "| --- | --- | --- | --- |".to_owned(),
+    ];
+    for ((count, recorded, _), time) in histories.iter().zip(times) {
+        let recorded = recorded.map_or_else(|| "not recorded".to_owned(), |ms| format!("{:.0} ×", ms / (time.as_secs_f64() * 1e3)));
+        let of_first = rivals::ratio(time, first);
+        rows.push(format!("| {} | {} | {of_first:.2} × | {recorded} |", rivals::thousands(*count), rivals::millis(time)));
     }
+    rivals::report("template_render", &rows);
 }
 
 criterion_group! {

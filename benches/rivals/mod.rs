@@ -1,9 +1,12 @@
-//! What the benches beside other template engines share: turns taken in turn, and the table at the end.
+//! What the benches share: runs that take turns, times of the processor, the table at the end, and their sections of
+//! `docs/performance.md`.
 
 #![expect(clippy::panic, clippy::print_stdout, reason = "a bench that panics has failed; the table is for people")]
 #![allow(dead_code, reason = "each bench uses its part")]
 
 use std::hint::black_box;
+use std::path::Path;
+use std::process::Command;
 use std::time::{Duration, Instant};
 
 /// The best time of each of `runs` over `turns` turns. The runs take turns, so that other work on the machine disturbs
@@ -21,6 +24,65 @@ pub(crate) fn best(runs: &mut [&mut dyn FnMut() -> usize], turns: usize) -> Vec<
         }
     }
     best
+}
+
+/// The time that this thread has run, as the system counts it; on the clock where it does not.
+pub(crate) fn processor_time(run: impl FnOnce()) -> Duration {
+    let read = || std::fs::read_to_string("/proc/thread-self/schedstat").ok()?.split_whitespace().next()?.parse().ok();
+    let (clock, before): (_, Option<u64>) = (Instant::now(), read());
+    run();
+    before.zip(read()).map_or_else(|| clock.elapsed(), |(before, after)| Duration::from_nanos(after.saturating_sub(before)))
+}
+
+/// The least time of the processor of so many runs.
+pub(crate) fn least_time(runs: usize, mut run: impl FnMut()) -> Duration {
+    (0..runs).map(|_| processor_time(&mut run)).min().unwrap_or_default()
+}
+
+/// The exponent of growth: the slope of the line through the logarithms of sizes and times.
+pub(crate) fn growth_exponent(points: &[(usize, Duration)]) -> f64 {
+    let logs: Vec<(f64, f64)> = points.iter().map(|(size, time)| ((*size as f64).ln(), time.as_secs_f64().ln())).collect();
+    let mean = |of: fn(&(f64, f64)) -> f64| logs.iter().map(of).sum::<f64>() / logs.len() as f64;
+    let (size, time) = (mean(|log| log.0), mean(|log| log.1));
+    let both: f64 = logs.iter().map(|log| (log.0 - size) * (log.1 - time)).sum();
+    both / logs.iter().map(|log| (log.0 - size).powi(2)).sum::<f64>()
+}
+
+fn first_line(program: &str, args: &[&str]) -> Option<String> {
+    let output = Command::new(program).args(args).output().ok()?;
+    Some(String::from_utf8_lossy(&output.stdout).lines().next()?.trim().to_owned())
+}
+
+/// Prints a table in Markdown, and with `UPDATE=1` writes it into the section of that bench in `docs/performance.md`.
+pub(crate) fn report(bench: &str, rows: &[String]) {
+    let cpu = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let cpu = cpu.lines().find_map(|line| line.strip_prefix("model name")?.split(':').nth(1)).unwrap_or("unknown processor");
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let versions = [("date", "+%F"), ("rustc", "--version"), ("node", "--version")].map(|(program, arg)| {
+        first_line(program, &[arg]).map_or_else(String::new, |line| if program == "node" { format!("node {line}") } else { line })
+    });
+    let section = format!("{}\n\n{}, {cores} cores; {}.\n", rows.join("\n"), cpu.trim(), versions.join("; "));
+    println!("\n{section}");
+    if std::env::var_os("UPDATE").is_none() {
+        return;
+    }
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/performance.md");
+    let text = std::fs::read_to_string(&page).unwrap_or_else(|e| panic!("{}: {e}", page.display()));
+    let (start, end) = (format!("<!-- cargo bench --bench {bench} -->\n"), "<!-- end -->");
+    let (before, rest) = text.split_once(&start).unwrap_or_else(|| panic!("{}: no section {start}", page.display()));
+    let (_, after) = rest.split_once(end).unwrap_or_else(|| panic!("{}: no end of {start}", page.display()));
+    std::fs::write(&page, format!("{before}{start}{section}{end}{after}")).unwrap_or_else(|e| panic!("{}: {e}", page.display()));
+}
+
+/// A number of up to six digits, with a comma.
+pub(crate) fn thousands(number: usize) -> String {
+    if number < 1_000 { number.to_string() } else { format!("{},{:03}", number / 1_000, number % 1_000) }
+}
+
+/// A duration in milliseconds, as a cell of a table.
+pub(crate) fn millis(time: Duration) -> String {
+    let ms = time.as_secs_f64() * 1e3;
+    if ms < 10.0 { format!("{ms:.2} ms") } else { format!("{ms:.0} ms") }
 }
 
 /// How many times `b` fits into `a`.

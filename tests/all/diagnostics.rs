@@ -50,7 +50,7 @@ const ELSEWHERE: &[(&str, &str)] = &[
     ("regex.slow", "tests/cli/authors.toml: it takes a preset or a card"),
     ("share.other_index", "tests/all/share/owners.rs: it takes two indexes"),
     ("share.busy", "cli/src/verbs/share/installed.rs: it takes another process"),
-    ("pack.shadow", "cli/tests/program/strangers.rs: it takes a folder of packs"),
+    ("pack.shadow", "tests/cli/check.toml: it takes a folder of packs"),
     ("store.name", "tests/all/store/folder.rs: it takes a folder on disk"),
     ("store.taken", "tests/all/store/folder.rs: it takes a folder on disk"),
     ("store.busy", "tests/all/store/bad_input.rs: it takes a database"),
