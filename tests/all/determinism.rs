@@ -405,7 +405,8 @@ mod build_session {
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig { cases: 250, ..ProptestConfig::default() })]
+        // `PROPTEST_CASES=100000 cargo test --release --test all determinism::` tries more
+        #![proptest_config(ProptestConfig { cases: std::env::var("PROPTEST_CASES").map_or(250, |n| n.parse().unwrap()), ..ProptestConfig::default() })]
 
         #[test]
         fn every_turn_is_what_a_single_build_gives(pack in 0..PACKS.len(), turns in prop::collection::vec(turn(), 1..6)) {
