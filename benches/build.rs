@@ -11,7 +11,7 @@ use std::hint::black_box;
 use std::time::Duration;
 
 use criterion::{Criterion, criterion_group, criterion_main};
-use rivals::{least_time, millis, processor_time, ratio, report, thousands};
+use rivals::{format_time, least_time, processor_time, ratio, report, thousands};
 use serde_json::{Value, json};
 use tapster::machinery::text::tokens::Estimator;
 use tapster::{BuildSession, Ruleset, Scene, build};
@@ -112,7 +112,7 @@ fn build_10k_messages(c: &mut Criterion) {
             ("the same in a session, one message more".to_owned(), (0..20).map(next_turn).min().unwrap_or_default()),
         ];
         for (case, time) in cases {
-            rows.push(format!("| `{pack}` | {case} | {} | {:.2} × |", millis(time), ratio(time, counted)));
+            rows.push(format!("| `{pack}` | {case} | {} | {:.2} × |", format_time(time), ratio(time, counted)));
         }
     }
     report("build", &rows);

@@ -13,7 +13,7 @@ use std::hint::black_box;
 use std::process::Command;
 use std::time::Duration;
 
-use rivals::{growth_exponent, least_time, millis, processor_time, ratio, report, thousands};
+use rivals::{format_time, growth_exponent, least_time, processor_time, ratio, report, thousands};
 use serde_json::{Value, json};
 use tapster::{BuildSession, Ruleset, Scene};
 
@@ -100,7 +100,7 @@ fn rival(messages: usize, entries: usize) -> Option<Duration> {
 /// A case's row: its time, that in times of the cold scan, and the other engine's in times of it.
 fn row(case: &str, time: Duration, cold: Duration, rival: Option<Duration>) -> String {
     let rival = rival.map_or_else(|| "not run".to_owned(), |rival| format!("{:.0} ×", ratio(rival, time)));
-    format!("| {case} | {} | {:.1} % | {rival} |", millis(time), 100.0 * ratio(time, cold))
+    format!("| {case} | {} | {:.1} % | {rival} |", format_time(time), 100.0 * ratio(time, cold))
 }
 
 /// The least time of `runs` scans, each in a session that `open` made, which is not counted.
@@ -139,7 +139,7 @@ fn main() {
         measure(*messages, *entries, *runs, &mut rows);
     }
     let points = GROWTH.map(|entries| (entries, least_scan(3, &scene(MESSAGES, entries, 0), open)));
-    let list = points.map(|(entries, time)| format!("{}: {}", thousands(entries), millis(time)));
+    let list = points.map(|(entries, time)| format!("{}: {}", thousands(entries), format_time(time)));
     rows.push(String::new());
     rows.push(format!(
         "Growth in entries, {} messages, nothing remembered: {}; exponent {:.2}.",

@@ -137,7 +137,7 @@ fn macro_expand(c: &mut Criterion) {
     let mut rows = vec!["| text | | time | of the same line's tapster |".to_owned(), "| --- | --- | --- | --- |".to_owned()];
     for (n, name) in names.iter().enumerate() {
         let (who, text) = name.split_once(", ").unwrap_or((name, ""));
-        rows.push(format!("| {text} | {who} | {} | {:.2} × |", rivals::millis(time(n)), rivals::ratio(time(n), time(n / 3 * 3))));
+        rows.push(format!("| {text} | {who} | {} | {:.2} × |", rivals::format_time(time(n)), rivals::ratio(time(n), time(n / 3 * 3))));
     }
     rivals::report("macro_expand", &rows);
 }

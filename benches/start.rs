@@ -11,13 +11,9 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
-use rivals::{millis, ratio, report};
+use rivals::{format_time, ratio, report};
 
 const RUNS: u32 = 30;
-/// An overlay as a user has one.
-const OVERLAY: &str =
-    "kind = \"overlay\"\nversion = 1\nname = \"mine\"\n\n[[pass]]\nname = \"mine/noop\"\ndo = \"shape\"\nsteps = [\"trim\"]\n";
-
 /// The mean time of the processor and the largest memory, in MB, of a command.
 fn measure(program: &str, args: &[&str]) -> (Duration, f64) {
     let run = || {
@@ -45,23 +41,20 @@ fn main() {
         println!("notice: there is no {tapster} or no /usr/bin/time; starts are not measured");
         return;
     }
-    let overlay = std::env::temp_dir().join("tapster-bench-overlay.toml");
-    std::fs::write(&overlay, OVERLAY).unwrap_or_else(|e| panic!("{}: {e}", overlay.display()));
-    let overlay = overlay.to_string_lossy().into_owned();
     let commands: [&[&str]; 4] = [
         &["--version"],
         &["build", "examples/hello"],
-        &["build", "examples/hello", "--overlay", &overlay],
+        &["build", "examples/hello", "--overlay", "examples/hello/lore-last.toml"],
         &["check", "rules/sillytavern-exact"],
     ];
     let node = measure("node", &["-e", "0"]);
     let row = |name: &str, (time, memory): (Duration, f64)| {
-        format!("| `{name}` | {} | {:.2} × | {memory:.0} MB |", millis(time), ratio(time, node.0))
+        format!("| `{name}` | {} | {:.2} × | {memory:.0} MB |", format_time(time), ratio(time, node.0))
     };
     let mut rows = vec!["| command | processor time | of `node -e 0` | memory |".to_owned(), "| --- | --- | --- | --- |".to_owned()];
     rows.push(row("node -e 0", node));
     for args in commands {
-        let name = format!("tapster {}", args.join(" ")).replace(&overlay, "mine.toml");
+        let name = format!("tapster {}", args.join(" "));
         rows.push(row(&name, measure(&tapster, args)));
     }
     report("start", &rows);

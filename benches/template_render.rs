@@ -93,7 +93,7 @@ fn template_render(c: &mut Criterion) {
     for ((count, recorded, _), time) in histories.iter().zip(times) {
         let recorded = recorded.map_or_else(|| "not recorded".to_owned(), |ms| format!("{:.0} ×", ms / (time.as_secs_f64() * 1e3)));
         let of_first = rivals::ratio(time, first);
-        rows.push(format!("| {} | {} | {of_first:.2} × | {recorded} |", rivals::thousands(*count), rivals::millis(time)));
+        rows.push(format!("| {} | {} | {of_first:.2} × | {recorded} |", rivals::thousands(*count), rivals::format_time(time)));
     }
     rivals::report("template_render", &rows);
 }

@@ -26,15 +26,20 @@ pub(crate) fn best(runs: &mut [&mut dyn FnMut() -> usize], turns: usize) -> Vec<
     best
 }
 
-/// The time that this thread has run, as the system counts it; on the clock where it does not.
+/// What the system counts too coarsely.
+const SHORT: Duration = Duration::from_millis(50);
+
+/// The time that this thread has run, as the system counts it; of a short run, or where it does not count, on the clock.
 pub(crate) fn processor_time(run: impl FnOnce()) -> Duration {
     let read = || std::fs::read_to_string("/proc/thread-self/schedstat").ok()?.split_whitespace().next()?.parse().ok();
-    let (clock, before): (_, Option<u64>) = (Instant::now(), read());
+    let (before, clock): (Option<u64>, _) = (read(), Instant::now());
     run();
-    before.zip(read()).map_or_else(|| clock.elapsed(), |(before, after)| Duration::from_nanos(after.saturating_sub(before)))
+    let (elapsed, after) = (clock.elapsed(), read());
+    let counted = before.zip(after).map(|(before, after)| Duration::from_nanos(after.saturating_sub(before)));
+    counted.filter(|_| elapsed >= SHORT).unwrap_or(elapsed)
 }
 
-/// The least time of the processor of so many runs.
+/// The least time of so many runs.
 pub(crate) fn least_time(runs: usize, mut run: impl FnMut()) -> Duration {
     (0..runs).map(|_| processor_time(&mut run)).min().unwrap_or_default()
 }
@@ -79,10 +84,14 @@ pub(crate) fn thousands(number: usize) -> String {
     if number < 1_000 { number.to_string() } else { format!("{},{:03}", number / 1_000, number % 1_000) }
 }
 
-/// A duration in milliseconds, as a cell of a table.
-pub(crate) fn millis(time: Duration) -> String {
+/// A duration as a cell of a table.
+pub(crate) fn format_time(time: Duration) -> String {
     let ms = time.as_secs_f64() * 1e3;
-    if ms < 10.0 { format!("{ms:.2} ms") } else { format!("{ms:.0} ms") }
+    match ms {
+        ..0.1 => format!("{:.1} µs", ms * 1e3),
+        ..10.0 => format!("{ms:.2} ms"),
+        _ => format!("{ms:.0} ms"),
+    }
 }
 
 /// How many times `b` fits into `a`.
