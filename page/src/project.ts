@@ -1,0 +1,204 @@
+// What the user works on: files, rules, and settings. It is kept in the browser, and can be shared as the address of the page.
+
+import { deflateSync, inflateSync, strFromU8, strToU8, unzipSync } from "fflate";
+
+/** The part of a scene that a file is. */
+export type Part = "character" | "chat" | "preset" | "lorebooks" | "persona" | "pack";
+export const PARTS: Record<Part, string> = {
+    character: "character", chat: "chat", preset: "preset", lorebooks: "lorebook", persona: "persona", pack: "rule pack",
+};
+
+export interface ProjectFile {
+    part: Part;
+    name: string;
+    text?: string;
+    base64?: string;
+    /** Texts of a pack, by path. */
+    files?: Record<string, string>;
+}
+
+export interface Project {
+    pack: string;
+    dialect: string;
+    message: string;
+    persona: string;
+    window: number;
+    overlays: { name: string; text: string; on: boolean }[];
+    files: ProjectFile[];
+    options: Record<string, unknown>;
+    /** Values of the scene by path. */
+    values: Record<string, unknown>;
+    now: string;
+    /** The turn that is shown: how many messages of the chat come before it; null: all. */
+    turn: number | null;
+}
+
+export const EMPTY_OVERLAY = 'kind = "overlay"\nversion = 1\nname = "mine"\n';
+/** Bytes of a shared project, unpacked. */
+const LARGEST_SHARED = 8 << 20;
+const STORED = "tapster-project";
+
+export function emptyProject(): Project {
+    return {
+        pack: "sillytavern-exact", dialect: "", message: "", persona: "", window: 0, files: [], options: {}, values: {}, turn: null,
+        overlays: [{ name: "mine.toml", text: EMPTY_OVERLAY, on: true }], now: "2026-01-31T20:15:00Z",
+    };
+}
+
+type Json = Record<string, unknown>;
+
+/** What `open` of the door takes. */
+export function rulesOf(project: Project, overlays = project.overlays): Json {
+    const packs = project.files.filter((file) => file.part === "pack").map(({ name, files }) => ({ name, files }));
+    const texts = overlays.filter((overlay) => overlay.on && overlay.text.trim() !== EMPTY_OVERLAY.trim());
+    return { pack: project.pack, ...(packs.length ? { packs } : {}), overlays: texts.map(({ name, text }) => ({ name, text })) };
+}
+
+const content = ({ name, text, base64 }: ProjectFile): Json => (base64 === undefined ? { name, text } : { name, base64 });
+
+/** The lines of a chat, if it is one of lines: its head, and its messages. */
+export function chatLines(project: Project): { head: string[]; messages: string[] } | null {
+    const chat = project.files.find((file) => file.part === "chat");
+    const lines = chat?.text?.split("\n").filter((line) => line.trim() !== "");
+    if (!lines?.length || !lines.every((line) => line.startsWith("{"))) return null;
+    const isMessage = (line: string): boolean => {
+        try {
+            return typeof (JSON.parse(line) as Json).mes === "string";
+        } catch {
+            return false;
+        }
+    };
+    const first = lines.findIndex(isMessage);
+    return first < 0 ? null : { head: lines.slice(0, first), messages: lines.slice(first) };
+}
+
+/** The scene of the newest turn, or of the one behind so many messages of the chat. */
+export function sceneOf(project: Project, turn = project.turn): Json {
+    const scene: Json = { now: project.now };
+    for (const file of project.files) {
+        if (file.part === "pack") continue;
+        if (file.part === "lorebooks" || file.part === "preset") scene[file.part] = [...((scene[file.part] as Json[]) ?? []), content(file)];
+        else scene[file.part] = content(file);
+    }
+    let message = project.message;
+    const lines = turn === null ? null : chatLines(project);
+    if (lines && turn !== null && turn < lines.messages.length) {
+        const newest = JSON.parse(lines.messages[turn] ?? "{}") as Json;
+        message = String(newest.mes ?? "");
+        scene.chat = { name: "chat.jsonl", text: [...lines.head, ...lines.messages.slice(0, turn)].join("\n") };
+    }
+    if (message) scene.message = message;
+    if (project.persona) scene.user = project.persona;
+    if (project.dialect) scene.dialect = project.dialect;
+    if (Object.keys(project.options).length) scene.option = project.options;
+    const values: Json = { ...project.values };
+    if (project.window) values["context.window"] = project.window;
+    scene.scene = values;
+    return scene;
+}
+
+const bytesToText = (bytes: Uint8Array): string => {
+    let text = "";
+    for (let at = 0; at < bytes.length; at += 0x8000) text += String.fromCharCode(...bytes.subarray(at, at + 0x8000));
+    return btoa(text);
+};
+
+/** The address part of a project. */
+export function encodeProject(project: Project): string {
+    const packed = bytesToText(deflateSync(strToU8(JSON.stringify(project)), { level: 9 }));
+    return packed.replaceAll("+", "-").replaceAll("/", "_").replaceAll("=", "");
+}
+
+/** Reads what `encodeProject` wrote; a text says what is wrong with it. */
+export function decodeProject(hash: string): Project | string {
+    if (hash.length > LARGEST_SHARED) return `the address has ${hash.length.toLocaleString("en")} characters, and no project is as large`;
+    try {
+        const packed = Uint8Array.from(atob(hash.replaceAll("-", "+").replaceAll("_", "/")), (c) => c.charCodeAt(0));
+        const bytes = inflateSync(packed, { out: new Uint8Array(LARGEST_SHARED) });
+        return asProject(JSON.parse(strFromU8(bytes)));
+    } catch {
+        return "the address does not hold a whole project; was it cut when it was copied?";
+    }
+}
+
+/** Takes from JSON what a project has; all else is its default. */
+export function asProject(json: unknown): Project {
+    const project = emptyProject();
+    const from = (json ?? {}) as Json;
+    for (const key of Object.keys(project) as (keyof Project)[]) {
+        const [is, was] = [from[key], project[key]];
+        if (is !== undefined && (was === null || (typeof is === typeof was && Array.isArray(is) === Array.isArray(was)))) {
+            (project as unknown as Json)[key] = is;
+        }
+    }
+    if (typeof project.turn !== "number") project.turn = null;
+    const isFile = (file: ProjectFile): boolean => typeof file?.name === "string" && file.part in PARTS;
+    project.files = project.files.filter(isFile);
+    project.overlays = project.overlays.filter((overlay) => typeof overlay?.text === "string" && typeof overlay.name === "string");
+    if (!project.overlays.length) project.overlays = emptyProject().overlays;
+    return project;
+}
+
+/** Keeps the project for the next visit. Storage may be full or denied: then the page works without. */
+export function storeProject(project: Project): boolean {
+    try {
+        localStorage.setItem(STORED, JSON.stringify(project));
+        return true;
+    } catch {
+        return false;
+    }
+}
+
+export function storedProject(): Project | null {
+    try {
+        const text = localStorage.getItem(STORED);
+        return text === null ? null : asProject(JSON.parse(text));
+    } catch {
+        return null;
+    }
+}
+
+/** Bytes of a file that is dropped. */
+const LARGEST_FILE = 64 << 20;
+const LARGEST_PACK = 16 << 20;
+
+/** Reads a dropped file. A text says what is wrong with it. */
+export async function readFile(file: File): Promise<Omit<ProjectFile, "part"> | string> {
+    if (file.size > LARGEST_FILE) return `${file.name} has ${Math.round(file.size / (1 << 20))} MB; 64 MB is the most`;
+    const bytes = new Uint8Array(await file.arrayBuffer());
+    const isZip = bytes[0] === 0x50 && bytes[1] === 0x4b;
+    if (isZip) {
+        const files = packFiles(bytes);
+        if (typeof files === "string") return `${file.name}: ${files}`;
+        if (files) return { name: packName(files) ?? file.name.replace(/\.[^.]*$/, ""), files };
+    }
+    try {
+        return { name: file.name, text: new TextDecoder("utf-8", { fatal: true }).decode(bytes) };
+    } catch {
+        return { name: file.name, base64: bytesToText(bytes) };
+    }
+}
+
+/** The rule files of an archive that holds a `pack.toml`; null: it is another archive. */
+function packFiles(bytes: Uint8Array): Record<string, string> | string | null {
+    let total = 0;
+    try {
+        const entries = unzipSync(bytes, {
+            filter: ({ name, originalSize }) => {
+                if (!/\.(toml|json|rhai|liquid|hbs|txt|md)$/.test(name)) return false;
+                total += originalSize;
+                if (total > LARGEST_PACK) throw new RangeError("unpacked it has more than 16 MB");
+                return true;
+            },
+        });
+        const manifest = Object.keys(entries).find((name) => /(^|\/)pack\.toml$/.test(name));
+        if (manifest === undefined) return null;
+        const root = manifest.slice(0, -"pack.toml".length);
+        const inside = Object.entries(entries).filter(([name]) => name.startsWith(root));
+        return Object.fromEntries(inside.map(([name, data]) => [name.slice(root.length), strFromU8(data)]));
+    } catch (error) {
+        return error instanceof RangeError ? error.message : "the archive is damaged";
+    }
+}
+
+const packName = (files: Record<string, string>): string | null => /^name\s*=\s*"([^"]+)"/m.exec(files["pack.toml"] ?? "")?.[1] ?? null;
