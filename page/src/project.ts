@@ -78,7 +78,7 @@ export function sceneOf(project: Project, turn = project.turn): Json {
     for (const file of project.files) {
         if (file.part === "pack") continue;
         if (file.part === "lorebooks" || file.part === "preset") scene[file.part] = [...((scene[file.part] as Json[]) ?? []), content(file)];
-        else scene[file.part] = content(file);
+        else scene[file.part === "persona" ? "persona_file" : file.part] = content(file);
     }
     let message = project.message;
     const lines = turn === null ? null : chatLines(project);
@@ -88,7 +88,7 @@ export function sceneOf(project: Project, turn = project.turn): Json {
         scene.chat = { name: "chat.jsonl", text: [...lines.head, ...lines.messages.slice(0, turn)].join("\n") };
     }
     if (message) scene.message = message;
-    if (project.persona) scene.user = project.persona;
+    if (project.persona) scene.persona = project.persona;
     if (project.dialect) scene.dialect = project.dialect;
     if (Object.keys(project.options).length) scene.option = project.options;
     const values: Json = { ...project.values };

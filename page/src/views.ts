@@ -141,21 +141,25 @@ export function loreView(host: HTMLElement, report: Report, history: string[], a
         chat.some(Boolean) ? h("section", {}, h("h3", {}, "Where keys were found"), h("ul", { class: "chat" }, chat)) : null);
 }
 
-/** The answer of `why` or `why_not`. */
+const ruleOf = (rule: Json): Child => [h("code", {}, String(rule.pass)), ", ", h("code", {}, String(rule.rule)), rule.about ? `: ${rule.about}` : ""];
+
+/** The answer of `why`: where a block comes from; or of `why_not`: what stopped something, and which changes were tried. */
 export function answerView(host: HTMLElement, answer: Json): void {
-    const answers = (answer.answers as Json[] | undefined) ?? [answer];
-    fill(host, answers.slice(0, 10).map((one) => {
-        const stopped = one.stopped_by as Json | undefined;
+    const blocks = ((answer.blocks as Json[] | undefined) ?? []).slice(0, 10).map((block) => {
+        const sources = ((block.sources as Json[] | undefined) ?? []).map((source) =>
+            h("li", {}, h("code", {}, String(source.path)), " was decided by ", String(source.decided_by)));
+        const steps = ((block.history as Json[] | undefined) ?? []).map((step) => h("li", {}, String(step.did), " by ", h("code", {}, String(step.pass)), " ", h("code", {}, String(step.rule))));
+        return h("div", { class: "answer" }, block.placed ? h("p", {}, "Placed by ", ruleOf(block.placed as Json)) : null,
+            sources.length ? h("ul", {}, sources) : null, steps.length ? h("details", {}, h("summary", {}, "What was done to it"), h("ul", {}, steps)) : null);
+    });
+    const answers = ((answer.answers as Json[] | undefined) ?? []).slice(0, 10).map((one) => {
         const remedies = (one.remedies as Json[] | undefined) ?? [];
-        return h("div", { class: "answer" },
-            one.says ? h("p", {}, String(one.says)) : null,
-            one.pass ? h("p", {}, "Placed by ", h("code", {}, String(one.pass)), ", ", h("code", {}, String(one.rule))) : null,
-            ((one.history as Json[] | undefined) ?? []).length
-                ? h("ul", {}, (one.history as Json[]).map((step) => h("li", {}, String(step.did ?? ""), " by ", h("code", {}, String(step.pass ?? "")), " ", h("code", {}, String(step.rule ?? ""))))) : null,
-            stopped ? h("p", {}, "Stopped by ", h("code", {}, String(stopped.pass)), ", ", h("code", {}, String(stopped.rule)), ". ", String(stopped.about ?? "")) : null,
+        return h("div", { class: "answer" }, h("p", {}, `${one.name}: ${one.says}`),
+            one.stopped_by ? h("p", {}, "Stopped by ", ruleOf(one.stopped_by as Json)) : null,
             remedies.length ? [h("p", {}, "It would be in the prompt if:"),
                 h("ul", { class: "remedies" }, remedies.map((remedy) => h("li", {}, String(remedy.change), remedy.verified ? " (tried: it works)" : "")))] : null);
-    }));
+    });
+    fill(host, blocks, answers, blocks.length + answers.length ? null : h("p", {}, "Nothing in the scene or the rules has that name or text."));
 }
 
 export function diffView(host: HTMLElement, diff: Json): void {

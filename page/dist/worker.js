@@ -1,0 +1,1 @@
+async function r(e){let{call:s,...n}=JSON.parse(e);return(await fetch(`/v1/${s}`,{method:"POST",headers:{"content-type":"application/json"},body:JSON.stringify(n)})).text()}var t=Promise.resolve();self.onmessage=({data:e})=>{t=t.then(async()=>{try{self.postMessage({id:e.id,response:await r(e.request)})}catch(s){self.postMessage({id:e.id,failed:`the engine stopped: ${s}`})}})};
