@@ -35,7 +35,7 @@ function example(folder) {
             const pack = join(folder, value);
             project.pack = value;
             if (existsSync(join(pack, "pack.toml"))) {
-                const files = readdirSync(pack, { recursive: true }).filter((name) => /\.(toml|json|rhai|liquid)$/.test(name) && !/^(cases|scene)/.test(name));
+                const files = readdirSync(pack, { recursive: true }).filter((name) => /\.(toml|json|rhai|liquid)$/.test(name) && !name.startsWith("cases/"));
                 project.pack = parse(readFileSync(join(pack, "pack.toml"), "utf8")).name;
                 project.files.push({ part: "pack", name: project.pack, files: Object.fromEntries(files.map((name) => [name, readFileSync(join(pack, name), "utf8")])) });
             }

@@ -235,17 +235,22 @@ async function cacheTurns(overlays: Project["overlays"]): Promise<{ turns: Cache
     const rules = rulesOf(project, overlays);
     const turns: CacheTurn[] = [];
     let [before, caching]: [unknown, string] = [null, ""];
+    // what a turn leaves in the state of the chat, the next one begins with
+    let kept: Json = {};
     for (const turn of by) {
+        const { vars, ...state } = kept;
         const scene = sceneOf(project, turn);
+        scene.scene = { ...(scene.scene as Json), state, ...(vars ? { vars } : {}) };
         if (before) {
             const answer = await engine.call<Json>("explain", { rules, scene, about: { cache: before } });
             if (!answer.result) return { turns, caching, diagnostics: answer.diagnostics };
             turns.push({ turn: turn + 1, kept: Number(answer.result.tokens), total: Number(answer.result.total), breaker: (answer.result.differs as Json | null) ?? null });
             caching = String((answer.result.provider as Json | undefined)?.caching ?? "");
         }
-        const built = await engine.call<{ plan: unknown }>("build", { rules, scene, plan: true });
+        const built = await engine.call<{ plan: unknown; patch: Json }>("build", { rules, scene, plan: true });
         if (!built.result) return { turns, caching, diagnostics: built.diagnostics };
         before = built.result.plan;
+        kept = { ...kept, ...built.result.patch };
     }
     return { turns, caching, diagnostics: [] };
 }
@@ -256,7 +261,7 @@ async function showCache(): Promise<void> {
     fill(panel("Cache"), h("p", { class: "legend" }, "building each turn …"));
     const { turns, caching, diagnostics } = await cacheTurns(project.overlays);
     if (at !== newest) return;
-    const freeze = gallery.overlays.filter((overlay) => overlay.name === "cache-friendly" || overlay.name === "SillyTavern-5852");
+    const freeze = gallery.overlays.filter((overlay) => overlay.name === "cache-friendly");
     cacheView(result, turns, caching);
     fill(panel("Cache"), diagnosticList(diagnostics), result, turns.length ? h("div", { class: "row" }, h("button", { type: "button", click: async () => {
         fill(more, h("p", { class: "legend" }, "building each turn again …"));
@@ -264,8 +269,8 @@ async function showCache(): Promise<void> {
         const after = await cacheTurns(overlays);
         const list = h("div");
         cacheView(list, after.turns, "");
-        fill(more, h("h3", {}, "With entries frozen and the window cut in steps"), diagnosticList(after.diagnostics), list,
-            h("button", { type: "button", click: () => freeze.forEach(({ name, text }) => addOverlay(name, text)) }, "Keep these overlays"));
+        fill(more, h("h3", {}, "With lore frozen and the window cut in steps"), diagnosticList(after.diagnostics), list,
+            h("button", { type: "button", click: () => freeze.forEach(({ name, text }) => addOverlay(name, text)) }, "Keep this overlay"));
     } }, "Show what freezing would save")) : null, more);
 }
 
@@ -367,6 +372,7 @@ let pending = 0;
 /** Something of the project was changed: everything is asked anew, once the user pauses. */
 function changed(): void {
     showSettings();
+    document.body.setAttribute("aria-busy", "true");
     clearTimeout(pending);
     pending = window.setTimeout(() => void refresh(), 25);
 }
@@ -388,12 +394,11 @@ async function refresh(): Promise<void> {
         tokenBar(byId("bar"), report);
         show();
         const took = performance.now() - started;
-        document.body.dataset.took = took.toFixed(1);
         status(`Built in ${took.toFixed(0)} ms.`);
     } else {
         status("The prompt cannot be built; the reasons stand above it.");
     }
-    document.body.dataset.built = String(at);
+    document.body.removeAttribute("aria-busy");
     if (packOfCompletion !== project.pack) {
         packOfCompletion = project.pack;
         const opened = await engine.call<{ dialects: string[] }>("open", { ...rules, overlays: [] });

@@ -91,9 +91,7 @@ export function sceneOf(project: Project, turn = project.turn): Json {
     if (project.persona) scene.persona = project.persona;
     if (project.dialect) scene.dialect = project.dialect;
     if (Object.keys(project.options).length) scene.option = project.options;
-    const values: Json = { ...project.values };
-    if (project.window) values["context.window"] = project.window;
-    scene.scene = values;
+    scene.scene = project.window ? { ...project.values, context: { ...(project.values.context as Json), window: project.window } } : project.values;
     return scene;
 }
 

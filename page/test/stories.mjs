@@ -16,11 +16,7 @@ let failures = 0;
 
 /** Waits until the page has built what is on it. */
 async function built(page) {
-    await page.waitForFunction(() => {
-        const { built } = document.body.dataset;
-        return built && !/reading|asking|building/.test(document.getElementById("status").textContent);
-    });
-    await page.waitForTimeout(150);
+    await page.waitForFunction(() => document.getElementById("bar").children.length && !document.body.hasAttribute("aria-busy"));
 }
 
 async function press(page, selector, key = "Enter") {
@@ -84,8 +80,11 @@ const stories = {
     },
     "complete a name": async (page) => {
         await writeOverlay(page, 'kind = "overlay"\nversion = 1\nname = "mine"\n[[slot]]\nname = "scen');
-        await page.keyboard.press("Control+Space");
-        await page.waitForSelector(".cm-tooltip-autocomplete");
+        // what there is to complete is asked after the first build
+        for (let n = 0; n < 40 && !(await page.locator(".cm-tooltip-autocomplete").count()); n++) {
+            await page.keyboard.press("Control+Space");
+            await page.waitForTimeout(250);
+        }
         assert.match(await text(page, ".cm-tooltip-autocomplete"), /scenario/);
         await page.keyboard.press("Escape");
     },
