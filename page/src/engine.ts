@@ -39,6 +39,9 @@ export class Engine {
     private readonly waiting = new Map<number, Waiting>();
     private next = 0;
 
+    /** `found` is told whether the engine is a server, and not in this page. */
+    constructor(private readonly found: (server: boolean) => void) {}
+
     /** Asks the door. It always answers; what went wrong is in the diagnostics. */
     call<T>(call: string, args: object = {}): Promise<Answer<T>> {
         return new Promise((resolve) => {
@@ -56,7 +59,8 @@ export class Engine {
     private start(): Worker {
         if (this.worker) return this.worker;
         this.worker = new Worker(new URL("./worker.js", document.baseURI), { type: "module" });
-        this.worker.onmessage = ({ data }: MessageEvent<{ id: number; response?: string; failed?: string }>) => {
+        this.worker.onmessage = ({ data }: MessageEvent<{ id: number; response?: string; failed?: string; server?: boolean }>) => {
+            if (data.server !== undefined) return this.found(data.server);
             if (data.failed !== undefined) return this.restart(data.failed);
             const waiting = this.waiting.get(data.id);
             if (!waiting) return;

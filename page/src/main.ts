@@ -17,7 +17,11 @@ interface Gallery {
     overlays: { name: string; about: string; text: string }[];
 }
 
-const engine = new Engine();
+const engine = new Engine((server) => {
+    if (!server) return;
+    fill(byId("privacy"), "Nothing leaves this machine.");
+    fill(byId("engine"), "The engine is the tapster serve that gave you this page.");
+});
 let project: Project = emptyProject();
 let report: Report | null = null;
 let gallery: Gallery = { examples: [], overlays: [] };

@@ -1,4 +1,4 @@
-//! HTTP over the door: `POST /v1/<call>` for each call, with its arguments as the body.
+//! HTTP over the door: `POST /v1/<call>` for each call, with its arguments as the body; and a page that asks it, at `/`.
 //!
 //! The state is the [`Door`]: what it keeps can be sent again, so that several servers can stand behind a load balancer.
 //! Builds run on threads of their own, so that a long one does not hold up the others.
@@ -8,6 +8,7 @@ mod body;
 pub mod gateway;
 mod mcp;
 mod openapi;
+mod page;
 mod sessions;
 
 use std::sync::Arc;
@@ -116,6 +117,7 @@ pub fn router(parts: ServedParts, limits: ServeLimits, access: AccessRules, log:
     let probes = Router::new().route("/healthz", get(async || "ok\n")).route("/readyz", get(answer_ready));
     calls
         .merge(probes)
+        .merge(page::routes())
         .fallback(async || {
             problem(StatusCode::NOT_FOUND, "there is nothing at this path", json!({ "help": "/openapi.json lists the paths" }))
         })
