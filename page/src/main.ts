@@ -7,7 +7,7 @@ import {
     asProject, chatLines, decodeProject, EMPTY_OVERLAY, emptyProject, encodeProject, PARTS, type Part, type Project, type ProjectFile, readFile,
     rulesOf, sceneOf, storedProject, storeProject,
 } from "./project";
-import { doctorView } from "./doctor";
+import { type DoctorReport, doctorView } from "./doctor";
 import { answerView, type CacheTurn, cacheView, diagnosticList, diffView, loreView, type Option, optionsForm, promptView, type Report, tokenBar } from "./views";
 
 type Json = Record<string, unknown>;
@@ -285,7 +285,7 @@ async function showDoctor(): Promise<void> {
     if (!files.length) return fill(panel("Doctor"), h("p", {}, "Drop a preset, a card or a lorebook, and it is examined here."));
     const sections = await Promise.all(files.map(async (file): Promise<Child> => {
         const { name, text, base64 } = file;
-        const answer = await engine.call<Json>("doctor", { rules: rulesOf(project), file: base64 === undefined ? { name, text } : { name, base64 } });
+        const answer = await engine.call<DoctorReport>("doctor", { rules: rulesOf(project), file: base64 === undefined ? { name, text } : { name, base64 } });
         return h("section", {}, h("h3", {}, name), answer.result ? doctorView(answer.result, answer.diagnostics) : diagnosticList(answer.diagnostics));
     }));
     fill(panel("Doctor"), sections);
