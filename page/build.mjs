@@ -1,4 +1,4 @@
-// Bundles the page into `crates/serve/page` (or the folder that is named), with the examples and wishes of this repository as its gallery.
+// Bundles the page into `crates/serve/page` (or the folder that is named, with the WebAssembly of a second one), with the examples and wishes of this repository as its gallery.
 import { build } from "esbuild";
 import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { basename, join } from "node:path";
@@ -58,4 +58,10 @@ const wish = (folder) => {
 };
 const overlays = folders(join(root, "examples/wishes")).map(wish).filter(Boolean);
 overlays.unshift({ name: "cache-friendly", about: "Keeps most of each request as the last one was.", text: readFileSync(cache, "utf8") });
+// the engine for a page without a server, and the tables of tokens that it asks for
+if (process.argv[3]) {
+    cpSync(join(process.argv[3], "tapster.wasm.gz"), join(dist, "tapster.wasm.gz"));
+    const tables = join(root, "crates/text/src/text/tables");
+    for (const name of readdirSync(tables).filter((name) => name.endsWith(".tokens"))) cpSync(join(tables, name), join(dist, name));
+}
 writeFileSync(join(dist, "gallery.json"), JSON.stringify({ examples, overlays }));

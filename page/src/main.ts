@@ -117,7 +117,7 @@ function makeRules(): void {
     const wishes = h("select", { id: "wish" }, h("option", { value: "" }, "choose …"));
     fill(panel("Rules"),
         h("p", {}, "An overlay is laid over the rules of the pack. It is checked as you type; Ctrl-Space completes, Tab leaves the editor."),
-        host, h("div", { id: "rule-problems", "aria-live": "polite" }),
+        host,
         h("div", { class: "row" },
             h("label", { class: "grow" }, "Add a change that others wished for", wishes),
             h("button", { type: "button", click: () => download("mine.toml", editor?.text ?? "") }, "Download overlay")),
@@ -391,7 +391,6 @@ async function refresh(): Promise<void> {
     const answer: Answer<Report> = await engine.call<Report>("explain", { rules, scene: sceneOf(project), about: "report" });
     if (at !== newest) return;
     editor?.show(answer.diagnostics, project.overlays[0]?.name ?? "mine.toml");
-    fill(byId("rule-problems"), diagnosticList(answer.diagnostics.filter((d) => project.overlays.some((overlay) => overlay.name === d.file))));
     fill(byId("problems"), diagnosticList(answer.diagnostics), answer.result || !report ? null : h("p", { class: "legend" }, "Below is the last prompt that could be built."));
     if (answer.result) {
         report = answer.result;

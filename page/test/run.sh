@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Checks the page: types, that the bundled files in `crates/serve/page` are those of the sources, and in Chromium what people do
-# with it, over the program that TAPSTER names. UPDATE=1 writes the bundled files. What cannot be had is said, and skipped.
+# with it, over the program that TAPSTER names. UPDATE=1 writes the bundled files, and the pictures in `docs/pictures` where Chromium
+# is. What cannot be had is said, and skipped.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -21,4 +22,5 @@ browser=${CHROMIUM:-$(command -v chromium || command -v google-chrome || true)}
 node test/serve.mjs ../crates/serve/page "$TAPSTER" >"$made/address" &
 server=$!
 for _ in $(seq 50); do [ -s "$made/address" ] && break; sleep 0.2; done
-CHROMIUM=$browser timeout 1200 node test/stories.mjs "$(cat "$made/address")"
+mkdir -p ../docs/pictures
+CHROMIUM=$browser PICTURES=${UPDATE:+../docs/pictures} timeout 1200 node test/stories.mjs "$(cat "$made/address")"

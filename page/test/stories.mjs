@@ -70,7 +70,7 @@ const stories = {
     },
     "break a rule and mend it": async (page) => {
         await writeOverlay(page, 'kind = "overlay"\nversion = 1\nname = "mine"\n[[slot]]\nname = "scenario"\nrol = "user"\n');
-        assert.match(await text(page, "#rule-problems"), /unknown key `rol`/);
+        assert.match(await text(page, "#problems"), /unknown key `rol`/);
         assert.match(await text(page, "#problems"), /last prompt that could be built/);
         assert.ok((await page.locator("#overlay-editor .cm-lintRange-error").count()) > 0, "the mistake is underlined");
         await writeOverlay(page, 'kind = "overlay"\nversion = 1\nname = "mine"\n[[slot]]\nname = "scenario"\nrole = "user"\n');
