@@ -2,7 +2,7 @@
 //! of what fits into the window and not that of the chat: beside counting the tokens of what fits, and with a session that
 //! has built the chat without its newest message.
 
-#![expect(clippy::panic, clippy::print_stdout, reason = "a bench that panics has failed; the ratio is for people")]
+#![expect(clippy::panic, reason = "a bench that panics has failed; the ratio is for people")]
 #![allow(missing_docs, reason = "criterion's macros make public items")]
 
 mod rivals;

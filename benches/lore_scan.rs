@@ -5,7 +5,7 @@
 //! `TAPSTER_RIVALS` names a folder in which the scripts of `benches/rivals` are installed, they run on the same inputs: a
 //! change of the inputs here is a change of them there.
 
-#![expect(clippy::panic, clippy::print_stdout, reason = "a bench that panics has failed; its table is for people")]
+#![expect(clippy::panic, reason = "a bench that panics has failed; its table is for people")]
 
 mod rivals;
 

@@ -3,7 +3,7 @@
 //! beside like: a text that has been read before beside their compiled templates, and a new text in every turn (a chat's
 //! newest messages) beside their reading of the text.
 
-#![expect(clippy::panic, clippy::print_stdout, reason = "a bench that panics has failed; the table is for people")]
+#![expect(clippy::panic, reason = "a bench that panics has failed; the table is for people")]
 #![allow(missing_docs, reason = "criterion's macros make public items")]
 
 mod rivals;

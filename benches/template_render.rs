@@ -1,7 +1,7 @@
 //! What a slot/layout template costs over a long history: thirty slots, each a loop over all turns, newest first, under
 //! a ceiling of 400 tokens, and 8,000 for all. Rendering may not cost what printing all turns costs.
 
-#![expect(clippy::panic, clippy::print_stdout, reason = "a bench that panics has failed; the table is for people")]
+#![expect(clippy::panic, reason = "a bench that panics has failed; the table is for people")]
 #![allow(missing_docs, reason = "criterion's macros make public items")]
 
 mod rivals;
