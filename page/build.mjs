@@ -1,4 +1,4 @@
-// Bundles the page into `crates/serve/page` (or the folder that is named, with the WebAssembly of a second one), with the examples and wishes of this repository as its gallery.
+// Bundles the page into `cli/page` (or the folder that is named, with the WebAssembly of a second one), with the examples and wishes of this repository as its gallery.
 import { build } from "esbuild";
 import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { basename, join } from "node:path";
@@ -6,7 +6,7 @@ import { parse } from "smol-toml";
 
 const here = import.meta.dirname;
 const root = join(here, "..");
-const dist = process.argv[2] ?? join(root, "crates/serve/page");
+const dist = process.argv[2] ?? join(root, "cli/page");
 rmSync(dist, { recursive: true, force: true });
 mkdirSync(dist, { recursive: true });
 

@@ -9,7 +9,7 @@ use serde_json::json;
 use tapster_door::Door;
 use tapster_serve::gateway::config::{ClientDialect, GatewayConfig, ModelConfig};
 use tapster_serve::gateway::{Gateway, GatewayOptions, LoadedModel, ModelLoader};
-use tapster_serve::{AccessRules, LogWriter, RequestLog, ServeLimits, ServedParts, SessionShelf};
+use tapster_serve::{AccessRules, LogWriter, PageFile, RequestLog, ServeLimits, ServedParts, SessionShelf};
 use tokio::sync::{mpsc, oneshot};
 
 use crate::diag::{Code, render};
@@ -19,6 +19,15 @@ use crate::inputs::server::ServerOptions;
 use crate::inputs::{InputArgs, library, load_rules, scene, scene_file};
 use crate::output::Console;
 use crate::store::SqlStore;
+
+/// The page at `/`, as `page/build.mjs` bundles it.
+const PAGE: &[PageFile] = &[
+    PageFile { path: "/", kind: "text/html; charset=utf-8", text: include_str!("../page/index.html") },
+    PageFile { path: "/page.js", kind: "text/javascript", text: include_str!("../page/page.js") },
+    PageFile { path: "/worker.js", kind: "text/javascript", text: include_str!("../page/worker.js") },
+    PageFile { path: "/page.css", kind: "text/css", text: include_str!("../page/page.css") },
+    PageFile { path: "/gallery.json", kind: "application/json", text: include_str!("../page/gallery.json") },
+];
 
 /// The pack of models that name neither a pack nor a scene, and the one for clients of another dialect than the provider's.
 const GATEWAY_PACK: &str = "gateway";
@@ -61,7 +70,8 @@ pub(crate) fn serve_http(options: ServerOptions, door: Door, show: &mut Console<
         Ok::<_, EarlyExit>(Arc::new(SessionShelf::new(store)))
     };
     let sessions = store.as_ref().map(open).transpose()?;
-    let router = tapster_serve::router(ServedParts { door: Arc::new(door), gateway, sessions }, limits, access, write_log());
+    let router = tapster_serve::router(ServedParts { door: Arc::new(door), gateway, sessions }, limits, access, write_log())
+        .merge(tapster_serve::page(PAGE));
     let ended = runtime.block_on(async {
         let listener = tokio::net::TcpListener::bind(address).await.map_err(failed)?;
         let url = format!("http://{}", listener.local_addr().map_err(failed)?);

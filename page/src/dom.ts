@@ -22,10 +22,12 @@ function append(element: Element, children: Child[]): void {
     }
 }
 
-/** Replaces what an element holds. */
+/** Replaces what an element holds. What has the focus and an id keeps it. */
 export function fill(element: Element, ...children: Child[]): void {
+    const focused = element.contains(document.activeElement) ? document.activeElement?.id : "";
     element.replaceChildren();
     append(element, children);
+    if (focused) document.getElementById(focused)?.focus();
 }
 
 /** The element of the page with an id. */

@@ -30,8 +30,8 @@ interface Waiting {
     timer: number;
 }
 
-function failure<T>(message: string, help: string): Answer<T> {
-    return { ok: false, diagnostics: [{ severity: "error", code: "page", message, help }] };
+function failure<T>(message: string): Answer<T> {
+    return { ok: false, diagnostics: [{ severity: "error", code: "page", message }] };
 }
 
 export class Engine {
@@ -46,7 +46,7 @@ export class Engine {
     call<T>(call: string, args: object = {}): Promise<Answer<T>> {
         return new Promise((resolve) => {
             const id = this.next++;
-            const timer = window.setTimeout(() => this.restart("the engine did not answer within 20 seconds, and was started anew"), PATIENCE);
+            const timer = window.setTimeout(() => this.restart("the engine did not answer within 20 seconds, and was started anew; make the scene or the rules smaller"), PATIENCE);
             this.waiting.set(id, { resolve: resolve as Waiting["resolve"], timer });
             try {
                 this.start().postMessage({ id, request: JSON.stringify({ call, ...args }) });
@@ -80,7 +80,7 @@ export class Engine {
         this.waiting.clear();
         for (const { resolve, timer } of waiting) {
             clearTimeout(timer);
-            resolve(failure(why, "Make the scene or the rules smaller; what you have written is still here."));
+            resolve(failure(why));
         }
     }
 }

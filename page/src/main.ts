@@ -19,7 +19,8 @@ interface Gallery {
 
 const engine = new Engine((server) => {
     if (!server) return;
-    fill(byId("privacy"), "Nothing leaves this machine.");
+    const isHere = ["localhost", "127.0.0.1", "[::1]"].includes(location.hostname);
+    fill(byId("privacy"), isHere ? "Nothing leaves this machine." : `What you drop is sent to ${location.host}, whose engine builds it.`);
     fill(byId("engine"), "The engine is the tapster serve that gave you this page.");
 });
 let project: Project = emptyProject();
@@ -80,6 +81,8 @@ async function ask(about: Json, target: HTMLElement): Promise<void> {
 
 /** Shows the view that is open. */
 function show(): void {
+    if (view === "Options") void showOptions();
+    if (view === "Doctor") void showDoctor();
     if (!report) return;
     if (view === "Prompt") promptView(byId("prompt-list"), report, ask);
     if (view === "Payload") {
@@ -90,10 +93,11 @@ function show(): void {
             } }, "Copy"), h("button", { type: "button", click: () => download("payload.json", text, "application/json") }, "Download")),
             h("pre", { tabindex: "0", "aria-label": "Payload" }, text));
     }
-    if (view === "Lore") loreView(panel(view), report, [...(chatLines(project)?.messages ?? []).slice(0, project.turn ?? undefined).map((line) => String((JSON.parse(line) as Json).mes)), project.message], ask);
-    if (view === "Options") void showOptions();
+    if (view === "Lore") {
+        const before = (chatLines(project)?.messages ?? []).slice(0, project.turn ?? undefined).map((line) => String((JSON.parse(line) as Json).mes));
+        loreView(panel(view), report, [...before, String(sceneOf(project).message ?? "")], ask);
+    }
     if (view === "Cache") void showCache();
-    if (view === "Doctor") void showDoctor();
 }
 
 function makePrompt(): void {
@@ -141,8 +145,13 @@ function makeRules(): void {
 }
 
 function addOverlay(name: string, text: string): void {
-    const file = name.endsWith(".toml") ? name : `${name}.toml`;
-    project.overlays = [...project.overlays.filter((overlay) => overlay.name !== file), { name: file, text, on: true }];
+    let file = name.endsWith(".toml") ? name : `${name}.toml`;
+    const [mine, ...others] = project.overlays;
+    if (mine?.name === file && mine.text !== text) {
+        if (mine.text.trim() === EMPTY_OVERLAY.trim()) mine.text = text;
+        else file = file.replace(/\.toml$/, "-2.toml");
+    }
+    if (mine?.name !== file) project.overlays = [...(mine ? [mine] : []), ...others.filter((overlay) => overlay.name !== file), { name: file, text, on: true }];
     status(`${file} was laid over the rules.`);
     changed();
 }
@@ -150,7 +159,7 @@ function addOverlay(name: string, text: string): void {
 function showOverlays(): void {
     const others = project.overlays.slice(1);
     fill(byId("overlay-list"), others.length ? h("h3", {}, "Other overlays") : null, h("ul", {}, others.map((overlay) => {
-        const box = h("input", { type: "checkbox", change: () => {
+        const box = h("input", { id: `overlay-${overlay.name}`, type: "checkbox", change: () => {
             overlay.on = box.checked;
             changed();
         } });
@@ -201,7 +210,7 @@ function makeCompare(): void {
     const b = h("select", { id: "compare-b" });
     const fillIn = (): void => {
         const rules = ["the pack alone", ...project.overlays.map((overlay) => overlay.name)];
-        const turns = (chatLines(project)?.messages ?? []).map((_, n) => `turn ${n + 1}`);
+        const turns = userTurns().map((_, n) => `turn ${n + 1}`);
         for (const field of [a, b]) {
             const was = field.value;
             fill(field, [...rules, ...turns].map((name) => h("option", { value: name }, name)));
@@ -210,7 +219,7 @@ function makeCompare(): void {
     };
     const side = (name: string): { rules: Json; scene: Json } => {
         const turn = /^turn (\d+)$/.exec(name);
-        if (turn) return { rules: rulesOf(project), scene: sceneOf(project, Number(turn[1]) - 1) };
+        if (turn) return { rules: rulesOf(project), scene: sceneOf(project, userTurns()[Number(turn[1]) - 1] ?? null) };
         return { rules: rulesOf(project, project.overlays.filter((overlay) => overlay.name === name).map((overlay) => ({ ...overlay, on: true }))), scene: sceneOf(project) };
     };
     a.addEventListener("focus", fillIn);
@@ -234,21 +243,23 @@ let refreshCompare = (): void => {};
 const MOST_TURNS = 24;
 
 async function cacheTurns(overlays: Project["overlays"]): Promise<{ turns: CacheTurn[]; caching: string; diagnostics: Diagnostic[] }> {
-    const messages = chatLines(project)?.messages ?? [];
-    const by = messages.flatMap((line, n) => ((JSON.parse(line) as Json).is_user === true ? [n] : [])).slice(-MOST_TURNS);
+    const at = newest;
+    const by = userTurns();
     const rules = rulesOf(project, overlays);
     const turns: CacheTurn[] = [];
     let [before, caching]: [unknown, string] = [null, ""];
     // what a turn leaves in the state of the chat, the next one begins with
     let kept: Json = {};
-    for (const turn of by) {
+    for (const turn of by.slice(-MOST_TURNS)) {
+        // something was changed in the meantime
+        if (at !== newest) break;
         const { vars, ...state } = kept;
         const scene = sceneOf(project, turn);
         scene.scene = { ...(scene.scene as Json), state, ...(vars ? { vars } : {}) };
         if (before) {
             const answer = await engine.call<Json>("explain", { rules, scene, about: { cache: before } });
             if (!answer.result) return { turns, caching, diagnostics: answer.diagnostics };
-            turns.push({ turn: turn + 1, kept: Number(answer.result.tokens), total: Number(answer.result.total), breaker: (answer.result.differs as Json | null) ?? null });
+            turns.push({ turn: by.indexOf(turn) + 1, kept: Number(answer.result.tokens), total: Number(answer.result.total), breaker: (answer.result.differs as Json | null) ?? null });
             caching = String((answer.result.provider as Json | undefined)?.caching ?? "");
         }
         const built = await engine.call<{ plan: unknown; patch: Json }>("build", { rules, scene, plan: true });
@@ -313,14 +324,14 @@ async function addFiles(files: Iterable<File>): Promise<void> {
         }
         if (read.files) {
             put({ ...read, part: "pack" });
-            project.pack = read.name;
+            choosePack(read.name);
             continue;
         }
         if (/\.toml$/.test(read.name) && read.text !== undefined) {
             addOverlay(read.name, read.text);
             continue;
         }
-        const answer = await engine.call<{ format: string; scene: Json }>("import", { rules: project.pack, file: read });
+        const answer = await engine.call<{ format: string; scene: Json }>("import", { rules: rulesOf(project, []), file: read });
         const part = answer.result ? partOf(answer.result.scene, answer.result.format) : null;
         if (part) {
             put({ ...read, part });
@@ -332,23 +343,38 @@ async function addFiles(files: Iterable<File>): Promise<void> {
     changed();
 }
 
+/** Other rules have other options and dialects. */
+function choosePack(name: string): void {
+    Object.assign(project, { pack: name, dialect: "", options: {} });
+    packOfCompletion = "";
+}
+
 /** Adds a file; of most parts a scene has one. */
 function put(file: ProjectFile): void {
     const many = file.part === "lorebooks" || file.part === "preset";
     project.files = [...project.files.filter((one) => (many ? one.name !== file.name : one.part !== file.part)), file];
     if (file.part === "chat") project.turn = null;
+    if (file.part === "preset") {
+        // what the example said in the place of a preset
+        const { preset: _preset, context: _context, ...values } = project.values;
+        project.values = values;
+    }
 }
 
 function showFiles(): void {
     fill(byId("file-list"), project.files.map((file) => h("li", {}, h("span", { class: "kind" }, PARTS[file.part]), h("span", { class: "name" }, file.name),
         h("button", { type: "button", class: "quiet", click: () => {
             project.files = project.files.filter((one) => one !== file);
-            if (file.part === "pack") project.pack = "sillytavern-exact";
+            if (file.part === "pack") choosePack("sillytavern-exact");
             changed();
+            byId("files").focus();
         } }, `Remove ${file.name}`))));
 }
 
 // ---------------------------------------------------------------- settings
+
+/** Where in the chat the messages of the user stand. */
+const userTurns = (): number[] => (chatLines(project)?.messages ?? []).flatMap((line, n) => ((JSON.parse(line) as Json).is_user === true ? [n] : []));
 
 /** The window of a place of the slider: 0 is that of the preset, then steps that grow. */
 const windowOf = (place: number): number => (place === 0 ? 0 : Math.round((256 * 2 ** ((place - 1) / 10)) / 64) * 64);
@@ -356,25 +382,34 @@ const windowOf = (place: number): number => (place === 0 ? 0 : Math.round((256 *
 function showSettings(): void {
     byId<HTMLTextAreaElement>("message").value = project.message;
     byId<HTMLInputElement>("persona").value = project.persona;
-    byId<HTMLSelectElement>("pack").value = project.pack;
+    const own = project.files.filter((file) => file.part === "pack").map((file) => file.name);
+    const packs = [...new Set([...own, ...shipped])];
+    const pack = byId<HTMLSelectElement>("pack");
+    if (pack.options.length !== packs.length || !packs.includes(pack.value)) fill(pack, packs.map((name) => h("option", { value: name }, name)));
+    pack.value = project.pack;
     fill(byId("window-value"), project.window ? `${project.window.toLocaleString("en")} tokens` : "as the preset says");
     const place = project.window ? Math.round(1 + 10 * Math.log2(project.window / 256)) : 0;
     byId<HTMLInputElement>("window").value = String(Math.max(0, place));
-    const messages = chatLines(project)?.messages ?? [];
-    byId("turn-row").hidden = messages.length === 0;
+    const turns = userTurns();
+    byId("turn-row").hidden = turns.length === 0;
     const turn = byId<HTMLInputElement>("turn");
-    turn.max = String(messages.length);
-    turn.value = String(project.turn ?? messages.length);
-    fill(byId("turn-value"), project.turn === null ? "the newest" : `message ${project.turn + 1} of ${messages.length}`);
+    turn.max = String(turns.length);
+    turn.value = String(project.turn === null ? turns.length : Math.max(0, turns.indexOf(project.turn)));
+    fill(byId("turn-value"), project.turn === null ? "the newest" : `${Number(turn.value) + 1} of ${turns.length}`);
     editor && (editor.text = project.overlays[0]?.text ?? EMPTY_OVERLAY);
     showFiles();
     showOverlays();
     refreshCompare();
 }
 
+/** The names of the packs that the engine has. */
+let shipped: string[] = [];
+
 let pending = 0;
 /** Something of the project was changed: everything is asked anew, once the user pauses. */
 function changed(): void {
+    // the address holds what was shared, and not what is changed now
+    if (location.hash.length > 10) history.replaceState(null, "", location.pathname + location.search);
     showSettings();
     document.body.setAttribute("aria-busy", "true");
     clearTimeout(pending);
@@ -382,11 +417,15 @@ function changed(): void {
 }
 
 let packOfCompletion = "";
+let warned = false;
 
 async function refresh(): Promise<void> {
     const at = ++newest;
     const started = performance.now();
-    storeProject(project);
+    if (!storeProject(project) && !warned) {
+        warned = true;
+        status("The browser keeps nothing of this project, because it is too large or storage is denied; download the scene to keep it.");
+    }
     const rules = rulesOf(project);
     const answer: Answer<Report> = await engine.call<Report>("explain", { rules, scene: sceneOf(project), about: "report" });
     if (at !== newest) return;
@@ -397,9 +436,9 @@ async function refresh(): Promise<void> {
         tokenBar(byId("bar"), report);
         show();
         const took = performance.now() - started;
-        status(`Built in ${took.toFixed(0)} ms.`);
+        fill(byId("took"), `Built in ${took.toFixed(0)} ms.`);
     } else {
-        status("The prompt cannot be built; the reasons stand above it.");
+        fill(byId("took"));
     }
     document.body.removeAttribute("aria-busy");
     if (packOfCompletion !== project.pack) {
@@ -417,6 +456,10 @@ async function refresh(): Promise<void> {
 function open(next: Project): void {
     project = next;
     report = null;
+    packOfCompletion = "";
+    makePrompt();
+    for (const name of ["Payload", "Lore", "Options", "Cache", "Doctor"] as const) fill(panel(name));
+    fill(byId("bar"));
     makeRules();
     fillWishes();
     byId("dialect") instanceof HTMLSelectElement && (byId<HTMLSelectElement>("dialect").value = project.dialect);
@@ -440,8 +483,7 @@ function listen(): void {
         changed();
     });
     on<HTMLSelectElement>("pack", "change", (field) => {
-        project.pack = field.value;
-        project.dialect = "";
+        choosePack(field.value);
         changed();
     });
     on<HTMLSelectElement>("dialect", "change", (field) => {
@@ -453,7 +495,7 @@ function listen(): void {
         changed();
     });
     on<HTMLInputElement>("turn", "input", (field) => {
-        project.turn = field.value === field.max ? null : Number(field.value);
+        project.turn = userTurns()[Number(field.value)] ?? null;
         changed();
     });
     on<HTMLInputElement>("files", "change", (field) => void addFiles([...(field.files ?? [])]).then(() => (field.value = "")));
@@ -466,6 +508,7 @@ function listen(): void {
     on("save", "click", () => download("scene.json", JSON.stringify({ rules: rulesOf(project), scene: sceneOf(project) }, null, 2), "application/json"));
     on("share", "click", () => {
         const hash = encodeProject(project);
+        if (hash === null) return status("This project has more than 8 MB, and cannot be put into an address; download the scene instead.");
         history.replaceState(null, "", `#${hash}`);
         const size = plural(location.href.length, "character");
         void navigator.clipboard?.writeText(location.href).then(() => status(`The address was copied; it has ${size}, and holds everything.`),
@@ -491,6 +534,7 @@ function readHash(): boolean {
     if (!hash || hash === "output") return false;
     const shared = decodeProject(hash);
     if (typeof shared === "string") {
+        history.replaceState(null, "", location.pathname + location.search);
         status(`This address cannot be opened: ${shared}`);
         return false;
     }
@@ -508,11 +552,12 @@ async function start(): Promise<void> {
     makeCompare();
     listen();
     const [response, packs] = await Promise.all([fetch("gallery.json"), engine.call<{ packs: string[] }>("packs")]);
-    gallery = (await response.json()) as Gallery;
+    if (response.ok) gallery = (await response.json()) as Gallery;
+    else status("The examples cannot be had; all else works.");
     fill(byId("gallery"), h("option", { value: "" }, "choose …"), gallery.examples.map(({ name, about }) => h("option", { value: name }, `${name}: ${about}`.slice(0, 90))));
     fillWishes();
     if (!packs.result) return fill(byId("problems"), diagnosticList(packs.diagnostics));
-    fill(byId("pack"), packs.result.packs.map((name) => h("option", { value: name }, name)));
+    shipped = packs.result.packs;
     if (!readHash()) open(storedProject() ?? asProject({ ...emptyProject(), ...gallery.examples.find((one) => one.name === "hello")?.project }));
 }
 

@@ -1,6 +1,6 @@
 // What the user works on: files, rules, and settings. It is kept in the browser, and can be shared as the address of the page.
 
-import { deflateSync, inflateSync, strFromU8, strToU8, unzipSync } from "fflate";
+import { deflateSync, Inflate, strFromU8, strToU8, unzipSync } from "fflate";
 
 /** The part of a scene that a file is. */
 export type Part = "character" | "chat" | "preset" | "lorebooks" | "persona" | "pack";
@@ -69,7 +69,8 @@ export function chatLines(project: Project): { head: string[]; messages: string[
         }
     };
     const first = lines.findIndex(isMessage);
-    return first < 0 ? null : { head: lines.slice(0, first), messages: lines.slice(first) };
+    // the engine skips damaged lines, too
+    return first < 0 ? null : { head: lines.slice(0, first), messages: lines.slice(first).filter(isMessage) };
 }
 
 /** The scene of the newest turn, or of the one behind so many messages of the chat. */
@@ -101,9 +102,11 @@ const bytesToText = (bytes: Uint8Array): string => {
     return btoa(text);
 };
 
-/** The address part of a project. */
-export function encodeProject(project: Project): string {
-    const packed = bytesToText(deflateSync(strToU8(JSON.stringify(project)), { level: 9 }));
+/** The address part of a project; null: it is too large for one. */
+export function encodeProject(project: Project): string | null {
+    const bytes = strToU8(JSON.stringify(project));
+    if (bytes.length > LARGEST_SHARED) return null;
+    const packed = bytesToText(deflateSync(bytes, { level: 9 }));
     return packed.replaceAll("+", "-").replaceAll("/", "_").replaceAll("=", "");
 }
 
@@ -112,11 +115,29 @@ export function decodeProject(hash: string): Project | string {
     if (hash.length > LARGEST_SHARED) return `the address has ${hash.length.toLocaleString("en")} characters, and no project is as large`;
     try {
         const packed = Uint8Array.from(atob(hash.replaceAll("-", "+").replaceAll("_", "/")), (c) => c.charCodeAt(0));
-        const bytes = inflateSync(packed, { out: new Uint8Array(LARGEST_SHARED) });
-        return asProject(JSON.parse(strFromU8(bytes)));
+        return asProject(JSON.parse(strFromU8(inflate(packed))));
     } catch {
         return "the address does not hold a whole project; was it cut when it was copied?";
     }
+}
+
+/** Unpacks piece by piece, and stops where no project is as large. */
+function inflate(packed: Uint8Array): Uint8Array {
+    const parts: Uint8Array[] = [];
+    let total = 0;
+    const stream = new Inflate((part) => {
+        total += part.length;
+        if (total > LARGEST_SHARED) throw new RangeError("too large");
+        parts.push(part);
+    });
+    for (let at = 0; at < packed.length; at += 4096) stream.push(packed.subarray(at, at + 4096), at + 4096 >= packed.length);
+    const bytes = new Uint8Array(total);
+    let at = 0;
+    for (const part of parts) {
+        bytes.set(part, at);
+        at += part.length;
+    }
+    return bytes;
 }
 
 /** Takes from JSON what a project has; all else is its default. */
@@ -125,14 +146,16 @@ export function asProject(json: unknown): Project {
     const from = (json ?? {}) as Json;
     for (const key of Object.keys(project) as (keyof Project)[]) {
         const [is, was] = [from[key], project[key]];
-        if (is !== undefined && (was === null || (typeof is === typeof was && Array.isArray(is) === Array.isArray(was)))) {
+        if (was === null || (is !== null && typeof is === typeof was && Array.isArray(is) === Array.isArray(was))) {
             (project as unknown as Json)[key] = is;
         }
     }
     if (typeof project.turn !== "number") project.turn = null;
-    const isFile = (file: ProjectFile): boolean => typeof file?.name === "string" && file.part in PARTS;
+    const isFile = (file: ProjectFile): boolean => typeof file?.name === "string" && Object.hasOwn(PARTS, file.part) &&
+        (file.part === "pack" ? Object.values(file.files ?? [null]).every((text) => typeof text === "string") : typeof (file.text ?? file.base64) === "string");
     project.files = project.files.filter(isFile);
     project.overlays = project.overlays.filter((overlay) => typeof overlay?.text === "string" && typeof overlay.name === "string");
+    for (const overlay of project.overlays) overlay.on = overlay.on !== false;
     if (!project.overlays.length) project.overlays = emptyProject().overlays;
     return project;
 }
@@ -143,6 +166,12 @@ export function storeProject(project: Project): boolean {
         localStorage.setItem(STORED, JSON.stringify(project));
         return true;
     } catch {
+        try {
+            // an older project must not come back in the place of this one
+            localStorage.removeItem(STORED);
+        } catch {
+            // denied altogether
+        }
         return false;
     }
 }
@@ -163,7 +192,9 @@ const LARGEST_PACK = 16 << 20;
 /** Reads a dropped file. A text says what is wrong with it. */
 export async function readFile(file: File): Promise<Omit<ProjectFile, "part"> | string> {
     if (file.size > LARGEST_FILE) return `${file.name} has ${Math.round(file.size / (1 << 20))} MB; 64 MB is the most`;
-    const bytes = new Uint8Array(await file.arrayBuffer());
+    const buffer = await file.arrayBuffer().catch(() => null);
+    if (!buffer) return `${file.name} cannot be read; is it a folder?`;
+    const bytes = new Uint8Array(buffer);
     const isZip = bytes[0] === 0x50 && bytes[1] === 0x4b;
     if (isZip) {
         const files = packFiles(bytes);

@@ -162,6 +162,29 @@ const stories = {
         assert.deepEqual(await slots(other), await slots(page));
         await other.context().close();
     },
+    "go on after sharing": async (page) => {
+        await press(page, "#share");
+        await page.waitForFunction(() => location.hash.length > 10);
+        await page.locator("#message").fill("Written after sharing.");
+        await built(page);
+        await page.reload();
+        await built(page);
+        assert.equal(await page.locator("#message").inputValue(), "Written after sharing.");
+    },
+    "leave a pack that has options": async (page) => {
+        await choose(page, "#gallery", "options");
+        await built(page);
+        await tab(page, "Options");
+        await press(page, "#option-promises", "Space");
+        await built(page);
+        assert.equal(await page.evaluate(() => document.activeElement.id), "option-promises");
+        await choose(page, "#pack", "sillytavern-exact");
+        await built(page);
+        assert.equal((await text(page, "#problems")).trim(), "");
+        await addFile(page, "chat.jsonl", `${read("examples/hello/chat.jsonl")}{"mes": "cut`);
+        await tab(page, "Lore");
+        assert.match(await text(page, "#panel-Lore"), /No lorebook/);
+    },
     "read a card that is hostile": async (page) => {
         const evil = '<img src=x onerror="document.title=1"><script>document.title=2</script><svg onload=document.title=3><a href="javascript:document.title=4">x</a>';
         const fields = ["name", "description", "personality", "scenario", "first_mes", "mes_example", "system_prompt", "creator_notes"];
@@ -231,7 +254,7 @@ for (const [title, story] of Object.entries(stories)) {
 
 // what a browser may deny
 for (const [title, script, pattern] of [
-    ["storage is denied", () => Object.defineProperty(window, "localStorage", { get: () => { throw new Error("denied"); } }), /Built in/],
+    ["storage is denied", () => Object.defineProperty(window, "localStorage", { get: () => { throw new Error("denied"); } }), /keeps nothing/],
     ["WebAssembly is not allowed", () => { delete globalThis.WebAssembly; }, /needs WebAssembly/],
 ]) {
     if (!title.includes(word)) continue;

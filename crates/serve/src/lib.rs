@@ -1,4 +1,4 @@
-//! HTTP over the door: `POST /v1/<call>` for each call, with its arguments as the body; and a page that asks it, at `/`.
+//! HTTP over the door: `POST /v1/<call>` for each call, with its arguments as the body.
 //!
 //! The state is the [`Door`]: what it keeps can be sent again, so that several servers can stand behind a load balancer.
 //! Builds run on threads of their own, so that a long one does not hold up the others.
@@ -35,6 +35,7 @@ pub use access::AccessRules;
 pub use gateway::Gateway;
 pub use mcp::serve_tools;
 pub use openapi::document as openapi;
+pub use page::{PageFile, page};
 pub use sessions::SessionShelf;
 
 /// The limits of a server.
@@ -117,7 +118,6 @@ pub fn router(parts: ServedParts, limits: ServeLimits, access: AccessRules, log:
     let probes = Router::new().route("/healthz", get(async || "ok\n")).route("/readyz", get(answer_ready));
     calls
         .merge(probes)
-        .merge(page::routes())
         .fallback(async || {
             problem(StatusCode::NOT_FOUND, "there is nothing at this path", json!({ "help": "/openapi.json lists the paths" }))
         })
