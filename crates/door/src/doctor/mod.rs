@@ -304,7 +304,8 @@ fn grade(rules: &Ruleset, examined: &Scene, findings: &[Json]) -> Result<Json, B
         let points = value.get("points").and_then(Value::as_f64).unwrap_or_default();
         let code = value.get("code").map(Value::to_text).unwrap_or_default();
         let Some((found, times)) = by_code.get(&*code).filter(|_| points > 0.0) else { continue };
-        reasons.push((points, json!({ "code": *code, "points": points, "times": times, "message": found.get("message") })));
+        let taken = Value::Num(points).to_json();
+        reasons.push((points, json!({ "code": *code, "points": taken, "times": times, "message": found.get("message") })));
     }
     reasons.sort_by(|a, b| b.0.total_cmp(&a.0));
     let reasons: Vec<Json> = reasons.into_iter().map(|(_, reason)| reason).collect();
