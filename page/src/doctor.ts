@@ -29,7 +29,7 @@ export interface DoctorReport {
     tokens: { estimator: string; always: number; sometimes: number; never: number; prompt: number };
     parts: { list: Part[]; left_out: number };
     findings: Finding[];
-    dialects: { own: string; told: Finding[] };
+    dialects: { own: string; warnings: Finding[] };
     brings: Record<string, unknown[]>;
     repairs: { changes: { was: string; is: string; times: number }[]; diff: string };
 }
@@ -52,7 +52,7 @@ export function doctorView(report: DoctorReport, diagnostics: Diagnostic[]): Chi
         grade.reasons.length ? h("ul", { class: "left" }, grade.reasons.map((reason) => h("li", {}, `−${reason.points}: ${reason.message}`, reason.times > 1 ? ` (${reason.times} times)` : ""))) : h("p", {}, "Nothing was found."),
         h("p", {}, `${plural(tokens.always, "token")} are always sent, ${tokens.sometimes.toLocaleString("en")} sometimes, ${tokens.never.toLocaleString("en")} never (${tokens.estimator}).`),
         report.findings.length ? [h("h3", {}, "Found"), findings(report.findings)] : null,
-        report.dialects.told.length ? h("details", {}, h("summary", {}, "What providers would refuse or drop"), findings(report.dialects.told)) : null,
+        report.dialects.warnings.length ? h("details", {}, h("summary", {}, "What providers would refuse or drop"), findings(report.dialects.warnings)) : null,
         brought.length ? h("details", {}, h("summary", {}, "What it brings besides texts"), brought.map(([name, list]) =>
             [h("h3", {}, BRINGS[name] ?? name), h("ul", { class: "left" }, list.slice(0, 50).map((one) => h("li", {}, typeof one === "string" ? one : JSON.stringify(one))))])) : null,
         repairs.changes.length ? h("details", {}, h("summary", {}, `Certain repairs: ${repairs.changes.map((change) => `${change.was} → ${change.is}`).join(", ").slice(0, 200)}`),

@@ -38,7 +38,7 @@ export function byId<T extends HTMLElement = HTMLElement>(id: string): T {
 }
 
 /** A text whose ranges are marked. Ranges are in UTF-16 units, sorted. */
-export function marked(text: string, ranges: [number, number][]): Child[] {
+export function markRanges(text: string, ranges: [number, number][]): Child[] {
     const parts: Child[] = [];
     let at = 0;
     for (const [start, end] of ranges) {

@@ -25,10 +25,7 @@ export interface Answer<T> {
 /** How long a call may take, in milliseconds. */
 const PATIENCE = 20_000;
 
-interface Waiting {
-    resolve: (answer: Answer<unknown>) => void;
-    timer: number;
-}
+type Resolve = (answer: Answer<unknown>) => void;
 
 function failure<T>(message: string): Answer<T> {
     return { ok: false, diagnostics: [{ severity: "error", code: "page", message }] };
@@ -36,18 +33,20 @@ function failure<T>(message: string): Answer<T> {
 
 export class Engine {
     private worker: Worker | null = null;
-    private readonly waiting = new Map<number, Waiting>();
+    /** Calls without an answer, in their order: the worker is at the first one. */
+    private readonly pending = new Map<number, Resolve>();
+    private timer = 0;
     private next = 0;
 
-    /** `found` is told whether the engine is a server, and not in this page. */
-    constructor(private readonly found: (server: boolean) => void) {}
+    /** `reportPlace` is called with whether the engine is a server, and not in this page. */
+    constructor(private readonly reportPlace: (server: boolean) => void) {}
 
     /** Asks the door. It always answers; what went wrong is in the diagnostics. */
     call<T>(call: string, args: object = {}): Promise<Answer<T>> {
         return new Promise((resolve) => {
             const id = this.next++;
-            const timer = window.setTimeout(() => this.restart("the engine did not answer within 20 seconds, and was started anew; make the scene or the rules smaller"), PATIENCE);
-            this.waiting.set(id, { resolve: resolve as Waiting["resolve"], timer });
+            this.pending.set(id, resolve as Resolve);
+            if (this.pending.size === 1) this.watch();
             try {
                 this.start().postMessage({ id, request: JSON.stringify({ call, ...args }) });
             } catch (error) {
@@ -59,28 +58,38 @@ export class Engine {
     private start(): Worker {
         if (this.worker) return this.worker;
         this.worker = new Worker(new URL("./worker.js", document.baseURI), { type: "module" });
-        this.worker.onmessage = ({ data }: MessageEvent<{ id: number; response?: string; failed?: string; server?: boolean }>) => {
-            if (data.server !== undefined) return this.found(data.server);
+        this.worker.onmessage = ({ data }: MessageEvent<{ id: number; response?: string; failed?: string; server?: boolean; wantsToken?: string }>) => {
+            if (data.wantsToken !== undefined) {
+                clearTimeout(this.timer);
+                this.worker?.postMessage({ token: window.prompt(`This server wants a token (${data.wantsToken}):`) ?? "" });
+                return this.watch();
+            }
+            if (data.server !== undefined) return this.reportPlace(data.server);
             if (data.failed !== undefined) return this.restart(data.failed);
-            const waiting = this.waiting.get(data.id);
-            if (!waiting) return;
-            this.waiting.delete(data.id);
-            clearTimeout(waiting.timer);
-            waiting.resolve(JSON.parse(data.response ?? "null") as Answer<unknown>);
+            const resolve = this.pending.get(data.id);
+            if (!resolve) return;
+            this.pending.delete(data.id);
+            this.watch();
+            resolve(JSON.parse(data.response ?? "null") as Answer<unknown>);
         };
         this.worker.onerror = (event) => this.restart(event.message || "the engine cannot be loaded");
         return this.worker;
     }
 
-    /** Ends the worker. Whoever waits is told why. */
+    /** Waits for the answer to the first pending call. */
+    private watch(): void {
+        clearTimeout(this.timer);
+        if (!this.pending.size) return;
+        this.timer = window.setTimeout(() => this.restart("the engine did not answer within 20 seconds, and was started anew; make the scene or the rules smaller"), PATIENCE);
+    }
+
+    /** Ends the worker. All pending calls answer with the reason. */
     private restart(why: string): void {
         this.worker?.terminate();
         this.worker = null;
-        const waiting = [...this.waiting.values()];
-        this.waiting.clear();
-        for (const { resolve, timer } of waiting) {
-            clearTimeout(timer);
-            resolve(failure(why));
-        }
+        const calls = [...this.pending.values()];
+        this.pending.clear();
+        this.watch();
+        for (const resolve of calls) resolve(failure(why));
     }
 }

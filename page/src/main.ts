@@ -4,7 +4,7 @@ import { byId, type Child, download, fill, h, plural } from "./dom";
 import { RuleEditor } from "./editor";
 import { type Answer, type Diagnostic, Engine } from "./engine";
 import {
-    asProject, chatLines, decodeProject, EMPTY_OVERLAY, emptyProject, encodeProject, PARTS, type Part, type Project, type ProjectFile, readFile,
+    asProject, contentOf, decodeProject, EMPTY_OVERLAY, emptyProject, encodeProject, PARTS, type Part, type Project, type ProjectFile, projectOf, type ReadChat, readFile,
     rulesOf, sceneOf, storedProject, storeProject,
 } from "./project";
 import { type DoctorReport, doctorView } from "./doctor";
@@ -25,6 +25,9 @@ const engine = new Engine((server) => {
 });
 let project: Project = emptyProject();
 let report: Report | null = null;
+/** The project's chat, and the file and pack that it was read from. */
+let chat: ReadChat | null = null;
+let chatSource: [ProjectFile | undefined, string] = [undefined, ""];
 let gallery: Gallery = { examples: [], overlays: [] };
 /** The number of the newest refresh: an answer of an older one is not shown. */
 let newest = 0;
@@ -74,7 +77,7 @@ const panel = (name: View): HTMLElement => panels.get(name) as HTMLElement;
 /** Asks why, and shows the answer in `target`. */
 async function ask(about: Json, target: HTMLElement): Promise<void> {
     fill(target, h("p", { class: "legend" }, "asking …"));
-    const answer = await engine.call<Json>("explain", { rules: rulesOf(project), scene: sceneOf(project), about });
+    const answer = await engine.call<Json>("explain", { rules: rulesOf(project), scene: sceneOf(project, chat), about });
     if (answer.result) answerView(target, answer.result);
     else fill(target, diagnosticList(answer.diagnostics));
 }
@@ -94,8 +97,8 @@ function show(): void {
             h("pre", { tabindex: "0", "aria-label": "Payload" }, text));
     }
     if (view === "Lore") {
-        const before = (chatLines(project)?.messages ?? []).slice(0, project.turn ?? undefined).map((line) => String((JSON.parse(line) as Json).mes));
-        loreView(panel(view), report, [...before, String(sceneOf(project).message ?? "")], ask);
+        const before = (chat?.messages ?? []).slice(0, project.turn ?? undefined).map((message) => message.text);
+        loreView(panel(view), report, [...before, String(sceneOf(project, chat).message ?? "")], ask);
     }
     if (view === "Cache") void showCache();
 }
@@ -139,7 +142,7 @@ function makeRules(): void {
         const [mine] = project.overlays;
         if (mine && mine.text !== text) {
             mine.text = text;
-            changed();
+            update();
         }
     });
 }
@@ -153,7 +156,7 @@ function addOverlay(name: string, text: string): void {
     }
     if (mine?.name !== file) project.overlays = [...(mine ? [mine] : []), ...others.filter((overlay) => overlay.name !== file), { name: file, text, on: true }];
     status(`${file} was laid over the rules.`);
-    changed();
+    update();
 }
 
 function showOverlays(): void {
@@ -161,20 +164,20 @@ function showOverlays(): void {
     fill(byId("overlay-list"), others.length ? h("h3", {}, "Other overlays") : null, h("ul", {}, others.map((overlay) => {
         const box = h("input", { id: `overlay-${overlay.name}`, type: "checkbox", change: () => {
             overlay.on = box.checked;
-            changed();
+            update();
         } });
         box.checked = overlay.on;
         return h("li", { class: "row" }, h("label", {}, h("span", {}, box, " ", overlay.name)),
             h("button", { type: "button", class: "quiet", click: () => {
                 project.overlays = project.overlays.filter((one) => one !== overlay);
-                changed();
+                update();
             } }, `Remove ${overlay.name}`));
     })));
 }
 
 async function showValue(path: string, target: HTMLElement): Promise<void> {
     if (!path) return;
-    const args = { rules: rulesOf(project), scene: sceneOf(project) };
+    const args = { rules: rulesOf(project), scene: sceneOf(project, chat) };
     const value = await engine.call<{ value: string; decided_by: string; layers: Json[] }>("explain", { ...args, about: { value: path } });
     const rules = await engine.call<{ rows: Json[] }>("explain", { rules: rulesOf(project), about: { rules: path } });
     const rows = (rules.result?.rows ?? []).slice(0, 20).map((row) => h("li", {}, `${row.table} `, h("code", {}, String(row.name)), ": ", ((row.decided as string[]) ?? []).join(", "),
@@ -198,7 +201,7 @@ async function showOptions(): Promise<void> {
     if (!answer.result) return fill(panel("Options"), diagnosticList(answer.diagnostics));
     optionsForm(panel("Options"), answer.result.options, (name, value) => {
         project.options = { ...project.options, [name]: value };
-        changed();
+        update();
     });
 }
 
@@ -219,8 +222,8 @@ function makeCompare(): void {
     };
     const side = (name: string): { rules: Json; scene: Json } => {
         const turn = /^turn (\d+)$/.exec(name);
-        if (turn) return { rules: rulesOf(project), scene: sceneOf(project, userTurns()[Number(turn[1]) - 1] ?? null) };
-        return { rules: rulesOf(project, project.overlays.filter((overlay) => overlay.name === name).map((overlay) => ({ ...overlay, on: true }))), scene: sceneOf(project) };
+        if (turn) return { rules: rulesOf(project), scene: sceneOf(project, chat, userTurns()[Number(turn[1]) - 1] ?? null) };
+        return { rules: rulesOf(project, project.overlays.filter((overlay) => overlay.name === name).map((overlay) => ({ ...overlay, on: true }))), scene: sceneOf(project, chat) };
     };
     a.addEventListener("focus", fillIn);
     b.addEventListener("focus", fillIn);
@@ -254,7 +257,7 @@ async function cacheTurns(overlays: Project["overlays"]): Promise<{ turns: Cache
         // something was changed in the meantime
         if (at !== newest) break;
         const { vars, ...state } = kept;
-        const scene = sceneOf(project, turn);
+        const scene = sceneOf(project, chat, turn);
         scene.scene = { ...(scene.scene as Json), state, ...(vars ? { vars } : {}) };
         if (before) {
             const answer = await engine.call<Json>("explain", { rules, scene, about: { cache: before } });
@@ -295,9 +298,8 @@ async function showDoctor(): Promise<void> {
     const files = project.files.filter((file) => file.part === "preset" || file.part === "character" || file.part === "lorebooks");
     if (!files.length) return fill(panel("Doctor"), h("p", {}, "Drop a preset, a card or a lorebook, and it is examined here."));
     const sections = await Promise.all(files.map(async (file): Promise<Child> => {
-        const { name, text, base64 } = file;
-        const answer = await engine.call<DoctorReport>("doctor", { rules: rulesOf(project), file: base64 === undefined ? { name, text } : { name, base64 } });
-        return h("section", {}, h("h3", {}, name), answer.result ? doctorView(answer.result, answer.diagnostics) : diagnosticList(answer.diagnostics));
+        const answer = await engine.call<DoctorReport>("doctor", { rules: rulesOf(project), file: contentOf(file) });
+        return h("section", {}, h("h3", {}, file.name), answer.result ? doctorView(answer.result, answer.diagnostics) : diagnosticList(answer.diagnostics));
     }));
     fill(panel("Doctor"), sections);
 }
@@ -327,6 +329,12 @@ async function addFiles(files: Iterable<File>): Promise<void> {
             choosePack(read.name);
             continue;
         }
+        const downloaded = /\.json$/.test(read.name) && read.text !== undefined ? projectOf(read.text) : null;
+        if (downloaded) {
+            loadProject(downloaded);
+            status(`${read.name} was opened.`);
+            continue;
+        }
         if (/\.toml$/.test(read.name) && read.text !== undefined) {
             addOverlay(read.name, read.text);
             continue;
@@ -340,7 +348,7 @@ async function addFiles(files: Iterable<File>): Promise<void> {
             status(`${read.name} was not recognised. ${answer.diagnostics.map((d) => d.message).join(" ")}`);
         }
     }
-    changed();
+    update();
 }
 
 /** Other rules have other options and dialects. */
@@ -366,7 +374,7 @@ function showFiles(): void {
         h("button", { type: "button", class: "quiet", click: () => {
             project.files = project.files.filter((one) => one !== file);
             if (file.part === "pack") choosePack("sillytavern-exact");
-            changed();
+            update();
             byId("files").focus();
         } }, `Remove ${file.name}`))));
 }
@@ -374,7 +382,7 @@ function showFiles(): void {
 // ---------------------------------------------------------------- settings
 
 /** Where in the chat the messages of the user stand. */
-const userTurns = (): number[] => (chatLines(project)?.messages ?? []).flatMap((line, n) => ((JSON.parse(line) as Json).is_user === true ? [n] : []));
+const userTurns = (): number[] => (chat?.messages ?? []).flatMap((message, n) => (message.role === "user" ? [n] : []));
 
 /** The window of a place of the slider: 0 is that of the preset, then steps that grow. */
 const windowOf = (place: number): number => (place === 0 ? 0 : Math.round((256 * 2 ** ((place - 1) / 10)) / 64) * 64);
@@ -407,13 +415,25 @@ let shipped: string[] = [];
 
 let pending = 0;
 /** Something of the project was changed: everything is asked anew, once the user pauses. */
-function changed(): void {
+function update(): void {
     // the address holds what was shared, and not what is changed now
     if (location.hash.length > 10) history.replaceState(null, "", location.pathname + location.search);
     showSettings();
     document.body.setAttribute("aria-busy", "true");
     clearTimeout(pending);
     pending = window.setTimeout(() => void refresh(), 25);
+}
+
+/** Reads the chat, if it is not the one that was read last. */
+async function readChat(): Promise<void> {
+    const file = project.files.find((one) => one.part === "chat");
+    if (chatSource[0] === file && chatSource[1] === project.pack) return;
+    chatSource = [file, project.pack];
+    const answer = file ? await engine.call<{ scene: Json }>("import", { rules: rulesOf(project, []), file: contentOf(file) }) : null;
+    if (chatSource[0] !== file) return;
+    const values = answer?.result?.scene;
+    chat = values ? { values, messages: (values.history ?? []) as ReadChat["messages"] } : null;
+    showSettings();
 }
 
 let packOfCompletion = "";
@@ -426,8 +446,10 @@ async function refresh(): Promise<void> {
         warned = true;
         status("The browser keeps nothing of this project, because it is too large or storage is denied; download the scene to keep it.");
     }
+    await readChat();
+    if (at !== newest) return;
     const rules = rulesOf(project);
-    const answer: Answer<Report> = await engine.call<Report>("explain", { rules, scene: sceneOf(project), about: "report" });
+    const answer: Answer<Report> = await engine.call<Report>("explain", { rules, scene: sceneOf(project, chat), about: "report" });
     if (at !== newest) return;
     editor?.show(answer.diagnostics, project.overlays[0]?.name ?? "mine.toml");
     fill(byId("problems"), diagnosticList(answer.diagnostics), answer.result || !report ? null : h("p", { class: "legend" }, "Below is the last prompt that could be built."));
@@ -453,9 +475,11 @@ async function refresh(): Promise<void> {
 
 // ---------------------------------------------------------------- start
 
-function open(next: Project): void {
+function loadProject(next: Project): void {
     project = next;
     report = null;
+    chat = null;
+    chatSource = [undefined, ""];
     packOfCompletion = "";
     makePrompt();
     for (const name of ["Payload", "Lore", "Options", "Cache", "Doctor"] as const) fill(panel(name));
@@ -463,7 +487,7 @@ function open(next: Project): void {
     makeRules();
     fillWishes();
     byId("dialect") instanceof HTMLSelectElement && (byId<HTMLSelectElement>("dialect").value = project.dialect);
-    changed();
+    update();
 }
 
 function fillWishes(): void {
@@ -476,36 +500,36 @@ function listen(): void {
     on<HTMLTextAreaElement>("message", "input", (field) => {
         project.message = field.value;
         project.turn = null;
-        changed();
+        update();
     });
     on<HTMLInputElement>("persona", "input", (field) => {
         project.persona = field.value;
-        changed();
+        update();
     });
     on<HTMLSelectElement>("pack", "change", (field) => {
         choosePack(field.value);
-        changed();
+        update();
     });
     on<HTMLSelectElement>("dialect", "change", (field) => {
         project.dialect = field.value;
-        changed();
+        update();
     });
     on<HTMLInputElement>("window", "input", (field) => {
         project.window = windowOf(Number(field.value));
-        changed();
+        update();
     });
     on<HTMLInputElement>("turn", "input", (field) => {
         project.turn = userTurns()[Number(field.value)] ?? null;
-        changed();
+        update();
     });
     on<HTMLInputElement>("files", "change", (field) => void addFiles([...(field.files ?? [])]).then(() => (field.value = "")));
     on<HTMLSelectElement>("gallery", "change", (field) => {
         const example = gallery.examples.find((one) => one.name === field.value);
-        if (example) open(asProject({ ...emptyProject(), ...example.project }));
+        if (example) loadProject(asProject({ ...emptyProject(), ...example.project }));
         field.value = "";
     });
-    on("clear", "click", () => open(emptyProject()));
-    on("save", "click", () => download("scene.json", JSON.stringify({ rules: rulesOf(project), scene: sceneOf(project) }, null, 2), "application/json"));
+    on("clear", "click", () => loadProject(emptyProject()));
+    on("save", "click", () => download("scene.json", JSON.stringify({ rules: rulesOf(project), scene: sceneOf(project, chat) }, null, 2), "application/json"));
     on("share", "click", () => {
         const hash = encodeProject(project);
         if (hash === null) return status("This project has more than 8 MB, and cannot be put into an address; download the scene instead.");
@@ -538,7 +562,12 @@ function readHash(): boolean {
         status(`This address cannot be opened: ${shared}`);
         return false;
     }
-    open(shared);
+    const own = storedProject();
+    loadProject(shared);
+    if (own) fill(byId("status"), "This is a shared project. ", h("button", { type: "button", class: "quiet", click: () => {
+        loadProject(own);
+        status("");
+    } }, "Back to mine"));
     return true;
 }
 
@@ -558,7 +587,7 @@ async function start(): Promise<void> {
     fillWishes();
     if (!packs.result) return fill(byId("problems"), diagnosticList(packs.diagnostics));
     shipped = packs.result.packs;
-    if (!readHash()) open(storedProject() ?? asProject({ ...emptyProject(), ...gallery.examples.find((one) => one.name === "hello")?.project }));
+    if (!readHash()) loadProject(storedProject() ?? asProject({ ...emptyProject(), ...gallery.examples.find((one) => one.name === "hello")?.project }));
 }
 
 void start();

@@ -54,45 +54,51 @@ export function rulesOf(project: Project, overlays = project.overlays): Json {
     return { pack: project.pack, ...(packs.length ? { packs } : {}), overlays: texts.map(({ name, text }) => ({ name, text })) };
 }
 
-const content = ({ name, text, base64 }: ProjectFile): Json => (base64 === undefined ? { name, text } : { name, base64 });
+/** A file as the door takes it. */
+export const contentOf = ({ name, text, base64 }: ProjectFile): Json => (base64 === undefined ? { name, text } : { name, base64 });
 
-/** The lines of a chat, if it is one of lines: its head, and its messages. */
-export function chatLines(project: Project): { head: string[]; messages: string[] } | null {
-    const chat = project.files.find((file) => file.part === "chat");
-    const lines = chat?.text?.split("\n").filter((line) => line.trim() !== "");
-    if (!lines?.length || !lines.every((line) => line.startsWith("{"))) return null;
-    const isMessage = (line: string): boolean => {
-        try {
-            return typeof (JSON.parse(line) as Json).mes === "string";
-        } catch {
-            return false;
-        }
-    };
-    const first = lines.findIndex(isMessage);
-    // the engine skips damaged lines, too
-    return first < 0 ? null : { head: lines.slice(0, first), messages: lines.slice(first).filter(isMessage) };
+/** The project of a scene that was downloaded; null: the text is none. */
+export function projectOf(text: string): Project | null {
+    try {
+        const { rules, scene } = JSON.parse(text) as { rules?: Json; scene?: Json };
+        if (typeof rules?.pack !== "string" || typeof scene?.now !== "string") return null;
+        const files = (Object.keys(PARTS) as Part[]).flatMap((part) => {
+            const found = part === "pack" ? rules.packs : scene[part === "persona" ? "persona_file" : part];
+            return (found === undefined ? [] : [found].flat()).map((file) => ({ ...(file as ProjectFile), part }));
+        });
+        const overlays = (rules.overlays ?? []) as Json[];
+        return asProject({ ...scene, pack: rules.pack, files, overlays, options: scene.option, values: scene.scene });
+    } catch {
+        return null;
+    }
 }
 
-/** The scene of the newest turn, or of the one behind so many messages of the chat. */
-export function sceneOf(project: Project, turn = project.turn): Json {
+/** A chat as the engine reads it: what it gives to a scene, and its messages. */
+export interface ReadChat {
+    values: Json;
+    messages: { role: string; text: string }[];
+}
+
+/** The scene of the newest turn, or of the one after so many messages of the chat. */
+export function sceneOf(project: Project, chat: ReadChat | null, turn = project.turn): Json {
     const scene: Json = { now: project.now };
     for (const file of project.files) {
         if (file.part === "pack") continue;
-        if (file.part === "lorebooks" || file.part === "preset") scene[file.part] = [...((scene[file.part] as Json[]) ?? []), content(file)];
-        else scene[file.part === "persona" ? "persona_file" : file.part] = content(file);
+        if (file.part === "lorebooks" || file.part === "preset") scene[file.part] = [...((scene[file.part] as Json[]) ?? []), contentOf(file)];
+        else scene[file.part === "persona" ? "persona_file" : file.part] = contentOf(file);
     }
     let message = project.message;
-    const lines = turn === null ? null : chatLines(project);
-    if (lines && turn !== null && turn < lines.messages.length) {
-        const newest = JSON.parse(lines.messages[turn] ?? "{}") as Json;
-        message = String(newest.mes ?? "");
-        scene.chat = { name: "chat.jsonl", text: [...lines.head, ...lines.messages.slice(0, turn)].join("\n") };
+    let values = project.values;
+    if (chat && turn !== null && turn < chat.messages.length) {
+        message = chat.messages[turn]?.text ?? "";
+        delete scene.chat;
+        values = { ...chat.values, ...values, history: chat.messages.slice(0, turn) };
     }
     if (message) scene.message = message;
     if (project.persona) scene.persona = project.persona;
     if (project.dialect) scene.dialect = project.dialect;
     if (Object.keys(project.options).length) scene.option = project.options;
-    scene.scene = project.window ? { ...project.values, context: { ...(project.values.context as Json), window: project.window } } : project.values;
+    scene.scene = project.window ? { ...values, context: { ...(values.context as Json), window: project.window } } : values;
     return scene;
 }
 
@@ -160,14 +166,17 @@ export function asProject(json: unknown): Project {
     return project;
 }
 
-/** Keeps the project for the next visit. Storage may be full or denied: then the page works without. */
+/** Keeps the project for this tab, and for the next visit. Storage may be full or denied: then the page works without. */
 export function storeProject(project: Project): boolean {
     try {
-        localStorage.setItem(STORED, JSON.stringify(project));
+        const text = JSON.stringify(project);
+        sessionStorage.setItem(STORED, text);
+        localStorage.setItem(STORED, text);
         return true;
     } catch {
         try {
             // an older project must not come back in the place of this one
+            sessionStorage.removeItem(STORED);
             localStorage.removeItem(STORED);
         } catch {
             // denied altogether
@@ -178,7 +187,7 @@ export function storeProject(project: Project): boolean {
 
 export function storedProject(): Project | null {
     try {
-        const text = localStorage.getItem(STORED);
+        const text = sessionStorage.getItem(STORED) ?? localStorage.getItem(STORED);
         return text === null ? null : asProject(JSON.parse(text));
     } catch {
         return null;

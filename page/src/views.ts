@@ -1,6 +1,6 @@
 // What the page shows of one build: the prompt, the payload, the lore, the rules, the cache and the comparison.
 
-import { type Child, fill, h, marked, plural } from "./dom";
+import { type Child, fill, h, markRanges, plural } from "./dom";
 import type { Diagnostic } from "./engine";
 
 type Json = Record<string, unknown>;
@@ -134,7 +134,7 @@ export function loreView(host: HTMLElement, report: Report, history: string[], a
             const at = text.toLowerCase().indexOf(key.toLowerCase());
             return at < 0 ? [] : [[at, at + key.length]];
         });
-        return ranges.length ? h("li", {}, marked(text, ranges.sort((a, b) => a[0] - b[0]))) : null;
+        return ranges.length ? h("li", {}, markRanges(text, ranges.sort((a, b) => a[0] - b[0]))) : null;
     });
     const lit = report.lore.filter((entry) => entry.active).length;
     fill(host, h("p", {}, `${lit} of ${plural(report.lore.length, "entry").replace("entrys", "entries")} are in the prompt.`), h("ul", { class: "entries" }, rows),

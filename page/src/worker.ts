@@ -24,13 +24,23 @@ function askDoor(door: Door): Ask {
     };
 }
 
+/** The token that the user gave for the server, and who waits for one. */
+let token = "";
+let takeToken = (_token: string): void => {};
+
 async function askServer(request: string): Promise<string> {
     const { call, ...args } = JSON.parse(request) as { call: string };
-    const response = await fetch(`v1/${call}`, { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify(args) });
+    const headers = { "content-type": "application/json", ...(token ? { authorization: `Bearer ${token}` } : {}) };
+    const response = await fetch(`v1/${call}`, { method: "POST", headers, body: JSON.stringify(args) });
     const text = await response.text();
     if (text.startsWith('{"ok"')) return text;
-    const problem = text.startsWith("{") ? (JSON.parse(text) as { title?: string }).title : null;
-    throw new Error(problem ?? `there is neither tapster.wasm.gz beside the page nor an engine at its address (${response.status})`);
+    const problem = text.startsWith("{") ? (JSON.parse(text) as { title?: string; detail?: string }) : null;
+    if ([401, 403].includes(response.status) && /token/.test(text)) {
+        self.postMessage({ wantsToken: problem?.detail ?? problem?.title ?? "" });
+        token = await new Promise<string>((resolve) => (takeToken = resolve));
+        if (token) return askServer(request);
+    }
+    throw new Error(problem?.title ?? `there is neither tapster.wasm.gz beside the page nor an engine at its address (${response.status})`);
 }
 
 async function findEngine(): Promise<Ask> {
@@ -42,7 +52,8 @@ async function findEngine(): Promise<Ask> {
 
 let engine: Promise<Ask> | null = null;
 let queue = Promise.resolve();
-self.onmessage = ({ data }: MessageEvent<Request>) => {
+self.onmessage = ({ data }: MessageEvent<Request | { token: string }>) => {
+    if ("token" in data) return takeToken(data.token);
     queue = queue.then(async () => {
         try {
             const ask = await (engine ??= findEngine());

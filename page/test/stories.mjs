@@ -15,7 +15,7 @@ const browser = await chromium.launch({ executablePath: process.env.CHROMIUM ?? 
 let failures = 0;
 
 /** Waits until the page has built what is on it. */
-async function built(page) {
+async function waitForBuild(page) {
     await page.waitForFunction(() => document.getElementById("bar").children.length && !document.body.hasAttribute("aria-busy"));
 }
 
@@ -30,7 +30,7 @@ const choose = (page, selector, value) => page.locator(selector).selectOption(va
 const addFile = async (page, name, content) => {
     await page.locator("#files").setInputFiles({ name, mimeType: "application/octet-stream", buffer: Buffer.from(content) });
     await page.waitForFunction((name) => document.getElementById("file-list").innerText.includes(name), name);
-    await built(page);
+    await waitForBuild(page);
 };
 async function writeOverlay(page, overlay) {
     await tab(page, "Rules");
@@ -38,14 +38,14 @@ async function writeOverlay(page, overlay) {
     await page.keyboard.press("Control+a");
     await page.keyboard.press("Delete");
     await page.keyboard.insertText(overlay);
-    await built(page);
+    await waitForBuild(page);
 }
 const slots = (page) => page.locator(".blocks .slot").allInnerTexts();
 
 const stories = {
     "drop a card": async (page) => {
         await press(page, "#clear");
-        await built(page);
+        await waitForBuild(page);
         await addFile(page, "card.json", read("examples/hello/card.json"));
         assert.match(await text(page, "#file-list"), /character\s+card\.json/);
         await tab(page, "Prompt");
@@ -90,12 +90,12 @@ const stories = {
     },
     "move the budget": async (page) => {
         await choose(page, "#gallery", "cache-friendly");
-        await built(page);
+        await waitForBuild(page);
         const whole = await text(page, "#bar .legend");
         await page.locator("#window").focus();
         await page.keyboard.press("Home");
         for (let n = 0; n < 20; n++) await page.keyboard.press("ArrowRight");
-        await built(page);
+        await waitForBuild(page);
         const less = await text(page, "#bar .legend");
         assert.notEqual(less, whole);
         const sent = Number(/([\d,]+) tokens of/.exec(less)[1].replace(",", ""));
@@ -112,18 +112,18 @@ const stories = {
     },
     "fill in the form of options": async (page) => {
         await choose(page, "#gallery", "options");
-        await built(page);
+        await waitForBuild(page);
         const before = await text(page, "#panel-Prompt");
         await tab(page, "Options");
         await page.waitForSelector("#option-promises");
         await press(page, "#option-promises", "Space");
-        await built(page);
+        await waitForBuild(page);
         await tab(page, "Prompt");
         assert.notEqual(await text(page, "#panel-Prompt"), before);
     },
     "see the cache": async (page) => {
         await choose(page, "#gallery", "cache-friendly");
-        await built(page);
+        await waitForBuild(page);
         await tab(page, "Cache");
         await page.waitForSelector(".turns li", { timeout: 60_000 });
         await tab(page, "Rules");
@@ -150,36 +150,65 @@ const stories = {
     },
     "share and open again": async (page) => {
         await page.locator("#message").fill("Is the reef near?");
-        await built(page);
+        await waitForBuild(page);
         await press(page, "#share");
         await page.waitForFunction(() => location.hash.length > 10);
         assert.match(await text(page, "#status"), /characters, and holds everything|holds everything/);
         const shared = page.url();
         const other = await (await browser.newContext()).newPage();
         await other.goto(shared);
-        await built(other);
+        await waitForBuild(other);
         assert.equal(await other.locator("#message").inputValue(), "Is the reef near?");
         assert.deepEqual(await slots(other), await slots(page));
         await other.context().close();
+    },
+    "open what was downloaded": async (page) => {
+        await page.locator("#message").fill("Is the reef near?");
+        await waitForBuild(page);
+        const before = await slots(page);
+        const [download] = await Promise.all([page.waitForEvent("download"), press(page, "#save")]);
+        const saved = readFileSync(await download.path());
+        await press(page, "#clear");
+        await waitForBuild(page);
+        assert.notDeepEqual(await slots(page), before);
+        await page.locator("#files").setInputFiles({ name: "scene.json", mimeType: "application/json", buffer: saved });
+        await page.waitForFunction(() => /was opened/.test(document.getElementById("status").textContent));
+        await waitForBuild(page);
+        assert.equal(await page.locator("#message").inputValue(), "Is the reef near?");
+        assert.deepEqual(await slots(page), before);
+    },
+    "go back from a shared project": async (page) => {
+        await press(page, "#share");
+        await page.waitForFunction(() => location.hash.length > 10);
+        const shared = page.url();
+        await page.locator("#message").fill("My own work.");
+        await waitForBuild(page);
+        await page.goto("about:blank");
+        await page.goto(shared);
+        await waitForBuild(page);
+        assert.notEqual(await page.locator("#message").inputValue(), "My own work.");
+        await press(page, "#status button");
+        await waitForBuild(page);
+        assert.equal(await page.locator("#message").inputValue(), "My own work.");
     },
     "go on after sharing": async (page) => {
         await press(page, "#share");
         await page.waitForFunction(() => location.hash.length > 10);
         await page.locator("#message").fill("Written after sharing.");
-        await built(page);
+        await waitForBuild(page);
         await page.reload();
-        await built(page);
+        await waitForBuild(page);
         assert.equal(await page.locator("#message").inputValue(), "Written after sharing.");
     },
     "leave a pack that has options": async (page) => {
         await choose(page, "#gallery", "options");
-        await built(page);
+        await waitForBuild(page);
         await tab(page, "Options");
         await press(page, "#option-promises", "Space");
-        await built(page);
+        await waitForBuild(page);
         assert.equal(await page.evaluate(() => document.activeElement.id), "option-promises");
         await choose(page, "#pack", "sillytavern-exact");
-        await built(page);
+        await waitForBuild(page);
         assert.equal((await text(page, "#problems")).trim(), "");
         await addFile(page, "chat.jsonl", `${read("examples/hello/chat.jsonl")}{"mes": "cut`);
         await tab(page, "Lore");
@@ -207,7 +236,7 @@ const stories = {
         await page.evaluate(() => { location.hash = "AAAA"; });
         await page.waitForFunction(() => /whole project/.test(document.getElementById("status").textContent));
         await page.locator("#message").fill("Still here?");
-        await built(page);
+        await waitForBuild(page);
     },
     "reach everything by the keyboard": async (page) => {
         const reached = new Set();
@@ -235,7 +264,7 @@ for (const [title, story] of Object.entries(stories)) {
         page.on("console", (message) => message.type() === "error" && errors.push(message.text()));
         try {
             await page.goto(address);
-            await built(page);
+            await waitForBuild(page);
             await story(page);
             const wide = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
             assert.ok(wide <= 0, `the page is ${wide} pixels too wide`);
@@ -271,7 +300,7 @@ if (process.env.PICTURES) {
     for (const colorScheme of ["light", "dark"]) {
         const page = await browser.newPage({ viewport: { width: 1280, height: 860 }, colorScheme });
         await page.goto(address);
-        await built(page);
+        await waitForBuild(page);
         for (const name of ["Prompt", "Lore"]) {
             await tab(page, name);
             await page.waitForTimeout(300);

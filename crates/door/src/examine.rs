@@ -18,7 +18,7 @@ pub fn scene_warnings(rules: &Ruleset, scene: &Scene, plan: &Plan) -> Report {
     report
 }
 
-/// The most macros that are told.
+/// The most macros that are reported.
 const MOST_MACROS: usize = 50;
 /// Words of keys whose texts are no prompts: what was said, what programs keep, and texts of other languages.
 const OTHER_SYNTAX: [&str; 9] = ["history", "input", "vars", "state", "stored", "regex", "script", "scripts", "story"];
@@ -30,17 +30,20 @@ fn warn_of_unknown_macros(rules: &Ruleset, scene: &Scene) -> Report {
     let known = macro_names(rules);
     let lower: BTreeSet<String> = known.iter().map(|name| name.to_lowercase()).chain(MACRO_WORDS.map(str::to_owned)).collect();
     let mut tags: BTreeMap<String, (String, String)> = BTreeMap::new();
-    collect_macros(&scene.data, &mut |path, tag, name| {
-        if tags.len() < MOST_MACROS && !lower.contains(&name.to_lowercase()) {
-            tags.entry(name.to_owned()).or_insert_with(|| (tag.to_owned(), path.to_owned()));
-        }
+    visit_texts(&scene.data, may_hold_macros, &mut |path, text| {
+        visit_macros(text, &mut |tag, name, _| {
+            if tags.len() < MOST_MACROS && !lower.contains(&name.to_lowercase()) {
+                tags.entry(name.to_owned()).or_insert_with(|| (tag.to_owned(), path.clone()));
+            }
+        });
+        tags.len() < MOST_MACROS
     });
     let written: Vec<(&str, Value)> = tags.values().map(|(tag, _)| (tag.as_str(), Value::Null)).collect();
     let quiet = Scene { strict: false, ..scene.clone() };
     // rules may know a macro without a row of its name, so what becomes of it decides
     let Ok(expanded) = expand_texts(rules, &quiet, &written) else { return Report::default() };
     let stays = tags.iter().zip(&expanded.texts).filter(|((_, (tag, _)), text)| ***text == **tag);
-    let told = stays.map(|((name, (tag, path)), _)| {
+    let warnings = stays.map(|((name, (tag, path)), _)| {
         let message = format!(
             "`{}` in `{}` is no macro of pack `{}`, and is sent as it is written",
             short::word(tag),
@@ -50,7 +53,7 @@ fn warn_of_unknown_macros(rules: &Ruleset, scene: &Scene) -> Report {
         let help = suggest::help(name, known.iter().copied()).unwrap_or_else(|| "take it out, or add a [[macro]] row".into());
         Diagnostic::new(Code::MacroUnknown, message).help(help)
     });
-    told.filter(|complaint| !rules.allows(complaint)).collect()
+    warnings.filter(|warning| !rules.allows(warning)).collect()
 }
 
 /// The names of the pack's macros.
@@ -64,16 +67,16 @@ fn macro_names(rules: &Ruleset) -> Vec<&str> {
     names
 }
 
-/// Visits the macros in all texts of a scene: the path of the text, the macro as it is written, and its name.
-fn collect_macros(data: &Value, visit: &mut dyn FnMut(&str, &str, &str)) {
+/// Visits the texts of a scene with their paths, as long as `visit` says so. `may_enter` says which keys are looked into.
+fn visit_texts<'v>(data: &'v Value, may_enter: fn(&str) -> bool, visit: &mut dyn FnMut(String, &'v str) -> bool) {
     let mut open = vec![(String::new(), data)];
     while let Some((path, value)) = open.pop() {
         let below = |key: &str| if path.is_empty() { key.to_owned() } else { format!("{path}.{key}") };
         match value {
-            Value::Text(text) => visit_macros(text, &mut |tag, name, _| visit(&path, tag, name)),
+            Value::Text(text) if !visit(path, text) => return,
             Value::List(list) => open.extend(list.iter().enumerate().rev().map(|(n, value)| (below(&n.to_string()), value))),
             Value::Map(map) => {
-                open.extend(map.iter().rev().filter(|(key, _)| may_hold_macros(key)).map(|(key, value)| (below(key), value)));
+                open.extend(map.iter().rev().filter(|(key, _)| may_enter(key)).map(|(key, value)| (below(key), value)));
             }
             _ => {}
         }
@@ -113,18 +116,18 @@ fn warn_of_unstable_macros(rules: &Ruleset, scene: &Scene, plan: &Plan) -> Repor
     let others: Vec<_> = again.blocks.iter().filter(|block| block.enabled()).collect();
     // a text that is the same in both requests may hold what a macro gave, and is not its place
     let differs = |n: usize, text: &str| others.get(n).is_none_or(|other| other.text("text") != text);
-    let mut told: BTreeSet<&str> = BTreeSet::new();
+    let mut reported: BTreeSet<&str> = BTreeSet::new();
     let mut report = Report::default();
     for (one, other) in trace.macros.iter().zip(macros) {
         let Some(result) = one.result.as_deref().filter(|result| !result.is_empty() && one.name == other.name) else { continue };
-        if other.result.as_deref() == Some(result) || told.len() >= MOST_MACROS || told.contains(&*one.name) {
+        if other.result.as_deref() == Some(result) || reported.len() >= MOST_MACROS || reported.contains(&*one.name) {
             continue;
         }
         let mut places = sent.iter().map(|block| block.text("text")).enumerate();
         let holder = places.find(|(n, text)| text.contains(result) && differs(*n, text)).map(|(n, _)| n);
         let holder = holder.filter(|place| place + 1 < sent.len());
         let Some((place, block)) = holder.and_then(|place| Some((place, sent.get(place)?))) else { continue };
-        if told.insert(&one.name) {
+        if reported.insert(&one.name) {
             let message = format!(
                 "`{{{{{}}}}}` in message {place} (slot `{}`) differs from one request to the next: no cache of a provider serves what \
                  follows it",
@@ -135,11 +138,11 @@ fn warn_of_unstable_macros(rules: &Ruleset, scene: &Scene, plan: &Plan) -> Repor
             report.push(Diagnostic::new(Code::CacheUnstable, message).help(help));
         }
     }
-    report.retain(|complaint| !rules.allows(complaint));
+    report.retain(|warning| !rules.allows(warning));
     report
 }
 
-/// The most patterns that are told, and the most that are looked at.
+/// The most patterns that are reported, and the most that are looked at.
 const MOST_PATTERNS: usize = 50;
 const MOST_TRIED: usize = 5_000;
 
@@ -177,31 +180,21 @@ impl PatternState {
 fn warn_of_slow_patterns(rules: &Ruleset, data: &Value) -> Report {
     let mut found: BTreeMap<&str, (PatternState, String)> = BTreeMap::new();
     let mut tried = 0;
-    let mut open = vec![(String::new(), data)];
-    while let Some((path, value)) = open.pop() {
-        if found.len() >= MOST_PATTERNS || tried >= MOST_TRIED {
-            break;
-        }
-        let below = |key: &str| if path.is_empty() { key.to_owned() } else { format!("{path}.{key}") };
-        match value {
-            // what is said in a chat is no pattern
-            _ if path == "history" => {}
-            Value::Text(text) if text.starts_with('/') && text.len() <= limits::PATTERN_BYTES => {
-                tried += 1;
-                if let Some(state) = PatternState::of(text, false).filter(|state| matches!(state.state, "slow" | "refused")) {
-                    found.entry(text).or_insert((state, path));
-                }
+    // what is said in a chat is no pattern
+    visit_texts(data, |key| key != "history", &mut |path, text| {
+        if text.starts_with('/') && text.len() <= limits::PATTERN_BYTES {
+            tried += 1;
+            if let Some(state) = PatternState::of(text, false).filter(|state| matches!(state.state, "slow" | "refused")) {
+                found.entry(text).or_insert((state, path));
             }
-            Value::List(list) => open.extend(list.iter().enumerate().rev().map(|(n, value)| (below(&n.to_string()), value))),
-            Value::Map(map) => open.extend(map.iter().rev().map(|(key, value)| (below(key), value))),
-            _ => {}
         }
-    }
-    let told = found.iter().map(|(text, (state, path))| {
+        found.len() < MOST_PATTERNS && tried < MOST_TRIED
+    });
+    let warnings = found.iter().map(|(text, (state, path))| {
         let does = if state.state == "slow" { "may look at a text many times" } else { "is refused: it could take unbounded time" };
         let message = format!("the pattern `{}` in `{}` {does}", short::word(text), short::word(path));
         Diagnostic::new(Code::RegexSlow, message)
             .help("do without back references and look-around, and without repetition inside of repetition")
     });
-    told.filter(|complaint| !rules.allows(complaint)).collect()
+    warnings.filter(|warning| !rules.allows(warning)).collect()
 }

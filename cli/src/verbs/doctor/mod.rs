@@ -80,7 +80,7 @@ impl DoctorArgs {
         let request = self.request(pack, show)?;
         let door = Door::new(pack_shelf(show).folders, Some(clock));
         let response = door.call(&request);
-        let Some(report) = response.get("result") else { return Err(refused(&response)) };
+        let Some(report) = response.get("result") else { return Err(read_refusal(&response)) };
         if self.diff {
             show.result(report.pointer("/repairs/diff").and_then(Json::as_str).unwrap_or_default());
         } else if let Some(file) = &self.html {
@@ -138,14 +138,14 @@ fn content(file: &Path, show: &mut Console<'_>) -> Result<Json> {
 }
 
 /// Why there is no report.
-fn refused(response: &Json) -> EarlyExit {
-    let told = response.get("diagnostics").and_then(Json::as_array).into_iter().flatten();
-    let text = |told: &Json, key: &str| told.get(key).and_then(Json::as_str).unwrap_or_default().to_owned();
-    let errors = told.filter(|told| told.get("severity").is_some_and(|severity| severity == "error"));
+fn read_refusal(response: &Json) -> EarlyExit {
+    let diagnostics = response.get("diagnostics").and_then(Json::as_array).into_iter().flatten();
+    let text = |diagnostic: &Json, key: &str| diagnostic.get(key).and_then(Json::as_str).unwrap_or_default().to_owned();
+    let errors = diagnostics.filter(|diagnostic| diagnostic.get("severity").is_some_and(|severity| severity == "error"));
     let report: Report = errors
-        .map(|told| {
-            let code = crate::diag::DiagnosticCode::named(&text(told, "code"));
-            Diagnostic::error(code, text(told, "message")).help(text(told, "help"))
+        .map(|error| {
+            let code = crate::diag::DiagnosticCode::named(&text(error, "code"));
+            Diagnostic::error(code, text(error, "message")).help(text(error, "help"))
         })
         .collect();
     let exit = if report.items().iter().any(|error| error.code == Code::PackMissing) { RunExit::CouldNot } else { RunExit::No };

@@ -43,12 +43,12 @@ impl Door {
         let mut notes = Report::default();
         let contents = open_file(&file, &mut notes)?;
         let rules = self.rules_for(request.rules.as_ref(), &file.name, &contents, answer)?;
-        // what is told here is told again of the scene
+        // what this reports is reported again of the scene
         let read =
             read_contents(&file.name, &contents, &rules, None, &suggest_packs, &mut Report::default()).map_err(|refused| *refused)?;
         let role = SceneRole::of(&read.scene).unwrap_or(SceneRole::Preset);
         let scene = SceneRequest { message: request.scene.message.clone().or_else(|| Some(MESSAGE.to_owned())), ..request.scene };
-        let (mut scene, _) = self.scene(&role.added(scene, request.file), &rules, &mut notes)?;
+        let (mut scene, _) = self.scene(&role.add_file(scene, request.file), &rules, &mut notes)?;
         scene.trace = true;
         let trial = PromptTrial::of(&rules, &scene, notes);
         let mut examined = Scene { trace: false, strict: false, ..scene.clone() };
@@ -65,7 +65,7 @@ impl Door {
             "parts": parts.list(),
             "findings": findings,
             "dialects": trial.dialects(),
-            "brings": brought(&read, &parts),
+            "brings": list_extras(&read, &parts),
             "repairs": repairs,
         }))
     }
@@ -91,7 +91,7 @@ impl Door {
 
 impl SceneRole {
     /// A scene with the file in this role, and what else is asked for.
-    fn added(self, mut scene: SceneRequest, file: crate::request::PartReference) -> SceneRequest {
+    fn add_file(self, mut scene: SceneRequest, file: crate::request::PartReference) -> SceneRequest {
         match self {
             Self::Character => scene.character = Some(file),
             Self::Chat => scene.chat = Some(file),
@@ -105,7 +105,7 @@ impl SceneRole {
 
 /// A prompt that was built with the file, and written in every dialect.
 struct PromptTrial {
-    /// What was told by the import, the build, the checks, and the file's own dialect.
+    /// What the import, the build, the checks and the file's own dialect report.
     report: Report,
     /// What a dialect refuses, changes or leaves out, with the dialects that say the same.
     by_dialects: IndexMap<(String, String), (Diagnostic, Vec<String>)>,
@@ -134,15 +134,15 @@ impl PromptTrial {
         trial.report.extend(plan.warnings.iter().cloned().collect());
         trial.report.extend(scene_warnings(rules, scene, &plan));
         for dialect in trial.all.clone() {
-            let told = match tapster::emit(rules, &plan, &dialect) {
+            let warnings = match tapster::emit(rules, &plan, &dialect) {
                 Ok(emitted) => emitted.warnings,
                 Err(error) => vec![error.diagnostic(rules)],
             };
-            for diagnostic in told {
+            for diagnostic in warnings {
                 if dialect == trial.own {
                     trial.report.push(diagnostic.clone());
                 }
-                // what several dialects say is told once
+                // what several dialects say is reported once
                 let message = diagnostic.message.replace(&format!("dialect `{dialect}`"), "it");
                 let key = (diagnostic.code.to_string(), message.clone());
                 let (_, dialects) = trial.by_dialects.entry(key).or_insert_with(|| (Diagnostic { message, ..diagnostic }, Vec::new()));
@@ -155,12 +155,12 @@ impl PromptTrial {
     }
 
     fn dialects(&self) -> Json {
-        let told = self.by_dialects.values().map(|(diagnostic, dialects)| {
-            let mut told = finding(diagnostic);
-            told.insert("dialects".to_owned(), json!(dialects));
-            Json::Object(told)
+        let warnings = self.by_dialects.values().map(|(diagnostic, dialects)| {
+            let mut warning = finding(diagnostic);
+            warning.insert("dialects".to_owned(), json!(dialects));
+            Json::Object(warning)
         });
-        json!({ "own": self.own, "all": self.all, "told": told.collect::<Vec<_>>() })
+        json!({ "own": self.own, "all": self.all, "warnings": warnings.collect::<Vec<_>>() })
     }
 }
 
@@ -176,7 +176,7 @@ impl FilePart {
     }
 
     /// Whether it reaches a prompt: `always`, `sometimes` or `never`.
-    fn sent(&self) -> &'static str {
+    fn when_sent(&self) -> &'static str {
         match (self.text("code"), self.text("sometimes")) {
             ("", "") => "always",
             ("", _) => "sometimes",
@@ -189,7 +189,7 @@ impl FilePart {
         out.insert("kind".to_owned(), self.text("kind").into());
         out.insert("name".to_owned(), short::cut(self.text("name")).into());
         out.insert("tokens".to_owned(), self.tokens.into());
-        out.insert("sent".to_owned(), self.sent().into());
+        out.insert("sent".to_owned(), self.when_sent().into());
         for (key, from) in [("waits_for", "sometimes"), ("code", "code"), ("why", "why"), ("help", "remedy"), ("may", "may")] {
             let text = self.text(from);
             if !text.is_empty() {
@@ -232,7 +232,7 @@ impl FileParts {
     }
 
     fn tokens(&self, prompt: Option<u64>) -> Json {
-        let of = |sent: &str| self.texts().filter(|part| part.sent() == sent).map(|part| part.tokens).sum::<usize>();
+        let of = |sent: &str| self.texts().filter(|part| part.when_sent() == sent).map(|part| part.tokens).sum::<usize>();
         json!({
             "estimator": self.estimator, "always": of("always"), "sometimes": of("sometimes"), "never": of("never"), "prompt": prompt,
         })
@@ -246,7 +246,7 @@ impl FileParts {
     /// Those that never reach a prompt, by their code.
     fn by_code(&self) -> IndexMap<&str, Vec<&FilePart>> {
         let mut found: IndexMap<&str, Vec<&FilePart>> = IndexMap::new();
-        for part in self.texts().filter(|part| part.sent() == "never") {
+        for part in self.texts().filter(|part| part.when_sent() == "never") {
             found.entry(part.text("code")).or_default().push(part);
         }
         found
@@ -313,7 +313,7 @@ fn grade(rules: &Ruleset, examined: &Scene, findings: &[Json]) -> Result<Json, B
 }
 
 /// What a file brings along beside its texts: scripts, what other programs keep in it, and what nothing reads.
-fn brought(read: &ImportedDocument, parts: &FileParts) -> Json {
+fn list_extras(read: &ImportedDocument, parts: &FileParts) -> Json {
     let script = |part: &FilePart| {
         let mut out = part.as_json();
         let pattern = PatternState::of(part.text("text"), true);

@@ -33,7 +33,7 @@ pub fn as_text(report: &Json) -> String {
     push_parts(&mut out, report);
     push_findings(&mut out, report);
     push_dialects(&mut out, &report["dialects"]);
-    push_brought(&mut out, &report["brings"]);
+    push_extras(&mut out, &report["brings"]);
     if let Some(diff) = report.pointer("/repairs/diff").and_then(Json::as_str) {
         out.push_str("\ncertain repairs (`--diff` prints them for `patch`)\n");
         diff.lines().take(ROWS).for_each(|line| out.push_str(&format!("  {}\n", head(line, TEXT))));
@@ -102,21 +102,21 @@ fn push_findings(out: &mut String, report: &Json) {
 /// What dialects refuse or leave out; what the file's own one says is among the findings.
 fn push_dialects(out: &mut String, dialects: &Json) {
     let own = text(dialects, "own");
-    let told = rows(&dialects["told"]);
-    let others: Vec<&Json> = told.iter().filter(|told| !rows(&told["dialects"]).iter().any(|dialect| dialect == own)).collect();
+    let warnings = rows(&dialects["warnings"]);
+    let others: Vec<&Json> = warnings.iter().filter(|warning| !rows(&warning["dialects"]).iter().any(|dialect| dialect == own)).collect();
     if others.is_empty() {
         return;
     }
     out.push_str(&format!("\nother dialects than `{}`, which it is for\n", one_line(own)));
-    for told in others.iter().take(ROWS) {
-        let names: Vec<&str> = rows(&told["dialects"]).iter().filter_map(Json::as_str).collect();
-        out.push_str(&format!("  {}: {}\n", head(&names.join(", "), NAME), head(text(told, "message"), TEXT)));
+    for warning in others.iter().take(ROWS) {
+        let names: Vec<&str> = rows(&warning["dialects"]).iter().filter_map(Json::as_str).collect();
+        out.push_str(&format!("  {}: {}\n", head(&names.join(", "), NAME), head(text(warning, "message"), TEXT)));
     }
     push_more(out, others.len(), "warnings");
 }
 
 /// What the file brings along.
-fn push_brought(out: &mut String, brings: &Json) {
+fn push_extras(out: &mut String, brings: &Json) {
     let scripts = rows(&brings["scripts"]);
     if !scripts.is_empty() {
         out.push_str(&format!("\n{}, which run once you allow them\n", counted(scripts.len(), "script")));

@@ -234,7 +234,7 @@ impl Value {
 
     /// Opens the budget of a call that is given this value, whose size adds to the bounds.
     pub fn open_budget(&self, limits: budget::WorkLimits) -> budget::BudgetScope {
-        budget::BudgetScope::with_parts(limits, |most| self.nodes_within(limits::NESTING, most).unwrap_or(most))
+        budget::BudgetScope::with_parts(limits, |most| self.estimate_parts(most))
     }
 
     /// This table merged over `below`, field by field and level by level. Anything but a table replaces the value below

@@ -9,6 +9,7 @@ use serde::Serialize;
 use serde::ser::{SerializeMap, SerializeSeq};
 
 use super::value::Value;
+use crate::diag::limits;
 
 /// The size of a value in which shared parts count each time.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -46,6 +47,13 @@ impl Value {
         self.written(depth, most).ok().map(|written| written.values)
     }
 
+    /// About how many values this one holds, itself included, at most `most`: of a long list, a sample of its elements is counted
+    /// and stands for the others.
+    #[must_use]
+    pub(crate) fn estimate_parts(&self, most: usize) -> usize {
+        estimate_parts(self, limits::NESTING, &mut { most }).min(most)
+    }
+
     /// The size of the value when it is written out. The measure stops at the first bound that it reaches, so it never
     /// takes longer than the bounds say.
     ///
@@ -63,6 +71,29 @@ impl Value {
         let mut counter = ByteCounter { left: most };
         serde_json::to_writer(&mut counter, self).ok().map(|()| most - counter.left)
     }
+}
+
+/// The elements of a list that are counted.
+const SAMPLE: usize = 64;
+
+/// `left` bounds the values that are looked at; where it or the depth ends, there are as many as anybody asks for.
+fn estimate_parts(value: &Value, depth: usize, left: &mut usize) -> usize {
+    if depth == 0 || *left == 0 {
+        return usize::MAX;
+    }
+    *left -= 1;
+    let mut sum = |values: &mut dyn Iterator<Item = &Value>| {
+        values.fold(0_usize, |sum, value| sum.saturating_add(estimate_parts(value, depth - 1, left)))
+    };
+    let inside = match value {
+        Value::List(list) if list.len() > SAMPLE => {
+            sum(&mut (0..SAMPLE).filter_map(|n| list.get(n * list.len() / SAMPLE))).saturating_mul(list.len()) / SAMPLE
+        }
+        Value::List(list) => sum(&mut list.iter()),
+        Value::Map(map) => sum(&mut map.values()),
+        _ => 0,
+    };
+    inside.saturating_add(1)
 }
 
 fn walk(value: &Value, depth: usize, left: &mut SerializedSize) -> Result<(), SizeExcess> {

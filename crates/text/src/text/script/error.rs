@@ -4,8 +4,7 @@ use std::sync::Arc;
 
 use rhai::{Array, Dynamic, EvalAltResult, Map, Position};
 
-use super::fuel;
-use super::fuel::LazyMap;
+use super::fuel::{self, LazyMap};
 use super::values::from_dynamic;
 use crate::diag::short;
 

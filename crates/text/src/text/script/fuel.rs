@@ -188,16 +188,6 @@ impl ScriptSize {
         Ok(())
     }
 
-    /// The sum of both.
-    fn and(self, other: Self) -> Self {
-        Self {
-            lists: self.lists.saturating_add(other.lists),
-            fields: self.fields.saturating_add(other.fields),
-            text: self.text.saturating_add(other.text),
-            views: self.views.saturating_add(other.views),
-        }
-    }
-
     pub(super) fn parts(&self) -> usize {
         self.lists.saturating_add(self.fields).saturating_add(1)
     }
@@ -231,7 +221,11 @@ impl ScriptSize {
 /// Notes and pays for a value that a script is given as a whole.
 pub(super) fn hand(value: &Dynamic) -> ScriptResult<()> {
     let size = ScriptSize::of(value)?;
-    change(|state| state.given = state.given.and(size));
+    change(|state| {
+        state.given.lists = state.given.lists.saturating_add(size.lists);
+        state.given.fields = state.given.fields.saturating_add(size.fields);
+        state.given.text = state.given.text.saturating_add(size.text);
+    });
     charge(size.parts() as u64, size.bytes())
 }
 

@@ -58,36 +58,35 @@ static NATIVES: LazyLock<Vec<NativeFunction>> = LazyLock::new(|| {
 #[derive(Clone)]
 struct AnyValue;
 
-/// A value of a type that a script can have; `None`: a number or the like, which costs nothing to read.
-fn sample(kind: TypeId) -> Option<Dynamic> {
-    Some(match kind {
-        t if t == TypeId::of::<Array>() => Array::new().into(),
-        t if t == TypeId::of::<Map>() => Map::new().into(),
-        t if t == TypeId::of::<Blob>() => Dynamic::from_blob(Blob::new()),
-        t if t == TypeId::of::<ImmutableString>() || t == TypeId::of::<&str>() || t == TypeId::of::<String>() => "".into(),
-        t if t == TypeId::of::<FnPtr>() => FnPtr::new("f").ok()?.into(),
-        t if t == TypeId::of::<Dynamic>() => Dynamic::from(AnyValue),
-        _ => return None,
-    })
-}
-
-fn scalar(kind: TypeId) -> Option<Dynamic> {
-    Some(match kind {
-        t if t == TypeId::of::<INT>() => Dynamic::from_int(0),
-        t if t == TypeId::of::<f64>() => Dynamic::from_float(0.0),
-        t if t == TypeId::of::<bool>() => Dynamic::FALSE,
-        t if t == TypeId::of::<char>() => Dynamic::from_char('a'),
-        t if t == TypeId::of::<()>() => Dynamic::UNIT,
-        t if t == TypeId::of::<Range<INT>>() => Dynamic::from(0..0 as INT),
-        t if t == TypeId::of::<RangeInclusive<INT>>() => Dynamic::from(0..=0 as INT),
-        _ => return None,
-    })
+/// A value of a type that a script can have, and whether such values may be large.
+fn sample(kind: TypeId) -> Option<(Dynamic, bool)> {
+    let function = FnPtr::new("f").ok()?;
+    let samples = [
+        (TypeId::of::<Array>(), Array::new().into(), true),
+        (TypeId::of::<Map>(), Map::new().into(), true),
+        (TypeId::of::<Blob>(), Dynamic::from_blob(Blob::new()), true),
+        (TypeId::of::<ImmutableString>(), "".into(), true),
+        (TypeId::of::<&str>(), "".into(), true),
+        (TypeId::of::<String>(), "".into(), true),
+        (TypeId::of::<FnPtr>(), function.into(), true),
+        (TypeId::of::<Dynamic>(), Dynamic::from(AnyValue), true),
+        (TypeId::of::<INT>(), Dynamic::from_int(0), false),
+        (TypeId::of::<f64>(), Dynamic::from_float(0.0), false),
+        (TypeId::of::<bool>(), Dynamic::FALSE, false),
+        (TypeId::of::<char>(), Dynamic::from_char('a'), false),
+        (TypeId::of::<()>(), Dynamic::UNIT, false),
+        (TypeId::of::<Range<INT>>(), Dynamic::from(0..0 as INT), false),
+        (TypeId::of::<RangeInclusive<INT>>(), Dynamic::from(0..=0 as INT), false),
+    ];
+    samples.into_iter().find(|(of, ..)| *of == kind).map(|(_, value, large)| (value, large))
 }
 
 /// The function itself, which the interpreter keeps once it has looked it up twice; nothing if it takes nothing that is large.
 fn found(engine: &Engine, name: &str, types: &[TypeId]) -> Option<RhaiFunc> {
-    let _large = types.iter().find_map(|kind| sample(*kind))?;
-    let args: Vec<Dynamic> = types.iter().map(|kind| sample(*kind).or_else(|| scalar(*kind))).collect::<Option<_>>()?;
+    let (args, large): (Vec<Dynamic>, Vec<bool>) = types.iter().map(|kind| sample(*kind)).collect::<Option<_>>()?;
+    if !large.contains(&true) {
+        return None;
+    }
     let (mut global, mut caches, mut scope) = (engine.new_global_runtime_state(), Caches::new(), Scope::new());
     let mut context = EvalContext::new(engine, &mut global, &mut caches, &mut scope, None);
     for _ in 0..2 {
@@ -107,10 +106,12 @@ pub(super) fn register(engine: &mut Engine, limits: ScriptLimits) {
         let (name, run) = (native.name.as_str(), native.run.clone());
         engine.register_raw_fn(name, &native.types, move |context: NativeCallContext<'_>, args: &mut [&mut Dynamic]| {
             weigh(&native.name, args, &limits)?;
-            if !run.is_pure() {
-                refuse_constant(&native.name, &context, args)?;
+            if !run.is_pure() && args.first().is_some_and(|first| first.is_read_only()) {
+                return Err(EvalAltResult::ErrorNonPureMethodCallOnConstant(native.name.clone(), context.call_position()).into());
             }
             let result = if run.is_method() { call(&run, context, args) } else { call_with_copy(&run, context, args) };
+            // the interpreter waits each time for a value that is used while it is being changed
+            let is_race = |error: &EvalAltResult| matches!(error.unwrap_inner(), EvalAltResult::ErrorDataRace(..));
             let result = result.map_err(|error| if is_race(&error) { raced() } else { error })?;
             measure(&result, &limits)?;
             if run.is_method()
@@ -157,14 +158,6 @@ pub(super) fn register(engine: &mut Engine, limits: ScriptLimits) {
             Ok(list)
         });
     }
-}
-
-/// Refuses a function that would change a constant.
-fn refuse_constant(name: &str, context: &NativeCallContext<'_>, args: &[&mut Dynamic]) -> ScriptResult<()> {
-    if args.first().is_some_and(|first| first.is_read_only()) {
-        return Err(EvalAltResult::ErrorNonPureMethodCallOnConstant(name.to_owned(), context.call_position()).into());
-    }
-    Ok(())
 }
 
 /// Pays for what a function is given, and refuses what it would make far too large.
@@ -226,14 +219,6 @@ fn call_with_copy(run: &RhaiFunc, context: NativeCallContext<'_>, args: &mut [&m
     let rest = args.iter_mut().skip(1).map(|arg| &mut **arg);
     let mut args: Vec<&mut Dynamic> = std::iter::once(&mut copy).chain(rest).collect();
     call(run, context, &mut args)
-}
-
-/// Whether a value was used while it was being changed, for which the interpreter waits each time.
-fn is_race(error: &EvalAltResult) -> bool {
-    match error {
-        EvalAltResult::ErrorInFunctionCall(_, _, inner, _) => is_race(inner),
-        other => matches!(other, EvalAltResult::ErrorDataRace(..)),
-    }
 }
 
 /// The interpreter's own does not end for a padding without letters.

@@ -43,11 +43,8 @@ pub(super) fn from_dynamic(value: Dynamic, depth: usize, unread: bool) -> Result
     if let Ok(n) = value.as_float() {
         return Ok(Value::Num(n));
     }
-    if let Ok(c) = value.as_char() {
-        return Ok(Value::text(c.to_string()));
-    }
-    if value.is_string() {
-        return Ok(Value::text(value.into_immutable_string().unwrap_or_default().as_str()));
+    if value.is_string() || value.is_char() {
+        return Ok(Value::text(value.to_string()));
     }
     if value.is_array() {
         let list = value.into_array().unwrap_or_default();

@@ -5,7 +5,7 @@
 
 use std::sync::{Arc, LazyLock};
 
-use rhai::{Array, Dynamic, Engine, EvalAltResult, ImmutableString, Position};
+use rhai::{Array, Dynamic, Engine, EvalAltResult, ImmutableString, Position, Variant};
 
 use super::fuel::{
     HeldTable, LazyMap, STEPS_PER_VALUE, ScriptResult, ScriptSize, TableGuard, charge, hand, note_list, reading, terminated,
@@ -203,8 +203,8 @@ impl TableGuard {
 }
 
 /// The value of a table of the language or of a view.
-fn fields_of(value: Dynamic) -> ScriptResult<Map> {
-    match from_dynamic(value, 0, false).map_err(failed)? {
+fn fields_of(table: impl Variant + Clone) -> ScriptResult<Map> {
+    match from_dynamic(Dynamic::from(table), 0, false).map_err(failed)? {
         Value::Map(map) => Ok(Arc::unwrap_or_clone(map)),
         _ => Err(failed("this works on tables only")),
     }
@@ -239,26 +239,17 @@ pub(super) fn register(engine: &mut Engine) {
     engine.register_fn("to_json", |view: &mut LazyMap| view.text());
     // the interpreter's own function knows no views
     engine.register_fn("to_json", |table: &mut rhai::Map| -> ScriptResult<String> {
-        let table = Dynamic::from_map(table.clone());
+        let table = Dynamic::from(table.clone());
         let size = ScriptSize::of(&table)?;
         charge(size.parts() as u64, size.bytes())?;
         Ok(Value::map(fields_of(table)?).to_json().to_string())
     });
     engine.register_fn("to_string", |view: &mut LazyMap| view.text());
     engine.register_fn("to_debug", |view: &mut LazyMap| view.text());
-    for name in ["mixin", "+="] {
-        engine.register_fn(name, |view: &mut LazyMap, other: rhai::Map| view.mixin(&fields_of(Dynamic::from_map(other))?));
-        engine.register_fn(name, |view: &mut LazyMap, other: LazyMap| view.mixin(&fields_of(Dynamic::from(other))?));
-    }
-    engine.register_fn("+", |mut view: LazyMap, other: rhai::Map| -> ScriptResult<LazyMap> {
-        view.mixin(&fields_of(Dynamic::from_map(other))?)?;
-        Ok(view)
-    });
-    engine.register_fn("+", |mut view: LazyMap, other: LazyMap| -> ScriptResult<LazyMap> {
-        view.mixin(&fields_of(Dynamic::from(other))?)?;
-        Ok(view)
-    });
-    register_equality(engine);
+    register_operators::<LazyMap>(engine);
+    register_operators::<rhai::Map>(engine);
+    engine.register_fn("==", |a: rhai::Map, b: LazyMap| equal(a, b));
+    engine.register_fn("!=", |a: rhai::Map, b: LazyMap| equal(a, b).map(|same| !same));
     register_fields(engine, core::NAMES.iter().map(|name| (*name).into()));
 }
 
@@ -272,15 +263,17 @@ pub(super) fn register_fields(engine: &mut Engine, names: impl IntoIterator<Item
     }
 }
 
-fn register_equality(engine: &mut Engine) {
-    fn equal(a: Dynamic, b: Dynamic) -> ScriptResult<bool> {
-        let (a, b) = (from_dynamic(a, 0, false).map_err(failed)?, from_dynamic(b, 0, false).map_err(failed)?);
-        written::same(&a, &b).map_err(|_| terminated())
+/// Registers what is done with a view and another table.
+fn register_operators<T: Variant + Clone>(engine: &mut Engine) {
+    for name in ["mixin", "+="] {
+        engine.register_fn(name, |view: &mut LazyMap, other: T| view.mixin(&fields_of(other)?));
     }
-    engine.register_fn("==", |a: LazyMap, b: LazyMap| equal(Dynamic::from(a), Dynamic::from(b)));
-    engine.register_fn("==", |a: LazyMap, b: rhai::Map| equal(Dynamic::from(a), Dynamic::from_map(b)));
-    engine.register_fn("==", |a: rhai::Map, b: LazyMap| equal(Dynamic::from_map(a), Dynamic::from(b)));
-    engine.register_fn("!=", |a: LazyMap, b: LazyMap| equal(Dynamic::from(a), Dynamic::from(b)).map(|same| !same));
-    engine.register_fn("!=", |a: LazyMap, b: rhai::Map| equal(Dynamic::from(a), Dynamic::from_map(b)).map(|same| !same));
-    engine.register_fn("!=", |a: rhai::Map, b: LazyMap| equal(Dynamic::from_map(a), Dynamic::from(b)).map(|same| !same));
+    engine.register_fn("+", |mut view: LazyMap, other: T| view.mixin(&fields_of(other)?).map(|()| view));
+    engine.register_fn("==", |a: LazyMap, b: T| equal(a, b));
+    engine.register_fn("!=", |a: LazyMap, b: T| equal(a, b).map(|same| !same));
+}
+
+fn equal(a: impl Variant + Clone, b: impl Variant + Clone) -> ScriptResult<bool> {
+    let value = |value: Dynamic| from_dynamic(value, 0, false).map_err(failed);
+    written::same(&value(Dynamic::from(a))?, &value(Dynamic::from(b))?).map_err(|_| terminated())
 }
