@@ -33,7 +33,7 @@ fn warn_of_unknown_macros(rules: &Ruleset, scene: &Scene) -> Report {
     visit_texts(&scene.data, may_hold_macros, &mut |path, text| {
         visit_macros(text, &mut |tag, name, _| {
             if tags.len() < MOST_MACROS && !lower.contains(&name.to_lowercase()) {
-                tags.entry(name.to_owned()).or_insert_with(|| (tag.to_owned(), path.clone()));
+                tags.entry(name.to_owned()).or_insert_with(|| (tag.to_owned(), path.to_owned()));
             }
         });
         tags.len() < MOST_MACROS
@@ -68,12 +68,12 @@ fn macro_names(rules: &Ruleset) -> Vec<&str> {
 }
 
 /// Visits the texts of a scene with their paths, as long as `visit` says so. `may_enter` says which keys are looked into.
-fn visit_texts<'v>(data: &'v Value, may_enter: fn(&str) -> bool, visit: &mut dyn FnMut(String, &'v str) -> bool) {
+fn visit_texts<'v>(data: &'v Value, may_enter: fn(&str) -> bool, visit: &mut dyn FnMut(&str, &'v str) -> bool) {
     let mut open = vec![(String::new(), data)];
     while let Some((path, value)) = open.pop() {
         let below = |key: &str| if path.is_empty() { key.to_owned() } else { format!("{path}.{key}") };
         match value {
-            Value::Text(text) if !visit(path, text) => return,
+            Value::Text(text) if !visit(&path, text) => return,
             Value::List(list) => open.extend(list.iter().enumerate().rev().map(|(n, value)| (below(&n.to_string()), value))),
             Value::Map(map) => {
                 open.extend(map.iter().rev().filter(|(key, _)| may_enter(key)).map(|(key, value)| (below(key), value)));
@@ -185,7 +185,7 @@ fn warn_of_slow_patterns(rules: &Ruleset, data: &Value) -> Report {
         if text.starts_with('/') && text.len() <= limits::PATTERN_BYTES {
             tried += 1;
             if let Some(state) = PatternState::of(text, false).filter(|state| matches!(state.state, "slow" | "refused")) {
-                found.entry(text).or_insert((state, path));
+                found.entry(text).or_insert_with(|| (state, path.to_owned()));
             }
         }
         found.len() < MOST_PATTERNS && tried < MOST_TRIED
