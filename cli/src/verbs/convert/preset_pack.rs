@@ -13,7 +13,6 @@ use crate::inputs::library::pack_shelf;
 use crate::inputs::scene::clock;
 use crate::layout::table;
 use crate::output::Console;
-use crate::pack::files::parent;
 use crate::pack::library::is_own_name;
 use crate::verbs::doctor::{file_content, named_pack, refused, response_report};
 use crate::verbs::new::write_new_file;
@@ -29,7 +28,6 @@ impl ConvertArgs {
         }
         let (pack, near) = named_pack(self.pack.as_deref());
         show.near.extend(near);
-        show.near.extend(parent(folder));
         let file = file_content(&self.file, show)?;
         let request = json!({ "call": "convert", "file": file, "to": self.to, "name": name, "rules": pack });
         let response = Door::new(pack_shelf(show).folders, Some(clock)).call(&request);
