@@ -22,9 +22,7 @@ fn file(name: &str, preset: &Json) -> Json {
 /// A preset with these prompts; each is a title, a text, and whether it is on.
 fn preset(prompts: &[(&str, &str, bool)]) -> Json {
     let identifier = |number: usize| format!("id-{number}");
-    let prompt = |(number, (title, text, _)): (usize, &(&str, &str, bool))| {
-        json!({ "identifier": identifier(number), "name": title, "role": "system", "system_prompt": false, "content": text })
-    };
+    let prompt = |(number, (title, text, _)): (usize, &(&str, &str, bool))| json!({ "identifier": identifier(number), "name": title, "role": "system", "system_prompt": false, "content": text });
     let order = |(number, (_, _, is_on)): (usize, &(&str, &str, bool))| json!({ "identifier": identifier(number), "enabled": is_on });
     json!({
         "openai_max_context": 100_000,
@@ -148,7 +146,7 @@ fn only_presets_become_packs() {
     let book = file("book.json", &json!({ "entries": { "0": { "uid": 0, "key": ["fox"], "content": "A fox." } } }));
     assert_eq!(convert(&book, &json!({})), "import.role");
     assert_eq!(convert(&file("x.json", &json!({ "what": "is this" })), &json!({})), "import.format");
-    assert_eq!(convert(&file("x.json", &preset(&[("A", "a", true)])), &json!({ "name": "A b" })), "schema.value");
+    assert_eq!(convert(&file("x.json", &preset(&[("A", "a", true)])), &json!({ "name": "A b" })), "pack.manifest");
     assert_eq!(convert(&file("x.json", &preset(&[("A", "a", true)])), &json!({ "name": PACK })), "cycle.pack");
     let large = preset(&[("A", &"a".repeat(5 << 20), true)]);
     assert_eq!(convert(&file("x.json", &large), &json!({})), "file.too_large");

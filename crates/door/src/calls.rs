@@ -19,8 +19,8 @@ use crate::explain::rules::{NamedRules, programs_json};
 use crate::explain::{self, cache, changes, full_report, lore, remedy, value, waiting_operations, why, why_not};
 use crate::memory::{OpenedRules, PartFile, handle_of};
 use crate::model::{Plan, Scene};
-use crate::preset_pack::PACK;
 use crate::pack::{KINDS, Overlay, PackFiles, PackLibrary, PackShelf, RuleFile, Ruleset, Schemas, Start};
+use crate::preset_pack::PACK;
 use crate::request::{
     BuildRequest, CheckRequest, ConvertRequest, DiffRequest, EmitRequest, ExplainRequest, FileContent, ImportRequest, OpenRequest,
     OverlayText, PackContent, PartReference, Question, Request, RulesReference, SceneRequest, SchemaRequest, TestRequest, TokensRequest,

@@ -12,6 +12,7 @@ use super::{Answer, Door, RequestFailure};
 use crate::diag::{Code, Diagnostic, Report, Sources, limits, short};
 use crate::doctor::{DOCTOR, PARTS};
 use crate::model::{Scene, Value};
+use crate::pack::library::is_own_name;
 use crate::pack::{Ruleset, Schemas, Start};
 use crate::request::{ConvertRequest, PackContent, RulesReference};
 use crate::scene::{SceneRole, open_file, read_contents, suggest_packs};
@@ -57,6 +58,14 @@ impl Door {
         answer.add(notes, &Sources::default());
         let stem = file.name.rsplit(['/', '\\']).next().unwrap_or_default().split('.').next().unwrap_or_default();
         let name = request.name.clone().unwrap_or_else(|| text_name(stem, '-').unwrap_or_else(|| "preset".to_owned()));
+        if !is_own_name(&name) {
+            let message = format!("`{}` is not the name of a pack", short::word(&name));
+            return Err(Diagnostic::new(Code::PackManifest, message).help("use small letters, digits, `-` and `_`").into());
+        }
+        if rules.pack().layers.iter().any(|layer| !layer.overlay && *layer.name == *name) {
+            let message = format!("the pack `{name}` would extend itself");
+            return Err(Diagnostic::new(Code::CyclePack, message).help("choose another name").into());
+        }
         let files = pack.files(&name, stem, &rules, read.scene.to_json())?;
         let made = self.load_made(&name, &files, request.rules.as_ref())?;
         answer.add(made.warnings().clone(), made.sources());
@@ -67,12 +76,7 @@ impl Door {
     }
 
     /// Loads a pack that was made, which shows that it can be used.
-    fn load_made(
-        &self,
-        name: &str,
-        files: &IndexMap<String, String>,
-        rules: Option<&RulesReference>,
-    ) -> Result<Ruleset, RequestFailure> {
+    fn load_made(&self, name: &str, files: &IndexMap<String, String>, rules: Option<&RulesReference>) -> Result<Ruleset, RequestFailure> {
         let mut packs = match rules {
             Some(RulesReference::Pack(open)) => open.packs.clone(),
             Some(RulesReference::Name(handle)) => self.memory.rules(handle).map(|opened| opened.request.packs.clone()).unwrap_or_default(),
@@ -148,18 +152,14 @@ impl PresetPack {
         let mut choices = vec![json!({ "value": values.take(NONE, NONE), "title": "None" })];
         let mut default = NONE.to_owned();
         for prompt in prompts {
-            let value = values.take(prompt.title, "prompt");
+            // what all titles of a group begin with distinguishes nothing
+            let value = values.take(prompt.title.trim_start().strip_prefix(title).unwrap_or(prompt.title), "prompt");
             choices.push(json!({ "value": value, "title": prompt.title }));
             if prompt.is_on {
                 default.clone_from(&value);
             }
             let switch = format!("{name}/{value}");
-            self.switches.push(PromptSwitch {
-                name: switch,
-                place: prompt.place.to_owned(),
-                option: name.clone(),
-                value: value.into(),
-            });
+            self.switches.push(PromptSwitch { name: switch, place: prompt.place.to_owned(), option: name.clone(), value: value.into() });
         }
         self.options.insert(name, json!({ "type": "enum", "title": title, "default": default, "choices": choices }));
     }
@@ -174,7 +174,8 @@ impl PresetPack {
         }
         remove_nulls(&mut scene);
         let below = rules.pack();
-        let release = below.layers.iter().rfind(|layer| !layer.overlay).map(|layer| &layer.release).filter(|release| release.pre.is_empty());
+        let release =
+            below.layers.iter().rfind(|layer| !layer.overlay).map(|layer| &layer.release).filter(|release| release.pre.is_empty());
         let extends = release.map_or_else(
             || json!(&*below.name),
             |release| json!({ "name": &*below.name, "release": format!("^{}.{}", release.major, release.minor) }),
@@ -208,10 +209,15 @@ fn rule_text(kind: &str, content: Json) -> Result<String, Diagnostic> {
     file.insert("kind".to_owned(), kind.into());
     file.insert("version".to_owned(), Schemas::shipped().newest(kind).unwrap_or(1).into());
     file.extend(content.as_object().cloned().unwrap_or_default());
-    toml::to_string_pretty(&file).map_err(|error| {
+    let text = toml::to_string_pretty(&file).map_err(|error| {
         let message = format!("the preset has a value that a rule file cannot hold: {error}");
         Diagnostic::error(Code::ImportValue, message).help("numbers have at most 63 bits")
-    })
+    })?;
+    if text.len() > limits::FILE_BYTES {
+        let message = format!("the preset makes a rule file of more than {} MiB", limits::FILE_BYTES >> 20);
+        return Err(Diagnostic::error(Code::FileTooLarge, message).help("take long texts out of the preset"));
+    }
+    Ok(text)
 }
 
 /// Removes what is nothing: rule files have no word for it, and a missing value counts as the same.

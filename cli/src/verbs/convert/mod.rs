@@ -211,7 +211,10 @@ fn quoted_names(names: &[&str]) -> String {
 
 fn out_help() -> String {
     let endings: Vec<String> = import::WRITTEN.iter().map(|(ending, what)| format!("`.{ending}` ({what})")).collect();
-    format!("Write the result to this file; the ending of its name says how: {}. With `--to pack`, the folder that is made", endings.join(", "))
+    format!(
+        "Write the result to this file; the ending of its name says how: {}. With `--to pack`, the folder that is made",
+        endings.join(", ")
+    )
 }
 
 fn import_warning(message: String) -> Diagnostic {

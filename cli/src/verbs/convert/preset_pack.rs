@@ -76,8 +76,10 @@ fn as_text(answer: &Json) -> String {
         ("options", "options that switch prompts", ["name", "default", "title"].as_slice()),
         ("fixed", "prompts that stay as the preset has them", ["name", "why"].as_slice()),
     ] {
-        let lines: Vec<Vec<String>> =
-            rows(key).iter().map(|row| std::iter::once(String::new()).chain(columns.iter().map(|column| text(row, column))).collect()).collect();
+        let lines: Vec<Vec<String>> = rows(key)
+            .iter()
+            .map(|row| std::iter::once(String::new()).chain(columns.iter().map(|column| text(row, column))).collect())
+            .collect();
         if !lines.is_empty() {
             out.push_str(&format!("{title}\n{}", table(&lines)));
         }
