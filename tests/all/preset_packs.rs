@@ -92,6 +92,7 @@ fn a_preset_becomes_a_pack_with_options() {
         ("--- start ---", "", true),
         ("1", "One.", true),
     ]);
+    check(&Door::default(), "💛 \"x\"\n''.json", &preset, &scene());
     let made = check(&Door::default(), "My Preset (v2).json", &preset, &scene());
     assert_eq!(made["name"], "my-preset-v2");
     assert_eq!(names(&made["options"], "name"), ["style", "dark_one", "prompt", "none", "group", "prompt_2"]);

@@ -4,6 +4,7 @@
 //! The rules say which prompts can be switched, and which are alternatives (program `doctor`).
 
 use std::collections::{HashMap, HashSet};
+use std::path::Path;
 
 use indexmap::IndexMap;
 use serde_json::{Map as JsonMap, Value as Json, json};
@@ -56,17 +57,10 @@ impl Door {
             notes.push(Diagnostic::new(Code::ImportValue, message).help("lay them over the new pack, too"));
         }
         answer.add(notes, &Sources::default());
-        let stem = file.name.rsplit(['/', '\\']).next().unwrap_or_default().split('.').next().unwrap_or_default();
-        let name = request.name.clone().unwrap_or_else(|| text_name(stem, '-').unwrap_or_else(|| "preset".to_owned()));
-        if !is_own_name(&name) {
-            let message = format!("`{}` is not the name of a pack", short::word(&name));
-            return Err(Diagnostic::new(Code::PackManifest, message).help("use small letters, digits, `-` and `_`").into());
-        }
-        if rules.pack().layers.iter().any(|layer| !layer.overlay && *layer.name == *name) {
-            let message = format!("the pack `{name}` would extend itself");
-            return Err(Diagnostic::new(Code::CyclePack, message).help("choose another name").into());
-        }
-        let files = pack.files(&name, stem, &rules, read.scene.to_json())?;
+        let stem = Path::new(&file.name).file_stem().map_or(SceneRole::Preset.kind().into(), |stem| stem.to_string_lossy());
+        let name = request.name.clone().or_else(|| text_name(&stem, '-')).unwrap_or_else(|| SceneRole::Preset.kind().to_owned());
+        check_name(&name, &rules)?;
+        let files = pack.files(&name, &stem, &rules, read.scene.to_json())?;
         let made = self.load_made(&name, &files, request.rules.as_ref())?;
         answer.add(made.warnings().clone(), made.sources());
         Ok(json!({
@@ -85,6 +79,19 @@ impl Door {
         packs.push(PackContent { name: name.to_owned(), files: files.clone() });
         Ok(Ruleset::load(&Start::Name(name.to_owned()), &[], &self.shelf(&packs))?)
     }
+}
+
+/// Refuses a name that a pack over these rules cannot have.
+fn check_name(name: &str, rules: &Ruleset) -> Result<(), Diagnostic> {
+    if !is_own_name(name) {
+        let message = format!("`{}` is not the name of a pack", short::word(name));
+        return Err(Diagnostic::new(Code::PackManifest, message).help("use small letters, digits, `-` and `_`"));
+    }
+    if rules.pack().layers.iter().any(|layer| !layer.overlay && *layer.name == *name) {
+        let message = format!("the pack `{name}` would extend itself");
+        return Err(Diagnostic::new(Code::CyclePack, message).help("choose another name"));
+    }
+    Ok(())
 }
 
 /// Prompts of a preset as options.
