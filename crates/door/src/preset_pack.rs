@@ -82,14 +82,14 @@ impl Door {
 }
 
 /// Refuses a name that a pack over these rules cannot have.
-fn check_name(name: &str, rules: &Ruleset) -> Result<(), Diagnostic> {
+fn check_name(name: &str, rules: &Ruleset) -> Result<(), RequestFailure> {
     if !is_own_name(name) {
         let message = format!("`{}` is not the name of a pack", short::word(name));
-        return Err(Diagnostic::new(Code::PackManifest, message).help("use small letters, digits, `-` and `_`"));
+        return Err(Diagnostic::new(Code::PackManifest, message).help("use small letters, digits, `-` and `_`").into());
     }
     if rules.pack().layers.iter().any(|layer| !layer.overlay && *layer.name == *name) {
         let message = format!("the pack `{name}` would extend itself");
-        return Err(Diagnostic::new(Code::CyclePack, message).help("choose another name"));
+        return Err(Diagnostic::new(Code::CyclePack, message).help("choose another name").into());
     }
     Ok(())
 }
@@ -172,7 +172,7 @@ impl PresetPack {
     }
 
     /// The files of the pack. The prompts in the scene get the names of their switches.
-    fn files(&self, name: &str, stem: &str, rules: &Ruleset, mut scene: Json) -> Result<IndexMap<String, String>, Diagnostic> {
+    fn files(&self, name: &str, stem: &str, rules: &Ruleset, mut scene: Json) -> Result<IndexMap<String, String>, RequestFailure> {
         for switch in &self.switches {
             let prompt = scene.pointer_mut(&format!("/{}", switch.place.replace('.', "/"))).and_then(Json::as_object_mut);
             if let Some(prompt) = prompt {
@@ -206,12 +206,12 @@ impl PresetPack {
             let switches: Vec<Json> = self.switches.iter().map(row).collect();
             files.push(("switches.toml", "slots", json!({ "about": "Which options switch which prompts.", "switch": switches })));
         }
-        files.into_iter().map(|(path, kind, content)| Ok((path.to_owned(), rule_text(kind, content)?))).collect()
+        files.into_iter().map(|(path, kind, content)| Ok((path.to_owned(), rule_text(kind, &content)?))).collect()
     }
 }
 
 /// The text of a rule file.
-fn rule_text(kind: &str, content: Json) -> Result<String, Diagnostic> {
+fn rule_text(kind: &str, content: &Json) -> Result<String, RequestFailure> {
     let mut file = JsonMap::new();
     file.insert("kind".to_owned(), kind.into());
     file.insert("version".to_owned(), Schemas::shipped().newest(kind).unwrap_or(1).into());
@@ -222,7 +222,7 @@ fn rule_text(kind: &str, content: Json) -> Result<String, Diagnostic> {
     })?;
     if text.len() > limits::FILE_BYTES {
         let message = format!("the preset makes a rule file of more than {} MiB", limits::FILE_BYTES >> 20);
-        return Err(Diagnostic::error(Code::FileTooLarge, message).help("take long texts out of the preset"));
+        return Err(Diagnostic::error(Code::FileTooLarge, message).help("take long texts out of the preset").into());
     }
     Ok(text)
 }
