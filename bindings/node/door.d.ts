@@ -120,12 +120,19 @@ export type Request =
     }
   | {
       call: "convert";
-      rules: RulesReference;
+      /**
+       * The rules that convert. For `pack`, those that read the preset; default: those of the pack that is recommended for it.
+       */
+      rules?: RulesReference | null;
       file: PartReference;
       /**
-       * The format that is made, if the rules make several of such a file.
+       * The format that is made, if the rules make several of such a file; or `pack`: a pack with the preset and its options.
        */
       to?: string | null;
+      /**
+       * The name of the pack that is made. Default: that of the file.
+       */
+      name?: string | null;
     }
   | {
       call: "doctor";

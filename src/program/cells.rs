@@ -18,7 +18,7 @@ pub fn table(cx: &mut CompileContext<'_>, fields: &FieldMap) -> Map {
 }
 
 /// Cells, by table, whose words belong to another language: whatever stands there is data.
-const DATA: &[(&str, &str)] = &[("directive", "payload"), ("tool", "parameters")];
+const DATA: &[(&str, &str)] = &[("directive", "payload"), ("tool", "parameters"), ("own_part", "scene")];
 
 /// Cells, by table, that hold arguments: each of them is read by itself.
 const ARGUMENTS: &[(&str, &str)] = &[("macro", "with"), ("macro_pass", "with")];

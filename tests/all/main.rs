@@ -32,6 +32,7 @@ mod mutants;
 mod pack;
 mod packs;
 mod peers;
+mod preset_packs;
 mod protocols;
 mod runner;
 mod scripts;

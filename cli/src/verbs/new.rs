@@ -148,7 +148,7 @@ fn release_of(name: &str, show: &Console<'_>) -> Option<Version> {
 }
 
 /// Writes a file that does not exist yet, with the folders above it.
-fn write_new_file(path: &Path, text: &str) -> Result<String> {
+pub(super) fn write_new_file(path: &Path, text: &str) -> Result<String> {
     let made = path.parent().map_or(Ok(()), std::fs::create_dir_all).and_then(|()| std::fs::File::create_new(path));
     made.and_then(|mut file| file.write_all(text.as_bytes())).map_err(|error| {
         let message = format!("`{}` cannot be written: {error}", path_text(path));

@@ -20,6 +20,7 @@ use crate::explain::{self, cache, changes, full_report, lore, remedy, value, wai
 use crate::memory::{OpenedRules, PartFile, handle_of};
 use crate::model::{Plan, Scene};
 use crate::pack::{KINDS, Overlay, PackFiles, PackLibrary, PackShelf, RuleFile, Ruleset, Schemas, Start};
+use crate::preset_pack::PACK;
 use crate::request::{
     BuildRequest, CheckRequest, ConvertRequest, DiffRequest, EmitRequest, ExplainRequest, FileContent, ImportRequest, OpenRequest,
     OverlayText, PackContent, PartReference, Question, Request, RulesReference, SceneRequest, SchemaRequest, TestRequest, TokensRequest,
@@ -327,7 +328,14 @@ impl Door {
     }
 
     fn convert(&self, request: ConvertRequest, answer: &mut Answer) -> Result<Json> {
-        let rules = self.rules(&request.rules, answer)?;
+        if request.to.as_deref() == Some(PACK) {
+            return self.make_pack(&request, answer);
+        }
+        let Some(rules) = &request.rules else {
+            let complaint = Diagnostic::error(Code::SchemaValue, "a conversion to a format needs `rules`");
+            return Err(complaint.help("name the pack that converts").into());
+        };
+        let rules = self.rules(rules, answer)?;
         let file = self.part(&request.file)?;
         let mut notes = Report::default();
         let contents = open_file(&file, &mut notes)?;

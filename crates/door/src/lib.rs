@@ -29,6 +29,7 @@ pub mod examine;
 pub mod explain;
 pub mod layout;
 mod memory;
+pub mod preset_pack;
 pub mod request;
 pub mod scene;
 mod stamp;

@@ -301,13 +301,17 @@ pub struct ImportRequest {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ConvertRequest {
-    /// The rules that convert.
-    pub rules: RulesReference,
+    /// The rules that convert. For `pack`, those that read the preset; default: those of the pack that is recommended for it.
+    #[serde(default)]
+    pub rules: Option<RulesReference>,
     /// The file.
     pub file: PartReference,
-    /// The format that is made, if the rules make several of such a file.
+    /// The format that is made, if the rules make several of such a file; or `pack`: a pack with the preset and its options.
     #[serde(default)]
     pub to: Option<String>,
+    /// The name of the pack that is made. Default: that of the file.
+    #[serde(default)]
+    pub name: Option<String>,
 }
 
 /// An examination of a file.

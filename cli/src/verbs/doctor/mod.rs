@@ -11,7 +11,7 @@ use serde_json::{Map, Value as Json, json};
 use tapster_door::Door;
 use tapster_door::doctor::as_text;
 
-use crate::diag::{Code, Diagnostic, Report, Sources};
+use crate::diag::{Code, Diagnostic, Report, Severity, Sources};
 use crate::exit::{EarlyExit, Result, RunExit};
 use crate::inputs::files::{path_text, read_bytes, read_text, write_file};
 use crate::inputs::library::pack_shelf;
@@ -75,7 +75,7 @@ pub(crate) struct DoctorArgs {
 
 impl DoctorArgs {
     pub(crate) fn run(&self, show: &mut Console<'_>) -> Result<RunExit> {
-        let (pack, folder) = self.pack_name();
+        let (pack, folder) = named_pack(self.pack.as_deref());
         show.near.extend(folder);
         let request = self.request(pack, show)?;
         let door = Door::new(pack_shelf(show).folders, Some(clock));
@@ -98,21 +98,14 @@ impl DoctorArgs {
         Ok(if fails { RunExit::No } else { RunExit::Done })
     }
 
-    /// The name of the pack, and the folder in which it lies if it is named by a path.
-    fn pack_name(&self) -> (Option<String>, Option<PathBuf>) {
-        let path = self.pack.as_deref().map(Path::new).filter(|path| is_folder(path));
-        let name = path.and_then(|path| path.file_name()).map(|name| name.to_string_lossy().into_owned());
-        (name.or_else(|| self.pack.clone()), path.and_then(parent))
-    }
-
     fn request(&self, pack: Option<String>, show: &mut Console<'_>) -> Result<Json> {
         let mut scene = Map::new();
         let files = [("character", &self.character), ("chat", &self.chat)];
         for (key, file) in files.into_iter().filter_map(|(key, file)| Some((key, file.as_ref()?))) {
-            scene.insert(key.to_owned(), content(file, show)?);
+            scene.insert(key.to_owned(), file_content(file, show)?);
         }
         if let Some(file) = &self.preset {
-            scene.insert("preset".to_owned(), json!([content(file, show)?]));
+            scene.insert("preset".to_owned(), json!([file_content(file, show)?]));
         }
         for (key, text) in [("message", &self.message), ("dialect", &self.dialect)] {
             scene.extend(text.as_ref().map(|text| (key.to_owned(), text.as_str().into())));
@@ -120,7 +113,7 @@ impl DoctorArgs {
         let window = self.window.map(|window| ("context.window".to_owned(), window.into()));
         let model = self.model.as_ref().map(|model| ("provider.model".to_owned(), model.as_str().into()));
         scene.insert("scene".to_owned(), Json::Object(window.into_iter().chain(model).collect()));
-        let mut request = json!({ "call": "doctor", "file": content(&self.file, show)?, "scene": scene });
+        let mut request = json!({ "call": "doctor", "file": file_content(&self.file, show)?, "scene": scene });
         if let (Some(pack), Some(request)) = (pack, request.as_object_mut()) {
             let mut overlays = Vec::new();
             for file in &self.overlay {
@@ -132,24 +125,36 @@ impl DoctorArgs {
     }
 }
 
+/// The name of a pack, and the folder in which it lies if it is named by a path.
+pub(super) fn named_pack(pack: Option<&str>) -> (Option<String>, Option<PathBuf>) {
+    let path = pack.map(Path::new).filter(|path| is_folder(path));
+    let name = path.and_then(|path| path.file_name()).map(|name| name.to_string_lossy().into_owned());
+    (name.or_else(|| pack.map(str::to_owned)), path.and_then(parent))
+}
+
 /// A file as the door takes it.
-fn content(file: &Path, show: &mut Console<'_>) -> Result<Json> {
+pub(super) fn file_content(file: &Path, show: &mut Console<'_>) -> Result<Json> {
     Ok(json!({ "name": path_text(file), "base64": STANDARD.encode(read_bytes(file, show)?) }))
 }
 
-/// Why there is no report.
-fn read_refusal(response: &Json) -> EarlyExit {
-    let diagnostics = response.get("diagnostics").and_then(Json::as_array).into_iter().flatten();
-    let text = |diagnostic: &Json, key: &str| diagnostic.get(key).and_then(Json::as_str).unwrap_or_default().to_owned();
-    let errors = diagnostics.filter(|diagnostic| diagnostic.get("severity").is_some_and(|severity| severity == "error"));
-    let report: Report = errors
-        .map(|error| {
-            let code = crate::diag::DiagnosticCode::named(&text(error, "code"));
-            Diagnostic::error(code, text(error, "message")).help(text(error, "help"))
-        })
-        .collect();
+/// Why the door has no result.
+pub(super) fn read_refusal(response: &Json) -> EarlyExit {
+    let mut report = response_report(response);
+    report.retain(|diagnostic| diagnostic.severity == Severity::Error);
     let exit = if report.items().iter().any(|error| error.code == Code::PackMissing) { RunExit::CouldNot } else { RunExit::No };
     EarlyExit::report(exit, report, Sources::default())
+}
+
+/// The diagnostics of the door, without their places.
+pub(super) fn response_report(response: &Json) -> Report {
+    let text = |told: &Json, key: &str| told.get(key).and_then(Json::as_str).unwrap_or_default().to_owned();
+    let diagnostic = |told: &Json| {
+        let severity = [Severity::Note, Severity::Warning].into_iter().find(|severity| severity.as_str() == text(told, "severity"));
+        let code = crate::diag::DiagnosticCode::named(&text(told, "code"));
+        let diagnostic = Diagnostic::error(code, text(told, "message")).help(text(told, "help"));
+        Diagnostic { severity: severity.unwrap_or(Severity::Error), ..diagnostic }
+    };
+    response.get("diagnostics").and_then(Json::as_array).into_iter().flatten().map(diagnostic).collect()
 }
 
 /// The report as a page. Nothing of it is written into the page without being escaped.

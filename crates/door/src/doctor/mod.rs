@@ -24,8 +24,8 @@ use crate::text::tokens::{Estimator, TokenCounter};
 pub use text::as_text;
 
 /// The programs of the rules, and the lists over which they run.
-const DOCTOR: &str = "doctor";
-const PARTS: &str = "file_parts";
+pub(crate) const DOCTOR: &str = "doctor";
+pub(crate) const PARTS: &str = "file_parts";
 const GRADE: &str = "grade";
 const FINDINGS: &str = "findings";
 /// The most parts that are listed; the sums are about all.
@@ -71,7 +71,7 @@ impl Door {
     }
 
     /// The rules that a request names, or those of the pack that is recommended for the file.
-    fn rules_for(
+    pub(crate) fn rules_for(
         &self,
         wanted: Option<&RulesReference>,
         name: &str,

@@ -1,12 +1,15 @@
 //! `tapster convert`: a file of one program becomes a file of another, and each field that changes is told.
 
+mod preset_pack;
+
 use std::path::{Path, PathBuf};
 
 use clap::Args;
 use serde_json::Value as Json;
+use tapster_door::preset_pack::PACK;
 
 use crate::build::{BuildError, ErrorKind};
-use crate::diag::{Code, Diagnostic, Help, Report, Sources, suggest};
+use crate::diag::{Code, Diagnostic, Help, Report, Sources, short, suggest};
 use crate::exit::{EarlyExit, Result, RunExit};
 use crate::import::{self, Container, Contents};
 use crate::inputs::files::{path_text, read_bytes, write_file};
@@ -25,13 +28,18 @@ use crate::verbs::lost_fields;
   tapster convert card.png --to PACK --report        what becomes of each field
   tapster convert preset.json --to PACK --out preset-for-it.json
   tapster convert card.json --to PACK --out card.png --picture portrait.png
+  tapster convert preset.json --to pack --out my-pack   a pack with an option for each prompt that can be switched
   tapster export imported.json --to PACK            the JSON of `tapster import`, changed or not, as a file again")]
 pub(crate) struct ConvertArgs {
     /// A PNG or CHARX card, a packed module or preset, or a JSON file; `-` is standard input.
     file: PathBuf,
-    /// A pack that converts to its program's formats, or the name of a format.
-    #[arg(long, value_name = "PACK|FORMAT")]
+    /// A pack that converts to its program's formats, or the name of a format; or `pack`: a preset becomes a pack of its own,
+    /// with options that switch its prompts.
+    #[arg(long, value_name = "PACK|FORMAT|pack")]
     to: String,
+    /// With `--to pack`, the pack that reads the preset: a name or a folder; by default the one that is recommended for it.
+    #[arg(long, value_name = "PACK")]
+    pack: Option<String>,
     /// Which conversion of the pack is meant, by the name of the format that it makes.
     #[arg(long = "as", id = "as", value_name = "FORMAT")]
     made: Option<String>,
@@ -48,6 +56,13 @@ pub(crate) struct ConvertArgs {
 
 impl ConvertArgs {
     pub(crate) fn run(&self, show: &mut Console<'_>) -> Result<RunExit> {
+        if self.to == PACK {
+            return self.make_pack(show);
+        }
+        if self.pack.is_some() {
+            let message = format!("`--pack` has no effect with `--to {}`", short::word(&self.to));
+            return Err(EarlyExit::could_not(Code::SceneField, message, "leave it out: `--to` names the pack that converts"));
+        }
         let contents = open_foreign(&self.file, show)?;
         let (rules, mut made) = self.converted(&contents, show)?;
         let result = made.scene.to_json();
@@ -196,7 +211,10 @@ fn quoted_names(names: &[&str]) -> String {
 
 fn out_help() -> String {
     let endings: Vec<String> = import::WRITTEN.iter().map(|(ending, what)| format!("`.{ending}` ({what})")).collect();
-    format!("Write the result to this file; the ending of its name says how: {}", endings.join(", "))
+    format!(
+        "Write the result to this file; the ending of its name says how: {}. With `--to pack`, the folder that is made",
+        endings.join(", ")
+    )
 }
 
 fn import_warning(message: String) -> Diagnostic {
