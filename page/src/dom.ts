@@ -50,9 +50,9 @@ export function markRanges(text: string, ranges: [number, number][]): Child[] {
     return parts;
 }
 
-/** Saves a text as a file of the user's. */
-export function download(name: string, text: string, type = "text/plain"): void {
-    const link = h("a", { href: URL.createObjectURL(new Blob([text], { type })), download: name });
+/** Saves a text or bytes as a file of the user's. */
+export function download(name: string, content: string | Uint8Array<ArrayBuffer>, type = "text/plain"): void {
+    const link = h("a", { href: URL.createObjectURL(new Blob([content], { type })), download: name });
     link.click();
     setTimeout(() => URL.revokeObjectURL(link.href), 10_000);
 }

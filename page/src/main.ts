@@ -4,7 +4,7 @@ import { byId, type Child, download, fill, h, plural } from "./dom";
 import { RuleEditor } from "./editor";
 import { type Answer, type Diagnostic, Engine } from "./engine";
 import {
-    asProject, contentOf, decodeProject, EMPTY_OVERLAY, emptyProject, encodeProject, PARTS, type Part, type Project, type ProjectFile, projectOf, type ReadChat, readFile,
+    archivePack, asProject, contentOf, decodeProject, EMPTY_OVERLAY, emptyProject, encodeProject, PARTS, type Part, type Project, type ProjectFile, projectOf, type ReadChat, readFile,
     rulesOf, sceneOf, storedProject, storeProject,
 } from "./project";
 import { type DoctorReport, doctorView } from "./doctor";
@@ -199,10 +199,27 @@ async function offerCompletion(): Promise<void> {
 async function showOptions(): Promise<void> {
     const answer = await engine.call<{ options: Option[] }>("options", { rules: rulesOf(project), option: project.options });
     if (!answer.result) return fill(panel("Options"), diagnosticList(answer.diagnostics));
-    optionsForm(panel("Options"), answer.result.options, (name, value) => {
+    const form = h("div");
+    const preset = project.files.find((file) => file.part === "preset");
+    optionsForm(form, answer.result.options, (name, value) => {
         project.options = { ...project.options, [name]: value };
         update();
     });
+    fill(panel("Options"), form, preset ? h("div", { class: "row" }, h("button", { type: "button", id: "make-pack", click: () => void makePack(preset) },
+        `Turn ${preset.name} into a pack with options`)) : null);
+}
+
+/** Puts a pack with options in the place of a preset. */
+async function makePack(preset: ProjectFile): Promise<void> {
+    const { overlays: _overlays, ...rules } = rulesOf(project);
+    const answer = await engine.call<{ name: string; files: Record<string, string>; options: unknown[]; fixed: unknown[] }>("convert", { rules, file: contentOf(preset), to: "pack" });
+    if (!answer.result) return status(answer.diagnostics.map((d) => d.message).join(" "));
+    const { name, files, options, fixed } = answer.result;
+    project.files = project.files.filter((file) => file !== preset);
+    put({ part: "pack", name, files });
+    choosePack(name);
+    status(`${preset.name} is now the pack ${name} with ${plural(options.length, "option")}; ${plural(fixed.length, "prompt")} of it have none.`);
+    update();
 }
 
 // ---------------------------------------------------------------- compare
@@ -371,6 +388,7 @@ function put(file: ProjectFile): void {
 
 function showFiles(): void {
     fill(byId("file-list"), project.files.map((file) => h("li", {}, h("span", { class: "kind" }, PARTS[file.part]), h("span", { class: "name" }, file.name),
+        file.part === "pack" ? h("button", { type: "button", class: "quiet", click: () => download(`${file.name}.zip`, archivePack(file), "application/zip") }, `Download ${file.name}`) : null,
         h("button", { type: "button", class: "quiet", click: () => {
             project.files = project.files.filter((one) => one !== file);
             if (file.part === "pack") choosePack("sillytavern-exact");

@@ -1,6 +1,6 @@
 // What the user works on: files, rules, and settings. It is kept in the browser, and can be shared as the address of the page.
 
-import { deflateSync, Inflate, strFromU8, strToU8, unzipSync } from "fflate";
+import { deflateSync, Inflate, strFromU8, strToU8, unzipSync, zipSync } from "fflate";
 
 /** The part of a scene that a file is. */
 export type Part = "character" | "chat" | "preset" | "lorebooks" | "persona" | "pack";
@@ -215,6 +215,12 @@ export async function readFile(file: File): Promise<Omit<ProjectFile, "part"> | 
     } catch {
         return { name: file.name, base64: bytesToText(bytes) };
     }
+}
+
+/** A rule pack as an archive that can be dropped again, or unpacked for the command line. */
+export function archivePack(file: ProjectFile): Uint8Array<ArrayBuffer> {
+    const entries = Object.entries(file.files ?? {}).map(([path, text]) => [`${file.name}/${path}`, strToU8(text)]);
+    return new Uint8Array(zipSync(Object.fromEntries(entries) as Record<string, Uint8Array>));
 }
 
 /** The rule files of an archive that holds a `pack.toml`; null: it is another archive. */

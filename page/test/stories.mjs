@@ -148,6 +148,25 @@ const stories = {
         await tab(page, "Doctor");
         await page.waitForSelector("#panel-Doctor .grade", { timeout: 60_000 });
     },
+    "turn a preset into a pack": async (page) => {
+        const prompt = (identifier, name, content, more = {}) => ({ identifier, name, role: "system", system_prompt: false, content, ...more });
+        const prompts = [prompt("main", "Main", "Write for {{user}}.", { system_prompt: true }), prompt("s", "=== Style ===", ""), prompt("dark", "Dark", "Be dark."),
+            prompt("warm", "Warm", "Be warm."), prompt("chatHistory", "Chat", "", { system_prompt: true, marker: true })];
+        const order = prompts.map(({ identifier }) => ({ identifier, enabled: identifier !== "warm" }));
+        await addFile(page, "moods.json", JSON.stringify({ openai_max_context: 8000, prompts, prompt_order: [{ character_id: 100001, order }] }));
+        await tab(page, "Options");
+        await press(page, "#make-pack");
+        await page.waitForFunction(() => /is now the pack/.test(document.getElementById("status").textContent));
+        await waitForBuild(page);
+        assert.match(await text(page, "#file-list"), /rule pack\s+moods/);
+        await choose(page, "#option-style", "warm");
+        await waitForBuild(page);
+        await tab(page, "Prompt");
+        assert.match(await text(page, ".blocks"), /Be warm/);
+        assert.doesNotMatch(await text(page, ".blocks"), /Be dark/);
+        const [download] = await Promise.all([page.waitForEvent("download"), press(page, 'button:has-text("Download moods")')]);
+        assert.equal(download.suggestedFilename(), "moods.zip");
+    },
     "share and open again": async (page) => {
         await page.locator("#message").fill("Is the reef near?");
         await waitForBuild(page);
