@@ -36,6 +36,8 @@ export class Engine {
     /** Calls without an answer, in their order: the worker is at the first one. */
     private readonly pending = new Map<number, Resolve>();
     private timer = 0;
+    /** The token of the server; null: it has not asked for one; empty: the user gives none. */
+    private token: string | null = null;
     private next = 0;
 
     /** `reportPlace` is called with whether the engine is a server, and not in this page. */
@@ -61,7 +63,9 @@ export class Engine {
         this.worker.onmessage = ({ data }: MessageEvent<{ id: number; response?: string; failed?: string; server?: boolean; wantsToken?: string }>) => {
             if (data.wantsToken !== undefined) {
                 clearTimeout(this.timer);
-                this.worker?.postMessage({ token: window.prompt(`This server wants a token (${data.wantsToken}):`) ?? "" });
+                // whoever gives none is not asked again
+                if (this.token === null || this.token) this.token = window.prompt(`This server wants a token (${data.wantsToken}):`) ?? "";
+                this.worker?.postMessage({ token: this.token });
                 return this.watch();
             }
             if (data.server !== undefined) return this.reportPlace(data.server);
@@ -72,6 +76,7 @@ export class Engine {
             this.watch();
             resolve(JSON.parse(data.response ?? "null") as Answer<unknown>);
         };
+        if (this.token) this.worker.postMessage({ token: this.token });
         this.worker.onerror = (event) => this.restart(event.message || "the engine cannot be loaded");
         return this.worker;
     }

@@ -4,8 +4,8 @@ import { byId, type Child, download, fill, h, plural } from "./dom";
 import { RuleEditor } from "./editor";
 import { type Answer, type Diagnostic, Engine } from "./engine";
 import {
-    archivePack, asProject, contentOf, decodeProject, EMPTY_OVERLAY, emptyProject, encodeProject, PARTS, type Part, type Project, type ProjectFile, projectOf, type ReadChat, readFile,
-    rulesOf, sceneOf, storedProject, storeProject,
+    archivePack, asProject, contentOf, decodeProject, EMPTY_OVERLAY, emptyProject, encodeProject, ownProject, PARTS, type Part, type Project, type ProjectFile, projectOf, type ReadChat, readFile,
+    rulesOf, sceneOf, storedProject, storeOwnProject, storeProject,
 } from "./project";
 import { type DoctorReport, doctorView } from "./doctor";
 import { answerView, type CacheTurn, cacheView, diagnosticList, diffView, loreView, type Option, optionsForm, promptView, type Report, tokenBar } from "./views";
@@ -25,9 +25,11 @@ const engine = new Engine((server) => {
 });
 let project: Project = emptyProject();
 let report: Report | null = null;
-/** The project's chat, and the file and pack that it was read from. */
+/** The user's own project, while that of another one is open. */
+let mine: Project | null = ownProject();
+/** The project's chat, and its reading, with the file and the pack that it is of. */
 let chat: ReadChat | null = null;
-let chatSource: [ProjectFile | undefined, string] = [undefined, ""];
+let chatReading: { file: ProjectFile | undefined; pack: string; done: Promise<ReadChat | null> } | null = null;
 let gallery: Gallery = { examples: [], overlays: [] };
 /** The number of the newest refresh: an answer of an older one is not shown. */
 let newest = 0;
@@ -214,10 +216,13 @@ async function makePack(preset: ProjectFile): Promise<void> {
     const { overlays: _overlays, ...rules } = rulesOf(project);
     const answer = await engine.call<{ name: string; files: Record<string, string>; options: unknown[]; fixed: unknown[] }>("convert", { rules, file: contentOf(preset), to: "pack" });
     if (!answer.result) return status(answer.diagnostics.map((d) => d.message).join(" "));
+    if (!project.files.includes(preset)) return;
     const { name, files, options, fixed } = answer.result;
     project.files = project.files.filter((file) => file !== preset);
     put({ part: "pack", name, files });
-    choosePack(name);
+    // it has the options and dialects of the pack that it extends
+    project.pack = name;
+    packOfCompletion = "";
     status(`${preset.name} is now the pack ${name} with ${plural(options.length, "option")}; ${plural(fixed.length, "prompt")} of it have none.`);
     update();
 }
@@ -376,7 +381,7 @@ function choosePack(name: string): void {
 
 /** Adds a file; of most parts a scene has one. */
 function put(file: ProjectFile): void {
-    const many = file.part === "lorebooks" || file.part === "preset";
+    const many = file.part === "lorebooks" || file.part === "preset" || file.part === "pack";
     project.files = [...project.files.filter((one) => (many ? one.name !== file.name : one.part !== file.part)), file];
     if (file.part === "chat") project.turn = null;
     if (file.part === "preset") {
@@ -423,6 +428,7 @@ function showSettings(): void {
     turn.value = String(project.turn === null ? turns.length : Math.max(0, turns.indexOf(project.turn)));
     fill(byId("turn-value"), project.turn === null ? "the newest" : `${Number(turn.value) + 1} of ${turns.length}`);
     editor && (editor.text = project.overlays[0]?.text ?? EMPTY_OVERLAY);
+    byId("own").hidden = mine === null;
     showFiles();
     showOverlays();
     refreshCompare();
@@ -445,13 +451,23 @@ function update(): void {
 /** Reads the chat, if it is not the one that was read last. */
 async function readChat(): Promise<void> {
     const file = project.files.find((one) => one.part === "chat");
-    if (chatSource[0] === file && chatSource[1] === project.pack) return;
-    chatSource = [file, project.pack];
-    const answer = file ? await engine.call<{ scene: Json }>("import", { rules: rulesOf(project, []), file: contentOf(file) }) : null;
-    if (chatSource[0] !== file) return;
-    const values = answer?.result?.scene;
-    chat = values ? { values, messages: (values.history ?? []) as ReadChat["messages"] } : null;
-    showSettings();
+    if (chatReading?.file !== file || chatReading?.pack !== project.pack) {
+        const read = async (): Promise<ReadChat | null> => {
+            const answer = file ? await engine.call<{ scene: Json }>("import", { rules: rulesOf(project, []), file: contentOf(file) }) : null;
+            const values = answer?.result?.scene;
+            return values ? { values, messages: (values.history ?? []) as ReadChat["messages"] } : null;
+        };
+        chatReading = { file, pack: project.pack, done: read() };
+    }
+    const reading = chatReading;
+    const found = await reading.done;
+    if (chatReading !== reading) return;
+    // what could not be read is tried again with the next change
+    if (file && !found) chatReading = null;
+    if (found !== chat) {
+        chat = found;
+        showSettings();
+    }
 }
 
 let packOfCompletion = "";
@@ -497,7 +513,7 @@ function loadProject(next: Project): void {
     project = next;
     report = null;
     chat = null;
-    chatSource = [undefined, ""];
+    chatReading = null;
     packOfCompletion = "";
     makePrompt();
     for (const name of ["Payload", "Lore", "Options", "Cache", "Doctor"] as const) fill(panel(name));
@@ -547,7 +563,13 @@ function listen(): void {
         field.value = "";
     });
     on("clear", "click", () => loadProject(emptyProject()));
-    on("save", "click", () => download("scene.json", JSON.stringify({ rules: rulesOf(project), scene: sceneOf(project, chat) }, null, 2), "application/json"));
+    on("save", "click", () => download("scene.json", JSON.stringify({ rules: rulesOf(project), scene: sceneOf(project, chat), project }, null, 2), "application/json"));
+    on("own", "click", () => {
+        const own = mine;
+        mine = null;
+        storeOwnProject(null);
+        if (own) loadProject(own);
+    });
     on("share", "click", () => {
         const hash = encodeProject(project);
         if (hash === null) return status("This project has more than 8 MB, and cannot be put into an address; download the scene instead.");
@@ -580,12 +602,9 @@ function readHash(): boolean {
         status(`This address cannot be opened: ${shared}`);
         return false;
     }
-    const own = storedProject();
+    mine ??= report ? project : storedProject();
+    storeOwnProject(mine);
     loadProject(shared);
-    if (own) fill(byId("status"), "This is a shared project. ", h("button", { type: "button", class: "quiet", click: () => {
-        loadProject(own);
-        status("");
-    } }, "Back to mine"));
     return true;
 }
 

@@ -37,6 +37,7 @@ export const EMPTY_OVERLAY = 'kind = "overlay"\nversion = 1\nname = "mine"\n';
 /** Bytes of a shared project, unpacked. */
 const LARGEST_SHARED = 8 << 20;
 const STORED = "tapster-project";
+const OWN = "tapster-own-project";
 
 export function emptyProject(): Project {
     return {
@@ -60,17 +61,26 @@ export const contentOf = ({ name, text, base64 }: ProjectFile): Json => (base64 
 /** The project of a scene that was downloaded; null: the text is none. */
 export function projectOf(text: string): Project | null {
     try {
-        const { rules, scene } = JSON.parse(text) as { rules?: Json; scene?: Json };
-        if (typeof rules?.pack !== "string" || typeof scene?.now !== "string") return null;
-        const files = (Object.keys(PARTS) as Part[]).flatMap((part) => {
-            const found = part === "pack" ? rules.packs : scene[part === "persona" ? "persona_file" : part];
-            return (found === undefined ? [] : [found].flat()).map((file) => ({ ...(file as ProjectFile), part }));
-        });
-        const overlays = (rules.overlays ?? []) as Json[];
-        return asProject({ ...scene, pack: rules.pack, files, overlays, options: scene.option, values: scene.scene });
+        const { project } = JSON.parse(text) as { project?: Json };
+        return project && typeof project.pack === "string" ? asProject(project) : null;
     } catch {
         return null;
     }
+}
+
+/** The lines of a chat up to its first so many messages; null: it is no chat of lines. */
+function firstLines(file: ProjectFile, chat: ReadChat, messages: number): string | null {
+    const isTable = (line: string): boolean => {
+        try {
+            return typeof JSON.parse(line) === "object";
+        } catch {
+            return false;
+        }
+    };
+    // the engine skips damaged lines, too
+    const lines = file.text?.split("\n").filter(isTable) ?? [];
+    const head = lines.length - chat.messages.length;
+    return lines.length > 1 && head >= 0 ? lines.slice(0, head + messages).join("\n") : null;
 }
 
 /** A chat as the engine reads it: what it gives to a scene, and its messages. */
@@ -91,8 +101,15 @@ export function sceneOf(project: Project, chat: ReadChat | null, turn = project.
     let values = project.values;
     if (chat && turn !== null && turn < chat.messages.length) {
         message = chat.messages[turn]?.text ?? "";
-        delete scene.chat;
-        values = { ...chat.values, ...values, history: chat.messages.slice(0, turn) };
+        const file = project.files.find((one) => one.part === "chat");
+        const text = file ? firstLines(file, chat, turn) : null;
+        if (file && text !== null) {
+            scene.chat = { name: file.name, text };
+        } else {
+            // what the chat says of itself besides its messages is that of the whole
+            delete scene.chat;
+            values = { ...chat.values, ...values, history: chat.messages.slice(0, turn) };
+        }
     }
     if (message) scene.message = message;
     if (project.persona) scene.persona = project.persona;
@@ -185,9 +202,24 @@ export function storeProject(project: Project): boolean {
     }
 }
 
-export function storedProject(): Project | null {
+/** The user's own project, while that of another one is open. */
+export function ownProject(): Project | null {
+    return storedProject(OWN);
+}
+
+/** Keeps the user's own project while that of another one is open; null: it is open again. */
+export function storeOwnProject(project: Project | null): void {
     try {
-        const text = sessionStorage.getItem(STORED) ?? localStorage.getItem(STORED);
+        if (project) localStorage.setItem(OWN, JSON.stringify(project));
+        else localStorage.removeItem(OWN);
+    } catch {
+        // it is kept as long as the page is open
+    }
+}
+
+export function storedProject(key = STORED): Project | null {
+    try {
+        const text = sessionStorage.getItem(key) ?? localStorage.getItem(key);
         return text === null ? null : asProject(JSON.parse(text));
     } catch {
         return null;

@@ -26,7 +26,9 @@ function askDoor(door: Door): Ask {
 
 /** The token that the user gave for the server, and who waits for one. */
 let token = "";
-let takeToken = (_token: string): void => {};
+let takeToken = (given: string): void => {
+    token = given;
+};
 
 async function askServer(request: string): Promise<string> {
     const { call, ...args } = JSON.parse(request) as { call: string };

@@ -206,7 +206,7 @@ const stories = {
         await page.goto(shared);
         await waitForBuild(page);
         assert.notEqual(await page.locator("#message").inputValue(), "My own work.");
-        await press(page, "#status button");
+        await press(page, "#own");
         await waitForBuild(page);
         assert.equal(await page.locator("#message").inputValue(), "My own work.");
     },

@@ -58,14 +58,21 @@ impl Door {
         }
         answer.add(notes, &Sources::default());
         let stem = Path::new(&file.name).file_stem().map_or(SceneRole::Preset.kind().into(), |stem| stem.to_string_lossy());
-        let name = request.name.clone().or_else(|| text_name(&stem, '-')).unwrap_or_else(|| SceneRole::Preset.kind().to_owned());
-        check_name(&name, &rules)?;
+        let others = self.shelf(&[]).names();
+        let name = request.name.clone().unwrap_or_else(|| {
+            let name = text_name(&stem, '-').unwrap_or_else(|| SceneRole::Preset.kind().to_owned());
+            if others.contains(&name) { format!("{name}-{}", SceneRole::Preset.kind()) } else { name }
+        });
+        check_name(&name, &rules, &others)?;
         let files = pack.files(&name, &stem, &rules, read.scene.to_json())?;
         let made = self.load_made(&name, &files, request.rules.as_ref())?;
         answer.add(made.warnings().clone(), made.sources());
+        let options = made.options().to_json(&Value::Null);
+        let options = options.as_array().into_iter().flatten();
+        let is_own = |option: &&Json| option.get("name").and_then(Json::as_str).is_some_and(|name| pack.options.contains_key(name));
         Ok(json!({
             "format": PACK, "name": name, "extends": &*rules.pack().name, "files": files,
-            "options": made.options().to_json(&Value::Null), "fixed": pack.fixed,
+            "options": options.filter(is_own).collect::<Vec<_>>(), "fixed": pack.fixed,
         }))
     }
 
@@ -82,7 +89,7 @@ impl Door {
 }
 
 /// Refuses a name that a pack over these rules cannot have.
-fn check_name(name: &str, rules: &Ruleset) -> Result<(), RequestFailure> {
+fn check_name(name: &str, rules: &Ruleset, others: &[String]) -> Result<(), RequestFailure> {
     if !is_own_name(name) {
         let message = format!("`{}` is not the name of a pack", short::word(name));
         return Err(Diagnostic::new(Code::PackManifest, message).help("use small letters, digits, `-` and `_`").into());
@@ -90,6 +97,10 @@ fn check_name(name: &str, rules: &Ruleset) -> Result<(), RequestFailure> {
     if rules.pack().layers.iter().any(|layer| !layer.overlay && *layer.name == *name) {
         let message = format!("the pack `{name}` would extend itself");
         return Err(Diagnostic::new(Code::CyclePack, message).help("choose another name").into());
+    }
+    if others.iter().any(|other| other == name) {
+        let message = format!("there is a pack `{name}` already, which others may extend");
+        return Err(Diagnostic::new(Code::PackManifest, message).help("choose another name").into());
     }
     Ok(())
 }
@@ -136,14 +147,21 @@ impl PresetPack {
         }
         let mut names = UniqueNames::default();
         for (group, prompts) in groups.into_values() {
-            if pack.options.len() == limits::OPTIONS || prompts.len() >= limits::OPTIONS {
-                let why = format!("a pack has at most {0} options, and an option at most {0} choices", limits::OPTIONS);
-                pack.fixed.extend(prompts.iter().map(|prompt| json!({ "name": prompt.title, "why": why })));
-                continue;
-            }
             match group {
-                Some(title) => pack.add_choice(names.take(title, "group"), title, &prompts),
-                None => prompts.iter().for_each(|prompt| pack.add_toggle(names.take(prompt.title, "prompt"), prompt)),
+                // one of the choices is none of them
+                Some(title) if prompts.len() < limits::OPTIONS && pack.options.len() < limits::OPTIONS => {
+                    pack.add_choice(names.take(title, "group"), title, &prompts);
+                }
+                _ => {
+                    for prompt in &prompts {
+                        if pack.options.len() < limits::OPTIONS {
+                            pack.add_toggle(names.take(prompt.title, "prompt"), prompt);
+                        } else {
+                            let why = format!("a pack has at most {} options", limits::OPTIONS);
+                            pack.fixed.push(json!({ "name": prompt.title, "why": why }));
+                        }
+                    }
+                }
             }
         }
         pack

@@ -1,6 +1,6 @@
 //! `tapster convert --to pack`: a preset as the folder of a pack with options. The files are made by the door.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use serde_json::{Value as Json, json};
 use tapster_door::Door;
@@ -27,6 +27,11 @@ impl ConvertArgs {
             return Err(EarlyExit::could_not(Code::PackManifest, format!("`{}` is not the name of a pack", short::word(&name)), help));
         }
         let (pack, near) = named_pack(self.pack.as_deref());
+        let is_beside = |near: &PathBuf| near.canonicalize().ok() == parent(folder).and_then(|parent| parent.canonicalize().ok());
+        if near.as_ref().is_some_and(|near| !is_beside(near)) {
+            let message = "the new pack extends that of `--pack`, which must lie beside it to be found";
+            return Err(EarlyExit::could_not(Code::PackMissing, message, "name a folder beside it with `--out`"));
+        }
         show.near.extend(near);
         let file = file_content(&self.file, show)?;
         let request = json!({ "call": "convert", "file": file, "to": self.to, "name": name, "rules": pack });

@@ -128,7 +128,8 @@ impl DoctorArgs {
 /// The name of a pack, and the folder in which it lies if it is named by a path.
 pub(super) fn named_pack(pack: Option<&str>) -> (Option<String>, Option<PathBuf>) {
     let path = pack.map(Path::new).filter(|path| is_folder(path));
-    let name = path.and_then(|path| path.file_name()).map(|name| name.to_string_lossy().into_owned());
+    let whole = path.and_then(|path| path.canonicalize().ok());
+    let name = whole.as_ref().and_then(|path| path.file_name()).map(|name| name.to_string_lossy().into_owned());
     (name.or_else(|| pack.map(str::to_owned)), path.and_then(parent))
 }
 
