@@ -13,7 +13,7 @@ use super::{Answer, Door, RequestFailure};
 use crate::diag::{Code, Diagnostic, Report, Sources, limits, short};
 use crate::doctor::{DOCTOR, PARTS};
 use crate::model::{Scene, Value};
-use crate::pack::library::is_own_name;
+use crate::pack::library::{PackLibrary, is_own_name};
 use crate::pack::{Ruleset, Schemas, Start};
 use crate::request::{ConvertRequest, PackContent, RulesReference};
 use crate::scene::{SceneRole, open_file, read_contents, suggest_packs};

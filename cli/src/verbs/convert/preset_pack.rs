@@ -13,6 +13,7 @@ use crate::inputs::library::pack_shelf;
 use crate::inputs::scene::clock;
 use crate::layout::table;
 use crate::output::Console;
+use crate::pack::files::parent;
 use crate::pack::library::is_own_name;
 use crate::verbs::doctor::{file_content, named_pack, read_refusal, response_report};
 use crate::verbs::new::write_new_file;
