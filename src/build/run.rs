@@ -3,15 +3,17 @@
 use std::cell::RefCell;
 use std::sync::Arc;
 
-use crate::diag::Diagnostic;
+use crate::diag::{Code, Diagnostic, DocumentNode, NodeValue, Span};
 use crate::macros::Macros;
 use crate::model::plan::{EvictionRecord, Expansion, RecordedReason, TrimReport};
 use crate::model::{Item, Scene, Value};
 use crate::pack::Ruleset;
 use crate::program::machine::short;
 use crate::program::{Machine, Program};
+use crate::syntax::CompileContext;
+use crate::syntax::context::ItemScope;
 use crate::terms::state::PassMemories;
-use crate::terms::{BuildState, PassContext};
+use crate::terms::{BuildState, CurrentItem, Env, PassContext, PassMemo};
 use crate::verbs::ProgramInterrupt;
 
 use super::error::{BuildError, placed_warnings};
@@ -118,6 +120,27 @@ fn run_pass(rules: &Ruleset, name: &str, machine: &Machine<'_>, st: &mut BuildSt
             Err(BuildError::call(format!("pack `{}` has no program or pass `{name}`{help}", rules.pack().name)))
         }
     }
+}
+
+/// Evaluates an expression over an item, given as a table: what a rule of this pack would get that has it. Nothing is checked
+/// before, so that a function that does not exist fails where it is called.
+///
+/// # Errors
+/// What cannot be read, or why the evaluation failed, as a sentence without a full stop.
+pub fn evaluate(rules: &Ruleset, expression: &str, item: &Value) -> Result<Value, String> {
+    let scene = Scene::default();
+    let _door = door(rules, &scene);
+    let st = state(rules, &scene);
+    let mut cx = CompileContext::new(rules.pack(), &[]);
+    cx.scopes.push(ItemScope::Any);
+    let node = DocumentNode { span: Span::default(), data: NodeValue::Text(expression.into()) };
+    let compiled = cx.expression(&node);
+    if let Some(error) = cx.report.items().iter().find(|error| error.code == Code::ExpressionBad) {
+        return Err(error.message.clone());
+    }
+    let memo = PassMemo::default();
+    let env = Env { st: &st, cur: CurrentItem::Value(item, 0), outer: None, memo: &memo, part: None };
+    compiled.eval(&env).map_err(|fault| fault.message)
 }
 
 /// The result of [`run`](fn@crate::run) or [`run_all`](crate::run_all): the state that the programs left behind.

@@ -73,6 +73,9 @@ impl CompileContext<'_> {
             let test = is.map_or(CondTest::Nonempty(true), |n| self.test(&n, None));
             return query.map_or(Cond::Const(false), |q| Cond::Query(Box::new(q), test));
         }
+        if let (Some(field), 1) = (table.get("expression"), table.len()) {
+            return Cond::test(self.expression(&field.node), CondTest::Is(true), false);
+        }
         if names::is_script(table) {
             let scripted = self.scripted(table, node.span, &[]);
             return scripted.map_or(Cond::Const(false), |scripted| Cond::Script(Box::new(scripted)));

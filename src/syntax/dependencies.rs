@@ -15,6 +15,7 @@ use crate::diag::{DocumentNode, FieldMap, NodeValue, limits};
 use crate::model::{Pack, Value};
 use crate::terms::cond::{Cond, CondTest};
 use crate::terms::expr::{Expr, ExprCall, ItemQuery, ScriptCall, TableLookup, ValueChoice, ValueFold};
+use crate::terms::expression::{Comprehension, Operation};
 use crate::terms::names::{is_form, is_reference, is_script};
 use crate::terms::select::Select;
 use crate::terms::steps::StepPipe;
@@ -176,7 +177,9 @@ impl CellDependencies {
                 }
                 let query = table.contains_key("of") && !table.contains_key("fn") && !is_pipe(table);
                 let called = is_script(table) && !table.contains_key("args");
-                if table.contains_key("form") || table.contains_key("read") || called {
+                // a bare name is a field
+                let fields = table.contains_key("expression");
+                if fields || table.contains_key("form") || table.contains_key("read") || called {
                     self.own = self.own.max(1_u8.saturating_sub(within));
                 }
                 for (key, field) in table {
@@ -211,7 +214,10 @@ impl CellDependencies {
                 }
                 "not" => self.condition(&field.node, item, within, level + 1),
                 "fact" => self.facts(&field.node, within),
-                "rhai" | "host" | "script" => self.own = self.own.max(1_u8.saturating_sub(within)),
+                "rhai" | "host" | "script" | "expression" => {
+                    self.own = self.own.max(1_u8.saturating_sub(within));
+                    self.add(&field.node, within, level + 1);
+                }
                 path => {
                     match path.starts_with(['$', '@']) {
                         true => self.text(path, within),
@@ -296,11 +302,26 @@ impl CompileContext<'_> {
                 let args = s.args.map(|args| args.into_vec().into_iter().map(|e| self.sealed(e)).collect());
                 Expr::Script(Box::new(ScriptCall { args, ..*s }))
             }
+            Expr::Operation(operation) => Expr::Operation(Box::new(self.sealed_operation(*operation))),
             Expr::Query(q) => Expr::Query(Box::new(self.sealed_query(*q))),
             Expr::Fold(f) => {
                 let ValueFold { of, from, give } = *f;
                 let (of, from) = (self.sealed(of), self.sealed(from));
                 Expr::Fold(Box::new(ValueFold { of, from, give: self.in_branch(|cx| cx.sealed(give)) }))
+            }
+            other => other,
+        }
+    }
+
+    /// The same for an operation. What may not be evaluated, or fails beside others, must not fail earlier.
+    fn sealed_operation(&mut self, operation: Operation) -> Operation {
+        match operation {
+            Operation::Call(method, args) => Operation::Call(method, args.into_iter().map(|e| self.sealed(e)).collect()),
+            Operation::Each(each) => {
+                let over = self.sealed(each.over);
+                let bodies = each.bodies.into_vec();
+                let bodies = self.in_branch(|cx| bodies.into_iter().map(|e| cx.sealed(e)).collect());
+                Operation::Each(Comprehension { over, bodies, ..each })
             }
             other => other,
         }
