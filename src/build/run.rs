@@ -3,15 +3,13 @@
 use std::cell::RefCell;
 use std::sync::Arc;
 
-use crate::diag::{Code, Diagnostic, DocumentNode, NodeValue, Span};
+use crate::diag::Diagnostic;
 use crate::macros::Macros;
 use crate::model::plan::{EvictionRecord, Expansion, RecordedReason, TrimReport};
 use crate::model::{Item, Scene, Value};
 use crate::pack::Ruleset;
 use crate::program::machine::short;
-use crate::program::{Machine, Program};
-use crate::syntax::CompileContext;
-use crate::syntax::context::ItemScope;
+use crate::program::{Machine, Program, compile_expression};
 use crate::terms::state::PassMemories;
 use crate::terms::{BuildState, CurrentItem, Env, PassContext, PassMemo};
 use crate::verbs::ProgramInterrupt;
@@ -131,13 +129,7 @@ pub fn evaluate(rules: &Ruleset, expression: &str, item: &Value) -> Result<Value
     let scene = Scene::default();
     let _door = door(rules, &scene);
     let st = state(rules, &scene);
-    let mut cx = CompileContext::new(rules.pack(), &[]);
-    cx.scopes.push(ItemScope::Any);
-    let node = DocumentNode { span: Span::default(), data: NodeValue::Text(expression.into()) };
-    let compiled = cx.expression(&node);
-    if let Some(error) = cx.report.items().iter().find(|error| error.code == Code::ExpressionBad) {
-        return Err(error.message.clone());
-    }
+    let compiled = compile_expression(rules.pack(), expression)?;
     let memo = PassMemo::default();
     let env = Env { st: &st, cur: CurrentItem::Value(item, 0), outer: None, memo: &memo, part: None };
     compiled.eval(&env).map_err(|fault| fault.message)

@@ -177,9 +177,10 @@ impl CellDependencies {
                 }
                 let query = table.contains_key("of") && !table.contains_key("fn") && !is_pipe(table);
                 let called = is_script(table) && !table.contains_key("args");
-                // a bare name is a field
-                let fields = table.contains_key("expression");
-                if fields || table.contains_key("form") || table.contains_key("read") || called {
+                if let Some(expression) = table.get("=") {
+                    return self.expression(&expression.node, within);
+                }
+                if table.contains_key("form") || table.contains_key("read") || called {
                     self.own = self.own.max(1_u8.saturating_sub(within));
                 }
                 for (key, field) in table {
@@ -214,10 +215,8 @@ impl CellDependencies {
                 }
                 "not" => self.condition(&field.node, item, within, level + 1),
                 "fact" => self.facts(&field.node, within),
-                "rhai" | "host" | "script" | "expression" => {
-                    self.own = self.own.max(1_u8.saturating_sub(within));
-                    self.add(&field.node, within, level + 1);
-                }
+                "rhai" | "host" | "script" => self.own = self.own.max(1_u8.saturating_sub(within)),
+                "=" => self.expression(&field.node, within),
                 path => {
                     match path.starts_with(['$', '@']) {
                         true => self.text(path, within),
@@ -228,6 +227,13 @@ impl CellDependencies {
                 }
             }
         }
+    }
+
+    /// An expression, in which any bare name may be a field.
+    fn expression(&mut self, node: &DocumentNode, within: u8) {
+        self.own = self.own.max(1_u8.saturating_sub(within));
+        let words = node.as_text().unwrap_or_default().split(|c: char| !(c.is_alphanumeric() || "_.$".contains(c)));
+        self.reads.extend(words.filter_map(|word| word.strip_prefix('$')).map(|path| (path.to_owned(), within)));
     }
 
     fn facts(&mut self, node: &DocumentNode, within: u8) {
@@ -317,6 +323,7 @@ impl CompileContext<'_> {
     fn sealed_operation(&mut self, operation: Operation) -> Operation {
         match operation {
             Operation::Call(method, args) => Operation::Call(method, args.into_iter().map(|e| self.sealed(e)).collect()),
+            Operation::All(list) if list.len() == 1 => Operation::All(list.into_iter().map(|e| self.sealed(e)).collect()),
             Operation::Each(each) => {
                 let over = self.sealed(each.over);
                 let bodies = each.bodies.into_vec();

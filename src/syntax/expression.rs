@@ -11,7 +11,7 @@ use pest::iterators::{Pair, Pairs};
 use pest::pratt_parser::{Assoc, Op as Precedence, PrattParser};
 
 use super::context::CompileContext;
-use crate::diag::{Code, DocumentNode, limits, source, suggest};
+use crate::diag::{Code, DocumentNode, limits, source};
 use crate::model::Value;
 use crate::terms::expr::{CalledFunction, Expr, ExprCall, FieldRef, PathSegment};
 use crate::terms::expression::{Comprehension, ComprehensionKind, Operation};
@@ -45,7 +45,14 @@ impl CompileContext<'_> {
             return Expr::Const(Value::Null);
         };
         let start = usize::from(text.starts_with('='));
-        let mut compiler = ExpressionCompiler { text: text.get(start..).unwrap_or_default(), start, node, cx: self, names: Vec::new() };
+        let mut compiler = ExpressionCompiler {
+            text: text.get(start..).unwrap_or_default(),
+            start,
+            node,
+            cx: self,
+            names: Vec::new(),
+            has_optional: false,
+        };
         match compiler.compile() {
             Ok(expr) => expr,
             Err(error) => {
@@ -80,6 +87,8 @@ struct ExpressionCompiler<'c, 'p, 't> {
     start: usize,
     /// The variables of the comprehensions around a position; an item of the scene lies below them.
     names: Vec<Arc<str>>,
+    /// A part may give an optional value.
+    has_optional: bool,
 }
 
 impl ExpressionCompiler<'_, '_, '_> {
@@ -91,9 +100,12 @@ impl ExpressionCompiler<'_, '_, '_> {
         })?;
         let whole = pairs.next().and_then(|whole| whole.into_inner().next()).ok_or_else(|| unexpected(self.text, 0))?;
         let part = self.conditional(whole)?;
-        // what may be missing is a value for whoever reads the expression
-        let is_optional = [".?", "[?", "optional."].iter().any(|word| self.text.contains(word));
-        if is_optional { self.method(0, "…", vec![part]) } else { Ok(part) }.map(|part| part.expr)
+        self.settled(part).map(|part| part.expr)
+    }
+
+    /// The value itself of what may be an optional one, for whoever knows only values.
+    fn settled(&self, part: CompiledPart) -> Compiled {
+        if self.has_optional { self.method(0, "…", vec![part]) } else { Ok(part) }
     }
 
     fn fault<T>(&self, pair: &Pair<'_, Rule>, message: impl Into<String>) -> Result<T, TextError> {
@@ -116,7 +128,7 @@ impl ExpressionCompiler<'_, '_, '_> {
     /// A method that is known by name.
     fn method(&self, at: usize, name: &str, parts: Vec<CompiledPart>) -> Compiled {
         let Some(method) = methods::find(name) else { return Err(TextError::at(self.text, at, format!("there is no function `{name}`"))) };
-        self.operation(at, parts, |args| Operation::Call(method, args.into()))
+        self.operation(at, parts, |args| Operation::Call(method, args))
     }
 
     fn conditional(&mut self, pair: Pair<'_, Rule>) -> Compiled {
@@ -217,7 +229,9 @@ impl ExpressionCompiler<'_, '_, '_> {
                     self.function(at, &format!("{word}.{field}"), None, arguments)?
                 } else {
                     let mut steps = vec![word.to_owned()];
-                    while let Some((field, None, false)) = inner.peek().and_then(selected).filter(|(field, ..)| is_word(field)) {
+                    // `index` of a variable is a field, and not its place in a list
+                    let is_step = |field: &str| is_word(field) && field != "index";
+                    while let Some((field, None, false)) = inner.peek().and_then(selected).filter(|(field, ..)| is_step(field)) {
                         steps.push(field);
                         inner.next();
                     }
@@ -227,10 +241,16 @@ impl ExpressionCompiler<'_, '_, '_> {
             Rule::path => {
                 let mut path = atom.as_str().to_owned();
                 while let Some((field, None, false)) = inner.peek().and_then(selected).filter(|(field, ..)| is_word(field)) {
-                    path = format!("{path}.{field}");
+                    path.push('.');
+                    path.push_str(&field);
                     inner.next();
                 }
-                CompiledPart::of(self.cx.reference(&path, self.node, self.start + at))
+                let expr = self.cx.reference(&path, self.node, self.start + at);
+                // a value of the pack may say something of the item, which is no variable
+                let levels = i8::try_from(self.names.len()).unwrap_or(i8::MAX);
+                let is_about_item = matches!(&expr, Expr::Path(path) if path.depends > 0);
+                let outside = levels > 0 && is_about_item;
+                CompiledPart::of(if outside { Expr::Operation(Box::new(Operation::Outside(levels, expr))) } else { expr })
             }
             _ => self.atom(atom)?,
         };
@@ -239,6 +259,7 @@ impl ExpressionCompiler<'_, '_, '_> {
             part = match selected(&step) {
                 Some((field, Some(arguments), _)) => self.function(at, &field, Some(part), arguments)?,
                 Some((field, None, optional)) => {
+                    self.has_optional |= optional;
                     let key = CompiledPart::of(Expr::text(&field));
                     self.method(at, if optional { "[?]" } else { "[]" }, vec![part, key])?
                 }
@@ -246,6 +267,7 @@ impl ExpressionCompiler<'_, '_, '_> {
                     let optional = step.clone().into_inner().any(|inner| inner.as_rule() == Rule::optional);
                     let Some(key) = step.into_inner().find(|inner| inner.as_rule() == Rule::conditional) else { continue };
                     let key = self.conditional(key)?;
+                    self.has_optional |= optional;
                     self.method(at, if optional { "[?]" } else { "[]" }, vec![part, key])?
                 }
             };
@@ -256,20 +278,19 @@ impl ExpressionCompiler<'_, '_, '_> {
     /// A variable or a field, with plain steps behind it.
     fn name(&mut self, steps: &[String], at: usize) -> CompiledPart {
         let [first, rest @ ..] = steps else { return CompiledPart::of(Expr::Const(Value::Null)) };
-        let up = self.names.iter().rev().position(|known| **known == **first);
-        let expr = if let Some(up) = up {
-            let mut rest = rest.iter().map(|step| Arc::<str>::from(step.as_str()));
-            let field = rest.next().map(|name| (self.cx.fields.intern(&name), name));
-            let up = u8::try_from(up).unwrap_or(u8::MAX);
-            Expr::Field(FieldRef { up, field, rest: rest.map(PathSegment::Name).collect() })
-        } else {
-            let around = u8::try_from(self.names.len()).unwrap_or(u8::MAX);
-            match self.cx.reference(&format!("@{}", steps.join(".")), self.node, self.start + at) {
-                Expr::Field(field) => Expr::Field(FieldRef { up: field.up.saturating_add(around), ..field }),
-                other => other,
+        let mut rest = rest.iter().map(|step| Arc::<str>::from(step.as_str()));
+        let known = self.names.iter().rev().position(|known| **known == **first);
+        let (up, name) = match known {
+            Some(up) => (up, rest.next()),
+            None => {
+                let span = source::place_in_text(&self.cx.pack.sources, self.node, self.start + at);
+                self.cx.check_field(0, first, span);
+                (self.names.len(), Some(first.as_str().into()))
             }
         };
-        CompiledPart::of(expr)
+        let field = name.map(|name| (self.cx.fields.intern(&name), name));
+        let up = u8::try_from(up).unwrap_or(u8::MAX);
+        CompiledPart::of(Expr::Field(FieldRef { up, field, rest: rest.map(PathSegment::Name).collect() }))
     }
 
     fn atom(&mut self, pair: Pair<'_, Rule>) -> Compiled {
@@ -296,7 +317,7 @@ impl ExpressionCompiler<'_, '_, '_> {
                     parts.push(CompiledPart::of(Expr::Const(Value::Bool(flag))));
                     parts.append(&mut values);
                 }
-                if optional {
+                if optional || self.has_optional {
                     return self.method(at, "[…]", parts);
                 }
                 let values = parts.into_iter().skip(1).step_by(2).collect();
@@ -365,7 +386,12 @@ impl ExpressionCompiler<'_, '_, '_> {
                 let names = vec![self.variable(variable)?];
                 let body = self.within(names, body)?;
                 let flat = name == "optFlatMap";
+                self.has_optional = true;
                 self.operation(at, vec![of, body], |parts| Operation::Present(parts.into(), flat))
+            }
+            ("or" | "orValue", Some(of), [other]) => {
+                let other = self.conditional(other.clone())?;
+                self.operation(at, vec![of, other], |parts| Operation::Otherwise(parts.into(), name == "orValue"))
             }
             (_, Some(of), arguments) => match ComprehensionKind::named(name, arguments.len()) {
                 Some((kind, variables)) => self.comprehension(at, kind, of, variables, arguments),
@@ -380,35 +406,41 @@ impl ExpressionCompiler<'_, '_, '_> {
         for argument in arguments {
             parts.push(self.conditional(argument.clone())?);
         }
+        let span = source::place_in_text(&self.cx.pack.sources, self.node, self.start + at);
         if let Some(method) = methods::find(name).filter(|method| method.is_named()) {
-            if !method.takes(parts.len()) {
-                let message = format!("`{name}` does not take {} values; {}", parts.len(), method.doc);
-                return self.operation(at, Vec::new(), |_| Operation::Fault(message.into()));
+            self.has_optional |= name.starts_with("optional.");
+            if method.takes(parts.len()) {
+                return self.operation(at, parts, |args| Operation::Call(method, args));
             }
-            return self.operation(at, parts, |args| Operation::Call(method, args.into()));
+            let message = format!("`{name}` does not take {} values", parts.len());
+            self.cx.fail(Code::TermType, span, message.clone(), Some(format!("an example is `{}`", method.example).into()));
+            return self.operation(at, Vec::new(), |_| Operation::Fault(message.into()));
         }
         let Some((n, function)) = functions::FUNCTIONS.iter().enumerate().find(|(_, function)| function.name == name) else {
             let known = methods::METHODS.iter().filter(|method| method.is_named()).map(|method| method.name);
             let known = known.chain(functions::FUNCTIONS.iter().map(|function| function.name));
-            let help = suggest::help(name, known);
-            let span = source::place_in_text(&self.cx.pack.sources, self.node, self.start + at);
-            self.cx.fail(Code::NameUnknown, span, format!("there is no function `{name}`"), help.map(Into::into));
+            let help = self.cx.report.words.help(name, known);
+            self.cx.fail(Code::NameUnknown, span, format!("there is no function `{name}`"), help);
             return self.operation(at, Vec::new(), |_| Operation::Fault(format!("there is no function `{name}`").into()));
         };
         if parts.len() > function.args.len() || function.args.iter().skip(parts.len()).any(|(_, must)| *must) {
             let names: Vec<&str> = function.args.iter().map(|(name, _)| *name).collect();
             return Err(TextError::at(self.text, at, format!("`{name}` takes {}, not {} values", names.join(", "), parts.len())));
         }
+        let parts = parts.into_iter().map(|part| self.settled(part)).collect::<Result<Vec<_>, _>>()?;
         let args = function.args.iter().map(|(name, _)| Arc::<str>::from(*name));
         self.nested(at, parts, |parts| Expr::Fn(Box::new(ExprCall { function: CalledFunction::Text(n), args: args.zip(parts).collect() })))
     }
 
     /// `has(a.b)`: whether a table has a field.
     fn has(&mut self, at: usize, argument: &Pair<'_, Rule>) -> Compiled {
-        let is_field = || {
-            argument.clone().into_inner().next()?.into_inner().next()?.into_inner().next()?.into_inner().last().and_then(|s| selected(&s))
-        };
-        if !matches!(is_field(), Some((_, None, _))) {
+        // a selection alone, and nothing that is made of it
+        let mut inside = argument.clone();
+        while let (Some(only), true) = (inside.clone().into_inner().next(), inside.clone().into_inner().len() == 1) {
+            inside = only;
+        }
+        let is_field = inside.into_inner().last().and_then(|last| selected(&last));
+        if !matches!(is_field, Some((_, None, _))) {
             return self.fault(argument, "`has` asks for a field: write `has(item.field)`");
         }
         let whole = self.conditional(argument.clone())?;
@@ -479,11 +511,13 @@ fn is_word(text: &str) -> bool {
     letters.next().is_some_and(|c| c.is_alphabetic() || c == '_') && letters.all(|c| c.is_alphanumeric() || c == '_')
 }
 
-/// Refuses text that would nest too deeply for the parser.
+/// Refuses text that would nest too deeply for the parser, which recurses at brackets and at `?`.
 fn bounded(text: &str) -> Result<(), TextError> {
     TextError::refuse_long(text, TextLimits::CALC.length)?;
     let (mut depth, mut choices) = (0_usize, 0_usize);
-    for (at, c) in text.char_indices() {
+    let mut at = 0;
+    while let Some(c) = text.get(at..).and_then(|rest| rest.chars().next()) {
+        let rest = text.get(at..).unwrap_or_default();
         match c {
             '(' | '[' | '{' => depth += 1,
             ')' | ']' | '}' => depth = depth.saturating_sub(1),
@@ -493,8 +527,26 @@ fn bounded(text: &str) -> Result<(), TextError> {
         if depth > limits::EXPRESSION_NESTING || choices > 2 * limits::EXPRESSION_NESTING {
             return Err(TextError::bound(text, at, "the expression is nested too deeply"));
         }
+        let is_raw = text.get(..at).is_some_and(|before| before.ends_with(['r', 'R']));
+        at += match c {
+            '"' | '\'' => string_length(rest, c, is_raw),
+            '/' if rest.starts_with("//") => rest.find('\n').unwrap_or(rest.len()),
+            _ => c.len_utf8(),
+        };
     }
     Ok(())
+}
+
+/// The bytes of the string with which a text begins.
+fn string_length(text: &str, quote: char, is_raw: bool) -> usize {
+    let triple = String::from(quote).repeat(3);
+    let end = if text.starts_with(&triple) { triple } else { quote.to_string() };
+    let mut at = end.len();
+    while let Some(rest) = text.get(at..).filter(|rest| !rest.is_empty() && !rest.starts_with(&end)) {
+        let escape = usize::from(rest.starts_with('\\') && !is_raw);
+        at += rest.chars().take(1 + escape).map(char::len_utf8).sum::<usize>();
+    }
+    at + end.len()
 }
 
 /// The error at a position where parsing failed.
@@ -518,7 +570,7 @@ fn unescape(text: &str) -> Result<String, (usize, String)> {
         let Some((_, escape)) = letters.next() else { return Err((at, "the text ends in an escape".into())) };
         let mut number = |first: Option<char>, more: usize, radix: u32| -> Option<char> {
             let digits: String = first.into_iter().chain(letters.by_ref().take(more).map(|(_, c)| c)).collect();
-            let whole = digits.len() == more + usize::from(first.is_some());
+            let whole = digits.len() == more + usize::from(first.is_some()) && digits.chars().all(|c| c.is_digit(radix));
             u32::from_str_radix(&digits, radix).ok().filter(|_| whole).and_then(char::from_u32)
         };
         let letter = match escape {

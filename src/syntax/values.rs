@@ -28,7 +28,7 @@ pub const FORMS: &[(&str, &[&str])] = &[
     ("is", &[]),
     ("try", &[]),
     ("calc", &[]),
-    ("expression", &[]),
+    ("=", &[]),
     ("read", &[]),
     ("none", &[]),
     ("table", &["value"]),
@@ -182,7 +182,7 @@ impl CompileContext<'_> {
             "first" => Expr::First(self.list_of(own, "first")),
             "over" => Expr::Over(self.list_of(own, "over")),
             "calc" => self.calc(own),
-            "expression" => self.expression(own),
+            "=" => self.expression(own),
             "if" => self.choice(table, own),
             // what fails must not fail earlier, in a memo cell that is filled before the value is needed
             "try" => Expr::Try(Box::new(self.in_branch(|cx| cx.expr(own)))),

@@ -269,7 +269,7 @@ impl Expr {
             Expr::Query(q) => q.refers(depth),
             Expr::Lookup(l) => l.key.refers(depth) || l.table.refers(depth) || l.default.as_ref().is_some_and(|e| e.refers(depth)),
             Expr::Calc(c) => c.refers(depth),
-            Expr::Operation(o) => o.parts().any(|(part, more)| part.refers(depth + more)),
+            Expr::Operation(o) => o.parts().any(|(part, more)| part.refers(depth.saturating_add_signed(more))),
             Expr::If(c) => c.cond.refers(depth) || c.then.refers(depth) || c.other.refers(depth),
             Expr::Is(c) => c.refers(depth),
             Expr::Try(e) => e.refers(depth),

@@ -28,6 +28,10 @@ pub enum Operation {
     Present(Box<[Expr]>, bool),
     /// `.filter(name, body)` and its kin.
     Each(Comprehension),
+    /// `a.or(b)` and `a.orValue(b)`: the other one where there is no value; whether the result is the value itself.
+    Otherwise(Box<[Expr]>, bool),
+    /// A value of the pack that is about the item, so many variables further out.
+    Outside(i8, Expr),
     /// Something that cannot be evaluated: a function that does not exist.
     Fault(Arc<str>),
 }
@@ -99,10 +103,11 @@ impl Operation {
     }
 
     /// The parts, each with how many items more are at hand there.
-    pub fn parts(&self) -> impl Iterator<Item = (&Expr, u8)> {
-        let (here, inside, levels): (&[Expr], &[Expr], u8) = match self {
+    pub fn parts(&self) -> impl Iterator<Item = (&Expr, i8)> {
+        let (here, inside, levels): (&[Expr], &[Expr], i8) = match self {
             Self::All(list) | Self::Any(list) | Self::Call(_, list) => (list, &[], 0),
-            Self::Choice(list) => (list, &[], 0),
+            Self::Choice(list) | Self::Otherwise(list, _) => (list, &[], 0),
+            Self::Outside(levels, one) => (&[], std::slice::from_ref(one), levels.saturating_neg()),
             Self::Has(one) => (std::slice::from_ref(one), &[], 0),
             Self::Bind(list) | Self::Present(list, _) => {
                 let (value, body) = list.split_at(list.len().min(1));
@@ -153,6 +158,23 @@ impl Operation {
                 _ => Ok(Value::Null),
             },
             Self::Each(each) => each.eval(env),
+            Self::Otherwise(list, is_value) => match &**list {
+                [of, other] => {
+                    let of = of.eval(env)?;
+                    match Optional::read(&of) {
+                        Some(value) => Ok(if *is_value { value } else { of }),
+                        None => other.eval(env),
+                    }
+                }
+                _ => Ok(Value::Null),
+            },
+            Self::Outside(levels, expr) => {
+                let mut outside = env;
+                for _ in 0..*levels {
+                    outside = outside.outer.unwrap_or(outside);
+                }
+                expr.eval(outside)
+            }
             Self::Fault(message) => Err(EvalFault::failed(&**message)),
         }
     }
@@ -208,6 +230,7 @@ impl Comprehension {
         };
         env.st.visit(over.elements().len().max(over.as_map().map_or(0, Map::len)))?;
         for (n, (key, element)) in elements.enumerate() {
+            let element = env.settle(element)?;
             let outer = env.inner(CurrentItem::Value(&key, n));
             let around = if self.pairs { &outer } else { env };
             if !visit(&around.inner(CurrentItem::Value(&element, n)), &key, &element)? {
@@ -251,21 +274,14 @@ impl Comprehension {
                 Ok(if self.kind == ComprehensionKind::Count { Value::Int(count) } else { Value::Bool(count == 1) })
             }
             ComprehensionKind::Filter => {
-                let (mut out, mut table) = (Vec::new(), Map::default());
-                let mut is_table = false;
-                self.visit(env, &mut |here, key, element| {
+                let mut out = Vec::new();
+                self.visit(env, &mut |here, _, element| {
                     if holds(here)? {
-                        match key {
-                            Value::Text(key) if self.pairs => {
-                                is_table = true;
-                                table.insert(key.clone(), element.clone());
-                            }
-                            _ => out.push(element.clone()),
-                        }
+                        out.push(element.clone());
                     }
                     Ok(true)
                 })?;
-                Ok(if is_table { Value::map(table) } else { Value::list(out) })
+                Ok(Value::list(out))
             }
             ComprehensionKind::Map => {
                 let mut out = Vec::new();
@@ -293,10 +309,7 @@ impl Comprehension {
                     out.push((give.map_or(Ok(Value::Null), |give| give.eval(here))?, element.clone()));
                     Ok(true)
                 })?;
-                if let Some(((first, _), rest)) = out.split_first() {
-                    rest.iter().try_for_each(|(key, _)| methods::compare(first, key).map(drop))?;
-                }
-                out.sort_by(|(a, _), (b, _)| methods::compare(a, b).unwrap_or(std::cmp::Ordering::Equal));
+                methods::sort(&mut out)?;
                 Ok(Value::list(out.into_iter().map(|(_, element)| element).collect()))
             }
         }

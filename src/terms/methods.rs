@@ -11,6 +11,7 @@ use super::eval::{Env, EvalFault};
 use crate::diag::{limits, short};
 use crate::model::value::number_text;
 use crate::model::{Map, Value};
+use crate::text::work;
 use crate::text::written::{self, ToText as _};
 
 type MethodResult = Result<Value, EvalFault>;
@@ -21,8 +22,8 @@ pub struct Method {
     pub name: &'static str,
     /// How many values it takes.
     takes: RangeInclusive<usize>,
-    /// An example and its result.
-    pub doc: &'static str,
+    /// An example, which is true.
+    pub example: &'static str,
     /// What it does.
     pub run: fn(&Env<'_>, &[Value]) -> MethodResult,
 }
@@ -37,7 +38,7 @@ impl Method {
     /// Whether rules call it by its name.
     #[must_use]
     pub fn is_named(&self) -> bool {
-        self.name.starts_with(char::is_alphabetic)
+        !self.example.is_empty()
     }
 
     /// Whether it takes so many values.
@@ -56,10 +57,10 @@ pub fn find(name: &str) -> Option<&'static Method> {
 const fn method(
     name: &'static str,
     takes: RangeInclusive<usize>,
-    doc: &'static str,
+    example: &'static str,
     run: fn(&Env<'_>, &[Value]) -> MethodResult,
 ) -> Method {
-    Method { name, takes, doc, run }
+    Method { name, takes, example, run }
 }
 
 const MANY: usize = usize::MAX;
@@ -84,26 +85,26 @@ pub static METHODS: &[Method] = &[
         [Value::Null] => Ok(Value::Bool(true)),
         _ => mismatch("!", args),
     }),
-    method("==", 2..=2, "", |_, args| Ok(Value::Bool(written::same(at(args, 0), at(args, 1))?))),
-    method("!=", 2..=2, "", |_, args| Ok(Value::Bool(!written::same(at(args, 0), at(args, 1))?))),
+    method("==", 2..=2, "", |_, args| Ok(Value::Bool(equal(at(args, 0), at(args, 1))?))),
+    method("!=", 2..=2, "", |_, args| Ok(Value::Bool(!equal(at(args, 0), at(args, 1))?))),
     method("<", 2..=2, "", |_, args| ordered(args, Ordering::is_lt)),
     method("<=", 2..=2, "", |_, args| ordered(args, Ordering::is_le)),
     method(">", 2..=2, "", |_, args| ordered(args, Ordering::is_gt)),
     method(">=", 2..=2, "", |_, args| ordered(args, Ordering::is_ge)),
     method("in", 2..=2, "", |_, args| match args {
-        [element, Value::List(list)] => Ok(Value::Bool(written::holds(list, element)?)),
+        [element, Value::List(list)] => Ok(Value::Bool(contains(list, element)?)),
         [key, Value::Map(map)] => Ok(Value::Bool(map.contains_key(&*key_text(key)?))),
         [_, Value::Null] => Ok(Value::Bool(false)),
         _ => mismatch("in", args),
     }),
-    method("[]", 2..=2, "", |_, args| match Optional::state(at(args, 0)) {
+    method("[]", 2..=2, "", |env, args| match Optional::state(at(args, 0)) {
         Some(None) => Ok(Optional::none()),
-        Some(Some(of)) => Ok(element(&of, at(args, 1))?.map_or_else(Optional::none, Optional::some)),
-        None => Ok(element(at(args, 0), at(args, 1))?.unwrap_or_default()),
+        Some(Some(of)) => Ok(element(env, &of, at(args, 1))?.map_or_else(Optional::none, Optional::some)),
+        None => Ok(element(env, at(args, 0), at(args, 1))?.unwrap_or_default()),
     }),
-    method("[?]", 2..=2, "", |_, args| {
+    method("[?]", 2..=2, "", |env, args| {
         let of = Optional::settle(at(args, 0).clone());
-        Ok(element(&of, at(args, 1))?.map_or_else(Optional::none, Optional::some))
+        Ok(element(env, &of, at(args, 1))?.map_or_else(Optional::none, Optional::some))
     }),
     method("[…]", 0..=MANY, "", |_, args| {
         Ok(Value::list(args.chunks(2).filter_map(|entry| present(at(entry, 0), at(entry, 1))).collect()))
@@ -121,21 +122,22 @@ pub static METHODS: &[Method] = &[
     }),
     method("…", 1..=1, "", |_, args| Ok(Optional::settle(at(args, 0).clone()))),
     // texts, lists and tables
-    method("size", 1..=1, "`'abc'.size()` is 3", |_, args| size(at(args, 0))),
-    method("contains", 2..=2, "`'hello'.contains('ell')` is true", |_, args| match args {
-        [Value::List(list), element] => Ok(Value::Bool(written::holds(list, element)?)),
+    method("size", 1..=1, "'abc'.size() == 3", |_, args| size(at(args, 0))),
+    method("contains", 2..=2, "'hello'.contains('ell') == true", |_, args| match args {
+        [Value::List(list), element] => Ok(Value::Bool(contains(list, element)?)),
         _ => tested(args, |text, part| text.contains(part)),
     }),
-    method("startsWith", 2..=2, "`'hello'.startsWith('he')` is true", |_, args| tested(args, |text, part| text.starts_with(part))),
-    method("endsWith", 2..=2, "`'hello'.endsWith('lo')` is true", |_, args| tested(args, |text, part| text.ends_with(part))),
-    method("matches", 2..=2, "`'grey'.matches('gr(a|e)y')` is true", |env, args| {
+    method("startsWith", 2..=2, "'hello'.startsWith('he') == true", |_, args| tested(args, |text, part| text.starts_with(part))),
+    method("endsWith", 2..=2, "'hello'.endsWith('lo') == true", |_, args| tested(args, |text, part| text.ends_with(part))),
+    method("matches", 2..=2, "'grey'.matches('gr(a|e)y') == true", |env, args| {
         let (text, pattern) = (text(at(args, 0))?, text(at(args, 1))?);
         let refused = |why: String| EvalFault::failed(format!("the pattern cannot be used: {why}"));
-        let pattern = if pattern.starts_with('/') { env.st.pattern(&pattern, None) } else { env.st.pattern(&pattern, Some("")) };
+        // by characters, unless it has escapes that this mode refuses
+        let pattern = env.st.pattern(&pattern, Some("u")).or_else(|_| env.st.pattern(&pattern, Some("")));
         let pattern = pattern.map_err(|error| refused(error.reason))?;
         env.st.is_match(&pattern, &text).map(Value::Bool).map_err(|bound| EvalFault::bound(bound.to_string()))
     }),
-    method("charAt", 2..=2, "`'abc'.charAt(1)` is `b`", |_, args| {
+    method("charAt", 2..=2, "'abc'.charAt(1) == 'b'", |_, args| {
         let (text, n) = (text(at(args, 0))?, position(at(args, 1))?);
         let letters = text.chars().count();
         if n > letters {
@@ -143,9 +145,9 @@ pub static METHODS: &[Method] = &[
         }
         Ok(Value::text(text.chars().nth(n).map(String::from).unwrap_or_default()))
     }),
-    method("indexOf", 2..=3, "`'banana'.indexOf('an', 2)` is 3", |_, args| found(args, false)),
-    method("lastIndexOf", 2..=3, "`'banana'.lastIndexOf('an')` is 3", |_, args| found(args, true)),
-    method("substring", 2..=3, "`'tapster'.substring(3, 7)` is `ster`", |_, args| {
+    method("indexOf", 2..=3, "'banana'.indexOf('an', 2) == 3", |_, args| found(args, false)),
+    method("lastIndexOf", 2..=3, "'banana'.lastIndexOf('an') == 3", |_, args| found(args, true)),
+    method("substring", 2..=3, "'tapster'.substring(3, 7) == 'ster'", |_, args| {
         let text = text(at(args, 0))?;
         let letters = text.chars().count();
         let (from, to) = (position(at(args, 1))?, args.get(2).map_or(Ok(letters), position)?);
@@ -154,73 +156,73 @@ pub static METHODS: &[Method] = &[
         }
         Ok(Value::text(text.chars().skip(from).take(to - from).collect::<String>()))
     }),
-    method("lowerAscii", 1..=1, "`'TaCÆ'.lowerAscii()` is `tacÆ`", |_, args| Ok(Value::text(text(at(args, 0))?.to_ascii_lowercase()))),
-    method("upperAscii", 1..=1, "`'TaCæ'.upperAscii()` is `TACæ`", |_, args| Ok(Value::text(text(at(args, 0))?.to_ascii_uppercase()))),
-    method("replace", 3..=4, "`'a-b-c'.replace('-', '', 1)` is `ab-c`", |env, args| {
+    method("lowerAscii", 1..=1, "'TaCÆ'.lowerAscii() == 'tacÆ'", |_, args| Ok(Value::text(text(at(args, 0))?.to_ascii_lowercase()))),
+    method("upperAscii", 1..=1, "'TaCæ'.upperAscii() == 'TACæ'", |_, args| Ok(Value::text(text(at(args, 0))?.to_ascii_uppercase()))),
+    method("replace", 3..=4, "'a-b-c'.replace('-', '', 1) == 'ab-c'", |env, args| {
         let (text, old, new) = (text(at(args, 0))?, text(at(args, 1))?, text(at(args, 2))?);
         let times = args.get(3).map_or(Ok(None), limit)?.unwrap_or(usize::MAX);
         let found = text.matches(&*old).take(times).count();
         env.st.check_text_size(text.len().saturating_add(found.saturating_mul(new.len())))?;
         Ok(Value::text(text.replacen(&*old, &new, times)))
     }),
-    method("split", 2..=3, "`'a b c'.split(' ', 2)` is `['a', 'b c']`", |_, args| {
+    method("split", 2..=3, "'a b c'.split(' ', 2) == ['a', 'b c']", |_, args| {
         let (text, by) = (text(at(args, 0))?, text(at(args, 1))?);
-        let parts = |text: &str| -> Vec<Value> {
-            if by.is_empty() {
-                text.chars().map(|c| Value::text(c.to_string())).collect()
-            } else {
-                text.split(&*by).map(Value::text).collect()
+        let most = args.get(2).map_or(Ok(None), limit)?.unwrap_or(usize::MAX);
+        let mut parts = Vec::new();
+        let mut rest: Option<&str> = if most == 0 { None } else { Some(&text) };
+        while let Some(whole) = rest.take() {
+            let end = if by.is_empty() { whole.char_indices().nth(1).map(|(at, _)| at) } else { whole.find(&*by) };
+            let (part, behind) = match end.filter(|_| parts.len() + 1 < most) {
+                Some(end) => (whole.get(..end).unwrap_or_default(), whole.get(end + by.len()..)),
+                None => (whole, None),
+            };
+            // without a separator there is nothing in front of an empty text
+            if !(by.is_empty() && text.is_empty()) {
+                written::push(&mut parts, Value::text(part), part.len())?;
             }
-        };
-        Ok(Value::list(match args.get(2).map_or(Ok(None), limit)? {
-            Some(0) => Vec::new(),
-            Some(most) if !by.is_empty() => text.splitn(most, &*by).map(Value::text).collect(),
-            _ => parts(&text),
-        }))
+            rest = behind;
+        }
+        Ok(Value::list(parts))
     }),
-    method("join", 1..=2, "`['a', 'b'].join(', ')` is `a, b`", |env, args| {
+    method("join", 1..=2, "['a', 'b'].join(', ') == 'a, b'", |env, args| {
         let by = args.get(1).map_or(Ok(Arc::from("")), text)?;
         let parts = list(at(args, 0))?.iter().map(text).collect::<Result<Vec<_>, _>>()?;
         env.st.check_text_size(parts.iter().map(|part| part.len() + by.len()).sum())?;
         Ok(Value::text(parts.join(&by)))
     }),
-    method("trim", 1..=1, "`' a '.trim()` is `a`", |_, args| Ok(Value::text(text(at(args, 0))?.trim()))),
-    method("reverse", 1..=1, "`'abc'.reverse()` is `cba`; also of lists", |_, args| match at(args, 0) {
+    method("trim", 1..=1, "' a '.trim() == 'a'", |_, args| Ok(Value::text(text(at(args, 0))?.trim()))),
+    method("reverse", 1..=1, "'abc'.reverse() == 'cba'", |_, args| match at(args, 0) {
         Value::List(list) => Ok(Value::list(list.iter().rev().cloned().collect())),
         other => Ok(Value::text(text(other)?.chars().rev().collect::<String>())),
     }),
-    method("format", 2..=2, "`'%s has %d'.format(['Ines', 3])` is `Ines has 3`", |env, args| {
+    method("format", 2..=2, "'%s has %d'.format(['Ines', 3]) == 'Ines has 3'", |env, args| {
         let out = formatted(&text(at(args, 0))?, list(at(args, 1))?)?;
         env.st.check_text_size(out.len())?;
         Ok(Value::text(out))
     }),
-    method("strings.quote", 1..=1, "`strings.quote('a\"b')` is `\"a\\\"b\"`", |_, args| Ok(Value::text(quoted(&text(at(args, 0))?)))),
-    method("first", 1..=1, "`[3, 4].first()` is 3; null of an empty list", |_, args| {
-        Ok(list(at(args, 0))?.first().cloned().unwrap_or_default())
-    }),
-    method("last", 1..=1, "`[3, 4].last()` is 4; null of an empty list", |_, args| {
-        Ok(list(at(args, 0))?.last().cloned().unwrap_or_default())
-    }),
-    method("count", 1..=1, "`[3, 4].count()` is 2", |_, args| size(at(args, 0))),
-    method("sum", 1..=1, "`[3, 4].sum()` is 7; 0 of an empty list", |_, args| {
+    method("strings.quote", 1..=1, "strings.quote('a\"b') == '\"a\\\\\"b\"'", |_, args| Ok(Value::text(quoted(&text(at(args, 0))?)))),
+    method("first", 1..=1, "[3, 4].first() == 3", |_, args| Ok(list(at(args, 0))?.first().cloned().unwrap_or_default())),
+    method("last", 1..=1, "[3, 4].last() == 4", |_, args| Ok(list(at(args, 0))?.last().cloned().unwrap_or_default())),
+    method("count", 1..=1, "[3, 4].count() == 2", |_, args| size(at(args, 0))),
+    method("sum", 1..=1, "[3, 4].sum() == 7", |_, args| {
         let list = list(at(args, 0))?;
         list.iter().try_fold(Value::Int(0), |so_far, value| sum(&[so_far, value.clone()]))
     }),
-    method("distinct", 1..=1, "`[3, 4, 3].distinct()` is `[3, 4]`", |_, args| {
+    method("distinct", 1..=1, "[3, 4, 3].distinct() == [3, 4]", |_, args| {
         let mut out: Vec<Value> = Vec::new();
         for value in list(at(args, 0))? {
-            if !written::holds(&out, value)? {
+            if !contains(&out, value)? {
                 out.push(value.clone());
             }
         }
         Ok(Value::list(out))
     }),
-    method("flatten", 1..=1, "`[[3], [4, 5]].flatten()` is `[3, 4, 5]`", |_, args| {
-        let parts = list(at(args, 0))?.iter().map(|value| value.as_list().map_or_else(|| vec![value.clone()], <[Value]>::to_vec));
-        Ok(Value::list(parts.flatten().collect()))
+    method("flatten", 1..=1, "[[3], [4, 5]].flatten() == [3, 4, 5]", |_, args| {
+        let parts: Vec<&[Value]> = list(at(args, 0))?.iter().map(|value| value.as_list().unwrap_or(std::slice::from_ref(value))).collect();
+        joined_lists(&parts)
     }),
     // conversions
-    method("int", 1..=1, "`int('42')` is 42", |_, args| match at(args, 0) {
+    method("int", 1..=1, "int('42') == 42", |_, args| match at(args, 0) {
         Value::Int(n) => Ok(Value::Int(*n)),
         // beyond this, numbers with a fraction are not whole numbers any more
         #[expect(clippy::cast_possible_truncation, reason = "within the bounds")]
@@ -228,15 +230,15 @@ pub static METHODS: &[Method] = &[
         Value::Text(text) => text.parse().map(Value::Int).or_else(|_| fail(format!("`{}` is no whole number", short::word(text)))),
         other => fail(format!("{} is no whole number", kind(other))),
     }),
-    method("double", 1..=1, "`double('1.5')` is 1.5", |_, args| match at(args, 0) {
+    method("double", 1..=1, "double('1.5') == 1.5", |_, args| match at(args, 0) {
         Value::Text(text) => text.parse().map(Value::Num).or_else(|_| fail(format!("`{}` is no number", short::word(text)))),
         other => other.as_f64().map(Value::Num).map_or_else(|| fail(format!("{} is no number", kind(other))), Ok),
     }),
-    method("string", 1..=1, "`string(1.5)` is `1.5`", |_, args| match at(args, 0) {
+    method("string", 1..=1, "string(1.5) == '1.5'", |_, args| match at(args, 0) {
         Value::List(_) | Value::Map(_) => fail(format!("{} is no text", kind(at(args, 0)))),
         other => Ok(Value::text(shown(other))),
     }),
-    method("bool", 1..=1, "`bool('true')` is true", |_, args| match at(args, 0) {
+    method("bool", 1..=1, "bool('true') == true", |_, args| match at(args, 0) {
         Value::Bool(truth) => Ok(Value::Bool(*truth)),
         Value::Text(text) => match &**text {
             "1" | "t" | "true" | "TRUE" | "True" => Ok(Value::Bool(true)),
@@ -245,64 +247,59 @@ pub static METHODS: &[Method] = &[
         },
         other => fail(format!("{} is neither true nor false", kind(other))),
     }),
-    method("dyn", 1..=1, "`dyn(1)` is 1", |_, args| Ok(at(args, 0).clone())),
+    method("dyn", 1..=1, "dyn(1) == 1", |_, args| Ok(at(args, 0).clone())),
     // numbers
-    method("math.greatest", 1..=MANY, "`math.greatest(3, 4.5)` is 4.5", |_, args| extreme(args, Ordering::Greater)),
-    method("math.least", 1..=MANY, "`math.least([3, 4.5])` is 3", |_, args| extreme(args, Ordering::Less)),
-    method("math.ceil", 1..=1, "`math.ceil(1.2)` is 2.0", |_, args| fraction(args, f64::ceil)),
-    method("math.floor", 1..=1, "`math.floor(1.8)` is 1.0", |_, args| fraction(args, f64::floor)),
-    method("math.round", 1..=1, "`math.round(1.5)` is 2.0; halves go away from 0", |_, args| fraction(args, f64::round)),
-    method("math.trunc", 1..=1, "`math.trunc(-1.8)` is -1.0", |_, args| fraction(args, f64::trunc)),
-    method("math.sqrt", 1..=1, "`math.sqrt(9)` is 3.0", |_, args| match at(args, 0).as_f64() {
+    method("math.greatest", 1..=MANY, "math.greatest(3, 4.5) == 4.5", |_, args| extreme(args, Ordering::Greater)),
+    method("math.least", 1..=MANY, "math.least([3, 4.5]) == 3", |_, args| extreme(args, Ordering::Less)),
+    method("math.ceil", 1..=1, "math.ceil(1.2) == 2.0", |_, args| fraction(args, f64::ceil)),
+    method("math.floor", 1..=1, "math.floor(1.8) == 1.0", |_, args| fraction(args, f64::floor)),
+    method("math.round", 1..=1, "math.round(1.5) == 2.0", |_, args| fraction(args, f64::round)),
+    method("math.trunc", 1..=1, "math.trunc(-1.8) == -1.0", |_, args| fraction(args, f64::trunc)),
+    method("math.sqrt", 1..=1, "math.sqrt(9) == 3.0", |_, args| match at(args, 0).as_f64() {
         Some(n) => Ok(Value::Num(n.sqrt())),
         None => mismatch("math.sqrt", args),
     }),
-    method("math.abs", 1..=1, "`math.abs(-2)` is 2", |_, args| match args {
+    method("math.abs", 1..=1, "math.abs(-2) == 2", |_, args| match args {
         [Value::Int(n)] => whole(n.checked_abs()),
         [Value::Num(n)] => Ok(Value::Num(n.abs())),
         _ => mismatch("math.abs", args),
     }),
-    method("math.sign", 1..=1, "`math.sign(-2)` is -1", |_, args| match args {
+    method("math.sign", 1..=1, "math.sign(-2) == -1", |_, args| match args {
         [Value::Int(n)] => Ok(Value::Int(n.signum())),
         [Value::Num(n)] => Ok(Value::Num(if n.is_nan() || *n == 0.0 { *n } else { n.signum() })),
         _ => mismatch("math.sign", args),
     }),
-    method("math.isNaN", 1..=1, "`math.isNaN(0.0 / 0.0)` is true", |_, args| classified(args, f64::is_nan)),
-    method("math.isInf", 1..=1, "`math.isInf(1.0 / 0.0)` is true", |_, args| classified(args, f64::is_infinite)),
-    method("math.isFinite", 1..=1, "`math.isFinite(1.5)` is true", |_, args| classified(args, f64::is_finite)),
-    method("math.bitAnd", 2..=2, "`math.bitAnd(6, 3)` is 2", |_, args| bits(args, |a, b| Some(a & b))),
-    method("math.bitOr", 2..=2, "`math.bitOr(6, 3)` is 7", |_, args| bits(args, |a, b| Some(a | b))),
-    method("math.bitXor", 2..=2, "`math.bitXor(6, 3)` is 5", |_, args| bits(args, |a, b| Some(a ^ b))),
-    method("math.bitNot", 1..=1, "`math.bitNot(0)` is -1", |_, args| match args {
+    method("math.isNaN", 1..=1, "math.isNaN(0.0 / 0.0) == true", |_, args| classified(args, f64::is_nan)),
+    method("math.isInf", 1..=1, "math.isInf(1.0 / 0.0) == true", |_, args| classified(args, f64::is_infinite)),
+    method("math.isFinite", 1..=1, "math.isFinite(1.5) == true", |_, args| classified(args, f64::is_finite)),
+    method("math.bitAnd", 2..=2, "math.bitAnd(6, 3) == 2", |_, args| bits(args, |a, b| Some(a & b))),
+    method("math.bitOr", 2..=2, "math.bitOr(6, 3) == 7", |_, args| bits(args, |a, b| Some(a | b))),
+    method("math.bitXor", 2..=2, "math.bitXor(6, 3) == 5", |_, args| bits(args, |a, b| Some(a ^ b))),
+    method("math.bitNot", 1..=1, "math.bitNot(0) == -1", |_, args| match args {
         [Value::Int(n)] => Ok(Value::Int(!n)),
         _ => mismatch("math.bitNot", args),
     }),
-    method("math.bitShiftLeft", 2..=2, "`math.bitShiftLeft(1, 3)` is 8", |_, args| {
-        bits(args, |a, by| u32::try_from(by).ok().map(|by| a.checked_shl(by).unwrap_or(0)))
+    method("math.bitShiftLeft", 2..=2, "math.bitShiftLeft(1, 3) == 8", |_, args| {
+        bits(args, |a, by| (by >= 0).then(|| u32::try_from(by).ok().and_then(|by| a.checked_shl(by)).unwrap_or(0)))
     }),
-    method("math.bitShiftRight", 2..=2, "`math.bitShiftRight(8, 3)` is 1; zeros come in from the left", |_, args| {
-        bits(args, |a, by| u32::try_from(by).ok().map(|by| a.cast_unsigned().checked_shr(by).unwrap_or(0).cast_signed()))
+    method("math.bitShiftRight", 2..=2, "math.bitShiftRight(8, 3) == 1", |_, args| {
+        bits(args, |a, by| {
+            (by >= 0).then(|| u32::try_from(by).ok().and_then(|by| a.cast_unsigned().checked_shr(by)).unwrap_or(0).cast_signed())
+        })
     }),
     // optional values
-    method("optional.of", 1..=1, "`optional.of(3).hasValue()` is true", |_, args| Ok(Optional::some(at(args, 0).clone()))),
-    method("optional.none", 0..=0, "`optional.none().hasValue()` is false", |_, _| Ok(Optional::none())),
-    method("optional.ofNonZeroValue", 1..=1, "`optional.ofNonZeroValue('').hasValue()` is false", |_, args| {
+    method("optional.of", 1..=1, "optional.of(3).hasValue() == true", |_, args| Ok(Optional::some(at(args, 0).clone()))),
+    method("optional.none", 0..=0, "optional.none().hasValue() == false", |_, _| Ok(Optional::none())),
+    method("optional.ofNonZeroValue", 1..=1, "optional.ofNonZeroValue('').hasValue() == false", |_, args| {
         let value = at(args, 0);
         let is_zero = value.is_empty() || matches!(value, Value::Bool(false)) || value.as_f64() == Some(0.0);
         Ok(if is_zero { Optional::none() } else { Optional::some(value.clone()) })
     }),
-    method("hasValue", 1..=1, "`item.?name.hasValue()`: whether there is one", |_, args| {
-        Ok(Value::Bool(Optional::read(at(args, 0)).is_some()))
-    }),
-    method("value", 1..=1, "`item.?name.value()`; an error where there is none", |_, args| {
-        Optional::read(at(args, 0)).map_or_else(|| fail("there is no value"), Ok)
-    }),
-    method("or", 2..=2, "`item.?name.or(item.?title)`", |_, args| {
-        Ok(if Optional::read(at(args, 0)).is_some() { at(args, 0).clone() } else { at(args, 1).clone() })
-    }),
-    method("orValue", 2..=2, "`item.?name.orValue('nobody')`; also of a missing value", |_, args| {
-        Ok(Optional::read(at(args, 0)).unwrap_or_else(|| at(args, 1).clone()))
-    }),
+    method("hasValue", 1..=1, "{'a': 1}.?b.hasValue() == false", |_, args| Ok(Value::Bool(Optional::read(at(args, 0)).is_some()))),
+    method("value", 1..=1, "{'a': 1}.?a.value() == 1", |_, args| Optional::read(at(args, 0)).map_or_else(|| fail("there is no value"), Ok)),
+    // these two are an operation of their own, which evaluates the other one where it is needed
+    method("or", 2..=2, "{'a': 1}.?b.or(optional.of(2)).value() == 2", |_, args| Ok(at(args, 0).clone())),
+    method("orValue", 2..=2, "{'a': 1}.?b.orValue(2) == 2", |_, args| Ok(at(args, 0).clone())),
 ];
 
 fn fail<T>(message: impl Into<String>) -> Result<T, EvalFault> {
@@ -372,6 +369,7 @@ fn limit(value: &Value) -> Result<Option<usize>, EvalFault> {
 fn key_text(key: &Value) -> Result<Arc<str>, EvalFault> {
     match key {
         Value::Text(_) | Value::Int(_) | Value::Bool(_) => Ok(key.shown()),
+        Value::Num(n) if n.fract() == 0.0 => Ok(key.shown()),
         other => fail(format!("{} cannot be a key", kind(other))),
     }
 }
@@ -395,20 +393,48 @@ fn tested(args: &[Value], test: fn(&str, &str) -> bool) -> MethodResult {
 }
 
 /// An element of a list or a field of a table.
-fn element(of: &Value, key: &Value) -> Result<Option<Value>, EvalFault> {
-    match (of, key) {
+fn element(env: &Env<'_>, of: &Value, key: &Value) -> Result<Option<Value>, EvalFault> {
+    let found = match (of, key) {
         (Value::List(list), Value::Text(word)) if matches!(&**word, "last" | "count") => {
-            Ok(if &**word == "last" { list.last().cloned() } else { size(of).ok() })
+            if &**word == "last" {
+                list.last().cloned()
+            } else {
+                size(of).ok()
+            }
         }
-        (Value::List(list), key) => match key.as_f64().filter(|n| n.fract() == 0.0) {
-            #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a negative one is 0 only if it is near it")]
-            Some(n) if n >= 0.0 => Ok(list.get(n as usize).cloned()),
-            _ => Ok(None),
+        (Value::List(list), Value::Int(_) | Value::Num(_)) => match key.as_f64() {
+            #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a whole number that is not below 0")]
+            Some(n) if n.fract() == 0.0 && n >= 0.0 => list.get(n as usize).cloned(),
+            Some(n) if n.fract() == 0.0 => None,
+            _ => return fail("an index is a whole number"),
         },
-        (Value::Map(map), key) => Ok(map.get(&*key_text(key)?).cloned()),
-        (Value::Null, _) => Ok(None),
-        (other, _) => fail(format!("{} has no elements", kind(other))),
+        (Value::Map(map), key) => map.get(&*key_text(key)?).cloned(),
+        (Value::Null, _) => None,
+        (other, _) => return fail(format!("{} has no such element", kind(other))),
+    };
+    found.map(|value| env.settle(value)).transpose()
+}
+
+/// Whether two values are equal. Whole numbers are compared as such.
+fn equal(a: &Value, b: &Value) -> Result<bool, EvalFault> {
+    match (a, b) {
+        (Value::Int(a), Value::Int(b)) => Ok(a == b),
+        _ => Ok(written::same(a, b)?),
     }
+}
+
+fn contains(list: &[Value], wanted: &Value) -> Result<bool, EvalFault> {
+    Ok(match wanted {
+        Value::Int(_) => written::holds(list, wanted)? && list.iter().any(|value| equal(value, wanted) == Ok(true)),
+        _ => written::holds(list, wanted)?,
+    })
+}
+
+fn joined_lists(parts: &[&[Value]]) -> MethodResult {
+    let elements: usize = parts.iter().map(|part| part.len()).sum();
+    // paid before it is made
+    work::make(elements.saturating_mul(size_of::<Value>()))?;
+    Ok(Value::list(parts.concat()))
 }
 
 /// The value of an entry, unless it is an optional one that is missing.
@@ -421,12 +447,10 @@ fn sum(args: &[Value]) -> MethodResult {
     match first {
         Value::Text(_) => {
             let parts = args.iter().map(text).collect::<Result<Vec<_>, _>>()?;
-            if parts.iter().map(|part| part.len()).sum::<usize>() > limits::OUTPUT_BYTES {
-                return Err(EvalFault::bound(format!("the text would be longer than {} bytes", limits::OUTPUT_BYTES)));
-            }
+            work::make(parts.iter().map(|part| part.len()).sum())?;
             Ok(Value::text(parts.concat()))
         }
-        Value::List(_) => Ok(Value::list(args.iter().map(list).collect::<Result<Vec<_>, _>>()?.concat())),
+        Value::List(_) => joined_lists(&args.iter().map(list).collect::<Result<Vec<_>, _>>()?),
         _ => rest.iter().try_fold(first.clone(), |so_far, value| arithmetic(&[so_far, value.clone()], i64::checked_add, |a, b| a + b)),
     }
 }
@@ -460,6 +484,28 @@ pub fn compare(a: &Value, b: &Value) -> Result<Ordering, EvalFault> {
     }
 }
 
+/// Sorts by keys, which are of one kind; those that are missing come first.
+///
+/// # Errors
+/// Keys of different kinds, or of one without order.
+pub fn sort(list: &mut [(Value, Value)]) -> Result<(), EvalFault> {
+    // whole numbers and others are compared as numbers, so that the order is one of all
+    if list.iter().any(|(key, _)| matches!(key, Value::Num(_))) {
+        for (key, _) in list.iter_mut() {
+            if let Value::Int(_) = key {
+                *key = Value::Num(key.as_f64().unwrap_or_default());
+            }
+        }
+    }
+    let present = list.iter().position(|(key, _)| !key.is_null());
+    if let Some((first, _)) = present.and_then(|n| list.get(n)) {
+        list.iter().try_for_each(|(key, _)| compare(first, key).map(drop))?;
+    }
+    work::spend(list.len() as u64)?;
+    list.sort_by(|(a, _), (b, _)| compare(a, b).unwrap_or(Ordering::Equal));
+    Ok(())
+}
+
 fn ordered(args: &[Value], test: fn(Ordering) -> bool) -> MethodResult {
     match args {
         [Value::Null, _] | [_, Value::Null] => Ok(Value::Bool(false)),
@@ -474,16 +520,19 @@ fn ordered(args: &[Value], test: fn(Ordering) -> bool) -> MethodResult {
 
 fn found(args: &[Value], last: bool) -> MethodResult {
     let (of, part) = (text(at(args, 0))?, text(at(args, 1))?);
-    let letters: Vec<char> = of.chars().collect();
-    let part: Vec<char> = part.chars().collect();
     let from = args.get(2).map_or(Ok(None), |n| position(n).map(Some))?;
-    if let Some(from) = from.filter(|from| *from > letters.len()) {
-        return fail(format!("there is no character {from}: the text has {}", letters.len()));
-    }
-    let is_here = |n: &usize| letters.get(*n..).is_some_and(|rest| rest.starts_with(&part));
-    let place =
-        if last { (0..=from.unwrap_or(letters.len())).rev().find(is_here) } else { (from.unwrap_or(0)..=letters.len()).find(is_here) };
-    Ok(Value::Int(place.map_or(-1, |n| i64::try_from(n).unwrap_or(i64::MAX))))
+    let mut starts = of.char_indices().map(|(at, _)| at).chain([of.len()]);
+    let Some(start) = from.map_or(Some(if last { of.len() } else { 0 }), |from| starts.nth(from)) else {
+        return fail(format!("there is no character {}: the text has {}", from.unwrap_or_default(), of.chars().count()));
+    };
+    let place = if last {
+        let end = of.floor_char_boundary(start.saturating_add(part.len()));
+        of.get(..end).and_then(|before| before.rfind(&*part))
+    } else {
+        of.get(start..).and_then(|behind| behind.find(&*part)).map(|at| at + start)
+    };
+    let letters = place.and_then(|at| of.get(..at)).map(|before| before.chars().count());
+    Ok(Value::Int(letters.map_or(-1, |n| i64::try_from(n).unwrap_or(i64::MAX))))
 }
 
 fn extreme(args: &[Value], wanted: Ordering) -> MethodResult {
@@ -577,9 +626,9 @@ fn shown(value: &Value) -> String {
         Value::Null => "null".into(),
         Value::List(list) => format!("[{}]", list.iter().map(shown).collect::<Vec<_>>().join(", ")),
         Value::Map(map) => {
-            let mut entries: Vec<String> = map.iter().map(|(key, value)| format!("{key}: {}", shown(value))).collect();
+            let mut entries: Vec<(&str, String)> = map.iter().map(|(key, value)| (&**key, shown(value))).collect();
             entries.sort_unstable();
-            format!("{{{}}}", entries.join(", "))
+            format!("{{{}}}", entries.iter().map(|(key, value)| format!("{key}: {value}")).collect::<Vec<_>>().join(", "))
         }
         other => other.shown().to_string(),
     }
@@ -635,7 +684,10 @@ fn formatted(template: &str, values: &[Value]) -> Result<String, EvalFault> {
         let refused = |verb: &str| fail(format!("`%{verb}` cannot write {}", kind(value)));
         let special = value.as_f64().filter(|n| !n.is_finite()).map(number_text);
         let written = match (verb, value, special) {
-            (Some('s'), value, _) => shown(value),
+            (Some('s'), value, _) => {
+                written::read(value)?;
+                shown(value)
+            }
             (Some('d' | 'e' | 'f'), Value::Num(_), Some(special)) => special,
             (Some('d'), Value::Int(_) | Value::Num(_), _) => shown(value),
             (Some('f'), Value::Int(_) | Value::Num(_), _) => format!("{:.*}", digits.unwrap_or(6), value.as_f64().unwrap_or_default()),
