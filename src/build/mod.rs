@@ -28,7 +28,7 @@ use crate::verbs::ProgramInterrupt;
 pub use error::{BuildError, ErrorKind};
 pub use import::{convert_document, import_document};
 pub use payload::{EmittedPlan, Prompt, dialect_of, dialects, emit, prompt};
-pub use run::{Outcome, Texts, expand_texts, run, run_all, run_values};
+pub use run::{Outcome, Texts, evaluate, expand_texts, run, run_all, run_values};
 pub use scene::{AssembledScene, ScenePart, assemble_scene};
 pub use session::BuildSession;
 pub use state::state;

@@ -9,9 +9,9 @@ use crate::model::plan::{EvictionRecord, Expansion, RecordedReason, TrimReport};
 use crate::model::{Item, Scene, Value};
 use crate::pack::Ruleset;
 use crate::program::machine::short;
-use crate::program::{Machine, Program};
+use crate::program::{Machine, Program, compile_expression};
 use crate::terms::state::PassMemories;
-use crate::terms::{BuildState, PassContext};
+use crate::terms::{BuildState, CurrentItem, Env, PassContext, PassMemo};
 use crate::verbs::ProgramInterrupt;
 
 use super::error::{BuildError, placed_warnings};
@@ -118,6 +118,21 @@ fn run_pass(rules: &Ruleset, name: &str, machine: &Machine<'_>, st: &mut BuildSt
             Err(BuildError::call(format!("pack `{}` has no program or pass `{name}`{help}", rules.pack().name)))
         }
     }
+}
+
+/// Evaluates an expression over an item, given as a table: what a rule of this pack would get that has it. Nothing is checked
+/// before, so that a function that does not exist fails where it is called.
+///
+/// # Errors
+/// What cannot be read, or why the evaluation failed, as a sentence without a full stop.
+pub fn evaluate(rules: &Ruleset, expression: &str, item: &Value) -> Result<Value, String> {
+    let scene = Scene::default();
+    let _door = door(rules, &scene);
+    let st = state(rules, &scene);
+    let compiled = compile_expression(rules.pack(), expression)?;
+    let memo = PassMemo::default();
+    let env = Env { st: &st, cur: CurrentItem::Value(item, 0), outer: None, memo: &memo, part: None };
+    compiled.eval(&env).map_err(|fault| fault.message)
 }
 
 /// The result of [`run`](fn@crate::run) or [`run_all`](crate::run_all): the state that the programs left behind.

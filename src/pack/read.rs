@@ -8,7 +8,7 @@ use super::KINDS;
 use super::files::RuleFile;
 use super::schemas::Schemas;
 use super::validate::NamingStyle;
-use super::{compact, json, library, toml, validate};
+use super::{compact, declared_terms, json, library, toml, validate};
 use crate::diag::{
     Code, Diagnostic, DocumentNode, FieldMap, NodeValue, Report, Severity, SourceId, Sources, Span, TableField, limits, memory, short,
     suggest,
@@ -181,6 +181,15 @@ fn versioned(root: &mut DocumentNode, kind: &'static str, schemas: &Schemas, rep
         );
         return None;
     };
+    // the version of expressions is read as the one below it
+    let with_expressions = declared_terms::expression_version(kind);
+    if newest < with_expressions
+        && let NodeValue::Table(table) = &mut root.data
+        && let Some(version) = table.get_mut("version").filter(|version| version.node.data == NodeValue::Int(with_expressions))
+    {
+        version.node.data = NodeValue::Int(newest);
+        read_expressions(root, &LITERAL_KEYS);
+    }
     match version_of(root, kind, newest, report) {
         FormatVersion::Newest => {}
         FormatVersion::Older(from) => {
@@ -196,6 +205,30 @@ fn versioned(root: &mut DocumentNode, kind: &'static str, schemas: &Schemas, rep
     }
     Some(newest)
 }
+
+/// Keys of a file, and of its rows, below which no value of the rule language stands: words for readers, names, data.
+const LITERAL_KEYS: [&[&str]; 2] = [&["about", "allow", "case", "name", "own_part"], &["about", "doc", "name", "title"]];
+
+/// Writes expressions as `{ "=" = "= …" }`; a text that begins with `==` begins with `=`. `literal` are the keys of this level and
+/// those below that are left as they are.
+fn read_expressions(node: &mut DocumentNode, literal: &[&[&str]]) {
+    match &mut node.data {
+        NodeValue::Text(text) if text.starts_with("==") => *text = text.get(1..).unwrap_or_default().into(),
+        NodeValue::Text(text) if text.starts_with('=') => {
+            let text = DocumentNode { span: node.span, data: NodeValue::Text(text.clone()) };
+            node.data = NodeValue::Table([("=".into(), TableField { key: node.span, node: text })].into_iter().collect());
+        }
+        NodeValue::List(list) => list.iter_mut().for_each(|element| read_expressions(element, literal)),
+        NodeValue::Table(table) => {
+            let (own, below) = literal.split_first().unwrap_or((&NO_KEYS, &[]));
+            let values = table.iter_mut().filter(|(key, _)| key.as_ref() != "=" && !own.contains(&key.as_ref()));
+            values.for_each(|(_, field)| read_expressions(&mut field.node, below));
+        }
+        _ => {}
+    }
+}
+
+const NO_KEYS: &[&str] = &[];
 
 enum FormatVersion {
     Newest,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
-use crate::diag::{Code, DocumentNode, FieldMap, Report, Span, limits};
+use crate::diag::{Code, DocumentNode, FieldMap, NodeValue, Report, Span, limits};
 use crate::lint;
 use crate::model::pack::PackRow;
 use crate::model::term::{RowTerms, TEXTS};
@@ -125,6 +125,18 @@ pub struct DetachedCondition {
     pub names: Option<Arc<[Arc<str>]>>,
     /// The rule that it belongs to, for messages.
     pub rule: String,
+}
+
+/// Compiles an expression over an item of any fields. Nothing but its syntax is checked.
+///
+/// # Errors
+/// What cannot be read, as a sentence without a full stop.
+pub fn compile_expression(pack: &Pack, expression: &str) -> Result<Expr, String> {
+    let mut cx = CompileContext::new(pack, ENGINE_TABLES);
+    cx.scopes.push(ItemScope::Any);
+    let compiled = cx.expression(&DocumentNode { span: Span::default(), data: NodeValue::Text(expression.into()) });
+    let error = cx.report.items().iter().find(|error| error.code == Code::ExpressionBad);
+    error.map_or(Ok(compiled), |error| Err(error.message.clone()))
 }
 
 /// Compiles a pack, with conditions that stand apart from its rules. `row_keys` are the keys that rows may have by their

@@ -10,6 +10,7 @@ use crate::model::Value;
 use crate::terms::cond::{Cond, CondComparison, CondTest};
 use crate::terms::expr::Expr;
 use crate::terms::expr::{ItemQuery, ScriptCall};
+use crate::terms::expression::Operation;
 use crate::terms::names::{self, ValueType};
 
 use super::context::CompileContext;
@@ -44,9 +45,12 @@ impl CompileContext<'_> {
                 cond
             }
             _ => {
-                let help = match node.as_text().filter(|text| names::is_reference(text)) {
-                    Some(text) => format!("write `{{ \"{text}\" = true }}`"),
-                    None => "write `{ path = test }`, or `true` for always".to_owned(),
+                let help = match node.as_text() {
+                    Some(text) if names::is_reference(text) => format!("write `{{ \"{text}\" = true }}`"),
+                    Some(text) if text.starts_with('=') => {
+                        "write `version = 2` at the top of the file: expressions came with it".to_owned()
+                    }
+                    _ => "write `{ path = test }`, or `true` for always".to_owned(),
                 };
                 self.fail(Code::TermType, node.span, format!("a condition is a table, not {}", node.kind()), Some(help.into()));
                 Cond::Const(false)
@@ -72,6 +76,11 @@ impl CompileContext<'_> {
             }
             let test = is.map_or(CondTest::Nonempty(true), |n| self.test(&n, None));
             return query.map_or(Cond::Const(false), |q| Cond::Query(Box::new(q), test));
+        }
+        if let (Some(field), 1) = (table.get("="), table.len()) {
+            // true or false, and nothing that only counts as one of them
+            let truth = Operation::All(vec![self.expression(&field.node)]);
+            return Cond::test(Expr::Operation(Box::new(truth)), CondTest::Is(true), false);
         }
         if names::is_script(table) {
             let scripted = self.scripted(table, node.span, &[]);

@@ -15,6 +15,7 @@ use crate::diag::{DocumentNode, FieldMap, NodeValue, limits};
 use crate::model::{Pack, Value};
 use crate::terms::cond::{Cond, CondTest};
 use crate::terms::expr::{Expr, ExprCall, ItemQuery, ScriptCall, TableLookup, ValueChoice, ValueFold};
+use crate::terms::expression::{Comprehension, Operation};
 use crate::terms::names::{is_form, is_reference, is_script};
 use crate::terms::select::Select;
 use crate::terms::steps::StepPipe;
@@ -176,6 +177,9 @@ impl CellDependencies {
                 }
                 let query = table.contains_key("of") && !table.contains_key("fn") && !is_pipe(table);
                 let called = is_script(table) && !table.contains_key("args");
+                if let Some(expression) = table.get("=") {
+                    return self.expression(&expression.node, within);
+                }
                 if table.contains_key("form") || table.contains_key("read") || called {
                     self.own = self.own.max(1_u8.saturating_sub(within));
                 }
@@ -212,6 +216,7 @@ impl CellDependencies {
                 "not" => self.condition(&field.node, item, within, level + 1),
                 "fact" => self.facts(&field.node, within),
                 "rhai" | "host" | "script" => self.own = self.own.max(1_u8.saturating_sub(within)),
+                "=" => self.expression(&field.node, within),
                 path => {
                     match path.starts_with(['$', '@']) {
                         true => self.text(path, within),
@@ -222,6 +227,13 @@ impl CellDependencies {
                 }
             }
         }
+    }
+
+    /// An expression, in which any bare name may be a field.
+    fn expression(&mut self, node: &DocumentNode, within: u8) {
+        self.own = self.own.max(1_u8.saturating_sub(within));
+        let words = node.as_text().unwrap_or_default().split(|c: char| !(c.is_alphanumeric() || "_.$".contains(c)));
+        self.reads.extend(words.filter_map(|word| word.strip_prefix('$')).map(|path| (path.to_owned(), within)));
     }
 
     fn facts(&mut self, node: &DocumentNode, within: u8) {
@@ -296,11 +308,27 @@ impl CompileContext<'_> {
                 let args = s.args.map(|args| args.into_vec().into_iter().map(|e| self.sealed(e)).collect());
                 Expr::Script(Box::new(ScriptCall { args, ..*s }))
             }
+            Expr::Operation(operation) => Expr::Operation(Box::new(self.sealed_operation(*operation))),
             Expr::Query(q) => Expr::Query(Box::new(self.sealed_query(*q))),
             Expr::Fold(f) => {
                 let ValueFold { of, from, give } = *f;
                 let (of, from) = (self.sealed(of), self.sealed(from));
                 Expr::Fold(Box::new(ValueFold { of, from, give: self.in_branch(|cx| cx.sealed(give)) }))
+            }
+            other => other,
+        }
+    }
+
+    /// The same for an operation. What may not be evaluated, or fails beside others, must not fail earlier.
+    fn sealed_operation(&mut self, operation: Operation) -> Operation {
+        match operation {
+            Operation::Call(method, args) => Operation::Call(method, args.into_iter().map(|e| self.sealed(e)).collect()),
+            Operation::All(list) if list.len() == 1 => Operation::All(list.into_iter().map(|e| self.sealed(e)).collect()),
+            Operation::Each(each) => {
+                let over = self.sealed(each.over);
+                let bodies = each.bodies.into_vec();
+                let bodies = self.in_branch(|cx| bodies.into_iter().map(|e| cx.sealed(e)).collect());
+                Operation::Each(Comprehension { over, bodies, ..each })
             }
             other => other,
         }

@@ -7,6 +7,7 @@ pub mod calls;
 pub mod conditions;
 pub mod context;
 pub mod dependencies;
+mod expression;
 mod literals;
 pub mod named;
 pub mod scripts;

@@ -28,6 +28,7 @@ pub const FORMS: &[(&str, &[&str])] = &[
     ("is", &[]),
     ("try", &[]),
     ("calc", &[]),
+    ("=", &[]),
     ("read", &[]),
     ("none", &[]),
     ("table", &["value"]),
@@ -181,6 +182,7 @@ impl CompileContext<'_> {
             "first" => Expr::First(self.list_of(own, "first")),
             "over" => Expr::Over(self.list_of(own, "over")),
             "calc" => self.calc(own),
+            "=" => self.expression(own),
             "if" => self.choice(table, own),
             // what fails must not fail earlier, in a memo cell that is filled before the value is needed
             "try" => Expr::Try(Box::new(self.in_branch(|cx| cx.expr(own)))),

@@ -332,6 +332,7 @@ impl Expr {
             }
             Expr::Over(list) => over(list, env)?,
             Expr::Calc(c) => c.eval(env)?,
+            Expr::Operation(operation) => operation.eval(env)?,
             Expr::Read(e) => match e.eval(env)? {
                 Value::Rule(RuleRef::Expr(n)) => env.value_cell(n)?,
                 other => other,

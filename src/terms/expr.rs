@@ -8,6 +8,7 @@ use std::sync::Arc;
 use crate::model::{FieldId, Value};
 use crate::text::Language;
 
+use super::expression::Operation;
 use super::memo::SharedValue;
 use super::steps::{StepPipe, TextStep};
 use super::types::ValueType;
@@ -52,6 +53,8 @@ pub enum Expr {
     Fold(Box<ValueFold>),
     /// `{ script = function, args? }`.
     Script(Box<ScriptCall>),
+    /// An operation of an expression as text.
+    Operation(Box<Operation>),
     /// `{ fn = name, … }`.
     Fn(Box<ExprCall>),
     /// `{ form = name }`: the item in the shape of a form.
@@ -266,6 +269,7 @@ impl Expr {
             Expr::Query(q) => q.refers(depth),
             Expr::Lookup(l) => l.key.refers(depth) || l.table.refers(depth) || l.default.as_ref().is_some_and(|e| e.refers(depth)),
             Expr::Calc(c) => c.refers(depth),
+            Expr::Operation(o) => o.parts().any(|(part, more)| part.refers(depth.saturating_add_signed(more))),
             Expr::If(c) => c.cond.refers(depth) || c.then.refers(depth) || c.other.refers(depth),
             Expr::Is(c) => c.refers(depth),
             Expr::Try(e) => e.refers(depth),
@@ -286,6 +290,7 @@ impl Expr {
             Expr::If(c) => c.cond.draws() || c.then.draws() || c.other.draws(),
             Expr::Is(c) => c.draws(),
             Expr::Try(e) => e.draws(),
+            Expr::Operation(o) => o.parts().any(|(part, _)| part.draws()),
             Expr::Pipe(p) => p.draws(),
             Expr::Script(s) => s.draws(),
             Expr::Fold(f) => f.of.draws() || f.from.draws() || f.give.draws(),

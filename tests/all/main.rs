@@ -15,6 +15,7 @@ mod editors;
 mod evals;
 mod examples;
 mod explain;
+mod expressions;
 mod fmt;
 mod foreign;
 mod fuzzing;

@@ -46,6 +46,7 @@ fn main() -> ExitCode {
         println!("(TAPSTER_CONFORMANCE names a folder of further cases; {} does not exist)", folder.display());
     }
     let all = suites::find(&folder, "").into_iter().chain(own).chain(report::fault_suites(&folder));
+    let all = all.chain(adapters::expression::suites(&folder));
     let chosen = all.filter(|s| options.selects(&s.name)).collect::<Vec<_>>();
     let unread = case::unread(&chosen);
     // it stops when it goes out of scope

@@ -59,7 +59,9 @@ pub(crate) fn read(file: &Path, name: String) -> Option<Suite> {
 /// The cases of a file, if it is a list of cases. A case that names a file which is not there cannot run and is left out.
 pub(crate) fn cases(file: &Path) -> Option<Vec<Case>> {
     let bytes = std::fs::read(file).ok()?;
-    let Ok(mut cases) = serde_json::from_slice::<Vec<Case>>(&bytes) else { return report::fault_cases(file) };
+    let Ok(mut cases) = serde_json::from_slice::<Vec<Case>>(&bytes) else {
+        return report::fault_cases(file).or_else(|| adapters::expression::cases(file));
+    };
     let folder = file.parent().unwrap_or(Path::new(""));
     cases.retain_mut(|case| resolve(&mut case.input, folder).is_some());
     (!cases.is_empty()).then_some(cases)

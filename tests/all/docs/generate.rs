@@ -8,6 +8,7 @@ use tapster::machinery::macros::functions::MACRO_FUNCTIONS;
 use tapster::machinery::pack::{KINDS, Schemas};
 use tapster::machinery::syntax::{conditions, selections, steps};
 use tapster::machinery::terms::calc;
+use tapster::machinery::terms::methods::METHODS;
 use tapster::machinery::text::functions::FUNCTIONS;
 use tapster::machinery::verbs::{SHARED, VERBS};
 use tapster::model::TermType;
@@ -51,6 +52,10 @@ pub(crate) fn block(what: &str) -> String {
             format!("```text\n{grammar}```\n\nFunctions: {}.\n", names.join(", "))
         }
         ("functions", _) => functions(),
+        ("methods", _) => {
+            let named = METHODS.iter().filter(|method| method.is_named());
+            table(["function", "example, which is true"], named.map(|method| [code(method.name), code(method.example)]))
+        }
         ("macro_functions", _) => {
             let effects = |effects: bool| if effects { "yes" } else { "" }.to_owned();
             table(

@@ -4,6 +4,7 @@ mod artifacts;
 mod cards;
 mod chat_completion;
 mod command;
+pub(crate) mod expression;
 mod group;
 mod hooks;
 mod lore;
@@ -106,6 +107,7 @@ const ADAPTERS: &[Adapter] = &[
     adapter("risuai-prompt", "", risuai::prompt::recorded),
     adapter("risuai-regex", "", risuai::regex::recorded),
     adapter("storyforge", "", template::recorded),
+    adapter("expression", "", expression::evaluated),
     adapter("front-door", "", command::recorded),
     adapter("check", "", command::recorded),
     adapter("liquid", "", talespinner::liquid::recorded),

@@ -199,6 +199,7 @@ codes! {
     RegexBad = "regex.bad", Error, Either, "a regular expression cannot be used";
     RegexUnsafe = "regex.unsafe", Error, Either, "a regular expression could take unbounded time";
     CalcBad = "calc.bad", Error, Load, "an arithmetic expression cannot be read";
+    ExpressionBad = "expression.bad", Error, Load, "an expression cannot be read";
     ReferenceBad = "reference.bad", Error, Load, "a reference cannot be read";
     ScriptBad = "script.bad", Error, Load, "a script cannot be compiled";
     // templates

@@ -1,0 +1,594 @@
+//! Expressions as text: CEL in which `$path` is the scene and a bare name is a field of the item. The grammar is
+//! `grammar/expression.pest`; the result is made of the same terms as values that are written as tables.
+//!
+//! The parser recurses at brackets, which are therefore counted before, and the compiled form is bounded as it is made.
+
+use std::sync::{Arc, LazyLock};
+
+use pest::Parser;
+use pest::error::InputLocation;
+use pest::iterators::{Pair, Pairs};
+use pest::pratt_parser::{Assoc, Op as Precedence, PrattParser};
+
+use super::context::CompileContext;
+use crate::diag::{Code, DocumentNode, limits, source};
+use crate::model::Value;
+use crate::terms::expr::{CalledFunction, Expr, ExprCall, FieldRef, PathSegment};
+use crate::terms::expression::{Comprehension, ComprehensionKind, Operation};
+use crate::terms::methods;
+use crate::text::{TextError, TextLimits, functions};
+
+#[derive(pest_derive::Parser)]
+#[grammar = "grammar/expression.pest"]
+struct ExpressionGrammar;
+
+/// The precedence of the operators, weakest first.
+static PRECEDENCE: LazyLock<PrattParser<Rule>> = LazyLock::new(|| {
+    let left = |rule| Precedence::infix(rule, Assoc::Left);
+    PrattParser::new()
+        .op(left(Rule::or))
+        .op(left(Rule::and))
+        .op(left(Rule::le) | left(Rule::ge) | left(Rule::eq) | left(Rule::ne) | left(Rule::lt) | left(Rule::gt) | left(Rule::within))
+        .op(left(Rule::add) | left(Rule::sub))
+        .op(left(Rule::mul) | left(Rule::div) | left(Rule::rem))
+});
+
+/// The first words of functions that stand in a group.
+const GROUPS: &[&str] = &["cel", "math", "strings", "optional"];
+
+impl CompileContext<'_> {
+    /// An expression; the `=` before it is left out or not.
+    pub fn expression(&mut self, node: &DocumentNode) -> Expr {
+        let Some(text) = node.as_text().map(str::to_owned) else {
+            let message = format!("`expression` takes a text, not {}", node.kind());
+            self.fail(Code::ExpressionBad, node.span, message, Some("write `expression = \"a + 1\"`".into()));
+            return Expr::Const(Value::Null);
+        };
+        let start = usize::from(text.starts_with('='));
+        let mut compiler = ExpressionCompiler {
+            text: text.get(start..).unwrap_or_default(),
+            start,
+            node,
+            cx: self,
+            names: Vec::new(),
+            has_optional: false,
+        };
+        match compiler.compile() {
+            Ok(expr) => expr,
+            Err(error) => {
+                let span = source::place_in_text(&self.pack.sources, node, error.offset + start);
+                let help = "docs/reference/language/expressions.md has the operators and functions";
+                self.fail(Code::ExpressionBad, span, error.message, Some(help.into()));
+                Expr::Const(Value::Null)
+            }
+        }
+    }
+}
+
+/// A part of an expression, with how deep it nests.
+struct CompiledPart {
+    expr: Expr,
+    depth: usize,
+}
+
+impl CompiledPart {
+    fn of(expr: Expr) -> Self {
+        Self { expr, depth: 1 }
+    }
+}
+
+type Compiled = Result<CompiledPart, TextError>;
+
+struct ExpressionCompiler<'c, 'p, 't> {
+    cx: &'c mut CompileContext<'p>,
+    node: &'t DocumentNode,
+    text: &'t str,
+    /// Where the text begins in that of the node.
+    start: usize,
+    /// The variables of the comprehensions around a position; an item of the scene lies below them.
+    names: Vec<Arc<str>>,
+    /// A part may give an optional value.
+    has_optional: bool,
+}
+
+impl ExpressionCompiler<'_, '_, '_> {
+    fn compile(&mut self) -> Result<Expr, TextError> {
+        bounded(self.text)?;
+        let mut pairs = ExpressionGrammar::parse(Rule::expression, self.text).map_err(|error| {
+            let (InputLocation::Pos(at) | InputLocation::Span((at, _))) = error.location;
+            unexpected(self.text, at)
+        })?;
+        let whole = pairs.next().and_then(|whole| whole.into_inner().next()).ok_or_else(|| unexpected(self.text, 0))?;
+        let part = self.conditional(whole)?;
+        self.settled(part).map(|part| part.expr)
+    }
+
+    /// The value itself of what may be an optional one, for whoever knows only values.
+    fn settled(&self, part: CompiledPart) -> Compiled {
+        if self.has_optional { self.method(0, "…", vec![part]) } else { Ok(part) }
+    }
+
+    fn fault<T>(&self, pair: &Pair<'_, Rule>, message: impl Into<String>) -> Result<T, TextError> {
+        Err(TextError::at(self.text, pair.as_span().start(), message))
+    }
+
+    /// An expression made of parts, unless it nests too deeply.
+    fn nested(&self, at: usize, parts: Vec<CompiledPart>, make: impl FnOnce(Vec<Expr>) -> Expr) -> Compiled {
+        let depth = parts.iter().map(|part| part.depth).max().unwrap_or(0) + 1;
+        if depth > limits::EXPRESSION_NESTING {
+            return Err(TextError::bound(self.text, at, "the expression is nested too deeply; name a part of it as a [[value]] row"));
+        }
+        Ok(CompiledPart { expr: make(parts.into_iter().map(|part| part.expr).collect()), depth })
+    }
+
+    fn operation(&self, at: usize, parts: Vec<CompiledPart>, make: impl FnOnce(Vec<Expr>) -> Operation) -> Compiled {
+        self.nested(at, parts, |parts| Expr::Operation(Box::new(make(parts))))
+    }
+
+    /// A method that is known by name.
+    fn method(&self, at: usize, name: &str, parts: Vec<CompiledPart>) -> Compiled {
+        let Some(method) = methods::find(name) else { return Err(TextError::at(self.text, at, format!("there is no function `{name}`"))) };
+        self.operation(at, parts, |args| Operation::Call(method, args))
+    }
+
+    fn conditional(&mut self, pair: Pair<'_, Rule>) -> Compiled {
+        let at = pair.as_span().start();
+        let mut parts = Vec::new();
+        for inner in pair.into_inner() {
+            parts.push(if inner.as_rule() == Rule::chain { self.chain(inner.into_inner())? } else { self.conditional(inner)? });
+        }
+        if parts.len() == 1 {
+            return parts.pop().ok_or_else(|| unexpected(self.text, at));
+        }
+        self.operation(at, parts, |parts| Operation::Choice(parts.into()))
+    }
+
+    fn chain(&mut self, pairs: Pairs<'_, Rule>) -> Compiled {
+        // operands are compiled in the order in which they are written, and joined by precedence
+        let operands = pairs.clone().filter(|pair| pair.as_rule() == Rule::unary);
+        let mut parts = operands.map(|pair| self.unary(pair)).collect::<Result<Vec<_>, _>>()?.into_iter();
+        let this = &*self;
+        PRECEDENCE
+            .map_primary(|pair| parts.next().ok_or_else(|| unexpected(this.text, pair.as_span().start())))
+            .map_infix(|left: Compiled, operator, right: Compiled| this.binary(&operator, left?, right?))
+            .parse(pairs)
+    }
+
+    fn binary(&self, operator: &Pair<'_, Rule>, left: CompiledPart, right: CompiledPart) -> Compiled {
+        let at = operator.as_span().start();
+        // a long row of the same operator is one operation
+        let joins = |list: &Operation| match (list, operator.as_rule()) {
+            (Operation::All(_), Rule::and) | (Operation::Any(_), Rule::or) => true,
+            (Operation::Call(method, _), Rule::add) => method.name == "+",
+            _ => false,
+        };
+        if let Expr::Operation(mut list) = left.expr {
+            let depth = left.depth.max(right.depth + 1);
+            if joins(&list) && depth <= limits::EXPRESSION_NESTING {
+                list.push(right.expr);
+                return Ok(CompiledPart { expr: Expr::Operation(list), depth });
+            }
+            let left = CompiledPart { expr: Expr::Operation(list), depth: left.depth };
+            return self.joined(operator, at, left, right);
+        }
+        self.joined(operator, at, left, right)
+    }
+
+    fn joined(&self, operator: &Pair<'_, Rule>, at: usize, left: CompiledPart, right: CompiledPart) -> Compiled {
+        let parts = vec![left, right];
+        match operator.as_rule() {
+            Rule::and => self.operation(at, parts, Operation::All),
+            Rule::or => self.operation(at, parts, Operation::Any),
+            _ => self.method(at, operator.as_str().trim(), parts),
+        }
+    }
+
+    fn unary(&mut self, pair: Pair<'_, Rule>) -> Compiled {
+        let mut inner: Vec<Pair<'_, Rule>> = pair.into_inner().collect();
+        let Some(operand) = inner.pop() else { return Err(unexpected(self.text, 0)) };
+        let at = operand.as_span().start();
+        // the smallest number has no positive one
+        let is_least = operand.as_str().trim() == "9223372036854775808" && inner.last().is_some_and(|sign| sign.as_rule() == Rule::neg);
+        let mut part = if is_least {
+            inner.pop();
+            CompiledPart::of(Expr::Const(Value::Int(i64::MIN)))
+        } else {
+            self.operand(operand)?
+        };
+        // signs before a number are its own
+        if let Expr::Const(Value::Int(_) | Value::Num(_)) = part.expr {
+            while inner.last().is_some_and(|sign| sign.as_rule() == Rule::neg) {
+                let negated = match part.expr {
+                    Expr::Const(Value::Int(n)) => n.checked_neg().map(Value::Int),
+                    Expr::Const(Value::Num(n)) => Some(Value::Num(-n)),
+                    _ => None,
+                };
+                let Some(negated) = negated else { break };
+                part.expr = Expr::Const(negated);
+                inner.pop();
+            }
+        }
+        for sign in inner.into_iter().rev() {
+            part = self.method(at, if sign.as_rule() == Rule::neg { "-x" } else { "!" }, vec![part])?;
+        }
+        Ok(part)
+    }
+
+    fn operand(&mut self, pair: Pair<'_, Rule>) -> Compiled {
+        let mut inner = pair.into_inner().peekable();
+        let Some(atom) = inner.next() else { return Err(unexpected(self.text, 0)) };
+        let at = atom.as_span().start();
+        let is_free = |this: &Self, name: &str| !this.names.iter().any(|known| &**known == name);
+        let mut part = match atom.as_rule() {
+            Rule::name if !matches!(atom.as_str(), "true" | "false" | "null") => {
+                let word = atom.as_str();
+                // `math.abs(…)`
+                let call = inner.peek().filter(|_| GROUPS.contains(&word) && is_free(self, word)).and_then(selected);
+                if let Some((field, Some(arguments), false)) = call {
+                    inner.next();
+                    self.function(at, &format!("{word}.{field}"), None, arguments)?
+                } else {
+                    let mut steps = vec![word.to_owned()];
+                    // `index` of a variable is a field, and not its place in a list
+                    let is_step = |field: &str| is_word(field) && field != "index";
+                    while let Some((field, None, false)) = inner.peek().and_then(selected).filter(|(field, ..)| is_step(field)) {
+                        steps.push(field);
+                        inner.next();
+                    }
+                    self.name(&steps, at)
+                }
+            }
+            Rule::path => {
+                let mut path = atom.as_str().to_owned();
+                while let Some((field, None, false)) = inner.peek().and_then(selected).filter(|(field, ..)| is_word(field)) {
+                    path.push('.');
+                    path.push_str(&field);
+                    inner.next();
+                }
+                let expr = self.cx.reference(&path, self.node, self.start + at);
+                // a value of the pack may say something of the item, which is no variable
+                let levels = i8::try_from(self.names.len()).unwrap_or(i8::MAX);
+                let is_about_item = matches!(&expr, Expr::Path(path) if path.depends > 0);
+                let outside = levels > 0 && is_about_item;
+                CompiledPart::of(if outside { Expr::Operation(Box::new(Operation::Outside(levels, expr))) } else { expr })
+            }
+            _ => self.atom(atom)?,
+        };
+        for step in inner {
+            let at = step.as_span().start();
+            part = match selected(&step) {
+                Some((field, Some(arguments), _)) => self.function(at, &field, Some(part), arguments)?,
+                Some((field, None, optional)) => {
+                    self.has_optional |= optional;
+                    let key = CompiledPart::of(Expr::text(&field));
+                    self.method(at, if optional { "[?]" } else { "[]" }, vec![part, key])?
+                }
+                None => {
+                    let optional = step.clone().into_inner().any(|inner| inner.as_rule() == Rule::optional);
+                    let Some(key) = step.into_inner().find(|inner| inner.as_rule() == Rule::conditional) else { continue };
+                    let key = self.conditional(key)?;
+                    self.has_optional |= optional;
+                    self.method(at, if optional { "[?]" } else { "[]" }, vec![part, key])?
+                }
+            };
+        }
+        Ok(part)
+    }
+
+    /// A variable or a field, with plain steps behind it.
+    fn name(&mut self, steps: &[String], at: usize) -> CompiledPart {
+        let [first, rest @ ..] = steps else { return CompiledPart::of(Expr::Const(Value::Null)) };
+        let mut rest = rest.iter().map(|step| Arc::<str>::from(step.as_str()));
+        let known = self.names.iter().rev().position(|known| **known == **first);
+        let (up, name) = match known {
+            Some(up) => (up, rest.next()),
+            None => {
+                let span = source::place_in_text(&self.cx.pack.sources, self.node, self.start + at);
+                self.cx.check_field(0, first, span);
+                (self.names.len(), Some(first.as_str().into()))
+            }
+        };
+        let field = name.map(|name| (self.cx.fields.intern(&name), name));
+        let up = u8::try_from(up).unwrap_or(u8::MAX);
+        CompiledPart::of(Expr::Field(FieldRef { up, field, rest: rest.map(PathSegment::Name).collect() }))
+    }
+
+    fn atom(&mut self, pair: Pair<'_, Rule>) -> Compiled {
+        let at = pair.as_span().start();
+        match pair.as_rule() {
+            Rule::number => self.number(&pair),
+            Rule::string => self.string(&pair),
+            Rule::name => Ok(CompiledPart::of(Expr::Const(match pair.as_str() {
+                "true" => Value::Bool(true),
+                "false" => Value::Bool(false),
+                _ => Value::Null,
+            }))),
+            Rule::call => {
+                let mut inner = pair.into_inner();
+                let name = inner.next().map_or("", |name| name.as_str()).to_owned();
+                let arguments = inner.next().map(Pair::into_inner).into_iter().flatten().collect();
+                self.function(at, &name, None, arguments)
+            }
+            Rule::list => {
+                let (mut parts, mut optional) = (Vec::new(), false);
+                for element in pair.into_inner() {
+                    let (flag, mut values) = self.entry(element)?;
+                    optional |= flag;
+                    parts.push(CompiledPart::of(Expr::Const(Value::Bool(flag))));
+                    parts.append(&mut values);
+                }
+                if optional || self.has_optional {
+                    return self.method(at, "[…]", parts);
+                }
+                let values = parts.into_iter().skip(1).step_by(2).collect();
+                self.nested(at, values, |list| Expr::List(list.into()))
+            }
+            Rule::table => {
+                let mut parts = Vec::new();
+                for entry in pair.into_inner() {
+                    let (flag, mut values) = self.entry(entry)?;
+                    parts.push(CompiledPart::of(Expr::Const(Value::Bool(flag))));
+                    parts.append(&mut values);
+                }
+                self.method(at, "{…}", parts)
+            }
+            _ => self.conditional(pair),
+        }
+    }
+
+    /// An element of a list or an entry of a table: whether it is left out where it is missing, and its values.
+    fn entry(&mut self, pair: Pair<'_, Rule>) -> Result<(bool, Vec<CompiledPart>), TextError> {
+        let (mut flag, mut values) = (false, Vec::new());
+        for inner in pair.into_inner() {
+            match inner.as_rule() {
+                Rule::optional => flag = true,
+                _ => values.push(self.conditional(inner)?),
+            }
+        }
+        Ok((flag, values))
+    }
+
+    fn number(&self, pair: &Pair<'_, Rule>) -> Compiled {
+        let text = pair.as_str();
+        let value = match text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")) {
+            Some(digits) => i64::from_str_radix(digits, 16).ok().map(Value::Int),
+            None if text.contains(['.', 'e', 'E']) => text.parse().ok().map(Value::Num),
+            None => text.parse().ok().map(Value::Int),
+        };
+        match value {
+            Some(value) => Ok(CompiledPart::of(Expr::Const(value))),
+            None => self.fault(pair, format!("the number `{text}` is too large")),
+        }
+    }
+
+    fn string(&self, pair: &Pair<'_, Rule>) -> Compiled {
+        let inner = pair.clone().into_inner().next();
+        let (text, at) = inner.as_ref().map_or(("", 0), |inner| (inner.as_str(), inner.as_span().start()));
+        let is_raw = inner.is_some_and(|inner| matches!(inner.as_rule(), Rule::raw | Rule::raw_s | Rule::raw_3 | Rule::raw_3s));
+        let text = if is_raw { Ok(text.to_owned()) } else { unescape(text) };
+        match text {
+            Ok(text) => Ok(CompiledPart::of(Expr::text(&text))),
+            Err((offset, message)) => Err(TextError::at(self.text, at + offset, message)),
+        }
+    }
+
+    /// A call: a form with variables, a method, or a function of the library.
+    fn function(&mut self, at: usize, name: &str, of: Option<CompiledPart>, arguments: Vec<Pair<'_, Rule>>) -> Compiled {
+        match (name, of, arguments.as_slice()) {
+            ("has", None, [one]) => self.has(at, one),
+            ("cel.bind", None, [variable, value, body]) => {
+                let value = self.conditional(value.clone())?;
+                let names = vec![self.variable(variable)?];
+                let body = self.within(names, body)?;
+                self.operation(at, vec![value, body], |parts| Operation::Bind(parts.into()))
+            }
+            ("optMap" | "optFlatMap", Some(of), [variable, body]) => {
+                let names = vec![self.variable(variable)?];
+                let body = self.within(names, body)?;
+                let flat = name == "optFlatMap";
+                self.has_optional = true;
+                self.operation(at, vec![of, body], |parts| Operation::Present(parts.into(), flat))
+            }
+            ("or" | "orValue", Some(of), [other]) => {
+                let other = self.conditional(other.clone())?;
+                self.operation(at, vec![of, other], |parts| Operation::Otherwise(parts.into(), name == "orValue"))
+            }
+            (_, Some(of), arguments) => match ComprehensionKind::named(name, arguments.len()) {
+                Some((kind, variables)) => self.comprehension(at, kind, of, variables, arguments),
+                None => self.call(at, name, Some(of), arguments),
+            },
+            (_, of, arguments) => self.call(at, name, of, arguments),
+        }
+    }
+
+    fn call(&mut self, at: usize, name: &str, of: Option<CompiledPart>, arguments: &[Pair<'_, Rule>]) -> Compiled {
+        let mut parts: Vec<CompiledPart> = of.into_iter().collect();
+        for argument in arguments {
+            parts.push(self.conditional(argument.clone())?);
+        }
+        let span = source::place_in_text(&self.cx.pack.sources, self.node, self.start + at);
+        if let Some(method) = methods::find(name).filter(|method| method.is_named()) {
+            self.has_optional |= name.starts_with("optional.");
+            if method.takes(parts.len()) {
+                return self.operation(at, parts, |args| Operation::Call(method, args));
+            }
+            let message = format!("`{name}` does not take {} values", parts.len());
+            self.cx.fail(Code::TermType, span, message.clone(), Some(format!("an example is `{}`", method.example).into()));
+            return self.operation(at, Vec::new(), |_| Operation::Fault(message.into()));
+        }
+        let Some((n, function)) = functions::FUNCTIONS.iter().enumerate().find(|(_, function)| function.name == name) else {
+            let known = methods::METHODS.iter().filter(|method| method.is_named()).map(|method| method.name);
+            let known = known.chain(functions::FUNCTIONS.iter().map(|function| function.name));
+            let help = self.cx.report.words.help(name, known);
+            self.cx.fail(Code::NameUnknown, span, format!("there is no function `{name}`"), help);
+            return self.operation(at, Vec::new(), |_| Operation::Fault(format!("there is no function `{name}`").into()));
+        };
+        if parts.len() > function.args.len() || function.args.iter().skip(parts.len()).any(|(_, must)| *must) {
+            let names: Vec<&str> = function.args.iter().map(|(name, _)| *name).collect();
+            return Err(TextError::at(self.text, at, format!("`{name}` takes {}, not {} values", names.join(", "), parts.len())));
+        }
+        let parts = parts.into_iter().map(|part| self.settled(part)).collect::<Result<Vec<_>, _>>()?;
+        let args = function.args.iter().map(|(name, _)| Arc::<str>::from(*name));
+        self.nested(at, parts, |parts| Expr::Fn(Box::new(ExprCall { function: CalledFunction::Text(n), args: args.zip(parts).collect() })))
+    }
+
+    /// `has(a.b)`: whether a table has a field.
+    fn has(&mut self, at: usize, argument: &Pair<'_, Rule>) -> Compiled {
+        // a selection alone, and nothing that is made of it
+        let mut inside = argument.clone();
+        while let (Some(only), true) = (inside.clone().into_inner().next(), inside.clone().into_inner().len() == 1) {
+            inside = only;
+        }
+        let is_field = inside.into_inner().last().and_then(|last| selected(&last));
+        if !matches!(is_field, Some((_, None, _))) {
+            return self.fault(argument, "`has` asks for a field: write `has(item.field)`");
+        }
+        let whole = self.conditional(argument.clone())?;
+        self.operation(at, vec![whole], |mut parts| Operation::Has(parts.pop().unwrap_or(Expr::Const(Value::Null))))
+    }
+
+    /// The name of a variable.
+    fn variable(&self, pair: &Pair<'_, Rule>) -> Result<Arc<str>, TextError> {
+        let name = pair.as_str().trim();
+        if is_word(name) { Ok(name.into()) } else { self.fault(pair, format!("`{name}` is not the name of a variable")) }
+    }
+
+    /// A part in which more names are known.
+    fn within(&mut self, names: Vec<Arc<str>>, pair: &Pair<'_, Rule>) -> Compiled {
+        let before = self.names.len();
+        self.names.extend(names);
+        let part = if self.names.len() > limits::EXPRESSION_NESTING {
+            Err(TextError::bound(self.text, pair.as_span().start(), "the expression has too many variables"))
+        } else {
+            self.conditional(pair.clone())
+        };
+        self.names.truncate(before);
+        part
+    }
+
+    fn comprehension(
+        &mut self,
+        at: usize,
+        kind: ComprehensionKind,
+        over: CompiledPart,
+        variables: usize,
+        arguments: &[Pair<'_, Rule>],
+    ) -> Compiled {
+        let (names, bodies) = arguments.split_at(variables.min(arguments.len()));
+        let names = names.iter().map(|pair| self.variable(pair)).collect::<Result<Vec<_>, _>>()?;
+        let mut parts = vec![over];
+        for body in bodies {
+            parts.push(self.within(names.clone(), body)?);
+        }
+        let pairs = variables > 1;
+        self.operation(at, parts, |parts| {
+            let mut parts = parts.into_iter();
+            let over = parts.next().unwrap_or(Expr::Const(Value::Null));
+            let bodies: Vec<Expr> = parts.collect();
+            Operation::Each(Comprehension { kind, over, pairs, bodies: bodies.into() })
+        })
+    }
+}
+
+/// What `.field`, `.?field` or `.method(…)` selects: its name, its arguments, and whether it is optional; `None` for `[…]`.
+fn selected<'p>(pair: &Pair<'p, Rule>) -> Option<(String, Option<Vec<Pair<'p, Rule>>>, bool)> {
+    if pair.as_rule() != Rule::select {
+        return None;
+    }
+    let (mut field, mut arguments, mut optional) = (String::new(), None, false);
+    for inner in pair.clone().into_inner() {
+        match inner.as_rule() {
+            Rule::optional => optional = true,
+            Rule::field => field = inner.as_str().trim_matches('`').to_owned(),
+            _ => arguments = Some(inner.into_inner().collect()),
+        }
+    }
+    Some((field, arguments, optional))
+}
+
+fn is_word(text: &str) -> bool {
+    let mut letters = text.chars();
+    letters.next().is_some_and(|c| c.is_alphabetic() || c == '_') && letters.all(|c| c.is_alphanumeric() || c == '_')
+}
+
+/// Refuses text that would nest too deeply for the parser, which recurses at brackets and at `?`.
+fn bounded(text: &str) -> Result<(), TextError> {
+    TextError::refuse_long(text, TextLimits::CALC.length)?;
+    let (mut depth, mut choices) = (0_usize, 0_usize);
+    let mut at = 0;
+    while let Some(c) = text.get(at..).and_then(|rest| rest.chars().next()) {
+        let rest = text.get(at..).unwrap_or_default();
+        match c {
+            '(' | '[' | '{' => depth += 1,
+            ')' | ']' | '}' => depth = depth.saturating_sub(1),
+            '?' => choices += 1,
+            _ => {}
+        }
+        if depth > limits::EXPRESSION_NESTING || choices > 2 * limits::EXPRESSION_NESTING {
+            return Err(TextError::bound(text, at, "the expression is nested too deeply"));
+        }
+        let is_raw = text.get(..at).is_some_and(|before| before.ends_with(['r', 'R']));
+        at += match c {
+            '"' | '\'' => string_length(rest, c, is_raw),
+            '/' if rest.starts_with("//") => rest.find('\n').unwrap_or(rest.len()),
+            _ => c.len_utf8(),
+        };
+    }
+    Ok(())
+}
+
+/// The bytes of the string with which a text begins.
+fn string_length(text: &str, quote: char, is_raw: bool) -> usize {
+    let triple = String::from(quote).repeat(3);
+    let end = if text.starts_with(&triple) { triple } else { quote.to_string() };
+    let mut at = end.len();
+    while let Some(rest) = text.get(at..).filter(|rest| !rest.is_empty() && !rest.starts_with(&end)) {
+        let escape = usize::from(rest.starts_with('\\') && !is_raw);
+        at += rest.chars().take(1 + escape).map(char::len_utf8).sum::<usize>();
+    }
+    at + end.len()
+}
+
+/// The error at a position where parsing failed.
+fn unexpected(text: &str, at: usize) -> TextError {
+    match text.get(at..).and_then(|rest| rest.chars().next()) {
+        Some(c @ ('\'' | '"')) => TextError::at(text, at, format!("the text that begins with {c} is not closed, or not expected here")),
+        Some(c) => TextError::at(text, at, format!("`{c}` is not expected here")),
+        None => TextError::at(text, at, "the expression is not finished"),
+    }
+}
+
+/// A text with its escapes replaced; or where one is wrong, and why.
+fn unescape(text: &str) -> Result<String, (usize, String)> {
+    let mut out = String::with_capacity(text.len());
+    let mut letters = text.char_indices();
+    while let Some((at, c)) = letters.next() {
+        if c != '\\' {
+            out.push(c);
+            continue;
+        }
+        let Some((_, escape)) = letters.next() else { return Err((at, "the text ends in an escape".into())) };
+        let mut number = |first: Option<char>, more: usize, radix: u32| -> Option<char> {
+            let digits: String = first.into_iter().chain(letters.by_ref().take(more).map(|(_, c)| c)).collect();
+            let whole = digits.len() == more + usize::from(first.is_some()) && digits.chars().all(|c| c.is_digit(radix));
+            u32::from_str_radix(&digits, radix).ok().filter(|_| whole).and_then(char::from_u32)
+        };
+        let letter = match escape {
+            'a' => Some('\u{7}'),
+            'b' => Some('\u{8}'),
+            'f' => Some('\u{c}'),
+            'n' => Some('\n'),
+            'r' => Some('\r'),
+            't' => Some('\t'),
+            'v' => Some('\u{b}'),
+            '\\' | '?' | '"' | '\'' | '`' => Some(escape),
+            'x' | 'X' => number(None, 2, 16),
+            'u' => number(None, 4, 16),
+            'U' => number(None, 8, 16),
+            '0'..='3' => number(Some(escape), 2, 8),
+            _ => None,
+        };
+        out.push(letter.ok_or_else(|| (at, format!("`\\{escape}` is no escape")))?);
+    }
+    Ok(out)
+}

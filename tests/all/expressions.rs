@@ -1,0 +1,94 @@
+//! Expressions as text through the engine's door. The tests of CEL are suites of `tests/conformance`, those of rules with expressions
+//! in `tests/cases/terms/expressions.toml`.
+
+use tapster::machinery::build::evaluate;
+use tapster::machinery::terms::methods::METHODS;
+use tapster::{Ruleset, Value};
+
+fn run(rules: &Ruleset, text: &str) -> Result<Value, String> {
+    evaluate(rules, text, &Value::from(&serde_json::json!({ "a": { "b": [1, 2, 3] }, "text": "Ines" })))
+}
+
+#[test]
+fn examples_of_functions_are_true() {
+    let rules = Ruleset::open("base", &[]).expect("pack `base` compiles");
+    for method in METHODS.iter().filter(|method| method.is_named()) {
+        assert_eq!(run(&rules, method.example), Ok(Value::Bool(true)), "{}", method.example);
+    }
+}
+
+#[test]
+fn every_prefix_has_an_answer() {
+    let rules = Ruleset::open("base", &[]).expect("pack `base` compiles");
+    let others = ["a.b.all(x, i, x > 0) ? {'k': [text, ?a.?c]} : r'''\\d''' // end", "-0x1F * (1.5e3 - .5) % 2 != 3 || !has(a.b)"];
+    for text in METHODS.iter().map(|method| method.example).chain(others) {
+        for (at, _) in text.char_indices() {
+            let _ = run(&rules, &text[..at]);
+        }
+    }
+}
+
+/// Each ends with an error of its own, or within the budget of a build.
+#[test]
+fn hostile_expressions_end() {
+    let rules = Ruleset::open("base", &[]).expect("pack `base` compiles");
+    let lists = |n: usize| format!("[{}]", vec!["1"; n].join(","));
+    let text = |part: &str, n: usize| part.repeat(n);
+    for (hostile, word) in [
+        (text("(", 10_000), "nested"),
+        (text("[", 10_000), "nested"),
+        (text("-", 10_000), "not finished"),
+        (format!("{}1", text("!", 10_000)), "nested"),
+        (format!("1{}", text("-1", 20_000)), "nested"),
+        (format!("a{}", text("['b']", 10_000)), "nested"),
+        (text("true ? 1 : ", 5_000), "nested"),
+        (format!("{}1", text("(')'+", 10_000)), "nested"),
+        (format!("{}1", text("(r'\\'+", 8_000)), "nested"),
+        ("cel.bind(a, [1, 1], cel.bind(b, [a, a], cel.bind(c, [b, b], '%s'.format([[c, c]]))))".replace("[1, 1]", &lists(20_000)), ""),
+        (text("1 + ", 100_000), "longer"),
+        (format!("{0}.map(a, {0}.map(b, {0}.map(c, {0})))", lists(1_000)), "more than"),
+        (
+            "cel.bind(a, 'xxxxxxxxxxxxxxxxxxxx', cel.bind(b, a.replace('x', a).replace('x', a).replace('x', a), b.replace('x', b)))".into(),
+            "grew beyond",
+        ),
+        ("'%.101f'.format([1.0])".into(), "digits"),
+        ("'".into(), "not closed"),
+        (String::new(), "not finished"),
+    ] {
+        if word.is_empty() {
+            let _ = run(&rules, &hostile);
+            continue;
+        }
+        let error = run(&rules, &hostile).expect_err(&hostile[..hostile.len().min(40)]);
+        assert!(error.contains(word), "{}…: {error}", &hostile[..hostile.len().min(40)]);
+    }
+    // a long row of the same operator is one operation
+    assert_eq!(run(&rules, &format!("1{}", " + 1".repeat(2_000))), Ok(Value::Int(2_001)));
+    assert_eq!(run(&rules, &format!("true{}", " && true".repeat(2_000))), Ok(Value::Bool(true)));
+}
+
+/// What a review found: each pair is an expression and one that gives the same.
+#[test]
+fn details_are_those_of_cel() {
+    let rules = Ruleset::open("base", &[]).expect("pack `base` compiles");
+    for (text, same) in [
+        ("9007199254740993 == 9007199254740992", "false"),
+        ("'%s'.format([{'a': 1, 'a1': 2}])", "'{a: 1, a1: 2}'"),
+        ("'abc'.split('', 2)", "['a', 'bc']"),
+        ("optional.of(1).orValue(1 / 0)", "1"),
+        ("math.bitShiftLeft(1, 5000000000)", "0"),
+        ("'/api/v1'.matches('/api/v[0-9]+')", "true"),
+        ("'😀'.matches('^.$')", "true"),
+        ("{1: 'a'}[1.0]", "'a'"),
+        ("[3, 1.5, null, 2].sortBy(x, x)", "[null, 1.5, 2, 3]"),
+        ("[{'index': 7}].map(m, m.index)", "[7]"),
+        ("text.optMap(n, n + '!')", "'Ines!'"),
+        ("[optional.of(1)].map(x, x)", "[1]"),
+        ("'banana'.lastIndexOf('an', 2)", "1"),
+    ] {
+        assert_eq!(run(&rules, text), run(&rules, same), "{text}");
+    }
+    for refused in ["[7, 8, 9][0.1]", "[1]['a']", "'\\x+1'", "has(a.b + text)", "[1, 'a'].sortBy(x, x)", "text.substring()"] {
+        assert!(run(&rules, refused).is_err(), "{refused}");
+    }
+}
