@@ -223,15 +223,14 @@ impl ExpressionCompiler<'_, '_, '_> {
             Rule::name if !matches!(atom.as_str(), "true" | "false" | "null") => {
                 let word = atom.as_str();
                 // `math.abs(…)`
-                let call = inner.peek().filter(|_| GROUPS.contains(&word) && is_free(self, word)).and_then(selected);
-                if let Some((field, Some(arguments), false)) = call {
+                let call = inner.peek().filter(|_| GROUPS.contains(&word) && is_free(self, word)).and_then(read_selection);
+                if let Some(FieldSelection { field, arguments: Some(arguments), optional: false }) = call {
                     inner.next();
                     self.function(at, &format!("{word}.{field}"), None, arguments)?
                 } else {
                     let mut steps = vec![word.to_owned()];
                     // `index` of a variable is a field, and not its place in a list
-                    let is_step = |field: &str| is_word(field) && field != "index";
-                    while let Some((field, None, false)) = inner.peek().and_then(selected).filter(|(field, ..)| is_step(field)) {
+                    while let Some(field) = inner.peek().and_then(|pair| read_selection(pair)?.step().filter(|step| step != "index")) {
                         steps.push(field);
                         inner.next();
                     }
@@ -240,7 +239,7 @@ impl ExpressionCompiler<'_, '_, '_> {
             }
             Rule::path => {
                 let mut path = atom.as_str().to_owned();
-                while let Some((field, None, false)) = inner.peek().and_then(selected).filter(|(field, ..)| is_word(field)) {
+                while let Some(field) = inner.peek().and_then(|pair| read_selection(pair)?.step()) {
                     path.push('.');
                     path.push_str(&field);
                     inner.next();
@@ -256,9 +255,9 @@ impl ExpressionCompiler<'_, '_, '_> {
         };
         for step in inner {
             let at = step.as_span().start();
-            part = match selected(&step) {
-                Some((field, Some(arguments), _)) => self.function(at, &field, Some(part), arguments)?,
-                Some((field, None, optional)) => {
+            part = match read_selection(&step) {
+                Some(FieldSelection { field, arguments: Some(arguments), .. }) => self.function(at, &field, Some(part), arguments)?,
+                Some(FieldSelection { field, optional, .. }) => {
                     self.has_optional |= optional;
                     let key = CompiledPart::of(Expr::text(&field));
                     self.method(at, if optional { "[?]" } else { "[]" }, vec![part, key])?
@@ -439,8 +438,8 @@ impl ExpressionCompiler<'_, '_, '_> {
         while let (Some(only), true) = (inside.clone().into_inner().next(), inside.clone().into_inner().len() == 1) {
             inside = only;
         }
-        let is_field = inside.into_inner().last().and_then(|last| selected(&last));
-        if !matches!(is_field, Some((_, None, _))) {
+        let last = inside.into_inner().last().and_then(|last| read_selection(&last));
+        if last.is_none_or(|selection| selection.arguments.is_some()) {
             return self.fault(argument, "`has` asks for a field: write `has(item.field)`");
         }
         let whole = self.conditional(argument.clone())?;
@@ -490,8 +489,22 @@ impl ExpressionCompiler<'_, '_, '_> {
     }
 }
 
-/// What `.field`, `.?field` or `.method(…)` selects: its name, its arguments, and whether it is optional; `None` for `[…]`.
-fn selected<'p>(pair: &Pair<'p, Rule>) -> Option<(String, Option<Vec<Pair<'p, Rule>>>, bool)> {
+/// What `.field`, `.?field` or `.method(…)` selects.
+struct FieldSelection<'p> {
+    field: String,
+    arguments: Option<Vec<Pair<'p, Rule>>>,
+    optional: bool,
+}
+
+impl FieldSelection<'_> {
+    /// The field, if it is a plain step of a path.
+    fn step(self) -> Option<String> {
+        (self.arguments.is_none() && !self.optional && is_word(&self.field)).then_some(self.field)
+    }
+}
+
+/// Reads a selection; `None` for `[…]`.
+fn read_selection<'p>(pair: &Pair<'p, Rule>) -> Option<FieldSelection<'p>> {
     if pair.as_rule() != Rule::select {
         return None;
     }
@@ -503,7 +516,7 @@ fn selected<'p>(pair: &Pair<'p, Rule>) -> Option<(String, Option<Vec<Pair<'p, Ru
             _ => arguments = Some(inner.into_inner().collect()),
         }
     }
-    Some((field, arguments, optional))
+    Some(FieldSelection { field, arguments, optional })
 }
 
 fn is_word(text: &str) -> bool {
