@@ -13,9 +13,9 @@ use pest::pratt_parser::{Assoc, Op as Precedence, PrattParser};
 use super::context::CompileContext;
 use crate::diag::{Code, DocumentNode, limits, source};
 use crate::model::Value;
-use crate::terms::expr::{CalledFunction, Expr, ExprCall, FieldRef, PathSegment};
+use crate::terms::expr::{CalledFunction, Expr, ExprCall, FieldRef, ItemQuery, PathRoot, PathSegment, QuerySource};
 use crate::terms::expression::{Comprehension, ComprehensionKind, Operation};
-use crate::terms::methods;
+use crate::terms::{Cond, CondTest, Select, methods};
 use crate::text::{TextError, TextLimits, functions};
 
 #[derive(pest_derive::Parser)]
@@ -480,13 +480,61 @@ impl ExpressionCompiler<'_, '_, '_> {
             parts.push(self.within(names.clone(), body)?);
         }
         let pairs = variables > 1;
-        self.operation(at, parts, |parts| {
+        let list = parts.first().and_then(|over| whole_list(&over.expr)).filter(|_| !pairs);
+        let alone = self.cx.memo.is_none();
+        let mut reads = None;
+        let part = self.nested(at, parts, |parts| {
             let mut parts = parts.into_iter();
             let over = parts.next().unwrap_or(Expr::Const(Value::Null));
             let bodies: Vec<Expr> = parts.collect();
-            Operation::Each(Comprehension { kind, over, pairs, bodies: bodies.into() })
-        })
+            match list.and_then(|list| query(kind, list, &bodies, alone)) {
+                Some(query) => {
+                    reads = list;
+                    query
+                }
+                None => Expr::Operation(Box::new(Operation::Each(Comprehension { kind, over, pairs, bodies: bodies.into() }))),
+            }
+        });
+        if let Some(list) = reads.filter(|list| !self.cx.reads.contains(list)) {
+            self.cx.reads.push(list);
+        }
+        part
     }
+}
+
+/// The list of the build that a path leads to as a whole.
+fn whole_list(expr: &Expr) -> Option<usize> {
+    let Expr::Path(path) = expr else { return None };
+    let PathRoot::Scene { list: Some((list, used)) } = path.root else { return None };
+    (path.segs.len() == used).then_some(list)
+}
+
+/// A comprehension over a list of the build as a query, which makes no value of the list.
+fn query(kind: ComprehensionKind, list: usize, bodies: &[Expr], alone: bool) -> Option<Expr> {
+    let holds = |test: &Expr| Cond::test(Expr::Operation(Box::new(Operation::All(vec![test.clone()]))), CondTest::Is(true), false);
+    let (filter, get) = match (kind, bodies) {
+        (ComprehensionKind::Filter | ComprehensionKind::Exists | ComprehensionKind::Count, [test]) => (Some(holds(test)), None),
+        (ComprehensionKind::Map, [give]) => (None, Some(give.clone())),
+        (ComprehensionKind::Map, [test, give]) => (Some(holds(test)), Some(give.clone())),
+        _ => return None,
+    };
+    let query = ItemQuery {
+        of: QuerySource::List(list),
+        select: Select { filter, off: true, ..Select::default() },
+        get,
+        form: None,
+        steps: Box::default(),
+        after: None,
+        join: None,
+        trim: (false, false),
+        count: kind == ComprehensionKind::Count,
+        one: false,
+        alone,
+    };
+    Some(match kind {
+        ComprehensionKind::Exists => Expr::Is(Box::new(Cond::Query(Box::new(query), CondTest::Nonempty(true)))),
+        _ => Expr::Query(Box::new(query)),
+    })
 }
 
 /// What `.field`, `.?field` or `.method(…)` selects.
